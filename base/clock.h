@@ -1,0 +1,40 @@
+// Time has one door. Intervals are measured on the monotonic clock, dates come from the wall clock.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace cgphase {
+
+// Nanoseconds of CLOCK_MONOTONIC. In replay: nanoseconds since the start of the trace.
+using MonotonicTime = std::chrono::time_point<std::chrono::steady_clock, std::chrono::nanoseconds>;
+// Nanoseconds since the epoch, UTC.
+using WallTime = std::chrono::time_point<std::chrono::system_clock, std::chrono::nanoseconds>;
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual MonotonicTime monotonic_now() const = 0;
+  virtual WallTime wall_now() const = 0;
+};
+
+// The clocks of the machine. Any thread.
+class SystemClock final : public Clock {
+ public:
+  MonotonicTime monotonic_now() const override;
+  WallTime wall_now() const override;
+};
+
+// For tests and replay: stands still until told to advance.
+class ManualClock final : public Clock {
+ public:
+  MonotonicTime monotonic_now() const override { return MonotonicTime(elapsed_); }
+  WallTime wall_now() const override { return WallTime(start_ + elapsed_); }
+  void advance(std::chrono::nanoseconds by) { elapsed_ += by; }
+
+ private:
+  std::chrono::nanoseconds start_ = std::chrono::seconds(1'700'000'000);
+  std::chrono::nanoseconds elapsed_{0};
+};
+
+}  // namespace cgphase

@@ -1,0 +1,68 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "base/fd.h"
+
+namespace cgphase {
+namespace {
+
+Result<std::string> read_all(int fd, const std::string& name, std::size_t limit_bytes) {
+  std::string content;
+  char chunk[16384];
+  for (;;) {
+    const ssize_t count = ::read(fd, chunk, sizeof chunk);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno_failure(name, errno);
+    if (count == 0) return content;
+    content.append(chunk, static_cast<std::size_t>(count));
+    if (content.size() > limit_bytes)
+      return failure(ErrorKind::invalid, name + ": larger than the bound of " +
+                                             std::to_string(limit_bytes) + " bytes");
+  }
+}
+
+Status sync_directory(const std::string& directory) {
+  Result<Fd> fd = open_path(directory, O_RDONLY | O_DIRECTORY);
+  if (!fd) return std::unexpected(fd.error());
+  if (::fsync(fd->get()) != 0) return errno_failure(directory, errno);
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::string& path, std::size_t limit_bytes) {
+  Result<Fd> fd = open_path(path, O_RDONLY);
+  if (!fd) return std::unexpected(fd.error());
+  return read_all(fd->get(), path, limit_bytes);
+}
+
+Result<std::string> read_file_at(int directory_fd, const char* name, std::size_t limit_bytes) {
+  Result<Fd> fd = open_at(directory_fd, name, O_RDONLY);
+  if (!fd) return std::unexpected(fd.error());
+  return read_all(fd->get(), name, limit_bytes);
+}
+
+Status replace_file(const std::string& path, std::string_view content, unsigned mode) {
+  const std::string temporary = path + ".new." + std::to_string(::getpid());
+  const auto give_up = [&](Error error) -> Status {
+    ::unlink(temporary.c_str());
+    return std::unexpected(std::move(error));
+  };
+  ::unlink(temporary.c_str());
+  Result<Fd> fd = open_path(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+  if (!fd) return std::unexpected(fd.error());
+  if (Status written = write_all(fd->get(), content); !written) return give_up(written.error());
+  if (::fsync(fd->get()) != 0) return give_up(errno_failure(temporary, errno).error());
+  if (::rename(temporary.c_str(), path.c_str()) != 0)
+    return give_up(errno_failure(path, errno).error());
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  return sync_directory(parent.empty() ? "." : parent.string());
+}
+
+}  // namespace cgphase

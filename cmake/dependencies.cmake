@@ -1,0 +1,23 @@
+# Every outside library comes from Debian 12 packages and has one owner folder (docs/architecture.md).
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(Eigen3 3.4 REQUIRED NO_MODULE)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(Boost 1.74 REQUIRED)
+find_package(CLI11 2.1 REQUIRED)
+pkg_check_modules(SQLITE3 REQUIRED IMPORTED_TARGET sqlite3>=3.40)
+pkg_check_modules(LIBCGROUP REQUIRED IMPORTED_TARGET libcgroup>=2.0)
+pkg_check_modules(SYSTEMD REQUIRED IMPORTED_TARGET libsystemd>=252)
+
+# Header-only libraries whose CMake targets would link a shared library (fmt, spdlog, toml++);
+# their headers lie on the default path.
+function(cgphase_header_library name header)
+  find_path(${name}_HEADER ${header} REQUIRED)
+  add_library(${name} INTERFACE)
+  target_compile_definitions(${name} INTERFACE ${ARGN})
+endfunction()
+cgphase_header_library(cgphase_fmt fmt/format.h FMT_HEADER_ONLY=1)
+cgphase_header_library(cgphase_spdlog spdlog/spdlog.h SPDLOG_FMT_EXTERNAL=1 FMT_HEADER_ONLY=1)
+cgphase_header_library(cgphase_toml toml++/toml.h TOML_HEADER_ONLY=1)
+cgphase_header_library(cgphase_doctest doctest/doctest.h)

@@ -1,0 +1,32 @@
+# Flags that every target of this project gets, and no outside header.
+set(CGPHASE_SANITIZE "" CACHE STRING "sanitizers to build with, as for -fsanitize=")
+option(CGPHASE_WERROR "warnings are errors" ON)
+
+add_library(cgphase_flags INTERFACE)
+target_include_directories(cgphase_flags INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_options(cgphase_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+  # Fused multiply-add changes results from one processor to the next; replay must not.
+  -ffp-contract=off
+  # Builds are the same wherever the tree lies.
+  -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
+if(CGPHASE_WERROR)
+  target_compile_options(cgphase_flags INTERFACE -Werror)
+endif()
+if(CGPHASE_SANITIZE)
+  target_compile_options(cgphase_flags INTERFACE -fsanitize=${CGPHASE_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(cgphase_flags INTERFACE -fsanitize=${CGPHASE_SANITIZE})
+  target_compile_definitions(cgphase_flags INTERFACE CGPHASE_SANITIZED=1)
+endif()
+
+# cgphase_library(NAME SOURCE...): a static library with the project's flags.
+function(cgphase_library name)
+  add_library(${name} STATIC ${ARGN})
+  target_link_libraries(${name} PRIVATE cgphase_flags)
+endfunction()
+
+# cgphase_program(NAME SOURCE...)
+function(cgphase_program name)
+  add_executable(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE cgphase_flags)
+endfunction()

@@ -1,0 +1,66 @@
+// The limits of one cgroup as the kernel states them (Documentation/admin-guide/cgroup-v2.rst).
+// Absence is a value: an empty outer optional means that the file does not exist here, and a limit
+// of "max" is an empty inner optional, never a number.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/units.h"
+
+namespace cgphase {
+
+// cpu.max: CPU time per period. No quota is "max".
+struct CpuMax {
+  std::optional<Microseconds> quota;
+  Microseconds period{100'000};
+
+  std::optional<Cores> cores() const {
+    if (!quota || period.value == 0) return std::nullopt;
+    return Cores{static_cast<double>(quota->value) / static_cast<double>(period.value)};
+  }
+  friend bool operator==(const CpuMax&, const CpuMax&) = default;
+};
+
+// memory.max, memory.high, memory.low, memory.min. No bytes is "max".
+struct MemoryLimit {
+  std::optional<Bytes> bytes;
+  friend bool operator==(const MemoryLimit&, const MemoryLimit&) = default;
+};
+
+// The files that cgphase may write. Each has one row in control/ and one property test.
+enum class Knob : std::uint8_t { cpu_max, cpu_max_burst, cpu_weight, memory_max, memory_high };
+inline constexpr int kKnobCount = 5;
+
+constexpr const char* file_name(Knob knob) {
+  switch (knob) {
+    case Knob::cpu_max: return "cpu.max";
+    case Knob::cpu_max_burst: return "cpu.max.burst";
+    case Knob::cpu_weight: return "cpu.weight";
+    case Knob::memory_max: return "memory.max";
+    case Knob::memory_high: return "memory.high";
+  }
+  return "";
+}
+
+struct Limits {
+  std::optional<CpuMax> cpu_max;
+  std::optional<Microseconds> cpu_max_burst;
+  std::optional<std::uint32_t> cpu_weight;
+  std::optional<MemoryLimit> memory_max;
+  std::optional<MemoryLimit> memory_high;
+  std::optional<MemoryLimit> memory_low;
+  std::optional<MemoryLimit> memory_min;
+  friend bool operator==(const Limits&, const Limits&) = default;
+
+  // The limit in cores or bytes; absent where there is no file or it says "max".
+  std::optional<Cores> cpu_cores() const {
+    return cpu_max ? cpu_max->cores() : std::nullopt;
+  }
+  std::optional<Bytes> memory_bytes() const {
+    return memory_max ? memory_max->bytes : std::nullopt;
+  }
+};
+
+}  // namespace cgphase

@@ -1,0 +1,59 @@
+// The senses of the daemon: finds the containers below one cgroup v2 root and reads them once per
+// tick through descriptors that stay open.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/result.h"
+#include "collectors/sample.h"
+
+namespace cgphase {
+
+// One source of facts: present, or absent and why. Shown by `status` and `doctor`.
+struct Source {
+  std::string name;    // "cgroup v2", "memory controller", "PSI", ...
+  bool present = false;
+  std::string detail;  // one sentence when absent
+};
+
+// Owned and used by the agent's thread alone.
+class NodeSampler {
+ public:
+  struct Options {
+    std::string cgroup_root;                 // a cgroup2 mount, or a plain directory in tests
+    std::string proc_root = "/proc";
+    std::string engine_root = "/";           // where /var/lib/docker, /var/lib/containers, ... lie
+    std::vector<std::string> include;        // globs on CgroupPath: opt-in services and others
+    std::chrono::seconds sweep{60};          // full walk behind inotify
+  };
+
+  // Errors: not_found (no such root), unsupported (cgroup v1), denied.
+  static Result<NodeSampler> open(const Options& options);
+  NodeSampler(NodeSampler&&) noexcept;
+  NodeSampler& operator=(NodeSampler&&) noexcept;
+  ~NodeSampler();
+
+  // Readable when cgroups came or went; sample() then sees it. -1 where inotify is not to be had.
+  int event_fd() const;
+
+  // One tick. A cgroup that vanishes while it is read is in `vanished`, not an error. A new tick
+  // costs no allocation per container once their number is steady.
+  void sample(const Clock& clock, NodeSample& tick);
+
+  // A descriptor of its own (dup) for the directory of a container now tracked; gone otherwise.
+  Result<Fd> duplicate_directory(CgroupId id) const;
+
+  // What can be read here, found at open() and at the first sample.
+  std::vector<Source> sources() const;
+
+ private:
+  class Impl;
+  explicit NodeSampler(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace cgphase

@@ -1,0 +1,107 @@
+// Raw readings, as the kernel gave them: counters stay counters, absent stays absent. Rates and
+// ratios are derived in model/ and policy/.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "collectors/cgroup_id.h"
+#include "collectors/containers/container_info.h"
+#include "collectors/limits.h"
+
+namespace cgphase {
+
+using Counter = std::optional<std::uint64_t>;
+
+// cpu.stat. The bandwidth fields exist only with the cpu controller enabled.
+struct CpuStat {
+  Counter usage_usec, user_usec, system_usec;
+  Counter nr_periods, nr_throttled, throttled_usec;
+};
+
+// memory.stat, the fields that need, cache and pressure are made of. Bytes, and event counters.
+struct MemoryStat {
+  Counter anon_bytes, file_bytes, shmem_bytes, unevictable_bytes;
+  Counter kernel_bytes;  // `kernel`, or the sum of its parts where the kernel is too old for it
+  Counter slab_reclaimable_bytes, slab_unreclaimable_bytes, sock_bytes;
+  Counter inactive_file_bytes, active_file_bytes, inactive_anon_bytes;
+  Counter pgfault, pgmajfault, workingset_refault_file, workingset_refault_anon;
+  Counter pgscan, pgsteal, pgscan_direct;
+};
+
+// memory.events of the cgroup and its descendants.
+struct MemoryEvents {
+  Counter low, high, max, oom, oom_kill;
+};
+
+// io.stat summed over devices.
+struct IoStat {
+  Counter read_bytes, write_bytes, read_ios, write_ios;
+};
+
+// One line of a *.pressure file. Stall totals in microseconds; avg10 and avg60 as ratios 0..1.
+struct PressureLine {
+  std::optional<double> avg10_ratio, avg60_ratio;
+  Counter total_usec;
+};
+struct Pressure {
+  PressureLine some, full;
+};
+
+// One reading of one container.
+struct Sample {
+  CgroupId id;
+  CpuStat cpu;
+  Limits limits;  // in force when read
+  std::optional<Bytes> memory_current, memory_peak;
+  MemoryStat memory;
+  MemoryEvents memory_events;
+  std::optional<Bytes> swap_current;
+  std::optional<MemoryLimit> swap_max;
+  IoStat io;
+  Counter pids_current;
+  std::optional<MemoryLimit> pids_max;  // a count, "max" is empty
+  Pressure cpu_pressure, memory_pressure, io_pressure;
+  std::optional<bool> populated, frozen;  // cgroup.events
+};
+
+// What the whole host has; the ceiling for a container without a limit.
+struct HostCapacity {
+  double cpu_cores = 0;
+  Bytes memory;
+};
+
+// One tick: everything that was read at one moment, plus who came and went since the last one.
+struct NodeSample {
+  MonotonicTime time;  // when reading began
+  WallTime wall_time;
+  HostCapacity host;
+  std::vector<ContainerInfo> appeared;  // before their first Sample
+  std::vector<CgroupId> vanished;
+  std::vector<Sample> containers;  // ascending CgroupId
+};
+
+// anon + shmem + (unevictable not already in them) + kernel (unreclaimable) + swap: what cannot be
+// dropped without hurting (SAFETY.md, memory). Hot file pages are added by who measures them.
+// Absent when memory.stat was not read.
+inline std::optional<Bytes> memory_need(const Sample& sample) {
+  const MemoryStat& memory = sample.memory;
+  if (!memory.anon_bytes) return std::nullopt;
+  const std::uint64_t shmem = memory.shmem_bytes.value_or(0);
+  // mlocked anonymous and shared pages are counted in anon and shmem too; what is left over is
+  // locked file cache.
+  const std::uint64_t unevictable = memory.unevictable_bytes.value_or(0);
+  const std::uint64_t counted = *memory.anon_bytes + shmem;
+  const std::uint64_t locked_file = std::min(unevictable > counted ? unevictable - counted : 0,
+                                             memory.file_bytes.value_or(0));
+  const std::uint64_t kernel = memory.kernel_bytes.value_or(0);
+  const std::uint64_t reclaimable = std::min(memory.slab_reclaimable_bytes.value_or(0), kernel);
+  const std::uint64_t swap = sample.swap_current ? sample.swap_current->value : 0;
+  return Bytes{counted + locked_file + kernel - reclaimable + swap};
+}
+
+}  // namespace cgphase

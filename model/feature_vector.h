@@ -1,0 +1,39 @@
+// What the CRBM sees of one container in one model step.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cgphase {
+
+// One feature of a schema. Ratios are relative to the container's own original limit, or to the
+// host where it has none, so that a model sees behaviour and not size (SCIENCE.md section 3).
+enum class Feature : std::uint8_t {
+  cpu_usage_ratio,            // cores used / original limit
+  memory_need_ratio,          // need / original limit
+  memory_growth_per_sec,      // d(need)/dt / original limit, 1/s
+  page_fault_log_rate,        // log1p(faults per second)
+  disk_read_log_rate,         // log1p(bytes per second)
+  disk_write_log_rate,        // log1p(bytes per second)
+  column,                     // a trace column by name (imported AI4DL models)
+};
+
+struct FeatureSchema {
+  struct Entry {
+    Feature feature = Feature::column;
+    std::string name;  // "cpu_usage_ratio", or the column's name
+    friend bool operator==(const Entry&, const Entry&) = default;
+  };
+  std::vector<Entry> entries;
+  friend bool operator==(const FeatureSchema&, const FeatureSchema&) = default;
+};
+
+// Values in schema order; an absent one is imputed with the training mean by the scaler and
+// counted, never taken as zero.
+struct FeatureVector {
+  std::vector<std::optional<double>> values;
+};
+
+}  // namespace cgphase

@@ -1,0 +1,25 @@
+// What a container may need over the coming horizon.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <vector>
+
+#include "base/units.h"
+
+namespace cgphase {
+
+struct Forecast {
+  struct Next {
+    int phase = -1;
+    double probability = 0;
+    std::chrono::seconds in{0};  // expected time until it begins
+  };
+  std::chrono::seconds horizon{0};
+  std::vector<Next> next;             // most probable first
+  std::optional<Cores> cpu_peak;      // over the horizon; absent = no basis for a forecast
+  std::optional<Bytes> memory_peak;
+  double risk = 0;                    // probability that the demand passes a peak
+};
+
+}  // namespace cgphase

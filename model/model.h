@@ -1,0 +1,64 @@
+// A learned model: everything that turns feature vectors into phases. A value; docs/model_file.md
+// defines its file. Read-only after loading, so one may serve all containers.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/feature_vector.h"
+
+namespace cgphase {
+
+// Standardisation with the population standard deviation: (x - mean) / scale, per feature.
+struct Scaler {
+  std::vector<double> mean, scale;
+};
+
+// Row-major matrices. W[n_hid * n_vis], A[n_vis * n_vis*n_his], B[n_hid * n_vis*n_his];
+// history is time-major, oldest first (SCIENCE.md sections 1 and 2).
+struct CrbmParameters {
+  int n_vis = 0, n_hid = 0, n_his = 0;
+  std::vector<double> w, a, b, visible_bias, hidden_bias;
+};
+
+struct Centroids {
+  int count = 0, dimension = 0;
+  std::vector<double> values;  // row-major [count * dimension], in hidden-activation space
+};
+
+// Mergeable statistics of one phase in the training data, relative to the original limit.
+struct PhaseSummary {
+  double count = 0;
+  double cpu_mean_ratio = 0, cpu_m2 = 0;        // Welford: m2 = sum of squared deviations
+  double memory_mean_ratio = 0, memory_m2 = 0;
+  double novelty_distance = 0;  // 99 % of the training samples of this phase lie nearer
+};
+
+struct Model {
+  FeatureSchema schema;
+  double step_seconds = 0;       // one feature vector per step
+  Scaler scaler;
+  CrbmParameters crbm;
+  Centroids centroids;
+  std::vector<PhaseSummary> phases;                // one per centroid
+  std::map<std::string, std::string> provenance;   // free text: program, seed, inputs' CRCs
+};
+
+// Bounds of a model file; one past any of them is refused.
+inline constexpr int kMaxFeatures = 64;
+inline constexpr int kMaxHidden = 256;
+inline constexpr int kMaxHistory = 32;
+inline constexpr int kMaxPhases = 32;
+inline constexpr std::size_t kMaxModelFileBytes = 16U << 20;
+
+// Errors name the file and the key: invalid (malformed, wrong checksum or version, out of bounds,
+// not finite), not_found, denied.
+Result<Model> load_model(const std::string& path);
+Result<Model> parse_model(const std::string& json_text, const std::string& name);
+std::string serialize_model(const Model& model);   // the same model gives the same bytes
+Status save_model(const Model& model, const std::string& path);
+
+}  // namespace cgphase

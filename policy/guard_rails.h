@@ -1,0 +1,102 @@
+// The rules of safety between what a policy wants and what may be written (docs/safety.md). Pure:
+// time comes in with each step. Rails may raise or revert on their own; lowering must pass them all.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "collectors/sample.h"
+#include "policy/decision.h"
+#include "policy/policy.h"
+
+namespace cgphase {
+
+// Each number is one row of the table in docs/safety.md and has a test.
+struct RailsConfig {
+  double enough_samples = 60;
+  int enough_runs = 3;
+  double quiet_memory_io_some_avg10 = 0.001;
+  double quiet_cpu_some_avg10 = 0.10;
+  std::chrono::seconds cool_down{300};
+  std::chrono::seconds quarantine{24 * 3600};
+  int trials_before_quarantine = 3;
+  std::chrono::seconds trial{30};
+  int trial_model_steps = 3;
+  double trial_tolerance_ratio = 0.20;
+  std::chrono::seconds container_lower_window{60};   // one change down per container
+  std::chrono::seconds host_lower_window{60};
+  int host_lowers_per_window = 4;
+  std::chrono::milliseconds reaction_time{500};
+  double at_risk_ratio = 0.90;
+  double cpu_headroom_ratio = 1.15;
+  std::uint64_t cpu_floor_usec_per_period = 10'000;
+  double throttled_ratio = 0.02;
+  std::chrono::seconds throttled_window{5};
+  double cpu_raise_factor = 1.2;
+  std::chrono::seconds cpu_lower_window{30};
+  double memory_headroom_ratio = 1.15;
+  std::uint64_t memory_headroom_bytes = 256 * kMiB;  // 25 % of the limit below 1 GiB
+  double memory_step_ratio = 0.10;
+  std::chrono::seconds memory_lower_window{60};
+  std::chrono::seconds dwell{30};          // need steady for so long: a step may take half the gap
+  std::chrono::minutes stand_down{15};     // after somebody else's change
+  double smallest_change_ratio = 0.05;     // lowering by less is not worth a write
+};
+
+// Lowerings of the whole host in the current window; shared by all containers of one pipeline.
+class HostBudget {
+ public:
+  bool may_lower(MonotonicTime now, const RailsConfig& config) const;
+  void lowered(MonotonicTime now);
+
+ private:
+  std::deque<MonotonicTime> lowerings_;
+};
+
+struct RailInput {
+  MonotonicTime time;
+  double interval_seconds = 0;     // since the previous sample of this container, 0 for the first
+  const Sample* sample = nullptr;
+  const Sample* previous = nullptr;  // null for the first
+  bool gap = false;                // samples were lost before this one
+  Phase phase;
+  Mode mode = Mode::observe;
+  bool hands_off = false;
+  bool manage_unlimited = false;
+  Limits original;
+  HostCapacity host;
+  double model_step_seconds = 1;
+};
+
+// Of one container. step() returns at most one decision per resource and tick: what is to be
+// written (verdict allowed), or what was refused when the verdict or the wish changed since the
+// last refusal, so that the journal tells each once.
+class ContainerRails {
+ public:
+  ContainerRails(const RailsConfig& config, CgroupId id);
+  ContainerRails(ContainerRails&&) noexcept;
+  ContainerRails& operator=(ContainerRails&&) noexcept;
+  ~ContainerRails();
+
+  std::vector<Decision> step(const RailInput& input, const Allocation& wish, HostBudget& budget,
+                             std::uint64_t& next_decision_id);
+  // Trials that ended since the last call.
+  std::vector<Outcome> take_outcomes();
+  // What the writer reported for an allowed decision. A failed one counts as a failed trial.
+  void written(const Decision& decision, bool succeeded, const Limits& in_force,
+               MonotonicTime time);
+  // The limits that now count as the original: the first seen, or those somebody else set.
+  // Absent until the first step.
+  const Limits& original() const;
+  // Why nothing is lowered at the moment, for `show` and `explain`.
+  Verdict holding(Resource resource) const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace cgphase

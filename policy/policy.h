@@ -1,0 +1,61 @@
+// Policies: pure objects that say how much a container should have. One instance per container.
+// They know nothing of rails, trials or files; replay compares them bare.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "collectors/limits.h"
+#include "collectors/sample.h"
+#include "model/forecast.h"
+#include "model/phase.h"
+#include "policy/decision.h"
+
+namespace cgphase {
+
+// One tick of one container, derived. An absent value was not measured.
+struct Observation {
+  MonotonicTime time;
+  double interval_seconds = 0;
+  std::optional<double> cpu_cores;           // mean over the interval
+  std::optional<double> memory_need_bytes;   // at the end of the interval
+  bool cpu_censored = false;                 // throttled in the interval: usage is a lower bound
+  Phase phase;
+};
+
+// What a policy wants in force now. Absent = no opinion: hold.
+struct Allocation {
+  std::optional<Cores> cpu;
+  std::optional<Bytes> memory;
+  Reason reason = Reason::phase_statistics;
+  double cpu_sample_count = 0;     // behind `cpu`, for the "enough samples" rail
+  double memory_sample_count = 0;  // behind `memory`
+  int earlier_runs = 0;            // earlier runs of the same image that saw this phase
+};
+
+class Policy {
+ public:
+  virtual ~Policy() = default;
+  virtual void observe(const Observation& observation) = 0;
+  // `original` is the ceiling, `host` stands in where there is none.
+  virtual Allocation allocate(const Limits& original, const HostCapacity& host) const = 0;
+  // What this run learned, mergeable into the priors of later runs of the same image; null for
+  // policies that keep nothing.
+  virtual nlohmann::json learned() const = 0;
+};
+
+// `prior` is what earlier runs of the same image learned (null = none); a malformed one is ignored.
+// Errors: invalid for an unknown name, naming the nearest.
+Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const nlohmann::json& prior);
+std::vector<std::string_view> policy_names();
+
+// Adds the statistics of one run to those of earlier ones (decayed).
+nlohmann::json merge_learned(const nlohmann::json& earlier, const nlohmann::json& run);
+
+}  // namespace cgphase

@@ -1,0 +1,62 @@
+#include "base/parse.h"
+
+#include <doctest/doctest.h>
+
+using namespace cgphase;
+
+TEST_CASE("an unsigned number is read to its bound") {
+  CHECK(parse_u64("0") == 0);
+  CHECK(parse_u64("18446744073709551615") == 18446744073709551615ULL);
+}
+
+TEST_CASE("one past the bound of an unsigned number is absent") {
+  CHECK_FALSE(parse_u64("18446744073709551616"));
+}
+
+TEST_CASE("anything around an unsigned number makes it absent") {
+  for (const char* text : {"", " 1", "1 ", "-1", "+1", "0x10", "max", "1.0"})
+    CHECK_FALSE(parse_u64(text));
+}
+
+TEST_CASE("a floating-point number must be finite and whole") {
+  CHECK(parse_double("-2.5e3") == -2500.0);
+  for (const char* text : {"", "nan", "inf", "-inf", "1e999", "1.5x"})
+    CHECK_FALSE(parse_double(text));
+}
+
+TEST_CASE("lines come one by one, the last without a newline too") {
+  std::string_view rest = "a 1\n\nb 2";
+  std::string_view line;
+  CHECK(next_line(rest, line));
+  CHECK(line == "a 1");
+  CHECK(next_line(rest, line));
+  CHECK(line.empty());
+  CHECK(next_line(rest, line));
+  CHECK(line == "b 2");
+  CHECK_FALSE(next_line(rest, line));
+}
+
+TEST_CASE("words are separated by any blanks") {
+  std::string_view rest = "  50000\t100000\n";
+  std::string_view word;
+  CHECK(next_word(rest, word));
+  CHECK(word == "50000");
+  CHECK(next_word(rest, word));
+  CHECK(word == "100000");
+  CHECK_FALSE(next_word(rest, word));
+}
+
+TEST_CASE("sizes take binary suffixes") {
+  CHECK(parse_bytes("512") == 512);
+  CHECK(parse_bytes("1K") == 1024);
+  CHECK(parse_bytes("1.5 GiB") == 1610612736ULL);
+  CHECK(parse_bytes("2m") == 2097152);
+  for (const char* text : {"", "K", "-1M", "1Q", "1 GB2", "99999999T"}) CHECK_FALSE(parse_bytes(text));
+}
+
+TEST_CASE("durations need a unit") {
+  CHECK(parse_duration_ns("150ms") == 150'000'000);
+  CHECK(parse_duration_ns("5 min") == 300'000'000'000);
+  CHECK(parse_duration_ns("1h") == 3'600'000'000'000);
+  for (const char* text : {"", "5", "-1s", "1y", "s"}) CHECK_FALSE(parse_duration_ns(text));
+}
