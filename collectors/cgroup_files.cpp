@@ -1,7 +1,9 @@
 #include "collectors/cgroup_files.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -77,7 +79,10 @@ const char* kernel_file_name(KernelFile file) {
   return "";
 }
 
-CgroupFiles::CgroupFiles(Fd directory) : directory_(std::move(directory)) {}
+CgroupFiles::CgroupFiles(Fd directory) : directory_(std::move(directory)) {
+  struct statfs status{};
+  is_cgroup_ = ::fstatfs(directory_.get(), &status) == 0 && status.f_type == CGROUP2_SUPER_MAGIC;
+}
 
 Result<CgroupId> CgroupFiles::identify(int directory_fd) {
   struct stat status{};
@@ -206,10 +211,11 @@ Fd CgroupFiles::open_file(KernelFile file) {
 
 bool CgroupFiles::is_gone(const Sample& sample) const {
   if (sample.cpu.usage_usec && !lost_file_) return false;
-  // A removed cgroup has no entries any more, and a removed plain directory no links.
+  // Every cgroup has this file, whatever its controllers. A removed one keeps its links, but no
+  // entries; a removed plain directory has no links.
+  if (is_cgroup_) return ::faccessat(directory_.get(), "cgroup.procs", F_OK, 0) != 0;
   struct stat status{};
-  if (::fstat(directory_.get(), &status) != 0 || status.st_nlink == 0) return true;
-  return lost_file_ && ::faccessat(directory_.get(), "cgroup.events", F_OK, 0) != 0;
+  return ::fstat(directory_.get(), &status) != 0 || status.st_nlink == 0;
 }
 
 }  // namespace cgphase

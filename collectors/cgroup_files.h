@@ -92,6 +92,7 @@ class CgroupFiles {
   std::array<Slot, kHeldCount> held_;
   Kept kept_;
   std::optional<MonotonicTime> pressure_time_, memory_time_, slow_time_, absent_time_;
+  bool is_cgroup_ = false;  // on cgroup2, not a plain directory
   bool lost_file_ = false;  // a file that was there answered ENODEV in this reading
   bool short_of_descriptors_ = false;
 };
