@@ -1,6 +1,7 @@
 #!/bin/bash
 # On a host whose controllers are on cgroup v1 the daemon refuses to enforce: one sentence, exit 6,
 # nothing touched. daemon_refuses.sh PROGRAMS, in a guest, whose cgroups it mounts anew.
+# shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
 . "$(dirname "$0")/daemon_fixture.sh"
 
 every_limit() {

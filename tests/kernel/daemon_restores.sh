@@ -1,6 +1,7 @@
 #!/bin/bash
 # However the daemon ends, every limit is what it was: 20 times SIGKILL at random moments, a hang,
 # SIGTERM. Also: a second daemon is refused. daemon_restores.sh PROGRAMS [SEED]
+# shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
 . "$(dirname "$0")/daemon_fixture.sh"
 
 seed=${2:-${CGPHASE_SEED:-20}}
