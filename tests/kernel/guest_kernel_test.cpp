@@ -92,7 +92,8 @@ void touch(std::size_t bytes) {
   void* const memory =
       ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) ::_exit(1);
-  for (std::size_t at = 0; at < bytes; at += kPageBytes) static_cast<volatile char*>(memory)[at] = 1;
+  volatile char* const bytes_of_it = static_cast<char*>(memory);
+  for (std::size_t at = 0; at < bytes; at += kPageBytes) bytes_of_it[at] = 1;
 }
 
 TEST_CASE("the guest has cgroup v2 alone") {
