@@ -65,11 +65,13 @@ bool FeatureExtractor::is_gap(const Sample& sample, double interval_seconds) con
   return interval_seconds_ > 0 && interval_seconds > kGapIntervals * interval_seconds_;
 }
 
-// Follows a shorter interval at once and a longer one by doubling, so that one hole is a gap and a
-// lasting change of the cadence is learned after a few samples.
+// Follows slowly and never more than to the double, so that one hole is a gap and a lasting change
+// of the cadence is learned after a few samples.
 void FeatureExtractor::learn_interval(double seconds) {
+  constexpr double kWeight = 0.25;
   if (seconds <= 0) return;
-  interval_seconds_ = interval_seconds_ > 0 ? std::min(seconds, 2 * interval_seconds_) : seconds;
+  if (interval_seconds_ <= 0) interval_seconds_ = seconds;
+  interval_seconds_ += kWeight * (std::min(seconds, 2 * interval_seconds_) - interval_seconds_);
 }
 
 void FeatureExtractor::begin_step(const Sample& sample, MonotonicTime time) {
