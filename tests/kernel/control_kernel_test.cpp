@@ -220,9 +220,10 @@ class RuntimeDirectory {
 class Writing {
  public:
   explicit Writing(bool with_guard = false) {
-    leases = std::move(*LeaseTable::open({.runtime_dir = runtime_.path(), .records = 64, .boot_id = {}}));
+    leases = std::move(*LeaseTable::open({.runtime_dir = runtime_.path(), .records = 64}));
     if (with_guard)
-      guard = std::move(*Guard::create({.leases = leases.get(), .clock = &clock_, .containers = 8}));
+      guard =
+          std::move(*Guard::create({.leases = leases.get(), .clock = &clock_, .containers = 8}));
     auto made = KernelLimitWriter::create(
         {.cgroup_root = cgroup_root(), .leases = leases.get(), .guard = guard.get()});
     REQUIRE_MESSAGE(made, made.error().text);
@@ -338,8 +339,8 @@ TEST_CASE("kernel: the same limit is refused by the writer and the process lives
   }
   CHECK(group.number("memory.events", "oom_kill") == 0);
   CHECK(group.number("memory.events", "max") == 0);
-  const LimitResult fits = writing.write(group, with_memory(group.limits(), 128 * kMiB), false,
-                                         Bytes{112 * kMiB});
+  const LimitResult fits =
+      writing.write(group, with_memory(group.limits(), 128 * kMiB), false, Bytes{112 * kMiB});
   CHECK_MESSAGE(fits.written, fits.error);
   CHECK(child.alive());
 }
@@ -550,11 +551,10 @@ TEST_CASE("kernel: the originals are back after SIGKILL at twenty random moments
     REQUIRE(::pipe2(reports, O_CLOEXEC) == 0);
     const pid_t daemon = ::fork();
     if (daemon == 0) {
-      auto leases = LeaseTable::open({.runtime_dir = runtime.path(), .records = 16, .boot_id = {}});
+      auto leases = LeaseTable::open({.runtime_dir = runtime.path(), .records = 16});
       if (!leases) ::_exit(2);
-      auto companion = Companion::start({.runtime_dir = runtime.path(),
-                                         .cgroup_root = cgroup_root(),
-                                         .program_directories = {}});
+      auto companion =
+          Companion::start({.runtime_dir = runtime.path(), .cgroup_root = cgroup_root()});
       if (!companion) ::_exit(3);
       auto writer =
           KernelLimitWriter::create({.cgroup_root = cgroup_root(), .leases = leases->get()});
