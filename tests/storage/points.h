@@ -6,6 +6,7 @@
 #include <string>
 
 #include "storage/store.h"
+#include "tests/storage/busy_point.h"
 
 namespace cgphase::test {
 
@@ -22,16 +23,11 @@ class ScratchDirectory {
   std::string directory_;
 };
 
-WallTime at_second(double second);
-
 // Every field present, every value different; `seed` moves all of them.
 Sample full_sample(CgroupId id, std::uint64_t seed);
 // Any field may be absent, any value may be anything.
 Sample random_sample(CgroupId id, std::mt19937_64& random);
 Phase random_phase(std::mt19937_64& random);
-
-// What a busy container looks like from one second to the next.
-HistoryPoint busy_point(CgroupId id, std::uint64_t second);
 
 bool same(const Sample& a, const Sample& b);
 bool same(const Phase& a, const Phase& b);
