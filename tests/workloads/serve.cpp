@@ -25,8 +25,8 @@ namespace {
 constexpr int kInput = 256, kEmbedding = 128;
 constexpr Eigen::Index kRowsPerRequest = 32;
 constexpr std::size_t kResponseFloats = std::size_t{kEmbedding} * kRowsPerRequest;
-constexpr std::array kFirstWidths = {kInput, 1024, kEmbedding};
-constexpr std::array kSecondWidths = {kInput, 1024, 1024, kEmbedding};
+constexpr std::array kFirstWidths = {kInput, 512, 512, 512, kEmbedding};
+constexpr std::array kSecondWidths = {kInput, 512, 512, 512, 512, 512, 512, 512, kEmbedding};
 constexpr double kCacheSegmentsAtSizeOne = 40;  // of 1 MiB each
 constexpr double kLullKeepsShare = 0.3;         // of the cache, from some seconds into a lull on
 constexpr std::chrono::seconds kTrimAfter{3};

@@ -22,8 +22,8 @@ namespace {
 constexpr double kImagesAtSizeOne = 20'000;
 constexpr std::size_t kVariants = 2;         // augmented rows per image
 constexpr std::size_t kPackedBytesGuess = 160;
-constexpr std::size_t kBatch = 512;
-constexpr std::size_t kValidationRows = 256, kEvaluationRows = 1024;
+constexpr std::size_t kBatch = 1280;
+constexpr std::size_t kValidationRows = 512, kEvaluationRows = 2560;
 constexpr float kLearningRate = 0.02F;
 constexpr std::array kWidths = {static_cast<int>(kImageBytes), 320, kClasses};
 constexpr Milliseconds kTransferSlot{100};
