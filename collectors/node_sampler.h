@@ -2,6 +2,7 @@
 // tick through descriptors that stay open.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,9 @@ struct Source {
   std::string detail;  // one sentence when absent
 };
 
+// Containers read at once. One more waits until there is room; sources() tells.
+inline constexpr std::size_t kMaxContainers = 4096;
+
 // Owned and used by the agent's thread alone.
 class NodeSampler {
  public:
@@ -27,11 +31,12 @@ class NodeSampler {
     std::string cgroup_root;                 // a cgroup2 mount, or a plain directory in tests
     std::string proc_root = "/proc";
     std::string engine_root = "/";           // where /var/lib/docker, /var/lib/containers, ... lie
-    std::vector<std::string> include;        // globs on CgroupPath: opt-in services and others
+    std::vector<std::string> include = {};   // globs on CgroupPath: opt-in services and others
     std::chrono::seconds sweep{60};          // full walk behind inotify
   };
 
-  // Errors: not_found (no such root), unsupported (cgroup v1), denied.
+  // Raises this process's soft limit on descriptors to the hard one: a container holds about
+  // twenty. Errors: not_found (no such root), unsupported (cgroup v1), denied.
   static Result<NodeSampler> open(const Options& options);
   NodeSampler(NodeSampler&&) noexcept;
   NodeSampler& operator=(NodeSampler&&) noexcept;

@@ -26,7 +26,8 @@ struct CpuStat {
 // memory.stat, the fields that need, cache and pressure are made of. Bytes, and event counters.
 struct MemoryStat {
   Counter anon_bytes, file_bytes, shmem_bytes, unevictable_bytes;
-  Counter kernel_bytes;  // `kernel`, or the sum of its parts where the kernel is too old for it
+  // `kernel` + `sock`, or the sum of their parts where the kernel is too old for `kernel`.
+  Counter kernel_bytes;
   Counter slab_reclaimable_bytes, slab_unreclaimable_bytes, sock_bytes;
   Counter inactive_file_bytes, active_file_bytes, inactive_anon_bytes;
   Counter pgfault, pgmajfault, workingset_refault_file, workingset_refault_anon;

@@ -1,0 +1,100 @@
+// The files of one cgroup, read through a directory descriptor and file descriptors that stay
+// open: open+read+close costs three times a pread. A held descriptor costs 5 KB of kernel memory,
+// so files that hardly change are opened for each reading instead.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/result.h"
+#include "collectors/cgroup_id.h"
+#include "collectors/sample.h"
+
+namespace cgphase {
+
+// The files that are read. Their names stand in kernel_file_name() and nowhere else.
+enum class KernelFile : std::uint8_t {
+  cpu_stat, memory_current, memory_stat, memory_events, memory_peak, memory_swap_current,
+  io_stat, pids_current, cgroup_events,
+  cpu_max, cpu_max_burst, cpu_weight, memory_max, memory_high,
+  cpu_pressure, memory_pressure, io_pressure,
+  memory_low, memory_min, memory_swap_max, pids_max,
+};
+inline constexpr std::size_t kKernelFileCount = 21;
+const char* kernel_file_name(KernelFile file);
+
+// The kernel brings pressure up to date every 2 s; between, the last reading is what it would
+// say. A little less, so that a tick that comes early by a hair does not wait for the next one.
+inline constexpr std::chrono::milliseconds kPressurePeriod{1900};
+// memory.low, memory.min, memory.swap.max, pids.max.
+inline constexpr std::chrono::seconds kSlowPeriod{10};
+// memory.stat costs more than all else together. While neither CPU time nor memory.current of a
+// cgroup moved, the last reading stands, this long at most.
+inline constexpr std::chrono::seconds kIdleMemoryPeriod{10};
+// Files that were absent are looked for again: a controller may be enabled later.
+inline constexpr std::chrono::seconds kAbsentPeriod{10};
+// Longest file that is read; a longer one is absent. memory.stat has about 2 KB, io.stat 80 bytes
+// per device.
+inline constexpr std::size_t kKernelTextBytes = 16384;
+
+// Owned by the sampler's thread.
+class CgroupFiles {
+ public:
+  // Takes the directory's descriptor. Opens no file yet.
+  explicit CgroupFiles(Fd directory);
+
+  // The identity of a directory descriptor. gone, io.
+  static Result<CgroupId> identify(int directory_fd);
+
+  // One reading. Absent files are absent fields. False when the cgroup is gone; `sample` is then
+  // undefined. No allocation.
+  bool read(MonotonicTime now, Sample& sample, std::span<char> buffer);
+
+  int directory_fd() const { return directory_.get(); }
+
+  // Files that could not be opened for want of descriptors at the last try.
+  bool short_of_descriptors() const { return short_of_descriptors_; }
+
+ private:
+  // One held descriptor; after a failure not tried again before the next kAbsentPeriod.
+  struct Slot {
+    Fd fd;
+    bool absent = false;
+  };
+  static constexpr std::size_t kHeldCount = 17;  // all up to io_pressure
+
+  std::optional<std::string_view> read_held(KernelFile file, std::span<char> buffer);
+  std::optional<std::string_view> read_once(KernelFile file, std::span<char> buffer);
+  Fd open_file(KernelFile file);
+  void read_usage(Sample& sample, std::span<char> buffer);
+  void read_limits(Sample& sample, std::span<char> buffer);
+  void read_memory_stat(MonotonicTime now, Sample& sample, std::span<char> buffer);
+  void read_pressure(MonotonicTime now, std::span<char> buffer);
+  void read_slow(MonotonicTime now, std::span<char> buffer);
+  bool is_gone(const Sample& sample) const;
+
+  // What was read at most a period ago and still stands.
+  struct Kept {
+    Pressure cpu_pressure, memory_pressure, io_pressure;
+    MemoryStat memory;
+    Counter usage_usec;
+    std::optional<Bytes> memory_current;
+    std::optional<MemoryLimit> memory_low, memory_min, swap_max, pids_max;
+  };
+
+  Fd directory_;
+  std::array<Slot, kHeldCount> held_;
+  Kept kept_;
+  std::optional<MonotonicTime> pressure_time_, memory_time_, slow_time_, absent_time_;
+  bool is_cgroup_ = false;  // on cgroup2, not a plain directory
+  bool lost_file_ = false;  // a file that was there answered ENODEV in this reading
+  bool short_of_descriptors_ = false;
+};
+
+}  // namespace cgphase

@@ -1,0 +1,180 @@
+#include "collectors/containers/recognise.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+
+namespace cgphase {
+namespace {
+
+constexpr std::size_t kIdDigits = 64;
+constexpr std::size_t kShortIdDigits = 12;
+
+constexpr std::string_view kKubelet = "managed by kubelet";
+
+// A last element of `prefix` + 64 hex digits + `suffix`.
+struct IdPattern {
+  std::string_view prefix, suffix;
+  Engine engine;
+};
+constexpr std::array<IdPattern, 9> kIdPatterns = {{
+    {"docker-", ".scope", Engine::docker},
+    {"libpod-", ".scope", Engine::podman},
+    {"libpod-payload-", "", Engine::podman},  // quadlet, --cgroups=split
+    {"libpod-", "", Engine::podman},          // cgroupfs driver, below libpod_parent
+    {"nerdctl-", ".scope", Engine::containerd},
+    {"cri-containerd-", ".scope", Engine::containerd},
+    {"crio-", ".scope", Engine::crio},
+    {"crio-", "", Engine::crio},
+    {"cri-containerd-", "", Engine::containerd},
+}};
+
+// Units that an include pattern may name, but that must never be limited.
+constexpr std::array<std::string_view, 16> kUntouchableUnits = {
+    "sshd.service", "ssh.service", "sshd@*.service", "ssh@*.service", "docker.service",
+    "containerd.service", "podman.service", "podman@*.service", "crio.service", "kubelet.service",
+    "cgphased.service", "cgphase-*.service", "systemd-*.service", "dbus*.service",
+    "incus.service", "lxc*.service"};
+
+bool is_hex_id(std::string_view text) {
+  return text.size() == kIdDigits &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+// What an engine lets a container be called; nothing that could leave a directory when it is made
+// part of a path.
+bool is_plain_name(std::string_view text) {
+  return !text.empty() && text.front() != '.' &&
+         text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_.-") == std::string_view::npos;
+}
+
+bool matches(const std::string& pattern, std::string_view text) {
+  return ::fnmatch(pattern.c_str(), std::string(text).c_str(), FNM_PATHNAME | FNM_NOESCAPE) == 0;
+}
+
+// The text between `prefix` and `suffix`, which must not be empty.
+std::optional<std::string_view> between(std::string_view text, std::string_view prefix,
+                                        std::string_view suffix) {
+  if (text.size() <= prefix.size() + suffix.size() || !text.starts_with(prefix) ||
+      !text.ends_with(suffix))
+    return std::nullopt;
+  return text.substr(prefix.size(), text.size() - prefix.size() - suffix.size());
+}
+
+std::string_view last_element(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+std::string_view parent_of(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? std::string_view{} : path.substr(0, slash);
+}
+
+bool has_element(std::string_view path, std::string_view prefix) {
+  for (std::size_t slash = path.find('/'); slash != std::string_view::npos;
+       slash = path.find('/', slash + 1))
+    if (path.substr(slash + 1).starts_with(prefix)) return true;
+  return false;
+}
+
+Recognised by_id(Engine engine, std::string_view id) {
+  return {engine, std::string(id), std::string(id.substr(0, kShortIdDigits)), "", false};
+}
+
+Recognised by_name(Engine engine, std::string_view id) {
+  // systemd writes '-' of a machine's name as \x2d.
+  return {engine, std::string(id), unescape_name(id), "", false};
+}
+
+// Monitors, the cgroups between, and what the engines run for themselves.
+bool is_excluded(std::string_view name) {
+  return name == "init.scope" || name.ends_with(".slice") || name == "buildkit" ||
+         name.starts_with("buildkit-") || name.starts_with("libpod-conmon-") ||
+         name.starts_with("lxc.monitor") || name.starts_with("crio-conmon-");
+}
+
+// <prefix>-<id>.scope of a containerd client of its own prefix.
+std::optional<Recognised> other_scope(std::string_view name) {
+  const auto inside = between(name, "", ".scope");
+  if (!inside || inside->size() <= kIdDigits + 1) return std::nullopt;
+  const std::string_view id = inside->substr(inside->size() - kIdDigits);
+  if ((*inside)[inside->size() - kIdDigits - 1] != '-' || !is_hex_id(id)) return std::nullopt;
+  return by_id(Engine::containerd, id);
+}
+
+std::optional<Recognised> container_by_id(std::string_view parent, std::string_view name) {
+  for (const IdPattern& pattern : kIdPatterns)
+    if (const auto id = between(name, pattern.prefix, pattern.suffix); id && is_hex_id(*id))
+      return by_id(pattern.engine, *id);
+  if (parent == "/default" && is_plain_name(name)) return by_id(Engine::containerd, name);
+  if (!is_hex_id(name)) return other_scope(name);
+  // The cgroupfs driver: /docker/ID, or ID below whatever --cgroup-parent says.
+  return by_id(has_element(parent, "kubepods") ? Engine::kubernetes : Engine::docker, name);
+}
+
+std::optional<Recognised> container_by_name(std::string_view parent, std::string_view name) {
+  if (const auto lxc = between(name, "lxc.payload.", "")) return by_name(Engine::lxc, *lxc);
+  if (const auto nspawn = between(name, "systemd-nspawn@", ".service"))
+    return by_name(Engine::nspawn, *nspawn);
+  // machined names libvirt's machines too; a virtual machine is no container.
+  if (const auto machine = between(name, "machine-", ".scope"))
+    return machine->starts_with("qemu\\x2d") || machine->starts_with("lxc\\x2d")
+               ? std::nullopt
+               : std::optional(by_name(Engine::nspawn, *machine));
+  if (between(name, "job_", "") && last_element(parent).ends_with("slurmstepd.scope"))
+    return Recognised{Engine::slurm, std::string(name), std::string(name), "managed by Slurm",
+                      false};
+  return std::nullopt;
+}
+
+bool is_included(std::string_view path, std::span<const std::string> include) {
+  return std::ranges::any_of(include, [&](const std::string& pattern) {
+    const bool whole = pattern.find('/') != std::string::npos;
+    return matches(pattern, whole ? path : last_element(path));
+  });
+}
+
+std::string hands_off_unit(std::string_view path, std::string_view name) {
+  if (has_element(path, "cgphase.slice/")) return "cgphase itself";
+  for (const std::string_view unit : kUntouchableUnits)
+    if (matches(std::string(unit), name)) return "a service that the system itself needs";
+  return "";
+}
+
+std::optional<Recognised> by_include(std::string_view path, std::string_view name,
+                                     std::span<const std::string> include) {
+  if (!is_included(path, include)) return std::nullopt;
+  // A pattern such as "*.service" must not take in what watches over containers.
+  if (name.find("-monitor") != std::string_view::npos) return std::nullopt;
+  const Engine engine = name.ends_with(".service") ? Engine::service : Engine::cgroup;
+  return Recognised{engine, std::string(name), std::string(name), hands_off_unit(path, name),
+                    false};
+}
+
+}  // namespace
+
+std::optional<Recognised> recognise_path(std::string_view path,
+                                         std::span<const std::string> include) {
+  const std::string_view name = last_element(path);
+  const std::string_view parent = parent_of(path);
+  if (name.empty() || is_excluded(name)) return std::nullopt;
+  std::optional<Recognised> result = container_by_id(parent, name);
+  if (!result && name == "container") {
+    result = container_by_id(parent_of(parent), last_element(parent));
+    if (result) result->inside_scope = true;
+  }
+  if (!result) result = container_by_name(parent, name);
+  if (!result) result = by_include(path, name, include);
+  if (result && has_element(path, "kubepods")) result->hands_off = kKubelet;
+  return result;
+}
+
+bool is_systemd_unit(std::string_view path) {
+  return path.ends_with(".scope") || path.ends_with(".service");
+}
+
+}  // namespace cgphase

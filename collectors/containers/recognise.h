@@ -1,0 +1,33 @@
+// Who a cgroup is, from its path alone. The table of paths stands in docs/containers.md.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "collectors/cgroup_id.h"
+#include "collectors/containers/container_info.h"
+
+namespace cgphase {
+
+struct Recognised {
+  Engine engine = Engine::cgroup;
+  std::string engine_id;
+  std::string name;       // what the path tells: the short id, an LXC or machine name, a unit
+  std::string hands_off;  // as in ContainerInfo
+  // crun's cgroup inside the scope: it holds the limits, so it stands for its parent.
+  bool inside_scope = false;
+};
+
+// What the cgroup at `path` is; nothing when it is no container: the slices between, an engine's
+// own monitors, cgroups inside a container, plain services that no `include` pattern names.
+// A pattern with '/' is matched against the whole path and '*' stops at '/'; one without is
+// matched against the last element. A backslash is itself, as unit names hold "\x2d".
+std::optional<Recognised> recognise_path(std::string_view path,
+                                         std::span<const std::string> include);
+
+// The last element of `path` is a unit whose limits systemd may rewrite.
+bool is_systemd_unit(std::string_view path);
+
+}  // namespace cgphase

@@ -1,0 +1,129 @@
+#include "collectors/host_facts.h"
+
+#include <linux/magic.h>
+#include <sys/vfs.h>
+
+#include <array>
+#include <optional>
+
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/parse.h"
+
+namespace cgphase {
+namespace {
+
+constexpr std::size_t kProcBytes = 1 << 20;  // stat has a line per processor and interrupt
+constexpr std::size_t kControllerBytes = 4096;
+
+// The number after "KEY:" in meminfo, as bytes.
+std::optional<Bytes> meminfo_bytes(std::string_view text, std::string_view key) {
+  std::string_view line, word;
+  while (next_line(text, line)) {
+    if (!next_word(line, word) || word != key || !next_word(line, word)) continue;
+    const std::optional<std::uint64_t> kilobytes = parse_u64(word);
+    if (!kilobytes || *kilobytes > UINT64_MAX / 1024) return std::nullopt;
+    return Bytes{*kilobytes * 1024};
+  }
+  return std::nullopt;
+}
+
+// Lines "cpu0 ...", without the sum "cpu ...".
+int count_processors(std::string_view stat) {
+  int count = 0;
+  std::string_view line;
+  while (next_line(stat, line))
+    if (line.size() > 3 && line.starts_with("cpu") && line[3] >= '0' && line[3] <= '9') ++count;
+  return count;
+}
+
+bool has_word(std::string_view text, std::string_view wanted) {
+  std::string_view word;
+  while (next_word(text, word))
+    if (word == wanted) return true;
+  return false;
+}
+
+long file_system_type(int fd) {
+  struct statfs status{};
+  return ::fstatfs(fd, &status) == 0 ? static_cast<long>(status.f_type) : 0;
+}
+
+bool is_cgroup_mount(const std::string& path) {
+  struct statfs status{};
+  return ::statfs(path.c_str(), &status) == 0 &&
+         (status.f_type == CGROUP_SUPER_MAGIC || status.f_type == CGROUP2_SUPER_MAGIC);
+}
+
+Source controller_source(int root_fd, const std::string& name) {
+  Source source{name + " controller", false, ""};
+  const auto available = read_file_at(root_fd, "cgroup.controllers", kControllerBytes);
+  const auto enabled = read_file_at(root_fd, "cgroup.subtree_control", kControllerBytes);
+  if (!available)
+    source.detail = "the root has no readable cgroup.controllers";
+  else if (!has_word(*available, name))
+    source.detail = "not in the root's cgroup.controllers: the kernel lacks it, cgroup_disable= "
+                    "turns it off, or cgroup v1 holds it";
+  else if (enabled && !has_word(*enabled, name))
+    source.detail = "not enabled for child cgroups: echo +" + name + " into the root's "
+                    "cgroup.subtree_control";
+  else
+    source.present = true;
+  return source;
+}
+
+Source pressure_source(const std::string& proc_root) {
+  const bool present = read_file(proc_root + "/pressure/cpu", kControllerBytes).has_value();
+  return {"PSI", present,
+          present ? "" : "no readable pressure/cpu in " + proc_root +
+                             ": boot with psi=1 where the kernel has it"};
+}
+
+Source swap_source(const std::string& proc_root) {
+  const auto meminfo = read_file(proc_root + "/meminfo", kProcBytes);
+  const auto total = meminfo ? meminfo_bytes(*meminfo, "SwapTotal:") : std::nullopt;
+  const bool present = total && total->value > 0;
+  return {"swap", present, present ? "" : "the host has no swap"};
+}
+
+}  // namespace
+
+HostCapacity read_host_capacity(const std::string& proc_root) {
+  HostCapacity host;
+  if (const auto stat = read_file(proc_root + "/stat", kProcBytes))
+    host.cpu_cores = count_processors(*stat);
+  if (const auto meminfo = read_file(proc_root + "/meminfo", kProcBytes))
+    host.memory = meminfo_bytes(*meminfo, "MemTotal:").value_or(Bytes{});
+  return host;
+}
+
+Status require_cgroup_v2(int root_fd, const std::string& root) {
+  const long type = file_system_type(root_fd);
+  if (type == CGROUP2_SUPER_MAGIC) return {};
+  if (type == CGROUP_SUPER_MAGIC)
+    return failure(ErrorKind::unsupported,
+                   root + ": this is cgroup v1; boot with systemd.unified_cgroup_hierarchy=1");
+  if (is_cgroup_mount(root + "/unified"))
+    return failure(ErrorKind::unsupported,
+                   root + ": this is a hybrid hierarchy, its cgroup v2 lies in " + root +
+                       "/unified; boot with systemd.unified_cgroup_hierarchy=1 for the controllers");
+  for (const char* controller : {"/memory", "/cpu", "/systemd"})
+    if (is_cgroup_mount(root + controller))
+      return failure(ErrorKind::unsupported,
+                     root + ": cgroup v1 is mounted below it; boot with "
+                            "systemd.unified_cgroup_hierarchy=1");
+  return {};
+}
+
+std::vector<Source> find_sources(int root_fd, const std::string& proc_root) {
+  const bool cgroup2 = file_system_type(root_fd) == CGROUP2_SUPER_MAGIC;
+  std::vector<Source> sources = {
+      {"cgroup v2", cgroup2, cgroup2 ? "" : "the root is a plain directory, not a cgroup2 mount"}};
+  for (const char* name : {"cpu", "memory", "io", "pids"})
+    sources.push_back(controller_source(root_fd, name));
+  sources.push_back(pressure_source(proc_root));
+  sources.push_back(swap_source(proc_root));
+  return sources;
+}
+
+}  // namespace cgphase

@@ -1,0 +1,40 @@
+// Scanners for the text of cgroup v2 files (Documentation/admin-guide/cgroup-v2.rst). Pure, no
+// allocation. Each gives what stands in `text`: a key that is missing or malformed stays absent, a
+// key that is unknown is passed over. Arbitrary bytes are allowed.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "collectors/limits.h"
+#include "collectors/sample.h"
+
+namespace cgphase {
+
+CpuStat scan_cpu_stat(std::string_view text);
+
+// kernel_bytes is `kernel` plus `sock`, which the kernel counts apart. Before Linux 5.18 there is
+// no `kernel`: then it is kernel_stack + pagetables + percpu + sock + slab.
+MemoryStat scan_memory_stat(std::string_view text);
+MemoryEvents scan_memory_events(std::string_view text);
+
+// Sums over all devices. An empty text is a cgroup that did no I/O: zeros, not absent.
+IoStat scan_io_stat(std::string_view text);
+Pressure scan_pressure(std::string_view text);
+
+// "QUOTA PERIOD" in microseconds, QUOTA may be "max". Absent when malformed or the period is 0.
+std::optional<CpuMax> scan_cpu_max(std::string_view text);
+
+// One number, or "max" for no limit.
+std::optional<MemoryLimit> scan_limit(std::string_view text);
+
+// One number and nothing else.
+Counter scan_number(std::string_view text);
+
+// cgroup.events.
+struct CgroupEvents {
+  std::optional<bool> populated, frozen;
+};
+CgroupEvents scan_cgroup_events(std::string_view text);
+
+}  // namespace cgphase

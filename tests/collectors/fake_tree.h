@@ -1,0 +1,41 @@
+// A directory that looks like a cgroup v2 root; what stands in it is written by each test.
+#pragma once
+
+#include <doctest/doctest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+namespace cgphase {
+
+class FakeTree {
+ public:
+  FakeTree() {
+    char name[] = "/tmp/cgphase-tree-XXXXXX";
+    REQUIRE(::mkdtemp(name) != nullptr);
+    root_ = name;
+  }
+  ~FakeTree() { std::filesystem::remove_all(root_); }
+  FakeTree(const FakeTree&) = delete;
+  FakeTree& operator=(const FakeTree&) = delete;
+
+  const std::string& root() const { return root_; }
+
+  // `path` begins with '/', as a CgroupPath.
+  void make(const std::string& path) const { std::filesystem::create_directories(root_ + path); }
+  void remove(const std::string& path) const { std::filesystem::remove_all(root_ + path); }
+  void write(const std::string& path, std::string_view text) const {
+    std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
+    std::ofstream(root_ + path, std::ios::binary) << text;
+  }
+
+ private:
+  std::string root_;
+};
+
+}  // namespace cgphase

@@ -1,0 +1,223 @@
+#include "collectors/node_sampler.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <atomic>
+#include <new>
+
+#include "tests/collectors/fake_tree.h"
+
+using namespace cgphase;
+
+namespace {
+
+const std::string kId(64, 'a');
+const std::string kOtherId(64, 'b');
+
+struct Node : FakeTree {
+  ManualClock clock;
+  NodeSample tick;
+
+  Node() {
+    write("/proc/stat", "cpu  1 2 3\ncpu0 1 2 3\ncpu1 1 2 3\nintr 5\n");
+    write("/proc/meminfo", "MemTotal:        2048 kB\nMemFree: 5 kB\nSwapTotal: 0 kB\n");
+    make("/cg");
+  }
+  NodeSampler open(std::vector<std::string> include = {}) {
+    auto sampler = NodeSampler::open({.cgroup_root = root() + "/cg",
+                                      .proc_root = root() + "/proc",
+                                      .engine_root = root(),
+                                      .include = std::move(include)});
+    REQUIRE(sampler.has_value());
+    return std::move(*sampler);
+  }
+  const NodeSample& sample(NodeSampler& sampler) {
+    clock.advance(std::chrono::seconds(1));
+    sampler.sample(clock, tick);
+    return tick;
+  }
+};
+
+bool is_readable(int fd) {
+  pollfd entry{fd, POLLIN, 0};
+  return ::poll(&entry, 1, 0) == 1;
+}
+
+}  // namespace
+
+TEST_CASE("a container is found, named once and read at every tick") {
+  Node node;
+  node.write("/cg/docker/" + kId + "/cpu.stat", "usage_usec 1000\n");
+  NodeSampler sampler = node.open();
+  REQUIRE(node.sample(sampler).appeared.size() == 1);
+  CHECK(node.tick.appeared[0].path == "/docker/" + kId);
+  CHECK(node.tick.appeared[0].engine == Engine::docker);
+  REQUIRE(node.tick.containers.size() == 1);
+  CHECK(node.tick.containers[0].id == node.tick.appeared[0].id);
+  CHECK(node.tick.containers[0].cpu.usage_usec == 1000);
+  node.write("/cg/docker/" + kId + "/cpu.stat", "usage_usec 3000\n");
+  CHECK(node.sample(sampler).appeared.empty());
+  CHECK(node.tick.containers[0].cpu.usage_usec == 3000);
+}
+
+TEST_CASE("the host's capacity comes from the proc root") {
+  Node node;
+  NodeSampler sampler = node.open();
+  CHECK(node.sample(sampler).host.cpu_cores == 2);
+  CHECK(node.tick.host.memory.value == 2048 * 1024);
+}
+
+TEST_CASE("the time of a tick is the clock's") {
+  Node node;
+  NodeSampler sampler = node.open();
+  node.sample(sampler);
+  CHECK(node.tick.time == node.clock.monotonic_now());
+  CHECK(node.tick.wall_time == node.clock.wall_now());
+}
+
+TEST_CASE("a container made later is told by the event descriptor and seen by the next tick") {
+  Node node;
+  NodeSampler sampler = node.open({"/work/*"});
+  CHECK(node.sample(sampler).containers.empty());
+  CHECK_FALSE(is_readable(sampler.event_fd()));
+  node.make("/cg/work/train");
+  CHECK(is_readable(sampler.event_fd()));
+  REQUIRE(node.sample(sampler).appeared.size() == 1);
+  CHECK(node.tick.appeared[0].path == "/work/train");
+  CHECK(node.tick.appeared[0].engine == Engine::cgroup);
+  CHECK_FALSE(is_readable(sampler.event_fd()));
+}
+
+TEST_CASE("a removed container is told once as vanished") {
+  Node node;
+  node.make("/cg/docker/" + kId);
+  NodeSampler sampler = node.open();
+  const CgroupId id = node.sample(sampler).appeared.at(0).id;
+  node.remove("/cg/docker/" + kId);
+  CHECK(node.sample(sampler).vanished == std::vector{id});
+  CHECK(node.tick.containers.empty());
+  CHECK(node.sample(sampler).vanished.empty());
+}
+
+TEST_CASE("another directory at the same path is another container") {
+  Node node;
+  node.make("/cg/docker/" + kId);
+  NodeSampler sampler = node.open();
+  const CgroupId first = node.sample(sampler).appeared.at(0).id;
+  node.remove("/cg/docker/" + kId);
+  node.make("/cg/docker/" + kId);
+  CHECK(node.sample(sampler).vanished == std::vector{first});
+  REQUIRE(node.tick.appeared.size() == 1);
+  CHECK(node.tick.appeared[0].id != first);
+  CHECK(node.tick.containers.at(0).id == node.tick.appeared[0].id);
+}
+
+TEST_CASE("a container that comes and goes between two ticks is never told of") {
+  Node node;
+  NodeSampler sampler = node.open();
+  node.sample(sampler);
+  node.make("/cg/docker/" + kId);
+  node.remove("/cg/docker/" + kId);
+  CHECK(node.sample(sampler).appeared.empty());
+  CHECK(node.tick.vanished.empty());
+}
+
+TEST_CASE("crun's inner cgroup takes the place of its scope") {
+  Node node;
+  const std::string scope = "/machine.slice/libpod-" + kId + ".scope";
+  node.make("/cg" + scope + "/container");
+  NodeSampler sampler = node.open();
+  REQUIRE(node.sample(sampler).appeared.size() == 1);
+  CHECK(node.tick.appeared[0].path == scope + "/container");
+  CHECK(node.tick.appeared[0].engine == Engine::podman);
+  CHECK_FALSE(node.tick.appeared[0].systemd_unit);
+  CHECK(node.tick.vanished.empty());
+}
+
+TEST_CASE("crun's inner cgroup that is made a tick later replaces the scope that was told of") {
+  Node node;
+  const std::string scope = "/machine.slice/libpod-" + kId + ".scope";
+  node.make("/cg" + scope);
+  NodeSampler sampler = node.open();
+  REQUIRE(node.sample(sampler).appeared.size() == 1);
+  const ContainerInfo outer = node.tick.appeared[0];
+  CHECK(outer.systemd_unit);
+  node.make("/cg" + scope + "/container");
+  CHECK(node.sample(sampler).vanished == std::vector{outer.id});
+  CHECK(node.tick.appeared.at(0).path == scope + "/container");
+  CHECK(node.tick.containers.size() == 1);
+}
+
+TEST_CASE("containers are ordered by identity") {
+  Node node;
+  for (int i = 0; i < 20; ++i) node.make("/cg/work/" + std::to_string(i * 7 % 20));
+  NodeSampler sampler = node.open({"/work/*"});
+  REQUIRE(node.sample(sampler).containers.size() == 20);
+  CHECK(std::ranges::is_sorted(node.tick.containers, {}, &Sample::id));
+}
+
+TEST_CASE("a container within a container is one too") {
+  Node node;
+  node.make("/cg/docker/" + kId + "/docker/" + kOtherId);
+  NodeSampler sampler = node.open();
+  CHECK(node.sample(sampler).containers.size() == 2);
+}
+
+TEST_CASE("hostile names are carried as the bytes they are") {
+  Node node;
+  const std::string name = "\x1b[31m<b>\"'\xff\xfe end";
+  node.make("/cg/work/" + name);
+  NodeSampler sampler = node.open({"/work/*"});
+  REQUIRE(node.sample(sampler).appeared.size() == 1);
+  CHECK(node.tick.appeared[0].path == "/work/" + name);
+  CHECK(node.tick.appeared[0].name == name);
+}
+
+TEST_CASE("a symbolic link is no cgroup") {
+  Node node;
+  node.make("/elsewhere/docker/" + kId);
+  std::filesystem::create_directory_symlink(node.root() + "/elsewhere", node.root() + "/cg/link");
+  NodeSampler sampler = node.open();
+  CHECK(node.sample(sampler).containers.empty());
+}
+
+TEST_CASE("a tracked container's directory can be duplicated, an unknown one is gone") {
+  Node node;
+  node.make("/cg/docker/" + kId);
+  NodeSampler sampler = node.open();
+  const CgroupId id = node.sample(sampler).appeared.at(0).id;
+  const Result<Fd> directory = sampler.duplicate_directory(id);
+  REQUIRE(directory.has_value());
+  struct stat status{};
+  REQUIRE(::fstat(directory->get(), &status) == 0);
+  CHECK(status.st_ino == id.inode);
+  CHECK(sampler.duplicate_directory({1, 2}).error().kind == ErrorKind::gone);
+}
+
+TEST_CASE("a root that does not exist is not found") {
+  CHECK(NodeSampler::open({.cgroup_root = "/nonexistent/cgroup"}).error().kind ==
+        ErrorKind::not_found);
+}
+
+TEST_CASE("sources tell what a plain directory lacks, each in a sentence") {
+  Node node;
+  node.write("/cg/cgroup.controllers", "cpu memory\n");
+  node.write("/cg/cgroup.subtree_control", "memory\n");
+  NodeSampler sampler = node.open();
+  const auto source = [sources = sampler.sources()](std::string_view name) {
+    const auto at = std::ranges::find(sources, name, &Source::name);
+    REQUIRE(at != sources.end());
+    CHECK(at->present == at->detail.empty());
+    return *at;
+  };
+  CHECK_FALSE(source("cgroup v2").present);
+  CHECK(source("memory controller").present);
+  CHECK(source("cpu controller").detail.find("subtree_control") != std::string::npos);
+  CHECK(source("io controller").detail.find("cgroup.controllers") != std::string::npos);
+  CHECK_FALSE(source("PSI").present);
+  CHECK_FALSE(source("swap").present);
+  CHECK(source("inotify").present);
+  CHECK(source("all cgroups").present);
+  CHECK(source("descriptors").present);
+}

@@ -1,0 +1,283 @@
+// Facts that only a kernel can tell: run as root on a cgroup2 mount named by CGPHASE_CGROUP_ROOT
+// whose subtree_control has cpu, memory and pids.
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "collectors/cgroup_files.h"
+#include "collectors/node_sampler.h"
+
+using namespace cgphase;
+
+namespace {
+
+constexpr std::chrono::seconds kPatience{30};
+
+// A cgroup of this test's own, emptied and removed at the end.
+class OwnCgroup {
+ public:
+  explicit OwnCgroup(const std::string& path) : path_(path), directory_(root() + path) {
+    REQUIRE(::mkdir(directory_.c_str(), 0755) == 0);
+  }
+  OwnCgroup(const OwnCgroup&) = delete;
+  OwnCgroup& operator=(const OwnCgroup&) = delete;
+  ~OwnCgroup() { remove(); }
+
+  static std::string root() { return std::getenv("CGPHASE_CGROUP_ROOT"); }
+  const std::string& path() const { return path_; }
+  const std::string& directory() const { return directory_; }
+
+  void write(const char* file, const std::string& text) const {
+    const Result<Fd> fd = open_path(directory_ + "/" + file, O_WRONLY);
+    REQUIRE(fd.has_value());
+    REQUIRE(pwrite_text(fd->get(), text).has_value());
+  }
+
+  // Starts `work` as a process inside; ends it again by kill().
+  pid_t start(const std::function<void()>& work) {
+    const pid_t pid = ::fork();
+    REQUIRE(pid >= 0);
+    if (pid == 0) {
+      const Result<Fd> procs = open_path(directory_ + "/cgroup.procs", O_WRONLY);
+      if (!procs || !pwrite_text(procs->get(), "0")) ::_exit(1);
+      work();
+      ::_exit(0);
+    }
+    children_.push_back(pid);
+    return pid;
+  }
+  void kill() {
+    for (const pid_t pid : children_) {
+      ::kill(pid, SIGKILL);
+      ::waitpid(pid, nullptr, 0);
+    }
+    children_.clear();
+  }
+  void remove() {
+    kill();
+    ::rmdir(directory_.c_str());
+  }
+
+ private:
+  std::string path_, directory_;
+  std::vector<pid_t> children_;
+};
+
+NodeSampler open_sampler(const std::string& include) {
+  auto sampler = NodeSampler::open({.cgroup_root = OwnCgroup::root(), .include = {include}});
+  REQUIRE(sampler.has_value());
+  return std::move(*sampler);
+}
+
+// Samples until `done` says so; false when patience ends.
+bool sample_until(NodeSampler& sampler, NodeSample& tick, const std::function<bool()>& done) {
+  const SystemClock clock;
+  const MonotonicTime start = clock.monotonic_now();
+  while (clock.monotonic_now() - start < kPatience) {
+    sampler.sample(clock, tick);
+    if (done()) return true;
+    ::poll(nullptr, 0, 20);
+  }
+  return false;
+}
+
+void burn() {
+  for (;;) asm volatile("");
+}
+
+// Touches `bytes`, tells so through the pipe and keeps them.
+void hold(std::size_t bytes, int told) {
+  auto* memory = static_cast<char*>(
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  for (std::size_t at = 0; at < bytes; at += 4096) memory[at] = 1;
+  if (::write(told, "x", 1) == 1) ::pause();
+}
+
+CgroupFiles open_files(const OwnCgroup& cgroup) {
+  Result<Fd> directory = open_path(cgroup.directory(), O_RDONLY | O_DIRECTORY);
+  REQUIRE(directory.has_value());
+  return CgroupFiles(std::move(*directory));
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("collectors" * doctest::skip(std::getenv("CGPHASE_CGROUP_ROOT") == nullptr));
+
+TEST_CASE("the CPU time of a burning child grows, and its fields are all there") {
+  OwnCgroup cgroup("/cgphase-sampler-burn");
+  NodeSampler sampler = open_sampler(cgroup.path());
+  NodeSample tick;
+  cgroup.start(burn);
+  REQUIRE(sample_until(sampler, tick, [&] {
+    return !tick.containers.empty() && tick.containers[0].cpu.usage_usec > 20'000;
+  }));
+  const Sample first = tick.containers.at(0);
+  REQUIRE(sample_until(sampler, tick, [&] {
+    return tick.containers.at(0).cpu.usage_usec > *first.cpu.usage_usec + 50'000;
+  }));
+  CHECK(first.cpu.user_usec.has_value());
+  CHECK(first.cpu.nr_throttled == 0);
+  CHECK(first.populated == true);
+  CHECK(first.frozen == false);
+  CHECK(first.pids_current == 1);
+  CHECK(first.limits.cpu_max == CpuMax{});
+  CHECK(first.limits.memory_max == MemoryLimit{});
+  CHECK(first.limits.cpu_weight == 100);
+  CHECK(tick.host.cpu_cores >= 1);
+  CHECK(tick.host.memory.value > 64 * kMiB);
+}
+
+TEST_CASE("memory that a child touched is in memory.current and in its need") {
+  constexpr std::size_t kTouched = 16 << 20;
+  OwnCgroup cgroup("/cgphase-sampler-memory");
+  NodeSampler sampler = open_sampler(cgroup.path());
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  const Fd told(ends[0]), telling(ends[1]);
+  cgroup.start([&] { hold(kTouched, telling.get()); });
+  char byte = 0;
+  REQUIRE(::read(told.get(), &byte, 1) == 1);
+  NodeSample tick;
+  sampler.sample(SystemClock(), tick);
+  const Sample& sample = tick.containers.at(0);
+  REQUIRE(sample.memory_current.has_value());
+  CHECK(sample.memory_current->value >= kTouched);
+  CHECK(sample.memory_current->value < kTouched + 8 * kMiB);
+  REQUIRE(sample.memory.anon_bytes.has_value());
+  CHECK(*sample.memory.anon_bytes >= kTouched * 9 / 10);
+  CHECK(sample.memory.kernel_bytes > 0);
+  CHECK(sample.memory.pgfault >= kTouched / 4096);
+  REQUIRE(memory_need(sample).has_value());
+  CHECK(memory_need(sample)->value >= kTouched * 9 / 10);
+  CHECK(sample.memory_events.oom_kill == 0);
+}
+
+TEST_CASE("a burning child under a small quota is seen throttled") {
+  OwnCgroup cgroup("/cgphase-sampler-throttle");
+  cgroup.write("cpu.max", "10000 100000");
+  NodeSampler sampler = open_sampler(cgroup.path());
+  NodeSample tick;
+  cgroup.start(burn);
+  REQUIRE(sample_until(sampler, tick, [&] {
+    return !tick.containers.empty() && tick.containers[0].cpu.nr_throttled > 2;
+  }));
+  const Sample& sample = tick.containers[0];
+  CHECK(sample.cpu.throttled_usec > 0);
+  CHECK(sample.cpu.nr_periods >= *sample.cpu.nr_throttled);
+  CHECK(sample.limits.cpu_max == CpuMax{Microseconds{10'000}, Microseconds{100'000}});
+}
+
+TEST_CASE("limits written behind the sampler's back are in the next sample") {
+  OwnCgroup cgroup("/cgphase-sampler-limits");
+  NodeSampler sampler = open_sampler(cgroup.path());
+  NodeSample tick;
+  sampler.sample(SystemClock(), tick);
+  CHECK(tick.containers.at(0).limits.memory_max == MemoryLimit{});
+  cgroup.write("memory.max", "67108864");
+  cgroup.write("memory.high", "33554432");
+  cgroup.write("cpu.weight", "250");
+  sampler.sample(SystemClock(), tick);
+  const Limits& limits = tick.containers.at(0).limits;
+  CHECK(limits.memory_max == MemoryLimit{Bytes{64 * kMiB}});
+  CHECK(limits.memory_high == MemoryLimit{Bytes{32 * kMiB}});
+  CHECK(limits.cpu_weight == 250);
+}
+
+TEST_CASE("a cgroup that an include pattern names is found by its inotify event") {
+  NodeSampler sampler = open_sampler("/cgphase-sampler-n*w");
+  NodeSample tick;
+  sampler.sample(SystemClock(), tick);
+  CHECK(tick.containers.empty());
+  const OwnCgroup cgroup("/cgphase-sampler-new");
+  pollfd event{sampler.event_fd(), POLLIN, 0};
+  REQUIRE(::poll(&event, 1, 0) == 1);
+  sampler.sample(SystemClock(), tick);
+  REQUIRE(tick.appeared.size() == 1);
+  CHECK(tick.appeared[0].path == "/cgphase-sampler-new");
+  CHECK(::poll(&event, 1, 0) == 0);
+}
+
+TEST_CASE("a removed cgroup is vanished") {
+  OwnCgroup cgroup("/cgphase-sampler-removed");
+  NodeSampler sampler = open_sampler(cgroup.path());
+  NodeSample tick;
+  sampler.sample(SystemClock(), tick);
+  const CgroupId id = tick.containers.at(0).id;
+  cgroup.remove();
+  sampler.sample(SystemClock(), tick);
+  CHECK(tick.vanished == std::vector{id});
+  CHECK(tick.containers.empty());
+}
+
+TEST_CASE("a cgroup removed between discovery and reading is gone, also when its name comes back") {
+  OwnCgroup cgroup("/cgphase-sampler-race");
+  CgroupFiles files = open_files(cgroup);
+  std::vector<char> buffer(kKernelTextBytes);
+  Sample sample;
+  CHECK(files.read(MonotonicTime{}, sample, buffer));
+  CgroupFiles unread = open_files(cgroup);
+  const CgroupId id = CgroupFiles::identify(files.directory_fd()).value();
+  cgroup.remove();
+  CHECK_FALSE(files.read(MonotonicTime{}, sample, buffer));
+  CHECK_FALSE(unread.read(MonotonicTime{}, sample, buffer));
+  const OwnCgroup again("/cgphase-sampler-race");
+  CHECK_FALSE(files.read(MonotonicTime{}, sample, buffer));
+  CHECK(CgroupFiles::identify(open_files(again).directory_fd()).value() != id);
+}
+
+TEST_CASE("a controller that is taken away makes fields absent, not the cgroup gone") {
+  const OwnCgroup parent("/cgphase-sampler-parent");
+  parent.write("cgroup.subtree_control", "+memory");
+  const OwnCgroup child("/cgphase-sampler-parent/child");
+  CgroupFiles files = open_files(child);
+  std::vector<char> buffer(kKernelTextBytes);
+  Sample sample;
+  REQUIRE(files.read(MonotonicTime{}, sample, buffer));
+  CHECK(sample.memory_current.has_value());
+  parent.write("cgroup.subtree_control", "-memory");
+  REQUIRE(files.read(MonotonicTime{}, sample, buffer));
+  CHECK_FALSE(sample.memory_current.has_value());
+  CHECK(sample.cpu.usage_usec.has_value());
+  parent.write("cgroup.subtree_control", "+memory");
+  REQUIRE(files.read(MonotonicTime(kAbsentPeriod), sample, buffer));
+  CHECK(sample.memory_current.has_value());
+}
+
+TEST_CASE("extended attributes of a cgroup name it") {
+  const OwnCgroup cgroup("/cgphase-sampler-attributes");
+  const auto set = [&](const char* name, const std::string& value) {
+    REQUIRE(::setxattr(cgroup.directory().c_str(), name, value.data(), value.size(), 0) == 0);
+  };
+  set("user.cgphase.image", "train:1");
+  set("user.cgphase.name", "trainer");
+  set("user.cgphase.mode", "enforce");
+  NodeSampler sampler = open_sampler(cgroup.path());
+  NodeSample tick;
+  sampler.sample(SystemClock(), tick);
+  const ContainerInfo& container = tick.appeared.at(0);
+  CHECK(container.image == "train:1");
+  CHECK(container.name == "trainer");
+  CHECK(container.labels.at("cgphase.mode") == "enforce");
+}
+
+TEST_CASE("the sources of a real root are present") {
+  const NodeSampler sampler = open_sampler("/none");
+  for (const Source& source : sampler.sources())
+    if (source.name != "PSI" && source.name != "swap" && source.name != "io controller")
+      CHECK_MESSAGE(source.present, source.name << ": " << source.detail);
+}
+
+TEST_SUITE_END();
