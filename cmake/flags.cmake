@@ -6,6 +6,8 @@ add_library(cgphase_flags INTERFACE)
 target_include_directories(cgphase_flags INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(cgphase_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+  # Designated initializers name what they set; the rest has its default.
+  -Wno-missing-field-initializers
   # Fused multiply-add changes results from one processor to the next; replay must not.
   -ffp-contract=off
   # Builds are the same wherever the tree lies.

@@ -1,0 +1,244 @@
+#include "agent/pipeline.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace cgphase {
+namespace {
+
+// More lost intervals than this begin a new history and forbid lowering (SAFETY.md law 7).
+constexpr int kGapIntervals = 3;
+
+double seconds(std::chrono::nanoseconds duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+// Growth of a counter; absent when it was not read twice or fell.
+Counter growth(const Counter& now, const Counter& before) {
+  if (!now || !before || *now < *before) return std::nullopt;
+  return *now - *before;
+}
+
+}  // namespace
+
+struct Pipeline::Container {
+  ContainerView view;
+  std::optional<FeatureExtractor> extractor;
+  std::optional<PhaseTracker> tracker;
+  std::unique_ptr<Policy> policy;
+  ContainerRails rails;
+  std::optional<Sample> previous;
+  MonotonicTime previous_time;
+
+  Container(const RailsConfig& config, CgroupId id) : rails(config, id) {}
+};
+
+Pipeline::Pipeline(const PipelineConfig& config, std::shared_ptr<const PhaseEngine> engine)
+    : config_(config), engine_(std::move(engine)) {}
+Pipeline::Pipeline(Pipeline&&) noexcept = default;
+Pipeline& Pipeline::operator=(Pipeline&&) noexcept = default;
+Pipeline::~Pipeline() = default;
+
+Result<Pipeline> Pipeline::create(const PipelineConfig& config,
+                                  std::shared_ptr<const PhaseEngine> engine) {
+  const Result<std::unique_ptr<Policy>> trial = make_policy(config.policy, nullptr);
+  if (!trial) return std::unexpected(trial.error());
+  return Pipeline(config, std::move(engine));
+}
+
+std::unique_ptr<Pipeline::Container> Pipeline::make_container(const ContainerInfo& info) const {
+  auto container = std::make_unique<Container>(config_.rails, info.id);
+  container->view.info = info;
+  const auto admission = admissions_.find(info.id);
+  nlohmann::json prior;
+  if (admission != admissions_.end()) {
+    container->view.mode = admission->second.mode;
+    prior = admission->second.prior;
+  }
+  container->policy = make_policy(config_.policy, prior).value();
+  if (engine_) {
+    container->extractor.emplace(engine_->model().schema, engine_->model().step_seconds);
+    container->tracker.emplace(engine_);
+  }
+  return container;
+}
+
+void Pipeline::admit(CgroupId id, Admission admission) {
+  const auto found = containers_.find(id);
+  if (found == containers_.end()) {
+    admissions_[id] = std::move(admission);
+    return;
+  }
+  found->second->view.mode = admission.mode;
+  if (!admission.prior.is_null())
+    found->second->policy = make_policy(config_.policy, admission.prior).value();
+}
+
+void Pipeline::set_mode(CgroupId id, Mode mode) {
+  if (const auto found = containers_.find(id); found != containers_.end())
+    found->second->view.mode = mode;
+}
+
+std::vector<Decision> Pipeline::step(const NodeSample& tick) {
+  for (const CgroupId& id : tick.vanished) {
+    const auto found = containers_.find(id);
+    if (found == containers_.end()) continue;
+    for (Outcome& outcome : found->second->rails.take_outcomes())
+      outcomes_.push_back(std::move(outcome));
+    containers_.erase(found);
+    std::erase_if(pending_, [&](const auto& entry) { return entry.second.container == id; });
+  }
+  for (const ContainerInfo& info : tick.appeared) {
+    containers_[info.id] = make_container(info);
+    admissions_.erase(info.id);
+  }
+  std::vector<Decision> decisions;
+  for (const Sample& sample : tick.containers) {
+    const auto found = containers_.find(sample.id);
+    CHECK_INVARIANT(found != containers_.end());  // the sampler tells who appeared first
+    step_container(*found->second, sample, tick, decisions);
+  }
+  for (const Decision& decision : decisions)
+    if (decision.verdict == Verdict::allowed) pending_[decision.decision_id] = decision;
+  return decisions;
+}
+
+namespace {
+
+// The phase of this tick: a new one when a model step was completed, else the one before.
+void update_phase(ContainerView& view, std::optional<FeatureExtractor>& extractor,
+                  std::optional<PhaseTracker>& tracker, const Sample& sample,
+                  const NodeSample& tick, bool gap) {
+  if (!extractor) return;
+  const FeatureExtractor::Step step =
+      extractor->add(sample, tick.time, view.original, tick.host);
+  Phase phase = view.phase;
+  if (gap || step.gap) {
+    tracker->reset();
+    phase = Phase{};
+  }
+  if (step.vector) phase = tracker->step(*step.vector);
+  const bool same = phase.state == view.phase.state && phase.index == view.phase.index;
+  if (!same) view.phase_since = tick.time;
+  view.phase = phase;
+}
+
+Observation observe(const Sample& sample, const Sample& previous, double interval_seconds,
+                    MonotonicTime time, const Phase& phase) {
+  Observation observation{.time = time, .interval_seconds = interval_seconds, .phase = phase};
+  if (const Counter used = growth(sample.cpu.usage_usec, previous.cpu.usage_usec))
+    observation.cpu_cores = static_cast<double>(*used) / 1e6 / interval_seconds;
+  if (const auto need = memory_need(sample))
+    observation.memory_need_bytes = static_cast<double>(need->value);
+  observation.cpu_censored =
+      growth(sample.cpu.nr_throttled, previous.cpu.nr_throttled).value_or(0) > 0;
+  return observation;
+}
+
+void account(ContainerView& view, const Sample& sample, double interval_seconds) {
+  view.seconds_in_phase[view.phase.known() ? view.phase.index : -1] += interval_seconds;
+  const auto original_cores = view.original.cpu_cores();
+  const auto cores = sample.limits.cpu_cores();
+  if (original_cores && cores)
+    view.saved_core_seconds += (original_cores->value - cores->value) * interval_seconds;
+  const auto original_bytes = view.original.memory_bytes();
+  const auto bytes = sample.limits.memory_bytes();
+  if (original_bytes && bytes)
+    view.saved_byte_seconds += (static_cast<double>(original_bytes->value) -
+                                static_cast<double>(bytes->value)) * interval_seconds;
+}
+
+}  // namespace
+
+void Pipeline::step_container(Container& container, const Sample& sample, const NodeSample& tick,
+                              std::vector<Decision>& decisions) {
+  ContainerView& view = container.view;
+  const bool first = !container.previous;
+  const auto elapsed = tick.time - container.previous_time;
+  const bool gap = !first && (elapsed <= elapsed.zero() ||
+                              elapsed > kGapIntervals * config_.interval);
+  const double interval_seconds = first || gap ? 0 : seconds(elapsed);
+  if (first) {
+    view.original = sample.limits;
+    view.phase_since = tick.time;
+  }
+  update_phase(view, container.extractor, container.tracker, sample, tick, gap);
+  view.memory_need = memory_need(sample);
+  view.cpu_cores.reset();
+  if (interval_seconds > 0) {
+    const Observation observation =
+        observe(sample, *container.previous, interval_seconds, tick.time, view.phase);
+    view.cpu_cores = observation.cpu_cores;
+    container.policy->observe(observation);
+    account(view, sample, interval_seconds);
+  }
+  view.wish = container.policy->allocate(view.original, tick.host);
+  const RailInput input{
+      .time = tick.time, .interval_seconds = interval_seconds, .sample = &sample,
+      .previous = first ? nullptr : &*container.previous, .gap = gap, .phase = view.phase,
+      .mode = view.mode, .hands_off = !view.info.hands_off.empty(),
+      .manage_unlimited = config_.manage_unlimited, .original = view.original,
+      .host = tick.host,
+      .model_step_seconds = engine_ ? engine_->model().step_seconds : seconds(config_.interval)};
+  for (Decision& decision :
+       container.rails.step(input, view.wish, budget_, next_decision_id_))
+    decisions.push_back(std::move(decision));
+  view.original = container.rails.original();
+  view.cpu_holding = container.rails.holding(Resource::cpu);
+  view.memory_holding = container.rails.holding(Resource::memory);
+  view.sample = sample;
+  container.previous = sample;
+  container.previous_time = tick.time;
+}
+
+void Pipeline::written(std::uint64_t decision_id, bool succeeded, const Limits& in_force,
+                       MonotonicTime time) {
+  const auto found = pending_.find(decision_id);
+  if (found == pending_.end()) return;  // its container vanished meanwhile
+  const Decision decision = found->second;
+  pending_.erase(found);
+  const auto container = containers_.find(decision.container);
+  if (container == containers_.end()) return;
+  container->second->rails.written(decision, succeeded, in_force, time);
+}
+
+Decision Pipeline::guard_raised(CgroupId id, Resource resource, Reason reason,
+                                const Limits& in_force, MonotonicTime time) {
+  Decision decision{.decision_id = next_decision_id_++, .time = time, .container = id,
+                    .resource = resource, .direction = Direction::raise,
+                    .new_limits = in_force, .reason = reason};
+  const auto found = containers_.find(id);
+  if (found == containers_.end()) return decision;
+  decision.old_limits = found->second->view.sample.limits;
+  decision.phase = found->second->view.phase;
+  found->second->rails.written(decision, true, in_force, time);
+  return decision;
+}
+
+std::vector<Outcome> Pipeline::take_outcomes() {
+  std::vector<Outcome> outcomes = std::exchange(outcomes_, {});
+  for (auto& [id, container] : containers_)
+    for (Outcome& outcome : container->rails.take_outcomes()) outcomes.push_back(std::move(outcome));
+  return outcomes;
+}
+
+const ContainerView* Pipeline::find(CgroupId id) const {
+  const auto found = containers_.find(id);
+  return found == containers_.end() ? nullptr : &found->second->view;
+}
+
+std::vector<const ContainerView*> Pipeline::containers() const {
+  std::vector<const ContainerView*> views;
+  views.reserve(containers_.size());
+  for (const auto& [id, container] : containers_) views.push_back(&container->view);
+  return views;
+}
+
+nlohmann::json Pipeline::learned(CgroupId id) const {
+  const auto found = containers_.find(id);
+  return found == containers_.end() ? nlohmann::json(nullptr) : found->second->policy->learned();
+}
+
+}  // namespace cgphase

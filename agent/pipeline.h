@@ -1,0 +1,108 @@
+// The spine: from one tick of raw readings to decisions. Pure: no clock, no files, no logging, no
+// unordered iteration. The daemon, replay, property tests and benchmarks drive the same object, and
+// the same ticks give the same decisions, byte for byte, on every machine.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "collectors/sample.h"
+#include "model/feature_extractor.h"
+#include "model/phase_tracker.h"
+#include "policy/decision.h"
+#include "policy/guard_rails.h"
+#include "policy/policy.h"
+
+namespace cgphase {
+
+struct PipelineConfig {
+  std::string policy = "phase";
+  RailsConfig rails;
+  std::chrono::nanoseconds interval = std::chrono::seconds(1);  // expected between ticks
+  bool manage_unlimited = false;
+};
+
+// What the driver knows about a container and the samples do not say.
+struct Admission {
+  Mode mode = Mode::observe;
+  nlohmann::json prior;  // learned by earlier runs of its image; null = none
+};
+
+// What is known of one container; read by status, list, show and explain.
+struct ContainerView {
+  ContainerInfo info;
+  Mode mode = Mode::observe;
+  Phase phase;
+  MonotonicTime phase_since;
+  std::map<int, double> seconds_in_phase;   // by phase index; -1 = unknown or no history
+  std::optional<double> cpu_cores;          // mean of the last interval
+  std::optional<Bytes> memory_need;
+  Sample sample;                            // the last one
+  Limits original;
+  Allocation wish;                          // what the policy wants, before the rails
+  Verdict cpu_holding = Verdict::observe_mode;
+  Verdict memory_holding = Verdict::observe_mode;
+  // Given back so far against the original limit: core-seconds and byte-seconds.
+  double saved_core_seconds = 0;
+  double saved_byte_seconds = 0;
+};
+
+// Owned and used by one thread.
+class Pipeline {
+ public:
+  // Errors: invalid for an unknown policy. Without an engine every phase is "not enough history".
+  static Result<Pipeline> create(const PipelineConfig& config,
+                                 std::shared_ptr<const PhaseEngine> engine);
+  Pipeline(Pipeline&&) noexcept;
+  Pipeline& operator=(Pipeline&&) noexcept;
+  ~Pipeline();
+
+  // Before or after the container's first sample; a container never admitted is observed.
+  void admit(CgroupId id, Admission admission);
+  void set_mode(CgroupId id, Mode mode);
+  // Takes effect for containers that appear from now on; the others keep their cool-downs.
+  void set_rails(const RailsConfig& rails) { config_.rails = rails; }
+
+  // One tick, in ascending time. Decisions with verdict `allowed` are to be written, the others are
+  // for the journal.
+  std::vector<Decision> step(const NodeSample& tick);
+
+  // What became of an allowed decision, and of a raise that the guard made by itself.
+  void written(std::uint64_t decision_id, bool succeeded, const Limits& in_force,
+               MonotonicTime time);
+  Decision guard_raised(CgroupId id, Resource resource, Reason reason, const Limits& in_force,
+                        MonotonicTime time);
+  std::vector<Outcome> take_outcomes();
+
+  // Ascending CgroupId. Valid until the next step().
+  const ContainerView* find(CgroupId id) const;
+  std::vector<const ContainerView*> containers() const;
+
+  // What the run of a container taught its policy; null where nothing.
+  nlohmann::json learned(CgroupId id) const;
+
+ private:
+  struct Container;
+  Pipeline(const PipelineConfig& config, std::shared_ptr<const PhaseEngine> engine);
+  std::unique_ptr<Container> make_container(const ContainerInfo& info) const;
+  void step_container(Container& container, const Sample& sample, const NodeSample& tick,
+                      std::vector<Decision>& decisions);
+
+  PipelineConfig config_;
+  std::shared_ptr<const PhaseEngine> engine_;
+  std::map<CgroupId, std::unique_ptr<Container>> containers_;
+  std::map<CgroupId, Admission> admissions_;  // of containers not yet seen
+  std::map<std::uint64_t, Decision> pending_; // allowed, not yet reported by the writer
+  std::vector<Outcome> outcomes_;             // of containers that vanished meanwhile
+  HostBudget budget_;
+  std::uint64_t next_decision_id_ = 1;
+};
+
+}  // namespace cgphase
