@@ -1,0 +1,143 @@
+#!/bin/bash
+# However the daemon ends, every limit is what it was: 20 times SIGKILL at random moments, a hang,
+# SIGTERM. Also: a second daemon is refused. daemon_restores.sh PROGRAMS [SEED]
+# shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
+. "$(dirname "$0")/daemon_fixture.sh"
+
+seed=${2:-${CGPHASE_SEED:-20}}
+RANDOM=$seed
+echo "seed $seed"
+cgroups='test-busy test-idle'
+kills=20
+daemon=''
+
+make_container() {  # NAME CPU.MAX MEMORY.MAX DUTY: a load that works DUTY of 10 parts of the time
+  mkdir "$root/$1" || exit 1
+  echo "$2" >"$root/$1/cpu.max"
+  echo "$3" >"$root/$1/memory.max"
+  (
+    echo "$BASHPID" >"$root/$1/cgroup.procs"
+    while :; do
+      end=$(($(now_ms) + $4 * 20))
+      while [ "$(now_ms)" -lt "$end" ]; do :; done
+      pause_ms $(((10 - $4) * 20))
+    done
+  ) &
+}
+
+write_config() {
+  cat >/tmp/cgphase.toml <<'EOF'
+mode = "enforce"
+interval = "250ms"
+include = ["/test*"]
+[enforce]
+cgroups = ["/test*"]
+[rails]
+enough_samples = 3
+enough_runs = 1
+cool_down = "1s"
+trial = "1s"
+trial_model_steps = 1
+trial_tolerance_ratio = 10.0
+container_lower_window = "1s"
+host_lower_window = "1s"
+host_lowers_per_window = 100
+cpu_lower_window = "1s"
+memory_lower_window = "1s"
+memory_headroom_bytes = 8388608
+dwell = "1s"
+smallest_change_ratio = 0.01
+EOF
+}
+
+start_daemon() {  # STATE-AND-RUNTIME-SUFFIX
+  "$bin/cgphased" --config /tmp/cgphase.toml --cgroup-root "$root" --state-dir /tmp/s \
+    --runtime-dir /tmp/r --mode enforce --policy hold >>/tmp/daemon.log 2>&1 &
+  daemon=$!
+}
+
+all_original() { [ "$(snapshot $cgroups)" = "$original" ]; }
+some_changed() { ! all_original; }
+
+check_restored() {  # AFTER-WHAT
+  local start
+  start=$(now_ms)
+  if until_true "$restore_limit_ms" all_original; then
+    echo "$1: restored after $(($(now_ms) - start)) ms"
+  else
+    fail "$1: not restored within $restore_limit_ms ms"
+    diff <(echo "$original") <(snapshot $cgroups)
+  fi
+}
+
+await_change() {
+  until_true 30000 some_changed && return
+  fail "$1: the daemon changed no limit within 30 s, so nothing is proved"
+  tail -n 20 /tmp/daemon.log
+  finish
+}
+
+kill_at_random() {  # ROUND; even rounds count from the first change, odd ones from the start
+  local delay changed=no
+  start_daemon
+  if [ $(($1 % 2)) = 0 ]; then
+    await_change "round $1"
+    delay=$((RANDOM % 1500))
+  else
+    delay=$((RANDOM % 4000))
+  fi
+  pause_ms "$delay"
+  some_changed && changed=yes && changed_rounds=$((changed_rounds + 1))
+  kill -KILL "$daemon" || fail "round $1: the daemon had ended by itself"
+  wait "$daemon" 2>/dev/null
+  check_restored "round $1: SIGKILL $delay ms in, limits changed: $changed"
+}
+
+hang() {
+  start_daemon
+  await_change hang
+  kill -STOP "$daemon"
+  check_restored SIGSTOP
+  kill -KILL "$daemon"
+  wait "$daemon" 2>/dev/null
+  check_restored 'SIGKILL after SIGSTOP'
+}
+
+second_daemon() {
+  local message status
+  start_daemon
+  await_change 'second daemon'
+  message=$(timeout 20 "$bin/cgphased" --config /tmp/cgphase.toml --cgroup-root "$root" \
+    --state-dir /tmp/s --runtime-dir /tmp/r --mode enforce 2>&1)
+  status=$?
+  echo "second daemon: exit $status: $message"
+  case $status in
+    0 | 124 | 12[5-9] | 1[3-9]?) fail "second daemon: exit $status instead of a refusal" ;;
+  esac
+  [ "$(grep -c . <<<"$message")" = 1 ] || fail 'second daemon: not refused in one sentence'
+  kill -0 "$daemon" || fail 'second daemon: the first one ended'
+}
+
+terminate() {
+  local status
+  some_changed || await_change SIGTERM
+  kill -TERM "$daemon"
+  wait "$daemon"
+  status=$?
+  [ "$status" = 0 ] || fail "SIGTERM: exit $status"
+  all_original || fail 'SIGTERM: the daemon ended before the limits were restored'
+  check_restored SIGTERM
+}
+
+make_container test-busy '80000 100000' 209715200 1
+make_container test-idle '60000 100000' 134217728 0
+write_config
+original=$(snapshot $cgroups)
+changed_rounds=0
+for ((round = 1; round <= kills; round++)); do kill_at_random "$round"; done
+[ "$changed_rounds" -ge $((kills / 2)) ] ||
+  fail "limits were changed in only $changed_rounds of $kills kills"
+hang
+second_daemon
+terminate
+finish
