@@ -2,9 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -12,7 +10,6 @@
 #include <cmath>
 #include <utility>
 
-#include "base/check.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/parse.h"
@@ -47,17 +44,6 @@ Container::Container(const MixItem& item, const Options& options)
   item_.run.work_dir = options.work + "/" + item.name;
 }
 
-Container::Container(Container&& other) noexcept
-    : item_(std::move(other.item_)), options_(std::move(other.options_)),
-      cgroup_(std::move(other.cgroup_)), process_(std::exchange(other.process_, -1)),
-      exit_status_(other.exit_status_) {}
-
-Container::~Container() {
-  if (process_ <= 0) return;
-  kill(process_, SIGKILL);
-  waitpid(process_, nullptr, 0);
-}
-
 Result<Container> Container::create(const MixItem& item, const Options& options) {
   Container container(item, options);
   if (auto status = make_directory(container.item_.run.work_dir); !status)
@@ -81,39 +67,15 @@ Status Container::set_limits() {
 }
 
 Status Container::start() {
-  CHECK_INVARIANT(process_ < 0 && !exit_status_);
-  process_ = fork();
-  if (process_ < 0) return errno_failure("fork", errno);
-  if (process_ == 0) become_workload();
-  return {};
-}
-
-// In the child: joins the cgroup, then is the workload.
-void Container::become_workload() const {
-  const std::string errors = options_.results + "/" + item_.name + ".err";
-  const int log = open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
-  const int nothing = open("/dev/null", O_RDWR);
-  if (!write_knob("cgroup.procs", "0") || log < 0 || nothing < 0) _exit(126);
-  dup2(nothing, STDIN_FILENO);
-  dup2(nothing, STDOUT_FILENO);
-  dup2(log, STDERR_FILENO);
   const RunOptions& run = item_.run;
-  const std::string seed = fmt::format("{}", run.seed), size = fmt::format("{}", run.size);
-  const std::string seconds = fmt::format("{}", run.seconds), labels = labels_path();
-  const std::string result = result_path();
-  execl(options_.program.c_str(), options_.program.c_str(), item_.kind.c_str(), "--seed",
-        seed.c_str(), "--size", size.c_str(), "--seconds", seconds.c_str(), "--work-dir",
-        run.work_dir.c_str(), "--labels", labels.c_str(), "--result", result.c_str(), nullptr);
-  _exit(127);
-}
-
-bool Container::running() {
-  if (process_ <= 0) return false;
-  int status = 0;
-  if (waitpid(process_, &status, WNOHANG) == 0) return true;
-  process_ = -1;
-  exit_status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return false;
+  auto child = Child::start(
+      {options_.program, item_.kind, "--seed", fmt::format("{}", run.seed), "--size",
+       fmt::format("{}", run.size), "--seconds", fmt::format("{}", run.seconds), "--work-dir",
+       run.work_dir, "--labels", labels_path(), "--result", result_path()},
+      {.err = options_.results + "/" + item_.name + ".err", .cgroup = cgroup_});
+  if (!child) return std::unexpected(child.error());
+  process_ = std::move(*child);
+  return {};
 }
 
 Result<std::string> Container::read_knob(const char* name) const {

@@ -2,13 +2,12 @@
 // behind, without the engine.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <optional>
 #include <string>
 
 #include "base/result.h"
+#include "tests/workloads/child.h"
 #include "tests/workloads/mix.h"
 
 namespace cgphase::workloads {
@@ -19,7 +18,7 @@ inline constexpr const char* kImageAttribute = "user.cgphase.image";
 // Makes `directory` below a cgroup v2 mount and enables cpu, memory, io and pids for its children.
 Status make_cgroup_parent(const std::string& directory);
 
-// Owns the process; the cgroup stays until remove(). One thread.
+// Owns the process and kills it on destruction; the cgroup stays until remove(). One thread.
 class Container {
  public:
   struct Options {
@@ -31,15 +30,10 @@ class Container {
 
   // Makes the cgroup, sets its limits and reads them back; nothing runs yet.
   static Result<Container> create(const MixItem& item, const Options& options);
-  Container(Container&& other) noexcept;
-  Container(const Container&) = delete;
-  ~Container();  // kills the workload if it still runs
 
   // Runs the workload inside. Once.
   Status start();
-  // False once it ended; then exit_status() is there, 128 + the signal for a killed one.
-  bool running();
-  std::optional<int> exit_status() const { return exit_status_; }
+  Child& process() { return process_; }
 
   const MixItem& item() const { return item_; }
   const std::string& cgroup() const { return cgroup_; }
@@ -57,13 +51,11 @@ class Container {
   Container(const MixItem& item, const Options& options);
   Status write_knob(const char* name, std::string_view value) const;
   Status set_limits();
-  [[noreturn]] void become_workload() const;
 
   MixItem item_;
   Options options_;
   std::string cgroup_;
-  pid_t process_ = -1;
-  std::optional<int> exit_status_;
+  Child process_;
 };
 
 }  // namespace cgphase::workloads

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <span>
@@ -72,6 +73,8 @@ Result<Settings> parse_settings(std::span<char*> words) {
     }
   }
   if (settings.items.empty()) return failure(ErrorKind::invalid, "no workload named");
+  if (settings.program.empty())
+    settings.program = std::filesystem::read_symlink("/proc/self/exe").replace_filename("workload");
   return settings;
 }
 
@@ -124,7 +127,7 @@ Status write_traces(const Settings& settings, const std::vector<Container>& cont
 
 bool any_running(std::vector<Container>& containers) {
   bool any = false;
-  for (Container& container : containers) any |= container.running();
+  for (Container& container : containers) any |= container.process().running();
   return any;
 }
 
@@ -165,9 +168,9 @@ Status record(const Settings& settings) {
   } while (any_running(*containers));
 
   for (Container& container : *containers) {
-    if (container.exit_status() != 0)
-      return failure(ErrorKind::io, fmt::format("{} ended with status {}", container.item().name,
-                                                *container.exit_status()));
+    if (const int status = container.process().exit_status().value_or(-1); status != 0)
+      return failure(ErrorKind::io,
+                     fmt::format("{} ended with status {}", container.item().name, status));
     if (auto status = container.remove(); !status) return status;
   }
   return write_traces(settings, *containers, recordings);
