@@ -9,7 +9,7 @@
 namespace cgphase {
 
 // One feature of a schema. Ratios are relative to the container's own original limit, or to the
-// host where it has none, so that a model sees behaviour and not size (SCIENCE.md section 3).
+// host where it has none, so that a model sees behaviour and not size.
 enum class Feature : std::uint8_t {
   cpu_usage_ratio,            // cores used / original limit
   memory_need_ratio,          // need / original limit

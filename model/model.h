@@ -2,6 +2,7 @@
 // defines its file. Read-only after loading, so one may serve all containers.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -18,7 +19,7 @@ struct Scaler {
 };
 
 // Row-major matrices. W[n_hid * n_vis], A[n_vis * n_vis*n_his], B[n_hid * n_vis*n_his];
-// history is time-major, oldest first (SCIENCE.md sections 1 and 2).
+// history is time-major, oldest first (docs/model_file.md).
 struct CrbmParameters {
   int n_vis = 0, n_hid = 0, n_his = 0;
   std::vector<double> w, a, b, visible_bias, hidden_bias;
@@ -34,7 +35,8 @@ struct PhaseSummary {
   double count = 0;
   double cpu_mean_ratio = 0, cpu_m2 = 0;        // Welford: m2 = sum of squared deviations
   double memory_mean_ratio = 0, memory_m2 = 0;
-  double novelty_distance = 0;  // 99 % of the training samples of this phase lie nearer
+  // 99 % of the training samples of this phase lie nearer (squared distance); 0 = not known.
+  double novelty_distance = 0;
 };
 
 struct Model {
@@ -53,6 +55,15 @@ inline constexpr int kMaxHidden = 256;
 inline constexpr int kMaxHistory = 32;
 inline constexpr int kMaxPhases = 32;
 inline constexpr std::size_t kMaxModelFileBytes = 16U << 20;
+
+inline constexpr int kMaxProvenance = 64;
+inline constexpr std::size_t kMaxTextBytes = 4096;  // of a provenance key or text, a column name
+inline constexpr double kMaxParameter = 1e6;        // magnitude of a weight or bias
+inline constexpr double kMaxStepSeconds = 86'400;
+
+// Sizes agree, everything is finite and within the bounds above, centroids lie in [0, 1]. `name`
+// opens the error, which is invalid and names the key as in the file.
+Status check_model(const Model& model, const std::string& name);
 
 // Errors name the file and the key: invalid (malformed, wrong checksum or version, out of bounds,
 // not finite), not_found, denied.

@@ -1,0 +1,44 @@
+// The Gaussian-Bernoulli CRBM in double precision: the reference of the fixed-point engine and what
+// training works on (docs/model_file.md; Taylor, Hinton and Roweis, NIPS 2006, with sigma = 1).
+#pragma once
+
+#include <Eigen/Core>
+#include <span>
+
+#include "model/model.h"
+
+namespace cgphase {
+
+// Every product is a sum of columns, one input after the other and starting from the bias, so a
+// result does not depend on the width of the processor's vectors: bit-identical everywhere.
+//
+// A window is n_his + 1 standardised vectors, oldest first: the history c (n_his * n_vis values,
+// time-major), then the visible v.
+class Crbm {
+ public:
+  // Sizes must agree with n_vis, n_hid and n_his (check_model).
+  explicit Crbm(const CrbmParameters& parameters);
+  CrbmParameters parameters() const;
+
+  int n_vis() const { return n_vis_; }
+  int n_hid() const { return n_hid_; }
+  int n_his() const { return n_his_; }
+  int history_size() const { return n_vis_ * n_his_; }
+  int window_size() const { return n_vis_ * (n_his_ + 1); }
+
+  // p(h = 1 | v, c) = sigmoid(W v + B c + hidden_bias) of a window, n_hid values.
+  void hidden(const double* window, Eigen::VectorXd& activation) const;
+  // E[v | h, c] = W^T h + A c + visible_bias, n_vis values.
+  void reconstruct(const double* window, const Eigen::VectorXd& activation,
+                   Eigen::VectorXd& visible) const;
+
+  // Trained in place by model/train. Columns are the inputs in window order.
+  Eigen::MatrixXd hidden_weights;   // [B W], n_hid x window_size
+  Eigen::MatrixXd history_weights;  // A, n_vis x history_size
+  Eigen::VectorXd visible_bias, hidden_bias;
+
+ private:
+  int n_vis_, n_hid_, n_his_;
+};
+
+}  // namespace cgphase

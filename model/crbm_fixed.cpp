@@ -1,0 +1,223 @@
+#include "model/crbm_fixed.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include "base/check.h"
+#include "model/scalar_math.h"
+
+// One copy of a function per instruction set, chosen when the program starts. Integers only: the
+// results are the same in each. Sanitizers run before the choice can be made.
+#if defined(__x86_64__) && !defined(CGPHASE_SANITIZED)
+#define CGPHASE_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define CGPHASE_CLONES
+#endif
+
+namespace cgphase {
+namespace {
+
+constexpr int kSumShift = 16;      // fractional bits of a weighted sum before the sigmoid
+constexpr int kSegmentShift = 11;  // a table segment is 2^11 / 2^16 = 1/32 wide
+constexpr int kTableBound = 11;
+constexpr int kSegments = 2 * kTableBound * (1 << (kSumShift - kSegmentShift));
+constexpr double kInt16Max = 32767;
+
+std::array<std::int16_t, kSegments + 1> make_table() {
+  std::array<std::int16_t, kSegments + 1> table{};
+  for (int i = 0; i <= kSegments; ++i) {
+    const double z = std::ldexp(i, kSegmentShift - kSumShift) - kTableBound;
+    table[static_cast<std::size_t>(i)] = static_cast<std::int16_t>(
+        std::llround(std::ldexp(portable_sigmoid(z), kActivationShift)));
+  }
+  return table;
+}
+
+const std::array<std::int16_t, kSegments + 1> kTable = make_table();
+
+std::int64_t round_shift(std::int64_t value, int shift) {
+  if (shift <= 0) return value << -shift;
+  return (value + (std::int64_t{1} << (shift - 1))) >> shift;
+}
+
+std::int16_t to_int16(double value) {
+  return static_cast<std::int16_t>(std::llround(std::clamp(value, -kInt16Max, kInt16Max)));
+}
+
+double row_maximum(const std::vector<double>& values, int row, int columns) {
+  const auto begin = values.begin() + std::ptrdiff_t{row} * columns;
+  double maximum = 0;
+  for (auto it = begin; it != begin + columns; ++it) maximum = std::max(maximum, std::abs(*it));
+  return maximum;
+}
+
+// An int32 holds each product; the sum of up to 2^11 of them needs more.
+CGPHASE_CLONES void weighted_sums(const std::int16_t* weights, const std::int16_t* window, int rows,
+                                  int columns, std::int64_t* sums) {
+  for (int row = 0; row < rows; ++row) {
+    const std::int16_t* weight = weights + std::ptrdiff_t{row} * columns;
+    std::int64_t sum = 0;
+    for (int i = 0; i < columns; ++i) sum += std::int32_t{weight[i]} * window[i];
+    sums[row] = sum;
+  }
+}
+
+CGPHASE_CLONES void squared_distances(const std::int16_t* centroids, const std::int16_t* point,
+                                      int rows, int columns, std::int64_t* distances) {
+  for (int row = 0; row < rows; ++row) {
+    const std::int16_t* centroid = centroids + std::ptrdiff_t{row} * columns;
+    std::int64_t sum = 0;
+    for (int i = 0; i < columns; ++i) {
+      const std::int32_t difference = std::int32_t{point[i]} - centroid[i];
+      sum += difference * difference;
+    }
+    distances[row] = sum;
+  }
+}
+
+}  // namespace
+
+std::int16_t fixed_sigmoid(std::int64_t z) {
+  constexpr std::int64_t kLimit = std::int64_t{kTableBound} << kSumShift;
+  if (z <= -kLimit) return kTable.front();
+  if (z >= kLimit) return kTable.back();
+  const std::int64_t offset = z + kLimit;
+  const auto segment = static_cast<std::size_t>(offset >> kSegmentShift);
+  const std::int64_t within = offset & ((1 << kSegmentShift) - 1);
+  const std::int64_t step = std::int64_t{kTable[segment + 1]} - kTable[segment];
+  return static_cast<std::int16_t>(kTable[segment] + round_shift(step * within, kSegmentShift));
+}
+
+std::int16_t quantize_input(double standardised) {
+  return to_int16(standardised * (1 << kInputShift));
+}
+
+std::vector<int> weight_shifts(const CrbmParameters& crbm) {
+  std::vector<int> shifts;
+  for (int k = 0; k < crbm.n_hid; ++k) {
+    const double maximum = std::max(row_maximum(crbm.w, k, crbm.n_vis),
+                                    row_maximum(crbm.b, k, crbm.n_vis * crbm.n_his));
+    int shift = kMaxWeightShift;
+    while (shift > kMinWeightShift && std::ldexp(maximum, shift) > kInt16Max) --shift;
+    shifts.push_back(shift);
+  }
+  return shifts;
+}
+
+CrbmFixed::CrbmFixed(const CrbmParameters& crbm, const Centroids& centroids)
+    : n_hid_(crbm.n_hid),
+      window_size_(crbm.n_vis * (crbm.n_his + 1)),
+      centroid_count_(centroids.count),
+      weight_shift_(weight_shifts(crbm)) {
+  const int history = crbm.n_vis * crbm.n_his;
+  for (int k = 0; k < n_hid_; ++k) {
+    const int shift = weight_shift_[static_cast<std::size_t>(k)];
+    for (int i = 0; i < history; ++i)
+      weights_.push_back(to_int16(std::ldexp(crbm.b[static_cast<std::size_t>(k * history + i)], shift)));
+    for (int i = 0; i < crbm.n_vis; ++i)
+      weights_.push_back(
+          to_int16(std::ldexp(crbm.w[static_cast<std::size_t>(k * crbm.n_vis + i)], shift)));
+    bias_.push_back(
+        std::llround(std::ldexp(crbm.hidden_bias[static_cast<std::size_t>(k)], kSumShift)));
+  }
+  for (const double value : centroids.values)
+    centroids_.push_back(to_int16(std::ldexp(value, kActivationShift)));
+  bound_errors(crbm, centroids);
+}
+
+// Per hidden unit k the weighted sum is wrong by at most
+//   max|w - w^| sum|x^|  +  sum|w| 2^-13  +  2^-17 (sum) + 2^-17 (bias),
+// the sigmoid passes a quarter of it on and adds its own error: eps_k. The margin of a pair (i, j)
+// is sum_k (c_jk - c_ik)(c_jk + c_ik - 2 h_k), so it is wrong by at most sum_k 2 eps_k |c_jk - c_ik|
+// plus what the rounding of the centroids does. Only sum|x^| depends on the window.
+void CrbmFixed::bound_errors(const CrbmParameters& crbm, const Centroids& centroids) {
+  const auto n_hid = static_cast<std::size_t>(n_hid_);
+  const auto columns = static_cast<std::size_t>(window_size_);
+  const std::size_t n_vis = static_cast<std::size_t>(crbm.n_vis), history = columns - n_vis;
+  std::vector<double> constant(n_hid), per_input(n_hid);
+  for (std::size_t k = 0; k < n_hid; ++k) {
+    double worst = 0, sum = 0;
+    for (std::size_t i = 0; i < columns; ++i) {
+      const double exact =
+          i < history ? crbm.b[k * history + i] : crbm.w[k * n_vis + i - history];
+      worst = std::max(worst, std::abs(exact - std::ldexp(weights_[k * columns + i], -weight_shift_[k])));
+      sum += std::abs(exact);
+    }
+    per_input[k] = worst / 4;
+    constant[k] = (std::ldexp(sum, -kInputShift - 1) + 0x1p-16) / 4 + kFixedSigmoidError;
+  }
+  const auto rounded = [&](std::size_t index) {
+    return std::ldexp(centroids_[index], -kActivationShift);
+  };
+  for (std::size_t i = 0; i < static_cast<std::size_t>(centroid_count_); ++i)
+    for (std::size_t j = 0; j < i; ++j) {
+      double pair_constant = 0, pair_per_input = 0;
+      for (std::size_t k = 0; k < n_hid; ++k) {
+        const std::size_t a = i * n_hid + k, b = j * n_hid + k;
+        const double apart = std::abs(centroids.values[a] - centroids.values[b]);
+        const double moved_a = std::abs(centroids.values[a] - rounded(a));
+        const double moved_b = std::abs(centroids.values[b] - rounded(b));
+        // |c + c' - 2h| <= 2, and the difference of two rounded centroids moves by both roundings.
+        pair_constant += 2 * apart * constant[k] + (2 + apart) * (moved_a + moved_b);
+        pair_per_input += 2 * apart * per_input[k];
+      }
+      bound_constant_ = std::max(bound_constant_, pair_constant);
+      bound_per_input_ = std::max(bound_per_input_, pair_per_input);
+    }
+}
+
+void CrbmFixed::hidden(std::span<const std::int16_t> window, std::int16_t* activation) const {
+  CHECK_INVARIANT(window.size() == static_cast<std::size_t>(window_size_));
+  std::int64_t sums[kMaxHidden];
+  weighted_sums(weights_.data(), window.data(), n_hid_, window_size_, sums);
+  for (int k = 0; k < n_hid_; ++k) {
+    const auto unit = static_cast<std::size_t>(k);
+    const int shift = kInputShift + weight_shift_[unit] - kSumShift;
+    activation[k] = fixed_sigmoid(round_shift(sums[k], shift) + bias_[unit]);
+  }
+}
+
+CrbmFixed::Nearest CrbmFixed::nearest(std::span<const std::int16_t> window) const {
+  std::int16_t activation[kMaxHidden];
+  std::int64_t distances[kMaxPhases];
+  hidden(window, activation);
+  squared_distances(centroids_.data(), activation, centroid_count_, n_hid_, distances);
+  const auto best = std::min_element(distances, distances + centroid_count_);
+  std::int64_t second = std::numeric_limits<std::int64_t>::max();
+  for (const std::int64_t* it = distances; it != distances + centroid_count_; ++it)
+    if (it != best) second = std::min(second, *it);
+  const std::int64_t margin = centroid_count_ > 1 ? second - *best : 0;
+  return {static_cast<int>(best - distances), *best, margin};
+}
+
+double CrbmFixed::error_bound(std::span<const std::int16_t> window) const {
+  std::int32_t sum = 0;
+  for (const std::int16_t value : window) sum += std::abs(std::int32_t{value});
+  return bound_constant_ + bound_per_input_ * std::ldexp(sum, -kInputShift);
+}
+
+void snap_to_grid(CrbmParameters& crbm) {
+  const std::vector<int> shifts = weight_shifts(crbm);
+  const auto snap = [](double value, int shift) {
+    return std::ldexp(static_cast<double>(std::llround(std::ldexp(value, shift))), -shift);
+  };
+  for (std::size_t k = 0; k < shifts.size(); ++k) {
+    const std::size_t n_vis = static_cast<std::size_t>(crbm.n_vis);
+    const std::size_t history = n_vis * static_cast<std::size_t>(crbm.n_his);
+    for (std::size_t i = 0; i < n_vis; ++i)
+      crbm.w[k * n_vis + i] = snap(crbm.w[k * n_vis + i], shifts[k]);
+    for (std::size_t i = 0; i < history; ++i)
+      crbm.b[k * history + i] = snap(crbm.b[k * history + i], shifts[k]);
+    crbm.hidden_bias[k] = snap(crbm.hidden_bias[k], kSumShift);
+  }
+}
+
+void snap_to_grid(Centroids& centroids) {
+  for (double& value : centroids.values)
+    value = std::ldexp(to_int16(std::ldexp(value, kActivationShift)), -kActivationShift);
+}
+
+}  // namespace cgphase

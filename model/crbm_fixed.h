@@ -1,0 +1,75 @@
+// The engine of the daemon: CRBM and nearest centroid in integers, bit-identical on every machine.
+//
+//   inputs       int16, 12 fractional bits (kStandardisedBound)
+//   weights      int16, one power-of-two scale per hidden unit: weight = integer / 2^shift
+//   sums         int64
+//   sigmoid      table of 1/32 steps on [-11, 11], linear interpolation, 15 fractional bits
+//   distances    int64, squared, 30 fractional bits
+//
+// The quantizer bounds what this can differ from the double engine (error_bound below), so a phase
+// whose margin exceeds the bound is certified to be the phase of the double engine.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "model/model.h"
+
+namespace cgphase {
+
+inline constexpr int kInputShift = 12;
+inline constexpr int kActivationShift = 15;
+inline constexpr int kMinWeightShift = -6;
+inline constexpr int kMaxWeightShift = 30;
+
+// The sigmoid of z with 16 fractional bits, with 15 fractional bits.
+std::int16_t fixed_sigmoid(std::int64_t z);
+// Largest |fixed_sigmoid(z) - sigmoid(z)|: interpolation, two roundings, saturation.
+inline constexpr double kFixedSigmoidError = 4.4e-5;
+
+// Read-only after construction, for any thread.
+class CrbmFixed {
+ public:
+  // The parts must have passed check_model().
+  CrbmFixed(const CrbmParameters& crbm, const Centroids& centroids);
+
+  struct Nearest {
+    int index = 0;
+    std::int64_t distance = 0, margin = 0;  // squared, in units of 2^-30
+  };
+  // `window` is n_his + 1 quantized vectors, oldest first.
+  Nearest nearest(std::span<const std::int16_t> window) const;
+  // The activations alone, n_hid values.
+  void hidden(std::span<const std::int16_t> window, std::int16_t* activation) const;
+
+  // "2 eps": no margin of this window, of any pair of centroids, is wrong by more than this. It
+  // holds for windows of values within kStandardisedBound.
+  double error_bound(std::span<const std::int16_t> window) const;
+
+  int window_size() const { return window_size_; }
+
+ private:
+  void bound_errors(const CrbmParameters& crbm, const Centroids& centroids);
+
+  int n_hid_, window_size_, centroid_count_;
+  std::vector<std::int16_t> weights_;    // [n_hid * window_size]
+  std::vector<std::int64_t> bias_;       // 16 fractional bits
+  std::vector<int> weight_shift_;
+  std::vector<std::int16_t> centroids_;  // [centroid_count * n_hid]
+  double bound_constant_ = 0, bound_per_input_ = 0;
+};
+
+// Round to nearest, ties away from zero. `standardised` lies within kStandardisedBound.
+std::int16_t quantize_input(double standardised);
+
+// One per hidden unit: the finest scale at which all weights of its row fit an int16. Stored in the
+// model file and verified on load.
+std::vector<int> weight_shifts(const CrbmParameters& crbm);
+
+// Moves weights, hidden biases and centroids to the nearest values that the integers represent
+// exactly. The trainer does so at the end, which leaves only input and table to the error bound.
+void snap_to_grid(CrbmParameters& crbm);
+void snap_to_grid(Centroids& centroids);
+
+}  // namespace cgphase

@@ -1,0 +1,51 @@
+#include "model/feature_schema.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace cgphase {
+namespace {
+
+constexpr std::array<std::pair<Feature, std::string_view>, 6> kNames{{
+    {Feature::cpu_usage_ratio, "cpu_usage_ratio"},
+    {Feature::memory_need_ratio, "memory_need_ratio"},
+    {Feature::memory_growth_per_sec, "memory_growth_per_sec"},
+    {Feature::page_fault_log_rate, "page_fault_log_rate"},
+    {Feature::disk_read_log_rate, "disk_read_log_rate"},
+    {Feature::disk_write_log_rate, "disk_write_log_rate"},
+}};
+
+}  // namespace
+
+FeatureSchema default_schema() {
+  FeatureSchema schema;
+  for (const auto& [feature, name] : kNames) schema.entries.push_back({feature, std::string(name)});
+  return schema;
+}
+
+std::string_view feature_name(Feature feature) {
+  for (const auto& [known, name] : kNames)
+    if (known == feature) return name;
+  return "column";
+}
+
+std::optional<Feature> feature_by_name(std::string_view name) {
+  for (const auto& [feature, known] : kNames)
+    if (known == name) return feature;
+  return std::nullopt;
+}
+
+std::vector<std::string_view> feature_names() {
+  std::vector<std::string_view> names;
+  for (const auto& [feature, name] : kNames) names.push_back(name);
+  return names;
+}
+
+bool has_columns(const FeatureSchema& schema) {
+  return std::ranges::any_of(schema.entries, [](const FeatureSchema::Entry& entry) {
+    return entry.feature == Feature::column;
+  });
+}
+
+}  // namespace cgphase

@@ -1,0 +1,26 @@
+// The features by name, and the schema that cgphase trains by default.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "model/feature_vector.h"
+
+namespace cgphase {
+
+// Names the definition of every Feature below `column`: a model file states it, and a change of
+// what any of them means takes a new name.
+inline constexpr std::string_view kSchemaName = "cgphase.1";
+
+// All features that are derived from samples, in the order of enum Feature.
+FeatureSchema default_schema();
+
+std::string_view feature_name(Feature feature);
+std::optional<Feature> feature_by_name(std::string_view name);
+std::vector<std::string_view> feature_names();
+
+// True when some entry is a trace column: such a model reads traces, never live samples.
+bool has_columns(const FeatureSchema& schema);
+
+}  // namespace cgphase

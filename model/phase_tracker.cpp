@@ -1,0 +1,102 @@
+#include "model/phase_tracker.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "model/crbm_fixed.h"
+#include "model/scaler.h"
+
+namespace cgphase {
+
+class PhaseEngine::Impl {
+ public:
+  explicit Impl(Model the_model)
+      : model(std::move(the_model)), fixed(model.crbm, model.centroids) {}
+
+  bool novel(int phase, double distance) const {
+    const double bound = model.phases[static_cast<std::size_t>(phase)].novelty_distance;
+    if (bound <= 0) return false;
+    return distance > std::max(kNoveltyFactor * bound, kNoveltyFloorPerUnit * model.crbm.n_hid);
+  }
+
+  Model model;
+  CrbmFixed fixed;
+};
+
+PhaseEngine::PhaseEngine() = default;
+PhaseEngine::~PhaseEngine() = default;
+
+const Model& PhaseEngine::model() const { return impl_->model; }
+
+Result<std::shared_ptr<const PhaseEngine>> PhaseEngine::create(Model model) {
+  if (Status status = check_model(model, "model"); !status) return std::unexpected(status.error());
+  std::shared_ptr<PhaseEngine> engine(new PhaseEngine);
+  engine->impl_ = std::make_unique<Impl>(std::move(model));
+  return engine;
+}
+
+class PhaseTracker::Impl {
+ public:
+  explicit Impl(std::shared_ptr<const PhaseEngine> the_engine)
+      : engine(std::move(the_engine)),
+        standardised(static_cast<std::size_t>(engine->model().crbm.n_vis)),
+        window(static_cast<std::size_t>(engine->impl_->fixed.window_size())) {}
+
+  // Moves the window on by one step.
+  void push() {
+    const auto n_vis = static_cast<std::ptrdiff_t>(standardised.size());
+    std::shift_left(window.begin(), window.end(), n_vis);
+    std::transform(standardised.begin(), standardised.end(), window.end() - n_vis, quantize_input);
+    ++steps;
+  }
+
+  Phase classify() const {
+    const PhaseEngine::Impl& shared = *engine->impl_;
+    const CrbmFixed::Nearest nearest = shared.fixed.nearest(window);
+    Phase phase;
+    phase.index = nearest.index;
+    phase.distance = std::ldexp(static_cast<double>(nearest.distance), -2 * kActivationShift);
+    phase.margin = std::ldexp(static_cast<double>(nearest.margin), -2 * kActivationShift);
+    // With one centroid there is no second to be mistaken for.
+    const bool certain =
+        shared.model.centroids.count == 1 || phase.margin > shared.fixed.error_bound(window);
+    const bool novel = shared.novel(phase.index, phase.distance);
+    phase.state = certain && !novel ? PhaseState::known : PhaseState::unknown;
+    return phase;
+  }
+
+  std::shared_ptr<const PhaseEngine> engine;
+  std::vector<double> standardised;
+  std::vector<std::int16_t> window;
+  int steps = 0;  // in the window since the last reset
+  std::uint64_t imputed = 0;
+};
+
+PhaseTracker::PhaseTracker(std::shared_ptr<const PhaseEngine> engine)
+    : impl_(std::make_unique<Impl>(std::move(engine))) {}
+PhaseTracker::PhaseTracker(PhaseTracker&&) noexcept = default;
+PhaseTracker& PhaseTracker::operator=(PhaseTracker&&) noexcept = default;
+PhaseTracker::~PhaseTracker() = default;
+
+Phase PhaseTracker::step(const FeatureVector& vector) {
+  const Model& model = impl_->engine->model();
+  const int imputed = standardise(model.scaler, vector, impl_->standardised);
+  impl_->imputed += static_cast<std::uint64_t>(imputed);
+  if (imputed == model.crbm.n_vis) {
+    reset();
+    return {};
+  }
+  impl_->push();
+  impl_->steps = std::min(impl_->steps, model.crbm.n_his + 1);
+  if (impl_->steps <= model.crbm.n_his) return {};
+  return impl_->classify();
+}
+
+void PhaseTracker::reset() { impl_->steps = 0; }
+
+std::uint64_t PhaseTracker::imputed_count() const { return impl_->imputed; }
+
+}  // namespace cgphase

@@ -1,0 +1,108 @@
+#include "model/scalar_math.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+namespace cgphase {
+namespace {
+
+// ln 2 in two parts: the first has 33 significant bits, so that its product with an exponent is
+// exact.
+constexpr double kLn2High = 0x1.62e42fefap-1;
+constexpr double kLn2Low = 0x1.cf79abc9e3b3ap-40;
+constexpr double kLog2E = 0x1.71547652b82fep+0;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+constexpr int kMantissaBits = 52;
+constexpr int kExponentBias = 1023;
+
+double power_of_two(int exponent) {
+  return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + kExponentBias)
+                               << kMantissaBits);
+}
+
+// Taylor series of e^r for |r| <= ln(2) / 2: the first term left out is below 2^-58.
+double exp_of_remainder(double r) {
+  constexpr int kTerms = 14;
+  double sum = 1;
+  for (int n = kTerms; n >= 2; --n) sum = 1 + sum * r / n;
+  // The last step adds the small part to 1 once, which keeps the rounding error below one unit.
+  return 1 + r * sum;
+}
+
+// Series of log((1+s)/(1-s)) / s = 2 (1 + s^2/3 + s^4/5 + ...) without its leading 2.
+double log_series(double square) {
+  constexpr int kTerms = 12;
+  double sum = 0;
+  for (int n = kTerms; n >= 1; --n) sum = (sum + 1.0 / (2 * n + 1)) * square;
+  return 2 * sum;
+}
+
+struct Parts {
+  double mantissa;  // in [sqrt(1/2), sqrt(2))
+  int exponent;
+};
+
+// `x` is positive, finite and normal.
+Parts split(double x) {
+  constexpr std::uint64_t kMantissaMask = (std::uint64_t{1} << kMantissaBits) - 1;
+  const std::uint64_t bits = std::bit_cast<std::uint64_t>(x);
+  int exponent = static_cast<int>(bits >> kMantissaBits) - kExponentBias;
+  double mantissa = std::bit_cast<double>((bits & kMantissaMask) |
+                                          (std::uint64_t{kExponentBias} << kMantissaBits));
+  if (mantissa > 0x1.6a09e667f3bcdp+0) {
+    mantissa *= 0.5;
+    ++exponent;
+  }
+  return {mantissa, exponent};
+}
+
+}  // namespace
+
+double portable_exp(double x) {
+  if (std::isnan(x)) return x;
+  if (x > 709.782712893384) return kInfinity;
+  if (x < -745.2) return 0;
+  const double turns = std::floor(x * kLog2E + 0.5);
+  const double remainder = (x - turns * kLn2High) - turns * kLn2Low;
+  const int exponent = static_cast<int>(turns);
+  // Two factors, because 2^exponent itself may be out of range where the result is not.
+  const int half = exponent / 2;
+  return exp_of_remainder(remainder) * power_of_two(half) * power_of_two(exponent - half);
+}
+
+double portable_log(double x) {
+  if (std::isnan(x) || x < 0) return std::numeric_limits<double>::quiet_NaN();
+  if (x == 0) return -kInfinity;
+  if (x == kInfinity) return x;
+  int denormal_shift = 0;
+  if (x < std::numeric_limits<double>::min()) {
+    x *= 0x1p54;
+    denormal_shift = 54;
+  }
+  const Parts parts = split(x);
+  const double exponent = parts.exponent - denormal_shift;
+  const double f = parts.mantissa - 1;
+  const double s = f / (2 + f);
+  // log(1+f) = f - s (f - R), R the series: f is exact, so the correction carries the error.
+  const double correction = s * (f - log_series(s * s));
+  return exponent * kLn2High + (f - (correction - exponent * kLn2Low));
+}
+
+double portable_log1p(double x) {
+  const double sum = 1 + x;
+  if (sum == 1) return x;
+  if (sum <= 0 || std::isnan(sum) || sum == kInfinity) return portable_log(sum);
+  // Kahan: the rounding error of 1 + x cancels in the quotient.
+  return portable_log(sum) * (x / (sum - 1));
+}
+
+double portable_sigmoid(double x) {
+  if (x >= 0) return 1 / (1 + portable_exp(-x));
+  const double e = portable_exp(x);
+  return e / (1 + e);
+}
+
+}  // namespace cgphase

@@ -1,0 +1,133 @@
+#include <charconv>
+#include <chrono>
+
+#include "base/text.h"
+#include "model/text_lines.h"
+#include "model/trace.h"
+#include "model/trace_columns.h"
+
+namespace cgphase {
+namespace {
+
+constexpr std::string_view kLeadingColumns =
+    "timestamp,service,pod.id,cpu.num.cores,cpu.usage,cpu.usage.cores,cpu.usage.pct,"
+    "cpu.usage.pct.container.requested,mem.current,mem.limit,mem.usage.pct,mem.working.set,"
+    "interval,cpu.limit.cores,host.memory";
+constexpr std::string_view kTrailingColumns = "label,label.detail";
+
+// Appends fields, each behind a comma but the first.
+class Row {
+ public:
+  explicit Row(std::string& out) : out_(out) {}
+
+  void add(std::string_view text) {
+    if (!first_) out_ += ',';
+    first_ = false;
+    out_ += csv_field(text);
+  }
+  // Shortest decimal that reads back as the same number.
+  template <class Number>
+  void add(const std::optional<Number>& value) {
+    if (!value) return add(std::string_view());
+    char text[40];
+    const auto end = std::to_chars(text, text + sizeof text, *value).ptr;
+    add(std::string_view(text, static_cast<std::size_t>(end - text)));
+  }
+
+ private:
+  std::string& out_;
+  bool first_ = true;
+};
+
+std::optional<std::uint64_t> bytes_of(const std::optional<Bytes>& bytes) {
+  return bytes ? std::optional(bytes->value) : std::nullopt;
+}
+
+std::optional<double> ratio(std::optional<double> part, std::optional<double> whole, double scale) {
+  if (!part || !whole || !(*whole > 0)) return std::nullopt;
+  return *part / *whole * scale;
+}
+
+// Nanoseconds of CPU since the previous reading; absent when there is none or the counter fell.
+std::optional<std::uint64_t> cpu_nanoseconds(const TraceRecord& record) {
+  if (record.previous == nullptr || record.previous->id != record.sample->id) return std::nullopt;
+  const Counter now = record.sample->cpu.usage_usec, then = record.previous->cpu.usage_usec;
+  if (!now || !then || *now < *then) return std::nullopt;
+  return (*now - *then) * 1000;
+}
+
+// AI4DL's working set: what is in use less the file pages that could go at once.
+std::optional<std::uint64_t> working_set(const Sample& sample) {
+  if (!sample.memory_current) return std::nullopt;
+  const std::uint64_t idle = sample.memory.inactive_file_bytes.value_or(0);
+  return sample.memory_current->value > idle ? sample.memory_current->value - idle : 0;
+}
+
+template <class Integer>
+std::optional<double> real(const std::optional<Integer>& value) {
+  return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
+}
+
+std::string identity(const ContainerInfo& container) {
+  const std::string& id = container.engine_id.empty() ? container.path : container.engine_id;
+  return escape_name(id.empty() ? container.name : id);
+}
+
+// Seconds since the epoch, to the microsecond.
+double timestamp(WallTime time) {
+  const auto usec = std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch());
+  return static_cast<double>(usec.count()) / 1e6;
+}
+
+void add_cpu(Row& row, const TraceRecord& record) {
+  const std::optional<double> host_cores =
+      record.host.cpu_cores > 0 ? std::optional(record.host.cpu_cores) : std::nullopt;
+  const std::optional<std::uint64_t> nanoseconds = cpu_nanoseconds(record);
+  const std::optional<double> cores =
+      ratio(real(nanoseconds), record.interval_seconds, 1e-9);
+  const std::optional<Cores> limit = record.original.cpu_cores();
+  const std::optional<double> limit_cores = limit ? std::optional(limit->value) : std::nullopt;
+  row.add(host_cores);
+  row.add(nanoseconds);
+  row.add(cores);
+  row.add(ratio(cores, host_cores, 100));
+  row.add(ratio(cores, limit_cores, 100));
+}
+
+void add_memory(Row& row, const TraceRecord& record) {
+  const std::optional<std::uint64_t> limit = bytes_of(record.original.memory_bytes());
+  const std::optional<std::uint64_t> in_use = working_set(*record.sample);
+  row.add(bytes_of(record.sample->memory_current));
+  row.add(limit);
+  row.add(ratio(real(in_use), real(limit), 100));
+  row.add(in_use);
+}
+
+}  // namespace
+
+void write_trace_header(std::string& out) {
+  out += kLeadingColumns;
+  for (const TraceColumn& column : trace_columns()) (out += ',') += column.name;
+  (out += ',') += kTrailingColumns;
+  out += '\n';
+}
+
+void write_trace_row(std::string& out, const TraceRecord& record) {
+  const ContainerInfo& container = *record.container;
+  const std::optional<Cores> cpu_limit = record.original.cpu_cores();
+  Row row(out);
+  row.add(std::optional(timestamp(record.time)));
+  row.add(escape_name(container.image.empty() ? container.name : container.image));
+  row.add(identity(container));
+  add_cpu(row, record);
+  add_memory(row, record);
+  row.add(record.previous != nullptr ? std::optional(record.interval_seconds) : std::nullopt);
+  row.add(cpu_limit ? std::optional(cpu_limit->value) : std::nullopt);
+  row.add(record.host.memory.value > 0 ? std::optional(record.host.memory.value) : std::nullopt);
+  for (const TraceColumn& column : trace_columns()) row.add(column.get(*record.sample));
+  row.add(record.label);
+  row.add(record.label_detail);
+  out += '\n';
+}
+
+}  // namespace cgphase

@@ -1,0 +1,344 @@
+#include "model/trace.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "model/text_lines.h"
+#include "tests/model/temporary_folder.h"
+#include "tests/model/test_data.h"
+
+using namespace cgphase;
+
+namespace {
+
+const std::string kHeader = "timestamp,service,pod.id,cpu.num.cores,cpu.usage.cores,mem.current,"
+                            "mem.limit,mem.working.set,label\n";
+
+Result<Trace> read_text(const std::string& text, const TraceOptions& options = {}) {
+  const TemporaryFolder folder;
+  return read_trace(folder.write("t.csv", text), options);
+}
+
+std::string refusal(const std::string& text, const TraceOptions& options = {}) {
+  const Result<Trace> trace = read_text(text, options);
+  REQUIRE(!trace.has_value());
+  CHECK(trace.error().kind == ErrorKind::invalid);
+  return trace.error().text.substr(trace.error().text.find("t.csv"));
+}
+
+}  // namespace
+
+TEST_CASE("rows become executions by pod.id, in file order") {
+  const Result<Trace> trace = read_text(kHeader +
+                                        "100,s,b,4,0.5,1000,4096,800,train\n"
+                                        "100,s,a,4,0.5,1000,4096,800,idle\n"
+                                        "101,s,b,4,1.5,1000,4096,900,train\n");
+  REQUIRE(trace);
+  REQUIRE(trace->executions.size() == 2);
+  const Execution& b = trace->executions[0];
+  CHECK(b.id == "b");
+  CHECK(b.service == "s");
+  REQUIRE(b.rows.size() == 2);
+  CHECK(b.rows[1].line == 4);
+  CHECK(b.rows[1].label == "train");
+  CHECK(b.rows[1].time.time_since_epoch() == std::chrono::seconds(1));
+  CHECK(b.rows[1].wall_time.time_since_epoch() == std::chrono::seconds(101));
+  CHECK(*b.rows[1].sample.cpu.usage_usec - *b.rows[0].sample.cpu.usage_usec == 1'500'000);
+  CHECK(b.rows[1].sample.memory_current->value == 1000);
+  CHECK(memory_need(b.rows[1].sample)->value == 900);
+  CHECK(b.original.memory_bytes()->value == 4096);
+  CHECK(b.host.cpu_cores == 4);
+  CHECK(b.rows[0].sample.id != trace->executions[1].rows[0].sample.id);
+}
+
+TEST_CASE("CRLF, quotes and a blank line read as LF, plain and nothing") {
+  const Result<Trace> trace =
+      read_text("\"timestamp\",\"pod.id\"\r\n\"1\",\"a \"\"b\"\", c\"\r\n\r\n2,\"a \"\"b\"\", c\"");
+  REQUIRE(trace);
+  REQUIRE(trace->executions.size() == 1);
+  CHECK(trace->executions[0].id == "a \"b\", c");
+  CHECK(trace->executions[0].rows.size() == 2);
+}
+
+TEST_CASE("an unnamed first index column may be missing in the header") {
+  const Result<Trace> missing = read_text("timestamp,pod.id\n1,50,x\n2,51,x\n");
+  REQUIRE(missing);
+  CHECK(missing->executions[0].rows[0].wall_time.time_since_epoch() == std::chrono::seconds(50));
+  const Result<Trace> unnamed = read_text("\"\",timestamp,pod.id\n1,50,x\n");
+  REQUIRE(unnamed);
+  CHECK(unnamed->executions[0].rows[0].wall_time.time_since_epoch() == std::chrono::seconds(50));
+}
+
+TEST_CASE("gzip reads like plain text, the CRC is that of the text") {
+  const std::string text = kHeader + "100,s,b,4,0.5,1000,4096,800,train\n";
+  const TemporaryFolder folder;
+  const Result<Trace> plain = read_trace(folder.write("t.csv", text));
+  const Result<Trace> packed = read_trace(folder.write_gzip("t.csv.gz", text));
+  REQUIRE(plain);
+  REQUIRE(packed);
+  CHECK(packed->executions[0].rows.size() == 1);
+  CHECK(packed->crc == plain->crc);
+}
+
+TEST_CASE("a gzip file cut off is refused, not read as shorter") {
+  std::string text = kHeader;
+  for (int i = 0; i < 5000; ++i) text += std::to_string(i * 7919) + ",s,b,4,0.5,1000,4096,800,x\n";
+  const TemporaryFolder folder;
+  const std::string path = folder.write_gzip("t.csv.gz", text);
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
+  const Result<Trace> trace = read_trace(path);
+  REQUIRE(!trace);
+  CHECK(trace.error().kind == ErrorKind::invalid);
+}
+
+TEST_CASE("empty and NaN cells are absent values") {
+  const Result<Trace> trace = read_text(kHeader + "100,s,b,,NaN,,,,\n");
+  REQUIRE(trace);
+  const Sample& sample = trace->executions[0].rows[0].sample;
+  CHECK(!sample.cpu.usage_usec);
+  CHECK(!sample.memory_current);
+  CHECK(!memory_need(sample));
+  CHECK(sample.limits.memory_max);        // the column exists and says: no limit
+  CHECK(!sample.limits.memory_bytes());
+}
+
+TEST_CASE("an unknown column is kept when asked for, and absent where the file has none") {
+  TraceOptions options;
+  options.columns = {"gpu.load", "other"};
+  const Result<Trace> trace = read_text("timestamp,gpu.load\n1,-0.5\n", options);
+  REQUIRE(trace);
+  const auto& columns = trace->executions[0].rows[0].columns;
+  REQUIRE(columns.size() == 2);
+  CHECK(columns[0] == -0.5);
+  CHECK(!columns[1]);
+}
+
+TEST_CASE("a bad cell is refused with file, line, column and reason") {
+  CHECK(refusal(kHeader + "100,s,b,4,0.5,1000,4096,800,x\n101,s,b,4,fast,1000,4096,800,x\n") ==
+        "t.csv: line 3: column cpu.usage.cores: \"fast\" is not a number");
+  CHECK(refusal(kHeader + "100,s,b,4,-1,1000,4096,800,x\n") ==
+        "t.csv: line 2: column cpu.usage.cores: is negative or too large");
+  CHECK(refusal(kHeader + ",s,b,4,1,1000,4096,800,x\n") ==
+        "t.csv: line 2: column timestamp: is missing");
+  CHECK(refusal(kHeader + "9000000001,s,b,4,1,1000,4096,800,x\n") ==
+        "t.csv: line 2: column timestamp: is too large");
+}
+
+TEST_CASE("a row with a field too few or too many is refused") {
+  CHECK(refusal(kHeader + "100,s,b,4\n") == "t.csv: line 2: has 4 fields, not 9");
+  CHECK(refusal("timestamp,pod.id\n1,a\n2,a,3\n") == "t.csv: line 3: has 3 fields, not 2");
+}
+
+TEST_CASE("a quote that does not end is refused") {
+  CHECK(refusal(kHeader + "100,\"s,b,4,1,1000,4096,800,x\n") ==
+        "t.csv: line 2: column (row): a quote does not end");
+}
+
+TEST_CASE("an empty file, a header without timestamp and a column named twice are refused") {
+  CHECK(refusal("") == "t.csv: line 1: the file is empty");
+  CHECK(refusal("a,b\n") == "t.csv: line 1: column timestamp: is missing: this is not a trace");
+  CHECK(refusal("timestamp,b,b\n") == "t.csv: line 1: column b: appears twice");
+}
+
+TEST_CASE("a header alone is a trace without executions") {
+  const Result<Trace> trace = read_text(kHeader);
+  REQUIRE(trace);
+  CHECK(trace->executions.empty());
+}
+
+TEST_CASE("a missing file is not found") {
+  const Result<Trace> trace = read_trace("/nonexistent/t.csv");
+  REQUIRE(!trace);
+  CHECK(trace.error().kind == ErrorKind::not_found);
+}
+
+TEST_CASE("the bound on rows holds at the limit and one past it") {
+  TraceOptions options;
+  options.max_rows = 2;
+  CHECK(read_text("timestamp\n1\n2\n", options));
+  CHECK(!read_text("timestamp\n1\n2\n3\n", options));
+}
+
+TEST_CASE("the bound on columns holds at the limit and one past it") {
+  std::string header = "timestamp";
+  for (std::size_t i = 1; i < kMaxTraceColumns; ++i) header += ",c" + std::to_string(i);
+  CHECK(read_text(header + "\n"));
+  CHECK(!read_text(header + ",more\n"));
+}
+
+TEST_CASE("the bound on a line holds at the limit and one past it") {
+  const std::string row = "1," + std::string(kMaxLineBytes - 2, 'x');
+  CHECK(read_text("timestamp,pod.id\n" + row + "\n"));
+  CHECK(!read_text("timestamp,pod.id\n" + row + "x\n"));
+  CHECK(!read_text(std::string(10 * kMaxLineBytes, 'x')));
+}
+
+TEST_CASE("the CPU limit is derived from usage and its percentage where no column tells it") {
+  const Result<Trace> trace = read_text(
+      "timestamp,cpu.usage.cores,cpu.usage.pct.container.requested\n"
+      "1,0.041,1\n2,2.048,50\n3,4.096,100\n");
+  REQUIRE(trace);
+  REQUIRE(trace->executions[0].original.cpu_cores());
+  CHECK(trace->executions[0].original.cpu_cores()->value == doctest::Approx(4.096));
+}
+
+TEST_CASE("the interval is the time base where it agrees with rounded timestamps") {
+  const Result<Trace> trace = read_text("timestamp,cpu.usage,interval\n10,0,\n11,500000000,0.75\n"
+                                        "12,100,500\n");
+  REQUIRE(trace);
+  const auto& rows = trace->executions[0].rows;
+  CHECK(rows[1].time - rows[0].time == std::chrono::milliseconds(750));
+  CHECK(rows[2].time - rows[1].time == std::chrono::seconds(1));
+  CHECK(*rows[1].sample.cpu.usage_usec == 500'000);
+}
+
+TEST_CASE("a trace that tells neither limit nor host is its own measure") {
+  const Result<Trace> trace = read_text("timestamp,cpu.usage.cores,mem.current\n1,2,100\n2,3,50\n");
+  REQUIRE(trace);
+  CHECK(trace->executions[0].host.cpu_cores == 3);
+  CHECK(trace->executions[0].host.memory.value == 100);
+  CHECK(!trace->executions[0].original.cpu_cores());
+}
+
+namespace {
+
+Sample full_sample(std::uint64_t step) {
+  Sample sample;
+  sample.id = {1, 7};
+  sample.cpu.usage_usec = 1'000'000 * step;
+  sample.cpu.nr_throttled = 3 * step;
+  sample.memory_current = Bytes{900'000 + step};
+  sample.memory.anon_bytes = 500'000 + step;
+  sample.memory.shmem_bytes = 1000;
+  sample.memory.kernel_bytes = 5000;
+  sample.memory.slab_reclaimable_bytes = 2000;
+  sample.memory.inactive_file_bytes = 100'000;
+  sample.memory.pgfault = (std::uint64_t{1} << 60) + step;
+  sample.swap_current = Bytes{77};
+  sample.io.read_bytes = 4096 * step;
+  sample.io.write_bytes = 8192 * step;
+  sample.memory_pressure.some.total_usec = 11;
+  sample.pids_current = 4;
+  return sample;
+}
+
+}  // namespace
+
+TEST_CASE("what is written reads back as the same samples, limits and labels") {
+  ContainerInfo info;
+  info.name = "job \x1b[31m,\"x\"";
+  info.path = "/a";
+  const Sample first = full_sample(1), second = full_sample(3);
+  TraceRecord record;
+  record.container = &info;
+  record.time = WallTime(std::chrono::milliseconds(1'700'000'000'250));
+  record.host = {8, Bytes{16 * kGiB}};
+  record.original.cpu_max = CpuMax{Microseconds{250'000}};
+  record.original.memory_max = MemoryLimit{Bytes{2 * kGiB}};
+  record.sample = &first;
+  record.label = "train";
+  record.label_detail = "epoch1";
+  std::string text;
+  write_trace_header(text);
+  write_trace_row(text, record);
+  record.time += std::chrono::milliseconds(1001);
+  record.sample = &second;
+  record.previous = &first;
+  record.interval_seconds = 1.001;
+  write_trace_row(text, record);
+
+  const Result<Trace> trace = read_text(text);
+  REQUIRE(trace);
+  REQUIRE(trace->executions.size() == 1);
+  const Execution& execution = trace->executions[0];
+  CHECK(execution.id == "/a");
+  CHECK(execution.host.cpu_cores == 8);
+  CHECK(execution.host.memory.value == 16 * kGiB);
+  CHECK(execution.original == record.original);
+  REQUIRE(execution.rows.size() == 2);
+  const TraceRow& row = execution.rows[1];
+  CHECK(row.time.time_since_epoch() == std::chrono::milliseconds(1001));
+  CHECK(row.label == "train");
+  CHECK(row.label_detail == "epoch1");
+  CHECK(row.sample.cpu.usage_usec == second.cpu.usage_usec);
+  CHECK(row.sample.cpu.nr_throttled == second.cpu.nr_throttled);
+  CHECK(row.sample.memory.pgfault == second.memory.pgfault);
+  CHECK(row.sample.io.write_bytes == second.io.write_bytes);
+  CHECK(row.sample.pids_current == second.pids_current);
+  CHECK(row.sample.memory_pressure.some.total_usec == second.memory_pressure.some.total_usec);
+  CHECK(!row.sample.memory.file_bytes);
+  CHECK(memory_need(row.sample) == memory_need(second));
+}
+
+TEST_CASE("AI4DL's columns in a written row are derived from the two readings") {
+  ContainerInfo info;
+  info.name = "a";
+  const Sample first = full_sample(1), second = full_sample(3);
+  TraceRecord record;
+  record.container = &info;
+  record.host = {8, Bytes{16 * kGiB}};
+  record.original.cpu_max = CpuMax{Microseconds{400'000}};
+  record.sample = &second;
+  record.previous = &first;
+  record.interval_seconds = 2;
+  std::string text;
+  write_trace_header(text);
+  write_trace_row(text, record);
+  TraceOptions options;
+  options.columns = {"cpu.usage", "cpu.usage.cores", "cpu.usage.pct",
+                     "cpu.usage.pct.container.requested", "mem.working.set"};
+  const Result<Trace> trace = read_text(text, options);
+  REQUIRE(trace);
+  const auto& columns = trace->executions[0].rows[0].columns;
+  CHECK(columns[0] == 2e9);
+  CHECK(columns[1] == 1.0);
+  CHECK(columns[2] == 12.5);
+  CHECK(columns[3] == 25.0);
+  CHECK(columns[4] == 800'003.0);
+}
+
+TEST_CASE("a counter that fell gives no usage in a written row") {
+  ContainerInfo info;
+  const Sample first = full_sample(3), second = full_sample(1);
+  TraceRecord record;
+  record.container = &info;
+  record.sample = &second;
+  record.previous = &first;
+  record.interval_seconds = 1;
+  std::string text;
+  write_trace_header(text);
+  write_trace_row(text, record);
+  TraceOptions options;
+  options.columns = {"cpu.usage"};
+  const Result<Trace> trace = read_text(text, options);
+  REQUIRE(trace);
+  CHECK(!trace->executions[0].rows[0].columns[0]);
+}
+
+TEST_CASE("all public traces read, with their rows, executions and CPU limits") {
+  struct Expected {
+    const char* file;
+    std::size_t executions, rows;
+    double cpu_limit;
+  };
+  const Expected files[] = {{"ai4dl/sample.csv", 4, 204, 4.096},
+                            {"ai4dl/sample-vr.csv", 1, 2286, 4.096},
+                            {"nezha/nezha.csv", 50, 44'548, 0.03},
+                            {"supercloud/supercloud.csv", 1, 11'172, 0},
+                            {"torch/gpt-a.csv", 1, 212, 2},
+                            {"torch/serve-a.csv", 1, 212, 2}};
+  for (const Expected& expected : files) {
+    const std::string path = test_data(expected.file);
+    if (path.empty()) return;
+    CAPTURE(path);
+    const Result<Trace> trace = read_trace(path);
+    if (!trace) FAIL(trace.error().text);
+    CHECK(trace->executions.size() == expected.executions);
+    std::size_t rows = 0;
+    for (const Execution& execution : trace->executions) rows += execution.rows.size();
+    CHECK(rows == expected.rows);
+    const std::optional<Cores> limit = trace->executions[0].original.cpu_cores();
+    CHECK((limit ? limit->value : 0) == doctest::Approx(expected.cpu_limit).epsilon(0.01));
+  }
+}
