@@ -103,6 +103,17 @@ std::string unescape_name(std::string_view printed) {
   return out;
 }
 
+std::string printable(std::string_view text) {
+  std::string out;
+  for (;;) {
+    const std::size_t backslash = text.find('\\');
+    out += escape_name(text.substr(0, backslash));
+    if (backslash == std::string_view::npos) return out;
+    out += '\\';
+    text.remove_prefix(backslash + 1);
+  }
+}
+
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates) {
   std::string_view best;
   std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;

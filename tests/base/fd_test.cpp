@@ -34,7 +34,9 @@ TEST_CASE("a descriptor is closed once, by its last owner") {
 TEST_CASE("a kernel text file is read from its start each time") {
   const Fd fd = temporary_file("max 100000\n");
   std::array<char, 64> buffer{};
-  for (int round = 0; round < 2; ++round) CHECK(pread_text(fd.get(), buffer).value() == "max 100000\n");
+  for (int round = 0; round < 2; ++round) {
+    CHECK(pread_text(fd.get(), buffer).value() == "max 100000\n");
+  }
 }
 
 TEST_CASE("a file that fills the buffer is refused, one byte less is read") {

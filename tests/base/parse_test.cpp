@@ -51,7 +51,9 @@ TEST_CASE("sizes take binary suffixes") {
   CHECK(parse_bytes("1K") == 1024);
   CHECK(parse_bytes("1.5 GiB") == 1610612736ULL);
   CHECK(parse_bytes("2m") == 2097152);
-  for (const char* text : {"", "K", "-1M", "1Q", "1 GB2", "99999999T"}) CHECK_FALSE(parse_bytes(text));
+  for (const char* text : {"", "K", "-1M", "1Q", "1 GB2", "99999999T"}) {
+    CHECK_FALSE(parse_bytes(text));
+  }
 }
 
 TEST_CASE("durations need a unit") {

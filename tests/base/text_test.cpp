@@ -7,6 +7,13 @@
 
 using namespace cgphase;
 
+TEST_CASE("printable text keeps single backslashes and escapes what a terminal would obey") {
+  CHECK(printable("a\\x1b[31m \x1b[31m\n") == "a\\x1b[31m \\x1b[31m\\x0a");
+  CHECK(printable(printable("\\\x1b\\")) == printable("\\\x1b\\"));
+  CHECK(printable("\\") == "\\");
+  CHECK(printable("").empty());
+}
+
 TEST_CASE("a name of printable UTF-8 stays as it is") {
   CHECK(escape_name("docker-ab12.scope/größe") == "docker-ab12.scope/größe");
 }

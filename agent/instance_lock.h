@@ -1,0 +1,32 @@
+// One daemon per runtime directory. The lock is an flock on DIRECTORY/lock, so the kernel releases
+// it however the daemon ends; the file itself stays.
+#pragma once
+
+#include <string>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace cgphase {
+
+class InstanceLock {
+ public:
+  // Makes the directory (0750, its parent must exist) where it is missing. Refuses one that is a
+  // link, that another user owns, or that others may write to. Errors: denied (those), invalid
+  // (another daemon holds the lock; the text names its pid and the way out), io.
+  static Result<InstanceLock> acquire(const std::string& directory);
+
+  // The directory, held open (O_PATH is not set: fchown works on it).
+  int directory_fd() const { return directory_.get(); }
+  const std::string& directory() const { return path_; }
+
+ private:
+  InstanceLock(std::string path, Fd directory, Fd file)
+      : path_(std::move(path)), directory_(std::move(directory)), file_(std::move(file)) {}
+
+  std::string path_;
+  Fd directory_;
+  Fd file_;
+};
+
+}  // namespace cgphase

@@ -1,0 +1,351 @@
+#include "agent/report.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+
+#include "agent/protocol.h"
+#include "agent/sentence.h"
+#include "base/text.h"
+
+namespace cgphase {
+namespace {
+
+using nlohmann::json;
+
+template <class T>
+json or_null(const std::optional<T>& value) {
+  return value ? json(*value) : json(nullptr);
+}
+
+json bytes_or_null(const std::optional<MemoryLimit>& limit) {
+  return limit && limit->bytes ? json(limit->bytes->value) : json(nullptr);
+}
+
+json to_json(const Saving& value) {
+  return {{"cpu_cores", value.cpu_cores}, {"memory_bytes", value.memory_bytes}};
+}
+
+json verdict_or_null(const std::optional<Verdict>& verdict) {
+  return verdict ? json(to_string(*verdict)) : json(nullptr);
+}
+
+json texts(std::span<const std::string> lines) {
+  json out = json::array();
+  for (const std::string& line : lines) out.push_back(printable(line));
+  return out;
+}
+
+json usage_json(const ContainerReport& report) {
+  return {{"cpu_cores", or_null(report.cpu_cores)},
+          {"memory_need_bytes", or_null(report.memory_need_bytes)},
+          {"memory_current_bytes", or_null(report.memory_current_bytes)}};
+}
+
+json next_json(std::span<const Forecast::Next> next) {
+  json out = json::array();
+  for (const Forecast::Next& one : next) out.push_back(to_json(one));
+  return out;
+}
+
+bool is_plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("-_./=:,@%+").find(c) != std::string_view::npos;
+}
+
+std::string shell_quote(std::string_view word) {
+  if (!word.empty() && std::ranges::all_of(word, is_plain)) return std::string(word);
+  std::string out = "'";
+  for (const char c : word) {
+    if (c == '\'') out += "'\\''";
+    else out += c;
+  }
+  return out + "'";
+}
+
+}  // namespace
+
+double seconds_since_epoch(WallTime time) {
+  const auto ms = std::chrono::floor<std::chrono::milliseconds>(time.time_since_epoch());
+  return static_cast<double>(ms.count()) / 1000;
+}
+
+json to_json(const CgroupId& id) { return {{"device", id.device}, {"inode", id.inode}}; }
+
+json to_json(const Limits& limits) {
+  json out = {{"cpu_cores", nullptr}, {"memory_bytes", nullptr}};
+  if (const auto cores = limits.cpu_cores()) out["cpu_cores"] = cores->value;
+  if (const auto bytes = limits.memory_bytes()) out["memory_bytes"] = bytes->value;
+  if (limits.cpu_max) {
+    const auto& quota = limits.cpu_max->quota;
+    out["cpu_max"] = {{"quota_usec", quota ? json(quota->value) : json(nullptr)},
+                      {"period_usec", limits.cpu_max->period.value}};
+  }
+  if (limits.cpu_max_burst) out["cpu_max_burst_usec"] = limits.cpu_max_burst->value;
+  if (limits.cpu_weight) out["cpu_weight"] = *limits.cpu_weight;
+  if (limits.memory_max) out["memory_max_bytes"] = bytes_or_null(limits.memory_max);
+  if (limits.memory_high) out["memory_high_bytes"] = bytes_or_null(limits.memory_high);
+  if (limits.memory_low) out["memory_low_bytes"] = bytes_or_null(limits.memory_low);
+  if (limits.memory_min) out["memory_min_bytes"] = bytes_or_null(limits.memory_min);
+  return out;
+}
+
+json to_json(const Phase& phase) {
+  const bool has_index = phase.index >= 0;
+  return {{"state", to_string(phase.state)},
+          {"index", has_index ? json(phase.index) : json(nullptr)},
+          {"letter", phase_letter(phase)},
+          {"distance", phase.distance},
+          {"margin", phase.margin},
+          {"confidence", phase_confidence(phase)}};
+}
+
+json to_json(const Forecast::Next& next) {
+  return {{"phase", next.phase},
+          {"letter", phase_letter(next.phase)},
+          {"probability", next.probability},
+          {"in_seconds", next.in.count()}};
+}
+
+json to_json(const ContainerInfo& container) {
+  return {{"id", to_json(container.id)},
+          {"path", escape_name(container.path)},
+          {"engine", engine_name(container.engine)},
+          {"engine_id", escape_name(container.engine_id)},
+          {"name", escape_name(container.name)},
+          {"image", escape_name(container.image)},
+          {"hands_off", printable(container.hands_off)}};
+}
+
+json to_json(const Decision& decision, WallTime time) {
+  return {{"decision_id", decision.decision_id},
+          {"time", seconds_since_epoch(time)},
+          {"container", to_json(decision.container)},
+          {"resource", to_string(decision.resource)},
+          {"direction", to_string(decision.direction)},
+          {"old_limits", to_json(decision.old_limits)},
+          {"new_limits", to_json(decision.new_limits)},
+          {"reason", to_string(decision.reason)},
+          {"verdict", to_string(decision.verdict)},
+          {"phase", to_json(decision.phase)},
+          {"usage", decision.usage},
+          {"statistic", decision.statistic},
+          {"sample_count", decision.sample_count}};
+}
+
+json to_json(const Outcome& outcome, WallTime time) {
+  return {{"decision_id", outcome.decision_id},
+          {"time", seconds_since_epoch(time)},
+          {"container", to_json(outcome.container)},
+          {"kind", to_string(outcome.kind)},
+          {"detail", printable(outcome.detail)}};
+}
+
+const char* engine_name(Engine engine) {
+  switch (engine) {
+    case Engine::docker: return "docker";
+    case Engine::podman: return "podman";
+    case Engine::containerd: return "containerd";
+    case Engine::crio: return "crio";
+    case Engine::lxc: return "lxc";
+    case Engine::incus: return "incus";
+    case Engine::nspawn: return "nspawn";
+    case Engine::slurm: return "slurm";
+    case Engine::kubernetes: return "kubernetes";
+    case Engine::service: return "service";
+    case Engine::cgroup: return "cgroup";
+  }
+  return "";
+}
+
+std::string phase_letter(int index) {
+  if (index < 0) return "-";
+  std::string letters;
+  for (int rest = index; rest >= 0; rest = rest / 26 - 1)
+    letters.insert(letters.begin(), static_cast<char>('A' + rest % 26));
+  return letters;
+}
+
+std::string phase_letter(const Phase& phase) {
+  switch (phase.state) {
+    case PhaseState::not_enough_history: return "-";
+    case PhaseState::unknown: return "?";
+    case PhaseState::known: return phase_letter(phase.index);
+  }
+  return "";
+}
+
+double phase_confidence(const Phase& phase) {
+  const double both = 2 * phase.distance + phase.margin;
+  if (!phase.known() || !(both > 0) || !std::isfinite(both)) return 0;
+  return std::clamp(phase.margin / both, 0.0, 1.0);
+}
+
+std::string shell_command(std::span<const std::string_view> words) {
+  std::string line;
+  for (const std::string_view word : words) {
+    if (!line.empty()) line += ' ';
+    line += shell_quote(word);
+  }
+  return line;
+}
+
+std::string shell_command(std::initializer_list<std::string_view> words) {
+  return shell_command(std::span(words.begin(), words.size()));
+}
+
+Saving saving(const Limits& original, const Limits& in_force) {
+  Saving out;
+  const auto cpu_before = original.cpu_cores(), cpu_now = in_force.cpu_cores();
+  if (cpu_before && cpu_now) out.cpu_cores = std::max(0.0, cpu_before->value - cpu_now->value);
+  const auto before = original.memory_bytes(), now = in_force.memory_bytes();
+  if (before && now && *before > *now) out.memory_bytes = before->value - now->value;
+  return out;
+}
+
+json to_json(const ContainerReport& report) {
+  json out = to_json(report.container);
+  out["mode"] = to_string(report.mode);
+  out["paused"] = report.paused;
+  out["phase"] = to_json(report.phase);
+  out["seconds_in_phase"] = or_null(report.seconds_in_phase);
+  out["usage"] = usage_json(report);
+  out["limits"] = to_json(report.limits);
+  out["original"] = to_json(report.original);
+  out["saving"] = to_json(saving(report.original, report.limits));
+  out["proposal"] = report.proposal ? to_json(*report.proposal) : json(nullptr);
+  out["proposal_saving"] =
+      report.proposal ? to_json(saving(report.original, *report.proposal)) : json(nullptr);
+  out["next"] = next_json(report.next);
+  out["holding"] = {{"cpu", verdict_or_null(report.holding_cpu)},
+                    {"memory", verdict_or_null(report.holding_memory)}};
+  out["throttled_usec"] = or_null(report.throttled_usec);
+  out["oom_kills"] = or_null(report.oom_kills);
+  out["phases_seen"] = report.phases_seen;
+  return out;
+}
+
+json list_reply(std::span<const ContainerReport> reports) {
+  json containers = json::array();
+  for (const ContainerReport& report : reports) containers.push_back(to_json(report));
+  return ok_reply({{"containers", std::move(containers)}});
+}
+
+json to_json(const StatusReport& report) {
+  json sources = json::array();
+  for (const SourceReport& source : report.sources)
+    sources.push_back({{"name", source.name},
+                       {"present", source.present},
+                       {"detail", printable(source.detail)}});
+  return ok_reply({
+      {"version", report.version},
+      {"mode", to_string(report.mode)},
+      {"policy", report.policy},
+      {"uptime_seconds", report.uptime_seconds},
+      {"cpu_seconds", report.cpu_seconds},
+      {"rss_bytes", report.rss_bytes},
+      {"sources", std::move(sources)},
+      {"model",
+       {{"path", escape_name(report.model.path)},
+        {"provenance", printable(report.model.provenance)},
+        {"phases", report.model.phases},
+        {"features", report.model.features},
+        {"step_seconds", report.model.step_seconds}}},
+      {"store",
+       {{"size_bytes", report.store.size_bytes},
+        {"cap_bytes", report.store.cap_bytes},
+        {"state", printable(report.store.state)}}},
+      {"containers",
+       {{"observe", report.containers_observe},
+        {"advise", report.containers_advise},
+        {"enforce", report.containers_enforce},
+        {"hands_off", report.containers_hands_off}}},
+      {"saved_now", to_json(report.saved_now)},
+      {"saved_core_seconds", report.saved_core_seconds},
+      {"saved_byte_seconds", report.saved_byte_seconds},
+      {"writes", {{"up", report.writes_up}, {"down", report.writes_down}}},
+      {"trials_reverted", report.trials_reverted},
+      {"changed_anything", report.changed_anything},
+      {"kill_switch", report.kill_switch},
+      {"companion_alive", report.companion_alive},
+      {"degraded", texts(report.degraded)},
+  });
+}
+
+void sum_up(StatusReport& status, std::span<const ContainerReport> reports) {
+  status.containers_observe = status.containers_advise = status.containers_enforce = 0;
+  status.containers_hands_off = 0;
+  status.saved_now = {};
+  for (const ContainerReport& report : reports) {
+    switch (report.mode) {
+      case Mode::observe: ++status.containers_observe; break;
+      case Mode::advise: ++status.containers_advise; break;
+      case Mode::enforce: ++status.containers_enforce; break;
+    }
+    if (!report.container.hands_off.empty()) ++status.containers_hands_off;
+    const Saving one = saving(report.original, report.limits);
+    status.saved_now.cpu_cores += one.cpu_cores;
+    status.saved_now.memory_bytes += one.memory_bytes;
+  }
+}
+
+json to_json(const ExplainReport& report) {
+  json decisions = json::array();
+  std::string sentence;
+  for (const ExplainReport::Entry& entry : report.decisions) {
+    json one = {{"decision", to_json(entry.decision, entry.time)}, {"outcome", nullptr}};
+    if (entry.outcome) one["outcome"] = to_json(*entry.outcome, entry.outcome_time);
+    one["sentence"] = explain_sentence(report.now.container.name, entry.decision,
+                                       entry.outcome ? &*entry.outcome : nullptr);
+    if (sentence.empty()) sentence = one["sentence"].get<std::string>();
+    decisions.push_back(std::move(one));
+  }
+  if (sentence.empty()) sentence = holding_sentence(report.now);
+  return ok_reply({{"sentence", sentence},
+                   {"at", report.at ? json(seconds_since_epoch(*report.at)) : json(nullptr)},
+                   {"container", to_json(report.now)},
+                   {"decisions", std::move(decisions)}});
+}
+
+json to_json(const EventReport& report) {
+  json out = {{"time", seconds_since_epoch(report.time)}, {"name", escape_name(report.name)}};
+  if (report.decision) {
+    out["event"] = "decision";
+    out["decision"] = to_json(*report.decision, report.time);
+    out["sentence"] = explain_sentence(report.name, *report.decision, nullptr);
+  }
+  if (report.outcome) {
+    out["event"] = "outcome";
+    out["outcome"] = to_json(*report.outcome, report.time);
+    out["sentence"] = outcome_sentence(report.name, *report.outcome);
+  }
+  return out;
+}
+
+json events_reply(std::span<const EventReport> events) {
+  json out = json::array();
+  for (const EventReport& event : events) out.push_back(to_json(event));
+  return ok_reply({{"events", std::move(out)}});
+}
+
+json history_reply(const ContainerInfo& container, std::span<const HistoryRow> rows) {
+  json points = json::array();
+  for (const HistoryRow& row : rows)
+    points.push_back({{"time", seconds_since_epoch(row.time)},
+                      {"phase", to_json(row.phase)},
+                      {"cpu_cores", or_null(row.cpu_cores)},
+                      {"memory_need_bytes", or_null(row.memory_need_bytes)},
+                      {"memory_current_bytes", or_null(row.memory_current_bytes)},
+                      {"limits", to_json(row.limits)}});
+  return ok_reply({{"container", to_json(container)}, {"points", std::move(points)}});
+}
+
+json to_json(const ActionReport& report) {
+  return ok_reply({{"done", printable(report.done)},
+                   {"undo", printable(report.undo)},
+                   {"changes", texts(report.changes)},
+                   {"failures", texts(report.failures)}});
+}
+
+}  // namespace cgphase

@@ -1,0 +1,150 @@
+#include "agent/sentence.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace cgphase {
+namespace {
+
+std::string amount(Resource resource, double value) {
+  return resource == Resource::cpu ? fmt::format("{:.2f} cores", value) : human_bytes(value);
+}
+
+std::string limit_text(Resource resource, const Limits& limits) {
+  if (resource == Resource::cpu) {
+    const auto cores = limits.cpu_cores();
+    return cores ? amount(resource, cores->value) : "no limit";
+  }
+  const auto bytes = limits.memory_bytes();
+  return bytes ? amount(resource, static_cast<double>(bytes->value)) : "no limit";
+}
+
+std::string why(const Decision& decision) {
+  const std::string phase = phase_letter(decision.phase);
+  const std::string statistic = amount(decision.resource, decision.statistic);
+  const std::string usage = amount(decision.resource, decision.usage);
+  switch (decision.reason) {
+    case Reason::phase_statistics:
+      return fmt::format("phase {} needs {} ({:.0f} samples)", phase, statistic,
+                         decision.sample_count);
+    case Reason::phase_changed: return fmt::format("of phase {}, which needs {}", phase, statistic);
+    case Reason::window_statistics: return "the recent window needed " + statistic;
+    case Reason::headroom: return usage + " in use came close to the limit";
+    case Reason::throttled: return "it was throttled at " + usage;
+    case Reason::memory_event: return "the kernel counted a max or oom event at " + usage;
+    case Reason::pressure: return "its tasks were stalled at " + usage;
+    case Reason::trial_failed: return "the trial of the change before it failed";
+    case Reason::restored: return "the original limit was to be restored";
+    case Reason::cache_reclaim: return "its cold cache could be reclaimed";
+  }
+  return "";
+}
+
+std::string fate(const Outcome& outcome) {
+  const std::string detail =
+      outcome.detail.empty() ? std::string() : " (" + printable(outcome.detail) + ")";
+  switch (outcome.kind) {
+    case OutcomeKind::trial_passed: return "the trial passed" + detail;
+    case OutcomeKind::trial_reverted: return "the trial failed and it was reverted" + detail;
+    case OutcomeKind::write_failed: return "the write failed" + detail;
+    case OutcomeKind::overtaken: return "a later change overtook it" + detail;
+  }
+  return "";
+}
+
+std::string change_text(const Decision& decision) {
+  const char* const verb = decision.direction == Direction::lower ? "lowered" : "raised";
+  return fmt::format("{} from {} to {} because {}", verb,
+                     limit_text(decision.resource, decision.old_limits),
+                     limit_text(decision.resource, decision.new_limits), why(decision));
+}
+
+std::string refusal_text(const Decision& decision) {
+  return fmt::format("stays at {} instead of {} because {}",
+                     limit_text(decision.resource, decision.old_limits),
+                     limit_text(decision.resource, decision.new_limits),
+                     because(decision.verdict));
+}
+
+std::string usage_text(const ContainerReport& report) {
+  std::string text;
+  if (report.cpu_cores)
+    text += fmt::format(", using {} (limit: {})", amount(Resource::cpu, *report.cpu_cores),
+                        limit_text(Resource::cpu, report.limits));
+  if (report.memory_need_bytes)
+    text += fmt::format(", needing {} (limit: {})",
+                        human_bytes(static_cast<double>(*report.memory_need_bytes)),
+                        limit_text(Resource::memory, report.limits));
+  return text;
+}
+
+std::string phase_text(const ContainerReport& report) {
+  switch (report.phase.state) {
+    case PhaseState::not_enough_history: return "not enough history for a phase yet";
+    case PhaseState::unknown: return "in no known phase";
+    case PhaseState::known: break;
+  }
+  const std::string since = report.seconds_in_phase
+                                ? " for " + human_duration(*report.seconds_in_phase)
+                                : std::string();
+  return "in phase " + phase_letter(report.phase) + since;
+}
+
+}  // namespace
+
+std::string_view because(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::allowed: return "";
+    case Verdict::observe_mode: return "the mode is observe";
+    case Verdict::advise_mode: return "the mode is advise";
+    case Verdict::hands_off: return "another manager owns the container";
+    case Verdict::no_limit: return "it has no limit of its own and manage_unlimited is off";
+    case Verdict::phase_unknown: return "its behaviour is in no known phase";
+    case Verdict::not_enough_samples: return "there are not enough samples of its phase yet";
+    case Verdict::stale_data: return "data was missing or stale";
+    case Verdict::cool_down: return "an event is too recent (cool-down)";
+    case Verdict::quarantined: return "failed trials have put it in quarantine";
+    case Verdict::pressure_not_quiet: return "its pressure is not quiet";
+    case Verdict::trial_running: return "the trial of the last change is still running";
+    case Verdict::rate_limited: return "enough was changed in this window already";
+    case Verdict::too_small: return "the difference is not worth a write";
+    case Verdict::memory_growing: return "its memory is growing";
+    case Verdict::standing_down: return "somebody else changed the limit a short while ago";
+  }
+  return "";
+}
+
+std::string explain_sentence(std::string_view name, const Decision& decision,
+                             const Outcome* outcome) {
+  std::string text = escape_name(name) + ": " + to_string(decision.resource) + " limit ";
+  const bool only_mode =
+      decision.verdict == Verdict::observe_mode || decision.verdict == Verdict::advise_mode;
+  if (only_mode) {
+    text += "would be " + change_text(decision) + "; not written, ";
+    text += because(decision.verdict);
+  } else if (decision.verdict == Verdict::allowed) {
+    text += change_text(decision);
+    text += outcome != nullptr ? "; " + fate(*outcome) : "; no outcome yet";
+  } else {
+    text += refusal_text(decision);
+  }
+  return text + ".";
+}
+
+std::string outcome_sentence(std::string_view name, const Outcome& outcome) {
+  return fmt::format("{}: decision {}: {}.", escape_name(name), outcome.decision_id, fate(outcome));
+}
+
+std::string holding_sentence(const ContainerReport& report) {
+  const std::string name = escape_name(report.container.name);
+  if (!report.container.hands_off.empty())
+    return name + ": observed only, " + printable(report.container.hands_off) + ".";
+  std::string text = name + ": " + phase_text(report) + usage_text(report) + "; no decision yet";
+  if (report.paused) return text + ": it is paused.";
+  const auto holding = report.holding_cpu ? report.holding_cpu : report.holding_memory;
+  if (holding && *holding != Verdict::allowed) (text += ": ") += because(*holding);
+  return text + ".";
+}
+
+}  // namespace cgphase

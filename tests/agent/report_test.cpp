@@ -1,0 +1,201 @@
+#include "agent/report.h"
+
+#include <doctest/doctest.h>
+
+using namespace cgphase;
+using nlohmann::json;
+
+namespace {
+
+Limits limits(std::uint64_t quota_usec, std::uint64_t bytes) {
+  Limits out;
+  out.cpu_max = CpuMax{Microseconds{quota_usec}, Microseconds{100'000}};
+  out.memory_max = MemoryLimit{Bytes{bytes}};
+  return out;
+}
+
+ContainerReport report_of(Mode mode, const Limits& original, const Limits& now) {
+  ContainerReport report;
+  report.container.name = "web-1";
+  report.mode = mode;
+  report.original = original;
+  report.limits = now;
+  return report;
+}
+
+const std::string kHostile = std::string("\x1b[31m<script>\"\n\xff", 15) + "\u202e";
+
+}  // namespace
+
+TEST_CASE("a limit of max and a missing file are null, and differ in the raw knobs") {
+  Limits max;
+  max.cpu_max = CpuMax{};
+  max.memory_max = MemoryLimit{};
+  CHECK(to_json(max) == json{{"cpu_cores", nullptr},
+                             {"memory_bytes", nullptr},
+                             {"cpu_max", {{"quota_usec", nullptr}, {"period_usec", 100000}}},
+                             {"memory_max_bytes", nullptr}});
+  CHECK(to_json(Limits{}) == json{{"cpu_cores", nullptr}, {"memory_bytes", nullptr}});
+}
+
+TEST_CASE("limits are in cores and bytes") {
+  const json out = to_json(limits(150'000, 4096));
+  CHECK(out["cpu_cores"] == 1.5);
+  CHECK(out["memory_bytes"] == 4096);
+}
+
+TEST_CASE("phases have letters, also beyond Z") {
+  CHECK(phase_letter(0) == "A");
+  CHECK(phase_letter(25) == "Z");
+  CHECK(phase_letter(26) == "AA");
+  CHECK(phase_letter(701) == "ZZ");
+  CHECK(phase_letter(702) == "AAA");
+  CHECK(phase_letter(-1) == "-");
+}
+
+TEST_CASE("an unknown phase has a mark, and its nearest centroid as index") {
+  const Phase phase{.state = PhaseState::unknown, .index = 3, .distance = 9, .margin = 1};
+  CHECK(to_json(phase) == json{{"state", "unknown"},
+                               {"index", 3},
+                               {"letter", "?"},
+                               {"distance", 9.0},
+                               {"margin", 1.0},
+                               {"confidence", 0.0}});
+}
+
+TEST_CASE("without history there is no index") {
+  CHECK(to_json(Phase{})["index"] == nullptr);
+  CHECK(to_json(Phase{})["letter"] == "-");
+}
+
+TEST_CASE("confidence is one on a centroid and zero halfway between two") {
+  const auto confidence = [](double distance, double margin) {
+    return phase_confidence({PhaseState::known, 0, distance, margin});
+  };
+  CHECK(confidence(0, 4) == 1);
+  CHECK(confidence(4, 0) == 0);
+  CHECK(confidence(1, 2) == 0.5);
+  CHECK(confidence(0, 0) == 0);
+}
+
+TEST_CASE("saving is original less limit in force, never negative") {
+  const Saving saved = saving(limits(200'000, 8192), limits(50'000, 4096));
+  CHECK(saved.cpu_cores == 1.5);
+  CHECK(saved.memory_bytes == 4096);
+  CHECK(saving(limits(50'000, 4096), limits(200'000, 8192)).memory_bytes == 0);
+  CHECK(saving(limits(50'000, 4096), limits(200'000, 8192)).cpu_cores == 0);
+}
+
+TEST_CASE("a container without a limit never counts as saved") {
+  CHECK(saving(Limits{}, limits(50'000, 4096)).cpu_cores == 0);
+  CHECK(saving(Limits{}, limits(50'000, 4096)).memory_bytes == 0);
+  CHECK(saving(limits(50'000, 4096), Limits{}).memory_bytes == 0);
+}
+
+TEST_CASE("status sums its containers") {
+  StatusReport status;
+  status.containers_observe = 99;
+  const std::vector<ContainerReport> reports = {
+      report_of(Mode::observe, limits(100'000, 100), limits(100'000, 100)),
+      report_of(Mode::enforce, limits(200'000, 300), limits(100'000, 100)),
+      report_of(Mode::enforce, limits(200'000, 300), limits(150'000, 200)),
+  };
+  sum_up(status, reports);
+  CHECK(status.containers_observe == 1);
+  CHECK(status.containers_enforce == 2);
+  CHECK(status.saved_now.cpu_cores == 1.5);
+  CHECK(status.saved_now.memory_bytes == 300);
+}
+
+TEST_CASE("a container's report has a null for each thing that was not measured") {
+  const json out = to_json(ContainerReport{});
+  for (const char* path : {"/usage/cpu_cores", "/usage/memory_need_bytes", "/seconds_in_phase",
+                           "/proposal", "/proposal_saving", "/throttled_usec", "/oom_kills",
+                           "/holding/cpu", "/limits/cpu_cores", "/original/memory_bytes"})
+    CHECK_MESSAGE(out.at(json::json_pointer(path)).is_null(), path);
+}
+
+TEST_CASE("a decision carries the noun's names") {
+  Decision decision;
+  decision.decision_id = 5;
+  decision.container = {1, 2};
+  decision.verdict = Verdict::cool_down;
+  const json out = to_json(decision, WallTime(std::chrono::milliseconds(1500)));
+  CHECK(out["decision_id"] == 5);
+  CHECK(out["time"] == 1.5);
+  CHECK(out["container"] == json{{"device", 1}, {"inode", 2}});
+  CHECK(out["reason"] == "phase_statistics");
+  CHECK(out["verdict"] == "cool_down");
+  for (const char* key : {"resource", "direction", "old_limits", "new_limits", "phase", "usage",
+                          "statistic", "sample_count"})
+    CHECK_MESSAGE(out.contains(key), key);
+}
+
+TEST_CASE("explain begins with the sentence of the newest decision") {
+  ExplainReport report;
+  report.now.container.name = "web-1";
+  report.decisions.resize(2);
+  report.decisions[0].decision.decision_id = 2;
+  report.decisions[0].outcome = Outcome{};
+  report.decisions[1].decision.decision_id = 1;
+  const json out = to_json(report);
+  CHECK(out["sentence"] == out["decisions"][0]["sentence"]);
+  CHECK(out["decisions"][0]["outcome"]["kind"] == "trial_passed");
+  CHECK(out["decisions"][1]["outcome"] == nullptr);
+  CHECK(out["at"] == nullptr);
+}
+
+TEST_CASE("explain without a decision says what is waited for") {
+  ExplainReport report;
+  report.now.container.name = "web-1";
+  CHECK(to_json(report)["sentence"].get<std::string>().find("no decision yet") !=
+        std::string::npos);
+}
+
+TEST_CASE("events are decisions and outcomes with a sentence each") {
+  std::vector<EventReport> events(2);
+  events[0].decision = Decision{};
+  events[1].outcome = Outcome{};
+  const json out = events_reply(events);
+  CHECK(out["events"][0]["event"] == "decision");
+  CHECK(out["events"][1]["event"] == "outcome");
+  CHECK(out["events"][1].contains("sentence"));
+}
+
+TEST_CASE("an undo command is quoted for the shell") {
+  CHECK(shell_command({"cgphase", "mode", "observe", "web-1"}) == "cgphase mode observe web-1");
+  CHECK(shell_command({"cgphase", "resume", "a b'c"}) == "cgphase resume 'a b'\\''c'");
+  CHECK(shell_command({"x", ""}) == "x ''");
+  CHECK(shell_command({"x", "a\\x1b$(rm)"}) == "x 'a\\x1b$(rm)'");
+}
+
+TEST_CASE("every reply carries the schema") {
+  CHECK(list_reply({})["schema"] == 1);
+  CHECK(to_json(StatusReport{})["schema"] == 1);
+  CHECK(to_json(ExplainReport{})["schema"] == 1);
+  CHECK(events_reply({})["schema"] == 1);
+  CHECK(history_reply({}, {})["schema"] == 1);
+  CHECK(to_json(ActionReport{})["schema"] == 1);
+}
+
+TEST_CASE("hostile names leave as printable UTF-8 in every report") {
+  ContainerReport container;
+  container.container.name = container.container.path = container.container.image = kHostile;
+  container.container.engine_id = container.container.hands_off = kHostile;
+  StatusReport status;
+  status.degraded = {kHostile};
+  status.model.path = status.store.state = kHostile;
+  status.sources = {{"PSI", false, kHostile}};
+  ExplainReport explain{.now = container, .at = {}, .decisions = {}};
+  EventReport event{.name = kHostile, .time = {}, .decision = Decision{}, .outcome = {}};
+  const ActionReport action{kHostile, kHostile, {kHostile}, {kHostile}};
+  for (const json& out :
+       {list_reply(std::vector{container}), to_json(status), to_json(explain),
+        events_reply(std::vector{event}), history_reply(container.container, {}),
+        to_json(action)}) {
+    const std::string text = out.dump();  // throws on malformed UTF-8
+    CHECK(text.find('\x1b') == std::string::npos);
+    CHECK(text.find("\\u001b") == std::string::npos);
+    CHECK(text.find("\u202e") == std::string::npos);
+  }
+}

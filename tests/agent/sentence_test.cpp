@@ -1,0 +1,118 @@
+#include "agent/sentence.h"
+
+#include <doctest/doctest.h>
+
+using namespace cgphase;
+
+namespace {
+
+Limits memory_limit(std::uint64_t bytes) {
+  Limits limits;
+  limits.memory_max = MemoryLimit{Bytes{bytes}};
+  return limits;
+}
+
+Limits cpu_limit(std::uint64_t quota_usec) {
+  Limits limits;
+  limits.cpu_max = CpuMax{Microseconds{quota_usec}, Microseconds{100'000}};
+  return limits;
+}
+
+Decision lowering() {
+  Decision decision;
+  decision.decision_id = 7;
+  decision.resource = Resource::memory;
+  decision.old_limits = memory_limit(2 * kGiB);
+  decision.new_limits = memory_limit(3 * kGiB / 2);
+  decision.phase = {.state = PhaseState::known, .index = 1, .distance = 1, .margin = 2};
+  decision.statistic = static_cast<double>(kGiB);
+  decision.sample_count = 142;
+  return decision;
+}
+
+}  // namespace
+
+TEST_CASE("a lowering says from, to, phase, samples and the trial") {
+  const Outcome outcome{.decision_id = 7, .time = {}, .container = {},
+                        .kind = OutcomeKind::trial_passed, .detail = ""};
+  CHECK(explain_sentence("web-1", lowering(), &outcome) ==
+        "web-1: memory limit lowered from 2.0 GiB to 1.5 GiB because phase B needs 1.0 GiB "
+        "(142 samples); the trial passed.");
+}
+
+TEST_CASE("a decision without an outcome says so") {
+  CHECK(explain_sentence("web-1", lowering(), nullptr).ends_with("; no outcome yet."));
+}
+
+TEST_CASE("a failed trial says what was measured") {
+  const Outcome outcome{.decision_id = 7, .time = {}, .container = {},
+                        .kind = OutcomeKind::trial_reverted, .detail = "refaults 2 -> 90 per s"};
+  CHECK(explain_sentence("web-1", lowering(), &outcome)
+            .ends_with("; the trial failed and it was reverted (refaults 2 -> 90 per s)."));
+}
+
+TEST_CASE("advice says what would be done and why it was not") {
+  Decision decision = lowering();
+  decision.verdict = Verdict::advise_mode;
+  CHECK(explain_sentence("web-1", decision, nullptr) ==
+        "web-1: memory limit would be lowered from 2.0 GiB to 1.5 GiB because phase B needs "
+        "1.0 GiB (142 samples); not written, the mode is advise.");
+}
+
+TEST_CASE("a refusal says which limit stays and which rail held it") {
+  Decision decision = lowering();
+  decision.verdict = Verdict::cool_down;
+  CHECK(explain_sentence("web-1", decision, nullptr) ==
+        "web-1: memory limit stays at 2.0 GiB instead of 1.5 GiB because an event is too recent "
+        "(cool-down).");
+}
+
+TEST_CASE("a raise of the CPU limit says what it was throttled at") {
+  Decision decision;
+  decision.resource = Resource::cpu;
+  decision.direction = Direction::raise;
+  decision.reason = Reason::throttled;
+  decision.old_limits = cpu_limit(50'000);
+  decision.new_limits = cpu_limit(60'000);
+  decision.usage = 0.5;
+  CHECK(explain_sentence("web-1", decision, nullptr) ==
+        "web-1: cpu limit raised from 0.50 cores to 0.60 cores because it was throttled at "
+        "0.50 cores; no outcome yet.");
+}
+
+TEST_CASE("an absent limit reads as no limit") {
+  Decision decision = lowering();
+  decision.old_limits = {};
+  CHECK(explain_sentence("w", decision, nullptr).find("from no limit to") != std::string::npos);
+}
+
+TEST_CASE("every verdict but allowed has a reason for people") {
+  for (int i = 1; i <= static_cast<int>(Verdict::standing_down); ++i)
+    CHECK_FALSE(because(static_cast<Verdict>(i)).empty());
+  CHECK(because(Verdict::allowed).empty());
+}
+
+TEST_CASE("without a decision the sentence says what is seen and waited for") {
+  ContainerReport report;
+  report.container.name = "web-1";
+  report.phase = {.state = PhaseState::known, .index = 0, .distance = 0, .margin = 1};
+  report.seconds_in_phase = 30;
+  report.cpu_cores = 0.25;
+  report.limits = cpu_limit(200'000);
+  report.holding_cpu = Verdict::not_enough_samples;
+  CHECK(holding_sentence(report) ==
+        "web-1: in phase A for 30 s, using 0.25 cores (limit: 2.00 cores); no decision yet: there "
+        "are not enough samples of its phase yet.");
+}
+
+TEST_CASE("a container that is another's says whose") {
+  ContainerReport report;
+  report.container.name = "pod";
+  report.container.hands_off = "managed by the kubelet";
+  CHECK(holding_sentence(report) == "pod: observed only, managed by the kubelet.");
+}
+
+TEST_CASE("a hostile name cannot break out of the sentence") {
+  const std::string text = explain_sentence("a\n\x1b[2J\xff", lowering(), nullptr);
+  CHECK(text.starts_with("a\\x0a\\x1b[2J\\xff: memory"));
+}

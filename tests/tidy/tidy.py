@@ -1,0 +1,271 @@
+#!/usr/bin/python3
+"""Checks the rules of this house that a program can check.
+
+usage: tidy.py ROOT [BUILD]
+
+Prints one line per complaint, "path:line: what", and exits 1 if there is any. With BUILD, a build
+folder that has compile_commands.json: every .cpp must be built there, and each header that no
+.cpp includes before all else is compiled alone. shellcheck reads the scripts where it is installed.
+"""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+
+import cpp_text
+import include_table
+
+MAX_COLUMNS = 100
+MAX_FILE_LINES = 600
+MAX_FUNCTION_LINES = 70
+# Not written out, or this file would complain about itself.
+MARK = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"]) + r")\b")
+HOME_PATH = re.compile(r"(?<![\w.$}/-])/(?:home/\w+|root)/")
+MAX_COLUMNS_IN = {".h", ".cpp", ".c", ".py", ".cmake", ".sh", "CMakeLists.txt", "script"}
+# What a program wrote, or what a test must find unchanged.
+RECORDED = re.compile(r"^(tests/.*(data|corpus|golden)/|model/default_model\.json$|LICENSE$)")
+GENERATED_FOLDERS = {"build", "__pycache__", ".git", ".cache"}
+
+
+class Tree:
+    """The files below `root`, by their paths relative to it, and the complaints about them."""
+
+    def __init__(self, root):
+        self.root = os.path.abspath(root)
+        self.complaints = []
+        parent = os.path.dirname(self.root)
+        # Where the tree lies, as nobody else's does; "/tmp/" alone would say nothing.
+        self.own_paths = [path + "/" for path in (self.root, parent) if path.count("/") > 1]
+        self.paths = sorted(self._walk())
+        self._texts = {}
+
+    def _walk(self):
+        for folder, folders, files in os.walk(self.root):
+            folders[:] = [name for name in folders if name not in GENERATED_FOLDERS]
+            for name in files:
+                path = os.path.join(folder, name)
+                if not os.path.islink(path) and name not in GENERATED_FOLDERS:
+                    yield os.path.relpath(path, self.root)
+
+    def full(self, path):
+        return os.path.join(self.root, path)
+
+    def text(self, path):
+        """The file's text; None if it is not text."""
+        if path not in self._texts:
+            with open(self.full(path), "rb") as file:
+                content = file.read()
+            try:
+                self._texts[path] = None if b"\0" in content else content.decode()
+            except UnicodeDecodeError:
+                self._texts[path] = None
+        return self._texts[path]
+
+    def lines(self, path):
+        return self.text(path).split("\n")
+
+    def complain(self, path, line, what):
+        self.complaints.append((path, line, what))
+
+
+def kind_of(tree, path):
+    name = os.path.basename(path)
+    if (tree.text(path) or "").startswith("#!"):
+        return "script"
+    return name if name == "CMakeLists.txt" else os.path.splitext(name)[1]
+
+
+def is_cpp(path):
+    return path.endswith((".h", ".cpp", ".c"))
+
+
+def check_lines(tree):
+    for path in tree.paths:
+        text = tree.text(path)
+        if text is None or RECORDED.match(path):
+            continue
+        if text and not text.endswith("\n"):
+            tree.complain(path, text.count("\n") + 1, "no newline at the end of the file")
+        kind = kind_of(tree, path)
+        for number, line in enumerate(tree.lines(path), 1):
+            for what in line_complaints(tree, kind, line):
+                tree.complain(path, number, what)
+
+
+def line_complaints(tree, kind, line):
+    if kind in MAX_COLUMNS_IN and len(line) > MAX_COLUMNS:
+        yield f"{len(line)} columns, more than {MAX_COLUMNS}"
+    if line != line.rstrip():
+        yield "blanks at the end of the line"
+    # A makefile needs them.
+    if "\t" in line and kind in MAX_COLUMNS_IN and not line.startswith("\t$("):
+        yield "a tab"
+    if MARK.search(line):
+        yield f"an unfinished mark: {MARK.search(line).group(0)}"
+    if HOME_PATH.search(line) or any(path in line for path in tree.own_paths):
+        yield "a path of one machine"
+
+
+def check_sizes(tree):
+    for path in tree.paths:
+        kind = kind_of(tree, path)
+        if tree.text(path) is None or not (is_cpp(path) or kind in ("script", ".py")):
+            continue
+        count = tree.text(path).count("\n")
+        if count > MAX_FILE_LINES:
+            tree.complain(path, count, f"{count} lines, more than {MAX_FILE_LINES}")
+        if is_cpp(path):
+            for first, length in cpp_text.functions(tree.text(path)):
+                if length > MAX_FUNCTION_LINES:
+                    tree.complain(path, first, f"a function of {length} lines, more than "
+                                               f"{MAX_FUNCTION_LINES}")
+
+
+def check_headers(tree):
+    for path in tree.paths:
+        if not path.endswith(".h") or tree.text(path) is None:
+            continue
+        code = [line for line in cpp_lines(tree.text(path)) if line.strip()]
+        if not code or code[0].strip() != "#pragma once":
+            tree.complain(path, 1, "the first line of code is not #pragma once")
+        for number, line in enumerate(cpp_lines(tree.text(path)), 1):
+            if re.match(r"\s*using\s+namespace\b", line):
+                tree.complain(path, number, "using namespace in a header")
+
+
+def cpp_lines(text):
+    """The lines without their comments."""
+    return re.sub(r"//[^\n]*|/\*.*?\*/", lambda match: "\n" * match.group(0).count("\n"), text,
+                  flags=re.S).split("\n")
+
+
+def check_includes(tree):
+    for path in tree.paths:
+        if not is_cpp(path) or tree.text(path) is None:
+            continue
+        if include_table.unit_of(path) is None:
+            tree.complain(path, 1, "lies in no folder of the include table")
+            continue
+        for number, quoted, header in include_table.includes_of(tree.lines(path)):
+            what = include_table.project_complaint(path, header) if quoted else \
+                include_table.outside_complaint(path, header)
+            if what:
+                tree.complain(path, number, what)
+
+
+def check_names(tree):
+    for path in tree.paths:
+        if is_cpp(path) and not re.fullmatch(r"[a-z0-9_/]+\.(bpf\.)?(h|cpp|c)", path):
+            tree.complain(path, 1, "file names are snake_case")
+
+
+def check_scripts(tree):
+    shell_scripts = []
+    for path in tree.paths:
+        text = tree.text(path)
+        executable = os.stat(tree.full(path)).st_mode & 0o111 != 0
+        script = text is not None and text.startswith("#!")
+        if script and not executable:
+            tree.complain(path, 1, "a script that is not executable")
+        if text and executable and not script:
+            tree.complain(path, 1, "executable, but no script")
+        if script and re.match(r"#!.*\b(ba|da)?sh\b", text):
+            shell_scripts.append(path)
+    if not shell_scripts:
+        return
+    if shutil.which("shellcheck") is None:
+        print("note: shellcheck is not installed; the scripts were not checked by it")
+        return
+    found = subprocess.run(["shellcheck", "-S", "warning", "-x", "-f", "gcc"] + shell_scripts,
+                           cwd=tree.root, stdout=subprocess.PIPE, text=True, check=False)
+    for match in re.finditer(r"^(.*?):(\d+):\d+: (.*)$", found.stdout, re.M):
+        tree.complain(match.group(1), int(match.group(2)), match.group(3))
+
+
+def lonely_headers(tree):
+    """Headers that no .cpp proves complete by including them before all else."""
+    proved = set()
+    for path in tree.paths:
+        if path.endswith(".cpp") and tree.text(path) is not None:
+            first = next(include_table.includes_of(tree.lines(path)), None)
+            if first and first[1]:
+                proved.add(first[2])
+    return [path for path in tree.paths if path.endswith(".h") and path not in proved]
+
+
+def compile_flags(tree, build):
+    """For every .cpp that is built: its compiler and flags, without output and input."""
+    with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
+        entries = json.load(file)
+    flags = {}
+    for entry in entries:
+        words = shlex.split(entry["command"])
+        keep = [word for at, word in enumerate(words)
+                if word not in ("-o", "-c") and words[at - 1] not in ("-o", "-c")]
+        source = os.path.join(entry["directory"], entry["file"])
+        flags[os.path.relpath(source, tree.root)] = keep
+    return flags
+
+
+def check_built(tree, flags):
+    for path in tree.paths:
+        if path.endswith(".cpp") and path not in flags:
+            tree.complain(path, 1, "no CMakeLists.txt builds it")
+
+
+def flags_for(header, flags):
+    """Those of a source file beside `header`, or as near as there is one."""
+    folder = header
+    while folder:
+        folder = os.path.dirname(folder)
+        for path, words in sorted(flags.items()):
+            if os.path.dirname(path).startswith(folder):
+                return words
+    return []
+
+
+def check_headers_compile(tree, flags):
+    waiting, running = lonely_headers(tree), []
+    while waiting or running:
+        while waiting and len(running) < (os.cpu_count() or 1):
+            path = waiting.pop(0)
+            command = flags_for(path, flags) + ["-fsyntax-only", "-w", "-x", "c++", "-include",
+                                                tree.full(path), os.devnull]
+            running.append((path, subprocess.Popen(command, cwd=tree.root, text=True,
+                                                   stderr=subprocess.PIPE)))
+        path, process = running.pop(0)
+        errors = process.communicate()[1]
+        if process.returncode != 0:
+            tree.complain(path, 1, "does not compile alone: " + errors.strip().split("\n")[0])
+
+
+def check(root, build=None):
+    """All complaints about the tree at `root`, as (path, line, what)."""
+    tree = Tree(root)
+    for rule in (check_lines, check_sizes, check_headers, check_includes, check_names,
+                 check_scripts):
+        rule(tree)
+    if build:
+        flags = compile_flags(tree, build)
+        check_built(tree, flags)
+        check_headers_compile(tree, flags)
+    return sorted(tree.complaints)
+
+
+def main(arguments):
+    if len(arguments) not in (1, 2):
+        print(__doc__.strip(), file=sys.stderr)
+        return 2
+    complaints = check(*arguments)
+    for path, line, what in complaints:
+        print(f"{path}:{line}: {what}")
+    print(f"{len(complaints)} complaints")
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
