@@ -1,0 +1,138 @@
+#include "model/ai4dl.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "base/check.h"
+#include "model/centroids.h"
+#include "model/scalar_math.h"
+
+namespace cgphase {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kTelemetrySeconds = 15;
+
+void flatten(const json& value, std::vector<double>& out) {
+  if (!value.is_array()) return out.push_back(value.get<double>());
+  for (const json& element : value) flatten(element, out);
+}
+
+std::vector<double> numbers(const json& value) {
+  std::vector<double> out;
+  flatten(value, out);
+  return out;
+}
+
+// A mean of zeros comes out of sklearn as -1e-17: rounding, not a fault.
+std::vector<double> centroids_of(const json& rows) {
+  constexpr double kRounding = 1e-9;
+  std::vector<double> values = numbers(rows);
+  for (double& value : values)
+    if (value > -kRounding && value < 1 + kRounding) value = std::clamp(value, 0.0, 1.0);
+  return values;
+}
+
+CrbmParameters crbm_of(const json& object) {
+  CrbmParameters crbm;
+  crbm.n_vis = object.at("n_vis").get<int>();
+  crbm.n_hid = object.at("n_hid").get<int>();
+  crbm.n_his = object.at("n_his").get<int>();
+  crbm.w = numbers(object.at("W"));
+  crbm.a = numbers(object.at("A"));
+  crbm.b = numbers(object.at("B"));
+  crbm.visible_bias = numbers(object.at("v_bias"));
+  crbm.hidden_bias = numbers(object.at("h_bias"));
+  return crbm;
+}
+
+Model model_of(const json& document) {
+  Model model;
+  for (const json& feature : document.at("features"))
+    model.schema.entries.push_back({Feature::column, feature.get<std::string>()});
+  model.step_seconds = kTelemetrySeconds;
+  model.scaler = {numbers(document.at("scaler").at("mean")),
+                  numbers(document.at("scaler").at("scale"))};
+  model.crbm = crbm_of(document.at("crbm"));
+  const json& kmeans = document.at("kmeans");
+  model.centroids = {static_cast<int>(kmeans.at("centroids").size()), model.crbm.n_hid,
+                     centroids_of(kmeans.at("centroids"))};
+  model.phases.resize(kmeans.at("centroids").size());
+  model.provenance["program"] = "imported from AI4DL";
+  if (document.contains("source") && document["source"].is_string())
+    model.provenance["source"] = document["source"].get<std::string>().substr(0, kMaxTextBytes);
+  return model;
+}
+
+// The rows of an execution, scaled and, unlike the scaler of our own models, not clamped.
+std::vector<double> scaled_rows(const Model& model, const Execution& execution) {
+  const auto n_vis = static_cast<std::size_t>(model.crbm.n_vis);
+  std::vector<double> rows;
+  for (const TraceRow& row : execution.rows) {
+    CHECK_INVARIANT(row.columns.size() == n_vis);
+    for (std::size_t f = 0; f < n_vis; ++f)
+      rows.push_back(
+          (row.columns[f].value_or(model.scaler.mean[f]) - model.scaler.mean[f]) /
+          model.scaler.scale[f]);
+  }
+  return rows;
+}
+
+// sigmoid(W v + B c + b) in the order of the release: v first, then c feature-major.
+void activate(const CrbmParameters& crbm, const double* history, const double* visible,
+              std::span<double> activation) {
+  const auto n_vis = static_cast<std::size_t>(crbm.n_vis);
+  const auto n_his = static_cast<std::size_t>(crbm.n_his);
+  for (std::size_t k = 0; k < activation.size(); ++k) {
+    double sum = 0;
+    for (std::size_t f = 0; f < n_vis; ++f) sum += crbm.w[k * n_vis + f] * visible[f];
+    double past = 0;
+    for (std::size_t f = 0; f < n_vis; ++f)
+      for (std::size_t l = 0; l < n_his; ++l)
+        past += crbm.b[(k * n_vis + f) * n_his + l] * history[l * n_vis + f];
+    activation[k] = portable_sigmoid(sum + past + crbm.hidden_bias[k]);
+  }
+}
+
+}  // namespace
+
+Result<Model> import_ai4dl(const std::string& json_text, const std::string& name) {
+  if (json_text.size() > kMaxModelFileBytes)
+    return failure(ErrorKind::invalid, name + ": larger than the bound of a model file");
+  try {
+    Model model = model_of(json::parse(json_text));
+    if (Status status = check_model(model, name); !status) return std::unexpected(status.error());
+    return model;
+  } catch (const json::exception& exception) {
+    return failure(ErrorKind::invalid,
+                   name + ": these are not AI4DL's parameters: " + exception.what());
+  }
+}
+
+std::vector<double> ai4dl_activations(const Model& model, const Execution& execution) {
+  const auto n_vis = static_cast<std::size_t>(model.crbm.n_vis);
+  const auto n_hid = static_cast<std::size_t>(model.crbm.n_hid);
+  const auto n_his = static_cast<std::size_t>(model.crbm.n_his);
+  const std::vector<double> rows = scaled_rows(model, execution);
+  std::vector<double> activations(execution.rows.size() * n_hid, 0);
+  for (std::size_t k = n_his + 1; k < execution.rows.size(); ++k)
+    activate(model.crbm, &rows[(k - n_his - 1) * n_vis], &rows[(k - 1) * n_vis],
+             std::span(&activations[k * n_hid], n_hid));
+  return activations;
+}
+
+std::vector<Phase> ai4dl_phases(const Model& model, const Execution& execution) {
+  const auto n_hid = static_cast<std::size_t>(model.crbm.n_hid);
+  const std::vector<double> activations = ai4dl_activations(model, execution);
+  std::vector<Phase> phases;
+  for (std::size_t k = 0; k < execution.rows.size(); ++k) {
+    const NearestCentroid nearest =
+        nearest_centroid(model.centroids, std::span(&activations[k * n_hid], n_hid));
+    phases.push_back({PhaseState::known, nearest.index, nearest.distance, nearest.margin});
+  }
+  return phases;
+}
+
+}  // namespace cgphase

@@ -1,0 +1,30 @@
+// Models of the released AI4DL, and the way its `Predict` computes phases (docs/model_file.md).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/model.h"
+#include "model/phase.h"
+#include "model/trace.h"
+
+namespace cgphase {
+
+// A Model from AI4DL's parameters as JSON: "features", "scaler" {mean, scale}, "crbm" {n_vis, n_hid,
+// n_his, W, A, B, v_bias, h_bias} and "kmeans" {centroids, train_label_counts}; other keys are
+// ignored. Its features are trace columns, its step is AI4DL's 15 s, novelty distances are unknown.
+// Errors: invalid, naming `name` and key.
+Result<Model> import_ai4dl(const std::string& json_text, const std::string& name);
+
+// Phases as the release computes them: the phase of row k is that of rows k-n_his-1 .. k-1, history
+// is flattened feature-major although it was trained time-major, the first n_his+1 rows are the
+// phase of a vector of zeros, timestamps and gaps are ignored, and a missing value counts as the
+// training mean. One per row, all `known`; the model must have only column features, read with
+// schema_columns().
+std::vector<Phase> ai4dl_phases(const Model& model, const Execution& execution);
+
+// The activations behind them, row-major [rows * n_hid].
+std::vector<double> ai4dl_activations(const Model& model, const Execution& execution);
+
+}  // namespace cgphase

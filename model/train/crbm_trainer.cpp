@@ -1,0 +1,230 @@
+#include "model/train/crbm_trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/check.h"
+#include "model/train/random.h"
+
+namespace cgphase {
+namespace {
+
+constexpr std::size_t kBlockWindows = 20;      // held out together
+constexpr std::size_t kHeldOutShare = 5;       // one block in so many
+constexpr std::size_t kSmallestHeldOut = 100;  // with fewer windows none is held out
+constexpr double kImprovement = 1e-4;          // relative, below it an epoch did not improve
+constexpr int kMaxHalvings = 20;               // of the learning rate after divergence
+
+CrbmParameters initial_parameters(const Dataset& data, int hidden, Random& random) {
+  CrbmParameters p;
+  p.n_vis = data.features, p.n_hid = hidden, p.n_his = data.history;
+  const double scale = 0.2 / (p.n_vis * std::max(p.n_his, 1));
+  const auto normals = [&](int count) {
+    std::vector<double> values(static_cast<std::size_t>(count));
+    for (double& value : values) value = random.normal() * scale;
+    return values;
+  };
+  p.w = normals(hidden * p.n_vis);
+  p.a = normals(p.n_vis * p.n_vis * p.n_his);
+  p.b = normals(hidden * p.n_vis * p.n_his);
+  p.visible_bias.assign(static_cast<std::size_t>(p.n_vis), 0);
+  p.hidden_bias.assign(static_cast<std::size_t>(hidden), 0);
+  return p;
+}
+
+struct Split {
+  std::vector<std::size_t> train, held_out;
+};
+
+Split split_windows(std::size_t count, Random& random) {
+  Split split;
+  bool hold = false;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i % kBlockWindows == 0) hold = count >= kSmallestHeldOut && random.below(kHeldOutShare) == 0;
+    (hold ? split.held_out : split.train).push_back(i);
+  }
+  if (split.held_out.empty()) split.held_out = split.train;
+  if (split.train.empty()) split.train = split.held_out;
+  return split;
+}
+
+// Left to right, so that the sum does not depend on the width of the processor's vectors.
+double norm(const Eigen::VectorXd& a, const double* b) {
+  double sum = 0;
+  for (Eigen::Index i = 0; i < a.size(); ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
+  return std::sqrt(sum);
+}
+
+// Gradient ascent with momentum.
+class Optimizer {
+ public:
+  Optimizer(const Crbm& crbm, double learning_rate, double momentum)
+      : velocity_(crbm), learning_rate_(learning_rate), momentum_(momentum) {}
+
+  void step(Crbm& crbm, const CrbmGradient& sum, std::size_t windows) {
+    const double rate = learning_rate_ / static_cast<double>(windows);
+    move(crbm.hidden_weights, velocity_.hidden_weights, sum.hidden_weights, rate);
+    move(crbm.history_weights, velocity_.history_weights, sum.history_weights, rate);
+    move(crbm.visible_bias, velocity_.visible_bias, sum.visible_bias, rate);
+    move(crbm.hidden_bias, velocity_.hidden_bias, sum.hidden_bias, rate);
+  }
+  void calm() {
+    velocity_.set_zero();
+    learning_rate_ /= 2;
+  }
+
+ private:
+  template <class Matrix>
+  void move(Matrix& parameter, Matrix& velocity, const Matrix& gradient, double rate) const {
+    velocity = velocity * momentum_ + gradient * rate;
+    parameter += velocity;
+  }
+
+  CrbmGradient velocity_;
+  double learning_rate_, momentum_;
+};
+
+bool within_bounds(const Crbm& crbm) {
+  const auto fine = [](const auto& matrix) {
+    return matrix.array().isFinite().all() && (matrix.array().abs() <= kMaxParameter).all();
+  };
+  return fine(crbm.hidden_weights) && fine(crbm.history_weights) && fine(crbm.visible_bias) &&
+         fine(crbm.hidden_bias);
+}
+
+class Training {
+ public:
+  Training(const Dataset& data, const CrbmTraining& options)
+      : data_(data),
+        options_(options),
+        random_(options.seed),
+        crbm_(initial_parameters(data, options.hidden, random_)),
+        split_(split_windows(data.size(), random_)),
+        divergence_(crbm_),
+        gradient_(crbm_),
+        optimizer_(crbm_, options.learning_rate, options.momentum) {}
+
+  CrbmFit run(const std::function<void(const EpochReport&)>& progress) {
+    best_ = {crbm_.parameters(), 0, mean_error(split_.train), mean_error(split_.held_out)};
+    int stale = 0, halvings = 0;
+    for (int epoch = 1; epoch <= options_.max_epochs && stale < options_.patience; ++epoch) {
+      const double error = run_epoch();
+      const double held_out = mean_error(split_.held_out);
+      if (!within_bounds(crbm_) || !std::isfinite(error) || !std::isfinite(held_out)) {
+        if (++halvings > kMaxHalvings) break;
+        crbm_ = Crbm(best_.crbm);
+        optimizer_.calm();
+        continue;
+      }
+      best_.epochs = epoch;
+      stale = held_out < best_.held_out_error * (1 - kImprovement) ? 0 : stale + 1;
+      if (held_out < best_.held_out_error) keep(error, held_out);
+      if (progress) progress({epoch, error, held_out});
+    }
+    return best_;
+  }
+
+ private:
+  void keep(double error, double held_out) {
+    best_.crbm = crbm_.parameters();
+    best_.error = error;
+    best_.held_out_error = held_out;
+  }
+
+  double run_epoch() {
+    random_.shuffle(std::span(split_.train));
+    const auto batch = static_cast<std::size_t>(options_.batch);
+    double error = 0;
+    for (std::size_t begin = 0; begin < split_.train.size(); begin += batch) {
+      const std::size_t end = std::min(begin + batch, split_.train.size());
+      gradient_.set_zero();
+      for (std::size_t i = begin; i < end; ++i)
+        error += divergence_.add(crbm_, data_.window(split_.train[i]), gradient_);
+      optimizer_.step(crbm_, gradient_, end - begin);
+    }
+    return error / static_cast<double>(split_.train.size());
+  }
+
+  double mean_error(const std::vector<std::size_t>& windows) {
+    double sum = 0;
+    for (const std::size_t index : windows) sum += divergence_.error(crbm_, data_.window(index));
+    return sum / static_cast<double>(windows.size());
+  }
+
+  const Dataset& data_;
+  const CrbmTraining& options_;
+  Random random_;
+  Crbm crbm_;
+  Split split_;
+  ContrastiveDivergence divergence_;
+  CrbmGradient gradient_;
+  Optimizer optimizer_;
+  CrbmFit best_;
+};
+
+}  // namespace
+
+CrbmGradient::CrbmGradient(const Crbm& crbm)
+    : hidden_weights(crbm.hidden_weights.rows(), crbm.hidden_weights.cols()),
+      history_weights(crbm.history_weights.rows(), crbm.history_weights.cols()),
+      visible_bias(crbm.n_vis()),
+      hidden_bias(crbm.n_hid()) {
+  set_zero();
+}
+
+void CrbmGradient::set_zero() {
+  hidden_weights.setZero();
+  history_weights.setZero();
+  visible_bias.setZero();
+  hidden_bias.setZero();
+}
+
+ContrastiveDivergence::ContrastiveDivergence(const Crbm& crbm)
+    : reconstructed_(crbm.window_size()) {}
+
+double ContrastiveDivergence::add(const Crbm& crbm, const double* window, CrbmGradient& gradient) {
+  const int history = crbm.history_size();
+  const double* visible = window + history;
+  crbm.hidden(window, h0_);
+  crbm.reconstruct(window, h0_, v1_);
+  std::copy(window, visible, reconstructed_.data());
+  reconstructed_.tail(crbm.n_vis()) = v1_;
+  crbm.hidden(reconstructed_.data(), h1_);
+
+  gradient.hidden_bias += h0_ - h1_;
+  // dB = (h0 - h1) c^T and dW = h0 v^T - h1 v1^T are columns of one matrix.
+  for (int i = 0; i < history; ++i) gradient.hidden_weights.col(i) += (h0_ - h1_) * window[i];
+  for (int i = 0; i < crbm.n_vis(); ++i)
+    gradient.hidden_weights.col(history + i) += h0_ * visible[i] - h1_ * v1_[i];
+  const Eigen::Map<const Eigen::VectorXd> v0(visible, crbm.n_vis());
+  gradient.visible_bias += v0 - v1_;
+  for (int i = 0; i < history; ++i) gradient.history_weights.col(i) += (v0 - v1_) * window[i];
+  return norm(v1_, visible);
+}
+
+double ContrastiveDivergence::error(const Crbm& crbm, const double* window) {
+  crbm.hidden(window, h0_);
+  crbm.reconstruct(window, h0_, v1_);
+  return norm(v1_, window + crbm.history_size());
+}
+
+CrbmFit fit_crbm(const Dataset& data, const CrbmTraining& options,
+                 const std::function<void(const EpochReport&)>& progress) {
+  CHECK_INVARIANT(data.size() > 0 && options.hidden > 0 && options.batch > 0);
+  return Training(data, options).run(progress);
+}
+
+std::vector<double> activations(const CrbmParameters& parameters, const Dataset& data) {
+  const Crbm crbm(parameters);
+  std::vector<double> all;
+  all.reserve(data.size() * static_cast<std::size_t>(crbm.n_hid()));
+  Eigen::VectorXd activation;
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    crbm.hidden(data.window(i), activation);
+    all.insert(all.end(), activation.begin(), activation.end());
+  }
+  return all;
+}
+
+}  // namespace cgphase

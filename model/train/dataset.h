@@ -1,0 +1,38 @@
+// The windows that a model is trained on.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "model/feature_vector.h"
+#include "model/model.h"
+#include "model/trace.h"
+
+namespace cgphase {
+
+// Steps of all executions one after the other. A window is n_his + 1 steps that follow each other
+// without a gap, so it is a contiguous piece of `standardised`.
+struct Dataset {
+  int features = 0, history = 0;
+  Scaler scaler;
+  std::vector<FeatureVector> steps;
+  std::vector<double> standardised;      // [steps * features], row-major
+  std::vector<std::size_t> last_step;    // of each window, ascending
+  std::vector<std::size_t> execution;    // of each window: index over all executions, in order
+  std::vector<std::size_t> row;          // of each window: the row of its execution it ends at
+
+  std::size_t size() const { return last_step.size(); }
+  const double* window(std::size_t index) const {
+    const std::size_t first = last_step[index] - static_cast<std::size_t>(history);
+    return &standardised[first * static_cast<std::size_t>(features)];
+  }
+};
+
+// Runs the extractor of the daemon over all executions, fits the scaler and cuts windows. A step
+// that measured nothing ends a history, as in the tracker.
+Dataset make_dataset(std::span<const Trace> traces, const FeatureSchema& schema,
+                     double step_seconds, int history);
+
+}  // namespace cgphase

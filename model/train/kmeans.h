@@ -1,0 +1,40 @@
+// k-means with k-means++ seeding (Arthur and Vassilvitskii, SODA 2007) and Lloyd's iteration.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "model/model.h"
+
+namespace cgphase {
+
+struct KMeansOptions {
+  int clusters = 5;
+  int restarts = 10;
+  int max_iterations = 300;
+  double tolerance = 1e-4;  // of the mean variance of the dimensions, on the squared shift
+  std::uint64_t seed = 1;
+};
+
+struct KMeansFit {
+  Centroids centroids;       // fewer than asked for where the points do not have so many
+  std::vector<int> labels;   // one per point
+  double inertia = 0;        // sum of squared distances: SSW, the cohesion
+  int iterations = 0;
+};
+
+// `points` is row-major [n * dimension], n >= 1. Sums run in the order of the points, so the result
+// is the same everywhere for a seed. Of equal restarts the first wins.
+KMeansFit kmeans(std::span<const double> points, int dimension, const KMeansOptions& options);
+
+// Lloyd's iteration from given centroids; a cluster that loses all its points takes the point
+// farthest from its centroid.
+KMeansFit lloyd(std::span<const double> points, Centroids start, const KMeansOptions& options);
+
+// The number of clusters at the elbow of cohesion: of 1..most the k whose inertia lies farthest
+// below the line from the first to the last. At least 2 unless all points are equal.
+int clusters_at_elbow(std::span<const double> points, int dimension, int most,
+                      const KMeansOptions& options);
+
+}  // namespace cgphase

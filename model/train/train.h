@@ -1,0 +1,44 @@
+// From traces to a model: scaler, CRBM, phases and their statistics. Not linked into the daemon.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "base/result.h"
+#include "model/feature_schema.h"
+#include "model/model.h"
+#include "model/trace.h"
+#include "model/train/crbm_trainer.h"
+
+namespace cgphase {
+
+inline constexpr int kAutomaticClusters = 0;
+inline constexpr int kMostAutomaticClusters = 10;
+inline constexpr std::size_t kFewestWindows = 20;
+inline constexpr int kMaxEpochs = 100'000;
+
+struct TrainOptions {
+  FeatureSchema schema = default_schema();
+  double step_seconds = 2;
+  int history = 3;
+  int hidden = 10;
+  int clusters = 5;  // or kAutomaticClusters: at the elbow of cohesion
+  int epochs = 500;
+  double learning_rate = 0.01;
+  std::uint64_t seed = 1;
+};
+
+// The same options and the same traces in the same order give the same model, byte for byte.
+//
+// Phases are numbered by rising mean of the first feature. Weights and centroids lie on the grid of
+// the fixed-point engine; provenance tells the options, the inputs' CRCs, the errors reached and
+// the share of training windows whose phase the engine certifies. Errors: invalid (an option out of
+// bounds, or too few windows).
+Result<Model> train(const TrainOptions& options, std::span<const Trace> traces,
+                    const std::function<void(const EpochReport&)>& progress = {});
+
+// Share of the windows whose margin exceeds the error bound of the fixed-point engine.
+double certified_share(const Model& model, const Dataset& data);
+
+}  // namespace cgphase

@@ -1,0 +1,90 @@
+#include "model/ai4dl.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "model/trace_features.h"
+#include "tests/model/test_data.h"
+
+using namespace cgphase;
+using nlohmann::json;
+
+namespace {
+
+std::string content(const std::string& name) {
+  const std::string path = test_data(name);
+  if (path.empty()) return {};
+  const Result<std::string> text = read_file(path, 8U << 20);
+  if (!text) FAIL(text.error().text);
+  return *text;
+}
+
+// Rows compared; 0 where the data is absent.
+std::size_t compare_with_release(const std::string& trace_name, const std::string& expected_name) {
+  const std::string parameters = content("ai4dl/model.json");
+  if (parameters.empty()) return 0;
+  const Result<Model> model = import_ai4dl(parameters, "model.json");
+  if (!model) FAIL(model.error().text);
+  TraceOptions options;
+  options.columns = schema_columns(model->schema);
+  const Result<Trace> trace = read_trace(test_data(trace_name), options);
+  REQUIRE(trace);
+  const json expected = json::parse(content(expected_name));
+  REQUIRE(expected["executions"].size() == trace->executions.size());
+  std::size_t rows = 0, different = 0;
+  double worst = 0;
+  for (std::size_t e = 0; e < trace->executions.size(); ++e) {
+    const json& known = expected["executions"][e];
+    CHECK(known["exec"] == trace->executions[e].id);
+    const std::vector<Phase> phases = ai4dl_phases(*model, trace->executions[e]);
+    const std::vector<double> activations = ai4dl_activations(*model, trace->executions[e]);
+    REQUIRE(phases.size() == known["phases"].size());
+    for (std::size_t k = 0; k < phases.size(); ++k, ++rows) {
+      different += phases[k].index != known["phases"][k].get<int>();
+      for (std::size_t h = 0; h < 10; ++h)
+        worst = std::max(worst, std::abs(activations[k * 10 + h] -
+                                         known["activations"][k][h].get<double>()));
+    }
+  }
+  CHECK(different == 0);
+  CHECK(worst < 1e-14);
+  return rows;
+}
+
+}  // namespace
+
+TEST_CASE("compat gives the phases of the released AI4DL on all rows of its public traces") {
+  const std::size_t rows =
+      compare_with_release("ai4dl/sample.csv", "ai4dl/expected_sample.json") +
+      compare_with_release("ai4dl/sample-vr.csv", "ai4dl/expected_sample-vr.json");
+  CHECK((rows == 0 || rows == 2490));
+}
+
+TEST_CASE("AI4DL's parameters with a piece missing or misshapen are refused") {
+  const std::string parameters = content("ai4dl/model.json");
+  if (parameters.empty()) return;
+  json document = json::parse(parameters);
+  document["crbm"]["W"].erase(0);
+  const Result<Model> misshapen = import_ai4dl(document.dump(), "x.json");
+  REQUIRE(!misshapen);
+  CHECK(misshapen.error().text == "x.json: crbm.W: has 72 numbers, not 80");
+  document.erase("scaler");
+  CHECK(!import_ai4dl(document.dump(), "x.json"));
+  CHECK(!import_ai4dl("{}", "x.json"));
+  CHECK(!import_ai4dl("hello", "x.json"));
+}
+
+TEST_CASE("an imported model survives as a model file") {
+  const std::string parameters = content("ai4dl/model.json");
+  if (parameters.empty()) return;
+  const Result<Model> model = import_ai4dl(parameters, "model.json");
+  REQUIRE(model);
+  const Result<Model> loaded = parse_model(serialize_model(*model), "m.json");
+  if (!loaded) FAIL(loaded.error().text);
+  CHECK(loaded->crbm.w == model->crbm.w);
+  CHECK(loaded->schema == model->schema);
+}

@@ -1,0 +1,230 @@
+#include "model/model.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "base/crc32.h"
+#include "model/feature_schema.h"
+#include "tests/model/example_models.h"
+#include "tests/model/temporary_folder.h"
+
+using namespace cgphase;
+using nlohmann::json;
+
+namespace {
+
+// The text of a model after an edit, with the checksum made right again.
+std::string edited(const std::function<void(json&)>& edit) {
+  json document = json::parse(serialize_model(random_model(1)));
+  edit(document);
+  document.erase("checksum");
+  char sum[16];
+  std::snprintf(sum, sizeof sum, "%08x", crc32c(std::string_view(document.dump())));
+  document["checksum"] = sum;
+  return document.dump();
+}
+
+std::string refusal(const std::string& text) {
+  const Result<Model> model = parse_model(text, "m.json");
+  REQUIRE(!model.has_value());
+  CHECK(model.error().kind == ErrorKind::invalid);
+  return model.error().text;
+}
+
+std::string refusal_of(const std::function<void(json&)>& edit) { return refusal(edited(edit)); }
+
+bool passes(const std::function<void(Model&)>& edit) {
+  Model model = random_model(1);
+  edit(model);
+  return check_model(model, "m").has_value();
+}
+
+}  // namespace
+
+TEST_CASE("a model survives the way to disk and back, byte for byte") {
+  const TemporaryFolder folder;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    const ExampleSize size{1 + static_cast<int>(seed % 9), 1 + static_cast<int>(seed),
+                           static_cast<int>(seed % 4), 1 + static_cast<int>(seed % 6)};
+    const Model model = random_model(seed, size);
+    REQUIRE(save_model(model, folder.path("m.json")));
+    const Result<Model> loaded = load_model(folder.path("m.json"));
+    if (!loaded) FAIL(loaded.error().text);
+    CHECK(serialize_model(*loaded) == serialize_model(model));
+    CHECK(loaded->schema == model.schema);
+    CHECK(loaded->scaler.mean == model.scaler.mean);
+    CHECK(loaded->crbm.w == model.crbm.w);
+    CHECK(loaded->crbm.a == model.crbm.a);
+    CHECK(loaded->crbm.b == model.crbm.b);
+    CHECK(loaded->centroids.values == model.centroids.values);
+    CHECK(loaded->phases.size() == model.phases.size());
+    CHECK(loaded->provenance == model.provenance);
+  }
+}
+
+TEST_CASE("numbers come back exactly, the smallest and the awkward too") {
+  Model model = random_model(2);
+  model.scaler.mean = {0.1, 1e-310, -0.0, 1e300, 3, std::nextafter(1.0, 2.0)};
+  const Result<Model> loaded = parse_model(serialize_model(model), "m.json");
+  REQUIRE(loaded);
+  CHECK(loaded->scaler.mean == model.scaler.mean);
+  CHECK(std::signbit(loaded->scaler.mean[2]));
+}
+
+TEST_CASE("a flipped bit anywhere is refused or changes nothing") {
+  const std::string text = serialize_model(random_model(1, {2, 2, 1, 2}));
+  for (std::size_t i = 0; i < text.size(); ++i)
+    for (const int bit : {0, 3, 5}) {
+      std::string damaged = text;
+      damaged[i] = static_cast<char>(damaged[i] ^ (1 << bit));
+      const Result<Model> model = parse_model(damaged, "m.json");
+      if (model) CHECK(serialize_model(*model) == text);
+    }
+}
+
+TEST_CASE("a file cut off anywhere is refused") {
+  const std::string text = serialize_model(random_model(1, {2, 2, 1, 2}));
+  for (std::size_t size = 0; size + 2 < text.size(); size += 7)
+    CHECK(!parse_model(text.substr(0, size), "m.json"));
+}
+
+TEST_CASE("an edit without a new checksum is refused as damage") {
+  std::string text = serialize_model(random_model(1));
+  text.replace(text.find("\"step_seconds\": 2"), 17, "\"step_seconds\": 3");
+  CHECK(refusal(text) == "m.json: checksum: does not match: the file was damaged or edited");
+}
+
+TEST_CASE("an unknown key is refused naming the nearest") {
+  CHECK(refusal_of([](json& d) { d["centroid"] = 1; }) ==
+        "m.json: centroid: unknown key, did you mean \"centroids\"?");
+  CHECK(refusal_of([](json& d) { d["crbm"]["zzzzzzzzzzzz"] = 1; }) ==
+        "m.json: crbm.zzzzzzzzzzzz: unknown key");
+}
+
+TEST_CASE("a missing key is refused by name") {
+  CHECK(refusal_of([](json& d) { d.erase("scaler"); }) == "m.json: scaler: is missing");
+  CHECK(refusal_of([](json& d) { d["phases"][0].erase("count"); }) ==
+        "m.json: phases.count: is missing");
+}
+
+TEST_CASE("another format or version is refused") {
+  CHECK(refusal("{}") == "m.json: format: this is not a model file of cgphase");
+  CHECK(refusal("[1]") == "m.json: format: this is not a model file of cgphase");
+  CHECK(refusal_of([](json& d) { d["version"] = 2; }) ==
+        "m.json: version: only version 1 can be read");
+  CHECK(refusal_of([](json& d) { d["schema"] = "cgphase.9"; }) ==
+        "m.json: schema: only \"cgphase.1\" is known");
+}
+
+TEST_CASE("text that is no JSON is refused") {
+  CHECK(refusal("hello").starts_with("m.json: not well-formed JSON"));
+  CHECK(refusal("").starts_with("m.json: not well-formed JSON"));
+  CHECK(refusal(std::string(100'000, '[')).starts_with("m.json: not well-formed JSON"));
+}
+
+TEST_CASE("a wrong type is refused by key") {
+  CHECK(refusal_of([](json& d) { d["step_seconds"] = "2"; }) ==
+        "m.json: step_seconds: must be a number");
+  CHECK(refusal_of([](json& d) { d["scaler"]["mean"][0] = nullptr; }) ==
+        "m.json: scaler.mean: must be a number");
+  CHECK(refusal_of([](json& d) { d["crbm"]["hidden"] = 1.5; }) ==
+        "m.json: crbm.hidden: must be a small whole number");
+  CHECK(refusal_of([](json& d) { d["crbm"]["hidden"] = 18446744073709551615U; })
+            .starts_with("m.json: crbm.hidden:"));
+  CHECK(refusal_of([](json& d) { d["provenance"]["a"] = 1; }) ==
+        "m.json: provenance.a: must be a text");
+}
+
+TEST_CASE("an unknown feature is refused naming the nearest") {
+  CHECK(refusal_of([](json& d) { d["features"][0] = "cpu_usage_ration"; }) ==
+        "m.json: features: unknown feature \"cpu_usage_ration\", did you mean \"cpu_usage_ratio\"?");
+}
+
+TEST_CASE("a matrix of the wrong shape is refused") {
+  CHECK(refusal_of([](json& d) { d["crbm"]["W"].erase(0); }) ==
+        "m.json: crbm.W: must be an array of 10 rows");
+  CHECK(refusal_of([](json& d) { d["crbm"]["B"][0].push_back(1.0); }) ==
+        "m.json: crbm.B: a row must have 18 numbers");
+}
+
+TEST_CASE("scales that the weights do not give are refused") {
+  CHECK(refusal_of([](json& d) { d["fixed"]["weight_shift"][0] = 3; }) ==
+        "m.json: fixed.weight_shift: is not what the weights give");
+  CHECK(refusal_of([](json& d) { d["fixed"]["input_shift"] = 11; }) ==
+        "m.json: fixed.input_shift: must be 12");
+}
+
+TEST_CASE("numbers that are not finite or not in range do not pass the check") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK(passes([](Model&) {}));
+  CHECK(!passes([&](Model& m) { m.crbm.a[0] = nan; }));
+  CHECK(!passes([&](Model& m) { m.scaler.mean[0] = HUGE_VAL; }));
+  CHECK(!passes([](Model& m) { m.scaler.scale[0] = 0; }));
+  CHECK(passes([](Model& m) { m.crbm.w[0] = kMaxParameter; }));
+  CHECK(!passes([](Model& m) { m.crbm.w[0] = std::nextafter(kMaxParameter, HUGE_VAL); }));
+  CHECK(passes([](Model& m) { m.centroids.values[0] = 1; }));
+  CHECK(!passes([](Model& m) { m.centroids.values[0] = 1.001; }));
+  CHECK(passes([](Model& m) { m.step_seconds = kMaxStepSeconds; }));
+  CHECK(!passes([](Model& m) { m.step_seconds = kMaxStepSeconds + 1; }));
+  CHECK(!passes([](Model& m) { m.step_seconds = 0; }));
+  CHECK(!passes([](Model& m) { m.phases[0].cpu_m2 = -1; }));
+  CHECK(!passes([](Model& m) { m.phases.pop_back(); }));
+}
+
+TEST_CASE("the bounds of a model hold at the limit and one past it") {
+  const auto fits = [](const ExampleSize& size) {
+    return check_model(random_model(1, size, 0.01), "m").has_value();
+  };
+  CHECK(fits({kMaxFeatures, 2, 1, 2}));
+  CHECK(!fits({kMaxFeatures + 1, 2, 1, 2}));
+  CHECK(fits({2, kMaxHidden, 1, 2}));
+  CHECK(!fits({2, kMaxHidden + 1, 1, 2}));
+  CHECK(fits({2, 2, kMaxHistory, 2}));
+  CHECK(!fits({2, 2, kMaxHistory + 1, 2}));
+  CHECK(fits({2, 2, 1, kMaxPhases}));
+  CHECK(!fits({2, 2, 1, kMaxPhases + 1}));
+}
+
+TEST_CASE("the bounds of provenance hold at the limit and one past it") {
+  const auto entries = [](int count) {
+    return [count](Model& m) {
+      m.provenance.clear();
+      for (int i = 0; i < count; ++i) m.provenance[std::to_string(i)] = "";
+    };
+  };
+  CHECK(passes(entries(kMaxProvenance)));
+  CHECK(!passes(entries(kMaxProvenance + 1)));
+  CHECK(passes([](Model& m) { m.provenance["a"] = std::string(kMaxTextBytes, 'x'); }));
+  CHECK(!passes([](Model& m) { m.provenance["a"] = std::string(kMaxTextBytes + 1, 'x'); }));
+}
+
+TEST_CASE("a file beyond the size bound is refused before it is parsed") {
+  CHECK(refusal(std::string(kMaxModelFileBytes + 1, ' ')).find("larger than the bound") !=
+        std::string::npos);
+}
+
+TEST_CASE("a model that does not pass the check is not saved") {
+  const TemporaryFolder folder;
+  Model model = random_model(1);
+  model.step_seconds = -1;
+  CHECK(!save_model(model, folder.path("m.json")));
+  CHECK(!std::filesystem::exists(folder.path("m.json")));
+}
+
+TEST_CASE("a missing model file is not found and named") {
+  const Result<Model> model = load_model("/nonexistent/m.json");
+  REQUIRE(!model);
+  CHECK(model.error().kind == ErrorKind::not_found);
+  CHECK(model.error().text.find("/nonexistent/m.json") != std::string::npos);
+}
+
+TEST_CASE("bytes that are no UTF-8 in a text do not stop a model from being written") {
+  Model model = random_model(1);
+  model.provenance["input"] = "a\xff";
+  CHECK(parse_model(serialize_model(model), "m.json"));
+}

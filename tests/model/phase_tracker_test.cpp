@@ -1,0 +1,165 @@
+#include "model/phase_tracker.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/model/example_models.h"
+#include "tests/model/naive_crbm.h"
+
+using namespace cgphase;
+
+namespace {
+
+const double kNan = std::numeric_limits<double>::quiet_NaN();
+
+std::shared_ptr<const PhaseEngine> engine_of(const Model& model) {
+  auto engine = PhaseEngine::create(model);
+  REQUIRE(engine);
+  return *engine;
+}
+
+// One feature, one hidden unit with sigmoid(x): phase 0 at 0.25, phase 1 at 0.75, no history.
+Model tiny_model(int history = 0) {
+  Model model = random_model(1, {1, 1, history, 2});
+  model.scaler = {{0}, {1}};
+  model.crbm.w = {1};
+  model.crbm.b.assign(static_cast<std::size_t>(history), 0);
+  model.crbm.hidden_bias = {0};
+  model.centroids.values = {0.25, 0.75};
+  for (PhaseSummary& phase : model.phases) phase.novelty_distance = 0.0025;
+  return model;
+}
+
+double logit(double p) { return std::log(p / (1 - p)); }
+
+}  // namespace
+
+TEST_CASE("the phase of a step uses that step") {
+  PhaseTracker tracker(engine_of(tiny_model()));
+  Phase phase = tracker.step({{logit(0.25)}});
+  CHECK(phase.state == PhaseState::known);
+  CHECK(phase.index == 0);
+  CHECK(phase.distance < 1e-7);
+  CHECK(phase.margin == doctest::Approx(0.25).epsilon(1e-3));
+  phase = tracker.step({{logit(0.75)}});
+  CHECK(phase.index == 1);
+}
+
+TEST_CASE("until the history is full the state is not enough history") {
+  PhaseTracker tracker(engine_of(tiny_model(3)));
+  for (int i = 0; i < 3; ++i) {
+    const Phase phase = tracker.step({{logit(0.25)}});
+    CHECK(phase.state == PhaseState::not_enough_history);
+    CHECK(phase.index == -1);
+  }
+  CHECK(tracker.step({{logit(0.25)}}).known());
+}
+
+TEST_CASE("a gap resets the history") {
+  PhaseTracker tracker(engine_of(tiny_model(3)));
+  for (int i = 0; i < 4; ++i) tracker.step({{logit(0.25)}});
+  tracker.reset();
+  for (int i = 0; i < 3; ++i)
+    CHECK(tracker.step({{logit(0.25)}}).state == PhaseState::not_enough_history);
+  CHECK(tracker.step({{logit(0.25)}}).known());
+}
+
+TEST_CASE("a step beyond the novelty bound is unknown and names the nearest phase") {
+  PhaseTracker tracker(engine_of(tiny_model()));
+  // Novelty bound: twice 0.05 away from 0.75, in distance 0.1.
+  CHECK(tracker.step({{logit(0.84)}}).known());
+  const Phase phase = tracker.step({{logit(0.86)}});
+  CHECK(phase.state == PhaseState::unknown);
+  CHECK(phase.index == 1);
+}
+
+TEST_CASE("a model without novelty distances bounds nothing") {
+  Model model = tiny_model();
+  for (PhaseSummary& phase : model.phases) phase.novelty_distance = 0;
+  PhaseTracker tracker(engine_of(model));
+  CHECK(tracker.step({{logit(0.99)}}).known());
+}
+
+TEST_CASE("a step between two centroids is unknown") {
+  Model model = tiny_model();
+  for (PhaseSummary& phase : model.phases) phase.novelty_distance = 0;
+  PhaseTracker tracker(engine_of(model));
+  CHECK(tracker.step({{0.0}}).state == PhaseState::unknown);
+  CHECK(tracker.step({{0.00005}}).state == PhaseState::unknown);
+  CHECK(tracker.step({{0.01}}).known());
+}
+
+TEST_CASE("with a single centroid every step near it is known") {
+  Model model = tiny_model();
+  model.centroids = {1, 1, {0.25}};
+  model.phases.resize(1);
+  PhaseTracker tracker(engine_of(model));
+  CHECK(tracker.step({{logit(0.25)}}).known());
+  CHECK(tracker.step({{logit(0.75)}}).state == PhaseState::unknown);
+}
+
+TEST_CASE("absent and nan features are imputed, counted and never get through") {
+  const Model model = random_model(4);
+  PhaseTracker tracker(engine_of(model));
+  for (int i = 0; i < 20; ++i) {
+    const Phase phase = tracker.step({{1.0, std::nullopt, kNan, 2.0, 1e300, -1e300}});
+    CHECK(std::isfinite(phase.distance));
+    CHECK(std::isfinite(phase.margin));
+    CHECK(phase.margin >= 0);
+  }
+  CHECK(tracker.imputed_count() == 40);
+}
+
+TEST_CASE("a step that measured nothing ends the history") {
+  PhaseTracker tracker(engine_of(tiny_model(1)));
+  tracker.step({{logit(0.25)}});
+  CHECK(tracker.step({{logit(0.25)}}).known());
+  CHECK(tracker.step({{std::nullopt}}).state == PhaseState::not_enough_history);
+  CHECK(tracker.step({{logit(0.25)}}).state == PhaseState::not_enough_history);
+  CHECK(tracker.step({{logit(0.25)}}).known());
+}
+
+TEST_CASE("a known phase is that of the naive loop over the whole history") {
+  Model model = random_model(9);
+  for (PhaseSummary& phase : model.phases) phase.novelty_distance = 0;
+  PhaseTracker tracker(engine_of(model));
+  Random random(10);
+  std::vector<double> seen;
+  int known = 0;
+  for (int i = 0; i < 500; ++i) {
+    FeatureVector vector;
+    for (std::size_t f = 0; f < 6; ++f) {
+      const double standard = random.normal();
+      seen.push_back(standard);
+      vector.values.push_back(model.scaler.mean[f] + model.scaler.scale[f] * standard);
+    }
+    const Phase phase = tracker.step(vector);
+    if (!phase.known()) continue;
+    ++known;
+    const std::vector<double> present(seen.end() - 6, seen.end());
+    const std::vector<double> past(seen.end() - 24, seen.end() - 6);
+    const naive::Nearest expected =
+        naive::nearest(model.centroids, naive::hidden(model.crbm, present, past));
+    CHECK(phase.index == static_cast<int>(expected.index));
+    CHECK(std::abs(phase.distance - expected.distance) < 0.01);
+  }
+  CHECK(known > 400);
+}
+
+TEST_CASE("an engine is not made from a model that does not pass the check") {
+  Model model = tiny_model();
+  model.crbm.w.clear();
+  const auto engine = PhaseEngine::create(model);
+  REQUIRE(!engine);
+  CHECK(engine.error().text == "model: crbm.W: has 0 numbers, not 1");
+}
+
+TEST_CASE("trackers of one engine keep their own history") {
+  const auto engine = engine_of(tiny_model(1));
+  PhaseTracker first(engine), second(engine);
+  first.step({{logit(0.25)}});
+  CHECK(first.step({{logit(0.25)}}).known());
+  CHECK(second.step({{logit(0.25)}}).state == PhaseState::not_enough_history);
+}

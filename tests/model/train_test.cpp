@@ -1,0 +1,215 @@
+#include "model/train/train.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <map>
+
+#include "model/crbm_fixed.h"
+#include "model/phase_tracker.h"
+#include "model/trace_features.h"
+#include "tests/model/example_models.h"
+#include "tests/model/naive_crbm.h"
+#include "tests/model/synthetic_trace.h"
+#include "tests/model/test_data.h"
+
+using namespace cgphase;
+
+namespace {
+
+TrainOptions quick() {
+  TrainOptions options;
+  options.step_seconds = 1;
+  options.clusters = 3;
+  options.epochs = 60;
+  return options;
+}
+
+std::vector<Trace> two_traces() { return {synthetic_trace(1), synthetic_trace(2)}; }
+
+// All torch traces; empty where there are none.
+std::vector<Trace> torch_traces() {
+  std::vector<Trace> traces;
+  for (const char* kind : {"cnn", "finetune", "gpt", "hpo", "loader", "pool", "rl", "rnn", "serve"}) {
+    const std::string path = test_data("torch/" + std::string(kind) + "-a.csv");
+    if (path.empty()) return {};
+    Result<Trace> trace = read_trace(path);
+    if (!trace) FAIL(trace.error().text);
+    traces.push_back(std::move(*trace));
+  }
+  return traces;
+}
+
+}  // namespace
+
+TEST_CASE("a gap or a step without any measurement ends a history") {
+  Trace trace = synthetic_trace(1, 100);
+  CHECK(make_dataset(std::span(&trace, 1), default_schema(), 1, 3).size() == 96);
+  trace.executions[0].rows.erase(trace.executions[0].rows.begin() + 50,
+                                 trace.executions[0].rows.begin() + 60);
+  // 90 rows make 88 steps in two histories, of which each loses its first three.
+  CHECK(make_dataset(std::span(&trace, 1), default_schema(), 1, 3).size() == 88 - 6);
+}
+
+TEST_CASE("windows never reach across executions") {
+  const std::vector<Trace> traces{synthetic_trace(1, 50), synthetic_trace(2, 50)};
+  const Dataset data = make_dataset(traces, default_schema(), 1, 3);
+  CHECK(data.steps.size() == 98);
+  CHECK(data.size() == 92);
+  CHECK(data.execution.front() == 0);
+  CHECK(data.execution.back() == 1);
+  CHECK(data.row.front() == 4);
+}
+
+TEST_CASE("the same traces and seed give the same model bytes, another seed others") {
+  const std::vector<Trace> traces = two_traces();
+  const Result<Model> first = train(quick(), traces);
+  const Result<Model> second = train(quick(), traces);
+  TrainOptions other = quick();
+  other.seed = 2;
+  const Result<Model> third = train(other, traces);
+  REQUIRE(first);
+  REQUIRE(second);
+  REQUIRE(third);
+  CHECK(serialize_model(*first) == serialize_model(*second));
+  CHECK(serialize_model(*first) != serialize_model(*third));
+}
+
+TEST_CASE("a trained model finds the phases of made-up telemetry, in an execution it never saw") {
+  const Result<Model> model = train(quick(), two_traces());
+  REQUIRE(model);
+  CHECK(model->centroids.count == 3);
+  PhaseTracker tracker(*PhaseEngine::create(*model));
+  const Trace unseen = synthetic_trace(77);
+  std::map<std::string, std::map<int, int>> seen;
+  const auto steps = extract_features(unseen.executions[0], model->schema, model->step_seconds);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (steps[i].gap) tracker.reset();
+    if (!steps[i].vector) continue;
+    const Phase phase = tracker.step(*steps[i].vector);
+    if (phase.known()) ++seen[unseen.executions[0].rows[i].label][phase.index];
+  }
+  // Numbered by rising CPU use: idle, load, compute. Transitions take a few samples of 40.
+  CHECK(seen["idle"][0] > 150);
+  CHECK(seen["load"][1] > 150);
+  CHECK(seen["compute"][2] > 150);
+  CHECK(seen["idle"][2] == 0);
+  CHECK(seen["compute"][0] == 0);
+}
+
+TEST_CASE("phase statistics are those of the training samples, relative to the limit") {
+  const Result<Model> model = train(quick(), two_traces());
+  REQUIRE(model);
+  double count = 0;
+  for (const PhaseSummary& phase : model->phases) count += phase.count;
+  CHECK(count == 2 * 596);
+  const PhaseSummary& compute = model->phases[2];
+  CHECK(compute.cpu_mean_ratio == doctest::Approx(0.9).epsilon(0.05));
+  CHECK(compute.memory_mean_ratio == doctest::Approx(700e6 / double{kGiB}).epsilon(0.05));
+  CHECK(compute.novelty_distance > 0);
+}
+
+TEST_CASE("clusters auto finds the number of phases at the elbow") {
+  TrainOptions options = quick();
+  options.clusters = kAutomaticClusters;
+  const Result<Model> model = train(options, two_traces());
+  REQUIRE(model);
+  CHECK(model->centroids.count >= 3);
+  CHECK(model->centroids.count <= 4);
+}
+
+TEST_CASE("training reports its epochs and lowers the held-out error") {
+  std::vector<EpochReport> reports;
+  REQUIRE(train(quick(), two_traces(), [&](const EpochReport& r) { reports.push_back(r); }));
+  REQUIRE(reports.size() > 5);
+  CHECK(reports.front().epoch == 1);
+  CHECK(reports.back().held_out_error < reports.front().held_out_error);
+}
+
+TEST_CASE("training stops early when the held-out error no longer falls") {
+  TrainOptions options = quick();
+  options.epochs = kMaxEpochs;
+  options.learning_rate = 0.1;
+  int epochs = 0;
+  const std::vector<Trace> traces{synthetic_trace(1, 200)};
+  REQUIRE(train(options, traces, [&](const EpochReport&) { ++epochs; }));
+  CHECK(epochs < 20'000);
+}
+
+TEST_CASE("a learning rate that diverges still ends in a finite model") {
+  TrainOptions options = quick();
+  options.learning_rate = 10;
+  const Result<Model> model = train(options, two_traces());
+  REQUIRE(model);
+  CHECK(check_model(*model, "m"));
+}
+
+TEST_CASE("absent features do not poison the training") {
+  std::vector<Trace> traces = two_traces();
+  for (Trace& trace : traces)
+    for (std::size_t i = 0; i < trace.executions[0].rows.size(); i += 7)
+      trace.executions[0].rows[i].sample.memory = {};
+  const Result<Model> model = train(quick(), traces);
+  REQUIRE(model);
+  CHECK(check_model(*model, "m"));
+}
+
+TEST_CASE("too few windows are refused with what is needed") {
+  const std::vector<Trace> traces{synthetic_trace(1, 20)};
+  const Result<Model> model = train(quick(), traces);
+  REQUIRE(!model);
+  CHECK(model.error().kind == ErrorKind::invalid);
+  CHECK(model.error().text.find("at least 20 are needed") != std::string::npos);
+  const std::vector<Trace> enough{synthetic_trace(1, 24)};
+  CHECK(train(quick(), enough));
+  const std::vector<Trace> one_less{synthetic_trace(1, 23)};
+  CHECK(!train(quick(), one_less));
+}
+
+TEST_CASE("options are refused one past their bounds") {
+  const auto trains = [](const std::function<void(TrainOptions&)>& edit) {
+    TrainOptions options = quick();
+    options.epochs = 0;
+    edit(options);
+    return train(options, two_traces()).has_value();
+  };
+  CHECK(trains([](TrainOptions&) {}));
+  CHECK(!trains([](TrainOptions& o) { o.hidden = 0; }));
+  CHECK(!trains([](TrainOptions& o) { o.hidden = kMaxHidden + 1; }));
+  CHECK(trains([](TrainOptions& o) { o.history = 0; }));
+  CHECK(!trains([](TrainOptions& o) { o.history = kMaxHistory + 1; }));
+  CHECK(trains([](TrainOptions& o) { o.clusters = kMaxPhases; }));
+  CHECK(!trains([](TrainOptions& o) { o.clusters = kMaxPhases + 1; }));
+  CHECK(!trains([](TrainOptions& o) { o.epochs = kMaxEpochs + 1; }));
+  CHECK(!trains([](TrainOptions& o) { o.learning_rate = 0; }));
+  CHECK(!trains([](TrainOptions& o) { o.step_seconds = 0; }));
+}
+
+TEST_CASE("fixed point and the naive loop agree on real traces, and never differ where certified") {
+  const std::vector<Trace> traces = torch_traces();
+  if (traces.empty()) return;
+  TrainOptions options;
+  options.step_seconds = 1;
+  options.epochs = 200;
+  const Result<Model> model = train(options, traces);
+  REQUIRE(model);
+  const Dataset data = make_dataset(traces, model->schema, 1, options.history);
+  const CrbmFixed fixed(model->crbm, model->centroids);
+  std::size_t agreed = 0, certified = 0, violations = 0;
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    const std::vector<double> window(data.window(i), data.window(i) + 24);
+    const naive::Nearest expected = naive::nearest(
+        model->centroids, naive::hidden(model->crbm, {window.end() - 6, window.end()},
+                                        {window.begin(), window.end() - 6}));
+    const std::vector<std::int16_t> integers = quantized(window);
+    const CrbmFixed::Nearest found = fixed.nearest(integers);
+    const bool same = found.index == static_cast<int>(expected.index);
+    const bool sure = std::ldexp(static_cast<double>(found.margin), -2 * kActivationShift) >
+                      fixed.error_bound(integers);
+    agreed += same, certified += sure, violations += sure && !same;
+  }
+  MESSAGE("windows " << data.size() << ", agreed " << agreed << ", certified " << certified);
+  CHECK(violations == 0);
+  CHECK(agreed * 1000 >= data.size() * 999);
+  CHECK(certified * 10 >= data.size() * 9);
+}
