@@ -94,7 +94,7 @@ bool CgroupFiles::read(MonotonicTime now, Sample& sample, std::span<char> buffer
   sample = Sample{};
   lost_file_ = false;
   if (is_due(now, absent_time_, kAbsentPeriod)) {
-    for (Slot& slot : held_) slot.absent = false;
+    for (Slot& slot : slots_) slot.absent = false;
     short_of_descriptors_ = false;
     absent_time_ = now;
   }
@@ -183,7 +183,7 @@ void CgroupFiles::read_slow(MonotonicTime now, std::span<char> buffer) {
 }
 
 std::optional<std::string_view> CgroupFiles::read_held(KernelFile file, std::span<char> buffer) {
-  Slot& slot = held_[index_of(file)];
+  Slot& slot = slots_[index_of(file)];
   if (slot.absent) return std::nullopt;
   if (!slot.fd.valid()) slot.fd = open_file(file);
   if (slot.fd.valid()) {
@@ -197,7 +197,10 @@ std::optional<std::string_view> CgroupFiles::read_held(KernelFile file, std::spa
 }
 
 std::optional<std::string_view> CgroupFiles::read_once(KernelFile file, std::span<char> buffer) {
+  Slot& slot = slots_[index_of(file)];
+  if (slot.absent) return std::nullopt;
   const Fd fd = open_file(file);
+  slot.absent = !fd.valid();
   return fd.valid() ? read_text(fd.get(), buffer) : std::nullopt;
 }
 

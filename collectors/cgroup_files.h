@@ -38,7 +38,7 @@ inline constexpr std::chrono::seconds kSlowPeriod{10};
 // cgroup moved, the last reading stands, this long at most.
 inline constexpr std::chrono::seconds kIdleMemoryPeriod{10};
 // Files that were absent are looked for again: a controller may be enabled later.
-inline constexpr std::chrono::seconds kAbsentPeriod{10};
+inline constexpr std::chrono::seconds kAbsentPeriod{60};
 // Longest file that is read; a longer one is absent. memory.stat has about 2 KB, io.stat 80 bytes
 // per device.
 inline constexpr std::size_t kKernelTextBytes = 16384;
@@ -62,13 +62,11 @@ class CgroupFiles {
   bool short_of_descriptors() const { return short_of_descriptors_; }
 
  private:
-  // One held descriptor; after a failure not tried again before the next kAbsentPeriod.
+  // After a failure not tried again before the next kAbsentPeriod. The slow files hold no fd.
   struct Slot {
     Fd fd;
     bool absent = false;
   };
-  static constexpr std::size_t kHeldCount = 17;  // all up to io_pressure
-
   std::optional<std::string_view> read_held(KernelFile file, std::span<char> buffer);
   std::optional<std::string_view> read_once(KernelFile file, std::span<char> buffer);
   Fd open_file(KernelFile file);
@@ -89,7 +87,7 @@ class CgroupFiles {
   };
 
   Fd directory_;
-  std::array<Slot, kHeldCount> held_;
+  std::array<Slot, kKernelFileCount> slots_;
   Kept kept_;
   std::optional<MonotonicTime> pressure_time_, memory_time_, slow_time_, absent_time_;
   bool is_cgroup_ = false;  // on cgroup2, not a plain directory

@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <limits>
 
-#include "base/parse.h"
-
 namespace cgphase {
 namespace {
 
@@ -33,7 +31,6 @@ constexpr std::array<Key<CpuStat>, 6> kCpuKeys = {{
     {"throttled_usec", &CpuStat::throttled_usec},
 }};
 
-// In the kernel's order, which makes most lines match at once.
 constexpr std::array<Key<MemoryRecord>, 22> kMemoryKeys = {{
     {"anon", &MemoryRecord::anon_bytes},
     {"file", &MemoryRecord::file_bytes},
@@ -79,44 +76,106 @@ constexpr std::array<Key<IoStat>, 4> kIoKeys = {{
     {"wios", &IoStat::write_ios},
 }};
 
-// The key of that name; `cursor` is where the search begins and then one past the hit, since files
-// keep their order.
-template <class Record, std::size_t N>
-const Key<Record>* find_key(const std::array<Key<Record>, N>& keys, std::string_view name,
-                            std::size_t& cursor) {
-  for (std::size_t step = 0; step < N; ++step) {
-    const std::size_t at = cursor + step < N ? cursor + step : cursor + step - N;
-    if (keys[at].name != name) continue;
-    cursor = at + 1 < N ? at + 1 : 0;
-    return &keys[at];
+// Walks over the bytes once and never past the end. Written by hand: the general functions of
+// base/parse.h search each word twice, which cost more than the kernel's own work.
+class Cursor {
+ public:
+  explicit Cursor(std::string_view text) : at_(text.data()), end_(at_ + text.size()) {}
+
+  bool at_end() const { return at_ == end_; }
+  bool at_line_end() const { return at_ == end_ || *at_ == '\n'; }
+  bool at_word_end() const { return at_ == end_ || *at_ == '\n' || *at_ == ' '; }
+
+  // Up to the next blank, '=' or end of line, which stays.
+  std::string_view word() {
+    const char* begin = at_;
+    while (!at_word_end() && *at_ != '=') ++at_;
+    return {begin, static_cast<std::size_t>(at_ - begin)};
   }
-  return nullptr;
-}
+  bool take(char wanted) {
+    if (at_ == end_ || *at_ != wanted) return false;
+    ++at_;
+    return true;
+  }
+  // Digits; absent when there are none or too many. `digits` counts them.
+  Counter number(int& digits) {
+    std::uint64_t value = 0;
+    bool fits = true;
+    digits = 0;
+    for (; at_ != end_ && *at_ >= '0' && *at_ <= '9'; ++at_, ++digits) {
+      fits = fits && !__builtin_mul_overflow(value, 10U, &value) &&
+             !__builtin_add_overflow(value, static_cast<unsigned>(*at_ - '0'), &value);
+    }
+    return fits && digits > 0 ? Counter(value) : std::nullopt;
+  }
+  void skip_word() {
+    while (!at_word_end()) ++at_;
+  }
+  void skip_line() {
+    while (!at_line_end()) ++at_;
+    take('\n');
+  }
+
+ private:
+  const char* at_;
+  const char* end_;
+};
+
+// Finds a key by length, first and last character, most often at the first look. Built by the
+// compiler.
+template <class Record, std::size_t N>
+class KeyTable {
+ public:
+  consteval explicit KeyTable(const std::array<Key<Record>, N>& keys) : keys_(keys) {
+    for (std::size_t i = 0; i < N; ++i) {
+      std::size_t slot = slot_of(keys[i].name);
+      while (slots_[slot] != 0) slot = (slot + 1) % kSlots;
+      slots_[slot] = static_cast<std::uint8_t>(i + 1);
+    }
+  }
+  const Key<Record>* find(std::string_view name) const {
+    if (name.empty()) return nullptr;
+    for (std::size_t slot = slot_of(name); slots_[slot] != 0; slot = (slot + 1) % kSlots) {
+      const Key<Record>& key = keys_[slots_[slot] - 1U];
+      if (key.name == name) return &key;
+    }
+    return nullptr;
+  }
+
+ private:
+  static constexpr std::size_t kSlots = 128;
+  static_assert(N < kSlots / 2, "a search ends at an empty slot");
+
+  static constexpr std::size_t slot_of(std::string_view name) {
+    return (name.size() * 5 + static_cast<unsigned char>(name.front()) * 3U +
+            static_cast<unsigned char>(name.back()) * 11U) % kSlots;
+  }
+
+  std::array<Key<Record>, N> keys_;
+  std::array<std::uint8_t, kSlots> slots_{};  // index into keys_ plus 1, 0 is empty
+};
+
+constexpr KeyTable kCpuTable(kCpuKeys);
+constexpr KeyTable kMemoryTable(kMemoryKeys);
+constexpr KeyTable kMemoryEventTable(kMemoryEventKeys);
+constexpr KeyTable kCgroupEventTable(kCgroupEventKeys);
+constexpr KeyTable kIoTable(kIoKeys);
 
 // Lines of "KEY NUMBER".
 template <class Record, std::size_t N>
-void scan_keys(std::string_view text, const std::array<Key<Record>, N>& keys, Record& record) {
-  std::string_view line;
-  std::size_t cursor = 0;
-  while (next_line(text, line)) {
-    const std::size_t blank = line.find(' ');
-    if (blank == std::string_view::npos) continue;
-    if (const Key<Record>* key = find_key(keys, line.substr(0, blank), cursor))
-      record.*(key->field) = parse_u64(line.substr(blank + 1));
+void scan_keys(std::string_view text, const KeyTable<Record, N>& keys, Record& record) {
+  Cursor cursor(text);
+  int digits = 0;
+  std::size_t missing = N;  // no need to read on behind the last one
+  while (!cursor.at_end() && missing > 0) {
+    const Key<Record>* key = keys.find(cursor.word());
+    if (key && cursor.take(' ')) {
+      --missing;
+      const Counter number = cursor.number(digits);
+      record.*(key->field) = cursor.at_line_end() ? number : std::nullopt;
+    }
+    cursor.skip_line();
   }
-}
-
-// Cuts the next "KEY=VALUE" off `rest`; words without '=' are passed over.
-bool next_pair(std::string_view& rest, std::string_view& key, std::string_view& value) {
-  std::string_view word;
-  while (next_word(rest, word)) {
-    const std::size_t equals = word.find('=');
-    if (equals == std::string_view::npos) continue;
-    key = word.substr(0, equals);
-    value = word.substr(equals + 1);
-    return true;
-  }
-  return false;
 }
 
 // The sum, or the largest number where it would overflow.
@@ -136,11 +195,15 @@ Counter kernel_bytes(const MemoryRecord& record) {
   return sum;
 }
 
-// A percentage as the kernel prints it, as a ratio.
-std::optional<double> scan_percent(std::string_view text) {
-  const std::optional<double> percent = parse_double(text);
-  if (!percent || *percent < 0 || *percent > 100) return std::nullopt;
-  return *percent / 100;
+// A percentage as the kernel prints it ("12.34"), as a ratio.
+std::optional<double> scan_percent(Cursor& cursor) {
+  int digits = 0;
+  const Counter whole = cursor.number(digits);
+  if (!whole || *whole > 100 || !cursor.take('.')) return std::nullopt;
+  const Counter hundredths = cursor.number(digits);
+  if (!hundredths || digits != 2 || !cursor.at_word_end()) return std::nullopt;
+  const std::uint64_t sum = *whole * 100 + *hundredths;
+  return sum <= 10'000 ? std::optional(static_cast<double>(sum) / 10'000) : std::nullopt;
 }
 
 std::optional<bool> as_flag(const Counter& number) {
@@ -148,13 +211,21 @@ std::optional<bool> as_flag(const Counter& number) {
   return *number == 1;
 }
 
-PressureLine scan_pressure_line(std::string_view line) {
+PressureLine scan_pressure_line(Cursor& cursor) {
   PressureLine result;
-  std::string_view key, value;
-  while (next_pair(line, key, value)) {
-    if (key == "avg10") result.avg10_ratio = scan_percent(value);
-    else if (key == "avg60") result.avg60_ratio = scan_percent(value);
-    else if (key == "total") result.total_usec = parse_u64(value);
+  int digits = 0;
+  while (cursor.take(' ')) {
+    const std::string_view key = cursor.word();
+    if (!cursor.take('=')) continue;
+    if (key == "avg10") {
+      result.avg10_ratio = scan_percent(cursor);
+    } else if (key == "avg60") {
+      result.avg60_ratio = scan_percent(cursor);
+    } else if (key == "total") {
+      result.total_usec = cursor.number(digits);
+      if (!cursor.at_word_end()) result.total_usec.reset();
+    }
+    cursor.skip_word();
   }
   return result;
 }
@@ -163,74 +234,85 @@ PressureLine scan_pressure_line(std::string_view line) {
 
 CpuStat scan_cpu_stat(std::string_view text) {
   CpuStat result;
-  scan_keys(text, kCpuKeys, result);
+  scan_keys(text, kCpuTable, result);
   return result;
 }
 
 MemoryStat scan_memory_stat(std::string_view text) {
   MemoryRecord record;
-  scan_keys(text, kMemoryKeys, record);
+  scan_keys(text, kMemoryTable, record);
   record.kernel_bytes = kernel_bytes(record);
   return record;
 }
 
 MemoryEvents scan_memory_events(std::string_view text) {
   MemoryEvents result;
-  scan_keys(text, kMemoryEventKeys, result);
+  scan_keys(text, kMemoryEventTable, result);
   return result;
 }
 
 IoStat scan_io_stat(std::string_view text) {
   IoStat result{0, 0, 0, 0};
-  std::string_view name, value;
-  std::size_t cursor = 0;
-  while (next_pair(text, name, value)) {
-    const Key<IoStat>* key = find_key(kIoKeys, name, cursor);
-    const Counter number = key ? parse_u64(value) : std::nullopt;
-    if (!key) continue;
-    Counter& sum = result.*(key->field);
-    // One malformed number makes the whole sum unknown.
-    if (!sum || !number) sum.reset();
-    else sum = saturating_sum(*sum, *number);
+  Cursor cursor(text);
+  int digits = 0;
+  while (!cursor.at_end()) {
+    const Key<IoStat>* key = kIoTable.find(cursor.word());
+    if (key && cursor.take('=')) {
+      const Counter number = cursor.number(digits);
+      Counter& sum = result.*(key->field);
+      // One malformed number makes the whole sum unknown.
+      if (!sum || !number || !cursor.at_word_end()) sum.reset();
+      else sum = saturating_sum(*sum, *number);
+    }
+    cursor.skip_word();
+    if (!cursor.take(' ')) cursor.take('\n');
   }
   return result;
 }
 
 Pressure scan_pressure(std::string_view text) {
   Pressure result;
-  std::string_view line;
-  while (next_line(text, line)) {
-    if (line.starts_with("some ")) result.some = scan_pressure_line(line);
-    else if (line.starts_with("full ")) result.full = scan_pressure_line(line);
+  Cursor cursor(text);
+  while (!cursor.at_end()) {
+    const std::string_view name = cursor.word();
+    if (name == "some") result.some = scan_pressure_line(cursor);
+    else if (name == "full") result.full = scan_pressure_line(cursor);
+    cursor.skip_line();
   }
   return result;
 }
 
 std::optional<CpuMax> scan_cpu_max(std::string_view text) {
-  std::string_view quota, period;
-  if (!next_word(text, quota) || !next_word(text, period) || !trim(text).empty())
-    return std::nullopt;
-  const Counter period_usec = parse_u64(period);
-  if (!period_usec || *period_usec == 0) return std::nullopt;
-  if (quota == "max") return CpuMax{std::nullopt, Microseconds{*period_usec}};
-  const Counter quota_usec = parse_u64(quota);
-  if (!quota_usec) return std::nullopt;
-  return CpuMax{Microseconds{*quota_usec}, Microseconds{*period_usec}};
+  Cursor cursor(text);
+  const Counter quota = scan_number(cursor.word());
+  const bool unlimited = text.starts_with("max ");
+  int digits = 0;
+  if (!cursor.take(' ') || (!quota && !unlimited)) return std::nullopt;
+  const Counter period = cursor.number(digits);
+  cursor.take('\n');
+  if (!cursor.at_end() || !period || *period == 0) return std::nullopt;
+  if (unlimited) return CpuMax{std::nullopt, Microseconds{*period}};
+  return CpuMax{Microseconds{*quota}, Microseconds{*period}};
 }
 
 std::optional<MemoryLimit> scan_limit(std::string_view text) {
-  text = trim(text);
-  if (text == "max") return MemoryLimit{};
-  const Counter number = parse_u64(text);
+  if (text == "max\n" || text == "max") return MemoryLimit{};
+  const Counter number = scan_number(text);
   if (!number) return std::nullopt;
   return MemoryLimit{Bytes{*number}};
 }
 
-Counter scan_number(std::string_view text) { return parse_u64(trim(text)); }
+Counter scan_number(std::string_view text) {
+  Cursor cursor(text);
+  int digits = 0;
+  const Counter number = cursor.number(digits);
+  cursor.take('\n');
+  return cursor.at_end() ? number : std::nullopt;
+}
 
 CgroupEvents scan_cgroup_events(std::string_view text) {
   EventsRecord record;
-  scan_keys(text, kCgroupEventKeys, record);
+  scan_keys(text, kCgroupEventTable, record);
   return {as_flag(record.populated), as_flag(record.frozen)};
 }
 

@@ -33,6 +33,7 @@ struct LimitResult {
   bool written = false;
   Limits in_force;      // read back after the change or its roll-back
   std::string error;    // empty when written
+  std::optional<ErrorKind> failed_as;  // with `error`: gone, invalid (refused, nothing changed), ...
   std::chrono::microseconds took{0};
 };
 

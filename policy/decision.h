@@ -50,6 +50,7 @@ enum class Verdict : std::uint8_t {
   too_small,             // not worth a write
   memory_growing,
   standing_down,         // somebody else changed the limit
+  cache_in_way,          // page cache would meet the new limit at once; reclaim it first
 };
 
 enum class Direction : std::uint8_t { lower, raise };
@@ -141,6 +142,7 @@ constexpr const char* to_string(Verdict verdict) {
     case Verdict::too_small: return "too_small";
     case Verdict::memory_growing: return "memory_growing";
     case Verdict::standing_down: return "standing_down";
+    case Verdict::cache_in_way: return "cache_in_way";
   }
   return "";
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "collectors/sample.h"
@@ -44,6 +45,22 @@ struct RailsConfig {
   std::chrono::seconds dwell{30};          // need steady for so long: a step may take half the gap
   std::chrono::minutes stand_down{15};     // after somebody else's change
   double smallest_change_ratio = 0.05;     // lowering by less is not worth a write
+  double smallest_raise_ratio = 0.01;      // a wish above the limit by less is not worth a write
+  int throttled_periods = 3;               // in throttled_window
+  std::chrono::seconds cpu_raises_window{600};  // a second raise in it goes back to the original
+  std::chrono::seconds at_risk_growth{2};  // need grows to the limit within so long
+  double stall_full_avg10 = 0.10;          // memory PSI `full` under our limit: back to the original
+  std::chrono::seconds settle{10};         // hold after a gap, a freeze, a counter reset
+  std::chrono::seconds start_up{20};       // hold after processes (re)start: they read their limits
+  std::chrono::seconds failure_memory{3600};    // failed trials are forgotten after so long
+  double steady_ratio = 0.02;              // of the limit: need moves less than this in a dwell
+  double growing_ratio = 0.01;             // of the limit: need that rose by more is growing
+  double cache_room_ratio = 0.05;          // kept free above memory.current, cache and all
+  double trial_stall_allowance = 0.01;     // share of time; never worse below this
+  double trial_faults_allowance = 10;      // refaults or major faults per second; likewise
+  std::chrono::seconds silent_revert{10};  // file = original so soon after a reload or our write
+  std::chrono::seconds reapply_pause{30};
+  int reapplies_per_hour = 3;
 };
 
 // Lowerings of the whole host in the current window; shared by all containers of one pipeline.
@@ -66,9 +83,11 @@ struct RailInput {
   Mode mode = Mode::observe;
   bool hands_off = false;
   bool manage_unlimited = false;
-  Limits original;
+  Limits original;                 // read at the first step only; a knob it lacks: the sample's
   HostCapacity host;
   double model_step_seconds = 1;
+  // When a daemon-reload or the engine's own update was last seen, by who can see it.
+  std::optional<MonotonicTime> reload;
 };
 
 // Of one container. step() returns at most one decision per resource and tick: what is to be

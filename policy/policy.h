@@ -22,10 +22,11 @@ namespace cgphase {
 // One tick of one container, derived. An absent value was not measured.
 struct Observation {
   MonotonicTime time;
-  double interval_seconds = 0;
+  double interval_seconds = 0;  // since the previous one; 0 for the first and after a gap
   std::optional<double> cpu_cores;           // mean over the interval
   std::optional<double> memory_need_bytes;   // at the end of the interval
   bool cpu_censored = false;                 // throttled in the interval: usage is a lower bound
+  std::optional<double> cpu_limit_cores;     // in force in the interval; demand passed it if censored
   Phase phase;
 };
 

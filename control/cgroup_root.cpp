@@ -1,0 +1,140 @@
+#include "control/cgroup_root.h"
+
+#include <libcgroup.h>
+#include <linux/magic.h>
+#include <mntent.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+
+#include "base/file.h"
+#include "base/parse.h"
+#include "control/libcgroup_write.h"
+
+namespace cgphase {
+namespace {
+
+constexpr std::size_t kControllersBytes = 4096;
+constexpr const char* kUnified =
+    "boot with systemd.unified_cgroup_hierarchy=1 cgroup_no_v1=all on the kernel command line";
+
+long magic_of(const std::string& path) {
+  struct statfs filesystem;
+  return ::statfs(path.c_str(), &filesystem) == 0 ? static_cast<long>(filesystem.f_type) : 0;
+}
+
+bool contains(const std::vector<std::string>& all, std::string_view one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+// What is mounted, by libcgroup's walk over the controllers.
+struct Mounted {
+  std::string v2;                          // the first cgroup2 mount point, empty where none
+  std::vector<std::string> v1_controllers;
+};
+
+void add_mount(const cgroup_mount_point& found, Mounted& mounted) {
+  const long magic = magic_of(found.path);
+  if (magic == CGROUP2_SUPER_MAGIC && mounted.v2.empty()) mounted.v2 = found.path;
+  if (magic == CGROUP_SUPER_MAGIC) mounted.v1_controllers.emplace_back(found.name);
+}
+
+// libcgroup leaves out a cgroup2 mount without controllers, which is what a hybrid host has.
+std::string cgroup2_mount_of_kernel() {
+  const std::unique_ptr<FILE, int (*)(FILE*)> mounts(::setmntent("/proc/self/mounts", "r"),
+                                                     ::endmntent);
+  if (!mounts) return {};
+  while (const mntent* entry = ::getmntent(mounts.get()))
+    if (std::string_view(entry->mnt_type) == "cgroup2") return entry->mnt_dir;
+  return {};
+}
+
+Mounted look_at_mounts() {
+  Mounted mounted;
+  if (initialise_libcgroup()) {
+    void* walk = nullptr;
+    cgroup_mount_point found;
+    int status = ::cgroup_get_controller_begin(&walk, &found);
+    const bool begun = status == 0 || status == ECGEOF;
+    for (; status == 0; status = ::cgroup_get_controller_next(&walk, &found))
+      add_mount(found, mounted);
+    if (begun) ::cgroup_get_controller_end(&walk);
+  }
+  if (mounted.v2.empty()) mounted.v2 = cgroup2_mount_of_kernel();
+  return mounted;
+}
+
+Result<std::vector<std::string>> read_controllers(const std::string& path) {
+  const auto text = read_file(path + "/cgroup.controllers", kControllersBytes);
+  if (!text) return std::unexpected(text.error());
+  std::vector<std::string> controllers;
+  std::string_view rest = *text, word;
+  while (next_word(rest, word)) controllers.emplace_back(word);
+  return controllers;
+}
+
+std::unexpected<Error> no_cgroup2(const Mounted& mounted) {
+  if (mounted.v1_controllers.empty())
+    return failure(ErrorKind::unsupported,
+                   "no cgroup file system is mounted here: mount one with 'mount -t cgroup2 none "
+                   "/sys/fs/cgroup', or name it with --cgroup-root");
+  return failure(ErrorKind::unsupported,
+                 std::string("this host has cgroup v1 only, cgphase needs cgroup v2: ") + kUnified);
+}
+
+std::unexpected<Error> not_a_root(const std::string& path, const Error& error) {
+  if (error.kind != ErrorKind::not_found) return std::unexpected(error);
+  if (magic_of(path) == CGROUP_SUPER_MAGIC)
+    return failure(ErrorKind::unsupported,
+                   path + ": this is cgroup v1, cgphase needs cgroup v2: " + kUnified);
+  struct stat status;
+  if (::stat(path.c_str(), &status) != 0)
+    return failure(ErrorKind::not_found,
+                   path + ": no such directory; name the cgroup v2 mount with --cgroup-root");
+  return failure(ErrorKind::unsupported,
+                 path + ": not a cgroup v2 directory (no cgroup.controllers in it); name the mount "
+                        "with --cgroup-root");
+}
+
+}  // namespace
+
+CgroupRoot judge_cgroup_root(std::string path, std::vector<std::string> controllers,
+                             const std::vector<std::string>& v1_controllers) {
+  CgroupRoot root{std::move(path), std::move(controllers), false, false, {}};
+  root.hybrid = contains(v1_controllers, "cpu") || contains(v1_controllers, "memory");
+  const bool cpu = contains(root.controllers, "cpu");
+  const bool memory = contains(root.controllers, "memory");
+  root.can_enforce = cpu && memory;
+  if (root.can_enforce) return root;
+  const std::string missing = cpu ? "memory" : memory ? "cpu" : "cpu and memory";
+  if (root.hybrid)
+    root.reason = "this host is hybrid, its " + missing +
+                  (cpu || memory ? " controller is" : " controllers are") +
+                  " on cgroup v1, so limits can be watched and not changed: " + kUnified;
+  else if (!memory)
+    root.reason = "the kernel offers no " + missing +
+                  " controller on cgroup v2, so limits cannot be changed: boot with "
+                  "cgroup_enable=memory on the kernel command line, or enable it above " +
+                  root.path;
+  else
+    root.reason = "the kernel offers no cpu controller on cgroup v2, so limits cannot be changed: "
+                  "enable it in cgroup.subtree_control above " + root.path;
+  return root;
+}
+
+Result<CgroupRoot> discover_cgroup_root(const std::optional<std::string>& asked) {
+  const Mounted mounted = look_at_mounts();
+  const std::string path = asked.value_or(mounted.v2);
+  if (path.empty()) return no_cgroup2(mounted);
+  auto controllers = read_controllers(path);
+  if (!controllers) return not_a_root(path, controllers.error());
+  const bool real = magic_of(path) == CGROUP2_SUPER_MAGIC;
+  return judge_cgroup_root(path, std::move(*controllers),
+                           real ? mounted.v1_controllers : std::vector<std::string>{});
+}
+
+}  // namespace cgphase

@@ -1,0 +1,241 @@
+#include "control/change_run.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+
+#include "control/memory_reading.h"
+#include "control/restore.h"
+
+namespace cgphase {
+namespace {
+
+constexpr std::uint64_t kReclaimPieceBytes = 64 * kMiB;
+// What is dropped beyond the new limit, so that the container does not meet it at once.
+constexpr std::uint64_t kRoomBytes = 4 * kMiB;
+
+std::size_t index_of(Knob knob) { return static_cast<std::size_t>(knob); }
+
+LeasesByKnob leases_of(const LeaseTable& leases, CgroupId id) {
+  LeasesByKnob result;
+  for (const Knob knob : kKnobs)
+    if (const auto record = leases.find(id, knob))
+      if (const auto values = leases.read_values(*record, id, knob)) result.add(knob, *values);
+  return result;
+}
+
+// The second may be empty.
+KnobText higher(Knob knob, const KnobText& first, const KnobText& second) {
+  Limits one, other;
+  if (!parse_knob(knob, first.view(), one) || !parse_knob(knob, second.view(), other)) return first;
+  return compare_knob(knob, other, one) > 0 ? second : first;
+}
+
+std::string mib(Bytes bytes) { return std::to_string(bytes.value / kMiB) + " MiB"; }
+
+}  // namespace
+
+Status reclaim_memory(int directory_fd, Bytes bytes, const std::function<bool()>& expired) {
+  const auto fd = open_at(directory_fd, "memory.reclaim", O_WRONLY | O_NOFOLLOW);
+  if (!fd && !directory_alive(directory_fd))
+    return failure(ErrorKind::gone, "memory.reclaim: the cgroup was removed");
+  if (!fd) return std::unexpected(fd.error());
+  for (std::uint64_t left = bytes.value; left > 0 && !expired();) {
+    const std::uint64_t piece = std::min(left, kReclaimPieceBytes);
+    const std::string text = std::to_string(piece);
+    if (::pwrite(fd->get(), text.data(), text.size(), 0) < 0) {
+      if (errno == EAGAIN || errno == EINTR) return {};
+      return errno_failure("memory.reclaim", errno);
+    }
+    left -= piece;
+  }
+  return {};
+}
+
+void settle_leases(const ChangeTools& tools, const TrackedCgroup& cgroup) {
+  if (tools.lowering_elsewhere(cgroup.id)) return;
+  bool any_held = false;
+  for (const Knob knob : kKnobs) {
+    const auto record = tools.leases.find(cgroup.id, knob);
+    if (!record) continue;
+    const auto values = tools.leases.read_values(*record, cgroup.id, knob);
+    const auto found = read_knob(cgroup.directory.get(), knob);
+    if (!found && found.error().kind == ErrorKind::gone)
+      tools.leases.release(*record);
+    else if (found && values && same_value(knob, *found, values->original))
+      release_restored(tools.leases, *record, knob, cgroup.directory.get());
+    else
+      any_held = true;
+  }
+  if (!any_held && tools.guard != nullptr) tools.guard->drop(cgroup.id);
+}
+
+ChangeRun::ChangeRun(const ChangeTools& tools, TrackedCgroup& cgroup, const LimitChange& change,
+                     std::uint64_t epoch)
+    : tools_(tools), cgroup_(cgroup), change_(change), epoch_(epoch) {}
+
+LimitResult ChangeRun::run() {
+  LimitResult result;
+  result.decision_id = change_.decision_id;
+  result.id = change_.id;
+  Status status = apply();
+  if (!status) roll_back();
+  settle_leases(tools_, cgroup_);
+  result.written = status.has_value();
+  if (!status) {
+    result.error = status.error().text;
+    result.failed_as = status.error().kind;
+  }
+  if (const auto limits = read_limits(cgroup_.directory.get())) result.in_force = *limits;
+  return result;
+}
+
+Status ChangeRun::apply() {
+  if (tools_.leases.revoked())
+    return failure(ErrorKind::denied,
+                   "the originals were put back from outside; nothing is changed before the agent "
+                   "has looked again");
+  if (Status same = check_identity(); !same) return same;
+  const auto in_file = read_limits(cgroup_.directory.get());
+  if (!in_file) return std::unexpected(in_file.error());
+  auto steps = plan_change(change_, *in_file, leases_of(tools_.leases, cgroup_.id));
+  if (!steps) return std::unexpected(steps.error());
+  steps_ = std::move(*steps);
+  if (Status leased = lease_steps(); !leased) return leased;
+  if (Status written = write_steps(); !written) return written;
+  return check_after();
+}
+
+Status ChangeRun::check_identity() const {
+  if (!directory_alive(cgroup_.directory.get()))
+    return failure(ErrorKind::gone, "the cgroup was removed");
+  struct stat named;
+  if (::stat((tools_.cgroup_root + cgroup_.path).c_str(), &named) != 0 ||
+      named.st_dev != cgroup_.id.device || named.st_ino != cgroup_.id.inode)
+    return failure(ErrorKind::gone, "another cgroup, or none, has this path now");
+  return {};
+}
+
+Status ChangeRun::lease_steps() {
+  for (const ChangeStep& step : steps_) {
+    const auto record = tools_.leases.hold(cgroup_.id, cgroup_.path, step.knob, step.from, step.to,
+                                           change_.reason);
+    if (!record) return std::unexpected(record.error());
+    if (tools_.guard == nullptr) continue;
+    const Status covered =
+        tools_.guard->cover(cgroup_.id, cgroup_.directory.get(), step.knob, *record);
+    if (!covered && step.lowers) return covered;
+  }
+  if (!change_.raise) return {};
+  const std::lock_guard lock(cgroup_.mutex);
+  for (const ChangeStep& step : steps_) cgroup_.raised_to[index_of(step.knob)] = step.to;
+  return {};
+}
+
+Status ChangeRun::write_steps() {
+  for (const ChangeStep& step : steps_) {
+    if (step.knob == Knob::memory_max && step.lowers)
+      if (Status room = make_room(step); !room) return room;
+    if (Status still = still_wanted(); !still) return still;
+    ++begun_;
+    if (Status written = write_step(step); !written) return written;
+  }
+  return {};
+}
+
+Status ChangeRun::still_wanted() const {
+  if (change_.raise) return {};
+  if (cgroup_.epoch.load() != epoch_)
+    return failure(ErrorKind::invalid, "overtaken by a raise or a restore");
+  if (tools_.expired())
+    return failure(ErrorKind::io, "not done before the deadline, or the guard wants the opposite");
+  return {};
+}
+
+Status ChangeRun::write_step(const ChangeStep& step) {
+  const int directory = cgroup_.directory.get();
+  const bool slow = !change_.raise && tools_.library != nullptr;
+  Status written =
+      slow ? tools_.library->write(cgroup_.id, cgroup_.path, directory, step.knob, step.to)
+           : write_knob(directory, step.knob, step.to);
+  if (!written) return written;
+  const auto found = read_knob(directory, step.knob);
+  if (!found) return std::unexpected(found.error());
+  if (!same_value(step.knob, *found, step.to))
+    return failure(ErrorKind::invalid, std::string(file_name(step.knob)) + ": '" +
+                                           std::string(step.to.view()) + "' was written, '" +
+                                           std::string(found->view()) + "' is in force");
+  return {};
+}
+
+// The last look before memory.max falls. The kernel would reclaim down to the new limit by itself,
+// but kill when it does not get there, so the cache above it is dropped first by memory.reclaim,
+// which kills nobody.
+Status ChangeRun::make_room(const ChangeStep& step) const {
+  const int directory = cgroup_.directory.get();
+  Limits target;
+  if (Status parsed = parse_knob(Knob::memory_max, step.to.view(), target); !parsed) return parsed;
+  if (!target.memory_max->bytes) return {};
+  const Bytes limit = *target.memory_max->bytes;
+  const Bytes ceiling = std::min(change_.memory_need_ceiling.value_or(limit), limit);
+  const auto current = read_byte_count(directory, "memory.current");
+  if (current && current->value + kRoomBytes > limit.value) {
+    const Bytes excess{current->value + kRoomBytes - limit.value};
+    const Status dropped = reclaim_memory(directory, excess, tools_.expired);
+    const auto now = read_byte_count(directory, "memory.current");
+    if (dropped && now && *now > limit)
+      return failure(ErrorKind::invalid, "memory.max: " + mib(*now) + " are in use and cannot be "
+                                         "dropped below " + mib(limit));
+  }
+  const auto need = read_memory_need(directory);
+  if (!need) return std::unexpected(need.error());
+  if (*need > ceiling)
+    return failure(ErrorKind::invalid, "memory.max: the need is " + mib(*need) +
+                                           " now, above the ceiling of " + mib(ceiling));
+  return {};
+}
+
+Status ChangeRun::check_after() const {
+  if (Status same = check_identity(); !same) return same;
+  if (tools_.leases.revoked())
+    return failure(ErrorKind::denied, "the originals were put back from outside meanwhile");
+  if (Status still = still_wanted(); !still) return still;
+  for (const ChangeStep& step : steps_) {
+    if (step.knob != Knob::memory_max || !step.lowers) continue;
+    Limits target;
+    const auto current = read_byte_count(cgroup_.directory.get(), "memory.current");
+    if (!current || !parse_knob(Knob::memory_max, step.to.view(), target)) continue;
+    // The write returns without error when the deadline ends its reclaim.
+    if (target.memory_max->bytes && *current > *target.memory_max->bytes)
+      return failure(ErrorKind::io, "memory.max: not reached before the deadline");
+  }
+  return {};
+}
+
+// Compare-and-set, in the opposite order: what the guard or somebody else wrote meanwhile stays. A
+// raise that overtook this change knows best; a revocation means the originals.
+void ChangeRun::roll_back() {
+  if (begun_ == 0) return;
+  const int directory = cgroup_.directory.get();
+  const bool to_original = tools_.leases.revoked();
+  const LeasesByKnob leased = leases_of(tools_.leases, cgroup_.id);
+  const std::lock_guard lock(cgroup_.mutex);
+  for (std::size_t i = begun_; i-- > 0;) {
+    const ChangeStep& step = steps_[i];
+    const auto found = read_knob(directory, step.knob);
+    if (!found || !same_value(step.knob, *found, step.to)) continue;
+    const LeaseValues* lease = leased.of(step.knob);
+    const bool overtaken = !change_.raise && cgroup_.epoch.load() != epoch_;
+    KnobText back = step.from;
+    if (overtaken) back = higher(step.knob, back, cgroup_.raised_to[index_of(step.knob)]);
+    if (to_original && lease != nullptr) back = lease->original;
+    // Failing means that the cgroup is going away; what is left is in the lease.
+    (void)write_knob(directory, step.knob, back);
+  }
+}
+
+}  // namespace cgphase

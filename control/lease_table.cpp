@@ -1,0 +1,515 @@
+#include "control/lease_table.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <type_traits>
+
+#include "base/check.h"
+#include "base/crc32.h"
+#include "base/file.h"
+#include "base/parse.h"
+
+namespace cgphase {
+namespace {
+
+constexpr std::size_t kHeaderBytes = 4096;
+constexpr std::array<char, 8> kMagic = {'c', 'g', 'p', 'h', 'l', 'e', 'a', 's'};
+constexpr std::size_t kBootIdBytes = 40;
+constexpr int kLargestRecordCount = 1 << 20;
+constexpr int kOpenAttempts = 3;
+// A restorer owns the file for moments only; a daemon that starts meanwhile waits for it.
+constexpr int kOwnAttempts = 150;
+constexpr timespec kOwnPause = {0, 20'000'000};
+
+// A T in shared memory, stored and loaded word by word: another process may die in the middle of a
+// store or read during one; the CRC inside T tells.
+template <class T>
+class Shared {
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % sizeof(std::uint64_t) == 0);
+
+ public:
+  void store(const T& value) {
+    std::array<std::uint64_t, kWords> words;
+    std::memcpy(words.data(), &value, sizeof value);
+    for (std::size_t i = 0; i < kWords; ++i) words_[i].store(words[i], std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  }
+  T load() const {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    std::array<std::uint64_t, kWords> words;
+    for (std::size_t i = 0; i < kWords; ++i) words[i] = words_[i].load(std::memory_order_relaxed);
+    T value;
+    std::memcpy(static_cast<void*>(&value), words.data(), sizeof value);
+    return value;
+  }
+
+ private:
+  static constexpr std::size_t kWords = sizeof(T) / sizeof(std::uint64_t);
+  std::array<std::atomic<std::uint64_t>, kWords> words_;
+};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+struct Identity {
+  std::uint64_t device;
+  std::uint64_t inode;
+  std::uint32_t knob;
+  std::uint32_t path_bytes;
+  std::array<char, kLeasePathBytes + 1> path;
+  std::uint32_t tenure;  // counts the claims of this record
+  std::uint32_t crc;
+};
+
+enum class State : std::uint32_t { released = 1, held = 2 };
+
+struct ModelSlot {
+  std::uint64_t sequence;
+  State state;
+  std::uint32_t unused;
+  KnobText original;
+  std::array<KnobText, kModelValues> values;
+  std::array<char, kLeaseReasonBytes + 1> reason;
+  std::uint32_t unused_too;
+  std::uint32_t crc;
+};
+
+struct GuardSlot {
+  std::uint64_t sequence;
+  std::array<KnobText, kGuardValues> values;
+  std::uint32_t unused;
+  std::uint32_t crc;
+};
+
+struct Record {
+  Shared<Identity> identity;
+  std::array<Shared<ModelSlot>, 2> model;
+  std::array<Shared<GuardSlot>, 2> guard;
+};
+
+// Written once, before the file gets its name.
+struct Header {
+  std::array<char, 8> magic;
+  std::uint32_t version;
+  std::uint32_t record_bytes;
+  std::uint32_t record_count;
+  std::array<char, kBootIdBytes> boot_id;
+  std::uint32_t crc;
+};
+
+constexpr std::size_t kRecordBytes = 1024;
+static_assert(sizeof(Record) <= kRecordBytes);
+
+// The CRC is the last field of each of them.
+template <class T>
+std::uint32_t crc_of(const T& value, std::uint32_t seed) {
+  return crc32c(std::string_view(reinterpret_cast<const char*>(&value),
+                                 offsetof(T, crc)),
+                seed);
+}
+
+template <class T>
+struct Latest {
+  std::optional<T> value;      // the newest slot that is whole
+  int spare = 0;               // where the next store goes
+  std::uint64_t next_sequence = 1;
+};
+
+template <class T>
+Latest<T> latest(const std::array<Shared<T>, 2>& slots, std::uint32_t identity_crc) {
+  Latest<T> result;
+  for (int i = 0; i < 2; ++i) {
+    const T slot = slots[static_cast<std::size_t>(i)].load();
+    if (slot.crc != crc_of(slot, identity_crc)) continue;
+    if (result.value && result.value->sequence > slot.sequence) continue;
+    result.value = slot;
+    result.spare = 1 - i;
+    result.next_sequence = slot.sequence + 1;
+  }
+  return result;
+}
+
+template <class T>
+void publish(std::array<Shared<T>, 2>& slots, const Latest<T>& place, T slot,
+             std::uint32_t identity_crc) {
+  slot.sequence = place.next_sequence;
+  slot.crc = crc_of(slot, identity_crc);
+  slots[static_cast<std::size_t>(place.spare)].store(slot);
+}
+
+bool whole(const Identity& identity) {
+  return identity.crc == crc_of(identity, 0) && identity.path_bytes <= kLeasePathBytes &&
+         identity.knob < static_cast<std::uint32_t>(kKnobCount);
+}
+
+bool belongs_to(const Identity& identity, CgroupId id, Knob knob) {
+  return whole(identity) && identity.device == id.device && identity.inode == id.inode &&
+         identity.knob == static_cast<std::uint32_t>(knob);
+}
+
+// Reads of two parts of a record do not happen at one moment; a whole pair is found at once unless
+// its owner is storing right now.
+constexpr int kReadAttempts = 8;
+
+template <std::size_t N>
+void push_front(std::array<KnobText, N>& values, const KnobText& text) {
+  const auto same = std::find(values.begin(), values.end(), text);
+  const auto end = same == values.end() ? values.end() - 1 : same;
+  std::rotate(values.begin(), end, end + 1);
+  values.front() = text;
+}
+
+Result<std::string> current_boot_id(const std::string& asked) {
+  if (!asked.empty()) return asked.substr(0, kBootIdBytes - 1);
+  auto text = read_file("/proc/sys/kernel/random/boot_id", 128);
+  if (!text) return text;
+  return std::string(trim(*text)).substr(0, kBootIdBytes - 1);
+}
+
+Status write_new_file(int fd, const std::string& path, int records, const std::string& boot_id) {
+  const std::size_t bytes = kHeaderBytes + static_cast<std::size_t>(records) * kRecordBytes;
+  // The whole file is allocated now: a full tmpfs later would be SIGBUS in the guard.
+  const int error = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+  if (error != 0) return errno_failure(path, error);
+  Header header{};
+  header.magic = kMagic;
+  header.version = kLeaseVersion;
+  header.record_bytes = kRecordBytes;
+  header.record_count = static_cast<std::uint32_t>(records);
+  boot_id.copy(header.boot_id.data(), kBootIdBytes - 1);
+  header.crc = crc_of(header, 0);
+  if (::pwrite(fd, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header))
+    return errno_failure(path, errno);
+  return {};
+}
+
+// Creates the file under a name of its own and gives it its name when it is complete. `replace`
+// puts it over an old one, which the caller owns; otherwise an existing file wins.
+Status create_file(const std::string& path, int records, const std::string& boot_id, bool replace) {
+  const std::string fresh = path + ".new." + std::to_string(::getpid());
+  ::unlink(fresh.c_str());
+  auto fd = open_path(fresh, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+  if (!fd) return std::unexpected(fd.error());
+  Status status = write_new_file(fd->get(), path, records, boot_id);
+  if (status && replace && ::rename(fresh.c_str(), path.c_str()) != 0)
+    status = errno_failure(path, errno);
+  if (status && !replace && ::link(fresh.c_str(), path.c_str()) != 0 && errno != EEXIST)
+    status = errno_failure(path, errno);
+  ::unlink(fresh.c_str());
+  return status;
+}
+
+Result<Fd> open_file(const std::string& path) {
+  auto fd = open_path(path, O_RDWR | O_NOFOLLOW);
+  if (!fd) return fd;
+  struct stat status;
+  if (::fstat(fd->get(), &status) != 0) return errno_failure(path, errno);
+  if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid())
+    return failure(ErrorKind::denied, path + ": not a regular file of this user; remove it");
+  return fd;
+}
+
+bool alive(pid_t pid) { return pid > 0 && (::kill(pid, 0) == 0 || errno == EPERM); }
+
+// False at once where the owner is a living process.
+bool own_patiently(LeaseTable& table) {
+  for (int attempt = 0; attempt < kOwnAttempts; ++attempt) {
+    if (table.try_own()) return true;
+    if (alive(table.owner_pid())) return false;
+    ::nanosleep(&kOwnPause, nullptr);
+  }
+  return false;
+}
+
+bool same_file(int fd, const std::string& path) {
+  struct stat held, named;
+  return ::fstat(fd, &held) == 0 && ::lstat(path.c_str(), &named) == 0 &&
+         held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+}
+
+}  // namespace
+
+struct LeaseTable::File {
+  Header header;
+  alignas(64) std::atomic<std::uint64_t> heartbeat_ns;
+  std::atomic<std::uint64_t> revocations;
+  std::atomic<std::uint64_t> acknowledged;
+  std::atomic<std::int32_t> owner_pid;
+
+  Record& record(int index) {
+    CHECK_INVARIANT(index >= 0 && index < static_cast<int>(header.record_count));
+    char* start = reinterpret_cast<char*>(this) + kHeaderBytes;
+    return *reinterpret_cast<Record*>(start + static_cast<std::size_t>(index) * kRecordBytes);
+  }
+};
+
+LeaseTable::LeaseTable(Fd fd, File* file, std::size_t bytes, std::string path)
+    : fd_(std::move(fd)), file_(file), bytes_(bytes), path_(std::move(path)) {
+  static_assert(sizeof(File) <= kHeaderBytes);
+}
+
+LeaseTable::~LeaseTable() { ::munmap(file_, bytes_); }
+
+Result<std::unique_ptr<LeaseTable>> LeaseTable::map(Fd fd, std::string path) {
+  struct stat status;
+  if (::fstat(fd.get(), &status) != 0) return errno_failure(path, errno);
+  const auto bytes = static_cast<std::size_t>(status.st_size);
+  const std::string way_out =
+      "; restore the limits shown in it by hand or restart the containers, then remove the file";
+  if (bytes < kHeaderBytes)
+    return failure(ErrorKind::invalid, path + ": damaged (too short for leases)" + way_out);
+  void* start = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  if (start == MAP_FAILED) return errno_failure(path, errno);
+  std::unique_ptr<LeaseTable> table(
+      new LeaseTable(std::move(fd), static_cast<File*>(start), bytes, std::move(path)));
+  const Header& header = table->file_->header;
+  if (header.magic != kMagic || header.crc != crc_of(header, 0))
+    return failure(ErrorKind::invalid, table->path_ + ": damaged (header)" + way_out);
+  if (header.version != kLeaseVersion || header.record_bytes != kRecordBytes)
+    return failure(ErrorKind::unsupported,
+                   table->path_ + ": written by another version of cgphase (format " +
+                       std::to_string(header.version) + ", this one is " +
+                       std::to_string(kLeaseVersion) +
+                       "); run cgphase-restore of that version, then remove the file");
+  if (header.record_count > static_cast<std::uint32_t>(kLargestRecordCount) ||
+      bytes != kHeaderBytes + std::size_t{header.record_count} * kRecordBytes)
+    return failure(ErrorKind::invalid, table->path_ + ": damaged (size)" + way_out);
+  return table;
+}
+
+Result<std::unique_ptr<LeaseTable>> LeaseTable::open_existing(const Options& options) {
+  const std::string path = options.runtime_dir + "/" + kLeaseFileName;
+  auto boot_id = current_boot_id(options.boot_id);
+  if (!boot_id) return std::unexpected(boot_id.error());
+  auto fd = open_file(path);
+  if (!fd) return std::unexpected(fd.error());
+  auto table = map(std::move(*fd), path);
+  if (table && *boot_id != (*table)->file_->header.boot_id.data())
+    return failure(ErrorKind::not_found, path + ": of an earlier boot, nothing is leased now");
+  return table;
+}
+
+Result<std::unique_ptr<LeaseTable>> LeaseTable::open(const Options& options) {
+  CHECK_INVARIANT(options.records > 0 && options.records <= kLargestRecordCount);
+  const std::string path = options.runtime_dir + "/" + kLeaseFileName;
+  auto boot_id = current_boot_id(options.boot_id);
+  if (!boot_id) return std::unexpected(boot_id.error());
+  if (::mkdir(options.runtime_dir.c_str(), 0750) != 0 && errno != EEXIST)
+    return errno_failure(options.runtime_dir, errno);
+  for (int attempt = 0; attempt < kOpenAttempts; ++attempt) {
+    auto fd = open_file(path);
+    if (!fd && fd.error().kind == ErrorKind::not_found) {
+      if (Status made = create_file(path, options.records, *boot_id, false); !made)
+        return std::unexpected(made.error());
+      continue;
+    }
+    if (!fd) return std::unexpected(fd.error());
+    auto table = map(std::move(*fd), path);
+    if (!table) return table;
+    if (!own_patiently(**table))
+      return failure(ErrorKind::denied, path + ": in use by another cgphased (process " +
+                                            std::to_string((*table)->owner_pid()) +
+                                            "); stop it first");
+    if (!same_file((*table)->fd_.get(), path)) continue;
+    if (*boot_id == (*table)->file_->header.boot_id.data()) {
+      (*table)->take_over();
+      return table;
+    }
+    if (Status made = create_file(path, options.records, *boot_id, true); !made)
+      return std::unexpected(made.error());
+  }
+  return failure(ErrorKind::io, path + ": replaced by others again and again");
+}
+
+bool LeaseTable::try_own() {
+  if (!owned_) owned_ = ::flock(fd_.get(), LOCK_EX | LOCK_NB) == 0;
+  return owned_;
+}
+
+pid_t LeaseTable::owner_pid() const { return file_->owner_pid.load(); }
+
+void LeaseTable::take_over() {
+  const std::lock_guard lock(mutex_);
+  file_->owner_pid.store(::getpid());
+  file_->heartbeat_ns.store(0);
+  file_->acknowledged.store(file_->revocations.load());
+  for (int i = record_count() - 1; i >= 0; --i) {
+    if (const auto lease = read(i))
+      index_[{lease->id, lease->knob}] = i;
+    else
+      free_.push_back(i);
+  }
+}
+
+int LeaseTable::record_count() const { return static_cast<int>(file_->header.record_count); }
+
+std::optional<Lease> LeaseTable::read(int record) const {
+  const Record& place = file_->record(record);
+  for (int attempt = 0; attempt < kReadAttempts; ++attempt) {
+    const Identity identity = place.identity.load();
+    if (!whole(identity)) return std::nullopt;
+    const auto model = latest(place.model, identity.crc);
+    const auto guard = latest(place.guard, identity.crc);
+    if (!model.value && place.identity.load().crc != identity.crc) continue;
+    if (!model.value || model.value->state != State::held) return std::nullopt;
+    Lease lease;
+    lease.id = {identity.device, identity.inode};
+    lease.path.assign(identity.path.data(), identity.path_bytes);
+    lease.knob = static_cast<Knob>(identity.knob);
+    lease.values.original = model.value->original;
+    lease.values.model = model.value->values;
+    if (guard.value) lease.values.guard = guard.value->values;
+    lease.reason.assign(model.value->reason.data());
+    return lease;
+  }
+  return std::nullopt;
+}
+
+std::optional<LeaseValues> LeaseTable::read_values(int record, CgroupId id, Knob knob) const {
+  const Record& place = file_->record(record);
+  const Identity identity = place.identity.load();
+  if (!belongs_to(identity, id, knob)) return std::nullopt;
+  const auto model = latest(place.model, identity.crc);
+  if (!model.value || model.value->state != State::held) return std::nullopt;
+  LeaseValues values;
+  values.original = model.value->original;
+  values.model = model.value->values;
+  if (const auto guard = latest(place.guard, identity.crc); guard.value)
+    values.guard = guard.value->values;
+  return values;
+}
+
+std::vector<int> LeaseTable::held() const {
+  std::vector<int> records;
+  for (int i = 0; i < record_count(); ++i)
+    if (read(i)) records.push_back(i);
+  return records;
+}
+
+std::optional<int> LeaseTable::find(CgroupId id, Knob knob) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = index_.find({id, knob});
+  if (found == index_.end()) return std::nullopt;
+  return found->second;
+}
+
+// Gives a free record its identity, which makes the slots of its former one void.
+std::optional<int> LeaseTable::claim(CgroupId id, const CgroupPath& path, Knob knob) {
+  if (free_.empty()) return std::nullopt;
+  const int record = free_.back();
+  free_.pop_back();
+  Identity identity{};
+  identity.tenure = file_->record(record).identity.load().tenure + 1;
+  identity.device = id.device;
+  identity.inode = id.inode;
+  identity.knob = static_cast<std::uint32_t>(knob);
+  identity.path_bytes = static_cast<std::uint32_t>(path.size());
+  path.copy(identity.path.data(), kLeasePathBytes);
+  identity.crc = crc_of(identity, 0);
+  file_->record(record).identity.store(identity);
+  index_[{id, knob}] = record;
+  return record;
+}
+
+Result<int> LeaseTable::hold(CgroupId id, const CgroupPath& path, Knob knob,
+                             const KnobText& previous, const KnobText& next,
+                             std::string_view reason) {
+  CHECK_INVARIANT(owned_);
+  if (path.size() > kLeasePathBytes)
+    return failure(ErrorKind::invalid, "the cgroup's path is longer than " +
+                                           std::to_string(kLeasePathBytes) +
+                                           " bytes: it can be watched, not changed");
+  const std::lock_guard lock(mutex_);
+  const auto found = index_.find({id, knob});
+  const auto record = found != index_.end() ? found->second : claim(id, path, knob);
+  if (!record)
+    return failure(ErrorKind::invalid, "all " + std::to_string(record_count()) +
+                                           " leases are in use: nothing more is changed");
+  Record& place = file_->record(*record);
+  const std::uint32_t identity_crc = place.identity.load().crc;
+  const auto model = latest(place.model, identity_crc);
+  ModelSlot slot = model.value.value_or(ModelSlot{});
+  const auto values = read_values(*record, id, knob);
+  const bool known = values && (same_value(knob, values->original, previous) ||
+                                values->is_ours(knob, previous));
+  if (!known) {
+    slot = ModelSlot{};
+    slot.original = previous;
+  } else if (!same_value(knob, slot.original, previous)) {
+    push_front(slot.values, previous);
+  }
+  push_front(slot.values, next);
+  slot.state = State::held;
+  slot.reason = {};
+  reason.copy(slot.reason.data(), kLeaseReasonBytes);
+  publish(place.model, model, slot, identity_crc);
+  return *record;
+}
+
+LeaseValues LeaseTable::release(int record) {
+  CHECK_INVARIANT(owned_);
+  const std::lock_guard lock(mutex_);
+  Record& place = file_->record(record);
+  const Identity identity = place.identity.load();
+  const auto model = latest(place.model, identity.crc);
+  ModelSlot slot{};
+  slot.state = State::released;
+  publish(place.model, model, slot, identity.crc);
+  LeaseValues last;
+  if (model.value) {
+    last.original = model.value->original;
+    last.model = model.value->values;
+  }
+  if (const auto guard = latest(place.guard, identity.crc); guard.value)
+    last.guard = guard.value->values;
+  // A restorer that became the owner late has no index.
+  const CgroupId id{identity.device, identity.inode};
+  if (index_.erase({id, static_cast<Knob>(identity.knob)}) != 0) free_.push_back(record);
+  return last;
+}
+
+bool LeaseTable::guard_hold(int record, CgroupId id, Knob knob, const KnobText& previous,
+                            const KnobText& next) {
+  Record& place = file_->record(record);
+  const Identity identity = place.identity.load();
+  if (!belongs_to(identity, id, knob)) return false;
+  const auto model = latest(place.model, identity.crc);
+  if (!model.value || model.value->state != State::held) return false;
+  const auto guard = latest(place.guard, identity.crc);
+  GuardSlot slot = guard.value.value_or(GuardSlot{});
+  push_front(slot.values, previous);
+  push_front(slot.values, next);
+  publish(place.guard, guard, slot, identity.crc);
+  return true;
+}
+
+void LeaseTable::beat(MonotonicTime now) {
+  file_->heartbeat_ns.store(static_cast<std::uint64_t>(now.time_since_epoch().count()));
+}
+
+MonotonicTime LeaseTable::last_beat() const {
+  return MonotonicTime(
+      std::chrono::nanoseconds(static_cast<std::int64_t>(file_->heartbeat_ns.load())));
+}
+
+void LeaseTable::revoke() { file_->revocations.fetch_add(1); }
+std::uint64_t LeaseTable::revocations() const { return file_->revocations.load(); }
+
+bool LeaseTable::revoked() const {
+  return file_->revocations.load() != file_->acknowledged.load();
+}
+
+void LeaseTable::acknowledge_revocation() {
+  file_->acknowledged.store(file_->revocations.load());
+}
+
+}  // namespace cgphase

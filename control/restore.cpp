@@ -1,0 +1,134 @@
+#include "control/restore.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "base/text.h"
+#include "control/knob_file.h"
+
+namespace cgphase {
+namespace {
+
+enum class Fate { restored, already_original, foreign, gone, failed };
+
+struct Pending {
+  int record = 0;
+  Lease lease;
+  Error error;
+};
+
+// cpu.max.burst may not exceed the quota: where both are raised the quota goes first; where both
+// fall the first attempt is refused and the next pass succeeds.
+bool in_order(const Pending& left, const Pending& right) {
+  return std::pair(left.lease.id, left.lease.knob) < std::pair(right.lease.id, right.lease.knob);
+}
+
+Fate fate_of(Pending& pending, Error error) {
+  if (error.kind == ErrorKind::gone) return Fate::gone;
+  pending.error = std::move(error);
+  return Fate::failed;
+}
+
+Fate restore_one(Pending& pending, int directory_fd) {
+  const Lease& lease = pending.lease;
+  const auto found = read_knob(directory_fd, lease.knob);
+  if (!found) return fate_of(pending, found.error());
+  if (same_value(lease.knob, *found, lease.values.original)) return Fate::already_original;
+  if (!lease.values.is_ours(lease.knob, *found)) return Fate::foreign;
+  if (Status written = write_knob(directory_fd, lease.knob, lease.values.original); !written)
+    return fate_of(pending, written.error());
+  const auto now = read_knob(directory_fd, lease.knob);
+  if (!now) return fate_of(pending, now.error());
+  if (!same_value(lease.knob, *now, lease.values.original))
+    return fate_of(pending, Error{ErrorKind::io, "the kernel did not keep the value"});
+  return Fate::restored;
+}
+
+Fate restore_and_release(LeaseTable& leases, Pending& pending,
+                         const DirectoryOpener& open_directory, bool release) {
+  const auto directory = open_directory(pending.lease);
+  const Fate fate = directory ? restore_one(pending, directory->get())
+                              : fate_of(pending, directory.error());
+  if (!release || fate == Fate::failed) return fate;
+  if (fate == Fate::restored || fate == Fate::already_original)
+    release_restored(leases, pending.record, pending.lease.knob, directory->get());
+  else
+    leases.release(pending.record);
+  return fate;
+}
+
+std::string failure_line(const Pending& pending) {
+  return escape_name(pending.lease.path) + "/" + file_name(pending.lease.knob) +
+         ": original '" + std::string(pending.lease.values.original.view()) +
+         "' not put back: " + pending.error.text;
+}
+
+bool climbs(const CgroupPath& path) {
+  const std::string padded = path + "/";
+  return padded.find("/../") != std::string::npos || path.empty() || path.front() != '/';
+}
+
+}  // namespace
+
+Result<Fd> open_leased_directory(const std::string& cgroup_root, const Lease& lease) {
+  if (climbs(lease.path)) return failure(ErrorKind::invalid, "the leased path leaves the root");
+  auto fd = open_path(cgroup_root + lease.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (!fd && fd.error().kind == ErrorKind::not_found)
+    return failure(ErrorKind::gone, "the cgroup was removed");
+  if (!fd) return fd;
+  struct stat status;
+  if (::fstat(fd->get(), &status) != 0 || status.st_dev != lease.id.device ||
+      status.st_ino != lease.id.inode)
+    return failure(ErrorKind::gone, "another cgroup has this path now");
+  return fd;
+}
+
+void release_restored(LeaseTable& leases, int record, Knob knob, int directory_fd) {
+  const LeaseValues last = leases.release(record);
+  const auto found = read_knob(directory_fd, knob);
+  if (!found || same_value(knob, *found, last.original)) return;
+  // Failing means that the cgroup went away just now.
+  if (last.is_ours(knob, *found)) (void)write_knob(directory_fd, knob, last.original);
+}
+
+RestoreReport restore_records(LeaseTable& leases, std::span<const int> records,
+                              const DirectoryOpener& open_directory, bool release) {
+  RestoreReport report;
+  std::vector<Pending> pending;
+  for (const int record : records)
+    if (auto lease = leases.read(record)) pending.push_back({record, std::move(*lease), {}});
+  std::sort(pending.begin(), pending.end(), in_order);
+  std::set<CgroupId> gone;
+  bool progress = true;
+  while (!pending.empty() && progress) {
+    progress = false;
+    std::vector<Pending> refused;
+    for (Pending& one : pending) {
+      const Fate fate = restore_and_release(leases, one, open_directory, release);
+      if (fate == Fate::failed) {
+        refused.push_back(std::move(one));
+        continue;
+      }
+      progress = true;
+      if (fate == Fate::restored) ++report.restored;
+      if (fate == Fate::foreign) ++report.foreign;
+      if (fate == Fate::gone) gone.insert(one.lease.id);
+    }
+    pending = std::move(refused);
+  }
+  report.gone = static_cast<int>(gone.size());
+  for (const Pending& one : pending) report.failures.push_back(failure_line(one));
+  return report;
+}
+
+RestoreReport restore_leases(LeaseTable& leases, const std::string& cgroup_root) {
+  const std::vector<int> records = leases.held();
+  const auto by_path = [&](const Lease& lease) { return open_leased_directory(cgroup_root, lease); };
+  return restore_records(leases, records, by_path, leases.owned());
+}
+
+}  // namespace cgphase

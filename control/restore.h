@@ -1,0 +1,40 @@
+// Puts original limits back from leases alone: no model, no database, no libcgroup. Used by the
+// daemon, by its dead-man companion and by the program cgphase-restore.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "control/lease_table.h"
+#include "control/limit_writer.h"
+
+namespace cgphase {
+
+using RestoreReport = LimitWriter::RestoreReport;
+
+// A descriptor of the directory of `lease`, if the cgroup at its path is still the same one.
+// Errors: gone (removed, or another cgroup of that name).
+using DirectoryOpener = std::function<Result<Fd>(const Lease& lease)>;
+Result<Fd> open_leased_directory(const std::string& cgroup_root, const Lease& lease);
+
+// Restores these records, compare-and-set: a file that holds one of our values gets its original,
+// one that holds the original stays, any other value is somebody's intent and stays (foreign). What
+// the kernel refuses is tried again after the rest, until nothing more succeeds. With `release`
+// (only by the owner of the table) records that need nothing more are released. Blocks as long as
+// the kernel does.
+RestoreReport restore_records(LeaseTable& leases, std::span<const int> records,
+                              const DirectoryOpener& open_directory, bool release);
+
+// Releases a record whose file holds its original. The guard may be raising the same file at this
+// moment: it stores its lease, writes, and then looks whether the lease is still held; this stores
+// the release and then looks whether the file still holds the original. One of the two sees the
+// other and puts the original back.
+void release_restored(LeaseTable& leases, int record, Knob knob, int directory_fd);
+
+// All records, by path below the root; released where the table is owned.
+RestoreReport restore_leases(LeaseTable& leases, const std::string& cgroup_root);
+
+}  // namespace cgphase

@@ -1,0 +1,126 @@
+// The companion's side of control/companion.h; linked into cgphase-restore without threads or
+// outside libraries.
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+
+#include "control/companion.h"
+#include "control/heartbeat_watch.h"
+#include "control/restore.h"
+
+namespace cgphase {
+namespace {
+
+constexpr int kOwnAttempts = 100;
+constexpr timespec kOwnPause = {0, 20'000'000};
+
+enum class Wake { timeout, told_to_stop, daemon_dead };
+
+int print(const RestoreReport& report) {
+  for (const std::string& line : report.failures)
+    std::fprintf(stderr, "cgphase-restore: %s\n", line.c_str());
+  return report.failures.empty() ? 0 : 1;
+}
+
+class Watch {
+ public:
+  explicit Watch(const WatchOptions& options)
+      : options_(options),
+        pidfd_(static_cast<int>(::syscall(SYS_pidfd_open, options.pid, 0))),
+        heartbeat_(options.silence, kWatchInterval) {}
+
+  int run() {
+    if (!pidfd_.valid() && errno == ESRCH) return after_death();
+    for (;;) {
+      const Wake wake = wait();
+      if (wake == Wake::told_to_stop) return 0;
+      if (wake == Wake::daemon_dead) return after_death();
+      look();
+    }
+  }
+
+ private:
+  Wake wait() {
+    std::array<pollfd, 2> watched = {pollfd{pidfd_.get(), POLLIN, 0},
+                                     pollfd{options_.stop_fd, POLLIN, 0}};
+    const int count = ::poll(watched.data(), watched.size(), static_cast<int>(kWatchInterval.count()));
+    if (count > 0 && watched[1].revents != 0) return read_stop();
+    if (count > 0 && watched[0].revents != 0) return Wake::daemon_dead;
+    // Without a pidfd and a pipe a vanished pid is all there is.
+    if (!pidfd_.valid() && ::kill(options_.pid, 0) != 0 && errno == ESRCH) return Wake::daemon_dead;
+    return Wake::timeout;
+  }
+
+  Wake read_stop() {
+    char byte = 0;
+    const ssize_t count = ::read(options_.stop_fd, &byte, 1);
+    if (count > 0) return Wake::told_to_stop;
+    return count == 0 ? Wake::daemon_dead : Wake::timeout;
+  }
+
+  // While the daemon is silent every look restores again: a write that was under way when it
+  // stopped may land late.
+  void look() {
+    if (!leases_ && !open_leases()) return;
+    const bool silent = heartbeat_.silent(clock_.monotonic_now(), leases_->last_beat());
+    if (!silent) {
+      silent_ = false;
+      return;
+    }
+    if (!silent_) {
+      std::fprintf(stderr, "cgphase-restore: process %d is silent, its limits are put back\n",
+                   options_.pid);
+      leases_->revoke();
+    }
+    const RestoreReport report = restore_leases(*leases_, options_.cgroup_root);
+    if (!silent_) print(report);
+    silent_ = true;
+  }
+
+  // The owner's lock ends with it. Where it does not come free a new daemon owns the leases, and
+  // has restored them before anything else.
+  int after_death() {
+    if (!leases_ && !open_leases()) return 0;
+    for (int attempt = 0; attempt < kOwnAttempts; ++attempt) {
+      if (leases_->try_own()) return print(restore_leases(*leases_, options_.cgroup_root));
+      if (leases_->owner_pid() != options_.pid) return 0;
+      ::nanosleep(&kOwnPause, nullptr);
+    }
+    // Held by somebody who is not the daemon: restoring is compare-and-set and needs no lock.
+    return print(restore_leases(*leases_, options_.cgroup_root));
+  }
+
+  bool open_leases() {
+    auto table = LeaseTable::open_existing({.runtime_dir = options_.runtime_dir, .boot_id = {}});
+    if (table) leases_ = std::move(*table);
+    if (!table && table.error().kind != ErrorKind::not_found && !complained_) {
+      std::fprintf(stderr, "cgphase-restore: %s\n", table.error().text.c_str());
+      complained_ = true;
+    }
+    return leases_ != nullptr;
+  }
+
+  const WatchOptions& options_;
+  Fd pidfd_;
+  HeartbeatWatch heartbeat_;
+  SystemClock clock_;
+  std::unique_ptr<LeaseTable> leases_;
+  bool silent_ = false;
+  bool complained_ = false;
+};
+
+}  // namespace
+
+int watch_daemon(const WatchOptions& options) {
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE}) ::signal(signal, SIG_IGN);
+  return Watch(options).run();
+}
+
+}  // namespace cgphase

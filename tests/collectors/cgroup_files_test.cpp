@@ -1,0 +1,215 @@
+#include "collectors/cgroup_files.h"
+
+#include <fcntl.h>
+
+#include <vector>
+
+#include "tests/collectors/fake_tree.h"
+
+using namespace cgphase;
+
+namespace {
+
+struct OneCgroup : FakeTree {
+  std::vector<char> buffer = std::vector<char>(kKernelTextBytes);
+  Sample sample;
+  MonotonicTime now{};
+
+  OneCgroup() { make("/c"); }
+  void put(const std::string& file, std::string_view text) const { write("/c/" + file, text); }
+  CgroupFiles open() const {
+    Result<Fd> directory = open_path(root() + "/c", O_RDONLY | O_DIRECTORY);
+    REQUIRE(directory.has_value());
+    return CgroupFiles(std::move(*directory));
+  }
+  bool read(CgroupFiles& files, std::chrono::nanoseconds after = std::chrono::seconds(1)) {
+    now += after;
+    return files.read(now, sample, buffer);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("every file goes to its field") {
+  OneCgroup cgroup;
+  cgroup.put("cpu.stat", "usage_usec 11\n");
+  cgroup.put("cpu.max", "max 100000\n");
+  cgroup.put("cpu.max.burst", "12\n");
+  cgroup.put("cpu.weight", "13\n");
+  cgroup.put("memory.current", "14\n");
+  cgroup.put("memory.stat", "anon 15\n");
+  cgroup.put("memory.events", "oom_kill 16\n");
+  cgroup.put("memory.peak", "17\n");
+  cgroup.put("memory.max", "18\n");
+  cgroup.put("memory.high", "max\n");
+  cgroup.put("memory.low", "19\n");
+  cgroup.put("memory.min", "20\n");
+  cgroup.put("memory.swap.current", "21\n");
+  cgroup.put("memory.swap.max", "max\n");
+  cgroup.put("io.stat", "8:0 rbytes=22\n");
+  cgroup.put("pids.current", "23\n");
+  cgroup.put("pids.max", "24\n");
+  cgroup.put("cpu.pressure", "some avg10=0.00 total=25\n");
+  cgroup.put("memory.pressure", "some avg10=0.00 total=26\n");
+  cgroup.put("io.pressure", "full avg10=0.00 total=27\n");
+  cgroup.put("cgroup.events", "populated 1\nfrozen 1\n");
+  CgroupFiles files = cgroup.open();
+  REQUIRE(cgroup.read(files));
+  const Sample& sample = cgroup.sample;
+  CHECK(sample.cpu.usage_usec == 11);
+  CHECK(sample.limits.cpu_max == CpuMax{});
+  CHECK(sample.limits.cpu_max_burst == Microseconds{12});
+  CHECK(sample.limits.cpu_weight == 13);
+  CHECK(sample.memory_current == Bytes{14});
+  CHECK(sample.memory.anon_bytes == 15);
+  CHECK(sample.memory_events.oom_kill == 16);
+  CHECK(sample.memory_peak == Bytes{17});
+  CHECK(sample.limits.memory_max == MemoryLimit{Bytes{18}});
+  CHECK(sample.limits.memory_high == MemoryLimit{});
+  CHECK(sample.limits.memory_low == MemoryLimit{Bytes{19}});
+  CHECK(sample.limits.memory_min == MemoryLimit{Bytes{20}});
+  CHECK(sample.swap_current == Bytes{21});
+  CHECK(sample.swap_max == MemoryLimit{});
+  CHECK(sample.io.read_bytes == 22);
+  CHECK(sample.pids_current == 23);
+  CHECK(sample.pids_max == MemoryLimit{Bytes{24}});
+  CHECK(sample.cpu_pressure.some.total_usec == 25);
+  CHECK(sample.memory_pressure.some.total_usec == 26);
+  CHECK(sample.io_pressure.full.total_usec == 27);
+  CHECK(sample.populated == true);
+  CHECK(sample.frozen == true);
+}
+
+TEST_CASE("a cgroup without any file is one whose fields are all absent") {
+  OneCgroup cgroup;
+  CgroupFiles files = cgroup.open();
+  REQUIRE(cgroup.read(files));
+  const Sample& sample = cgroup.sample;
+  CHECK_FALSE(sample.cpu.usage_usec.has_value());
+  CHECK(sample.limits == Limits{});
+  CHECK_FALSE(sample.memory_current.has_value());
+  CHECK_FALSE(sample.io.read_bytes.has_value());
+  CHECK_FALSE(sample.pids_max.has_value());
+  CHECK_FALSE(sample.populated.has_value());
+  CHECK_FALSE(memory_need(sample).has_value());
+}
+
+TEST_CASE("malformed files are absent fields") {
+  OneCgroup cgroup;
+  cgroup.put("memory.current", "many\n");
+  cgroup.put("cpu.max", "a lot\n");
+  cgroup.put("cpu.weight", "4294967296\n");
+  cgroup.put("memory.max", "\xff\xff");
+  CgroupFiles files = cgroup.open();
+  REQUIRE(cgroup.read(files));
+  CHECK_FALSE(cgroup.sample.memory_current.has_value());
+  CHECK(cgroup.sample.limits == Limits{});
+}
+
+TEST_CASE("a file at its bound is read, one byte longer is absent") {
+  OneCgroup cgroup;
+  const std::string line = "usage_usec 5\n";
+  cgroup.put("cpu.stat", line + std::string(kKernelTextBytes - 1 - line.size(), ' '));
+  CgroupFiles files = cgroup.open();
+  REQUIRE(cgroup.read(files));
+  CHECK(cgroup.sample.cpu.usage_usec == 5);
+  cgroup.put("cpu.stat", line + std::string(kKernelTextBytes - line.size(), ' '));
+  REQUIRE(cgroup.read(files));
+  CHECK_FALSE(cgroup.sample.cpu.usage_usec.has_value());
+}
+
+TEST_CASE("a directory removed before its files were opened is gone") {
+  OneCgroup cgroup;
+  cgroup.put("cpu.stat", "usage_usec 5\n");
+  CgroupFiles files = cgroup.open();
+  cgroup.remove("/c");
+  CHECK_FALSE(cgroup.read(files));
+}
+
+TEST_CASE("pressure is read again after the kernel's two seconds, not before") {
+  OneCgroup cgroup;
+  cgroup.put("cpu.pressure", "some avg10=0.00 total=1\n");
+  CgroupFiles files = cgroup.open();
+  REQUIRE(cgroup.read(files));
+  cgroup.put("cpu.pressure", "some avg10=0.00 total=2\n");
+  REQUIRE(cgroup.read(files));
+  CHECK(cgroup.sample.cpu_pressure.some.total_usec == 1);
+  REQUIRE(cgroup.read(files));
+  CHECK(cgroup.sample.cpu_pressure.some.total_usec == 2);
+}
+
+TEST_CASE("memory.stat of a cgroup that worked is read at every tick") {
+  OneCgroup cgroup;
+  cgroup.put("cpu.stat", "usage_usec 5\n");
+  cgroup.put("memory.current", "100\n");
+  cgroup.put("memory.stat", "anon 1\n");
+  CgroupFiles files = cgroup.open();
+  REQUIRE(cgroup.read(files));
+  cgroup.put("memory.stat", "anon 2\n");
+  cgroup.put("cpu.stat", "usage_usec 6\n");
+  REQUIRE(cgroup.read(files));
+  CHECK(cgroup.sample.memory.anon_bytes == 2);
+  cgroup.put("memory.stat", "anon 3\n");
+  cgroup.put("memory.current", "99\n");
+  REQUIRE(cgroup.read(files));
+  CHECK(cgroup.sample.memory.anon_bytes == 3);
+}
+
+TEST_CASE("memory.stat of an idle cgroup stands until its period is over") {
+  OneCgroup cgroup;
+  cgroup.put("cpu.stat", "usage_usec 5\n");
+  cgroup.put("memory.current", "100\n");
+  cgroup.put("memory.stat", "anon 1\n");
+  CgroupFiles files = cgroup.open();
+  REQUIRE(cgroup.read(files));
+  cgroup.put("memory.stat", "anon 2\n");
+  REQUIRE(cgroup.read(files, kIdleMemoryPeriod - std::chrono::nanoseconds(1)));
+  CHECK(cgroup.sample.memory.anon_bytes == 1);
+  REQUIRE(cgroup.read(files, std::chrono::nanoseconds(1)));
+  CHECK(cgroup.sample.memory.anon_bytes == 2);
+}
+
+TEST_CASE("limits that change seldom are read again after their period") {
+  OneCgroup cgroup;
+  cgroup.put("memory.low", "1\n");
+  CgroupFiles files = cgroup.open();
+  REQUIRE(cgroup.read(files));
+  cgroup.put("memory.low", "2\n");
+  REQUIRE(cgroup.read(files, kSlowPeriod - std::chrono::nanoseconds(1)));
+  CHECK(cgroup.sample.limits.memory_low == MemoryLimit{Bytes{1}});
+  REQUIRE(cgroup.read(files, std::chrono::nanoseconds(1)));
+  CHECK(cgroup.sample.limits.memory_low == MemoryLimit{Bytes{2}});
+}
+
+TEST_CASE("a file that comes later is found after its period") {
+  OneCgroup cgroup;
+  CgroupFiles files = cgroup.open();
+  REQUIRE(cgroup.read(files));
+  cgroup.put("cpu.max", "max 100000\n");
+  cgroup.put("pids.max", "9\n");
+  REQUIRE(cgroup.read(files, kAbsentPeriod - std::chrono::nanoseconds(1)));
+  CHECK_FALSE(cgroup.sample.limits.cpu_max.has_value());
+  REQUIRE(cgroup.read(files, std::chrono::nanoseconds(1)));
+  CHECK(cgroup.sample.limits.cpu_max.has_value());
+  REQUIRE(cgroup.read(files, kSlowPeriod));
+  CHECK(cgroup.sample.pids_max.has_value());
+}
+
+TEST_CASE("a link in place of a kernel file is not followed") {
+  OneCgroup cgroup;
+  cgroup.write("/elsewhere", "5\n");
+  std::filesystem::create_symlink(cgroup.root() + "/elsewhere",
+                                  cgroup.root() + "/c/memory.current");
+  CgroupFiles files = cgroup.open();
+  REQUIRE(cgroup.read(files));
+  CHECK_FALSE(cgroup.sample.memory_current.has_value());
+}
+
+TEST_CASE("every kernel file has a name of its own") {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < kKernelFileCount; ++i)
+    names.emplace_back(kernel_file_name(static_cast<KernelFile>(i)));
+  std::sort(names.begin(), names.end());
+  CHECK(std::unique(names.begin(), names.end()) == names.end());
+  CHECK_FALSE(names.front().empty());
+}

@@ -1,0 +1,175 @@
+#include "collectors/cgroup_tree.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "tests/collectors/fake_tree.h"
+
+using namespace cgphase;
+
+namespace {
+
+using Watching = CgroupTree::Watching;
+
+CgroupTree open(const FakeTree& fake, Watching watching = Watching::on,
+                CgroupTree::Bounds bounds = {}) {
+  auto tree = CgroupTree::open(fake.root(), watching, bounds);
+  REQUIRE(tree.has_value());
+  return std::move(*tree);
+}
+
+std::vector<CgroupPath> paths(const TreeChange& change) {
+  std::vector<CgroupPath> result;
+  for (const auto& one : change.appeared) result.push_back(one.path);
+  return result;
+}
+
+TreeChange sweep(CgroupTree& tree) {
+  TreeChange change;
+  tree.sweep(change);
+  return change;
+}
+
+TreeChange drain(CgroupTree& tree) {
+  TreeChange change;
+  CHECK_FALSE(tree.drain(change));
+  return change;
+}
+
+}  // namespace
+
+TEST_CASE("a sweep finds all directories, parents before children") {
+  FakeTree fake;
+  fake.make("/b/x");
+  fake.make("/a/y/z");
+  CgroupTree tree = open(fake);
+  CHECK(paths(sweep(tree)) == std::vector<CgroupPath>{"/a", "/a/y", "/a/y/z", "/b", "/b/x"});
+  CHECK(tree.size() == 5);
+}
+
+TEST_CASE("a second sweep of an unchanged tree tells nothing") {
+  FakeTree fake;
+  fake.make("/a/b");
+  CgroupTree tree = open(fake);
+  sweep(tree);
+  const TreeChange change = sweep(tree);
+  CHECK(change.appeared.empty());
+  CHECK(change.vanished.empty());
+}
+
+TEST_CASE("an event finds a new directory and what was made in it before the watch stood") {
+  FakeTree fake;
+  CgroupTree tree = open(fake);
+  sweep(tree);
+  fake.make("/a/b/c");
+  CHECK(paths(drain(tree)) == std::vector<CgroupPath>{"/a", "/a/b", "/a/b/c"});
+  fake.make("/a/b/d");
+  CHECK(paths(drain(tree)) == std::vector<CgroupPath>{"/a/b/d"});
+}
+
+TEST_CASE("without inotify a sweep finds what came and what went") {
+  FakeTree fake;
+  fake.make("/old");
+  CgroupTree tree = open(fake, Watching::off);
+  CHECK(tree.event_fd() == -1);
+  const CgroupId old = sweep(tree).appeared.at(0).id;
+  fake.make("/new");
+  fake.remove("/old");
+  CHECK(drain(tree).appeared.empty());
+  const TreeChange change = sweep(tree);
+  CHECK(paths(change) == std::vector<CgroupPath>{"/new"});
+  CHECK(change.vanished == std::vector{old});
+}
+
+TEST_CASE("a removed directory takes all below it along") {
+  FakeTree fake;
+  fake.make("/a/b/c");
+  fake.make("/a-b");
+  CgroupTree tree = open(fake);
+  sweep(tree);
+  fake.remove("/a");
+  CHECK(drain(tree).vanished.size() == 3);
+  CHECK(tree.size() == 1);
+}
+
+TEST_CASE("a directory moved away is vanished, and its old watch tells nothing more") {
+  FakeTree fake;
+  fake.make("/a");
+  CgroupTree tree = open(fake);
+  const CgroupId id = sweep(tree).appeared.at(0).id;
+  std::filesystem::rename(fake.root() + "/a", fake.root() + "/b");
+  const TreeChange change = drain(tree);
+  CHECK(change.vanished == std::vector{id});
+  CHECK(paths(change) == std::vector<CgroupPath>{"/b"});
+}
+
+TEST_CASE("a sweep tells of a directory that took the place of another") {
+  FakeTree fake;
+  fake.make("/a");
+  CgroupTree tree = open(fake, Watching::off);
+  const auto first = sweep(tree).appeared.at(0);
+  // Held, so that the file system cannot use the inode again.
+  const Result<Fd> held = tree.open_directory(first.path, first.id);
+  REQUIRE(held.has_value());
+  fake.remove("/a");
+  fake.make("/a");
+  const TreeChange change = sweep(tree);
+  CHECK(change.vanished == std::vector{first.id});
+  CHECK(paths(change) == std::vector<CgroupPath>{"/a"});
+  CHECK(tree.open_directory(first.path, first.id).error().kind == ErrorKind::gone);
+}
+
+TEST_CASE("files and links are no cgroups, also when their events come") {
+  FakeTree fake;
+  fake.make("/real");
+  CgroupTree tree = open(fake);
+  sweep(tree);
+  fake.write("/file", "x");
+  std::filesystem::create_directory_symlink(fake.root() + "/real", fake.root() + "/link");
+  CHECK(drain(tree).appeared.empty());
+  CHECK(sweep(tree).appeared.empty());
+}
+
+TEST_CASE("depth at the bound is followed, one deeper is counted") {
+  FakeTree fake;
+  fake.make("/1/2/3/4");
+  CgroupTree tree = open(fake, Watching::off, {.depth = 3, .count = 100});
+  CHECK(paths(sweep(tree)) == std::vector<CgroupPath>{"/1", "/1/2", "/1/2/3"});
+  CHECK(tree.beyond_depth() == 1);
+  CgroupTree enough = open(fake, Watching::off, {.depth = 4, .count = 100});
+  CHECK(sweep(enough).appeared.size() == 4);
+  CHECK(enough.beyond_depth() == 0);
+}
+
+TEST_CASE("as many cgroups as the bound are known, one more is counted") {
+  FakeTree fake;
+  for (const char* name : {"/a", "/b", "/c"}) fake.make(name);
+  CgroupTree enough = open(fake, Watching::off, {.depth = 3, .count = 3});
+  CHECK(sweep(enough).appeared.size() == 3);
+  CHECK(enough.beyond_count() == 0);
+  fake.make("/d");
+  CHECK(sweep(enough).appeared.empty());
+  CHECK(enough.beyond_count() == 1);
+  fake.remove("/a");
+  fake.remove("/b");
+  sweep(enough);
+  CHECK(sweep(enough).vanished.empty());
+  CHECK(enough.beyond_count() == 0);
+  CHECK(enough.size() == 2);
+}
+
+TEST_CASE("names of any bytes are followed") {
+  FakeTree fake;
+  const std::string name = "/\x1b]0;x\x07<script>\xff \\ \"";
+  fake.make(name);
+  CgroupTree tree = open(fake);
+  CHECK(paths(sweep(tree)) == std::vector<CgroupPath>{name});
+  fake.make(name + "/\xc3\x28");
+  CHECK(paths(drain(tree)) == std::vector<CgroupPath>{name + "/\xc3\x28"});
+}
+
+TEST_CASE("a root that is a file is refused") {
+  FakeTree fake;
+  fake.write("/file", "x");
+  CHECK_FALSE(CgroupTree::open(fake.root() + "/file").has_value());
+}

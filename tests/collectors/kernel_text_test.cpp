@@ -1,0 +1,223 @@
+#include "collectors/kernel_text.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+
+using namespace cgphase;
+
+TEST_CASE("cpu.stat is read with its bandwidth fields") {
+  const CpuStat stat = scan_cpu_stat(
+      "usage_usec 1500000\nuser_usec 1000000\nsystem_usec 500000\nnr_periods 42\n"
+      "nr_throttled 7\nthrottled_usec 1234\nnr_bursts 0\nburst_usec 0\n");
+  CHECK(stat.usage_usec == 1'500'000);
+  CHECK(stat.user_usec == 1'000'000);
+  CHECK(stat.system_usec == 500'000);
+  CHECK(stat.nr_periods == 42);
+  CHECK(stat.nr_throttled == 7);
+  CHECK(stat.throttled_usec == 1234);
+}
+
+TEST_CASE("cpu.stat without the cpu controller has no bandwidth fields") {
+  const CpuStat stat = scan_cpu_stat("usage_usec 5\nuser_usec 3\nsystem_usec 2\n");
+  CHECK(stat.usage_usec == 5);
+  CHECK_FALSE(stat.nr_throttled.has_value());
+}
+
+TEST_CASE("a malformed number is absent and leaves its neighbours alone") {
+  const CpuStat stat = scan_cpu_stat("usage_usec 12x\nuser_usec\nsystem_usec 9\nnr_periods -1\n");
+  CHECK_FALSE(stat.usage_usec.has_value());
+  CHECK_FALSE(stat.user_usec.has_value());
+  CHECK(stat.system_usec == 9);
+  CHECK_FALSE(stat.nr_periods.has_value());
+}
+
+TEST_CASE("the largest 64-bit number is read, one more is absent") {
+  CHECK(scan_number("18446744073709551615\n") == UINT64_MAX);
+  CHECK_FALSE(scan_number("18446744073709551616\n").has_value());
+  CHECK_FALSE(scan_number("99999999999999999999999999\n").has_value());
+}
+
+TEST_CASE("a number is a number and nothing else") {
+  CHECK(scan_number("7\n") == 7);
+  CHECK(scan_number("7") == 7);
+  CHECK_FALSE(scan_number("").has_value());
+  CHECK_FALSE(scan_number("\n").has_value());
+  CHECK_FALSE(scan_number("7 8\n").has_value());
+  CHECK_FALSE(scan_number("-7\n").has_value());
+  CHECK_FALSE(scan_number("7\n\n").has_value());
+}
+
+TEST_CASE("memory.stat in the kernel's order and in any other reads the same") {
+  const MemoryStat stat = scan_memory_stat(
+      "anon 100\nfile 200\nkernel 30\nsock 4\nshmem 5\ninactive_anon 6\nactive_anon 7\n"
+      "inactive_file 8\nactive_file 9\nunevictable 10\nslab_reclaimable 11\n"
+      "slab_unreclaimable 12\nslab 23\nworkingset_refault_anon 13\nworkingset_refault_file 14\n"
+      "pgscan 15\npgsteal 16\npgscan_direct 17\npgfault 18\npgmajfault 19\n");
+  CHECK(stat.anon_bytes == 100);
+  CHECK(stat.file_bytes == 200);
+  CHECK(stat.shmem_bytes == 5);
+  CHECK(stat.inactive_anon_bytes == 6);
+  CHECK(stat.inactive_file_bytes == 8);
+  CHECK(stat.active_file_bytes == 9);
+  CHECK(stat.unevictable_bytes == 10);
+  CHECK(stat.slab_reclaimable_bytes == 11);
+  CHECK(stat.slab_unreclaimable_bytes == 12);
+  CHECK(stat.workingset_refault_anon == 13);
+  CHECK(stat.workingset_refault_file == 14);
+  CHECK(stat.pgscan == 15);
+  CHECK(stat.pgsteal == 16);
+  CHECK(stat.pgscan_direct == 17);
+  CHECK(stat.pgfault == 18);
+  CHECK(stat.pgmajfault == 19);
+  const MemoryStat reversed = scan_memory_stat("pgmajfault 19\nshmem 5\nfile 200\nanon 100\n");
+  CHECK(reversed.anon_bytes == 100);
+  CHECK(reversed.pgmajfault == 19);
+}
+
+TEST_CASE("kernel memory is the kernel's own figure plus sockets") {
+  CHECK(scan_memory_stat("kernel 30\nkernel_stack 8\nsock 4\nslab 9\n").kernel_bytes == 34);
+}
+
+TEST_CASE("kernel memory is the sum of its parts where the kernel gives no figure") {
+  CHECK(scan_memory_stat("anon 1\nkernel_stack 1\npagetables 10\npercpu 100\nsock 1000\nslab 10000\n")
+            .kernel_bytes == 11111);
+}
+
+TEST_CASE("kernel memory is absent where nothing tells of it") {
+  CHECK_FALSE(scan_memory_stat("anon 1\nfile 2\n").kernel_bytes.has_value());
+  CHECK_FALSE(scan_memory_stat("").anon_bytes.has_value());
+}
+
+TEST_CASE("memory.events are read, unknown ones passed over") {
+  const MemoryEvents events =
+      scan_memory_events("low 1\nhigh 2\nmax 3\noom 4\noom_kill 5\noom_group_kill 6\n");
+  CHECK(events.low == 1);
+  CHECK(events.high == 2);
+  CHECK(events.max == 3);
+  CHECK(events.oom == 4);
+  CHECK(events.oom_kill == 5);
+}
+
+TEST_CASE("io.stat is summed over devices") {
+  const IoStat io = scan_io_stat(
+      "8:0 rbytes=100 wbytes=20 rios=3 wios=4 dbytes=9 dios=9\n254:0 rbytes=1 wbytes=2 rios=3 "
+      "wios=4 dbytes=0 dios=0\n");
+  CHECK(io.read_bytes == 101);
+  CHECK(io.write_bytes == 22);
+  CHECK(io.read_ios == 6);
+  CHECK(io.write_ios == 8);
+}
+
+TEST_CASE("an empty io.stat is no I/O, a malformed number in it makes its sum absent") {
+  CHECK(scan_io_stat("").read_bytes == 0);
+  CHECK(scan_io_stat("8:0 \n").write_ios == 0);
+  const IoStat io = scan_io_stat("8:0 rbytes=1 wbytes=x\n8:16 rbytes=2 wbytes=5\n");
+  CHECK(io.read_bytes == 3);
+  CHECK_FALSE(io.write_bytes.has_value());
+}
+
+TEST_CASE("io.stat sums stay at the largest number instead of wrapping") {
+  CHECK(scan_io_stat("8:0 rbytes=18446744073709551615\n8:1 rbytes=2\n").read_bytes == UINT64_MAX);
+}
+
+TEST_CASE("pressure averages are ratios and totals microseconds") {
+  const Pressure pressure = scan_pressure(
+      "some avg10=12.34 avg60=0.05 avg300=1.00 total=987654\n"
+      "full avg10=100.00 avg60=0.00 avg300=0.00 total=5\n");
+  CHECK(pressure.some.avg10_ratio == 0.1234);
+  CHECK(pressure.some.avg60_ratio == 0.0005);
+  CHECK(pressure.some.total_usec == 987654);
+  CHECK(pressure.full.avg10_ratio == 1.0);
+  CHECK(pressure.full.total_usec == 5);
+}
+
+TEST_CASE("a pressure file without its full line has no full values") {
+  const Pressure pressure = scan_pressure("some avg10=1.00 avg60=2.00 avg300=3.00 total=4\n");
+  CHECK(pressure.some.total_usec == 4);
+  CHECK_FALSE(pressure.full.total_usec.has_value());
+}
+
+TEST_CASE("malformed pressure values are absent") {
+  const Pressure pressure = scan_pressure("some avg10=nan avg60=100.01 avg300=0 total=4x\n");
+  CHECK_FALSE(pressure.some.avg10_ratio.has_value());
+  CHECK_FALSE(pressure.some.avg60_ratio.has_value());
+  CHECK_FALSE(pressure.some.total_usec.has_value());
+}
+
+TEST_CASE("cpu.max with a quota reads as cores") {
+  const auto max = scan_cpu_max("150000 100000\n");
+  REQUIRE(max.has_value());
+  CHECK(max->cores()->value == 1.5);
+}
+
+TEST_CASE("cpu.max with max quota reads as no limit and keeps its period") {
+  CHECK(scan_cpu_max("max 50000\n") == CpuMax{std::nullopt, Microseconds{50'000}});
+}
+
+TEST_CASE("a malformed cpu.max is absent") {
+  for (const char* text : {"", "max", "max\n", "100000\n", "1 2 3\n", "x 100000\n", "100000 0\n",
+                           "100000 x\n", "maximum 100000\n", " 1 2\n", "1  2\n"})
+    CHECK_FALSE(scan_cpu_max(text).has_value());
+}
+
+TEST_CASE("a limit is a number or max, and max is no number") {
+  CHECK(scan_limit("max\n") == MemoryLimit{});
+  CHECK(scan_limit("4096\n") == MemoryLimit{Bytes{4096}});
+  CHECK(scan_limit("0\n") == MemoryLimit{Bytes{0}});
+  CHECK_FALSE(scan_limit("maximum\n").has_value());
+  CHECK_FALSE(scan_limit("").has_value());
+}
+
+TEST_CASE("cgroup.events are flags") {
+  const CgroupEvents events = scan_cgroup_events("populated 1\nfrozen 0\n");
+  CHECK(events.populated == true);
+  CHECK(events.frozen == false);
+  CHECK_FALSE(scan_cgroup_events("populated 2\n").populated.has_value());
+  CHECK_FALSE(scan_cgroup_events("").frozen.has_value());
+}
+
+namespace {
+
+// A text of its own exact allocation, so that a read past its end is seen by the sanitizer.
+void scan_all(const std::string& text) {
+  const std::unique_ptr<char[]> copy(new char[text.size()]);
+  std::copy(text.begin(), text.end(), copy.get());
+  const std::string_view view(copy.get(), text.size());
+  scan_cpu_stat(view);
+  scan_memory_stat(view);
+  scan_memory_events(view);
+  scan_io_stat(view);
+  scan_cgroup_events(view);
+  scan_cpu_max(view);
+  scan_limit(view);
+  scan_number(view);
+  const Pressure pressure = scan_pressure(view);
+  for (const auto& ratio : {pressure.some.avg10_ratio, pressure.full.avg60_ratio})
+    if (ratio) CHECK((*ratio >= 0 && *ratio <= 1));
+}
+
+}  // namespace
+
+TEST_CASE("arbitrary bytes do no harm to any scanner") {
+  constexpr unsigned kSeed = 20240611;
+  CAPTURE(kSeed);
+  std::mt19937 random(kSeed);
+  const std::string seeds[] = {
+      "usage_usec 1\nnr_throttled 2\n", "anon 1\nkernel 2\npgmajfault 3\n",
+      "8:0 rbytes=1 wbytes=2 rios=3 wios=4\n", "max 100000\n",
+      "some avg10=1.00 avg60=2.00 avg300=3.00 total=4\nfull avg10=0.00 total=1\n",
+      "populated 1\nfrozen 0\n", "18446744073709551615\n"};
+  for (int round = 0; round < 20'000; ++round) {
+    std::string text = seeds[random() % std::size(seeds)];
+    text.resize(random() % (text.size() + 1));
+    for (auto changes = random() % 6; changes > 0 && !text.empty(); --changes)
+      text[random() % text.size()] = static_cast<char>(random());
+    scan_all(text);
+  }
+}

@@ -1,0 +1,153 @@
+#include "collectors/containers/recognise.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+using namespace cgphase;
+
+namespace {
+
+const std::string kId = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+const std::string kShort = "0123456789ab";
+
+std::optional<Recognised> recognise(const std::string& path,
+                                    const std::vector<std::string>& include = {}) {
+  return recognise_path(path, include);
+}
+
+struct Row {
+  std::string path;
+  Engine engine;
+  std::string engine_id, name;
+};
+
+}  // namespace
+
+TEST_CASE("each engine's path is recognised") {
+  const Row rows[] = {
+      {"/system.slice/docker-" + kId + ".scope", Engine::docker, kId, kShort},
+      {"/docker/" + kId, Engine::docker, kId, kShort},
+      {"/batch/" + kId, Engine::docker, kId, kShort},  // --cgroup-parent
+      {"/machine.slice/libpod-" + kId + ".scope", Engine::podman, kId, kShort},
+      {"/libpod_parent/libpod-" + kId, Engine::podman, kId, kShort},
+      {"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" + kId + ".scope",
+       Engine::podman, kId, kShort},
+      {"/system.slice/web.service/libpod-payload-" + kId, Engine::podman, kId, kShort},
+      {"/default/redis", Engine::containerd, "redis", "redis"},
+      {"/default/" + kId, Engine::containerd, kId, kShort},
+      {"/system.slice/nerdctl-" + kId + ".scope", Engine::containerd, kId, kShort},
+      {"/system.slice/custom-" + kId + ".scope", Engine::containerd, kId, kShort},
+      {"/lxc.payload.web", Engine::lxc, "web", "web"},
+      {"/lxc.payload.gpu-monitor", Engine::lxc, "gpu-monitor", "gpu-monitor"},
+      {"/machine.slice/machine-my\\x2dbox.scope", Engine::nspawn, "my\\x2dbox", "my-box"},
+      {"/machine.slice/systemd-nspawn@box.service", Engine::nspawn, "box", "box"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.path);
+    const auto who = recognise(row.path);
+    REQUIRE(who.has_value());
+    CHECK(who->engine == row.engine);
+    CHECK(who->engine_id == row.engine_id);
+    CHECK(who->name == row.name);
+    CHECK(who->hands_off.empty());
+    CHECK_FALSE(who->inside_scope);
+  }
+}
+
+TEST_CASE("crun's container cgroup stands for its scope") {
+  const auto who = recognise("/machine.slice/libpod-" + kId + ".scope/container");
+  REQUIRE(who.has_value());
+  CHECK(who->engine == Engine::podman);
+  CHECK(who->engine_id == kId);
+  CHECK(who->inside_scope);
+  CHECK_FALSE(recognise("/system.slice/container").has_value());
+}
+
+TEST_CASE("what kubelet manages is recognised and left alone") {
+  const std::string pods = "/kubepods.slice/kubepods-burstable.slice/kubepods-pod1.slice";
+  const Row rows[] = {
+      {pods + "/cri-containerd-" + kId + ".scope", Engine::containerd, kId, ""},
+      {pods + "/crio-" + kId + ".scope", Engine::crio, kId, ""},
+      {pods + "/docker-" + kId + ".scope", Engine::docker, kId, ""},
+      {"/kubepods/burstable/pod1/" + kId, Engine::kubernetes, kId, ""},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.path);
+    const auto who = recognise(row.path);
+    REQUIRE(who.has_value());
+    CHECK(who->engine == row.engine);
+    CHECK(who->hands_off == "managed by kubelet");
+  }
+}
+
+TEST_CASE("a Slurm job is recognised and left alone") {
+  const auto who = recognise("/system.slice/node1_slurmstepd.scope/job_42");
+  REQUIRE(who.has_value());
+  CHECK(who->engine == Engine::slurm);
+  CHECK(who->engine_id == "job_42");
+  CHECK(who->hands_off == "managed by Slurm");
+  CHECK_FALSE(recognise("/system.slice/slurmstepd.scope/job_42/step_0").has_value());
+}
+
+TEST_CASE("what is no container is not recognised") {
+  for (const std::string& path : std::vector<std::string>{
+           "/", "", "/system.slice", "/init.scope", "/docker", "/machine.slice",
+           "/machine.slice/libpod-conmon-" + kId + ".scope", "/lxc.monitor.web", "/lxc.payload.",
+           "/docker/buildkit", "/system.slice/cron.service", "/libpod_parent",
+           "/machine.slice/machine-qemu\\x2d1\\x2dvm.scope", "/system.slice/docker-abc.scope",
+           "/docker/" + kId.substr(1), "/docker/" + kId + "0", "/docker/G" + kId.substr(1),
+           "/user.slice/session-1.scope", "/lxc.payload.web/system.slice/cron.service",
+           "/default/.hidden", "/default/a b", "/-" + kId + ".scope"}) {
+    CAPTURE(path);
+    CHECK_FALSE(recognise(path).has_value());
+  }
+}
+
+TEST_CASE("a service is a container only where a pattern names it") {
+  CHECK_FALSE(recognise("/system.slice/web.service").has_value());
+  const auto who = recognise("/system.slice/web.service", {"/system.slice/w*.service"});
+  REQUIRE(who.has_value());
+  CHECK(who->engine == Engine::service);
+  CHECK(who->name == "web.service");
+  CHECK(who->hands_off.empty());
+}
+
+TEST_CASE("a pattern without a slash is matched against the last element") {
+  CHECK(recognise("/a/b/web.service", {"web.service"}).has_value());
+  CHECK_FALSE(recognise("/a/web.service/b", {"web.service"}).has_value());
+}
+
+TEST_CASE("a star does not cross a slash") {
+  CHECK(recognise("/work/a", {"/work/*"})->engine == Engine::cgroup);
+  CHECK_FALSE(recognise("/work/a/b", {"/work/*"}).has_value());
+}
+
+TEST_CASE("a backslash in a pattern is itself") {
+  CHECK(recognise("/s/a\\x2db.service", {"/s/a\\x2db.service"}).has_value());
+}
+
+TEST_CASE("services that the system needs are recognised and left alone") {
+  for (const char* unit : {"ssh.service", "sshd.service", "docker.service", "containerd.service",
+                           "podman.service", "cgphased.service", "systemd-journald.service",
+                           "dbus.service", "sshd@1.service"}) {
+    CAPTURE(unit);
+    const auto who = recognise(std::string("/system.slice/") + unit, {"*.service"});
+    REQUIRE(who.has_value());
+    CHECK_FALSE(who->hands_off.empty());
+  }
+  CHECK_FALSE(recognise("/cgphase.slice/own", {"/cgphase.slice/*"})->hands_off.empty());
+}
+
+TEST_CASE("slices, init and monitors are none, whatever the patterns say") {
+  for (const char* path : {"/system.slice", "/init.scope", "/x-monitor.service", "/lxc.monitor.x"})
+    CHECK_FALSE(recognise(path, {"*"}).has_value());
+}
+
+TEST_CASE("a last element that ends in scope or service is a unit of systemd") {
+  CHECK(is_systemd_unit("/system.slice/docker-1.scope"));
+  CHECK(is_systemd_unit("/system.slice/web.service"));
+  CHECK_FALSE(is_systemd_unit("/system.slice/web.service/inner"));
+  CHECK_FALSE(is_systemd_unit("/docker/1"));
+}

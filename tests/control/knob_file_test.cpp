@@ -1,0 +1,191 @@
+#include "control/knob_file.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "tests/control/fake_cgroup.h"
+
+using namespace cgphase;
+
+namespace {
+
+Limits parsed(Knob knob, std::string_view text) {
+  Limits limits;
+  REQUIRE(parse_knob(knob, text, limits));
+  return limits;
+}
+
+std::string there_and_back(Knob knob, std::string_view text) {
+  return std::string(format_knob(knob, parsed(knob, text)).value().view());
+}
+
+ErrorKind refused(Knob knob, std::string_view text) {
+  Limits limits;
+  return parse_knob(knob, text, limits).error().kind;
+}
+
+ErrorKind refused(Knob knob, const Limits& limits) { return format_knob(knob, limits).error().kind; }
+
+std::array<Knob, kKnobCount> order(std::string_view cpu_before, std::string_view cpu_after,
+                                   std::string_view memory_before, std::string_view memory_after) {
+  Limits before = parsed(Knob::cpu_max, cpu_before), after = parsed(Knob::cpu_max, cpu_after);
+  before.memory_max = parsed(Knob::memory_max, memory_before).memory_max;
+  after.memory_max = parsed(Knob::memory_max, memory_after).memory_max;
+  return write_order(before, after);
+}
+
+bool comes_before(const std::array<Knob, kKnobCount>& all, Knob first, Knob second) {
+  return std::find(all.begin(), all.end(), first) < std::find(all.begin(), all.end(), second);
+}
+
+}  // namespace
+
+TEST_CASE("the text of every knob survives reading and writing") {
+  for (const char* text : {"50000 100000", "max 100000", "1000 1000", "8796093022208 1000000"})
+    CHECK(there_and_back(Knob::cpu_max, text) == text);
+  for (const char* text : {"0", "100000"}) CHECK(there_and_back(Knob::cpu_max_burst, text) == text);
+  for (const char* text : {"1", "100", "10000"}) CHECK(there_and_back(Knob::cpu_weight, text) == text);
+  for (const char* text : {"0", "4096", "max", "4611686018427387904"}) {
+    CHECK(there_and_back(Knob::memory_max, text) == text);
+    CHECK(there_and_back(Knob::memory_high, text) == text);
+  }
+}
+
+TEST_CASE("cpu.max with max quota reads as no limit") {
+  const Limits limits = parsed(Knob::cpu_max, "max 50000\n");
+  CHECK_FALSE(limits.cpu_max->quota.has_value());
+  CHECK(limits.cpu_max->period.value == 50'000);
+}
+
+TEST_CASE("malformed text is refused and changes nothing") {
+  for (const char* text : {"", "max", "50000", "x 100000", "50000 0", "1 2 3", "-1 100000",
+                           "50000 999", "50000 1000001"})
+    CHECK(refused(Knob::cpu_max, text) == ErrorKind::invalid);
+  for (const char* text : {"", "max", "1.5", "-1"})
+    CHECK(refused(Knob::cpu_max_burst, text) == ErrorKind::invalid);
+  for (const char* text : {"10001", "idle"})
+    CHECK(refused(Knob::cpu_weight, text) == ErrorKind::invalid);
+  for (const char* text : {"", "MAX", "4096 4096", "99999999999999999999"})
+    CHECK(refused(Knob::memory_max, text) == ErrorKind::invalid);
+}
+
+TEST_CASE("a quota is written from one millisecond on") {
+  Limits limits;
+  limits.cpu_max = CpuMax{Microseconds{kSmallestQuotaUsec}, Microseconds{100'000}};
+  CHECK(format_knob(Knob::cpu_max, limits).value().view() == "1000 100000");
+  limits.cpu_max->quota = Microseconds{kSmallestQuotaUsec - 1};
+  CHECK(refused(Knob::cpu_max, limits) == ErrorKind::invalid);
+}
+
+TEST_CASE("a quota is written up to its bound") {
+  Limits limits;
+  limits.cpu_max = CpuMax{Microseconds{kLargestQuotaUsec}, Microseconds{100'000}};
+  CHECK(format_knob(Knob::cpu_max, limits));
+  limits.cpu_max->quota = Microseconds{kLargestQuotaUsec + 1};
+  CHECK(refused(Knob::cpu_max, limits) == ErrorKind::invalid);
+}
+
+TEST_CASE("a period outside the kernel's bounds is refused") {
+  Limits limits;
+  for (const std::uint64_t period : {kSmallestPeriodUsec, kLargestPeriodUsec}) {
+    limits.cpu_max = CpuMax{Microseconds{5000}, Microseconds{period}};
+    CHECK(format_knob(Knob::cpu_max, limits));
+  }
+  for (const std::uint64_t period : {kSmallestPeriodUsec - 1, kLargestPeriodUsec + 1}) {
+    limits.cpu_max = CpuMax{Microseconds{5000}, Microseconds{period}};
+    CHECK(refused(Knob::cpu_max, limits) == ErrorKind::invalid);
+  }
+}
+
+TEST_CASE("a weight outside 1 to 10000 is refused") {
+  Limits limits;
+  for (const std::uint32_t weight : {kSmallestWeight, kLargestWeight}) {
+    limits.cpu_weight = weight;
+    CHECK(format_knob(Knob::cpu_weight, limits));
+  }
+  for (const std::uint32_t weight : {kSmallestWeight - 1, kLargestWeight + 1}) {
+    limits.cpu_weight = weight;
+    CHECK(refused(Knob::cpu_weight, limits) == ErrorKind::invalid);
+  }
+}
+
+TEST_CASE("memory is written in whole pages, never less than asked for") {
+  Limits limits;
+  limits.memory_max = MemoryLimit{Bytes{1'000'000}};
+  CHECK(format_knob(Knob::memory_max, limits).value().view() == "1003520");
+  limits.memory_max = MemoryLimit{Bytes{kLargestMemoryBytes}};
+  CHECK(format_knob(Knob::memory_max, limits));
+  limits.memory_max = MemoryLimit{Bytes{kLargestMemoryBytes + 1}};
+  CHECK(refused(Knob::memory_max, limits) == ErrorKind::invalid);
+}
+
+TEST_CASE("an absent field has nothing to write") {
+  for (const Knob knob : kKnobs) CHECK(refused(knob, Limits{}) == ErrorKind::not_found);
+}
+
+TEST_CASE("a value of 31 characters fits, one of 32 does not") {
+  CHECK(KnobText::from(std::string(31, '1')).value().view().size() == 31);
+  CHECK_FALSE(KnobText::from(std::string(32, '1')).has_value());
+}
+
+TEST_CASE("max is above every number, and cpu.max compares by its share") {
+  const auto compare = [](Knob knob, const char* after, const char* before) {
+    return compare_knob(knob, parsed(knob, after), parsed(knob, before));
+  };
+  CHECK(compare(Knob::memory_max, "max", "4611686018427387904") > 0);
+  CHECK(compare(Knob::memory_max, "4096", "max") < 0);
+  CHECK(compare(Knob::memory_high, "max", "max") == 0);
+  CHECK(compare(Knob::cpu_max, "max 100000", "800000 100000") > 0);
+  CHECK(compare(Knob::cpu_max, "50000 100000", "25000 50000") == 0);
+  CHECK(compare(Knob::cpu_max, "50000 100000", "50000 50000") < 0);
+  CHECK(compare(Knob::cpu_weight, "200", "100") > 0);
+}
+
+TEST_CASE("the quota goes before the burst when cpu rises, after it when it falls") {
+  const auto up = order("50000 100000", "80000 100000", "max", "max");
+  CHECK(comes_before(up, Knob::cpu_max, Knob::cpu_max_burst));
+  const auto down = order("80000 100000", "50000 100000", "max", "max");
+  CHECK(comes_before(down, Knob::cpu_max_burst, Knob::cpu_max));
+}
+
+TEST_CASE("memory.max goes before memory.high when memory rises, after it when it falls") {
+  const auto up = order("max 100000", "max 100000", "4096", "8192");
+  CHECK(comes_before(up, Knob::memory_max, Knob::memory_high));
+  const auto down = order("max 100000", "max 100000", "8192", "4096");
+  CHECK(comes_before(down, Knob::memory_high, Knob::memory_max));
+}
+
+TEST_CASE("limits are read from a directory, a missing file is an absent field") {
+  const TemporaryDirectory root;
+  const FakeCgroup box(root.path());
+  std::filesystem::remove(box.directory() + "/cpu.max.burst");
+  const Limits limits = read_limits(box.open().get()).value();
+  CHECK(limits.cpu_cores()->value == 2.0);
+  CHECK(limits.memory_bytes()->value == kGiB);
+  CHECK_FALSE(limits.memory_high->bytes.has_value());
+  CHECK_FALSE(limits.cpu_max_burst.has_value());
+  CHECK_FALSE(limits.memory_min.has_value());
+}
+
+TEST_CASE("a removed directory reads and writes as gone") {
+  const TemporaryDirectory root;
+  const FakeCgroup box(root.path());
+  const Fd directory = box.open();
+  CHECK(directory_alive(directory.get()));
+  box.remove();
+  CHECK_FALSE(directory_alive(directory.get()));
+  CHECK(read_limits(directory.get()).error().kind == ErrorKind::gone);
+  CHECK(write_knob(directory.get(), Knob::cpu_max, text_of("max 100000")).error().kind ==
+        ErrorKind::gone);
+}
+
+TEST_CASE("a knob that is a symbolic link is not followed") {
+  const TemporaryDirectory root;
+  const FakeCgroup box(root.path());
+  std::filesystem::rename(box.directory() + "/cpu.max", root.path() + "/elsewhere");
+  std::filesystem::create_symlink(root.path() + "/elsewhere", box.directory() + "/cpu.max");
+  CHECK_FALSE(write_knob(box.open().get(), Knob::cpu_max, text_of("max 100000")));
+  CHECK(get_file(root.path() + "/elsewhere") == "200000 100000\n");
+}

@@ -1,0 +1,326 @@
+#include "control/lease_table.h"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "tests/control/fake_cgroup.h"
+
+using namespace cgphase;
+
+namespace {
+
+constexpr CgroupId kBox{1, 42};
+constexpr CgroupId kOther{1, 43};
+constexpr std::size_t kHeaderBytes = 4096;
+constexpr std::size_t kRecordBytes = 1024;
+constexpr std::size_t kModelSlots = 400;  // offset in a record
+constexpr std::size_t kModelSlotBytes = 232;
+
+LeaseTable::Options options_in(const TemporaryDirectory& directory, int records = 4) {
+  return {.runtime_dir = directory.path(), .records = records, .boot_id = "boot-one"};
+}
+
+std::unique_ptr<LeaseTable> open_in(const TemporaryDirectory& directory, int records = 4) {
+  auto table = LeaseTable::open(options_in(directory, records));
+  REQUIRE_MESSAGE(table, table.error().text);
+  return std::move(*table);
+}
+
+int hold(LeaseTable& table, CgroupId id, std::string_view previous, std::string_view next) {
+  const auto record =
+      table.hold(id, "/box", Knob::cpu_max, text_of(previous), text_of(next), "test");
+  REQUIRE_MESSAGE(record, record.error().text);
+  return *record;
+}
+
+std::string file_in(const TemporaryDirectory& directory) {
+  return directory.path() + "/" + kLeaseFileName;
+}
+
+void overwrite(const std::string& path, std::size_t offset, std::string_view bytes) {
+  const Fd fd = open_path(path, O_WRONLY).value();
+  REQUIRE(::pwrite(fd.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset)) ==
+          static_cast<ssize_t>(bytes.size()));
+}
+
+}  // namespace
+
+TEST_CASE("a lease is read back as it was held") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory);
+  const int record = hold(*table, kBox, "200000 100000", "150000 100000");
+  const Lease lease = table->read(record).value();
+  CHECK(lease.id == kBox);
+  CHECK(lease.path == "/box");
+  CHECK(lease.knob == Knob::cpu_max);
+  CHECK(lease.reason == "test");
+  CHECK(lease.values.original.view() == "200000 100000");
+  CHECK(lease.values.is_ours(Knob::cpu_max, text_of("150000 100000")));
+  CHECK_FALSE(lease.values.is_ours(Knob::cpu_max, text_of("200000 100000")));
+}
+
+TEST_CASE("the original stays through later changes, the values before the last stay ours") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory);
+  hold(*table, kBox, "200000 100000", "150000 100000");
+  const int record = hold(*table, kBox, "150000 100000", "120000 100000");
+  const LeaseValues values = table->read(record)->values;
+  CHECK(values.original.view() == "200000 100000");
+  CHECK(values.is_ours(Knob::cpu_max, text_of("150000 100000")));
+  CHECK(values.is_ours(Knob::cpu_max, text_of("120000 100000")));
+}
+
+TEST_CASE("a value of somebody else that is built upon becomes the original") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory);
+  hold(*table, kBox, "200000 100000", "150000 100000");
+  const int record = hold(*table, kBox, "300000 100000", "250000 100000");
+  const LeaseValues values = table->read(record)->values;
+  CHECK(values.original.view() == "300000 100000");
+  CHECK_FALSE(values.is_ours(Knob::cpu_max, text_of("150000 100000")));
+}
+
+TEST_CASE("a released record is held no more and is used again") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory, 1);
+  const int record = hold(*table, kBox, "200000 100000", "150000 100000");
+  table->release(record);
+  CHECK(table->held().empty());
+  CHECK_FALSE(table->find(kBox, Knob::cpu_max).has_value());
+  CHECK(hold(*table, kOther, "80000 100000", "60000 100000") == record);
+  CHECK(table->read(record)->id == kOther);
+}
+
+TEST_CASE("a full table refuses the next lease and keeps the others") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory, 1);
+  hold(*table, kBox, "200000 100000", "150000 100000");
+  const auto refused = table->hold(kOther, "/other", Knob::cpu_max, text_of("max 100000"),
+                                   text_of("1000 100000"), "test");
+  CHECK(refused.error().kind == ErrorKind::invalid);
+  CHECK(table->held().size() == 1);
+}
+
+TEST_CASE("the longest path is leased, one byte more is refused") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory);
+  const std::string longest = "/" + std::string(kLeasePathBytes - 1, 'p');
+  const auto record = table->hold(kBox, longest, Knob::cpu_max, text_of("max 100000"),
+                                  text_of("1000 100000"), "test");
+  CHECK(table->read(record.value())->path == longest);
+  const auto refused = table->hold(kOther, longest + "p", Knob::cpu_max, text_of("max 100000"),
+                                   text_of("1000 100000"), "test");
+  CHECK(refused.error().kind == ErrorKind::invalid);
+}
+
+TEST_CASE("a reason longer than its bound is cut") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory);
+  const auto record =
+      table->hold(kBox, "/box", Knob::cpu_max, text_of("max 100000"), text_of("1000 100000"),
+                  std::string(kLeaseReasonBytes + 1, 'r'));
+  CHECK(table->read(record.value())->reason == std::string(kLeaseReasonBytes, 'r'));
+}
+
+TEST_CASE("leases survive their process") {
+  const TemporaryDirectory directory;
+  { hold(*open_in(directory), kBox, "200000 100000", "150000 100000"); }
+  const auto table = open_in(directory);
+  REQUIRE(table->held().size() == 1);
+  CHECK(table->read(table->held().front())->values.original.view() == "200000 100000");
+  CHECK(table->find(kBox, Knob::cpu_max) == table->held().front());
+}
+
+TEST_CASE("a record torn in its newest slot falls back to the copy before it") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory, 1);
+  const int record = hold(*table, kBox, "200000 100000", "150000 100000");
+  hold(*table, kBox, "150000 100000", "120000 100000");
+  // The first hold went to slot 0, the second to slot 1.
+  overwrite(file_in(directory), kHeaderBytes + kModelSlots + kModelSlotBytes + 60, "torn");
+  const LeaseValues values = table->read(record)->values;
+  CHECK(values.original.view() == "200000 100000");
+  CHECK(values.is_ours(Knob::cpu_max, text_of("150000 100000")));
+  CHECK_FALSE(values.is_ours(Knob::cpu_max, text_of("120000 100000")));
+}
+
+TEST_CASE("a first lease torn before it was whole is no lease") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory, 1);
+  hold(*table, kBox, "200000 100000", "150000 100000");
+  overwrite(file_in(directory), kHeaderBytes + kModelSlots + 60, "torn");
+  CHECK(table->held().empty());
+}
+
+TEST_CASE("slots of one cgroup are never read with the identity of another") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory, 1);
+  hold(*table, kBox, "200000 100000", "150000 100000");
+  const std::uint64_t inode = 43;
+  overwrite(file_in(directory), kHeaderBytes + 8,
+            {reinterpret_cast<const char*>(&inode), sizeof inode});
+  CHECK(table->held().empty());
+}
+
+TEST_CASE("every byte of a held record is under a checksum") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory, 1);
+  const int record = hold(*table, kBox, "200000 100000", "150000 100000");
+  const std::string before = get_file(file_in(directory)).substr(kHeaderBytes, kRecordBytes);
+  for (std::size_t i = 0; i < kModelSlots + kModelSlotBytes; ++i) {
+    const char flipped = static_cast<char>(before[i] ^ 0x10);
+    overwrite(file_in(directory), kHeaderBytes + i, {&flipped, 1});
+    CAPTURE(i);
+    CHECK_FALSE(table->read(record).has_value());
+    overwrite(file_in(directory), kHeaderBytes + i, {&before[i], 1});
+  }
+  CHECK(table->read(record).has_value());
+}
+
+TEST_CASE("what the guard wrote is ours as well") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory);
+  const int record = hold(*table, kBox, "200000 100000", "100000 100000");
+  REQUIRE(table->guard_hold(record, kBox, Knob::cpu_max, text_of("100000 100000"),
+                            text_of("120000 100000")));
+  CHECK(table->read(record)->values.is_ours(Knob::cpu_max, text_of("120000 100000")));
+  CHECK_FALSE(table->guard_hold(record, kOther, Knob::cpu_max, text_of("100000 100000"),
+                                text_of("120000 100000")));
+  CHECK(table->release(record).is_ours(Knob::cpu_max, text_of("120000 100000")));
+  CHECK_FALSE(table->guard_hold(record, kBox, Knob::cpu_max, text_of("100000 100000"),
+                                text_of("120000 100000")));
+}
+
+TEST_CASE("the guard's values of an earlier tenant of the record are forgotten") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory, 1);
+  const int record = hold(*table, kBox, "200000 100000", "100000 100000");
+  table->guard_hold(record, kBox, Knob::cpu_max, text_of("100000 100000"), text_of("120000 100000"));
+  table->release(record);
+  hold(*table, kBox, "200000 100000", "100000 100000");
+  CHECK_FALSE(table->read(record)->values.is_ours(Knob::cpu_max, text_of("120000 100000")));
+}
+
+TEST_CASE("the file is private and a second owner is refused while the first lives") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory);
+  struct stat status;
+  REQUIRE(::stat(file_in(directory).c_str(), &status) == 0);
+  CHECK((status.st_mode & 0777) == 0600);
+  const auto second = LeaseTable::open(options_in(directory));
+  CHECK(second.error().kind == ErrorKind::denied);
+  CHECK(second.error().text.find(std::to_string(::getpid())) != std::string::npos);
+}
+
+TEST_CASE("a restorer reads the leases of a living owner and does not own them") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory);
+  hold(*table, kBox, "200000 100000", "150000 100000");
+  const auto restorer = LeaseTable::open_existing(options_in(directory));
+  REQUIRE(restorer);
+  CHECK((*restorer)->held().size() == 1);
+  CHECK_FALSE((*restorer)->try_own());
+}
+
+TEST_CASE("leases of an earlier boot are discarded") {
+  const TemporaryDirectory directory;
+  { hold(*open_in(directory), kBox, "200000 100000", "150000 100000"); }
+  LeaseTable::Options later = options_in(directory);
+  later.boot_id = "boot-two";
+  CHECK(LeaseTable::open_existing(later).error().kind == ErrorKind::not_found);
+  const auto table = LeaseTable::open(later);
+  REQUIRE_MESSAGE(table, table.error().text);
+  CHECK((*table)->held().empty());
+}
+
+TEST_CASE("a missing file is made by the owner and not found by a restorer") {
+  const TemporaryDirectory directory;
+  CHECK(LeaseTable::open_existing(options_in(directory)).error().kind == ErrorKind::not_found);
+  LeaseTable::Options deeper = options_in(directory);
+  deeper.runtime_dir += "/run";
+  CHECK(LeaseTable::open(deeper));
+  CHECK(std::filesystem::exists(deeper.runtime_dir + "/" + kLeaseFileName));
+}
+
+TEST_CASE("a damaged or foreign file is refused and left as it is") {
+  const TemporaryDirectory directory;
+  { open_in(directory); }
+  const std::string whole = get_file(file_in(directory));
+  const auto check = [&](const std::string& content, ErrorKind kind) {
+    put_file(file_in(directory), content);
+    CHECK(LeaseTable::open(options_in(directory)).error().kind == kind);
+    CHECK(LeaseTable::open_existing(options_in(directory)).error().kind == kind);
+    CHECK(get_file(file_in(directory)) == content);
+  };
+  check("", ErrorKind::invalid);
+  check("not leases", ErrorKind::invalid);
+  check(std::string(whole.size(), '\0'), ErrorKind::invalid);
+  check(whole.substr(0, whole.size() - 1), ErrorKind::invalid);
+  std::string flipped = whole;
+  flipped[9] = static_cast<char>(flipped[9] ^ 1);
+  check(flipped, ErrorKind::invalid);
+}
+
+TEST_CASE("the lease file is never reached through a symbolic link") {
+  const TemporaryDirectory directory, elsewhere;
+  { open_in(elsewhere); }
+  std::filesystem::create_symlink(file_in(elsewhere), file_in(directory));
+  CHECK_FALSE(LeaseTable::open(options_in(directory)));
+  CHECK_FALSE(LeaseTable::open_existing(options_in(directory)));
+}
+
+TEST_CASE("a revocation holds until the owner acknowledges it") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory);
+  CHECK_FALSE(table->revoked());
+  const auto restorer = std::move(*LeaseTable::open_existing(options_in(directory)));
+  restorer->revoke();
+  CHECK(table->revoked());
+  table->acknowledge_revocation();
+  CHECK_FALSE(table->revoked());
+}
+
+TEST_CASE("the heartbeat is seen by other processes and starts anew with each owner") {
+  const TemporaryDirectory directory;
+  {
+    const auto table = open_in(directory);
+    CHECK(table->last_beat() == MonotonicTime{});
+    table->beat(MonotonicTime(std::chrono::seconds(7)));
+    const auto watcher = std::move(*LeaseTable::open_existing(options_in(directory)));
+    CHECK(watcher->last_beat() == MonotonicTime(std::chrono::seconds(7)));
+  }
+  CHECK(open_in(directory)->last_beat() == MonotonicTime{});
+}
+
+TEST_CASE("an owner killed in the middle of storing leaves a lease that can be used") {
+  const TemporaryDirectory directory;
+  const KnobText first = text_of("150000 100000"), second = text_of("120000 100000");
+  int ready[2];
+  REQUIRE(::pipe(ready) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto table = LeaseTable::open(options_in(directory, 1));
+    const KnobText original = text_of("200000 100000");
+    (void)(*table)->hold(kBox, "/box", Knob::cpu_max, original, first, "test");
+    if (::write(ready[1], "r", 1) != 1) ::_exit(1);
+    for (;;) {
+      (void)(*table)->hold(kBox, "/box", Knob::cpu_max, first, second, "test");
+      (void)(*table)->hold(kBox, "/box", Knob::cpu_max, second, first, "test");
+    }
+  }
+  char byte;
+  REQUIRE(::read(ready[0], &byte, 1) == 1);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  ::close(ready[0]);
+  ::close(ready[1]);
+  const auto table = open_in(directory, 1);
+  REQUIRE(table->held().size() == 1);
+  const LeaseValues values = table->read(0)->values;
+  CHECK(values.original.view() == "200000 100000");
+  CHECK(values.is_ours(Knob::cpu_max, first));
+}
