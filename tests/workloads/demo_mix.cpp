@@ -1,5 +1,5 @@
-// demo_mix --results D --work D [--cgroup-root D] [--seed N] [--seconds S] [--managed
-// --config F --policy NAME --state-dir D --runtime-dir D] ITEM...: one run of a mix in cgroups with
+// demo_mix --results D --work D [--cgroup-root D] [--parent NAME] [--seed N] [--seconds S]
+// [--managed --config F --policy NAME --state-dir D --runtime-dir D] ITEM...: one run of a mix in cgroups with
 // static limits, with the daemon (--managed) or without it, written to D/run.json. Runs inside a
 // guest; scripts/demo starts it and demo_report judges what it wrote.
 #include <fcntl.h>
@@ -32,14 +32,13 @@ using namespace cgphase;
 using namespace cgphase::workloads;
 using nlohmann::ordered_json;
 
-constexpr const char* kParent = "demo";
 constexpr std::chrono::milliseconds kPoll{500};
 constexpr std::chrono::seconds kDaemonStart{20}, kDaemonStop{20}, kCommand{20};
 constexpr std::size_t kMaxReplyBytes = std::size_t{4} << 20;
 constexpr std::size_t kMaxFileBytes = std::size_t{4} << 20;
 
 struct Settings {
-  std::string results, work, cgroup_root = "/sys/fs/cgroup";
+  std::string results, work, cgroup_root = "/sys/fs/cgroup", parent = "demo";
   bool managed = false;
   std::string config, policy = "phase", state_dir, runtime_dir = "/run/cgphase";
   std::string programs;  // the folder of this program
@@ -52,7 +51,7 @@ bool take_text(std::string_view name, std::string_view value, Settings& settings
       {"--results", &settings.results},     {"--work", &settings.work},
       {"--config", &settings.config},       {"--policy", &settings.policy},
       {"--state-dir", &settings.state_dir}, {"--runtime-dir", &settings.runtime_dir},
-      {"--cgroup-root", &settings.cgroup_root}};
+      {"--cgroup-root", &settings.cgroup_root}, {"--parent", &settings.parent}};
   const auto place = texts.find(name);
   if (place == texts.end()) return false;
   *place->second = value;
@@ -160,7 +159,7 @@ KnobTexts read_knobs(const Container& container) {
 Status Run::make_containers() {
   const auto mix = parse_mix(settings_.items, settings_.run);
   if (!mix) return std::unexpected(mix.error());
-  const std::string parent = settings_.cgroup_root + "/" + kParent;
+  const std::string parent = settings_.cgroup_root + "/" + settings_.parent;
   if (auto status = make_cgroup_parent(parent); !status) return status;
   for (const MixItem& item : *mix) {
     auto container = Container::create(
@@ -216,7 +215,7 @@ void Run::poll_phases() {
   if (!reply || !reply->contains("containers")) return;
   for (Watched& watched : all_)
     for (const nlohmann::json& one : (*reply)["containers"]) {
-      const std::string path = std::string("/") + kParent + "/" + watched.container.item().name;
+      const std::string path = "/" + settings_.parent + "/" + watched.container.item().name;
       if (watched.ended || one.value("path", "") != path) continue;
       const nlohmann::json& phase = one.value("phase", nlohmann::json::object());
       const std::string letter = phase.value("letter", " ");
@@ -353,6 +352,9 @@ Status Run::run() {
   if (auto stopped = stop_daemon(); status) status = stopped;
   // Written even if the daemon failed: the report shows in what state it left the limits.
   if (auto written = write_report(); status) status = written;
+  for (Watched& watched : all_)
+    if (auto removed = watched.container.remove(); status) status = removed;
+  rmdir((settings_.cgroup_root + "/" + settings_.parent).c_str());
   return status;
 }
 
