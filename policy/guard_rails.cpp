@@ -418,7 +418,8 @@ Verdict ContainerRails::Impl::gate_container(Resource resource, const Step& step
     return Verdict::not_enough_samples;
   if (one.restraint.quarantined(now)) return Verdict::quarantined;
   if (one.restraint.cooling(now)) return Verdict::cool_down;
-  if (!senses_.quiet() || senses_.throttled()) return Verdict::pressure_not_quiet;
+  if (!senses_.quiet(resource)) return Verdict::pressure_not_quiet;
+  if (resource == Resource::cpu && senses_.throttled()) return Verdict::pressure_not_quiet;
   return Verdict::allowed;
 }
 

@@ -21,6 +21,7 @@ struct RailsConfig {
   int enough_runs = 3;
   double quiet_memory_io_some_avg10 = 0.001;
   double quiet_cpu_some_avg10 = 0.10;
+  bool cpu_pressure_holds_memory = true;   // a throttled container keeps its memory too
   std::chrono::seconds cool_down{300};
   std::chrono::seconds quarantine{24 * 3600};
   int trials_before_quarantine = 3;

@@ -214,10 +214,16 @@ void RailSenses::judge_pressure(const RailInput& input) {
     const auto avg10 = pressure.some.avg10_ratio;
     return avg10 ? *avg10 < most : passed(strain_until, input.time);
   };
-  quiet_ = calm(now.cpu_pressure, config_.quiet_cpu_some_avg10, throttle_strain_until_) &&
-           calm(now.memory_pressure, config_.quiet_memory_io_some_avg10, memory_strain_until_) &&
-           calm(now.io_pressure, config_.quiet_memory_io_some_avg10, memory_strain_until_);
+  cpu_quiet_ = calm(now.cpu_pressure, config_.quiet_cpu_some_avg10, throttle_strain_until_);
+  memory_io_quiet_ =
+      calm(now.memory_pressure, config_.quiet_memory_io_some_avg10, memory_strain_until_) &&
+      calm(now.io_pressure, config_.quiet_memory_io_some_avg10, memory_strain_until_);
   stalled_ = now.memory_pressure.full.avg10_ratio.value_or(0) > config_.stall_full_avg10;
+}
+
+bool RailSenses::quiet(Resource resource) const {
+  const bool cpu_matters = resource == Resource::cpu || config_.cpu_pressure_holds_memory;
+  return memory_io_quiet_ && (cpu_quiet_ || !cpu_matters);
 }
 
 std::optional<double> RailSenses::cpu_cores() const {

@@ -63,7 +63,9 @@ class RailSenses {
   bool oom_event() const { return oom_event_; }
   bool throttled() const;                      // more than tolerated in the last seconds
   void forget_throttling() { throttling_.clear(); }  // it was answered by a raise
-  bool quiet() const { return quiet_; }        // PSI, or its substitutes where there is none
+  // PSI, or its substitutes where there is none. CPU usage measured while tasks waited for memory
+  // or a disk says too little, so CPU needs all three quiet.
+  bool quiet(Resource resource) const;
   bool stalled() const { return stalled_; }    // memory pressure `full` is high
 
   std::optional<double> cpu_cores() const;     // over the last interval
@@ -90,7 +92,7 @@ class RailSenses {
 
   RailsConfig config_;
   bool stale_ = true, emptied_ = false, started_ = false, max_event_ = false, oom_event_ = false;
-  bool quiet_ = false, stalled_ = false;
+  bool cpu_quiet_ = false, memory_io_quiet_ = false, stalled_ = false;
   std::optional<bool> populated_;
   std::optional<MonotonicTime> hold_until_, memory_strain_until_, throttle_strain_until_;
   MemoryEvents events_;

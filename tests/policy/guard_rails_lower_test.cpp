@@ -170,6 +170,16 @@ TEST_CASE("pressure that is not quiet holds, each of the three") {
                    [](RailWorld& w) { w.set_pressure(0, 0, 0.001); }));
 }
 
+TEST_CASE("CPU pressure holds memory only while it is told to") {
+  RailsConfig config;
+  config.cpu_pressure_holds_memory = false;
+  RailWorld free(config), strict;
+  for (RailWorld* world : {&free, &strict}) world->set_pressure(0.5, 0, 0);
+  CHECK(free.lowers(Resource::memory, kLong));
+  CHECK_FALSE(free.lowers(Resource::cpu, kLong));
+  CHECK_FALSE(strict.lowers(Resource::memory, kLong));
+}
+
 TEST_CASE("pressure just below the bounds is quiet") {
   RailWorld world;
   world.set_pressure(0.099, 0.0009, 0.0009);
