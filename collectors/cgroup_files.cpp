@@ -135,7 +135,8 @@ void CgroupFiles::read_usage(Sample& sample, std::span<char> buffer) {
 
 void CgroupFiles::read_limits(Sample& sample, std::span<char> buffer) {
   Limits& limits = sample.limits;
-  if (const auto text = read_held(KernelFile::cpu_max, buffer)) limits.cpu_max = scan_cpu_max(*text);
+  if (const auto text = read_held(KernelFile::cpu_max, buffer))
+    limits.cpu_max = scan_cpu_max(*text);
   if (const auto text = read_held(KernelFile::cpu_max_burst, buffer))
     limits.cpu_max_burst = as_microseconds(scan_number(*text));
   if (const auto text = read_held(KernelFile::cpu_weight, buffer))

@@ -106,7 +106,8 @@ Status require_cgroup_v2(int root_fd, const std::string& root) {
   if (is_cgroup_mount(root + "/unified"))
     return failure(ErrorKind::unsupported,
                    root + ": this is a hybrid hierarchy, its cgroup v2 lies in " + root +
-                       "/unified; boot with systemd.unified_cgroup_hierarchy=1 for the controllers");
+                       "/unified without the controllers; boot with "
+                       "systemd.unified_cgroup_hierarchy=1");
   for (const char* controller : {"/memory", "/cpu", "/systemd"})
     if (is_cgroup_mount(root + controller))
       return failure(ErrorKind::unsupported,

@@ -33,7 +33,7 @@ bool contains(const std::vector<std::string>& all, std::string_view one) {
 
 // What is mounted, by libcgroup's walk over the controllers.
 struct Mounted {
-  std::string v2;                          // the first cgroup2 mount point, empty where none
+  std::string v2;  // the first cgroup2 mount point, empty where none
   std::vector<std::string> v1_controllers;
 };
 
@@ -96,8 +96,9 @@ std::unexpected<Error> not_a_root(const std::string& path, const Error& error) {
     return failure(ErrorKind::not_found,
                    path + ": no such directory; name the cgroup v2 mount with --cgroup-root");
   return failure(ErrorKind::unsupported,
-                 path + ": not a cgroup v2 directory (no cgroup.controllers in it); name the mount "
-                        "with --cgroup-root");
+                 path +
+                     ": not a cgroup v2 directory (no cgroup.controllers in it); name the mount "
+                     "with --cgroup-root");
 }
 
 }  // namespace
@@ -121,8 +122,10 @@ CgroupRoot judge_cgroup_root(std::string path, std::vector<std::string> controll
                   "cgroup_enable=memory on the kernel command line, or enable it above " +
                   root.path;
   else
-    root.reason = "the kernel offers no cpu controller on cgroup v2, so limits cannot be changed: "
-                  "enable it in cgroup.subtree_control above " + root.path;
+    root.reason =
+        "the kernel offers no cpu controller on cgroup v2, so limits cannot be changed: "
+        "enable it in cgroup.subtree_control above " +
+        root.path;
   return root;
 }
 

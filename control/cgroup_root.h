@@ -12,9 +12,9 @@ namespace cgphase {
 struct CgroupRoot {
   std::string path;                      // "/sys/fs/cgroup"
   std::vector<std::string> controllers;  // of cgroup v2, as cgroup.controllers lists them
-  bool hybrid = false;        // cpu or memory are on cgroup v1 beside it
-  bool can_enforce = false;   // cpu and memory are both here
-  std::string reason;         // where not: one sentence with the way out
+  bool hybrid = false;                   // cpu or memory are on cgroup v1 beside it
+  bool can_enforce = false;              // cpu and memory are both here
+  std::string reason;                    // where not: one sentence with the way out
 };
 
 // Without `asked`: what libcgroup finds mounted. With it: that directory, which may also be a plain

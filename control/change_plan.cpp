@@ -31,8 +31,8 @@ Status check_start(const LimitChange& change, Knob knob, const Limits& in_file,
       (lease->is_ours(knob, *found) || same_value(knob, lease->original, *found)))
     return {};
   return failure(ErrorKind::invalid,
-                 std::string(file_name(knob)) + " holds " + value_or_none(found) +
-                     " and not " + value_or_none(expected) +
+                 std::string(file_name(knob)) + " holds " + value_or_none(found) + " and not " +
+                     value_or_none(expected) +
                      " that the decision was made on: somebody else changed it");
 }
 

@@ -36,9 +36,10 @@ class LeasesByKnob {
 };
 
 // The writes of `change`, in the order in which they must happen; none where the files say it
-// already; a raise leaves out what would lower. A cpu.max.burst above a new quota is lowered with it and comes back with its original
-// quota. Errors, all before anything is written: invalid (a value out of bounds; a file that holds neither the old value nor, for a raise, one of ours: somebody else
-// changed it), not_found (this cgroup has no such file).
+// already; a raise leaves out what would lower. A cpu.max.burst above a new quota is lowered with
+// it and comes back with its original quota. Errors, all before anything is written: invalid (a
+// value out of bounds; a file that holds neither the old value nor, for a raise, one of ours:
+// somebody else changed it), not_found (this cgroup has no such file).
 Result<std::vector<ChangeStep>> plan_change(const LimitChange& change, const Limits& in_file,
                                             const LeasesByKnob& leased);
 

@@ -122,8 +122,8 @@ Status ChangeRun::check_identity() const {
 
 Status ChangeRun::lease_steps() {
   for (const ChangeStep& step : steps_) {
-    const auto record = tools_.leases.hold(cgroup_.id, cgroup_.path, step.knob, step.from, step.to,
-                                           change_.reason);
+    const auto record =
+        tools_.leases.hold(cgroup_.id, cgroup_.path, step.knob, step.from, step.to, change_.reason);
     if (!record) return std::unexpected(record.error());
     if (tools_.guard == nullptr) continue;
     const Status covered =
@@ -188,8 +188,10 @@ Status ChangeRun::make_room(const ChangeStep& step) const {
     const Status dropped = reclaim_memory(directory, excess, tools_.expired);
     const auto now = read_byte_count(directory, "memory.current");
     if (dropped && now && *now > limit)
-      return failure(ErrorKind::invalid, "memory.max: " + mib(*now) + " are in use and cannot be "
-                                         "dropped below " + mib(limit));
+      return failure(ErrorKind::invalid, "memory.max: " + mib(*now) +
+                                             " are in use and cannot be "
+                                             "dropped below " +
+                                             mib(limit));
   }
   const auto need = read_memory_need(directory);
   if (!need) return std::unexpected(need.error());

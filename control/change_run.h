@@ -25,15 +25,15 @@ struct TrackedCgroup {
   // Grows with each raise and restore; a lowering that was asked for under an earlier one is
   // overtaken.
   std::atomic<std::uint64_t> epoch{0};
-  std::mutex mutex;                               // guards raised_to
-  std::array<KnobText, kKnobCount> raised_to{};   // by the last raise or restore; empty where none
+  std::mutex mutex;                              // guards raised_to
+  std::array<KnobText, kKnobCount> raised_to{};  // by the last raise or restore; empty where none
 };
 
 // What a run works with; all outlive it.
 struct ChangeTools {
   LeaseTable& leases;
-  Guard* guard;                    // null: nobody guards (tests)
-  const LibcgroupWrite* library;   // null: lowerings too are written by descriptor
+  Guard* guard;                   // null: nobody guards (tests)
+  const LibcgroupWrite* library;  // null: lowerings too are written by descriptor
   const std::string& cgroup_root;
   // Whether another thread is lowering this container: then its records are kept for it.
   std::function<bool(CgroupId)> lowering_elsewhere;
@@ -70,8 +70,9 @@ class ChangeRun {
 // the last of them.
 void settle_leases(const ChangeTools& tools, const TrackedCgroup& cgroup);
 
-// memory.reclaim of `bytes` in bounded pieces until `expired`; what was dropped may be less (EAGAIN,
-// EINTR), which is no error. Errors: not_found (the kernel has no memory.reclaim), gone, denied.
+// memory.reclaim of `bytes` in bounded pieces until `expired`; what was dropped may be less
+// (EAGAIN, EINTR), which is no error. Errors: not_found (the kernel has no memory.reclaim), gone,
+// denied.
 Status reclaim_memory(int directory_fd, Bytes bytes, const std::function<bool()>& expired);
 
 }  // namespace cgphase

@@ -107,10 +107,10 @@ Result<Companion> Companion::start(const Options& options) {
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
     return errno_failure("socketpair", errno);
   Fd reading(ends[0]), writing(ends[1]);
-  std::vector<std::string> words = {kProgram, "--watch",
-                                    "--pid", std::to_string(::getpid()),
-                                    "--stop-fd", std::to_string(kStopFd),
-                                    "--silence", std::to_string(options.silence.count()) + "ms",
+  std::vector<std::string> words = {kProgram,        "--watch",
+                                    "--pid",         std::to_string(::getpid()),
+                                    "--stop-fd",     std::to_string(kStopFd),
+                                    "--silence",     std::to_string(options.silence.count()) + "ms",
                                     "--runtime-dir", options.runtime_dir,
                                     "--cgroup-root", options.cgroup_root};
   std::vector<char*> arguments;

@@ -30,7 +30,7 @@ class Companion {
     std::chrono::milliseconds silence = kDefaultSilence;
     // Where cgphase-restore is looked for, after the directory of the running program and
     // /usr/lib/cgphase.
-    std::vector<std::string> program_directories;
+    std::vector<std::string> program_directories = {};
   };
 
   // Start it after LeaseTable::open and before the first change. Errors: not_found (no
@@ -63,8 +63,8 @@ class Companion {
 struct WatchOptions {
   std::string runtime_dir;
   std::string cgroup_root;
-  pid_t pid = -1;     // the daemon
-  int stop_fd = -1;   // a byte on it: clean shutdown; end of file: the daemon is dead. -1: none
+  pid_t pid = -1;    // the daemon
+  int stop_fd = -1;  // a byte on it: clean shutdown; end of file: the daemon is dead. -1: none
   std::chrono::milliseconds silence = kDefaultSilence;
 };
 

@@ -30,7 +30,8 @@ template <std::size_t N>
 std::string_view read_held(const Fd& fd, std::array<char, N>& buffer) {
   if (!fd.valid()) return {};
   const ssize_t count = ::pread(fd.get(), buffer.data(), buffer.size(), 0);
-  return count <= 0 ? std::string_view() : std::string_view(buffer.data(), static_cast<std::size_t>(count));
+  return count <= 0 ? std::string_view()
+                    : std::string_view(buffer.data(), static_cast<std::size_t>(count));
 }
 
 Counter field_of(std::string_view text, std::string_view wanted) {

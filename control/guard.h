@@ -54,8 +54,8 @@ struct GuardAction {
 class Guard {
  public:
   struct Options {
-    LeaseTable* leases = nullptr;     // outlives the guard
-    const Clock* clock = nullptr;     // outlives the guard
+    LeaseTable* leases = nullptr;  // outlives the guard
+    const Clock* clock = nullptr;  // outlives the guard
     int containers = kGuardContainers;
   };
   static Result<std::unique_ptr<Guard>> create(const Options& options);

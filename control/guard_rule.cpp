@@ -52,8 +52,7 @@ CpuRaise GuardRule::judge_cpu(const GuardReading& reading) {
     return CpuRaise::none;
   }
   const auto allowed_usec =
-      kThrottledRatio *
-      static_cast<double>(std::chrono::microseconds(kThrottledWindow).count());
+      kThrottledRatio * static_cast<double>(std::chrono::microseconds(kThrottledWindow).count());
   const auto throttled_usec =
       static_cast<double>(*reading.throttled_usec - *window_->throttled_usec);
   if (throttled_usec > allowed_usec) {

@@ -26,7 +26,7 @@ struct GuardReading {
   std::optional<MemoryLimit> memory_max;  // in force
   Counter max_events, oom_events;         // of this cgroup's own limit
   Counter throttled_usec;
-  std::optional<Bytes> memory_need;       // only where needs_need() asked for it
+  std::optional<Bytes> memory_need;  // only where needs_need() asked for it
 };
 
 enum class CpuRaise { none, by_factor, to_original };

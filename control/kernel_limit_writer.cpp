@@ -45,8 +45,9 @@ Result<std::unique_ptr<KernelLimitWriter>> KernelLimitWriter::create(const Optio
   const auto root = open_path(options.cgroup_root, O_RDONLY | O_DIRECTORY);
   if (!root) return std::unexpected(root.error());
   if (!is_cgroup2(root->get()) && !options.allow_plain_directory)
-    return failure(ErrorKind::unsupported,
-                   options.cgroup_root + ": not a cgroup v2 mount; limits can only be changed there");
+    return failure(
+        ErrorKind::unsupported,
+        options.cgroup_root + ": not a cgroup v2 mount; limits can only be changed there");
   std::unique_ptr<KernelLimitWriter> writer(new KernelLimitWriter(options));
   writer->result_event_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!writer->result_event_.valid()) return errno_failure("eventfd", errno);
@@ -135,8 +136,7 @@ void KernelLimitWriter::overtake(TrackedCgroup& cgroup, bool by_restore) {
 
 void KernelLimitWriter::submit(LimitChange change) {
   const Tracked cgroup = find(change.id);
-  if (!cgroup)
-    return deliver(refusal(change, ErrorKind::gone, "this container is not attached"));
+  if (!cgroup) return deliver(refusal(change, ErrorKind::gone, "this container is not attached"));
   if (change.raise) overtake(*cgroup, false);
   Work work{cgroup, std::move(change), std::nullopt, cgroup->epoch.load()};
   enqueue(work.change.raise ? raising_ : lowering_, std::move(work));
@@ -146,8 +146,7 @@ void KernelLimitWriter::submit_reclaim(CgroupId id, Bytes bytes) {
   LimitChange change;
   change.id = id;
   const Tracked cgroup = find(id);
-  if (!cgroup)
-    return deliver(refusal(change, ErrorKind::gone, "this container is not attached"));
+  if (!cgroup) return deliver(refusal(change, ErrorKind::gone, "this container is not attached"));
   enqueue(lowering_, {cgroup, change, bytes, cgroup->epoch.load()});
 }
 
@@ -267,9 +266,8 @@ void KernelLimitWriter::acknowledge_revocation() {
 // False where the kernel is still busy with it after the wait.
 bool KernelLimitWriter::wait_for_lowering(std::optional<CgroupId> id) {
   std::unique_lock lock(mutex_);
-  return lowering_ended_.wait_for(lock, options_.restore_wait, [&] {
-    return !being_lowered_ || (id && being_lowered_ != id);
-  });
+  return lowering_ended_.wait_for(lock, options_.restore_wait,
+                                  [&] { return !being_lowered_ || (id && being_lowered_ != id); });
 }
 
 RestoreReport KernelLimitWriter::restore_these(std::span<const int> records,

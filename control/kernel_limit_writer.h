@@ -4,9 +4,9 @@
 // (or lies in) a cgroup v2 mount that libcgroup knows, otherwise (a plain directory in tests) by
 // descriptor. Raises are written by descriptor in the other thread, so that none waits behind a
 // lowering that the kernel is still busy with; a raise also ends such a lowering of its own
-// container. Restores run in the caller's thread, always by descriptor. Every change is leased before
-// its first write, compared with what the file holds, read back, and rolled back as a whole when
-// any part of it fails.
+// container. Restores run in the caller's thread, always by descriptor. Every change is compared
+// with what the file holds, leased before its first write, read back, and rolled back as a whole
+// when any part of it fails.
 #pragma once
 
 #include <chrono>

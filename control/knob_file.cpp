@@ -19,14 +19,12 @@ namespace cgphase {
 namespace {
 
 std::unexpected<Error> refuse(Knob knob, std::string_view text) {
-  return failure(ErrorKind::invalid,
-                 std::string(file_name(knob)) + ": '" + std::string(text.substr(0, 64)) +
-                     "' is not a value of this file");
+  return failure(ErrorKind::invalid, std::string(file_name(knob)) + ": '" +
+                                         std::string(text.substr(0, 64)) +
+                                         "' is not a value of this file");
 }
 
-std::string_view first_line(std::string_view text) {
-  return trim(text.substr(0, text.find('\n')));
-}
+std::string_view first_line(std::string_view text) { return trim(text.substr(0, text.find('\n'))); }
 
 Status parse_cpu_max(std::string_view text, Limits& limits) {
   std::string_view rest = text, quota, period, extra;
@@ -118,7 +116,9 @@ Result<KnobText> format_memory(Knob knob, const std::optional<MemoryLimit>& fiel
 std::strong_ordering compare_memory(const std::optional<MemoryLimit>& after,
                                     const std::optional<MemoryLimit>& before) {
   if (!after || !before) return std::strong_ordering::equal;
-  const auto key = [](const MemoryLimit& limit) { return limit.bytes ? limit.bytes->value : ~0ULL; };
+  const auto key = [](const MemoryLimit& limit) {
+    return limit.bytes ? limit.bytes->value : ~0ULL;
+  };
   return key(*after) <=> key(*before);
 }
 

@@ -15,9 +15,8 @@
 
 namespace cgphase {
 
-inline constexpr std::array<Knob, kKnobCount> kKnobs = {Knob::cpu_max, Knob::cpu_max_burst,
-                                                        Knob::cpu_weight, Knob::memory_max,
-                                                        Knob::memory_high};
+inline constexpr std::array<Knob, kKnobCount> kKnobs = {
+    Knob::cpu_max, Knob::cpu_max_burst, Knob::cpu_weight, Knob::memory_max, Knob::memory_high};
 
 // Bounds of the kernel; a value outside is refused before it is written.
 inline constexpr std::uint64_t kSmallestQuotaUsec = 1'000;

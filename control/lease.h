@@ -21,8 +21,8 @@ inline constexpr std::size_t kModelValues = 4;
 inline constexpr std::size_t kGuardValues = 2;
 
 struct LeaseValues {
-  KnobText original;                            // what restore puts back
-  std::array<KnobText, kModelValues> model{};   // empty where unused
+  KnobText original;                           // what restore puts back
+  std::array<KnobText, kModelValues> model{};  // empty where unused
   std::array<KnobText, kGuardValues> guard{};
 
   // Whether `text` was written by cgphase.

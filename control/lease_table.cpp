@@ -42,13 +42,11 @@ class Shared {
   void store(const T& value) {
     std::array<std::uint64_t, kWords> words;
     std::memcpy(words.data(), &value, sizeof value);
-    for (std::size_t i = 0; i < kWords; ++i) words_[i].store(words[i], std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    for (std::size_t i = 0; i < kWords; ++i) words_[i].store(words[i]);
   }
   T load() const {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
     std::array<std::uint64_t, kWords> words;
-    for (std::size_t i = 0; i < kWords; ++i) words[i] = words_[i].load(std::memory_order_relaxed);
+    for (std::size_t i = 0; i < kWords; ++i) words[i] = words_[i].load();
     T value;
     std::memcpy(static_cast<void*>(&value), words.data(), sizeof value);
     return value;
@@ -112,15 +110,13 @@ static_assert(sizeof(Record) <= kRecordBytes);
 // The CRC is the last field of each of them.
 template <class T>
 std::uint32_t crc_of(const T& value, std::uint32_t seed) {
-  return crc32c(std::string_view(reinterpret_cast<const char*>(&value),
-                                 offsetof(T, crc)),
-                seed);
+  return crc32c(std::string_view(reinterpret_cast<const char*>(&value), offsetof(T, crc)), seed);
 }
 
 template <class T>
 struct Latest {
-  std::optional<T> value;      // the newest slot that is whole
-  int spare = 0;               // where the next store goes
+  std::optional<T> value;  // the newest slot that is whole
+  int spare = 0;           // where the next store goes
   std::uint64_t next_sequence = 1;
 };
 
@@ -439,8 +435,8 @@ Result<int> LeaseTable::hold(CgroupId id, const CgroupPath& path, Knob knob,
   const auto model = latest(place.model, identity_crc);
   ModelSlot slot = model.value.value_or(ModelSlot{});
   const auto values = read_values(*record, id, knob);
-  const bool known = values && (same_value(knob, values->original, previous) ||
-                                values->is_ours(knob, previous));
+  const bool known =
+      values && (same_value(knob, values->original, previous) || values->is_ours(knob, previous));
   if (!known) {
     slot = ModelSlot{};
     slot.original = previous;
@@ -504,12 +500,8 @@ MonotonicTime LeaseTable::last_beat() const {
 void LeaseTable::revoke() { file_->revocations.fetch_add(1); }
 std::uint64_t LeaseTable::revocations() const { return file_->revocations.load(); }
 
-bool LeaseTable::revoked() const {
-  return file_->revocations.load() != file_->acknowledged.load();
-}
+bool LeaseTable::revoked() const { return file_->revocations.load() != file_->acknowledged.load(); }
 
-void LeaseTable::acknowledge_revocation() {
-  file_->acknowledged.store(file_->revocations.load());
-}
+void LeaseTable::acknowledge_revocation() { file_->acknowledged.store(file_->revocations.load()); }
 
 }  // namespace cgphase

@@ -3,9 +3,9 @@
 // nothing is ever synced. Storing a lease is a few stores to mapped memory: no allocation, no disk.
 //
 // Format (version kLeaseVersion, native byte order): one header page, then `record_count` records
-// of 1024 bytes. A record has an identity (cgroup, path, knob), two slots of the model plane and two
-// of the guard. Each store goes to the older of two slots and ends in a CRC-32C over the slot and
-// its identity, so a store cut short by SIGKILL leaves the earlier copy in force, and a slot is
+// of 1024 bytes. A record has an identity (cgroup, path, knob), two slots of the model plane and
+// two of the guard. Each store goes to the older of two slots and ends in a CRC-32C over the slot
+// and its identity, so a store cut short by SIGKILL leaves the earlier copy in force, and a slot is
 // never read together with the identity of another cgroup.
 //
 // Who writes what:
@@ -16,13 +16,14 @@
 // Everybody may read at any time.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <sys/types.h>
 #include <utility>
 #include <vector>
 
@@ -42,7 +43,7 @@ class LeaseTable {
   struct Options {
     std::string runtime_dir;  // made with mode 0750 where it is missing
     int records = kLeaseRecords;
-    std::string boot_id;      // empty: /proc/sys/kernel/random/boot_id
+    std::string boot_id = {};  // empty: /proc/sys/kernel/random/boot_id
   };
 
   // For the daemon: opens or creates the file (0600, never through a symbolic link) and becomes its

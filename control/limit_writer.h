@@ -19,7 +19,7 @@ struct LimitChange {
   std::uint64_t decision_id = 0;
   CgroupId id;
   CgroupPath path;
-  Limits old_limits;   // what the decision was made on; another value in the file refuses the change
+  Limits old_limits;   // what the decision was made on; another value in the file refuses it
   Limits new_limits;   // only knobs that differ from old_limits are written
   bool raise = false;  // fast path: raw held descriptors, never waits behind a lowering
   std::string reason;  // for the lease record
@@ -31,9 +31,9 @@ struct LimitResult {
   std::uint64_t decision_id = 0;
   CgroupId id;
   bool written = false;
-  Limits in_force;      // read back after the change or its roll-back
-  std::string error;    // empty when written
-  std::optional<ErrorKind> failed_as;  // with `error`: gone, invalid (refused, nothing changed), ...
+  Limits in_force;                     // read back after the change or its roll-back
+  std::string error;                   // empty when written
+  std::optional<ErrorKind> failed_as;  // with `error`: gone, invalid (refused), denied, ...
   std::chrono::microseconds took{0};
 };
 
@@ -53,9 +53,9 @@ class LimitWriter {
   virtual std::vector<LimitResult> take_results() = 0;
   // Puts back every original that is still ours, compare-and-set; waits until done.
   struct RestoreReport {
-    int restored = 0;      // knobs written back
-    int foreign = 0;       // knobs that somebody else had changed: left alone
-    int gone = 0;          // cgroups that no longer exist
+    int restored = 0;  // knobs written back
+    int foreign = 0;   // knobs that somebody else had changed: left alone
+    int gone = 0;      // cgroups that no longer exist
     std::vector<std::string> failures;
   };
   virtual RestoreReport restore_all() = 0;

@@ -15,15 +15,15 @@ namespace {
 
 struct Field {
   std::string_view name;
-  Counter MemoryStat::* into;
+  Counter MemoryStat::*into;
 };
-constexpr std::array<Field, 6> kFields = {{{"anon", &MemoryStat::anon_bytes},
-                                           {"file", &MemoryStat::file_bytes},
-                                           {"shmem", &MemoryStat::shmem_bytes},
-                                           {"unevictable", &MemoryStat::unevictable_bytes},
-                                           {"kernel", &MemoryStat::kernel_bytes},
-                                           {"slab_reclaimable",
-                                            &MemoryStat::slab_reclaimable_bytes}}};
+constexpr std::array<Field, 6> kFields = {
+    {{"anon", &MemoryStat::anon_bytes},
+     {"file", &MemoryStat::file_bytes},
+     {"shmem", &MemoryStat::shmem_bytes},
+     {"unevictable", &MemoryStat::unevictable_bytes},
+     {"kernel", &MemoryStat::kernel_bytes},
+     {"slab_reclaimable", &MemoryStat::slab_reclaimable_bytes}}};
 
 // What `kernel` is made of; older kernels have only these.
 constexpr std::array<std::string_view, 4> kKernelParts = {"kernel_stack", "pagetables", "percpu",

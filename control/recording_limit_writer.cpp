@@ -49,8 +49,8 @@ void RecordingLimitWriter::submit(LimitChange change) {
     result.error = failure_.text;
     result.failed_as = failure_.kind;
   }
-  State& state = states_.try_emplace(change.id, State{change.old_limits, change.old_limits})
-                     .first->second;
+  State& state =
+      states_.try_emplace(change.id, State{change.old_limits, change.old_limits}).first->second;
   if (result.error.empty()) {
     result.written = true;
     for (const Knob knob : kKnobs)
@@ -70,7 +70,9 @@ void RecordingLimitWriter::submit_reclaim(CgroupId id, Bytes bytes) {
   results_.push_back(std::move(result));
 }
 
-std::vector<LimitResult> RecordingLimitWriter::take_results() { return std::exchange(results_, {}); }
+std::vector<LimitResult> RecordingLimitWriter::take_results() {
+  return std::exchange(results_, {});
+}
 
 const Limits* RecordingLimitWriter::limits(CgroupId id) const {
   const auto found = states_.find(id);

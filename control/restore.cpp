@@ -51,8 +51,8 @@ Fate restore_one(Pending& pending, int directory_fd) {
 Fate restore_and_release(LeaseTable& leases, Pending& pending,
                          const DirectoryOpener& open_directory, bool release) {
   const auto directory = open_directory(pending.lease);
-  const Fate fate = directory ? restore_one(pending, directory->get())
-                              : fate_of(pending, directory.error());
+  const Fate fate =
+      directory ? restore_one(pending, directory->get()) : fate_of(pending, directory.error());
   if (!release || fate == Fate::failed) return fate;
   if (fate == Fate::restored || fate == Fate::already_original)
     release_restored(leases, pending.record, pending.lease.knob, directory->get());
@@ -62,8 +62,8 @@ Fate restore_and_release(LeaseTable& leases, Pending& pending,
 }
 
 std::string failure_line(const Pending& pending) {
-  return escape_name(pending.lease.path) + "/" + file_name(pending.lease.knob) +
-         ": original '" + std::string(pending.lease.values.original.view()) +
+  return escape_name(pending.lease.path) + "/" + file_name(pending.lease.knob) + ": original '" +
+         std::string(pending.lease.values.original.view()) +
          "' not put back: " + pending.error.text;
 }
 
@@ -127,7 +127,9 @@ RestoreReport restore_records(LeaseTable& leases, std::span<const int> records,
 
 RestoreReport restore_leases(LeaseTable& leases, const std::string& cgroup_root) {
   const std::vector<int> records = leases.held();
-  const auto by_path = [&](const Lease& lease) { return open_leased_directory(cgroup_root, lease); };
+  const auto by_path = [&](const Lease& lease) {
+    return open_leased_directory(cgroup_root, lease);
+  };
   return restore_records(leases, records, by_path, leases.owned());
 }
 

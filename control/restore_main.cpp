@@ -39,27 +39,36 @@ bool take_number(std::string_view text, int& into) {
 
 bool take_option(std::string_view name, const char* value, Arguments& arguments) {
   WatchOptions& options = arguments.options;
-  if (name == "--runtime-dir") options.runtime_dir = value;
-  else if (name == "--cgroup-root") options.cgroup_root = value;
-  else if (name == "--pid") return take_number(value, options.pid);
-  else if (name == "--stop-fd") return take_number(value, options.stop_fd);
+  if (name == "--runtime-dir")
+    options.runtime_dir = value;
+  else if (name == "--cgroup-root")
+    options.cgroup_root = value;
+  else if (name == "--pid")
+    return take_number(value, options.pid);
+  else if (name == "--stop-fd")
+    return take_number(value, options.stop_fd);
   else if (name == "--silence") {
     const auto silence = parse_duration_ns(value);
     if (!silence || *silence <= 0) return false;
-    options.silence = std::chrono::ceil<std::chrono::milliseconds>(std::chrono::nanoseconds(*silence));
-  } else return false;
+    options.silence =
+        std::chrono::ceil<std::chrono::milliseconds>(std::chrono::nanoseconds(*silence));
+  } else
+    return false;
   return true;
 }
 
 bool parse(int count, char** words, Arguments& arguments) {
   for (int i = 1; i < count; ++i) {
     const std::string_view word = words[i];
-    if (word == "--watch") arguments.watch = true;
-    else if (word == "--help" || word == "-h") arguments.help = true;
+    if (word == "--watch")
+      arguments.watch = true;
+    else if (word == "--help" || word == "-h")
+      arguments.help = true;
     else if (i + 1 >= count || !take_option(word, words[i + 1], arguments)) {
       std::fprintf(stderr, "cgphase-restore: '%s' is not understood\n%s", words[i], kUsage);
       return false;
-    } else ++i;
+    } else
+      ++i;
   }
   if (arguments.watch && arguments.options.pid <= 0) {
     std::fprintf(stderr, "cgphase-restore: --watch needs --pid\n%s", kUsage);
@@ -69,7 +78,7 @@ bool parse(int count, char** words, Arguments& arguments) {
 }
 
 int restore_once(const WatchOptions& options) {
-  auto leases = LeaseTable::open_existing({.runtime_dir = options.runtime_dir, .boot_id = {}});
+  auto leases = LeaseTable::open_existing({.runtime_dir = options.runtime_dir});
   if (!leases && leases.error().kind == ErrorKind::not_found) {
     std::puts("nothing is leased, nothing to restore");
     return 0;

@@ -50,7 +50,8 @@ class Watch {
   Wake wait() {
     std::array<pollfd, 2> watched = {pollfd{pidfd_.get(), POLLIN, 0},
                                      pollfd{options_.stop_fd, POLLIN, 0}};
-    const int count = ::poll(watched.data(), watched.size(), static_cast<int>(kWatchInterval.count()));
+    const int count =
+        ::poll(watched.data(), watched.size(), static_cast<int>(kWatchInterval.count()));
     if (count > 0 && watched[1].revents != 0) return read_stop();
     if (count > 0 && watched[0].revents != 0) return Wake::daemon_dead;
     // Without a pidfd and a pipe a vanished pid is all there is.
@@ -98,7 +99,7 @@ class Watch {
   }
 
   bool open_leases() {
-    auto table = LeaseTable::open_existing({.runtime_dir = options_.runtime_dir, .boot_id = {}});
+    auto table = LeaseTable::open_existing({.runtime_dir = options_.runtime_dir});
     if (table) leases_ = std::move(*table);
     if (!table && table.error().kind != ErrorKind::not_found && !complained_) {
       std::fprintf(stderr, "cgphase-restore: %s\n", table.error().text.c_str());

@@ -2,6 +2,7 @@
 // (docs/storage.md). Owned by one thread.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -35,41 +36,73 @@ struct JournalOutcome {
   Outcome outcome;
 };
 
+struct StoredContainer {
+  ContainerInfo container;
+  WallTime first_seen;
+};
+
+// Bounds; one past any of them is refused (invalid), or the oldest make room.
+inline constexpr std::size_t kMaxLearnedBytes = 256 * 1024;  // of one image, as JSON text
+inline constexpr std::int64_t kMaxLearnedImages = 256;       // the one saved longest ago goes
+
+// Decisions, outcomes, containers and learned statistics are in the file when a call returns.
+// Samples are held in memory for up to kFlushInterval (of the points' own time), or until flush();
+// reading sees them at once. When the file nears its cap the oldest samples make room.
 class Store {
  public:
+  static constexpr std::chrono::seconds kFlushInterval{10};
+
   struct Options {
-    std::string path;                       // ":memory:" in tests
+    std::string path;  // ":memory:" in tests
     std::string boot_id;
-    Bytes cap{256 * kMiB};                  // set as max_page_count at every open
+    Bytes cap{256 * kMiB};  // of the file and its -wal; set at every open
   };
   // A corrupt file is renamed to PATH.corrupt-N and a new one begun; `quarantined()` says so.
-  // Errors: denied, io, unsupported (a newer schema), invalid (another process has it open).
+  // Errors: denied, io, not_found (no such directory), unsupported (a newer schema), invalid
+  // (another process has it open, not a database of ours, a cap below 512 KiB).
   static Result<Store> open(const Options& options);
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
-  ~Store();
+  ~Store();  // flushes if it can
 
-  // One transaction each. A container is named once per boot.
+  // One transaction each. A container is named once per boot; naming it again replaces the name.
+  // Points and decisions of a container that was not named are kept under its id alone.
   Status add_container(const ContainerInfo& info, WallTime first_seen);
+  // On an error nothing of this call was taken, so the same call may be made again: io when the
+  // disk is full or fails, or when the file was found corrupt just now and was quarantined (the
+  // next call goes to a new file; containers should be named again).
   Status append(const std::vector<HistoryPoint>& points,
                 const std::vector<JournalDecision>& decisions,
                 const std::vector<JournalOutcome>& outcomes);
+  // All samples appended so far are in the file when it returns without error.
+  Status flush();
 
-  // What earlier runs of an image learned (policy/policy.h). not_found where there is none.
+  // What earlier runs of an image learned (policy/policy.h). not_found where there is none; io
+  // where the stored text is damaged.
   Result<nlohmann::json> load_learned(const std::string& image);
   Status save_learned(const std::string& image, const nlohmann::json& learned);
 
-  // Newest first, at most `limit`. A container is chosen by CgroupId of this boot.
+  // Newest first, at most `limit`, none later than `until`. A container is chosen by CgroupId of
+  // this boot; without one, all containers of all boots.
   Result<std::vector<JournalDecision>> decisions(std::optional<CgroupId> container, WallTime until,
                                                  int limit);
   Result<std::vector<JournalOutcome>> outcomes(std::optional<CgroupId> container, WallTime until,
                                                int limit);
-  // Oldest first.
+  // Oldest first, from <= time <= until.
   Result<std::vector<HistoryPoint>> history(CgroupId container, WallTime from, WallTime until,
                                             int limit);
+  // Of this boot, in the order in which they were first seen.
+  Result<std::vector<StoredContainer>> containers();
+  // The highest decision_id in the journal, 0 when it is empty. A pipeline that begins above it
+  // keeps decisions and outcomes of different runs apart.
+  Result<std::uint64_t> last_decision_id();
 
+  // The file and its -wal; what is in use for a database in memory.
   std::uint64_t size_bytes() const;
+  // Where the last corrupt file went; absent when there was none since open().
   const std::optional<std::string>& quarantined() const;
+  // Blocks and journal rows that reading had to leave out because they are damaged.
+  std::uint64_t damaged_count() const;
 
  private:
   class Impl;

@@ -85,8 +85,9 @@ TEST_CASE("kernel memory is the kernel's own figure plus sockets") {
 }
 
 TEST_CASE("kernel memory is the sum of its parts where the kernel gives no figure") {
-  CHECK(scan_memory_stat("anon 1\nkernel_stack 1\npagetables 10\npercpu 100\nsock 1000\nslab 10000\n")
-            .kernel_bytes == 11111);
+  const MemoryStat stat = scan_memory_stat(
+      "anon 1\nkernel_stack 1\npagetables 10\npercpu 100\nsock 1000\nslab 10000\n");
+  CHECK(stat.kernel_bytes == 11111);
 }
 
 TEST_CASE("kernel memory is absent where nothing tells of it") {

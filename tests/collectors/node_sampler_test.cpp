@@ -3,9 +3,8 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <atomic>
-#include <new>
 
+#include "tests/collectors/allocation_count.h"
 #include "tests/collectors/fake_tree.h"
 
 using namespace cgphase;
@@ -220,4 +219,108 @@ TEST_CASE("sources tell what a plain directory lacks, each in a sentence") {
   CHECK(source("inotify").present);
   CHECK(source("all cgroups").present);
   CHECK(source("descriptors").present);
+}
+
+TEST_CASE("a steady tick allocates nothing, however many containers there are") {
+  Node node;
+  for (int i = 0; i < 40; ++i) {
+    const std::string path = "/cg/work/" + std::to_string(i);
+    node.write(path + "/cpu.stat", "usage_usec 5\n");
+    node.write(path + "/memory.stat", "anon 5\n");
+    node.write(path + "/cpu.max", "max 100000\n");
+    node.write(path + "/memory.low", "0\n");
+    node.write(path + "/cpu.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=1\n");
+  }
+  node.write("/cg/work/cpu.stat", "usage_usec 200\n");
+  NodeSampler sampler = node.open({"/work/*"});
+  REQUIRE(node.sample(sampler).containers.size() == 40);
+  node.sample(sampler);
+  const long before = allocation_count();
+  for (int i = 0; i < 30; ++i) node.sample(sampler);
+  CHECK(allocation_count() == before);
+  CHECK(node.tick.containers.size() == 40);
+}
+
+TEST_CASE("an empty cgroup that comes later is told of when it is populated") {
+  Node node;
+  NodeSampler sampler = node.open({"/work/*"});
+  node.sample(sampler);
+  node.write("/cg/work/job/cgroup.events", "populated 0\nfrozen 0\n");
+  CHECK(node.sample(sampler).appeared.empty());
+  CHECK(node.tick.containers.empty());
+  node.write("/cg/work/job/cgroup.events", "populated 1\nfrozen 0\n");
+  CHECK(node.sample(sampler).appeared.size() == 1);
+  CHECK(node.tick.containers.size() == 1);
+}
+
+TEST_CASE("an empty cgroup is told of when its time to be set up is over") {
+  Node node;
+  NodeSampler sampler = node.open({"/work/*"});
+  node.sample(sampler);
+  node.write("/cg/work/job/cgroup.events", "populated 0\n");
+  for (int second = 0; second < 5; ++second) CHECK(node.sample(sampler).appeared.empty());
+  CHECK(node.sample(sampler).appeared.size() == 1);
+}
+
+TEST_CASE("an empty cgroup that was there first is told of at once, one removed again never") {
+  Node node;
+  node.write("/cg/work/first/cgroup.events", "populated 0\n");
+  NodeSampler sampler = node.open({"/work/*"});
+  CHECK(node.sample(sampler).appeared.size() == 1);
+  node.write("/cg/work/second/cgroup.events", "populated 0\n");
+  node.sample(sampler);
+  node.remove("/cg/work/second");
+  CHECK(node.sample(sampler).vanished.empty());
+  for (int second = 0; second < 6; ++second) CHECK(node.sample(sampler).appeared.empty());
+}
+
+TEST_CASE("a directory of no cgroup is unaffected by a sweep of every tick") {
+  Node node;
+  node.make("/cg/docker/" + kId);
+  node.make("/cg/other");
+  NodeSampler sampler = node.open();
+  const CgroupId id = node.sample(sampler).appeared.at(0).id;
+  for (int i = 0; i < 3; ++i) {
+    node.clock.advance(std::chrono::minutes(2));
+    CHECK(node.sample(sampler).appeared.empty());
+    CHECK(node.tick.vanished.empty());
+    CHECK(node.tick.containers.at(0).id == id);
+  }
+}
+
+TEST_CASE("a host whose proc files are missing or malformed has no known capacity") {
+  Node node;
+  node.write("/proc/meminfo", "MemTotal: many kB\n");
+  node.remove("/proc/stat");
+  NodeSampler sampler = node.open();
+  CHECK(node.sample(sampler).host.cpu_cores == 0);
+  CHECK(node.tick.host.memory.value == 0);
+}
+
+TEST_CASE("PSI and swap are sources where proc has them") {
+  Node node;
+  node.write("/proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=1\n");
+  node.write("/proc/meminfo", "MemTotal: 5 kB\nSwapTotal: 5 kB\n");
+  NodeSampler sampler = node.open();
+  for (const Source& source : sampler.sources())
+    if (source.name == "PSI" || source.name == "swap") CHECK(source.present);
+}
+
+TEST_CASE("as many containers as the bound are read, one more waits for room and is told") {
+  Node node;
+  for (std::size_t i = 0; i <= kMaxContainers; ++i) node.make("/cg/work/" + std::to_string(i));
+  NodeSampler sampler = node.open({"/work/*"});
+  REQUIRE(node.sample(sampler).containers.size() == kMaxContainers);
+  const auto complete = [&] {
+    const std::vector<Source> sources = sampler.sources();
+    return std::ranges::find(sources, "all cgroups", &Source::name)->present;
+  };
+  CHECK_FALSE(complete());
+  const CgroupPath first = node.tick.appeared.at(0).path;
+  node.remove("/cg" + first);
+  CHECK(node.sample(sampler).containers.size() == kMaxContainers - 1);
+  node.clock.advance(std::chrono::minutes(1));
+  CHECK(node.sample(sampler).containers.size() == kMaxContainers);
+  CHECK(node.tick.appeared.size() == 1);
+  CHECK(complete());
 }

@@ -45,14 +45,14 @@ TEST_CASE("only knobs that differ are written") {
 }
 
 TEST_CASE("a lowering is refused when the file holds another value than decided on") {
-  const auto steps = plan_change(change_of(limits_of(200'000, kGiB), limits_of(150'000, kGiB)),
-                                 limits_of(180'000, kGiB), leased_cpu("200000 100000", "180000 100000"));
+  const auto steps =
+      plan_change(change_of(limits_of(200'000, kGiB), limits_of(150'000, kGiB)),
+                  limits_of(180'000, kGiB), leased_cpu("200000 100000", "180000 100000"));
   CHECK(steps.error().kind == ErrorKind::invalid);
 }
 
 TEST_CASE("a raise starts from any value of ours") {
-  const LimitChange change =
-      change_of(limits_of(100'000, kGiB), limits_of(150'000, kGiB), true);
+  const LimitChange change = change_of(limits_of(100'000, kGiB), limits_of(150'000, kGiB), true);
   const auto leased = leased_cpu("200000 100000", "80000 100000");
   const auto steps = plan_change(change, limits_of(80'000, kGiB), leased);
   REQUIRE(steps);
@@ -61,8 +61,7 @@ TEST_CASE("a raise starts from any value of ours") {
 }
 
 TEST_CASE("a raise to less than is in force already has nothing to do") {
-  const LimitChange change =
-      change_of(limits_of(100'000, kGiB), limits_of(150'000, kGiB), true);
+  const LimitChange change = change_of(limits_of(100'000, kGiB), limits_of(150'000, kGiB), true);
   const auto leased = leased_cpu("200000 100000", "100000 100000");
   CHECK(plan_change(change, limits_of(200'000, kGiB), leased)->empty());
 }

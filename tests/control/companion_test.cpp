@@ -63,10 +63,10 @@ class Daemon {
   [[noreturn]] static void live(const FakeCgroup& box, const std::string& root,
                                 const std::string& runtime, std::chrono::milliseconds silence,
                                 int orders, int reports) {
-    auto leases = LeaseTable::open({.runtime_dir = runtime, .records = 4, .boot_id = {}});
+    auto leases = LeaseTable::open({.runtime_dir = runtime, .records = 4});
     if (!leases) ::_exit(2);
     auto companion =
-        Companion::start({.runtime_dir = runtime, .cgroup_root = root, .silence = silence, .program_directories = {}});
+        Companion::start({.runtime_dir = runtime, .cgroup_root = root, .silence = silence});
     if (!companion) ::_exit(3);
     const SystemClock clock;
     (*leases)->beat(clock.monotonic_now());
@@ -143,7 +143,8 @@ TEST_CASE("kill -9 of the daemon brings the originals back and ends the companio
 TEST_CASE("the companion outlives SIGTERM and SIGINT and still does its work") {
   Host host;
   Daemon daemon(host.box, host.root.path(), host.runtime.path(), kLong);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) REQUIRE(::kill(daemon.companion(), signal) == 0);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP})
+    REQUIRE(::kill(daemon.companion(), signal) == 0);
   CHECK(::getsid(daemon.companion()) == daemon.companion());
   daemon.signal(SIGKILL);
   daemon.reap();
@@ -160,12 +161,14 @@ TEST_CASE("a clean shutdown ends the companion and changes nothing") {
   CHECK(host.box.get("cpu.max") == "50000 100000");
 }
 
-TEST_CASE("a stopped daemon is silent: originals come back, its leases are revoked, the companion stays") {
+TEST_CASE(
+    "a stopped daemon is silent: originals come back, its leases are revoked, the companion "
+    "stays") {
   Host host;
   Daemon daemon(host.box, host.root.path(), host.runtime.path(), std::chrono::milliseconds(600));
   daemon.signal(SIGSTOP);
   CHECK(host.becomes("200000 100000"));
-  const auto leases = LeaseTable::open_existing({.runtime_dir = host.runtime.path(), .boot_id = {}});
+  const auto leases = LeaseTable::open_existing({.runtime_dir = host.runtime.path()});
   REQUIRE(leases);
   CHECK((*leases)->revoked());
   CHECK((*leases)->held().size() == 1);
@@ -179,7 +182,8 @@ TEST_CASE("a stopped daemon is silent: originals come back, its leases are revok
 TEST_CASE("cgphase-restore restores what a dead daemon left") {
   Host host;
   {
-    const auto leases = std::move(*LeaseTable::open({.runtime_dir = host.runtime.path(), .records = 4, .boot_id = {}}));
+    const auto leases =
+        std::move(*LeaseTable::open({.runtime_dir = host.runtime.path(), .records = 4}));
     REQUIRE(leases->hold(host.box.id(), host.box.path(), Knob::cpu_max, text_of("200000 100000"),
                          text_of("50000 100000"), "test"));
     host.box.put("cpu.max", "50000 100000\n");
@@ -193,11 +197,13 @@ TEST_CASE("cgphase-restore restores what a dead daemon left") {
 
 TEST_CASE("cgphase-restore under a living daemon restores and revokes") {
   Host host;
-  const auto leases = std::move(*LeaseTable::open({.runtime_dir = host.runtime.path(), .records = 4, .boot_id = {}}));
+  const auto leases =
+      std::move(*LeaseTable::open({.runtime_dir = host.runtime.path(), .records = 4}));
   REQUIRE(leases->hold(host.box.id(), host.box.path(), Knob::cpu_max, text_of("200000 100000"),
                        text_of("50000 100000"), "test"));
   host.box.put("cpu.max", "50000 100000\n");
-  CHECK(run_restore({"--runtime-dir", host.runtime.path(), "--cgroup-root", host.root.path()}) == 0);
+  CHECK(run_restore({"--runtime-dir", host.runtime.path(), "--cgroup-root", host.root.path()}) ==
+        0);
   CHECK(host.box.get("cpu.max") == "200000 100000");
   CHECK(leases->revoked());
   CHECK(leases->held().size() == 1);

@@ -96,7 +96,7 @@ TEST_CASE("need close to the limit asks for the original") {
 }
 
 TEST_CASE("a new max or oom event asks for the original, an old one does not") {
-  for (Counter GuardReading::* field : {&GuardReading::max_events, &GuardReading::oom_events}) {
+  for (Counter GuardReading::*field : {&GuardReading::max_events, &GuardReading::oom_events}) {
     GuardRule rule;
     GuardReading reading = memory_at(seconds(0), 100, 1000);
     reading.*field = 5;

@@ -26,7 +26,9 @@ ErrorKind refused(Knob knob, std::string_view text) {
   return parse_knob(knob, text, limits).error().kind;
 }
 
-ErrorKind refused(Knob knob, const Limits& limits) { return format_knob(knob, limits).error().kind; }
+ErrorKind refused(Knob knob, const Limits& limits) {
+  return format_knob(knob, limits).error().kind;
+}
 
 std::array<Knob, kKnobCount> order(std::string_view cpu_before, std::string_view cpu_after,
                                    std::string_view memory_before, std::string_view memory_after) {
@@ -46,7 +48,8 @@ TEST_CASE("the text of every knob survives reading and writing") {
   for (const char* text : {"50000 100000", "max 100000", "1000 1000", "8796093022208 1000000"})
     CHECK(there_and_back(Knob::cpu_max, text) == text);
   for (const char* text : {"0", "100000"}) CHECK(there_and_back(Knob::cpu_max_burst, text) == text);
-  for (const char* text : {"1", "100", "10000"}) CHECK(there_and_back(Knob::cpu_weight, text) == text);
+  for (const char* text : {"1", "100", "10000"})
+    CHECK(there_and_back(Knob::cpu_weight, text) == text);
   for (const char* text : {"0", "4096", "max", "4611686018427387904"}) {
     CHECK(there_and_back(Knob::memory_max, text) == text);
     CHECK(there_and_back(Knob::memory_high, text) == text);

@@ -120,9 +120,8 @@ TEST_CASE("the longest path is leased, one byte more is refused") {
 TEST_CASE("a reason longer than its bound is cut") {
   const TemporaryDirectory directory;
   const auto table = open_in(directory);
-  const auto record =
-      table->hold(kBox, "/box", Knob::cpu_max, text_of("max 100000"), text_of("1000 100000"),
-                  std::string(kLeaseReasonBytes + 1, 'r'));
+  const auto record = table->hold(kBox, "/box", Knob::cpu_max, text_of("max 100000"),
+                                  text_of("1000 100000"), std::string(kLeaseReasonBytes + 1, 'r'));
   CHECK(table->read(record.value())->reason == std::string(kLeaseReasonBytes, 'r'));
 }
 
@@ -199,7 +198,8 @@ TEST_CASE("the guard's values of an earlier tenant of the record are forgotten")
   const TemporaryDirectory directory;
   const auto table = open_in(directory, 1);
   const int record = hold(*table, kBox, "200000 100000", "100000 100000");
-  table->guard_hold(record, kBox, Knob::cpu_max, text_of("100000 100000"), text_of("120000 100000"));
+  table->guard_hold(record, kBox, Knob::cpu_max, text_of("100000 100000"),
+                    text_of("120000 100000"));
   table->release(record);
   hold(*table, kBox, "200000 100000", "100000 100000");
   CHECK_FALSE(table->read(record)->values.is_ours(Knob::cpu_max, text_of("120000 100000")));

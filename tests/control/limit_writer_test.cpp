@@ -1,11 +1,10 @@
-#include "control/kernel_limit_writer.h"
-
 #include <doctest/doctest.h>
 #include <poll.h>
 #include <sys/inotify.h>
 
 #include <filesystem>
 
+#include "control/kernel_limit_writer.h"
 #include "control/recording_limit_writer.h"
 #include "tests/control/fake_cgroup.h"
 
@@ -16,8 +15,8 @@ namespace {
 class Writing {
  public:
   Writing() : box(root_.path()) {
-    leases = std::move(*LeaseTable::open(
-        {.runtime_dir = runtime_.path(), .records = 16, .boot_id = "b"}));
+    leases = std::move(
+        *LeaseTable::open({.runtime_dir = runtime_.path(), .records = 16, .boot_id = "b"}));
     auto made = KernelLimitWriter::create(
         {.cgroup_root = root_.path(), .leases = leases.get(), .allow_plain_directory = true});
     REQUIRE_MESSAGE(made, made.error().text);
@@ -217,8 +216,8 @@ TEST_CASE("a directory that is not the cgroup meant is not attached") {
 
 TEST_CASE("a plain directory is refused outside tests") {
   const TemporaryDirectory root, runtime;
-  const auto leases = std::move(
-      *LeaseTable::open({.runtime_dir = runtime.path(), .records = 4, .boot_id = "b"}));
+  const auto leases =
+      std::move(*LeaseTable::open({.runtime_dir = runtime.path(), .records = 4, .boot_id = "b"}));
   const auto writer =
       KernelLimitWriter::create({.cgroup_root = root.path(), .leases = leases.get()});
   CHECK(writer.error().kind == ErrorKind::unsupported);

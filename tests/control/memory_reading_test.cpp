@@ -16,8 +16,9 @@ TEST_CASE("need is what cannot be dropped: anonymous, shared, kernel and swapped
 }
 
 TEST_CASE("without a kernel line its parts are added") {
-  const char* stat = "anon 1000\nfile 0\nkernel_stack 16\npagetables 8\npercpu 4\nslab 30\n"
-                     "slab_reclaimable 10\n";
+  const char* stat =
+      "anon 1000\nfile 0\nkernel_stack 16\npagetables 8\npercpu 4\nslab 30\n"
+      "slab_reclaimable 10\n";
   CHECK(need_of(stat, Bytes{})->value == 1000 + 16 + 8 + 4 + 30 - 10);
 }
 

@@ -5,13 +5,16 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <deque>
 #include <functional>
 #include <string>
 #include <vector>
@@ -201,13 +204,28 @@ TEST_CASE("a cgroup that an include pattern names is found by its inotify event"
   NodeSample tick;
   sampler.sample(SystemClock(), tick);
   CHECK(tick.containers.empty());
-  const OwnCgroup cgroup("/cgphase-sampler-new");
+  OwnCgroup cgroup("/cgphase-sampler-new");
+  cgroup.start([] { ::pause(); });
   pollfd event{sampler.event_fd(), POLLIN, 0};
   REQUIRE(::poll(&event, 1, 0) == 1);
-  sampler.sample(SystemClock(), tick);
-  REQUIRE(tick.appeared.size() == 1);
+  REQUIRE(sample_until(sampler, tick, [&] { return !tick.appeared.empty(); }));
   CHECK(tick.appeared[0].path == "/cgphase-sampler-new");
   CHECK(::poll(&event, 1, 0) == 0);
+}
+
+TEST_CASE("an empty cgroup is told of with its first process, and what was set until then") {
+  NodeSampler sampler = open_sampler("/cgphase-sampler-setup");
+  NodeSample tick;
+  sampler.sample(SystemClock(), tick);
+  OwnCgroup cgroup("/cgphase-sampler-setup");
+  sampler.sample(SystemClock(), tick);
+  CHECK(tick.appeared.empty());
+  cgroup.write("memory.max", "67108864");
+  REQUIRE(::setxattr(cgroup.directory().c_str(), "user.cgphase.name", "late", 4, 0) == 0);
+  cgroup.start([] { ::pause(); });
+  REQUIRE(sample_until(sampler, tick, [&] { return !tick.appeared.empty(); }));
+  CHECK(tick.appeared[0].name == "late");
+  CHECK(tick.containers.at(0).limits.memory_max == MemoryLimit{Bytes{64 * kMiB}});
 }
 
 TEST_CASE("a removed cgroup is vanished") {
@@ -278,6 +296,33 @@ TEST_CASE("the sources of a real root are present") {
   for (const Source& source : sampler.sources())
     if (source.name != "PSI" && source.name != "swap" && source.name != "io controller")
       CHECK_MESSAGE(source.present, source.name << ": " << source.detail);
+}
+
+TEST_CASE("a cgroup v1 root is refused with the way out") {
+  char directory[] = "/tmp/cgphase-v1-XXXXXX";
+  REQUIRE(::mkdtemp(directory) != nullptr);
+  REQUIRE(::mount("none", directory, "cgroup", 0, "none,name=cgphase-test") == 0);
+  const auto refused = NodeSampler::open({.cgroup_root = directory});
+  CHECK(::umount(directory) == 0);
+  ::rmdir(directory);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().kind == ErrorKind::unsupported);
+  CHECK(refused.error().text.find("systemd.unified_cgroup_hierarchy=1") != std::string::npos);
+}
+
+TEST_CASE("many siblings are read behind one flush of their parent, with the same figures") {
+  const OwnCgroup parent("/cgphase-sampler-many");
+  std::deque<OwnCgroup> children;
+  for (int i = 0; i < 16; ++i) children.emplace_back(parent.path() + "/" + std::to_string(i));
+  children.back().start(burn);
+  NodeSampler sampler = open_sampler(parent.path() + "/*");
+  NodeSample tick;
+  CHECK(sample_until(sampler, tick, [&] {
+    return std::ranges::count_if(tick.containers, [](const Sample& sample) {
+             return sample.cpu.usage_usec > 20'000;
+           }) == 1;
+  }));
+  CHECK(tick.containers.size() == 16);
 }
 
 TEST_SUITE_END();

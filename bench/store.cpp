@@ -1,0 +1,93 @@
+// What history costs: CPU time, bytes in the file and bytes written per sample, one JSON line per
+// number of containers. Simulated ticks of one second as fast as they go; busy_point() of the
+// tests stands for a busy container.
+//   bench_store [DIRECTORY]     default: a directory below the temporary one
+#include "storage/store.h"
+
+#include <sys/resource.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/storage/busy_point.h"
+
+namespace {
+
+using namespace cgphase;
+
+constexpr std::uint64_t kSamples = 600'000;
+
+double cpu_seconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+// Bytes this process gave to write(2), page cache or not.
+std::uint64_t bytes_written() {
+  std::ifstream io("/proc/self/io");
+  std::string key;
+  for (std::uint64_t value = 0; io >> key >> value;)
+    if (key == "wchar:") return value;
+  return 0;
+}
+
+std::vector<HistoryPoint> tick_of(std::uint64_t containers, std::uint64_t second) {
+  std::vector<HistoryPoint> points;
+  for (std::uint64_t inode = 0; inode < containers; ++inode)
+    points.push_back(test::busy_point({1, inode}, second + inode * 17));
+  // All read in the same tick.
+  for (HistoryPoint& point : points) point.time = points.front().time;
+  return points;
+}
+
+bool measure(const std::string& path, std::uint64_t containers) {
+  Result<Store> store = Store::open({path, "boot", Bytes{4 * kGiB}});
+  if (!store) {
+    std::fprintf(stderr, "bench_store: %s\n", store.error().text.c_str());
+    return false;
+  }
+  const std::uint64_t ticks = kSamples / containers, written_before = bytes_written();
+  double append_seconds = 0;
+  for (std::uint64_t second = 0; second < ticks; ++second) {
+    const std::vector<HistoryPoint> points = tick_of(containers, second);
+    const double begun = cpu_seconds();
+    if (!store->append(points, {}, {})) return false;
+    append_seconds += cpu_seconds() - begun;
+  }
+  if (!store->flush()) return false;
+  const double samples = static_cast<double>(ticks * containers);
+  const nlohmann::json line = {
+      {"bench", "store"},
+      {"containers", containers},
+      {"samples", ticks * containers},
+      {"cpu_ns_per_sample", append_seconds * 1e9 / samples},
+      {"bytes_per_sample", static_cast<double>(store->size_bytes()) / samples},
+      {"written_bytes_per_sample", static_cast<double>(bytes_written() - written_before) / samples},
+  };
+  std::puts(line.dump().c_str());
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::filesystem::path base =
+      argc > 1 ? std::filesystem::path(argv[1]) : std::filesystem::temp_directory_path();
+  std::string directory = base / "cgphase-bench-XXXXXX";
+  if (::mkdtemp(directory.data()) == nullptr) {
+    std::perror(directory.c_str());
+    return 1;
+  }
+  bool good = true;
+  for (const std::uint64_t containers : {10, 100, 1000})
+    good = measure(directory + "/" + std::to_string(containers) + ".db", containers) && good;
+  std::filesystem::remove_all(directory);
+  return good ? 0 : 1;
+}

@@ -1,0 +1,329 @@
+#include "storage/block.h"
+
+#include <bit>
+#include <optional>
+
+#include "base/check.h"
+
+namespace cgphase {
+namespace {
+
+constexpr char kFormat = 1;
+constexpr std::size_t kGroupColumns = 8;
+constexpr std::size_t kGroups = (kColumnCount + kGroupColumns - 1) / kGroupColumns;
+
+// The columns in order: those that change with every reading first, so that the bytes of the change
+// bitmap behind them stay zero and are not stored.
+template <class S, class Visit>
+void visit_busy(S& s, Visit& visit) {
+  visit(s.cpu.usage_usec), visit(s.cpu.user_usec), visit(s.cpu.system_usec);
+  visit(s.memory_current), visit(s.memory.anon_bytes), visit(s.memory.kernel_bytes);
+  visit(s.memory.pgfault), visit(s.memory.inactive_anon_bytes);
+
+  visit(s.memory.file_bytes), visit(s.memory.inactive_file_bytes);
+  visit(s.memory.active_file_bytes), visit(s.memory.slab_reclaimable_bytes);
+  visit(s.memory.slab_unreclaimable_bytes), visit(s.memory.sock_bytes);
+  visit(s.io.read_bytes), visit(s.io.read_ios);
+
+  visit(s.io.write_bytes), visit(s.io.write_ios), visit(s.cpu.nr_periods);
+  visit(s.cpu.nr_throttled), visit(s.cpu.throttled_usec), visit(s.pids_current);
+  visit(s.memory_peak), visit(s.memory.shmem_bytes);
+
+  visit(s.cpu_pressure.some.total_usec), visit(s.cpu_pressure.full.total_usec);
+  visit(s.memory_pressure.some.total_usec), visit(s.memory_pressure.full.total_usec);
+  visit(s.io_pressure.some.total_usec), visit(s.io_pressure.full.total_usec);
+}
+
+template <class P, class Visit>
+void visit_phase(P& phase, Visit& visit) {
+  visit(phase.distance), visit(phase.margin), visit(phase.index), visit(phase.state);
+}
+
+template <class S, class Visit>
+void visit_rare(S& s, Visit& visit) {
+  for (auto* pressure : {&s.cpu_pressure, &s.memory_pressure, &s.io_pressure})
+    for (auto* line : {&pressure->some, &pressure->full})
+      visit(line->avg10_ratio), visit(line->avg60_ratio);
+
+  visit(s.memory.unevictable_bytes), visit(s.memory.pgmajfault);
+  visit(s.memory.workingset_refault_file), visit(s.memory.workingset_refault_anon);
+  visit(s.memory.pgscan), visit(s.memory.pgsteal), visit(s.memory.pgscan_direct);
+  visit(s.swap_current);
+
+  visit(s.memory_events.low), visit(s.memory_events.high), visit(s.memory_events.max);
+  visit(s.memory_events.oom), visit(s.memory_events.oom_kill);
+  visit(s.populated), visit(s.frozen);
+
+  visit(s.limits.cpu_max), visit(s.limits.cpu_max_burst), visit(s.limits.cpu_weight);
+  visit(s.limits.memory_max), visit(s.limits.memory_high);
+  visit(s.limits.memory_low), visit(s.limits.memory_min);
+  visit(s.swap_max), visit(s.pids_max);
+}
+
+class Packer {
+ public:
+  explicit Packer(ColumnRow& row) : row_(row) {}
+  std::size_t columns() const { return next_; }
+
+  template <class Unit>
+  void operator()(const std::optional<Unit>& unit) {
+    if constexpr (requires { unit->value; })
+      put(unit ? Number(unit->value) : std::nullopt);
+    else
+      put(unit ? Number(*unit) : std::nullopt);
+  }
+  void operator()(const std::optional<double>& ratio) {
+    put(ratio ? Number(std::bit_cast<std::uint64_t>(*ratio)) : std::nullopt);
+  }
+  void operator()(const std::optional<MemoryLimit>& limit) {
+    put_limit(limit.has_value(),
+              limit && limit->bytes ? Number(limit->bytes->value) : std::nullopt);
+  }
+  void operator()(const std::optional<CpuMax>& limit) {
+    put_limit(limit.has_value(),
+              limit && limit->quota ? Number(limit->quota->value) : std::nullopt);
+    put(limit ? Number(limit->period.value) : std::nullopt);
+  }
+  void operator()(double value) { put(std::bit_cast<std::uint64_t>(value)); }
+  void operator()(int value) { put(static_cast<std::uint64_t>(std::int64_t{value})); }
+  void operator()(PhaseState state) { put(static_cast<std::uint64_t>(state)); }
+
+ private:
+  using Number = std::optional<std::uint64_t>;
+  void put(Number value) {
+    CHECK_INVARIANT(next_ < kColumnCount);
+    row_.present[next_] = value.has_value();
+    row_.values[next_++] = value.value_or(0);
+  }
+  void put_limit(bool exists, Number number) {
+    put(exists ? Number(number ? 0 : 1) : std::nullopt);
+    put(number);
+  }
+  ColumnRow& row_;
+  std::size_t next_ = 0;
+};
+
+class Unpacker {
+ public:
+  explicit Unpacker(const ColumnRow& row) : row_(row) {}
+  bool sound() const { return sound_; }
+
+  template <class Unit>
+  void operator()(std::optional<Unit>& unit) {
+    const Number number = take();
+    if (!number) return;
+    if constexpr (requires { unit->value; })
+      unit = Unit{*number};
+    else
+      unit = static_cast<Unit>(*number);
+  }
+  void operator()(std::optional<double>& ratio) {
+    if (const Number number = take()) ratio = std::bit_cast<double>(*number);
+  }
+  void operator()(std::optional<MemoryLimit>& limit) {
+    bool exists = false;
+    const Number number = take_limit(exists);
+    if (!exists) return;
+    limit.emplace();
+    if (number) limit->bytes = Bytes{*number};
+  }
+  void operator()(std::optional<CpuMax>& limit) {
+    bool exists = false;
+    const Number number = take_limit(exists);
+    const Number period = take();
+    sound_ = sound_ && exists == period.has_value();
+    if (!exists || !period) return;
+    limit.emplace();
+    if (number) limit->quota = Microseconds{*number};
+    limit->period = Microseconds{*period};
+  }
+  void operator()(double& value) { value = std::bit_cast<double>(take().value_or(0)); }
+  void operator()(int& value) { value = static_cast<int>(take().value_or(0)); }
+  void operator()(PhaseState& state) {
+    const std::uint64_t number = take().value_or(0);
+    sound_ = sound_ && number <= static_cast<std::uint64_t>(PhaseState::known);
+    if (sound_) state = static_cast<PhaseState>(number);
+  }
+
+ private:
+  using Number = std::optional<std::uint64_t>;
+  Number take() {
+    const std::size_t column = next_++;
+    if (!row_.present[column]) return std::nullopt;
+    return row_.values[column];
+  }
+  // "max" must come without a number, a number without "max", an absent limit with neither.
+  Number take_limit(bool& exists) {
+    const Number is_max = take();
+    const Number number = take();
+    exists = is_max.has_value();
+    sound_ = sound_ && number.has_value() == (exists && *is_max == 0);
+    return number;
+  }
+  const ColumnRow& row_;
+  std::size_t next_ = 0;
+  bool sound_ = true;
+};
+
+std::uint64_t zigzag(std::uint64_t difference) {
+  const auto signed_difference = static_cast<std::int64_t>(difference);
+  return (difference << 1) ^ static_cast<std::uint64_t>(signed_difference >> 63);
+}
+
+std::uint64_t unzigzag(std::uint64_t value) { return (value >> 1) ^ (~(value & 1) + 1); }
+
+// Cuts numbers off the front of a payload; `sound` turns false at the first that is not there.
+class Cursor {
+ public:
+  explicit Cursor(std::string_view bytes) : rest_(bytes) {}
+  bool at_end() const { return rest_.empty(); }
+  bool sound() const { return sound_; }
+
+  std::uint8_t byte() {
+    if (rest_.empty()) {
+      sound_ = false;
+      return 0;
+    }
+    const auto value = static_cast<std::uint8_t>(rest_.front());
+    rest_.remove_prefix(1);
+    return value;
+  }
+
+  std::uint64_t varint() {
+    std::uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+      const std::uint8_t part = byte();
+      value |= std::uint64_t{part & 0x7fU} << shift;
+      if ((part & 0x80U) == 0) {
+        if (shift == 63 && part > 1) sound_ = false;
+        return value;
+      }
+    }
+    sound_ = false;
+    return 0;
+  }
+
+ private:
+  std::string_view rest_;
+  bool sound_ = true;
+};
+
+// Bit 0 of the mask: which columns are present changed. Bit g + 1: values in group g changed.
+void read_row(Cursor& cursor, std::size_t columns, ColumnRow& row) {
+  const std::size_t groups = (columns + kGroupColumns - 1) / kGroupColumns;
+  const std::uint64_t mask = cursor.varint();
+  for (std::size_t group = 0; (mask & 1) != 0 && group < groups; ++group) {
+    const unsigned bits = cursor.byte();
+    for (std::size_t bit = 0; bit < kGroupColumns && group * 8 + bit < columns; ++bit)
+      row.present[group * kGroupColumns + bit] = (bits >> bit & 1U) != 0;
+  }
+  std::array<unsigned, kGroups> changed{};
+  for (std::size_t group = 0; group < groups; ++group)
+    if ((mask >> (group + 1) & 1) != 0) changed[group] = cursor.byte();
+  for (std::size_t column = 0; column < columns; ++column)
+    if ((changed[column / kGroupColumns] >> (column % kGroupColumns) & 1U) != 0)
+      row.values[column] += unzigzag(cursor.varint());
+}
+
+std::unexpected<Error> damaged(const char* why) {
+  return failure(ErrorKind::io, std::string("stored block: ") + why);
+}
+
+}  // namespace
+
+ColumnRow to_columns(const Sample& sample, const Phase& phase) {
+  ColumnRow row;
+  Packer pack(row);
+  visit_busy(sample, pack);
+  visit_phase(phase, pack);
+  visit_rare(sample, pack);
+  CHECK_INVARIANT(pack.columns() == kColumnCount);
+  return row;
+}
+
+bool from_columns(const ColumnRow& row, Sample& sample, Phase& phase) {
+  Unpacker unpack(row);
+  visit_busy(sample, unpack);
+  visit_phase(phase, unpack);
+  visit_rare(sample, unpack);
+  return unpack.sound();
+}
+
+bool BlockWriter::accepts(WallTime time) const {
+  if (count_ == 0) return true;
+  return count_ < kBlockPoints && time.time_since_epoch().count() >= last_ns_;
+}
+
+void BlockWriter::add(const HistoryPoint& point) {
+  CHECK_INVARIANT(accepts(point.time));
+  const std::int64_t time_ns = point.time.time_since_epoch().count();
+  if (count_ == 0) {
+    payload_.push_back(kFormat);
+    put_varint(kColumnCount);
+    put_varint(zigzag(static_cast<std::uint64_t>(time_ns)));
+    first_ns_ = time_ns;
+  } else {
+    // Ticks come at a steady pace: the change of the distance between them is a small number.
+    const auto step_ns = static_cast<std::uint64_t>(time_ns) - static_cast<std::uint64_t>(last_ns_);
+    put_varint(zigzag(step_ns - step_ns_));
+    step_ns_ = step_ns;
+  }
+  put_row(to_columns(point.sample, point.phase));
+  last_ns_ = time_ns;
+  ++count_;
+}
+
+void BlockWriter::put_varint(std::uint64_t value) {
+  for (; value >= 0x80; value >>= 7) payload_.push_back(static_cast<char>(value | 0x80));
+  payload_.push_back(static_cast<char>(value));
+}
+
+void BlockWriter::put_row(const ColumnRow& row) {
+  std::array<unsigned, kGroups> presence{}, changed{};
+  std::uint64_t mask = row.present != last_.present ? 1 : 0;
+  for (std::size_t column = 0; column < kColumnCount; ++column) {
+    if (!row.present[column]) continue;
+    const std::size_t group = column / kGroupColumns;
+    const unsigned bit = 1U << (column % kGroupColumns);
+    presence[group] |= bit;
+    if (row.values[column] == last_.values[column]) continue;
+    changed[group] |= bit;
+    mask |= std::uint64_t{2} << group;
+  }
+  put_varint(mask);
+  if ((mask & 1) != 0)
+    for (const unsigned bits : presence) payload_.push_back(static_cast<char>(bits));
+  for (const unsigned bits : changed)
+    if (bits != 0) payload_.push_back(static_cast<char>(bits));
+  for (std::size_t column = 0; column < kColumnCount; ++column) {
+    // An absent column keeps the value it had: it may well come back.
+    if (!row.present[column] || row.values[column] == last_.values[column]) continue;
+    put_varint(zigzag(row.values[column] - last_.values[column]));
+    last_.values[column] = row.values[column];
+  }
+  last_.present = row.present;
+}
+
+Result<std::vector<HistoryPoint>> read_block(std::string_view payload, CgroupId id) {
+  Cursor cursor(payload);
+  if (cursor.byte() != kFormat) return damaged("unknown format");
+  const std::uint64_t columns = cursor.varint();
+  if (columns > kColumnCount) return damaged("more columns than this version knows");
+  std::uint64_t time_ns = unzigzag(cursor.varint()), step_ns = 0;
+  std::vector<HistoryPoint> points;
+  ColumnRow row;
+  for (;;) {
+    read_row(cursor, columns, row);
+    HistoryPoint& point = points.emplace_back();
+    point.time = WallTime(std::chrono::nanoseconds(static_cast<std::int64_t>(time_ns)));
+    if (!cursor.sound()) return damaged("cut off");
+    if (!from_columns(row, point.sample, point.phase)) return damaged("contradicts itself");
+    point.sample.id = id;
+    if (cursor.at_end()) return points;
+    if (points.size() == kBlockPoints) return damaged("too many points");
+    step_ns += unzigzag(cursor.varint());
+    time_ns += step_ns;
+  }
+}
+
+}  // namespace cgphase

@@ -1,0 +1,60 @@
+// A block: up to sixty points of one container, packed (docs/storage.md, "A block").
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "storage/store.h"
+
+namespace cgphase {
+
+inline constexpr int kBlockPoints = 60;
+// Columns of a point: every field of Sample and Phase, a field of three states ("max", a number,
+// absent) as two. The list in block.cpp is the format: it only ever grows at its end.
+inline constexpr std::size_t kColumnCount = 78;
+
+// A point as optional integers; a double is its bit pattern, so that nothing is lost.
+struct ColumnRow {
+  std::array<std::uint64_t, kColumnCount> values{};
+  std::bitset<kColumnCount> present;
+  friend bool operator==(const ColumnRow&, const ColumnRow&) = default;
+};
+ColumnRow to_columns(const Sample& sample, const Phase& phase);
+// False when columns contradict each other (a quota that is neither "max" nor a number).
+bool from_columns(const ColumnRow& row, Sample& sample, Phase& phase);
+
+// Packs points as they come; holds the packed bytes and the last point, not the samples.
+class BlockWriter {
+ public:
+  // False when it is full, or when the wall clock went back: time ascends within a block.
+  bool accepts(WallTime time) const;
+  // Precondition: accepts(point.time).
+  void add(const HistoryPoint& point);
+
+  int count() const { return count_; }
+  std::int64_t first_ns() const { return first_ns_; }
+  std::int64_t last_ns() const { return last_ns_; }
+  std::string_view payload() const { return payload_; }
+
+ private:
+  void put_varint(std::uint64_t value);
+  void put_row(const ColumnRow& row);
+
+  int count_ = 0;
+  std::int64_t first_ns_ = 0, last_ns_ = 0;
+  std::uint64_t step_ns_ = 0;
+  ColumnRow last_;
+  std::string payload_;
+};
+
+// The points of a payload, oldest first, with `id` in their samples. Foreign bytes: every length
+// is checked. Error: io.
+Result<std::vector<HistoryPoint>> read_block(std::string_view payload, CgroupId id);
+
+}  // namespace cgphase

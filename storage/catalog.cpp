@@ -1,0 +1,182 @@
+#include "storage/catalog.h"
+
+#include <array>
+#include <bit>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/crc32.h"
+#include "base/text.h"
+
+namespace cgphase {
+namespace {
+
+constexpr std::array<std::pair<Engine, std::string_view>, 11> kEngines = {{
+    {Engine::docker, "docker"},
+    {Engine::podman, "podman"},
+    {Engine::containerd, "containerd"},
+    {Engine::crio, "crio"},
+    {Engine::lxc, "lxc"},
+    {Engine::incus, "incus"},
+    {Engine::nspawn, "nspawn"},
+    {Engine::slurm, "slurm"},
+    {Engine::kubernetes, "kubernetes"},
+    {Engine::service, "service"},
+    {Engine::cgroup, "cgroup"},
+}};
+
+std::string_view engine_word(Engine engine) {
+  for (const auto& [known, word] : kEngines)
+    if (known == engine) return word;
+  return "cgroup";
+}
+
+Engine engine_of(std::string_view word) {
+  for (const auto& [engine, known] : kEngines)
+    if (known == word) return engine;
+  return Engine::cgroup;
+}
+
+std::string label_text(const std::map<std::string, std::string>& labels) {
+  nlohmann::json object = nlohmann::json::object();
+  for (const auto& [key, value] : labels) object[escape_name(key)] = escape_name(value);
+  return object.dump();
+}
+
+std::map<std::string, std::string> labels_in(std::string_view text) {
+  std::map<std::string, std::string> labels;
+  const nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
+  if (!object.is_object()) return labels;
+  for (const auto& [key, value] : object.items())
+    if (value.is_string()) labels[unescape_name(key)] = unescape_name(value.get<std::string>());
+  return labels;
+}
+
+std::int64_t as_signed(std::uint64_t value) { return std::bit_cast<std::int64_t>(value); }
+std::int64_t ns_of(WallTime time) { return time.time_since_epoch().count(); }
+
+StoredContainer container_in(const Statement& row) {
+  StoredContainer stored;
+  ContainerInfo& container = stored.container;
+  container.id = {std::bit_cast<std::uint64_t>(row.integer(0)),
+                  std::bit_cast<std::uint64_t>(row.integer(1))};
+  container.path = unescape_name(row.text(2));
+  container.engine = engine_of(row.text(3));
+  container.engine_id = unescape_name(row.text(4));
+  container.name = unescape_name(row.text(5));
+  container.image = unescape_name(row.text(6));
+  container.labels = labels_in(row.text(7));
+  container.systemd_unit = row.integer(8) != 0;
+  container.hands_off = unescape_name(row.text(9));
+  stored.first_seen = WallTime(std::chrono::nanoseconds(row.integer(10)));
+  return stored;
+}
+
+}  // namespace
+
+Result<Catalog> Catalog::prepare(Connection& connection, std::string boot_id) {
+  Catalog catalog;
+  catalog.boot_id_ = std::move(boot_id);
+  const std::pair<Statement*, const char*> wanted[] = {
+      {&catalog.add_,
+       "INSERT INTO container (boot_id,device,inode,path,engine,engine_id,name,image,labels,"
+       "systemd_unit,hands_off,first_seen_ns) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
+       " ON CONFLICT (boot_id,device,inode) DO UPDATE SET path=excluded.path,"
+       "engine=excluded.engine,engine_id=excluded.engine_id,name=excluded.name,"
+       "image=excluded.image,labels=excluded.labels,systemd_unit=excluded.systemd_unit,"
+       "hands_off=excluded.hands_off"},
+      {&catalog.find_, "SELECT container FROM container WHERE boot_id=? AND device=? AND inode=?"},
+      {&catalog.list_,
+       "SELECT device,inode,path,engine,engine_id,name,image,labels,systemd_unit,hands_off,"
+       "first_seen_ns FROM container WHERE boot_id=? ORDER BY container"},
+      {&catalog.drop_forgotten_,
+       "DELETE FROM container WHERE first_seen_ns < ?"
+       " AND NOT EXISTS (SELECT 1 FROM tail WHERE tail.container = container.container)"
+       " AND NOT EXISTS (SELECT 1 FROM block WHERE block.container = container.container)"
+       " AND NOT EXISTS (SELECT 1 FROM decision WHERE decision.container = container.container)"
+       " AND NOT EXISTS (SELECT 1 FROM outcome WHERE outcome.container = container.container)"},
+      {&catalog.load_, "SELECT crc32c,json FROM learned WHERE image=?"},
+      {&catalog.save_, "INSERT OR REPLACE INTO learned (image,crc32c,json) VALUES (?,?,?)"},
+      {&catalog.drop_learned_,
+       "DELETE FROM learned WHERE saved IN"
+       " (SELECT saved FROM learned ORDER BY saved DESC LIMIT -1 OFFSET ?)"},
+  };
+  for (const auto& [statement, sql] : wanted) {
+    Result<Statement> prepared = connection.prepare(sql);
+    if (!prepared) return std::unexpected(prepared.error());
+    *statement = std::move(*prepared);
+  }
+  return catalog;
+}
+
+Status Catalog::add(const ContainerInfo& info, WallTime first_seen) {
+  return add_.run(boot_id_, as_signed(info.id.device), as_signed(info.id.inode),
+                  escape_name(info.path), engine_word(info.engine), escape_name(info.engine_id),
+                  escape_name(info.name), escape_name(info.image), label_text(info.labels),
+                  info.systemd_unit ? 1 : 0, escape_name(info.hands_off), ns_of(first_seen));
+}
+
+Result<std::optional<std::int64_t>> Catalog::find(CgroupId id) {
+  find_.begin(boot_id_, as_signed(id.device), as_signed(id.inode));
+  const Result<bool> row = find_.next();
+  if (!row) return std::unexpected(row.error());
+  if (!*row) return std::nullopt;
+  const std::int64_t container = find_.integer(0);
+  find_.stop();
+  return container;
+}
+
+Result<std::int64_t> Catalog::find_or_add(CgroupId id, WallTime first_seen) {
+  Result<std::optional<std::int64_t>> found = find(id);
+  if (found && !*found) {
+    ContainerInfo bare;
+    bare.id = id;
+    if (Status added = add(bare, first_seen); !added) return std::unexpected(added.error());
+    found = find(id);
+  }
+  if (!found) return std::unexpected(found.error());
+  if (!*found) return failure(ErrorKind::io, "history: a container just added is not there");
+  return **found;
+}
+
+Result<std::vector<StoredContainer>> Catalog::list() {
+  std::vector<StoredContainer> containers;
+  list_.begin(boot_id_);
+  for (;;) {
+    const Result<bool> row = list_.next();
+    if (!row) return std::unexpected(row.error());
+    if (!*row) return containers;
+    containers.push_back(container_in(list_));
+  }
+}
+
+Status Catalog::drop_forgotten(WallTime before) { return drop_forgotten_.run(ns_of(before)); }
+
+Result<nlohmann::json> Catalog::load_learned(const std::string& image) {
+  const std::string name = escape_name(image);
+  load_.begin(name);
+  const Result<bool> row = load_.next();
+  if (!row) return std::unexpected(row.error());
+  if (!*row) return failure(ErrorKind::not_found, "nothing learned of image " + name);
+  const std::string text(load_.text(1));
+  const std::int64_t expected = load_.integer(0);
+  load_.stop();
+  nlohmann::json learned = nlohmann::json::parse(text, nullptr, false);
+  if (std::int64_t{crc32c(text)} != expected || learned.is_discarded())
+    return failure(ErrorKind::io, "what was learned of image " + name + " is damaged in the file");
+  return learned;
+}
+
+Status Catalog::save_learned(const std::string& image, const nlohmann::json& learned) {
+  // Bytes that are no UTF-8 are replaced: dump() would throw.
+  const std::string text = learned.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string name = escape_name(image);
+  if (text.size() > kMaxLearnedBytes)
+    return failure(ErrorKind::invalid, "learned of image " + name + ": " +
+                                           std::to_string(text.size()) + " bytes, at most " +
+                                           std::to_string(kMaxLearnedBytes) + " are kept");
+  if (Status saved = save_.run(name, std::int64_t{crc32c(text)}, text); !saved) return saved;
+  return drop_learned_.run(kMaxLearnedImages);
+}
+
+}  // namespace cgphase

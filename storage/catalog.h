@@ -1,0 +1,37 @@
+// Who the containers are, and what was learned of their images.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "storage/sqlite.h"
+#include "storage/store.h"
+
+namespace cgphase {
+
+class Catalog {
+ public:
+  static Result<Catalog> prepare(Connection& connection, std::string boot_id);
+
+  Status add(const ContainerInfo& info, WallTime first_seen);
+  // The row of a container of this boot; absent when there is none.
+  Result<std::optional<std::int64_t>> find(CgroupId id);
+  // The same, made with an empty name where there is none.
+  Result<std::int64_t> find_or_add(CgroupId id, WallTime first_seen);
+  Result<std::vector<StoredContainer>> list();
+  // Deletes containers of which nothing else is stored and that were first seen before `before`: a
+  // live one has a tail.
+  Status drop_forgotten(WallTime before);
+
+  Result<nlohmann::json> load_learned(const std::string& image);
+  Status save_learned(const std::string& image, const nlohmann::json& learned);
+
+ private:
+  std::string boot_id_;
+  Statement add_, find_, list_, drop_forgotten_, load_, save_, drop_learned_;
+};
+
+}  // namespace cgphase

@@ -1,0 +1,314 @@
+#include "storage/journal.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/parse.h"
+#include "base/text.h"
+
+namespace cgphase {
+namespace {
+
+// Column names once, for writing and for reading.
+std::string limit_columns(const std::string& side) {
+  std::string columns;
+  for (const char* knob : {"cpu_max", "cpu_max_burst", "cpu_weight", "memory_max", "memory_high",
+                           "memory_low", "memory_min"})
+    columns += "," + side + "_" + knob;
+  return columns;
+}
+
+std::string decision_columns() {
+  return "time_ns,decision_id,monotonic_ns,resource,direction,reason,verdict,phase_state,"
+         "phase_index,phase_distance,phase_margin,usage,statistic,sample_count" +
+         limit_columns("old") + limit_columns("new");
+}
+
+constexpr const char* kOutcomeColumns = "time_ns,decision_id,monotonic_ns,kind,detail";
+
+std::string insert_into(const std::string& table, const std::string& columns) {
+  std::string places = "?";
+  for (const char letter : columns)
+    if (letter == ',') places += ",?";
+  return "INSERT INTO " + table + " (container," + columns + ") VALUES (?," + places + ")";
+}
+
+std::string select_from(const std::string& table, const std::string& columns,
+                        const std::string& condition) {
+  return "SELECT device,inode," + columns + " FROM " + table +
+         " JOIN container USING (container) WHERE time_ns <= ?1 " + condition +
+         " ORDER BY time_ns DESC, " + table + " DESC LIMIT ?2";
+}
+
+constexpr int kFirstOldLimit = 16, kFirstNewLimit = 23;
+
+// Every enumerator in order; the word of each is to_string's.
+template <class Enum, class Known>
+std::optional<Enum> parse_word(std::string_view word, Enum last, Known name) {
+  for (int value = 0; value <= static_cast<int>(last); ++value)
+    if (word == name(static_cast<Enum>(value))) return static_cast<Enum>(value);
+  return std::nullopt;
+}
+
+// The enumerator named in a column; `sound` turns false where there is none of that name.
+template <class Enum>
+Enum word_at(const Statement& row, int column, Enum last, bool& sound) {
+  const auto found =
+      parse_word(row.text(column), last, [](Enum value) { return to_string(value); });
+  sound = sound && found.has_value();
+  return found.value_or(Enum{});
+}
+
+// Unsigned numbers of the kernel keep their bits in SQLite's signed integers.
+std::int64_t as_signed(std::uint64_t value) { return std::bit_cast<std::int64_t>(value); }
+std::uint64_t unsigned_at(const Statement& row, int column) {
+  return std::bit_cast<std::uint64_t>(row.integer(column));
+}
+
+template <class Limit>
+std::optional<std::string> limit_text(const std::optional<Limit>& limit) {
+  if (!limit) return std::nullopt;
+  return to_text(*limit);
+}
+
+std::optional<std::int64_t> burst_number(const Limits& limits) {
+  if (!limits.cpu_max_burst) return std::nullopt;
+  return as_signed(limits.cpu_max_burst->value);
+}
+
+std::optional<std::int64_t> weight_number(const Limits& limits) {
+  if (!limits.cpu_weight) return std::nullopt;
+  return std::int64_t{*limits.cpu_weight};
+}
+
+void read_memory_limit(const Statement& row, int column, std::optional<MemoryLimit>& limit,
+                       bool& sound) {
+  if (row.is_null(column)) return;
+  limit = parse_memory_limit(row.text(column));
+  sound = sound && limit.has_value();
+}
+
+Limits limits_at(const Statement& row, int first, bool& sound) {
+  Limits limits;
+  if (!row.is_null(first)) {
+    limits.cpu_max = parse_cpu_max(row.text(first));
+    sound = sound && limits.cpu_max.has_value();
+  }
+  if (!row.is_null(first + 1)) limits.cpu_max_burst = Microseconds{unsigned_at(row, first + 1)};
+  if (!row.is_null(first + 2))
+    limits.cpu_weight = static_cast<std::uint32_t>(row.integer(first + 2));
+  read_memory_limit(row, first + 3, limits.memory_max, sound);
+  read_memory_limit(row, first + 4, limits.memory_high, sound);
+  read_memory_limit(row, first + 5, limits.memory_low, sound);
+  read_memory_limit(row, first + 6, limits.memory_min, sound);
+  return limits;
+}
+
+WallTime wall_time(std::int64_t ns) { return WallTime(std::chrono::nanoseconds(ns)); }
+MonotonicTime monotonic_time(std::int64_t ns) {
+  return MonotonicTime(std::chrono::nanoseconds(ns));
+}
+template <class Time>
+std::int64_t ns_of(Time time) {
+  return time.time_since_epoch().count();
+}
+
+std::optional<JournalDecision> decision_in(const Statement& row) {
+  bool sound = true;
+  JournalDecision entry;
+  Decision& decision = entry.decision;
+  decision.container = {unsigned_at(row, 0), unsigned_at(row, 1)};
+  entry.time = wall_time(row.integer(2));
+  decision.decision_id = unsigned_at(row, 3);
+  decision.time = monotonic_time(row.integer(4));
+  decision.resource = word_at(row, 5, Resource::memory, sound);
+  decision.direction = word_at(row, 6, Direction::raise, sound);
+  decision.reason = word_at(row, 7, Reason::cache_reclaim, sound);
+  decision.verdict = word_at(row, 8, Verdict::standing_down, sound);
+  decision.phase.state = word_at(row, 9, PhaseState::known, sound);
+  decision.phase.index = static_cast<int>(row.integer(10));
+  decision.phase.distance = row.real(11);
+  decision.phase.margin = row.real(12);
+  decision.usage = row.real(13);
+  decision.statistic = row.real(14);
+  decision.sample_count = row.real(15);
+  decision.old_limits = limits_at(row, kFirstOldLimit, sound);
+  decision.new_limits = limits_at(row, kFirstNewLimit, sound);
+  return sound ? std::optional(entry) : std::nullopt;
+}
+
+std::optional<JournalOutcome> outcome_in(const Statement& row) {
+  bool sound = true;
+  JournalOutcome entry;
+  entry.outcome.container = {unsigned_at(row, 0), unsigned_at(row, 1)};
+  entry.time = wall_time(row.integer(2));
+  entry.outcome.decision_id = unsigned_at(row, 3);
+  entry.outcome.time = monotonic_time(row.integer(4));
+  entry.outcome.kind = word_at(row, 5, OutcomeKind::overtaken, sound);
+  entry.outcome.detail = unescape_name(row.text(6));
+  return sound ? std::optional(entry) : std::nullopt;
+}
+
+template <class Entry, class Read>
+Result<std::vector<Entry>> read_rows(Statement& rows, Read read, std::uint64_t& damaged_rows) {
+  std::vector<Entry> entries;
+  for (;;) {
+    const Result<bool> row = rows.next();
+    if (!row) return std::unexpected(row.error());
+    if (!*row) return entries;
+    if (std::optional<Entry> entry = read(rows))
+      entries.push_back(std::move(*entry));
+    else
+      ++damaged_rows;
+  }
+}
+
+struct Wanted {
+  Statement* statement;
+  std::string sql;
+};
+
+// Rows are only ever deleted from the front, so the row ids of a table leave no gaps.
+Result<std::int64_t> drop_until(Statement& span, Statement& drop, std::int64_t keep,
+                                std::int64_t drop_at_most) {
+  span.begin();
+  const Result<bool> row = span.next();
+  if (!row) return std::unexpected(row.error());
+  const bool empty = !*row || span.is_null(0);
+  const std::int64_t first = span.integer(0), last = span.integer(1);
+  span.stop();
+  if (empty) return 0;
+  const std::int64_t excess = std::min(last - first + 1 - keep, drop_at_most);
+  if (excess <= 0) return 0;
+  if (Status dropped = drop.run(first + excess); !dropped) return std::unexpected(dropped.error());
+  return excess;
+}
+
+}  // namespace
+
+std::string to_text(const MemoryLimit& limit) {
+  return limit.bytes ? std::to_string(limit.bytes->value) : "max";
+}
+
+std::string to_text(const CpuMax& limit) {
+  return (limit.quota ? std::to_string(limit.quota->value) : "max") + " " +
+         std::to_string(limit.period.value);
+}
+
+std::optional<MemoryLimit> parse_memory_limit(std::string_view text) {
+  if (text == "max") return MemoryLimit{};
+  const std::optional<std::uint64_t> bytes = parse_u64(text);
+  if (!bytes) return std::nullopt;
+  return MemoryLimit{Bytes{*bytes}};
+}
+
+std::optional<CpuMax> parse_cpu_max(std::string_view text) {
+  std::string_view quota_word, period_word;
+  if (!next_word(text, quota_word) || !next_word(text, period_word) || !trim(text).empty())
+    return std::nullopt;
+  const std::optional<std::uint64_t> quota = parse_u64(quota_word), period = parse_u64(period_word);
+  if (!period || (!quota && quota_word != "max")) return std::nullopt;
+  CpuMax limit;
+  if (quota) limit.quota = Microseconds{*quota};
+  limit.period = Microseconds{*period};
+  return limit;
+}
+
+Result<Journal> Journal::prepare(Connection& connection) {
+  Journal journal;
+  const std::string one = "AND container = ?3";
+  const Wanted wanted[] = {
+      {&journal.add_decision_, insert_into("decision", decision_columns())},
+      {&journal.add_outcome_, insert_into("outcome", kOutcomeColumns)},
+      {&journal.read_decisions_, select_from("decision", decision_columns(), "")},
+      {&journal.read_container_decisions_, select_from("decision", decision_columns(), one)},
+      {&journal.read_outcomes_, select_from("outcome", kOutcomeColumns, "")},
+      {&journal.read_container_outcomes_, select_from("outcome", kOutcomeColumns, one)},
+      {&journal.last_id_, "SELECT max(decision_id) FROM decision"},
+      {&journal.decision_span_, "SELECT min(decision), max(decision) FROM decision"},
+      {&journal.outcome_span_, "SELECT min(outcome), max(outcome) FROM outcome"},
+      {&journal.drop_decisions_, "DELETE FROM decision WHERE decision < ?"},
+      {&journal.drop_outcomes_, "DELETE FROM outcome WHERE outcome < ?"},
+  };
+  for (const Wanted& want : wanted) {
+    Result<Statement> statement = connection.prepare(want.sql);
+    if (!statement) return std::unexpected(statement.error());
+    *want.statement = std::move(*statement);
+  }
+  return journal;
+}
+
+Status Journal::add(std::int64_t container, const JournalDecision& entry) {
+  const Decision& decision = entry.decision;
+  const Limits &old_limits = decision.old_limits, &new_limits = decision.new_limits;
+  return add_decision_.run(
+      container, ns_of(entry.time), as_signed(decision.decision_id), ns_of(decision.time),
+      std::string_view(to_string(decision.resource)),
+      std::string_view(to_string(decision.direction)), std::string_view(to_string(decision.reason)),
+      std::string_view(to_string(decision.verdict)),
+      std::string_view(to_string(decision.phase.state)), decision.phase.index,
+      decision.phase.distance, decision.phase.margin, decision.usage, decision.statistic,
+      decision.sample_count, limit_text(old_limits.cpu_max), burst_number(old_limits),
+      weight_number(old_limits), limit_text(old_limits.memory_max),
+      limit_text(old_limits.memory_high), limit_text(old_limits.memory_low),
+      limit_text(old_limits.memory_min), limit_text(new_limits.cpu_max), burst_number(new_limits),
+      weight_number(new_limits), limit_text(new_limits.memory_max),
+      limit_text(new_limits.memory_high), limit_text(new_limits.memory_low),
+      limit_text(new_limits.memory_min));
+}
+
+Status Journal::add(std::int64_t container, const JournalOutcome& entry) {
+  const Outcome& outcome = entry.outcome;
+  const std::string_view detail = std::string_view(outcome.detail).substr(0, kMaxDetailBytes);
+  return add_outcome_.run(container, ns_of(entry.time), as_signed(outcome.decision_id),
+                          ns_of(outcome.time), std::string_view(to_string(outcome.kind)),
+                          escape_name(detail));
+}
+
+Result<std::vector<JournalDecision>> Journal::decisions(std::optional<std::int64_t> container,
+                                                        WallTime until, int limit) {
+  Statement& rows = container ? read_container_decisions_ : read_decisions_;
+  if (container)
+    rows.begin(ns_of(until), std::max(limit, 0), *container);
+  else
+    rows.begin(ns_of(until), std::max(limit, 0));
+  return read_rows<JournalDecision>(rows, decision_in, damaged_rows_);
+}
+
+Result<std::vector<JournalOutcome>> Journal::outcomes(std::optional<std::int64_t> container,
+                                                      WallTime until, int limit) {
+  Statement& rows = container ? read_container_outcomes_ : read_outcomes_;
+  if (container)
+    rows.begin(ns_of(until), std::max(limit, 0), *container);
+  else
+    rows.begin(ns_of(until), std::max(limit, 0));
+  return read_rows<JournalOutcome>(rows, outcome_in, damaged_rows_);
+}
+
+Result<std::uint64_t> Journal::last_decision_id() {
+  last_id_.begin();
+  const Result<bool> row = last_id_.next();
+  if (!row) return std::unexpected(row.error());
+  const std::uint64_t last = unsigned_at(last_id_, 0);
+  last_id_.stop();
+  return last;
+}
+
+Result<std::int64_t> Journal::trim(std::int64_t rows) {
+  const Result<std::int64_t> decisions =
+      drop_until(decision_span_, drop_decisions_, rows, INT64_MAX);
+  if (!decisions) return decisions;
+  const Result<std::int64_t> outcomes = drop_until(outcome_span_, drop_outcomes_, rows, INT64_MAX);
+  if (!outcomes) return outcomes;
+  return *decisions + *outcomes;
+}
+
+Result<std::int64_t> Journal::drop_oldest(std::int64_t rows) {
+  const Result<std::int64_t> decisions = drop_until(decision_span_, drop_decisions_, 0, rows);
+  if (!decisions) return decisions;
+  const Result<std::int64_t> outcomes = drop_until(outcome_span_, drop_outcomes_, 0, rows);
+  if (!outcomes) return outcomes;
+  return *decisions + *outcomes;
+}
+
+}  // namespace cgphase

@@ -1,0 +1,53 @@
+// Decisions and their outcomes as rows that a person can read with the sqlite3 shell.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "storage/sqlite.h"
+#include "storage/store.h"
+
+namespace cgphase {
+
+inline constexpr std::size_t kMaxDetailBytes = 1024;  // of an outcome; a longer one is cut
+// About what a decision takes in the file with its index entries; the journal is bounded in rows.
+inline constexpr std::int64_t kJournalRowBytes = 512;
+
+class Journal {
+ public:
+  static Result<Journal> prepare(Connection& connection);
+
+  // Within the caller's transaction. `container` is the row of table container.
+  Status add(std::int64_t container, const JournalDecision& decision);
+  Status add(std::int64_t container, const JournalOutcome& outcome);
+
+  // Newest first, not later than `until`; a row of all containers without `container`. A row whose
+  // words this version does not know is left out and counted.
+  Result<std::vector<JournalDecision>> decisions(std::optional<std::int64_t> container,
+                                                 WallTime until, int limit);
+  Result<std::vector<JournalOutcome>> outcomes(std::optional<std::int64_t> container,
+                                               WallTime until, int limit);
+  Result<std::uint64_t> last_decision_id();
+
+  // Deletes the oldest rows until each table has at most `rows`; the number deleted.
+  Result<std::int64_t> trim(std::int64_t rows);
+  // Deletes the oldest `rows` of each table.
+  Result<std::int64_t> drop_oldest(std::int64_t rows);
+
+  std::uint64_t damaged_rows() const { return damaged_rows_; }
+
+ private:
+  Statement add_decision_, add_outcome_;
+  Statement read_decisions_, read_outcomes_, read_container_decisions_, read_container_outcomes_;
+  Statement last_id_, decision_span_, outcome_span_, drop_decisions_, drop_outcomes_;
+  std::uint64_t damaged_rows_ = 0;
+};
+
+// "max 100000", "50000 100000", "max", "1073741824": as the kernel writes its files.
+std::string to_text(const CpuMax& limit);
+std::string to_text(const MemoryLimit& limit);
+std::optional<CpuMax> parse_cpu_max(std::string_view text);
+std::optional<MemoryLimit> parse_memory_limit(std::string_view text);
+
+}  // namespace cgphase

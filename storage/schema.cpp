@@ -1,0 +1,145 @@
+#include "storage/schema.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+
+namespace cgphase {
+namespace {
+
+// Names and labels are stored as escape_name() prints them, so that a terminal may show them.
+constexpr const char* kVersion1 = R"sql(
+CREATE TABLE container (
+  container INTEGER PRIMARY KEY,
+  boot_id TEXT NOT NULL, device INTEGER NOT NULL, inode INTEGER NOT NULL,
+  path TEXT NOT NULL, engine TEXT NOT NULL, engine_id TEXT NOT NULL,
+  name TEXT NOT NULL, image TEXT NOT NULL, labels TEXT NOT NULL,
+  systemd_unit INTEGER NOT NULL, hands_off TEXT NOT NULL,
+  first_seen_ns INTEGER NOT NULL,
+  UNIQUE (boot_id, device, inode));
+
+CREATE TABLE block (
+  block INTEGER PRIMARY KEY,
+  container INTEGER NOT NULL, first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL,
+  point_count INTEGER NOT NULL, crc32c INTEGER NOT NULL, payload BLOB NOT NULL);
+CREATE INDEX block_time ON block (container, first_ns, last_ns);
+
+CREATE TABLE tail (
+  container INTEGER PRIMARY KEY,
+  first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL,
+  point_count INTEGER NOT NULL, crc32c INTEGER NOT NULL, payload BLOB NOT NULL);
+
+CREATE TABLE decision (
+  decision INTEGER PRIMARY KEY,
+  container INTEGER NOT NULL, time_ns INTEGER NOT NULL,
+  decision_id INTEGER NOT NULL, monotonic_ns INTEGER NOT NULL,
+  resource TEXT NOT NULL, direction TEXT NOT NULL, reason TEXT NOT NULL, verdict TEXT NOT NULL,
+  phase_state TEXT NOT NULL, phase_index INTEGER NOT NULL,
+  phase_distance REAL, phase_margin REAL,
+  usage REAL, statistic REAL, sample_count REAL,
+  old_cpu_max TEXT, old_cpu_max_burst INTEGER, old_cpu_weight INTEGER,
+  old_memory_max TEXT, old_memory_high TEXT, old_memory_low TEXT, old_memory_min TEXT,
+  new_cpu_max TEXT, new_cpu_max_burst INTEGER, new_cpu_weight INTEGER,
+  new_memory_max TEXT, new_memory_high TEXT, new_memory_low TEXT, new_memory_min TEXT);
+CREATE INDEX decision_time ON decision (time_ns);
+CREATE INDEX decision_container ON decision (container, time_ns);
+
+CREATE TABLE outcome (
+  outcome INTEGER PRIMARY KEY,
+  container INTEGER NOT NULL, time_ns INTEGER NOT NULL,
+  decision_id INTEGER NOT NULL, monotonic_ns INTEGER NOT NULL,
+  kind TEXT NOT NULL, detail TEXT NOT NULL);
+CREATE INDEX outcome_time ON outcome (time_ns);
+CREATE INDEX outcome_container ON outcome (container, time_ns);
+
+CREATE TABLE learned (
+  saved INTEGER PRIMARY KEY,
+  image TEXT NOT NULL UNIQUE, crc32c INTEGER NOT NULL, json TEXT NOT NULL);
+)sql";
+
+constexpr std::array kSteps = {kVersion1};
+
+// Changes nothing in a file that is there. EXCLUSIVE must come before WAL: the write-ahead log's
+// index then lies in this process' memory and no second connection can ever take part. INCREMENTAL
+// lets the file shrink when the cap does.
+Status set_session(Connection& connection) {
+  return connection.execute(
+      "PRAGMA page_size=" + std::to_string(kPageSizeBytes) +
+      "; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON;"
+      "PRAGMA mmap_size=0; PRAGMA temp_store=MEMORY; PRAGMA locking_mode=EXCLUSIVE;"
+      "BEGIN EXCLUSIVE; COMMIT");
+}
+
+Status set_bounds(Connection& connection, const PageBudget& budget) {
+  return connection.execute(
+      "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
+      "PRAGMA wal_autocheckpoint=" +
+      std::to_string(budget.checkpoint_pages) +
+      "; PRAGMA journal_size_limit=" + std::to_string(budget.wal_bytes) +
+      "; PRAGMA max_page_count=" + std::to_string(budget.file_pages));
+}
+
+// Somebody else's database is neither ours to write nor ours to move away.
+Status check_owner(Connection& connection, const std::string& name) {
+  const Result<std::int64_t> owner = connection.integer("PRAGMA application_id");
+  if (!owner) return std::unexpected(owner.error());
+  const Result<std::int64_t> tables = connection.integer("SELECT count(*) FROM sqlite_schema");
+  if (!tables) return std::unexpected(tables.error());
+  if (*owner == kApplicationId || (*owner == 0 && *tables == 0)) return {};
+  return failure(ErrorKind::invalid,
+                 name + ": a database, but not one of cgphase; it was left as it is: move it away");
+}
+
+}  // namespace
+
+PageBudget page_budget(Bytes cap) {
+  constexpr std::uint64_t kLargestWalBytes = 8 * kMiB;
+  const std::uint64_t wal_bytes = std::min(kLargestWalBytes, cap.value / 4);
+  PageBudget budget;
+  budget.wal_bytes = static_cast<std::int64_t>(wal_bytes);
+  budget.file_pages = static_cast<std::int64_t>((cap.value - wal_bytes) / kPageBytes);
+  // Half of it: a checkpoint starts after the transaction that passes this mark.
+  budget.checkpoint_pages = std::max<std::int64_t>(budget.wal_bytes / 2 / kPageSizeBytes, 1);
+  return budget;
+}
+
+std::span<const char* const> schema_steps() { return kSteps; }
+
+Status migrate(Connection& connection, const std::string& name,
+               std::span<const char* const> steps) {
+  const Result<std::int64_t> version = connection.integer("PRAGMA user_version");
+  if (!version) return std::unexpected(version.error());
+  const auto newest = static_cast<std::int64_t>(steps.size());
+  if (*version == newest) return {};
+  if (*version > newest || *version < 0)
+    return failure(ErrorKind::unsupported,
+                   name + ": schema " + std::to_string(*version) + " is newer than " +
+                       std::to_string(newest) +
+                       ", the newest that this version of cgphase knows; " +
+                       "it was left as it is: install the newer version or name another state_dir");
+  Result<Transaction> transaction = Transaction::begin(connection);
+  if (!transaction) return std::unexpected(transaction.error());
+  for (auto step = *version; step < newest; ++step)
+    if (Status done = connection.execute(steps[static_cast<std::size_t>(step)]); !done) return done;
+  if (Status done = connection.execute("PRAGMA application_id=" + std::to_string(kApplicationId) +
+                                       "; PRAGMA user_version=" + std::to_string(newest));
+      !done)
+    return done;
+  return transaction->commit();
+}
+
+Status prepare_database(Connection& connection, const std::string& name, const PageBudget& budget) {
+  if (Status set = set_session(connection); !set) {
+    if (connection.fault().busy())
+      return failure(ErrorKind::invalid, name +
+                                             ": in use by another process (a second cgphased?); "
+                                             "stop that one first");
+    return set;
+  }
+  if (Status ours = check_owner(connection, name); !ours) return ours;
+  if (Status set = set_bounds(connection, budget); !set) return set;
+  return migrate(connection, name, schema_steps());
+}
+
+}  // namespace cgphase

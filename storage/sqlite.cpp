@@ -1,0 +1,195 @@
+#include "storage/sqlite.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "base/check.h"
+#include "base/fd.h"
+#include "base/text.h"
+
+namespace cgphase {
+namespace {
+
+const char* code_word(int code) {
+  switch (code) {
+    case SQLITE_FULL: return "SQLITE_FULL";
+    case SQLITE_IOERR: return "SQLITE_IOERR";
+    case SQLITE_CORRUPT: return "SQLITE_CORRUPT";
+    case SQLITE_NOTADB: return "SQLITE_NOTADB";
+    case SQLITE_BUSY: return "SQLITE_BUSY";
+    case SQLITE_READONLY: return "SQLITE_READONLY";
+    case SQLITE_CANTOPEN: return "SQLITE_CANTOPEN";
+    case SQLITE_NOMEM: return "SQLITE_NOMEM";
+    case SQLITE_TOOBIG: return "SQLITE_TOOBIG";
+    default: return "SQLite";
+  }
+}
+
+ErrorKind kind_of_code(int code) {
+  switch (code) {
+    case SQLITE_READONLY:
+    case SQLITE_PERM: return ErrorKind::denied;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED: return ErrorKind::invalid;
+    default: return ErrorKind::io;
+  }
+}
+
+std::unexpected<Error> sql_failure(sqlite3* connection, SqlFault& fault) {
+  const int code = sqlite3_extended_errcode(connection) & 0xff;
+  if (fault.code == SQLITE_OK) fault.code = code;
+  const char* file = sqlite3_db_filename(connection, "main");
+  std::string text = file != nullptr && *file != '\0' ? escape_name(file) : "history in memory";
+  text += std::string(": ") + sqlite3_errmsg(connection) + " (" + code_word(code);
+  // The kernel's word says more than SQLite's "disk I/O error".
+  const int system_error = sqlite3_system_errno(connection);
+  if (code == SQLITE_IOERR && system_error != 0) text += ", " + errno_word(system_error);
+  return failure(kind_of_code(code), text + ")");
+}
+
+// SQLite would make the file readable for everybody. An existing file is not opened here: closing
+// a descriptor of it would drop the locks that this process may hold on it.
+Status create_private(const std::string& path) {
+  const Result<Fd> fd = open_path(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0640);
+  if (fd) return {};
+  struct stat existing {};
+  if (::stat(path.c_str(), &existing) == 0) return {};
+  return std::unexpected(fd.error());
+}
+
+}  // namespace
+
+Result<bool> Statement::next() {
+  const int code = sqlite3_step(statement_.get());
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) {
+    sqlite3_reset(statement_.get());
+    return false;
+  }
+  auto error = sql_failure(sqlite3_db_handle(statement_.get()), *fault_);
+  sqlite3_reset(statement_.get());
+  return error;
+}
+
+Status Statement::finish() {
+  for (;;) {
+    const Result<bool> row = next();
+    if (!row) return std::unexpected(row.error());
+    if (!*row) return {};
+  }
+}
+
+bool Statement::is_null(int column) const {
+  return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
+}
+
+std::int64_t Statement::integer(int column) const {
+  return sqlite3_column_int64(statement_.get(), column);
+}
+
+double Statement::real(int column) const { return sqlite3_column_double(statement_.get(), column); }
+
+std::string_view Statement::text(int column) const {
+  const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
+  if (bytes == nullptr) return {};
+  return {bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column))};
+}
+
+std::string_view Statement::blob(int column) const {
+  const auto* bytes = static_cast<const char*>(sqlite3_column_blob(statement_.get(), column));
+  if (bytes == nullptr) return {};
+  return {bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column))};
+}
+
+void Statement::bind(int index, std::int64_t value) {
+  CHECK_INVARIANT(sqlite3_bind_int64(statement_.get(), index, value) == SQLITE_OK);
+}
+
+void Statement::bind(int index, double value) {
+  CHECK_INVARIANT(sqlite3_bind_double(statement_.get(), index, value) == SQLITE_OK);
+}
+
+// A value that SQLite refuses (too big, out of memory) leaves NULL, which the NOT NULL columns of
+// the schema then turn into an error of the step.
+void Statement::bind(int index, std::string_view text) {
+  sqlite3_bind_text64(statement_.get(), index, text.data() != nullptr ? text.data() : "",
+                      text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+
+void Statement::bind(int index, Blob blob) {
+  sqlite3_bind_blob64(statement_.get(), index,
+                      blob.bytes.data() != nullptr ? blob.bytes.data() : "", blob.bytes.size(),
+                      SQLITE_TRANSIENT);
+}
+
+Result<Connection> Connection::open(const std::string& path) {
+  if (path != ":memory:")
+    if (Status created = create_private(path); !created) return std::unexpected(created.error());
+  Connection connection;
+  sqlite3* raw = nullptr;
+  const int code = sqlite3_open_v2(
+      path.c_str(), &raw,
+      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+      nullptr);
+  connection.connection_.reset(raw);
+  if (raw == nullptr) return failure(ErrorKind::io, escape_name(path) + ": out of memory");
+  if (code != SQLITE_OK) return sql_failure(raw, *connection.fault_);
+  sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  // SQLite opens a write-protected file for reading without a word.
+  if (sqlite3_db_readonly(raw, "main") == 1)
+    return failure(ErrorKind::denied, escape_name(path) + ": not writable");
+  return connection;
+}
+
+Status Connection::execute(const std::string& sql) {
+  if (sqlite3_exec(connection_.get(), sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK)
+    return {};
+  return sql_failure(connection_.get(), *fault_);
+}
+
+Result<Statement> Connection::prepare(std::string_view sql) {
+  sqlite3_stmt* raw = nullptr;
+  const int code = sqlite3_prepare_v3(connection_.get(), sql.data(), static_cast<int>(sql.size()),
+                                      SQLITE_PREPARE_PERSISTENT, &raw, nullptr);
+  if (code != SQLITE_OK) return sql_failure(connection_.get(), *fault_);
+  Statement statement;
+  statement.statement_.reset(raw);
+  statement.fault_ = fault_.get();
+  return statement;
+}
+
+Result<std::int64_t> Connection::integer(std::string_view sql) {
+  Result<Statement> statement = prepare(sql);
+  if (!statement) return std::unexpected(statement.error());
+  const Result<bool> row = statement->next();
+  if (!row) return std::unexpected(row.error());
+  if (!*row) return failure(ErrorKind::io, std::string(sql) + ": no row");
+  return statement->integer(0);
+}
+
+void Connection::keep_wal_on_close() {
+  sqlite3_db_config(connection_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+}
+
+Result<Transaction> Transaction::begin(Connection& connection) {
+  if (Status begun = connection.execute("BEGIN IMMEDIATE"); !begun)
+    return std::unexpected(begun.error());
+  return Transaction(connection);
+}
+
+Transaction::~Transaction() {
+  // Some errors (a full disk among them) have rolled back already. A ROLLBACK that fails leaves
+  // nothing to be done: the next BEGIN says so.
+  if (connection_ != nullptr && connection_->in_transaction())
+    static_cast<void>(connection_->execute("ROLLBACK"));
+}
+
+Status Transaction::commit() {
+  Status committed = connection_->execute("COMMIT");
+  if (committed) connection_ = nullptr;
+  return committed;
+}
+
+}  // namespace cgphase

@@ -1,0 +1,125 @@
+// SQLite as this folder uses it: a connection, prepared statements and a transaction that ends.
+// All of it belongs to the thread that owns the Store.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/result.h"
+
+namespace cgphase {
+
+// The primary result code of the first failure since it was last cleared; the Error of a call tells
+// people, this tells the Store what to do about it.
+struct SqlFault {
+  int code = SQLITE_OK;
+  bool corrupt() const { return code == SQLITE_CORRUPT || code == SQLITE_NOTADB; }
+  bool full() const { return code == SQLITE_FULL; }
+  bool busy() const { return code == SQLITE_BUSY || code == SQLITE_LOCKED; }
+};
+
+struct Blob {
+  std::string_view bytes;
+};
+
+// One prepared statement. Either run() it, or begin() and then next() until it says false.
+class Statement {
+ public:
+  Statement() = default;
+
+  // Binds all parameters in order and steps to the end; rows are thrown away.
+  template <class... Values>
+  Status run(const Values&... values) {
+    begin(values...);
+    return finish();
+  }
+
+  template <class... Values>
+  void begin(const Values&... values) {
+    sqlite3_reset(statement_.get());
+    int index = 0;
+    (bind(++index, values), ...);
+  }
+  // True when a row is there; after false or an error the statement is reset.
+  Result<bool> next();
+  // Ends a begin() whose rows are not all wanted.
+  void stop() { sqlite3_reset(statement_.get()); }
+
+  // Columns of the row, counted from 0. A text or blob is valid until the next call.
+  bool is_null(int column) const;
+  std::int64_t integer(int column) const;
+  double real(int column) const;
+  std::string_view text(int column) const;
+  std::string_view blob(int column) const;
+
+ private:
+  friend class Connection;
+  Status finish();
+  void bind(int index, std::int64_t value);
+  void bind(int index, int value) { bind(index, std::int64_t{value}); }
+  void bind(int index, double value);
+  void bind(int index, std::string_view text);
+  void bind(int index, const std::string& text) { bind(index, std::string_view(text)); }
+  void bind(int index, Blob blob);
+  template <class Value>
+  void bind(int index, const std::optional<Value>& value) {
+    if (value)
+      bind(index, *value);
+    else
+      sqlite3_bind_null(statement_.get(), index);
+  }
+
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+  };
+  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+  SqlFault* fault_ = nullptr;
+};
+
+// One connection to one file, or to ":memory:".
+class Connection {
+ public:
+  // Makes the file with mode 0640 where there is none. Errors: denied, not_found (no such
+  // directory), io.
+  static Result<Connection> open(const std::string& path);
+
+  Status execute(const std::string& sql);
+  Result<Statement> prepare(std::string_view sql);
+  // The first column of the first row.
+  Result<std::int64_t> integer(std::string_view sql);
+
+  SqlFault& fault() { return *fault_; }
+  bool in_transaction() const { return sqlite3_get_autocommit(connection_.get()) == 0; }
+  // Closing then leaves the -wal file as it is, as one does with a corrupt database.
+  void keep_wal_on_close();
+
+ private:
+  struct Close {
+    void operator()(sqlite3* connection) const { sqlite3_close_v2(connection); }
+  };
+  std::unique_ptr<SqlFault> fault_ = std::make_unique<SqlFault>();
+  std::unique_ptr<sqlite3, Close> connection_;
+};
+
+// BEGIN IMMEDIATE ... COMMIT; rolled back when it goes out of scope without commit().
+class Transaction {
+ public:
+  static Result<Transaction> begin(Connection& connection);
+  Transaction(Transaction&& other) noexcept
+      : connection_(std::exchange(other.connection_, nullptr)) {}
+  Transaction& operator=(Transaction&&) = delete;
+  ~Transaction();
+  Status commit();
+
+ private:
+  explicit Transaction(Connection& connection) : connection_(&connection) {}
+  Connection* connection_;
+};
+
+}  // namespace cgphase

@@ -1,0 +1,437 @@
+#include "storage/store.h"
+
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/text.h"
+#include "storage/catalog.h"
+#include "storage/journal.h"
+#include "storage/sample_history.h"
+#include "storage/schema.h"
+#include "storage/sqlite.h"
+
+namespace cgphase {
+namespace {
+
+constexpr int kMaxQuarantined = 100;
+constexpr int kRetentionPercent = 90;       // of the cap's pages in use: the oldest must go
+constexpr std::int64_t kLargestStep = 256;  // blocks, or rows of the journal, per deletion
+constexpr std::chrono::hours kForgetAfter{1};
+
+bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+std::uint64_t file_bytes(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
+}
+
+// Renames the file and its -wal, which belong together. The name it went to.
+Result<std::string> set_aside(const std::string& path) {
+  for (int number = 1; number <= kMaxQuarantined; ++number) {
+    const std::string aside = path + ".corrupt-" + std::to_string(number);
+    if (exists(aside) || exists(aside + "-wal")) continue;
+    if (::rename(path.c_str(), aside.c_str()) != 0)
+      return errno_failure("moving " + escape_name(path) + " aside", errno);
+    if (::rename((path + "-wal").c_str(), (aside + "-wal").c_str()) != 0 && errno != ENOENT)
+      return errno_failure("moving " + escape_name(path) + "-wal aside", errno);
+    return aside;
+  }
+  return failure(ErrorKind::io, escape_name(path) + ": corrupt, and " +
+                                    std::to_string(kMaxQuarantined) +
+                                    " corrupt ones lie beside it already: look at this disk, then "
+                                    "delete them");
+}
+
+// Everything that hangs on one open file.
+struct OpenFile {
+  Connection connection;
+  Catalog catalog;
+  Journal journal;
+  SampleHistory history;
+};
+
+}  // namespace
+
+class Store::Impl {
+ public:
+  explicit Impl(Options options)
+      : options_(std::move(options)), budget_(page_budget(options_.cap)) {}
+
+  Status open();
+  // Runs `work` on the open file. One found corrupt by it is quarantined and a new one begun.
+  template <class Work>
+  auto with_file(Work work) -> decltype(work(std::declval<OpenFile&>()));
+  // Runs `work` in a transaction; at the cap, the oldest make room and it is run again.
+  template <class Work>
+  Status write(OpenFile& file, Work work);
+
+  Status append(OpenFile& file, const std::vector<HistoryPoint>& points,
+                const std::vector<JournalDecision>& decisions,
+                const std::vector<JournalOutcome>& outcomes);
+  Status flush(OpenFile& file);
+  std::uint64_t size_bytes() const;
+
+  const OpenFile* file() const { return file_.get(); }
+  std::optional<std::string> quarantined_;
+  std::uint64_t damaged_before_ = 0;  // counted in files that are quarantined now
+
+ private:
+  using RowMap = std::map<CgroupId, std::int64_t>;
+
+  Status open_file();
+  Status open_parts(Connection& connection);
+  Status quarantine();
+  bool at_cap(OpenFile& file) const;
+  Status make_room(OpenFile& file);
+  Result<bool> near_cap(OpenFile& file);
+  Result<std::int64_t> drop_oldest(OpenFile& file);
+  void shrink(OpenFile& file);
+  Status find_rows(OpenFile& file, const std::vector<HistoryPoint>& points, RowMap& found);
+  Result<std::int64_t> row_of(OpenFile& file, CgroupId id, WallTime time);
+  Status write_journal(OpenFile& file, const std::vector<JournalDecision>& decisions,
+                       const std::vector<JournalOutcome>& outcomes);
+
+  Options options_;
+  PageBudget budget_;
+  std::unique_ptr<OpenFile> file_;  // empty only while a new file cannot be made
+  SqlFault open_fault_;
+  RowMap rows_;  // of the containers that have points in memory
+  WallTime newest_;
+  std::int64_t dropped_since_sweep_ = 0;  // half a turn of the ring lies between two sweeps
+};
+
+Status Store::Impl::open_parts(Connection& connection) {
+  if (Status ready = prepare_database(connection, escape_name(options_.path), budget_); !ready)
+    return ready;
+  Result<Catalog> catalog = Catalog::prepare(connection, options_.boot_id);
+  if (!catalog) return std::unexpected(catalog.error());
+  Result<Journal> journal = Journal::prepare(connection);
+  if (!journal) return std::unexpected(journal.error());
+  Result<SampleHistory> history = SampleHistory::open(connection);
+  if (!history) return std::unexpected(history.error());
+  file_ = std::make_unique<OpenFile>(std::move(connection), std::move(*catalog),
+                                     std::move(*journal), std::move(*history));
+  return {};
+}
+
+Status Store::Impl::open_file() {
+  open_fault_ = {};
+  Result<Connection> connection = Connection::open(options_.path);
+  if (!connection) return std::unexpected(connection.error());
+  Status opened = open_parts(*connection);
+  if (opened) return {};
+  open_fault_ = connection->fault();
+  if (open_fault_.corrupt()) connection->keep_wal_on_close();
+  return opened;
+}
+
+Status Store::Impl::open() {
+  if (options_.cap < kMinimumCap)
+    return failure(ErrorKind::invalid, "history: a cap of " + std::to_string(options_.cap.value) +
+                                           " bytes is below the smallest, " +
+                                           std::to_string(kMinimumCap.value));
+  Status opened = open_file();
+  if (!opened && open_fault_.corrupt()) opened = quarantine();
+  if (!opened) return opened;
+  // The cap may have been lowered; one that cannot be met now is met at a later flush.
+  static_cast<void>(make_room(*file_));
+  shrink(*file_);
+  return {};
+}
+
+// The corrupt file must be closed before its name is given to a new one.
+Status Store::Impl::quarantine() {
+  if (file_) {
+    damaged_before_ += file_->history.damaged_blocks() + file_->journal.damaged_rows();
+    file_->connection.keep_wal_on_close();
+    file_.reset();
+  }
+  rows_.clear();
+  if (options_.path != ":memory:") {
+    Result<std::string> aside = set_aside(options_.path);
+    if (!aside) return std::unexpected(aside.error());
+    quarantined_ = *aside;
+  }
+  return open_file();
+}
+
+template <class Work>
+auto Store::Impl::with_file(Work work) -> decltype(work(std::declval<OpenFile&>())) {
+  if (!file_)
+    if (Status opened = open_file(); !opened) return std::unexpected(opened.error());
+  file_->connection.fault() = {};
+  auto result = work(*file_);
+  if (result || !file_->connection.fault().corrupt()) return result;
+  Error error = result.error();
+  const Status replaced = quarantine();
+  error.text += replaced ? "; it was moved to " + escape_name(quarantined_.value_or("nowhere")) +
+                               " and a new one begun"
+                         : "; " + replaced.error().text;
+  return std::unexpected(error);
+}
+
+template <class Work>
+Status Store::Impl::write(OpenFile& file, Work work) {
+  for (;;) {
+    Status done = [&]() -> Status {
+      Result<Transaction> transaction = Transaction::begin(file.connection);
+      if (!transaction) return std::unexpected(transaction.error());
+      if (Status worked = work(); !worked) return worked;
+      return transaction->commit();
+    }();
+    if (done || !file.connection.fault().full() || !at_cap(file)) return done;
+    file.connection.fault() = {};
+    const Result<std::int64_t> dropped = drop_oldest(file);
+    if (!dropped || *dropped == 0) return done;
+  }
+}
+
+// SQLITE_FULL has two causes. Where the disk itself is full, deleting history would help nobody.
+bool Store::Impl::at_cap(OpenFile& file) const {
+  if (options_.path == ":memory:") return true;
+  struct statvfs disk {};
+  if (::statvfs(options_.path.c_str(), &disk) != 0) return false;
+  const std::uint64_t free_bytes = std::uint64_t{disk.f_bavail} * disk.f_frsize;
+  const Result<std::int64_t> pages = file.connection.integer("PRAGMA page_count");
+  return free_bytes > static_cast<std::uint64_t>(budget_.wal_bytes) && pages &&
+         *pages > budget_.file_pages / 2;
+}
+
+// Samples before the journal; one step of the ring. How many blocks or rows went.
+Result<std::int64_t> Store::Impl::drop_oldest(OpenFile& file) {
+  Result<Transaction> transaction = Transaction::begin(file.connection);
+  if (!transaction) return std::unexpected(transaction.error());
+  const std::int64_t step = std::clamp<std::int64_t>(budget_.file_pages / 64, 8, kLargestStep);
+  Result<std::int64_t> dropped = file.history.drop_oldest(step);
+  if (dropped && *dropped == 0) dropped = file.journal.drop_oldest(step);
+  if (!dropped) return dropped;
+  if (Status done = transaction->commit(); !done) return std::unexpected(done.error());
+  dropped_since_sweep_ += *dropped;
+  return dropped;
+}
+
+Result<bool> Store::Impl::near_cap(OpenFile& file) {
+  const Result<std::int64_t> pages = file.connection.integer("PRAGMA page_count");
+  if (!pages) return std::unexpected(pages.error());
+  const Result<std::int64_t> spare = file.connection.integer("PRAGMA freelist_count");
+  if (!spare) return std::unexpected(spare.error());
+  return (*pages - *spare) * 100 >= budget_.file_pages * kRetentionPercent;
+}
+
+// Precondition: every point in memory is in the file too, so that no live container looks
+// forgotten; one that was named and not yet sampled is younger than kForgetAfter.
+Status Store::Impl::make_room(OpenFile& file) {
+  for (;;) {
+    const Result<bool> near = near_cap(file);
+    if (!near) return std::unexpected(near.error());
+    if (!*near) return {};
+    const Result<std::int64_t> dropped = drop_oldest(file);
+    if (!dropped) return std::unexpected(dropped.error());
+    if (*dropped != 0 && dropped_since_sweep_ < budget_.file_pages / 2) continue;
+    dropped_since_sweep_ = 0;
+    if (newest_ > WallTime())
+      if (Status swept = file.catalog.drop_forgotten(newest_ - kForgetAfter); !swept) return swept;
+    if (*dropped == 0) return {};
+  }
+}
+
+// After the cap was lowered. SQLite lets no max_page_count be less than the pages there are, so it
+// is set again; where this fails the file stays as large as it is, and is tried at the next open.
+void Store::Impl::shrink(OpenFile& file) {
+  const Result<std::int64_t> pages = file.connection.integer("PRAGMA page_count");
+  if (!pages || *pages <= budget_.file_pages) return;
+  static_cast<void>(file.connection.execute(
+      "PRAGMA incremental_vacuum(" + std::to_string(*pages - budget_.file_pages) +
+      "); PRAGMA wal_checkpoint(TRUNCATE); PRAGMA max_page_count=" +
+      std::to_string(budget_.file_pages)));
+}
+
+Result<std::int64_t> Store::Impl::row_of(OpenFile& file, CgroupId id, WallTime time) {
+  if (const auto known = rows_.find(id); known != rows_.end()) return known->second;
+  return file.catalog.find_or_add(id, time);
+}
+
+Status Store::Impl::find_rows(OpenFile& file, const std::vector<HistoryPoint>& points,
+                              RowMap& found) {
+  found.clear();  // of an attempt before this one
+  for (const HistoryPoint& point : points) {
+    const Result<std::int64_t> row = row_of(file, point.sample.id, point.time);
+    if (!row) return std::unexpected(row.error());
+    found[point.sample.id] = *row;
+  }
+  return {};
+}
+
+Status Store::Impl::write_journal(OpenFile& file, const std::vector<JournalDecision>& decisions,
+                                  const std::vector<JournalOutcome>& outcomes) {
+  for (const JournalDecision& decision : decisions) {
+    const Result<std::int64_t> row = row_of(file, decision.decision.container, decision.time);
+    if (!row) return std::unexpected(row.error());
+    if (Status added = file.journal.add(*row, decision); !added) return added;
+  }
+  for (const JournalOutcome& outcome : outcomes) {
+    const Result<std::int64_t> row = row_of(file, outcome.outcome.container, outcome.time);
+    if (!row) return std::unexpected(row.error());
+    if (Status added = file.journal.add(*row, outcome); !added) return added;
+  }
+  return {};
+}
+
+Status Store::Impl::flush(OpenFile& file) {
+  const std::int64_t journal_rows = budget_.file_pages * kPageSizeBytes / 2 / kJournalRowBytes;
+  const Status flushed = write(file, [&]() -> Status {
+    const Result<std::int64_t> trimmed = file.journal.trim(journal_rows);
+    if (!trimmed) return std::unexpected(trimmed.error());
+    return file.history.flush();
+  });
+  if (!flushed) return flushed;
+  file.history.flushed();
+  std::erase_if(rows_, [&](const auto& known) { return !file.history.holds(known.second); });
+  return make_room(file);
+}
+
+// What memory holds goes first, so that a call that fails has taken nothing of its own. A tick with
+// nothing but samples of known containers does not touch the file.
+Status Store::Impl::append(OpenFile& file, const std::vector<HistoryPoint>& points,
+                           const std::vector<JournalDecision>& decisions,
+                           const std::vector<JournalOutcome>& outcomes) {
+  for (const HistoryPoint& point : points) newest_ = point.time;
+  if (!points.empty() && file.history.flush_due(points.back().time))
+    if (Status flushed = flush(file); !flushed) return flushed;
+  const bool known = std::all_of(points.begin(), points.end(), [&](const HistoryPoint& point) {
+    return rows_.contains(point.sample.id);
+  });
+  if (!known || !decisions.empty() || !outcomes.empty()) {
+    RowMap found;
+    const Status written = write(file, [&]() -> Status {
+      if (Status rows = find_rows(file, points, found); !rows) return rows;
+      return write_journal(file, decisions, outcomes);
+    });
+    if (!written) return written;
+    rows_.merge(found);
+  }
+  for (const HistoryPoint& point : points) file.history.add(rows_.at(point.sample.id), point);
+  return {};
+}
+
+std::uint64_t Store::Impl::size_bytes() const {
+  if (options_.path != ":memory:")
+    return file_bytes(options_.path) + file_bytes(options_.path + "-wal");
+  if (!file_) return 0;
+  const Result<std::int64_t> pages = file_->connection.integer("PRAGMA page_count");
+  return static_cast<std::uint64_t>(pages.value_or(0) * kPageSizeBytes);
+}
+
+Store::Store(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Store::Store(Store&&) noexcept = default;
+
+Store& Store::operator=(Store&& other) noexcept {
+  std::swap(impl_, other.impl_);
+  return *this;
+}
+
+Store::~Store() {
+  if (impl_) static_cast<void>(flush());
+}
+
+Result<Store> Store::open(const Options& options) {
+  auto impl = std::make_unique<Impl>(options);
+  if (Status opened = impl->open(); !opened) return std::unexpected(opened.error());
+  return Store(std::move(impl));
+}
+
+Status Store::add_container(const ContainerInfo& info, WallTime first_seen) {
+  return impl_->with_file([&](OpenFile& file) {
+    return impl_->write(file, [&] { return file.catalog.add(info, first_seen); });
+  });
+}
+
+Status Store::append(const std::vector<HistoryPoint>& points,
+                     const std::vector<JournalDecision>& decisions,
+                     const std::vector<JournalOutcome>& outcomes) {
+  return impl_->with_file(
+      [&](OpenFile& file) { return impl_->append(file, points, decisions, outcomes); });
+}
+
+Status Store::flush() {
+  return impl_->with_file([&](OpenFile& file) { return impl_->flush(file); });
+}
+
+Result<nlohmann::json> Store::load_learned(const std::string& image) {
+  return impl_->with_file([&](OpenFile& file) { return file.catalog.load_learned(image); });
+}
+
+Status Store::save_learned(const std::string& image, const nlohmann::json& learned) {
+  return impl_->with_file([&](OpenFile& file) {
+    return impl_->write(file, [&] { return file.catalog.save_learned(image, learned); });
+  });
+}
+
+namespace {
+
+// Reads rows of one container, or of all; a container that is not known has none.
+template <class Entry, class Read>
+Result<std::vector<Entry>> read_of(OpenFile& file, std::optional<CgroupId> container, Read read) {
+  if (!container) return read(std::nullopt);
+  const Result<std::optional<std::int64_t>> row = file.catalog.find(*container);
+  if (!row) return std::unexpected(row.error());
+  if (!*row) return std::vector<Entry>{};
+  return read(*row);
+}
+
+}  // namespace
+
+Result<std::vector<JournalDecision>> Store::decisions(std::optional<CgroupId> container,
+                                                      WallTime until, int limit) {
+  return impl_->with_file([&](OpenFile& file) {
+    return read_of<JournalDecision>(file, container, [&](std::optional<std::int64_t> row) {
+      return file.journal.decisions(row, until, limit);
+    });
+  });
+}
+
+Result<std::vector<JournalOutcome>> Store::outcomes(std::optional<CgroupId> container,
+                                                    WallTime until, int limit) {
+  return impl_->with_file([&](OpenFile& file) {
+    return read_of<JournalOutcome>(file, container, [&](std::optional<std::int64_t> row) {
+      return file.journal.outcomes(row, until, limit);
+    });
+  });
+}
+
+Result<std::vector<HistoryPoint>> Store::history(CgroupId container, WallTime from, WallTime until,
+                                                 int limit) {
+  return impl_->with_file([&](OpenFile& file) {
+    return read_of<HistoryPoint>(file, container, [&](std::optional<std::int64_t> row) {
+      return file.history.read({*row, container}, from, until, limit);
+    });
+  });
+}
+
+Result<std::vector<StoredContainer>> Store::containers() {
+  return impl_->with_file([](OpenFile& file) { return file.catalog.list(); });
+}
+
+Result<std::uint64_t> Store::last_decision_id() {
+  return impl_->with_file([](OpenFile& file) { return file.journal.last_decision_id(); });
+}
+
+std::uint64_t Store::size_bytes() const { return impl_->size_bytes(); }
+
+const std::optional<std::string>& Store::quarantined() const { return impl_->quarantined_; }
+
+std::uint64_t Store::damaged_count() const {
+  const OpenFile* file = impl_->file();
+  if (file == nullptr) return impl_->damaged_before_;
+  return impl_->damaged_before_ + file->history.damaged_blocks() + file->journal.damaged_rows();
+}
+
+}  // namespace cgphase

@@ -1,0 +1,591 @@
+// What control/ promises, on a real cgroup v2 hierarchy (root of it in CGPHASE_CGROUP_ROOT, as
+// root, in a guest): real throttling, real OOM kills, real refusals of the kernel.
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <libcgroup.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <random>
+#include <string>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/parse.h"
+#include "control/cgroup_root.h"
+#include "control/companion.h"
+#include "control/guard.h"
+#include "control/kernel_limit_writer.h"
+#include "control/memory_reading.h"
+#include "control/restore.h"
+
+using namespace cgphase;
+
+namespace {
+
+constexpr int kPatienceMs = 60'000;
+
+std::string cgroup_root() {
+  const char* root = ::getenv("CGPHASE_CGROUP_ROOT");
+  REQUIRE_MESSAGE(root != nullptr, "set CGPHASE_CGROUP_ROOT to a cgroup v2 mount of a guest");
+  return root;
+}
+
+// Looks again every 20 ms until it is true.
+bool eventually(const std::function<bool()>& holds) {
+  for (int waited = 0; waited < kPatienceMs; waited += 20) {
+    if (holds()) return true;
+    ::poll(nullptr, 0, 20);
+  }
+  return holds();
+}
+
+int try_write(const std::string& path, const std::string& text) {
+  const Fd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!fd.valid()) return errno;
+  return ::write(fd.get(), text.data(), text.size()) < 0 ? errno : 0;
+}
+
+// A cgroup of this test; ends with everything in it.
+class TestCgroup {
+ public:
+  explicit TestCgroup(const std::string& name = "") : root_(cgroup_root()) {
+    static int count = 0;
+    path_ = "/cgphase-test-" + std::to_string(::getpid()) + "-" + std::to_string(count++) + name;
+    try_write(root_ + "/cgroup.subtree_control", "+cpu +memory");
+    make();
+  }
+  ~TestCgroup() { remove(); }
+  TestCgroup(const TestCgroup&) = delete;
+  TestCgroup& operator=(const TestCgroup&) = delete;
+
+  void make() {
+    REQUIRE(::mkdir(directory().c_str(), 0755) == 0);
+    REQUIRE(std::filesystem::exists(directory() + "/memory.max"));
+    REQUIRE(std::filesystem::exists(directory() + "/cpu.max"));
+  }
+  void remove() {
+    if (::access(directory().c_str(), F_OK) != 0) return;
+    try_write(directory() + "/cgroup.kill", "1");
+    CHECK(eventually([this] { return ::rmdir(directory().c_str()) == 0 || errno == ENOENT; }));
+  }
+
+  const std::string& path() const { return path_; }
+  std::string directory() const { return root_ + path_; }
+  Fd open() const { return open_path(directory(), O_RDONLY | O_DIRECTORY).value(); }
+  CgroupId id() const {
+    struct stat status;
+    REQUIRE(::stat(directory().c_str(), &status) == 0);
+    return {status.st_dev, status.st_ino};
+  }
+  void put(const std::string& file, const std::string& text) const {
+    CAPTURE(file);
+    REQUIRE(try_write(directory() + "/" + file, text) == 0);
+  }
+  std::string get(const std::string& file) const {
+    const auto text = read_file(directory() + "/" + file, 65536);
+    return text ? std::string(trim(*text)) : "unreadable: " + text.error().text;
+  }
+  std::uint64_t number(const std::string& file, std::string_view field) const {
+    const std::string text = get(file);
+    std::string_view rest = text, line, name, value;
+    while (next_line(rest, line))
+      if (next_word(line, name) && name == field && next_word(line, value))
+        return parse_u64(value).value_or(0);
+    return 0;
+  }
+  Limits limits() const { return read_limits(open().get()).value(); }
+
+ private:
+  std::string root_, path_;
+};
+
+// A process inside a cgroup; killed and waited for at the end.
+class Child {
+ public:
+  // `work` gets a descriptor to write a byte to when it is ready; its return ends the child.
+  Child(const TestCgroup& group, const std::function<void(int)>& work) {
+    int ready[2];
+    REQUIRE(::pipe2(ready, O_CLOEXEC) == 0);
+    const std::string procs = group.directory() + "/cgroup.procs";
+    pid_ = ::fork();
+    REQUIRE(pid_ >= 0);
+    if (pid_ == 0) {
+      if (try_write(procs, "0") != 0) ::_exit(3);
+      work(ready[1]);
+      ::_exit(0);
+    }
+    ::close(ready[1]);
+    const Fd reading(ready[0]);
+    char byte;
+    REQUIRE(::read(reading.get(), &byte, 1) == 1);
+  }
+  ~Child() {
+    if (pid_ > 0) ::kill(pid_, SIGKILL);
+    wait();
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  pid_t pid() const { return pid_; }
+  bool alive() {
+    if (pid_ > 0 && ::waitpid(pid_, &status_, WNOHANG) == pid_) pid_ = -1;
+    return pid_ > 0;
+  }
+  bool killed() const { return pid_ < 0 && WIFSIGNALED(status_) && WTERMSIG(status_) == SIGKILL; }
+  void wait() {
+    if (pid_ > 0) ::waitpid(pid_, &status_, 0);
+    pid_ = -1;
+  }
+
+ private:
+  pid_t pid_ = -1;
+  int status_ = 0;
+};
+
+void say_ready(int fd) {
+  if (::write(fd, "r", 1) != 1) ::_exit(4);
+}
+
+char* touch(std::size_t bytes) {
+  auto* memory = static_cast<char*>(
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  if (memory == MAP_FAILED) ::_exit(5);
+  for (std::size_t at = 0; at < bytes; at += 4096) memory[at] = 1;
+  return memory;
+}
+
+std::function<void(int)> holding(std::size_t bytes) {
+  return [bytes](int ready) {
+    touch(bytes);
+    say_ready(ready);
+    for (;;) ::pause();
+  };
+}
+
+void spinning(int ready) {
+  say_ready(ready);
+  for (;;) ::getppid();
+}
+
+// Reads files of the system until `bytes` of cache are charged to its cgroup.
+std::function<void(int)> caching(std::size_t bytes) {
+  return [bytes](int ready) {
+    static std::array<char, 1 << 20> buffer;
+    std::size_t total = 0;
+    std::error_code error;
+    for (const auto& entry :
+         std::filesystem::directory_iterator("/usr/lib/x86_64-linux-gnu", error)) {
+      if (!entry.is_regular_file(error) || entry.file_size(error) < 4 * kMiB) continue;
+      // Never closed: the guest's hostfs forgets the cache of a file that nobody has open.
+      const int fd = ::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC);
+      ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+      ssize_t count = 1;
+      while (total < bytes && (count = ::read(fd, buffer.data(), buffer.size())) > 0)
+        total += static_cast<std::size_t>(count);
+      if (total >= bytes) break;
+    }
+    say_ready(ready);
+    for (;;) ::pause();
+  };
+}
+
+class RuntimeDirectory {
+ public:
+  RuntimeDirectory() {
+    char name[] = "/tmp/cgphase-kernel-XXXXXX";
+    REQUIRE(::mkdtemp(name) != nullptr);
+    path_ = name;
+  }
+  ~RuntimeDirectory() { std::filesystem::remove_all(path_); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// The writer of a daemon, with a guard where asked for.
+class Writing {
+ public:
+  explicit Writing(bool with_guard = false) {
+    leases = std::move(*LeaseTable::open({.runtime_dir = runtime_.path(), .records = 64}));
+    if (with_guard)
+      guard =
+          std::move(*Guard::create({.leases = leases.get(), .clock = &clock_, .containers = 8}));
+    auto made = KernelLimitWriter::create(
+        {.cgroup_root = cgroup_root(), .leases = leases.get(), .guard = guard.get()});
+    REQUIRE_MESSAGE(made, made.error().text);
+    writer = std::move(*made);
+    if (guard) REQUIRE(guard->start());
+  }
+  void attach(const TestCgroup& group) {
+    REQUIRE(writer->attach(group.id(), group.path(), group.open()));
+  }
+  LimitResult write(const TestCgroup& group, const Limits& after, bool raise = false,
+                    std::optional<Bytes> ceiling = std::nullopt) {
+    LimitChange change;
+    change.id = group.id();
+    change.path = group.path();
+    change.old_limits = group.limits();
+    change.new_limits = after;
+    change.raise = raise;
+    change.reason = "kernel test";
+    change.memory_need_ceiling = ceiling;
+    return submit(change);
+  }
+  LimitResult submit(const LimitChange& change) {
+    writer->submit(change);
+    return result();
+  }
+  LimitResult result() {
+    pollfd ready{writer->result_fd(), POLLIN, 0};
+    REQUIRE(::poll(&ready, 1, kPatienceMs) == 1);
+    auto results = writer->take_results();
+    REQUIRE(results.size() == 1);
+    return results.front();
+  }
+
+ private:
+  RuntimeDirectory runtime_;
+  SystemClock clock_;
+
+ public:
+  std::unique_ptr<LeaseTable> leases;
+  std::unique_ptr<Guard> guard;
+  std::unique_ptr<KernelLimitWriter> writer;
+};
+
+Limits with_quota(Limits limits, std::uint64_t quota_usec) {
+  limits.cpu_max = CpuMax{Microseconds{quota_usec}, Microseconds{100'000}};
+  return limits;
+}
+
+Limits with_memory(Limits limits, std::uint64_t bytes) {
+  limits.memory_max = MemoryLimit{Bytes{bytes}};
+  return limits;
+}
+
+}  // namespace
+
+TEST_CASE("kernel: the root is found, with cpu and memory, and can be enforced") {
+  const auto root = discover_cgroup_root(std::nullopt);
+  REQUIRE_MESSAGE(root, root.error().text);
+  CHECK(root->path == cgroup_root());
+  CHECK(root->can_enforce);
+  CHECK_FALSE(root->hybrid);
+}
+
+TEST_CASE("kernel: lowerings go through libcgroup on a mounted hierarchy") {
+  Writing writing;
+  CHECK(writing.writer->uses_libcgroup());
+}
+
+TEST_CASE("kernel: a lowered cpu.max throttles, and the raise ends it") {
+  const TestCgroup group;
+  Writing writing;
+  writing.attach(group);
+  const Child child(group, spinning);
+  CHECK(group.number("cpu.stat", "nr_throttled") == 0);
+  const LimitResult lowered = writing.write(group, with_quota(group.limits(), 20'000));
+  REQUIRE_MESSAGE(lowered.written, lowered.error);
+  CHECK(group.get("cpu.max") == "20000 100000");
+  CHECK(eventually([&] { return group.number("cpu.stat", "nr_throttled") >= 3; }));
+  CHECK(group.number("cpu.stat", "throttled_usec") > 0);
+  Limits original = group.limits();
+  original.cpu_max->quota.reset();
+  CHECK(writing.write(group, original, true).written);
+  CHECK(group.get("cpu.max") == "max 100000");
+  CHECK(writing.leases->held().empty());
+}
+
+TEST_CASE("kernel: a naive memory limit kills") {
+  const TestCgroup group;
+  group.put("memory.max", std::to_string(256 * kMiB));
+  Child child(group, holding(96 * kMiB));
+  const std::uint64_t current = parse_u64(group.get("memory.current")).value();
+  REQUIRE(current >= 96 * kMiB);
+  group.put("memory.max", std::to_string(current - current / 10));
+  CHECK(eventually([&] { return !child.alive(); }));
+  CHECK(child.killed());
+  CHECK(group.number("memory.events", "oom_kill") == 1);
+}
+
+TEST_CASE("kernel: the same limit is refused by the writer and the process lives") {
+  const TestCgroup group;
+  group.put("memory.max", std::to_string(256 * kMiB));
+  Writing writing;
+  writing.attach(group);
+  Child child(group, holding(96 * kMiB));
+  const std::uint64_t current = parse_u64(group.get("memory.current")).value();
+  const Limits naive = with_memory(group.limits(), current - current / 10);
+  for (const auto ceiling : {std::optional<Bytes>(Bytes{80 * kMiB}), std::optional<Bytes>()}) {
+    const LimitResult result = writing.write(group, naive, false, ceiling);
+    CHECK_FALSE(result.written);
+    CHECK(result.failed_as == ErrorKind::invalid);
+    CHECK(group.get("memory.max") == std::to_string(256 * kMiB));
+    CHECK(child.alive());
+  }
+  CHECK(group.number("memory.events", "oom_kill") == 0);
+  CHECK(group.number("memory.events", "max") == 0);
+  const LimitResult fits =
+      writing.write(group, with_memory(group.limits(), 128 * kMiB), false, Bytes{112 * kMiB});
+  CHECK_MESSAGE(fits.written, fits.error);
+  CHECK(child.alive());
+}
+
+TEST_CASE("kernel: cache above a new memory limit is dropped first, without an event") {
+  const TestCgroup group;
+  group.put("memory.max", std::to_string(256 * kMiB));
+  Writing writing;
+  writing.attach(group);
+  Child child(group, caching(64 * kMiB));
+  REQUIRE(group.number("memory.stat", "file") > 48 * kMiB);
+  const LimitResult result =
+      writing.write(group, with_memory(group.limits(), 32 * kMiB), false, Bytes{24 * kMiB});
+  CHECK_MESSAGE(result.written, result.error);
+  CHECK(group.get("memory.max") == std::to_string(32 * kMiB));
+  CHECK(child.alive());
+  CHECK(group.number("memory.events", "max") == 0);
+  CHECK(group.number("memory.events", "oom") == 0);
+}
+
+TEST_CASE("kernel: memory.reclaim drops file cache and leaves no state") {
+  const TestCgroup group;
+  Writing writing;
+  writing.attach(group);
+  const Child child(group, caching(64 * kMiB));
+  const std::uint64_t before = group.number("memory.stat", "file");
+  REQUIRE(before > 48 * kMiB);
+  writing.writer->submit_reclaim(group.id(), Bytes{32 * kMiB});
+  const LimitResult result = writing.result();
+  CHECK_MESSAGE(result.written, result.error);
+  CHECK(group.number("memory.stat", "file") + 24 * kMiB < before);
+  CHECK(group.get("memory.max") == "max");
+}
+
+TEST_CASE("kernel: a removed cgroup is gone, and its path made anew is never written") {
+  TestCgroup group;
+  Writing writing;
+  writing.attach(group);
+  REQUIRE(writing.write(group, with_quota(group.limits(), 50'000)).written);
+  LimitChange change;
+  change.id = group.id();
+  change.path = group.path();
+  change.old_limits = group.limits();
+  change.new_limits = with_quota(group.limits(), 40'000);
+  const Fd directory = group.open();
+  const Fd held = open_at(directory.get(), "cpu.max", O_RDONLY).value();
+  group.remove();
+  char byte;
+  CHECK(::pread(held.get(), &byte, 1, 0) < 0);
+  CHECK(errno == ENODEV);
+  CHECK_FALSE(directory_alive(directory.get()));
+  CHECK(writing.submit(change).failed_as == ErrorKind::gone);
+  group.make();
+  CHECK(group.id() != change.id);
+  CHECK(writing.submit(change).failed_as == ErrorKind::gone);
+  change.raise = true;
+  CHECK(writing.submit(change).failed_as == ErrorKind::gone);
+  group.put("cpu.max", "50000 100000");  // our very value, and still not our cgroup
+  CHECK(writing.writer->restore_all().failures.empty());
+  CHECK(group.get("cpu.max") == "50000 100000");
+}
+
+TEST_CASE("kernel: a burst above the quota is EINVAL in the naive order and fine in ours") {
+  const TestCgroup group;
+  group.put("cpu.max", "100000 100000");
+  group.put("cpu.max.burst", "80000");
+  CHECK(try_write(group.directory() + "/cpu.max", "50000 100000") == EINVAL);
+  Writing writing;
+  writing.attach(group);
+  Limits lower = with_quota(group.limits(), 50'000);
+  lower.cpu_max_burst = Microseconds{40'000};
+  const LimitResult lowered = writing.write(group, lower);
+  CHECK_MESSAGE(lowered.written, lowered.error);
+  CHECK(try_write(group.directory() + "/cpu.max.burst", "80000") == EINVAL);
+  Limits raise = with_quota(group.limits(), 100'000);
+  raise.cpu_max_burst = Microseconds{80'000};
+  const LimitResult raised = writing.write(group, raise, true);
+  CHECK_MESSAGE(raised.written, raised.error);
+  CHECK(group.get("cpu.max") == "100000 100000");
+  CHECK(group.get("cpu.max.burst") == "80000");
+  CHECK(writing.leases->held().empty());
+}
+
+TEST_CASE("kernel: restore converges when quota and burst must change in either order") {
+  const TestCgroup group;
+  group.put("cpu.max", "100000 100000");
+  group.put("cpu.max.burst", "80000");
+  Writing writing;
+  writing.attach(group);
+  CHECK(writing.write(group, with_quota(group.limits(), 30'000)).written);
+  CHECK(group.get("cpu.max.burst") == "30000");
+  const auto report = writing.writer->restore_all();
+  CHECK(report.failures.empty());
+  CHECK(report.restored == 2);
+  CHECK(group.get("cpu.max") == "100000 100000");
+  CHECK(group.get("cpu.max.burst") == "80000");
+}
+
+TEST_CASE("kernel: a value that the kernel refuses takes the whole change back") {
+  const TestCgroup group;
+  group.put("memory.max", std::to_string(256 * kMiB));
+  Writing writing;
+  writing.attach(group);
+  const Child child(group, holding(64 * kMiB));
+  Limits after = with_memory(with_quota(group.limits(), 50'000), 32 * kMiB);
+  const Limits before = group.limits();
+  CHECK_FALSE(writing.write(group, after).written);
+  CHECK(group.limits() == before);
+  CHECK(writing.leases->held().empty());
+}
+
+TEST_CASE("kernel: libcgroup's get and modify loses another writer's update, ours does not") {
+  const TestCgroup group;
+  const std::string other = std::to_string(128 * kMiB);
+  REQUIRE(initialise_libcgroup());
+  struct cgroup* all = ::cgroup_new_cgroup(group.path().c_str() + 1);
+  REQUIRE(::cgroup_get_cgroup(all) == 0);
+  group.put("memory.max", other);
+  cgroup_controller* cpu = ::cgroup_get_controller(all, "cpu");
+  REQUIRE(cpu != nullptr);
+  REQUIRE(::cgroup_set_value_string(cpu, "cpu.max", "90000 100000") == 0);
+  (void)::cgroup_modify_cgroup(all);
+  ::cgroup_free(&all);
+  CHECK(group.get("memory.max") == "max");  // lost
+
+  Writing writing;
+  REQUIRE(writing.writer->uses_libcgroup());
+  writing.attach(group);
+  LimitChange change;
+  change.id = group.id();
+  change.path = group.path();
+  change.old_limits = group.limits();
+  change.new_limits = with_quota(group.limits(), 50'000);
+  group.put("memory.max", other);
+  const LimitResult result = writing.submit(change);
+  CHECK_MESSAGE(result.written, result.error);
+  CHECK(group.get("cpu.max") == "50000 100000");
+  CHECK(group.get("memory.max") == other);
+}
+
+TEST_CASE("kernel: names that libcgroup might stumble over are written all the same") {
+  for (const char* name : {"-with space", "-%p%u", "-\x1b[31m", "-\xff\xfe", "-<b>&quot;"}) {
+    const TestCgroup group(name);
+    Writing writing;
+    writing.attach(group);
+    const LimitResult result = writing.write(group, with_quota(group.limits(), 50'000));
+    CHECK_MESSAGE(result.written, result.error);
+    CHECK(writing.writer->restore_all().restored == 1);
+    CHECK(group.get("cpu.max") == "max 100000");
+  }
+}
+
+TEST_CASE("kernel: the guard raises a throttled container up to its original") {
+  const TestCgroup group;
+  group.put("cpu.max", "80000 100000");
+  Writing writing(true);
+  writing.attach(group);
+  const Child child(group, spinning);
+  REQUIRE(writing.write(group, with_quota(group.limits(), 10'000)).written);
+  CHECK(eventually([&] { return group.get("cpu.max") == "80000 100000"; }));
+  const auto actions = writing.guard->take_actions();
+  REQUIRE(actions.size() >= 2);
+  CHECK(actions[0].new_value.view() == "12000 100000");
+  CHECK(actions[0].reason == Reason::throttled);
+}
+
+TEST_CASE("kernel: the guard saves a container that grows into its lowered limit") {
+  const TestCgroup group;
+  group.put("memory.max", std::to_string(512 * kMiB));
+  Writing writing(true);
+  writing.attach(group);
+  int go[2];
+  REQUIRE(::pipe2(go, O_CLOEXEC) == 0);
+  Child child(group, [&](int ready) {
+    touch(64 * kMiB);
+    say_ready(ready);
+    char byte;
+    if (::read(go[0], &byte, 1) != 1) ::_exit(6);
+    for (int step = 0; step < 60; ++step) {
+      touch(4 * kMiB);
+      ::poll(nullptr, 0, 100);  // 40 MiB/s at most
+    }
+  });
+  const LimitResult lowered =
+      writing.write(group, with_memory(group.limits(), 192 * kMiB), false, Bytes{160 * kMiB});
+  REQUIRE_MESSAGE(lowered.written, lowered.error);
+  REQUIRE(::write(go[1], "g", 1) == 1);
+  CHECK(eventually([&] { return !child.alive(); }));
+  CHECK_FALSE(child.killed());
+  CHECK(group.number("memory.events", "oom_kill") == 0);
+  CHECK(group.get("memory.max") == std::to_string(512 * kMiB));
+  ::close(go[0]);
+  ::close(go[1]);
+}
+
+TEST_CASE("kernel: the originals are back after SIGKILL at twenty random moments") {
+  const TestCgroup group;
+  group.put("cpu.max", "90000 100000");
+  group.put("cpu.max.burst", "70000");
+  group.put("memory.max", std::to_string(256 * kMiB));
+  const Limits original = group.limits();
+  constexpr unsigned kSeed = 20;
+  std::mt19937 random(kSeed);
+  for (int round = 0; round < 20; ++round) {
+    CAPTURE(round);
+    const RuntimeDirectory runtime;
+    int reports[2];
+    REQUIRE(::pipe2(reports, O_CLOEXEC) == 0);
+    const pid_t daemon = ::fork();
+    if (daemon == 0) {
+      auto leases = LeaseTable::open({.runtime_dir = runtime.path(), .records = 16});
+      if (!leases) ::_exit(2);
+      auto companion =
+          Companion::start({.runtime_dir = runtime.path(), .cgroup_root = cgroup_root()});
+      if (!companion) ::_exit(3);
+      auto writer =
+          KernelLimitWriter::create({.cgroup_root = cgroup_root(), .leases = leases->get()});
+      if (!writer || !(*writer)->attach(group.id(), group.path(), group.open())) ::_exit(4);
+      const pid_t pid = companion->pid();
+      if (::write(reports[1], &pid, sizeof pid) != sizeof pid) ::_exit(5);
+      const SystemClock clock;
+      for (std::uint64_t quota = 89'000;; quota = quota > 20'000 ? quota - 1'000 : 89'000) {
+        (*writer)->heartbeat(clock.monotonic_now());
+        LimitChange change;
+        change.id = group.id();
+        change.path = group.path();
+        change.old_limits = group.limits();
+        change.raise = quota > change.old_limits.cpu_max->quota.value_or(Microseconds{}).value;
+        change.new_limits = with_memory(with_quota(change.old_limits, quota), quota * 2'500);
+        (*writer)->submit(change);
+        pollfd ready{(*writer)->result_fd(), POLLIN, 0};
+        ::poll(&ready, 1, 1000);
+        (void)(*writer)->take_results();
+      }
+    }
+    pid_t companion = -1;
+    REQUIRE(::read(reports[0], &companion, sizeof companion) == sizeof companion);
+    ::close(reports[0]);
+    ::close(reports[1]);
+    const Fd ended(static_cast<int>(::syscall(SYS_pidfd_open, companion, 0)));
+    ::usleep(std::uniform_int_distribution<unsigned>(0, 120'000)(random));
+    ::kill(daemon, SIGKILL);
+    ::waitpid(daemon, nullptr, 0);
+    pollfd waiting{ended.get(), POLLIN, 0};
+    CHECK((!ended.valid() || ::poll(&waiting, 1, kPatienceMs) == 1));
+    CHECK(group.limits() == original);
+  }
+}

@@ -1,0 +1,184 @@
+#include "storage/block.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/storage/points.h"
+
+using namespace cgphase;
+using namespace cgphase::test;
+
+namespace {
+
+constexpr CgroupId kId{42, 1234};
+
+Sample empty_sample() {
+  Sample sample;
+  sample.id = kId;
+  return sample;
+}
+
+BlockWriter write_points(const std::vector<HistoryPoint>& points) {
+  BlockWriter writer;
+  for (const HistoryPoint& point : points) {
+    REQUIRE(writer.accepts(point.time));
+    writer.add(point);
+  }
+  return writer;
+}
+
+std::vector<HistoryPoint> read_points(std::string_view payload) {
+  const Result<std::vector<HistoryPoint>> points = read_block(payload, kId);
+  REQUIRE(points.has_value());
+  return *points;
+}
+
+}  // namespace
+
+// Whoever adds a field: append it to the columns of block.cpp, count it there, and correct this.
+TEST_CASE("a new field of Sample or Phase needs a column") {
+  CHECK(sizeof(Sample) == 1104);
+  CHECK(sizeof(Phase) == 24);
+}
+
+TEST_CASE("every field of a sample is a column of its own") {
+  const Sample sample = full_sample(kId, 7);
+  Sample back;
+  back.id = kId;
+  Phase phase;
+  REQUIRE(from_columns(to_columns(sample, {}), back, phase));
+  CHECK(same(sample, back));
+}
+
+TEST_CASE("an empty sample stays empty") {
+  const auto points = read_points(write_points({{at_second(1), empty_sample(), {}}}).payload());
+  REQUIRE(points.size() == 1);
+  CHECK(same(points[0].sample, empty_sample()));
+  CHECK(same(points[0].phase, Phase{}));
+}
+
+TEST_CASE("sixty random points come back bit by bit") {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    CAPTURE(seed);
+    std::mt19937_64 random(seed);
+    std::vector<HistoryPoint> points;
+    double second = 0;
+    for (int i = 0; i < kBlockPoints; ++i) {
+      second += static_cast<double>(random() % 5000) / 1000;
+      points.push_back({at_second(second), random_sample(kId, random), random_phase(random)});
+    }
+    const auto back = read_points(write_points(points).payload());
+    REQUIRE(back.size() == points.size());
+    for (std::size_t i = 0; i < points.size(); ++i) CHECK(same(points[i], back[i]));
+  }
+}
+
+TEST_CASE("times before 1970 and at the ends of the clock come back") {
+  for (const std::int64_t ns : {INT64_MIN, std::int64_t{-1}, std::int64_t{0}, INT64_MAX}) {
+    CAPTURE(ns);
+    const WallTime time{std::chrono::nanoseconds(ns)};
+    CHECK(read_points(write_points({{time, empty_sample(), {}}}).payload())[0].time == time);
+  }
+}
+
+TEST_CASE("a block takes sixty points and not one more") {
+  BlockWriter writer;
+  for (int i = 0; i < kBlockPoints - 1; ++i) writer.add({at_second(i), empty_sample(), {}});
+  CHECK(writer.accepts(at_second(60)));
+  writer.add({at_second(60), empty_sample(), {}});
+  CHECK_FALSE(writer.accepts(at_second(61)));
+  CHECK(writer.count() == kBlockPoints);
+}
+
+TEST_CASE("a block takes the same time again but no earlier one") {
+  const BlockWriter writer = write_points({{at_second(10), empty_sample(), {}}});
+  CHECK(writer.accepts(at_second(10)));
+  CHECK_FALSE(writer.accepts(at_second(10) - std::chrono::nanoseconds(1)));
+}
+
+TEST_CASE("a block knows its first and last time") {
+  const BlockWriter writer =
+      write_points({{at_second(1), empty_sample(), {}}, {at_second(4), empty_sample(), {}}});
+  CHECK(writer.first_ns() == at_second(1).time_since_epoch().count());
+  CHECK(writer.last_ns() == at_second(4).time_since_epoch().count());
+}
+
+TEST_CASE("a point of a busy container takes less than fifty bytes") {
+  BlockWriter writer;
+  for (std::uint64_t i = 0; i < kBlockPoints; ++i) writer.add(busy_point(kId, 1000 + i));
+  CHECK(writer.payload().size() < 50 * kBlockPoints);
+}
+
+TEST_CASE("a block cut off anywhere is an error or its first points") {
+  std::mt19937_64 random(3);
+  std::vector<HistoryPoint> points;
+  for (int i = 0; i < 5; ++i)
+    points.push_back({at_second(i), random_sample(kId, random), random_phase(random)});
+  const std::string payload(write_points(points).payload());
+  for (std::size_t size = 0; size < payload.size(); ++size) {
+    CAPTURE(size);
+    const auto part = read_block(std::string_view(payload).substr(0, size), kId);
+    if (!part) continue;
+    REQUIRE(part->size() < points.size());
+    for (std::size_t i = 0; i < part->size(); ++i) CHECK(same((*part)[i], points[i]));
+  }
+}
+
+TEST_CASE("any bytes are refused or read, never more than sixty points") {
+  std::mt19937_64 random(11);
+  BlockWriter writer;
+  for (std::uint64_t i = 0; i < kBlockPoints; ++i) writer.add(busy_point(kId, i));
+  for (int round = 0; round < 20000; ++round) {
+    std::string bytes(writer.payload());
+    for (std::uint64_t flips = 1 + random() % 8; flips > 0; --flips)
+      bytes[random() % bytes.size()] = static_cast<char>(random());
+    const auto points = read_block(bytes, kId);
+    if (points)
+      CHECK(points->size() <= kBlockPoints);
+    else
+      CHECK(points.error().kind == ErrorKind::io);
+  }
+}
+
+TEST_CASE("a block of sixty-one points is refused") {
+  // Two header bytes and the time, then per point one byte of time (from the second on) and an
+  // empty mask.
+  std::string bytes = "\x01\x4e";
+  bytes += std::string(2, '\0');
+  const std::string sixty = bytes + std::string(2 * (kBlockPoints - 1), '\0');
+  REQUIRE(read_block(sixty, kId).has_value());
+  CHECK(read_block(sixty, kId)->size() == kBlockPoints);
+  CHECK_FALSE(read_block(sixty + std::string(2, '\0'), kId).has_value());
+}
+
+TEST_CASE("a block of a later format is refused") {
+  std::string bytes(write_points({{at_second(1), empty_sample(), {}}}).payload());
+  bytes[0] = 2;
+  CHECK_FALSE(read_block(bytes, kId).has_value());
+}
+
+TEST_CASE("a block with fewer columns leaves the later fields absent") {
+  const std::string bytes("\x01\x02\x00\x03\x03\x01\x0e", 7);  // columns 0 and 1; usage_usec = 7
+  const auto points = read_points(bytes);
+  REQUIRE(points.size() == 1);
+  CHECK(points[0].sample.cpu.usage_usec == 7);
+  CHECK(points[0].sample.cpu.user_usec == 0);
+  CHECK_FALSE(points[0].sample.cpu.system_usec.has_value());
+}
+
+TEST_CASE("a block with one column more than known is refused") {
+  const std::string known("\x01\x4e\x00\x00", 4);
+  const std::string more("\x01\x4f\x00\x00", 4);
+  CHECK(read_block(known, kId).has_value());
+  CHECK_FALSE(read_block(more, kId).has_value());
+}
+
+TEST_CASE("columns that say both max and a number contradict each other") {
+  Sample sample;
+  sample.limits.memory_max = MemoryLimit{Bytes{5}};
+  ColumnRow row = to_columns(sample, {});
+  Phase phase;
+  REQUIRE(from_columns(row, sample, phase));
+  for (std::size_t column = 0; column < kColumnCount; ++column)
+    if (row.present[column] && row.values[column] == 5) row.present[column] = false;
+  CHECK_FALSE(from_columns(row, sample, phase));
+}

@@ -1,0 +1,164 @@
+#include "storage/journal.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/storage/points.h"
+
+using namespace cgphase;
+using namespace cgphase::test;
+
+namespace {
+
+constexpr CgroupId kOne{42, 1};
+constexpr CgroupId kTwo{42, UINT64_MAX};  // inodes are unsigned, SQLite's integers are not
+
+std::vector<JournalDecision> decisions_in(Store& store, std::optional<CgroupId> id, double until,
+                                          int limit) {
+  const auto found = store.decisions(id, at_second(until), limit);
+  REQUIRE(found.has_value());
+  return *found;
+}
+
+JournalDecision rich_decision() {
+  JournalDecision entry = decision_of(kTwo, UINT64_MAX, at_second(3));
+  Decision& decision = entry.decision;
+  decision.resource = Resource::memory;
+  decision.direction = Direction::raise;
+  decision.reason = Reason::cache_reclaim;
+  decision.verdict = Verdict::standing_down;
+  decision.old_limits = {CpuMax{Microseconds{50'000}, Microseconds{100'000}},
+                         Microseconds{3},
+                         10000,
+                         MemoryLimit{Bytes{UINT64_MAX}},
+                         MemoryLimit{},
+                         MemoryLimit{Bytes{0}},
+                         std::nullopt};
+  decision.new_limits.cpu_max = CpuMax{std::nullopt, Microseconds{250'000}};
+  decision.phase = {PhaseState::known, 3, 0.1, 1e-300};
+  decision.usage = 1.25;
+  decision.statistic = 2.0 / 3.0;
+  decision.sample_count = 61.5;
+  return entry;
+}
+
+}  // namespace
+
+TEST_CASE("every field of a decision comes back") {
+  Store store = open_store(":memory:");
+  const JournalDecision written = rich_decision();
+  REQUIRE(store.append({}, {written}, {}).has_value());
+  const auto found = decisions_in(store, kTwo, 10, 10);
+  REQUIRE(found.size() == 1);
+  const Decision &a = written.decision, &b = found[0].decision;
+  CHECK(found[0].time == written.time);
+  CHECK(a.decision_id == b.decision_id);
+  CHECK(a.time == b.time);
+  CHECK(a.container == b.container);
+  CHECK(a.resource == b.resource);
+  CHECK(a.direction == b.direction);
+  CHECK(a.old_limits == b.old_limits);
+  CHECK(a.new_limits == b.new_limits);
+  CHECK(a.reason == b.reason);
+  CHECK(a.verdict == b.verdict);
+  CHECK(same(a.phase, b.phase));
+  CHECK(a.usage == b.usage);
+  CHECK(a.statistic == b.statistic);
+  CHECK(a.sample_count == b.sample_count);
+}
+
+TEST_CASE("every reason and verdict has a word that reads back") {
+  Store store = open_store(":memory:");
+  std::vector<JournalDecision> written;
+  for (int i = 0; i <= static_cast<int>(Verdict::standing_down); ++i) {
+    JournalDecision entry = decision_of(kOne, static_cast<std::uint64_t>(i), at_second(i));
+    entry.decision.verdict = static_cast<Verdict>(i);
+    entry.decision.reason =
+        static_cast<Reason>(std::min(i, static_cast<int>(Reason::cache_reclaim)));
+    written.push_back(entry);
+  }
+  REQUIRE(store.append({}, written, {}).has_value());
+  const auto found = decisions_in(store, kOne, 100, 100);
+  REQUIRE(found.size() == written.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    CHECK(found[found.size() - 1 - i].decision.verdict == written[i].decision.verdict);
+    CHECK(found[found.size() - 1 - i].decision.reason == written[i].decision.reason);
+  }
+}
+
+TEST_CASE("an outcome comes back, its hostile detail too") {
+  Store store = open_store(":memory:");
+  JournalOutcome written = outcome_of(kOne, 9, at_second(1));
+  written.outcome.kind = OutcomeKind::overtaken;
+  written.outcome.detail = std::string("\x1b[31m\0<b>\xff\\", 11);
+  REQUIRE(store.append({}, {}, {written}).has_value());
+  const auto found = store.outcomes(kOne, at_second(1), 1);
+  REQUIRE(found.has_value());
+  REQUIRE(found->size() == 1);
+  CHECK((*found)[0].time == written.time);
+  CHECK((*found)[0].outcome.decision_id == 9);
+  CHECK((*found)[0].outcome.time == written.outcome.time);
+  CHECK((*found)[0].outcome.kind == OutcomeKind::overtaken);
+  CHECK((*found)[0].outcome.detail == written.outcome.detail);
+}
+
+TEST_CASE("a detail is kept up to its bound and cut one past it") {
+  Store store = open_store(":memory:");
+  JournalOutcome whole = outcome_of(kOne, 1, at_second(1)),
+                 longer = outcome_of(kOne, 2, at_second(2));
+  whole.outcome.detail.assign(kMaxDetailBytes, 'a');
+  longer.outcome.detail.assign(kMaxDetailBytes + 1, 'b');
+  REQUIRE(store.append({}, {}, {whole, longer}).has_value());
+  const auto found = store.outcomes(kOne, at_second(9), 9);
+  REQUIRE(found.has_value());
+  CHECK((*found)[1].outcome.detail.size() == kMaxDetailBytes);
+  CHECK((*found)[0].outcome.detail.size() == kMaxDetailBytes);
+}
+
+TEST_CASE("decisions come newest first, up to and with `until`, at most `limit`") {
+  Store store = open_store(":memory:");
+  REQUIRE(store
+              .append({},
+                      {decision_of(kOne, 1, at_second(1)), decision_of(kTwo, 2, at_second(2)),
+                       decision_of(kOne, 3, at_second(3))},
+                      {})
+              .has_value());
+  CHECK(decisions_in(store, std::nullopt, 3, 10).size() == 3);
+  CHECK(decisions_in(store, std::nullopt, 2, 10).size() == 2);
+  CHECK(decisions_in(store, std::nullopt, 3, 10)[0].decision.decision_id == 3);
+  CHECK(decisions_in(store, std::nullopt, 3, 2).size() == 2);
+  CHECK(decisions_in(store, std::nullopt, 3, 0).empty());
+  CHECK(decisions_in(store, std::nullopt, 3, -1).empty());
+  CHECK(decisions_in(store, kOne, 9, 10).size() == 2);
+  CHECK(decisions_in(store, kTwo, 9, 10)[0].decision.decision_id == 2);
+  CHECK(decisions_in(store, CgroupId{1, 1}, 9, 10).empty());
+}
+
+TEST_CASE("the last decision id is the highest in the journal, zero in an empty one") {
+  Store store = open_store(":memory:");
+  CHECK(store.last_decision_id() == 0);
+  REQUIRE(store
+              .append({},
+                      {decision_of(kOne, 71, at_second(1)), decision_of(kOne, 70, at_second(2))},
+                      {})
+              .has_value());
+  CHECK(store.last_decision_id() == 71);
+}
+
+TEST_CASE("limits are text as the kernel writes it") {
+  CHECK(to_text(CpuMax{}) == "max 100000");
+  CHECK(to_text(CpuMax{Microseconds{50'000}, Microseconds{100'000}}) == "50000 100000");
+  CHECK(to_text(MemoryLimit{}) == "max");
+  CHECK(to_text(MemoryLimit{Bytes{4096}}) == "4096");
+}
+
+TEST_CASE("limit text that the kernel would not write is refused") {
+  for (const char* text :
+       {"", "max", "max ", "100000", "x 100000", "1 2 3", "-1 100000", "1 max"}) {
+    CAPTURE(text);
+    CHECK_FALSE(parse_cpu_max(text).has_value());
+  }
+  for (const char* text : {"", "-1", "4096 ", "Max", "1e3", "18446744073709551616"}) {
+    CAPTURE(text);
+    CHECK_FALSE(parse_memory_limit(text).has_value());
+  }
+}

@@ -1,0 +1,42 @@
+// What the tests of storage/ have in common: a scratch directory and made-up samples.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+
+#include "storage/store.h"
+#include "tests/storage/busy_point.h"
+
+namespace cgphase::test {
+
+// A directory of its own, gone with everything in it at the end of the test.
+class ScratchDirectory {
+ public:
+  ScratchDirectory();
+  ~ScratchDirectory();
+  ScratchDirectory(const ScratchDirectory&) = delete;
+  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
+  std::string path(const std::string& name) const { return directory_ + "/" + name; }
+
+ private:
+  std::string directory_;
+};
+
+// Every field present, every value different; `seed` moves all of them.
+Sample full_sample(CgroupId id, std::uint64_t seed);
+// Any field may be absent, any value may be anything.
+Sample random_sample(CgroupId id, std::mt19937_64& random);
+Phase random_phase(std::mt19937_64& random);
+
+bool same(const Sample& a, const Sample& b);
+bool same(const Phase& a, const Phase& b);
+bool same(const HistoryPoint& a, const HistoryPoint& b);
+
+JournalDecision decision_of(CgroupId id, std::uint64_t decision_id, WallTime time);
+JournalOutcome outcome_of(CgroupId id, std::uint64_t decision_id, WallTime time);
+
+// A store that the test expects to open.
+Store open_store(const std::string& path, Bytes cap = Bytes{64 * kMiB});
+
+}  // namespace cgphase::test

@@ -1,0 +1,116 @@
+// A process that writes is killed at any moment; everything that it was told is in the file must
+// be there. The child reports through a pipe; nobody waits for time to pass.
+#include <doctest/doctest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <random>
+
+#include "storage/store.h"
+#include "tests/storage/points.h"
+
+using namespace cgphase;
+using namespace cgphase::test;
+
+namespace {
+
+constexpr CgroupId kOne{42, 1};
+
+// What the child says after each call that returned: how far the file is.
+struct Acknowledged {
+  std::uint64_t decision_id = 0;  // in the file with append()
+  std::uint64_t flushed = 0;      // samples in the file with flush()
+};
+
+[[noreturn]] void write_forever(const std::string& path, int pipe_fd) {
+  Result<Store> store = Store::open({path, "boot-1", Bytes{64 * kMiB}});
+  if (!store) ::_exit(2);
+  Acknowledged done;
+  const auto before = store->last_decision_id();
+  if (!before) ::_exit(3);
+  const std::uint64_t first = *before + 1;
+  for (std::uint64_t id = first;; ++id) {
+    const auto second = static_cast<double>(id);
+    const bool taken =
+        store
+            ->append({busy_point(kOne, id)}, {decision_of(kOne, id, at_second(second))},
+                     {outcome_of(kOne, id, at_second(second))})
+            .has_value();
+    if (!taken) ::_exit(4);
+    done.decision_id = id;
+    if (id % 7 == 0 && store->flush()) done.flushed = id;
+    if (::write(pipe_fd, &done, sizeof done) != sizeof done) ::_exit(5);
+  }
+}
+
+// Kills the child after `reports` of its acknowledgements; all that were in the pipe count.
+Acknowledged run_and_kill(const std::string& path, int reports) {
+  std::array<int, 2> ends{};
+  REQUIRE(::pipe(ends.data()) == 0);
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ::close(ends[0]);
+    write_forever(path, ends[1]);
+  }
+  ::close(ends[1]);
+  Acknowledged last;
+  for (int i = 0; i < reports; ++i) REQUIRE(::read(ends[0], &last, sizeof last) == sizeof last);
+  ::kill(child, SIGKILL);
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFSIGNALED(status));
+  for (Acknowledged more; ::read(ends[0], &more, sizeof more) == sizeof more;) last = more;
+  ::close(ends[0]);
+  return last;
+}
+
+// Every id up to the last acknowledged one, each once.
+void check_journal(Store& store, std::uint64_t last_id) {
+  const auto decisions = store.decisions(kOne, WallTime::max(), 1 << 20);
+  const auto outcomes = store.outcomes(kOne, WallTime::max(), 1 << 20);
+  REQUIRE(decisions.has_value());
+  REQUIRE(outcomes.has_value());
+  CHECK(decisions->size() >= last_id);
+  CHECK(decisions->size() <= last_id + 1);  // one may be written and not yet reported
+  CHECK(outcomes->size() == decisions->size());
+  for (std::size_t i = 0; i < decisions->size(); ++i)
+    REQUIRE((*decisions)[i].decision.decision_id == decisions->size() - i);
+}
+
+}  // namespace
+
+TEST_CASE("fifty times kill -9 lose nothing that was acknowledged") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.path("h.db");
+  constexpr unsigned kSeed = 20;
+  std::mt19937 random(kSeed);
+  std::vector<std::uint64_t> flushed_ranges;  // first and last sample id of each life
+  std::uint64_t next_id = 1;
+  for (int life = 0; life < 50; ++life) {
+    CAPTURE(life);
+    const Acknowledged last = run_and_kill(path, 1 + static_cast<int>(random() % 120));
+    Store store = open_store(path);
+    CHECK_FALSE(store.quarantined().has_value());
+    check_journal(store, last.decision_id);
+    if (last.flushed >= next_id) {
+      flushed_ranges.push_back(next_id);
+      flushed_ranges.push_back(last.flushed);
+    }
+    next_id = *store.last_decision_id() + 1;
+  }
+  Store store = open_store(path);
+  for (std::size_t i = 0; i < flushed_ranges.size(); i += 2) {
+    const auto from = static_cast<double>(flushed_ranges[i]);
+    const auto until = static_cast<double>(flushed_ranges[i + 1]);
+    const auto points = store.history(kOne, at_second(from), at_second(until + 0.5), 1 << 20);
+    REQUIRE(points.has_value());
+    REQUIRE(points->size() == flushed_ranges[i + 1] - flushed_ranges[i] + 1);
+    for (std::size_t k = 0; k < points->size(); ++k)
+      REQUIRE(same((*points)[k], busy_point(kOne, flushed_ranges[i] + k)));
+  }
+  CHECK(flushed_ranges.size() > 20);
+  CHECK(store.damaged_count() == 0);
+}

@@ -1,0 +1,332 @@
+#include "tests/workloads/demo_summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include "base/text.h"
+
+namespace cgphase::workloads {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr double kSecondsPerHour = 3600;
+constexpr double kBytesPerGiB = 1024.0 * 1024 * 1024;
+
+double cpu_per_unit(const json& container) {
+  const json& work = container.at("work");
+  const double units = work.at("units").get<double>();
+  return units > 0 ? work.at("cpu_seconds").get<double>() / units : 0;
+}
+
+double ratio(double managed, double twin) { return twin > 0 ? managed / twin : 0; }
+
+// What must be equal between two runs of one seed: all but time.
+json result_of(const json& work) {
+  json result = work;
+  for (const char* key : {"cpu_seconds", "wall_seconds", "latency_ms"}) result.erase(key);
+  return result;
+}
+
+int changed_knobs(const json& container, const char* when) {
+  int changed = 0;
+  for (const auto& [knob, original] : container.at("original").items())
+    changed += container.at(when).at(knob) != original;
+  return changed;
+}
+
+// "80000 100000" or "167772160" by its first number; "max" is the largest.
+double first_number(const std::string& text) {
+  double value = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  return parsed.ec == std::errc{} ? value : 1e300;
+}
+
+void count_changes(const json& managed, ContainerSummary& summary) {
+  for (const json& change : managed.at("changes")) {
+    const bool down = first_number(change.at("to").get<std::string>()) <
+                      first_number(change.at("from").get<std::string>());
+    ++(down ? summary.lowered : summary.raised);
+  }
+}
+
+void add_allocation(const json& managed, ContainerSummary& summary) {
+  const double seconds = managed.at("seconds").get<double>();
+  const json& limits = managed.at("static");
+  summary.static_core_seconds += limits.at("cpu_cores").get<double>() * seconds;
+  summary.static_byte_seconds += limits.at("memory_bytes").get<double>() * seconds;
+  summary.core_seconds += managed.at("core_seconds").get<double>();
+  summary.byte_seconds += managed.at("byte_seconds").get<double>();
+}
+
+void add_kernel_counts(const json& managed, const json& twin, ContainerSummary& summary) {
+  const auto count = [](const json& run, const char* key) {
+    return run.at(key).get<std::uint64_t>();
+  };
+  summary.periods += count(managed, "periods");
+  summary.throttled_periods += count(managed, "throttled_periods");
+  summary.twin_periods += count(twin, "periods");
+  summary.twin_throttled_periods += count(twin, "throttled_periods");
+  summary.oom_kills += count(managed, "oom_kills");
+  summary.twin_oom_kills += count(twin, "oom_kills");
+}
+
+void add_round(const json& managed, const json& twin, ContainerSummary& summary) {
+  add_allocation(managed, summary);
+  add_kernel_counts(managed, twin, summary);
+  count_changes(managed, summary);
+  summary.restored &= changed_knobs(managed, "after_stop") == 0;
+  summary.knobs_changed_at_stop += changed_knobs(managed, "before_stop");
+  summary.succeeded &= managed.at("exit_status") == 0 && twin.at("exit_status") == 0 &&
+                       managed.at("work").is_object() && twin.at("work").is_object();
+  summary.work_equal &= summary.succeeded;
+  if (!summary.succeeded) return;
+  summary.unit = managed["work"].at("unit").get<std::string>();
+  summary.work_equal &= result_of(managed["work"]) == result_of(twin["work"]);
+  summary.cpu_ratios.push_back(ratio(cpu_per_unit(managed), cpu_per_unit(twin)));
+  summary.wall_ratios.push_back(ratio(managed["work"].at("wall_seconds").get<double>(),
+                                      twin["work"].at("wall_seconds").get<double>()));
+}
+
+const json& container_of(const json& run, std::size_t index, const std::string& name) {
+  const json& container = run.at("containers").at(index);
+  if (container.at("name") != name) throw std::out_of_range("another mix");
+  return container;
+}
+
+ContainerSummary summarise_container(const std::vector<Round>& rounds, std::size_t index) {
+  ContainerSummary summary;
+  const json& first = rounds.at(0).managed.at("containers").at(index);
+  summary.name = first.at("name").get<std::string>();
+  summary.kind = first.at("kind").get<std::string>();
+  std::set<char> letters;
+  for (const Round& round : rounds) {
+    const json& managed = container_of(round.managed, index, summary.name);
+    add_round(managed, container_of(round.twin, index, summary.name), summary);
+    for (const char letter : managed.at("phases").get<std::string>())
+      if (letter >= 'A' && letter <= 'Z') letters.insert(letter);
+  }
+  summary.phases_seen = static_cast<int>(letters.size());
+  summary.cpu_ratio = median(summary.cpu_ratios);
+  summary.wall_ratio = median(summary.wall_ratios);
+  return summary;
+}
+
+double share(double allocated, double of) { return of > 0 ? 1 - allocated / of : 0; }
+
+void sum_shares(DemoSummary& summary) {
+  double cores = 0, static_cores = 0, bytes = 0, static_bytes = 0;
+  for (const ContainerSummary& one : summary.containers) {
+    cores += one.core_seconds;
+    static_cores += one.static_core_seconds;
+    bytes += one.byte_seconds;
+    static_bytes += one.static_byte_seconds;
+  }
+  summary.cpu_share = share(cores, static_cores);
+  summary.memory_share = share(bytes, static_bytes);
+}
+
+// The daemon served to the end and stopped well, and every question was answered.
+bool daemon_well(const std::vector<Round>& rounds) {
+  return std::all_of(rounds.begin(), rounds.end(), [](const Round& round) {
+    const json& daemon = round.managed.at("daemon");
+    bool answered = true;
+    for (const json& status : daemon.at("commands")) answered &= status == 0;
+    return answered && daemon.at("alive_at_end") == true && daemon.at("exit_status") == 0;
+  });
+}
+
+template <class Predicate>
+bool all_of(const DemoSummary& summary, Predicate predicate) {
+  return std::all_of(summary.containers.begin(), summary.containers.end(), predicate);
+}
+
+void judge(const std::vector<Round>& rounds, DemoSummary& summary) {
+  using One = const ContainerSummary&;
+  auto& list = summary.requirements;
+  list.push_back({summary.containers.size() >= 3, "at least three containers at once"});
+  list.push_back({all_of(summary, [](One one) { return one.succeeded; }), "every workload finished"});
+  list.push_back({daemon_well(rounds), "the daemon served, answered and stopped cleanly"});
+  list.push_back({summary.policy == "hold" || summary.policy == "sliding" ||
+                      all_of(summary, [](One one) { return one.phases_seen > 0; }),
+                  "phases were recognised in every container"});
+  list.push_back({all_of(summary, [](One one) { return one.lowered > 0; }),
+                  "limits of every container were lowered"});
+  list.push_back({all_of(summary, [](One one) { return one.oom_kills == 0; }), "OOM kills 0"});
+  list.push_back({all_of(summary, [](One one) { return one.work_equal; }),
+                  "the same work with the same results as the unmanaged twin"});
+  list.push_back({all_of(summary,
+                         [](One one) {
+                           return one.cpu_ratio > 0 && one.cpu_ratio <= kLargestCpuRatio;
+                         }),
+                  fmt::format("CPU seconds per unit at most {:.2f} of the twin's", kLargestCpuRatio)});
+  list.push_back({all_of(summary, [](One one) { return one.restored; }), "all originals restored"});
+  list.push_back({summary.cpu_share > 0 && summary.memory_share > 0,
+                  "core-hours and GiB-hours were given back"});
+}
+
+}  // namespace
+
+double ContainerSummary::cpu_share() const { return share(core_seconds, static_core_seconds); }
+double ContainerSummary::memory_share() const { return share(byte_seconds, static_byte_seconds); }
+
+bool DemoSummary::held() const {
+  return std::all_of(requirements.begin(), requirements.end(),
+                     [](const Requirement& requirement) { return requirement.held; });
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+Result<DemoSummary> summarise(const std::vector<Round>& rounds) {
+  if (rounds.empty()) return failure(ErrorKind::invalid, "no rounds");
+  DemoSummary summary;
+  summary.rounds = rounds.size();
+  // The files are our own: what is missing in them is one error, wherever it was missed.
+  try {
+    summary.policy = rounds[0].managed.at("policy").get<std::string>();
+    summary.seed = rounds[0].managed.at("seed").get<std::uint64_t>();
+    for (const Round& round : rounds)
+      summary.daemon_cpu_seconds += round.managed.at("daemon").at("cpu_seconds").get<double>();
+    for (std::size_t i = 0; i < rounds[0].managed.at("containers").size(); ++i)
+      summary.containers.push_back(summarise_container(rounds, i));
+    sum_shares(summary);
+    judge(rounds, summary);
+  } catch (const std::exception& error) {
+    return failure(ErrorKind::invalid, fmt::format("run.json: {}", error.what()));
+  }
+  return summary;
+}
+
+namespace {
+
+std::string knob_text(const std::string& knob, const std::string& value) {
+  const double number = first_number(value);
+  if (number >= 1e300) return value;
+  if (knob == "memory.max") return human_bytes(number);
+  const std::size_t space = value.find(' ');
+  return space == std::string::npos
+             ? value
+             : fmt::format("{:.2f} cores", number / first_number(value.substr(space + 1)));
+}
+
+void append_timeline(const json& container, std::string& text) {
+  text += fmt::format("    truth   {}\n    phases  {}\n", container.at("truth").get<std::string>(),
+                      container.at("phases").get<std::string>());
+}
+
+void append_changes(const json& container, std::string& text) {
+  for (const json& change : container.at("changes")) {
+    const auto knob = change.at("knob").get<std::string>();
+    text += fmt::format("    {:6.1f} s  {:<10}  {} -> {}\n", change.at("seconds").get<double>(), knob,
+                        knob_text(knob, change.at("from").get<std::string>()),
+                        knob_text(knob, change.at("to").get<std::string>()));
+  }
+}
+
+void append_round(const json& run, bool with_changes, std::string& text) {
+  for (const json& container : run.at("containers")) {
+    text += fmt::format("  {}, {} changes of limits\n", container.at("name").get<std::string>(),
+                        container.at("changes").size());
+    append_timeline(container, text);
+    if (with_changes) append_changes(container, text);
+  }
+}
+
+std::string given_back(double given, double of, const char* unit) {
+  return fmt::format("{:.4f} of {:.4f} {} given back ({:.0f} %)", given, of, unit,
+                     of > 0 ? 100 * given / of : 0);
+}
+
+std::string ratio_list(const std::vector<double>& ratios) {
+  std::string text;
+  for (const double one : ratios) text += fmt::format("{}{:.3f}", text.empty() ? "" : " ", one);
+  return text;
+}
+
+void append_container(const ContainerSummary& one, std::string& text) {
+  const auto hours = [](double seconds) { return seconds / kSecondsPerHour; };
+  text += fmt::format(
+      "  {}\n    {}\n    {}\n", one.name,
+      given_back(hours(one.static_core_seconds - one.core_seconds), hours(one.static_core_seconds),
+                 "core-hours"),
+      given_back(hours(one.static_byte_seconds - one.byte_seconds) / kBytesPerGiB,
+                 hours(one.static_byte_seconds) / kBytesPerGiB, "GiB-hours"));
+  text += fmt::format("    throttled periods {} of {}, twin {} of {}; OOM kills {}, twin {}\n",
+                      one.throttled_periods, one.periods, one.twin_throttled_periods,
+                      one.twin_periods, one.oom_kills, one.twin_oom_kills);
+  text += fmt::format(
+      "    same {}: {}; CPU seconds per unit {:.3f} of the twin's, median of {}; wall time {:.3f}\n",
+      one.unit, one.work_equal ? "yes" : "NO", one.cpu_ratio, ratio_list(one.cpu_ratios),
+      one.wall_ratio);
+  text += fmt::format("    limits lowered {} times, raised {}; originals restored: {} ({} knobs "
+                      "differed at the stop)\n",
+                      one.lowered, one.raised, one.restored ? "yes" : "NO",
+                      one.knobs_changed_at_stop);
+}
+
+std::string aim_text(const DemoSummary& summary) {
+  double worst = 0;
+  for (const ContainerSummary& one : summary.containers) worst = std::max(worst, one.cpu_ratio);
+  const auto reached = [](bool yes) { return yes ? "reached" : "NOT reached"; };
+  return fmt::format(
+      "  aim: a third of both given back: CPU {}, memory {}\n"
+      "  aim: CPU seconds per unit within {:.2f} of the twin's: {} (largest median {:.3f})\n",
+      reached(summary.cpu_share >= kAimedShare), reached(summary.memory_share >= kAimedShare),
+      kAimedCpuRatio, reached(worst <= kAimedCpuRatio), worst);
+}
+
+}  // namespace
+
+std::string to_text(const DemoSummary& summary, const std::vector<Round>& rounds) {
+  std::string text = fmt::format("policy {}, seed {}, {} rounds of a managed run and its twin\n",
+                                 summary.policy, summary.seed, summary.rounds);
+  text += "\none letter a second: true phase by its first letter; recognised phase A, B, ... "
+          "(- not enough history, ? unknown)\n";
+  for (std::size_t i = 0; i < rounds.size(); ++i) {
+    text += fmt::format("\nround {}\n", i + 1);
+    append_round(rounds[i].managed, i + 1 == rounds.size(), text);
+  }
+  text += "\nall rounds, against the static limits\n";
+  for (const ContainerSummary& one : summary.containers) append_container(one, text);
+  text += fmt::format("\ntogether: {:.0f} % of core-hours and {:.0f} % of GiB-hours given back; the "
+                      "daemon used {:.1f} CPU seconds of the guest\n",
+                      100 * summary.cpu_share, 100 * summary.memory_share,
+                      summary.daemon_cpu_seconds);
+  text += aim_text(summary);
+  text += "\nmust hold\n";
+  for (const Requirement& one : summary.requirements)
+    text += fmt::format("  {}  {}\n", one.held ? "yes" : "NO ", one.text);
+  return text;
+}
+
+nlohmann::ordered_json to_json(const DemoSummary& summary) {
+  nlohmann::ordered_json containers = nlohmann::ordered_json::array();
+  for (const ContainerSummary& one : summary.containers)
+    containers.push_back({{"name", one.name},
+                          {"cpu_share", one.cpu_share()},
+                          {"memory_share", one.memory_share()},
+                          {"throttled_periods", one.throttled_periods},
+                          {"twin_throttled_periods", one.twin_throttled_periods},
+                          {"oom_kills", one.oom_kills},
+                          {"cpu_ratio", one.cpu_ratio},
+                          {"wall_ratio", one.wall_ratio},
+                          {"lowered", one.lowered},
+                          {"raised", one.raised}});
+  return {{"schema", 1},          {"policy", summary.policy},
+          {"seed", summary.seed}, {"rounds", summary.rounds},
+          {"held", summary.held()},
+          {"cpu_share", summary.cpu_share},
+          {"memory_share", summary.memory_share},
+          {"containers", std::move(containers)}};
+}
+
+}  // namespace cgphase::workloads

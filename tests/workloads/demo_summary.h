@@ -1,0 +1,73 @@
+// Judges the runs of scripts/demo: what was given back, and whether all that must hold did. Pure:
+// from the run.json files of demo_mix to a verdict and its text.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace cgphase::workloads {
+
+inline constexpr double kAimedCpuRatio = 1.05;    // CPU seconds per unit, managed against twin
+inline constexpr double kLargestCpuRatio = 1.15;  // beyond it the demo fails
+inline constexpr double kAimedShare = 1.0 / 3;    // of core-hours and GiB-hours given back
+
+// The run with the daemon and its unmanaged twin: same mix, seed and static limits.
+struct Round {
+  nlohmann::json managed, twin;
+};
+
+// One container over all rounds. "static" is what its user's limits would have allocated in the
+// same time.
+struct ContainerSummary {
+  std::string name, kind, unit;
+  double static_core_seconds = 0, core_seconds = 0;
+  double static_byte_seconds = 0, byte_seconds = 0;
+  std::uint64_t periods = 0, throttled_periods = 0, twin_periods = 0, twin_throttled_periods = 0;
+  std::uint64_t oom_kills = 0, twin_oom_kills = 0;
+  std::vector<double> cpu_ratios;   // one per round
+  double cpu_ratio = 0;             // their median
+  std::vector<double> wall_ratios;
+  double wall_ratio = 0;
+  bool work_equal = true;           // units and results; latencies may differ
+  bool succeeded = true;            // every workload ended with 0, in both runs
+  bool restored = true;             // every knob is the original again
+  int knobs_changed_at_stop = 0;    // that the stop had to restore
+  int lowered = 0, raised = 0;      // changes of either knob
+  int phases_seen = 0;              // different known phases
+
+  double cpu_share() const;         // given back, 0..1
+  double memory_share() const;
+};
+
+struct Requirement {
+  bool held = false;
+  std::string text;
+};
+
+struct DemoSummary {
+  std::string policy;
+  std::uint64_t seed = 0;
+  std::size_t rounds = 0;
+  double daemon_cpu_seconds = 0;
+  std::vector<ContainerSummary> containers;
+  double cpu_share = 0, memory_share = 0;  // given back, of all containers
+  std::vector<Requirement> requirements;
+
+  bool held() const;
+};
+
+// The middle of the values, the mean of the two middle ones of an even number; 0 of none.
+double median(std::vector<double> values);
+
+// Errors: invalid when a run lacks what demo_mix writes, or the two runs are of different mixes.
+Result<DemoSummary> summarise(const std::vector<Round>& rounds);
+
+// The whole of what scripts/demo prints about its runs.
+std::string to_text(const DemoSummary& summary, const std::vector<Round>& rounds);
+nlohmann::ordered_json to_json(const DemoSummary& summary);
+
+}  // namespace cgphase::workloads

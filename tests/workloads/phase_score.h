@@ -1,0 +1,34 @@
+// How well recognised phases agree with the true ones. Pure.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace cgphase::workloads {
+
+// Counts of (recognised phase, true phase) over samples.
+class PhaseScore {
+ public:
+  void add(int phase, const std::string& truth);
+
+  std::size_t count() const { return count_; }
+  // Share of samples whose true phase is the commonest one of their recognised phase (Manning,
+  // Raghavan, Schuetze, "Introduction to Information Retrieval", section 16.3). 0 of nothing.
+  double purity() const;
+  // Mutual information over the mean of the two entropies (same section); 1 when the partitions
+  // are the same, 0 when independent or when both have one class.
+  double nmi() const;
+  std::size_t phase_count() const { return phases_.size(); }
+  std::size_t truth_count() const { return truths_.size(); }
+  const std::map<std::pair<int, std::string>, std::size_t>& table() const { return table_; }
+
+ private:
+  std::size_t count_ = 0;
+  std::map<std::pair<int, std::string>, std::size_t> table_;
+  std::map<int, std::size_t> phases_;
+  std::map<std::string, std::size_t> truths_;
+};
+
+}  // namespace cgphase::workloads

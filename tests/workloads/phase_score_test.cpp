@@ -1,0 +1,49 @@
+#include "tests/workloads/phase_score.h"
+
+#include <doctest/doctest.h>
+
+using cgphase::workloads::PhaseScore;
+
+TEST_CASE("score: the same partition under other names is perfect") {
+  PhaseScore score;
+  for (int i = 0; i < 10; ++i) score.add(i % 2, i % 2 ? "train" : "idle");
+  CHECK(score.purity() == 1);
+  CHECK(score.nmi() == doctest::Approx(1));
+}
+
+TEST_CASE("score: independent partitions share no information") {
+  PhaseScore score;
+  for (int i = 0; i < 8; ++i) score.add(i % 2, i / 2 % 2 ? "train" : "idle");
+  CHECK(score.purity() == 0.5);
+  CHECK(score.nmi() == doctest::Approx(0));
+}
+
+TEST_CASE("score: one phase for everything is as pure as the commonest truth and knows nothing") {
+  PhaseScore score;
+  for (int i = 0; i < 4; ++i) score.add(0, i == 0 ? "train" : "idle");
+  CHECK(score.purity() == 0.75);
+  CHECK(score.nmi() == doctest::Approx(0));
+}
+
+TEST_CASE("score: a worked example") {
+  // Manning et al., figure 16.4: purity 0.71, NMI 0.36.
+  PhaseScore score;
+  const auto add = [&score](int phase, const char* truth, int times) {
+    for (int i = 0; i < times; ++i) score.add(phase, truth);
+  };
+  add(1, "x", 5);
+  add(1, "o", 1);
+  add(2, "x", 1);
+  add(2, "o", 4);
+  add(2, "d", 1);
+  add(3, "x", 2);
+  add(3, "d", 3);
+  CHECK(score.purity() == doctest::Approx(12.0 / 17));
+  CHECK(score.nmi() == doctest::Approx(0.36).epsilon(0.02));
+}
+
+TEST_CASE("score: of nothing it is 0") {
+  const PhaseScore score;
+  CHECK(score.purity() == 0);
+  CHECK(score.nmi() == 0);
+}

@@ -1,0 +1,41 @@
+// The three workloads of the demo, the recordings and the tests. Each does real work at the pace of
+// something outside (a network, an accelerator, arriving requests, a queue); its units of work
+// depend on seed, size and length alone, so two runs compare by CPU time per unit.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/result.h"
+#include "tests/workloads/label_file.h"
+
+namespace cgphase::workloads {
+
+struct RunOptions {
+  std::uint64_t seed = 1;
+  double size = 1;          // of the data; 1 is some 45 to 75 MB at the peak
+  double seconds = 72;      // planned length on an idle core
+  std::string work_dir = "/tmp";
+};
+
+struct RunReport {
+  std::string unit;         // what `units` counts
+  std::uint64_t units = 0;
+  nlohmann::ordered_json outcome;  // "loss", "latency_ms", "checksum": must not depend on limits
+                                   // except for latencies
+};
+
+// A training job: download at a limited rate, unpack and augment in memory, epochs of gradient
+// descent with validation and a checkpoint (fsync) each, evaluation. Unit: gradient steps.
+Result<RunReport> run_train(const RunOptions& options, LabelFile& labels);
+
+// An inference service: requests in bursts and lulls, a second model loaded when first asked for, a
+// cache that grows in bursts and is trimmed in lulls. Unit: requests.
+Result<RunReport> run_serve(const RunOptions& options, LabelFile& labels);
+
+// A batch job: ingests text into growing memory, sorts and aggregates it in several orders, writes
+// the result (fsync), gives the memory back, waits for the next round. Unit: records.
+Result<RunReport> run_batch(const RunOptions& options, LabelFile& labels);
+
+}  // namespace cgphase::workloads
