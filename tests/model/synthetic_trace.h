@@ -8,7 +8,7 @@ namespace cgphase {
 
 // One execution that goes round idle, compute and load (label), `seconds` long at one sample per
 // second, with a little noise. Limits: 2 cores, 1 GiB.
-inline Trace synthetic_trace(std::uint64_t seed, int seconds = 600) {
+inline Trace synthetic_trace(std::uint64_t seed, int seconds = 360) {
   Random random(seed);
   Trace trace;
   trace.path = "synthetic-" + std::to_string(seed) + ".csv";
