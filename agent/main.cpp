@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 
 #include "agent/daemon.h"
@@ -18,14 +19,15 @@ constexpr const char* kUsage =
 struct KeyOption {
   const char* option;
   const char* key;
+  bool path;  // relative to where the command was given; in a file it must be absolute
 };
-constexpr std::array<KeyOption, 7> kKeyOptions = {{{"cgroup-root", "cgroup_root"},
-                                                   {"proc-root", "proc_root"},
-                                                   {"state-dir", "state_dir"},
-                                                   {"runtime-dir", "runtime_dir"},
-                                                   {"mode", "mode"},
-                                                   {"policy", "policy"},
-                                                   {"model", "model"}}};
+constexpr std::array<KeyOption, 7> kKeyOptions = {{{"cgroup-root", "cgroup_root", true},
+                                                   {"proc-root", "proc_root", true},
+                                                   {"state-dir", "state_dir", true},
+                                                   {"runtime-dir", "runtime_dir", true},
+                                                   {"mode", "mode", false},
+                                                   {"policy", "policy", false},
+                                                   {"model", "model", true}}};
 
 enum Option : int { kConfig = 100, kOnce, kCheckConfig, kVersion, kHelp };
 
@@ -53,7 +55,10 @@ int check_config(const cgphase::DaemonOptions& options) {
 }
 
 void add_override(cgphase::DaemonOptions& options, const KeyOption& entry, const char* value) {
-  options.overrides.push_back({entry.key, value, std::string("--") + entry.option});
+  std::error_code unreadable;  // then the value is judged as it was given
+  const std::string text =
+      entry.path ? std::filesystem::absolute(value, unreadable).lexically_normal().string() : value;
+  options.overrides.push_back({entry.key, text, std::string("--") + entry.option});
 }
 
 }  // namespace
