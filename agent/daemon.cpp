@@ -139,8 +139,10 @@ Started<void> Daemon::start() {
 
 // What this machine is, one daemon only, and the limits that an earlier one left behind.
 Started<void> Daemon::prepare_machine() {
-  const auto asked = config_.cgroup_root.empty() ? std::nullopt
-                                                : std::optional<std::string>(config_.cgroup_root);
+  // Only a root that somebody named is taken as it is; else what is mounted is found.
+  const auto asked = config_.origins.contains("cgroup_root")
+                         ? std::optional<std::string>(config_.cgroup_root)
+                         : std::nullopt;
   Result<CgroupRoot> root = discover_cgroup_root(asked);
   if (!root) return refuse(root.error());
   root_ = std::move(*root);
