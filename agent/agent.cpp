@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/crc32.h"
 #include "control/knob_file.h"
 
 namespace cgphase {
@@ -31,9 +32,10 @@ bool quiet(const Sample& sample) {
   return calm(sample.memory_pressure.some) && calm(sample.io_pressure.some);
 }
 
-// The name under which runs of "the same thing" share what they learned.
-const std::string& learning_key(const ContainerInfo& info) {
-  return info.image.empty() ? info.name : info.image;
+// What was learned is kept by phase, so it belongs to one model.
+std::string model_key(const PhaseEngine* engine) {
+  if (engine == nullptr) return "none";
+  return std::to_string(crc32c(serialize_model(engine->model())));
 }
 
 template <class Entry>
@@ -49,7 +51,16 @@ std::string why(const Decision& decision) {
 }  // namespace
 
 Agent::Agent(Config config, Parts parts, const Clock& clock, Post post)
-    : config_(std::move(config)), parts_(std::move(parts)), clock_(clock), post_(std::move(post)) {}
+    : config_(std::move(config)),
+      parts_(std::move(parts)),
+      clock_(clock),
+      post_(std::move(post)),
+      model_key_(model_key(parts_.engine.get())) {}
+
+// The name under which runs of "the same thing" share what they learned.
+std::string Agent::learning_key(const ContainerInfo& info) const {
+  return (info.image.empty() ? info.name : info.image) + "#" + model_key_;
+}
 
 void Agent::tick() {
   watch_kill_switch();
@@ -110,7 +121,7 @@ void Agent::farewell(CgroupId id) {
 void Agent::learn(const ContainerView& view) {
   const nlohmann::json run = parts_.pipeline.learned(view.info.id);
   if (run.is_null()) return;
-  const std::string& key = learning_key(view.info);
+  const std::string key = learning_key(view.info);
   if (learned_.size() >= kLearnedImages && !learned_.contains(key)) learned_.erase(learned_.begin());
   nlohmann::json& known = learned_[key];
   known = merge_learned(known, run);
@@ -135,7 +146,7 @@ void Agent::submit(const Decision& decision) {
       decision.resource == Resource::memory && decision.direction == Direction::lower;
   if (const auto bytes = decision.new_limits.memory_bytes(); lowers_memory && bytes)
     change.memory_need_ceiling = Bytes{static_cast<std::uint64_t>(
-        static_cast<double>(bytes->value) / config_.rails.memory_headroom_ratio)};
+        static_cast<double>(bytes->value) * config_.rails.at_risk_ratio)};
   parts_.writer->submit(std::move(change));
 }
 
@@ -230,9 +241,11 @@ Mode Agent::mode_of(const ContainerInfo& info) const {
 
 void Agent::apply_modes() {
   for (const ContainerView* view : parts_.pipeline.containers()) {
+    const Mode before = view->mode;
     const Mode mode = mode_of(view->info);
-    if (view->mode == Mode::enforce && mode != Mode::enforce) (void)restore(view->info.id);
+    // First the mode: while it is enforce, a restore would look like somebody else's intent.
     parts_.pipeline.set_mode(view->info.id, mode);
+    if (before == Mode::enforce && mode != Mode::enforce) (void)restore(view->info.id);
   }
 }
 
@@ -287,6 +300,7 @@ LimitWriter::RestoreReport Agent::restore_all() {
 }
 
 LimitWriter::RestoreReport Agent::stop() {
+  if (parts_.guard) parts_.guard->stop();
   LimitWriter::RestoreReport report = restore_all();
   for (const ContainerView* view : parts_.pipeline.containers()) learn(*view);
   store_tick();

@@ -85,6 +85,7 @@ class Agent {
   const std::deque<JournalOutcome>& recent_outcomes() const { return recent_outcomes_; }
 
  private:
+  std::string learning_key(const ContainerInfo& info) const;
   Mode mode_of(const ContainerInfo& info) const;
   void apply_modes();
   void watch_kill_switch();
@@ -105,6 +106,7 @@ class Agent {
   Parts parts_;
   const Clock& clock_;
   Post post_;
+  const std::string model_key_;
   NodeSample tick_;
   Totals totals_;
   bool kill_switch_ = false;

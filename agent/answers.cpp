@@ -312,8 +312,8 @@ nlohmann::json Answers::restore(const Request& request) {
   ActionReport action;
   LimitWriter::RestoreReport restored;
   if (request.flag("all")) {
-    restored = agent_.restore_all();
     agent_.set_mode(Mode::observe);
+    restored = agent_.restore_all();
     action.done = "every limit is as it was; mode is observe";
     action.undo = shell_command({"cgphase", "mode", to_string(Mode::enforce)});
   } else {
@@ -321,8 +321,8 @@ nlohmann::json Answers::restore(const Request& request) {
     if (!view) return error_reply(view.error());
     const std::string name = escape_name((*view)->info.name);
     const CgroupId id = (*view)->info.id;
-    restored = agent_.restore(id);
     agent_.set_paused(id, true);
+    restored = agent_.restore(id);
     action.done = name + " has its original limits and is left alone";
     action.undo = shell_command({"cgphase", "resume", name});
   }

@@ -172,6 +172,8 @@ Started<void> Daemon::prepare_writing() {
       {.cgroup_root = root_.path, .leases = leases_.get(), .guard = guard_.get()});
   if (!writer) return refuse(writer.error());
   writer_ = std::move(*writer);
+  if (guard_)
+    if (const Status started = guard_->start(); !started) return refuse(started.error());
   return {};
 }
 
