@@ -29,7 +29,7 @@ struct VerbRow {
   Verb verb;
   const char* name;
   bool admin;
-  std::array<Arg, 5> args;  // unused entries have no name
+  std::array<Arg, 4> args;  // unused entries have no name
 };
 
 constexpr Arg kContainer{"container", ArgKind::text, true};
@@ -45,8 +45,7 @@ constexpr std::array<VerbRow, kVerbCount> kVerbs = {{
     {Verb::show, "show", false, {kContainer}},
     {Verb::explain, "explain", false, {kContainer, Arg{"at_seconds", ArgKind::number, false}}},
     {Verb::history, "history", false, {kContainer, kFrom, kUntil, kLimit}},
-    {Verb::events, "events", false,
-     {kMaybeContainer, kFrom, kUntil, Arg{"after_id", ArgKind::number, false}, kLimit}},
+    {Verb::events, "events", false, {kMaybeContainer, kFrom, kUntil, kLimit}},
     {Verb::mode, "mode", true, {Arg{"mode", ArgKind::text, true}, kMaybeContainer}},
     {Verb::pause, "pause", true, {kContainer}},
     {Verb::resume, "resume", true, {kContainer}},

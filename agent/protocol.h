@@ -56,7 +56,7 @@ bool is_admin(Verb verb);
 //   show, pause, resume   container
 //   explain               container, [at_seconds]
 //   history               container, [from_seconds], [until_seconds], [limit]
-//   events                [container], [from_seconds], [until_seconds], [after_id], [limit]
+//   events                [container], [from_seconds], [until_seconds], [limit]
 //   mode                  mode, [container]
 //   restore               container, or all=true, exactly one
 // Times are seconds since the epoch; a container is text as find_container() takes it.

@@ -49,6 +49,16 @@ json next_json(std::span<const Forecast::Next> next) {
   return out;
 }
 
+json phases_seen_json(std::span<const std::uint64_t> steps) {
+  json out = json::array();
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const int phase = static_cast<int>(i);
+    if (steps[i] > 0)
+      out.push_back({{"phase", phase}, {"letter", phase_letter(phase)}, {"steps", steps[i]}});
+  }
+  return out;
+}
+
 bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
          std::string_view("-_./=:,@%+").find(c) != std::string_view::npos;
@@ -222,7 +232,7 @@ json to_json(const ContainerReport& report) {
                     {"memory", verdict_or_null(report.holding_memory)}};
   out["throttled_usec"] = or_null(report.throttled_usec);
   out["oom_kills"] = or_null(report.oom_kills);
-  out["phases_seen"] = report.phases_seen;
+  out["phases_seen"] = phases_seen_json(report.phases_seen);
   return out;
 }
 

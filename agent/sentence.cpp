@@ -2,10 +2,36 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/text.h"
 
 namespace cgphase {
 namespace {
+
+// By the verdict's name: one that has no phrase yet is told by its name.
+struct Phrase {
+  std::string_view verdict, text;
+};
+constexpr Phrase kPhrases[] = {
+    {"observe_mode", "the mode is observe"},
+    {"advise_mode", "the mode is advise"},
+    {"hands_off", "another manager owns the container"},
+    {"no_limit", "it has no limit of its own and manage_unlimited is off"},
+    {"phase_unknown", "its behaviour is in no known phase"},
+    {"not_enough_samples", "there are not enough samples of its phase yet"},
+    {"stale_data", "data was missing or stale"},
+    {"cool_down", "an event is too recent (cool-down)"},
+    {"quarantined", "failed trials have put it in quarantine"},
+    {"pressure_not_quiet", "its pressure is not quiet"},
+    {"trial_running", "the trial of the last change is still running"},
+    {"rate_limited", "enough was changed in this window already"},
+    {"too_small", "the difference is not worth a write"},
+    {"memory_growing", "its memory is growing"},
+    {"standing_down", "somebody else changed the limit a short while ago"},
+    {"cache_in_way", "page cache would meet the new limit and has to be reclaimed first"},
+};
 
 std::string amount(Resource resource, double value) {
   return resource == Resource::cpu ? fmt::format("{:.2f} cores", value) : human_bytes(value);
@@ -94,25 +120,10 @@ std::string phase_text(const ContainerReport& report) {
 }  // namespace
 
 std::string_view because(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::allowed: return "";
-    case Verdict::observe_mode: return "the mode is observe";
-    case Verdict::advise_mode: return "the mode is advise";
-    case Verdict::hands_off: return "another manager owns the container";
-    case Verdict::no_limit: return "it has no limit of its own and manage_unlimited is off";
-    case Verdict::phase_unknown: return "its behaviour is in no known phase";
-    case Verdict::not_enough_samples: return "there are not enough samples of its phase yet";
-    case Verdict::stale_data: return "data was missing or stale";
-    case Verdict::cool_down: return "an event is too recent (cool-down)";
-    case Verdict::quarantined: return "failed trials have put it in quarantine";
-    case Verdict::pressure_not_quiet: return "its pressure is not quiet";
-    case Verdict::trial_running: return "the trial of the last change is still running";
-    case Verdict::rate_limited: return "enough was changed in this window already";
-    case Verdict::too_small: return "the difference is not worth a write";
-    case Verdict::memory_growing: return "its memory is growing";
-    case Verdict::standing_down: return "somebody else changed the limit a short while ago";
-  }
-  return "";
+  if (verdict == Verdict::allowed) return "";
+  const std::string_view name = to_string(verdict);
+  const auto row = std::ranges::find(kPhrases, name, &Phrase::verdict);
+  return row == std::end(kPhrases) ? name : row->text;
 }
 
 std::string explain_sentence(std::string_view name, const Decision& decision,

@@ -148,8 +148,8 @@ CrbmFixed::CrbmFixed(const CrbmParameters& crbm, const Centroids& centroids)
 // Per hidden unit k the weighted sum is wrong by at most
 //   max|w - w^| sum|x^|  +  sum|w| 2^-13  +  2^-17 (sum) + 2^-17 (bias),
 // the sigmoid passes a quarter of it on and adds its own error: eps_k. The margin of a pair (i, j)
-// is sum_k (c_jk - c_ik)(c_jk + c_ik - 2 h_k), so it is wrong by at most sum_k 2 eps_k |c_jk - c_ik|
-// plus what the rounding of the centroids does. Only sum|x^| depends on the window.
+// is sum_k (c_jk - c_ik)(c_jk + c_ik - 2 h_k), so it is wrong by at most sum_k 2 eps_k |c_jk -
+// c_ik| plus what the rounding of the centroids does. Only sum|x^| depends on the window.
 void CrbmFixed::bound_errors(const CrbmParameters& crbm, const Centroids& centroids) {
   const auto n_hid = static_cast<std::size_t>(n_hid_);
   const auto columns = static_cast<std::size_t>(window_size_);

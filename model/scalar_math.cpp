@@ -29,7 +29,8 @@ constexpr int kExpTerms = 14;  // for |r| <= ln(2) / 2 the first term left out i
 constexpr std::array<double, kExpTerms> kInverseFactorials = [] {
   std::array<double, kExpTerms> terms{};
   double factorial = 1;
-  for (std::size_t n = 0; n < kExpTerms; ++n) terms[n] = 1 / (factorial *= static_cast<double>(n + 1));
+  for (std::size_t n = 0; n < kExpTerms; ++n)
+    terms[n] = 1 / (factorial *= static_cast<double>(n + 1));
   return terms;
 }();
 

@@ -42,21 +42,21 @@ std::string select_from(const std::string& table, const std::string& columns,
 
 constexpr int kFirstOldLimit = 16, kFirstNewLimit = 23;
 
-// Every enumerator in order; the word of each is to_string's.
-template <class Enum, class Known>
-std::optional<Enum> parse_word(std::string_view word, Enum last, Known name) {
-  for (int value = 0; value <= static_cast<int>(last); ++value)
-    if (word == name(static_cast<Enum>(value))) return static_cast<Enum>(value);
+// The enumerator whose word it is. to_string() of a number behind the last one is empty, so that a
+// new enumerator needs nothing here.
+template <class Enum>
+std::optional<Enum> parse_word(std::string_view word) {
+  for (int value = 0; *to_string(static_cast<Enum>(value)) != '\0'; ++value)
+    if (word == to_string(static_cast<Enum>(value))) return static_cast<Enum>(value);
   return std::nullopt;
 }
 
-// The enumerator named in a column; `sound` turns false where there is none of that name.
+// Sets `value` to what a column names; `sound` turns false where there is nothing of that name.
 template <class Enum>
-Enum word_at(const Statement& row, int column, Enum last, bool& sound) {
-  const auto found =
-      parse_word(row.text(column), last, [](Enum value) { return to_string(value); });
+void read_word(const Statement& row, int column, Enum& value, bool& sound) {
+  const std::optional<Enum> found = parse_word<Enum>(row.text(column));
   sound = sound && found.has_value();
-  return found.value_or(Enum{});
+  if (found) value = *found;
 }
 
 // Unsigned numbers of the kernel keep their bits in SQLite's signed integers.
@@ -121,11 +121,11 @@ std::optional<JournalDecision> decision_in(const Statement& row) {
   entry.time = wall_time(row.integer(2));
   decision.decision_id = unsigned_at(row, 3);
   decision.time = monotonic_time(row.integer(4));
-  decision.resource = word_at(row, 5, Resource::memory, sound);
-  decision.direction = word_at(row, 6, Direction::raise, sound);
-  decision.reason = word_at(row, 7, Reason::cache_reclaim, sound);
-  decision.verdict = word_at(row, 8, Verdict::standing_down, sound);
-  decision.phase.state = word_at(row, 9, PhaseState::known, sound);
+  read_word(row, 5, decision.resource, sound);
+  read_word(row, 6, decision.direction, sound);
+  read_word(row, 7, decision.reason, sound);
+  read_word(row, 8, decision.verdict, sound);
+  read_word(row, 9, decision.phase.state, sound);
   decision.phase.index = static_cast<int>(row.integer(10));
   decision.phase.distance = row.real(11);
   decision.phase.margin = row.real(12);
@@ -144,7 +144,7 @@ std::optional<JournalOutcome> outcome_in(const Statement& row) {
   entry.time = wall_time(row.integer(2));
   entry.outcome.decision_id = unsigned_at(row, 3);
   entry.outcome.time = monotonic_time(row.integer(4));
-  entry.outcome.kind = word_at(row, 5, OutcomeKind::overtaken, sound);
+  read_word(row, 5, entry.outcome.kind, sound);
   entry.outcome.detail = unescape_name(row.text(6));
   return sound ? std::optional(entry) : std::nullopt;
 }

@@ -115,6 +115,13 @@ TEST_CASE("a container's report has a null for each thing that was not measured"
     CHECK_MESSAGE(out.at(json::json_pointer(path)).is_null(), path);
 }
 
+TEST_CASE("phases seen are those with steps") {
+  ContainerReport report;
+  report.phases_seen = {0, 12};
+  CHECK(to_json(report)["phases_seen"] ==
+        json::array({{{"phase", 1}, {"letter", "B"}, {"steps", 12}}}));
+}
+
 TEST_CASE("a decision carries the noun's names") {
   Decision decision;
   decision.decision_id = 5;

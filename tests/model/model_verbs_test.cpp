@@ -65,18 +65,21 @@ struct Fixture {
   std::string trace = folder.write("a.csv", trace_text(1));
   std::string model = folder.path("m.json"), output = folder.path("out");
   Fixture() {
-    REQUIRE(run({"train", "-o", model, "--clusters", "3", "--epochs", "30", "--step", "1", trace}) == 0);
+    REQUIRE(run({"train", "-o", model, "--clusters", "3", "--epochs", "30", "--step", "1",
+                 trace}) == 0);
   }
 };
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Fixture, "train writes a model that loads, the same for compressed traces but for provenance") {
+TEST_CASE_FIXTURE(
+    Fixture, "train writes a model that loads, the same for compressed traces but for provenance") {
   const Result<Model> loaded = load_model(model);
   REQUIRE(loaded);
   CHECK(loaded->centroids.count == 3);
   const std::string packed = folder.write_gzip("a.csv.gz", content(trace));
-  REQUIRE(run({"train", "-o", output, "--clusters", "3", "--epochs", "30", "--step", "1", packed}) == 0);
+  REQUIRE(run({"train", "-o", output, "--clusters", "3", "--epochs", "30", "--step", "1",
+               packed}) == 0);
   CHECK(load_model(output)->crbm.w == loaded->crbm.w);
 }
 

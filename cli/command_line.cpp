@@ -1,0 +1,117 @@
+#include "cli/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <exception>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/text.h"
+#include "cli/daemon_verbs.h"
+#include "cli/doctor_verb.h"
+#include "cli/model_verbs.h"
+#include "cli/options.h"
+#include "cli/print.h"
+
+#ifndef CGPHASE_VERSION
+#error "the build defines CGPHASE_VERSION"
+#endif
+
+namespace cgphase {
+namespace {
+
+const std::map<std::string, Output> kOutputs = {{"table", Output::table},
+                                                {"wide", Output::wide},
+                                                {"json", Output::json},
+                                                {"jsonl", Output::jsonl},
+                                                {"csv", Output::csv}};
+
+void take_output(const std::string& word, CommonOptions& options) {
+  const auto output = kOutputs.find(word);
+  if (output == kOutputs.end())
+    throw CLI::ValidationError("-o " + word + " is none of table, wide, json, jsonl, csv");
+  options.output = output->second;
+}
+
+void add_common_options(CLI::App& app, CommonOptions& options) {
+  app.add_option_function<std::string>(
+         "-o,--output", [&options](const std::string& word) { take_output(word, options); },
+         "table, wide, json, jsonl or csv")
+      ->type_name("FORM");
+  app.add_flag_callback("--json", [&options] { options.output = Output::json; }, "as -o json");
+  app.add_flag_callback("--no-legend", [&options] { options.legend = false; },
+                        "no column titles and no hints");
+  app.add_flag("-q,--quiet", options.quiet, "nothing on success of an acting verb");
+  app.add_flag("--utc", options.utc, "times in UTC");
+  app.add_option("--color", options.color, "auto, always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
+  app.add_option("--socket", options.socket,
+                 "the daemon's read.sock; admin.sock lies beside it")
+      ->capture_default_str();
+}
+
+// The first word that is neither an option nor a verb, for "did you mean".
+std::string unknown_verb(const CLI::App& app, int count, const char* const* words) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands(nullptr)) names.push_back(verb->get_name());
+  for (int i = 1; i < count; ++i) {
+    const std::string_view word = words[i];
+    if (word == "-o" || word == "--output" || word == "--socket" || word == "--color") ++i;
+    if (word.starts_with('-')) continue;
+    if (std::ranges::find(names, word) != names.end()) return "";
+    const std::vector<std::string_view> candidates(names.begin(), names.end());
+    const std::string_view close = nearest(word, candidates);
+    return "no verb '" + escape_name(word) + "'" +
+           (close.empty() ? "; 'cgphase --help' lists them"
+                          : "; did you mean '" + std::string(close) + "'?");
+  }
+  return "";
+}
+
+int usage_error(const CLI::App& app, const CLI::ParseError& error, int count,
+                const char* const* words) {
+  const std::string verb = unknown_verb(app, count, words);
+  if (!verb.empty()) return complain(Exit::usage, verb);
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError) &&
+      app.get_subcommands().empty())
+    return complain(Exit::usage, "name a verb; 'cgphase --help' lists them");
+  std::string text = error.what();
+  text = text.substr(0, text.find('\n'));
+  return complain(Exit::usage, text + "; see 'cgphase --help'");
+}
+
+int parse_and_run(int count, const char* const* words) {
+  CLI::App app("cgphase: watches containers, recognises the phases of their behaviour and gives "
+               "each the limits it needs",
+               "cgphase");
+  CommonOptions options;
+  int exit_code = 0;
+  app.set_version_flag("--version", "cgphase " CGPHASE_VERSION);
+  app.fallthrough();
+  app.require_subcommand(1);
+  add_common_options(app, options);
+  add_daemon_verbs(app, options, exit_code);
+  add_doctor_verb(app, options, exit_code);
+  add_model_verbs(app, exit_code);
+  try {
+    app.parse(count, words);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
+    return usage_error(app, error, count, words);
+  }
+  return exit_code;
+}
+
+}  // namespace
+
+int run_command(int count, const char* const* words) {
+  try {
+    return parse_and_run(count, words);
+  } catch (const std::exception& error) {
+    return complain(Exit::failure, error.what());
+  }
+}
+
+}  // namespace cgphase

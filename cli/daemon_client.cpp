@@ -1,0 +1,120 @@
+#include "cli/daemon_client.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "base/fd.h"
+#include "base/text.h"
+
+namespace cgphase {
+namespace {
+
+using Deadline = std::chrono::steady_clock::time_point;
+
+std::unexpected<Complaint> complain(Exit exit, std::string text) {
+  return std::unexpected(Complaint{exit, std::move(text)});
+}
+
+std::unexpected<Complaint> no_daemon(const std::string& path, int error_number) {
+  const std::string what =
+      errno_failure("cannot reach the daemon at " + printable(path), error_number).error().text;
+  if (error_number == EACCES || error_number == EPERM)
+    return complain(Exit::denied, what + "; run it with sudo or as a member of group cgphase");
+  return complain(Exit::unreachable,
+                  what + "; start it with 'systemctl start cgphased', or name its --socket");
+}
+
+std::unexpected<Complaint> silent(const std::string& path) {
+  return complain(Exit::unreachable, "the daemon at " + printable(path) +
+                                         " does not answer; 'systemctl status cgphased' may say "
+                                         "why");
+}
+
+// False when the deadline passed first.
+bool wait_for(const Fd& socket, short events, Deadline deadline) {
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+        deadline - std::chrono::steady_clock::now());
+    pollfd waiting{.fd = socket.get(), .events = events, .revents = 0};
+    const int ready = ::poll(&waiting, 1, static_cast<int>(std::max(left.count(), 0L)));
+    if (ready > 0) return true;
+    if (ready == 0 || errno != EINTR) return false;
+  }
+}
+
+std::expected<Fd, Complaint> connect_to(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path)
+    return complain(Exit::usage, "--socket " + printable(path) + " is longer than 107 bytes");
+  std::memcpy(address.sun_path, path.data(), path.size());
+  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.valid() ||
+      ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    return no_daemon(path, errno);
+  return socket;
+}
+
+// A daemon that refuses at once closes before it has read all: what it said is still there.
+bool send_all(const Fd& socket, std::string_view bytes, Deadline deadline) {
+  while (!bytes.empty()) {
+    const ssize_t sent = ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent > 0) bytes.remove_prefix(static_cast<std::size_t>(sent));
+    else if (errno == EPIPE || errno == ECONNRESET) return true;
+    else if (errno != EAGAIN && errno != EINTR) return false;
+    else if (errno == EAGAIN && !wait_for(socket, POLLOUT, deadline)) return false;
+  }
+  return true;
+}
+
+// The payload of one frame; empty when the daemon ended early, or the deadline passed.
+std::string receive_frame(const Fd& socket, Deadline deadline) {
+  std::string bytes;
+  std::size_t wanted = kFrameHeaderBytes;
+  bool has_header = false;
+  while (bytes.size() < wanted) {
+    if (!wait_for(socket, POLLIN, deadline)) return "";
+    char buffer[16 * 1024];
+    const std::size_t room = std::min(sizeof buffer, wanted - bytes.size());
+    const ssize_t got = ::recv(socket.get(), buffer, room, 0);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    if (got <= 0) return "";
+    bytes.append(buffer, static_cast<std::size_t>(got));
+    if (has_header || bytes.size() < kFrameHeaderBytes) continue;
+    std::array<unsigned char, kFrameHeaderBytes> header;
+    std::memcpy(header.data(), bytes.data(), header.size());
+    if (frame_length(header) > kReplyLimitBytes) return "";
+    wanted += frame_length(header);
+    has_header = true;
+  }
+  return bytes.substr(kFrameHeaderBytes);
+}
+
+}  // namespace
+
+std::expected<nlohmann::json, Complaint> ask_daemon(const std::string& socket_path,
+                                                    const Request& request,
+                                                    std::chrono::milliseconds limit) {
+  const Deadline deadline = std::chrono::steady_clock::now() + limit;
+  const auto socket = connect_to(socket_path);
+  if (!socket) return std::unexpected(socket.error());
+  if (!send_all(*socket, encode_frame(encode_request(request)), deadline))
+    return silent(socket_path);
+  const std::string payload = receive_frame(*socket, deadline);
+  if (payload.empty()) return silent(socket_path);
+  Result<Reply> reply = parse_reply(payload);
+  if (!reply)
+    return complain(Exit::failure, "the daemon at " + printable(socket_path) +
+                                       " answers in a way this command does not know: " +
+                                       reply.error().text + "; are both of one version?");
+  if (reply->exit != Exit::ok) return complain(reply->exit, reply->error);
+  return std::move(reply->body);
+}
+
+}  // namespace cgphase

@@ -1,0 +1,244 @@
+#include "cli/daemon_verbs.h"
+
+#include <poll.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "base/clock.h"
+#include "cli/daemon_client.h"
+#include "cli/print.h"
+#include "cli/restore_alone.h"
+#include "cli/time_text.h"
+#include "cli/view.h"
+
+namespace cgphase {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kFollowMilliseconds = 1000;
+constexpr double kHistoryDefaultSeconds = 3600;
+
+// What the verbs take beyond the common options. One per verb, alive as long as its callback.
+struct Words {
+  std::string container, mode, at, from, until, cgroup_root = "/sys/fs/cgroup";
+  int limit = 0;
+  bool all = false, follow = false;
+};
+
+double seconds_of(WallTime time) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
+
+// Puts the time that `text` means into the argument; true where there is none.
+bool take_time(const std::string& text, const char* name, const CommonOptions& options,
+               Request& request, int& exit_code) {
+  if (text.empty()) return true;
+  const Result<WallTime> time = parse_time(text, SystemClock().wall_now(), options.utc);
+  if (!time) {
+    exit_code = complain(Exit::usage, time.error().text);
+    return false;
+  }
+  request.args[name] = seconds_of(*time);
+  return true;
+}
+
+int ask_and_print(Request request, const Form& form, const CommonOptions& options) {
+  const auto body = ask_daemon(options.socket, request);
+  return body ? print(form, *body, options) : complain(body.error());
+}
+
+int print_action(const json& body, const CommonOptions& options) {
+  const bool text = options.output == Output::table || options.output == Output::wide;
+  const int printed = options.quiet && text ? 0 : print(kActionForm, body, options);
+  return view_array(body, "/failures").empty() ? printed : static_cast<int>(Exit::failure);
+}
+
+int act(Request request, const CommonOptions& options) {
+  const auto body = ask_daemon(options.admin_socket(), request);
+  return body ? print_action(*body, options) : complain(body.error());
+}
+
+int restore(const Words& words, const CommonOptions& options) {
+  if (words.all == !words.container.empty())
+    return complain(Exit::usage, "restore: name a container, or --all, not both");
+  Request request{.verb = Verb::restore, .args = {{"all", true}}};
+  if (!words.all) request.args = {{"container", words.container}};
+  const auto body = ask_daemon(options.admin_socket(), request);
+  if (body) return print_action(*body, options);
+  if (!words.all || body.error().exit != Exit::unreachable) return complain(body.error());
+  const std::string program = find_restore_program();
+  if (program.empty())
+    return complain(Exit::unreachable,
+                    body.error().text + "; and there is no cgphase-restore to do it alone");
+  const auto alone = restore_alone(program, options.runtime_directory(), words.cgroup_root);
+  return alone ? print_action(*alone, options) : complain(alone.error());
+}
+
+int explain(const Words& words, const CommonOptions& options) {
+  Request request{.verb = Verb::explain, .args = {{"container", words.container}}};
+  int code = 0;
+  if (!take_time(words.at, "at_seconds", options, request, code)) return code;
+  return ask_and_print(std::move(request), kExplainForm, options);
+}
+
+bool take_span(const Words& words, const CommonOptions& options, Request& request, int& code) {
+  if (words.limit > 0) request.args["limit"] = words.limit;
+  if (!words.container.empty()) request.args["container"] = words.container;
+  return take_time(words.from, "from_seconds", options, request, code) &&
+         take_time(words.until, "until_seconds", options, request, code);
+}
+
+int history(const Words& words, const CommonOptions& options) {
+  Request request{.verb = Verb::history, .args = json::object()};
+  int code = 0;
+  if (!take_span(words, options, request, code)) return code;
+  if (words.from.empty())
+    request.args["from_seconds"] = seconds_of(SystemClock().wall_now()) - kHistoryDefaultSeconds;
+  return ask_and_print(std::move(request), kHistoryForm, options);
+}
+
+// Asks again from the last event's time on, and leaves out what was printed for that time.
+int follow_events(Request request, CommonOptions options) {
+  std::set<std::string> printed;
+  if (!request.args.contains("from_seconds"))
+    request.args["from_seconds"] = seconds_of(SystemClock().wall_now());
+  if (options.output == Output::json) options.output = Output::jsonl;
+  for (;;) {
+    const auto body = ask_daemon(options.socket, request);
+    if (!body) return complain(body.error());
+    json fresh = {{"schema", kSchema}, {"events", json::array()}};
+    std::set<std::string> seen;
+    for (const json& event : view_array(*body, "/events")) {
+      const std::string text = event.dump();
+      if (!printed.contains(text)) fresh["events"].push_back(event);
+      seen.insert(text);
+      request.args["from_seconds"] = view_number(event, "/time").value_or(0);
+    }
+    printed = std::move(seen);
+    if (!fresh["events"].empty())
+      if (const int code = print(kEventsForm, fresh, options); code != 0) return code;
+    options.legend = false;
+    ::poll(nullptr, 0, kFollowMilliseconds);
+  }
+}
+
+int events(const Words& words, const CommonOptions& options) {
+  Request request{.verb = Verb::events, .args = json::object()};
+  int code = 0;
+  if (!take_span(words, options, request, code)) return code;
+  if (words.follow) return follow_events(std::move(request), options);
+  return ask_and_print(std::move(request), kEventsForm, options);
+}
+
+int mode(const Words& words, const CommonOptions& options) {
+  Request request{.verb = Verb::mode, .args = {{"mode", words.mode}}};
+  if (!words.container.empty()) request.args["container"] = words.container;
+  return act(std::move(request), options);
+}
+
+constexpr const char* kContainerHelp = "name, id (4 characters or more) or cgroup path";
+
+class Verbs {
+ public:
+  Verbs(CLI::App& app, const CommonOptions& options, int& exit_code)
+      : app_(app), options_(options), exit_code_(exit_code) {}
+
+  // A verb whose body is run with its words and the common options.
+  CLI::App* add(const char* name, const char* help, std::shared_ptr<Words> words,
+                std::function<int(const Words&, const CommonOptions&)> body) {
+    CLI::App* const verb = app_.add_subcommand(name, help);
+    verb->callback([this_options = &options_, code = &exit_code_, words, body] {
+      *code = body(*words, *this_options);
+    });
+    return verb;
+  }
+
+  void add_reading() {
+    add("status", "What the daemon does, costs, saves and lacks", std::make_shared<Words>(),
+        [](const Words&, const CommonOptions& options) {
+          return ask_and_print({.verb = Verb::status, .args = json::object()}, kStatusForm, options);
+        });
+    add("list", "Every container: phase, usage, limits, saving", std::make_shared<Words>(),
+        [](const Words&, const CommonOptions& options) {
+          return ask_and_print({.verb = Verb::list, .args = json::object()}, kListForm, options);
+        });
+    add_one("show", "One container in full", [](const Words& words, const CommonOptions& options) {
+      return ask_and_print({.verb = Verb::show, .args = {{"container", words.container}}},
+                           kShowForm, options);
+    });
+    auto words = std::make_shared<Words>();
+    CLI::App* const verb = add("explain", "Why a limit was changed, or was not", words, explain);
+    verb->add_option("container", words->container, kContainerHelp)->required();
+    verb->add_option("--at", words->at, "the decision in force at that time (-10m, \"3m ago\", ISO)");
+  }
+
+  void add_spans() {
+    auto words = std::make_shared<Words>();
+    CLI::App* verb = add("history", "Samples, phases and limits of a container", words, history);
+    verb->add_option("container", words->container, kContainerHelp)->required();
+    add_span(*verb, *words);
+    words = std::make_shared<Words>();
+    verb = add("events", "The journal: every decision and what became of it", words, events);
+    verb->add_option("container", words->container, kContainerHelp);
+    verb->add_flag("-f,--follow", words->follow, "go on printing new ones");
+    add_span(*verb, *words);
+  }
+
+  void add_acting() {
+    auto words = std::make_shared<Words>();
+    CLI::App* verb = add("mode", "Set the mode of a container, or of all (admin)", words, mode);
+    verb->add_option("mode", words->mode, "observe, advise or enforce")
+        ->required()
+        ->check(CLI::IsMember({"observe", "advise", "enforce"}));
+    verb->add_option("container", words->container, kContainerHelp);
+    add_one("pause", "Leave a container's limits as they are (admin)",
+            [](const Words& one, const CommonOptions& options) {
+              return act({.verb = Verb::pause, .args = {{"container", one.container}}}, options);
+            });
+    add_one("resume", "Take a paused or restored container up again (admin)",
+            [](const Words& one, const CommonOptions& options) {
+              return act({.verb = Verb::resume, .args = {{"container", one.container}}}, options);
+            });
+    words = std::make_shared<Words>();
+    verb = add("restore", "Put original limits back (admin; --all works without a daemon)", words,
+               restore);
+    verb->add_option("container", words->container, kContainerHelp);
+    verb->add_flag("--all", words->all, "every container");
+    verb->add_option("--cgroup-root", words->cgroup_root, "the cgroup v2 mount, without a daemon");
+  }
+
+ private:
+  void add_one(const char* name, const char* help,
+               std::function<int(const Words&, const CommonOptions&)> body) {
+    auto words = std::make_shared<Words>();
+    add(name, help, words, std::move(body))
+        ->add_option("container", words->container, kContainerHelp)
+        ->required();
+  }
+
+  static void add_span(CLI::App& verb, Words& words) {
+    verb.add_option("--from,--since", words.from, "begin (-10m, \"3m ago\", ISO, epoch)");
+    verb.add_option("--until", words.until, "end");
+    verb.add_option("-n,--limit", words.limit, "at most so many")
+        ->check(CLI::Range(1, 1'000'000));
+  }
+
+  CLI::App& app_;
+  const CommonOptions& options_;
+  int& exit_code_;
+};
+
+}  // namespace
+
+void add_daemon_verbs(CLI::App& app, const CommonOptions& options, int& exit_code) {
+  Verbs verbs(app, options, exit_code);
+  verbs.add_reading();
+  verbs.add_spans();
+  verbs.add_acting();
+}
+
+}  // namespace cgphase

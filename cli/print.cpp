@@ -1,0 +1,28 @@
+#include "cli/print.h"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+
+namespace cgphase {
+
+int complain(Exit exit, std::string_view text) {
+  std::fprintf(stderr, "cgphase: %s\n", printable(text).c_str());
+  return static_cast<int>(exit);
+}
+
+int complain(const Complaint& complaint) {
+  return cgphase::complain(complaint.exit, complaint.text);
+}
+
+int print(const Form& form, const nlohmann::json& body, const CommonOptions& options) {
+  const TextStyle style = text_style(options, terminal_environment());
+  const Result<std::string> text = present(form, body, options.output, style);
+  if (!text) return complain(Exit::usage, text.error().text);
+  std::fwrite(text->data(), 1, text->size(), stdout);
+  if (std::fflush(stdout) != 0) return complain(Exit::failure, "cannot write standard output");
+  return 0;
+}
+
+}  // namespace cgphase

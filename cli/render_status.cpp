@@ -1,0 +1,140 @@
+// status and doctor.
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "cli/render.h"
+#include "cli/table.h"
+#include "cli/view.h"
+
+namespace cgphase {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kSecondsPerHour = 3600;
+
+class Lines {
+ public:
+  void add(const char* title, std::string text, Tone tone = Tone::plain) {
+    table_.add({{title, Tone::dim}, {std::move(text), tone}});
+  }
+  std::string text(TextStyle style) const {
+    style.legend = false;
+    return table_.text(style);
+  }
+
+ private:
+  Table table_{{{"", Table::Align::left}, {"", Table::Align::left}}};
+};
+
+std::string heading(const json& body, const TextStyle& style) {
+  return fmt::format("cgphase {}, mode {}, policy {}, up {}\n", view_text(body, "/version"),
+                     toned(view_text(body, "/mode"), Tone::strong, style),
+                     view_text(body, "/policy"),
+                     duration_text(view_number(body, "/uptime_seconds")));
+}
+
+std::string containers_text(const json& body) {
+  const double observe = view_number(body, "/containers/observe").value_or(0);
+  const double advise = view_number(body, "/containers/advise").value_or(0);
+  const double enforce = view_number(body, "/containers/enforce").value_or(0);
+  const double hands_off = view_number(body, "/containers/hands_off").value_or(0);
+  std::string text = fmt::format("{:.0f} seen: {:.0f} observe, {:.0f} advise, {:.0f} enforce",
+                                 observe + advise + enforce, observe, advise, enforce);
+  if (hands_off > 0) text += fmt::format(" ({:.0f} hands off)", hands_off);
+  return text;
+}
+
+std::string saved_text(const json& body) {
+  const double core_seconds = view_number(body, "/saved_core_seconds").value_or(0);
+  const double byte_seconds = view_number(body, "/saved_byte_seconds").value_or(0);
+  return fmt::format("now {} cores, {}; since the start {:.2f} core-hours, {:.2f} GiB-hours",
+                     cores_text(view_number(body, "/saved_now/cpu_cores")),
+                     bytes_text(view_number(body, "/saved_now/memory_bytes")),
+                     core_seconds / kSecondsPerHour, byte_seconds / kSecondsPerHour / 0x1p30);
+}
+
+std::string writes_text(const json& body) {
+  return fmt::format("{} up, {} down, {} trials reverted",
+                     count_text(view_number(body, "/writes/up")),
+                     count_text(view_number(body, "/writes/down")),
+                     count_text(view_number(body, "/trials_reverted")));
+}
+
+std::string model_text(const json& body) {
+  std::string text =
+      fmt::format("{} ({} phases, {} features, step {})", view_text(body, "/model/path"),
+                  count_text(view_number(body, "/model/phases")),
+                  count_text(view_number(body, "/model/features")),
+                  duration_text(view_number(body, "/model/step_seconds")));
+  const std::string provenance = view_text(body, "/model/provenance");
+  return provenance.empty() ? text : text + ", " + provenance;
+}
+
+std::string own_cost_text(const json& body) {
+  const double cpu = view_number(body, "/cpu_seconds").value_or(0);
+  const double up = view_number(body, "/uptime_seconds").value_or(0);
+  return fmt::format("{:.1f} s CPU ({:.2f} % of one core), {}", cpu, up > 0 ? 100 * cpu / up : 0.0,
+                     bytes_text(view_number(body, "/rss_bytes")));
+}
+
+void add_sources(Lines& lines, const json& body) {
+  const char* title = "sources";
+  for (const json& source : view_array(body, "/sources")) {
+    const bool present = view_flag(source, "/present");
+    const std::string detail = view_text(source, "/detail");
+    std::string text = view_text(source, "/name") + (present ? " ok" : " off");
+    if (!detail.empty()) text += (present ? ", " : ": ") + detail;
+    lines.add(title, text, present ? Tone::plain : Tone::caution);
+    title = "";
+  }
+}
+
+Tone level_tone(const std::string& level) {
+  return level == "ok" ? Tone::good : level == "warn" ? Tone::caution : Tone::bad;
+}
+
+}  // namespace
+
+std::string render_status(const json& body, const TextStyle& style) {
+  Lines lines;
+  if (!view_flag(body, "/changed_anything"))
+    lines.add("changes", "nothing has been changed on this host", Tone::good);
+  else
+    lines.add("changes", writes_text(body));
+  if (view_flag(body, "/kill_switch"))
+    lines.add("kill switch", "on: all is restored and only observed until its file is removed",
+              Tone::caution);
+  lines.add("containers", containers_text(body));
+  lines.add("saved", saved_text(body));
+  lines.add("model", model_text(body));
+  lines.add("store", bytes_text(view_number(body, "/store/size_bytes")) + " of " +
+                         bytes_text(view_number(body, "/store/cap_bytes")) + ", " +
+                         view_text(body, "/store/state"));
+  lines.add("own cost", own_cost_text(body));
+  add_sources(lines, body);
+  const bool alive = view_flag(body, "/companion_alive");
+  lines.add("companion", alive ? "alive" : "not running: nobody restores if the daemon dies",
+            alive ? Tone::plain : Tone::bad);
+  for (const json& line : view_array(body, "/degraded"))
+    lines.add("degraded", view_text(line, ""), Tone::caution);
+  return heading(body, style) + lines.text(style);
+}
+
+std::string render_doctor(const json& body, const TextStyle& style) {
+  Table table({{"", Table::Align::left}, {"", Table::Align::left}, {"", Table::Align::left}});
+  for (const json& finding : view_array(body, "/findings")) {
+    const std::string level = view_text(finding, "/level");
+    table.add({{level, level_tone(level)},
+               {view_text(finding, "/name"), Tone::plain},
+               {view_text(finding, "/text"), Tone::plain}});
+    const std::string way_out = view_text(finding, "/way_out");
+    if (!way_out.empty()) table.add({{"", Tone::plain}, {"", Tone::plain}, {"-> " + way_out, Tone::dim}});
+  }
+  TextStyle bare = style;
+  bare.legend = false;
+  return table.text(bare);
+}
+
+}  // namespace cgphase

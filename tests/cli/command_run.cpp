@@ -1,0 +1,91 @@
+#include "tests/cli/command_run.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/read.hpp>
+#include <nlohmann/json.hpp>
+
+namespace cgphase::test {
+namespace {
+
+std::vector<char*> pointers(std::vector<std::string>& words) {
+  std::vector<char*> out;
+  for (std::string& word : words) out.push_back(word.data());
+  out.push_back(nullptr);
+  return out;
+}
+
+std::vector<std::string> environment(const std::map<std::string, std::string>& more) {
+  std::vector<std::string> out = {"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "TZ=UTC"};
+  for (const auto& [name, value] : more) out.push_back(name + "=" + value);
+  return out;
+}
+
+// One end of a pipe in the io_context, the other for the child.
+struct Pipe {
+  explicit Pipe(boost::asio::io_context& io) : reading(io) {
+    int ends[2];
+    REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
+    reading.assign(ends[0]);
+    writing = ends[1];
+  }
+  void collect(std::string& into, int& open) {
+    ::close(writing);
+    boost::asio::async_read(reading, boost::asio::dynamic_buffer(into),
+                            [&open](boost::system::error_code, std::size_t) { --open; });
+  }
+  boost::asio::posix::stream_descriptor reading;
+  int writing = -1;
+};
+
+}  // namespace
+
+CommandRun::CommandRun() {
+  auto lock = InstanceLock::acquire(directory_ / "run");
+  REQUIRE(lock);
+  lock_.emplace(*std::move(lock));
+}
+
+void CommandRun::serve(std::function<nlohmann::json(const Request&)> answer) {
+  auto server = SocketServer::listen(
+      io_, *lock_, {},
+      [this, answer](const Request& request, const Peer&, const SocketServer::Respond& respond) {
+        requests_.push_back(request);
+        respond(answer(request));
+      });
+  REQUIRE(server);
+  server_.emplace(*std::move(server));
+}
+
+Ran CommandRun::run(std::vector<std::string> words, const std::map<std::string, std::string>& more) {
+  words.insert(words.begin(), CGPHASE_COMMAND);
+  words.insert(words.end(), {"--socket", read_socket()});
+  std::vector<std::string> variables = environment(more);
+  Pipe out(io_), err(io_);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, out.writing, STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, err.writing, STDERR_FILENO);
+  pid_t child = -1;
+  REQUIRE(::posix_spawn(&child, CGPHASE_COMMAND, &actions, nullptr, pointers(words).data(),
+                        pointers(variables).data()) == 0);
+  ::posix_spawn_file_actions_destroy(&actions);
+  Ran ran;
+  int open = 2;
+  out.collect(ran.out, open);
+  err.collect(ran.err, open);
+  io_.restart();
+  while (open > 0) io_.run_one();
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  ran.exit = WEXITSTATUS(status);
+  return ran;
+}
+
+}  // namespace cgphase::test

@@ -1,0 +1,42 @@
+// Runs the built command as a user would, with a daemon of the test's own beside it: the real socket
+// server, whose answers the test gives. Both turn on one io_context in the test's thread.
+#pragma once
+
+#include "agent/socket_server.h"
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/agent/temporary_directory.h"
+
+namespace cgphase::test {
+
+struct Ran {
+  int exit = -1;
+  std::string out, err;
+};
+
+class CommandRun {
+ public:
+  CommandRun();
+  // Starts to answer with `answer`.
+  void serve(std::function<nlohmann::json(const Request&)> answer);
+  // cgphase WORDS --socket THIS_ONE, with these environment variables set too.
+  Ran run(std::vector<std::string> words, const std::map<std::string, std::string>& more = {});
+
+  const std::vector<Request>& requests() const { return requests_; }
+  std::string read_socket() const { return directory_ / "run/read.sock"; }
+  const TemporaryDirectory& directory() const { return directory_; }
+
+ private:
+  TemporaryDirectory directory_;
+  boost::asio::io_context io_;
+  std::optional<InstanceLock> lock_;
+  std::optional<SocketServer> server_;
+  std::vector<Request> requests_;
+};
+
+}  // namespace cgphase::test

@@ -1,0 +1,118 @@
+// Reports as the daemon would send them, for the tests of what the command makes of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agent/report.h"
+
+namespace cgphase::test {
+
+inline Limits limits_of(double cores, double bytes) {
+  Limits limits;
+  limits.cpu_max = CpuMax{Microseconds{static_cast<std::uint64_t>(cores * 100'000)}, {100'000}};
+  limits.memory_max = MemoryLimit{Bytes{static_cast<std::uint64_t>(bytes)}};
+  return limits;
+}
+
+inline constexpr double kMiBs = 1024.0 * 1024.0;
+
+inline ContainerReport web() {
+  ContainerReport report;
+  report.container = {.id = {41, 1201},
+                      .path = "/system.slice/docker-4f2a9bc01d22.scope",
+                      .engine = Engine::docker,
+                      .engine_id = "4f2a9bc01d22e0f14f2a9bc01d22e0f1",
+                      .name = "web-1",
+                      .image = "shop/web:7",
+                      .labels = {},
+                      .systemd_unit = true,
+                      .hands_off = ""};
+  report.mode = Mode::enforce;
+  report.phase = {.state = PhaseState::known, .index = 1, .distance = 0.5, .margin = 9};
+  report.seconds_in_phase = 125;
+  report.cpu_cores = 0.25;
+  report.memory_need_bytes = static_cast<std::uint64_t>(900 * kMiBs);
+  report.memory_current_bytes = static_cast<std::uint64_t>(1000 * kMiBs);
+  report.limits = limits_of(0.6, 1228.8 * kMiBs);
+  report.original = limits_of(2, 2048 * kMiBs);
+  report.proposal = limits_of(0.5, 1126.4 * kMiBs);
+  report.next = {{.phase = 2, .probability = 0.71, .in = std::chrono::seconds(40)}};
+  report.holding_cpu = Verdict::too_small;
+  report.holding_memory = Verdict::trial_running;
+  report.throttled_usec = 1'500'000;
+  report.oom_kills = 0;
+  report.phases_seen = {30, 142};
+  return report;
+}
+
+// Nothing measured yet, no limits.
+inline ContainerReport fresh() {
+  ContainerReport report;
+  report.container.name = "fresh";
+  report.container.path = "/fresh";
+  return report;
+}
+
+inline const std::string kHostileName = std::string("\x1b[31m\x1b]0;x\x07<b>\"\r\n\xff", 21) + "\u202e";
+
+inline ContainerReport hostile() {
+  ContainerReport report = fresh();
+  report.container.name = report.container.path = report.container.image = kHostileName;
+  report.container.engine_id = report.container.hands_off = kHostileName;
+  return report;
+}
+
+inline StatusReport status() {
+  StatusReport report;
+  report.version = "0.1.0";
+  report.mode = Mode::enforce;
+  report.policy = "phase";
+  report.uptime_seconds = 11'520;
+  report.cpu_seconds = 12.5;
+  report.rss_bytes = 24 * kMiB;
+  report.sources = {{"cgroup v2", true, "/sys/fs/cgroup"}, {"eBPF", false, "no BTF"}};
+  report.model = {.path = "/usr/share/cgphase/model.json",
+                  .provenance = "",
+                  .phases = 5,
+                  .features = 6,
+                  .step_seconds = 5};
+  report.store = {.size_bytes = 12 * kMiB, .cap_bytes = 256 * kMiB, .state = "ok"};
+  report.saved_core_seconds = 4320;
+  report.saved_byte_seconds = 3.4 * 3600 * 0x1p30;
+  report.writes_up = 3;
+  report.writes_down = 12;
+  report.trials_reverted = 1;
+  report.changed_anything = true;
+  report.companion_alive = true;
+  const std::vector<ContainerReport> containers = {web(), fresh()};
+  sum_up(report, containers);
+  return report;
+}
+
+inline ExplainReport explain() {
+  ExplainReport report;
+  report.now = web();
+  Decision decision;
+  decision.decision_id = 17;
+  decision.resource = Resource::memory;
+  decision.old_limits = limits_of(2, 2048 * kMiBs);
+  decision.new_limits = limits_of(2, 1536 * kMiBs);
+  decision.phase = report.now.phase;
+  decision.usage = 900 * kMiBs;
+  decision.statistic = 1024 * kMiBs;
+  decision.sample_count = 142;
+  const WallTime time{std::chrono::seconds(1'773'585'000)};
+  const Outcome outcome{.decision_id = 17,
+                        .time = {},
+                        .container = {},
+                        .kind = OutcomeKind::trial_passed,
+                        .detail = "refaults 2 -> 2 per s"};
+  report.decisions.push_back({time, decision, outcome, time + std::chrono::seconds(30)});
+  decision.decision_id = 11;
+  decision.verdict = Verdict::not_enough_samples;
+  report.decisions.push_back({time - std::chrono::minutes(5), decision, std::nullopt, {}});
+  return report;
+}
+
+}  // namespace cgphase::test
