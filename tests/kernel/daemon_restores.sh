@@ -26,8 +26,9 @@ make_container() {  # NAME CPU.MAX MEMORY.MAX DUTY: a load that works DUTY of 10
 }
 
 write_config() {
-  cat >/tmp/cgphase.toml <<'EOF'
+  cat >/tmp/cgphase.toml <<EOF
 mode = "enforce"
+model = "$tree/model/default_model.json"
 interval = "250ms"
 include = ["/test*"]
 [enforce]
@@ -44,8 +45,11 @@ host_lower_window = "1s"
 host_lowers_per_window = 100
 cpu_lower_window = "1s"
 memory_lower_window = "1s"
-memory_headroom_bytes = 8388608
+memory_headroom_bytes = "8M"
 dwell = "1s"
+settle = "0s"
+start_up = "0s"
+stand_down = "0s"
 smallest_change_ratio = 0.01
 EOF
 }
