@@ -36,7 +36,7 @@ struct Pipeline::Container {
 };
 
 Pipeline::Pipeline(const PipelineConfig& config, std::shared_ptr<const PhaseEngine> engine)
-    : config_(config), engine_(std::move(engine)) {}
+    : config_(config), engine_(std::move(engine)), next_decision_id_(config.first_decision_id) {}
 Pipeline::Pipeline(Pipeline&&) noexcept = default;
 Pipeline& Pipeline::operator=(Pipeline&&) noexcept = default;
 Pipeline::~Pipeline() = default;
@@ -125,15 +125,19 @@ void update_phase(ContainerView& view, std::optional<FeatureExtractor>& extracto
   view.phase = phase;
 }
 
-Observation observe(const Sample& sample, const Sample& previous, double interval_seconds,
-                    MonotonicTime time, const Phase& phase) {
+// `interval_seconds` is 0 for the first sample and after a gap: then nothing is known of the CPU.
+Observation observe(const Sample& sample, const std::optional<Sample>& previous,
+                    double interval_seconds, MonotonicTime time, const Phase& phase) {
   Observation observation{.time = time, .interval_seconds = interval_seconds, .phase = phase};
-  if (const Counter used = growth(sample.cpu.usage_usec, previous.cpu.usage_usec))
-    observation.cpu_cores = static_cast<double>(*used) / 1e6 / interval_seconds;
   if (const auto need = memory_need(sample))
     observation.memory_need_bytes = static_cast<double>(need->value);
+  if (interval_seconds <= 0) return observation;
+  if (const Counter used = growth(sample.cpu.usage_usec, previous->cpu.usage_usec))
+    observation.cpu_cores = static_cast<double>(*used) / 1e6 / interval_seconds;
   observation.cpu_censored =
-      growth(sample.cpu.nr_throttled, previous.cpu.nr_throttled).value_or(0) > 0;
+      growth(sample.cpu.nr_throttled, previous->cpu.nr_throttled).value_or(0) > 0;
+  // The limit that held during the interval is the one read at its beginning.
+  if (const auto limit = previous->limits.cpu_cores()) observation.cpu_limit_cores = limit->value;
   return observation;
 }
 
@@ -166,14 +170,11 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
   }
   update_phase(view, container.extractor, container.tracker, sample, tick, gap);
   view.memory_need = memory_need(sample);
-  view.cpu_cores.reset();
-  if (interval_seconds > 0) {
-    const Observation observation =
-        observe(sample, *container.previous, interval_seconds, tick.time, view.phase);
-    view.cpu_cores = observation.cpu_cores;
-    container.policy->observe(observation);
-    account(view, sample, interval_seconds);
-  }
+  const Observation observation =
+      observe(sample, container.previous, interval_seconds, tick.time, view.phase);
+  view.cpu_cores = observation.cpu_cores;
+  container.policy->observe(observation);
+  account(view, sample, interval_seconds);
   view.wish = container.policy->allocate(view.original, tick.host);
   const RailInput input{
       .time = tick.time, .interval_seconds = interval_seconds, .sample = &sample,

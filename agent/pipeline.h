@@ -27,6 +27,7 @@ struct PipelineConfig {
   RailsConfig rails;
   std::chrono::nanoseconds interval = std::chrono::seconds(1);  // expected between ticks
   bool manage_unlimited = false;
+  std::uint64_t first_decision_id = 1;  // above those of earlier runs in the same journal
 };
 
 // What the driver knows about a container and the samples do not say.
@@ -102,7 +103,7 @@ class Pipeline {
   std::map<std::uint64_t, Decision> pending_; // allowed, not yet reported by the writer
   std::vector<Outcome> outcomes_;             // of containers that vanished meanwhile
   HostBudget budget_;
-  std::uint64_t next_decision_id_ = 1;
+  std::uint64_t next_decision_id_;
 };
 
 }  // namespace cgphase

@@ -110,6 +110,7 @@ std::string_view because(Verdict verdict) {
     case Verdict::rate_limited: return "enough was changed in this window already";
     case Verdict::too_small: return "the difference is not worth a write";
     case Verdict::memory_growing: return "its memory is growing";
+    case Verdict::cache_in_way: return "its page cache would meet the new limit at once";
     case Verdict::standing_down: return "somebody else changed the limit a short while ago";
   }
   return "";

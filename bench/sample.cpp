@@ -14,12 +14,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -76,10 +79,8 @@ constexpr Text kTexts[] = {
      "pgdeactivate 211\npglazyfree 0\npglazyfreed 0\nzswpin 0\nzswpout 0\n"
      "thp_fault_alloc 0\nthp_collapse_alloc 0\n"}};
 
-[[noreturn]] void fail(const std::string& text) {
-  std::fprintf(stderr, "bench_sample: %s\n", text.c_str());
-  std::exit(1);
-}
+// Thrown, so that the trees are removed on the way out.
+[[noreturn]] void fail(const std::string& text) { throw std::runtime_error(text); }
 
 // N child directories of one directory of our own.
 class Tree {
@@ -310,9 +311,7 @@ bool is_cgroup2(const std::string& path) {
   return ::statfs(path.c_str(), &status) == 0 && status.f_type == CGROUP2_SUPER_MAGIC;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+void run(int argc, char** argv) {
   std::string root;
   int rounds = kDefaultRounds;
   for (int i = 1; i < argc; i += 2) {
@@ -325,4 +324,15 @@ int main(int argc, char** argv) {
   }
   if (!root.empty() && !is_cgroup2(root)) fail(root + ": not a cgroup2 directory");
   for (const std::size_t count : kContainerCounts) measure(root, count, rounds);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "bench_sample: %s\n", error.what());
+    return 1;
+  }
 }

@@ -46,8 +46,8 @@ class NodeSampler {
   int event_fd() const;
 
   // One tick. A cgroup that comes after the first tick is told of when it has a process, or is 5 s
-  // old: until then its owner sets it up. A cgroup that vanishes while it is read is in `vanished`, not an error. A new tick
-  // costs no allocation per container once their number is steady.
+  // old: until then its owner sets it up. A cgroup that vanishes while it is read is in `vanished`,
+  // not an error. A new tick costs no allocation per container once their number is steady.
   void sample(const Clock& clock, NodeSample& tick);
 
   // A descriptor of its own (dup) for the directory of a container now tracked; gone otherwise.

@@ -105,8 +105,9 @@ struct Guard::Slot {
     const std::string_view text = value.view();
     std::memcpy(line.data(), text.data(), text.size());
     line[text.size()] = '\n';
-    if (plain && ::ftruncate(file(knob).get(), 0) != 0) return false;
-    return ::pwrite(file(knob).get(), line.data(), text.size() + 1, 0) > 0;
+    const ssize_t count = ::pwrite(file(knob).get(), line.data(), text.size() + 1, 0);
+    if (count <= 0) return false;
+    return !plain || ::ftruncate(file(knob).get(), count) == 0;
   }
 };
 

@@ -156,6 +156,15 @@ Result<std::string_view> read_small(int directory_fd, const char* name, std::spa
   return text;
 }
 
+// A plain file (tests) keeps the rest of a longer text; the kernel's files have no size. Cutting
+// after the write, not before, leaves no moment without a whole first line.
+void cut_plain_file(int fd, off_t bytes) {
+  struct stat status;
+  if (::fstat(fd, &status) != 0 || status.st_size <= bytes) return;
+  // What is left behind the first line is not read.
+  if (::ftruncate(fd, bytes) != 0) return;
+}
+
 }  // namespace
 
 std::optional<KnobText> KnobText::from(std::string_view text) {
@@ -281,9 +290,8 @@ Result<Limits> read_limits(int directory_fd) {
 }
 
 Status write_knob(int directory_fd, Knob knob, const KnobText& text) {
-  // The kernel ignores O_TRUNC here; a plain directory needs it.
   const char* name = file_name(knob);
-  const Fd fd(::openat(directory_fd, name, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW));
+  const Fd fd(::openat(directory_fd, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!fd.valid()) return classify(directory_fd, name, errno);
   std::array<char, kKnobTextBytes + 1> line;
   const std::string_view value = text.view();
@@ -291,6 +299,7 @@ Status write_knob(int directory_fd, Knob knob, const KnobText& text) {
   line[value.size()] = '\n';
   const ssize_t count = ::pwrite(fd.get(), line.data(), value.size() + 1, 0);
   if (count < 0) return classify(directory_fd, name, errno);
+  cut_plain_file(fd.get(), count);
   return {};
 }
 

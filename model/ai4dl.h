@@ -11,10 +11,10 @@
 
 namespace cgphase {
 
-// A Model from AI4DL's parameters as JSON: "features", "scaler" {mean, scale}, "crbm" {n_vis, n_hid,
-// n_his, W, A, B, v_bias, h_bias} and "kmeans" {centroids, train_label_counts}; other keys are
-// ignored. Its features are trace columns, its step is AI4DL's 15 s, novelty distances are unknown.
-// Errors: invalid, naming `name` and key.
+// A Model from AI4DL's parameters as JSON: "features", "scaler" {mean, scale}, "crbm" {n_vis,
+// n_hid, n_his, W, A, B, v_bias, h_bias} and "kmeans" {centroids}; other keys are ignored. Its
+// features are trace columns, its step is AI4DL's 15 s, novelty distances are unknown. Errors:
+// invalid, naming `name` and key.
 Result<Model> import_ai4dl(const std::string& json_text, const std::string& name);
 
 // Phases as the release computes them: the phase of row k is that of rows k-n_his-1 .. k-1, history

@@ -54,14 +54,28 @@ double row_maximum(const std::vector<double>& values, int row, int columns) {
   return maximum;
 }
 
-// An int32 holds each product; the sum of up to 2^11 of them needs more.
-CGPHASE_CLONES void weighted_sums(const std::int16_t* weights, const std::int16_t* window, int rows,
-                                  int columns, std::int64_t* sums) {
+// 32767 * 255 * 256 is below 2^31: so many products add up in an int32, which the processors
+// multiply and add in one instruction.
+constexpr int kProductsInInt32 = 256;
+static_assert(std::int64_t{32767} * 255 * kProductsInInt32 <= INT32_MAX);
+
+CGPHASE_CLONES void weighted_sums(const std::int16_t* high, const std::int16_t* low,
+                                  const std::int16_t* window, int rows, int columns,
+                                  std::int64_t* sums) {
   for (int row = 0; row < rows; ++row) {
-    const std::int16_t* weight = weights + std::ptrdiff_t{row} * columns;
     std::int64_t sum = 0;
-    for (int i = 0; i < columns; ++i) sum += std::int32_t{weight[i]} * window[i];
+    for (int begin = 0; begin < columns; begin += kProductsInInt32) {
+      const int end = std::min(begin + kProductsInInt32, columns);
+      std::int32_t high_sum = 0, low_sum = 0;
+      for (int i = begin; i < end; ++i) {
+        high_sum += std::int32_t{high[i]} * window[i];
+        low_sum += std::int32_t{low[i]} * window[i];
+      }
+      sum += std::int64_t{high_sum} * 256 + low_sum;
+    }
     sums[row] = sum;
+    high += columns;
+    low += columns;
   }
 }
 
@@ -112,16 +126,19 @@ CrbmFixed::CrbmFixed(const CrbmParameters& crbm, const Centroids& centroids)
       window_size_(crbm.n_vis * (crbm.n_his + 1)),
       centroid_count_(centroids.count),
       weight_shift_(weight_shifts(crbm)) {
-  const int history = crbm.n_vis * crbm.n_his;
-  for (int k = 0; k < n_hid_; ++k) {
-    const int shift = weight_shift_[static_cast<std::size_t>(k)];
-    for (int i = 0; i < history; ++i)
-      weights_.push_back(to_int16(std::ldexp(crbm.b[static_cast<std::size_t>(k * history + i)], shift)));
-    for (int i = 0; i < crbm.n_vis; ++i)
-      weights_.push_back(
-          to_int16(std::ldexp(crbm.w[static_cast<std::size_t>(k * crbm.n_vis + i)], shift)));
-    bias_.push_back(
-        std::llround(std::ldexp(crbm.hidden_bias[static_cast<std::size_t>(k)], kSumShift)));
+  const auto add_weight = [&](double value, int shift) {
+    const std::int16_t whole = to_int16(std::ldexp(value, shift));
+    // An arithmetic shift: low lies in 0..255.
+    high_.push_back(static_cast<std::int16_t>(whole >> 8));
+    low_.push_back(static_cast<std::int16_t>(whole & 0xFF));
+  };
+  const auto n_vis = static_cast<std::size_t>(crbm.n_vis);
+  const std::size_t history = n_vis * static_cast<std::size_t>(crbm.n_his);
+  for (std::size_t k = 0; k < weight_shift_.size(); ++k) {
+    for (std::size_t i = 0; i < history; ++i)
+      add_weight(crbm.b[k * history + i], weight_shift_[k]);
+    for (std::size_t i = 0; i < n_vis; ++i) add_weight(crbm.w[k * n_vis + i], weight_shift_[k]);
+    bias_.push_back(std::llround(std::ldexp(crbm.hidden_bias[k], kSumShift)));
   }
   for (const double value : centroids.values)
     centroids_.push_back(to_int16(std::ldexp(value, kActivationShift)));
@@ -131,8 +148,8 @@ CrbmFixed::CrbmFixed(const CrbmParameters& crbm, const Centroids& centroids)
 // Per hidden unit k the weighted sum is wrong by at most
 //   max|w - w^| sum|x^|  +  sum|w| 2^-13  +  2^-17 (sum) + 2^-17 (bias),
 // the sigmoid passes a quarter of it on and adds its own error: eps_k. The margin of a pair (i, j)
-// is sum_k (c_jk - c_ik)(c_jk + c_ik - 2 h_k), so it is wrong by at most sum_k 2 eps_k |c_jk - c_ik|
-// plus what the rounding of the centroids does. Only sum|x^| depends on the window.
+// is sum_k (c_jk - c_ik)(c_jk + c_ik - 2 h_k), so it is wrong by at most sum_k 2 eps_k |c_jk -
+// c_ik| plus what the rounding of the centroids does. Only sum|x^| depends on the window.
 void CrbmFixed::bound_errors(const CrbmParameters& crbm, const Centroids& centroids) {
   const auto n_hid = static_cast<std::size_t>(n_hid_);
   const auto columns = static_cast<std::size_t>(window_size_);
@@ -143,7 +160,8 @@ void CrbmFixed::bound_errors(const CrbmParameters& crbm, const Centroids& centro
     for (std::size_t i = 0; i < columns; ++i) {
       const double exact =
           i < history ? crbm.b[k * history + i] : crbm.w[k * n_vis + i - history];
-      worst = std::max(worst, std::abs(exact - std::ldexp(weights_[k * columns + i], -weight_shift_[k])));
+      const double held = std::ldexp(weight(k * columns + i), -weight_shift_[k]);
+      worst = std::max(worst, std::abs(exact - held));
       sum += std::abs(exact);
     }
     per_input[k] = worst / 4;
@@ -169,10 +187,14 @@ void CrbmFixed::bound_errors(const CrbmParameters& crbm, const Centroids& centro
     }
 }
 
+std::int16_t CrbmFixed::weight(std::size_t index) const {
+  return static_cast<std::int16_t>(high_[index] * 256 + low_[index]);
+}
+
 void CrbmFixed::hidden(std::span<const std::int16_t> window, std::int16_t* activation) const {
   CHECK_INVARIANT(window.size() == static_cast<std::size_t>(window_size_));
   std::int64_t sums[kMaxHidden];
-  weighted_sums(weights_.data(), window.data(), n_hid_, window_size_, sums);
+  weighted_sums(high_.data(), low_.data(), window.data(), n_hid_, window_size_, sums);
   for (int k = 0; k < n_hid_; ++k) {
     const auto unit = static_cast<std::size_t>(k);
     const int shift = kInputShift + weight_shift_[unit] - kSumShift;

@@ -2,7 +2,8 @@
 //
 //   inputs       int16, 12 fractional bits (kStandardisedBound)
 //   weights      int16, one power-of-two scale per hidden unit: weight = integer / 2^shift
-//   sums         int64
+//   sums         int64, of int32 parts: each weight is 256 * high + low, and up to 256 products
+//                of either with an int16 fit an int32
 //   sigmoid      table of 1/32 steps on [-11, 11], linear interpolation, 15 fractional bits
 //   distances    int64, squared, 30 fractional bits
 //
@@ -53,7 +54,9 @@ class CrbmFixed {
   void bound_errors(const CrbmParameters& crbm, const Centroids& centroids);
 
   int n_hid_, window_size_, centroid_count_;
-  std::vector<std::int16_t> weights_;    // [n_hid * window_size]
+  std::int16_t weight(std::size_t index) const;
+
+  std::vector<std::int16_t> high_, low_;  // [n_hid * window_size] each
   std::vector<std::int64_t> bias_;       // 16 fractional bits
   std::vector<int> weight_shift_;
   std::vector<std::int16_t> centroids_;  // [centroid_count * n_hid]

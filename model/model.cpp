@@ -133,8 +133,9 @@ FeatureSchema parse_features(const json& features) {
     if (!feature) {
       const std::vector<std::string_view> names = feature_names();
       const std::string_view near = nearest(name, names);
-      throw Refusal{"features", "unknown feature \"" + escape_name(name) + "\"" +
-                                    (near.empty() ? "" : ", did you mean \"" + std::string(near) + "\"?")};
+      throw Refusal{"features",
+                    "unknown feature \"" + escape_name(name) + "\"" +
+                        (near.empty() ? "" : ", did you mean \"" + std::string(near) + "\"?")};
     }
     schema.entries.push_back({*feature, name});
   }

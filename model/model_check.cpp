@@ -53,7 +53,8 @@ void check_schema(const Model& model, Checker& check) {
   check.require(features >= 1 && features <= std::size_t{kMaxFeatures}, "features",
                 std::to_string(features) + " is outside 1.." + std::to_string(kMaxFeatures));
   for (const FeatureSchema::Entry& entry : model.schema.entries) {
-    const bool named = entry.feature == Feature::column || entry.name == feature_name(entry.feature);
+    const bool named =
+        entry.feature == Feature::column || entry.name == feature_name(entry.feature);
     check.require(named && !entry.name.empty() && entry.name.size() <= kMaxTextBytes, "features",
                   "a name is missing, too long or not that of its feature");
   }
@@ -85,9 +86,10 @@ void check_phases(const Model& model, Checker& check) {
   check.require(centroids.dimension == model.crbm.n_hid, "centroids",
                 "must have one number per hidden unit");
   if (check.failed()) return;
-  check.numbers(centroids.values,
-                static_cast<std::size_t>(centroids.count) * static_cast<std::size_t>(model.crbm.n_hid),
-                "centroids", activation);
+  check.numbers(
+      centroids.values,
+      static_cast<std::size_t>(centroids.count) * static_cast<std::size_t>(model.crbm.n_hid),
+      "centroids", activation);
   check.require(model.phases.size() == static_cast<std::size_t>(centroids.count), "phases",
                 "must be one per centroid");
   for (const PhaseSummary& phase : model.phases) {

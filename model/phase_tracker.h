@@ -31,10 +31,10 @@ class PhaseEngine {
   std::unique_ptr<Impl> impl_;
 };
 
-// Holds the history of one container. The phase of a step uses that step (the released AI4DL
-// code leaves it out, see docs/model_file.md); a step nearer to the second centroid than twice the engine's error bound
-// is unknown, as is one beyond the novelty bound. A step that measured no feature at all tells
-// nothing: it ends the history like a gap.
+// Holds the history of one container. The phase of a step uses that step (the released AI4DL code
+// leaves it out, docs/model_file.md). A step nearer to the second centroid than the engine's error
+// bound is unknown, as is one beyond the novelty bound. A step that measured no feature at all
+// tells nothing: it ends the history like a gap.
 class PhaseTracker {
  public:
   explicit PhaseTracker(std::shared_ptr<const PhaseEngine> engine);

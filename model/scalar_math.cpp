@@ -1,7 +1,9 @@
 #include "model/scalar_math.h"
 
+#include <array>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 
@@ -23,20 +25,34 @@ double power_of_two(int exponent) {
                                << kMantissaBits);
 }
 
-// Taylor series of e^r for |r| <= ln(2) / 2: the first term left out is below 2^-58.
+constexpr int kExpTerms = 14;  // for |r| <= ln(2) / 2 the first term left out is below 2^-58
+constexpr std::array<double, kExpTerms> kInverseFactorials = [] {
+  std::array<double, kExpTerms> terms{};
+  double factorial = 1;
+  for (std::size_t n = 0; n < kExpTerms; ++n)
+    terms[n] = 1 / (factorial *= static_cast<double>(n + 1));
+  return terms;
+}();
+
+// Taylor series of e^r.
 double exp_of_remainder(double r) {
-  constexpr int kTerms = 14;
-  double sum = 1;
-  for (int n = kTerms; n >= 2; --n) sum = 1 + sum * r / n;
+  double sum = 0;
+  for (std::size_t n = kExpTerms; n-- > 0;) sum = sum * r + kInverseFactorials[n];
   // The last step adds the small part to 1 once, which keeps the rounding error below one unit.
   return 1 + r * sum;
 }
 
+constexpr int kLogTerms = 12;
+constexpr std::array<double, kLogTerms> kOddInverses = [] {
+  std::array<double, kLogTerms> terms{};
+  for (std::size_t n = 0; n < kLogTerms; ++n) terms[n] = 1 / static_cast<double>(2 * n + 3);
+  return terms;
+}();
+
 // Series of log((1+s)/(1-s)) / s = 2 (1 + s^2/3 + s^4/5 + ...) without its leading 2.
 double log_series(double square) {
-  constexpr int kTerms = 12;
   double sum = 0;
-  for (int n = kTerms; n >= 1; --n) sum = (sum + 1.0 / (2 * n + 1)) * square;
+  for (std::size_t n = kLogTerms; n-- > 0;) sum = (sum + kOddInverses[n]) * square;
   return 2 * sum;
 }
 

@@ -38,7 +38,8 @@ Scaler fit_scaler(std::span<const FeatureVector> vectors, int features) {
       if (usable(vector.values[i])) count += 1, sum += *vector.values[i];
     const double mean = count > 0 ? sum / count : 0;
     for (const FeatureVector& vector : vectors)
-      if (usable(vector.values[i])) squares += (*vector.values[i] - mean) * (*vector.values[i] - mean);
+      if (usable(vector.values[i]))
+        squares += (*vector.values[i] - mean) * (*vector.values[i] - mean);
     const double deviation = count > 0 ? std::sqrt(squares / count) : 0;
     scaler.mean.push_back(mean);
     scaler.scale.push_back(deviation > kNoiseRatio * std::abs(mean) ? deviation : 1);

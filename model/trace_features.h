@@ -8,7 +8,7 @@
 
 namespace cgphase {
 
-// The columns that a schema asks for, for TraceOptions::columns: in the order of its column entries.
+// The columns that a schema asks for, in the order of its column entries: TraceOptions::columns.
 std::vector<std::string> schema_columns(const FeatureSchema& schema);
 
 // One Step per row. A schema with columns takes each row as one model step and reads the trace

@@ -1,5 +1,5 @@
 // The rules of safety between what a policy wants and what may be written (docs/safety.md). Pure:
-// time comes in with each step. Rails may raise or revert on their own; lowering must pass them all.
+// time comes in with each step. Rails may raise or revert on their own; lowering must pass all.
 #pragma once
 
 #include <chrono>
@@ -21,6 +21,7 @@ struct RailsConfig {
   int enough_runs = 3;
   double quiet_memory_io_some_avg10 = 0.001;
   double quiet_cpu_some_avg10 = 0.10;
+  bool cpu_pressure_holds_memory = true;   // a throttled container keeps its memory too
   std::chrono::seconds cool_down{300};
   std::chrono::seconds quarantine{24 * 3600};
   int trials_before_quarantine = 3;
@@ -49,7 +50,7 @@ struct RailsConfig {
   int throttled_periods = 3;               // in throttled_window
   std::chrono::seconds cpu_raises_window{600};  // a second raise in it goes back to the original
   std::chrono::seconds at_risk_growth{2};  // need grows to the limit within so long
-  double stall_full_avg10 = 0.10;          // memory PSI `full` under our limit: back to the original
+  double stall_full_avg10 = 0.10;          // memory PSI `full` under our limit: to the original
   std::chrono::seconds settle{10};         // hold after a gap, a freeze, a counter reset
   std::chrono::seconds start_up{20};       // hold after processes (re)start: they read their limits
   std::chrono::seconds failure_memory{3600};    // failed trials are forgotten after so long

@@ -26,7 +26,7 @@ struct Observation {
   std::optional<double> cpu_cores;           // mean over the interval
   std::optional<double> memory_need_bytes;   // at the end of the interval
   bool cpu_censored = false;                 // throttled in the interval: usage is a lower bound
-  std::optional<double> cpu_limit_cores;     // in force in the interval; demand passed it if censored
+  std::optional<double> cpu_limit_cores;     // in force; what demand passed if it was censored
   Phase phase;
 };
 

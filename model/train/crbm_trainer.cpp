@@ -41,7 +41,8 @@ Split split_windows(std::size_t count, Random& random) {
   Split split;
   bool hold = false;
   for (std::size_t i = 0; i < count; ++i) {
-    if (i % kBlockWindows == 0) hold = count >= kSmallestHeldOut && random.below(kHeldOutShare) == 0;
+    if (i % kBlockWindows == 0)
+      hold = count >= kSmallestHeldOut && random.below(kHeldOutShare) == 0;
     (hold ? split.held_out : split.train).push_back(i);
   }
   if (split.held_out.empty()) split.held_out = split.train;

@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "model/crbm.h"
 #include "model/train/dataset.h"
+#include "model/train/epoch_report.h"
 
 namespace cgphase {
 
@@ -39,11 +40,6 @@ struct CrbmTraining {
   int batch = 16;
   double learning_rate = 0.01, momentum = 0.9;
   std::uint64_t seed = 1;
-};
-
-struct EpochReport {
-  int epoch = 0;
-  double error = 0, held_out_error = 0;  // mean over windows of ||v - v1||
 };
 
 struct CrbmFit {

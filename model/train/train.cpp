@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "model/centroids.h"
 #include "model/crbm_fixed.h"
+#include "model/train/crbm_trainer.h"
 #include "model/train/kmeans.h"
 
 namespace cgphase {

@@ -9,7 +9,8 @@
 #include "model/feature_schema.h"
 #include "model/model.h"
 #include "model/trace.h"
-#include "model/train/crbm_trainer.h"
+#include "model/train/dataset.h"
+#include "model/train/epoch_report.h"
 
 namespace cgphase {
 

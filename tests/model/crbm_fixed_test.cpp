@@ -19,7 +19,8 @@ struct Agreement {
 };
 
 // Both engines on random windows of one model.
-void compare(const Model& model, std::uint64_t seed, int windows, double deviation, Agreement& sum) {
+void compare(const Model& model, std::uint64_t seed, int windows, double deviation,
+             Agreement& sum) {
   const CrbmFixed fixed(model.crbm, model.centroids);
   Random random(seed);
   for (int i = 0; i < windows; ++i) {

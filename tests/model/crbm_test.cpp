@@ -30,7 +30,8 @@ TEST_CASE("hidden activations agree with the naive loop to 1e-14") {
     const std::vector<double> expected =
         naive::hidden(model.crbm, present(window, model.crbm), past(window, model.crbm));
     for (std::size_t k = 0; k < expected.size(); ++k)
-      CHECK(activation[static_cast<Eigen::Index>(k)] == doctest::Approx(expected[k]).epsilon(1e-14));
+      CHECK(activation[static_cast<Eigen::Index>(k)] ==
+            doctest::Approx(expected[k]).epsilon(1e-14));
   }
 }
 

@@ -84,7 +84,8 @@ TEST_CASE("the CD-1 gradient is that of the naive loops") {
     const Model model = random_model(seed, {4, 7, 2, 2});
     Random random(seed);
     const std::vector<double> window = random_window(random, model.crbm);
-    const std::vector<double> c(window.begin(), window.begin() + 8), v(window.begin() + 8, window.end());
+    const std::vector<double> c(window.begin(), window.begin() + 8),
+        v(window.begin() + 8, window.end());
     const std::vector<double> h0 = naive::hidden(model.crbm, v, c);
     const std::vector<double> v1 = naive::reconstruct(model.crbm, h0, c);
     const std::vector<double> h1 = naive::hidden(model.crbm, v1, c);
@@ -128,9 +129,13 @@ TEST_CASE("plain steps along the gradient reproduce AI4DL's training on its publ
     const double error = descend(crbm, windows[step % windows.size()].data(), 0.001);
     CHECK(std::isfinite(error));
     // The released weights are float32, which adds up to a little over the epochs.
-    if (step + 1 == 1) CHECK(worst_difference(crbm.parameters(), parameters_of(vector["after"]["1"])) < 1e-8);
-    if (step + 1 == 10) CHECK(worst_difference(crbm.parameters(), parameters_of(vector["after"]["10"])) < 1e-7);
-    if (step + 1 == 192) CHECK(worst_difference(crbm.parameters(), parameters_of(vector["after"]["192"])) < 1e-6);
-    if (step + 1 == 1920) CHECK(worst_difference(crbm.parameters(), parameters_of(vector["after"]["1920"])) < 1e-6);
+    if (step + 1 == 1)
+      CHECK(worst_difference(crbm.parameters(), parameters_of(vector["after"]["1"])) < 1e-8);
+    if (step + 1 == 10)
+      CHECK(worst_difference(crbm.parameters(), parameters_of(vector["after"]["10"])) < 1e-7);
+    if (step + 1 == 192)
+      CHECK(worst_difference(crbm.parameters(), parameters_of(vector["after"]["192"])) < 1e-6);
+    if (step + 1 == 1920)
+      CHECK(worst_difference(crbm.parameters(), parameters_of(vector["after"]["1920"])) < 1e-6);
   }
 }

@@ -198,9 +198,11 @@ TEST_CASE("no feature is ever nan or infinite, whatever the samples") {
     Limits limits;
     if (random.uniform() < 0.5) limits.cpu_max = CpuMax{Microseconds{random.below(3)}};
     if (random.uniform() < 0.5) limits.memory_max = MemoryLimit{Bytes{random.below(3)}};
-    const auto step = extractor.add(sample, at(now), limits, random.uniform() < 0.5 ? kHost : HostCapacity{});
+    const auto step =
+        extractor.add(sample, at(now), limits, random.uniform() < 0.5 ? kHost : HostCapacity{});
     if (!step.vector) continue;
-    for (const auto& value : step.vector->values) finite = finite && (!value || std::isfinite(*value));
+    for (const auto& value : step.vector->values)
+      finite = finite && (!value || std::isfinite(*value));
   }
   CHECK(finite);
 }

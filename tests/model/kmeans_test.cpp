@@ -20,7 +20,8 @@ std::vector<double> clouds(const std::vector<double>& centres, int count, double
   Random random(5);
   std::vector<double> points;
   for (int i = 0; i < count; ++i)
-    for (const double coordinate : centres) points.push_back(coordinate + deviation * random.normal());
+    for (const double coordinate : centres)
+      points.push_back(coordinate + deviation * random.normal());
   return points;
 }
 

@@ -141,8 +141,9 @@ TEST_CASE("a wrong type is refused by key") {
 }
 
 TEST_CASE("an unknown feature is refused naming the nearest") {
-  CHECK(refusal_of([](json& d) { d["features"][0] = "cpu_usage_ration"; }) ==
-        "m.json: features: unknown feature \"cpu_usage_ration\", did you mean \"cpu_usage_ratio\"?");
+  CHECK(
+      refusal_of([](json& d) { d["features"][0] = "cpu_usage_ration"; }) ==
+      "m.json: features: unknown feature \"cpu_usage_ration\", did you mean \"cpu_usage_ratio\"?");
 }
 
 TEST_CASE("a matrix of the wrong shape is refused") {

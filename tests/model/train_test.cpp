@@ -30,7 +30,8 @@ std::vector<Trace> two_traces() { return {synthetic_trace(1), synthetic_trace(2)
 // All torch traces; empty where there are none.
 std::vector<Trace> torch_traces() {
   std::vector<Trace> traces;
-  for (const char* kind : {"cnn", "finetune", "gpt", "hpo", "loader", "pool", "rl", "rnn", "serve"}) {
+  for (const char* kind :
+       {"cnn", "finetune", "gpt", "hpo", "loader", "pool", "rl", "rnn", "serve"}) {
     const std::string path = test_data("torch/" + std::string(kind) + "-a.csv");
     if (path.empty()) return {};
     Result<Trace> trace = read_trace(path);

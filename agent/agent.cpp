@@ -1,0 +1,362 @@
+#include "agent/agent.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "control/knob_file.h"
+
+namespace cgphase {
+namespace {
+
+// What `explain` and `events` find in memory when the database is off or slow.
+constexpr std::size_t kRecentEntries = 1000;
+// Images whose statistics are kept in memory between two runs of a container.
+constexpr std::size_t kLearnedImages = 256;
+
+// At most this share of what is reclaimable in so long (SAFETY: memory).
+constexpr double kSqueezeRatio = 0.01;
+constexpr std::chrono::seconds kSqueezeInterval{6};
+constexpr double kSqueezePressureRatio = 0.001;
+
+// Memory and io pressure are both quiet; a kernel without PSI gives no ground to say no, and the rails
+// have already looked at its substitutes.
+bool quiet(const Sample& sample) {
+  const auto calm = [](const PressureLine& line) {
+    return line.avg10_ratio.value_or(0) < kSqueezePressureRatio &&
+           line.avg60_ratio.value_or(0) < kSqueezePressureRatio;
+  };
+  return calm(sample.memory_pressure.some) && calm(sample.io_pressure.some);
+}
+
+// The name under which runs of "the same thing" share what they learned.
+const std::string& learning_key(const ContainerInfo& info) {
+  return info.image.empty() ? info.name : info.image;
+}
+
+template <class Entry>
+void push_bounded(std::deque<Entry>& entries, Entry entry) {
+  if (entries.size() == kRecentEntries) entries.pop_front();
+  entries.push_back(std::move(entry));
+}
+
+std::string why(const Decision& decision) {
+  return std::string(to_string(decision.reason)) + " #" + std::to_string(decision.decision_id);
+}
+
+}  // namespace
+
+Agent::Agent(Config config, Parts parts, const Clock& clock, Post post)
+    : config_(std::move(config)), parts_(std::move(parts)), clock_(clock), post_(std::move(post)) {}
+
+void Agent::tick() {
+  watch_kill_switch();
+  adopt_after_revocation();
+  parts_.sampler.sample(clock_, tick_);
+  for (const CgroupId& id : tick_.vanished) farewell(id);
+  for (const ContainerInfo& info : tick_.appeared) welcome(info);
+  for (const Decision& decision : parts_.pipeline.step(tick_)) {
+    remember(decision);
+    if (decision.verdict == Verdict::allowed) submit(decision);
+  }
+  take_results();
+  for (const Outcome& outcome : parts_.pipeline.take_outcomes()) remember(outcome);
+  take_guard_actions();
+  squeeze_cache();
+  store_tick();
+  totals_.ticks += 1;
+  // Last, so that a tick that hangs anywhere above is noticed by companion and watchdog.
+  if (parts_.kernel_writer != nullptr) parts_.kernel_writer->heartbeat(clock_.monotonic_now());
+}
+
+void Agent::welcome(const ContainerInfo& info) {
+  const Mode mode = mode_of(info);
+  const auto learned = learned_.find(learning_key(info));
+  parts_.pipeline.admit(info.id, {.mode = mode, .prior = learned == learned_.end()
+                                                             ? nlohmann::json(nullptr)
+                                                             : learned->second});
+  if (parts_.writer && info.hands_off.empty()) {
+    Result<Fd> directory = parts_.sampler.duplicate_directory(info.id);
+    if (directory) (void)parts_.writer->attach(info.id, info.path, std::move(*directory));
+  }
+  if (!parts_.store) return;
+  parts_.store->enqueue({.containers = {{info, tick_.wall_time}}});
+  if (learned != learned_.end()) return;
+  // The prior comes from the database a moment later; where it does not, the container learns anew.
+  (void)parts_.store->query([this, id = info.id, key = learning_key(info)](Store& store) {
+    Result<nlohmann::json> prior = store.load_learned(key);
+    if (!prior) return;
+    post_([this, id, prior = std::move(*prior)]() {
+      const ContainerView* view = parts_.pipeline.find(id);
+      if (view != nullptr) parts_.pipeline.admit(id, {.mode = view->mode, .prior = prior});
+    });
+  });
+}
+
+void Agent::farewell(CgroupId id) {
+  const ContainerView* view = parts_.pipeline.find(id);
+  if (view != nullptr) {
+    totals_.saved_core_seconds += view->saved_core_seconds;
+    totals_.saved_byte_seconds += view->saved_byte_seconds;
+    learn(*view);
+  }
+  if (parts_.writer) parts_.writer->detach(id);
+  asked_modes_.erase(id);
+  paused_.erase(id);
+}
+
+void Agent::learn(const ContainerView& view) {
+  const nlohmann::json run = parts_.pipeline.learned(view.info.id);
+  if (run.is_null()) return;
+  const std::string& key = learning_key(view.info);
+  if (learned_.size() >= kLearnedImages && !learned_.contains(key)) learned_.erase(learned_.begin());
+  nlohmann::json& known = learned_[key];
+  known = merge_learned(known, run);
+  if (!parts_.store) return;
+  (void)parts_.store->query([key, learned = known](Store& store) {
+    (void)store.save_learned(key, learned);
+  });
+}
+
+void Agent::submit(const Decision& decision) {
+  const ContainerView* view = parts_.pipeline.find(decision.container);
+  if (view == nullptr) return;
+  if (!parts_.writer) {
+    parts_.pipeline.written(decision.decision_id, false, decision.old_limits, tick_.time);
+    return;
+  }
+  LimitChange change{.decision_id = decision.decision_id, .id = decision.container,
+                     .path = view->info.path, .old_limits = decision.old_limits,
+                     .new_limits = decision.new_limits,
+                     .raise = decision.direction == Direction::raise, .reason = why(decision)};
+  const bool lowers_memory =
+      decision.resource == Resource::memory && decision.direction == Direction::lower;
+  if (const auto bytes = decision.new_limits.memory_bytes(); lowers_memory && bytes)
+    change.memory_need_ceiling = Bytes{static_cast<std::uint64_t>(
+        static_cast<double>(bytes->value) / config_.rails.memory_headroom_ratio)};
+  parts_.writer->submit(std::move(change));
+}
+
+void Agent::take_results() {
+  if (!parts_.writer) return;
+  for (const LimitResult& result : parts_.writer->take_results()) {
+    const bool raised = result.written && was_raise(result.decision_id);
+    if (!result.written) totals_.writes_failed += 1;
+    else if (raised) totals_.writes_up += 1;
+    else totals_.writes_down += 1;
+    parts_.pipeline.written(result.decision_id, result.written, result.in_force,
+                            clock_.monotonic_now());
+    if (!result.written)
+      remember(Outcome{.decision_id = result.decision_id, .time = clock_.monotonic_now(),
+                       .container = result.id, .kind = OutcomeKind::write_failed,
+                       .detail = result.error});
+  }
+}
+
+bool Agent::was_raise(std::uint64_t decision_id) const {
+  for (auto entry = recent_decisions_.rbegin(); entry != recent_decisions_.rend(); ++entry)
+    if (entry->decision.decision_id == decision_id)
+      return entry->decision.direction == Direction::raise;
+  return false;
+}
+
+void Agent::remember(const Decision& decision) {
+  JournalDecision entry{wall_of(decision.time), decision};
+  unsaved_decisions_.push_back(entry);
+  push_bounded(recent_decisions_, std::move(entry));
+}
+
+void Agent::remember(const Outcome& outcome) {
+  if (outcome.kind == OutcomeKind::trial_reverted) totals_.trials_reverted += 1;
+  JournalOutcome entry{wall_of(outcome.time), outcome};
+  unsaved_outcomes_.push_back(entry);
+  push_bounded(recent_outcomes_, std::move(entry));
+}
+
+WallTime Agent::wall_of(MonotonicTime time) const {
+  return tick_.wall_time + (time - tick_.time);
+}
+
+void Agent::store_tick() {
+  if (!parts_.store) return;
+  std::vector<HistoryPoint> points;
+  points.reserve(tick_.containers.size());
+  for (const Sample& sample : tick_.containers) {
+    const ContainerView* view = parts_.pipeline.find(sample.id);
+    points.push_back({tick_.wall_time, sample, view != nullptr ? view->phase : Phase{}});
+  }
+  parts_.store->enqueue({.points = std::move(points),
+                         .decisions = std::exchange(unsaved_decisions_, {}),
+                         .outcomes = std::exchange(unsaved_outcomes_, {})});
+}
+
+// What the guard raised by itself, between two ticks.
+void Agent::take_guard_actions() {
+  if (!parts_.guard) return;
+  for (const GuardAction& action : parts_.guard->take_actions()) {
+    const ContainerView* view = parts_.pipeline.find(action.id);
+    if (view == nullptr || !action.written) continue;
+    const bool cpu = action.knob == Knob::cpu_max || action.knob == Knob::cpu_max_burst;
+    Limits in_force = view->sample.limits;
+    (void)parse_knob(action.knob, action.new_value.view(), in_force);
+    totals_.writes_up += 1;
+    remember(parts_.pipeline.guard_raised(action.id, cpu ? Resource::cpu : Resource::memory,
+                                          action.reason, in_force, action.time));
+  }
+}
+
+// Where page cache alone keeps memory.max from following need, a little of it is dropped at a time:
+// memory.reclaim leaves no state behind (docs/safety.md).
+void Agent::squeeze_cache() {
+  if (!parts_.writer || tick_.time < next_squeeze_) return;
+  next_squeeze_ = tick_.time + kSqueezeInterval;
+  for (const ContainerView* view : parts_.pipeline.containers()) {
+    if (view->mode != Mode::enforce || view->memory_holding != Verdict::cache_in_way) continue;
+    const Counter inactive = view->sample.memory.inactive_file_bytes;
+    const auto bytes = static_cast<std::uint64_t>(
+        static_cast<double>(inactive.value_or(0)) * kSqueezeRatio) / kPageBytes * kPageBytes;
+    if (bytes > 0 && quiet(view->sample)) parts_.writer->submit_reclaim(view->info.id, Bytes{bytes});
+  }
+}
+
+Mode Agent::mode_of(const ContainerInfo& info) const {
+  if (kill_switch_ || paused_.contains(info.id)) return Mode::observe;
+  if (const auto asked = asked_modes_.find(info.id); asked != asked_modes_.end())
+    return asked->second;
+  return mode_for(config_, info);
+}
+
+void Agent::apply_modes() {
+  for (const ContainerView* view : parts_.pipeline.containers()) {
+    const Mode mode = mode_of(view->info);
+    if (view->mode == Mode::enforce && mode != Mode::enforce) (void)restore(view->info.id);
+    parts_.pipeline.set_mode(view->info.id, mode);
+  }
+}
+
+void Agent::watch_kill_switch() {
+  const bool present = ::access(config_.kill_switch.c_str(), F_OK) == 0;
+  if (present == kill_switch_) return;
+  kill_switch_ = present;
+  apply_modes();
+}
+
+void Agent::set_mode(Mode mode) {
+  config_.mode = mode;
+  asked_modes_.clear();
+  apply_modes();
+}
+
+void Agent::set_mode(CgroupId id, std::optional<Mode> mode) {
+  if (mode) asked_modes_[id] = *mode;
+  else asked_modes_.erase(id);
+  apply_modes();
+}
+
+void Agent::set_paused(CgroupId id, bool paused) {
+  if (paused) paused_.insert(id);
+  else paused_.erase(id);
+  apply_modes();
+}
+
+// Tells the pipeline that limits are the originals again, and the journal why.
+void Agent::note_restored(const ContainerView& view) {
+  for (const Resource resource : {Resource::cpu, Resource::memory}) {
+    const bool changed = resource == Resource::cpu
+                             ? view.sample.limits.cpu_max != view.original.cpu_max
+                             : view.sample.limits.memory_max != view.original.memory_max;
+    if (!changed) continue;
+    remember(parts_.pipeline.guard_raised(view.info.id, resource, Reason::restored, view.original,
+                                          clock_.monotonic_now()));
+    totals_.writes_up += 1;
+  }
+}
+
+LimitWriter::RestoreReport Agent::restore(CgroupId id) {
+  if (!parts_.writer) return {};
+  if (const ContainerView* view = parts_.pipeline.find(id)) note_restored(*view);
+  return parts_.writer->restore(id);
+}
+
+LimitWriter::RestoreReport Agent::restore_all() {
+  if (!parts_.writer) return {};
+  for (const ContainerView* view : parts_.pipeline.containers()) note_restored(*view);
+  return parts_.writer->restore_all();
+}
+
+LimitWriter::RestoreReport Agent::stop() {
+  LimitWriter::RestoreReport report = restore_all();
+  for (const ContainerView* view : parts_.pipeline.containers()) learn(*view);
+  store_tick();
+  if (parts_.store)
+    if (const Status stored = parts_.store->flush_and_stop(); !stored)
+      report.failures.push_back("history: " + stored.error().text);
+  return report;
+}
+
+// The companion restored everything because this process was silent for too long: what the pipeline
+// believes to be in force is wrong, so every container begins at its original.
+void Agent::adopt_after_revocation() {
+  if (parts_.kernel_writer == nullptr || !parts_.kernel_writer->revoked()) return;
+  for (const ContainerView* view : parts_.pipeline.containers()) note_restored(*view);
+  parts_.kernel_writer->acknowledge_revocation();
+}
+
+int Agent::result_fd() const { return parts_.writer ? parts_.writer->result_fd() : -1; }
+
+int Agent::guard_fd() const { return parts_.guard ? parts_.guard->action_fd() : -1; }
+
+std::vector<std::string> Agent::reload(Config config) {
+  std::vector<std::string> kept;
+  const auto keep = [&](const char* key, auto& now, const auto& asked) {
+    if (now != asked) kept.push_back(std::string(key) + " changes only with a restart");
+  };
+  keep("cgroup_root", config_.cgroup_root, config.cgroup_root);
+  keep("runtime_dir", config_.runtime_dir, config.runtime_dir);
+  keep("state_dir", config_.state_dir, config.state_dir);
+  keep("include", config_.include, config.include);
+  keep("interval", config_.interval, config.interval);
+  keep("policy", config_.policy, config.policy);
+  keep("model", config_.model, config.model);
+  config.cgroup_root = config_.cgroup_root;
+  config.runtime_dir = config_.runtime_dir;
+  config.state_dir = config_.state_dir;
+  config.include = config_.include;
+  config.interval = config_.interval;
+  config.policy = config_.policy;
+  config.model = config_.model;
+  if (!parts_.writer && config.mode != Mode::observe) {
+    kept.push_back("mode stays observe: this host cannot be written to");
+    config.mode = Mode::observe;
+  }
+  config_ = std::move(config);
+  asked_modes_.clear();
+  parts_.pipeline.set_rails(config_.rails);
+  apply_modes();
+  return kept;
+}
+
+std::uint64_t Agent::store_size_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const char* suffix : {"", "-wal"}) {
+    std::error_code absent;
+    const auto size = std::filesystem::file_size(config_.state_dir + "/history.db" + suffix, absent);
+    if (!absent) bytes += size;
+  }
+  return bytes;
+}
+
+std::vector<std::string> Agent::degraded() const {
+  std::vector<std::string> sentences;
+  if (parts_.store)
+    if (const auto reason = parts_.store->degraded())
+      sentences.push_back("history is kept in memory for now: " + *reason);
+  if (parts_.guard && parts_.guard->lost_actions() > 0)
+    sentences.push_back(std::to_string(parts_.guard->lost_actions()) +
+                        " raises by the guard are missing in the journal");
+  return sentences;
+}
+
+}  // namespace cgphase

@@ -1,0 +1,121 @@
+// The agent: one tick after another, from reading to writing, and the state that questions are
+// answered from. Knows nothing of sockets, signals or event loops (agent/daemon.h does).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "agent/config.h"
+#include "agent/pipeline.h"
+#include "base/clock.h"
+#include "base/result.h"
+#include "collectors/node_sampler.h"
+#include "control/guard.h"
+#include "control/kernel_limit_writer.h"
+#include "storage/store_thread.h"
+
+namespace cgphase {
+
+// Owned and used by the agent's thread alone.
+class Agent {
+ public:
+  struct Parts {
+    NodeSampler sampler;
+    Pipeline pipeline;
+    LimitWriter* writer = nullptr;               // null where nothing may be written
+    KernelLimitWriter* kernel_writer = nullptr;  // the same object where it is the real one
+    Guard* guard = nullptr;                      // may be null
+    std::unique_ptr<StoreThread> store;          // may be null: history is off
+    std::shared_ptr<const PhaseEngine> engine;   // may be null: no phases
+  };
+  // Runs a function on the agent's thread, from any thread; how the store's answers come back.
+  using Post = std::function<void(std::function<void()>)>;
+
+  Agent(Config config, Parts parts, const Clock& clock, Post post);
+
+  // One tick: kill switch, sampling, pipeline, writing, history, heartbeat.
+  void tick();
+  // To be called when result_fd() or guard_fd() is readable; -1 where there is none.
+  void take_results();
+  void take_guard_actions();
+  int result_fd() const;
+  int guard_fd() const;
+  int tree_fd() const { return parts_.sampler.event_fd(); }
+
+  // New configuration: modes at once, rails for containers that appear from now on. What cannot
+  // change while running (roots, directories) is told, one sentence each.
+  std::vector<std::string> reload(Config config);
+  // Puts every original back and stores what was learned. The agent only observes afterwards.
+  LimitWriter::RestoreReport restore_all();
+  LimitWriter::RestoreReport restore(CgroupId id);
+  LimitWriter::RestoreReport stop();
+
+  // Acting on behalf of an administrator. An empty optional is the mode for all.
+  void set_mode(Mode mode);
+  void set_mode(CgroupId id, std::optional<Mode> mode);  // absent: as the configuration says
+  void set_paused(CgroupId id, bool paused);
+
+  // What questions are answered from.
+  struct Totals {
+    std::uint64_t ticks = 0, writes_up = 0, writes_down = 0, trials_reverted = 0, writes_failed = 0;
+    double saved_core_seconds = 0, saved_byte_seconds = 0;  // of containers that are gone
+  };
+  const Config& config() const { return config_; }
+  const Pipeline& pipeline() const { return parts_.pipeline; }
+  const Totals& totals() const { return totals_; }
+  std::vector<Source> sources() const { return parts_.sampler.sources(); }
+  std::uint64_t store_size_bytes() const;
+  StoreThread* store() { return parts_.store.get(); }
+  const PhaseEngine* engine() const { return parts_.engine.get(); }
+  bool kill_switch() const { return kill_switch_; }
+  bool may_write() const { return parts_.writer != nullptr; }
+  bool paused(CgroupId id) const { return paused_.contains(id); }
+  MonotonicTime last_tick() const { return tick_.time; }
+  std::vector<std::string> degraded() const;
+  // The newest entries of the journal, also where history is off. Oldest first, bounded.
+  const std::deque<JournalDecision>& recent_decisions() const { return recent_decisions_; }
+  const std::deque<JournalOutcome>& recent_outcomes() const { return recent_outcomes_; }
+
+ private:
+  Mode mode_of(const ContainerInfo& info) const;
+  void apply_modes();
+  void watch_kill_switch();
+  void adopt_after_revocation();
+  void welcome(const ContainerInfo& info);
+  void farewell(CgroupId id);
+  void submit(const Decision& decision);
+  void learn(const ContainerView& view);
+  void note_restored(const ContainerView& view);
+  bool was_raise(std::uint64_t decision_id) const;
+  WallTime wall_of(MonotonicTime time) const;
+  void remember(const Decision& decision);
+  void remember(const Outcome& outcome);
+  void squeeze_cache();
+  void store_tick();
+
+  Config config_;
+  Parts parts_;
+  const Clock& clock_;
+  Post post_;
+  NodeSample tick_;
+  Totals totals_;
+  bool kill_switch_ = false;
+  MonotonicTime next_squeeze_;
+  std::map<CgroupId, Mode> asked_modes_;   // by an administrator, until the container is gone
+  std::set<CgroupId> paused_;
+  std::map<std::string, nlohmann::json> learned_;  // by image, of containers that ended meanwhile
+  std::deque<JournalDecision> recent_decisions_;
+  std::deque<JournalOutcome> recent_outcomes_;
+  std::vector<JournalDecision> unsaved_decisions_;
+  std::vector<JournalOutcome> unsaved_outcomes_;
+};
+
+}  // namespace cgphase

@@ -1,0 +1,336 @@
+#include "agent/answers.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/parse.h"
+#include "base/text.h"
+
+namespace cgphase {
+namespace {
+
+constexpr int kExplainDecisions = 20;
+constexpr int kMostEvents = 1000;
+constexpr int kMostHistoryRows = 7200;
+
+double own_cpu_seconds() {
+  struct rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+std::uint64_t own_rss_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::uint64_t total_pages = 0;
+  std::uint64_t resident_pages = 0;
+  statm >> total_pages >> resident_pages;
+  return resident_pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+std::optional<Limits> proposal_of(const ContainerView& view) {
+  if (!view.wish.cpu && !view.wish.memory) return std::nullopt;
+  Limits limits = view.original;
+  if (view.wish.cpu && limits.cpu_max)
+    limits.cpu_max->quota = Microseconds{static_cast<std::uint64_t>(
+        view.wish.cpu->value * static_cast<double>(limits.cpu_max->period.value))};
+  if (view.wish.memory && limits.memory_max) limits.memory_max->bytes = view.wish.memory;
+  return limits;
+}
+
+// Joins decisions with what became of them.
+std::vector<ExplainReport::Entry> join(const std::vector<JournalDecision>& decisions,
+                                       const std::vector<JournalOutcome>& outcomes) {
+  std::map<std::uint64_t, const JournalOutcome*> by_decision;
+  for (const JournalOutcome& outcome : outcomes) by_decision[outcome.outcome.decision_id] = &outcome;
+  std::vector<ExplainReport::Entry> entries;
+  for (const JournalDecision& decision : decisions) {
+    ExplainReport::Entry entry{.time = decision.time, .decision = decision.decision};
+    const auto found = by_decision.find(decision.decision.decision_id);
+    if (found != by_decision.end()) {
+      entry.outcome = found->second->outcome;
+      entry.outcome_time = found->second->time;
+    }
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+std::vector<HistoryRow> rows_of(const std::vector<HistoryPoint>& points) {
+  std::vector<HistoryRow> rows;
+  const HistoryPoint* previous = nullptr;
+  for (const HistoryPoint& point : points) {
+    HistoryRow row{.time = point.time, .phase = point.phase, .limits = point.sample.limits};
+    if (const auto need = memory_need(point.sample)) row.memory_need_bytes = need->value;
+    if (point.sample.memory_current) row.memory_current_bytes = point.sample.memory_current->value;
+    const Counter now = point.sample.cpu.usage_usec;
+    const Counter before = previous != nullptr ? previous->sample.cpu.usage_usec : std::nullopt;
+    if (now && before && *now >= *before && point.time > previous->time)
+      row.cpu_cores = static_cast<double>(*now - *before) * 1e3 /
+                      static_cast<double>((point.time - previous->time).count());
+    rows.push_back(std::move(row));
+    previous = &point;
+  }
+  return rows;
+}
+
+}  // namespace
+
+Answers::Answers(Agent& agent, const Clock& clock, Agent::Post post, Facts facts)
+    : agent_(agent), clock_(clock), post_(std::move(post)), facts_(std::move(facts)) {}
+
+ContainerReport Answers::report(const ContainerView& view) const {
+  ContainerReport report{.container = view.info, .mode = view.mode,
+                         .paused = agent_.paused(view.info.id), .phase = view.phase,
+                         .cpu_cores = view.cpu_cores, .limits = view.sample.limits,
+                         .original = view.original, .proposal = proposal_of(view),
+                         .holding_cpu = view.cpu_holding, .holding_memory = view.memory_holding,
+                         .throttled_usec = view.sample.cpu.throttled_usec,
+                         .oom_kills = view.sample.memory_events.oom_kill};
+  report.seconds_in_phase =
+      std::chrono::duration<double>(agent_.last_tick() - view.phase_since).count();
+  if (view.memory_need) report.memory_need_bytes = view.memory_need->value;
+  if (view.sample.memory_current) report.memory_current_bytes = view.sample.memory_current->value;
+  if (const PhaseEngine* engine = agent_.engine()) {
+    report.phases_seen.assign(engine->model().phases.size(), 0);
+    for (const auto& [phase, seconds] : view.seconds_in_phase)
+      if (phase >= 0) report.phases_seen.at(static_cast<std::size_t>(phase)) =
+          static_cast<std::uint64_t>(seconds / engine->model().step_seconds);
+  }
+  return report;
+}
+
+std::vector<ContainerReport> Answers::reports() const {
+  std::vector<ContainerReport> reports;
+  for (const ContainerView* view : agent_.pipeline().containers()) reports.push_back(report(*view));
+  return reports;
+}
+
+StatusReport Answers::status() const {
+  const std::vector<ContainerReport> containers = reports();
+  StatusReport status{.version = facts_.version, .mode = agent_.config().mode,
+                      .policy = agent_.config().policy};
+  status.uptime_seconds =
+      std::chrono::duration<double>(clock_.monotonic_now() - facts_.started).count();
+  status.cpu_seconds = own_cpu_seconds();
+  status.rss_bytes = own_rss_bytes();
+  for (const auto& list : {facts_.host_sources, agent_.sources()})
+    for (const Source& source : list)
+      status.sources.push_back({source.name, source.present, source.detail});
+  if (const PhaseEngine* engine = agent_.engine()) {
+    const Model& model = engine->model();
+    status.model.path = facts_.model_path;
+    status.model.phases = model.centroids.count;
+    status.model.features = model.crbm.n_vis;
+    status.model.step_seconds = model.step_seconds;
+  }
+  status.store.cap_bytes = agent_.config().store.cap.value;
+  if (StoreThread* store = agent_.store()) {
+    status.store.size_bytes = agent_.store_size_bytes();
+    status.store.state = store->degraded().value_or("ok");
+  } else {
+    status.store.state = "off";
+  }
+  sum_up(status, containers);
+  const Agent::Totals& totals = agent_.totals();
+  status.saved_core_seconds = totals.saved_core_seconds;
+  status.saved_byte_seconds = totals.saved_byte_seconds;
+  for (const ContainerView* view : agent_.pipeline().containers()) {
+    status.saved_core_seconds += view->saved_core_seconds;
+    status.saved_byte_seconds += view->saved_byte_seconds;
+  }
+  status.writes_up = totals.writes_up;
+  status.writes_down = totals.writes_down;
+  status.trials_reverted = totals.trials_reverted;
+  status.changed_anything = totals.writes_up + totals.writes_down > 0;
+  status.kill_switch = agent_.kill_switch();
+  status.companion_alive = facts_.companion_alive && facts_.companion_alive();
+  status.degraded = agent_.degraded();
+  return status;
+}
+
+Result<const ContainerView*> Answers::container(const Request& request) const {
+  const std::vector<const ContainerView*> views = agent_.pipeline().containers();
+  std::vector<const ContainerInfo*> infos;
+  for (const ContainerView* view : views) infos.push_back(&view->info);
+  const Result<std::size_t> index = find_container(infos, *request.text("container"));
+  if (!index) return std::unexpected(index.error());
+  return views[*index];
+}
+
+void Answers::answer(const Request& request, const Peer& peer, Respond respond) {
+  switch (request.verb) {
+    case Verb::status: return respond(ok_reply(to_json(status())));
+    case Verb::list: return respond(list_reply(reports()));
+    case Verb::show: {
+      const auto view = container(request);
+      return respond(view ? ok_reply(to_json(report(**view))) : error_reply(view.error()));
+    }
+    case Verb::explain: return explain(request, std::move(respond));
+    case Verb::history: return history(request, std::move(respond));
+    case Verb::events: return events(request, std::move(respond));
+    case Verb::mode: case Verb::pause: case Verb::resume: case Verb::restore:
+      return respond(act(request, peer));
+    case Verb::config: {
+      nlohmann::json rows = nlohmann::json::array();
+      for (const ConfigValue& row : config_rows(agent_.config()))
+        rows.push_back({{"key", row.key}, {"value", row.value}, {"origin", row.origin}});
+      return respond(ok_reply({{"config", std::move(rows)}}));
+    }
+  }
+}
+
+void Answers::explain(const Request& request, Respond respond) {
+  const auto view = container(request);
+  if (!view) return respond(error_reply(view.error()));
+  ExplainReport explained{.now = report(**view), .at = request.time("at_seconds")};
+  const CgroupId id = (*view)->info.id;
+  const WallTime until = explained.at.value_or(clock_.wall_now());
+  if (agent_.store() == nullptr) {
+    std::vector<JournalDecision> decisions;
+    for (const JournalDecision& entry : agent_.recent_decisions())
+      if (entry.decision.container == id && entry.time <= until) decisions.push_back(entry);
+    std::reverse(decisions.begin(), decisions.end());
+    if (decisions.size() > kExplainDecisions) decisions.resize(kExplainDecisions);
+    const auto& recent = agent_.recent_outcomes();
+    explained.decisions = join(decisions, {recent.begin(), recent.end()});
+    return respond(ok_reply(to_json(explained)));
+  }
+  // A refused query drops `respond`, and the client is told that there was no answer.
+  (void)agent_.store()->query([explained = std::move(explained), id, until,
+                         respond = std::move(respond)](Store& store) mutable {
+    const auto decisions = store.decisions(id, until, kExplainDecisions);
+    const auto outcomes = store.outcomes(id, until + std::chrono::hours(24), kMostEvents);
+    if (!decisions) return respond(error_reply(decisions.error()));
+    if (!outcomes) return respond(error_reply(outcomes.error()));
+    explained.decisions = join(*decisions, *outcomes);
+    respond(ok_reply(to_json(explained)));
+  });
+}
+
+void Answers::history(const Request& request, Respond respond) {
+  const auto view = container(request);
+  if (!view) return respond(error_reply(view.error()));
+  if (agent_.store() == nullptr)
+    return respond(error_reply(Exit::failure, "history: the store is off (store.enabled = false)"));
+  const WallTime until = request.time("until_seconds").value_or(clock_.wall_now());
+  const WallTime from = request.time("from_seconds").value_or(until - std::chrono::minutes(10));
+  const int limit = request.count("limit", 600, kMostHistoryRows);
+  // A refused query drops `respond`, and the client is told that there was no answer.
+  (void)agent_.store()->query([info = (*view)->info, from, until, limit,
+                         respond = std::move(respond)](Store& store) {
+    const auto points = store.history(info.id, from, until, limit);
+    if (!points) return respond(error_reply(points.error()));
+    const std::vector<HistoryRow> rows = rows_of(*points);
+    respond(history_reply(info, rows));
+  });
+}
+
+// From memory: the newest decisions and outcomes in the order of their time.
+void Answers::events(const Request& request, Respond respond) {
+  std::optional<CgroupId> only;
+  if (request.text("container")) {
+    const auto view = container(request);
+    if (!view) return respond(error_reply(view.error()));
+    only = (*view)->info.id;
+  }
+  const WallTime from = request.time("from_seconds").value_or(WallTime{});
+  const WallTime until = request.time("until_seconds").value_or(WallTime::max());
+  const auto after = static_cast<std::uint64_t>(request.number("after_id").value_or(0));
+  std::vector<EventReport> events;
+  const auto name = [&](CgroupId id) {
+    const ContainerView* view = agent_.pipeline().find(id);
+    return view != nullptr ? view->info.name : std::string("(gone)");
+  };
+  const auto wanted = [&](CgroupId id, WallTime time, std::uint64_t decision_id) {
+    return (!only || *only == id) && time >= from && time <= until && decision_id > after;
+  };
+  for (const auto& [time, decision] : agent_.recent_decisions())
+    if (wanted(decision.container, time, decision.decision_id))
+      events.push_back({name(decision.container), time, decision, std::nullopt});
+  for (const auto& [time, outcome] : agent_.recent_outcomes())
+    if (wanted(outcome.container, time, outcome.decision_id))
+      events.push_back({name(outcome.container), time, std::nullopt, outcome});
+  std::stable_sort(events.begin(), events.end(),
+                   [](const EventReport& a, const EventReport& b) { return a.time < b.time; });
+  const auto limit = static_cast<std::size_t>(request.count("limit", kMostEvents, kMostEvents));
+  if (events.size() > limit)
+    events.erase(events.begin(), events.end() - static_cast<std::ptrdiff_t>(limit));
+  respond(events_reply(events));
+}
+
+nlohmann::json Answers::act(const Request& request, const Peer&) {
+  if (request.verb == Verb::mode) return set_mode(request);
+  if (request.verb == Verb::restore) return restore(request);
+  const auto view = container(request);
+  if (!view) return error_reply(view.error());
+  const bool pause = request.verb == Verb::pause;
+  const std::string name = escape_name((*view)->info.name);
+  agent_.set_paused((*view)->info.id, pause);
+  return ok_reply(to_json(ActionReport{
+      .done = pause ? name + " is left alone: its limits are the originals until it is resumed"
+                    : name + " is managed again as the configuration says",
+      .undo = shell_command({"cgphase", pause ? "resume" : "pause", name})}));
+}
+
+nlohmann::json Answers::set_mode(const Request& request) {
+  const Mode mode = *parse_mode(*request.text("mode"));
+  if (mode != Mode::observe && !agent_.may_write())
+    return error_reply(Exit::invalid, "mode: this host cannot be written to; `cgphase doctor` says "
+                                      "what is missing");
+  if (!request.text("container")) {
+    const Mode before = agent_.config().mode;
+    agent_.set_mode(mode);
+    return ok_reply(to_json(ActionReport{
+        .done = std::string("mode is ") + to_string(mode) +
+                (mode == Mode::enforce ? " for the containers that the configuration names" : ""),
+        .undo = shell_command({"cgphase", "mode", to_string(before)})}));
+  }
+  const auto view = container(request);
+  if (!view) return error_reply(view.error());
+  if (mode == Mode::enforce && !(*view)->info.hands_off.empty())
+    return error_reply(Exit::failure, "mode: " + escape_name((*view)->info.name) +
+                                          " is never written to: " + (*view)->info.hands_off);
+  const Mode before = (*view)->mode;
+  const std::string name = escape_name((*view)->info.name);
+  agent_.set_mode((*view)->info.id, mode);
+  return ok_reply(to_json(ActionReport{
+      .done = "mode of " + name + " is " + to_string(mode),
+      .undo = shell_command({"cgphase", "mode", to_string(before), name})}));
+}
+
+nlohmann::json Answers::restore(const Request& request) {
+  ActionReport action;
+  LimitWriter::RestoreReport restored;
+  if (request.flag("all")) {
+    restored = agent_.restore_all();
+    agent_.set_mode(Mode::observe);
+    action.done = "every limit is as it was; mode is observe";
+    action.undo = shell_command({"cgphase", "mode", to_string(Mode::enforce)});
+  } else {
+    const auto view = container(request);
+    if (!view) return error_reply(view.error());
+    const std::string name = escape_name((*view)->info.name);
+    const CgroupId id = (*view)->info.id;
+    restored = agent_.restore(id);
+    agent_.set_paused(id, true);
+    action.done = name + " has its original limits and is left alone";
+    action.undo = shell_command({"cgphase", "resume", name});
+  }
+  action.changes.push_back(std::to_string(restored.restored) + " knobs written back, " +
+                           std::to_string(restored.foreign) + " left as somebody else set them, " +
+                           std::to_string(restored.gone) + " gone with their cgroups");
+  action.failures = std::move(restored.failures);
+  return ok_reply(to_json(action));
+}
+
+}  // namespace cgphase

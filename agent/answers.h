@@ -1,0 +1,51 @@
+// Answers to what is asked on the sockets: fills the reports of agent/report.h from the agent, and
+// carries out what an administrator asks for.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "agent/agent.h"
+#include "agent/peer.h"
+#include "agent/protocol.h"
+#include "agent/report.h"
+
+namespace cgphase {
+
+// Used by the agent's thread alone; an answer out of the history comes later, by `post`.
+class Answers {
+ public:
+  using Respond = std::function<void(nlohmann::json)>;
+  struct Facts {
+    std::string version;
+    std::string model_path;
+    MonotonicTime started;
+    std::vector<Source> host_sources;            // found at start: cgroup root, controllers
+    std::function<bool()> companion_alive;
+  };
+
+  Answers(Agent& agent, const Clock& clock, Agent::Post post, Facts facts);
+
+  void answer(const Request& request, const Peer& peer, Respond respond);
+  StatusReport status() const;
+  std::vector<ContainerReport> reports() const;
+
+ private:
+  void explain(const Request& request, Respond respond);
+  void history(const Request& request, Respond respond);
+  void events(const Request& request, Respond respond);
+  nlohmann::json act(const Request& request, const Peer& peer);
+  nlohmann::json set_mode(const Request& request);
+  nlohmann::json restore(const Request& request);
+  Result<const ContainerView*> container(const Request& request) const;
+  ContainerReport report(const ContainerView& view) const;
+
+  Agent& agent_;
+  const Clock& clock_;
+  Agent::Post post_;
+  Facts facts_;
+};
+
+}  // namespace cgphase

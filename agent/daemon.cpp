@@ -1,0 +1,382 @@
+#include "agent/daemon.h"
+
+#include <utility>  // before Asio 1.74, which uses std::exchange without it
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <csignal>
+#include <fcntl.h>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/answers.h"
+#include "agent/instance_lock.h"
+#include "agent/notify.h"
+#include "agent/socket_server.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "control/cgroup_root.h"
+#include "control/companion.h"
+#include "control/guard.h"
+#include "control/kernel_limit_writer.h"
+#include "control/restore.h"
+#include "policy/policy.h"
+
+namespace cgphase {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::chrono::seconds kStatusInterval{10};
+
+// Why the daemon cannot start, and with which exit code.
+struct Refusal {
+  Exit exit = Exit::failure;
+  std::string text;
+};
+template <class T>
+using Started = std::expected<T, Refusal>;
+
+std::unexpected<Refusal> refuse(const Error& error) {
+  return std::unexpected(Refusal{exit_of(error.kind), error.text});
+}
+
+std::string boot_id() {
+  const Result<std::string> id = read_file("/proc/sys/kernel/random/boot_id", 64);
+  return id ? id->substr(0, id->find('\n')) : "unknown";
+}
+
+// One that says what was restored before anything else was done.
+void report_restored(const LimitWriter::RestoreReport& report, const char* when) {
+  if (report.restored + report.foreign > 0 || !report.failures.empty())
+    spdlog::info("{}: {} limits restored, {} left as somebody else set them, {} cgroups gone", when,
+                 report.restored, report.foreign, report.gone);
+  for (const std::string& failure : report.failures) spdlog::error("{}: {}", when, failure);
+}
+
+}  // namespace
+
+Result<Config> effective_config(const DaemonOptions& options) {
+  ConfigSource source{.policies = policy_names()};
+  if (options.config_path) {
+    source.file = *options.config_path;
+    source.must_exist = true;
+  }
+  Result<Config> config = load_config(source);
+  if (!config) return config;
+  for (const DaemonOptions::Override& one : options.overrides)
+    if (Status set = override_config(*config, source, one.key, one.value, one.option); !set)
+      return std::unexpected(set.error());
+  return config;
+}
+
+namespace {
+
+// Everything that lives as long as the daemon, in the order in which it must be made; destruction
+// in the opposite order. Made on the main thread, which then runs the loop.
+class Daemon {
+ public:
+  Daemon(const DaemonOptions& options, Config config)
+      : options_(options), config_(std::move(config)), work_(io_.get_executor()) {}
+
+  Started<void> start();
+  Exit run();
+
+ private:
+  Started<void> prepare_machine();
+  Started<void> prepare_writing();
+  Started<std::shared_ptr<const PhaseEngine>> load_engine();
+  Started<void> make_agent();
+  Started<void> open_sockets();
+  std::unique_ptr<StoreThread> open_store(std::uint64_t& first_decision_id);
+  bool start_companion();
+  void schedule_tick();
+  void on_tick();
+  void on_signal();
+  void watch(asio::posix::stream_descriptor& descriptor, int fd, void (Agent::*take)());
+  void await(asio::posix::stream_descriptor& descriptor, void (Agent::*take)());
+  void reload();
+  std::string status_line() const;
+  Exit run_once();
+  void stop();
+
+  DaemonOptions options_;
+  Config config_;
+  SystemClock clock_;
+  asio::io_context io_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  std::optional<InstanceLock> lock_;
+  CgroupRoot root_;
+  std::vector<Source> host_sources_;
+  std::unique_ptr<LeaseTable> leases_;
+  std::optional<Companion> companion_;
+  std::unique_ptr<Guard> guard_;
+  std::unique_ptr<KernelLimitWriter> writer_;
+  std::unique_ptr<Agent> agent_;
+  std::unique_ptr<Answers> answers_;
+  std::optional<SocketServer> sockets_;
+  asio::steady_timer timer_{io_};
+  asio::signal_set signals_{io_, SIGTERM, SIGINT, SIGHUP};
+  asio::posix::stream_descriptor results_{io_};
+  asio::posix::stream_descriptor guard_actions_{io_};
+  MonotonicTime next_tick_, next_status_;
+};
+
+Started<void> Daemon::start() {
+  if (auto ready = prepare_machine(); !ready) return ready;
+  if (auto ready = prepare_writing(); !ready) return ready;
+  if (auto ready = make_agent(); !ready) return ready;
+  return open_sockets();
+}
+
+// What this machine is, one daemon only, and the limits that an earlier one left behind.
+Started<void> Daemon::prepare_machine() {
+  const auto asked = config_.cgroup_root.empty() ? std::nullopt
+                                                : std::optional<std::string>(config_.cgroup_root);
+  Result<CgroupRoot> root = discover_cgroup_root(asked);
+  if (!root) return refuse(root.error());
+  root_ = std::move(*root);
+  if (!root_.can_enforce && config_.mode != Mode::observe)
+    return std::unexpected(Refusal{Exit::invalid, root_.reason});
+  host_sources_.push_back({"limits", root_.can_enforce, root_.reason});
+  Result<InstanceLock> lock = InstanceLock::acquire(config_.runtime_dir);
+  if (!lock) return refuse(lock.error());
+  lock_.emplace(std::move(*lock));
+  return {};
+}
+
+Started<void> Daemon::prepare_writing() {
+  if (!root_.can_enforce) return {};
+  Result<std::unique_ptr<LeaseTable>> leases = LeaseTable::open({.runtime_dir = config_.runtime_dir});
+  if (!leases) return refuse(leases.error());
+  leases_ = std::move(*leases);
+  report_restored(restore_leases(*leases_, root_.path), "left behind by an earlier run");
+  // Before any thread: the companion is a fork of this process.
+  if (!start_companion()) return {};
+  if (config_.guard.enabled) {
+    Result<std::unique_ptr<Guard>> guard = Guard::create({.leases = leases_.get(), .clock = &clock_});
+    if (!guard) return refuse(guard.error());
+    guard_ = std::move(*guard);
+  }
+  Result<std::unique_ptr<KernelLimitWriter>> writer = KernelLimitWriter::create(
+      {.cgroup_root = root_.path, .leases = leases_.get(), .guard = guard_.get()});
+  if (!writer) return refuse(writer.error());
+  writer_ = std::move(*writer);
+  return {};
+}
+
+// Without a companion nothing may be written: a limit could outlive a daemon that is killed.
+bool Daemon::start_companion() {
+  Result<Companion> companion = Companion::start(
+      {.runtime_dir = config_.runtime_dir, .cgroup_root = root_.path, .program_directories = {}});
+  if (companion) {
+    companion_.emplace(std::move(*companion));
+    return true;
+  }
+  companion_.reset();
+  spdlog::error("no dead-man companion, so nothing is written: {}", companion.error().text);
+  host_sources_.push_back({"companion", false, companion.error().text});
+  return false;
+}
+
+Started<std::shared_ptr<const PhaseEngine>> Daemon::load_engine() {
+  Result<Model> model = load_model(config_.model);
+  if (!model) return refuse(model.error());
+  Result<std::shared_ptr<const PhaseEngine>> engine = PhaseEngine::create(std::move(*model));
+  if (!engine) return refuse(engine.error());
+  return *engine;
+}
+
+// A database that cannot be had is no reason not to protect containers: it is told in `status`.
+std::unique_ptr<StoreThread> Daemon::open_store(std::uint64_t& first_decision_id) {
+  if (!config_.store.enabled) return nullptr;
+  Result<Store> store = Store::open({.path = config_.state_dir + "/history.db",
+                                     .boot_id = boot_id(), .cap = config_.store.cap});
+  if (!store) {
+    host_sources_.push_back({"history", false, store.error().text});
+    spdlog::error("history is off: {}", store.error().text);
+    return nullptr;
+  }
+  if (store->quarantined())
+    spdlog::error("the history was damaged; it was kept as {} and a new one begun",
+                  *store->quarantined());
+  first_decision_id = store->last_decision_id().value_or(0) + 1;
+  return std::make_unique<StoreThread>(std::move(*store));
+}
+
+Started<void> Daemon::make_agent() {
+  Started<std::shared_ptr<const PhaseEngine>> engine = load_engine();
+  if (!engine) return std::unexpected(engine.error());
+  Result<NodeSampler> sampler = NodeSampler::open({.cgroup_root = root_.path,
+                                                   .proc_root = config_.proc_root,
+                                                   .include = config_.include});
+  if (!sampler) return refuse(sampler.error());
+  std::uint64_t first_decision_id = 1;
+  std::unique_ptr<StoreThread> store = open_store(first_decision_id);
+  Result<Pipeline> pipeline = Pipeline::create({.policy = config_.policy, .rails = config_.rails,
+                                                .interval = config_.interval,
+                                                .manage_unlimited = config_.manage_unlimited,
+                                                .first_decision_id = first_decision_id},
+                                               *engine);
+  if (!pipeline) return refuse(pipeline.error());
+  Agent::Parts parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
+                     .writer = writer_.get(), .kernel_writer = writer_.get(),
+                     .guard = guard_.get(), .store = std::move(store), .engine = *engine};
+  const Agent::Post post = [this](std::function<void()> work) { asio::post(io_, std::move(work)); };
+  agent_ = std::make_unique<Agent>(config_, std::move(parts), clock_, post);
+  answers_ = std::make_unique<Answers>(
+      *agent_, clock_, post,
+      Answers::Facts{.version = CGPHASE_VERSION, .model_path = config_.model,
+                     .started = clock_.monotonic_now(), .host_sources = host_sources_,
+                     .companion_alive = [this] { return companion_ && companion_->alive(); }});
+  return {};
+}
+
+Started<void> Daemon::open_sockets() {
+  if (options_.once) return {};
+  Result<SocketServer> sockets = SocketServer::listen(
+      io_, *lock_, {.group = config_.socket.group},
+      [this](const Request& request, const Peer& peer, SocketServer::Respond respond) {
+        if (is_admin(request.verb))
+          spdlog::info("uid {} asked: {} {}", peer.uid, to_string(request.verb),
+                       request.args.dump());
+        answers_->answer(request, peer, std::move(respond));
+      });
+  if (!sockets) return refuse(sockets.error());
+  sockets_.emplace(std::move(*sockets));
+  return {};
+}
+
+std::string Daemon::status_line() const {
+  const StatusReport status = answers_->status();
+  const int containers = status.containers_observe + status.containers_advise +
+                         status.containers_enforce;
+  return std::string(to_string(status.mode)) + ", " + std::to_string(containers) +
+         " containers, " + std::to_string(status.containers_enforce) + " managed, " +
+         human_bytes(static_cast<double>(status.saved_now.memory_bytes)) + " given back";
+}
+
+void Daemon::on_tick() {
+  agent_->tick();
+  if (companion_ && !companion_->alive()) {
+    spdlog::error("the dead-man companion ended; starting another");
+    if (!start_companion()) agent_->set_mode(Mode::observe);  // restores every limit
+  }
+  notify::watchdog();
+  const MonotonicTime now = clock_.monotonic_now();
+  if (now >= next_status_) {
+    notify::status(status_line());
+    next_status_ = now + kStatusInterval;
+  }
+  schedule_tick();
+}
+
+// Absolute times, so that ticks do not drift; after a long one the missed ticks are not made up for.
+void Daemon::schedule_tick() {
+  const MonotonicTime now = clock_.monotonic_now();
+  next_tick_ += config_.interval;
+  if (next_tick_ <= now) next_tick_ = now + config_.interval;
+  timer_.expires_at(std::chrono::time_point_cast<asio::steady_timer::duration>(next_tick_));
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) on_tick();
+  });
+}
+
+void Daemon::on_signal() {
+  signals_.async_wait([this](const boost::system::error_code& error, int number) {
+    if (error) return;
+    if (number != SIGHUP) return stop();
+    reload();
+    on_signal();
+  });
+}
+
+void Daemon::reload() {
+  notify::reloading();
+  Result<Config> config = effective_config(options_);
+  if (config) {
+    for (const std::string& kept : agent_->reload(std::move(*config)))
+      spdlog::warn("reload: {}", kept);
+    spdlog::info("configuration reloaded");
+  } else {
+    spdlog::error("reload: the old configuration stays in force: {}", config.error().text);
+  }
+  notify::ready(status_line());
+}
+
+void Daemon::watch(asio::posix::stream_descriptor& descriptor, int fd, void (Agent::*take)()) {
+  if (fd < 0) return;
+  descriptor.assign(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  await(descriptor, take);
+}
+
+void Daemon::await(asio::posix::stream_descriptor& descriptor, void (Agent::*take)()) {
+  descriptor.async_wait(asio::posix::stream_descriptor::wait_read,
+                        [this, &descriptor, take](const boost::system::error_code& error) {
+    if (error) return;
+    ((*agent_).*take)();
+    await(descriptor, take);
+  });
+}
+
+Exit Daemon::run_once() {
+  agent_->tick();
+  std::puts(to_json(answers_->status()).dump(2).c_str());
+  agent_->stop();
+  if (companion_) companion_->stop();
+  return Exit::ok;
+}
+
+void Daemon::stop() {
+  notify::stopping();
+  spdlog::info("stopping: restoring every limit");
+  timer_.cancel();
+  report_restored(agent_->stop(), "stop");
+  if (companion_) companion_->stop();
+  sockets_.reset();
+  work_.reset();
+  io_.stop();
+}
+
+Exit Daemon::run() {
+  if (options_.once) return run_once();
+  on_signal();
+  watch(results_, agent_->result_fd(), &Agent::take_results);
+  watch(guard_actions_, agent_->guard_fd(), &Agent::take_guard_actions);
+  next_tick_ = clock_.monotonic_now();
+  agent_->tick();
+  notify::ready(status_line());
+  spdlog::info("cgphased {} started: {}", CGPHASE_VERSION, status_line());
+  schedule_tick();
+  io_.run();
+  return Exit::ok;
+}
+
+}  // namespace
+
+Exit run_daemon(const DaemonOptions& options) {
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+      "cgphased", std::make_shared<spdlog::sinks::stderr_sink_mt>()));
+  spdlog::set_pattern("cgphased: %l: %v");
+  Result<Config> config = effective_config(options);
+  if (!config) {
+    spdlog::error("{}", config.error().text);
+    return Exit::invalid;
+  }
+  Daemon daemon(options, std::move(*config));
+  if (const Started<void> started = daemon.start(); !started) {
+    spdlog::error("{}", started.error().text);
+    return started.error().exit;
+  }
+  return daemon.run();
+}
+
+}  // namespace cgphase

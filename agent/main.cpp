@@ -1,0 +1,78 @@
+// cgphased: options in, exit code out.
+#include <getopt.h>
+
+#include <array>
+#include <cstdio>
+#include <string>
+
+#include "agent/daemon.h"
+
+namespace {
+
+constexpr const char* kUsage =
+    "usage: cgphased [--config F] [--cgroup-root D] [--proc-root D] [--state-dir D]\n"
+    "                [--runtime-dir D] [--mode observe|advise|enforce] [--policy NAME]\n"
+    "                [--model F] [--once] [--check-config] [--version]\n";
+
+// Options that stand for a key of the configuration.
+struct KeyOption {
+  const char* option;
+  const char* key;
+};
+constexpr std::array<KeyOption, 7> kKeyOptions = {{{"cgroup-root", "cgroup_root"},
+                                                   {"proc-root", "proc_root"},
+                                                   {"state-dir", "state_dir"},
+                                                   {"runtime-dir", "runtime_dir"},
+                                                   {"mode", "mode"},
+                                                   {"policy", "policy"},
+                                                   {"model", "model"}}};
+
+enum Option : int { kConfig = 100, kOnce, kCheckConfig, kVersion, kHelp };
+
+constexpr option kOptions[] = {
+    {"cgroup-root", required_argument, nullptr, 0}, {"proc-root", required_argument, nullptr, 1},
+    {"state-dir", required_argument, nullptr, 2},   {"runtime-dir", required_argument, nullptr, 3},
+    {"mode", required_argument, nullptr, 4},        {"policy", required_argument, nullptr, 5},
+    {"model", required_argument, nullptr, 6},       {"config", required_argument, nullptr, kConfig},
+    {"once", no_argument, nullptr, kOnce},          {"check-config", no_argument, nullptr, kCheckConfig},
+    {"version", no_argument, nullptr, kVersion},    {"help", no_argument, nullptr, kHelp},
+    {nullptr, 0, nullptr, 0}};
+
+int code(cgphase::Exit exit) { return static_cast<int>(exit); }
+
+int usage_error(const std::string& text) {
+  std::fprintf(stderr, "cgphased: %s\n%s", text.c_str(), kUsage);
+  return code(cgphase::Exit::usage);
+}
+
+int check_config(const cgphase::DaemonOptions& options) {
+  const auto config = cgphase::effective_config(options);
+  if (config) return code(cgphase::Exit::ok);
+  std::fprintf(stderr, "cgphased: %s\n", config.error().text.c_str());
+  return code(cgphase::Exit::invalid);
+}
+
+void add_override(cgphase::DaemonOptions& options, const KeyOption& entry, const char* value) {
+  options.overrides.push_back({entry.key, value, std::string("--") + entry.option});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  cgphase::DaemonOptions options;
+  bool only_check = false;
+  opterr = 0;
+  for (int found; (found = ::getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
+    switch (found) {
+      case kConfig: options.config_path = optarg; break;
+      case kOnce: options.once = true; break;
+      case kCheckConfig: only_check = true; break;
+      case kVersion: std::puts("cgphased " CGPHASE_VERSION); return 0;
+      case kHelp: std::fputs(kUsage, stdout); return 0;
+      case '?': return usage_error(std::string("unknown or incomplete option ") + argv[optind - 1]);
+      default: add_override(options, kKeyOptions.at(static_cast<std::size_t>(found)), optarg);
+    }
+  }
+  if (optind < argc) return usage_error(std::string("unexpected argument ") + argv[optind]);
+  return only_check ? check_config(options) : code(cgphase::run_daemon(options));
+}

@@ -1,0 +1,106 @@
+#include "policy/drift.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace cgphase {
+namespace {
+
+// The knobs of one resource that `from` has.
+void copy_knobs(const Limits& from, Resource resource, Limits& to) {
+  if (resource == Resource::memory) {
+    if (from.memory_max) to.memory_max = from.memory_max;
+    return;
+  }
+  if (from.cpu_max) to.cpu_max = from.cpu_max;
+  if (from.cpu_max_burst) to.cpu_max_burst = from.cpu_max_burst;
+}
+
+}  // namespace
+
+void DriftWatch::begin(const Limits& original, const Limits& in_force) {
+  const auto known = [](auto first, auto second) { return first ? first : second; };
+  original_ = in_force;
+  original_.cpu_max = known(original.cpu_max, in_force.cpu_max);
+  original_.cpu_max_burst = known(original.cpu_max_burst, in_force.cpu_max_burst);
+  original_.memory_max = known(original.memory_max, in_force.memory_max);
+  expected_ = in_force;
+}
+
+void DriftWatch::asked(const Limits& limits, Resource resource) {
+  copy_knobs(limits, resource, newest_ask_);
+  asked_[next_asked_] = limits;
+  next_asked_ = (next_asked_ + 1) % kRemembered;
+}
+
+void DriftWatch::written(const Limits& in_force, Resource resource, MonotonicTime time) {
+  last_write_ = time;
+  copy_knobs(in_force, resource, expected_);
+}
+
+template <class Value>
+DriftWatch::Owner DriftWatch::judge(std::optional<Value> Limits::*knob, const Limits& found) {
+  const auto& value = found.*knob;
+  if (!value || value == expected_.*knob) return Owner::ours;
+  // A file that appears only now (a unit gets a property) states its owner's wish.
+  if (!(expected_.*knob)) return Owner::foreign;
+  if (value == newest_ask_.*knob) return Owner::ours;
+  if (value == original_.*knob) return Owner::reverted;
+  const bool once_asked = std::any_of(asked_.begin(), asked_.end(), [&](const Limits& limits) {
+    return limits.*knob == value;
+  });
+  return once_asked ? Owner::ours : Owner::foreign;
+}
+
+template <class Value>
+void DriftWatch::adopt(std::optional<Value> Limits::*knob, const Limits& found) {
+  if (judge(knob, found) == Owner::foreign) original_.*knob = found.*knob;
+  if (found.*knob) expected_.*knob = found.*knob;
+}
+
+bool DriftWatch::silent(const RailInput& input) const {
+  const auto near = [&](const std::optional<MonotonicTime>& moment) {
+    return moment && std::chrono::abs(input.time - *moment) <= config_.silent_revert;
+  };
+  return near(input.reload) || near(last_write_);
+}
+
+void DriftWatch::stand_down(MonotonicTime until) {
+  stand_until_ = stand_until_ ? std::max(*stand_until_, until) : until;
+}
+
+void DriftWatch::reverted(MonotonicTime now) {
+  constexpr std::chrono::hours kHour{1};
+  while (!reverts_.empty() && now - reverts_.front() >= kHour) reverts_.pop_front();
+  reverts_.push_back(now);
+  stand_down(now + config_.reapply_pause);
+  if (static_cast<int>(reverts_.size()) <= config_.reapplies_per_hour) return;
+  reverts_.pop_front();
+  stand_down(now + std::max<std::chrono::nanoseconds>(kHour - (now - reverts_.front()),
+                                                      config_.stand_down));
+}
+
+void DriftWatch::observe(const RailInput& input, bool active) {
+  // Read before our last write was done: it shows the past.
+  if (last_write_ && input.time <= *last_write_) return;
+  const Limits& found = input.sample->limits;
+  const std::array<Owner, 3> owners = {judge(&Limits::cpu_max, found),
+                                       judge(&Limits::cpu_max_burst, found),
+                                       judge(&Limits::memory_max, found)};
+  const auto any = [&](Owner owner) {
+    return std::find(owners.begin(), owners.end(), owner) != owners.end();
+  };
+  adopt(&Limits::cpu_max, found);
+  adopt(&Limits::cpu_max_burst, found);
+  adopt(&Limits::memory_max, found);
+  if (any(Owner::foreign)) {
+    stand_down(input.time + config_.stand_down);
+  } else if (any(Owner::reverted) && active) {
+    if (silent(input))
+      reverted(input.time);
+    else
+      stand_down(input.time + config_.stand_down);
+  }
+}
+
+}  // namespace cgphase

@@ -1,0 +1,51 @@
+// Who set the limits that are in force: we, something that silently put the original back, or
+// somebody with an intent of their own (docs/safety.md, drift).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <deque>
+#include <optional>
+
+#include "policy/guard_rails.h"
+
+namespace cgphase {
+
+// Of one container. Knobs are judged one by one; the container stands down as a whole.
+class DriftWatch {
+ public:
+  explicit DriftWatch(const RailsConfig& config) : config_(config) {}
+
+  // Before the first observe().
+  void begin(const Limits& original, const Limits& in_force);
+  // `active`: limits are ours to set now; otherwise a return to the original is nobody's act.
+  void observe(const RailInput& input, bool active);
+  // We asked for these limits, or they were read back after our write.
+  void asked(const Limits& limits, Resource resource);
+  void written(const Limits& in_force, Resource resource, MonotonicTime time);
+
+  const Limits& original() const { return original_; }
+  // Nothing may be lowered: after somebody's change, or in the pause before a re-application.
+  bool standing_down(MonotonicTime now) const { return stand_until_ && now < *stand_until_; }
+
+ private:
+  enum class Owner { ours, reverted, foreign };
+  template <class Value>
+  Owner judge(std::optional<Value> Limits::*knob, const Limits& found);
+  template <class Value>
+  void adopt(std::optional<Value> Limits::*knob, const Limits& found);
+  void reverted(MonotonicTime now);
+  void stand_down(MonotonicTime until);
+  bool silent(const RailInput& input) const;
+
+  static constexpr std::size_t kRemembered = 8;
+  RailsConfig config_;
+  Limits original_, expected_;
+  Limits newest_ask_;  // per knob; may be in the file before its result is told
+  std::array<Limits, kRemembered> asked_{};  // values of ours that may still show up
+  std::size_t next_asked_ = 0;
+  std::optional<MonotonicTime> last_write_, stand_until_;
+  std::deque<MonotonicTime> reverts_;  // of the last hour, at most reapplies_per_hour + 1
+};
+
+}  // namespace cgphase

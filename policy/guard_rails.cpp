@@ -1,0 +1,537 @@
+#include "policy/guard_rails.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "policy/drift.h"
+#include "policy/limit_arithmetic.h"
+#include "policy/rail_senses.h"
+#include "policy/restraint.h"
+#include "policy/trial.h"
+
+namespace cgphase {
+namespace {
+
+// A raise without an answer is asked again, a lowering without one is given up.
+constexpr std::chrono::seconds kRaisePatience{2};
+constexpr std::chrono::seconds kLowerPatience{60};
+constexpr std::size_t kMostOutcomes = 64;      // not taken: the oldest go
+constexpr std::size_t kMostLowerings = 4096;   // of a host in one window
+constexpr std::array<Resource, 2> kResources = {Resource::cpu, Resource::memory};
+
+bool within(const std::optional<MonotonicTime>& moment, std::chrono::nanoseconds length,
+            MonotonicTime now) {
+  return moment && now - *moment < length;
+}
+
+}  // namespace
+
+bool HostBudget::may_lower(MonotonicTime now, const RailsConfig& config) const {
+  int recent = 0;
+  for (auto time = lowerings_.rbegin(); time != lowerings_.rend(); ++time) {
+    if (now - *time >= config.host_lower_window) break;
+    recent += 1;
+  }
+  return recent < config.host_lowers_per_window;
+}
+
+void HostBudget::lowered(MonotonicTime now) {
+  lowerings_.push_back(now);
+  if (lowerings_.size() > kMostLowerings) lowerings_.pop_front();
+}
+
+class ContainerRails::Impl {
+ public:
+  Impl(const RailsConfig& config, CgroupId id)
+      : config_(config),
+        id_(id),
+        drift_(config),
+        senses_(config),
+        lanes_{Lane(config), Lane(config)} {}
+
+  std::vector<Decision> step(const RailInput& input, const Allocation& wish, HostBudget& budget,
+                             std::uint64_t& next_decision_id);
+  std::vector<Outcome> take_outcomes() { return std::exchange(outcomes_, {}); }
+  void written(const Decision& decision, bool succeeded, const Limits& in_force,
+               MonotonicTime time);
+  const Limits& original() const { return drift_.original(); }
+  Verdict holding(Resource resource) const { return lane(resource).holding; }
+
+ private:
+  struct Pending {
+    Decision decision;
+    double target = 0;
+  };
+  struct Refusal {
+    Verdict verdict;
+    double target;
+  };
+  // What is kept for one resource.
+  struct Lane {
+    explicit Lane(const RailsConfig& config) : restraint(config) {}
+    Restraint restraint;
+    std::optional<Trial> trial;
+    std::optional<Pending> lowering, raising;  // asked for, not yet answered
+    std::optional<Reason> restore;             // wanted until the original is in force
+    std::optional<MonotonicTime> last_change, last_lowered, last_cpu_raise;
+    std::optional<Refusal> refused;
+    Verdict holding = Verdict::stale_data;
+  };
+  struct Raise {
+    Limits limits;
+    double target = 0;
+    Reason reason = Reason::headroom;
+  };
+  struct Proposal {
+    Limits limits;
+    double target = 0;
+    bool worth_it = false;
+    bool cache_in_way = false;
+  };
+  // One step's surroundings.
+  struct Step {
+    const RailInput& input;
+    const Allocation& wish;
+    HostBudget& budget;
+    std::uint64_t& next_id;
+    const Limits& limits() const { return input.sample->limits; }
+    bool active() const { return input.mode == Mode::enforce && !input.hands_off; }
+  };
+
+  Lane& lane(Resource resource) { return lanes_[static_cast<std::size_t>(resource)]; }
+  const Lane& lane(Resource resource) const { return lanes_[static_cast<std::size_t>(resource)]; }
+
+  void follow_trials(const Step& step);
+  void forget_unanswered(Lane& lane, MonotonicTime now);
+  void want_restore(Resource resource, Reason reason, const Step& step);
+  void latch_memory_trouble(const Step& step);
+  void latch_restores(const Step& step);
+  bool lowered(Resource resource, const Step& step) const;
+
+  std::optional<Decision> decide(Resource resource, const Step& step);
+  std::optional<Raise> find_raise(Resource resource, const Step& step);
+  std::optional<Raise> end_trial(Resource resource, const Step& step);
+  std::optional<Raise> cpu_raise(double in_force, const Step& step);
+  std::optional<Raise> memory_raise(double in_force, const Step& step);
+  Decision raise(Resource resource, const Raise& raise, const Step& step);
+  std::optional<Decision> lower(Resource resource, const Step& step);
+  Proposal propose(Resource resource, double in_force, double wanted, const Step& step) const;
+  Verdict gate(Resource resource, const Proposal& proposal, const Step& step) const;
+  Verdict gate_container(Resource resource, const Step& step) const;
+  bool trial_running(MonotonicTime now) const;
+  bool rate_limited(Resource resource, const Step& step) const;
+  std::optional<Decision> tell(Resource resource, Verdict verdict, const Proposal& proposal,
+                               const Step& step);
+  Decision new_decision(Resource resource, Direction direction, const Limits& limits,
+                        const Step& step) const;
+  void conclude(const Decision& decision, OutcomeKind kind, std::string detail,
+                MonotonicTime time);
+
+  RailsConfig config_;
+  CgroupId id_;
+  bool begun_ = false;
+  double model_step_seconds_ = 1;
+  DriftWatch drift_;
+  RailSenses senses_;
+  Baselines baselines_;
+  std::array<Lane, 2> lanes_;
+  std::vector<Outcome> outcomes_;
+};
+
+std::vector<Decision> ContainerRails::Impl::step(const RailInput& input, const Allocation& wish,
+                                                 HostBudget& budget, std::uint64_t& next_id) {
+  CHECK_INVARIANT(input.sample != nullptr);
+  const Step step{input, wish, budget, next_id};
+  if (!begun_) drift_.begin(input.original, input.sample->limits);
+  begun_ = true;
+  model_step_seconds_ = input.model_step_seconds;
+  senses_.add(input);
+  drift_.observe(input, step.active());
+  follow_trials(step);
+  latch_restores(step);
+  std::vector<Decision> decisions;
+  for (const Resource resource : kResources)
+    if (auto decision = decide(resource, step)) decisions.push_back(std::move(*decision));
+  return decisions;
+}
+
+void ContainerRails::Impl::forget_unanswered(Lane& lane, MonotonicTime now) {
+  if (lane.raising && now - lane.raising->decision.time >= kRaisePatience) lane.raising.reset();
+  if (lane.lowering && now - lane.lowering->decision.time >= kLowerPatience) lane.lowering.reset();
+}
+
+void ContainerRails::Impl::follow_trials(const Step& step) {
+  const MonotonicTime now = step.input.time;
+  bool in_trial = false;
+  for (const Resource resource : kResources) {
+    Lane& one = lane(resource);
+    forget_unanswered(one, now);
+    const bool gone = is_original(step.limits(), drift_.original(), resource);
+    if (one.trial && (gone || drift_.standing_down(now))) {
+      conclude(one.trial->decision(), OutcomeKind::overtaken, "the limit was changed by others",
+               now);
+      one.trial.reset();
+    }
+    in_trial = in_trial || one.trial;
+    if (one.trial && senses_.cpu_cores()) one.trial->add(step.input.phase, senses_.measures());
+  }
+  if (!in_trial && senses_.cpu_cores()) baselines_.add(step.input.phase, senses_.measures());
+}
+
+// Whether a limit below the original is in force or on its way, by our doing.
+bool ContainerRails::Impl::lowered(Resource resource, const Step& step) const {
+  return lane(resource).lowering || !is_original(step.limits(), drift_.original(), resource);
+}
+
+void ContainerRails::Impl::want_restore(Resource resource, Reason reason, const Step& step) {
+  if (lowered(resource, step)) lane(resource).restore = reason;
+}
+
+void ContainerRails::Impl::latch_memory_trouble(const Step& step) {
+  Lane& memory = lane(Resource::memory);
+  const MonotonicTime now = step.input.time;
+  if (senses_.max_event() || senses_.oom_event()) {
+    memory.restraint.event(now);
+    if (senses_.oom_event() && lowered(Resource::memory, step)) memory.restraint.quarantine(now);
+    want_restore(Resource::memory, Reason::memory_event, step);
+  } else if (senses_.stalled() && lowered(Resource::memory, step)) {
+    memory.restraint.event(now);
+    want_restore(Resource::memory, Reason::pressure, step);
+  }
+}
+
+void ContainerRails::Impl::latch_restores(const Step& step) {
+  for (const Resource resource : kResources) {
+    Lane& one = lane(resource);
+    if (!lowered(resource, step)) one.restore.reset();
+    const bool ours = one.last_change.has_value();
+    const bool restarted = senses_.emptied() || senses_.started();
+    if (ours && (restarted || !step.active())) want_restore(resource, Reason::restored, step);
+  }
+  latch_memory_trouble(step);
+}
+
+std::optional<Decision> ContainerRails::Impl::decide(Resource resource, const Step& step) {
+  if (const auto found = find_raise(resource, step)) return raise(resource, *found, step);
+  return lower(resource, step);
+}
+
+std::optional<ContainerRails::Impl::Raise> ContainerRails::Impl::find_raise(Resource resource,
+                                                                            const Step& step) {
+  const Limits& limits = step.limits();
+  const bool cpu = resource == Resource::cpu;
+  const auto in_force = cpu ? cpu_in_force(limits, step.input.host)
+                            : memory_in_force(limits, step.input.host);
+  Lane& one = lane(resource);
+  auto trial_end = end_trial(resource, step);
+  if (!in_force || is_original(limits, drift_.original(), resource)) return std::nullopt;
+  std::optional<Raise> found;
+  if (one.restore) {
+    found = Raise{with_original(limits, drift_.original(), resource), 0, *one.restore};
+  } else if (!step.active()) {
+    return std::nullopt;
+  } else if (trial_end) {
+    found = std::move(trial_end);
+  } else {
+    found = cpu ? cpu_raise(*in_force, step) : memory_raise(*in_force, step);
+  }
+  if (!found) return std::nullopt;
+  found->target = (cpu ? cpu_in_force(found->limits, step.input.host)
+                       : memory_in_force(found->limits, step.input.host))
+                      .value_or(0);
+  if (found->limits == limits) return std::nullopt;
+  if (one.raising && one.raising->target >= found->target) return std::nullopt;
+  return found;
+}
+
+// A trial whose time has come passes, or its lowering is taken back.
+std::optional<ContainerRails::Impl::Raise> ContainerRails::Impl::end_trial(Resource resource,
+                                                                           const Step& step) {
+  Lane& one = lane(resource);
+  const MonotonicTime now = step.input.time;
+  if (!one.trial || one.restore || !one.trial->over(now)) return std::nullopt;
+  const Decision decision = one.trial->decision();
+  const bool measured = one.trial->measured();
+  auto judgement = one.trial->judge(baselines_, config_);
+  one.trial.reset();
+  if (measured && !judgement.worse) {
+    conclude(decision, OutcomeKind::trial_passed, std::move(judgement.detail), now);
+    return std::nullopt;
+  }
+  if (measured) one.restraint.trial_failed(now);
+  conclude(decision, OutcomeKind::trial_reverted,
+           measured ? std::move(judgement.detail) : "nothing could be measured", now);
+  return Raise{with_original(step.limits(), decision.old_limits, resource), 0,
+               Reason::trial_failed};
+}
+
+std::optional<ContainerRails::Impl::Raise> ContainerRails::Impl::cpu_raise(double in_force,
+                                                                           const Step& step) {
+  Lane& cpu = lane(Resource::cpu);
+  const MonotonicTime now = step.input.time;
+  const double usage = senses_.cpu_cores().value_or(0);
+  const double wanted = step.wish.cpu.value_or(Cores{0}).value;
+  const bool throttled = senses_.throttled() && !cpu.raising;
+  const bool at_risk = usage > config_.at_risk_ratio * in_force && !cpu.raising;
+  const bool wished = wanted > in_force * (1 + config_.smallest_raise_ratio);
+  if (!throttled && !at_risk && !wished) return std::nullopt;
+  double cores = wished ? wanted : in_force;
+  if (throttled || at_risk) cores = std::max(cores, in_force * config_.cpu_raise_factor);
+  Reason reason = throttled ? Reason::throttled : at_risk ? Reason::headroom : step.wish.reason;
+  Raise raise{with_cpu(step.limits(), drift_.original(), step.input.host, cores), 0, reason};
+  if (!throttled) return raise;
+  if (within(cpu.last_cpu_raise, config_.cpu_raises_window, now))
+    raise.limits = with_original(step.limits(), drift_.original(), Resource::cpu);
+  cpu.last_cpu_raise = now;
+  cpu.restraint.event(now);
+  senses_.forget_throttling();
+  return raise;
+}
+
+std::optional<ContainerRails::Impl::Raise> ContainerRails::Impl::memory_raise(double in_force,
+                                                                              const Step& step) {
+  const double need = senses_.need_bytes().value_or(0);
+  const double soon = std::chrono::duration<double>(config_.at_risk_growth).count();
+  const double growth = std::max(senses_.need_bytes_per_sec(), 0.0) * soon;
+  if (need > config_.at_risk_ratio * in_force || need + growth >= in_force)
+    return Raise{with_original(step.limits(), drift_.original(), Resource::memory), 0,
+                 Reason::headroom};
+  const double wanted = static_cast<double>(step.wish.memory.value_or(Bytes{0}).value);
+  if (!(wanted > in_force * (1 + config_.smallest_raise_ratio))) return std::nullopt;
+  return Raise{with_memory(step.limits(), drift_.original(), step.input.host, wanted), 0,
+               step.wish.reason};
+}
+
+Decision ContainerRails::Impl::raise(Resource resource, const Raise& raise, const Step& step) {
+  Lane& one = lane(resource);
+  const MonotonicTime now = step.input.time;
+  Decision decision = new_decision(resource, Direction::raise, raise.limits, step);
+  decision.reason = raise.reason;
+  decision.decision_id = step.next_id++;
+  const bool harmful = raise.reason == Reason::throttled || raise.reason == Reason::pressure ||
+                       raise.reason == Reason::memory_event;
+  if (one.trial) {
+    if (harmful) one.restraint.trial_failed(now);
+    conclude(one.trial->decision(),
+             harmful ? OutcomeKind::trial_reverted : OutcomeKind::overtaken,
+             std::string("raised: ") + to_string(raise.reason), now);
+    one.trial.reset();
+  }
+  one.raising = Pending{decision, raise.target};
+  one.last_change = now;
+  one.refused.reset();
+  one.holding = Verdict::rate_limited;
+  drift_.asked(decision.new_limits, resource);
+  return decision;
+}
+
+std::optional<Decision> ContainerRails::Impl::lower(Resource resource, const Step& step) {
+  Lane& one = lane(resource);
+  const Limits& limits = step.limits();
+  const Limits& original = drift_.original();
+  const bool cpu = resource == Resource::cpu;
+  const auto in_force = cpu ? cpu_in_force(limits, step.input.host)
+                            : memory_in_force(limits, step.input.host);
+  const bool limited = cpu ? original.cpu_cores().has_value() : original.memory_bytes().has_value();
+  const bool file = cpu ? original.cpu_max.has_value() : original.memory_max.has_value();
+  const bool wish = cpu ? step.wish.cpu.has_value() : step.wish.memory.has_value();
+  one.holding = Verdict::observe_mode;
+  if (step.input.mode == Mode::observe) return std::nullopt;
+  one.holding = Verdict::no_limit;
+  if (!in_force || !file || (!limited && !step.input.manage_unlimited)) return std::nullopt;
+  one.holding =
+      step.input.phase.known() ? Verdict::not_enough_samples : Verdict::phase_unknown;
+  if (!wish) return std::nullopt;
+  const double wanted =
+      cpu ? step.wish.cpu->value : static_cast<double>(step.wish.memory->value);
+  one.holding = Verdict::too_small;
+  if (wanted > *in_force * (1 - config_.smallest_change_ratio)) return std::nullopt;
+  const Proposal proposal = propose(resource, *in_force, wanted, step);
+  one.holding = gate(resource, proposal, step);
+  return tell(resource, one.holding, proposal, step);
+}
+
+ContainerRails::Impl::Proposal ContainerRails::Impl::propose(Resource resource, double in_force,
+                                                             double wanted,
+                                                             const Step& step) const {
+  const Limits& limits = step.limits();
+  const HostCapacity& host = step.input.host;
+  Proposal proposal;
+  const double worth = in_force * (1 - config_.smallest_change_ratio);
+  if (resource == Resource::cpu) {
+    const double cores = lowered_cpu(config_, limits, in_force, wanted);
+    proposal.limits = with_cpu(limits, drift_.original(), host, cores);
+    proposal.target = cpu_in_force(proposal.limits, host).value_or(0);
+    proposal.worth_it = proposal.target <= worth;
+    return proposal;
+  }
+  MemoryState state;
+  state.limit_bytes = in_force;
+  // Where the need is not known nothing is given away.
+  state.need_bytes = senses_.need_bytes().value_or(in_force);
+  state.peak_bytes = senses_.need_peak_bytes();
+  state.bytes_per_sec = senses_.allocation_p99_bytes_per_sec();
+  state.current_bytes =
+      static_cast<double>(step.input.sample->memory_current.value_or(Bytes{0}).value);
+  state.long_step = step.input.phase.known() && (senses_.steady(in_force) ||
+                                                 step.wish.earlier_runs >= config_.enough_runs);
+  const double bytes = lowered_memory(config_, limits, state, wanted);
+  proposal.limits = with_memory(limits, drift_.original(), host, bytes);
+  proposal.target = memory_in_force(proposal.limits, host).value_or(0);
+  proposal.worth_it = proposal.target <= worth;
+  state.current_bytes = 0;
+  proposal.cache_in_way =
+      !proposal.worth_it && lowered_memory(config_, limits, state, wanted) <= worth;
+  return proposal;
+}
+
+// Every rule that a lowering must pass; the first that refuses is told.
+Verdict ContainerRails::Impl::gate(Resource resource, const Proposal& proposal,
+                                   const Step& step) const {
+  const Verdict verdict = gate_container(resource, step);
+  if (verdict != Verdict::allowed) return verdict;
+  if (trial_running(step.input.time)) return Verdict::trial_running;
+  if (rate_limited(resource, step)) return Verdict::rate_limited;
+  if (resource == Resource::memory) {
+    const auto in_force = memory_in_force(step.limits(), step.input.host);
+    if (senses_.growing(in_force.value_or(0))) return Verdict::memory_growing;
+    if (proposal.cache_in_way) return Verdict::cache_in_way;
+  }
+  if (!proposal.worth_it) return Verdict::too_small;
+  return step.input.mode == Mode::enforce ? Verdict::allowed : Verdict::advise_mode;
+}
+
+Verdict ContainerRails::Impl::gate_container(Resource resource, const Step& step) const {
+  const Lane& one = lane(resource);
+  const MonotonicTime now = step.input.time;
+  const Allocation& wish = step.wish;
+  const double samples =
+      resource == Resource::cpu ? wish.cpu_sample_count : wish.memory_sample_count;
+  if (step.input.hands_off) return Verdict::hands_off;
+  if (drift_.standing_down(now)) return Verdict::standing_down;
+  if (senses_.stale()) return Verdict::stale_data;
+  if (!step.input.phase.known()) return Verdict::phase_unknown;
+  if (samples < config_.enough_samples && wish.earlier_runs < config_.enough_runs)
+    return Verdict::not_enough_samples;
+  if (one.restraint.quarantined(now)) return Verdict::quarantined;
+  if (one.restraint.cooling(now)) return Verdict::cool_down;
+  if (!senses_.quiet(resource)) return Verdict::pressure_not_quiet;
+  if (resource == Resource::cpu && senses_.throttled()) return Verdict::pressure_not_quiet;
+  return Verdict::allowed;
+}
+
+// Both resources may be lowered in one tick; the next change waits for the trials of both.
+bool ContainerRails::Impl::trial_running(MonotonicTime now) const {
+  return std::any_of(lanes_.begin(), lanes_.end(), [&](const Lane& one) {
+    return one.trial || one.raising || (one.lowering && one.lowering->decision.time != now);
+  });
+}
+
+bool ContainerRails::Impl::rate_limited(Resource resource, const Step& step) const {
+  const MonotonicTime now = step.input.time;
+  const Lane& one = lane(resource);
+  const auto window = resource == Resource::cpu ? config_.cpu_lower_window
+                                                : config_.memory_lower_window;
+  // A raise counts too: what was just raised is not taken back within the window.
+  if (within(one.last_change, std::max(window, config_.container_lower_window), now)) return true;
+  const bool other = std::any_of(lanes_.begin(), lanes_.end(), [&](const Lane& any) {
+    return any.last_lowered != now && within(any.last_lowered, config_.container_lower_window, now);
+  });
+  return other || !step.budget.may_lower(now, config_);
+}
+
+std::optional<Decision> ContainerRails::Impl::tell(Resource resource, Verdict verdict,
+                                                   const Proposal& proposal, const Step& step) {
+  Lane& one = lane(resource);
+  const MonotonicTime now = step.input.time;
+  if (verdict != Verdict::allowed) {
+    const bool told = one.refused && one.refused->verdict == verdict &&
+                      std::abs(one.refused->target - proposal.target) <=
+                          config_.smallest_change_ratio * one.refused->target;
+    if (told) return std::nullopt;
+    one.refused = Refusal{verdict, proposal.target};
+  }
+  Decision decision = new_decision(resource, Direction::lower, proposal.limits, step);
+  decision.verdict = verdict;
+  decision.reason = step.wish.reason == Reason::phase_changed ? Reason::phase_statistics
+                                                              : step.wish.reason;
+  decision.decision_id = step.next_id++;
+  if (verdict != Verdict::allowed) return decision;
+  one.lowering = Pending{decision, proposal.target};
+  one.last_change = one.last_lowered = now;
+  one.refused.reset();
+  step.budget.lowered(now);
+  drift_.asked(decision.new_limits, resource);
+  return decision;
+}
+
+Decision ContainerRails::Impl::new_decision(Resource resource, Direction direction,
+                                            const Limits& limits, const Step& step) const {
+  const bool cpu = resource == Resource::cpu;
+  Decision decision;
+  decision.time = step.input.time;
+  decision.container = id_;
+  decision.resource = resource;
+  decision.direction = direction;
+  decision.old_limits = step.limits();
+  decision.new_limits = limits;
+  decision.phase = step.input.phase;
+  decision.usage = (cpu ? senses_.cpu_cores() : senses_.need_bytes()).value_or(0);
+  decision.statistic = cpu ? step.wish.cpu.value_or(Cores{}).value
+                           : static_cast<double>(step.wish.memory.value_or(Bytes{}).value);
+  decision.sample_count = cpu ? step.wish.cpu_sample_count : step.wish.memory_sample_count;
+  return decision;
+}
+
+void ContainerRails::Impl::conclude(const Decision& decision, OutcomeKind kind,
+                                    std::string detail, MonotonicTime time) {
+  if (outcomes_.size() >= kMostOutcomes) outcomes_.erase(outcomes_.begin());
+  outcomes_.push_back({decision.decision_id, time, id_, kind, std::move(detail)});
+}
+
+void ContainerRails::Impl::written(const Decision& decision, bool succeeded,
+                                   const Limits& in_force, MonotonicTime time) {
+  Lane& one = lane(decision.resource);
+  const bool lowering = decision.direction == Direction::lower;
+  auto& pending = lowering ? one.lowering : one.raising;
+  if (pending && pending->decision.decision_id == decision.decision_id) pending.reset();
+  if (!succeeded) {
+    if (lowering) one.restraint.trial_failed(time);
+    conclude(decision, OutcomeKind::write_failed, "", time);
+    return;
+  }
+  drift_.asked(decision.new_limits, decision.resource);
+  drift_.written(in_force, decision.resource, time);
+  if (!lowering) return;
+  if (one.raising || one.restore) {
+    conclude(decision, OutcomeKind::overtaken, "raised before it was written", time);
+    return;
+  }
+  const auto steps = std::chrono::duration<double>(model_step_seconds_ * config_.trial_model_steps);
+  const auto length = std::max<std::chrono::nanoseconds>(
+      config_.trial, std::chrono::duration_cast<std::chrono::nanoseconds>(steps));
+  one.trial.emplace(decision, time, length);
+}
+
+ContainerRails::ContainerRails(const RailsConfig& config, CgroupId id)
+    : impl_(std::make_unique<Impl>(config, id)) {}
+ContainerRails::ContainerRails(ContainerRails&&) noexcept = default;
+ContainerRails& ContainerRails::operator=(ContainerRails&&) noexcept = default;
+ContainerRails::~ContainerRails() = default;
+
+std::vector<Decision> ContainerRails::step(const RailInput& input, const Allocation& wish,
+                                           HostBudget& budget, std::uint64_t& next_decision_id) {
+  return impl_->step(input, wish, budget, next_decision_id);
+}
+std::vector<Outcome> ContainerRails::take_outcomes() { return impl_->take_outcomes(); }
+void ContainerRails::written(const Decision& decision, bool succeeded, const Limits& in_force,
+                             MonotonicTime time) {
+  impl_->written(decision, succeeded, in_force, time);
+}
+const Limits& ContainerRails::original() const { return impl_->original(); }
+Verdict ContainerRails::holding(Resource resource) const { return impl_->holding(resource); }
+
+}  // namespace cgphase

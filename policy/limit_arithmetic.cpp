@@ -1,0 +1,122 @@
+#include "policy/limit_arithmetic.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "base/check.h"
+#include "policy/ceiling.h"
+
+namespace cgphase {
+namespace {
+
+constexpr double kCpuStepRatio = 0.10;
+constexpr double kCpuStepCores = 2;
+constexpr double kReactions = 4;            // allocation rate x 4 x reaction time
+constexpr double kSmallLimitBytes = kGiB;   // below it the fixed headroom becomes a share
+constexpr double kSmallHeadroomRatio = 0.25;
+constexpr double kHeadroomRatio = 0.10;
+constexpr double kLongStepShare = 0.5;      // of the gap
+constexpr double kLongStepHeadrooms = 2;
+
+std::uint64_t page_up(double bytes) {
+  const auto whole = static_cast<std::uint64_t>(std::ceil(std::max(bytes, 0.0)));
+  return (whole + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
+double finite_bytes(const std::optional<MemoryLimit>& limit) {
+  return limit && limit->bytes ? static_cast<double>(limit->bytes->value) : 0;
+}
+
+}  // namespace
+
+std::optional<double> cpu_in_force(const Limits& limits, const HostCapacity& host) {
+  if (!limits.cpu_max) return std::nullopt;
+  return cpu_ceiling_cores(limits, host);
+}
+
+std::optional<double> memory_in_force(const Limits& limits, const HostCapacity& host) {
+  if (!limits.memory_max) return std::nullopt;
+  return memory_ceiling_bytes(limits, host);
+}
+
+Limits with_original(const Limits& limits, const Limits& original, Resource resource) {
+  Limits result = limits;
+  if (resource == Resource::memory) {
+    if (limits.memory_max && original.memory_max) result.memory_max = original.memory_max;
+    return result;
+  }
+  if (limits.cpu_max && original.cpu_max) result.cpu_max = original.cpu_max;
+  if (limits.cpu_max_burst && original.cpu_max_burst)
+    result.cpu_max_burst = original.cpu_max_burst;
+  return result;
+}
+
+bool is_original(const Limits& limits, const Limits& original, Resource resource) {
+  return with_original(limits, original, resource) == limits;
+}
+
+Limits with_cpu(const Limits& limits, const Limits& original, const HostCapacity& host,
+                double cores) {
+  CHECK_INVARIANT(limits.cpu_max && original.cpu_max);
+  if (!(cores < cpu_ceiling_cores(original, host)))
+    return with_original(limits, original, Resource::cpu);
+  Limits result = limits;
+  const Microseconds period = limits.cpu_max->period;
+  const double quota = std::ceil(std::max(cores, 0.0) * static_cast<double>(period.value));
+  result.cpu_max = CpuMax{Microseconds{static_cast<std::uint64_t>(quota)}, period};
+  if (limits.cpu_max_burst && original.cpu_max_burst)
+    result.cpu_max_burst = std::min(*original.cpu_max_burst, *result.cpu_max->quota);
+  return result;
+}
+
+Limits with_memory(const Limits& limits, const Limits& original, const HostCapacity& host,
+                   double bytes) {
+  CHECK_INVARIANT(limits.memory_max && original.memory_max);
+  const std::uint64_t wanted = page_up(bytes);
+  if (static_cast<double>(wanted) >= memory_ceiling_bytes(original, host))
+    return with_original(limits, original, Resource::memory);
+  Limits result = limits;
+  result.memory_max = MemoryLimit{Bytes{wanted}};
+  return result;
+}
+
+double lowered_cpu(const RailsConfig& config, const Limits& limits, double in_force,
+                   double cores) {
+  CHECK_INVARIANT(limits.cpu_max);
+  const double period = std::max(static_cast<double>(limits.cpu_max->period.value), 1.0);
+  const double floor = static_cast<double>(config.cpu_floor_usec_per_period) / period;
+  const double step = std::max(kCpuStepRatio * in_force, kCpuStepCores);
+  return std::max({cores, floor, in_force - step});
+}
+
+double memory_headroom(const RailsConfig& config, double limit_bytes, double bytes_per_sec) {
+  const double fixed = limit_bytes < kSmallLimitBytes
+                           ? kSmallHeadroomRatio * limit_bytes
+                           : static_cast<double>(config.memory_headroom_bytes);
+  const double reaction = std::chrono::duration<double>(config.reaction_time).count();
+  return std::max({fixed, kHeadroomRatio * limit_bytes, bytes_per_sec * kReactions * reaction});
+}
+
+double memory_floor(const RailsConfig& config, const Limits& limits, const MemoryState& state) {
+  const double headroom = memory_headroom(config, state.limit_bytes, state.bytes_per_sec);
+  return std::max({state.peak_bytes * config.memory_headroom_ratio, state.need_bytes + headroom,
+                   finite_bytes(limits.memory_min), finite_bytes(limits.memory_low),
+                   finite_bytes(limits.memory_high)});
+}
+
+double lowered_memory(const RailsConfig& config, const Limits& limits, const MemoryState& state,
+                      double bytes) {
+  const double floor = memory_floor(config, limits, state);
+  const double room = state.current_bytes + config.cache_room_ratio * state.limit_bytes;
+  const double target = std::max({bytes, floor, room});
+  double step = state.limit_bytes * (1 - config.memory_step_ratio);
+  if (state.long_step) {
+    const double headroom = memory_headroom(config, state.limit_bytes, state.bytes_per_sec);
+    const double half = state.limit_bytes - kLongStepShare * (state.limit_bytes - target);
+    step = std::min(step, std::max(half, state.need_bytes + kLongStepHeadrooms * headroom));
+  }
+  return std::max(target, step);
+}
+
+}  // namespace cgphase

@@ -1,0 +1,54 @@
+// Limits from cores and bytes: quota with its burst, whole pages, floors and steps. Pure.
+#pragma once
+
+#include "collectors/limits.h"
+#include "collectors/sample.h"
+#include "policy/guard_rails.h"
+
+namespace cgphase {
+
+// The limit in force as a number, the host's capacity where it is "max"; absent without a file.
+std::optional<double> cpu_in_force(const Limits& limits, const HostCapacity& host);
+std::optional<double> memory_in_force(const Limits& limits, const HostCapacity& host);
+
+// `limits` with the knobs of one resource as in `original`, those that both have.
+Limits with_original(const Limits& limits, const Limits& original, Resource resource);
+bool is_original(const Limits& limits, const Limits& original, Resource resource);
+
+// `limits` with a quota of `cores`, rounded up to a microsecond, and the period kept. At or above
+// the ceiling it is the original. Burst is the original one, never above the quota.
+// Needs limits.cpu_max and original.cpu_max.
+Limits with_cpu(const Limits& limits, const Limits& original, const HostCapacity& host,
+                double cores);
+
+// `limits` with memory.max of `bytes`, rounded up to a page. At or above the ceiling it is the
+// original. Needs limits.memory_max and original.memory_max.
+Limits with_memory(const Limits& limits, const Limits& original, const HostCapacity& host,
+                   double bytes);
+
+// What one lowering of the quota may come down to: not below `cores` nor the floor, nor by more
+// than max(10 %, 2 cores).
+double lowered_cpu(const RailsConfig& config, const Limits& limits, double in_force, double cores);
+
+// What must stay free above the need: max(256 MiB (25 % of a limit below 1 GiB), 10 % of the limit,
+// allocation rate x 4 x reaction time).
+double memory_headroom(const RailsConfig& config, double limit_bytes, double bytes_per_sec);
+
+struct MemoryState {
+  double limit_bytes = 0;       // in force
+  double need_bytes = 0;        // now
+  double peak_bytes = 0;        // of the need within the lowering window
+  double bytes_per_sec = 0;     // p99 of the allocation rate
+  double current_bytes = 0;     // memory.current, cache and all; 0 where unknown
+  bool long_step = false;       // need is steady, or earlier runs prove it
+};
+
+// max(peak x 1.15, need + headroom), and not below memory.min, low and high.
+double memory_floor(const RailsConfig& config, const Limits& limits, const MemoryState& state);
+
+// What one lowering of memory.max may come down to on its way to `bytes`: a tenth of the limit, or
+// half the gap where long steps are allowed and twice the headroom remains.
+double lowered_memory(const RailsConfig& config, const Limits& limits, const MemoryState& state,
+                      double bytes);
+
+}  // namespace cgphase

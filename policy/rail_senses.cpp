@@ -1,0 +1,247 @@
+#include "policy/rail_senses.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace cgphase {
+namespace {
+
+// The kernel's avg10 looks back so far; its substitutes do as well.
+constexpr std::chrono::seconds kStrainMemory{10};
+constexpr std::size_t kMostThrottlings = 256;
+constexpr DecayingHistogram::Shape kAllocationShape{1e6, 3600};
+constexpr double kAllocationQuantile = 0.99;
+
+double seconds_of(MonotonicTime time) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
+
+// Growth of a counter; absent where either reading is, or it fell.
+Counter growth(const Counter& before, const Counter& now) {
+  if (!before || !now || *now < *before) return std::nullopt;
+  return *now - *before;
+}
+
+bool fell(const Counter& before, const Counter& now) { return before && now && *now < *before; }
+
+bool grew(const Counter& before, const Counter& now) {
+  return growth(before, now).value_or(0) > 0;
+}
+
+bool counters_fell(const Sample& before, const Sample& now) {
+  return fell(before.cpu.usage_usec, now.cpu.usage_usec) ||
+         fell(before.cpu.throttled_usec, now.cpu.throttled_usec) ||
+         fell(before.memory.pgfault, now.memory.pgfault) ||
+         fell(before.memory_events.max, now.memory_events.max) ||
+         fell(before.memory_events.oom_kill, now.memory_events.oom_kill);
+}
+
+// Share of the interval that was stalled; the kernel's average where there is no total.
+std::optional<double> stall(const PressureLine& before, const PressureLine& now, double interval) {
+  if (const Counter usec = growth(before.total_usec, now.total_usec))
+    return static_cast<double>(*usec) / 1e6 / interval;
+  return now.avg10_ratio;
+}
+
+std::optional<double> rate(const Counter& before, const Counter& now, double interval) {
+  const Counter count = growth(before, now);
+  return count ? std::optional(static_cast<double>(*count) / interval) : std::nullopt;
+}
+
+bool passed(const std::optional<MonotonicTime>& until, MonotonicTime now) {
+  return !until || now >= *until;
+}
+
+}  // namespace
+
+void NeedWindow::clear() {
+  pieces_.clear();
+  first_.reset();
+}
+
+void NeedWindow::add(MonotonicTime time, double bytes) {
+  if (!first_) first_ = time;
+  latest_ = time;
+  const auto piece = length_ / static_cast<std::int64_t>(kPieces - 1);
+  if (pieces_.empty() || time - pieces_.back().begin >= piece) {
+    pieces_.push_back({time, bytes, bytes});
+  } else {
+    pieces_.back().low = std::min(pieces_.back().low, bytes);
+    pieces_.back().high = std::max(pieces_.back().high, bytes);
+  }
+  while (pieces_.size() > kPieces || time - pieces_.front().begin > length_) pieces_.pop_front();
+}
+
+bool NeedWindow::full() const { return first_ && *latest_ - *first_ >= length_; }
+
+double NeedWindow::low() const {
+  const auto less = [](const Piece& a, const Piece& b) { return a.low < b.low; };
+  return pieces_.empty() ? 0 : std::min_element(pieces_.begin(), pieces_.end(), less)->low;
+}
+
+double NeedWindow::high() const {
+  const auto less = [](const Piece& a, const Piece& b) { return a.high < b.high; };
+  return pieces_.empty() ? 0 : std::max_element(pieces_.begin(), pieces_.end(), less)->high;
+}
+
+RailSenses::RailSenses(const RailsConfig& config)
+    : config_(config),
+      peak_(config.memory_lower_window),
+      dwell_(config.dwell),
+      allocation_(kAllocationShape) {}
+
+void RailSenses::add(const RailInput& input) {
+  judge_freshness(input);
+  follow_events(input);
+  follow_need(input);
+  measure(input);
+  follow_throttling(input);
+  judge_pressure(input);
+}
+
+void RailSenses::judge_freshness(const RailInput& input) {
+  const Sample& now = *input.sample;
+  const std::optional<bool> before = populated_;
+  emptied_ = now.populated == false;
+  started_ = before == false && now.populated == true;
+  const auto hold = [&](std::chrono::seconds length) {
+    const MonotonicTime until = input.time + length;
+    hold_until_ = hold_until_ ? std::max(*hold_until_, until) : until;
+  };
+  if (started_ || (!before && now.populated == true)) hold(config_.start_up);
+  if (now.populated) populated_ = now.populated;
+  const bool reset = input.previous && counters_fell(*input.previous, now);
+  const bool lost = input.gap || now.frozen == true || emptied_ || reset;
+  if (lost) hold(config_.settle);
+  const bool first = !input.previous || !(input.interval_seconds > 0);
+  stale_ = first || lost || !passed(hold_until_, input.time);
+}
+
+// Events count over gaps too, so they are compared with the last ones seen, not with `previous`.
+void RailSenses::follow_events(const RailInput& input) {
+  const MemoryEvents& now = input.sample->memory_events;
+  max_event_ = grew(events_.max, now.max);
+  oom_event_ = grew(events_.oom, now.oom) || grew(events_.oom_kill, now.oom_kill);
+  const auto keep = [](Counter& kept, const Counter& seen) {
+    if (seen) kept = seen;
+  };
+  keep(events_.max, now.max);
+  keep(events_.oom, now.oom);
+  keep(events_.oom_kill, now.oom_kill);
+}
+
+void RailSenses::follow_need(const RailInput& input) {
+  const auto bytes = memory_need(*input.sample);
+  need_before_ = need_;
+  need_ = bytes ? std::optional(static_cast<double>(bytes->value)) : std::nullopt;
+  need_rate_ = 0;
+  if (input.gap || !need_) {
+    dwell_.clear();
+    need_before_.reset();
+  }
+  if (!need_) return;
+  peak_.add(input.time, *need_);
+  dwell_.add(input.time, *need_);
+  if (!need_before_ || !(input.interval_seconds > 0)) return;
+  need_rate_ = (*need_ - *need_before_) / input.interval_seconds;
+  allocation_.add(std::max(need_rate_, 0.0), input.interval_seconds, seconds_of(input.time));
+}
+
+void RailSenses::measure(const RailInput& input) {
+  measures_ = {};
+  if (!input.previous || input.gap || !(input.interval_seconds > 0)) return;
+  const Sample& before = *input.previous;
+  const Sample& now = *input.sample;
+  const double interval = input.interval_seconds;
+  const auto set = [&](Measure measure, std::optional<double> value) {
+    measures_[static_cast<std::size_t>(measure)] = value;
+  };
+  const auto per_second_of_usec = [&](const Counter& from, const Counter& to) {
+    const auto usec = rate(from, to, interval);
+    return usec ? std::optional(*usec / 1e6) : std::nullopt;
+  };
+  set(Measure::cpu_stall, stall(before.cpu_pressure.some, now.cpu_pressure.some, interval));
+  set(Measure::memory_stall,
+      stall(before.memory_pressure.some, now.memory_pressure.some, interval));
+  set(Measure::io_stall, stall(before.io_pressure.some, now.io_pressure.some, interval));
+  set(Measure::refaults, rate(before.memory.workingset_refault_file,
+                              now.memory.workingset_refault_file, interval));
+  set(Measure::major_faults, rate(before.memory.pgmajfault, now.memory.pgmajfault, interval));
+  set(Measure::throttled, per_second_of_usec(before.cpu.throttled_usec, now.cpu.throttled_usec));
+  set(Measure::cpu_cores, per_second_of_usec(before.cpu.usage_usec, now.cpu.usage_usec));
+}
+
+void RailSenses::follow_throttling(const RailInput& input) {
+  while (!throttling_.empty() &&
+         (input.time - throttling_.front().time >= config_.throttled_window ||
+          throttling_.size() >= kMostThrottlings))
+    throttling_.pop_front();
+  if (!input.previous) return;
+  const CpuStat& before = input.previous->cpu;
+  const CpuStat& now = input.sample->cpu;
+  const double usec =
+      static_cast<double>(growth(before.throttled_usec, now.throttled_usec).value_or(0));
+  const std::uint64_t periods = growth(before.nr_throttled, now.nr_throttled).value_or(0);
+  if (usec > 0 || periods > 0) throttling_.push_back({input.time, usec, periods});
+}
+
+bool RailSenses::throttled() const {
+  double usec = 0;
+  std::uint64_t periods = 0;
+  for (const Throttling& one : throttling_) {
+    usec += one.usec;
+    periods += one.periods;
+  }
+  const double window = std::chrono::duration<double>(config_.throttled_window).count();
+  return usec / 1e6 > config_.throttled_ratio * window ||
+         periods >= static_cast<std::uint64_t>(config_.throttled_periods);
+}
+
+void RailSenses::judge_pressure(const RailInput& input) {
+  const Sample& now = *input.sample;
+  if (input.previous) {
+    const Sample& before = *input.previous;
+    if (grew(before.memory.workingset_refault_file, now.memory.workingset_refault_file) ||
+        grew(before.memory.workingset_refault_anon, now.memory.workingset_refault_anon) ||
+        grew(before.memory.pgmajfault, now.memory.pgmajfault) ||
+        grew(before.memory.pgscan_direct, now.memory.pgscan_direct))
+      memory_strain_until_ = input.time + kStrainMemory;
+    if (grew(before.cpu.nr_throttled, now.cpu.nr_throttled))
+      throttle_strain_until_ = input.time + kStrainMemory;
+  }
+  const auto calm = [&](const Pressure& pressure, double most,
+                        const std::optional<MonotonicTime>& strain_until) {
+    const auto avg10 = pressure.some.avg10_ratio;
+    return avg10 ? *avg10 < most : passed(strain_until, input.time);
+  };
+  cpu_quiet_ = calm(now.cpu_pressure, config_.quiet_cpu_some_avg10, throttle_strain_until_);
+  memory_io_quiet_ =
+      calm(now.memory_pressure, config_.quiet_memory_io_some_avg10, memory_strain_until_) &&
+      calm(now.io_pressure, config_.quiet_memory_io_some_avg10, memory_strain_until_);
+  stalled_ = now.memory_pressure.full.avg10_ratio.value_or(0) > config_.stall_full_avg10;
+}
+
+bool RailSenses::quiet(Resource resource) const {
+  const bool cpu_matters = resource == Resource::cpu || config_.cpu_pressure_holds_memory;
+  return memory_io_quiet_ && (cpu_quiet_ || !cpu_matters);
+}
+
+std::optional<double> RailSenses::cpu_cores() const {
+  return measures_[static_cast<std::size_t>(Measure::cpu_cores)];
+}
+
+double RailSenses::allocation_p99_bytes_per_sec() const {
+  const auto fastest = allocation_.quantile(kAllocationQuantile);
+  // The lowest bucket is "nothing worth speaking of".
+  return fastest && *fastest > kAllocationShape.first ? *fastest : 0;
+}
+
+bool RailSenses::steady(double limit_bytes) const {
+  return dwell_.full() && dwell_.high() - dwell_.low() <= config_.steady_ratio * limit_bytes;
+}
+
+bool RailSenses::growing(double limit_bytes) const {
+  return need_ && need_before_ && *need_ - *need_before_ > config_.growing_ratio * limit_bytes;
+}
+
+}  // namespace cgphase

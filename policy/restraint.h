@@ -1,0 +1,36 @@
+// How long one resource of one container is left alone after things went wrong: the cool-down,
+// doubled by each failed trial, and the quarantine after the third.
+#pragma once
+
+#include <optional>
+
+#include "base/clock.h"
+#include "policy/guard_rails.h"
+
+namespace cgphase {
+
+class Restraint {
+ public:
+  explicit Restraint(const RailsConfig& config) : config_(config) {}
+
+  // A throttle or memory event: cool down.
+  void event(MonotonicTime now);
+  // A trial that was reverted or a write that failed.
+  void trial_failed(MonotonicTime now);
+  // An OOM under a limit of ours.
+  void quarantine(MonotonicTime now);
+
+  bool cooling(MonotonicTime now) const { return cool_until_ && now < *cool_until_; }
+  bool quarantined(MonotonicTime now) const {
+    return quarantine_until_ && now < *quarantine_until_;
+  }
+
+ private:
+  void extend(MonotonicTime until);
+
+  RailsConfig config_;
+  int failures_ = 0;  // each within failure_memory of the one before
+  std::optional<MonotonicTime> last_failure_, cool_until_, quarantine_until_;
+};
+
+}  // namespace cgphase

@@ -1,0 +1,106 @@
+#include "policy/trial.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <fmt/format.h>
+
+namespace cgphase {
+namespace {
+
+constexpr int kLongestTrial = 3;  // times its length, where too few ticks were measured
+// Less CPU time is a sign of harm only where the container was busy and something held it back.
+constexpr double kBusyCores = 0.05;
+
+template <class Ticks>
+std::optional<double> median_of(const Ticks& ticks, Measure measure, std::size_t fewest) {
+  std::vector<double> values;
+  values.reserve(ticks.size());
+  for (const Measures& tick : ticks)
+    if (const auto value = tick[static_cast<std::size_t>(measure)]) values.push_back(*value);
+  if (values.size() < fewest) return std::nullopt;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+double allowance(Measure measure, const RailsConfig& config) {
+  switch (measure) {
+    case Measure::cpu_stall: return config.quiet_cpu_some_avg10;
+    case Measure::memory_stall: return config.trial_stall_allowance;
+    case Measure::io_stall: return config.trial_stall_allowance;
+    case Measure::refaults: return config.trial_faults_allowance;
+    case Measure::major_faults: return config.trial_faults_allowance;
+    case Measure::throttled: return config.throttled_ratio;
+    case Measure::cpu_cores: return 0;
+  }
+  return 0;
+}
+
+std::vector<Measure> measures_of(Resource resource) {
+  if (resource == Resource::cpu) return {Measure::cpu_stall, Measure::throttled};
+  return {Measure::memory_stall, Measure::io_stall, Measure::refaults, Measure::major_faults};
+}
+
+}  // namespace
+
+void Baselines::add(const Phase& phase, const Measures& measures) {
+  if (!phase.known()) return;
+  if (!ticks_.contains(phase.index) && ticks_.size() >= kPhases) return;
+  std::deque<Measures>& ticks = ticks_[phase.index];
+  ticks.push_back(measures);
+  if (ticks.size() > kTicks) ticks.pop_front();
+}
+
+std::optional<double> Baselines::median(const Phase& phase, Measure measure) const {
+  const auto found = ticks_.find(phase.index);
+  return found == ticks_.end() ? std::nullopt : median_of(found->second, measure, kFewest);
+}
+
+Trial::Trial(const Decision& decision, MonotonicTime begin, std::chrono::nanoseconds length)
+    : decision_(decision), begin_(begin), length_(length) {}
+
+void Trial::add(const Phase& phase, const Measures& measures) {
+  const bool same = phase.known() && phase.index == decision_.phase.index;
+  std::vector<Measures>& ticks = same ? ticks_ : elsewhere_;
+  if (ticks.size() < kMostTicks) ticks.push_back(measures);
+}
+
+bool Trial::over(MonotonicTime now) const {
+  const auto age = now - begin_;
+  return age >= length_ && (measured() || age >= kLongestTrial * length_);
+}
+
+std::optional<double> Trial::median(Measure measure) const {
+  return median_of(stayed() ? ticks_ : elsewhere_, measure, 1);
+}
+
+Trial::Judgement Trial::judge(const Baselines& baselines, const RailsConfig& config) const {
+  Judgement judgement;
+  bool held_back = false;
+  for (const Measure measure : measures_of(decision_.resource)) {
+    const auto now = median(measure);
+    if (!now) continue;
+    held_back = held_back || *now > 0;
+    const double before =
+        stayed() ? baselines.median(decision_.phase, measure).value_or(0) : 0;
+    const double most = std::max(before * (1 + config.trial_tolerance_ratio),
+                                 allowance(measure, config));
+    if (*now <= most) continue;
+    judgement.worse = true;
+    judgement.detail = fmt::format("{} {:.4g}, before {:.4g}", to_string(measure), *now, before);
+    return judgement;
+  }
+  const auto cores = median(Measure::cpu_cores);
+  const auto before = baselines.median(decision_.phase, Measure::cpu_cores);
+  if (stayed() && held_back && cores && before && *before > kBusyCores &&
+      *cores < *before * (1 - config.trial_tolerance_ratio)) {
+    judgement.worse = true;
+    judgement.detail = fmt::format("cpu progress {:.4g} cores, before {:.4g}", *cores, *before);
+    return judgement;
+  }
+  judgement.detail = fmt::format("{} ticks, nothing worse than before",
+                                 stayed() ? ticks_.size() : elsewhere_.size());
+  return judgement;
+}
+
+}  // namespace cgphase

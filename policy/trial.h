@@ -1,0 +1,62 @@
+// The time after a lowering in which it must prove harmless, and what was normal before.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "policy/rail_senses.h"
+
+namespace cgphase {
+
+// The recent measures of each phase of one container, taken while no trial ran.
+class Baselines {
+ public:
+  static constexpr std::size_t kTicks = 60;   // the newest, per phase
+  static constexpr std::size_t kPhases = 33;  // more are not kept; a model has at most 32
+  static constexpr std::size_t kFewest = 5;   // fewer ticks have no median
+
+  void add(const Phase& phase, const Measures& measures);
+  std::optional<double> median(const Phase& phase, Measure measure) const;
+
+ private:
+  std::map<int, std::deque<Measures>> ticks_;  // by phase index
+};
+
+class Trial {
+ public:
+  // Begins when the limit was in force.
+  Trial(const Decision& decision, MonotonicTime begin, std::chrono::nanoseconds length);
+
+  void add(const Phase& phase, const Measures& measures);
+  // Long enough, and seen often enough; or so long without that it must end.
+  bool over(MonotonicTime now) const;
+  bool measured() const { return stayed() || elsewhere_.size() >= kFewestTicks; }
+
+  struct Judgement {
+    bool worse = false;
+    std::string detail;
+  };
+  // The measures that this resource can hurt, against their median in the phase it began in. Where
+  // the container left that phase too soon there is nothing to compare with but the allowances.
+  Judgement judge(const Baselines& baselines, const RailsConfig& config) const;
+
+  const Decision& decision() const { return decision_; }
+
+ private:
+  static constexpr std::size_t kFewestTicks = 3;
+  static constexpr std::size_t kMostTicks = 4096;
+  bool stayed() const { return ticks_.size() >= kFewestTicks; }
+  std::optional<double> median(Measure measure) const;
+
+  Decision decision_;
+  MonotonicTime begin_;
+  std::chrono::nanoseconds length_;
+  std::vector<Measures> ticks_;      // in the phase it began in
+  std::vector<Measures> elsewhere_;  // in others
+};
+
+}  // namespace cgphase

@@ -1,0 +1,219 @@
+#include "agent/pipeline.h"
+
+#include <doctest/doctest.h>
+
+#include <random>
+
+using namespace cgphase;
+
+namespace {
+
+using std::chrono::seconds;
+
+// Two features and two phases far apart in hidden space: idle (little CPU) and busy.
+Model small_model() {
+  Model model;
+  model.schema.entries = {{Feature::cpu_usage_ratio, "cpu_usage_ratio"},
+                          {Feature::memory_need_ratio, "memory_need_ratio"}};
+  model.step_seconds = 1;
+  model.scaler = {.mean = {0.5, 0.5}, .scale = {0.25, 0.25}};
+  model.crbm = {.n_vis = 2, .n_hid = 2, .n_his = 1,
+                .w = {2, 0, 0, 0.1}, .a = std::vector<double>(4, 0), .b = std::vector<double>(4, 0),
+                .visible_bias = {0, 0}, .hidden_bias = {0, 0}};
+  model.centroids = {.count = 2, .dimension = 2, .values = {0.05, 0.5, 0.95, 0.5}};
+  model.phases.resize(2);
+  for (PhaseSummary& phase : model.phases) phase = {.count = 100, .novelty_distance = 0.2};
+  return model;
+}
+
+std::shared_ptr<const PhaseEngine> engine() { return PhaseEngine::create(small_model()).value(); }
+
+constexpr CgroupId kId{1, 42};
+
+ContainerInfo container() {
+  ContainerInfo info;
+  info.id = kId;
+  info.path = "/t";
+  info.name = "t";
+  return info;
+}
+
+// A host with one container of 1 core and 1 GiB whose demand the test sets; written decisions are
+// put into force at once, as a kernel would.
+class Host {
+ public:
+  explicit Host(PipelineConfig config = quick()) : pipeline(Pipeline::create(config, engine()).value()) {
+    sample_.id = kId;
+    sample_.limits.cpu_max = CpuMax{Microseconds{100'000}, Microseconds{100'000}};
+    sample_.limits.memory_max = MemoryLimit{Bytes{kGiB}};
+    sample_.cpu = {.usage_usec = 0, .nr_periods = 0, .nr_throttled = 0, .throttled_usec = 0};
+    sample_.memory.anon_bytes = 200 * kMiB;
+    sample_.memory.file_bytes = 0;
+    sample_.memory_current = Bytes{200 * kMiB};
+    sample_.memory_events = {.low = 0, .high = 0, .max = 0, .oom = 0, .oom_kill = 0};
+    sample_.populated = true;
+    tick_.host = {.cpu_cores = 2, .memory = Bytes{4 * kGiB}};
+    tick_.time = MonotonicTime(seconds(100));
+    tick_.wall_time = WallTime(seconds(1'700'000'000));
+    tick_.appeared = {container()};
+  }
+
+  static PipelineConfig quick() {
+    PipelineConfig config;
+    config.policy = "hold";
+    config.rails.enough_samples = 5;
+    return config;
+  }
+
+  std::vector<Decision> step(double cores, seconds elapsed = seconds(1)) {
+    if (started_) {
+      tick_.time += elapsed;
+      tick_.wall_time += elapsed;
+      *sample_.cpu.usage_usec += static_cast<std::uint64_t>(cores * 1e6) *
+                                 static_cast<std::uint64_t>(elapsed.count());
+      *sample_.cpu.nr_periods += 10;
+    }
+    tick_.containers = {sample_};
+    std::vector<Decision> decisions = pipeline.step(tick_);
+    tick_.appeared.clear();
+    started_ = true;
+    for (const Decision& decision : decisions) {
+      if (decision.verdict != Verdict::allowed) continue;
+      sample_.limits = decision.new_limits;
+      pipeline.written(decision.decision_id, true, sample_.limits, tick_.time);
+      if (decision.direction == Direction::lower) lowered = true;
+    }
+    return decisions;
+  }
+  void vanish() {
+    tick_.time += seconds(1);
+    tick_.vanished = {kId};
+    tick_.containers.clear();
+    (void)pipeline.step(tick_);
+  }
+  const Limits& limits() const { return sample_.limits; }
+
+  Pipeline pipeline;
+  bool lowered = false;
+
+ private:
+  Sample sample_;
+  NodeSample tick_;
+  bool started_ = false;
+};
+
+}  // namespace
+
+TEST_CASE("an unknown policy is refused when the pipeline is made") {
+  const auto pipeline = Pipeline::create({.policy = "phse"}, engine());
+  REQUIRE_FALSE(pipeline);
+  CHECK(pipeline.error().kind == ErrorKind::invalid);
+  CHECK(pipeline.error().text.find("phase") != std::string::npos);
+}
+
+TEST_CASE("a container that was never admitted is observed and nothing is written") {
+  Host host;
+  for (int tick = 0; tick < 200; ++tick)
+    for (const Decision& decision : host.step(0.1)) CHECK(decision.verdict != Verdict::allowed);
+  CHECK(host.limits().cpu_cores()->value == 1.0);
+  CHECK(host.pipeline.find(kId)->mode == Mode::observe);
+}
+
+TEST_CASE("an enforced container that needs little is lowered, and what is given back is counted") {
+  Host host;
+  host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
+  for (int tick = 0; tick < 200; ++tick) host.step(0.1);
+  CHECK(host.lowered);
+  CHECK(host.limits().cpu_cores()->value < 1.0);
+  CHECK(host.pipeline.find(kId)->saved_core_seconds > 0);
+  CHECK(host.pipeline.find(kId)->original.cpu_cores()->value == 1.0);
+}
+
+TEST_CASE("advise decides the same and writes nothing") {
+  Host host;
+  host.pipeline.admit(kId, {.mode = Mode::advise, .prior = nullptr});
+  bool advised = false;
+  for (int tick = 0; tick < 200; ++tick)
+    for (const Decision& decision : host.step(0.1))
+      advised = advised || decision.verdict == Verdict::advise_mode;
+  CHECK(advised);
+  CHECK_FALSE(host.lowered);
+}
+
+TEST_CASE("the phase follows the demand and says since when") {
+  Host host;
+  for (int tick = 0; tick < 10; ++tick) host.step(0.0);
+  const Phase idle = host.pipeline.find(kId)->phase;
+  for (int tick = 0; tick < 10; ++tick) host.step(1.0);
+  const ContainerView& view = *host.pipeline.find(kId);
+  CHECK(idle.known());
+  CHECK(idle.index == 0);
+  CHECK(view.phase.known());
+  CHECK(view.phase.index == 1);
+  CHECK(view.phase_since > MonotonicTime(seconds(108)));
+  CHECK(view.seconds_in_phase.at(0) > 5);
+}
+
+TEST_CASE("a gap in the samples begins a new history") {
+  Host host;
+  for (int tick = 0; tick < 10; ++tick) host.step(0.0);
+  REQUIRE(host.pipeline.find(kId)->phase.known());
+  host.step(0.0, seconds(60));
+  CHECK(host.pipeline.find(kId)->phase.state == PhaseState::not_enough_history);
+  CHECK_FALSE(host.pipeline.find(kId)->cpu_cores);
+}
+
+TEST_CASE("a container that vanished is forgotten, and a late result for it is ignored") {
+  Host host;
+  host.step(0.1);
+  host.vanish();
+  CHECK(host.pipeline.find(kId) == nullptr);
+  CHECK(host.pipeline.containers().empty());
+  host.pipeline.written(1, true, {}, MonotonicTime(seconds(200)));
+  CHECK(host.pipeline.learned(kId).is_null());
+}
+
+TEST_CASE("a raise by the guard is a decision of its own and counts against the pipeline") {
+  Host host;
+  host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
+  for (int tick = 0; tick < 200 && !host.lowered; ++tick) host.step(0.1);
+  REQUIRE(host.lowered);
+  const Limits original = host.pipeline.find(kId)->original;
+  const Decision decision = host.pipeline.guard_raised(kId, Resource::cpu, Reason::throttled,
+                                                       original, MonotonicTime(seconds(400)));
+  CHECK(decision.direction == Direction::raise);
+  CHECK(decision.reason == Reason::throttled);
+  CHECK(decision.new_limits == original);
+}
+
+TEST_CASE("decision ids begin where an earlier run ended") {
+  PipelineConfig config = Host::quick();
+  config.first_decision_id = 1000;
+  Host host(config);
+  host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
+  std::uint64_t least = ~std::uint64_t{0};
+  for (int tick = 0; tick < 200; ++tick)
+    for (const Decision& decision : host.step(0.1)) least = std::min(least, decision.decision_id);
+  CHECK(least == 1000);
+}
+
+TEST_CASE("the same ticks give the same decisions") {
+  const auto run = [] {
+    Host host;
+    host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
+    std::mt19937 random(11);
+    std::string trail;
+    for (int tick = 0; tick < 600; ++tick) {
+      const double cores = (tick / 100) % 2 == 0 ? 0.05 : 0.3 + static_cast<double>(random() % 40) / 100;
+      for (const Decision& decision : host.step(cores)) {
+        trail += std::to_string(decision.decision_id) + to_string(decision.verdict) +
+                 to_string(decision.direction) + to_string(decision.reason);
+        if (const auto now = decision.new_limits.cpu_cores()) trail += std::to_string(now->value);
+      }
+    }
+    return trail;
+  };
+  const std::string first = run();
+  CHECK_FALSE(first.empty());
+  CHECK(first == run());
+}

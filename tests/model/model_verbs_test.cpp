@@ -1,0 +1,156 @@
+#include "cli/model_verbs.h"
+
+#include <doctest/doctest.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "model/model.h"
+#include "tests/model/synthetic_trace.h"
+#include "tests/model/temporary_folder.h"
+#include "tests/model/test_data.h"
+
+using namespace cgphase;
+using nlohmann::json;
+
+namespace {
+
+// Runs `cgphase WORDS...`; words come last first, as CLI11 takes them.
+int run(std::vector<std::string> words) {
+  CLI::App app;
+  int exit_code = -1;
+  add_model_verbs(app, exit_code);
+  std::reverse(words.begin(), words.end());
+  try {
+    app.parse(words);
+  } catch (const CLI::ParseError&) {
+    return 2;
+  }
+  return exit_code;
+}
+
+std::string content(const std::string& path) {
+  const Result<std::string> text = read_file(path, 1U << 24);
+  REQUIRE(text);
+  return *text;
+}
+
+// A trace file of the synthetic execution, as `record` would write it.
+std::string trace_text(std::uint64_t seed) {
+  const Trace trace = synthetic_trace(seed, 400);
+  const Execution& execution = trace.executions[0];
+  ContainerInfo info;
+  info.name = "job";
+  info.path = "/job";
+  std::string text;
+  write_trace_header(text);
+  for (std::size_t i = 0; i < execution.rows.size(); ++i) {
+    TraceRecord record;
+    record.container = &info;
+    record.time = WallTime(execution.rows[i].time.time_since_epoch() + std::chrono::hours(400'000));
+    record.host = execution.host;
+    record.original = execution.original;
+    record.sample = &execution.rows[i].sample;
+    record.previous = i > 0 ? &execution.rows[i - 1].sample : nullptr;
+    record.interval_seconds = 1;
+    record.label = execution.rows[i].label;
+    write_trace_row(text, record);
+  }
+  return text;
+}
+
+struct Fixture {
+  TemporaryFolder folder;
+  std::string trace = folder.write("a.csv", trace_text(1));
+  std::string model = folder.path("m.json"), output = folder.path("out");
+  Fixture() {
+    REQUIRE(run({"train", "-o", model, "--clusters", "3", "--epochs", "30", "--step", "1",
+                 trace}) == 0);
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(
+    Fixture, "train writes a model that loads, the same for compressed traces but for provenance") {
+  const Result<Model> loaded = load_model(model);
+  REQUIRE(loaded);
+  CHECK(loaded->centroids.count == 3);
+  const std::string packed = folder.write_gzip("a.csv.gz", content(trace));
+  REQUIRE(run({"train", "-o", output, "--clusters", "3", "--epochs", "30", "--step", "1",
+               packed}) == 0);
+  CHECK(load_model(output)->crbm.w == loaded->crbm.w);
+}
+
+TEST_CASE_FIXTURE(Fixture, "predict --json has one phase or null and one margin per row") {
+  REQUIRE(run({"predict", "--model", model, "--json", "--output", output, trace}) == 0);
+  const json result = json::parse(content(output));
+  CHECK(result["schema"] == 1);
+  REQUIRE(result["executions"].size() == 1);
+  const json& execution = result["executions"][0];
+  CHECK(execution["id"] == "/job");
+  CHECK(execution["phases"].size() == 400);
+  CHECK(execution["margins"].size() == 400);
+  CHECK(execution["phases"][0].is_null());
+  CHECK(execution["margins"][0].is_null());
+  CHECK(execution["phases"][20] == 0);
+  CHECK(execution["phases"][60] == 2);
+  CHECK(execution["phases"][100] == 1);
+  CHECK(execution["margins"][20].get<double>() > 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "predict gives CSV with a row per sample by default") {
+  REQUIRE(run({"predict", "--model", model, "--output", output, trace}) == 0);
+  const std::string csv = content(output);
+  CHECK(csv.starts_with("timestamp,pod.id,phase,state,distance,margin\n"));
+  CHECK(std::count(csv.begin(), csv.end(), '\n') == 401);
+  CHECK(csv.find("1440000000.000,/job,,not enough history,,\n") != std::string::npos);
+  CHECK(csv.find("1440000020.000,/job,0,known,") != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a bad row exits 6 and leaves the output file as it was") {
+  const std::string bad = folder.write("bad.csv", content(trace) + "oops\n");
+  folder.write("out", "old");
+  CHECK(run({"predict", "--model", model, "--output", output, bad}) == 6);
+  CHECK(content(output) == "old");
+  CHECK(run({"train", "-o", output, bad}) == 6);
+  CHECK(content(output) == "old");
+}
+
+TEST_CASE_FIXTURE(Fixture, "a damaged or missing model, a missing trace and bad options exit 6") {
+  const std::string damaged = folder.write("d.json", content(model).substr(100));
+  CHECK(run({"predict", "--model", damaged, trace}) == 6);
+  CHECK(run({"predict", "--model", folder.path("none"), trace}) == 6);
+  CHECK(run({"predict", "--model", model, folder.path("none")}) == 6);
+  CHECK(run({"model", "check", damaged}) == 6);
+  CHECK(run({"train", "-o", output, "--clusters", "many", trace}) == 6);
+  CHECK(run({"train", "-o", output, "--clusters", "33", trace}) == 6);
+  CHECK(run({"train", "-o", output, "--hidden", "0", trace}) == 6);
+  CHECK(run({"predict", "--model", model, "--compat", trace}) == 6);
+}
+
+TEST_CASE_FIXTURE(Fixture, "wrong usage is a parse error of the command line") {
+  CHECK(run({"train", trace}) == 2);
+  CHECK(run({"predict"}) == 2);
+  CHECK(run({"model"}) == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "model show and check accept what train wrote") {
+  CHECK(run({"model", "show", model}) == 0);
+  CHECK(run({"model", "check", model}) == 0);
+}
+
+TEST_CASE("predict --compat gives AI4DL's phases from an imported model") {
+  const std::string parameters = test_data("ai4dl/model.json");
+  if (parameters.empty()) return;
+  const TemporaryFolder folder;
+  const std::string model = folder.path("m.json"), output = folder.path("out");
+  REQUIRE(run({"model", "import", parameters, "-o", model}) == 0);
+  REQUIRE(run({"predict", "--model", model, "--compat", "--json", "--output", output,
+               test_data("ai4dl/sample.csv")}) == 0);
+  const json result = json::parse(content(output));
+  const json expected = json::parse(content(test_data("ai4dl/expected_sample.json")));
+  for (std::size_t e = 0; e < 4; ++e)
+    CHECK(result["executions"][e]["phases"] == expected["executions"][e]["phases"]);
+}

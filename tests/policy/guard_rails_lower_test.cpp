@@ -1,0 +1,408 @@
+// Each rule that a lowering must pass: with its cause nothing is lowered, without it something is.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "policy/limit_arithmetic.h"
+#include "tests/policy/rail_world.h"
+
+using namespace cgphase;
+
+namespace {
+
+constexpr int kLong = 90;  // ticks: every hold of a healthy container has passed
+
+// Runs `cause` before each tick; true when it alone kept the resource from being lowered, and the
+// rails said so.
+bool holds(Resource resource, Verdict verdict, const std::function<void(RailWorld&)>& cause,
+           const RailsConfig& config = {}) {
+  RailWorld plain(config), world(config);
+  for (RailWorld* one : {&plain, &world}) {  // the other resource would hold it by its own trials
+    if (resource == Resource::cpu) one->wish.memory.reset();
+    if (resource == Resource::memory) one->wish.cpu.reset();
+  }
+  if (!plain.lowers(resource, kLong)) return false;
+  for (int i = 0; i < kLong; ++i) {
+    cause(world);
+    if (world.lowers(resource, 1)) return false;
+  }
+  return world.rails.holding(resource) == verdict;
+}
+
+bool holds_both(Verdict verdict, const std::function<void(RailWorld&)>& cause) {
+  return holds(Resource::cpu, verdict, cause) && holds(Resource::memory, verdict, cause);
+}
+
+int allowed_lowerings(const RailWorld& world, Resource resource) {
+  return static_cast<int>(
+      std::count_if(world.all.begin(), world.all.end(), [&](const Decision& decision) {
+        return decision.verdict == Verdict::allowed && decision.resource == resource &&
+               decision.direction == Direction::lower;
+      }));
+}
+
+}  // namespace
+
+TEST_CASE("mode observe lowers nothing and proposes nothing") {
+  CHECK(holds_both(Verdict::observe_mode, [](RailWorld& w) { w.input.mode = Mode::observe; }));
+  RailWorld world;
+  world.input.mode = Mode::observe;
+  world.ticks(kLong);
+  CHECK(world.all.empty());
+}
+
+TEST_CASE("mode advise tells the decision that enforce would write") {
+  RailWorld advised, enforced;
+  advised.input.mode = Mode::advise;
+  advised.ticks(kLong);
+  const auto written = enforced.find(Resource::cpu, Direction::lower, kLong);
+  REQUIRE(written.has_value());
+  const auto told = std::find_if(advised.all.begin(), advised.all.end(), [](const Decision& d) {
+    return d.resource == Resource::cpu && d.verdict == Verdict::advise_mode;
+  });
+  REQUIRE(told != advised.all.end());
+  CHECK(told->new_limits == written->new_limits);
+  CHECK(told->time == written->time);
+  CHECK(advised.sample.limits == advised.original);
+}
+
+TEST_CASE("a refusal is told once, and again when the wish has moved") {
+  RailWorld world;
+  world.input.phase = RailWorld::unknown();
+  world.ticks(kLong);
+  const auto cpu = [&] {
+    return std::count_if(world.all.begin(), world.all.end(), [](const Decision& d) {
+      return d.resource == Resource::cpu && d.verdict == Verdict::phase_unknown;
+    });
+  };
+  CHECK(cpu() == 1);
+  world.wish.cpu = Cores{3};
+  world.ticks(5);
+  CHECK(cpu() == 2);
+}
+
+TEST_CASE("hands off means hands off") {
+  CHECK(holds_both(Verdict::hands_off, [](RailWorld& w) { w.input.hands_off = true; }));
+}
+
+TEST_CASE("a container without a limit is left alone unless manage_unlimited") {
+  const auto unlimited = [](RailWorld& w) {
+    if (w.time != MonotonicTime{}) return;
+    w.sample.limits.cpu_max->quota.reset();
+    w.sample.limits.memory_max->bytes.reset();
+    w.original = w.sample.limits;
+  };
+  CHECK(holds_both(Verdict::no_limit, unlimited));
+  RailWorld world;
+  unlimited(world);
+  world.input.manage_unlimited = true;
+  CHECK(world.lowers(Resource::cpu, kLong));
+  CHECK(world.cores() == doctest::Approx(14));  // 16 of the host, two fewer
+}
+
+TEST_CASE("an unknown phase is not lowered") {
+  CHECK(holds_both(Verdict::phase_unknown,
+                   [](RailWorld& w) { w.input.phase = RailWorld::unknown(); }));
+}
+
+TEST_CASE("59 samples are not enough, 60 are") {
+  const auto samples = [](double count) {
+    return [count](RailWorld& w) {
+      w.wish.cpu_sample_count = w.wish.memory_sample_count = count;
+    };
+  };
+  CHECK(holds_both(Verdict::not_enough_samples, samples(59)));
+  CHECK_FALSE(holds_both(Verdict::not_enough_samples, samples(60)));
+}
+
+TEST_CASE("two earlier runs are not enough, three are") {
+  const auto runs = [](int count) {
+    return [count](RailWorld& w) {
+      w.wish.cpu_sample_count = w.wish.memory_sample_count = 1;
+      w.wish.earlier_runs = count;
+    };
+  };
+  CHECK(holds_both(Verdict::not_enough_samples, runs(2)));
+  CHECK_FALSE(holds_both(Verdict::not_enough_samples, runs(3)));
+}
+
+TEST_CASE("a gap holds, and ten seconds after it") {
+  CHECK(holds_both(Verdict::stale_data, [](RailWorld& w) { w.input.gap = true; }));
+  RailWorld world;
+  world.ticks(10);
+  world.wish.cpu_sample_count = world.wish.memory_sample_count = 1;
+  world.ticks(30);
+  world.wish.cpu_sample_count = world.wish.memory_sample_count = 100;
+  world.input.gap = true;
+  world.tick();
+  world.input.gap = false;
+  CHECK_FALSE(world.lowers(Resource::cpu, 9));
+  CHECK(world.lowers(Resource::cpu, 1));
+}
+
+TEST_CASE("a frozen container is not lowered") {
+  CHECK(holds_both(Verdict::stale_data, [](RailWorld& w) { w.sample.frozen = true; }));
+}
+
+TEST_CASE("a counter that fell holds") {
+  CHECK(holds_both(Verdict::stale_data, [](RailWorld& w) {
+    if (w.previous) w.previous->memory.pgfault = 1;  // and now it is 0
+  }));
+}
+
+TEST_CASE("a first sample alone lowers nothing") {
+  CHECK(holds_both(Verdict::stale_data, [](RailWorld& w) { w.previous.reset(); }));
+}
+
+TEST_CASE("twenty seconds after processes came nothing is lowered") {
+  RailWorld world;
+  CHECK_FALSE(world.lowers(Resource::cpu, 20));
+  CHECK(world.lowers(Resource::cpu, 1));
+}
+
+TEST_CASE("pressure that is not quiet holds, each of the three") {
+  CHECK(holds_both(Verdict::pressure_not_quiet,
+                   [](RailWorld& w) { w.set_pressure(0.10, 0, 0); }));
+  CHECK(holds_both(Verdict::pressure_not_quiet,
+                   [](RailWorld& w) { w.set_pressure(0, 0.001, 0); }));
+  CHECK(holds_both(Verdict::pressure_not_quiet,
+                   [](RailWorld& w) { w.set_pressure(0, 0, 0.001); }));
+}
+
+TEST_CASE("CPU pressure holds memory only while it is told to") {
+  RailsConfig config;
+  config.cpu_pressure_holds_memory = false;
+  RailWorld free(config), strict;
+  for (RailWorld* world : {&free, &strict}) world->set_pressure(0.5, 0, 0);
+  CHECK(free.lowers(Resource::memory, kLong));
+  CHECK_FALSE(free.lowers(Resource::cpu, kLong));
+  CHECK_FALSE(strict.lowers(Resource::memory, kLong));
+}
+
+TEST_CASE("pressure just below the bounds is quiet") {
+  RailWorld world;
+  world.set_pressure(0.099, 0.0009, 0.0009);
+  CHECK(world.lowers(Resource::cpu, kLong));
+}
+
+TEST_CASE("without PSI growing refaults, major faults, scans or throttling hold") {
+  const auto grow = [](auto field) {
+    return [field](RailWorld& w) {
+      w.without_psi();
+      field(w);
+    };
+  };
+  CHECK(holds_both(Verdict::pressure_not_quiet, grow([](RailWorld& w) { w.refaults = 1; })));
+  CHECK(holds_both(Verdict::pressure_not_quiet, grow([](RailWorld& w) { w.major_faults = 1; })));
+  CHECK(holds_both(Verdict::pressure_not_quiet,
+                   grow([](RailWorld& w) { *w.sample.memory.pgscan_direct += 1; })));
+  CHECK(holds_both(Verdict::pressure_not_quiet,
+                   grow([](RailWorld& w) { *w.sample.cpu.nr_throttled += 1; })));
+  RailWorld calm;
+  calm.without_psi();
+  CHECK(calm.lowers(Resource::memory, kLong));
+}
+
+TEST_CASE("memory is not lowered within five minutes of a max event, and is after") {
+  RailWorld world;
+  world.ticks(5);
+  world.sample.memory_events.max = 1;
+  CHECK_FALSE(world.lowers(Resource::memory, 300));
+  CHECK(world.lowers(Resource::memory, 5));
+}
+
+TEST_CASE("need that rose by more than 1 % of the limit since the last sample is not squeezed") {
+  const auto rises_each_tick_by = [](std::uint64_t bytes) {
+    return [bytes](RailWorld& w) {
+      const auto second = w.time.time_since_epoch() / std::chrono::seconds(1);
+      // From next to nothing, so that it stays far below the limit for all of the test.
+      w.sample.memory.anon_bytes = static_cast<std::uint64_t>(second) * bytes;
+    };
+  };
+  RailsConfig config;
+  config.start_up = std::chrono::seconds(0);
+  RailWorld plain(config);
+  CHECK(plain.lowers(Resource::memory, 10));
+  const auto lowers = [&](std::uint64_t bytes) {
+    RailWorld world(config);
+    world.wish.cpu.reset();
+    for (int i = 0; i < 10; ++i) {
+      rises_each_tick_by(bytes)(world);
+      if (world.lowers(Resource::memory, 1)) return true;
+    }
+    CHECK(world.rails.holding(Resource::memory) == Verdict::memory_growing);
+    return false;
+  };
+  CHECK_FALSE(lowers(82 * kMiB));
+  CHECK(lowers(81 * kMiB));
+}
+
+TEST_CASE("page cache that would meet the new limit at once holds") {
+  CHECK(holds(Resource::memory, Verdict::cache_in_way,
+              [](RailWorld& w) { w.sample.memory_current = Bytes{8 * kGiB - 4096}; }));
+}
+
+TEST_CASE("a change of less than 5 % is not worth a write") {
+  const auto wish = [](double cores) {
+    return [cores](RailWorld& w) { w.wish.cpu = Cores{cores}; };
+  };
+  CHECK(holds(Resource::cpu, Verdict::too_small, wish(3.81)));
+  CHECK_FALSE(holds(Resource::cpu, Verdict::too_small, wish(3.79)));
+}
+
+TEST_CASE("one change down per container and minute, after the trial of the last") {
+  RailWorld world;
+  world.wish.cpu = Cores{0.1};
+  world.cpu_cores = 0.01;
+  REQUIRE(world.lowers(Resource::memory, kLong));
+  const MonotonicTime first = world.time;
+  world.tick();
+  CHECK(world.rails.holding(Resource::memory) == Verdict::trial_running);
+  world.ticks(35);
+  CHECK(world.rails.holding(Resource::memory) == Verdict::rate_limited);
+  REQUIRE(world.lowers(Resource::memory, kLong));
+  CHECK(world.time - first == std::chrono::seconds(60));
+}
+
+TEST_CASE("while a trial runs nothing is lowered") {
+  RailsConfig config;
+  config.container_lower_window = config.memory_lower_window = std::chrono::seconds(1);
+  RailWorld world(config);
+  REQUIRE(world.lowers(Resource::memory, kLong));
+  CHECK_FALSE(world.lowers(Resource::memory, 29));
+  CHECK(world.lowers(Resource::memory, 3));
+}
+
+TEST_CASE("a trial lasts three model steps where those are longer") {
+  RailWorld world;
+  world.input.model_step_seconds = 20;
+  REQUIRE(world.lowers(Resource::memory, kLong));
+  world.ticks(59);
+  CHECK(world.outcomes.empty());
+  world.ticks(1);
+  REQUIRE_FALSE(world.outcomes.empty());
+  CHECK(world.outcomes[0].kind == OutcomeKind::trial_passed);
+}
+
+TEST_CASE("four changes down per host and minute, the fifth waits") {
+  HostBudget budget;
+  const RailsConfig config;
+  MonotonicTime now{};
+  for (int i = 0; i < config.host_lowers_per_window; ++i) {
+    CHECK(budget.may_lower(now, config));
+    budget.lowered(now);
+    now += std::chrono::seconds(1);
+  }
+  CHECK_FALSE(budget.may_lower(now, config));
+  CHECK_FALSE(budget.may_lower(MonotonicTime(std::chrono::seconds(59)), config));
+  CHECK(budget.may_lower(MonotonicTime(std::chrono::seconds(60)), config));
+}
+
+TEST_CASE("a container whose host has no budget left waits") {
+  CHECK(holds_both(Verdict::rate_limited, [](RailWorld& w) {
+    for (int i = 0; i < 4; ++i) w.budget.lowered(w.time);
+  }));
+}
+
+TEST_CASE("CPU comes down by two cores or a tenth at most, in any case 30 s apart") {
+  RailWorld world;
+  world.sample.limits.cpu_max->quota = Microseconds{4'000'000};  // 40 cores
+  world.original = world.sample.limits;
+  REQUIRE(world.lowers(Resource::cpu, kLong));
+  CHECK(world.cores() == doctest::Approx(36));
+  const MonotonicTime first = world.time;
+  REQUIRE(world.lowers(Resource::cpu, kLong));
+  CHECK(world.time - first >= world.config.cpu_lower_window);
+  CHECK(world.cores() == doctest::Approx(32.4));
+}
+
+TEST_CASE("CPU never comes below 10 ms per period, and the period stays") {
+  RailWorld world;
+  world.wish.cpu = Cores{0};
+  world.cpu_cores = 0.001;
+  world.ticks(400);
+  CHECK(world.sample.limits.cpu_max->quota == Microseconds{10'000});
+  CHECK(world.sample.limits.cpu_max->period == Microseconds{100'000});
+}
+
+TEST_CASE("burst comes down with the quota, never above it") {
+  RailWorld world;
+  REQUIRE(world.lowers(Resource::cpu, kLong));
+  CHECK(world.sample.limits.cpu_max->quota == Microseconds{200'000});
+  CHECK(world.sample.limits.cpu_max_burst == Microseconds{200'000});
+}
+
+TEST_CASE("a memory step is a tenth of the limit, in whole pages") {
+  RailWorld world;
+  *world.sample.memory.anon_bytes = kGiB + 1;
+  REQUIRE(world.find(Resource::memory, Direction::lower, 25).has_value());  // before a dwell
+  CHECK(world.memory_bytes() >= 8 * kGiB / 10 * 9);
+  CHECK(world.memory_bytes() < 8 * kGiB / 10 * 9 + kPageBytes * 2);
+  CHECK(world.memory_bytes() % kPageBytes == 0);
+}
+
+TEST_CASE("a memory step is half the gap after a steady dwell, or with earlier runs") {
+  RailWorld world;
+  world.wish.memory_sample_count = 1;
+  world.ticks(40);
+  world.wish.memory_sample_count = 100;
+  REQUIRE(world.find(Resource::memory, Direction::lower, 60).has_value());
+  CHECK(world.memory_bytes() == 5 * kGiB);
+  RailWorld proven;
+  proven.wish.earlier_runs = 3;
+  REQUIRE(proven.find(Resource::memory, Direction::lower, 25).has_value());
+  CHECK(proven.memory_bytes() == 5 * kGiB);
+}
+
+TEST_CASE("the memory floor is the largest of its three terms") {
+  const RailsConfig config;
+  MemoryState state;
+  state.limit_bytes = 2.0 * kGiB;
+  state.need_bytes = 1.0 * kGiB;
+  CHECK(memory_floor(config, {}, state) == 1.25 * kGiB);  // 256 MiB
+  state.peak_bytes = 1.5 * kGiB;
+  CHECK(memory_floor(config, {}, state) == doctest::Approx(1.15 * 1.5 * kGiB));
+  state.bytes_per_sec = 0.5 * kGiB;  // x 4 x 0.5 s
+  CHECK(memory_floor(config, {}, state) == 2.0 * kGiB);
+}
+
+TEST_CASE("headroom is a quarter of a limit below 1 GiB and a tenth of a large one") {
+  const RailsConfig config;
+  CHECK(memory_headroom(config, 400.0 * kMiB, 0) == 100.0 * kMiB);
+  CHECK(memory_headroom(config, 1.0 * kGiB, 0) == 256.0 * kMiB);
+  CHECK(memory_headroom(config, 100.0 * kGiB, 0) == 10.0 * kGiB);
+}
+
+TEST_CASE("memory.max never comes below high, low or min") {
+  const RailsConfig config;
+  MemoryState state;
+  state.limit_bytes = 8.0 * kGiB;
+  for (auto knob : {&Limits::memory_high, &Limits::memory_low, &Limits::memory_min}) {
+    Limits limits;
+    limits.*knob = MemoryLimit{Bytes{7 * kGiB}};
+    CHECK(memory_floor(config, limits, state) == 7.0 * kGiB);
+    limits.*knob = MemoryLimit{};  // max
+    CHECK(memory_floor(config, limits, state) == 0.8 * kGiB);
+  }
+}
+
+TEST_CASE("memory whose need was not read is not lowered") {
+  RailWorld world;
+  world.sample.memory = {};
+  world.sample.memory.workingset_refault_file = 0;
+  world.sample.memory.pgmajfault = 0;
+  CHECK_FALSE(world.lowers(Resource::memory, kLong));
+}
+
+TEST_CASE("counters that do not exist stop nothing that does not need them") {
+  RailWorld world;
+  world.ticks(5);
+  world.sample.memory_events = {};
+  world.sample.io_pressure = {};
+  world.sample.limits.cpu_max_burst.reset();
+  world.sample.populated.reset();
+  world.sample.frozen.reset();
+  CHECK(world.lowers(Resource::cpu, kLong));
+  CHECK(allowed_lowerings(world, Resource::cpu) == 1);
+}

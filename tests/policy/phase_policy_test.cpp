@@ -1,0 +1,277 @@
+#include "policy/phase_policy.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+using namespace cgphase;
+
+namespace {
+
+constexpr HostCapacity kHost{16, Bytes{64 * kGiB}};
+constexpr double kGib = static_cast<double>(kGiB);
+constexpr double kBucket = DecayingHistogram::kGrowth;
+
+Limits eight_cores_sixteen_gib() {
+  Limits limits;
+  limits.cpu_max = CpuMax{Microseconds{800'000}, Microseconds{100'000}};
+  limits.memory_max = MemoryLimit{Bytes{16 * kGiB}};
+  return limits;
+}
+
+struct Run {
+  explicit Run(const nlohmann::json& prior = nullptr) : policy(prior) {}
+  void feed(int phase, double cores, double gib, int count) {
+    for (int i = 0; i < count; ++i) {
+      Observation observation = at(phase);
+      observation.cpu_cores = cores;
+      observation.memory_need_bytes = gib * kGib;
+      policy.observe(observation);
+    }
+  }
+  Observation at(int phase) {
+    Observation observation;
+    observation.interval_seconds = seconds == 0 ? 0 : 1;
+    seconds += 1;
+    observation.time = MonotonicTime(std::chrono::seconds(seconds));
+    observation.phase.state = phase < 0 ? PhaseState::unknown : PhaseState::known;
+    observation.phase.index = phase;
+    return observation;
+  }
+  Allocation allocation() const { return policy.allocate(eight_cores_sixteen_gib(), kHost); }
+  double cores() const { return allocation().cpu.value().value; }
+  double gib() const { return static_cast<double>(allocation().memory.value().value) / kGib; }
+  PhasePolicy policy;
+  int seconds = 0;
+};
+
+// `value` x 1.15, read from buckets of 5 %.
+bool is_need(double allocation, double value) {
+  return allocation >= value * 1.15 && allocation <= value * 1.15 * kBucket;
+}
+
+// Idle for 200 s, then working for 100 s, `rounds` times.
+void alternate(Run& run, int rounds) {
+  for (int round = 0; round < rounds; ++round) {
+    run.feed(0, 0.5, 1, 200);
+    run.feed(1, 5, 8, 100);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a phase gets its need and 15 % more") {
+  Run run;
+  run.feed(0, 2, 4, 60);
+  CHECK(is_need(run.cores(), 2));
+  CHECK(is_need(run.gib(), 4));
+  CHECK(run.allocation().cpu_sample_count == 60);
+}
+
+TEST_CASE("an unknown phase gives no opinion") {
+  Run run;
+  run.feed(0, 2, 4, 60);
+  run.feed(-1, 2, 4, 60);
+  CHECK_FALSE(run.allocation().cpu.has_value());
+  CHECK_FALSE(run.allocation().memory.has_value());
+}
+
+TEST_CASE("nine samples of a phase give no opinion, ten do") {
+  Run run;
+  run.feed(0, 2, 4, 9);
+  CHECK_FALSE(run.allocation().cpu.has_value());
+  run.feed(0, 2, 4, 1);
+  CHECK(run.allocation().cpu.has_value());
+}
+
+TEST_CASE("a phase that was just entered gets its own need, not that of the one before") {
+  Run run;
+  alternate(run, 3);
+  run.feed(0, 0.5, 1, 30);
+  CHECK(is_need(run.cores(), 0.5));
+}
+
+TEST_CASE("CPU is kept ready for a phase that usually follows within seconds") {
+  Run run;
+  alternate(run, 3);
+  run.feed(0, 0.5, 1, 195);
+  CHECK(is_need(run.cores(), 5));
+  CHECK(run.allocation().reason == Reason::phase_changed);
+}
+
+TEST_CASE("memory is lowered early in a long phase and kept ready in its last minute") {
+  Run run;
+  alternate(run, 3);
+  run.feed(0, 0.5, 1, 100);
+  CHECK(is_need(run.gib(), 1));
+  run.feed(0, 0.5, 1, 60);
+  CHECK(is_need(run.gib(), 8));
+}
+
+TEST_CASE("a phase that never ended keeps the memory of everything seen") {
+  Run run;
+  run.feed(1, 5, 8, 60);
+  run.feed(0, 0.5, 1, 60);
+  CHECK(is_need(run.gib(), 8));
+}
+
+TEST_CASE("the unknown keeps its memory ready too where it follows") {
+  Run run;
+  for (int round = 0; round < 3; ++round) {
+    run.feed(0, 0.5, 1, 100);
+    run.feed(-1, 3, 6, 5);
+  }
+  run.feed(0, 0.5, 1, 80);
+  CHECK(is_need(run.gib(), 6));
+}
+
+TEST_CASE("a throttled sample counts as the limit x 1.2") {
+  Run run;
+  for (int i = 0; i < 60; ++i) {
+    Observation observation = run.at(0);
+    observation.cpu_cores = 1;
+    observation.cpu_censored = true;
+    observation.cpu_limit_cores = 2;
+    run.policy.observe(observation);
+  }
+  CHECK(is_need(run.cores(), 2.4));
+}
+
+TEST_CASE("values that were not measured leave the other resource alone") {
+  Run run;
+  for (int i = 0; i < 60; ++i) {
+    Observation observation = run.at(0);
+    observation.cpu_cores = 1;
+    run.policy.observe(observation);
+  }
+  CHECK(run.allocation().cpu.has_value());
+  CHECK_FALSE(run.allocation().memory.has_value());
+}
+
+TEST_CASE("a visit that a gap cut is no dwell time") {
+  Run run;
+  alternate(run, 2);
+  Run cut;
+  alternate(cut, 2);
+  for (int i = 0; i < 20; ++i) {  // twenty short pieces of phase 0, each behind a gap
+    Observation observation = cut.at(0);
+    observation.interval_seconds = 0;
+    cut.policy.observe(observation);
+  }
+  const auto dwell = [](const Run& from) {
+    return from.policy.learned()["phases"][0]["dwell_seconds"]["count"].get<double>();
+  };
+  CHECK(dwell(cut) == dwell(run));
+}
+
+TEST_CASE("an earlier run gives an opinion from the first sample") {
+  Run earlier;
+  alternate(earlier, 2);
+  const auto prior = merge_learned(nullptr, earlier.policy.learned());
+  Run run(prior);
+  run.feed(1, 0.1, 0.1, 1);
+  CHECK(is_need(run.cores(), 5));
+  CHECK(run.allocation().earlier_runs == 1);
+  CHECK(run.allocation().cpu_sample_count == 1);
+}
+
+TEST_CASE("earlier runs are counted one by one") {
+  nlohmann::json prior;
+  for (int i = 0; i < 3; ++i) {
+    Run run;
+    alternate(run, 1);
+    prior = merge_learned(prior, run.policy.learned());
+  }
+  Run run(prior);
+  run.feed(0, 0.5, 1, 1);
+  CHECK(run.allocation().earlier_runs == 3);
+}
+
+TEST_CASE("a run does not hand its prior on a second time") {
+  Run earlier;
+  alternate(earlier, 2);
+  Run run(merge_learned(nullptr, earlier.policy.learned()));
+  CHECK(run.policy.learned()["phases"].empty());
+}
+
+TEST_CASE("the peak of an earlier run is forgotten after twenty runs without it") {
+  Run high;
+  high.feed(0, 1, 8, 1);
+  high.feed(0, 1, 1, 59);
+  nlohmann::json prior = merge_learned(nullptr, high.policy.learned());
+  const auto allocation = [&] {
+    Run run(prior);
+    run.feed(0, 1, 1, 1);
+    return run.gib();
+  };
+  CHECK(is_need(allocation(), 8));
+  for (int i = 0; i < 20; ++i) {
+    Run low;
+    low.feed(0, 1, 1, 60);
+    prior = merge_learned(prior, low.policy.learned());
+  }
+  CHECK(is_need(allocation(), 1));
+}
+
+TEST_CASE("a malformed prior is ignored") {
+  Run good;
+  alternate(good, 1);
+  const auto learned = good.policy.learned();
+  const auto ignored = [](const nlohmann::json& prior) {
+    Run run(prior);
+    run.feed(0, 0.5, 1, 1);
+    return !run.allocation().cpu.has_value();
+  };
+  CHECK_FALSE(ignored(learned));
+  auto bad = learned;
+  bad["schema"] = 2;
+  CHECK(ignored(bad));
+  bad = learned;
+  bad["phases"][0]["slot"] = kPhaseSlots;
+  CHECK(ignored(bad));
+  bad = learned;
+  bad["phases"][0]["next"].push_back(0);
+  CHECK(ignored(bad));
+  bad = learned;
+  bad["phases"][0].erase("cpu_cores");
+  CHECK(ignored(bad));
+  bad = learned;
+  bad["phases"].push_back(bad["phases"][0]);
+  CHECK(ignored(bad));
+  CHECK(ignored("text"));
+}
+
+TEST_CASE("merging a malformed run changes nothing") {
+  Run run;
+  alternate(run, 1);
+  const auto earlier = merge_learned(nullptr, run.policy.learned());
+  CHECK(merge_learned(earlier, nullptr) == earlier);
+  CHECK(merge_learned(earlier, {{"schema", 9}}) == earlier);
+}
+
+TEST_CASE("the same run learns the same bytes") {
+  Run one, two;
+  alternate(one, 2);
+  alternate(two, 2);
+  CHECK(one.policy.learned().dump() == two.policy.learned().dump());
+}
+
+TEST_CASE("visit probabilities follow the recorded successors") {
+  PhaseRecords records;
+  records[0].next[1] = 3;
+  records[0].next[2] = 1;
+  for (int i = 0; i < 4; ++i) records[0].dwell_seconds.add(100, 1, 0);
+  const auto early = visit_probabilities(records, 0, 10, 20);
+  CHECK(early[0] == 1);
+  CHECK(early[1] == 0);
+  const auto late = visit_probabilities(records, 0, 95, 20);
+  CHECK(late[1] == doctest::Approx(0.75));
+  CHECK(late[2] == doctest::Approx(0.25));
+}
+
+TEST_CASE("a visit longer than any before may end at any moment") {
+  PhaseRecords records;
+  records[0].next[1] = 1;
+  records[0].dwell_seconds.add(100, 1, 0);
+  CHECK(visit_probabilities(records, 0, 500, 1)[1] == 1);
+}
