@@ -42,7 +42,8 @@ class AllocationMeter {
   const std::vector<Change>& changes() const { return changes_; }
 
  private:
-  void note_change(double seconds, const char* knob, const std::string& from, const std::string& to);
+  void note_change(double seconds, const char* knob, const std::string& from,
+                   const std::string& to);
 
   bool started_ = false;
   double first_seconds_ = 0, last_seconds_ = 0;

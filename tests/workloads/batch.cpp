@@ -27,7 +27,7 @@ struct Record {
 constexpr std::size_t kChunkRecords = 65'536;  // 1 MiB
 constexpr double kChunksAtSizeOne = 40;
 constexpr std::size_t kLinesPerPart = 2048;
-constexpr std::uint64_t kOrders = 10;          // group-by queries over each round's records
+constexpr std::uint64_t kOrders = 10;  // group-by queries over each round's records
 constexpr std::uint64_t kGroups = 512;
 constexpr double kResultMiBAtSizeOne = 6;
 constexpr Milliseconds kWriteSlot{100};
@@ -128,7 +128,8 @@ void aggregate(Chunk& chunk, std::uint64_t order, std::vector<Group>& groups) {
     const std::uint64_t number = group_of(chunk[begin]);
     Group& group = groups[order * kGroups + number];
     std::size_t end = begin;
-    for (; end < chunk.size() && group_of(chunk[end]) == number; ++end) group.sum += chunk[end].value;
+    for (; end < chunk.size() && group_of(chunk[end]) == number; ++end)
+      group.sum += chunk[end].value;
     group.median_sum += chunk[begin + (end - begin) / 2].value;
     group.count += end - begin;
     begin = end;
@@ -150,7 +151,8 @@ void BatchJob::sort(Milliseconds length) {
 Status BatchJob::write(Milliseconds length) {
   std::string result;
   for (const Group& group : groups_)
-    fmt::format_to(std::back_inserter(result), "{} {} {}\n", group.count, group.sum, group.median_sum);
+    fmt::format_to(std::back_inserter(result), "{} {} {}\n", group.count, group.sum,
+                   group.median_sum);
   checksum_ = crc32c(result, checksum_);
   const std::string path = options_.work_dir + "/result";
   auto file = open_path(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
@@ -158,7 +160,8 @@ Status BatchJob::write(Milliseconds length) {
   if (auto status = write_all(file->get(), result); !status) return status;
 
   const auto bytes = static_cast<std::size_t>(kResultMiBAtSizeOne * options_.size * 1048576);
-  const std::size_t turns = static_cast<std::size_t>(std::max<std::int64_t>(length / kWriteSlot, 1));
+  const std::size_t turns =
+      static_cast<std::size_t>(std::max<std::int64_t>(length / kWriteSlot, 1));
   Pace pace(kWriteSlot, Pace::Late::catch_up);
   for (std::size_t turn = 0; turn < turns; ++turn) {
     pace.wait();

@@ -49,7 +49,8 @@ Result<Child> Child::start(const std::vector<std::string>& argv, const Options& 
 }
 
 Child::Child(Child&& other) noexcept
-    : process_(std::exchange(other.process_, -1)), exit_status_(other.exit_status_),
+    : process_(std::exchange(other.process_, -1)),
+      exit_status_(other.exit_status_),
       cpu_seconds_(other.cpu_seconds_) {}
 
 Child& Child::operator=(Child&& other) noexcept {

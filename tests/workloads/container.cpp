@@ -22,7 +22,8 @@ constexpr std::size_t kMaxKnobBytes = 65'536;
 constexpr std::uint64_t kPeriodUsec = 100'000;
 
 Status make_directory(const std::string& path) {
-  if (mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) return errno_failure("mkdir " + path, errno);
+  if (mkdir(path.c_str(), 0755) != 0 && errno != EEXIST)
+    return errno_failure("mkdir " + path, errno);
   return {};
 }
 

@@ -27,7 +27,7 @@ Result<std::vector<Trace>> read_traces(const std::string& directory, TraceSet se
 Result<Model> train_default_model(const std::string& directory);
 
 struct ModelScore {
-  PhaseScore all;                                // truth: "SERVICE:PHASE"
+  PhaseScore all;  // truth: "SERVICE:PHASE"
   std::map<std::string, PhaseScore> by_service;
   std::size_t steps = 0, unknown = 0, without_history = 0;
 };

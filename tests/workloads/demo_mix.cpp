@@ -1,7 +1,7 @@
 // demo_mix --results D --work D [--cgroup-root D] [--parent NAME] [--seed N] [--seconds S]
-// [--managed --config F --policy NAME --state-dir D --runtime-dir D] ITEM...: one run of a mix in cgroups with
-// static limits, with the daemon (--managed) or without it, written to D/run.json. Runs inside a
-// guest; scripts/demo starts it and demo_report judges what it wrote.
+// [--managed --config F --policy NAME --state-dir D --runtime-dir D] ITEM...: one run of a mix in
+// cgroups with static limits, with the daemon (--managed) or without it, written to D/run.json.
+// Runs inside a guest; scripts/demo starts it and demo_report judges what it wrote.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -48,9 +48,9 @@ struct Settings {
 
 bool take_text(std::string_view name, std::string_view value, Settings& settings) {
   const std::map<std::string_view, std::string*> texts = {
-      {"--results", &settings.results},     {"--work", &settings.work},
-      {"--config", &settings.config},       {"--policy", &settings.policy},
-      {"--state-dir", &settings.state_dir}, {"--runtime-dir", &settings.runtime_dir},
+      {"--results", &settings.results},         {"--work", &settings.work},
+      {"--config", &settings.config},           {"--policy", &settings.policy},
+      {"--state-dir", &settings.state_dir},     {"--runtime-dir", &settings.runtime_dir},
       {"--cgroup-root", &settings.cgroup_root}, {"--parent", &settings.parent}};
   const auto place = texts.find(name);
   if (place == texts.end()) return false;
@@ -108,7 +108,8 @@ Result<nlohmann::json> ask(const std::string& socket_path, std::string_view requ
   std::string reply;
   std::array<char, 16384> part;
   ssize_t got = 0;
-  while ((got = read(socket_fd.get(), part.data(), part.size())) > 0 && reply.size() < kMaxReplyBytes)
+  while ((got = read(socket_fd.get(), part.data(), part.size())) > 0 &&
+         reply.size() < kMaxReplyBytes)
     reply.append(part.data(), static_cast<std::size_t>(got));
   if (reply.size() < 4) return failure(ErrorKind::io, socket_path + ": no reply");
   auto json = nlohmann::json::parse(reply.begin() + 4, reply.end(), nullptr, false);
@@ -166,8 +167,12 @@ Status Run::make_containers() {
         item, {parent, settings_.programs + "/workload", settings_.results, settings_.work});
     if (!container) return std::unexpected(container.error());
     const KnobTexts original = read_knobs(*container);
-    all_.push_back({.container = std::move(*container), .original = original, .meter = {},
-                    .begin_seconds = 0, .ended = false, .phases = {}});
+    all_.push_back({.container = std::move(*container),
+                    .original = original,
+                    .meter = {},
+                    .begin_seconds = 0,
+                    .ended = false,
+                    .phases = {}});
   }
   return {};
 }
@@ -175,11 +180,11 @@ Status Run::make_containers() {
 Status Run::start_daemon() {
   if (!settings_.managed) return {};
   const std::string log = settings_.results + "/cgphased.log";
-  auto child = Child::start({settings_.programs + "/cgphased", "--config", settings_.config,
-                             "--cgroup-root", settings_.cgroup_root, "--state-dir",
-                             settings_.state_dir, "--runtime-dir", settings_.runtime_dir, "--mode",
-                             "enforce", "--policy", settings_.policy},
-                            {.out = settings_.results + "/cgphased.out", .err = log, .cgroup = {}});
+  auto child =
+      Child::start({settings_.programs + "/cgphased", "--config", settings_.config, "--cgroup-root",
+                    settings_.cgroup_root, "--state-dir", settings_.state_dir, "--runtime-dir",
+                    settings_.runtime_dir, "--mode", "enforce", "--policy", settings_.policy},
+                   {.out = settings_.results + "/cgphased.out", .err = log, .cgroup = {}});
   if (!child) return std::unexpected(child.error());
   daemon_ = std::move(*child);
   const double until = monotonic_seconds() + std::chrono::duration<double>(kDaemonStart).count();
@@ -187,10 +192,11 @@ Status Run::start_daemon() {
     if (ask(read_socket(), R"({"verb":"status"})")) return {};
     std::this_thread::sleep_for(kPoll / 5);
   }
-  return failure(ErrorKind::io,
-                 daemon_.exit_status()
-                     ? fmt::format("cgphased ended with status {}; see {}", *daemon_.exit_status(), log)
-                     : fmt::format("cgphased does not answer on {}; see {}", read_socket(), log));
+  return failure(
+      ErrorKind::io,
+      daemon_.exit_status()
+          ? fmt::format("cgphased ended with status {}; see {}", *daemon_.exit_status(), log)
+          : fmt::format("cgphased does not answer on {}; see {}", read_socket(), log));
 }
 
 Status Run::start_workloads() {
@@ -219,8 +225,7 @@ void Run::poll_phases() {
       if (watched.ended || one.value("path", "") != path) continue;
       const nlohmann::json& phase = one.value("phase", nlohmann::json::object());
       const std::string letter = phase.value("letter", " ");
-      const auto second =
-          static_cast<std::size_t>(monotonic_seconds() - watched.begin_seconds) + 1;
+      const auto second = static_cast<std::size_t>(monotonic_seconds() - watched.begin_seconds) + 1;
       while (watched.phases.size() < second) watched.phases += letter.empty() ? ' ' : letter[0];
     }
 }
@@ -296,7 +301,9 @@ ordered_json knobs_json(const KnobTexts& knobs) {
 ordered_json changes_json(const AllocationMeter& meter) {
   ordered_json changes = ordered_json::array();
   for (const AllocationMeter::Change& change : meter.changes())
-    changes.push_back({{"seconds", change.seconds}, {"knob", change.knob}, {"from", change.from},
+    changes.push_back({{"seconds", change.seconds},
+                       {"knob", change.knob},
+                       {"from", change.from},
                        {"to", change.to}});
   return changes;
 }
@@ -309,26 +316,26 @@ ordered_json Run::describe(Watched& watched) {
   const auto text = read_file(container.result_path(), kMaxFileBytes);
   const AllocationMeter& meter = watched.meter;
   const std::size_t index = static_cast<std::size_t>(&watched - all_.data());
-  return {
-      {"name", item.name},
-      {"kind", item.kind},
-      {"static", {{"cpu_cores", item.limits.cpu_cores}, {"memory_bytes", item.limits.memory_bytes}}},
-      {"seconds", meter.seconds()},
-      {"core_seconds", meter.core_seconds()},
-      {"byte_seconds", meter.byte_seconds()},
-      {"changes", changes_json(meter)},
-      {"phases", watched.phases},
-      {"truth", truth_line(container.labels_path(), watched.begin_seconds, meter.seconds())},
-      {"periods", or_zero(container.read_keyed("cpu.stat", "nr_periods"))},
-      {"throttled_periods", or_zero(container.read_keyed("cpu.stat", "nr_throttled"))},
-      {"throttled_usec", or_zero(container.read_keyed("cpu.stat", "throttled_usec"))},
-      {"memory_max_events", or_zero(container.read_keyed("memory.events", "max"))},
-      {"oom_kills", or_zero(container.read_keyed("memory.events", "oom_kill"))},
-      {"original", knobs_json(watched.original)},
-      {"before_stop", knobs_json(before_stop_[index])},
-      {"after_stop", knobs_json(read_knobs(container))},
-      {"exit_status", container.process().exit_status().value_or(-1)},
-      {"work", text ? ordered_json::parse(*text, nullptr, false) : ordered_json(nullptr)}};
+  return {{"name", item.name},
+          {"kind", item.kind},
+          {"static",
+           {{"cpu_cores", item.limits.cpu_cores}, {"memory_bytes", item.limits.memory_bytes}}},
+          {"seconds", meter.seconds()},
+          {"core_seconds", meter.core_seconds()},
+          {"byte_seconds", meter.byte_seconds()},
+          {"changes", changes_json(meter)},
+          {"phases", watched.phases},
+          {"truth", truth_line(container.labels_path(), watched.begin_seconds, meter.seconds())},
+          {"periods", or_zero(container.read_keyed("cpu.stat", "nr_periods"))},
+          {"throttled_periods", or_zero(container.read_keyed("cpu.stat", "nr_throttled"))},
+          {"throttled_usec", or_zero(container.read_keyed("cpu.stat", "throttled_usec"))},
+          {"memory_max_events", or_zero(container.read_keyed("memory.events", "max"))},
+          {"oom_kills", or_zero(container.read_keyed("memory.events", "oom_kill"))},
+          {"original", knobs_json(watched.original)},
+          {"before_stop", knobs_json(before_stop_[index])},
+          {"after_stop", knobs_json(read_knobs(container))},
+          {"exit_status", container.process().exit_status().value_or(-1)},
+          {"work", text ? ordered_json::parse(*text, nullptr, false) : ordered_json(nullptr)}};
 }
 
 Status Run::write_report() {

@@ -149,7 +149,8 @@ void judge(const std::vector<Round>& rounds, DemoSummary& summary) {
   using One = const ContainerSummary&;
   auto& list = summary.requirements;
   list.push_back({summary.containers.size() >= 3, "at least three containers at once"});
-  list.push_back({all_of(summary, [](One one) { return one.succeeded; }), "every workload finished"});
+  list.push_back(
+      {all_of(summary, [](One one) { return one.succeeded; }), "every workload finished"});
   list.push_back({daemon_well(rounds), "the daemon served, answered and stopped cleanly"});
   list.push_back({summary.policy == "hold" || summary.policy == "sliding" ||
                       all_of(summary, [](One one) { return one.phases_seen > 0; }),
@@ -159,11 +160,10 @@ void judge(const std::vector<Round>& rounds, DemoSummary& summary) {
   list.push_back({all_of(summary, [](One one) { return one.oom_kills == 0; }), "OOM kills 0"});
   list.push_back({all_of(summary, [](One one) { return one.work_equal; }),
                   "the same work with the same results as the unmanaged twin"});
-  list.push_back({all_of(summary,
-                         [](One one) {
-                           return one.cpu_ratio > 0 && one.cpu_ratio <= kLargestCpuRatio;
-                         }),
-                  fmt::format("CPU seconds per unit at most {:.2f} of the twin's", kLargestCpuRatio)});
+  list.push_back(
+      {all_of(summary,
+              [](One one) { return one.cpu_ratio > 0 && one.cpu_ratio <= kLargestCpuRatio; }),
+       fmt::format("CPU seconds per unit at most {:.2f} of the twin's", kLargestCpuRatio)});
   list.push_back({all_of(summary, [](One one) { return one.restored; }), "all originals restored"});
   list.push_back({summary.cpu_share > 0 && summary.memory_share > 0,
                   "core-hours and GiB-hours were given back"});
@@ -226,8 +226,8 @@ void append_timeline(const json& container, std::string& text) {
 void append_changes(const json& container, std::string& text) {
   for (const json& change : container.at("changes")) {
     const auto knob = change.at("knob").get<std::string>();
-    text += fmt::format("    {:6.1f} s  {:<10}  {} -> {}\n", change.at("seconds").get<double>(), knob,
-                        knob_text(knob, change.at("from").get<std::string>()),
+    text += fmt::format("    {:6.1f} s  {:<10}  {} -> {}\n", change.at("seconds").get<double>(),
+                        knob, knob_text(knob, change.at("from").get<std::string>()),
                         knob_text(knob, change.at("to").get<std::string>()));
   }
 }
@@ -254,23 +254,23 @@ std::string ratio_list(const std::vector<double>& ratios) {
 
 void append_container(const ContainerSummary& one, std::string& text) {
   const auto hours = [](double seconds) { return seconds / kSecondsPerHour; };
-  text += fmt::format(
-      "  {}\n    {}\n    {}\n", one.name,
-      given_back(hours(one.static_core_seconds - one.core_seconds), hours(one.static_core_seconds),
-                 "core-hours"),
-      given_back(hours(one.static_byte_seconds - one.byte_seconds) / kBytesPerGiB,
-                 hours(one.static_byte_seconds) / kBytesPerGiB, "GiB-hours"));
+  text += fmt::format("  {}\n    {}\n    {}\n", one.name,
+                      given_back(hours(one.static_core_seconds - one.core_seconds),
+                                 hours(one.static_core_seconds), "core-hours"),
+                      given_back(hours(one.static_byte_seconds - one.byte_seconds) / kBytesPerGiB,
+                                 hours(one.static_byte_seconds) / kBytesPerGiB, "GiB-hours"));
   text += fmt::format("    throttled periods {} of {}, twin {} of {}; OOM kills {}, twin {}\n",
                       one.throttled_periods, one.periods, one.twin_throttled_periods,
                       one.twin_periods, one.oom_kills, one.twin_oom_kills);
   text += fmt::format(
-      "    same {}: {}; CPU seconds per unit {:.3f} of the twin's, median of {}; wall time {:.3f}\n",
+      "    same {}: {}; CPU seconds per unit {:.3f} of the twin's, median of {}; wall time "
+      "{:.3f}\n",
       one.unit, one.work_equal ? "yes" : "NO", one.cpu_ratio, ratio_list(one.cpu_ratios),
       one.wall_ratio);
-  text += fmt::format("    limits lowered {} times, raised {}; originals restored: {} ({} knobs "
-                      "differed at the stop)\n",
-                      one.lowered, one.raised, one.restored ? "yes" : "NO",
-                      one.knobs_changed_at_stop);
+  text += fmt::format(
+      "    limits lowered {} times, raised {}; originals restored: {} ({} knobs "
+      "differed at the stop)\n",
+      one.lowered, one.raised, one.restored ? "yes" : "NO", one.knobs_changed_at_stop);
 }
 
 std::string aim_text(const DemoSummary& summary) {
@@ -289,18 +289,19 @@ std::string aim_text(const DemoSummary& summary) {
 std::string to_text(const DemoSummary& summary, const std::vector<Round>& rounds) {
   std::string text = fmt::format("policy {}, seed {}, {} rounds of a managed run and its twin\n",
                                  summary.policy, summary.seed, summary.rounds);
-  text += "\none letter a second: true phase by its first letter; recognised phase A, B, ... "
-          "(- not enough history, ? unknown)\n";
+  text +=
+      "\none letter a second: true phase by its first letter; recognised phase A, B, ... "
+      "(- not enough history, ? unknown)\n";
   for (std::size_t i = 0; i < rounds.size(); ++i) {
     text += fmt::format("\nround {}\n", i + 1);
     append_round(rounds[i].managed, i + 1 == rounds.size(), text);
   }
   text += "\nall rounds, against the static limits\n";
   for (const ContainerSummary& one : summary.containers) append_container(one, text);
-  text += fmt::format("\ntogether: {:.0f} % of core-hours and {:.0f} % of GiB-hours given back; the "
-                      "daemon used {:.1f} CPU seconds of the guest\n",
-                      100 * summary.cpu_share, 100 * summary.memory_share,
-                      summary.daemon_cpu_seconds);
+  text += fmt::format(
+      "\ntogether: {:.0f} % of core-hours and {:.0f} % of GiB-hours given back; the "
+      "daemon used {:.1f} CPU seconds of the guest\n",
+      100 * summary.cpu_share, 100 * summary.memory_share, summary.daemon_cpu_seconds);
   text += aim_text(summary);
   text += "\nmust hold\n";
   for (const Requirement& one : summary.requirements)
@@ -321,8 +322,10 @@ nlohmann::ordered_json to_json(const DemoSummary& summary) {
                           {"wall_ratio", one.wall_ratio},
                           {"lowered", one.lowered},
                           {"raised", one.raised}});
-  return {{"schema", 1},          {"policy", summary.policy},
-          {"seed", summary.seed}, {"rounds", summary.rounds},
+  return {{"schema", 1},
+          {"policy", summary.policy},
+          {"seed", summary.seed},
+          {"rounds", summary.rounds},
           {"held", summary.held()},
           {"cpu_share", summary.cpu_share},
           {"memory_share", summary.memory_share},

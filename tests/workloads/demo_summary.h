@@ -28,18 +28,18 @@ struct ContainerSummary {
   double static_byte_seconds = 0, byte_seconds = 0;
   std::uint64_t periods = 0, throttled_periods = 0, twin_periods = 0, twin_throttled_periods = 0;
   std::uint64_t oom_kills = 0, twin_oom_kills = 0;
-  std::vector<double> cpu_ratios;   // one per round
-  double cpu_ratio = 0;             // their median
+  std::vector<double> cpu_ratios;  // one per round
+  double cpu_ratio = 0;            // their median
   std::vector<double> wall_ratios;
   double wall_ratio = 0;
-  bool work_equal = true;           // units and results; latencies may differ
-  bool succeeded = true;            // every workload ended with 0, in both runs
-  bool restored = true;             // every knob is the original again
-  int knobs_changed_at_stop = 0;    // that the stop had to restore
-  int lowered = 0, raised = 0;      // changes of either knob
-  int phases_seen = 0;              // different known phases
+  bool work_equal = true;         // units and results; latencies may differ
+  bool succeeded = true;          // every workload ended with 0, in both runs
+  bool restored = true;           // every knob is the original again
+  int knobs_changed_at_stop = 0;  // that the stop had to restore
+  int lowered = 0, raised = 0;    // changes of either knob
+  int phases_seen = 0;            // different known phases
 
-  double cpu_share() const;         // given back, 0..1
+  double cpu_share() const;  // given back, 0..1
   double memory_share() const;
 };
 

@@ -8,28 +8,34 @@ using nlohmann::json;
 namespace {
 
 json container(const char* name, double cpu_seconds) {
-  return {{"name", name},
-          {"kind", "train"},
-          {"static", {{"cpu_cores", 1.0}, {"memory_bytes", 1000}}},
-          {"seconds", 10.0},
-          {"core_seconds", 6.0},
-          {"byte_seconds", 5000.0},
-          {"changes",
-           json::array({{{"seconds", 2.0}, {"knob", "cpu.max"}, {"from", "100000 100000"},
-                         {"to", "50000 100000"}},
-                        {{"seconds", 3.0}, {"knob", "memory.max"}, {"from", "500"}, {"to", "max"}}})},
-          {"phases", "--AAB?"},
-          {"truth", "ddddtt"},
-          {"periods", 100},
-          {"throttled_periods", 4},
-          {"oom_kills", 0},
-          {"original", {{"cpu.max", "100000 100000"}, {"memory.max", "1000"}}},
-          {"before_stop", {{"cpu.max", "50000 100000"}, {"memory.max", "1000"}}},
-          {"after_stop", {{"cpu.max", "100000 100000"}, {"memory.max", "1000"}}},
-          {"exit_status", 0},
-          {"work",
-           {{"unit", "steps"}, {"units", 10}, {"loss", 0.5}, {"cpu_seconds", cpu_seconds},
-            {"wall_seconds", 10.0}}}};
+  return {
+      {"name", name},
+      {"kind", "train"},
+      {"static", {{"cpu_cores", 1.0}, {"memory_bytes", 1000}}},
+      {"seconds", 10.0},
+      {"core_seconds", 6.0},
+      {"byte_seconds", 5000.0},
+      {"changes",
+       json::array({{{"seconds", 2.0},
+                     {"knob", "cpu.max"},
+                     {"from", "100000 100000"},
+                     {"to", "50000 100000"}},
+                    {{"seconds", 3.0}, {"knob", "memory.max"}, {"from", "500"}, {"to", "max"}}})},
+      {"phases", "--AAB?"},
+      {"truth", "ddddtt"},
+      {"periods", 100},
+      {"throttled_periods", 4},
+      {"oom_kills", 0},
+      {"original", {{"cpu.max", "100000 100000"}, {"memory.max", "1000"}}},
+      {"before_stop", {{"cpu.max", "50000 100000"}, {"memory.max", "1000"}}},
+      {"after_stop", {{"cpu.max", "100000 100000"}, {"memory.max", "1000"}}},
+      {"exit_status", 0},
+      {"work",
+       {{"unit", "steps"},
+        {"units", 10},
+        {"loss", 0.5},
+        {"cpu_seconds", cpu_seconds},
+        {"wall_seconds", 10.0}}}};
 }
 
 Round make_round(double managed_cpu_seconds) {
@@ -42,7 +48,9 @@ Round make_round(double managed_cpu_seconds) {
            {"seed", 3},
            {"containers", containers},
            {"daemon",
-            {{"alive_at_end", true}, {"exit_status", 0}, {"cpu_seconds", 0.5},
+            {{"alive_at_end", true},
+             {"exit_status", 0},
+             {"cpu_seconds", 0.5},
              {"commands", {{"list.json", 0}}}}}},
           {{"policy", "static"}, {"seed", 3}, {"containers", twins}, {"daemon", nullptr}}};
 }

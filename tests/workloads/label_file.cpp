@@ -62,9 +62,9 @@ Result<std::vector<Label>> parse_labels(std::string_view text, const std::string
 }
 
 std::string_view phase_at(const std::vector<Label>& labels, double seconds) {
-  const auto after = std::upper_bound(
-      labels.begin(), labels.end(), seconds,
-      [](double time, const Label& label) { return time < label.seconds; });
+  const auto after =
+      std::upper_bound(labels.begin(), labels.end(), seconds,
+                       [](double time, const Label& label) { return time < label.seconds; });
   return after == labels.begin() ? std::string_view{} : std::prev(after)->phase;
 }
 

@@ -40,9 +40,11 @@ bool plain(std::string_view name) {
 
 bool take_setting(std::string_view key, std::string_view value, MixItem& item, bool& memory_given) {
   if (key == "name") return plain(item.name = value);
-  if (key == "seed") return take(parse_u64(value), std::uint64_t{0}, ~std::uint64_t{0}, item.run.seed);
+  if (key == "seed")
+    return take(parse_u64(value), std::uint64_t{0}, ~std::uint64_t{0}, item.run.seed);
   if (key == "size") return take(parse_double(value), kMinSize, kMaxSize, item.run.size);
-  if (key == "seconds") return take(parse_double(value), kMinSeconds, kMaxSeconds, item.run.seconds);
+  if (key == "seconds")
+    return take(parse_double(value), kMinSeconds, kMaxSeconds, item.run.seconds);
   if (key == "cpu") return take(parse_double(value), kMinCores, kMaxCores, item.limits.cpu_cores);
   if (key != "memory") return false;
   memory_given = true;
@@ -56,8 +58,8 @@ Result<MixItem> parse_mix_item(std::string_view text, const RunOptions& defaults
     return failure(ErrorKind::invalid, fmt::format("mix item \"{}\": {}", text, why));
   };
   const std::size_t colon = std::min(text.find(':'), text.size());
-  MixItem item{.name = std::string(text.substr(0, colon)), .kind = item.name, .run = defaults,
-               .limits = {}};
+  MixItem item{
+      .name = std::string(text.substr(0, colon)), .kind = item.name, .run = defaults, .limits = {}};
   const auto limits = limits_of(item.kind);
   if (!limits) return refuse("no such workload; there are train, serve and batch");
   item.limits = *limits;

@@ -54,7 +54,8 @@ TEST_CASE("mix: a name may stand once") {
 
 TEST_CASE("mix: it holds kMaxMixItems and not one more") {
   std::vector<std::string> texts;
-  for (std::size_t i = 0; i < kMaxMixItems; ++i) texts.push_back("train:name=t" + std::to_string(i));
+  for (std::size_t i = 0; i < kMaxMixItems; ++i)
+    texts.push_back("train:name=t" + std::to_string(i));
   CHECK(parse_mix(texts, {}).has_value());
   texts.push_back("serve");
   CHECK_FALSE(parse_mix(texts, {}).has_value());

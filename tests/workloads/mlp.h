@@ -36,12 +36,12 @@ class Mlp {
 
  private:
   struct Layer {
-    Matrix weight;             // [in, out]
-    Eigen::RowVectorXf bias;   // [out]
-    Matrix weight_velocity;    // made by the first train(): inference needs none
+    Matrix weight;            // [in, out]
+    Eigen::RowVectorXf bias;  // [out]
+    Matrix weight_velocity;   // made by the first train(): inference needs none
     Eigen::RowVectorXf bias_velocity;
-    Matrix output;             // [examples, out], after ReLU except in the last layer
-    Matrix delta;              // [examples, out], gradient at the output
+    Matrix output;  // [examples, out], after ReLU except in the last layer
+    Matrix delta;   // [examples, out], gradient at the output
   };
   void softmax_gradient(std::span<const int> labels, float& loss);
   void backward(const Rows& input, float learning_rate);

@@ -25,7 +25,8 @@ Batch make_batch() {
   Random random(3);
   for (int r = 0; r < 12; ++r) {
     batch.labels[static_cast<std::size_t>(r)] = r % 3;
-    for (int c = 0; c < 4; ++c) batch.values(r, c) = 0.1F * random.bell() + (c == r % 3 ? 1.0F : 0.0F);
+    for (int c = 0; c < 4; ++c)
+      batch.values(r, c) = 0.1F * random.bell() + (c == r % 3 ? 1.0F : 0.0F);
   }
   return batch;
 }

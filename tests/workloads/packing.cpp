@@ -58,8 +58,8 @@ Plane turned(std::span<const std::uint8_t, kImageBytes> image, Random& random) {
 float local_mean(const Plane& plane, int x, int y) {
   float sum = 0;
   int count = 0;
-  for (int py = std::max(y - kContrastRadius, 0); py <= std::min(y + kContrastRadius, kImageSide - 1);
-       ++py)
+  for (int py = std::max(y - kContrastRadius, 0);
+       py <= std::min(y + kContrastRadius, kImageSide - 1); ++py)
     for (int px = std::max(x - kContrastRadius, 0);
          px <= std::min(x + kContrastRadius, kImageSide - 1); ++px) {
       sum += plane[at(px, py)];

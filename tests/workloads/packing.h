@@ -18,7 +18,8 @@ inline constexpr int kClasses = 10;
 
 // Image `number` of the data set `seed` and its class: a few rectangles that belong to the class,
 // with noise in place and brightness.
-int make_image(std::uint64_t seed, std::uint64_t number, std::span<std::uint8_t, kImageBytes> image);
+int make_image(std::uint64_t seed, std::uint64_t number,
+               std::span<std::uint8_t, kImageBytes> image);
 
 // Appends one record: two bytes of length, the class, then (count, delta) pairs.
 void pack_image(std::span<const std::uint8_t, kImageBytes> image, int label, std::string& out);

@@ -41,8 +41,8 @@ double PhaseScore::nmi() const {
   double information = 0;
   for (const auto& [key, count] : table_) {
     const auto both = static_cast<double>(count);
-    const auto alone = static_cast<double>(phases_.at(key.first)) *
-                       static_cast<double>(truths_.at(key.second));
+    const auto alone =
+        static_cast<double>(phases_.at(key.first)) * static_cast<double>(truths_.at(key.second));
     information += both / total * std::log(both * total / alone);
   }
   const double mean = (entropy(phases_, total) + entropy(truths_, total)) / 2;

@@ -77,8 +77,8 @@ std::vector<Arrival> arrivals(std::uint64_t seed, const std::vector<Stage>& stag
       if (time >= end) break;
       const double popularity = random.uniform();
       const bool second = bursts >= 2 && random.uniform() < kSecondModelShare;
-      all.push_back({time, second ? 1 : 0,
-                     static_cast<std::uint32_t>(popularity * popularity * kKeys)});
+      all.push_back(
+          {time, second ? 1 : 0, static_cast<std::uint32_t>(popularity * popularity * kKeys)});
     }
     begin = end;
   }

@@ -62,17 +62,19 @@ TEST_CASE("plan: requests arrive in order, none before the service started") {
 }
 
 TEST_CASE("plan: a burst has many times the requests of a lull of the same length") {
-  const std::vector<Stage> stages = {{"lull", Milliseconds(20'000)}, {"burst", Milliseconds(20'000)}};
+  const std::vector<Stage> stages = {{"lull", Milliseconds(20'000)},
+                                     {"burst", Milliseconds(20'000)}};
   const auto all = arrivals(1, stages);
-  const auto in_lull = std::count_if(all.begin(), all.end(),
-                                     [](const Arrival& a) { return a.offset_seconds < 20; });
+  const auto in_lull =
+      std::count_if(all.begin(), all.end(), [](const Arrival& a) { return a.offset_seconds < 20; });
   CHECK(in_lull > 30);
   CHECK(in_lull < 100);
   CHECK(static_cast<long>(all.size()) - in_lull > 1000);
 }
 
 TEST_CASE("plan: the second model is asked for from the second burst on") {
-  const std::vector<Stage> stages = {{"burst", Milliseconds(9'000)}, {"burst", Milliseconds(9'000)}};
+  const std::vector<Stage> stages = {{"burst", Milliseconds(9'000)},
+                                     {"burst", Milliseconds(9'000)}};
   long early = 0, late = 0;
   for (const Arrival& arrival : arrivals(1, stages))
     (arrival.offset_seconds < 9 ? early : late) += arrival.model;

@@ -80,8 +80,7 @@ Result<Settings> parse_settings(std::span<char*> words) {
 
 void keep(const NodeSample& tick, std::map<CgroupId, Recording>& recordings) {
   for (const ContainerInfo& info : tick.appeared) recordings[info.id].info = info;
-  const double seconds =
-      std::chrono::duration<double>(tick.time.time_since_epoch()).count();
+  const double seconds = std::chrono::duration<double>(tick.time.time_since_epoch()).count();
   for (const Sample& sample : tick.containers)
     recordings[sample.id].readings.push_back({seconds, tick.wall_time, tick.host, sample});
 }
@@ -97,11 +96,15 @@ std::string to_trace(const Recording& recording, const std::vector<Label>& label
     if (phase == "end") break;
     const bool inside = !phase.empty();
     if (inside)
-      write_trace_row(text, {.container = &recording.info, .time = reading.wall_time,
-                             .host = reading.host, .original = recording.readings[0].sample.limits,
+      write_trace_row(text, {.container = &recording.info,
+                             .time = reading.wall_time,
+                             .host = reading.host,
+                             .original = recording.readings[0].sample.limits,
                              .sample = &reading.sample,
                              .previous = previous ? &previous->sample : nullptr,
-                             .interval_seconds = interval, .label = phase, .label_detail = {}});
+                             .interval_seconds = interval,
+                             .label = phase,
+                             .label_detail = {}});
     previous = &reading;
   }
   return text;
@@ -138,8 +141,8 @@ Result<std::vector<Container>> make_containers(const Settings& settings) {
   if (auto status = make_cgroup_parent(parent); !status) return std::unexpected(status.error());
   std::vector<Container> containers;
   for (const MixItem& item : *mix) {
-    auto container = Container::create(
-        item, {parent, settings.program, settings.results, settings.work});
+    auto container =
+        Container::create(item, {parent, settings.program, settings.results, settings.work});
     if (!container) return std::unexpected(container.error());
     containers.push_back(std::move(*container));
   }

@@ -14,13 +14,13 @@ namespace cgphase::workloads {
 
 struct RunOptions {
   std::uint64_t seed = 1;
-  double size = 1;          // of the data; 1 is some 45 to 75 MB at the peak
-  double seconds = 72;      // planned length on an idle core
+  double size = 1;      // of the data; 1 is some 45 to 75 MB at the peak
+  double seconds = 72;  // planned length on an idle core
   std::string work_dir = "/tmp";
 };
 
 struct RunReport {
-  std::string unit;         // what `units` counts
+  std::string unit;  // what `units` counts
   std::uint64_t units = 0;
   nlohmann::ordered_json outcome;  // "loss", "latency_ms", "checksum": must not depend on limits
                                    // except for latencies

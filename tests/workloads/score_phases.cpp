@@ -57,8 +57,10 @@ Status print_scores(const std::string& path, const std::string& directory) {
 int main(int argc, char** argv) {
   const std::string_view verb = argc > 1 ? argv[1] : "";
   if (argc < 3 || argc > 4 || (verb != "train" && verb != "score")) {
-    std::fputs("usage: score_phases train OUT [TRACES]\n"
-               "       score_phases score MODEL [TRACES]\n", stderr);
+    std::fputs(
+        "usage: score_phases train OUT [TRACES]\n"
+        "       score_phases score MODEL [TRACES]\n",
+        stderr);
     return 2;
   }
   const std::string directory = argc == 4 ? argv[3] : "tests/data";

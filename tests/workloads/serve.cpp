@@ -38,9 +38,11 @@ using SteadyClock = std::chrono::steady_clock;
 class Service {
  public:
   Service(const RunOptions& options, LabelFile& labels)
-      : options_(options), labels_(labels), stages_(serve_plan(options.seed, options.seconds)),
-        cache_(kResponseFloats, static_cast<std::size_t>(
-                                    std::max(1.0, kCacheSegmentsAtSizeOne * options.size))),
+      : options_(options),
+        labels_(labels),
+        stages_(serve_plan(options.seed, options.seconds)),
+        cache_(kResponseFloats,
+               static_cast<std::size_t>(std::max(1.0, kCacheSegmentsAtSizeOne * options.size))),
         input_(kRowsPerRequest, kInput) {}
 
   Status run();
@@ -109,8 +111,7 @@ Status Service::answer(const Arrival& arrival) {
   }
   Random random(key);
   for (float& value : input_.reshaped()) value = random.bell();
-  const Matrix& output =
-      models_[model]->forward(Rows(input_.data(), input_.rows(), input_.cols()));
+  const Matrix& output = models_[model]->forward(Rows(input_.data(), input_.rows(), input_.cols()));
   std::copy_n(output.data(), kResponseFloats, cache_.insert(key).data());
   return {};
 }
@@ -118,8 +119,8 @@ Status Service::answer(const Arrival& arrival) {
 Status Service::serve_stage(double end_seconds, bool lull, std::span<const Arrival>& waiting) {
   const auto trim_at = SteadyClock::now() + kTrimAfter;
   bool trimmed = !lull;
-  const auto keep = static_cast<std::size_t>(kCacheSegmentsAtSizeOne * options_.size *
-                                             kLullKeepsShare);
+  const auto keep =
+      static_cast<std::size_t>(kCacheSegmentsAtSizeOne * options_.size * kLullKeepsShare);
   while (!waiting.empty() && waiting.front().offset_seconds < end_seconds) {
     const auto due = moment(waiting.front().offset_seconds);
     std::this_thread::sleep_until(due);

@@ -20,7 +20,7 @@ namespace cgphase::workloads {
 namespace {
 
 constexpr double kImagesAtSizeOne = 20'000;
-constexpr std::size_t kVariants = 2;         // augmented rows per image
+constexpr std::size_t kVariants = 2;  // augmented rows per image
 constexpr std::size_t kPackedBytesGuess = 160;
 constexpr std::size_t kBatch = 1280;
 constexpr std::size_t kValidationRows = 512, kEvaluationRows = 2560;
@@ -40,7 +40,8 @@ std::uint64_t slots(Milliseconds length, Milliseconds slot) {
 class TrainJob {
  public:
   TrainJob(const RunOptions& options, LabelFile& labels)
-      : options_(options), labels_(labels),
+      : options_(options),
+        labels_(labels),
         images_(static_cast<std::uint64_t>(kImagesAtSizeOne * options.size)),
         mlp_(kWidths, derive_seed(options.seed, 3)) {}
 
@@ -65,7 +66,8 @@ class TrainJob {
     return {classes_.data() + first, count};
   }
   // A place for `count` rows that walks through [begin, end) with the seed.
-  std::size_t place(std::uint64_t turn, std::size_t begin, std::size_t end, std::size_t count) const {
+  std::size_t place(std::uint64_t turn, std::size_t begin, std::size_t end,
+                    std::size_t count) const {
     if (end - begin <= count) return begin;
     return begin + derive_seed(options_.seed + 11, turn) % (end - begin - count);
   }
@@ -116,7 +118,8 @@ Status TrainJob::download(Milliseconds length) {
     return errno_failure("socketpair", errno);
   const Fd mine(ends[0]);
   packed_.reserve(images_ * kPackedBytesGuess);
-  std::thread server(send_images, Fd(ends[1]), options_.seed, images_, slots(length, kTransferSlot));
+  std::thread server(send_images, Fd(ends[1]), options_.seed, images_,
+                     slots(length, kTransferSlot));
   const Status received = receive_all(mine.get(), packed_);
   server.join();
   return received;
@@ -173,8 +176,8 @@ void TrainJob::validate(Milliseconds length) {
 // Parameters and a part of the prepared rows, so that a restart needs no download.
 Status TrainJob::checkpoint(Milliseconds length) {
   std::string image;
-  const std::size_t kept = static_cast<std::size_t>(static_cast<double>(rows_.size()) *
-                                                    kCheckpointRowsShare);
+  const std::size_t kept =
+      static_cast<std::size_t>(static_cast<double>(rows_.size()) * kCheckpointRowsShare);
   image.reserve(mlp_.parameter_count() * sizeof(float) + kept * sizeof(float));
   mlp_.serialize(image);
   image.append(reinterpret_cast<const char*>(rows_.data()), kept * sizeof(float));
@@ -239,7 +242,8 @@ Status TrainJob::run() {
 Result<RunReport> run_train(const RunOptions& options, LabelFile& labels) {
   TrainJob job(options, labels);
   if (auto status = job.run(); !status) return std::unexpected(status.error());
-  return RunReport{"gradient steps", job.steps(),
+  return RunReport{"gradient steps",
+                   job.steps(),
                    {{"loss", job.validation_loss()}, {"accuracy", job.accuracy()}}};
 }
 

@@ -62,10 +62,13 @@ Result<RunReport> run(const Arguments& arguments, LabelFile& labels) {
 }
 
 std::string to_json_line(const Arguments& arguments, const RunReport& report, double wall) {
-  nlohmann::ordered_json line = {
-      {"workload", arguments.workload}, {"seed", arguments.run.seed}, {"size", arguments.run.size},
-      {"unit", report.unit},            {"units", report.units},      {"cpu_seconds", cpu_seconds()},
-      {"wall_seconds", wall}};
+  nlohmann::ordered_json line = {{"workload", arguments.workload},
+                                 {"seed", arguments.run.seed},
+                                 {"size", arguments.run.size},
+                                 {"unit", report.unit},
+                                 {"units", report.units},
+                                 {"cpu_seconds", cpu_seconds()},
+                                 {"wall_seconds", wall}};
   line.update(report.outcome);
   return line.dump() + "\n";
 }
