@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
@@ -193,7 +194,7 @@ bool Daemon::start_companion() {
 
 Started<std::shared_ptr<const PhaseEngine>> Daemon::load_engine() {
   Result<Model> model = load_model(config_.model);
-  if (!model) return refuse(model.error());
+  if (!model) return std::unexpected(Refusal{Exit::invalid, model.error().text});
   Result<std::shared_ptr<const PhaseEngine>> engine = PhaseEngine::create(std::move(*model));
   if (!engine) return refuse(engine.error());
   return *engine;
@@ -202,6 +203,7 @@ Started<std::shared_ptr<const PhaseEngine>> Daemon::load_engine() {
 // A database that cannot be had is no reason not to protect containers: it is told in `status`.
 std::unique_ptr<StoreThread> Daemon::open_store(std::uint64_t& first_decision_id) {
   if (!config_.store.enabled) return nullptr;
+  ::mkdir(config_.state_dir.c_str(), 0750);  // where it cannot be made, opening says why
   Result<Store> store = Store::open({.path = config_.state_dir + "/history.db",
                                      .boot_id = boot_id(), .cap = config_.store.cap});
   if (!store) {
