@@ -158,14 +158,16 @@ Started<void> Daemon::prepare_machine() {
 
 Started<void> Daemon::prepare_writing() {
   if (!root_.can_enforce) return {};
-  Result<std::unique_ptr<LeaseTable>> leases = LeaseTable::open({.runtime_dir = config_.runtime_dir});
+  Result<std::unique_ptr<LeaseTable>> leases =
+      LeaseTable::open({.runtime_dir = config_.runtime_dir});
   if (!leases) return refuse(leases.error());
   leases_ = std::move(*leases);
   report_restored(restore_leases(*leases_, root_.path), "left behind by an earlier run");
   // Before any thread: the companion is a fork of this process.
   if (!start_companion()) return {};
   if (config_.guard.enabled) {
-    Result<std::unique_ptr<Guard>> guard = Guard::create({.leases = leases_.get(), .clock = &clock_});
+    Result<std::unique_ptr<Guard>> guard =
+        Guard::create({.leases = leases_.get(), .clock = &clock_});
     if (!guard) return refuse(guard.error());
     guard_ = std::move(*guard);
   }
@@ -285,7 +287,7 @@ void Daemon::on_tick() {
   schedule_tick();
 }
 
-// Absolute times, so that ticks do not drift; after a long one the missed ticks are not made up for.
+// Absolute times, so that ticks do not drift; ticks missed in a long one are not made up for.
 void Daemon::schedule_tick() {
   const MonotonicTime now = clock_.monotonic_now();
   next_tick_ += config_.interval;

@@ -53,7 +53,8 @@ Result<Pipeline> Pipeline::create(const PipelineConfig& config,
 
 PolicyHorizons Pipeline::horizons() const {
   const double step_seconds = engine_ ? engine_->model().step_seconds : seconds(config_.interval);
-  return {.cpu = kReactionSteps * step_seconds, .memory = seconds(config_.rails.memory_lower_window)};
+  return {.cpu = kReactionSteps * step_seconds,
+          .memory = seconds(config_.rails.memory_lower_window)};
 }
 
 std::unique_ptr<Pipeline::Container> Pipeline::make_container(const ContainerInfo& info) const {
@@ -230,7 +231,8 @@ Decision Pipeline::guard_raised(CgroupId id, Resource resource, Reason reason,
 std::vector<Outcome> Pipeline::take_outcomes() {
   std::vector<Outcome> outcomes = std::exchange(outcomes_, {});
   for (auto& [id, container] : containers_)
-    for (Outcome& outcome : container->rails.take_outcomes()) outcomes.push_back(std::move(outcome));
+    for (Outcome& outcome : container->rails.take_outcomes())
+      outcomes.push_back(std::move(outcome));
   return outcomes;
 }
 
