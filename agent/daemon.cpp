@@ -46,8 +46,13 @@ struct Refusal {
 template <class T>
 using Started = std::expected<T, Refusal>;
 
+// A start fails by permission, by the disk, or by something that stays wrong until somebody mends
+// it: then a restart would not help (RestartPreventExitStatus=6).
 std::unexpected<Refusal> refuse(const Error& error) {
-  return std::unexpected(Refusal{exit_of(error.kind), error.text});
+  const Exit exit = error.kind == ErrorKind::denied ? Exit::denied
+                    : error.kind == ErrorKind::io   ? Exit::failure
+                                                    : Exit::invalid;
+  return std::unexpected(Refusal{exit, error.text});
 }
 
 std::string boot_id() {
@@ -196,7 +201,7 @@ bool Daemon::start_companion() {
 
 Started<std::shared_ptr<const PhaseEngine>> Daemon::load_engine() {
   Result<Model> model = load_model(config_.model);
-  if (!model) return std::unexpected(Refusal{Exit::invalid, model.error().text});
+  if (!model) return refuse(model.error());
   Result<std::shared_ptr<const PhaseEngine>> engine = PhaseEngine::create(std::move(*model));
   if (!engine) return refuse(engine.error());
   return *engine;

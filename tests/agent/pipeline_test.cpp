@@ -4,29 +4,13 @@
 
 #include <random>
 
+#include "tests/agent/small_model.h"
+
 using namespace cgphase;
 
 namespace {
 
 using std::chrono::seconds;
-
-// Two features and two phases far apart in hidden space: idle (little CPU) and busy.
-Model small_model() {
-  Model model;
-  model.schema.entries = {{Feature::cpu_usage_ratio, "cpu_usage_ratio"},
-                          {Feature::memory_need_ratio, "memory_need_ratio"}};
-  model.step_seconds = 1;
-  model.scaler = {.mean = {0.5, 0.5}, .scale = {0.25, 0.25}};
-  model.crbm = {.n_vis = 2, .n_hid = 2, .n_his = 1,
-                .w = {2, 0, 0, 0.1}, .a = std::vector<double>(4, 0), .b = std::vector<double>(4, 0),
-                .visible_bias = {0, 0}, .hidden_bias = {0, 0}};
-  model.centroids = {.count = 2, .dimension = 2, .values = {0.05, 0.5, 0.95, 0.5}};
-  model.phases.resize(2);
-  for (PhaseSummary& phase : model.phases) phase = {.count = 100, .novelty_distance = 0.2};
-  return model;
-}
-
-std::shared_ptr<const PhaseEngine> engine() { return PhaseEngine::create(small_model()).value(); }
 
 constexpr CgroupId kId{1, 42};
 
@@ -43,7 +27,7 @@ ContainerInfo container() {
 class Host {
  public:
   explicit Host(PipelineConfig config = quick())
-      : pipeline(Pipeline::create(config, engine()).value()) {
+      : pipeline(Pipeline::create(config, small_engine()).value()) {
     sample_.id = kId;
     sample_.limits.cpu_max = CpuMax{Microseconds{100'000}, Microseconds{100'000}};
     sample_.limits.memory_max = MemoryLimit{Bytes{kGiB}};
@@ -108,7 +92,7 @@ class Host {
 }  // namespace
 
 TEST_CASE("an unknown policy is refused when the pipeline is made") {
-  const auto pipeline = Pipeline::create({.policy = "phse"}, engine());
+  const auto pipeline = Pipeline::create({.policy = "phse"}, small_engine());
   REQUIRE_FALSE(pipeline);
   CHECK(pipeline.error().kind == ErrorKind::invalid);
   CHECK(pipeline.error().text.find("phase") != std::string::npos);

@@ -1,0 +1,238 @@
+#include "agent/agent.h"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+
+#include "base/file.h"
+#include "control/knob_file.h"
+#include "control/recording_limit_writer.h"
+#include "tests/agent/small_model.h"
+#include "tests/collectors/fake_tree.h"
+
+using namespace cgphase;
+
+namespace {
+
+using std::chrono::seconds;
+
+Config quick_config(const FakeTree& tree) {
+  Config config;
+  config.mode = Mode::enforce;
+  config.policy = "hold";
+  config.include = {"/test-*"};
+  config.enforce.cgroups = {"/test-*"};
+  config.kill_switch = tree.root() + "/disabled";
+  config.rails.enough_samples = 5;
+  config.rails.start_up = seconds(0);
+  return config;
+}
+
+constexpr const char* kCpuMax = "100000 100000\n";
+constexpr const char* kMemoryMax = "1073741824\n";
+
+// Puts what it is asked for into the files of the tree at once, as the real writer does in a kernel.
+class TreeWriter final : public LimitWriter {
+ public:
+  explicit TreeWriter(const FakeTree& tree) : tree_(tree) {}
+
+  Status attach(CgroupId id, const CgroupPath& path, Fd directory) override {
+    return recording.attach(id, path, std::move(directory));
+  }
+  void detach(CgroupId id) override { recording.detach(id); }
+  void submit(LimitChange change) override {
+    const Limits asked = change.new_limits, before = change.old_limits;
+    const std::size_t accepted = recording.changes().size();
+    recording.submit(std::move(change));
+    if (recording.changes().size() == accepted) return;  // told to fail
+    for (const Knob knob : {Knob::cpu_max, Knob::memory_max})
+      if (compare_knob(knob, asked, before) != 0)
+        tree_.write(file(knob), std::string(format_knob(knob, asked)->view()) + "\n");
+  }
+  void submit_reclaim(CgroupId id, Bytes bytes) override { recording.submit_reclaim(id, bytes); }
+  int result_fd() const override { return -1; }
+  std::vector<LimitResult> take_results() override { return recording.take_results(); }
+  RestoreReport restore_all() override {
+    tree_.write(file(Knob::cpu_max), kCpuMax);
+    tree_.write(file(Knob::memory_max), kMemoryMax);
+    return recording.restore_all();
+  }
+  RestoreReport restore(CgroupId) override { return restore_all(); }
+
+  RecordingLimitWriter recording;
+
+ private:
+  static std::string file(Knob knob) { return std::string("/test-a/") + file_name(knob); }
+  const FakeTree& tree_;
+};
+
+// An agent over a tree with one container of 1 core and 1 GiB that uses a tenth of either.
+class World {
+ public:
+  World() : config(quick_config(tree)) {
+    tree.write("/cgroup.controllers", "cpu memory\n");
+    tree.write("/test-a/cpu.max", kCpuMax);
+    tree.write("/test-a/memory.max", kMemoryMax);
+    tree.write("/test-a/memory.current", "104857600\n");
+    tree.write("/test-a/memory.stat", "anon 104857600\nfile 0\nshmem 0\nkernel 0\nsock 0\n");
+    tree.write("/test-a/memory.events", "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\n");
+    tree.write("/test-a/cgroup.events", "populated 1\nfrozen 0\n");
+    write_cpu();
+    start();
+  }
+
+  void start() {
+    agent.reset();
+    writer = std::make_unique<TreeWriter>(tree);
+    auto sampler = NodeSampler::open({.cgroup_root = tree.root(), .include = config.include});
+    REQUIRE(sampler);
+    auto pipeline = Pipeline::create({.policy = config.policy, .rails = config.rails},
+                                     small_engine());
+    agent.emplace(config,
+                  Agent::Parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
+                               .writer = writer.get(), .engine = small_engine()},
+                  clock, [](std::function<void()> work) { work(); });
+  }
+
+  void tick() {
+    agent->tick();
+    clock.advance(seconds(1));
+    usage_usec += 100'000;
+    periods += 10;
+    write_cpu();
+  }
+  void run(int ticks) {
+    for (int i = 0; i < ticks; ++i) tick();
+  }
+  // Ticks until something was lowered.
+  bool run_until_lowered() {
+    for (int i = 0; i < 300 && changes().empty(); ++i) tick();
+    return !changes().empty();
+  }
+
+  const std::deque<LimitChange>& changes() const { return writer->recording.changes(); }
+  bool original() const {
+    return read_file(tree.root() + "/test-a/cpu.max", 100).value() == kCpuMax &&
+           read_file(tree.root() + "/test-a/memory.max", 100).value() == kMemoryMax;
+  }
+  const ContainerView& container() const { return *agent->pipeline().containers().at(0); }
+
+  FakeTree tree;
+  Config config;
+  ManualClock clock;
+  std::unique_ptr<TreeWriter> writer;
+  std::optional<Agent> agent;
+
+ private:
+  void write_cpu() {
+    tree.write("/test-a/cpu.stat", "usage_usec " + std::to_string(usage_usec) +
+                                       "\nnr_periods " + std::to_string(periods) +
+                                       "\nnr_throttled 0\nthrottled_usec 0\n");
+  }
+  std::uint64_t usage_usec = 0, periods = 0;
+};
+
+}  // namespace
+
+TEST_CASE("an opted-in container that needs little is lowered, with the originals told") {
+  World world;
+  REQUIRE(world.run_until_lowered());
+  const LimitChange& change = world.changes().front();
+  CHECK(change.path == "/test-a");
+  CHECK_FALSE(change.raise);
+  CHECK(change.old_limits.cpu_cores()->value == 1.0);
+  CHECK(world.container().original.memory_bytes()->value == kGiB);
+}
+
+TEST_CASE("a container that the configuration does not name is only advised") {
+  World world;
+  world.config.enforce.cgroups.clear();
+  world.start();
+  world.run(200);
+  CHECK(world.container().mode == Mode::advise);
+  CHECK(world.changes().empty());
+}
+
+TEST_CASE("the kill switch restores every limit in the next tick and observes until it is gone") {
+  World world;
+  REQUIRE(world.run_until_lowered());
+  world.run(1);
+  const std::size_t before = world.changes().size();
+  std::ofstream(world.config.kill_switch) << "";
+  world.run(1);
+  CHECK(world.agent->kill_switch());
+  CHECK(world.container().mode == Mode::observe);
+  CHECK(world.original());
+  world.run(200);
+  CHECK(world.changes().size() == before);
+  std::filesystem::remove(world.config.kill_switch);
+  world.run(1);
+  CHECK(world.container().mode == Mode::enforce);
+}
+
+TEST_CASE("pausing a container restores it, resuming gives it back its mode") {
+  World world;
+  REQUIRE(world.run_until_lowered());
+  world.run(1);
+  const CgroupId id = world.container().info.id;
+  world.agent->set_paused(id, true);
+  CHECK(world.original());
+  CHECK(world.container().mode == Mode::observe);
+  world.agent->set_paused(id, false);
+  CHECK(world.container().mode == Mode::enforce);
+}
+
+TEST_CASE("an administrator's mode for one container lasts until the configuration is reloaded") {
+  World world;
+  world.run(3);
+  const CgroupId id = world.container().info.id;
+  world.agent->set_mode(id, Mode::observe);
+  CHECK(world.container().mode == Mode::observe);
+  CHECK(world.agent->reload(world.config).empty());
+  CHECK(world.container().mode == Mode::enforce);
+}
+
+TEST_CASE("a reload tells what changes only with a restart, and keeps it") {
+  World world;
+  Config other = world.config;
+  other.policy = "phase";
+  const auto kept = world.agent->reload(other);
+  REQUIRE(kept.size() == 1);
+  CHECK(kept[0].starts_with("policy "));
+  CHECK(world.agent->config().policy == "hold");
+}
+
+TEST_CASE("a write that fails is in the journal with its reason, and nothing counts as lowered") {
+  World world;
+  world.writer->recording.fail_next(1000, Error{ErrorKind::denied, "cpu.max: Permission denied (EACCES)"});
+  for (int i = 0; i < 300 && world.agent->totals().writes_failed == 0; ++i) world.tick();
+  CHECK(world.agent->totals().writes_failed > 0);
+  CHECK(world.agent->totals().writes_down == 0);
+  const auto& outcomes = world.agent->recent_outcomes();
+  REQUIRE_FALSE(outcomes.empty());
+  CHECK(outcomes.front().outcome.kind == OutcomeKind::write_failed);
+  CHECK(outcomes.front().outcome.detail.find("EACCES") != std::string::npos);
+}
+
+TEST_CASE("what a container had saved stays in the totals when it is gone") {
+  World world;
+  REQUIRE(world.run_until_lowered());
+  world.run(30);
+  const double saved = world.container().saved_byte_seconds;
+  REQUIRE(saved > 0);
+  world.tree.remove("/test-a");
+  world.agent->tick();
+  CHECK(world.agent->pipeline().containers().empty());
+  CHECK(world.agent->totals().saved_byte_seconds == doctest::Approx(saved));
+}
+
+TEST_CASE("stopping restores everything that was lowered") {
+  World world;
+  REQUIRE(world.run_until_lowered());
+  world.run(1);
+  CHECK_FALSE(world.original());
+  const auto report = world.agent->stop();
+  CHECK(report.restored > 0);
+  CHECK(report.failures.empty());
+  CHECK(world.original());
+}
