@@ -12,7 +12,8 @@ namespace cgphase {
 namespace {
 
 Finding examine_daemon(const CommonOptions& options) {
-  const auto status = ask_daemon(options.socket, {.verb = Verb::status, .args = {}});
+  const Request request{.verb = Verb::status, .args = nlohmann::json::object()};
+  const auto status = ask_daemon(options.socket, request);
   if (!status) return {Level::warn, "daemon", status.error().text, ""};
   return {Level::ok, "daemon",
           "answers, version " + view_text(*status, "/version") + ", mode " +

@@ -143,6 +143,10 @@ void add_predict(CLI::App& app, int& exit_code) {
   verb->add_option("--model", options->model, "model file")->capture_default_str();
   verb->add_option("trace", options->trace, "trace, CSV or CSV.gz")->required();
   verb->add_option("--output", options->output, "file to write instead of standard output");
+  verb->add_option_function<std::string>(
+          "-o", [options](const std::string& form) { options->as_json = form == "json"; },
+          "csv or json")
+      ->check(CLI::IsMember({"csv", "json"}));
   verb->add_flag("--json", options->as_json, "JSON instead of CSV");
   verb->add_flag("--compat", options->compat, "reproduce AI4DL's Predict (imported models)");
   verb->callback([options, &exit_code] { exit_code = finish("predict", predict(*options)); });

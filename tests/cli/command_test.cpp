@@ -180,6 +180,16 @@ TEST_CASE("doctor runs without a daemon and gives findings as JSON") {
   CHECK(daemon_seen);
 }
 
+TEST_CASE("doctor asks a daemon that is there, and finds that it answers") {
+  CommandRun command;
+  command.serve([](const Request&) { return to_json(StatusReport{.version = "9.8.7"}); });
+  const json body = json::parse(command.run({"doctor", "--json"}).out);
+  for (const json& finding : body["findings"])
+    if (finding["name"] == "daemon") CHECK(finding["level"] == "ok");
+  REQUIRE(command.requests().size() == 1);
+  CHECK(command.requests()[0].verb == Verb::status);
+}
+
 TEST_CASE("help and version exit with 0") {
   CommandRun command;
   CHECK(command.run({"--version"}).out.starts_with("cgphase "));
