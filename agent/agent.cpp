@@ -22,8 +22,8 @@ constexpr double kSqueezeRatio = 0.01;
 constexpr std::chrono::seconds kSqueezeInterval{6};
 constexpr double kSqueezePressureRatio = 0.001;
 
-// Memory and io pressure are both quiet; a kernel without PSI gives no ground to say no, and the rails
-// have already looked at its substitutes.
+// Memory and io pressure are both quiet; a kernel without PSI gives no ground to say no, and the
+// rails have already looked at its substitutes.
 bool quiet(const Sample& sample) {
   const auto calm = [](const PressureLine& line) {
     return line.avg10_ratio.value_or(0) < kSqueezePressureRatio &&
@@ -122,7 +122,8 @@ void Agent::learn(const ContainerView& view) {
   const nlohmann::json run = parts_.pipeline.learned(view.info.id);
   if (run.is_null()) return;
   const std::string key = learning_key(view.info);
-  if (learned_.size() >= kLearnedImages && !learned_.contains(key)) learned_.erase(learned_.begin());
+  if (learned_.size() >= kLearnedImages && !learned_.contains(key))
+    learned_.erase(learned_.begin());
   nlohmann::json& known = learned_[key];
   known = merge_learned(known, run);
   if (!parts_.store) return;
@@ -228,7 +229,8 @@ void Agent::squeeze_cache() {
     const Counter inactive = view->sample.memory.inactive_file_bytes;
     const auto bytes = static_cast<std::uint64_t>(
         static_cast<double>(inactive.value_or(0)) * kSqueezeRatio) / kPageBytes * kPageBytes;
-    if (bytes > 0 && quiet(view->sample)) parts_.writer->submit_reclaim(view->info.id, Bytes{bytes});
+    if (bytes > 0 && quiet(view->sample))
+      parts_.writer->submit_reclaim(view->info.id, Bytes{bytes});
   }
 }
 
@@ -356,7 +358,8 @@ std::uint64_t Agent::store_size_bytes() const {
   std::uint64_t bytes = 0;
   for (const char* suffix : {"", "-wal"}) {
     std::error_code absent;
-    const auto size = std::filesystem::file_size(config_.state_dir + "/history.db" + suffix, absent);
+    const std::string path = config_.state_dir + "/history.db" + suffix;
+    const auto size = std::filesystem::file_size(path, absent);
     if (!absent) bytes += size;
   }
   return bytes;

@@ -51,7 +51,8 @@ std::optional<Limits> proposal_of(const ContainerView& view) {
 std::vector<ExplainReport::Entry> join(const std::vector<JournalDecision>& decisions,
                                        const std::vector<JournalOutcome>& outcomes) {
   std::map<std::uint64_t, const JournalOutcome*> by_decision;
-  for (const JournalOutcome& outcome : outcomes) by_decision[outcome.outcome.decision_id] = &outcome;
+  for (const JournalOutcome& outcome : outcomes)
+    by_decision[outcome.outcome.decision_id] = &outcome;
   std::vector<ExplainReport::Entry> entries;
   for (const JournalDecision& decision : decisions) {
     ExplainReport::Entry entry{.time = decision.time, .decision = decision.decision};

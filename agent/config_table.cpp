@@ -246,6 +246,9 @@ std::vector<ConfigRow> when_rows() {
                             "Memory and io pressure below this is quiet."));
   rows.push_back(number_row("rails.quiet_cpu_some_avg10", CGPHASE_FIELD(rails.quiet_cpu_some_avg10),
                             0, 1, "CPU pressure below this is quiet."));
+  rows.push_back(bool_row("rails.cpu_pressure_holds_memory",
+                          CGPHASE_FIELD(rails.cpu_pressure_holds_memory),
+                          "CPU pressure that is not quiet holds memory limits too."));
   rows.push_back(duration_row("rails.cool_down", CGPHASE_FIELD(rails.cool_down), 0s, 7 * kDay,
                               "No lowering for so long after an event; doubled per failed trial."));
   rows.push_back(duration_row("rails.quarantine", CGPHASE_FIELD(rails.quarantine), 0s, 30 * kDay,

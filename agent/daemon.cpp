@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
@@ -157,14 +158,16 @@ Started<void> Daemon::prepare_machine() {
 
 Started<void> Daemon::prepare_writing() {
   if (!root_.can_enforce) return {};
-  Result<std::unique_ptr<LeaseTable>> leases = LeaseTable::open({.runtime_dir = config_.runtime_dir});
+  Result<std::unique_ptr<LeaseTable>> leases =
+      LeaseTable::open({.runtime_dir = config_.runtime_dir});
   if (!leases) return refuse(leases.error());
   leases_ = std::move(*leases);
   report_restored(restore_leases(*leases_, root_.path), "left behind by an earlier run");
   // Before any thread: the companion is a fork of this process.
   if (!start_companion()) return {};
   if (config_.guard.enabled) {
-    Result<std::unique_ptr<Guard>> guard = Guard::create({.leases = leases_.get(), .clock = &clock_});
+    Result<std::unique_ptr<Guard>> guard =
+        Guard::create({.leases = leases_.get(), .clock = &clock_});
     if (!guard) return refuse(guard.error());
     guard_ = std::move(*guard);
   }
@@ -193,7 +196,7 @@ bool Daemon::start_companion() {
 
 Started<std::shared_ptr<const PhaseEngine>> Daemon::load_engine() {
   Result<Model> model = load_model(config_.model);
-  if (!model) return refuse(model.error());
+  if (!model) return std::unexpected(Refusal{Exit::invalid, model.error().text});
   Result<std::shared_ptr<const PhaseEngine>> engine = PhaseEngine::create(std::move(*model));
   if (!engine) return refuse(engine.error());
   return *engine;
@@ -202,6 +205,7 @@ Started<std::shared_ptr<const PhaseEngine>> Daemon::load_engine() {
 // A database that cannot be had is no reason not to protect containers: it is told in `status`.
 std::unique_ptr<StoreThread> Daemon::open_store(std::uint64_t& first_decision_id) {
   if (!config_.store.enabled) return nullptr;
+  ::mkdir(config_.state_dir.c_str(), 0750);  // where it cannot be made, opening says why
   Result<Store> store = Store::open({.path = config_.state_dir + "/history.db",
                                      .boot_id = boot_id(), .cap = config_.store.cap});
   if (!store) {
@@ -283,7 +287,7 @@ void Daemon::on_tick() {
   schedule_tick();
 }
 
-// Absolute times, so that ticks do not drift; after a long one the missed ticks are not made up for.
+// Absolute times, so that ticks do not drift; ticks missed in a long one are not made up for.
 void Daemon::schedule_tick() {
   const MonotonicTime now = clock_.monotonic_now();
   next_tick_ += config_.interval;

@@ -36,8 +36,9 @@ constexpr option kOptions[] = {
     {"state-dir", required_argument, nullptr, 2},   {"runtime-dir", required_argument, nullptr, 3},
     {"mode", required_argument, nullptr, 4},        {"policy", required_argument, nullptr, 5},
     {"model", required_argument, nullptr, 6},       {"config", required_argument, nullptr, kConfig},
-    {"once", no_argument, nullptr, kOnce},          {"check-config", no_argument, nullptr, kCheckConfig},
-    {"version", no_argument, nullptr, kVersion},    {"help", no_argument, nullptr, kHelp},
+    {"once", no_argument, nullptr, kOnce},          {"version", no_argument, nullptr, kVersion},
+    {"check-config", no_argument, nullptr, kCheckConfig},
+    {"help", no_argument, nullptr, kHelp},
     {nullptr, 0, nullptr, 0}};
 
 int code(cgphase::Exit exit) { return static_cast<int>(exit); }

@@ -11,6 +11,9 @@ namespace {
 // More lost intervals than this begin a new history and forbid lowering (SAFETY.md law 7).
 constexpr int kGapIntervals = 3;
 
+// Model steps until a change of phase is seen and answered.
+constexpr double kReactionSteps = 2;
+
 double seconds(std::chrono::nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
 }
@@ -48,6 +51,12 @@ Result<Pipeline> Pipeline::create(const PipelineConfig& config,
   return Pipeline(config, std::move(engine));
 }
 
+PolicyHorizons Pipeline::horizons() const {
+  const double step_seconds = engine_ ? engine_->model().step_seconds : seconds(config_.interval);
+  return {.cpu = kReactionSteps * step_seconds,
+          .memory = seconds(config_.rails.memory_lower_window)};
+}
+
 std::unique_ptr<Pipeline::Container> Pipeline::make_container(const ContainerInfo& info) const {
   auto container = std::make_unique<Container>(config_.rails, info.id);
   container->view.info = info;
@@ -57,7 +66,7 @@ std::unique_ptr<Pipeline::Container> Pipeline::make_container(const ContainerInf
     container->view.mode = admission->second.mode;
     prior = admission->second.prior;
   }
-  container->policy = make_policy(config_.policy, prior).value();
+  container->policy = make_policy(config_.policy, prior, horizons()).value();
   if (engine_) {
     container->extractor.emplace(engine_->model().schema, engine_->model().step_seconds);
     container->tracker.emplace(engine_);
@@ -73,7 +82,8 @@ void Pipeline::admit(CgroupId id, Admission admission) {
   }
   found->second->view.mode = admission.mode;
   if (!admission.prior.is_null())
-    found->second->policy = make_policy(config_.policy, admission.prior).value();
+    found->second->policy =
+        make_policy(config_.policy, admission.prior, horizons()).value();
 }
 
 void Pipeline::set_mode(CgroupId id, Mode mode) {
@@ -221,7 +231,8 @@ Decision Pipeline::guard_raised(CgroupId id, Resource resource, Reason reason,
 std::vector<Outcome> Pipeline::take_outcomes() {
   std::vector<Outcome> outcomes = std::exchange(outcomes_, {});
   for (auto& [id, container] : containers_)
-    for (Outcome& outcome : container->rails.take_outcomes()) outcomes.push_back(std::move(outcome));
+    for (Outcome& outcome : container->rails.take_outcomes())
+      outcomes.push_back(std::move(outcome));
   return outcomes;
 }
 

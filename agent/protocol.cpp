@@ -220,7 +220,8 @@ Result<Request> parse_request(std::string_view payload) {
 }
 
 std::string encode_request(const Request& request) {
-  const json wire = {{"schema", kSchema}, {"verb", to_string(request.verb)}, {"args", request.args}};
+  const json wire = {
+      {"schema", kSchema}, {"verb", to_string(request.verb)}, {"args", request.args}};
   return wire.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

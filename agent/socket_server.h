@@ -27,7 +27,7 @@ class SocketServer {
  public:
   struct Options {
     std::string group = "cgphase";                    // may read; need not exist
-    std::chrono::milliseconds request_limit{2000};    // to send the request; again to take the reply
+    std::chrono::milliseconds request_limit{2000};    // to send a request, and to take a reply
     std::chrono::milliseconds answer_limit{5000};     // for the agent to answer
     int client_limit = 32;                            // per socket, so readers cannot lock out root
   };

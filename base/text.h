@@ -16,8 +16,8 @@ std::string escape_name(std::string_view bytes);
 // Undoes escape_name; used to find a container that the user named as we printed it.
 std::string unescape_name(std::string_view printed);
 
-// Text that may hold names which are escaped already, for a terminal or a log line: as escape_name(),
-// but backslashes stay single, so that doing it twice changes nothing.
+// Text that may hold names which are escaped already, for a terminal or a log line: as
+// escape_name(), but backslashes stay single, so that doing it twice changes nothing.
 std::string printable(std::string_view text);
 
 // The candidate with the smallest Levenshtein distance to `word`; empty when none is within a third

@@ -160,7 +160,8 @@ class Verbs {
   void add_reading() {
     add("status", "What the daemon does, costs, saves and lacks", std::make_shared<Words>(),
         [](const Words&, const CommonOptions& options) {
-          return ask_and_print({.verb = Verb::status, .args = json::object()}, kStatusForm, options);
+          return ask_and_print({.verb = Verb::status, .args = json::object()}, kStatusForm,
+                               options);
         });
     add("list", "Every container: phase, usage, limits, saving", std::make_shared<Words>(),
         [](const Words&, const CommonOptions& options) {
@@ -173,7 +174,7 @@ class Verbs {
     auto words = std::make_shared<Words>();
     CLI::App* const verb = add("explain", "Why a limit was changed, or was not", words, explain);
     verb->add_option("container", words->container, kContainerHelp)->required();
-    verb->add_option("--at", words->at, "the decision in force at that time (-10m, \"3m ago\", ISO)");
+    verb->add_option("--at", words->at, "the decision in force then (-10m, ISO, epoch)");
   }
 
   void add_spans() {

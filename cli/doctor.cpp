@@ -128,8 +128,8 @@ Finding swap(const DoctorRoots& roots) {
   if (!table) return {Level::ok, "swap", "none", ""};
   const auto areas = std::ranges::count(*table, '\n');  // the first line is a heading
   if (areas == 0)
-    return {Level::ok, "swap", "none: anonymous memory cannot be reclaimed, memory.high is not used",
-            ""};
+    return {Level::ok, "swap",
+            "none: anonymous memory cannot be reclaimed, memory.high is not used", ""};
   return {Level::ok, "swap", fmt::format("{} area{}", areas, areas == 1 ? "" : "s"), ""};
 }
 

@@ -1,5 +1,6 @@
-// Replies of the daemon as text: pure functions from JSON (agent/report.h makes it, docs/protocol.md
-// defines it). Text is for people and not stable; every string is made printable here, too.
+// Replies of the daemon as text: pure functions from JSON (agent/report.h makes it,
+// docs/protocol.md defines it). Text is for people and not stable; every string is made
+// printable here, too.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

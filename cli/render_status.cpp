@@ -130,7 +130,8 @@ std::string render_doctor(const json& body, const TextStyle& style) {
                {view_text(finding, "/name"), Tone::plain},
                {view_text(finding, "/text"), Tone::plain}});
     const std::string way_out = view_text(finding, "/way_out");
-    if (!way_out.empty()) table.add({{"", Tone::plain}, {"", Tone::plain}, {"-> " + way_out, Tone::dim}});
+    if (way_out.empty()) continue;
+    table.add({{"", Tone::plain}, {"", Tone::plain}, {"-> " + way_out, Tone::dim}});
   }
   TextStyle bare = style;
   bare.legend = false;

@@ -18,13 +18,9 @@ constexpr double kHeadroom = 1.15;
 constexpr double kForgottenWeight = 1.0 / 64;
 // A throttled sample tells only that demand passed the limit: it counts as the next raise.
 constexpr double kCensoredGrowth = 1.2;
-// Time in which cgphase sees a change and raises: two steps of a model of 5 s. A CPU that comes too
-// late costs throttled milliseconds, so one time in twenty is accepted.
-constexpr double kCpuHorizonSeconds = 10;
+// A CPU that comes too late costs throttled milliseconds, so one time in twenty is accepted.
 constexpr double kCpuRisk = 0.05;
-// Memory is lowered at most once a minute, so what is needed within one is not given away; and too
-// little memory kills.
-constexpr double kMemoryHorizonSeconds = 60;
+// Too little memory kills.
 constexpr double kMemoryRisk = 0.01;
 // Fewer samples of a phase say nothing about it.
 constexpr double kFewSamples = 10;
@@ -69,10 +65,11 @@ Covered cover(const PhaseRecords& records, int slot,
 }
 
 // A phase that never ended yet: what follows is not known, so everything ever seen is kept ready.
-std::array<double, kPhaseSlots> memory_visits(const PhaseRecords& records, int slot, double age) {
+std::array<double, kPhaseSlots> memory_visits(const PhaseRecords& records, int slot, double age,
+                                             double horizon_seconds) {
   const auto record = records.find(slot);
   if (record != records.end() && record->second.departures() > 0)
-    return visit_probabilities(records, slot, age, kMemoryHorizonSeconds);
+    return visit_probabilities(records, slot, age, horizon_seconds);
   std::array<double, kPhaseSlots> all;
   all.fill(1);
   return all;
@@ -80,7 +77,8 @@ std::array<double, kPhaseSlots> memory_visits(const PhaseRecords& records, int s
 
 }  // namespace
 
-PhasePolicy::PhasePolicy(const nlohmann::json& prior) {
+PhasePolicy::PhasePolicy(const nlohmann::json& prior, const PolicyHorizons& horizons)
+    : horizons_(horizons) {
   auto records = records_from_json(prior);
   if (!records) return;
   known_ = std::move(*records);
@@ -137,18 +135,18 @@ Allocation PhasePolicy::allocate(const Limits& original, const HostCapacity& hos
   Allocation allocation;
   bool ahead = false;
   if (found->second.cpu_cores.count() >= kFewSamples) {
-    const auto visited = visit_probabilities(known_, *slot_, age, kCpuHorizonSeconds);
+    const auto visited = visit_probabilities(known_, *slot_, age, horizons_.cpu);
     const Covered cpu = cover(known_, *slot_, visited, kCpuRisk, cpu_need);
     allocation.cpu = capped_cores(cpu.value * kHeadroom, original, host);
     ahead = cpu.ahead;
   }
   if (found->second.memory_bytes.count() >= kFewSamples) {
-    const Covered memory =
-        cover(known_, *slot_, memory_visits(known_, *slot_, age), kMemoryRisk, memory_need);
+    const auto visited = memory_visits(known_, *slot_, age, horizons_.memory);
+    const Covered memory = cover(known_, *slot_, visited, kMemoryRisk, memory_need);
     allocation.memory = capped_bytes(memory.value * kHeadroom, original, host);
     ahead = ahead || memory.ahead;
   }
-  const bool entered = age <= kCpuHorizonSeconds;
+  const bool entered = age <= horizons_.cpu;
   allocation.reason = ahead || entered ? Reason::phase_changed : Reason::phase_statistics;
   if (own != own_.end()) {
     allocation.cpu_sample_count = own->second.cpu_cores.count();

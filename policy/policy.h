@@ -51,9 +51,16 @@ class Policy {
   virtual nlohmann::json learned() const = 0;
 };
 
+// How far a policy must look ahead, from what the machine can do; both in seconds.
+struct PolicyHorizons {
+  double cpu = 10;     // until a change is seen and the CPU limit raised: two model steps
+  double memory = 60;  // between two lowerings of memory: what is needed within is not given away
+};
+
 // `prior` is what earlier runs of the same image learned (null = none); a malformed one is ignored.
 // Errors: invalid for an unknown name, naming the nearest.
-Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const nlohmann::json& prior);
+Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const nlohmann::json& prior,
+                                            const PolicyHorizons& horizons = {});
 std::vector<std::string_view> policy_names();
 
 // Adds the statistics of one run to those of earlier ones (decayed).

@@ -14,11 +14,11 @@ namespace {
 
 struct Entry {
   std::string_view name;
-  std::unique_ptr<Policy> (*make)(const nlohmann::json& prior);
+  std::unique_ptr<Policy> (*make)(const nlohmann::json& prior, const PolicyHorizons& horizons);
 };
 
 template <class PhaseFree>
-std::unique_ptr<Policy> make_phase_free(const nlohmann::json&) {
+std::unique_ptr<Policy> make_phase_free(const nlohmann::json&, const PolicyHorizons&) {
   return std::make_unique<PhaseFree>();
 }
 
@@ -27,8 +27,8 @@ constexpr std::array<Entry, 4> kPolicies = {{
     {"sliding", make_phase_free<SlidingPolicy>},
     {"hold", make_phase_free<HoldPolicy>},
     {"phase",
-     [](const nlohmann::json& prior) -> std::unique_ptr<Policy> {
-       return std::make_unique<PhasePolicy>(prior);
+     [](const nlohmann::json& prior, const PolicyHorizons& horizons) -> std::unique_ptr<Policy> {
+       return std::make_unique<PhasePolicy>(prior, horizons);
      }},
 }};
 
@@ -40,9 +40,10 @@ std::vector<std::string_view> policy_names() {
   return names;
 }
 
-Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const nlohmann::json& prior) {
+Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const nlohmann::json& prior,
+                                            const PolicyHorizons& horizons) {
   for (const Entry& entry : kPolicies)
-    if (entry.name == name) return entry.make(prior);
+    if (entry.name == name) return entry.make(prior, horizons);
   const auto names = policy_names();
   const std::string_view near = nearest(name, names);
   std::string text = fmt::format("policy \"{}\": there is no such policy", escape_name(name));

@@ -26,8 +26,8 @@ TEST_CASE("a second daemon is refused and told who holds the lock") {
   const auto second = InstanceLock::acquire(tmp / "run");
   REQUIRE_FALSE(second);
   CHECK(second.error().kind == ErrorKind::invalid);
-  CHECK(second.error().text == "another cgphased (pid " + std::to_string(::getpid()) + ") runs in " +
-                                   (tmp / "run") +
+  CHECK(second.error().text == "another cgphased (pid " + std::to_string(::getpid()) +
+                                   ") runs in " + (tmp / "run") +
                                    "; stop it first, or name another --runtime-dir");
 }
 

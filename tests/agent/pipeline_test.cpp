@@ -42,7 +42,8 @@ ContainerInfo container() {
 // put into force at once, as a kernel would.
 class Host {
  public:
-  explicit Host(PipelineConfig config = quick()) : pipeline(Pipeline::create(config, engine()).value()) {
+  explicit Host(PipelineConfig config = quick())
+      : pipeline(Pipeline::create(config, engine()).value()) {
     sample_.id = kId;
     sample_.limits.cpu_max = CpuMax{Microseconds{100'000}, Microseconds{100'000}};
     sample_.limits.memory_max = MemoryLimit{Bytes{kGiB}};
@@ -79,7 +80,9 @@ class Host {
     started_ = true;
     for (const Decision& decision : decisions) {
       if (decision.verdict != Verdict::allowed) continue;
-      sample_.limits = decision.new_limits;
+      // Both resources may change in one tick; each decision carries its own.
+      if (decision.resource == Resource::cpu) sample_.limits.cpu_max = decision.new_limits.cpu_max;
+      else sample_.limits.memory_max = decision.new_limits.memory_max;
       pipeline.written(decision.decision_id, true, sample_.limits, tick_.time);
       if (decision.direction == Direction::lower) lowered = true;
     }
@@ -204,7 +207,8 @@ TEST_CASE("the same ticks give the same decisions") {
     std::mt19937 random(11);
     std::string trail;
     for (int tick = 0; tick < 600; ++tick) {
-      const double cores = (tick / 100) % 2 == 0 ? 0.05 : 0.3 + static_cast<double>(random() % 40) / 100;
+      const bool idle = (tick / 100) % 2 == 0;
+      const double cores = idle ? 0.05 : 0.3 + static_cast<double>(random() % 40) / 100;
       for (const Decision& decision : host.step(cores)) {
         trail += std::to_string(decision.decision_id) + to_string(decision.verdict) +
                  to_string(decision.direction) + to_string(decision.reason);

@@ -23,7 +23,7 @@ ContainerReport report_of(Mode mode, const Limits& original, const Limits& now) 
   return report;
 }
 
-const std::string kHostile = std::string("\x1b[31m<script>\"\n\xff", 15) + "\u202e";
+const std::string kHostile = std::string("\x1b[31m<script>\"\n\xff") + "\u202e";
 
 }  // namespace
 

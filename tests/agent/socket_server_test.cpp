@@ -279,7 +279,8 @@ TEST_CASE("a client that sends byte by byte and stops is dropped with a reason")
 TEST_CASE("a request that comes byte by byte in time is answered") {
   Fixture f;
   Client client(f.read_path());
-  for (const char byte : encode_frame(encode_request({.verb = Verb::list, .args = json::object()}))) {
+  const Request list{.verb = Verb::list, .args = json::object()};
+  for (const char byte : encode_frame(encode_request(list))) {
     client.send(std::string(1, byte));
     f.io.poll();
   }

@@ -62,7 +62,8 @@ void CommandRun::serve(std::function<nlohmann::json(const Request&)> answer) {
   server_.emplace(*std::move(server));
 }
 
-Ran CommandRun::run(std::vector<std::string> words, const std::map<std::string, std::string>& more) {
+Ran CommandRun::run(std::vector<std::string> words,
+                    const std::map<std::string, std::string>& more) {
   words.insert(words.begin(), CGPHASE_COMMAND);
   words.insert(words.end(), {"--socket", read_socket()});
   std::vector<std::string> variables = environment(more);

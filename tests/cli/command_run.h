@@ -1,5 +1,5 @@
-// Runs the built command as a user would, with a daemon of the test's own beside it: the real socket
-// server, whose answers the test gives. Both turn on one io_context in the test's thread.
+// Runs the built command as a user would, with a daemon of the test's own beside it: the real
+// socket server, whose answers the test gives. Both turn on one io_context in the test's thread.
 #pragma once
 
 #include "agent/socket_server.h"

@@ -36,8 +36,9 @@ TEST_CASE("without a daemon every verb that needs one exits with 4 and one line"
 TEST_CASE("a usage error exits with 2 and one line") {
   CommandRun command;
   for (const std::vector<std::string>& words :
-       {std::vector<std::string>{}, {"stauts"}, {"show"}, {"list", "--bogus"}, {"list", "-o", "xml"},
-        {"mode", "enfroce"}, {"restore"}, {"restore", "--all", "x"}, {"explain", "x", "--at", "?"},
+       {std::vector<std::string>{}, {"stauts"}, {"show"}, {"list", "--bogus"},
+        {"list", "-o", "xml"}, {"mode", "enfroce"}, {"restore"}, {"restore", "--all", "x"},
+        {"explain", "x", "--at", "?"},
         {"list", "extra"}, {"list", "--color", "pink"}, {"history", "x", "-n", "0"}}) {
     const Ran ran = command.run(words);
     CHECK_MESSAGE(ran.exit == 2, (words.empty() ? "(nothing)" : words[0]), ran.err);

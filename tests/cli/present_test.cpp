@@ -48,7 +48,8 @@ TEST_CASE("csv is in base units with a heading, absent values are empty") {
 TEST_CASE("csv has as many fields in each row, also with hostile names") {
   ContainerReport odd = hostile();
   odd.container.name = "a,b";
-  const auto lines = lines_of(present(kListForm, list_reply(std::vector{odd}), Output::csv, {}).value());
+  const json body = list_reply(std::vector{odd});
+  const auto lines = lines_of(present(kListForm, body, Output::csv, {}).value());
   REQUIRE(lines.size() == 2);
   CHECK(lines[1].starts_with("\"a,b\",cgroup,\"\\x1b[31m"));
 }

@@ -54,7 +54,8 @@ inline ContainerReport fresh() {
   return report;
 }
 
-inline const std::string kHostileName = std::string("\x1b[31m\x1b]0;x\x07<b>\"\r\n\xff", 21) + "\u202e";
+inline const std::string kHostileName =
+    std::string("\x1b[31m\x1b]0;x\x07<b>\"\r\n\xff") + "\u202e";
 
 inline ContainerReport hostile() {
   ContainerReport report = fresh();
