@@ -26,11 +26,11 @@ struct Record {
 
 constexpr std::size_t kChunkRecords = 65'536;  // 1 MiB
 constexpr double kChunksAtSizeOne = 40;
-constexpr std::size_t kLinesPerPart = 2048;
-constexpr std::uint64_t kOrders = 10;  // group-by queries over each round's records
+constexpr std::size_t kLinesPerPart = 2048, kPartsPerChunk = kChunkRecords / kLinesPerPart;
+constexpr std::uint64_t kOrders = 6;  // group-by queries over each round's records
 constexpr std::uint64_t kGroups = 512;
 constexpr double kResultMiBAtSizeOne = 6;
-constexpr Milliseconds kWriteSlot{100};
+constexpr std::uint64_t kSlotsPerSync = 4;
 
 using Chunk = std::vector<Record>;
 
@@ -96,19 +96,16 @@ Status parse_lines(std::string_view text, Chunk& chunk) {
 
 Status BatchJob::ingest(Milliseconds length) {
   Random random(derive_seed(options_.seed, 100 + round_));
-  Pace pace(length / static_cast<std::int64_t>(chunk_count()), Pace::Late::catch_up);
+  Spread spread(length, chunk_count() * kPartsPerChunk, Pace::Late::slip);
   std::string text;
   chunks_.reserve(chunk_count());
-  while (chunks_.size() < chunk_count()) {
-    pace.wait();
-    Chunk& chunk = chunks_.emplace_back();
-    chunk.reserve(kChunkRecords);
-    while (chunk.size() < kChunkRecords) {
+  for (std::uint64_t part = 0, end = 0; spread.next(part, end);)
+    for (; part < end; ++part) {
+      if (part % kPartsPerChunk == 0) chunks_.emplace_back().reserve(kChunkRecords);
       make_lines(random, text);
-      if (auto status = parse_lines(text, chunk); !status) return status;
+      if (auto status = parse_lines(text, chunks_.back()); !status) return status;
+      records_ += kLinesPerPart;
     }
-    records_ += chunk.size();
-  }
   return {};
 }
 
@@ -138,13 +135,10 @@ void aggregate(Chunk& chunk, std::uint64_t order, std::vector<Group>& groups) {
 
 void BatchJob::sort(Milliseconds length) {
   groups_.assign(kOrders * kGroups, {});
-  const std::int64_t turns = static_cast<std::int64_t>(kOrders * chunks_.size());
-  Pace pace(std::chrono::nanoseconds(length) / turns, Pace::Late::catch_up);
-  for (std::uint64_t order = 0; order < kOrders; ++order)
-    for (Chunk& chunk : chunks_) {
-      pace.wait();
-      aggregate(chunk, order, groups_);
-    }
+  Spread spread(length, kOrders * chunks_.size(), Pace::Late::slip);
+  for (std::uint64_t next = 0, end = 0; spread.next(next, end);)
+    for (; next < end; ++next)
+      aggregate(chunks_[next % chunks_.size()], next / chunks_.size(), groups_);
 }
 
 // The groups, then a sample of the sorted records, to a file of fixed size.
@@ -159,18 +153,17 @@ Status BatchJob::write(Milliseconds length) {
   if (!file) return std::unexpected(file.error());
   if (auto status = write_all(file->get(), result); !status) return status;
 
-  const auto bytes = static_cast<std::size_t>(kResultMiBAtSizeOne * options_.size * 1048576);
-  const std::size_t turns =
-      static_cast<std::size_t>(std::max<std::int64_t>(length / kWriteSlot, 1));
-  Pace pace(kWriteSlot, Pace::Late::catch_up);
-  for (std::size_t turn = 0; turn < turns; ++turn) {
-    pace.wait();
+  const auto bytes = static_cast<std::uint64_t>(kResultMiBAtSizeOne * options_.size * 1048576);
+  Spread spread(length, bytes, Pace::Late::slip);
+  for (std::uint64_t begin = 0, end = 0, turn = 0; spread.next(begin, end); ++turn) {
     const Chunk& chunk = chunks_[turn % chunks_.size()];
-    const std::size_t part = std::min(bytes / turns, chunk.size() * sizeof(Record));
+    const std::size_t part = std::min(end - begin, chunk.size() * sizeof(Record));
     const std::string_view view(reinterpret_cast<const char*>(chunk.data()), part);
     if (auto status = write_all(file->get(), view); !status) return status;
-    if (fsync(file->get()) != 0) return errno_failure("fsync " + path, errno);
+    if (turn % kSlotsPerSync == 0 && fsync(file->get()) != 0)
+      return errno_failure("fsync " + path, errno);
   }
+  if (fsync(file->get()) != 0) return errno_failure("fsync " + path, errno);
   return {};
 }
 

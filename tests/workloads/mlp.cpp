@@ -1,7 +1,8 @@
 #include "tests/workloads/mlp.h"
 
+#include <unistd.h>
+
 #include <cmath>
-#include <cstring>
 
 #include "base/check.h"
 #include "tests/workloads/random.h"
@@ -12,14 +13,20 @@ namespace {
 constexpr float kMomentum = 0.9F;
 }
 
-Mlp::Mlp(std::span<const int> widths, std::uint64_t seed) : layers_(widths.size() - 1) {
+Mlp::Mlp(std::span<const int> widths) : layers_(widths.size() - 1) {
   CHECK_INVARIANT(widths.size() >= 2);
-  Random random(seed);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     layers_[i].weight.resize(widths[i], widths[i + 1]);
-    layers_[i].bias = Eigen::RowVectorXf::Zero(widths[i + 1]);
-    const float scale = std::sqrt(2.0F / static_cast<float>(widths[i]));
-    for (float& value : layers_[i].weight.reshaped()) value = random.bell() * scale;
+    layers_[i].bias.resize(widths[i + 1]);
+  }
+}
+
+Mlp::Mlp(std::span<const int> widths, std::uint64_t seed) : Mlp(widths) {
+  Random random(seed);
+  for (Layer& layer : layers_) {
+    const float scale = std::sqrt(2.0F / static_cast<float>(layer.weight.rows()));
+    for (float& value : layer.weight.reshaped()) value = random.bell() * scale;
+    layer.bias.setZero();
   }
 }
 
@@ -109,18 +116,23 @@ void Mlp::serialize(std::string& out) const {
   }
 }
 
-Status Mlp::deserialize(std::string_view bytes) {
-  if (bytes.size() != parameter_count() * sizeof(float))
-    return failure(ErrorKind::invalid, "model file: length does not fit the layers");
-  const auto take = [&bytes](float* values, Eigen::Index count) {
-    const std::size_t size = static_cast<std::size_t>(count) * sizeof(float);
-    std::memcpy(values, bytes.data(), size);
-    bytes.remove_prefix(size);
+Status Mlp::read_parameters(int fd) {
+  const auto take = [fd](float* values, Eigen::Index count) {
+    char* at = reinterpret_cast<char*>(values);
+    for (std::size_t left = static_cast<std::size_t>(count) * sizeof(float); left > 0;) {
+      const ssize_t got = read(fd, at, left);
+      if (got <= 0) return false;
+      at += got;
+      left -= static_cast<std::size_t>(got);
+    }
+    return true;
   };
-  for (Layer& layer : layers_) {
-    take(layer.weight.data(), layer.weight.size());
-    take(layer.bias.data(), layer.bias.size());
-  }
+  for (Layer& layer : layers_)
+    if (!take(layer.weight.data(), layer.weight.size()) ||
+        !take(layer.bias.data(), layer.bias.size()))
+      return failure(ErrorKind::invalid, "model file: shorter than its layers");
+  float more = 0;
+  if (take(&more, 1)) return failure(ErrorKind::invalid, "model file: longer than its layers");
   return {};
 }
 

@@ -19,7 +19,9 @@ using Rows = Eigen::Map<const Matrix>;  // one example per row
 
 class Mlp {
  public:
-  // widths: input, hidden ..., output; at least two.
+  // widths: input, hidden ..., output; at least two. The parameters are not set yet.
+  explicit Mlp(std::span<const int> widths);
+  // Parameters as training begins with them (He et al., 2015).
   Mlp(std::span<const int> widths, std::uint64_t seed);
 
   // Raw outputs [examples, last width]; valid until the next call.
@@ -30,9 +32,10 @@ class Mlp {
   float train(const Rows& input, std::span<const int> labels, float learning_rate);
 
   std::size_t parameter_count() const;
-  // Weights and biases of all layers as bytes, and back; a wrong length is invalid.
+  // Weights and biases of all layers as bytes.
   void serialize(std::string& out) const;
-  Status deserialize(std::string_view bytes);
+  // Reads them back from an open file, straight into place; a wrong length is invalid.
+  Status read_parameters(int fd);
 
  private:
   struct Layer {

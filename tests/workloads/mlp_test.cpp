@@ -1,9 +1,12 @@
 #include "tests/workloads/mlp.h"
 
 #include <doctest/doctest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <array>
 
+#include "base/fd.h"
 #include "tests/workloads/random.h"
 
 using namespace cgphase;
@@ -65,20 +68,33 @@ TEST_CASE("mlp: the loss is decided by the seed") {
   CHECK(first.loss(batch.rows(), batch.labels) != other.loss(batch.rows(), batch.labels));
 }
 
-TEST_CASE("mlp: parameters survive serialisation") {
+namespace {
+
+// An anonymous file with those bytes, at its beginning.
+Fd file_with(std::string_view bytes) {
+  Fd file(memfd_create("parameters", MFD_CLOEXEC));
+  REQUIRE(write_all(file.get(), bytes).has_value());
+  REQUIRE(lseek(file.get(), 0, SEEK_SET) == 0);
+  return file;
+}
+
+}  // namespace
+
+TEST_CASE("mlp: parameters survive a file") {
   Batch batch = make_batch();
-  Mlp mlp(kWidths, 1), back(kWidths, 2);
+  Mlp mlp(kWidths, 1), back(kWidths);
   std::string bytes;
   mlp.serialize(bytes);
   CHECK(bytes.size() == mlp.parameter_count() * sizeof(float));
-  REQUIRE(back.deserialize(bytes).has_value());
+  REQUIRE(back.read_parameters(file_with(bytes).get()).has_value());
   CHECK(back.forward(batch.rows()) == mlp.forward(batch.rows()));
 }
 
-TEST_CASE("mlp: parameters of a wrong length are invalid") {
+TEST_CASE("mlp: a file of parameters that is too short or too long is invalid") {
   Mlp mlp(kWidths, 1);
   std::string bytes;
   mlp.serialize(bytes);
-  CHECK_FALSE(mlp.deserialize(bytes + "x").has_value());
-  CHECK_FALSE(mlp.deserialize(std::string_view(bytes).substr(1)).has_value());
+  CHECK_FALSE(mlp.read_parameters(file_with(bytes + "four").get()).has_value());
+  const std::string_view cut = std::string_view(bytes).substr(4);
+  CHECK_FALSE(mlp.read_parameters(file_with(cut).get()).has_value());
 }

@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <thread>
 
 namespace cgphase::workloads {
@@ -16,6 +17,21 @@ void Pace::wait() {
   next_ += slot_;
   const auto now = SteadyClock::now();
   if (late_ == Late::slip && next_ < now) next_ = now;
+}
+
+std::uint64_t slot_count(std::chrono::nanoseconds length) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(length / kSlot, 1));
+}
+
+Spread::Spread(std::chrono::nanoseconds length, std::uint64_t units, Pace::Late late)
+    : pace_(kSlot, late), units_(units), slots_(slot_count(length)) {}
+
+bool Spread::next(std::uint64_t& begin, std::uint64_t& end) {
+  if (slot_ == slots_) return false;
+  pace_.wait();
+  begin = units_ * slot_ / slots_;
+  end = units_ * ++slot_ / slots_;
+  return true;
 }
 
 double monotonic_seconds() {

@@ -10,9 +10,9 @@ namespace cgphase::workloads {
 namespace {
 
 constexpr double kVariation = 0.2;
-constexpr double kLullPerSecond = 3, kBurstPerSecond = 60;
+constexpr double kLullPerSecond = 5, kBurstPerSecond = 120;
 constexpr double kSecondModelShare = 0.3;
-constexpr std::uint32_t kKeys = 4000;
+constexpr std::uint32_t kKeys = 12'000;
 
 struct Share {
   const char* phase;

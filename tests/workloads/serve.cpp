@@ -7,10 +7,8 @@
 #include <chrono>
 #include <cmath>
 #include <optional>
-#include <thread>
 
 #include "base/fd.h"
-#include "base/file.h"
 #include "tests/workloads/mlp.h"
 #include "tests/workloads/pace.h"
 #include "tests/workloads/plan.h"
@@ -23,15 +21,13 @@ namespace cgphase::workloads {
 namespace {
 
 constexpr int kInput = 256, kEmbedding = 128;
-constexpr Eigen::Index kRowsPerRequest = 32;
+constexpr Eigen::Index kRowsPerRequest = 16;
 constexpr std::size_t kResponseFloats = std::size_t{kEmbedding} * kRowsPerRequest;
 constexpr std::array kFirstWidths = {kInput, 512, 512, 512, kEmbedding};
-constexpr std::array kSecondWidths = {kInput, 512, 512, 512, 512, 512, 512, 512, kEmbedding};
-constexpr double kCacheSegmentsAtSizeOne = 40;  // of 1 MiB each
+constexpr std::array kSecondWidths = {kInput, 512, 512, 512, 512, 512, kEmbedding};
+constexpr double kCacheSegmentsAtSizeOne = 80;  // of half a MiB each
 constexpr double kLullKeepsShare = 0.3;         // of the cache, from some seconds into a lull on
-constexpr std::chrono::seconds kTrimAfter{3};
-constexpr std::size_t kMaxModelBytes = std::size_t{64} << 20;
-constexpr Milliseconds kStartSlot{100};
+constexpr double kTrimAfterSeconds = 3;
 
 using SteadyClock = std::chrono::steady_clock;
 
@@ -50,16 +46,16 @@ class Service {
   std::uint64_t served() const { return latencies_ms_.size(); }
 
  private:
-  Status start();
-  Status serve_stage(double end_seconds, bool lull, std::span<const Arrival>& waiting);
+  Status deploy(int model, Milliseconds length);
+  Status serve_stage(double begin_seconds, double end_seconds, bool lull);
+  Status answer_until(double offset_seconds);
   Status answer(const Arrival& arrival);
   Status load(int model);
   std::string model_path(int model) const {
     return fmt::format("{}/model_{}", options_.work_dir, model);
   }
-  SteadyClock::time_point moment(double offset_seconds) const {
-    return begin_ + std::chrono::duration_cast<SteadyClock::duration>(
-                        std::chrono::duration<double>(offset_seconds));
+  double elapsed_seconds() const {
+    return std::chrono::duration<double>(SteadyClock::now() - begin_).count();
   }
 
   const RunOptions& options_;
@@ -69,6 +65,7 @@ class Service {
   ResponseCache cache_;
   Matrix input_;
   SteadyClock::time_point begin_;
+  std::span<const Arrival> waiting_;
   std::vector<double> latencies_ms_;
   std::uint64_t hits_ = 0;
 };
@@ -78,26 +75,38 @@ std::span<const int> widths(int model) {
   return kSecondWidths;
 }
 
-// The registry's part: both models lie on disk before the first request.
-Status Service::start() {
-  for (const int model : {0, 1}) {
-    std::string bytes;
-    Mlp(widths(model), derive_seed(options_.seed, 20 + static_cast<std::uint64_t>(model)))
-        .serialize(bytes);
-    auto file = open_path(model_path(model), O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    if (!file) return std::unexpected(file.error());
-    if (auto status = write_all(file->get(), bytes); !status) return status;
-    if (fsync(file->get()) != 0) return errno_failure("fsync " + model_path(model), errno);
-  }
-  return load(0);
+// Writes a model as the registry delivers it: row by row, at an even rate.
+Status Service::deploy(int model, Milliseconds length) {
+  Random random(derive_seed(options_.seed, 20 + static_cast<std::uint64_t>(model)));
+  auto file = open_path(model_path(model), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  if (!file) return std::unexpected(file.error());
+  std::vector<std::size_t> rows;  // floats in each, layer by layer: weights, then the bias
+  std::vector<float> scales;
+  const auto layers = widths(model);
+  for (std::size_t i = 0; i + 1 < layers.size(); ++i)
+    for (int r = 0; r <= layers[i]; ++r) {
+      rows.push_back(static_cast<std::size_t>(layers[i + 1]));
+      scales.push_back(r < layers[i] ? std::sqrt(2.0F / static_cast<float>(layers[i])) : 0.0F);
+    }
+  std::vector<float> row;
+  Spread spread(length, rows.size(), Pace::Late::slip);
+  for (std::uint64_t next = 0, end = 0; spread.next(next, end);)
+    for (; next < end; ++next) {
+      row.resize(rows[next]);
+      for (float& value : row) value = random.bell() * scales[next];
+      const std::string_view bytes(reinterpret_cast<const char*>(row.data()), row.size() * 4);
+      if (auto status = write_all(file->get(), bytes); !status) return status;
+    }
+  if (fsync(file->get()) != 0) return errno_failure("fsync " + model_path(model), errno);
+  return {};
 }
 
 Status Service::load(int model) {
-  auto bytes = read_file(model_path(model), kMaxModelBytes);
-  if (!bytes) return std::unexpected(bytes.error());
+  const auto file = open_path(model_path(model), O_RDONLY);
+  if (!file) return std::unexpected(file.error());
   auto& slot = models_[static_cast<std::size_t>(model)];
-  slot.emplace(widths(model), 0);
-  return slot->deserialize(*bytes);
+  slot.emplace(widths(model));
+  return slot->read_parameters(file->get());
 }
 
 Status Service::answer(const Arrival& arrival) {
@@ -116,40 +125,53 @@ Status Service::answer(const Arrival& arrival) {
   return {};
 }
 
-Status Service::serve_stage(double end_seconds, bool lull, std::span<const Arrival>& waiting) {
-  const auto trim_at = SteadyClock::now() + kTrimAfter;
-  bool trimmed = !lull;
-  const auto keep =
-      static_cast<std::size_t>(kCacheSegmentsAtSizeOne * options_.size * kLullKeepsShare);
-  while (!waiting.empty() && waiting.front().offset_seconds < end_seconds) {
-    const auto due = moment(waiting.front().offset_seconds);
-    std::this_thread::sleep_until(due);
-    if (auto status = answer(waiting.front()); !status) return status;
-    const std::chrono::duration<double, std::milli> latency = SteadyClock::now() - due;
-    latencies_ms_.push_back(latency.count());
-    waiting = waiting.subspan(1);
-    if (!trimmed && SteadyClock::now() > trim_at) {
-      cache_.trim(keep);
+Status Service::answer_until(double offset_seconds) {
+  for (; !waiting_.empty() && waiting_.front().offset_seconds < offset_seconds;
+       waiting_ = waiting_.subspan(1)) {
+    if (auto status = answer(waiting_.front()); !status) return status;
+    latencies_ms_.push_back((elapsed_seconds() - waiting_.front().offset_seconds) * 1000);
+  }
+  return {};
+}
+
+// Requests are collected and answered together, slot by slot, as inference servers batch them. What
+// the cache holds follows from when requests arrived, never from when they were answered, so every
+// run of a seed does the same work.
+Status Service::serve_stage(double begin_seconds, double end_seconds, bool lull) {
+  const double trim_seconds = begin_seconds + kTrimAfterSeconds;
+  bool trimmed = !lull || trim_seconds >= end_seconds;
+  Pace pace(kSlot, Pace::Late::catch_up);
+  for (double until = begin_seconds; until < end_seconds;) {
+    pace.wait();
+    until = std::min(elapsed_seconds(), end_seconds);
+    if (!trimmed && until >= trim_seconds) {
+      if (auto status = answer_until(trim_seconds); !status) return status;
+      cache_.trim(
+          static_cast<std::size_t>(kCacheSegmentsAtSizeOne * options_.size * kLullKeepsShare));
       trimmed = true;
     }
+    if (auto status = answer_until(until); !status) return status;
   }
-  std::this_thread::sleep_until(moment(end_seconds));
   return {};
 }
 
 Status Service::run() {
   const std::vector<Arrival> all = arrivals(options_.seed, stages_);
-  std::span<const Arrival> waiting = all;
+  waiting_ = all;
   latencies_ms_.reserve(all.size());
   begin_ = SteadyClock::now();
-  double end_seconds = 0;
+  double begin_seconds = 0;
   for (const Stage& stage : stages_) {
     labels_.enter(stage.phase);
-    end_seconds += std::chrono::duration<double>(stage.length).count();
-    if (stage.phase == "start")
-      if (auto status = start(); !status) return status;
-    if (auto status = serve_stage(end_seconds, stage.phase == "lull", waiting); !status)
+    const double end_seconds = begin_seconds + std::chrono::duration<double>(stage.length).count();
+    if (stage.phase == "start") {
+      for (const int model : {0, 1})
+        if (auto status = deploy(model, stage.length * 2 / 5); !status) return status;
+      if (auto status = load(0); !status) return status;
+    }
+    if (auto status = serve_stage(begin_seconds, end_seconds, stage.phase == "lull"); !status)
       return status;
+    begin_seconds = end_seconds;
   }
   labels_.enter("end");
   return {};

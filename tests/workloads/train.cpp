@@ -22,20 +22,12 @@ namespace {
 constexpr double kImagesAtSizeOne = 20'000;
 constexpr std::size_t kVariants = 2;  // augmented rows per image
 constexpr std::size_t kPackedBytesGuess = 160;
-constexpr std::size_t kBatch = 1280;
-constexpr std::size_t kValidationRows = 512, kEvaluationRows = 2560;
+constexpr std::size_t kBatch = 768;
+constexpr std::size_t kValidationRows = 384, kEvaluationRows = 1536;
 constexpr float kLearningRate = 0.02F;
 constexpr std::array kWidths = {static_cast<int>(kImageBytes), 320, kClasses};
-constexpr Milliseconds kTransferSlot{100};
-// Not a multiple of a timer tick: a kernel that accounts CPU time in ticks (user-mode Linux does)
-// would count steps that begin with one always too short or always too long.
-constexpr Milliseconds kStepSlot{67};
 constexpr double kCheckpointRowsShare = 0.3;  // of the prepared rows go into a checkpoint
 constexpr std::size_t kSyncBytes = std::size_t{1} << 20;
-
-std::uint64_t slots(Milliseconds length, Milliseconds slot) {
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(length / slot, 1));
-}
 
 class TrainJob {
  public:
@@ -57,6 +49,7 @@ class TrainJob {
   void train(Milliseconds length);
   void validate(Milliseconds length);
   Status checkpoint(Milliseconds length);
+  Status write_checkpoint(std::string_view image, Milliseconds length);
   void evaluate(Milliseconds length);
 
   Rows rows(std::size_t first, std::size_t count) const {
@@ -87,16 +80,13 @@ class TrainJob {
 };
 
 // The far end of the network: makes images, packs them, sends them at an even rate.
-void send_images(Fd socket, std::uint64_t seed, std::uint64_t images, std::uint64_t turns) {
+void send_images(Fd socket, std::uint64_t seed, std::uint64_t images, Milliseconds length) {
   std::array<std::uint8_t, kImageBytes> image;
   std::string part;
-  Pace pace(kTransferSlot, Pace::Late::catch_up);
-  std::uint64_t next = 0;
-  for (std::uint64_t turn = 1; turn <= turns; ++turn) {
-    pace.wait();
+  Spread spread(length, images, Pace::Late::catch_up);
+  for (std::uint64_t next = 0, end = 0; spread.next(next, end);) {
     part.clear();
-    for (; next < images * turn / turns; ++next)
-      pack_image(image, make_image(seed, next, image), part);
+    for (; next < end; ++next) pack_image(image, make_image(seed, next, image), part);
     if (!write_all(socket.get(), part)) return;  // the reader sees the early end
   }
 }
@@ -118,8 +108,7 @@ Status TrainJob::download(Milliseconds length) {
     return errno_failure("socketpair", errno);
   const Fd mine(ends[0]);
   packed_.reserve(images_ * kPackedBytesGuess);
-  std::thread server(send_images, Fd(ends[1]), options_.seed, images_,
-                     slots(length, kTransferSlot));
+  std::thread server(send_images, Fd(ends[1]), options_.seed, images_, length);
   const Status received = receive_all(mine.get(), packed_);
   server.join();
   return received;
@@ -131,12 +120,9 @@ Status TrainJob::preprocess(Milliseconds length) {
   std::array<std::uint8_t, kImageBytes> image;
   std::array<float, kImageBytes> row;
   std::string_view rest = packed_;
-  Pace pace(kTransferSlot, Pace::Late::slip);
-  const std::uint64_t turns = slots(length, kTransferSlot);
-  std::uint64_t next = 0;
-  for (std::uint64_t turn = 1; turn <= turns; ++turn) {
-    pace.wait();
-    for (; next < images_ * turn / turns; ++next) {
+  Spread spread(length, images_, Pace::Late::slip);
+  for (std::uint64_t next = 0, end = 0; spread.next(next, end);)
+    for (; next < end; ++next) {
       const Result<int> label = unpack_image(rest, image);
       if (!label) return std::unexpected(label.error());
       for (std::size_t variant = 0; variant < kVariants; ++variant) {
@@ -145,14 +131,13 @@ Status TrainJob::preprocess(Milliseconds length) {
         classes_.push_back(*label);
       }
     }
-  }
   packed_ = std::string();  // the packed form is done with: its memory goes back
   return {};
 }
 
 void TrainJob::train(Milliseconds length) {
-  Pace pace(kStepSlot, Pace::Late::slip);
-  for (std::uint64_t left = slots(length, kStepSlot); left > 0; --left) {
+  Pace pace(kSlot, Pace::Late::slip);
+  for (std::uint64_t left = slot_count(length); left > 0; --left) {
     pace.wait();
     const std::size_t count = std::min(kBatch, held_out());
     const std::size_t first = place(steps_++, 0, held_out(), count);
@@ -161,8 +146,8 @@ void TrainJob::train(Milliseconds length) {
 }
 
 void TrainJob::validate(Milliseconds length) {
-  Pace pace(kStepSlot, Pace::Late::slip);
-  const std::uint64_t turns = slots(length, kStepSlot);
+  Pace pace(kSlot, Pace::Late::slip);
+  const std::uint64_t turns = slot_count(length);
   const std::size_t count = std::min(kValidationRows, row_count() - held_out());
   double sum = 0;
   for (std::uint64_t turn = 0; turn < turns; ++turn) {
@@ -173,40 +158,42 @@ void TrainJob::validate(Milliseconds length) {
   validation_loss_ = static_cast<float>(sum / static_cast<double>(turns));
 }
 
-// Parameters and a part of the prepared rows, so that a restart needs no download.
+// Parameters and a part of the prepared rows, so that a restart needs no download. Copied first, as
+// a trainer does that goes on while its checkpoint is written.
 Status TrainJob::checkpoint(Milliseconds length) {
-  std::string image;
   const std::size_t kept =
       static_cast<std::size_t>(static_cast<double>(rows_.size()) * kCheckpointRowsShare);
-  image.reserve(mlp_.parameter_count() * sizeof(float) + kept * sizeof(float));
+  std::string image;
+  image.reserve((mlp_.parameter_count() + kept) * sizeof(float));
   mlp_.serialize(image);
-  image.append(reinterpret_cast<const char*>(rows_.data()), kept * sizeof(float));
+  Spread copying(length / 2, kept, Pace::Late::slip);
+  for (std::uint64_t begin = 0, end = 0; copying.next(begin, end);)
+    image.append(reinterpret_cast<const char*>(&rows_[begin]), (end - begin) * sizeof(float));
+  return write_checkpoint(image, length / 2);
+}
 
+Status TrainJob::write_checkpoint(std::string_view image, Milliseconds length) {
   const std::string path = options_.work_dir + "/checkpoint";
   auto file = open_path(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
   if (!file) return std::unexpected(file.error());
-  Pace pace(kTransferSlot, Pace::Late::slip);
-  const std::uint64_t turns = slots(length, kTransferSlot);
-  std::size_t written = 0, synced = 0;
-  for (std::uint64_t turn = 1; turn <= turns; ++turn) {
-    pace.wait();
-    const std::size_t end = image.size() * turn / turns;
-    const auto part = std::string_view(image).substr(written, end - written);
-    if (auto status = write_all(file->get(), part); !status) return status;
-    written = end;
-    if (written - synced < kSyncBytes && turn != turns) continue;
+  Spread writing(length, image.size(), Pace::Late::slip);
+  std::size_t synced = 0;
+  for (std::uint64_t begin = 0, end = 0; writing.next(begin, end);) {
+    if (auto status = write_all(file->get(), image.substr(begin, end - begin)); !status)
+      return status;
+    if (end - synced < kSyncBytes && end != image.size()) continue;
     if (fsync(file->get()) != 0) return errno_failure("fsync " + path, errno);
-    synced = written;
+    synced = end;
   }
   return {};
 }
 
 // Accuracy on the held-out rows.
 void TrainJob::evaluate(Milliseconds length) {
-  Pace pace(kStepSlot, Pace::Late::slip);
+  Pace pace(kSlot, Pace::Late::slip);
   const std::size_t count = std::min(kEvaluationRows, row_count() - held_out());
   std::uint64_t right = 0, seen = 0;
-  for (std::uint64_t turn = slots(length, kStepSlot); turn > 0; --turn) {
+  for (std::uint64_t turn = slot_count(length); turn > 0; --turn) {
     pace.wait();
     const std::size_t first = place(turn, held_out(), row_count(), count);
     const Matrix& output = mlp_.forward(rows(first, count));
