@@ -203,7 +203,14 @@ std::optional<KernelLimitWriter::Work> KernelLimitWriter::next(Lane& lane) {
 
 void KernelLimitWriter::run_raising() {
   const ChangeTools with = tools(false);
-  while (const auto work = next(raising_)) deliver(carry_out(*work, with));
+  while (const auto work = next(raising_)) {
+    LimitResult result;
+    {
+      const std::lock_guard turn(raise_or_restore_);
+      result = carry_out(*work, with);
+    }
+    deliver(std::move(result));
+  }
 }
 
 void KernelLimitWriter::run_lowering() {
@@ -275,6 +282,9 @@ RestoreReport KernelLimitWriter::restore_these(std::span<const int> records,
   // What a lowering has under way is taken back by its own thread as soon as the kernel lets it;
   // its leases stay until then.
   const bool quiet = wait_for_lowering(id);
+  // A raise that is planned before a restore and written after it would leave our value without a
+  // lease. Neither waits for reclaim, so each has its turn at once.
+  const std::lock_guard turn(raise_or_restore_);
   RestoreReport report = restore_records(
       leases_, records,
       [this](const Lease& lease) -> Result<Fd> {

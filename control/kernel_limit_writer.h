@@ -113,7 +113,8 @@ class KernelLimitWriter final : public LimitWriter {
   std::optional<LibcgroupWrite> library_;
   Fd result_event_;
 
-  mutable std::mutex mutex_;  // guards all below
+  std::mutex raise_or_restore_;  // held for one raise, or one restore, as a whole
+  mutable std::mutex mutex_;     // guards all below
   std::map<CgroupId, Tracked> tracked_;
   Lane lowering_, raising_;
   std::optional<CgroupId> being_lowered_;
