@@ -22,6 +22,9 @@ constexpr std::size_t kMostOutcomes = 64;      // not taken: the oldest go
 constexpr std::size_t kMostLowerings = 4096;   // of a host in one window
 constexpr std::array<Resource, 2> kResources = {Resource::cpu, Resource::memory};
 
+// So long after a raise by the guard an event is still put down to the limit before it.
+constexpr std::chrono::seconds kGuardBlame{3};
+
 bool within(const std::optional<MonotonicTime>& moment, std::chrono::nanoseconds length,
             MonotonicTime now) {
   return moment && now - *moment < length;
@@ -76,7 +79,7 @@ class ContainerRails::Impl {
     std::optional<Trial> trial;
     std::optional<Pending> lowering, raising;  // asked for, not yet answered
     std::optional<Reason> restore;             // wanted until the original is in force
-    std::optional<MonotonicTime> last_change, last_lowered, last_cpu_raise;
+    std::optional<MonotonicTime> last_change, last_lowered, last_cpu_raise, last_guard_raise;
     std::optional<Refusal> refused;
     Verdict holding = Verdict::stale_data;
   };
@@ -106,6 +109,7 @@ class ContainerRails::Impl {
 
   void follow_trials(const Step& step);
   void forget_unanswered(Lane& lane, MonotonicTime now);
+  void raised_by_guard(const Decision& decision, MonotonicTime time);
   void want_restore(Resource resource, Reason reason, const Step& step);
   void latch_memory_trouble(const Step& step);
   void latch_restores(const Step& step);
@@ -195,7 +199,10 @@ void ContainerRails::Impl::latch_memory_trouble(const Step& step) {
   const MonotonicTime now = step.input.time;
   if (senses_.max_event() || senses_.oom_event()) {
     memory.restraint.event(now);
-    if (senses_.oom_event() && lowered(Resource::memory, step)) memory.restraint.quarantine(now);
+    // The guard may have restored between the event and this step: the limit was ours all the same.
+    const bool ours = lowered(Resource::memory, step) ||
+                      within(memory.last_guard_raise, kGuardBlame, now);
+    if (senses_.oom_event() && ours) memory.restraint.quarantine(now);
     want_restore(Resource::memory, Reason::memory_event, step);
   } else if (senses_.stalled() && lowered(Resource::memory, step)) {
     memory.restraint.event(now);
@@ -492,12 +499,31 @@ void ContainerRails::Impl::conclude(const Decision& decision, OutcomeKind kind,
   outcomes_.push_back({decision.decision_id, time, id_, kind, std::move(detail)});
 }
 
+// A raise that these rails did not ask for. For what hurt, the lowering before it is to blame, as if
+// the rails had seen it themselves; a restore on request blames nothing.
+void ContainerRails::Impl::raised_by_guard(const Decision& decision, MonotonicTime time) {
+  Lane& one = lane(decision.resource);
+  const bool harmful = decision.reason == Reason::throttled ||
+                       decision.reason == Reason::pressure ||
+                       decision.reason == Reason::memory_event;
+  one.last_change = one.last_guard_raise = time;
+  if (decision.reason == Reason::throttled) one.last_cpu_raise = time;
+  if (harmful) one.restraint.event(time);
+  if (!one.trial) return;
+  if (harmful) one.restraint.trial_failed(time);
+  conclude(one.trial->decision(), harmful ? OutcomeKind::trial_reverted : OutcomeKind::overtaken,
+           std::string("raised by the guard: ") + to_string(decision.reason), time);
+  one.trial.reset();
+}
+
 void ContainerRails::Impl::written(const Decision& decision, bool succeeded,
                                    const Limits& in_force, MonotonicTime time) {
   Lane& one = lane(decision.resource);
   const bool lowering = decision.direction == Direction::lower;
   auto& pending = lowering ? one.lowering : one.raising;
-  if (pending && pending->decision.decision_id == decision.decision_id) pending.reset();
+  const bool asked = pending && pending->decision.decision_id == decision.decision_id;
+  if (asked) pending.reset();
+  if (!lowering && !asked && succeeded) raised_by_guard(decision, time);
   if (!succeeded) {
     if (lowering) one.restraint.trial_failed(time);
     conclude(decision, OutcomeKind::write_failed, "", time);

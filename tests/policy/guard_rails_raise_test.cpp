@@ -447,3 +447,57 @@ TEST_CASE("a sample from before our last write is no drift") {
   world.tick();  // its limits were read a second before the write was done
   CHECK(world.rails.holding(Resource::memory) != Verdict::standing_down);
 }
+
+namespace {
+
+// The guard puts the original back between two ticks, as the pipeline tells the rails.
+void guard_restores(RailWorld& world, Resource resource, Reason reason) {
+  Decision decision;
+  decision.decision_id = 1'000'000;
+  decision.time = world.time;
+  decision.container = world.sample.id;
+  decision.resource = resource;
+  decision.direction = Direction::raise;
+  decision.reason = reason;
+  decision.old_limits = world.sample.limits;
+  decision.new_limits = world.sample.limits;
+  if (resource == Resource::cpu) decision.new_limits.cpu_max = world.original.cpu_max;
+  else decision.new_limits.memory_max = world.original.memory_max;
+  world.write(decision);
+}
+
+}  // namespace
+
+TEST_CASE("a raise by the guard for throttling cools down for five minutes") {
+  auto world = lowered_world();
+  guard_restores(world, Resource::cpu, Reason::throttled);
+  CHECK_FALSE(world.lowers(Resource::cpu, 299));
+  CHECK(world.lowers(Resource::cpu, 3));
+}
+
+TEST_CASE("a raise by the guard in a trial reverts it and doubles the cool-down") {
+  RailWorld world;
+  REQUIRE(world.lowers(Resource::memory, kLong));
+  guard_restores(world, Resource::memory, Reason::memory_event);
+  world.tick();
+  CHECK(has_outcome(world, OutcomeKind::trial_reverted));
+  CHECK_FALSE(world.lowers(Resource::memory, 598));
+  CHECK(world.lowers(Resource::memory, 3));
+}
+
+TEST_CASE("an OOM that the guard answered first is still put down to our limit") {
+  auto world = lowered_world();
+  guard_restores(world, Resource::memory, Reason::memory_event);
+  world.sample.memory_events.oom_kill = 1;
+  world.tick();
+  world.wish.memory = Bytes{2 * kGiB};
+  CHECK_FALSE(world.lowers(Resource::memory, 700));
+  CHECK(world.rails.holding(Resource::memory) == Verdict::quarantined);
+}
+
+TEST_CASE("a restore on request blames nothing") {
+  auto world = lowered_world();
+  world.wish.memory = Bytes{2 * kGiB};
+  guard_restores(world, Resource::memory, Reason::restored);
+  CHECK(world.lowers(Resource::memory, 120));
+}
