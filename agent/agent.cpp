@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include "base/crc32.h"
@@ -44,6 +45,13 @@ void push_bounded(std::deque<Entry>& entries, Entry entry) {
   entries.push_back(std::move(entry));
 }
 
+void add(LimitWriter::RestoreReport& sum, LimitWriter::RestoreReport more) {
+  sum.restored += more.restored;
+  sum.foreign += more.foreign;
+  sum.gone += more.gone;
+  std::ranges::move(more.failures, std::back_inserter(sum.failures));
+}
+
 std::string why(const Decision& decision) {
   return std::string(to_string(decision.reason)) + " #" + std::to_string(decision.decision_id);
 }
@@ -66,6 +74,9 @@ void Agent::tick() {
   watch_kill_switch();
   adopt_after_revocation();
   parts_.sampler.sample(clock_, tick_);
+  // What writer and guard did before the files were read must not look like somebody else's intent.
+  take_results();
+  take_guard_actions();
   for (const CgroupId& id : tick_.vanished) farewell(id);
   for (const ContainerInfo& info : tick_.appeared) welcome(info);
   for (const Decision& decision : parts_.pipeline.step(tick_)) {
@@ -73,12 +84,14 @@ void Agent::tick() {
     if (decision.verdict == Verdict::allowed) submit(decision);
   }
   take_results();
-  for (const Outcome& outcome : parts_.pipeline.take_outcomes()) remember(outcome);
-  take_guard_actions();
+  remember_outcomes();
   squeeze_cache();
   store_tick();
   totals_.ticks += 1;
-  // Last, so that a tick that hangs anywhere above is noticed by companion and watchdog.
+}
+
+void Agent::beat() {
+  watch_kill_switch();
   if (parts_.kernel_writer != nullptr) parts_.kernel_writer->heartbeat(clock_.monotonic_now());
 }
 
@@ -99,7 +112,8 @@ void Agent::welcome(const ContainerInfo& info) {
   (void)parts_.store->query([this, id = info.id, key = learning_key(info)](Store& store) {
     Result<nlohmann::json> prior = store.load_learned(key);
     if (!prior) return;
-    post_([this, id, prior = std::move(*prior)]() {
+    post_([this, id, key, prior = std::move(*prior)]() {
+      learned_.try_emplace(key, prior);  // what this run teaches is added to it
       const ContainerView* view = parts_.pipeline.find(id);
       if (view != nullptr) parts_.pipeline.admit(id, {.mode = view->mode, .prior = prior});
     });
@@ -113,7 +127,11 @@ void Agent::farewell(CgroupId id) {
     totals_.saved_byte_seconds += view->saved_byte_seconds;
     learn(*view);
   }
-  if (parts_.writer) parts_.writer->detach(id);
+  if (parts_.writer) {
+    // A cgroup that is only no longer a container keeps no limit of ours.
+    (void)parts_.writer->restore(id);
+    parts_.writer->detach(id);
+  }
   asked_modes_.erase(id);
   paused_.erase(id);
 }
@@ -135,7 +153,7 @@ void Agent::learn(const ContainerView& view) {
 void Agent::submit(const Decision& decision) {
   const ContainerView* view = parts_.pipeline.find(decision.container);
   if (view == nullptr) return;
-  if (!parts_.writer) {
+  if (!may_write()) {
     parts_.pipeline.written(decision.decision_id, false, decision.old_limits, tick_.time);
     return;
   }
@@ -154,17 +172,26 @@ void Agent::submit(const Decision& decision) {
 void Agent::take_results() {
   if (!parts_.writer) return;
   for (const LimitResult& result : parts_.writer->take_results()) {
+    if (result.decision_id == 0) continue;  // memory.reclaim: no limit changed
+    if (!result.written) write_errors_[result.decision_id] = result.error;
     const bool raised = result.written && was_raise(result.decision_id);
     if (!result.written) totals_.writes_failed += 1;
     else if (raised) totals_.writes_up += 1;
     else totals_.writes_down += 1;
     parts_.pipeline.written(result.decision_id, result.written, result.in_force,
                             clock_.monotonic_now());
-    if (!result.written)
-      remember(Outcome{.decision_id = result.decision_id, .time = clock_.monotonic_now(),
-                       .container = result.id, .kind = OutcomeKind::write_failed,
-                       .detail = result.error});
   }
+}
+
+// The rails conclude that a write failed; the writer knows why.
+void Agent::remember_outcomes() {
+  for (Outcome& outcome : parts_.pipeline.take_outcomes()) {
+    const auto error = write_errors_.find(outcome.decision_id);
+    if (outcome.kind == OutcomeKind::write_failed && error != write_errors_.end())
+      outcome.detail = error->second;
+    remember(outcome);
+  }
+  write_errors_.clear();
 }
 
 bool Agent::was_raise(std::uint64_t decision_id) const {
@@ -235,45 +262,55 @@ void Agent::squeeze_cache() {
 }
 
 Mode Agent::mode_of(const ContainerInfo& info) const {
-  if (kill_switch_ || paused_.contains(info.id)) return Mode::observe;
+  if (kill_switch_ || !may_write() || paused_.contains(info.id)) return Mode::observe;
   if (const auto asked = asked_modes_.find(info.id); asked != asked_modes_.end())
     return asked->second;
   return mode_for(config_, info);
 }
 
-void Agent::apply_modes() {
+LimitWriter::RestoreReport Agent::apply_modes() {
+  LimitWriter::RestoreReport report;
   for (const ContainerView* view : parts_.pipeline.containers()) {
     const Mode before = view->mode;
     const Mode mode = mode_of(view->info);
     // First the mode: while it is enforce, a restore would look like somebody else's intent.
     parts_.pipeline.set_mode(view->info.id, mode);
-    if (before == Mode::enforce && mode != Mode::enforce) (void)restore(view->info.id);
+    if (before == Mode::enforce && mode != Mode::enforce) add(report, restore(view->info.id));
   }
+  return report;
 }
 
 void Agent::watch_kill_switch() {
   const bool present = ::access(config_.kill_switch.c_str(), F_OK) == 0;
   if (present == kill_switch_) return;
   kill_switch_ = present;
-  apply_modes();
+  (void)apply_modes();
+  if (present) (void)restore_all();
 }
 
-void Agent::set_mode(Mode mode) {
+void Agent::set_writable(bool writable) {
+  if (writable == writable_) return;
+  writable_ = writable;
+  (void)apply_modes();
+  if (!writable) (void)restore_all();
+}
+
+LimitWriter::RestoreReport Agent::set_mode(Mode mode) {
   config_.mode = mode;
   asked_modes_.clear();
-  apply_modes();
+  return apply_modes();
 }
 
-void Agent::set_mode(CgroupId id, std::optional<Mode> mode) {
+LimitWriter::RestoreReport Agent::set_mode(CgroupId id, std::optional<Mode> mode) {
   if (mode) asked_modes_[id] = *mode;
   else asked_modes_.erase(id);
-  apply_modes();
+  return apply_modes();
 }
 
-void Agent::set_paused(CgroupId id, bool paused) {
+LimitWriter::RestoreReport Agent::set_paused(CgroupId id, bool paused) {
   if (paused) paused_.insert(id);
   else paused_.erase(id);
-  apply_modes();
+  return apply_modes();
 }
 
 // Tells the pipeline that limits are the originals again, and the journal why.
@@ -291,25 +328,30 @@ void Agent::note_restored(const ContainerView& view) {
 
 LimitWriter::RestoreReport Agent::restore(CgroupId id) {
   if (!parts_.writer) return {};
-  if (const ContainerView* view = parts_.pipeline.find(id)) note_restored(*view);
-  return parts_.writer->restore(id);
+  LimitWriter::RestoreReport report = parts_.writer->restore(id);
+  const ContainerView* view = parts_.pipeline.find(id);
+  if (view != nullptr && report.restored > 0) note_restored(*view);
+  return report;
 }
 
 LimitWriter::RestoreReport Agent::restore_all() {
   if (!parts_.writer) return {};
-  for (const ContainerView* view : parts_.pipeline.containers()) note_restored(*view);
-  return parts_.writer->restore_all();
+  LimitWriter::RestoreReport report;
+  for (const ContainerView* view : parts_.pipeline.containers())
+    add(report, restore(view->info.id));
+  add(report, parts_.writer->restore_all());  // and what is no longer known as a container
+  return report;
 }
 
 LimitWriter::RestoreReport Agent::stop() {
   if (parts_.guard) parts_.guard->stop();
-  LimitWriter::RestoreReport report = restore_all();
+  return restore_all();
+}
+
+Status Agent::store_all() {
   for (const ContainerView* view : parts_.pipeline.containers()) learn(*view);
   store_tick();
-  if (parts_.store)
-    if (const Status stored = parts_.store->flush_and_stop(); !stored)
-      report.failures.push_back("history: " + stored.error().text);
-  return report;
+  return parts_.store ? parts_.store->flush_and_stop() : Status{};
 }
 
 // The companion restored everything because this process was silent for too long: what the pipeline
@@ -336,6 +378,12 @@ std::vector<std::string> Agent::reload(Config config) {
   keep("interval", config_.interval, config.interval);
   keep("policy", config_.policy, config.policy);
   keep("model", config_.model, config.model);
+  keep("proc_root", config_.proc_root, config.proc_root);
+  keep("manage_unlimited", config_.manage_unlimited, config.manage_unlimited);
+  keep("socket.group", config_.socket.group, config.socket.group);
+  keep("store.enabled", config_.store.enabled, config.store.enabled);
+  keep("store.cap", config_.store.cap.value, config.store.cap.value);
+  keep("guard.enabled", config_.guard.enabled, config.guard.enabled);
   config.cgroup_root = config_.cgroup_root;
   config.runtime_dir = config_.runtime_dir;
   config.state_dir = config_.state_dir;
@@ -343,14 +391,19 @@ std::vector<std::string> Agent::reload(Config config) {
   config.interval = config_.interval;
   config.policy = config_.policy;
   config.model = config_.model;
-  if (!parts_.writer && config.mode != Mode::observe) {
+  config.proc_root = config_.proc_root;
+  config.manage_unlimited = config_.manage_unlimited;
+  config.socket = config_.socket;
+  config.store = config_.store;
+  config.guard = config_.guard;
+  if (!may_write() && config.mode != Mode::observe) {
     kept.push_back("mode stays observe: this host cannot be written to");
     config.mode = Mode::observe;
   }
   config_ = std::move(config);
   asked_modes_.clear();
   parts_.pipeline.set_rails(config_.rails);
-  apply_modes();
+  (void)apply_modes();
   return kept;
 }
 

@@ -41,8 +41,11 @@ class Agent {
 
   Agent(Config config, Parts parts, const Clock& clock, Post post);
 
-  // One tick: kill switch, sampling, pipeline, writing, history, heartbeat.
+  // One tick: kill switch, sampling, pipeline, writing, history.
   void tick();
+  // The control loop lives: kill switch and heartbeat, in the same loop as the ticks and at least
+  // twice a second, however long the interval between ticks is.
+  void beat();
   // To be called when result_fd() or guard_fd() is readable; -1 where there is none.
   void take_results();
   void take_guard_actions();
@@ -57,11 +60,17 @@ class Agent {
   LimitWriter::RestoreReport restore_all();
   LimitWriter::RestoreReport restore(CgroupId id);
   LimitWriter::RestoreReport stop();
+  // After stop(): stores what was learned and ends the history.
+  Status store_all();
 
-  // Acting on behalf of an administrator. An empty optional is the mode for all.
-  void set_mode(Mode mode);
-  void set_mode(CgroupId id, std::optional<Mode> mode);  // absent: as the configuration says
-  void set_paused(CgroupId id, bool paused);
+  // Acting on behalf of an administrator, until the container ends or the configuration is loaded
+  // anew. What leaves enforce is restored; the report says how that went.
+  LimitWriter::RestoreReport set_mode(Mode mode);
+  // Absent: as the configuration says.
+  LimitWriter::RestoreReport set_mode(CgroupId id, std::optional<Mode> mode);
+  LimitWriter::RestoreReport set_paused(CgroupId id, bool paused);
+  // False while there is no dead-man companion: everything is restored and only observed.
+  void set_writable(bool writable);
 
   // What questions are answered from.
   struct Totals {
@@ -76,7 +85,7 @@ class Agent {
   StoreThread* store() { return parts_.store.get(); }
   const PhaseEngine* engine() const { return parts_.engine.get(); }
   bool kill_switch() const { return kill_switch_; }
-  bool may_write() const { return parts_.writer != nullptr; }
+  bool may_write() const { return parts_.writer != nullptr && writable_; }
   bool paused(CgroupId id) const { return paused_.contains(id); }
   MonotonicTime last_tick() const { return tick_.time; }
   std::vector<std::string> degraded() const;
@@ -87,7 +96,7 @@ class Agent {
  private:
   std::string learning_key(const ContainerInfo& info) const;
   Mode mode_of(const ContainerInfo& info) const;
-  void apply_modes();
+  LimitWriter::RestoreReport apply_modes();
   void watch_kill_switch();
   void adopt_after_revocation();
   void welcome(const ContainerInfo& info);
@@ -100,6 +109,7 @@ class Agent {
   void remember(const Decision& decision);
   void remember(const Outcome& outcome);
   void squeeze_cache();
+  void remember_outcomes();
   void store_tick();
 
   Config config_;
@@ -110,6 +120,8 @@ class Agent {
   NodeSample tick_;
   Totals totals_;
   bool kill_switch_ = false;
+  bool writable_ = true;
+  std::map<std::uint64_t, std::string> write_errors_;  // by decision, since the last tick
   MonotonicTime next_squeeze_;
   std::map<CgroupId, Mode> asked_modes_;   // by an administrator, until the container is gone
   std::set<CgroupId> paused_;

@@ -276,11 +276,12 @@ nlohmann::json Answers::act(const Request& request, const Peer&) {
   if (!view) return error_reply(view.error());
   const bool pause = request.verb == Verb::pause;
   const std::string name = escape_name((*view)->info.name);
-  agent_.set_paused((*view)->info.id, pause);
+  auto restored = agent_.set_paused((*view)->info.id, pause);
   return ok_reply(to_json(ActionReport{
-      .done = pause ? name + " is left alone: its limits are the originals until it is resumed"
+      .done = pause ? name + " is left alone until it is resumed or ends"
                     : name + " is managed again as the configuration says",
-      .undo = shell_command({"cgphase", pause ? "resume" : "pause", name})}));
+      .undo = shell_command({"cgphase", pause ? "resume" : "pause", name}),
+      .failures = std::move(restored.failures)}));
 }
 
 nlohmann::json Answers::set_mode(const Request& request) {
@@ -290,11 +291,12 @@ nlohmann::json Answers::set_mode(const Request& request) {
                                       "what is missing");
   if (!request.text("container")) {
     const Mode before = agent_.config().mode;
-    agent_.set_mode(mode);
+    auto restored = agent_.set_mode(mode);
     return ok_reply(to_json(ActionReport{
         .done = std::string("mode is ") + to_string(mode) +
                 (mode == Mode::enforce ? " for the containers that the configuration names" : ""),
-        .undo = shell_command({"cgphase", "mode", to_string(before)})}));
+        .undo = shell_command({"cgphase", "mode", to_string(before)}),
+        .failures = std::move(restored.failures)}));
   }
   const auto view = container(request);
   if (!view) return error_reply(view.error());
@@ -303,28 +305,35 @@ nlohmann::json Answers::set_mode(const Request& request) {
                                           " is never written to: " + (*view)->info.hands_off);
   const Mode before = (*view)->mode;
   const std::string name = escape_name((*view)->info.name);
-  agent_.set_mode((*view)->info.id, mode);
+  auto restored = agent_.set_mode((*view)->info.id, mode);
   return ok_reply(to_json(ActionReport{
-      .done = "mode of " + name + " is " + to_string(mode),
-      .undo = shell_command({"cgphase", "mode", to_string(before), name})}));
+      .done = "mode of " + name + " is " + to_string(mode) + " until it ends",
+      .undo = shell_command({"cgphase", "mode", to_string(before), name}),
+      .failures = std::move(restored.failures)}));
 }
 
 nlohmann::json Answers::restore(const Request& request) {
   ActionReport action;
   LimitWriter::RestoreReport restored;
   if (request.flag("all")) {
-    agent_.set_mode(Mode::observe);
-    restored = agent_.restore_all();
-    action.done = "every limit is as it was; mode is observe";
+    restored = agent_.set_mode(Mode::observe);
+    const auto rest = agent_.restore_all();
+    restored.restored += rest.restored;
+    restored.failures = rest.failures;  // the second attempt tells what really failed
+    action.done = restored.failures.empty() ? "every limit is as it was; mode is observe"
+                                            : "mode is observe; not every limit could be restored";
     action.undo = shell_command({"cgphase", "mode", to_string(Mode::enforce)});
   } else {
     const auto view = container(request);
     if (!view) return error_reply(view.error());
     const std::string name = escape_name((*view)->info.name);
     const CgroupId id = (*view)->info.id;
-    agent_.set_paused(id, true);
-    restored = agent_.restore(id);
-    action.done = name + " has its original limits and is left alone";
+    restored = agent_.set_paused(id, true);
+    const auto rest = agent_.restore(id);
+    restored.restored += rest.restored;
+    restored.failures = rest.failures;
+    action.done = restored.failures.empty() ? name + " has its original limits and is left alone"
+                                            : name + " is left alone, but could not be restored";
     action.undo = shell_command({"cgphase", "resume", name});
   }
   action.changes.push_back(std::to_string(restored.restored) + " knobs written back, " +

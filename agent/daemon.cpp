@@ -37,6 +37,8 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::chrono::seconds kStatusInterval{10};
+// Well below the silence after which the companion restores (3 s).
+constexpr std::chrono::milliseconds kBeatInterval{500};
 
 // Why the daemon cannot start, and with which exit code.
 struct Refusal {
@@ -106,12 +108,15 @@ class Daemon {
   bool start_companion();
   void schedule_tick();
   void on_tick();
+  void schedule_beat();
+  void on_beat();
   void on_signal();
   void watch(asio::posix::stream_descriptor& descriptor, int fd, void (Agent::*take)());
   void await(asio::posix::stream_descriptor& descriptor, void (Agent::*take)());
   void reload();
   std::string status_line() const;
   Exit run_once();
+  void restore_and_part();
   void stop();
 
   DaemonOptions options_;
@@ -129,7 +134,7 @@ class Daemon {
   std::unique_ptr<Agent> agent_;
   std::unique_ptr<Answers> answers_;
   std::optional<SocketServer> sockets_;
-  asio::steady_timer timer_{io_};
+  asio::steady_timer timer_{io_}, beat_{io_};
   asio::signal_set signals_{io_, SIGTERM, SIGINT, SIGHUP};
   asio::posix::stream_descriptor results_{io_};
   asio::posix::stream_descriptor guard_actions_{io_};
@@ -279,17 +284,30 @@ std::string Daemon::status_line() const {
 
 void Daemon::on_tick() {
   agent_->tick();
-  if (companion_ && !companion_->alive()) {
-    spdlog::error("the dead-man companion ended; starting another");
-    if (!start_companion()) agent_->set_mode(Mode::observe);  // restores every limit
-  }
-  notify::watchdog();
   const MonotonicTime now = clock_.monotonic_now();
   if (now >= next_status_) {
     notify::status(status_line());
     next_status_ = now + kStatusInterval;
   }
   schedule_tick();
+}
+
+// In the loop that ticks, so that a loop that hangs is noticed by companion and watchdog.
+void Daemon::on_beat() {
+  agent_->beat();
+  if (writer_ && (!companion_ || !companion_->alive())) {
+    spdlog::error("the dead-man companion ended; starting another");
+    agent_->set_writable(start_companion());
+  }
+  notify::watchdog();
+  schedule_beat();
+}
+
+void Daemon::schedule_beat() {
+  beat_.expires_after(kBeatInterval);
+  beat_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) on_beat();
+  });
 }
 
 // Absolute times, so that ticks do not drift; ticks missed in a long one are not made up for.
@@ -341,20 +359,30 @@ void Daemon::await(asio::posix::stream_descriptor& descriptor, void (Agent::*tak
 }
 
 Exit Daemon::run_once() {
+  agent_->beat();
   agent_->tick();
   std::puts(to_json(answers_->status()).dump(2).c_str());
-  agent_->stop();
-  if (companion_) companion_->stop();
+  restore_and_part();
   return Exit::ok;
+}
+
+// The companion is sent away only when nothing is left for it to do: else it sees this process end
+// and tries again.
+void Daemon::restore_and_part() {
+  const LimitWriter::RestoreReport restored = agent_->stop();
+  report_restored(restored, "stop");
+  if (companion_ && restored.failures.empty()) companion_->stop();
+  if (const Status stored = agent_->store_all(); !stored)
+    spdlog::error("history: {}", stored.error().text);
 }
 
 void Daemon::stop() {
   notify::stopping();
   spdlog::info("stopping: restoring every limit");
   timer_.cancel();
-  report_restored(agent_->stop(), "stop");
-  if (companion_) companion_->stop();
+  beat_.cancel();
   sockets_.reset();
+  restore_and_part();
   work_.reset();
   io_.stop();
 }
@@ -365,7 +393,9 @@ Exit Daemon::run() {
   watch(results_, agent_->result_fd(), &Agent::take_results);
   watch(guard_actions_, agent_->guard_fd(), &Agent::take_guard_actions);
   next_tick_ = clock_.monotonic_now();
+  agent_->beat();
   agent_->tick();
+  schedule_beat();
   notify::ready(status_line());
   spdlog::info("cgphased {} started: {}", CGPHASE_VERSION, status_line());
   schedule_tick();
