@@ -34,6 +34,14 @@ struct Pipeline::Container {
   ContainerRails rails;
   std::optional<Sample> previous;
   MonotonicTime previous_time;
+  // The lowest CPU limit since `previous` was read: what a throttled container ran against, even if
+  // it was written after that reading and raised again before the next.
+  std::optional<double> lowest_cpu_cores;
+
+  void in_force(const Limits& limits) {
+    const auto cores = limits.cpu_cores();
+    if (cores) lowest_cpu_cores = std::min(cores->value, lowest_cpu_cores.value_or(cores->value));
+  }
 
   Container(const RailsConfig& config, CgroupId id) : rails(config, id) {}
 };
@@ -137,7 +145,8 @@ void update_phase(ContainerView& view, std::optional<FeatureExtractor>& extracto
 
 // `interval_seconds` is 0 for the first sample and after a gap: then nothing is known of the CPU.
 Observation observe(const Sample& sample, const std::optional<Sample>& previous,
-                    double interval_seconds, MonotonicTime time, const Phase& phase) {
+                    std::optional<double> lowest_cpu_cores, double interval_seconds,
+                    MonotonicTime time, const Phase& phase) {
   Observation observation{.time = time, .interval_seconds = interval_seconds, .phase = phase};
   if (const auto need = memory_need(sample))
     observation.memory_need_bytes = static_cast<double>(need->value);
@@ -146,8 +155,7 @@ Observation observe(const Sample& sample, const std::optional<Sample>& previous,
     observation.cpu_cores = static_cast<double>(*used) / 1e6 / interval_seconds;
   observation.cpu_censored =
       growth(sample.cpu.nr_throttled, previous->cpu.nr_throttled).value_or(0) > 0;
-  // The limit that held during the interval is the one read at its beginning.
-  if (const auto limit = previous->limits.cpu_cores()) observation.cpu_limit_cores = limit->value;
+  observation.cpu_limit_cores = lowest_cpu_cores;
   return observation;
 }
 
@@ -181,7 +189,8 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
   update_phase(view, container.extractor, container.tracker, sample, tick, gap);
   view.memory_need = memory_need(sample);
   const Observation observation =
-      observe(sample, container.previous, interval_seconds, tick.time, view.phase);
+      observe(sample, container.previous, container.lowest_cpu_cores, interval_seconds, tick.time,
+              view.phase);
   view.cpu_cores = observation.cpu_cores;
   container.policy->observe(observation);
   account(view, sample, interval_seconds);
@@ -202,6 +211,8 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
   view.sample = sample;
   container.previous = sample;
   container.previous_time = tick.time;
+  container.lowest_cpu_cores.reset();
+  container.in_force(sample.limits);
 }
 
 void Pipeline::written(std::uint64_t decision_id, bool succeeded, const Limits& in_force,
@@ -212,6 +223,7 @@ void Pipeline::written(std::uint64_t decision_id, bool succeeded, const Limits& 
   pending_.erase(found);
   const auto container = containers_.find(decision.container);
   if (container == containers_.end()) return;
+  container->second->in_force(in_force);
   container->second->rails.written(decision, succeeded, in_force, time);
 }
 
@@ -224,6 +236,7 @@ Decision Pipeline::guard_raised(CgroupId id, Resource resource, Reason reason,
   if (found == containers_.end()) return decision;
   decision.old_limits = found->second->view.sample.limits;
   decision.phase = found->second->view.phase;
+  found->second->in_force(in_force);
   found->second->rails.written(decision, true, in_force, time);
   return decision;
 }

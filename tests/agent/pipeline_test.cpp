@@ -78,6 +78,7 @@ class Host {
     tick_.containers.clear();
     (void)pipeline.step(tick_);
   }
+  void throttle() { ++*sample_.cpu.nr_throttled; }
   const Limits& limits() const { return sample_.limits; }
 
   Pipeline pipeline;
@@ -171,6 +172,21 @@ TEST_CASE("a raise by the guard is a decision of its own and counts against the 
   CHECK(decision.direction == Direction::raise);
   CHECK(decision.reason == Reason::throttled);
   CHECK(decision.new_limits == original);
+}
+
+TEST_CASE("a throttled second tells of the limit that held in it, not of the one before") {
+  PipelineConfig config = Host::quick();
+  config.policy = "phase";
+  Host host(config);
+  host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
+  const auto lowered = [&] { return host.limits().cpu_cores()->value < 0.5; };
+  for (int tick = 0; tick < 200 && !lowered(); ++tick) host.step(0.1);
+  REQUIRE(lowered());
+  host.throttle();
+  host.step(0.1);
+  const auto wish = host.pipeline.find(kId)->wish.cpu;
+  REQUIRE(wish.has_value());
+  CHECK(wish->value < 0.6);
 }
 
 TEST_CASE("decision ids begin where an earlier run ended") {
