@@ -499,8 +499,8 @@ void ContainerRails::Impl::conclude(const Decision& decision, OutcomeKind kind,
   outcomes_.push_back({decision.decision_id, time, id_, kind, std::move(detail)});
 }
 
-// A raise that these rails did not ask for. For what hurt, the lowering before it is to blame, as if
-// the rails had seen it themselves; a restore on request blames nothing.
+// A raise that these rails did not ask for. For what hurt, the lowering before it is to blame, as
+// if the rails had seen it themselves; a restore on request blames nothing.
 void ContainerRails::Impl::raised_by_guard(const Decision& decision, MonotonicTime time) {
   Lane& one = lane(decision.resource);
   const bool harmful = decision.reason == Reason::throttled ||

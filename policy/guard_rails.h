@@ -105,8 +105,8 @@ class ContainerRails {
                              std::uint64_t& next_decision_id);
   // Trials that ended since the last call.
   std::vector<Outcome> take_outcomes();
-  // What the writer reported for an allowed decision. A failed one counts as a failed trial. A raise
-  // that was not asked for here is one by the guard, or a restore on request (reason `restored`).
+  // What the writer reported for an allowed decision. A failed one counts as a failed trial. A
+  // raise that was not asked for here is the guard's, or a restore on request (reason `restored`).
   void written(const Decision& decision, bool succeeded, const Limits& in_force,
                MonotonicTime time);
   // The limits that now count as the original: the first seen, or those somebody else set.

@@ -31,7 +31,7 @@ Config quick_config(const FakeTree& tree) {
 constexpr const char* kCpuMax = "100000 100000\n";
 constexpr const char* kMemoryMax = "1073741824\n";
 
-// Puts what it is asked for into the files of the tree at once, as the real writer does in a kernel.
+// Puts what it is asked for into the files of the tree at once, as the real one does in a kernel.
 class TreeWriter final : public LimitWriter {
  public:
   explicit TreeWriter(const FakeTree& tree) : tree_(tree) {}
@@ -204,7 +204,8 @@ TEST_CASE("a reload tells what changes only with a restart, and keeps it") {
 
 TEST_CASE("a write that fails is in the journal with its reason, and nothing counts as lowered") {
   World world;
-  world.writer->recording.fail_next(1000, Error{ErrorKind::denied, "cpu.max: Permission denied (EACCES)"});
+  const Error denied{ErrorKind::denied, "cpu.max: Permission denied (EACCES)"};
+  world.writer->recording.fail_next(1000, denied);
   for (int i = 0; i < 300 && world.agent->totals().writes_failed == 0; ++i) world.tick();
   CHECK(world.agent->totals().writes_failed > 0);
   CHECK(world.agent->totals().writes_down == 0);
