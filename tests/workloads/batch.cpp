@@ -25,9 +25,9 @@ struct Record {
 };
 
 constexpr std::size_t kChunkRecords = 65'536;  // 1 MiB
-constexpr double kChunksAtSizeOne = 40;
+constexpr double kChunksAtSizeOne = 28;
 constexpr std::size_t kLinesPerPart = 2048, kPartsPerChunk = kChunkRecords / kLinesPerPart;
-constexpr std::uint64_t kOrders = 6;  // group-by queries over each round's records
+constexpr std::uint64_t kOrders = 4;  // group-by queries over each round's records
 constexpr std::uint64_t kGroups = 512;
 constexpr double kResultMiBAtSizeOne = 6;
 constexpr std::uint64_t kSlotsPerSync = 4;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -20,6 +21,9 @@ namespace {
 
 constexpr std::size_t kMaxKnobBytes = 65'536;
 constexpr std::uint64_t kPeriodUsec = 100'000;
+constexpr const char* kInit = "/bin/sleep";
+constexpr const char* kForever = "infinity";
+constexpr std::chrono::seconds kEndWait{10};
 
 Status make_directory(const std::string& path) {
   if (mkdir(path.c_str(), 0755) != 0 && errno != EEXIST)
@@ -68,6 +72,10 @@ Status Container::set_limits() {
 }
 
 Status Container::start() {
+  auto init =
+      Child::start({kInit, kForever}, {.out = "/dev/null", .err = "/dev/null", .cgroup = cgroup_});
+  if (!init) return std::unexpected(init.error());
+  init_ = std::move(*init);
   const RunOptions& run = item_.run;
   auto child = Child::start(
       {options_.program, item_.kind, "--seed", fmt::format("{}", run.seed), "--size",
@@ -99,6 +107,10 @@ Status Container::write_knob(const char* name, std::string_view value) const {
 }
 
 Status Container::remove() {
+  for (Child* child : {&process_, &init_}) {
+    child->send(SIGKILL);
+    child->wait(kEndWait);
+  }
   if (rmdir(cgroup_.c_str()) != 0) return errno_failure("rmdir " + cgroup_, errno);
   return {};
 }

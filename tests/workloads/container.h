@@ -31,7 +31,8 @@ class Container {
   // Makes the cgroup, sets its limits and reads them back; nothing runs yet.
   static Result<Container> create(const MixItem& item, const Options& options);
 
-  // Runs the workload inside. Once.
+  // Runs the workload inside, beside a process that only waits, as the init of a container does:
+  // the cgroup stays populated when the workload has ended, until remove(). Once.
   Status start();
   Child& process() { return process_; }
 
@@ -44,7 +45,7 @@ class Container {
   Result<std::string> read_knob(const char* name) const;
   // A "KEY VALUE" line of a flat keyed file; absent where there is none.
   std::optional<std::uint64_t> read_keyed(const char* name, std::string_view key) const;
-  // Removes the cgroup after the workload ended.
+  // Ends what is inside and removes the cgroup.
   Status remove();
 
  private:
@@ -55,7 +56,7 @@ class Container {
   MixItem item_;
   Options options_;
   std::string cgroup_;
-  Child process_;
+  Child init_, process_;
 };
 
 }  // namespace cgphase::workloads

@@ -118,16 +118,34 @@ ContainerSummary summarise_container(const std::vector<Round>& rounds, std::size
 
 double share(double allocated, double of) { return of > 0 ? 1 - allocated / of : 0; }
 
-void sum_shares(DemoSummary& summary) {
+struct Allocation {
   double cores = 0, static_cores = 0, bytes = 0, static_bytes = 0;
-  for (const ContainerSummary& one : summary.containers) {
+
+  void add(const ContainerSummary& one) {
     cores += one.core_seconds;
     static_cores += one.static_core_seconds;
     bytes += one.byte_seconds;
     static_bytes += one.static_byte_seconds;
   }
-  summary.cpu_share = share(cores, static_cores);
-  summary.memory_share = share(bytes, static_bytes);
+  double cpu_share() const { return share(cores, static_cores); }
+  double memory_share() const { return share(bytes, static_bytes); }
+};
+
+void sum_shares(const std::vector<Round>& rounds, DemoSummary& summary) {
+  Allocation all;
+  for (const ContainerSummary& one : summary.containers) all.add(one);
+  summary.cpu_share = all.cpu_share();
+  summary.memory_share = all.memory_share();
+  for (const Round& round : rounds) {
+    Allocation allocation;
+    for (const json& container : round.managed.at("containers")) {
+      ContainerSummary one;
+      add_allocation(container, one);
+      allocation.add(one);
+    }
+    summary.round_cpu_shares.push_back(allocation.cpu_share());
+    summary.round_memory_shares.push_back(allocation.memory_share());
+  }
 }
 
 // The daemon served to the end and stopped well, and every question was answered.
@@ -198,7 +216,7 @@ Result<DemoSummary> summarise(const std::vector<Round>& rounds) {
       summary.daemon_cpu_seconds += round.managed.at("daemon").at("cpu_seconds").get<double>();
     for (std::size_t i = 0; i < rounds[0].managed.at("containers").size(); ++i)
       summary.containers.push_back(summarise_container(rounds, i));
-    sum_shares(summary);
+    sum_shares(rounds, summary);
     judge(rounds, summary);
   } catch (const std::exception& error) {
     return failure(ErrorKind::invalid, fmt::format("run.json: {}", error.what()));
@@ -293,7 +311,9 @@ std::string to_text(const DemoSummary& summary, const std::vector<Round>& rounds
       "\none letter a second: true phase by its first letter; recognised phase A, B, ... "
       "(- not enough history, ? unknown)\n";
   for (std::size_t i = 0; i < rounds.size(); ++i) {
-    text += fmt::format("\nround {}\n", i + 1);
+    text +=
+        fmt::format("\nround {}: {:.0f} % of core-hours and {:.0f} % of GiB-hours given back\n",
+                    i + 1, 100 * summary.round_cpu_shares[i], 100 * summary.round_memory_shares[i]);
     append_round(rounds[i].managed, i + 1 == rounds.size(), text);
   }
   text += "\nall rounds, against the static limits\n";

@@ -55,6 +55,7 @@ struct DemoSummary {
   double daemon_cpu_seconds = 0;
   std::vector<ContainerSummary> containers;
   double cpu_share = 0, memory_share = 0;  // given back, of all containers
+  std::vector<double> round_cpu_shares, round_memory_shares;
   std::vector<Requirement> requirements;
 
   bool held() const;

@@ -76,6 +76,8 @@ TEST_CASE("demo: shares are given back against the static limits") {
   REQUIRE(summary.has_value());
   CHECK(summary->cpu_share == doctest::Approx(0.4));
   CHECK(summary->memory_share == doctest::Approx(0.5));
+  REQUIRE(summary->round_cpu_shares.size() == 3);
+  CHECK(summary->round_cpu_shares[0] == doctest::Approx(0.4));
   CHECK(summary->containers.size() == 3);
   CHECK(summary->containers[0].lowered == 3);
   CHECK(summary->containers[0].raised == 3);

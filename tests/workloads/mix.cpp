@@ -18,8 +18,8 @@ constexpr std::size_t kMaxNameBytes = 64;
 
 std::optional<StaticLimits> limits_of(std::string_view kind) {
   if (kind == "train") return StaticLimits{0.8, 160 * kMiB};
-  if (kind == "serve") return StaticLimits{0.5, 96 * kMiB};
-  if (kind == "batch") return StaticLimits{0.5, 128 * kMiB};
+  if (kind == "serve") return StaticLimits{0.7, 96 * kMiB};
+  if (kind == "batch") return StaticLimits{0.7, 112 * kMiB};
   return std::nullopt;
 }
 

@@ -27,8 +27,8 @@ struct MixItem {
 };
 
 // "KIND[:KEY=VALUE[,KEY=VALUE...]]" with keys name, seed, size, seconds, cpu (cores), memory
-// ("160M"). What is not given comes from `defaults` and the kind: train 0.8 and 160M, serve 0.5 and
-// 96M, batch 0.5 and 128M, the memory times the size where that is larger than 1. Errors: invalid,
+// ("160M"). What is not given comes from `defaults` and the kind: train 0.8 and 160M, serve 0.7 and
+// 96M, batch 0.7 and 112M, the memory times the size where that is larger than 1. Errors: invalid,
 // naming the item.
 Result<MixItem> parse_mix_item(std::string_view text, const RunOptions& defaults);
 

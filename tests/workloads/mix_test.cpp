@@ -31,8 +31,8 @@ TEST_CASE("mix: every setting can be given") {
 }
 
 TEST_CASE("mix: larger data gets a larger memory limit unless one is given") {
-  CHECK(parse_mix_item("batch:size=2", {})->limits.memory_bytes == 256 * kMiB);
-  CHECK(parse_mix_item("batch:size=0.5", {})->limits.memory_bytes == 128 * kMiB);
+  CHECK(parse_mix_item("batch:size=2", {})->limits.memory_bytes == 224 * kMiB);
+  CHECK(parse_mix_item("batch:size=0.5", {})->limits.memory_bytes == 112 * kMiB);
   CHECK(parse_mix_item("batch:memory=99M,size=2", {})->limits.memory_bytes == 99 * kMiB);
 }
 

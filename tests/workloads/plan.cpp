@@ -10,7 +10,7 @@ namespace cgphase::workloads {
 namespace {
 
 constexpr double kVariation = 0.2;
-constexpr double kLullPerSecond = 5, kBurstPerSecond = 120;
+constexpr double kLullPerSecond = 5, kBurstPerSecond = 80;
 constexpr double kSecondModelShare = 0.3;
 constexpr std::uint32_t kKeys = 12'000;
 

@@ -35,7 +35,7 @@ struct Arrival {
   std::uint32_t key = 0;      // few keys are asked for often
 };
 
-// Ascending. None in the stage "start"; 5 per second in a lull, 120 in a burst, as a Poisson
+// Ascending. None in the stage "start"; 5 per second in a lull, 80 in a burst, as a Poisson
 // process; model 1 from the second burst on, for three requests in ten.
 std::vector<Arrival> arrivals(std::uint64_t seed, const std::vector<Stage>& stages);
 

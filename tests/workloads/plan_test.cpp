@@ -69,7 +69,7 @@ TEST_CASE("plan: a burst has many times the requests of a lull of the same lengt
       std::count_if(all.begin(), all.end(), [](const Arrival& a) { return a.offset_seconds < 20; });
   CHECK(in_lull > 50);
   CHECK(in_lull < 150);
-  CHECK(static_cast<long>(all.size()) - in_lull > 2000);
+  CHECK(static_cast<long>(all.size()) - in_lull > 1400);
 }
 
 TEST_CASE("plan: the second model is asked for from the second burst on") {

@@ -23,7 +23,7 @@ namespace {
 constexpr int kInput = 256, kEmbedding = 128;
 constexpr Eigen::Index kRowsPerRequest = 16;
 constexpr std::size_t kResponseFloats = std::size_t{kEmbedding} * kRowsPerRequest;
-constexpr std::array kFirstWidths = {kInput, 512, 512, 512, kEmbedding};
+constexpr std::array kFirstWidths = {kInput, 384, 384, 384, kEmbedding};
 constexpr std::array kSecondWidths = {kInput, 512, 512, 512, 512, 512, kEmbedding};
 constexpr double kCacheSegmentsAtSizeOne = 80;  // of half a MiB each
 constexpr double kLullKeepsShare = 0.3;         // of the cache, from some seconds into a lull on

@@ -22,11 +22,11 @@ namespace {
 constexpr double kImagesAtSizeOne = 20'000;
 constexpr std::size_t kVariants = 2;  // augmented rows per image
 constexpr std::size_t kPackedBytesGuess = 160;
-constexpr std::size_t kBatch = 768;
-constexpr std::size_t kValidationRows = 384, kEvaluationRows = 1536;
+constexpr std::size_t kBatch = 320;
+constexpr std::size_t kValidationRows = 256, kEvaluationRows = 800;
 constexpr float kLearningRate = 0.02F;
 constexpr std::array kWidths = {static_cast<int>(kImageBytes), 320, kClasses};
-constexpr double kCheckpointRowsShare = 0.3;  // of the prepared rows go into a checkpoint
+constexpr double kCheckpointRowsShare = 0.2;  // of the prepared rows go into a checkpoint
 constexpr std::size_t kSyncBytes = std::size_t{1} << 20;
 
 class TrainJob {
