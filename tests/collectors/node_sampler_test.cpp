@@ -77,13 +77,13 @@ TEST_CASE("the time of a tick is the clock's") {
 
 TEST_CASE("a container made later is told by the event descriptor and seen by the next tick") {
   Node node;
-  NodeSampler sampler = node.open({"/work/*"});
+  NodeSampler sampler = node.open({"/jobs/*"});
   CHECK(node.sample(sampler).containers.empty());
   CHECK_FALSE(is_readable(sampler.event_fd()));
-  node.make("/cg/work/train");
+  node.make("/cg/jobs/train");
   CHECK(is_readable(sampler.event_fd()));
   REQUIRE(node.sample(sampler).appeared.size() == 1);
-  CHECK(node.tick.appeared[0].path == "/work/train");
+  CHECK(node.tick.appeared[0].path == "/jobs/train");
   CHECK(node.tick.appeared[0].engine == Engine::cgroup);
   CHECK_FALSE(is_readable(sampler.event_fd()));
 }
@@ -150,8 +150,8 @@ TEST_CASE("crun's inner cgroup that is made a tick later replaces the scope that
 
 TEST_CASE("containers are ordered by identity") {
   Node node;
-  for (int i = 0; i < 20; ++i) node.make("/cg/work/" + std::to_string(i * 7 % 20));
-  NodeSampler sampler = node.open({"/work/*"});
+  for (int i = 0; i < 20; ++i) node.make("/cg/jobs/" + std::to_string(i * 7 % 20));
+  NodeSampler sampler = node.open({"/jobs/*"});
   REQUIRE(node.sample(sampler).containers.size() == 20);
   CHECK(std::ranges::is_sorted(node.tick.containers, {}, &Sample::id));
 }
@@ -166,10 +166,10 @@ TEST_CASE("a container within a container is one too") {
 TEST_CASE("hostile names are carried as the bytes they are") {
   Node node;
   const std::string name = "\x1b[31m<b>\"'\xff\xfe end";
-  node.make("/cg/work/" + name);
-  NodeSampler sampler = node.open({"/work/*"});
+  node.make("/cg/jobs/" + name);
+  NodeSampler sampler = node.open({"/jobs/*"});
   REQUIRE(node.sample(sampler).appeared.size() == 1);
-  CHECK(node.tick.appeared[0].path == "/work/" + name);
+  CHECK(node.tick.appeared[0].path == "/jobs/" + name);
   CHECK(node.tick.appeared[0].name == name);
 }
 
@@ -224,15 +224,15 @@ TEST_CASE("sources tell what a plain directory lacks, each in a sentence") {
 TEST_CASE("a steady tick allocates nothing, however many containers there are") {
   Node node;
   for (int i = 0; i < 40; ++i) {
-    const std::string path = "/cg/work/" + std::to_string(i);
+    const std::string path = "/cg/jobs/" + std::to_string(i);
     node.write(path + "/cpu.stat", "usage_usec 5\n");
     node.write(path + "/memory.stat", "anon 5\n");
     node.write(path + "/cpu.max", "max 100000\n");
     node.write(path + "/memory.low", "0\n");
     node.write(path + "/cpu.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=1\n");
   }
-  node.write("/cg/work/cpu.stat", "usage_usec 200\n");
-  NodeSampler sampler = node.open({"/work/*"});
+  node.write("/cg/jobs/cpu.stat", "usage_usec 200\n");
+  NodeSampler sampler = node.open({"/jobs/*"});
   REQUIRE(node.sample(sampler).containers.size() == 40);
   node.sample(sampler);
   const long before = allocation_count();
@@ -243,33 +243,33 @@ TEST_CASE("a steady tick allocates nothing, however many containers there are") 
 
 TEST_CASE("an empty cgroup that comes later is told of when it is populated") {
   Node node;
-  NodeSampler sampler = node.open({"/work/*"});
+  NodeSampler sampler = node.open({"/jobs/*"});
   node.sample(sampler);
-  node.write("/cg/work/job/cgroup.events", "populated 0\nfrozen 0\n");
+  node.write("/cg/jobs/job/cgroup.events", "populated 0\nfrozen 0\n");
   CHECK(node.sample(sampler).appeared.empty());
   CHECK(node.tick.containers.empty());
-  node.write("/cg/work/job/cgroup.events", "populated 1\nfrozen 0\n");
+  node.write("/cg/jobs/job/cgroup.events", "populated 1\nfrozen 0\n");
   CHECK(node.sample(sampler).appeared.size() == 1);
   CHECK(node.tick.containers.size() == 1);
 }
 
 TEST_CASE("an empty cgroup is told of when its time to be set up is over") {
   Node node;
-  NodeSampler sampler = node.open({"/work/*"});
+  NodeSampler sampler = node.open({"/jobs/*"});
   node.sample(sampler);
-  node.write("/cg/work/job/cgroup.events", "populated 0\n");
+  node.write("/cg/jobs/job/cgroup.events", "populated 0\n");
   for (int second = 0; second < 5; ++second) CHECK(node.sample(sampler).appeared.empty());
   CHECK(node.sample(sampler).appeared.size() == 1);
 }
 
 TEST_CASE("an empty cgroup that was there first is told of at once, one removed again never") {
   Node node;
-  node.write("/cg/work/first/cgroup.events", "populated 0\n");
-  NodeSampler sampler = node.open({"/work/*"});
+  node.write("/cg/jobs/first/cgroup.events", "populated 0\n");
+  NodeSampler sampler = node.open({"/jobs/*"});
   CHECK(node.sample(sampler).appeared.size() == 1);
-  node.write("/cg/work/second/cgroup.events", "populated 0\n");
+  node.write("/cg/jobs/second/cgroup.events", "populated 0\n");
   node.sample(sampler);
-  node.remove("/cg/work/second");
+  node.remove("/cg/jobs/second");
   CHECK(node.sample(sampler).vanished.empty());
   for (int second = 0; second < 6; ++second) CHECK(node.sample(sampler).appeared.empty());
 }
@@ -308,8 +308,8 @@ TEST_CASE("PSI and swap are sources where proc has them") {
 
 TEST_CASE("as many containers as the bound are read, one more waits for room and is told") {
   Node node;
-  for (std::size_t i = 0; i <= kMaxContainers; ++i) node.make("/cg/work/" + std::to_string(i));
-  NodeSampler sampler = node.open({"/work/*"});
+  for (std::size_t i = 0; i <= kMaxContainers; ++i) node.make("/cg/jobs/" + std::to_string(i));
+  NodeSampler sampler = node.open({"/jobs/*"});
   REQUIRE(node.sample(sampler).containers.size() == kMaxContainers);
   const auto complete = [&] {
     const std::vector<Source> sources = sampler.sources();
