@@ -159,7 +159,9 @@ Started<void> Daemon::prepare_machine() {
   root_ = std::move(*root);
   if (!root_.can_enforce && config_.mode != Mode::observe)
     return std::unexpected(Refusal{Exit::invalid, root_.reason});
-  host_sources_.push_back({"limits", root_.can_enforce, root_.reason});
+  if (!root_.writable && config_.mode == Mode::enforce)
+    return std::unexpected(Refusal{Exit::denied, root_.reason});
+  host_sources_.push_back({"limits", root_.can_enforce && root_.writable, root_.reason});
   Result<InstanceLock> lock = InstanceLock::acquire(config_.runtime_dir);
   if (!lock) return refuse(lock.error());
   lock_.emplace(std::move(*lock));
@@ -167,7 +169,7 @@ Started<void> Daemon::prepare_machine() {
 }
 
 Started<void> Daemon::prepare_writing() {
-  if (!root_.can_enforce) return {};
+  if (!root_.can_enforce || !root_.writable) return {};
   Result<std::unique_ptr<LeaseTable>> leases =
       LeaseTable::open({.runtime_dir = config_.runtime_dir});
   if (!leases) return refuse(leases.error());

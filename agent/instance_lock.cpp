@@ -17,8 +17,13 @@ constexpr const char* kLockName = "lock";
 constexpr std::size_t kPidTextBytes = 64;
 
 Result<Fd> open_directory(const std::string& path) {
-  if (::mkdir(path.c_str(), 0750) != 0 && errno != EEXIST)
+  if (::mkdir(path.c_str(), 0750) != 0 && errno != EEXIST) {
+    if (errno == EACCES || errno == EPERM || errno == EROFS)
+      return failure(ErrorKind::denied, "uid " + std::to_string(::geteuid()) +
+                                            " may not make the runtime directory " + path +
+                                            "; run as root, or name another with --runtime-dir");
     return errno_failure("make the runtime directory " + path, errno);
+  }
   Result<Fd> directory = open_path(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (!directory) return directory;
   struct stat status {};

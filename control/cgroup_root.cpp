@@ -1,10 +1,12 @@
 #include "control/cgroup_root.h"
 
+#include <fcntl.h>
 #include <libcgroup.h>
 #include <linux/magic.h>
 #include <mntent.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -77,6 +79,13 @@ Result<std::vector<std::string>> read_controllers(const std::string& path) {
   return controllers;
 }
 
+// Asked of the directory and of the file that every delegated cgroup hands over.
+bool may_write(const std::string& path) {
+  const std::string file = path + "/cgroup.subtree_control";
+  if (::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0) return false;
+  return ::faccessat(AT_FDCWD, file.c_str(), W_OK, AT_EACCESS) == 0 || errno == ENOENT;
+}
+
 std::unexpected<Error> no_cgroup2(const Mounted& mounted) {
   if (mounted.v1_controllers.empty())
     return failure(ErrorKind::unsupported,
@@ -136,8 +145,14 @@ Result<CgroupRoot> discover_cgroup_root(const std::optional<std::string>& asked)
   auto controllers = read_controllers(path);
   if (!controllers) return not_a_root(path, controllers.error());
   const bool real = magic_of(path) == CGROUP2_SUPER_MAGIC;
-  return judge_cgroup_root(path, std::move(*controllers),
-                           real ? mounted.v1_controllers : std::vector<std::string>{});
+  CgroupRoot root = judge_cgroup_root(path, std::move(*controllers),
+                                      real ? mounted.v1_controllers : std::vector<std::string>{});
+  root.writable = may_write(path);
+  if (root.can_enforce && !root.writable)
+    root.reason = path + " cannot be written by uid " + std::to_string(::geteuid()) +
+                  ", so limits cannot be changed: run as root, or name a cgroup delegated to this "
+                  "user with --cgroup-root";
+  return root;
 }
 
 }  // namespace cgphase

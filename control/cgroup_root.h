@@ -14,7 +14,8 @@ struct CgroupRoot {
   std::vector<std::string> controllers;  // of cgroup v2, as cgroup.controllers lists them
   bool hybrid = false;                   // cpu or memory are on cgroup v1 beside it
   bool can_enforce = false;              // cpu and memory are both here
-  std::string reason;                    // where not: one sentence with the way out
+  bool writable = true;                  // by the user that this process runs as
+  std::string reason;                    // where one is false: one sentence with the way out
 };
 
 // Without `asked`: what libcgroup finds mounted. With it: that directory, which may also be a plain

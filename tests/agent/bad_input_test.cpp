@@ -2,6 +2,8 @@
 // nothing lost. Runs it with --once on a directory that looks like a cgroup v2 root.
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +18,15 @@
 #include "tests/agent/temporary_directory.h"
 
 namespace {
+
+constexpr unsigned kNobody = 65534;
+
+// In a child. Nothing to do where the test has no rights either.
+bool become_nobody() {
+  return ::geteuid() != 0 ||
+         (::setgroups(0, nullptr) == 0 && ::setresgid(kNobody, kNobody, kNobody) == 0 &&
+          ::setresuid(kNobody, kNobody, kNobody) == 0);
+}
 
 struct Ended {
   int exit = -1;
@@ -36,35 +47,49 @@ class Start {
     std::ofstream(path(name), std::ios::binary) << text;
   }
 
-  Ended run(std::vector<std::string> more) const {
+  Ended run(std::vector<std::string> more) const { return spawn(command(more)); }
+
+  // As a user who may read everything here and write nothing: nobody where the test is root's.
+  Ended run_without_rights(std::vector<std::string> more) const {
+    for (const char* name : {"", "cgroup"}) ::chmod(path(name).c_str(), 0555);
+    const Ended ended = spawn(command(more), true);
+    for (const char* name : {"", "cgroup"}) ::chmod(path(name).c_str(), 0755);
+    return ended;
+  }
+
+ private:
+  std::vector<std::string> command(const std::vector<std::string>& more) const {
     std::vector<std::string> words = {
         CGPHASED_PROGRAM, "--once", "--config", path("cgroup.toml"), "--cgroup-root",
         path("cgroup"), "--state-dir", path("state"), "--runtime-dir", path("run"), "--model",
         CGPHASE_SOURCE_DIR "/model/default_model.json"};
     words.insert(words.end(), more.begin(), more.end());
-    return spawn(words);
+    return words;
   }
 
- private:
-  Ended spawn(const std::vector<std::string>& words) const {
+  Ended spawn(const std::vector<std::string>& words, bool drop_rights = false) const {
     std::vector<char*> arguments;
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
+    // By descriptors: another user may not be let through the folders above.
+    const int program = ::open(arguments[0], O_RDONLY | O_CLOEXEC);
+    const TemporaryDirectory output;
+    const int out = ::open((output / "out").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    const int err = ::open((output / "err").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
     if (child == 0) {
-      const int out = ::open(path("out").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-      const int err = ::open(path("err").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
       ::dup2(out, STDOUT_FILENO);
       ::dup2(err, STDERR_FILENO);
-      ::execv(arguments[0], arguments.data());
+      if (!drop_rights || become_nobody()) ::fexecve(program, arguments.data(), environ);
       ::_exit(127);
     }
+    for (const int fd : {program, out, err}) ::close(fd);
     int status = 0;
     REQUIRE(::waitpid(child, &status, 0) == child);
     return {.exit = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
-            .out = cgphase::read_file(path("out"), 1 << 20).value(),
-            .err = cgphase::read_file(path("err"), 1 << 20).value()};
+            .out = cgphase::read_file(output / "out", 1 << 20).value(),
+            .err = cgphase::read_file(output / "err", 1 << 20).value()};
   }
 
   TemporaryDirectory directory_;
@@ -153,6 +178,27 @@ TEST_CASE("enforce without the cpu controller ends the start, observe goes on an
   CHECK(refused.one_line());
   CHECK(contains(refused.err, "cpu"));
   CHECK(start.run({"--mode", "observe"}).exit == 0);
+}
+
+TEST_CASE("without rights to the runtime directory the start ends with the way out") {
+  const Start start;
+  const Ended ended = start.run_without_rights({"--mode", "observe"});
+  CHECK(ended.exit == 5);
+  CHECK(ended.one_line());
+  CHECK(contains(ended.err, "root"));
+  CHECK(contains(ended.err, "--runtime-dir"));
+  CHECK_FALSE(std::filesystem::exists(start.path("run")));
+}
+
+TEST_CASE("without rights to the cgroups enforce ends the start, before anything is made") {
+  const Start start;
+  start.write("cgroup/cgroup.controllers", "cpu memory pids\n");
+  const Ended ended = start.run_without_rights({"--mode", "enforce"});
+  CHECK(ended.exit == 5);
+  CHECK(ended.one_line());
+  CHECK(contains(ended.err, start.path("cgroup")));
+  CHECK(contains(ended.err, "root"));
+  CHECK_FALSE(std::filesystem::exists(start.path("run")));
 }
 
 TEST_CASE("an unknown policy ends the start and names the nearest") {

@@ -1,18 +1,22 @@
-// Where public traces lie that are not part of this repository.
+// Where public traces lie that are not part of this repository: in the folder that the environment
+// names, else in the one beside a developer's checkout.
 #pragma once
 
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 
 namespace cgphase {
 
-// Empty, after a message, where the environment does not name the folder: the caller returns.
+// Empty, after a message, where the folder is not there: the caller returns.
 inline std::string test_data(const std::string& name) {
-  const char* folder = std::getenv("CGPHASE_TEST_DATA");
-  if (folder != nullptr && *folder != '\0') return std::string(folder) + "/" + name;
-  MESSAGE("CGPHASE_TEST_DATA is not set: " << name << " is not tested");
+  const char* named = std::getenv("CGPHASE_TEST_DATA");
+  const bool asked = named != nullptr && *named != '\0';
+  const std::string folder = asked ? named : CGPHASE_SOURCE_DIR "/../shared/data";
+  if (asked || std::filesystem::is_directory(folder)) return folder + "/" + name;
+  MESSAGE("CGPHASE_TEST_DATA names no folder: " << name << " is not tested");
   return {};
 }
 
