@@ -22,8 +22,8 @@ namespace {
 constexpr double kImagesAtSizeOne = 20'000;
 constexpr std::size_t kVariants = 2;  // augmented rows per image
 constexpr std::size_t kPackedBytesGuess = 160;
-constexpr std::size_t kBatch = 320;
-constexpr std::size_t kValidationRows = 256, kEvaluationRows = 800;
+constexpr std::size_t kBatch = 640;
+constexpr std::size_t kValidationRows = 256, kEvaluationRows = 1000;
 constexpr float kLearningRate = 0.02F;
 constexpr std::array kWidths = {static_cast<int>(kImageBytes), 320, kClasses};
 constexpr double kCheckpointRowsShare = 0.2;  // of the prepared rows go into a checkpoint
