@@ -52,6 +52,11 @@ void add(LimitWriter::RestoreReport& sum, LimitWriter::RestoreReport more) {
   std::ranges::move(more.failures, std::back_inserter(sum.failures));
 }
 
+WriteEnd end_of(const LimitResult& result) {
+  if (result.written) return WriteEnd::done;
+  return result.overtaken ? WriteEnd::overtaken : WriteEnd::failed;
+}
+
 std::string why(const Decision& decision) {
   return std::string(to_string(decision.reason)) + " #" + std::to_string(decision.decision_id);
 }
@@ -60,10 +65,13 @@ std::string why(const Decision& decision) {
 
 Agent::Agent(Config config, Parts parts, const Clock& clock, Post post)
     : config_(std::move(config)),
-      parts_(std::move(parts)),
+      configured_mode_(config_.mode),
       clock_(clock),
       post_(std::move(post)),
-      model_key_(model_key(parts_.engine.get())) {}
+      parts_(std::move(parts)),
+      model_key_(model_key(parts_.engine.get())) {
+  if (const auto held = parts_.holds.host()) config_.mode = std::min(config_.mode, *held);
+}
 
 // The name under which runs of "the same thing" share what they learned.
 std::string Agent::learning_key(const ContainerInfo& info) const {
@@ -133,7 +141,6 @@ void Agent::farewell(CgroupId id) {
     parts_.writer->detach(id);
   }
   asked_modes_.erase(id);
-  paused_.erase(id);
 }
 
 void Agent::learn(const ContainerView& view) {
@@ -154,7 +161,8 @@ void Agent::submit(const Decision& decision) {
   const ContainerView* view = parts_.pipeline.find(decision.container);
   if (view == nullptr) return;
   if (!may_write()) {
-    parts_.pipeline.written(decision.decision_id, false, decision.old_limits, tick_.time);
+    parts_.pipeline.written(decision.decision_id, WriteEnd::failed, decision.old_limits,
+                            tick_.time);
     return;
   }
   LimitChange change{.decision_id = decision.decision_id, .id = decision.container,
@@ -173,13 +181,14 @@ void Agent::take_results() {
   if (!parts_.writer) return;
   for (const LimitResult& result : parts_.writer->take_results()) {
     if (result.decision_id == 0) continue;  // memory.reclaim: no limit changed
-    if (!result.written) write_errors_[result.decision_id] = result.error;
-    const bool raised = result.written && was_raise(result.decision_id);
-    if (!result.written) totals_.writes_failed += 1;
-    else if (raised) totals_.writes_up += 1;
-    else totals_.writes_down += 1;
-    parts_.pipeline.written(result.decision_id, result.written, result.in_force,
-                            clock_.monotonic_now());
+    const WriteEnd end = end_of(result);
+    if (end == WriteEnd::failed) {
+      write_errors_[result.decision_id] = result.error;
+      totals_.writes_failed += 1;
+    }
+    if (end == WriteEnd::done)
+      ++(was_raise(result.decision_id) ? totals_.writes_up : totals_.writes_down);
+    parts_.pipeline.written(result.decision_id, end, result.in_force, clock_.monotonic_now());
   }
 }
 
@@ -262,10 +271,11 @@ void Agent::squeeze_cache() {
 }
 
 Mode Agent::mode_of(const ContainerInfo& info) const {
-  if (kill_switch_ || !may_write() || paused_.contains(info.id)) return Mode::observe;
+  const Holds::Hold hold = parts_.holds.of(info);
+  if (kill_switch_ || !may_write() || hold.paused) return Mode::observe;
   if (const auto asked = asked_modes_.find(info.id); asked != asked_modes_.end())
     return asked->second;
-  return mode_for(config_, info);
+  return std::min(mode_for(config_, info), hold.at_most.value_or(Mode::enforce));
 }
 
 LimitWriter::RestoreReport Agent::apply_modes() {
@@ -296,21 +306,46 @@ void Agent::set_writable(bool writable) {
 }
 
 LimitWriter::RestoreReport Agent::set_mode(Mode mode) {
+  parts_.holds.clear_modes();
+  if (mode < configured_mode_) parts_.holds.set_host(mode);
+  save_holds();
   config_.mode = mode;
   asked_modes_.clear();
   return apply_modes();
 }
 
 LimitWriter::RestoreReport Agent::set_mode(CgroupId id, std::optional<Mode> mode) {
-  if (mode) asked_modes_[id] = *mode;
-  else asked_modes_.erase(id);
+  const ContainerView* view = parts_.pipeline.find(id);
+  if (view == nullptr) return {};
+  const Mode configured = mode_for(config_, view->info);
+  Holds::Hold hold = parts_.holds.of(view->info);
+  hold.at_most = mode && *mode < configured ? mode : std::nullopt;
+  parts_.holds.set(view->info, hold);
+  save_holds();
+  asked_modes_.erase(id);
+  if (mode && *mode > configured) asked_modes_[id] = *mode;
   return apply_modes();
 }
 
 LimitWriter::RestoreReport Agent::set_paused(CgroupId id, bool paused) {
-  if (paused) paused_.insert(id);
-  else paused_.erase(id);
+  const ContainerView* view = parts_.pipeline.find(id);
+  if (view == nullptr) return {};
+  Holds::Hold hold = parts_.holds.of(view->info);
+  hold.paused = paused;
+  parts_.holds.set(view->info, hold);
+  save_holds();
   return apply_modes();
+}
+
+// On the thread that may wait for a disk, where there is one.
+void Agent::save_holds() {
+  const auto note = [this](const Status& saved) {
+    holds_error_ = saved ? "" : saved.error().text;
+  };
+  const auto save = [this, note, holds = parts_.holds](Store&) {
+    post_([note, saved = holds.save()] { note(saved); });
+  };
+  if (!parts_.store || !parts_.store->query(save)) note(parts_.holds.save());
 }
 
 // Tells the pipeline that limits are the originals again, and the journal why.
@@ -401,6 +436,9 @@ std::vector<std::string> Agent::reload(Config config) {
     config.mode = Mode::observe;
   }
   config_ = std::move(config);
+  configured_mode_ = config_.mode;
+  parts_.holds.clear_modes();
+  save_holds();
   asked_modes_.clear();
   parts_.pipeline.set_rails(config_.rails);
   (void)apply_modes();
@@ -426,6 +464,12 @@ std::vector<std::string> Agent::degraded() const {
   if (parts_.guard && parts_.guard->lost_actions() > 0)
     sentences.push_back(std::to_string(parts_.guard->lost_actions()) +
                         " raises by the guard are missing in the journal");
+  if (const auto held = parts_.holds.host(); held && *held < configured_mode_)
+    sentences.push_back(std::string("an administrator holds this host at ") + to_string(*held) +
+                        ", the configuration says " + to_string(configured_mode_) +
+                        "; `cgphase mode " + to_string(configured_mode_) + "` ends that");
+  if (!holds_error_.empty())
+    sentences.push_back("pauses and modes are lost with this process: " + holds_error_);
   return sentences;
 }
 

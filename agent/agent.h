@@ -9,11 +9,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "agent/config.h"
+#include "agent/holds.h"
 #include "agent/pipeline.h"
 #include "base/clock.h"
 #include "base/result.h"
@@ -35,6 +35,7 @@ class Agent {
     Guard* guard = nullptr;                      // may be null
     std::unique_ptr<StoreThread> store;          // may be null: history is off
     std::shared_ptr<const PhaseEngine> engine;   // may be null: no phases
+    Holds holds;                                 // what an administrator asked for before
   };
   // Runs a function on the agent's thread, from any thread; how the store's answers come back.
   using Post = std::function<void(std::function<void()>)>;
@@ -63,11 +64,13 @@ class Agent {
   // After stop(): stores what was learned and ends the history.
   Status store_all();
 
-  // Acting on behalf of an administrator, until the container ends or the configuration is loaded
-  // anew. What leaves enforce is restored; the report says how that went.
+  // Acting on behalf of an administrator. What leaves enforce is restored; the report says how that
+  // went. A mode lasts until the configuration is reloaded: one below the configured one through
+  // restarts of container and daemon (agent/holds.h), one above it until container or daemon ends.
   LimitWriter::RestoreReport set_mode(Mode mode);
   // Absent: as the configuration says.
   LimitWriter::RestoreReport set_mode(CgroupId id, std::optional<Mode> mode);
+  // Lasts until it is taken back.
   LimitWriter::RestoreReport set_paused(CgroupId id, bool paused);
   // False while there is no dead-man companion: everything is restored and only observed.
   void set_writable(bool writable);
@@ -86,7 +89,7 @@ class Agent {
   const PhaseEngine* engine() const { return parts_.engine.get(); }
   bool kill_switch() const { return kill_switch_; }
   bool may_write() const { return parts_.writer != nullptr && writable_; }
-  bool paused(CgroupId id) const { return paused_.contains(id); }
+  bool paused(const ContainerInfo& info) const { return parts_.holds.of(info).paused; }
   MonotonicTime last_tick() const { return tick_.time; }
   std::vector<std::string> degraded() const;
   // The newest entries of the journal, also where history is off. Oldest first, bounded.
@@ -97,6 +100,7 @@ class Agent {
   std::string learning_key(const ContainerInfo& info) const;
   Mode mode_of(const ContainerInfo& info) const;
   LimitWriter::RestoreReport apply_modes();
+  void save_holds();
   void watch_kill_switch();
   void adopt_after_revocation();
   void welcome(const ContainerInfo& info);
@@ -112,10 +116,11 @@ class Agent {
   void remember_outcomes();
   void store_tick();
 
-  Config config_;
-  Parts parts_;
+  Config config_;         // its mode is the one in force
+  Mode configured_mode_;  // what the configuration says
   const Clock& clock_;
   Post post_;
+  Parts parts_;  // after what its threads use
   const std::string model_key_;
   NodeSample tick_;
   Totals totals_;
@@ -123,8 +128,8 @@ class Agent {
   bool writable_ = true;
   std::map<std::uint64_t, std::string> write_errors_;  // by decision, since the last tick
   MonotonicTime next_squeeze_;
-  std::map<CgroupId, Mode> asked_modes_;   // by an administrator, until the container is gone
-  std::set<CgroupId> paused_;
+  std::map<CgroupId, Mode> asked_modes_;  // above the configured ones, until the container is gone
+  std::string holds_error_;               // why the holds are not on disk
   std::map<std::string, nlohmann::json> learned_;  // by image, of containers that ended meanwhile
   std::deque<JournalDecision> recent_decisions_;
   std::deque<JournalOutcome> recent_outcomes_;

@@ -91,7 +91,7 @@ Answers::Answers(Agent& agent, const Clock& clock, Agent::Post post, Facts facts
 
 ContainerReport Answers::report(const ContainerView& view) const {
   ContainerReport report{.container = view.info, .mode = view.mode,
-                         .paused = agent_.paused(view.info.id), .phase = view.phase,
+                         .paused = agent_.paused(view.info), .phase = view.phase,
                          .cpu_cores = view.cpu_cores, .limits = view.sample.limits,
                          .original = view.original, .proposal = proposal_of(view),
                          .holding_cpu = view.cpu_holding, .holding_memory = view.memory_holding,
@@ -278,7 +278,7 @@ nlohmann::json Answers::act(const Request& request, const Peer&) {
   const std::string name = escape_name((*view)->info.name);
   auto restored = agent_.set_paused((*view)->info.id, pause);
   return ok_reply(to_json(ActionReport{
-      .done = pause ? name + " is left alone until it is resumed or ends"
+      .done = pause ? name + " is left alone until it is resumed"
                     : name + " is managed again as the configuration says",
       .undo = shell_command({"cgphase", pause ? "resume" : "pause", name}),
       .failures = std::move(restored.failures)}));
@@ -307,7 +307,7 @@ nlohmann::json Answers::set_mode(const Request& request) {
   const std::string name = escape_name((*view)->info.name);
   auto restored = agent_.set_mode((*view)->info.id, mode);
   return ok_reply(to_json(ActionReport{
-      .done = "mode of " + name + " is " + to_string(mode) + " until it ends",
+      .done = "mode of " + name + " is " + to_string(mode),
       .undo = shell_command({"cgphase", "mode", to_string(before), name}),
       .failures = std::move(restored.failures)}));
 }

@@ -105,6 +105,7 @@ class Daemon {
   Started<void> make_agent();
   Started<void> open_sockets();
   std::unique_ptr<StoreThread> open_store(std::uint64_t& first_decision_id);
+  Holds load_holds() const;
   bool start_companion();
   void schedule_tick();
   void on_tick();
@@ -217,7 +218,6 @@ Started<std::shared_ptr<const PhaseEngine>> Daemon::load_engine() {
 // A database that cannot be had is no reason not to protect containers: it is told in `status`.
 std::unique_ptr<StoreThread> Daemon::open_store(std::uint64_t& first_decision_id) {
   if (!config_.store.enabled) return nullptr;
-  ::mkdir(config_.state_dir.c_str(), 0750);  // where it cannot be made, opening says why
   Result<Store> store = Store::open({.path = config_.state_dir + "/history.db",
                                      .boot_id = boot_id(), .cap = config_.store.cap});
   if (!store) {
@@ -232,6 +232,22 @@ std::unique_ptr<StoreThread> Daemon::open_store(std::uint64_t& first_decision_id
   return std::make_unique<StoreThread>(std::move(*store));
 }
 
+// What cannot be read may have said "leave it alone": then nothing is written until an
+// administrator says so.
+Holds Daemon::load_holds() const {
+  const std::string path = config_.state_dir + "/holds.json";
+  Result<Holds> holds = Holds::load(path);
+  if (holds) return *std::move(holds);
+  const std::string kept = path + ".damaged";
+  const bool moved = ::rename(path.c_str(), kept.c_str()) == 0;
+  spdlog::error("{}{}; only observing until `cgphase mode {}`", holds.error().text,
+                moved ? ", kept as " + kept : "", to_string(config_.mode));
+  Holds observe(path);
+  observe.set_host(Mode::observe);
+  (void)observe.save();
+  return observe;
+}
+
 Started<void> Daemon::make_agent() {
   Started<std::shared_ptr<const PhaseEngine>> engine = load_engine();
   if (!engine) return std::unexpected(engine.error());
@@ -239,6 +255,7 @@ Started<void> Daemon::make_agent() {
                                                    .proc_root = config_.proc_root,
                                                    .include = config_.include});
   if (!sampler) return refuse(sampler.error());
+  ::mkdir(config_.state_dir.c_str(), 0750);  // where it cannot be made, what opens in it says why
   std::uint64_t first_decision_id = 1;
   std::unique_ptr<StoreThread> store = open_store(first_decision_id);
   Result<Pipeline> pipeline = Pipeline::create({.policy = config_.policy, .rails = config_.rails,
@@ -249,7 +266,8 @@ Started<void> Daemon::make_agent() {
   if (!pipeline) return refuse(pipeline.error());
   Agent::Parts parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
                      .writer = writer_.get(), .kernel_writer = writer_.get(),
-                     .guard = guard_.get(), .store = std::move(store), .engine = *engine};
+                     .guard = guard_.get(), .store = std::move(store), .engine = *engine,
+                     .holds = load_holds()};
   const Agent::Post post = [this](std::function<void()> work) { asio::post(io_, std::move(work)); };
   agent_ = std::make_unique<Agent>(config_, std::move(parts), clock_, post);
   answers_ = std::make_unique<Answers>(

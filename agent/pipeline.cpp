@@ -215,7 +215,7 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
   container.in_force(sample.limits);
 }
 
-void Pipeline::written(std::uint64_t decision_id, bool succeeded, const Limits& in_force,
+void Pipeline::written(std::uint64_t decision_id, WriteEnd end, const Limits& in_force,
                        MonotonicTime time) {
   const auto found = pending_.find(decision_id);
   if (found == pending_.end()) return;  // its container vanished meanwhile
@@ -224,7 +224,7 @@ void Pipeline::written(std::uint64_t decision_id, bool succeeded, const Limits& 
   const auto container = containers_.find(decision.container);
   if (container == containers_.end()) return;
   container->second->in_force(in_force);
-  container->second->rails.written(decision, succeeded, in_force, time);
+  container->second->rails.written(decision, end, in_force, time);
 }
 
 Decision Pipeline::guard_raised(CgroupId id, Resource resource, Reason reason,
@@ -237,7 +237,7 @@ Decision Pipeline::guard_raised(CgroupId id, Resource resource, Reason reason,
   decision.old_limits = found->second->view.sample.limits;
   decision.phase = found->second->view.phase;
   found->second->in_force(in_force);
-  found->second->rails.written(decision, true, in_force, time);
+  found->second->rails.written(decision, WriteEnd::done, in_force, time);
   return decision;
 }
 

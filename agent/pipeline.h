@@ -76,7 +76,7 @@ class Pipeline {
   std::vector<Decision> step(const NodeSample& tick);
 
   // What became of an allowed decision, and of a raise that the guard made by itself.
-  void written(std::uint64_t decision_id, bool succeeded, const Limits& in_force,
+  void written(std::uint64_t decision_id, WriteEnd end, const Limits& in_force,
                MonotonicTime time);
   Decision guard_raised(CgroupId id, Resource resource, Reason reason, const Limits& in_force,
                         MonotonicTime time);

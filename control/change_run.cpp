@@ -87,6 +87,7 @@ LimitResult ChangeRun::run() {
   settle_leases(tools_, cgroup_);
   result.written = status.has_value();
   if (!status) {
+    result.overtaken = overtaken();
     result.error = status.error().text;
     result.failed_as = status.error().kind;
   }
@@ -147,9 +148,11 @@ Status ChangeRun::write_steps() {
   return {};
 }
 
+bool ChangeRun::overtaken() const { return !change_.raise && cgroup_.epoch.load() != epoch_; }
+
 Status ChangeRun::still_wanted() const {
   if (change_.raise) return {};
-  if (cgroup_.epoch.load() != epoch_)
+  if (overtaken())
     return failure(ErrorKind::invalid, "overtaken by a raise or a restore");
   if (tools_.expired())
     return failure(ErrorKind::io, "not done before the deadline, or the guard wants the opposite");
@@ -231,9 +234,8 @@ void ChangeRun::roll_back() {
     const auto found = read_knob(directory, step.knob);
     if (!found || !same_value(step.knob, *found, step.to)) continue;
     const LeaseValues* lease = leased.of(step.knob);
-    const bool overtaken = !change_.raise && cgroup_.epoch.load() != epoch_;
     KnobText back = step.from;
-    if (overtaken) back = higher(step.knob, back, cgroup_.raised_to[index_of(step.knob)]);
+    if (overtaken()) back = higher(step.knob, back, cgroup_.raised_to[index_of(step.knob)]);
     if (to_original && lease != nullptr) back = lease->original;
     // Failing means that the cgroup is going away; what is left is in the lease.
     (void)write_knob(directory, step.knob, back);

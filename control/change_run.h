@@ -52,6 +52,7 @@ class ChangeRun {
   Status check_identity() const;
   Status lease_steps();
   Status write_steps();
+  bool overtaken() const;
   Status still_wanted() const;
   Status write_step(const ChangeStep& step);
   Status make_room(const ChangeStep& step) const;

@@ -31,6 +31,7 @@ struct LimitResult {
   std::uint64_t decision_id = 0;
   CgroupId id;
   bool written = false;
+  bool overtaken = false;              // not written: a raise or a restore came first
   Limits in_force;                     // read back after the change or its roll-back
   std::string error;                   // empty when written
   std::optional<ErrorKind> failed_as;  // with `error`: gone, invalid (refused), denied, ...

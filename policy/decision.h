@@ -74,11 +74,18 @@ struct Decision {
   double sample_count = 0;    // samples in the statistic
 };
 
+// How the writing of a decision ended.
+enum class WriteEnd : std::uint8_t {
+  done,
+  failed,
+  overtaken,  // a raise or a restore came first: nothing was changed, nobody is to blame
+};
+
 enum class OutcomeKind : std::uint8_t {
   trial_passed,
   trial_reverted,   // measured worse than tolerance
   write_failed,
-  overtaken,        // raised or restored for another reason before the trial ended
+  overtaken,        // raised or restored for another reason before the write or the trial ended
 };
 
 // What became of a decision that was written.

@@ -58,8 +58,7 @@ class ContainerRails::Impl {
   std::vector<Decision> step(const RailInput& input, const Allocation& wish, HostBudget& budget,
                              std::uint64_t& next_decision_id);
   std::vector<Outcome> take_outcomes() { return std::exchange(outcomes_, {}); }
-  void written(const Decision& decision, bool succeeded, const Limits& in_force,
-               MonotonicTime time);
+  void written(const Decision& decision, WriteEnd end, const Limits& in_force, MonotonicTime time);
   const Limits& original() const { return drift_.original(); }
   Verdict holding(Resource resource) const { return lane(resource).holding; }
 
@@ -516,26 +515,25 @@ void ContainerRails::Impl::raised_by_guard(const Decision& decision, MonotonicTi
   one.trial.reset();
 }
 
-void ContainerRails::Impl::written(const Decision& decision, bool succeeded,
+void ContainerRails::Impl::written(const Decision& decision, WriteEnd end,
                                    const Limits& in_force, MonotonicTime time) {
   Lane& one = lane(decision.resource);
   const bool lowering = decision.direction == Direction::lower;
   auto& pending = lowering ? one.lowering : one.raising;
   const bool asked = pending && pending->decision.decision_id == decision.decision_id;
   if (asked) pending.reset();
-  if (!lowering && !asked && succeeded) raised_by_guard(decision, time);
-  if (!succeeded) {
+  if (end == WriteEnd::overtaken)
+    return conclude(decision, OutcomeKind::overtaken, "raised before it was written", time);
+  if (end == WriteEnd::failed) {
     if (lowering) one.restraint.trial_failed(time);
-    conclude(decision, OutcomeKind::write_failed, "", time);
-    return;
+    return conclude(decision, OutcomeKind::write_failed, "", time);
   }
+  if (!lowering && !asked) raised_by_guard(decision, time);
   drift_.asked(decision.new_limits, decision.resource);
   drift_.written(in_force, decision.resource, time);
   if (!lowering) return;
-  if (one.raising || one.restore) {
-    conclude(decision, OutcomeKind::overtaken, "raised before it was written", time);
-    return;
-  }
+  if (one.raising || one.restore)
+    return conclude(decision, OutcomeKind::overtaken, "raised before it was written", time);
   const auto steps = std::chrono::duration<double>(model_step_seconds_ * config_.trial_model_steps);
   const auto length = std::max<std::chrono::nanoseconds>(
       config_.trial, std::chrono::duration_cast<std::chrono::nanoseconds>(steps));
@@ -553,9 +551,9 @@ std::vector<Decision> ContainerRails::step(const RailInput& input, const Allocat
   return impl_->step(input, wish, budget, next_decision_id);
 }
 std::vector<Outcome> ContainerRails::take_outcomes() { return impl_->take_outcomes(); }
-void ContainerRails::written(const Decision& decision, bool succeeded, const Limits& in_force,
+void ContainerRails::written(const Decision& decision, WriteEnd end, const Limits& in_force,
                              MonotonicTime time) {
-  impl_->written(decision, succeeded, in_force, time);
+  impl_->written(decision, end, in_force, time);
 }
 const Limits& ContainerRails::original() const { return impl_->original(); }
 Verdict ContainerRails::holding(Resource resource) const { return impl_->holding(resource); }

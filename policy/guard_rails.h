@@ -107,8 +107,7 @@ class ContainerRails {
   std::vector<Outcome> take_outcomes();
   // What the writer reported for an allowed decision. A failed one counts as a failed trial. A
   // raise that was not asked for here is the guard's, or a restore on request (reason `restored`).
-  void written(const Decision& decision, bool succeeded, const Limits& in_force,
-               MonotonicTime time);
+  void written(const Decision& decision, WriteEnd end, const Limits& in_force, MonotonicTime time);
   // The limits that now count as the original: the first seen, or those somebody else set.
   // Absent until the first step.
   const Limits& original() const;

@@ -71,6 +71,11 @@ class World {
  public:
   World() : config(quick_config(tree)) {
     tree.write("/cgroup.controllers", "cpu memory\n");
+    write_container();
+    start();
+  }
+
+  void write_container() const {
     tree.write("/test-a/cpu.max", kCpuMax);
     tree.write("/test-a/memory.max", kMemoryMax);
     tree.write("/test-a/memory.current", "104857600\n");
@@ -78,7 +83,6 @@ class World {
     tree.write("/test-a/memory.events", "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\n");
     tree.write("/test-a/cgroup.events", "populated 1\nfrozen 0\n");
     write_cpu();
-    start();
   }
 
   void start() {
@@ -90,8 +94,17 @@ class World {
                                      small_engine());
     agent.emplace(config,
                   Agent::Parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
-                               .writer = writer.get(), .engine = small_engine()},
+                               .writer = writer.get(), .engine = small_engine(),
+                               .holds = Holds::load(tree.root() + "/holds.json").value()},
                   clock, [](std::function<void()> work) { work(); });
+  }
+
+  // The container's cgroup is removed and made anew: another identity, the same name.
+  void restart_container() {
+    tree.remove("/test-a");
+    agent->tick();
+    write_container();
+    tick();
   }
 
   void tick() {
@@ -124,7 +137,7 @@ class World {
   std::optional<Agent> agent;
 
  private:
-  void write_cpu() {
+  void write_cpu() const {
     tree.write("/test-a/cpu.stat", "usage_usec " + std::to_string(usage_usec) +
                                        "\nnr_periods " + std::to_string(periods) +
                                        "\nnr_throttled 0\nthrottled_usec 0\n");
@@ -190,6 +203,69 @@ TEST_CASE("an administrator's mode for one container lasts until the configurati
   CHECK(world.container().mode == Mode::observe);
   CHECK(world.agent->reload(world.config).empty());
   CHECK(world.container().mode == Mode::enforce);
+}
+
+TEST_CASE("a pause outlives the container and the daemon, until it is taken back") {
+  World world;
+  world.run(3);
+  world.agent->set_paused(world.container().info.id, true);
+  world.restart_container();
+  CHECK(world.agent->paused(world.container().info));
+  CHECK(world.container().mode == Mode::observe);
+  world.start();
+  world.run(3);
+  CHECK(world.container().mode == Mode::observe);
+  world.agent->set_paused(world.container().info.id, false);
+  world.start();
+  world.run(3);
+  CHECK(world.container().mode == Mode::enforce);
+}
+
+TEST_CASE("a mode below the configured one outlives container and daemon, one above it does not") {
+  World world;
+  world.run(3);
+  world.agent->set_mode(world.container().info.id, Mode::advise);
+  world.restart_container();
+  CHECK(world.container().mode == Mode::advise);
+  world.start();
+  world.run(3);
+  CHECK(world.container().mode == Mode::advise);
+
+  World careful;
+  careful.config.mode = Mode::observe;
+  careful.start();
+  careful.run(3);
+  careful.agent->set_mode(careful.container().info.id, Mode::enforce);
+  CHECK(careful.container().mode == Mode::enforce);
+  careful.restart_container();
+  CHECK(careful.container().mode == Mode::observe);
+}
+
+TEST_CASE("a host held at observe stays so after a restart, and says so until it is let go") {
+  World world;
+  world.run(3);
+  world.agent->set_mode(Mode::observe);
+  world.start();
+  world.run(3);
+  CHECK(world.agent->config().mode == Mode::observe);
+  CHECK(world.container().mode == Mode::observe);
+  REQUIRE(world.agent->degraded().size() == 1);
+  CHECK(world.agent->degraded()[0].find("`cgphase mode enforce`") != std::string::npos);
+  world.agent->set_mode(Mode::enforce);
+  CHECK(world.agent->degraded().empty());
+  world.start();
+  world.run(3);
+  CHECK(world.container().mode == Mode::enforce);
+}
+
+TEST_CASE("a pause that cannot be stored holds all the same, and is told") {
+  World world;
+  world.run(3);
+  std::filesystem::create_directories(world.tree.root() + "/holds.json");
+  world.agent->set_paused(world.container().info.id, true);
+  CHECK(world.container().mode == Mode::observe);
+  REQUIRE(world.agent->degraded().size() == 1);
+  CHECK(world.agent->degraded()[0].find("holds.json") != std::string::npos);
 }
 
 TEST_CASE("a reload tells what changes only with a restart, and keeps it") {

@@ -162,6 +162,19 @@ TEST_CASE("a damaged history is kept under another name, and the daemon works on
   CHECK(kept == 1);
 }
 
+TEST_CASE("damaged holds are kept under another name, and the daemon only observes") {
+  const Start start;
+  start.write("state/holds.json", "{\"schema\":1,");
+  const Ended ended = start.run({});
+  CHECK(ended.exit == 0);
+  CHECK(contains(ended.err, "holds.json.damaged"));
+  CHECK(contains(cgphase::read_file(start.path("state/holds.json"), 1000).value(),
+                 "\"host\": \"observe\""));
+  CHECK(cgphase::read_file(start.path("state/holds.json.damaged"), 100).value() ==
+        "{\"schema\":1,");
+  CHECK(start.run({}).err == "");
+}
+
 TEST_CASE("a root that is no cgroup directory ends the start with the way out") {
   const Start start;
   std::filesystem::create_directories(start.path("empty"));

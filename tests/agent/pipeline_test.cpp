@@ -67,7 +67,7 @@ class Host {
       // Both resources may change in one tick; each decision carries its own.
       if (decision.resource == Resource::cpu) sample_.limits.cpu_max = decision.new_limits.cpu_max;
       else sample_.limits.memory_max = decision.new_limits.memory_max;
-      pipeline.written(decision.decision_id, true, sample_.limits, tick_.time);
+      pipeline.written(decision.decision_id, WriteEnd::done, sample_.limits, tick_.time);
       if (decision.direction == Direction::lower) lowered = true;
     }
     return decisions;
@@ -157,7 +157,7 @@ TEST_CASE("a container that vanished is forgotten, and a late result for it is i
   host.vanish();
   CHECK(host.pipeline.find(kId) == nullptr);
   CHECK(host.pipeline.containers().empty());
-  host.pipeline.written(1, true, {}, MonotonicTime(seconds(200)));
+  host.pipeline.written(1, WriteEnd::done, {}, MonotonicTime(seconds(200)));
   CHECK(host.pipeline.learned(kId).is_null());
 }
 

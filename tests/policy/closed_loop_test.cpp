@@ -133,7 +133,7 @@ struct Loop {
       Limits& limits = kernel.sample.limits;
       if (decision.resource == Resource::memory) limits.memory_max = decision.new_limits.memory_max;
       if (decision.resource == Resource::cpu) limits.cpu_max = decision.new_limits.cpu_max;
-      rails.written(decision, true, limits, input.time);
+      rails.written(decision, WriteEnd::done, limits, input.time);
       report.writes += 1;
     }
   }

@@ -352,11 +352,23 @@ TEST_CASE("a write that failed counts as a failed trial") {
   world.apply = false;
   const auto lowering = world.find(Resource::memory, Direction::lower, kLong);
   REQUIRE(lowering.has_value());
-  world.rails.written(*lowering, false, world.sample.limits, world.time);
+  world.rails.written(*lowering, WriteEnd::failed, world.sample.limits, world.time);
   world.apply = true;
   CHECK_FALSE(world.lowers(Resource::memory, 599));
   CHECK(has_outcome(world, OutcomeKind::write_failed));
   CHECK(world.lowers(Resource::memory, 2));
+}
+
+TEST_CASE("a lowering that a raise came before is no failed trial") {
+  RailWorld world;
+  world.apply = false;
+  const auto lowering = world.find(Resource::memory, Direction::lower, kLong);
+  REQUIRE(lowering.has_value());
+  world.rails.written(*lowering, WriteEnd::overtaken, world.sample.limits, world.time);
+  world.apply = true;
+  CHECK(world.lowers(Resource::memory, 120));
+  CHECK(has_outcome(world, OutcomeKind::overtaken));
+  CHECK_FALSE(has_outcome(world, OutcomeKind::write_failed));
 }
 
 TEST_CASE("a raise for another reason overtakes a trial without blame") {
@@ -443,7 +455,7 @@ TEST_CASE("a sample from before our last write is no drift") {
   REQUIRE(lowering.has_value());
   Limits in_force = world.sample.limits;
   in_force.memory_max = lowering->new_limits.memory_max;
-  world.rails.written(*lowering, true, in_force, world.time + seconds(2));
+  world.rails.written(*lowering, WriteEnd::done, in_force, world.time + seconds(2));
   world.tick();  // its limits were read a second before the write was done
   CHECK(world.rails.holding(Resource::memory) != Verdict::standing_down);
 }

@@ -76,7 +76,7 @@ struct RailWorld {
       sample.limits.cpu_max = decision.new_limits.cpu_max;
       sample.limits.cpu_max_burst = decision.new_limits.cpu_max_burst;
     }
-    rails.written(decision, true, sample.limits, time);
+    rails.written(decision, WriteEnd::done, sample.limits, time);
   }
   void ticks(int count) {
     for (int i = 0; i < count; ++i) tick();
