@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "cli/daemon_client.h"
 #include "cli/print.h"
 #include "cli/restore_alone.h"
@@ -173,18 +174,18 @@ class Verbs {
     });
     auto words = std::make_shared<Words>();
     CLI::App* const verb = add("explain", "Why a limit was changed, or was not", words, explain);
-    verb->add_option("container", words->container, kContainerHelp)->required();
+    add_container(*verb, *words)->required();
     verb->add_option("--at", words->at, "the decision in force then (-10m, ISO, epoch)");
   }
 
   void add_spans() {
     auto words = std::make_shared<Words>();
     CLI::App* verb = add("history", "Samples, phases and limits of a container", words, history);
-    verb->add_option("container", words->container, kContainerHelp)->required();
+    add_container(*verb, *words)->required();
     add_span(*verb, *words);
     words = std::make_shared<Words>();
     verb = add("events", "The journal: every decision and what became of it", words, events);
-    verb->add_option("container", words->container, kContainerHelp);
+    add_container(*verb, *words);
     verb->add_flag("-f,--follow", words->follow, "go on printing new ones");
     add_span(*verb, *words);
   }
@@ -195,7 +196,7 @@ class Verbs {
     verb->add_option("mode", words->mode, "observe, advise or enforce")
         ->required()
         ->check(CLI::IsMember({"observe", "advise", "enforce"}));
-    verb->add_option("container", words->container, kContainerHelp);
+    add_container(*verb, *words);
     add_one("pause", "Leave a container's limits as they are (admin)",
             [](const Words& one, const CommonOptions& options) {
               return act({.verb = Verb::pause, .args = {{"container", one.container}}}, options);
@@ -207,7 +208,7 @@ class Verbs {
     words = std::make_shared<Words>();
     verb = add("restore", "Put original limits back (admin; --all works without a daemon)", words,
                restore);
-    verb->add_option("container", words->container, kContainerHelp);
+    add_container(*verb, *words);
     verb->add_flag("--all", words->all, "every container");
     verb->add_option("--cgroup-root", words->cgroup_root, "the cgroup v2 mount, without a daemon");
   }
@@ -216,9 +217,15 @@ class Verbs {
   void add_one(const char* name, const char* help,
                std::function<int(const Words&, const CommonOptions&)> body) {
     auto words = std::make_shared<Words>();
-    add(name, help, words, std::move(body))
-        ->add_option("container", words->container, kContainerHelp)
-        ->required();
+    add_container(*add(name, help, words, std::move(body)), *words)->required();
+  }
+
+  // JSON carries no stray bytes: a raw name that has such is sent as it is printed.
+  static CLI::Option* add_container(CLI::App& verb, Words& words) {
+    return verb.add_option("container", words.container, kContainerHelp)
+        ->transform([](std::string name) {
+          return printable(name) == name ? name : escape_name(name);
+        });
   }
 
   static void add_span(CLI::App& verb, Words& words) {

@@ -10,6 +10,7 @@ knobs='cpu.max cpu.max.burst cpu.weight cpu.idle memory.min memory.low memory.hi
   memory.swap.max pids.max'
 restore_limit_ms=5000
 failures=0
+cgroups='' original='' daemon=''
 
 fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 
@@ -38,6 +39,73 @@ until_true() {
     [ "$(now_ms)" -lt "$end" ] || return 1
     pause_ms 100
   done
+}
+
+make_container() {  # NAME CPU.MAX MEMORY.MAX DUTY: a load that works DUTY of 10 parts of the time
+  mkdir "$root/$1" || exit 1
+  echo "$2" >"$root/$1/cpu.max"
+  echo "$3" >"$root/$1/memory.max"
+  (
+    echo "$BASHPID" >"$root/$1/cgroup.procs"
+    while :; do
+      end=$(($(now_ms) + $4 * 20))
+      while [ "$(now_ms)" -lt "$end" ]; do :; done
+      pause_ms $(((10 - $4) * 20))
+    done
+  ) &
+}
+
+# A daemon that lowers within seconds what PATTERN matches.
+write_config() {  # PATTERN [MODE]
+  local pattern=$1 mode=${2:-enforce}
+  "$bin/quick_model" "$tree/model/default_model.json" /tmp/model.json || exit 1
+  mkdir -p /tmp/s
+  cat >/tmp/cgphase.toml <<EOF
+mode = "$mode"
+model = "/tmp/model.json"
+interval = "250ms"
+include = ["$pattern"]
+[enforce]
+cgroups = ["$pattern"]
+[rails]
+enough_samples = 3
+enough_runs = 1
+cool_down = "1s"
+quarantine = "1s"
+trial = "1s"
+trial_model_steps = 1
+trial_tolerance_ratio = 10.0
+container_lower_window = "1s"
+host_lower_window = "1s"
+host_lowers_per_window = 100
+cpu_lower_window = "1s"
+memory_lower_window = "1s"
+memory_headroom_bytes = "8M"
+dwell = "1s"
+settle = "0s"
+start_up = "0s"
+stand_down = "0s"
+smallest_change_ratio = 0.01
+EOF
+}
+
+start_daemon() {
+  "$bin/cgphased" --config /tmp/cgphase.toml --cgroup-root "$root" --state-dir /tmp/s \
+    --runtime-dir /tmp/r --policy hold >>/tmp/daemon.log 2>&1 &
+  daemon=$!
+}
+
+# The limits of $cgroups, against $original, a snapshot that the test took.
+all_original() { [ "$(snapshot $cgroups)" = "$original" ]; }
+some_changed() { ! all_original; }
+
+await_change() {
+  until_true 60000 some_changed && return
+  fail "$1: the daemon changed no limit within 60 s, so nothing is proved"
+  tail -n 3 /tmp/daemon.log
+  "$bin/cgphase" --socket /tmp/r/read.sock list -o wide
+  "$bin/cgphase" --socket /tmp/r/read.sock events
+  finish
 }
 
 finish() {

@@ -9,62 +9,6 @@ RANDOM=$seed
 echo "seed $seed"
 cgroups='test-busy test-idle'
 kills=20
-daemon=''
-
-make_container() {  # NAME CPU.MAX MEMORY.MAX DUTY: a load that works DUTY of 10 parts of the time
-  mkdir "$root/$1" || exit 1
-  echo "$2" >"$root/$1/cpu.max"
-  echo "$3" >"$root/$1/memory.max"
-  (
-    echo "$BASHPID" >"$root/$1/cgroup.procs"
-    while :; do
-      end=$(($(now_ms) + $4 * 20))
-      while [ "$(now_ms)" -lt "$end" ]; do :; done
-      pause_ms $(((10 - $4) * 20))
-    done
-  ) &
-}
-
-write_config() {
-  "$bin/quick_model" "$tree/model/default_model.json" /tmp/model.json || exit 1
-  mkdir -p /tmp/s
-  cat >/tmp/cgphase.toml <<EOF
-mode = "enforce"
-model = "/tmp/model.json"
-interval = "250ms"
-include = ["/test*"]
-[enforce]
-cgroups = ["/test*"]
-[rails]
-enough_samples = 3
-enough_runs = 1
-cool_down = "1s"
-quarantine = "1s"
-trial = "1s"
-trial_model_steps = 1
-trial_tolerance_ratio = 10.0
-container_lower_window = "1s"
-host_lower_window = "1s"
-host_lowers_per_window = 100
-cpu_lower_window = "1s"
-memory_lower_window = "1s"
-memory_headroom_bytes = "8M"
-dwell = "1s"
-settle = "0s"
-start_up = "0s"
-stand_down = "0s"
-smallest_change_ratio = 0.01
-EOF
-}
-
-start_daemon() {  # STATE-AND-RUNTIME-SUFFIX
-  "$bin/cgphased" --config /tmp/cgphase.toml --cgroup-root "$root" --state-dir /tmp/s \
-    --runtime-dir /tmp/r --mode enforce --policy hold >>/tmp/daemon.log 2>&1 &
-  daemon=$!
-}
-
-all_original() { [ "$(snapshot $cgroups)" = "$original" ]; }
-some_changed() { ! all_original; }
 
 check_restored() {  # AFTER-WHAT
   local start
@@ -75,15 +19,6 @@ check_restored() {  # AFTER-WHAT
     fail "$1: not restored within $restore_limit_ms ms"
     diff <(echo "$original") <(snapshot $cgroups)
   fi
-}
-
-await_change() {
-  until_true 60000 some_changed && return
-  fail "$1: the daemon changed no limit within 60 s, so nothing is proved"
-  tail -n 3 /tmp/daemon.log
-  "$bin/cgphase" --socket /tmp/r/read.sock list -o wide
-  "$bin/cgphase" --socket /tmp/r/read.sock events
-  finish
 }
 
 kill_at_random() {  # ROUND; even rounds count from the first change, odd ones from the start
@@ -140,7 +75,7 @@ terminate() {
 
 make_container test-busy '80000 100000' 209715200 1
 make_container test-idle '60000 100000' 134217728 0
-write_config
+write_config '/test*'
 original=$(snapshot $cgroups)
 changed_rounds=0
 for ((round = 1; round <= kills; round++)); do kill_at_random "$round"; done

@@ -1,0 +1,139 @@
+#!/bin/bash
+# The whole daemon and the command beside it: every question is answered, in text and in JSON, with
+# hostile names among the containers; what an administrator asks for is done, lasts, and can be
+# undone; a reload that is wrong changes nothing. daemon_answers.sh PROGRAMS
+# shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
+. "$(dirname "$0")/daemon_fixture.sh"
+
+cgroups='test-busy test-idle'
+hostile=$'test-\e[31m<b>"\\\xff end'
+
+cli() { "$bin/cgphase" --socket /tmp/r/read.sock "$@"; }
+
+expect() {  # EXIT WORD...: what the command says, kept in $answer
+  local wanted=$1 status
+  shift
+  answer=$(cli "$@" 2>&1 </dev/null)
+  status=$?
+  [ "$status" = "$wanted" ] || fail "cgphase $*: exit $status instead of $wanted: $answer"
+  if LC_ALL=C grep -q $'[\e\xff]' <<<"$answer"; then fail "cgphase $*: prints raw bytes of a name"; fi
+}
+
+one_line() { [ "$(grep -c . <<<"$answer")" = 1 ] || fail "not one line: $answer"; }
+says() { [[ $answer == *"$1"* ]] || fail "'$1' is missing in: $answer"; }
+answers() { cli -q status >/dev/null 2>&1; }
+mode_is() { cli status --json | grep -q "\"mode\": *\"$1\""; }
+logged() { grep -q "$1" /tmp/daemon.log; }
+
+questions() {
+  local name verb
+  for verb in status list events doctor; do
+    expect 0 "$verb"
+    expect 0 "$verb" --json
+    says '"schema"'
+  done
+  for name in test-busy "$hostile"; do
+    for verb in show explain history; do
+      expect 0 "$verb" "$name"
+      expect 0 "$verb" "$name" --json
+      says '"schema"'
+    done
+  done
+  expect 0 list -o csv
+  expect 0 list -o jsonl
+  expect 3 show test-nobody
+  one_line
+  says test-nobody
+  expect 2 frobnicate
+}
+
+pausing() {
+  expect 0 pause test-busy
+  says 'cgphase resume test-busy'
+  all_original || { cgroups=test-busy check_original 'pause'; }
+  kill -KILL "$daemon"
+  wait "$daemon" 2>/dev/null
+  start_daemon
+  until_true 20000 answers || fail 'the daemon does not answer after a restart'
+  expect 0 show test-busy
+  says paused
+  expect 0 resume test-busy
+}
+
+check_original() {
+  local now before
+  now=$(snapshot $cgroups)
+  before=$(grep "^$cgroups/" <<<"$original")
+  [ "$now" = "$before" ] || fail "$1: limits of $cgroups are not the original ones: $now"
+}
+
+modes() {
+  await_change 'before mode observe'
+  expect 0 mode observe
+  says 'cgphase mode enforce'
+  until_true 5000 all_original || fail 'mode observe did not restore'
+  expect 0 status
+  says 'configuration says enforce'
+  expect 0 mode enforce
+  await_change 'after mode enforce'
+  expect 0 restore --all
+  until_true 5000 all_original || fail 'restore --all did not restore'
+  expect 0 mode enforce
+}
+
+reloads() {
+  await_change 'before a reload'
+  cp /tmp/cgphase.toml /tmp/good.toml
+  echo 'intervall = "1s"' >>/tmp/cgphase.toml
+  kill -HUP "$daemon"
+  until_true 10000 logged 'the old configuration stays in force.*cgphase.toml:' ||
+    fail 'a wrong reload is not told'
+  mode_is enforce || fail 'a wrong reload changed the mode'
+  sed 's/^mode = .*/mode = "observe"/' /tmp/good.toml >/tmp/cgphase.toml
+  kill -HUP "$daemon"
+  until_true 10000 mode_is observe || fail 'the reload did not change the mode'
+  until_true 5000 all_original || fail 'a reload to observe did not restore'
+  cp /tmp/good.toml /tmp/cgphase.toml
+  kill -HUP "$daemon"
+  until_true 10000 mode_is enforce || fail 'the second reload did not change the mode'
+}
+
+without_rights() {
+  local status
+  answer=$(setpriv --reuid 65534 --regid 65534 --clear-groups "$bin/cgphase" \
+    --socket /tmp/r/read.sock pause test-busy 2>&1)
+  status=$?
+  [ "$status" = 5 ] || fail "nobody may not pause: exit $status instead of 5: $answer"
+  one_line
+}
+
+following() {
+  "$bin/cgphase" --socket /tmp/r/read.sock events -f -o jsonl >/tmp/followed &
+  local follower=$!
+  await_change 'while events are followed'
+  until_true 10000 test -s /tmp/followed || fail 'events -f printed nothing'
+  kill "$follower"
+  wait "$follower" 2>/dev/null
+}
+
+make_container test-busy '80000 100000' 209715200 1
+make_container test-idle '60000 100000' 134217728 0
+make_container "$hostile" '60000 100000' 134217728 0
+original=$(snapshot $cgroups)
+write_config '/test*'
+expect 4 status
+one_line
+start_daemon
+until_true 20000 answers || fail 'the daemon does not answer'
+following
+questions
+pausing
+modes
+reloads
+without_rights
+kill -TERM "$daemon"
+wait "$daemon" || fail 'the daemon did not stop well'
+all_original || fail 'not all is original after the stop'
+expect 4 list
+if LC_ALL=C grep -q $'[\e\xff]' /tmp/daemon.log; then fail 'raw bytes of a name in the log'; fi
+finish
