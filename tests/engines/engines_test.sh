@@ -1,20 +1,22 @@
 #!/bin/bash
 # Real engines start containers in a guest with systemd; each must be found with its name, image,
-# cgroup and limits. engines_test.sh LIST_CONTAINERS, run by scripts/guest --image.
-set -uo pipefail
-list=$1
+# cgroup and limits. Then the daemon lowers the limits of all of them and puts them back.
+# engines_test.sh PROGRAMS, run by scripts/guest --image.
+# shellcheck source-path=SCRIPTDIR/../kernel source=../kernel/daemon_fixture.sh
+. "$(dirname "$0")/../kernel/daemon_fixture.sh"
 limits=(--network none -m 64m --cpus 0.5)
-failures=0
-
-fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
+both_swap=(--memory-swap 64m)
 
 must() { "$@" || { echo "FAILED, so nothing is proved: $*"; exit 1; }; }
 
 busybox_root() {
-  mkdir -p /tmp/root/bin
+  mkdir -p /tmp/root/{bin,etc,proc,sys,dev,usr,tmp,run,var}
   cp /bin/busybox /tmp/root/bin/
   ln -s busybox /tmp/root/bin/sleep
+  echo 'ID=busybox' >/tmp/root/etc/os-release
   tar -C /tmp/root -cf /tmp/root.tar .
+  cp -a /tmp/root /tmp/root-nspawn
+  cp -a /tmp/root /tmp/root-lxc
 }
 
 expect() {  # WHAT ENGINE ID NAME IMAGE PATH CORES BYTES
@@ -22,40 +24,137 @@ expect() {  # WHAT ENGINE ID NAME IMAGE PATH CORES BYTES
   line=$(printf '{"cpu_cores":%s,"engine":"%s","engine_id":"%s","image":"%s",' \
     "$7" "$2" "$3" "$5")
   line+=$(printf '"memory_max_bytes":%s,"name":"%s","path":"%s"}' "$8" "$4" "$6")
+  expected=$((expected + 1))
+  cgroups+=" ${6#/}"
   if grep -qxF "$line" /tmp/found; then echo "found: $1"; else fail "$1 is not found as $line"; fi
 }
 
+start_nspawn() {
+  systemd-nspawn -q -D /tmp/root-nspawn -M room --property=MemoryMax=64M --property=CPUQuota=50% \
+    sleep 1000 >/tmp/nspawn.log 2>&1 &
+  until_true 20000 test -d "$root/machine.slice/machine-room.scope" ||
+    must cat /tmp/nspawn.log /nonexistent
+}
+
+start_lxc() {
+  mkdir -p /var/lib/lxc/box
+  cat >/var/lib/lxc/box/config <<'EOF'
+lxc.rootfs.path = dir:/tmp/root-lxc
+lxc.net.0.type = empty
+lxc.apparmor.profile = unconfined
+lxc.cgroup2.memory.max = 64M
+lxc.cgroup2.cpu.max = 50000 100000
+lxc.init.cmd = /bin/sleep 1000
+EOF
+  must lxc-start -n box
+}
+
+start_containers() {
+  must docker import /tmp/root.tar shop:1 >/dev/null
+  must podman --log-level error import /tmp/root.tar localhost/batch:2 >/dev/null
+  docker_id=$(must docker run -d --name web "${limits[@]}" shop:1 sleep 1000)
+  crun_id=$(must podman --runtime crun run -d --name nightly "${limits[@]}" "${both_swap[@]}" \
+    localhost/batch:2 sleep 1000)
+  runc_id=$(must podman --runtime runc run -d --name hourly "${limits[@]}" "${both_swap[@]}" \
+    localhost/batch:2 sleep 1000)
+  plain_id=$(must podman --cgroup-manager cgroupfs --runtime crun run -d --name daily \
+    "${limits[@]}" "${both_swap[@]}" localhost/batch:2 sleep 1000)
+  must ctr run -d --rootfs --memory-limit 67108864 --cpus 0.5 /tmp/root lab /bin/sleep 1000
+  must systemd-run --quiet --unit plain -p MemoryMax=64M -p CPUQuota=50% sleep 1000
+  must systemd-run --quiet --unit other sleep 1000
+  start_nspawn
+  start_lxc
+}
+
+find_containers() {
+  must "$bin/list_containers" "$root" '/system.slice/plain.service' >/tmp/found
+  expect 'Docker, systemd driver' docker "$docker_id" web shop:1 \
+    "/system.slice/docker-$docker_id.scope" 0.5 67108864
+  expect 'Podman with crun, its inner cgroup' podman "$crun_id" nightly localhost/batch:2 \
+    "/machine.slice/libpod-$crun_id.scope/container" 0.5 67108864
+  expect 'Podman with runc' podman "$runc_id" hourly localhost/batch:2 \
+    "/machine.slice/libpod-$runc_id.scope" 0.5 67108864
+  expect 'Podman, cgroupfs driver' podman "$plain_id" daily localhost/batch:2 \
+    "/libpod_parent/libpod-$plain_id" 0.5 67108864
+  expect 'containerd by ctr' containerd lab lab '' /default/lab 0.5 67108864
+  expect 'a service by opt-in' service plain.service plain.service '' \
+    /system.slice/plain.service 0.5 67108864
+  expect 'systemd-nspawn' nspawn room room '' /machine.slice/machine-room.scope 0.5 67108864
+  expect 'LXC' lxc box box '' /lxc.payload.box 0.5 67108864
+  [ "$(wc -l </tmp/found)" = "$expected" ] || fail 'not exactly these containers were found'
+}
+
+# Memory of every container, and CPU too.
+all_lowered() {
+  local cgroup
+  for cgroup in $cgroups; do
+    [ "$(<"$root/$cgroup/memory.max")" -lt 67108864 ] || return 1
+    [ "$(<"$root/$cgroup/cpu.max")" != '50000 100000' ] || return 1
+  done
+}
+
+rewrite_limits() {
+  original=$(snapshot $cgroups)
+  write_config /system.slice/plain.service
+  sed -i 's/^cgroups = .*/names = ["*"]/' /tmp/cgphase.toml
+  start_daemon
+  if until_true 60000 all_lowered; then
+    echo 'limits of all of them lowered'
+  else
+    fail 'not every limit was lowered within 60 s'
+    tail -n 5 /tmp/daemon.log
+    "$bin/cgphase" --socket /tmp/r/read.sock list
+    snapshot $cgroups
+  fi
+  kill -TERM "$daemon"
+  wait "$daemon" || fail 'the daemon did not stop well'
+  if all_original; then
+    echo 'all original again'
+  else
+    fail 'not all is original after the stop'
+    diff <(echo "$original") <(snapshot $cgroups)
+  fi
+}
+
+remove_containers() {
+  docker rm -f web >/dev/null
+  podman rm -f -t 0 nightly hourly >/dev/null
+  podman --cgroup-manager cgroupfs rm -f -t 0 daily >/dev/null
+  ctr task delete --force lab >/dev/null
+  machinectl terminate room
+  lxc-stop -k -n box
+  until_true 20000 all_gone || fail "a removed container still has its cgroup: $(ls -d $left)"
+  must "$bin/list_containers" "$root" >/tmp/found.after
+  [ ! -s /tmp/found.after ] || fail 'removed containers are still found'
+}
+
+left="$root/default/lab $root/lxc.payload.box $root/machine.slice/machine-room.scope"
+all_gone() {
+  local cgroup
+  for cgroup in $left; do [ ! -e "$cgroup" ] || return 1; done
+}
+
+# The other driver takes a new start of its engine.
+docker_with_cgroupfs() {
+  must systemctl stop docker.socket docker
+  sed -i 's/cgroupdriver=systemd/cgroupdriver=cgroupfs/' /etc/docker/daemon.json
+  must systemctl start docker
+  docker_id=$(must docker run -d --name web2 "${limits[@]}" shop:1 sleep 1000)
+  must "$bin/list_containers" "$root" >/tmp/found
+  expect 'Docker, cgroupfs driver' docker "$docker_id" web2 shop:1 "/docker/$docker_id" 0.5 67108864
+  docker rm -f web2 >/dev/null
+}
+
+expected=0
 busybox_root
 must systemctl start docker
-must docker import /tmp/root.tar shop:1 >/dev/null
-must podman --log-level error import /tmp/root.tar localhost/batch:2 >/dev/null
-docker_id=$(must docker run -d --name web "${limits[@]}" shop:1 sleep 1000)
-crun_id=$(must podman --runtime crun run -d --name nightly "${limits[@]}" \
-  --memory-swap 64m localhost/batch:2 sleep 1000)
-runc_id=$(must podman --runtime runc run -d --name hourly "${limits[@]}" \
-  --memory-swap 64m localhost/batch:2 sleep 1000)
-must systemd-run --quiet --unit plain -p MemoryMax=32M -p CPUQuota=25% sleep 1000
-must systemd-run --quiet --unit other sleep 1000
-
-must "$list" /sys/fs/cgroup '/system.slice/plain.service' >/tmp/found
-expect 'Docker, systemd driver' docker "$docker_id" web shop:1 \
-  "/system.slice/docker-$docker_id.scope" 0.5 67108864
-expect 'Podman with crun, its inner cgroup' podman "$crun_id" nightly localhost/batch:2 \
-  "/machine.slice/libpod-$crun_id.scope/container" 0.5 67108864
-expect 'Podman with runc' podman "$runc_id" hourly localhost/batch:2 \
-  "/machine.slice/libpod-$runc_id.scope" 0.5 67108864
-expect 'a service by opt-in' service plain.service plain.service '' \
-  /system.slice/plain.service 0.25 33554432
-[ "$(wc -l </tmp/found)" = 4 ] || fail 'not exactly the four containers were found'
-
-docker rm -f web >/dev/null
-podman rm -f -t 0 nightly hourly >/dev/null
-must "$list" /sys/fs/cgroup >/tmp/found.after
-[ ! -s /tmp/found.after ] || fail 'removed containers are still found'
-
+start_containers
+find_containers
+rewrite_limits
+remove_containers
+docker_with_cgroupfs
 if [ "$failures" != 0 ]; then
   echo 'what was found:'
   cat /tmp/found /tmp/found.after
-  exit 1
 fi
-echo 'all passed'
+finish

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "agent/report.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "collectors/node_sampler.h"
@@ -12,18 +13,8 @@
 namespace cgphase {
 namespace {
 
-const char* word(Engine engine) {
-  switch (engine) {
-    case Engine::docker: return "docker";
-    case Engine::podman: return "podman";
-    case Engine::service: return "service";
-    case Engine::cgroup: return "cgroup";
-    default: return "other";
-  }
-}
-
 nlohmann::json line(const ContainerInfo& container, const Sample& sample) {
-  nlohmann::json object = {{"engine", word(container.engine)},
+  nlohmann::json object = {{"engine", engine_name(container.engine)},
                            {"engine_id", escape_name(container.engine_id)},
                            {"name", escape_name(container.name)},
                            {"image", escape_name(container.image)},
