@@ -1,0 +1,121 @@
+#!/bin/bash
+# The unit under a real systemd: READY and STATUS arrive, a start without configuration changes
+# nothing, a reload and a stop work, and however the daemon ends (killed, hung until the watchdog,
+# refused), every limit is the original. unit_test.sh PROGRAMS, run by scripts/guest --image.
+# shellcheck source-path=SCRIPTDIR/../kernel source=../kernel/daemon_fixture.sh
+. "$(dirname "$0")/../kernel/daemon_fixture.sh"
+
+cgroups=system.slice/plain.service
+original=''
+
+property() { systemctl show cgphased -p "$1" --value; }
+property_is() { [ "$(property "$1")" = "$2" ]; }
+main_is_other() { [ "$(property MainPID)" != "$1" ] && property_is ActiveState active; }
+
+must() { "$@" || { echo "FAILED, so nothing is proved: $*"; journalctl -u cgphased -n 20; exit 1; }; }
+
+install_programs() {
+  mkdir -p /usr/lib/cgphase /usr/share/cgphase /etc/cgphase
+  cp "$bin/cgphased" /usr/sbin/
+  cp "$bin/cgphase" /usr/bin/
+  cp "$bin/cgphase-restore" /usr/lib/cgphase/
+  cp "$tree/model/default_model.json" /usr/share/cgphase/model.json
+  cp "$tree/systemd/cgphased.service" /etc/systemd/system/
+  must systemctl daemon-reload
+}
+
+status_text() { [[ $(property StatusText) == "$1"* ]]; }
+
+without_configuration() {
+  must systemctl start cgphased
+  property_is ActiveState active || fail 'not active after the start'
+  until_true 20000 status_text 'observe, ' || fail "STATUS is '$(property StatusText)'"
+  until_true 20000 cgphase -q status >/dev/null || fail 'cgphase status does not answer'
+  pause_ms 5000
+  all_original || fail 'a start without configuration changed a limit'
+  must systemctl stop cgphased
+  echo 'without configuration: active, status told, nothing changed'
+}
+
+enforce() {
+  write_config /system.slice/plain.service
+  cp /tmp/model.json /usr/share/cgphase/model.json
+  sed 's/^model = .*//; s/^interval = .*/&\npolicy = "hold"/' /tmp/cgphase.toml \
+    >/etc/cgphase/cgphase.toml
+  must systemctl start cgphased
+}
+
+await() {
+  until_true 60000 some_changed && return
+  fail "$1: no limit was lowered within 60 s"
+  journalctl -u cgphased -n 20
+  cgphase events
+  finish
+}
+
+check_restored() {
+  local start
+  start=$(now_ms)
+  until_true "$restore_limit_ms" all_original || fail "$1: not restored"
+  echo "$1: restored after $(($(now_ms) - start)) ms"
+}
+
+killed() {
+  local before
+  await 'before SIGKILL'
+  before=$(property MainPID)
+  kill -KILL "$before"
+  check_restored SIGKILL
+  until_true 30000 main_is_other "$before" || fail 'not started again after SIGKILL'
+}
+
+hung() {
+  local before
+  await 'before SIGSTOP'
+  before=$(property MainPID)
+  kill -STOP "$before"
+  check_restored SIGSTOP
+  until_true 60000 main_is_other "$before" || fail 'the watchdog did not start it again'
+  echo 'the watchdog started it again'
+}
+
+reloaded() {
+  await 'before reload'
+  sed -i 's/^mode = .*/mode = "observe"/' /etc/cgphase/cgphase.toml
+  must systemctl reload cgphased
+  check_restored 'reload to observe'
+  until_true 20000 status_text 'observe, ' || fail "STATUS is '$(property StatusText)'"
+  sed -i 's/^mode = .*/mode = "enforce"/' /etc/cgphase/cgphase.toml
+  must systemctl reload cgphased
+}
+
+stopped() {
+  await 'before stop'
+  must systemctl stop cgphased
+  all_original || fail 'systemctl stop returned before all was original'
+  property_is Result success || fail "the result of the stop is $(property Result)"
+  echo 'systemctl stop: all original when it returned'
+}
+
+refused() {
+  echo 'mode = 3' >/etc/cgphase/cgphase.toml
+  systemctl start cgphased 2>/dev/null && fail 'a start with a wrong configuration succeeded'
+  property_is ExecMainStatus 6 || fail "exit $(property ExecMainStatus) instead of 6"
+  pause_ms 4000
+  property_is ActiveState failed || fail 'a wrong configuration is tried again'
+  journalctl -u cgphased -n 5 | grep -q '/etc/cgphase/cgphase.toml:1' ||
+    fail 'the journal does not name file and line'
+  echo 'a wrong configuration: exit 6, not tried again'
+}
+
+install_programs
+must systemd-run --quiet --unit plain -p MemoryMax=64M -p CPUQuota=50% sleep 1000
+original=$(snapshot $cgroups)
+without_configuration
+enforce
+killed
+hung
+reloaded
+stopped
+refused
+finish
