@@ -12,7 +12,12 @@ property() { systemctl show cgphased -p "$1" --value; }
 property_is() { [ "$(property "$1")" = "$2" ]; }
 main_is_other() { [ "$(property MainPID)" != "$1" ] && property_is ActiveState active; }
 
-must() { "$@" || { echo "FAILED, so nothing is proved: $*"; journalctl -u cgphased -n 20; exit 1; }; }
+must() {
+  "$@" && return
+  echo "FAILED, so nothing is proved: $*"
+  journalctl -u cgphased -n 20
+  exit 1
+}
 
 install_programs() {
   mkdir -p /usr/lib/cgphase /usr/share/cgphase /etc/cgphase

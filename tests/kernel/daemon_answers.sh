@@ -16,7 +16,7 @@ expect() {  # EXIT WORD...: what the command says, kept in $answer
   answer=$(cli "$@" 2>&1 </dev/null)
   status=$?
   [ "$status" = "$wanted" ] || fail "cgphase $*: exit $status instead of $wanted: $answer"
-  if LC_ALL=C grep -q $'[\e\xff]' <<<"$answer"; then fail "cgphase $*: prints raw bytes of a name"; fi
+  if LC_ALL=C grep -q $'[\e\xff]' <<<"$answer"; then fail "cgphase $*: prints raw bytes"; fi
 }
 
 one_line() { [ "$(grep -c . <<<"$answer")" = 1 ] || fail "not one line: $answer"; }
