@@ -6,20 +6,26 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/file.h"
 #include "base/parse.h"
 #include "base/text.h"
+#include "cli/emit.h"
+#include "cli/expand_verb.h"
+#include "cli/model_check.h"
 #include "model/ai4dl.h"
 #include "model/crbm_fixed.h"
 #include "model/feature_schema.h"
 #include "model/phase_tracker.h"
 #include "model/text_lines.h"
 #include "model/trace_features.h"
+#include "model/train/ai4dl_train.h"
 #include "model/train/train.h"
 
 namespace cgphase {
@@ -27,32 +33,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kExitFailure = 1, kExitDenied = 5, kExitInput = 6;
-constexpr const char* kInstalledModel = "/usr/share/cgphase/model.json";
 constexpr std::size_t kMaxParametersBytes = kMaxModelFileBytes;
-
-int exit_code_of(const Error& error) {
-  switch (error.kind) {
-    case ErrorKind::invalid:
-    case ErrorKind::not_found: return kExitInput;
-    case ErrorKind::denied: return kExitDenied;
-    default: return kExitFailure;
-  }
-}
-
-int finish(const char* verb, const Status& status) {
-  if (status) return 0;
-  fmt::print(stderr, "cgphase {}: {}\n", verb, status.error().text);
-  return exit_code_of(status.error());
-}
-
-// To the file, or to stdout where none is named.
-Status emit(const std::string& text, const std::string& path) {
-  if (!path.empty()) return replace_file(path, text);
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-    return failure(ErrorKind::io, "standard output cannot be written");
-  return {};
-}
 
 // ---- predict ----
 
@@ -158,6 +139,8 @@ struct TrainVerbOptions {
   TrainOptions train;
   std::string clusters = "5", output;
   std::vector<std::string> traces;
+  bool compat = false, in_order = false;
+  std::string initial;
 };
 
 Status parse_clusters(TrainVerbOptions& options) {
@@ -173,10 +156,11 @@ Status parse_clusters(TrainVerbOptions& options) {
   return {};
 }
 
-Result<std::vector<Trace>> read_traces(const std::vector<std::string>& paths) {
+Result<std::vector<Trace>> read_traces(const std::vector<std::string>& paths,
+                                       const TraceOptions& options) {
   std::vector<Trace> traces;
   for (const std::string& path : paths) {
-    Result<Trace> trace = read_trace(path);
+    Result<Trace> trace = read_trace(path, options);
     if (!trace) return std::unexpected(trace.error());
     traces.push_back(std::move(*trace));
   }
@@ -214,9 +198,37 @@ std::string describe(const Model& model) {
   return out;
 }
 
-Status train_verb(TrainVerbOptions& options) {
+// The options that both ways share have other defaults in the release: only those given count.
+Result<Model> train_compat(const CLI::App& verb, const TrainVerbOptions& options,
+                           std::span<const Trace> traces,
+                           const std::function<void(const EpochReport&)>& progress) {
+  Ai4dlTraining training;
+  const auto given = [&](const char* name) { return verb.count(name) > 0; };
+  if (given("--history")) training.history = options.train.history;
+  if (given("--hidden")) training.hidden = options.train.hidden;
+  if (given("--epochs")) training.epochs = options.train.epochs;
+  if (given("--learning-rate")) training.learning_rate = options.train.learning_rate;
+  if (options.train.clusters == kAutomaticClusters)
+    return failure(ErrorKind::invalid, "--clusters auto: the release has no such thing; give a "
+                                       "number, or leave --compat away");
+  training.clusters = options.train.clusters;
+  training.seed = options.train.seed;
+  training.shuffle = !options.in_order;
+  if (!options.initial.empty()) {
+    const Result<std::string> text = read_file(options.initial, kMaxParametersBytes);
+    if (!text) return std::unexpected(text.error());
+    Result<CrbmParameters> weights = parse_ai4dl_weights(*text, options.initial);
+    if (!weights) return std::unexpected(weights.error());
+    training.initial = *std::move(weights);
+  }
+  return train_ai4dl(training, traces, progress);
+}
+
+Status train_verb(const CLI::App& verb, TrainVerbOptions& options) {
   if (Status status = parse_clusters(options); !status) return status;
-  const Result<std::vector<Trace>> traces = read_traces(options.traces);
+  TraceOptions columns;
+  if (options.compat) columns.columns = ai4dl_columns();
+  const Result<std::vector<Trace>> traces = read_traces(options.traces, columns);
   if (!traces) return std::unexpected(traces.error());
   const bool tty = ::isatty(STDERR_FILENO) == 1;
   const auto progress = [tty](const EpochReport& report) {
@@ -224,7 +236,8 @@ Status train_verb(TrainVerbOptions& options) {
       fmt::print(stderr, "\repoch {:>5}  error {:.5f}  held out {:.5f} ", report.epoch,
                  report.error, report.held_out_error);
   };
-  const Result<Model> model = train(options.train, *traces, progress);
+  const Result<Model> model = options.compat ? train_compat(verb, options, *traces, progress)
+                                             : train(options.train, *traces, progress);
   if (tty) fmt::print(stderr, "\r\x1b[K");
   if (!model) return std::unexpected(model.error());
   if (Status status = save_model(*model, options.output); !status) return status;
@@ -248,7 +261,15 @@ void add_train(CLI::App& app, int& exit_code) {
   verb->add_option("--step", train.step_seconds, "seconds per model step")->capture_default_str();
   verb->add_option("--seed", train.seed, "same seed and traces, same model")
       ->capture_default_str();
-  verb->callback([options, &exit_code] { exit_code = finish("train", train_verb(*options)); });
+  CLI::Option* compat = verb->add_flag(
+      "--compat", options->compat, "as the released AI4DL trains (its eight columns, no stopping)");
+  verb->add_option("--initial", options->initial, "with --compat: weights to begin with, as JSON")
+      ->needs(compat);
+  verb->add_flag("--in-order", options->in_order, "with --compat: windows in file order")
+      ->needs(compat);
+  verb->callback([verb, options, &exit_code] {
+    exit_code = finish("train", train_verb(*verb, *options));
+  });
 }
 
 // ---- model show | check | import ----
@@ -259,16 +280,20 @@ Status show(const std::string& path) {
   return emit(describe(*model), {});
 }
 
-Status check(const std::string& path) {
-  const Result<Model> model = load_model(path);
-  if (!model) return std::unexpected(model.error());
-  return emit(fmt::format("{}: ok\n", path), {});
+Status check(const ModelCheckOptions& options) {
+  const Result<ModelCheckReport> report = check_model_file(options);
+  if (!report) return std::unexpected(report.error());
+  if (Status status = emit(report->text, {}); !status) return status;
+  if (report->violations == 0) return {};
+  return failure(ErrorKind::io, fmt::format("{}: {} certified phases differ from the double "
+                                            "engine's: this is a defect of cgphase, report it",
+                                            escape_name(options.model), report->violations));
 }
 
-Status import_parameters(const std::string& from, const std::string& to) {
+Status import_parameters(const std::string& from, const std::string& to, bool expanded) {
   const Result<std::string> text = read_file(from, kMaxParametersBytes);
   if (!text) return std::unexpected(text.error());
-  const Result<Model> model = import_ai4dl(*text, from);
+  const Result<Model> model = import_ai4dl(*text, from, expanded);
   if (!model) return std::unexpected(model.error());
   return save_model(*model, to);
 }
@@ -278,20 +303,29 @@ void add_model(CLI::App& app, int& exit_code) {
   verb->require_subcommand(1);
   struct Paths {
     std::string file = kInstalledModel, output;
+    bool expanded = false;
   };
   const auto paths = std::make_shared<Paths>();
   CLI::App* showing = verb->add_subcommand("show", "what a model holds");
   showing->add_option("file", paths->file, "model file")->capture_default_str();
   showing->callback([paths, &exit_code] { exit_code = finish("model show", show(paths->file)); });
-  CLI::App* checking = verb->add_subcommand("check", "read a model as the daemon would");
-  checking->add_option("file", paths->file, "model file")->capture_default_str();
+  CLI::App* checking = verb->add_subcommand(
+      "check", "read a model as the daemon would, and prove its fixed point on traces");
+  const auto checked = std::make_shared<ModelCheckOptions>();
+  checked->model = kInstalledModel;
+  checking->add_option("file", checked->model, "model file")->capture_default_str();
+  checking->add_option("traces", checked->traces, "traces, CSV or CSV.gz");
+  checking->add_flag("--json", checked->as_json, "JSON instead of text");
   checking->callback(
-      [paths, &exit_code] { exit_code = finish("model check", check(paths->file)); });
+      [checked, &exit_code] { exit_code = finish("model check", check(*checked)); });
   CLI::App* importing = verb->add_subcommand("import", "make a model file of AI4DL's parameters");
   importing->add_option("file", paths->file, "AI4DL's parameters as JSON")->required();
   importing->add_option("-o,--output", paths->output, "model file to write")->required();
+  importing->add_flag("--expanded", paths->expanded,
+                      "with the parts of the phase that was expanded (kmeans_sub)");
   importing->callback([paths, &exit_code] {
-    exit_code = finish("model import", import_parameters(paths->file, paths->output));
+    exit_code = finish("model import",
+                       import_parameters(paths->file, paths->output, paths->expanded));
   });
 }
 
@@ -300,6 +334,7 @@ void add_model(CLI::App& app, int& exit_code) {
 void add_model_verbs(CLI::App& app, int& exit_code) {
   add_predict(app, exit_code);
   add_train(app, exit_code);
+  add_expand(app, exit_code);
   add_model(app, exit_code);
 }
 

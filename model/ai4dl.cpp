@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <stdexcept>
 
 #include "base/check.h"
 #include "model/centroids.h"
@@ -35,17 +36,38 @@ std::vector<double> centroids_of(const json& rows) {
   return values;
 }
 
-CrbmParameters crbm_of(const json& object) {
+CrbmParameters weights_of(const json& object) {
   CrbmParameters crbm;
-  crbm.n_vis = object.at("n_vis").get<int>();
-  crbm.n_hid = object.at("n_hid").get<int>();
-  crbm.n_his = object.at("n_his").get<int>();
   crbm.w = numbers(object.at("W"));
   crbm.a = numbers(object.at("A"));
   crbm.b = numbers(object.at("B"));
   crbm.visible_bias = numbers(object.at("v_bias"));
   crbm.hidden_bias = numbers(object.at("h_bias"));
   return crbm;
+}
+
+CrbmParameters crbm_of(const json& object) {
+  CrbmParameters crbm = weights_of(object);
+  crbm.n_vis = object.at("n_vis").get<int>();
+  crbm.n_hid = object.at("n_hid").get<int>();
+  crbm.n_his = object.at("n_his").get<int>();
+  return crbm;
+}
+
+// The parts of one phase come after the phases, as the release numbers them.
+void add_parts(const json& parts, Model& model) {
+  Centroids& centroids = model.centroids;
+  const int first = parts.at("first_id").get<int>();
+  if (first != centroids.count)
+    throw std::out_of_range("kmeans_sub.first_id is not the number of phases");
+  const auto count = static_cast<int>(parts.at("centroids").size());
+  const std::vector<double> values = centroids_of(parts.at("centroids"));
+  centroids.values.insert(centroids.values.end(), values.begin(), values.end());
+  centroids.parents.assign(static_cast<std::size_t>(first), -1);
+  centroids.parents.resize(static_cast<std::size_t>(first + count),
+                           parts.at("parent_phase").get<int>());
+  centroids.count += count;
+  model.phases.resize(static_cast<std::size_t>(centroids.count));
 }
 
 Model model_of(const json& document) {
@@ -58,7 +80,7 @@ Model model_of(const json& document) {
   model.crbm = crbm_of(document.at("crbm"));
   const json& kmeans = document.at("kmeans");
   model.centroids = {static_cast<int>(kmeans.at("centroids").size()), model.crbm.n_hid,
-                     centroids_of(kmeans.at("centroids"))};
+                     centroids_of(kmeans.at("centroids")), {}};
   model.phases.resize(kmeans.at("centroids").size());
   model.provenance["program"] = "imported from AI4DL";
   if (document.contains("source") && document["source"].is_string())
@@ -98,16 +120,35 @@ void activate(const CrbmParameters& crbm, const double* history, const double* v
 
 }  // namespace
 
-Result<Model> import_ai4dl(const std::string& json_text, const std::string& name) {
+Result<Model> import_ai4dl(const std::string& json_text, const std::string& name,
+                           bool expanded) {
   if (json_text.size() > kMaxModelFileBytes)
     return failure(ErrorKind::invalid, name + ": larger than the bound of a model file");
   try {
-    Model model = model_of(json::parse(json_text));
+    const json document = json::parse(json_text);
+    Model model = model_of(document);
+    if (expanded) add_parts(document.at("kmeans_sub"), model);
     if (Status status = check_model(model, name); !status) return std::unexpected(status.error());
     return model;
   } catch (const json::exception& exception) {
     return failure(ErrorKind::invalid,
                    name + ": these are not AI4DL's parameters: " + exception.what());
+  } catch (const std::out_of_range& exception) {
+    return failure(ErrorKind::invalid, name + ": " + exception.what());
+  }
+}
+
+Result<CrbmParameters> parse_ai4dl_weights(const std::string& json_text, const std::string& name) {
+  if (json_text.size() > kMaxModelFileBytes)
+    return failure(ErrorKind::invalid, name + ": larger than the bound of a model file");
+  try {
+    const json document = json::parse(json_text);
+    for (const char* key : {"crbm", "init"})
+      if (document.contains(key)) return weights_of(document.at(key));
+    return weights_of(document);
+  } catch (const json::exception& exception) {
+    return failure(ErrorKind::invalid,
+                   name + ": these are not weights of AI4DL: " + exception.what());
   }
 }
 

@@ -13,9 +13,15 @@ namespace cgphase {
 
 // A Model from AI4DL's parameters as JSON: "features", "scaler" {mean, scale}, "crbm" {n_vis,
 // n_hid, n_his, W, A, B, v_bias, h_bias} and "kmeans" {centroids}; other keys are ignored. Its
-// features are trace columns, its step is AI4DL's 15 s, novelty distances are unknown. Errors:
-// invalid, naming `name` and key.
-Result<Model> import_ai4dl(const std::string& json_text, const std::string& name);
+// features are trace columns, its step is AI4DL's 15 s, novelty distances are unknown. With
+// `expanded` also "kmeans_sub" {parent_phase, first_id, centroids}, its second notebook's parts of
+// one phase. Errors: invalid, naming `name` and key.
+Result<Model> import_ai4dl(const std::string& json_text, const std::string& name,
+                           bool expanded = false);
+
+// The weights alone: "W", "A", "B", "v_bias" and "h_bias" of the document, or of its "crbm" or
+// "init". Sizes are not looked at. Errors: invalid, naming `name`.
+Result<CrbmParameters> parse_ai4dl_weights(const std::string& json_text, const std::string& name);
 
 // Phases as the release computes them: the phase of row k is that of rows k-n_his-1 .. k-1, history
 // is flattened feature-major although it was trained time-major, the first n_his+1 rows are the

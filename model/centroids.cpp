@@ -1,7 +1,5 @@
 #include "model/centroids.h"
 
-#include <limits>
-
 #include "base/check.h"
 
 namespace cgphase {
@@ -15,21 +13,14 @@ double squared_distance(std::span<const double> a, std::span<const double> b) {
 NearestCentroid nearest_centroid(const Centroids& centroids, std::span<const double> point) {
   const auto dimension = static_cast<std::size_t>(centroids.dimension);
   CHECK_INVARIANT(point.size() == dimension && centroids.count > 0);
-  constexpr double kFar = std::numeric_limits<double>::infinity();
-  NearestCentroid best{-1, kFar, 0};
-  double second = kFar;
-  for (int index = 0; index < centroids.count; ++index) {
-    const std::span row(&centroids.values[static_cast<std::size_t>(index) * dimension], dimension);
-    const double distance = squared_distance(point, row);
-    if (distance < best.distance || best.index < 0) {
-      second = best.distance;
-      best = {index, distance, 0};
-    } else if (distance < second) {
-      second = distance;
-    }
-  }
-  best.margin = centroids.count > 1 ? second - best.distance : 0;
-  return best;
+  double distances[kMaxPhases];
+  const auto count = static_cast<std::size_t>(centroids.count);
+  CHECK_INVARIANT(count <= std::size_t{kMaxPhases});
+  for (std::size_t i = 0; i < count; ++i)
+    distances[i] = squared_distance(point, std::span(&centroids.values[i * dimension], dimension));
+  const CentroidChoice<double> choice =
+      choose_centroid(std::span<const double>(distances, count), centroids.parents);
+  return {choice.index, choice.distance, choice.margin};
 }
 
 }  // namespace cgphase

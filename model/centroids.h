@@ -1,6 +1,8 @@
 // Nearest centroid in hidden-activation space, in double; the fixed-point twin is in crbm_fixed.h.
 #pragma once
 
+#include <algorithm>
+#include <limits>
 #include <span>
 
 #include "model/model.h"
@@ -12,6 +14,41 @@ struct NearestCentroid {
   double distance = 0;  // squared Euclidean
   double margin = 0;    // squared distance to the second centroid minus `distance`; 0 if only one
 };
+
+// The nearest by `distances`, one per centroid, going down from a phase that was split to its parts
+// only: what is decided about other phases stays as it was. The margin is the smallest of the way
+// down, 0 where there never was a second. Of equally near ones the first wins.
+template <class Distance>
+struct CentroidChoice {
+  int index = -1;
+  Distance distance = 0, margin = 0;
+};
+template <class Distance>
+CentroidChoice<Distance> choose_centroid(std::span<const Distance> distances,
+                                         std::span<const int> parents) {
+  constexpr Distance kFar = std::numeric_limits<Distance>::max();
+  CentroidChoice<Distance> choice{-1, 0, kFar};
+  for (bool deeper = true; deeper;) {
+    int best = -1;
+    Distance second = kFar;
+    for (std::size_t i = 0; i < distances.size(); ++i) {
+      if (!parents.empty() && parents[i] != choice.index) continue;
+      if (best < 0 || distances[i] < distances[static_cast<std::size_t>(best)]) {
+        if (best >= 0) second = distances[static_cast<std::size_t>(best)];
+        best = static_cast<int>(i);
+      } else if (distances[i] < second) {
+        second = distances[i];
+      }
+    }
+    if (best < 0) break;  // no parts
+    choice.index = best;
+    choice.distance = distances[static_cast<std::size_t>(best)];
+    if (second != kFar) choice.margin = std::min(choice.margin, second - choice.distance);
+    deeper = !parents.empty();
+  }
+  if (choice.margin == kFar) choice.margin = 0;
+  return choice;
+}
 
 // Sums run over the dimensions in ascending order; of equally near centroids the first wins.
 // `point` has centroids.dimension values, and there is at least one centroid.

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "model/centroids.h"
 #include "model/scalar_math.h"
 
 // One copy of a function per instruction set, chosen when the program starts. Integers only: the
@@ -125,7 +126,8 @@ CrbmFixed::CrbmFixed(const CrbmParameters& crbm, const Centroids& centroids)
     : n_hid_(crbm.n_hid),
       window_size_(crbm.n_vis * (crbm.n_his + 1)),
       centroid_count_(centroids.count),
-      weight_shift_(weight_shifts(crbm)) {
+      weight_shift_(weight_shifts(crbm)),
+      parents_(centroids.parents) {
   const auto add_weight = [&](double value, int shift) {
     const std::int16_t whole = to_int16(std::ldexp(value, shift));
     // An arithmetic shift: low lies in 0..255.
@@ -154,7 +156,7 @@ void CrbmFixed::bound_errors(const CrbmParameters& crbm, const Centroids& centro
   const auto n_hid = static_cast<std::size_t>(n_hid_);
   const auto columns = static_cast<std::size_t>(window_size_);
   const std::size_t n_vis = static_cast<std::size_t>(crbm.n_vis), history = columns - n_vis;
-  std::vector<double> constant(n_hid), per_input(n_hid);
+  unit_bounds_.resize(n_hid);
   for (std::size_t k = 0; k < n_hid; ++k) {
     double worst = 0, sum = 0;
     for (std::size_t i = 0; i < columns; ++i) {
@@ -164,8 +166,8 @@ void CrbmFixed::bound_errors(const CrbmParameters& crbm, const Centroids& centro
       worst = std::max(worst, std::abs(exact - held));
       sum += std::abs(exact);
     }
-    per_input[k] = worst / 4;
-    constant[k] = (std::ldexp(sum, -kInputShift - 1) + 0x1p-16) / 4 + kFixedSigmoidError;
+    unit_bounds_[k] = {(std::ldexp(sum, -kInputShift - 1) + 0x1p-16) / 4 + kFixedSigmoidError,
+                       worst / 4};
   }
   const auto rounded = [&](std::size_t index) {
     return std::ldexp(centroids_[index], -kActivationShift);
@@ -179,8 +181,8 @@ void CrbmFixed::bound_errors(const CrbmParameters& crbm, const Centroids& centro
         const double moved_a = std::abs(centroids.values[a] - rounded(a));
         const double moved_b = std::abs(centroids.values[b] - rounded(b));
         // |c + c' - 2h| <= 2, and the difference of two rounded centroids moves by both roundings.
-        pair_constant += 2 * apart * constant[k] + (2 + apart) * (moved_a + moved_b);
-        pair_per_input += 2 * apart * per_input[k];
+        pair_constant += 2 * apart * unit_bounds_[k].constant + (2 + apart) * (moved_a + moved_b);
+        pair_per_input += 2 * apart * unit_bounds_[k].per_input;
       }
       bound_constant_ = std::max(bound_constant_, pair_constant);
       bound_per_input_ = std::max(bound_per_input_, pair_per_input);
@@ -207,6 +209,11 @@ CrbmFixed::Nearest CrbmFixed::nearest(std::span<const std::int16_t> window) cons
   std::int64_t distances[kMaxPhases];
   hidden(window, activation);
   squared_distances(centroids_.data(), activation, centroid_count_, n_hid_, distances);
+  if (!parents_.empty()) {
+    const std::span<const std::int64_t> all(distances, static_cast<std::size_t>(centroid_count_));
+    const CentroidChoice<std::int64_t> choice = choose_centroid(all, parents_);
+    return {choice.index, choice.distance, choice.margin};
+  }
   const auto best = std::min_element(distances, distances + centroid_count_);
   std::int64_t second = std::numeric_limits<std::int64_t>::max();
   for (const std::int64_t* it = distances; it != distances + centroid_count_; ++it)

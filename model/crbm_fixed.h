@@ -48,6 +48,12 @@ class CrbmFixed {
   // holds for windows of values within kStandardisedBound.
   double error_bound(std::span<const std::int16_t> window) const;
 
+  // What the activation of a unit may be wrong by: constant + per_input * sum|standardised input|.
+  struct UnitBound {
+    double constant = 0, per_input = 0;
+  };
+  const std::vector<UnitBound>& unit_bounds() const { return unit_bounds_; }
+
   int window_size() const { return window_size_; }
 
  private:
@@ -60,6 +66,8 @@ class CrbmFixed {
   std::vector<std::int64_t> bias_;       // 16 fractional bits
   std::vector<int> weight_shift_;
   std::vector<std::int16_t> centroids_;  // [centroid_count * n_hid]
+  std::vector<int> parents_;             // as in Centroids
+  std::vector<UnitBound> unit_bounds_;   // eps_k
   double bound_constant_ = 0, bound_per_input_ = 0;
 };
 

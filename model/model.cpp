@@ -21,10 +21,11 @@ using nlohmann::json;
 constexpr std::string_view kFormat = "cgphase-model";
 constexpr int kVersion = 1;
 
-// The keys of each object of the file; all of them must be there and no other may.
+// The keys of each object of the file; all of them must be there and no other may, but for one.
 constexpr std::array<std::string_view, 12> kTopKeys{
     "format", "version", "schema",    "features", "step_seconds", "scaler",
     "crbm",   "fixed",   "centroids", "phases",   "provenance",   "checksum"};
+constexpr std::string_view kOptionalKey = "parents";  // only where a phase was split
 constexpr std::array<std::string_view, 2> kScalerKeys{"mean", "scale"};
 constexpr std::array<std::string_view, 8> kCrbmKeys{
     "visible", "hidden", "history", "W", "A", "B", "visible_bias", "hidden_bias"};
@@ -46,6 +47,7 @@ void require_keys(const json& object, const std::string& path,
   if (!object.is_object()) throw Refusal{path, "must be an object"};
   for (const auto& [key, value] : object.items()) {
     if (std::ranges::find(known, key) != known.end()) continue;
+    if (path.empty() && key == kOptionalKey) continue;
     const std::string_view near = nearest(key, known);
     throw Refusal{joined(path, escape_name(key)),
                   near.empty() ? "unknown key"
@@ -159,6 +161,15 @@ CrbmParameters parse_crbm(const json& object) {
   return crbm;
 }
 
+std::vector<int> parse_parents(const json& document) {
+  std::vector<int> parents;
+  const auto found = document.find(kOptionalKey);
+  if (found == document.end()) return parents;
+  if (!found->is_array() || found->empty()) throw Refusal{"parents", "must be one per centroid"};
+  for (const json& value : *found) parents.push_back(integer(value, "parents"));
+  return parents;
+}
+
 Centroids parse_centroids(const json& rows, int dimension) {
   if (!rows.is_array() || rows.empty() || rows.size() > std::size_t{kMaxPhases})
     throw Refusal{"centroids", "must be 1.." + std::to_string(kMaxPhases) + " rows"};
@@ -216,6 +227,7 @@ Model from_json(const json& document) {
   model.scaler.scale = numbers(document["scaler"]["scale"], "scaler.scale");
   model.crbm = parse_crbm(document["crbm"]);
   model.centroids = parse_centroids(document["centroids"], model.crbm.n_hid);
+  model.centroids.parents = parse_parents(document);
   model.phases = parse_phases(document["phases"]);
   if (!document["provenance"].is_object()) throw Refusal{"provenance", "must be an object"};
   for (const auto& [key, value] : document["provenance"].items())
@@ -261,6 +273,7 @@ json to_json(const Model& model) {
       {"phases", phases},
       {"provenance", model.provenance},
   };
+  if (!model.centroids.parents.empty()) document[kOptionalKey] = model.centroids.parents;
   if (model.provenance.empty()) document["provenance"] = json::object();
   document["checksum"] = checksum_of(document);
   return document;

@@ -28,6 +28,9 @@ struct CrbmParameters {
 struct Centroids {
   int count = 0, dimension = 0;
   std::vector<double> values;  // row-major [count * dimension], in hidden-activation space
+  // Of each centroid the one that it is a part of, -1 for none; a part has a higher index than what
+  // it is a part of. Empty: no phase was split. A phase that has parts is never found itself.
+  std::vector<int> parents;
 };
 
 // Mergeable statistics of one phase in the training data, relative to the original limit.

@@ -90,6 +90,12 @@ void check_phases(const Model& model, Checker& check) {
       centroids.values,
       static_cast<std::size_t>(centroids.count) * static_cast<std::size_t>(model.crbm.n_hid),
       "centroids", activation);
+  const std::vector<int>& parents = centroids.parents;
+  check.require(parents.empty() || parents.size() == static_cast<std::size_t>(centroids.count),
+                "parents", "must be one per centroid");
+  for (std::size_t i = 0; i < parents.size(); ++i)
+    check.require(parents[i] >= -1 && parents[i] < static_cast<int>(i), "parents",
+                  "a part must come after what it is a part of");
   check.require(model.phases.size() == static_cast<std::size_t>(centroids.count), "phases",
                 "must be one per centroid");
   for (const PhaseSummary& phase : model.phases) {

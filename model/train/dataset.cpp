@@ -39,7 +39,8 @@ void add_execution(Dataset& data, const Execution& execution, std::size_t index,
 }  // namespace
 
 Dataset make_dataset(std::span<const Trace> traces, const FeatureSchema& schema,
-                     double step_seconds, int history) {
+                     double step_seconds, int history,
+                     const std::optional<Scaler>& scaler) {
   Dataset data;
   data.features = static_cast<int>(schema.entries.size());
   data.history = history;
@@ -47,7 +48,7 @@ Dataset make_dataset(std::span<const Trace> traces, const FeatureSchema& schema,
   for (const Trace& trace : traces)
     for (const Execution& execution : trace.executions)
       add_execution(data, execution, index++, schema, step_seconds);
-  data.scaler = fit_scaler(data.steps, data.features);
+  data.scaler = scaler ? *scaler : fit_scaler(data.steps, data.features);
   const auto features = static_cast<std::size_t>(data.features);
   data.standardised.resize(data.steps.size() * features);
   for (std::size_t i = 0; i < data.steps.size(); ++i)

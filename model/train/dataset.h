@@ -30,9 +30,11 @@ struct Dataset {
   }
 };
 
-// Runs the extractor of the daemon over all executions, fits the scaler and cuts windows. A step
-// that measured nothing ends a history, as in the tracker.
+// Runs the extractor of the daemon over all executions and cuts windows, standardised by `scaler`
+// or, without one, by one that is fitted to them. A step that measured nothing ends a history, as
+// in the tracker.
 Dataset make_dataset(std::span<const Trace> traces, const FeatureSchema& schema,
-                     double step_seconds, int history);
+                     double step_seconds, int history,
+                     const std::optional<Scaler>& scaler = std::nullopt);
 
 }  // namespace cgphase

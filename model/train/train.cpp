@@ -1,22 +1,21 @@
 #include "model/train/train.h"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <numeric>
 
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "model/centroids.h"
 #include "model/crbm_fixed.h"
 #include "model/train/crbm_trainer.h"
+#include "model/train/fixed_proof.h"
 #include "model/train/kmeans.h"
+#include "model/train/summary.h"
 
 namespace cgphase {
 namespace {
 
-constexpr double kNoveltyQuantile = 0.99;
 constexpr std::size_t kNamedInputs = 32;
 constexpr std::size_t kNameBytes = 200;
 
@@ -57,73 +56,6 @@ KMeansFit find_phases(std::span<const double> points, const TrainOptions& option
   return kmeans(points, options.hidden, kmeans_options);
 }
 
-// Renumbers the clusters by rising mean of the first feature in their windows' last steps.
-Centroids in_order(const KMeansFit& fit, const Dataset& data) {
-  const auto count = static_cast<std::size_t>(fit.centroids.count);
-  const auto dimension = static_cast<std::size_t>(fit.centroids.dimension);
-  std::vector<double> sum(count, 0), windows(count, 0);
-  for (std::size_t i = 0; i < data.size(); ++i) {
-    const auto label = static_cast<std::size_t>(fit.labels[i]);
-    sum[label] += data.standardised[data.last_step[i] * static_cast<std::size_t>(data.features)];
-    windows[label] += 1;
-  }
-  std::vector<std::size_t> order(count);
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return sum[a] * windows[b] < sum[b] * windows[a];
-  });
-  Centroids sorted{fit.centroids.count, fit.centroids.dimension, {}};
-  for (const std::size_t k : order)
-    sorted.values.insert(sorted.values.end(), &fit.centroids.values[k * dimension],
-                         &fit.centroids.values[k * dimension] + dimension);
-  return sorted;
-}
-
-std::optional<std::size_t> position(const FeatureSchema& schema, Feature feature) {
-  for (std::size_t i = 0; i < schema.entries.size(); ++i)
-    if (schema.entries[i].feature == feature) return i;
-  return std::nullopt;
-}
-
-// Welford's update; both ratios or neither, so that one count serves them.
-void add_ratios(PhaseSummary& phase, double cpu, double memory) {
-  phase.count += 1;
-  const double cpu_away = cpu - phase.cpu_mean_ratio;
-  phase.cpu_mean_ratio += cpu_away / phase.count;
-  phase.cpu_m2 += cpu_away * (cpu - phase.cpu_mean_ratio);
-  const double memory_away = memory - phase.memory_mean_ratio;
-  phase.memory_mean_ratio += memory_away / phase.count;
-  phase.memory_m2 += memory_away * (memory - phase.memory_mean_ratio);
-}
-
-double quantile(std::vector<double>& values, double share) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  const double rank = std::ceil(share * static_cast<double>(values.size()));
-  return values[static_cast<std::size_t>(std::max(rank, 1.0)) - 1];
-}
-
-std::vector<PhaseSummary> summarise(const Model& model, const Dataset& data,
-                                    std::span<const double> points) {
-  const std::optional<std::size_t> cpu = position(model.schema, Feature::cpu_usage_ratio);
-  const std::optional<std::size_t> memory = position(model.schema, Feature::memory_need_ratio);
-  const auto dimension = static_cast<std::size_t>(model.centroids.dimension);
-  std::vector<PhaseSummary> phases(static_cast<std::size_t>(model.centroids.count));
-  std::vector<std::vector<double>> distances(phases.size());
-  for (std::size_t i = 0; i < data.size(); ++i) {
-    const NearestCentroid nearest =
-        nearest_centroid(model.centroids, points.subspan(i * dimension, dimension));
-    const auto phase = static_cast<std::size_t>(nearest.index);
-    distances[phase].push_back(nearest.distance);
-    const auto& values = data.steps[data.last_step[i]].values;
-    if (cpu && memory && values[*cpu] && values[*memory])
-      add_ratios(phases[phase], *values[*cpu], *values[*memory]);
-  }
-  for (std::size_t k = 0; k < phases.size(); ++k)
-    phases[k].novelty_distance = quantile(distances[k], kNoveltyQuantile);
-  return phases;
-}
-
 void tell_provenance(Model& model, const TrainOptions& options, std::span<const Trace> traces,
                      const Dataset& data, const CrbmFit& fit) {
   auto& told = model.provenance;
@@ -138,7 +70,9 @@ void tell_provenance(Model& model, const TrainOptions& options, std::span<const 
   told["epochs"] = fmt::format("{}", fit.epochs);
   told["reconstruction_error"] =
       fmt::format("{:.6f} trained, {:.6f} held out", fit.error, fit.held_out_error);
-  told["certified_share"] = fmt::format("{:.6f}", certified_share(model, data));
+  const FixedProof proof = prove_fixed(model, data);
+  told["certified_share"] = fmt::format(
+      "{:.6f}", static_cast<double>(proof.certified) / static_cast<double>(proof.windows));
   told["inputs"] = fmt::format("{}", traces.size());
   for (std::size_t i = 0; i < std::min(traces.size(), kNamedInputs); ++i) {
     const std::string name = std::filesystem::path(traces[i].path).filename().string();
@@ -148,20 +82,6 @@ void tell_provenance(Model& model, const TrainOptions& options, std::span<const 
 }
 
 }  // namespace
-
-double certified_share(const Model& model, const Dataset& data) {
-  const CrbmFixed fixed(model.crbm, model.centroids);
-  std::vector<std::int16_t> window(static_cast<std::size_t>(fixed.window_size()));
-  std::size_t certified = 0;
-  for (std::size_t i = 0; i < data.size(); ++i) {
-    const double* values = data.window(i);
-    std::transform(values, values + window.size(), window.begin(), quantize_input);
-    const double margin =
-        std::ldexp(static_cast<double>(fixed.nearest(window).margin), -2 * kActivationShift);
-    certified += margin > fixed.error_bound(window);
-  }
-  return data.size() > 0 ? static_cast<double>(certified) / static_cast<double>(data.size()) : 0;
-}
 
 Result<Model> train(const TrainOptions& options, std::span<const Trace> traces,
                     const std::function<void(const EpochReport&)>& progress) {
@@ -184,7 +104,10 @@ Result<Model> train(const TrainOptions& options, std::span<const Trace> traces,
   // From here on the float engine and the integers hold the same weights.
   snap_to_grid(model.crbm);
   const std::vector<double> points = activations(model.crbm, data);
-  model.centroids = in_order(find_phases(points, options), data);
+  const KMeansFit found = find_phases(points, options);
+  std::vector<std::size_t> windows(data.size());
+  std::iota(windows.begin(), windows.end(), 0);
+  model.centroids = in_order(found, data, windows);
   snap_to_grid(model.centroids);
   model.phases = summarise(model, data, points);
   tell_provenance(model, options, traces, data, fit);

@@ -39,7 +39,4 @@ struct TrainOptions {
 Result<Model> train(const TrainOptions& options, std::span<const Trace> traces,
                     const std::function<void(const EpochReport&)>& progress = {});
 
-// Share of the windows whose margin exceeds the error bound of the fixed-point engine.
-double certified_share(const Model& model, const Dataset& data);
-
 }  // namespace cgphase

@@ -1,0 +1,24 @@
+// What k-means found, as a model tells it: centroids in a fixed order, statistics per phase.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "model/model.h"
+#include "model/train/dataset.h"
+#include "model/train/kmeans.h"
+
+namespace cgphase {
+
+// The centroids renumbered by rising mean of the first feature in the last steps of their windows.
+// `windows` tells of each point of the fit its window in `data`.
+Centroids in_order(const KMeansFit& fit, const Dataset& data,
+                   std::span<const std::size_t> windows);
+
+// Statistics of the phases of `data`, one per centroid of the model. `points` are the activations
+// of all windows, row-major [data.size() * n_hid].
+std::vector<PhaseSummary> summarise(const Model& model, const Dataset& data,
+                                    std::span<const double> points);
+
+}  // namespace cgphase
