@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/text.h"
-#include "cli/emit.h"
 #include "cli/model_windows.h"
+#include "cli/offline.h"
 #include "model/train/expand.h"
 
 namespace cgphase {

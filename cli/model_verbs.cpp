@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -16,9 +17,9 @@
 #include "base/file.h"
 #include "base/parse.h"
 #include "base/text.h"
-#include "cli/emit.h"
 #include "cli/expand_verb.h"
 #include "cli/model_check.h"
+#include "cli/offline.h"
 #include "model/ai4dl.h"
 #include "model/crbm_fixed.h"
 #include "model/feature_schema.h"
@@ -224,6 +225,21 @@ Result<Model> train_compat(const CLI::App& verb, const TrainVerbOptions& options
   return train_ai4dl(training, traces, progress);
 }
 
+double seconds_since(std::chrono::steady_clock::time_point begun) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+}
+
+// The remaining time is that of all epochs: training usually ends earlier.
+std::string progress_text(const EpochReport& report, int most, double seconds) {
+  const double rate = seconds > 0 ? report.epoch / seconds : 0;
+  std::string text = fmt::format("epoch {} of at most {}  error {:.5f}  held out {:.5f}",
+                                 report.epoch, most, report.error, report.held_out_error);
+  if (rate > 0)
+    text += fmt::format("  {:.0f} epochs/s  {} at most", rate,
+                        human_duration((most - report.epoch) / rate));
+  return text;
+}
+
 Status train_verb(const CLI::App& verb, TrainVerbOptions& options) {
   if (Status status = parse_clusters(options); !status) return status;
   TraceOptions columns;
@@ -231,10 +247,11 @@ Status train_verb(const CLI::App& verb, TrainVerbOptions& options) {
   const Result<std::vector<Trace>> traces = read_traces(options.traces, columns);
   if (!traces) return std::unexpected(traces.error());
   const bool tty = ::isatty(STDERR_FILENO) == 1;
-  const auto progress = [tty](const EpochReport& report) {
-    if (tty)
-      fmt::print(stderr, "\repoch {:>5}  error {:.5f}  held out {:.5f} ", report.epoch,
-                 report.error, report.held_out_error);
+  const auto begun = std::chrono::steady_clock::now();
+  const int most = options.compat && verb.count("--epochs") == 0 ? Ai4dlTraining{}.epochs
+                                                                 : options.train.epochs;
+  const auto progress = [&](const EpochReport& report) {
+    if (tty) fmt::print(stderr, "\r{}\x1b[K", progress_text(report, most, seconds_since(begun)));
   };
   const Result<Model> model = options.compat ? train_compat(verb, options, *traces, progress)
                                              : train(options.train, *traces, progress);

@@ -154,3 +154,42 @@ TEST_CASE("predict --compat gives AI4DL's phases from an imported model") {
   for (std::size_t e = 0; e < 4; ++e)
     CHECK(result["executions"][e]["phases"] == expected["executions"][e]["phases"]);
 }
+
+TEST_CASE_FIXTURE(Fixture, "model check proves the fixed point on traces") {
+  CHECK(run({"model", "check", model, trace}) == 0);
+  CHECK(run({"model", "check", "--json", model, trace}) == 0);
+  CHECK(run({"model", "check", model, folder.path("none.csv")}) == 6);
+}
+
+TEST_CASE_FIXTURE(Fixture, "expand reports, and with a phase writes the model with its parts") {
+  CHECK(run({"expand", "--model", model, trace}) == 0);
+  CHECK(run({"expand", "--model", model, "--phase", "1", "--clusters", "2", "-o", output, trace}) ==
+        0);
+  const Result<Model> split = load_model(output);
+  REQUIRE(split);
+  CHECK(split->centroids.count == 5);
+  CHECK(split->centroids.parents == std::vector<int>{-1, -1, -1, 1, 1});
+  CHECK(run({"predict", "--model", output, trace}) == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a split that cannot be exits 6 and leaves the output as it was") {
+  folder.write("out", "before");
+  CHECK(run({"expand", "--model", model, "--phase", "9", "-o", output, trace}) == 6);
+  CHECK(content(output) == "before");
+  CHECK(run({"expand", "--model", model, "--phase", "1", trace}) == 2);
+  CHECK(run({"expand", "--model", model, "-o", output, trace}) == 2);
+}
+
+TEST_CASE("train --compat trains as the release on its own trace, and predict --compat follows") {
+  const std::string sample = test_data("ai4dl/sample.csv");
+  if (sample.empty()) return;
+  const TemporaryFolder folder;
+  const std::string model = folder.path("m.json"), same = folder.path("s.json");
+  CHECK(run({"train", "--compat", "--epochs", "2", "-o", model, sample}) == 0);
+  CHECK(run({"train", "--compat", "--epochs", "2", "-o", same, sample}) == 0);
+  CHECK(content(model) == content(same));
+  CHECK(run({"predict", "--compat", "--model", model, "--output", folder.path("p"), sample}) == 0);
+  CHECK(run({"train", "--compat", "--initial", folder.write("w", "{}"), "-o", model, sample}) == 6);
+  CHECK(run({"train", "--compat", "--clusters", "auto", "-o", model, sample}) == 6);
+  CHECK(run({"train", "--in-order", "-o", model, sample}) == 2);
+}

@@ -1,4 +1,4 @@
-#include "cli/emit.h"
+#include "cli/offline.h"
 
 #include <fmt/format.h>
 
