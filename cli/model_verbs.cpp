@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/parse.h"
 #include "base/text.h"
+#include "cli/offline.h"
 #include "model/ai4dl.h"
 #include "model/crbm_fixed.h"
 #include "model/feature_schema.h"
@@ -27,32 +28,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kExitFailure = 1, kExitDenied = 5, kExitInput = 6;
-constexpr const char* kInstalledModel = "/usr/share/cgphase/model.json";
 constexpr std::size_t kMaxParametersBytes = kMaxModelFileBytes;
-
-int exit_code_of(const Error& error) {
-  switch (error.kind) {
-    case ErrorKind::invalid:
-    case ErrorKind::not_found: return kExitInput;
-    case ErrorKind::denied: return kExitDenied;
-    default: return kExitFailure;
-  }
-}
-
-int finish(const char* verb, const Status& status) {
-  if (status) return 0;
-  fmt::print(stderr, "cgphase {}: {}\n", verb, status.error().text);
-  return exit_code_of(status.error());
-}
-
-// To the file, or to stdout where none is named.
-Status emit(const std::string& text, const std::string& path) {
-  if (!path.empty()) return replace_file(path, text);
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-    return failure(ErrorKind::io, "standard output cannot be written");
-  return {};
-}
 
 // ---- predict ----
 

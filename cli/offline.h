@@ -1,0 +1,19 @@
+// How the verbs end that need no daemon: a file or standard output, and an exit code.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+
+namespace cgphase {
+
+inline constexpr const char* kInstalledModel = "/usr/share/cgphase/model.json";
+
+// 0, or after one line on standard error ("cgphase VERB: ...") 6 input invalid or not there,
+// 5 not permitted, 1 any other failure.
+int finish(const char* verb, const Status& status);
+
+// To the file, which appears whole or not at all, or to standard output where `path` is empty.
+Status emit(const std::string& text, const std::string& path);
+
+}  // namespace cgphase
