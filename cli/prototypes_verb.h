@@ -1,0 +1,13 @@
+// prototypes: what the phase sequences of many executions have in common. Needs no daemon.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace cgphase {
+
+// As add_model_verbs(). A bad option is a parse error of the command line.
+void add_prototypes(CLI::App& app, int& exit_code);
+
+}  // namespace cgphase

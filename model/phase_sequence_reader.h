@@ -1,0 +1,16 @@
+// Phase sequences that somebody has labelled already, from a file (docs/prototypes.md).
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "model/phase_sequence.h"
+
+namespace cgphase {
+
+// Adds the executions of a CSV file with the columns `phase_runs(phase:length)` (or `phase_runs`),
+// `exec` and `n_samples` in any order; the last two may be missing. Errors: not_found, denied, io,
+// and invalid naming file, line, column and reason; `sequences` then holds a part of the file.
+Status read_phase_sequences(const std::string& path, PhaseSequences& sequences);
+
+}  // namespace cgphase
