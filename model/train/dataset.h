@@ -35,4 +35,8 @@ struct Dataset {
 Dataset make_dataset(std::span<const Trace> traces, const FeatureSchema& schema,
                      double step_seconds, int history);
 
+// The windows as `model` sees them: its features, step, history and scaler. The traces were read
+// with schema_columns() of it.
+Dataset make_dataset(std::span<const Trace> traces, const Model& model);
+
 }  // namespace cgphase
