@@ -28,7 +28,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int kExitFailure = 1, kExitDenied = 5, kExitInput = 6;
-constexpr const char* kInstalledModel = "/usr/share/cgphase/model.json";
 constexpr std::size_t kMaxParametersBytes = kMaxModelFileBytes;
 
 int exit_code_of(const Error& error) {

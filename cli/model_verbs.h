@@ -7,6 +7,9 @@ class App;
 
 namespace cgphase {
 
+// The model of the package: what verbs use where --model names no other.
+inline constexpr const char* kInstalledModel = "/usr/share/cgphase/model.json";
+
 // Registers the verbs with `app`. A verb that runs sets `exit_code`: 0, 1 failure, 5 not permitted,
 // 6 input invalid or not there. Errors are one line on stderr. A file that is written appears whole
 // or not at all. `exit_code` must live as long as `app`.
