@@ -13,6 +13,7 @@
 #include "cli/doctor_verb.h"
 #include "cli/model_verbs.h"
 #include "cli/options.h"
+#include "cli/plot_verb.h"
 #include "cli/print.h"
 #include "cli/prototypes_verb.h"
 
@@ -97,6 +98,7 @@ int parse_and_run(int count, const char* const* words) {
   add_doctor_verb(app, options, exit_code);
   add_model_verbs(app, exit_code);
   add_prototypes(app, exit_code);
+  add_plot_verb(app, exit_code);
   try {
     app.parse(count, words);
   } catch (const CLI::ParseError& error) {

@@ -23,9 +23,9 @@
 #include "model/ai4dl.h"
 #include "model/crbm_fixed.h"
 #include "model/feature_schema.h"
-#include "model/phase_tracker.h"
 #include "model/text_lines.h"
 #include "model/trace_features.h"
+#include "model/trace_phases.h"
 #include "model/train/ai4dl_train.h"
 #include "model/train/train.h"
 
@@ -42,25 +42,6 @@ struct PredictOptions {
   std::string model = kInstalledModel, trace, output;
   bool compat = false, as_json = false;
 };
-
-// The phase in force at each row: rows within a model step keep that of the last one.
-std::vector<Phase> tracked_phases(const std::shared_ptr<const PhaseEngine>& engine,
-                                  const Execution& execution) {
-  const Model& model = engine->model();
-  PhaseTracker tracker(engine);
-  Phase current;
-  std::vector<Phase> phases;
-  for (const FeatureExtractor::Step& step :
-       extract_features(execution, model.schema, model.step_seconds)) {
-    if (step.gap) {
-      tracker.reset();
-      current = {};
-    }
-    if (step.vector) current = tracker.step(*step.vector);
-    phases.push_back(current);
-  }
-  return phases;
-}
 
 json phases_json(const Execution& execution, const std::vector<Phase>& phases) {
   json indices = json::array(), margins = json::array();

@@ -1,4 +1,4 @@
-// The verbs of cgphase that need no daemon: predict, train, model show|check|import.
+// The verbs of cgphase that need no daemon: predict, train, expand, model.
 #pragma once
 
 namespace CLI {

@@ -16,7 +16,7 @@ Result<Dataset> model_windows(const Model& model, const std::vector<std::string>
     if (!trace) return std::unexpected(trace.error());
     traces.push_back(std::move(*trace));
   }
-  return make_dataset(traces, model.schema, model.step_seconds, model.crbm.n_his, model.scaler);
+  return make_dataset(traces, model);
 }
 
 }  // namespace cgphase

@@ -4,19 +4,12 @@
 
 #include <cstddef>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "cli/style.h"
+#include "cli/text_width.h"
 
 namespace cgphase {
-
-// Columns that a terminal gives to well-formed UTF-8: 2 for East Asian wide and emoji, 0 for
-// combining marks.
-std::size_t display_width(std::string_view text);
-
-// At most `width` columns; what is longer ends in "...".
-std::string shortened(std::string_view text, std::size_t width);
 
 class Table {
  public:

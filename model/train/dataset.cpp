@@ -36,11 +36,8 @@ void add_execution(Dataset& data, const Execution& execution, std::size_t index,
   }
 }
 
-}  // namespace
-
-Dataset make_dataset(std::span<const Trace> traces, const FeatureSchema& schema,
-                     double step_seconds, int history,
-                     const std::optional<Scaler>& scaler) {
+Dataset cut_windows(std::span<const Trace> traces, const FeatureSchema& schema, double step_seconds,
+                    int history) {
   Dataset data;
   data.features = static_cast<int>(schema.entries.size());
   data.history = history;
@@ -48,11 +45,29 @@ Dataset make_dataset(std::span<const Trace> traces, const FeatureSchema& schema,
   for (const Trace& trace : traces)
     for (const Execution& execution : trace.executions)
       add_execution(data, execution, index++, schema, step_seconds);
-  data.scaler = scaler ? *scaler : fit_scaler(data.steps, data.features);
+  return data;
+}
+
+void scale(Dataset& data, Scaler scaler) {
+  data.scaler = std::move(scaler);
   const auto features = static_cast<std::size_t>(data.features);
   data.standardised.resize(data.steps.size() * features);
   for (std::size_t i = 0; i < data.steps.size(); ++i)
     standardise(data.scaler, data.steps[i], std::span(&data.standardised[i * features], features));
+}
+
+}  // namespace
+
+Dataset make_dataset(std::span<const Trace> traces, const FeatureSchema& schema,
+                     double step_seconds, int history) {
+  Dataset data = cut_windows(traces, schema, step_seconds, history);
+  scale(data, fit_scaler(data.steps, data.features));
+  return data;
+}
+
+Dataset make_dataset(std::span<const Trace> traces, const Model& model) {
+  Dataset data = cut_windows(traces, model.schema, model.step_seconds, model.crbm.n_his);
+  scale(data, model.scaler);
   return data;
 }
 

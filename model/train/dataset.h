@@ -30,11 +30,13 @@ struct Dataset {
   }
 };
 
-// Runs the extractor of the daemon over all executions and cuts windows, standardised by `scaler`
-// or, without one, by one that is fitted to them. A step that measured nothing ends a history, as
-// in the tracker.
+// Runs the extractor of the daemon over all executions, fits the scaler and cuts windows. A step
+// that measured nothing ends a history, as in the tracker.
 Dataset make_dataset(std::span<const Trace> traces, const FeatureSchema& schema,
-                     double step_seconds, int history,
-                     const std::optional<Scaler>& scaler = std::nullopt);
+                     double step_seconds, int history);
+
+// The windows as `model` sees them: its features, step, history and scaler. The traces were read
+// with schema_columns() of it.
+Dataset make_dataset(std::span<const Trace> traces, const Model& model);
 
 }  // namespace cgphase

@@ -153,24 +153,34 @@ KMeansFit kmeans(std::span<const double> values, int dimension, const KMeansOpti
   return best;
 }
 
-int clusters_at_elbow(std::span<const double> points, int dimension, int most,
-                      const KMeansOptions& options) {
+std::vector<double> cohesion(std::span<const double> points, int dimension, int most,
+                             const KMeansOptions& options) {
   std::vector<double> inertia;
   for (int k = 1; k <= most; ++k) {
     KMeansOptions attempt = options;
     attempt.clusters = k;
     inertia.push_back(kmeans(points, dimension, attempt).inertia);
   }
+  return inertia;
+}
+
+int elbow(std::span<const double> inertia) {
+  const int most = static_cast<int>(inertia.size());
   if (most < 2 || !(inertia.front() > 0)) return 1;
   const double first = inertia.front(), last = inertia.back();
-  int elbow = 2;
+  int best = 2;
   double deepest = -std::numeric_limits<double>::infinity();
   for (int k = 2; k <= most; ++k) {
     const double line = first + (last - first) * (k - 1) / (most - 1);
     const double depth = line - inertia[static_cast<std::size_t>(k - 1)];
-    if (depth > deepest) deepest = depth, elbow = k;
+    if (depth > deepest) deepest = depth, best = k;
   }
-  return elbow;
+  return best;
+}
+
+int clusters_at_elbow(std::span<const double> points, int dimension, int most,
+                      const KMeansOptions& options) {
+  return elbow(cohesion(points, dimension, most, options));
 }
 
 }  // namespace cgphase

@@ -32,8 +32,16 @@ KMeansFit kmeans(std::span<const double> points, int dimension, const KMeansOpti
 // farthest from its centroid.
 KMeansFit lloyd(std::span<const double> points, Centroids start, const KMeansOptions& options);
 
-// The number of clusters at the elbow of cohesion: of 1..most the k whose inertia lies farthest
-// below the line from the first to the last. At least 2 unless all points are equal.
+// Cohesion by the number of clusters: the inertia of the best fit for k = 1..most. The first is the
+// sum of squared distances to the mean of all points.
+std::vector<double> cohesion(std::span<const double> points, int dimension, int most,
+                             const KMeansOptions& options);
+
+// The number of clusters at the elbow of `inertia` (of k = 1, 2, ...): the k whose inertia lies
+// farthest below the line from the first to the last. At least 2 unless all points are equal.
+int elbow(std::span<const double> inertia);
+
+// The elbow of cohesion() over 1..most.
 int clusters_at_elbow(std::span<const double> points, int dimension, int most,
                       const KMeansOptions& options);
 

@@ -21,8 +21,7 @@ namespace {
 struct Coarse {
   std::vector<Trace> traces{synthetic_trace(1), synthetic_trace(2)};
   Model model = trained();
-  Dataset data = make_dataset(traces, model.schema, model.step_seconds, model.crbm.n_his,
-                              model.scaler);
+  Dataset data = make_dataset(traces, model);
   PhaseSamples samples = assign_phases(model, data);
   NoveltyReport report = report_novelty(model, samples, 1);
 
@@ -74,8 +73,7 @@ TEST_CASE("behaviour that was never trained on is novel") {
     row.sample.memory.anon_bytes = 3 * kGiB;
     row.sample.cpu.usage_usec = *row.sample.cpu.usage_usec * 5;
   }
-  const Dataset data = make_dataset(std::vector{strange}, coarse.model.schema, 1,
-                                    coarse.model.crbm.n_his, coarse.model.scaler);
+  const Dataset data = make_dataset(std::vector{strange}, coarse.model);
   const NoveltyReport report = report_novelty(coarse.model, assign_phases(coarse.model, data), 1);
   CHECK(report.novel * 2 > report.samples);
 }
@@ -141,8 +139,7 @@ TEST_CASE("splits that cannot be are refused") {
     CHECK(split.error().kind == ErrorKind::invalid);
   }
   const Trace little = synthetic_trace(1, 22);
-  const Dataset data = make_dataset(std::vector{little}, coarse.model.schema, 1,
-                                    coarse.model.crbm.n_his, coarse.model.scaler);
+  const Dataset data = make_dataset(std::vector{little}, coarse.model);
   const Result<Model> few = split_phase(coarse.model, data, assign_phases(coarse.model, data),
                                         {.phase = 0, .clusters = 2});
   CHECK(few.error().text.find("at least 20") != std::string::npos);

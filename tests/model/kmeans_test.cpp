@@ -45,6 +45,16 @@ TEST_CASE("the elbow is at the number of clouds") {
   CHECK(clusters_at_elbow(clouds(pentagon, 50, 0.02), 2, 10, {}) == 5);
 }
 
+TEST_CASE("cohesion begins with the squared distances to the mean and falls") {
+  const std::vector<double> within = cohesion(std::vector<double>{0, 1, 5, 6}, 1, 4, {});
+  REQUIRE(within.size() == 4);
+  CHECK(within[0] == doctest::Approx(26));
+  CHECK(within[1] == doctest::Approx(1));
+  CHECK(within[2] == doctest::Approx(0.5));
+  CHECK(within[3] == doctest::Approx(0));
+  CHECK(elbow(within) == 2);
+}
+
 TEST_CASE("equal points make one cluster, whatever was asked for") {
   const std::vector<double> points(40, 0.5);
   CHECK(kmeans(points, 2, {}).centroids.count == 1);

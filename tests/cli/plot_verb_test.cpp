@@ -1,0 +1,180 @@
+#include "base/file.h"
+#include "model/feature_schema.h"
+#include "model/model.h"
+#include "tests/cli/command_run.h"
+#include "tests/cli/plot/xml_check.h"
+
+using namespace cgphase;
+using namespace cgphase::test;
+
+namespace {
+
+const std::string kGolden = CGPHASE_SOURCE_DIR "/tests/cli/golden/";
+
+std::string content(const std::string& path) {
+  const Result<std::string> text = read_file(path, 16U << 20);
+  REQUIRE(text);
+  return *text;
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+bool one_line(const std::string& text) {
+  return !text.empty() && text.find('\n') == text.size() - 1;
+}
+
+// Made by hand: one hidden unit goes up with CPU, the other with memory. A is low in both, B busy,
+// C full; what is in the middle lies beyond the novelty bound of all.
+Model small_model() {
+  Model model;
+  model.schema.entries = {{Feature::cpu_usage_ratio, "cpu_usage_ratio"},
+                          {Feature::memory_need_ratio, "memory_need_ratio"}};
+  model.step_seconds = 1;
+  model.scaler = {{0.5, 0.5}, {0.25, 0.25}};
+  model.crbm = {.n_vis = 2, .n_hid = 2, .n_his = 1, .w = {2, 0, 0, 2}, .a = {0, 0, 0, 0},
+                .b = {0, 0, 0, 0}, .visible_bias = {0, 0}, .hidden_bias = {0, 0}};
+  model.centroids = {3, 2, {0, 0, 1, 0, 0, 1}};
+  model.phases = {{100, 0.05, 1, 0.1, 1, 0.05},
+                  {80, 0.9, 1, 0.2, 1, 0.05},
+                  {60, 0.2, 1, 0.9, 1, 0.05}};
+  return model;
+}
+
+struct Fixture {
+  CommandRun command;
+  std::string model = command.directory() / "small.json";
+  std::string picture = command.directory() / "out.svg";
+  Fixture() { REQUIRE(save_model(small_model(), model)); }
+
+  std::string trace(const std::string& text) const {
+    const std::string path = command.directory() / "t.csv";
+    REQUIRE(replace_file(path, text));
+    return path;
+  }
+  Ran plot(const std::string& path, std::vector<std::string> more) {
+    more.insert(more.begin(), {"plot", path, "-o", picture});
+    return command.run(more);
+  }
+  // As plot(), and the picture must be that of the golden file.
+  void golden(const std::string& from, const std::string& name, std::vector<std::string> more) {
+    const Ran ran = plot(kGolden + from, std::move(more));
+    REQUIRE_MESSAGE(ran.exit == 0, ran.err);
+    const std::string made = content(picture);
+    CHECK(xml_fault(made) == "");
+    if (std::getenv("CGPHASE_UPDATE_GOLDEN") != nullptr) {
+      REQUIRE(replace_file(kGolden + name, made));
+      MESSAGE("made anew: " << name);
+    }
+    CHECK_MESSAGE((made == content(kGolden + name)), name, " differs: tests/cli/golden/README.md");
+  }
+  // The one line of a plot that must fail, and leave what is at the place of the picture.
+  std::string refused(int exit, const std::string& path, std::vector<std::string> more) {
+    REQUIRE(replace_file(picture, "old"));
+    const Ran ran = plot(path, std::move(more));
+    CHECK(ran.exit == exit);
+    CHECK(ran.out.empty());
+    CHECK(one_line(ran.err));
+    CHECK(content(picture) == "old");
+    return ran.err;
+  }
+};
+
+const std::string kHeader = "timestamp,pod.id,cpu.usage.cores,mem.working.set\n";
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Fixture, "plot --labels makes the golden picture") {
+  golden("labels.csv", "labels.svg", {"--labels"});
+}
+
+TEST_CASE_FIXTURE(Fixture, "plot --model makes the golden picture") {
+  golden("model.csv", "model.svg", {"--model", model});
+}
+
+TEST_CASE_FIXTURE(Fixture, "plot --kind variance makes the golden picture") {
+  golden("model.csv", "variance.svg", {"--kind", "variance", "--model", model});
+}
+
+TEST_CASE_FIXTURE(Fixture, "--id draws one execution, named as it is or as it is printed") {
+  CHECK(plot(kGolden + "labels.csv", {"--labels", "--id", "train-1"}).exit == 0);
+  CHECK(has(content(picture), "train-1"));
+  CHECK_FALSE(has(content(picture), "serve"));
+  const std::string path = trace(kHeader + "1,a\x1b,1,1\n2,a\x1b,1,1\n");
+  CHECK(plot(path, {"--model", model, "--id", "a\x1b"}).exit == 0);
+  CHECK(plot(path, {"--model", model, "--id", "a\\x1b"}).exit == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "an execution that is not there exits with 3 and names one that is") {
+  CHECK(has(refused(3, kGolden + "labels.csv", {"--labels", "--id", "train-2"}),
+            "no execution 'train-2'; did you mean 'train-1'?"));
+  CHECK(has(refused(3, kGolden + "labels.csv", {"--labels", "--id", "zzzzzzzz\n"}),
+            "no execution 'zzzzzzzz\\x0a'; the column pod.id has their names"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a trace without rows, time, readings or labels exits with 6") {
+  CHECK(has(refused(6, trace(kHeader), {"--model", model}), "has no rows"));
+  CHECK(has(refused(6, trace("a,b\n1,2\n"), {"--model", model}), "column timestamp: is missing"));
+  CHECK(has(refused(6, trace("timestamp,label\n1,x\n2,x\n"), {"--labels"}),
+            "no column tells the use of CPU"));
+  CHECK(has(refused(6, trace(kHeader + "1,a,1,1\n"), {"--labels"}),
+            "column label: is missing or empty"));
+  CHECK(has(refused(6, trace(kHeader + "1,a,1,1\n2,a,many,1\n"), {"--model", model}),
+            "line 3: column cpu.usage.cores: \"many\" is not a number"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a trace or model that is missing or damaged exits with 6") {
+  CHECK(has(refused(6, command.directory() / "none.csv", {"--labels"}), "none.csv"));
+  CHECK(has(refused(6, kGolden + "model.csv", {"--model", command.directory() / "none"}),
+            "none: No such file or directory (ENOENT); name a model with --model"));
+  const std::string damaged = command.directory() / "damaged.json";
+  REQUIRE(replace_file(damaged, content(model).substr(40)));
+  CHECK(has(refused(6, kGolden + "model.csv", {"--model", damaged}), "damaged.json"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "too few windows for clusters exit with 6 and tell how many there are") {
+  CHECK(has(refused(6, trace(kHeader + "1,a,1,1\n2,a,1,1\n3,a,1,1\n"),
+                    {"--kind", "variance", "--model", model}),
+            "t.csv: the trace gives 1 windows of 2 steps of 1 s without a gap, at least 20"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "wrong words exit with 2") {
+  refused(2, kGolden + "labels.csv", {"--kind", "pie"});
+  refused(2, kGolden + "labels.csv", {"--kind", "variance", "--labels"});
+  CHECK(command.run({"plot", kGolden + "labels.csv"}).exit == 2);
+  CHECK(command.run({"plot", "-o", picture}).exit == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "of many executions the first eight are drawn, as the picture says") {
+  std::string text = kHeader;
+  for (int execution = 1; execution <= 9; ++execution)
+    for (int second = 0; second < 3; ++second)
+      text += std::to_string(second) + ",pod-" + std::to_string(execution) + ",1,1000000\n";
+  CHECK(plot(trace(text), {"--model", model}).exit == 0);
+  const std::string made = content(picture);
+  CHECK(has(made, "8 executions of 9; --id draws one of the others"));
+  CHECK(has(made, ">pod-8</text>"));
+  CHECK_FALSE(has(made, "pod-9"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "hostile names of executions and labels are text") {
+  const std::string name = "\"</text><script>&\x1b\xff\"";
+  const std::string row = "," + name + ",1," + name + "\n";
+  const std::string path = trace("timestamp,pod.id,cpu.usage.cores,label\n1" + row + "2" + row);
+  CHECK(plot(path, {"--labels"}).exit == 0);
+  const std::string made = content(picture);
+  CHECK(xml_fault(made) == "");
+  CHECK_FALSE(has(made, "<script"));
+  CHECK(has(made, ">A &lt;/text&gt;&lt;script&gt;&amp;\\x1b\\xff</text>"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "labels beyond the most a model could have are others") {
+  std::string text = "timestamp,pod.id,cpu.usage.cores,label\n";
+  for (int i = 0; i < 40; ++i) text += std::to_string(i) + ",a,1,label-" + std::to_string(i) + "\n";
+  CHECK(plot(trace(text), {"--labels"}).exit == 0);
+  const std::string made = content(picture);
+  CHECK(has(made, ">AF label-31</text>"));
+  CHECK_FALSE(has(made, "label-32"));
+  CHECK(has(made, ">other labels</text>"));
+}
