@@ -120,8 +120,8 @@ TEST_CASE("a pattern without a slash is matched against the last element") {
 }
 
 TEST_CASE("a star does not cross a slash") {
-  CHECK(recognise("/work/a", {"/work/*"})->engine == Engine::cgroup);
-  CHECK_FALSE(recognise("/work/a/b", {"/work/*"}).has_value());
+  CHECK(recognise("/jobs/a", {"/jobs/*"})->engine == Engine::cgroup);
+  CHECK_FALSE(recognise("/jobs/a/b", {"/jobs/*"}).has_value());
 }
 
 TEST_CASE("a backslash in a pattern is itself") {
