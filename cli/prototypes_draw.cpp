@@ -3,26 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "cli/plot/palette.h"
 #include "cli/prototypes_render.h"
 
 namespace cgphase {
 namespace {
 
-// Colours that colour-blind people can tell apart: Okabe and Ito's up to six phases, Paul Tol's
-// "muted" up to nine. Beyond nine only the label tells; it always does.
-constexpr std::array<std::string_view, 6> kOkabeIto = {"#e69f00", "#56b4e9", "#009e73",
-                                                       "#f0e442", "#0072b2", "#d55e00"};
-constexpr std::array<std::string_view, 9> kTolMuted = {"#cc6677", "#332288", "#ddcc77",
-                                                       "#117733", "#88ccee", "#882255",
-                                                       "#44aa99", "#999933", "#aa4499"};
 constexpr std::string_view kNoPhase = "#bbbbbb";
 
+// The colours that `cgphase plot` gives the same phases. Beyond nine only the label tells; it
+// always does.
 class Palette {
  public:
   explicit Palette(const std::vector<ChainState>& chain) {
@@ -31,9 +26,8 @@ class Palette {
   }
   std::string_view color(int phase) const {
     const auto index = static_cast<std::size_t>(phase);
-    if (phase >= kUnknownPhase) return kNoPhase;
-    if (count_ <= static_cast<int>(kOkabeIto.size())) return kOkabeIto[index];
-    return index < kTolMuted.size() ? kTolMuted[index] : kNoPhase;
+    if (phase >= kUnknownPhase || index >= kTolMuted.size()) return kNoPhase;
+    return phase_color(index, static_cast<std::size_t>(count_)).fill;
   }
 
  private:

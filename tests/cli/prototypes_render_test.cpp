@@ -168,9 +168,9 @@ TEST_CASE("dot draws the tree, or the chain without its rare jumps") {
   CHECK(prototypes_dot(five(), Drawing::tree) ==
         "digraph tree {\n" + style +
             "  n0 [label=\"executions\\n5, 1 rarer\"];\n"
-            "  n1 [label=\"0(1-4)\\n4, 1 end\", color=\"#e69f00\"];\n"
+            "  n1 [label=\"0(1-4)\\n4, 1 end\", color=\"#0072b2\"];\n"
             "  n0 -> n1 [label=\"80.0 %\", penwidth=6.60];\n"
-            "  n2 [label=\"1(5+)\\n3, 2 end, 1 rarer\", color=\"#56b4e9\"];\n"
+            "  n2 [label=\"1(5+)\\n3, 2 end, 1 rarer\", color=\"#e69f00\"];\n"
             "  n1 -> n2 [label=\"75.0 %\", penwidth=5.20];\n"
             "}\n");
   CHECK(prototypes_dot(five(), Drawing::chain) ==
@@ -178,10 +178,10 @@ TEST_CASE("dot draws the tree, or the chain without its rare jumps") {
             "  \"start\" [shape=circle];\n"
             "  \"end\" [shape=doublecircle];\n"
             "  \"start\" -> \"0\" [label=\"80.0 %\", penwidth=6.60];\n"
-            "  \"0\" [label=\"0\\nmean 2.2, median 2\", color=\"#e69f00\"];\n"
+            "  \"0\" [label=\"0\\nmean 2.2, median 2\", color=\"#0072b2\"];\n"
             "  \"0\" -> \"1\" [label=\"60.0 %\", penwidth=5.20];\n"
             "  \"0\" -> \"end\" [label=\"40.0 %\", penwidth=3.80];\n"
-            "  \"1\" [label=\"1\\nmean 5.2, median 5\", color=\"#56b4e9\"];\n"
+            "  \"1\" [label=\"1\\nmean 5.2, median 5\", color=\"#e69f00\"];\n"
             "  \"1\" -> \"end\" [label=\"75.0 %\", penwidth=6.25];\n"
             "  \"1\" -> \"0\" [label=\"25.0 %\", penwidth=2.75];\n"
             "}\n");
