@@ -337,7 +337,8 @@ LimitWriter::RestoreReport Agent::set_paused(CgroupId id, bool paused) {
   return apply_modes();
 }
 
-// On the thread that may wait for a disk, where there is one.
+// On the thread that may wait for a disk, where there is one: the loop must not, and an older state
+// that waits there must not be written after a newer one.
 void Agent::save_holds() {
   const auto note = [this](const Status& saved) {
     holds_error_ = saved ? "" : saved.error().text;
@@ -345,7 +346,8 @@ void Agent::save_holds() {
   const auto save = [this, note, holds = parts_.holds](Store&) {
     post_([note, saved = holds.save()] { note(saved); });
   };
-  if (!parts_.store || !parts_.store->query(save)) note(parts_.holds.save());
+  if (!parts_.store) note(parts_.holds.save());
+  else if (!parts_.store->query(save)) holds_error_ = "too much waits for the disk; ask again";
 }
 
 // Tells the pipeline that limits are the originals again, and the journal why.

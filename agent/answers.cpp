@@ -307,7 +307,8 @@ nlohmann::json Answers::set_mode(const Request& request) {
   const std::string name = escape_name((*view)->info.name);
   auto restored = agent_.set_mode((*view)->info.id, mode);
   return ok_reply(to_json(ActionReport{
-      .done = "mode of " + name + " is " + to_string(mode),
+      .done = "mode of " + name + " is " + to_string(mode) +
+              (agent_.paused((*view)->info) ? " as soon as it is resumed" : ""),
       .undo = shell_command({"cgphase", "mode", to_string(before), name}),
       .failures = std::move(restored.failures)}));
 }
