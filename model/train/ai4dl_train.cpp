@@ -11,6 +11,7 @@
 #include "model/train/crbm_trainer.h"
 #include "model/train/kmeans.h"
 #include "model/train/random.h"
+#include "model/train/train.h"
 
 namespace cgphase {
 namespace {
@@ -84,6 +85,8 @@ Status check_options(const Ai4dlTraining& options, int n_vis) {
     return refuse(fmt::format("hidden: {} is outside 1..{}", options.hidden, kMaxHidden));
   if (options.clusters < 1 || options.clusters > kMaxPhases)
     return refuse(fmt::format("clusters: {} is outside 1..{}", options.clusters, kMaxPhases));
+  if (options.epochs < 0 || options.epochs > kMaxEpochs)
+    return refuse(fmt::format("epochs: {} is outside 0..{}", options.epochs, kMaxEpochs));
   if (!(options.learning_rate > 0 && options.learning_rate <= 10))
     return refuse("learning rate: must be above 0 and at most 10");
   if (!options.initial) return {};

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "model/ai4dl.h"
+#include "model/train/train.h"
 #include "tests/model/synthetic_trace.h"
 #include "tests/model/test_data.h"
 
@@ -103,6 +104,8 @@ TEST_CASE("what cannot be trained as the release does is refused") {
   CHECK(refused([](Ai4dlTraining& o) { o.history = kMaxHistory + 1; }));
   CHECK(refused([](Ai4dlTraining& o) { o.hidden = 0; }));
   CHECK(refused([](Ai4dlTraining& o) { o.clusters = kMaxPhases + 1; }));
+  CHECK(refused([](Ai4dlTraining& o) { o.epochs = -1; }));
+  CHECK(refused([](Ai4dlTraining& o) { o.epochs = kMaxEpochs + 1; }));
   CHECK(refused([](Ai4dlTraining& o) { o.learning_rate = 0; }));
   CHECK(refused([](Ai4dlTraining& o) { o.initial = CrbmParameters{.w = {1, 2}}; }));
   CHECK_FALSE(train_ai4dl({}, std::vector{columns_trace(1, 3)}));
