@@ -169,14 +169,6 @@ const char* engine_name(Engine engine) {
   return "";
 }
 
-std::string phase_letter(int index) {
-  if (index < 0) return "-";
-  std::string letters;
-  for (int rest = index; rest >= 0; rest = rest / 26 - 1)
-    letters.insert(letters.begin(), static_cast<char>('A' + rest % 26));
-  return letters;
-}
-
 std::string phase_letter(const Phase& phase) {
   switch (phase.state) {
     case PhaseState::not_enough_history: return "-";

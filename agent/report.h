@@ -39,8 +39,7 @@ nlohmann::json to_json(const Outcome& outcome, WallTime time);
 const char* engine_name(Engine engine);
 double seconds_since_epoch(WallTime time);
 
-// "A" for index 0 ... "Z", "AA"; "?" for an unknown phase, "-" without enough history.
-std::string phase_letter(int index);
+// The letter of model/phase.h, "?" for an unknown phase, "-" without enough history.
 std::string phase_letter(const Phase& phase);
 // margin / (2 distance + margin), 0..1: 1 on a centroid, 0 halfway between two. 0 unless known.
 double phase_confidence(const Phase& phase);

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/model_windows.h"
 #include "cli/offline.h"
+#include "model/phase.h"
 #include "model/train/expand.h"
 
 namespace cgphase {
@@ -19,7 +20,7 @@ namespace {
 using nlohmann::json;
 
 struct ExpandOptions {
-  std::string model = kInstalledModel, output;
+  std::string model = kInstalledModel, output, phase;
   std::vector<std::string> traces;
   SplitOptions split{.phase = -1};
   bool as_json = false;
@@ -47,14 +48,15 @@ std::string novelty_text(const NoveltyReport& report) {
   for (std::size_t k = 0; k < report.phases.size(); ++k) {
     const PhaseFit& fit = report.phases[k];
     const auto samples = static_cast<double>(fit.samples);
-    out += fmt::format("{:>5} {:>9} {:>5.1f} % {:>6.2f} % {:>14.3e} {:>20.1f} %\n", k, fit.samples,
+    out += fmt::format("{:>5} {:>9} {:>5.1f} % {:>6.2f} % {:>14.3e} {:>20.1f} %\n",
+                       phase_letter(static_cast<int>(k)), fit.samples,
                        percent(samples, static_cast<double>(report.samples)),
                        percent(static_cast<double>(fit.novel), samples),
                        fit.samples > 0 ? fit.inertia / samples : 0,
                        percent(fit.split_gain, inertia));
   }
   if (report.to_split >= 0)
-    out += fmt::format("to split first: phase {}\n", report.to_split);
+    out += fmt::format("to split first: phase {}\n", phase_letter(report.to_split));
   return out;
 }
 
@@ -72,9 +74,23 @@ json novelty_json(const NoveltyReport& report) {
           {"to_split", report.to_split >= 0 ? json(report.to_split) : json()}};
 }
 
-Status expand(const ExpandOptions& options) {
+// A phase by its letter or its index.
+Result<int> parse_phase(const std::string& text, const Model& model) {
+  for (int phase = 0; phase < model.centroids.count; ++phase)
+    if (text == phase_letter(phase) || text == std::to_string(phase)) return phase;
+  return failure(ErrorKind::invalid, fmt::format("--phase {}: the model has phases A..{}",
+                                                 escape_name(text),
+                                                 phase_letter(model.centroids.count - 1)));
+}
+
+Status expand(ExpandOptions& options) {
   const Result<Model> model = load_model(options.model);
   if (!model) return std::unexpected(model.error());
+  if (!options.output.empty()) {
+    const Result<int> phase = parse_phase(options.phase, *model);
+    if (!phase) return std::unexpected(phase.error());
+    options.split.phase = *phase;
+  }
   const Result<Dataset> data = model_windows(*model, options.traces);
   if (!data) return std::unexpected(data.error());
   const PhaseSamples samples = assign_phases(*model, *data);
@@ -85,8 +101,9 @@ Status expand(const ExpandOptions& options) {
     if (!split) return std::unexpected(split.error());
     if (Status saved = save_model(*split, options.output); !saved) return saved;
     if (!options.as_json)
-      text += fmt::format("phase {} is now phases {}..{}: {}\n", options.split.phase,
-                          model->centroids.count, split->centroids.count - 1,
+      text += fmt::format("phase {} is now phases {}..{}: {}\n", phase_letter(options.split.phase),
+                          phase_letter(model->centroids.count),
+                          phase_letter(split->centroids.count - 1),
                           escape_name(options.output));
   }
   return emit(text, {});
@@ -100,7 +117,7 @@ void add_expand(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<ExpandOptions>();
   verb->add_option("--model", options->model, "model file")->capture_default_str();
   CLI::Option* output = verb->add_option("-o,--output", options->output, "model file to write");
-  CLI::Option* phase = verb->add_option("--phase", options->split.phase, "the phase to split");
+  CLI::Option* phase = verb->add_option("--phase", options->phase, "the phase to split, B or 1");
   phase->needs(output);
   output->needs(phase);
   verb->add_option("--clusters", options->split.clusters, "parts of it")

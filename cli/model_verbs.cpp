@@ -23,6 +23,7 @@
 #include "model/ai4dl.h"
 #include "model/crbm_fixed.h"
 #include "model/feature_schema.h"
+#include "model/phase.h"
 #include "model/text_lines.h"
 #include "model/trace_features.h"
 #include "model/trace_phases.h"
@@ -157,10 +158,10 @@ std::string describe_phases(const Model& model) {
   for (std::size_t i = 0; i < model.phases.size(); ++i) {
     const PhaseSummary& phase = model.phases[i];
     const double count = std::max(phase.count, 1.0);
-    out += fmt::format("{:>5} {:>9.0f} {:>9.3f} {:>9.3f} {:>9.3f} {:>9.3f} {:>9.4f}\n", i,
-                       phase.count, phase.cpu_mean_ratio, std::sqrt(phase.cpu_m2 / count),
-                       phase.memory_mean_ratio, std::sqrt(phase.memory_m2 / count),
-                       phase.novelty_distance);
+    out += fmt::format("{:>5} {:>9.0f} {:>9.3f} {:>9.3f} {:>9.3f} {:>9.3f} {:>9.4f}\n",
+                       phase_letter(static_cast<int>(i)), phase.count, phase.cpu_mean_ratio,
+                       std::sqrt(phase.cpu_m2 / count), phase.memory_mean_ratio,
+                       std::sqrt(phase.memory_m2 / count), phase.novelty_distance);
   }
   return out;
 }

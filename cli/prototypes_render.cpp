@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "cli/table.h"
+#include "model/phase.h"
 
 namespace cgphase {
 
@@ -18,12 +19,12 @@ std::string state_name(int state) {
     case kUnknownPhase: return "unknown";
     case kStartState: return "start";
     case kEndState: return "end";
-    default: return std::to_string(state);
+    default: return phase_letter(state);
   }
 }
 
 std::string label_text(const BinnedPhase& label, const LengthBins& bins) {
-  const std::string phase = label.phase == kUnknownPhase ? "?" : std::to_string(label.phase);
+  const std::string phase = label.phase == kUnknownPhase ? "?" : phase_letter(label.phase);
   if (bins.count() == 1) return phase;
   const std::uint64_t from = bins.from(label.bin);
   const std::optional<std::uint64_t> to = bins.to(label.bin);
@@ -172,6 +173,11 @@ std::string prototypes_text(const PrototypesReport& report) {
 
 namespace {
 
+// As state_name(), but phases by their index.
+std::string state_key(int state) {
+  return state < kUnknownPhase ? std::to_string(state) : state_name(state);
+}
+
 json label_json(const BinnedPhase& label, const LengthBins& bins) {
   const std::optional<std::uint64_t> to = bins.to(label.bin);
   return {{"phase", label.phase == kUnknownPhase ? json() : json(label.phase)},
@@ -224,12 +230,12 @@ json chain_part(const PrototypesReport& report) {
     const bool start = state.state == kStartState;
     json transitions = json::array();
     for (const ChainState::Transition& transition : state.transitions)
-      transitions.push_back({{"to", state_name(transition.to)},
+      transitions.push_back({{"to", state_key(transition.to)},
                              {"count", transition.count},
                              {"jump_probability", transition.jump},
                              {"step_probability", transition.leave},
                              {"dwell", start ? json() : dwell_json(transition.dwell)}});
-    states.push_back({{"state", state_name(state.state)},
+    states.push_back({{"state", state_key(state.state)},
                       {"visits", state.visits},
                       {"steps", state.steps},
                       {"stay_probability", state.stay},

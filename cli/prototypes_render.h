@@ -32,8 +32,8 @@ std::string prototypes_dot(const PrototypesReport& report, Drawing drawing);
 std::string prototypes_svg(const PrototypesReport& report, Drawing drawing);
 
 // The parts that all forms share.
-std::string state_name(int state);                  // "3", "unknown", "start", "end"
-std::string label_text(const BinnedPhase& label, const LengthBins& bins);  // "3(10-99)", "?(1)"
+std::string state_name(int state);                // "D", "unknown", "start", "end"
+std::string label_text(const BinnedPhase& label, const LengthBins& bins);  // "D(10-99)", "?(1)"
 std::string share_text(double share);             // "12.5 %"
 double share_of(std::size_t count, std::size_t total);
 

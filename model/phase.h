@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace cgphase {
 
@@ -26,6 +27,14 @@ inline const char* to_string(PhaseState state) {
     case PhaseState::known: return "known";
   }
   return "";
+}
+
+// The name of a phase for people, the same in every table, sentence and picture: "A" for index 0
+// ... "Z", "AA"; "-" below 0.
+inline std::string phase_letter(int index) {
+  if (index < 0) return "-";
+  std::string letters(1, static_cast<char>('A' + index % 26));
+  return index < 26 ? letters : phase_letter(index / 26 - 1) + letters;
 }
 
 }  // namespace cgphase

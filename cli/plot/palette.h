@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstddef>
-#include <string>
 #include <string_view>
 
 #include "cli/plot/svg.h"
@@ -45,11 +44,5 @@ constexpr const PhaseColor& phase_color(std::size_t index, std::size_t count) {
 // How many times the colours began anew before `index`: such phases are striped, each time in
 // another direction.
 constexpr std::size_t phase_round(std::size_t index) { return index / kTolMuted.size(); }
-
-// A, B, ..., Z, AA, AB, ...
-inline std::string phase_letter(std::size_t index) {
-  std::string letters(1, static_cast<char>('A' + index % 26));
-  return index < 26 ? letters : phase_letter(index / 26 - 1) + letters;
-}
 
 }  // namespace cgphase

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "cli/plot/palette.h"
+#include "model/phase.h"
 
 namespace cgphase {
 namespace {
@@ -54,7 +55,7 @@ void draw_letters(Svg& svg, const Box& lane, const Scale& x, std::span<const Lan
     const Box box = place(run, x, lane);
     if (run.phase < 0) continue;
     const auto index = static_cast<std::size_t>(run.phase);
-    const std::string letter = phase_letter(index);
+    const std::string letter = phase_letter(run.phase);
     const double middle = box.x + box.width / 2;
     const double needed = text_pixels(letter, kLetterFont) + kLetterMargin;
     if (box.width < needed) continue;

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/plot/palette.h"
+#include "model/phase.h"
 #include "cli/plot/panel.h"
 #include "cli/plot/phase_lane.h"
 #include "cli/time_text.h"
@@ -173,9 +174,8 @@ double draw_execution(Svg& svg, double top, const Execution& execution, const Se
 std::string phase_text(const TracePlot& plot, int phase) {
   if (phase == kLaneUnknown) return plot.unknown_name;
   if (phase < 0) return plot.nothing_name;
-  const auto index = static_cast<std::size_t>(phase);
-  const std::string name = escape_name(plot.phase_names[index]);
-  return phase_letter(index) + (name.empty() ? "" : " " + name);
+  const std::string name = escape_name(plot.phase_names[static_cast<std::size_t>(phase)]);
+  return phase_letter(phase) + (name.empty() ? "" : " " + name);
 }
 
 // The lines, then the phases that occur.

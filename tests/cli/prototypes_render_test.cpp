@@ -79,17 +79,17 @@ void check_xml(const std::string& text) {
 
 TEST_CASE("a label names the phase and the lengths of its bin") {
   const LengthBins bins = *LengthBins::create({1, 2, 10});
-  CHECK(label_text({3, 0}, bins) == "3(1)");
-  CHECK(label_text({3, 1}, bins) == "3(2-9)");
+  CHECK(label_text({3, 0}, bins) == "D(1)");
+  CHECK(label_text({3, 1}, bins) == "D(2-9)");
   CHECK(label_text({kUnknownPhase, 2}, bins) == "?(10+)");
-  CHECK(label_text({3, 0}, *LengthBins::create({1})) == "3");
+  CHECK(label_text({3, 0}, *LengthBins::create({1})) == "D");
 }
 
 TEST_CASE("a long prototype is cut in text only") {
   PhaseSequence sequence{"long", {}};
   for (int i = 0; i < 20; ++i) sequence.add({i, 1});
   const PrototypesReport report = report_of({sequence}, *LengthBins::create({1}), 1);
-  CHECK(prototypes_text(report).find("14 15 and 4 more") != std::string::npos);
+  CHECK(prototypes_text(report).find("O P and 4 more") != std::string::npos);
   CHECK(json::parse(prototypes_json(report))["prototypes"][0]["sequence"].size() == 20);
 }
 
@@ -136,28 +136,28 @@ TEST_CASE("the text has the prototypes, the tree and the chain") {
         "\n"
         "prototypes: 2 of 4 sequences cover 3 executions (60.0 %)\n"
         "executions   share  together  sequence      example\n"
-        "         2  40.0 %    40.0 %  0(1-4) 1(5+)  a\n"
-        "         1  20.0 %    60.0 %  0(1-4)        e\\x1b\n"
+        "         2  40.0 %    40.0 %  A(1-4) B(5+)  a\n"
+        "         1  20.0 %    60.0 %  A(1-4)        e\\x1b\n"
         "\n"
         "tree: branches with at least 25.0 % of the executions\n"
         "phase      executions  given path  of all  mean length  end here  rarer\n"
         "start               5                                                 1\n"
-        "  0(1-4)            4      80.0 %  80.0 %          2.5         1\n"
-        "    1(5+)           3      75.0 %  60.0 %          6.7         2      1\n"
+        "  A(1-4)            4      80.0 %  80.0 %          2.5         1\n"
+        "    B(5+)           3      75.0 %  60.0 %          6.7         2      1\n"
         "\n"
         "chain: how often and how long each phase was\n"
         "phase  runs   stays  mean  min  p10  p50  p90  max\n"
-        "0         5  54.5 %   2.2    1    1    2    4    4\n"
-        "1         4  81.0 %   5.2    1    1    5    9    9\n"
+        "A         5  54.5 %   2.2    1    1    2    4    4\n"
+        "B         4  81.0 %   5.2    1    1    5    9    9\n"
         "\n"
         "to which phase each is left, and after how long\n"
         "from   to   count    jump  per step  mean  min  p10  p50  p90  max\n"
-        "start  0        4  80.0 %    80.0 %\n"
-        "start  1        1  20.0 %    20.0 %\n"
-        "0      1        3  60.0 %    27.3 %   3.0    2    2    3    4    4\n"
-        "0      end      2  40.0 %    18.2 %   1.0    1    1    1    1    1\n"
-        "1      end      3  75.0 %    14.3 %   5.0    1    1    5    9    9\n"
-        "1      0        1  25.0 %     4.8 %   6.0    6    6    6    6    6\n");
+        "start  A        4  80.0 %    80.0 %\n"
+        "start  B        1  20.0 %    20.0 %\n"
+        "A      B        3  60.0 %    27.3 %   3.0    2    2    3    4    4\n"
+        "A      end      2  40.0 %    18.2 %   1.0    1    1    1    1    1\n"
+        "B      end      3  75.0 %    14.3 %   5.0    1    1    5    9    9\n"
+        "B      A        1  25.0 %     4.8 %   6.0    6    6    6    6    6\n");
 }
 
 TEST_CASE("dot draws the tree, or the chain without its rare jumps") {
@@ -168,22 +168,22 @@ TEST_CASE("dot draws the tree, or the chain without its rare jumps") {
   CHECK(prototypes_dot(five(), Drawing::tree) ==
         "digraph tree {\n" + style +
             "  n0 [label=\"executions\\n5, 1 rarer\"];\n"
-            "  n1 [label=\"0(1-4)\\n4, 1 end\", color=\"#0072b2\"];\n"
+            "  n1 [label=\"A(1-4)\\n4, 1 end\", color=\"#0072b2\"];\n"
             "  n0 -> n1 [label=\"80.0 %\", penwidth=6.60];\n"
-            "  n2 [label=\"1(5+)\\n3, 2 end, 1 rarer\", color=\"#e69f00\"];\n"
+            "  n2 [label=\"B(5+)\\n3, 2 end, 1 rarer\", color=\"#e69f00\"];\n"
             "  n1 -> n2 [label=\"75.0 %\", penwidth=5.20];\n"
             "}\n");
   CHECK(prototypes_dot(five(), Drawing::chain) ==
         "digraph chain {\n" + style +
             "  \"start\" [shape=circle];\n"
             "  \"end\" [shape=doublecircle];\n"
-            "  \"start\" -> \"0\" [label=\"80.0 %\", penwidth=6.60];\n"
-            "  \"0\" [label=\"0\\nmean 2.2, median 2\", color=\"#0072b2\"];\n"
-            "  \"0\" -> \"1\" [label=\"60.0 %\", penwidth=5.20];\n"
-            "  \"0\" -> \"end\" [label=\"40.0 %\", penwidth=3.80];\n"
-            "  \"1\" [label=\"1\\nmean 5.2, median 5\", color=\"#e69f00\"];\n"
-            "  \"1\" -> \"end\" [label=\"75.0 %\", penwidth=6.25];\n"
-            "  \"1\" -> \"0\" [label=\"25.0 %\", penwidth=2.75];\n"
+            "  \"start\" -> \"A\" [label=\"80.0 %\", penwidth=6.60];\n"
+            "  \"A\" [label=\"A\\nmean 2.2, median 2\", color=\"#0072b2\"];\n"
+            "  \"A\" -> \"B\" [label=\"60.0 %\", penwidth=5.20];\n"
+            "  \"A\" -> \"end\" [label=\"40.0 %\", penwidth=3.80];\n"
+            "  \"B\" [label=\"B\\nmean 5.2, median 5\", color=\"#e69f00\"];\n"
+            "  \"B\" -> \"end\" [label=\"75.0 %\", penwidth=6.25];\n"
+            "  \"B\" -> \"A\" [label=\"25.0 %\", penwidth=2.75];\n"
             "}\n");
 }
 
@@ -192,7 +192,7 @@ TEST_CASE("svg has a box per branch and an edge to each") {
   check_xml(tree);
   CHECK(count(tree, "<path ") == 2);
   CHECK(count(tree, "fill=\"#f6f6f6\"") == 3);
-  CHECK(count(tree, ">1(5+)</text>") == 1);
+  CHECK(count(tree, ">B(5+)</text>") == 1);
   CHECK(count(tree, ">3, 2 end, 1 rarer</text>") == 1);
   CHECK(count(tree, ">75.0 %</text>") == 1);
 }

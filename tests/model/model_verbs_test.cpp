@@ -170,11 +170,16 @@ TEST_CASE_FIXTURE(Fixture, "expand reports, and with a phase writes the model wi
   CHECK(split->centroids.count == 5);
   CHECK(split->centroids.parents == std::vector<int>{-1, -1, -1, 1, 1});
   CHECK(run({"predict", "--model", output, trace}) == 0);
+  const std::string by_index = content(output);
+  CHECK(run({"expand", "--model", model, "--phase", "B", "--clusters", "2", "-o", output, trace}) ==
+        0);
+  CHECK(content(output) == by_index);
 }
 
 TEST_CASE_FIXTURE(Fixture, "a split that cannot be exits 6 and leaves the output as it was") {
   folder.write("out", "before");
-  CHECK(run({"expand", "--model", model, "--phase", "9", "-o", output, trace}) == 6);
+  for (const char* none : {"9", "-1", "D", "b", "1x", ""})
+    CHECK(run({"expand", "--model", model, "--phase", none, "-o", output, trace}) == 6);
   CHECK(content(output) == "before");
   CHECK(run({"expand", "--model", model, "--phase", "1", trace}) == 2);
   CHECK(run({"expand", "--model", model, "-o", output, trace}) == 2);
