@@ -21,17 +21,17 @@ namespace cgphase {
 // c_t, the first of equal ones. Where that one was split, its nearest part at this step is taken.
 // With s = 0 it is the nearest phase.
 //
-// Integers in units of 2^-30, so the same distances give the same phases on every machine. Costs are
-// kept relative to the least, and what a step takes over from the one before is at most s; nothing
-// grows with time: distances and s are each at most 2^38, so every sum fits an int64 (tested at the
-// largest values).
+// Integers in units of 2^-30, so the same distances give the same phases on every machine. Costs
+// are kept relative to the least, and what a step takes over from the one before is at most s;
+// nothing grows with time: distances and s are each at most 2^38, so every sum fits an int64
+// (tested at the largest values).
 //
-// Error. Let no difference of two distances of step t be wrong by more than b_t. Then no difference
-// of two path costs is wrong by more than E_t = b_t + M_{t-1}, with M what is left of E after taking
-// the minimum with (least + s): both that minimum and adding the same to all costs leave the
-// greatest difference of errors no greater. M_t is
-//   0           if every other phase lags behind the best by at least s + E_t: then it does so by at
-//               least s in truth, and the phase in force costs 0 and all others s in both;
+// Error. Let no difference of two distances of step t be wrong by more than b_t. Then no
+// difference of two path costs is wrong by more than E_t = b_t + M_{t-1}, with M what is left of E
+// after taking the minimum with (least + s): both that minimum and adding the same to all costs
+// leave the greatest difference of errors no greater. M_t is
+//   0           if every other phase lags behind the best by at least s + E_t: then it does so by
+//               at least s in truth, and the phase in force costs 0 and all others s in both;
 //   <= 2 s      always, because both costs lie within [0, s];
 //   <= E_t      always.
 // A phase whose path margin (second-best cost minus best) exceeds E_t is thus the one that exact

@@ -63,10 +63,10 @@ class PhaseTracker::Impl {
   PhasePath::Step nearest() const {
     const PhaseEngine::Impl& shared = *engine->impl_;
     const CrbmFixed::Nearest found = shared.fixed.nearest(window);
+    const double margin = std::ldexp(static_cast<double>(found.margin), kUnitShift);
     // With one centroid there is no second to be mistaken for.
     const bool certain =
-        shared.model.centroids.count == 1 ||
-        std::ldexp(static_cast<double>(found.margin), kUnitShift) > shared.fixed.error_bound(window);
+        shared.model.centroids.count == 1 || margin > shared.fixed.error_bound(window);
     return {found.index, found.distance, found.margin, certain};
   }
 
