@@ -171,6 +171,7 @@ std::string describe(const Model& model) {
   std::string out = fmt::format(
       "{} features, step {} s, history {}, {} hidden units, {} phases\n", crbm.n_vis,
       model.step_seconds, crbm.n_his, crbm.n_hid, model.centroids.count);
+  if (model.switch_cost > 0) out += fmt::format("switch cost {:.6g}\n", model.switch_cost);
   for (std::size_t i = 0; i < model.schema.entries.size(); ++i)
     out += fmt::format("  {:<24} mean {:.6g}, deviation {:.6g}\n",
                        escape_name(model.schema.entries[i].name), model.scaler.mean[i],
@@ -256,6 +257,10 @@ void add_train(CLI::App& app, int& exit_code) {
   verb->add_option("--epochs", train.epochs, "most epochs; 0 leaves the CRBM untrained")
       ->capture_default_str();
   verb->add_option("--learning-rate", train.learning_rate, "of the first epoch")
+      ->capture_default_str();
+  verb->add_option("--stickiness", train.stickiness,
+                   "what a change of phase costs, in mean squared distances to the nearest "
+                   "centroid; 0 for none")
       ->capture_default_str();
   verb->add_option("--step", train.step_seconds, "seconds per model step")->capture_default_str();
   verb->add_option("--seed", train.seed, "same seed and traces, same model")

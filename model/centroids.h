@@ -15,19 +15,20 @@ struct NearestCentroid {
   double margin = 0;    // squared distance to the second centroid minus `distance`; 0 if only one
 };
 
-// The nearest by `distances`, one per centroid, going down from a phase that was split to its parts
-// only: what is decided about other phases stays as it was. The margin is the smallest of the way
-// down, 0 where there never was a second. Of equally near ones the first wins.
 template <class Distance>
 struct CentroidChoice {
   int index = -1;
   Distance distance = 0, margin = 0;
 };
+
+// Goes down from choice.index, -1 for above all phases, to its nearest part and on to the nearest
+// part of that one, until there are none; lowers choice.margin to the least of the way, where there
+// was a second. Of equally near ones the first wins. `distances` and `parents` are per centroid;
+// the latter may be empty when going down from -1.
 template <class Distance>
-CentroidChoice<Distance> choose_centroid(std::span<const Distance> distances,
-                                         std::span<const int> parents) {
+void choose_part(std::span<const Distance> distances, std::span<const int> parents,
+                 CentroidChoice<Distance>& choice) {
   constexpr Distance kFar = std::numeric_limits<Distance>::max();
-  CentroidChoice<Distance> choice{-1, 0, kFar};
   for (bool deeper = true; deeper;) {
     int best = -1;
     Distance second = kFar;
@@ -46,6 +47,17 @@ CentroidChoice<Distance> choose_centroid(std::span<const Distance> distances,
     if (second != kFar) choice.margin = std::min(choice.margin, second - choice.distance);
     deeper = !parents.empty();
   }
+}
+
+// The nearest by `distances`, one per centroid, going down from a phase that was split to its parts
+// only: what is decided about other phases stays as it was. The margin is the smallest of the way
+// down, 0 where there never was a second.
+template <class Distance>
+CentroidChoice<Distance> choose_centroid(std::span<const Distance> distances,
+                                         std::span<const int> parents) {
+  constexpr Distance kFar = std::numeric_limits<Distance>::max();
+  CentroidChoice<Distance> choice{-1, 0, kFar};
+  choose_part(distances, parents, choice);
   if (choice.margin == kFar) choice.margin = 0;
   return choice;
 }

@@ -204,11 +204,15 @@ void CrbmFixed::hidden(std::span<const std::int16_t> window, std::int16_t* activ
   }
 }
 
-CrbmFixed::Nearest CrbmFixed::nearest(std::span<const std::int16_t> window) const {
+void CrbmFixed::distances(std::span<const std::int16_t> window, std::int64_t* squared) const {
   std::int16_t activation[kMaxHidden];
-  std::int64_t distances[kMaxPhases];
   hidden(window, activation);
-  squared_distances(centroids_.data(), activation, centroid_count_, n_hid_, distances);
+  squared_distances(centroids_.data(), activation, centroid_count_, n_hid_, squared);
+}
+
+CrbmFixed::Nearest CrbmFixed::nearest(std::span<const std::int16_t> window) const {
+  std::int64_t distances[kMaxPhases];
+  this->distances(window, distances);
   if (!parents_.empty()) {
     const std::span<const std::int64_t> all(distances, static_cast<std::size_t>(centroid_count_));
     const CentroidChoice<std::int64_t> choice = choose_centroid(all, parents_);

@@ -41,6 +41,8 @@ class CrbmFixed {
   };
   // `window` is n_his + 1 quantized vectors, oldest first.
   Nearest nearest(std::span<const std::int16_t> window) const;
+  // The squared distances alone, one per centroid, in units of 2^-30.
+  void distances(std::span<const std::int16_t> window, std::int64_t* squared) const;
   // The activations alone, n_hid values.
   void hidden(std::span<const std::int16_t> window, std::int16_t* activation) const;
 

@@ -30,6 +30,12 @@ std::optional<double> ratio(std::optional<double> part, double whole) {
   return *part / whole;
 }
 
+std::optional<double> log_ratio(std::optional<double> part, double whole) {
+  const std::optional<double> value = ratio(part, whole);
+  if (!value) return std::nullopt;
+  return portable_log(*value + kLogRatioFloor);
+}
+
 double cpu_ceiling(const Limits& original, const HostCapacity& host) {
   const std::optional<Cores> cores = original.cpu_cores();
   return cores ? cores->value : host.cpu_cores;
@@ -89,10 +95,12 @@ std::optional<double> FeatureExtractor::value(Feature feature, double seconds, c
                                               const Limits& original,
                                               const HostCapacity& host) const {
   const std::optional<double> need = as_double(memory_need(sample));
+  const std::optional<double> cores = per_second(cpu_usec_.sum, seconds * kUsecPerSec);
   switch (feature) {
-    case Feature::cpu_usage_ratio:
-      return ratio(per_second(cpu_usec_.sum, seconds * kUsecPerSec), cpu_ceiling(original, host));
+    case Feature::cpu_usage_ratio: return ratio(cores, cpu_ceiling(original, host));
     case Feature::memory_need_ratio: return ratio(need, memory_ceiling(original, host));
+    case Feature::cpu_usage_log_ratio: return log_ratio(cores, cpu_ceiling(original, host));
+    case Feature::memory_need_log_ratio: return log_ratio(need, memory_ceiling(original, host));
     case Feature::memory_growth_per_sec:
       if (!need || !need_at_begin_) return std::nullopt;
       return ratio((*need - static_cast<double>(need_at_begin_->value)) / seconds,

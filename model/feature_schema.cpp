@@ -2,26 +2,42 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <utility>
 
 namespace cgphase {
 namespace {
 
-constexpr std::array<std::pair<Feature, std::string_view>, 6> kNames{{
+constexpr std::array<std::pair<Feature, std::string_view>, 8> kNames{{
     {Feature::cpu_usage_ratio, "cpu_usage_ratio"},
     {Feature::memory_need_ratio, "memory_need_ratio"},
     {Feature::memory_growth_per_sec, "memory_growth_per_sec"},
     {Feature::page_fault_log_rate, "page_fault_log_rate"},
     {Feature::disk_read_log_rate, "disk_read_log_rate"},
     {Feature::disk_write_log_rate, "disk_write_log_rate"},
+    {Feature::cpu_usage_log_ratio, "cpu_usage_log_ratio"},
+    {Feature::memory_need_log_ratio, "memory_need_log_ratio"},
 }};
+
+FeatureSchema schema_of(std::initializer_list<Feature> features) {
+  FeatureSchema schema;
+  for (const Feature feature : features)
+    schema.entries.push_back({feature, std::string(feature_name(feature))});
+  return schema;
+}
 
 }  // namespace
 
 FeatureSchema default_schema() {
-  FeatureSchema schema;
-  for (const auto& [feature, name] : kNames) schema.entries.push_back({feature, std::string(name)});
-  return schema;
+  return schema_of({Feature::cpu_usage_ratio, Feature::memory_need_ratio,
+                    Feature::memory_growth_per_sec, Feature::page_fault_log_rate,
+                    Feature::disk_read_log_rate, Feature::disk_write_log_rate});
+}
+
+FeatureSchema log_schema() {
+  return schema_of({Feature::cpu_usage_log_ratio, Feature::memory_need_log_ratio,
+                    Feature::memory_growth_per_sec, Feature::page_fault_log_rate,
+                    Feature::disk_read_log_rate, Feature::disk_write_log_rate});
 }
 
 std::string_view feature_name(Feature feature) {

@@ -9,12 +9,14 @@
 
 namespace cgphase {
 
-// Names the definition of every Feature below `column`: a model file states it, and a change of
-// what any of them means takes a new name.
+// Names the definition of every Feature but `column`: a model file states it, and a change of what
+// any of them means takes a new name.
 inline constexpr std::string_view kSchemaName = "cgphase.1";
 
-// All features that are derived from samples, in the order of enum Feature.
+// The features that are derived from samples, in the order of enum Feature: ratios as they are.
 FeatureSchema default_schema();
+// The same with the two ratios to the limit in the logarithm, in the same order.
+FeatureSchema log_schema();
 
 std::string_view feature_name(Feature feature);
 std::optional<Feature> feature_by_name(std::string_view name);

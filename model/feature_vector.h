@@ -18,7 +18,13 @@ enum class Feature : std::uint8_t {
   disk_read_log_rate,         // log1p(bytes per second)
   disk_write_log_rate,        // log1p(bytes per second)
   column,                     // a trace column by name (imported AI4DL models)
+  cpu_usage_log_ratio,        // log(cpu_usage_ratio + kLogRatioFloor)
+  memory_need_log_ratio,      // log(memory_need_ratio + kLogRatioFloor)
 };
+
+// What is added to a ratio before its logarithm is taken, so that 0 is finite and what happens far
+// below a hundredth of the limit makes no difference. Exact in binary.
+inline constexpr double kLogRatioFloor = 0x1p-7;
 
 struct FeatureSchema {
   struct Entry {

@@ -21,11 +21,14 @@ using nlohmann::json;
 constexpr std::string_view kFormat = "cgphase-model";
 constexpr int kVersion = 1;
 
-// The keys of each object of the file; all of them must be there and no other may, but for one.
+// The keys of each object of the file; all of them must be there and no other may, but for the
+// optional ones of the top.
 constexpr std::array<std::string_view, 12> kTopKeys{
     "format", "version", "schema",    "features", "step_seconds", "scaler",
     "crbm",   "fixed",   "centroids", "phases",   "provenance",   "checksum"};
-constexpr std::string_view kOptionalKey = "parents";  // only where a phase was split
+constexpr std::string_view kParents = "parents";         // only where a phase was split
+constexpr std::string_view kSwitchCost = "switch_cost";  // only where it is above 0
+constexpr std::array<std::string_view, 2> kOptionalKeys{kParents, kSwitchCost};
 constexpr std::array<std::string_view, 2> kScalerKeys{"mean", "scale"};
 constexpr std::array<std::string_view, 8> kCrbmKeys{
     "visible", "hidden", "history", "W", "A", "B", "visible_bias", "hidden_bias"};
@@ -43,12 +46,14 @@ std::string joined(const std::string& path, std::string_view key) {
 }
 
 void require_keys(const json& object, const std::string& path,
-                  std::span<const std::string_view> known) {
+                  std::span<const std::string_view> known,
+                  std::span<const std::string_view> optional = {}) {
   if (!object.is_object()) throw Refusal{path, "must be an object"};
+  std::vector<std::string_view> allowed(known.begin(), known.end());
+  allowed.insert(allowed.end(), optional.begin(), optional.end());
   for (const auto& [key, value] : object.items()) {
-    if (std::ranges::find(known, key) != known.end()) continue;
-    if (path.empty() && key == kOptionalKey) continue;
-    const std::string_view near = nearest(key, known);
+    if (std::ranges::find(allowed, key) != allowed.end()) continue;
+    const std::string_view near = nearest(key, allowed);
     throw Refusal{joined(path, escape_name(key)),
                   near.empty() ? "unknown key"
                                : "unknown key, did you mean \"" + std::string(near) + "\"?"};
@@ -163,7 +168,7 @@ CrbmParameters parse_crbm(const json& object) {
 
 std::vector<int> parse_parents(const json& document) {
   std::vector<int> parents;
-  const auto found = document.find(kOptionalKey);
+  const auto found = document.find(kParents);
   if (found == document.end()) return parents;
   if (!found->is_array() || found->empty()) throw Refusal{"parents", "must be one per centroid"};
   for (const json& value : *found) parents.push_back(integer(value, "parents"));
@@ -210,7 +215,7 @@ void require_header(const json& document) {
     throw Refusal{"format", "this is not a model file of cgphase"};
   if (!document.contains("version") || document["version"] != kVersion)
     throw Refusal{"version", "only version " + std::to_string(kVersion) + " can be read"};
-  require_keys(document, "", kTopKeys);
+  require_keys(document, "", kTopKeys, kOptionalKeys);
   if (text(document["checksum"], "checksum") != checksum_of(document))
     throw Refusal{"checksum", "does not match: the file was damaged or edited"};
   if (document["schema"] != kSchemaName)
@@ -228,6 +233,8 @@ Model from_json(const json& document) {
   model.crbm = parse_crbm(document["crbm"]);
   model.centroids = parse_centroids(document["centroids"], model.crbm.n_hid);
   model.centroids.parents = parse_parents(document);
+  if (const auto cost = document.find(kSwitchCost); cost != document.end())
+    model.switch_cost = number(*cost, std::string(kSwitchCost));
   model.phases = parse_phases(document["phases"]);
   if (!document["provenance"].is_object()) throw Refusal{"provenance", "must be an object"};
   for (const auto& [key, value] : document["provenance"].items())
@@ -273,7 +280,8 @@ json to_json(const Model& model) {
       {"phases", phases},
       {"provenance", model.provenance},
   };
-  if (!model.centroids.parents.empty()) document[kOptionalKey] = model.centroids.parents;
+  if (!model.centroids.parents.empty()) document[kParents] = model.centroids.parents;
+  if (model.switch_cost > 0) document[kSwitchCost] = model.switch_cost;
   if (model.provenance.empty()) document["provenance"] = json::object();
   document["checksum"] = checksum_of(document);
   return document;

@@ -48,6 +48,9 @@ struct Model {
   Scaler scaler;
   CrbmParameters crbm;
   Centroids centroids;
+  // What a change of phase costs on the path (phase_path.h), a squared distance; used to the nearest
+  // 2^-30. 0: the phase is the nearest one.
+  double switch_cost = 0;
   std::vector<PhaseSummary> phases;                // one per centroid
   std::map<std::string, std::string> provenance;   // free text: program, seed, inputs' CRCs
 };
@@ -62,6 +65,8 @@ inline constexpr std::size_t kMaxModelFileBytes = 16U << 20;
 inline constexpr int kMaxProvenance = 64;
 inline constexpr std::size_t kMaxTextBytes = 4096;  // of a provenance key or text, a column name
 inline constexpr double kMaxParameter = 1e6;        // magnitude of a weight or bias
+// The square of the longest distance there can be of kMaxHidden activations.
+inline constexpr double kMaxSwitchCost = kMaxHidden;
 inline constexpr double kMaxStepSeconds = 86'400;
 
 // Sizes agree, everything is finite and within the bounds above, centroids lie in [0, 1]. `name`

@@ -96,6 +96,10 @@ void check_phases(const Model& model, Checker& check) {
   for (std::size_t i = 0; i < parents.size(); ++i)
     check.require(parents[i] >= -1 && parents[i] < static_cast<int>(i), "parents",
                   "a part must come after what it is a part of");
+  check.require(std::isfinite(model.switch_cost) && model.switch_cost >= 0 &&
+                    model.switch_cost <= kMaxSwitchCost,
+                "switch_cost",
+                "must be from 0 to " + std::to_string(static_cast<int>(kMaxSwitchCost)));
   check.require(model.phases.size() == static_cast<std::size_t>(centroids.count), "phases",
                 "must be one per centroid");
   for (const PhaseSummary& phase : model.phases) {

@@ -8,15 +8,17 @@ namespace cgphase {
 
 enum class PhaseState : std::uint8_t {
   not_enough_history,  // fewer steps than the model's history since the start or the last gap
-  unknown,             // farther from every centroid than the model's novelty bound, or uncertain
+  unknown,             // farther from its centroid than the model's novelty bound, or uncertain
   known,
 };
 
 struct Phase {
   PhaseState state = PhaseState::not_enough_history;
-  int index = -1;       // 0-based centroid, the nearest one also when state is unknown; else -1
+  int index = -1;       // 0-based centroid, also when state is unknown; without history -1
   double distance = 0;  // squared Euclidean distance of the hidden activation to that centroid
-  double margin = 0;    // squared distance to the second centroid minus `distance`
+  // Squared distance to the nearest other centroid minus `distance`; below 0 where the model's
+  // switch cost keeps a phase that is not the nearest.
+  double margin = 0;
   bool known() const { return state == PhaseState::known; }
 };
 

@@ -7,9 +7,15 @@
 
 #include "base/check.h"
 #include "model/crbm_fixed.h"
+#include "model/phase_path.h"
 #include "model/scaler.h"
 
 namespace cgphase {
+namespace {
+
+constexpr int kUnitShift = -2 * kActivationShift;  // of the engine's distances
+
+}  // namespace
 
 class PhaseEngine::Impl {
  public:
@@ -43,7 +49,8 @@ class PhaseTracker::Impl {
   explicit Impl(std::shared_ptr<const PhaseEngine> the_engine)
       : engine(std::move(the_engine)),
         standardised(static_cast<std::size_t>(engine->model().crbm.n_vis)),
-        window(static_cast<std::size_t>(engine->impl_->fixed.window_size())) {}
+        window(static_cast<std::size_t>(engine->impl_->fixed.window_size())),
+        path(engine->model().centroids, engine->model().switch_cost) {}
 
   // Moves the window on by one step.
   void push() {
@@ -53,24 +60,39 @@ class PhaseTracker::Impl {
     ++steps;
   }
 
-  Phase classify() const {
+  PhasePath::Step nearest() const {
     const PhaseEngine::Impl& shared = *engine->impl_;
-    const CrbmFixed::Nearest nearest = shared.fixed.nearest(window);
-    Phase phase;
-    phase.index = nearest.index;
-    phase.distance = std::ldexp(static_cast<double>(nearest.distance), -2 * kActivationShift);
-    phase.margin = std::ldexp(static_cast<double>(nearest.margin), -2 * kActivationShift);
+    const CrbmFixed::Nearest found = shared.fixed.nearest(window);
+    const double margin = std::ldexp(static_cast<double>(found.margin), kUnitShift);
     // With one centroid there is no second to be mistaken for.
     const bool certain =
-        shared.model.centroids.count == 1 || phase.margin > shared.fixed.error_bound(window);
-    const bool novel = shared.novel(phase.index, phase.distance);
-    phase.state = certain && !novel ? PhaseState::known : PhaseState::unknown;
+        shared.model.centroids.count == 1 || margin > shared.fixed.error_bound(window);
+    return {found.index, found.distance, found.margin, certain};
+  }
+
+  PhasePath::Step follow() {
+    const CrbmFixed& fixed = engine->impl_->fixed;
+    std::int64_t distances[kMaxPhases];
+    fixed.distances(window, distances);
+    const auto count = static_cast<std::size_t>(engine->model().centroids.count);
+    return path.step({distances, count}, fixed.error_bound(window));
+  }
+
+  Phase classify() {
+    const PhasePath::Step found = path.sticky() ? follow() : nearest();
+    Phase phase;
+    phase.index = found.index;
+    phase.distance = std::ldexp(static_cast<double>(found.distance), kUnitShift);
+    phase.margin = std::ldexp(static_cast<double>(found.margin), kUnitShift);
+    const bool novel = engine->impl_->novel(phase.index, phase.distance);
+    phase.state = found.certain && !novel ? PhaseState::known : PhaseState::unknown;
     return phase;
   }
 
   std::shared_ptr<const PhaseEngine> engine;
   std::vector<double> standardised;
   std::vector<std::int16_t> window;
+  PhasePath path;
   int steps = 0;  // in the window since the last reset
   std::uint64_t imputed = 0;
 };
@@ -95,7 +117,10 @@ Phase PhaseTracker::step(const FeatureVector& vector) {
   return impl_->classify();
 }
 
-void PhaseTracker::reset() { impl_->steps = 0; }
+void PhaseTracker::reset() {
+  impl_->steps = 0;
+  impl_->path.reset();
+}
 
 std::uint64_t PhaseTracker::imputed_count() const { return impl_->imputed; }
 

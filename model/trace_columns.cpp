@@ -1,5 +1,7 @@
 #include "model/trace_columns.h"
 
+#include <algorithm>
+
 namespace cgphase {
 namespace {
 
@@ -24,6 +26,12 @@ template <auto Group>
 constexpr TraceColumn stall(std::string_view name) {
   return {name, [](const Sample& sample) { return (sample.*Group).some.total_usec; },
           [](Sample& sample, std::uint64_t value) { (sample.*Group).some.total_usec = value; }};
+}
+
+template <auto Field>
+constexpr TraceColumn count(std::string_view name) {
+  return {name, [](const Sample& sample) { return sample.*Field; },
+          [](Sample& sample, std::uint64_t value) { sample.*Field = value; }};
 }
 
 constexpr TraceColumn kColumns[] = {
@@ -53,12 +61,34 @@ constexpr TraceColumn kColumns[] = {
     stall<&Sample::cpu_pressure>("cpu.pressure.some.usec"),
     stall<&Sample::memory_pressure>("memory.pressure.some.usec"),
     stall<&Sample::io_pressure>("io.pressure.some.usec"),
-    {"pids", [](const Sample& sample) { return sample.pids_current; },
-     [](Sample& sample, std::uint64_t value) { sample.pids_current = value; }},
+    count<&Sample::pids_current>("pids"),
+};
+
+// A column of others, read in the place of one of ours that the file does not have.
+struct StandIn {
+  std::string_view name;  // of ours
+  TraceColumn column;
+};
+constexpr StandIn kStandIns[] = {
+    {"io.rbytes", counter<&Sample::io, &IoStat::read_bytes>("io.rchar")},
+    {"io.wbytes", counter<&Sample::io, &IoStat::write_bytes>("io.wchar")},
+    {"pids", count<&Sample::pids_current>("threads")},
 };
 
 }  // namespace
 
 std::span<const TraceColumn> trace_columns() { return kColumns; }
+
+std::vector<const TraceColumn*> columns_to_read(std::span<const std::string> names) {
+  const auto has = [&](std::string_view name) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  std::vector<const TraceColumn*> columns;
+  for (const TraceColumn& column : kColumns)
+    if (has(column.name)) columns.push_back(&column);
+  for (const auto& [name, column] : kStandIns)
+    if (!has(name) && has(column.name)) columns.push_back(&column);
+  return columns;
+}
 
 }  // namespace cgphase

@@ -4,7 +4,9 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "collectors/sample.h"
 
@@ -17,6 +19,11 @@ struct TraceColumn {
   void (*set)(Sample&, std::uint64_t);
 };
 
+// Those that are written, in that order.
 std::span<const TraceColumn> trace_columns();
+
+// Those to read from a file whose header has `names`: of the table above the ones it has, and where
+// one is not in it, a column of others that means nearly the same (docs/trace_format.md).
+std::vector<const TraceColumn*> columns_to_read(std::span<const std::string> names);
 
 }  // namespace cgphase

@@ -107,9 +107,8 @@ Status TraceBuilder::read_header(std::string_view line) {
   for (const auto& [name, place] : places) *place = find(name);
   if (!cpu_limit_) cpu_limit_ = find("cpu.requested.cores");
   if (!timestamp_) return bad("timestamp", "is missing: this is not a trace");
-  for (const TraceColumn& column : trace_columns())
-    if (const Position position = find(column.name))
-      sample_columns_.emplace_back(&column, position);
+  for (const TraceColumn* column : columns_to_read(names_))
+    sample_columns_.emplace_back(column, find(column->name));
   for (const std::string& name : options_.columns) asked_.push_back(find(name));
   has_usage_counter_ = find("cpu.usage.usec").has_value();
   has_anon_ = find("memory.anon").has_value();

@@ -32,6 +32,7 @@ void add_execution(Dataset& data, const Execution& execution, std::size_t index,
     if (++in_history <= data.history) continue;
     data.last_step.push_back(data.steps.size() - 1);
     data.execution.push_back(index);
+    data.follows.push_back(in_history > data.history + 1);
     data.row.push_back(this_row);
   }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -21,6 +22,7 @@ struct Dataset {
   std::vector<double> standardised;      // [steps * features], row-major
   std::vector<std::size_t> last_step;    // of each window, ascending
   std::vector<std::size_t> execution;    // of each window: index over all executions, in order
+  std::vector<std::uint8_t> follows;     // of each window: 1 if it is the next after the one before
   std::vector<std::size_t> row;          // of each window: the row of its execution it ends at
 
   std::size_t size() const { return last_step.size(); }

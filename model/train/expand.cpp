@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "model/centroids.h"
 #include "model/crbm_fixed.h"
 #include "model/train/crbm_trainer.h"
+#include "model/train/decode.h"
 #include "model/train/kmeans.h"
 #include "model/train/summary.h"
 
@@ -64,12 +64,9 @@ Status check_split(const Model& model, const SplitOptions& options, std::size_t 
 PhaseSamples assign_phases(const Model& model, const Dataset& data) {
   PhaseSamples samples;
   samples.activations = activations(model.crbm, data);
-  const auto dimension = static_cast<std::size_t>(model.centroids.dimension);
-  for (std::size_t i = 0; i < data.size(); ++i) {
-    const NearestCentroid nearest = nearest_centroid(
-        model.centroids, std::span(&samples.activations[i * dimension], dimension));
-    samples.phases.push_back(nearest.index);
-    samples.distances.push_back(nearest.distance);
+  for (const NearestCentroid& found : decode_phases(model, data, samples.activations)) {
+    samples.phases.push_back(found.index);
+    samples.distances.push_back(found.distance);
   }
   return samples;
 }

@@ -18,7 +18,7 @@ inline constexpr std::size_t kFewestToSplit = 20;  // samples of the phase
 // The windows of a dataset as the model sees them.
 struct PhaseSamples {
   std::vector<double> activations;  // row-major [windows * n_hid]
-  std::vector<int> phases;          // of each window, that of the double engine
+  std::vector<int> phases;          // of each window (decode_phases)
   std::vector<double> distances;    // squared, to its phase
 };
 PhaseSamples assign_phases(const Model& model, const Dataset& data);

@@ -5,7 +5,8 @@
 #include <numeric>
 #include <optional>
 
-#include "model/centroids.h"
+#include "model/scalar_math.h"
+#include "model/train/decode.h"
 
 namespace cgphase {
 namespace {
@@ -15,6 +16,23 @@ constexpr double kNoveltyQuantile = 0.99;
 std::optional<std::size_t> position(const FeatureSchema& schema, Feature feature) {
   for (std::size_t i = 0; i < schema.entries.size(); ++i)
     if (schema.entries[i].feature == feature) return i;
+  return std::nullopt;
+}
+
+// Where a schema has a ratio to the limit, as it is or in the logarithm.
+struct Ratio {
+  std::size_t position = 0;
+  bool in_logarithm = false;
+  std::optional<double> of(const FeatureVector& step) const {
+    const std::optional<double>& value = step.values[position];
+    if (!value || !in_logarithm) return value;
+    return portable_exp(*value) - kLogRatioFloor;
+  }
+};
+
+std::optional<Ratio> find_ratio(const FeatureSchema& schema, Feature plain, Feature logarithm) {
+  if (const auto found = position(schema, plain)) return Ratio{*found, false};
+  if (const auto found = position(schema, logarithm)) return Ratio{*found, true};
   return std::nullopt;
 }
 
@@ -63,19 +81,20 @@ Centroids in_order(const KMeansFit& fit, const Dataset& data,
 
 std::vector<PhaseSummary> summarise(const Model& model, const Dataset& data,
                                     std::span<const double> points) {
-  const std::optional<std::size_t> cpu = position(model.schema, Feature::cpu_usage_ratio);
-  const std::optional<std::size_t> memory = position(model.schema, Feature::memory_need_ratio);
-  const auto dimension = static_cast<std::size_t>(model.centroids.dimension);
+  const std::optional<Ratio> cpu =
+      find_ratio(model.schema, Feature::cpu_usage_ratio, Feature::cpu_usage_log_ratio);
+  const std::optional<Ratio> memory =
+      find_ratio(model.schema, Feature::memory_need_ratio, Feature::memory_need_log_ratio);
   std::vector<PhaseSummary> phases(static_cast<std::size_t>(model.centroids.count));
   std::vector<std::vector<double>> distances(phases.size());
+  const std::vector<NearestCentroid> decoded = decode_phases(model, data, points);
   for (std::size_t i = 0; i < data.size(); ++i) {
-    const NearestCentroid nearest =
-        nearest_centroid(model.centroids, points.subspan(i * dimension, dimension));
-    const auto phase = static_cast<std::size_t>(nearest.index);
-    distances[phase].push_back(nearest.distance);
-    const auto& values = data.steps[data.last_step[i]].values;
-    if (cpu && memory && values[*cpu] && values[*memory])
-      add_ratios(phases[phase], *values[*cpu], *values[*memory]);
+    const auto phase = static_cast<std::size_t>(decoded[i].index);
+    distances[phase].push_back(decoded[i].distance);
+    const FeatureVector& step = data.steps[data.last_step[i]];
+    if (!cpu || !memory) continue;
+    const std::optional<double> cores = cpu->of(step), bytes = memory->of(step);
+    if (cores && bytes) add_ratios(phases[phase], *cores, *bytes);
   }
   for (std::size_t k = 0; k < phases.size(); ++k)
     phases[k].novelty_distance = quantile(distances[k], kNoveltyQuantile);

@@ -16,7 +16,7 @@ namespace cgphase {
 Centroids in_order(const KMeansFit& fit, const Dataset& data,
                    std::span<const std::size_t> windows);
 
-// Statistics of the phases of `data`, one per centroid of the model. `points` are the activations
+// Statistics of the phases of `data` (decode_phases), one per centroid of the model. `points` are the activations
 // of all windows, row-major [data.size() * n_hid].
 std::vector<PhaseSummary> summarise(const Model& model, const Dataset& data,
                                     std::span<const double> points);

@@ -1,12 +1,14 @@
 #include "model/train/train.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <numeric>
 
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "model/centroids.h"
 #include "model/crbm_fixed.h"
 #include "model/train/crbm_trainer.h"
 #include "model/train/fixed_proof.h"
@@ -31,6 +33,9 @@ Status check_options(const TrainOptions& options) {
   if (Status s = within(options.epochs, 0, kMaxEpochs, "epochs"); !s) return s;
   if (!(options.learning_rate > 0 && options.learning_rate <= 10))
     return failure(ErrorKind::invalid, "learning rate: must be above 0 and at most 10");
+  if (!(options.stickiness >= 0 && options.stickiness <= kMaxStickiness))
+    return failure(ErrorKind::invalid,
+                   fmt::format("stickiness: must be from 0 to {}", kMaxStickiness));
   if (!(options.step_seconds > 0 && options.step_seconds <= kMaxStepSeconds))
     return failure(ErrorKind::invalid, "step: must be above 0 and at most a day");
   return {};
@@ -56,16 +61,27 @@ KMeansFit find_phases(std::span<const double> points, const TrainOptions& option
   return kmeans(points, options.hidden, kmeans_options);
 }
 
+// On the grid of the integers, like all else that decides about phases.
+double switch_cost(const Centroids& centroids, std::span<const double> points, double stickiness) {
+  const auto dimension = static_cast<std::size_t>(centroids.dimension);
+  double sum = 0;
+  for (std::size_t begin = 0; begin < points.size(); begin += dimension)
+    sum += nearest_centroid(centroids, points.subspan(begin, dimension)).distance;
+  const double mean = sum / static_cast<double>(points.size() / dimension);
+  const double cost = std::min(stickiness * mean, kMaxSwitchCost);
+  return std::ldexp(std::round(std::ldexp(cost, 2 * kActivationShift)), -2 * kActivationShift);
+}
+
 void tell_provenance(Model& model, const TrainOptions& options, std::span<const Trace> traces,
                      const Dataset& data, const CrbmFit& fit) {
   auto& told = model.provenance;
   told["program"] = "cgphase train " CGPHASE_VERSION;
   told["seed"] = fmt::format("{}", options.seed);
-  told["options"] = fmt::format("clusters {} epochs {} learning-rate {}",
+  told["options"] = fmt::format("clusters {} epochs {} learning-rate {} stickiness {}",
                                 options.clusters == kAutomaticClusters
                                     ? "auto"
                                     : fmt::format("{}", options.clusters),
-                                options.epochs, options.learning_rate);
+                                options.epochs, options.learning_rate, options.stickiness);
   told["windows"] = fmt::format("{}", data.size());
   told["epochs"] = fmt::format("{}", fit.epochs);
   told["reconstruction_error"] =
@@ -109,6 +125,7 @@ Result<Model> train(const TrainOptions& options, std::span<const Trace> traces,
   std::iota(windows.begin(), windows.end(), 0);
   model.centroids = in_order(found, data, windows);
   snap_to_grid(model.centroids);
+  model.switch_cost = switch_cost(model.centroids, points, options.stickiness);
   model.phases = summarise(model, data, points);
   tell_provenance(model, options, traces, data, fit);
   if (Status status = check_model(model, "trained model"); !status)

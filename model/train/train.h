@@ -18,6 +18,7 @@ inline constexpr int kAutomaticClusters = 0;
 inline constexpr int kMostAutomaticClusters = 10;
 inline constexpr std::size_t kFewestWindows = 20;
 inline constexpr int kMaxEpochs = 100'000;
+inline constexpr double kMaxStickiness = 1000;
 
 struct TrainOptions {
   FeatureSchema schema = default_schema();
@@ -27,6 +28,9 @@ struct TrainOptions {
   int clusters = 5;  // or kAutomaticClusters: at the elbow of cohesion
   int epochs = 500;
   double learning_rate = 0.01;
+  // The model's switch cost in multiples of the mean squared distance of a training window to its
+  // nearest centroid; 0: the phase is the nearest one.
+  double stickiness = 5;
   std::uint64_t seed = 1;
 };
 
@@ -34,7 +38,7 @@ struct TrainOptions {
 //
 // Phases are numbered by rising mean of the first feature. Weights and centroids lie on the grid of
 // the fixed-point engine; provenance tells the options, the inputs' CRCs, the errors reached and
-// the share of training windows whose phase the engine certifies. Errors: invalid (an option out of
+// the share of training windows whose nearest phase the engine certifies. Errors: invalid (an option out of
 // bounds, or too few windows).
 Result<Model> train(const TrainOptions& options, std::span<const Trace> traces,
                     const std::function<void(const EpochReport&)>& progress = {});

@@ -19,6 +19,7 @@ namespace {
 
 // Two phases for three behaviours: one of them is two things.
 struct Coarse {
+  double stickiness = 0;
   std::vector<Trace> traces{synthetic_trace(1), synthetic_trace(2)};
   Model model = trained();
   Dataset data = make_dataset(traces, model);
@@ -30,6 +31,7 @@ struct Coarse {
     options.step_seconds = 1;
     options.clusters = 2;
     options.epochs = 60;
+    options.stickiness = stickiness;
     const Result<Model> result = train(options, traces);
     REQUIRE(result);
     return *result;
@@ -99,6 +101,20 @@ TEST_CASE("the phase to split is the one that is two things, and its parts tell 
   const auto of_phase = std::ranges::count(coarse.samples.phases, phase);
   CHECK(first + second == static_cast<std::size_t>(of_phase));
   CHECK(split->phases[2].count + split->phases[3].count == static_cast<double>(of_phase));
+}
+
+TEST_CASE("the parts of a phase of a model with a switch cost share the samples of its path") {
+  const Coarse coarse{.stickiness = 5};
+  REQUIRE(coarse.model.switch_cost > 0);
+  const int phase = coarse.report.to_split;
+  const Result<Model> split = coarse.split(phase, 2);
+  REQUIRE(split);
+  CHECK(split->switch_cost == coarse.model.switch_cost);
+  const auto of_phase = static_cast<double>(std::ranges::count(coarse.samples.phases, phase));
+  CHECK(split->phases[2].count + split->phases[3].count == of_phase);
+  const PhaseSamples after = assign_phases(*split, coarse.data);
+  for (std::size_t i = 0; i < after.phases.size(); ++i)
+    CHECK((after.phases[i] >= 2) == (coarse.samples.phases[i] == phase));
 }
 
 TEST_CASE("a split model survives as a file, and its integers find the same parts") {

@@ -59,6 +59,44 @@ TEST_CASE("a step of one sample gives ratios to the original limit and rates") {
   CHECK(values[5] == 0);
 }
 
+TEST_CASE("the log schema has the ratios' logarithms in their places and the rest as it is") {
+  const FeatureSchema plain = default_schema(), logs = log_schema();
+  REQUIRE(plain.entries.size() == 6);
+  REQUIRE(logs.entries.size() == 6);
+  CHECK(logs.entries[0].feature == Feature::cpu_usage_log_ratio);
+  CHECK(logs.entries[1].feature == Feature::memory_need_log_ratio);
+  for (std::size_t i = 2; i < 6; ++i) CHECK(logs.entries[i] == plain.entries[i]);
+  for (const FeatureSchema& schema : {plain, logs})
+    for (const FeatureSchema::Entry& entry : schema.entries)
+      CHECK(feature_by_name(entry.name) == entry.feature);
+}
+
+TEST_CASE("a log ratio is the logarithm of the ratio and a floor") {
+  FeatureExtractor extractor(log_schema(), 1);
+  feed(extractor, 0);
+  const FeatureExtractor::Step step = feed(extractor, 1);
+  REQUIRE(step.vector);
+  CHECK(step.vector->values[0] == portable_log(0.5 + 1.0 / 128));
+  CHECK(step.vector->values[1] == portable_log(0.0625 + 1.0 / 128));
+  CHECK(step.vector->values[2] == 0.0625);
+}
+
+TEST_CASE("the log ratio of nothing used is that of the floor, and absent without a limit") {
+  FeatureExtractor extractor(log_schema(), 1);
+  Sample idle = sample_at(0);
+  const auto add = [&](double seconds, const Limits& limits, const HostCapacity& host) {
+    return extractor.add(idle, at(seconds), limits, host);
+  };
+  add(0, two_cores_one_gib(), kHost);
+  const FeatureExtractor::Step step = add(1, two_cores_one_gib(), kHost);
+  REQUIRE(step.vector);
+  CHECK(step.vector->values[0] == doctest::Approx(-4.852).epsilon(1e-4));
+  const FeatureExtractor::Step unlimited = add(2, {}, {});
+  REQUIRE(unlimited.vector);
+  CHECK_FALSE(unlimited.vector->values[0]);
+  CHECK_FALSE(unlimited.vector->values[1]);
+}
+
 TEST_CASE("without limits the host stands in") {
   FeatureExtractor extractor(default_schema(), 1);
   extractor.add(sample_at(0), at(0), {}, kHost);
@@ -183,7 +221,9 @@ TEST_CASE("a column feature is absent in live samples") {
 
 TEST_CASE("no feature is ever nan or infinite, whatever the samples") {
   Random random(1);
-  FeatureExtractor extractor(default_schema(), 1);
+  FeatureSchema schema = default_schema();
+  for (const FeatureSchema::Entry& entry : log_schema().entries) schema.entries.push_back(entry);
+  FeatureExtractor extractor(schema, 1);
   double now = 0;
   bool finite = true;
   const auto wild = [&]() -> Counter {

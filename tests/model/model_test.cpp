@@ -160,6 +160,29 @@ TEST_CASE("scales that the weights do not give are refused") {
         "m.json: fixed.input_shift: must be 12");
 }
 
+TEST_CASE("a switch cost survives the file, is left out when 0 and suggested when misspelt") {
+  Model model = random_model(3);
+  CHECK(serialize_model(model).find("switch_cost") == std::string::npos);
+  model.switch_cost = 0x1.8p-3;
+  const Result<Model> loaded = parse_model(serialize_model(model), "m.json");
+  REQUIRE(loaded);
+  CHECK(loaded->switch_cost == 0x1.8p-3);
+  CHECK(serialize_model(*loaded) == serialize_model(model));
+  CHECK(parse_model(edited([](json& d) { d["switch_cost"] = 0; }), "m.json"));
+  CHECK(refusal_of([](json& d) { d["switch_costs"] = 1; }) ==
+        "m.json: switch_costs: unknown key, did you mean \"switch_cost\"?");
+}
+
+TEST_CASE("a switch cost that is no number or out of bounds is refused") {
+  CHECK(refusal_of([](json& d) { d["switch_cost"] = "1"; }) ==
+        "m.json: switch_cost: must be a number");
+  CHECK(refusal_of([](json& d) { d["switch_cost"] = -0.5; }) ==
+        "m.json: switch_cost: must be from 0 to 256");
+  CHECK(passes([](Model& m) { m.switch_cost = kMaxSwitchCost; }));
+  CHECK(!passes([](Model& m) { m.switch_cost = std::nextafter(kMaxSwitchCost, HUGE_VAL); }));
+  CHECK(!passes([](Model& m) { m.switch_cost = std::numeric_limits<double>::quiet_NaN(); }));
+}
+
 TEST_CASE("numbers that are not finite or not in range do not pass the check") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   CHECK(passes([](Model&) {}));

@@ -148,6 +148,53 @@ TEST_CASE("a known phase is that of the naive loop over the whole history") {
   CHECK(known > 400);
 }
 
+TEST_CASE("with a switch cost a step beyond the middle keeps the phase, several change it") {
+  Model model = tiny_model();
+  for (PhaseSummary& phase : model.phases) phase.novelty_distance = 0;
+  model.switch_cost = 0.25;
+  PhaseTracker tracker(engine_of(model));
+  CHECK(tracker.step({{logit(0.25)}}).index == 0);
+  CHECK(tracker.step({{logit(0.25)}}).index == 0);
+  // At 0.7 the squared distances are 0.2025 and 0.0025: 0.2 of 0.25 paid.
+  Phase phase = tracker.step({{logit(0.7)}});
+  CHECK(phase.known());
+  CHECK(phase.index == 0);
+  CHECK(phase.distance == doctest::Approx(0.2025).epsilon(1e-3));
+  CHECK(phase.margin == doctest::Approx(-0.2).epsilon(1e-3));
+  phase = tracker.step({{logit(0.7)}});
+  CHECK(phase.index == 1);
+  CHECK(phase.known());
+  CHECK(phase.margin == doctest::Approx(0.2).epsilon(1e-3));
+}
+
+TEST_CASE("a gap, and a step that measured nothing, clear the path") {
+  Model model = tiny_model();
+  for (PhaseSummary& phase : model.phases) phase.novelty_distance = 0;
+  model.switch_cost = 0.25;
+  PhaseTracker tracker(engine_of(model));
+  for (int i = 0; i < 3; ++i) tracker.step({{logit(0.25)}});
+  CHECK(tracker.step({{logit(0.7)}}).index == 0);
+  tracker.reset();
+  CHECK(tracker.step({{logit(0.7)}}).index == 1);
+  for (int i = 0; i < 3; ++i) tracker.step({{logit(0.25)}});
+  tracker.step({{std::nullopt}});
+  CHECK(tracker.step({{logit(0.7)}}).index == 1);
+}
+
+TEST_CASE("a path between two phases is unknown, and novelty is that of the phase in force") {
+  Model model = tiny_model();
+  model.switch_cost = 0.2;
+  model.phases[0].novelty_distance = 0.01;  // unknown beyond 0.04: at 0.45
+  PhaseTracker tracker(engine_of(model));
+  CHECK(tracker.step({{0.0}}).state == PhaseState::unknown);
+  tracker.reset();
+  for (int i = 0; i < 3; ++i) CHECK(tracker.step({{logit(0.25)}}).known());
+  CHECK(tracker.step({{logit(0.44)}}).known());
+  const Phase phase = tracker.step({{logit(0.55)}});
+  CHECK(phase.index == 0);
+  CHECK(phase.state == PhaseState::unknown);
+}
+
 TEST_CASE("an engine is not made from a model that does not pass the check") {
   Model model = tiny_model();
   model.crbm.w.clear();

@@ -114,6 +114,27 @@ TEST_CASE("an unknown column is kept when asked for, and absent where the file h
   CHECK(!columns[1]);
 }
 
+TEST_CASE("columns of others stand in for ours that the file does not have") {
+  const Result<Trace> trace = read_text("timestamp,threads,io.rchar,io.wchar\n1,7,100,20\n");
+  REQUIRE(trace);
+  const Sample& sample = trace->executions[0].rows[0].sample;
+  CHECK(sample.pids_current == 7);
+  CHECK(sample.io.read_bytes == 100);
+  CHECK(sample.io.write_bytes == 20);
+}
+
+TEST_CASE("a column of ours is never mixed with its stand-in, even where its cell is empty") {
+  const Result<Trace> trace =
+      read_text("timestamp,io.rchar,io.rbytes,threads,pids\n1,100,5,7,2\n2,200,,8,\n");
+  REQUIRE(trace);
+  const std::vector<TraceRow>& rows = trace->executions[0].rows;
+  CHECK(rows[0].sample.io.read_bytes == 5);
+  CHECK(rows[0].sample.pids_current == 2);
+  CHECK_FALSE(rows[1].sample.io.read_bytes);
+  CHECK_FALSE(rows[1].sample.pids_current);
+  CHECK_FALSE(rows[0].sample.io.write_bytes);
+}
+
 TEST_CASE("a bad cell is refused with file, line, column and reason") {
   CHECK(refusal(kHeader + "100,s,b,4,0.5,1000,4096,800,x\n101,s,b,4,fast,1000,4096,800,x\n") ==
         "t.csv: line 3: column cpu.usage.cores: \"fast\" is not a number");

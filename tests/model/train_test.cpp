@@ -8,6 +8,7 @@
 #include "model/crbm_fixed.h"
 #include "model/phase_tracker.h"
 #include "model/trace_features.h"
+#include "model/train/crbm_trainer.h"
 #include "tests/model/example_models.h"
 #include "tests/model/naive_crbm.h"
 #include "tests/model/synthetic_trace.h"
@@ -110,6 +111,68 @@ TEST_CASE("phase statistics are those of the training samples, relative to the l
   CHECK(compute.novelty_distance > 0);
 }
 
+TEST_CASE("the switch cost is the stickiness times the mean squared distance, on the grid") {
+  TrainOptions options = quick();
+  options.stickiness = 3;
+  const std::vector<Trace> traces = two_traces();
+  const Result<Model> model = train(options, traces);
+  REQUIRE(model);
+  const Dataset data = make_dataset(traces, *model);
+  const std::vector<double> points = activations(model->crbm, data);
+  double sum = 0;
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    const std::vector<double> point(&points[i * 10], &points[i * 10] + 10);
+    sum += naive::nearest(model->centroids, point).distance;
+  }
+  CHECK(model->switch_cost > 0);
+  CHECK(model->switch_cost == doctest::Approx(3 * sum / static_cast<double>(data.size())));
+  const double on_grid = std::ldexp(model->switch_cost, 30);
+  CHECK(on_grid == std::floor(on_grid));
+  options.stickiness = 0;
+  CHECK(train(options, traces)->switch_cost == 0);
+}
+
+TEST_CASE("phase statistics are those of the phases that the tracker finds") {
+  TrainOptions options = quick();
+  options.stickiness = 900;
+  std::vector<Trace> traces = two_traces();
+  traces[1].executions[0].rows.erase(traces[1].executions[0].rows.begin() + 100,
+                                     traces[1].executions[0].rows.begin() + 108);
+  const Result<Model> model = train(options, traces);
+  REQUIRE(model);
+  const auto engine = *PhaseEngine::create(*model);
+  std::vector<double> counts(3, 0);
+  int kept = 0;
+  for (const Trace& trace : traces) {
+    PhaseTracker tracker(engine);
+    for (const auto& step : extract_features(trace.executions[0], model->schema, 1)) {
+      if (step.gap) tracker.reset();
+      if (!step.vector) continue;
+      const Phase phase = tracker.step(*step.vector);
+      kept += phase.margin < 0;
+      if (phase.index >= 0) ++counts[static_cast<std::size_t>(phase.index)];
+    }
+  }
+  CHECK(kept > 0);
+  for (std::size_t k = 0; k < 3; ++k) CHECK(model->phases[k].count == counts[k]);
+}
+
+TEST_CASE("statistics of a model of log ratios are ratios") {
+  TrainOptions plain = quick(), logs = quick();
+  plain.clusters = logs.clusters = 1;
+  logs.schema = log_schema();
+  const Result<Model> of_plain = train(plain, two_traces());
+  const Result<Model> of_logs = train(logs, two_traces());
+  REQUIRE(of_plain);
+  REQUIRE(of_logs);
+  const PhaseSummary &expected = of_plain->phases[0], &phase = of_logs->phases[0];
+  CHECK(phase.count == expected.count);
+  CHECK(phase.cpu_mean_ratio == doctest::Approx(expected.cpu_mean_ratio));
+  CHECK(phase.cpu_m2 == doctest::Approx(expected.cpu_m2));
+  CHECK(phase.memory_mean_ratio == doctest::Approx(expected.memory_mean_ratio));
+  CHECK(phase.memory_m2 == doctest::Approx(expected.memory_m2));
+}
+
 TEST_CASE("clusters auto finds the number of phases at the elbow") {
   TrainOptions options = quick();
   options.clusters = kAutomaticClusters;
@@ -184,6 +247,9 @@ TEST_CASE("options are refused one past their bounds") {
   CHECK(!trains([](TrainOptions& o) { o.epochs = kMaxEpochs + 1; }));
   CHECK(!trains([](TrainOptions& o) { o.learning_rate = 0; }));
   CHECK(!trains([](TrainOptions& o) { o.step_seconds = 0; }));
+  CHECK(trains([](TrainOptions& o) { o.stickiness = kMaxStickiness; }));
+  CHECK(!trains([](TrainOptions& o) { o.stickiness = std::nextafter(kMaxStickiness, HUGE_VAL); }));
+  CHECK(!trains([](TrainOptions& o) { o.stickiness = -1; }));
 }
 
 TEST_CASE("fixed point and the naive loop agree on real traces, and never differ where certified") {
