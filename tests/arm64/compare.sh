@@ -1,0 +1,37 @@
+#!/bin/bash
+# Runs same_bits for this machine and, in qemu-user, for arm64, on the recorded traces, and compares
+# what they print, byte for byte.
+# compare.sh PROGRAM ARM64_PROGRAM PROCESSOR CROSS_COMPILER EMULATOR SOURCES
+set -euo pipefail
+program=$1 arm64_program=$2 processor=$3 compiler=$4 emulator=$5 sources=$6
+
+skip() { echo "skipped: $*"; exit 77; }
+[ "$processor" = x86_64 ] ||
+  skip "made on x86_64, where arm64 is emulated; this is $processor: the unit tests are its proof"
+case $compiler in
+  *NOTFOUND | '') skip 'no aarch64-linux-gnu-g++ when the build was configured;' \
+    'scripts/install-dependencies installs it' ;;
+esac
+case $emulator in
+  *NOTFOUND | '') skip 'no qemu-aarch64 when the build was configured;' \
+    'scripts/install-dependencies installs it' ;;
+esac
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+for trace in "$sources"/tests/data/*.csv.gz; do
+  gzip -dc "$trace" >"$folder/$(basename "$trace" .gz)"
+done
+cd "$folder"  # a trace's name is printed as it was given
+arguments=("$sources/model/default_model.json" ./*.csv)
+"$program" "${arguments[@]}" >here
+"$emulator" "$arm64_program" "${arguments[@]}" >arm64
+for what in functions model wide walk ./ '{'; do  # the parts that same_bits has
+  grep -q "^$what" here || { echo "FAILED: same_bits printed no line that begins: $what"; exit 1; }
+done
+if ! cmp here arm64; then
+  echo 'FAILED: arm64 computes other bits than this machine; the first lines that differ:'
+  diff here arm64 | cut -c -400 | head -8 || true
+  exit 1
+fi
+echo "same bits: $(wc -l <here) lines, $(wc -c <here) bytes"

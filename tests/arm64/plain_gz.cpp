@@ -1,0 +1,37 @@
+// The part of zlib that the trace reader calls, for files that are not compressed: there is no
+// zlib for the processor that the twin is built for.
+#include <zlib.h>
+
+#include <cstdio>
+
+namespace {
+
+struct PlainFile : gzFile_s {
+  std::FILE* file;
+};
+
+PlainFile* plain(gzFile file) { return static_cast<PlainFile*>(file); }
+
+}  // namespace
+
+gzFile gzopen(const char* path, const char*) {
+  std::FILE* opened = std::fopen(path, "rbe");
+  return opened == nullptr ? nullptr : new PlainFile{{}, opened};
+}
+
+int gzread(gzFile file, voidp buffer, unsigned length) {
+  std::FILE* opened = plain(file)->file;
+  const std::size_t count = std::fread(buffer, 1, length, opened);
+  return std::ferror(opened) != 0 ? -1 : static_cast<int>(count);
+}
+
+const char* gzerror(gzFile file, int* code) {
+  *code = std::ferror(plain(file)->file) != 0 ? Z_ERRNO : Z_OK;
+  return "";
+}
+
+int gzclose(gzFile file) {
+  const int result = std::fclose(plain(file)->file);
+  delete plain(file);
+  return result;
+}
