@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "base/file.h"
+#include "base/text.h"
 
 namespace cgphase {
 namespace {
@@ -24,7 +25,7 @@ int exit_code_of(const Error& error) {
 
 int finish(const char* verb, const Status& status) {
   if (status) return 0;
-  fmt::print(stderr, "cgphase {}: {}\n", verb, status.error().text);
+  fmt::print(stderr, "cgphase {}: {}\n", verb, printable(status.error().text));
   return exit_code_of(status.error());
 }
 

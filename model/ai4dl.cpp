@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "model/centroids.h"
+#include "model/foreign_json.h"
 #include "model/scalar_math.h"
 
 namespace cgphase {
@@ -15,6 +16,7 @@ namespace {
 using nlohmann::json;
 
 constexpr double kTelemetrySeconds = 15;
+constexpr std::uint64_t kMaxCount = 1'000'000;
 
 void flatten(const json& value, std::vector<double>& out) {
   if (!value.is_array()) return out.push_back(value.get<double>());
@@ -46,18 +48,34 @@ CrbmParameters weights_of(const json& object) {
   return crbm;
 }
 
+int whole(const json& object, const char* key) {
+  const json& value = object.at(key);
+  // What is not negative is unsigned to the parser.
+  if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kMaxCount)
+    throw std::out_of_range(std::string(key) + ": must be a whole number of 0.." +
+                            std::to_string(kMaxCount));
+  return value.get<int>();
+}
+
 CrbmParameters crbm_of(const json& object) {
   CrbmParameters crbm = weights_of(object);
-  crbm.n_vis = object.at("n_vis").get<int>();
-  crbm.n_hid = object.at("n_hid").get<int>();
-  crbm.n_his = object.at("n_his").get<int>();
+  crbm.n_vis = whole(object, "n_vis");
+  crbm.n_hid = whole(object, "n_hid");
+  crbm.n_his = whole(object, "n_his");
   return crbm;
+}
+
+// At most so many bytes, and no part of a character.
+std::string beginning(std::string text, std::size_t bytes) {
+  if (text.size() <= bytes) return text;
+  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) --bytes;
+  return text.substr(0, bytes);
 }
 
 // The parts of one phase come after the phases, as the release numbers them.
 void add_parts(const json& parts, Model& model) {
   Centroids& centroids = model.centroids;
-  const int first = parts.at("first_id").get<int>();
+  const int first = whole(parts, "first_id");
   if (first != centroids.count)
     throw std::out_of_range("kmeans_sub.first_id is not the number of phases");
   const auto count = static_cast<int>(parts.at("centroids").size());
@@ -65,7 +83,7 @@ void add_parts(const json& parts, Model& model) {
   centroids.values.insert(centroids.values.end(), values.begin(), values.end());
   centroids.parents.assign(static_cast<std::size_t>(first), -1);
   centroids.parents.resize(static_cast<std::size_t>(first + count),
-                           parts.at("parent_phase").get<int>());
+                           whole(parts, "parent_phase"));
   centroids.count += count;
   model.phases.resize(static_cast<std::size_t>(centroids.count));
 }
@@ -84,7 +102,8 @@ Model model_of(const json& document) {
   model.phases.resize(kmeans.at("centroids").size());
   model.provenance["program"] = "imported from AI4DL";
   if (document.contains("source") && document["source"].is_string())
-    model.provenance["source"] = document["source"].get<std::string>().substr(0, kMaxTextBytes);
+    model.provenance["source"] =
+        beginning(document["source"].get<std::string>(), kMaxTextBytes);
   return model;
 }
 
@@ -125,14 +144,15 @@ Result<Model> import_ai4dl(const std::string& json_text, const std::string& name
   if (json_text.size() > kMaxModelFileBytes)
     return failure(ErrorKind::invalid, name + ": larger than the bound of a model file");
   try {
-    const json document = json::parse(json_text);
-    Model model = model_of(document);
-    if (expanded) add_parts(document.at("kmeans_sub"), model);
+    const Result<json> document = parse_foreign_json(json_text, name);
+    if (!document) return std::unexpected(document.error());
+    Model model = model_of(*document);
+    if (expanded) add_parts(document->at("kmeans_sub"), model);
     if (Status status = check_model(model, name); !status) return std::unexpected(status.error());
     return model;
   } catch (const json::exception& exception) {
     return failure(ErrorKind::invalid,
-                   name + ": these are not AI4DL's parameters: " + exception.what());
+                   name + ": these are not AI4DL's parameters: " + reason_of(exception));
   } catch (const std::out_of_range& exception) {
     return failure(ErrorKind::invalid, name + ": " + exception.what());
   }
@@ -142,13 +162,14 @@ Result<CrbmParameters> parse_ai4dl_weights(const std::string& json_text, const s
   if (json_text.size() > kMaxModelFileBytes)
     return failure(ErrorKind::invalid, name + ": larger than the bound of a model file");
   try {
-    const json document = json::parse(json_text);
+    const Result<json> document = parse_foreign_json(json_text, name);
+    if (!document) return std::unexpected(document.error());
     for (const char* key : {"crbm", "init"})
-      if (document.contains(key)) return weights_of(document.at(key));
-    return weights_of(document);
+      if (document->contains(key)) return weights_of(document->at(key));
+    return weights_of(*document);
   } catch (const json::exception& exception) {
     return failure(ErrorKind::invalid,
-                   name + ": these are not weights of AI4DL: " + exception.what());
+                   name + ": these are not weights of AI4DL: " + reason_of(exception));
   }
 }
 

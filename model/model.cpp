@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "model/crbm_fixed.h"
 #include "model/feature_schema.h"
+#include "model/foreign_json.h"
 
 namespace cgphase {
 namespace {
@@ -69,8 +70,9 @@ double number(const json& value, const std::string& path) {
 
 int integer(const json& value, const std::string& path) {
   constexpr std::int64_t kBound = 1'000'000;
-  if (!value.is_number_integer() || value.get<std::int64_t>() > kBound ||
-      value.get<std::int64_t>() < -kBound)
+  // Beyond an int64 there are only unsigned ones.
+  const bool huge = value.is_number_unsigned() && value.get<std::uint64_t>() > kBound;
+  if (!value.is_number_integer() || huge || value.get<std::int64_t>() < -kBound)
     throw Refusal{path, "must be a small whole number"};
   return value.get<int>();
 }
@@ -317,13 +319,15 @@ Result<Model> parse_model(const std::string& json_text, const std::string& name)
   if (json_text.size() > kMaxModelFileBytes)
     return refuse("larger than the bound of " + std::to_string(kMaxModelFileBytes) + " bytes");
   try {
-    Model model = from_json(json::parse(json_text));
+    const Result<json> document = parse_foreign_json(json_text, name);
+    if (!document) return std::unexpected(document.error());
+    Model model = from_json(*document);
     if (Status status = check_model(model, name); !status) return std::unexpected(status.error());
     return model;
   } catch (const Refusal& refusal) {
     return refuse(refusal.key + ": " + refusal.what);
   } catch (const json::exception& exception) {
-    return refuse(std::string("not well-formed JSON: ") + exception.what());
+    return refuse(reason_of(exception));
   }
 }
 

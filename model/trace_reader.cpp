@@ -15,8 +15,10 @@ namespace {
 constexpr double kNsPerSec = 1e9;
 constexpr double kMaxTimestamp = 9e9;       // seconds: an int64 of nanoseconds still holds it
 constexpr double kMaxNumber = 9.2e18;       // an uint64 read by way of a double
+constexpr std::uint64_t kMaxWhole = 9'200'000'000'000'000'000U;
 constexpr double kIntervalTolerance = 1.5;  // seconds; timestamps may be whole seconds
 constexpr double kQuotaPeriodUsec = 100'000;
+constexpr double kMostLimitCores = 1e9;     // more is as much
 
 // Where a named column lies; absent when the file has none.
 using Position = std::optional<std::size_t>;
@@ -159,7 +161,7 @@ void TraceBuilder::fill_columns(TraceRow& row) {
   for (const auto& [column, position] : sample_columns_) {
     // Whole numbers keep all their digits.
     const std::optional<std::uint64_t> whole = parse_u64(text(position));
-    if (whole) {
+    if (whole && *whole <= kMaxWhole) {
       column->set(row.sample, *whole);
       continue;
     }
@@ -187,6 +189,9 @@ double TraceBuilder::fill_time(TraceRow& row, Progress& progress) {
     elapsed = *timestamp - progress.timestamp;
     if (interval && *interval > 0 && std::abs(*interval - elapsed) <= kIntervalTolerance)
       elapsed = *interval;
+    if (elapsed < 0)
+      fault("timestamp", "runs backwards: it is before that of the row above with the same "
+                         "pod.id; sort the rows by time");
     progress.seconds += elapsed;
   }
   progress.timestamp = *timestamp;
@@ -202,7 +207,8 @@ void TraceBuilder::fill_cpu(TraceRow& row, Progress& progress, double elapsed) {
   const double nanoseconds = number(cpu_usage_).value_or(-1);
   const std::optional<double> cores = not_negative(cpu_cores_);
   const std::optional<double> percent = not_negative(cpu_pct_);
-  if (cores && percent && *percent > 0) progress.cores_per_pct.push_back(*cores / *percent);
+  if (cores && percent && *percent > 0)
+    progress.cores_per_pct.push_back(std::min(*cores / *percent, kMostLimitCores));
   if (cores) progress.most_cores = std::max(progress.most_cores, *cores);
   if (has_usage_counter_) return;
   if (nanoseconds >= 0 && (interval_ || !cores)) progress.cpu_usec += nanoseconds / 1000;
@@ -232,7 +238,7 @@ void TraceBuilder::fill_limits(TraceRow& row, Execution& execution) {
     if (cpu_limit && *cpu_limit > 0)
       row.sample.limits.cpu_max->quota =
           Microseconds{static_cast<std::uint64_t>(std::llround(
-              std::min(*cpu_limit, 1e9) * kQuotaPeriodUsec))};
+              std::min(*cpu_limit, kMostLimitCores) * kQuotaPeriodUsec))};
   }
   if (memory_limit_) {
     row.sample.limits.memory_max.emplace();

@@ -102,6 +102,29 @@ Status check_options(const Ai4dlTraining& options, int n_vis) {
   return {};
 }
 
+std::string name_of(std::span<const Trace> traces) {
+  return traces.empty() ? "no traces" : traces.front().path;
+}
+
+// The release cannot train on a column without a single number.
+Status check_columns(std::span<const Trace> traces) {
+  const std::vector<std::string> columns = ai4dl_columns();
+  const auto told = [&](std::size_t column) {
+    for (const Trace& trace : traces)
+      for (const Execution& execution : trace.executions)
+        for (const TraceRow& row : execution.rows)
+          if (row.columns[column]) return true;
+    return false;
+  };
+  for (std::size_t column = 0; column < columns.size(); ++column)
+    if (!told(column))
+      return failure(ErrorKind::invalid,
+                     fmt::format("{}: column {}: has no number in any row, and --compat trains on "
+                                 "all {} of AI4DL's columns; without --compat it may be missing",
+                                 name_of(traces), columns[column], columns.size()));
+  return {};
+}
+
 void find_phases(const Ai4dlTraining& options, std::span<const Trace> traces, Model& model) {
   std::vector<double> points;
   for (const Trace& trace : traces)
@@ -131,7 +154,9 @@ Result<Model> train_ai4dl(const Ai4dlTraining& options, std::span<const Trace> t
   const Rows rows = rows_of(traces, n_vis, options.history);
   if (rows.windows.empty())
     return failure(ErrorKind::invalid,
-                   fmt::format("no execution has the {} rows of a window", options.history + 1));
+                   fmt::format("{}: no execution has the {} rows of a window", name_of(traces),
+                               options.history + 1));
+  if (Status status = check_columns(traces); !status) return std::unexpected(status.error());
   Random random(options.seed);
   CrbmParameters initial = initial_weights(options, n_vis, random);
   initial.n_vis = n_vis, initial.n_hid = options.hidden, initial.n_his = options.history;

@@ -14,6 +14,7 @@
 #include "model/train/fixed_proof.h"
 #include "model/train/kmeans.h"
 #include "model/train/summary.h"
+#include "model/train/training_input.h"
 
 namespace cgphase {
 namespace {
@@ -41,14 +42,10 @@ Status check_options(const TrainOptions& options) {
   return {};
 }
 
-Status check_size(const Dataset& data, const TrainOptions& options) {
-  const std::size_t needed =
-      std::max(kFewestWindows, static_cast<std::size_t>(options.clusters) * 2);
-  if (data.size() >= needed) return {};
-  return failure(ErrorKind::invalid,
-                 fmt::format("the traces give {} windows of {} steps of {} s without a gap, at "
-                             "least {} are needed: record longer",
-                             data.size(), options.history + 1, options.step_seconds, needed));
+std::string name_of(std::span<const Trace> traces) {
+  if (traces.empty()) return "no traces";
+  const std::string& first = traces.front().path;
+  return traces.size() == 1 ? first : fmt::format("{} and {} more", first, traces.size() - 1);
 }
 
 KMeansFit find_phases(std::span<const double> points, const TrainOptions& options) {
@@ -103,7 +100,11 @@ Result<Model> train(const TrainOptions& options, std::span<const Trace> traces,
                     const std::function<void(const EpochReport&)>& progress) {
   if (Status status = check_options(options); !status) return std::unexpected(status.error());
   const Dataset data = make_dataset(traces, options.schema, options.step_seconds, options.history);
-  if (Status status = check_size(data, options); !status) return std::unexpected(status.error());
+  const std::size_t needed =
+      std::max(kFewestWindows, static_cast<std::size_t>(options.clusters) * 2);
+  if (Status status = check_training_input(data, options.step_seconds, needed, name_of(traces));
+      !status)
+    return std::unexpected(status.error());
 
   CrbmTraining training;
   training.hidden = options.hidden;

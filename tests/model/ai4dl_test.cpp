@@ -57,6 +57,15 @@ std::size_t compare_with_release(const std::string& trace_name, const std::strin
   return rows;
 }
 
+// Two features, two hidden units, a history of one, two phases.
+json small_parameters() {
+  return json::parse(R"({"features": ["cpu.usage", "mem.current"],
+    "scaler": {"mean": [1, 2], "scale": [0.5, 0.5]},
+    "crbm": {"n_vis": 2, "n_hid": 2, "n_his": 1, "W": [[1, 0], [0, 1]], "A": [[0, 0], [0, 0]],
+             "B": [[0, 0], [0, 0]], "v_bias": [0, 0], "h_bias": [0, 0.5]},
+    "kmeans": {"centroids": [[0, 0], [1, 0.5]]}})");
+}
+
 }  // namespace
 
 TEST_CASE("compat gives the phases of the released AI4DL on all rows of its public traces") {
@@ -85,6 +94,40 @@ TEST_CASE("AI4DL's parameters with a piece missing or misshapen are refused") {
   CHECK(!import_ai4dl(document.dump(), "x.json"));
   CHECK(!import_ai4dl("{}", "x.json"));
   CHECK(!import_ai4dl("hello", "x.json"));
+}
+
+TEST_CASE("sizes that are no small whole number are refused by their key") {
+  json document = small_parameters();
+  REQUIRE(import_ai4dl(document.dump(), "x.json"));
+  for (const json& size : {json(1e300), json(-2), json(2.5), json(4'294'967'298), json("2")}) {
+    document["crbm"]["n_hid"] = size;
+    const Result<Model> model = import_ai4dl(document.dump(), "x.json");
+    REQUIRE(!model);
+    CHECK(model.error().text == "x.json: n_hid: must be a whole number of 0..1000000");
+  }
+}
+
+TEST_CASE("a text in a matrix and nesting beyond all need are refused") {
+  json document = small_parameters();
+  document["crbm"]["W"][0][0] = "x";
+  const Result<Model> text = import_ai4dl(document.dump(), "x.json");
+  REQUIRE(!text);
+  CHECK(text.error().text ==
+        "x.json: these are not AI4DL's parameters: type must be number, but is string");
+  const std::string deep = std::string(4'000'000, '[') + std::string(4'000'000, ']');
+  CHECK(!import_ai4dl(deep, "x.json"));
+  CHECK(!parse_ai4dl_weights("{\"W\": " + deep + "}", "x.json"));
+}
+
+TEST_CASE("a source longer than the file may tell is cut between two characters") {
+  json document = small_parameters();
+  std::string source = "x";
+  while (source.size() < kMaxTextBytes + 10) source += "\u00e9";
+  document["source"] = source;
+  const Result<Model> model = import_ai4dl(document.dump(), "x.json");
+  REQUIRE(model);
+  CHECK(model->provenance.at("source") == source.substr(0, kMaxTextBytes - 1));
+  CHECK(parse_model(serialize_model(*model), "m.json"));
 }
 
 TEST_CASE("an imported model survives as a model file") {

@@ -9,6 +9,7 @@
 
 #include "base/crc32.h"
 #include "model/feature_schema.h"
+#include "model/foreign_json.h"
 #include "tests/model/example_models.h"
 #include "tests/model/temporary_folder.h"
 
@@ -125,6 +126,31 @@ TEST_CASE("text that is no JSON is refused") {
   CHECK(refusal("hello").starts_with("m.json: not well-formed JSON"));
   CHECK(refusal("").starts_with("m.json: not well-formed JSON"));
   CHECK(refusal(std::string(100'000, '[')).starts_with("m.json: not well-formed JSON"));
+}
+
+TEST_CASE("a refusal of what is no JSON is printable and tells line and column") {
+  CHECK(refusal("{\n\"\xff\"}") ==
+        "m.json: not well-formed JSON: parse error at line 2, column 2: syntax error while parsing "
+        "object key - invalid string: ill-formed UTF-8 byte; last read: '\"\\xff'; expected "
+        "string literal");
+  CHECK(refusal("[1e999]").starts_with("m.json: not well-formed JSON: number overflow"));
+}
+
+TEST_CASE("nesting is read to its bound and refused one past it, however deep it goes") {
+  const auto nested = [](int levels) {
+    const auto count = static_cast<std::size_t>(levels);
+    return std::string(count, '[') + std::string(count, ']');
+  };
+  CHECK(refusal(nested(kMaxJsonDepth)).starts_with("m.json: format:"));
+  const std::string deep = "m.json: not well-formed JSON: deeper than 16 levels";
+  CHECK(refusal(nested(kMaxJsonDepth + 1)) == deep);
+  CHECK(refusal(nested(4'000'000)) == deep);
+}
+
+TEST_CASE("a parent beyond all numbers is refused, not wrapped to none") {
+  CHECK(refusal_of([](json& d) {
+          d["parents"] = json::array({18446744073709551615U, 0, 0, 0, 0});
+        }) == "m.json: parents: must be a small whole number");
 }
 
 TEST_CASE("a wrong type is refused by key") {

@@ -146,6 +146,26 @@ TEST_CASE("a bad cell is refused with file, line, column and reason") {
         "t.csv: line 2: column timestamp: is too large");
 }
 
+TEST_CASE("time that runs backwards within an execution is refused, between executions not") {
+  const std::string header = "timestamp,pod.id,interval\n";
+  CHECK(refusal(header + "5,a,\n6,a,1\n2,a,\n") ==
+        "t.csv: line 4: column timestamp: runs backwards: it is before that of the row above with "
+        "the same pod.id; sort the rows by time");
+  CHECK(read_text(header + "5,a,\n2,b,\n6,a,1\n3,b,1\n"));
+  // The clock was set back by less than what timestamps may be wrong by: the interval tells.
+  CHECK(read_text(header + "5,a,\n4.75,a,1\n"));
+  CHECK(read_text(header + "5,a,\n5,a,\n"));
+}
+
+TEST_CASE("a counter at its bound is read, and refused one past it") {
+  const std::string header = "timestamp,cpu.usage.usec\n1,";
+  const Result<Trace> trace = read_text(header + "9200000000000000000\n");
+  REQUIRE(trace);
+  CHECK(trace->executions[0].rows[0].sample.cpu.usage_usec == 9'200'000'000'000'000'000U);
+  CHECK(refusal(header + "18446744073709551615\n") ==
+        "t.csv: line 2: column cpu.usage.usec: is negative or too large");
+}
+
 TEST_CASE("a row with a field too few or too many is refused") {
   CHECK(refusal(kHeader + "100,s,b,4\n") == "t.csv: line 2: has 4 fields, not 9");
   CHECK(refusal("timestamp,pod.id\n1,a\n2,a,3\n") == "t.csv: line 3: has 3 fields, not 2");

@@ -1,0 +1,55 @@
+#include "model/train/training_input.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace cgphase {
+namespace {
+
+// Apart by more than the rounding of a rate.
+bool differ(double low, double high) {
+  constexpr double kRounding = 1e-9;
+  return high - low > kRounding * std::max(std::abs(low), std::abs(high));
+}
+
+bool varies(const Dataset& data, std::size_t feature) {
+  std::optional<double> low, high;
+  for (const FeatureVector& step : data.steps) {
+    const std::optional<double>& value = step.values[feature];
+    if (!value || !std::isfinite(*value)) continue;
+    low = std::min(low.value_or(*value), *value);
+    high = std::max(high.value_or(*value), *value);
+  }
+  return low && differ(*low, *high);
+}
+
+bool anything_varies(const Dataset& data) {
+  for (std::size_t feature = 0; feature < static_cast<std::size_t>(data.features); ++feature)
+    if (varies(data, feature)) return true;
+  return false;
+}
+
+}  // namespace
+
+Status check_training_input(const Dataset& data, double step_seconds, std::size_t needed,
+                            const std::string& name) {
+  const auto refuse = [&](const std::string& what) {
+    return failure(ErrorKind::invalid, name + ": " + what);
+  };
+  if (data.size() < needed)
+    return refuse(fmt::format(
+        "gives {} windows of {} steps of {} s without a gap, at least {} are needed: {}",
+        data.size(), data.history + 1, step_seconds, needed,
+        data.steps.empty()
+            ? "no two rows that follow each other tell the use of CPU (columns cpu.usage.usec, "
+              "cpu.usage, cpu.usage.cores) or of memory (memory.anon, mem.working.set, mem.current)"
+            : "record longer"));
+  if (!anything_varies(data))
+    return refuse("every feature is the same in all rows, so there are no phases to tell apart: "
+                  "record the container while it works");
+  return {};
+}
+
+}  // namespace cgphase

@@ -1,0 +1,233 @@
+// What the built command says to bad models and traces: exit code 6, one line that names the file,
+// where in it and why, nothing on standard output, and what lies at the output's place untouched.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "model/model.h"
+#include "tests/cli/command_run.h"
+#include "tests/cli/small_model.h"
+
+using namespace cgphase;
+using namespace cgphase::test;
+
+namespace {
+
+const std::string kHeader = "timestamp,pod.id,cpu.usage.cores,mem.working.set\n";
+
+// A second per row, two phases of ten rows each by turns.
+std::string busy_rows(int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i)
+    text += std::to_string(100 + i) + ",a," + (i / 10 % 2 == 0 ? "0.1" : "0.9") + "," +
+            std::to_string(1'000'000 + i % 7 * 1000) + "\n";
+  return text;
+}
+
+bool one_line(const std::string& text) {
+  return !text.empty() && text.find('\n') == text.size() - 1;
+}
+
+using Words = std::vector<std::string>;
+
+struct Fixture {
+  CommandRun command;
+  std::string model = command.directory() / "m.json", output = command.directory() / "out";
+  std::string good = write("good.csv", kHeader + busy_rows(100));
+  Fixture() { REQUIRE(save_model(small_model(), model)); }
+
+  std::string write(const std::string& name, const std::string& text) const {
+    const std::string path = command.directory() / name;
+    REQUIRE(replace_file(path, text));
+    return path;
+  }
+
+  // Every verb that reads a trace, reading this one with this model.
+  std::vector<Words> readers(const std::string& trace, const std::string& with) const {
+    return {{"predict", "--model", with, "--output", output, trace},
+            {"model", "check", with, trace},
+            {"expand", "--model", with, "--phase", "2", "-o", output, trace},
+            {"prototypes", "--model", with, "--output", output, trace},
+            {"plot", "--model", with, "-o", output, trace},
+            {"plot", "--kind", "variance", "--model", with, "-o", output, trace}};
+  }
+
+  // Runs what must be refused; the line that was said begins with `start` behind the verb.
+  void refused(const Words& words, const std::string& start) {
+    REQUIRE(replace_file(output, "old"));
+    const Ran ran = command.run(words);
+    CAPTURE(words[0]);
+    CAPTURE(ran.err);
+    CHECK(ran.exit == 6);
+    CHECK(ran.out.empty());
+    CHECK(one_line(ran.err));
+    CHECK(ran.err.find(": " + start) != std::string::npos);
+    const Result<std::string> left = read_file(output, 1 << 20);
+    REQUIRE(left);
+    CHECK(*left == "old");
+  }
+
+  void all_refuse_trace(const std::string& text, const std::string& why) {
+    const std::string bad = write("bad.csv", text);
+    for (const Words& words : readers(bad, model)) refused(words, bad + ": " + why);
+    refused({"train", "-o", output, good, bad}, bad + ": " + why);
+    refused({"plot", "--labels", "-o", output, bad}, bad + ": " + why);
+  }
+
+  void all_refuse_model(const std::string& text, const std::string& why) {
+    const std::string bad = write("bad.json", text);
+    for (const Words& words : readers(good, bad)) refused(words, bad + ": " + why);
+    refused({"model", "show", bad}, bad + ": " + why);
+    refused({"model", "check", bad}, bad + ": " + why);
+  }
+};
+
+std::string with(std::string text, const std::string& part, const std::string& in_its_place) {
+  const std::size_t at = text.find(part);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, part.size(), in_its_place);
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Fixture, "every verb that refuses bad models and traces takes good ones") {
+  for (const Words& words : readers(good, model)) {
+    const Ran ran = command.run(words);
+    CHECK_MESSAGE(ran.exit == 0, words[0], ": ", ran.err);
+  }
+  const Ran ran = command.run({"train", "--step", "1", "-o", output, good});
+  CHECK_MESSAGE(ran.exit == 0, ran.err);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a damaged, foreign, oversized or not finite model") {
+  const std::string text = serialize_model(small_model());
+  all_refuse_model(text.substr(0, text.size() / 2), "not well-formed JSON: parse error at line ");
+  all_refuse_model("", "not well-formed JSON: parse error at line 1, column 1");
+  all_refuse_model(with(text, "\"version\": 1", "\"version\": 2"),
+                   "version: only version 1 can be read");
+  all_refuse_model(with(text, "\"step_seconds\": 1.0", "\"step_seconds\": 2.0"),
+                   "checksum: does not match: the file was damaged or edited");
+  all_refuse_model(with(text, "\"step_seconds\": 1.0", "\"step_seconds\": NaN"),
+                   "not well-formed JSON: parse error at line ");
+  all_refuse_model(with(text, "\"step_seconds\": 1.0", "\"step_seconds\": 1e999"),
+                   "not well-formed JSON: number overflow parsing '1e999'");
+  all_refuse_model("{\"format\": \"other\"}", "format: this is not a model file of cgphase");
+}
+
+TEST_CASE_FIXTURE(Fixture, "a model larger than its bound is refused before it is read on") {
+  const std::string bad = write("bad.json", std::string(kMaxModelFileBytes + 1, ' '));
+  refused({"model", "check", bad}, bad + ": larger than the bound of 16777216 bytes");
+  refused({"model", "import", bad, "-o", output}, bad + ": larger than the bound of");
+}
+
+TEST_CASE_FIXTURE(Fixture, "parameters that are not AI4DL's are refused by key or place") {
+  const auto import = [&](const std::string& text, const std::string& why) {
+    const std::string bad = write("parameters.json", text);
+    refused({"model", "import", bad, "-o", output}, bad + ": " + why);
+  };
+  import("{\"features\": [\"cpu.usage\"],", "not well-formed JSON: parse error at line 1, column ");
+  import("{}", "these are not AI4DL's parameters: key 'features' not found");
+  import("{\"features\": [1e999]}", "not well-formed JSON: number overflow");
+  const std::string good_one =
+      R"({"features": ["a"], "scaler": {"mean": [0], "scale": [1]}, "crbm": {"n_vis": 1, "n_hid": 1,
+          "n_his": 0, "W": [[1]], "A": [[]], "B": [[]], "v_bias": [0], "h_bias": [0]},
+          "kmeans": {"centroids": [[0], [1]]}})";
+  const std::string path = write("parameters.json", good_one);
+  CHECK(command.run({"model", "import", path, "-o", output}).exit == 0);
+  import(with(good_one, "\"scale\": [1]", "\"scale\": [0]"),
+         "scaler.scale: holds a number that is not finite or out of bounds");
+  import(with(good_one, "[[1]]", "[[\"1\"]]"), "these are not AI4DL's parameters: type must be");
+  import(with(good_one, "\"n_hid\": 1", "\"n_hid\": 1e300"), "n_hid: must be a whole number");
+}
+
+TEST_CASE_FIXTURE(Fixture, "a trace without time, with a text in a number or with a cut row") {
+  all_refuse_trace("pod.id,cpu.usage.cores\na,1\n",
+                   "line 1: column timestamp: is missing: this is not a trace");
+  all_refuse_trace(kHeader + busy_rows(50) + "200,a,many,1\n",
+                   "line 52: column cpu.usage.cores: \"many\" is not a number");
+  all_refuse_trace(kHeader + busy_rows(50) + "200,a,1e999,1\n",
+                   "line 52: column cpu.usage.cores: \"1e999\" is not a number");
+  all_refuse_trace(kHeader + busy_rows(50) + "200,a,-1,1\n",
+                   "line 52: column cpu.usage.cores: is negative or too large");
+  all_refuse_trace(kHeader + busy_rows(50) + "200,a,0.\n", "line 52: has 3 fields, not 4");
+  all_refuse_trace(kHeader + busy_rows(50) + "NaN,a,1,1\n",
+                   "line 52: column timestamp: is missing");
+  all_refuse_trace("", "line 1: the file is empty");
+}
+
+TEST_CASE_FIXTURE(Fixture, "a trace in which time runs backwards") {
+  all_refuse_trace(kHeader + busy_rows(50) + "101,a,1,1\n",
+                   "line 52: column timestamp: runs backwards");
+}
+
+TEST_CASE_FIXTURE(Fixture, "an escape sequence in a bad cell is said in print") {
+  all_refuse_trace(kHeader + "1,a,\x1b[2J,1\n",
+                   "line 2: column cpu.usage.cores: \"\\x1b[2J\" is not a number");
+}
+
+TEST_CASE_FIXTURE(Fixture, "one row trains nothing, proves nothing, and has no phase yet") {
+  const std::string one = write("one.csv", kHeader + "1,a,0.5,1000\n");
+  refused({"train", "-o", output, one},
+          one + ": gives 0 windows of 4 steps of 2 s without a gap, at least 20 are needed: ");
+  refused({"train", "-o", output, one, one}, one + " and 1 more: gives 0 windows");
+  refused({"train", "--compat", "-o", output, one}, one + ": no execution has the 4 rows");
+  refused({"model", "check", model, one}, one + ": gives no window of 2 steps of 1 s");
+  refused({"expand", "--model", model, one}, one + ": gives no window of 2 steps of 1 s");
+  refused({"prototypes", "--model", model, "--output", output, one},
+          one + ": no execution has a phase");
+  const Ran ran = command.run({"predict", "--model", model, one});
+  CHECK(ran.exit == 0);
+  CHECK(ran.err.empty());
+  CHECK(ran.out == "timestamp,pod.id,phase,state,distance,margin\n"
+                   "1.000,a,,not enough history,,\n");
+}
+
+TEST_CASE_FIXTURE(Fixture, "a trace in which every reading is NaN names the columns that lack") {
+  std::string text = kHeader;
+  for (int i = 0; i < 60; ++i) text += std::to_string(i) + ",a,NaN,nan\n";
+  const std::string nothing = write("nan.csv", text);
+  refused({"train", "-o", output, nothing}, nothing + ": gives 0 windows of 4 steps of 2 s");
+  CHECK(command.run({"train", "-o", output, nothing})
+            .err.find("no two rows that follow each other tell the use of CPU (columns "
+                      "cpu.usage.usec, cpu.usage, cpu.usage.cores) or of memory (memory.anon, "
+                      "mem.working.set, mem.current)") != std::string::npos);
+  refused({"train", "--compat", "-o", output, nothing},
+          nothing + ": column cpu.usage: has no number in any row");
+  for (const Words& words : readers(nothing, model))
+    if (words[0] != "predict") refused(words, nothing + ": ");
+  // A phase per row: none has one.
+  const Ran ran = command.run({"predict", "--model", model, nothing});
+  CHECK(ran.exit == 0);
+  CHECK(ran.out.find("59.000,a,,not enough history,,\n") != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a feature that never varies trains, and counts for nothing") {
+  std::string text = kHeader;
+  for (int i = 0; i < 100; ++i)
+    text += std::to_string(i) + ",a," + (i / 10 % 2 == 0 ? "0.1" : "0.9") + ",1000000\n";
+  const std::string constant = write("constant.csv", text);
+  const Ran ran = command.run({"train", "--step", "1", "--clusters", "2", "-o", output, constant});
+  REQUIRE_MESSAGE(ran.exit == 0, ran.err);
+  const Result<Model> trained = load_model(output);
+  REQUIRE(trained);
+  CHECK(trained->scaler.scale[0] < 0.5);
+  CHECK(trained->scaler.scale[1] == 1);
+  CHECK(trained->centroids.count == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a trace in which nothing ever varies has no phases to learn") {
+  std::string text = kHeader;
+  for (int i = 0; i < 100; ++i) text += std::to_string(i) + ",a,0.5,1000000\n";
+  const std::string still = write("still.csv", text);
+  refused({"train", "-o", output, still}, still + ": every feature is the same in all rows");
+}
+
+TEST_CASE_FIXTURE(Fixture, "a compressed trace that is cut off is refused at its last line") {
+  // The first bytes of a gzip file and nothing behind them.
+  const std::string header("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03", 10);
+  const std::string bad = write("cut.csv.gz", header);
+  for (const Words& words : readers(bad, model))
+    refused(words, bad + ": line 1: cannot be read on: ");
+}
