@@ -1,5 +1,9 @@
 #include "model/crbm.h"
 
+#include <algorithm>
+#include <cstddef>
+
+#include "model/column_math.h"
 #include "model/scalar_math.h"
 
 namespace cgphase {
@@ -45,17 +49,33 @@ CrbmParameters Crbm::parameters() const {
 }
 
 void Crbm::hidden(const double* window, Eigen::VectorXd& activation) const {
-  activation = hidden_bias;
-  for (int i = 0; i < window_size(); ++i) activation += hidden_weights.col(i) * window[i];
-  for (double& value : activation) value = portable_sigmoid(value);
+  activation.resize(n_hid_);
+  hidden_sum(window, activation.data());
+  add_visible(window + history_size(), activation.data());
+  portable_sigmoids(activation.data(), n_hid_);
 }
 
 void Crbm::reconstruct(const double* window, const Eigen::VectorXd& activation,
                        Eigen::VectorXd& visible) const {
-  visible = visible_bias;
-  for (int i = 0; i < history_size(); ++i) visible += history_weights.col(i) * window[i];
-  for (int k = 0; k < n_hid_; ++k)
-    visible += hidden_weights.row(k).tail(n_vis_).transpose() * activation[k];
+  visible.resize(n_vis_);
+  reconstruct(window, activation.data(), visible.data());
+}
+
+void Crbm::hidden_sum(const double* history, double* sum) const {
+  std::copy_n(hidden_bias.data(), n_hid_, sum);
+  add_columns(hidden_weights.data(), n_hid_, history_size(), history, sum);
+}
+
+void Crbm::add_visible(const double* visible, double* sum) const {
+  const double* weights = hidden_weights.data() + std::ptrdiff_t{n_hid_} * history_size();
+  add_columns(weights, n_hid_, n_vis_, visible, sum);
+}
+
+void Crbm::reconstruct(const double* window, const double* activation, double* visible) const {
+  std::copy_n(visible_bias.data(), n_vis_, visible);
+  add_columns(history_weights.data(), n_vis_, history_size(), window, visible);
+  const double* weights = hidden_weights.data() + std::ptrdiff_t{n_hid_} * history_size();
+  add_rows(weights, n_hid_, n_vis_, activation, visible);
 }
 
 }  // namespace cgphase

@@ -31,6 +31,11 @@ class Crbm {
   // E[v | h, c] = W^T h + A c + visible_bias, n_vis values.
   void reconstruct(const double* window, const Eigen::VectorXd& activation,
                    Eigen::VectorXd& visible) const;
+  // The parts of the above, for many windows at a time. hidden() is the sigmoid of a sum of two:
+  // hidden_bias + B c, to which W v is added. n_hid, n_vis values.
+  void hidden_sum(const double* history, double* sum) const;
+  void add_visible(const double* visible, double* sum) const;
+  void reconstruct(const double* window, const double* activation, double* visible) const;
 
   // Trained in place by model/train. Columns are the inputs in window order.
   Eigen::MatrixXd hidden_weights;   // [B W], n_hid x window_size

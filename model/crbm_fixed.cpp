@@ -8,15 +8,8 @@
 
 #include "base/check.h"
 #include "model/centroids.h"
+#include "model/clones.h"
 #include "model/scalar_math.h"
-
-// One copy of a function per instruction set, chosen when the program starts. Integers only: the
-// results are the same in each. Sanitizers run before the choice can be made.
-#if defined(__x86_64__) && !defined(CGPHASE_SANITIZED)
-#define CGPHASE_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define CGPHASE_CLONES
-#endif
 
 namespace cgphase {
 namespace {

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "model/clones.h"
+
 namespace cgphase {
 namespace {
 
@@ -15,6 +17,7 @@ namespace {
 constexpr double kLn2High = 0x1.62e42fefap-1;
 constexpr double kLn2Low = 0x1.cf79abc9e3b3ap-40;
 constexpr double kLog2E = 0x1.71547652b82fep+0;
+constexpr double kLeastExponent = -745.2;  // e to the power of less is 0
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 constexpr int kMantissaBits = 52;
@@ -80,7 +83,7 @@ Parts split(double x) {
 double portable_exp(double x) {
   if (std::isnan(x)) return x;
   if (x > 709.782712893384) return kInfinity;
-  if (x < -745.2) return 0;
+  if (x < kLeastExponent) return 0;
   const double turns = std::floor(x * kLog2E + 0.5);
   const double remainder = (x - turns * kLn2High) - turns * kLn2Low;
   const int exponent = static_cast<int>(turns);
@@ -113,6 +116,27 @@ double portable_log1p(double x) {
   if (sum <= 0 || std::isnan(sum) || sum == kInfinity) return portable_log(sum);
   // Kahan: the rounding error of 1 + x cancels in the quotient.
   return portable_log(sum) * (x / (sum - 1));
+}
+
+// Both branches of portable_sigmoid are of e^-|x|. No branch and no call, so that the compiler can
+// compute several at a time.
+CGPHASE_CLONES void portable_sigmoids(double* values, int count) {
+  for (int i = 0; i < count; ++i) {
+    const double x = values[i];
+    const double power = -std::abs(x);
+    const double safe = power >= kLeastExponent ? power : kLeastExponent;  // nan, too
+    const double turns = std::floor(safe * kLog2E + 0.5);
+    const double remainder = (safe - turns * kLn2High) - turns * kLn2Low;
+    double sum = 0;
+#pragma GCC unroll 16
+    for (std::size_t n = kExpTerms; n-- > 0;) sum = sum * remainder + kInverseFactorials[n];
+    const int exponent = static_cast<int>(turns);
+    const int half = exponent / 2;
+    const double computed =
+        (1 + remainder * sum) * power_of_two(half) * power_of_two(exponent - half);
+    const double e = power >= kLeastExponent ? computed : power < kLeastExponent ? 0 : power;
+    values[i] = (x >= 0 ? 1 : e) / (1 + e);
+  }
 }
 
 double portable_sigmoid(double x) {

@@ -16,5 +16,7 @@ double portable_log1p(double x);
 
 // 1 / (1 + e^-x), in (0, 1) and monotone; stable for any finite x.
 double portable_sigmoid(double x);
+// The same bits, for `count` values in place; several at a time.
+void portable_sigmoids(double* values, int count);
 
 }  // namespace cgphase

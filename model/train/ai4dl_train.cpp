@@ -56,24 +56,12 @@ CrbmParameters initial_weights(const Ai4dlTraining& options, int n_vis, Random& 
   return p;
 }
 
-template <class Matrix>
-void step(Matrix& weights, const Matrix& gradient, double rate) {
-  weights = (weights + rate * gradient).template cast<float>().template cast<double>();
-}
-
 double run_epoch(Crbm& crbm, ContrastiveDivergence& divergence, const Rows& rows,
                  const std::vector<std::size_t>& order, double rate) {
-  CrbmGradient gradient(crbm);
+  const auto n_vis = static_cast<std::size_t>(crbm.n_vis());
   double error = 0;
-  for (const std::size_t first : order) {
-    gradient.set_zero();
-    error += divergence.add(crbm, &rows.values[first * static_cast<std::size_t>(crbm.n_vis())],
-                            gradient);
-    step(crbm.hidden_weights, gradient.hidden_weights, rate);
-    step(crbm.history_weights, gradient.history_weights, rate);
-    step(crbm.visible_bias, gradient.visible_bias, rate);
-    step(crbm.hidden_bias, gradient.hidden_bias, rate);
-  }
+  for (const std::size_t first : order)
+    error += divergence.step(crbm, &rows.values[first * n_vis], rate);
   return error / static_cast<double>(order.size());
 }
 
@@ -161,7 +149,7 @@ Result<Model> train_ai4dl(const Ai4dlTraining& options, std::span<const Trace> t
   CrbmParameters initial = initial_weights(options, n_vis, random);
   initial.n_vis = n_vis, initial.n_hid = options.hidden, initial.n_his = options.history;
   Crbm crbm(initial);
-  ContrastiveDivergence divergence(crbm);
+  ContrastiveDivergence divergence;
   std::vector<std::size_t> order = rows.windows;
   for (int epoch = 1; epoch <= options.epochs; ++epoch) {
     if (options.shuffle) random.shuffle(std::span(order));

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 
 #include "base/check.h"
+#include "model/column_math.h"
+#include "model/scalar_math.h"
 #include "model/train/random.h"
 
 namespace cgphase {
@@ -13,6 +16,7 @@ namespace {
 constexpr std::size_t kBlockWindows = 20;      // held out together
 constexpr std::size_t kHeldOutShare = 5;       // one block in so many
 constexpr std::size_t kSmallestHeldOut = 100;  // with fewer windows none is held out
+constexpr std::size_t kWindowsAtATime = 64;     // whose errors are computed together
 constexpr double kImprovement = 1e-4;          // relative, below it an epoch did not improve
 constexpr int kMaxHalvings = 20;               // of the learning rate after divergence
 
@@ -51,9 +55,9 @@ Split split_windows(std::size_t count, Random& random) {
 }
 
 // Left to right, so that the sum does not depend on the width of the processor's vectors.
-double norm(const Eigen::VectorXd& a, const double* b) {
+double distance(const double* a, const double* b, int size) {
   double sum = 0;
-  for (Eigen::Index i = 0; i < a.size(); ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
+  for (int i = 0; i < size; ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
   return std::sqrt(sum);
 }
 
@@ -102,7 +106,6 @@ class Training {
         random_(options.seed),
         crbm_(initial_parameters(data, options.hidden, random_)),
         split_(split_windows(data.size(), random_)),
-        divergence_(crbm_),
         gradient_(crbm_),
         optimizer_(crbm_, options.learning_rate, options.momentum) {}
 
@@ -140,17 +143,27 @@ class Training {
     for (std::size_t begin = 0; begin < split_.train.size(); begin += batch) {
       const std::size_t end = std::min(begin + batch, split_.train.size());
       gradient_.set_zero();
-      for (std::size_t i = begin; i < end; ++i)
-        error += divergence_.add(crbm_, data_.window(split_.train[i]), gradient_);
+      divergence_.add(crbm_, windows(split_.train, begin, end), gradient_, error);
       optimizer_.step(crbm_, gradient_, end - begin);
     }
     return error / static_cast<double>(split_.train.size());
   }
 
-  double mean_error(const std::vector<std::size_t>& windows) {
+  double mean_error(const std::vector<std::size_t>& indices) {
     double sum = 0;
-    for (const std::size_t index : windows) sum += divergence_.error(crbm_, data_.window(index));
-    return sum / static_cast<double>(windows.size());
+    for (std::size_t begin = 0; begin < indices.size(); begin += kWindowsAtATime) {
+      const std::size_t end = std::min(begin + kWindowsAtATime, indices.size());
+      divergence_.add_errors(crbm_, windows(indices, begin, end), sum);
+    }
+    return sum / static_cast<double>(indices.size());
+  }
+
+  // Valid until the next call.
+  ContrastiveDivergence::Windows windows(const std::vector<std::size_t>& indices,
+                                         std::size_t begin, std::size_t end) {
+    windows_.clear();
+    for (std::size_t i = begin; i < end; ++i) windows_.push_back(data_.window(indices[i]));
+    return windows_;
   }
 
   const Dataset& data_;
@@ -162,6 +175,7 @@ class Training {
   CrbmGradient gradient_;
   Optimizer optimizer_;
   CrbmFit best_;
+  std::vector<const double*> windows_;
 };
 
 }  // namespace
@@ -181,33 +195,75 @@ void CrbmGradient::set_zero() {
   hidden_bias.setZero();
 }
 
-ContrastiveDivergence::ContrastiveDivergence(const Crbm& crbm)
-    : reconstructed_(crbm.window_size()) {}
-
-double ContrastiveDivergence::add(const Crbm& crbm, const double* window, CrbmGradient& gradient) {
-  const int history = crbm.history_size();
-  const double* visible = window + history;
-  crbm.hidden(window, h0_);
-  crbm.reconstruct(window, h0_, v1_);
-  std::copy(window, visible, reconstructed_.data());
-  reconstructed_.tail(crbm.n_vis()) = v1_;
-  crbm.hidden(reconstructed_.data(), h1_);
-
-  gradient.hidden_bias += h0_ - h1_;
-  // dB = (h0 - h1) c^T and dW = h0 v^T - h1 v1^T are columns of one matrix.
-  for (int i = 0; i < history; ++i) gradient.hidden_weights.col(i) += (h0_ - h1_) * window[i];
-  for (int i = 0; i < crbm.n_vis(); ++i)
-    gradient.hidden_weights.col(history + i) += h0_ * visible[i] - h1_ * v1_[i];
-  const Eigen::Map<const Eigen::VectorXd> v0(visible, crbm.n_vis());
-  gradient.visible_bias += v0 - v1_;
-  for (int i = 0; i < history; ++i) gradient.history_weights.col(i) += (v0 - v1_) * window[i];
-  return norm(v1_, visible);
+// h0 and v1 of all windows. Sigmoids and sums that do not wait for each other cost a third.
+void ContrastiveDivergence::reconstruct(const Crbm& crbm, Windows windows, double& error) {
+  const auto count = static_cast<Eigen::Index>(windows.size());
+  sums_.resize(crbm.n_hid(), count);
+  v1_.resize(crbm.n_vis(), count);
+  for (Eigen::Index i = 0; i < count; ++i)
+    crbm.hidden_sum(windows[static_cast<std::size_t>(i)], sums_.col(i).data());
+  h0_ = sums_;
+  for (Eigen::Index i = 0; i < count; ++i) {
+    const double* window = windows[static_cast<std::size_t>(i)];
+    crbm.add_visible(window + crbm.history_size(), h0_.col(i).data());
+  }
+  portable_sigmoids(h0_.data(), static_cast<int>(h0_.size()));
+  for (Eigen::Index i = 0; i < count; ++i) {
+    const double* window = windows[static_cast<std::size_t>(i)];
+    crbm.reconstruct(window, h0_.col(i).data(), v1_.col(i).data());
+    error += distance(v1_.col(i).data(), window + crbm.history_size(), crbm.n_vis());
+  }
 }
 
-double ContrastiveDivergence::error(const Crbm& crbm, const double* window) {
-  crbm.hidden(window, h0_);
-  crbm.reconstruct(window, h0_, v1_);
-  return norm(v1_, window + crbm.history_size());
+void ContrastiveDivergence::activate(const Crbm& crbm) {
+  h1_ = sums_;
+  for (Eigen::Index i = 0; i < h1_.cols(); ++i)
+    crbm.add_visible(v1_.col(i).data(), h1_.col(i).data());
+  portable_sigmoids(h1_.data(), static_cast<int>(h1_.size()));
+}
+
+// dB = (h0 - h1) c^T and dW = h0 v^T - h1 v1^T are columns of one matrix.
+void ContrastiveDivergence::add(const Crbm& crbm, Windows windows, CrbmGradient& gradient,
+                                double& error) {
+  reconstruct(crbm, windows, error);
+  activate(crbm);
+  const int hid = crbm.n_hid(), vis = crbm.n_vis(), history = crbm.history_size();
+  double* weights = gradient.hidden_weights.data();
+  for (Eigen::Index i = 0; i < h1_.cols(); ++i) {
+    const double* window = windows[static_cast<std::size_t>(i)];
+    const double* visible = window + history;
+    hidden_apart_ = h0_.col(i) - h1_.col(i);
+    visible_apart_ = Eigen::Map<const Eigen::VectorXd>(visible, vis) - v1_.col(i);
+    gradient.hidden_bias += hidden_apart_;
+    gradient.visible_bias += visible_apart_;
+    add_outer(weights, hid, history, hidden_apart_.data(), window);
+    add_outer_difference(weights + std::ptrdiff_t{hid} * history, hid, vis, h0_.col(i).data(),
+                         visible, h1_.col(i).data(), v1_.col(i).data());
+    add_outer(gradient.history_weights.data(), vis, history, visible_apart_.data(), window);
+  }
+}
+
+void ContrastiveDivergence::add_errors(const Crbm& crbm, Windows windows, double& error) {
+  reconstruct(crbm, windows, error);
+}
+
+double ContrastiveDivergence::step(Crbm& crbm, const double* window, double rate) {
+  double error = 0;
+  reconstruct(crbm, Windows(&window, 1), error);
+  activate(crbm);
+  const int hid = crbm.n_hid(), vis = crbm.n_vis(), history = crbm.history_size();
+  const double* visible = window + history;
+  constexpr double kOnce = 1;
+  hidden_apart_ = h0_ - h1_;
+  visible_apart_ = Eigen::Map<const Eigen::VectorXd>(visible, vis) - v1_;
+  double* weights = crbm.hidden_weights.data();
+  step_outer(crbm.hidden_bias.data(), hid, 1, hidden_apart_.data(), &kOnce, rate);
+  step_outer(crbm.visible_bias.data(), vis, 1, visible_apart_.data(), &kOnce, rate);
+  step_outer(weights, hid, history, hidden_apart_.data(), window, rate);
+  step_outer_difference(weights + std::ptrdiff_t{hid} * history, hid, vis, h0_.data(), visible,
+                        h1_.data(), v1_.data(), rate);
+  step_outer(crbm.history_weights.data(), vis, history, visible_apart_.data(), window, rate);
+  return error;
 }
 
 CrbmFit fit_crbm(const Dataset& data, const CrbmTraining& options,

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 
 #include "base/result.h"
 #include "model/crbm.h"
@@ -20,17 +21,25 @@ struct CrbmGradient {
   Eigen::VectorXd visible_bias, hidden_bias;
 };
 
-// CD-1 of windows of one model; keeps its scratch space from one to the next.
+// CD-1 of windows, several at a time; keeps its scratch space from one call to the next.
 class ContrastiveDivergence {
  public:
-  explicit ContrastiveDivergence(const Crbm& crbm);
-  // Adds the gradient of one window; returns its reconstruction error ||v - v1||.
-  double add(const Crbm& crbm, const double* window, CrbmGradient& gradient);
-  // The error alone.
-  double error(const Crbm& crbm, const double* window);
+  using Windows = std::span<const double* const>;
+  // Adds the gradients of the windows to `gradient` and their reconstruction errors ||v - v1|| to
+  // `error`, one window after the other.
+  void add(const Crbm& crbm, Windows windows, CrbmGradient& gradient, double& error);
+  // The errors alone.
+  void add_errors(const Crbm& crbm, Windows windows, double& error);
+  // Adds `rate` times the gradient of one window to the parameters at once, which become floats: a
+  // step of the released AI4DL. Returns the error, as it was before the step.
+  double step(Crbm& crbm, const double* window, double rate);
 
  private:
-  Eigen::VectorXd h0_, v1_, h1_, reconstructed_;
+  void reconstruct(const Crbm& crbm, Windows windows, double& error);
+  void activate(const Crbm& crbm);  // h1
+  // A column for each window; the first are hidden_bias + B c.
+  Eigen::MatrixXd sums_, h0_, v1_, h1_;
+  Eigen::VectorXd hidden_apart_, visible_apart_;  // h0 - h1, v - v1 of one window
 };
 
 struct CrbmTraining {

@@ -47,7 +47,8 @@ double worst_difference(const CrbmParameters& a, const CrbmParameters& b) {
 // One plain step along the gradient of one window.
 double descend(Crbm& crbm, const double* window, double rate) {
   CrbmGradient gradient(crbm);
-  const double error = ContrastiveDivergence(crbm).add(crbm, window, gradient);
+  double error = 0;
+  ContrastiveDivergence().add(crbm, std::span(&window, 1), gradient, error);
   crbm.hidden_weights += rate * gradient.hidden_weights;
   crbm.history_weights += rate * gradient.history_weights;
   crbm.visible_bias += rate * gradient.visible_bias;
@@ -92,7 +93,9 @@ TEST_CASE("the CD-1 gradient is that of the naive loops") {
 
     const Crbm crbm(model.crbm);
     CrbmGradient gradient(crbm);
-    const double error = ContrastiveDivergence(crbm).add(crbm, window.data(), gradient);
+    double error = 0;
+    const double* one = window.data();
+    ContrastiveDivergence().add(crbm, std::span(&one, 1), gradient, error);
     double square = 0, worst = 0;
     const auto compare = [&](double value, double expected) {
       worst = std::max(worst, std::abs(value - expected));
@@ -114,6 +117,48 @@ TEST_CASE("the CD-1 gradient is that of the naive loops") {
     CHECK(worst < 1e-13);
     CHECK(error == doctest::Approx(std::sqrt(square)).epsilon(1e-13));
   }
+}
+
+TEST_CASE("windows at once give the gradient and the errors of one after the other, bit by bit") {
+  for (const ExampleSize size : {ExampleSize{4, 7, 2, 3}, ExampleSize{8, 10, 3, 5}}) {
+    const Model model = random_model(5, size);
+    const Crbm crbm(model.crbm);
+    Random random(6);
+    std::vector<std::vector<double>> windows;
+    std::vector<const double*> all;
+    for (int i = 0; i < 21; ++i) windows.push_back(random_window(random, model.crbm));
+    for (const std::vector<double>& window : windows) all.push_back(window.data());
+    CrbmGradient at_once(crbm), in_turn(crbm);
+    double error_at_once = 0, error_in_turn = 0, error_alone = 0;
+    ContrastiveDivergence divergence;
+    divergence.add(crbm, all, at_once, error_at_once);
+    for (const double*& window : all)
+      divergence.add(crbm, std::span(&window, 1), in_turn, error_in_turn);
+    divergence.add_errors(crbm, all, error_alone);
+    CHECK(at_once.hidden_weights == in_turn.hidden_weights);
+    CHECK(at_once.history_weights == in_turn.history_weights);
+    CHECK(at_once.hidden_bias == in_turn.hidden_bias);
+    CHECK(at_once.visible_bias == in_turn.visible_bias);
+    CHECK(error_at_once == error_in_turn);
+    CHECK(error_alone == error_in_turn);
+  }
+}
+
+TEST_CASE("a step of the release is one along the gradient, rounded to floats") {
+  const Model model = random_model(7, {8, 10, 3, 5});
+  Crbm stepped(model.crbm), descended(model.crbm);
+  Random random(8);
+  const std::vector<double> window = random_window(random, model.crbm);
+  const double error = descend(descended, window.data(), 0.01);
+  CHECK(ContrastiveDivergence().step(stepped, window.data(), 0.01) == error);
+  const auto rounded = [](const auto& matrix) {
+    return matrix.template cast<float>().template cast<double>().eval();
+  };
+  CHECK(stepped.hidden_weights == rounded(descended.hidden_weights));
+  CHECK(stepped.history_weights == rounded(descended.history_weights));
+  CHECK(stepped.visible_bias == rounded(descended.visible_bias));
+  CHECK(stepped.hidden_bias == rounded(descended.hidden_bias));
+  CHECK(stepped.hidden_weights != descended.hidden_weights);
 }
 
 TEST_CASE("plain steps along the gradient reproduce AI4DL's training on its public trace") {

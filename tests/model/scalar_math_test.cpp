@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "model/train/random.h"
 
@@ -97,4 +98,33 @@ TEST_CASE("portable_sigmoid agrees with libm to 1e-15 and is symmetric at zero")
   CHECK(worst < 1e-15);
   CHECK(portable_sigmoid(-1000) >= 0);
   CHECK(portable_sigmoid(1000) == 1);
+}
+
+TEST_CASE("portable_sigmoids gives the bits of portable_sigmoid, whatever the count") {
+  Random random(4);
+  for (int count = 0; count <= 37; ++count)
+    for (int round = 0; round < 200; ++round) {
+      std::vector<double> values, expected;
+      for (int i = 0; i < count; ++i) values.push_back(random.normal() * std::exp2(i % 14 - 4));
+      for (const double value : values) expected.push_back(portable_sigmoid(value));
+      portable_sigmoids(values.data(), count);
+      REQUIRE(values == expected);
+    }
+}
+
+TEST_CASE("portable_sigmoids keeps the edges of its range") {
+  const double tiny = std::numeric_limits<double>::denorm_min();
+  std::vector<double> values;
+  for (const double edge : {0.0, tiny, 708.0, 709.782712893384, 709.8, 745.1, 745.2, 745.3, 1e300,
+                            kInfinity})
+    for (const double x : {edge, -edge}) values.push_back(x);
+  std::vector<double> expected;
+  for (const double value : values) expected.push_back(portable_sigmoid(value));
+  portable_sigmoids(values.data(), static_cast<int>(values.size()));
+  CHECK(values == expected);
+  double nan[] = {kNan, 1, -kNan};
+  portable_sigmoids(nan, 3);
+  CHECK(std::isnan(nan[0]));
+  CHECK(nan[1] == portable_sigmoid(1));
+  CHECK(std::isnan(nan[2]));
 }

@@ -1,0 +1,114 @@
+#include "model/column_math.h"
+
+#include <cstddef>
+#include <cstring>
+
+#include "model/clones.h"
+
+// All that a copy for an instruction set calls must become a part of it.
+#define CGPHASE_INLINE [[gnu::always_inline]] inline
+
+namespace cgphase {
+namespace {
+
+// Some rows of a column: vectors of the compiler's own, which work on each element alone.
+using Doubles4 [[gnu::vector_size(32)]] = double;
+using Floats4 [[gnu::vector_size(16)]] = float;
+using Doubles2 [[gnu::vector_size(16)]] = double;
+using Floats2 [[gnu::vector_size(8)]] = float;
+
+CGPHASE_INLINE Doubles4 as_float(Doubles4 value) {
+  return __builtin_convertvector(__builtin_convertvector(value, Floats4), Doubles4);
+}
+CGPHASE_INLINE Doubles2 as_float(Doubles2 value) {
+  return __builtin_convertvector(__builtin_convertvector(value, Floats2), Doubles2);
+}
+CGPHASE_INLINE double as_float(double value) { return static_cast<float>(value); }
+
+template <class Doubles>
+struct Block {
+  CGPHASE_INLINE static Doubles load(const double* from) {
+    Doubles block;
+    std::memcpy(&block, from, sizeof block);
+    return block;
+  }
+  CGPHASE_INLINE static void store(Doubles block, double* to) {
+    std::memcpy(to, &block, sizeof block);
+  }
+};
+
+// Calls work(first row, Block) for all rows, four at a time, then two, then the last one.
+template <class Work>
+CGPHASE_INLINE void for_blocks(int rows, Work work) {
+  int row = 0;
+  for (; row + 4 <= rows; row += 4) work(row, Block<Doubles4>());
+  if (row + 2 <= rows) work(row, Block<Doubles2>()), row += 2;
+  if (row < rows) work(row, Block<double>());
+}
+
+}  // namespace
+
+CGPHASE_CLONES void add_columns(const double* matrix, int rows, int columns, const double* factors,
+                                double* sum) {
+  for_blocks(rows, [&](int row, auto block) __attribute__((always_inline)) {
+    auto total = block.load(sum + row);
+    const double* column = matrix + row;
+    for (int i = 0; i < columns; ++i, column += rows) total += block.load(column) * factors[i];
+    block.store(total, sum + row);
+  });
+}
+
+void add_rows(const double* matrix, int rows, int columns, const double* factors, double* sum) {
+  for (int i = 0; i < columns; ++i) {
+    const double* column = matrix + std::ptrdiff_t{i} * rows;
+    double total = sum[i];
+    for (int r = 0; r < rows; ++r) total += column[r] * factors[r];
+    sum[i] = total;
+  }
+}
+
+CGPHASE_CLONES void add_outer(double* matrix, int rows, int columns, const double* left,
+                              const double* right) {
+  for_blocks(rows, [&](int row, auto block) __attribute__((always_inline)) {
+    const auto l = block.load(left + row);
+    double* column = matrix + row;
+    for (int i = 0; i < columns; ++i, column += rows)
+      block.store(block.load(column) + l * right[i], column);
+  });
+}
+
+CGPHASE_CLONES void add_outer_difference(double* matrix, int rows, int columns,
+                                         const double* left0, const double* right0,
+                                         const double* left1, const double* right1) {
+  for_blocks(rows, [&](int row, auto block) __attribute__((always_inline)) {
+    const auto l0 = block.load(left0 + row), l1 = block.load(left1 + row);
+    double* column = matrix + row;
+    for (int i = 0; i < columns; ++i, column += rows)
+      block.store(block.load(column) + (l0 * right0[i] - l1 * right1[i]), column);
+  });
+}
+
+CGPHASE_CLONES void step_outer(double* matrix, int rows, int columns, const double* left,
+                               const double* right, double rate) {
+  for_blocks(rows, [&](int row, auto block) __attribute__((always_inline)) {
+    const auto l = block.load(left + row);
+    double* column = matrix + row;
+    for (int i = 0; i < columns; ++i, column += rows)
+      block.store(as_float(block.load(column) + rate * (l * right[i])), column);
+  });
+}
+
+CGPHASE_CLONES void step_outer_difference(double* matrix, int rows, int columns,
+                                          const double* left0, const double* right0,
+                                          const double* left1, const double* right1, double rate) {
+  for_blocks(rows, [&](int row, auto block) __attribute__((always_inline)) {
+    const auto l0 = block.load(left0 + row), l1 = block.load(left1 + row);
+    double* column = matrix + row;
+    for (int i = 0; i < columns; ++i, column += rows) {
+      const auto gradient = l0 * right0[i] - l1 * right1[i];
+      block.store(as_float(block.load(column) + rate * gradient), column);
+    }
+  });
+}
+
+}  // namespace cgphase
