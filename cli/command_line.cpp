@@ -98,7 +98,7 @@ int parse_and_run(int count, const char* const* words) {
   add_doctor_verb(app, options, exit_code);
   add_model_verbs(app, exit_code);
   add_prototypes(app, exit_code);
-  add_plot_verb(app, exit_code);
+  add_plot_verb(app, options, exit_code);
   try {
     app.parse(count, words);
   } catch (const CLI::ParseError& error) {

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/container_plot.h"
 #include "cli/daemon_client.h"
 #include "cli/offline.h"
 #include "cli/plot/phase_lane.h"
@@ -27,7 +28,7 @@ namespace cgphase {
 namespace {
 
 struct PlotOptions {
-  std::string model = kInstalledModel, trace, output, kind = "trace";
+  std::string model = kInstalledModel, trace, output, kind = "trace", from, until;
   std::optional<std::string> id;
   bool labels = false;
 };
@@ -202,13 +203,43 @@ Outcome<std::string> variance(const PlotOptions& options) {
 
 // ---- the verb ----
 
-int plot_verb(const PlotOptions& options) {
-  const bool clusters = options.kind == "variance";
+// Traces have a path, an ending or are there; all else is the name of a container.
+bool is_file(const std::string& name) {
+  std::error_code ignored;
+  return name.find('/') != name.npos || name.ends_with(".csv") || name.ends_with(".gz") ||
+         std::filesystem::exists(name, ignored);
+}
+
+Outcome<std::string> container(const PlotOptions& options, const CommonOptions& common) {
+  auto picture = plot_container({options.trace, options.from, options.until}, common);
+  if (!picture && picture.error().exit == Exit::unreachable)
+    picture.error().text += fmt::format("; '{}' is no file, so it was taken for a container",
+                                        escape_name(options.trace));
+  return picture;
+}
+
+Outcome<std::string> draw(const CLI::App& verb, const PlotOptions& options,
+                          const CommonOptions& common) {
+  const bool file = is_file(options.trace), clusters = options.kind == "variance";
+  using Names = std::vector<const char*>;
+  const Names others =
+      file ? Names{"--since", "--until"} : Names{"--kind", "--model", "--id", "--labels"};
+  for (const char* name : others)
+    if (verb.count(name) > 0)
+      return complaint(Exit::usage,
+                       fmt::format("{} goes with a {} only; '{}' is a {}", name,
+                                   file ? "container" : "trace", escape_name(options.trace),
+                                   file ? "file" : "container, for there is no such file"));
+  if (!file) return container(options, common);
   if (clusters && options.labels)
-    return complain(Exit::usage, "--labels goes with --kind trace only; leave one of them out");
-  const Outcome<std::string> picture = clusters         ? variance(options)
-                                       : options.labels ? trace_with_labels(options)
-                                                        : trace_with_model(options);
+    return complaint(Exit::usage, "--labels goes with --kind trace only; leave one of them out");
+  return clusters         ? variance(options)
+         : options.labels ? trace_with_labels(options)
+                          : trace_with_model(options);
+}
+
+int plot_verb(const CLI::App& verb, const PlotOptions& options, const CommonOptions& common) {
+  const Outcome<std::string> picture = draw(verb, options, common);
   if (!picture) return complain(picture.error());
   const Status written = replace_file(options.output, *picture);
   return written ? 0 : complain(complaint(written.error()).error());
@@ -216,19 +247,26 @@ int plot_verb(const PlotOptions& options) {
 
 }  // namespace
 
-void add_plot_verb(CLI::App& app, int& exit_code) {
+void add_plot_verb(CLI::App& app, const CommonOptions& common, int& exit_code) {
   CLI::App* const verb = app.add_subcommand(
-      "plot", "executions of a trace over time, or clusters by their number, as SVG");
+      "plot", "a trace or a live container over time, or clusters by their number, as SVG");
   const auto options = std::make_shared<PlotOptions>();
-  verb->add_option("trace", options->trace, "trace, CSV or CSV.gz")->required();
+  verb->add_option("trace", options->trace,
+                   "trace, CSV or CSV.gz; or a container's name or id, from the daemon's history")
+      ->required();
   verb->add_option("-o,--output", options->output, "SVG file to write")->required();
-  verb->add_option("--kind", options->kind, "trace or variance")
+  verb->add_option("--kind", options->kind, "of a trace: trace or variance")
       ->check(CLI::IsMember({"trace", "variance"}))
       ->capture_default_str();
   verb->add_option("--model", options->model, "model file")->capture_default_str();
-  verb->add_option("--id", options->id, "only this execution (column pod.id)");
+  verb->add_option("--id", options->id, "only this execution of a trace (column pod.id)");
   verb->add_flag("--labels", options->labels, "phases from the column label instead of a model");
-  verb->callback([options, &exit_code] { exit_code = plot_verb(*options); });
+  verb->add_option("--from,--since", options->from,
+                   "of a container: from (-10m, \"3m ago\", ISO, epoch) [an hour before the end]");
+  verb->add_option("--until", options->until, "of a container: end [now]");
+  verb->callback([verb, options, &common, &exit_code] {
+    exit_code = plot_verb(*verb, *options, common);
+  });
 }
 
 }  // namespace cgphase

@@ -227,7 +227,7 @@ std::string draw_trace(const TracePlot& plot) {
   CHECK_INVARIANT(plot.executions.size() <= kMostPlottedExecutions);
   std::vector<Series> all;
   for (const PlottedExecution& plotted : plot.executions) all.push_back(series_of(plotted));
-  const std::string title = "Trace " + escape_name(plot.source);
+  const std::string title = plot.kind + " " + escape_name(plot.source);
   std::string description = subtitle_of(plot) + ". CPU and memory over time, with their limits.";
   Svg svg;
   define_stripes(svg, plot.phase_names.size());

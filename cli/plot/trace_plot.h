@@ -17,6 +17,7 @@ struct PlottedExecution {
 };
 
 struct TracePlot {
+  std::string kind = "Trace";  // what `source` names
   std::string source;       // the trace's name, not escaped
   std::string phase_source; // "phases of model M", "labels", not escaped
   std::vector<std::string> phase_names;  // by index, not escaped; "" where the letter is the name

@@ -38,9 +38,13 @@ questions() {
       expect 0 "$verb" "$name" --json
       says '"schema"'
     done
+    rm -f /tmp/plot.svg
+    expect 0 plot "$name" -o /tmp/plot.svg
+    grep -q '</svg>' /tmp/plot.svg || fail "no picture of $name"
   done
   expect 0 list -o csv
   expect 0 list -o jsonl
+  expect 3 plot test-nobody -o /tmp/plot.svg
   expect 3 show test-nobody
   one_line
   says test-nobody

@@ -14,7 +14,7 @@ const std::string kModel = CGPHASE_SOURCE_DIR "/model/default_model.json";
 
 }  // namespace
 
-TEST_CASE("default model: training on the recorded traces gives the committed file") {
+TEST_CASE("default model: training on the recorded traces gives the golden file") {
   const auto committed = read_file(kModel, kMaxModelFileBytes);
   REQUIRE(committed.has_value());
   const auto model = train_default_model(kData);
