@@ -17,6 +17,17 @@ double entropy(const std::map<Key, std::size_t>& counts, double total) {
   return sum;
 }
 
+// Pairs of samples that are in the same class.
+template <class Key>
+double pairs(const std::map<Key, std::size_t>& counts) {
+  double sum = 0;
+  for (const auto& [key, count] : counts) {
+    const auto size = static_cast<double>(count);
+    sum += size * (size - 1) / 2;
+  }
+  return sum;
+}
+
 }  // namespace
 
 void PhaseScore::add(int phase, const std::string& truth) {
@@ -36,17 +47,36 @@ double PhaseScore::purity() const {
   return static_cast<double>(sum) / static_cast<double>(count_);
 }
 
-double PhaseScore::nmi() const {
+double PhaseScore::information() const {
   const auto total = static_cast<double>(count_);
   double information = 0;
   for (const auto& [key, count] : table_) {
     const auto both = static_cast<double>(count);
     const auto alone =
         static_cast<double>(phases_.at(key.first)) * static_cast<double>(truths_.at(key.second));
-    information += both / total * std::log(both * total / alone);
+    information += both * std::log(both * total / alone);
   }
-  const double mean = (entropy(phases_, total) + entropy(truths_, total)) / 2;
-  return mean > 0 ? information / mean : 0;
+  return information;
+}
+
+double PhaseScore::mean_entropy() const {
+  const auto total = static_cast<double>(count_);
+  return total * (entropy(phases_, total) + entropy(truths_, total)) / 2;
+}
+
+double PhaseScore::nmi() const {
+  const double mean = mean_entropy();
+  return mean > 0 ? information() / mean : 0;
+}
+
+double PhaseScore::ari() const {
+  const double together = pairs(table_), in_phases = pairs(phases_), in_truths = pairs(truths_);
+  const auto total = static_cast<double>(count_);
+  const double all = total * (total - 1) / 2;
+  if (all <= 0) return 0;
+  const double expected = in_phases * in_truths / all;
+  const double best = (in_phases + in_truths) / 2;
+  return best > expected ? (together - expected) / (best - expected) : 0;
 }
 
 }  // namespace cgphase::workloads

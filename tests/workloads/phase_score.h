@@ -20,6 +20,14 @@ class PhaseScore {
   // Mutual information over the mean of the two entropies (same section); 1 when the partitions
   // are the same, 0 when independent or when both have one class.
   double nmi() const;
+  // Adjusted Rand index (Hubert and Arabie, "Comparing partitions", Journal of Classification 2,
+  // 1985): 1 when the partitions are the same, 0 on average for random ones of the same sizes; 0
+  // where both are one class or all single samples, which have nothing to compare.
+  double ari() const;
+  // Sums over samples, in nats: mutual information, and the mean of the two entropies. nmi() is
+  // their quotient; sums of several scores give that of all of them within each.
+  double information() const;
+  double mean_entropy() const;
   std::size_t phase_count() const { return phases_.size(); }
   std::size_t truth_count() const { return truths_.size(); }
   const std::map<std::pair<int, std::string>, std::size_t>& table() const { return table_; }
