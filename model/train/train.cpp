@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -56,8 +57,9 @@ KMeansFit find_phases(std::span<const double> points, const TrainOptions& option
   return kmeans(points, options.hidden, kmeans_options);
 }
 
-void tell_provenance(Model& model, const TrainOptions& options, std::span<const Trace> traces,
-                     const Dataset& data, const CrbmFit& fit) {
+void tell_provenance(Model& model, const TrainOptions& options,
+                     std::span<const TraceSource> traces, const Dataset& data,
+                     const CrbmFit& fit) {
   auto& told = model.provenance;
   told["program"] = "cgphase train " CGPHASE_VERSION;
   told["seed"] = fmt::format("{}", options.seed);
@@ -85,8 +87,16 @@ void tell_provenance(Model& model, const TrainOptions& options, std::span<const 
 
 Result<Model> train(const TrainOptions& options, std::span<const Trace> traces,
                     const std::function<void(const EpochReport&)>& progress) {
+  const std::vector<TraceSource> sources(traces.begin(), traces.end());
+  return train(options,
+               make_dataset(traces, options.schema, options.step_seconds, options.history),
+               sources, progress);
+}
+
+Result<Model> train(const TrainOptions& options, const Dataset& data,
+                    std::span<const TraceSource> sources,
+                    const std::function<void(const EpochReport&)>& progress) {
   if (Status status = check_options(options); !status) return std::unexpected(status.error());
-  const Dataset data = make_dataset(traces, options.schema, options.step_seconds, options.history);
   if (Status status = check_size(data, options); !status) return std::unexpected(status.error());
 
   CrbmTraining training;
@@ -110,7 +120,7 @@ Result<Model> train(const TrainOptions& options, std::span<const Trace> traces,
   model.centroids = in_order(found, data, windows);
   snap_to_grid(model.centroids);
   model.phases = summarise(model, data, points);
-  tell_provenance(model, options, traces, data, fit);
+  tell_provenance(model, options, sources, data, fit);
   if (Status status = check_model(model, "trained model"); !status)
     return std::unexpected(status.error());
   return model;
