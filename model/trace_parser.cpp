@@ -82,6 +82,8 @@ std::string_view TraceParser::text(const Position& position) const {
 }
 
 std::optional<double> TraceParser::number(const Position& position) {
+  // Nearly every cell is a number and nothing else.
+  if (const std::optional<double> plain = parse_double(text(position))) return plain;
   const std::string_view cell = trim(text(position));
   if (cell.empty() || cell == "NaN" || cell == "nan" || cell == "NA") return std::nullopt;
   const std::optional<double> value = parse_double(cell);
