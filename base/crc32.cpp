@@ -5,25 +5,49 @@
 namespace cgphase {
 namespace {
 
-constexpr std::array<std::uint32_t, 256> make_table() {
-  std::array<std::uint32_t, 256> table{};
+constexpr std::size_t kSlices = 8;
+using Tables = std::array<std::array<std::uint32_t, 256>, kSlices>;
+
+// tables[0] takes one byte on; tables[k] takes it on by k zero bytes more.
+constexpr Tables make_tables() {
+  Tables tables{};
   for (std::uint32_t index = 0; index < 256; ++index) {
     std::uint32_t value = index;
     for (int bit = 0; bit < 8; ++bit)
       value = (value & 1U) != 0 ? (value >> 1) ^ 0x82F63B78U : value >> 1;
-    table[index] = value;
+    tables[0][index] = value;
   }
-  return table;
+  for (std::size_t slice = 1; slice < kSlices; ++slice)
+    for (std::size_t index = 0; index < 256; ++index) {
+      const std::uint32_t value = tables[slice - 1][index];
+      tables[slice][index] = tables[0][value & 0xFFU] ^ (value >> 8);
+    }
+  return tables;
 }
 
-constexpr auto kTable = make_table();
+constexpr Tables kTables = make_tables();
+
+// Byte `index` of the eight at `at`, taken on over those behind it.
+std::uint32_t slice(std::string_view bytes, std::size_t at, std::size_t index, std::uint32_t mix) {
+  const auto byte = static_cast<unsigned char>(bytes[at + index]);
+  return kTables[kSlices - 1 - index][(byte ^ mix) & 0xFFU];
+}
 
 }  // namespace
 
+// Eight bytes at a time (Kounavis and Berry, "A systematic approach to building high performance
+// software-based CRC generators", 2005): traces are summed up while they are read.
 std::uint32_t crc32c(std::string_view bytes, std::uint32_t seed) {
   std::uint32_t crc = ~seed;
-  for (const char byte : bytes)
-    crc = kTable[(crc ^ static_cast<unsigned char>(byte)) & 0xFFU] ^ (crc >> 8);
+  std::size_t at = 0;
+  for (; bytes.size() - at >= kSlices; at += kSlices) {
+    std::uint32_t sum = 0;
+    for (std::size_t i = 0; i < kSlices; ++i)
+      sum ^= slice(bytes, at, i, i < sizeof crc ? crc >> (8 * i) : 0);
+    crc = sum;
+  }
+  for (; at < bytes.size(); ++at)
+    crc = kTables[0][(crc ^ static_cast<unsigned char>(bytes[at])) & 0xFFU] ^ (crc >> 8);
   return ~crc;
 }
 

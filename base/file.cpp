@@ -6,8 +6,7 @@
 
 #include <cerrno>
 #include <filesystem>
-
-#include "base/fd.h"
+#include <utility>
 
 namespace cgphase {
 namespace {
@@ -49,19 +48,39 @@ Result<std::string> read_file_at(int directory_fd, const char* name, std::size_t
 }
 
 Status replace_file(const std::string& path, std::string_view content, unsigned mode) {
-  const std::string temporary = path + ".new." + std::to_string(::getpid());
-  const auto give_up = [&](Error error) -> Status {
-    ::unlink(temporary.c_str());
-    return std::unexpected(std::move(error));
-  };
+  Result<FileReplacement> file = FileReplacement::create(path, mode);
+  if (!file) return std::unexpected(file.error());
+  if (Status written = file->write(content); !written) return written;
+  return file->commit();
+}
+
+FileReplacement::FileReplacement(std::string path, std::string temporary, Fd fd)
+    : path_(std::move(path)), temporary_(std::move(temporary)), fd_(std::move(fd)) {}
+
+FileReplacement::FileReplacement(FileReplacement&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      fd_(std::move(other.fd_)) {}
+
+FileReplacement::~FileReplacement() {
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+Result<FileReplacement> FileReplacement::create(const std::string& path, unsigned mode) {
+  std::string temporary = path + ".new." + std::to_string(::getpid());
   ::unlink(temporary.c_str());
   Result<Fd> fd = open_path(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
   if (!fd) return std::unexpected(fd.error());
-  if (Status written = write_all(fd->get(), content); !written) return give_up(written.error());
-  if (::fsync(fd->get()) != 0) return give_up(errno_failure(temporary, errno).error());
-  if (::rename(temporary.c_str(), path.c_str()) != 0)
-    return give_up(errno_failure(path, errno).error());
-  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  return FileReplacement(path, std::move(temporary), *std::move(fd));
+}
+
+Status FileReplacement::write(std::string_view content) { return write_all(fd_.get(), content); }
+
+Status FileReplacement::commit() {
+  if (::fsync(fd_.get()) != 0) return errno_failure(temporary_, errno);
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) return errno_failure(path_, errno);
+  temporary_.clear();
+  const std::filesystem::path parent = std::filesystem::path(path_).parent_path();
   return sync_directory(parent.empty() ? "." : parent.string());
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/fd.h"
 #include "base/result.h"
 
 namespace cgphase {
@@ -16,5 +17,24 @@ Result<std::string> read_file_at(int directory_fd, const char* name, std::size_t
 // Writes a temporary file beside `path`, fsyncs it, renames it over `path` and fsyncs the
 // directory: a reader sees the old content or the new, never a part.
 Status replace_file(const std::string& path, std::string_view content, unsigned mode = 0644);
+
+// The same piece by piece, for what should not be in memory at once. Without commit() the old
+// content stays.
+class FileReplacement {
+ public:
+  static Result<FileReplacement> create(const std::string& path, unsigned mode = 0644);
+  FileReplacement(FileReplacement&& other) noexcept;
+  FileReplacement& operator=(FileReplacement&&) = delete;
+  ~FileReplacement();
+
+  Status write(std::string_view content);
+  Status commit();
+
+ private:
+  FileReplacement(std::string path, std::string temporary, Fd fd);
+
+  std::string path_, temporary_;  // temporary_ is empty once it is gone
+  Fd fd_;
+};
 
 }  // namespace cgphase

@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -38,6 +39,34 @@ std::optional<double> scaled(std::string_view text, const std::array<Suffix, N>&
   return std::nullopt;
 }
 
+constexpr double kPowersOfTen[] = {1,   1e1, 1e2, 1e3, 1e4,  1e5,  1e6,  1e7,
+                                   1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+
+// "12" and "-3.25": at most 15 digits as a whole number and as a power of ten are exact, and so
+// their quotient is rounded once (Clinger, "How to read floating point numbers accurately", 1990).
+// All else is absent and not wrong.
+std::optional<double> parse_short_decimal(std::string_view text) {
+  const bool negative = text.starts_with('-');
+  if (negative) text.remove_prefix(1);
+  if (text.empty() || text.size() > std::size(kPowersOfTen)) return std::nullopt;
+  std::int64_t digits = 0;
+  std::size_t point = text.size();
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto digit = static_cast<unsigned>(text[i] - '0');
+    if (digit <= 9) {
+      digits = 10 * digits + digit;
+    } else if (text[i] == '.' && point == text.size() && i > 0 && i + 1 < text.size()) {
+      point = i;
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (point == text.size() && text.size() == std::size(kPowersOfTen)) return std::nullopt;
+  const std::size_t decimals = point == text.size() ? 0 : text.size() - point - 1;
+  const double value = static_cast<double>(digits) / kPowersOfTen[decimals];
+  return negative ? -value : value;
+}
+
 }  // namespace
 
 std::optional<std::uint64_t> parse_u64(std::string_view text) {
@@ -49,6 +78,7 @@ std::optional<std::uint64_t> parse_u64(std::string_view text) {
 }
 
 std::optional<double> parse_double(std::string_view text) {
+  if (const std::optional<double> simple = parse_short_decimal(text)) return simple;
   double value = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);

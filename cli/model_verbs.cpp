@@ -9,8 +9,6 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -19,102 +17,18 @@
 #include "base/text.h"
 #include "cli/expand_verb.h"
 #include "cli/model_check.h"
+#include "cli/model_windows.h"
 #include "cli/offline.h"
+#include "cli/predict_verb.h"
 #include "model/ai4dl.h"
-#include "model/crbm_fixed.h"
-#include "model/feature_schema.h"
 #include "model/phase.h"
-#include "model/text_lines.h"
-#include "model/trace_features.h"
-#include "model/trace_phases.h"
 #include "model/train/ai4dl_train.h"
 #include "model/train/train.h"
 
 namespace cgphase {
 namespace {
 
-using nlohmann::json;
-
 constexpr std::size_t kMaxParametersBytes = kMaxModelFileBytes;
-
-// ---- predict ----
-
-struct PredictOptions {
-  std::string model = kInstalledModel, trace, output;
-  bool compat = false, as_json = false;
-};
-
-json phases_json(const Execution& execution, const std::vector<Phase>& phases) {
-  json indices = json::array(), margins = json::array();
-  for (const Phase& phase : phases) {
-    indices.push_back(phase.known() ? json(phase.index) : json());
-    margins.push_back(phase.state == PhaseState::not_enough_history ? json() : json(phase.margin));
-  }
-  return {{"id", escape_name(execution.id)}, {"phases", indices}, {"margins", margins}};
-}
-
-void append_csv(const Execution& execution, const std::vector<Phase>& phases, std::string& out) {
-  const std::string id = csv_field(escape_name(execution.id));
-  for (std::size_t i = 0; i < phases.size(); ++i) {
-    const std::chrono::duration<double> since_epoch =
-        execution.rows[i].wall_time.time_since_epoch();
-    out += fmt::format("{:.3f},{},", since_epoch.count(), id);
-    if (phases[i].known()) out += fmt::format("{}", phases[i].index);
-    out += fmt::format(",{},", to_string(phases[i].state));
-    if (phases[i].state != PhaseState::not_enough_history)
-      out += fmt::format("{},{}", phases[i].distance, phases[i].margin);
-    else
-      out += ',';
-    out += '\n';
-  }
-}
-
-Status check_compat(const Model& model, const std::string& path) {
-  for (const FeatureSchema::Entry& entry : model.schema.entries)
-    if (entry.feature != Feature::column)
-      return failure(ErrorKind::invalid,
-                     path + ": --compat needs a model imported from AI4DL (cgphase model import)");
-  return {};
-}
-
-Status predict(const PredictOptions& options) {
-  Result<Model> model = load_model(options.model);
-  if (!model) return std::unexpected(model.error());
-  if (options.compat)
-    if (Status status = check_compat(*model, options.model); !status) return status;
-  TraceOptions columns;
-  columns.columns = schema_columns(model->schema);
-  const Result<Trace> trace = read_trace(options.trace, columns);
-  if (!trace) return std::unexpected(trace.error());
-  const auto engine = PhaseEngine::create(std::move(*model));
-  if (!engine) return std::unexpected(engine.error());
-
-  json executions = json::array();
-  std::string csv = "timestamp,pod.id,phase,state,distance,margin\n";
-  for (const Execution& execution : trace->executions) {
-    const std::vector<Phase> phases = options.compat ? ai4dl_phases((*engine)->model(), execution)
-                                                     : tracked_phases(*engine, execution);
-    if (options.as_json) executions.push_back(phases_json(execution, phases));
-    else append_csv(execution, phases, csv);
-  }
-  if (!options.as_json) return emit(csv, options.output);
-  return emit(json{{"schema", 1}, {"executions", executions}}.dump() + "\n", options.output);
-}
-
-void add_predict(CLI::App& app, int& exit_code) {
-  CLI::App* verb = app.add_subcommand("predict", "phase per sample of a trace, as CSV or JSON");
-  const auto options = std::make_shared<PredictOptions>();
-  verb->add_option("--model", options->model, "model file")->capture_default_str();
-  verb->add_option("trace", options->trace, "trace, CSV or CSV.gz")->required();
-  verb->add_option("--output", options->output, "file to write instead of standard output");
-  verb->add_option_function<std::string>(
-          "-o", [options](const std::string& form) { options->as_json = form == "json"; },
-          "csv or json")
-      ->check(CLI::IsMember({"csv", "json"}));
-  verb->add_flag("--json", options->as_json, "JSON instead of CSV");
-  verb->add_flag("--compat", options->compat, "reproduce AI4DL's Predict (imported models)");
-  verb->callback([options, &exit_code] { exit_code = finish("predict", predict(*options)); });
-}
 
 // ---- train ----
 
@@ -139,6 +53,7 @@ Status parse_clusters(TrainVerbOptions& options) {
   return {};
 }
 
+// For the release's way, which looks at all rows again and again.
 Result<std::vector<Trace>> read_traces(const std::vector<std::string>& paths,
                                        const TraceOptions& options) {
   std::vector<Trace> traces;
@@ -148,6 +63,20 @@ Result<std::vector<Trace>> read_traces(const std::vector<std::string>& paths,
     traces.push_back(std::move(*trace));
   }
   return traces;
+}
+
+using Progress = std::function<void(const EpochReport&)>;
+
+// Of the traces only the feature vectors are kept.
+Result<Model> train_own(const TrainVerbOptions& options, const Progress& progress) {
+  DatasetMaker maker(options.train.schema, options.train.step_seconds, options.train.history);
+  std::vector<TraceSource> sources;
+  for (const std::string& path : options.traces) {
+    const Result<TraceSource> source = add_trace(maker, path, {});
+    if (!source) return std::unexpected(source.error());
+    sources.push_back(*source);
+  }
+  return train(options.train, maker.finish(), sources, progress);
 }
 
 // What a phase looks like, one line each.
@@ -184,8 +113,11 @@ std::string describe(const Model& model) {
 
 // The options that both ways share have other defaults in the release: only those given count.
 Result<Model> train_compat(const CLI::App& verb, const TrainVerbOptions& options,
-                           std::span<const Trace> traces,
-                           const std::function<void(const EpochReport&)>& progress) {
+                           const Progress& progress) {
+  TraceOptions columns;
+  columns.columns = ai4dl_columns();
+  const Result<std::vector<Trace>> traces = read_traces(options.traces, columns);
+  if (!traces) return std::unexpected(traces.error());
   Ai4dlTraining training;
   const auto given = [&](const char* name) { return verb.count(name) > 0; };
   if (given("--history")) training.history = options.train.history;
@@ -205,7 +137,7 @@ Result<Model> train_compat(const CLI::App& verb, const TrainVerbOptions& options
     if (!weights) return std::unexpected(weights.error());
     training.initial = *std::move(weights);
   }
-  return train_ai4dl(training, traces, progress);
+  return train_ai4dl(training, *traces, progress);
 }
 
 double seconds_since(std::chrono::steady_clock::time_point begun) {
@@ -225,10 +157,6 @@ std::string progress_text(const EpochReport& report, int most, double seconds) {
 
 Status train_verb(const CLI::App& verb, TrainVerbOptions& options) {
   if (Status status = parse_clusters(options); !status) return status;
-  TraceOptions columns;
-  if (options.compat) columns.columns = ai4dl_columns();
-  const Result<std::vector<Trace>> traces = read_traces(options.traces, columns);
-  if (!traces) return std::unexpected(traces.error());
   const bool tty = ::isatty(STDERR_FILENO) == 1;
   const auto begun = std::chrono::steady_clock::now();
   const int most = options.compat && verb.count("--epochs") == 0 ? Ai4dlTraining{}.epochs
@@ -236,8 +164,8 @@ Status train_verb(const CLI::App& verb, TrainVerbOptions& options) {
   const auto progress = [&](const EpochReport& report) {
     if (tty) fmt::print(stderr, "\r{}\x1b[K", progress_text(report, most, seconds_since(begun)));
   };
-  const Result<Model> model = options.compat ? train_compat(verb, options, *traces, progress)
-                                             : train(options.train, *traces, progress);
+  const Result<Model> model =
+      options.compat ? train_compat(verb, options, progress) : train_own(options, progress);
   if (tty) fmt::print(stderr, "\r\x1b[K");
   if (!model) return std::unexpected(model.error());
   if (Status status = save_model(*model, options.output); !status) return status;

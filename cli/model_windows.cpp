@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
-#include "model/trace.h"
 #include "model/trace_features.h"
 
 namespace cgphase {
@@ -26,18 +23,28 @@ Status check_windows(const Dataset& data, const Model& model,
 }  // namespace
 
 Result<Dataset> model_windows(const Model& model, const std::vector<std::string>& paths) {
-  TraceOptions options;
-  options.columns = schema_columns(model.schema);
-  std::vector<Trace> traces;
-  for (const std::string& path : paths) {
-    Result<Trace> trace = read_trace(path, options);
-    if (!trace) return std::unexpected(trace.error());
-    traces.push_back(std::move(*trace));
-  }
-  Dataset data = make_dataset(traces, model);
+  DatasetMaker maker(model.schema, model.step_seconds, model.crbm.n_his);
+  for (const std::string& path : paths)
+    if (const auto source = add_trace(maker, path, schema_columns(model.schema)); !source)
+      return std::unexpected(source.error());
+  Dataset data = maker.finish(model.scaler);
   if (Status status = check_windows(data, model, paths); !status)
     return std::unexpected(status.error());
   return data;
+}
+
+Result<TraceSource> add_trace(DatasetMaker& maker, const std::string& path,
+                              const std::vector<std::string>& columns) {
+  Result<TraceReader> reader =
+      TraceReader::open(path, {.columns = columns, .max_rows = kAnyTraceRows});
+  if (!reader) return std::unexpected(reader.error());
+  const Status read = read_rows(*reader, [&](const TraceRow& row) -> Status {
+    maker.add(reader->index(), reader->execution(), row);
+    return {};
+  });
+  if (!read) return std::unexpected(read.error());
+  maker.end_trace();
+  return TraceSource{path, reader->crc()};
 }
 
 }  // namespace cgphase

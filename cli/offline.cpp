@@ -4,7 +4,6 @@
 
 #include <cstdio>
 
-#include "base/file.h"
 #include "base/text.h"
 
 namespace cgphase {
@@ -30,8 +29,31 @@ int finish(const char* verb, const Status& status) {
 }
 
 Status emit(const std::string& text, const std::string& path) {
-  if (!path.empty()) return replace_file(path, text);
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+  Result<TextOutput> output = TextOutput::open(path);
+  if (!output) return std::unexpected(output.error());
+  if (Status written = output->write(text); !written) return written;
+  return output->finish();
+}
+
+Result<TextOutput> TextOutput::open(const std::string& path) {
+  TextOutput output;
+  if (path.empty()) return output;
+  Result<FileReplacement> file = FileReplacement::create(path);
+  if (!file) return std::unexpected(file.error());
+  output.file_.emplace(*std::move(file));
+  return output;
+}
+
+Status TextOutput::write(std::string_view text) {
+  if (file_) return file_->write(text);
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
+    return failure(ErrorKind::io, "standard output cannot be written");
+  return {};
+}
+
+Status TextOutput::finish() {
+  if (file_) return file_->commit();
+  if (std::fflush(stdout) != 0)
     return failure(ErrorKind::io, "standard output cannot be written");
   return {};
 }

@@ -1,8 +1,11 @@
 // How the verbs end that need no daemon: a file or standard output, and an exit code.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 
+#include "base/file.h"
 #include "base/result.h"
 
 namespace cgphase {
@@ -15,5 +18,17 @@ int finish(const char* verb, const Status& status);
 
 // To the file, which appears whole or not at all, or to standard output where `path` is empty.
 Status emit(const std::string& text, const std::string& path);
+
+// The same piece by piece, for what should not be in memory at once; the file appears with
+// finish().
+class TextOutput {
+ public:
+  static Result<TextOutput> open(const std::string& path);
+  Status write(std::string_view text);
+  Status finish();
+
+ private:
+  std::optional<FileReplacement> file_;  // absent: standard output
+};
 
 }  // namespace cgphase

@@ -19,6 +19,7 @@
 #include "model/phase_tracker.h"
 #include "model/text_lines.h"
 #include "model/trace_features.h"
+#include "model/trace_phases.h"
 
 namespace cgphase {
 namespace {
@@ -38,28 +39,28 @@ struct PrototypesOptions {
   Drawing drawing = Drawing::tree;
 };
 
-PhaseSequence tracked_sequence(const std::shared_ptr<const PhaseEngine>& engine,
-                               const Execution& execution) {
-  const Model& model = engine->model();
-  PhaseTracker tracker(engine);
-  std::vector<Phase> steps;
-  for (const FeatureExtractor::Step& step :
-       extract_features(execution, model.schema, model.step_seconds)) {
-    if (step.gap) tracker.reset();
-    if (step.vector) steps.push_back(tracker.step(*step.vector));
-  }
-  return phase_sequence(execution.id, steps);
-}
-
-// One trace is in memory at a time.
+// Of a trace only the runs of its phases are in memory.
 Status track(const std::shared_ptr<const PhaseEngine>& engine, const std::string& path,
              PhaseSequences& sequences) {
-  TraceOptions columns;
-  columns.columns = schema_columns(engine->model().schema);
-  const Result<Trace> trace = read_trace(path, columns);
-  if (!trace) return std::unexpected(trace.error());
-  for (const Execution& execution : trace->executions)
-    if (Status status = sequences.add(tracked_sequence(engine, execution), path); !status)
+  struct Tracked {
+    PhaseFollower follower;
+    PhaseSequence sequence;
+  };
+  std::vector<Tracked> tracked;
+  Result<TraceReader> reader = TraceReader::open(
+      path, {.columns = schema_columns(engine->model().schema), .max_rows = kAnyTraceRows});
+  if (!reader) return std::unexpected(reader.error());
+  const Status read = read_rows(*reader, [&](const TraceRow& row) -> Status {
+    if (reader->index() == tracked.size())
+      tracked.push_back({PhaseFollower(engine), {reader->execution().id, {}}});
+    Tracked& execution = tracked[reader->index()];
+    const Phase phase = execution.follower.add(reader->execution(), row);
+    if (execution.follower.stepped()) execution.sequence.add(phase);
+    return {};
+  });
+  if (!read) return read;
+  for (Tracked& execution : tracked)
+    if (Status status = sequences.add(std::move(execution.sequence), path); !status)
       return status;
   return {};
 }

@@ -107,20 +107,6 @@ Model model_of(const json& document) {
   return model;
 }
 
-// The rows of an execution, scaled and, unlike the scaler of our own models, not clamped.
-std::vector<double> scaled_rows(const Model& model, const Execution& execution) {
-  const auto n_vis = static_cast<std::size_t>(model.crbm.n_vis);
-  std::vector<double> rows;
-  for (const TraceRow& row : execution.rows) {
-    CHECK_INVARIANT(row.columns.size() == n_vis);
-    for (std::size_t f = 0; f < n_vis; ++f)
-      rows.push_back(
-          (row.columns[f].value_or(model.scaler.mean[f]) - model.scaler.mean[f]) /
-          model.scaler.scale[f]);
-  }
-  return rows;
-}
-
 // sigmoid(W v + B c + b) in the order of the release: v first, then c feature-major.
 void activate(const CrbmParameters& crbm, const double* history, const double* visible,
               std::span<double> activation) {
@@ -173,27 +159,50 @@ Result<CrbmParameters> parse_ai4dl_weights(const std::string& json_text, const s
   }
 }
 
+Ai4dlPredictor::Ai4dlPredictor(const Model& model)
+    : model_(model),
+      window_(static_cast<std::size_t>(model.crbm.n_vis * (model.crbm.n_his + 1))),
+      activation_(static_cast<std::size_t>(model.crbm.n_hid)) {}
+
+// Scaled and, unlike by the scaler of our own models, not clamped.
+void Ai4dlPredictor::push(const TraceRow& row) {
+  const auto n_vis = static_cast<std::size_t>(model_.crbm.n_vis);
+  CHECK_INVARIANT(row.columns.size() == n_vis);
+  std::shift_left(window_.begin(), window_.end(), static_cast<std::ptrdiff_t>(n_vis));
+  double* const newest = window_.data() + (window_.size() - n_vis);
+  for (std::size_t f = 0; f < n_vis; ++f)
+    newest[f] = (row.columns[f].value_or(model_.scaler.mean[f]) - model_.scaler.mean[f]) /
+                model_.scaler.scale[f];
+  rows_ = std::min(rows_ + 1, static_cast<std::size_t>(model_.crbm.n_his) + 1);
+}
+
+std::span<const double> Ai4dlPredictor::activation(const TraceRow& row) {
+  const auto n_vis = static_cast<std::size_t>(model_.crbm.n_vis);
+  const auto n_his = static_cast<std::size_t>(model_.crbm.n_his);
+  if (rows_ > n_his) activate(model_.crbm, window_.data(), &window_[n_his * n_vis], activation_);
+  push(row);
+  return activation_;
+}
+
+Phase Ai4dlPredictor::add(const TraceRow& row) {
+  const NearestCentroid nearest = nearest_centroid(model_.centroids, activation(row));
+  return {PhaseState::known, nearest.index, nearest.distance, nearest.margin};
+}
+
 std::vector<double> ai4dl_activations(const Model& model, const Execution& execution) {
-  const auto n_vis = static_cast<std::size_t>(model.crbm.n_vis);
-  const auto n_hid = static_cast<std::size_t>(model.crbm.n_hid);
-  const auto n_his = static_cast<std::size_t>(model.crbm.n_his);
-  const std::vector<double> rows = scaled_rows(model, execution);
-  std::vector<double> activations(execution.rows.size() * n_hid, 0);
-  for (std::size_t k = n_his + 1; k < execution.rows.size(); ++k)
-    activate(model.crbm, &rows[(k - n_his - 1) * n_vis], &rows[(k - 1) * n_vis],
-             std::span(&activations[k * n_hid], n_hid));
+  Ai4dlPredictor predictor(model);
+  std::vector<double> activations;
+  for (const TraceRow& row : execution.rows) {
+    const std::span<const double> one = predictor.activation(row);
+    activations.insert(activations.end(), one.begin(), one.end());
+  }
   return activations;
 }
 
 std::vector<Phase> ai4dl_phases(const Model& model, const Execution& execution) {
-  const auto n_hid = static_cast<std::size_t>(model.crbm.n_hid);
-  const std::vector<double> activations = ai4dl_activations(model, execution);
+  Ai4dlPredictor predictor(model);
   std::vector<Phase> phases;
-  for (std::size_t k = 0; k < execution.rows.size(); ++k) {
-    const NearestCentroid nearest =
-        nearest_centroid(model.centroids, std::span(&activations[k * n_hid], n_hid));
-    phases.push_back({PhaseState::known, nearest.index, nearest.distance, nearest.margin});
-  }
+  for (const TraceRow& row : execution.rows) phases.push_back(predictor.add(row));
   return phases;
 }
 

@@ -1,6 +1,8 @@
 // Models of the released AI4DL, and the way its `Predict` computes phases (docs/model_file.md).
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,11 +25,29 @@ Result<Model> import_ai4dl(const std::string& json_text, const std::string& name
 // "init". Sizes are not looked at. Errors: invalid, naming `name`.
 Result<CrbmParameters> parse_ai4dl_weights(const std::string& json_text, const std::string& name);
 
-// Phases as the release computes them: the phase of row k is that of rows k-n_his-1 .. k-1, history
-// is flattened feature-major although it was trained time-major, the first n_his+1 rows are the
-// phase of a vector of zeros, timestamps and gaps are ignored, and a missing value counts as the
-// training mean. One per row, all `known`; the model must have only column features, read with
-// schema_columns().
+// Phases of one execution as the release computes them, row by row: the phase of row k is that of
+// rows k-n_his-1 .. k-1, history is flattened feature-major although it was trained time-major, the
+// first n_his+1 rows are the phase of a vector of zeros, timestamps and gaps are ignored, and a
+// missing value counts as the training mean. All are `known`. The model must have only column
+// features, read with schema_columns(), and must outlive this.
+class Ai4dlPredictor {
+ public:
+  explicit Ai4dlPredictor(const Model& model);
+
+  Phase add(const TraceRow& row);
+  // The activation behind that phase, [n_hid], in place of add(): for models without centroids.
+  std::span<const double> activation(const TraceRow& row);
+
+ private:
+  void push(const TraceRow& row);
+
+  const Model& model_;
+  std::vector<double> window_;  // the n_his+1 rows before this one, oldest first, scaled
+  std::size_t rows_ = 0;        // in it
+  std::vector<double> activation_;
+};
+
+// Phases of all rows, one each.
 std::vector<Phase> ai4dl_phases(const Model& model, const Execution& execution);
 
 // The activations behind them, row-major [rows * n_hid].

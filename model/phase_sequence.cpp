@@ -12,12 +12,14 @@ void PhaseSequence::add(const PhaseRun& run) {
   else runs.push_back(run);
 }
 
+void PhaseSequence::add(const Phase& step) {
+  if (step.state == PhaseState::not_enough_history) return;
+  add(PhaseRun{step.known() ? step.index : kUnknownPhase, 1});
+}
+
 PhaseSequence phase_sequence(std::string id, std::span<const Phase> steps) {
   PhaseSequence sequence{std::move(id), {}};
-  for (const Phase& step : steps) {
-    if (step.state == PhaseState::not_enough_history) continue;
-    sequence.add({step.known() ? step.index : kUnknownPhase, 1});
-  }
+  for (const Phase& step : steps) sequence.add(step);
   return sequence;
 }
 

@@ -36,10 +36,12 @@ struct PhaseSequence {
 
   // Appends; a run of the same phase as the last one prolongs it.
   void add(const PhaseRun& run);
+  // One step. One without enough history has no phase and is left out, so that a gap in the
+  // telemetry does not part a phase that goes on behind it.
+  void add(const Phase& step);
 };
 
-// The sequence of these steps. Steps without enough history have no phase and are left out, so
-// that a gap in the telemetry does not part a phase that goes on behind it.
+// The sequence of these steps.
 PhaseSequence phase_sequence(std::string id, std::span<const Phase> steps);
 
 // The sequences of several executions. A value; executions without any phase are only counted.

@@ -1,27 +1,73 @@
 #include "model/text_lines.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <cerrno>
 #include <utility>
 
 #include "base/crc32.h"
+#include "base/temporary_file.h"
 
 namespace cgphase {
 namespace {
 
 constexpr unsigned kChunkBytes = 64 * 1024;
 
+Result<Fd> spooled(const Fd& from, const std::string& path) {
+  Result<Fd> spool = unlinked_file();
+  if (!spool) return spool;
+  std::vector<char> chunk(kChunkBytes);
+  for (;;) {
+    const ssize_t count = ::read(from.get(), chunk.data(), chunk.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno_failure(path, errno);
+    if (count == 0) break;
+    const std::string_view bytes(chunk.data(), static_cast<std::size_t>(count));
+    if (Status written = write_all(spool->get(), bytes); !written)
+      return failure(written.error().kind, path + ": a copy cannot be kept in " +
+                                               temporary_folder() + ": " + written.error().text);
+  }
+  if (::lseek(spool->get(), 0, SEEK_SET) != 0) return errno_failure(path, errno);
+  return spool;
+}
+
+// From the opening quote at line[i] to the closing one; false when there is none.
+bool find_closing_quote(std::string_view line, std::size_t& i) {
+  for (++i; i < line.size(); ++i) {
+    if (line[i] != '"') continue;
+    if (i + 1 >= line.size() || line[i + 1] != '"') return true;
+    ++i;
+  }
+  return false;
+}
+
+// `unquoted` holds at most all of a line: what lies in it stays where it is.
+std::string_view without_quotes(std::string_view field, std::size_t line_size,
+                                std::string& unquoted) {
+  if (field.find('"') == std::string_view::npos) return field;
+  unquoted.reserve(line_size);
+  const std::size_t begin = unquoted.size();
+  for (std::size_t i = 0; i < field.size(); ++i) {
+    unquoted += field[i];
+    if (field[i] == '"') ++i;
+  }
+  return std::string_view(unquoted).substr(begin);
+}
+
 }  // namespace
 
-TextLines::TextLines(std::string path, gzFile_s* file) : path_(std::move(path)), file_(file) {}
+TextLines::TextLines(std::string path, gzFile_s* file, int fd)
+    : path_(std::move(path)), file_(file), fd_(fd) {}
 
 TextLines::TextLines(TextLines&& other) noexcept { *this = std::move(other); }
 
 TextLines& TextLines::operator=(TextLines&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(file_, other.file_);
+  std::swap(fd_, other.fd_);
   std::swap(buffer_, other.buffer_);
   std::swap(position_, other.position_);
   std::swap(at_end_, other.at_end_);
@@ -38,11 +84,25 @@ Result<TextLines> TextLines::open(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return errno_failure(path, errno);
   if (S_ISDIR(status.st_mode)) return failure(ErrorKind::invalid, path + ": is a directory");
-  errno = 0;
-  // zlib passes a file without the gzip magic through as it is. "e" is O_CLOEXEC.
-  gzFile_s* file = gzopen(path.c_str(), "rbe");
-  if (file == nullptr) return errno_failure(path, errno != 0 ? errno : ENOMEM);
-  return TextLines(path, file);
+  Result<Fd> fd = open_path(path, O_RDONLY);
+  if (!fd) return std::unexpected(fd.error());
+  if (!S_ISREG(status.st_mode)) fd = spooled(*fd, path);
+  if (!fd) return std::unexpected(fd.error());
+  return read(path, *std::move(fd));
+}
+
+Result<TextLines> TextLines::again() const {
+  // A descriptor of its own, with a position of its own, of the very same file.
+  Result<Fd> fd = open_path("/proc/self/fd/" + std::to_string(fd_), O_RDONLY);
+  if (!fd) return failure(fd.error().kind, path_ + ": cannot be read again: " + fd.error().text);
+  return read(path_, *std::move(fd));
+}
+
+Result<TextLines> TextLines::read(const std::string& path, Fd fd) {
+  // zlib passes a file without the gzip magic through as it is.
+  gzFile_s* file = gzdopen(fd.get(), "rb");
+  if (file == nullptr) return errno_failure(path, ENOMEM);
+  return TextLines(path, file, fd.release());
 }
 
 Result<bool> TextLines::refill() {
@@ -86,29 +146,34 @@ Result<bool> TextLines::next(std::string_view& line) {
   return true;
 }
 
-bool split_csv(std::string_view line, std::vector<std::string>& fields) {
+bool split_csv(std::string_view line, std::vector<std::string_view>& fields,
+               std::string& unquoted) {
   fields.clear();
+  unquoted.clear();
   std::size_t i = 0;
   for (;;) {
-    std::string field;
     if (i < line.size() && line[i] == '"') {
-      for (++i;; ++i) {
-        if (i >= line.size()) return false;
-        if (line[i] != '"') field += line[i];
-        else if (i + 1 < line.size() && line[i + 1] == '"') field += line[i++];
-        else break;
-      }
+      const std::size_t begin = i + 1;
+      if (!find_closing_quote(line, i)) return false;
+      fields.push_back(without_quotes(line.substr(begin, i - begin), line.size(), unquoted));
       ++i;
       if (i < line.size() && line[i] != ',') return false;
     } else {
-      const std::size_t end = std::min(line.find(',', i), line.size());
-      field = line.substr(i, end - i);
-      i = end;
+      const std::size_t begin = i;
+      while (i < line.size() && line[i] != ',') ++i;
+      fields.push_back(line.substr(begin, i - begin));
     }
-    fields.push_back(std::move(field));
     if (i >= line.size()) return true;
     ++i;
   }
+}
+
+bool split_csv(std::string_view line, std::vector<std::string>& fields) {
+  std::vector<std::string_view> views;
+  std::string unquoted;
+  const bool whole = split_csv(line, views, unquoted);
+  fields.assign(views.begin(), views.end());
+  return whole;
 }
 
 std::string csv_field(std::string_view text) {

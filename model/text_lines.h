@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/result.h"
 
 struct gzFile_s;
@@ -15,12 +16,15 @@ namespace cgphase {
 
 inline constexpr std::size_t kMaxLineBytes = 64 * 1024;
 
-// Streams through one buffer: a file of any length needs the memory of its longest line. Owned and
-// used by one thread.
+// Streams through one buffer: a file of any length needs the memory of its longest line. What can
+// be read only once (a pipe) goes to an unlinked temporary file first. Owned and used by one
+// thread.
 class TextLines {
  public:
   // Errors: not_found, denied, io.
   static Result<TextLines> open(const std::string& path);
+  // The same text from its beginning, whatever has become of the path meanwhile.
+  Result<TextLines> again() const;
   TextLines(TextLines&& other) noexcept;
   TextLines& operator=(TextLines&& other) noexcept;
   ~TextLines();
@@ -34,11 +38,13 @@ class TextLines {
   const std::string& path() const { return path_; }
 
  private:
-  TextLines(std::string path, gzFile_s* file);
+  static Result<TextLines> read(const std::string& path, Fd fd);
+  TextLines(std::string path, gzFile_s* file, int fd);
   Result<bool> refill();
 
   std::string path_;
   gzFile_s* file_ = nullptr;
+  int fd_ = -1;  // that of file_
   std::string buffer_;
   std::size_t position_ = 0;
   bool at_end_ = false;
@@ -49,6 +55,11 @@ class TextLines {
 // Cuts a CSV line into fields (RFC 4180: a field may be quoted, "" is a quote in it; line breaks
 // within quotes are not supported). False when a quote does not end or is followed by text.
 bool split_csv(std::string_view line, std::vector<std::string>& fields);
+
+// The same without a copy: views into `line`, or into `unquoted` where "" stands for a quote. Both
+// must outlive them.
+bool split_csv(std::string_view line, std::vector<std::string_view>& fields,
+               std::string& unquoted);
 
 // A field as CSV: quoted where it must be.
 std::string csv_field(std::string_view text);

@@ -4,7 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +21,12 @@
 namespace cgphase {
 
 inline constexpr std::size_t kMaxTraceColumns = 512;
+inline constexpr std::size_t kMaxTraceExecutions = 65'536;
+// Of who keeps all rows in memory; who looks at them one by one needs no bound.
 inline constexpr std::size_t kMaxTraceRows = 4'000'000;
+inline constexpr std::size_t kAnyTraceRows = std::numeric_limits<std::size_t>::max();
+// A CPU limit that no column tells is the median of so many rows of an execution at most.
+inline constexpr std::size_t kMaxLimitRows = 4096;
 
 struct TraceRow {
   MonotonicTime time;     // since the first row of the file
@@ -28,18 +37,25 @@ struct TraceRow {
   std::vector<std::optional<double>> columns;  // those asked for, in that order
 };
 
-// The rows of one pod.id, in file order. All of a trace's samples of one execution carry the same
-// CgroupId {0, n}, n counting executions from 1.
-struct Execution {
+// What the rows of one pod.id have in common.
+struct ExecutionHeader {
   std::string id, service;
   Limits original;     // of the first row; the CPU limit may be derived (docs/trace_format.md)
   HostCapacity host;
+};
+
+// The rows of one pod.id, in file order. All of a trace's samples of one execution carry the same
+// CgroupId {0, n}, n counting executions from 1.
+struct Execution : ExecutionHeader {
   std::vector<TraceRow> rows;
 };
 
-struct Trace {
+struct TraceSource {
   std::string path;
   std::uint32_t crc = 0;  // CRC-32C of the uncompressed text
+};
+
+struct Trace : TraceSource {
   std::vector<Execution> executions;
 };
 
@@ -48,8 +64,45 @@ struct TraceOptions {
   std::size_t max_rows = kMaxTraceRows;
 };
 
-// The whole file, read as a stream. Errors: not_found, denied, io, and invalid naming file, line,
-// column and reason.
+// The rows of a file one by one, in file order: memory for one row, and some for each execution.
+// What the first row of an execution does not tell (the CPU limit, the host: docs/trace_format.md)
+// is looked for in all of the file before that row is handed out; the file is then read twice.
+// Owned and used by one thread.
+class TraceReader {
+ public:
+  // Reads the header. Errors: not_found, denied, io, and invalid naming file, line, column and
+  // reason.
+  static Result<TraceReader> open(const std::string& path, const TraceOptions& options = {});
+  TraceReader(TraceReader&& other) noexcept;
+  TraceReader& operator=(TraceReader&& other) noexcept;
+  ~TraceReader();
+
+  // The next row, in place of what `row` held; false at the end. Errors as of open().
+  Result<bool> next(TraceRow& row);
+
+  // The execution of the row last read, and its place in the order of first appearance, from 0.
+  // Valid until the next call of next().
+  const ExecutionHeader& execution() const;
+  std::size_t index() const;
+  // All that had a row so far, in that order.
+  std::span<const ExecutionHeader> executions() const;
+
+  const std::string& path() const;
+  std::uint32_t crc() const;  // of what was read so far, as TraceSource::crc
+  // The same file from its beginning, with the same options; also where it came through a pipe.
+  Result<TraceReader> again() const;
+
+ private:
+  class Impl;
+  explicit TraceReader(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// All rows that are left, one after the other, until `take` fails. Errors as of TraceReader, and of
+// `take`.
+Status read_rows(TraceReader& reader, const std::function<Status(const TraceRow&)>& take);
+
+// The whole file in memory. Errors as of TraceReader.
 Result<Trace> read_trace(const std::string& path, const TraceOptions& options = {});
 
 // One row to write. `previous` is the reading of the same container before this one, null for the

@@ -4,21 +4,6 @@
 #include "model/feature_schema.h"
 
 namespace cgphase {
-namespace {
-
-// The column entries take the place of what no sample tells.
-void fill_columns(const FeatureSchema& schema, const TraceRow& row, FeatureVector& vector) {
-  vector.values.resize(schema.entries.size());
-  std::size_t column = 0;
-  for (std::size_t i = 0; i < schema.entries.size(); ++i) {
-    if (schema.entries[i].feature != Feature::column) continue;
-    CHECK_INVARIANT(column < row.columns.size());
-    vector.values[i] = row.columns[column++];
-  }
-}
-
-}  // namespace
-
 std::vector<std::string> schema_columns(const FeatureSchema& schema) {
   std::vector<std::string> columns;
   for (const FeatureSchema::Entry& entry : schema.entries)
@@ -26,18 +11,36 @@ std::vector<std::string> schema_columns(const FeatureSchema& schema) {
   return columns;
 }
 
+TraceFeatures::TraceFeatures(const FeatureSchema& schema, double step_seconds)
+    : has_columns_(cgphase::has_columns(schema)), extractor_(schema, step_seconds) {
+  std::size_t column = 0;
+  for (const FeatureSchema::Entry& entry : schema.entries) {
+    columns_.emplace_back();
+    if (entry.feature == Feature::column) columns_.back() = column++;
+  }
+}
+
+FeatureExtractor::Step TraceFeatures::add(const ExecutionHeader& execution, const TraceRow& row) {
+  FeatureExtractor::Step step =
+      extractor_.add(row.sample, row.time, execution.original, execution.host);
+  if (!has_columns_) return step;
+  // The column entries take the place of what no sample tells.
+  if (!step.vector) step.vector.emplace();
+  step.vector->values.resize(columns_.size());
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (!columns_[i]) continue;
+    CHECK_INVARIANT(*columns_[i] < row.columns.size());
+    step.vector->values[i] = row.columns[*columns_[i]];
+  }
+  return step;
+}
+
 std::vector<FeatureExtractor::Step> extract_features(const Execution& execution,
                                                      const FeatureSchema& schema,
                                                      double step_seconds) {
-  const bool columns = has_columns(schema);
-  FeatureExtractor extractor(schema, step_seconds);
+  TraceFeatures features(schema, step_seconds);
   std::vector<FeatureExtractor::Step> steps;
-  for (const TraceRow& row : execution.rows) {
-    steps.push_back(extractor.add(row.sample, row.time, execution.original, execution.host));
-    if (!columns) continue;
-    if (!steps.back().vector) steps.back().vector.emplace();
-    fill_columns(schema, row, *steps.back().vector);
-  }
+  for (const TraceRow& row : execution.rows) steps.push_back(features.add(execution, row));
   return steps;
 }
 

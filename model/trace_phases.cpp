@@ -1,24 +1,29 @@
 #include "model/trace_phases.h"
 
-#include "model/trace_features.h"
+#include <utility>
 
 namespace cgphase {
 
+PhaseFollower::PhaseFollower(std::shared_ptr<const PhaseEngine> engine)
+    : features_(engine->model().schema, engine->model().step_seconds),
+      tracker_(std::move(engine)) {}
+
+Phase PhaseFollower::add(const ExecutionHeader& execution, const TraceRow& row) {
+  const FeatureExtractor::Step step = features_.add(execution, row);
+  if (step.gap) {
+    tracker_.reset();
+    current_ = {};
+  }
+  stepped_ = step.vector.has_value();
+  if (stepped_) current_ = tracker_.step(*step.vector);
+  return current_;
+}
+
 std::vector<Phase> tracked_phases(const std::shared_ptr<const PhaseEngine>& engine,
                                   const Execution& execution) {
-  const Model& model = engine->model();
-  PhaseTracker tracker(engine);
-  Phase current;
+  PhaseFollower follower(engine);
   std::vector<Phase> phases;
-  for (const FeatureExtractor::Step& step :
-       extract_features(execution, model.schema, model.step_seconds)) {
-    if (step.gap) {
-      tracker.reset();
-      current = {};
-    }
-    if (step.vector) current = tracker.step(*step.vector);
-    phases.push_back(current);
-  }
+  for (const TraceRow& row : execution.rows) phases.push_back(follower.add(execution, row));
   return phases;
 }
 

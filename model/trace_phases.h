@@ -7,11 +7,29 @@
 #include "model/phase.h"
 #include "model/phase_tracker.h"
 #include "model/trace.h"
+#include "model/trace_features.h"
 
 namespace cgphase {
 
-// The phase in force at each row; rows within a model step keep that of the last one. The trace was
-// read with schema_columns() of the engine's model.
+// The phases of one execution, row by row. The trace was read with schema_columns() of the engine's
+// model.
+class PhaseFollower {
+ public:
+  explicit PhaseFollower(std::shared_ptr<const PhaseEngine> engine);
+
+  // The phase in force at this row; rows within a model step keep that of the last one.
+  Phase add(const ExecutionHeader& execution, const TraceRow& row);
+  // Whether the row last added completed a model step.
+  bool stepped() const { return stepped_; }
+
+ private:
+  TraceFeatures features_;
+  PhaseTracker tracker_;
+  Phase current_;
+  bool stepped_ = false;
+};
+
+// The phase in force at each row.
 std::vector<Phase> tracked_phases(const std::shared_ptr<const PhaseEngine>& engine,
                                   const Execution& execution);
 

@@ -1,325 +1,143 @@
-#include <algorithm>
-#include <cmath>
-#include <map>
 #include <utility>
 
-#include "base/parse.h"
-#include "base/text.h"
 #include "model/text_lines.h"
 #include "model/trace.h"
-#include "model/trace_columns.h"
+#include "model/trace_parser.h"
 
 namespace cgphase {
 namespace {
 
-constexpr double kNsPerSec = 1e9;
-constexpr double kMaxTimestamp = 9e9;       // seconds: an int64 of nanoseconds still holds it
-constexpr double kMaxNumber = 9.2e18;       // an uint64 read by way of a double
-constexpr std::uint64_t kMaxWhole = 9'200'000'000'000'000'000U;
-constexpr double kIntervalTolerance = 1.5;  // seconds; timestamps may be whole seconds
-constexpr double kQuotaPeriodUsec = 100'000;
-constexpr double kMostLimitCores = 1e9;     // more is as much
-
-// Where a named column lies; absent when the file has none.
-using Position = std::optional<std::size_t>;
-
-std::int64_t to_nanoseconds(double seconds) { return std::llround(seconds * kNsPerSec); }
-
-// Rebuilds executions row by row.
-class TraceBuilder {
- public:
-  TraceBuilder(Trace& trace, const TraceOptions& options) : trace_(trace), options_(options) {}
-
-  Status read_header(std::string_view line);
-  Status read_row(std::string_view line, std::uint64_t line_number);
-  void finish();
-
- private:
-  // What is remembered of an execution between its rows.
-  struct Progress {
-    std::size_t index = 0;  // in trace_.executions
-    double timestamp = 0, seconds = 0;
-    double cpu_usec = 0;                // rebuilt counter
-    std::vector<double> cores_per_pct;  // what 100 % of the request was, by row
-    double most_cores = 0;
-    std::uint64_t most_memory = 0;
-  };
-
-  // What is wrong with the line. The first fault of a row is kept until the row is done.
-  std::unexpected<Error> bad(std::string_view column, const std::string& reason) const {
-    return failure(ErrorKind::invalid, trace_.path + ": line " + std::to_string(line_) +
-                                           ": column " + escape_name(column) + ": " + reason);
-  }
-  void fault(std::string_view column, const std::string& reason) {
-    if (!fault_) fault_ = bad(column, reason).error();
-  }
-  Position find(std::string_view name) const;
-  std::string_view text(const Position& position) const;
-  // Empty and NaN are absent; so is, after fault(), what cannot be read.
-  std::optional<double> number(const Position& position);
-  std::optional<double> not_negative(const Position& position);
-
-  Status fix_offset();
-  Progress& progress_of(std::string_view id);
-  void fill_columns(TraceRow& row);
-  double fill_time(TraceRow& row, Progress& progress);
-  void fill_cpu(TraceRow& row, Progress& progress, double elapsed);
-  void fill_memory(TraceRow& row, Progress& progress);
-  void fill_limits(TraceRow& row, Execution& execution);
-
-  Trace& trace_;
-  const TraceOptions& options_;
-  std::uint64_t line_ = 0;
-  std::size_t offset_ = 0;  // 1 where rows begin with an unnamed number
-  std::size_t row_count_ = 0;
-  std::vector<std::string> names_, fields_;
-  std::vector<std::pair<const TraceColumn*, Position>> sample_columns_;
-  std::vector<Position> asked_;
-  Position timestamp_, service_, pod_, host_cores_, host_memory_, cpu_usage_, cpu_cores_, cpu_pct_,
-      cpu_limit_, memory_current_, memory_limit_, working_set_, interval_, label_, label_detail_;
-  bool has_usage_counter_ = false, has_anon_ = false;
-  std::map<std::string, Progress, std::less<>> executions_;
-  std::optional<double> first_timestamp_;
-  std::optional<Error> fault_;
-};
-
-Position TraceBuilder::find(std::string_view name) const {
-  const auto found = std::ranges::find(names_, name);
-  if (found == names_.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - names_.begin());
-}
-
-Status TraceBuilder::read_header(std::string_view line) {
-  line_ = 1;
-  if (line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
-  if (!split_csv(line, names_)) return bad("(header)", "a quote does not end");
-  if (names_.size() > kMaxTraceColumns)
-    return bad("(header)", "more than " + std::to_string(kMaxTraceColumns) + " columns");
-  std::vector<std::string> sorted = names_;
-  std::ranges::sort(sorted);
-  const auto twice = std::ranges::adjacent_find(sorted);
-  if (twice != sorted.end()) return bad(*twice, "appears twice");
-  const std::pair<std::string_view, Position*> places[] = {
-      {"timestamp", &timestamp_}, {"service", &service_}, {"pod.id", &pod_},
-      {"cpu.num.cores", &host_cores_}, {"host.memory", &host_memory_}, {"cpu.usage", &cpu_usage_},
-      {"cpu.usage.cores", &cpu_cores_}, {"cpu.usage.pct.container.requested", &cpu_pct_},
-      {"cpu.limit.cores", &cpu_limit_}, {"mem.current", &memory_current_},
-      {"mem.limit", &memory_limit_}, {"mem.working.set", &working_set_}, {"interval", &interval_},
-      {"label", &label_}, {"label.detail", &label_detail_}};
-  for (const auto& [name, place] : places) *place = find(name);
-  if (!cpu_limit_) cpu_limit_ = find("cpu.requested.cores");
-  if (!timestamp_) return bad("timestamp", "is missing: this is not a trace");
-  for (const TraceColumn* column : columns_to_read(names_))
-    sample_columns_.emplace_back(column, find(column->name));
-  for (const std::string& name : options_.columns) asked_.push_back(find(name));
-  has_usage_counter_ = find("cpu.usage.usec").has_value();
-  has_anon_ = find("memory.anon").has_value();
-  return {};
-}
-
-// A first column without a name may be missing in the header altogether (R's write.csv).
-Status TraceBuilder::fix_offset() {
-  if (row_count_ == 0) offset_ = fields_.size() == names_.size() + 1 ? 1 : 0;
-  if (fields_.size() == names_.size() + offset_) return {};
-  return failure(ErrorKind::invalid,
-                 trace_.path + ": line " + std::to_string(line_) + ": has " +
-                     std::to_string(fields_.size()) + " fields, not " +
-                     std::to_string(names_.size() + offset_));
-}
-
-std::string_view TraceBuilder::text(const Position& position) const {
-  return position ? std::string_view(fields_[*position + offset_]) : std::string_view();
-}
-
-std::optional<double> TraceBuilder::number(const Position& position) {
-  const std::string_view cell = trim(text(position));
-  if (cell.empty() || cell == "NaN" || cell == "nan" || cell == "NA") return std::nullopt;
-  const std::optional<double> value = parse_double(cell);
-  if (!value) fault(names_[*position], "\"" + escape_name(cell) + "\" is not a number");
-  return value;
-}
-
-std::optional<double> TraceBuilder::not_negative(const Position& position) {
-  const std::optional<double> value = number(position);
-  if (!value || (*value >= 0 && *value <= kMaxNumber)) return value;
-  fault(names_[*position], "is negative or too large");
-  return std::nullopt;
-}
-
-TraceBuilder::Progress& TraceBuilder::progress_of(std::string_view id) {
-  const auto found = executions_.find(id);
-  if (found != executions_.end()) return found->second;
-  Progress& progress = executions_[std::string(id)];
-  progress.index = trace_.executions.size();
-  Execution& execution = trace_.executions.emplace_back();
-  execution.id = id;
-  execution.service = text(service_);
-  return progress;
-}
-
-void TraceBuilder::fill_columns(TraceRow& row) {
-  for (const auto& [column, position] : sample_columns_) {
-    // Whole numbers keep all their digits.
-    const std::optional<std::uint64_t> whole = parse_u64(text(position));
-    if (whole && *whole <= kMaxWhole) {
-      column->set(row.sample, *whole);
-      continue;
-    }
-    const std::optional<double> value = not_negative(position);
-    if (value) column->set(row.sample, static_cast<std::uint64_t>(*value));
-  }
-  for (const Position& position : asked_) row.columns.push_back(number(position));
-}
-
-// The seconds between two rows are their `interval` where that agrees with the timestamps, which
-// are often rounded.
-double TraceBuilder::fill_time(TraceRow& row, Progress& progress) {
-  const std::optional<double> timestamp = not_negative(timestamp_);
-  const std::optional<double> interval = not_negative(interval_);
-  if (!timestamp || *timestamp > kMaxTimestamp) {
-    fault("timestamp", timestamp ? "is too large" : "is missing");
-    return 0;
-  }
-  if (!first_timestamp_) first_timestamp_ = timestamp;
-  double elapsed = 0;
-  const bool first = trace_.executions[progress.index].rows.empty();
-  if (first) {
-    progress.seconds = *timestamp - *first_timestamp_;
-  } else {
-    elapsed = *timestamp - progress.timestamp;
-    if (interval && *interval > 0 && std::abs(*interval - elapsed) <= kIntervalTolerance)
-      elapsed = *interval;
-    if (elapsed < 0)
-      fault("timestamp", "runs backwards: it is before that of the row above with the same "
-                         "pod.id; sort the rows by time");
-    progress.seconds += elapsed;
-  }
-  progress.timestamp = *timestamp;
-  row.time = MonotonicTime(std::chrono::nanoseconds(to_nanoseconds(progress.seconds)));
-  row.wall_time = WallTime(std::chrono::nanoseconds(to_nanoseconds(*timestamp)));
-  return elapsed;
-}
-
-// Without a counter one is rebuilt: from the nanoseconds of the interval where the row says how
-// long it was, else from the cores, because AI4DL's nanoseconds are over intervals of their own.
-void TraceBuilder::fill_cpu(TraceRow& row, Progress& progress, double elapsed) {
-  // A difference below zero is a counter that began anew.
-  const double nanoseconds = number(cpu_usage_).value_or(-1);
-  const std::optional<double> cores = not_negative(cpu_cores_);
-  const std::optional<double> percent = not_negative(cpu_pct_);
-  if (cores && percent && *percent > 0)
-    progress.cores_per_pct.push_back(std::min(*cores / *percent, kMostLimitCores));
-  if (cores) progress.most_cores = std::max(progress.most_cores, *cores);
-  if (has_usage_counter_) return;
-  if (nanoseconds >= 0 && (interval_ || !cores)) progress.cpu_usec += nanoseconds / 1000;
-  else if (cores) progress.cpu_usec += *cores * std::max(elapsed, 0.0) * 1e6;
-  else return;
-  if (progress.cpu_usec > kMaxNumber) return fault("cpu.usage", "adds up to too much");
-  row.sample.cpu.usage_usec = static_cast<std::uint64_t>(progress.cpu_usec);
-}
-
-void TraceBuilder::fill_memory(TraceRow& row, Progress& progress) {
-  const std::optional<double> current = not_negative(memory_current_);
-  const std::optional<double> in_use = not_negative(working_set_);
-  if (current) row.sample.memory_current = Bytes{static_cast<std::uint64_t>(*current)};
-  if (!has_anon_ && (in_use || current))
-    row.sample.memory.anon_bytes = static_cast<std::uint64_t>(in_use ? *in_use : *current);
-  const std::optional<Bytes> need = memory_need(row.sample);
-  if (need) progress.most_memory = std::max(progress.most_memory, need->value);
-}
-
-void TraceBuilder::fill_limits(TraceRow& row, Execution& execution) {
-  const std::optional<double> cpu_limit = not_negative(cpu_limit_);
-  const std::optional<double> memory_limit = not_negative(memory_limit_);
-  const std::optional<double> host_cores = not_negative(host_cores_);
-  const std::optional<double> host_memory = not_negative(host_memory_);
-  if (cpu_limit_) {
-    row.sample.limits.cpu_max.emplace();
-    if (cpu_limit && *cpu_limit > 0)
-      row.sample.limits.cpu_max->quota =
-          Microseconds{static_cast<std::uint64_t>(std::llround(
-              std::min(*cpu_limit, kMostLimitCores) * kQuotaPeriodUsec))};
-  }
-  if (memory_limit_) {
-    row.sample.limits.memory_max.emplace();
-    if (memory_limit && *memory_limit > 0)
-      row.sample.limits.memory_max->bytes = Bytes{static_cast<std::uint64_t>(*memory_limit)};
-  }
-  if (host_cores && execution.host.cpu_cores == 0) execution.host.cpu_cores = *host_cores;
-  if (host_memory && execution.host.memory.value == 0)
-    execution.host.memory.value = static_cast<std::uint64_t>(*host_memory);
-}
-
-Status TraceBuilder::read_row(std::string_view line, std::uint64_t line_number) {
-  line_ = line_number;
-  if (trim(line).empty()) return {};
-  if (!split_csv(line, fields_)) return bad("(row)", "a quote does not end");
-  if (Status status = fix_offset(); !status) return status;
-  if (row_count_ >= options_.max_rows)
-    return bad("(row)", "more than " + std::to_string(options_.max_rows) + " rows");
-  ++row_count_;
-  Progress& progress = progress_of(text(pod_));
-  Execution& execution = trace_.executions[progress.index];
-  TraceRow row;
-  row.line = line_number;
-  row.sample.id.inode = progress.index + 1;
-  row.label = text(label_);
-  row.label_detail = text(label_detail_);
-  const double elapsed = fill_time(row, progress);
-  fill_columns(row);
-  fill_cpu(row, progress, elapsed);
-  fill_memory(row, progress);
-  fill_limits(row, execution);
-  if (fault_) return std::unexpected(*fault_);
-  execution.rows.push_back(std::move(row));
-  return {};
-}
-
-// AI4DL's columns tell the CPU request only as usage and its percentage, each rounded: the median
-// over the rows. A trace that tells neither limit nor host is its own measure.
-void TraceBuilder::finish() {
-  for (auto& [id, progress] : executions_) {
-    Execution& execution = trace_.executions[progress.index];
-    if (!cpu_limit_ && !progress.cores_per_pct.empty()) {
-      auto& ratios = progress.cores_per_pct;
-      const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
-      std::ranges::nth_element(ratios, middle);
-      const CpuMax limit{Microseconds{static_cast<std::uint64_t>(
-                             std::llround(*middle * 100 * kQuotaPeriodUsec))}};
-      if (limit.quota->value > 0)
-        for (TraceRow& row : execution.rows) row.sample.limits.cpu_max = limit;
-    }
-    execution.original = execution.rows.front().sample.limits;
-    if (execution.host.cpu_cores == 0) execution.host.cpu_cores = progress.most_cores;
-    if (execution.host.memory.value == 0) execution.host.memory.value = progress.most_memory;
-  }
-}
-
-Status read_into(TextLines& lines, TraceBuilder& builder) {
+Status read_header(TextLines& lines, TraceParser& parser) {
   std::string_view line;
-  for (bool header = true;; header = false) {
+  const Result<bool> more = lines.next(line);
+  if (!more) return std::unexpected(more.error());
+  if (!*more) return failure(ErrorKind::invalid, lines.path() + ": line 1: the file is empty");
+  return parser.read_header(line);
+}
+
+Result<bool> read_row(TextLines& lines, TraceParser& parser, TraceRow& row) {
+  std::string_view line;
+  for (;;) {
     const Result<bool> more = lines.next(line);
-    if (!more) return std::unexpected(more.error());
-    if (!*more && header)
-      return failure(ErrorKind::invalid, lines.path() + ": line 1: the file is empty");
-    if (!*more) return {};
-    const Status status =
-        header ? builder.read_header(line) : builder.read_row(line, lines.line_number());
-    if (!status) return status;
+    if (!more || !*more) return more;
+    const Result<bool> is_row = parser.read_row(line, lines.line_number(), row);
+    if (!is_row || *is_row) return is_row;
   }
 }
 
 }  // namespace
 
-Result<Trace> read_trace(const std::string& path, const TraceOptions& options) {
+class TraceReader::Impl {
+ public:
+  Impl(TextLines the_lines, const TraceOptions& the_options)
+      : lines(std::move(the_lines)), options(the_options), parser(lines.path(), the_options) {}
+
+  // The first row of an execution is there.
+  Status begin_execution(const TraceRow& row) {
+    ExecutionHeader& execution = parser.execution(parser.index());
+    derived.emplace_back();
+    if (!parser.complete(parser.index())) {
+      if (Status status = survey(); !status) return status;
+      TraceParser::Measured measured = whole->measured(execution.id);
+      derived.back() = measured.cpu_max;
+      execution.host = measured.host;
+    }
+    execution.original = row.sample.limits;
+    if (derived.back()) execution.original.cpu_max = derived.back();
+    return {};
+  }
+
+  // Reads all of the file once, ahead of this reader.
+  Status survey() {
+    if (whole) return {};
+    Result<TextLines> all = lines.again();
+    if (!all) return std::unexpected(all.error());
+    TraceParser everything(lines.path(), options);
+    if (Status status = read_header(*all, everything); !status) return status;
+    TraceRow row;
+    for (bool more = true; more;) {
+      const Result<bool> is_row = read_row(*all, everything, row);
+      if (!is_row) return std::unexpected(is_row.error());
+      more = *is_row;
+    }
+    whole = std::move(everything);
+    return {};
+  }
+
+  TextLines lines;
+  TraceOptions options;
+  TraceParser parser;
+  std::optional<TraceParser> whole;             // all of the file, once it was needed
+  std::vector<std::optional<CpuMax>> derived;   // per execution
+};
+
+TraceReader::TraceReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+TraceReader::TraceReader(TraceReader&&) noexcept = default;
+TraceReader& TraceReader::operator=(TraceReader&&) noexcept = default;
+TraceReader::~TraceReader() = default;
+
+Result<TraceReader> TraceReader::open(const std::string& path, const TraceOptions& options) {
   Result<TextLines> lines = TextLines::open(path);
   if (!lines) return std::unexpected(lines.error());
+  auto impl = std::make_unique<Impl>(std::move(*lines), options);
+  if (Status status = read_header(impl->lines, impl->parser); !status)
+    return std::unexpected(status.error());
+  return TraceReader(std::move(impl));
+}
+
+Result<bool> TraceReader::next(TraceRow& row) {
+  const Result<bool> more = read_row(impl_->lines, impl_->parser, row);
+  if (!more || !*more) return more;
+  const std::size_t index = impl_->parser.index();
+  if (index == impl_->derived.size())
+    if (Status status = impl_->begin_execution(row); !status)
+      return std::unexpected(status.error());
+  if (impl_->derived[index]) row.sample.limits.cpu_max = impl_->derived[index];
+  return true;
+}
+
+const ExecutionHeader& TraceReader::execution() const {
+  return impl_->parser.executions()[impl_->parser.index()];
+}
+std::size_t TraceReader::index() const { return impl_->parser.index(); }
+std::span<const ExecutionHeader> TraceReader::executions() const {
+  return impl_->parser.executions();
+}
+const std::string& TraceReader::path() const { return impl_->lines.path(); }
+std::uint32_t TraceReader::crc() const { return impl_->lines.crc(); }
+
+Result<TraceReader> TraceReader::again() const {
+  Result<TextLines> lines = impl_->lines.again();
+  if (!lines) return std::unexpected(lines.error());
+  auto impl = std::make_unique<Impl>(std::move(*lines), impl_->options);
+  if (Status status = read_header(impl->lines, impl->parser); !status)
+    return std::unexpected(status.error());
+  return TraceReader(std::move(impl));
+}
+
+Status read_rows(TraceReader& reader, const std::function<Status(const TraceRow&)>& take) {
+  TraceRow row;
+  for (;;) {
+    const Result<bool> more = reader.next(row);
+    if (!more) return std::unexpected(more.error());
+    if (!*more) return {};
+    if (Status status = take(row); !status) return status;
+  }
+}
+
+Result<Trace> read_trace(const std::string& path, const TraceOptions& options) {
+  Result<TraceReader> reader = TraceReader::open(path, options);
+  if (!reader) return std::unexpected(reader.error());
   Trace trace;
   trace.path = path;
-  TraceBuilder builder(trace, options);
-  if (Status status = read_into(*lines, builder); !status) return std::unexpected(status.error());
-  builder.finish();
-  trace.crc = lines->crc();
+  const Status read = read_rows(*reader, [&](const TraceRow& row) -> Status {
+    if (reader->index() == trace.executions.size())
+      trace.executions.push_back({reader->execution(), {}});
+    trace.executions[reader->index()].rows.push_back(row);
+    return {};
+  });
+  if (!read) return std::unexpected(read.error());
+  trace.crc = reader->crc();
   return trace;
 }
 

@@ -10,6 +10,7 @@
 #include "model/feature_vector.h"
 #include "model/model.h"
 #include "model/trace.h"
+#include "model/trace_features.h"
 
 namespace cgphase {
 
@@ -30,6 +31,39 @@ struct Dataset {
     const std::size_t first = last_step[index] - static_cast<std::size_t>(history);
     return &standardised[first * static_cast<std::size_t>(features)];
   }
+};
+
+// Cuts windows out of rows as they come: keeps their feature vectors, not their samples. Runs the
+// extractor of the daemon over each execution. A step that measured nothing ends a history, as in
+// the tracker.
+class DatasetMaker {
+ public:
+  DatasetMaker(const FeatureSchema& schema, double step_seconds, int history);
+
+  // A row of the execution `index` of its trace, counted from 0 by first appearance.
+  void add(std::size_t index, const ExecutionHeader& execution, const TraceRow& row);
+  void end_trace();  // what follows are other executions
+
+  // Everything that was added, with a scaler fit to it, or with this one.
+  Dataset finish();
+  Dataset finish(Scaler scaler);
+
+ private:
+  // The steps of one execution; windows as in Dataset, steps counted from its first.
+  struct Piece {
+    TraceFeatures features;
+    std::size_t rows = 0;
+    int in_history = 0;
+    std::vector<FeatureVector> steps;
+    std::vector<std::size_t> last_step, row;
+    std::vector<std::uint8_t> follows;
+  };
+
+  FeatureSchema schema_;
+  double step_seconds_;
+  Dataset data_;
+  std::size_t executions_ = 0;  // in data_
+  std::vector<Piece> pieces_;   // of the trace that has not ended
 };
 
 // Runs the extractor of the daemon over all executions, fits the scaler and cuts windows. A step

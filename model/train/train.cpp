@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <numeric>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -42,7 +43,7 @@ Status check_options(const TrainOptions& options) {
   return {};
 }
 
-std::string name_of(std::span<const Trace> traces) {
+std::string name_of(std::span<const TraceSource> traces) {
   if (traces.empty()) return "no traces";
   const std::string& first = traces.front().path;
   return traces.size() == 1 ? first : fmt::format("{} and {} more", first, traces.size() - 1);
@@ -69,8 +70,9 @@ double switch_cost(const Centroids& centroids, std::span<const double> points, d
   return std::ldexp(std::round(std::ldexp(cost, 2 * kActivationShift)), -2 * kActivationShift);
 }
 
-void tell_provenance(Model& model, const TrainOptions& options, std::span<const Trace> traces,
-                     const Dataset& data, const CrbmFit& fit) {
+void tell_provenance(Model& model, const TrainOptions& options,
+                     std::span<const TraceSource> traces, const Dataset& data,
+                     const CrbmFit& fit) {
   auto& told = model.provenance;
   told["program"] = "cgphase train " CGPHASE_VERSION;
   told["seed"] = fmt::format("{}", options.seed);
@@ -98,11 +100,19 @@ void tell_provenance(Model& model, const TrainOptions& options, std::span<const 
 
 Result<Model> train(const TrainOptions& options, std::span<const Trace> traces,
                     const std::function<void(const EpochReport&)>& progress) {
+  const std::vector<TraceSource> sources(traces.begin(), traces.end());
+  return train(options,
+               make_dataset(traces, options.schema, options.step_seconds, options.history),
+               sources, progress);
+}
+
+Result<Model> train(const TrainOptions& options, const Dataset& data,
+                    std::span<const TraceSource> sources,
+                    const std::function<void(const EpochReport&)>& progress) {
   if (Status status = check_options(options); !status) return std::unexpected(status.error());
-  const Dataset data = make_dataset(traces, options.schema, options.step_seconds, options.history);
   const std::size_t needed =
       std::max(kFewestWindows, static_cast<std::size_t>(options.clusters) * 2);
-  if (Status status = check_training_input(data, options.step_seconds, needed, name_of(traces));
+  if (Status status = check_training_input(data, options.step_seconds, needed, name_of(sources));
       !status)
     return std::unexpected(status.error());
 
@@ -128,7 +138,7 @@ Result<Model> train(const TrainOptions& options, std::span<const Trace> traces,
   snap_to_grid(model.centroids);
   model.switch_cost = switch_cost(model.centroids, points, options.stickiness);
   model.phases = summarise(model, data, points);
-  tell_provenance(model, options, traces, data, fit);
+  tell_provenance(model, options, sources, data, fit);
   if (Status status = check_model(model, "trained model"); !status)
     return std::unexpected(status.error());
   return model;

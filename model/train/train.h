@@ -43,4 +43,10 @@ struct TrainOptions {
 Result<Model> train(const TrainOptions& options, std::span<const Trace> traces,
                     const std::function<void(const EpochReport&)>& progress = {});
 
+// The same on windows that were cut already, with the schema, step and history of the options and a
+// scaler of their own (DatasetMaker), out of these traces.
+Result<Model> train(const TrainOptions& options, const Dataset& data,
+                    std::span<const TraceSource> sources,
+                    const std::function<void(const EpochReport&)>& progress = {});
+
 }  // namespace cgphase

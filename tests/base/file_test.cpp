@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <iterator>
 
 using namespace cgphase;
 
@@ -49,4 +50,33 @@ TEST_CASE("replacing a file leaves no temporary behind and keeps the mode asked 
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(directory.path))
     ++entries;
   CHECK(entries == 1);
+}
+
+TEST_CASE("a file that is replaced in pieces is the old one until it is committed") {
+  Directory directory;
+  const std::string path = directory.path + "/f";
+  REQUIRE(replace_file(path, "old"));
+  {
+    Result<FileReplacement> file = FileReplacement::create(path);
+    REQUIRE(file);
+    REQUIRE(file->write("one, "));
+    CHECK(read_file(path, 100).value() == "old");
+    REQUIRE(file->write("two"));
+    REQUIRE(file->commit());
+  }
+  CHECK(read_file(path, 100).value() == "one, two");
+}
+
+TEST_CASE("a file that is never committed stays as it was, and nothing lies beside it") {
+  Directory directory;
+  const std::string path = directory.path + "/f";
+  REQUIRE(replace_file(path, "old"));
+  {
+    Result<FileReplacement> file = FileReplacement::create(path);
+    REQUIRE(file);
+    const FileReplacement moved = *std::move(file);
+  }
+  CHECK(read_file(path, 100).value() == "old");
+  const std::filesystem::directory_iterator entries(directory.path);
+  CHECK(std::distance(begin(entries), end(entries)) == 1);
 }

@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <bit>
+#include <charconv>
+#include <string>
+
 using namespace cgphase;
 
 TEST_CASE("an unsigned number is read to its bound") {
@@ -22,6 +26,29 @@ TEST_CASE("a floating-point number must be finite and whole") {
   CHECK(parse_double("-2.5e3") == -2500.0);
   for (const char* text : {"", "nan", "inf", "-inf", "1e999", "1.5x"})
     CHECK_FALSE(parse_double(text));
+}
+
+TEST_CASE("a floating-point number reads as std::from_chars reads it, to the last bit") {
+  std::string unlike;
+  std::uint64_t state = 1;
+  const auto next = [&] { return state = state * 6364136223846793005U + 1442695040888963407U; };
+  for (int i = 0; i < 200'000; ++i) {
+    std::string text = std::to_string((next() >> 8) % 1'000'000'000'000'000'000);
+    text.resize(1 + (next() >> 33) % text.size());
+    const std::size_t point = (next() >> 33) % (text.size() + 3);
+    if (point <= text.size()) text.insert(point, 1, '.');
+    if ((next() >> 40) % 3 == 0) text.insert(0, 1, '-');
+    double expected = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, expected);
+    const std::optional<double> value = parse_double(text);
+    const bool whole = error == std::errc{} && stop == end;
+    const bool same = value.has_value() == whole &&
+                      (!whole || std::bit_cast<std::uint64_t>(*value) ==
+                                     std::bit_cast<std::uint64_t>(expected));
+    if (!same) unlike += text + " ";
+  }
+  CHECK(unlike == "");
 }
 
 TEST_CASE("lines come one by one, the last without a newline too") {

@@ -109,6 +109,47 @@ TEST_CASE_FIXTURE(Fixture, "predict gives CSV with a row per sample by default")
   CHECK(csv.find("1440000020.000,/job,0,known,") != std::string::npos);
 }
 
+TEST_CASE_FIXTURE(Fixture, "executions whose rows come in turns are predicted as each by itself") {
+  const std::string text = content(trace);
+  std::string both = text.substr(0, text.find('\n') + 1);
+  std::size_t from = both.size();
+  while (from < text.size()) {
+    const std::size_t end = text.find('\n', from) + 1;
+    std::string line = text.substr(from, end - from);
+    both += line;
+    both += line.replace(line.find("/job"), 4, "\"/b,\"\"x\"");
+    from = end;
+  }
+  const std::string mixed = folder.write("both.csv", both);
+  for (const char* form : {"csv", "json"}) {
+    REQUIRE(run({"predict", "--model", model, "-o", form, "--output", output, trace}) == 0);
+    const std::string alone = content(output);
+    REQUIRE(run({"predict", "--model", model, "-o", form, "--output", output, mixed}) == 0);
+    const std::string together = content(output);
+    if (form == std::string("csv")) {
+      CHECK(together.starts_with(alone));
+      CHECK(std::count(together.begin(), together.end(), '\n') == 801);
+      CHECK(together.find(",\"/b,\"\"x\",0,known,") != std::string::npos);
+    } else {
+      const json one = json::parse(alone), two = json::parse(together);
+      REQUIRE(two["executions"].size() == 2);
+      CHECK(two["executions"][0] == one["executions"][0]);
+      CHECK(two["executions"][1]["id"] == "/b,\"x");
+      CHECK(two["executions"][1]["phases"] == one["executions"][0]["phases"]);
+      CHECK(together == two.dump() + "\n");
+    }
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "a trace of a header alone gives a header, or no execution") {
+  const std::string text = content(trace);
+  const std::string none = folder.write("none.csv", text.substr(0, text.find('\n') + 1));
+  REQUIRE(run({"predict", "--model", model, "--output", output, none}) == 0);
+  CHECK(content(output) == "timestamp,pod.id,phase,state,distance,margin\n");
+  REQUIRE(run({"predict", "--model", model, "--json", "--output", output, none}) == 0);
+  CHECK(content(output) == "{\"executions\":[],\"schema\":1}\n");
+}
+
 TEST_CASE_FIXTURE(Fixture, "a bad row exits 6 and leaves the output file as it was") {
   const std::string bad = folder.write("bad.csv", content(trace) + "oops\n");
   folder.write("out", "old");

@@ -1,0 +1,13 @@
+// `cgphase predict`: the phase of each row of a trace.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace cgphase {
+
+// As add_model_verbs (cli/model_verbs.h).
+void add_predict(CLI::App& app, int& exit_code);
+
+}  // namespace cgphase
