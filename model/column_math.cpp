@@ -3,9 +3,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "model/clones.h"
-
-// All that a copy for an instruction set calls must become a part of it.
+// All that a copy for wide vectors calls must become a part of it.
 #define CGPHASE_INLINE [[gnu::always_inline]] inline
 
 namespace cgphase {
@@ -37,26 +35,117 @@ struct Block {
   }
 };
 
-// Calls work(first row, Block) for all rows, four at a time, then two, then the last one.
-template <class Work>
+// Calls work(first row, Block) for all rows: as many as are in Wide at a time, then one by one.
+template <class Wide, class Work>
 CGPHASE_INLINE void for_blocks(int rows, Work work) {
+  constexpr int kWide = sizeof(Wide) / sizeof(double);
   int row = 0;
-  for (; row + 4 <= rows; row += 4) work(row, Block<Doubles4>());
-  if (row + 2 <= rows) work(row, Block<Doubles2>()), row += 2;
+  for (; row + kWide <= rows; row += kWide) work(row, Block<Wide>());
+  if (kWide > 2 && row + 2 <= rows) work(row, Block<Doubles2>()), row += 2;
   if (row < rows) work(row, Block<double>());
 }
 
-}  // namespace
-
-CGPHASE_CLONES void add_columns(const double* matrix, int rows, int columns, const double* factors,
-                                double* sum) {
-  for_blocks(rows, [&](int row, auto block) __attribute__((always_inline)) {
+template <class Wide>
+CGPHASE_INLINE void add_columns_by(const double* matrix, int rows, int columns,
+                                   const double* factors, double* sum) {
+  for_blocks<Wide>(rows, [&](int row, auto block) __attribute__((always_inline)) {
     auto total = block.load(sum + row);
     const double* column = matrix + row;
     for (int i = 0; i < columns; ++i, column += rows) total += block.load(column) * factors[i];
     block.store(total, sum + row);
   });
 }
+
+template <class Wide>
+CGPHASE_INLINE void add_outer_by(double* matrix, int rows, int columns, const double* left,
+                                 const double* right) {
+  for_blocks<Wide>(rows, [&](int row, auto block) __attribute__((always_inline)) {
+    const auto l = block.load(left + row);
+    double* column = matrix + row;
+    for (int i = 0; i < columns; ++i, column += rows)
+      block.store(block.load(column) + l * right[i], column);
+  });
+}
+
+template <class Wide>
+CGPHASE_INLINE void add_outer_difference_by(double* matrix, int rows, int columns,
+                                            const double* left0, const double* right0,
+                                            const double* left1, const double* right1) {
+  for_blocks<Wide>(rows, [&](int row, auto block) __attribute__((always_inline)) {
+    const auto l0 = block.load(left0 + row), l1 = block.load(left1 + row);
+    double* column = matrix + row;
+    for (int i = 0; i < columns; ++i, column += rows)
+      block.store(block.load(column) + (l0 * right0[i] - l1 * right1[i]), column);
+  });
+}
+
+template <class Wide>
+CGPHASE_INLINE void step_outer_by(double* matrix, int rows, int columns, const double* left,
+                                  const double* right, double rate) {
+  for_blocks<Wide>(rows, [&](int row, auto block) __attribute__((always_inline)) {
+    const auto l = block.load(left + row);
+    double* column = matrix + row;
+    for (int i = 0; i < columns; ++i, column += rows)
+      block.store(as_float(block.load(column) + rate * (l * right[i])), column);
+  });
+}
+
+template <class Wide>
+CGPHASE_INLINE void step_outer_difference_by(double* matrix, int rows, int columns,
+                                             const double* left0, const double* right0,
+                                             const double* left1, const double* right1,
+                                             double rate) {
+  for_blocks<Wide>(rows, [&](int row, auto block) __attribute__((always_inline)) {
+    const auto l0 = block.load(left0 + row), l1 = block.load(left1 + row);
+    double* column = matrix + row;
+    for (int i = 0; i < columns; ++i, column += rows) {
+      const auto gradient = l0 * right0[i] - l1 * right1[i];
+      block.store(as_float(block.load(column) + rate * gradient), column);
+    }
+  });
+}
+
+// Four doubles at a time where the processor has such vectors, which is asked once; else two. (A
+// target_clones copy for two would get the vectors of four, and keep them in memory.)
+#if defined(__x86_64__) && !defined(CGPHASE_SANITIZED)
+const bool kFourAtATime = __builtin_cpu_supports("x86-64-v3") != 0;
+#define CGPHASE_BY_WIDTH(name, parameters, arguments)                       \
+  [[gnu::target("arch=x86-64-v3")]] static void name##_by_four parameters { \
+    name##_by<Doubles4> arguments;                                          \
+  }                                                                         \
+  void name parameters {                                                    \
+    if (kFourAtATime) return name##_by_four arguments;                      \
+    name##_by<Doubles2> arguments;                                          \
+  }
+#else
+#define CGPHASE_BY_WIDTH(name, parameters, arguments) \
+  void name parameters { name##_by<Doubles2> arguments; }
+#endif
+
+}  // namespace
+
+CGPHASE_BY_WIDTH(add_columns,
+                 (const double* matrix, int rows, int columns, const double* factors, double* sum),
+                 (matrix, rows, columns, factors, sum))
+
+CGPHASE_BY_WIDTH(add_outer,
+                 (double* matrix, int rows, int columns, const double* left, const double* right),
+                 (matrix, rows, columns, left, right))
+
+CGPHASE_BY_WIDTH(add_outer_difference,
+                 (double* matrix, int rows, int columns, const double* left0,
+                  const double* right0, const double* left1, const double* right1),
+                 (matrix, rows, columns, left0, right0, left1, right1))
+
+CGPHASE_BY_WIDTH(step_outer,
+                 (double* matrix, int rows, int columns, const double* left, const double* right,
+                  double rate),
+                 (matrix, rows, columns, left, right, rate))
+
+CGPHASE_BY_WIDTH(step_outer_difference,
+                 (double* matrix, int rows, int columns, const double* left0,
+                  const double* right0, const double* left1, const double* right1, double rate),
+                 (matrix, rows, columns, left0, right0, left1, right1, rate))
 
 void add_rows(const double* matrix, int rows, int columns, const double* factors, double* sum) {
   for (int i = 0; i < columns; ++i) {
@@ -65,50 +154,6 @@ void add_rows(const double* matrix, int rows, int columns, const double* factors
     for (int r = 0; r < rows; ++r) total += column[r] * factors[r];
     sum[i] = total;
   }
-}
-
-CGPHASE_CLONES void add_outer(double* matrix, int rows, int columns, const double* left,
-                              const double* right) {
-  for_blocks(rows, [&](int row, auto block) __attribute__((always_inline)) {
-    const auto l = block.load(left + row);
-    double* column = matrix + row;
-    for (int i = 0; i < columns; ++i, column += rows)
-      block.store(block.load(column) + l * right[i], column);
-  });
-}
-
-CGPHASE_CLONES void add_outer_difference(double* matrix, int rows, int columns,
-                                         const double* left0, const double* right0,
-                                         const double* left1, const double* right1) {
-  for_blocks(rows, [&](int row, auto block) __attribute__((always_inline)) {
-    const auto l0 = block.load(left0 + row), l1 = block.load(left1 + row);
-    double* column = matrix + row;
-    for (int i = 0; i < columns; ++i, column += rows)
-      block.store(block.load(column) + (l0 * right0[i] - l1 * right1[i]), column);
-  });
-}
-
-CGPHASE_CLONES void step_outer(double* matrix, int rows, int columns, const double* left,
-                               const double* right, double rate) {
-  for_blocks(rows, [&](int row, auto block) __attribute__((always_inline)) {
-    const auto l = block.load(left + row);
-    double* column = matrix + row;
-    for (int i = 0; i < columns; ++i, column += rows)
-      block.store(as_float(block.load(column) + rate * (l * right[i])), column);
-  });
-}
-
-CGPHASE_CLONES void step_outer_difference(double* matrix, int rows, int columns,
-                                          const double* left0, const double* right0,
-                                          const double* left1, const double* right1, double rate) {
-  for_blocks(rows, [&](int row, auto block) __attribute__((always_inline)) {
-    const auto l0 = block.load(left0 + row), l1 = block.load(left1 + row);
-    double* column = matrix + row;
-    for (int i = 0; i < columns; ++i, column += rows) {
-      const auto gradient = l0 * right0[i] - l1 * right1[i];
-      block.store(as_float(block.load(column) + rate * gradient), column);
-    }
-  });
 }
 
 }  // namespace cgphase
