@@ -14,8 +14,8 @@ PlainFile* plain(gzFile file) { return static_cast<PlainFile*>(file); }
 
 }  // namespace
 
-gzFile gzopen(const char* path, const char*) {
-  std::FILE* opened = std::fopen(path, "rbe");
+gzFile gzdopen(int file, const char*) {
+  std::FILE* opened = fdopen(file, "rb");
   return opened == nullptr ? nullptr : new PlainFile{{}, opened};
 }
 
