@@ -48,8 +48,8 @@ struct Model {
   Scaler scaler;
   CrbmParameters crbm;
   Centroids centroids;
-  // What a change of phase costs on the path (phase_path.h), a squared distance; used to the nearest
-  // 2^-30. 0: the phase is the nearest one.
+  // What a change of phase costs on the path (phase_path.h), a squared distance; used to the
+  // nearest 2^-30. 0: the phase is the nearest one.
   double switch_cost = 0;
   std::vector<PhaseSummary> phases;                // one per centroid
   std::map<std::string, std::string> provenance;   // free text: program, seed, inputs' CRCs

@@ -59,8 +59,8 @@ PhasePath::Step PhasePath::step(std::span<const std::int64_t> distances, double 
   const std::int64_t path_error = step_error + carried_error_;
 
   for (std::size_t i = 0; i < count; ++i) carried_[i] = std::min(costs[i] - least, switch_cost_);
-  carried_error_ = path_margin >= switch_cost_ + path_error ? 0
-                                                            : std::min(path_error, 2 * switch_cost_);
+  const bool all_lag = path_margin >= switch_cost_ + path_error;
+  carried_error_ = all_lag ? 0 : std::min(path_error, 2 * switch_cost_);
 
   CentroidChoice<std::int64_t> choice{top_[best], near[best], kFar};
   if (!parents_.empty()) choose_part(distances, std::span<const int>(parents_), choice);

@@ -16,8 +16,8 @@ namespace cgphase {
 Centroids in_order(const KMeansFit& fit, const Dataset& data,
                    std::span<const std::size_t> windows);
 
-// Statistics of the phases of `data` (decode_phases), one per centroid of the model. `points` are the activations
-// of all windows, row-major [data.size() * n_hid].
+// Statistics of the phases of `data` (decode_phases), one per centroid of the model. `points` are
+// the activations of all windows, row-major [data.size() * n_hid].
 std::vector<PhaseSummary> summarise(const Model& model, const Dataset& data,
                                     std::span<const double> points);
 

@@ -38,8 +38,8 @@ struct TrainOptions {
 //
 // Phases are numbered by rising mean of the first feature. Weights and centroids lie on the grid of
 // the fixed-point engine; provenance tells the options, the inputs' CRCs, the errors reached and
-// the share of training windows whose nearest phase the engine certifies. Errors: invalid (an option out of
-// bounds, or too few windows).
+// the share of training windows whose nearest phase the engine certifies. Errors: invalid (an
+// option out of bounds, or too few windows).
 Result<Model> train(const TrainOptions& options, std::span<const Trace> traces,
                     const std::function<void(const EpochReport&)>& progress = {});
 

@@ -8,9 +8,10 @@
 
 namespace cgphase::workloads {
 
-// Of steps of 1 and 2 s, histories of 0 to 3, 10 and 20 hidden units, 5 to 8 phases and a stickiness
-// of 0 to 5, these had the highest NMI in the mean over services and three seeds, on the executions
-// trained on, among those whose least purity of a service is above 0.75 (tests/data/README.md).
+// Of steps of 1 and 2 s, histories of 0 to 3, 10 and 20 hidden units, 5 to 8 phases and a
+// stickiness of 0 to 5, these had the highest NMI in the mean over services and three seeds, on the
+// executions trained on, among those whose least purity of a service is above 0.75
+// (tests/data/README.md).
 TrainOptions default_model_options() {
   TrainOptions options;
   options.schema = log_schema();

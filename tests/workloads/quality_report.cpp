@@ -1,0 +1,269 @@
+// phase_quality TRACES [TORCH]: prints docs/model_quality.md, the same on each run. TRACES is a
+// directory of our own recordings (tests/data), TORCH one of labelled deep-learning jobs; without
+// it the report says what is left out.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+
+#include "model/train/ai4dl_train.h"
+#include "tests/workloads/default_model.h"
+#include "tests/workloads/quality.h"
+
+namespace {
+
+using namespace cgphase;
+using namespace cgphase::workloads;
+
+constexpr std::uint64_t kSeeds = 5;
+constexpr int kFewestClusters = 2, kMostClusters = 12;
+
+struct Experiment {
+  std::vector<Fold> folds;
+  bool by_service = false;
+};
+
+using Scores = std::vector<QualityScore>;  // one per seed
+
+Result<QualityScore> score_seed(const Experiment& experiment, const Method& method,
+                                std::uint64_t seed) {
+  std::vector<Labels> labels;
+  for (const Fold& fold : experiment.folds) {
+    Result<Labels> found = method(fold, seed);
+    if (!found) return std::unexpected(found.error());
+    labels.push_back(*std::move(found));
+  }
+  return score_labels(experiment.folds, labels, experiment.by_service);
+}
+
+Result<Scores> score_seeds(const Experiment& experiment, const Method& method) {
+  Scores scores;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const Result<QualityScore> score = score_seed(experiment, method, seed);
+    if (!score) return std::unexpected(score.error());
+    scores.push_back(*score);
+  }
+  return scores;
+}
+
+double median(const Scores& scores, double QualityScore::* field) {
+  std::vector<double> values;
+  for (const QualityScore& score : scores) values.push_back(score.*field);
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+std::string cell(const Scores& scores, double QualityScore::* field) {
+  const auto [low, high] = std::ranges::minmax(scores, {}, field);
+  return fmt::format("{:.3f} ({:.3f}..{:.3f})", median(scores, field), low.*field, high.*field);
+}
+
+void print_row(const std::string& name, const Experiment& experiment, const Scores& scores) {
+  fmt::print("| {} | {} | {} | {} |", name, cell(scores, &QualityScore::nmi_within),
+             cell(scores, &QualityScore::nmi_mean), cell(scores, &QualityScore::ari_mean));
+  if (experiment.folds.size() == 1) fmt::print(" {} |", cell(scores, &QualityScore::nmi_at_once));
+  fmt::print(" {:.0f} | {:.0f} |\n", median(scores, &QualityScore::switches_per_hour),
+             median(scores, &QualityScore::median_dwell_seconds));
+}
+
+void print_head(const Experiment& experiment) {
+  const bool one = experiment.folds.size() == 1;
+  fmt::print("\n| phases by | NMI within | mean NMI | mean ARI |{} switches/h | dwell s |\n"
+             "|---|---|---|---|{}---|---|\n",
+             one ? " NMI at once |" : "", one ? "---|" : "");
+}
+
+struct Row {
+  std::string name;
+  Method method;
+};
+
+std::vector<Row> rows() {
+  const TrainOptions ours = default_model_options();
+  TrainOptions nearest = ours, untrained = ours, untrained_nearest = ours;
+  nearest.stickiness = untrained_nearest.stickiness = 0;
+  untrained.epochs = untrained_nearest.epochs = 0;
+  const int k = ours.clusters;
+  return {
+      {"**ours: CRBM with the path**", crbm_method(ours)},
+      {"ours without the path", crbm_method(nearest)},
+      {"untrained CRBM with the path", crbm_method(untrained)},
+      {"untrained CRBM", crbm_method(untrained_nearest)},
+      {"k-means, log features, with the path", kmeans_method(Features::logs, k, ours.stickiness)},
+      {"k-means, log features", kmeans_method(Features::logs, k)},
+      {"k-means, raw features", kmeans_method(Features::raw, k)},
+      {"Gaussian mixture, log features", mixture_method(k)},
+      {"change points, then k-means \\*", change_point_method(k)},
+      {"AI4DL as released, k = 5", ai4dl_method()},
+  };
+}
+
+// The number of clusters that is best for raw k-means on what is tested: more than fair to it.
+Result<Row> best_raw(const Experiment& experiment) {
+  int best = kFewestClusters;
+  double most = -1;
+  for (int k = kFewestClusters; k <= kMostClusters; ++k) {
+    const Result<QualityScore> score =
+        score_seed(experiment, kmeans_method(Features::raw, k), 1);
+    if (!score) return std::unexpected(score.error());
+    if (score->nmi_within > most) most = score->nmi_within, best = k;
+  }
+  return Row{fmt::format("k-means, raw features, k = {} \\*\\*", best),
+             kmeans_method(Features::raw, best)};
+}
+
+// The first is ours.
+void print_better(const char* measure, const std::vector<std::pair<std::string, Scores>>& told,
+                  double QualityScore::* field) {
+  const double ours = median(told[0].second, field);
+  std::string better;
+  for (const auto& [name, scores] : told)
+    if (const double value = median(scores, field); value > ours)
+      better += fmt::format("{}{} ({:.3f})", better.empty() ? "" : "; ", name, value);
+  fmt::print("- Better than ours ({:.3f}) by median {}: {}.\n", ours, measure,
+             better.empty() ? "none" : better);
+}
+
+Status print_table(const Experiment& experiment) {
+  print_head(experiment);
+  std::vector<Row> all = rows();
+  Result<Row> best = best_raw(experiment);
+  if (!best) return std::unexpected(best.error());
+  all.push_back(*std::move(best));
+  std::vector<std::pair<std::string, Scores>> told;
+  for (const Row& row : all) {
+    const Result<Scores> scores = score_seeds(experiment, row.method);
+    if (!scores) return std::unexpected(scores.error());
+    print_row(row.name, experiment, *scores);
+    told.emplace_back(row.name, *scores);
+  }
+  std::vector<Labels> truth;
+  for (const Fold& fold : experiment.folds) truth.push_back(true_labels(fold));
+  print_row("the true phases", experiment, {score_labels(experiment.folds, truth, false)});
+
+  fmt::print("\n");
+  print_better("NMI within", told, &QualityScore::nmi_within);
+  print_better("mean ARI", told, &QualityScore::ari_mean);
+  if (experiment.folds.size() == 1)
+    print_better("NMI at once", told, &QualityScore::nmi_at_once);
+  return {};
+}
+
+Result<std::vector<Trace>> read_torch(const std::string& directory) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error))
+    if (entry.path().extension() == ".csv") paths.push_back(entry.path());
+  if (error) return errno_failure(directory, error.value());
+  std::ranges::sort(paths);
+  std::vector<Trace> traces;
+  for (const std::string& path : paths) {
+    auto trace = read_trace(path, {.columns = ai4dl_columns()});
+    if (!trace) return std::unexpected(trace.error());
+    if (trace->executions.empty())
+      return failure(ErrorKind::invalid, path + ": has no rows");
+    traces.push_back(*std::move(trace));
+  }
+  if (traces.size() < 2)
+    return failure(ErrorKind::invalid, directory + ": fewer than two traces (*.csv)");
+  return traces;
+}
+
+void print_introduction() {
+  const TrainOptions options = default_model_options();
+  fmt::print(
+      "# How good the phases are\n\n"
+      "Printed by\n\n"
+      "    build/release/bin/phase_quality tests/data TORCH > docs/model_quality.md\n\n"
+      "TORCH being a directory of labelled deep-learning jobs; the same on each run, never edited "
+      "by hand.\n\n"
+      "Every way of finding phases sees the same steps ({} s, history {}) and is judged by labels "
+      "that it never saw: NMI is mutual\ninformation over the mean of the two entropies, ARI the "
+      "adjusted Rand index. The settings are those of the default model\n({} phases, {} hidden "
+      "units, stickiness {}), chosen by scores on the training part of our own recordings; the "
+      "tables tell of\nothers. Each cell is the median over {} seeds and, in brackets, the range. "
+      "Below each table stands what does better than ours.\n\n",
+      options.step_seconds, options.history, options.clusters, options.hidden, options.stickiness,
+      kSeeds);
+  fmt::print(
+      "- **NMI within**: information and entropies are summed over all tested steps, each step "
+      "among those of its own service (our\n  recordings) or job. Knowing which job it is gains "
+      "nothing, and phases of different models are never taken for equal.\n"
+      "- **mean NMI, mean ARI**: of each service or job alone, and the plain mean.\n"
+      "- **NMI at once**, where one model is tested: all steps in one table, so that a phase must "
+      "mean the same in all jobs.\n"
+      "- switches/h: changes of phase per hour; dwell: median time in a phase.\n"
+      "- \\* sees the whole execution before it tells the first phase, all others only what was "
+      "before.\n"
+      "- \\*\\* the k from {} to {} that is best on what is tested (seed 1): more than fair.\n"
+      "- log features: what our model sees. raw features: the same with plain ratios to the "
+      "limit.\n"
+      "- the path: a price for changing the phase (docs/model_file.md), the same rule for all.\n",
+      kFewestClusters, kMostClusters);
+}
+
+Status report(const std::string& directory, const std::string& torch_directory) {
+  const TraceOptions columns{.columns = ai4dl_columns()};
+  auto training = read_traces(directory, TraceSet::training, columns);
+  if (!training) return std::unexpected(training.error());
+  auto held_out = read_traces(directory, TraceSet::held_out, columns);
+  if (!held_out) return std::unexpected(held_out.error());
+  std::vector<Trace> torch;
+  if (!torch_directory.empty()) {
+    auto read = read_torch(torch_directory);
+    if (!read) return std::unexpected(read.error());
+    torch = *std::move(read);
+  }
+  const TrainOptions options = default_model_options();
+  print_introduction();
+  const auto section = [](const char* title, const std::string& text, Experiment experiment) {
+    fmt::print("\n## {}\n\n{}\n", title, text);
+    return print_table(experiment);
+  };
+
+  if (Status status = section(
+          "Our own workloads, executions held out",
+          fmt::format("Trained on {} executions of three programs, tested on {} others. True "
+                      "phases at once are told apart by program.",
+                      training->size(), held_out->size()),
+          {{make_fold(*training, *held_out, options)}, true});
+      !status)
+    return status;
+  if (torch.empty()) {
+    fmt::print("\nThe deep-learning jobs were not there: what follows upon them is left out.\n");
+    return {};
+  }
+  if (Status status = section(
+          "Deep-learning jobs of a kind never seen",
+          fmt::format("{} kinds of jobs, one each: trained on all others, tested on the one left "
+                      "out.",
+                      torch.size()),
+          {leave_one_service_out(torch, options), false});
+      !status)
+    return status;
+  if (Status status = section(
+          "Deep-learning jobs, model of our own workloads",
+          "What ships: trained on our three programs alone, tested on all deep-learning jobs, "
+          "which ran on another machine.",
+          {{make_fold(*training, torch, options)}, false});
+      !status)
+    return status;
+  return section("Deep-learning jobs, nothing left out",
+                 "Trained and tested on all of them, labels never seen: to compare with numbers "
+                 "that were found so.",
+                 {{make_fold(torch, torch, options)}, false});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2 || argc > 3) {
+    std::fputs("usage: phase_quality TRACES [TORCH]\n", stderr);
+    return 2;
+  }
+  const Status status = report(argv[1], argc == 3 ? argv[2] : "");
+  if (!status) std::fprintf(stderr, "phase_quality: %s\n", status.error().text.c_str());
+  return status ? 0 : 1;
+}

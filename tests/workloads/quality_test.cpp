@@ -1,0 +1,126 @@
+#include "tests/workloads/quality.h"
+
+#include <doctest/doctest.h>
+
+#include "model/feature_schema.h"
+#include "tests/model/synthetic_trace.h"
+
+using namespace cgphase;
+using namespace cgphase::workloads;
+
+namespace {
+
+TrainOptions quick() {
+  TrainOptions options;
+  options.schema = log_schema();
+  options.step_seconds = 1;
+  options.history = 1;
+  options.clusters = 3;
+  options.epochs = 25;
+  return options;
+}
+
+Trace job(std::uint64_t seed, const std::string& service) {
+  Trace trace = synthetic_trace(seed);
+  trace.executions[0].service = service;
+  return trace;
+}
+
+std::vector<Fold> one_fold() {
+  return {make_fold({job(1, "a"), job(2, "a")}, {job(3, "a")}, quick())};
+}
+
+double nmi_of(const Method& method) {
+  const std::vector<Fold> folds = one_fold();
+  const Result<Labels> labels = method(folds[0], 1);
+  REQUIRE(labels);
+  REQUIRE(labels->size() == folds[0].test_logs.size());
+  return score_labels(folds, {*labels}, false).nmi_within;
+}
+
+}  // namespace
+
+TEST_CASE("quality: both schemas cut the same windows, and the test is scaled as the training") {
+  const Fold fold = one_fold()[0];
+  CHECK(fold.test_logs.size() > 300);
+  CHECK(fold.test_logs.row == fold.test_raw.row);
+  CHECK(fold.test_logs.scaler.mean == fold.training_logs.scaler.mean);
+  CHECK(fold.test_raw.scaler.mean == fold.training_raw.scaler.mean);
+  CHECK(fold.test_raw.scaler.mean != fold.test_logs.scaler.mean);
+}
+
+TEST_CASE("quality: every way finds the phases of made-up telemetry") {
+  CHECK(nmi_of(crbm_method(quick())) > 0.85);
+  CHECK(nmi_of(kmeans_method(Features::raw, 3)) > 0.85);
+  CHECK(nmi_of(kmeans_method(Features::logs, 3)) > 0.85);
+  CHECK(nmi_of(kmeans_method(Features::logs, 3, 5)) > 0.85);
+  CHECK(nmi_of(mixture_method(3)) > 0.85);
+  CHECK(nmi_of(change_point_method(3)) > 0.85);
+}
+
+TEST_CASE("quality: the path over k-means keeps a phase through single steps elsewhere") {
+  std::vector<Trace> test{job(3, "a")};
+  std::vector<TraceRow>& rows = test[0].executions[0].rows;
+  for (std::size_t t = 0; t < rows.size(); ++t)
+    if (t % 8 == 7) rows[t].sample.memory.anon_bytes = 520'000'000;
+  const std::vector<Fold> folds{make_fold({job(1, "a"), job(2, "a")}, test, quick())};
+  const auto switches = [&](double stickiness) {
+    const Result<Labels> labels = kmeans_method(Features::logs, 3, stickiness)(folds[0], 1);
+    REQUIRE(labels);
+    return score_labels(folds, {*labels}, false).switches_per_hour;
+  };
+  CHECK(switches(100) < switches(0));
+}
+
+TEST_CASE("quality: leaving one service out tests each service once and never trains on it") {
+  const std::vector<Trace> traces{job(1, "a"), job(2, "b"), job(3, "a"), job(4, "c")};
+  const std::vector<Fold> folds = leave_one_service_out(traces, quick());
+  REQUIRE(folds.size() == 3);
+  CHECK(folds[0].test.size() == 2);
+  for (const Fold& fold : folds) {
+    CHECK(fold.training.size() + fold.test.size() == 4);
+    for (const Trace& trained : fold.training)
+      CHECK(trained.executions[0].service != fold.test[0].executions[0].service);
+  }
+}
+
+TEST_CASE("quality: the truth scores 1, under any numbers and in every fold") {
+  const std::vector<Fold> folds =
+      leave_one_service_out({job(1, "a"), job(2, "b"), job(3, "c")}, quick());
+  std::vector<Labels> labels;
+  for (const Fold& fold : folds) {
+    labels.push_back(true_labels(fold));
+    for (int& label : labels.back()) label = 7 * static_cast<int>(labels.size()) - label;
+  }
+  const QualityScore score = score_labels(folds, labels, false);
+  CHECK(score.services == 3);
+  CHECK(score.nmi_within == doctest::Approx(1));
+  CHECK(score.nmi_mean == doctest::Approx(1));
+  CHECK(score.ari_mean == doctest::Approx(1));
+  CHECK(score.nmi_at_once == 0);
+}
+
+TEST_CASE("quality: a phase of its own for each fold tells nothing within a service") {
+  const std::vector<Fold> folds = leave_one_service_out({job(1, "a"), job(2, "b")}, quick());
+  std::vector<Labels> labels;
+  for (const Fold& fold : folds)
+    labels.emplace_back(fold.test_logs.size(), static_cast<int>(labels.size()));
+  const QualityScore score = score_labels(folds, labels, false);
+  CHECK(score.nmi_within == doctest::Approx(0));
+  CHECK(score.ari_mean == doctest::Approx(0));
+}
+
+TEST_CASE("quality: switches per hour and dwell times of the truth") {
+  const std::vector<Fold> folds = one_fold();
+  const QualityScore score = score_labels(folds, {true_labels(folds[0])}, false);
+  // 358 windows of 1 s, phases of 40 s.
+  CHECK(score.median_dwell_seconds == 40);
+  CHECK(score.switches_per_hour == doctest::Approx(8 * 3600.0 / 358));
+  CHECK(score.nmi_at_once == doctest::Approx(1));
+}
+
+TEST_CASE("quality: what training refuses is an error") {
+  TrainOptions options = quick();
+  options.clusters = kMaxPhases + 1;
+  CHECK_FALSE(crbm_method(options)(one_fold()[0], 1).has_value());
+}
