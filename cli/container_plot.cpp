@@ -144,7 +144,11 @@ std::expected<std::string, Complaint> draw_history(std::span<const json> replies
   const int highest = *std::ranges::max_element(history.phases);
   plot.phase_names.resize(
       static_cast<std::size_t>(std::clamp(phase_count, std::max(highest + 1, 0), kMaxPhases)));
-  plot.executions.push_back({&history.execution, history.phases});
+  PlotSpan span;
+  for (const TraceRow& row : history.execution.rows) span.add(row);
+  PlottedExecution& drawn = plot.executions.emplace_back(history.execution, span);
+  for (std::size_t i = 0; i < history.phases.size(); ++i)
+    drawn.add(history.execution.rows[i], history.phases[i]);
   plot.total = 1;
   return draw_trace(plot);
 }

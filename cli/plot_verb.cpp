@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <expected>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -54,40 +56,92 @@ std::string file_name(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
 
-std::unexpected<Complaint> no_execution(const Trace& trace, const std::string& id) {
+// What is known of an execution before it is drawn.
+struct Surveyed {
+  PlotSpan span;
+  bool measured = false;
+  std::vector<std::string> labels;  // the first different ones, as they come
+};
+
+// A trace that was read once and can be read again, and what is to be drawn of it.
+struct Source {
+  TraceReader reader;
+  std::vector<Surveyed> executions;
+  std::size_t begin = 0, end = 0;  // of those
+};
+
+bool measured(const TraceRow& row) {
+  return row.sample.cpu.usage_usec.has_value() || memory_need(row.sample).has_value();
+}
+
+// Twice as many as can be told apart: half of them may be known from executions before.
+void note_label(std::vector<std::string>& labels, const std::string& label) {
+  if (label.empty() || labels.size() >= 2 * std::size_t{kMaxPhases}) return;
+  if (std::ranges::find(labels, label) == labels.end()) labels.push_back(label);
+}
+
+std::unexpected<Complaint> no_execution(const TraceReader& reader, const std::string& id) {
   std::vector<std::string_view> ids;
-  for (const Execution& execution : trace.executions) ids.push_back(execution.id);
+  for (const ExecutionHeader& execution : reader.executions()) ids.push_back(execution.id);
   const std::string_view close = nearest(id, ids);
   return complaint(Exit::no_container,
-                   fmt::format("{}: no execution '{}'; {}", trace.path, escape_name(id),
+                   fmt::format("{}: no execution '{}'; {}", reader.path(), escape_name(id),
                                close.empty() ? "the column pod.id has their names"
                                              : "did you mean '" + escape_name(close) + "'?"));
 }
 
 // Leaves only the execution that the user named, as it is or as we print it.
-Outcome<void> select(Trace& trace, const std::string& id) {
+Outcome<void> select(Source& source, const std::string& id) {
+  const std::span<const ExecutionHeader> executions = source.reader.executions();
   for (const std::string& wanted : {id, unescape_name(id)}) {
-    const auto found = std::ranges::find(trace.executions, wanted, &Execution::id);
-    if (found == trace.executions.end()) continue;
-    Execution execution = std::move(*found);
-    trace.executions.clear();
-    trace.executions.push_back(std::move(execution));
+    const auto found = std::ranges::find(executions, wanted, &ExecutionHeader::id);
+    if (found == executions.end()) continue;
+    source.begin = static_cast<std::size_t>(found - executions.begin());
+    source.end = source.begin + 1;
     return {};
   }
-  return no_execution(trace, id);
+  return no_execution(source.reader, id);
 }
 
-Outcome<Trace> read(const PlotOptions& options, std::vector<std::string> columns) {
-  TraceOptions asked;
-  asked.columns = std::move(columns);
-  Result<Trace> trace = read_trace(options.trace, asked);
-  if (!trace) return complaint(trace.error());
-  if (trace->executions.empty())
+Outcome<Source> survey(const PlotOptions& options, std::vector<std::string> columns) {
+  Result<TraceReader> reader = TraceReader::open(
+      options.trace, {.columns = std::move(columns), .max_rows = kAnyTraceRows});
+  if (!reader) return complaint(reader.error());
+  Source source{*std::move(reader), {}};
+  const Status read = read_rows(source.reader, [&](const TraceRow& row) -> Status {
+    if (source.reader.index() == source.executions.size()) source.executions.emplace_back();
+    Surveyed& execution = source.executions[source.reader.index()];
+    execution.span.add(row);
+    execution.measured |= measured(row);
+    note_label(execution.labels, row.label);
+    return {};
+  });
+  if (!read) return complaint(read.error());
+  if (source.executions.empty())
     return complaint(Exit::invalid, options.trace + ": has no rows; record some first");
+  source.end = source.executions.size();
   if (options.id)
-    if (Outcome<void> selected = select(*trace, *options.id); !selected)
+    if (Outcome<void> selected = select(source, *options.id); !selected)
       return std::unexpected(selected.error());
-  return std::move(*trace);
+  return source;
+}
+
+// Hands each row of the chosen executions, but no more than `most` of them, to `take`, with the
+// place of its execution among those.
+Outcome<void> read_chosen(
+    const Source& source, std::size_t most,
+    const std::function<void(std::size_t, const ExecutionHeader&, const TraceRow&)>& take) {
+  Result<TraceReader> reader = source.reader.again();
+  if (!reader) return complaint(reader.error());
+  const std::size_t end = std::min(source.end, source.begin + std::min(most, source.end));
+  const Status read = read_rows(*reader, [&](const TraceRow& row) -> Status {
+    const std::size_t index = reader->index();
+    if (index >= source.begin && index < end)
+      take(index - source.begin, reader->execution(), row);
+    return {};
+  });
+  if (!read) return complaint(read.error());
+  return {};
 }
 
 Outcome<Model> read_model(const PlotOptions& options) {
@@ -99,22 +153,19 @@ Outcome<Model> read_model(const PlotOptions& options) {
 
 // ---- trace ----
 
-bool measured(const TraceRow& row) {
-  return row.sample.cpu.usage_usec.has_value() || memory_need(row.sample).has_value();
-}
-
-Outcome<TracePlot> plot_of(const Trace& trace) {
+// The plot with its executions, which have no rows yet.
+Outcome<TracePlot> plot_of(const Source& source) {
   TracePlot plot;
-  plot.source = file_name(trace.path);
-  plot.total = trace.executions.size();
+  plot.source = file_name(source.reader.path());
+  plot.total = source.end - source.begin;
   bool anything = false;
-  for (const Execution& execution : trace.executions) {
-    anything |= std::ranges::any_of(execution.rows, measured);
+  for (std::size_t i = source.begin; i < source.end; ++i) {
+    anything |= source.executions[i].measured;
     if (plot.executions.size() < kMostPlottedExecutions)
-      plot.executions.push_back({&execution, {}});
+      plot.executions.emplace_back(source.reader.executions()[i], source.executions[i].span);
   }
   if (anything) return plot;
-  return complaint(Exit::invalid, trace.path +
+  return complaint(Exit::invalid, source.reader.path() +
                                       ": nothing to plot: no column tells the use of CPU "
                                       "(cpu.usage.usec, cpu.usage, cpu.usage.cores) or of memory "
                                       "(memory.anon, mem.working.set, mem.current)");
@@ -135,9 +186,9 @@ int lane_phase(const Phase& phase) {
 Outcome<std::string> trace_with_model(const PlotOptions& options) {
   Outcome<Model> model = read_model(options);
   if (!model) return std::unexpected(model.error());
-  const Outcome<Trace> trace = read(options, schema_columns(model->schema));
-  if (!trace) return std::unexpected(trace.error());
-  Outcome<TracePlot> plot = plot_of(*trace);
+  const Outcome<Source> source = survey(options, schema_columns(model->schema));
+  if (!source) return std::unexpected(source.error());
+  Outcome<TracePlot> plot = plot_of(*source);
   if (!plot) return std::unexpected(plot.error());
   const auto engine = PhaseEngine::create(std::move(*model));
   if (!engine) return complaint(engine.error());
@@ -146,42 +197,51 @@ Outcome<std::string> trace_with_model(const PlotOptions& options) {
     plot->phase_names.push_back(describe(phase));
   if (std::ranges::any_of(plot->phase_names, [](const auto& name) { return !name.empty(); }))
     plot->phase_source += ", with their mean use in training";
-  for (PlottedExecution& plotted : plot->executions)
-    for (const Phase& phase : tracked_phases(*engine, *plotted.execution))
-      plotted.phases.push_back(lane_phase(phase));
+  std::vector<PhaseFollower> followers;
+  for (std::size_t i = 0; i < plot->executions.size(); ++i) followers.emplace_back(*engine);
+  const Outcome<void> drawn = read_chosen(
+      *source, followers.size(),
+      [&](std::size_t index, const ExecutionHeader& execution, const TraceRow& row) {
+        plot->executions[index].add(row, lane_phase(followers[index].add(execution, row)));
+      });
+  if (!drawn) return std::unexpected(drawn.error());
   return draw_trace(*plot);
 }
 
-// Labels as phases, numbered as they come; beyond what a model could have they are "others".
-void take_labels(TracePlot& plot) {
+// Labels as phases, numbered as they come in one execution after the other; beyond what a model
+// could have they are "others".
+std::map<std::string, int> number_labels(const Source& source, TracePlot& plot) {
   std::map<std::string, int> numbers;
-  for (PlottedExecution& plotted : plot.executions)
-    for (const TraceRow& row : plotted.execution->rows) {
-      int phase = row.label.empty() ? kLaneNothing : kLaneUnknown;
-      const auto known = numbers.find(row.label);
-      if (known != numbers.end()) {
-        phase = known->second;
-      } else if (phase == kLaneUnknown && numbers.size() < std::size_t{kMaxPhases}) {
-        phase = numbers[row.label] = static_cast<int>(plot.phase_names.size());
-        plot.phase_names.push_back(row.label);
-      }
-      plotted.phases.push_back(phase);
+  for (std::size_t i = 0; i < plot.executions.size(); ++i)
+    for (const std::string& label : source.executions[source.begin + i].labels) {
+      if (numbers.size() >= std::size_t{kMaxPhases} || numbers.contains(label)) continue;
+      numbers[label] = static_cast<int>(plot.phase_names.size());
+      plot.phase_names.push_back(label);
     }
+  return numbers;
 }
 
 Outcome<std::string> trace_with_labels(const PlotOptions& options) {
-  const Outcome<Trace> trace = read(options, {});
-  if (!trace) return std::unexpected(trace.error());
-  Outcome<TracePlot> plot = plot_of(*trace);
+  const Outcome<Source> source = survey(options, {});
+  if (!source) return std::unexpected(source.error());
+  Outcome<TracePlot> plot = plot_of(*source);
   if (!plot) return std::unexpected(plot.error());
   plot->phase_source = "labels of the trace";
   plot->unknown_name = "other labels";
   plot->nothing_name = "no label";
-  take_labels(*plot);
+  const std::map<std::string, int> numbers = number_labels(*source, *plot);
   if (plot->phase_names.empty())
     return complaint(Exit::invalid, options.trace +
                                         ": column label: is missing or empty in the executions to "
                                         "be drawn; leave --labels out to see a model's phases");
+  const Outcome<void> drawn = read_chosen(
+      *source, plot->executions.size(),
+      [&](std::size_t index, const ExecutionHeader&, const TraceRow& row) {
+        const auto known = numbers.find(row.label);
+        const int other = row.label.empty() ? kLaneNothing : kLaneUnknown;
+        plot->executions[index].add(row, known != numbers.end() ? known->second : other);
+      });
+  if (!drawn) return std::unexpected(drawn.error());
   return draw_trace(*plot);
 }
 
@@ -190,9 +250,16 @@ Outcome<std::string> trace_with_labels(const PlotOptions& options) {
 Outcome<std::string> variance(const PlotOptions& options) {
   const Outcome<Model> model = read_model(options);
   if (!model) return std::unexpected(model.error());
-  const Outcome<Trace> trace = read(options, schema_columns(model->schema));
-  if (!trace) return std::unexpected(trace.error());
-  const Result<ClusterVariance> found = cluster_variance(*model, std::span(&*trace, 1));
+  const Outcome<Source> source = survey(options, schema_columns(model->schema));
+  if (!source) return std::unexpected(source.error());
+  DatasetMaker maker(model->schema, model->step_seconds, model->crbm.n_his);
+  const Outcome<void> read = read_chosen(
+      *source, source->end,
+      [&](std::size_t index, const ExecutionHeader& execution, const TraceRow& row) {
+        maker.add(index, execution, row);
+      });
+  if (!read) return std::unexpected(read.error());
+  const Result<ClusterVariance> found = cluster_variance(*model, maker.finish(model->scaler));
   if (!found) return complaint({found.error().kind, options.trace + ": " + found.error().text});
   VariancePlot plot{file_name(options.trace), "", found->within, found->elbow};
   plot.points = fmt::format("hidden activations of model {}, {} windows", file_name(options.model),

@@ -9,49 +9,52 @@
 namespace cgphase {
 namespace {
 
-struct Column {
-  std::size_t lowest = 0, highest = 0;  // readings
-  bool used = false, begins = false;
-};
-
 int column_of(double x, double from, double to, int columns) {
   const double share = to > from ? (x - from) / (to - from) : 0;
   return std::clamp(static_cast<int>(share * columns), 0, columns - 1);
 }
 
-std::vector<Column> fill(std::span<const Reading> readings, double from, double to, int columns) {
-  std::vector<Column> filled(static_cast<std::size_t>(columns));
-  int last = 0;
-  bool broken = true;
-  for (std::size_t i = 0; i < readings.size(); ++i) {
-    broken |= readings[i].gap || !readings[i].y;
-    if (!readings[i].y) continue;
-    const int place = column_of(readings[i].x, from, to, columns);
-    Column& column = filled[static_cast<std::size_t>(place)];
-    if (!column.used) column = {i, i, true, broken && std::abs(place - last) > 1};
-    if (*readings[i].y < *readings[column.lowest].y) column.lowest = i;
-    if (*readings[i].y > *readings[column.highest].y) column.highest = i;
-    last = place;
-    broken = false;
-  }
-  return filled;
+}  // namespace
+
+Envelope::Envelope(double from, double to, int columns) : from_(from), to_(to) {
+  CHECK_INVARIANT(columns >= 1);
+  columns_.resize(static_cast<std::size_t>(columns));
 }
 
-}  // namespace
+void Envelope::add(const Reading& reading) {
+  broken_ |= reading.gap || !reading.y;
+  const std::uint64_t number = readings_++;
+  if (!reading.y) return;
+  any_ = true;
+  most_ = std::max(most_, *reading.y);
+  const int place = column_of(reading.x, from_, to_, static_cast<int>(columns_.size()));
+  Column& column = columns_[static_cast<std::size_t>(place)];
+  const Extreme extreme{reading.x, *reading.y, number};
+  if (!column.used) column = {extreme, extreme, true, broken_ && std::abs(place - last_) > 1};
+  if (extreme.y < column.lowest.y) column.lowest = extreme;
+  if (extreme.y > column.highest.y) column.highest = extreme;
+  last_ = place;
+  broken_ = false;
+}
+
+std::vector<LinePoint> Envelope::line() const {
+  std::vector<LinePoint> line;
+  for (const Column& column : columns_) {
+    if (!column.used) continue;
+    const bool rises = column.lowest.number < column.highest.number;
+    const Extreme& first = rises ? column.lowest : column.highest;
+    const Extreme& second = rises ? column.highest : column.lowest;
+    line.push_back({first.x, first.y, column.begins || line.empty()});
+    if (first.number != second.number) line.push_back({second.x, second.y, false});
+  }
+  return line;
+}
 
 std::vector<LinePoint> envelope(std::span<const Reading> readings, double from, double to,
                                 int columns) {
-  CHECK_INVARIANT(columns >= 1);
-  std::vector<LinePoint> line;
-  const auto add = [&](std::size_t index, bool begins) {
-    line.push_back({readings[index].x, *readings[index].y, begins});
-  };
-  for (const Column& column : fill(readings, from, to, columns)) {
-    if (!column.used) continue;
-    add(std::min(column.lowest, column.highest), column.begins || line.empty());
-    if (column.lowest != column.highest) add(std::max(column.lowest, column.highest), false);
-  }
-  return line;
+  Envelope envelope(from, to, columns);
+  for (const Reading& reading : readings) envelope.add(reading);
+  return envelope.line();
 }
 
 }  // namespace cgphase

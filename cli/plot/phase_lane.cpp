@@ -81,6 +81,39 @@ std::vector<LaneRun> joined(std::vector<LaneRun> runs) {
   return out;
 }
 
+// Left border of a column.
+double border(std::size_t column, double from, double width) {
+  return from + width * static_cast<double>(column);
+}
+
+// Shares a run out to the columns of [from, to] that it covers.
+void add_to_columns(const LaneRun& run, double from, double to,
+                    std::vector<std::map<int, double>>& seconds) {
+  const auto columns = static_cast<int>(seconds.size());
+  const double width = (to - from) / columns;
+  const int first = std::clamp(static_cast<int>((run.from - from) / width), 0, columns - 1);
+  for (auto column = static_cast<std::size_t>(first);
+       column < seconds.size() && border(column, from, width) < run.to; ++column) {
+    const double within = std::min(run.to, border(column + 1, from, width)) -
+                          std::max(run.from, border(column, from, width));
+    if (within > 0) seconds[column][run.phase] += within;
+  }
+}
+
+std::vector<LaneRun> longest_of(const std::vector<std::map<int, double>>& seconds, double from,
+                                double to) {
+  const double width = (to - from) / static_cast<double>(seconds.size());
+  std::vector<LaneRun> out;
+  for (std::size_t column = 0; column < seconds.size(); ++column) {
+    const auto& held = seconds[column];
+    if (held.empty()) continue;
+    const auto longest = std::ranges::max_element(
+        held, [](const auto& a, const auto& b) { return a.second < b.second; });
+    out.push_back({border(column, from, width), border(column + 1, from, width), longest->first});
+  }
+  return joined(std::move(out));
+}
+
 }  // namespace
 
 std::vector<LaneRun> lane_runs(std::span<const LaneRow> rows) {
@@ -96,26 +129,47 @@ std::vector<LaneRun> thinned(std::vector<LaneRun> runs, double from, double to, 
   CHECK_INVARIANT(columns >= 1);
   const auto most = static_cast<std::size_t>(columns);
   if (runs.size() <= most || !(to > from)) return runs;
-  const double width = (to - from) / columns;
-  const auto border = [&](int column) { return from + width * column; };
   std::vector<std::map<int, double>> seconds(most);
-  for (const LaneRun& run : runs) {
-    const int first = std::clamp(static_cast<int>((run.from - from) / width), 0, columns - 1);
-    for (int column = first; column < columns && border(column) < run.to; ++column) {
-      const double within =
-          std::min(run.to, border(column + 1)) - std::max(run.from, border(column));
-      if (within > 0) seconds[static_cast<std::size_t>(column)][run.phase] += within;
+  for (const LaneRun& run : runs) add_to_columns(run, from, to, seconds);
+  return longest_of(seconds, from, to);
+}
+
+Lane::Lane(double from, double to, int columns)
+    : from_(from), to_(to), columns_(static_cast<std::size_t>(columns)), by_column_(columns_) {
+  CHECK_INVARIANT(columns >= 1);
+}
+
+void Lane::add(const LaneRow& row) {
+  if (last_ && !row.gap && row.seconds > *last_) {
+    const bool goes_on = open_ && open_->phase == row.phase && open_->to == *last_;
+    if (!goes_on) {
+      end_run();
+      open_ = {*last_, row.seconds, row.phase};
     }
+    open_->to = row.seconds;
   }
-  std::vector<LaneRun> out;
-  for (int column = 0; column < columns; ++column) {
-    const auto& held = seconds[static_cast<std::size_t>(column)];
-    if (held.empty()) continue;
-    const auto longest = std::ranges::max_element(
-        held, [](const auto& a, const auto& b) { return a.second < b.second; });
-    out.push_back({border(column), border(column + 1), longest->first});
-  }
-  return joined(std::move(out));
+  last_ = row.seconds;
+}
+
+void Lane::end_run() {
+  if (!open_) return;
+  seconds_[open_->phase] += open_->to - open_->from;
+  if (runs_.size() <= columns_) runs_.push_back(*open_);
+  if (to_ > from_) add_to_columns(*open_, from_, to_, by_column_);
+  open_.reset();
+}
+
+std::vector<LaneRun> Lane::runs() const {
+  Lane ended = *this;
+  ended.end_run();
+  if (ended.runs_.size() <= columns_) return ended.runs_;
+  return longest_of(ended.by_column_, from_, to_);
+}
+
+std::map<int, double> Lane::seconds() const {
+  Lane ended = *this;
+  ended.end_run();
+  return ended.seconds_;
 }
 
 std::map<int, double> lane_seconds(std::span<const LaneRun> runs) {

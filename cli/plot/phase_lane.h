@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -34,6 +35,27 @@ std::vector<LaneRun> lane_runs(std::span<const LaneRow> rows);
 // to] and stretch of equal columns: a column shows the phase that took most of it, of equal ones
 // the one with the lowest index.
 std::vector<LaneRun> thinned(std::vector<LaneRun> runs, double from, double to, int columns);
+
+// A lane that is put together row by row: in memory are its columns and as many runs.
+class Lane {
+ public:
+  Lane(double from, double to, int columns);
+
+  void add(const LaneRow& row);
+  std::vector<LaneRun> runs() const;      // as thinned() of lane_runs()
+  std::map<int, double> seconds() const;  // as lane_seconds() of lane_runs()
+
+ private:
+  void end_run();
+
+  double from_, to_;
+  std::size_t columns_;
+  std::optional<double> last_;  // seconds of the last row
+  std::optional<LaneRun> open_;
+  std::vector<LaneRun> runs_;   // the first, one more than there are columns
+  std::vector<std::map<int, double>> by_column_;
+  std::map<int, double> seconds_;
+};
 
 // Seconds per phase.
 std::map<int, double> lane_seconds(std::span<const LaneRun> runs);

@@ -10,11 +10,9 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/plot/palette.h"
-#include "model/phase.h"
 #include "cli/plot/panel.h"
-#include "cli/plot/phase_lane.h"
 #include "cli/time_text.h"
-#include "model/feature_extractor.h"
+#include "model/phase.h"
 
 namespace cgphase {
 namespace {
@@ -32,24 +30,31 @@ constexpr double kNsPerSec = 1e9;
 
 // Use and limit of one resource of one execution, in the unit of its axis.
 struct Curves {
-  std::string name, unit;
-  std::vector<Reading> use, limit;
+  const char* name;
+  const char* unit;
+  double per_unit;  // of what the envelopes are in
+  const Envelope& use;
+  const Envelope& limit;
+
+  double most_use() const { return use.most() * per_unit; }
+  double most_limit() const { return limit.most() * per_unit; }
+  std::vector<LinePoint> line(const Envelope& envelope) const {
+    std::vector<LinePoint> points = envelope.line();
+    for (LinePoint& point : points) point.y *= per_unit;
+    return points;
+  }
 };
 
-struct Series {
-  std::vector<LaneRow> rows;
-  Curves cpu{"CPU", "cores", {}, {}}, memory{"memory", "GiB", {}, {}};
-  double seconds = 0;  // from the first to the last
-};
-
-double most(const std::vector<Reading>& readings) {
-  double top = 0;
-  for (const Reading& reading : readings) top = std::max(top, reading.y.value_or(0));
-  return top;
+Curves cpu_of(const PlottedExecution& execution) {
+  return {"CPU", "cores", 1, execution.cores(), execution.core_limit()};
 }
 
-bool any(const std::vector<Reading>& readings) {
-  return std::ranges::any_of(readings, [](const Reading& one) { return one.y.has_value(); });
+// Memory below half a GiB is told in MiB.
+Curves memory_of(const PlottedExecution& execution) {
+  const Envelope& use = execution.gib();
+  const Envelope& limit = execution.gib_limit();
+  const bool little = std::max(use.most(), limit.most()) < 0.5;
+  return {"memory", little ? "MiB" : "GiB", little ? 1024.0 : 1.0, use, limit};
 }
 
 // Measured against one core, the daemon's usage ratio is cores; its gaps are ours.
@@ -62,62 +67,29 @@ std::optional<double> as_gib(const std::optional<Bytes>& bytes) {
   return static_cast<double>(bytes->value) / static_cast<double>(kGiB);
 }
 
-// Memory below half a GiB is told in MiB.
-void choose_unit(Curves& memory) {
-  if (std::max(most(memory.use), most(memory.limit)) >= 0.5) return;
-  memory.unit = "MiB";
-  for (std::vector<Reading>* readings : {&memory.use, &memory.limit})
-    for (Reading& reading : *readings)
-      if (reading.y) *reading.y *= 1024;
-}
-
-Series series_of(const PlottedExecution& plotted) {
-  const std::vector<TraceRow>& rows = plotted.execution->rows;
-  const auto time = [](const TraceRow& row) { return row.time; };
-  const auto [first, last] = std::ranges::minmax(rows, {}, time);
-  const Limits one_core{.cpu_max = CpuMax{Microseconds{100'000}, Microseconds{100'000}}};
-  FeatureExtractor extractor = cores_extractor();
-  Series series;
-  const auto seconds_since_first = [&, begin = first.time](const TraceRow& row) {
-    return static_cast<double>((row.time - begin).count()) / kNsPerSec;
-  };
-  series.seconds = seconds_since_first(last);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const Sample& sample = rows[i].sample;
-    const double at = seconds_since_first(rows[i]);
-    const auto step = extractor.add(sample, rows[i].time, one_core, {});
-    const auto cores = step.vector ? step.vector->values.front() : std::nullopt;
-    const std::optional<Cores> limit = sample.limits.cpu_cores();
-    series.rows.push_back({at, plotted.phases[i], step.gap});
-    series.cpu.use.push_back({at, cores, step.gap});
-    series.cpu.limit.push_back({at, limit ? std::optional(limit->value) : std::nullopt, step.gap});
-    series.memory.use.push_back({at, as_gib(memory_need(sample)), step.gap});
-    series.memory.limit.push_back({at, as_gib(sample.limits.memory_bytes()), step.gap});
-  }
-  choose_unit(series.memory);
-  return series;
+double seconds_between(MonotonicTime from, MonotonicTime to) {
+  return static_cast<double>((to - from).count()) / kNsPerSec;
 }
 
 std::string note_on_limit(const Curves& curves, bool drawn) {
-  if (!any(curves.use)) return "no readings";
-  if (!any(curves.limit)) return "no limit";
+  if (!curves.use.any()) return "no readings";
+  if (!curves.limit.any()) return "no limit";
   if (drawn) return "";
-  return fmt::format("limit {:.4g} {}, beyond this scale", most(curves.limit), curves.unit);
+  return fmt::format("limit {:.4g} {}, beyond this scale", curves.most_limit(), curves.unit);
 }
 
-void draw_curves(Svg& svg, const Box& panel, const Curves& curves, const Scale& x,
-                   double seconds) {
-  const double use = most(curves.use), limit = most(curves.limit);
-  const bool limit_drawn = any(curves.limit) && (use <= 0 || limit <= kMostHeadroom * use);
+void draw_curves(Svg& svg, const Box& panel, const Curves& curves, const Scale& x) {
+  const double use = curves.most_use(), limit = curves.most_limit();
+  const bool limit_drawn = curves.limit.any() && (use <= 0 || limit <= kMostHeadroom * use);
   const Ticks ticks = value_ticks(limit_drawn ? std::max(use, limit) : use, kValueTicks);
   const Scale y{0, ticks.top(), panel.bottom(), panel.y};
-  draw_value_axis(svg, panel, ticks, y, curves.name + ", " + curves.unit);
+  draw_value_axis(svg, panel, ticks, y, fmt::format("{}, {}", curves.name, curves.unit));
   svg.text({panel.right(), panel.y - 7}, note_on_limit(curves, limit_drawn),
            {.size = kTickFont, .anchor = Anchor::end, .color = kFaintInk});
   if (limit_drawn)
-    svg.path(step_path(envelope(curves.limit, 0, seconds, kColumns), x, y),
+    svg.path(step_path(curves.line(curves.limit), x, y),
              {.color = kLimitColor, .width = 1.5, .dash = kLimitDash});
-  svg.path(line_path(envelope(curves.use, 0, seconds, kColumns), x, y), {.width = 1.4});
+  svg.path(line_path(curves.line(curves.use), x, y), {.width = 1.4});
 }
 
 void draw_time_axis(Svg& svg, const Box& lane, const Scale& x, double seconds) {
@@ -133,41 +105,37 @@ void draw_time_axis(Svg& svg, const Box& lane, const Scale& x, double seconds) {
            {.anchor = Anchor::middle});
 }
 
-double start_seconds(const Execution& execution) {
-  return static_cast<double>(execution.rows.front().wall_time.time_since_epoch().count()) /
-         kNsPerSec;
+std::string when(const PlottedExecution& execution) {
+  const std::size_t rows = execution.span().rows;
+  const auto since_epoch = execution.span().start.time_since_epoch();
+  return fmt::format("{}, {}, {} row{}",
+                     time_text(static_cast<double>(since_epoch.count()) / kNsPerSec, true),
+                     human_duration(execution.seconds()), rows, rows == 1 ? "" : "s");
 }
 
-std::string when(const Execution& execution, double seconds) {
-  const std::size_t rows = execution.rows.size();
-  return fmt::format("{}, {}, {} row{}", time_text(start_seconds(execution), true),
-                     human_duration(seconds), rows, rows == 1 ? "" : "s");
-}
-
-std::string name_of(const Execution& execution) {
-  const std::string id = execution.id.empty() ? "(no pod.id)" : escape_name(execution.id);
-  if (execution.service.empty()) return id;
-  return id + " of " + escape_name(execution.service);
+std::string name_of(const PlottedExecution& execution) {
+  const std::string id = execution.id().empty() ? "(no pod.id)" : escape_name(execution.id());
+  if (execution.service().empty()) return id;
+  return id + " of " + escape_name(execution.service());
 }
 
 // Returns the y below it.
-double draw_execution(Svg& svg, double top, const Execution& execution, const Series& series,
+double draw_execution(Svg& svg, double top, const PlottedExecution& execution,
                       std::size_t phase_count) {
-  const std::string times = when(execution, series.seconds);
+  const std::string times = when(execution);
   const double room = kPlotWidth - text_pixels(times, 12) - 12;
   svg.text({kLeft, top + 14}, fitted(name_of(execution), 14, room), {.size = 14, .bold = true});
   svg.text({kLeft + kPlotWidth, top + 14}, times, {.anchor = Anchor::end, .color = kFaintInk});
   const Box cpu{kLeft, top + 44, kPlotWidth, kPanelHeight};
   const Box memory{kLeft, cpu.bottom() + 30, kPlotWidth, kPanelHeight};
   const Box lane{kLeft, memory.bottom() + 10, kPlotWidth, kLaneHeight};
-  const Scale x{0, series.seconds, lane.x, lane.right()};
-  const auto runs = thinned(lane_runs(series.rows), 0, series.seconds, kColumns);
-  draw_lane(svg, lane, x, runs, phase_count, std::array{cpu, memory});
+  const Scale x{0, execution.seconds(), lane.x, lane.right()};
+  draw_lane(svg, lane, x, execution.lane().runs(), phase_count, std::array{cpu, memory});
   svg.text({lane.x - 6, lane.y + 12}, "phase",
            {.size = kTickFont, .anchor = Anchor::end, .color = kFaintInk});
-  draw_curves(svg, cpu, series.cpu, x, series.seconds);
-  draw_curves(svg, memory, series.memory, x, series.seconds);
-  draw_time_axis(svg, lane, x, series.seconds);
+  draw_curves(svg, cpu, cpu_of(execution), x);
+  draw_curves(svg, memory, memory_of(execution), x);
+  draw_time_axis(svg, lane, x, execution.seconds());
   return lane.bottom() + 56;
 }
 
@@ -179,13 +147,13 @@ std::string phase_text(const TracePlot& plot, int phase) {
 }
 
 // The lines, then the phases that occur.
-std::vector<LegendEntry> legend_of(const TracePlot& plot, const std::vector<Series>& all) {
+std::vector<LegendEntry> legend_of(const TracePlot& plot) {
   std::vector<LegendEntry> legend = {
       {"CPU use, memory need", kInk, LegendEntry::Mark::line},
       {"limit", kLimitColor, LegendEntry::Mark::line, kLimitDash}};
   std::set<int> seen;
-  for (const Series& series : all)
-    for (const LaneRun& run : lane_runs(series.rows)) seen.insert(run.phase);
+  for (const PlottedExecution& execution : plot.executions)
+    for (const auto& [phase, seconds] : execution.lane().seconds()) seen.insert(phase);
   const auto add = [&](int phase) {
     const LaneFill fill = lane_fill(phase, plot.phase_names.size());
     legend.push_back({phase_text(plot, phase), fill.fill, LegendEntry::Mark::swatch, "",
@@ -207,12 +175,12 @@ std::string subtitle_of(const TracePlot& plot) {
 }
 
 // What a reader who does not see the picture is told of one execution.
-std::string told(const TracePlot& plot, const Execution& execution, const Series& series) {
+std::string told(const TracePlot& plot, const PlottedExecution& execution) {
+  const Curves cpu = cpu_of(execution), memory = memory_of(execution);
   std::string text = fmt::format(
       " {}: {}; at most {:.3g} {} of CPU and {:.3g} {} of memory.", name_of(execution),
-      when(execution, series.seconds), most(series.cpu.use), series.cpu.unit,
-      most(series.memory.use), series.memory.unit);
-  const auto held = lane_seconds(lane_runs(series.rows));
+      when(execution), cpu.most_use(), cpu.unit, memory.most_use(), memory.unit);
+  const auto held = execution.lane().seconds();
   double total = 0;
   for (const auto& [phase, seconds] : held) total += seconds;
   for (const auto& [phase, seconds] : held)
@@ -223,21 +191,54 @@ std::string told(const TracePlot& plot, const Execution& execution, const Series
 
 }  // namespace
 
+void PlotSpan::add(const TraceRow& row) {
+  if (rows++ == 0) {
+    first = last = row.time;
+    start = row.wall_time;
+  }
+  first = std::min(first, row.time);
+  last = std::max(last, row.time);
+}
+
+PlottedExecution::PlottedExecution(const ExecutionHeader& execution, const PlotSpan& span)
+    : id_(execution.id),
+      service_(execution.service),
+      span_(span),
+      seconds_(seconds_between(span.first, span.last)),
+      lane_(0, seconds_, kColumns),
+      cores_(0, seconds_, kColumns),
+      core_limit_(0, seconds_, kColumns),
+      gib_(0, seconds_, kColumns),
+      gib_limit_(0, seconds_, kColumns),
+      extractor_(cores_extractor()) {
+  CHECK_INVARIANT(span.rows > 0);
+}
+
+void PlottedExecution::add(const TraceRow& row, int phase) {
+  static const Limits one_core{.cpu_max = CpuMax{Microseconds{100'000}, Microseconds{100'000}}};
+  const double at = seconds_between(span_.first, row.time);
+  const auto step = extractor_.add(row.sample, row.time, one_core, {});
+  const auto cores = step.vector ? step.vector->values.front() : std::nullopt;
+  const std::optional<Cores> limit = row.sample.limits.cpu_cores();
+  lane_.add({at, phase, step.gap});
+  cores_.add({at, cores, step.gap});
+  core_limit_.add({at, limit ? std::optional(limit->value) : std::nullopt, step.gap});
+  gib_.add({at, as_gib(memory_need(row.sample)), step.gap});
+  gib_limit_.add({at, as_gib(row.sample.limits.memory_bytes()), step.gap});
+}
+
 std::string draw_trace(const TracePlot& plot) {
   CHECK_INVARIANT(plot.executions.size() <= kMostPlottedExecutions);
-  std::vector<Series> all;
-  for (const PlottedExecution& plotted : plot.executions) all.push_back(series_of(plotted));
   const std::string title = plot.kind + " " + escape_name(plot.source);
   std::string description = subtitle_of(plot) + ". CPU and memory over time, with their limits.";
   Svg svg;
   define_stripes(svg, plot.phase_names.size());
   svg.text({kLeft, 30}, fitted(title, 17, kPlotWidth), {.size = 17, .bold = true});
   svg.text({kLeft, 50}, fitted(subtitle_of(plot), 12, kPlotWidth), {.color = kFaintInk});
-  double y = draw_legend(svg, {kLeft, 60}, kPlotWidth, legend_of(plot, all)) + 18;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const Execution& execution = *plot.executions[i].execution;
-    y = draw_execution(svg, y, execution, all[i], plot.phase_names.size());
-    description += told(plot, execution, all[i]);
+  double y = draw_legend(svg, {kLeft, 60}, kPlotWidth, legend_of(plot)) + 18;
+  for (const PlottedExecution& execution : plot.executions) {
+    y = draw_execution(svg, y, execution, plot.phase_names.size());
+    description += told(plot, execution);
   }
   return svg.document(kWidth, y - 8, title, description);
 }

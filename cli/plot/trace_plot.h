@@ -5,15 +5,50 @@
 #include <string>
 #include <vector>
 
+#include "cli/plot/envelope.h"
+#include "cli/plot/phase_lane.h"
+#include "model/feature_extractor.h"
 #include "model/trace.h"
 
 namespace cgphase {
 
 inline constexpr std::size_t kMostPlottedExecutions = 8;
 
-struct PlottedExecution {
-  const Execution* execution = nullptr;  // with at least one row
-  std::vector<int> phases;               // per row: an index, or as of phase_lane.h
+// Where the rows of an execution lie, which must be known before any is drawn.
+struct PlotSpan {
+  MonotonicTime first, last;  // the earliest and the latest of all rows
+  WallTime start;             // of the first row in the file
+  std::size_t rows = 0;
+
+  void add(const TraceRow& row);
+};
+
+// What is drawn of one execution, taken from its rows one by one; none of them is kept.
+class PlottedExecution {
+ public:
+  // `span` has at least one row.
+  PlottedExecution(const ExecutionHeader& execution, const PlotSpan& span);
+
+  // `phase` is an index, or as of phase_lane.h.
+  void add(const TraceRow& row, int phase);
+
+  const std::string& id() const { return id_; }
+  const std::string& service() const { return service_; }
+  const PlotSpan& span() const { return span_; }
+  double seconds() const { return seconds_; }  // from the earliest row to the latest
+  const Lane& lane() const { return lane_; }
+  const Envelope& cores() const { return cores_; }
+  const Envelope& core_limit() const { return core_limit_; }
+  const Envelope& gib() const { return gib_; }  // memory need
+  const Envelope& gib_limit() const { return gib_limit_; }
+
+ private:
+  std::string id_, service_;
+  PlotSpan span_;
+  double seconds_;
+  Lane lane_;
+  Envelope cores_, core_limit_, gib_, gib_limit_;
+  FeatureExtractor extractor_;
 };
 
 struct TracePlot {

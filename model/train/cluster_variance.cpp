@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "model/train/crbm_trainer.h"
-#include "model/train/dataset.h"
 #include "model/train/kmeans.h"
 #include "model/train/train.h"
 
@@ -21,7 +20,10 @@ std::vector<double> every(std::size_t stride, const std::vector<double>& points,
 }  // namespace
 
 Result<ClusterVariance> cluster_variance(const Model& model, std::span<const Trace> traces) {
-  const Dataset data = make_dataset(traces, model);
+  return cluster_variance(model, make_dataset(traces, model));
+}
+
+Result<ClusterVariance> cluster_variance(const Model& model, const Dataset& data) {
   if (data.size() < kFewestWindows)
     return failure(ErrorKind::invalid,
                    fmt::format("the trace gives {} windows of {} steps of {} s without a gap, at "

@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "model/model.h"
 #include "model/trace.h"
+#include "model/train/dataset.h"
 
 namespace cgphase {
 
@@ -26,5 +27,7 @@ struct ClusterVariance {
 // Clusters the hidden activations that the windows of the traces have in `model`, by k-means. The
 // traces were read with schema_columns() of it. Errors: invalid (fewer than kFewestWindows).
 Result<ClusterVariance> cluster_variance(const Model& model, std::span<const Trace> traces);
+// The same of windows that were cut already, as the model sees them.
+Result<ClusterVariance> cluster_variance(const Model& model, const Dataset& data);
 
 }  // namespace cgphase

@@ -87,3 +87,16 @@ TEST_CASE("time that runs backwards stays within the columns") {
     back.push_back({static_cast<double>(i % 2 == 0 ? i : 1000 - i), 1.0, true});
   CHECK(envelope(back, 0, 1000, 20).size() <= 40);
 }
+
+TEST_CASE("an envelope tells whether there was a reading, and the highest") {
+  Envelope envelope(0, 10, 4);
+  envelope.add({1, std::nullopt});
+  CHECK_FALSE(envelope.any());
+  CHECK(envelope.most() == 0);
+  envelope.add({2, -1});
+  CHECK(envelope.any());
+  CHECK(envelope.most() == 0);
+  envelope.add({3, 5});
+  envelope.add({9, 4});
+  CHECK(envelope.most() == 5);
+}

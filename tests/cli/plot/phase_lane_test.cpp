@@ -84,3 +84,17 @@ TEST_CASE("a letter stands where there is room for it") {
   CHECK(text.find(">A</text>") == std::string::npos);
   CHECK(text.find(">B</text>") != std::string::npos);
 }
+
+TEST_CASE("a lane put together row by row is that of all rows, thinned or not") {
+  for (const int rows : {1, 5, 90, 3000}) {
+    CAPTURE(rows);
+    std::vector<LaneRow> all;
+    for (int i = 0; i < rows; ++i)
+      all.push_back({i + 0.25 * (i % 3) - (i % 50 == 49 ? 3 : 0), i * 7919 % 11 % 4 - 1,
+                     i % 37 == 36});
+    Lane lane(0, rows, 100);
+    for (const LaneRow& row : all) lane.add(row);
+    CHECK(lane.runs() == thinned(lane_runs(all), 0, rows, 100));
+    CHECK(lane.seconds() == lane_seconds(lane_runs(all)));
+  }
+}

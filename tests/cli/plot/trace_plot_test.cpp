@@ -36,8 +36,12 @@ std::string draw(const Execution& execution, const std::vector<int>& phases = {}
   plot.phase_source = "made up";
   plot.phase_names = {"", "", ""};
   plot.total = 1;
-  plot.executions.push_back({&execution, phases});
-  plot.executions[0].phases.resize(execution.rows.size(), 0);
+  PlotSpan span;
+  for (const TraceRow& row : execution.rows) span.add(row);
+  PlottedExecution plotted(execution, span);
+  for (std::size_t i = 0; i < execution.rows.size(); ++i)
+    plotted.add(execution.rows[i], i < phases.size() ? phases[i] : 0);
+  plot.executions.push_back(std::move(plotted));
   return draw_trace(plot);
 }
 
