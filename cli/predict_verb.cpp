@@ -42,29 +42,49 @@ Status check_compat(const Model& model, const std::string& path) {
   return {};
 }
 
+std::string feature_list(const Model& model) {
+  std::string list;
+  for (const FeatureSchema::Entry& entry : model.schema.entries)
+    list += (list.empty() ? "" : ", ") + escape_name(entry.name);
+  return list;
+}
+
 // Who says the phases of one execution.
 using Follower = std::move_only_function<Phase(const ExecutionHeader&, const TraceRow&)>;
 
-Follower follower(const std::shared_ptr<const PhaseEngine>& engine, bool compat) {
+// Over all executions.
+struct Seen {
+  bool steps = false, measured = false;
+};
+
+Follower follower(const std::shared_ptr<const PhaseEngine>& engine, bool compat, Seen& seen) {
   if (compat)
     return [predictor = Ai4dlPredictor(engine->model())](const ExecutionHeader&,
                                                          const TraceRow& row) mutable {
       return predictor.add(row);
     };
-  return [own = PhaseFollower(engine)](const ExecutionHeader& execution,
-                                       const TraceRow& row) mutable {
-    return own.add(execution, row);
+  return [own = PhaseFollower(engine), &seen](const ExecutionHeader& execution,
+                                              const TraceRow& row) mutable {
+    const Phase phase = own.add(execution, row);
+    seen.steps |= own.steps() > 0;
+    seen.measured |= own.measured();
+    return phase;
   };
 }
 
 Status follow(TraceReader& reader, const std::shared_ptr<const PhaseEngine>& engine, bool compat,
               PhaseSpool& spool) {
+  Seen seen;
   std::vector<Follower> followers;
-  return read_rows(reader, [&](const TraceRow& row) {
-    if (reader.index() == followers.size()) followers.push_back(follower(engine, compat));
+  const Status read = read_rows(reader, [&](const TraceRow& row) {
+    if (reader.index() == followers.size()) followers.push_back(follower(engine, compat, seen));
     const Phase phase = followers[reader.index()](reader.execution(), row);
     return spool.add(reader.index(), {row.wall_time, phase});
   });
+  if (!read || !seen.steps || seen.measured) return read;
+  return failure(ErrorKind::invalid,
+                 reader.path() + ": no row has anything that the model looks at (" +
+                     feature_list(engine->model()) + "): record it, or take another model");
 }
 
 void append_csv(const std::string& id, const PhaseSpool::Row& row, std::string& out) {

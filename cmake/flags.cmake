@@ -17,7 +17,9 @@ if(CGPHASE_WERROR)
 endif()
 if(CGPHASE_SANITIZE)
   target_compile_options(cgphase_flags INTERFACE
-    -fsanitize=${CGPHASE_SANITIZE} -fno-omit-frame-pointer)
+    -fsanitize=${CGPHASE_SANITIZE} -fno-omit-frame-pointer
+    # What is undefined ends the test, not only prints.
+    -fno-sanitize-recover=all)
   target_link_options(cgphase_flags INTERFACE -fsanitize=${CGPHASE_SANITIZE})
   target_compile_definitions(cgphase_flags INTERFACE CGPHASE_SANITIZED=1)
 endif()

@@ -5,7 +5,8 @@
 namespace cgphase {
 
 PhaseFollower::PhaseFollower(std::shared_ptr<const PhaseEngine> engine)
-    : features_(engine->model().schema, engine->model().step_seconds),
+    : feature_count_(engine->model().schema.entries.size()),
+      features_(engine->model().schema, engine->model().step_seconds),
       tracker_(std::move(engine)) {}
 
 Phase PhaseFollower::add(const ExecutionHeader& execution, const TraceRow& row) {
@@ -15,7 +16,10 @@ Phase PhaseFollower::add(const ExecutionHeader& execution, const TraceRow& row) 
     current_ = {};
   }
   stepped_ = step.vector.has_value();
-  if (stepped_) current_ = tracker_.step(*step.vector);
+  if (stepped_) {
+    ++steps_;
+    current_ = tracker_.step(*step.vector);
+  }
   return current_;
 }
 

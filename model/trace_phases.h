@@ -1,6 +1,7 @@
 // Phases of a recorded execution, by the same tracker that the daemon uses.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -21,8 +22,12 @@ class PhaseFollower {
   Phase add(const ExecutionHeader& execution, const TraceRow& row);
   // Whether the row last added completed a model step.
   bool stepped() const { return stepped_; }
+  // Model steps so far, and whether any feature of the model was measured in one of them.
+  std::uint64_t steps() const { return steps_; }
+  bool measured() const { return tracker_.imputed_count() < steps_ * feature_count_; }
 
  private:
+  std::uint64_t feature_count_, steps_ = 0;
   TraceFeatures features_;
   PhaseTracker tracker_;
   Phase current_;
