@@ -1,4 +1,5 @@
-// What one model step costs: the naive loop, the double engine, the fixed-point engine. JSON lines:
+// What one model step costs: the naive loop, the double engine, the fixed-point engine, the tracker
+// of a container without and with a price for changing the phase. JSON lines:
 // per model size and engine the median nanoseconds per step and the ratio to the naive loop.
 //
 //   bench_infer [rounds]      (default 51 rounds, the engines take turns within each)
@@ -65,6 +66,11 @@ void run(const char* label, const ExampleSize& size, int rounds) {
   const auto engine = PhaseEngine::create(model);
   if (!engine) std::exit(EXIT_FAILURE);
   PhaseTracker tracker(*engine);
+  Model sticky = model;
+  sticky.switch_cost = 0.5;
+  const auto sticky_engine = PhaseEngine::create(sticky);
+  if (!sticky_engine) std::exit(EXIT_FAILURE);
+  PhaseTracker path_tracker(*sticky_engine);
   Eigen::VectorXd activation;
   Engine engines[] = {
       {"naive",
@@ -84,6 +90,7 @@ void run(const char* label, const ExampleSize& size, int rounds) {
        {}},
       {"fixed", [&](int i) { return fixed.nearest(integers[at(i)]).index; }, {}},
       {"tracker", [&](int i) { return tracker.step(vectors[at(i)]).index; }, {}},
+      {"tracker, path", [&](int i) { return path_tracker.step(vectors[at(i)]).index; }, {}},
   };
   long sink = 0;
   const int steps = std::max(200, 20'000'000 / (size.hidden * fixed.window_size() * 20));
