@@ -165,8 +165,9 @@ class FixedStep {
   Window<std::int16_t> window_;
 };
 
-PhaseTracker make_tracker(const Model& model) {
-  const auto engine = PhaseEngine::create(model);
+PhaseTracker make_tracker(Model model, double switch_cost) {
+  model.switch_cost = switch_cost;
+  const auto engine = PhaseEngine::create(std::move(model));
   if (!engine) std::exit(EXIT_FAILURE);
   return PhaseTracker(*engine);
 }
@@ -219,7 +220,8 @@ void report(const char* label, const ExampleSize& size, const Engine& engine,
 // `numpy` was given `work`, or is null.
 void bench_steps(const char* label, const ExampleSize& size, const Work& work, int rounds,
                  NumpyProcess* numpy) {
-  PhaseTracker tracker = make_tracker(work.model);
+  PhaseTracker tracker = make_tracker(work.model, 0);
+  PhaseTracker path_tracker = make_tracker(work.model, 0.5);
   Engine row{"ai4dl numpy", "one row at a time, as the release predicts", {}};
   Engine batch{"numpy batch", "all rows in one call, so nothing that works online", {}};
   Engine engines[] = {
@@ -228,6 +230,8 @@ void bench_steps(const char* label, const ExampleSize& size, const Work& work, i
       {"fixed", "clamping and missing values, integers", FixedStep(work.model)},
       {"tracker", "fixed, its error bound, novelty: what the daemon does",
        [&](const FeatureVector& vector) { return tracker.step(vector).index; }},
+      {"tracker, path", "tracker, and a price for changing the phase, as in the default model",
+       [&](const FeatureVector& vector) { return path_tracker.step(vector).index; }},
   };
   for (int round = 0; round < rounds; ++round) {
     if (numpy != nullptr) {

@@ -245,8 +245,7 @@ Status report(const std::string& directory, const std::string& torch_directory) 
     return status;
   if (Status status = section(
           "Deep-learning jobs, model of our own workloads",
-          "What ships: trained on our three programs alone, tested on all deep-learning jobs, "
-          "which ran on another machine.",
+          "What ships: trained on our three programs alone, tested on all deep-learning jobs.",
           {{make_fold(*training, torch, options)}, false});
       !status)
     return status;
