@@ -99,7 +99,7 @@ int main(int argc, char** argv) {
     }
     traces.push_back(std::move(*trace));
   }
-  const Dataset data = make_dataset(traces, default_schema(), std::atof(argv[1]), 3);
+  const Dataset data = make_dataset(traces, plain_schema(), std::atof(argv[1]), 3);
   if (data.size() < 10) return EXIT_FAILURE;
   const std::vector<std::string> labels = labels_of(data, traces);
   CrbmTraining training;

@@ -34,8 +34,9 @@ constexpr std::size_t kMaxParametersBytes = kMaxModelFileBytes;
 
 struct TrainVerbOptions {
   TrainOptions train;
-  std::string clusters = "5", output;
+  std::string clusters = std::to_string(TrainOptions{}.clusters), output;
   std::vector<std::string> traces;
+  std::vector<std::string> features;  // empty: those of TrainOptions
   bool compat = false, in_order = false;
   std::string initial;
 };
@@ -127,7 +128,7 @@ Result<Model> train_compat(const CLI::App& verb, const TrainVerbOptions& options
   if (options.train.clusters == kAutomaticClusters)
     return failure(ErrorKind::invalid, "--clusters auto: the release has no such thing; give a "
                                        "number, or leave --compat away");
-  training.clusters = options.train.clusters;
+  if (given("--clusters")) training.clusters = options.train.clusters;
   training.seed = options.train.seed;
   training.shuffle = !options.in_order;
   if (!options.initial.empty()) {
@@ -157,6 +158,11 @@ std::string progress_text(const EpochReport& report, int most, double seconds) {
 
 Status train_verb(const CLI::App& verb, TrainVerbOptions& options) {
   if (Status status = parse_clusters(options); !status) return status;
+  if (!options.features.empty()) {
+    Result<FeatureSchema> schema = named_schema(options.features);
+    if (!schema) return failure(ErrorKind::invalid, "--features: " + schema.error().text);
+    options.train.schema = *std::move(schema);
+  }
   const bool tty = ::isatty(STDERR_FILENO) == 1;
   const auto begun = std::chrono::steady_clock::now();
   const int most = options.compat && verb.count("--epochs") == 0 ? Ai4dlTraining{}.epochs
@@ -191,6 +197,13 @@ void add_train(CLI::App& app, int& exit_code) {
                    "centroid; 0 for none")
       ->capture_default_str();
   verb->add_option("--step", train.step_seconds, "seconds per model step")->capture_default_str();
+  verb->add_option("--momentum", train.momentum, "of the CRBM's steps")->capture_default_str();
+  verb->add_option("--batch", train.batch, "windows per step of the CRBM; 1: each by itself")
+      ->capture_default_str();
+  verb->add_option("--features", options->features,
+                   "what the model looks at (docs/model_file.md) [all, the two ratios in the "
+                   "logarithm]")
+      ->delimiter(',');
   verb->add_option("--seed", train.seed, "same seed and traces, same model")
       ->capture_default_str();
   CLI::Option* compat = verb->add_flag(

@@ -5,6 +5,8 @@
 #include <initializer_list>
 #include <utility>
 
+#include "base/text.h"
+
 namespace cgphase {
 namespace {
 
@@ -28,7 +30,7 @@ FeatureSchema schema_of(std::initializer_list<Feature> features) {
 
 }  // namespace
 
-FeatureSchema default_schema() {
+FeatureSchema plain_schema() {
   return schema_of({Feature::cpu_usage_ratio, Feature::memory_need_ratio,
                     Feature::memory_growth_per_sec, Feature::page_fault_log_rate,
                     Feature::disk_read_log_rate, Feature::disk_write_log_rate});
@@ -56,6 +58,25 @@ std::vector<std::string_view> feature_names() {
   std::vector<std::string_view> names;
   for (const auto& [feature, name] : kNames) names.push_back(name);
   return names;
+}
+
+Result<FeatureSchema> named_schema(std::span<const std::string> names) {
+  const auto refuse = [](const std::string& what) { return failure(ErrorKind::invalid, what); };
+  if (names.empty()) return refuse("no feature is named");
+  FeatureSchema schema;
+  for (const std::string& name : names) {
+    const std::optional<Feature> feature = feature_by_name(name);
+    if (!feature) {
+      const std::string_view close = nearest(name, feature_names());
+      return refuse("there is no feature \"" + escape_name(name) + "\"" +
+                    (close.empty() ? "" : ", did you mean \"" + std::string(close) + "\"?"));
+    }
+    if (std::ranges::find(schema.entries, name, &FeatureSchema::Entry::name) !=
+        schema.entries.end())
+      return refuse("feature " + name + " is named twice");
+    schema.entries.push_back({*feature, name});
+  }
+  return schema;
 }
 
 bool has_columns(const FeatureSchema& schema) {

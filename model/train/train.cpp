@@ -33,6 +33,9 @@ Status check_options(const TrainOptions& options) {
   if (Status s = within(options.history, 0, kMaxHistory, "history"); !s) return s;
   if (Status s = within(options.clusters, kAutomaticClusters, kMaxPhases, "clusters"); !s) return s;
   if (Status s = within(options.epochs, 0, kMaxEpochs, "epochs"); !s) return s;
+  if (Status s = within(options.batch, 1, kMaxBatch, "batch"); !s) return s;
+  if (!(options.momentum >= 0 && options.momentum < 1))
+    return failure(ErrorKind::invalid, "momentum: must be from 0 to below 1");
   if (!(options.learning_rate > 0 && options.learning_rate <= 10))
     return failure(ErrorKind::invalid, "learning rate: must be above 0 and at most 10");
   if (!(options.stickiness >= 0 && options.stickiness <= kMaxStickiness))
@@ -76,11 +79,12 @@ void tell_provenance(Model& model, const TrainOptions& options,
   auto& told = model.provenance;
   told["program"] = "cgphase train " CGPHASE_VERSION;
   told["seed"] = fmt::format("{}", options.seed);
-  told["options"] = fmt::format("clusters {} epochs {} learning-rate {} stickiness {}",
-                                options.clusters == kAutomaticClusters
-                                    ? "auto"
-                                    : fmt::format("{}", options.clusters),
-                                options.epochs, options.learning_rate, options.stickiness);
+  const std::string clusters =
+      options.clusters == kAutomaticClusters ? "auto" : fmt::format("{}", options.clusters);
+  told["options"] =
+      fmt::format("clusters {} epochs {} learning-rate {} momentum {} batch {} stickiness {}",
+                  clusters, options.epochs, options.learning_rate, options.momentum, options.batch,
+                  options.stickiness);
   told["windows"] = fmt::format("{}", data.size());
   told["epochs"] = fmt::format("{}", fit.epochs);
   told["reconstruction_error"] =
@@ -120,6 +124,8 @@ Result<Model> train(const TrainOptions& options, const Dataset& data,
   training.hidden = options.hidden;
   training.max_epochs = options.epochs;
   training.learning_rate = options.learning_rate;
+  training.momentum = options.momentum;
+  training.batch = options.batch;
   training.seed = options.seed;
   const CrbmFit fit = fit_crbm(data, training, progress);
 

@@ -18,19 +18,22 @@ inline constexpr int kAutomaticClusters = 0;
 inline constexpr int kMostAutomaticClusters = 10;
 inline constexpr std::size_t kFewestWindows = 20;
 inline constexpr int kMaxEpochs = 100'000;
+inline constexpr int kMaxBatch = 65'536;
 inline constexpr double kMaxStickiness = 1000;
 
+// What model/default_model.json is trained with; tests/data/README.md tells how it was chosen.
 struct TrainOptions {
-  FeatureSchema schema = default_schema();
-  double step_seconds = 2;
-  int history = 3;
-  int hidden = 10;
-  int clusters = 5;  // or kAutomaticClusters: at the elbow of cohesion
+  FeatureSchema schema = log_schema();
+  double step_seconds = 1;
+  int history = 0;
+  int hidden = 20;
+  int clusters = 6;  // or kAutomaticClusters: at the elbow of cohesion
   int epochs = 500;
-  double learning_rate = 0.01;
+  double learning_rate = 0.01, momentum = 0.9;
+  int batch = 16;  // windows per step of the CRBM; 1: each by itself
   // The model's switch cost in multiples of the mean squared distance of a training window to its
   // nearest centroid; 0: the phase is the nearest one.
-  double stickiness = 5;
+  double stickiness = 3;
   std::uint64_t seed = 1;
 };
 

@@ -40,8 +40,8 @@ Status check_training_input(const Dataset& data, double step_seconds, std::size_
   };
   if (data.size() < needed)
     return refuse(fmt::format(
-        "gives {} windows of {} steps of {} s without a gap, at least {} are needed: {}",
-        data.size(), data.history + 1, step_seconds, needed,
+        "gives {} windows of {} step{} of {} s without a gap, at least {} are needed: {}",
+        data.size(), data.history + 1, data.history > 0 ? "s" : "", step_seconds, needed,
         data.steps.empty()
             ? "no two rows that follow each other tell the use of CPU (columns cpu.usage.usec, "
               "cpu.usage, cpu.usage.cores) or of memory (memory.anon, mem.working.set, mem.current)"

@@ -170,7 +170,7 @@ TEST_CASE_FIXTURE(Fixture, "an escape sequence in a bad cell is said in print") 
 TEST_CASE_FIXTURE(Fixture, "one row trains nothing, proves nothing, and has no phase yet") {
   const std::string one = write("one.csv", kHeader + "1,a,0.5,1000\n");
   refused({"train", "-o", output, one},
-          one + ": gives 0 windows of 4 steps of 2 s without a gap, at least 20 are needed: ");
+          one + ": gives 0 windows of 1 step of 1 s without a gap, at least 20 are needed: ");
   refused({"train", "-o", output, one, one}, one + " and 1 more: gives 0 windows");
   refused({"train", "--compat", "-o", output, one}, one + ": no execution has the 4 rows");
   refused({"model", "check", model, one}, one + ": gives no window of 2 steps of 1 s");
@@ -188,7 +188,7 @@ TEST_CASE_FIXTURE(Fixture, "a trace in which every reading is NaN names the colu
   std::string text = kHeader;
   for (int i = 0; i < 60; ++i) text += std::to_string(i) + ",a,NaN,nan\n";
   const std::string nothing = write("nan.csv", text);
-  refused({"train", "-o", output, nothing}, nothing + ": gives 0 windows of 4 steps of 2 s");
+  refused({"train", "-o", output, nothing}, nothing + ": gives 0 windows of 1 step of 1 s");
   CHECK(command.run({"train", "-o", output, nothing})
             .err.find("no two rows that follow each other tell the use of CPU (columns "
                       "cpu.usage.usec, cpu.usage, cpu.usage.cores) or of memory (memory.anon, "
@@ -206,7 +206,8 @@ TEST_CASE_FIXTURE(Fixture, "a feature that never varies trains, and counts for n
   for (int i = 0; i < 100; ++i)
     text += std::to_string(i) + ",a," + (i / 10 % 2 == 0 ? "0.1" : "0.9") + ",1000000\n";
   const std::string constant = write("constant.csv", text);
-  const Ran ran = command.run({"train", "--step", "1", "--clusters", "2", "-o", output, constant});
+  const Ran ran = command.run({"train", "--clusters", "2", "--features",
+                               "cpu_usage_ratio,memory_need_ratio", "-o", output, constant});
   REQUIRE_MESSAGE(ran.exit == 0, ran.err);
   const Result<Model> trained = load_model(output);
   REQUIRE(trained);

@@ -159,7 +159,7 @@ TEST_CASE_FIXTURE(Fixture, "bad options exit with 2 and one line that says what 
 TEST_CASE_FIXTURE(Fixture, "telemetry goes through the model into sequences of its phases") {
   const std::string trace = write("t.csv", telemetry(4)), model = path("m.json");
   REQUIRE(command.run({"train", "-o", model, "--clusters", "2", "--epochs", "20", "--step", "1",
-                       trace}).exit == 0);
+                       "--history", "3", trace}).exit == 0);
   const Ran ran = run({"--model", model, "--bins", "1", "--json", trace});
   CHECK(ran.err.empty());
   REQUIRE(ran.exit == 0);

@@ -35,7 +35,7 @@ void check_rows(const Execution& execution) {
 
 void check_features(const Execution& execution) {
   const std::vector<FeatureExtractor::Step> steps =
-      extract_features(execution, default_schema(), kStepSeconds);
+      extract_features(execution, plain_schema(), kStepSeconds);
   CHECK_INVARIANT(steps.size() == execution.rows.size());
   for (const FeatureExtractor::Step& step : steps)
     if (step.vector)

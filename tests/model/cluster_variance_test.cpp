@@ -13,6 +13,8 @@ namespace {
 Model quick_model(const Trace& trace) {
   TrainOptions options;
   options.step_seconds = 1;
+  options.history = 3;
+  options.hidden = 10;
   options.epochs = 20;
   options.clusters = kAutomaticClusters;
   Result<Model> model = train(options, std::span(&trace, 1));

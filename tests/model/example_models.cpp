@@ -16,7 +16,7 @@ std::vector<double> normals(Random& random, int count, double deviation) {
 }
 
 FeatureSchema example_schema(int features) {
-  FeatureSchema schema = default_schema();
+  FeatureSchema schema = plain_schema();
   while (static_cast<int>(schema.entries.size()) < features)
     schema.entries.push_back({Feature::column, "extra" + std::to_string(schema.entries.size())});
   schema.entries.resize(static_cast<std::size_t>(features));

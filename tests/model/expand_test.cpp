@@ -8,6 +8,7 @@
 
 #include "model/centroids.h"
 #include "model/crbm_fixed.h"
+#include "model/feature_schema.h"
 #include "model/phase_tracker.h"
 #include "model/train/fixed_proof.h"
 #include "model/train/train.h"
@@ -28,7 +29,10 @@ struct Coarse {
 
   Model trained() const {
     TrainOptions options;
+    options.schema = plain_schema();
     options.step_seconds = 1;
+    options.history = 3;
+    options.hidden = 10;
     options.clusters = 2;
     options.epochs = 60;
     options.stickiness = stickiness;

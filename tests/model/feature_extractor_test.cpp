@@ -44,7 +44,7 @@ FeatureExtractor::Step feed(FeatureExtractor& extractor, double seconds) {
 }  // namespace
 
 TEST_CASE("a step of one sample gives ratios to the original limit and rates") {
-  FeatureExtractor extractor(default_schema(), 1);
+  FeatureExtractor extractor(plain_schema(), 1);
   CHECK(!feed(extractor, 0).vector);
   const FeatureExtractor::Step step = feed(extractor, 1);
   REQUIRE(step.vector);
@@ -59,8 +59,27 @@ TEST_CASE("a step of one sample gives ratios to the original limit and rates") {
   CHECK(values[5] == 0);
 }
 
+TEST_CASE("a schema is made of names, in their order, and of known ones only") {
+  const std::vector<std::string> names{"page_fault_log_rate", "cpu_usage_ratio"};
+  const Result<FeatureSchema> schema = named_schema(names);
+  REQUIRE(schema);
+  REQUIRE(schema->entries.size() == 2);
+  CHECK(schema->entries[0] == FeatureSchema::Entry{Feature::page_fault_log_rate, names[0]});
+  CHECK(schema->entries[1] == FeatureSchema::Entry{Feature::cpu_usage_ratio, names[1]});
+  const auto refusal = [](const std::vector<std::string>& wrong) {
+    const Result<FeatureSchema> none = named_schema(wrong);
+    REQUIRE(!none);
+    return none.error().text;
+  };
+  CHECK(refusal({}) == "no feature is named");
+  CHECK(refusal({"cpu_usage_rati"}) ==
+        "there is no feature \"cpu_usage_rati\", did you mean \"cpu_usage_ratio\"?");
+  CHECK(refusal({"cpu_usage_ratio", "cpu_usage_ratio"}) ==
+        "feature cpu_usage_ratio is named twice");
+}
+
 TEST_CASE("the log schema has the ratios' logarithms in their places and the rest as it is") {
-  const FeatureSchema plain = default_schema(), logs = log_schema();
+  const FeatureSchema plain = plain_schema(), logs = log_schema();
   REQUIRE(plain.entries.size() == 6);
   REQUIRE(logs.entries.size() == 6);
   CHECK(logs.entries[0].feature == Feature::cpu_usage_log_ratio);
@@ -98,7 +117,7 @@ TEST_CASE("the log ratio of nothing used is that of the floor, and absent withou
 }
 
 TEST_CASE("without limits the host stands in") {
-  FeatureExtractor extractor(default_schema(), 1);
+  FeatureExtractor extractor(plain_schema(), 1);
   extractor.add(sample_at(0), at(0), {}, kHost);
   const FeatureExtractor::Step step = extractor.add(sample_at(1), at(1), {}, kHost);
   REQUIRE(step.vector);
@@ -107,7 +126,7 @@ TEST_CASE("without limits the host stands in") {
 }
 
 TEST_CASE("without limits and host the ratios are absent, the rates are not") {
-  FeatureExtractor extractor(default_schema(), 1);
+  FeatureExtractor extractor(plain_schema(), 1);
   extractor.add(sample_at(0), at(0), {}, {});
   const FeatureExtractor::Step step = extractor.add(sample_at(1), at(1), {}, {});
   REQUIRE(step.vector);
@@ -117,7 +136,7 @@ TEST_CASE("without limits and host the ratios are absent, the rates are not") {
 }
 
 TEST_CASE("a model step spans several samples and its rates are over all of them") {
-  FeatureExtractor extractor(default_schema(), 5);
+  FeatureExtractor extractor(plain_schema(), 5);
   for (const double t : {0.0, 1.0, 2.0, 3.01, 4.0}) CHECK(!feed(extractor, t).vector);
   const FeatureExtractor::Step step = feed(extractor, 5);
   REQUIRE(step.vector);
@@ -128,17 +147,17 @@ TEST_CASE("a model step spans several samples and its rates are over all of them
 }
 
 TEST_CASE("a sample a little early still completes its step") {
-  FeatureExtractor extractor(default_schema(), 2);
+  FeatureExtractor extractor(plain_schema(), 2);
   feed(extractor, 0);
   feed(extractor, 0.999);
   CHECK(feed(extractor, 1.998).vector);
 }
 
 TEST_CASE("three sampling intervals are no gap, more are") {
-  FeatureExtractor extractor(default_schema(), 1);
+  FeatureExtractor extractor(plain_schema(), 1);
   for (int t = 0; t <= 10; ++t) CHECK(!feed(extractor, t).gap);
   CHECK(!feed(extractor, 13).gap);
-  FeatureExtractor other(default_schema(), 1);
+  FeatureExtractor other(plain_schema(), 1);
   for (int t = 0; t <= 10; ++t) feed(other, t);
   const FeatureExtractor::Step step = feed(other, 13.1);
   CHECK(step.gap);
@@ -147,7 +166,7 @@ TEST_CASE("three sampling intervals are no gap, more are") {
 }
 
 TEST_CASE("time that stands still or goes backwards is a gap") {
-  FeatureExtractor extractor(default_schema(), 1);
+  FeatureExtractor extractor(plain_schema(), 1);
   feed(extractor, 1);
   feed(extractor, 2);
   CHECK(feed(extractor, 2).gap);
@@ -155,7 +174,7 @@ TEST_CASE("time that stands still or goes backwards is a gap") {
 }
 
 TEST_CASE("another cgroup under the same name is a gap") {
-  FeatureExtractor extractor(default_schema(), 1);
+  FeatureExtractor extractor(plain_schema(), 1);
   feed(extractor, 0);
   Sample other = sample_at(1);
   other.id.inode = 3;
@@ -165,7 +184,7 @@ TEST_CASE("another cgroup under the same name is a gap") {
 }
 
 TEST_CASE("a slower cadence is learned after a few gaps") {
-  FeatureExtractor extractor(default_schema(), 1);
+  FeatureExtractor extractor(plain_schema(), 1);
   for (int t = 0; t <= 10; ++t) feed(extractor, t);
   int gaps = 0;
   for (int i = 1; i <= 30; ++i) gaps += feed(extractor, 10 + 10.0 * i).gap;
@@ -175,7 +194,7 @@ TEST_CASE("a slower cadence is learned after a few gaps") {
 }
 
 TEST_CASE("a counter that fell gives no rate in that step and a rate in the next") {
-  FeatureExtractor extractor(default_schema(), 1);
+  FeatureExtractor extractor(plain_schema(), 1);
   feed(extractor, 5);
   Sample fallen = sample_at(6);
   fallen.cpu.usage_usec = 0;
@@ -190,7 +209,7 @@ TEST_CASE("a counter that fell gives no rate in that step and a rate in the next
 }
 
 TEST_CASE("a counter that fell and passed its old value within one step gives no rate") {
-  FeatureExtractor extractor(default_schema(), 2);
+  FeatureExtractor extractor(plain_schema(), 2);
   feed(extractor, 5);
   Sample middle = sample_at(6), end = sample_at(7);
   middle.cpu.usage_usec = 0;
@@ -202,7 +221,7 @@ TEST_CASE("a counter that fell and passed its old value within one step gives no
 }
 
 TEST_CASE("an absent source is an absent feature, not zero") {
-  FeatureExtractor extractor(default_schema(), 1);
+  FeatureExtractor extractor(plain_schema(), 1);
   Sample bare;
   bare.id = {1, 2};
   extractor.add(bare, at(0), two_cores_one_gib(), kHost);
@@ -212,7 +231,7 @@ TEST_CASE("an absent source is an absent feature, not zero") {
 }
 
 TEST_CASE("a column feature is absent in live samples") {
-  FeatureSchema schema = default_schema();
+  FeatureSchema schema = plain_schema();
   schema.entries.push_back({Feature::column, "gpu.load"});
   FeatureExtractor extractor(schema, 1);
   feed(extractor, 0);
@@ -221,7 +240,7 @@ TEST_CASE("a column feature is absent in live samples") {
 
 TEST_CASE("no feature is ever nan or infinite, whatever the samples") {
   Random random(1);
-  FeatureSchema schema = default_schema();
+  FeatureSchema schema = plain_schema();
   for (const FeatureSchema::Entry& entry : log_schema().entries) schema.entries.push_back(entry);
   FeatureExtractor extractor(schema, 1);
   double now = 0;

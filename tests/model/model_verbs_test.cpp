@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "model/feature_schema.h"
 #include "model/model.h"
 #include "tests/model/synthetic_trace.h"
 #include "tests/model/temporary_folder.h"
@@ -81,6 +82,25 @@ TEST_CASE_FIXTURE(
   REQUIRE(run({"train", "-o", output, "--clusters", "3", "--epochs", "30", "--step", "1",
                packed}) == 0);
   CHECK(load_model(output)->crbm.w == loaded->crbm.w);
+}
+
+TEST_CASE_FIXTURE(Fixture, "train looks at the features that are named, in batches as said") {
+  const auto trained = [&](std::vector<std::string> more) {
+    std::vector<std::string> words{"train", "-o", output, "--clusters", "3", "--epochs", "3",
+                                   "--step", "1", trace};
+    words.insert(words.end(), more.begin(), more.end());
+    REQUIRE(run(words) == 0);
+    return *load_model(output);
+  };
+  const Model both = trained({"--features", "memory_need_ratio,cpu_usage_log_ratio"});
+  REQUIRE(both.schema.entries.size() == 2);
+  CHECK(both.schema.entries[0].name == "memory_need_ratio");
+  CHECK(both.schema.entries[1].name == "cpu_usage_log_ratio");
+  const Model usual = trained({});
+  CHECK(usual.schema == log_schema());
+  CHECK(trained({"--batch", "16", "--momentum", "0.9"}).crbm.w == usual.crbm.w);
+  CHECK(trained({"--batch", "1"}).crbm.w != usual.crbm.w);
+  CHECK(trained({"--momentum", "0"}).crbm.w != usual.crbm.w);
 }
 
 TEST_CASE_FIXTURE(Fixture, "predict --json has one phase or null and one margin per row") {
@@ -168,6 +188,9 @@ TEST_CASE_FIXTURE(Fixture, "a damaged or missing model, a missing trace and bad 
   CHECK(run({"train", "-o", output, "--clusters", "many", trace}) == 6);
   CHECK(run({"train", "-o", output, "--clusters", "33", trace}) == 6);
   CHECK(run({"train", "-o", output, "--hidden", "0", trace}) == 6);
+  CHECK(run({"train", "-o", output, "--batch", "0", trace}) == 6);
+  CHECK(run({"train", "-o", output, "--momentum", "1", trace}) == 6);
+  CHECK(run({"train", "-o", output, "--features", "cpu_usage", trace}) == 6);
   CHECK(run({"predict", "--model", model, "--compat", trace}) == 6);
 }
 

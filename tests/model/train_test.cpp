@@ -21,6 +21,9 @@ namespace {
 TrainOptions quick() {
   TrainOptions options;
   options.step_seconds = 1;
+  options.history = 3;
+  options.hidden = 10;
+  options.stickiness = 5;
   options.clusters = 3;
   options.epochs = 25;
   return options;
@@ -46,16 +49,16 @@ std::vector<Trace> torch_traces() {
 
 TEST_CASE("a gap or a step without any measurement ends a history") {
   Trace trace = synthetic_trace(1, 100);
-  CHECK(make_dataset(std::span(&trace, 1), default_schema(), 1, 3).size() == 96);
+  CHECK(make_dataset(std::span(&trace, 1), plain_schema(), 1, 3).size() == 96);
   trace.executions[0].rows.erase(trace.executions[0].rows.begin() + 50,
                                  trace.executions[0].rows.begin() + 60);
   // 90 rows make 88 steps in two histories, of which each loses its first three.
-  CHECK(make_dataset(std::span(&trace, 1), default_schema(), 1, 3).size() == 88 - 6);
+  CHECK(make_dataset(std::span(&trace, 1), plain_schema(), 1, 3).size() == 88 - 6);
 }
 
 TEST_CASE("windows never reach across executions") {
   const std::vector<Trace> traces{synthetic_trace(1, 50), synthetic_trace(2, 50)};
-  const Dataset data = make_dataset(traces, default_schema(), 1, 3);
+  const Dataset data = make_dataset(traces, plain_schema(), 1, 3);
   CHECK(data.steps.size() == 98);
   CHECK(data.size() == 92);
   CHECK(data.execution.front() == 0);
@@ -246,6 +249,11 @@ TEST_CASE("options are refused one past their bounds") {
   CHECK(!trains([](TrainOptions& o) { o.clusters = kMaxPhases + 1; }));
   CHECK(!trains([](TrainOptions& o) { o.epochs = kMaxEpochs + 1; }));
   CHECK(!trains([](TrainOptions& o) { o.learning_rate = 0; }));
+  CHECK(trains([](TrainOptions& o) { o.batch = kMaxBatch; }));
+  CHECK(!trains([](TrainOptions& o) { o.batch = kMaxBatch + 1; }));
+  CHECK(!trains([](TrainOptions& o) { o.batch = 0; }));
+  CHECK(trains([](TrainOptions& o) { o.momentum = 0; }));
+  CHECK(!trains([](TrainOptions& o) { o.momentum = 1; }));
   CHECK(!trains([](TrainOptions& o) { o.step_seconds = 0; }));
   CHECK(trains([](TrainOptions& o) { o.stickiness = kMaxStickiness; }));
   CHECK(!trains([](TrainOptions& o) { o.stickiness = std::nextafter(kMaxStickiness, HUGE_VAL); }));
@@ -257,6 +265,9 @@ TEST_CASE("fixed point and the naive loop agree on real traces, and never differ
   if (traces.empty()) return;
   TrainOptions options;
   options.step_seconds = 1;
+  options.history = 3;
+  options.hidden = 10;
+  options.clusters = 5;
   options.epochs = 40;
   const Result<Model> model = train(options, traces);
   REQUIRE(model);

@@ -12,7 +12,7 @@ using namespace cgphase;
 namespace {
 
 Dataset dataset(const std::vector<Trace>& traces) {
-  return make_dataset(traces, default_schema(), 1, 3);
+  return make_dataset(traces, plain_schema(), 1, 3);
 }
 
 std::string refusal(const Dataset& data, std::size_t needed) {

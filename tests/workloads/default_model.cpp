@@ -8,21 +8,6 @@
 
 namespace cgphase::workloads {
 
-// Of steps of 1 and 2 s, histories of 0 to 3, 10 and 20 hidden units, 5 to 8 phases and a
-// stickiness of 0 to 5, these had the highest NMI in the mean over services and three seeds, on the
-// executions trained on, among those whose least purity of a service is above 0.75
-// (tests/data/README.md).
-TrainOptions default_model_options() {
-  TrainOptions options;
-  options.schema = log_schema();
-  options.step_seconds = 1;
-  options.history = 0;
-  options.hidden = 20;
-  options.clusters = 6;
-  options.stickiness = 3;
-  return options;
-}
-
 Result<std::vector<Trace>> read_traces(const std::string& directory, TraceSet set,
                                        const TraceOptions& options) {
   std::vector<std::string> paths;
@@ -47,7 +32,7 @@ Result<std::vector<Trace>> read_traces(const std::string& directory, TraceSet se
 Result<Model> train_default_model(const std::string& directory) {
   const auto traces = read_traces(directory, TraceSet::training);
   if (!traces) return std::unexpected(traces.error());
-  return train(default_model_options(), *traces);
+  return train(TrainOptions{}, *traces);
 }
 
 namespace {

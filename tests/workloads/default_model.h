@@ -16,15 +16,13 @@
 
 namespace cgphase::workloads {
 
-TrainOptions default_model_options();
-
 // All recorded traces of `directory` by name: those the default model is trained on, or those held
 // out from it ("heldout" in their names).
 enum class TraceSet { training, held_out };
 Result<std::vector<Trace>> read_traces(const std::string& directory, TraceSet set,
                                        const TraceOptions& options = {});
 
-// The same traces give the same model, byte for byte.
+// With the options as they are by default. The same traces give the same model, byte for byte.
 Result<Model> train_default_model(const std::string& directory);
 
 struct ModelScore {

@@ -80,7 +80,7 @@ Fold make_fold(std::vector<Trace> training, std::vector<Trace> test, const Train
     tested = as_trained(fold.test, trained, schema, options);
   };
   fill(log_schema(), fold.training_logs, fold.test_logs);
-  fill(default_schema(), fold.training_raw, fold.test_raw);
+  fill(plain_schema(), fold.training_raw, fold.test_raw);
   return fold;
 }
 

@@ -22,7 +22,7 @@ struct Fold {
   std::vector<Trace> training, test;  // read with ai4dl_columns()
   double step_seconds = 0;
   Dataset training_logs, test_logs;   // log_schema()
-  Dataset training_raw, test_raw;     // default_schema()
+  Dataset training_raw, test_raw;     // plain_schema()
 };
 // Step and history are those of `options`.
 Fold make_fold(std::vector<Trace> training, std::vector<Trace> test, const TrainOptions& options);

@@ -81,7 +81,7 @@ struct Row {
 };
 
 std::vector<Row> rows() {
-  const TrainOptions ours = default_model_options();
+  const TrainOptions ours;
   TrainOptions nearest = ours, untrained = ours, untrained_nearest = ours;
   nearest.stickiness = untrained_nearest.stickiness = 0;
   untrained.epochs = untrained_nearest.epochs = 0;
@@ -172,7 +172,7 @@ Result<std::vector<Trace>> read_torch(const std::string& directory) {
 }
 
 void print_introduction() {
-  const TrainOptions options = default_model_options();
+  const TrainOptions options;
   fmt::print(
       "# How good the phases are\n\n"
       "Printed by\n\n"
@@ -184,7 +184,9 @@ void print_introduction() {
       "adjusted Rand index. The settings are those of the default model\n({} phases, {} hidden "
       "units, stickiness {}), chosen by scores on the training part of our own recordings; the "
       "tables tell of\nothers. Each cell is the median over {} seeds and, in brackets, the range. "
-      "Below each table stands what does better than ours.\n\n",
+      "Below each table stands what does better than ours.\n"
+      "With a history of 0 the CRBM conditions on nothing: what was before counts through the path "
+      "alone. Longer histories did worse\n(tests/data/README.md).\n\n",
       options.step_seconds, options.history, options.clusters, options.hidden, options.stickiness,
       kSeeds);
   fmt::print(
@@ -216,7 +218,7 @@ Status report(const std::string& directory, const std::string& torch_directory) 
     if (!read) return std::unexpected(read.error());
     torch = *std::move(read);
   }
-  const TrainOptions options = default_model_options();
+  const TrainOptions options;
   print_introduction();
   const auto section = [](const char* title, const std::string& text, Experiment experiment) {
     fmt::print("\n## {}\n\n{}\n", title, text);

@@ -12,7 +12,6 @@ namespace {
 
 TrainOptions quick() {
   TrainOptions options;
-  options.schema = log_schema();
   options.step_seconds = 1;
   options.history = 1;
   options.clusters = 3;
