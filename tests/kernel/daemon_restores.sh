@@ -73,8 +73,10 @@ terminate() {
   check_restored SIGTERM
 }
 
-make_container test-busy '80000 100000' 209715200 1
-make_container test-idle '60000 100000' 134217728 0
+# More than the one CPU of the guest: a host that is busy itself makes that kernel charge CPU time
+# late and at once, and a container that is throttled by it is never lowered.
+make_container test-busy '200000 100000' 209715200 1
+make_container test-idle '150000 100000' 134217728 0
 write_config '/test*'
 original=$(snapshot $cgroups)
 changed_rounds=0
