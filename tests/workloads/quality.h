@@ -37,8 +37,6 @@ using Method = std::function<Result<Labels>(const Fold&, std::uint64_t seed)>;
 // Our model with these options; with a stickiness of 0 its nearest phases, with 0 epochs it is
 // untrained.
 Method crbm_method(const TrainOptions& options);
-// A model that is there, whatever the fold and the seed.
-Method fixed_method(const Model& model);
 // k-means of the last step of each window, as standardised features. A `stickiness` above 0 puts
 // our path over its distances, by the same rule (TrainOptions::stickiness).
 enum class Features { raw, logs };
@@ -48,8 +46,9 @@ Method mixture_method(int components);
 // Segments of each execution (change_points.h), and k-means of their means, each as often as it
 // has steps. It sees the whole execution before it tells the first phase.
 Method change_point_method(int clusters);
-// train_ai4dl() with the published settings, and the phases that the release would tell.
-Method ai4dl_method();
+// train_ai4dl() with the published settings, and the phases that the release would tell of the row
+// that comes so many rows later: it tells that of a row from the rows before.
+Method ai4dl_method(std::size_t later);
 
 // Of one or more folds.
 struct QualityScore {

@@ -103,12 +103,6 @@ Method crbm_method(const TrainOptions& options) {
   };
 }
 
-Method fixed_method(const Model& model) {
-  return [model](const Fold& fold, std::uint64_t) -> Result<Labels> {
-    return model_labels(model, fold);
-  };
-}
-
 Method kmeans_method(Features features, int clusters, double stickiness) {
   return [=](const Fold& fold, std::uint64_t seed) -> Result<Labels> {
     const bool raw = features == Features::raw;
@@ -150,8 +144,8 @@ Method change_point_method(int clusters) {
   };
 }
 
-Method ai4dl_method() {
-  return [](const Fold& fold, std::uint64_t seed) -> Result<Labels> {
+Method ai4dl_method(std::size_t later) {
+  return [later](const Fold& fold, std::uint64_t seed) -> Result<Labels> {
     Ai4dlTraining options;
     options.seed = seed;
     const Result<Model> model = train_ai4dl(options, fold.training);
@@ -161,8 +155,10 @@ Method ai4dl_method() {
       for (const Execution& execution : trace.executions)
         phases.push_back(ai4dl_phases(*model, execution));
     Labels labels;
-    for (std::size_t i = 0; i < fold.test_logs.size(); ++i)
-      labels.push_back(phases[fold.test_logs.execution[i]][fold.test_logs.row[i]].index);
+    for (std::size_t i = 0; i < fold.test_logs.size(); ++i) {
+      const std::vector<Phase>& told = phases[fold.test_logs.execution[i]];
+      labels.push_back(told[std::min(fold.test_logs.row[i] + later, told.size() - 1)].index);
+    }
     return labels;
   };
 }
