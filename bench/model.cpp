@@ -228,9 +228,9 @@ void bench_steps(const char* label, const ExampleSize& size, const Work& work, i
       {"naive", "libm, a new vector for everything", NaiveStep(work.model)},
       {"double", "clamping and missing values", DoubleStep(work.model)},
       {"fixed", "clamping and missing values, integers", FixedStep(work.model)},
-      {"tracker", "fixed, its error bound, novelty: what the daemon does",
+      {"tracker", "fixed, its error bound, novelty",
        [&](const FeatureVector& vector) { return tracker.step(vector).index; }},
-      {"tracker, path", "tracker, and a price for changing the phase, as in the default model",
+      {"tracker, path", "tracker, and a price for changing the phase: what the daemon does",
        [&](const FeatureVector& vector) { return path_tracker.step(vector).index; }},
   };
   for (int round = 0; round < rounds; ++round) {
