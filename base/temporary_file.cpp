@@ -17,7 +17,9 @@ Result<Fd> unlinked_file() {
   const std::string folder = temporary_folder();
   std::string name = folder + "/cgphase-XXXXXX";
   const int fd = ::mkostemp(name.data(), O_CLOEXEC);
-  if (fd < 0) return errno_failure(folder + ": a temporary file", errno);
+  // Whatever it was: not what the user asked to be read.
+  if (fd < 0)
+    return failure(ErrorKind::io, errno_failure(folder + ": a temporary file", errno).error().text);
   ::unlink(name.c_str());
   return Fd(fd);
 }

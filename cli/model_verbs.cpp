@@ -208,6 +208,8 @@ void add_train(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   CLI::Option* compat = verb->add_flag(
       "--compat", options->compat, "as the released AI4DL trains (its eight columns, no stopping)");
+  for (const char* ours : {"--features", "--step", "--stickiness", "--momentum", "--batch"})
+    verb->get_option(ours)->excludes(compat);
   verb->add_option("--initial", options->initial, "with --compat: weights to begin with, as JSON")
       ->needs(compat);
   verb->add_flag("--in-order", options->in_order, "with --compat: windows in file order")

@@ -36,7 +36,7 @@ Result<Dataset> model_windows(const Model& model, const std::vector<std::string>
 Result<TraceSource> add_trace(DatasetMaker& maker, const std::string& path,
                               const std::vector<std::string>& columns) {
   Result<TraceReader> reader =
-      TraceReader::open(path, {.columns = columns, .max_rows = kAnyTraceRows});
+      TraceReader::open(path, {.columns = columns});
   if (!reader) return std::unexpected(reader.error());
   const Status read = read_rows(*reader, [&](const TraceRow& row) -> Status {
     maker.add(reader->index(), reader->execution(), row);

@@ -59,7 +59,7 @@ Status PhaseSpool::append_run(Chain& chain, std::vector<char>& out) {
   const Run run{.next = -1, .rows = chain.waiting.size()};
   append(out, std::span(&run, 1));
   append(out, std::span<const Row>(chain.waiting));
-  chain.waiting = {};
+  chain.waiting = std::vector<Row>();  // gives its memory back, which {} would not
   return {};
 }
 

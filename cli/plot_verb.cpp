@@ -103,9 +103,10 @@ Outcome<void> select(Source& source, const std::string& id) {
   return no_execution(source.reader, id);
 }
 
-Outcome<Source> survey(const PlotOptions& options, std::vector<std::string> columns) {
+Outcome<Source> survey(const PlotOptions& options, std::vector<std::string> columns,
+                       std::size_t most_rows = kAnyTraceRows) {
   Result<TraceReader> reader = TraceReader::open(
-      options.trace, {.columns = std::move(columns), .max_rows = kAnyTraceRows});
+      options.trace, {.columns = std::move(columns), .max_rows = most_rows});
   if (!reader) return complaint(reader.error());
   Source source{*std::move(reader), {}};
   const Status read = read_rows(source.reader, [&](const TraceRow& row) -> Status {
@@ -250,7 +251,8 @@ Outcome<std::string> trace_with_labels(const PlotOptions& options) {
 Outcome<std::string> variance(const PlotOptions& options) {
   const Outcome<Model> model = read_model(options);
   if (!model) return std::unexpected(model.error());
-  const Outcome<Source> source = survey(options, schema_columns(model->schema));
+  const Outcome<Source> source =
+      survey(options, schema_columns(model->schema), kMaxTraceRows);
   if (!source) return std::unexpected(source.error());
   DatasetMaker maker(model->schema, model->step_seconds, model->crbm.n_his);
   const Outcome<void> read = read_chosen(
@@ -274,7 +276,7 @@ Outcome<std::string> variance(const PlotOptions& options) {
 bool is_file(const std::string& name) {
   std::error_code ignored;
   return name.find('/') != name.npos || name.ends_with(".csv") || name.ends_with(".gz") ||
-         std::filesystem::exists(name, ignored);
+         (std::filesystem::exists(name, ignored) && !std::filesystem::is_directory(name, ignored));
 }
 
 Outcome<std::string> container(const PlotOptions& options, const CommonOptions& common) {

@@ -48,7 +48,7 @@ Status track(const std::shared_ptr<const PhaseEngine>& engine, const std::string
   };
   std::vector<Tracked> tracked;
   Result<TraceReader> reader = TraceReader::open(
-      path, {.columns = schema_columns(engine->model().schema), .max_rows = kAnyTraceRows});
+      path, {.columns = schema_columns(engine->model().schema)});
   if (!reader) return std::unexpected(reader.error());
   const Status read = read_rows(*reader, [&](const TraceRow& row) -> Status {
     if (reader->index() == tracked.size())

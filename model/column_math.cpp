@@ -37,7 +37,8 @@ struct Block {
 
 // Calls work(first row, Block) for all rows: as many as are in Wide at a time, then one by one.
 template <class Wide, class Work>
-CGPHASE_INLINE void for_blocks(int rows, Work work) {
+CGPHASE_INLINE void for_blocks(int rows, int columns, Work work) {
+  if (columns == 0) return;  // a matrix that may be nowhere
   constexpr int kWide = sizeof(Wide) / sizeof(double);
   int row = 0;
   for (; row + kWide <= rows; row += kWide) work(row, Block<Wide>());
@@ -48,7 +49,7 @@ CGPHASE_INLINE void for_blocks(int rows, Work work) {
 template <class Wide>
 CGPHASE_INLINE void add_columns_by(const double* matrix, int rows, int columns,
                                    const double* factors, double* sum) {
-  for_blocks<Wide>(rows, [&](int row, auto block) __attribute__((always_inline)) {
+  for_blocks<Wide>(rows, columns, [&](int row, auto block) __attribute__((always_inline)) {
     auto total = block.load(sum + row);
     const double* column = matrix + row;
     for (int i = 0; i < columns; ++i, column += rows) total += block.load(column) * factors[i];
@@ -59,7 +60,7 @@ CGPHASE_INLINE void add_columns_by(const double* matrix, int rows, int columns,
 template <class Wide>
 CGPHASE_INLINE void add_outer_by(double* matrix, int rows, int columns, const double* left,
                                  const double* right) {
-  for_blocks<Wide>(rows, [&](int row, auto block) __attribute__((always_inline)) {
+  for_blocks<Wide>(rows, columns, [&](int row, auto block) __attribute__((always_inline)) {
     const auto l = block.load(left + row);
     double* column = matrix + row;
     for (int i = 0; i < columns; ++i, column += rows)
@@ -71,7 +72,7 @@ template <class Wide>
 CGPHASE_INLINE void add_outer_difference_by(double* matrix, int rows, int columns,
                                             const double* left0, const double* right0,
                                             const double* left1, const double* right1) {
-  for_blocks<Wide>(rows, [&](int row, auto block) __attribute__((always_inline)) {
+  for_blocks<Wide>(rows, columns, [&](int row, auto block) __attribute__((always_inline)) {
     const auto l0 = block.load(left0 + row), l1 = block.load(left1 + row);
     double* column = matrix + row;
     for (int i = 0; i < columns; ++i, column += rows)
@@ -82,7 +83,7 @@ CGPHASE_INLINE void add_outer_difference_by(double* matrix, int rows, int column
 template <class Wide>
 CGPHASE_INLINE void step_outer_by(double* matrix, int rows, int columns, const double* left,
                                   const double* right, double rate) {
-  for_blocks<Wide>(rows, [&](int row, auto block) __attribute__((always_inline)) {
+  for_blocks<Wide>(rows, columns, [&](int row, auto block) __attribute__((always_inline)) {
     const auto l = block.load(left + row);
     double* column = matrix + row;
     for (int i = 0; i < columns; ++i, column += rows)
@@ -95,7 +96,7 @@ CGPHASE_INLINE void step_outer_difference_by(double* matrix, int rows, int colum
                                              const double* left0, const double* right0,
                                              const double* left1, const double* right1,
                                              double rate) {
-  for_blocks<Wide>(rows, [&](int row, auto block) __attribute__((always_inline)) {
+  for_blocks<Wide>(rows, columns, [&](int row, auto block) __attribute__((always_inline)) {
     const auto l0 = block.load(left0 + row), l1 = block.load(left1 + row);
     double* column = matrix + row;
     for (int i = 0; i < columns; ++i, column += rows) {

@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <utility>
 
 #include "base/crc32.h"
@@ -15,19 +16,27 @@ namespace cgphase {
 namespace {
 
 constexpr unsigned kChunkBytes = 64 * 1024;
+// Of what comes through a pipe, which is kept in a temporary file because it cannot be read twice.
+constexpr std::uint64_t kMaxSpooledBytes = std::uint64_t{4} << 30;
 
 Result<Fd> spooled(const Fd& from, const std::string& path) {
   Result<Fd> spool = unlinked_file();
-  if (!spool) return spool;
+  if (!spool)
+    return failure(ErrorKind::io, path + ": is no file, and a copy cannot be kept: " +
+                                      spool.error().text);
   std::vector<char> chunk(kChunkBytes);
-  for (;;) {
+  for (std::uint64_t total = 0;;) {
     const ssize_t count = ::read(from.get(), chunk.data(), chunk.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return errno_failure(path, errno);
     if (count == 0) break;
+    total += static_cast<std::uint64_t>(count);
+    if (total > kMaxSpooledBytes)
+      return failure(ErrorKind::invalid, path + ": more than 4 GiB through a pipe: save it to a "
+                                                "file first");
     const std::string_view bytes(chunk.data(), static_cast<std::size_t>(count));
     if (Status written = write_all(spool->get(), bytes); !written)
-      return failure(written.error().kind, path + ": a copy cannot be kept in " +
+      return failure(ErrorKind::io, path + ": a copy cannot be kept in " +
                                                temporary_folder() + ": " + written.error().text);
   }
   if (::lseek(spool->get(), 0, SEEK_SET) != 0) return errno_failure(path, errno);
@@ -81,11 +90,13 @@ TextLines::~TextLines() {
 }
 
 Result<TextLines> TextLines::open(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return errno_failure(path, errno);
-  if (S_ISDIR(status.st_mode)) return failure(ErrorKind::invalid, path + ": is a directory");
   Result<Fd> fd = open_path(path, O_RDONLY);
   if (!fd) return std::unexpected(fd.error());
+  struct stat status {};
+  if (::fstat(fd->get(), &status) != 0) return errno_failure(path, errno);
+  if (S_ISDIR(status.st_mode)) return failure(ErrorKind::invalid, path + ": is a directory");
+  if (S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode))
+    return failure(ErrorKind::invalid, path + ": is a device, not a trace");
   if (!S_ISREG(status.st_mode)) fd = spooled(*fd, path);
   if (!fd) return std::unexpected(fd.error());
   return read(path, *std::move(fd));
@@ -113,11 +124,13 @@ Result<bool> TextLines::refill() {
   const int count = gzread(file_, buffer_.data() + old_size, kChunkBytes);
   buffer_.resize(old_size + static_cast<std::size_t>(count > 0 ? count : 0));
   int code = Z_OK;
-  const char* reason = gzerror(file_, &code);
+  std::string_view reason = gzerror(file_, &code);
+  // zlib names the file by its descriptor.
+  if (const auto colon = reason.find(">: "); colon != reason.npos) reason.remove_prefix(colon + 3);
   if (count < 0 || code == Z_BUF_ERROR)
     return failure(code == Z_ERRNO ? ErrorKind::io : ErrorKind::invalid,
                    path_ + ": line " + std::to_string(line_number_ + 1) +
-                       ": cannot be read on: " + reason);
+                       ": cannot be read on: " + std::string(reason));
   crc_ = crc32c(std::string_view(buffer_).substr(old_size), crc_);
   return count > 0;
 }

@@ -22,7 +22,7 @@ namespace cgphase {
 
 inline constexpr std::size_t kMaxTraceColumns = 512;
 inline constexpr std::size_t kMaxTraceExecutions = 65'536;
-// Of who keeps all rows in memory; who looks at them one by one needs no bound.
+// Of who keeps something of every row in memory; who does not needs no bound.
 inline constexpr std::size_t kMaxTraceRows = 4'000'000;
 inline constexpr std::size_t kAnyTraceRows = std::numeric_limits<std::size_t>::max();
 // A CPU limit that no column tells is the median of so many rows of an execution at most.

@@ -152,7 +152,7 @@ double TraceParser::fill_time(TraceRow& row, Progress& progress) {
       elapsed = *interval;
     if (elapsed < 0)
       fault("timestamp", "runs backwards: it is before that of the row above with the same "
-                         "pod.id; sort the rows by time");
+                         "pod.id; sort the rows by time, or name what follows another pod.id");
     progress.seconds += elapsed;
   }
   progress.begun = true;
@@ -169,14 +169,16 @@ void TraceParser::fill_cpu(TraceRow& row, Progress& progress, double elapsed) {
   const double nanoseconds = number(cpu_usage_).value_or(-1);
   const std::optional<double> cores = not_negative(cpu_cores_);
   const std::optional<double> percent = not_negative(cpu_pct_);
-  if (cores && percent && *percent > 0 && progress.cores_per_pct.size() < kMaxLimitRows)
+  if (!cpu_limit_ && cores && percent && *percent > 0 &&
+      progress.cores_per_pct.size() < kMaxLimitRows)
     progress.cores_per_pct.push_back(std::min(*cores / *percent, kMostLimitCores));
   if (cores) progress.most_cores = std::max(progress.most_cores, *cores);
   if (has_usage_counter_) return;
   if (nanoseconds >= 0 && (interval_ || !cores)) progress.cpu_usec += nanoseconds / 1000;
   else if (cores) progress.cpu_usec += *cores * std::max(elapsed, 0.0) * 1e6;
   else return;
-  if (progress.cpu_usec > kMaxNumber) return fault("cpu.usage", "adds up to too much");
+  if (progress.cpu_usec > kMaxNumber)
+    return fault(cpu_usage_ ? "cpu.usage" : "cpu.usage.cores", "adds up to too much");
   row.sample.cpu.usage_usec = static_cast<std::uint64_t>(progress.cpu_usec);
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 int column_of(double x, double from, double to, int columns) {
   const double share = to > from ? (x - from) / (to - from) : 0;
-  return std::clamp(static_cast<int>(share * columns), 0, columns - 1);
+  return static_cast<int>(std::clamp(share * columns, 0.0, columns - 1.0));
 }
 
 }  // namespace

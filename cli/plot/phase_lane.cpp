@@ -91,7 +91,7 @@ void add_to_columns(const LaneRun& run, double from, double to,
                     std::vector<std::map<int, double>>& seconds) {
   const auto columns = static_cast<int>(seconds.size());
   const double width = (to - from) / columns;
-  const int first = std::clamp(static_cast<int>((run.from - from) / width), 0, columns - 1);
+  const auto first = static_cast<int>(std::clamp((run.from - from) / width, 0.0, columns - 1.0));
   for (auto column = static_cast<std::size_t>(first);
        column < seconds.size() && border(column, from, width) < run.to; ++column) {
     const double within = std::min(run.to, border(column + 1, from, width)) -

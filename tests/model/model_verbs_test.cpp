@@ -196,6 +196,7 @@ TEST_CASE_FIXTURE(Fixture, "a damaged or missing model, a missing trace and bad 
 
 TEST_CASE_FIXTURE(Fixture, "wrong usage is a parse error of the command line") {
   CHECK(run({"train", trace}) == 2);
+  CHECK(run({"train", "--compat", "--batch", "2", "-o", output, trace}) == 2);
   CHECK(run({"predict"}) == 2);
   CHECK(run({"model"}) == 2);
 }

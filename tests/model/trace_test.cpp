@@ -150,7 +150,7 @@ TEST_CASE("time that runs backwards within an execution is refused, between exec
   const std::string header = "timestamp,pod.id,interval\n";
   CHECK(refusal(header + "5,a,\n6,a,1\n2,a,\n") ==
         "t.csv: line 4: column timestamp: runs backwards: it is before that of the row above with "
-        "the same pod.id; sort the rows by time");
+        "the same pod.id; sort the rows by time, or name what follows another pod.id");
   CHECK(read_text(header + "5,a,\n2,b,\n6,a,1\n3,b,1\n"));
   // The clock was set back by less than what timestamps may be wrong by: the interval tells.
   CHECK(read_text(header + "5,a,\n4.75,a,1\n"));
