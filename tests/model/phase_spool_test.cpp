@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/model/allocated.h"
+
 using namespace cgphase;
 
 namespace {
@@ -41,6 +43,17 @@ TEST_CASE("phases come back execution by execution, in order, from memory and fr
     for (const std::size_t rows : {std::size_t{0}, std::size_t{5000}, kMost - 1, kMost, kMost + 1,
                                    3 * kMost + 11})
       check_in_turns(rows, executions);
+}
+
+TEST_CASE("what is held does not grow with executions that come one after the other") {
+  const auto most_held = [](std::size_t executions) {
+    PhaseSpool spool;
+    const test::PeakAllocation peak;
+    for (std::size_t i = 0; i < executions * PhaseSpool::kRowsInMemory; ++i)
+      REQUIRE(spool.add(i / PhaseSpool::kRowsInMemory, row(i)));
+    return peak.bytes();
+  };
+  CHECK(most_held(8) < most_held(2) + PhaseSpool::kRowsInMemory * sizeof(PhaseSpool::Row) / 2);
 }
 
 TEST_CASE("an execution without rows has none, and a reader that fails ends the reading") {

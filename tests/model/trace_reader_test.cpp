@@ -185,6 +185,13 @@ TEST_CASE("a trace that comes through a pipe reads as from a file, also where it
   }
 }
 
+TEST_CASE("a device, which may never end, is refused") {
+  const auto reader = TraceReader::open("/dev/zero");
+  REQUIRE(!reader);
+  CHECK(reader.error().kind == ErrorKind::invalid);
+  CHECK(reader.error().text == "/dev/zero: is a device, not a trace");
+}
+
 TEST_CASE("a trace reads again from its beginning, also when its name is gone") {
   const TemporaryFolder folder;
   const std::string path = folder.write_gzip("t.csv.gz", foreign_rows(100, 2));
