@@ -63,10 +63,10 @@ std::unique_ptr<NumpyProcess> NumpyProcess::start(const nlohmann::json& input) {
   ::close(from[1]);
   process->to_ = ::fdopen(to[1], "w");
   process->from_ = ::fdopen(from[0], "r");
-  if (process->child_ < 0) give_up("cannot be started");
   std::string line;
-  const bool ready = read_line(process->from_, line);
+  const bool ready = process->child_ > 0 && read_line(process->from_, line);
   std::filesystem::remove(path);
+  if (process->child_ < 0) give_up("cannot be started");
   if (ready) {
     process->version_ = nlohmann::json::parse(line).at("numpy");
     return process;
