@@ -122,7 +122,6 @@ QualityScore score_labels(const std::vector<Fold>& folds, const std::vector<Labe
       score.ari_mean += one.ari();
       ++score.services;
     }
-    score.steps += where.size();
   }
   if (score.services == 0) return score;
   score.nmi_within = entropy > 0 ? information / entropy : 0;

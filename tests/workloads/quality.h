@@ -59,7 +59,7 @@ struct QualityScore {
   double nmi_mean = 0, ari_mean = 0;  // of each service alone, and the plain mean
   double nmi_at_once = 0;             // of all steps of one fold; 0 where there are several
   double switches_per_hour = 0, median_dwell_seconds = 0;
-  std::size_t steps = 0, services = 0;
+  std::size_t services = 0;
 };
 // `labels` are one per fold, of any kind of phases; true phases are equal if their labels are, and
 // if `by_service` those of different services never are.

@@ -244,12 +244,13 @@ Status report(const std::string& directory, const std::string& torch_directory) 
     fmt::print("\nThe deep-learning jobs were not there: what follows upon them is left out.\n");
     return {};
   }
+  const std::vector<Fold> folds = leave_one_service_out(torch, options);
   if (Status status = section(
           "Deep-learning jobs of a kind never seen",
           fmt::format("{} kinds of jobs, one each: trained on all others, tested on the one left "
                       "out.",
-                      torch.size()),
-          {leave_one_service_out(torch, options), false});
+                      folds.size()),
+          {folds, false});
       !status)
     return status;
   if (Status status = section(

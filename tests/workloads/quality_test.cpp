@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "model/feature_schema.h"
+#include "model/train/ai4dl_train.h"
 #include "tests/model/synthetic_trace.h"
 
 using namespace cgphase;
@@ -55,6 +56,34 @@ TEST_CASE("quality: every way finds the phases of made-up telemetry") {
   CHECK(nmi_of(kmeans_method(Features::logs, 3, 5)) > 0.85);
   CHECK(nmi_of(mixture_method(3)) > 0.85);
   CHECK(nmi_of(change_point_method(3)) > 0.85);
+}
+
+// The columns of AI4DL, each another mixture of memory and CPU.
+Trace with_columns(Trace trace) {
+  for (TraceRow& row : trace.executions[0].rows)
+    for (std::size_t i = 0; i < ai4dl_columns().size(); ++i)
+      row.columns.emplace_back(static_cast<double>(*row.sample.memory.anon_bytes >> i) +
+                               static_cast<double>(*row.sample.cpu.usage_usec % (1000 + i)));
+  return trace;
+}
+
+TEST_CASE("quality: AI4DL tells a phase for each step, or that of the row behind it") {
+  const Fold fold = make_fold({with_columns(job(1, "a"))}, {with_columns(job(3, "a"))}, quick());
+  const Result<Labels> told = ai4dl_method(0)(fold, 1), later = ai4dl_method(1)(fold, 1);
+  REQUIRE(told);
+  REQUIRE(later);
+  const std::vector<std::size_t>& row = fold.test_logs.row;
+  REQUIRE(told->size() == row.size());
+  REQUIRE(later->size() == row.size());
+  std::size_t followed = 0, moved = 0;
+  for (std::size_t i = 0; i + 1 < row.size(); ++i) {
+    if (row[i + 1] != row[i] + 1) continue;
+    ++followed;
+    moved += (*told)[i] != (*told)[i + 1];
+    CHECK((*later)[i] == (*told)[i + 1]);
+  }
+  CHECK(followed > 300);
+  CHECK(moved > 2);
 }
 
 TEST_CASE("quality: the path over k-means keeps a phase through single steps elsewhere") {
