@@ -59,10 +59,12 @@ Result<Pipeline> Pipeline::create(const PipelineConfig& config,
   return Pipeline(config, std::move(engine));
 }
 
-PolicyHorizons Pipeline::horizons() const {
+PolicySurroundings Pipeline::surroundings() const {
   const double step_seconds = engine_ ? engine_->model().step_seconds : seconds(config_.interval);
-  return {.cpu = kReactionSteps * step_seconds,
-          .memory = seconds(config_.rails.memory_lower_window)};
+  PolicySurroundings around;
+  around.cpu_horizon_seconds = kReactionSteps * step_seconds;
+  around.memory_horizon_seconds = seconds(config_.rails.memory_lower_window);
+  return around;
 }
 
 std::unique_ptr<Pipeline::Container> Pipeline::make_container(const ContainerInfo& info) const {
@@ -74,7 +76,7 @@ std::unique_ptr<Pipeline::Container> Pipeline::make_container(const ContainerInf
     container->view.mode = admission->second.mode;
     prior = admission->second.prior;
   }
-  container->policy = make_policy(config_.policy, prior, horizons()).value();
+  container->policy = make_policy(config_.policy, prior, surroundings()).value();
   if (engine_) {
     container->extractor.emplace(engine_->model().schema, engine_->model().step_seconds);
     container->tracker.emplace(engine_);
@@ -91,7 +93,7 @@ void Pipeline::admit(CgroupId id, Admission admission) {
   found->second->view.mode = admission.mode;
   if (!admission.prior.is_null())
     found->second->policy =
-        make_policy(config_.policy, admission.prior, horizons()).value();
+        make_policy(config_.policy, admission.prior, surroundings()).value();
 }
 
 void Pipeline::set_mode(CgroupId id, Mode mode) {

@@ -92,7 +92,7 @@ class Pipeline {
  private:
   struct Container;
   Pipeline(const PipelineConfig& config, std::shared_ptr<const PhaseEngine> engine);
-  PolicyHorizons horizons() const;
+  PolicySurroundings surroundings() const;
   std::unique_ptr<Container> make_container(const ContainerInfo& info) const;
   void step_container(Container& container, const Sample& sample, const NodeSample& tick,
                       std::vector<Decision>& decisions);

@@ -77,8 +77,8 @@ std::array<double, kPhaseSlots> memory_visits(const PhaseRecords& records, int s
 
 }  // namespace
 
-PhasePolicy::PhasePolicy(const nlohmann::json& prior, const PolicyHorizons& horizons)
-    : horizons_(horizons) {
+PhasePolicy::PhasePolicy(const nlohmann::json& prior, const PolicySurroundings& surroundings)
+    : surroundings_(surroundings) {
   auto records = records_from_json(prior);
   if (!records) return;
   known_ = std::move(*records);
@@ -135,18 +135,19 @@ Allocation PhasePolicy::allocate(const Limits& original, const HostCapacity& hos
   Allocation allocation;
   bool ahead = false;
   if (found->second.cpu_cores.count() >= kFewSamples) {
-    const auto visited = visit_probabilities(known_, *slot_, age, horizons_.cpu);
+    const auto visited =
+        visit_probabilities(known_, *slot_, age, surroundings_.cpu_horizon_seconds);
     const Covered cpu = cover(known_, *slot_, visited, kCpuRisk, cpu_need);
     allocation.cpu = capped_cores(cpu.value * kHeadroom, original, host);
     ahead = cpu.ahead;
   }
   if (found->second.memory_bytes.count() >= kFewSamples) {
-    const auto visited = memory_visits(known_, *slot_, age, horizons_.memory);
+    const auto visited = memory_visits(known_, *slot_, age, surroundings_.memory_horizon_seconds);
     const Covered memory = cover(known_, *slot_, visited, kMemoryRisk, memory_need);
     allocation.memory = capped_bytes(memory.value * kHeadroom, original, host);
     ahead = ahead || memory.ahead;
   }
-  const bool entered = age <= horizons_.cpu;
+  const bool entered = age <= surroundings_.cpu_horizon_seconds;
   allocation.reason = ahead || entered ? Reason::phase_changed : Reason::phase_statistics;
   if (own != own_.end()) {
     allocation.cpu_sample_count = own->second.cpu_cores.count();

@@ -17,7 +17,7 @@ namespace cgphase {
 class PhasePolicy final : public Policy {
  public:
   // `prior`: what learned() of earlier runs gave, merged. Null or malformed: none.
-  explicit PhasePolicy(const nlohmann::json& prior, const PolicyHorizons& horizons = {});
+  explicit PhasePolicy(const nlohmann::json& prior, const PolicySurroundings& surroundings = {});
 
   void observe(const Observation& observation) override;
   Allocation allocate(const Limits& original, const HostCapacity& host) const override;
@@ -33,7 +33,7 @@ class PhasePolicy final : public Policy {
   std::optional<int> slot_;          // absent before the first observation
   double entered_ = 0, now_ = 0;     // seconds
   bool whole_visit_ = false;         // its beginning was seen, so its length counts
-  PolicyHorizons horizons_;
+  PolicySurroundings surroundings_;
 };
 
 // The merge_learned of this policy.

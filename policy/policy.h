@@ -16,6 +16,7 @@
 #include "model/forecast.h"
 #include "model/phase.h"
 #include "policy/decision.h"
+#include "policy/policy_spec.h"
 
 namespace cgphase {
 
@@ -51,16 +52,17 @@ class Policy {
   virtual nlohmann::json learned() const = 0;
 };
 
-// How far a policy must look ahead, from what the machine can do; both in seconds.
-struct PolicyHorizons {
-  double cpu = 10;     // until a change is seen and the CPU limit raised: two model steps
-  double memory = 60;  // between two lowerings of memory: what is needed within is not given away
-};
+// The warm-up of every policy that nothing earlier taught: fewer samples say nothing.
+inline constexpr int kWarmUpSamples = 10;
 
 // `prior` is what earlier runs of the same image learned (null = none); a malformed one is ignored.
-// Errors: invalid for an unknown name, naming the nearest.
+// Errors: invalid for an unknown name or parameter, naming the nearest, and for a policy that needs
+// what its surroundings lack.
+Result<std::unique_ptr<Policy>> make_policy(const PolicySpec& spec, const nlohmann::json& prior,
+                                            const PolicySurroundings& surroundings = {});
+// The same with the published parameters.
 Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const nlohmann::json& prior,
-                                            const PolicyHorizons& horizons = {});
+                                            const PolicySurroundings& surroundings = {});
 std::vector<std::string_view> policy_names();
 
 // Adds the statistics of one run to those of earlier ones (decayed).

@@ -14,11 +14,12 @@ namespace {
 
 struct Entry {
   std::string_view name;
-  std::unique_ptr<Policy> (*make)(const nlohmann::json& prior, const PolicyHorizons& horizons);
+  std::unique_ptr<Policy> (*make)(const nlohmann::json& prior,
+                                  const PolicySurroundings& surroundings);
 };
 
 template <class PhaseFree>
-std::unique_ptr<Policy> make_phase_free(const nlohmann::json&, const PolicyHorizons&) {
+std::unique_ptr<Policy> make_phase_free(const nlohmann::json&, const PolicySurroundings&) {
   return std::make_unique<PhaseFree>();
 }
 
@@ -27,8 +28,9 @@ constexpr std::array<Entry, 4> kPolicies = {{
     {"sliding", make_phase_free<SlidingPolicy>},
     {"hold", make_phase_free<HoldPolicy>},
     {"phase",
-     [](const nlohmann::json& prior, const PolicyHorizons& horizons) -> std::unique_ptr<Policy> {
-       return std::make_unique<PhasePolicy>(prior, horizons);
+     [](const nlohmann::json& prior,
+        const PolicySurroundings& surroundings) -> std::unique_ptr<Policy> {
+       return std::make_unique<PhasePolicy>(prior, surroundings);
      }},
 }};
 
@@ -40,10 +42,15 @@ std::vector<std::string_view> policy_names() {
   return names;
 }
 
+Result<std::unique_ptr<Policy>> make_policy(const PolicySpec& spec, const nlohmann::json& prior,
+                                            const PolicySurroundings& surroundings) {
+  return make_policy(spec.name, prior, surroundings);
+}
+
 Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const nlohmann::json& prior,
-                                            const PolicyHorizons& horizons) {
+                                            const PolicySurroundings& surroundings) {
   for (const Entry& entry : kPolicies)
-    if (entry.name == name) return entry.make(prior, horizons);
+    if (entry.name == name) return entry.make(prior, surroundings);
   const auto names = policy_names();
   const std::string_view near = nearest(name, names);
   std::string text = fmt::format("policy \"{}\": there is no such policy", escape_name(name));
