@@ -70,6 +70,9 @@ Result<std::unique_ptr<Policy>> make_policy(const PolicySpec& spec, const nlohma
 Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const nlohmann::json& prior,
                                             const PolicySurroundings& surroundings = {});
 std::vector<std::string_view> policy_names();
+// Whether the daemon can have the policy of `text`. Errors: those of parse_policy_spec(), and
+// invalid for a policy that only replay can make (it needs the future, say).
+Status check_live_policy(std::string_view text);
 
 // Adds the statistics of one run to those of earlier ones (decayed).
 nlohmann::json merge_learned(const nlohmann::json& earlier, const nlohmann::json& run);
