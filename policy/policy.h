@@ -2,6 +2,7 @@
 // They know nothing of rails, trials or files; replay compares them bare.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -50,6 +51,11 @@ class Policy {
   // What this run learned, mergeable into the priors of later runs of the same image; null for
   // policies that keep nothing.
   virtual nlohmann::json learned() const = 0;
+  // What may come within `horizon`, as of the last observation; absent for policies that do not
+  // look ahead, and while there is no basis for it.
+  virtual std::optional<Forecast> forecast([[maybe_unused]] std::chrono::seconds horizon) const {
+    return std::nullopt;
+  }
 };
 
 // The warm-up of every policy that nothing earlier taught: fewer samples say nothing.
