@@ -1,0 +1,142 @@
+#include "policy/phase_peaks.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "policy/demand_bound.h"
+#include "policy/phase_record.h"
+
+namespace cgphase {
+namespace {
+
+constexpr int kAges = 12;               // the last one: 4 x 2^10 samples and longer
+constexpr std::size_t kMaxMoments = 512;  // a run that has more of them is told by phase alone
+// A peak that no run reaches again is halved towards what they reach in about seven runs.
+constexpr double kPeakDecay = 0.9;
+constexpr double kMaxMoment = 1e12, kMaxNumber = 1e18;
+
+void take(PeakAhead& peak, const PhasePeakRecorder::Demand& demand) {
+  peak.moments += 1;
+  peak.cpu_cores = std::max(peak.cpu_cores, demand.cpu_cores.value_or(0));
+  peak.memory_bytes = std::max(peak.memory_bytes, demand.memory_bytes.value_or(0));
+}
+
+void take(std::optional<double>& peak, const std::optional<double>& value) {
+  if (value) peak = std::max(peak.value_or(0), *value);
+}
+
+std::unexpected<Error> refuse(const char* why) {
+  return failure(ErrorKind::invalid, std::string("phase peaks: ") + why);
+}
+
+std::optional<double> number_at(const nlohmann::json& json, const char* key, double most) {
+  const auto found = json.find(key);
+  if (found == json.end() || !found->is_number()) return std::nullopt;
+  const double value = found->get<double>();
+  if (!(value >= 0 && value <= most)) return std::nullopt;
+  return value;
+}
+
+std::optional<int> index_at(const nlohmann::json& json, const char* key, int end) {
+  const auto found = json.find(key);
+  if (found == json.end() || !found->is_number_integer()) return std::nullopt;
+  const double value = found->get<double>();
+  if (!(value >= PhaseMoment::kAny && value < end)) return std::nullopt;
+  return static_cast<int>(value);
+}
+
+}  // namespace
+
+int PhaseMoment::age_of(int samples) {
+  int age = 0;
+  while (samples >= 4 && age < kAges - 1) {
+    samples /= 2;
+    age += 1;
+  }
+  return age;
+}
+
+void PhasePeakRecorder::close(const Open& open) {
+  take(peaks_[{open.moment.slot}], open.peak);
+  const auto found = peaks_.find(open.moment);
+  if (found != peaks_.end()) take(found->second, open.peak);
+  else if (peaks_.size() < kMaxMoments) take(peaks_[open.moment], open.peak);
+}
+
+void PhasePeakRecorder::add(int slot, bool follows, const Demand& demand) {
+  if (!follows) {
+    open_.clear();
+    now_ = {slot, kUnknownSlot, 0};
+    visit_samples_ = 0;
+  } else if (slot != now_.slot) {
+    now_ = {slot, now_.slot, 0};
+    visit_samples_ = 0;
+  } else {
+    visit_samples_ = std::min(visit_samples_ + 1, 1'000'000);
+    now_.age = PhaseMoment::age_of(visit_samples_);
+  }
+  for (Open& open : open_) {
+    take(open.peak.cpu_cores, demand.cpu_cores);
+    take(open.peak.memory_bytes, demand.memory_bytes);
+    open.samples += 1;
+  }
+  while (!open_.empty() && open_.front().samples >= DemandBound::kAheadSamples) {
+    close(open_.front());
+    open_.pop_front();
+  }
+  open_.push_back({now_, {}, 0});
+}
+
+void merge_peaks(PhasePeaks& earlier, const PhasePeaks& run) {
+  const auto merged = [](double before, double now) {
+    return before <= now || now <= 0 ? std::max(before, now) : now + kPeakDecay * (before - now);
+  };
+  for (const auto& [moment, peak] : run) {
+    const auto found = earlier.find(moment);
+    if (found == earlier.end()) {
+      if (earlier.size() < kMaxMoments || moment.previous == PhaseMoment::kAny)
+        earlier.emplace(moment, peak);
+      continue;
+    }
+    PeakAhead& to = found->second;
+    to.moments = std::min(to.moments + peak.moments, kMaxMoment);
+    to.cpu_cores = merged(to.cpu_cores, peak.cpu_cores);
+    to.memory_bytes = merged(to.memory_bytes, peak.memory_bytes);
+  }
+}
+
+nlohmann::json peaks_to_json(const PhasePeaks& peaks) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const auto& [moment, peak] : peaks)
+    list.push_back({{"slot", moment.slot},
+                    {"previous", moment.previous},
+                    {"age", moment.age},
+                    {"moments", peak.moments},
+                    {"cpu_cores", peak.cpu_cores},
+                    {"memory_bytes", peak.memory_bytes}});
+  return list;
+}
+
+Result<PhasePeaks> peaks_from_json(const nlohmann::json& json) {
+  if (!json.is_array() || json.size() > kMaxMoments + kPhaseSlots)
+    return refuse("no list, or too long");
+  PhasePeaks peaks;
+  for (const auto& entry : json) {
+    if (!entry.is_object()) return refuse("an entry is no object");
+    const auto slot = index_at(entry, "slot", kPhaseSlots);
+    const auto previous = index_at(entry, "previous", kPhaseSlots);
+    const auto age = index_at(entry, "age", kAges);
+    if (!slot || *slot < 0 || !previous || !age) return refuse("a moment is out of range");
+    const auto moments = number_at(entry, "moments", kMaxMoment);
+    const auto cpu = number_at(entry, "cpu_cores", kMaxNumber);
+    const auto memory = number_at(entry, "memory_bytes", kMaxNumber);
+    if (!moments || !cpu || !memory) return refuse("a number is missing or out of range");
+    const bool added = peaks.emplace(PhaseMoment{*slot, *previous, *age},
+                                     PeakAhead{*moments, *cpu, *memory}).second;
+    if (!added) return refuse("a moment is there twice");
+  }
+  return peaks;
+}
+
+}  // namespace cgphase
