@@ -11,7 +11,8 @@ namespace cgphase {
 namespace {
 
 constexpr int kAges = 12;               // the last one: 4 x 2^10 samples and longer
-constexpr std::size_t kMaxMoments = 512;  // a run that has more of them is told by phase alone
+constexpr std::size_t kMaxMoments = 512;  // more than these are told without the phase before
+constexpr std::size_t kCoarseMoments = std::size_t{kPhaseSlots} * kAges;
 // A peak that no run reaches again is halved towards what they reach in about seven runs.
 constexpr double kPeakDecay = 0.9;
 constexpr double kMaxMoment = 1e12, kMaxNumber = 1e18;
@@ -58,7 +59,8 @@ int PhaseMoment::age_of(int samples) {
 }
 
 void PhasePeakRecorder::close(const Open& open) {
-  take(peaks_[{open.moment.slot}], open.peak);
+  const PhaseMoment coarse{open.moment.slot, PhaseMoment::kAny, open.moment.age};
+  take(peaks_[coarse], open.peak);
   const auto found = peaks_.find(open.moment);
   if (found != peaks_.end()) take(found->second, open.peak);
   else if (peaks_.size() < kMaxMoments) take(peaks_[open.moment], open.peak);
@@ -119,7 +121,7 @@ nlohmann::json peaks_to_json(const PhasePeaks& peaks) {
 }
 
 Result<PhasePeaks> peaks_from_json(const nlohmann::json& json) {
-  if (!json.is_array() || json.size() > kMaxMoments + kPhaseSlots)
+  if (!json.is_array() || json.size() > kMaxMoments + kCoarseMoments)
     return refuse("no list, or too long");
   PhasePeaks peaks;
   for (const auto& entry : json) {

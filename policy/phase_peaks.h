@@ -1,6 +1,7 @@
 // What the samples after a moment in a phase reached: the forecast of `phase` and `proactive`, by
-// counting. A moment is told by the phase, and more closely by the phase before it and the time
-// that the visit lasts already, so that what follows has a memory of two phases and of dwell times.
+// counting. A moment is told by the phase and the time that the visit lasts already, and more
+// closely by the phase before it as well: a semi-Markov forecast with a memory beyond one step,
+// without an assumption on its distributions.
 #pragma once
 
 #include <compare>
@@ -18,7 +19,7 @@ struct PhaseMoment {
   static constexpr int kAny = -1;
   int slot = 0;              // of phase_record.h
   int previous = kAny;       // slot of the visit before; kAny: whichever
-  int age = kAny;            // 0: 0-3 samples, 1: 4-7, 2: 8-15 ...; kAny: whichever
+  int age = 0;               // of this visit. 0: 0-3 samples, 1: 4-7, 2: 8-15 ...
   friend auto operator<=>(const PhaseMoment&, const PhaseMoment&) = default;
 
   static int age_of(int samples);
@@ -44,8 +45,8 @@ class PhasePeakRecorder {
 
   // The moment of the sample last added.
   const PhaseMoment& now() const { return now_; }
-  // Closely told ones, and each phase by itself (previous and age kAny). The last few moments are
-  // still open and not in it.
+  // Told with the phase before and without it (kAny). The last few moments are still open and not
+  // in it.
   const PhasePeaks& peaks() const { return peaks_; }
 
  private:

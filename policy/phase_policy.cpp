@@ -12,7 +12,7 @@ namespace cgphase {
 namespace {
 
 // A throttled sample tells only that demand passed the limit: it counts as the next raise.
-constexpr double kCensoredGrowth = 1.2;
+constexpr double kCensoredGrowth = 1.0;
 // Fewer samples of a phase, or of a run, say nothing about it.
 constexpr double kFewSamples = 10;
 constexpr double kLeastRisk = 1e-6, kMostRisk = 0.5;
@@ -45,10 +45,15 @@ EarlierPeak earlier_memory(const RunPeaks& runs) {
           highest.memory_rise_bytes_per_sec};
 }
 
+// Absent where it was not measured, or is no number.
+std::optional<double> sane(std::optional<double> value) {
+  return value && std::isfinite(*value) && *value >= 0 ? value : std::nullopt;
+}
+
 std::optional<double> demanded_cores(const Observation& observation) {
-  if (!observation.cpu_cores || !observation.cpu_censored) return observation.cpu_cores;
-  return kCensoredGrowth *
-         std::max(*observation.cpu_cores, observation.cpu_limit_cores.value_or(0));
+  const auto used = sane(observation.cpu_cores);
+  if (!used || !observation.cpu_censored) return used;
+  return kCensoredGrowth * std::max(*used, sane(observation.cpu_limit_cores).value_or(0));
 }
 
 }  // namespace
@@ -90,7 +95,7 @@ void PhasePolicy::record(PhaseRecord& record, const Observation& observation,
 
 MomentPeak PhasePolicy::moment_peak(double PeakAhead::*peak) const {
   PhaseMoment moment = peaks_.now();
-  if (foresight_ == Foresight::phase) moment = {moment.slot};
+  if (foresight_ == Foresight::phase) moment.previous = PhaseMoment::kAny;
   MomentPeak found;
   if (const auto own = peaks_.peaks().find(moment); own != peaks_.peaks().end()) {
     found.own_moments = own->second.moments;
@@ -116,12 +121,12 @@ void PhasePolicy::observe(const Observation& observation) {
   record(own_[slot], observation, time);
   record(known_[slot], observation, time);
   const auto cores = demanded_cores(observation);
-  peaks_.add(slot, follows, {cores, observation.memory_need_bytes});
+  const auto bytes = sane(observation.memory_need_bytes);
+  peaks_.add(slot, follows, {cores, bytes});
   if (cores)
     cpu_.add(*cores, observation.interval_seconds, moment_peak(&PeakAhead::cpu_cores));
-  if (observation.memory_need_bytes)
-    memory_.add(*observation.memory_need_bytes, observation.interval_seconds,
-                moment_peak(&PeakAhead::memory_bytes));
+  if (bytes)
+    memory_.add(*bytes, observation.interval_seconds, moment_peak(&PeakAhead::memory_bytes));
 }
 
 Allocation PhasePolicy::allocate(const Limits& original, const HostCapacity& host) const {

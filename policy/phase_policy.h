@@ -1,9 +1,9 @@
 // `phase` and `proactive`: what a container will need, at an accepted risk, by its own demand, by
 // earlier runs of its image and by what followed its phases. One knob, the risk.
 //
-// The two differ in what they take for the same moment (phase_peaks.h): `phase` the phase alone,
-// `proactive` the phase before it and the time that it lasts as well, so that it makes room ahead
-// of a phase that usually comes now, and waits for it no longer than it has to.
+// Room for a phase that usually comes now is made before it comes: what followed the same moment
+// before is what will follow. The two differ in what they take for the same moment (phase_peaks.h):
+// `phase` the phase and the time that it lasts already, `proactive` the phase before it as well.
 #pragma once
 
 #include <map>
