@@ -8,8 +8,8 @@
 namespace cgphase {
 namespace {
 
-// A shorter window saw too few steps to have met one of those that begin a phase.
-constexpr double kStepSamples = 2.0 * NestedWindows::kShortest;
+// Less than a window saw too few steps to have met one of those that begin a phase.
+constexpr double kStepSamples = NestedWindows::kShortest;
 
 }  // namespace
 

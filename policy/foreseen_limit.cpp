@@ -50,6 +50,10 @@ std::optional<DemandBound::Ahead> ForeseenLimit::bound(const MomentPeak& moment)
   const double moments = moment.own_moments + kEarlierWeight * moment.earlier_moments;
   if (ahead && !disproved_ && moments >= kFewMoments && moment.peak > 0)
     lower_to(ahead, widened(std::max(moment.peak, own_.last()), moments, risk_));
+  if (ahead && !disproved_) {
+    ahead->next = std::max(ahead->next, moment.expected);
+    ahead->coming = std::max(ahead->coming, moment.expected);
+  }
   if (ahead && drifts_) {
     const double least =
         kRiseSeconds * std::max(earlier_.rise_per_second, own_.rise_per_second());

@@ -22,6 +22,7 @@ struct EarlierPeak {
 struct MomentPeak {
   double own_moments = 0, earlier_moments = 0;  // counted in this run and in earlier ones
   double peak = 0;
+  double expected = 0;  // what usually comes and is to be provided for; 0: nothing
 };
 
 class ForeseenLimit {

@@ -12,7 +12,7 @@ constexpr double kLowerCost = 3;
 // And more in a long run, so that the number of writes grows more slowly than the run does.
 constexpr double kLowerCostShare = 1.0 / 500;
 // A raise is worth less: nothing has to be proved again after it.
-constexpr double kRaiseCost = 0.2;
+constexpr double kRaiseCost = 0.05;
 
 }  // namespace
 

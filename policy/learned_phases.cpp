@@ -19,16 +19,21 @@ nlohmann::json learned_to_json(const LearnedPhases& learned) {
 }
 
 Result<LearnedPhases> learned_from_json(const nlohmann::json& json) {
+  LearnedPhases learned;
   auto records = records_from_json(json);
   if (!records) return std::unexpected(records.error());
-  const auto peaks_list = json.find("peaks"), runs_list = json.find("runs");
-  if (peaks_list == json.end() || runs_list == json.end())
-    return failure(ErrorKind::invalid, "phase records without \"peaks\" or \"runs\"");
-  auto peaks = peaks_from_json(*peaks_list);
-  if (!peaks) return std::unexpected(peaks.error());
-  auto runs = run_peaks_from_json(*runs_list);
-  if (!runs) return std::unexpected(runs.error());
-  return LearnedPhases{std::move(*records), std::move(*peaks), std::move(*runs)};
+  learned.records = std::move(*records);
+  if (const auto list = json.find("peaks"); list != json.end()) {
+    auto peaks = peaks_from_json(*list);
+    if (!peaks) return std::unexpected(peaks.error());
+    learned.peaks = std::move(*peaks);
+  }
+  if (const auto list = json.find("runs"); list != json.end()) {
+    auto runs = run_peaks_from_json(*list);
+    if (!runs) return std::unexpected(runs.error());
+    learned.runs = std::move(*runs);
+  }
+  return learned;
 }
 
 nlohmann::json merge_phase_records(const nlohmann::json& earlier, const nlohmann::json& run) {

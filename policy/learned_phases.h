@@ -17,7 +17,8 @@ struct LearnedPhases {
 };
 
 nlohmann::json learned_to_json(const LearnedPhases& learned);
-// Errors: invalid, naming what is wrong.
+// Without "peaks" or "runs", as an earlier version wrote it, these are empty. Errors: invalid,
+// naming what is wrong.
 Result<LearnedPhases> learned_from_json(const nlohmann::json& json);
 
 // The merge_learned of these policies.

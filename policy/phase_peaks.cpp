@@ -13,15 +13,10 @@ namespace {
 constexpr int kAges = 12;               // the last one: 4 x 2^10 samples and longer
 constexpr std::size_t kMaxMoments = 512;  // more than these are told without the phase before
 constexpr std::size_t kCoarseMoments = std::size_t{kPhaseSlots} * kAges;
-// A peak that no run reaches again is halved towards what they reach in about seven runs.
-constexpr double kPeakDecay = 0.9;
+// A peak that no run reaches again is halved towards what they reach in three runs.
+constexpr double kPeakDecay = 0.8;
+constexpr double kJump = 1.5;  // clearly more
 constexpr double kMaxMoment = 1e12, kMaxNumber = 1e18;
-
-void take(PeakAhead& peak, const PhasePeakRecorder::Demand& demand) {
-  peak.moments += 1;
-  peak.cpu_cores = std::max(peak.cpu_cores, demand.cpu_cores.value_or(0));
-  peak.memory_bytes = std::max(peak.memory_bytes, demand.memory_bytes.value_or(0));
-}
 
 void take(std::optional<double>& peak, const std::optional<double>& value) {
   if (value) peak = std::max(peak.value_or(0), *value);
@@ -59,15 +54,32 @@ int PhaseMoment::age_of(int samples) {
 }
 
 void PhasePeakRecorder::close(const Open& open) {
+  const auto take_open = [&open](PeakAhead& peak) {
+    peak.moments += 1;
+    peak.cpu_cores = std::max(peak.cpu_cores, open.peak.cpu_cores.value_or(0));
+    peak.memory_bytes = std::max(peak.memory_bytes, open.peak.memory_bytes.value_or(0));
+    if (!open.now.cpu_cores || !open.soon_cores) return;
+    if (*open.soon_cores <= kJump * *open.now.cpu_cores) return;
+    peak.cpu_jumps += 1;
+    peak.cpu_jump_cores += *open.soon_cores;
+  };
   const PhaseMoment coarse{open.moment.slot, PhaseMoment::kAny, open.moment.age};
-  take(peaks_[coarse], open.peak);
+  take_open(peaks_[coarse]);
   const auto found = peaks_.find(open.moment);
-  if (found != peaks_.end()) take(found->second, open.peak);
-  else if (peaks_.size() < kMaxMoments) take(peaks_[open.moment], open.peak);
+  if (found != peaks_.end()) take_open(found->second);
+  else if (peaks_.size() < kMaxMoments) take_open(peaks_[open.moment]);
 }
 
-void PhasePeakRecorder::add(int slot, bool follows, const Demand& demand) {
-  if (!follows) {
+void PhasePeakRecorder::follow(Open& open, double interval_seconds, const Demand& demand) const {
+  open.samples += 1;
+  open.seconds += interval_seconds;
+  if (open.samples == 1 || open.seconds <= soon_seconds_) take(open.soon_cores, demand.cpu_cores);
+  take(open.peak.cpu_cores, demand.cpu_cores);
+  take(open.peak.memory_bytes, demand.memory_bytes);
+}
+
+void PhasePeakRecorder::add(int slot, double interval_seconds, const Demand& demand) {
+  if (!(interval_seconds > 0)) {
     open_.clear();
     now_ = {slot, kUnknownSlot, 0};
     visit_samples_ = 0;
@@ -78,16 +90,20 @@ void PhasePeakRecorder::add(int slot, bool follows, const Demand& demand) {
     visit_samples_ = std::min(visit_samples_ + 1, 1'000'000);
     now_.age = PhaseMoment::age_of(visit_samples_);
   }
-  for (Open& open : open_) {
-    take(open.peak.cpu_cores, demand.cpu_cores);
-    take(open.peak.memory_bytes, demand.memory_bytes);
-    open.samples += 1;
-  }
+  for (Open& open : open_) follow(open, interval_seconds, demand);
   while (!open_.empty() && open_.front().samples >= DemandBound::kAheadSamples) {
     close(open_.front());
     open_.pop_front();
   }
-  open_.push_back({now_, {}, 0});
+  open_.push_back({.moment = now_, .now = demand, .peak = {}, .soon_cores = {}});
+}
+
+void add_peak(PeakAhead& to, const PeakAhead& other) {
+  to.moments = std::min(to.moments + other.moments, kMaxMoment);
+  to.cpu_jumps = std::min(to.cpu_jumps + other.cpu_jumps, kMaxMoment);
+  to.cpu_jump_cores = std::min(to.cpu_jump_cores + other.cpu_jump_cores, kMaxNumber);
+  to.cpu_cores = std::max(to.cpu_cores, other.cpu_cores);
+  to.memory_bytes = std::max(to.memory_bytes, other.memory_bytes);
 }
 
 void merge_peaks(PhasePeaks& earlier, const PhasePeaks& run) {
@@ -102,9 +118,11 @@ void merge_peaks(PhasePeaks& earlier, const PhasePeaks& run) {
       continue;
     }
     PeakAhead& to = found->second;
-    to.moments = std::min(to.moments + peak.moments, kMaxMoment);
-    to.cpu_cores = merged(to.cpu_cores, peak.cpu_cores);
-    to.memory_bytes = merged(to.memory_bytes, peak.memory_bytes);
+    const double cores = merged(to.cpu_cores, peak.cpu_cores);
+    const double bytes = merged(to.memory_bytes, peak.memory_bytes);
+    add_peak(to, peak);
+    to.cpu_cores = cores;
+    to.memory_bytes = bytes;
   }
 }
 
@@ -116,6 +134,8 @@ nlohmann::json peaks_to_json(const PhasePeaks& peaks) {
                     {"age", moment.age},
                     {"moments", peak.moments},
                     {"cpu_cores", peak.cpu_cores},
+                    {"cpu_jumps", peak.cpu_jumps},
+                    {"cpu_jump_cores", peak.cpu_jump_cores},
                     {"memory_bytes", peak.memory_bytes}});
   return list;
 }
@@ -133,9 +153,12 @@ Result<PhasePeaks> peaks_from_json(const nlohmann::json& json) {
     const auto moments = number_at(entry, "moments", kMaxMoment);
     const auto cpu = number_at(entry, "cpu_cores", kMaxNumber);
     const auto memory = number_at(entry, "memory_bytes", kMaxNumber);
-    if (!moments || !cpu || !memory) return refuse("a number is missing or out of range");
+    const auto jumps = number_at(entry, "cpu_jumps", kMaxMoment);
+    const auto jump_cores = number_at(entry, "cpu_jump_cores", kMaxNumber);
+    if (!moments || !cpu || !memory || !jumps || !jump_cores)
+      return refuse("a number is missing or out of range");
     const bool added = peaks.emplace(PhaseMoment{*slot, *previous, *age},
-                                     PeakAhead{*moments, *cpu, *memory}).second;
+                                     PeakAhead{*moments, *cpu, *memory, *jumps, *jump_cores}).second;
     if (!added) return refuse("a moment is there twice");
   }
   return peaks;

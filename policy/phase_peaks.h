@@ -29,6 +29,9 @@ struct PhaseMoment {
 struct PeakAhead {
   double moments = 0;   // counted
   double cpu_cores = 0, memory_bytes = 0;  // the highest peak; 0 where nothing was measured
+  // Moments that were soon followed by clearly more CPU than there was at them, and the sum of what
+  // came.
+  double cpu_jumps = 0, cpu_jump_cores = 0;
 };
 
 // Ascending by moment, so that whatever is made of it has one order.
@@ -40,8 +43,11 @@ class PhasePeakRecorder {
   struct Demand {
     std::optional<double> cpu_cores, memory_bytes;
   };
-  // `follows` is false for the first sample and after a gap.
-  void add(int slot, bool follows, const Demand& demand);
+  // What comes within `soon_seconds`, or with the next sample, comes soon.
+  explicit PhasePeakRecorder(double soon_seconds) : soon_seconds_(soon_seconds) {}
+
+  // `interval_seconds` since the previous sample; 0 for the first and after a gap.
+  void add(int slot, double interval_seconds, const Demand& demand);
 
   // The moment of the sample last added.
   const PhaseMoment& now() const { return now_; }
@@ -52,17 +58,23 @@ class PhasePeakRecorder {
  private:
   struct Open {
     PhaseMoment moment;
-    Demand peak;
-    int samples = 0;  // that followed
+    Demand now, peak;
+    std::optional<double> soon_cores;  // the highest of those that came soon
+    int samples = 0;                   // that followed
+    double seconds = 0;                // since then
   };
   void close(const Open& open);
+  void follow(Open& open, double interval_seconds, const Demand& demand) const;
 
+  double soon_seconds_;
   PhasePeaks peaks_;
   std::deque<Open> open_;
   PhaseMoment now_;
   int visit_samples_ = 0;
 };
 
+// The highest of both; counts add up.
+void add_peak(PeakAhead& to, const PeakAhead& other);
 // Adds what one run saw to what earlier ones did.
 void merge_peaks(PhasePeaks& earlier, const PhasePeaks& run);
 

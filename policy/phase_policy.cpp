@@ -15,6 +15,10 @@ namespace {
 constexpr double kCensoredGrowth = 1.0;
 // Fewer samples of a phase, or of a run, say nothing about it.
 constexpr double kFewSamples = 10;
+constexpr double kClearlyMore = 1.1;
+// A CPU that comes too late costs throttled milliseconds, so room is made for it only where it
+// comes one time in twenty; too little memory kills.
+constexpr double kCpuRisk = 0.05;
 constexpr double kLeastRisk = 1e-6, kMostRisk = 0.5;
 // A phase that comes with less is not worth naming.
 constexpr double kLeastProbability = 0.01;
@@ -66,7 +70,8 @@ PhasePolicy::PhasePolicy(const nlohmann::json& prior, const PolicySurroundings& 
 PhasePolicy::PhasePolicy(const LearnedPhases& earlier, const PolicySurroundings& surroundings,
                          Foresight foresight)
     : surroundings_(surroundings), foresight_(foresight), known_(earlier.records),
-      earlier_peaks_(earlier.peaks), cpu_(surroundings.risk, false, earlier_cpu(earlier.runs)),
+      earlier_peaks_(earlier.peaks), peaks_(surroundings.cpu_horizon_seconds),
+      cpu_(surroundings.risk, false, earlier_cpu(earlier.runs)),
       memory_(surroundings.risk, true, earlier_memory(earlier.runs)) {
   for (const auto& [slot, record] : known_) earlier_runs_[slot] = record.runs;
 }
@@ -81,6 +86,7 @@ void PhasePolicy::enter(int slot, double time) {
     known_[*slot_].next[static_cast<std::size_t>(slot)] += 1;
   }
   whole_visit_ = slot_.has_value();
+  visit_cores_ = visit_bytes_ = 0;
   slot_ = slot;
   entered_ = time;
 }
@@ -93,19 +99,38 @@ void PhasePolicy::record(PhaseRecord& record, const Observation& observation,
     record.memory_bytes.add(*observation.memory_need_bytes, weight, time);
 }
 
-MomentPeak PhasePolicy::moment_peak(double PeakAhead::*peak) const {
-  PhaseMoment moment = peaks_.now();
-  if (foresight_ == Foresight::phase) moment.previous = PhaseMoment::kAny;
-  MomentPeak found;
+PhasePolicy::Ahead PhasePolicy::ahead_of(const PhaseMoment& moment) const {
+  Ahead ahead;
   if (const auto own = peaks_.peaks().find(moment); own != peaks_.peaks().end()) {
-    found.own_moments = own->second.moments;
-    found.peak = own->second.*peak;
+    ahead.peak = own->second;
+    ahead.own_moments = own->second.moments;
   }
-  if (const auto earlier = earlier_peaks_.find(moment); earlier != earlier_peaks_.end()) {
-    found.earlier_moments = earlier->second.moments;
-    found.peak = std::max(found.peak, earlier->second.*peak);
+  if (const auto earlier = earlier_peaks_.find(moment); earlier != earlier_peaks_.end())
+    add_peak(ahead.peak, earlier->second);
+  return ahead;
+}
+
+PhasePolicy::Ahead PhasePolicy::ahead() const {
+  PhaseMoment moment = peaks_.now();
+  if (foresight_ == Foresight::proactive) {
+    const Ahead ahead = ahead_of(moment);
+    if (ahead.peak.moments >= kFewSamples) return ahead;
   }
-  return found;
+  moment.previous = PhaseMoment::kAny;
+  return ahead_of(moment);
+}
+
+MomentPeak PhasePolicy::cpu_ahead() const {
+  const auto [peak, own] = ahead();
+  const bool usual = peak.cpu_jumps >= kFewSamples && peak.cpu_jumps >= kCpuRisk * peak.moments;
+  return {own, peak.moments - own, peak.cpu_cores,
+          usual ? peak.cpu_jump_cores / peak.cpu_jumps : 0};
+}
+
+MomentPeak PhasePolicy::memory_ahead() const {
+  const auto [peak, own] = ahead();
+  const bool seldom = own * surroundings_.risk >= 1;
+  return {own, peak.moments - own, peak.memory_bytes, seldom ? 0 : peak.memory_bytes};
 }
 
 void PhasePolicy::observe(const Observation& observation) {
@@ -122,11 +147,19 @@ void PhasePolicy::observe(const Observation& observation) {
   record(known_[slot], observation, time);
   const auto cores = demanded_cores(observation);
   const auto bytes = sane(observation.memory_need_bytes);
-  peaks_.add(slot, follows, {cores, bytes});
+  visit_cores_ = std::max(visit_cores_, cores.value_or(0));
+  visit_bytes_ = std::max(visit_bytes_, bytes.value_or(0));
+  peaks_.add(slot, follows ? observation.interval_seconds : 0, {cores, bytes});
   if (cores)
-    cpu_.add(*cores, observation.interval_seconds, moment_peak(&PeakAhead::cpu_cores));
+    cpu_.add(*cores, observation.interval_seconds, cpu_ahead());
   if (bytes)
-    memory_.add(*bytes, observation.interval_seconds, moment_peak(&PeakAhead::memory_bytes));
+    memory_.add(*bytes, observation.interval_seconds, memory_ahead());
+}
+
+// What usually follows is clearly more than this visit needed so far.
+bool PhasePolicy::room_made() const {
+  return cpu_ahead().peak > kClearlyMore * visit_cores_ ||
+         memory_ahead().peak > kClearlyMore * visit_bytes_;
 }
 
 Allocation PhasePolicy::allocate(const Limits& original, const HostCapacity& host) const {
@@ -135,7 +168,7 @@ Allocation PhasePolicy::allocate(const Limits& original, const HostCapacity& hos
   if (cpu_.level()) allocation.cpu = capped_cores(*cpu_.level(), original, host);
   if (memory_.level()) allocation.memory = capped_bytes(*memory_.level(), original, host);
   const bool entered = now_ - entered_ <= surroundings_.cpu_horizon_seconds;
-  allocation.reason = entered ? Reason::phase_changed : Reason::phase_statistics;
+  allocation.reason = entered || room_made() ? Reason::phase_changed : Reason::phase_statistics;
   if (const auto own = own_.find(*slot_); own != own_.end()) {
     allocation.cpu_sample_count = own->second.cpu_cores.count();
     allocation.memory_sample_count = own->second.memory_bytes.count();

@@ -34,7 +34,15 @@ class PhasePolicy : public Policy {
               Foresight foresight);
   void enter(int slot, double time);
   void record(PhaseRecord& record, const Observation& observation, double time) const;
-  MomentPeak moment_peak(double PeakAhead::*peak) const;
+  struct Ahead {
+    PeakAhead peak;  // of this run and earlier ones
+    double own_moments = 0;
+  };
+  Ahead ahead_of(const PhaseMoment& moment) const;
+  Ahead ahead() const;  // of moments like this one
+  MomentPeak cpu_ahead() const;
+  MomentPeak memory_ahead() const;
+  bool room_made() const;  // for another phase than this one
 
   PolicySurroundings surroundings_;
   Foresight foresight_;
@@ -43,6 +51,7 @@ class PhasePolicy : public Policy {
   PhasePeaks earlier_peaks_;
   PhasePeakRecorder peaks_;
   ForeseenLimit cpu_, memory_;
+  double visit_cores_ = 0, visit_bytes_ = 0;  // the highest of this visit
   std::map<int, int> earlier_runs_;  // by slot
   std::optional<int> slot_;          // absent before the first observation
   double entered_ = 0, now_ = 0;     // seconds

@@ -7,7 +7,7 @@
 namespace cgphase {
 namespace {
 
-constexpr int kSchema = 2;
+constexpr int kSchema = 1;
 constexpr int kMaxRuns = 1'000'000;
 constexpr double kMaxDepartures = 1e9;
 
@@ -135,7 +135,7 @@ nlohmann::json records_to_json(const PhaseRecords& records) {
 
 Result<PhaseRecords> records_from_json(const nlohmann::json& json) {
   if (!json.is_object() || integer_at(json, "schema", kSchema) != kSchema)
-    return failure(ErrorKind::invalid, "phase records: not of schema 2");
+    return failure(ErrorKind::invalid, "phase records: not of schema 1");
   const auto phases = json.find("phases");
   if (phases == json.end() || !phases->is_array() || phases->size() > kPhaseSlots)
     return failure(ErrorKind::invalid, "phase records: \"phases\" is no list of at most 33");
