@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "policy/demand_bound.h"
 #include "policy/phase_record.h"
@@ -15,6 +16,7 @@ constexpr std::size_t kMaxMoments = 512;  // more than these are told without th
 constexpr std::size_t kCoarseMoments = std::size_t{kPhaseSlots} * kAges;
 // A peak that no run reaches again is halved towards what they reach in three runs.
 constexpr double kPeakDecay = 0.8;
+constexpr int kMostSamples = 120;  // that a moment waits for
 constexpr double kJump = 1.5;  // clearly more
 constexpr double kMaxMoment = 1e12, kMaxNumber = 1e18;
 
@@ -74,8 +76,13 @@ void PhasePeakRecorder::follow(Open& open, double interval_seconds, const Demand
   open.samples += 1;
   open.seconds += interval_seconds;
   if (open.samples == 1 || open.seconds <= soon_seconds_) take(open.soon_cores, demand.cpu_cores);
-  take(open.peak.cpu_cores, demand.cpu_cores);
+  if (open.samples <= DemandBound::kAheadSamples) take(open.peak.cpu_cores, demand.cpu_cores);
   take(open.peak.memory_bytes, demand.memory_bytes);
+}
+
+bool PhasePeakRecorder::over(const Open& open) const {
+  if (open.samples < DemandBound::kAheadSamples) return false;
+  return open.seconds >= binding_seconds_ || open.samples >= kMostSamples;
 }
 
 void PhasePeakRecorder::add(int slot, double interval_seconds, const Demand& demand) {
@@ -91,11 +98,18 @@ void PhasePeakRecorder::add(int slot, double interval_seconds, const Demand& dem
     now_.age = PhaseMoment::age_of(visit_samples_);
   }
   for (Open& open : open_) follow(open, interval_seconds, demand);
-  while (!open_.empty() && open_.front().samples >= DemandBound::kAheadSamples) {
+  while (!open_.empty() && over(open_.front())) {
     close(open_.front());
     open_.pop_front();
   }
   open_.push_back({.moment = now_, .now = demand, .peak = {}, .soon_cores = {}});
+}
+
+PhasePeaks PhasePeakRecorder::of_whole_run() const {
+  PhasePeakRecorder ended = *this;
+  for (const Open& open : open_)
+    if (open.samples > 0) ended.close(open);
+  return std::move(ended.peaks_);
 }
 
 void add_peak(PeakAhead& to, const PeakAhead& other) {
@@ -157,9 +171,8 @@ Result<PhasePeaks> peaks_from_json(const nlohmann::json& json) {
     const auto jump_cores = number_at(entry, "cpu_jump_cores", kMaxNumber);
     if (!moments || !cpu || !memory || !jumps || !jump_cores)
       return refuse("a number is missing or out of range");
-    const bool added = peaks.emplace(PhaseMoment{*slot, *previous, *age},
-                                     PeakAhead{*moments, *cpu, *memory, *jumps, *jump_cores}).second;
-    if (!added) return refuse("a moment is there twice");
+    const PeakAhead peak{*moments, *cpu, *memory, *jumps, *jump_cores};
+    if (!peaks.emplace(PhaseMoment{*slot, *previous, *age}, peak).second) return refuse("a moment is there twice");
   }
   return peaks;
 }
