@@ -52,8 +52,8 @@ struct PolicySurroundings {
   double cpu_horizon_seconds = 10;     // until a change is seen and the CPU limit raised
   double memory_horizon_seconds = 60;  // between two lowerings of memory
   double window_seconds = 600;  // of the policies that look at a window
-  // From this share of a limit on it is raised, whatever the policy says: by the guard of replay, by
-  // the rails of the daemon.
+  // From this share of a limit on it is raised, whatever the policy says: by the guard of replay,
+  // by the rails of the daemon.
   double guard_threshold = 0.95;
   // CPU may take so many times the risk: too little of it costs milliseconds, not the process.
   double cpu_risk_factor = 1;

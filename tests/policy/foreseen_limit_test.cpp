@@ -15,6 +15,9 @@ void feed(ForeseenLimit& limit, double demand, int samples, const MomentPeak& mo
   for (int i = 0; i < samples; ++i) limit.add(demand, 1, moment);
 }
 
+// Of CPU, after a run of 100 samples that reached 4.
+ForeseenLimit after_one_run() { return {kRisk, kGuard, false, {1, 100, 4, 0}}; }
+
 }  // namespace
 
 TEST_CASE("a first run says nothing before ten samples") {
@@ -26,33 +29,33 @@ TEST_CASE("a first run says nothing before ten samples") {
 }
 
 TEST_CASE("with one earlier run the first sample has the limit of that run's peak") {
-  ForeseenLimit limit(kRisk, kGuard, false, {1, 100, 4, 0});
+  ForeseenLimit limit = after_one_run();
   feed(limit, 0.1, 1);
   CHECK(limit.level() == doctest::Approx(kRoom * widened(4, 301, kRisk)));
   CHECK(*limit.level() < 4 * 1.25);
 }
 
 TEST_CASE("while earlier runs know what is to come, a quiet start lowers nothing") {
-  ForeseenLimit limit(kRisk, kGuard, false, {1, 100, 4, 0});
+  ForeseenLimit limit = after_one_run();
   feed(limit, 0.1, 59);
   CHECK(*limit.level() > 4);
 }
 
 TEST_CASE("a run that stays below its predecessors speaks for itself after a window") {
-  ForeseenLimit limit(kRisk, kGuard, false, {1, 100, 4, 0});
+  ForeseenLimit limit = after_one_run();
   feed(limit, 0.1, 120);
   CHECK(*limit.level() < 0.2);
 }
 
 TEST_CASE("a run that passes what was promised gets more room than before") {
-  ForeseenLimit kept(kRisk, kGuard, false, {1, 100, 4, 0}), passed(kRisk, kGuard, false, {1, 100, 4, 0});
+  ForeseenLimit kept = after_one_run(), passed = after_one_run();
   feed(kept, 4, 20);
   feed(passed, 5, 20);
   CHECK(*passed.level() / 5 > *kept.level() / 4);
 }
 
 TEST_CASE("what followed moments like this one lowers the limit when there were enough of them") {
-  ForeseenLimit few(kRisk, kGuard, false, {1, 100, 4, 0}), many(kRisk, kGuard, false, {1, 100, 4, 0});
+  ForeseenLimit few = after_one_run(), many = after_one_run();
   feed(few, 0.1, 40, {0, 3, 0.2, 0});
   feed(many, 0.1, 40, {0, 300, 0.2, 0});
   CHECK(*few.level() > 4);
@@ -60,7 +63,7 @@ TEST_CASE("what followed moments like this one lowers the limit when there were 
 }
 
 TEST_CASE("a moment that is usually followed by more raises the limit before it comes") {
-  ForeseenLimit limit(kRisk, kGuard, false, {1, 100, 4, 0});
+  ForeseenLimit limit = after_one_run();
   feed(limit, 0.1, 40, {0, 300, 0.2, 0});
   feed(limit, 0.1, 1, {0, 300, 4, 4});
   CHECK(*limit.level() > 4);
