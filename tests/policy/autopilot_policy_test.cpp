@@ -64,9 +64,9 @@ TEST_CASE("a memory quantile of 1 is the maximum") {
   CHECK(bytes(run) == doctest::Approx(1.1 * kEdgeOver200Mb));
 }
 
-TEST_CASE("autopilot-tuned has the job's length as half-life, the rest in proportion") {
+TEST_CASE("autopilot-tuned has a half-life of an eighth of the job, the rest in proportion") {
   PolicySurroundings around;
-  around.job_seconds = 1200;
+  around.job_seconds = 9600;
   PolicyRun tuned("autopilot-tuned", nullptr, around), plain("autopilot", nullptr, around);
   for (PolicyRun* run : {&tuned, &plain}) {
     run->feed(2, 1e8, 400);
