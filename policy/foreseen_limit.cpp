@@ -14,8 +14,8 @@ constexpr double kRiseSeconds = 2;
 constexpr double kEarlierWeight = 3;
 // When this run passes what they promised, earlier runs count for half.
 constexpr double kDisproved = 0.5;
-// Fewer moments like this one tell nothing.
-constexpr double kFewMoments = 10;
+// Fewer moments like this one tell nothing, nor do those of fewer visits: twice may be chance.
+constexpr double kFewMoments = 10, kFewVisits = 3;
 
 void lower_to(std::optional<DemandBound::Ahead>& ahead, double bound) {
   if (!ahead) ahead = {bound, bound};
@@ -54,7 +54,8 @@ std::optional<DemandBound::Ahead> ForeseenLimit::bound(const MomentPeak& moment)
     lower_to(ahead, *promised_);
   }
   const double moments = moment.own_moments + kEarlierWeight * moment.earlier_moments;
-  if (ahead && !disproved_ && moments >= kFewMoments && moment.peak > 0)
+  const bool telling = moments >= kFewMoments && moment.visits >= kFewVisits && moment.peak > 0;
+  if (ahead && !disproved_ && telling)
     lower_to(ahead, widened(std::max(moment.peak, own_.last()), moments, risk_));
   if (ahead && !disproved_) {
     ahead->next = std::max(ahead->next, moment.expected);

@@ -21,6 +21,7 @@ struct EarlierPeak {
 // What followed moments like this one, within DemandBound::kAheadSamples.
 struct MomentPeak {
   double own_moments = 0, earlier_moments = 0;  // counted in this run and in earlier ones
+  double visits = 0;    // in which these were
   double peak = 0;
   double expected = 0;  // what usually comes and is to be provided for; 0: nothing
 };

@@ -25,10 +25,11 @@ struct PhaseMoment {
   static int age_of(int samples);
 };
 
-// What followed such moments: CPU in the next DemandBound::kAheadSamples samples, memory in these
-// and for as long as a lowering of it binds.
+// What followed such moments: CPU soon, that is before a change could be seen and answered, memory
+// for as long as a lowering of it binds, and DemandBound::kAheadSamples samples at least.
 struct PeakAhead {
   double moments = 0;   // counted
+  double visits = 0;    // that had such moments: those of one visit say about the same
   double cpu_cores = 0, memory_bytes = 0;  // the highest peak; 0 where nothing was measured
   // Moments that were soon followed by clearly more CPU than there was at them, and the sum of what
   // came.
@@ -63,8 +64,10 @@ class PhasePeakRecorder {
  private:
   struct Open {
     PhaseMoment moment;
-    Demand now, peak;
+    bool first = false;  // of its visit
+    Demand now;
     std::optional<double> soon_cores;  // the highest of those that came soon
+    std::optional<double> peak_bytes;
     int samples = 0;                   // that followed
     double seconds = 0;                // since then
   };

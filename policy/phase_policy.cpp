@@ -140,14 +140,14 @@ PhasePolicy::Ahead PhasePolicy::ahead() const {
 MomentPeak PhasePolicy::cpu_ahead() const {
   const auto [peak, own] = ahead();
   const bool usual = peak.cpu_jumps >= kFewSamples && peak.cpu_jumps >= kCpuRisk * peak.moments;
-  return {own, peak.moments - own, peak.cpu_cores,
+  return {own, peak.moments - own, peak.visits, peak.cpu_cores,
           usual ? peak.cpu_jump_cores / peak.cpu_jumps : 0};
 }
 
 MomentPeak PhasePolicy::memory_ahead() const {
   const auto [peak, own] = ahead();
   const bool seldom = own * surroundings_.risk >= 1;
-  return {own, peak.moments - own, peak.memory_bytes, seldom ? 0 : peak.memory_bytes};
+  return {own, peak.moments - own, peak.visits, peak.memory_bytes, seldom ? 0 : peak.memory_bytes};
 }
 
 void PhasePolicy::observe(const Observation& observation) {

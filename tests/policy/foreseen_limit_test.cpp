@@ -55,17 +55,19 @@ TEST_CASE("a run that passes what was promised gets more room than before") {
 }
 
 TEST_CASE("what followed moments like this one lowers the limit when there were enough of them") {
-  ForeseenLimit few = after_one_run(), many = after_one_run();
-  feed(few, 0.1, 40, {0, 3, 0.2, 0});
-  feed(many, 0.1, 40, {0, 300, 0.2, 0});
+  ForeseenLimit few = after_one_run(), many = after_one_run(), once = after_one_run();
+  feed(few, 0.1, 40, {0, 3, 3, 0.2, 0});
+  feed(many, 0.1, 40, {0, 300, 3, 0.2, 0});
+  feed(once, 0.1, 40, {0, 300, 2, 0.2, 0});
   CHECK(*few.level() > 4);
+  CHECK(*once.level() > 4);
   CHECK(*many.level() < 0.25);
 }
 
 TEST_CASE("a moment that is usually followed by more raises the limit before it comes") {
   ForeseenLimit limit = after_one_run();
-  feed(limit, 0.1, 40, {0, 300, 0.2, 0});
-  feed(limit, 0.1, 1, {0, 300, 4, 4});
+  feed(limit, 0.1, 40, {0, 300, 3, 0.2, 0});
+  feed(limit, 0.1, 1, {0, 300, 3, 4, 4});
   CHECK(*limit.level() > 4);
 }
 

@@ -83,6 +83,7 @@ TEST_CASE("CPU that jumps soon is counted, and what it jumps to") {
   const PhasePeakRecorder recorder = cycled(3);
   const PeakAhead& late = recorder.peaks().at(any(0, 4));  // samples 32 to 39 of 40
   CHECK(late.moments == 24);
+  CHECK(late.visits == 3);
   CHECK(late.cpu_jumps == 15);  // of the last five, three times
   CHECK(late.cpu_jump_cores == 75);
   CHECK(recorder.peaks().at(any(0, 2)).cpu_jumps == 0);
@@ -106,7 +107,7 @@ TEST_CASE("nothing is said to follow across a gap") {
 TEST_CASE("peaks of runs are merged, and a peak not reached again wears off") {
   PhasePeaks peaks = cycled(2).peaks();
   PhasePeaks low;
-  low[any(0, 4)] = {10, 1, 10, 0, 0};
+  low[any(0, 4)] = {10, 1, 1, 10, 0, 0};
   merge_peaks(peaks, low);
   CHECK(peaks.at(any(0, 4)).cpu_cores == doctest::Approx(1 + 0.8 * 4));
   for (int i = 0; i < 60; ++i) merge_peaks(peaks, low);
