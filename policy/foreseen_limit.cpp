@@ -27,7 +27,8 @@ void lower_to(std::optional<DemandBound::Ahead>& ahead, double bound) {
 
 ForeseenLimit::ForeseenLimit(double risk, double guard_threshold, bool drifts,
                              const EarlierPeak& earlier)
-    : risk_(risk), room_(kJustBelow / guard_threshold), drifts_(drifts), earlier_(earlier), earlier_weight_(kEarlierWeight),
+    : risk_(risk), room_(kJustBelow / guard_threshold), drifts_(drifts), earlier_(earlier),
+      earlier_weight_(kEarlierWeight),
       own_(risk, drifts), held_(drifts) {
   if (earlier_.runs > 0 && earlier_.peak > 0) promised_ = promise();
 }

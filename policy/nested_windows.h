@@ -37,7 +37,7 @@ class NestedWindows {
     double largest = 0, sum = 0, squares = 0;
     std::size_t samples = 0;
   };
-  double top_of(std::size_t samples, double largest) const;
+  class Largest;
 
   double risk_;
   std::array<Block, kBlocks> blocks_{};

@@ -77,7 +77,8 @@ void PhasePeakRecorder::close(const Open& open) {
 void PhasePeakRecorder::follow(Open& open, double interval_seconds, const Demand& demand) const {
   open.samples += 1;
   open.seconds += interval_seconds;
-  if (open.samples == 1 || open.seconds <= kUnevenTime * soon_seconds_) take(open.soon_cores, demand.cpu_cores);
+  const bool soon = open.samples == 1 || open.seconds <= kUnevenTime * soon_seconds_;
+  if (soon) take(open.soon_cores, demand.cpu_cores);
   take(open.peak_bytes, demand.memory_bytes);
 }
 
@@ -105,7 +106,8 @@ void PhasePeakRecorder::add(int slot, double interval_seconds, const Demand& dem
     open_.pop_front();
   }
   const bool first = visit_samples_ == 0 || now_ != before;
-  open_.push_back({.moment = now_, .first = first, .now = demand, .soon_cores = {}, .peak_bytes = {}});
+  open_.push_back({.moment = now_, .first = first, .now = demand, .soon_cores = {},
+                   .peak_bytes = {}});
 }
 
 PhasePeaks PhasePeakRecorder::of_whole_run() const {
@@ -178,7 +180,8 @@ Result<PhasePeaks> peaks_from_json(const nlohmann::json& json) {
     if (!moments || !visits || !cpu || !memory || !jumps || !jump_cores)
       return refuse("a number is missing or out of range");
     const PeakAhead peak{*moments, *visits, *cpu, *memory, *jumps, *jump_cores};
-    if (!peaks.emplace(PhaseMoment{*slot, *previous, *age}, peak).second) return refuse("a moment is there twice");
+    if (!peaks.emplace(PhaseMoment{*slot, *previous, *age}, peak).second)
+      return refuse("a moment is there twice");
   }
   return peaks;
 }

@@ -85,7 +85,8 @@ PhasePolicy::PhasePolicy(const nlohmann::json& prior, const PolicySurroundings& 
 PhasePolicy::PhasePolicy(const LearnedPhases& earlier, const PolicySurroundings& surroundings,
                          Foresight foresight)
     : surroundings_(surroundings), foresight_(foresight), known_(earlier.records),
-      earlier_peaks_(earlier.peaks), peaks_(surroundings.cpu_horizon_seconds, surroundings.memory_horizon_seconds),
+      earlier_peaks_(earlier.peaks),
+      peaks_(surroundings.cpu_horizon_seconds, surroundings.memory_horizon_seconds),
       cpu_(cpu_risk(surroundings), surroundings.guard_threshold, false,
            earlier_cpu(earlier, cpu_risk(surroundings))),
       memory_(surroundings.risk, surroundings.guard_threshold, true,
