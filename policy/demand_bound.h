@@ -3,8 +3,8 @@
 //
 // - Level. In n samples demand went up to M, so by M / n per sample on average. A step within
 //   [0, M / n] has at most half of that as its deviation (Popoviciu), and passes 1 / sqrt(risk)
-//   deviations with at most `risk` (Chebyshev): M x (1 + 1 / (2 n sqrt(risk))). Wide for a container
-//   that was hardly seen, tight for one that is known. `widened()`.
+//   deviations with at most `risk` (Chebyshev): M x (1 + 1 / (2 n sqrt(risk))). Wide for a
+//   container that was hardly seen, tight for one that is known. `widened()`.
 // - Rise, for a demand that drifts as memory does: last + mean step + deviation x
 //   sqrt(1 / risk - 1) (Cantelli), and last + largest step, widened as above.
 //
