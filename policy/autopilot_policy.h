@@ -11,8 +11,9 @@
 // a job; for CPU the five-minute aggregates (each sample is counted at once).
 //
 // `autopilot-tuned` is the same with half-lives tuned to the job: CPU's is `jobs` of its lengths
-// (where the length is not told, the window of the surroundings), the other times keep Autopilot's
-// proportions to it: memory x 4, windows of the peaks / 144, the last hour / 12.
+// (an eighth, as `vpa-tuned`; where the length is not told, the window of the surroundings), the
+// other times keep Autopilot's proportions to it: memory x 4, windows of the peaks / 144, the last
+// hour / 12.
 #pragma once
 
 #include <optional>
@@ -33,7 +34,7 @@ inline constexpr std::array kAutopilotTunedParameters = {
     PolicyParameter{"cpu-quantile", 0.95, 0, 1},
     PolicyParameter{"memory-quantile", 0.98, 0, 1},
     PolicyParameter{"margin", 1.15, 1, 10},
-    PolicyParameter{"jobs", 1, 0.001, 1000},  // half-life of CPU, in lengths of the job
+    PolicyParameter{"jobs", 0.125, 0.001, 1000},  // half-life of CPU, in lengths of the job
 };
 
 class AutopilotPolicy final : public Policy {

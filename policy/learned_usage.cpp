@@ -82,7 +82,9 @@ nlohmann::json merge_usage(const nlohmann::json& earlier, const nlohmann::json& 
   const auto memory_half_life = half_life_of(run, "memory_bytes");
   if (!cpu_half_life || !memory_half_life) return earlier;
   const UsageShapes shapes{{first_cpu, *cpu_half_life}, {first_memory, *memory_half_life}};
-  const std::string policy = run.value("policy", "");
+  const auto name = run.find("policy");
+  if (name == run.end() || !name->is_string()) return earlier;
+  const auto& policy = name->get_ref<const std::string&>();
   auto added = usage_from_json(run, policy, shapes);
   if (!added) return earlier;
   LearnedUsage merged(shapes);

@@ -45,17 +45,18 @@ void OraclePolicy::observe(const Observation& observation) {
 }
 
 std::optional<double> OraclePolicy::wanted(const WindowStatistic& coming,
+                                           const std::vector<double>& future,
                                            const std::optional<double>& last) const {
-  if (coming.size() == 0) return last;
+  if (coming.size() == 0) return next_ < future.size() ? std::optional(future[next_]) : last;
   return deviations_ ? coming.mean_plus_deviations(*deviations_) : coming.maximum();
 }
 
 Allocation OraclePolicy::allocate(const Limits& original, const HostCapacity& host) const {
   Allocation allocation;
   allocation.reason = Reason::window_statistics;
-  if (const auto cpu = wanted(cpu_, last_cpu_))
+  if (const auto cpu = wanted(cpu_, future_->cpu_cores, last_cpu_))
     allocation.cpu = capped_cores(*cpu, original, host);
-  if (const auto memory = wanted(memory_, last_memory_))
+  if (const auto memory = wanted(memory_, future_->memory_bytes, last_memory_))
     allocation.memory = capped_bytes(*memory, original, host);
   allocation.cpu_sample_count = static_cast<double>(cpu_.size());
   allocation.memory_sample_count = static_cast<double>(memory_.size());

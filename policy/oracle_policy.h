@@ -2,7 +2,8 @@
 // known beforehand. What no policy that decides once a window can be better than; the window is
 // that of the surroundings. AI4DL (Buchaca et al., HotCloud'20) is compared with such.
 //
-// With nothing left of the future it is the last sample. An oracle needs no warm-up.
+// A window without a sample sees the next one; with nothing left it is the last sample. An oracle
+// needs no warm-up.
 #pragma once
 
 #include "policy/policy_entry.h"
@@ -23,7 +24,7 @@ class OraclePolicy final : public Policy {
   nlohmann::json learned() const override;
 
  private:
-  std::optional<double> wanted(const WindowStatistic& coming,
+  std::optional<double> wanted(const WindowStatistic& coming, const std::vector<double>& future,
                                const std::optional<double>& last) const;
 
   std::shared_ptr<const FutureDemand> future_;

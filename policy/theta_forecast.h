@@ -1,7 +1,7 @@
 // The theta method (V. Assimakopoulos and K. Nikolopoulos, Int. J. of Forecasting 16, 2000, in the
-// form of R. Hyndman and B. Billah, 19, 2003: simple exponential smoothing with half the drift) of a
-// deseasonalised series, and the search for its period as Theta-Scan does it (J. Ll. Berral et al.,
-// IEEE CLOUD 2021; github.com/BSC-IBM/ThetaScan). Only + - * /: the same bits on every machine.
+// form of R. Hyndman and B. Billah, 19, 2003: exponential smoothing with half the drift) of a
+// deseasonalised series, and the search for its period as Theta-Scan does it (IEEE CLOUD 2021,
+// github.com/BSC-IBM/ThetaScan). Only + - * /: the same bits on every machine.
 #pragma once
 
 #include <span>

@@ -1,7 +1,7 @@
-// `theta-scan`: a seasonal forecast of the coming window in the manner of Theta-Scan (J. Ll. Berral
-// et al., IEEE CLOUD 2021; github.com/BSC-IBM/ThetaScan): once a window, find the period of the
-// observed past, forecast the window by the theta method (theta_forecast.h), allocate the largest
-// forecast value, at most five times the largest of the last window.
+// `theta-scan`: a seasonal forecast of the coming window in the manner of Theta-Scan (IEEE CLOUD
+// 2021, github.com/BSC-IBM/ThetaScan): once a window, find the period of the observed past,
+// forecast the window by the theta method (theta_forecast.h), allocate the largest forecast value,
+// at most five times the largest of the last window.
 //
 // As published: steps of 15 s, windows of 20 of them, a past of 240, smoothing 0.2; before there
 // are two windows (or two periods) the 95 % quantile of what was seen; before the first, nothing.

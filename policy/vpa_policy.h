@@ -40,8 +40,8 @@ inline constexpr std::array kVpaTunedParameters = {
     PolicyParameter{"bump-bytes", 104857600, 0, 1e12},
 };
 
-// Buckets that widen by 5 %: bucket i begins at first * (1.05^i - 1) / 0.05. Those are buckets whose
-// edges grow by 5 %, from 20 x first on, of values shifted by that much.
+// Buckets that widen by 5 %: bucket i begins at first * (1.05^i - 1) / 0.05. Those are buckets
+// whose edges grow by 5 %, from 20 x first on, of values shifted by that much.
 class VpaHistogram {
  public:
   explicit VpaHistogram(DecayingHistogram shifted) : shifted_(std::move(shifted)) {}
