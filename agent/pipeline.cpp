@@ -68,6 +68,7 @@ PolicySurroundings Pipeline::surroundings() const {
   PolicySurroundings around;
   around.cpu_horizon_seconds = kReactionSteps * step_seconds;
   around.memory_horizon_seconds = seconds(config_.rails.memory_lower_window);
+  around.risk = config_.risk;
   return around;
 }
 

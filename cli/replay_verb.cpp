@@ -21,7 +21,6 @@ constexpr double kLeastWindow = 1, kMostWindow = 7 * 86'400;
 constexpr double kLeastStep = 0.001, kMostStep = 86'400;
 constexpr double kLeastRaise = 0.001, kMostRaise = 3600;
 constexpr double kLeastThreshold = 0.1, kMostThreshold = 1;
-constexpr double kLeastRisk = 1e-6, kMostRisk = 0.5;
 
 std::string value_text(const std::optional<double>& value) {
   return value ? fmt::format("{}", *value) : "no value";

@@ -19,7 +19,6 @@ constexpr double kClearlyMore = 1.1;
 // A CPU that comes too late costs throttled milliseconds, so room is made for it only where it
 // comes one time in twenty; too little memory kills.
 constexpr double kCpuRisk = 0.05;
-constexpr double kLeastRisk = 1e-6, kMostRisk = 0.5;
 // A phase that comes with less is not worth naming.
 constexpr double kLeastProbability = 0.01;
 
