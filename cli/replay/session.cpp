@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "cli/replay/figures.h"
+#include "model/trace_features.h"
 
 namespace cgphase {
 namespace {
@@ -85,6 +86,11 @@ Status ReplaySession::read() {
   Result<Recorded> recorded = read_recorded(paths);
   if (!recorded) return std::unexpected(recorded.error());
   recorded_ = *std::move(recorded);
+  const auto& engine = recorded_.input.engine;
+  if (request_.lineup.rails && engine && !schema_columns(engine->model().schema).empty())
+    return failure(ErrorKind::invalid,
+                   paths.model + ": --rails needs a model that the daemon could have; this one "
+                                 "looks at columns of traces");
   return {};
 }
 

@@ -181,6 +181,19 @@ TEST_CASE_FIXTURE(Fixture, "rails are a policy of their own beside ours") {
   refused(2, kGolden + "replay.csv", {"--policy", "hold", "--rails"});
 }
 
+TEST_CASE_FIXTURE(Fixture, "models that do not fit what they are named for exit with 6") {
+  CHECK(has(refused(6, kGolden + "replay.csv", {"--compat-model", model}), "imported from AI4DL"));
+  Model columns = small_model();
+  for (FeatureSchema::Entry& entry : columns.schema.entries)
+    entry = {Feature::column, "cpu.usage.cores"};
+  columns.schema.entries[1].name = "mem.limit";
+  const std::string path = command.directory() / "columns.json";
+  REQUIRE(save_model(columns, path));
+  const Ran ran = command.run({"replay", kGolden + "replay.csv", "--model", path, "--rails"});
+  CHECK(ran.exit == 6);
+  CHECK(has(ran.err, "--rails needs a model that the daemon could have"));
+}
+
 TEST_CASE_FIXTURE(Fixture, "earlier runs teach: the limit is not that of the user at the start") {
   const auto phase = [](const json& body) { return body["policies"][0]["alloc_vs_static"]; };
   const json cold = replay_json({"--policy", "phase"});
