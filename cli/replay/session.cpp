@@ -29,6 +29,12 @@ Result<SweepPlan> compared_plan(const std::string& word, const ReplaySettings& s
   return sweep_plan(*policy, settings);
 }
 
+bool anything_measured(const ContenderResult& result) {
+  return std::ranges::any_of(kResources, [&](Resource resource) {
+    return measured(sums_of(result, resource));
+  });
+}
+
 std::string file_name(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
@@ -135,8 +141,13 @@ Status ReplaySession::take_results(ReplayReport& report) const {
     else if (!lineup_.all)
       return failure(ErrorKind::invalid, why);
   }
-  if (!report.results.empty()) return {};
-  return failure(ErrorKind::invalid, left_out());
+  if (report.results.empty()) return failure(ErrorKind::invalid, left_out());
+  if (std::ranges::any_of(report.results, anything_measured)) return {};
+  return failure(ErrorKind::invalid,
+                 request_.paths.traces.front() +
+                     ": nothing to replay: no two rows that follow each other tell the use of CPU "
+                     "(columns cpu.usage.usec, cpu.usage, cpu.usage.cores) or of memory "
+                     "(memory.anon, mem.working.set, mem.current)");
 }
 
 std::string ReplaySession::left_out() const {
