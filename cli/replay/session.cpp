@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "cli/replay/figures.h"
+#include "model/trace_features.h"
 
 namespace cgphase {
 namespace {
@@ -26,6 +27,12 @@ Result<SweepPlan> compared_plan(const std::string& word, const ReplaySettings& s
   const Result<PolicySpec> policy = parse_policy_spec(word);
   if (!policy) return failure(ErrorKind::invalid, "--compare: " + policy.error().text);
   return sweep_plan(*policy, settings);
+}
+
+bool anything_measured(const ContenderResult& result) {
+  return std::ranges::any_of(kResources, [&](Resource resource) {
+    return measured(sums_of(result, resource));
+  });
 }
 
 std::string file_name(const std::string& path) {
@@ -85,6 +92,11 @@ Status ReplaySession::read() {
   Result<Recorded> recorded = read_recorded(paths);
   if (!recorded) return std::unexpected(recorded.error());
   recorded_ = *std::move(recorded);
+  const auto& engine = recorded_.input.engine;
+  if (request_.lineup.rails && engine && !schema_columns(engine->model().schema).empty())
+    return failure(ErrorKind::invalid,
+                   paths.model + ": --rails needs a model that the daemon could have; this one "
+                                 "looks at columns of traces");
   return {};
 }
 
@@ -129,8 +141,13 @@ Status ReplaySession::take_results(ReplayReport& report) const {
     else if (!lineup_.all)
       return failure(ErrorKind::invalid, why);
   }
-  if (!report.results.empty()) return {};
-  return failure(ErrorKind::invalid, left_out());
+  if (report.results.empty()) return failure(ErrorKind::invalid, left_out());
+  if (std::ranges::any_of(report.results, anything_measured)) return {};
+  return failure(ErrorKind::invalid,
+                 request_.paths.traces.front() +
+                     ": nothing to replay: no two rows that follow each other tell the use of CPU "
+                     "(columns cpu.usage.usec, cpu.usage, cpu.usage.cores) or of memory "
+                     "(memory.anon, mem.working.set, mem.current)");
 }
 
 std::string ReplaySession::left_out() const {

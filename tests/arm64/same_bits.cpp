@@ -186,7 +186,7 @@ void show_replays(const Model& model, std::vector<Trace> traces) {
   for (const bool rails : {false, true})
     for (const std::string_view name : policy_names()) {
       settings.rails = rails;
-      if (rails && name != "phase") continue;
+      if (rails && name != "phase" && name != "proactive") continue;
       const auto result = replay(input, settings, {{std::string(name), {}}, 0.05}, false);
       std::printf("replay %s%s %s\n", std::string(name).c_str(), rails ? " rails" : "",
                   result ? "played" : result.error().text.c_str());
