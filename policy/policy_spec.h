@@ -55,7 +55,12 @@ struct PolicySurroundings {
   double cpu_horizon_seconds = 10;     // until a change is seen and the CPU limit raised
   double memory_horizon_seconds = 60;  // between two lowerings of memory
   double window_seconds = 600;  // of the policies that look at a window
-  double risk = kShippedRisk;  // share of the samples that may want more than they got: the user's knob
+  // From this share of a limit on it is raised, whatever the policy says: by the guard of replay,
+  // by the rails of the daemon.
+  double guard_threshold = 0.95;
+  // CPU may take so many times the risk: too little of it costs milliseconds, not the process.
+  double cpu_risk_factor = 1;
+  double risk = kShippedRisk;  // share of the samples that may want more: the user's knob
   std::optional<double> job_seconds;  // how long a run lasts, for half-lives tuned to it
   std::shared_ptr<const std::vector<PhaseStatistics>> phase_statistics;  // by index; null: none
   std::shared_ptr<const FutureDemand> future;  // null outside of replay: there is no oracle then
