@@ -71,6 +71,7 @@ PolicySurroundings Pipeline::surroundings() const {
   PolicySurroundings around;
   around.cpu_horizon_seconds = kReactionSteps * step_seconds;
   around.memory_horizon_seconds = seconds(config_.rails.memory_lower_window);
+  around.risk = config_.risk;
   around.guard_threshold = config_.rails.at_risk_ratio;
   around.cpu_risk_factor = kCpuRiskFactor;
   return around;

@@ -20,7 +20,6 @@ constexpr double kClearlyMore = 1.1;
 // comes one time in twenty; too little memory kills.
 constexpr double kCpuRisk = 0.05;
 constexpr double kLeastGuard = 0.5;
-constexpr double kLeastRisk = 1e-6, kMostRisk = 0.5;
 // A phase that comes with less is not worth naming.
 constexpr double kLeastProbability = 0.01;
 
