@@ -233,7 +233,12 @@ void Agent::store_tick() {
   points.reserve(tick_.containers.size());
   for (const Sample& sample : tick_.containers) {
     const ContainerView* view = parts_.pipeline.find(sample.id);
-    points.push_back({tick_.wall_time, sample, view != nullptr ? view->phase : Phase{}});
+    HistoryPoint& point = points.emplace_back(tick_.wall_time, sample);
+    point.host = tick_.host;
+    if (view == nullptr) continue;
+    point.phase = view->phase;
+    point.original.cpu_max = view->original.cpu_max;
+    point.original.memory_max = view->original.memory_max;
   }
   parts_.store->enqueue({.points = std::move(points),
                          .decisions = std::exchange(unsaved_decisions_, {}),

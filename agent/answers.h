@@ -35,6 +35,8 @@ class Answers {
  private:
   void explain(const Request& request, Respond respond);
   void history(const Request& request, Respond respond);
+  void full_history(const Request& request, CgroupId id, Respond respond);
+  void records(const Request& request, Respond respond);
   void events(const Request& request, Respond respond);
   nlohmann::json act(const Request& request, const Peer& peer);
   nlohmann::json set_mode(const Request& request);

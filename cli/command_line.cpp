@@ -16,6 +16,7 @@
 #include "cli/plot_verb.h"
 #include "cli/print.h"
 #include "cli/prototypes_verb.h"
+#include "cli/record_verb.h"
 
 #ifndef CGPHASE_VERSION
 #error "the build defines CGPHASE_VERSION"
@@ -99,6 +100,7 @@ int parse_and_run(int count, const char* const* words) {
   add_model_verbs(app, exit_code);
   add_prototypes(app, exit_code);
   add_plot_verb(app, options, exit_code);
+  add_record_verb(app, options, exit_code);
   try {
     app.parse(count, words);
   } catch (const CLI::ParseError& error) {
