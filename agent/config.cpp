@@ -64,24 +64,10 @@ RawValue raw_of(const toml::node& node) {
   return texts;
 }
 
-std::string policy_fault(const ConfigSource& source, const std::string& policy) {
-  if (source.policies.empty()) return {};
-  if (std::find(source.policies.begin(), source.policies.end(), policy) != source.policies.end())
-    return {};
-  std::string known;
-  for (const std::string_view name : source.policies)
-    known += (known.empty() ? "" : ", ") + std::string(name);
-  const std::string_view near = nearest(policy, source.policies);
-  return fmt::format("no such policy{}; there are {}",
-                     near.empty() ? "" : fmt::format(", nearest is \"{}\"", near), known);
-}
-
 // What is wrong with a value of this row; nothing when `config` has taken it.
-std::string take(const ConfigSource& source, const ConfigRow& row, const RawValue& raw,
-                 Config& config) {
-  if (std::string wrong = row.read(raw, config); !wrong.empty())
-    return wrong + "; allowed: " + row.allowed;
-  return row.key == "policy" ? policy_fault(source, config.policy) : std::string{};
+std::string take(const ConfigRow& row, const RawValue& raw, Config& config) {
+  const std::string wrong = row.read(raw, config);
+  return wrong.empty() ? wrong : wrong + "; allowed: " + row.allowed;
 }
 
 std::string unknown_key(const std::string& key) {
@@ -103,8 +89,7 @@ bool is_section(const std::string& key) {
 // One file laid over what `config` holds so far.
 class Layer {
  public:
-  Layer(const ConfigSource& source, std::string file, Config& config)
-      : source_(source), file_(std::move(file)), config_(config) {}
+  Layer(std::string file, Config& config) : file_(std::move(file)), config_(config) {}
 
   void read_table(const toml::table& table, const std::string& prefix) {
     for (const auto& [name, node] : table) read_node(name, node, prefix);
@@ -126,7 +111,7 @@ class Layer {
   }
 
   void read_value(const ConfigRow& row, const toml::node& node) {
-    const std::string wrong = take(source_, row, raw_of(node), config_);
+    const std::string wrong = take(row, raw_of(node), config_);
     if (!wrong.empty())
       return fault(node.source().begin, fmt::format("{} = {}: {}", row.key, shown(node), wrong));
     config_.origins[row.key] = fmt::format("{}:{}", file_, node.source().begin.line);
@@ -136,18 +121,17 @@ class Layer {
     if (!first_ || at < first_->at) first_ = Fault{at, std::move(text)};
   }
 
-  const ConfigSource& source_;
   std::string file_;
   Config& config_;
   std::optional<Fault> first_;
 };
 
-Status lay_over(const ConfigSource& source, const std::string& file, Config& config) {
+Status lay_over(const std::string& file, Config& config) {
   const Result<std::string> text = read_file(file, kMaxConfigFileBytes);
   if (!text) return std::unexpected(text.error());
   try {
     const toml::table table = toml::parse(*text, file);
-    Layer layer(source, file, config);
+    Layer layer(file, config);
     layer.read_table(table, "");
     return layer.result();
   } catch (const toml::parse_error& error) {
@@ -181,24 +165,24 @@ Result<std::vector<std::string>> drop_ins(const std::string& file) {
 
 Result<Config> load_config(const ConfigSource& source) {
   Config config;
-  const Status base = lay_over(source, source.file, config);
+  const Status base = lay_over(source.file, config);
   const bool absent = !base && base.error().kind == ErrorKind::not_found;
   if (!base && (!absent || source.must_exist)) return std::unexpected(base.error());
   const Result<std::vector<std::string>> files = drop_ins(source.file);
   if (!files) return std::unexpected(files.error());
   for (const std::string& file : *files)
-    if (const Status laid = lay_over(source, file, config); !laid)
+    if (const Status laid = lay_over(file, config); !laid)
       return std::unexpected(laid.error());
   return config;
 }
 
-Status override_config(Config& config, const ConfigSource& source, std::string_view key,
-                       std::string_view value, const std::string& origin) {
+Status override_config(Config& config, std::string_view key, std::string_view value,
+                       const std::string& origin) {
   const ConfigRow* row = find_row(key);
   if (row == nullptr)
     return failure(ErrorKind::invalid, origin + ": " + unknown_key(std::string(key)));
   Config changed = config;
-  if (const std::string wrong = take(source, *row, std::string(value), changed); !wrong.empty())
+  if (const std::string wrong = take(*row, std::string(value), changed); !wrong.empty())
     return failure(ErrorKind::invalid,
                    fmt::format("{} \"{}\": {}", origin, escape_name(value), wrong));
   changed.origins[row->key] = origin;

@@ -19,7 +19,7 @@ namespace cgphase {
 struct Config {
   Mode mode = Mode::observe;
   std::chrono::milliseconds interval{1000};
-  std::string policy = "phase";
+  std::string policy = "phase";  // as parse_policy_spec() takes it
   std::string model = "/usr/share/cgphase/model.json";
   std::string cgroup_root = "/sys/fs/cgroup";
   std::string proc_root = "/proc";
@@ -62,8 +62,6 @@ inline constexpr std::size_t kMaxRuntimeDirBytes = 90;  // its sockets' names mu
 struct ConfigSource {
   std::string file = kDefaultConfigFile;
   bool must_exist = false;  // named by the user: then its absence is an error
-  // What `policy` may be (policy_names()); anything that looks like a name where empty.
-  std::vector<std::string_view> policies;
 };
 
 // Reads `file` and conf.d/*.toml beside it in the order of their names; a later value of a key
@@ -73,8 +71,8 @@ Result<Config> load_config(const ConfigSource& source);
 
 // One value from the command line, as text; `origin` is the option's name ("--mode"). For keys that
 // hold text. Errors: invalid.
-Status override_config(Config& config, const ConfigSource& source, std::string_view key,
-                       std::string_view value, const std::string& origin);
+Status override_config(Config& config, std::string_view key, std::string_view value,
+                       const std::string& origin);
 
 // For `config show --origin`: every key in the order of the documentation.
 struct ConfigValue {

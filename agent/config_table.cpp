@@ -9,6 +9,7 @@
 
 #include "base/parse.h"
 #include "base/text.h"
+#include "policy/policy.h"
 
 namespace cgphase {
 namespace {
@@ -172,7 +173,7 @@ std::string wrong_runtime_dir(std::string_view path) {
   return wrong_path_of(path, kMaxRuntimeDirBytes);
 }
 
-// Names of groups and policies: what useradd and our own list allow.
+// Names of groups: what useradd allows.
 std::string wrong_name(std::string_view name) {
   const auto is_good = [](unsigned char byte) {
     return std::isalnum(byte) != 0 || byte == '_' || byte == '-';
@@ -180,6 +181,11 @@ std::string wrong_name(std::string_view name) {
   const bool good = !name.empty() && name.size() <= 32 && name.front() != '-' &&
                     std::all_of(name.begin(), name.end(), is_good);
   return good ? "" : "not a name";
+}
+
+std::string wrong_policy(std::string_view text) {
+  const Status good = check_live_policy(text);
+  return good ? std::string{} : good.error().text;
 }
 
 // A field of Config, const or not.
@@ -192,9 +198,10 @@ std::vector<ConfigRow> general_rows() {
   rows.push_back(mode_row());
   rows.push_back(duration_row("interval", CGPHASE_FIELD(interval), 100ms, 60s,
                               "How often containers are read."));
-  rows.push_back(text_row("policy", CGPHASE_FIELD(policy), "the name of a policy", wrong_name,
-                          "Who says how much a container should have; `cgphase replay` compares "
-                          "them."));
+  rows.push_back(text_row("policy", CGPHASE_FIELD(policy),
+                          "the name of a policy, or NAME:KEY=NUMBER,...", wrong_policy,
+                          "Who says how much a container should have (docs/policies.md); "
+                          "`cgphase replay` compares them."));
   rows.push_back(text_row("model", CGPHASE_FIELD(model), kPath, wrong_path, "The learned model."));
   rows.push_back(text_row("cgroup_root", CGPHASE_FIELD(cgroup_root), kPath, wrong_path,
                           "Where cgroup v2 is mounted."));

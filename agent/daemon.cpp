@@ -73,7 +73,7 @@ void report_restored(const LimitWriter::RestoreReport& report, const char* when)
 }  // namespace
 
 Result<Config> effective_config(const DaemonOptions& options) {
-  ConfigSource source{.policies = policy_names()};
+  ConfigSource source;
   if (options.config_path) {
     source.file = *options.config_path;
     source.must_exist = true;
@@ -81,7 +81,7 @@ Result<Config> effective_config(const DaemonOptions& options) {
   Result<Config> config = load_config(source);
   if (!config) return config;
   for (const DaemonOptions::Override& one : options.overrides)
-    if (Status set = override_config(*config, source, one.key, one.value, one.option); !set)
+    if (Status set = override_config(*config, one.key, one.value, one.option); !set)
       return std::unexpected(set.error());
   return config;
 }

@@ -54,9 +54,13 @@ Pipeline::~Pipeline() = default;
 
 Result<Pipeline> Pipeline::create(const PipelineConfig& config,
                                   std::shared_ptr<const PhaseEngine> engine) {
-  const Result<std::unique_ptr<Policy>> trial = make_policy(config.policy, nullptr);
+  const Result<PolicySpec> spec = parse_policy_spec(config.policy);
+  if (!spec) return std::unexpected(spec.error());
+  Pipeline pipeline(config, std::move(engine));
+  pipeline.policy_ = *spec;
+  const auto trial = make_policy(*spec, nullptr, pipeline.surroundings());
   if (!trial) return std::unexpected(trial.error());
-  return Pipeline(config, std::move(engine));
+  return pipeline;
 }
 
 PolicySurroundings Pipeline::surroundings() const {
@@ -76,7 +80,7 @@ std::unique_ptr<Pipeline::Container> Pipeline::make_container(const ContainerInf
     container->view.mode = admission->second.mode;
     prior = admission->second.prior;
   }
-  container->policy = make_policy(config_.policy, prior, surroundings()).value();
+  container->policy = make_policy(policy_, prior, surroundings()).value();
   if (engine_) {
     container->extractor.emplace(engine_->model().schema, engine_->model().step_seconds);
     container->tracker.emplace(engine_);
@@ -93,7 +97,7 @@ void Pipeline::admit(CgroupId id, Admission admission) {
   found->second->view.mode = admission.mode;
   if (!admission.prior.is_null())
     found->second->policy =
-        make_policy(config_.policy, admission.prior, surroundings()).value();
+        make_policy(policy_, admission.prior, surroundings()).value();
 }
 
 void Pipeline::set_mode(CgroupId id, Mode mode) {

@@ -23,7 +23,7 @@
 namespace cgphase {
 
 struct PipelineConfig {
-  std::string policy = "phase";
+  std::string policy = "phase";  // as parse_policy_spec() takes it
   RailsConfig rails;
   std::chrono::nanoseconds interval = std::chrono::seconds(1);  // expected between ticks
   bool manage_unlimited = false;
@@ -58,7 +58,8 @@ struct ContainerView {
 // Owned and used by one thread.
 class Pipeline {
  public:
-  // Errors: invalid for an unknown policy. Without an engine every phase is "not enough history".
+  // Errors: invalid for an unknown policy or parameter, and for a policy that only replay can
+  // make. Without an engine every phase is "not enough history".
   static Result<Pipeline> create(const PipelineConfig& config,
                                  std::shared_ptr<const PhaseEngine> engine);
   Pipeline(Pipeline&&) noexcept;
@@ -98,6 +99,7 @@ class Pipeline {
                       std::vector<Decision>& decisions);
 
   PipelineConfig config_;
+  PolicySpec policy_;  // of config_.policy
   std::shared_ptr<const PhaseEngine> engine_;
   std::map<CgroupId, std::unique_ptr<Container>> containers_;
   std::map<CgroupId, Admission> admissions_;  // of containers not yet seen

@@ -131,8 +131,7 @@ json json_of(const std::optional<T>& value) { return value ? json_of(*value) : j
 template <class Integer>
   requires std::is_integral_v<Integer> && (!std::is_same_v<Integer, bool>)
 bool take(const json& from, Integer& value) {
-  if (std::is_unsigned_v<Integer> ? !from.is_number_unsigned() : !from.is_number_integer())
-    return false;
+  if (!from.is_number_integer()) return false;
   if (from.is_number_unsigned() && !std::in_range<Integer>(from.get<std::uint64_t>())) return false;
   if (!from.is_number_unsigned() && !std::in_range<Integer>(from.get<std::int64_t>())) return false;
   value = from.get<Integer>();

@@ -6,22 +6,19 @@
 #include "policy/ceiling.h"
 
 namespace cgphase {
-namespace {
+HoldPolicy::Held::Held(const PolicyValues& values)
+    : quantile_(values.at("quantile")), margin_(values.at("margin")), drop_(values.at("drop")),
+      hold_(values.count("hold")), samples_(static_cast<std::size_t>(values.count("window"))) {}
 
-constexpr double kQuantile = 0.95;
-constexpr double kMargin = 1.1;
-constexpr double kSmallestDrop = 0.10;
-constexpr int kHoldSamples = 10;
-
-}  // namespace
+HoldPolicy::HoldPolicy(const PolicyValues& values) : cpu_(values), memory_(values) {}
 
 void HoldPolicy::Held::add(double value) {
   samples_.add(value);
   if (!samples_.enough()) return;
   since_change_ += 1;
-  const double wanted = kMargin * std::max(samples_.quantile(kQuantile), samples_.last());
-  const bool drop = level_ && wanted < *level_ * (1 - kSmallestDrop) &&
-                    since_change_ >= kHoldSamples;
+  const double wanted = margin_ * std::max(samples_.quantile(quantile_), samples_.last());
+  const bool drop = level_ && wanted < *level_ * (1 - drop_) &&
+                    since_change_ >= hold_;
   if (level_ && wanted <= *level_ && !drop) return;
   level_ = wanted;
   since_change_ = 0;

@@ -5,13 +5,23 @@
 
 #include <optional>
 
-#include "policy/policy.h"
+#include "policy/policy_entry.h"
 #include "policy/recent_samples.h"
 
 namespace cgphase {
 
+inline constexpr std::array kHoldParameters = {
+    PolicyParameter{"window", 60, kWarmUpSamples, RecentSamples::kMostSamples, true},  // samples
+    PolicyParameter{"quantile", 0.95, 0, 1},
+    PolicyParameter{"margin", 1.1, 1, 10},
+    PolicyParameter{"drop", 0.1, 0, 0.9},        // share of the level; less is no change
+    PolicyParameter{"hold", 10, 0, 3600, true},  // samples between a change and a drop
+};
+
 class HoldPolicy final : public Policy {
  public:
+  explicit HoldPolicy(const PolicyValues& values);
+
   void observe(const Observation& observation) override;
   Allocation allocate(const Limits& original, const HostCapacity& host) const override;
   nlohmann::json learned() const override;
@@ -19,11 +29,14 @@ class HoldPolicy final : public Policy {
  private:
   class Held {
    public:
+    explicit Held(const PolicyValues& values);
     void add(double value);
     std::optional<double> level() const { return level_; }
     double count() const { return static_cast<double>(samples_.size()); }
 
    private:
+    double quantile_, margin_, drop_;
+    int hold_;
     RecentSamples samples_;
     std::optional<double> level_;  // absent while warming up
     int since_change_ = 0;         // samples

@@ -2,6 +2,7 @@
 // They know nothing of rails, trials or files; replay compares them bare.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -50,6 +51,11 @@ class Policy {
   // What this run learned, mergeable into the priors of later runs of the same image; null for
   // policies that keep nothing.
   virtual nlohmann::json learned() const = 0;
+  // What may come within `horizon`, as of the last observation; absent for policies that do not
+  // look ahead, and while there is no basis for it.
+  virtual std::optional<Forecast> forecast([[maybe_unused]] std::chrono::seconds horizon) const {
+    return std::nullopt;
+  }
 };
 
 // The warm-up of every policy that nothing earlier taught: fewer samples say nothing.
@@ -64,6 +70,9 @@ Result<std::unique_ptr<Policy>> make_policy(const PolicySpec& spec, const nlohma
 Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const nlohmann::json& prior,
                                             const PolicySurroundings& surroundings = {});
 std::vector<std::string_view> policy_names();
+// Whether the daemon can have the policy of `text`. Errors: those of parse_policy_spec(), and
+// invalid for a policy that only replay can make (it needs the future, say).
+Status check_live_policy(std::string_view text);
 
 // Adds the statistics of one run to those of earlier ones (decayed).
 nlohmann::json merge_learned(const nlohmann::json& earlier, const nlohmann::json& run);

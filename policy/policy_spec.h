@@ -1,6 +1,7 @@
 // Which policy, with which parameters: `hold`, or `hold:window=120,margin=1.05`.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,6 +22,8 @@ struct PolicySpec {
 
   friend bool operator==(const PolicySpec&, const PolicySpec&) = default;
 };
+
+inline constexpr std::size_t kMaxPolicySpecBytes = 1000;  // longer text is refused
 
 // NAME or NAME:KEY=NUMBER,... . Errors: invalid (no such policy or parameter, naming the nearest;
 // not a number; out of the parameter's bounds; a parameter twice).

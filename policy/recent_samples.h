@@ -2,49 +2,62 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
-#include <optional>
+#include <vector>
+
+#include "base/check.h"
+#include "policy/policy.h"
 
 namespace cgphase {
 
+// Adding one costs O(window) moves of memory, no sort.
 class RecentSamples {
  public:
-  static constexpr std::size_t kWindow = 60;
-  static constexpr std::size_t kFewest = 10;  // the warm-up of every window policy
+  static constexpr std::size_t kMostSamples = 3600;
 
-  void add(double value) {
-    values_[next_] = value;
-    last_ = value;
-    next_ = (next_ + 1) % kWindow;
-    size_ = std::min(size_ + 1, kWindow);
+  // Keeps `window` samples: from kWarmUpSamples to kMostSamples.
+  explicit RecentSamples(std::size_t window) : window_(window) {
+    CHECK_INVARIANT(window >= kWarmUpSamples && window <= kMostSamples);
   }
-  bool enough() const { return size_ >= kFewest; }
-  std::size_t size() const { return size_; }
+
+  // A value that is not finite is ignored.
+  void add(double value) {
+    if (!std::isfinite(value)) return;
+    if (values_.size() < window_) {
+      values_.push_back(value);
+    } else {
+      sorted_.erase(std::lower_bound(sorted_.begin(), sorted_.end(), values_[next_]));
+      values_[next_] = value;
+    }
+    sorted_.insert(std::upper_bound(sorted_.begin(), sorted_.end(), value), value);
+    last_ = value;
+    next_ = (next_ + 1) % window_;
+  }
+  bool enough() const { return size() >= kWarmUpSamples; }
+  std::size_t size() const { return values_.size(); }
   double last() const { return last_; }
 
   // Mean plus `factor` population standard deviations.
   double mean_plus_deviations(double factor) const {
     double sum = 0, squares = 0;
-    const double n = static_cast<double>(size_);
-    for (std::size_t i = 0; i < size_; ++i) sum += values_[i];
+    const double n = static_cast<double>(size());
+    for (const double value : values_) sum += value;
     const double mean = sum / n;
-    for (std::size_t i = 0; i < size_; ++i) squares += (values_[i] - mean) * (values_[i] - mean);
+    for (const double value : values_) squares += (value - mean) * (value - mean);
     return mean + factor * std::sqrt(squares / n);
   }
   // Nearest rank: the smallest sample that `share` of all do not pass.
   double quantile(double share) const {
-    std::array<double, kWindow> sorted = values_;
-    const auto end = sorted.begin() + static_cast<std::ptrdiff_t>(size_);
-    std::sort(sorted.begin(), end);
-    const double rank = std::ceil(share * static_cast<double>(size_));
-    return sorted[static_cast<std::size_t>(std::max(rank, 1.0)) - 1];
+    const double rank = std::ceil(share * static_cast<double>(size()));
+    return sorted_[static_cast<std::size_t>(std::max(rank, 1.0)) - 1];
   }
 
  private:
-  std::array<double, kWindow> values_{};
-  std::size_t next_ = 0, size_ = 0;
+  std::size_t window_;
+  std::vector<double> values_;  // a ring, of which next_ is the oldest once it is full
+  std::vector<double> sorted_;  // the same, ascending
+  std::size_t next_ = 0;
   double last_ = 0;
 };
 

@@ -6,61 +6,74 @@
 #include "policy/hold_policy.h"
 #include "policy/phase_policy.h"
 #include "policy/policy.h"
+#include "policy/policy_entry.h"
 #include "policy/sliding_policy.h"
 #include "policy/static_policy.h"
 
 namespace cgphase {
 namespace {
 
-struct Entry {
-  std::string_view name;
-  std::unique_ptr<Policy> (*make)(const nlohmann::json& prior,
-                                  const PolicySurroundings& surroundings);
-};
-
-template <class PhaseFree>
-std::unique_ptr<Policy> make_phase_free(const nlohmann::json&, const PolicySurroundings&) {
-  return std::make_unique<PhaseFree>();
+Result<std::unique_ptr<Policy>> make_phase(const PolicyMaking& making) {
+  return std::make_unique<PhasePolicy>(making.prior, making.surroundings);
 }
 
-constexpr std::array<Entry, 4> kPolicies = {{
-    {"static", make_phase_free<StaticPolicy>},
-    {"sliding", make_phase_free<SlidingPolicy>},
-    {"hold", make_phase_free<HoldPolicy>},
-    {"phase",
-     [](const nlohmann::json& prior,
-        const PolicySurroundings& surroundings) -> std::unique_ptr<Policy> {
-       return std::make_unique<PhasePolicy>(prior, surroundings);
-     }},
-}};
+constexpr std::array kPolicies = {
+    PolicyEntry{"static", {}, make_plain<StaticPolicy>},
+    PolicyEntry{"sliding", kSlidingParameters, make_of_values<SlidingPolicy>},
+    PolicyEntry{"hold", kHoldParameters, make_of_values<HoldPolicy>},
+    PolicyEntry{"phase", {}, make_phase, merge_phase_records},
+};
 
 }  // namespace
 
+std::span<const PolicyEntry> policy_entries() { return kPolicies; }
+
 std::vector<std::string_view> policy_names() {
   std::vector<std::string_view> names;
-  for (const Entry& entry : kPolicies) names.push_back(entry.name);
+  for (const PolicyEntry& entry : kPolicies) names.push_back(entry.name);
   return names;
 }
 
-Result<std::unique_ptr<Policy>> make_policy(const PolicySpec& spec, const nlohmann::json& prior,
-                                            const PolicySurroundings& surroundings) {
-  return make_policy(spec.name, prior, surroundings);
-}
-
-Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const nlohmann::json& prior,
-                                            const PolicySurroundings& surroundings) {
-  for (const Entry& entry : kPolicies)
-    if (entry.name == name) return entry.make(prior, surroundings);
+Result<const PolicyEntry*> find_policy_entry(std::string_view name) {
+  for (const PolicyEntry& entry : kPolicies)
+    if (entry.name == name) return &entry;
   const auto names = policy_names();
   const std::string_view near = nearest(name, names);
-  std::string text = fmt::format("policy \"{}\": there is no such policy", escape_name(name));
+  std::string text = fmt::format("there is no policy \"{}\"", escape_name(name));
   text += near.empty() ? fmt::format("; there are {}", fmt::join(names, ", "))
                        : fmt::format("; did you mean \"{}\"?", near);
   return failure(ErrorKind::invalid, std::move(text));
 }
 
+Result<std::unique_ptr<Policy>> make_policy(const PolicySpec& spec, const nlohmann::json& prior,
+                                            const PolicySurroundings& surroundings) {
+  const auto entry = find_policy_entry(spec.name);
+  if (!entry) return std::unexpected(entry.error());
+  for (const auto& [name, value] : spec.parameters)
+    if (Status good = check_parameter(**entry, name, value); !good)
+      return std::unexpected(good.error());
+  return (*entry)->make({spec.name, {(*entry)->parameters, spec}, prior, surroundings});
+}
+
+Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const nlohmann::json& prior,
+                                            const PolicySurroundings& surroundings) {
+  return make_policy(PolicySpec{std::string(name), {}}, prior, surroundings);
+}
+
+Status check_live_policy(std::string_view text) {
+  const auto spec = parse_policy_spec(text);
+  if (!spec) return std::unexpected(spec.error());
+  const auto made = make_policy(*spec, nullptr);
+  return made ? Status{} : std::unexpected(made.error());
+}
+
 nlohmann::json merge_learned(const nlohmann::json& earlier, const nlohmann::json& run) {
-  return merge_phase_records(earlier, run);
+  const auto policy = run.is_object() ? run.find("policy") : run.end();
+  if (policy == run.end() || !policy->is_string()) return earlier;
+  for (const PolicyEntry& entry : kPolicies)
+    if (entry.merge != nullptr && entry.name == policy->get_ref<const std::string&>())
+      return entry.merge(earlier, run);
+  return earlier;
 }
 
 }  // namespace cgphase

@@ -6,16 +6,13 @@
 #include "policy/ceiling.h"
 
 namespace cgphase {
-namespace {
+SlidingPolicy::SlidingPolicy(const PolicyValues& values)
+    : deviations_(values.at("deviations")), above_(values.at("above")),
+      cpu_(static_cast<std::size_t>(values.count("window"))), memory_(cpu_) {}
 
-constexpr double kDeviations = 2;
-constexpr double kAboveLast = 1.05;
-
-double wanted(const RecentSamples& samples) {
-  return std::max(samples.mean_plus_deviations(kDeviations), kAboveLast * samples.last());
+double SlidingPolicy::wanted(const RecentSamples& samples) const {
+  return std::max(samples.mean_plus_deviations(deviations_), above_ * samples.last());
 }
-
-}  // namespace
 
 void SlidingPolicy::observe(const Observation& observation) {
   if (observation.cpu_cores) cpu_.add(*observation.cpu_cores);

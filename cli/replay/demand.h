@@ -18,6 +18,7 @@ struct DemandPoint {
   std::optional<double> cpu_cores;          // mean over the interval
   std::optional<double> memory_bytes;       // need (memory_need) at the end of the interval
   std::optional<double> working_set_bytes;  // at the end of the interval
+  bool throttled = false;  // in the interval, by the limit of the recording
   // The recording itself ran into its limit: the demand was at least what was recorded.
   bool cpu_censored = false, memory_censored = false;
 };

@@ -3,11 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
-#include <string>
-#include <vector>
-
-#include "policy/decision.h"
 
 namespace cgphase {
 
@@ -38,16 +35,16 @@ struct ReplaySums {
   ReplaySums& operator+=(const ReplaySums& other);
 };
 
-// The ratios of SCIENCE's report. Of sums: weighted by resource-hour. Their mean over executions:
-// weighted by job.
+// Of sums the ratios are weighted by resource-hour; their mean over executions, by job.
 struct ReplayMeasures {
   double alloc_vs_static = 0;
   double slack = 0;            // mean (limit - usage) / limit
   double samples_over = 0;     // share
   double windows_clean = 0;    // share
   double overrun_area = 0;     // of what was demanded
-  double gap_to_oracle = 0;    // (allocated - oracle) / (original - oracle)
   double above_oracle = 0;     // (allocated - oracle) / original
+  // (allocated - oracle) / (original - oracle); absent where the oracle needs the whole limit.
+  std::optional<double> gap_to_oracle;
 };
 ReplayMeasures measures_of(const ReplaySums& sums);
 // The mean of each ratio over executions that have any seconds.

@@ -11,23 +11,13 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cli/replay/demand.h"
+#include "cli/replay/closed_loop.h"
 #include "cli/replay/measures.h"
 #include "model/phase_tracker.h"
 #include "model/trace.h"
 #include "policy/policy_spec.h"
 
 namespace cgphase {
-
-// The closed loop, the same for every policy. Demand between two samples is a straight line. A
-// guard watches it: `time_to_raise` after it crosses `guard_threshold` times the limit in force,
-// CPU goes up by a fifth, again at each further time_to_raise until the demand fits, memory goes
-// to the original. CPU demand that is not met waits and is worked off when the quota allows.
-struct ClosedLoop {
-  bool enabled = false;  // else: no guard, no backlog, policies see the recorded demand
-  double time_to_raise_seconds = 0.1;
-  double guard_threshold = 0.95;
-};
 
 struct ReplaySettings {
   ClosedLoop loop;
@@ -43,7 +33,8 @@ struct Contender {
   double margin = 0;
 };
 
-// Executions to replay, in order of their beginning, and those that only teach (earlier runs).
+// Executions to replay, and those that only teach (earlier runs). All were read with
+// replay_columns() of the engines.
 struct ReplayInput {
   std::vector<Execution> executions;
   std::vector<Execution> training;
@@ -68,6 +59,11 @@ struct ContenderResult {
   bool rails = false;
   std::vector<ExecutionResult> executions;  // in the order of ReplayInput::executions
 };
+
+// What traces must be read with, TraceOptions::columns. Errors: invalid (both engines look at
+// columns, and not at the same ones).
+Result<std::vector<std::string>> replay_columns(const PhaseEngine* engine,
+                                                const PhaseEngine* compat_engine);
 
 // One contender over all executions. What a run teaches serves later runs of the same service:
 // those that begin after it ended; the training executions count as ended before all.

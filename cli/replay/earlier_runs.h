@@ -1,0 +1,43 @@
+// What earlier runs of a service taught: each serves the runs that began after it ended.
+#pragma once
+
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cgphase {
+
+class EarlierRuns {
+ public:
+  struct Known {
+    nlohmann::json learned;              // merged; null where nothing was
+    std::optional<double> usual_seconds;  // median length of the runs; absent where there were none
+  };
+
+  // For runs that were over before all others, however late they ended.
+  static constexpr double kBeforeAll = -std::numeric_limits<double>::infinity();
+
+  // A run of `service` ended at `end_seconds`, after `length_seconds`.
+  void ended(const std::string& service, double end_seconds, double length_seconds,
+             nlohmann::json learned);
+  // What a run that begins at `begin_seconds` may know. `begin_seconds` does not fall from one call
+  // to the next.
+  Known before(const std::string& service, double begin_seconds);
+
+ private:
+  struct Run {
+    double end_seconds = 0, length_seconds = 0;
+    nlohmann::json learned;
+  };
+  struct Service {
+    std::vector<Run> waiting;  // ended later than any begin so far
+    std::vector<double> lengths;
+    nlohmann::json learned;
+  };
+  std::map<std::string, Service> services_;
+};
+
+}  // namespace cgphase

@@ -1,0 +1,123 @@
+#include "cli/replay/replay.h"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <utility>
+
+#include "cli/replay/demand.h"
+#include "cli/replay/earlier_runs.h"
+#include "cli/replay/play.h"
+#include "cli/replay/statistics.h"
+#include "model/trace_features.h"
+#include "policy/policy.h"
+
+namespace cgphase {
+namespace {
+
+double wall_seconds(const TraceRow& row) {
+  return std::chrono::duration<double>(row.wall_time.time_since_epoch()).count();
+}
+
+// Ascending by the first row; executions without rows first.
+std::vector<std::size_t> by_beginning(const std::vector<Execution>& executions) {
+  const auto begin = [&](std::size_t i) {
+    const auto& rows = executions[i].rows;
+    return rows.empty() ? WallTime::min() : rows.front().wall_time;
+  };
+  std::vector<std::size_t> order(executions.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return begin(a) < begin(b); });
+  return order;
+}
+
+// Everything that the runs of one contender have in common.
+class Campaign {
+ public:
+  Campaign(const ReplayInput& input, const ReplaySettings& settings, const Contender& contender,
+           bool keep_limits)
+      : input_(input), settings_(settings), contender_(contender), keep_limits_(keep_limits) {}
+
+  Result<ContenderResult> run() {
+    if (Status ready = prepare(); !ready) return std::unexpected(ready.error());
+    ContenderResult result{
+        .contender = contender_, .rails = settings_.rails, .executions = {}};
+    for (const std::size_t i : by_beginning(input_.training)) {
+      const auto taught = play_one(input_.training[i], true);
+      if (!taught) return std::unexpected(taught.error());
+    }
+    result.executions.resize(input_.executions.size());
+    for (const std::size_t i : by_beginning(input_.executions)) {
+      auto played = play_one(input_.executions[i], false);
+      if (!played) return std::unexpected(played.error());
+      result.executions[i] = std::move(*played);
+    }
+    return result;
+  }
+
+ private:
+  Status prepare() {
+    const std::string& name = contender_.policy.name;
+    compat_ = name == "ai4dl-phase-compat";
+    if (compat_ && !input_.compat_engine)
+      return failure(ErrorKind::invalid,
+                     name + ": needs AI4DL's own model (cgphase model import, --compat-model)");
+    if (name != "ai4dl-phase" && !compat_) return {};
+    Result<TrainedStatistics> trained = TrainedStatistics::create(
+        input_.training, compat_ ? input_.compat_engine : input_.engine, compat_);
+    if (!trained) return failure(trained.error().kind, name + ": " + trained.error().text);
+    statistics_ = std::move(*trained);
+    return {};
+  }
+
+  Result<ExecutionResult> play_one(const Execution& execution, bool teaches) {
+    ExecutionResult result{.id = execution.id, .service = execution.service};
+    if (execution.rows.empty()) return result;
+    const double begin = teaches ? EarlierRuns::kBeforeAll : wall_seconds(execution.rows.front());
+    EarlierRuns::Known known = earlier_.before(execution.service, begin);
+    PlayPlan plan{.settings = settings_, .contender = contender_,
+                  .engine = compat_ ? input_.compat_engine : input_.engine,
+                  .compat = compat_, .prior = std::move(known.learned),
+                  .job_seconds = known.usual_seconds, .statistics = nullptr,
+                  .keep_limits = keep_limits_ && !teaches};
+    if (statistics_)
+      plan.statistics = statistics_->of(execution.original, execution.host);
+    Result<Played> played = settings_.rails ? play_with_rails(execution, plan)
+                                            : play(execution, plan);
+    if (!played) return std::unexpected(played.error());
+    const double length = wall_seconds(execution.rows.back()) - wall_seconds(execution.rows[0]);
+    earlier_.ended(execution.service,
+                   teaches ? EarlierRuns::kBeforeAll : wall_seconds(execution.rows.back()), length,
+                   std::move(played->learned));
+    return std::move(played->result);
+  }
+
+  const ReplayInput& input_;
+  const ReplaySettings& settings_;
+  const Contender& contender_;
+  bool keep_limits_;
+  bool compat_ = false;
+  std::optional<TrainedStatistics> statistics_;
+  EarlierRuns earlier_;
+};
+
+}  // namespace
+
+Result<std::vector<std::string>> replay_columns(const PhaseEngine* engine,
+                                                const PhaseEngine* compat_engine) {
+  std::vector<std::string> columns, compat_columns;
+  if (engine) columns = schema_columns(engine->model().schema);
+  if (compat_engine) compat_columns = schema_columns(compat_engine->model().schema);
+  if (!columns.empty() && !compat_columns.empty() && columns != compat_columns)
+    return failure(ErrorKind::invalid,
+                   "the two models look at different columns of the trace; replay them apart");
+  return columns.empty() ? compat_columns : columns;
+}
+
+Result<ContenderResult> replay(const ReplayInput& input, const ReplaySettings& settings,
+                               const Contender& contender, bool keep_limits) {
+  return Campaign(input, settings, contender, keep_limits).run();
+}
+
+}  // namespace cgphase

@@ -1,0 +1,33 @@
+// What ai4dl-phase knows: mean and deviation of the demand in each phase, over training executions.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "model/phase_tracker.h"
+#include "model/trace.h"
+#include "policy/policy_spec.h"
+
+namespace cgphase {
+
+class TrainedStatistics {
+ public:
+  // Over the rows of `training`, all containers together, in cores and bytes, as AI4DL publishes
+  // it. Without any, the statistics in the engine's model, which are relative to a container's
+  // limits. `compat`: phases as AI4DL's release computes them. Errors: invalid (neither is there).
+  static Result<TrainedStatistics> create(std::span<const Execution> training,
+                                          const std::shared_ptr<const PhaseEngine>& engine,
+                                          bool compat);
+
+  // For a container with these limits.
+  std::shared_ptr<const std::vector<PhaseStatistics>> of(const Limits& original,
+                                                         const HostCapacity& host) const;
+
+ private:
+  bool relative_ = false;
+  std::shared_ptr<const std::vector<PhaseStatistics>> phases_;
+};
+
+}  // namespace cgphase
