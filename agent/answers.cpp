@@ -13,6 +13,7 @@
 #include "agent/protocol_history.h"
 #include "base/parse.h"
 #include "base/text.h"
+#include "policy/host_fit.h"
 
 namespace cgphase {
 namespace {
@@ -186,6 +187,8 @@ void Answers::answer(const Request& request, const Peer& peer, Respond respond) 
     case Verb::history: return history(request, std::move(respond));
     case Verb::events: return events(request, std::move(respond));
     case Verb::records: return records(request, std::move(respond));
+    case Verb::learned: return learned(request, std::move(respond));
+    case Verb::fit: return respond(fit(request));
     case Verb::mode: case Verb::pause: case Verb::resume: case Verb::restore:
       return respond(act(request, peer));
     case Verb::config: {
@@ -272,6 +275,52 @@ void Answers::records(const Request& request, Respond respond) {
       entries.push_back({record.record, record.stored.container, record.stored.first_seen});
     respond(ok_reply(records_page(entries)));
   });
+}
+
+void Answers::learned(const Request& request, Respond respond) {
+  const auto reply = [policy = agent_.config().policy](const std::string& name,
+                                                       nlohmann::json known) {
+    return ok_reply({{"name", escape_name(name)}, {"policy", policy},
+                     {"learned", std::move(known)}});
+  };
+  if (const auto image = request.text("image")) {
+    const std::string name = unescape_name(*image);
+    // A refused query drops `respond`, and the client is told that there was no answer.
+    (void)agent_.ask_learned(name, [reply, name, respond = std::move(respond)](
+                                       nlohmann::json known) {
+      if (known.is_null())
+        return respond(error_reply(Exit::no_container, "nothing was learned of an image '" +
+                                                           escape_name(name) + "'"));
+      respond(reply(name, std::move(known)));
+    });
+    return;
+  }
+  const auto view = container(request);
+  if (!view) return respond(error_reply(view.error()));
+  respond(reply((*view)->info.name, agent_.learned(**view)));
+}
+
+nlohmann::json Answers::fit(const Request& request) const {
+  const FitQuestion question{
+      .cpu_cores = *request.number("cpus"),
+      .memory_bytes = *request.number("memory_mib") * static_cast<double>(kMiB),
+      .duration = std::chrono::seconds(static_cast<std::int64_t>(*request.number("seconds"))),
+      .risk = request.number("risk").value_or(FitQuestion{}.risk)};
+  if (question.duration > kLongestFit || question.risk > 1)
+    return error_reply(Exit::usage, "fit: at most 30 days, and a risk of at most 1");
+  const FitHost host{.capacity = agent_.host(),
+                     .outside_cpu_cores = agent_.outside().cpu_cores(1 - question.risk),
+                     .outside_memory_bytes = agent_.outside().memory_bytes(1 - question.risk)};
+  return to_json(answer_fit(question, host, [&](std::chrono::seconds duration) {
+    std::vector<KnownContainer> known;
+    for (const ContainerView* view : agent_.pipeline().containers())
+      known.push_back({.name = view->info.name,
+                       .forecast = agent_.pipeline().forecast(view->info.id, duration),
+                       .original = view->original,
+                       .highest_cpu_cores = view->highest_cpu_cores,
+                       .highest_memory_bytes = view->highest_memory_bytes});
+    return known;
+  }));
 }
 
 // From memory: the newest decisions and outcomes in the order of their time.

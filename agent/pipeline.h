@@ -45,6 +45,7 @@ struct ContainerView {
   std::map<int, double> seconds_in_phase;   // by phase index; -1 = unknown or no history
   std::optional<double> cpu_cores;          // mean of the last interval
   std::optional<Bytes> memory_need;
+  std::optional<double> highest_cpu_cores, highest_memory_bytes;  // of use and need, so far
   Sample sample;                            // the last one
   Limits original;
   Allocation wish;                          // what the policy wants, before the rails
@@ -89,6 +90,8 @@ class Pipeline {
 
   // What the run of a container taught its policy; null where nothing.
   nlohmann::json learned(CgroupId id) const;
+  // What its policy expects within `horizon`; absent where it does not look ahead.
+  std::optional<Forecast> forecast(CgroupId id, std::chrono::seconds horizon) const;
 
  private:
   struct Container;

@@ -54,6 +54,10 @@ constexpr std::array<VerbRow, kVerbCount> kVerbs = {{
     {Verb::restore, "restore", true, {kMaybeContainer, Arg{"all", ArgKind::flag, false}}},
     {Verb::config, "config", false, {}},
     {Verb::records, "records", false, {Arg{"after", ArgKind::number, false}}},
+    {Verb::learned, "learned", false, {kMaybeContainer, Arg{"image", ArgKind::text, false}}},
+    {Verb::fit, "fit", false,
+     {Arg{"cpus", ArgKind::number, true}, Arg{"memory_mib", ArgKind::number, true},
+      Arg{"seconds", ArgKind::number, true}, Arg{"risk", ArgKind::number, false}}},
 }};
 
 const VerbRow& row_of(Verb verb) { return kVerbs[static_cast<std::size_t>(verb)]; }
@@ -140,6 +144,8 @@ Status check_required(const VerbRow& row, const json& args) {
       return refuse(std::string(row.name) + " needs '" + arg.name + "'");
   if (row.verb == Verb::history && args.contains("container") == args.contains("record"))
     return refuse("history needs 'container'; or 'record', as a reply to records says it");
+  if (row.verb == Verb::learned && args.contains("container") == args.contains("image"))
+    return refuse("learned needs either 'container' or 'image'");
   if (row.verb == Verb::restore && args.contains("container") == args.value("all", false))
     return refuse("restore needs either 'container' or 'all'");
   return {};

@@ -48,8 +48,9 @@ enum class Verb : std::uint8_t {
   mode, pause, resume, restore,                  // acting: the admin socket only
   config,                                        // the configuration in force, with origins
   records,                                       // who is in the history
+  learned, fit,                                  // what is known of the phases, and what may come
 };
-inline constexpr int kVerbCount = 12;
+inline constexpr int kVerbCount = 14;
 const char* to_string(Verb verb);
 bool is_admin(Verb verb);
 
@@ -62,6 +63,8 @@ bool is_admin(Verb verb);
 //   mode                  mode, [container]
 //   restore               container, or all=true, exactly one
 //   records               [after]
+//   learned               container or image, exactly one
+//   fit                   cpus, memory_mib, seconds, [risk]
 // Times are seconds since the epoch; a container is text as find_container() takes it.
 struct Request {
   Verb verb = Verb::status;
