@@ -18,6 +18,7 @@
 #include "cli/print.h"
 #include "cli/prototypes_verb.h"
 #include "cli/record_verb.h"
+#include "cli/replay_verb.h"
 #include "cli/size_verb.h"
 
 #ifndef CGPHASE_VERSION
@@ -105,6 +106,7 @@ int parse_and_run(int count, const char* const* words) {
   add_record_verb(app, options, exit_code);
   add_size_verb(app, options, exit_code);
   add_fit_verb(app, options, exit_code);
+  add_replay_verb(app, options, exit_code);
   try {
     app.parse(count, words);
   } catch (const CLI::ParseError& error) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <expected>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -22,6 +21,8 @@
 #include "cli/plot/trace_plot.h"
 #include "cli/plot/variance_plot.h"
 #include "cli/print.h"
+#include "cli/replay/figures.h"
+#include "cli/replay/recorded.h"
 #include "model/trace_features.h"
 #include "model/trace_phases.h"
 #include "model/train/cluster_variance.h"
@@ -34,23 +35,6 @@ struct PlotOptions {
   std::optional<std::string> id;
   bool labels = false;
 };
-
-template <class T>
-using Outcome = std::expected<T, Complaint>;
-
-std::unexpected<Complaint> complaint(Exit exit, std::string text) {
-  return std::unexpected(Complaint{exit, std::move(text)});
-}
-
-// Files are input: one that is not there is as invalid as one that cannot be read.
-std::unexpected<Complaint> complaint(const Error& error) {
-  switch (error.kind) {
-    case ErrorKind::invalid:
-    case ErrorKind::not_found: return complaint(Exit::invalid, error.text);
-    case ErrorKind::denied: return complaint(Exit::denied, error.text);
-    default: return complaint(Exit::failure, error.text);
-  }
-}
 
 std::string file_name(const std::string& path) {
   return std::filesystem::path(path).filename().string();
@@ -80,30 +64,39 @@ void note_label(std::vector<std::string>& labels, const std::string& label) {
   if (std::ranges::find(labels, label) == labels.end()) labels.push_back(label);
 }
 
-std::unexpected<Complaint> no_execution(const TraceReader& reader, const std::string& id) {
-  std::vector<std::string_view> ids;
-  for (const ExecutionHeader& execution : reader.executions()) ids.push_back(execution.id);
+std::unexpected<Complaint> no_execution(const std::string& path,
+                                        std::span<const std::string_view> ids,
+                                        const std::string& id) {
   const std::string_view close = nearest(id, ids);
   return complaint(Exit::no_container,
-                   fmt::format("{}: no execution '{}'; {}", reader.path(), escape_name(id),
+                   fmt::format("{}: no execution '{}'; {}", path, escape_name(id),
                                close.empty() ? "the column pod.id has their names"
                                              : "did you mean '" + escape_name(close) + "'?"));
 }
 
-// Leaves only the execution that the user named, as it is or as we print it.
-Outcome<void> select(Source& source, const std::string& id) {
-  const std::span<const ExecutionHeader> executions = source.reader.executions();
+// The place of the execution that the user named, as it is or as we print it.
+template <class Executions>
+OrComplaint<std::size_t> place_of(const Executions& executions, const std::string& path,
+                                  const std::string& id) {
+  std::vector<std::string_view> ids;
+  for (const ExecutionHeader& execution : executions) ids.push_back(execution.id);
   for (const std::string& wanted : {id, unescape_name(id)}) {
-    const auto found = std::ranges::find(executions, wanted, &ExecutionHeader::id);
-    if (found == executions.end()) continue;
-    source.begin = static_cast<std::size_t>(found - executions.begin());
-    source.end = source.begin + 1;
-    return {};
+    const auto found = std::ranges::find(ids, wanted);
+    if (found != ids.end()) return static_cast<std::size_t>(found - ids.begin());
   }
-  return no_execution(source.reader, id);
+  return no_execution(path, ids, id);
 }
 
-Outcome<Source> survey(const PlotOptions& options, std::vector<std::string> columns,
+// Leaves only the execution that the user named.
+OrComplaint<void> select(Source& source, const std::string& id) {
+  const auto place = place_of(source.reader.executions(), source.reader.path(), id);
+  if (!place) return std::unexpected(place.error());
+  source.begin = *place;
+  source.end = *place + 1;
+  return {};
+}
+
+OrComplaint<Source> survey(const PlotOptions& options, std::vector<std::string> columns,
                        std::size_t most_rows = kAnyTraceRows) {
   Result<TraceReader> reader = TraceReader::open(
       options.trace, {.columns = std::move(columns), .max_rows = most_rows});
@@ -122,14 +115,14 @@ Outcome<Source> survey(const PlotOptions& options, std::vector<std::string> colu
     return complaint(Exit::invalid, options.trace + ": has no rows; record some first");
   source.end = source.executions.size();
   if (options.id)
-    if (Outcome<void> selected = select(source, *options.id); !selected)
+    if (OrComplaint<void> selected = select(source, *options.id); !selected)
       return std::unexpected(selected.error());
   return source;
 }
 
 // Hands each row of the chosen executions, but no more than `most` of them, to `take`, with the
 // place of its execution among those.
-Outcome<void> read_chosen(
+OrComplaint<void> read_chosen(
     const Source& source, std::size_t most,
     const std::function<void(std::size_t, const ExecutionHeader&, const TraceRow&)>& take) {
   Result<TraceReader> reader = source.reader.again();
@@ -145,7 +138,7 @@ Outcome<void> read_chosen(
   return {};
 }
 
-Outcome<Model> read_model(const PlotOptions& options) {
+OrComplaint<Model> read_model(const PlotOptions& options) {
   Result<Model> model = load_model(options.model);
   if (model) return std::move(*model);
   if (model.error().kind != ErrorKind::not_found) return complaint(model.error());
@@ -154,8 +147,14 @@ Outcome<Model> read_model(const PlotOptions& options) {
 
 // ---- trace ----
 
+std::unexpected<Complaint> nothing_to_plot(const std::string& path) {
+  return complaint(Exit::invalid, path + ": nothing to plot: no column tells the use of CPU "
+                                         "(cpu.usage.usec, cpu.usage, cpu.usage.cores) or of "
+                                         "memory (memory.anon, mem.working.set, mem.current)");
+}
+
 // The plot with its executions, which have no rows yet.
-Outcome<TracePlot> plot_of(const Source& source) {
+OrComplaint<TracePlot> plot_of(const Source& source) {
   TracePlot plot;
   plot.source = file_name(source.reader.path());
   plot.total = source.end - source.begin;
@@ -166,41 +165,25 @@ Outcome<TracePlot> plot_of(const Source& source) {
       plot.executions.emplace_back(source.reader.executions()[i], source.executions[i].span);
   }
   if (anything) return plot;
-  return complaint(Exit::invalid, source.reader.path() +
-                                      ": nothing to plot: no column tells the use of CPU "
-                                      "(cpu.usage.usec, cpu.usage, cpu.usage.cores) or of memory "
-                                      "(memory.anon, mem.working.set, mem.current)");
+  return nothing_to_plot(source.reader.path());
 }
 
-// What the samples of a phase used in training, of their limits.
-std::string describe(const PhaseSummary& phase) {
-  if (!(phase.count > 0)) return "";
-  return fmt::format("(CPU {:.0f} %, memory {:.0f} %)", 100 * phase.cpu_mean_ratio,
-                     100 * phase.memory_mean_ratio);
-}
-
-int lane_phase(const Phase& phase) {
-  if (phase.known()) return phase.index;
-  return phase.state == PhaseState::unknown ? kLaneUnknown : kLaneNothing;
-}
-
-Outcome<std::string> trace_with_model(const PlotOptions& options) {
-  Outcome<Model> model = read_model(options);
+OrComplaint<std::string> trace_with_model(const PlotOptions& options) {
+  OrComplaint<Model> model = read_model(options);
   if (!model) return std::unexpected(model.error());
-  const Outcome<Source> source = survey(options, schema_columns(model->schema));
+  const OrComplaint<Source> source = survey(options, schema_columns(model->schema));
   if (!source) return std::unexpected(source.error());
-  Outcome<TracePlot> plot = plot_of(*source);
+  OrComplaint<TracePlot> plot = plot_of(*source);
   if (!plot) return std::unexpected(plot.error());
   const auto engine = PhaseEngine::create(std::move(*model));
   if (!engine) return complaint(engine.error());
   plot->phase_source = "phases of model " + file_name(options.model);
-  for (const PhaseSummary& phase : (*engine)->model().phases)
-    plot->phase_names.push_back(describe(phase));
+  plot->phase_names = phase_names_of((*engine)->model());
   if (std::ranges::any_of(plot->phase_names, [](const auto& name) { return !name.empty(); }))
     plot->phase_source += ", with their mean use in training";
   std::vector<PhaseFollower> followers;
   for (std::size_t i = 0; i < plot->executions.size(); ++i) followers.emplace_back(*engine);
-  const Outcome<void> drawn = read_chosen(
+  const OrComplaint<void> drawn = read_chosen(
       *source, followers.size(),
       [&](std::size_t index, const ExecutionHeader& execution, const TraceRow& row) {
         plot->executions[index].add(row, lane_phase(followers[index].add(execution, row)));
@@ -222,10 +205,10 @@ std::map<std::string, int> number_labels(const Source& source, TracePlot& plot) 
   return numbers;
 }
 
-Outcome<std::string> trace_with_labels(const PlotOptions& options) {
-  const Outcome<Source> source = survey(options, {});
+OrComplaint<std::string> trace_with_labels(const PlotOptions& options) {
+  const OrComplaint<Source> source = survey(options, {});
   if (!source) return std::unexpected(source.error());
-  Outcome<TracePlot> plot = plot_of(*source);
+  OrComplaint<TracePlot> plot = plot_of(*source);
   if (!plot) return std::unexpected(plot.error());
   plot->phase_source = "labels of the trace";
   plot->unknown_name = "other labels";
@@ -235,7 +218,7 @@ Outcome<std::string> trace_with_labels(const PlotOptions& options) {
     return complaint(Exit::invalid, options.trace +
                                         ": column label: is missing or empty in the executions to "
                                         "be drawn; leave --labels out to see a model's phases");
-  const Outcome<void> drawn = read_chosen(
+  const OrComplaint<void> drawn = read_chosen(
       *source, plot->executions.size(),
       [&](std::size_t index, const ExecutionHeader&, const TraceRow& row) {
         const auto known = numbers.find(row.label);
@@ -246,16 +229,50 @@ Outcome<std::string> trace_with_labels(const PlotOptions& options) {
   return draw_trace(*plot);
 }
 
+// ---- replay ----
+
+bool anything_in(const TracePlot& plot) {
+  return std::ranges::any_of(plot.executions, [](const PlottedExecution& execution) {
+    return execution.cores().any() || execution.gib().any();
+  });
+}
+
+// The limits of policy `phase`, as `cgphase replay` finds them by default.
+OrComplaint<std::string> replayed(const PlotOptions& options) {
+  if (const auto model = read_model(options); !model) return std::unexpected(model.error());
+  const Result<Recorded> recorded =
+      read_recorded({.traces = {options.trace}, .training = {}, .model = options.model});
+  if (!recorded) return complaint(recorded.error());
+  const ReplayInput& input = recorded->input;
+  std::size_t begin = 0, end = input.executions.size();
+  if (options.id) {
+    const auto place = place_of(input.executions, options.trace, *options.id);
+    if (!place) return std::unexpected(place.error());
+    begin = *place;
+    end = *place + 1;
+  }
+  const Result<ContenderResult> result = replay(input, {}, {{"phase", {}}, 0}, true);
+  if (!result) return complaint(result.error());
+  const ContenderResult* const shown[] = {&*result};
+  TracePlot plot =
+      empty_replay_plot(input, file_name(options.trace), file_name(options.model), shown);
+  plot.total = end - begin;
+  for (std::size_t i = begin; i < std::min(end, begin + kMostPlottedExecutions); ++i)
+    plot.executions.push_back(plotted(input, i, shown));
+  if (anything_in(plot)) return draw_trace(plot);
+  return nothing_to_plot(options.trace);
+}
+
 // ---- variance ----
 
-Outcome<std::string> variance(const PlotOptions& options) {
-  const Outcome<Model> model = read_model(options);
+OrComplaint<std::string> variance(const PlotOptions& options) {
+  const OrComplaint<Model> model = read_model(options);
   if (!model) return std::unexpected(model.error());
-  const Outcome<Source> source =
+  const OrComplaint<Source> source =
       survey(options, schema_columns(model->schema), kMaxTraceRows);
   if (!source) return std::unexpected(source.error());
   DatasetMaker maker(model->schema, model->step_seconds, model->crbm.n_his);
-  const Outcome<void> read = read_chosen(
+  const OrComplaint<void> read = read_chosen(
       *source, source->end,
       [&](std::size_t index, const ExecutionHeader& execution, const TraceRow& row) {
         maker.add(index, execution, row);
@@ -279,7 +296,7 @@ bool is_file(const std::string& name) {
          (std::filesystem::exists(name, ignored) && !std::filesystem::is_directory(name, ignored));
 }
 
-Outcome<std::string> container(const PlotOptions& options, const CommonOptions& common) {
+OrComplaint<std::string> container(const PlotOptions& options, const CommonOptions& common) {
   auto picture = plot_container({options.trace, options.from, options.until}, common);
   if (!picture && picture.error().exit == Exit::unreachable)
     picture.error().text += fmt::format("; '{}' is no file, so it was taken for a container",
@@ -287,9 +304,9 @@ Outcome<std::string> container(const PlotOptions& options, const CommonOptions& 
   return picture;
 }
 
-Outcome<std::string> draw(const CLI::App& verb, const PlotOptions& options,
+OrComplaint<std::string> draw(const CLI::App& verb, const PlotOptions& options,
                           const CommonOptions& common) {
-  const bool file = is_file(options.trace), clusters = options.kind == "variance";
+  const bool file = is_file(options.trace);
   using Names = std::vector<const char*>;
   const Names others =
       file ? Names{"--since", "--until"} : Names{"--kind", "--model", "--id", "--labels"};
@@ -300,15 +317,15 @@ Outcome<std::string> draw(const CLI::App& verb, const PlotOptions& options,
                                    file ? "container" : "trace", escape_name(options.trace),
                                    file ? "file" : "container, for there is no such file"));
   if (!file) return container(options, common);
-  if (clusters && options.labels)
+  if (options.labels && options.kind != "trace")
     return complaint(Exit::usage, "--labels goes with --kind trace only; leave one of them out");
-  return clusters         ? variance(options)
-         : options.labels ? trace_with_labels(options)
-                          : trace_with_model(options);
+  if (options.kind == "variance") return variance(options);
+  if (options.kind == "replay") return replayed(options);
+  return options.labels ? trace_with_labels(options) : trace_with_model(options);
 }
 
 int plot_verb(const CLI::App& verb, const PlotOptions& options, const CommonOptions& common) {
-  const Outcome<std::string> picture = draw(verb, options, common);
+  const OrComplaint<std::string> picture = draw(verb, options, common);
   if (!picture) return complain(picture.error());
   const Status written = replace_file(options.output, *picture);
   return written ? 0 : complain(complaint(written.error()).error());
@@ -318,14 +335,15 @@ int plot_verb(const CLI::App& verb, const PlotOptions& options, const CommonOpti
 
 void add_plot_verb(CLI::App& app, const CommonOptions& common, int& exit_code) {
   CLI::App* const verb = app.add_subcommand(
-      "plot", "a trace or a live container over time, or clusters by their number, as SVG");
+      "plot", "a trace, its replay or a live container over time, or clusters by their number, as "
+              "SVG");
   const auto options = std::make_shared<PlotOptions>();
   verb->add_option("trace", options->trace,
                    "trace, CSV or CSV.gz; or a container's name or id, from the daemon's history")
       ->required();
   verb->add_option("-o,--output", options->output, "SVG file to write")->required();
-  verb->add_option("--kind", options->kind, "of a trace: trace or variance")
-      ->check(CLI::IsMember({"trace", "variance"}))
+  verb->add_option("--kind", options->kind, "of a trace: trace, variance or replay")
+      ->check(CLI::IsMember({"trace", "variance", "replay"}))
       ->capture_default_str();
   verb->add_option("--model", options->model, "model file")->capture_default_str();
   verb->add_option("--id", options->id, "only this execution of a trace (column pod.id)");

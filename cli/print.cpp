@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/text.h"
 
@@ -14,6 +15,19 @@ int complain(Exit exit, std::string_view text) {
 
 int complain(const Complaint& complaint) {
   return cgphase::complain(complaint.exit, complaint.text);
+}
+
+std::unexpected<Complaint> complaint(Exit exit, std::string text) {
+  return std::unexpected(Complaint{exit, std::move(text)});
+}
+
+std::unexpected<Complaint> complaint(const Error& error) {
+  switch (error.kind) {
+    case ErrorKind::invalid:
+    case ErrorKind::not_found: return complaint(Exit::invalid, error.text);
+    case ErrorKind::denied: return complaint(Exit::denied, error.text);
+    default: return complaint(Exit::failure, error.text);
+  }
 }
 
 int print(const Form& form, const nlohmann::json& body, const CommonOptions& options) {

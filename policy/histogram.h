@@ -1,6 +1,6 @@
 // A histogram whose old samples count ever less: the memory of every statistic of a container.
 //
-// Buckets grow by 5 %, as in Kubernetes' vertical pod autoscaler: bucket 0 holds [0, first),
+// The edges of buckets grow by 5 %: bucket 0 holds [0, first),
 // bucket i holds [first * 1.05^(i-1), first * 1.05^i), the last all above. A sample's weight halves
 // with every half-life that passes (Autopilot, EuroSys'20, section 3.2). A value type; one thread.
 // The same samples give the same bits on every machine.
@@ -26,6 +26,7 @@ class DecayingHistogram {
     friend bool operator==(const Shape&, const Shape&) = default;
   };
   explicit DecayingHistogram(const Shape& shape);
+  const Shape& shape() const { return shape_; }
 
   // A value that is negative or not finite is ignored, as is a weight not above zero. `time` in
   // seconds of any clock; one that goes backwards counts as the latest seen.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
@@ -37,6 +38,7 @@ class PolicyValues {
   const PolicySpec* spec_;  // outlives this
 };
 
+// For the time of the making only; the name is for ever.
 struct PolicyMaking {
   std::string_view name;
   PolicyValues values;
@@ -59,6 +61,10 @@ std::span<const PolicyEntry> policy_entries();
 Result<const PolicyEntry*> find_policy_entry(std::string_view name);
 // Errors: invalid (a parameter that it lacks, naming the nearest; out of bounds; no whole number).
 Status check_parameter(const PolicyEntry& entry, std::string_view name, double value);
+
+inline double seconds_at(const Observation& observation) {
+  return std::chrono::duration<double>(observation.time.time_since_epoch()).count();
+}
 
 // The `make` of most: from the values of the parameters alone, or none at all.
 template <class Kind>

@@ -3,12 +3,18 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "policy/adaptive_policy.h"
+#include "policy/ai4dl_policy.h"
+#include "policy/autopilot_policy.h"
 #include "policy/hold_policy.h"
+#include "policy/oracle_policy.h"
 #include "policy/phase_policy.h"
 #include "policy/policy.h"
 #include "policy/policy_entry.h"
 #include "policy/sliding_policy.h"
 #include "policy/static_policy.h"
+#include "policy/theta_scan_policy.h"
+#include "policy/vpa_policy.h"
 
 namespace cgphase {
 namespace {
@@ -19,6 +25,18 @@ Result<std::unique_ptr<Policy>> make_phase(const PolicyMaking& making) {
 
 constexpr std::array kPolicies = {
     PolicyEntry{"static", {}, make_plain<StaticPolicy>},
+    PolicyEntry{"oracle-max", {}, make_oracle_max},
+    PolicyEntry{"oracle-2sd", kOracleDeviations, make_oracle_2sd},
+    PolicyEntry{"adaptive-max", {}, make_adaptive_max},
+    PolicyEntry{"adaptive-2sd", kAdaptiveDeviations, make_adaptive_2sd},
+    PolicyEntry{"vpa", kVpaParameters, make_vpa, merge_vpa},
+    PolicyEntry{"vpa-tuned", kVpaTunedParameters, make_vpa_tuned, merge_vpa},
+    PolicyEntry{"autopilot", kAutopilotParameters, make_autopilot, merge_autopilot},
+    PolicyEntry{"autopilot-tuned", kAutopilotTunedParameters, make_autopilot_tuned,
+                merge_autopilot},
+    PolicyEntry{"ai4dl-phase", kAi4dlParameters, make_ai4dl},
+    PolicyEntry{"ai4dl-phase-compat", kAi4dlParameters, make_ai4dl},
+    PolicyEntry{"theta-scan", kThetaScanParameters, make_of_values<ThetaScanPolicy>},
     PolicyEntry{"sliding", kSlidingParameters, make_of_values<SlidingPolicy>},
     PolicyEntry{"hold", kHoldParameters, make_of_values<HoldPolicy>},
     PolicyEntry{"phase", {}, make_phase, merge_phase_records},
@@ -52,7 +70,7 @@ Result<std::unique_ptr<Policy>> make_policy(const PolicySpec& spec, const nlohma
   for (const auto& [name, value] : spec.parameters)
     if (Status good = check_parameter(**entry, name, value); !good)
       return std::unexpected(good.error());
-  return (*entry)->make({spec.name, {(*entry)->parameters, spec}, prior, surroundings});
+  return (*entry)->make({(*entry)->name, {(*entry)->parameters, spec}, prior, surroundings});
 }
 
 Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const nlohmann::json& prior,

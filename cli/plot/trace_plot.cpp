@@ -27,6 +27,9 @@ constexpr int kValueTicks = 5, kTimeTicks = 8;
 constexpr double kMostHeadroom = 8;
 constexpr std::string_view kLimitColor = "#6b6b6b", kLimitDash = "5 3";
 constexpr double kNsPerSec = 1e9;
+// Told apart by the dash, too; none is a colour of a phase.
+constexpr std::array<Stroke, kMostPlottedPolicies> kPolicyStrokes = {
+    {{"#b3005e", 2, ""}, {"#1a4f9c", 1.8, "7 3"}, {"#3d7a00", 1.8, "2 3"}}};
 
 // Use and limit of one resource of one execution, in the unit of its axis.
 struct Curves {
@@ -35,6 +38,7 @@ struct Curves {
   double per_unit;  // of what the envelopes are in
   const Envelope& use;
   const Envelope& limit;
+  std::vector<const Envelope*> policies{};  // their limits
 
   double most_use() const { return use.most() * per_unit; }
   double most_limit() const { return limit.most() * per_unit; }
@@ -43,10 +47,17 @@ struct Curves {
     for (LinePoint& point : points) point.y *= per_unit;
     return points;
   }
+  double most_wanted() const {
+    double most = 0;
+    for (const Envelope* policy : policies) most = std::max(most, policy->most() * per_unit);
+    return most;
+  }
 };
 
 Curves cpu_of(const PlottedExecution& execution) {
-  return {"CPU", "cores", 1, execution.cores(), execution.core_limit()};
+  Curves curves{"CPU", "cores", 1, execution.cores(), execution.core_limit()};
+  for (const PlottedLimits& policy : execution.policies()) curves.policies.push_back(&policy.cores);
+  return curves;
 }
 
 // Memory below half a GiB is told in MiB.
@@ -54,7 +65,9 @@ Curves memory_of(const PlottedExecution& execution) {
   const Envelope& use = execution.gib();
   const Envelope& limit = execution.gib_limit();
   const bool little = std::max(use.most(), limit.most()) < 0.5;
-  return {"memory", little ? "MiB" : "GiB", little ? 1024.0 : 1.0, use, limit};
+  Curves curves{"memory", little ? "MiB" : "GiB", little ? 1024.0 : 1.0, use, limit};
+  for (const PlottedLimits& policy : execution.policies()) curves.policies.push_back(&policy.gib);
+  return curves;
 }
 
 // Measured against one core, the daemon's usage ratio is cores; its gaps are ours.
@@ -81,7 +94,9 @@ std::string note_on_limit(const Curves& curves, bool drawn) {
 void draw_curves(Svg& svg, const Box& panel, const Curves& curves, const Scale& x) {
   const double use = curves.most_use(), limit = curves.most_limit();
   const bool limit_drawn = curves.limit.any() && (use <= 0 || limit <= kMostHeadroom * use);
-  const Ticks ticks = value_ticks(limit_drawn ? std::max(use, limit) : use, kValueTicks);
+  const double wanted = std::min(curves.most_wanted(), kMostHeadroom * use);
+  const double most = limit_drawn ? std::max(use, limit) : std::max(use, wanted);
+  const Ticks ticks = value_ticks(most, kValueTicks);
   const Scale y{0, ticks.top(), panel.bottom(), panel.y};
   draw_value_axis(svg, panel, ticks, y, fmt::format("{}, {}", curves.name, curves.unit));
   svg.text({panel.right(), panel.y - 7}, note_on_limit(curves, limit_drawn),
@@ -90,6 +105,11 @@ void draw_curves(Svg& svg, const Box& panel, const Curves& curves, const Scale& 
     svg.path(step_path(curves.line(curves.limit), x, y),
              {.color = kLimitColor, .width = 1.5, .dash = kLimitDash});
   svg.path(line_path(curves.line(curves.use), x, y), {.width = 1.4});
+  for (std::size_t i = 0; i < curves.policies.size(); ++i) {
+    std::vector<LinePoint> line = curves.line(*curves.policies[i]);
+    for (LinePoint& point : line) point.y = std::min(point.y, ticks.top());
+    svg.path(step_path(line, x, y), kPolicyStrokes[i]);
+  }
 }
 
 void draw_time_axis(Svg& svg, const Box& lane, const Scale& x, double seconds) {
@@ -150,7 +170,11 @@ std::string phase_text(const TracePlot& plot, int phase) {
 std::vector<LegendEntry> legend_of(const TracePlot& plot) {
   std::vector<LegendEntry> legend = {
       {"CPU use, memory need", kInk, LegendEntry::Mark::line},
-      {"limit", kLimitColor, LegendEntry::Mark::line, kLimitDash}};
+      {plot.policies.empty() ? "limit" : "original limit", kLimitColor, LegendEntry::Mark::line,
+       kLimitDash}};
+  for (std::size_t i = 0; i < plot.policies.size(); ++i)
+    legend.push_back({"limit by " + escape_name(plot.policies[i]), kPolicyStrokes[i].color,
+                      LegendEntry::Mark::line, kPolicyStrokes[i].dash});
   std::set<int> seen;
   for (const PlottedExecution& execution : plot.executions)
     for (const auto& [phase, seconds] : execution.lane().seconds()) seen.insert(phase);
@@ -227,8 +251,35 @@ void PlottedExecution::add(const TraceRow& row, int phase) {
   gib_limit_.add({at, as_gib(row.sample.limits.memory_bytes()), step.gap});
 }
 
+void PlottedExecution::add_limits(std::size_t policy, MonotonicTime time,
+                                  std::optional<double> cores, std::optional<double> bytes) {
+  CHECK_INVARIANT(policy < kMostPlottedPolicies);
+  while (policies_.size() <= policy)
+    policies_.push_back({Envelope(0, seconds_, kColumns), Envelope(0, seconds_, kColumns)});
+  const double at = seconds_between(span_.first, time);
+  policies_[policy].cores.add({at, cores, false});
+  if (bytes) *bytes /= static_cast<double>(kGiB);
+  policies_[policy].gib.add({at, bytes, false});
+}
+
+int lane_phase(const Phase& phase) {
+  if (phase.known()) return phase.index;
+  return phase.state == PhaseState::unknown ? kLaneUnknown : kLaneNothing;
+}
+
+std::vector<std::string> phase_names_of(const Model& model) {
+  std::vector<std::string> names;
+  for (const PhaseSummary& phase : model.phases)
+    names.push_back(phase.count > 0
+                        ? fmt::format("(CPU {:.0f} %, memory {:.0f} %)",
+                                      100 * phase.cpu_mean_ratio, 100 * phase.memory_mean_ratio)
+                        : "");
+  return names;
+}
+
 std::string draw_trace(const TracePlot& plot) {
   CHECK_INVARIANT(plot.executions.size() <= kMostPlottedExecutions);
+  CHECK_INVARIANT(plot.policies.size() <= kMostPlottedPolicies);
   const std::string title = plot.kind + " " + escape_name(plot.source);
   std::string description = subtitle_of(plot) + ". CPU and memory over time, with their limits.";
   Svg svg;

@@ -2,17 +2,27 @@
 // below them.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "cli/plot/envelope.h"
 #include "cli/plot/phase_lane.h"
 #include "model/feature_extractor.h"
+#include "model/model.h"
+#include "model/phase.h"
 #include "model/trace.h"
 
 namespace cgphase {
 
 inline constexpr std::size_t kMostPlottedExecutions = 8;
+inline constexpr std::size_t kMostPlottedPolicies = 3;
+
+// The limits that a policy would have set, over time.
+struct PlottedLimits {
+  Envelope cores, gib;
+};
 
 // Where the rows of an execution lie, which must be known before any is drawn.
 struct PlotSpan {
@@ -31,6 +41,10 @@ class PlottedExecution {
 
   // `phase` is an index, or as of phase_lane.h.
   void add(const TraceRow& row, int phase);
+  // From `time` on, what policy number `policy` (below kMostPlottedPolicies) had in force; absent
+  // where nothing was measured.
+  void add_limits(std::size_t policy, MonotonicTime time, std::optional<double> cores,
+                  std::optional<double> bytes);
 
   const std::string& id() const { return id_; }
   const std::string& service() const { return service_; }
@@ -41,6 +55,7 @@ class PlottedExecution {
   const Envelope& core_limit() const { return core_limit_; }
   const Envelope& gib() const { return gib_; }  // memory need
   const Envelope& gib_limit() const { return gib_limit_; }
+  std::span<const PlottedLimits> policies() const { return policies_; }
 
  private:
   std::string id_, service_;
@@ -48,6 +63,7 @@ class PlottedExecution {
   double seconds_;
   Lane lane_;
   Envelope cores_, core_limit_, gib_, gib_limit_;
+  std::vector<PlottedLimits> policies_;
   FeatureExtractor extractor_;
 };
 
@@ -56,11 +72,18 @@ struct TracePlot {
   std::string source;       // the trace's name, not escaped
   std::string phase_source; // "phases of model M", "labels", not escaped
   std::vector<std::string> phase_names;  // by index, not escaped; "" where the letter is the name
+  std::vector<std::string> policies;     // whose limits are drawn, not escaped
   std::string unknown_name = "unknown phase";
   std::string nothing_name = "not enough history";
   std::vector<PlottedExecution> executions;  // at most kMostPlottedExecutions
   std::size_t total = 0;                     // how many the trace has
 };
+
+// What draws a phase in the lane.
+int lane_phase(const Phase& phase);
+// What the samples of each phase used in training, of their limits: "(CPU 41 %, memory 52 %)"; ""
+// where the model does not tell.
+std::vector<std::string> phase_names_of(const Model& model);
 
 // The SVG. Its size is bounded whatever the number of rows: each line has two points per two pixels
 // at most.

@@ -55,15 +55,17 @@ Counter ServedUsage::at(const Counter& asked_usec, double backlog_core_seconds) 
 ResourceScore::ResourceScore(const ReplaySettings& settings, Resource resource, double ceiling,
                              std::span<const DemandPoint> points)
     : resource_(resource),
-      ceiling_(ceiling),
+      measured_(ceiling > 0),
+      ceiling_(measured_ ? ceiling : floor_of(resource)),
       window_seconds_(settings.window_seconds),
       points_(points),
       oracle_(oracle_of(points, resource, settings.window_seconds)),
-      oracle_in_force_(ceiling),
-      loop_(settings.loop, resource, ceiling),
-      working_set_loop_(settings.loop, resource, ceiling) {}
+      oracle_in_force_(ceiling_),
+      loop_(settings.loop, resource, ceiling_),
+      working_set_loop_(settings.loop, resource, ceiling_) {}
 
 std::optional<double> ResourceScore::value(const DemandPoint& point) const {
+  if (!measured_) return std::nullopt;
   return resource_ == Resource::cpu ? point.cpu_cores : point.memory_bytes;
 }
 

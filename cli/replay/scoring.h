@@ -45,7 +45,8 @@ class ResourceScore {
   static constexpr double kCpuFloorCores = 0.01;
   static constexpr double kMemoryFloorBytes = 4.0 * 1024 * 1024;
 
-  // `points` must outlive this. `ceiling` above zero.
+  // `points` must outlive this. A `ceiling` of 0: neither a limit nor the host is known, there is
+  // nothing to compare with, and the sums stay empty.
   ResourceScore(const ReplaySettings& settings, Resource resource, double ceiling,
                 std::span<const DemandPoint> points);
 
@@ -72,6 +73,7 @@ class ResourceScore {
   static void close(const Window& window, ReplaySums& sums);
 
   Resource resource_;
+  bool measured_;
   double ceiling_, window_seconds_;
   std::span<const DemandPoint> points_;
   std::vector<std::optional<double>> oracle_;  // of each point, what oracle-max wants there

@@ -349,6 +349,14 @@ TEST_CASE("a parameter that its policy lacks is refused with the nearest") {
         std::string::npos);
 }
 
+TEST_CASE("a policy that needs what only replay knows is refused") {
+  CHECK(refusal_of("policy = \"oracle-max\"").find("only cgphase replay does") !=
+        std::string::npos);
+  CHECK(refusal_of("policy = \"ai4dl-phase\"").find("only cgphase replay makes") !=
+        std::string::npos);
+  CHECK(accepts("policy = \"vpa:half-life=3600\""));
+}
+
 TEST_CASE("an option of the command line goes over the files") {
   Config config = config_of("mode = \"enforce\"");
   REQUIRE(override_config(config, "mode", "observe", "--mode").has_value());

@@ -2,8 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/file.h"
 #include "policy/policy_entry.h"
 
 using namespace cgphase;
@@ -98,6 +100,25 @@ TEST_CASE("every parameter takes its least, its most and its published value, no
       CHECK_FALSE(makes(entry, parameter, parameter.least * 0.999 - 0.001));
       CHECK_FALSE(makes(entry, parameter, parameter.most * 1.001 + 0.001));
     }
+}
+
+TEST_CASE("docs/policies.md has every policy and parameter") {
+  const auto text = read_file(CGPHASE_SOURCE_DIR "/docs/policies.md", 1 << 20);
+  REQUIRE(text.has_value());
+  for (const PolicyEntry& entry : policy_entries()) {
+    CAPTURE(entry.name);
+    CHECK(text->find(fmt::format("\n| `{}` | ", entry.name)) != std::string::npos);
+    for (const PolicyParameter& one : entry.parameters) {
+      CAPTURE(one.name);
+      const auto number = [](double value) {
+        return value < 1e6 ? fmt::format("{}", value) : fmt::format("{:.0f}", value);
+      };
+      const std::string row = fmt::format(
+          "\n| `{}` | `{}` | {} | {} to {}{} | ", entry.name, one.name, number(one.published),
+          number(one.least), number(one.most), one.whole ? ", whole" : "");
+      CHECK(text->find(row) != std::string::npos);
+    }
+  }
 }
 
 TEST_CASE("a spec made by hand is held to the same bounds") {

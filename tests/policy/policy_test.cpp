@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -18,8 +19,24 @@ Limits four_cores_eight_gib() {
   return limits;
 }
 
+// With everything that any policy needs.
+PolicySurroundings all_known() {
+  PolicySurroundings around;
+  around.job_seconds = 600;
+  around.phase_statistics = std::make_shared<std::vector<PhaseStatistics>>(
+      std::vector<PhaseStatistics>{{100, 50, 1, 1e12, 1}});
+  FutureDemand future;
+  for (int i = 1; i <= 100; ++i) {
+    future.seconds.push_back(i);
+    future.cpu_cores.push_back(100);
+    future.memory_bytes.push_back(1e12);
+  }
+  around.future = std::make_shared<FutureDemand>(future);
+  return around;
+}
+
 struct Run {
-  explicit Run(std::string_view name) : policy(make_policy(name, nullptr).value()) {}
+  explicit Run(std::string_view name) : policy(make_policy(name, nullptr, all_known()).value()) {}
   void feed(double cores, int count = 1) {
     for (int i = 0; i < count; ++i) {
       seconds += 1;
@@ -28,6 +45,7 @@ struct Run {
       observation.interval_seconds = 1;
       observation.cpu_cores = cores;
       observation.memory_need_bytes = cores * static_cast<double>(kGiB);
+      observation.phase = {PhaseState::known, 0};
       policy->observe(observation);
     }
   }
@@ -39,9 +57,31 @@ struct Run {
 
 }  // namespace
 
-TEST_CASE("the four policies are made by name") {
-  CHECK(policy_names() == std::vector<std::string_view>{"static", "sliding", "hold", "phase"});
-  for (const auto name : policy_names()) CHECK(make_policy(name, nullptr).has_value());
+TEST_CASE("every policy is made by its name") {
+  for (const auto name : policy_names()) {
+    CAPTURE(name);
+    CHECK(make_policy(name, nullptr, all_known()).has_value());
+    CHECK(make_policy(PolicySpec{std::string(name), {}}, nullptr, all_known()).has_value());
+  }
+}
+
+TEST_CASE("policies are listed from what knows nothing to what knows most") {
+  const auto names = policy_names();
+  const std::vector<std::string_view> first(names.begin(), names.begin() + 14);
+  CHECK(first == std::vector<std::string_view>{
+                     "static", "oracle-max", "oracle-2sd", "adaptive-max", "adaptive-2sd", "vpa",
+                     "vpa-tuned", "autopilot", "autopilot-tuned", "ai4dl-phase",
+                     "ai4dl-phase-compat", "theta-scan", "sliding", "hold"});
+  CHECK(names[14] == "phase");
+}
+
+TEST_CASE("the daemon has every policy but oracles and AI4DL's") {
+  for (const auto name : policy_names()) {
+    CAPTURE(name);
+    const Status good = check_live_policy(name);
+    CHECK(good.has_value() == !(name.starts_with("oracle-") || name.starts_with("ai4dl-")));
+    if (!good) CHECK(good.error().text.find("only cgphase replay") != std::string::npos);
+  }
 }
 
 TEST_CASE("an unknown policy is refused and the nearest named") {
@@ -54,7 +94,7 @@ TEST_CASE("an unknown policy is refused and the nearest named") {
 TEST_CASE("an unknown policy far from all gets the list") {
   const auto made = make_policy("quarterly-budget", nullptr);
   REQUIRE_FALSE(made.has_value());
-  CHECK(made.error().text.find("static, sliding, hold, phase") != std::string::npos);
+  CHECK(made.error().text.find("there are static, oracle-max, ") != std::string::npos);
 }
 
 TEST_CASE("static gives the original limit") {
@@ -69,8 +109,9 @@ TEST_CASE("static gives the host where there is no limit") {
   CHECK(allocation.memory == Bytes{64 * kGiB});
 }
 
-TEST_CASE("window policies have no opinion before ten samples") {
-  for (const auto name : {"sliding", "hold"}) {
+TEST_CASE("policies that nothing taught have no opinion before ten samples") {
+  for (const auto name : {"adaptive-max", "adaptive-2sd", "vpa", "vpa-tuned", "autopilot",
+                          "autopilot-tuned", "sliding", "hold"}) {
     CAPTURE(name);
     Run run(name);
     run.feed(1, 9);
@@ -152,7 +193,56 @@ TEST_CASE("no policy asks for more than the original limit") {
   }
 }
 
-TEST_CASE("phase-free policies learn nothing") {
-  for (const auto name : {"static", "sliding", "hold"})
-    CHECK(make_policy(name, nullptr).value()->learned().is_null());
+TEST_CASE("only policies of histograms learn, and say of which policy it is") {
+  for (const auto name : policy_names()) {
+    CAPTURE(name);
+    Run run(name);
+    run.feed(1, 60);
+    const nlohmann::json learned = run.policy->learned();
+    const bool learns = name.starts_with("vpa") || name.starts_with("autopilot") ||
+                        name.starts_with("p");  // phase, proactive
+    CHECK(learned.is_null() == !learns);
+    if (!learns) continue;
+    CHECK(learned["schema"] == 1);
+    CHECK(merge_learned(nullptr, learned)["policy"] == learned["policy"]);
+  }
+}
+
+TEST_CASE("what a policy learned is taken by the next run, and foreign bytes by none") {
+  for (const auto name : policy_names()) {
+    CAPTURE(name);
+    for (const nlohmann::json& prior :
+         {nlohmann::json(5), nlohmann::json::array(), nlohmann::json{{"schema", 1}},
+          nlohmann::json{{"schema", 1}, {"policy", name}, {"runs", -1}}})
+      CHECK(make_policy(name, prior, all_known()).has_value());
+  }
+}
+
+TEST_CASE("the same samples give the same wishes") {
+  for (const auto name : policy_names()) {
+    CAPTURE(name);
+    Run one(name), other(name);
+    for (int i = 0; i < 400; ++i) {
+      const double cores = 1 + 0.5 * ((i * 37) % 11) / 11.0;
+      one.feed(cores);
+      other.feed(cores);
+      const Allocation left = one.allocation(), right = other.allocation();
+      REQUIRE(left.cpu == right.cpu);
+      REQUIRE(left.memory == right.memory);
+    }
+    CHECK(one.policy->learned() == other.policy->learned());
+  }
+}
+
+TEST_CASE("what is not a number is no sample") {
+  for (const auto name : policy_names()) {
+    CAPTURE(name);
+    Run run(name), strange(name);
+    run.feed(1, 40);
+    strange.feed(1, 20);
+    strange.feed(std::numeric_limits<double>::quiet_NaN());
+    strange.seconds -= 1;
+    strange.feed(1, 20);
+    CHECK(run.allocation().cpu == strange.allocation().cpu);
+  }
 }

@@ -1,0 +1,77 @@
+#include "cli/replay/recorded.h"
+
+#include <chrono>
+#include <iterator>
+
+#include "base/crc32.h"
+#include "base/file.h"
+#include "cli/replay/demand.h"
+
+namespace cgphase {
+namespace {
+
+using SharedEngine = std::shared_ptr<const PhaseEngine>;
+
+Result<SharedEngine> read_engine(const std::string& path, std::optional<std::uint32_t>& crc) {
+  const Result<std::string> text = read_file(path, kMaxModelFileBytes);
+  if (!text) return std::unexpected(text.error());
+  crc = crc32c(*text);
+  Result<Model> model = parse_model(*text, path);
+  if (!model) return std::unexpected(model.error());
+  return PhaseEngine::create(std::move(*model));
+}
+
+double length_seconds(const Execution& execution) {
+  const auto first = execution.rows.front().time, last = execution.rows.back().time;
+  return std::chrono::duration<double>(last - first).count();
+}
+
+// Adds the executions of the traces to `executions`. `rows_left` falls by theirs.
+Result<std::vector<TraceSource>> read_traces(const std::vector<std::string>& paths,
+                                             const std::vector<std::string>& columns,
+                                             std::size_t& rows_left,
+                                             std::vector<Execution>& executions) {
+  std::vector<TraceSource> sources;
+  for (const std::string& path : paths) {
+    Result<Trace> trace = read_trace(path, {.columns = columns, .max_rows = rows_left});
+    if (!trace) return std::unexpected(trace.error());
+    for (const Execution& execution : trace->executions) rows_left -= execution.rows.size();
+    sources.push_back(*trace);
+    std::ranges::move(trace->executions, std::back_inserter(executions));
+  }
+  return sources;
+}
+
+}  // namespace
+
+Result<Recorded> read_recorded(const RecordedPaths& paths) {
+  Recorded recorded;
+  ReplayInput& input = recorded.input;
+  if (!paths.model.empty()) {
+    Result<SharedEngine> engine = read_engine(paths.model, recorded.model_crc);
+    if (!engine) return std::unexpected(engine.error());
+    input.engine = *std::move(engine);
+  }
+  if (paths.compat_model) {
+    Result<SharedEngine> engine = read_engine(*paths.compat_model, recorded.compat_model_crc);
+    if (!engine) return std::unexpected(engine.error());
+    input.compat_engine = *std::move(engine);
+  }
+  const auto columns = replay_columns(input.engine.get(), input.compat_engine.get());
+  if (!columns) return std::unexpected(columns.error());
+  std::size_t rows_left = kMaxTraceRows;
+  auto traces = read_traces(paths.traces, *columns, rows_left, input.executions);
+  if (!traces) return std::unexpected(traces.error());
+  if (input.executions.empty())
+    return failure(ErrorKind::invalid, paths.traces.front() + ": has no rows; record some first");
+  auto training = read_traces(paths.training, *columns, rows_left, input.training);
+  if (!training) return std::unexpected(training.error());
+  recorded.traces = *std::move(traces);
+  recorded.training = *std::move(training);
+  recorded.cadence_seconds = cadence_of(input.executions.front());
+  for (const Execution& execution : input.executions)
+    recorded.played_seconds += length_seconds(execution);
+  return recorded;
+}
+
+}  // namespace cgphase

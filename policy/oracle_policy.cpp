@@ -1,0 +1,76 @@
+#include "policy/oracle_policy.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "policy/ceiling.h"
+
+namespace cgphase {
+namespace {
+
+Result<std::unique_ptr<Policy>> make_oracle(const PolicyMaking& making,
+                                            std::optional<double> deviations) {
+  const auto& future = making.surroundings.future;
+  if (!future)
+    return failure(ErrorKind::invalid,
+                   fmt::format("policy \"{}\" must know the future, which only cgphase replay does",
+                               making.name));
+  const std::size_t rows = future->seconds.size();
+  if (future->cpu_cores.size() != rows || future->memory_bytes.size() != rows ||
+      !std::is_sorted(future->seconds.begin(), future->seconds.end()))
+    return failure(ErrorKind::invalid,
+                   fmt::format("policy \"{}\": the future is not in order", making.name));
+  return std::make_unique<OraclePolicy>(future, making.surroundings.window_seconds, deviations);
+}
+
+}  // namespace
+
+OraclePolicy::OraclePolicy(std::shared_ptr<const FutureDemand> future, double window_seconds,
+                           std::optional<double> deviations)
+    : future_(std::move(future)), window_seconds_(window_seconds), deviations_(deviations) {}
+
+void OraclePolicy::observe(const Observation& observation) {
+  const double now = seconds_at(observation);
+  const FutureDemand& future = *future_;
+  for (; next_ < future.seconds.size() && future.seconds[next_] <= now + window_seconds_; ++next_) {
+    if (future.seconds[next_] <= now) continue;
+    cpu_.add(future.seconds[next_], future.cpu_cores[next_]);
+    memory_.add(future.seconds[next_], future.memory_bytes[next_]);
+  }
+  cpu_.drop_until(now);
+  memory_.drop_until(now);
+  if (observation.cpu_cores) last_cpu_ = observation.cpu_cores;
+  if (observation.memory_need_bytes) last_memory_ = observation.memory_need_bytes;
+}
+
+std::optional<double> OraclePolicy::wanted(const WindowStatistic& coming,
+                                           const std::vector<double>& future,
+                                           const std::optional<double>& last) const {
+  if (coming.size() == 0) return next_ < future.size() ? std::optional(future[next_]) : last;
+  return deviations_ ? coming.mean_plus_deviations(*deviations_) : coming.maximum();
+}
+
+Allocation OraclePolicy::allocate(const Limits& original, const HostCapacity& host) const {
+  Allocation allocation;
+  allocation.reason = Reason::window_statistics;
+  if (const auto cpu = wanted(cpu_, future_->cpu_cores, last_cpu_))
+    allocation.cpu = capped_cores(*cpu, original, host);
+  if (const auto memory = wanted(memory_, future_->memory_bytes, last_memory_))
+    allocation.memory = capped_bytes(*memory, original, host);
+  allocation.cpu_sample_count = static_cast<double>(cpu_.size());
+  allocation.memory_sample_count = static_cast<double>(memory_.size());
+  return allocation;
+}
+
+nlohmann::json OraclePolicy::learned() const { return nullptr; }
+
+Result<std::unique_ptr<Policy>> make_oracle_max(const PolicyMaking& making) {
+  return make_oracle(making, std::nullopt);
+}
+
+Result<std::unique_ptr<Policy>> make_oracle_2sd(const PolicyMaking& making) {
+  return make_oracle(making, making.values.at("deviations"));
+}
+
+}  // namespace cgphase

@@ -1,0 +1,31 @@
+// The largest of the values of a window that moves on: O(1) amortised per value.
+#pragma once
+
+#include <deque>
+#include <optional>
+
+namespace cgphase {
+
+class SlidingMaximum {
+ public:
+  // Keys ascend.
+  void add(double key, double value) {
+    while (!falling_.empty() && falling_.back().value <= value) falling_.pop_back();
+    falling_.push_back({key, value});
+  }
+  // Forgets what was added with `key` or a lower one.
+  void drop_until(double key) {
+    while (!falling_.empty() && falling_.front().key <= key) falling_.pop_front();
+  }
+  std::optional<double> value() const {
+    return falling_.empty() ? std::nullopt : std::optional(falling_.front().value);
+  }
+
+ private:
+  struct Entry {
+    double key, value;
+  };
+  std::deque<Entry> falling_;  // those that nothing after them reaches, so at most all of them
+};
+
+}  // namespace cgphase

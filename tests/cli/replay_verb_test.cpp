@@ -1,0 +1,268 @@
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "model/model.h"
+#include "tests/cli/command_run.h"
+#include "tests/cli/plot/xml_check.h"
+#include "tests/cli/small_model.h"
+
+using namespace cgphase;
+using namespace cgphase::test;
+using nlohmann::json;
+
+namespace {
+
+const std::string kGolden = CGPHASE_SOURCE_DIR "/tests/cli/golden/";
+const std::string kRecorded = CGPHASE_SOURCE_DIR "/tests/data/";
+const std::string kHeader =
+    "timestamp,service,pod.id,cpu.num.cores,cpu.usage.cores,mem.working.set,mem.limit\n";
+
+std::string content(const std::string& path) {
+  const Result<std::string> text = read_file(path, 16U << 20);
+  REQUIRE_MESSAGE(text, path);
+  return *text;
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+bool one_line(const std::string& text) {
+  return !text.empty() && text.find('\n') == text.size() - 1;
+}
+
+struct Fixture {
+  CommandRun command;
+  std::string model = command.directory() / "small.json";
+  std::string pictures = command.directory() / "pictures";
+  Fixture() { REQUIRE(save_model(small_model(), model)); }
+
+  std::string trace(const std::string& text) const {
+    const std::string path = command.directory() / "t.csv";
+    REQUIRE(replace_file(path, text));
+    return path;
+  }
+  Ran replay(const std::string& path, std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {"replay", path, "--model", model});
+    return command.run(more);
+  }
+  json replay_json(std::vector<std::string> more = {}) {
+    more.emplace_back("--json");
+    const Ran ran = replay(kGolden + "replay.csv", more);
+    REQUIRE_MESSAGE(ran.exit == 0, ran.err);
+    return json::parse(ran.out);
+  }
+  // The one line of a replay that must fail, printing nothing else.
+  std::string refused(int exit, const std::string& path, std::vector<std::string> more = {}) {
+    const Ran ran = replay(path, std::move(more));
+    CHECK(ran.exit == exit);
+    CHECK(ran.out.empty());
+    CHECK_MESSAGE(one_line(ran.err), ran.err);
+    return ran.err;
+  }
+  void golden(const std::string& made, const std::string& name) {
+    if (std::getenv("CGPHASE_UPDATE_GOLDEN") != nullptr) {
+      REQUIRE(replace_file(kGolden + name, made));
+      MESSAGE("made anew: " << name);
+    }
+    CHECK_MESSAGE((made == content(kGolden + name)), name, " differs: tests/cli/golden/README.md");
+  }
+};
+
+const std::vector<std::string> kClosedLoop = {"--closed-loop", "--policy", "hold,sliding,static"};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Fixture, "replay prints the golden table") {
+  const Ran ran = replay(kGolden + "replay.csv", kClosedLoop);
+  CHECK_MESSAGE(ran.exit == 0, ran.err);
+  golden(ran.out, "replay.txt");
+}
+
+TEST_CASE_FIXTURE(Fixture, "replay --svg makes the golden pictures") {
+  std::vector<std::string> words = kClosedLoop;
+  words.insert(words.end(), {"--svg", pictures});
+  const Ran ran = replay(kGolden + "replay.csv", words);
+  REQUIRE_MESSAGE(ran.exit == 0, ran.err);
+  const std::pair<const char*, const char*> made[] = {
+      {"pareto-cpu.svg", "replay-pareto-cpu.svg"},
+      {"pareto-memory.svg", "replay-pareto-memory.svg"},
+      {"execution-02-job-2.svg", "replay-execution.svg"}};
+  for (const auto& [name, expected] : made) {
+    const std::string picture = content(pictures + "/" + name);
+    CHECK(xml_fault(picture) == "");
+    golden(picture, expected);
+  }
+  CHECK(std::filesystem::exists(pictures + "/execution-01-job-1.svg"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "plot --kind replay draws the limits of phase, of all or of one") {
+  const std::string picture = command.directory() / "out.svg";
+  const auto plot = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"plot", kGolden + "replay.csv", "--kind", "replay", "--model", model,
+                               "-o", picture});
+    return command.run(more);
+  };
+  CHECK(plot({}).exit == 0);
+  const std::string all = content(picture);
+  CHECK(xml_fault(all) == "");
+  CHECK(has(all, ">limit by phase</text>"));
+  CHECK(has(all, ">job-1 of train</text>"));
+  CHECK(plot({"--id", "job-2"}).exit == 0);
+  CHECK_FALSE(has(content(picture), "job-1"));
+  CHECK(plot({"--id", "job-3"}).exit == 3);
+  CHECK(plot({"--labels"}).exit == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "JSON has every policy and resource, and the counts") {
+  const json body = replay_json({"--policy", "hold,static", "--policy", "sliding"});
+  CHECK(body["schema"] == 1);
+  CHECK(body["traces"] == 1);
+  CHECK(body["executions"] == 2);
+  CHECK(body["policies"].size() == 6);
+  for (const json& policy : body["policies"]) {
+    if (policy["name"] != "static") continue;
+    CHECK(policy["alloc_vs_static"] == 1);
+    CHECK(policy["writes_up"] == 0);
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "two replays print the same bytes") {
+  const std::vector<std::string> words = {"--policy", "all", "--closed-loop", "--json",
+                                          "--margin", "0,10", "--compare", "phase", "controls"};
+  const Ran first = replay(kGolden + "replay.csv", words);
+  CHECK(first.exit == 0);
+  CHECK(first.out == replay(kGolden + "replay.csv", words).out);
+}
+
+TEST_CASE_FIXTURE(Fixture, "all leaves out what cannot run, and says so in one line") {
+  const Ran ran = replay(kGolden + "replay.csv", {"--policy", "all", "-o", "csv"});
+  CHECK(ran.exit == 0);
+  CHECK(one_line(ran.err));
+  CHECK(has(ran.err, "replay leaves out: "));
+  CHECK(has(ran.err, "ai4dl-phase-compat"));
+  CHECK(has(ran.out, "\nphase,0.0,cpu,"));
+  CHECK_FALSE(has(ran.out, "ai4dl-phase-compat"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a policy that cannot run and was asked for exits with 6") {
+  CHECK(has(refused(6, kGolden + "replay.csv", {"--policy", "ai4dl-phase-compat"}),
+            "--compat-model"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "assertions that hold exit with 0, others with 8 and both values") {
+  const std::string path = kGolden + "replay.csv";
+  CHECK(replay(path, {"--assert", "static.cpu.alloc_vs_static == 100%", "--assert",
+                      "hold.cpu.alloc_vs_static < static.cpu.alloc_vs_static"})
+            .exit == 0);
+  const Ran ran = replay(path, {"--assert", "static.cpu.alloc_vs_static < 50 %"});
+  CHECK(ran.exit == 8);
+  CHECK(has(ran.err, "assertion failed: static.cpu.alloc_vs_static < 50 % (left 1, right 0.5)"));
+  CHECK(has(ran.out, "0 of 1 assertion hold"));
+  CHECK(refused(2, path, {"--assert", "vpa.cpu.slack > 0"}).find("policy") != std::string::npos);
+  refused(2, path, {"--assert", "1 <"});
+}
+
+TEST_CASE_FIXTURE(Fixture, "--compare tells both sides at matched violations") {
+  const json body = replay_json({"--policy", "hold", "--compare", "hold", "controls"});
+  CHECK(body["compare"]["a"] == "hold");
+  CHECK(body["compare"]["b"] == "controls");
+  REQUIRE(body["compare"]["resources"].size() == 2);
+  CHECK(body["compare"]["resources"][0]["at"].size() == 4);
+  CHECK(has(refused(2, kGolden + "replay.csv", {"--compare", "hold", "hodl"}), "did you mean"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "rails are a policy of their own beside ours") {
+  const json body = replay_json({"--policy", "phase", "--rails"});
+  CHECK(body["policies"].size() == 4);
+  CHECK(body["policies"][2]["name"] == "phase+rails");
+  CHECK(body["policies"][2]["rails"] == true);
+  refused(2, kGolden + "replay.csv", {"--policy", "hold", "--rails"});
+}
+
+TEST_CASE_FIXTURE(Fixture, "earlier runs teach: the limit is not that of the user at the start") {
+  const auto phase = [](const json& body) { return body["policies"][0]["alloc_vs_static"]; };
+  const json cold = replay_json({"--policy", "phase"});
+  const json warm = replay_json({"--policy", "phase", "--train", kGolden + "replay.csv"});
+  CHECK(phase(warm) < phase(cold));
+  CHECK(warm["hashes"]["training"].size() == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a policy without phases needs no model that nobody named") {
+  const auto run = [&](const char* policy) {
+    return command.run({"replay", kGolden + "replay.csv", "--policy", policy, "-o", "csv"});
+  };
+  if (std::filesystem::exists("/usr/share/cgphase/model.json")) return;
+  CHECK(run("hold").exit == 0);
+  const Ran ran = run("phase");
+  CHECK(ran.exit == 6);
+  CHECK(has(ran.err, "name one with --model"));
+  CHECK(has(run("all").err, "phase: needs a model (--model)"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "files that are missing, damaged or empty exit with 6") {
+  CHECK(has(refused(6, command.directory() / "none.csv"), "none.csv: No such file"));
+  CHECK(has(refused(6, trace(kHeader)), "t.csv: has no rows"));
+  CHECK(has(refused(6, trace(kHeader + "1,s,a,1,x,1,1\n")), "line 2: column cpu.usage.cores"));
+  CHECK(has(refused(6, kGolden + "replay.csv", {"--train", command.directory() / "none.csv"}),
+            "none.csv"));
+  const std::string damaged = command.directory() / "damaged.json";
+  REQUIRE(replace_file(damaged, content(model).substr(40)));
+  CHECK(has(command.run({"replay", kGolden + "replay.csv", "--model", damaged}).err, "damaged"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a failed replay leaves no directory and no pictures") {
+  refused(6, trace(kHeader), {"--svg", pictures});
+  CHECK_FALSE(std::filesystem::exists(pictures));
+  refused(2, kGolden + "replay.csv", {"--svg", pictures, "--assert", "1"});
+  CHECK_FALSE(std::filesystem::exists(pictures));
+}
+
+TEST_CASE_FIXTURE(Fixture, "words out of bounds exit with 2 and tell the bounds") {
+  const std::string path = kGolden + "replay.csv";
+  CHECK(has(refused(2, path, {"--window", "0s"}), "--window 0s: must be a duration from 1 s"));
+  CHECK(has(refused(2, path, {"--window", "10"}), "such as 10m"));
+  refused(2, path, {"--step", "2d"});
+  CHECK(has(refused(2, path, {"--margin", "-91"}), "--margin -91: must be percents"));
+  CHECK(has(refused(2, path, {"--risk", "60%"}), "--risk 60%: must be a share"));
+  refused(2, path, {"--time-to-raise", "100ms"});
+  refused(2, path, {"--closed-loop", "--time-to-raise", "0s"});
+  refused(2, path, {"--closed-loop", "--guard-threshold", "101%"});
+  refused(2, path, {"--bootstrap", "100001"});
+  refused(2, path, {"--compare", "hold"});
+  CHECK(has(refused(2, path, {"--policy", "hodl"}), "did you mean \"hold\"?"));
+  CHECK(has(refused(2, path, {"-o", "jsonl"}), "no jsonl"));
+  CHECK(command.run({"replay"}).exit == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a trace that measured nothing says so") {
+  const std::string path = trace("timestamp,pod.id\n1,a\n2,a\n");
+  for (const char* policy : {"hold", "all"}) {
+    const Ran ran = replay(path, {"--policy", policy, "--closed-loop", "--svg", pictures});
+    CHECK(ran.exit == 0);
+    CHECK(has(ran.out, "Nothing was measured"));
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "a trace of one row, without limit and host, is replayed") {
+  CHECK(replay(trace(kHeader + "1,s,a,,1,9,\n"), {"--policy", "all", "--svg", pictures}).exit == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "hostile names of executions make harmless names of files") {
+  std::string text = kHeader;
+  for (int i = 0; i < 30; ++i)
+    text += std::to_string(i) + ",s,../../<b>\x1b,2,1,1000000,4000000\n";
+  const Ran ran = replay(trace(text), {"--policy", "hold", "--svg", pictures});
+  REQUIRE_MESSAGE(ran.exit == 0, ran.err);
+  const std::string picture = content(pictures + "/execution-01-.._..__b__.svg");
+  CHECK(xml_fault(picture) == "");
+}
+
+TEST_CASE_FIXTURE(Fixture, "on recorded executions hold gives back CPU and memory") {
+  const Ran ran = command.run({"replay", kRecorded + "train-15-heldout.csv.gz",
+                               kRecorded + "batch-15-heldout.csv.gz", "--policy", "hold",
+                               "--closed-loop", "--assert", "hold.cpu.alloc_vs_static < 60%",
+                               "--assert", "hold.memory.alloc_vs_static < 60%"});
+  CHECK_MESSAGE(ran.exit == 0, ran.err);
+}
