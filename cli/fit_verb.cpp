@@ -34,10 +34,6 @@ struct FitOptions {
   std::string host_memory;
 };
 
-std::unexpected<Complaint> complaint(Exit exit, std::string text) {
-  return std::unexpected(Complaint{exit, std::move(text)});
-}
-
 std::expected<double, Complaint> bytes_of(const char* option, const std::string& text) {
   const auto bytes = parse_bytes(text);
   if (bytes && *bytes > 0) return static_cast<double>(*bytes);

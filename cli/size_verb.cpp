@@ -17,7 +17,7 @@
 #include "cli/size.h"
 #include "cli/trace_runs.h"
 #include "cli/view.h"
-#include "policy/phase_record.h"
+#include "policy/learned_phases.h"
 
 namespace cgphase {
 namespace {
@@ -31,14 +31,10 @@ struct SizeOptions {
   double risk = kSizeDefaultRisk;
 };
 
-std::unexpected<Complaint> complaint(Exit exit, std::string text) {
-  return std::unexpected(Complaint{exit, std::move(text)});
-}
-
 // Null records for what is not there or was learned in another way.
 Sized sized(std::string name, const char* kind, const json& learned, double risk) {
-  const Result<PhaseRecords> records = records_from_json(learned);
-  return size_of(std::move(name), kind, records ? &*records : nullptr, risk);
+  const Result<LearnedPhases> phases = learned_from_json(learned);
+  return size_of(std::move(name), kind, phases ? &phases->records : nullptr, risk);
 }
 
 Sizes live(const SizeOptions& options, const CommonOptions& common) {
@@ -55,9 +51,11 @@ Sizes live(const SizeOptions& options, const CommonOptions& common) {
   Sized one = sized(unescape_name(view_text(*body, "/name")), by_image ? "image" : "container",
                     view(*body, "/learned"), options.risk);
   const std::string policy = view_text(*body, "/policy");
-  if (!one.overall.enough && view(*body, "/learned").is_null() && !policy.starts_with("phase"))
+  if (!one.overall.enough && view(*body, "/learned").is_null() && !policy.starts_with("phase") &&
+      !policy.starts_with("proactive"))
     one.reason = fmt::format("the daemon's policy is {}, which learns no phases; record a trace of "
-                             "it and size that (cgphase record -o F.csv)", policy);
+                             "it and size that (cgphase record -o F.csv)",
+                             policy);
   return std::vector{std::move(one)};
 }
 
