@@ -106,7 +106,7 @@ Body recorded(const FitQuestion& question, const FitOptions& options) {
   return to_json(answer_fit(question, surroundings, [&](std::chrono::seconds duration) {
     std::vector<KnownContainer> known;
     for (const WatchedRun& run : *runs)
-      known.push_back({.name = run.id, .forecast = run.policy->forecast(duration),
+      known.push_back({.name = unescape_name(run.id), .forecast = run.policy->forecast(duration),
                        .original = run.original, .highest_cpu_cores = run.highest_cpu_cores,
                        .highest_memory_bytes = run.highest_memory_bytes});
     return known;

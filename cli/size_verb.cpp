@@ -70,7 +70,7 @@ Sizes recorded(const SizeOptions& options) {
   std::vector<Sized> sizes;
   for (const auto& [service, learned] : learned_by_service(*runs))
     if (options.image.empty() || options.image == service)
-      sizes.push_back(sized(service, "service", learned, options.risk));
+      sizes.push_back(sized(unescape_name(service), "service", learned, options.risk));
   if (sizes.empty())
     return complaint(Exit::invalid,
                      options.image.empty()
