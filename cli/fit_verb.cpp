@@ -94,7 +94,7 @@ std::expected<HostCapacity, Complaint> host_of(const FitOptions& options,
 Body recorded(const FitQuestion& question, const FitOptions& options) {
   const auto engine = engine_of(options.model);
   if (!engine) return complaint(Exit::invalid, engine.error().text);
-  const auto runs = watch_traces(options.traces, *engine, question.risk);
+  const auto runs = watch_traces(options.traces, *engine, PolicySurroundings{}.risk);
   if (!runs)
     return complaint(runs.error().kind == ErrorKind::not_found ? Exit::invalid
                                                                : exit_of(runs.error().kind),
