@@ -14,6 +14,9 @@ constexpr int kGapIntervals = 3;
 // Model steps until a change of phase is seen and answered.
 constexpr double kReactionSteps = 2;
 
+// The rails answer a throttled second with the next one, an OOM kill with nothing.
+constexpr double kCpuRiskFactor = 10;
+
 double seconds(std::chrono::nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
 }
@@ -68,6 +71,9 @@ PolicySurroundings Pipeline::surroundings() const {
   PolicySurroundings around;
   around.cpu_horizon_seconds = kReactionSteps * step_seconds;
   around.memory_horizon_seconds = seconds(config_.rails.memory_lower_window);
+  around.risk = config_.risk;
+  around.guard_threshold = config_.rails.at_risk_ratio;
+  around.cpu_risk_factor = kCpuRiskFactor;
   return around;
 }
 

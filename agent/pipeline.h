@@ -24,6 +24,7 @@ namespace cgphase {
 
 struct PipelineConfig {
   std::string policy = "phase";  // as parse_policy_spec() takes it
+  double risk = kShippedRisk;
   RailsConfig rails;
   std::chrono::nanoseconds interval = std::chrono::seconds(1);  // expected between ticks
   bool manage_unlimited = false;

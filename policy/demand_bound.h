@@ -1,12 +1,12 @@
 // What the coming samples of one resource will not pass, at an accepted risk, by the demand of this
 // run alone. Nothing is assumed of its distribution, and no constant is fitted:
 //
-// - Level. In n samples demand went up to M, so by M / n per sample on average. A step in [0, M / n]
-//   has at most half of that as its deviation (Popoviciu), and passes 1 / sqrt(risk) deviations with
-//   at most `risk` (Chebyshev): M x (1 + 1 / (2 n sqrt(risk))). Wide for a container that was hardly
-//   seen, tight for one that is known. `widened()`.
-// - Rise, for a demand that drifts as memory does: last + mean step + deviation x sqrt(1 / risk - 1)
-//   (Cantelli), and last + largest step, widened as above.
+// - Level. In n samples demand went up to M, so by M / n per sample on average. A step within
+//   [0, M / n] has at most half of that as its deviation (Popoviciu), and passes 1 / sqrt(risk)
+//   deviations with at most `risk` (Chebyshev): M x (1 + 1 / (2 n sqrt(risk))). Wide for a container
+//   that was hardly seen, tight for one that is known. `widened()`.
+// - Rise, for a demand that drifts as memory does: last + mean step + deviation x
+//   sqrt(1 / risk - 1) (Cantelli), and last + largest step, widened as above.
 //
 // Each holds for each of the nested windows, recent ones for what changed, long ones for what is
 // rare; the smallest of them is the bound.

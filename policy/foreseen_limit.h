@@ -21,14 +21,15 @@ struct EarlierPeak {
 // What followed moments like this one, within DemandBound::kAheadSamples.
 struct MomentPeak {
   double own_moments = 0, earlier_moments = 0;  // counted in this run and in earlier ones
+  double visits = 0;    // in which these were
   double peak = 0;
   double expected = 0;  // what usually comes and is to be provided for; 0: nothing
 };
 
 class ForeseenLimit {
  public:
-  // `drifts`: as of DemandBound.
-  ForeseenLimit(double risk, bool drifts, const EarlierPeak& earlier);
+  // `drifts`: as of DemandBound. Expected demand stays below `guard_threshold` times the limit.
+  ForeseenLimit(double risk, double guard_threshold, bool drifts, const EarlierPeak& earlier);
 
   // One sample, and what is known of moments like its own.
   void add(double demand, double interval_seconds, const MomentPeak& moment);
@@ -42,13 +43,15 @@ class ForeseenLimit {
  private:
   std::optional<DemandBound::Ahead> bound(const MomentPeak& moment);
   bool own_speaks() const;
+  double promise() const;
 
   double risk_;
+  double room_;  // a limit's share of the demand expected under it
   bool drifts_;
   EarlierPeak earlier_;
   double earlier_weight_;            // of one sample of an earlier run
   bool disproved_ = false;           // this run needed more than earlier ones promised
-  std::optional<double> promised_;
+  std::optional<double> promised_;   // by earlier runs; absent where there were none
   std::optional<double> coming_;
   DemandBound own_;
   HeldLimit held_;

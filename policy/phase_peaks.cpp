@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "policy/demand_bound.h"
 #include "policy/phase_record.h"
@@ -15,6 +16,8 @@ constexpr std::size_t kMaxMoments = 512;  // more than these are told without th
 constexpr std::size_t kCoarseMoments = std::size_t{kPhaseSlots} * kAges;
 // A peak that no run reaches again is halved towards what they reach in three runs.
 constexpr double kPeakDecay = 0.8;
+constexpr double kUnevenTime = 1.05;  // samples do not come at even times
+constexpr int kMostSamples = 120;  // that a moment waits for
 constexpr double kJump = 1.5;  // clearly more
 constexpr double kMaxMoment = 1e12, kMaxNumber = 1e18;
 
@@ -56,8 +59,9 @@ int PhaseMoment::age_of(int samples) {
 void PhasePeakRecorder::close(const Open& open) {
   const auto take_open = [&open](PeakAhead& peak) {
     peak.moments += 1;
-    peak.cpu_cores = std::max(peak.cpu_cores, open.peak.cpu_cores.value_or(0));
-    peak.memory_bytes = std::max(peak.memory_bytes, open.peak.memory_bytes.value_or(0));
+    if (open.first) peak.visits += 1;
+    peak.cpu_cores = std::max(peak.cpu_cores, open.soon_cores.value_or(0));
+    peak.memory_bytes = std::max(peak.memory_bytes, open.peak_bytes.value_or(0));
     if (!open.now.cpu_cores || !open.soon_cores) return;
     if (*open.soon_cores <= kJump * *open.now.cpu_cores) return;
     peak.cpu_jumps += 1;
@@ -73,12 +77,17 @@ void PhasePeakRecorder::close(const Open& open) {
 void PhasePeakRecorder::follow(Open& open, double interval_seconds, const Demand& demand) const {
   open.samples += 1;
   open.seconds += interval_seconds;
-  if (open.samples == 1 || open.seconds <= soon_seconds_) take(open.soon_cores, demand.cpu_cores);
-  take(open.peak.cpu_cores, demand.cpu_cores);
-  take(open.peak.memory_bytes, demand.memory_bytes);
+  if (open.samples == 1 || open.seconds <= kUnevenTime * soon_seconds_) take(open.soon_cores, demand.cpu_cores);
+  take(open.peak_bytes, demand.memory_bytes);
+}
+
+bool PhasePeakRecorder::over(const Open& open) const {
+  if (open.samples < DemandBound::kAheadSamples) return false;
+  return open.seconds >= binding_seconds_ || open.samples >= kMostSamples;
 }
 
 void PhasePeakRecorder::add(int slot, double interval_seconds, const Demand& demand) {
+  const PhaseMoment before = now_;
   if (!(interval_seconds > 0)) {
     open_.clear();
     now_ = {slot, kUnknownSlot, 0};
@@ -91,15 +100,24 @@ void PhasePeakRecorder::add(int slot, double interval_seconds, const Demand& dem
     now_.age = PhaseMoment::age_of(visit_samples_);
   }
   for (Open& open : open_) follow(open, interval_seconds, demand);
-  while (!open_.empty() && open_.front().samples >= DemandBound::kAheadSamples) {
+  while (!open_.empty() && over(open_.front())) {
     close(open_.front());
     open_.pop_front();
   }
-  open_.push_back({.moment = now_, .now = demand, .peak = {}, .soon_cores = {}});
+  const bool first = visit_samples_ == 0 || now_ != before;
+  open_.push_back({.moment = now_, .first = first, .now = demand, .soon_cores = {}, .peak_bytes = {}});
+}
+
+PhasePeaks PhasePeakRecorder::of_whole_run() const {
+  PhasePeakRecorder ended = *this;
+  for (const Open& open : open_)
+    if (open.samples > 0) ended.close(open);
+  return std::move(ended.peaks_);
 }
 
 void add_peak(PeakAhead& to, const PeakAhead& other) {
   to.moments = std::min(to.moments + other.moments, kMaxMoment);
+  to.visits = std::min(to.visits + other.visits, kMaxMoment);
   to.cpu_jumps = std::min(to.cpu_jumps + other.cpu_jumps, kMaxMoment);
   to.cpu_jump_cores = std::min(to.cpu_jump_cores + other.cpu_jump_cores, kMaxNumber);
   to.cpu_cores = std::max(to.cpu_cores, other.cpu_cores);
@@ -133,6 +151,7 @@ nlohmann::json peaks_to_json(const PhasePeaks& peaks) {
                     {"previous", moment.previous},
                     {"age", moment.age},
                     {"moments", peak.moments},
+                    {"visits", peak.visits},
                     {"cpu_cores", peak.cpu_cores},
                     {"cpu_jumps", peak.cpu_jumps},
                     {"cpu_jump_cores", peak.cpu_jump_cores},
@@ -151,15 +170,15 @@ Result<PhasePeaks> peaks_from_json(const nlohmann::json& json) {
     const auto age = index_at(entry, "age", kAges);
     if (!slot || *slot < 0 || !previous || !age) return refuse("a moment is out of range");
     const auto moments = number_at(entry, "moments", kMaxMoment);
+    const auto visits = number_at(entry, "visits", kMaxMoment);
     const auto cpu = number_at(entry, "cpu_cores", kMaxNumber);
     const auto memory = number_at(entry, "memory_bytes", kMaxNumber);
     const auto jumps = number_at(entry, "cpu_jumps", kMaxMoment);
     const auto jump_cores = number_at(entry, "cpu_jump_cores", kMaxNumber);
-    if (!moments || !cpu || !memory || !jumps || !jump_cores)
+    if (!moments || !visits || !cpu || !memory || !jumps || !jump_cores)
       return refuse("a number is missing or out of range");
-    const bool added = peaks.emplace(PhaseMoment{*slot, *previous, *age},
-                                     PeakAhead{*moments, *cpu, *memory, *jumps, *jump_cores}).second;
-    if (!added) return refuse("a moment is there twice");
+    const PeakAhead peak{*moments, *visits, *cpu, *memory, *jumps, *jump_cores};
+    if (!peaks.emplace(PhaseMoment{*slot, *previous, *age}, peak).second) return refuse("a moment is there twice");
   }
   return peaks;
 }

@@ -25,9 +25,11 @@ struct PhaseMoment {
   static int age_of(int samples);
 };
 
-// Of the next DemandBound::kAheadSamples samples after such moments.
+// What followed such moments: CPU soon, that is before a change could be seen and answered, memory
+// for as long as a lowering of it binds, and DemandBound::kAheadSamples samples at least.
 struct PeakAhead {
   double moments = 0;   // counted
+  double visits = 0;    // that had such moments: those of one visit say about the same
   double cpu_cores = 0, memory_bytes = 0;  // the highest peak; 0 where nothing was measured
   // Moments that were soon followed by clearly more CPU than there was at them, and the sum of what
   // came.
@@ -43,8 +45,10 @@ class PhasePeakRecorder {
   struct Demand {
     std::optional<double> cpu_cores, memory_bytes;
   };
-  // What comes within `soon_seconds`, or with the next sample, comes soon.
-  explicit PhasePeakRecorder(double soon_seconds) : soon_seconds_(soon_seconds) {}
+  // What comes within `soon_seconds`, or with the next sample, comes soon. Memory is looked at for
+  // `binding_seconds`.
+  PhasePeakRecorder(double soon_seconds, double binding_seconds)
+      : soon_seconds_(soon_seconds), binding_seconds_(binding_seconds) {}
 
   // `interval_seconds` since the previous sample; 0 for the first and after a gap.
   void add(int slot, double interval_seconds, const Demand& demand);
@@ -54,19 +58,25 @@ class PhasePeakRecorder {
   // Told with the phase before and without it (kAny). The last few moments are still open and not
   // in it.
   const PhasePeaks& peaks() const { return peaks_; }
+  // The same of a run that is over: nothing more follows those.
+  PhasePeaks of_whole_run() const;
 
  private:
   struct Open {
     PhaseMoment moment;
-    Demand now, peak;
+    bool first = false;  // of its visit
+    Demand now;
     std::optional<double> soon_cores;  // the highest of those that came soon
+    std::optional<double> peak_bytes;
     int samples = 0;                   // that followed
     double seconds = 0;                // since then
   };
   void close(const Open& open);
   void follow(Open& open, double interval_seconds, const Demand& demand) const;
 
-  double soon_seconds_;
+  bool over(const Open& open) const;
+
+  double soon_seconds_, binding_seconds_;
   PhasePeaks peaks_;
   std::deque<Open> open_;
   PhaseMoment now_;

@@ -19,7 +19,7 @@ constexpr double kClearlyMore = 1.1;
 // A CPU that comes too late costs throttled milliseconds, so room is made for it only where it
 // comes one time in twenty; too little memory kills.
 constexpr double kCpuRisk = 0.05;
-constexpr double kLeastRisk = 1e-6, kMostRisk = 0.5;
+constexpr double kLeastGuard = 0.5;
 // A phase that comes with less is not worth naming.
 constexpr double kLeastProbability = 0.01;
 
@@ -35,12 +35,26 @@ int slot_of(const Phase& phase) {
 PolicySurroundings checked(PolicySurroundings surroundings) {
   const double risk = surroundings.risk;
   surroundings.risk = std::isfinite(risk) ? std::clamp(risk, kLeastRisk, kMostRisk) : kLeastRisk;
+  const double factor = surroundings.cpu_risk_factor;
+  surroundings.cpu_risk_factor = std::isfinite(factor) ? std::max(factor, 0.0) : 1;
+  const double guard = surroundings.guard_threshold;
+  surroundings.guard_threshold = std::isfinite(guard) ? std::clamp(guard, kLeastGuard, 1.0) : 1.0;
   return surroundings;
 }
 
-EarlierPeak earlier_cpu(const RunPeaks& runs) {
-  const RunPeak highest = highest_of(runs);
-  return {static_cast<double>(runs.size()), highest.samples, highest.cpu_cores, 0};
+double cpu_risk(const PolicySurroundings& surroundings) {
+  return std::clamp(surroundings.risk * surroundings.cpu_risk_factor, kLeastRisk, kMostRisk);
+}
+
+// The peak, or where `risk` allows for it what fewer samples passed.
+EarlierPeak earlier_cpu(const LearnedPhases& earlier, double risk) {
+  const RunPeak highest = highest_of(earlier.runs);
+  EarlierPeak peak{static_cast<double>(earlier.runs.size()), highest.samples, highest.cpu_cores, 0};
+  if (highest.samples * risk < 1) return peak;
+  PhaseRecord all;
+  for (const auto& [slot, record] : earlier.records) all.cpu_cores.merge(record.cpu_cores, 1);
+  peak.peak = std::min(peak.peak, all.cpu_cores.quantile(1 - risk).value_or(peak.peak));
+  return peak;
 }
 
 EarlierPeak earlier_memory(const RunPeaks& runs) {
@@ -70,9 +84,11 @@ PhasePolicy::PhasePolicy(const nlohmann::json& prior, const PolicySurroundings& 
 PhasePolicy::PhasePolicy(const LearnedPhases& earlier, const PolicySurroundings& surroundings,
                          Foresight foresight)
     : surroundings_(surroundings), foresight_(foresight), known_(earlier.records),
-      earlier_peaks_(earlier.peaks), peaks_(surroundings.cpu_horizon_seconds),
-      cpu_(surroundings.risk, false, earlier_cpu(earlier.runs)),
-      memory_(surroundings.risk, true, earlier_memory(earlier.runs)) {
+      earlier_peaks_(earlier.peaks), peaks_(surroundings.cpu_horizon_seconds, surroundings.memory_horizon_seconds),
+      cpu_(cpu_risk(surroundings), surroundings.guard_threshold, false,
+           earlier_cpu(earlier, cpu_risk(surroundings))),
+      memory_(surroundings.risk, surroundings.guard_threshold, true,
+              earlier_memory(earlier.runs)) {
   for (const auto& [slot, record] : known_) earlier_runs_[slot] = record.runs;
 }
 
@@ -123,14 +139,14 @@ PhasePolicy::Ahead PhasePolicy::ahead() const {
 MomentPeak PhasePolicy::cpu_ahead() const {
   const auto [peak, own] = ahead();
   const bool usual = peak.cpu_jumps >= kFewSamples && peak.cpu_jumps >= kCpuRisk * peak.moments;
-  return {own, peak.moments - own, peak.cpu_cores,
+  return {own, peak.moments - own, peak.visits, peak.cpu_cores,
           usual ? peak.cpu_jump_cores / peak.cpu_jumps : 0};
 }
 
 MomentPeak PhasePolicy::memory_ahead() const {
   const auto [peak, own] = ahead();
   const bool seldom = own * surroundings_.risk >= 1;
-  return {own, peak.moments - own, peak.memory_bytes, seldom ? 0 : peak.memory_bytes};
+  return {own, peak.moments - own, peak.visits, peak.memory_bytes, seldom ? 0 : peak.memory_bytes};
 }
 
 void PhasePolicy::observe(const Observation& observation) {
@@ -185,7 +201,7 @@ nlohmann::json PhasePolicy::learned() const {
     if (seen < kFewSamples) continue;
     learned.records.emplace(slot, record).first->second.runs = 1;
   }
-  learned.peaks = peaks_.peaks();
+  learned.peaks = peaks_.of_whole_run();
   const double samples =
       static_cast<double>(std::max(cpu_.own().count(), memory_.own().count()));
   if (samples >= kFewSamples)

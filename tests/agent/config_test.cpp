@@ -224,6 +224,12 @@ TEST_CASE("numbers and lengths are taken at their bounds and refused one past th
   CHECK_FALSE(at("rails.memory_step_ratio = 0.5000001"));
   CHECK_FALSE(at("rails.memory_step_ratio = nan"));
   CHECK_FALSE(at("rails.memory_step_ratio = inf"));
+  CHECK(at("risk = 0.5"));
+  CHECK(at("risk = \"0.0001 %\""));
+  CHECK_FALSE(at("risk = 0.5000001"));
+  CHECK_FALSE(at("risk = \"0.00009 %\""));
+  CHECK_FALSE(at("risk = \"little\""));
+  CHECK_FALSE(at("risk = true"));
   CHECK(at("runtime_dir = \"/" + std::string(kMaxRuntimeDirBytes - 1, 'r') + "\""));
   CHECK_FALSE(at("runtime_dir = \"/" + std::string(kMaxRuntimeDirBytes, 'r') + "\""));
   CHECK(at("state_dir = \"/" + std::string(kMaxPathBytes - 1, 'r') + "\""));

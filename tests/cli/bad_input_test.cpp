@@ -51,7 +51,9 @@ struct Fixture {
             {"expand", "--model", with, "--phase", "2", "-o", output, trace},
             {"prototypes", "--model", with, "--output", output, trace},
             {"plot", "--model", with, "-o", output, trace},
-            {"plot", "--kind", "variance", "--model", with, "-o", output, trace}};
+            {"plot", "--kind", "variance", "--model", with, "-o", output, trace},
+            {"plot", "--kind", "replay", "--model", with, "-o", output, trace},
+            {"replay", "--model", with, trace}};
   }
 
   // Those that say of a trace without history that there is none, and write no file.

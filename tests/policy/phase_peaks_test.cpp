@@ -15,12 +15,13 @@ constexpr double kSoonSeconds = 5;
 constexpr int kAhead = DemandBound::kAheadSamples;
 
 void feed(PhasePeakRecorder& recorder, int slot, double demand, int samples, bool first = false) {
-  for (int i = 0; i < samples; ++i) recorder.add(slot, first && i == 0 ? 0 : 1, {demand, demand * 10});
+  for (int i = 0; i < samples; ++i)
+    recorder.add(slot, first && i == 0 ? 0 : 1, {demand, demand * 10});
 }
 
 // Phase 0 for 40 samples at 1, then phase 1 for 20 at 5, and so on.
 PhasePeakRecorder cycled(int rounds) {
-  PhasePeakRecorder recorder(kSoonSeconds);
+  PhasePeakRecorder recorder(kSoonSeconds, kAhead);
   for (int round = 0; round < rounds; ++round) {
     feed(recorder, 0, 1, 40, round == 0);
     feed(recorder, 1, 5, 20);
@@ -43,11 +44,18 @@ TEST_CASE("the age of a visit doubles from bin to bin") {
 }
 
 TEST_CASE("a moment is known only when what followed was seen") {
-  PhasePeakRecorder recorder(kSoonSeconds);
+  PhasePeakRecorder recorder(kSoonSeconds, kAhead);
   feed(recorder, 0, 1, kAhead, true);
   CHECK(recorder.peaks().empty());
   feed(recorder, 0, 1, 1);
   CHECK(recorder.peaks().at(any(0, 0)).moments == 1);
+}
+
+TEST_CASE("at the end of a run nothing more follows the last moments") {
+  PhasePeakRecorder recorder(kSoonSeconds, kAhead);
+  feed(recorder, 0, 1, 3, true);
+  CHECK(recorder.peaks().empty());
+  CHECK(recorder.of_whole_run().at(any(0, 0)).moments == 2);
 }
 
 TEST_CASE("early in a phase nothing but the phase follows, late in it the next one does") {
@@ -58,7 +66,7 @@ TEST_CASE("early in a phase nothing but the phase follows, late in it the next o
 }
 
 TEST_CASE("the phase before tells moments apart") {
-  PhasePeakRecorder recorder(kSoonSeconds);
+  PhasePeakRecorder recorder(kSoonSeconds, kAhead);
   for (int round = 0; round < 3; ++round) {
     feed(recorder, 2, 1, 20, round == 0);
     feed(recorder, 0, 1, 4);  // after 2: 5 follows
@@ -75,20 +83,21 @@ TEST_CASE("CPU that jumps soon is counted, and what it jumps to") {
   const PhasePeakRecorder recorder = cycled(3);
   const PeakAhead& late = recorder.peaks().at(any(0, 4));  // samples 32 to 39 of 40
   CHECK(late.moments == 24);
+  CHECK(late.visits == 3);
   CHECK(late.cpu_jumps == 15);  // of the last five, three times
   CHECK(late.cpu_jump_cores == 75);
   CHECK(recorder.peaks().at(any(0, 2)).cpu_jumps == 0);
 }
 
 TEST_CASE("with samples far apart the next one comes soon") {
-  PhasePeakRecorder recorder(kSoonSeconds);
+  PhasePeakRecorder recorder(kSoonSeconds, kAhead);
   recorder.add(0, 0, {1.0, 1.0});
   for (int i = 0; i < kAhead; ++i) recorder.add(0, 60, {i == 0 ? 9.0 : 1.0, 1.0});
   CHECK(recorder.peaks().at(any(0, 0)).cpu_jumps == 1);
 }
 
 TEST_CASE("nothing is said to follow across a gap") {
-  PhasePeakRecorder recorder(kSoonSeconds);
+  PhasePeakRecorder recorder(kSoonSeconds, kAhead);
   feed(recorder, 0, 1, 5, true);
   feed(recorder, 1, 9, 30, true);
   CHECK_FALSE(recorder.peaks().contains(any(0, 0)));
@@ -98,7 +107,7 @@ TEST_CASE("nothing is said to follow across a gap") {
 TEST_CASE("peaks of runs are merged, and a peak not reached again wears off") {
   PhasePeaks peaks = cycled(2).peaks();
   PhasePeaks low;
-  low[any(0, 4)] = {10, 1, 10, 0, 0};
+  low[any(0, 4)] = {10, 1, 1, 10, 0, 0};
   merge_peaks(peaks, low);
   CHECK(peaks.at(any(0, 4)).cpu_cores == doctest::Approx(1 + 0.8 * 4));
   for (int i = 0; i < 60; ++i) merge_peaks(peaks, low);
@@ -135,7 +144,7 @@ TEST_CASE("peaks of a stranger are refused") {
 }
 
 TEST_CASE("a run of very many different moments stays small") {
-  PhasePeakRecorder recorder(kSoonSeconds);
+  PhasePeakRecorder recorder(kSoonSeconds, kAhead);
   recorder.add(0, 0, {1.0, 1.0});
   for (int i = 1; i < 50'000; ++i) recorder.add((i * 7 + i / 31) % 33, 1, {1.0, 1.0});
   CHECK(recorder.peaks().size() <= 512 + 33 * 12);

@@ -72,7 +72,8 @@ std::vector<Figure> figures_of(const SetResults& results) {
   std::vector<Sweep> sweeps = results.ours;
   sweeps.insert(sweeps.end(), results.ai4dl.begin(), results.ai4dl.end());
   std::vector<Figure> figures =
-      pareto_figures(sweeps, &results.controls, results.set->name, "closed loop, a decision at each sample");
+      pareto_figures(sweeps, &results.controls, results.set->name,
+                     "closed loop, a decision at each sample");
   for (Figure& figure : figures) figure.name = results.set->name + "-" + figure.name;
   return figures;
 }
