@@ -69,13 +69,14 @@ Agent::Agent(Config config, Parts parts, const Clock& clock, Post post)
       clock_(clock),
       post_(std::move(post)),
       parts_(std::move(parts)),
-      model_key_(model_key(parts_.engine.get())) {
+      model_key_(model_key(parts_.engine.get())),
+      outside_(config_.cgroup_root, config_.proc_root) {
   if (const auto held = parts_.holds.host()) config_.mode = std::min(config_.mode, *held);
 }
 
 // The name under which runs of "the same thing" share what they learned.
 std::string Agent::learning_key(const ContainerInfo& info) const {
-  return (info.image.empty() ? info.name : info.image) + "#" + model_key_;
+  return learning_key(info.image.empty() ? info.name : info.image);
 }
 
 void Agent::tick() {
@@ -91,6 +92,7 @@ void Agent::tick() {
     remember(decision);
     if (decision.verdict == Verdict::allowed) submit(decision);
   }
+  outside_.observe(tick_, parts_.pipeline.containers());
   take_results();
   remember_outcomes();
   squeeze_cache();
@@ -154,6 +156,33 @@ void Agent::learn(const ContainerView& view) {
   if (!parts_.store) return;
   (void)parts_.store->query([key, learned = known](Store& store) {
     (void)store.save_learned(key, learned);
+  });
+}
+
+nlohmann::json Agent::learned(const ContainerView& view) const {
+  const auto earlier = learned_.find(learning_key(view.info));
+  return merge_learned(earlier == learned_.end() ? nlohmann::json() : earlier->second,
+                       parts_.pipeline.learned(view.info.id));
+}
+
+nlohmann::json Agent::with_live(nlohmann::json known, const std::string& key) const {
+  for (const ContainerView* view : parts_.pipeline.containers())
+    if (learning_key(view->info) == key)
+      known = merge_learned(known, parts_.pipeline.learned(view->info.id));
+  return known;
+}
+
+bool Agent::ask_learned(const std::string& image, std::function<void(nlohmann::json)> take) {
+  const std::string key = learning_key(image);
+  const auto known = learned_.find(key);
+  if (known != learned_.end() || !parts_.store) {
+    take(with_live(known == learned_.end() ? nlohmann::json() : known->second, key));
+    return true;
+  }
+  return parts_.store->query([this, key, take = std::move(take)](Store& store) {
+    post_([this, key, take, stored = store.load_learned(key).value_or(nlohmann::json())] {
+      take(with_live(stored, key));
+    });
   });
 }
 
@@ -233,7 +262,12 @@ void Agent::store_tick() {
   points.reserve(tick_.containers.size());
   for (const Sample& sample : tick_.containers) {
     const ContainerView* view = parts_.pipeline.find(sample.id);
-    points.push_back({tick_.wall_time, sample, view != nullptr ? view->phase : Phase{}});
+    HistoryPoint& point = points.emplace_back(tick_.wall_time, sample);
+    point.host = tick_.host;
+    if (view == nullptr) continue;
+    point.phase = view->phase;
+    point.original.cpu_max = view->original.cpu_max;
+    point.original.memory_max = view->original.memory_max;
   }
   parts_.store->enqueue({.points = std::move(points),
                          .decisions = std::exchange(unsaved_decisions_, {}),

@@ -14,6 +14,7 @@
 
 #include "agent/config.h"
 #include "agent/holds.h"
+#include "agent/outside_use.h"
 #include "agent/pipeline.h"
 #include "base/clock.h"
 #include "base/result.h"
@@ -91,6 +92,13 @@ class Agent {
   bool may_write() const { return parts_.writer != nullptr && writable_; }
   bool paused(const ContainerInfo& info) const { return parts_.holds.of(info).paused; }
   MonotonicTime last_tick() const { return tick_.time; }
+  const HostCapacity& host() const { return tick_.host; }
+  const OutsideUse& outside() const { return outside_; }
+  // What is known of a container: what its run taught, added to what earlier runs did.
+  nlohmann::json learned(const ContainerView& view) const;
+  // The same of an image, or of a name where containers have none; later, and null where nothing
+  // is known. False when too much waits for the disk.
+  bool ask_learned(const std::string& image, std::function<void(nlohmann::json)> take);
   std::vector<std::string> degraded() const;
   // The newest entries of the journal, also where history is off. Oldest first, bounded.
   const std::deque<JournalDecision>& recent_decisions() const { return recent_decisions_; }
@@ -98,6 +106,9 @@ class Agent {
 
  private:
   std::string learning_key(const ContainerInfo& info) const;
+  std::string learning_key(const std::string& image) const { return image + "#" + model_key_; }
+  // `known`, and what the containers that live add to it.
+  nlohmann::json with_live(nlohmann::json known, const std::string& key) const;
   Mode mode_of(const ContainerInfo& info) const;
   LimitWriter::RestoreReport apply_modes();
   void save_holds();
@@ -123,6 +134,7 @@ class Agent {
   Parts parts_;  // after what its threads use
   const std::string model_key_;
   NodeSample tick_;
+  OutsideUse outside_;
   Totals totals_;
   bool kill_switch_ = false;
   bool writable_ = true;

@@ -10,8 +10,10 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "agent/protocol_history.h"
 #include "base/parse.h"
 #include "base/text.h"
+#include "policy/host_fit.h"
 
 namespace cgphase {
 namespace {
@@ -82,6 +84,11 @@ std::vector<HistoryRow> rows_of(const std::vector<HistoryPoint>& points) {
     previous = &point;
   }
   return rows;
+}
+
+nlohmann::json no_store(const char* verb) {
+  return error_reply(Exit::failure,
+                     std::string(verb) + ": the store is off (store.enabled = false)");
 }
 
 }  // namespace
@@ -179,6 +186,9 @@ void Answers::answer(const Request& request, const Peer& peer, Respond respond) 
     case Verb::explain: return explain(request, std::move(respond));
     case Verb::history: return history(request, std::move(respond));
     case Verb::events: return events(request, std::move(respond));
+    case Verb::records: return records(request, std::move(respond));
+    case Verb::learned: return learned(request, std::move(respond));
+    case Verb::fit: return respond(fit(request));
     case Verb::mode: case Verb::pause: case Verb::resume: case Verb::restore:
       return respond(act(request, peer));
     case Verb::config: {
@@ -219,10 +229,13 @@ void Answers::explain(const Request& request, Respond respond) {
 }
 
 void Answers::history(const Request& request, Respond respond) {
-  const auto view = container(request);
+  const bool by_record = request.args.contains("record");
+  const Result<const ContainerView*> view =
+      by_record ? Result<const ContainerView*>(nullptr) : container(request);
   if (!view) return respond(error_reply(view.error()));
-  if (agent_.store() == nullptr)
-    return respond(error_reply(Exit::failure, "history: the store is off (store.enabled = false)"));
+  if (agent_.store() == nullptr) return respond(no_store("history"));
+  if (by_record || request.flag("full"))
+    return full_history(request, by_record ? CgroupId{} : (*view)->info.id, std::move(respond));
   const WallTime until = request.time("until_seconds").value_or(clock_.wall_now());
   const WallTime from = request.time("from_seconds").value_or(until - std::chrono::minutes(10));
   const int limit = request.count("limit", 600, kMostHistoryRows);
@@ -234,6 +247,80 @@ void Answers::history(const Request& request, Respond respond) {
     const std::vector<HistoryRow> rows = rows_of(*points);
     respond(history_reply(info, rows));
   });
+}
+
+// A page of one record of any boot, or of a container that lives.
+void Answers::full_history(const Request& request, CgroupId id, Respond respond) {
+  const WallTime from = request.time("from_seconds").value_or(WallTime{});
+  const WallTime until = request.time("until_seconds").value_or(clock_.wall_now());
+  const int limit = request.count("limit", kHistoryPagePoints, kHistoryPagePoints);
+  const std::optional<double> record = request.number("record");
+  (void)agent_.store()->query([record, id, from, until, limit,
+                               respond = std::move(respond)](Store& store) {
+    const auto points =
+        record ? store.history_of(static_cast<std::int64_t>(*record), from, until, limit)
+               : store.history(id, from, until, limit);
+    respond(points ? ok_reply(history_page(*points)) : error_reply(points.error()));
+  });
+}
+
+void Answers::records(const Request& request, Respond respond) {
+  if (agent_.store() == nullptr) return respond(no_store("records"));
+  const auto after = static_cast<std::int64_t>(request.number("after").value_or(0));
+  (void)agent_.store()->query([after, respond = std::move(respond)](Store& store) {
+    const auto found = store.records(after, kRecordsPage);
+    if (!found) return respond(error_reply(found.error()));
+    std::vector<RecordEntry> entries;
+    for (const StoredRecord& record : *found)
+      entries.push_back({record.record, record.stored.container, record.stored.first_seen});
+    respond(ok_reply(records_page(entries)));
+  });
+}
+
+void Answers::learned(const Request& request, Respond respond) {
+  const auto reply = [policy = agent_.config().policy](const std::string& name,
+                                                       nlohmann::json known) {
+    return ok_reply({{"name", escape_name(name)}, {"policy", policy},
+                     {"learned", std::move(known)}});
+  };
+  if (const auto image = request.text("image")) {
+    const std::string name = unescape_name(*image);
+    // A refused query drops `respond`, and the client is told that there was no answer.
+    (void)agent_.ask_learned(name, [reply, name, respond = std::move(respond)](
+                                       nlohmann::json known) {
+      if (known.is_null())
+        return respond(error_reply(Exit::no_container, "nothing was learned of an image '" +
+                                                           escape_name(name) + "'"));
+      respond(reply(name, std::move(known)));
+    });
+    return;
+  }
+  const auto view = container(request);
+  if (!view) return respond(error_reply(view.error()));
+  respond(reply((*view)->info.name, agent_.learned(**view)));
+}
+
+nlohmann::json Answers::fit(const Request& request) const {
+  const FitQuestion question{
+      .cpu_cores = *request.number("cpus"),
+      .memory_bytes = *request.number("memory_mib") * static_cast<double>(kMiB),
+      .duration = std::chrono::seconds(static_cast<std::int64_t>(*request.number("seconds"))),
+      .risk = request.number("risk").value_or(FitQuestion{}.risk)};
+  if (question.duration > kLongestFit || question.risk > 1)
+    return error_reply(Exit::usage, "fit: at most 30 days, and a risk of at most 1");
+  const FitHost host{.capacity = agent_.host(),
+                     .outside_cpu_cores = agent_.outside().cpu_cores(1 - question.risk),
+                     .outside_memory_bytes = agent_.outside().memory_bytes(1 - question.risk)};
+  return to_json(answer_fit(question, host, [&](std::chrono::seconds duration) {
+    std::vector<KnownContainer> known;
+    for (const ContainerView* view : agent_.pipeline().containers())
+      known.push_back({.name = view->info.name,
+                       .forecast = agent_.pipeline().forecast(view->info.id, duration),
+                       .original = view->original,
+                       .highest_cpu_cores = view->highest_cpu_cores,
+                       .highest_memory_bytes = view->highest_memory_bytes});
+    return known;
+  }));
 }
 
 // From memory: the newest decisions and outcomes in the order of their time.

@@ -35,6 +35,10 @@ class Answers {
  private:
   void explain(const Request& request, Respond respond);
   void history(const Request& request, Respond respond);
+  void full_history(const Request& request, CgroupId id, Respond respond);
+  void records(const Request& request, Respond respond);
+  void learned(const Request& request, Respond respond);
+  nlohmann::json fit(const Request& request) const;
   void events(const Request& request, Respond respond);
   nlohmann::json act(const Request& request, const Peer& peer);
   nlohmann::json set_mode(const Request& request);

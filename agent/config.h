@@ -20,6 +20,7 @@ struct Config {
   Mode mode = Mode::observe;
   std::chrono::milliseconds interval{1000};
   std::string policy = "phase";  // as parse_policy_spec() takes it
+  double risk = kShippedRisk;    // share of the samples that may want more than they got
   std::string model = "/usr/share/cgphase/model.json";
   std::string cgroup_root = "/sys/fs/cgroup";
   std::string proc_root = "/proc";

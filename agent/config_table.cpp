@@ -110,6 +110,29 @@ ConfigRow integer_row(std::string key, Get get, std::int64_t least, std::int64_t
           [get](const Config& config) { return fmt::format("{}", get(config)); }};
 }
 
+// A share of one, also in per cent: 0.001, "0.1 %". Never 0.
+template <class Get>
+ConfigRow share_row(std::string key, Get get, double least, double most, std::string meaning) {
+  const auto percent = [](double share) { return fmt::format("{:.6g} %", 100 * share); };
+  return {std::move(key), percent(least) + " to " + percent(most), std::move(meaning),
+          [=](const RawValue& raw, Config& config) -> std::string {
+            double value = 0;
+            if (const auto* real = std::get_if<double>(&raw)) {
+              value = *real;
+            } else if (const auto* text = std::get_if<std::string>(&raw)) {
+              const auto share = parse_share(*text);
+              if (!share) return "not a share such as \"0.1 %\"";
+              value = *share;
+            } else {
+              return "not a share such as \"0.1 %\"";
+            }
+            if (!(value >= least && value <= most)) return "out of bounds";
+            get(config) = value;
+            return {};
+          },
+          [=](const Config& config) { return quoted(percent(get(config))); }};
+}
+
 // `wrong` says what is wrong with a text, nothing where it is good.
 template <class Get>
 ConfigRow text_row(std::string key, Get get, std::string allowed,
@@ -202,6 +225,9 @@ std::vector<ConfigRow> general_rows() {
                           "the name of a policy, or NAME:KEY=NUMBER,...", wrong_policy,
                           "Who says how much a container should have (docs/policies.md); "
                           "`cgphase replay` compares them."));
+  rows.push_back(share_row("risk", CGPHASE_FIELD(risk), kLeastRisk, kMostRisk,
+                           "Share of the samples that may want more than `phase` and `proactive` "
+                           "allow: the one knob between saving and safety."));
   rows.push_back(text_row("model", CGPHASE_FIELD(model), kPath, wrong_path, "The learned model."));
   rows.push_back(text_row("cgroup_root", CGPHASE_FIELD(cgroup_root), kPath, wrong_path,
                           "Where cgroup v2 is mounted."));

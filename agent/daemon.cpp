@@ -258,7 +258,8 @@ Started<void> Daemon::make_agent() {
   ::mkdir(config_.state_dir.c_str(), 0750);  // where it cannot be made, what opens in it says why
   std::uint64_t first_decision_id = 1;
   std::unique_ptr<StoreThread> store = open_store(first_decision_id);
-  Result<Pipeline> pipeline = Pipeline::create({.policy = config_.policy, .rails = config_.rails,
+  Result<Pipeline> pipeline = Pipeline::create({.policy = config_.policy, .risk = config_.risk,
+                                                .rails = config_.rails,
                                                 .interval = config_.interval,
                                                 .manage_unlimited = config_.manage_unlimited,
                                                 .first_decision_id = first_decision_id},

@@ -68,6 +68,9 @@ PolicySurroundings Pipeline::surroundings() const {
   PolicySurroundings around;
   around.cpu_horizon_seconds = kReactionSteps * step_seconds;
   around.memory_horizon_seconds = seconds(config_.rails.memory_lower_window);
+  around.risk = config_.risk;
+  around.guard_threshold = config_.rails.at_risk_ratio;
+  around.cpu_risk_factor = config_.cpu_risk_factor;
   return around;
 }
 
@@ -165,6 +168,10 @@ Observation observe(const Sample& sample, const std::optional<Sample>& previous,
   return observation;
 }
 
+void keep_highest(std::optional<double>& highest, std::optional<double> value) {
+  if (value) highest = std::max(*value, highest.value_or(*value));
+}
+
 void account(ContainerView& view, const Sample& sample, double interval_seconds) {
   view.seconds_in_phase[view.phase.known() ? view.phase.index : -1] += interval_seconds;
   const auto original_cores = view.original.cpu_cores();
@@ -198,6 +205,8 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
       observe(sample, container.previous, container.lowest_cpu_cores, interval_seconds, tick.time,
               view.phase);
   view.cpu_cores = observation.cpu_cores;
+  keep_highest(view.highest_cpu_cores, observation.cpu_cores);
+  keep_highest(view.highest_memory_bytes, observation.memory_need_bytes);
   container.policy->observe(observation);
   account(view, sample, interval_seconds);
   view.wish = container.policy->allocate(view.original, tick.host);
@@ -270,6 +279,12 @@ std::vector<const ContainerView*> Pipeline::containers() const {
 nlohmann::json Pipeline::learned(CgroupId id) const {
   const auto found = containers_.find(id);
   return found == containers_.end() ? nlohmann::json(nullptr) : found->second->policy->learned();
+}
+
+std::optional<Forecast> Pipeline::forecast(CgroupId id, std::chrono::seconds horizon) const {
+  const auto found = containers_.find(id);
+  if (found == containers_.end()) return std::nullopt;
+  return found->second->policy->forecast(horizon);
 }
 
 }  // namespace cgphase

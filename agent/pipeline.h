@@ -24,6 +24,10 @@ namespace cgphase {
 
 struct PipelineConfig {
   std::string policy = "phase";  // as parse_policy_spec() takes it
+  double risk = kShippedRisk;
+  // Of `risk`, for CPU: the rails answer a throttled second with the next one, an OOM kill with
+  // nothing.
+  double cpu_risk_factor = 10;
   RailsConfig rails;
   std::chrono::nanoseconds interval = std::chrono::seconds(1);  // expected between ticks
   bool manage_unlimited = false;
@@ -45,6 +49,7 @@ struct ContainerView {
   std::map<int, double> seconds_in_phase;   // by phase index; -1 = unknown or no history
   std::optional<double> cpu_cores;          // mean of the last interval
   std::optional<Bytes> memory_need;
+  std::optional<double> highest_cpu_cores, highest_memory_bytes;  // of use and need, so far
   Sample sample;                            // the last one
   Limits original;
   Allocation wish;                          // what the policy wants, before the rails
@@ -89,6 +94,8 @@ class Pipeline {
 
   // What the run of a container taught its policy; null where nothing.
   nlohmann::json learned(CgroupId id) const;
+  // What its policy expects within `horizon`; absent where it does not look ahead.
+  std::optional<Forecast> forecast(CgroupId id, std::chrono::seconds horizon) const;
 
  private:
   struct Container;

@@ -29,7 +29,7 @@ struct VerbRow {
   Verb verb;
   const char* name;
   bool admin;
-  std::array<Arg, 4> args;  // unused entries have no name
+  std::array<Arg, 6> args;  // unused entries have no name
 };
 
 constexpr Arg kContainer{"container", ArgKind::text, true};
@@ -44,13 +44,20 @@ constexpr std::array<VerbRow, kVerbCount> kVerbs = {{
     {Verb::list, "list", false, {}},
     {Verb::show, "show", false, {kContainer}},
     {Verb::explain, "explain", false, {kContainer, Arg{"at_seconds", ArgKind::number, false}}},
-    {Verb::history, "history", false, {kContainer, kFrom, kUntil, kLimit}},
+    {Verb::history, "history", false,
+     {kMaybeContainer, Arg{"record", ArgKind::number, false}, kFrom, kUntil, kLimit,
+      Arg{"full", ArgKind::flag, false}}},
     {Verb::events, "events", false, {kMaybeContainer, kFrom, kUntil, kLimit}},
     {Verb::mode, "mode", true, {Arg{"mode", ArgKind::text, true}, kMaybeContainer}},
     {Verb::pause, "pause", true, {kContainer}},
     {Verb::resume, "resume", true, {kContainer}},
     {Verb::restore, "restore", true, {kMaybeContainer, Arg{"all", ArgKind::flag, false}}},
     {Verb::config, "config", false, {}},
+    {Verb::records, "records", false, {Arg{"after", ArgKind::number, false}}},
+    {Verb::learned, "learned", false, {kMaybeContainer, Arg{"image", ArgKind::text, false}}},
+    {Verb::fit, "fit", false,
+     {Arg{"cpus", ArgKind::number, true}, Arg{"memory_mib", ArgKind::number, true},
+      Arg{"seconds", ArgKind::number, true}, Arg{"risk", ArgKind::number, false}}},
 }};
 
 const VerbRow& row_of(Verb verb) { return kVerbs[static_cast<std::size_t>(verb)]; }
@@ -135,6 +142,10 @@ Status check_required(const VerbRow& row, const json& args) {
   for (const Arg& arg : row.args)
     if (arg.name != nullptr && arg.required && !args.contains(arg.name))
       return refuse(std::string(row.name) + " needs '" + arg.name + "'");
+  if (row.verb == Verb::history && args.contains("container") == args.contains("record"))
+    return refuse("history needs 'container'; or 'record', as a reply to records says it");
+  if (row.verb == Verb::learned && args.contains("container") == args.contains("image"))
+    return refuse("learned needs either 'container' or 'image'");
   if (row.verb == Verb::restore && args.contains("container") == args.value("all", false))
     return refuse("restore needs either 'container' or 'all'");
   return {};

@@ -47,18 +47,24 @@ enum class Verb : std::uint8_t {
   status, list, show, explain, history, events,  // reading
   mode, pause, resume, restore,                  // acting: the admin socket only
   config,                                        // the configuration in force, with origins
+  records,                                       // who is in the history
+  learned, fit,                                  // what is known of the phases, and what may come
 };
-inline constexpr int kVerbCount = 11;
+inline constexpr int kVerbCount = 14;
 const char* to_string(Verb verb);
 bool is_admin(Verb verb);
 
 // Arguments by verb; unknown ones are refused, and so is a missing required one:
 //   show, pause, resume   container
 //   explain               container, [at_seconds]
-//   history               container, [from_seconds], [until_seconds], [limit]
+//   history               container or record, exactly one, [from_seconds], [until_seconds],
+//                         [limit], [full]
 //   events                [container], [from_seconds], [until_seconds], [limit]
 //   mode                  mode, [container]
 //   restore               container, or all=true, exactly one
+//   records               [after]
+//   learned               container or image, exactly one
+//   fit                   cpus, memory_mib, seconds, [risk]
 // Times are seconds since the epoch; a container is text as find_container() takes it.
 struct Request {
   Verb verb = Verb::status;

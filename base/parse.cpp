@@ -117,6 +117,14 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text) {
   return static_cast<std::uint64_t>(*value);
 }
 
+std::optional<double> parse_share(std::string_view text) {
+  text = trim(text);
+  if (!text.ends_with('%')) return parse_double(text);
+  const std::optional<double> percent = parse_double(trim(text.substr(0, text.size() - 1)));
+  if (!percent) return std::nullopt;
+  return *percent / 100;
+}
+
 std::optional<std::int64_t> parse_duration_ns(std::string_view text) {
   const std::optional<double> value = scaled(text, kDurationSuffixes);
   if (!value || *value >= 0x1p62) return std::nullopt;

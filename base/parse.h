@@ -25,6 +25,9 @@ bool next_word(std::string_view& rest, std::string_view& word);
 // "1.5GiB", "512M", "1073741824", "4 KiB": bytes; K, M, G, T are binary, as in systemd.
 std::optional<std::uint64_t> parse_bytes(std::string_view text);
 
+// "0.1 %", "5%", "0.001": a share of one; only the first two are in per cent.
+std::optional<double> parse_share(std::string_view text);
+
 // "150ms", "2s", "5 min", "1h", "3d": nanoseconds. A bare number is not a duration.
 std::optional<std::int64_t> parse_duration_ns(std::string_view text);
 

@@ -11,12 +11,15 @@
 #include "base/text.h"
 #include "cli/daemon_verbs.h"
 #include "cli/doctor_verb.h"
+#include "cli/fit_verb.h"
 #include "cli/model_verbs.h"
 #include "cli/options.h"
 #include "cli/plot_verb.h"
 #include "cli/print.h"
 #include "cli/prototypes_verb.h"
+#include "cli/record_verb.h"
 #include "cli/replay_verb.h"
+#include "cli/size_verb.h"
 
 #ifndef CGPHASE_VERSION
 #error "the build defines CGPHASE_VERSION"
@@ -100,6 +103,9 @@ int parse_and_run(int count, const char* const* words) {
   add_model_verbs(app, exit_code);
   add_prototypes(app, exit_code);
   add_plot_verb(app, options, exit_code);
+  add_record_verb(app, options, exit_code);
+  add_size_verb(app, options, exit_code);
+  add_fit_verb(app, options, exit_code);
   add_replay_verb(app, options, exit_code);
   try {
     app.parse(count, words);

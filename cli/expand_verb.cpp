@@ -20,7 +20,7 @@ namespace {
 using nlohmann::json;
 
 struct ExpandOptions {
-  std::string model = kInstalledModel, output, phase;
+  std::string model = default_model_path(), output, phase;
   std::vector<std::string> traces;
   SplitOptions split{.phase = -1};
   bool as_json = false;

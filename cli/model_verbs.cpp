@@ -249,7 +249,7 @@ void add_model(CLI::App& app, int& exit_code) {
   CLI::App* verb = app.add_subcommand("model", "look at, check and import model files");
   verb->require_subcommand(1);
   struct Paths {
-    std::string file = kInstalledModel, output;
+    std::string file = default_model_path(), output;
     bool expanded = false;
   };
   const auto paths = std::make_shared<Paths>();
@@ -259,7 +259,7 @@ void add_model(CLI::App& app, int& exit_code) {
   CLI::App* checking = verb->add_subcommand(
       "check", "read a model as the daemon would, and prove its fixed point on traces");
   const auto checked = std::make_shared<ModelCheckOptions>();
-  checked->model = kInstalledModel;
+  checked->model = default_model_path();
   checking->add_option("file", checked->model, "model file")->capture_default_str();
   checking->add_option("traces", checked->traces, "traces, CSV or CSV.gz");
   checking->add_flag("--json", checked->as_json, "JSON instead of text");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 
 #include "base/text.h"
 
@@ -21,6 +22,16 @@ int exit_code_of(const Error& error) {
 }
 
 }  // namespace
+
+std::string default_model_path() {
+  std::error_code error;
+  if (std::filesystem::exists(kInstalledModel, error)) return kInstalledModel;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return kInstalledModel;
+  const auto tree = program.parent_path().parent_path().parent_path().parent_path();
+  const auto model = tree / "model/default_model.json";
+  return std::filesystem::exists(model, error) ? model.string() : kInstalledModel;
+}
 
 int finish(const char* verb, const Status& status) {
   if (status) return 0;

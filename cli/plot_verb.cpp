@@ -31,7 +31,7 @@ namespace cgphase {
 namespace {
 
 struct PlotOptions {
-  std::string model = kInstalledModel, trace, output, kind = "trace", from, until;
+  std::string model = default_model_path(), trace, output, kind = "trace", from, until;
   std::optional<std::string> id;
   bool labels = false;
 };

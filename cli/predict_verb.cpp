@@ -30,16 +30,14 @@ using nlohmann::json;
 constexpr std::size_t kWriteBytes = 64 * 1024;
 
 struct PredictOptions {
-  std::string model = kInstalledModel, trace, output;
+  std::string model = default_model_path(), trace, output;
   bool compat = false, as_json = false;
 };
 
 Status check_compat(const Model& model, const std::string& path) {
-  for (const FeatureSchema::Entry& entry : model.schema.entries)
-    if (entry.feature != Feature::column)
-      return failure(ErrorKind::invalid,
-                     path + ": --compat needs a model imported from AI4DL (cgphase model import)");
-  return {};
+  if (has_only_columns(model.schema)) return {};
+  return failure(ErrorKind::invalid,
+                 path + ": --compat needs a model imported from AI4DL (cgphase model import)");
 }
 
 std::string feature_list(const Model& model) {

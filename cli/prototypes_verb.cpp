@@ -30,7 +30,7 @@ const std::map<std::string, Form> kForms = {
     {"text", Form::text}, {"json", Form::json}, {"dot", Form::dot}, {"svg", Form::svg}};
 
 struct PrototypesOptions {
-  std::string model = kInstalledModel, output;
+  std::string model = default_model_path(), output;
   std::vector<std::string> files;
   bool labelled = false;
   double cover = 0.9, min_share = 0.01;

@@ -3,24 +3,19 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/text.h"
+#include "cli/host_history.h"
 #include "cli/offline.h"
 #include "cli/print.h"
-#include "cli/replay/assertion.h"
-#include "cli/replay/contest.h"
-#include "cli/replay/figures.h"
-#include "cli/replay/lineup.h"
-#include "cli/replay/recorded.h"
-#include "cli/replay/report.h"
-#include "cli/replay/sweep_plan.h"
+#include "cli/replay/session.h"
 #include "cli/replay/words.h"
+#include "cli/time_text.h"
 
 namespace cgphase {
 namespace {
@@ -29,245 +24,21 @@ constexpr double kLeastWindow = 1, kMostWindow = 7 * 86'400;
 constexpr double kLeastStep = 0.001, kMostStep = 86'400;
 constexpr double kLeastRaise = 0.001, kMostRaise = 3600;
 constexpr double kLeastThreshold = 0.1, kMostThreshold = 1;
-constexpr double kLeastRisk = 1e-6, kMostRisk = 0.5;
-
-struct ReplayOptions {
-  RecordedPaths paths{.model = kInstalledModel};
-  bool model_named = false;
-  LineupOptions lineup;
-  ReplaySettings settings;
-  std::vector<std::string> compared;  // two, or none
-  std::vector<std::string> assertions;
-  std::string directory;              // of the pictures
-  BootstrapOptions bootstrap;
-};
-
-// ---- what is to be replayed ----
-
-OrComplaint<std::vector<SweepPlan>> compared_plans(const ReplayOptions& options) {
-  std::vector<SweepPlan> plans;
-  for (const std::string& word : options.compared) {
-    if (word == kControls) {
-      plans.push_back(control_plan(options.settings));
-      continue;
-    }
-    const Result<PolicySpec> policy = parse_policy_spec(word);
-    if (!policy) return complaint(Exit::usage, "--compare " + policy.error().text);
-    plans.push_back(sweep_plan(*policy, options.settings));
-  }
-  return plans;
-}
-
-OrComplaint<std::vector<Assertion>> parsed_assertions(const ReplayOptions& options,
-                                                  const Lineup& lineup) {
-  std::vector<Assertion> assertions;
-  for (const std::string& text : options.assertions) {
-    Result<Assertion> assertion = Assertion::parse(text, lineup.names);
-    if (!assertion) return complaint(Exit::usage, "--assert " + assertion.error().text);
-    assertions.push_back(*std::move(assertion));
-  }
-  return assertions;
-}
-
-// ---- the replay ----
-
-bool needs_model(const PolicySpec& policy) {
-  return is_ours(policy) || policy.name == "ai4dl-phase";
-}
-
-// A model that nobody named need not be there where no policy asks for phases.
-OrComplaint<Recorded> read(const ReplayOptions& options, const Lineup& lineup,
-                       const std::vector<SweepPlan>& compared) {
-  RecordedPaths paths = options.paths;
-  std::error_code ignored;
-  if (!options.model_named && !std::filesystem::exists(paths.model, ignored)) {
-    bool needed = !lineup.all && std::ranges::any_of(lineup.policies, needs_model);
-    for (const SweepPlan& plan : compared)
-      needed |= std::ranges::any_of(plan.entrants, [](const Entrant& entrant) {
-        return needs_model(entrant.contender.policy);
-      });
-    if (needed)
-      return complaint(Exit::invalid, paths.model + ": there is no model; name one with --model");
-    paths.model.clear();
-  }
-  Result<Recorded> recorded = read_recorded(paths);
-  if (!recorded) return complaint(recorded.error());
-  return *std::move(recorded);
-}
-
-// A plan and the places of its entrants in the contest.
-struct EnteredPlan {
-  SweepPlan plan;
-  std::vector<std::size_t> places;
-};
-
-Result<Sweep> sweep_of(const EnteredPlan& entered, const Contest& contest) {
-  Sweep sweep{entered.plan.name, {}, entered.plan.shipped};
-  for (std::size_t i = 0; i < entered.places.size(); ++i) {
-    const auto& result = contest.result(entered.places[i]);
-    if (!result) return std::unexpected(result.error());
-    sweep.points.push_back({entered.plan.names[i], sums_of(*result, Resource::cpu),
-                            sums_of(*result, Resource::memory)});
-  }
-  return sweep;
-}
-
-class ReplayVerb {
- public:
-  ReplayVerb(const ReplayOptions& options, Lineup lineup, std::vector<SweepPlan> compared,
-             Recorded recorded)
-      : options_(options), lineup_(std::move(lineup)), recorded_(std::move(recorded)) {
-    for (SweepPlan& plan : compared) compared_.push_back({std::move(plan), {}});
-  }
-
-  // Nothing is printed and no picture is there before all was replayed.
-  OrComplaint<ReplayReport> run() {
-    enter_all();
-    contest_.run(recorded_.input);
-    ReplayReport report = empty_report();
-    if (auto taken = take_results(report); !taken) return std::unexpected(taken.error());
-    if (!compared_.empty()) {
-      const Result<Sweep> a = sweep_of(compared_[0], contest_);
-      const Result<Sweep> b = sweep_of(compared_[1], contest_);
-      if (!a) return complaint(a.error());
-      if (!b) return complaint(b.error());
-      report.comparison = compare(*a, *b, options_.bootstrap);
-    }
-    return report;
-  }
-
-  Assertion::Outcome check(const Assertion& assertion) const {
-    return assertion.check([&](const MeasureName& name) -> std::optional<double> {
-      const auto& result = contest_.result(places_[lineup_.named[name.policy]]);
-      if (!result) return std::nullopt;
-      const std::vector<ReplaySums> executions = sums_of(*result, name.resource);
-      if (!measured(executions)) return std::nullopt;
-      return name.by_resource_hour ? weighted_by_resource_hour(*name.measure, executions)
-                                   : weighted_by_job(*name.measure, executions);
-    });
-  }
-
-  Status draw() const {
-    std::vector<Sweep> sweeps;
-    for (const EnteredPlan& drawn : drawn_)
-      if (Result<Sweep> sweep = sweep_of(drawn, contest_)) sweeps.push_back(*std::move(sweep));
-    const Result<Sweep> controls = sweep_of(controls_, contest_);
-    if (!controls) return std::unexpected(controls.error());
-    std::vector<const ContenderResult*> shown;
-    for (const std::size_t place : pictured(lineup_, kMostPlottedPolicies))
-      if (const auto& result = contest_.result(places_[place])) shown.push_back(&*result);
-    const std::string source = source_name();
-    std::vector<Figure> figures = pareto_figures(sweeps, &*controls, source, subtitle());
-    for (Figure& figure : execution_figures(recorded_.input, source, model_name(), shown))
-      figures.push_back(std::move(figure));
-    return write_figures(options_.directory, figures);
-  }
-
- private:
-  void enter_all() {
-    if (!options_.directory.empty())
-      for (const std::size_t i : pictured(lineup_, kMostPlottedPolicies))
-        lineup_.entrants[i].keep_limits = true;
-    places_ = contest_.enter_all(lineup_.entrants);
-    for (EnteredPlan& plan : compared_) plan.places = contest_.enter_all(plan.plan.entrants);
-    if (options_.directory.empty()) return;
-    for (const bool ours : {true, false})
-      for (const PolicySpec& policy : lineup_.policies) {
-        if (is_ours(policy) != ours || policy.name == "oracle-max") continue;  // that is a line
-        EnteredPlan& drawn = drawn_.emplace_back(sweep_plan(policy, options_.settings));
-        drawn.places = contest_.enter_all(drawn.plan.entrants);
-      }
-    controls_.plan = control_plan(options_.settings);
-    controls_.places = contest_.enter_all(controls_.plan.entrants);
-  }
-
-  ReplayReport empty_report() const {
-    ReplayReport report;
-    report.traces = recorded_.traces;
-    report.training = recorded_.training;
-    report.model_crc = recorded_.model_crc;
-    report.compat_model_crc = recorded_.compat_model_crc;
-    report.settings = options_.settings;
-    report.cadence_seconds = recorded_.cadence_seconds;
-    report.played_seconds = recorded_.played_seconds;
-    report.bootstrap = options_.bootstrap;
-    return report;
-  }
-
-  bool cannot_run(std::size_t i, std::string& why) const {
-    const auto& result = contest_.result(places_[i]);
-    if (!result) why = result.error().text;
-    const PolicySpec& policy = lineup_.entrants[i].contender.policy;
-    if (result && !recorded_.input.engine && needs_model(policy))
-      why = policy.name + ": needs a model (--model)";
-    return !why.empty();
-  }
-
-  OrComplaint<void> take_results(ReplayReport& report) const {
-    std::vector<std::string> left_out;
-    for (std::size_t i = 0; i < lineup_.entrants.size(); ++i) {
-      std::string why;
-      if (!cannot_run(i, why)) {
-        report.results.push_back(*contest_.result(places_[i]));
-      } else if (!lineup_.all) {
-        return complaint(Exit::invalid, why);
-      } else if (std::ranges::find(left_out, why) == left_out.end()) {
-        left_out.push_back(why);
-      }
-    }
-    if (!left_out.empty())
-      complain(Exit::ok, fmt::format("replay leaves out: {}", fmt::join(left_out, "; ")));
-    return {};
-  }
-
-  std::string source_name() const {
-    const std::string first =
-        std::filesystem::path(options_.paths.traces.front()).filename().string();
-    const std::size_t more = options_.paths.traces.size() - 1;
-    return more == 0 ? first : fmt::format("{} and {} more", first, more);
-  }
-
-  std::string model_name() const {
-    return std::filesystem::path(options_.paths.model).filename().string();
-  }
-
-  std::string subtitle() const {
-    const std::size_t count = recorded_.input.executions.size();
-    return fmt::format("{} execution{}, {}, {} loop; each policy over its knob, as shipped where "
-                       "the disc is",
-                       count, count == 1 ? "" : "s", human_duration(recorded_.played_seconds),
-                       options_.settings.loop.enabled ? "closed" : "open");
-  }
-
-  const ReplayOptions& options_;
-  Lineup lineup_;
-  Recorded recorded_;
-  Contest contest_;
-  std::vector<std::size_t> places_;     // of the lineup's entrants
-  std::vector<EnteredPlan> compared_, drawn_;
-  EnteredPlan controls_;
-};
-
-// ---- the verb ----
 
 std::string value_text(const std::optional<double>& value) {
   return value ? fmt::format("{}", *value) : "no value";
 }
 
 // Whether all hold; one line for each that does not.
-bool check_all(const ReplayVerb& replayed, const std::vector<Assertion>& assertions,
-               ReplayReport& report) {
+bool all_hold(const std::vector<AssertionReport>& assertions) {
   bool all = true;
-  for (const Assertion& assertion : assertions) {
-    const Assertion::Outcome outcome = replayed.check(assertion);
-    report.assertions.push_back(
-        {assertion.text(), outcome.holds, outcome.left, outcome.right});
-    all &= outcome.holds;
-    if (!outcome.holds)
-      complain(Exit::assertion,
-               fmt::format("assertion failed: {} (left {}, right {})",
-                           escape_name(assertion.text()), value_text(outcome.left),
-                           value_text(outcome.right)));
+  for (const AssertionReport& assertion : assertions) {
+    all &= assertion.holds;
+    if (!assertion.holds)
+      complain(Exit::assertion, fmt::format("assertion failed: {} (left {}, right {})",
+                                            escape_name(assertion.text),
+                                            value_text(assertion.left),
+                                            value_text(assertion.right)));
   }
   return all;
 }
@@ -280,23 +51,19 @@ std::string shown(const ReplayReport& report, const CommonOptions& common) {
   }
 }
 
-OrComplaint<int> replay_verb(const ReplayOptions& options, const CommonOptions& common) {
+// Nothing is printed and no picture is there before all was replayed.
+OrComplaint<int> replay_verb(const ReplayRequest& request, const CommonOptions& common) {
   if (common.output == Output::jsonl)
     return complaint(Exit::usage, "replay has no jsonl; -o json is one object");
-  const Result<Lineup> lineup = line_up(options.lineup, options.settings);
-  if (!lineup) return complaint(Exit::usage, lineup.error().text);
-  const auto compared = compared_plans(options);
-  if (!compared) return std::unexpected(compared.error());
-  const auto assertions = parsed_assertions(options, *lineup);
-  if (!assertions) return std::unexpected(assertions.error());
-  OrComplaint<Recorded> recorded = read(options, *lineup, *compared);
-  if (!recorded) return std::unexpected(recorded.error());
-  ReplayVerb verb(options, *lineup, *compared, *std::move(recorded));
-  OrComplaint<ReplayReport> report = verb.run();
-  if (!report) return std::unexpected(report.error());
-  if (!options.directory.empty())
-    if (const Status drawn = verb.draw(); !drawn) return complaint(drawn.error());
-  const bool hold = check_all(verb, *assertions, *report);
+  Result<ReplaySession> session = ReplaySession::create(request);
+  if (!session) return complaint(Exit::usage, session.error().text);
+  const Result<ReplayReport> report = session->run();
+  if (!report) return complaint(report.error());
+  if (!request.directory.empty())
+    if (const Status drawn = session->draw(); !drawn) return complaint(drawn.error());
+  if (const std::string left_out = session->left_out(); !left_out.empty())
+    complain(Exit::ok, "replay leaves out: " + left_out);
+  const bool hold = all_hold(report->assertions);
   if (const Status written = emit(shown(*report, common), {}); !written)
     return complaint(written.error());
   return hold ? 0 : static_cast<int>(Exit::assertion);
@@ -309,10 +76,54 @@ T taken(const char* option, const Result<T>& value) {
   return *value;
 }
 
-using Options = std::shared_ptr<ReplayOptions>;
+struct ReplayWords : ReplayRequest {
+  bool host = false;
+  HostHistory history;
+  std::string since, until;
+};
+using Options = std::shared_ptr<ReplayWords>;
+
+std::optional<Complaint> take_times(ReplayWords& words, const CommonOptions& common) {
+  const auto take = [&](const std::string& text, std::optional<WallTime>& time)
+      -> std::optional<Complaint> {
+    if (text.empty()) return std::nullopt;
+    const Result<WallTime> parsed = parse_time(text, SystemClock().wall_now(), common.utc);
+    if (!parsed) return Complaint{Exit::usage, parsed.error().text};
+    time = *parsed;
+    return std::nullopt;
+  };
+  if (auto wrong = take(words.since, words.history.since)) return wrong;
+  return take(words.until, words.history.until);
+}
+
+// The traces of the command line, and this host's history behind them where it is asked for.
+OrComplaint<int> replay_words(ReplayWords words, const CommonOptions& common) {
+  words.host |= !words.history.containers.empty() || !words.history.state_dir.empty();
+  if (!words.host && words.paths.traces.empty())
+    return complaint(Exit::usage, "replay needs traces, or --host for this host's own history");
+  std::optional<HostTrace> recorded;
+  if (words.host) {
+    if (auto wrong = take_times(words, common)) return std::unexpected(*wrong);
+    words.history.socket = common.socket;
+    auto trace = host_trace(words.history);
+    if (!trace) return std::unexpected(trace.error());
+    recorded = *std::move(trace);
+    words.paths.traces.push_back(recorded->path);
+  }
+  return replay_verb(words, common);
+}
 
 void add_input_options(CLI::App& verb, const Options& options) {
-  verb.add_option("traces", options->paths.traces, "traces to replay, CSV or CSV.gz")->required();
+  verb.add_option("traces", options->paths.traces, "traces to replay, CSV or CSV.gz");
+  verb.add_flag("--host", options->host, "this host's own history, of all containers");
+  verb.add_option("--container", options->history.containers,
+                  "of this one: name, id (4 characters or more) or cgroup path")
+      ->allow_extra_args(false);
+  verb.add_option("--from,--since", options->since,
+                  "begin of the history (-10m, \"3m ago\", ISO, epoch) [all there is]");
+  verb.add_option("--until", options->until, "its end [now]");
+  verb.add_option("--state-dir", options->history.state_dir,
+                  "read the files of a daemon that does not run, instead of asking one that does");
   verb.add_option("--train", options->paths.training, "traces of earlier runs, to learn from");
   verb.add_option_function<std::string>(
           "--model",
@@ -406,14 +217,15 @@ void add_outcome_options(CLI::App& verb, const Options& options) {
 void add_replay_verb(CLI::App& app, const CommonOptions& common, int& exit_code) {
   CLI::App* const verb = app.add_subcommand(
       "replay", "what policies would have saved and cost on recorded executions");
-  const auto options = std::make_shared<ReplayOptions>();
+  const auto options = std::make_shared<ReplayWords>();
+  options->paths.model = default_model_path();
   add_input_options(*verb, options);
   add_policy_options(*verb, options);
   add_time_options(*verb, options);
   add_loop_options(*verb, options);
   add_outcome_options(*verb, options);
   verb->callback([options, &common, &exit_code] {
-    const OrComplaint<int> outcome = replay_verb(*options, common);
+    const OrComplaint<int> outcome = replay_words(*options, common);
     exit_code = outcome ? *outcome : complain(outcome.error());
   });
 }

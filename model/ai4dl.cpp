@@ -159,6 +159,12 @@ Result<CrbmParameters> parse_ai4dl_weights(const std::string& json_text, const s
   }
 }
 
+bool has_only_columns(const FeatureSchema& schema) {
+  return std::ranges::all_of(schema.entries, [](const FeatureSchema::Entry& entry) {
+    return entry.feature == Feature::column;
+  });
+}
+
 Ai4dlPredictor::Ai4dlPredictor(const Model& model)
     : model_(model),
       window_(static_cast<std::size_t>(model.crbm.n_vis * (model.crbm.n_his + 1))),

@@ -25,11 +25,14 @@ Result<Model> import_ai4dl(const std::string& json_text, const std::string& name
 // "init". Sizes are not looked at. Errors: invalid, naming `name`.
 Result<CrbmParameters> parse_ai4dl_weights(const std::string& json_text, const std::string& name);
 
+// Whether a model looks at columns of a trace alone, as those imported do.
+bool has_only_columns(const FeatureSchema& schema);
+
 // Phases of one execution as the release computes them, row by row: the phase of row k is that of
 // rows k-n_his-1 .. k-1, history is flattened feature-major although it was trained time-major, the
 // first n_his+1 rows are the phase of a vector of zeros, timestamps and gaps are ignored, and a
-// missing value counts as the training mean. All are `known`. The model must have only column
-// features, read with schema_columns(), and must outlive this.
+// missing value counts as the training mean. All are `known`. The model must have only columns,
+// read with schema_columns(), and must outlive this.
 class Ai4dlPredictor {
  public:
   explicit Ai4dlPredictor(const Model& model);

@@ -115,6 +115,7 @@ struct TraceRecord {
   const Sample* sample = nullptr;
   const Sample* previous = nullptr;
   double interval_seconds = 0;
+  std::optional<int> phase;   // as cgphase recognised it then; the label is the truth
   std::string_view label, label_detail;
 };
 

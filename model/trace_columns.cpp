@@ -22,10 +22,26 @@ constexpr TraceColumn bytes(std::string_view name) {
           [](Sample& sample, std::uint64_t value) { sample.*Field = Bytes{value}; }};
 }
 
-template <auto Group>
+template <auto Group, auto Line = &Pressure::some>
 constexpr TraceColumn stall(std::string_view name) {
-  return {name, [](const Sample& sample) { return (sample.*Group).some.total_usec; },
-          [](Sample& sample, std::uint64_t value) { (sample.*Group).some.total_usec = value; }};
+  return {name, [](const Sample& sample) { return (sample.*Group.*Line).total_usec; },
+          [](Sample& sample, std::uint64_t value) { (sample.*Group.*Line).total_usec = value; }};
+}
+
+template <auto Group, auto Line, auto Average>
+constexpr TraceRatio mean_stall(std::string_view name) {
+  return {name, [](const Sample& sample) { return sample.*Group.*Line.*Average; },
+          [](Sample& sample, double value) { sample.*Group.*Line.*Average = value; }};
+}
+
+template <auto Field>
+constexpr TraceColumn state(std::string_view name) {
+  return {name,
+          [](const Sample& sample) -> Counter {
+            const std::optional<bool> is = sample.*Field;
+            return is ? Counter(*is ? 1 : 0) : std::nullopt;
+          },
+          [](Sample& sample, std::uint64_t value) { sample.*Field = value != 0; }};
 }
 
 template <auto Field>
@@ -62,6 +78,40 @@ constexpr TraceColumn kColumns[] = {
     stall<&Sample::memory_pressure>("memory.pressure.some.usec"),
     stall<&Sample::io_pressure>("io.pressure.some.usec"),
     count<&Sample::pids_current>("pids"),
+    counter<&Sample::cpu, &CpuStat::user_usec>("cpu.user.usec"),
+    counter<&Sample::cpu, &CpuStat::system_usec>("cpu.system.usec"),
+    counter<&Sample::memory, &MemoryStat::slab_unreclaimable_bytes>("memory.slab.unreclaimable"),
+    counter<&Sample::memory, &MemoryStat::sock_bytes>("memory.sock"),
+    counter<&Sample::memory, &MemoryStat::active_file_bytes>("memory.active_file"),
+    counter<&Sample::memory, &MemoryStat::inactive_anon_bytes>("memory.inactive_anon"),
+    counter<&Sample::memory, &MemoryStat::pgscan>("memory.pgscan"),
+    counter<&Sample::memory, &MemoryStat::pgsteal>("memory.pgsteal"),
+    counter<&Sample::memory, &MemoryStat::pgscan_direct>("memory.pgscan.direct"),
+    counter<&Sample::memory_events, &MemoryEvents::low>("memory.events.low"),
+    counter<&Sample::io, &IoStat::read_ios>("io.rios"),
+    counter<&Sample::io, &IoStat::write_ios>("io.wios"),
+    stall<&Sample::cpu_pressure, &Pressure::full>("cpu.pressure.full.usec"),
+    stall<&Sample::memory_pressure, &Pressure::full>("memory.pressure.full.usec"),
+    stall<&Sample::io_pressure, &Pressure::full>("io.pressure.full.usec"),
+    state<&Sample::populated>("cgroup.populated"),
+    state<&Sample::frozen>("cgroup.frozen"),
+};
+
+constexpr auto kSome = &Pressure::some, kFull = &Pressure::full;
+constexpr auto k10 = &PressureLine::avg10_ratio, k60 = &PressureLine::avg60_ratio;
+constexpr TraceRatio kRatios[] = {
+    mean_stall<&Sample::cpu_pressure, kSome, k10>("cpu.pressure.some.avg10"),
+    mean_stall<&Sample::cpu_pressure, kSome, k60>("cpu.pressure.some.avg60"),
+    mean_stall<&Sample::cpu_pressure, kFull, k10>("cpu.pressure.full.avg10"),
+    mean_stall<&Sample::cpu_pressure, kFull, k60>("cpu.pressure.full.avg60"),
+    mean_stall<&Sample::memory_pressure, kSome, k10>("memory.pressure.some.avg10"),
+    mean_stall<&Sample::memory_pressure, kSome, k60>("memory.pressure.some.avg60"),
+    mean_stall<&Sample::memory_pressure, kFull, k10>("memory.pressure.full.avg10"),
+    mean_stall<&Sample::memory_pressure, kFull, k60>("memory.pressure.full.avg60"),
+    mean_stall<&Sample::io_pressure, kSome, k10>("io.pressure.some.avg10"),
+    mean_stall<&Sample::io_pressure, kSome, k60>("io.pressure.some.avg60"),
+    mean_stall<&Sample::io_pressure, kFull, k10>("io.pressure.full.avg10"),
+    mean_stall<&Sample::io_pressure, kFull, k60>("io.pressure.full.avg60"),
 };
 
 // A column of others, read in the place of one of ours that the file does not have.
@@ -78,6 +128,7 @@ constexpr StandIn kStandIns[] = {
 }  // namespace
 
 std::span<const TraceColumn> trace_columns() { return kColumns; }
+std::span<const TraceRatio> trace_ratios() { return kRatios; }
 
 std::vector<const TraceColumn*> columns_to_read(std::span<const std::string> names) {
   const auto has = [&](std::string_view name) {

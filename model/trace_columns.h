@@ -19,8 +19,16 @@ struct TraceColumn {
   void (*set)(Sample&, std::uint64_t);
 };
 
-// Those that are written, in that order.
+// A ratio of a Sample, 0..1.
+struct TraceRatio {
+  std::string_view name;
+  std::optional<double> (*get)(const Sample&);
+  void (*set)(Sample&, double);
+};
+
+// Those that are written, in that order; the ratios behind the whole numbers.
 std::span<const TraceColumn> trace_columns();
+std::span<const TraceRatio> trace_ratios();
 
 // Those to read from a file whose header has `names`: of the table above the ones it has, and where
 // one is not in it, a column of others that means nearly the same (docs/trace_format.md).

@@ -62,6 +62,8 @@ Status TraceParser::read_header(std::string_view line) {
   if (!timestamp_) return bad("timestamp", "is missing: this is not a trace");
   for (const TraceColumn* column : columns_to_read(names_))
     sample_columns_.emplace_back(column, *find(column->name));
+  for (const TraceRatio& ratio : trace_ratios())
+    if (const Position position = find(ratio.name)) ratios_.emplace_back(&ratio, position);
   for (const std::string& name : options_.columns) asked_.push_back(find(name));
   has_usage_counter_ = find("cpu.usage.usec").has_value();
   has_anon_ = find("memory.anon").has_value();
@@ -129,6 +131,8 @@ void TraceParser::fill_columns(TraceRow& row) {
     const std::optional<double> value = not_negative(position);
     if (value) column->set(row.sample, static_cast<std::uint64_t>(*value));
   }
+  for (const auto& [ratio, position] : ratios_)
+    if (const std::optional<double> value = not_negative(position)) ratio->set(row.sample, *value);
   row.columns.clear();
   for (const Position& position : asked_) row.columns.push_back(number(position));
 }

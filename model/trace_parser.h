@@ -81,6 +81,7 @@ class TraceParser {
   std::vector<std::string_view> fields_;  // of the line being read
   std::string unquoted_;
   std::vector<std::pair<const TraceColumn*, std::size_t>> sample_columns_;
+  std::vector<std::pair<const TraceRatio*, Position>> ratios_;
   std::vector<Position> asked_;
   Position timestamp_, service_, pod_, host_cores_, host_memory_, cpu_usage_, cpu_cores_, cpu_pct_,
       cpu_limit_, memory_current_, memory_limit_, working_set_, interval_, label_, label_detail_;

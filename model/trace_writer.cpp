@@ -13,7 +13,8 @@ constexpr std::string_view kLeadingColumns =
     "timestamp,service,pod.id,cpu.num.cores,cpu.usage,cpu.usage.cores,cpu.usage.pct,"
     "cpu.usage.pct.container.requested,mem.current,mem.limit,mem.usage.pct,mem.working.set,"
     "interval,cpu.limit.cores,host.memory";
-constexpr std::string_view kTrailingColumns = "label,label.detail";
+constexpr std::string_view kTrailingColumns =
+    "cpu.limit.now.cores,mem.limit.now,phase,label,label.detail";
 
 // Appends fields, each behind a comma but the first.
 class Row {
@@ -43,9 +44,10 @@ std::optional<std::uint64_t> bytes_of(const std::optional<Bytes>& bytes) {
   return bytes ? std::optional(bytes->value) : std::nullopt;
 }
 
-std::optional<double> ratio(std::optional<double> part, std::optional<double> whole, double scale) {
-  if (!part || !whole || !(*whole > 0)) return std::nullopt;
-  return *part / *whole * scale;
+// Absent where there is no `whole`, which then is 0.
+std::optional<double> ratio(std::optional<double> part, double whole, double scale) {
+  if (!part || !(whole > 0)) return std::nullopt;
+  return *part / whole * scale;
 }
 
 // Nanoseconds of CPU since the previous reading; absent when there is none or the counter fell.
@@ -80,14 +82,12 @@ double timestamp(WallTime time) {
 }
 
 void add_cpu(Row& row, const TraceRecord& record) {
-  const std::optional<double> host_cores =
-      record.host.cpu_cores > 0 ? std::optional(record.host.cpu_cores) : std::nullopt;
+  const double host_cores = record.host.cpu_cores;
   const std::optional<std::uint64_t> nanoseconds = cpu_nanoseconds(record);
   const std::optional<double> cores =
       ratio(real(nanoseconds), record.interval_seconds, 1e-9);
-  const std::optional<Cores> limit = record.original.cpu_cores();
-  const std::optional<double> limit_cores = limit ? std::optional(limit->value) : std::nullopt;
-  row.add(host_cores);
+  const double limit_cores = record.original.cpu_cores().value_or(Cores{0}).value;
+  row.add(host_cores > 0 ? std::optional(host_cores) : std::nullopt);
   row.add(nanoseconds);
   row.add(cores);
   row.add(ratio(cores, host_cores, 100));
@@ -99,8 +99,16 @@ void add_memory(Row& row, const TraceRecord& record) {
   const std::optional<std::uint64_t> in_use = working_set(*record.sample);
   row.add(bytes_of(record.sample->memory_current));
   row.add(limit);
-  row.add(ratio(real(in_use), real(limit), 100));
+  row.add(ratio(real(in_use), static_cast<double>(limit.value_or(0)), 100));
   row.add(in_use);
+}
+
+// What was in force when the row was read, by cgphase's doing too.
+void add_now(Row& row, const TraceRecord& record) {
+  const std::optional<Cores> cores = record.sample->limits.cpu_cores();
+  row.add(cores ? std::optional(cores->value) : std::nullopt);
+  row.add(bytes_of(record.sample->limits.memory_bytes()));
+  row.add(record.phase);
 }
 
 }  // namespace
@@ -108,6 +116,7 @@ void add_memory(Row& row, const TraceRecord& record) {
 void write_trace_header(std::string& out) {
   out += kLeadingColumns;
   for (const TraceColumn& column : trace_columns()) (out += ',') += column.name;
+  for (const TraceRatio& column : trace_ratios()) (out += ',') += column.name;
   (out += ',') += kTrailingColumns;
   out += '\n';
 }
@@ -125,6 +134,8 @@ void write_trace_row(std::string& out, const TraceRecord& record) {
   row.add(cpu_limit ? std::optional(cpu_limit->value) : std::nullopt);
   row.add(record.host.memory.value > 0 ? std::optional(record.host.memory.value) : std::nullopt);
   for (const TraceColumn& column : trace_columns()) row.add(column.get(*record.sample));
+  for (const TraceRatio& column : trace_ratios()) row.add(column.get(*record.sample));
+  add_now(row, record);
   row.add(record.label);
   row.add(record.label_detail);
   out += '\n';

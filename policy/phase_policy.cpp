@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -10,22 +11,15 @@
 namespace cgphase {
 namespace {
 
-// At most one second in a hundred of a phase wants more, and the headroom takes most of those.
-constexpr double kCpuQuantile = 0.99;
-constexpr double kHeadroom = 1.15;
-// A peak of one second is forgotten when it weighs less than this: after six half-lives (twelve
-// days), or after nineteen runs of the image that did not see it again.
-constexpr double kForgottenWeight = 1.0 / 64;
-// A throttled sample tells only that demand passed the limit: it counts as the next raise.
-constexpr double kCensoredGrowth = 1.2;
-// A CPU that comes too late costs throttled milliseconds, so one time in twenty is accepted.
-constexpr double kCpuRisk = 0.05;
-// Too little memory kills.
-constexpr double kMemoryRisk = 0.01;
-// Fewer samples of a phase say nothing about it.
+// Fewer samples of a phase, or of a run, say nothing about it.
 constexpr double kFewSamples = 10;
-// Weight of all earlier runs against the newest: half is forgotten after three.
-constexpr double kRunDecay = 0.8;
+constexpr double kClearlyMore = 1.1;
+// A CPU that comes too late costs throttled milliseconds, so room is made for it only where it
+// comes one time in twenty; too little memory kills.
+constexpr double kCpuRisk = 0.05;
+constexpr double kLeastGuard = 0.5;
+// A phase that comes with less is not worth naming.
+constexpr double kLeastProbability = 0.01;
 
 double seconds_of(MonotonicTime time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
@@ -36,52 +30,65 @@ int slot_of(const Phase& phase) {
   return usable ? phase.index : kUnknownSlot;
 }
 
-// Largest need over the slots that are visited with more than `risk`; and whether another slot than
-// `slot` asked for it.
-struct Covered {
-  double value = 0;
-  bool ahead = false;
-};
-
-double cpu_need(const PhaseRecord& record) {
-  return record.cpu_cores.quantile(kCpuQuantile).value_or(0);
+PolicySurroundings checked(PolicySurroundings surroundings) {
+  const double risk = surroundings.risk;
+  surroundings.risk = std::isfinite(risk) ? std::clamp(risk, kLeastRisk, kMostRisk) : kLeastRisk;
+  const double factor = surroundings.cpu_risk_factor;
+  surroundings.cpu_risk_factor = std::isfinite(factor) ? std::max(factor, 0.0) : 1;
+  const double guard = surroundings.guard_threshold;
+  surroundings.guard_threshold = std::isfinite(guard) ? std::clamp(guard, kLeastGuard, 1.0) : 1.0;
+  return surroundings;
 }
 
-double memory_need(const PhaseRecord& record) {
-  return record.memory_bytes.peak(kForgottenWeight).value_or(0);
+double cpu_risk(const PolicySurroundings& surroundings) {
+  return std::clamp(surroundings.risk * surroundings.cpu_risk_factor, kLeastRisk, kMostRisk);
 }
 
-Covered cover(const PhaseRecords& records, int slot,
-              const std::array<double, kPhaseSlots>& visited, double risk,
-              double (*need)(const PhaseRecord&)) {
-  Covered covered;
-  for (const auto& [other, record] : records) {
-    if (visited[static_cast<std::size_t>(other)] <= risk && other != slot) continue;
-    const double value = need(record);
-    if (value <= covered.value) continue;
-    covered = {value, other != slot};
-  }
-  return covered;
+// The peak, or where `risk` allows for it what fewer samples passed.
+EarlierPeak earlier_cpu(const LearnedPhases& earlier, double risk) {
+  const RunPeak highest = highest_of(earlier.runs);
+  EarlierPeak peak{static_cast<double>(earlier.runs.size()), highest.samples, highest.cpu_cores, 0};
+  if (highest.samples * risk < 1) return peak;
+  PhaseRecord all;
+  for (const auto& [slot, record] : earlier.records) all.cpu_cores.merge(record.cpu_cores, 1);
+  peak.peak = std::min(peak.peak, all.cpu_cores.quantile(1 - risk).value_or(peak.peak));
+  return peak;
 }
 
-// A phase that never ended yet: what follows is not known, so everything ever seen is kept ready.
-std::array<double, kPhaseSlots> memory_visits(const PhaseRecords& records, int slot, double age,
-                                             double horizon_seconds) {
-  const auto record = records.find(slot);
-  if (record != records.end() && record->second.departures() > 0)
-    return visit_probabilities(records, slot, age, horizon_seconds);
-  std::array<double, kPhaseSlots> all;
-  all.fill(1);
-  return all;
+EarlierPeak earlier_memory(const RunPeaks& runs) {
+  const RunPeak highest = highest_of(runs);
+  return {static_cast<double>(runs.size()), highest.samples, highest.memory_bytes,
+          highest.memory_rise_bytes_per_sec};
+}
+
+// Absent where it was not measured, or is no number.
+std::optional<double> sane(std::optional<double> value) {
+  return value && std::isfinite(*value) && *value >= 0 ? value : std::nullopt;
+}
+
+// A throttled sample tells only that demand was at least the limit.
+std::optional<double> demanded_cores(const Observation& observation) {
+  const auto used = sane(observation.cpu_cores);
+  if (!used || !observation.cpu_censored) return used;
+  return std::max(*used, sane(observation.cpu_limit_cores).value_or(0));
 }
 
 }  // namespace
 
-PhasePolicy::PhasePolicy(const nlohmann::json& prior, const PolicySurroundings& surroundings)
-    : surroundings_(surroundings) {
-  auto records = records_from_json(prior);
-  if (!records) return;
-  known_ = std::move(*records);
+PhasePolicy::PhasePolicy(const nlohmann::json& prior, const PolicySurroundings& surroundings,
+                         Foresight foresight)
+    : PhasePolicy(learned_from_json(prior).value_or(LearnedPhases{}), checked(surroundings),
+                  foresight) {}
+
+PhasePolicy::PhasePolicy(const LearnedPhases& earlier, const PolicySurroundings& surroundings,
+                         Foresight foresight)
+    : surroundings_(surroundings), foresight_(foresight), known_(earlier.records),
+      earlier_peaks_(earlier.peaks),
+      peaks_(surroundings.cpu_horizon_seconds, surroundings.memory_horizon_seconds),
+      cpu_(cpu_risk(surroundings), surroundings.guard_threshold, false,
+           earlier_cpu(earlier, cpu_risk(surroundings))),
+      memory_(surroundings.risk, surroundings.guard_threshold, true,
+              earlier_memory(earlier.runs)) {
   for (const auto& [slot, record] : known_) earlier_runs_[slot] = record.runs;
 }
 
@@ -95,6 +102,7 @@ void PhasePolicy::enter(int slot, double time) {
     known_[*slot_].next[static_cast<std::size_t>(slot)] += 1;
   }
   whole_visit_ = slot_.has_value();
+  visit_cores_ = visit_bytes_ = 0;
   slot_ = slot;
   entered_ = time;
 }
@@ -102,20 +110,50 @@ void PhasePolicy::enter(int slot, double time) {
 void PhasePolicy::record(PhaseRecord& record, const Observation& observation,
                          double time) const {
   const double weight = observation.interval_seconds > 0 ? observation.interval_seconds : 1;
-  if (observation.cpu_cores) {
-    double cores = *observation.cpu_cores;
-    if (observation.cpu_censored)
-      cores = kCensoredGrowth * std::max(cores, observation.cpu_limit_cores.value_or(0));
-    record.cpu_cores.add(cores, weight, time);
-  }
+  if (const auto cores = demanded_cores(observation)) record.cpu_cores.add(*cores, weight, time);
   if (observation.memory_need_bytes)
     record.memory_bytes.add(*observation.memory_need_bytes, weight, time);
+}
+
+PhasePolicy::Ahead PhasePolicy::ahead_of(const PhaseMoment& moment) const {
+  Ahead ahead;
+  if (const auto own = peaks_.peaks().find(moment); own != peaks_.peaks().end()) {
+    ahead.peak = own->second;
+    ahead.own_moments = own->second.moments;
+  }
+  if (const auto earlier = earlier_peaks_.find(moment); earlier != earlier_peaks_.end())
+    add_peak(ahead.peak, earlier->second);
+  return ahead;
+}
+
+PhasePolicy::Ahead PhasePolicy::ahead() const {
+  PhaseMoment moment = peaks_.now();
+  if (foresight_ == Foresight::proactive) {
+    const Ahead ahead = ahead_of(moment);
+    if (ahead.peak.moments >= kFewSamples) return ahead;
+  }
+  moment.previous = PhaseMoment::kAny;
+  return ahead_of(moment);
+}
+
+MomentPeak PhasePolicy::cpu_ahead() const {
+  const auto [peak, own] = ahead();
+  const bool usual = peak.cpu_jumps >= kFewSamples && peak.cpu_jumps >= kCpuRisk * peak.moments;
+  return {own, peak.moments - own, peak.visits, peak.cpu_cores,
+          usual ? peak.cpu_jump_cores / peak.cpu_jumps : 0};
+}
+
+MomentPeak PhasePolicy::memory_ahead() const {
+  const auto [peak, own] = ahead();
+  const bool seldom = own * surroundings_.risk >= 1;
+  return {own, peak.moments - own, peak.visits, peak.memory_bytes, seldom ? 0 : peak.memory_bytes};
 }
 
 void PhasePolicy::observe(const Observation& observation) {
   const double time = seconds_of(observation.time);
   const int slot = slot_of(observation.phase);
-  if (observation.interval_seconds <= 0) {  // first, or after a gap: no visit spans it
+  const bool follows = slot_ && observation.interval_seconds > 0;
+  if (!follows) {  // first, or after a gap: no visit spans it
     slot_.reset();
     whole_visit_ = false;
   }
@@ -123,57 +161,80 @@ void PhasePolicy::observe(const Observation& observation) {
   now_ = time;
   record(own_[slot], observation, time);
   record(known_[slot], observation, time);
+  const auto cores = demanded_cores(observation);
+  const auto bytes = sane(observation.memory_need_bytes);
+  visit_cores_ = std::max(visit_cores_, cores.value_or(0));
+  visit_bytes_ = std::max(visit_bytes_, bytes.value_or(0));
+  peaks_.add(slot, follows ? observation.interval_seconds : 0, {cores, bytes});
+  if (cores)
+    cpu_.add(*cores, observation.interval_seconds, cpu_ahead());
+  if (bytes)
+    memory_.add(*bytes, observation.interval_seconds, memory_ahead());
+}
+
+// What usually follows is clearly more than this visit needed so far.
+bool PhasePolicy::room_made() const {
+  return cpu_ahead().peak > kClearlyMore * visit_cores_ ||
+         memory_ahead().peak > kClearlyMore * visit_bytes_;
 }
 
 Allocation PhasePolicy::allocate(const Limits& original, const HostCapacity& host) const {
-  if (!slot_ || *slot_ == kUnknownSlot) return {};
-  const auto found = known_.find(*slot_);
-  if (found == known_.end()) return {};
-  const auto own = own_.find(*slot_);
-  const auto runs = earlier_runs_.find(*slot_);
-  const double age = now_ - entered_;
   Allocation allocation;
-  bool ahead = false;
-  if (found->second.cpu_cores.count() >= kFewSamples) {
-    const auto visited =
-        visit_probabilities(known_, *slot_, age, surroundings_.cpu_horizon_seconds);
-    const Covered cpu = cover(known_, *slot_, visited, kCpuRisk, cpu_need);
-    allocation.cpu = capped_cores(cpu.value * kHeadroom, original, host);
-    ahead = cpu.ahead;
-  }
-  if (found->second.memory_bytes.count() >= kFewSamples) {
-    const auto visited = memory_visits(known_, *slot_, age, surroundings_.memory_horizon_seconds);
-    const Covered memory = cover(known_, *slot_, visited, kMemoryRisk, memory_need);
-    allocation.memory = capped_bytes(memory.value * kHeadroom, original, host);
-    ahead = ahead || memory.ahead;
-  }
-  const bool entered = age <= surroundings_.cpu_horizon_seconds;
-  allocation.reason = ahead || entered ? Reason::phase_changed : Reason::phase_statistics;
-  if (own != own_.end()) {
+  if (!slot_) return allocation;
+  if (cpu_.level()) allocation.cpu = capped_cores(*cpu_.level(), original, host);
+  if (memory_.level()) allocation.memory = capped_bytes(*memory_.level(), original, host);
+  const bool entered = now_ - entered_ <= surroundings_.cpu_horizon_seconds;
+  allocation.reason = entered || room_made() ? Reason::phase_changed : Reason::phase_statistics;
+  if (const auto own = own_.find(*slot_); own != own_.end()) {
     allocation.cpu_sample_count = own->second.cpu_cores.count();
     allocation.memory_sample_count = own->second.memory_bytes.count();
   }
+  const auto runs = earlier_runs_.find(*slot_);
   allocation.earlier_runs = runs == earlier_runs_.end() ? 0 : runs->second;
   return allocation;
 }
 
 nlohmann::json PhasePolicy::learned() const {
-  PhaseRecords records;
+  LearnedPhases learned;
   for (const auto& [slot, record] : own_) {
     const double seen = std::max(record.cpu_cores.count(), record.memory_bytes.count());
     if (seen < kFewSamples) continue;
-    records.emplace(slot, record).first->second.runs = 1;
+    learned.records.emplace(slot, record).first->second.runs = 1;
   }
-  return records_to_json(records);
+  learned.peaks = peaks_.of_whole_run();
+  const double samples =
+      static_cast<double>(std::max(cpu_.own().count(), memory_.own().count()));
+  if (samples >= kFewSamples)
+    learned.runs.push_back({samples, cpu_.own().peak(), memory_.own().peak(),
+                            memory_.own().rise_per_second()});
+  return learned_to_json(learned);
 }
 
-nlohmann::json merge_phase_records(const nlohmann::json& earlier, const nlohmann::json& run) {
-  auto added = records_from_json(run);
-  if (!added) return earlier;
-  PhaseRecords merged;
-  if (auto before = records_from_json(earlier)) merge_records(merged, *before, kRunDecay);
-  merge_records(merged, *added, 1);
-  return records_to_json(merged);
+std::optional<Forecast> PhasePolicy::forecast(std::chrono::seconds horizon) const {
+  if (!slot_ || (!cpu_.coming() && !memory_.coming())) return std::nullopt;
+  const double seconds = std::chrono::duration<double>(horizon).count();
+  const double age = now_ - entered_;
+  const auto visited = visit_probabilities(known_, *slot_, age, seconds);
+  Forecast forecast{.horizon = horizon, .risk = surroundings_.risk};
+  const auto here = known_.find(*slot_);
+  const double usual = here == known_.end() ? 0 : here->second.dwell_seconds.quantile(0.5)
+                                                      .value_or(0);
+  const std::chrono::seconds in(static_cast<std::int64_t>(std::max(0.0, usual - age)));
+  double cores = cpu_.coming().value_or(0), bytes = memory_.coming().value_or(0);
+  for (const auto& [slot, record] : known_) {
+    const double probability = visited[static_cast<std::size_t>(slot)];
+    if (slot == *slot_ || probability <= surroundings_.risk) continue;
+    cores = std::max(cores, record.cpu_cores.quantile(1 - surroundings_.risk).value_or(0));
+    bytes = std::max(bytes, record.memory_bytes.quantile(1 - surroundings_.risk).value_or(0));
+    if (probability >= kLeastProbability)
+      forecast.next.push_back({slot == kUnknownSlot ? -1 : slot, probability, in});
+  }
+  std::stable_sort(forecast.next.begin(), forecast.next.end(),
+                   [](const auto& a, const auto& b) { return a.probability > b.probability; });
+  if (cpu_.coming()) forecast.cpu_peak = Cores{cores};
+  if (memory_.coming())
+    forecast.memory_peak = Bytes{static_cast<std::uint64_t>(std::min(bytes, 9e18) + 0.999)};
+  return forecast;
 }
 
 }  // namespace cgphase

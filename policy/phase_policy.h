@@ -1,42 +1,61 @@
-// `phase`: what each phase of this container needs, by its own statistics and those of earlier runs
-// of its image, kept ready for every phase that may follow before cgphase could react.
+// `phase` and `proactive`: what a container will need, at an accepted risk, by its own demand, by
+// earlier runs of its image and by what followed its phases. One knob, the risk.
 //
-// CPU: 99 % quantile of the samples x 1.15. Memory: peak of the need x 1.15. Both are the largest
-// over the phase of now and each that is visited within the horizon with more than the accepted
-// risk (phase_record.h). A phase that is not known, or hardly seen, gives no opinion.
+// Room for a phase that usually comes now is made before it comes: what followed the same moment
+// before is what will follow. The two differ in what they take for the same moment (phase_peaks.h):
+// `phase` the phase and the time that it lasts already, `proactive` the phase before it as well.
 #pragma once
 
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 
-#include "policy/phase_record.h"
+#include "policy/foreseen_limit.h"
+#include "policy/learned_phases.h"
 #include "policy/policy.h"
 
 namespace cgphase {
 
-class PhasePolicy final : public Policy {
+class PhasePolicy : public Policy {
  public:
+  enum class Foresight { phase, proactive };
+
   // `prior`: what learned() of earlier runs gave, merged. Null or malformed: none.
-  explicit PhasePolicy(const nlohmann::json& prior, const PolicySurroundings& surroundings = {});
+  explicit PhasePolicy(const nlohmann::json& prior, const PolicySurroundings& surroundings = {},
+                       Foresight foresight = Foresight::phase);
 
   void observe(const Observation& observation) override;
   Allocation allocate(const Limits& original, const HostCapacity& host) const override;
   nlohmann::json learned() const override;
+  std::optional<Forecast> forecast(std::chrono::seconds horizon) const override;
 
  private:
+  PhasePolicy(const LearnedPhases& earlier, const PolicySurroundings& surroundings,
+              Foresight foresight);
   void enter(int slot, double time);
   void record(PhaseRecord& record, const Observation& observation, double time) const;
+  struct Ahead {
+    PeakAhead peak;  // of this run and earlier ones
+    double own_moments = 0;
+  };
+  Ahead ahead_of(const PhaseMoment& moment) const;
+  Ahead ahead() const;  // of moments like this one
+  MomentPeak cpu_ahead() const;
+  MomentPeak memory_ahead() const;
+  bool room_made() const;  // for another phase than this one
 
+  PolicySurroundings surroundings_;
+  Foresight foresight_;
   PhaseRecords own_;     // of this run
   PhaseRecords known_;   // of earlier runs and this one
+  PhasePeaks earlier_peaks_;
+  PhasePeakRecorder peaks_;
+  ForeseenLimit cpu_, memory_;
+  double visit_cores_ = 0, visit_bytes_ = 0;  // the highest of this visit
   std::map<int, int> earlier_runs_;  // by slot
   std::optional<int> slot_;          // absent before the first observation
   double entered_ = 0, now_ = 0;     // seconds
   bool whole_visit_ = false;         // its beginning was seen, so its length counts
-  PolicySurroundings surroundings_;
 };
-
-// The merge_learned of this policy.
-nlohmann::json merge_phase_records(const nlohmann::json& earlier, const nlohmann::json& run);
 
 }  // namespace cgphase

@@ -46,13 +46,21 @@ struct PhaseStatistics {
   double memory_mean_bytes = 0, memory_deviation_bytes = 0;
 };
 
+// As shipped, and what the user may ask for.
+inline constexpr double kShippedRisk = 0.001, kLeastRisk = 1e-6, kMostRisk = 0.5;
+
 // What a policy is made for, besides its own parameters.
 struct PolicySurroundings {
   // How far a policy must look ahead, from what the machine can do; both in seconds.
   double cpu_horizon_seconds = 10;     // until a change is seen and the CPU limit raised
   double memory_horizon_seconds = 60;  // between two lowerings of memory
   double window_seconds = 600;  // of the policies that look at a window
-  double risk = 0.001;  // share of the samples that may want more than they got: the user's knob
+  // From this share of a limit on it is raised, whatever the policy says: by the guard of replay,
+  // by the rails of the daemon.
+  double guard_threshold = 0.95;
+  // CPU may take so many times the risk: too little of it costs milliseconds, not the process.
+  double cpu_risk_factor = 1;
+  double risk = kShippedRisk;  // share of the samples that may want more: the user's knob
   std::optional<double> job_seconds;  // how long a run lasts, for half-lives tuned to it
   std::shared_ptr<const std::vector<PhaseStatistics>> phase_statistics;  // by index; null: none
   std::shared_ptr<const FutureDemand> future;  // null outside of replay: there is no oracle then

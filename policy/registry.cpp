@@ -23,6 +23,11 @@ Result<std::unique_ptr<Policy>> make_phase(const PolicyMaking& making) {
   return std::make_unique<PhasePolicy>(making.prior, making.surroundings);
 }
 
+Result<std::unique_ptr<Policy>> make_proactive(const PolicyMaking& making) {
+  return std::make_unique<PhasePolicy>(making.prior, making.surroundings,
+                                       PhasePolicy::Foresight::proactive);
+}
+
 constexpr std::array kPolicies = {
     PolicyEntry{"static", {}, make_plain<StaticPolicy>},
     PolicyEntry{"oracle-max", {}, make_oracle_max},
@@ -40,6 +45,7 @@ constexpr std::array kPolicies = {
     PolicyEntry{"sliding", kSlidingParameters, make_of_values<SlidingPolicy>},
     PolicyEntry{"hold", kHoldParameters, make_of_values<HoldPolicy>},
     PolicyEntry{"phase", {}, make_phase, merge_phase_records},
+    PolicyEntry{"proactive", {}, make_proactive, merge_phase_records},
 };
 
 }  // namespace

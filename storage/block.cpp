@@ -60,6 +60,20 @@ void visit_rare(S& s, Visit& visit) {
   visit(s.swap_max), visit(s.pids_max);
 }
 
+template <class P, class Visit>
+void visit_surroundings(P& point, Visit& visit) {
+  visit(point.original.cpu_max), visit(point.original.memory_max);
+  visit(point.host.cpu_cores), visit(point.host.memory);
+}
+
+template <class P, class Visit>
+void visit_point(P& point, Visit& visit) {
+  visit_busy(point.sample, visit);
+  visit_phase(point.phase, visit);
+  visit_rare(point.sample, visit);
+  visit_surroundings(point, visit);
+}
+
 class Packer {
  public:
   explicit Packer(ColumnRow& row) : row_(row) {}
@@ -85,6 +99,7 @@ class Packer {
     put(limit ? Number(limit->period.value) : std::nullopt);
   }
   void operator()(double value) { put(std::bit_cast<std::uint64_t>(value)); }
+  void operator()(Bytes value) { put(value.value); }
   void operator()(int value) { put(static_cast<std::uint64_t>(std::int64_t{value})); }
   void operator()(PhaseState state) { put(static_cast<std::uint64_t>(state)); }
 
@@ -138,6 +153,7 @@ class Unpacker {
     limit->period = Microseconds{*period};
   }
   void operator()(double& value) { value = std::bit_cast<double>(take().value_or(0)); }
+  void operator()(Bytes& value) { value.value = take().value_or(0); }
   void operator()(int& value) { value = static_cast<int>(take().value_or(0)); }
   void operator()(PhaseState& state) {
     const std::uint64_t number = take().value_or(0);
@@ -231,21 +247,17 @@ std::unexpected<Error> damaged(const char* why) {
 
 }  // namespace
 
-ColumnRow to_columns(const Sample& sample, const Phase& phase) {
+ColumnRow to_columns(const HistoryPoint& point) {
   ColumnRow row;
   Packer pack(row);
-  visit_busy(sample, pack);
-  visit_phase(phase, pack);
-  visit_rare(sample, pack);
+  visit_point(point, pack);
   CHECK_INVARIANT(pack.columns() == kColumnCount);
   return row;
 }
 
-bool from_columns(const ColumnRow& row, Sample& sample, Phase& phase) {
+bool from_columns(const ColumnRow& row, HistoryPoint& point) {
   Unpacker unpack(row);
-  visit_busy(sample, unpack);
-  visit_phase(phase, unpack);
-  visit_rare(sample, unpack);
+  visit_point(point, unpack);
   return unpack.sound();
 }
 
@@ -268,7 +280,7 @@ void BlockWriter::add(const HistoryPoint& point) {
     put_varint(zigzag(step_ns - step_ns_));
     step_ns_ = step_ns;
   }
-  put_row(to_columns(point.sample, point.phase));
+  put_row(to_columns(point));
   last_ns_ = time_ns;
   ++count_;
 }
@@ -317,7 +329,7 @@ Result<std::vector<HistoryPoint>> read_block(std::string_view payload, CgroupId 
     HistoryPoint& point = points.emplace_back();
     point.time = WallTime(std::chrono::nanoseconds(static_cast<std::int64_t>(time_ns)));
     if (!cursor.sound()) return damaged("cut off");
-    if (!from_columns(row, point.sample, point.phase)) return damaged("contradicts itself");
+    if (!from_columns(row, point)) return damaged("contradicts itself");
     point.sample.id = id;
     if (cursor.at_end()) return points;
     if (points.size() == kBlockPoints) return damaged("too many points");

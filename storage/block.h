@@ -15,9 +15,10 @@
 namespace cgphase {
 
 inline constexpr int kBlockPoints = 60;
-// Columns of a point: every field of Sample and Phase, a field of three states ("max", a number,
-// absent) as two. The list in block.cpp is the format: it only ever grows at its end.
-inline constexpr std::size_t kColumnCount = 78;
+// Columns of a point: every field of Sample and Phase, the original limits and the host; a field of
+// three states ("max", a number, absent) as two. The list in block.cpp is the format: it only ever
+// grows at its end.
+inline constexpr std::size_t kColumnCount = 85;
 
 // A point as optional integers; a double is its bit pattern, so that nothing is lost.
 struct ColumnRow {
@@ -25,9 +26,10 @@ struct ColumnRow {
   std::bitset<kColumnCount> present;
   friend bool operator==(const ColumnRow&, const ColumnRow&) = default;
 };
-ColumnRow to_columns(const Sample& sample, const Phase& phase);
-// False when columns contradict each other (a quota that is neither "max" nor a number).
-bool from_columns(const ColumnRow& row, Sample& sample, Phase& phase);
+ColumnRow to_columns(const HistoryPoint& point);
+// All but the time. False when columns contradict each other (a quota that is neither "max" nor a
+// number).
+bool from_columns(const ColumnRow& row, HistoryPoint& point);
 
 // Packs points as they come; holds the packed bytes and the last point, not the samples.
 class BlockWriter {

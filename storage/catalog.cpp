@@ -89,6 +89,7 @@ Result<Catalog> Catalog::prepare(Connection& connection, std::string boot_id) {
       {&catalog.list_,
        "SELECT device,inode,path,engine,engine_id,name,image,labels,systemd_unit,hands_off,"
        "first_seen_ns FROM container WHERE boot_id=? ORDER BY container"},
+      {&catalog.records_, kSelectRecords},
       {&catalog.drop_forgotten_,
        "DELETE FROM container WHERE first_seen_ns < ?"
        " AND NOT EXISTS (SELECT 1 FROM tail WHERE tail.container = container.container)"
@@ -148,6 +149,22 @@ Result<std::vector<StoredContainer>> Catalog::list() {
     if (!*row) return containers;
     containers.push_back(container_in(list_));
   }
+}
+
+Result<std::vector<StoredRecord>> read_records(Statement& statement, std::int64_t after,
+                                               int limit) {
+  std::vector<StoredRecord> records;
+  statement.begin(after, limit);
+  for (;;) {
+    const Result<bool> row = statement.next();
+    if (!row) return std::unexpected(row.error());
+    if (!*row) return records;
+    records.push_back({statement.integer(11), container_in(statement)});
+  }
+}
+
+Result<std::vector<StoredRecord>> Catalog::records(std::int64_t after, int limit) {
+  return read_records(records_, after, limit);
 }
 
 Status Catalog::drop_forgotten(WallTime before) { return drop_forgotten_.run(ns_of(before)); }

@@ -22,6 +22,8 @@ class Catalog {
   // The same, made with an empty name where there is none.
   Result<std::int64_t> find_or_add(CgroupId id, WallTime first_seen);
   Result<std::vector<StoredContainer>> list();
+  // Of all boots, ascending, those above `after`; at most `limit`.
+  Result<std::vector<StoredRecord>> records(std::int64_t after, int limit);
   // Deletes containers of which nothing else is stored and that were first seen before `before`: a
   // live one has a tail.
   Status drop_forgotten(WallTime before);
@@ -31,7 +33,13 @@ class Catalog {
 
  private:
   std::string boot_id_;
-  Statement add_, find_, list_, drop_forgotten_, load_, save_, drop_learned_;
+  Statement add_, find_, list_, records_, drop_forgotten_, load_, save_, drop_learned_;
 };
+
+// The statement that read_records() runs.
+inline constexpr const char* kSelectRecords =
+    "SELECT device,inode,path,engine,engine_id,name,image,labels,systemd_unit,hands_off,"
+    "first_seen_ns,container FROM container WHERE container > ? ORDER BY container LIMIT ?";
+Result<std::vector<StoredRecord>> read_records(Statement& statement, std::int64_t after, int limit);
 
 }  // namespace cgphase

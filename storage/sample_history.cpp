@@ -8,21 +8,19 @@
 namespace cgphase {
 namespace {
 
-// Of the columns beside the payload too: a block that says the wrong container is as bad as a
-// damaged one.
-std::int64_t checksum(std::int64_t container, std::int64_t first_ns, std::int64_t last_ns,
-                      std::int64_t count, std::string_view payload) {
-  const std::string columns = std::to_string(container) + ' ' + std::to_string(first_ns) + ' ' +
-                              std::to_string(last_ns) + ' ' + std::to_string(count);
-  return std::int64_t{crc32c(payload, crc32c(columns))};
-}
-
 std::int64_t ns_of(WallTime time) { return time.time_since_epoch().count(); }
 
 // kFlushInterval in either direction: the wall clock may have been set back.
 bool far_apart(WallTime a, WallTime b) { return (a > b ? a - b : b - a) >= Store::kFlushInterval; }
 
 }  // namespace
+
+std::int64_t block_checksum(std::int64_t container, std::int64_t first_ns, std::int64_t last_ns,
+                            std::int64_t count, std::string_view payload) {
+  const std::string columns = std::to_string(container) + ' ' + std::to_string(first_ns) + ' ' +
+                              std::to_string(last_ns) + ' ' + std::to_string(count);
+  return std::int64_t{crc32c(payload, crc32c(columns))};
+}
 
 Result<SampleHistory> SampleHistory::open(Connection& connection) {
   SampleHistory history;
@@ -79,7 +77,7 @@ bool SampleHistory::flush_due(WallTime now) const {
 Status SampleHistory::write_block(std::int64_t container, const BlockWriter& block) {
   return add_block_.run(
       container, block.first_ns(), block.last_ns(), block.count(),
-      checksum(container, block.first_ns(), block.last_ns(), block.count(), block.payload()),
+      block_checksum(container, block.first_ns(), block.last_ns(), block.count(), block.payload()),
       Blob{block.payload()});
 }
 
@@ -90,7 +88,7 @@ Status SampleHistory::store(std::int64_t container, Tail& tail) {
     if (Status written = write_block(container, block); !written) return written;
   if (tail.dirty)
     return put_tail_.run(container, tail.open.first_ns(), tail.open.last_ns(), tail.open.count(),
-                         checksum(container, tail.open.first_ns(), tail.open.last_ns(),
+                         block_checksum(container, tail.open.first_ns(), tail.open.last_ns(),
                                   tail.open.count(), tail.open.payload()),
                          Blob{tail.open.payload()});
   if (Status written = write_block(container, tail.open); !written) return written;
@@ -138,7 +136,7 @@ Result<std::vector<HistoryPoint>> SampleHistory::read(const ContainerRow& contai
     if (!row) return std::unexpected(row.error());
     if (!*row) break;
     const std::string_view payload = read_blocks_.blob(4);
-    if (checksum(container.row, read_blocks_.integer(0), read_blocks_.integer(1),
+    if (block_checksum(container.row, read_blocks_.integer(0), read_blocks_.integer(1),
                  read_blocks_.integer(2), payload) == read_blocks_.integer(3))
       select(container, payload, from_ns, until_ns, points);
     else

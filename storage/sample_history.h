@@ -20,6 +20,14 @@ struct ContainerRow {
   CgroupId id;
 };
 
+// What a container's samples carry where only its row is known.
+constexpr CgroupId record_id(std::int64_t row) { return {0, static_cast<std::uint64_t>(row)}; }
+
+// The checksum of a packed block: of what stands beside the payload, too, because a block that says
+// the wrong container is as bad as a damaged one.
+std::int64_t block_checksum(std::int64_t container, std::int64_t first_ns, std::int64_t last_ns,
+                            std::int64_t count, std::string_view payload);
+
 // Points lie in memory until flush() packs them into the file: full blocks into table block, which
 // only ever grows at its end, the open one of each container into table tail, in place.
 class SampleHistory {

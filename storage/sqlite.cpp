@@ -143,6 +143,51 @@ Result<Connection> Connection::open(const std::string& path) {
   return connection;
 }
 
+namespace {
+
+// A path as SQLite's URIs want it.
+std::string uri_of(const std::string& path, const char* query) {
+  std::string uri = "file:";
+  for (const char c : path) {
+    if (c == '%' || c == '?' || c == '#') {
+      constexpr const char* kDigits = "0123456789abcdef";
+      const auto byte = static_cast<unsigned char>(c);
+      uri += '%';
+      uri += kDigits[byte >> 4];
+      uri += kDigits[byte & 15];
+    } else {
+      uri += c;
+    }
+  }
+  return uri + query;
+}
+
+}  // namespace
+
+Result<Connection> Connection::open_unchanged(const std::string& path, bool has_log) {
+  Connection connection;
+  sqlite3* raw = nullptr;
+  const int flags = (has_log ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_URI |
+                    SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+  const int code = sqlite3_open_v2(uri_of(path, has_log ? "" : "?immutable=1").c_str(), &raw,
+                                   flags, nullptr);
+  connection.connection_.reset(raw);
+  if (raw == nullptr) return failure(ErrorKind::io, escape_name(path) + ": out of memory");
+  if (code != SQLITE_OK) return sql_failure(raw, *connection.fault_);
+  sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  connection.keep_wal_on_close();
+  if (has_log && sqlite3_db_readonly(raw, "main") == 1)
+    return failure(ErrorKind::denied, escape_name(path) +
+                                          ": its daemon did not stop well, and so reading it needs "
+                                          "the right to write it; run this with sudo");
+  // EXCLUSIVE keeps the index of the -wal in this process' memory, so that no -shm is made.
+  const Status set = connection.execute(
+      "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0;"
+      "PRAGMA temp_store=MEMORY; PRAGMA locking_mode=EXCLUSIVE; PRAGMA query_only=ON");
+  if (!set) return std::unexpected(set.error());
+  return connection;
+}
+
 Status Connection::execute(const std::string& sql) {
   if (sqlite3_exec(connection_.get(), sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK)
     return {};

@@ -88,6 +88,10 @@ class Connection {
   // Makes the file with mode 0640 where there is none. Errors: denied, not_found (no such
   // directory), io.
   static Result<Connection> open(const std::string& path);
+  // For reading only: nothing is written to `path` or beside it. Without a -wal file there are no
+  // locks either: the caller sees to it that nobody writes. With one it is locked against all
+  // others and must be writable; SQLite asks for no less.
+  static Result<Connection> open_unchanged(const std::string& path, bool has_log);
 
   Status execute(const std::string& sql);
   Result<Statement> prepare(std::string_view sql);

@@ -420,6 +420,17 @@ Result<std::vector<StoredContainer>> Store::containers() {
   return impl_->with_file([](OpenFile& file) { return file.catalog.list(); });
 }
 
+Result<std::vector<StoredRecord>> Store::records(std::int64_t after, int limit) {
+  return impl_->with_file([&](OpenFile& file) { return file.catalog.records(after, limit); });
+}
+
+Result<std::vector<HistoryPoint>> Store::history_of(std::int64_t record, WallTime from,
+                                                    WallTime until, int limit) {
+  return impl_->with_file([&](OpenFile& file) {
+    return file.history.read({record, record_id(record)}, from, until, limit);
+  });
+}
+
 Result<std::uint64_t> Store::last_decision_id() {
   return impl_->with_file([](OpenFile& file) { return file.journal.last_decision_id(); });
 }

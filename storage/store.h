@@ -14,18 +14,10 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "collectors/containers/container_info.h"
-#include "collectors/sample.h"
-#include "model/phase.h"
 #include "policy/decision.h"
+#include "storage/history_point.h"
 
 namespace cgphase {
-
-// One container in one tick, as history keeps it.
-struct HistoryPoint {
-  WallTime time;
-  Sample sample;
-  Phase phase;
-};
 
 struct JournalDecision {
   WallTime time;
@@ -39,6 +31,11 @@ struct JournalOutcome {
 struct StoredContainer {
   ContainerInfo container;
   WallTime first_seen;
+};
+// The same with its number in the file, which keeps containers of different boots apart.
+struct StoredRecord {
+  std::int64_t record = 0;
+  StoredContainer stored;
 };
 
 // Bounds; one past any of them is refused (invalid), or the oldest make room.
@@ -93,6 +90,12 @@ class Store {
                                             int limit);
   // Of this boot, in the order in which they were first seen.
   Result<std::vector<StoredContainer>> containers();
+  // Of all boots, ascending by their number, those above `after`; at most `limit`. Some may have no
+  // points any more.
+  Result<std::vector<StoredRecord>> records(std::int64_t after, int limit);
+  // The points of one of them as history() gives them; their samples carry the id {0, record}.
+  Result<std::vector<HistoryPoint>> history_of(std::int64_t record, WallTime from, WallTime until,
+                                               int limit);
   // The highest decision_id in the journal, 0 when it is empty. A pipeline that begins above it
   // keeps decisions and outcomes of different runs apart.
   Result<std::uint64_t> last_decision_id();

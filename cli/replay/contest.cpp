@@ -9,6 +9,9 @@
 namespace cgphase {
 namespace {
 
+// Each holds what it knows of one execution in memory.
+constexpr unsigned kMostThreads = 8;
+
 // All in which the entrants of one contest can differ.
 std::string key_of(const Entrant& entrant) {
   const ReplaySettings& settings = entrant.settings;
@@ -40,7 +43,8 @@ void Contest::run(const ReplayInput& input) {
       results_[i] = replay(input, entrants_[i].settings, entrants_[i].contender,
                            entrants_[i].keep_limits);
   };
-  const std::size_t processors = std::max(1U, std::thread::hardware_concurrency());
+  const std::size_t processors =
+      std::clamp(std::thread::hardware_concurrency(), 1U, kMostThreads);
   std::vector<std::jthread> others;
   for (std::size_t i = 1; i < std::min(processors, entrants_.size()); ++i)
     others.emplace_back(work);

@@ -73,15 +73,17 @@ Result<Lineup> line_up(const LineupOptions& options, const ReplaySettings& setti
 }
 
 std::vector<std::size_t> pictured(const Lineup& lineup, std::size_t most) {
-  std::vector<std::size_t> order, fixed;
-  for (const bool ours : {true, false})
+  const auto rank = [](const PolicySpec& policy) {
+    return is_ours(policy) ? 0 : policy.name == "hold" ? 1 : is_fixed(policy) ? 3 : 2;
+  };
+  std::vector<std::size_t> chosen;
+  for (int wanted = 0; wanted <= 3; ++wanted)
     for (std::size_t i = 0; i < lineup.entrants.size(); ++i) {
       const auto& [policy, margin] = lineup.entrants[i].contender;
       const bool first = margin == lineup.entrants.front().contender.margin;
-      if (is_ours(policy) != ours || !(first || lineup.entrants[i].settings.rails)) continue;
-      (is_fixed(policy) ? fixed : order).push_back(i);
+      if (rank(policy) != wanted || !(first || lineup.entrants[i].settings.rails)) continue;
+      if (wanted < 3 || chosen.empty()) chosen.push_back(i);
     }
-  std::vector<std::size_t>& chosen = order.empty() ? fixed : order;
   chosen.resize(std::min(chosen.size(), most));
   return chosen;
 }

@@ -35,7 +35,7 @@ struct Lineup {
 Result<Lineup> line_up(const LineupOptions& options, const ReplaySettings& settings);
 
 // Whose limits pictures show, at most so many entrants by index, with the first margin: ours first,
-// and only where there is no other static and the oracles.
+// then hold, then the others; static or an oracle only where there is nobody else.
 std::vector<std::size_t> pictured(const Lineup& lineup, std::size_t most);
 
 }  // namespace cgphase

@@ -39,6 +39,7 @@ PolicySurroundings surroundings_of(const PlayPlan& plan, std::span<const DemandP
   around.memory_horizon_seconds = std::max(around.memory_horizon_seconds, step);
   around.window_seconds = plan.settings.window_seconds;
   around.risk = plan.settings.risk;
+  if (plan.settings.loop.enabled) around.guard_threshold = plan.settings.loop.guard_threshold;
   around.job_seconds = plan.job_seconds;
   around.phase_statistics = plan.statistics;
   if (plan.contender.policy.name.starts_with("oracle-")) around.future = future_of(points);

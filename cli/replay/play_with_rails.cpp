@@ -173,6 +173,7 @@ class RailedRun {
 Result<Played> play_with_rails(const Execution& execution, const PlayPlan& plan) {
   PipelineConfig config;
   config.policy = to_string(plan.contender.policy);
+  config.risk = plan.settings.risk;
   config.manage_unlimited = true;
   config.interval = std::chrono::nanoseconds(
       static_cast<std::int64_t>(cadence_of(execution) * 1e9));

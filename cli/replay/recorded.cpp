@@ -6,6 +6,7 @@
 #include "base/crc32.h"
 #include "base/file.h"
 #include "cli/replay/demand.h"
+#include "model/ai4dl.h"
 
 namespace cgphase {
 namespace {
@@ -56,6 +57,10 @@ Result<Recorded> read_recorded(const RecordedPaths& paths) {
     Result<SharedEngine> engine = read_engine(*paths.compat_model, recorded.compat_model_crc);
     if (!engine) return std::unexpected(engine.error());
     input.compat_engine = *std::move(engine);
+    if (!has_only_columns(input.compat_engine->model().schema))
+      return failure(ErrorKind::invalid, *paths.compat_model +
+                                             ": --compat-model needs a model imported from AI4DL "
+                                             "(cgphase model import)");
   }
   const auto columns = replay_columns(input.engine.get(), input.compat_engine.get());
   if (!columns) return std::unexpected(columns.error());

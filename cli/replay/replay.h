@@ -23,7 +23,7 @@ struct ReplaySettings {
   ClosedLoop loop;
   double window_seconds = 600;
   double step_seconds = 0;  // between two decisions; 0: at each sample
-  double risk = 0.001;
+  double risk = kShippedRisk;
   bool rails = false;       // the daemon's whole pipeline with its rails and steps
 };
 

@@ -181,12 +181,12 @@ std::string second_table(const ReplayReport& report, const std::vector<Row>& row
 }
 
 constexpr const char* kLegend =
-    "ALLOCATED: of the original limit. GAP: 0 % is oracle-max, 100 % the original. SLACK: unused,\n"
-    "of the limit. OVER: samples above the limit. CLEAN: windows without one. OVERRUN: demand\n"
-    "above the limit, of all demand. OOM: windows in which memory would have run out. UP, DOWN:\n"
-    "limits written.";
+    "ALLOCATED: of the original limit. GAP: 0 % is what oracle-max wants, 100 % the original.\n"
+    "SLACK: unused, of the limit. OVER: samples above the limit. CLEAN: windows without one.\n"
+    "OVERRUN: demand above the limit, of all demand. OOM: windows in which memory would have run\n"
+    "out. UP, DOWN: limits written.";
 constexpr const char* kLoopLegend =
-    " RAISED: by the guard, in between. WAITED: CPU time that had to wait.";
+    " RAISED: by the guard, in between. WAITED: CPU time\nthat had to wait.";
 
 // ---- the lines below ----
 

@@ -10,18 +10,6 @@
 namespace cgphase {
 namespace {
 
-// "5 %" is 0.05, and so is "5" where `percent`.
-std::optional<double> number_of(std::string_view text, bool percent) {
-  text = trim(text);
-  if (text.ends_with('%')) {
-    percent = true;
-    text = trim(text.substr(0, text.size() - 1));
-  }
-  const std::optional<double> number = parse_double(text);
-  if (!number) return std::nullopt;
-  return percent ? *number / 100 : *number;
-}
-
 std::vector<std::string> pieces_of(std::string_view text) {
   std::vector<std::string> pieces(1);
   for (const char c : text) {
@@ -40,7 +28,7 @@ std::unexpected<Error> refuse(std::string_view text, const std::string& why) {
 }  // namespace
 
 Result<double> parse_share(std::string_view text, double least, double most) {
-  const std::optional<double> share = number_of(text, false);
+  const std::optional<double> share = parse_share(text);
   if (share && *share >= least && *share <= most) return *share;
   return refuse(text, fmt::format("must be a share from {:g} % to {:g} %, such as {:g} %",
                                   100 * least, 100 * most, 100 * std::max(least, most / 10)));
@@ -57,7 +45,8 @@ Result<double> parse_seconds(std::string_view text, double least, double most) {
 Result<std::vector<double>> parse_margins(std::string_view text) {
   std::vector<double> margins;
   for (const std::string& piece : pieces_of(text)) {
-    const std::optional<double> margin = number_of(piece, true);
+    const std::string percent = piece.ends_with('%') ? piece : piece + '%';
+    const std::optional<double> margin = parse_share(percent);
     if (!margin || *margin < kLeastMargin || *margin > kMostMargin)
       return refuse(text, fmt::format("must be percents from {:g} to {:g}, such as 0,5,10",
                                       100 * kLeastMargin, 100 * kMostMargin));

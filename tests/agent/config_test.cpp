@@ -224,6 +224,12 @@ TEST_CASE("numbers and lengths are taken at their bounds and refused one past th
   CHECK_FALSE(at("rails.memory_step_ratio = 0.5000001"));
   CHECK_FALSE(at("rails.memory_step_ratio = nan"));
   CHECK_FALSE(at("rails.memory_step_ratio = inf"));
+  CHECK(at("risk = 0.5"));
+  CHECK(at("risk = \"0.0001 %\""));
+  CHECK_FALSE(at("risk = 0.5000001"));
+  CHECK_FALSE(at("risk = \"0.00009 %\""));
+  CHECK_FALSE(at("risk = \"little\""));
+  CHECK_FALSE(at("risk = true"));
   CHECK(at("runtime_dir = \"/" + std::string(kMaxRuntimeDirBytes - 1, 'r') + "\""));
   CHECK_FALSE(at("runtime_dir = \"/" + std::string(kMaxRuntimeDirBytes, 'r') + "\""));
   CHECK(at("state_dir = \"/" + std::string(kMaxPathBytes - 1, 'r') + "\""));
@@ -347,6 +353,14 @@ TEST_CASE("a policy that is not there is refused with the nearest") {
 TEST_CASE("a parameter that its policy lacks is refused with the nearest") {
   CHECK(refusal_of("policy = \"hold:windw=60\"").find("did you mean \"window\"?") !=
         std::string::npos);
+}
+
+TEST_CASE("a policy that needs what only replay knows is refused") {
+  CHECK(refusal_of("policy = \"oracle-max\"").find("only cgphase replay does") !=
+        std::string::npos);
+  CHECK(refusal_of("policy = \"ai4dl-phase\"").find("only cgphase replay makes") !=
+        std::string::npos);
+  CHECK(accepts("policy = \"vpa:half-life=3600\""));
 }
 
 TEST_CASE("an option of the command line goes over the files") {

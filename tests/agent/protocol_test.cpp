@@ -33,7 +33,10 @@ TEST_CASE("every verb has a name that is read back") {
     const Verb verb = static_cast<Verb>(i);
     json args = {{"container", "c"}};
     if (verb == Verb::mode) args["mode"] = "observe";
-    if (verb == Verb::status || verb == Verb::list || verb == Verb::config) args = json::object();
+    if (verb == Verb::status || verb == Verb::list || verb == Verb::config ||
+        verb == Verb::records)
+      args = json::object();
+    if (verb == Verb::fit) args = {{"cpus", 1}, {"memory_mib", 1e6}, {"seconds", 60}};
     const auto got = parse({{"verb", to_string(verb)}, {"args", args}});
     REQUIRE_MESSAGE(got, error_of(got));
     CHECK(got->verb == verb);
@@ -46,8 +49,16 @@ TEST_CASE("only mode, pause, resume and restore act") {
   CHECK(is_admin(Verb::resume));
   CHECK(is_admin(Verb::restore));
   for (const Verb verb : {Verb::status, Verb::list, Verb::show, Verb::explain, Verb::history,
-                          Verb::events, Verb::config})
+                          Verb::events, Verb::config, Verb::records, Verb::learned, Verb::fit})
     CHECK_FALSE(is_admin(verb));
+}
+
+TEST_CASE("history needs a container or a record, and not both") {
+  CHECK(parse({{"verb", "history"}, {"args", {{"container", "x"}, {"full", true}}}}));
+  CHECK(parse({{"verb", "history"}, {"args", {{"record", 7}}}}));
+  CHECK_FALSE(parse({{"verb", "history"}}));
+  CHECK_FALSE(parse({{"verb", "history"}, {"args", {{"record", 7}, {"container", "x"}}}}));
+  CHECK_FALSE(parse({{"verb", "history"}, {"args", {{"record", "7"}}}}));
 }
 
 TEST_CASE("an unknown verb is refused and the nearest is named") {

@@ -26,7 +26,8 @@ cd "$folder"  # a trace's name is printed as it was given
 arguments=("$sources/model/default_model.json" ./*.csv)
 "$program" "${arguments[@]}" >here
 "$emulator" "$arm64_program" "${arguments[@]}" >arm64
-for what in functions model wide walk ./ '{'; do  # the parts that same_bits has
+# The parts that same_bits has.
+for what in functions model wide walk ./ '{' 'replay phase' 'replay hold'; do
   grep -q "^$what" here || { echo "FAILED: same_bits printed no line that begins: $what"; exit 1; }
 done
 if ! cmp here arm64; then

@@ -1,5 +1,6 @@
-// Everything between a trace and a phase, and between traces and a model file, as text in which
-// every bit of a number shows: the same on every processor, or the claim is not true.
+// Everything between a trace and a phase, between traces and a model file, and between traces and
+// what a replay makes of them, as text in which every bit of a number shows: the same on every
+// processor, or the claim is not true.
 //
 //   same_bits MODEL.json TRACE.csv...      (traces that are not compressed)
 //
@@ -17,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/replay/replay.h"
 #include "model/centroids.h"
 #include "model/crbm.h"
 #include "model/crbm_fixed.h"
@@ -26,6 +28,7 @@
 #include "model/train/ai4dl_train.h"
 #include "model/train/expand.h"
 #include "model/train/train.h"
+#include "policy/policy.h"
 #include "tests/model/example_models.h"
 #include "tests/model/synthetic_trace.h"
 
@@ -163,6 +166,40 @@ void show_training(std::span<const Trace> traces) {
               serialize_model(checked(train_ai4dl(released, std::span(&columns, 1)))).c_str());
 }
 
+void print(const ReplaySums& sums) {
+  for (const double value : {sums.seconds, sums.allocated, sums.oracle, sums.slack_seconds,
+                             sums.overrun, sums.backlog_core_seconds, sums.throttled_seconds})
+    print("", value);
+  std::printf(" %" PRId64 " %" PRId64 " %" PRId64 "\n", sums.samples_over, sums.writes_up,
+              sums.writes_down);
+}
+
+// Limits of every policy that can run, bare and ours with rails. The half that is older teaches.
+void show_replays(const Model& model, std::vector<Trace> traces) {
+  ReplayInput input;
+  input.engine = checked(PhaseEngine::create(model));
+  for (std::size_t i = 0; i < traces.size(); ++i)
+    for (Execution& execution : traces[i].executions)
+      (2 * i < traces.size() ? input.training : input.executions).push_back(std::move(execution));
+  ReplaySettings settings;
+  settings.loop.enabled = true;
+  for (const bool rails : {false, true})
+    for (const std::string_view name : policy_names()) {
+      settings.rails = rails;
+      if (rails && name != "phase" && name != "proactive") continue;
+      const auto result = replay(input, settings, {{std::string(name), {}}, 0.05}, false);
+      std::printf("replay %s%s %s\n", std::string(name).c_str(), rails ? " rails" : "",
+                  result ? "played" : result.error().text.c_str());
+      if (!result) continue;
+      for (const ExecutionResult& execution : result->executions) {
+        std::printf("replay %08x cpu", static_cast<unsigned>(execution.crc));
+        print(execution.cpu);
+        std::printf("replay memory");
+        print(execution.memory);
+      }
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -182,5 +219,6 @@ int main(int argc, char** argv) {
     show_recording(model, traces.back());
   }
   show_training(std::span(traces).first(std::min(traces.size(), kTracesToTrain)));
+  show_replays(model, std::move(traces));
   return EXIT_SUCCESS;
 }

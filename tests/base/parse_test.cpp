@@ -89,3 +89,12 @@ TEST_CASE("durations need a unit") {
   CHECK(parse_duration_ns("1h") == 3'600'000'000'000);
   for (const char* text : {"", "5", "-1s", "1y", "s"}) CHECK_FALSE(parse_duration_ns(text));
 }
+
+TEST_CASE("a share is told as a number or in per cent") {
+  CHECK(parse_share("0.001") == 0.001);
+  CHECK(parse_share("0.1 %") == 0.1 / 100);
+  CHECK(parse_share(" 5% ") == 0.05);
+  CHECK_FALSE(parse_share("%"));
+  CHECK_FALSE(parse_share("a lot"));
+  CHECK_FALSE(parse_share(""));
+}

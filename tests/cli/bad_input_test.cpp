@@ -51,7 +51,16 @@ struct Fixture {
             {"expand", "--model", with, "--phase", "2", "-o", output, trace},
             {"prototypes", "--model", with, "--output", output, trace},
             {"plot", "--model", with, "-o", output, trace},
-            {"plot", "--kind", "variance", "--model", with, "-o", output, trace}};
+            {"plot", "--kind", "variance", "--model", with, "-o", output, trace},
+            {"plot", "--kind", "replay", "--model", with, "-o", output, trace},
+            {"replay", "--model", with, trace}};
+  }
+
+  // Those that say of a trace without history that there is none, and write no file.
+  static std::vector<Words> watchers(const std::string& trace, const std::string& with) {
+    return {{"size", trace, "--model", with},
+            {"fit", "--cpus", "0.01", "--memory", "1M", "--for", "1m", "--host-cpus", "8",
+             "--host-memory", "8G", trace, "--model", with}};
   }
 
   // Runs what must be refused; the line that was said begins with `start` behind the verb.
@@ -72,6 +81,7 @@ struct Fixture {
   void all_refuse_trace(const std::string& text, const std::string& why) {
     const std::string bad = write("bad.csv", text);
     for (const Words& words : readers(bad, model)) refused(words, bad + ": " + why);
+    for (const Words& words : watchers(bad, model)) refused(words, bad + ": " + why);
     refused({"train", "-o", output, good, bad}, bad + ": " + why);
     refused({"plot", "--labels", "-o", output, bad}, bad + ": " + why);
   }
@@ -79,6 +89,7 @@ struct Fixture {
   void all_refuse_model(const std::string& text, const std::string& why) {
     const std::string bad = write("bad.json", text);
     for (const Words& words : readers(good, bad)) refused(words, bad + ": " + why);
+    for (const Words& words : watchers(good, bad)) refused(words, bad + ": " + why);
     refused({"model", "show", bad}, bad + ": " + why);
     refused({"model", "check", bad}, bad + ": " + why);
   }
@@ -96,6 +107,10 @@ TEST_CASE_FIXTURE(Fixture, "every verb that refuses bad models and traces takes 
   for (const Words& words : readers(good, model)) {
     const Ran ran = command.run(words);
     CHECK_MESSAGE(ran.exit == 0, words[0], ": ", ran.err);
+  }
+  for (const Words& words : watchers(good, model)) {
+    const Ran ran = command.run(words);
+    CHECK_MESSAGE(ran.exit == 0, words[0], ": ", ran.out, ran.err);
   }
   const Ran ran = command.run({"train", "--step", "1", "-o", output, good});
   CHECK_MESSAGE(ran.exit == 0, ran.err);

@@ -181,6 +181,19 @@ TEST_CASE_FIXTURE(Fixture, "rails are a policy of their own beside ours") {
   refused(2, kGolden + "replay.csv", {"--policy", "hold", "--rails"});
 }
 
+TEST_CASE_FIXTURE(Fixture, "models that do not fit what they are named for exit with 6") {
+  CHECK(has(refused(6, kGolden + "replay.csv", {"--compat-model", model}), "imported from AI4DL"));
+  Model columns = small_model();
+  for (FeatureSchema::Entry& entry : columns.schema.entries)
+    entry = {Feature::column, "cpu.usage.cores"};
+  columns.schema.entries[1].name = "mem.limit";
+  const std::string path = command.directory() / "columns.json";
+  REQUIRE(save_model(columns, path));
+  const Ran ran = command.run({"replay", kGolden + "replay.csv", "--model", path, "--rails"});
+  CHECK(ran.exit == 6);
+  CHECK(has(ran.err, "--rails needs a model that the daemon could have"));
+}
+
 TEST_CASE_FIXTURE(Fixture, "earlier runs teach: the limit is not that of the user at the start") {
   const auto phase = [](const json& body) { return body["policies"][0]["alloc_vs_static"]; };
   const json cold = replay_json({"--policy", "phase"});
@@ -189,16 +202,28 @@ TEST_CASE_FIXTURE(Fixture, "earlier runs teach: the limit is not that of the use
   CHECK(warm["hashes"]["training"].size() == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a policy without phases needs no model that nobody named") {
-  const auto run = [&](const char* policy) {
-    return command.run({"replay", kGolden + "replay.csv", "--policy", policy, "-o", "csv"});
+TEST_CASE_FIXTURE(Fixture, "without --model the default one serves, also before it is installed") {
+  const auto run = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"replay", kGolden + "replay.csv", "-o", "csv"});
+    return command.run(more);
   };
-  if (std::filesystem::exists("/usr/share/cgphase/model.json")) return;
-  CHECK(run("hold").exit == 0);
-  const Ran ran = run("phase");
-  CHECK(ran.exit == 6);
-  CHECK(has(ran.err, "name one with --model"));
-  CHECK(has(run("all").err, "phase: needs a model (--model)"));
+  const Ran phase = run({"--policy", "phase"});
+  CHECK(phase.exit == 0);
+  CHECK(phase.out == run({"--policy", "phase", "--model",
+                          CGPHASE_SOURCE_DIR "/model/default_model.json"}).out);
+  CHECK(run({"--policy", "phase", "--model", command.directory() / "none.json"}).exit == 6);
+}
+
+TEST_CASE_FIXTURE(Fixture, "replay needs traces or the history of a daemon that answers") {
+  const Ran nothing = command.run({"replay"});
+  CHECK(nothing.exit == 2);
+  CHECK(has(nothing.err, "--host"));
+  CHECK(command.run({"replay", "--host"}).exit == 4);
+  CHECK(command.run({"replay", "--container", "web"}).exit == 4);
+  CHECK(command.run({"replay", "--host", "--since", "soon"}).exit == 2);
+  const Ran empty = command.run({"replay", "--state-dir", command.directory() / ""});
+  CHECK(empty.exit == 6);
+  CHECK(one_line(empty.err));
 }
 
 TEST_CASE_FIXTURE(Fixture, "files that are missing, damaged or empty exit with 6") {
@@ -236,17 +261,13 @@ TEST_CASE_FIXTURE(Fixture, "words out of bounds exit with 2 and tell the bounds"
   CHECK(command.run({"replay"}).exit == 2);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a trace that measured nothing says so") {
-  const std::string path = trace("timestamp,pod.id\n1,a\n2,a\n");
-  for (const char* policy : {"hold", "all"}) {
-    const Ran ran = replay(path, {"--policy", policy, "--closed-loop", "--svg", pictures});
-    CHECK(ran.exit == 0);
-    CHECK(has(ran.out, "Nothing was measured"));
-  }
-}
-
-TEST_CASE_FIXTURE(Fixture, "a trace of one row, without limit and host, is replayed") {
-  CHECK(replay(trace(kHeader + "1,s,a,,1,9,\n"), {"--policy", "all", "--svg", pictures}).exit == 0);
+TEST_CASE_FIXTURE(Fixture, "a trace that measured nothing, or only once, exits with 6") {
+  for (const std::string& text : {std::string("timestamp,pod.id\n1,a\n2,a\n"),
+                                  kHeader + "1,s,a,,1,9,\n"})
+    for (const char* policy : {"hold", "all"})
+      CHECK(has(refused(6, trace(text), {"--policy", policy, "--closed-loop", "--svg", pictures}),
+                "t.csv: nothing to replay: no two rows that follow each other tell"));
+  CHECK_FALSE(std::filesystem::exists(pictures));
 }
 
 TEST_CASE_FIXTURE(Fixture, "hostile names of executions make harmless names of files") {

@@ -51,6 +51,50 @@ questions() {
   expect 2 frobnicate
 }
 
+# The history as a trace, from the daemon and, once that is stopped, from its files.
+recording() {
+  expect 0 record -o /tmp/host.csv.gz
+  expect 0 record test-busy "$hostile" --since -10m -o /tmp/two.csv
+  grep -q '^[0-9.]*,test-busy,test-busy,' /tmp/two.csv || fail 'record wrote no row of test-busy'
+  if LC_ALL=C grep -q $'[\e\xff]' /tmp/two.csv; then fail 'record wrote raw bytes'; fi
+  expect 0 predict --model /tmp/model.json /tmp/host.csv.gz
+  expect 3 record test-nobody -o /tmp/nobody.csv
+  one_line
+  [ ! -e /tmp/nobody.csv ] || fail 'a record that failed left a file'
+  expect 6 record --state-dir /tmp/s -o /tmp/nobody.csv
+  says 'in use by a running cgphased'
+}
+
+recording_stopped() {
+  expect 0 record --state-dir /tmp/s -o /tmp/stopped.csv
+  [ "$(grep -c . /tmp/stopped.csv)" -ge "$(grep -c . /tmp/two.csv)" ] ||
+    fail 'the files of the stopped daemon have less than it told'
+  expect 4 record -o /tmp/nobody.csv
+}
+
+capacity() {
+  local name
+  for name in test-busy "$hostile"; do
+    expect 0 size "$name"
+    says 'not enough history'  # policy hold learns nothing
+    expect 0 size "$name" --json
+    says '"enough_history": false'
+  done
+  expect 3 size test-nobody
+  expect 3 size --image test-nobody
+  expect 0 size /tmp/two.csv --model /tmp/model.json
+  # One core, and limits of two: whoever has no forecast may need all of its limit.
+  expect 7 fit --cpus 0.01 --memory 1M --for 1m
+  says 'no: 0.00 cores and'
+  says 'used outside of containers'
+  expect 7 fit --cpus 0.01 --memory 100T --for 1h --json
+  says '"fits": false'
+  expect 0 fit --cpus 0.01 --memory 1M --for 1m /tmp/two.csv --model /tmp/model.json \
+    --host-cpus 8 --host-memory 8G
+  says 'yes: '
+  expect 2 fit --cpus 0.01 --memory 1M --for never
+}
+
 pausing() {
   expect 0 pause test-busy
   says 'cgphase resume test-busy'
@@ -131,6 +175,8 @@ start_daemon
 until_true 20000 answers || fail 'the daemon does not answer'
 following
 questions
+recording
+capacity
 pausing
 modes
 reloads
@@ -139,5 +185,6 @@ kill -TERM "$daemon"
 wait "$daemon" || fail 'the daemon did not stop well'
 all_original || fail 'not all is original after the stop'
 expect 4 list
+recording_stopped
 if LC_ALL=C grep -q $'[\e\xff]' /tmp/daemon.log; then fail 'raw bytes of a name in the log'; fi
 finish

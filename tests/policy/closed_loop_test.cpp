@@ -83,9 +83,18 @@ struct Report {
   double throttled_seconds = 0, most_backlog = 0;
 };
 
+// As the pipeline makes its policies.
+PolicySurroundings surroundings() {
+  PolicySurroundings around;
+  around.guard_threshold = RailsConfig{}.at_risk_ratio;
+  around.cpu_risk_factor = 10;
+  return around;
+}
+
 struct Loop {
   explicit Loop(const char* name)
-      : policy(make_policy(name, nullptr).value()), rails(RailsConfig{}, CgroupId{1, 1}) {}
+      : policy(make_policy(name, nullptr, surroundings()).value()),
+        rails(RailsConfig{}, CgroupId{1, 1}) {}
 
   void second(int now) {
     const Sample before = kernel.sample;

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 using namespace cgphase;
@@ -10,7 +11,6 @@ namespace {
 
 constexpr HostCapacity kHost{16, Bytes{64 * kGiB}};
 constexpr double kGib = static_cast<double>(kGiB);
-constexpr double kBucket = DecayingHistogram::kGrowth;
 
 Limits eight_cores_sixteen_gib() {
   Limits limits;
@@ -20,7 +20,14 @@ Limits eight_cores_sixteen_gib() {
 }
 
 struct Run {
-  explicit Run(const nlohmann::json& prior = nullptr) : policy(prior) {}
+  explicit Run(const nlohmann::json& prior = nullptr, double risk = 0.001,
+               PhasePolicy::Foresight foresight = PhasePolicy::Foresight::phase)
+      : policy(prior, at_risk(risk), foresight) {}
+  static PolicySurroundings at_risk(double risk) {
+    PolicySurroundings around;
+    around.risk = risk;
+    return around;
+  }
   void feed(int phase, double cores, double gib, int count) {
     for (int i = 0; i < count; ++i) {
       Observation observation = at(phase);
@@ -45,9 +52,9 @@ struct Run {
   int seconds = 0;
 };
 
-// `value` x 1.15, read from buckets of 5 %.
+// `value`, the guard's room, and at most a quarter more in all.
 bool is_need(double allocation, double value) {
-  return allocation >= value * 1.15 && allocation <= value * 1.15 * kBucket;
+  return allocation >= value * 1.05 && allocation <= value * 1.25;
 }
 
 // Idle for 200 s, then working for 100 s, `rounds` times.
@@ -60,81 +67,118 @@ void alternate(Run& run, int rounds) {
 
 }  // namespace
 
-TEST_CASE("a phase gets its need and 15 % more") {
+TEST_CASE("a phase gets its need and the room that the risk asks for") {
   Run run;
   run.feed(0, 2, 4, 60);
-  CHECK(is_need(run.cores(), 2));
+  // Memory stood still for a whole window: nothing speaks for more. Demand of CPU may jump.
+  CHECK(run.cores() <= 8);
   CHECK(is_need(run.gib(), 4));
-  CHECK(run.allocation().cpu_sample_count == 60);
+  run.feed(0, 2, 4, 200);
+  CHECK(is_need(run.cores(), 2));
+  CHECK(run.allocation().cpu_sample_count == 260);
 }
 
-TEST_CASE("an unknown phase gives no opinion") {
+TEST_CASE("an unknown phase has what the run needed, so it is not lowered below that") {
   Run run;
-  run.feed(0, 2, 4, 60);
-  run.feed(-1, 2, 4, 60);
-  CHECK_FALSE(run.allocation().cpu.has_value());
-  CHECK_FALSE(run.allocation().memory.has_value());
+  run.feed(0, 2, 4, 260);
+  const double cores = run.cores(), gib = run.gib();
+  run.feed(-1, 2, 4, 5);
+  CHECK(run.cores() == cores);
+  CHECK(run.gib() == gib);
 }
 
-TEST_CASE("nine samples of a phase give no opinion, ten do") {
+TEST_CASE("nine samples give no opinion, ten do") {
   Run run;
   run.feed(0, 2, 4, 9);
   CHECK_FALSE(run.allocation().cpu.has_value());
+  CHECK_FALSE(run.allocation().memory.has_value());
   run.feed(0, 2, 4, 1);
   CHECK(run.allocation().cpu.has_value());
+  CHECK(run.allocation().memory.has_value());
 }
 
-TEST_CASE("a phase that was just entered gets its own need, not that of the one before") {
+TEST_CASE("a quiet phase that was just entered is lowered once it is known, and the limit kept "
+          "ready for the busy one that comes") {
   Run run;
   alternate(run, 3);
-  run.feed(0, 0.5, 1, 30);
-  CHECK(is_need(run.cores(), 0.5));
-}
-
-TEST_CASE("CPU is kept ready for a phase that usually follows within seconds") {
-  Run run;
-  alternate(run, 3);
-  run.feed(0, 0.5, 1, 195);
+  run.feed(0, 0.5, 1, 40);
+  CHECK(run.cores() < 1);
+  run.feed(0, 0.5, 1, 155);
   CHECK(is_need(run.cores(), 5));
   CHECK(run.allocation().reason == Reason::phase_changed);
 }
 
-TEST_CASE("memory is lowered early in a long phase and kept ready in its last minute") {
+TEST_CASE("a jump of memory within a second is provided for in the quiet before it") {
   Run run;
-  alternate(run, 3);
+  alternate(run, 3);  // 7 GiB within a second: no guard is fast enough below twice that
   run.feed(0, 0.5, 1, 100);
-  CHECK(is_need(run.gib(), 1));
-  run.feed(0, 0.5, 1, 60);
-  CHECK(is_need(run.gib(), 8));
+  CHECK(run.gib() >= 14);
 }
 
-TEST_CASE("a phase that never ended keeps the memory of everything seen") {
-  Run run;
-  run.feed(1, 5, 8, 60);
-  run.feed(0, 0.5, 1, 60);
-  CHECK(is_need(run.gib(), 8));
-}
-
-TEST_CASE("the unknown keeps its memory ready too where it follows") {
-  Run run;
-  for (int round = 0; round < 3; ++round) {
-    run.feed(0, 0.5, 1, 100);
-    run.feed(-1, 3, 6, 5);
+TEST_CASE("a checkpoint's spike of memory is provided for before it comes") {
+  for (const auto foresight : {PhasePolicy::Foresight::phase, PhasePolicy::Foresight::proactive}) {
+    Run run(nullptr, 0.001, foresight);
+    for (int round = 0; round < 12; ++round) {
+      run.feed(0, 4, 4, 1);
+      run.feed(0, 4, 4, 57);
+      if (round > 0) CHECK(run.gib() >= 6);
+      for (const double gib : {4.4, 4.8, 5.2, 5.6, 6.0, 6.0}) {
+        run.feed(1, 0.5, gib, 1);
+        if (round > 0) CHECK(run.gib() >= gib);
+      }
+    }
+    CHECK(run.gib() < 8);
   }
-  run.feed(0, 0.5, 1, 80);
-  CHECK(is_need(run.gib(), 6));
 }
 
-TEST_CASE("a throttled sample counts as the limit x 1.2") {
+TEST_CASE("a ramp of memory never meets its limit") {
   Run run;
-  for (int i = 0; i < 60; ++i) {
+  run.feed(0, 1, 1, 30);
+  for (int i = 0; i < 200; ++i) {
+    const double gib = 1 + 0.02 * (i + 1);
+    if (i > 1) CHECK(run.gib() > gib);
+    run.feed(2, 1, gib, 1);
+  }
+}
+
+TEST_CASE("a smaller risk allocates no less") {
+  double before_cores = 0, before_gib = 0;
+  for (const double risk : {0.1, 0.01, 0.001, 0.0001}) {
+    Run run(nullptr, risk);
+    double cores = 0, gib = 0;
+    for (int i = 0; i < 600; ++i) {
+      const int phase = i / 100 % 2;
+      run.feed(phase, 1 + phase + 0.1 * (i * 7 % 11), 2 + phase + 0.01 * (i * 5 % 7), 1);
+      if (i < 9) continue;
+      cores += run.cores();
+      gib += run.gib();
+    }
+    CHECK(cores >= before_cores);
+    CHECK(gib >= before_gib);
+    before_cores = cores;
+    before_gib = gib;
+  }
+}
+
+TEST_CASE("a throttled sample counts as the limit that throttled it") {
+  Run run, free;
+  for (int i = 0; i < 300; ++i) {
     Observation observation = run.at(0);
     observation.cpu_cores = 1;
     observation.cpu_censored = true;
     observation.cpu_limit_cores = 2;
     run.policy.observe(observation);
   }
-  CHECK(is_need(run.cores(), 2.4));
+  CHECK(is_need(run.cores(), 2));
+}
+
+TEST_CASE("a risk that is no risk is taken as the least or the most there is") {
+  for (const double risk : {-1.0, 0.0, 7.0, std::numeric_limits<double>::quiet_NaN()}) {
+    Run run(nullptr, risk);
+    run.feed(0, 2, 4, 60);
+    CHECK(run.cores() >= 2);
+    CHECK(run.cores() <= 8);
+  }
 }
 
 TEST_CASE("values that were not measured leave the other resource alone") {
@@ -171,6 +215,7 @@ TEST_CASE("an earlier run gives an opinion from the first sample") {
   Run run(prior);
   run.feed(1, 0.1, 0.1, 1);
   CHECK(is_need(run.cores(), 5));
+  CHECK(run.gib() >= 8);
   CHECK(run.allocation().earlier_runs == 1);
   CHECK(run.allocation().cpu_sample_count == 1);
 }
@@ -196,7 +241,7 @@ TEST_CASE("a run does not hand its prior on a second time") {
 
 TEST_CASE("the peak of an earlier run is forgotten after twenty runs without it") {
   Run high;
-  high.feed(0, 1, 8, 1);
+  for (int i = 0; i < 20; ++i) high.feed(0, 1, 8 - 0.35 * i, 1);
   high.feed(0, 1, 1, 59);
   nlohmann::json prior = merge_learned(nullptr, high.policy.learned());
   const auto allocation = [&] {
@@ -238,6 +283,12 @@ TEST_CASE("a malformed prior is ignored") {
   bad = learned;
   bad["phases"].push_back(bad["phases"][0]);
   CHECK(ignored(bad));
+  bad = learned;
+  bad["runs"][0]["samples"] = -5;
+  CHECK(ignored(bad));
+  bad = learned;
+  bad["peaks"][0]["age"] = 99;
+  CHECK(ignored(bad));
   CHECK(ignored("text"));
 }
 
@@ -274,4 +325,24 @@ TEST_CASE("a visit longer than any before may end at any moment") {
   records[0].next[1] = 1;
   records[0].dwell_seconds.add(100, 1, 0);
   CHECK(visit_probabilities(records, 0, 500, 1)[1] == 1);
+}
+
+TEST_CASE("a forecast names the phases that may come, with their probability and time") {
+  Run run;
+  CHECK_FALSE(run.policy.forecast(std::chrono::seconds(60)).has_value());
+  alternate(run, 3);
+  run.feed(0, 0.5, 1, 150);
+  const auto near = run.policy.forecast(std::chrono::seconds(1));
+  REQUIRE(near.has_value());
+  CHECK(near->next.empty());
+  const auto far = run.policy.forecast(std::chrono::seconds(100));
+  REQUIRE(far.has_value());
+  REQUIRE(far->next.size() == 1);
+  CHECK(far->next[0].phase == 1);
+  CHECK(far->next[0].probability == doctest::Approx(1));
+  CHECK(far->next[0].in >= std::chrono::seconds(45));
+  CHECK(far->next[0].in <= std::chrono::seconds(65));
+  CHECK(far->cpu_peak->value >= 5);
+  CHECK(static_cast<double>(far->memory_peak->value) >= 8 * kGib);
+  CHECK(far->risk == 0.001);
 }

@@ -42,11 +42,22 @@ TEST_CASE("a new field of Sample or Phase needs a column") {
 
 TEST_CASE("every field of a sample is a column of its own") {
   const Sample sample = full_sample(kId, 7);
-  Sample back;
-  back.id = kId;
-  Phase phase;
-  REQUIRE(from_columns(to_columns(sample, {}), back, phase));
-  CHECK(same(sample, back));
+  HistoryPoint back;
+  back.sample.id = kId;
+  REQUIRE(from_columns(to_columns({{}, sample, {}}), back));
+  CHECK(same(sample, back.sample));
+}
+
+TEST_CASE("the original limits and the host come back with their points") {
+  HistoryPoint point{at_second(1), empty_sample(), {}};
+  point.original.cpu_max = CpuMax{Microseconds{150'000}, Microseconds{50'000}};
+  point.original.memory_max = MemoryLimit{};
+  point.host = {7.5, Bytes{3 * kGiB}};
+  const auto points = read_points(write_points({point}).payload());
+  REQUIRE(points.size() == 1);
+  CHECK(points[0].original == point.original);
+  CHECK(points[0].host.cpu_cores == 7.5);
+  CHECK(points[0].host.memory == point.host.memory);
 }
 
 TEST_CASE("an empty sample stays empty") {
@@ -166,19 +177,18 @@ TEST_CASE("a block with fewer columns leaves the later fields absent") {
 }
 
 TEST_CASE("a block with one column more than known is refused") {
-  const std::string known("\x01\x4e\x00\x00", 4);
-  const std::string more("\x01\x4f\x00\x00", 4);
+  const std::string known("\x01\x55\x00\x00", 4);
+  const std::string more("\x01\x56\x00\x00", 4);
   CHECK(read_block(known, kId).has_value());
   CHECK_FALSE(read_block(more, kId).has_value());
 }
 
 TEST_CASE("columns that say both max and a number contradict each other") {
-  Sample sample;
-  sample.limits.memory_max = MemoryLimit{Bytes{5}};
-  ColumnRow row = to_columns(sample, {});
-  Phase phase;
-  REQUIRE(from_columns(row, sample, phase));
+  HistoryPoint point;
+  point.sample.limits.memory_max = MemoryLimit{Bytes{5}};
+  ColumnRow row = to_columns(point);
+  REQUIRE(from_columns(row, point));
   for (std::size_t column = 0; column < kColumnCount; ++column)
     if (row.present[column] && row.values[column] == 5) row.present[column] = false;
-  CHECK_FALSE(from_columns(row, sample, phase));
+  CHECK_FALSE(from_columns(row, point));
 }

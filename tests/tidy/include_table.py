@@ -11,6 +11,7 @@ NOUNS = {
                    "collectors/containers/container_info.h"},
     "model": {"model/feature_vector.h", "model/forecast.h", "model/phase.h"},
     "policy": {"policy/decision.h"},
+    "storage": {"storage/history_point.h"},
 }
 ALL_NOUNS = set().union(*NOUNS.values())
 

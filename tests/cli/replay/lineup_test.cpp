@@ -68,7 +68,7 @@ TEST_CASE("rails without ours, and policies that there are not, are refused with
   CHECK(refusal({.policies = {"hodl"}}).starts_with("--policy: "));
 }
 
-TEST_CASE("pictures show ours first, then others with the first margin, at last what is fixed") {
+TEST_CASE("pictures show ours first, then hold, then others, and what is fixed only by itself") {
   const auto names = [](const LineupOptions& options) {
     const Lineup lineup = line_up(options);
     std::string out;
@@ -76,7 +76,7 @@ TEST_CASE("pictures show ours first, then others with the first margin, at last 
       out += to_string(lineup.entrants[i].contender.policy) + " ";
     return out;
   };
-  CHECK(names({.policies = {"static,hold,sliding,phase"}, .margins = {0, 0.1}}) ==
+  CHECK(names({.policies = {"static,sliding,hold,phase"}, .margins = {0, 0.1}}) ==
         "phase hold sliding ");
   CHECK(names({.policies = {"static"}}) == "static ");
 }

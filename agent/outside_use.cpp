@@ -1,0 +1,69 @@
+#include "agent/outside_use.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/file.h"
+#include "base/parse.h"
+
+namespace cgphase {
+namespace {
+
+constexpr std::size_t kMostBytes = 64 * 1024;
+constexpr double kHalfLifeSeconds = 3600;
+constexpr DecayingHistogram::Shape kCpuShape{0.01, kHalfLifeSeconds};
+constexpr DecayingHistogram::Shape kMemoryShape{1e6, kHalfLifeSeconds};
+
+// The number behind `key` at the beginning of a line.
+std::optional<std::uint64_t> number_of(const std::string& path, std::string_view key) {
+  const Result<std::string> text = read_file(path, kMostBytes);
+  if (!text) return std::nullopt;
+  std::string_view rest = *text, line, word;
+  while (next_line(rest, line))
+    if (next_word(line, word) && word == key && next_word(line, word)) return parse_u64(word);
+  return std::nullopt;
+}
+
+}  // namespace
+
+OutsideUse::OutsideUse(std::string cgroup_root, std::string proc_root)
+    : cpu_stat_(std::move(cgroup_root) + "/cpu.stat"),
+      meminfo_(std::move(proc_root) + "/meminfo"),
+      cpu_cores_(kCpuShape),
+      memory_bytes_(kMemoryShape) {}
+
+void OutsideUse::observe(const NodeSample& tick,
+                         std::span<const ContainerView* const> containers) {
+  observe_cpu(tick, containers);
+  observe_memory(tick, containers);
+  time_ = tick.time;
+}
+
+void OutsideUse::observe_cpu(const NodeSample& tick,
+                             std::span<const ContainerView* const> containers) {
+  const auto usage_usec = number_of(cpu_stat_, "usage_usec");
+  const auto before = std::exchange(usage_usec_, usage_usec);
+  const double seconds = std::chrono::duration<double>(tick.time - time_).count();
+  if (!usage_usec || !before || *usage_usec < *before || !(seconds > 0)) return;
+  double cores = static_cast<double>(*usage_usec - *before) / 1e6 / seconds;
+  for (const ContainerView* view : containers) cores -= view->cpu_cores.value_or(0);
+  cpu_cores_.add(std::max(cores, 0.0), seconds,
+                 std::chrono::duration<double>(tick.time.time_since_epoch()).count());
+}
+
+// What cannot be had at once, whoever holds it, less the containers' need.
+void OutsideUse::observe_memory(const NodeSample& tick,
+                                std::span<const ContainerView* const> containers) {
+  constexpr double kKiB = 1024;
+  const auto available = number_of(meminfo_, "MemAvailable:");
+  if (!available) return;
+  double bytes =
+      static_cast<double>(tick.host.memory.value) - static_cast<double>(*available) * kKiB;
+  for (const ContainerView* view : containers)
+    if (view->memory_need) bytes -= static_cast<double>(view->memory_need->value);
+  memory_bytes_.add(std::max(bytes, 0.0), 1,
+                    std::chrono::duration<double>(tick.time.time_since_epoch()).count());
+}
+
+}  // namespace cgphase

@@ -1,0 +1,286 @@
+#include "cli/host_history.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "agent/protocol_history.h"
+#include "base/temporary_file.h"
+#include "base/text.h"
+#include "model/trace.h"
+#include "storage/stored_history.h"
+
+namespace cgphase {
+namespace {
+
+using nlohmann::json;
+using Runs = std::vector<RecordEntry>;
+template <class T>
+using Answer = std::expected<T, Complaint>;
+
+constexpr std::size_t kShortestIdPrefix = 4;
+constexpr std::size_t kShownBytes = 128;
+constexpr std::size_t kWriteBytes = 64 * 1024;
+constexpr std::chrono::microseconds kClockStep{1};  // what a time loses on the wire, and more
+
+std::unexpected<Complaint> complaint(Exit exit, std::string text) {
+  return std::unexpected(Complaint{exit, std::move(text)});
+}
+
+std::unexpected<Complaint> complaint(const Error& error) {
+  return complaint(error.kind == ErrorKind::not_found ? Exit::invalid : exit_of(error.kind),
+                   error.text);
+}
+
+// Where the history is read from, page by page. A page has the oldest points from `from` on.
+struct Source {
+  std::function<Answer<Runs>(std::int64_t after)> records;
+  std::function<Answer<std::vector<HistoryPoint>>(std::int64_t record, WallTime from,
+                                                  WallTime until)> points;
+};
+
+double seconds_of(WallTime time) {
+  return std::max(0.0, std::chrono::duration<double>(time.time_since_epoch()).count());
+}
+
+template <class Page>
+Answer<Page> ask_page(const std::string& socket, Request request,
+                      Result<Page> (*parse)(const json&)) {
+  const auto body = ask_daemon(socket, request);
+  if (!body) return std::unexpected(body.error());
+  Result<Page> page = parse(*body);
+  if (page) return *std::move(page);
+  return complaint(Exit::failure,
+                   "the daemon answers in a way this command does not know: " +
+                       page.error().text + "; are both of one version?");
+}
+
+Source daemon_source(const std::string& socket) {
+  return {.records =
+              [socket](std::int64_t after) {
+                return ask_page(socket, {.verb = Verb::records, .args = {{"after", after}}},
+                                parse_records_page);
+              },
+          .points =
+              [socket](std::int64_t record, WallTime from, WallTime until) {
+                return ask_page(socket,
+                                {.verb = Verb::history,
+                                 .args = {{"record", record},
+                                          {"full", true},
+                                          {"from_seconds", seconds_of(from - kClockStep)},
+                                          {"until_seconds", seconds_of(until)}}},
+                                parse_history_page);
+              }};
+}
+
+Answer<Source> stored_source(const std::string& state_dir) {
+  Result<StoredHistory> opened = StoredHistory::open(state_dir);
+  if (!opened) return complaint(opened.error());
+  const auto history = std::make_shared<StoredHistory>(*std::move(opened));
+  Source source;
+  source.records = [history](std::int64_t after) -> Answer<Runs> {
+    const auto found = history->records(after, kRecordsPage);
+    if (!found) return complaint(found.error());
+    Runs runs;
+    for (const StoredRecord& record : *found)
+      runs.push_back({record.record, record.stored.container, record.stored.first_seen});
+    return runs;
+  };
+  source.points = [history](std::int64_t record, WallTime from,
+                            WallTime until) -> Answer<std::vector<HistoryPoint>> {
+    auto points = history->history_of(record, from, until, kHistoryPagePoints);
+    if (!points) return complaint(points.error());
+    return *std::move(points);
+  };
+  return source;
+}
+
+// All that were ever recorded, each under an engine's id that no other has: what is otherwise one
+// container becomes one execution per run.
+Answer<Runs> all_runs(const Source& source) {
+  Runs runs;
+  std::map<std::string, int> seen;
+  for (;;) {
+    const auto page = source.records(runs.empty() ? 0 : runs.back().record);
+    if (!page) return std::unexpected(page.error());
+    if (page->empty()) return runs;
+    if (page->front().record <= (runs.empty() ? 0 : runs.back().record))
+      return complaint(Exit::failure, "the history counts backwards");
+    runs.insert(runs.end(), page->begin(), page->end());
+  }
+}
+
+std::string identity(const RecordEntry& run) {
+  const ContainerInfo& container = run.container;
+  if (!container.engine_id.empty()) return container.engine_id;
+  if (!container.path.empty()) return container.path;
+  return container.name.empty() ? "record-" + std::to_string(run.record) : container.name;
+}
+
+// Those of `runs` that `text` means: by name, else by path, else by id, else by the begin of an id.
+std::vector<bool> named(const Runs& runs, const std::string& text) {
+  const std::string raw = unescape_name(text);
+  const auto is = [&](const std::string& value) { return value == text || value == raw; };
+  const std::array<std::function<bool(const ContainerInfo&)>, 4> ways = {
+      [&](const ContainerInfo& container) { return is(container.name); },
+      [&](const ContainerInfo& container) { return is(container.path); },
+      [&](const ContainerInfo& container) { return is(container.engine_id); },
+      [&](const ContainerInfo& container) {
+        return text.size() >= kShortestIdPrefix && container.engine_id.starts_with(text);
+      }};
+  for (const auto& way : ways) {
+    std::vector<bool> found;
+    for (const RecordEntry& run : runs) found.push_back(way(run.container));
+    if (std::ranges::find(found, true) != found.end()) return found;
+  }
+  return {};
+}
+
+std::unexpected<Complaint> missing(const Runs& runs, const std::string& text) {
+  const std::string shown = text.substr(0, kShownBytes);
+  std::vector<std::string_view> names;
+  for (const RecordEntry& run : runs)
+    if (run.container.name.size() <= kShownBytes) names.emplace_back(run.container.name);
+  const std::string_view close = nearest(shown, names);
+  return complaint(Exit::no_container,
+                   "no container '" + printable(shown) + "' in the history" +
+                       (close.empty() ? "" : "; did you mean '" + escape_name(close) + "'?"));
+}
+
+// The runs that are wanted, each with an identity of its own: the second run of what has the same
+// one is "ID#2", whatever else is wanted.
+Answer<Runs> wanted_runs(const Source& source, const HostHistory& wanted) {
+  auto runs = all_runs(source);
+  if (!runs) return std::unexpected(runs.error());
+  std::vector<bool> chosen(runs->size(), wanted.containers.empty());
+  for (const std::string& text : wanted.containers) {
+    const std::vector<bool> found = named(*runs, text);
+    if (found.empty()) return missing(*runs, text);
+    for (std::size_t i = 0; i < found.size(); ++i) chosen[i] = chosen[i] || found[i];
+  }
+  std::map<std::string, int> seen;
+  Runs out;
+  for (std::size_t i = 0; i < runs->size(); ++i) {
+    RecordEntry& run = (*runs)[i];
+    run.container.engine_id = identity(run);
+    const int count = ++seen[run.container.engine_id];
+    if (count > 1) run.container.engine_id += "#" + std::to_string(count);
+    if (chosen[i]) out.push_back(std::move(run));
+  }
+  return out;
+}
+
+// Makes rows of points and hands them on.
+class Writer {
+ public:
+  explicit Writer(const std::function<Status(std::string_view)>& write) : write_(write) {
+    write_trace_header(text_);
+  }
+
+  HostTraceCounts counts;
+
+  void begin(const ContainerInfo& container) {
+    container_ = &container;
+    previous_.reset();
+    first_.reset();
+  }
+
+  Status add(const HistoryPoint& point) {
+    if (!first_) {
+      first_ = point.sample.limits;
+      counts.executions += 1;
+    }
+    counts.rows += 1;
+    // Those of an older version did not say what the limits were at first.
+    const bool told = point.host.cpu_cores > 0 || point.host.memory.value > 0;
+    TraceRecord row{.container = container_, .time = point.time, .host = point.host,
+                    .original = told ? point.original : *first_, .sample = &point.sample,
+                    .previous = nullptr, .interval_seconds = 0, .phase = {}, .label = {},
+                    .label_detail = {}};
+    if (previous_) {
+      row.previous = &previous_->sample;
+      row.interval_seconds = std::chrono::duration<double>(point.time - previous_->time).count();
+    }
+    if (point.phase.known()) row.phase = point.phase.index;
+    write_trace_row(text_, row);
+    previous_ = point;
+    return text_.size() >= kWriteBytes ? flush() : Status{};
+  }
+
+  Status flush() {
+    const Status written = write_(text_);
+    text_.clear();
+    return written;
+  }
+
+ private:
+  const std::function<Status(std::string_view)>& write_;
+  const ContainerInfo* container_ = nullptr;
+  std::optional<HistoryPoint> previous_;
+  std::optional<Limits> first_;
+  std::string text_;
+};
+
+// Each page begins with the last point of the one before.
+Answer<void> write_run(const Source& source, const RecordEntry& run, WallTime from, WallTime until,
+                       Writer& writer) {
+  writer.begin(run.container);
+  for (std::optional<WallTime> last;;) {
+    const auto page = source.points(run.record, from, until);
+    if (!page) return std::unexpected(page.error());
+    bool fresh = false;
+    for (const HistoryPoint& point : *page) {
+      if (point.time < from || point.time > until || (last && point.time <= *last)) continue;
+      if (const Status added = writer.add(point); !added) return complaint(added.error());
+      last = point.time;
+      fresh = true;
+    }
+    if (!fresh) return {};
+    from = *last;
+  }
+}
+
+}  // namespace
+
+Answer<HostTraceCounts> write_host_trace(const HostHistory& wanted,
+                                         const std::function<Status(std::string_view)>& write) {
+  const auto source = wanted.state_dir.empty() ? Answer<Source>(daemon_source(wanted.socket))
+                                               : stored_source(wanted.state_dir);
+  if (!source) return std::unexpected(source.error());
+  const WallTime from = std::max(wanted.since.value_or(WallTime{}), WallTime{} + kClockStep);
+  const WallTime until = wanted.until.value_or(SystemClock().wall_now());
+  const auto runs = wanted_runs(*source, wanted);
+  if (!runs) return std::unexpected(runs.error());
+  Writer writer(write);
+  for (const RecordEntry& run : *runs) {
+    if (const auto done = write_run(*source, run, from, until, writer); !done)
+      return std::unexpected(done.error());
+    if (writer.counts.executions <= kMaxTraceExecutions) continue;
+    return complaint(Exit::invalid, "more than " + std::to_string(kMaxTraceExecutions) +
+                                        " runs of containers; choose a shorter time with --since "
+                                        "and --until");
+  }
+  if (writer.counts.rows == 0)
+    return complaint(Exit::invalid, "nothing was recorded in this time; choose an earlier --since");
+  if (const Status written = writer.flush(); !written) return complaint(written.error());
+  return writer.counts;
+}
+
+Answer<HostTrace> host_trace(const HostHistory& wanted) {
+  Result<Fd> file = unlinked_file();
+  if (!file) return complaint(file.error());
+  HostTrace trace{.file = *std::move(file), .path = {}, .counts = {}};
+  trace.path = "/proc/self/fd/" + std::to_string(trace.file.get());
+  const auto counts = write_host_trace(wanted, [&](std::string_view text) {
+    return write_all(trace.file.get(), text);
+  });
+  if (!counts) return std::unexpected(counts.error());
+  trace.counts = *counts;
+  return trace;
+}
+
+}  // namespace cgphase

@@ -1,0 +1,189 @@
+#include "policy/phase_peaks.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "policy/demand_bound.h"
+#include "policy/phase_record.h"
+
+namespace cgphase {
+namespace {
+
+constexpr int kAges = 12;               // the last one: 4 x 2^10 samples and longer
+constexpr std::size_t kMaxMoments = 512;  // more than these are told without the phase before
+constexpr std::size_t kCoarseMoments = std::size_t{kPhaseSlots} * kAges;
+// A peak that no run reaches again is halved towards what they reach in three runs.
+constexpr double kPeakDecay = 0.8;
+constexpr double kUnevenTime = 1.05;  // samples do not come at even times
+constexpr int kMostSamples = 120;  // that a moment waits for
+constexpr double kJump = 1.5;  // clearly more
+constexpr double kMaxMoment = 1e12, kMaxNumber = 1e18;
+
+void take(std::optional<double>& peak, const std::optional<double>& value) {
+  if (value) peak = std::max(peak.value_or(0), *value);
+}
+
+std::unexpected<Error> refuse(const char* why) {
+  return failure(ErrorKind::invalid, std::string("phase peaks: ") + why);
+}
+
+std::optional<double> number_at(const nlohmann::json& json, const char* key, double most) {
+  const auto found = json.find(key);
+  if (found == json.end() || !found->is_number()) return std::nullopt;
+  const double value = found->get<double>();
+  if (!(value >= 0 && value <= most)) return std::nullopt;
+  return value;
+}
+
+std::optional<int> index_at(const nlohmann::json& json, const char* key, int end) {
+  const auto found = json.find(key);
+  if (found == json.end() || !found->is_number_integer()) return std::nullopt;
+  const double value = found->get<double>();
+  if (!(value >= PhaseMoment::kAny && value < end)) return std::nullopt;
+  return static_cast<int>(value);
+}
+
+}  // namespace
+
+int PhaseMoment::age_of(int samples) {
+  int age = 0;
+  while (samples >= 4 && age < kAges - 1) {
+    samples /= 2;
+    age += 1;
+  }
+  return age;
+}
+
+void PhasePeakRecorder::close(const Open& open) {
+  const auto take_open = [&open](PeakAhead& peak) {
+    peak.moments += 1;
+    if (open.first) peak.visits += 1;
+    peak.cpu_cores = std::max(peak.cpu_cores, open.soon_cores.value_or(0));
+    peak.memory_bytes = std::max(peak.memory_bytes, open.peak_bytes.value_or(0));
+    if (!open.now.cpu_cores || !open.soon_cores) return;
+    if (*open.soon_cores <= kJump * *open.now.cpu_cores) return;
+    peak.cpu_jumps += 1;
+    peak.cpu_jump_cores += *open.soon_cores;
+  };
+  const PhaseMoment coarse{open.moment.slot, PhaseMoment::kAny, open.moment.age};
+  take_open(peaks_[coarse]);
+  const auto found = peaks_.find(open.moment);
+  if (found != peaks_.end()) take_open(found->second);
+  else if (peaks_.size() < kMaxMoments) take_open(peaks_[open.moment]);
+}
+
+void PhasePeakRecorder::follow(Open& open, double interval_seconds, const Demand& demand) const {
+  open.samples += 1;
+  open.seconds += interval_seconds;
+  const bool soon = open.samples == 1 || open.seconds <= kUnevenTime * soon_seconds_;
+  if (soon) take(open.soon_cores, demand.cpu_cores);
+  take(open.peak_bytes, demand.memory_bytes);
+}
+
+bool PhasePeakRecorder::over(const Open& open) const {
+  if (open.samples < DemandBound::kAheadSamples) return false;
+  return open.seconds >= binding_seconds_ || open.samples >= kMostSamples;
+}
+
+void PhasePeakRecorder::add(int slot, double interval_seconds, const Demand& demand) {
+  const PhaseMoment before = now_;
+  if (!(interval_seconds > 0)) {
+    open_.clear();
+    now_ = {slot, kUnknownSlot, 0};
+    visit_samples_ = 0;
+  } else if (slot != now_.slot) {
+    now_ = {slot, now_.slot, 0};
+    visit_samples_ = 0;
+  } else {
+    visit_samples_ = std::min(visit_samples_ + 1, 1'000'000);
+    now_.age = PhaseMoment::age_of(visit_samples_);
+  }
+  for (Open& open : open_) follow(open, interval_seconds, demand);
+  while (!open_.empty() && over(open_.front())) {
+    close(open_.front());
+    open_.pop_front();
+  }
+  const bool first = visit_samples_ == 0 || now_ != before;
+  open_.push_back({.moment = now_, .first = first, .now = demand, .soon_cores = {},
+                   .peak_bytes = {}});
+}
+
+PhasePeaks PhasePeakRecorder::of_whole_run() const {
+  PhasePeakRecorder ended = *this;
+  for (const Open& open : open_)
+    if (open.samples > 0) ended.close(open);
+  return std::move(ended.peaks_);
+}
+
+void add_peak(PeakAhead& to, const PeakAhead& other) {
+  to.moments = std::min(to.moments + other.moments, kMaxMoment);
+  to.visits = std::min(to.visits + other.visits, kMaxMoment);
+  to.cpu_jumps = std::min(to.cpu_jumps + other.cpu_jumps, kMaxMoment);
+  to.cpu_jump_cores = std::min(to.cpu_jump_cores + other.cpu_jump_cores, kMaxNumber);
+  to.cpu_cores = std::max(to.cpu_cores, other.cpu_cores);
+  to.memory_bytes = std::max(to.memory_bytes, other.memory_bytes);
+}
+
+void merge_peaks(PhasePeaks& earlier, const PhasePeaks& run) {
+  const auto merged = [](double before, double now) {
+    return before <= now || now <= 0 ? std::max(before, now) : now + kPeakDecay * (before - now);
+  };
+  for (const auto& [moment, peak] : run) {
+    const auto found = earlier.find(moment);
+    if (found == earlier.end()) {
+      if (earlier.size() < kMaxMoments || moment.previous == PhaseMoment::kAny)
+        earlier.emplace(moment, peak);
+      continue;
+    }
+    PeakAhead& to = found->second;
+    const double cores = merged(to.cpu_cores, peak.cpu_cores);
+    const double bytes = merged(to.memory_bytes, peak.memory_bytes);
+    add_peak(to, peak);
+    to.cpu_cores = cores;
+    to.memory_bytes = bytes;
+  }
+}
+
+nlohmann::json peaks_to_json(const PhasePeaks& peaks) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const auto& [moment, peak] : peaks)
+    list.push_back({{"slot", moment.slot},
+                    {"previous", moment.previous},
+                    {"age", moment.age},
+                    {"moments", peak.moments},
+                    {"visits", peak.visits},
+                    {"cpu_cores", peak.cpu_cores},
+                    {"cpu_jumps", peak.cpu_jumps},
+                    {"cpu_jump_cores", peak.cpu_jump_cores},
+                    {"memory_bytes", peak.memory_bytes}});
+  return list;
+}
+
+Result<PhasePeaks> peaks_from_json(const nlohmann::json& json) {
+  if (!json.is_array() || json.size() > kMaxMoments + kCoarseMoments)
+    return refuse("no list, or too long");
+  PhasePeaks peaks;
+  for (const auto& entry : json) {
+    if (!entry.is_object()) return refuse("an entry is no object");
+    const auto slot = index_at(entry, "slot", kPhaseSlots);
+    const auto previous = index_at(entry, "previous", kPhaseSlots);
+    const auto age = index_at(entry, "age", kAges);
+    if (!slot || *slot < 0 || !previous || !age) return refuse("a moment is out of range");
+    const auto moments = number_at(entry, "moments", kMaxMoment);
+    const auto visits = number_at(entry, "visits", kMaxMoment);
+    const auto cpu = number_at(entry, "cpu_cores", kMaxNumber);
+    const auto memory = number_at(entry, "memory_bytes", kMaxNumber);
+    const auto jumps = number_at(entry, "cpu_jumps", kMaxMoment);
+    const auto jump_cores = number_at(entry, "cpu_jump_cores", kMaxNumber);
+    if (!moments || !visits || !cpu || !memory || !jumps || !jump_cores)
+      return refuse("a number is missing or out of range");
+    const PeakAhead peak{*moments, *visits, *cpu, *memory, *jumps, *jump_cores};
+    if (!peaks.emplace(PhaseMoment{*slot, *previous, *age}, peak).second)
+      return refuse("a moment is there twice");
+  }
+  return peaks;
+}
+
+}  // namespace cgphase

@@ -1,0 +1,95 @@
+// What the samples after a moment in a phase reached: the forecast of `phase` and `proactive`, by
+// counting. A moment is told by the phase and the time that the visit lasts already, and more
+// closely by the phase before it as well: a semi-Markov forecast with a memory beyond one step,
+// without an assumption on its distributions.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+
+#include "base/result.h"
+
+namespace cgphase {
+
+struct PhaseMoment {
+  static constexpr int kAny = -1;
+  int slot = 0;              // of phase_record.h
+  int previous = kAny;       // slot of the visit before; kAny: whichever
+  int age = 0;               // of this visit. 0: 0-3 samples, 1: 4-7, 2: 8-15 ...
+  friend auto operator<=>(const PhaseMoment&, const PhaseMoment&) = default;
+
+  static int age_of(int samples);
+};
+
+// What followed such moments: CPU soon, that is before a change could be seen and answered, memory
+// for as long as a lowering of it binds, and DemandBound::kAheadSamples samples at least.
+struct PeakAhead {
+  double moments = 0;   // counted
+  double visits = 0;    // that had such moments: those of one visit say about the same
+  double cpu_cores = 0, memory_bytes = 0;  // the highest peak; 0 where nothing was measured
+  // Moments that were soon followed by clearly more CPU than there was at them, and the sum of what
+  // came.
+  double cpu_jumps = 0, cpu_jump_cores = 0;
+};
+
+// Ascending by moment, so that whatever is made of it has one order.
+using PhasePeaks = std::map<PhaseMoment, PeakAhead>;
+
+// Of one run, sample by sample.
+class PhasePeakRecorder {
+ public:
+  struct Demand {
+    std::optional<double> cpu_cores, memory_bytes;
+  };
+  // What comes within `soon_seconds`, or with the next sample, comes soon. Memory is looked at for
+  // `binding_seconds`.
+  PhasePeakRecorder(double soon_seconds, double binding_seconds)
+      : soon_seconds_(soon_seconds), binding_seconds_(binding_seconds) {}
+
+  // `interval_seconds` since the previous sample; 0 for the first and after a gap.
+  void add(int slot, double interval_seconds, const Demand& demand);
+
+  // The moment of the sample last added.
+  const PhaseMoment& now() const { return now_; }
+  // Told with the phase before and without it (kAny). The last few moments are still open and not
+  // in it.
+  const PhasePeaks& peaks() const { return peaks_; }
+  // The same of a run that is over: nothing more follows those.
+  PhasePeaks of_whole_run() const;
+
+ private:
+  struct Open {
+    PhaseMoment moment;
+    bool first = false;  // of its visit
+    Demand now;
+    std::optional<double> soon_cores;  // the highest of those that came soon
+    std::optional<double> peak_bytes;
+    int samples = 0;                   // that followed
+    double seconds = 0;                // since then
+  };
+  void close(const Open& open);
+  void follow(Open& open, double interval_seconds, const Demand& demand) const;
+
+  bool over(const Open& open) const;
+
+  double soon_seconds_, binding_seconds_;
+  PhasePeaks peaks_;
+  std::deque<Open> open_;
+  PhaseMoment now_;
+  int visit_samples_ = 0;
+};
+
+// The highest of both; counts add up.
+void add_peak(PeakAhead& to, const PeakAhead& other);
+// Adds what one run saw to what earlier ones did.
+void merge_peaks(PhasePeaks& earlier, const PhasePeaks& run);
+
+nlohmann::json peaks_to_json(const PhasePeaks& peaks);
+// Errors: invalid, naming what is wrong.
+Result<PhasePeaks> peaks_from_json(const nlohmann::json& json);
+
+}  // namespace cgphase

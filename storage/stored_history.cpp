@@ -1,0 +1,154 @@
+#include "storage/stored_history.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "storage/block.h"
+#include "storage/catalog.h"
+#include "storage/sample_history.h"
+#include "storage/schema.h"
+
+namespace cgphase {
+namespace {
+
+std::unexpected<Error> in_use(const std::string& path) {
+  return failure(ErrorKind::invalid, escape_name(path) +
+                                         ": in use by a running cgphased; leave --state-dir away "
+                                         "to ask that one, or stop it first");
+}
+
+// The bytes of a database file that SQLite locks: whoever writes has them for himself.
+Status lock_for_reading(const Fd& file, const std::string& path) {
+  struct flock range {};
+  range.l_type = F_RDLCK;
+  range.l_whence = SEEK_SET;
+  range.l_start = 0x40000002;
+  range.l_len = 510;
+  if (::fcntl(file.get(), F_OFD_SETLK, &range) == 0) return {};
+  if (errno == EAGAIN || errno == EACCES) return in_use(path);
+  return errno_failure("locking " + escape_name(path), errno);
+}
+
+bool has_log(const std::string& path) {
+  struct stat log {};
+  return ::stat((path + "-wal").c_str(), &log) == 0 && log.st_size > 0;
+}
+
+Status check_schema(Connection& connection, const std::string& path) {
+  const Result<std::int64_t> owner = connection.integer("PRAGMA application_id");
+  if (!owner) return std::unexpected(owner.error());
+  if (*owner != kApplicationId)
+    return failure(ErrorKind::invalid, escape_name(path) + ": not a database of cgphase");
+  const Result<std::int64_t> version = connection.integer("PRAGMA user_version");
+  if (!version) return std::unexpected(version.error());
+  if (*version == static_cast<std::int64_t>(schema_steps().size())) return {};
+  return failure(ErrorKind::unsupported,
+                 escape_name(path) + ": schema " + std::to_string(*version) + ", and this version "
+                 "of cgphase reads " + std::to_string(schema_steps().size()) +
+                     "; use the command that came with that daemon");
+}
+
+}  // namespace
+
+class StoredHistory::Impl {
+ public:
+  Status open(const std::string& path);
+  Status prepare(const std::string& path);
+  void select(std::int64_t record, WallTime from, WallTime until,
+              std::vector<HistoryPoint>& points);
+
+  Fd lock;  // held as long as the file is read
+  Connection connection;
+  Statement records, blocks;
+};
+
+// With a -wal SQLite has to take part in the locking, so it does that alone.
+Status StoredHistory::Impl::open(const std::string& path) {
+  Result<Fd> file = open_path(path, O_RDONLY | O_NOFOLLOW);
+  if (!file) return std::unexpected(file.error());
+  if (Status locked = lock_for_reading(*file, path); !locked) return locked;
+  const bool with_log = has_log(path);
+  lock = std::move(*file);
+  if (with_log) lock.reset();
+  Result<Connection> opened = Connection::open_unchanged(path, with_log);
+  if (!opened) return std::unexpected(opened.error());
+  connection = std::move(*opened);
+  const Status ready = prepare(path);
+  if (ready) return {};
+  const SqlFault& fault = connection.fault();
+  if (fault.busy()) return in_use(path);
+  if (fault.corrupt())
+    return failure(ErrorKind::invalid, escape_name(path) + ": damaged, or no database");
+  return ready;
+}
+
+Status StoredHistory::Impl::prepare(const std::string& path) {
+  if (Status ours = check_schema(connection, path); !ours) return ours;
+  const std::pair<Statement*, const char*> wanted[] = {
+      {&records, kSelectRecords},
+      {&blocks,
+       "SELECT first_ns,last_ns,point_count,crc32c,payload FROM block"
+       " WHERE container = ?1 AND first_ns <= ?2 AND last_ns >= ?3 UNION ALL"
+       " SELECT first_ns,last_ns,point_count,crc32c,payload FROM tail"
+       " WHERE container = ?1 AND first_ns <= ?2 AND last_ns >= ?3 ORDER BY first_ns"}};
+  for (const auto& [statement, sql] : wanted) {
+    Result<Statement> prepared = connection.prepare(sql);
+    if (!prepared) return std::unexpected(prepared.error());
+    *statement = std::move(*prepared);
+  }
+  return {};
+}
+
+// Appends those points of the current block that were asked for.
+void StoredHistory::Impl::select(std::int64_t record, WallTime from, WallTime until,
+                                 std::vector<HistoryPoint>& points) {
+  const std::string_view payload = blocks.blob(4);
+  if (block_checksum(record, blocks.integer(0), blocks.integer(1), blocks.integer(2), payload) !=
+      blocks.integer(3))
+    return;
+  Result<std::vector<HistoryPoint>> block = read_block(payload, record_id(record));
+  if (!block) return;
+  for (HistoryPoint& point : *block)
+    if (point.time >= from && point.time <= until) points.push_back(std::move(point));
+}
+
+StoredHistory::StoredHistory(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+StoredHistory::StoredHistory(StoredHistory&&) noexcept = default;
+StoredHistory& StoredHistory::operator=(StoredHistory&&) noexcept = default;
+StoredHistory::~StoredHistory() = default;
+
+Result<StoredHistory> StoredHistory::open(const std::string& state_dir) {
+  auto impl = std::make_unique<Impl>();
+  if (Status opened = impl->open(state_dir + "/history.db"); !opened)
+    return std::unexpected(opened.error());
+  return StoredHistory(std::move(impl));
+}
+
+Result<std::vector<StoredRecord>> StoredHistory::records(std::int64_t after, int limit) {
+  return read_records(impl_->records, after, limit);
+}
+
+Result<std::vector<HistoryPoint>> StoredHistory::history_of(std::int64_t record, WallTime from,
+                                                            WallTime until, int limit) {
+  std::vector<HistoryPoint> points;
+  const std::size_t wanted = limit > 0 ? static_cast<std::size_t>(limit) : 0;
+  impl_->blocks.begin(record, until.time_since_epoch().count(), from.time_since_epoch().count());
+  while (points.size() < wanted) {
+    const Result<bool> row = impl_->blocks.next();
+    if (!row) return std::unexpected(row.error());
+    if (!*row) break;
+    impl_->select(record, from, until, points);
+  }
+  impl_->blocks.stop();
+  std::ranges::stable_sort(points, {}, &HistoryPoint::time);
+  if (points.size() > wanted) points.resize(wanted);
+  return points;
+}
+
+}  // namespace cgphase

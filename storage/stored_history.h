@@ -1,0 +1,34 @@
+// The history in the database file of a daemon that has stopped: read, and never changed.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "storage/store.h"
+
+namespace cgphase {
+
+// Owned and used by one thread. While it is open no daemon can open the file. A file that a daemon
+// left behind without having stopped well is read with its -wal; neither is changed.
+class StoredHistory {
+ public:
+  // Of STATE_DIR/history.db. Errors: not_found (no such file), invalid (a daemon has it open, not a
+  // database of ours), unsupported (another schema), denied, io.
+  static Result<StoredHistory> open(const std::string& state_dir);
+  StoredHistory(StoredHistory&&) noexcept;
+  StoredHistory& operator=(StoredHistory&&) noexcept;
+  ~StoredHistory();
+
+  // As of Store. Damaged blocks are left out.
+  Result<std::vector<StoredRecord>> records(std::int64_t after, int limit);
+  Result<std::vector<HistoryPoint>> history_of(std::int64_t record, WallTime from, WallTime until,
+                                               int limit);
+
+ private:
+  class Impl;
+  explicit StoredHistory(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace cgphase

@@ -1,0 +1,149 @@
+// What the daemon answers out of its history and its policies: full pages, records, what was
+// learned, and whether a job fits.
+#include "agent/answers.h"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "agent/protocol_history.h"
+#include "tests/agent/small_model.h"
+#include "tests/collectors/fake_tree.h"
+
+using namespace cgphase;
+using nlohmann::json;
+using std::chrono::seconds;
+
+namespace {
+
+// A host of 4 cores and 1 GB, of which 300 MB are not available and 1 core is used, with one
+// container of 2 cores and 100 MiB that uses 0.1 core and 50 MiB.
+class World {
+ public:
+  explicit World(const char* policy = "phase") {
+    tree.write("/cgroup.controllers", "cpu memory\n");
+    tree.write("/proc/stat", "cpu0 0\ncpu1 0\ncpu2 0\ncpu3 0\n");
+    tree.write("/proc/meminfo", "MemTotal: 1000000 kB\nMemAvailable: 700000 kB\n");
+    tree.write("/test-a/cpu.max", "200000 100000\n");
+    tree.write("/test-a/memory.max", "104857600\n");
+    tree.write("/test-a/memory.stat", "anon 52428800\nfile 0\nshmem 0\nkernel 0\nsock 0\n");
+    write_cpu();
+    config.cgroup_root = tree.root();
+    config.proc_root = tree.root() + "/proc";
+    config.include = {"/test-*"};
+    config.kill_switch = tree.root() + "/disabled";
+    config.policy = policy;
+    auto sampler = NodeSampler::open({.cgroup_root = tree.root(), .proc_root = config.proc_root,
+                                      .include = config.include});
+    auto pipeline = Pipeline::create({.policy = policy}, small_engine());
+    auto store = Store::open({.path = ":memory:", .boot_id = "boot-1"});
+    REQUIRE(sampler);
+    REQUIRE(pipeline);
+    REQUIRE(store);
+    agent.emplace(config,
+                  Agent::Parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
+                               .store = std::make_unique<StoreThread>(std::move(*store)),
+                               .engine = small_engine(),
+                               .holds = Holds::load(tree.root() + "/holds.json").value()},
+                  clock, post());
+    answers.emplace(*agent, clock, post(), Answers::Facts{});
+  }
+  ~World() { (void)agent->store_all(); }
+
+  void run(int ticks) {
+    for (int i = 0; i < ticks; ++i) {
+      agent->tick();
+      clock.advance(seconds(1));
+      container_usec += 100'000;
+      root_usec += 1'000'000;
+      write_cpu();
+    }
+  }
+
+  // Waits for the thread that owns the store.
+  json ask(const Request& request) {
+    std::atomic<bool> done = false;
+    json body;
+    answers->answer(request, Peer{}, [&](json reply) {
+      body = std::move(reply);
+      done = true;
+    });
+    while (!done) std::this_thread::yield();
+    return body;
+  }
+
+  FakeTree tree;
+  Config config;
+  ManualClock clock;
+  std::optional<Agent> agent;
+  std::optional<Answers> answers;
+
+ private:
+  // The store's thread may post as well: nothing else runs meanwhile.
+  static Agent::Post post() {
+    return [](std::function<void()> work) { work(); };
+  }
+  void write_cpu() const {
+    tree.write("/test-a/cpu.stat", "usage_usec " + std::to_string(container_usec) + "\n");
+    tree.write("/cpu.stat", "usage_usec " + std::to_string(root_usec) + "\n");
+  }
+  std::uint64_t container_usec = 0, root_usec = 0;
+};
+
+Request fit(double cpus, double memory_mib) {
+  return {.verb = Verb::fit,
+          .args = {{"cpus", cpus}, {"memory_mib", memory_mib}, {"seconds", 600}}};
+}
+
+}  // namespace
+
+TEST_CASE("records and full pages tell all that was sampled, with originals and host") {
+  World world;
+  world.run(30);
+  const auto records = parse_records_page(world.ask({.verb = Verb::records}));
+  REQUIRE(records);
+  REQUIRE(records->size() == 1);
+  CHECK(records->front().container.name == "test-a");
+  CHECK(parse_records_page(world.ask({.verb = Verb::records, .args = {{"after", 1}}}))->empty());
+  const json by_record = world.ask({.verb = Verb::history,
+                                    .args = {{"record", records->front().record}}});
+  const auto points = parse_history_page(by_record);
+  REQUIRE(points);
+  REQUIRE(points->size() == 30);
+  CHECK(points->back().sample.cpu.usage_usec == 2'900'000);
+  CHECK(points->back().original.cpu_cores()->value == 2);
+  CHECK(points->back().host.cpu_cores == 4);
+  const json by_name = world.ask({.verb = Verb::history,
+                                  .args = {{"container", "test-a"}, {"full", true}}});
+  CHECK(by_name == by_record);
+  CHECK(world.ask({.verb = Verb::history, .args = {{"container", "test-a"}}}).contains("points"));
+}
+
+TEST_CASE("what a container's run taught is told of it and of its name, and nothing of others") {
+  World world;
+  world.run(60);
+  const json one = world.ask({.verb = Verb::learned, .args = {{"container", "test-a"}}});
+  CHECK(one["policy"] == "phase");
+  CHECK(one["learned"].is_object());
+  const json image = world.ask({.verb = Verb::learned, .args = {{"image", "test-a"}}});
+  CHECK(image["learned"] == one["learned"]);
+  CHECK(world.ask({.verb = Verb::learned, .args = {{"image", "b"}}})["error"]["exit"] == 3);
+  CHECK(world.ask({.verb = Verb::learned, .args = {{"container", "b"}}})["error"]["exit"] == 3);
+}
+
+TEST_CASE("a job fits into the host less reserve, outside use and what containers may need") {
+  World world("static");
+  world.run(60);
+  const json yes = world.ask(fit(0.8, 100));
+  CHECK(yes["fits"] == true);
+  CHECK(yes["containers"][0]["cpu_cores"]["basis"] == "limit");
+  CHECK(yes["outside"]["cpu_cores"].get<double>() == doctest::Approx(0.9).epsilon(0.06));
+  // 4 cores - 0.2 in reserve - 0.9 outside - 2 of the container's limit, and a bucket's width.
+  CHECK(yes["free"]["cpu_cores"].get<double>() == doctest::Approx(0.9).epsilon(0.1));
+  CHECK(world.ask(fit(1.2, 100))["fits"] == false);
+  CHECK(world.ask(fit(0.1, 2000))["fits"] == false);
+  CHECK(world.ask({.verb = Verb::fit, .args = {{"cpus", 1}, {"memory_mib", 1},
+                                               {"seconds", 1e8}}})["error"]["exit"] == 2);
+}

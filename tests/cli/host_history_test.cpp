@@ -1,0 +1,200 @@
+// The host's history as a trace: out of the files of a daemon that has stopped, and through the
+// socket of one that runs, whose answers a real store gives.
+#include "cli/host_history.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "agent/protocol_history.h"
+#include "base/file.h"
+#include "model/trace.h"
+#include "storage/stored_history.h"
+#include "tests/cli/command_run.h"
+#include "tests/storage/points.h"
+
+using namespace cgphase;
+using namespace cgphase::test;
+using nlohmann::json;
+
+namespace {
+
+ContainerInfo named(std::uint64_t inode, const std::string& name) {
+  ContainerInfo info;
+  info.id = {41, inode};
+  info.path = "/system.slice/" + name;
+  info.name = name;
+  info.image = "shop/" + name + ":7";
+  return info;
+}
+
+HistoryPoint point_of(std::uint64_t inode, std::uint64_t second) {
+  HistoryPoint point{at_second(static_cast<double>(second)), full_sample({41, inode}, second), {}};
+  point.phase = {.state = PhaseState::known, .index = static_cast<int>(second % 3), .distance = 0.5,
+                 .margin = 2};
+  point.original.cpu_max = CpuMax{Microseconds{250'000}};
+  point.original.memory_max = MemoryLimit{Bytes{kGiB}};
+  point.host = {8, Bytes{16 * kGiB}};
+  // What a trace does not carry, and the kernel's ratios are never above 1.
+  point.sample.swap_max.reset();
+  point.sample.pids_max.reset();
+  double ratio = 0.25;
+  for (Pressure* pressure : {&point.sample.cpu_pressure, &point.sample.memory_pressure,
+                             &point.sample.io_pressure})
+    for (PressureLine* line : {&pressure->some, &pressure->full})
+      line->avg10_ratio = ratio, line->avg60_ratio = ratio / 2, ratio += 0.01;
+  return point;
+}
+
+// A store with a container of 300 seconds, one of 20 that comes later, and the first one's second
+// run, under another cgroup.
+struct World {
+  World() {
+    Result<Store> opened =
+        Store::open({.path = command.directory() / "history.db", .boot_id = "boot-1"});
+    REQUIRE(opened);
+    store.emplace(*std::move(opened));
+    add(1, "web", 0, 300);
+    add(2, "job", 100, 120);
+    add(3, "web", 1000, 1010);
+    REQUIRE(store->flush());
+  }
+
+  void add(std::uint64_t inode, const std::string& name, std::uint64_t from, std::uint64_t to) {
+    REQUIRE(store->add_container(named(inode, name), at_second(static_cast<double>(from))));
+    for (std::uint64_t second = from; second < to; ++second)
+      REQUIRE(store->append({point_of(inode, second)}, {}, {}));
+  }
+
+  void serve() {
+    command.serve([this](const Request& request) {
+      if (request.verb == Verb::records) {
+        std::vector<RecordEntry> entries;
+        const auto after = static_cast<std::int64_t>(request.number("after").value_or(0));
+        const auto found = store->records(after, 2);
+        for (const StoredRecord& record : *found)
+          entries.push_back({record.record, record.stored.container, record.stored.first_seen});
+        return ok_reply(records_page(entries));
+      }
+      const auto points = store->history_of(
+          static_cast<std::int64_t>(*request.number("record")), *request.time("from_seconds"),
+          *request.time("until_seconds"), kHistoryPagePoints);
+      return ok_reply(history_page(*points));
+    });
+  }
+  void stop() { store.reset(); }
+
+  HostHistory offline() const { return {.socket = {}, .state_dir = state_dir(), .containers = {},
+                                        .since = {}, .until = {}}; }
+  std::string state_dir() const { return command.directory() / "."; }
+
+  CommandRun command;
+  std::optional<Store> store;
+  std::string file = command.directory() / "out.csv";
+};
+
+void check_samples(const Execution& execution, std::uint64_t inode, std::uint64_t from,
+                   std::uint64_t to) {
+  REQUIRE(execution.rows.size() == to - from);
+  for (std::uint64_t second = from; second < to; ++second) {
+    const TraceRow& row = execution.rows[second - from];
+    HistoryPoint expected = point_of(inode, second);
+    expected.sample.id = row.sample.id;
+    expected.sample.limits = expected.original;
+    CHECK(same(row.sample, expected.sample));
+    CHECK(row.wall_time == expected.time);
+    REQUIRE(row.columns.size() == 3);
+    CHECK(row.columns[0] == second % 3);
+    CHECK(row.columns[1] ==
+          point_of(inode, second).sample.limits.cpu_cores()->value);
+  }
+}
+
+void check_trace(const std::string& path) {
+  const Result<Trace> trace =
+      read_trace(path, {.columns = {"phase", "cpu.limit.now.cores", "mem.limit.now"}});
+  REQUIRE_MESSAGE(trace.has_value(), (trace ? "" : trace.error().text));
+  REQUIRE(trace->executions.size() == 3);
+  CHECK(trace->executions[0].id == "/system.slice/web");
+  CHECK(trace->executions[1].id == "/system.slice/job");
+  CHECK(trace->executions[2].id == "/system.slice/web#2");
+  CHECK(trace->executions[2].service == "shop/web:7");
+  CHECK(trace->executions[0].original == point_of(1, 0).original);
+  CHECK(trace->executions[0].host.cpu_cores == 8);
+  check_samples(trace->executions[0], 1, 0, 300);
+  check_samples(trace->executions[1], 2, 100, 120);
+  check_samples(trace->executions[2], 3, 1000, 1010);
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("the files of a stopped daemon read back as the samples that it kept") {
+  World world;
+  world.stop();
+  const auto trace = host_trace(world.offline());
+  REQUIRE_MESSAGE(trace.has_value(), (trace ? "" : trace.error().text));
+  CHECK(trace->counts.executions == 3);
+  CHECK(trace->counts.rows == 330);
+  check_trace(trace->path);
+}
+
+TEST_CASE("record asks the daemon page by page and writes the same samples") {
+  World world;
+  world.serve();
+  const Ran ran = world.command.run({"record", "-o", world.file});
+  REQUIRE_MESSAGE(ran.exit == 0, ran.err);
+  CHECK(ran.out.empty());
+  CHECK(has(ran.err, "330 rows of 3 executions"));
+  check_trace(world.file);
+  CHECK(world.command.requests().size() > 8);
+}
+
+TEST_CASE("record compresses where the name ends .gz, and both ways to the same trace") {
+  World world;
+  world.serve();
+  const std::string packed = world.file + ".gz";
+  REQUIRE(world.command.run({"record", "-q", "-o", packed}).exit == 0);
+  world.stop();
+  REQUIRE(world.command.run({"record", "-o", world.file, "--state-dir", world.state_dir()}).exit ==
+          0);
+  check_trace(packed);
+  CHECK(read_trace(packed)->crc == read_trace(world.file)->crc);
+  CHECK(read_file(packed, 1 << 22)->size() * 4 < read_file(world.file, 1 << 22)->size());
+}
+
+TEST_CASE("record takes names, ids and spans, and refuses what the history does not have") {
+  World world;
+  world.stop();
+  const auto record = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"record", "-o", world.file, "--state-dir", world.state_dir()});
+    return world.command.run(words);
+  };
+  CHECK(has(record({"job"}).err, "20 rows of 1 executions"));
+  CHECK(has(record({"web"}).err, "310 rows of 2 executions"));
+  CHECK(has(record({"/system.slice/job", "--since", "@1700000110"}).err, "10 rows of 1 exec"));
+  const Ran missing = record({"jop"});
+  CHECK(missing.exit == 3);
+  CHECK(has(missing.err, "did you mean 'job'?"));
+  const Result<std::string> before = read_file(world.file, 1 << 22);
+  const Ran nothing = record({"--until", "@1000"});
+  CHECK(nothing.exit == 6);
+  CHECK(has(nothing.err, "nothing was recorded in this time"));
+  CHECK(read_file(world.file, 1 << 22).value() == before.value());
+  CHECK(record({"--since", "soon"}).exit == 2);
+  CHECK(world.command.run({"record", "--state-dir", world.state_dir()}).exit == 2);
+}
+
+TEST_CASE("a state directory that a daemon has in use is refused with a sentence") {
+  World world;
+  const Ran busy =
+      world.command.run({"record", "-o", world.file, "--state-dir", world.state_dir()});
+  CHECK(busy.exit == 6);
+  CHECK(has(busy.err, "in use by a running cgphased"));
+  CHECK(world.command.run({"record", "-o", world.file, "--state-dir", "/nonexistent"}).exit == 6);
+  CHECK(world.command.run({"record", "-o", world.file}).exit == 4);
+  CHECK_FALSE(read_file(world.file, 1 << 22));
+}

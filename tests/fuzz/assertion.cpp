@@ -1,0 +1,45 @@
+// Assertion::parse: a refusal is one printable line; what is accepted names only what is known, has
+// an outcome whatever the values are, and without values does not hold if it names any.
+#include "cli/replay/assertion.h"
+
+#include <cmath>
+
+#include "base/check.h"
+#include "base/text.h"
+
+using namespace cgphase;
+
+namespace {
+
+const std::vector<std::string> kPolicies = {"phase", "vpa", "vpa-tuned",
+                                            "hold:margin=1.05,window=9",
+                                            "hold@5", "phase+rails"};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  const std::string text(reinterpret_cast<const char*>(bytes), size);
+  const Result<Assertion> assertion = Assertion::parse(text, kPolicies);
+  if (!assertion) {
+    CHECK_INVARIANT(assertion.error().kind == ErrorKind::invalid);
+    CHECK_INVARIANT(!assertion.error().text.empty());
+    CHECK_INVARIANT(printable(assertion.error().text) == assertion.error().text);
+    return 0;
+  }
+  CHECK_INVARIANT(assertion->text() == text);
+  bool named = false;
+  const Assertion::Outcome nothing = assertion->check([&](const MeasureName& name) {
+    CHECK_INVARIANT(name.policy < kPolicies.size() && name.measure != nullptr);
+    named = true;
+    return std::nullopt;
+  });
+  CHECK_INVARIANT(!named || !nothing.holds);
+  for (const double value : {0.0, -1.0, 1e300, 1e-300}) {
+    const auto known = [&](const MeasureName&) { return std::optional(value); };
+    const Assertion::Outcome outcome = assertion->check(known);
+    for (const auto& side : {outcome.left, outcome.right})
+      CHECK_INVARIANT(!side || std::isfinite(*side));
+    CHECK_INVARIANT(!outcome.holds || (outcome.left && outcome.right));
+  }
+  return 0;
+}

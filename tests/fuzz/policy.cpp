@@ -1,0 +1,64 @@
+// Policies: the first line is a policy as the configuration tells it, the rest is what earlier runs
+// taught. A text that is refused is refused in one printable line, one that is taken is the same
+// when it is written and read again; whatever was taught, a policy asks for what can be given.
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/check.h"
+#include "base/text.h"
+#include "policy/policy.h"
+
+using namespace cgphase;
+
+namespace {
+
+constexpr HostCapacity kHost{16, Bytes{64 * kGiB}};
+
+PolicySurroundings all_known() {
+  PolicySurroundings around;
+  around.phase_statistics = std::make_shared<std::vector<PhaseStatistics>>(
+      std::vector<PhaseStatistics>{{10, 1, 1, 1e9, 1e8}});
+  around.future = std::make_shared<FutureDemand>(FutureDemand{{5, 9}, {1, 2}, {1e9, 2e9}});
+  return around;
+}
+
+// Half a minute of it.
+void run(const PolicySpec& spec, const nlohmann::json& prior) {
+  auto made = make_policy(spec, prior, all_known());
+  CHECK_INVARIANT(made.has_value());
+  Policy& policy = **made;
+  for (int second = 1; second <= 30; ++second) {
+    Observation observation;
+    observation.time = MonotonicTime(std::chrono::seconds(second));
+    observation.interval_seconds = 1;
+    observation.cpu_cores = second % 7;
+    observation.memory_need_bytes = 1e8 * (second % 5);
+    observation.phase = {PhaseState::known, second % 3};
+    policy.observe(observation);
+    const Allocation wish = policy.allocate(Limits{}, kHost);
+    if (wish.cpu) CHECK_INVARIANT(wish.cpu->value >= 0 && wish.cpu->value <= kHost.cpu_cores);
+    if (wish.memory) CHECK_INVARIANT(wish.memory->value <= kHost.memory.value);
+  }
+  const nlohmann::json learned = policy.learned();
+  if (!learned.is_null()) CHECK_INVARIANT(merge_learned(prior, learned).is_object());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  const std::string_view input(reinterpret_cast<const char*>(bytes), size);
+  const std::size_t line = input.find('\n');
+  const auto spec = parse_policy_spec(input.substr(0, line));
+  if (!spec) {
+    CHECK_INVARIANT(spec.error().kind == ErrorKind::invalid);
+    CHECK_INVARIANT(printable(spec.error().text) == spec.error().text);
+    return 0;
+  }
+  CHECK_INVARIANT(parse_policy_spec(to_string(*spec)) == *spec);
+  const auto rest = line == std::string_view::npos ? std::string_view{} : input.substr(line + 1);
+  const nlohmann::json prior = nlohmann::json::parse(rest, nullptr, false);
+  run(*spec, prior);
+  if (!prior.is_discarded()) run(*spec, merge_learned(merge_learned(nullptr, prior), prior));
+  return 0;
+}

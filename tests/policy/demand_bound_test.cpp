@@ -1,0 +1,87 @@
+#include "policy/demand_bound.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+using namespace cgphase;
+
+namespace {
+
+constexpr double kRisk = 0.001;
+
+DemandBound steady(bool drifts, int samples, double demand = 2) {
+  DemandBound bound(kRisk, drifts);
+  for (int i = 0; i < samples; ++i) bound.add(demand, i == 0 ? 0 : 1);
+  return bound;
+}
+
+}  // namespace
+
+TEST_CASE("a peak of 2 in 100 samples is widened by 1 / (2 x 100 x sqrt(0.001))") {
+  CHECK(widened(2, 100, kRisk) == doctest::Approx(2 * (1 + 1 / (200 * 0.0316227766))));
+  CHECK(widened(2, 1e9, kRisk) == doctest::Approx(2));
+}
+
+TEST_CASE("nine samples are no basis, ten are") {
+  CHECK_FALSE(steady(false, 9).ahead().has_value());
+  REQUIRE(steady(false, 10).ahead().has_value());
+  CHECK(steady(false, 10).ahead()->next == doctest::Approx(widened(2, 10, kRisk)));
+}
+
+TEST_CASE("what is long known is known well") {
+  CHECK(steady(false, 960).ahead()->next == doctest::Approx(widened(2, 960, kRisk)));
+}
+
+TEST_CASE("memory that stood still since the start is bounded by its last value") {
+  CHECK(steady(true, 100).ahead()->next == doctest::Approx(2));
+}
+
+TEST_CASE("steps of memory bound the next one by mean and deviation") {
+  DemandBound bound(kRisk, true);
+  double demand = 1000;
+  bound.add(demand, 0);
+  for (int i = 0; i < 20; ++i) {
+    demand += i % 2 == 0 ? 3 : 1;  // mean 2, deviation 1
+    bound.add(demand, 1);
+  }
+  const auto ahead = bound.ahead();
+  REQUIRE(ahead.has_value());
+  CHECK(ahead->next == doctest::Approx(1040 + 2 + std::sqrt(1 / kRisk - 1)));
+  CHECK(ahead->coming ==
+        doctest::Approx(1040 + 20 + std::sqrt(10.0) * std::sqrt(1 / kRisk - 1)));
+}
+
+TEST_CASE("the bound never lies below the last sample") {
+  DemandBound bound(kRisk, true);
+  for (int i = 0; i < 200; ++i) bound.add(200 - i, i == 0 ? 0 : 1);
+  CHECK(bound.ahead()->next >= 1);
+  CHECK(bound.ahead()->coming >= bound.ahead()->next);
+}
+
+TEST_CASE("a gap is no step") {
+  DemandBound bound(kRisk, true);
+  for (int i = 0; i < 100; ++i) bound.add(1, 1);
+  bound.add(50, 0);
+  CHECK(bound.rise_per_second() == 0);
+  CHECK(bound.peak() == 50);
+}
+
+TEST_CASE("the steepest rise is per second") {
+  DemandBound bound(kRisk, true);
+  bound.add(0, 0);
+  bound.add(100, 10);
+  CHECK(bound.rise_per_second() == 10);
+}
+
+TEST_CASE("a smaller risk never gives a lower bound") {
+  for (const bool drifts : {false, true}) {
+    double before = 0;
+    for (const double risk : {0.3, 0.1, 0.03, 0.01, 0.001, 0.0001}) {
+      DemandBound bound(risk, drifts);
+      for (int i = 0; i < 500; ++i) bound.add(10 + (i * 37) % 11, i == 0 ? 0 : 1);
+      CHECK(bound.ahead()->next >= before);
+      before = bound.ahead()->next;
+    }
+  }
+}

@@ -1,0 +1,112 @@
+#include "storage/stored_history.h"
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
+#include <optional>
+
+#include "base/file.h"
+#include "tests/storage/points.h"
+
+using namespace cgphase;
+using namespace cgphase::test;
+
+namespace {
+
+constexpr CgroupId kId{41, 7};
+
+// Every file of a directory with its content.
+std::map<std::string, std::string> content_of(const std::string& directory) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(directory))
+    files[entry.path()] = read_file(entry.path(), 1 << 24).value();
+  return files;
+}
+
+void fill(Store& store, std::uint64_t from, std::uint64_t to) {
+  for (std::uint64_t second = from; second < to; ++second)
+    REQUIRE(store.append({busy_point(kId, second)}, {}, {}));
+  REQUIRE(store.flush());
+}
+
+std::vector<HistoryPoint> all_of(StoredHistory& history) {
+  const auto records = history.records(0, 10);
+  REQUIRE(records);
+  REQUIRE(records->size() == 1);
+  const std::int64_t record = records->front().record;
+  const auto points = history.history_of(record, at_second(0), at_second(1e6), 999);
+  REQUIRE(points);
+  return *points;
+}
+
+struct Directory {
+  ScratchDirectory scratch;
+  std::string state = scratch.path(".");
+  std::string file = scratch.path("history.db");
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Directory, "the file of a store that was closed reads without a change to it") {
+  {
+    Store store = open_store(file);
+    fill(store, 0, 100);
+  }
+  const auto before = content_of(state);
+  Result<StoredHistory> history = StoredHistory::open(state);
+  REQUIRE_MESSAGE(history.has_value(), (history ? "" : history.error().text));
+  const auto points = all_of(*history);
+  REQUIRE(points.size() == 100);
+  HistoryPoint expected = busy_point(kId, 99);
+  expected.sample.id = points[99].sample.id;
+  CHECK(same(points[99], expected));
+  CHECK(content_of(state) == before);
+}
+
+TEST_CASE_FIXTURE(Directory, "a file that a crash left with its -wal reads whole, and stays so") {
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    Store store = open_store(file);
+    fill(store, 0, 90);
+    ::_exit(0);
+  }
+  REQUIRE(::waitpid(child, nullptr, 0) == child);
+  const auto before = content_of(state);
+  REQUIRE(before.size() == 2);
+  {
+    Result<StoredHistory> history = StoredHistory::open(state);
+    REQUIRE_MESSAGE(history.has_value(), (history ? "" : history.error().text));
+    CHECK(all_of(*history).size() == 90);
+  }
+  CHECK(content_of(state) == before);
+}
+
+TEST_CASE_FIXTURE(Directory, "while it is read no store opens the file, and the other way round") {
+  for (const bool crashed : {false, true}) {
+    {
+      std::optional<Store> store = open_store(file);
+      fill(*store, 0, 10);
+      const Result<StoredHistory> history = StoredHistory::open(state);
+      REQUIRE_FALSE(history);
+      CHECK(history.error().kind == ErrorKind::invalid);
+      CHECK(history.error().text.find("in use by a running cgphased") != std::string::npos);
+    }
+    if (crashed) REQUIRE(replace_file(file + "-wal", std::string(32, 'x')));
+    const Result<StoredHistory> history = StoredHistory::open(state);
+    REQUIRE(history);
+    CHECK_FALSE(Store::open({.path = file, .boot_id = "boot-1"}));
+  }
+}
+
+TEST_CASE_FIXTURE(Directory, "no file, no database and somebody else's are refused") {
+  CHECK(StoredHistory::open(state).error().kind == ErrorKind::not_found);
+  REQUIRE(replace_file(file, std::string(8192, 'x')));
+  CHECK(StoredHistory::open(state).error().kind == ErrorKind::invalid);
+  REQUIRE(replace_file(file, ""));
+  CHECK(StoredHistory::open(state).error().kind == ErrorKind::invalid);
+  CHECK(content_of(state).size() == 1);
+}
