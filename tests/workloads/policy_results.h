@@ -1,0 +1,46 @@
+// What the policies did on one set of executions: the numbers of docs/results.md.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/replay/comparison.h"
+#include "cli/replay/replay.h"
+#include "tests/workloads/result_sets.h"
+
+namespace cgphase::workloads {
+
+struct ResultEngines {
+  std::shared_ptr<const PhaseEngine> ours, ai4dl;  // ai4dl: null where its model is not there
+  // The same policy on other phases, by what is different.
+  std::vector<std::pair<std::string, std::shared_ptr<const PhaseEngine>>> ablations;
+};
+
+// What came of our policy where the phases come from another model.
+struct Ablation {
+  std::string name;
+  Sweep sweep;
+};
+
+struct SetResults {
+  const ResultSet* set = nullptr;
+  std::vector<ContenderResult> shipped;  // all as published, in the order of policy_names()
+  Sweep controls;                        // hold and sliding over their parameters
+  std::vector<Sweep> ours;               // phase, proactive, over their risk
+  std::vector<Sweep> ai4dl;              // ai4dl-phase, ai4dl-phase-compat, over their margin
+  std::vector<Ablation> ablations;       // of the first of `ours`, over its risk
+  // The first five minutes, where one earlier run is known: policies by name.
+  std::vector<std::pair<std::string, ContenderResult>> cold_start;
+};
+
+// In the closed loop, a decision at each sample. AI4DL's statistics are those of the set's training
+// executions, or where it has none of the replayed ones themselves, which is in AI4DL's favour.
+// Errors: those of replay().
+Result<SetResults> play_set(const ResultSet& set, const ResultEngines& engines);
+
+inline constexpr double kColdStartSeconds = 300;
+
+}  // namespace cgphase::workloads
