@@ -106,6 +106,7 @@ void ResourceLoop::queue(double length, double from, double to, LoopInterval& in
     interval.slack_seconds += -above / limit_;
   }
   if (!loop_.enabled || resource_ != Resource::cpu) return;
+  interval.longest_delay_seconds = std::max(interval.longest_delay_seconds, backlog_ / limit_);
   double waits = length;
   if (above > 0) {
     interval.waited += above;

@@ -33,8 +33,8 @@ class EarlierRuns {
     nlohmann::json learned;
   };
   struct Service {
-    std::vector<Run> waiting;  // ended later than any begin so far
-    std::vector<double> lengths;
+    std::vector<Run> waiting;     // ended later than any begin so far; ascending by their end
+    std::vector<double> lengths;  // ascending
     nlohmann::json learned;
   };
   std::map<std::string, Service> services_;

@@ -49,7 +49,9 @@ class SimulatedCgroup {
     sample.id = kContainer;
     sample.limits = limits_;
     sample.populated = true;
-    const auto whole = [](double value) { return static_cast<std::uint64_t>(value); };
+    const auto whole = [](double value) {
+      return static_cast<std::uint64_t>(std::min(value, 9e18));  // fits into 64 bits
+    };
     sample.cpu.usage_usec = used_.at(sample.cpu.usage_usec, backlog_core_seconds);
     const auto add = [&](Counter& counter, double value) {
       counter = counter.value_or(0) + whole(value);

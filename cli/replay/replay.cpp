@@ -86,9 +86,10 @@ class Campaign {
     Result<Played> played = settings_.rails ? play_with_rails(execution, plan)
                                             : play(execution, plan);
     if (!played) return std::unexpected(played.error());
-    const double length = wall_seconds(execution.rows.back()) - wall_seconds(execution.rows[0]);
-    earlier_.ended(execution.service,
-                   teaches ? EarlierRuns::kBeforeAll : wall_seconds(execution.rows.back()), length,
+    // By the clock of the intervals: the wall clock may have been set back meanwhile.
+    const double length = std::chrono::duration<double>(execution.rows.back().time -
+                                                        execution.rows.front().time).count();
+    earlier_.ended(execution.service, teaches ? EarlierRuns::kBeforeAll : begin + length, length,
                    std::move(played->learned));
     return std::move(played->result);
   }

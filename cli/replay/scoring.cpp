@@ -12,11 +12,22 @@ namespace {
 // A quota of one microsecond in a period of 100 ms.
 constexpr double kQuotasPerCore = 100'000;
 
+// Far below a step, and enough for a time to move.
+constexpr double kRounding = 1e-15;
+
 double rounded(Resource resource, double wanted) {
-  if (resource == Resource::cpu) return std::ceil(wanted * kQuotasPerCore) / kQuotasPerCore;
+  if (resource == Resource::cpu) {
+    // Up, also where the product was rounded down.
+    const double quotas = std::ceil(wanted * kQuotasPerCore);
+    const double cores = quotas / kQuotasPerCore;
+    return cores < wanted ? (quotas + 1) / kQuotasPerCore : cores;
+  }
   const double page = static_cast<double>(kPageBytes);
   return std::ceil(wanted / page) * page;
 }
+
+// Of CPU time; what fits into 64 bits, for rows that are far from any machine.
+constexpr double kMostUsec = 9e18;
 
 double floor_of(Resource resource) {
   return resource == Resource::cpu ? ResourceScore::kCpuFloorCores
@@ -40,13 +51,15 @@ bool DecisionGrid::due(double seconds) {
   if (step_ <= 0) return true;
   if (!next_) next_ = seconds;
   if (seconds < *next_ - early_) return false;
-  while (*next_ - early_ <= seconds) *next_ += step_;
+  // Over a gap in one stride, then past what rounding left.
+  *next_ += step_ * std::floor((seconds + early_ - *next_) / step_);
+  while (*next_ - early_ <= seconds) *next_ += std::max(step_, seconds * kRounding);
   return true;
 }
 
 Counter ServedUsage::at(const Counter& asked_usec, double backlog_core_seconds) {
   if (!asked_usec) return asked_usec;
-  const auto waiting = static_cast<std::uint64_t>(backlog_core_seconds * 1e6);
+  const auto waiting = static_cast<std::uint64_t>(std::min(backlog_core_seconds * 1e6, kMostUsec));
   if (waiting == 0) return last_ = *asked_usec;  // a counter that began anew may fall
   last_ = std::max(last_, *asked_usec - std::min(waiting, *asked_usec));
   return last_;

@@ -27,8 +27,8 @@ class DecisionGrid {
   std::optional<double> next_;
 };
 
-// cpu.stat usage_usec as it would have grown: what was asked for, less what still waits. It never
-// falls.
+// cpu.stat usage_usec as it would have grown: what was asked for, less what still waits. It falls
+// only where nothing waits and the recorded counter fell.
 class ServedUsage {
  public:
   Counter at(const Counter& asked_usec, double backlog_core_seconds);

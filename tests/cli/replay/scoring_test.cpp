@@ -38,6 +38,13 @@ TEST_CASE("with a step the sample nearest to each multiple decides") {
   CHECK(grid.due(160));
 }
 
+TEST_CASE("a gap of a hundred years is one stride of the grid") {
+  DecisionGrid grid(0.001, 1);
+  CHECK(grid.due(0));
+  CHECK(grid.due(4e9));
+  CHECK(grid.due(4e9 + 1));
+}
+
 TEST_CASE("served CPU time is what was asked for less what waits, and never falls") {
   ServedUsage used;
   CHECK(used.at(1'000'000, 0) == 1'000'000);
@@ -46,6 +53,7 @@ TEST_CASE("served CPU time is what was asked for less what waits, and never fall
   CHECK(used.at(4'000'000, 0) == 4'000'000);
   CHECK(used.at(10, 0) == 10);  // the counter began anew
   CHECK_FALSE(used.at(std::nullopt, 0));
+  CHECK(ServedUsage().at(10, 1e19) == 0);  // more waits than 64 bits hold
 }
 
 TEST_CASE("a sample is over when it passes the limit decided before, raised since or not") {
@@ -72,6 +80,12 @@ TEST_CASE("limits are rounded up to a microsecond of quota or a page, above a fl
   ResourceScore cpu(kSettings, Resource::cpu, 2, points);
   cpu.set(1.000001);
   CHECK(cpu.limit() == Approx(1.00001));
+  // Ceil(0.6950000000000001 * 1e5) / 1e5 is one bit less than what was wanted.
+  for (const double wanted : {0.051000000000000004, 0.6950000000000001}) {
+    cpu.set(wanted);
+    CHECK(cpu.limit() >= wanted);
+    CHECK(cpu.limit() < wanted + 1.1e-5);
+  }
   cpu.set(0);
   CHECK(cpu.limit() == ResourceScore::kCpuFloorCores);
   cpu.set(5);
