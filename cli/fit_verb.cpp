@@ -23,6 +23,8 @@
 namespace cgphase {
 namespace {
 
+constexpr double kMostHostCpus = 65536;
+
 using nlohmann::json;
 using Body = std::expected<json, Complaint>;
 
@@ -77,7 +79,11 @@ std::expected<HostCapacity, Complaint> host_of(const FitOptions& options,
     host.cpu_cores = std::max(host.cpu_cores, run.host.cpu_cores);
     host.memory = std::max(host.memory, run.host.memory);
   }
-  if (options.host_cpus > 0) host.cpu_cores = options.host_cpus;
+  if (options.host_cpus != 0) {
+    if (!(options.host_cpus > 0 && options.host_cpus <= kMostHostCpus))
+      return complaint(Exit::usage, "--host-cpus: must be above 0 and at most 65536");
+    host.cpu_cores = options.host_cpus;
+  }
   if (!options.host_memory.empty()) {
     const auto bytes = bytes_of("--host-memory", options.host_memory);
     if (!bytes) return std::unexpected(bytes.error());

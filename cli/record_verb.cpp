@@ -34,9 +34,7 @@ bool take_time(const std::string& text, bool utc, std::optional<WallTime>& time,
 // A file that is written is there whole or, when anything fails, as it was before.
 std::expected<HostTraceCounts, Complaint> record(const HostHistory& wanted,
                                                  const std::string& path) {
-  const auto failed = [](const Status& status) {
-    return std::unexpected(Complaint{exit_of(status.error().kind), status.error().text});
-  };
+  const auto failed = [](const Status& status) { return complaint(status.error()); };
   Result<TextOutput> output = TextOutput::open(path);
   if (!output) return failed(std::unexpected(output.error()));
   std::optional<GzipText> gzip;

@@ -102,6 +102,8 @@ OrComplaint<int> replay_words(ReplayWords words, const CommonOptions& common) {
   if (!words.host && words.paths.traces.empty())
     return complaint(Exit::usage, "replay needs traces, or --host for this host's own history");
   std::optional<HostTrace> recorded;
+  if (!words.host && !(words.since.empty() && words.until.empty()))
+    return complaint(Exit::usage, "--since and --until are for --host, not for traces");
   if (words.host) {
     if (auto wrong = take_times(words, common)) return std::unexpected(*wrong);
     words.history.socket = common.socket;

@@ -226,7 +226,7 @@ std::string interval_line(const ReplayReport& report) {
   if (report.executions() < 2)
     return "One execution: no telling how far others would lie from it.\n";
   if (report.bootstrap.resamples < 1) return "";
-  return fmt::format("95 %: of {} resamples of the executions, seed {}.\n",
+  return fmt::format("95 %: of the mean over executions, by {} resamples of them, seed {}.\n",
                      report.bootstrap.resamples, report.bootstrap.seed);
 }
 

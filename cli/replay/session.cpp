@@ -186,6 +186,8 @@ std::optional<double> ReplaySession::value(const MeasureName& name) const {
   const std::vector<ReplaySums> executions =
       sums_of(*contest_.result(places_[entrant]), name.resource);
   if (!measured(executions)) return std::nullopt;
+  // What was not looked at holds nothing.
+  if (name.measure->closed_loop_only && !request_.settings.loop.enabled) return std::nullopt;
   return name.by_resource_hour ? weighted_by_resource_hour(*name.measure, executions)
                                : weighted_by_job(*name.measure, executions);
 }

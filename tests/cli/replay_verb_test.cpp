@@ -221,6 +221,7 @@ TEST_CASE_FIXTURE(Fixture, "replay needs traces or the history of a daemon that 
   CHECK(command.run({"replay", "--host"}).exit == 4);
   CHECK(command.run({"replay", "--container", "web"}).exit == 4);
   CHECK(command.run({"replay", "--host", "--since", "soon"}).exit == 2);
+  CHECK(command.run({"replay", kGolden + "replay.csv", "--since", "-10m"}).exit == 2);
   const Ran empty = command.run({"replay", "--state-dir", command.directory() / ""});
   CHECK(empty.exit == 6);
   CHECK(one_line(empty.err));
