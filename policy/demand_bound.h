@@ -1,5 +1,5 @@
 // What the coming samples of one resource will not pass, at an accepted risk, by the demand of this
-// run alone. Nothing is assumed of its distribution, and no constant is fitted:
+// run alone. A rule after Chebyshev and Cantelli, not a proof: steps may be larger than their mean.
 //
 // - Level. In n samples demand went up to M, so by M / n per sample on average. A step within
 //   [0, M / n] has at most half of that as its deviation (Popoviciu), and passes 1 / sqrt(risk)
@@ -9,7 +9,7 @@
 //   sqrt(1 / risk - 1) (Cantelli), and last + largest step, widened as above.
 //
 // Each holds for each of the nested windows, recent ones for what changed, long ones for what is
-// rare; the smallest of them is the bound.
+// rare; the smallest of them is taken.
 #pragma once
 
 #include <optional>
