@@ -51,6 +51,15 @@ questions() {
   expect 2 frobnicate
 }
 
+# What a policy would have done to this host's own history.
+replaying() {
+  export TMPDIR=/tmp  # the guest has no /var/tmp
+  expect 0 replay --host --policy hold,static --json --model /tmp/model.json "$@"
+  says '"executions":'
+  says '"name":"hold"'
+  says '"resource":"cpu"'
+}
+
 # The history as a trace, from the daemon and, once that is stopped, from its files.
 recording() {
   expect 0 record -o /tmp/host.csv.gz
@@ -63,12 +72,16 @@ recording() {
   [ ! -e /tmp/nobody.csv ] || fail 'a record that failed left a file'
   expect 6 record --state-dir /tmp/s -o /tmp/nobody.csv
   says 'in use by a running cgphased'
+  replaying
+  replaying --container test-busy --closed-loop
+  expect 3 replay --container test-nobody --model /tmp/model.json
 }
 
 recording_stopped() {
   expect 0 record --state-dir /tmp/s -o /tmp/stopped.csv
   [ "$(grep -c . /tmp/stopped.csv)" -ge "$(grep -c . /tmp/two.csv)" ] ||
     fail 'the files of the stopped daemon have less than it told'
+  replaying --state-dir /tmp/s
   expect 4 record -o /tmp/nobody.csv
 }
 
