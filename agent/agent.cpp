@@ -448,6 +448,7 @@ std::vector<std::string> Agent::reload(Config config) {
   keep("include", config_.include, config.include);
   keep("interval", config_.interval, config.interval);
   keep("policy", config_.policy, config.policy);
+  keep("risk", config_.risk, config.risk);
   keep("model", config_.model, config.model);
   keep("proc_root", config_.proc_root, config.proc_root);
   keep("manage_unlimited", config_.manage_unlimited, config.manage_unlimited);
@@ -461,6 +462,7 @@ std::vector<std::string> Agent::reload(Config config) {
   config.include = config_.include;
   config.interval = config_.interval;
   config.policy = config_.policy;
+  config.risk = config_.risk;
   config.model = config_.model;
   config.proc_root = config_.proc_root;
   config.manage_unlimited = config_.manage_unlimited;

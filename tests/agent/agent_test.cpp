@@ -278,6 +278,16 @@ TEST_CASE("a reload tells what changes only with a restart, and keeps it") {
   CHECK(world.agent->config().policy == "hold");
 }
 
+TEST_CASE("a risk that is reloaded is told to need a restart, and is not shown as if in force") {
+  World world;
+  Config other = world.config;
+  other.risk = 0.01;
+  const auto kept = world.agent->reload(other);
+  REQUIRE(kept.size() == 1);
+  CHECK(kept[0] == "risk changes only with a restart");
+  CHECK(world.agent->config().risk == world.config.risk);
+}
+
 TEST_CASE("a write that fails is in the journal with its reason, and nothing counts as lowered") {
   World world;
   const Error denied{ErrorKind::denied, "cpu.max: Permission denied (EACCES)"};
