@@ -65,6 +65,9 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+// Of what is printed; more is as much. Not a number prints as this, too.
+constexpr double kLongestDuration = 1e15;
+
 }  // namespace
 
 std::string escape_name(std::string_view bytes) {
@@ -142,16 +145,25 @@ std::string human_bytes(double bytes) {
 
 std::string human_duration(double seconds) {
   char text[64];
-  const auto whole = static_cast<std::int64_t>(seconds);
-  if (seconds < 1) std::snprintf(text, sizeof text, "%.0f ms", seconds * 1000);
-  else if (whole < 60) std::snprintf(text, sizeof text, "%.0f s", seconds);
-  else if (whole < 3600)
-    std::snprintf(text, sizeof text, "%d min %d s", static_cast<int>(whole / 60),
-                  static_cast<int>(whole % 60));
-  else
-    std::snprintf(text, sizeof text, "%lld h %d min", static_cast<long long>(whole / 3600),
-                  static_cast<int>(whole / 60 % 60));
-  return text;
+  const double size = std::min(kLongestDuration, std::fabs(seconds));
+  const char* const sign = seconds < 0 ? "-" : "";
+  const auto print = [&](const char* format, auto... numbers) {
+    std::snprintf(text, sizeof text, format, sign, numbers...);
+    return std::string(text);
+  };
+  // Each unit is chosen by what is printed, so that 59.9 s is a minute and not 60 s.
+  const auto rounded = [&](double unit) { return std::llround(size / unit); };
+  if (rounded(0.001) < 1000) {
+    if (rounded(0.001) == 0) return "0 s";
+    return print("%s%lld ms", rounded(0.001));
+  }
+  if (const long long tenths = rounded(0.1); tenths < 100 && tenths % 10 != 0)
+    return print("%s%lld.%lld s", tenths / 10, tenths % 10);
+  const long long whole = rounded(1);
+  if (whole < 60) return print("%s%lld s", whole);
+  if (whole < 3600) return print("%s%lld min %lld s", whole / 60, whole % 60);
+  const long long minutes = rounded(60);
+  return print("%s%lld h %lld min", minutes / 60, minutes % 60);
 }
 
 }  // namespace cgphase

@@ -26,7 +26,7 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
 
 // "1.5 GiB", "0 B". For tables only; JSON carries base units.
 std::string human_bytes(double bytes);
-// "850 ms", "2 min 5 s", "3 h 12 min".
+// "850 ms", "1.5 s", "2 min 5 s", "3 h 12 min": rounded to what is printed.
 std::string human_duration(double seconds);
 
 }  // namespace cgphase

@@ -58,3 +58,21 @@ TEST_CASE("sizes and durations for people") {
   CHECK(human_duration(125) == "2 min 5 s");
   CHECK(human_duration(3 * 3600 + 12 * 60) == "3 h 12 min");
 }
+
+TEST_CASE("a duration is rounded to what is printed, and takes the unit of that") {
+  CHECK(human_duration(0) == "0 s");
+  CHECK(human_duration(0.0004) == "0 s");
+  CHECK(human_duration(0.9994) == "999 ms");
+  CHECK(human_duration(0.9996) == "1 s");
+  CHECK(human_duration(1.5) == "1.5 s");
+  CHECK(human_duration(1.96) == "2 s");
+  CHECK(human_duration(9.96) == "10 s");
+  CHECK(human_duration(59.4) == "59 s");
+  CHECK(human_duration(59.9) == "1 min 0 s");
+  CHECK(human_duration(119.9) == "2 min 0 s");
+  CHECK(human_duration(3599.6) == "1 h 0 min");
+  CHECK(human_duration(7199) == "2 h 0 min");
+  CHECK(human_duration(7140) == "1 h 59 min");
+  CHECK(human_duration(-1.5) == "-1.5 s");
+  CHECK(human_duration(1e300) == human_duration(1e15));
+}

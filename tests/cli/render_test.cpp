@@ -53,7 +53,7 @@ TEST_CASE("wide adds engine, id, image, what holds, throttling, kills and path")
   CHECK(text.find("ENGINE  ID            IMAGE       HOLDING") != std::string::npos);
   CHECK(text.find("docker  4f2a9bc01d22  shop/web:7  cpu too_small, memory trial_running") !=
         std::string::npos);
-  CHECK(text.ends_with("2 s    0  /system.slice/docker-4f2a9bc01d22.scope\n"));
+  CHECK(text.ends_with("1.5 s    0  /system.slice/docker-4f2a9bc01d22.scope\n"));
 }
 
 TEST_CASE("an empty host says that no containers are seen") {
@@ -97,7 +97,7 @@ TEST_CASE("show tells one container in full") {
         "proposal     0.50, 1.1 GiB\n"
         "saved        1.40, 819 MiB\n"
         "holding      cpu too_small, memory trial_running\n"
-        "throttled    2 s\n"
+        "throttled    1.5 s\n"
         "oom kills    0\n");
 }
 
