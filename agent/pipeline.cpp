@@ -8,20 +8,8 @@
 namespace cgphase {
 namespace {
 
-// More lost intervals than this begin a new history and forbid lowering (SAFETY.md law 7).
-constexpr int kGapIntervals = 3;
-
-// Model steps until a change of phase is seen and answered.
-constexpr double kReactionSteps = 2;
-
 double seconds(std::chrono::nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
-}
-
-// Growth of a counter; absent when it was not read twice or fell.
-Counter growth(const Counter& now, const Counter& before) {
-  if (!now || !before || *now < *before) return std::nullopt;
-  return *now - *before;
 }
 
 }  // namespace

@@ -22,6 +22,13 @@
 
 namespace cgphase {
 
+// More lost intervals than this begin a new history and forbid lowering (docs/safety.md). Whoever
+// plays recordings counts the same.
+inline constexpr int kGapIntervals = 3;
+
+// Model steps until a change of phase is seen and answered: how far a policy looks ahead for CPU.
+inline constexpr double kReactionSteps = 2;
+
 struct PipelineConfig {
   std::string policy = "phase";  // as parse_policy_spec() takes it
   double risk = kShippedRisk;

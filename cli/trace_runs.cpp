@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "agent/pipeline.h"
 #include "cli/offline.h"
 #include "model/model.h"
 #include "model/trace_phases.h"
@@ -13,16 +14,9 @@ namespace cgphase {
 namespace {
 
 constexpr std::size_t kCadenceIntervals = 256;  // of an execution, at most
-constexpr double kGapIntervals = 3;             // more lost ones are a gap, as in the daemon
-constexpr double kReactionSteps = 2;
 
 double seconds_between(MonotonicTime from, MonotonicTime to) {
   return std::chrono::duration<double>(to - from).count();
-}
-
-Counter growth(const Counter& now, const Counter& before) {
-  if (!now || !before || *now < *before) return std::nullopt;
-  return *now - *before;
 }
 
 // The usual distance of two rows, of each execution of a file in order of appearance.

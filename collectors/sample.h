@@ -17,6 +17,12 @@ namespace cgphase {
 
 using Counter = std::optional<std::uint64_t>;
 
+// Growth of a counter; absent when it was not read twice or fell.
+inline Counter growth(const Counter& now, const Counter& before) {
+  if (!now || !before || *now < *before) return std::nullopt;
+  return *now - *before;
+}
+
 // cpu.stat. The bandwidth fields exist only with the cpu controller enabled.
 struct CpuStat {
   Counter usage_usec, user_usec, system_usec;

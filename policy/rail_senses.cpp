@@ -16,16 +16,10 @@ double seconds_of(MonotonicTime time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
-// Growth of a counter; absent where either reading is, or it fell.
-Counter growth(const Counter& before, const Counter& now) {
-  if (!before || !now || *now < *before) return std::nullopt;
-  return *now - *before;
-}
-
 bool fell(const Counter& before, const Counter& now) { return before && now && *now < *before; }
 
 bool grew(const Counter& before, const Counter& now) {
-  return growth(before, now).value_or(0) > 0;
+  return growth(now, before).value_or(0) > 0;
 }
 
 bool counters_fell(const Sample& before, const Sample& now) {
@@ -38,13 +32,13 @@ bool counters_fell(const Sample& before, const Sample& now) {
 
 // Share of the interval that was stalled; the kernel's average where there is no total.
 std::optional<double> stall(const PressureLine& before, const PressureLine& now, double interval) {
-  if (const Counter usec = growth(before.total_usec, now.total_usec))
+  if (const Counter usec = growth(now.total_usec, before.total_usec))
     return static_cast<double>(*usec) / 1e6 / interval;
   return now.avg10_ratio;
 }
 
 std::optional<double> rate(const Counter& before, const Counter& now, double interval) {
-  const Counter count = growth(before, now);
+  const Counter count = growth(now, before);
   return count ? std::optional(static_cast<double>(*count) / interval) : std::nullopt;
 }
 
@@ -180,8 +174,8 @@ void RailSenses::follow_throttling(const RailInput& input) {
   const CpuStat& before = input.previous->cpu;
   const CpuStat& now = input.sample->cpu;
   const double usec =
-      static_cast<double>(growth(before.throttled_usec, now.throttled_usec).value_or(0));
-  const std::uint64_t periods = growth(before.nr_throttled, now.nr_throttled).value_or(0);
+      static_cast<double>(growth(now.throttled_usec, before.throttled_usec).value_or(0));
+  const std::uint64_t periods = growth(now.nr_throttled, before.nr_throttled).value_or(0);
   if (usec > 0 || periods > 0) throttling_.push_back({input.time, usec, periods});
 }
 

@@ -4,17 +4,13 @@
 #include <chrono>
 #include <cstddef>
 
+#include "agent/pipeline.h"
+
 namespace cgphase {
 namespace {
 
 double seconds_of(MonotonicTime time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
-}
-
-// Growth of a counter; absent when it was not read twice or fell.
-Counter growth(const Counter& now, const Counter& before) {
-  if (!now || !before || *now < *before) return std::nullopt;
-  return *now - *before;
 }
 
 bool near_limit(double value, std::optional<double> limit) {

@@ -27,9 +27,6 @@ struct DemandPoint {
 // and memory.events do not tell).
 inline constexpr double kCensoredRatio = 0.98;
 
-// More lost intervals than this are a gap.
-inline constexpr double kGapIntervals = 3;
-
 // One point per row. `cadence_seconds` is the usual distance of two rows.
 std::vector<DemandPoint> demand_of(const Execution& execution, double cadence_seconds);
 // The median distance of two rows; 1 where there are fewer than two.

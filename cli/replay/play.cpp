@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "agent/pipeline.h"
 #include "base/crc32.h"
 #include "cli/replay/scoring.h"
 #include "model/ai4dl.h"
@@ -16,9 +17,6 @@
 
 namespace cgphase {
 namespace {
-
-// Model steps until a change of phase is seen and answered, as in the daemon.
-constexpr double kReactionSteps = 2;
 
 std::shared_ptr<const FutureDemand> future_of(std::span<const DemandPoint> points) {
   auto future = std::make_shared<FutureDemand>();
