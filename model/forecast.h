@@ -13,7 +13,11 @@ struct Forecast {
   struct Next {
     int phase = -1;
     double probability = 0;
-    std::chrono::seconds in{0};  // expected time until it begins
+    // Expected time until it begins; 0 where this visit is longer than any before it, so that
+    // nothing tells.
+    std::chrono::seconds in{0};
+    std::optional<Cores> cpu_peak = {};     // in that phase, at `risk`; absent = not measured
+    std::optional<Bytes> memory_peak = {};
   };
   std::chrono::seconds horizon{0};
   std::vector<Next> next;             // most probable first

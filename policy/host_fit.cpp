@@ -18,6 +18,7 @@ using std::chrono::seconds;
 
 constexpr int kShorterTries = 5;
 constexpr seconds kShortestTry{60};
+constexpr std::size_t kMostChanges = 8;  // that are looked at for room
 
 Peak certain(double value) { return {{value, 1}}; }
 
@@ -54,19 +55,6 @@ double used_by(const std::vector<FitDemand>& demands, Peak FitDemand::* resource
   return sum_of_peaks(peaks, capacity, risk);
 }
 
-// The first change that is more likely than not.
-std::optional<ExpectedChange> first_change(const std::vector<KnownContainer>& containers) {
-  constexpr double kLikely = 0.5;
-  std::optional<ExpectedChange> first;
-  for (const KnownContainer& container : containers) {
-    if (!container.forecast) continue;
-    for (const Forecast::Next& next : container.forecast->next)
-      if (next.probability > kLikely && (!first || next.in < first->in))
-        first = ExpectedChange{container.name, next.probability, next.in};
-  }
-  return first;
-}
-
 // All that one duration decides.
 void weigh(FitAnswer& answer, const std::vector<KnownContainer>& containers) {
   const HostCapacity& capacity = answer.host.capacity;
@@ -89,6 +77,41 @@ void weigh(FitAnswer& answer, const std::vector<KnownContainer>& containers) {
                 answer.question.memory_bytes <= answer.free_memory_bytes;
 }
 
+// The next phase of a container, where one is more likely than not and it is known when it comes.
+struct LikelyChange {
+  std::size_t container = 0;
+  Forecast::Next next;
+};
+
+std::vector<LikelyChange> likely_changes(const std::vector<KnownContainer>& containers) {
+  constexpr double kLikely = 0.5;
+  std::vector<LikelyChange> changes;
+  for (std::size_t i = 0; i < containers.size(); ++i) {
+    if (!containers[i].forecast) continue;
+    const auto& next = containers[i].forecast->next;  // most probable first
+    if (!next.empty() && next.front().probability > kLikely && next.front().in.count() > 0)
+      changes.push_back({i, next.front()});
+  }
+  std::ranges::stable_sort(changes, {}, [](const LikelyChange& change) { return change.next.in; });
+  return changes;
+}
+
+// As if one container after the other went on into its next phase and stayed there.
+std::optional<ExpectedChange> change_with_room(const FitAnswer& answer,
+                                               std::vector<KnownContainer> containers) {
+  std::vector<LikelyChange> changes = likely_changes(containers);
+  if (changes.size() > kMostChanges) changes.resize(kMostChanges);
+  for (const auto& [place, next] : changes) {
+    Forecast& forecast = *containers[place].forecast;
+    if (next.cpu_peak) forecast.cpu_peak = next.cpu_peak;
+    if (next.memory_peak) forecast.memory_peak = next.memory_peak;
+    FitAnswer then{.question = answer.question, .host = answer.host, .demands = {}};
+    weigh(then, containers);
+    if (then.fits) return ExpectedChange{containers[place].name, next.probability, next.in};
+  }
+  return std::nullopt;
+}
+
 std::string amount(double cores, double bytes) {
   return fmt::format("{:.2f} cores and {}", cores, human_bytes(bytes));
 }
@@ -106,7 +129,8 @@ std::string sentence(const FitAnswer& answer) {
   if (answer.fits) return text;
   if (answer.fits_for) return text + "; it would fit for " + lasting(*answer.fits_for);
   if (answer.change)
-    text += fmt::format("; ask again in {}, when {} is expected to change its phase ({:.0f} %)",
+    text += fmt::format("; ask again in {}, when {} is expected to change its phase "
+                        "({:.0f} %) and to leave room",
                         lasting(answer.change->in), escape_name(answer.change->name),
                         answer.change->probability * 100);
   return text;
@@ -135,8 +159,11 @@ double sum_of_peaks(std::span<const Peak> peaks, double capacity, double risk) {
     for (const PeakLevel& level : peak) {
       const double steps = std::ceil((level.value - base) / capacity * kFitBins);
       const auto shift = static_cast<std::size_t>(std::clamp(steps, 0.0, double{kFitBins}));
-      for (std::size_t bin = 0; bin <= kFitBins; ++bin)
-        sum[std::min(bin + shift, std::size_t{kFitBins})] += beyond[bin] * level.probability;
+      const std::size_t within = kFitBins - shift;
+      for (std::size_t bin = 0; bin < within; ++bin)
+        sum[bin + shift] += beyond[bin] * level.probability;
+      for (std::size_t bin = within; bin <= kFitBins; ++bin)
+        sum[kFitBins] += beyond[bin] * level.probability;
     }
     beyond = sum;
   }
@@ -177,7 +204,7 @@ FitAnswer answer_fit(const FitQuestion& question, const FitHost& host,
   const std::vector<KnownContainer> containers = known(question.duration);
   weigh(answer, containers);
   if (answer.fits) return answer;
-  answer.change = first_change(containers);
+  answer.change = change_with_room(answer, containers);
   seconds shorter = question.duration;
   for (int i = 0; i < kShorterTries && !answer.fits_for; ++i) {
     shorter /= 2;

@@ -63,7 +63,7 @@ struct FitHost {
 // Kept free always: this share of either resource.
 inline constexpr double kFitReserve = 0.05;
 
-// A change that is expected to come first, of those that are more likely than not.
+// A change of a phase, more likely than not, after which there is room.
 struct ExpectedChange {
   std::string name;
   double probability = 0;
@@ -77,6 +77,8 @@ struct FitAnswer {
   double free_cpu_cores = 0, free_memory_bytes = 0;
   double containers_cpu_cores = 0, containers_memory_bytes = 0;  // what they may need at once
   std::optional<std::chrono::seconds> fits_for;  // a shorter time that it would fit for
+  // The first with whose phase, and with those of the changes before it, the job would fit; absent
+  // where none is foreseen.
   std::optional<ExpectedChange> change;
   std::vector<FitDemand> demands;
 };

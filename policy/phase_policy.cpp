@@ -25,6 +25,10 @@ double seconds_of(MonotonicTime time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
+Bytes whole_bytes(double bytes) {
+  return Bytes{static_cast<std::uint64_t>(std::min(bytes, 9e18) + 0.999)};
+}
+
 int slot_of(const Phase& phase) {
   const bool usable = phase.known() && phase.index >= 0 && phase.index < kUnknownSlot;
   return usable ? phase.index : kUnknownSlot;
@@ -217,23 +221,26 @@ std::optional<Forecast> PhasePolicy::forecast(std::chrono::seconds horizon) cons
   const auto visited = visit_probabilities(known_, *slot_, age, seconds);
   Forecast forecast{.horizon = horizon, .risk = surroundings_.risk};
   const auto here = known_.find(*slot_);
-  const double usual = here == known_.end() ? 0 : here->second.dwell_seconds.quantile(0.5)
-                                                      .value_or(0);
-  const std::chrono::seconds in(static_cast<std::int64_t>(std::max(0.0, usual - age)));
+  const auto rest = here == known_.end() ? std::nullopt : usual_rest(here->second, age);
+  const std::chrono::seconds in(static_cast<std::int64_t>(std::ceil(rest.value_or(0))));
   double cores = cpu_.coming().value_or(0), bytes = memory_.coming().value_or(0);
   for (const auto& [slot, record] : known_) {
     const double probability = visited[static_cast<std::size_t>(slot)];
     if (slot == *slot_ || probability <= surroundings_.risk) continue;
-    cores = std::max(cores, record.cpu_cores.quantile(1 - surroundings_.risk).value_or(0));
-    bytes = std::max(bytes, record.memory_bytes.quantile(1 - surroundings_.risk).value_or(0));
-    if (probability >= kLeastProbability)
-      forecast.next.push_back({slot == kUnknownSlot ? -1 : slot, probability, in});
+    const auto slot_cores = record.cpu_cores.quantile(1 - surroundings_.risk);
+    const auto slot_bytes = record.memory_bytes.quantile(1 - surroundings_.risk);
+    cores = std::max(cores, slot_cores.value_or(0));
+    bytes = std::max(bytes, slot_bytes.value_or(0));
+    if (probability < kLeastProbability) continue;
+    Forecast::Next& next = forecast.next.emplace_back(slot == kUnknownSlot ? -1 : slot,
+                                                      probability, in);
+    if (slot_cores) next.cpu_peak = Cores{*slot_cores};
+    if (slot_bytes) next.memory_peak = whole_bytes(*slot_bytes);
   }
   std::stable_sort(forecast.next.begin(), forecast.next.end(),
                    [](const auto& a, const auto& b) { return a.probability > b.probability; });
   if (cpu_.coming()) forecast.cpu_peak = Cores{cores};
-  if (memory_.coming())
-    forecast.memory_peak = Bytes{static_cast<std::uint64_t>(std::min(bytes, 9e18) + 0.999)};
+  if (memory_.coming()) forecast.memory_peak = whole_bytes(bytes);
   return forecast;
 }
 

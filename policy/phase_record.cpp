@@ -18,10 +18,11 @@ constexpr DecayingHistogram::Shape kCpuShape{0.01, kCpuHalfLifeSeconds};
 constexpr DecayingHistogram::Shape kMemoryShape{1e7, kMemoryHalfLifeSeconds};
 constexpr DecayingHistogram::Shape kDwellShape{1, kMemoryHalfLifeSeconds};
 
+constexpr double kForever = 1e9;  // seconds
+
 // Probability that a visit aged `age` ends within `horizon`. The buckets of both ends count fully.
 double leave_probability(const PhaseRecord& record, double age, double horizon) {
-  const double forever = 1e9;
-  const double longer = record.dwell_seconds.weight_between(age, forever);
+  const double longer = record.dwell_seconds.weight_between(age, kForever);
   if (!(longer > 0)) return record.departures() > 0 ? 1 : 0;
   return std::min(1.0, record.dwell_seconds.weight_between(age, age + horizon) / longer);
 }
@@ -108,6 +109,15 @@ std::array<double, kPhaseSlots> visit_probabilities(const PhaseRecords& records,
     here = there;
   }
   return visited;
+}
+
+std::optional<double> usual_rest(const PhaseRecord& record, double age_seconds) {
+  const DecayingHistogram& dwell = record.dwell_seconds;
+  const double total = dwell.total_weight();
+  const double longer = dwell.weight_between(age_seconds, kForever);
+  if (!(total > 0 && longer > 0)) return std::nullopt;
+  const auto usual = dwell.quantile(1 - longer / total / 2);
+  return usual && *usual > age_seconds ? std::optional(*usual - age_seconds) : std::nullopt;
 }
 
 void merge_records(PhaseRecords& records, const PhaseRecords& other, double factor) {

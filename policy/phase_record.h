@@ -37,6 +37,9 @@ using PhaseRecords = std::map<int, PhaseRecord>;
 std::array<double, kPhaseSlots> visit_probabilities(const PhaseRecords& records, int slot,
                                                     double age_seconds, double horizon_seconds);
 
+// How much longer visits of that age usually last: the median; absent where none lasted so long.
+std::optional<double> usual_rest(const PhaseRecord& record, double age_seconds);
+
 // Adds `other`, its weights scaled by `factor`; runs add up unscaled.
 void merge_records(PhaseRecords& records, const PhaseRecords& other, double factor);
 

@@ -23,6 +23,19 @@ PolicySurroundings all_known() {
   return around;
 }
 
+void check_forecast(const Forecast& forecast) {
+  for (const Forecast::Next& next : forecast.next) {
+    CHECK_INVARIANT(next.probability > 0 && next.probability <= 1);
+    CHECK_INVARIANT(next.in.count() >= 0 && next.in < std::chrono::hours(1'000'000'000));
+    CHECK_INVARIANT(!next.cpu_peak || (next.cpu_peak->value >= 0 && next.cpu_peak->value < 1e12));
+    // Whatever comes is within what was told of all.
+    CHECK_INVARIANT(!next.cpu_peak || !forecast.cpu_peak ||
+                    next.cpu_peak->value <= forecast.cpu_peak->value);
+    CHECK_INVARIANT(!next.memory_peak || !forecast.memory_peak ||
+                    *next.memory_peak <= *forecast.memory_peak);
+  }
+}
+
 // Half a minute of it.
 void run(const PolicySpec& spec, const nlohmann::json& prior) {
   auto made = make_policy(spec, prior, all_known());
@@ -40,6 +53,9 @@ void run(const PolicySpec& spec, const nlohmann::json& prior) {
     if (wish.cpu) CHECK_INVARIANT(wish.cpu->value >= 0 && wish.cpu->value <= kHost.cpu_cores);
     if (wish.memory) CHECK_INVARIANT(wish.memory->value <= kHost.memory.value);
   }
+  for (const int horizon : {1, 3600, 30 * 86'400})
+    if (const auto forecast = policy.forecast(std::chrono::seconds(horizon)))
+      check_forecast(*forecast);
   const nlohmann::json learned = policy.learned();
   if (!learned.is_null()) CHECK_INVARIANT(merge_learned(prior, learned).is_object());
 }

@@ -103,14 +103,15 @@ TEST_CASE("a job fits up to what is free, and not beyond") {
 }
 
 TEST_CASE("what does not fit is told for how long it would, or when to ask again") {
-  const auto ask = [](bool soon) {
+  const auto ask = [](bool soon, double next_peak = 1, seconds in = seconds(40)) {
     return answer_fit({.cpu_cores = 5, .memory_bytes = 1, .duration = seconds(1000)},
                       {.capacity = kHost, .outside_cpu_cores = 0.5, .outside_memory_bytes = {}},
                       [=](seconds duration) {
                         std::vector<KnownContainer> known = {forecasting(
                             soon && duration < seconds(300) ? 1 : 8, 9, 0.001)};
                         known[0].forecast->next = {{.phase = 1, .probability = 0.7,
-                                                    .in = seconds(40)}};
+                                                    .in = in,
+                                                    .cpu_peak = Cores{next_peak}}};
                         return known;
                       });
   };
@@ -123,4 +124,33 @@ TEST_CASE("what does not fit is told for how long it would, or when to ask again
   CHECK(later.change->in == seconds(40));
   CHECK(to_json(later)["sentence"].get<std::string>().find("ask again in 40 s") !=
         std::string::npos);
+  // No room after the change, or nobody knows when it comes.
+  CHECK_FALSE(ask(false, 7).change);
+  CHECK_FALSE(ask(false, 1, seconds(0)).change);
+  CHECK(to_json(ask(false, 7))["sentence"].get<std::string>().find("ask again") ==
+        std::string::npos);
+  CHECK(to_json(ask(false, 7))["next_change"].is_null());
+}
+
+TEST_CASE("where one change leaves too little room, that of the next counts") {
+  const auto ask = [](double cpus) {
+    return answer_fit(
+        {.cpu_cores = cpus, .memory_bytes = 1, .duration = seconds(1000)},
+        {.capacity = kHost, .outside_cpu_cores = {}, .outside_memory_bytes = {}}, [](seconds) {
+          std::vector<KnownContainer> known(3, forecasting(3, 4, 0.001));
+          for (int i = 0; i < 3; ++i) {
+            known[static_cast<std::size_t>(i)].name = "job-" + std::to_string(i);
+            known[static_cast<std::size_t>(i)].forecast->next = {
+                {.phase = 1, .probability = 0.9 - 0.1 * i, .in = seconds(90 - 30 * i),
+                 .cpu_peak = Cores{1}}};
+          }
+          return known;
+        });
+  };
+  CHECK(ask(2).change->name == "job-2");
+  CHECK(ask(2).change->in == seconds(30));
+  CHECK(ask(4).change->name == "job-1");
+  CHECK(ask(4).change->probability == doctest::Approx(0.8));
+  CHECK(ask(6).change->name == "job-0");
+  CHECK_FALSE(ask(8).change);
 }

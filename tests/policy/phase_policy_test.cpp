@@ -327,6 +327,17 @@ TEST_CASE("a visit longer than any before may end at any moment") {
   CHECK(visit_probabilities(records, 0, 500, 1)[1] == 1);
 }
 
+TEST_CASE("a visit lasts as much longer as those that lasted as long usually did") {
+  PhaseRecord record;
+  CHECK_FALSE(usual_rest(record, 0).has_value());
+  for (const double seconds : {10, 10, 10, 10, 10, 10, 200, 200, 200, 1000})
+    record.dwell_seconds.add(seconds, 1, 0);
+  CHECK(usual_rest(record, 0).value() == doctest::Approx(10).epsilon(0.06));
+  CHECK(usual_rest(record, 50).value() == doctest::Approx(150).epsilon(0.08));
+  CHECK(usual_rest(record, 500).value() == doctest::Approx(500).epsilon(0.11));
+  CHECK_FALSE(usual_rest(record, 2000).has_value());
+}
+
 TEST_CASE("a forecast names the phases that may come, with their probability and time") {
   Run run;
   CHECK_FALSE(run.policy.forecast(std::chrono::seconds(60)).has_value());
@@ -342,6 +353,9 @@ TEST_CASE("a forecast names the phases that may come, with their probability and
   CHECK(far->next[0].probability == doctest::Approx(1));
   CHECK(far->next[0].in >= std::chrono::seconds(45));
   CHECK(far->next[0].in <= std::chrono::seconds(65));
+  CHECK(far->next[0].cpu_peak->value >= 5);
+  CHECK(far->next[0].cpu_peak->value <= far->cpu_peak->value);
+  CHECK(static_cast<double>(far->next[0].memory_peak->value) >= 8 * kGib);
   CHECK(far->cpu_peak->value >= 5);
   CHECK(static_cast<double>(far->memory_peak->value) >= 8 * kGib);
   CHECK(far->risk == 0.001);
