@@ -21,6 +21,7 @@ namespace {
 constexpr int kExplainDecisions = 20;
 constexpr int kMostEvents = 1000;
 constexpr int kMostHistoryRows = 7200;
+constexpr std::size_t kMostFitContainers = 400;  // weighed between two ticks, of all questions
 
 double own_cpu_seconds() {
   struct rusage usage{};
@@ -300,7 +301,21 @@ void Answers::learned(const Request& request, Respond respond) {
   respond(reply((*view)->info.name, agent_.learned(**view)));
 }
 
-nlohmann::json Answers::fit(const Request& request) const {
+nlohmann::json Answers::fit(const Request& request) {
+  if (std::exchange(fits_of_, agent_.last_tick()) != agent_.last_tick()) fits_.clear();
+  const std::string question = request.args.dump();
+  if (const auto same = fits_.find(question); same != fits_.end()) return same->second;
+  const std::size_t containers = std::max<std::size_t>(agent_.pipeline().containers().size(), 1);
+  const std::size_t most =
+      std::clamp<std::size_t>(kMostFitContainers / containers, 1, kMostFitsPerTick);
+  if (fits_.size() >= most)
+    return error_reply(Exit::failure, "fit: " + std::to_string(most) +
+                                          " other questions were answered since the last tick; "
+                                          "ask again in a moment");
+  return fits_[question] = weighed(request);
+}
+
+nlohmann::json Answers::weighed(const Request& request) const {
   const FitQuestion question{
       .cpu_cores = *request.number("cpus"),
       .memory_bytes = *request.number("memory_mib") * static_cast<double>(kMiB),

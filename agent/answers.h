@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -17,6 +18,9 @@ namespace cgphase {
 // Used by the agent's thread alone; an answer out of the history comes later, by `post`.
 class Answers {
  public:
+  // Different questions of `fit` that are answered between two ticks. Each looks at every container
+  // six times in the thread that samples, so that no client may ask as many as it likes.
+  static constexpr std::size_t kMostFitsPerTick = 8;
   using Respond = std::function<void(nlohmann::json)>;
   struct Facts {
     std::string version;
@@ -38,7 +42,8 @@ class Answers {
   void full_history(const Request& request, CgroupId id, Respond respond);
   void records(const Request& request, Respond respond);
   void learned(const Request& request, Respond respond);
-  nlohmann::json fit(const Request& request) const;
+  nlohmann::json fit(const Request& request);
+  nlohmann::json weighed(const Request& request) const;
   void events(const Request& request, Respond respond);
   nlohmann::json act(const Request& request, const Peer& peer);
   nlohmann::json set_mode(const Request& request);
@@ -50,6 +55,10 @@ class Answers {
   const Clock& clock_;
   Agent::Post post_;
   Facts facts_;
+  // The answers of `fit` since the last tick; what they are made of does not change before the
+  // next.
+  MonotonicTime fits_of_;
+  std::map<std::string, nlohmann::json> fits_;
 };
 
 }  // namespace cgphase

@@ -32,19 +32,21 @@ const std::map<std::string, Output> kOutputs = {{"table", Output::table},
                                                 {"wide", Output::wide},
                                                 {"json", Output::json},
                                                 {"jsonl", Output::jsonl},
-                                                {"csv", Output::csv}};
+                                                {"csv", Output::csv},
+                                                {"openmetrics", Output::openmetrics}};
 
 void take_output(const std::string& word, CommonOptions& options) {
   const auto output = kOutputs.find(word);
   if (output == kOutputs.end())
-    throw CLI::ValidationError("-o " + word + " is none of table, wide, json, jsonl, csv");
+    throw CLI::ValidationError("-o " + word +
+                               " is none of table, wide, json, jsonl, csv, openmetrics");
   options.output = output->second;
 }
 
 void add_common_options(CLI::App& app, CommonOptions& options) {
   app.add_option_function<std::string>(
          "-o,--output", [&options](const std::string& word) { take_output(word, options); },
-         "table, wide, json, jsonl or csv")
+         "table, wide, json, jsonl, csv or openmetrics")
       ->type_name("FORM");
   app.add_flag_callback("--json", [&options] { options.output = Output::json; }, "as -o json");
   app.add_flag_callback("--no-legend", [&options] { options.legend = false; },
@@ -100,8 +102,8 @@ int parse_and_run(int count, const char* const* words) {
   add_common_options(app, options);
   add_daemon_verbs(app, options, exit_code);
   add_doctor_verb(app, options, exit_code);
-  add_model_verbs(app, exit_code);
-  add_prototypes(app, exit_code);
+  add_model_verbs(app, options, exit_code);
+  add_prototypes(app, options, exit_code);
   add_plot_verb(app, options, exit_code);
   add_record_verb(app, options, exit_code);
   add_size_verb(app, options, exit_code);

@@ -71,13 +71,25 @@ Body live(const FitQuestion& question, const CommonOptions& common) {
                               {"risk", question.risk}}});
 }
 
-// As options say, else the largest that a run tells.
+std::unexpected<Complaint> no_host(const std::string& trace, const HostCapacity& told) {
+  const char* const why = told.cpu_cores > 0
+                              ? "how much memory their host has (column host.memory): give "
+                                "--host-memory"
+                          : told.memory.value > 0
+                              ? "how many cores their host has (column cpu.num.cores): give "
+                                "--host-cpus"
+                              : "how large their host is (columns cpu.num.cores and host.memory): "
+                                "give --host-cpus and --host-memory";
+  return complaint(Exit::invalid, trace + ": the traces do not tell " + why);
+}
+
+// As options say, else the largest that a run tells; never the largest use, which leaves nothing.
 std::expected<HostCapacity, Complaint> host_of(const FitOptions& options,
                                                const std::vector<WatchedRun>& runs) {
   HostCapacity host;
   for (const WatchedRun& run : runs) {
-    host.cpu_cores = std::max(host.cpu_cores, run.host.cpu_cores);
-    host.memory = std::max(host.memory, run.host.memory);
+    if (run.host_cores_told) host.cpu_cores = std::max(host.cpu_cores, run.host.cpu_cores);
+    if (run.host_memory_told) host.memory = std::max(host.memory, run.host.memory);
   }
   if (options.host_cpus != 0) {
     if (!(options.host_cpus > 0 && options.host_cpus <= kMostHostCpus))
@@ -90,10 +102,7 @@ std::expected<HostCapacity, Complaint> host_of(const FitOptions& options,
     host.memory.value = static_cast<std::uint64_t>(*bytes);
   }
   if (host.cpu_cores > 0 && host.memory.value > 0) return host;
-  return complaint(Exit::invalid, options.traces.front() +
-                                      ": does not tell how large its host is (columns "
-                                      "cpu.num.cores and host.memory); say it with --host-cpus "
-                                      "and --host-memory");
+  return no_host(options.traces.front(), host);
 }
 
 // All executions at once, each where its recording ends.
@@ -149,7 +158,7 @@ int run(const FitOptions& options, const CommonOptions& common) {
 
 std::string render_fit(const json& body, const TextStyle& style) {
   std::string text = view_text(body, "/sentence") + "\n";
-  text += fmt::format("  {:32}{:>8}  {:>10}\n", "", "CPU", "MEMORY");
+  if (style.legend) text += fmt::format("  {:32}{:>8}  {:>10}\n", "", "CPU", "MEMORY");
   constexpr std::pair<const char*, const char*> kParts[] = {
       {"host", "/host"},
       {"kept free", "/reserve"},

@@ -278,8 +278,8 @@ void add_model(CLI::App& app, int& exit_code) {
 
 }  // namespace
 
-void add_model_verbs(CLI::App& app, int& exit_code) {
-  add_predict(app, exit_code);
+void add_model_verbs(CLI::App& app, const CommonOptions& common, int& exit_code) {
+  add_predict(app, common, exit_code);
   add_train(app, exit_code);
   add_expand(app, exit_code);
   add_model(app, exit_code);

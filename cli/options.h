@@ -6,7 +6,7 @@
 
 namespace cgphase {
 
-enum class Output : std::uint8_t { table, wide, json, jsonl, csv };
+enum class Output : std::uint8_t { table, wide, json, jsonl, csv, openmetrics };
 
 struct CommonOptions {
   Output output = Output::table;

@@ -31,7 +31,7 @@ constexpr std::size_t kWriteBytes = 64 * 1024;
 
 struct PredictOptions {
   std::string model = default_model_path(), trace, output;
-  bool compat = false, as_json = false;
+  bool compat = false, as_json = false, legend = true;
 };
 
 Status check_compat(const Model& model, const std::string& path) {
@@ -100,8 +100,8 @@ void append_csv(const std::string& id, const PhaseSpool::Row& row, std::string& 
 }
 
 Status write_csv(std::span<const ExecutionHeader> executions, const PhaseSpool& phases,
-                 TextOutput& output) {
-  std::string text = "timestamp,pod.id,phase,state,distance,margin\n";
+                 bool legend, TextOutput& output) {
+  std::string text = legend ? "timestamp,pod.id,phase,state,distance,margin\n" : "";
   for (std::size_t i = 0; i < executions.size(); ++i) {
     const std::string id = csv_field(escape_name(executions[i].id));
     const Status status = phases.read(i, [&](std::span<const PhaseSpool::Row> rows) -> Status {
@@ -172,14 +172,17 @@ Status predict(const PredictOptions& options) {
   if (Status status = follow(*reader, *engine, options.compat, phases); !status) return status;
   Result<TextOutput> output = TextOutput::open(options.output);
   if (!output) return std::unexpected(output.error());
-  const auto write = options.as_json ? write_json : write_csv;
-  if (Status status = write(reader->executions(), phases, *output); !status) return status;
+  if (Status status = options.as_json
+                          ? write_json(reader->executions(), phases, *output)
+                          : write_csv(reader->executions(), phases, options.legend, *output);
+      !status)
+    return status;
   return output->finish();
 }
 
 }  // namespace
 
-void add_predict(CLI::App& app, int& exit_code) {
+void add_predict(CLI::App& app, const CommonOptions& common, int& exit_code) {
   CLI::App* verb = app.add_subcommand("predict", "phase per sample of a trace, as CSV or JSON");
   const auto options = std::make_shared<PredictOptions>();
   verb->add_option("--model", options->model, "model file")->capture_default_str();
@@ -191,7 +194,10 @@ void add_predict(CLI::App& app, int& exit_code) {
       ->check(CLI::IsMember({"csv", "json"}));
   verb->add_flag("--json", options->as_json, "JSON instead of CSV");
   verb->add_flag("--compat", options->compat, "reproduce AI4DL's Predict (imported models)");
-  verb->callback([options, &exit_code] { exit_code = finish("predict", predict(*options)); });
+  verb->callback([options, &common, &exit_code] {
+    options->legend = common.legend;
+    exit_code = finish("predict", predict(*options));
+  });
 }
 
 }  // namespace cgphase

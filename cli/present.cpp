@@ -118,12 +118,20 @@ std::string as_csv(const Form& form, const json& body, bool legend) {
   return text;
 }
 
+std::unexpected<Error> no_such(const std::string& output, const Form& form) {
+  return failure(ErrorKind::invalid,
+                 "-o " + output + ": this verb has table, wide, json, jsonl" +
+                     (form.columns.empty() ? "" : ", csv") +
+                     (form.metrics.empty() ? "" : ", openmetrics"));
+}
+
 }  // namespace
 
-const Form kStatusForm{.text = render_status};
-const Form kListForm{
-    .text = render_list, .rows = "/containers", .columns = kContainerColumns};
-const Form kShowForm{.text = render_show, .columns = kContainerColumns};
+const Form kStatusForm{.text = render_status, .metrics = kDaemonMetrics};
+const Form kListForm{.text = render_list, .rows = "/containers", .columns = kContainerColumns,
+                     .metrics = kContainerMetrics};
+const Form kShowForm{
+    .text = render_show, .columns = kContainerColumns, .metrics = kContainerMetrics};
 const Form kExplainForm{.text = render_explain};
 const Form kHistoryForm{.text = render_history, .rows = "/points", .columns = kHistoryColumns};
 const Form kEventsForm{.text = render_events, .rows = "/events", .columns = kEventColumns};
@@ -137,11 +145,14 @@ Result<std::string> present(const Form& form, const json& body, Output output,
     case Output::wide: return form.text(body, style);
     case Output::json: return dumped(body, 2);
     case Output::jsonl: return as_jsonl(form, body);
-    case Output::csv: break;
+    case Output::csv:
+      if (form.columns.empty()) return no_such("csv", form);
+      return as_csv(form, body, style.legend);
+    case Output::openmetrics:
+      if (form.metrics.empty()) return no_such("openmetrics", form);
+      return openmetrics(form.metrics, rows_of(form, body));
   }
-  if (form.columns.empty())
-    return failure(ErrorKind::invalid, "this verb has no CSV form; use -o json");
-  return as_csv(form, body, style.legend);
+  return no_such("", form);
 }
 
 }  // namespace cgphase

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "cli/openmetrics.h"
 #include "cli/options.h"
 #include "cli/style.h"
 
@@ -21,9 +22,10 @@ struct Form {
   std::string (*text)(const nlohmann::json& body, const TextStyle& style) = nullptr;
   const char* rows = "";                  // pointer to the array of rows; "": the reply is the row
   std::span<const CsvColumn> columns{};   // none: no CSV
+  std::span<const Metric> metrics{};      // of a row; none: no OpenMetrics
 };
 
-// Errors: invalid where the form has no CSV.
+// Errors: invalid where the form has no such output, naming those that it has.
 Result<std::string> present(const Form& form, const nlohmann::json& body, Output output,
                             const TextStyle& style);
 

@@ -47,7 +47,9 @@ constexpr std::size_t kMaxShownPhases = 16;  // of a prototype, in a line of tex
 
 using Align = Table::Align;
 
-void append_table(std::string& out, const Table& table) { out += table.text(TextStyle{}); }
+void append_table(std::string& out, const Table& table, bool legend) {
+  out += table.text(TextStyle{.legend = legend});
+}
 
 std::string sequence_text(const Signature& signature, const LengthBins& bins) {
   std::string out;
@@ -66,7 +68,7 @@ std::string heading(const PrototypesReport& report) {
   return out + "\n";
 }
 
-void append_prototypes(std::string& out, const PrototypesReport& report) {
+void append_prototypes(std::string& out, const PrototypesReport& report, bool legend) {
   const PrototypeSet& set = report.prototypes;
   out += fmt::format("\nprototypes: {} of {} sequences cover {} executions ({})\n",
                      set.prototypes.size(), set.distinct, set.covered,
@@ -82,7 +84,7 @@ void append_prototypes(std::string& out, const PrototypesReport& report) {
                {sequence_text(prototype.signature, report.bins)},
                {escape_name(prototype.example)}});
   }
-  append_table(out, table);
+  append_table(out, table, legend);
 }
 
 std::string count_or_blank(std::size_t count) { return count > 0 ? std::to_string(count) : ""; }
@@ -101,7 +103,7 @@ void add_branches(Table& table, const PrototypesReport& report, const TreeNode& 
   }
 }
 
-void append_tree(std::string& out, const PrototypesReport& report) {
+void append_tree(std::string& out, const PrototypesReport& report, bool legend) {
   out += fmt::format("\ntree: branches with at least {} of the executions\n",
                      share_text(report.min_share));
   Table table({{"phase"}, {"executions", Align::right}, {"given path", Align::right},
@@ -111,7 +113,7 @@ void append_tree(std::string& out, const PrototypesReport& report) {
   table.add({{"start"}, {std::to_string(root.count)}, {}, {}, {}, {count_or_blank(root.ends)},
              {count_or_blank(root.rest)}});
   add_branches(table, report, root, 1);
-  append_table(out, table);
+  append_table(out, table, legend);
 }
 
 std::vector<Table::Cell> dwell_cells(const Dwell& dwell) {
@@ -126,7 +128,7 @@ void add_dwell_columns(std::vector<Table::Column>& columns) {
     columns.push_back({title, Align::right});
 }
 
-void append_chain(std::string& out, const PrototypesReport& report) {
+void append_chain(std::string& out, const PrototypesReport& report, bool legend) {
   out += "\nchain: how often and how long each phase was\n";
   std::vector<Table::Column> columns = {
       {"phase"}, {"runs", Align::right}, {"stays", Align::right}};
@@ -154,18 +156,18 @@ void append_chain(std::string& out, const PrototypesReport& report) {
       transitions.add(std::move(line));
     }
   }
-  append_table(out, states);
+  append_table(out, states, legend);
   out += "\nto which phase each is left, and after how long\n";
-  append_table(out, transitions);
+  append_table(out, transitions, legend);
 }
 
 }  // namespace
 
-std::string prototypes_text(const PrototypesReport& report) {
+std::string prototypes_text(const PrototypesReport& report, bool legend) {
   std::string out = heading(report);
-  append_prototypes(out, report);
-  append_tree(out, report);
-  append_chain(out, report);
+  append_prototypes(out, report, legend);
+  append_tree(out, report, legend);
+  append_chain(out, report, legend);
   return out;
 }
 

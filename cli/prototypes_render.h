@@ -24,7 +24,8 @@ struct PrototypesReport {
 
 enum class Drawing : std::uint8_t { tree, chain };
 
-std::string prototypes_text(const PrototypesReport& report);
+// Without `legend` its tables have no column titles.
+std::string prototypes_text(const PrototypesReport& report, bool legend = true);
 std::string prototypes_json(const PrototypesReport& report);
 // For graphviz.
 std::string prototypes_dot(const PrototypesReport& report, Drawing drawing);

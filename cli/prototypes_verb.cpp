@@ -32,7 +32,7 @@ const std::map<std::string, Form> kForms = {
 struct PrototypesOptions {
   std::string model = default_model_path(), output;
   std::vector<std::string> files;
-  bool labelled = false;
+  bool labelled = false, legend = true;
   double cover = 0.9, min_share = 0.01;
   LengthBins bins;
   Form form = Form::text;
@@ -90,7 +90,7 @@ std::string render(const PrototypesReport& report, const PrototypesOptions& opti
     case Form::svg: return prototypes_svg(report, options.drawing);
     case Form::text: break;
   }
-  return prototypes_text(report);
+  return prototypes_text(report, options.legend);
 }
 
 Status prototypes(const PrototypesOptions& options) {
@@ -181,14 +181,16 @@ void add_output_options(CLI::App& verb, const std::shared_ptr<PrototypesOptions>
 
 }  // namespace
 
-void add_prototypes(CLI::App& app, int& exit_code) {
+void add_prototypes(CLI::App& app, const CommonOptions& common, int& exit_code) {
   CLI::App* const verb = app.add_subcommand(
       "prototypes", "which courses of phases executions take: prototypes, tree and chain");
   const auto options = std::make_shared<PrototypesOptions>();
   add_options(*verb, options);
   add_output_options(*verb, options);
-  verb->callback(
-      [options, &exit_code] { exit_code = finish("prototypes", prototypes(*options)); });
+  verb->callback([options, &common, &exit_code] {
+    options->legend = common.legend;
+    exit_code = finish("prototypes", prototypes(*options));
+  });
 }
 
 }  // namespace cgphase

@@ -2,12 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/parse.h"
 #include "base/text.h"
+#include "cli/daemon_client.h"
 #include "cli/host_history.h"
 #include "cli/offline.h"
 #include "cli/print.h"
@@ -19,8 +28,26 @@ namespace {
 
 struct RecordOptions {
   std::vector<std::string> containers;
-  std::string output, since, until, state_dir;
+  std::string output, since, until, state_dir, duration;
 };
+
+constexpr std::chrono::nanoseconds kLongestRecord = std::chrono::hours(24 * 30);
+
+// Waits so long, or until the user or the system ends it. Whoever ends it twice ends the command.
+void wait_for(std::chrono::nanoseconds duration) {
+  sigset_t ending, before;
+  ::sigemptyset(&ending);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&ending, signal);
+  ::pthread_sigmask(SIG_BLOCK, &ending, &before);
+  const auto end = std::chrono::steady_clock::now() + duration;
+  for (;;) {
+    const auto left = std::max(end - std::chrono::steady_clock::now(), duration.zero());
+    const auto whole = std::chrono::floor<std::chrono::seconds>(left);
+    const timespec time{whole.count(), (left - whole).count()};
+    if (::sigtimedwait(&ending, nullptr, &time) >= 0 || errno != EINTR) break;
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
 
 // The time that `text` means; false, and a complaint, where it is none.
 bool take_time(const std::string& text, bool utc, std::optional<WallTime>& time, int& exit_code) {
@@ -31,12 +58,32 @@ bool take_time(const std::string& text, bool utc, std::optional<WallTime>& time,
   return parsed.has_value();
 }
 
+// From now on for so long. What cannot be had is told at once, not after the wait.
+std::optional<Complaint> follow(const std::string& duration_text, HostHistory& wanted) {
+  if (wanted.since || wanted.until || !wanted.state_dir.empty())
+    return Complaint{Exit::usage, "--for begins now and asks the daemon: leave out --since, "
+                                  "--until and --state-dir"};
+  const auto ns = parse_duration_ns(duration_text);
+  if (!ns || *ns == 0 || std::chrono::nanoseconds(*ns) > kLongestRecord)
+    return Complaint{Exit::usage, "--for " + escape_name(duration_text) +
+                                      " is no time up to 30 days (90s, 10m, 2h)"};
+  const auto there = ask_daemon(wanted.socket, {.verb = Verb::records, .args = {{"after", 0}}});
+  if (!there) return there.error();
+  wanted.since = SystemClock().wall_now();
+  wait_for(std::chrono::nanoseconds(*ns));
+  wanted.until = SystemClock().wall_now();
+  return std::nullopt;
+}
+
 // A file that is written is there whole or, when anything fails, as it was before.
-std::expected<HostTraceCounts, Complaint> record(const HostHistory& wanted,
-                                                 const std::string& path) {
+std::expected<HostTraceCounts, Complaint> record(HostHistory wanted,
+                                                 const RecordOptions& options) {
   const auto failed = [](const Status& status) { return complaint(status.error()); };
+  const std::string& path = options.output;
   Result<TextOutput> output = TextOutput::open(path);
   if (!output) return failed(std::unexpected(output.error()));
+  if (!options.duration.empty())
+    if (const auto wrong = follow(options.duration, wanted)) return std::unexpected(*wrong);
   std::optional<GzipText> gzip;
   if (path.ends_with(".gz")) gzip.emplace();
   std::string packed;
@@ -61,7 +108,7 @@ int run(const RecordOptions& options, const CommonOptions& common) {
   if (!take_time(options.since, common.utc, wanted.since, exit_code) ||
       !take_time(options.until, common.utc, wanted.until, exit_code))
     return exit_code;
-  const auto counts = record(wanted, options.output);
+  const auto counts = record(std::move(wanted), options);
   if (!counts) return complain(counts.error());
   if (!common.quiet)
     fmt::print(stderr, "{}: {} rows of {} executions\n", printable(options.output), counts->rows,
@@ -82,6 +129,8 @@ void add_record_verb(CLI::App& app, const CommonOptions& options, int& exit_code
   verb->add_option("--from,--since", words->since,
                    "begin (-10m, \"3m ago\", ISO, epoch) [all there is]");
   verb->add_option("--until", words->until, "end [now]");
+  verb->add_option("--for", words->duration,
+                   "from now on for so long (90s, 10m, 2h); Ctrl-C ends it earlier");
   verb->add_option("--state-dir", words->state_dir,
                    "read the files of a daemon that does not run, instead of asking one that does");
   verb->callback([words, &options, &exit_code] { exit_code = run(*words, options); });

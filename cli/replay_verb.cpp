@@ -46,15 +46,16 @@ bool all_hold(const std::vector<AssertionReport>& assertions) {
 std::string shown(const ReplayReport& report, const CommonOptions& common) {
   switch (common.output) {
     case Output::json: return replay_json(report);
-    case Output::csv: return replay_csv(report);
+    case Output::jsonl: return replay_jsonl(report);
+    case Output::csv: return replay_csv(report, common.legend);
     default: return replay_text(report, text_style(common, terminal_environment()));
   }
 }
 
 // Nothing is printed and no picture is there before all was replayed.
 OrComplaint<int> replay_verb(const ReplayRequest& request, const CommonOptions& common) {
-  if (common.output == Output::jsonl)
-    return complaint(Exit::usage, "replay has no jsonl; -o json is one object");
+  if (common.output == Output::openmetrics)
+    return complaint(Exit::usage, "-o openmetrics: replay has table, wide, json, jsonl, csv");
   Result<ReplaySession> session = ReplaySession::create(request);
   if (!session) return complaint(Exit::usage, session.error().text);
   const Result<ReplayReport> report = session->run();
@@ -63,6 +64,9 @@ OrComplaint<int> replay_verb(const ReplayRequest& request, const CommonOptions& 
     if (const Status drawn = session->draw(); !drawn) return complaint(drawn.error());
   if (const std::string left_out = session->left_out(); !left_out.empty())
     complain(Exit::ok, "replay leaves out: " + left_out);
+  if (const std::string by_use = measured_by_use(*report);
+      !by_use.empty() && common.output != Output::json && common.output != Output::jsonl)
+    complain(Exit::ok, "replay: " + by_use);
   const bool hold = all_hold(report->assertions);
   if (const Status written = emit(shown(*report, common), {}); !written)
     return complaint(written.error());
@@ -189,7 +193,8 @@ void add_loop_options(CLI::App& verb, const Options& options) {
       ->needs(closed);
   verb.add_option_function<std::string>(
           "--guard-threshold",
-          [&loop](const std::string& text) {
+          [&loop, &lineup = options->lineup](const std::string& text) {
+            lineup.threshold_told = true;
             loop.guard_threshold =
                 taken("--guard-threshold", parse_share(text, kLeastThreshold, kMostThreshold));
           },

@@ -165,10 +165,10 @@ Sized size_of(std::string name, std::string kind, const PhaseRecords* records, d
     sized.reason = "nothing was learned of it yet";
   else if (!sized.overall.enough)
     sized.reason = fmt::format(
-        "{:.0f} samples over {:.0f} s of {} runs; it takes {:.0f} samples, over {:.0f} s or of {} "
+        "{:.0f} samples over {:.0f} s of {} run{}; it takes {:.0f} samples, over {:.0f} s or of {} "
         "runs",
-        sized.overall.samples, sized.overall.seconds, sized.overall.runs, kSizeLeastSamples,
-        kSizeLeastSeconds, kSizeLeastRuns);
+        sized.overall.samples, sized.overall.seconds, sized.overall.runs,
+        sized.overall.runs == 1 ? "" : "s", kSizeLeastSamples, kSizeLeastSeconds, kSizeLeastRuns);
   return sized;
 }
 

@@ -42,6 +42,9 @@ struct ExecutionHeader {
   std::string id, service;
   Limits original;     // of the first row; the CPU limit may be derived (docs/trace_format.md)
   HostCapacity host;
+  // Where no row tells it, `host` is the largest use in the execution: enough to measure by where
+  // there is no limit, and nothing that a machine could be filled up to.
+  bool host_cores_told = true, host_memory_told = true;
 };
 
 // The rows of one pod.id, in file order. All of a trace's samples of one execution carry the same

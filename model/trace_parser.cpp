@@ -10,6 +10,7 @@
 namespace cgphase {
 namespace {
 
+constexpr std::string_view kMaxWord = "max";  // of a limit that is none
 constexpr double kNsPerSec = 1e9;
 constexpr double kMaxTimestamp = 9e9;       // seconds: an int64 of nanoseconds still holds it
 constexpr double kMaxNumber = 9.2e18;       // an uint64 read by way of a double
@@ -134,7 +135,8 @@ void TraceParser::fill_columns(TraceRow& row) {
   for (const auto& [ratio, position] : ratios_)
     if (const std::optional<double> value = not_negative(position)) ratio->set(row.sample, *value);
   row.columns.clear();
-  for (const Position& position : asked_) row.columns.push_back(number(position));
+  for (const Position& position : asked_)
+    row.columns.push_back(text(position) == kMaxWord ? std::nullopt : number(position));
 }
 
 // The seconds between two rows are their `interval` where that agrees with the timestamps, which
@@ -253,12 +255,13 @@ bool TraceParser::complete(std::size_t index) const {
 }
 
 // AI4DL's columns tell the CPU request only as usage and its percentage, each rounded: the median
-// over the rows. A trace that tells neither limit nor host is its own measure.
+// over the rows.
 TraceParser::Measured TraceParser::measured(std::string_view id) const {
   const auto found = indices_.find(id);
   if (found == indices_.end()) return {};
   const Progress& progress = progress_[found->second];
-  Measured measured{.cpu_max = {}, .host = executions_[found->second].host};
+  Measured measured{.cpu_max = {}, .host = executions_[found->second].host,
+                    .most_used = {progress.most_cores, Bytes{progress.most_memory}}};
   if (!cpu_limit_ && !progress.cores_per_pct.empty()) {
     std::vector<double> ratios = progress.cores_per_pct;
     const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
@@ -267,8 +270,6 @@ TraceParser::Measured TraceParser::measured(std::string_view id) const {
         static_cast<std::uint64_t>(std::llround(*middle * 100 * kQuotaPeriodUsec))}};
     if (limit.quota->value > 0) measured.cpu_max = limit;
   }
-  if (measured.host.cpu_cores == 0) measured.host.cpu_cores = progress.most_cores;
-  if (measured.host.memory.value == 0) measured.host.memory.value = progress.most_memory;
   return measured;
 }
 

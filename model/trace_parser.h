@@ -34,10 +34,11 @@ class TraceParser {
 
   // Whether the rows read so far tell all of an execution that this file can tell.
   bool complete(std::size_t index) const;
-  // What the rows read so far tell together: the CPU limit where no column does, and the host.
+  // What the rows read so far tell together: the CPU limit where no column does, the host, and the
+  // largest use.
   struct Measured {
     std::optional<CpuMax> cpu_max;
-    HostCapacity host;
+    HostCapacity host, most_used;
   };
   Measured measured(std::string_view id) const;
 

@@ -40,11 +40,20 @@ class TraceReader::Impl {
       if (Status status = survey(); !status) return status;
       TraceParser::Measured measured = whole->measured(execution.id);
       derived.back() = measured.cpu_max;
-      execution.host = measured.host;
+      tell_host(measured, execution);
     }
     execution.original = row.sample.limits;
     if (derived.back()) execution.original.cpu_max = derived.back();
     return {};
+  }
+
+  // A trace that tells neither limit nor host is its own measure.
+  static void tell_host(const TraceParser::Measured& measured, ExecutionHeader& execution) {
+    execution.host_cores_told = measured.host.cpu_cores > 0;
+    execution.host_memory_told = measured.host.memory.value > 0;
+    execution.host = measured.host;
+    if (!execution.host_cores_told) execution.host.cpu_cores = measured.most_used.cpu_cores;
+    if (!execution.host_memory_told) execution.host.memory = measured.most_used.memory;
   }
 
   // Reads all of the file once, ahead of this reader.

@@ -14,7 +14,10 @@ constexpr std::string_view kLeadingColumns =
     "cpu.usage.pct.container.requested,mem.current,mem.limit,mem.usage.pct,mem.working.set,"
     "interval,cpu.limit.cores,host.memory";
 constexpr std::string_view kTrailingColumns =
-    "cpu.limit.now.cores,mem.limit.now,phase,label,label.detail";
+    "cpu.limit.now.cores,mem.limit.now,cpu.max.burst.usec,cpu.weight,memory.high,memory.low,"
+    "memory.min,memory.swap.max,pids.max,phase,label,label.detail";
+
+constexpr std::string_view kMaxWord = "max";
 
 // Appends fields, each behind a comma but the first.
 class Row {
@@ -33,6 +36,11 @@ class Row {
     char text[40];
     const auto end = std::to_chars(text, text + sizeof text, *value).ptr;
     add(std::string_view(text, static_cast<std::size_t>(end - text)));
+  }
+  // As the kernel's file has it: a number, or that there is no limit.
+  void add_limit(const std::optional<MemoryLimit>& limit) {
+    if (limit && !limit->bytes) return add(std::string_view(kMaxWord));
+    add(limit ? std::optional(limit->bytes->value) : std::nullopt);
   }
 
  private:
@@ -105,9 +113,16 @@ void add_memory(Row& row, const TraceRecord& record) {
 
 // What was in force when the row was read, by cgphase's doing too.
 void add_now(Row& row, const TraceRecord& record) {
-  const std::optional<Cores> cores = record.sample->limits.cpu_cores();
+  const Sample& sample = *record.sample;
+  const Limits& limits = sample.limits;
+  const std::optional<Cores> cores = limits.cpu_cores();
   row.add(cores ? std::optional(cores->value) : std::nullopt);
-  row.add(bytes_of(record.sample->limits.memory_bytes()));
+  row.add(bytes_of(limits.memory_bytes()));
+  row.add(limits.cpu_max_burst ? std::optional(limits.cpu_max_burst->value) : std::nullopt);
+  row.add(limits.cpu_weight);
+  for (const auto& limit : {limits.memory_high, limits.memory_low, limits.memory_min,
+                            sample.swap_max, sample.pids_max})
+    row.add_limit(limit);
   row.add(record.phase);
 }
 

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/parse.h"
 #include "base/text.h"
+#include "policy/policy_spec.h"
 
 namespace cgphase {
 namespace {
@@ -21,6 +22,22 @@ constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' &&
 // What a word ends at that is not known: it is only quoted.
 std::string_view unknown_word(std::string_view text) {
   return text.substr(0, std::min(text.find_first_of(" \t()<>=!*/+"), text.size()));
+}
+
+// "hold:window=120,margin=1.050@5.0" as the lineup names it: "hold:margin=1.05,window=120@5". The
+// text itself where it is no policy.
+std::string canonical_policy(std::string_view text) {
+  constexpr std::string_view kRails = "+rails";
+  const std::size_t at = std::min(text.find('@'), text.size());
+  std::string_view name = text.substr(0, at);
+  const bool rails = name.ends_with(kRails);
+  if (rails) name.remove_suffix(kRails.size());
+  const Result<PolicySpec> policy = parse_policy_spec(name);
+  const std::optional<double> margin =
+      at < text.size() ? parse_double(text.substr(at + 1)) : std::nullopt;
+  if (!policy || (at < text.size() && !margin)) return std::string(text);
+  return to_string(*policy) + (rails ? kRails.data() : "") +
+         (margin ? fmt::format("@{:g}", *margin) : "");
 }
 
 }  // namespace
@@ -152,12 +169,24 @@ class AssertionParser {
     Step step{Step::Kind::value, 0, {}};
     if (!policy(step.value.policy) || !resource(step.value.resource)) return false;
     if (take_part(kByResourceHour)) step.value.by_resource_hour = true;
-    if (!measure(step.value.measure)) return false;
+    if (!measure(step.value.measure, step.value.resource)) return false;
     out.push_back(step);
     return true;
   }
 
+  // The policy in front of the next resource, however its parameters and numbers are told.
+  bool policy_as_told(std::size_t& out) {
+    const std::size_t end = std::min(rest_.find(".cpu."), rest_.find(".memory."));
+    if (end == std::string_view::npos) return false;
+    const auto found = std::ranges::find(policies_, canonical_policy(rest_.substr(0, end)));
+    if (found == policies_.end()) return false;
+    out = static_cast<std::size_t>(found - policies_.begin());
+    rest_.remove_prefix(end + 1);
+    return true;
+  }
+
   bool policy(std::size_t& out) {
+    if (policy_as_told(out)) return true;
     std::size_t longest = 0;
     for (std::size_t i = 0; i < policies_.size(); ++i) {
       const std::string& name = policies_[i];
@@ -193,13 +222,20 @@ class AssertionParser {
     return unknown("resource", word.substr(0, word.find('.')), {"cpu", "memory"});
   }
 
-  bool measure(const Measure*& out) {
+  bool measure(const Measure*& out, Resource resource) {
     std::size_t end = 0;
     while (end < rest_.size() && (is_letter(rest_[end]) || rest_[end] == '_')) ++end;
     out = find_measure(rest_.substr(0, end));
     std::vector<std::string_view> names;
-    for (const Measure& known : all_measures()) names.push_back(known.name);
+    for (const Measure& known : all_measures())
+      if (known.only.value_or(resource) == resource) names.push_back(known.name);
     if (out == nullptr) return unknown("measure", rest_.substr(0, end), names);
+    // It is always 0, so that a claim on it would always hold.
+    if (out->only.value_or(resource) != resource) {
+      error_ = fmt::format("\"{}\": {} has no {}, only {} has", escape_name(whole_),
+                           to_string(resource), out->name, to_string(*out->only));
+      return false;
+    }
     rest_.remove_prefix(end);
     return true;
   }

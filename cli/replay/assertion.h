@@ -6,8 +6,8 @@
 //
 // CLAIM = SUM (< | <= | > | >= | == | !=) SUM; in a SUM may stand numbers ("1.5", "5 %"), values
 // POLICY.RESOURCE[.by_resource_hour].MEASURE, + - * / and parentheses, with the usual precedence.
-// POLICY is matched as a whole, the longest known name that a point follows: there is no doubt
-// about the minus in vpa-tuned or the points in hold:margin=1.05. Pure.
+// POLICY is all in front of the resource, its parameters in any order: there is no doubt about the
+// minus in vpa-tuned or the points in hold:margin=1.05. Pure.
 #pragma once
 
 #include <cstddef>

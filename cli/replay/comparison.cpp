@@ -5,25 +5,7 @@
 namespace cgphase {
 namespace {
 
-// Violation and cost of one point in each execution; absent where it had no seconds.
 using ByExecution = std::vector<std::optional<ParetoPoint>>;
-
-ByExecution by_execution(const SweepPoint& point, Resource resource) {
-  ByExecution all;
-  for (const ReplaySums& sums : point.of(resource)) {
-    const bool any = sums.seconds > 0;
-    const ReplayMeasures measures = any ? measures_of(sums) : ReplayMeasures{};
-    all.push_back(any ? std::optional(ParetoPoint{measures.samples_over, measures.above_oracle})
-                      : std::nullopt);
-  }
-  return all;
-}
-
-std::vector<ByExecution> by_execution(const Sweep& sweep, Resource resource) {
-  std::vector<ByExecution> all;
-  for (const SweepPoint& point : sweep.points) all.push_back(by_execution(point, resource));
-  return all;
-}
 
 // The means over the executions drawn; absent where none of them had seconds.
 std::optional<ParetoPoint> mean(const ByExecution& point, std::span<const std::size_t> drawn) {
@@ -40,11 +22,11 @@ std::optional<ParetoPoint> mean(const ByExecution& point, std::span<const std::s
 }
 
 // Of every point; a resource that was measured was so under all of them.
-std::vector<ParetoPoint> means(const std::vector<ByExecution>& points,
+std::vector<ParetoPoint> means(const Sweep& sweep, Resource resource,
                                std::span<const std::size_t> drawn) {
   std::vector<ParetoPoint> all;
-  for (const ByExecution& point : points)
-    if (const auto found = mean(point, drawn)) all.push_back(*found);
+  for (const SweepPoint& point : sweep.points)
+    if (const auto found = mean(point.of(resource).by_execution, drawn)) all.push_back(*found);
   return all;
 }
 
@@ -76,17 +58,17 @@ std::optional<SweepCost> cost_of(const Sweep& sweep, Resource resource,
                                  const std::vector<ParetoPoint>& points,
                                  std::optional<std::size_t> index) {
   if (!index) return std::nullopt;
-  const ReplaySums total = total_of(sweep.points[*index].of(resource));
+  const ReplaySums& total = sweep.points[*index].of(resource).total;
   return SweepCost{sweep.points[*index].name, points[*index].cost,
                    static_cast<double>(total.writes_up + total.writes_down)};
 }
 
 ResourceComparison compare(const Sweep& a, const Sweep& b, Resource resource,
                            const BootstrapOptions& options) {
-  const std::vector<ByExecution> of_a = by_execution(a, resource), of_b = by_execution(b, resource);
-  const std::size_t executions = of_a.front().size();
+  const std::size_t executions = a.points.front().of(resource).by_execution.size();
   const auto all = everyone(executions);
-  const std::vector<ParetoPoint> points_a = means(of_a, all), points_b = means(of_b, all);
+  const std::vector<ParetoPoint> points_a = means(a, resource, all);
+  const std::vector<ParetoPoint> points_b = means(b, resource, all);
   ResourceComparison result{resource, {}};
   for (const Level& level : levels_of(points_a, a)) {
     MatchedCosts& costs = result.levels.emplace_back();
@@ -98,7 +80,8 @@ ResourceComparison compare(const Sweep& a, const Sweep& b, Resource resource,
       costs.ratio = costs.a->above_oracle / costs.b->above_oracle;
   }
   const auto differences = [&](std::span<const std::size_t> drawn) {
-    const std::vector<ParetoPoint> now_a = means(of_a, drawn), now_b = means(of_b, drawn);
+    const std::vector<ParetoPoint> now_a = means(a, resource, drawn);
+    const std::vector<ParetoPoint> now_b = means(b, resource, drawn);
     std::vector<std::optional<double>> found(result.levels.size());
     if (now_a.size() != points_a.size() || now_b.size() != points_b.size()) return found;
     const std::vector<Level> levels = levels_of(now_a, a);
@@ -116,17 +99,28 @@ ResourceComparison compare(const Sweep& a, const Sweep& b, Resource resource,
 
 }  // namespace
 
+SweptResource::SweptResource(const std::vector<ReplaySums>& executions)
+    : total(total_of(executions)), mean(mean_measures(executions)) {
+  by_execution.reserve(executions.size());
+  for (const ReplaySums& sums : executions) {
+    const bool any = sums.seconds > 0;
+    const ReplayMeasures measures = any ? measures_of(sums) : ReplayMeasures{};
+    by_execution.push_back(
+        any ? std::optional(ParetoPoint{measures.samples_over, measures.above_oracle})
+            : std::nullopt);
+  }
+}
+
 std::vector<ParetoPoint> points_of(const Sweep& sweep, Resource resource) {
   if (sweep.points.empty()) return {};
-  return means(by_execution(sweep, resource),
-               everyone(sweep.points.front().of(resource).size()));
+  return means(sweep, resource, everyone(sweep.points.front().of(resource).by_execution.size()));
 }
 
 Comparison compare(const Sweep& a, const Sweep& b, const BootstrapOptions& options) {
   CHECK_INVARIANT(!a.points.empty() && !b.points.empty());
   Comparison comparison{a.name, b.name, {}};
   for (const Resource resource : kResources)
-    if (measured(a.points.front().of(resource)) && measured(b.points.front().of(resource)))
+    if (a.points.front().of(resource).measured() && b.points.front().of(resource).measured())
       comparison.resources.push_back(compare(a, b, resource, options));
   return comparison;
 }

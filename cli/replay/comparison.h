@@ -2,6 +2,7 @@
 // sweep of its settings. Pure.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,12 +13,28 @@
 
 namespace cgphase {
 
+// What is compared of one resource under one setting. There may be thousands of executions under
+// each of hundreds of settings: of each it keeps no more than that.
+struct SweptResource {
+  // Share of samples over and what is allocated above oracle-max, relative to the original, of each
+  // execution; absent where it had no seconds.
+  std::vector<std::optional<ParetoPoint>> by_execution;
+  ReplaySums total;
+  ReplayMeasures mean;  // by job
+
+  SweptResource() = default;
+  SweptResource(const std::vector<ReplaySums>& executions);
+  SweptResource(std::initializer_list<ReplaySums> executions)
+      : SweptResource(std::vector<ReplaySums>(executions)) {}
+  bool measured() const { return total.seconds > 0; }
+};
+
 // One setting of a policy, and what came of it.
 struct SweepPoint {
   std::string name;  // of policy and setting
-  std::vector<ReplaySums> cpu, memory;  // by execution, the same ones for all points
+  SweptResource cpu, memory;  // the same executions for all points
 
-  const std::vector<ReplaySums>& of(Resource resource) const {
+  const SweptResource& of(Resource resource) const {
     return resource == Resource::cpu ? cpu : memory;
   }
 };
@@ -29,8 +46,7 @@ struct Sweep {
   std::optional<std::size_t> shipped;
 };
 
-// Share of samples over and what is allocated above oracle-max, relative to the original; of a
-// sweep those of every point, weighted by job.
+// Share of samples over and what is allocated above oracle-max of every point, weighted by job.
 std::vector<ParetoPoint> points_of(const Sweep& sweep, Resource resource);
 
 // What one sweep costs at a share of samples over: its cheapest point there.

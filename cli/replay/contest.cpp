@@ -15,9 +15,14 @@ constexpr unsigned kMostThreads = 8;
 // All in which the entrants of one contest can differ.
 std::string key_of(const Entrant& entrant) {
   const ReplaySettings& settings = entrant.settings;
-  return fmt::format("{} {} {} {} {} {}", to_string(entrant.contender.policy),
+  return fmt::format("{} {} {} {} {} {} {}", to_string(entrant.contender.policy),
                      entrant.contender.margin, settings.risk, settings.rails,
-                     settings.window_seconds, settings.step_seconds);
+                     settings.window_seconds, settings.step_seconds,
+                     settings.loop.guard_threshold);
+}
+
+Swept swept_of(const ContenderResult& result) {
+  return {sums_of(result, Resource::cpu), sums_of(result, Resource::memory)};
 }
 
 }  // namespace
@@ -26,6 +31,7 @@ std::size_t Contest::enter(const Entrant& entrant) {
   const auto [found, fresh] = places_.try_emplace(key_of(entrant), entrants_.size());
   if (fresh) entrants_.push_back(entrant);
   entrants_[found->second].keep_limits |= entrant.keep_limits;
+  entrants_[found->second].swept_only &= entrant.swept_only;
   return found->second;
 }
 
@@ -35,13 +41,23 @@ std::vector<std::size_t> Contest::enter_all(const std::vector<Entrant>& entrants
   return places;
 }
 
+Result<Swept> Contest::swept(std::size_t place) const {
+  if (!results_[place]) return std::unexpected(results_[place].error());
+  return entrants_[place].swept_only ? swept_[place] : swept_of(*results_[place]);
+}
+
 void Contest::run(const ReplayInput& input) {
   results_.assign(entrants_.size(), ContenderResult{});
+  swept_.assign(entrants_.size(), Swept{});
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
-    for (std::size_t i = next++; i < entrants_.size(); i = next++)
+    for (std::size_t i = next++; i < entrants_.size(); i = next++) {
       results_[i] = replay(input, entrants_[i].settings, entrants_[i].contender,
                            entrants_[i].keep_limits);
+      if (!results_[i] || !entrants_[i].swept_only) continue;
+      swept_[i] = swept_of(*results_[i]);
+      results_[i]->executions = std::vector<ExecutionResult>();  // with their memory
+    }
   };
   const std::size_t processors =
       std::clamp(std::thread::hardware_concurrency(), 1U, kMostThreads);

@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
+#include <string_view>
 
 #include "base/file.h"
 #include "cli/plot/pareto_plot.h"
@@ -17,6 +19,8 @@ namespace cgphase {
 namespace {
 
 constexpr std::size_t kMostNameBytes = 60;
+constexpr std::size_t kMostHeadBytes = 8192;
+constexpr std::string_view kReplayOf = "Replay of";  // how the titles of executions begin
 
 // What is not harmless in a file's name becomes a line.
 std::string file_name_of(std::size_t place, const std::string& id) {
@@ -27,6 +31,48 @@ std::string file_name_of(std::size_t place, const std::string& id) {
     name += byte < 0x80 && (std::isalnum(byte) != 0 || c == '.' || c == '-') ? c : '_';
   }
   return name + ".svg";
+}
+
+// Whether file_name_of() or pareto_figures() gives such a name.
+bool is_figure_name(std::string_view name) {
+  constexpr std::string_view kBefore = "execution-", kBehind = ".svg";
+  if (name == "pareto-cpu.svg" || name == "pareto-memory.svg") return true;
+  if (!name.starts_with(kBefore) || !name.ends_with(kBehind)) return false;
+  name.remove_prefix(kBefore.size());
+  name.remove_suffix(std::min(kBehind.size(), name.size()));
+  const std::size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
+  return digits >= 2 && (digits == name.size() || name[digits] == '-');
+}
+
+// Whether such a file was drawn by this command: its title is at the beginning.
+bool is_figure(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!is_figure_name(path.filename().string()) ||
+      !std::filesystem::is_regular_file(std::filesystem::symlink_status(path, error)))
+    return false;
+  std::string head(kMostHeadBytes, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  return head.find("<title id=\"plot-title\">" + std::string(kReplayOf) + " ") !=
+             std::string::npos ||
+         head.find(std::string(kParetoTitle) + "</title>") != std::string::npos;
+}
+
+// Pictures in the directory that are none of `figures`.
+Status remove_earlier(const std::string& directory, std::span<const Figure> figures) {
+  std::error_code error;
+  std::vector<std::filesystem::path> earlier;
+  for (std::filesystem::directory_iterator file(directory, error), end; !error && file != end;
+       file.increment(error)) {
+    const std::string name = file->path().filename().string();
+    if (std::ranges::find(figures, name, &Figure::name) == figures.end() &&
+        is_figure(file->path()))
+      earlier.push_back(file->path());
+  }
+  for (const std::filesystem::path& path : earlier)
+    if (!error) std::filesystem::remove(path, error);
+  return error ? Status(errno_failure(directory, error.value())) : Status{};
 }
 
 std::optional<double> positive(double value) {
@@ -41,7 +87,7 @@ MonotonicTime at_seconds(double seconds) {
 std::vector<ParetoMark> marks_of(const Sweep& sweep, Resource resource) {
   std::vector<ParetoMark> marks;
   for (const SweepPoint& point : sweep.points) {
-    const ReplayMeasures mean = mean_measures(point.of(resource));
+    const ReplayMeasures& mean = point.of(resource).mean;
     marks.push_back({mean.samples_over, mean.alloc_vs_static});
   }
   return marks;
@@ -49,7 +95,7 @@ std::vector<ParetoMark> marks_of(const Sweep& sweep, Resource resource) {
 
 // The same for all policies.
 double oracle_of(const SweepPoint& point, Resource resource) {
-  const ReplayMeasures mean = mean_measures(point.of(resource));
+  const ReplayMeasures& mean = point.of(resource).mean;
   return mean.alloc_vs_static - mean.above_oracle;
 }
 
@@ -78,7 +124,7 @@ TracePlot empty_replay_plot(const ReplayInput& input, const std::string& source,
                             const std::string& model,
                             std::span<const ContenderResult* const> results) {
   TracePlot plot;
-  plot.kind = "Replay of";
+  plot.kind = kReplayOf;
   plot.source = source;
   plot.total = input.executions.size();
   plot.phase_source = input.engine ? "phases of model " + model : "no model, no phases";
@@ -112,7 +158,7 @@ std::vector<Figure> pareto_figures(std::span<const Sweep> sweeps, const Sweep* c
     plot.source = source;
     plot.subtitle = subtitle;
     for (const Sweep& sweep : sweeps) {
-      if (!measured(sweep.points.front().of(resource))) continue;
+      if (!sweep.points.front().of(resource).measured()) continue;
       if (!plot.oracle) plot.oracle = oracle_of(sweep.points.front(), resource);
       if (plot.curves.size() < kMostParetoCurves)
         plot.curves.push_back({sweep.name, marks_of(sweep, resource), sweep.shipped});
@@ -137,7 +183,7 @@ Status write_figures(const std::string& directory, std::span<const Figure> figur
   }
   for (FileReplacement& file : files)
     if (Status status = file.commit(); !status) return status;
-  return {};
+  return remove_earlier(directory, figures);
 }
 
 }  // namespace cgphase

@@ -41,7 +41,9 @@ std::vector<Figure> execution_figures(const ReplayInput& input, const std::strin
 std::vector<Figure> pareto_figures(std::span<const Sweep> sweeps, const Sweep* controls,
                                    const std::string& source, const std::string& subtitle);
 
-// Creates the directory where it is not there. All files are written before the first appears.
+// Creates the directory where it is not there. All files are written before the first appears. Once
+// all are there, pictures of an earlier call that this one has none of are removed: files with
+// such a name and such a title, no others.
 Status write_figures(const std::string& directory, std::span<const Figure> figures);
 
 }  // namespace cgphase

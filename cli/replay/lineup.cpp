@@ -6,6 +6,7 @@
 
 #include "cli/replay/sweep_plan.h"
 #include "cli/replay/words.h"
+#include "policy/guard_rails.h"
 #include "policy/policy.h"
 
 namespace cgphase {
@@ -61,8 +62,12 @@ Result<Lineup> line_up(const LineupOptions& options, const ReplaySettings& setti
   if (options.rails && std::ranges::none_of(lineup.policies, is_ours))
     return failure(ErrorKind::invalid,
                    "--rails goes with phase or proactive; name one with --policy");
+  if (options.rails && settings.step_seconds > 0)
+    return failure(ErrorKind::invalid,
+                   "--rails decides at each row, as the daemon does; leave out --step");
   ReplaySettings with_rails = settings;
   with_rails.rails = true;
+  if (!options.threshold_told) with_rails.loop.guard_threshold = RailsConfig{}.at_risk_ratio;
   for (const PolicySpec& policy : lineup.policies)
     for (const double margin : options.margins) {
       const bool first = margin == options.margins.front();

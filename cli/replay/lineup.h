@@ -15,6 +15,7 @@ struct LineupOptions {
   std::vector<std::string> policies;  // as told, see words.h; or "all"; none: kDefaultPolicies
   std::vector<double> margins = {0};
   bool rails = false;                 // ours with rails, too, which have their own margins
+  bool threshold_told = false;        // else rails have the daemon's own guard threshold
 };
 
 // What the user would save, what could be saved without phases, and what at best.

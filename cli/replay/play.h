@@ -34,8 +34,9 @@ void keep_limits(double seconds, double cpu, double memory, bool keep, Execution
 // Errors: invalid (make_policy).
 Result<Played> play(const Execution& execution, const PlayPlan& plan);
 
-// The daemon's pipeline with its rails: what it decides is in force at once. The engine's model
-// must not look at columns. Errors: invalid.
+// The daemon's pipeline with its rails: what it decides, at each row, is in force at once. Rails
+// and guard have one threshold, that of the loop. The engine's model must not look at columns.
+// Errors: invalid.
 Result<Played> play_with_rails(const Execution& execution, const PlayPlan& plan);
 
 }  // namespace cgphase

@@ -1,7 +1,9 @@
 #include "cli/replay/recorded.h"
 
 #include <chrono>
+#include <filesystem>
 #include <iterator>
+#include <span>
 
 #include "base/crc32.h"
 #include "base/file.h"
@@ -27,17 +29,47 @@ double length_seconds(const Execution& execution) {
   return std::chrono::duration<double>(last - first).count();
 }
 
+struct ReadTrace : TraceSource {
+  std::size_t rows = 0;
+};
+
+std::unexpected<Error> knows_the_future(const std::string& training, const std::string& trace) {
+  return failure(ErrorKind::invalid,
+                 training + ": --train has the same recording as " + trace +
+                     ", which is replayed: it would know its own future; leave it out of one");
+}
+
+// Whether a trace is replayed and learned from under two names of one file.
+Status check_names(const RecordedPaths& paths) {
+  std::error_code ignored;  // what is not there is told when it is read
+  for (const std::string& training : paths.training)
+    for (const std::string& trace : paths.traces)
+      if (std::filesystem::equivalent(training, trace, ignored))
+        return knows_the_future(training, trace);
+  return {};
+}
+
+// The same of copies, packed or not.
+Status check_contents(std::span<const ReadTrace> traces, std::span<const ReadTrace> trainings) {
+  for (const ReadTrace& training : trainings)
+    for (const ReadTrace& trace : traces)
+      if (trace.rows > 0 && trace.rows == training.rows && trace.crc == training.crc)
+        return knows_the_future(training.path, trace.path);
+  return {};
+}
+
 // Adds the executions of the traces to `executions`. `rows_left` falls by theirs.
-Result<std::vector<TraceSource>> read_traces(const std::vector<std::string>& paths,
+Result<std::vector<ReadTrace>> read_traces(const std::vector<std::string>& paths,
                                              const std::vector<std::string>& columns,
                                              std::size_t& rows_left,
                                              std::vector<Execution>& executions) {
-  std::vector<TraceSource> sources;
+  std::vector<ReadTrace> sources;
   for (const std::string& path : paths) {
     Result<Trace> trace = read_trace(path, {.columns = columns, .max_rows = rows_left});
     if (!trace) return std::unexpected(trace.error());
-    for (const Execution& execution : trace->executions) rows_left -= execution.rows.size();
-    sources.push_back(*trace);
+    ReadTrace& source = sources.emplace_back(ReadTrace{*trace});
+    for (const Execution& execution : trace->executions) source.rows += execution.rows.size();
+    rows_left -= source.rows;
     std::ranges::move(trace->executions, std::back_inserter(executions));
   }
   return sources;
@@ -46,6 +78,7 @@ Result<std::vector<TraceSource>> read_traces(const std::vector<std::string>& pat
 }  // namespace
 
 Result<Recorded> read_recorded(const RecordedPaths& paths) {
+  if (Status names = check_names(paths); !names) return std::unexpected(names.error());
   Recorded recorded;
   ReplayInput& input = recorded.input;
   if (!paths.model.empty()) {
@@ -71,8 +104,10 @@ Result<Recorded> read_recorded(const RecordedPaths& paths) {
     return failure(ErrorKind::invalid, paths.traces.front() + ": has no rows; record some first");
   auto training = read_traces(paths.training, *columns, rows_left, input.training);
   if (!training) return std::unexpected(training.error());
-  recorded.traces = *std::move(traces);
-  recorded.training = *std::move(training);
+  if (Status copies = check_contents(*traces, *training); !copies)
+    return std::unexpected(copies.error());
+  recorded.traces.assign(traces->begin(), traces->end());
+  recorded.training.assign(training->begin(), training->end());
   recorded.cadence_seconds = cadence_of(input.executions.front());
   for (const Execution& execution : input.executions)
     recorded.played_seconds += length_seconds(execution);

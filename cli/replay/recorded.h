@@ -26,7 +26,7 @@ struct Recorded {
 };
 
 // All in memory, kMaxTraceRows at most in all. Errors: those of the files; invalid where no trace
-// has a row.
+// has a row, and where the same recording is replayed and learned from.
 Result<Recorded> read_recorded(const RecordedPaths& paths);
 
 }  // namespace cgphase

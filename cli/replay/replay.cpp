@@ -41,8 +41,10 @@ class Campaign {
 
   Result<ContenderResult> run() {
     if (Status ready = prepare(); !ready) return std::unexpected(ready.error());
-    ContenderResult result{
-        .contender = contender_, .rails = settings_.rails, .executions = {}};
+    ContenderResult result{.contender = contender_, .rails = settings_.rails,
+                           .guard_threshold = settings_.loop.guard_threshold, .executions = {}};
+    for (const Execution& execution : input_.training) expect(execution, true);
+    for (const Execution& execution : input_.executions) expect(execution, false);
     for (const std::size_t i : by_beginning(input_.training)) {
       const auto taught = play_one(input_.training[i], true);
       if (!taught) return std::unexpected(taught.error());
@@ -71,10 +73,19 @@ class Campaign {
     return {};
   }
 
+  static double begin_of(const Execution& execution, bool teaches) {
+    return teaches ? EarlierRuns::kBeforeAll : wall_seconds(execution.rows.front());
+  }
+
+  void expect(const Execution& execution, bool teaches) {
+    if (!execution.rows.empty())
+      earlier_.expect(execution.service, begin_of(execution, teaches));
+  }
+
   Result<ExecutionResult> play_one(const Execution& execution, bool teaches) {
     ExecutionResult result{.id = execution.id, .service = execution.service};
     if (execution.rows.empty()) return result;
-    const double begin = teaches ? EarlierRuns::kBeforeAll : wall_seconds(execution.rows.front());
+    const double begin = begin_of(execution, teaches);
     EarlierRuns::Known known = earlier_.before(execution.service, begin);
     PlayPlan plan{.settings = settings_, .contender = contender_,
                   .engine = compat_ ? input_.compat_engine : input_.engine,
@@ -91,6 +102,8 @@ class Campaign {
                                                         execution.rows.front().time).count();
     earlier_.ended(execution.service, teaches ? EarlierRuns::kBeforeAll : begin + length, length,
                    std::move(played->learned));
+    played->result.cpu_by = yardstick_of(execution, Resource::cpu);
+    played->result.memory_by = yardstick_of(execution, Resource::memory);
     return std::move(played->result);
   }
 
@@ -104,6 +117,24 @@ class Campaign {
 };
 
 }  // namespace
+
+const char* to_string(Yardstick yardstick) {
+  switch (yardstick) {
+    case Yardstick::limit: return "limit";
+    case Yardstick::host: return "host";
+    case Yardstick::largest_use: return "largest use";
+  }
+  return "";
+}
+
+Yardstick yardstick_of(const ExecutionHeader& execution, Resource resource) {
+  const bool cpu = resource == Resource::cpu;
+  const bool limited = cpu ? execution.original.cpu_cores().has_value()
+                           : execution.original.memory_bytes().has_value();
+  if (limited) return Yardstick::limit;
+  const bool told = cpu ? execution.host_cores_told : execution.host_memory_told;
+  return told ? Yardstick::host : Yardstick::largest_use;
+}
 
 Result<std::vector<std::string>> replay_columns(const PhaseEngine* engine,
                                                 const PhaseEngine* compat_engine) {

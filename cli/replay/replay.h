@@ -15,6 +15,7 @@
 #include "cli/replay/measures.h"
 #include "model/phase_tracker.h"
 #include "model/trace.h"
+#include "policy/decision.h"
 #include "policy/policy_spec.h"
 
 namespace cgphase {
@@ -42,6 +43,12 @@ struct ReplayInput {
   std::shared_ptr<const PhaseEngine> compat_engine;  // of AI4DL's own model; null: none
 };
 
+// What an execution's allocation is measured by: the limit of the user; the host, where there is
+// none; the largest use in the recording, where that does not tell the host.
+enum class Yardstick : std::uint8_t { limit, host, largest_use };
+const char* to_string(Yardstick yardstick);
+Yardstick yardstick_of(const ExecutionHeader& execution, Resource resource);
+
 // The limit in force after each sample, for pictures.
 struct ReplayLimits {
   std::vector<double> seconds, cpu_cores, memory_bytes;
@@ -49,6 +56,7 @@ struct ReplayLimits {
 
 struct ExecutionResult {
   std::string id, service;
+  Yardstick cpu_by = Yardstick::limit, memory_by = Yardstick::limit;
   ReplaySums cpu, memory;
   ReplayLimits limits;       // empty unless asked for
   std::uint32_t crc = 0;     // CRC-32C of all limits in force, as bits
@@ -57,6 +65,7 @@ struct ExecutionResult {
 struct ContenderResult {
   Contender contender;
   bool rails = false;
+  double guard_threshold = ClosedLoop{}.guard_threshold;
   std::vector<ExecutionResult> executions;  // in the order of ReplayInput::executions
 };
 

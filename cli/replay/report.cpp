@@ -29,6 +29,22 @@ std::uint32_t decisions_crc(const ReplayReport& report) {
   return crc;
 }
 
+std::string measured_by_use(const ReplayReport& report) {
+  if (report.results.empty()) return "";
+  std::size_t cpu = 0, memory = 0;
+  for (const ExecutionResult& execution : report.results.front().executions) {
+    cpu += execution.cpu.seconds > 0 && execution.cpu_by == Yardstick::largest_use ? 1 : 0;
+    memory += execution.memory.seconds > 0 && execution.memory_by == Yardstick::largest_use ? 1 : 0;
+  }
+  if (cpu + memory == 0) return "";
+  std::string whose = cpu > 0 ? fmt::format("the CPU of {}", cpu) : "";
+  if (memory > 0)
+    whose += fmt::format("{}the memory of {}", whose.empty() ? "" : " and ", memory);
+  return fmt::format("neither a limit nor the host is told for {} of {} execution{}: the largest "
+                     "use in the recording is the measure, which leaves less to give back",
+                     whose, report.executions(), report.executions() == 1 ? "" : "s");
+}
+
 std::vector<std::optional<Interval>> ratio_intervals(std::span<const ReplaySums> executions,
                                                      const BootstrapOptions& options) {
   std::vector<std::vector<std::optional<double>>> values;  // by measure, then execution

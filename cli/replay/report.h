@@ -50,8 +50,14 @@ std::uint32_t decisions_crc(const ReplayReport& report);
 std::vector<std::optional<Interval>> ratio_intervals(std::span<const ReplaySums> executions,
                                                      const BootstrapOptions& options);
 
+// Of how many executions a resource is measured by the largest use in it, in a sentence; empty
+// where of none.
+std::string measured_by_use(const ReplayReport& report);
+
 std::string replay_json(const ReplayReport& report);
-std::string replay_csv(const ReplayReport& report);
+// One line for each execution under each policy, margin and resource.
+std::string replay_jsonl(const ReplayReport& report);
+std::string replay_csv(const ReplayReport& report, bool legend);
 std::string replay_text(const ReplayReport& report, const TextStyle& style);
 
 }  // namespace cgphase

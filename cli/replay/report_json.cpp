@@ -55,33 +55,42 @@ json bootstrap_json(std::span<const ReplaySums> executions, const BootstrapOptio
   return body;
 }
 
-json by_execution_json(const ContenderResult& result, std::span<const ReplaySums> executions,
-                       const ReplaySettings& settings) {
+json by_execution_json(const ContenderResult& result, Resource resource,
+                       std::span<const ReplaySums> executions, const ReplaySettings& settings) {
   json all = json::array();
   for (std::size_t i = 0; i < executions.size(); ++i) {
     if (!(executions[i].seconds > 0)) continue;
+    const ExecutionResult& execution = result.executions[i];
     json body = values_json(executions.subspan(i, 1), settings);
-    body["id"] = escape_name(result.executions[i].id);
-    body["service"] = escape_name(result.executions[i].service);
+    body["id"] = escape_name(execution.id);
+    body["service"] = escape_name(execution.service);
+    body["original_from"] =
+        to_string(resource == Resource::cpu ? execution.cpu_by : execution.memory_by);
     body["seconds"] = executions[i].seconds;
     all.push_back(std::move(body));
   }
   return all;
 }
 
+json who_json(const ContenderResult& result, Resource resource) {
+  return {{"name", policy_name(result)},
+          {"margin", result.contender.margin},
+          {"rails", result.rails},
+          {"resource", to_string(resource)}};
+}
+
 json policy_json(const ReplayReport& report, const ContenderResult& result, Resource resource,
                  std::span<const ReplaySums> executions) {
   json body = values_json(executions, report.settings);
-  body["name"] = policy_name(result);
-  body["margin"] = result.contender.margin;
-  body["rails"] = result.rails;
-  body["resource"] = to_string(resource);
+  body.update(who_json(result, resource));
   body["seconds"] = total_of(executions).seconds;
   body["by_resource_hour"] = by_hour_json(executions);
   body["bootstrap"] = bootstrap_json(executions, report.bootstrap);
-  body["by_execution"] = by_execution_json(result, executions, report.settings);
-  if (report.settings.loop.enabled)
+  body["by_execution"] = by_execution_json(result, resource, executions, report.settings);
+  if (report.settings.loop.enabled) {
     body["time_to_raise_ms"] = report.settings.loop.time_to_raise_seconds * 1000;
+    body["guard_threshold"] = result.guard_threshold;
+  }
   return body;
 }
 
@@ -177,11 +186,23 @@ std::string replay_json(const ReplayReport& report) {
   return body.dump() + "\n";
 }
 
-std::string replay_csv(const ReplayReport& report) {
+std::string replay_jsonl(const ReplayReport& report) {
+  std::string out;
+  for (const ContenderResult& result : report.results)
+    for (const Resource resource : kResources)
+      for (json& line : by_execution_json(result, resource, sums_of(result, resource),
+                                          report.settings)) {
+        line.update(who_json(result, resource));
+        out += line.dump() + "\n";
+      }
+  return out;
+}
+
+std::string replay_csv(const ReplayReport& report, bool legend) {
   std::vector<std::string> titles = {"name", "margin", "resource"};
   for (const Measure& measure : all_measures())
     if (reported(measure, report.settings)) titles.emplace_back(measure.name);
-  std::string out = csv_record(titles);
+  std::string out = legend ? csv_record(titles) : "";
   for (const json& policy : policies_json(report)) {
     std::vector<std::string> fields;
     for (const std::string& title : titles) fields.push_back(field(policy.at(title)));

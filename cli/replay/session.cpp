@@ -103,8 +103,14 @@ Status ReplaySession::read() {
 void ReplaySession::enter() {
   if (!request_.directory.empty()) enter_figures();
   places_ = contest_.enter_all(lineup_.entrants);
-  for (EnteredPlan& compared : compared_)
-    compared.places = contest_.enter_all(compared.plan.entrants);
+  for (EnteredPlan& compared : compared_) enter(compared);
+}
+
+void ReplaySession::enter(EnteredPlan& entered) {
+  for (Entrant entrant : entered.plan.entrants) {
+    entrant.swept_only = true;
+    entered.places.push_back(contest_.enter(entrant));
+  }
 }
 
 void ReplaySession::enter_figures() {
@@ -116,10 +122,10 @@ void ReplaySession::enter_figures() {
       if (is_ours(policy) != ours || line || lacks_model(policy)) continue;
       EnteredPlan& drawn = drawn_.emplace_back();
       drawn.plan = sweep_plan(policy, request_.settings);
-      drawn.places = contest_.enter_all(drawn.plan.entrants);
+      enter(drawn);
     }
   controls_.plan = control_plan(request_.settings);
-  controls_.places = contest_.enter_all(controls_.plan.entrants);
+  enter(controls_);
 }
 
 bool ReplaySession::lacks_model(const PolicySpec& policy) const {
@@ -172,10 +178,10 @@ Status ReplaySession::compare_sweeps(ReplayReport& report) const {
 Result<Sweep> ReplaySession::sweep_of(const EnteredPlan& entered) const {
   Sweep sweep{entered.plan.name, {}, entered.plan.shipped};
   for (std::size_t i = 0; i < entered.places.size(); ++i) {
-    const auto& result = contest_.result(entered.places[i]);
-    if (!result) return std::unexpected(result.error());
-    sweep.points.push_back({entered.plan.names[i], sums_of(*result, Resource::cpu),
-                            sums_of(*result, Resource::memory)});
+    Result<Swept> swept = contest_.swept(entered.places[i]);
+    if (!swept) return std::unexpected(swept.error());
+    sweep.points.push_back(
+        {entered.plan.names[i], std::move(swept->cpu), std::move(swept->memory)});
   }
   return sweep;
 }

@@ -52,6 +52,7 @@ class ReplaySession {
   Status take_words();
   Status read();
   void enter();
+  void enter(EnteredPlan& entered);
   void enter_figures();
   Status take_results(ReplayReport& report) const;
   Status compare_sweeps(ReplayReport& report) const;

@@ -147,3 +147,17 @@ TEST_CASE("a job fits into the host less reserve, outside use and what container
   CHECK(world.ask({.verb = Verb::fit, .args = {{"cpus", 1}, {"memory_mib", 1},
                                                {"seconds", 1e8}}})["error"]["exit"] == 2);
 }
+
+TEST_CASE("between two ticks the same question has one answer, and few others are weighed") {
+  World world("static");
+  world.run(60);
+  const json first = world.ask(fit(0.1, 1));
+  for (std::size_t i = 1; i < Answers::kMostFitsPerTick; ++i)
+    CHECK(world.ask(fit(0.1 + static_cast<double>(i), 1)).contains("fits"));
+  const json refused = world.ask(fit(0.2, 1));
+  CHECK(refused["error"]["exit"] == 1);
+  CHECK(refused["error"]["text"].get<std::string>().find("ask again") != std::string::npos);
+  CHECK(world.ask(fit(0.1, 1)) == first);
+  world.run(1);
+  CHECK(world.ask(fit(0.2, 1)).contains("fits"));
+}

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/file.h"
 #include "policy/host_fit.h"
 #include "tests/cli/command_run.h"
 
@@ -72,6 +73,43 @@ TEST_CASE("fit into recordings takes all their executions at once") {
   const Ran twice = fit({"--cpus", "0.5", kTrace, kTrace, "--json"});
   CHECK(json::parse(twice.out)["containers"].size() == 2);
   CHECK(fit({"--cpus", "9", "--host-cpus", "8", "--host-memory", "8G", kTrace}).exit == 7);
+}
+
+TEST_CASE("traces that tell no host are no host: fit asks for what is missing") {
+  CommandRun command;
+  const auto fit = [&](const std::string& columns, const std::string& values,
+                       std::vector<std::string> more = {}) {
+    std::string text = "timestamp,pod.id,cpu.usage.cores,mem.working.set" + columns + "\n";
+    for (int i = 0; i < 40; ++i) text += std::to_string(i) + ",a,0.5,1000000" + values + "\n";
+    const std::string path = command.directory() / "t.csv";
+    REQUIRE(replace_file(path, text));
+    more.insert(more.begin(), {"fit", "--cpus", "0.1", "--memory", "1M", "--for", "10m", path});
+    return command.run(more);
+  };
+  const auto refused = [&](const Ran& ran, const std::string& what) {
+    CHECK(ran.exit == 6);
+    CHECK(ran.out.empty());
+    CHECK_MESSAGE(has(ran.err, what), ran.err);
+  };
+  refused(fit("", ""), "give --host-cpus and --host-memory");
+  refused(fit(",cpu.num.cores", ",4"), "(column host.memory): give --host-memory");
+  refused(fit(",host.memory", ",8000000000"), "(column cpu.num.cores): give --host-cpus");
+  refused(fit("", "", {"--host-cpus", "4"}), "(column host.memory): give --host-memory");
+  CHECK(fit(",cpu.num.cores,host.memory", ",4,8000000000").exit == 0);
+  CHECK(fit("", "", {"--host-cpus", "4", "--host-memory", "8G"}).exit == 0);
+}
+
+TEST_CASE("without a legend fit has no column titles") {
+  CommandRun command;
+  command.serve([](const Request&) { return to_json(answer_of(1)); });
+  const auto fit = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"fit", "--cpus", "1", "--memory", "100M", "--for", "1h"});
+    return command.run(more).out;
+  };
+  CHECK(has(fit({}), "MEMORY"));
+  CHECK_FALSE(has(fit({"--no-legend"}), "MEMORY"));
+  CHECK(has(fit({"--no-legend"}), "kept free"));
+  CHECK(fit({"--no-legend", "-ocsv"}).starts_with("\\x1b[31mweb,"));
 }
 
 TEST_CASE("what fit is asked must make sense") {

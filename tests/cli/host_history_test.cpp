@@ -166,6 +166,69 @@ TEST_CASE("record compresses where the name ends .gz, and both ways to the same 
   CHECK(read_file(packed, 1 << 22)->size() * 4 < read_file(world.file, 1 << 22)->size());
 }
 
+TEST_CASE("record has every limit in a column, as the kernel's files have it") {
+  World world;
+  world.stop();
+  REQUIRE(world.command.run({"record", "-o", world.file, "--state-dir", world.state_dir(), "job"})
+              .exit == 0);
+  const std::vector<std::string> names = {"cpu.max.burst.usec", "cpu.weight", "memory.high",
+                                          "memory.low", "memory.min"};
+  const Result<Trace> trace = read_trace(world.file, {.columns = names});
+  REQUIRE(trace);
+  const Limits expected = point_of(2, 100).sample.limits;
+  const TraceRow& row = trace->executions.at(0).rows.at(0);
+  const auto bytes = [](const std::optional<MemoryLimit>& limit) {
+    return limit && limit->bytes ? std::optional<double>(limit->bytes->value) : std::nullopt;
+  };
+  CHECK(row.columns[0] == static_cast<double>(expected.cpu_max_burst->value));
+  CHECK(row.columns[1] == static_cast<double>(*expected.cpu_weight));
+  CHECK(row.columns[2] == bytes(expected.memory_high));
+  CHECK(row.columns[3] == bytes(expected.memory_low));
+  CHECK(row.columns[4] == bytes(expected.memory_min));
+  const auto unread = read_trace(world.file, {.columns = {"memory.swap.max", "pids.max"}});
+  REQUIRE(unread);
+  CHECK(unread->executions.at(0).rows.at(0).columns.size() == 2);
+}
+
+TEST_CASE("record --for begins now, and refuses what does not go with that") {
+  World world;
+  const auto record = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"record", "-o", world.file});
+    return world.command.run(words);
+  };
+  CHECK(record({"--for", "1ms"}).exit == 4);  // at once: nobody is there
+  world.serve();
+  for (const char* wrong : {"0s", "soon", "31d"})
+    CHECK(has(record({"--for", wrong}).err, "is no time up to 30 days"));
+  CHECK(record({"--for", "1ms", "--since", "-10m"}).exit == 2);
+  CHECK(record({"--for", "1ms", "--state-dir", world.state_dir()}).exit == 2);
+  const Ran nothing = record({"--for", "1ms"});  // the store ends in the past
+  CHECK(nothing.exit == 6);
+  CHECK_FALSE(read_file(world.file, 1 << 22));
+}
+
+TEST_CASE("record --for has what was sampled since it began") {
+  CommandRun command;
+  HistoryPoint point = point_of(1, 0);
+  std::optional<WallTime> begun;
+  command.serve([&](const Request& request) {
+    if (request.verb == Verb::records)
+      return request.number("after").value_or(0) > 0
+                 ? records_page({})
+                 : records_page(std::vector<RecordEntry>{{7, named(1, "web"), point.time}});
+    if (!begun) begun = *request.time("from_seconds");
+    point.time = *begun + std::chrono::microseconds(500);
+    return ok_reply(history_page(std::vector{point}));
+  });
+  const std::string file = command.directory() / "out.csv";
+  const WallTime before = SystemClock().wall_now();
+  const Ran ran = command.run({"record", "--for", "1ms", "-o", file});
+  CHECK_MESSAGE(ran.exit == 0, ran.err);
+  CHECK(has(ran.err, "1 rows of 1 executions"));
+  CHECK(*begun >= before - std::chrono::microseconds(2));
+  CHECK(read_trace(file)->executions.at(0).rows.size() == 1);
+}
+
 TEST_CASE("record takes names, ids and spans, and refuses what the history does not have") {
   World world;
   world.stop();

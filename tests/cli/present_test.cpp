@@ -66,6 +66,59 @@ TEST_CASE("a reply without rows has no csv") {
   CHECK(text.error().kind == ErrorKind::invalid);
 }
 
+TEST_CASE("an output that a verb does not have is refused with those that it has") {
+  const auto refusal = [](const Form& form, Output output) {
+    return present(form, json::object(), output, {}).error().text;
+  };
+  CHECK(refusal(kStatusForm, Output::csv) ==
+        "-o csv: this verb has table, wide, json, jsonl, openmetrics");
+  CHECK(refusal(kHistoryForm, Output::openmetrics) ==
+        "-o openmetrics: this verb has table, wide, json, jsonl, csv");
+  CHECK(refusal(kActionForm, Output::openmetrics) ==
+        "-o openmetrics: this verb has table, wide, json, jsonl");
+}
+
+TEST_CASE("openmetrics has a family per measure, a series per container and an end") {
+  const auto lines = lines_of(present(kListForm, kTwo, Output::openmetrics, {}).value());
+  const auto count = [&](const std::string& begin) {
+    return std::ranges::count_if(lines, [&](const std::string& line) {
+      return line.starts_with(begin);
+    });
+  };
+  CHECK(lines.back() == "# EOF");
+  CHECK(count("# EOF") == 1);
+  CHECK(count("cgphase_container_info{container=\"") == 2);
+  CHECK(count("# TYPE cgphase_container_cpu_cores gauge") == 1);
+  CHECK(count("# HELP cgphase_container_cpu_cores ") == 1);
+  CHECK(count("cgphase_container_cpu_cores{container=\"") == 1);  // the other was not measured
+  CHECK(count("cgphase_container_oom_kills_total{") > 0);
+  for (const std::string& line : lines)
+    if (!line.starts_with("#") && !line.starts_with("cgphase_container_info"))
+      CHECK_MESSAGE(line.find("web-1") == std::string::npos, line);
+  const auto own =
+      lines_of(present(kStatusForm, to_json(status()), Output::openmetrics, {}).value());
+  CHECK(std::ranges::count(own, "# TYPE cgphase_writes counter") == 1);
+  CHECK(std::ranges::count_if(own, [](const std::string& line) {
+          return line.starts_with("cgphase_containers{mode=\"");
+        }) == 3);
+}
+
+TEST_CASE("openmetrics escapes names a second time: no quote or line feed ends a label") {
+  ContainerReport odd = hostile();
+  odd.container.name = "a\"} 1\n\\b";
+  const std::string text =
+      present(kListForm, list_reply(std::vector{odd}), Output::openmetrics, {}).value();
+  CHECK_MESSAGE(text.find("name=\"a\\\"} 1\\\\x0a\\\\\\\\b\"") != std::string::npos, text);
+}
+
+TEST_CASE("every metric of a report exists in a full one") {
+  const json row = to_json(web()), body = to_json(status());
+  for (const Metric& metric : kListForm.metrics)
+    CHECK_MESSAGE(row.contains(json::json_pointer(metric.path)), metric.path);
+  for (const Metric& metric : kStatusForm.metrics)
+    CHECK_MESSAGE(body.contains(json::json_pointer(metric.path)), metric.path);
+}
+
 TEST_CASE("every csv column of a container exists in a full report") {
   const json row = to_json(web());
   for (const CsvColumn& column : kListForm.columns)

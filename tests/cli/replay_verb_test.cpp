@@ -197,7 +197,12 @@ TEST_CASE_FIXTURE(Fixture, "models that do not fit what they are named for exit 
 TEST_CASE_FIXTURE(Fixture, "earlier runs teach: the limit is not that of the user at the start") {
   const auto phase = [](const json& body) { return body["policies"][0]["alloc_vs_static"]; };
   const json cold = replay_json({"--policy", "phase"});
-  const json warm = replay_json({"--policy", "phase", "--train", kGolden + "replay.csv"});
+  const std::string other = command.directory() / "other.csv";  // another day, the same work
+  std::string text = content(kGolden + "replay.csv");
+  for (std::size_t at = text.find("\n1"); at != std::string::npos; at = text.find("\n1", at + 1))
+    text.replace(at, 2, "\n9");
+  REQUIRE(replace_file(other, text));
+  const json warm = replay_json({"--policy", "phase", "--train", other});
   CHECK(phase(warm) < phase(cold));
   CHECK(warm["hashes"]["training"].size() == 1);
 }
@@ -258,7 +263,6 @@ TEST_CASE_FIXTURE(Fixture, "words out of bounds exit with 2 and tell the bounds"
   refused(2, path, {"--bootstrap", "100001"});
   refused(2, path, {"--compare", "hold"});
   CHECK(has(refused(2, path, {"--policy", "hodl"}), "did you mean \"hold\"?"));
-  CHECK(has(refused(2, path, {"-o", "jsonl"}), "no jsonl"));
   CHECK(command.run({"replay"}).exit == 2);
 }
 
@@ -269,6 +273,66 @@ TEST_CASE_FIXTURE(Fixture, "a trace that measured nothing, or only once, exits w
       CHECK(has(refused(6, trace(text), {"--policy", policy, "--closed-loop", "--svg", pictures}),
                 "t.csv: nothing to replay: no two rows that follow each other tell"));
   CHECK_FALSE(std::filesystem::exists(pictures));
+}
+
+TEST_CASE_FIXTURE(Fixture, "pictures of an earlier replay go, and no other files") {
+  const std::vector<std::string> words = {"--policy", "hold", "--svg", pictures};
+  const auto there = [&](const char* name) {
+    return std::filesystem::exists(pictures + "/" + name);
+  };
+  REQUIRE(replay(kGolden + "replay.csv", words).exit == 0);
+  REQUIRE(there("execution-02-job-2.svg"));
+  for (const char* kept : {"execution-07-mine.svg", "notes.svg", "execution-1.svg"})
+    REQUIRE(replace_file(pictures + "/" + kept, "<svg><title>mine</title></svg>"));
+  REQUIRE(replace_file(pictures + "/copy.svg", content(pictures + "/execution-02-job-2.svg")));
+  refused(6, trace(kHeader), words);
+  CHECK(there("execution-02-job-2.svg"));
+  std::string text = "timestamp,service,pod.id,cpu.num.cores,cpu.usage.cores\n";
+  for (int i = 0; i < 30; ++i) text += std::to_string(i) + ",s,other,2,1\n";
+  REQUIRE(replay(trace(text), words).exit == 0);
+  CHECK(there("execution-01-other.svg"));
+  CHECK(there("pareto-cpu.svg"));
+  for (const char* gone : {"execution-01-job-1.svg", "execution-02-job-2.svg",
+                           "pareto-memory.svg"})
+    CHECK_FALSE_MESSAGE(there(gone), gone);
+  for (const char* kept : {"execution-07-mine.svg", "notes.svg", "execution-1.svg", "copy.svg"})
+    CHECK_MESSAGE(there(kept), kept);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a recording that is replayed is not learned from, by name or by copy") {
+  const std::string copy = command.directory() / "copy.csv", link = command.directory() / "l.csv";
+  REQUIRE(replace_file(copy, content(kGolden + "replay.csv")));
+  std::filesystem::create_symlink(kGolden + "replay.csv", link);
+  for (const std::string& same : {kGolden + "replay.csv", copy, link})
+    CHECK(has(refused(6, kGolden + "replay.csv", {"--train", same}),
+              same + ": --train has the same recording as " + kGolden + "replay.csv"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "what tells neither limit nor host is measured by its use, aloud") {
+  std::string text = "timestamp,service,pod.id,cpu.usage.cores,mem.working.set,host.memory\n";
+  for (int i = 0; i < 30; ++i)
+    text += std::to_string(i) + ",s,a,0." + std::to_string(1 + i % 9) + ",1000000,8000000\n";
+  const Ran ran = replay(trace(text), {"--policy", "static"});
+  CHECK(ran.exit == 0);
+  CHECK(one_line(ran.err));
+  CHECK(has(ran.err, "neither a limit nor the host is told for the CPU of 1 of 1 execution: "));
+  const Ran lines = replay(trace(text), {"--policy", "static", "-o", "jsonl"});
+  CHECK(lines.err.empty());
+  CHECK(has(lines.out, "\"original_from\":\"largest use\",\"overrun_area\""));
+  CHECK(has(lines.out, "\"original_from\":\"host\""));
+}
+
+TEST_CASE_FIXTURE(Fixture, "rails have the daemon's threshold, or one that is told, and no step") {
+  const auto threshold = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"--policy", "phase", "--rails", "--closed-loop"});
+    const json body = replay_json(more);
+    CHECK(body["policies"][2]["rails"] == true);
+    return body["policies"][2]["guard_threshold"].get<double>();
+  };
+  CHECK(threshold({}) == 0.9);
+  CHECK(threshold({"--guard-threshold", "80%"}) == 0.8);
+  CHECK(has(refused(2, kGolden + "replay.csv", {"--policy", "phase", "--rails", "--step", "15s"}),
+            "--rails decides at each row"));
 }
 
 TEST_CASE_FIXTURE(Fixture, "hostile names of executions make harmless names of files") {

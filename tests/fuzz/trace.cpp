@@ -15,7 +15,8 @@ using namespace cgphase;
 namespace {
 
 constexpr double kStepSeconds = 5;
-const TraceOptions kOptions{.columns = {"cpu.usage", "mem.usage.pct"}, .max_rows = 500};
+const TraceOptions kOptions{.columns = {"cpu.usage", "mem.usage.pct", "memory.high"},
+                            .max_rows = 500};
 
 void check_rows(const Execution& execution) {
   CHECK_INVARIANT(!execution.rows.empty());

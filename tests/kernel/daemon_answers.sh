@@ -44,11 +44,33 @@ questions() {
   done
   expect 0 list -o csv
   expect 0 list -o jsonl
+  expect 0 list -o openmetrics
+  says 'cgphase_container_info{container="'
+  expect 0 status -o openmetrics
+  says '# EOF'
+  expect 2 events -o openmetrics
+  one_line
   expect 3 plot test-nobody -o /tmp/plot.svg
   expect 3 show test-nobody
   one_line
   says test-nobody
   expect 2 frobnicate
+}
+
+# From now on, ended by Ctrl-C: what was sampled until then is there, and nothing older.
+following_record() {
+  local begun recorder status
+  begun=$EPOCHSECONDS
+  "$bin/cgphase" --socket /tmp/r/read.sock -q record --for 1h -o /tmp/followed.csv &
+  recorder=$!
+  pause_ms 3000
+  [ ! -s /tmp/followed.csv ] || fail 'record --for wrote before it was ended'
+  kill -INT "$recorder"
+  wait "$recorder"
+  status=$?
+  [ "$status" = 0 ] || fail "record --for that was ended: exit $status"
+  awk -F, -v begun="$begun" 'NR > 1 && $1 < begun { old = 1 } END { exit old || NR < 3 }' \
+    /tmp/followed.csv || fail 'record --for has too little, or what was sampled before it began'
 }
 
 # What a policy would have done to this host's own history.
@@ -67,6 +89,7 @@ recording() {
   grep -q '^[0-9.]*,test-busy,test-busy,' /tmp/two.csv || fail 'record wrote no row of test-busy'
   if LC_ALL=C grep -q $'[\e\xff]' /tmp/two.csv; then fail 'record wrote raw bytes'; fi
   expect 0 predict --model /tmp/model.json /tmp/host.csv.gz
+  following_record
   expect 3 record test-nobody -o /tmp/nobody.csv
   one_line
   [ ! -e /tmp/nobody.csv ] || fail 'a record that failed left a file'
@@ -106,6 +129,39 @@ capacity() {
     --host-cpus 8 --host-memory 8G
   says 'yes: '
   expect 2 fit --cpus 0.01 --memory 1M --for never
+}
+
+# A daemon that looks ahead and a container that leaves room: what fits is told, and what does not.
+room() {
+  local name
+  for name in test-busy test-idle "$hostile"; do
+    echo 1 >"$root/$name/cgroup.kill"  # their loads are all of the one CPU
+  done
+  write_config '/quiet*' observe
+  mkdir "$root/quiet"
+  echo '80000 100000' >"$root/quiet/cpu.max"
+  echo 134217728 >"$root/quiet/memory.max"
+  (echo "$BASHPID" >"$root/quiet/cgroup.procs" && exec sleep 600) &
+  start_daemon phase
+  until_true 20000 answers || fail 'the daemon with policy phase does not answer'
+  until_true 60000 forecast_there || fail 'no forecast within a minute'
+  expect 0 fit --cpus 0.01 --memory 1M --for 1m --risk 50%
+  says 'yes: '
+  says 'forecast'
+  expect 0 fit --cpus 0.01 --memory 1M --for 1m --risk 50% --json
+  says '"fits": true'
+  expect 7 fit --cpus 0.99 --memory 1M --for 1m --risk 50%
+  says 'no: '
+  expect 7 fit --cpus 0.01 --memory 100T --for 1m --risk 50% --json
+  says '"fits": false'
+  kill -TERM "$daemon"
+  wait "$daemon" || fail 'the daemon with policy phase did not stop well'
+}
+forecast_there() {
+  local told
+  pause_ms 1000  # asking is use outside of containers, too
+  told=$(cli fit --cpus 0.01 --memory 1M --for 1m --risk 50% --json)
+  [[ $told == *'"basis": "forecast"'*'"basis": "forecast"'* ]]
 }
 
 pausing() {
@@ -199,5 +255,6 @@ wait "$daemon" || fail 'the daemon did not stop well'
 all_original || fail 'not all is original after the stop'
 expect 4 list
 recording_stopped
+room
 if LC_ALL=C grep -q $'[\e\xff]' /tmp/daemon.log; then fail 'raw bytes of a name in the log'; fi
 finish

@@ -89,9 +89,9 @@ smallest_change_ratio = 0.01
 EOF
 }
 
-start_daemon() {
+start_daemon() {  # [POLICY]
   "$bin/cgphased" --config /tmp/cgphase.toml --cgroup-root "$root" --state-dir /tmp/s \
-    --runtime-dir /tmp/r --policy hold >>/tmp/daemon.log 2>&1 &
+    --runtime-dir /tmp/r --policy "${1:-hold}" >>/tmp/daemon.log 2>&1 &
   daemon=$!
 }
 

@@ -21,7 +21,8 @@ namespace {
 int run(std::vector<std::string> words) {
   CLI::App app;
   int exit_code = -1;
-  add_model_verbs(app, exit_code);
+  const CommonOptions common;
+  add_model_verbs(app, common, exit_code);
   std::reverse(words.begin(), words.end());
   try {
     app.parse(words);

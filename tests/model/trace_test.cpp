@@ -240,6 +240,29 @@ TEST_CASE("a trace that tells neither limit nor host is its own measure") {
   CHECK(trace->executions[0].host.cpu_cores == 3);
   CHECK(trace->executions[0].host.memory.value == 100);
   CHECK(!trace->executions[0].original.cpu_cores());
+  CHECK_FALSE(trace->executions[0].host_cores_told);
+  CHECK_FALSE(trace->executions[0].host_memory_told);
+}
+
+TEST_CASE("whether the host is told is known of each resource and execution") {
+  const Result<Trace> trace = read_text(
+      "timestamp,pod.id,cpu.num.cores,cpu.usage.cores,mem.current\n"
+      "1,a,,1,100\n2,a,4,1,100\n2,b,,2,50\n");
+  REQUIRE(trace);
+  CHECK(trace->executions[0].host_cores_told);
+  CHECK(trace->executions[0].host.cpu_cores == 4);
+  CHECK_FALSE(trace->executions[0].host_memory_told);
+  CHECK_FALSE(trace->executions[1].host_cores_told);
+  CHECK(trace->executions[1].host.cpu_cores == 2);
+}
+
+TEST_CASE("of a column of limits, max is no number and no fault") {
+  const Result<Trace> trace = read_text("timestamp,memory.high,pids.max\n1,max,12\n",
+                                        {.columns = {"memory.high", "pids.max"}});
+  REQUIRE(trace);
+  CHECK_FALSE(trace->executions[0].rows[0].columns[0]);
+  CHECK(trace->executions[0].rows[0].columns[1] == 12);
+  CHECK_FALSE(read_text("timestamp,memory.high\n1,most\n", {.columns = {"memory.high"}}));
 }
 
 namespace {

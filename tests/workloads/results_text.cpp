@@ -115,7 +115,7 @@ void ablations(const SetResults& results, Out out) {
     std::string row = fmt::format("| {} |", ablation.name);
     for (const Resource resource : kResources) {
       const auto points = points_of(ablation.sweep, resource);
-      if (points.empty() || !measured(ablation.sweep.points.front().of(resource))) {
+      if (points.empty() || !ablation.sweep.points.front().of(resource).measured()) {
         row += " - | - |";
         continue;
       }
@@ -165,7 +165,7 @@ void one_set(const SetResults& results, Out out) {
   censored(results, out);
   for (const Resource resource : kResources) {
     const SweepPoint& any = results.ours.front().points.front();
-    if (!measured(any.of(resource))) continue;
+    if (!any.of(resource).measured()) continue;
     policies(results, resource, out);
     matched(results, resource, out);
     fmt::format_to(out, "\n![{} of {}](results/{}-pareto-{}.svg)\n", title_of(resource),

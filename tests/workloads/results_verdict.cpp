@@ -72,7 +72,7 @@ const ResourceComparison* resource_of(const Comparison& comparison, Resource res
 std::optional<Verdict> verdict_of(const SetResults& results, const Sweep& ours,
                                   Resource resource) {
   const SweepPoint& point = ours.points[ours.shipped.value_or(0)];
-  if (!measured(point.of(resource))) return std::nullopt;
+  if (!point.of(resource).measured()) return std::nullopt;
   const auto comparison = compared(ours, results.controls, resource);
   if (!comparison) return std::nullopt;
   Verdict verdict;
@@ -86,9 +86,9 @@ std::optional<Verdict> verdict_of(const SetResults& results, const Sweep& ours,
   if (shipped.b) verdict.controls_above = shipped.b->above_oracle;
   if (const ContenderResult* hold = find(results, "hold")) {
     const double writes = writes_of(sums_of(*hold, resource));
-    if (writes > 0) verdict.writes_ratio = writes_of(point.of(resource)) / writes;
+    if (writes > 0) verdict.writes_ratio = writes_of({point.of(resource).total}) / writes;
   }
-  verdict.would_oom = total_of(point.of(resource)).would_oom;
+  verdict.would_oom = point.of(resource).total.would_oom;
   return verdict;
 }
 

@@ -9,7 +9,9 @@ using namespace cgphase;
 namespace {
 
 const std::vector<std::string> kPolicies = {"phase", "vpa", "vpa-tuned", "hold:margin=1.05",
-                                            "phase@5"};
+                                            "phase@5", "hold:margin=1.1,window=120",
+                                            "hold:margin=1.1,window=120@2.5", "hold:margin=1",
+                                            "phase+rails@0"};
 
 // Values by "POLICY RESOURCE MEASURE", " by hour" behind it.
 using Known = std::map<std::string, double>;
@@ -85,6 +87,26 @@ TEST_CASE("the minus of a name is no subtraction, and that behind a measure is o
 TEST_CASE("names with parameters and with a margin are matched whole") {
   CHECK(check("hold:margin=1.05.cpu.slack == 4", {{"hold:margin=1.05 cpu slack", 4}}).holds);
   CHECK(check("phase@5.cpu.slack == 4", {{"phase@5 cpu slack", 4}}).holds);
+}
+
+TEST_CASE("parameters in any order and numbers in any form name the same policy") {
+  const Known known = {{"hold:margin=1.1,window=120 cpu slack", 4},
+                       {"hold:margin=1.1,window=120@2.5 cpu slack", 5},
+                       {"hold:margin=1.05 memory would_oom", 6},
+                       {"phase+rails@0 cpu slack", 7}};
+  CHECK(check("hold:window=120,margin=1.1.cpu.slack == 4", known).holds);
+  CHECK(check("hold:window=120.0,margin=1.10@2.50.cpu.slack == 5", known).holds);
+  CHECK(check("hold:margin=1.050.memory.would_oom == 6", known).holds);
+  CHECK(check("phase+rails@0.0.cpu.slack == 7", known).holds);
+  CHECK(has(refusal("hold:window=60.cpu.slack < 1"), "no policy in this replay named"));
+}
+
+TEST_CASE("a claim on what a resource does not have is refused: it would always hold") {
+  CHECK(has(refusal("phase.cpu.would_oom == 0"), ": cpu has no would_oom, only memory has"));
+  CHECK(has(refusal("phase.memory.throttled_seconds == 0"),
+            "memory has no throttled_seconds, only cpu has"));
+  CHECK(has(refusal("phase.cpu.would_om == 0"), "no measure \"would_om\""));
+  CHECK_FALSE(has(refusal("phase.cpu.would_om == 0"), "would_oom"));
 }
 
 TEST_CASE("what has no value does not hold, whatever is claimed of it") {

@@ -18,10 +18,15 @@ nlohmann::json learned(double cores) {
   return policy->learned();
 }
 
+void expect_often(EarlierRuns& runs, const std::string& service, double begin_seconds, int times) {
+  for (int i = 0; i < times; ++i) runs.expect(service, begin_seconds);
+}
+
 }  // namespace
 
 TEST_CASE("a run knows nothing before another of its service ended") {
   EarlierRuns runs;
+  expect_often(runs, "job", 100, 3);
   runs.ended("job", 100, 90, learned(1));
   CHECK(runs.before("job", 50).learned.is_null());
   CHECK_FALSE(runs.before("job", 99).usual_seconds);
@@ -32,12 +37,15 @@ TEST_CASE("a run knows nothing before another of its service ended") {
 
 TEST_CASE("other services teach nothing") {
   EarlierRuns runs;
+  runs.expect("service", 200);
+  runs.expect("job", 200);
   runs.ended("job", 100, 90, learned(1));
   CHECK(runs.before("service", 200).learned.is_null());
 }
 
 TEST_CASE("runs are merged in the order in which they ended, each once") {
   EarlierRuns runs;
+  expect_often(runs, "job", 1000, 3);
   runs.ended("job", 200, 30, learned(2));
   runs.ended("job", 100, 10, learned(1));
   runs.ended("job", 300, 20, learned(3));
@@ -50,7 +58,24 @@ TEST_CASE("runs are merged in the order in which they ended, each once") {
 
 TEST_CASE("training runs are over before all others") {
   EarlierRuns runs;
+  runs.expect("job", EarlierRuns::kBeforeAll);
+  runs.expect("job", 0);
   runs.ended("job", EarlierRuns::kBeforeAll, 10, learned(1));
   CHECK_FALSE(runs.before("job", EarlierRuns::kBeforeAll).learned.is_null());
   CHECK_FALSE(runs.before("job", 0).learned.is_null());
+}
+
+TEST_CASE("what no run to come may know is forgotten") {
+  EarlierRuns runs;
+  CHECK(runs.kept() == 0);
+  expect_often(runs, "job", 50, 2);
+  runs.ended("nobody's", 10, 10, learned(1));
+  runs.ended("job", 51, 10, learned(1));  // all have begun by then
+  CHECK(runs.kept() == 0);
+  runs.ended("job", 50, 10, learned(1));
+  CHECK(runs.kept() == 1);
+  CHECK_FALSE(runs.before("job", 50).learned.is_null());
+  CHECK(runs.kept() == 1);
+  CHECK_FALSE(runs.before("job", 50).learned.is_null());
+  CHECK(runs.kept() == 0);  // that was the last
 }

@@ -102,10 +102,43 @@ TEST_CASE("hostile names are escaped") {
 }
 
 TEST_CASE("CSV has one line per policy and resource") {
-  const std::string text = replay_csv(report());
+  const std::string text = replay_csv(report(), true);
   CHECK(text.starts_with("name,margin,resource,alloc_vs_static,slack,samples_over"));
   CHECK(has(text, "\nphase,0.0,cpu,0.45,0.5,0.01,"));
   CHECK(std::ranges::count(text, '\n') == 5);
+}
+
+TEST_CASE("without a legend CSV has no heading") {
+  CHECK(replay_csv(report(), false).starts_with("phase,0.0,cpu,0.45,"));
+}
+
+TEST_CASE("JSON lines have each execution under each policy, and what it is measured by") {
+  ReplayReport made = report();
+  made.results[0].executions[1].memory_by = Yardstick::largest_use;
+  const std::string text = replay_jsonl(made);
+  CHECK(std::ranges::count(text, '\n') == 8);
+  std::vector<json> lines;
+  for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1)
+    lines.push_back(json::parse(text.substr(at, text.find('\n', at) - at)));
+  CHECK(lines[1]["name"] == "phase");
+  CHECK(lines[1]["id"] == "run-1");
+  CHECK(lines[1]["resource"] == "cpu");
+  CHECK(lines[1]["samples_over"] == 0.02);
+  CHECK(lines[1]["original_from"] == "limit");
+  CHECK(lines[3]["resource"] == "memory");
+  CHECK(lines[3]["original_from"] == "largest use");
+  CHECK(lines[7]["name"] == "static");
+}
+
+TEST_CASE("what is measured by the largest use in it is told aloud") {
+  ReplayReport made = report();
+  CHECK(measured_by_use(made).empty());
+  made.results[0].executions[0].cpu_by = Yardstick::host;
+  CHECK(measured_by_use(made).empty());
+  made.results[0].executions[0].cpu_by = Yardstick::largest_use;
+  made.results[0].executions[1].memory_by = Yardstick::largest_use;
+  CHECK(has(measured_by_use(made),
+            "told for the CPU of 1 and the memory of 1 of 2 executions: the largest use"));
 }
 
 TEST_CASE("the first sentence answers what would be saved, and at what risk") {
