@@ -8,8 +8,7 @@
 namespace cgphase {
 namespace {
 
-// Less than a window saw too few steps to have met one of those that begin a phase.
-constexpr double kStepSamples = NestedWindows::kShortest;
+constexpr std::size_t kFewestSteps = NestedWindows::kShortest - 1;  // those of a window of levels
 
 }  // namespace
 
@@ -17,45 +16,44 @@ double widened(double peak, double samples, double risk) {
   return peak * (1 + 0.5 / (samples * std::sqrt(risk)));
 }
 
-DemandBound::DemandBound(double risk, bool drifts)
-    : risk_(risk), drifts_(drifts), levels_(risk), steps_(risk) {}
-
 void DemandBound::add(double demand, double interval_seconds) {
   if (levels_.count() > 0 && interval_seconds > 0) {
     const double step = demand - last_;
     if (drifts_) steps_.add(step);
-    rise_per_second_ = std::max(rise_per_second_, step / std::max(1.0, interval_seconds));
+    const double seconds = interval_seconds <= kAtOnceSeconds ? 1 : interval_seconds;
+    rise_per_second_ = std::max(rise_per_second_, step / seconds);
   }
   levels_.add(demand);
   last_ = demand;
   peak_ = std::max(peak_, demand);
 }
 
-void DemandBound::add_rises(Ahead& ahead) const {
+void DemandBound::add_rises(double risk, Ahead& ahead) const {
   constexpr double kAhead = kAheadSamples;
-  const double factor = std::sqrt(1 / risk_ - 1);
-  for (const NestedWindows::Reading& steps : steps_.readings()) {
-    const double next = last_ + std::max(0.0, steps.mean + factor * steps.deviation);
-    const double coming =
-        last_ + std::max(0.0, kAhead * steps.mean + std::sqrt(kAhead) * factor * steps.deviation);
+  const double factor = std::sqrt(1 / risk - 1);
+  for (std::size_t i = 0; i < steps_.windows(); ++i) {
+    const NestedWindows::Window& steps = steps_.window(i);
+    const double mean = steps.mean(), spread = factor * steps.deviation();
+    const double next = last_ + std::max(0.0, mean + spread);
+    const double coming = last_ + std::max(0.0, kAhead * mean + std::sqrt(kAhead) * spread);
     ahead.next = std::min(ahead.next, next);
     ahead.coming = std::min(ahead.coming, std::max(next, coming));
-    if (steps.samples < kStepSamples) continue;
     const double largest =
-        last_ + widened(std::max(0.0, steps.top), steps.samples, risk_);
+        last_ + widened(std::max(0.0, steps.top(risk)), steps.samples(), risk);
     ahead.next = std::min(ahead.next, largest);
     ahead.coming = std::min(ahead.coming, largest);
   }
 }
 
-std::optional<DemandBound::Ahead> DemandBound::ahead() const {
+std::optional<DemandBound::Ahead> DemandBound::ahead(double risk) const {
   if (levels_.count() < kWarmUpSamples) return std::nullopt;
   std::optional<Ahead> ahead;
-  for (const NestedWindows::Reading& level : levels_.readings()) {
-    const double bound = widened(level.top, level.samples, risk_);
+  for (std::size_t i = 0; i < levels_.windows(); ++i) {
+    const NestedWindows::Window& level = levels_.window(i);
+    const double bound = widened(level.top(risk), level.samples(), risk);
     if (!ahead || bound < ahead->next) ahead = {bound, bound};
   }
-  if (drifts_ && steps_.count() >= kWarmUpSamples / 2) add_rises(*ahead);
+  if (steps_.count() >= kFewestSteps) add_rises(risk, *ahead);
   ahead->next = std::max(ahead->next, last_);
   ahead->coming = std::max(ahead->coming, ahead->next);
   return ahead;

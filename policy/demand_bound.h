@@ -9,7 +9,8 @@
 //   sqrt(1 / risk - 1) (Cantelli), and last + largest step, widened as above.
 //
 // Each holds for each of the nested windows, recent ones for what changed, long ones for what is
-// rare; the smallest of them is taken.
+// rare; the smallest of them is taken. Steps count only when there is a whole window of them:
+// fewer have hardly met one of those that begin a phase.
 #pragma once
 
 #include <optional>
@@ -23,7 +24,7 @@ double widened(double peak, double samples, double risk);
 class DemandBound {
  public:
   // `drifts`: the next demand is the last one and a step, as with memory.
-  DemandBound(double risk, bool drifts);
+  explicit DemandBound(bool drifts) : drifts_(drifts) {}
 
   // `interval_seconds` since the previous sample; 0 for the first and after a gap.
   void add(double demand, double interval_seconds);
@@ -33,19 +34,20 @@ class DemandBound {
     double next = 0, coming = 0;
   };
   static constexpr int kAheadSamples = 10;
-  // Absent before kWarmUpSamples.
-  std::optional<Ahead> ahead() const;
+  // At this risk, from kLeastRisk to kMostRisk. Absent before kWarmUpSamples.
+  std::optional<Ahead> ahead(double risk) const;
 
   std::size_t count() const { return levels_.count(); }
   double last() const { return last_; }
   double peak() const { return peak_; }
-  // The steepest rise so far. A sample tells of no rise faster than one second.
+  // The steepest rise so far. Nobody saw what was between two samples: what rose between those of
+  // up to kAtOnceSeconds is taken to have done so within one second.
   double rise_per_second() const { return rise_per_second_; }
+  static constexpr double kAtOnceSeconds = 5;
 
  private:
-  void add_rises(Ahead& ahead) const;
+  void add_rises(double risk, Ahead& ahead) const;
 
-  double risk_;
   bool drifts_;
   NestedWindows levels_, steps_;
   double last_ = 0, peak_ = 0, rise_per_second_ = 0;

@@ -26,16 +26,15 @@ void lower_to(std::optional<DemandBound::Ahead>& ahead, double bound) {
 }  // namespace
 
 ForeseenLimit::ForeseenLimit(double risk, double guard_threshold, bool drifts,
-                             const EarlierPeak& earlier)
+                             const EarlierPeak& earlier, double write_risk)
     : risk_(risk), room_(kJustBelow / guard_threshold), drifts_(drifts), earlier_(earlier),
-      earlier_weight_(kEarlierWeight),
-      own_(risk, drifts), held_(drifts) {
+      earlier_weight_(kEarlierWeight), own_(drifts), held_(drifts, write_risk) {
   if (earlier_.runs > 0 && earlier_.peak > 0) promised_ = promise();
 }
 
 double ForeseenLimit::promise() const {
   const double samples = earlier_weight_ * earlier_.samples + static_cast<double>(own_.count());
-  return widened(std::max(earlier_.peak, own_.peak()), samples, risk_);
+  return widened(std::max(earlier_.peak, own_.peak()), samples, risk_.risk());
 }
 
 // Earlier runs know what is still to come; once they are over, or a whole window of this one is
@@ -49,7 +48,7 @@ bool ForeseenLimit::own_speaks() const {
 
 std::optional<DemandBound::Ahead> ForeseenLimit::bound(const MomentPeak& moment) {
   std::optional<DemandBound::Ahead> ahead;
-  if (own_speaks()) ahead = own_.ahead();
+  if (own_speaks()) ahead = own_.ahead(risk_.risk());
   if (promised_) {
     promised_ = promise();
     lower_to(ahead, *promised_);
@@ -57,7 +56,7 @@ std::optional<DemandBound::Ahead> ForeseenLimit::bound(const MomentPeak& moment)
   const double moments = moment.own_moments + kEarlierWeight * moment.earlier_moments;
   const bool telling = moments >= kFewMoments && moment.visits >= kFewVisits && moment.peak > 0;
   if (ahead && !disproved_ && telling)
-    lower_to(ahead, widened(std::max(moment.peak, own_.last()), moments, risk_));
+    lower_to(ahead, widened(std::max(moment.peak, own_.last()), moments, risk_.risk()));
   if (ahead && !disproved_) {
     ahead->next = std::max(ahead->next, moment.expected);
     ahead->coming = std::max(ahead->coming, moment.expected);
@@ -65,13 +64,14 @@ std::optional<DemandBound::Ahead> ForeseenLimit::bound(const MomentPeak& moment)
   if (ahead && drifts_) {
     const double least =
         kRiseSeconds * std::max(earlier_.rise_per_second, own_.rise_per_second());
-    ahead->next = std::max(ahead->next, least);
-    ahead->coming = std::max(ahead->coming, least);
+    ahead->next = std::max({ahead->next, least, moment.kept});
+    ahead->coming = std::max({ahead->coming, least, moment.kept});
   }
   return ahead;
 }
 
 void ForeseenLimit::add(double demand, double interval_seconds, const MomentPeak& moment) {
+  if (held_.level()) risk_.add(demand >= *held_.level());
   if (promised_ && demand > *promised_ * room_) {
     disproved_ = true;
     earlier_weight_ *= kDisproved;

@@ -8,6 +8,7 @@
 
 #include "policy/demand_bound.h"
 #include "policy/held_limit.h"
+#include "policy/steered_risk.h"
 
 namespace cgphase {
 
@@ -24,12 +25,15 @@ struct MomentPeak {
   double visits = 0;    // in which these were
   double peak = 0;
   double expected = 0;  // what usually comes and is to be provided for; 0: nothing
+  double kept = 0;      // what is kept ready whatever the bounds say
 };
 
 class ForeseenLimit {
  public:
   // `drifts`: as of DemandBound. Expected demand stays below `guard_threshold` times the limit.
-  ForeseenLimit(double risk, double guard_threshold, bool drifts, const EarlierPeak& earlier);
+  // `write_risk`: that of HeldLimit.
+  ForeseenLimit(double risk, double guard_threshold, bool drifts, const EarlierPeak& earlier,
+                double write_risk = kShippedRisk);
 
   // One sample, and what is known of moments like its own.
   void add(double demand, double interval_seconds, const MomentPeak& moment);
@@ -45,7 +49,7 @@ class ForeseenLimit {
   bool own_speaks() const;
   double promise() const;
 
-  double risk_;
+  SteeredRisk risk_;
   double room_;  // a limit's share of the demand expected under it
   bool drifts_;
   EarlierPeak earlier_;

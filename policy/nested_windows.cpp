@@ -2,71 +2,86 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
+#include <limits>
 
 namespace cgphase {
+namespace {
+
+// Not below `value`: a limit that is made of it must hold it.
+float rounded_up(double value) {
+  const auto nearest = static_cast<float>(value);
+  if (static_cast<double>(nearest) >= value) return nearest;
+  return std::nextafter(nearest, std::numeric_limits<float>::infinity());
+}
+
+}  // namespace
+
+void NestedWindows::Window::push(float value) {
+  sorted_.insert(std::upper_bound(sorted_.begin(), sorted_.end(), value), value);
+  sum_ += static_cast<double>(value);
+  squares_ += static_cast<double>(value) * static_cast<double>(value);
+}
+
+// The samples between the place of the one and that of the other move by one.
+void NestedWindows::Window::replace(float oldest, float value) {
+  sum_ += static_cast<double>(value) - static_cast<double>(oldest);
+  squares_ += static_cast<double>(value) * static_cast<double>(value) -
+              static_cast<double>(oldest) * static_cast<double>(oldest);
+  const auto from = std::lower_bound(sorted_.begin(), sorted_.end(), oldest);
+  const auto to = std::lower_bound(sorted_.begin(), sorted_.end(), value);
+  if (from < to) {
+    std::move(from + 1, to, from);
+    *(to - 1) = value;
+  } else {
+    std::move_backward(to, from, from + 1);
+    *to = value;
+  }
+}
+
+double NestedWindows::Window::mean() const { return sum_ / samples(); }
+
+double NestedWindows::Window::deviation() const {
+  return std::sqrt(std::max(0.0, squares_ / samples() - mean() * mean()));
+}
+
+double NestedWindows::Window::top(double risk) const {
+  const auto left_out = static_cast<std::size_t>(samples() * risk);
+  return static_cast<double>(sorted_[sorted_.size() - 1 - left_out]);
+}
+
+// What is added and taken away again leaves its rounding: so that this does not add up for ever,
+// each window is summed up anew as often as all of its samples have changed.
+void NestedWindows::sum_anew(std::size_t index) {
+  Window& window = windows_[index];
+  window.sum_ = window.squares_ = 0;
+  for (const float sample : window.sorted_) {
+    const double value = static_cast<double>(sample);
+    window.sum_ += value;
+    window.squares_ += value * value;
+  }
+}
 
 void NestedWindows::add(double value) {
-  Block& block = blocks_[count_ / kBlock % kBlocks];
-  if (count_ % kBlock == 0) block = {};
-  block.largest = block.samples == 0 ? value : std::max(block.largest, value);
-  block.sum += value;
-  block.squares += value * value;
-  block.samples += 1;
-  if (values_.size() < kKept) values_.push_back(static_cast<float>(value));
-  else values_[count_ % kKept] = static_cast<float>(value);
+  const float sample = rounded_up(value);
+  for (std::size_t i = 0; i < kWindows; ++i) {
+    const std::size_t length = kShortest << i;
+    if (count_ < length) {
+      windows_[i].push(sample);
+      continue;
+    }
+    windows_[i].replace(newest_[(count_ - length) % kLongest], sample);
+    if (count_ % length == 0) sum_anew(i);
+  }
+  if (newest_.size() < kLongest) newest_.push_back(sample);
+  else newest_[count_ % kLongest] = sample;
   count_ += 1;
 }
 
-// The largest samples of a window that grows into the past, falling.
-class NestedWindows::Largest {
- public:
-  explicit Largest(const NestedWindows& windows) : windows_(windows) {}
-  // The largest of the newest `samples` after leaving out floor(samples x risk) of them; `samples`
-  // does not fall from one call to the next.
-  double after_leaving_out(std::size_t samples) {
-    const std::size_t kept = left_out(kKept) + 1;
-    for (; seen_ < samples; ++seen_) {
-      const float value = windows_.values_[(windows_.count_ - 1 - seen_) % kKept];
-      if (largest_.size() == kept && value <= largest_.back()) continue;
-      if (largest_.size() == kept) largest_.pop_back();
-      largest_.insert(std::upper_bound(largest_.begin(), largest_.end(), value, std::greater<>()),
-                      value);
-    }
-    return static_cast<double>(largest_[std::min(left_out(samples), largest_.size() - 1)]);
-  }
-
- private:
-  std::size_t left_out(std::size_t samples) const {
-    return static_cast<std::size_t>(static_cast<double>(samples) * windows_.risk_);
-  }
-  const NestedWindows& windows_;
-  std::vector<float> largest_;
-  std::size_t seen_ = 0;
-};
-
-std::vector<NestedWindows::Reading> NestedWindows::readings() const {
-  std::vector<Reading> readings;
-  if (count_ == 0) return readings;
-  readings.reserve(kWindows);
-  const std::size_t newest = (count_ - 1) / kBlock;
-  std::size_t wanted = kShortest / kBlock, samples = 0;  // whole blocks, besides the newest
-  double largest = 0, sum = 0, squares = 0;
-  Largest top(*this);
-  for (std::size_t back = 0; back < kBlocks && back <= newest; ++back) {
-    const Block& block = blocks_[(newest - back) % kBlocks];
-    largest = back == 0 ? block.largest : std::max(largest, block.largest);
-    sum += block.sum;
-    squares += block.squares;
-    samples += block.samples;
-    if (back != wanted && back != newest) continue;
-    const double n = static_cast<double>(samples), mean = sum / n;
-    const bool all = n * risk_ < 1;  // none is left out
-    readings.push_back({n, all ? largest : top.after_leaving_out(samples), mean,
-                        std::sqrt(std::max(0.0, squares / n - mean * mean))});
-    wanted *= 2;
-  }
-  return readings;
+std::size_t NestedWindows::windows() const {
+  if (count_ == 0) return 0;
+  std::size_t windows = 1;
+  while (windows < kWindows && count_ > kShortest << (windows - 1)) windows += 1;
+  return windows;
 }
 
 }  // namespace cgphase

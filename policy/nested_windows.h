@@ -1,5 +1,6 @@
 // The newest samples of one series in windows of 60, 120 ... 960: what each of them reached.
-// Bounded memory, one pass over a hundred blocks per reading. A value type; one thread.
+// Bounded memory; a sample costs a search and a shift in each window, a reading nothing. A value
+// type; one thread.
 #pragma once
 
 #include <array>
@@ -14,34 +15,36 @@ class NestedWindows {
   static constexpr std::size_t kWindows = 5;    // each twice as long as the one before
   static constexpr std::size_t kLongest = kShortest << (kWindows - 1);
 
-  // A window may leave out its largest samples, those that the accepted `risk` allows: `top` is
-  // the largest of the rest.
-  explicit NestedWindows(double risk) : risk_(risk) {}
-
   void add(double value);
   std::size_t count() const { return count_; }  // samples ever added
 
-  struct Reading {
-    double samples = 0;
-    double top = 0, mean = 0, deviation = 0;
+  // The newest samples, as many as the window is long. Values are kept as float, rounded up.
+  class Window {
+   public:
+    double samples() const { return static_cast<double>(sorted_.size()); }
+    double mean() const;
+    double deviation() const;
+    // The largest after leaving out those that `risk` allows. There is a sample, and risk is
+    // below 1.
+    double top(double risk) const;
+
+   private:
+    friend class NestedWindows;
+    void push(float value);
+    void replace(float oldest, float value);
+    std::vector<float> sorted_;  // rising
+    double sum_ = 0, squares_ = 0;
   };
-  // Shortest first; the last one holds everything while there is less than a window.
-  std::vector<Reading> readings() const;
+  // Shortest first, without those that would hold no more than a shorter one does; the last one
+  // holds everything while there is less than a window.
+  std::size_t windows() const;
+  const Window& window(std::size_t index) const { return windows_[index]; }
 
  private:
-  // Blocks make a reading cheap; a window is whole blocks and the one that is being filled.
-  static constexpr std::size_t kBlock = 10;
-  static constexpr std::size_t kBlocks = kLongest / kBlock + 1;
-  static constexpr std::size_t kKept = kBlocks * kBlock;
-  struct Block {
-    double largest = 0, sum = 0, squares = 0;
-    std::size_t samples = 0;
-  };
-  class Largest;
+  void sum_anew(std::size_t index);
 
-  double risk_;
-  std::array<Block, kBlocks> blocks_{};
-  std::vector<float> values_;  // a ring of kKept, as long as needed
+  std::array<Window, kWindows> windows_;
+  std::vector<float> newest_;  // a ring of kLongest, as long as needed
   std::size_t count_ = 0;
 };
 

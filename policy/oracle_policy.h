@@ -24,10 +24,11 @@ class OraclePolicy final : public Policy {
   nlohmann::json learned() const override;
 
  private:
-  std::optional<double> wanted(const WindowStatistic& coming, const std::vector<double>& future,
+  std::optional<double> wanted(const WindowStatistic& coming, const FutureDemand::Values& known,
                                const std::optional<double>& last) const;
 
   std::shared_ptr<const FutureDemand> future_;
+  FutureDemand::Values known_cpu_, known_memory_;  // at each sample its value or the next one
   double window_seconds_;
   std::optional<double> deviations_;
   std::size_t next_ = 0;  // of the future; what is before it was in the window once

@@ -18,7 +18,7 @@ constexpr std::size_t kCoarseMoments = std::size_t{kPhaseSlots} * kAges;
 constexpr double kPeakDecay = 0.8;
 constexpr double kUnevenTime = 1.05;  // samples do not come at even times
 constexpr int kMostSamples = 120;  // that a moment waits for
-constexpr double kJump = 1.5;  // clearly more
+constexpr double kJump = 1.5, kMemoryJump = 1.1;  // clearly more
 constexpr double kMaxMoment = 1e12, kMaxNumber = 1e18;
 
 void take(std::optional<double>& peak, const std::optional<double>& value) {
@@ -62,6 +62,9 @@ void PhasePeakRecorder::close(const Open& open) {
     if (open.first) peak.visits += 1;
     peak.cpu_cores = std::max(peak.cpu_cores, open.soon_cores.value_or(0));
     peak.memory_bytes = std::max(peak.memory_bytes, open.peak_bytes.value_or(0));
+    const auto& now_bytes = open.now.memory_bytes;
+    if (now_bytes && open.peak_bytes && *open.peak_bytes > kMemoryJump * *now_bytes)
+      peak.memory_jumps += 1;
     if (!open.now.cpu_cores || !open.soon_cores) return;
     if (*open.soon_cores <= kJump * *open.now.cpu_cores) return;
     peak.cpu_jumps += 1;
@@ -122,6 +125,7 @@ void add_peak(PeakAhead& to, const PeakAhead& other) {
   to.visits = std::min(to.visits + other.visits, kMaxMoment);
   to.cpu_jumps = std::min(to.cpu_jumps + other.cpu_jumps, kMaxMoment);
   to.cpu_jump_cores = std::min(to.cpu_jump_cores + other.cpu_jump_cores, kMaxNumber);
+  to.memory_jumps = std::min(to.memory_jumps + other.memory_jumps, kMaxMoment);
   to.cpu_cores = std::max(to.cpu_cores, other.cpu_cores);
   to.memory_bytes = std::max(to.memory_bytes, other.memory_bytes);
 }
@@ -157,7 +161,8 @@ nlohmann::json peaks_to_json(const PhasePeaks& peaks) {
                     {"cpu_cores", peak.cpu_cores},
                     {"cpu_jumps", peak.cpu_jumps},
                     {"cpu_jump_cores", peak.cpu_jump_cores},
-                    {"memory_bytes", peak.memory_bytes}});
+                    {"memory_bytes", peak.memory_bytes},
+                    {"memory_jumps", peak.memory_jumps}});
   return list;
 }
 
@@ -177,9 +182,12 @@ Result<PhasePeaks> peaks_from_json(const nlohmann::json& json) {
     const auto memory = number_at(entry, "memory_bytes", kMaxNumber);
     const auto jumps = number_at(entry, "cpu_jumps", kMaxMoment);
     const auto jump_cores = number_at(entry, "cpu_jump_cores", kMaxNumber);
-    if (!moments || !visits || !cpu || !memory || !jumps || !jump_cores)
+    // An earlier version did not write it: any of those moments may have been.
+    const auto rises = entry.contains("memory_jumps")
+                           ? number_at(entry, "memory_jumps", kMaxMoment) : moments;
+    if (!moments || !visits || !cpu || !memory || !jumps || !jump_cores || !rises)
       return refuse("a number is missing or out of range");
-    const PeakAhead peak{*moments, *visits, *cpu, *memory, *jumps, *jump_cores};
+    const PeakAhead peak{*moments, *visits, *cpu, *memory, *jumps, *jump_cores, *rises};
     if (!peaks.emplace(PhaseMoment{*slot, *previous, *age}, peak).second)
       return refuse("a moment is there twice");
   }

@@ -34,6 +34,7 @@ struct PeakAhead {
   // Moments that were soon followed by clearly more CPU than there was at them, and the sum of what
   // came.
   double cpu_jumps = 0, cpu_jump_cores = 0;
+  double memory_jumps = 0;  // moments that were followed by clearly more memory
 };
 
 // Ascending by moment, so that whatever is made of it has one order.

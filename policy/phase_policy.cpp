@@ -14,9 +14,9 @@ namespace {
 // Fewer samples of a phase, or of a run, say nothing about it.
 constexpr double kFewSamples = 10;
 constexpr double kClearlyMore = 1.1;
-// A CPU that comes too late costs throttled milliseconds, so room is made for it only where it
-// comes one time in twenty; too little memory kills.
-constexpr double kCpuRisk = 0.05;
+// Room is made before it is wanted where it is wanted one time in twenty. CPU that comes too late
+// costs throttled milliseconds, so that wants some samples to know; too little memory kills.
+constexpr double kUsual = 0.05;
 constexpr double kLeastGuard = 0.5;
 // A phase that comes with less is not worth naming.
 constexpr double kLeastProbability = 0.01;
@@ -90,9 +90,9 @@ PhasePolicy::PhasePolicy(const LearnedPhases& earlier, const PolicySurroundings&
       earlier_peaks_(earlier.peaks),
       peaks_(surroundings.cpu_horizon_seconds, surroundings.memory_horizon_seconds),
       cpu_(cpu_risk(surroundings), surroundings.guard_threshold, false,
-           earlier_cpu(earlier, cpu_risk(surroundings))),
+           earlier_cpu(earlier, cpu_risk(surroundings)), surroundings.risk),
       memory_(surroundings.risk, surroundings.guard_threshold, true,
-              earlier_memory(earlier.runs)) {
+              earlier_memory(earlier.runs), surroundings.risk) {
   for (const auto& [slot, record] : known_) earlier_runs_[slot] = record.runs;
 }
 
@@ -142,15 +142,30 @@ PhasePolicy::Ahead PhasePolicy::ahead() const {
 
 MomentPeak PhasePolicy::cpu_ahead() const {
   const auto [peak, own] = ahead();
-  const bool usual = peak.cpu_jumps >= kFewSamples && peak.cpu_jumps >= kCpuRisk * peak.moments;
+  const bool usual = peak.cpu_jumps >= kFewSamples && peak.cpu_jumps >= kUsual * peak.moments;
   return {own, peak.moments - own, peak.visits, peak.cpu_cores,
-          usual ? peak.cpu_jump_cores / peak.cpu_jumps : 0};
+          usual ? peak.cpu_jump_cores / peak.cpu_jumps : 0, 0};
+}
+
+// Nobody knows what follows a phase that never ended, nor an unknown one. That it ends soon,
+// though, is the less likely the longer it lasts: after t, within h with h / (t + h) by the rule of
+// succession (Laplace). Below the risk that is no reason to keep what other phases needed.
+double PhasePolicy::memory_kept() const {
+  const auto known = known_.find(*slot_);
+  const bool ends =
+      *slot_ != kUnknownSlot && known != known_.end() && known->second.departures() > 0;
+  const double horizon = surroundings_.memory_horizon_seconds;
+  const double lasts = now_ - entered_;
+  if (ends || horizon <= surroundings_.risk * (lasts + horizon)) return 0;
+  return memory_.own().peak();
 }
 
 MomentPeak PhasePolicy::memory_ahead() const {
   const auto [peak, own] = ahead();
-  const bool seldom = own * surroundings_.risk >= 1;
-  return {own, peak.moments - own, peak.visits, peak.memory_bytes, seldom ? 0 : peak.memory_bytes};
+  const bool usual = peak.memory_jumps > 0 && peak.memory_jumps >= kUsual * peak.moments;
+  const bool few = own * surroundings_.risk < 1;
+  return {own, peak.moments - own, peak.visits, peak.memory_bytes,
+          usual && few ? peak.memory_bytes : 0, memory_kept()};
 }
 
 void PhasePolicy::observe(const Observation& observation) {

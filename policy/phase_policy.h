@@ -42,6 +42,7 @@ class PhasePolicy : public Policy {
   Ahead ahead() const;  // of moments like this one
   MomentPeak cpu_ahead() const;
   MomentPeak memory_ahead() const;
+  double memory_kept() const;  // ready for whatever follows, in bytes
   bool room_made() const;  // for another phase than this one
 
   PolicySurroundings surroundings_;

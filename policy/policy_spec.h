@@ -31,11 +31,13 @@ Result<PolicySpec> parse_policy_spec(std::string_view text);
 // The shortest text that parses to `spec`.
 std::string to_string(const PolicySpec& spec);
 
-// What of a container's demand an oracle knows: the samples of one resource in ascending time.
+// What of a container's demand an oracle knows: its samples in ascending time. An absent value was
+// not measured.
 struct FutureDemand {
-  std::vector<double> seconds;       // same clock as Observation::time
-  std::vector<double> cpu_cores;     // mean of the interval that ends there
-  std::vector<double> memory_bytes;  // need at that moment
+  using Values = std::vector<std::optional<double>>;
+  std::vector<double> seconds;  // same clock as Observation::time
+  Values cpu_cores;             // mean of the interval that ends there
+  Values memory_bytes;          // need at that moment
 };
 
 // Mean and deviation of the demand in one phase, over all containers of the training data

@@ -22,8 +22,8 @@ std::shared_ptr<const FutureDemand> future_of(std::span<const DemandPoint> point
   auto future = std::make_shared<FutureDemand>();
   for (const DemandPoint& point : points) {
     future->seconds.push_back(point.seconds);
-    future->cpu_cores.push_back(point.cpu_cores.value_or(0));
-    future->memory_bytes.push_back(point.memory_bytes.value_or(0));
+    future->cpu_cores.push_back(point.cpu_cores);
+    future->memory_bytes.push_back(point.memory_bytes);
   }
   return future;
 }

@@ -92,3 +92,29 @@ TEST_CASE("a ramp of memory never reaches its limit") {
     limit.add(demand, 1, {});
   }
 }
+
+TEST_CASE("a jump seen between samples some seconds apart does not pass the limit the next time") {
+  // 100 to 500 within four seconds; nobody saw how fast it was. A guard at 95 % that takes 0.1 s
+  // is in time for what rises by half of the limit in a second.
+  ForeseenLimit limit(kRisk, kGuard, true, kNothing);
+  limit.add(100, 0, {});
+  limit.add(500, 4, {});
+  for (int i = 0; i < 400; ++i) limit.add(100, 4, {});
+  CHECK(*limit.level() >= 2 * 400);
+}
+
+TEST_CASE("what is to be kept ready is, whatever the bounds say") {
+  ForeseenLimit limit(kRisk, kGuard, true, kNothing);
+  feed(limit, 100, 400, {0, 0, 0, 0, 0, 300});
+  CHECK(limit.level() == doctest::Approx(kRoom * 300));
+}
+
+TEST_CASE("a limit that was never passed is loosened by as much as the risk allows") {
+  ForeseenLimit never(0.05, kGuard, false, kNothing), often(0.05, kGuard, false, kNothing);
+  for (int i = 0; i < 300; ++i) {
+    never.add(1 + 0.1 * (i % 7), 1, {});
+    often.add(i % 20 == 19 ? 1.3 * *often.level() : 1 + 0.1 * (i % 7), 1, {});
+  }
+  CHECK(never.coming() < 1.6);
+  CHECK(never.coming() < often.coming());
+}

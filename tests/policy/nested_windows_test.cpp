@@ -2,65 +2,110 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
 using namespace cgphase;
 
 namespace {
 
 constexpr double kRisk = 0.001;
 
-NestedWindows fed(double risk, int samples) {
-  NestedWindows windows(risk);
+NestedWindows fed(int samples) {
+  NestedWindows windows;
   for (int i = 1; i <= samples; ++i) windows.add(i);
   return windows;
 }
 
 }  // namespace
 
-TEST_CASE("no sample, no window") { CHECK(NestedWindows(kRisk).readings().empty()); }
+TEST_CASE("no sample, no window") { CHECK(NestedWindows().windows() == 0); }
 
 TEST_CASE("less than a window is one window of everything") {
-  const auto readings = fed(kRisk, 5).readings();
-  REQUIRE(readings.size() == 1);
-  CHECK(readings[0].samples == 5);
-  CHECK(readings[0].top == 5);
-  CHECK(readings[0].mean == 3);
-  CHECK(readings[0].deviation == doctest::Approx(1.41421356));  // of 1..5
+  const NestedWindows windows = fed(5);
+  REQUIRE(windows.windows() == 1);
+  CHECK(windows.window(0).samples() == 5);
+  CHECK(windows.window(0).top(kRisk) == 5);
+  CHECK(windows.window(0).mean() == 3);
+  CHECK(windows.window(0).deviation() == doctest::Approx(1.41421356));  // of 1..5
 }
 
-TEST_CASE("windows double, and are whole blocks and the one being filled") {
-  const auto readings = fed(kRisk, 2005).readings();
-  REQUIRE(readings.size() == NestedWindows::kWindows);
-  CHECK(readings[0].samples == 65);
-  CHECK(readings[1].samples == 125);
-  CHECK(readings[4].samples == 965);
-  for (const auto& reading : readings) CHECK(reading.top == 2005);
+TEST_CASE("windows double, each of exactly its newest samples") {
+  const NestedWindows windows = fed(2005);
+  REQUIRE(windows.windows() == NestedWindows::kWindows);
+  CHECK(windows.window(0).samples() == 60);
+  CHECK(windows.window(1).samples() == 120);
+  CHECK(windows.window(4).samples() == 960);
+  for (std::size_t i = 0; i < windows.windows(); ++i) CHECK(windows.window(i).top(kRisk) == 2005);
+  CHECK(windows.window(0).mean() == 1975.5);  // of 1946..2005
+}
+
+TEST_CASE("a longer window counts as soon as it holds more than a shorter one") {
+  CHECK(fed(60).windows() == 1);
+  CHECK(fed(61).windows() == 2);
+  CHECK(fed(961).windows() == NestedWindows::kWindows);
 }
 
 TEST_CASE("the shortest window forgets a peak, the longest one not yet") {
-  NestedWindows windows(kRisk);
+  NestedWindows windows;
   windows.add(9);
   for (int i = 0; i < 300; ++i) windows.add(1);
-  const auto readings = windows.readings();
-  CHECK(readings.front().top == 1);
-  CHECK(readings.back().top == 9);
+  CHECK(windows.window(0).top(kRisk) == 1);
+  CHECK(windows.window(windows.windows() - 1).top(kRisk) == 9);
 }
 
 TEST_CASE("a longest window after the peak has forgotten it") {
-  NestedWindows windows(kRisk);
+  NestedWindows windows;
   windows.add(9);
-  for (int i = 0; i < 1000; ++i) windows.add(1);
-  CHECK(windows.readings().back().top == 1);
+  for (int i = 0; i < 960; ++i) windows.add(1);
+  CHECK(windows.window(windows.windows() - 1).top(kRisk) == 1);
 }
 
 TEST_CASE("a window leaves out as many samples as the risk allows") {
-  const auto readings = fed(0.1, 60).readings();  // six of 60
-  REQUIRE(readings.size() == 1);
-  CHECK(readings[0].top == 54);
+  const NestedWindows windows = fed(60);
+  CHECK(windows.window(0).top(0.1) == 54);  // six of 60
+  CHECK(windows.window(0).top(0.5) == 30);
 }
 
 TEST_CASE("negative samples are samples") {
-  NestedWindows windows(kRisk);
+  NestedWindows windows;
   windows.add(-2);
   windows.add(-1);
-  CHECK(windows.readings()[0].top == -1);
+  CHECK(windows.window(0).top(kRisk) == -1);
+}
+
+TEST_CASE("a sample is never kept as less than it is") {
+  NestedWindows windows;
+  const double bytes = 1234567891;  // no float
+  windows.add(bytes);
+  CHECK(windows.window(0).top(kRisk) >= bytes);
+  CHECK(windows.window(0).top(kRisk) < bytes * (1 + 1e-6));
+}
+
+TEST_CASE("windows kept sample by sample are those sorted and summed anew") {
+  NestedWindows windows;
+  std::vector<double> all;
+  std::uint64_t state = 7;
+  for (int i = 0; i < 5000; ++i) {
+    state = state * 6364136223846793005 + 1442695040888963407;
+    const auto draw = static_cast<double>(state >> 60);  // 0 to 15, so that many are equal
+    const double value = i % 700 == 5 ? 1e9 : draw - 4;
+    windows.add(value);
+    all.push_back(value);
+    if (i % 97 != 0) continue;
+    for (std::size_t w = 0; w < windows.windows(); ++w) {
+      const std::size_t length = std::min(all.size(), NestedWindows::kShortest << w);
+      std::vector<double> sorted(all.end() - static_cast<std::ptrdiff_t>(length), all.end());
+      std::ranges::sort(sorted);
+      double sum = 0;
+      for (const double one : sorted) sum += one;
+      REQUIRE(windows.window(w).samples() == static_cast<double>(length));
+      CHECK(windows.window(w).top(kRisk) == sorted.back());
+      const auto left_out = static_cast<std::size_t>(static_cast<double>(length) * 0.3);
+      CHECK(windows.window(w).top(0.3) == sorted[length - 1 - left_out]);
+      CHECK(windows.window(w).mean() ==
+            doctest::Approx(sum / static_cast<double>(length)).epsilon(1e-9));
+    }
+  }
 }

@@ -57,6 +57,24 @@ TEST_CASE("a coming window without a sample sees the next one") {
   CHECK(wishes("oracle-max", 0.5) == std::vector<double>{3, 2, 1, 1, 1});
 }
 
+TEST_CASE("a sample that was not measured is not demand of zero") {
+  FutureDemand future{{1, 2, 3, 4}, {2.0, std::nullopt, 4.0, std::nullopt},
+                      {std::nullopt, std::nullopt, 3e9, std::nullopt}};
+  PolicySurroundings around;
+  around.window_seconds = 3;
+  around.future = std::make_shared<FutureDemand>(future);
+  PolicyRun mean("oracle-2sd:deviations=0", nullptr, around);
+  mean.feed(2, 3e9);
+  CHECK(mean.cores() == 4);  // of 4 alone
+  CHECK(mean.mib() * kMib == doctest::Approx(3e9));
+  around.window_seconds = 1;  // nothing within: the next that was measured
+  PolicyRun next("oracle-2sd", nullptr, around);
+  next.feed(2, 1e9);
+  CHECK(next.cores() == 4);
+  next.feed(3, 1e9, 3);  // nothing comes any more: the last sample
+  CHECK(next.cores() == 3);
+}
+
 TEST_CASE("an oracle without a future is refused") {
   for (const auto name : {"oracle-max", "oracle-2sd"}) {
     const auto made = make_policy(name, nullptr);

@@ -70,10 +70,11 @@ void alternate(Run& run, int rounds) {
 TEST_CASE("a phase gets its need and the room that the risk asks for") {
   Run run;
   run.feed(0, 2, 4, 60);
-  // Memory stood still for a whole window: nothing speaks for more. Demand of CPU may jump.
   CHECK(run.cores() <= 8);
+  run.feed(0, 2, 4, 40);
+  // Memory stood still for a whole window: nothing speaks for more. Demand of CPU may jump.
   CHECK(is_need(run.gib(), 4));
-  run.feed(0, 2, 4, 200);
+  run.feed(0, 2, 4, 160);
   CHECK(is_need(run.cores(), 2));
   CHECK(run.allocation().cpu_sample_count == 260);
 }
@@ -113,6 +114,52 @@ TEST_CASE("a jump of memory within a second is provided for in the quiet before 
   alternate(run, 3);  // 7 GiB within a second: no guard is fast enough below twice that
   run.feed(0, 0.5, 1, 100);
   CHECK(run.gib() >= 14);
+}
+
+TEST_CASE("a phase that never ended keeps the memory of everything seen ready") {
+  Run run;
+  run.feed(1, 5, 8, 60);
+  run.feed(0, 0.5, 1, 60);
+  CHECK(is_need(run.gib(), 8));
+  run.feed(0, 0.5, 1, 2000);
+  CHECK(is_need(run.gib(), 8));
+}
+
+TEST_CASE("the unknown keeps its memory ready where it is and where it follows") {
+  Run run;
+  for (int round = 0; round < 3; ++round) {
+    run.feed(0, 0.5, 1, 100);
+    run.feed(-1, 3, 6, 5);
+  }
+  run.feed(0, 0.5, 1, 80);
+  CHECK(run.gib() >= 6);
+  run.feed(-1, 0.5, 1, 2000);
+  CHECK(run.gib() >= 6);
+}
+
+TEST_CASE("what lasted so long that its end is no longer likely lets go of what others needed") {
+  Run run(nullptr, 0.01);
+  run.feed(1, 5, 8, 60);
+  run.feed(0, 0.5, 1, 5900);  // 60 s / (5900 s + 60 s) is above 1 %
+  CHECK(run.gib() >= 8);
+  run.feed(0, 0.5, 1, 1000);
+  CHECK(is_need(run.gib(), 1));
+}
+
+TEST_CASE("memory that jumps for the first time in the first minute of a first run finds room") {
+  Run run;
+  run.feed(0, 1, 2, 12);  // stands still
+  CHECK(run.gib() > 4);
+}
+
+TEST_CASE("memory that seldom follows a moment is not kept ready for it") {
+  Run run;
+  for (int round = 0; round < 40; ++round) {
+    run.feed(0, 0.5, 1, 100);
+    run.feed(1, 0.5, round == 3 ? 1.5 : 1, 5);
+  }
+  run.feed(0, 0.5, 1, 98);
+  CHECK(is_need(run.gib(), 1));
 }
 
 TEST_CASE("a checkpoint's spike of memory is provided for before it comes") {
