@@ -121,6 +121,18 @@ TEST_CASE("peaks make the round trip through JSON") {
   CHECK(peaks_to_json(*back) == peaks_to_json(peaks));
 }
 
+TEST_CASE("memory that jumps is counted, and an earlier version's peaks may all have jumped") {
+  const PhasePeakRecorder recorder = cycled(3);
+  CHECK(recorder.peaks().at(any(0, 2)).memory_jumps == 0);
+  const PeakAhead& late = recorder.peaks().at(any(0, 4));
+  CHECK(late.memory_jumps == 24);  // within kAhead samples, from all eight of each visit
+  nlohmann::json earlier = peaks_to_json(recorder.peaks());
+  for (auto& entry : earlier) entry.erase("memory_jumps");
+  const auto back = peaks_from_json(earlier);
+  REQUIRE(back.has_value());
+  CHECK(back->at(any(0, 4)).memory_jumps == late.moments);
+}
+
 TEST_CASE("peaks of a stranger are refused") {
   const nlohmann::json good = peaks_to_json(cycled(3).peaks());
   REQUIRE(peaks_from_json(good).has_value());
@@ -139,6 +151,7 @@ TEST_CASE("peaks of a stranger are refused") {
   CHECK(refused([](auto& bad) { bad[0]["moments"] = -1; }));
   CHECK(refused([](auto& bad) { bad[0]["cpu_cores"] = "much"; }));
   CHECK(refused([](auto& bad) { bad[0]["memory_bytes"] = 1e300; }));
+  CHECK(refused([](auto& bad) { bad[0]["memory_jumps"] = -1; }));
   CHECK(refused([](auto& bad) { bad[0].erase("moments"); }));
   CHECK(refused([](auto& bad) { bad.push_back(bad[0]); }));
 }

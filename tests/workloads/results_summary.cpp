@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
+#include "policy/policy.h"
 #include "tests/workloads/results_verdict.h"
 
 namespace cgphase::workloads {
@@ -130,6 +132,52 @@ std::string cold_starts(std::span<const SetResults> sets, std::string_view polic
                      tally.text());
 }
 
+// One goal that was missed, and what of the data bears on it.
+void missed(const SetResults& results, const Sweep& ours, Resource resource, const char* goal,
+            const std::string& came_out, std::string& rows) {
+  const std::vector<ReplaySums>& shipped = ours.points[ours.shipped.value_or(0)].of(resource);
+  const ReplaySums total = total_of(shipped);
+  const auto points = points_of(ours, resource);
+  const auto cheapest = cheapest_within(points, 1);
+  const ContenderResult* hold = find(results, "hold");
+  if (total.samples == 0 || !cheapest || hold == nullptr) return;
+  const auto executions = static_cast<double>(shipped.size());
+  const double samples = static_cast<double>(total.samples) / executions;
+  rows += fmt::format(
+      "| {} | {} | {} | {:.0f} x {:.0f} | {:.2f} % | {:.0f} % | {:.1f} % at {:.2f} % ({}) | "
+      "{:.0f}, {:.0f} | [curve](results/{}-pareto-{}.svg) |\n",
+      goal, case_name(results, resource), came_out, executions, samples,
+      100 / (samples * executions), std::min(100.0, 100 * kWarmUpSamples / samples),
+      100 * points[*cheapest].cost, 100 * points[*cheapest].violation,
+      ours.points[*cheapest].name, writes_of(shipped), writes_of(sums_of(*hold, resource)),
+      results.set->name, to_string(resource));
+}
+
+std::string missed_goals(std::span<const SetResults> sets, std::string_view policy) {
+  std::string rows;
+  for (const SetResults& results : sets)
+    for (const Sweep& ours : results.ours)
+      for (const Resource resource : kResources) {
+        if (ours.name != policy) continue;
+        const auto verdict = verdict_of(results, ours, resource);
+        if (!verdict) continue;
+        const auto row = [&](const char* goal, const std::string& came_out) {
+          missed(results, ours, resource, goal, came_out, rows);
+        };
+        const auto ratio = ratio_to_controls(*verdict);
+        const auto more = more_than_controls(results, resource, *verdict);
+        if (results.set->service && more && *more > kMoreOnServices)
+          row("controls, services", fmt::format("{:+.0f} %", 100 * *more));
+        if (!results.set->service && ratio && *ratio > kLessThanControls)
+          row("controls, jobs", percent(*ratio));
+        if (verdict->writes_ratio > kWritesOfHold)
+          row("writes", fmt::format("{:.2f}", verdict->writes_ratio));
+        if (const auto& ai4dl = verdict->ai4dl.at[1]; ai4dl && *ai4dl > kLessThanAi4dl)
+          row("AI4DL at 1 %", percent(*ai4dl));
+      }
+  return rows;
+}
+
 const Ablation* find_ablation(const SetResults& results, std::string_view name) {
   for (const Ablation& ablation : results.ablations)
     if (ablation.name.starts_with(name)) return &ablation;
@@ -164,6 +212,36 @@ std::string against_ablation(std::span<const SetResults> sets, std::string_view 
                      what, or_nowhere(better), or_nowhere(worse), same);
 }
 
+constexpr const char* kLimits =
+    R"(### What limits it
+
+Each goal that `phase` misses, with what bears on it: executions and their mean number of samples;
+the share that one sample over is of all; the share of a first run in which no policy may say
+anything yet; the least that any of the risks allocates above oracle-max, and how much was over;
+writes of ours and of `hold`.
+
+| goal | case | came out | runs x samples | one sample | ten samples | cheapest risk | writes | |
+|---|---|---|---|---|---|---|---|---|
+)";
+
+constexpr const char* kReasons = R"(
+- Controls: their envelope is the best of some hundreds for the very executions scored. Where one
+  sample over is a large share, a level of 0.1 or 1 % is decided by one or two samples, and the
+  best of hundreds has that luck. First runs know nothing: a bound from ten samples must be wide.
+- Recorded runs of one program differ in size by a factor of two. Until a window of a new run is
+  there, that is for most of it, the largest earlier one speaks, at every risk.
+- Writes: the first one leaves the original limit, so there is at least one an execution; where
+  `hold` makes few in all, half of them is hardly more.
+- AI4DL: it changes the limit with each change of phase, at many times the writes, without room for
+  the guard and from the first sample on; on most public traces its statistics are those of the
+  scored runs.
+- Cold start: one earlier run is one peak, and a run that needs less than it finds out late.
+)";
+
+std::string limits_text(const std::string& rows) {
+  return rows.empty() ? "" : kLimits + rows + kReasons + "\n";
+}
+
 }  // namespace
 
 std::string summary_text(std::span<const SetResults> sets) {
@@ -175,7 +253,7 @@ std::string summary_text(std::span<const SetResults> sets) {
   text += against_ablation(sets, "one phase", "one phase for everything");
   text += against_ablation(sets, "k-means", "k-means of the features, without a CRBM");
   text += against_ablation(sets, "CRBM without", "a CRBM that was not trained");
-  return text + "\n";
+  return text + "\n" + limits_text(missed_goals(sets, "phase"));
 }
 
 }  // namespace cgphase::workloads
