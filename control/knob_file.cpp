@@ -303,13 +303,15 @@ Status write_knob(int directory_fd, Knob knob, const KnobText& text) {
   return {};
 }
 
+// Only an answer that says so counts: a look that fails for want of memory must not cost a lease.
 bool directory_alive(int directory_fd) {
   struct stat status;
-  if (::fstat(directory_fd, &status) != 0 || status.st_nlink == 0) return false;
+  if (::fstat(directory_fd, &status) == 0 && status.st_nlink == 0) return false;
   struct statfs filesystem;
-  if (::fstatfs(directory_fd, &filesystem) != 0) return false;
+  if (::fstatfs(directory_fd, &filesystem) != 0) return true;
   if (filesystem.f_type != CGROUP2_SUPER_MAGIC) return true;
-  return ::faccessat(directory_fd, "cgroup.controllers", F_OK, 0) == 0;
+  return ::faccessat(directory_fd, "cgroup.controllers", F_OK, 0) == 0 ||
+         (errno != ENOENT && errno != ENODEV);
 }
 
 }  // namespace cgphase
