@@ -33,13 +33,9 @@ void DriftWatch::asked(const Limits& limits, Resource resource) {
   next_asked_ = (next_asked_ + 1) % kRemembered;
 }
 
-void DriftWatch::written(const Limits& in_force, Resource resource, MonotonicTime time) {
-  last_write_ = time;
-  copy_knobs(in_force, resource, expected_);
-}
-
 template <class Value>
-DriftWatch::Owner DriftWatch::judge(std::optional<Value> Limits::*knob, const Limits& found) {
+DriftWatch::Owner DriftWatch::judge(std::optional<Value> Limits::*knob,
+                                    const Limits& found) const {
   const auto& value = found.*knob;
   if (!value || value == expected_.*knob) return Owner::ours;
   // A file that appears only now (a unit gets a property) states its owner's wish.
@@ -50,6 +46,21 @@ DriftWatch::Owner DriftWatch::judge(std::optional<Value> Limits::*knob, const Li
     return limits.*knob == value;
   });
   return once_asked ? Owner::ours : Owner::foreign;
+}
+
+// What somebody else wrote right after us is read back too, and stays theirs.
+template <class Value>
+void DriftWatch::drop_foreign(std::optional<Value> Limits::*knob, Limits& in_force) const {
+  if (judge(knob, in_force) == Owner::foreign) (in_force.*knob).reset();
+}
+
+void DriftWatch::written(const Limits& in_force, Resource resource, MonotonicTime time) {
+  last_write_ = time;
+  Limits ours = in_force;
+  drop_foreign(&Limits::cpu_max, ours);
+  drop_foreign(&Limits::cpu_max_burst, ours);
+  drop_foreign(&Limits::memory_max, ours);
+  copy_knobs(ours, resource, expected_);
 }
 
 template <class Value>

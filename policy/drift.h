@@ -31,7 +31,9 @@ class DriftWatch {
  private:
   enum class Owner { ours, reverted, foreign };
   template <class Value>
-  Owner judge(std::optional<Value> Limits::*knob, const Limits& found);
+  Owner judge(std::optional<Value> Limits::*knob, const Limits& found) const;
+  template <class Value>
+  void drop_foreign(std::optional<Value> Limits::*knob, Limits& in_force) const;
   template <class Value>
   void adopt(std::optional<Value> Limits::*knob, const Limits& found);
   void reverted(MonotonicTime now);

@@ -227,3 +227,15 @@ TEST_CASE("the same samples give the same decisions") {
     }
   }
 }
+
+TEST_CASE("a value that is read back after our write and is not ours is somebody's intent") {
+  RailWorld world;
+  world.apply = false;
+  const auto lowering = world.find(Resource::memory, Direction::lower, 120);
+  REQUIRE(lowering);
+  world.sample.limits.memory_max = MemoryLimit{Bytes{5 * kGiB}};
+  world.rails.written(*lowering, WriteEnd::done, world.sample.limits, world.time);
+  world.tick();
+  CHECK(world.rails.original().memory_bytes()->value == 5 * kGiB);
+  CHECK(world.rails.holding(Resource::memory) == Verdict::standing_down);
+}
