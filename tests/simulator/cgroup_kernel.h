@@ -172,4 +172,7 @@ struct ParsedMemory {
 std::optional<ParsedMemory> parse_memory_text(std::string_view text);
 std::optional<std::uint64_t> parse_number_text(std::string_view text);
 
+// The same name as static text; empty where no cgroup has such a file.
+std::string_view file_named(std::string_view name);
+
 }  // namespace cgphase::simulator

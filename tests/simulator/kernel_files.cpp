@@ -165,6 +165,11 @@ std::optional<std::uint64_t> parse_number_text(std::string_view text) {
   return number;
 }
 
+std::string_view file_named(std::string_view name) {
+  const FileKind* const kind = kind_of(name);
+  return kind == nullptr ? std::string_view() : kind->name;
+}
+
 bool CgroupKernel::has_file(std::uint64_t inode, std::string_view file) const {
   const FileKind* const kind = kind_of(file);
   if (kind == nullptr || !cgroups_.contains(inode)) return false;
