@@ -27,9 +27,17 @@ void DriftWatch::begin(const Limits& original, const Limits& in_force) {
   expected_ = in_force;
 }
 
-void DriftWatch::asked(const Limits& limits, Resource resource) {
-  copy_knobs(limits, resource, newest_ask_);
-  asked_[next_asked_] = limits;
+// A knob that the decision leaves alone is not ours to remember: its value may be somebody else's.
+void DriftWatch::asked(const Decision& decision) {
+  Limits changed = decision.new_limits;
+  const auto keep_changed = [&](auto Limits::*knob) {
+    if (changed.*knob == decision.old_limits.*knob) (changed.*knob).reset();
+  };
+  keep_changed(&Limits::cpu_max);
+  keep_changed(&Limits::cpu_max_burst);
+  keep_changed(&Limits::memory_max);
+  copy_knobs(changed, decision.resource, newest_ask_);
+  asked_[next_asked_] = changed;
   next_asked_ = (next_asked_ + 1) % kRemembered;
 }
 
