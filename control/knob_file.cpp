@@ -153,6 +153,9 @@ Result<std::string_view> read_small(int directory_fd, const char* name, std::spa
   if (!fd.valid()) return classify(directory_fd, name, errno);
   auto text = pread_text(fd.get(), buffer);
   if (!text && text.error().kind == ErrorKind::gone) return classify(directory_fd, name, ENODEV);
+  // A part of a number is a number; taken for a value it would look like somebody else's.
+  if (text && !text->ends_with('\n'))
+    return failure(ErrorKind::io, std::string(name) + ": the text was cut short");
   return text;
 }
 
