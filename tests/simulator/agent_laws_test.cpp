@@ -102,3 +102,49 @@ TEST_CASE("laws: system calls fail") {
   const Sum sum = run_seeds("laws: system calls fail", scenario, 60);
   CHECK((sum.runs < 2 || sum.lowered > 100));
 }
+
+TEST_CASE("laws: memory runs out at any allocation") {
+  Scenario scenario;
+  scenario.seconds = 60;
+  scenario.allocation_one_in = 7;
+  const Sum sum = run_seeds("laws: memory runs out at any allocation", scenario, 20);
+  CHECK((sum.runs < 2 || sum.crashes > 3000));
+}
+
+TEST_CASE("a seed repeats exactly") {
+  Scenario scenario;
+  scenario.seed = 7;
+  scenario.seconds = 200;
+  scenario.nested_one_in = 500;
+  scenario.hangs = true;
+  scenario.faults = {.one_in = 300, .burst = 2};
+  const RunReport first = World(scenario).run(), second = World(scenario).run();
+  CHECK(first.violation == "");
+  CHECK(first.hash == second.hash);
+  CHECK(first.steps == second.steps);
+  scenario.seed = 8;
+  CHECK(World(scenario).run().hash != first.hash);
+}
+
+// Every call of the first lowerings, one after the other, and for each kind of failure.
+TEST_CASE("laws: exactly the n-th system call fails, for every n") {
+  Scenario scenario;
+  scenario.seed = 5;
+  scenario.seconds = 22;
+  scenario.events_one_in = scenario.nested_one_in = 0;
+  scenario.crash_one_in = 0;
+  const std::uint64_t calls = World(scenario).run().calls;
+  CHECK(calls > 1000);
+  std::uint64_t runs = 0, lowered = 0;
+  const std::uint64_t step = from_environment("CGPHASE_SEEDS_TIMES", 1) > 1 ? 1 : 4;
+  for (std::uint64_t n = 1; n <= calls; n += step) {
+    scenario.faults = {.at_call = n, .calls = 1 + n % 4};
+    const RunReport report = World(scenario).run();
+    runs += 1;
+    lowered += report.tally.lowered;
+    REQUIRE_MESSAGE(report.violation.empty(), report.violation << " (call " << n << ")");
+    CHECK(report.faults > 0);
+  }
+  CHECK(lowered > runs);
+  MESSAGE(calls << " calls, " << runs << " runs, " << lowered << " lowered");
+}

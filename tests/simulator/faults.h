@@ -20,7 +20,7 @@ struct FaultPlan {
 
 class Faults {
  public:
-  Faults(const FaultPlan& plan, std::uint64_t seed) : plan_(plan), random_(seed) {}
+  Faults(const FaultPlan& plan, std::uint64_t seed) : plan_(plan), random_(seed + plan.at_call) {}
 
   // 0, an errno, or kShortRead.
   int next(const Call& call) {

@@ -15,7 +15,9 @@ void Lanes::submitted(bool raise) {
 
 void Lanes::settle() {
   std::unique_lock lock(mutex_);
+  waiting_.store(true);
   changed_.wait(lock, [&] { return raises_ == 0 && (lowerings_ == 0 || parked_); });
+  waiting_.store(false);
 }
 
 bool Lanes::parked() {

@@ -20,6 +20,7 @@ class Lanes {
   // Waits until no raise is unanswered, and no lowering but a parked one.
   void settle();
   bool parked();
+  bool waiting() const { return waiting_.load(); }  // in settle()
   // When the parked write would be done by itself.
   std::int64_t parked_until_ns();
   // The parked write returns now; waits for what the thread does then.
@@ -38,6 +39,7 @@ class Lanes {
 
  private:
   std::atomic<int> result_fd_{-1};
+  std::atomic<bool> waiting_{false};
   std::mutex mutex_;
   std::condition_variable changed_;
   int raises_ = 0, lowerings_ = 0;  // not yet answered

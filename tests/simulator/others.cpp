@@ -182,10 +182,11 @@ void World::remove_box(Box& box) {
 void World::change_mode() {
   if (in_the_middle_ || !daemon_) return;
   Box* const box = some_box();
-  if (box != nullptr && random_.one_in(2)) {
+  const CgroupId id{kSimulatedDevice, box == nullptr ? 0 : box->inode};
+  if (daemon_->agent().pipeline().find(id) != nullptr && random_.one_in(2)) {
     const bool paused = !box->paused;
     if (!paused) box->paused = false;
-    (void)daemon_->agent().set_paused({kSimulatedDevice, box->inode}, paused);
+    (void)daemon_->agent().set_paused(id, paused);
     box->paused = paused;
     return;
   }

@@ -143,3 +143,13 @@ TEST_CASE("a raise does not lower what the guard has raised meanwhile") {
   CHECK(bench.change(Knob::cpu_max, "150000 100000", true).written);
   CHECK(bench.get("cpu.max") == "180000 100000");
 }
+
+TEST_CASE("a text that was cut short is not somebody else's value") {
+  Bench bench;
+  REQUIRE(bench.change(Knob::memory_max, "536870912").written);
+  bench.on_call = [](const Call& call) { return call.kind == Call::Kind::read ? kShortRead : 0; };
+  CHECK(bench.writer->restore_all().foreign == 0);
+  bench.on_call = nullptr;
+  CHECK(bench.writer->restore_all().restored == 1);
+  CHECK(bench.get("memory.max") == "1073741824");
+}

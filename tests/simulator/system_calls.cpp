@@ -39,18 +39,6 @@ Descriptors descriptors;
 thread_local Lane lane = Lane::raising;
 thread_local bool simulating = false;
 
-// Marks the time that a thread spends in the simulator.
-class Simulating {
- public:
-  Simulating() : before_(std::exchange(simulating, true)) {}
-  ~Simulating() { simulating = before_; }
-  Simulating(const Simulating&) = delete;
-  Simulating& operator=(const Simulating&) = delete;
-
- private:
-  bool before_;
-};
-
 CgroupKernel& kernel() { return *installed_kernel.load(); }
 CallObserver& observer() { return *installed_observer.load(); }
 bool active() { return installed_observer.load() != nullptr; }
@@ -105,7 +93,7 @@ void tell(Call::Kind kind, const Place& place, int error) {
 }
 
 int open_place(std::uint64_t directory, std::string_view path, int flags) {
-  const Simulating in;
+  const SimulatorScope in;
   // The name is looked up after what the observer lets happen first.
   const Place before = look_up(directory, path);
   if (const int error = ask(Call::Kind::open, before); error > 0) return fail(error);
@@ -125,7 +113,7 @@ int open_place(std::uint64_t directory, std::string_view path, int flags) {
 }
 
 ssize_t read_place(const OpenFile& open, void* buffer, std::size_t size, std::size_t offset) {
-  const Simulating in;
+  const SimulatorScope in;
   const Place place{open.inode, open.file, 0};
   const int wrong = ask(Call::Kind::read, place);
   if (wrong > 0) return fail(wrong);
@@ -142,7 +130,7 @@ ssize_t read_place(const OpenFile& open, void* buffer, std::size_t size, std::si
 }
 
 ssize_t write_place(const OpenFile& open, const void* buffer, std::size_t size) {
-  const Simulating in;
+  const SimulatorScope in;
   const std::string text(static_cast<const char*>(buffer), size);
   const Place place{open.inode, open.file, 0};
   if (const int error = ask(Call::Kind::write, place, text); error > 0) return fail(error);
@@ -171,7 +159,7 @@ int fill_status(const Place& place, struct stat* status) {
 }
 
 int status_of(std::uint64_t directory, std::string_view path, struct stat* status) {
-  const Simulating in;
+  const SimulatorScope in;
   if (const int error = ask(Call::Kind::look, look_up(directory, path)); error > 0)
     return fail(error);
   const Place place = look_up(directory, path);
@@ -180,7 +168,7 @@ int status_of(std::uint64_t directory, std::string_view path, struct stat* statu
 }
 
 int status_of(int fd, struct stat* status) {
-  const Simulating in;
+  const SimulatorScope in;
   const auto open = descriptors.find(fd);
   if (!open) return fail(EBADF);
   const Place place{open->inode, open->file, 0};
@@ -206,6 +194,7 @@ Listing* listing_of(DIR* directory) {
 
 void install(CgroupKernel* with, CallObserver* observer) {
   lane = Lane::agent;
+  simulating = true;
   installed_kernel.store(with);
   installed_observer.store(observer);
 }
@@ -221,7 +210,24 @@ void set_time_ns(std::int64_t now) { now_ns.store(now); }
 std::int64_t time_ns() { return now_ns.load(); }
 std::size_t open_descriptors() { return descriptors.count(); }
 Lane current_lane() { return lane; }
-bool in_tested_code() { return active() && !simulating; }
+
+namespace {
+std::function<void()> allocation_call;  // set while nothing else runs
+std::atomic<bool> allocations_told{false};
+}  // namespace
+
+void on_allocation(std::function<void()> call) {
+  allocations_told.store(false);
+  allocation_call = std::move(call);
+  allocations_told.store(allocation_call != nullptr);
+}
+
+void tell_allocation() noexcept {
+  if (allocations_told.load() && !simulating) allocation_call();
+}
+
+TestedScope::TestedScope(bool tested) : before_(std::exchange(simulating, !tested)) {}
+TestedScope::~TestedScope() { simulating = before_; }
 
 LaneScope::LaneScope(Lane as) : before_(std::exchange(lane, as)) {}
 LaneScope::~LaneScope() { lane = before_; }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string_view>
 
 #include "tests/simulator/cgroup_kernel.h"
@@ -70,7 +71,28 @@ class LaneScope {
   Lane before_;
 };
 
-// Whether this thread is in the code under test and not in the simulator.
-bool in_tested_code();
+// The thread of the test is in the simulator but while it lets the code under test run; the
+// writer's threads the other way round.
+class TestedScope {
+ public:
+  TestedScope() : TestedScope(true) {}
+  ~TestedScope();
+  TestedScope(const TestedScope&) = delete;
+  TestedScope& operator=(const TestedScope&) = delete;
+
+ protected:
+  explicit TestedScope(bool tested);
+
+ private:
+  bool before_;
+};
+class SimulatorScope : TestedScope {
+ public:
+  SimulatorScope() : TestedScope(false) {}
+};
+
+// Called at each allocation of the code under test, on its thread; allocations.cpp.
+void on_allocation(std::function<void()> call);
+void tell_allocation() noexcept;
 
 }  // namespace cgphase::simulator

@@ -46,7 +46,7 @@ RailsConfig quick_rails() {
 
 std::string container_path(const char* parent, int number) {
   std::string id(64, '0');
-  id.back() = static_cast<char>('a' + number);
+  id.front() = static_cast<char>('a' + number);  // in the short name too
   return std::string(parent) + "/docker-" + id + ".scope";
 }
 
@@ -68,11 +68,13 @@ World::World(const Scenario& scenario)
   set_time_ns(1000 * kSecond);
   set_up_machine();
   install(&kernel_, this);
+  if (scenario_.allocation_one_in != 0) on_allocation([this] { allocated(); });
   start_daemon();
 }
 
 World::~World() {
   quiet_ = true;
+  on_allocation(nullptr);
   if (daemon_) resume_parked(true);
   daemon_.reset();
   uninstall();
@@ -202,12 +204,14 @@ void World::poll_guard() {
   if (!daemon_) return;
   in_guard_ = true;
   const LaneScope as(Lane::guard);
+  const TestedScope tested;
   next_guard_ns_ = time_ns() + std::chrono::nanoseconds(daemon_->guard().poll_once()).count();
   in_guard_ = false;
 }
 
 void World::drive_agent() {
   if (!daemon_) return;
+  const TestedScope tested;
   Agent& agent = daemon_->agent();
   if (time_ns() >= next_beat_ns_) {
     agent.beat();
@@ -255,6 +259,7 @@ void World::report(RunReport& into) const {
   into.steps = steps_;
   into.crashes = crashes_;
   into.tally = laws_.tally();
+  into.calls = faults_.calls();
   into.faults = faults_.injected();
   into.kills = laws_.tally().kills;
   into.hangs = hangs_;
@@ -316,7 +321,17 @@ void World::wait_a_little() {
   slice(Runs::without_agent);
 }
 
-// What if the daemon died at this moment: on a copy of the kernel and of the leases,
+// Every allocation of the tested code is a place where the process may end: where memory runs out,
+// it does.
+void World::allocated() {
+  if (quiet_ || scenario_.allocation_one_in == 0) return;
+  if (current_lane() != Lane::agent && !lanes().waiting()) return;
+  if (++allocations_ % scenario_.allocation_one_in != 0) return;
+  const SimulatorScope simulator;
+  try_death();
+}
+
+// What if the daemon died at this moment? On a copy of the kernel and of the leases,
 // cgphase-restore finds its way back. The run itself goes on.
 void World::try_death() {
   if (!laws_.violation().empty() || laws_.leases() == nullptr) return;

@@ -25,6 +25,7 @@ struct Scenario {
   std::uint64_t nested_one_in = 2000;   // per system call: something happens in its middle;
                                         // 50 times as often while a limit is written
   std::uint64_t crash_one_in = 3000;    // per system call: what if the daemon died here
+  std::uint64_t allocation_one_in = 0;  // allocations of the tested code: what if it died here
   std::uint64_t late_results_one_in = 0;
   double growth_ratio = 0.12;           // of the limit in force, per second, at most
   bool hangs = false;                   // the daemon stops in the middle of a call
@@ -38,6 +39,7 @@ struct RunReport {
   std::uint64_t steps = 0;   // system calls of the tested code, plus slices of simulated time
   std::uint64_t crashes = 0; // moments at which a death was tried
   Laws::Tally tally;
+  std::uint64_t calls = 0;   // that could have failed
   std::uint64_t faults = 0, kills = 0, hangs = 0, parked = 0, nested = 0;
   std::uint64_t hash = 0;    // of everything that happened, to compare two runs
 };
@@ -79,6 +81,7 @@ class World final : private CallObserver {
   void finish();
   void report(RunReport& into) const;
   std::optional<Laws::Facts> facts_of(std::uint64_t inode) const;
+  void allocated();
   void try_death();
   void trace(const Call& call, const char* when, int error) const;
   void mix(std::uint64_t value) { hash_ = (hash_ ^ value) * 0x100000001b3ULL; }
@@ -131,7 +134,8 @@ class World final : private CallObserver {
   bool in_guard_ = false, in_the_middle_ = false;
   int lost_ticks_ = 0;
   std::int64_t next_tick_ns_ = 0, next_beat_ns_ = 0, next_guard_ns_ = 0, next_look_ns_ = 0;
-  std::uint64_t steps_ = 0, crashes_ = 0, hangs_ = 0, parked_ = 0, nested_ = 0, hash_ = 1;
+  std::uint64_t steps_ = 0, crashes_ = 0, hangs_ = 0, parked_ = 0, nested_ = 0, hash_ = 1,
+                allocations_ = 0;
 };
 
 }  // namespace cgphase::simulator
