@@ -294,7 +294,11 @@ void World::after(const Call& call, int error) {
   if (quiet_) return;
   if (scenario_.trace) trace(call, "after", error);
   mix(static_cast<std::uint64_t>(error));
-  if (call.kind == Call::Kind::write && knob_of(call.file).has_value()) try_death();
+  if (call.kind != Call::Kind::write || !knob_of(call.file)) return;
+  // Where nobody else can have come between, the order of the writes is right or wrong.
+  if (error == EINVAL && scenario_.nested_one_in == 0 && call.lane != Lane::companion)
+    laws_.violate("the kernel refused " + std::string(call.file));
+  try_death();
 }
 
 void World::trace(const Call& call, const char* when, int error) const {
