@@ -16,7 +16,7 @@
 
 namespace cgphase::simulator {
 
-inline constexpr int kSimulatedRecords = 48;  // of the lease table
+inline constexpr int kSimulatedRecords = 24;  // of the lease table
 inline constexpr const char* kSimulatedBoot = "simulated";
 
 // The simulated time, and a wall clock that others may set.

@@ -114,6 +114,7 @@ void World::others_write(Box& box) {
 bool World::write_as_other(Box& box, Knob knob, const std::string& text) {
   if (kernel_.write(box.inode, file_name(knob), text) != 0) return false;
   laws_.others_wrote(box.inode, knob);
+  leases_at_last_change_ = lease_bytes();
   mix(box.inode);
   if (scenario_.trace)
     std::fprintf(stderr, "%.2f others    #%llu %s '%s'\n", static_cast<double>(time_ns()) / 1e9,

@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
@@ -212,9 +213,25 @@ std::size_t open_descriptors() { return descriptors.count(); }
 Lane current_lane() { return lane; }
 
 namespace {
+int host_call_count = 0, failing_host_call = 0, host_call_error = 0;
+
+// Whether this one fails.
+bool host_call_fails() {
+  if (active() || ++host_call_count != failing_host_call) return false;
+  errno = host_call_error;
+  return true;
+}
+
 std::function<void()> allocation_call;  // set while nothing else runs
 std::atomic<bool> allocations_told{false};
 }  // namespace
+
+void fail_host_call(int n, int error) {
+  host_call_count = 0;
+  failing_host_call = n;
+  host_call_error = error;
+}
+int host_calls() { return host_call_count; }
 
 void on_allocation(std::function<void()> call) {
   allocations_told.store(false);
@@ -247,7 +264,7 @@ int __wrap_open(const char* path, int flags, ...) {
   const auto mode = va_arg(arguments, unsigned);
   va_end(arguments);
   const char* const rest = below_root(path);
-  if (rest == nullptr) return __real_open(path, flags, mode);
+  if (rest == nullptr) return host_call_fails() ? -1 : __real_open(path, flags, mode);
   return open_place(CgroupKernel::kRoot, rest, flags);
 }
 
@@ -289,7 +306,8 @@ ssize_t __wrap_pread(int fd, void* buffer, std::size_t size, off_t offset) {
 
 ssize_t __real_pwrite(int, const void*, std::size_t, off_t);
 ssize_t __wrap_pwrite(int fd, const void* buffer, std::size_t size, off_t offset) {
-  if (!Descriptors::simulated(fd)) return __real_pwrite(fd, buffer, size, offset);
+  if (!Descriptors::simulated(fd))
+    return host_call_fails() ? -1 : __real_pwrite(fd, buffer, size, offset);
   const auto open = descriptors.find(fd);
   return open ? write_place(*open, buffer, size) : fail(EBADF);
 }
@@ -303,7 +321,8 @@ ssize_t __wrap_write(int fd, const void* buffer, std::size_t size) {
 
 int __real_fstat(int, struct stat*);
 int __wrap_fstat(int fd, struct stat* status) {
-  return Descriptors::simulated(fd) ? status_of(fd, status) : __real_fstat(fd, status);
+  if (Descriptors::simulated(fd)) return status_of(fd, status);
+  return host_call_fails() ? -1 : __real_fstat(fd, status);
 }
 
 int __real_stat(const char*, struct stat*);
@@ -450,6 +469,30 @@ int __wrap_pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mu
   observer().wait_a_little();
   ::pthread_mutex_lock(mutex);
   return 0;
+}
+
+// What else the lease file takes.
+int __real_posix_fallocate(int, off_t, off_t);
+int __wrap_posix_fallocate(int fd, off_t offset, off_t size) {
+  return host_call_fails() ? host_call_error : __real_posix_fallocate(fd, offset, size);
+}
+void* __real_mmap(void*, std::size_t, int, int, int, off_t);
+void* __wrap_mmap(void* at, std::size_t size, int access, int flags, int fd, off_t offset) {
+  return host_call_fails() ? MAP_FAILED : __real_mmap(at, size, access, flags, fd, offset);
+}
+int __real_flock(int, int);
+int __wrap_flock(int fd, int how) { return host_call_fails() ? -1 : __real_flock(fd, how); }
+int __real_link(const char*, const char*);
+int __wrap_link(const char* from, const char* to) {
+  return host_call_fails() ? -1 : __real_link(from, to);
+}
+int __real_rename(const char*, const char*);
+int __wrap_rename(const char* from, const char* to) {
+  return host_call_fails() ? -1 : __real_rename(from, to);
+}
+int __real_mkdir(const char*, mode_t);
+int __wrap_mkdir(const char* path, mode_t mode) {
+  return host_call_fails() ? -1 : __real_mkdir(path, mode);
 }
 
 std::chrono::steady_clock::time_point __real__ZNSt6chrono3_V212steady_clock3nowEv();

@@ -91,6 +91,11 @@ class SimulatorScope : TestedScope {
   SimulatorScope() : TestedScope(false) {}
 };
 
+// The calls that the lease file takes on the real file system, while nothing is installed: the n-th
+// from now on fails with `error` (0: none does).
+void fail_host_call(int n, int error);
+int host_calls();  // since then
+
 // Called at each allocation of the code under test, on its thread; allocations.cpp.
 void on_allocation(std::function<void()> call);
 void tell_allocation() noexcept;

@@ -10,7 +10,6 @@
 #include <fstream>
 
 #include "base/check.h"
-#include "control/restore.h"
 #include "tests/simulator/lanes.h"
 
 namespace cgphase::simulator {
@@ -51,7 +50,9 @@ std::string container_path(const char* parent, int number) {
 }
 
 std::string make_directory() {
-  std::string name = "/tmp/cgphase-simulator-XXXXXX";
+  // In memory where there is such a place, as the leases themselves.
+  std::string name = ::access("/dev/shm", W_OK) == 0 ? "/dev/shm/cgphase-simulator-XXXXXX"
+                                                      : "/tmp/cgphase-simulator-XXXXXX";
   CHECK_INVARIANT(::mkdtemp(name.data()) != nullptr);
   return name;
 }
@@ -95,6 +96,7 @@ void World::set_up_machine() {
   surroundings_.random = &random_;
   surroundings_.late_results_one_in = scenario_.late_results_one_in;
   std::filesystem::create_directories(config.proc_root);
+  std::filesystem::create_directories(directory_ + "/death");
   std::ofstream stat(config.proc_root + "/stat");
   for (int cpu = 0; cpu < kCores; ++cpu) stat << "cpu" << cpu << " 0 0 0 0\n";
   std::ofstream(config.proc_root + "/meminfo")
@@ -279,6 +281,7 @@ int World::before(const Call& call) {
   if (!in_the_middle_ && random_.one_in(chances))
     something_happens_in_the_middle(call);
   const bool changes = call.kind == Call::Kind::write && knob_of(call.file).has_value();
+  if (changes) try_torn_deaths();
   if (changes || random_.one_in(scenario_.crash_one_in)) try_death();
   laws_.looked(call);
   const int fault = faults_.next(call);
@@ -299,6 +302,7 @@ void World::after(const Call& call, int error) {
   if (error == EINVAL && scenario_.nested_one_in == 0 && call.lane != Lane::companion)
     laws_.violate("the kernel refused " + std::string(call.file));
   try_death();
+  leases_at_last_change_ = lease_bytes();
 }
 
 void World::trace(const Call& call, const char* when, int error) const {
@@ -312,6 +316,7 @@ void World::trace(const Call& call, const char* when, int error) const {
 }
 
 bool World::blocked(const Call& call) {
+  leases_at_last_change_ = lease_bytes();  // the new limit is in force already
   if (quiet_ || call.lane != Lane::lowering || random_.one_in(3)) return false;
   ++parked_;
   const auto wait = static_cast<std::int64_t>(random_.between(10, 4000)) * kMillisecond;
@@ -323,40 +328,6 @@ bool World::blocked(const Call& call) {
 void World::wait_a_little() {
   if (quiet_) return set_time_ns(time_ns() + kSlice);
   slice(Runs::without_agent);
-}
-
-// Every allocation of the tested code is a place where the process may end: where memory runs out,
-// it does.
-void World::allocated() {
-  if (quiet_ || scenario_.allocation_one_in == 0) return;
-  if (current_lane() != Lane::agent && !lanes().waiting()) return;
-  if (++allocations_ % scenario_.allocation_one_in != 0) return;
-  const SimulatorScope simulator;
-  try_death();
-}
-
-// What if the daemon died at this moment? On a copy of the kernel and of the leases,
-// cgphase-restore finds its way back. The run itself goes on.
-void World::try_death() {
-  if (!laws_.violation().empty() || laws_.leases() == nullptr) return;
-  ++crashes_;
-  CgroupKernel copy = kernel_;
-  const std::string runtime = directory_ + "/death";
-  std::filesystem::create_directories(runtime);
-  std::filesystem::copy_file(surroundings_.config.runtime_dir + "/leases", runtime + "/leases",
-                             std::filesystem::copy_options::overwrite_existing);
-  quiet_ = true;
-  CgroupKernel* const real = exchange_kernel(&copy);
-  {
-    auto leases = LeaseTable::open_existing({.runtime_dir = runtime, .boot_id = kSimulatedBoot});
-    if (!leases)
-      laws_.violate("the leases cannot be read: " + leases.error().text);
-    else
-      (void)restore_leases(**leases, std::string(kSimulatedRoot));
-  }
-  exchange_kernel(real);
-  quiet_ = false;
-  laws_.judge_restored(copy, "if the daemon had died here");
 }
 
 }  // namespace cgphase::simulator

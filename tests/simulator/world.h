@@ -83,6 +83,9 @@ class World final : private CallObserver {
   std::optional<Laws::Facts> facts_of(std::uint64_t inode) const;
   void allocated();
   void try_death();
+  void try_torn_deaths();
+  void die_with(const std::string& leases, const char* when);
+  std::string lease_bytes() const;
   void trace(const Call& call, const char* when, int error) const;
   void mix(std::uint64_t value) { hash_ = (hash_ ^ value) * 0x100000001b3ULL; }
 
@@ -120,6 +123,8 @@ class World final : private CallObserver {
   Scenario scenario_;
   Random random_;
   std::string directory_;  // of this run, on the real file system
+  std::string leases_at_last_change_;  // of the kernel: what the tested code has stored since
+                                       // may be cut short
   CgroupKernel kernel_;
   Laws laws_;
   Faults faults_;
