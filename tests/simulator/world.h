@@ -93,6 +93,7 @@ class World final : private CallObserver {
   void work(Box& box);
   void grow(Box& box, double limit);
   void fill_cache(Box& box);
+  void jump(Box& box);
   double intended_bytes(const Box& box) const;
   double intended_cores(const Box& box) const;
 
