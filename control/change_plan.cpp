@@ -19,17 +19,18 @@ std::string value_or_none(const Result<KnobText>& text) {
   return text ? "'" + std::string(text->view()) + "'" : "no value";
 }
 
-// A lowering needs exactly the value it was decided on. A raise may also start from any value of
-// ours: the guard, or a lowering of a moment ago, may have been faster.
+// A lowering needs exactly the value it was decided on. A raise starts from any value of ours: the
+// guard, or a lowering of a moment ago, may have been faster. It never starts from anything else,
+// even where the decision was made on it: that is somebody's intent which the rails have not yet
+// judged.
 Status check_start(const LimitChange& change, Knob knob, const Limits& in_file,
                    const LeasesByKnob& leased) {
   const auto found = format_knob(knob, in_file);
   const auto expected = format_knob(knob, change.old_limits);
-  if (found && expected && *found == *expected) return {};
   const LeaseValues* lease = leased.of(knob);
-  if (change.raise && found && lease &&
-      (lease->is_ours(knob, *found) || same_value(knob, lease->original, *found)))
-    return {};
+  const bool ours = found && lease &&
+                    (lease->is_ours(knob, *found) || same_value(knob, lease->original, *found));
+  if (change.raise ? ours : found && expected && *found == *expected) return {};
   return failure(ErrorKind::invalid,
                  std::string(file_name(knob)) + " holds " + value_or_none(found) + " and not " +
                      value_or_none(expected) +
@@ -62,7 +63,8 @@ void fit_burst(const LimitChange& change, const Limits& in_file, const LeasesByK
   if (direction < 0 && quota && *target.cpu_max_burst > *quota) target.cpu_max_burst = quota;
   const LeaseValues* lease = leased.of(Knob::cpu_max_burst);
   Limits original;
-  if (direction <= 0 || !lease ||
+  const auto found = format_knob(Knob::cpu_max_burst, in_file);
+  if (direction <= 0 || !lease || !found || !lease->is_ours(Knob::cpu_max_burst, *found) ||
       !parse_knob(Knob::cpu_max_burst, lease->original.view(), original))
     return;
   const bool fits = !quota || *original.cpu_max_burst <= *quota;

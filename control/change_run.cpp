@@ -141,11 +141,34 @@ Status ChangeRun::write_steps() {
   for (const ChangeStep& step : steps_) {
     if (step.knob == Knob::memory_max && step.lowers)
       if (Status room = make_room(step); !room) return room;
+    const auto start = look_again(step);
+    if (!start) return std::unexpected(start.error());
+    if (*start == Start::higher_already) continue;
     if (Status still = still_wanted(); !still) return still;
-    ++begun_;
+    begun_.push_back(step);
     if (Status written = write_step(step); !written) return written;
   }
   return {};
+}
+
+// Between the plan and a write may lie a reclaim of seconds. What somebody else wrote meanwhile
+// stays; a raise also goes on from what the guard wrote, and leaves a higher value alone.
+Result<ChangeRun::Start> ChangeRun::look_again(const ChangeStep& step) const {
+  const auto found = read_knob(cgroup_.directory.get(), step.knob);
+  if (!found) return std::unexpected(found.error());
+  if (same_value(step.knob, *found, step.from)) return Start::as_planned;
+  const LeasesByKnob leased = leases_of(tools_.leases, cgroup_.id);
+  const LeaseValues* lease = leased.of(step.knob);
+  Limits now, wanted;
+  const bool ours = lease != nullptr && (lease->is_ours(step.knob, *found) ||
+                                         same_value(step.knob, *found, lease->original));
+  if (change_.raise && ours && parse_knob(step.knob, found->view(), now) &&
+      parse_knob(step.knob, step.to.view(), wanted))
+    return compare_knob(step.knob, wanted, now) > 0 ? Start::as_planned : Start::higher_already;
+  return failure(ErrorKind::invalid, std::string(file_name(step.knob)) + " holds '" +
+                                         std::string(found->view()) + "' and not '" +
+                                         std::string(step.from.view()) +
+                                         "' any more: somebody else changed it");
 }
 
 bool ChangeRun::overtaken() const { return !change_.raise && cgroup_.epoch.load() != epoch_; }
@@ -224,13 +247,13 @@ Status ChangeRun::check_after() const {
 // Compare-and-set, in the opposite order: what the guard or somebody else wrote meanwhile stays. A
 // raise that overtook this change knows best; a revocation means the originals.
 void ChangeRun::roll_back() {
-  if (begun_ == 0) return;
+  if (begun_.empty()) return;
   const int directory = cgroup_.directory.get();
   const bool to_original = tools_.leases.revoked();
   const LeasesByKnob leased = leases_of(tools_.leases, cgroup_.id);
   const std::lock_guard lock(cgroup_.mutex);
-  for (std::size_t i = begun_; i-- > 0;) {
-    const ChangeStep& step = steps_[i];
+  for (auto begun = begun_.rbegin(); begun != begun_.rend(); ++begun) {
+    const ChangeStep& step = *begun;
     const auto found = read_knob(directory, step.knob);
     if (!found || !same_value(step.knob, *found, step.to)) continue;
     const LeaseValues* lease = leased.of(step.knob);

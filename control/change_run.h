@@ -56,6 +56,8 @@ class ChangeRun {
   Status still_wanted() const;
   Status write_step(const ChangeStep& step);
   Status make_room(const ChangeStep& step) const;
+  enum class Start { as_planned, higher_already };
+  Result<Start> look_again(const ChangeStep& step) const;
   Status check_after() const;
   void roll_back();
 
@@ -64,7 +66,7 @@ class ChangeRun {
   const LimitChange& change_;
   const std::uint64_t epoch_;
   std::vector<ChangeStep> steps_;
-  std::size_t begun_ = 0;  // steps whose write may have taken place
+  std::vector<ChangeStep> begun_;  // those whose write may have taken place
 };
 
 // Releases the container's leases whose files hold their originals again, and the guard's slot with

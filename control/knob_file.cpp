@@ -153,6 +153,9 @@ Result<std::string_view> read_small(int directory_fd, const char* name, std::spa
   if (!fd.valid()) return classify(directory_fd, name, errno);
   auto text = pread_text(fd.get(), buffer);
   if (!text && text.error().kind == ErrorKind::gone) return classify(directory_fd, name, ENODEV);
+  // A part of a number is a number; taken for a value it would look like somebody else's.
+  if (text && !text->ends_with('\n'))
+    return failure(ErrorKind::io, std::string(name) + ": the text was cut short");
   return text;
 }
 
@@ -303,13 +306,15 @@ Status write_knob(int directory_fd, Knob knob, const KnobText& text) {
   return {};
 }
 
+// Only an answer that says so counts: a look that fails for want of memory must not cost a lease.
 bool directory_alive(int directory_fd) {
   struct stat status;
-  if (::fstat(directory_fd, &status) != 0 || status.st_nlink == 0) return false;
+  if (::fstat(directory_fd, &status) == 0 && status.st_nlink == 0) return false;
   struct statfs filesystem;
-  if (::fstatfs(directory_fd, &filesystem) != 0) return false;
+  if (::fstatfs(directory_fd, &filesystem) != 0) return true;
   if (filesystem.f_type != CGROUP2_SUPER_MAGIC) return true;
-  return ::faccessat(directory_fd, "cgroup.controllers", F_OK, 0) == 0;
+  return ::faccessat(directory_fd, "cgroup.controllers", F_OK, 0) == 0 ||
+         (errno != ENOENT && errno != ENODEV);
 }
 
 }  // namespace cgphase

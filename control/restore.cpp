@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <set>
 #include <vector>
 
@@ -81,8 +82,8 @@ Result<Fd> open_leased_directory(const std::string& cgroup_root, const Lease& le
     return failure(ErrorKind::gone, "the cgroup was removed");
   if (!fd) return fd;
   struct stat status;
-  if (::fstat(fd->get(), &status) != 0 || status.st_dev != lease.id.device ||
-      status.st_ino != lease.id.inode)
+  if (::fstat(fd->get(), &status) != 0) return errno_failure("the leased cgroup", errno);
+  if (status.st_dev != lease.id.device || status.st_ino != lease.id.inode)
     return failure(ErrorKind::gone, "another cgroup has this path now");
   return fd;
 }

@@ -27,19 +27,23 @@ void DriftWatch::begin(const Limits& original, const Limits& in_force) {
   expected_ = in_force;
 }
 
-void DriftWatch::asked(const Limits& limits, Resource resource) {
-  copy_knobs(limits, resource, newest_ask_);
-  asked_[next_asked_] = limits;
+// A knob that the decision leaves alone is not ours to remember: its value may be somebody else's.
+void DriftWatch::asked(const Decision& decision) {
+  Limits changed = decision.new_limits;
+  const auto keep_changed = [&](auto Limits::*knob) {
+    if (changed.*knob == decision.old_limits.*knob) (changed.*knob).reset();
+  };
+  keep_changed(&Limits::cpu_max);
+  keep_changed(&Limits::cpu_max_burst);
+  keep_changed(&Limits::memory_max);
+  copy_knobs(changed, decision.resource, newest_ask_);
+  asked_[next_asked_] = changed;
   next_asked_ = (next_asked_ + 1) % kRemembered;
 }
 
-void DriftWatch::written(const Limits& in_force, Resource resource, MonotonicTime time) {
-  last_write_ = time;
-  copy_knobs(in_force, resource, expected_);
-}
-
 template <class Value>
-DriftWatch::Owner DriftWatch::judge(std::optional<Value> Limits::*knob, const Limits& found) {
+DriftWatch::Owner DriftWatch::judge(std::optional<Value> Limits::*knob,
+                                    const Limits& found) const {
   const auto& value = found.*knob;
   if (!value || value == expected_.*knob) return Owner::ours;
   // A file that appears only now (a unit gets a property) states its owner's wish.
@@ -50,6 +54,21 @@ DriftWatch::Owner DriftWatch::judge(std::optional<Value> Limits::*knob, const Li
     return limits.*knob == value;
   });
   return once_asked ? Owner::ours : Owner::foreign;
+}
+
+// What somebody else wrote right after us is read back too, and stays theirs.
+template <class Value>
+void DriftWatch::drop_foreign(std::optional<Value> Limits::*knob, Limits& in_force) const {
+  if (judge(knob, in_force) == Owner::foreign) (in_force.*knob).reset();
+}
+
+void DriftWatch::written(const Limits& in_force, Resource resource, MonotonicTime time) {
+  last_write_ = time;
+  Limits ours = in_force;
+  drop_foreign(&Limits::cpu_max, ours);
+  drop_foreign(&Limits::cpu_max_burst, ours);
+  drop_foreign(&Limits::memory_max, ours);
+  copy_knobs(ours, resource, expected_);
 }
 
 template <class Value>

@@ -20,8 +20,8 @@ class DriftWatch {
   void begin(const Limits& original, const Limits& in_force);
   // `active`: limits are ours to set now; otherwise a return to the original is nobody's act.
   void observe(const RailInput& input, bool active);
-  // We asked for these limits, or they were read back after our write.
-  void asked(const Limits& limits, Resource resource);
+  // We asked for what this decision changes; then: these limits were read back after our write.
+  void asked(const Decision& decision);
   void written(const Limits& in_force, Resource resource, MonotonicTime time);
 
   const Limits& original() const { return original_; }
@@ -31,7 +31,9 @@ class DriftWatch {
  private:
   enum class Owner { ours, reverted, foreign };
   template <class Value>
-  Owner judge(std::optional<Value> Limits::*knob, const Limits& found);
+  Owner judge(std::optional<Value> Limits::*knob, const Limits& found) const;
+  template <class Value>
+  void drop_foreign(std::optional<Value> Limits::*knob, Limits& in_force) const;
   template <class Value>
   void adopt(std::optional<Value> Limits::*knob, const Limits& found);
   void reverted(MonotonicTime now);

@@ -330,7 +330,7 @@ Decision ContainerRails::Impl::raise(Resource resource, const Raise& raise, cons
   one.last_change = now;
   one.refused.reset();
   one.holding = Verdict::rate_limited;
-  drift_.asked(decision.new_limits, resource);
+  drift_.asked(decision);
   return decision;
 }
 
@@ -470,7 +470,7 @@ std::optional<Decision> ContainerRails::Impl::tell(Resource resource, Verdict ve
   one.last_change = one.last_lowered = now;
   one.refused.reset();
   step.budget.lowered(now);
-  drift_.asked(decision.new_limits, resource);
+  drift_.asked(decision);
   return decision;
 }
 
@@ -529,7 +529,7 @@ void ContainerRails::Impl::written(const Decision& decision, WriteEnd end,
     return conclude(decision, OutcomeKind::write_failed, "", time);
   }
   if (!lowering && !asked) raised_by_guard(decision, time);
-  drift_.asked(decision.new_limits, decision.resource);
+  drift_.asked(decision);
   drift_.written(in_force, decision.resource, time);
   if (!lowering) return;
   if (one.raising || one.restore)

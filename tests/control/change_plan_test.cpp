@@ -60,6 +60,15 @@ TEST_CASE("a raise starts from any value of ours") {
   CHECK(plan_change(change, limits_of(70'000, kGiB), leased).error().kind == ErrorKind::invalid);
 }
 
+TEST_CASE("a raise never starts from somebody else's value, though it was decided on it") {
+  const LimitChange change = change_of(limits_of(70'000, kGiB), limits_of(200'000, kGiB), true);
+  const auto leased = leased_cpu("200000 100000", "100000 100000");
+  const auto steps = plan_change(change, limits_of(70'000, kGiB), leased);
+  REQUIRE_FALSE(steps);
+  CHECK(steps.error().kind == ErrorKind::invalid);
+  CHECK_FALSE(plan_change(change, limits_of(70'000, kGiB), {}));
+}
+
 TEST_CASE("a raise to less than is in force already has nothing to do") {
   const LimitChange change = change_of(limits_of(100'000, kGiB), limits_of(150'000, kGiB), true);
   const auto leased = leased_cpu("200000 100000", "100000 100000");
@@ -70,7 +79,11 @@ TEST_CASE("a raise leaves out what would lower") {
   const Limits before = limits_of(100'000, kGiB);
   Limits after = limits_of(150'000, kGiB);
   after.memory_max = MemoryLimit{Bytes{kGiB / 2}};
-  const auto steps = plan_change(change_of(before, after, true), before, {});
+  LeasesByKnob leased = leased_cpu("200000 100000", "100000 100000");
+  LeaseValues memory;
+  memory.original = text_of("1073741824");
+  leased.add(Knob::memory_max, memory);
+  const auto steps = plan_change(change_of(before, after, true), before, leased);
   REQUIRE(steps->size() == 1);
   CHECK(steps->front().knob == Knob::cpu_max);
 }
@@ -95,13 +108,16 @@ TEST_CASE("a burst comes back after the quota that holds it") {
   LeaseValues burst;
   burst.original = text_of("180000");
   burst.model[0] = text_of("100000");
-  LeasesByKnob leased;
+  LeasesByKnob leased = leased_cpu("200000 100000", "100000 100000");
   leased.add(Knob::cpu_max_burst, burst);
   const auto steps = plan_change(change_of(before, after, true), before, leased);
   REQUIRE(steps->size() == 2);
   CHECK(steps->at(0).knob == Knob::cpu_max);
   CHECK(steps->at(1).knob == Knob::cpu_max_burst);
   CHECK(steps->at(1).to.view() == "180000");
+  // Somebody else's stays.
+  before.cpu_max_burst = after.cpu_max_burst = Microseconds{50'000};
+  CHECK(plan_change(change_of(before, after, true), before, leased)->size() == 1);
 }
 
 TEST_CASE("a value out of bounds is refused before anything is written") {

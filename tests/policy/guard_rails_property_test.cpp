@@ -227,3 +227,29 @@ TEST_CASE("the same samples give the same decisions") {
     }
   }
 }
+
+TEST_CASE("a value that is read back after our write and is not ours is somebody's intent") {
+  RailWorld world;
+  world.apply = false;
+  const auto lowering = world.find(Resource::memory, Direction::lower, 120);
+  REQUIRE(lowering);
+  world.sample.limits.memory_max = MemoryLimit{Bytes{5 * kGiB}};
+  world.rails.written(*lowering, WriteEnd::done, world.sample.limits, world.time);
+  world.tick();
+  CHECK(world.rails.original().memory_bytes()->value == 5 * kGiB);
+  CHECK(world.rails.holding(Resource::memory) == Verdict::standing_down);
+}
+
+TEST_CASE("a knob that a decision leaves alone is not taken for ours") {
+  RailWorld world;
+  const auto lowering = world.find(Resource::memory, Direction::lower, 120);
+  REQUIRE(lowering);
+  // The next sample is older than the end of this write, so it is not judged.
+  world.rails.written(*lowering, WriteEnd::done, world.sample.limits,
+                      world.time + seconds(1));
+  world.sample.limits.cpu_max_burst = Microseconds{12'345};
+  world.sample.memory.anon_bytes = world.memory_bytes() / 100 * 95;
+  REQUIRE(world.find(Resource::memory, Direction::raise, 1));
+  world.ticks(2);
+  CHECK(world.rails.original().cpu_max_burst->value == 12'345);
+}

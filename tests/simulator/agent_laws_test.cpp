@@ -1,0 +1,150 @@
+// The real agent on the simulated kernel: whatever a seed lets happen, the laws hold.
+#include <doctest/doctest.h>
+#include <stdlib.h>
+
+#include <string>
+
+#include "base/parse.h"
+#include "tests/simulator/world.h"
+
+using namespace cgphase;
+using namespace cgphase::simulator;
+
+namespace {
+
+std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
+  const char* const text = ::getenv(name);
+  return text == nullptr ? otherwise : parse_u64(text).value_or(otherwise);
+}
+
+struct Sum {
+  std::uint64_t runs = 0, steps = 0, crashes = 0, faults = 0, lowered = 0, raised = 0,
+                restored = 0, races = 0, parked = 0, hangs = 0, nested = 0, kills = 0;
+  void add(const RunReport& one) {
+    runs += 1;
+    steps += one.steps;
+    crashes += one.crashes;
+    faults += one.faults;
+    lowered += one.tally.lowered;
+    raised += one.tally.raised;
+    restored += one.tally.restored;
+    races += one.tally.lost_races;
+    parked += one.parked;
+    hangs += one.hangs;
+    nested += one.nested;
+    kills += one.kills;
+  }
+};
+
+// Runs the scenario with many seeds, or with CGPHASE_SEED alone.
+Sum run_seeds(const char* name, Scenario scenario, std::uint64_t seeds) {
+  Sum sum;
+  const std::uint64_t only = from_environment("CGPHASE_SEED", 0);
+  seeds *= from_environment("CGPHASE_SEEDS_TIMES", 1);
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    if (only != 0 && seed != only) continue;
+    scenario.seed = seed;
+    scenario.trace = from_environment("CGPHASE_TRACE", 0) != 0;
+    const RunReport report = World(scenario).run();
+    sum.add(report);
+    REQUIRE_MESSAGE(report.violation.empty(), report.violation << "\n  replay: CGPHASE_SEED="
+                                                 << seed << " test_simulator -tc='" << name
+                                                 << "'");
+  }
+  MESSAGE(sum.runs << " seeds, " << sum.steps << " steps, " << sum.lowered << " lowered, "
+                   << sum.raised << " raised, " << sum.restored << " restored, " << sum.crashes
+                   << " deaths tried, " << sum.faults << " faults, " << sum.parked << " parked, "
+                   << sum.hangs << " hangs, " << sum.nested << " in the middle, " << sum.races
+                   << " races, " << sum.kills << " kills");
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("laws: containers that only grow and shrink") {
+  Scenario scenario;
+  scenario.events_one_in = 0;
+  scenario.nested_one_in = 0;
+  const Sum sum = run_seeds("laws: containers that only grow and shrink", scenario, 24);
+  CHECK((sum.runs < 2 || sum.lowered > 100));
+}
+
+TEST_CASE("laws: others write, remove, freeze, reload and switch modes") {
+  Scenario scenario;
+  scenario.nested_one_in = 0;
+  const Sum sum =
+      run_seeds("laws: others write, remove, freeze, reload and switch modes", scenario, 40);
+  CHECK((sum.runs < 2 || sum.lowered > 100));
+}
+
+TEST_CASE("laws: things happen in the middle of every system call") {
+  Scenario scenario;
+  scenario.nested_one_in = 1000;
+  scenario.late_results_one_in = 10;
+  const Sum sum =
+      run_seeds("laws: things happen in the middle of every system call", scenario, 60);
+  CHECK((sum.runs < 2 || sum.lowered > 100));
+}
+
+TEST_CASE("laws: the daemon hangs") {
+  Scenario scenario;
+  scenario.nested_one_in = 5000;
+  scenario.growth_ratio = 0.025;
+  scenario.hangs = true;
+  const Sum sum = run_seeds("laws: the daemon hangs", scenario, 30);
+  CHECK((sum.runs < 2 || sum.lowered > 100));
+}
+
+TEST_CASE("laws: system calls fail") {
+  Scenario scenario;
+  scenario.growth_ratio = 0.04;
+  scenario.faults = {.one_in = 500, .burst = 3};
+  const Sum sum = run_seeds("laws: system calls fail", scenario, 40);
+  CHECK((sum.runs < 2 || sum.lowered > 100));
+}
+
+TEST_CASE("laws: memory runs out at any allocation") {
+  Scenario scenario;
+  scenario.seconds = 60;
+  scenario.allocation_one_in = 23;
+  const Sum sum = run_seeds("laws: memory runs out at any allocation", scenario, 20);
+  CHECK((sum.runs < 2 || sum.crashes > 1000));
+}
+
+TEST_CASE("a seed repeats exactly") {
+  Scenario scenario;
+  scenario.seed = 7;
+  scenario.seconds = 200;
+  scenario.nested_one_in = 500;
+  scenario.hangs = true;
+  scenario.faults = {.one_in = 300, .burst = 2};
+  const RunReport first = World(scenario).run(), second = World(scenario).run();
+  CHECK(first.violation == "");
+  CHECK(first.hash == second.hash);
+  CHECK(first.steps == second.steps);
+  scenario.seed = 8;
+  CHECK(World(scenario).run().hash != first.hash);
+}
+
+// Every call of the first lowerings, one after the other, and for each kind of failure.
+TEST_CASE("laws: exactly the n-th system call fails, for every n") {
+  Scenario scenario;
+  scenario.seed = 5;
+  scenario.seconds = 22;
+  scenario.events_one_in = scenario.nested_one_in = 0;
+  scenario.crash_one_in = 0;
+  const std::uint64_t calls = World(scenario).run().calls;
+  CHECK(calls > 1000);
+  std::uint64_t runs = 0, lowered = 0;
+  const std::uint64_t step = from_environment("CGPHASE_SEEDS_TIMES", 1) > 1 ? 1 : 8;
+  for (std::uint64_t n = 1; n <= calls; n += step) {
+    scenario.faults = {.at_call = n, .calls = 1 + n % 4};
+    const RunReport report = World(scenario).run();
+    runs += 1;
+    lowered += report.tally.lowered;
+    REQUIRE_MESSAGE(report.violation.empty(), report.violation << " (call " << n << ")");
+    CHECK(report.faults > 0);
+  }
+  CHECK(lowered > runs);
+  MESSAGE(calls << " calls, " << runs << " runs, " << lowered << " lowered");
+}

@@ -1,0 +1,83 @@
+#include "tests/simulator/daemon.h"
+
+#include "control/restore.h"
+#include "tests/agent/small_model.h"
+#include "tests/simulator/system_calls.h"
+
+namespace cgphase::simulator {
+
+MonotonicTime SimulatedClock::monotonic_now() const {
+  return MonotonicTime(std::chrono::nanoseconds(time_ns()));
+}
+
+WallTime SimulatedClock::wall_now() const {
+  return WallTime(wall_offset + std::chrono::nanoseconds(time_ns()));
+}
+
+Result<std::unique_ptr<Daemon>> Daemon::start(const Surroundings& with, const Clock& clock) {
+  std::unique_ptr<Daemon> daemon(new Daemon);
+  const std::string root(kSimulatedRoot);
+  auto leases = LeaseTable::open({.runtime_dir = with.config.runtime_dir,
+                                  .records = kSimulatedRecords,
+                                  .boot_id = kSimulatedBoot});
+  if (!leases) return std::unexpected(leases.error());
+  daemon->leases_ = std::move(*leases);
+  (void)restore_leases(*daemon->leases_, root);
+  auto guard = Guard::create({.leases = daemon->leases_.get(), .clock = &clock, .containers = 32});
+  if (!guard) return std::unexpected(guard.error());
+  daemon->guard_ = std::move(*guard);
+  auto writer = KernelLimitWriter::create(
+      {.cgroup_root = root, .leases = daemon->leases_.get(), .guard = daemon->guard_.get()});
+  if (!writer) return std::unexpected(writer.error());
+  daemon->writer_ = std::move(*writer);
+  lanes().watch(daemon->writer_->result_fd());
+  daemon->settling_ = std::make_unique<SettlingWriter>(*daemon->writer_, *with.random,
+                                                       with.late_results_one_in);
+  auto sampler = NodeSampler::open({.cgroup_root = root, .proc_root = with.config.proc_root,
+                                    .engine_root = with.engine_root,
+                                    .sweep = std::chrono::seconds(3)});
+  if (!sampler) return std::unexpected(sampler.error());
+  auto pipeline = Pipeline::create({.policy = with.config.policy, .rails = with.config.rails,
+                                    .manage_unlimited = with.config.manage_unlimited},
+                                   small_engine());
+  if (!pipeline) return std::unexpected(pipeline.error());
+  daemon->agent_.emplace(
+      with.config,
+      Agent::Parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
+                   .writer = daemon->settling_.get(), .kernel_writer = daemon->writer_.get(),
+                   .guard = daemon->guard_.get(), .engine = small_engine()},
+      clock, [](std::function<void()> work) { work(); });
+  return daemon;
+}
+
+Daemon::~Daemon() {
+  agent_.reset();
+  writer_.reset();
+  lanes().forget_unanswered();
+}
+
+bool SimulatedCompanion::open_leases() {
+  if (leases_) return true;
+  auto table = LeaseTable::open_existing({.runtime_dir = runtime_dir_, .boot_id = kSimulatedBoot});
+  if (table) leases_ = std::move(*table);
+  return leases_ != nullptr;
+}
+
+void SimulatedCompanion::look() {
+  const LaneScope as(Lane::companion);
+  if (!open_leases()) return;
+  const bool silent = heartbeat_.silent(clock_.monotonic_now(), leases_->last_beat());
+  if (silent && !silent_) leases_->revoke();
+  if (silent) (void)restore_leases(*leases_, std::string(kSimulatedRoot));
+  silent_ = silent;
+}
+
+bool SimulatedCompanion::after_death() {
+  const LaneScope as(Lane::companion);
+  if (!open_leases()) return true;
+  const bool owned = leases_->try_own();
+  const RestoreReport report = restore_leases(*leases_, std::string(kSimulatedRoot));
+  return owned && report.failures.empty();
+}
+
+}  // namespace cgphase::simulator

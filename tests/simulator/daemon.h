@@ -1,0 +1,75 @@
+// The real agent with all its parts, on the simulated kernel, and its dead-man companion. Nothing
+// of it runs by itself: the world says when.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "agent/agent.h"
+#include "control/companion.h"
+#include "control/guard.h"
+#include "control/heartbeat_watch.h"
+#include "control/kernel_limit_writer.h"
+#include "control/lease_table.h"
+#include "tests/simulator/settling_writer.h"
+
+namespace cgphase::simulator {
+
+inline constexpr int kSimulatedRecords = 24;  // of the lease table
+inline constexpr const char* kSimulatedBoot = "simulated";
+
+// The simulated time, and a wall clock that others may set.
+class SimulatedClock final : public Clock {
+ public:
+  MonotonicTime monotonic_now() const override;
+  WallTime wall_now() const override;
+  std::chrono::nanoseconds wall_offset = std::chrono::seconds(1'700'000'000);
+};
+
+class Daemon {
+ public:
+  struct Surroundings {
+    Config config;
+    std::string engine_root, state_dir;
+    Random* random = nullptr;
+    std::uint64_t late_results_one_in = 0;
+  };
+  // As the daemon starts: what an earlier one left behind is restored first.
+  static Result<std::unique_ptr<Daemon>> start(const Surroundings& with, const Clock& clock);
+  // Ends it without restoring anything, as SIGKILL does; no lowering may be parked.
+  ~Daemon();
+
+  Agent& agent() { return *agent_; }
+  Guard& guard() { return *guard_; }
+  KernelLimitWriter& writer() { return *writer_; }
+  LeaseTable& leases() { return *leases_; }
+
+ private:
+  Daemon() = default;
+  std::unique_ptr<LeaseTable> leases_;
+  std::unique_ptr<Guard> guard_;
+  std::unique_ptr<KernelLimitWriter> writer_;
+  std::unique_ptr<SettlingWriter> settling_;
+  std::optional<Agent> agent_;
+};
+
+// cgphase-restore --watch without its process: the same rule, the same leases, the same restore.
+class SimulatedCompanion {
+ public:
+  SimulatedCompanion(std::string runtime_dir, const Clock& clock)
+      : runtime_dir_(std::move(runtime_dir)), clock_(clock) {}
+  void look();
+  // The daemon is dead. False while something could not be restored.
+  bool after_death();
+
+ private:
+  bool open_leases();
+  std::string runtime_dir_;
+  const Clock& clock_;
+  HeartbeatWatch heartbeat_{kDefaultSilence, kWatchInterval};
+  std::unique_ptr<LeaseTable> leases_;
+  bool silent_ = false;
+};
+
+}  // namespace cgphase::simulator

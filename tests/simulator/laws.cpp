@@ -1,0 +1,220 @@
+#include "tests/simulator/laws.h"
+
+#include <algorithm>
+
+namespace cgphase::simulator {
+namespace {
+
+// A write so soon after the look it rests on cannot be told from one at the same moment.
+constexpr std::uint64_t kFreshCalls = 4;
+constexpr std::uint64_t kSmallestQuota = 10'000;  // 10 ms
+
+std::size_t index_of(Knob knob) { return static_cast<std::size_t>(knob); }
+std::size_t index_of(Lane lane) { return static_cast<std::size_t>(lane); }
+
+std::string quote(const KnobText& text) { return "'" + std::string(text.view()) + "'"; }
+
+std::string quote(const std::vector<KnobText>& texts) {
+  std::string told;
+  for (const KnobText& text : texts) told += (told.empty() ? "" : " or ") + quote(text);
+  return told;
+}
+
+Limits limits_of(Knob knob, const KnobText& text) {
+  Limits limits;
+  (void)parse_knob(knob, text.view(), limits);
+  return limits;
+}
+
+}  // namespace
+
+std::optional<Knob> knob_of(std::string_view file) {
+  for (const Knob knob : kKnobs)
+    if (file == file_name(knob)) return knob;
+  return std::nullopt;
+}
+
+std::string Laws::name(std::uint64_t inode, Knob knob) const {
+  const std::string path = kernel_.cgroup(inode) ? kernel_.path_of(inode) : "(gone)";
+  return path.substr(0, 32) + "#" + std::to_string(inode) + "/" + file_name(knob);
+}
+
+KnobText Laws::value(const CgroupKernel& kernel, std::uint64_t inode, Knob knob) const {
+  std::string text;
+  if (kernel.read(inode, file_name(knob), text) != 0) return {};
+  return KnobText::from(text.substr(0, text.find('\n'))).value_or(KnobText{});
+}
+
+void Laws::violate(std::string text) {
+  if (violation_.empty()) violation_ = std::move(text);
+}
+
+void Laws::appeared(std::uint64_t inode) {
+  Wills& wills = wills_[inode];
+  for (const Knob knob : kKnobs)
+    wills[index_of(knob)] = {{value(kernel_, inode, knob)}, {}, step_};
+}
+
+void Laws::vanished(std::uint64_t inode) { wills_.erase(inode); }
+
+void Laws::others_wrote(std::uint64_t inode, Knob knob) {
+  Will& will = wills_.at(inode)[index_of(knob)];
+  will.before = std::exchange(will.now, {value(kernel_, inode, knob)});
+  will.step = ++step_;
+}
+
+const std::vector<KnobText>& Laws::intents(std::uint64_t inode, Knob knob) const {
+  return wills_.at(inode)[index_of(knob)].now;
+}
+
+bool Laws::intended(const Will& will, Knob knob, const KnobText& text) const {
+  return std::any_of(will.now.begin(), will.now.end(),
+                     [&](const KnobText& one) { return same_value(knob, one, text); });
+}
+
+void Laws::looked(const Call& call) {
+  ++step_;
+  const std::size_t lane = index_of(call.lane);
+  ++calls_[lane];
+  const auto knob = knob_of(call.file);
+  if (call.kind == Call::Kind::read && knob)
+    looks_[lane][{call.inode, *knob}] = {step_, calls_[lane]};
+}
+
+void Laws::time_passed_in(Lane lane) { looks_[index_of(lane)].clear(); }
+
+void Laws::will_write(const Call& call) {
+  if (call.file.ends_with(".pressure")) return;      // a trigger, no limit
+  if (kernel_.cgroup(call.inode) == nullptr) return;  // the kernel will say so
+  const auto facts = facts_(call.inode);
+  if (call.file == "memory.reclaim") {
+    ++tally_.reclaims;
+    if (!facts || !facts->may_write) violate("memory.reclaim where nothing may be written");
+    return;
+  }
+  const auto knob = knob_of(call.file);
+  if (!knob || !facts)
+    return violate("a write outside the allowed files: " + std::string(call.file) + " of #" +
+                   std::to_string(call.inode));
+  const auto text = KnobText::from(call.text.substr(0, call.text.find('\n')));
+  if (!text) return violate("an overlong value for " + name(call.inode, *knob));
+  const auto found = wills_.find(call.inode);
+  if (found == wills_.end()) return violate("a write to no container: " + std::string(call.file));
+  Will& will = found->second[index_of(*knob)];
+  judge_race(call, *knob, will);
+  if (intended(will, *knob, *text)) {
+    ++tally_.restored;
+    return;
+  }
+  judge_ours(call, *knob, *text, will);
+}
+
+// Somebody's value that this lane had not seen is about to be overwritten.
+void Laws::judge_race(const Call& call, Knob knob, Will& will) {
+  const std::size_t lane = index_of(call.lane);
+  const auto look = looks_[lane].find({call.inode, knob});
+  const bool seen = look != looks_[lane].end() && look->second.step >= will.step;
+  const bool holds_theirs = intended(will, knob, value(kernel_, call.inode, knob));
+  if (seen || !holds_theirs || will.before.empty()) return;
+  const bool fresh = look != looks_[lane].end() &&
+                     calls_[lane] - look->second.call <= kFreshCalls;
+  if (!fresh)
+    return violate("somebody's " + quote(will.now) + " in " + name(call.inode, knob) +
+                   " is overwritten unseen with '" + std::string(call.text) + "'");
+  ++tally_.lost_races;
+  for (const KnobText& one : will.before)
+    if (!intended(will, knob, one)) will.now.push_back(one);
+  will.before.clear();
+}
+
+// A value of the agent's own.
+void Laws::judge_ours(const Call& call, Knob knob, const KnobText& text, const Will& will) {
+  const auto facts = facts_(call.inode);
+  const std::string what = quote(text) + " in " + name(call.inode, knob);
+  if (!facts->may_write) return violate("written where nothing may be: " + what);
+  Limits after;
+  if (!parse_knob(knob, text.view(), after)) return violate("malformed: " + what);
+  const bool above = std::all_of(will.now.begin(), will.now.end(), [&](const KnobText& one) {
+    return compare_knob(knob, after, limits_of(knob, one)) > 0;
+  });
+  if (above) return violate("above the original " + quote(will.now) + ": " + what);
+  judge_lease(call, knob, text, will);
+  judge_lowering(call, knob, after);
+}
+
+void Laws::judge_lowering(const Call& call, Knob knob, const Limits& after) {
+  const KnobText now = value(kernel_, call.inode, knob);
+  const Limits before = limits_of(knob, now);
+  const std::string what = "'" + std::string(call.text) + "' over " + quote(now) + " in " +
+                           name(call.inode, knob);
+  if (knob == Knob::cpu_max && before.cpu_max && after.cpu_max->period != before.cpu_max->period)
+    violate("another period: " + what);
+  if (compare_knob(knob, after, before) >= 0) {
+    ++tally_.raised;
+    return;
+  }
+  ++tally_.lowered;
+  if (call.lane == Lane::companion) violate("lowered by the companion: " + what);
+  if (knob == Knob::memory_max &&
+      after.memory_max->bytes->value < kernel_.need_bytes(call.inode))
+    violate("below the need of " + std::to_string(kernel_.need_bytes(call.inode)) + ": " + what);
+  if (knob == Knob::cpu_max && after.cpu_max->quota->value < kSmallestQuota)
+    violate("below 10 ms per period: " + what);
+}
+
+void Laws::judge_lease(const Call& call, Knob knob, const KnobText& text, const Will& will) {
+  const auto lease = lease_of(call.inode, knob);
+  const std::string what = quote(text) + " in " + name(call.inode, knob);
+  if (!lease) return violate("written without a lease: " + what);
+  if (!lease->is_ours(knob, text)) return violate("the lease does not name " + what);
+  if (!intended(will, knob, lease->original))
+    violate("the lease would restore " + quote(lease->original) + ", not " + quote(will.now) +
+            ": " + what);
+}
+
+std::optional<LeaseValues> Laws::lease_of(std::uint64_t inode, Knob knob) const {
+  if (!leases_) return std::nullopt;
+  for (int record = 0; record < leases_->record_count(); ++record)
+    if (auto values = leases_->read_values(record, {kSimulatedDevice, inode}, knob)) return values;
+  return std::nullopt;
+}
+
+void Laws::judge_kills(const std::vector<OomKill>& kills) {
+  for (const OomKill& kill : kills) {
+    ++tally_.kills;
+    const auto found = wills_.find(kill.limiting);
+    if (found == wills_.end()) continue;  // the limit of a slice: not ours
+    const KnobText max = value(kernel_, kill.limiting, Knob::memory_max);
+    if (!intended(found->second[index_of(Knob::memory_max)], Knob::memory_max, max))
+      violate("killed by the agent's " + quote(max) + " in " +
+              name(kill.limiting, Knob::memory_max));
+  }
+}
+
+void Laws::judge_recoverable(const char* when) {
+  for (const auto& [inode, wills] : wills_) {
+    for (const Knob knob : kKnobs) {
+      const Will& will = wills[index_of(knob)];
+      const KnobText now = value(kernel_, inode, knob);
+      if (intended(will, knob, now)) continue;
+      const auto lease = lease_of(inode, knob);
+      if (!lease || !lease->is_ours(knob, now) || !intended(will, knob, lease->original))
+        return violate(std::string(when) + ": " + quote(now) + " stands in " + name(inode, knob) +
+                       " and no lease says that it was " + quote(will.now));
+    }
+  }
+}
+
+void Laws::judge_restored(const CgroupKernel& kernel, const char* when) {
+  for (const auto& [inode, wills] : wills_) {
+    for (const Knob knob : kKnobs) {
+      const Will& will = wills[index_of(knob)];
+      const KnobText now = value(kernel, inode, knob);
+      if (!intended(will, knob, now))
+        return violate(std::string(when) + ": " + quote(now) + " in " + name(inode, knob) +
+                       " instead of " + quote(will.now));
+    }
+  }
+}
+
+}  // namespace cgphase::simulator

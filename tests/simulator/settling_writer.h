@@ -1,0 +1,58 @@
+// The real writer, with the test waiting after each change until its threads have answered
+// (lanes.h). Some answers reach the agent late.
+#pragma once
+
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "control/kernel_limit_writer.h"
+#include "tests/simulator/lanes.h"
+#include "tests/simulator/random.h"
+
+namespace cgphase::simulator {
+
+class SettlingWriter final : public LimitWriter {
+ public:
+  SettlingWriter(KernelLimitWriter& inner, Random& random, std::uint64_t late_one_in)
+      : inner_(inner), random_(random), late_one_in_(late_one_in) {}
+
+  Status attach(CgroupId id, const CgroupPath& path, Fd directory) override {
+    return inner_.attach(id, path, std::move(directory));
+  }
+  void detach(CgroupId id) override { inner_.detach(id); }
+  void submit(LimitChange change) override {
+    lanes().submitted(change.raise);
+    inner_.submit(std::move(change));
+    lanes().settle();
+  }
+  void submit_reclaim(CgroupId id, Bytes bytes) override {
+    lanes().submitted(false);
+    inner_.submit_reclaim(id, bytes);
+    lanes().settle();
+  }
+  int result_fd() const override { return inner_.result_fd(); }
+  std::vector<LimitResult> take_results() override {
+    for (LimitResult& result : inner_.take_results())
+      waiting_.emplace_back(random_.one_in(late_one_in_) ? 1 + random_.below(5) : 0,
+                            std::move(result));
+    std::vector<LimitResult> taken;
+    // In their order: the queue of the real one has one end.
+    while (!waiting_.empty() && waiting_.front().first == 0) {
+      taken.push_back(std::move(waiting_.front().second));
+      waiting_.pop_front();
+    }
+    if (!waiting_.empty()) --waiting_.front().first;
+    return taken;
+  }
+  RestoreReport restore_all() override { return inner_.restore_all(); }
+  RestoreReport restore(CgroupId id) override { return inner_.restore(id); }
+
+ private:
+  KernelLimitWriter& inner_;
+  Random& random_;
+  std::uint64_t late_one_in_;
+  std::deque<std::pair<std::uint64_t, LimitResult>> waiting_;
+};
+
+}  // namespace cgphase::simulator

@@ -1,0 +1,101 @@
+// What the containers do. Their need grows no faster than the headroom that the rails keep allows;
+// more than Scenario::growth_ratio and nobody could be quick enough.
+#include <algorithm>
+
+#include "tests/simulator/world.h"
+
+namespace cgphase::simulator {
+namespace {
+
+constexpr double kSliceSeconds = 0.05;
+constexpr double kMostNeed = 0.75;          // of what is intended
+constexpr double kCacheRatio = 0.15;        // of the limit, per second
+constexpr double kHostCores = 16;
+constexpr double kUnlimitedBytes = 4.0 * (1 << 30);
+
+}  // namespace
+
+double World::intended_bytes(const Box& box) const {
+  double least = kUnlimitedBytes;
+  for (const KnobText& text : laws_.intents(box.inode, Knob::memory_max)) {
+    Limits limits;
+    if (parse_knob(Knob::memory_max, text.view(), limits) && limits.memory_max->bytes)
+      least = std::min(least, static_cast<double>(limits.memory_max->bytes->value));
+  }
+  return least;
+}
+
+double World::intended_cores(const Box& box) const {
+  double least = kHostCores;
+  for (const KnobText& text : laws_.intents(box.inode, Knob::cpu_max)) {
+    Limits limits;
+    if (parse_knob(Knob::cpu_max, text.view(), limits) && limits.cpu_cores())
+      least = std::min(least, limits.cpu_cores()->value);
+  }
+  return least;
+}
+
+void World::work(Box& box) {
+  if (box.inode == 0) return;
+  if (!kernel_.alive(box.pid)) {  // killed, or between two runs
+    box.pid = random_.one_in(40) ? kernel_.spawn(box.inode) : 0;
+    box.target = 0.05;
+    return;
+  }
+  const Cgroup& here = *kernel_.cgroup(box.inode);
+  if (here.frozen) return;
+  if (random_.one_in(400)) box.target = 0.02 + random_.share() * (kMostNeed - 0.02);
+  if (random_.one_in(800)) box.cache = 0.05 + 0.6 * random_.share() * random_.share();
+  if (random_.one_in(500)) box.busy = !box.busy;
+  if (random_.one_in(100))
+    box.cores = box.busy ? 0.85 + 0.15 * random_.share() : 0.02 + 0.15 * random_.share();
+  kernel_.want_cores(box.pid, box.cores * intended_cores(box));
+  const double limit =
+      here.memory.max ? static_cast<double>(*here.memory.max) : intended_bytes(box);
+  grow(box, limit);
+}
+
+void World::grow(Box& box, double limit) {
+  const double wanted = box.target * intended_bytes(box);
+  const double need = static_cast<double>(kernel_.need_bytes(box.inode));
+  const auto step = static_cast<std::uint64_t>(limit * scenario_.growth_ratio * kSliceSeconds);
+  const auto kind = random_.one_in(8)    ? MemoryKind::shmem
+                    : random_.one_in(16) ? MemoryKind::kernel
+                                         : MemoryKind::anon;
+  if (need < wanted) {
+    const auto missing = static_cast<std::uint64_t>(wanted - need);
+    if (!kernel_.allocate(box.pid, kind, std::min(step, missing))) return;
+  } else if (need > wanted * 1.1) {
+    kernel_.release(box.pid, kind, 4 * step);
+  }
+  // Page cache comes as fast as the disk gives it, up to the limit and against it.
+  if (!random_.one_in(10)) return;
+  const auto cache = static_cast<std::uint64_t>(limit * kCacheRatio * kSliceSeconds * 4);
+  const MemoryController& memory = kernel_.cgroup(box.inode)->memory;
+  const auto kept = memory.of(MemoryKind::file_inactive) + memory.of(MemoryKind::file_active);
+  const bool greedy = random_.one_in(50);
+  if (static_cast<double>(kept) < box.cache * limit || greedy)
+    (void)kernel_.allocate(box.pid, MemoryKind::file_inactive, cache);
+  else
+    kernel_.release(box.pid, MemoryKind::file_inactive, cache);
+}
+
+// At once, and not near the limit in force.
+void World::jump(Box& box) {
+  const MemoryController& memory = kernel_.cgroup(box.inode)->memory;
+  const double limit = memory.max ? static_cast<double>(*memory.max) : intended_bytes(box);
+  const auto most = static_cast<std::uint64_t>(0.85 * limit);
+  if (memory.current < most)
+    (void)kernel_.allocate(box.pid, MemoryKind::anon, most - memory.current);
+}
+
+// Up to a little below the limit.
+void World::fill_cache(Box& box) {
+  const MemoryController& memory = kernel_.cgroup(box.inode)->memory;
+  const std::uint64_t limit = memory.max.value_or(std::uint64_t{4} << 30);
+  if (memory.current + limit / 50 < limit)
+    (void)kernel_.allocate(box.pid, MemoryKind::file_inactive,
+                           limit - limit / 50 - memory.current);
+}
+
+}  // namespace cgphase::simulator

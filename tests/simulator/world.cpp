@@ -1,0 +1,333 @@
+#include "tests/simulator/world.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "base/check.h"
+#include "tests/simulator/lanes.h"
+
+namespace cgphase::simulator {
+namespace {
+
+constexpr std::int64_t kMillisecond = 1'000'000;
+constexpr std::int64_t kSecond = 1000 * kMillisecond;
+constexpr std::int64_t kSlice = 50 * kMillisecond;
+constexpr std::int64_t kBeat = 500 * kMillisecond;
+constexpr int kCores = 16;
+constexpr const char* kSlicePath = "/system.slice";
+constexpr const char* kPodPath = "/kubepods.slice";
+
+// Shorter waits, so that more happens; the laws stay the same.
+RailsConfig quick_rails() {
+  using std::chrono::seconds;
+  RailsConfig config;
+  config.enough_samples = 8;
+  config.cool_down = seconds(20);
+  config.quarantine = seconds(120);
+  config.trial = seconds(4);
+  config.container_lower_window = config.memory_lower_window = seconds(5);
+  config.cpu_lower_window = seconds(5);
+  config.host_lower_window = seconds(5);
+  config.start_up = seconds(2);
+  config.settle = seconds(2);
+  config.dwell = seconds(4);
+  config.stand_down = std::chrono::minutes(0);
+  config.reapply_pause = seconds(3);
+  config.reapplies_per_hour = 100;
+  return config;
+}
+
+std::string container_path(const char* parent, int number) {
+  std::string id(64, '0');
+  id.front() = static_cast<char>('a' + number);  // in the short name too
+  return std::string(parent) + "/docker-" + id + ".scope";
+}
+
+std::string make_directory() {
+  // In memory where there is such a place, as the leases themselves.
+  std::string name = ::access("/dev/shm", W_OK) == 0 ? "/dev/shm/cgphase-simulator-XXXXXX"
+                                                      : "/tmp/cgphase-simulator-XXXXXX";
+  CHECK_INVARIANT(::mkdtemp(name.data()) != nullptr);
+  return name;
+}
+
+}  // namespace
+
+World::World(const Scenario& scenario)
+    : scenario_(scenario),
+      random_(scenario.seed),
+      directory_(make_directory()),
+      kernel_({.cores = kCores, .pressure = !random_.one_in(4)}),
+      laws_(kernel_, [this](std::uint64_t inode) { return facts_of(inode); }),
+      faults_(scenario.faults, scenario.seed + 1) {
+  set_time_ns(1000 * kSecond);
+  set_up_machine();
+  install(&kernel_, this);
+  if (scenario_.allocation_one_in != 0) on_allocation([this] { allocated(); });
+  start_daemon();
+}
+
+World::~World() {
+  quiet_ = true;
+  on_allocation(nullptr);
+  if (daemon_) resume_parked(true);
+  daemon_.reset();
+  uninstall();
+  std::filesystem::remove_all(directory_);
+}
+
+void World::set_up_machine() {
+  Config& config = surroundings_.config;
+  config.mode = Mode::enforce;
+  config.policy = random_.one_in(3) ? "phase" : "hold";
+  config.cgroup_root = kSimulatedRoot;
+  config.proc_root = directory_ + "/proc";
+  config.runtime_dir = directory_ + "/run";
+  config.kill_switch = directory_ + "/disabled";
+  config.manage_unlimited = random_.one_in(2);
+  config.rails = quick_rails();
+  surroundings_.engine_root = directory_ + "/engines";
+  surroundings_.random = &random_;
+  surroundings_.late_results_one_in = scenario_.late_results_one_in;
+  std::filesystem::create_directories(config.proc_root);
+  std::filesystem::create_directories(directory_ + "/death");
+  std::ofstream stat(config.proc_root + "/stat");
+  for (int cpu = 0; cpu < kCores; ++cpu) stat << "cpu" << cpu << " 0 0 0 0\n";
+  std::ofstream(config.proc_root + "/meminfo")
+      << "MemTotal: 67108864 kB\nMemAvailable: 33554432 kB\nSwapTotal: 0 kB\n";
+  CHECK_INVARIANT(kernel_.make(kSlicePath) == 0 && kernel_.make(kPodPath) == 0);
+  const int count = static_cast<int>(random_.between(2, 5));
+  for (int i = 0; i < count; ++i) {
+    Box box;
+    // One is a kubelet's, one nobody has named.
+    box.hands_off = i == 3;
+    box.named = i != 2 && !box.hands_off;
+    box.path = container_path(box.hands_off ? kPodPath : kSlicePath, i);
+    if (box.named || box.hands_off) config.enforce.cgroups.push_back(box.path);
+    boxes_.push_back(box);
+  }
+  for (Box& box : boxes_) make_box(box);
+}
+
+void World::make_box(Box& box) {
+  if (kernel_.make(box.path) != 0) return;
+  box.inode = *kernel_.find(box.path);
+  const std::uint64_t quota = random_.between(1, 16) * 100'000;
+  const auto put = [&](const char* file, const std::string& text) {
+    CHECK_INVARIANT(kernel_.write(box.inode, file, text) == 0);
+  };
+  if (!random_.one_in(6)) {
+    put("cpu.max", std::to_string(quota) + " 100000");
+    if (random_.one_in(2)) put("cpu.max.burst", std::to_string(random_.below(quota)));
+  }
+  if (!random_.one_in(6))
+    put("memory.max", std::to_string(random_.between(32, 2048) * 4 * kMiB));
+  if (random_.one_in(6)) put("memory.low", std::to_string(random_.below(64) * kMiB));
+  box.pid = kernel_.spawn(box.inode);
+  box.target = 0.05 + 0.4 * random_.share();
+  box.paused = box.paused && daemon_ != nullptr;
+  laws_.appeared(box.inode);
+}
+
+void World::start_daemon() {
+  const int attempts = 200;
+  for (int attempt = 0; attempt < attempts && !daemon_; ++attempt) {
+    auto started = Daemon::start(surroundings_, clock_);
+    if (started) daemon_ = std::move(*started);
+  }
+  CHECK_INVARIANT(daemon_ != nullptr);
+  for (Box& box : boxes_) box.paused = false;  // the holds of this run are kept in memory alone
+  mode_ = Mode::enforce;
+  kill_switch_seen_ = false;
+  auto seen = LeaseTable::open_existing(
+      {.runtime_dir = surroundings_.config.runtime_dir, .boot_id = kSimulatedBoot});
+  CHECK_INVARIANT(seen.has_value());
+  laws_.watch_leases(std::move(*seen));
+  companion_ = std::make_unique<SimulatedCompanion>(surroundings_.config.runtime_dir, clock_);
+  next_tick_ns_ = next_beat_ns_ = next_guard_ns_ = next_look_ns_ = time_ns();
+}
+
+std::optional<Laws::Facts> World::facts_of(std::uint64_t inode) const {
+  const auto box = std::find_if(boxes_.begin(), boxes_.end(),
+                                [&](const Box& one) { return one.inode == inode; });
+  if (box == boxes_.end()) return std::nullopt;
+  return Laws::Facts{.may_write = box->named && !box->hands_off && !box->paused &&
+                                  mode_ == Mode::enforce && !kill_switch_seen_};
+}
+
+RunReport World::run() {
+  for (int i = 0; i < scenario_.seconds && second(); ++i) {
+  }
+  if (laws_.violation().empty()) finish();
+  RunReport made;
+  report(made);
+  return made;
+}
+
+bool World::second() {
+  if (random_.one_in(scenario_.events_one_in)) something_happens();
+  pass(kSecond, Runs::all);
+  return laws_.violation().empty();
+}
+
+void World::pass(std::int64_t ns, Runs runs) {
+  for (std::int64_t passed = 0; passed < ns && laws_.violation().empty(); passed += kSlice)
+    slice(runs);
+}
+
+void World::slice(Runs runs) {
+  ++steps_;
+  for (Box& box : boxes_) {
+    if (box.inode == 0 && box.back_at_ns <= time_ns()) make_box(box);
+    work(box);
+  }
+  kernel_.advance(static_cast<std::uint64_t>(kSlice / 1000));
+  const auto kills = kernel_.take_kills();
+  laws_.judge_kills(kills);
+  mix(kills.size());
+  set_time_ns(time_ns() + kSlice);
+  const bool held = runs == Runs::workload_alone;
+  if (!held && current_lane() == Lane::agent) resume_parked(false);
+  if (!held && !in_guard_ && time_ns() >= next_guard_ns_) poll_guard();
+  if (companion_ && time_ns() >= next_look_ns_) {
+    companion_->look();
+    next_look_ns_ = time_ns() + std::chrono::nanoseconds(kWatchInterval).count();
+  }
+  if (runs == Runs::all) drive_agent();
+}
+
+void World::poll_guard() {
+  if (!daemon_) return;
+  in_guard_ = true;
+  const LaneScope as(Lane::guard);
+  const TestedScope tested;
+  next_guard_ns_ = time_ns() + std::chrono::nanoseconds(daemon_->guard().poll_once()).count();
+  in_guard_ = false;
+}
+
+void World::drive_agent() {
+  if (!daemon_) return;
+  const TestedScope tested;
+  Agent& agent = daemon_->agent();
+  if (time_ns() >= next_beat_ns_) {
+    agent.beat();
+    if (kill_switch_) kill_switch_seen_ = true;
+    next_beat_ns_ = time_ns() + kBeat;
+  }
+  agent.take_guard_actions();
+  if (time_ns() < next_tick_ns_) return;
+  next_tick_ns_ = time_ns() + kSecond;
+  if (lost_ticks_ > 0) {
+    --lost_ticks_;
+    return;
+  }
+  agent.tick();
+  if (!lanes().parked()) laws_.judge_recoverable("after a tick");
+}
+
+// A blocked write returns when it is done or its deadline has passed; `now`: by a signal.
+void World::resume_parked(bool now) {
+  while (lanes().parked()) {
+    const auto deadline = lanes().deadline_ns();
+    const bool interrupted = now || (deadline && *deadline <= time_ns());
+    if (!interrupted && lanes().parked_until_ns() > time_ns()) return;
+    lanes().resume(interrupted);
+  }
+}
+
+// Everything is put back by a clean stop, or, where calls still fail, by the companion after it.
+void World::finish() {
+  resume_parked(true);
+  const auto stopped = daemon_->agent().stop();
+  if (stopped.failures.empty()) laws_.judge_restored(kernel_, "after the last stop");
+  faults_.stop();
+  daemon_.reset();
+  const bool done = companion_->after_death();
+  if (!done && laws_.violation().empty()) laws_.violate("the companion could not restore");
+  laws_.judge_restored(kernel_, "in the end");
+  companion_.reset();
+  if (const auto open = open_descriptors(); open != 0)
+    laws_.violate(std::to_string(open) + " descriptors are still open");
+}
+
+void World::report(RunReport& into) const {
+  into.violation = laws_.violation();
+  into.steps = steps_;
+  into.crashes = crashes_;
+  into.tally = laws_.tally();
+  into.calls = faults_.calls();
+  into.faults = faults_.injected();
+  into.kills = laws_.tally().kills;
+  into.hangs = hangs_;
+  into.parked = parked_;
+  into.nested = nested_;
+  into.hash = hash_;
+}
+
+int World::before(const Call& call) {
+  if (quiet_) return 0;
+  ++steps_;
+  mix(call.inode * 31 + call.file.size() * 7 + static_cast<std::uint64_t>(call.lane));
+  const bool near_a_write =
+      call.lane != Lane::agent || call.kind == Call::Kind::write || call.kind == Call::Kind::look;
+  const std::uint64_t chances =
+      near_a_write ? (scenario_.nested_one_in + 49) / 50 : scenario_.nested_one_in;
+  if (!in_the_middle_ && random_.one_in(chances))
+    something_happens_in_the_middle(call);
+  const bool changes = call.kind == Call::Kind::write && knob_of(call.file).has_value();
+  if (changes) try_torn_deaths();
+  if (changes || random_.one_in(scenario_.crash_one_in)) try_death();
+  laws_.looked(call);
+  const int fault = faults_.next(call);
+  if (scenario_.trace && (fault != 0 || changes)) trace(call, "before", fault);
+  if (call.kind == Call::Kind::write) {
+    laws_.will_write(call);
+    for (const char letter : call.text) mix(static_cast<std::uint64_t>(letter));
+  }
+  return fault;
+}
+
+void World::after(const Call& call, int error) {
+  if (quiet_) return;
+  if (scenario_.trace) trace(call, "after", error);
+  mix(static_cast<std::uint64_t>(error));
+  if (call.kind != Call::Kind::write || !knob_of(call.file)) return;
+  // Where nobody else can have come between, the order of the writes is right or wrong.
+  if (error == EINVAL && scenario_.nested_one_in == 0 && call.lane != Lane::companion)
+    laws_.violate("the kernel refused " + std::string(call.file));
+  try_death();
+  leases_at_last_change_ = lease_bytes();
+}
+
+void World::trace(const Call& call, const char* when, int error) const {
+  constexpr std::array kLanes = {"agent", "raise", "lower", "guard", "companion"};
+  constexpr std::array kKinds = {"open", "read", "write", "look"};
+  std::fprintf(stderr, "%.2f %-9s %-6s %-5s #%llu %s '%s' %d\n",
+               static_cast<double>(time_ns()) / 1e9, kLanes[static_cast<std::size_t>(call.lane)],
+               when, kKinds[static_cast<std::size_t>(call.kind)],
+               static_cast<unsigned long long>(call.inode), std::string(call.file).c_str(),
+               std::string(call.text.substr(0, call.text.find('\n'))).c_str(), error);
+}
+
+bool World::blocked(const Call& call) {
+  leases_at_last_change_ = lease_bytes();  // the new limit is in force already
+  if (quiet_ || call.lane != Lane::lowering || random_.one_in(3)) return false;
+  ++parked_;
+  const auto wait = static_cast<std::int64_t>(random_.between(10, 4000)) * kMillisecond;
+  const bool interrupted = lanes().park(time_ns() + wait);
+  laws_.time_passed_in(Lane::lowering);
+  return interrupted;
+}
+
+void World::wait_a_little() {
+  if (quiet_) return set_time_ns(time_ns() + kSlice);
+  slice(Runs::without_agent);
+}
+
+}  // namespace cgphase::simulator

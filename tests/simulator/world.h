@@ -1,0 +1,147 @@
+// A machine with some containers, the daemon that manages them, and whatever a seed lets happen to
+// them: growth and phases, somebody else's writes, churn, faults of system calls, lost samples,
+// hangs, death. Every law is judged at every step; the first that is broken ends the run.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/simulator/cgroup_kernel.h"
+#include "tests/simulator/daemon.h"
+#include "tests/simulator/faults.h"
+#include "tests/simulator/laws.h"
+#include "tests/simulator/random.h"
+#include "tests/simulator/system_calls.h"
+
+namespace cgphase::simulator {
+
+struct Scenario {
+  std::uint64_t seed = 1;
+  int seconds = 300;
+  // One in so many; 0: never.
+  std::uint64_t events_one_in = 12;     // per second: what others do
+  std::uint64_t nested_one_in = 2000;   // per system call: something happens in its middle;
+                                        // 50 times as often while a limit is written
+  std::uint64_t crash_one_in = 3000;    // per system call: what if the daemon died here
+  std::uint64_t allocation_one_in = 0;  // allocations of the tested code: what if it died here
+  std::uint64_t late_results_one_in = 0;
+  double growth_ratio = 0.12;           // of the limit in force, per second, at most
+  bool hangs = false;                   // the daemon stops in the middle of a call
+  bool trace = false;                   // every call to standard error
+  FaultPlan faults;
+};
+
+// What became of a run.
+struct RunReport {
+  std::string violation;  // empty: every law held
+  std::uint64_t steps = 0;   // system calls of the tested code, plus slices of simulated time
+  std::uint64_t crashes = 0; // moments at which a death was tried
+  Laws::Tally tally;
+  std::uint64_t calls = 0;   // that could have failed
+  std::uint64_t faults = 0, kills = 0, hangs = 0, parked = 0, nested = 0;
+  std::uint64_t hash = 0;    // of everything that happened, to compare two runs
+};
+
+class World final : private CallObserver {
+ public:
+  explicit World(const Scenario& scenario);
+  ~World() override;
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  RunReport run();
+
+ private:
+  struct Box {
+    std::string path;
+    bool named = false;      // may be acted on
+    bool hands_off = false;  // somebody else's
+    std::uint64_t inode = 0;
+    int pid = 0;
+    bool paused = false;
+    std::int64_t back_at_ns = 0;  // when a removed one returns
+    double target = 0.1, cores = 0.1;  // need and CPU, as shares of what is intended
+    double cache = 0.1;                // page cache, as a share of the limit in force
+    bool busy = false;
+  };
+  enum class Runs { all, without_agent, workload_alone };
+
+  // world.cpp: the machine, the daemon, and time
+  void set_up_machine();
+  void make_box(Box& box);
+  void start_daemon();
+  bool second();
+  void slice(Runs runs);
+  void pass(std::int64_t ns, Runs runs);
+  void poll_guard();
+  void drive_agent();
+  void resume_parked(bool now);
+  void finish();
+  void report(RunReport& into) const;
+  std::optional<Laws::Facts> facts_of(std::uint64_t inode) const;
+  void allocated();
+  void try_death();
+  void try_torn_deaths();
+  void die_with(const std::string& leases, const char* when);
+  std::string lease_bytes() const;
+  void trace(const Call& call, const char* when, int error) const;
+  void mix(std::uint64_t value) { hash_ = (hash_ ^ value) * 0x100000001b3ULL; }
+
+  // workload.cpp
+  void work(Box& box);
+  void grow(Box& box, double limit);
+  void fill_cache(Box& box);
+  void jump(Box& box);
+  double intended_bytes(const Box& box) const;
+  double intended_cores(const Box& box) const;
+
+  // others.cpp: what others do
+  void something_happens();
+  void something_happens_in_the_middle(const Call& call);
+  void others_write(Box& box);
+  bool write_as_other(Box& box, Knob knob, const std::string& text);
+  void write_memory(Box& box);
+  void write_quota(Box& box);
+  void write_burst(Box& box);
+  void reload();
+  void remove_box(Box& box);
+  void change_mode();
+  void toggle_kill_switch();
+  void hang(std::int64_t ns);
+  void kill_and_restart();
+  void stop_and_start();
+  Box* some_box();
+  Box* box_of(std::uint64_t inode);
+
+  // CallObserver
+  int before(const Call& call) override;
+  void after(const Call& call, int error) override;
+  bool blocked(const Call& call) override;
+  void wait_a_little() override;
+
+  Scenario scenario_;
+  Random random_;
+  std::string directory_;  // of this run, on the real file system
+  std::string leases_at_last_change_;  // of the kernel: what the tested code has stored since
+                                       // may be cut short
+  CgroupKernel kernel_;
+  Laws laws_;
+  Faults faults_;
+  SimulatedClock clock_;
+  Daemon::Surroundings surroundings_;
+  std::vector<Box> boxes_;
+  std::unique_ptr<Daemon> daemon_;
+  std::unique_ptr<SimulatedCompanion> companion_;
+  Mode mode_ = Mode::enforce;
+  bool kill_switch_ = false, kill_switch_seen_ = false;
+  bool quiet_ = false;     // nothing is judged, fails or happens by chance
+  bool in_guard_ = false, in_the_middle_ = false;
+  int lost_ticks_ = 0;
+  std::int64_t next_tick_ns_ = 0, next_beat_ns_ = 0, next_guard_ns_ = 0, next_look_ns_ = 0;
+  std::uint64_t steps_ = 0, crashes_ = 0, hangs_ = 0, parked_ = 0, nested_ = 0, hash_ = 1,
+                allocations_ = 0;
+};
+
+}  // namespace cgphase::simulator
