@@ -17,8 +17,8 @@ enum class SlotState : std::uint32_t { empty, filling, active, leaving, left };
 
 constexpr int kNoRecord = -1;
 constexpr std::array<Knob, 2> kMemoryKnobs = {Knob::memory_max, Knob::memory_high};
-// After pressure on a container with a quota of ours: cpu.stat counts a throttled period at its end,
-// and nobody tells of that.
+// After pressure on a container with a quota of ours: cpu.stat counts a throttled period at its
+// end, and nobody tells of that.
 constexpr std::chrono::milliseconds kPeriodLook{20}, kPeriodSpan{120};
 // Quota before burst, memory.max before memory.high: raising.
 constexpr std::array<Knob, 4> kSizeKnobs = {Knob::cpu_max, Knob::cpu_max_burst, Knob::memory_max,
