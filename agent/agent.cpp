@@ -80,6 +80,7 @@ std::string Agent::learning_key(const ContainerInfo& info) const {
 }
 
 void Agent::tick() {
+  look_requested_ = false;
   watch_kill_switch();
   adopt_after_revocation();
   parts_.sampler.sample(clock_, tick_);
@@ -277,6 +278,8 @@ void Agent::store_tick() {
 // What the guard raised by itself, between two ticks.
 void Agent::take_guard_actions() {
   if (!parts_.guard) return;
+  const std::uint64_t outside_writes = parts_.guard->outside_writes();
+  if (outside_writes != std::exchange(outside_writes_, outside_writes)) look_requested_ = true;
   for (const GuardAction& action : parts_.guard->take_actions()) {
     const ContainerView* view = parts_.pipeline.find(action.id);
     if (view == nullptr || !action.written) continue;
@@ -481,6 +484,15 @@ std::vector<std::string> Agent::reload(Config config) {
   parts_.pipeline.set_rails(config_.rails);
   (void)apply_modes();
   return kept;
+}
+
+std::vector<Source> Agent::sources() const {
+  std::vector<Source> sources = parts_.sampler.sources();
+  if (!parts_.guard) return sources;
+  const GuardSource pressure = parts_.guard->pressure(), inotify = parts_.guard->inotify();
+  sources.push_back({"guard: pressure triggers", pressure.present, pressure.detail});
+  sources.push_back({"guard: inotify", inotify.present, inotify.detail});
+  return sources;
 }
 
 std::uint64_t Agent::store_size_bytes() const {

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/config.h"
@@ -53,6 +54,9 @@ class Agent {
   void take_guard_actions();
   int result_fd() const;
   int guard_fd() const;
+  // True once after somebody else wrote a limit of ours: what it means is for the next tick to
+  // judge, which should not wait for its turn.
+  bool take_look_request() { return std::exchange(look_requested_, false); }
   int tree_fd() const { return parts_.sampler.event_fd(); }
 
   // New configuration: modes at once, rails for containers that appear from now on. What cannot
@@ -84,7 +88,7 @@ class Agent {
   const Config& config() const { return config_; }
   const Pipeline& pipeline() const { return parts_.pipeline; }
   const Totals& totals() const { return totals_; }
-  std::vector<Source> sources() const { return parts_.sampler.sources(); }
+  std::vector<Source> sources() const;
   std::uint64_t store_size_bytes() const;
   StoreThread* store() { return parts_.store.get(); }
   const PhaseEngine* engine() const { return parts_.engine.get(); }
@@ -138,6 +142,8 @@ class Agent {
   Totals totals_;
   bool kill_switch_ = false;
   bool writable_ = true;
+  std::uint64_t outside_writes_ = 0;  // told by the guard so far
+  bool look_requested_ = false;
   std::map<std::uint64_t, std::string> write_errors_;  // by decision, since the last tick
   MonotonicTime next_squeeze_;
   std::map<CgroupId, Mode> asked_modes_;  // above the configured ones, until the container is gone

@@ -286,6 +286,9 @@ std::vector<ConfigRow> when_rows() {
                               "No lowering for so long after an event; doubled per failed trial."));
   rows.push_back(duration_row("rails.quarantine", CGPHASE_FIELD(rails.quarantine), 0s, 30 * kDay,
                               "No lowering for so long after too many failed trials or an OOM."));
+  rows.push_back(duration_row("rails.stall_quarantine", CGPHASE_FIELD(rails.stall_quarantine), 0s,
+                              30 * kDay,
+                              "No lowering for so long after reclaim in vain at memory.high."));
   rows.push_back(integer_row("rails.trials_before_quarantine",
                              CGPHASE_FIELD(rails.trials_before_quarantine), 1, 100,
                              "Failed trials that lead to quarantine."));

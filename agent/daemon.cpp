@@ -10,6 +10,7 @@
 #include <csignal>
 #include <fcntl.h>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -39,6 +40,8 @@ namespace asio = boost::asio;
 constexpr std::chrono::seconds kStatusInterval{10};
 // Well below the silence after which the companion restores (3 s).
 constexpr std::chrono::milliseconds kBeatInterval{500};
+// Two readings are never closer than this, however often somebody else writes a limit.
+constexpr std::chrono::milliseconds kClosestTicks{250};
 
 // Why the daemon cannot start, and with which exit code.
 struct Refusal {
@@ -108,12 +111,15 @@ class Daemon {
   Holds load_holds() const;
   bool start_companion();
   void schedule_tick();
+  void wait_for_tick(MonotonicTime at);
   void on_tick();
+  void on_guard();
+  void tick_out_of_turn();
   void schedule_beat();
   void on_beat();
   void on_signal();
-  void watch(asio::posix::stream_descriptor& descriptor, int fd, void (Agent::*take)());
-  void await(asio::posix::stream_descriptor& descriptor, void (Agent::*take)());
+  void watch(asio::posix::stream_descriptor& descriptor, int fd, std::function<void()> take);
+  void await(asio::posix::stream_descriptor& descriptor, std::function<void()> take);
   void reload();
   std::string status_line() const;
   Exit run_once();
@@ -180,7 +186,7 @@ Started<void> Daemon::prepare_writing() {
   if (!start_companion()) return {};
   if (config_.guard.enabled) {
     Result<std::unique_ptr<Guard>> guard =
-        Guard::create({.leases = leases_.get(), .clock = &clock_});
+        Guard::create({.leases = leases_.get(), .clock = &clock_, .cgroup_root = root_.path});
     if (!guard) return refuse(guard.error());
     guard_ = std::move(*guard);
   }
@@ -310,7 +316,9 @@ void Daemon::on_tick() {
     notify::status(status_line());
     next_status_ = now + kStatusInterval;
   }
-  schedule_tick();
+  if (now < next_tick_) wait_for_tick(next_tick_);
+  else schedule_tick();
+  if (agent_->take_look_request()) tick_out_of_turn();
 }
 
 // In the loop that ticks, so that a loop that hangs is noticed by companion and watchdog.
@@ -336,7 +344,11 @@ void Daemon::schedule_tick() {
   const MonotonicTime now = clock_.monotonic_now();
   next_tick_ += config_.interval;
   if (next_tick_ <= now) next_tick_ = now + config_.interval;
-  timer_.expires_at(std::chrono::time_point_cast<asio::steady_timer::duration>(next_tick_));
+  wait_for_tick(next_tick_);
+}
+
+void Daemon::wait_for_tick(MonotonicTime at) {
+  timer_.expires_at(std::chrono::time_point_cast<asio::steady_timer::duration>(at));
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (!error) on_tick();
   });
@@ -364,19 +376,31 @@ void Daemon::reload() {
   notify::ready(status_line());
 }
 
-void Daemon::watch(asio::posix::stream_descriptor& descriptor, int fd, void (Agent::*take)()) {
+void Daemon::watch(asio::posix::stream_descriptor& descriptor, int fd,
+                   std::function<void()> take) {
   if (fd < 0) return;
   descriptor.assign(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
-  await(descriptor, take);
+  await(descriptor, std::move(take));
 }
 
-void Daemon::await(asio::posix::stream_descriptor& descriptor, void (Agent::*take)()) {
+void Daemon::await(asio::posix::stream_descriptor& descriptor, std::function<void()> take) {
   descriptor.async_wait(asio::posix::stream_descriptor::wait_read,
                         [this, &descriptor, take](const boost::system::error_code& error) {
     if (error) return;
-    ((*agent_).*take)();
+    take();
     await(descriptor, take);
   });
+}
+
+void Daemon::on_guard() {
+  agent_->take_guard_actions();
+  if (agent_->take_look_request()) tick_out_of_turn();
+}
+
+// Those in turn stay where they are.
+void Daemon::tick_out_of_turn() {
+  const MonotonicTime soon = agent_->last_tick() + kClosestTicks;
+  if (soon + kClosestTicks < next_tick_) wait_for_tick(soon);
 }
 
 Exit Daemon::run_once() {
@@ -411,8 +435,8 @@ void Daemon::stop() {
 Exit Daemon::run() {
   if (options_.once) return run_once();
   on_signal();
-  watch(results_, agent_->result_fd(), &Agent::take_results);
-  watch(guard_actions_, agent_->guard_fd(), &Agent::take_guard_actions);
+  watch(results_, agent_->result_fd(), [this] { agent_->take_results(); });
+  watch(guard_actions_, agent_->guard_fd(), [this] { on_guard(); });
   next_tick_ = clock_.monotonic_now();
   agent_->beat();
   agent_->tick();

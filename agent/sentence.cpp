@@ -23,7 +23,7 @@ constexpr Phrase kPhrases[] = {
     {"not_enough_samples", "there are not enough samples of its phase yet"},
     {"stale_data", "data was missing or stale"},
     {"cool_down", "an event is too recent (cool-down)"},
-    {"quarantined", "failed trials have put it in quarantine"},
+    {"quarantined", "failed trials, an OOM or a stall have put it in quarantine"},
     {"pressure_not_quiet", "its pressure is not quiet"},
     {"trial_running", "the trial of the last change is still running"},
     {"rate_limited", "enough was changed in this window already"},
@@ -63,6 +63,7 @@ std::string why(const Decision& decision) {
     case Reason::trial_failed: return "the trial of the change before it failed";
     case Reason::restored: return "the original limit was to be restored";
     case Reason::cache_reclaim: return "its cold cache could be reclaimed";
+    case Reason::stalled: return "the kernel reclaimed its memory in vain at " + usage;
   }
   return "";
 }

@@ -1,60 +1,38 @@
 #include "control/guard.h"
 
-#include <fcntl.h>
-#include <linux/magic.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/timerfd.h>
-#include <sys/vfs.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include "base/check.h"
-#include "base/parse.h"
-#include "control/memory_reading.h"
+#include "control/guard_slot.h"
 
 namespace cgphase {
 namespace {
 
-enum class SlotState : std::uint32_t { empty, filling, active, leaving };
+enum class SlotState : std::uint32_t { empty, filling, active, leaving, left };
 
 constexpr int kNoRecord = -1;
+constexpr std::array<Knob, 2> kMemoryKnobs = {Knob::memory_max, Knob::memory_high};
+// After pressure on a container with a quota of ours: cpu.stat counts a throttled period at its
+// end, and nobody tells of that.
+constexpr std::chrono::milliseconds kPeriodLook{20}, kPeriodSpan{120};
+// Quota before burst, memory.max before memory.high: raising.
+constexpr std::array<Knob, 4> kSizeKnobs = {Knob::cpu_max, Knob::cpu_max_burst, Knob::memory_max,
+                                            Knob::memory_high};
 
-// The guard's own reading: empty on any failure, which switches the rule off.
-template <std::size_t N>
-std::string_view read_held(const Fd& fd, std::array<char, N>& buffer) {
-  if (!fd.valid()) return {};
-  const ssize_t count = ::pread(fd.get(), buffer.data(), buffer.size(), 0);
-  return count <= 0 ? std::string_view()
-                    : std::string_view(buffer.data(), static_cast<std::size_t>(count));
-}
-
-Counter field_of(std::string_view text, std::string_view wanted) {
-  std::string_view line, name, number;
-  while (next_line(text, line))
-    if (next_word(line, name) && name == wanted && next_word(line, number))
-      return parse_u64(number);
-  return std::nullopt;
-}
-
-std::optional<Bytes> bytes_of(std::string_view text) {
-  const auto value = parse_u64(trim(text));
-  if (!value) return std::nullopt;
-  return Bytes{*value};
-}
-
-Fd open_reading(int directory_fd, const char* name) {
-  return Fd(::openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-}
-
-bool is_plain(int directory_fd) {
-  struct statfs filesystem;
-  return ::fstatfs(directory_fd, &filesystem) == 0 && filesystem.f_type != CGROUP2_SUPER_MAGIC;
+Reason reason_of(MemoryRisk risk) {
+  switch (risk) {
+    case MemoryRisk::event: return Reason::memory_event;
+    case MemoryRisk::stall: return Reason::stalled;
+    case MemoryRisk::pressure: return Reason::pressure;
+    case MemoryRisk::headroom:
+    case MemoryRisk::none: break;
+  }
+  return Reason::headroom;
 }
 
 }  // namespace
@@ -63,77 +41,44 @@ struct Guard::Slot {
   std::atomic<SlotState> state{SlotState::empty};
   std::array<std::atomic<int>, kKnobCount> records;
   CgroupId id;
-  bool plain = false;  // a plain directory in tests: a shorter text must cut the file
-  std::array<Fd, kKnobCount> knobs;
-  Fd memory_current, memory_stat, memory_swap, memory_events, cpu_stat;
+  GuardFiles files;
+  bool told = false;  // by the kernel, of all that happens: need not be polled
   GuardRule rule;
+  LookBudget budget;
+  MonotonicTime due, alert_until;
+  std::array<KnobText, kKnobCount> outside;  // what somebody else wrote, as last seen
 
+  Slot() { forget_records(); }
   int record(Knob knob) const { return records[static_cast<std::size_t>(knob)].load(); }
-  const Fd& file(Knob knob) const { return knobs[static_cast<std::size_t>(knob)]; }
-
-  void open(int directory_fd) {
-    plain = is_plain(directory_fd);
-    for (const Knob knob : kKnobs)
-      knobs[static_cast<std::size_t>(knob)] =
-          Fd(::openat(directory_fd, file_name(knob), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
-    memory_current = open_reading(directory_fd, "memory.current");
-    memory_stat = open_reading(directory_fd, "memory.stat");
-    memory_swap = open_reading(directory_fd, "memory.swap.current");
-    // The limit of a cgroup below this one is no business of ours.
-    memory_events = open_reading(directory_fd, "memory.events.local");
-    if (!memory_events.valid()) memory_events = open_reading(directory_fd, "memory.events");
-    cpu_stat = open_reading(directory_fd, "cpu.stat");
-    rule = GuardRule();
-  }
-
-  void close() {
-    for (Fd& fd : knobs) fd.reset();
-    for (Fd* fd : {&memory_current, &memory_stat, &memory_swap, &memory_events, &cpu_stat})
-      fd->reset();
+  void forget_records() {
     for (auto& record : records) record.store(kNoRecord);
   }
-
-  std::optional<KnobText> read(Knob knob) const {
-    std::array<char, kKnobTextBytes * 2> buffer;
-    const std::string_view text = read_held(file(knob), buffer);
-    if (text.empty()) return std::nullopt;
-    return KnobText::from(trim(text.substr(0, text.find('\n'))));
-  }
-
-  bool write(Knob knob, const KnobText& value) const {
-    std::array<char, kKnobTextBytes + 1> line;
-    const std::string_view text = value.view();
-    std::memcpy(line.data(), text.data(), text.size());
-    line[text.size()] = '\n';
-    const ssize_t count = ::pwrite(file(knob).get(), line.data(), text.size() + 1, 0);
-    if (count <= 0) return false;
-    return !plain || ::ftruncate(file(knob).get(), count) == 0;
+  void begin(CgroupId cgroup) {
+    id = cgroup;
+    rule = GuardRule();
+    budget = LookBudget();
+    due = alert_until = MonotonicTime();
+    outside = {};
   }
 };
 
-Guard::Guard(const Options& options)
+Guard::Guard(const Options& options, std::unique_ptr<GuardSignals> signals)
     : leases_(*options.leases),
       clock_(*options.clock),
-      slots_(static_cast<std::size_t>(options.containers)) {
-  for (Slot& slot : slots_) slot.close();
-}
+      signals_(std::move(signals)),
+      slots_(static_cast<std::size_t>(options.containers)) {}
 
 Guard::~Guard() { stop(); }
 
 Result<std::unique_ptr<Guard>> Guard::create(const Options& options) {
   CHECK_INVARIANT(options.leases != nullptr && options.clock != nullptr && options.containers > 0);
-  std::unique_ptr<Guard> guard(new Guard(options));
+  auto signals = GuardSignals::create({.places = options.containers,
+                                       .pressure = options.pressure,
+                                       .inotify = options.inotify,
+                                       .cgroup_root = options.cgroup_root});
+  if (!signals) return std::unexpected(signals.error());
+  std::unique_ptr<Guard> guard(new Guard(options, std::move(*signals)));
   guard->action_event_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  guard->stop_event_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  guard->timer_ = Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-  guard->epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
-  for (const Fd* fd : {&guard->stop_event_, &guard->timer_}) {
-    epoll_event event{};
-    event.events = EPOLLIN;
-    event.data.fd = fd->get();
-    if (::epoll_ctl(guard->epoll_.get(), EPOLL_CTL_ADD, fd->get(), &event) != 0)
-      return errno_failure("guard", errno);
-  }
   if (!guard->action_event_.valid()) return errno_failure("guard: eventfd", errno);
   return guard;
 }
@@ -152,24 +97,17 @@ Status Guard::start() {
 
 void Guard::stop() {
   if (!thread_.joinable()) return;
-  ::eventfd_write(stop_event_.get(), 1);
+  signals_->stop();
   thread_.join();
-  eventfd_t count = 0;
-  ::eventfd_read(stop_event_.get(), &count);
 }
 
 void Guard::run() {
-  std::chrono::milliseconds next{1};
-  for (;;) {
-    const auto ns = std::chrono::nanoseconds(next).count();
-    const itimerspec spec{{0, 0}, {ns / 1'000'000'000, ns % 1'000'000'000}};
-    ::timerfd_settime(timer_.get(), 0, &spec, nullptr);
-    epoll_event event{};
-    const int count = ::epoll_wait(epoll_.get(), &event, 1, -1);
-    if (count > 0 && event.data.fd == stop_event_.get()) return;
-    std::uint64_t expirations = 0;
-    if (::read(timer_.get(), &expirations, sizeof expirations) > 0) next = poll_once();
-  }
+  for (std::chrono::milliseconds next{0}; signals_->collect(next);) next = look();
+}
+
+std::chrono::milliseconds Guard::poll_once() {
+  signals_->collect(std::chrono::milliseconds(0));
+  return look();
 }
 
 Guard::Slot* Guard::find(CgroupId id) {
@@ -184,8 +122,23 @@ Guard::Slot* Guard::find_empty() {
   return nullptr;
 }
 
+int Guard::place_of(const Slot& slot) const { return static_cast<int>(&slot - slots_.data()); }
+
+// Closes what the guard's thread has left, so much at a time.
+void Guard::reap(int most) {
+  for (Slot& slot : slots_) {
+    if (slot.state.load() != SlotState::left) continue;
+    if (most-- == 0) return;
+    signals_->disarm(place_of(slot));
+    slot.files.close();
+    slot.forget_records();
+    slot.state.store(SlotState::empty);
+  }
+}
+
 Status Guard::cover(CgroupId id, int directory_fd, Knob knob, int record) {
   const std::lock_guard lock(model_plane_);
+  reap(kGuardReaped);
   if (Slot* slot = find(id)) {
     slot->records[static_cast<std::size_t>(knob)].store(record);
     return {};
@@ -195,78 +148,122 @@ Status Guard::cover(CgroupId id, int directory_fd, Knob knob, int record) {
     return failure(ErrorKind::invalid, "the guard watches its " + std::to_string(slots_.size()) +
                                            " containers already: nothing more is lowered");
   slot->state.store(SlotState::filling);
-  slot->id = id;
-  slot->open(directory_fd);
-  if (!slot->file(knob).valid()) {
-    slot->close();
+  slot->begin(id);
+  if (Status opened = slot->files.open(directory_fd, knob); !opened) {
     slot->state.store(SlotState::empty);
-    return failure(ErrorKind::gone, std::string(file_name(knob)) + ": cannot be held open");
+    return opened;
   }
+  slot->told = signals_->arm(place_of(*slot), directory_fd);
   slot->records[static_cast<std::size_t>(knob)].store(record);
-  slot->rule.step(read(*slot));  // events count from now, not from the guard's next look
+  // Events count from now, not from the guard's next look.
+  slot->rule.step(read(*slot, false));
   slot->state.store(SlotState::active);
   return {};
 }
 
 void Guard::drop(CgroupId id) {
   const std::lock_guard lock(model_plane_);
+  reap(kGuardReaped);
   if (Slot* slot = find(id)) slot->state.store(SlotState::leaving);
 }
 
-std::chrono::milliseconds Guard::poll_once() {
-  bool at_risk = false;
+GuardSource Guard::pressure() const {
+  const std::lock_guard lock(model_plane_);
+  return signals_->pressure();
+}
+
+GuardSource Guard::inotify() const {
+  const std::lock_guard lock(model_plane_);
+  return signals_->inotify();
+}
+
+std::chrono::milliseconds Guard::look() {
+  woken_ = clock_.monotonic_now();
+  MonotonicTime next = woken_ + kGuardQuietInterval;
   for (Slot& slot : slots_) {
-    SlotState state = slot.state.load();
-    if (state == SlotState::active) watch(slot, at_risk);
+    const SlotState state = slot.state.load();
+    if (state == SlotState::active) {
+      if (due(slot)) watch(slot, signals_->take(place_of(slot)));
+      next = std::min(next, slot.due);
+    }
     if (state == SlotState::leaving) {
-      slot.close();
-      slot.state.store(SlotState::empty);
+      signals_->take(place_of(slot));
+      slot.state.store(SlotState::left);
     }
   }
-  return at_risk ? kGuardRiskInterval : kGuardQuietInterval;
+  const auto wait = std::chrono::ceil<std::chrono::milliseconds>(next - clock_.monotonic_now());
+  return std::clamp(wait, std::chrono::milliseconds(0), kGuardQuietInterval);
 }
 
-GuardReading Guard::read(Slot& slot) const {
-  GuardReading reading;
-  reading.time = clock_.monotonic_now();
-  std::array<char, kKnobFileBytes> buffer;
-  reading.memory_current = bytes_of(read_held(slot.memory_current, buffer));
-  Limits limits;
-  if (const auto text = slot.read(Knob::memory_max))
-    if (parse_knob(Knob::memory_max, text->view(), limits)) reading.memory_max = limits.memory_max;
-  const std::string_view events = read_held(slot.memory_events, buffer);
-  reading.max_events = field_of(events, "max");
-  reading.oom_events = field_of(events, "oom");
-  reading.throttled_usec = field_of(read_held(slot.cpu_stat, buffer), "throttled_usec");
-  if (!slot.rule.needs_need(reading)) return reading;
-  const Bytes swap = bytes_of(read_held(slot.memory_swap, buffer)).value_or(Bytes{});
-  std::array<char, kMemoryStatBytes> stat;
-  reading.memory_need = need_of(read_held(slot.memory_stat, stat), swap);
-  return reading;
+bool Guard::due(Slot& slot) {
+  if (woken_ >= slot.due) return true;
+  if (signals_->waiting(place_of(slot)) == 0) return false;
+  if (slot.budget.take(woken_)) return true;
+  slot.due = std::min(slot.due, slot.budget.next());
+  return false;
 }
 
-void Guard::watch(Slot& slot, bool& at_risk) {
-  const bool held = std::any_of(kKnobs.begin(), kKnobs.end(), [&](Knob knob) {
+bool Guard::holds_any(const Slot& slot) const {
+  return std::any_of(kKnobs.begin(), kKnobs.end(), [&](Knob knob) {
     const int record = slot.record(knob);
     return record != kNoRecord && leases_.read_values(record, slot.id, knob).has_value();
   });
-  if (!held) return slot.rule.pause();
-  const GuardReading reading = read(slot);
-  const GuardVerdict verdict = slot.rule.step(reading);
-  at_risk = at_risk || verdict.at_risk;
-  if (verdict.memory != MemoryRisk::none) restore_memory(slot, verdict.memory);
-  if (verdict.cpu != CpuRaise::none) raise_cpu(slot, reading, verdict.cpu);
 }
 
-void Guard::restore_memory(Slot& slot, MemoryRisk risk) {
-  const Reason reason = risk == MemoryRisk::event ? Reason::memory_event : Reason::headroom;
-  for (const Knob knob : {Knob::memory_max, Knob::memory_high}) {
+GuardReading Guard::read(Slot& slot, bool full_stall) const {
+  GuardReading reading;
+  reading.time = clock_.monotonic_now();
+  reading.full_stall = full_stall;
+  slot.files.read(reading, slot.record(Knob::memory_high) != kNoRecord);
+  if (slot.rule.needs_detail(reading)) slot.files.read_detail(reading);
+  return reading;
+}
+
+void Guard::watch(Slot& slot, Signals signals) {
+  if (signals & kSignalLost) slot.told = false;
+  slot.due = woken_ + kGuardQuietInterval;
+  if (!holds_any(slot)) return slot.rule.pause();
+  const GuardReading reading = read(slot, signals & kSignalFullStall);
+  const GuardVerdict verdict = slot.rule.step(reading);
+  if (verdict.restarted) restore(slot, kSizeKnobs, Reason::restored);
+  if (verdict.memory != MemoryRisk::none) restore(slot, kMemoryKnobs, reason_of(verdict.memory));
+  if (verdict.cpu != CpuRaise::none) raise_cpu(slot, reading, verdict.cpu);
+  if (signals & kSignalKnob) note_outside_writes(slot);
+  if (signals & kSignalPressure) slot.alert_until = woken_ + kGuardAlert;
+  if (verdict.at_risk || !slot.told || woken_ < slot.alert_until)
+    slot.due = woken_ + kGuardRiskInterval;
+  const bool in_period = woken_ < slot.alert_until - kGuardAlert + kPeriodSpan;
+  if (in_period && slot.record(Knob::cpu_max) != kNoRecord) slot.due = woken_ + kPeriodLook;
+}
+
+// What it means is for the rails to judge: the agent is only woken to look.
+void Guard::note_outside_writes(Slot& slot) {
+  for (const Knob knob : kKnobs) {
     const int record = slot.record(knob);
     if (record == kNoRecord) continue;
     const auto values = leases_.read_values(record, slot.id, knob);
-    const auto found = slot.read(knob);
+    const auto found = slot.files.read(knob);
+    KnobText& seen = slot.outside[static_cast<std::size_t>(knob)];
+    if (!values || !found || values->is_ours(knob, *found)) {
+      seen = KnobText();
+      continue;
+    }
+    if (seen == *found) continue;
+    seen = *found;
+    outside_writes_.fetch_add(1);
+    ::eventfd_write(action_event_.get(), 1);
+  }
+}
+
+void Guard::restore(Slot& slot, std::span<const Knob> knobs, Reason reason) {
+  for (const Knob knob : knobs) {
+    const int record = slot.record(knob);
+    if (record == kNoRecord) continue;
+    const auto values = leases_.read_values(record, slot.id, knob);
+    const auto found = slot.files.read(knob);
     if (!values || !found || same_value(knob, *found, values->original)) continue;
-    if (memory_raise_) memory_raise_(slot.id);
+    const bool memory = knob == Knob::memory_max || knob == Knob::memory_high;
+    if (memory && memory_raise_) memory_raise_(slot.id);
     raise_to(slot, knob, *found, values->original, *values, reason);
   }
 }
@@ -287,17 +284,13 @@ void Guard::raise_cpu(Slot& slot, const GuardReading& reading, CpuRaise raise) {
   const int record = slot.record(Knob::cpu_max);
   if (record == kNoRecord) return;
   const auto values = leases_.read_values(record, slot.id, Knob::cpu_max);
-  const auto found = slot.read(Knob::cpu_max);
+  const auto found = slot.files.read(Knob::cpu_max);
   if (!values || !found || same_value(Knob::cpu_max, *found, values->original)) return;
   const KnobText target = raised_quota(*found, values->original, raise);
   if (!raise_to(slot, Knob::cpu_max, *found, target, *values, Reason::throttled)) return;
   slot.rule.cpu_raised(reading.time);
-  const int burst_record = slot.record(Knob::cpu_max_burst);
-  if (target != values->original || burst_record == kNoRecord) return;
-  const auto burst = leases_.read_values(burst_record, slot.id, Knob::cpu_max_burst);
-  const auto burst_found = slot.read(Knob::cpu_max_burst);
-  if (burst && burst_found && !same_value(Knob::cpu_max_burst, *burst_found, burst->original))
-    raise_to(slot, Knob::cpu_max_burst, *burst_found, burst->original, *burst, Reason::throttled);
+  constexpr std::array<Knob, 1> kBurst = {Knob::cpu_max_burst};
+  if (target == values->original) restore(slot, kBurst, Reason::throttled);
 }
 
 // Writes `to` where the file holds one of our values that is lower. True when it was written.
@@ -309,11 +302,11 @@ bool Guard::raise_to(Slot& slot, Knob knob, const KnobText& from, const KnobText
     return false;
   const int record = slot.record(knob);
   if (!leases_.guard_hold(record, slot.id, knob, from, to)) return false;
-  const bool written = slot.write(knob, to);
+  const bool written = slot.files.write(knob, to);
   // The model plane may have put the original back and released the lease between our look and
   // our write (see release_restored in control/restore.h).
-  if (!leases_.read_values(record, slot.id, knob)) slot.write(knob, values.original);
-  report({clock_.monotonic_now(), slot.id, knob, from, to, reason, written});
+  if (!leases_.read_values(record, slot.id, knob)) slot.files.write(knob, values.original);
+  report({woken_, clock_.monotonic_now(), slot.id, knob, from, to, reason, written});
   return written;
 }
 
@@ -329,6 +322,10 @@ void Guard::report(const GuardAction& action) {
 }
 
 std::vector<GuardAction> Guard::take_actions() {
+  {
+    const std::lock_guard lock(model_plane_);
+    reap(kGuardReaped);
+  }
   eventfd_t count = 0;
   ::eventfd_read(action_event_.get(), &count);
   std::vector<GuardAction> taken;

@@ -1,16 +1,19 @@
 // The guard plane: one thread that watches the containers whose limits are lowered and may only
-// raise or restore. It looks at each every 500 ms, every 150 ms while one is at risk, and writes
-// through descriptors that are held open. Between start() and stop() its thread allocates nothing,
-// touches no disk and takes no lock.
+// raise or restore. It looks at a container when the kernel tells that something happened to it
+// (control/guard_signals.h), every 150 ms while it is at risk or cannot be told of, and every
+// 500 ms in any case: memory that grows is told by nobody, and a lost event must not be fatal. It
+// writes through descriptors that are held open. Between start() and stop() its thread allocates
+// nothing, touches no disk and takes no lock.
 //
 // How it shares with the model plane. A container has a slot of a fixed table. A slot's state says
-// whose it is: empty and filling belong to the model plane (whose threads take turns under a mutex
-// that the guard never takes), active and leaving to the guard's thread. The model plane moves
-// empty -> filling -> active and active -> leaving, the guard leaving -> empty after it has closed
-// the descriptors. Only the lease record numbers of an active slot are written by the model plane,
-// each an atomic. What may be raised, and to what, stands in the lease (control/lease_table.h): the
-// guard acts on a file only while it holds one of our values, and stores its own value there first.
-// Its actions come back through a ring with one writer and one reader.
+// whose it is: empty, filling and left belong to the model plane (whose threads take turns under a
+// mutex that the guard never takes), active and leaving to the guard's thread. The model plane
+// moves empty -> filling -> active, active -> leaving and left -> empty, and does all opening and
+// closing, for closing a PSI trigger waits for the kernel; the guard moves leaving -> left. Only
+// the lease record numbers of an active slot are written by the model plane, each an atomic. What
+// may be raised, and to what, stands in the lease (control/lease_table.h): the guard acts on a file
+// only while it holds one of our values, and stores its own value there first. Its actions come
+// back through a ring with one writer and one reader.
 #pragma once
 
 #include <sys/types.h>
@@ -22,7 +25,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <string_view>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -31,6 +34,7 @@
 #include "base/result.h"
 #include "collectors/cgroup_id.h"
 #include "control/guard_rule.h"
+#include "control/guard_signals.h"
 #include "control/lease_table.h"
 #include "policy/decision.h"
 
@@ -38,12 +42,18 @@ namespace cgphase {
 
 inline constexpr std::chrono::milliseconds kGuardRiskInterval{150};
 inline constexpr std::chrono::milliseconds kGuardQuietInterval{500};
+// Somebody stalled or throttled stays at risk for so long: what hurts a task now stands in
+// cpu.stat only when its period has ended.
+inline constexpr std::chrono::milliseconds kGuardAlert{600};
 inline constexpr int kGuardContainers = 1024;
+// Slots whose descriptors are closed in one call: the kernel takes some 10 ms for each.
+inline constexpr int kGuardReaped = 2;
 inline constexpr std::size_t kGuardActions = 256;  // not yet taken; more are counted as lost
 
 // What the guard did, for the journal.
 struct GuardAction {
-  MonotonicTime time;
+  MonotonicTime woken;  // when the guard's thread began to look
+  MonotonicTime time;   // when the value was in force
   CgroupId id;
   Knob knob = Knob::cpu_max;
   KnobText old_value, new_value;
@@ -57,6 +67,9 @@ class Guard {
     LeaseTable* leases = nullptr;  // outlives the guard
     const Clock* clock = nullptr;  // outlives the guard
     int containers = kGuardContainers;
+    std::string cgroup_root = {};  // where PSI triggers are tried at once, for sources()
+    bool pressure = true;          // false: poll instead of PSI triggers
+    bool inotify = true;           // false: poll instead of inotify
   };
   static Result<std::unique_ptr<Guard>> create(const Options& options);
   ~Guard();  // stops
@@ -72,45 +85,60 @@ class Guard {
 
   // --- the model plane ---
 
-  // Watches the container from now on and may raise `knob`, whose lease is `record`. Errors:
-  // invalid (the table is full: then nothing may be lowered), gone.
+  // Watches the container from now on and may raise `knob`, whose lease is `record`. Errors, after
+  // which nothing may be lowered: invalid (the table is full), gone, io (descriptors ran out).
   Status cover(CgroupId id, int directory_fd, Knob knob, int record);
   // Watches it no longer.
   void drop(CgroupId id);
 
-  // Readable when actions wait.
+  // Whether containers are told of by PSI triggers and by inotify, or polled, and why.
+  GuardSource pressure() const;
+  GuardSource inotify() const;
+
+  // Readable when actions wait, or when somebody else wrote a limit.
   int action_fd() const { return action_event_.get(); }
   std::vector<GuardAction> take_actions();
   std::uint64_t lost_actions() const { return lost_.load(); }
+  // Values in files of ours that nobody of cgphase wrote, each counted once.
+  std::uint64_t outside_writes() const { return outside_writes_.load(); }
 
   // --- the guard's thread, or a test without one ---
 
-  // Looks at every container once and acts; returns when to look again.
+  // Takes what the kernel has told, looks at every container that is due and acts; returns when to
+  // look again.
   std::chrono::milliseconds poll_once();
 
  private:
   struct Slot;
-  explicit Guard(const Options& options);
+  Guard(const Options& options, std::unique_ptr<GuardSignals> signals);
   void run();
-  void watch(Slot& slot, bool& at_risk);
-  GuardReading read(Slot& slot) const;
+  std::chrono::milliseconds look();
+  bool due(Slot& slot);
+  void watch(Slot& slot, Signals signals);
+  bool holds_any(const Slot& slot) const;
+  GuardReading read(Slot& slot, bool full_stall) const;
+  void note_outside_writes(Slot& slot);
   void raise_cpu(Slot& slot, const GuardReading& reading, CpuRaise raise);
-  void restore_memory(Slot& slot, MemoryRisk risk);
+  void restore(Slot& slot, std::span<const Knob> knobs, Reason reason);
   bool raise_to(Slot& slot, Knob knob, const KnobText& from, const KnobText& to,
                 const LeaseValues& values, Reason reason);
   void report(const GuardAction& action);
   Slot* find(CgroupId id);
   Slot* find_empty();
+  void reap(int most);
+  int place_of(const Slot& slot) const;
 
   LeaseTable& leases_;
   const Clock& clock_;
+  const std::unique_ptr<GuardSignals> signals_;
   std::vector<Slot> slots_;
-  std::mutex model_plane_;  // the callers of cover() and drop() take turns
+  mutable std::mutex model_plane_;  // the callers of cover() and drop() take turns
   std::function<void(CgroupId)> memory_raise_;
   std::array<GuardAction, kGuardActions> actions_;
   std::atomic<std::size_t> actions_written_{0}, actions_taken_{0};
-  std::atomic<std::uint64_t> lost_{0};
-  Fd action_event_, stop_event_, timer_, epoll_;
+  std::atomic<std::uint64_t> lost_{0}, outside_writes_{0};
+  MonotonicTime woken_;  // the guard's thread alone
+  Fd action_event_;
   std::thread thread_;
 };
 

@@ -1,18 +1,12 @@
 #include "control/guard_rule.h"
 
+#include <algorithm>
+
 namespace cgphase {
 namespace {
 
 double seconds_between(MonotonicTime from, MonotonicTime to) {
   return std::chrono::duration<double>(to - from).count();
-}
-
-// Above the ratio now, or, at the pace since `before`, above the limit within kGrowthHorizon.
-bool close_to(double limit, double now, std::optional<double> before, double seconds) {
-  if (now > kAtRiskRatio * limit) return true;
-  if (!before || seconds <= 0) return false;
-  const double growth_per_second = (now - *before) / seconds;
-  return now + growth_per_second * static_cast<double>(kGrowthHorizon.count()) > limit;
 }
 
 std::optional<double> value_of(const std::optional<Bytes>& bytes) {
@@ -22,26 +16,84 @@ std::optional<double> value_of(const std::optional<Bytes>& bytes) {
 
 bool grew(const Counter& now, const Counter& before) { return now && before && *now > *before; }
 
-}  // namespace
-
-bool GuardRule::needs_need(const GuardReading& reading) const {
-  const auto current = value_of(reading.memory_current);
-  if (!current || !reading.memory_max || !reading.memory_max->bytes) return false;
-  const auto before = previous_ ? value_of(previous_->memory_current) : std::nullopt;
-  const double seconds = previous_ ? seconds_between(previous_->time, reading.time) : 0;
-  return close_to(*value_of(reading.memory_max->bytes), *current, before, seconds);
+// The lower of memory.max and of a memory.high of ours, cache and all the rest below it.
+std::optional<double> lowest_limit(const GuardReading& reading) {
+  std::optional<double> lowest;
+  for (const auto* limit : {&reading.memory_max, &reading.memory_high}) {
+    if (!*limit || !(*limit)->bytes) continue;
+    const double bytes = *value_of((*limit)->bytes);
+    lowest = std::min(lowest.value_or(bytes), bytes);
+  }
+  return lowest;
 }
 
-MemoryRisk GuardRule::judge_memory(const GuardReading& reading) const {
+// Reclaim that goes on and frees nothing worth the while, or has nothing left to free.
+bool reclaims_in_vain(const GuardReading& now, const GuardReading& before) {
+  if (now.full_avg10 && *now.full_avg10 > kStallFullAvg10) return true;
+  const auto cache = value_of(now.page_cache), current = value_of(now.memory_current);
+  if (cache && current && *cache < kStallFileRatio * *current) return true;
+  if (!grew(now.pgscan, before.pgscan) || !now.pgsteal || !before.pgsteal) return false;
+  const auto scanned = static_cast<double>(*now.pgscan - *before.pgscan);
+  const auto freed = static_cast<double>(*now.pgsteal) - static_cast<double>(*before.pgsteal);
+  return freed < kStallReclaimRatio * scanned;
+}
+
+}  // namespace
+
+void GuardRule::pause() {
+  previous_.reset();
+  growth_base_.reset();
+  window_.reset();
+  stall_window_.reset();
+}
+
+// Above the ratio now, or above the limit within kGrowthHorizon at the pace since the base.
+bool GuardRule::close_to_limit(const GuardReading& reading,
+                               std::optional<Bytes> GuardReading::*use) const {
+  const auto now = value_of(reading.*use);
+  const auto limit = lowest_limit(reading);
+  if (!now || !limit) return false;
+  if (*now > kAtRiskRatio * *limit) return true;
+  if (!growth_base_ || reading.time - growth_base_->time < kGrowthBaseline) return false;
+  const auto before = value_of((*growth_base_).*use);
+  if (!before) return false;
+  const double pace = (*now - *before) / seconds_between(growth_base_->time, reading.time);
+  return *now + pace * static_cast<double>(kGrowthHorizon.count()) > *limit;
+}
+
+bool GuardRule::needs_detail(const GuardReading& reading) const {
+  return close_to_limit(reading, &GuardReading::memory_current) ||
+         (previous_ && grew(reading.high_events, previous_->high_events));
+}
+
+bool GuardRule::stalls(const GuardReading& reading) {
+  const bool over = stall_window_ && reading.time - stall_window_->time > kStallWindow;
+  if (over || (stall_window_ && grew(stall_window_->high_events, reading.high_events)))
+    stall_window_.reset();
+  if (!stall_window_ && previous_ && grew(reading.high_events, previous_->high_events)) {
+    // The scans of before this first event were not read; those from here on are compared.
+    stall_window_ = reading;
+    stall_window_->high_events = previous_->high_events;
+  }
+  if (!stall_window_ || !reading.high_events) return false;
+  return reading.full_stall ||
+         (*reading.high_events - *stall_window_->high_events >= kStallHighEvents &&
+          reclaims_in_vain(reading, *stall_window_));
+}
+
+MemoryRisk GuardRule::judge_memory(const GuardReading& reading) {
   if (previous_ && (grew(reading.max_events, previous_->max_events) ||
                     grew(reading.oom_events, previous_->oom_events)))
     return MemoryRisk::event;
-  const auto need = value_of(reading.memory_need);
-  if (!need || !reading.memory_max || !reading.memory_max->bytes) return MemoryRisk::none;
-  const auto before = previous_ ? value_of(previous_->memory_need) : std::nullopt;
-  const double seconds = previous_ ? seconds_between(previous_->time, reading.time) : 0;
-  const double limit = *value_of(reading.memory_max->bytes);
-  return close_to(limit, *need, before, seconds) ? MemoryRisk::headroom : MemoryRisk::none;
+  if (stalls(reading)) return MemoryRisk::stall;
+  const auto limit = lowest_limit(reading);
+  if (!limit) return MemoryRisk::none;
+  // A stall of a container that is far from its limit is somebody else's doing.
+  const auto current = value_of(reading.memory_current);
+  if (reading.full_stall && current && *current > kAtRiskRatio * *limit)
+    return MemoryRisk::pressure;
+  return close_to_limit(reading, &GuardReading::memory_need) ? MemoryRisk::headroom
+                                                             : MemoryRisk::none;
 }
 
 CpuRaise GuardRule::judge_cpu(const GuardReading& reading) {
@@ -67,10 +119,15 @@ CpuRaise GuardRule::judge_cpu(const GuardReading& reading) {
 GuardVerdict GuardRule::step(const GuardReading& reading) {
   GuardVerdict verdict;
   verdict.memory = judge_memory(reading);
-  verdict.at_risk = verdict.memory != MemoryRisk::none || needs_need(reading) ||
+  verdict.at_risk = verdict.memory != MemoryRisk::none || needs_detail(reading) ||
                     (previous_ && grew(reading.throttled_usec, previous_->throttled_usec));
   verdict.cpu = judge_cpu(reading);
+  const bool populated_before = previous_ && previous_->populated.value_or(true);
+  verdict.restarted = reading.populated == false || (previous_ && !populated_before &&
+                                                     reading.populated == true);
   previous_ = reading;
+  if (!growth_base_ || reading.time - growth_base_->time >= kGrowthBaseline)
+    growth_base_ = reading;
   return verdict;
 }
 

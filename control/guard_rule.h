@@ -2,7 +2,9 @@
 // only ask for more. Numbers: docs/safety.md, cpu and memory.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <optional>
 
 #include "base/clock.h"
@@ -14,50 +16,98 @@ namespace cgphase {
 
 inline constexpr double kAtRiskRatio = 0.90;
 inline constexpr std::chrono::seconds kGrowthHorizon{2};  // growing to the limit within this
+// Growth is judged over no less: two looks may follow one another at once.
+inline constexpr std::chrono::milliseconds kGrowthBaseline{100};
 inline constexpr double kThrottledRatio = 0.02;
 inline constexpr std::chrono::seconds kThrottledWindow{1};
 inline constexpr double kGuardRaiseFactor = 1.2;
 inline constexpr std::chrono::minutes kSecondRaiseWindow{10};
 
+// The stall breaker of memory.high: `high` events within the window, and the kernel tells of a
+// stall; or so many of them, and reclaim that frees less than a tenth of what it scans, or tasks
+// that stood still for more than a tenth of ten seconds, or no cache left to reclaim. One task that
+// returns to user space above memory.high already counts up to 17 events, then sleeps for up to 2 s
+// (reclaim_high and mem_cgroup_handle_over_high in mm/memcontrol.c).
+inline constexpr std::uint64_t kStallHighEvents = 10;
+inline constexpr std::chrono::seconds kStallWindow{5};
+inline constexpr double kStallReclaimRatio = 0.10;  // pgsteal to pgscan
+inline constexpr double kStallFullAvg10 = 0.10;
+inline constexpr double kStallFileRatio = 0.02;  // page cache to memory.current
+
 // Absent fields switch their rule off.
 struct GuardReading {
   MonotonicTime time;
   std::optional<Bytes> memory_current;
-  std::optional<MemoryLimit> memory_max;  // in force
-  Counter max_events, oom_events;         // of this cgroup's own limit
+  std::optional<MemoryLimit> memory_max;   // in force
+  std::optional<MemoryLimit> memory_high;  // in force, where it is leased
+  Counter max_events, oom_events;          // of this cgroup's own limit
+  Counter high_events;
   Counter throttled_usec;
-  std::optional<Bytes> memory_need;  // only where needs_need() asked for it
+  std::optional<bool> populated;
+  bool full_stall = false;  // the kernel has just told of a stall (PSI trigger, memory, `full`)
+  // Only where needs_detail() asked for it.
+  std::optional<Bytes> memory_need;
+  std::optional<Bytes> page_cache;  // file without shmem
+  Counter pgscan, pgsteal;
+  std::optional<double> full_avg10;  // memory.pressure
 };
 
 enum class CpuRaise { none, by_factor, to_original };
-enum class MemoryRisk { none, event, headroom };
+enum class MemoryRisk { none, event, stall, pressure, headroom };
 
 struct GuardVerdict {
   bool at_risk = false;  // look again soon
   CpuRaise cpu = CpuRaise::none;
   MemoryRisk memory = MemoryRisk::none;  // other than none: restore the originals
+  // The last process ended, or the first came: it will size itself by the limits it finds.
+  bool restarted = false;
 };
 
 // Of one container. Nothing is allocated.
 class GuardRule {
  public:
   // Whether memory.stat is worth reading: memory.current, cache and all, is close to the limit or
-  // grows towards it.
-  bool needs_need(const GuardReading& reading) const;
+  // grows towards it, or `high` events do.
+  bool needs_detail(const GuardReading& reading) const;
   GuardVerdict step(const GuardReading& reading);
   // A raise that step() asked for was written. The next one within kSecondRaiseWindow goes to the
   // original.
   void cpu_raised(MonotonicTime time) { last_cpu_raise_ = time; }
   // Nothing is lowered at the moment: what happens now is not compared with what comes later.
-  void pause() { previous_.reset(), window_.reset(); }
+  void pause();
 
  private:
+  bool close_to_limit(const GuardReading& reading, std::optional<Bytes> GuardReading::*use) const;
   CpuRaise judge_cpu(const GuardReading& reading);
-  MemoryRisk judge_memory(const GuardReading& reading) const;
+  MemoryRisk judge_memory(const GuardReading& reading);
+  bool stalls(const GuardReading& reading);
 
   std::optional<GuardReading> previous_;
-  std::optional<GuardReading> window_;  // where the throttling window began
+  std::optional<GuardReading> growth_base_;   // what growth is measured from
+  std::optional<GuardReading> window_;        // where the throttling window began
+  std::optional<GuardReading> stall_window_;  // where the count of `high` events began
   std::optional<MonotonicTime> last_cpu_raise_;
+};
+
+// How often one container may be looked at out of turn: a few times at once, then at a steady pace
+// (the generic cell rate algorithm, ITU-T I.371). A container whose files change all the time,
+// such as one held at its own memory.high, must not keep the guard from the others.
+inline constexpr int kPromptLooks = 8;
+inline constexpr std::chrono::milliseconds kPromptLookPace{50};
+
+class LookBudget {
+ public:
+  // Whether one may happen now; if so it is counted.
+  bool take(MonotonicTime now) {
+    if (now < next()) return false;
+    spent_until_ = std::max(spent_until_, now) + kPromptLookPace;
+    return true;
+  }
+  // When the next may happen.
+  MonotonicTime next() const { return spent_until_ - (kPromptLooks - 1) * kPromptLookPace; }
+
+ private:
+  MonotonicTime spent_until_{};
 };
 
 }  // namespace cgphase

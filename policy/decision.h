@@ -30,6 +30,7 @@ enum class Reason : std::uint8_t {
   trial_failed,         // reverted
   restored,             // back to the original: stop, kill switch, request, restart of processes
   cache_reclaim,        // memory.reclaim of cold cache, no limit changes
+  stalled,              // reclaim in vain at memory.high: the guard's stall breaker
 };
 
 // What the guard rails said.
@@ -127,6 +128,7 @@ constexpr const char* to_string(Reason reason) {
     case Reason::trial_failed: return "trial_failed";
     case Reason::restored: return "restored";
     case Reason::cache_reclaim: return "cache_reclaim";
+    case Reason::stalled: return "stalled";
   }
   return "";
 }

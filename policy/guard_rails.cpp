@@ -201,7 +201,7 @@ void ContainerRails::Impl::latch_memory_trouble(const Step& step) {
     // The guard may have restored between the event and this step: the limit was ours all the same.
     const bool ours = lowered(Resource::memory, step) ||
                       within(memory.last_guard_raise, kGuardBlame, now);
-    if (senses_.oom_event() && ours) memory.restraint.quarantine(now);
+    if (senses_.oom_event() && ours) memory.restraint.quarantine(now, config_.quarantine);
     want_restore(Resource::memory, Reason::memory_event, step);
   } else if (senses_.stalled() && lowered(Resource::memory, step)) {
     memory.restraint.event(now);
@@ -504,10 +504,13 @@ void ContainerRails::Impl::raised_by_guard(const Decision& decision, MonotonicTi
   Lane& one = lane(decision.resource);
   const bool harmful = decision.reason == Reason::throttled ||
                        decision.reason == Reason::pressure ||
-                       decision.reason == Reason::memory_event;
+                       decision.reason == Reason::memory_event ||
+                       decision.reason == Reason::stalled;
   one.last_change = one.last_guard_raise = time;
   if (decision.reason == Reason::throttled) one.last_cpu_raise = time;
   if (harmful) one.restraint.event(time);
+  if (decision.reason == Reason::stalled)
+    one.restraint.quarantine(time, config_.stall_quarantine);
   if (!one.trial) return;
   if (harmful) one.restraint.trial_failed(time);
   conclude(one.trial->decision(), harmful ? OutcomeKind::trial_reverted : OutcomeKind::overtaken,

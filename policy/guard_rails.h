@@ -24,6 +24,7 @@ struct RailsConfig {
   bool cpu_pressure_holds_memory = true;   // a throttled container keeps its memory too
   std::chrono::seconds cool_down{300};
   std::chrono::seconds quarantine{24 * 3600};
+  std::chrono::seconds stall_quarantine{30 * 60};    // after the guard's stall breaker
   int trials_before_quarantine = 3;
   std::chrono::seconds trial{30};
   int trial_model_steps = 3;

@@ -21,10 +21,13 @@ void Restraint::trial_failed(MonotonicTime now) {
   last_failure_ = now;
   extend(now + config_.cool_down * (1 << std::min(failures_, kMostDoublings)));
   if (failures_ < config_.trials_before_quarantine) return;
-  quarantine(now);
+  quarantine(now, config_.quarantine);
   failures_ = 0;
 }
 
-void Restraint::quarantine(MonotonicTime now) { quarantine_until_ = now + config_.quarantine; }
+void Restraint::quarantine(MonotonicTime now, std::chrono::seconds length) {
+  const MonotonicTime until = now + length;
+  quarantine_until_ = quarantine_until_ ? std::max(*quarantine_until_, until) : until;
+}
 
 }  // namespace cgphase

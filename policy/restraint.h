@@ -17,8 +17,8 @@ class Restraint {
   void event(MonotonicTime now);
   // A trial that was reverted or a write that failed.
   void trial_failed(MonotonicTime now);
-  // An OOM under a limit of ours.
-  void quarantine(MonotonicTime now);
+  // An OOM or a stall under a limit of ours. A longer one that runs already stays.
+  void quarantine(MonotonicTime now, std::chrono::seconds length);
 
   bool cooling(MonotonicTime now) const { return cool_until_ && now < *cool_until_; }
   bool quarantined(MonotonicTime now) const {

@@ -507,6 +507,25 @@ TEST_CASE("an OOM that the guard answered first is still put down to our limit")
   CHECK(world.rails.holding(Resource::memory) == Verdict::quarantined);
 }
 
+TEST_CASE("a stall that the guard broke quarantines the memory for half an hour, not the CPU") {
+  auto world = lowered_world();
+  world.wish.memory = Bytes{2 * kGiB};
+  guard_restores(world, Resource::memory, Reason::stalled);
+  CHECK_FALSE(world.lowers(Resource::memory, 1799));
+  CHECK(world.rails.holding(Resource::memory) == Verdict::quarantined);
+  CHECK(world.rails.holding(Resource::cpu) != Verdict::quarantined);
+  CHECK(world.lowers(Resource::memory, 120));
+}
+
+TEST_CASE("a stall does not shorten the quarantine of an OOM") {
+  auto world = lowered_world();
+  world.sample.memory_events.oom_kill = 1;
+  world.tick();
+  world.wish.memory = Bytes{2 * kGiB};
+  guard_restores(world, Resource::memory, Reason::stalled);
+  CHECK_FALSE(world.lowers(Resource::memory, 1900));
+}
+
 TEST_CASE("a restore on request blames nothing") {
   auto world = lowered_world();
   world.wish.memory = Bytes{2 * kGiB};

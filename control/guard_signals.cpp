@@ -1,0 +1,286 @@
+#include "control/guard_signals.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <string_view>
+#include <utility>
+
+#include "collectors/limits.h"
+#include "control/knob_file.h"
+
+namespace cgphase {
+namespace {
+
+struct Trigger {
+  const char* file;
+  const char* line;
+  std::chrono::milliseconds stall;
+  Signals signals;
+};
+constexpr std::array<Trigger, 3> kTriggers = {{
+    {"memory.pressure", "some", kSomeStall, kSignalPressure},
+    {"memory.pressure", "full", kFullStall, kSignalPressure | kSignalFullStall},
+    {"cpu.pressure", "some", kSomeStall, kSignalPressure},
+}};
+
+// Tags of epoll: a trigger has place and number, the others are beyond all of these.
+constexpr std::uint64_t kStopTag = ~std::uint64_t{0};
+constexpr std::uint64_t kInotifyTag = kStopTag - 1;
+
+constexpr std::size_t kEventsAtOnce = 64;
+constexpr std::size_t kInotifyBytes = 16384;
+// In one collect(); what is left is taken in the next, after the looks that these ask for.
+constexpr int kInotifyReads = 16;
+
+// What a file of this name is to the guard; 0 for one that does not matter.
+Signals signals_of(std::string_view name) {
+  if (name == "memory.events" || name == "memory.events.local" || name == "cgroup.events")
+    return kSignalEvents;
+  for (const Knob knob : kKnobs)
+    if (name == file_name(knob)) return kSignalKnob;
+  return 0;
+}
+
+std::string trigger_text(const Trigger& trigger) {
+  const auto usec = [](std::chrono::milliseconds span) {
+    return std::to_string(std::chrono::microseconds(span).count());
+  };
+  return std::string(trigger.line) + " " + usec(trigger.stall) + " " + usec(kPressureWindow);
+}
+
+// An armed trigger. `error` is the errno where there is none.
+Fd open_trigger(int directory_fd, const Trigger& trigger, int& error) {
+  Fd fd(::openat(directory_fd, trigger.file, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  const std::string text = trigger_text(trigger);
+  // With its NUL, as the kernel's documentation has it.
+  if (fd.valid() && ::write(fd.get(), text.c_str(), text.size() + 1) >= 0) return fd;
+  error = errno;
+  return Fd();
+}
+
+const char* why_no_triggers(int error) {
+  switch (error) {
+    case ENOENT:
+    case EOPNOTSUPP: return "this kernel has no PSI (CONFIG_PSI, psi=1)";
+    case EPERM:
+    case EACCES:
+    case EINVAL: return "windows of 500 ms need CAP_SYS_RESOURCE";
+    case EMFILE:
+    case ENFILE: return "descriptors ran out: raise LimitNOFILE=";
+    case ENOMEM: return "the kernel has no memory for them";
+    default: return "the kernel refuses them";
+  }
+}
+
+const char* why_no_watches(int error) {
+  switch (error) {
+    case ENOSPC: return "raise fs.inotify.max_user_watches";
+    case EMFILE: return "raise fs.inotify.max_user_instances and LimitNOFILE=";
+    default: return "inotify refuses them";
+  }
+}
+
+std::string share_polled(int without, int armed, const char* why, int error) {
+  return std::to_string(without) + " of " + std::to_string(armed) + " containers are polled: " +
+         why + " (" + errno_word(error) + ")";
+}
+
+}  // namespace
+
+struct GuardSignals::Place {
+  std::array<Fd, kTriggers.size()> triggers;
+  bool armed = false, all_triggers = false, watched = false;
+};
+
+GuardSignals::GuardSignals(const Options& options)
+    : options_(options),
+      places_(std::make_unique<Place[]>(static_cast<std::size_t>(options.places))),
+      watches_(std::make_unique<std::atomic<int>[]>(static_cast<std::size_t>(options.places))),
+      signals_(static_cast<std::size_t>(options.places)) {
+  for (int i = 0; i < options.places; ++i) watches_[static_cast<std::size_t>(i)].store(-1);
+}
+
+GuardSignals::~GuardSignals() = default;
+
+Result<std::unique_ptr<GuardSignals>> GuardSignals::create(const Options& options) {
+  std::unique_ptr<GuardSignals> signals(new GuardSignals(options));
+  signals->epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
+  if (!signals->epoll_.valid()) return errno_failure("guard: epoll", errno);
+  signals->stop_event_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (Status added = signals->add(signals->stop_event_, EPOLLIN, kStopTag); !added)
+    return std::unexpected(added.error());
+  if (options.inotify) {
+    signals->inotify_ = Fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+    if (!signals->inotify_.valid()) signals->inotify_error_ = errno;
+    else if (Status added = signals->add(signals->inotify_, EPOLLIN, kInotifyTag); !added)
+      return std::unexpected(added.error());
+  }
+  if (options.pressure && !options.cgroup_root.empty()) signals->try_pressure(options.cgroup_root);
+  return signals;
+}
+
+Status GuardSignals::add(const Fd& fd, std::uint32_t events, std::uint64_t tag) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = tag;
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd.get(), &event) != 0)
+    return errno_failure("guard: epoll", errno);
+  return {};
+}
+
+// So that `status` tells before the first container is covered. A root without the file (before
+// Linux 5.13 it has none) says nothing of its children.
+void GuardSignals::try_pressure(const std::string& cgroup_root) {
+  const Fd root(::open(cgroup_root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  int error = 0;
+  if (!root.valid() || open_trigger(root.get(), kTriggers[2], error).valid()) return;
+  if (error != ENOENT || ::access("/proc/pressure/cpu", F_OK) != 0) trigger_error_ = error;
+}
+
+bool GuardSignals::arm(int place, int directory_fd) {
+  Place& one = places_[static_cast<std::size_t>(place)];
+  one.armed = true;
+  one.all_triggers = options_.pressure && arm_triggers(place, directory_fd);
+  one.watched = options_.inotify && arm_watch(place, directory_fd);
+  ++armed_;
+  without_triggers_ += one.all_triggers ? 0 : 1;
+  without_watch_ += one.watched ? 0 : 1;
+  return one.all_triggers && one.watched;
+}
+
+bool GuardSignals::arm_triggers(int place, int directory_fd) {
+  Place& one = places_[static_cast<std::size_t>(place)];
+  for (std::size_t i = 0; i < kTriggers.size(); ++i) {
+    one.triggers[i] = open_trigger(directory_fd, kTriggers[i], trigger_error_);
+    if (!one.triggers[i].valid()) return false;
+    // Edge-triggered: the file of a removed cgroup is ready for ever.
+    const std::uint64_t tag = static_cast<std::uint64_t>(place) * kTriggers.size() + i;
+    if (!add(one.triggers[i], EPOLLPRI | EPOLLET, tag)) {
+      trigger_error_ = errno;
+      one.triggers[i].reset();
+      return false;
+    }
+  }
+  trigger_error_ = 0;
+  return true;
+}
+
+// One watch on the directory tells of all its files, by name. By descriptor: the path may be
+// another directory by now.
+bool GuardSignals::arm_watch(int place, int directory_fd) {
+  if (!inotify_.valid()) return false;
+  const std::string name = "/proc/self/fd/" + std::to_string(directory_fd);
+  const int watch = ::inotify_add_watch(inotify_.get(), name.c_str(), IN_MODIFY);
+  // Covered anew before its former place was given up, the cgroup has the same watch: it moves.
+  for (int i = 0; i < options_.places; ++i)
+    if (watches_[static_cast<std::size_t>(i)].load() == watch)
+      watches_[static_cast<std::size_t>(i)].store(-1);
+  watches_[static_cast<std::size_t>(place)].store(watch);
+  watch_error_ = watch < 0 ? errno : 0;
+  return watch >= 0;
+}
+
+void GuardSignals::disarm(int place) {
+  Place& one = places_[static_cast<std::size_t>(place)];
+  if (!one.armed) return;
+  const int watch = watches_[static_cast<std::size_t>(place)].exchange(-1);
+  if (watch >= 0) ::inotify_rm_watch(inotify_.get(), watch);
+  --armed_;
+  without_triggers_ -= one.all_triggers ? 0 : 1;
+  without_watch_ -= one.watched ? 0 : 1;
+  one = Place();
+}
+
+GuardSource GuardSignals::pressure() const {
+  if (!options_.pressure) return {false, "switched off"};
+  if (without_triggers_ > 0)
+    return {false, share_polled(without_triggers_, armed_, why_no_triggers(trigger_error_),
+                                trigger_error_)};
+  if (trigger_error_ != 0)
+    return {false, std::string("lowered containers are polled: ") +
+                       why_no_triggers(trigger_error_) + " (" + errno_word(trigger_error_) + ")"};
+  return {};
+}
+
+GuardSource GuardSignals::inotify() const {
+  if (!options_.inotify) return {false, "switched off"};
+  if (inotify_error_ != 0)
+    return {false, std::string("lowered containers are polled: ") +
+                       why_no_watches(inotify_error_) + " (" + errno_word(inotify_error_) + ")"};
+  if (without_watch_ > 0)
+    return {false, share_polled(without_watch_, armed_, why_no_watches(watch_error_),
+                                watch_error_)};
+  return {};
+}
+
+bool GuardSignals::collect(std::chrono::milliseconds longest) {
+  std::array<epoll_event, kEventsAtOnce> events;
+  const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
+                                 static_cast<int>(longest.count()));
+  bool stopped = false;
+  for (int i = 0; i < count; ++i) {
+    const epoll_event& event = events[static_cast<std::size_t>(i)];
+    if (event.data.u64 == kStopTag) stopped = true;
+    else if (event.data.u64 == kInotifyTag) take_watches();
+    else take_trigger(event.data.u64, event.events);
+  }
+  eventfd_t told = 0;
+  if (stopped) ::eventfd_read(stop_event_.get(), &told);
+  return !stopped;
+}
+
+void GuardSignals::take_trigger(std::uint64_t tag, std::uint32_t events) {
+  const std::size_t place = tag / kTriggers.size();
+  // The cgroup is gone or has lost its PSI (cgroup.pressure).
+  const bool lost = (events & EPOLLERR) != 0;
+  signals_[place] |= lost ? kSignalLost : kTriggers[tag % kTriggers.size()].signals;
+}
+
+void GuardSignals::take_watches() {
+  alignas(inotify_event) std::array<char, kInotifyBytes> buffer;
+  for (int i = 0; i < kInotifyReads; ++i) {
+    const ssize_t count = ::read(inotify_.get(), buffer.data(), buffer.size());
+    if (count <= 0) return;
+    for (const char* at = buffer.data(); at < buffer.data() + count;) {
+      const auto* event = reinterpret_cast<const inotify_event*>(at);
+      take_watch_event(event->wd, event->mask, event->len > 0 ? event->name : "");
+      at += sizeof *event + event->len;
+    }
+  }
+}
+
+void GuardSignals::take_watch_event(int watch, std::uint32_t mask, const char* name) {
+  if (mask & IN_Q_OVERFLOW) return everything_changed();
+  const Signals signals = mask & IN_IGNORED ? kSignalLost : signals_of(name);
+  if (signals == 0) return;
+  // Events come in runs of one container.
+  if (watches_[static_cast<std::size_t>(last_found_)].load() == watch) {
+    signals_[static_cast<std::size_t>(last_found_)] |= signals;
+    return;
+  }
+  for (int i = 0; i < options_.places; ++i) {
+    if (watches_[static_cast<std::size_t>(i)].load() != watch) continue;
+    signals_[static_cast<std::size_t>(i)] |= signals;
+    last_found_ = i;
+    return;
+  }
+}
+
+// The kernel's queue ran over: nobody knows whose events are missing.
+void GuardSignals::everything_changed() {
+  for (Signals& signals : signals_) signals |= kSignalEvents | kSignalKnob;
+}
+
+Signals GuardSignals::take(int place) {
+  return std::exchange(signals_[static_cast<std::size_t>(place)], Signals{0});
+}
+
+void GuardSignals::stop() { ::eventfd_write(stop_event_.get(), 1); }
+
+}  // namespace cgphase

@@ -1,0 +1,102 @@
+// What the kernel tells the guard without being asked: stalls by PSI triggers, and changed files by
+// inotify (kernfs reports memory.events, cgroup.events, and every write of a knob), all in one
+// epoll. A container has a place, the number of its slot in the guard's table. The model plane arms
+// and disarms places, which opens and closes all descriptors; the guard's thread collects, which
+// allocates nothing. A signal only says where to look: one that is lost, late, double or of the
+// place's former container costs a look and no more.
+//
+// Sources: Documentation/accounting/psi.rst (kernel/sched/psi.c), inotify(7), fs/kernfs/file.c.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace cgphase {
+
+// The shortest window that the kernel accepts, looked at by it ten times as often. A trigger tells
+// at most once per window.
+inline constexpr std::chrono::milliseconds kPressureWindow{500};
+inline constexpr std::chrono::milliseconds kSomeStall{10};  // 2 % of it: look
+inline constexpr std::chrono::milliseconds kFullStall{50};  // 10 % of it: a stall
+
+// What happened at a place, as bits.
+using Signals = std::uint8_t;
+inline constexpr Signals kSignalPressure = 1;    // memory or CPU, `some`
+inline constexpr Signals kSignalFullStall = 2;   // memory, `full`
+inline constexpr Signals kSignalEvents = 4;      // memory.events or cgroup.events
+inline constexpr Signals kSignalKnob = 8;        // a file with a limit was written, by anybody
+inline constexpr Signals kSignalLost = 16;       // the place has lost a source: poll it
+
+// Whether a kind of signal is to be had; if not, or not everywhere, why.
+struct GuardSource {
+  bool present = true;
+  std::string detail;
+};
+
+class GuardSignals {
+ public:
+  struct Options {
+    int places = 0;
+    bool pressure = true;  // false: no PSI triggers, as on a kernel without
+    bool inotify = true;
+    std::string cgroup_root = {};  // where triggers are tried at once; empty: with the first place
+  };
+  // Errors: io (no epoll or eventfd).
+  static Result<std::unique_ptr<GuardSignals>> create(const Options& options);
+  ~GuardSignals();
+  GuardSignals(const GuardSignals&) = delete;
+  GuardSignals& operator=(const GuardSignals&) = delete;
+
+  // --- the model plane, one thread at a time ---
+
+  // From now on tells what happens to the cgroup. False where something cannot be told, so that it
+  // must be polled.
+  bool arm(int place, int directory_fd);
+  void disarm(int place);
+  GuardSource pressure() const;
+  GuardSource inotify() const;
+
+  // --- the guard's thread ---
+
+  // Waits until something happens, at most for `longest`. False once told to stop.
+  bool collect(std::chrono::milliseconds longest);
+  // What happened at the place since it was last taken.
+  Signals take(int place);
+  Signals waiting(int place) const { return signals_[static_cast<std::size_t>(place)]; }
+
+  // Any thread: collect() returns false, once.
+  void stop();
+
+ private:
+  struct Place;
+  explicit GuardSignals(const Options& options);
+  Status add(const Fd& fd, std::uint32_t events, std::uint64_t tag);
+  void try_pressure(const std::string& cgroup_root);
+  bool arm_triggers(int place, int directory_fd);
+  bool arm_watch(int place, int directory_fd);
+  void take_trigger(std::uint64_t tag, std::uint32_t events);
+  void take_watches();
+  void take_watch_event(int watch, std::uint32_t mask, const char* name);
+  void everything_changed();
+
+  const Options options_;
+  Fd epoll_, stop_event_, inotify_;
+  std::unique_ptr<Place[]> places_;
+  // The watch of each place, apart from the rest because it is searched through; -1 where none.
+  std::unique_ptr<std::atomic<int>[]> watches_;
+  std::vector<Signals> signals_;  // the guard's thread alone
+  int last_found_ = 0;            // likewise
+  int inotify_error_ = 0;
+  // Of the model plane: places armed, and why some are without a source.
+  int armed_ = 0, without_triggers_ = 0, without_watch_ = 0;
+  int trigger_error_ = 0, watch_error_ = 0;
+};
+
+}  // namespace cgphase

@@ -1,0 +1,36 @@
+// The descriptors of one container that the guard watches. Opened and closed by the model plane;
+// read and written by the guard's thread, which allocates nothing here.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "control/guard_rule.h"
+#include "control/knob_file.h"
+
+namespace cgphase {
+
+class GuardFiles {
+ public:
+  // A file that this kernel or this cgroup does not have is left out. Errors: gone (`must_hold`
+  // cannot be held open), io (descriptors ran out, so that a rule would be blind).
+  Status open(int directory_fd, Knob must_hold);
+  void close();
+
+  // What the rule wants to know; `with_high`: memory.high is leased.
+  void read(GuardReading& reading, bool with_high) const;
+  void read_detail(GuardReading& reading) const;
+  std::optional<KnobText> read(Knob knob) const;
+  bool write(Knob knob, const KnobText& value) const;
+
+ private:
+  std::array<Fd, kKnobCount> knobs_;
+  Fd memory_current_, memory_stat_, memory_swap_, memory_events_, memory_pressure_, cpu_stat_,
+      cgroup_events_;
+  bool plain_ = false;  // a plain directory in tests: a shorter text must cut the file
+};
+
+}  // namespace cgphase

@@ -1,0 +1,310 @@
+// The guard on a real kernel: what the kernel tells it, and stalls that it must break. Cases named
+// psi: need a kernel with PSI (tests/kernel/psi_guest), the others run in user-mode Linux.
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "control/guard.h"
+#include "control/guard_signals.h"
+#include "tests/kernel/control_fixture.h"
+
+using namespace cgphase;
+using std::chrono::milliseconds;
+
+namespace {
+
+// One armed place, and the descriptors that the guard would hold: the kernel tells inotify only of
+// files that somebody has open.
+class Told {
+ public:
+  explicit Told(const TestCgroup& group) : directory_(group.open()) {
+    signals = std::move(*GuardSignals::create({.places = 1}));
+    for (const char* file : {"memory.events.local", "cgroup.events"})
+      held_.push_back(open_at(directory_.get(), file, O_RDONLY).value());
+    all_sources = signals->arm(0, directory_.get());
+  }
+  // Whether one of these is told within the patience of a test.
+  bool hears(Signals wanted) {
+    return eventually([&] {
+      signals->collect(milliseconds(0));
+      return (signals->take(0) & wanted) != 0;
+    });
+  }
+  void forget() {
+    signals->collect(milliseconds(0));
+    signals->take(0);
+  }
+
+ private:
+  Fd directory_;
+  std::vector<Fd> held_;
+
+ public:
+  std::unique_ptr<GuardSignals> signals;
+  bool all_sources = false;
+};
+
+// A counter that a child counts up and the test reads.
+class Progress {
+ public:
+  Progress()
+      : count_(static_cast<std::atomic<std::uint64_t>*>(
+            ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
+    REQUIRE(count_ != MAP_FAILED);
+  }
+  ~Progress() { ::munmap(count_, 4096); }
+  std::atomic<std::uint64_t>& operator*() const { return *count_; }
+  // Steps within so long.
+  std::uint64_t in(milliseconds span) const {
+    const std::uint64_t before = count_->load();
+    ::poll(nullptr, 0, static_cast<int>(span.count()));
+    return count_->load() - before;
+  }
+
+ private:
+  std::atomic<std::uint64_t>* count_;
+};
+
+bool has_swap() {
+  std::ifstream swaps("/proc/swaps");
+  std::string line;
+  std::getline(swaps, line);
+  return static_cast<bool>(std::getline(swaps, line));
+}
+
+Limits with_high(Limits limits, std::uint64_t bytes) {
+  limits.memory_high = MemoryLimit{Bytes{bytes}};
+  return limits;
+}
+
+// Holds `bytes`, then gives back and takes anew a page of them for ever, counting.
+std::function<void(int)> turning_over(std::size_t bytes, const Progress& progress) {
+  return [bytes, &progress](int ready) {
+    char* memory = touch(bytes);
+    say_ready(ready);
+    for (std::size_t at = 0;; at = (at + 65536) % bytes) {
+      ::madvise(memory + at, 65536, MADV_DONTNEED);
+      for (std::size_t page = 0; page < 65536; page += 4096) memory[at + page] = 1;
+      (*progress).fetch_add(1);
+    }
+  };
+}
+
+// Where files have a disk behind them, so that their cache can be reclaimed.
+std::string disk() { return ::access("/scratch", W_OK) == 0 ? "/scratch" : "/tmp"; }
+
+void fill(const Fd& file, std::size_t bytes) {
+  static char block[65536];
+  for (std::size_t at = 0; at < bytes; at += sizeof block)
+    if (::write(file.get(), block, sizeof block) != sizeof block) ::_exit(5);
+  if (::fsync(file.get()) != 0) ::_exit(5);
+}
+
+// Cache that the kernel scans and cannot free: `mib` MiB of a file are held in pipes, as a server
+// holds them with sendfile(2). Beside it, steps of a little anonymous memory and a little cache
+// that can be freed.
+std::function<void(int)> in_vain(int mib, const Progress& progress) {
+  return [mib, &progress](int ready) {
+    const Fd file(::open((disk() + "/cgphase-vain").c_str(),
+                         O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    fill(file, static_cast<std::size_t>(mib + 4) * kMiB);
+    for (int i = 0; i < mib; ++i) {
+      int ends[2];
+      off_t from = static_cast<off_t>(i) * static_cast<off_t>(kMiB);
+      if (::pipe(ends) != 0 || ::fcntl(ends[1], F_SETPIPE_SZ, kMiB) < 0) ::_exit(6);
+      for (std::size_t held = 0; held < kMiB;) {
+        const ssize_t count =
+            ::splice(file.get(), &from, ends[1], nullptr, kMiB - held, SPLICE_F_NONBLOCK);
+        if (count <= 0) break;
+        held += static_cast<std::size_t>(count);
+      }
+    }
+    constexpr std::size_t kStep = 65536;
+    char* memory = touch(kMiB);
+    static char block[4096];
+    say_ready(ready);
+    for (std::size_t at = 0;; at = (at + kStep) % kMiB) {
+      ::madvise(memory + at, kStep, MADV_DONTNEED);
+      for (std::size_t page = 0; page < kStep; page += 4096) memory[at + page] = 1;
+      const auto from = static_cast<std::size_t>(mib) * kMiB + at;
+      if (::pread(file.get(), block, sizeof block, static_cast<off_t>(from)) < 0) ::_exit(7);
+      (*progress).fetch_add(1);
+    }
+  };
+}
+
+// What a stall looks like from outside, over so long.
+struct Stall {
+  std::uint64_t steps = 0, high_events = 0, scanned = 0, freed = 0;
+};
+Stall measure(const TestCgroup& group, const Progress& progress, milliseconds span) {
+  const std::uint64_t events = group.number("memory.events", "high");
+  const std::uint64_t scanned = group.number("memory.stat", "pgscan");
+  const std::uint64_t freed = group.number("memory.stat", "pgsteal");
+  Stall stall;
+  stall.steps = progress.in(span);
+  stall.high_events = group.number("memory.events", "high") - events;
+  stall.scanned = group.number("memory.stat", "pgscan") - scanned;
+  stall.freed = group.number("memory.stat", "pgsteal") - freed;
+  return stall;
+}
+
+// The kernel reclaims in vain while the limit is written, too.
+constexpr milliseconds kStallDeadline{60'000};
+
+// Without a guard the limit holds the tasks up; with one they go on, and the limit is gone.
+Reason stall_is_broken(const TestCgroup& group, const Progress& progress, std::uint64_t high) {
+  REQUIRE_FALSE(has_swap());
+  const std::uint64_t pace = progress.in(milliseconds(1000));
+  REQUIRE(pace > 10);
+  {
+    Writing unguarded(false, kStallDeadline);
+    unguarded.attach(group);
+    REQUIRE(unguarded.write(group, with_high(group.limits(), high)).written);
+    const Stall stall = measure(group, progress, milliseconds(3000));
+    MESSAGE("steps in 1 s before: " << pace << ", in 3 s of stall: " << stall.steps
+            << ", high events " << stall.high_events << ", pages scanned " << stall.scanned
+            << ", freed " << stall.freed);
+    CHECK(stall.steps < pace);  // else there is no stall to break
+    CHECK(stall.high_events >= kStallHighEvents);
+    CHECK(unguarded.writer->restore_all().failures.empty());
+    CHECK(eventually([&] { return progress.in(milliseconds(1000)) * 2 > pace; }));
+  }
+  Writing writing(true, kStallDeadline);
+  writing.attach(group);
+  std::vector<GuardAction> actions;
+  // Where the guard ends the lowering in the middle, the writer may take it back before the guard:
+  // refused, and no stall either.
+  for (int round = 0; round < 10 && actions.empty(); ++round) {
+    const LimitResult lowered = writing.write(group, with_high(group.limits(), high));
+    CHECK(eventually([&] { return group.get("memory.high") == "max"; }));
+    CHECK(eventually([&] { return progress.in(milliseconds(1000)) * 2 > pace; }));
+    actions = writing.guard->take_actions();
+    if (lowered.written) CHECK_FALSE(actions.empty());
+  }
+  CHECK(group.number("memory.events", "oom_kill") == 0);
+  REQUIRE(actions.size() == 1);
+  CHECK(actions[0].knob == Knob::memory_high);
+  return actions[0].reason;
+}
+
+}  // namespace
+
+TEST_CASE("kernel: one watch tells of every knob that is written, by anybody") {
+  const TestCgroup group;
+  Told told(group);
+  for (const char* file : {"cpu.max", "cpu.weight", "memory.max", "memory.high"}) {
+    CAPTURE(file);
+    told.forget();
+    group.put(file, group.get(file).substr(0, group.get(file).find(' ')));
+    CHECK(told.hears(kSignalKnob));
+  }
+}
+
+TEST_CASE("kernel: processes that come and end are told") {
+  const TestCgroup group;
+  Told told(group);
+  {
+    const Child child(group, holding(4096));
+    CHECK(told.hears(kSignalEvents));
+    told.forget();
+  }
+  CHECK(told.hears(kSignalEvents));
+}
+
+TEST_CASE("kernel: a memory event is told") {
+  const TestCgroup group;
+  group.put("memory.max", std::to_string(16 * kMiB));
+  Told told(group);
+  Child child(group, [](int ready) {
+    say_ready(ready);
+    touch(32 * kMiB);
+  });
+  CHECK(eventually([&] { return !child.alive(); }));
+  CHECK(group.number("memory.events.local", "oom") >= 1);
+  CHECK(told.hears(kSignalEvents));
+}
+
+TEST_CASE("psi: a removed cgroup is told of once, and then is silent") {
+  TestCgroup group;
+  Told told(group);
+  group.remove();
+  CHECK(told.hears(kSignalLost));
+  // Nothing is ready any more: a place that is always ready would keep the guard awake for ever.
+  told.forget();
+  for (int i = 0; i < 3; ++i) {
+    told.signals->collect(milliseconds(50));
+    CHECK(told.signals->take(0) == 0);
+  }
+}
+
+TEST_CASE("kernel: the last process that ends leaves the original limits behind") {
+  const TestCgroup group;
+  group.put("cpu.max", "80000 100000");
+  group.put("memory.max", std::to_string(256 * kMiB));
+  Writing writing(true);
+  writing.attach(group);
+  {
+    const Child child(group, holding(16 * kMiB));
+    const Limits lower = with_memory(with_quota(group.limits(), 40'000), 128 * kMiB);
+    REQUIRE(writing.write(group, lower).written);
+  }
+  CHECK(eventually([&] { return group.get("memory.max") == std::to_string(256 * kMiB); }));
+  CHECK(eventually([&] { return group.get("cpu.max") == "80000 100000"; }));
+  for (const GuardAction& action : writing.guard->take_actions())
+    CHECK(action.reason == Reason::restored);
+}
+
+// The outage of 46 million `high` events in two hours (vm0-ai/vm0#27110): anonymous memory above
+// memory.high and no swap. The kernel can free nothing, and puts each task that allocates to sleep.
+TEST_CASE("kernel: anonymous memory above memory.high without swap does not stall") {
+  const TestCgroup group;
+  const Progress progress;
+  const Child child(group, turning_over(48 * kMiB, progress));
+  const Reason reason = stall_is_broken(group, progress, 24 * kMiB);
+  // Need above the limit is reason enough, where the guard looks before the events have added up.
+  CHECK((reason == Reason::stalled || reason == Reason::headroom));
+}
+
+// The outage of 90 minutes with reclaim that was 3 % effective (FootprintAI/Containarium#1454): the
+// need is small, nothing but reclaim in vain tells.
+TEST_CASE("kernel: reclaim in vain at memory.high is broken, though the need is small") {
+  const TestCgroup group;
+  const Progress progress;
+  const Child child(group, in_vain(24, progress));
+  CHECK(stall_is_broken(group, progress, 16 * kMiB) == Reason::stalled);
+}
+
+TEST_CASE("psi: with all sources a quiet container is looked at every 500 ms") {
+  const TestCgroup group;
+  const Told told(group);
+  CHECK(told.all_sources);
+  CHECK(told.signals->pressure().present);
+  CHECK(told.signals->inotify().present);
+}
+
+TEST_CASE("psi: throttling is told of, rest is not") {
+  const TestCgroup group;
+  Told told(group);
+  told.signals->collect(milliseconds(1000));
+  CHECK((told.signals->take(0) & kSignalPressure) == 0);
+  group.put("cpu.max", "10000 100000");
+  const Child child(group, spinning);
+  CHECK(told.hears(kSignalPressure));
+}
+
+TEST_CASE("psi: a stall of memory is told of as one") {
+  const TestCgroup group;
+  const Progress progress;
+  Told told(group);
+  const Child child(group, turning_over(48 * kMiB, progress));
+  group.put("memory.high", std::to_string(24 * kMiB));
+  CHECK(told.hears(kSignalFullStall));
+}
