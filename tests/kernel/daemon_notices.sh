@@ -1,0 +1,48 @@
+#!/bin/bash
+# What the guard sees reaches the daemon when it happens: with ten seconds between two readings,
+# somebody else's limit is judged within three; processes that end find the original limits; status
+# names the guard's sources and says what is missing. daemon_notices.sh PROGRAMS
+# shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
+. "$(dirname "$0")/daemon_fixture.sh"
+
+cgroups='test-idle test-ending'
+notice_ms=3000
+
+cli() { "$bin/cgphase" --socket /tmp/r/read.sock "$@"; }
+knows_limit() { cli show test-idle --json | grep -q "\"memory_max_bytes\": *$1\\b"; }
+memory_is() { [ "$(cat "$root/$1/memory.max")" = "$2" ]; }
+lowered() { ! memory_is test-idle 134217728 && ! memory_is test-ending 134217728; }
+
+# Of several, for a reading in turn may happen to follow one of them at once.
+foreign_writes() {
+  local mib
+  for mib in 121 122 123 124; do
+    echo "${mib}M" >"$root/test-idle/memory.max"
+    until_true "$notice_ms" knows_limit $((mib << 20)) ||
+      fail "a limit of $mib MiB by somebody else: not read within $notice_ms ms"
+  done
+}
+
+sources() {
+  cli status | grep -q 'guard: inotify' || fail 'status does not name inotify'
+  cli status | grep -q 'guard: pressure triggers.*no PSI' ||
+    fail 'status does not say why there are no pressure triggers'
+}
+
+make_container test-idle '150000 100000' 134217728 0
+make_container test-ending '150000 100000' 134217728 0
+load=$!
+write_config '/test*'
+sed -i 's/^interval = .*/interval = "10s"/' /tmp/cgphase.toml
+original=$(snapshot $cgroups)
+start_daemon
+until_true 150000 lowered || { fail 'memory was not lowered within 150 s'; finish; }
+kill -KILL "$load"
+wait "$load" 2>/dev/null
+until_true "$notice_ms" memory_is test-ending 134217728 ||
+  fail "the last process ended, and memory.max is $(cat "$root/test-ending/memory.max")"
+foreign_writes
+sources
+kill -TERM "$daemon"
+wait "$daemon" || fail 'SIGTERM: the daemon failed'
+finish
