@@ -23,7 +23,9 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Surroundings& with, const Cl
   if (!leases) return std::unexpected(leases.error());
   daemon->leases_ = std::move(*leases);
   (void)restore_leases(*daemon->leases_, root);
-  auto guard = Guard::create({.leases = daemon->leases_.get(), .clock = &clock, .containers = 32});
+  // Nothing wakes it here: the world calls poll_once() whenever it likes, which is worse.
+  auto guard = Guard::create({.leases = daemon->leases_.get(), .clock = &clock, .containers = 32,
+                              .pressure = false, .inotify = false});
   if (!guard) return std::unexpected(guard.error());
   daemon->guard_ = std::move(*guard);
   auto writer = KernelLimitWriter::create(
