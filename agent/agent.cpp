@@ -278,9 +278,11 @@ void Agent::store_tick() {
 // What the guard raised by itself, between two ticks.
 void Agent::take_guard_actions() {
   if (!parts_.guard) return;
+  const std::vector<GuardAction> actions = parts_.guard->take_actions();
+  // Counted after the guard's wake was taken: one that comes later wakes again.
   const std::uint64_t outside_writes = parts_.guard->outside_writes();
   if (outside_writes != std::exchange(outside_writes_, outside_writes)) look_requested_ = true;
-  for (const GuardAction& action : parts_.guard->take_actions()) {
+  for (const GuardAction& action : actions) {
     const ContainerView* view = parts_.pipeline.find(action.id);
     if (view == nullptr || !action.written) continue;
     const bool cpu = action.knob == Knob::cpu_max || action.knob == Knob::cpu_max_burst;
