@@ -38,7 +38,9 @@ inline std::string cgroup_root() {
 
 // Looks again every 20 ms until it is true.
 inline bool eventually(const std::function<bool()>& holds) {
-  for (int waited = 0; waited < kPatienceMs; waited += 20) {
+  const auto patience = std::chrono::milliseconds(kPatienceMs);
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (std::chrono::steady_clock::now() < end) {
     if (holds()) return true;
     ::poll(nullptr, 0, 20);
   }

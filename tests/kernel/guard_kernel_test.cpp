@@ -157,7 +157,7 @@ Stall measure(const TestCgroup& group, const Progress& progress, milliseconds sp
 }
 
 // The kernel reclaims in vain while the limit is written, too.
-constexpr milliseconds kStallDeadline{60'000};
+constexpr milliseconds kStallDeadline{20'000};
 
 // Without a guard the limit holds the tasks up; with one they go on, and the limit is gone.
 Reason stall_is_broken(const TestCgroup& group, const Progress& progress, std::uint64_t high) {
