@@ -178,7 +178,17 @@ TEST_CASE_FIXTURE(Fixture, "rails are a policy of their own beside ours") {
   CHECK(body["policies"].size() == 4);
   CHECK(body["policies"][2]["name"] == "phase+rails");
   CHECK(body["policies"][2]["rails"] == true);
+  CHECK(body["policies"][2]["guard_threshold"] == 0.9);
+  CHECK_FALSE(body["policies"][0].contains("guard_threshold"));
   refused(2, kGolden + "replay.csv", {"--policy", "hold", "--rails"});
+  CHECK(has(refused(2, kGolden + "replay.csv",
+                    {"--policy", "phase", "--assert", "phase+rails.cpu.slack > 0"}),
+            "give --rails"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "CPU is never out of memory, and a claim may say so") {
+  CHECK(replay(kGolden + "replay.csv", {"--policy", "hold", "--assert",
+                                        "hold.cpu.would_oom == 0"}).exit == 0);
 }
 
 TEST_CASE_FIXTURE(Fixture, "models that do not fit what they are named for exit with 6") {
