@@ -13,7 +13,6 @@
 #include "agent/protocol_history.h"
 #include "base/parse.h"
 #include "base/text.h"
-#include "policy/host_fit.h"
 
 namespace cgphase {
 namespace {
@@ -21,7 +20,8 @@ namespace {
 constexpr int kExplainDecisions = 20;
 constexpr int kMostEvents = 1000;
 constexpr int kMostHistoryRows = 7200;
-constexpr std::size_t kMostFitContainers = 400;  // weighed between two ticks, of all questions
+constexpr std::size_t kMostFitContainers = 400;  // in a second, of all questions of one user
+constexpr std::size_t kMostFitsKept = 64;
 
 double own_cpu_seconds() {
   struct rusage usage{};
@@ -189,7 +189,7 @@ void Answers::answer(const Request& request, const Peer& peer, Respond respond) 
     case Verb::events: return events(request, std::move(respond));
     case Verb::records: return records(request, std::move(respond));
     case Verb::learned: return learned(request, std::move(respond));
-    case Verb::fit: return respond(fit(request));
+    case Verb::fit: return respond(fit(request, peer));
     case Verb::mode: case Verb::pause: case Verb::resume: case Verb::restore:
       return respond(act(request, peer));
     case Verb::config: {
@@ -301,21 +301,20 @@ void Answers::learned(const Request& request, Respond respond) {
   respond(reply((*view)->info.name, agent_.learned(**view)));
 }
 
-nlohmann::json Answers::fit(const Request& request) {
-  if (std::exchange(fits_of_, agent_.last_tick()) != agent_.last_tick()) fits_.clear();
-  const std::string question = request.args.dump();
-  if (const auto same = fits_.find(question); same != fits_.end()) return same->second;
-  const std::size_t containers = std::max<std::size_t>(agent_.pipeline().containers().size(), 1);
-  const std::size_t most =
-      std::clamp<std::size_t>(kMostFitContainers / containers, 1, kMostFitsPerTick);
-  if (fits_.size() >= most)
-    return error_reply(Exit::failure, "fit: " + std::to_string(most) +
-                                          " other questions were answered since the last tick; "
-                                          "ask again in a moment");
-  return fits_[question] = weighed(request);
+const std::vector<KnownContainer>& Answers::known(std::chrono::seconds duration) {
+  const auto [found, added] = known_.try_emplace(duration);
+  if (!added) return found->second;
+  for (const ContainerView* view : agent_.pipeline().containers())
+    found->second.push_back({.name = view->info.name,
+                             .forecast = agent_.pipeline().forecast(view->info.id, duration),
+                             .original = view->original,
+                             .highest_cpu_cores = view->highest_cpu_cores,
+                             .highest_memory_bytes = view->highest_memory_bytes});
+  return found->second;
 }
 
-nlohmann::json Answers::weighed(const Request& request) const {
+// Nobody can use up what others may ask.
+nlohmann::json Answers::fit(const Request& request, const Peer& peer) {
   const FitQuestion question{
       .cpu_cores = *request.number("cpus"),
       .memory_bytes = *request.number("memory_mib") * static_cast<double>(kMiB),
@@ -323,19 +322,33 @@ nlohmann::json Answers::weighed(const Request& request) const {
       .risk = request.number("risk").value_or(FitQuestion{}.risk)};
   if (question.duration > kLongestFit || question.risk > 1)
     return error_reply(Exit::usage, "fit: at most 30 days, and a risk of at most 1");
+  const MonotonicTime tick = agent_.last_tick();
+  if (std::exchange(fits_of_, tick) != tick || fits_.size() >= kMostFitsKept) {
+    fits_.clear();
+    known_.clear();
+  }
+  const std::string words = request.args.dump();
+  if (const auto same = fits_.find(words); same != fits_.end()) return same->second;
+  const std::size_t containers = std::max<std::size_t>(agent_.pipeline().containers().size(), 1);
+  const std::size_t most = std::clamp<std::size_t>(kMostFitContainers / containers, 1, kMostFits);
+  if (const MonotonicTime now = clock_.monotonic_now();
+      now - asked_since_ >= std::chrono::seconds(1)) {
+    asked_.clear();
+    asked_since_ = now;
+  }
+  std::size_t& asked = asked_[peer.uid];
+  if (asked >= most)
+    return error_reply(Exit::failure, "fit: user " + std::to_string(peer.uid) +
+                                          " was answered " + std::to_string(most) +
+                                          " questions within a second; ask again in a second");
+  asked += 1;
   const FitHost host{.capacity = agent_.host(),
                      .outside_cpu_cores = agent_.outside().cpu_cores(1 - question.risk),
                      .outside_memory_bytes = agent_.outside().memory_bytes(1 - question.risk)};
-  return to_json(answer_fit(question, host, [&](std::chrono::seconds duration) {
-    std::vector<KnownContainer> known;
-    for (const ContainerView* view : agent_.pipeline().containers())
-      known.push_back({.name = view->info.name,
-                       .forecast = agent_.pipeline().forecast(view->info.id, duration),
-                       .original = view->original,
-                       .highest_cpu_cores = view->highest_cpu_cores,
-                       .highest_memory_bytes = view->highest_memory_bytes});
-    return known;
-  }));
+  return fits_[words] =
+             to_json(answer_fit(question, host, [this](std::chrono::seconds duration) {
+               return known(duration);
+             }));
 }
 
 // From memory: the newest decisions and outcomes in the order of their time.

@@ -2,6 +2,7 @@
 // carries out what an administrator asks for.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
@@ -12,15 +13,17 @@
 #include "agent/peer.h"
 #include "agent/protocol.h"
 #include "agent/report.h"
+#include "policy/host_fit.h"
 
 namespace cgphase {
 
 // Used by the agent's thread alone; an answer out of the history comes later, by `post`.
 class Answers {
  public:
-  // Different questions of `fit` that are answered between two ticks. Each looks at every container
-  // six times in the thread that samples, so that no client may ask as many as it likes.
-  static constexpr std::size_t kMostFitsPerTick = 8;
+  // New questions of `fit` that one user is answered per second; fewer with many containers. They
+  // are weighed in the thread that samples: each adds up the peaks of all containers at most
+  // fourteen times.
+  static constexpr std::size_t kMostFits = 8;
   using Respond = std::function<void(nlohmann::json)>;
   struct Facts {
     std::string version;
@@ -42,8 +45,8 @@ class Answers {
   void full_history(const Request& request, CgroupId id, Respond respond);
   void records(const Request& request, Respond respond);
   void learned(const Request& request, Respond respond);
-  nlohmann::json fit(const Request& request);
-  nlohmann::json weighed(const Request& request) const;
+  nlohmann::json fit(const Request& request, const Peer& peer);
+  const std::vector<KnownContainer>& known(std::chrono::seconds duration);
   void events(const Request& request, Respond respond);
   nlohmann::json act(const Request& request, const Peer& peer);
   nlohmann::json set_mode(const Request& request);
@@ -55,10 +58,14 @@ class Answers {
   const Clock& clock_;
   Agent::Post post_;
   Facts facts_;
-  // The answers of `fit` since the last tick; what they are made of does not change before the
-  // next.
+  // Answers of `fit` since the last tick, and the forecasts by duration that they are made of:
+  // neither changes before the next.
   MonotonicTime fits_of_;
   std::map<std::string, nlohmann::json> fits_;
+  std::map<std::chrono::seconds, std::vector<KnownContainer>> known_;
+  // New questions by user within a second.
+  MonotonicTime asked_since_;
+  std::map<uid_t, std::size_t> asked_;
 };
 
 }  // namespace cgphase

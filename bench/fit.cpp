@@ -1,6 +1,6 @@
 // What one question of `cgphase fit` costs the daemon: forecasts of all containers, and the sum of
-// their peaks, for a job that fits and for one that does not (then six durations are looked at, and
-// the changes of phases). One JSON object per line and number of containers, CPU time, medians.
+// their peaks, for a job that fits and for one that does not (then seven durations are looked at,
+// and the changes of phases). One JSON object per line and number of containers, CPU time, medians.
 //
 //   bench_fit [--rounds N]
 #include <algorithm>

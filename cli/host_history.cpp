@@ -265,7 +265,9 @@ Answer<HostTraceCounts> write_host_trace(const HostHistory& wanted,
                                         "and --until");
   }
   if (writer.counts.rows == 0)
-    return complaint(Exit::invalid, "nothing was recorded in this time; choose an earlier --since");
+    return complaint(Exit::invalid, std::string("nothing was recorded in this time; ") +
+                                        (wanted.from_now ? "`cgphase list` says what is sampled"
+                                                         : "choose an earlier --since"));
   if (const Status written = writer.flush(); !written) return complaint(written.error());
   return writer.counts;
 }

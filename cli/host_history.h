@@ -23,6 +23,7 @@ struct HostHistory {
   std::string state_dir;                // of a daemon that does not run
   std::vector<std::string> containers;  // names, ids (4 characters or more) or paths; none: all
   std::optional<WallTime> since, until;
+  bool from_now = false;                // `since` was now: there is no earlier one to choose
 };
 
 struct HostTraceCounts {

@@ -33,21 +33,47 @@ struct RecordOptions {
 
 constexpr std::chrono::nanoseconds kLongestRecord = std::chrono::hours(24 * 30);
 
-// Waits so long, or until the user or the system ends it. Whoever ends it twice ends the command.
-void wait_for(std::chrono::nanoseconds duration) {
-  sigset_t ending, before;
-  ::sigemptyset(&ending);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&ending, signal);
-  ::pthread_sigmask(SIG_BLOCK, &ending, &before);
-  const auto end = std::chrono::steady_clock::now() + duration;
-  for (;;) {
-    const auto left = std::max(end - std::chrono::steady_clock::now(), duration.zero());
-    const auto whole = std::chrono::floor<std::chrono::seconds>(left);
-    const timespec time{whole.count(), (left - whole).count()};
-    if (::sigtimedwait(&ending, nullptr, &time) >= 0 || errno != EINTR) break;
+// The signals that end the wait, but for those that are ignored, as by nohup. While this object
+// lives they are held back: one that comes after the wait loses nothing of what was recorded.
+class EndingSignals {
+ public:
+  EndingSignals() {
+    ::sigemptyset(&ending_);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+      struct sigaction now{};
+      ::sigaction(signal, nullptr, &now);
+      if (now.sa_handler != SIG_IGN) ::sigaddset(&ending_, signal);
+    }
+    ::pthread_sigmask(SIG_BLOCK, &ending_, &before_);
   }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
+  EndingSignals(const EndingSignals&) = delete;
+  EndingSignals& operator=(const EndingSignals&) = delete;
+  ~EndingSignals() {
+    for (const int signal : {SIGTERM, SIGHUP}) ::signal(signal, SIG_IGN);
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+  // Until one comes, but no longer than this.
+  void wait(std::chrono::nanoseconds duration) const {
+    const auto end = std::chrono::steady_clock::now() + duration;
+    for (;;) {
+      const auto left = std::max(end - std::chrono::steady_clock::now(), duration.zero());
+      const auto whole = std::chrono::floor<std::chrono::seconds>(left);
+      const timespec time{whole.count(), (left - whole).count()};
+      if (::sigtimedwait(&ending_, nullptr, &time) >= 0 || errno != EINTR) return;
+    }
+  }
+
+  // Whether Ctrl-C came after the wait: then the command ends by it with this object.
+  bool interrupted() const {
+    sigset_t pending;
+    ::sigpending(&pending);
+    return ::sigismember(&ending_, SIGINT) == 1 && ::sigismember(&pending, SIGINT) == 1;
+  }
+
+ private:
+  sigset_t ending_, before_;
+};
 
 // The time that `text` means; false, and a complaint, where it is none.
 bool take_time(const std::string& text, bool utc, std::optional<WallTime>& time, int& exit_code) {
@@ -58,8 +84,16 @@ bool take_time(const std::string& text, bool utc, std::optional<WallTime>& time,
   return parsed.has_value();
 }
 
-// From now on for so long. What cannot be had is told at once, not after the wait.
-std::optional<Complaint> follow(const std::string& duration_text, HostHistory& wanted) {
+// What keeps the recording from its place is told before the wait.
+Status check_place(const std::string& path) {
+  const Result<TextOutput> output = TextOutput::open(path);
+  return output ? Status{} : std::unexpected(output.error());
+}
+
+// From now on for so long. Before the wait it is told that nobody answers, and which containers are
+// not there yet.
+std::optional<Complaint> follow(const std::string& duration_text, HostHistory& wanted,
+                                std::optional<EndingSignals>& signals) {
   if (wanted.since || wanted.until || !wanted.state_dir.empty())
     return Complaint{Exit::usage, "--for begins now and asks the daemon: leave out --since, "
                                   "--until and --state-dir"};
@@ -69,8 +103,16 @@ std::optional<Complaint> follow(const std::string& duration_text, HostHistory& w
                                       " is no time up to 30 days (90s, 10m, 2h)"};
   const auto there = ask_daemon(wanted.socket, {.verb = Verb::records, .args = {{"after", 0}}});
   if (!there) return there.error();
+  for (const std::string& name : wanted.containers) {
+    const auto known =
+        ask_daemon(wanted.socket, {.verb = Verb::show, .args = {{"container", name}}});
+    if (!known && known.error().exit == Exit::no_container)
+      complain(Exit::ok, "no container '" + escape_name(name) + "' yet; waiting for it");
+  }
+  wanted.from_now = true;
   wanted.since = SystemClock().wall_now();
-  wait_for(std::chrono::nanoseconds(*ns));
+  signals.emplace();
+  signals->wait(std::chrono::nanoseconds(*ns));
   wanted.until = SystemClock().wall_now();
   return std::nullopt;
 }
@@ -80,14 +122,22 @@ std::expected<HostTraceCounts, Complaint> record(HostHistory wanted,
                                                  const RecordOptions& options) {
   const auto failed = [](const Status& status) { return complaint(status.error()); };
   const std::string& path = options.output;
+  std::optional<EndingSignals> signals;  // longer than the output, which cleans up
+  const auto go_on = [&signals] {
+    return signals && signals->interrupted() ? failure(ErrorKind::io, "interrupted") : Status{};
+  };
+  if (!options.duration.empty()) {
+    if (const Status place = check_place(path); !place) return failed(place);
+    if (const auto wrong = follow(options.duration, wanted, signals))
+      return std::unexpected(*wrong);
+  }
   Result<TextOutput> output = TextOutput::open(path);
   if (!output) return failed(std::unexpected(output.error()));
-  if (!options.duration.empty())
-    if (const auto wrong = follow(options.duration, wanted)) return std::unexpected(*wrong);
   std::optional<GzipText> gzip;
   if (path.ends_with(".gz")) gzip.emplace();
   std::string packed;
   const auto counts = write_host_trace(wanted, [&](std::string_view text) {
+    if (const Status more = go_on(); !more) return more;
     if (!gzip) return output->write(text);
     packed.clear();
     gzip->add(text, packed);
@@ -97,6 +147,7 @@ std::expected<HostTraceCounts, Complaint> record(HostHistory wanted,
   packed.clear();
   if (gzip) gzip->finish(packed);
   if (const Status written = output->write(packed); !written) return failed(written);
+  if (const Status more = go_on(); !more) return failed(more);
   if (const Status done = output->finish(); !done) return failed(done);
   return counts;
 }

@@ -60,8 +60,13 @@ OrComplaint<int> replay_verb(const ReplayRequest& request, const CommonOptions& 
   if (!session) return complaint(Exit::usage, session.error().text);
   const Result<ReplayReport> report = session->run();
   if (!report) return complaint(report.error());
-  if (!request.directory.empty())
-    if (const Status drawn = session->draw(); !drawn) return complaint(drawn.error());
+  if (!request.directory.empty()) {
+    const auto earlier = session->draw();
+    if (!earlier) return complaint(earlier.error());
+    if (!earlier->empty())
+      complain(Exit::ok, fmt::format("replay: cannot remove earlier pictures from {}: {}",
+                                     request.directory, fmt::join(*earlier, ", ")));
+  }
   if (const std::string left_out = session->left_out(); !left_out.empty())
     complain(Exit::ok, "replay leaves out: " + left_out);
   if (const std::string by_use = measured_by_use(*report);

@@ -16,6 +16,8 @@ namespace {
 using nlohmann::json;
 using std::chrono::seconds;
 
+using Known = std::function<std::vector<KnownContainer>(seconds)>;
+
 constexpr int kShorterTries = 5;
 constexpr seconds kShortestTry{60};
 constexpr std::size_t kMostChanges = 8;  // that are looked at for room
@@ -96,18 +98,24 @@ std::vector<LikelyChange> likely_changes(const std::vector<KnownContainer>& cont
   return changes;
 }
 
-// As if one container after the other went on into its next phase and stayed there.
+// One container after the other goes on into its next phase. A job that begins with the last of
+// these changes ends a whole duration after it: so far all forecasts reach.
 std::optional<ExpectedChange> change_with_room(const FitAnswer& answer,
-                                               std::vector<KnownContainer> containers) {
-  std::vector<LikelyChange> changes = likely_changes(containers);
+                                               const std::vector<KnownContainer>& now,
+                                               const Known& known) {
+  std::vector<LikelyChange> changes = likely_changes(now);
   if (changes.size() > kMostChanges) changes.resize(kMostChanges);
+  if (changes.empty()) return std::nullopt;
+  std::vector<KnownContainer> later = known(answer.question.duration + changes.back().next.in);
   for (const auto& [place, next] : changes) {
-    Forecast& forecast = *containers[place].forecast;
-    if (next.cpu_peak) forecast.cpu_peak = next.cpu_peak;
-    if (next.memory_peak) forecast.memory_peak = next.memory_peak;
-    FitAnswer then{.question = answer.question, .host = answer.host, .demands = {}};
-    weigh(then, containers);
-    if (then.fits) return ExpectedChange{containers[place].name, next.probability, next.in};
+    Forecast& forecast = later[place].forecast.value();
+    const auto then = std::ranges::find(forecast.next, next.phase, &Forecast::Next::phase);
+    if (then == forecast.next.end()) continue;
+    if (then->cpu_peak) forecast.cpu_peak = then->cpu_peak;
+    if (then->memory_peak) forecast.memory_peak = then->memory_peak;
+    FitAnswer room{.question = answer.question, .host = answer.host, .demands = {}};
+    weigh(room, later);
+    if (room.fits) return ExpectedChange{later[place].name, next.probability, next.in};
   }
   return std::nullopt;
 }
@@ -198,13 +206,12 @@ FitDemand demand_of(const KnownContainer& container, const HostCapacity& host) {
   return demand;
 }
 
-FitAnswer answer_fit(const FitQuestion& question, const FitHost& host,
-                     const std::function<std::vector<KnownContainer>(seconds)>& known) {
+FitAnswer answer_fit(const FitQuestion& question, const FitHost& host, const Known& known) {
   FitAnswer answer{.question = question, .host = host, .demands = {}};
   const std::vector<KnownContainer> containers = known(question.duration);
   weigh(answer, containers);
   if (answer.fits) return answer;
-  answer.change = change_with_room(answer, containers);
+  answer.change = change_with_room(answer, containers, known);
   seconds shorter = question.duration;
   for (int i = 0; i < kShorterTries && !answer.fits_for; ++i) {
     shorter /= 2;

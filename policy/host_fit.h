@@ -63,7 +63,7 @@ struct FitHost {
 // Kept free always: this share of either resource.
 inline constexpr double kFitReserve = 0.05;
 
-// A change of a phase, more likely than not, after which there is room.
+// A change of a phase, more likely than not, from which on there is room for the job's duration.
 struct ExpectedChange {
   std::string name;
   double probability = 0;
@@ -77,13 +77,15 @@ struct FitAnswer {
   double free_cpu_cores = 0, free_memory_bytes = 0;
   double containers_cpu_cores = 0, containers_memory_bytes = 0;  // what they may need at once
   std::optional<std::chrono::seconds> fits_for;  // a shorter time that it would fit for
-  // The first with whose phase, and with those of the changes before it, the job would fit; absent
+  // The first from which on the job would fit until it ends, by what each container needs that
+  // changed by then, in its next phase and in those after it, and what the others may need; absent
   // where none is foreseen.
   std::optional<ExpectedChange> change;
   std::vector<FitDemand> demands;
 };
 
-// `known(duration)`: all containers with their forecasts over so long; asked at most six times.
+// `known(duration)`: all containers with their forecasts over so long; asked at most seven times,
+// and what it says is weighed at most fourteen times.
 FitAnswer answer_fit(
     const FitQuestion& question, const FitHost& host,
     const std::function<std::vector<KnownContainer>(std::chrono::seconds)>& known);

@@ -1,8 +1,10 @@
 #include "policy/phase_policy.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -75,6 +77,22 @@ std::optional<double> demanded_cores(const Observation& observation) {
   const auto used = sane(observation.cpu_cores);
   if (!used || !observation.cpu_censored) return used;
   return std::max(*used, sane(observation.cpu_limit_cores).value_or(0));
+}
+
+struct Needs {
+  std::optional<double> cores, bytes;
+};
+
+// The most that a slot needs which is visited with more than the risk.
+Needs needs_of(const std::map<int, Needs>& by_slot,
+               const std::array<double, kPhaseSlots>& visited, double risk) {
+  Needs most;
+  for (const auto& [slot, needs] : by_slot) {
+    if (visited[static_cast<std::size_t>(slot)] <= risk) continue;
+    most.cores = std::max(most.cores, needs.cores);
+    most.bytes = std::max(most.bytes, needs.bytes);
+  }
+  return most;
 }
 
 }  // namespace
@@ -232,30 +250,35 @@ nlohmann::json PhasePolicy::learned() const {
 std::optional<Forecast> PhasePolicy::forecast(std::chrono::seconds horizon) const {
   if (!slot_ || (!cpu_.coming() && !memory_.coming())) return std::nullopt;
   const double seconds = std::chrono::duration<double>(horizon).count();
-  const double age = now_ - entered_;
-  const auto visited = visit_probabilities(known_, *slot_, age, seconds);
-  Forecast forecast{.horizon = horizon, .risk = surroundings_.risk};
+  const double age = now_ - entered_, risk = surroundings_.risk;
+  std::map<int, Needs> by_slot;
+  for (const auto& [slot, record] : known_)
+    by_slot[slot] = {record.cpu_cores.quantile(1 - risk), record.memory_bytes.quantile(1 - risk)};
+  auto visited = visit_probabilities(known_, *slot_, age, seconds);
+  visited[static_cast<std::size_t>(*slot_)] = 0;  // the bounds know better what this visit needs
+  const Needs later = needs_of(by_slot, visited, risk);
+  Forecast forecast{.horizon = horizon, .risk = risk};
+  if (const auto cores = cpu_.coming())
+    forecast.cpu_peak = Cores{std::max(*cores, later.cores.value_or(0))};
+  if (const auto bytes = memory_.coming())
+    forecast.memory_peak = whole_bytes(std::max(*bytes, later.bytes.value_or(0)));
   const auto here = known_.find(*slot_);
-  const auto rest = here == known_.end() ? std::nullopt : usual_rest(here->second, age);
+  if (here == known_.end()) return forecast;
+  const auto rest = usual_rest(here->second, age);
   const std::chrono::seconds in(static_cast<std::int64_t>(std::ceil(rest.value_or(0))));
-  double cores = cpu_.coming().value_or(0), bytes = memory_.coming().value_or(0);
-  for (const auto& [slot, record] : known_) {
-    const double probability = visited[static_cast<std::size_t>(slot)];
-    if (slot == *slot_ || probability <= surroundings_.risk) continue;
-    const auto slot_cores = record.cpu_cores.quantile(1 - surroundings_.risk);
-    const auto slot_bytes = record.memory_bytes.quantile(1 - surroundings_.risk);
-    cores = std::max(cores, slot_cores.value_or(0));
-    bytes = std::max(bytes, slot_bytes.value_or(0));
-    if (probability < kLeastProbability) continue;
+  // Without the records of the others the chain ends after one change.
+  const auto follows = visit_probabilities({*here}, *slot_, age, seconds);
+  for (const auto& [slot, needs] : by_slot) {
+    const double probability = follows[static_cast<std::size_t>(slot)];
+    if (slot == *slot_ || probability < kLeastProbability) continue;
+    const Needs then = needs_of(by_slot, visit_probabilities(known_, slot, 0, seconds), risk);
     Forecast::Next& next = forecast.next.emplace_back(slot == kUnknownSlot ? -1 : slot,
                                                       probability, in);
-    if (slot_cores) next.cpu_peak = Cores{*slot_cores};
-    if (slot_bytes) next.memory_peak = whole_bytes(*slot_bytes);
+    if (then.cores) next.cpu_peak = Cores{*then.cores};
+    if (then.bytes) next.memory_peak = whole_bytes(*then.bytes);
   }
   std::stable_sort(forecast.next.begin(), forecast.next.end(),
                    [](const auto& a, const auto& b) { return a.probability > b.probability; });
-  if (cpu_.coming()) forecast.cpu_peak = Cores{cores};
-  if (memory_.coming()) forecast.memory_peak = whole_bytes(bytes);
   return forecast;
 }
 

@@ -176,7 +176,8 @@ std::string told(const ParetoPlot& plot) {
 std::string draw_pareto(const ParetoPlot& plot) {
   CHECK_INVARIANT(plot.curves.size() <= kMostParetoCurves);
   const std::string title =
-      fmt::format("{} of {}{}", plot.resource, escape_name(plot.source), kParetoTitle);
+      fmt::format("{} of {}: allocated, and how often short", plot.resource,
+                  escape_name(plot.source));
   Svg svg;
   svg.text({kLeft, 30}, fitted(title, 17, kPlotWidth), {.size = 17, .bold = true});
   svg.text({kLeft, 50}, fitted(escape_name(plot.subtitle), 12, kPlotWidth), {.color = kFaintInk});

@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace cgphase {
@@ -31,9 +30,6 @@ struct ParetoPlot {
   std::vector<ParetoMark> controls;  // every setting of every phase-free control
   std::vector<ParetoCurve> curves;   // at most kMostParetoCurves
 };
-
-// How every title ends.
-inline constexpr std::string_view kParetoTitle = ": allocated, and how often short";
 
 // The SVG. Of each curve the settings that no other of it beats are joined by a line; what the
 // controls reach is grey.

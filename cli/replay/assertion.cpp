@@ -169,7 +169,7 @@ class AssertionParser {
     Step step{Step::Kind::value, 0, {}};
     if (!policy(step.value.policy) || !resource(step.value.resource)) return false;
     if (take_part(kByResourceHour)) step.value.by_resource_hour = true;
-    if (!measure(step.value.measure, step.value.resource)) return false;
+    if (!measure(step.value.measure)) return false;
     out.push_back(step);
     return true;
   }
@@ -185,8 +185,22 @@ class AssertionParser {
     return true;
   }
 
+  // Whether a policy with rails stands here, and nobody in this replay has any.
+  bool lacks_rails() const {
+    const auto has_rails = [](std::string_view name) { return name.contains("+rails"); };
+    const std::size_t end = std::min(rest_.find(".cpu."), rest_.find(".memory."));
+    const std::string_view told = rest_.substr(0, end);
+    return end != std::string_view::npos && told.find_first_of(kBlanks) == told.npos &&
+           has_rails(told) && std::ranges::none_of(policies_, has_rails);
+  }
+
   bool policy(std::size_t& out) {
     if (policy_as_told(out)) return true;
+    if (lacks_rails()) {
+      error_ = fmt::format("\"{}\": no policy in this replay has rails: give --rails",
+                           escape_name(whole_));
+      return false;
+    }
     std::size_t longest = 0;
     for (std::size_t i = 0; i < policies_.size(); ++i) {
       const std::string& name = policies_[i];
@@ -222,20 +236,13 @@ class AssertionParser {
     return unknown("resource", word.substr(0, word.find('.')), {"cpu", "memory"});
   }
 
-  bool measure(const Measure*& out, Resource resource) {
+  bool measure(const Measure*& out) {
     std::size_t end = 0;
     while (end < rest_.size() && (is_letter(rest_[end]) || rest_[end] == '_')) ++end;
     out = find_measure(rest_.substr(0, end));
     std::vector<std::string_view> names;
-    for (const Measure& known : all_measures())
-      if (known.only.value_or(resource) == resource) names.push_back(known.name);
+    for (const Measure& known : all_measures()) names.push_back(known.name);
     if (out == nullptr) return unknown("measure", rest_.substr(0, end), names);
-    // It is always 0, so that a claim on it would always hold.
-    if (out->only.value_or(resource) != resource) {
-      error_ = fmt::format("\"{}\": {} has no {}, only {} has", escape_name(whole_),
-                           to_string(resource), out->name, to_string(*out->only));
-      return false;
-    }
     rest_.remove_prefix(end);
     return true;
   }

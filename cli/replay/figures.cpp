@@ -10,8 +10,10 @@
 #include <fstream>
 #include <string_view>
 
+#include "base/check.h"
 #include "base/file.h"
 #include "cli/plot/pareto_plot.h"
+#include "cli/plot/svg.h"
 #include "cli/replay/report.h"
 #include "model/trace_phases.h"
 
@@ -19,8 +21,7 @@ namespace cgphase {
 namespace {
 
 constexpr std::size_t kMostNameBytes = 60;
-constexpr std::size_t kMostHeadBytes = 8192;
-constexpr std::string_view kReplayOf = "Replay of";  // how the titles of executions begin
+constexpr std::string_view kSvgEnd = "</svg>\n";
 
 // What is not harmless in a file's name becomes a line.
 std::string file_name_of(std::size_t place, const std::string& id) {
@@ -33,34 +34,33 @@ std::string file_name_of(std::size_t place, const std::string& id) {
   return name + ".svg";
 }
 
-// Whether file_name_of() or pareto_figures() gives such a name.
-bool is_figure_name(std::string_view name) {
-  constexpr std::string_view kBefore = "execution-", kBehind = ".svg";
-  if (name == "pareto-cpu.svg" || name == "pareto-memory.svg") return true;
-  if (!name.starts_with(kBefore) || !name.ends_with(kBehind)) return false;
-  name.remove_prefix(kBefore.size());
-  name.remove_suffix(std::min(kBehind.size(), name.size()));
-  const std::size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
-  return digits >= 2 && (digits == name.size() || name[digits] == '-');
+// How a picture ends, with the name of its file: not how a copy of another name should.
+std::string ending(std::string_view name) {
+  return fmt::format("<metadata data-cgphase-replay=\"{}\"/>\n{}", xml_text(name), kSvgEnd);
 }
 
-// Whether such a file was drawn by this command: its title is at the beginning.
+std::string marked(const Figure& figure) {
+  std::string svg = figure.svg;
+  CHECK_INVARIANT(svg.ends_with(kSvgEnd));
+  svg.replace(svg.size() - kSvgEnd.size(), kSvgEnd.size(), ending(figure.name));
+  return svg;
+}
+
+// Whether write_figures() wrote such a file, and under this name.
 bool is_figure(const std::filesystem::path& path) {
   std::error_code error;
-  if (!is_figure_name(path.filename().string()) ||
-      !std::filesystem::is_regular_file(std::filesystem::symlink_status(path, error)))
-    return false;
-  std::string head(kMostHeadBytes, '\0');
+  if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(path, error))) return false;
+  const std::string expected = ending(path.filename().string());
   std::ifstream file(path, std::ios::binary);
-  file.read(head.data(), static_cast<std::streamsize>(head.size()));
-  head.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
-  return head.find("<title id=\"plot-title\">" + std::string(kReplayOf) + " ") !=
-             std::string::npos ||
-         head.find(std::string(kParetoTitle) + "</title>") != std::string::npos;
+  file.seekg(-static_cast<std::streamoff>(expected.size()), std::ios::end);
+  std::string end(expected.size(), '\0');
+  file.read(end.data(), static_cast<std::streamsize>(end.size()));
+  return file && end == expected;
 }
 
-// Pictures in the directory that are none of `figures`.
-Status remove_earlier(const std::string& directory, std::span<const Figure> figures) {
+// Pictures in the directory that are none of `figures`. Returns those that stay all the same.
+std::vector<std::string> remove_earlier(const std::string& directory,
+                                        std::span<const Figure> figures) {
   std::error_code error;
   std::vector<std::filesystem::path> earlier;
   for (std::filesystem::directory_iterator file(directory, error), end; !error && file != end;
@@ -70,9 +70,11 @@ Status remove_earlier(const std::string& directory, std::span<const Figure> figu
         is_figure(file->path()))
       earlier.push_back(file->path());
   }
+  std::vector<std::string> left;
   for (const std::filesystem::path& path : earlier)
-    if (!error) std::filesystem::remove(path, error);
-  return error ? Status(errno_failure(directory, error.value())) : Status{};
+    if (!std::filesystem::remove(path, error) && error) left.push_back(path.filename().string());
+  std::ranges::sort(left);
+  return left;
 }
 
 std::optional<double> positive(double value) {
@@ -124,7 +126,7 @@ TracePlot empty_replay_plot(const ReplayInput& input, const std::string& source,
                             const std::string& model,
                             std::span<const ContenderResult* const> results) {
   TracePlot plot;
-  plot.kind = kReplayOf;
+  plot.kind = "Replay of";
   plot.source = source;
   plot.total = input.executions.size();
   plot.phase_source = input.engine ? "phases of model " + model : "no model, no phases";
@@ -170,7 +172,8 @@ std::vector<Figure> pareto_figures(std::span<const Sweep> sweeps, const Sweep* c
   return figures;
 }
 
-Status write_figures(const std::string& directory, std::span<const Figure> figures) {
+Result<std::vector<std::string>> write_figures(const std::string& directory,
+                                               std::span<const Figure> figures) {
   std::error_code error;
   std::filesystem::create_directory(directory, error);
   if (error) return errno_failure(directory, error.value());
@@ -178,11 +181,12 @@ Status write_figures(const std::string& directory, std::span<const Figure> figur
   for (const Figure& figure : figures) {
     Result<FileReplacement> file = FileReplacement::create(directory + "/" + figure.name);
     if (!file) return std::unexpected(file.error());
-    if (Status written = file->write(figure.svg); !written) return written;
+    if (Status written = file->write(marked(figure)); !written)
+      return std::unexpected(written.error());
     files.push_back(*std::move(file));
   }
   for (FileReplacement& file : files)
-    if (Status status = file.commit(); !status) return status;
+    if (Status status = file.commit(); !status) return std::unexpected(status.error());
   return remove_earlier(directory, figures);
 }
 

@@ -41,9 +41,11 @@ std::vector<Figure> execution_figures(const ReplayInput& input, const std::strin
 std::vector<Figure> pareto_figures(std::span<const Sweep> sweeps, const Sweep* controls,
                                    const std::string& source, const std::string& subtitle);
 
-// Creates the directory where it is not there. All files are written before the first appears. Once
-// all are there, pictures of an earlier call that this one has none of are removed: files with
-// such a name and such a title, no others.
-Status write_figures(const std::string& directory, std::span<const Figure> figures);
+// Creates the directory where it is not there. All files are written before the first appears; each
+// says at its end which file it is. Once all are there, pictures of an earlier call that this one
+// has none of are removed: files that say that they are this very file, no others. Those that
+// cannot be removed are returned, by their names; errors are those of writing.
+Result<std::vector<std::string>> write_figures(const std::string& directory,
+                                               std::span<const Figure> figures);
 
 }  // namespace cgphase

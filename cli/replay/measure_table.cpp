@@ -47,18 +47,15 @@ constexpr Measure kMeasures[] = {
     {"gap_to_oracle", Kind::ratio, gap_to_oracle},
     {"above_oracle", Kind::ratio, ratio<&ReplayMeasures::above_oracle>},
     {"censored", Kind::ratio, censored},
-    {"would_oom", Kind::count, sum<&ReplaySums::would_oom>, false, Resource::memory},
-    {"would_oom_working_set", Kind::count, sum<&ReplaySums::would_oom_working_set>, false,
-     Resource::memory},
+    {"would_oom", Kind::count, sum<&ReplaySums::would_oom>},
+    {"would_oom_working_set", Kind::count, sum<&ReplaySums::would_oom_working_set>},
     {"writes_up", Kind::count, sum<&ReplaySums::writes_up>},
     {"writes_down", Kind::count, sum<&ReplaySums::writes_down>},
     {"windows", Kind::count, sum<&ReplaySums::windows>},
     {"guard_raises", Kind::count, sum<&ReplaySums::guard_raises>, true},
-    {"backlog_core_seconds", Kind::seconds, sum<&ReplaySums::backlog_core_seconds>, true,
-     Resource::cpu},
-    {"throttled_seconds", Kind::seconds, sum<&ReplaySums::throttled_seconds>, true, Resource::cpu},
-    {"longest_delay_seconds", Kind::seconds, sum<&ReplaySums::longest_delay_seconds>, true,
-     Resource::cpu},
+    {"backlog_core_seconds", Kind::seconds, sum<&ReplaySums::backlog_core_seconds>, true},
+    {"throttled_seconds", Kind::seconds, sum<&ReplaySums::throttled_seconds>, true},
+    {"longest_delay_seconds", Kind::seconds, sum<&ReplaySums::longest_delay_seconds>, true},
 };
 
 }  // namespace

@@ -24,7 +24,6 @@ struct Measure {
   Kind kind = Kind::ratio;
   Of of = nullptr;
   bool closed_loop_only = false;
-  std::optional<Resource> only = {};  // the resource that has it; absent: both
 };
 
 std::span<const Measure> all_measures();

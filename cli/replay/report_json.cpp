@@ -87,10 +87,10 @@ json policy_json(const ReplayReport& report, const ContenderResult& result, Reso
   body["by_resource_hour"] = by_hour_json(executions);
   body["bootstrap"] = bootstrap_json(executions, report.bootstrap);
   body["by_execution"] = by_execution_json(result, resource, executions, report.settings);
-  if (report.settings.loop.enabled) {
+  if (report.settings.loop.enabled)
     body["time_to_raise_ms"] = report.settings.loop.time_to_raise_seconds * 1000;
+  if (report.settings.loop.enabled || result.rails)
     body["guard_threshold"] = result.guard_threshold;
-  }
   return body;
 }
 

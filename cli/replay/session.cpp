@@ -218,7 +218,7 @@ ReplayReport ReplaySession::empty_report() const {
   return report;
 }
 
-Status ReplaySession::draw() const {
+Result<std::vector<std::string>> ReplaySession::draw() const {
   std::vector<Sweep> sweeps;
   for (const EnteredPlan& drawn : drawn_)
     if (Result<Sweep> sweep = sweep_of(drawn)) sweeps.push_back(*std::move(sweep));

@@ -38,8 +38,9 @@ class ReplaySession {
 
   // After run(): what `all` leaves out and why; empty where nothing is.
   std::string left_out() const;
-  // After run(): the pictures. Errors: io, denied.
-  Status draw() const;
+  // After run(): the pictures. Returns the names of earlier ones that it cannot remove. Errors: io,
+  // denied.
+  Result<std::vector<std::string>> draw() const;
 
  private:
   // A plan and the places of its entrants in the contest.

@@ -63,10 +63,12 @@ class World {
   }
 
   // Waits for the thread that owns the store.
-  json ask(const Request& request) {
+  json ask(const Request& request, uid_t uid = 0) {
     std::atomic<bool> done = false;
     json body;
-    answers->answer(request, Peer{}, [&](json reply) {
+    Peer peer;
+    peer.uid = uid;
+    answers->answer(request, peer, [&](json reply) {
       body = std::move(reply);
       done = true;
     });
@@ -152,12 +154,39 @@ TEST_CASE("between two ticks the same question has one answer, and few others ar
   World world("static");
   world.run(60);
   const json first = world.ask(fit(0.1, 1));
-  for (std::size_t i = 1; i < Answers::kMostFitsPerTick; ++i)
+  for (std::size_t i = 1; i < Answers::kMostFits; ++i)
     CHECK(world.ask(fit(0.1 + static_cast<double>(i), 1)).contains("fits"));
   const json refused = world.ask(fit(0.2, 1));
   CHECK(refused["error"]["exit"] == 1);
-  CHECK(refused["error"]["text"].get<std::string>().find("ask again") != std::string::npos);
+  CHECK(refused["error"]["text"].get<std::string>().find("ask again in a second") !=
+        std::string::npos);
   CHECK(world.ask(fit(0.1, 1)) == first);
   world.run(1);
+  CHECK(world.ask(fit(0.2, 1)).contains("fits"));
+}
+
+TEST_CASE("what one user may ask is not used up by another, and is of a second, not of a tick") {
+  constexpr uid_t kGreedy = 1000, kOther = 1001;
+  World world("static");
+  world.run(60);
+  for (std::size_t i = 0; i < Answers::kMostFits; ++i)
+    CHECK(world.ask(fit(0.1 + static_cast<double>(i), 1), kGreedy).contains("fits"));
+  CHECK(world.ask(fit(0.2, 1), kGreedy)["error"]["exit"] == 1);
+  CHECK(world.ask(fit(0.2, 1), kOther).contains("fits"));
+  CHECK(world.ask(fit(0.3, 1)).contains("fits"));
+  CHECK(world.ask(fit(0.2, 1), kGreedy).contains("fits"));  // weighed already, for another
+  world.clock.advance(std::chrono::milliseconds(500));
+  world.agent->tick();
+  CHECK(world.ask(fit(0.4, 1), kGreedy)["error"]["exit"] == 1);
+  world.clock.advance(std::chrono::milliseconds(500));
+  CHECK(world.ask(fit(0.4, 1), kGreedy).contains("fits"));
+}
+
+TEST_CASE("a question that is refused for its words costs nothing") {
+  World world("static");
+  world.run(60);
+  for (std::size_t i = 0; i <= Answers::kMostFits; ++i)
+    CHECK(world.ask({.verb = Verb::fit, .args = {{"cpus", i}, {"memory_mib", 1},
+                                                 {"seconds", 1e8}}})["error"]["exit"] == 2);
   CHECK(world.ask(fit(0.2, 1)).contains("fits"));
 }

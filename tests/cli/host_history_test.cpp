@@ -3,7 +3,11 @@
 #include "cli/host_history.h"
 
 #include <doctest/doctest.h>
+#include <signal.h>
 
+#include <filesystem>
+#include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "agent/protocol_history.h"
@@ -126,6 +130,52 @@ void check_trace(const std::string& path) {
   check_samples(trace->executions[2], 3, 1000, 1010);
 }
 
+// The command that runs: the only child of this process.
+pid_t command_pid() {
+  std::ifstream children("/proc/thread-self/children");
+  pid_t pid = 0;
+  children >> pid;
+  REQUIRE(pid > 0);
+  return pid;
+}
+
+// Bit by bit, from signal 1 on.
+std::uint64_t signals_held(pid_t pid) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  for (std::string word; status >> word;)
+    if (std::uint64_t held = 0; word == "SigBlk:" && status >> std::hex >> held) return held;
+  FAIL("no SigBlk");
+  return 0;
+}
+
+// A daemon that samples "web" and, as soon as somebody records, "ghost", once each.
+struct Following {
+  Following() {
+    command.serve([this](const Request& request) {
+      if (request.verb == Verb::show && request.text("container") == "ghost")
+        return error_reply(Exit::no_container, "no container 'ghost'");
+      if (request.verb == Verb::show) return ok_reply(json::object());
+      if (request.verb == Verb::records)
+        return request.number("after").value_or(0) > 0
+                   ? records_page({})
+                   : records_page(std::vector<RecordEntry>{{7, named(1, "web"), {}},
+                                                           {8, named(2, "ghost"), {}}});
+      at_history();
+      const auto record = static_cast<std::uint64_t>(*request.number("record"));
+      HistoryPoint point = point_of(record - 6, 0);
+      point.time = *request.time("until_seconds") - std::chrono::microseconds(1);
+      return ok_reply(history_page(std::vector{point}));
+    });
+  }
+  Ran record(std::vector<std::string> containers = {"web"}) {
+    containers.insert(containers.begin(), {"record", "--for", "1ms", "-o", file});
+    return command.run(containers);
+  }
+  CommandRun command;
+  std::string file = command.directory() / "out.csv";
+  std::function<void()> at_history = [] {};
+};
+
 bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
@@ -204,6 +254,8 @@ TEST_CASE("record --for begins now, and refuses what does not go with that") {
   CHECK(record({"--for", "1ms", "--state-dir", world.state_dir()}).exit == 2);
   const Ran nothing = record({"--for", "1ms"});  // the store ends in the past
   CHECK(nothing.exit == 6);
+  CHECK(has(nothing.err, "nothing was recorded in this time; `cgphase list` says"));
+  CHECK_FALSE(has(nothing.err, "--since"));
   CHECK_FALSE(read_file(world.file, 1 << 22));
 }
 
@@ -227,6 +279,48 @@ TEST_CASE("record --for has what was sampled since it began") {
   CHECK(has(ran.err, "1 rows of 1 executions"));
   CHECK(*begun >= before - std::chrono::microseconds(2));
   CHECK(read_trace(file)->executions.at(0).rows.size() == 1);
+}
+
+TEST_CASE("record --for ends its wait by signals, but for those that its caller ignores") {
+  Following following;
+  std::uint64_t held = 0;
+  following.at_history = [&] { held = signals_held(command_pid()); };
+  ::signal(SIGHUP, SIG_IGN);
+  const Ran ran = following.record();
+  ::signal(SIGHUP, SIG_DFL);
+  CHECK_MESSAGE(ran.exit == 0, ran.err);
+  CHECK((held >> (SIGTERM - 1) & 1) == 1);
+  CHECK((held >> (SIGINT - 1) & 1) == 1);
+  CHECK((held >> (SIGHUP - 1) & 1) == 0);
+}
+
+TEST_CASE("a signal after the wait of record --for loses nothing, and Ctrl-C leaves nothing") {
+  Following following;
+  following.at_history = [] {
+    REQUIRE(::kill(command_pid(), SIGTERM) == 0);
+    REQUIRE(::kill(command_pid(), SIGHUP) == 0);
+  };
+  const Ran ran = following.record();
+  CHECK_MESSAGE(ran.exit == 0, ran.err);
+  CHECK(read_trace(following.file)->executions.at(0).rows.size() == 1);
+  REQUIRE(std::filesystem::remove(following.file));
+  following.at_history = [] { REQUIRE(::kill(command_pid(), SIGINT) == 0); };
+  CHECK(following.record().exit == 128 + SIGINT);
+  for (const auto& file : std::filesystem::directory_iterator(following.command.directory().path()))
+    CHECK_FALSE(has(file.path().filename().string(), "out.csv"));
+}
+
+TEST_CASE("record --for tells at once who is not there yet, and where it cannot write") {
+  Following following;
+  const Ran ran = following.record({"ghost", "web"});
+  CHECK_MESSAGE(ran.exit == 0, ran.err);
+  CHECK(ran.err.starts_with("cgphase: no container 'ghost' yet; waiting for it\n"));
+  CHECK_FALSE(has(ran.err, "'web'"));
+  CHECK(has(ran.err, "2 rows of 2 executions"));
+  const std::size_t asked = following.command.requests().size();
+  following.file = following.command.directory() / "none/out.csv";
+  CHECK(following.record().exit == 6);
+  CHECK(following.command.requests().size() == asked);
 }
 
 TEST_CASE("record takes names, ids and spans, and refuses what the history does not have") {

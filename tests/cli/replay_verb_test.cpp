@@ -1,3 +1,6 @@
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -178,7 +181,17 @@ TEST_CASE_FIXTURE(Fixture, "rails are a policy of their own beside ours") {
   CHECK(body["policies"].size() == 4);
   CHECK(body["policies"][2]["name"] == "phase+rails");
   CHECK(body["policies"][2]["rails"] == true);
+  CHECK(body["policies"][2]["guard_threshold"] == 0.9);
+  CHECK_FALSE(body["policies"][0].contains("guard_threshold"));
   refused(2, kGolden + "replay.csv", {"--policy", "hold", "--rails"});
+  CHECK(has(refused(2, kGolden + "replay.csv",
+                    {"--policy", "phase", "--assert", "phase+rails.cpu.slack > 0"}),
+            "give --rails"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "CPU is never out of memory, and a claim may say so") {
+  CHECK(replay(kGolden + "replay.csv", {"--policy", "hold", "--assert",
+                                        "hold.cpu.would_oom == 0"}).exit == 0);
 }
 
 TEST_CASE_FIXTURE(Fixture, "models that do not fit what they are named for exit with 6") {
@@ -284,7 +297,10 @@ TEST_CASE_FIXTURE(Fixture, "pictures of an earlier replay go, and no other files
   REQUIRE(there("execution-02-job-2.svg"));
   for (const char* kept : {"execution-07-mine.svg", "notes.svg", "execution-1.svg"})
     REQUIRE(replace_file(pictures + "/" + kept, "<svg><title>mine</title></svg>"));
-  REQUIRE(replace_file(pictures + "/copy.svg", content(pictures + "/execution-02-job-2.svg")));
+  for (const char* copy : {"copy.svg", "execution-02-job-2-edited.svg"})
+    REQUIRE(replace_file(pictures + "/" + copy, content(pictures + "/execution-02-job-2.svg")));
+  REQUIRE(command.run({"plot", kGolden + "replay.csv", "--kind", "replay", "--model", model, "-o",
+                       pictures + "/execution-09-plot.svg"}).exit == 0);
   refused(6, trace(kHeader), words);
   CHECK(there("execution-02-job-2.svg"));
   std::string text = "timestamp,service,pod.id,cpu.num.cores,cpu.usage.cores\n";
@@ -295,8 +311,39 @@ TEST_CASE_FIXTURE(Fixture, "pictures of an earlier replay go, and no other files
   for (const char* gone : {"execution-01-job-1.svg", "execution-02-job-2.svg",
                            "pareto-memory.svg"})
     CHECK_FALSE_MESSAGE(there(gone), gone);
-  for (const char* kept : {"execution-07-mine.svg", "notes.svg", "execution-1.svg", "copy.svg"})
+  for (const char* kept : {"execution-07-mine.svg", "notes.svg", "execution-1.svg", "copy.svg",
+                           "execution-02-job-2-edited.svg", "execution-09-plot.svg"})
     CHECK_MESSAGE(there(kept), kept);
+}
+
+TEST_CASE_FIXTURE(Fixture, "an earlier picture that cannot be removed costs a line, no result") {
+  // Only root can have files that its child may not remove.
+  if (::geteuid() != 0) return;
+  const std::vector<std::string> words = {"--policy", "hold", "--svg", pictures};
+  std::string text = "timestamp,service,pod.id,cpu.num.cores,cpu.usage.cores\n";
+  for (int i = 0; i < 30; ++i) text += std::to_string(i) + ",s,other,2,1\n";
+  const std::string path = trace(text);
+  const auto as_nobody = [&] {
+    REQUIRE(::seteuid(65534) == 0);
+    Ran ran = replay(path, words);
+    REQUIRE(::seteuid(0) == 0);
+    return ran;
+  };
+  REQUIRE(::chmod(command.directory().path().c_str(), 0755) == 0);
+  REQUIRE(std::filesystem::create_directory(pictures));
+  REQUIRE(::chmod(pictures.c_str(), 01777) == 0);
+  REQUIRE_MESSAGE(as_nobody().exit == 0, "is the tree readable for all?");
+  const std::string earlier = pictures + "/execution-01-other.svg";
+  REQUIRE(::chown(earlier.c_str(), 0, 0) == 0);
+  for (std::size_t at; (at = text.find(",other,")) != text.npos;) text.replace(at, 7, ",third,");
+  REQUIRE(replace_file(path, text));
+  const Ran ran = as_nobody();
+  CHECK(ran.exit == 0);
+  CHECK(has(ran.out, "hold"));
+  CHECK(one_line(ran.err));
+  CHECK(has(ran.err, "cannot remove earlier pictures from " + pictures +
+                         ": execution-01-other.svg"));
+  CHECK(std::filesystem::exists(pictures + "/execution-01-third.svg"));
 }
 
 TEST_CASE_FIXTURE(Fixture, "a recording that is replayed is not learned from, by name or by copy") {

@@ -30,7 +30,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   bool named = false;
   const Assertion::Outcome nothing = assertion->check([&](const MeasureName& name) {
     CHECK_INVARIANT(name.policy < kPolicies.size() && name.measure != nullptr);
-    CHECK_INVARIANT(name.measure->only.value_or(name.resource) == name.resource);
     named = true;
     return std::nullopt;
   });

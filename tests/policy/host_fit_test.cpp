@@ -154,3 +154,24 @@ TEST_CASE("where one change leaves too little room, that of the next counts") {
   CHECK(ask(6).change->name == "job-0");
   CHECK_FALSE(ask(8).change);
 }
+
+TEST_CASE("a change leaves room only where it lasts as long as the job, for all containers") {
+  // One goes on to 1 core at 40 s; what comes behind, of it or of the other, is seen by a forecast
+  // that reaches beyond the question.
+  const auto ask = [](double behind, double other) {
+    return answer_fit(
+        {.cpu_cores = 5, .memory_bytes = 1, .duration = seconds(1000)},
+        {.capacity = kHost, .outside_cpu_cores = {}, .outside_memory_bytes = {}},
+        [=](seconds duration) {
+          const bool beyond = duration >= seconds(1040);
+          std::vector<KnownContainer> known = {forecasting(8, 9, 0.001),
+                                               forecasting(beyond ? other : 1, 9, 0.001)};
+          known[0].forecast->next = {{.phase = 1, .probability = 0.9, .in = seconds(40),
+                                      .cpu_peak = Cores{beyond ? behind : 1}}};
+          return known;
+        });
+  };
+  CHECK(ask(1, 1).change->in == seconds(40));
+  CHECK_FALSE(ask(8, 1).change);
+  CHECK_FALSE(ask(1, 8).change);
+}

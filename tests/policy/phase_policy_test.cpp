@@ -407,3 +407,27 @@ TEST_CASE("a forecast names the phases that may come, with their probability and
   CHECK(static_cast<double>(far->memory_peak->value) >= 8 * kGib);
   CHECK(far->risk == 0.001);
 }
+
+TEST_CASE("a forecast names what follows at once, with what is needed from then on") {
+  Run run;  // idle, load, work: 200 s, 50 s, 100 s
+  for (int round = 0; round < 4; ++round) {
+    run.feed(0, 0.5, 1, 200);
+    run.feed(1, 2, 3, 50);
+    run.feed(2, 5, 8, 100);
+  }
+  run.feed(0, 0.5, 1, 190);
+  const auto next = [&](int seconds) {
+    const auto forecast = run.policy.forecast(std::chrono::seconds(seconds));
+    REQUIRE(forecast.has_value());
+    REQUIRE(forecast->next.size() == 1);  // though the work comes as surely within 300 s
+    CHECK(forecast->next[0].phase == 1);
+    CHECK(forecast->next[0].probability == doctest::Approx(1));
+    return forecast->next[0];
+  };
+  CHECK(next(30).cpu_peak->value == doctest::Approx(2).epsilon(0.06));
+  CHECK(static_cast<double>(next(30).memory_peak->value) ==
+        doctest::Approx(3 * kGib).epsilon(0.06));
+  CHECK(next(300).cpu_peak->value == doctest::Approx(5).epsilon(0.06));
+  CHECK(static_cast<double>(next(300).memory_peak->value) ==
+        doctest::Approx(8 * kGib).epsilon(0.06));
+}

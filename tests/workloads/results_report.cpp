@@ -95,7 +95,8 @@ Status report(const ResultPlaces& places, const std::string& model,
     all.push_back(*std::move(played));
     for (Figure& figure : figures_of(all.back())) figures.push_back(std::move(figure));
   }
-  if (Status written = write_figures(directory, figures); !written) return written;
+  if (const auto written = write_figures(directory, figures); !written)
+    return std::unexpected(written.error());
   const std::string text = results_text(all);
   std::fwrite(text.data(), 1, text.size(), stdout);
   return {};

@@ -101,12 +101,18 @@ TEST_CASE("parameters in any order and numbers in any form name the same policy"
   CHECK(has(refusal("hold:window=60.cpu.slack < 1"), "no policy in this replay named"));
 }
 
-TEST_CASE("a claim on what a resource does not have is refused: it would always hold") {
-  CHECK(has(refusal("phase.cpu.would_oom == 0"), ": cpu has no would_oom, only memory has"));
-  CHECK(has(refusal("phase.memory.throttled_seconds == 0"),
-            "memory has no throttled_seconds, only cpu has"));
-  CHECK(has(refusal("phase.cpu.would_om == 0"), "no measure \"would_om\""));
-  CHECK_FALSE(has(refusal("phase.cpu.would_om == 0"), "would_oom"));
+TEST_CASE("of CPU would_oom is a measure as well") {
+  CHECK(check("phase.cpu.would_oom == 0", {{"phase cpu would_oom", 0}}).holds);
+}
+
+TEST_CASE("a policy with rails in a replay without is told what it lacks") {
+  const std::vector<std::string> bare = {"phase", "phase@0"};
+  for (const char* text : {"phase+rails.cpu.slack < 1", "1 < phase+rails@0.memory.slack"}) {
+    const Result<Assertion> assertion = Assertion::parse(text, bare);
+    REQUIRE_FALSE(assertion);
+    CHECK(has(assertion.error().text, "no policy in this replay has rails: give --rails"));
+  }
+  CHECK_FALSE(has(refusal("vpa+rails.cpu.slack < 1"), "--rails"));
 }
 
 TEST_CASE("what has no value does not hold, whatever is claimed of it") {
