@@ -53,6 +53,9 @@ struct Guard::Slot {
   void forget_records() {
     for (auto& record : records) record.store(kNoRecord);
   }
+  void take_records(const Slot& former) {
+    for (std::size_t i = 0; i < records.size(); ++i) records[i].store(former.records[i].load());
+  }
   void begin(CgroupId cgroup) {
     id = cgroup;
     rule = GuardRule();
@@ -139,8 +142,9 @@ void Guard::reap(int most) {
 Status Guard::cover(CgroupId id, int directory_fd, Knob knob, int record) {
   const std::lock_guard lock(model_plane_);
   reap(kGuardReaped);
-  if (Slot* slot = find(id)) {
-    slot->records[static_cast<std::size_t>(knob)].store(record);
+  Slot* former = find(id);
+  if (former != nullptr && former->files.watches(knob)) {
+    former->records[static_cast<std::size_t>(knob)].store(record);
     return {};
   }
   Slot* slot = find_empty();
@@ -153,10 +157,12 @@ Status Guard::cover(CgroupId id, int directory_fd, Knob knob, int record) {
     slot->state.store(SlotState::empty);
     return opened;
   }
-  slot->told = signals_->arm(place_of(*slot), directory_fd);
+  if (former != nullptr) slot->take_records(*former);
   slot->records[static_cast<std::size_t>(knob)].store(record);
+  slot->told = signals_->arm(place_of(*slot), directory_fd);
   // Events count from now, not from the guard's next look.
   slot->rule.step(read(*slot, false));
+  if (former != nullptr) former->state.store(SlotState::leaving);
   slot->state.store(SlotState::active);
   return {};
 }

@@ -85,8 +85,10 @@ class Guard {
 
   // --- the model plane ---
 
-  // Watches the container from now on and may raise `knob`, whose lease is `record`. Errors, after
-  // which nothing may be lowered: invalid (the table is full), gone, io (descriptors ran out).
+  // Watches the container from now on and may raise `knob`, whose lease is `record`. Where the
+  // files held so far cannot see to `knob`, they are opened anew. Errors, after which it may not be
+  // lowered, and the others are watched as before: invalid (the table is full), gone (a file that
+  // the rules of `knob` need cannot be read), io (descriptors ran out).
   Status cover(CgroupId id, int directory_fd, Knob knob, int record);
   // Watches it no longer.
   void drop(CgroupId id);
