@@ -192,10 +192,7 @@ std::chrono::milliseconds Guard::look() {
       if (due(slot)) watch(slot, signals_->take(place_of(slot)));
       next = std::min(next, slot.due);
     }
-    if (state == SlotState::leaving) {
-      signals_->take(place_of(slot));
-      slot.state.store(SlotState::left);
-    }
+    if (state == SlotState::leaving) slot.state.store(SlotState::left);
   }
   const auto wait = std::chrono::ceil<std::chrono::milliseconds>(next - clock_.monotonic_now());
   return std::clamp(wait, std::chrono::milliseconds(0), kGuardQuietInterval);

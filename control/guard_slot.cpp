@@ -65,7 +65,7 @@ class Opener {
  public:
   explicit Opener(int directory_fd) : directory_fd_(directory_fd) {}
   Fd open(const char* name, int flags) {
-    Fd fd(::openat(directory_fd_, name, flags | O_CLOEXEC | O_NOFOLLOW));
+    Fd fd(::openat(directory_fd_, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (!fd.valid() && (errno == EMFILE || errno == ENFILE)) out_of_descriptors_ = true;
     return fd;
   }

@@ -38,6 +38,12 @@ void flood(const FakeCgroup& box, long events) {
   for (long i = 0; i < events; ++i) (i % 2 == 0 ? one : other) << '0' << std::flush;
 }
 
+// Pipes take the text of a PSI trigger as the kernel does, and are never ready.
+void take_triggers(const FakeCgroup& box) {
+  for (const char* file : {"memory.pressure", "cpu.pressure"})
+    REQUIRE(::mkfifo((box.directory() + "/" + file).c_str(), 0600) == 0);
+}
+
 }  // namespace
 
 TEST_CASE("an event is acted on when it is told, not when the next look is due") {
@@ -177,6 +183,19 @@ TEST_CASE("a container that vanishes is no accident, nor is one that takes its p
   CHECK(next.get("memory.max") == kOriginal);
 }
 
+TEST_CASE("what the kernel tells late of a place's former container is not its next one's") {
+  Guarded guarded({.containers = 1});
+  const FakeCgroup former(guarded.root(), "/former"), next(guarded.root(), "/next");
+  for (const FakeCgroup* box : {&former, &next}) take_triggers(*box);
+  guarded.lower(former, Knob::memory_max, kLowered);
+  guarded.guard->drop(former.id());
+  guarded.look(kAtOnce);
+  former.remove();
+  guarded.look(kAtOnce);  // tells that the watch is lost
+  guarded.lower(next, Knob::memory_max, kLowered);
+  CHECK(guarded.look(kAtOnce) == kGuardQuietInterval);
+}
+
 TEST_CASE("a hundred containers that come, tell of an event and go leave nothing behind") {
   Guarded guarded({.containers = 2});
   const auto descriptors = [] {
@@ -226,6 +245,16 @@ TEST_CASE("the sources say what is missing and why, in whole sentences") {
   told.guard->drop(told.box.id());
   CHECK(told.guard->pressure().detail ==
         "lowered containers are polled: this kernel has no PSI (CONFIG_PSI, psi=1) (ENOENT)");
+}
+
+TEST_CASE("a container that has all sources does not hide why another one has not") {
+  Guarded guarded;
+  guarded.lower(Knob::memory_max, kLowered);
+  const FakeCgroup told(guarded.root(), "/told");
+  take_triggers(told);
+  guarded.lower(told, Knob::memory_max, kLowered);
+  CHECK(guarded.guard->pressure().detail ==
+        "1 of 2 containers are polled: this kernel has no PSI (CONFIG_PSI, psi=1) (ENOENT)");
 }
 
 TEST_CASE("where descriptors run out nothing may be lowered") {
