@@ -127,27 +127,28 @@ Guard::Slot* Guard::find_empty() {
 
 int Guard::place_of(const Slot& slot) const { return static_cast<int>(&slot - slots_.data()); }
 
-// Closes what the guard's thread has left, so much at a time.
-void Guard::reap(int most) {
+// Closes one slot that the guard's thread has left. False where there is none.
+bool Guard::reap() {
   for (Slot& slot : slots_) {
     if (slot.state.load() != SlotState::left) continue;
-    if (most-- == 0) return;
     signals_->disarm(place_of(slot));
     slot.files.close();
     slot.forget_records();
     slot.state.store(SlotState::empty);
+    return true;
   }
+  return false;
 }
 
 Status Guard::cover(CgroupId id, int directory_fd, Knob knob, int record) {
   const std::lock_guard lock(model_plane_);
-  reap(kGuardReaped);
   Slot* former = find(id);
   if (former != nullptr && former->files.watches(knob)) {
     former->records[static_cast<std::size_t>(knob)].store(record);
     return {};
   }
   Slot* slot = find_empty();
+  if (slot == nullptr && reap()) slot = find_empty();
   if (slot == nullptr)
     return failure(ErrorKind::invalid, "the guard watches its " + std::to_string(slots_.size()) +
                                            " containers already: nothing more is lowered");
@@ -169,7 +170,6 @@ Status Guard::cover(CgroupId id, int directory_fd, Knob knob, int record) {
 
 void Guard::drop(CgroupId id) {
   const std::lock_guard lock(model_plane_);
-  reap(kGuardReaped);
   if (Slot* slot = find(id)) slot->state.store(SlotState::leaving);
 }
 
@@ -325,9 +325,10 @@ void Guard::report(const GuardAction& action) {
 }
 
 std::vector<GuardAction> Guard::take_actions() {
-  {
+  for (int i = 0; i < kGuardReaped; ++i) {
+    // Let go in between: a raise may wait for its turn.
     const std::lock_guard lock(model_plane_);
-    reap(kGuardReaped);
+    if (!reap()) break;
   }
   eventfd_t count = 0;
   ::eventfd_read(action_event_.get(), &count);

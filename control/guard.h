@@ -46,7 +46,7 @@ inline constexpr std::chrono::milliseconds kGuardQuietInterval{500};
 // cpu.stat only when its period has ended.
 inline constexpr std::chrono::milliseconds kGuardAlert{600};
 inline constexpr int kGuardContainers = 1024;
-// Slots whose descriptors are closed in one call: the kernel takes some 10 ms for each.
+// Slots whose descriptors are closed with one take_actions(): the kernel takes some 10 ms for each.
 inline constexpr int kGuardReaped = 2;
 inline constexpr std::size_t kGuardActions = 256;  // not yet taken; more are counted as lost
 
@@ -99,6 +99,7 @@ class Guard {
 
   // Readable when actions wait, or when somebody else wrote a limit.
   int action_fd() const { return action_event_.get(); }
+  // To be called in every tick: closes the files of dropped containers too, a few at a time.
   std::vector<GuardAction> take_actions();
   std::uint64_t lost_actions() const { return lost_.load(); }
   // Values in files of ours that nobody of cgphase wrote, each counted once.
@@ -127,7 +128,7 @@ class Guard {
   void report(const GuardAction& action);
   Slot* find(CgroupId id);
   Slot* find_empty();
-  void reap(int most);
+  bool reap();
   int place_of(const Slot& slot) const;
 
   LeaseTable& leases_;
