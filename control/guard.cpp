@@ -19,7 +19,7 @@ constexpr int kNoRecord = -1;
 constexpr std::array<Knob, 2> kMemoryKnobs = {Knob::memory_max, Knob::memory_high};
 // After pressure on a container with a quota of ours: cpu.stat counts a throttled period at its
 // end, and nobody tells of that.
-constexpr std::chrono::milliseconds kPeriodLook{20}, kPeriodSpan{120};
+constexpr std::chrono::milliseconds kPeriodLook{20};
 // Quota before burst, memory.max before memory.high: raising.
 constexpr std::array<Knob, 4> kSizeKnobs = {Knob::cpu_max, Knob::cpu_max_burst, Knob::memory_max,
                                             Knob::memory_high};
@@ -45,7 +45,8 @@ struct Guard::Slot {
   bool told = false;  // by the kernel, of all that happens: need not be polled
   GuardRule rule;
   LookBudget budget;
-  MonotonicTime due, alert_until;
+  PressureAlert pressure;
+  MonotonicTime due;
   std::array<KnobText, kKnobCount> outside;  // what somebody else wrote, as last seen
 
   Slot() { forget_records(); }
@@ -60,7 +61,8 @@ struct Guard::Slot {
     id = cgroup;
     rule = GuardRule();
     budget = LookBudget();
-    due = alert_until = MonotonicTime();
+    pressure = PressureAlert();
+    due = MonotonicTime();
     outside = {};
   }
 };
@@ -186,6 +188,11 @@ GuardSource Guard::inotify() const {
 std::chrono::milliseconds Guard::look() {
   woken_ = clock_.monotonic_now();
   MonotonicTime next = woken_ + kGuardQuietInterval;
+  // Those first to whom something happened.
+  for (Slot& slot : slots_) {
+    if (slot.state.load() != SlotState::active || signals_->waiting(place_of(slot)) == 0) continue;
+    if (due(slot)) watch(slot, signals_->take(place_of(slot)));
+  }
   for (Slot& slot : slots_) {
     const SlotState state = slot.state.load();
     if (state == SlotState::active) {
@@ -206,18 +213,21 @@ bool Guard::due(Slot& slot) {
   return false;
 }
 
+// A record stays known to the slot when its lease has ended.
+bool Guard::holds(const Slot& slot, Knob knob) const {
+  const int record = slot.record(knob);
+  return record != kNoRecord && leases_.read_values(record, slot.id, knob).has_value();
+}
+
 bool Guard::holds_any(const Slot& slot) const {
-  return std::any_of(kKnobs.begin(), kKnobs.end(), [&](Knob knob) {
-    const int record = slot.record(knob);
-    return record != kNoRecord && leases_.read_values(record, slot.id, knob).has_value();
-  });
+  return std::any_of(kKnobs.begin(), kKnobs.end(), [&](Knob knob) { return holds(slot, knob); });
 }
 
 GuardReading Guard::read(Slot& slot, bool full_stall) const {
   GuardReading reading;
   reading.time = clock_.monotonic_now();
   reading.full_stall = full_stall;
-  slot.files.read(reading, slot.record(Knob::memory_high) != kNoRecord);
+  slot.files.read(reading, holds(slot, Knob::memory_high));
   if (slot.rule.needs_detail(reading)) slot.files.read_detail(reading);
   return reading;
 }
@@ -232,11 +242,12 @@ void Guard::watch(Slot& slot, Signals signals) {
   if (verdict.memory != MemoryRisk::none) restore(slot, kMemoryKnobs, reason_of(verdict.memory));
   if (verdict.cpu != CpuRaise::none) raise_cpu(slot, reading, verdict.cpu);
   if (signals & kSignalKnob) note_outside_writes(slot);
-  if (signals & kSignalPressure) slot.alert_until = woken_ + kGuardAlert;
-  if (verdict.at_risk || !slot.told || woken_ < slot.alert_until)
+  const bool cpu = (signals & kSignalCpuPressure) && holds(slot, Knob::cpu_max);
+  slot.pressure.step(woken_, signals & kSignalMemoryPressure, cpu, verdict.throttled);
+  if (verdict.at_risk || !slot.told || slot.pressure.alert(woken_))
     slot.due = woken_ + kGuardRiskInterval;
-  const bool in_period = woken_ < slot.alert_until - kGuardAlert + kPeriodSpan;
-  if (in_period && slot.record(Knob::cpu_max) != kNoRecord) slot.due = woken_ + kPeriodLook;
+  if (slot.pressure.in_period(woken_) && slot.budget.take(woken_))
+    slot.due = woken_ + kPeriodLook;
 }
 
 // What it means is for the rails to judge: the agent is only woken to look.

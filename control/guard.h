@@ -42,9 +42,6 @@ namespace cgphase {
 
 inline constexpr std::chrono::milliseconds kGuardRiskInterval{150};
 inline constexpr std::chrono::milliseconds kGuardQuietInterval{500};
-// Somebody stalled or throttled stays at risk for so long: what hurts a task now stands in
-// cpu.stat only when its period has ended.
-inline constexpr std::chrono::milliseconds kGuardAlert{600};
 inline constexpr int kGuardContainers = 1024;
 // Slots whose descriptors are closed with one take_actions(): the kernel takes some 10 ms for each.
 inline constexpr int kGuardReaped = 2;
@@ -118,6 +115,7 @@ class Guard {
   std::chrono::milliseconds look();
   bool due(Slot& slot);
   void watch(Slot& slot, Signals signals);
+  bool holds(const Slot& slot, Knob knob) const;
   bool holds_any(const Slot& slot) const;
   GuardReading read(Slot& slot, bool full_stall) const;
   void note_outside_writes(Slot& slot);

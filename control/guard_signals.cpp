@@ -23,9 +23,9 @@ struct Trigger {
   Signals signals;
 };
 constexpr std::array<Trigger, 3> kTriggers = {{
-    {"memory.pressure", "some", kSomeStall, kSignalPressure},
-    {"memory.pressure", "full", kFullStall, kSignalPressure | kSignalFullStall},
-    {"cpu.pressure", "some", kSomeStall, kSignalPressure},
+    {"memory.pressure", "some", kSomeStall, kSignalMemoryPressure},
+    {"memory.pressure", "full", kFullStall, kSignalMemoryPressure | kSignalFullStall},
+    {"cpu.pressure", "some", kSomeStall, kSignalCpuPressure},
 }};
 
 // Tags of epoll: a trigger has place and number, the others are beyond all of these.

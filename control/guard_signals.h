@@ -27,7 +27,8 @@ inline constexpr std::chrono::milliseconds kFullStall{50};  // 10 % of it: a sta
 
 // What happened at a place, as bits.
 using Signals = std::uint8_t;
-inline constexpr Signals kSignalPressure = 1;    // memory or CPU, `some`
+inline constexpr Signals kSignalMemoryPressure = 1, kSignalCpuPressure = 32;  // `some`
+inline constexpr Signals kSignalPressure = kSignalMemoryPressure | kSignalCpuPressure;
 inline constexpr Signals kSignalFullStall = 2;   // memory, `full`
 inline constexpr Signals kSignalEvents = 4;      // memory.events or cgroup.events
 inline constexpr Signals kSignalKnob = 8;        // a file with a limit was written, by anybody

@@ -150,7 +150,9 @@ void GuardFiles::read(GuardReading& reading, bool with_high) const {
   reading.max_events = field_of(events, "max");
   reading.oom_events = field_of(events, "oom");
   reading.high_events = field_of(events, "high");
-  reading.throttled_usec = field_of(read_held(cpu_stat_, buffer), "throttled_usec");
+  const std::string_view cpu = read_held(cpu_stat_, buffer);
+  reading.throttled_usec = field_of(cpu, "throttled_usec");
+  reading.throttled_periods = field_of(cpu, "nr_throttled");
   if (const auto populated = field_of(read_held(cgroup_events_, buffer), "populated"))
     reading.populated = *populated != 0;
 }

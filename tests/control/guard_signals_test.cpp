@@ -63,6 +63,21 @@ TEST_CASE("an event is acted on when it is told, not when the next look is due")
   }
 }
 
+TEST_CASE("those of whom something is told are looked at before those who are merely due") {
+  Guarded guarded;
+  const FakeCgroup told(guarded.root(), "/told");
+  guarded.lower(Knob::memory_max, kLowered);
+  guarded.lower(told, Knob::memory_max, kLowered);
+  guarded.look();
+  guarded.box.put("memory.current", "530000000\n");
+  guarded.box.put("memory.stat", "anon 530000000\n");
+  told.put("memory.events", max_event(1));
+  guarded.look();
+  const auto actions = guarded.guard->take_actions();
+  REQUIRE(actions.size() == 2);
+  CHECK(actions[0].id == told.id());
+}
+
 TEST_CASE("an event before the first look is not lost") {
   Guarded guarded;
   guarded.lower(Knob::memory_max, kLowered);

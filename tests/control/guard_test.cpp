@@ -129,6 +129,17 @@ TEST_CASE("a container whose leases are released is not touched and not at risk"
   CHECK(guarded.box.get("cpu.max") == "100000 100000");
 }
 
+TEST_CASE("a memory.high whose lease has ended is no limit of ours any more") {
+  Guarded guarded;
+  guarded.box.put("memory.current", "390000000\n");
+  guarded.box.put("memory.stat", "anon 390000000\nfile 0\nkernel 0\n");
+  guarded.lower(Knob::memory_max, "536870912");
+  guarded.lower(Knob::memory_high, "400000000");
+  guarded.leases->release(guarded.leases->find(guarded.box.id(), Knob::memory_high).value());
+  guarded.look();
+  CHECK(guarded.box.get("memory.max") == "536870912");
+}
+
 TEST_CASE("a full table refuses the next container until one is dropped") {
   Guarded guarded({.containers = 1});
   guarded.lower(Knob::cpu_max, "100000 100000");
