@@ -19,7 +19,7 @@ constexpr int kNoRecord = -1;
 constexpr std::array<Knob, 2> kMemoryKnobs = {Knob::memory_max, Knob::memory_high};
 // After pressure on a container with a quota of ours: cpu.stat counts a throttled period at its
 // end, and nobody tells of that.
-constexpr std::chrono::milliseconds kPeriodLook{20}, kPeriodSpan{120};
+constexpr std::chrono::milliseconds kPeriodLook{20};
 // Quota before burst, memory.max before memory.high: raising.
 constexpr std::array<Knob, 4> kSizeKnobs = {Knob::cpu_max, Knob::cpu_max_burst, Knob::memory_max,
                                             Knob::memory_high};
@@ -45,7 +45,8 @@ struct Guard::Slot {
   bool told = false;  // by the kernel, of all that happens: need not be polled
   GuardRule rule;
   LookBudget budget;
-  MonotonicTime due, alert_until;
+  PressureAlert pressure;
+  MonotonicTime due;
   std::array<KnobText, kKnobCount> outside;  // what somebody else wrote, as last seen
 
   Slot() { forget_records(); }
@@ -53,11 +54,15 @@ struct Guard::Slot {
   void forget_records() {
     for (auto& record : records) record.store(kNoRecord);
   }
+  void take_records(const Slot& former) {
+    for (std::size_t i = 0; i < records.size(); ++i) records[i].store(former.records[i].load());
+  }
   void begin(CgroupId cgroup) {
     id = cgroup;
     rule = GuardRule();
     budget = LookBudget();
-    due = alert_until = MonotonicTime();
+    pressure = PressureAlert();
+    due = MonotonicTime();
     outside = {};
   }
 };
@@ -124,26 +129,28 @@ Guard::Slot* Guard::find_empty() {
 
 int Guard::place_of(const Slot& slot) const { return static_cast<int>(&slot - slots_.data()); }
 
-// Closes what the guard's thread has left, so much at a time.
-void Guard::reap(int most) {
+// Closes one slot that the guard's thread has left. False where there is none.
+bool Guard::reap() {
   for (Slot& slot : slots_) {
     if (slot.state.load() != SlotState::left) continue;
-    if (most-- == 0) return;
     signals_->disarm(place_of(slot));
     slot.files.close();
     slot.forget_records();
     slot.state.store(SlotState::empty);
+    return true;
   }
+  return false;
 }
 
 Status Guard::cover(CgroupId id, int directory_fd, Knob knob, int record) {
   const std::lock_guard lock(model_plane_);
-  reap(kGuardReaped);
-  if (Slot* slot = find(id)) {
-    slot->records[static_cast<std::size_t>(knob)].store(record);
+  Slot* former = find(id);
+  if (former != nullptr && former->files.watches(knob)) {
+    former->records[static_cast<std::size_t>(knob)].store(record);
     return {};
   }
   Slot* slot = find_empty();
+  if (slot == nullptr && reap()) slot = find_empty();
   if (slot == nullptr)
     return failure(ErrorKind::invalid, "the guard watches its " + std::to_string(slots_.size()) +
                                            " containers already: nothing more is lowered");
@@ -153,17 +160,18 @@ Status Guard::cover(CgroupId id, int directory_fd, Knob knob, int record) {
     slot->state.store(SlotState::empty);
     return opened;
   }
-  slot->told = signals_->arm(place_of(*slot), directory_fd);
+  if (former != nullptr) slot->take_records(*former);
   slot->records[static_cast<std::size_t>(knob)].store(record);
+  slot->told = signals_->arm(place_of(*slot), directory_fd);
   // Events count from now, not from the guard's next look.
   slot->rule.step(read(*slot, false));
+  if (former != nullptr) former->state.store(SlotState::leaving);
   slot->state.store(SlotState::active);
   return {};
 }
 
 void Guard::drop(CgroupId id) {
   const std::lock_guard lock(model_plane_);
-  reap(kGuardReaped);
   if (Slot* slot = find(id)) slot->state.store(SlotState::leaving);
 }
 
@@ -180,16 +188,18 @@ GuardSource Guard::inotify() const {
 std::chrono::milliseconds Guard::look() {
   woken_ = clock_.monotonic_now();
   MonotonicTime next = woken_ + kGuardQuietInterval;
+  // Those first to whom something happened.
+  for (Slot& slot : slots_) {
+    if (slot.state.load() != SlotState::active || signals_->waiting(place_of(slot)) == 0) continue;
+    if (due(slot)) watch(slot, signals_->take(place_of(slot)));
+  }
   for (Slot& slot : slots_) {
     const SlotState state = slot.state.load();
     if (state == SlotState::active) {
       if (due(slot)) watch(slot, signals_->take(place_of(slot)));
       next = std::min(next, slot.due);
     }
-    if (state == SlotState::leaving) {
-      signals_->take(place_of(slot));
-      slot.state.store(SlotState::left);
-    }
+    if (state == SlotState::leaving) slot.state.store(SlotState::left);
   }
   const auto wait = std::chrono::ceil<std::chrono::milliseconds>(next - clock_.monotonic_now());
   return std::clamp(wait, std::chrono::milliseconds(0), kGuardQuietInterval);
@@ -203,18 +213,21 @@ bool Guard::due(Slot& slot) {
   return false;
 }
 
+// A record stays known to the slot when its lease has ended.
+bool Guard::holds(const Slot& slot, Knob knob) const {
+  const int record = slot.record(knob);
+  return record != kNoRecord && leases_.read_values(record, slot.id, knob).has_value();
+}
+
 bool Guard::holds_any(const Slot& slot) const {
-  return std::any_of(kKnobs.begin(), kKnobs.end(), [&](Knob knob) {
-    const int record = slot.record(knob);
-    return record != kNoRecord && leases_.read_values(record, slot.id, knob).has_value();
-  });
+  return std::any_of(kKnobs.begin(), kKnobs.end(), [&](Knob knob) { return holds(slot, knob); });
 }
 
 GuardReading Guard::read(Slot& slot, bool full_stall) const {
   GuardReading reading;
   reading.time = clock_.monotonic_now();
   reading.full_stall = full_stall;
-  slot.files.read(reading, slot.record(Knob::memory_high) != kNoRecord);
+  slot.files.read(reading, holds(slot, Knob::memory_high));
   if (slot.rule.needs_detail(reading)) slot.files.read_detail(reading);
   return reading;
 }
@@ -229,11 +242,12 @@ void Guard::watch(Slot& slot, Signals signals) {
   if (verdict.memory != MemoryRisk::none) restore(slot, kMemoryKnobs, reason_of(verdict.memory));
   if (verdict.cpu != CpuRaise::none) raise_cpu(slot, reading, verdict.cpu);
   if (signals & kSignalKnob) note_outside_writes(slot);
-  if (signals & kSignalPressure) slot.alert_until = woken_ + kGuardAlert;
-  if (verdict.at_risk || !slot.told || woken_ < slot.alert_until)
+  const bool cpu = (signals & kSignalCpuPressure) && holds(slot, Knob::cpu_max);
+  slot.pressure.step(woken_, signals & kSignalMemoryPressure, cpu, verdict.throttled);
+  if (verdict.at_risk || !slot.told || slot.pressure.alert(woken_))
     slot.due = woken_ + kGuardRiskInterval;
-  const bool in_period = woken_ < slot.alert_until - kGuardAlert + kPeriodSpan;
-  if (in_period && slot.record(Knob::cpu_max) != kNoRecord) slot.due = woken_ + kPeriodLook;
+  if (slot.pressure.in_period(woken_) && slot.budget.take(woken_))
+    slot.due = woken_ + kPeriodLook;
 }
 
 // What it means is for the rails to judge: the agent is only woken to look.
@@ -322,9 +336,10 @@ void Guard::report(const GuardAction& action) {
 }
 
 std::vector<GuardAction> Guard::take_actions() {
-  {
+  for (int i = 0; i < kGuardReaped; ++i) {
+    // Let go in between: a raise may wait for its turn.
     const std::lock_guard lock(model_plane_);
-    reap(kGuardReaped);
+    if (!reap()) break;
   }
   eventfd_t count = 0;
   ::eventfd_read(action_event_.get(), &count);

@@ -42,11 +42,8 @@ namespace cgphase {
 
 inline constexpr std::chrono::milliseconds kGuardRiskInterval{150};
 inline constexpr std::chrono::milliseconds kGuardQuietInterval{500};
-// Somebody stalled or throttled stays at risk for so long: what hurts a task now stands in
-// cpu.stat only when its period has ended.
-inline constexpr std::chrono::milliseconds kGuardAlert{600};
 inline constexpr int kGuardContainers = 1024;
-// Slots whose descriptors are closed in one call: the kernel takes some 10 ms for each.
+// Slots whose descriptors are closed with one take_actions(): the kernel takes some 10 ms for each.
 inline constexpr int kGuardReaped = 2;
 inline constexpr std::size_t kGuardActions = 256;  // not yet taken; more are counted as lost
 
@@ -85,8 +82,10 @@ class Guard {
 
   // --- the model plane ---
 
-  // Watches the container from now on and may raise `knob`, whose lease is `record`. Errors, after
-  // which nothing may be lowered: invalid (the table is full), gone, io (descriptors ran out).
+  // Watches the container from now on and may raise `knob`, whose lease is `record`. Where the
+  // files held so far cannot see to `knob`, they are opened anew. Errors, after which it may not be
+  // lowered, and the others are watched as before: invalid (the table is full), gone (a file that
+  // the rules of `knob` need cannot be read), io (descriptors ran out).
   Status cover(CgroupId id, int directory_fd, Knob knob, int record);
   // Watches it no longer.
   void drop(CgroupId id);
@@ -97,6 +96,7 @@ class Guard {
 
   // Readable when actions wait, or when somebody else wrote a limit.
   int action_fd() const { return action_event_.get(); }
+  // To be called in every tick: closes the files of dropped containers too, a few at a time.
   std::vector<GuardAction> take_actions();
   std::uint64_t lost_actions() const { return lost_.load(); }
   // Values in files of ours that nobody of cgphase wrote, each counted once.
@@ -115,6 +115,7 @@ class Guard {
   std::chrono::milliseconds look();
   bool due(Slot& slot);
   void watch(Slot& slot, Signals signals);
+  bool holds(const Slot& slot, Knob knob) const;
   bool holds_any(const Slot& slot) const;
   GuardReading read(Slot& slot, bool full_stall) const;
   void note_outside_writes(Slot& slot);
@@ -125,7 +126,7 @@ class Guard {
   void report(const GuardAction& action);
   Slot* find(CgroupId id);
   Slot* find_empty();
-  void reap(int most);
+  bool reap();
   int place_of(const Slot& slot) const;
 
   LeaseTable& leases_;

@@ -42,7 +42,7 @@ struct GuardReading {
   std::optional<MemoryLimit> memory_high;  // in force, where it is leased
   Counter max_events, oom_events;          // of this cgroup's own limit
   Counter high_events;
-  Counter throttled_usec;
+  Counter throttled_usec, throttled_periods;
   std::optional<bool> populated;
   bool full_stall = false;  // the kernel has just told of a stall (PSI trigger, memory, `full`)
   // Only where needs_detail() asked for it.
@@ -57,6 +57,7 @@ enum class MemoryRisk { none, event, stall, pressure, headroom };
 
 struct GuardVerdict {
   bool at_risk = false;  // look again soon
+  bool throttled = false;  // since the last look
   CpuRaise cpu = CpuRaise::none;
   MemoryRisk memory = MemoryRisk::none;  // other than none: restore the originals
   // The last process ended, or the first came: it will size itself by the limits it finds.
@@ -87,6 +88,29 @@ class GuardRule {
   std::optional<GuardReading> window_;        // where the throttling window began
   std::optional<GuardReading> stall_window_;  // where the count of `high` events began
   std::optional<MonotonicTime> last_cpu_raise_;
+};
+
+// How long one container is looked at more often after the kernel told of pressure on it. That of
+// the CPU is mostly the ordinary wait for a processor on a busy host: it counts where tasks are
+// throttled too, and once after a quiet time, for cpu.stat counts a throttled period at its end.
+inline constexpr std::chrono::milliseconds kGuardAlert{600};
+inline constexpr std::chrono::milliseconds kPeriodSpan{120};
+// Longer than the window of a trigger, which tells once in each.
+inline constexpr std::chrono::milliseconds kPressureQuiet{2000};
+
+class PressureAlert {
+ public:
+  // At each look: whether the kernel told of pressure on memory, of pressure on the CPU where the
+  // quota is ours, and whether tasks were throttled since the last look.
+  void step(MonotonicTime now, bool memory, bool cpu, bool throttled);
+  // Look every 150 ms.
+  bool alert(MonotonicTime now) const { return now < alert_until_; }
+  // A throttled period may be about to end.
+  bool in_period(MonotonicTime now) const { return now < period_until_; }
+
+ private:
+  MonotonicTime alert_until_, period_until_;
+  std::optional<MonotonicTime> last_cpu_, last_throttled_;
 };
 
 // How often one container may be looked at out of turn: a few times at once, then at a steady pace

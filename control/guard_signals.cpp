@@ -9,7 +9,6 @@
 #include <array>
 #include <cerrno>
 #include <string_view>
-#include <utility>
 
 #include "collectors/limits.h"
 #include "control/knob_file.h"
@@ -24,14 +23,21 @@ struct Trigger {
   Signals signals;
 };
 constexpr std::array<Trigger, 3> kTriggers = {{
-    {"memory.pressure", "some", kSomeStall, kSignalPressure},
-    {"memory.pressure", "full", kFullStall, kSignalPressure | kSignalFullStall},
-    {"cpu.pressure", "some", kSomeStall, kSignalPressure},
+    {"memory.pressure", "some", kSomeStall, kSignalMemoryPressure},
+    {"memory.pressure", "full", kFullStall, kSignalMemoryPressure | kSignalFullStall},
+    {"cpu.pressure", "some", kSomeStall, kSignalCpuPressure},
 }};
 
 // Tags of epoll: a trigger has place and number, the others are beyond all of these.
 constexpr std::uint64_t kStopTag = ~std::uint64_t{0};
 constexpr std::uint64_t kInotifyTag = kStopTag - 1;
+
+constexpr std::uint32_t kEraShift = 8;
+// Beside the signals: stays until the place is armed anew, for what `status` says.
+constexpr Signals kTriggersLost = 1U << 7;
+constexpr std::uint32_t kKept = ~((1U << kEraShift) - 1) | kTriggersLost;  // by take()
+constexpr std::uint32_t kEras = 1U << (32 - kEraShift);
+constexpr std::uint64_t kTagEraShift = 32;
 
 constexpr std::size_t kEventsAtOnce = 64;
 constexpr std::size_t kInotifyBytes = 16384;
@@ -102,7 +108,8 @@ GuardSignals::GuardSignals(const Options& options)
     : options_(options),
       places_(std::make_unique<Place[]>(static_cast<std::size_t>(options.places))),
       watches_(std::make_unique<std::atomic<int>[]>(static_cast<std::size_t>(options.places))),
-      signals_(static_cast<std::size_t>(options.places)) {
+      told_(std::make_unique<std::atomic<std::uint32_t>[]>(
+          static_cast<std::size_t>(options.places))) {
   for (int i = 0; i < options.places; ++i) watches_[static_cast<std::size_t>(i)].store(-1);
 }
 
@@ -146,6 +153,7 @@ void GuardSignals::try_pressure(const std::string& cgroup_root) {
 bool GuardSignals::arm(int place, int directory_fd) {
   Place& one = places_[static_cast<std::size_t>(place)];
   one.armed = true;
+  told_[static_cast<std::size_t>(place)].store(((era_of(place) + 1) % kEras) << kEraShift);
   one.all_triggers = options_.pressure && arm_triggers(place, directory_fd);
   one.watched = options_.inotify && arm_watch(place, directory_fd);
   ++armed_;
@@ -160,14 +168,15 @@ bool GuardSignals::arm_triggers(int place, int directory_fd) {
     one.triggers[i] = open_trigger(directory_fd, kTriggers[i], trigger_error_);
     if (!one.triggers[i].valid()) return false;
     // Edge-triggered: the file of a removed cgroup is ready for ever.
-    const std::uint64_t tag = static_cast<std::uint64_t>(place) * kTriggers.size() + i;
+    const std::uint64_t tag = std::uint64_t{era_of(place)} << kTagEraShift |
+                              (static_cast<std::uint64_t>(place) * kTriggers.size() + i);
     if (!add(one.triggers[i], EPOLLPRI | EPOLLET, tag)) {
       trigger_error_ = errno;
       one.triggers[i].reset();
       return false;
     }
   }
-  trigger_error_ = 0;
+  if (without_triggers_ == 0) trigger_error_ = 0;
   return true;
 }
 
@@ -182,7 +191,7 @@ bool GuardSignals::arm_watch(int place, int directory_fd) {
     if (watches_[static_cast<std::size_t>(i)].load() == watch)
       watches_[static_cast<std::size_t>(i)].store(-1);
   watches_[static_cast<std::size_t>(place)].store(watch);
-  watch_error_ = watch < 0 ? errno : 0;
+  if (watch < 0) watch_error_ = errno;
   return watch >= 0;
 }
 
@@ -199,9 +208,14 @@ void GuardSignals::disarm(int place) {
 
 GuardSource GuardSignals::pressure() const {
   if (!options_.pressure) return {false, "switched off"};
+  const int lost = lost_triggers();
   if (without_triggers_ > 0)
-    return {false, share_polled(without_triggers_, armed_, why_no_triggers(trigger_error_),
+    return {false, share_polled(without_triggers_ + lost, armed_, why_no_triggers(trigger_error_),
                                 trigger_error_)};
+  if (lost > 0)
+    return {false, std::to_string(lost) + " of " + std::to_string(armed_) +
+                       " containers are polled: their PSI was switched off (cgroup.pressure), or "
+                       "they are gone"};
   if (trigger_error_ != 0)
     return {false, std::string("lowered containers are polled: ") +
                        why_no_triggers(trigger_error_) + " (" + errno_word(trigger_error_) + ")"};
@@ -236,10 +250,34 @@ bool GuardSignals::collect(std::chrono::milliseconds longest) {
 }
 
 void GuardSignals::take_trigger(std::uint64_t tag, std::uint32_t events) {
-  const std::size_t place = tag / kTriggers.size();
+  const auto era = static_cast<std::uint32_t>(tag >> kTagEraShift);
+  const std::uint64_t number = tag & ((std::uint64_t{1} << kTagEraShift) - 1);
+  const auto place = static_cast<int>(number / kTriggers.size());
   // The cgroup is gone or has lost its PSI (cgroup.pressure).
   const bool lost = (events & EPOLLERR) != 0;
-  signals_[place] |= lost ? kSignalLost : kTriggers[tag % kTriggers.size()].signals;
+  constexpr Signals kLost = kSignalLost | kTriggersLost;
+  tell(place, era, lost ? kLost : kTriggers[number % kTriggers.size()].signals);
+}
+
+std::uint32_t GuardSignals::era_of(int place) const {
+  return told_[static_cast<std::size_t>(place)].load() >> kEraShift;
+}
+
+void GuardSignals::tell(int place, std::uint32_t era, Signals signals) {
+  auto& told = told_[static_cast<std::size_t>(place)];
+  std::uint32_t before = told.load();
+  while (before >> kEraShift == era && !told.compare_exchange_weak(before, before | signals)) {
+  }
+}
+
+int GuardSignals::lost_triggers() const {
+  int count = 0;
+  for (int i = 0; i < options_.places; ++i) {
+    const Place& one = places_[static_cast<std::size_t>(i)];
+    const bool lost = (told_[static_cast<std::size_t>(i)].load() & kTriggersLost) != 0;
+    count += one.armed && one.all_triggers && lost ? 1 : 0;
+  }
+  return count;
 }
 
 void GuardSignals::take_watches() {
@@ -259,26 +297,29 @@ void GuardSignals::take_watch_event(int watch, std::uint32_t mask, const char* n
   if (mask & IN_Q_OVERFLOW) return everything_changed();
   const Signals signals = mask & IN_IGNORED ? kSignalLost : signals_of(name);
   if (signals == 0) return;
-  // Events come in runs of one container.
-  if (watches_[static_cast<std::size_t>(last_found_)].load() == watch) {
-    signals_[static_cast<std::size_t>(last_found_)] |= signals;
-    return;
-  }
+  // Events come in runs of one container. The era is read first: the place may be given away as soon
+  // as its watch was looked up.
   for (int i = 0; i < options_.places; ++i) {
-    if (watches_[static_cast<std::size_t>(i)].load() != watch) continue;
-    signals_[static_cast<std::size_t>(i)] |= signals;
-    last_found_ = i;
-    return;
+    const int place = (last_found_ + i) % options_.places;
+    const std::uint32_t era = era_of(place);
+    if (watches_[static_cast<std::size_t>(place)].load() != watch) continue;
+    last_found_ = place;
+    return tell(place, era, signals);
   }
 }
 
 // The kernel's queue ran over: nobody knows whose events are missing.
 void GuardSignals::everything_changed() {
-  for (Signals& signals : signals_) signals |= kSignalEvents | kSignalKnob;
+  for (int i = 0; i < options_.places; ++i)
+    told_[static_cast<std::size_t>(i)].fetch_or(kSignalEvents | kSignalKnob);
 }
 
 Signals GuardSignals::take(int place) {
-  return std::exchange(signals_[static_cast<std::size_t>(place)], Signals{0});
+  return static_cast<Signals>(told_[static_cast<std::size_t>(place)].fetch_and(kKept) & ~kKept);
+}
+
+Signals GuardSignals::waiting(int place) const {
+  return static_cast<Signals>(told_[static_cast<std::size_t>(place)].load() & ~kKept);
 }
 
 void GuardSignals::stop() { ::eventfd_write(stop_event_.get(), 1); }

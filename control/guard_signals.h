@@ -2,8 +2,8 @@
 // inotify (kernfs reports memory.events, cgroup.events, and every write of a knob), all in one
 // epoll. A container has a place, the number of its slot in the guard's table. The model plane arms
 // and disarms places, which opens and closes all descriptors; the guard's thread collects, which
-// allocates nothing. A signal only says where to look: one that is lost, late, double or of the
-// place's former container costs a look and no more.
+// allocates nothing. A signal only says where to look: one that is lost, late or double costs a look
+// and no more. Those of a place's former container are discarded: each arming begins an era.
 //
 // Sources: Documentation/accounting/psi.rst (kernel/sched/psi.c), inotify(7), fs/kernfs/file.c.
 #pragma once
@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "base/fd.h"
 #include "base/result.h"
@@ -28,7 +27,8 @@ inline constexpr std::chrono::milliseconds kFullStall{50};  // 10 % of it: a sta
 
 // What happened at a place, as bits.
 using Signals = std::uint8_t;
-inline constexpr Signals kSignalPressure = 1;    // memory or CPU, `some`
+inline constexpr Signals kSignalMemoryPressure = 1, kSignalCpuPressure = 32;  // `some`
+inline constexpr Signals kSignalPressure = kSignalMemoryPressure | kSignalCpuPressure;
 inline constexpr Signals kSignalFullStall = 2;   // memory, `full`
 inline constexpr Signals kSignalEvents = 4;      // memory.events or cgroup.events
 inline constexpr Signals kSignalKnob = 8;        // a file with a limit was written, by anybody
@@ -69,7 +69,7 @@ class GuardSignals {
   bool collect(std::chrono::milliseconds longest);
   // What happened at the place since it was last taken.
   Signals take(int place);
-  Signals waiting(int place) const { return signals_[static_cast<std::size_t>(place)]; }
+  Signals waiting(int place) const;
 
   // Any thread: collect() returns false, once.
   void stop();
@@ -81,6 +81,10 @@ class GuardSignals {
   void try_pressure(const std::string& cgroup_root);
   bool arm_triggers(int place, int directory_fd);
   bool arm_watch(int place, int directory_fd);
+  // Unless the place is in another era by now.
+  void tell(int place, std::uint32_t era, Signals signals);
+  std::uint32_t era_of(int place) const;
+  int lost_triggers() const;
   void take_trigger(std::uint64_t tag, std::uint32_t events);
   void take_watches();
   void take_watch_event(int watch, std::uint32_t mask, const char* name);
@@ -91,8 +95,9 @@ class GuardSignals {
   std::unique_ptr<Place[]> places_;
   // The watch of each place, apart from the rest because it is searched through; -1 where none.
   std::unique_ptr<std::atomic<int>[]> watches_;
-  std::vector<Signals> signals_;  // the guard's thread alone
-  int last_found_ = 0;            // likewise
+  // Of each place: its era above kEraShift, below it what was told and not yet taken.
+  std::unique_ptr<std::atomic<std::uint32_t>[]> told_;
+  int last_found_ = 0;  // the guard's thread alone
   int inotify_error_ = 0;
   // Of the model plane: places armed, and why some are without a source.
   int armed_ = 0, without_triggers_ = 0, without_watch_ = 0;

@@ -56,12 +56,16 @@ bool is_plain(int directory_fd) {
   return ::fstatfs(directory_fd, &filesystem) == 0 && filesystem.f_type != CGROUP2_SUPER_MAGIC;
 }
 
+std::unexpected<Error> blind(const char* file) {
+  return failure(ErrorKind::gone, std::string(file) + ": the guard cannot read it");
+}
+
 // Opens its files one after another and remembers whether the process ran out of descriptors.
 class Opener {
  public:
   explicit Opener(int directory_fd) : directory_fd_(directory_fd) {}
   Fd open(const char* name, int flags) {
-    Fd fd(::openat(directory_fd_, name, flags | O_CLOEXEC | O_NOFOLLOW));
+    Fd fd(::openat(directory_fd_, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (!fd.valid() && (errno == EMFILE || errno == ENFILE)) out_of_descriptors_ = true;
     return fd;
   }
@@ -74,7 +78,7 @@ class Opener {
 
 }  // namespace
 
-Status GuardFiles::open(int directory_fd, Knob must_hold) {
+Status GuardFiles::open(int directory_fd, Knob must_watch) {
   Opener files(directory_fd);
   plain_ = is_plain(directory_fd);
   for (const Knob knob : kKnobs)
@@ -89,13 +93,29 @@ Status GuardFiles::open(int directory_fd, Knob must_hold) {
   cpu_stat_ = files.open("cpu.stat", O_RDONLY);
   // Held open also because the kernel tells inotify only of files that somebody has open.
   cgroup_events_ = files.open("cgroup.events", O_RDONLY);
-  const bool held = knobs_[static_cast<std::size_t>(must_hold)].valid();
-  if (held && !files.out_of_descriptors()) return {};
-  close();
+  Status watched = watches(must_watch);
   if (files.out_of_descriptors())
-    return failure(ErrorKind::io, "the guard cannot hold its files open: descriptors ran out, "
-                                  "raise LimitNOFILE=");
-  return failure(ErrorKind::gone, std::string(file_name(must_hold)) + ": cannot be held open");
+    watched = failure(ErrorKind::io, "the guard cannot hold its files open: descriptors ran out, "
+                                     "raise LimitNOFILE=");
+  if (!watched) close();
+  return watched;
+}
+
+Status GuardFiles::watches(Knob knob) const {
+  if (!read(knob)) return blind(file_name(knob));
+  GuardReading reading;
+  read(reading, false);
+  switch (knob) {
+    case Knob::cpu_max:
+    case Knob::cpu_max_burst: return reading.throttled_usec ? Status() : blind("cpu.stat");
+    case Knob::memory_max:
+    case Knob::memory_high: break;
+    case Knob::cpu_weight: return {};
+  }
+  if (!reading.memory_current) return blind("memory.current");
+  const bool events = knob == Knob::memory_max ? reading.max_events && reading.oom_events
+                                               : reading.high_events.has_value();
+  return events ? Status() : blind("memory.events");
 }
 
 void GuardFiles::close() { *this = GuardFiles(); }
@@ -130,7 +150,9 @@ void GuardFiles::read(GuardReading& reading, bool with_high) const {
   reading.max_events = field_of(events, "max");
   reading.oom_events = field_of(events, "oom");
   reading.high_events = field_of(events, "high");
-  reading.throttled_usec = field_of(read_held(cpu_stat_, buffer), "throttled_usec");
+  const std::string_view cpu = read_held(cpu_stat_, buffer);
+  reading.throttled_usec = field_of(cpu, "throttled_usec");
+  reading.throttled_periods = field_of(cpu, "nr_throttled");
   if (const auto populated = field_of(read_held(cgroup_events_, buffer), "populated"))
     reading.populated = *populated != 0;
 }

@@ -15,10 +15,13 @@ namespace cgphase {
 
 class GuardFiles {
  public:
-  // A file that this kernel or this cgroup does not have is left out. Errors: gone (`must_hold`
-  // cannot be held open), io (descriptors ran out, so that a rule would be blind).
-  Status open(int directory_fd, Knob must_hold);
+  // A file that this kernel or this cgroup does not have is left out. Errors: gone (see watches()),
+  // io (descriptors ran out, so that a rule would be blind).
+  Status open(int directory_fd, Knob must_watch);
   void close();
+  // Whether `knob` can be raised, and what its rules read is there: files held open say ENODEV once
+  // their controller was switched off, also after it is on again. Errors: gone.
+  Status watches(Knob knob) const;
 
   // What the rule wants to know; `with_high`: memory.high is leased.
   void read(GuardReading& reading, bool with_high) const;

@@ -100,6 +100,54 @@ TEST_CASE("no limit is never at risk") {
   CHECK_FALSE(rule.step(reading).at_risk);
 }
 
+TEST_CASE("a throttled period is told, before its time is counted too") {
+  GuardRule rule;
+  GuardReading reading = throttled_at(milliseconds(0), 5'000);
+  reading.throttled_periods = 3;
+  CHECK_FALSE(rule.step(reading).throttled);
+  reading.throttled_periods = 4;
+  const GuardVerdict verdict = rule.step(reading);
+  CHECK(verdict.throttled);
+  CHECK(verdict.at_risk);
+  CHECK_FALSE(rule.step(reading).throttled);
+  reading.throttled_usec = 5'001;
+  CHECK(rule.step(reading).throttled);
+}
+
+TEST_CASE("pressure on the CPU asks for more looks once, then only where tasks are throttled") {
+  PressureAlert pressure;
+  const auto at = [](int ms) { return MonotonicTime(milliseconds(ms)); };
+  pressure.step(at(1000), false, true, false);
+  CHECK(pressure.in_period(at(1119)));
+  CHECK_FALSE(pressure.in_period(at(1120)));
+  CHECK(pressure.alert(at(1599)));
+  CHECK_FALSE(pressure.alert(at(1600)));
+  for (int ms = 1500; ms <= 60'000; ms += 500) {
+    pressure.step(at(ms), false, true, false);  // a busy host
+    CHECK_FALSE(pressure.in_period(at(ms + 1)));
+  }
+  CHECK_FALSE(pressure.alert(at(60'000)));
+  pressure.step(at(60'500), false, true, true);
+  CHECK(pressure.in_period(at(60'619)));
+  CHECK(pressure.alert(at(61'099)));
+  pressure.step(at(61'200), false, true, false);  // throttled 700 ms ago
+  CHECK_FALSE(pressure.in_period(at(61'201)));
+  pressure.step(at(63'200), false, true, false);  // after a quiet time
+  CHECK(pressure.in_period(at(63'201)));
+}
+
+TEST_CASE("pressure on memory asks for more looks each time, throttling alone for none") {
+  PressureAlert pressure;
+  const auto at = [](int ms) { return MonotonicTime(milliseconds(ms)); };
+  pressure.step(at(1000), false, false, true);
+  CHECK_FALSE(pressure.alert(at(1001)));
+  for (int ms = 1500; ms <= 5000; ms += 500) {
+    pressure.step(at(ms), true, false, false);
+    CHECK(pressure.alert(at(ms + 599)));
+    CHECK_FALSE(pressure.in_period(at(ms + 1)));
+  }
+}
+
 TEST_CASE("throttled for 2 % of a second is tolerated, for more is not") {
   GuardRule rule;
   rule.step(throttled_at(milliseconds(0), 1'000));

@@ -38,6 +38,16 @@ void flood(const FakeCgroup& box, long events) {
   for (long i = 0; i < events; ++i) (i % 2 == 0 ? one : other) << '0' << std::flush;
 }
 
+std::ptrdiff_t open_descriptors() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+}
+
+// Pipes take the text of a PSI trigger as the kernel does, and are never ready.
+void take_triggers(const FakeCgroup& box) {
+  for (const char* file : {"memory.pressure", "cpu.pressure"})
+    REQUIRE(::mkfifo((box.directory() + "/" + file).c_str(), 0600) == 0);
+}
+
 }  // namespace
 
 TEST_CASE("an event is acted on when it is told, not when the next look is due") {
@@ -51,6 +61,21 @@ TEST_CASE("an event is acted on when it is told, not when the next look is due")
     guarded.look(kGuardRiskInterval);
     CHECK(guarded.box.get("memory.max") == kOriginal);
   }
+}
+
+TEST_CASE("those of whom something is told are looked at before those who are merely due") {
+  Guarded guarded;
+  const FakeCgroup told(guarded.root(), "/told");
+  guarded.lower(Knob::memory_max, kLowered);
+  guarded.lower(told, Knob::memory_max, kLowered);
+  guarded.look();
+  guarded.box.put("memory.current", "530000000\n");
+  guarded.box.put("memory.stat", "anon 530000000\n");
+  told.put("memory.events", max_event(1));
+  guarded.look();
+  const auto actions = guarded.guard->take_actions();
+  REQUIRE(actions.size() == 2);
+  CHECK(actions[0].id == told.id());
 }
 
 TEST_CASE("an event before the first look is not lost") {
@@ -130,7 +155,9 @@ TEST_CASE("after an overflow of inotify's queue every container is looked at") {
   guarded.look();
   flood(other, events_that_overflow());
   guarded.box.put("memory.events", max_event(1));  // this one is lost
-  for (int i = 0; i < 10; ++i) guarded.look(kAtOnce);
+  // The clock stands still: only what is told causes a look. A look takes one event at least.
+  for (long i = events_that_overflow(); i > 0 && guarded.box.get("memory.max") == kLowered; --i)
+    guarded.look(milliseconds(0));
   CHECK(guarded.box.get("memory.max") == kOriginal);
   CHECK(other.get("memory.max") == kLowered);
 }
@@ -177,12 +204,22 @@ TEST_CASE("a container that vanishes is no accident, nor is one that takes its p
   CHECK(next.get("memory.max") == kOriginal);
 }
 
+TEST_CASE("what the kernel tells late of a place's former container is not its next one's") {
+  Guarded guarded({.containers = 1});
+  const FakeCgroup former(guarded.root(), "/former"), next(guarded.root(), "/next");
+  for (const FakeCgroup* box : {&former, &next}) take_triggers(*box);
+  guarded.lower(former, Knob::memory_max, kLowered);
+  guarded.guard->drop(former.id());
+  guarded.look(kAtOnce);
+  former.remove();
+  guarded.look(kAtOnce);  // tells that the watch is lost
+  guarded.lower(next, Knob::memory_max, kLowered);
+  CHECK(guarded.look(kAtOnce) == kGuardQuietInterval);
+}
+
 TEST_CASE("a hundred containers that come, tell of an event and go leave nothing behind") {
   Guarded guarded({.containers = 2});
-  const auto descriptors = [] {
-    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
-  };
-  const auto before = descriptors();
+  const auto before = open_descriptors();
   for (int i = 0; i < 100; ++i) {
     const FakeCgroup box(guarded.root(), "/c" + std::to_string(i));
     guarded.lower(box, Knob::memory_max, kLowered);
@@ -194,8 +231,27 @@ TEST_CASE("a hundred containers that come, tell of an event and go leave nothing
     if (i % 2 == 0) box.remove();
     guarded.look(kAtOnce);
   }
-  guarded.guard->drop(guarded.box.id());  // closes what was left
-  CHECK(descriptors() == before);
+  guarded.guard->take_actions();  // closes what was left
+  CHECK(open_descriptors() == before);
+}
+
+TEST_CASE("neither raising nor dropping waits until the files of others are closed") {
+  Guarded guarded;
+  const FakeCgroup first(guarded.root(), "/first"), second(guarded.root(), "/second");
+  const FakeCgroup third(guarded.root(), "/third"), fourth(guarded.root(), "/fourth");
+  for (const FakeCgroup* box : {&first, &second, &third})
+    guarded.lower(*box, Knob::memory_max, kLowered);
+  for (const FakeCgroup* box : {&first, &second}) guarded.guard->drop(box->id());
+  guarded.look(kAtOnce);
+  const auto before = open_descriptors();
+  guarded.lower(third, Knob::memory_max, "500000000");
+  guarded.guard->drop(third.id());
+  CHECK(open_descriptors() == before);
+  guarded.lower(fourth, Knob::memory_max, kLowered);
+  CHECK(open_descriptors() > before);
+  guarded.look(kAtOnce);
+  for (int i = 0; i < 2; ++i) guarded.guard->take_actions();
+  CHECK(open_descriptors() < before);
 }
 
 TEST_CASE("a container covered anew before its former slot was given up is still told of") {
@@ -204,7 +260,8 @@ TEST_CASE("a container covered anew before its former slot was given up is still
   guarded.guard->drop(guarded.box.id());
   guarded.lower(Knob::memory_max, "500000000");  // in the second slot
   guarded.look(kAtOnce);
-  guarded.lower(Knob::memory_high, "400000000");  // closes the first slot
+  guarded.guard->take_actions();  // closes the first slot
+  guarded.lower(Knob::memory_high, "400000000");
   guarded.look(kAtOnce);
   guarded.box.put("memory.events", max_event(1));
   guarded.look(kAtOnce);
@@ -223,9 +280,19 @@ TEST_CASE("the sources say what is missing and why, in whole sentences") {
   CHECK(told.guard->inotify().present);
   told.guard->drop(told.box.id());
   told.look();
-  told.guard->drop(told.box.id());
+  told.guard->take_actions();
   CHECK(told.guard->pressure().detail ==
         "lowered containers are polled: this kernel has no PSI (CONFIG_PSI, psi=1) (ENOENT)");
+}
+
+TEST_CASE("a container that has all sources does not hide why another one has not") {
+  Guarded guarded;
+  guarded.lower(Knob::memory_max, kLowered);
+  const FakeCgroup told(guarded.root(), "/told");
+  take_triggers(told);
+  guarded.lower(told, Knob::memory_max, kLowered);
+  CHECK(guarded.guard->pressure().detail ==
+        "1 of 2 containers are polled: this kernel has no PSI (CONFIG_PSI, psi=1) (ENOENT)");
 }
 
 TEST_CASE("where descriptors run out nothing may be lowered") {

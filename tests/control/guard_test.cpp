@@ -129,6 +129,17 @@ TEST_CASE("a container whose leases are released is not touched and not at risk"
   CHECK(guarded.box.get("cpu.max") == "100000 100000");
 }
 
+TEST_CASE("a memory.high whose lease has ended is no limit of ours any more") {
+  Guarded guarded;
+  guarded.box.put("memory.current", "390000000\n");
+  guarded.box.put("memory.stat", "anon 390000000\nfile 0\nkernel 0\n");
+  guarded.lower(Knob::memory_max, "536870912");
+  guarded.lower(Knob::memory_high, "400000000");
+  guarded.leases->release(guarded.leases->find(guarded.box.id(), Knob::memory_high).value());
+  guarded.look();
+  CHECK(guarded.box.get("memory.max") == "536870912");
+}
+
 TEST_CASE("a full table refuses the next container until one is dropped") {
   Guarded guarded({.containers = 1});
   guarded.lower(Knob::cpu_max, "100000 100000");
@@ -139,6 +150,56 @@ TEST_CASE("a full table refuses the next container until one is dropped") {
   guarded.guard->drop(guarded.box.id());
   guarded.look();
   CHECK(guarded.guard->cover(other.id(), other.open().get(), Knob::cpu_max, 1));
+}
+
+TEST_CASE("files that come after a container was covered are seen, and its other limits too") {
+  Guarded guarded;
+  const auto without = [&](const char* file) {
+    std::filesystem::remove(guarded.box.directory() + "/" + file);
+  };
+  for (const char* file : {"memory.max", "memory.current", "memory.events"}) without(file);
+  guarded.lower(Knob::cpu_max, "100000 100000");
+  guarded.look();
+  guarded.box.put("memory.max", "1073741824\n");
+  guarded.box.put("memory.current", "314572800\n");
+  guarded.box.put("memory.events", "max 0\noom 0\n");
+  guarded.lower(Knob::memory_max, "536870912");
+  guarded.look();
+  guarded.box.put("memory.events", "max 1\noom 0\n");
+  guarded.throttle(30'000);
+  guarded.look();
+  CHECK(guarded.box.get("memory.max") == "1073741824");
+  CHECK(guarded.box.get("cpu.max") == "120000 100000");
+}
+
+TEST_CASE("a limit that the guard cannot see to is refused, and the others stay watched") {
+  struct Case {
+    Knob knob;
+    const char* file;
+  };
+  for (const Case& blind : {Case{Knob::memory_max, "memory.current"},
+                            Case{Knob::memory_max, "memory.events"},
+                            Case{Knob::memory_high, "memory.current"},
+                            Case{Knob::memory_high, "memory.high"},
+                            Case{Knob::cpu_max, "cpu.stat"}}) {
+    for (const bool covered_before : {false, true}) {
+      Guarded guarded;
+      std::filesystem::remove(guarded.box.directory() + "/" + blind.file);
+      const Knob other = blind.knob == Knob::cpu_max ? Knob::memory_max : Knob::cpu_max;
+      const char* lowered = other == Knob::cpu_max ? "100000 100000" : "1048576";
+      if (covered_before) guarded.lower(other, lowered);
+      const auto refused =
+          guarded.guard->cover(guarded.box.id(), guarded.box.open().get(), blind.knob, 7);
+      REQUIRE_FALSE(refused.has_value());
+      CHECK(refused.error().kind == ErrorKind::gone);
+      CHECK(refused.error().text == std::string(blind.file) + ": the guard cannot read it");
+      if (!covered_before) continue;
+      guarded.throttle(30'000);
+      guarded.box.put("memory.events", "max 1\noom 0\n");
+      guarded.look();
+      CHECK(guarded.guard->take_actions().size() == 1);
+    }
+  }
 }
 
 TEST_CASE("a removed container is no accident") {
