@@ -306,8 +306,8 @@ void GuardSignals::take_watch_event(int watch, std::uint32_t mask, const char* n
   if (mask & IN_Q_OVERFLOW) return everything_changed();
   const Signals signals = mask & IN_IGNORED ? kSignalLost : signals_of(name);
   if (signals == 0) return;
-  // Events come in runs of one container. The era is read first: the place may be given away as soon
-  // as its watch was looked up.
+  // Events come in runs of one container. The era is read first: the place may be given away as
+  // soon as its watch was looked up.
   for (int i = 0; i < options_.places; ++i) {
     const int place = (last_found_ + i) % options_.places;
     const std::uint32_t era = era_of(place);

@@ -62,6 +62,7 @@ std::unexpected<Error> blind(const char* file) {
 }
 
 // Opens its files one after another and remembers whether the process ran out of descriptors.
+// O_NONBLOCK: newer kernels then set a limit without reclaiming; Guard::write is for the others.
 class Opener {
  public:
   explicit Opener(int directory_fd) : directory_fd_(directory_fd) {}
