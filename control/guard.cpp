@@ -20,6 +20,8 @@ constexpr std::array<Knob, 2> kMemoryKnobs = {Knob::memory_max, Knob::memory_hig
 // After pressure on a container with a quota of ours: cpu.stat counts a throttled period at its
 // end, and nobody tells of that.
 constexpr std::chrono::milliseconds kPeriodLook{20};
+// What the guard lets the kernel reclaim for while it raises a limit.
+constexpr std::chrono::milliseconds kLongestWrite{5};
 // Quota before burst, memory.max before memory.high: raising.
 constexpr std::array<Knob, 4> kSizeKnobs = {Knob::cpu_max, Knob::cpu_max_burst, Knob::memory_max,
                                             Knob::memory_high};
@@ -107,7 +109,10 @@ void Guard::stop() {
 }
 
 void Guard::run() {
+  WriteDeadline deadline;
+  deadline_ = &deadline;
   for (std::chrono::milliseconds next{0}; signals_->collect(next);) next = look();
+  deadline_ = nullptr;
 }
 
 std::chrono::milliseconds Guard::poll_once() {
@@ -316,11 +321,22 @@ bool Guard::raise_to(Slot& slot, Knob knob, const KnobText& from, const KnobText
     return false;
   const int record = slot.record(knob);
   if (!leases_.guard_hold(record, slot.id, knob, from, to)) return false;
-  const bool written = slot.files.write(knob, to);
+  const bool written = write(slot, knob, to);
   // The model plane may have put the original back and released the lease between our look and
   // our write (see release_restored in control/restore.h).
-  if (!leases_.read_values(record, slot.id, knob)) slot.files.write(knob, values.original);
+  if (!leases_.read_values(record, slot.id, knob)) write(slot, knob, values.original);
   report({woken_, clock_.monotonic_now(), slot.id, knob, from, to, reason, written});
+  return written;
+}
+
+// A memory.high below what is in use is in force at once, but then the kernel reclaims in the
+// writer, and all others would be blind meanwhile (memory_high_write in mm/memcontrol.c).
+bool Guard::write(Slot& slot, Knob knob, const KnobText& value) {
+  const bool may_reclaim = knob == Knob::memory_high || knob == Knob::memory_max;
+  if (deadline_ == nullptr || !may_reclaim) return slot.files.write(knob, value);
+  deadline_->arm(kLongestWrite);
+  const bool written = slot.files.write(knob, value);
+  deadline_->disarm();
   return written;
 }
 

@@ -36,6 +36,7 @@
 #include "control/guard_rule.h"
 #include "control/guard_signals.h"
 #include "control/lease_table.h"
+#include "control/write_deadline.h"
 #include "policy/decision.h"
 
 namespace cgphase {
@@ -123,6 +124,7 @@ class Guard {
   void restore(Slot& slot, std::span<const Knob> knobs, Reason reason);
   bool raise_to(Slot& slot, Knob knob, const KnobText& from, const KnobText& to,
                 const LeaseValues& values, Reason reason);
+  bool write(Slot& slot, Knob knob, const KnobText& value);
   void report(const GuardAction& action);
   Slot* find(CgroupId id);
   Slot* find_empty();
@@ -138,7 +140,8 @@ class Guard {
   std::array<GuardAction, kGuardActions> actions_;
   std::atomic<std::size_t> actions_written_{0}, actions_taken_{0};
   std::atomic<std::uint64_t> lost_{0}, outside_writes_{0};
-  MonotonicTime woken_;  // the guard's thread alone
+  MonotonicTime woken_;                // the guard's thread alone
+  WriteDeadline* deadline_ = nullptr;  // likewise; null in a test without one
   Fd action_event_;
   std::thread thread_;
 };

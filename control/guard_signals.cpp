@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "collectors/limits.h"
+#include "control/guard_slot.h"
 #include "control/knob_file.h"
 
 namespace cgphase {
@@ -63,6 +64,10 @@ std::string trigger_text(const Trigger& trigger) {
 // An armed trigger. `error` is the errno where there is none.
 Fd open_trigger(int directory_fd, const Trigger& trigger, int& error) {
   Fd fd(::openat(directory_fd, trigger.file, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (is_spare(fd)) {
+    error = EMFILE;
+    return Fd();
+  }
   const std::string text = trigger_text(trigger);
   // With its NUL, as the kernel's documentation has it.
   if (fd.valid() && ::write(fd.get(), text.c_str(), text.size() + 1) >= 0) return fd;
@@ -166,7 +171,11 @@ bool GuardSignals::arm_triggers(int place, int directory_fd) {
   Place& one = places_[static_cast<std::size_t>(place)];
   for (std::size_t i = 0; i < kTriggers.size(); ++i) {
     one.triggers[i] = open_trigger(directory_fd, kTriggers[i], trigger_error_);
-    if (!one.triggers[i].valid()) return false;
+    if (!one.triggers[i].valid()) {
+      // One that tells of a part saves no look.
+      if (trigger_error_ == EMFILE || trigger_error_ == ENFILE) one.triggers = {};
+      return false;
+    }
     // Edge-triggered: the file of a removed cgroup is ready for ever.
     const std::uint64_t tag = std::uint64_t{era_of(place)} << kTagEraShift |
                               (static_cast<std::uint64_t>(place) * kTriggers.size() + i);
@@ -297,8 +306,8 @@ void GuardSignals::take_watch_event(int watch, std::uint32_t mask, const char* n
   if (mask & IN_Q_OVERFLOW) return everything_changed();
   const Signals signals = mask & IN_IGNORED ? kSignalLost : signals_of(name);
   if (signals == 0) return;
-  // Events come in runs of one container. The era is read first: the place may be given away as soon
-  // as its watch was looked up.
+  // Events come in runs of one container. The era is read first: the place may be given away as
+  // soon as its watch was looked up.
   for (int i = 0; i < options_.places; ++i) {
     const int place = (last_found_ + i) % options_.places;
     const std::uint32_t era = era_of(place);

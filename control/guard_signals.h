@@ -2,8 +2,8 @@
 // inotify (kernfs reports memory.events, cgroup.events, and every write of a knob), all in one
 // epoll. A container has a place, the number of its slot in the guard's table. The model plane arms
 // and disarms places, which opens and closes all descriptors; the guard's thread collects, which
-// allocates nothing. A signal only says where to look: one that is lost, late or double costs a look
-// and no more. Those of a place's former container are discarded: each arming begins an era.
+// allocates nothing. A signal only says where to look: one that is lost, late or double costs a
+// look and no more. Those of a place's former container are discarded: each arming begins an era.
 //
 // Sources: Documentation/accounting/psi.rst (kernel/sched/psi.c), inotify(7), fs/kernfs/file.c.
 #pragma once

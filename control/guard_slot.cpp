@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <sys/resource.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -61,12 +62,14 @@ std::unexpected<Error> blind(const char* file) {
 }
 
 // Opens its files one after another and remembers whether the process ran out of descriptors.
+// O_NONBLOCK: newer kernels then set a limit without reclaiming; Guard::write is for the others.
 class Opener {
  public:
   explicit Opener(int directory_fd) : directory_fd_(directory_fd) {}
   Fd open(const char* name, int flags) {
     Fd fd(::openat(directory_fd_, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (!fd.valid() && (errno == EMFILE || errno == ENFILE)) out_of_descriptors_ = true;
+    if (is_spare(fd)) out_of_descriptors_ = true;
     return fd;
   }
   bool out_of_descriptors() const { return out_of_descriptors_; }
@@ -77,6 +80,13 @@ class Opener {
 };
 
 }  // namespace
+
+bool is_spare(const Fd& fd) {
+  rlimit limit{};
+  if (!fd.valid() || ::getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
+  const auto number = static_cast<rlim_t>(fd.get());
+  return number < limit.rlim_cur && limit.rlim_cur - number <= kSpareDescriptors;
+}
 
 Status GuardFiles::open(int directory_fd, Knob must_watch) {
   Opener files(directory_fd);

@@ -13,6 +13,11 @@
 
 namespace cgphase {
 
+// Descriptors that the guard leaves to the rest of the process, the writer before all.
+inline constexpr int kSpareDescriptors = 64;
+// Whether `fd` is one of them: the kernel gives out the lowest that is free.
+bool is_spare(const Fd& fd);
+
 class GuardFiles {
  public:
   // A file that this kernel or this cgroup does not have is left out. Errors: gone (see watches()),

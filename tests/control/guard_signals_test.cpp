@@ -8,8 +8,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <thread>
 
+#include "control/guard_slot.h"
 #include "tests/control/guarded.h"
 
 using namespace cgphase;
@@ -41,6 +43,23 @@ void flood(const FakeCgroup& box, long events) {
 std::ptrdiff_t open_descriptors() {
   return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
 }
+
+// No more than `more` beyond the one that was opened last, while it lives.
+class FewDescriptors {
+ public:
+  FewDescriptors(const Fd& last, int more) {
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before_) == 0);
+    rlimit few = before_;
+    few.rlim_cur = static_cast<rlim_t>(last.get() + 1 + more);
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  }
+  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  FewDescriptors(const FewDescriptors&) = delete;
+  FewDescriptors& operator=(const FewDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
 
 // Pipes take the text of a PSI trigger as the kernel does, and are never ready.
 void take_triggers(const FakeCgroup& box) {
@@ -295,17 +314,29 @@ TEST_CASE("a container that has all sources does not hide why another one has no
         "1 of 2 containers are polled: this kernel has no PSI (CONFIG_PSI, psi=1) (ENOENT)");
 }
 
+TEST_CASE("where descriptors run short a container has all its triggers, none, or is refused") {
+  std::set<std::ptrdiff_t> opened;
+  for (int more = 0; more < 20; ++more) {
+    Guarded guarded;
+    take_triggers(guarded.box);
+    const Fd directory = guarded.box.open();
+    const auto before = open_descriptors();
+    const FewDescriptors few(directory, kSpareDescriptors + more);
+    const Status covered =
+        guarded.guard->cover(guarded.box.id(), directory.get(), Knob::memory_max, 0);
+    opened.insert(open_descriptors() - before);
+    CHECK(open_at(directory.get(), "memory.max", O_WRONLY));
+    if (!covered) CHECK(covered.error().kind == ErrorKind::io);
+  }
+  CHECK(opened == std::set<std::ptrdiff_t>{0, 10, 13});
+}
+
 TEST_CASE("where descriptors run out nothing may be lowered") {
   Guarded guarded;
   const Fd directory = guarded.box.open();
-  rlimit before{};
-  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
-  rlimit few = before;
-  few.rlim_cur = static_cast<rlim_t>(directory.get()) + 4;
-  REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  const FewDescriptors few(directory, 3);
   const Status covered =
       guarded.guard->cover(guarded.box.id(), directory.get(), Knob::memory_max, 0);
-  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
   REQUIRE_FALSE(covered.has_value());
   CHECK(covered.error().kind == ErrorKind::io);
 }

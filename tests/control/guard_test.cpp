@@ -223,6 +223,36 @@ TEST_CASE("actions that nobody takes are counted as lost, never overwritten") {
   CHECK(guarded.guard->take_actions().size() == kGuardActions);
 }
 
+TEST_CASE("the guard's thread puts back a finite memory.high that is below what is in use") {
+  const SystemClock clock;
+  const TemporaryDirectory runtime, root;
+  const FakeCgroup box(root.path());
+  const auto leases =
+      std::move(*LeaseTable::open({.runtime_dir = runtime.path(), .records = 4, .boot_id = "b"}));
+  const auto guard = std::move(*Guard::create({.leases = leases.get(), .clock = &clock}));
+  const auto lower = [&](Knob knob, const char* from, const char* to) {
+    const auto record =
+        leases->hold(box.id(), box.path(), knob, text_of(from), text_of(to), "test");
+    box.put(file_name(knob), std::string(to) + "\n");
+    REQUIRE(guard->cover(box.id(), box.open().get(), knob, record.value()));
+  };
+  lower(Knob::memory_high, "209715200", "104857600");
+  lower(Knob::memory_max, "1073741824", "536870912");
+  box.put("memory.events", "max 1\noom 0\n");
+  REQUIRE(guard->start());
+  std::vector<GuardAction> actions;
+  while (actions.size() < 2) {
+    pollfd acted{guard->action_fd(), POLLIN, 0};
+    REQUIRE(::poll(&acted, 1, 30'000) == 1);
+    for (const GuardAction& action : guard->take_actions()) actions.push_back(action);
+  }
+  guard->stop();
+  CHECK(actions[0].knob == Knob::memory_max);
+  CHECK(actions[1].written);
+  CHECK(box.get("memory.max") == "1073741824");
+  CHECK(box.get("memory.high") == "209715200");
+}
+
 TEST_CASE("the guard's thread acts by itself, reports it, and stops") {
   const SystemClock clock;
   const TemporaryDirectory runtime, root;
