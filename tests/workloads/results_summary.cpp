@@ -135,13 +135,13 @@ std::string cold_starts(std::span<const SetResults> sets, std::string_view polic
 // One goal that was missed, and what of the data bears on it.
 void missed(const SetResults& results, const Sweep& ours, Resource resource, const char* goal,
             const std::string& came_out, std::string& rows) {
-  const std::vector<ReplaySums>& shipped = ours.points[ours.shipped.value_or(0)].of(resource);
-  const ReplaySums total = total_of(shipped);
+  const SweptResource& shipped = ours.points[ours.shipped.value_or(0)].of(resource);
+  const ReplaySums& total = shipped.total;
   const auto points = points_of(ours, resource);
   const auto cheapest = cheapest_within(points, 1);
   const ContenderResult* hold = find(results, "hold");
   if (total.samples == 0 || !cheapest || hold == nullptr) return;
-  const auto executions = static_cast<double>(shipped.size());
+  const auto executions = static_cast<double>(shipped.by_execution.size());
   const double samples = static_cast<double>(total.samples) / executions;
   rows += fmt::format(
       "| {} | {} | {} | {:.0f} x {:.0f} | {:.2f} % | {:.0f} % | {:.1f} % at {:.2f} % ({}) | "
@@ -149,7 +149,8 @@ void missed(const SetResults& results, const Sweep& ours, Resource resource, con
       goal, case_name(results, resource), came_out, executions, samples,
       100 / (samples * executions), std::min(100.0, 100 * kWarmUpSamples / samples),
       100 * points[*cheapest].cost, 100 * points[*cheapest].violation,
-      ours.points[*cheapest].name, writes_of(shipped), writes_of(sums_of(*hold, resource)),
+      ours.points[*cheapest].name, static_cast<double>(total.writes_up + total.writes_down),
+      writes_of(sums_of(*hold, resource)),
       results.set->name, to_string(resource));
 }
 
