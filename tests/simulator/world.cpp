@@ -228,6 +228,8 @@ void World::drive_agent() {
     return;
   }
   agent.tick();
+  // Stores follow one another: of those before this one none is cut any more.
+  leases_at_last_change_ = lease_bytes();
   if (!lanes().parked()) laws_.judge_recoverable("after a tick");
 }
 

@@ -124,7 +124,7 @@ class World final : private CallObserver {
   Scenario scenario_;
   Random random_;
   std::string directory_;  // of this run, on the real file system
-  std::string leases_at_last_change_;  // of the kernel: what the tested code has stored since
+  std::string leases_at_last_change_;  // of the kernel, or tick: stores since then may be cut
                                        // may be cut short
   CgroupKernel kernel_;
   Laws laws_;
