@@ -57,7 +57,8 @@ questions() {
   expect 2 frobnicate
 }
 
-# From now on, ended by Ctrl-C: what was sampled until then is there, and nothing older.
+# From now on, ended by a signal: what was sampled until then is there, and nothing older. (A shell
+# lets what it starts with & ignore SIGINT, and record leaves an ignored signal alone.)
 following_record() {
   local begun recorder status
   begun=$EPOCHSECONDS
@@ -65,7 +66,7 @@ following_record() {
   recorder=$!
   pause_ms 3000
   [ ! -s /tmp/followed.csv ] || fail 'record --for wrote before it was ended'
-  kill -INT "$recorder"
+  kill -TERM "$recorder"
   wait "$recorder"
   status=$?
   [ "$status" = 0 ] || fail "record --for that was ended: exit $status"
