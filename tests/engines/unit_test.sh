@@ -108,8 +108,9 @@ refused() {
   property_is ExecMainStatus 6 || fail "exit $(property ExecMainStatus) instead of 6"
   pause_ms 4000
   property_is ActiveState failed || fail 'a wrong configuration is tried again'
-  journalctl -u cgphased -n 5 | grep -q '/etc/cgphase/cgphase.toml:1' ||
-    fail 'the journal does not name file and line'
+  journalctl -u cgphased -n 50 >/tmp/journal
+  grep -q '/etc/cgphase/cgphase.toml:1' /tmp/journal ||
+    fail "the journal does not name file and line: $(tail -n 9 /tmp/journal)"
   echo 'a wrong configuration: exit 6, not tried again'
 }
 
