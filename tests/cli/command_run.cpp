@@ -65,6 +65,7 @@ void CommandRun::serve(std::function<nlohmann::json(const Request&)> answer) {
 Ran CommandRun::run(std::vector<std::string> words,
                     const std::map<std::string, std::string>& more) {
   words.insert(words.begin(), CGPHASE_COMMAND);
+  words.insert(words.begin(), through_.begin(), through_.end());
   words.insert(words.end(), {"--socket", read_socket()});
   std::vector<std::string> variables = environment(more);
   Pipe out(io_), err(io_);
@@ -73,8 +74,8 @@ Ran CommandRun::run(std::vector<std::string> words,
   ::posix_spawn_file_actions_adddup2(&actions, out.writing, STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, err.writing, STDERR_FILENO);
   pid_t child = -1;
-  REQUIRE(::posix_spawn(&child, CGPHASE_COMMAND, &actions, nullptr, pointers(words).data(),
-                        pointers(variables).data()) == 0);
+  REQUIRE(::posix_spawnp(&child, words.front().c_str(), &actions, nullptr, pointers(words).data(),
+                         pointers(variables).data()) == 0);
   ::posix_spawn_file_actions_destroy(&actions);
   Ran ran;
   int open = 2;

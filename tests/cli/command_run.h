@@ -26,6 +26,8 @@ class CommandRun {
   void serve(std::function<nlohmann::json(const Request&)> answer);
   // cgphase WORDS --socket THIS_ONE, with these environment variables set too.
   Ran run(std::vector<std::string> words, const std::map<std::string, std::string>& more = {});
+  // From now on runs it through this program: through({"setpriv", "--bounding-set=-fowner"}).
+  void through(std::vector<std::string> program) { through_ = std::move(program); }
 
   const std::vector<Request>& requests() const { return requests_; }
   std::string read_socket() const { return directory_ / "run/read.sock"; }
@@ -37,6 +39,7 @@ class CommandRun {
   std::optional<InstanceLock> lock_;
   std::optional<SocketServer> server_;
   std::vector<Request> requests_;
+  std::vector<std::string> through_;
 };
 
 }  // namespace cgphase::test
