@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 constexpr std::chrono::hours kDay{24};
 
-std::string quoted(std::string_view text) {
+std::string toml_string(std::string_view text) {
   // Basic strings of TOML; escape_name leaves no control character and doubles backslashes.
   std::string out = "\"";
   for (const char byte : escape_name(text)) {
@@ -58,7 +58,7 @@ ConfigRow duration_row(std::string key, Get get, nanoseconds least, nanoseconds 
             get(config) = value;
             return {};
           },
-          [get](const Config& config) { return quoted(duration_text(get(config))); }};
+          [get](const Config& config) { return toml_string(duration_text(get(config))); }};
 }
 
 template <class Get>
@@ -73,7 +73,7 @@ ConfigRow bytes_row(std::string key, Get get, std::uint64_t least, std::uint64_t
             get(config) = *bytes;
             return {};
           },
-          [get](const Config& config) { return quoted(bytes_text(get(config))); }};
+          [get](const Config& config) { return toml_string(bytes_text(get(config))); }};
 }
 
 template <class Get>
@@ -130,7 +130,7 @@ ConfigRow share_row(std::string key, Get get, double least, double most, std::st
             get(config) = value;
             return {};
           },
-          [=](const Config& config) { return quoted(percent(get(config))); }};
+          [=](const Config& config) { return toml_string(percent(get(config))); }};
 }
 
 // `wrong` says what is wrong with a text, nothing where it is good.
@@ -145,7 +145,7 @@ ConfigRow text_row(std::string key, Get get, std::string allowed,
             get(config) = *text;
             return {};
           },
-          [get](const Config& config) { return quoted(get(config)); }};
+          [get](const Config& config) { return toml_string(get(config)); }};
 }
 
 template <class Get>
@@ -164,7 +164,7 @@ ConfigRow patterns_row(std::string key, Get get, std::string meaning) {
           [get](const Config& config) {
             std::string text;
             for (const std::string& pattern : get(config))
-              text += (text.empty() ? "" : ", ") + quoted(pattern);
+              text += (text.empty() ? "" : ", ") + toml_string(pattern);
             return "[" + text + "]";
           }};
 }
@@ -180,7 +180,7 @@ ConfigRow mode_row() {
             config.mode = *mode;
             return {};
           },
-          [](const Config& config) { return quoted(to_string(config.mode)); }};
+          [](const Config& config) { return toml_string(to_string(config.mode)); }};
 }
 
 std::string wrong_path_of(std::string_view path, std::size_t longest) {

@@ -12,7 +12,7 @@ using Containers = std::span<const ContainerInfo* const>;
 
 constexpr std::size_t kShortestIdPrefix = 4;
 constexpr std::size_t kNamesInError = 4;
-constexpr std::size_t kShownBytes = 128;
+constexpr std::size_t kShownName = 128;
 
 std::vector<std::size_t> matching(Containers containers,
                                   const std::function<bool(const ContainerInfo&)>& matches) {
@@ -32,16 +32,16 @@ std::unexpected<Error> ambiguous(Containers containers, std::span<const std::siz
   for (const std::size_t index : found.first(std::min(found.size(), kNamesInError)))
     names += (names.empty() ? "" : ", ") + label(*containers[index]);
   if (found.size() > kNamesInError) names += ", ...";
-  return failure(ErrorKind::invalid, "'" + escape_name(text.substr(0, kShownBytes)) + "' names " +
+  return failure(ErrorKind::invalid, "'" + escape_name(text.substr(0, kShownName)) + "' names " +
                                          std::to_string(found.size()) + " containers: " + names +
                                          "; give more of the id, or the path");
 }
 
 std::unexpected<Error> missing(Containers containers, std::string_view text) {
-  const std::string_view shown = text.substr(0, kShownBytes);
+  const std::string_view shown = text.substr(0, kShownName);
   std::vector<std::string_view> names;
   for (const ContainerInfo* container : containers)
-    if (container->name.size() <= kShownBytes) names.emplace_back(container->name);
+    if (container->name.size() <= kShownName) names.emplace_back(container->name);
   const std::string_view close = nearest(shown, names);
   const std::string hint = close.empty() ? "; 'cgphase list' shows those there are"
                                          : "; did you mean '" + escape_name(close) + "'?";

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kSchema = 1;
+constexpr int kFileSchema = 1;
 constexpr std::size_t kMaxFileBytes = std::size_t{4} << 20;
 constexpr std::size_t kMaxHolds = 10'000;
 
@@ -56,7 +56,7 @@ Result<Holds> Holds::load(const std::string& path) {
     return failure(ErrorKind::invalid,
                    path + ": what an administrator asked for cannot be read from it");
   };
-  if (!file.is_object() || file.value("schema", json()) != kSchema ||
+  if (!file.is_object() || file.value("schema", json()) != kFileSchema ||
       !read_mode(file, "host", holds.host_))
     return damaged();
   const json containers = file.value("containers", json::object());
@@ -88,7 +88,7 @@ Status Holds::save() const {
   if (path_.empty()) return {};
   if (containers_.size() > kMaxHolds)
     return failure(ErrorKind::invalid, path_ + ": too many containers are held back to keep them");
-  json file = {{"schema", kSchema}, {"host", mode_json(host_)}, {"containers", json::object()}};
+  json file = {{"schema", kFileSchema}, {"host", mode_json(host_)}, {"containers", json::object()}};
   for (const auto& [key, hold] : containers_)
     file["containers"][key] = {{"paused", hold.paused}, {"mode", mode_json(hold.at_most)}};
   return replace_file(path_, file.dump(1) + "\n", 0640);

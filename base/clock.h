@@ -11,6 +11,12 @@ using MonotonicTime = std::chrono::time_point<std::chrono::steady_clock, std::ch
 // Nanoseconds since the epoch, UTC.
 using WallTime = std::chrono::time_point<std::chrono::system_clock, std::chrono::nanoseconds>;
 
+constexpr double seconds_between(MonotonicTime from, MonotonicTime to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+// Since the beginning of that clock.
+constexpr double seconds_of(MonotonicTime time) { return seconds_between(MonotonicTime(), time); }
+
 class Clock {
  public:
   virtual ~Clock() = default;

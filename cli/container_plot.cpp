@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "cli/plot/phase_lane.h"
 #include "cli/plot/trace_plot.h"
+#include "cli/print.h"
 #include "cli/time_text.h"
 #include "cli/view.h"
 #include "model/model.h"
@@ -28,10 +29,6 @@ constexpr double kMaxTime = 9e9, kMaxQuantity = 1e18;
 constexpr int kMostPoints = 3600;  // as many fit a reply
 constexpr std::size_t kMostReplies = 20;
 constexpr double kPeriodUsec = 100'000, kMostUsec = 1e15;
-
-std::unexpected<Complaint> complaint(Exit exit, std::string text) {
-  return std::unexpected(Complaint{exit, std::move(text)});
-}
 
 std::optional<double> quantity(const json& point, const char* path) {
   const std::optional<double> value = view_number(point, path);

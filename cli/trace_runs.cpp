@@ -15,10 +15,6 @@ namespace {
 
 constexpr std::size_t kCadenceIntervals = 256;  // of an execution, at most
 
-double seconds_between(MonotonicTime from, MonotonicTime to) {
-  return std::chrono::duration<double>(to - from).count();
-}
-
 // The usual distance of two rows, of each execution of a file in order of appearance.
 Result<std::vector<double>> cadences(TraceReader& reader) {
   struct Intervals {

@@ -5,10 +5,6 @@
 namespace cgphase {
 namespace {
 
-double seconds_between(MonotonicTime from, MonotonicTime to) {
-  return std::chrono::duration<double>(to - from).count();
-}
-
 std::optional<double> value_of(const std::optional<Bytes>& bytes) {
   if (!bytes) return std::nullopt;
   return static_cast<double>(bytes->value);

@@ -18,8 +18,8 @@
 namespace cgphase {
 namespace {
 
-constexpr int kOwnAttempts = 100;
-constexpr timespec kOwnPause = {0, 20'000'000};
+constexpr int kFreeAttempts = 100;
+constexpr timespec kFreePause = {0, 20'000'000};
 
 enum class Wake { timeout, told_to_stop, daemon_dead };
 
@@ -89,10 +89,10 @@ class Watch {
   // has restored them before anything else.
   int after_death() {
     if (!leases_ && !open_leases()) return 0;
-    for (int attempt = 0; attempt < kOwnAttempts; ++attempt) {
+    for (int attempt = 0; attempt < kFreeAttempts; ++attempt) {
       if (leases_->try_own()) return print(restore_leases(*leases_, options_.cgroup_root));
       if (leases_->owner_pid() != options_.pid) return 0;
-      ::nanosleep(&kOwnPause, nullptr);
+      ::nanosleep(&kFreePause, nullptr);
     }
     // Held by somebody who is not the daemon: restoring is compare-and-set and needs no lock.
     return print(restore_leases(*leases_, options_.cgroup_root));

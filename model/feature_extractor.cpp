@@ -10,10 +10,6 @@ namespace {
 constexpr double kGapIntervals = 3;
 constexpr double kUsecPerSec = 1e6;
 
-double seconds_between(MonotonicTime from, MonotonicTime to) {
-  return std::chrono::duration<double>(to - from).count();
-}
-
 std::optional<double> per_second(const std::optional<std::uint64_t>& sum, double seconds) {
   if (!sum) return std::nullopt;
   return static_cast<double>(*sum) / seconds;

@@ -13,7 +13,7 @@
 namespace cgphase {
 namespace {
 
-constexpr int kUnitShift = -2 * kActivationShift;  // of the engine's distances
+constexpr int kUnitExponent = -2 * kActivationShift;  // of the engine's distances
 
 }  // namespace
 
@@ -63,7 +63,7 @@ class PhaseTracker::Impl {
   PhasePath::Step nearest() const {
     const PhaseEngine::Impl& shared = *engine->impl_;
     const CrbmFixed::Nearest found = shared.fixed.nearest(window);
-    const double margin = std::ldexp(static_cast<double>(found.margin), kUnitShift);
+    const double margin = std::ldexp(static_cast<double>(found.margin), kUnitExponent);
     // With one centroid there is no second to be mistaken for.
     const bool certain =
         shared.model.centroids.count == 1 || margin > shared.fixed.error_bound(window);
@@ -82,8 +82,8 @@ class PhaseTracker::Impl {
     const PhasePath::Step found = path.sticky() ? follow() : nearest();
     Phase phase;
     phase.index = found.index;
-    phase.distance = std::ldexp(static_cast<double>(found.distance), kUnitShift);
-    phase.margin = std::ldexp(static_cast<double>(found.margin), kUnitShift);
+    phase.distance = std::ldexp(static_cast<double>(found.distance), kUnitExponent);
+    phase.margin = std::ldexp(static_cast<double>(found.margin), kUnitExponent);
     const bool novel = engine->impl_->novel(phase.index, phase.distance);
     phase.state = found.certain && !novel ? PhaseState::known : PhaseState::unknown;
     return phase;

@@ -12,6 +12,9 @@
 
 namespace cgphase {
 
+// What a limit that is none is written as, as in the kernel's files.
+inline constexpr std::string_view kMaxWord = "max";
+
 // A whole number of a Sample under its column name; cumulative counters as the kernel counts them.
 struct TraceColumn {
   std::string_view name;

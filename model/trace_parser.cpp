@@ -10,7 +10,6 @@
 namespace cgphase {
 namespace {
 
-constexpr std::string_view kMaxWord = "max";  // of a limit that is none
 constexpr double kNsPerSec = 1e9;
 constexpr double kMaxTimestamp = 9e9;       // seconds: an int64 of nanoseconds still holds it
 constexpr double kMaxNumber = 9.2e18;       // an uint64 read by way of a double

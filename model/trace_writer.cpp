@@ -17,8 +17,6 @@ constexpr std::string_view kTrailingColumns =
     "cpu.limit.now.cores,mem.limit.now,cpu.max.burst.usec,cpu.weight,memory.high,memory.low,"
     "memory.min,memory.swap.max,pids.max,phase,label,label.detail";
 
-constexpr std::string_view kMaxWord = "max";
-
 // Appends fields, each behind a comma but the first.
 class Row {
  public:

@@ -3,13 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "policy/learned_usage.h"
+
 namespace cgphase {
-namespace {
-
-// Weight of all earlier runs against the newest: half is forgotten after three.
-constexpr double kRunDecay = 0.8;
-
-}  // namespace
 
 nlohmann::json learned_to_json(const LearnedPhases& learned) {
   nlohmann::json json = records_to_json(learned.records);

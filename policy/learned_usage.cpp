@@ -10,7 +10,6 @@ namespace {
 
 constexpr int kSchema = 1;
 constexpr int kMaxRuns = 1'000'000;
-constexpr double kRunDecay = 0.8;
 constexpr double kMaxHalfLifeSeconds = 1e9;
 
 std::optional<int> integer_at(const nlohmann::json& json, const char* key, int most) {

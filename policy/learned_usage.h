@@ -10,6 +10,9 @@
 
 namespace cgphase {
 
+// Weight of all earlier runs against the newest: half is forgotten after three.
+inline constexpr double kRunDecay = 0.8;
+
 struct UsageShapes {
   DecayingHistogram::Shape cpu, memory;
 };

@@ -23,10 +23,6 @@ constexpr double kLeastGuard = 0.5;
 // A phase that comes with less is not worth naming.
 constexpr double kLeastProbability = 0.01;
 
-double seconds_of(MonotonicTime time) {
-  return std::chrono::duration<double>(time.time_since_epoch()).count();
-}
-
 Bytes whole_bytes(double bytes) {
   return Bytes{static_cast<std::uint64_t>(std::min(bytes, 9e18) + 0.999)};
 }

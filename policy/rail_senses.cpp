@@ -12,10 +12,6 @@ constexpr std::size_t kMostThrottlings = 256;
 constexpr DecayingHistogram::Shape kAllocationShape{1e6, 3600};
 constexpr double kAllocationQuantile = 0.99;
 
-double seconds_of(MonotonicTime time) {
-  return std::chrono::duration<double>(time.time_since_epoch()).count();
-}
-
 bool fell(const Counter& before, const Counter& now) { return before && now && *now < *before; }
 
 bool grew(const Counter& before, const Counter& now) {

@@ -52,9 +52,6 @@ std::map<std::string, std::string> labels_in(std::string_view text) {
   return labels;
 }
 
-std::int64_t as_signed(std::uint64_t value) { return std::bit_cast<std::int64_t>(value); }
-std::int64_t ns_of(WallTime time) { return time.time_since_epoch().count(); }
-
 StoredContainer container_in(const Statement& row) {
   StoredContainer stored;
   ContainerInfo& container = stored.container;

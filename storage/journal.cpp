@@ -60,7 +60,6 @@ void read_word(const Statement& row, int column, Enum& value, bool& sound) {
 }
 
 // Unsigned numbers of the kernel keep their bits in SQLite's signed integers.
-std::int64_t as_signed(std::uint64_t value) { return std::bit_cast<std::int64_t>(value); }
 std::uint64_t unsigned_at(const Statement& row, int column) {
   return std::bit_cast<std::uint64_t>(row.integer(column));
 }
@@ -107,10 +106,6 @@ Limits limits_at(const Statement& row, int first, bool& sound) {
 WallTime wall_time(std::int64_t ns) { return WallTime(std::chrono::nanoseconds(ns)); }
 MonotonicTime monotonic_time(std::int64_t ns) {
   return MonotonicTime(std::chrono::nanoseconds(ns));
-}
-template <class Time>
-std::int64_t ns_of(Time time) {
-  return time.time_since_epoch().count();
 }
 
 std::optional<JournalDecision> decision_in(const Statement& row) {

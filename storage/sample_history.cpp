@@ -8,8 +8,6 @@
 namespace cgphase {
 namespace {
 
-std::int64_t ns_of(WallTime time) { return time.time_since_epoch().count(); }
-
 // kFlushInterval in either direction: the wall clock may have been set back.
 bool far_apart(WallTime a, WallTime b) { return (a > b ? a - b : b - a) >= Store::kFlushInterval; }
 

@@ -4,6 +4,7 @@
 
 #include <sqlite3.h>
 
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -27,6 +28,13 @@ struct SqlFault {
 struct Blob {
   std::string_view bytes;
 };
+
+// Its integers are signed; those above 2^63 - 1 come back by std::bit_cast.
+inline std::int64_t as_signed(std::uint64_t value) { return std::bit_cast<std::int64_t>(value); }
+template <class Time>  // MonotonicTime or WallTime
+std::int64_t ns_of(Time time) {
+  return time.time_since_epoch().count();
+}
 
 // One prepared statement. Either run() it, or begin() and then next() until it says false.
 class Statement {

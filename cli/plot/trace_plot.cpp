@@ -80,10 +80,6 @@ std::optional<double> as_gib(const std::optional<Bytes>& bytes) {
   return static_cast<double>(bytes->value) / static_cast<double>(kGiB);
 }
 
-double seconds_between(MonotonicTime from, MonotonicTime to) {
-  return static_cast<double>((to - from).count()) / kNsPerSec;
-}
-
 std::string note_on_limit(const Curves& curves, bool drawn) {
   if (!curves.use.any()) return "no readings";
   if (!curves.limit.any()) return "no limit";

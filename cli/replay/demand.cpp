@@ -9,10 +9,6 @@
 namespace cgphase {
 namespace {
 
-double seconds_of(MonotonicTime time) {
-  return std::chrono::duration<double>(time.time_since_epoch()).count();
-}
-
 bool near_limit(double value, std::optional<double> limit) {
   return limit && value >= kCensoredRatio * *limit;
 }
