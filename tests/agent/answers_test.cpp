@@ -20,9 +20,9 @@ namespace {
 
 // A host of 4 cores and 1 GB, of which 300 MB are not available and 1 core is used, with one
 // container of 2 cores and 100 MiB that uses 0.1 core and 50 MiB.
-class World {
+class AskedAgent {
  public:
-  explicit World(const char* policy = "phase") {
+  explicit AskedAgent(const char* policy = "phase") {
     tree.write("/cgroup.controllers", "cpu memory\n");
     tree.write("/proc/stat", "cpu0 0\ncpu1 0\ncpu2 0\ncpu3 0\n");
     tree.write("/proc/meminfo", "MemTotal: 1000000 kB\nMemAvailable: 700000 kB\n");
@@ -50,7 +50,7 @@ class World {
                   clock, post());
     answers.emplace(*agent, clock, post(), Answers::Facts{});
   }
-  ~World() { (void)agent->store_all(); }
+  ~AskedAgent() { (void)agent->store_all(); }
 
   void run(int ticks) {
     for (int i = 0; i < ticks; ++i) {
@@ -102,7 +102,7 @@ Request fit(double cpus, double memory_mib) {
 }  // namespace
 
 TEST_CASE("records and full pages tell all that was sampled, with originals and host") {
-  World world;
+  AskedAgent world;
   world.run(30);
   const auto records = parse_records_page(world.ask({.verb = Verb::records}));
   REQUIRE(records);
@@ -124,7 +124,7 @@ TEST_CASE("records and full pages tell all that was sampled, with originals and 
 }
 
 TEST_CASE("what a container's run taught is told of it and of its name, and nothing of others") {
-  World world;
+  AskedAgent world;
   world.run(60);
   const json one = world.ask({.verb = Verb::learned, .args = {{"container", "test-a"}}});
   CHECK(one["policy"] == "phase");
@@ -136,7 +136,7 @@ TEST_CASE("what a container's run taught is told of it and of its name, and noth
 }
 
 TEST_CASE("a job fits into the host less reserve, outside use and what containers may need") {
-  World world("static");
+  AskedAgent world("static");
   world.run(60);
   const json yes = world.ask(fit(0.8, 100));
   CHECK(yes["fits"] == true);
@@ -151,7 +151,7 @@ TEST_CASE("a job fits into the host less reserve, outside use and what container
 }
 
 TEST_CASE("between two ticks the same question has one answer, and few others are weighed") {
-  World world("static");
+  AskedAgent world("static");
   world.run(60);
   const json first = world.ask(fit(0.1, 1));
   for (std::size_t i = 1; i < Answers::kMostFits; ++i)
@@ -167,7 +167,7 @@ TEST_CASE("between two ticks the same question has one answer, and few others ar
 
 TEST_CASE("what one user may ask is not used up by another, and is of a second, not of a tick") {
   constexpr uid_t kGreedy = 1000, kOther = 1001;
-  World world("static");
+  AskedAgent world("static");
   world.run(60);
   for (std::size_t i = 0; i < Answers::kMostFits; ++i)
     CHECK(world.ask(fit(0.1 + static_cast<double>(i), 1), kGreedy).contains("fits"));
@@ -183,7 +183,7 @@ TEST_CASE("what one user may ask is not used up by another, and is of a second, 
 }
 
 TEST_CASE("a question that is refused for its words costs nothing") {
-  World world("static");
+  AskedAgent world("static");
   world.run(60);
   for (std::size_t i = 0; i <= Answers::kMostFits; ++i)
     CHECK(world.ask({.verb = Verb::fit, .args = {{"cpus", i}, {"memory_mib", 1},

@@ -9,13 +9,14 @@
 #include "model/model.h"
 #include "tests/cli/command_run.h"
 #include "tests/cli/small_model.h"
+#include "tests/text.h"
 
 using namespace cgphase;
 using namespace cgphase::test;
 
 namespace {
 
-const std::string kHeader = "timestamp,pod.id,cpu.usage.cores,mem.working.set\n";
+const std::string kTraceHeader = "timestamp,pod.id,cpu.usage.cores,mem.working.set\n";
 
 // A second per row, two phases of ten rows each by turns.
 std::string busy_rows(int count) {
@@ -26,17 +27,13 @@ std::string busy_rows(int count) {
   return text;
 }
 
-bool one_line(const std::string& text) {
-  return !text.empty() && text.find('\n') == text.size() - 1;
-}
-
 using Words = std::vector<std::string>;
 
-struct Fixture {
+struct Inputs {
   CommandRun command;
   std::string model = command.directory() / "m.json", output = command.directory() / "out";
-  std::string good = write("good.csv", kHeader + busy_rows(100));
-  Fixture() { REQUIRE(save_model(small_model(), model)); }
+  std::string good = write("good.csv", kTraceHeader + busy_rows(100));
+  Inputs() { REQUIRE(save_model(small_model(), model)); }
 
   std::string write(const std::string& name, const std::string& text) const {
     const std::string path = command.directory() / name;
@@ -103,7 +100,7 @@ std::string with(std::string text, const std::string& part, const std::string& i
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Fixture, "every verb that refuses bad models and traces takes good ones") {
+TEST_CASE_FIXTURE(Inputs, "every verb that refuses bad models and traces takes good ones") {
   for (const Words& words : readers(good, model)) {
     const Ran ran = command.run(words);
     CHECK_MESSAGE(ran.exit == 0, words[0], ": ", ran.err);
@@ -116,7 +113,7 @@ TEST_CASE_FIXTURE(Fixture, "every verb that refuses bad models and traces takes 
   CHECK_MESSAGE(ran.exit == 0, ran.err);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a damaged, foreign, oversized or not finite model") {
+TEST_CASE_FIXTURE(Inputs, "a damaged, foreign, oversized or not finite model") {
   const std::string text = serialize_model(small_model());
   all_refuse_model(text.substr(0, text.size() / 2), "not well-formed JSON: parse error at line ");
   all_refuse_model("", "not well-formed JSON: parse error at line 1, column 1");
@@ -131,13 +128,13 @@ TEST_CASE_FIXTURE(Fixture, "a damaged, foreign, oversized or not finite model") 
   all_refuse_model("{\"format\": \"other\"}", "format: this is not a model file of cgphase");
 }
 
-TEST_CASE_FIXTURE(Fixture, "a model larger than its bound is refused before it is read on") {
+TEST_CASE_FIXTURE(Inputs, "a model larger than its bound is refused before it is read on") {
   const std::string bad = write("bad.json", std::string(kMaxModelFileBytes + 1, ' '));
   refused({"model", "check", bad}, bad + ": larger than the bound of 16777216 bytes");
   refused({"model", "import", bad, "-o", output}, bad + ": larger than the bound of");
 }
 
-TEST_CASE_FIXTURE(Fixture, "parameters that are not AI4DL's are refused by key or place") {
+TEST_CASE_FIXTURE(Inputs, "parameters that are not AI4DL's are refused by key or place") {
   const auto import = [&](const std::string& text, const std::string& why) {
     const std::string bad = write("parameters.json", text);
     refused({"model", "import", bad, "-o", output}, bad + ": " + why);
@@ -157,33 +154,33 @@ TEST_CASE_FIXTURE(Fixture, "parameters that are not AI4DL's are refused by key o
   import(with(good_one, "\"n_hid\": 1", "\"n_hid\": 1e300"), "n_hid: must be a whole number");
 }
 
-TEST_CASE_FIXTURE(Fixture, "a trace without time, with a text in a number or with a cut row") {
+TEST_CASE_FIXTURE(Inputs, "a trace without time, with a text in a number or with a cut row") {
   all_refuse_trace("pod.id,cpu.usage.cores\na,1\n",
                    "line 1: column timestamp: is missing: this is not a trace");
-  all_refuse_trace(kHeader + busy_rows(50) + "200,a,many,1\n",
+  all_refuse_trace(kTraceHeader + busy_rows(50) + "200,a,many,1\n",
                    "line 52: column cpu.usage.cores: \"many\" is not a number");
-  all_refuse_trace(kHeader + busy_rows(50) + "200,a,1e999,1\n",
+  all_refuse_trace(kTraceHeader + busy_rows(50) + "200,a,1e999,1\n",
                    "line 52: column cpu.usage.cores: \"1e999\" is not a number");
-  all_refuse_trace(kHeader + busy_rows(50) + "200,a,-1,1\n",
+  all_refuse_trace(kTraceHeader + busy_rows(50) + "200,a,-1,1\n",
                    "line 52: column cpu.usage.cores: is negative or too large");
-  all_refuse_trace(kHeader + busy_rows(50) + "200,a,0.\n", "line 52: has 3 fields, not 4");
-  all_refuse_trace(kHeader + busy_rows(50) + "NaN,a,1,1\n",
+  all_refuse_trace(kTraceHeader + busy_rows(50) + "200,a,0.\n", "line 52: has 3 fields, not 4");
+  all_refuse_trace(kTraceHeader + busy_rows(50) + "NaN,a,1,1\n",
                    "line 52: column timestamp: is missing");
   all_refuse_trace("", "line 1: the file is empty");
 }
 
-TEST_CASE_FIXTURE(Fixture, "a trace in which time runs backwards") {
-  all_refuse_trace(kHeader + busy_rows(50) + "101,a,1,1\n",
+TEST_CASE_FIXTURE(Inputs, "a trace in which time runs backwards") {
+  all_refuse_trace(kTraceHeader + busy_rows(50) + "101,a,1,1\n",
                    "line 52: column timestamp: runs backwards");
 }
 
-TEST_CASE_FIXTURE(Fixture, "an escape sequence in a bad cell is said in print") {
-  all_refuse_trace(kHeader + "1,a,\x1b[2J,1\n",
+TEST_CASE_FIXTURE(Inputs, "an escape sequence in a bad cell is said in print") {
+  all_refuse_trace(kTraceHeader + "1,a,\x1b[2J,1\n",
                    "line 2: column cpu.usage.cores: \"\\x1b[2J\" is not a number");
 }
 
-TEST_CASE_FIXTURE(Fixture, "one row trains nothing, proves nothing, and has no phase yet") {
-  const std::string one = write("one.csv", kHeader + "1,a,0.5,1000\n");
+TEST_CASE_FIXTURE(Inputs, "one row trains nothing, proves nothing, and has no phase yet") {
+  const std::string one = write("one.csv", kTraceHeader + "1,a,0.5,1000\n");
   refused({"train", "-o", output, one},
           one + ": gives 0 windows of 1 step of 1 s without a gap, at least 20 are needed: ");
   refused({"train", "-o", output, one, one}, one + " and 1 more: gives 0 windows");
@@ -199,8 +196,8 @@ TEST_CASE_FIXTURE(Fixture, "one row trains nothing, proves nothing, and has no p
                    "1.000,a,,not enough history,,\n");
 }
 
-TEST_CASE_FIXTURE(Fixture, "a trace in which every reading is NaN names the columns that lack") {
-  std::string text = kHeader;
+TEST_CASE_FIXTURE(Inputs, "a trace in which every reading is NaN names the columns that lack") {
+  std::string text = kTraceHeader;
   for (int i = 0; i < 60; ++i) text += std::to_string(i) + ",a,NaN,nan\n";
   const std::string nothing = write("nan.csv", text);
   refused({"train", "-o", output, nothing}, nothing + ": gives 0 windows of 1 step of 1 s");
@@ -216,8 +213,8 @@ TEST_CASE_FIXTURE(Fixture, "a trace in which every reading is NaN names the colu
         std::string::npos);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a feature that never varies trains, and counts for nothing") {
-  std::string text = kHeader;
+TEST_CASE_FIXTURE(Inputs, "a feature that never varies trains, and counts for nothing") {
+  std::string text = kTraceHeader;
   for (int i = 0; i < 100; ++i)
     text += std::to_string(i) + ",a," + (i / 10 % 2 == 0 ? "0.1" : "0.9") + ",1000000\n";
   const std::string constant = write("constant.csv", text);
@@ -231,14 +228,14 @@ TEST_CASE_FIXTURE(Fixture, "a feature that never varies trains, and counts for n
   CHECK(trained->centroids.count == 2);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a trace in which nothing ever varies has no phases to learn") {
-  std::string text = kHeader;
+TEST_CASE_FIXTURE(Inputs, "a trace in which nothing ever varies has no phases to learn") {
+  std::string text = kTraceHeader;
   for (int i = 0; i < 100; ++i) text += std::to_string(i) + ",a,0.5,1000000\n";
   const std::string still = write("still.csv", text);
   refused({"train", "-o", output, still}, still + ": every feature is the same in all rows");
 }
 
-TEST_CASE_FIXTURE(Fixture, "a compressed trace that is cut off is refused at its last line") {
+TEST_CASE_FIXTURE(Inputs, "a compressed trace that is cut off is refused at its last line") {
   // The first bytes of a gzip file and nothing behind them.
   const std::string header("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03", 10);
   const std::string bad = write("cut.csv.gz", header);

@@ -10,6 +10,8 @@
 #include <boost/asio/read.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/file.h"
+
 namespace cgphase::test {
 namespace {
 
@@ -44,6 +46,12 @@ struct Pipe {
 };
 
 }  // namespace
+
+std::string content(const std::string& path) {
+  const Result<std::string> text = read_file(path, 16U << 20);
+  REQUIRE_MESSAGE(text, path);
+  return *text;
+}
 
 CommandRun::CommandRun() {
   auto lock = InstanceLock::acquire(directory_ / "run");

@@ -14,6 +14,11 @@
 
 namespace cgphase::test {
 
+inline const std::string kGolden = CGPHASE_SOURCE_DIR "/tests/cli/golden/";
+
+// Of a file that must be there.
+std::string content(const std::string& path);
+
 struct Ran {
   int exit = -1;
   std::string out, err;

@@ -2,16 +2,13 @@
 
 #include "tests/cli/command_run.h"
 #include "tests/cli/reports.h"
+#include "tests/text.h"
 
 using namespace cgphase;
 using namespace cgphase::test;
 using nlohmann::json;
 
 namespace {
-
-bool one_line(const std::string& text) {
-  return !text.empty() && text.find('\n') == text.size() - 1;
-}
 
 json done(const Request&) {
   return to_json(ActionReport{"web-1 is in mode enforce", "cgphase mode observe web-1", {}, {}});

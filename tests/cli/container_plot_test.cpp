@@ -9,6 +9,7 @@
 #include "tests/cli/command_run.h"
 #include "tests/cli/plot/xml_check.h"
 #include "tests/cli/reports.h"
+#include "tests/text.h"
 
 using namespace cgphase;
 using namespace cgphase::test;
@@ -50,10 +51,6 @@ std::string drawn(const json& reply, int phases = 3) {
   return *picture;
 }
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 // A daemon that has `rows`, and a model of three phases.
 json answer(const Request& request, const std::vector<HistoryRow>& rows) {
   if (request.verb == Verb::status) {
@@ -72,7 +69,7 @@ json answer(const Request& request, const std::vector<HistoryRow>& rows) {
   return history_reply(web().container, wanted);
 }
 
-struct Fixture {
+struct Plotter {
   CommandRun command;
   std::string picture = command.directory() / "out.svg";
   std::vector<HistoryRow> rows = ten_minutes();
@@ -136,7 +133,7 @@ TEST_CASE("hostile names are text, and a reply of another version is drawn as fa
   CHECK_FALSE(draw_history(std::span(&empty, 1), 3));
 }
 
-TEST_CASE_FIXTURE(Fixture, "plot of a container asks the daemon and writes the same picture") {
+TEST_CASE_FIXTURE(Plotter, "plot of a container asks the daemon and writes the same picture") {
   serve();
   const Ran ran = plot({"web-1", kSpan[0], kSpan[1], kSpan[2], kSpan[3]});
   REQUIRE_MESSAGE(ran.exit == 0, ran.err);
@@ -145,7 +142,7 @@ TEST_CASE_FIXTURE(Fixture, "plot of a container asks the daemon and writes the s
   CHECK(command.requests().at(0).number("from_seconds") == 1'773'584'000);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a history longer than a reply is asked for piece by piece") {
+TEST_CASE_FIXTURE(Plotter, "a history longer than a reply is asked for piece by piece") {
   rows.clear();
   for (int i = 0; i < 4000; ++i)
     rows.push_back({.time = at(kBegin + i), .phase = known(0),
@@ -159,7 +156,7 @@ TEST_CASE_FIXTURE(Fixture, "a history longer than a reply is asked for piece by 
   CHECK(has(content(), "at most 0.75 cores"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "no such container is 3, no daemon 4, nothing there 6, a bad time 2") {
+TEST_CASE_FIXTURE(Plotter, "no such container is 3, no daemon 4, nothing there 6, a bad time 2") {
   const Ran alone = plot({"web-1"});
   CHECK(alone.exit == 4);
   CHECK(has(alone.err, "'web-1' is no file, so it was taken for a container"));
@@ -174,7 +171,7 @@ TEST_CASE_FIXTURE(Fixture, "no such container is 3, no daemon 4, nothing there 6
   CHECK_FALSE(read_file(picture, 1 << 22));
 }
 
-TEST_CASE_FIXTURE(Fixture, "what goes with a trace does not go with a container, and the reverse") {
+TEST_CASE_FIXTURE(Plotter, "what goes with a trace does not go with a container, and the reverse") {
   serve();
   CHECK(plot({"web-1", "--labels"}).exit == 2);
   CHECK(plot({"web-1", "--kind", "variance"}).exit == 2);

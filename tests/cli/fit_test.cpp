@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "policy/host_fit.h"
 #include "tests/cli/command_run.h"
+#include "tests/text.h"
 
 using namespace cgphase;
 using namespace cgphase::test;
@@ -14,11 +15,7 @@ using nlohmann::json;
 
 namespace {
 
-const std::string kTrace = CGPHASE_SOURCE_DIR "/tests/data/batch-15-heldout.csv.gz";
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+const std::string kJobs = CGPHASE_SOURCE_DIR "/tests/data/batch-15-heldout.csv.gz";
 
 FitAnswer answer_of(double cpus) {
   return answer_fit({.cpu_cores = cpus, .memory_bytes = 1e8, .duration = std::chrono::hours(1)},
@@ -67,12 +64,12 @@ TEST_CASE("fit into recordings takes all their executions at once") {
     more.insert(more.begin(), {"fit", "--memory", "10M", "--for", "10m"});
     return command.run(more);
   };
-  const Ran yes = fit({"--cpus", "0.5", "--host-cpus", "8", "--host-memory", "8G", kTrace});
+  const Ran yes = fit({"--cpus", "0.5", "--host-cpus", "8", "--host-memory", "8G", kJobs});
   CHECK_MESSAGE(yes.exit == 0, yes.err);
   CHECK(has(yes.out, "batch-15-heldout"));
-  const Ran twice = fit({"--cpus", "0.5", kTrace, kTrace, "--json"});
+  const Ran twice = fit({"--cpus", "0.5", kJobs, kJobs, "--json"});
   CHECK(json::parse(twice.out)["containers"].size() == 2);
-  CHECK(fit({"--cpus", "9", "--host-cpus", "8", "--host-memory", "8G", kTrace}).exit == 7);
+  CHECK(fit({"--cpus", "9", "--host-cpus", "8", "--host-memory", "8G", kJobs}).exit == 7);
 }
 
 TEST_CASE("traces that tell no host are no host: fit asks for what is missing") {

@@ -16,6 +16,7 @@
 #include "storage/stored_history.h"
 #include "tests/cli/command_run.h"
 #include "tests/storage/points.h"
+#include "tests/text.h"
 
 using namespace cgphase;
 using namespace cgphase::test;
@@ -175,10 +176,6 @@ struct Following {
   std::string file = command.directory() / "out.csv";
   std::function<void()> at_history = [] {};
 };
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 }  // namespace
 

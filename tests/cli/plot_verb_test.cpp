@@ -3,33 +3,18 @@
 #include "tests/cli/command_run.h"
 #include "tests/cli/plot/xml_check.h"
 #include "tests/cli/small_model.h"
+#include "tests/text.h"
 
 using namespace cgphase;
 using namespace cgphase::test;
 
 namespace {
 
-const std::string kGolden = CGPHASE_SOURCE_DIR "/tests/cli/golden/";
-
-std::string content(const std::string& path) {
-  const Result<std::string> text = read_file(path, 16U << 20);
-  REQUIRE(text);
-  return *text;
-}
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-bool one_line(const std::string& text) {
-  return !text.empty() && text.find('\n') == text.size() - 1;
-}
-
-struct Fixture {
+struct PlotRun {
   CommandRun command;
   std::string model = command.directory() / "small.json";
   std::string picture = command.directory() / "out.svg";
-  Fixture() { REQUIRE(save_model(small_model(), model)); }
+  PlotRun() { REQUIRE(save_model(small_model(), model)); }
 
   std::string trace(const std::string& text) const {
     const std::string path = command.directory() / "t.csv";
@@ -64,50 +49,50 @@ struct Fixture {
   }
 };
 
-const std::string kHeader = "timestamp,pod.id,cpu.usage.cores,mem.working.set\n";
+const std::string kPlotHeader = "timestamp,pod.id,cpu.usage.cores,mem.working.set\n";
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Fixture, "plot --labels makes the golden picture") {
+TEST_CASE_FIXTURE(PlotRun, "plot --labels makes the golden picture") {
   golden("labels.csv", "labels.svg", {"--labels"});
 }
 
-TEST_CASE_FIXTURE(Fixture, "plot --model makes the golden picture") {
+TEST_CASE_FIXTURE(PlotRun, "plot --model makes the golden picture") {
   golden("model.csv", "model.svg", {"--model", model});
 }
 
-TEST_CASE_FIXTURE(Fixture, "plot --kind variance makes the golden picture") {
+TEST_CASE_FIXTURE(PlotRun, "plot --kind variance makes the golden picture") {
   golden("model.csv", "variance.svg", {"--kind", "variance", "--model", model});
 }
 
-TEST_CASE_FIXTURE(Fixture, "--id draws one execution, named as it is or as it is printed") {
+TEST_CASE_FIXTURE(PlotRun, "--id draws one execution, named as it is or as it is printed") {
   CHECK(plot(kGolden + "labels.csv", {"--labels", "--id", "train-1"}).exit == 0);
   CHECK(has(content(picture), "train-1"));
   CHECK_FALSE(has(content(picture), "serve"));
-  const std::string path = trace(kHeader + "1,a\x1b,1,1\n2,a\x1b,1,1\n");
+  const std::string path = trace(kPlotHeader + "1,a\x1b,1,1\n2,a\x1b,1,1\n");
   CHECK(plot(path, {"--model", model, "--id", "a\x1b"}).exit == 0);
   CHECK(plot(path, {"--model", model, "--id", "a\\x1b"}).exit == 0);
 }
 
-TEST_CASE_FIXTURE(Fixture, "an execution that is not there exits with 3 and names one that is") {
+TEST_CASE_FIXTURE(PlotRun, "an execution that is not there exits with 3 and names one that is") {
   CHECK(has(refused(3, kGolden + "labels.csv", {"--labels", "--id", "train-2"}),
             "no execution 'train-2'; did you mean 'train-1'?"));
   CHECK(has(refused(3, kGolden + "labels.csv", {"--labels", "--id", "zzzzzzzz\n"}),
             "no execution 'zzzzzzzz\\x0a'; the column pod.id has their names"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "a trace without rows, time, readings or labels exits with 6") {
-  CHECK(has(refused(6, trace(kHeader), {"--model", model}), "has no rows"));
+TEST_CASE_FIXTURE(PlotRun, "a trace without rows, time, readings or labels exits with 6") {
+  CHECK(has(refused(6, trace(kPlotHeader), {"--model", model}), "has no rows"));
   CHECK(has(refused(6, trace("a,b\n1,2\n"), {"--model", model}), "column timestamp: is missing"));
   CHECK(has(refused(6, trace("timestamp,label\n1,x\n2,x\n"), {"--labels"}),
             "no column tells the use of CPU"));
-  CHECK(has(refused(6, trace(kHeader + "1,a,1,1\n"), {"--labels"}),
+  CHECK(has(refused(6, trace(kPlotHeader + "1,a,1,1\n"), {"--labels"}),
             "column label: is missing or empty"));
-  CHECK(has(refused(6, trace(kHeader + "1,a,1,1\n2,a,many,1\n"), {"--model", model}),
+  CHECK(has(refused(6, trace(kPlotHeader + "1,a,1,1\n2,a,many,1\n"), {"--model", model}),
             "line 3: column cpu.usage.cores: \"many\" is not a number"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "a trace or model that is missing or damaged exits with 6") {
+TEST_CASE_FIXTURE(PlotRun, "a trace or model that is missing or damaged exits with 6") {
   CHECK(has(refused(6, command.directory() / "none.csv", {"--labels"}), "none.csv"));
   CHECK(has(refused(6, kGolden + "model.csv", {"--model", command.directory() / "none"}),
             "none: No such file or directory (ENOENT); name a model with --model"));
@@ -116,21 +101,21 @@ TEST_CASE_FIXTURE(Fixture, "a trace or model that is missing or damaged exits wi
   CHECK(has(refused(6, kGolden + "model.csv", {"--model", damaged}), "damaged.json"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "too few windows for clusters exit with 6 and tell how many there are") {
-  CHECK(has(refused(6, trace(kHeader + "1,a,1,1\n2,a,1,1\n3,a,1,1\n"),
+TEST_CASE_FIXTURE(PlotRun, "too few windows for clusters exit with 6 and tell how many there are") {
+  CHECK(has(refused(6, trace(kPlotHeader + "1,a,1,1\n2,a,1,1\n3,a,1,1\n"),
                     {"--kind", "variance", "--model", model}),
             "t.csv: the trace gives 1 windows of 2 steps of 1 s without a gap, at least 20"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "wrong words exit with 2") {
+TEST_CASE_FIXTURE(PlotRun, "wrong words exit with 2") {
   refused(2, kGolden + "labels.csv", {"--kind", "pie"});
   refused(2, kGolden + "labels.csv", {"--kind", "variance", "--labels"});
   CHECK(command.run({"plot", kGolden + "labels.csv"}).exit == 2);
   CHECK(command.run({"plot", "-o", picture}).exit == 2);
 }
 
-TEST_CASE_FIXTURE(Fixture, "of many executions the first eight are drawn, as the picture says") {
-  std::string text = kHeader;
+TEST_CASE_FIXTURE(PlotRun, "of many executions the first eight are drawn, as the picture says") {
+  std::string text = kPlotHeader;
   for (int execution = 1; execution <= 9; ++execution)
     for (int second = 0; second < 3; ++second)
       text += std::to_string(second) + ",pod-" + std::to_string(execution) + ",1,1000000\n";
@@ -141,7 +126,7 @@ TEST_CASE_FIXTURE(Fixture, "of many executions the first eight are drawn, as the
   CHECK_FALSE(has(made, "pod-9"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "hostile names of executions and labels are text") {
+TEST_CASE_FIXTURE(PlotRun, "hostile names of executions and labels are text") {
   const std::string name = "\"</text><script>&\x1b\xff\"";
   const std::string row = "," + name + ",1," + name + "\n";
   const std::string path = trace("timestamp,pod.id,cpu.usage.cores,label\n1" + row + "2" + row);
@@ -152,7 +137,7 @@ TEST_CASE_FIXTURE(Fixture, "hostile names of executions and labels are text") {
   CHECK(has(made, ">A &lt;/text&gt;&lt;script&gt;&amp;\\x1b\\xff</text>"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "labels beyond the most a model could have are others") {
+TEST_CASE_FIXTURE(PlotRun, "labels beyond the most a model could have are others") {
   std::string text = "timestamp,pod.id,cpu.usage.cores,label\n";
   for (int i = 0; i < 40; ++i) text += std::to_string(i) + ",a,1,label-" + std::to_string(i) + "\n";
   CHECK(plot(trace(text), {"--labels"}).exit == 0);

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "tests/cli/command_run.h"
 #include "tests/model/test_data.h"
+#include "tests/text.h"
 
 using namespace cgphase;
 using namespace cgphase::test;
@@ -50,10 +51,6 @@ struct Fixture {
     return ran.err.substr(begin.size());
   }
 };
-
-bool one_line(const std::string& text) {
-  return !text.empty() && text.find('\n') == text.size() - 1;
-}
 
 // Two phases that a job goes through in turn, as telemetry: 60 s idle, 60 s busy, and so on.
 std::string telemetry(int jobs) {

@@ -9,6 +9,7 @@
 #include "tests/cli/command_run.h"
 #include "tests/cli/plot/xml_check.h"
 #include "tests/cli/small_model.h"
+#include "tests/text.h"
 
 using namespace cgphase;
 using namespace cgphase::test;
@@ -16,30 +17,15 @@ using nlohmann::json;
 
 namespace {
 
-const std::string kGolden = CGPHASE_SOURCE_DIR "/tests/cli/golden/";
 const std::string kRecorded = CGPHASE_SOURCE_DIR "/tests/data/";
 const std::string kHeader =
     "timestamp,service,pod.id,cpu.num.cores,cpu.usage.cores,mem.working.set,mem.limit\n";
 
-std::string content(const std::string& path) {
-  const Result<std::string> text = read_file(path, 16U << 20);
-  REQUIRE_MESSAGE(text, path);
-  return *text;
-}
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-bool one_line(const std::string& text) {
-  return !text.empty() && text.find('\n') == text.size() - 1;
-}
-
-struct Fixture {
+struct Replays {
   CommandRun command;
   std::string model = command.directory() / "small.json";
   std::string pictures = command.directory() / "pictures";
-  Fixture() { REQUIRE(save_model(small_model(), model)); }
+  Replays() { REQUIRE(save_model(small_model(), model)); }
 
   std::string trace(const std::string& text) const {
     const std::string path = command.directory() / "t.csv";
@@ -77,13 +63,13 @@ const std::vector<std::string> kClosedLoop = {"--closed-loop", "--policy", "hold
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Fixture, "replay prints the golden table") {
+TEST_CASE_FIXTURE(Replays, "replay prints the golden table") {
   const Ran ran = replay(kGolden + "replay.csv", kClosedLoop);
   CHECK_MESSAGE(ran.exit == 0, ran.err);
   golden(ran.out, "replay.txt");
 }
 
-TEST_CASE_FIXTURE(Fixture, "replay --svg makes the golden pictures") {
+TEST_CASE_FIXTURE(Replays, "replay --svg makes the golden pictures") {
   std::vector<std::string> words = kClosedLoop;
   words.insert(words.end(), {"--svg", pictures});
   const Ran ran = replay(kGolden + "replay.csv", words);
@@ -100,7 +86,7 @@ TEST_CASE_FIXTURE(Fixture, "replay --svg makes the golden pictures") {
   CHECK(std::filesystem::exists(pictures + "/execution-01-job-1.svg"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "plot --kind replay draws the limits of phase, of all or of one") {
+TEST_CASE_FIXTURE(Replays, "plot --kind replay draws the limits of phase, of all or of one") {
   const std::string picture = command.directory() / "out.svg";
   const auto plot = [&](std::vector<std::string> more) {
     more.insert(more.begin(), {"plot", kGolden + "replay.csv", "--kind", "replay", "--model", model,
@@ -118,7 +104,7 @@ TEST_CASE_FIXTURE(Fixture, "plot --kind replay draws the limits of phase, of all
   CHECK(plot({"--labels"}).exit == 2);
 }
 
-TEST_CASE_FIXTURE(Fixture, "JSON has every policy and resource, and the counts") {
+TEST_CASE_FIXTURE(Replays, "JSON has every policy and resource, and the counts") {
   const json body = replay_json({"--policy", "hold,static", "--policy", "sliding"});
   CHECK(body["schema"] == 1);
   CHECK(body["traces"] == 1);
@@ -131,7 +117,7 @@ TEST_CASE_FIXTURE(Fixture, "JSON has every policy and resource, and the counts")
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "two replays print the same bytes") {
+TEST_CASE_FIXTURE(Replays, "two replays print the same bytes") {
   const std::vector<std::string> words = {"--policy", "all", "--closed-loop", "--json",
                                           "--margin", "0,10", "--compare", "phase", "controls"};
   const Ran first = replay(kGolden + "replay.csv", words);
@@ -139,7 +125,7 @@ TEST_CASE_FIXTURE(Fixture, "two replays print the same bytes") {
   CHECK(first.out == replay(kGolden + "replay.csv", words).out);
 }
 
-TEST_CASE_FIXTURE(Fixture, "all leaves out what cannot run, and says so in one line") {
+TEST_CASE_FIXTURE(Replays, "all leaves out what cannot run, and says so in one line") {
   const Ran ran = replay(kGolden + "replay.csv", {"--policy", "all", "-o", "csv"});
   CHECK(ran.exit == 0);
   CHECK(one_line(ran.err));
@@ -149,12 +135,12 @@ TEST_CASE_FIXTURE(Fixture, "all leaves out what cannot run, and says so in one l
   CHECK_FALSE(has(ran.out, "ai4dl-phase-compat"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "a policy that cannot run and was asked for exits with 6") {
+TEST_CASE_FIXTURE(Replays, "a policy that cannot run and was asked for exits with 6") {
   CHECK(has(refused(6, kGolden + "replay.csv", {"--policy", "ai4dl-phase-compat"}),
             "--compat-model"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "assertions that hold exit with 0, others with 8 and both values") {
+TEST_CASE_FIXTURE(Replays, "assertions that hold exit with 0, others with 8 and both values") {
   const std::string path = kGolden + "replay.csv";
   CHECK(replay(path, {"--assert", "static.cpu.alloc_vs_static == 100%", "--assert",
                       "hold.cpu.alloc_vs_static < static.cpu.alloc_vs_static"})
@@ -167,7 +153,7 @@ TEST_CASE_FIXTURE(Fixture, "assertions that hold exit with 0, others with 8 and 
   refused(2, path, {"--assert", "1 <"});
 }
 
-TEST_CASE_FIXTURE(Fixture, "--compare tells both sides at matched violations") {
+TEST_CASE_FIXTURE(Replays, "--compare tells both sides at matched violations") {
   const json body = replay_json({"--policy", "hold", "--compare", "hold", "controls"});
   CHECK(body["compare"]["a"] == "hold");
   CHECK(body["compare"]["b"] == "controls");
@@ -176,7 +162,7 @@ TEST_CASE_FIXTURE(Fixture, "--compare tells both sides at matched violations") {
   CHECK(has(refused(2, kGolden + "replay.csv", {"--compare", "hold", "hodl"}), "did you mean"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "rails are a policy of their own beside ours") {
+TEST_CASE_FIXTURE(Replays, "rails are a policy of their own beside ours") {
   const json body = replay_json({"--policy", "phase", "--rails"});
   CHECK(body["policies"].size() == 4);
   CHECK(body["policies"][2]["name"] == "phase+rails");
@@ -189,12 +175,12 @@ TEST_CASE_FIXTURE(Fixture, "rails are a policy of their own beside ours") {
             "give --rails"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "CPU is never out of memory, and a claim may say so") {
+TEST_CASE_FIXTURE(Replays, "CPU is never out of memory, and a claim may say so") {
   CHECK(replay(kGolden + "replay.csv", {"--policy", "hold", "--assert",
                                         "hold.cpu.would_oom == 0"}).exit == 0);
 }
 
-TEST_CASE_FIXTURE(Fixture, "models that do not fit what they are named for exit with 6") {
+TEST_CASE_FIXTURE(Replays, "models that do not fit what they are named for exit with 6") {
   CHECK(has(refused(6, kGolden + "replay.csv", {"--compat-model", model}), "imported from AI4DL"));
   Model columns = small_model();
   for (FeatureSchema::Entry& entry : columns.schema.entries)
@@ -207,7 +193,7 @@ TEST_CASE_FIXTURE(Fixture, "models that do not fit what they are named for exit 
   CHECK(has(ran.err, "--rails needs a model that the daemon could have"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "earlier runs teach: the limit is not that of the user at the start") {
+TEST_CASE_FIXTURE(Replays, "earlier runs teach: the limit is not that of the user at the start") {
   const auto phase = [](const json& body) { return body["policies"][0]["alloc_vs_static"]; };
   const json cold = replay_json({"--policy", "phase"});
   const std::string other = command.directory() / "other.csv";  // another day, the same work
@@ -220,7 +206,7 @@ TEST_CASE_FIXTURE(Fixture, "earlier runs teach: the limit is not that of the use
   CHECK(warm["hashes"]["training"].size() == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "without --model the default one serves, also before it is installed") {
+TEST_CASE_FIXTURE(Replays, "without --model the default one serves, also before it is installed") {
   const auto run = [&](std::vector<std::string> more) {
     more.insert(more.begin(), {"replay", kGolden + "replay.csv", "-o", "csv"});
     return command.run(more);
@@ -232,7 +218,7 @@ TEST_CASE_FIXTURE(Fixture, "without --model the default one serves, also before 
   CHECK(run({"--policy", "phase", "--model", command.directory() / "none.json"}).exit == 6);
 }
 
-TEST_CASE_FIXTURE(Fixture, "replay needs traces or the history of a daemon that answers") {
+TEST_CASE_FIXTURE(Replays, "replay needs traces or the history of a daemon that answers") {
   const Ran nothing = command.run({"replay"});
   CHECK(nothing.exit == 2);
   CHECK(has(nothing.err, "--host"));
@@ -245,7 +231,7 @@ TEST_CASE_FIXTURE(Fixture, "replay needs traces or the history of a daemon that 
   CHECK(one_line(empty.err));
 }
 
-TEST_CASE_FIXTURE(Fixture, "files that are missing, damaged or empty exit with 6") {
+TEST_CASE_FIXTURE(Replays, "files that are missing, damaged or empty exit with 6") {
   CHECK(has(refused(6, command.directory() / "none.csv"), "none.csv: No such file"));
   CHECK(has(refused(6, trace(kHeader)), "t.csv: has no rows"));
   CHECK(has(refused(6, trace(kHeader + "1,s,a,1,x,1,1\n")), "line 2: column cpu.usage.cores"));
@@ -256,14 +242,14 @@ TEST_CASE_FIXTURE(Fixture, "files that are missing, damaged or empty exit with 6
   CHECK(has(command.run({"replay", kGolden + "replay.csv", "--model", damaged}).err, "damaged"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "a failed replay leaves no directory and no pictures") {
+TEST_CASE_FIXTURE(Replays, "a failed replay leaves no directory and no pictures") {
   refused(6, trace(kHeader), {"--svg", pictures});
   CHECK_FALSE(std::filesystem::exists(pictures));
   refused(2, kGolden + "replay.csv", {"--svg", pictures, "--assert", "1"});
   CHECK_FALSE(std::filesystem::exists(pictures));
 }
 
-TEST_CASE_FIXTURE(Fixture, "words out of bounds exit with 2 and tell the bounds") {
+TEST_CASE_FIXTURE(Replays, "words out of bounds exit with 2 and tell the bounds") {
   const std::string path = kGolden + "replay.csv";
   CHECK(has(refused(2, path, {"--window", "0s"}), "--window 0s: must be a duration from 1 s"));
   CHECK(has(refused(2, path, {"--window", "10"}), "such as 10m"));
@@ -279,7 +265,7 @@ TEST_CASE_FIXTURE(Fixture, "words out of bounds exit with 2 and tell the bounds"
   CHECK(command.run({"replay"}).exit == 2);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a trace that measured nothing, or only once, exits with 6") {
+TEST_CASE_FIXTURE(Replays, "a trace that measured nothing, or only once, exits with 6") {
   for (const std::string& text : {std::string("timestamp,pod.id\n1,a\n2,a\n"),
                                   kHeader + "1,s,a,,1,9,\n"})
     for (const char* policy : {"hold", "all"})
@@ -288,7 +274,7 @@ TEST_CASE_FIXTURE(Fixture, "a trace that measured nothing, or only once, exits w
   CHECK_FALSE(std::filesystem::exists(pictures));
 }
 
-TEST_CASE_FIXTURE(Fixture, "pictures of an earlier replay go, and no other files") {
+TEST_CASE_FIXTURE(Replays, "pictures of an earlier replay go, and no other files") {
   const std::vector<std::string> words = {"--policy", "hold", "--svg", pictures};
   const auto there = [&](const char* name) {
     return std::filesystem::exists(pictures + "/" + name);
@@ -316,7 +302,7 @@ TEST_CASE_FIXTURE(Fixture, "pictures of an earlier replay go, and no other files
     CHECK_MESSAGE(there(kept), kept);
 }
 
-TEST_CASE_FIXTURE(Fixture, "an earlier picture that cannot be removed costs a line, no result") {
+TEST_CASE_FIXTURE(Replays, "an earlier picture that cannot be removed costs a line, no result") {
   // Only root can own a file that its child may not remove.
   if (::geteuid() != 0) return;
   const std::vector<std::string> words = {"--policy", "hold", "--svg", pictures};
@@ -342,7 +328,7 @@ TEST_CASE_FIXTURE(Fixture, "an earlier picture that cannot be removed costs a li
   CHECK(std::filesystem::exists(pictures + "/execution-01-third.svg"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "a recording that is replayed is not learned from, by name or by copy") {
+TEST_CASE_FIXTURE(Replays, "a recording that is replayed is not learned from, by name or by copy") {
   const std::string copy = command.directory() / "copy.csv", link = command.directory() / "l.csv";
   REQUIRE(replace_file(copy, content(kGolden + "replay.csv")));
   std::filesystem::create_symlink(kGolden + "replay.csv", link);
@@ -351,7 +337,7 @@ TEST_CASE_FIXTURE(Fixture, "a recording that is replayed is not learned from, by
               same + ": --train has the same recording as " + kGolden + "replay.csv"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "what tells neither limit nor host is measured by its use, aloud") {
+TEST_CASE_FIXTURE(Replays, "what tells neither limit nor host is measured by its use, aloud") {
   std::string text = "timestamp,service,pod.id,cpu.usage.cores,mem.working.set,host.memory\n";
   for (int i = 0; i < 30; ++i)
     text += std::to_string(i) + ",s,a,0." + std::to_string(1 + i % 9) + ",1000000,8000000\n";
@@ -365,7 +351,7 @@ TEST_CASE_FIXTURE(Fixture, "what tells neither limit nor host is measured by its
   CHECK(has(lines.out, "\"original_from\":\"host\""));
 }
 
-TEST_CASE_FIXTURE(Fixture, "rails have the daemon's threshold, or one that is told, and no step") {
+TEST_CASE_FIXTURE(Replays, "rails have the daemon's threshold, or one that is told, and no step") {
   const auto threshold = [&](std::vector<std::string> more) {
     more.insert(more.begin(), {"--policy", "phase", "--rails", "--closed-loop"});
     const json body = replay_json(more);
@@ -378,7 +364,7 @@ TEST_CASE_FIXTURE(Fixture, "rails have the daemon's threshold, or one that is to
             "--rails decides at each row"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "hostile names of executions make harmless names of files") {
+TEST_CASE_FIXTURE(Replays, "hostile names of executions make harmless names of files") {
   std::string text = kHeader;
   for (int i = 0; i < 30; ++i)
     text += std::to_string(i) + ",s,../../<b>\x1b,2,1,1000000,4000000\n";
@@ -388,7 +374,7 @@ TEST_CASE_FIXTURE(Fixture, "hostile names of executions make harmless names of f
   CHECK(xml_fault(picture) == "");
 }
 
-TEST_CASE_FIXTURE(Fixture, "on recorded executions hold gives back CPU and memory") {
+TEST_CASE_FIXTURE(Replays, "on recorded executions hold gives back CPU and memory") {
   const Ran ran = command.run({"replay", kRecorded + "train-15-heldout.csv.gz",
                                kRecorded + "batch-15-heldout.csv.gz", "--policy", "hold",
                                "--closed-loop", "--assert", "hold.cpu.alloc_vs_static < 60%",

@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "tests/cli/command_run.h"
+#include "tests/text.h"
 
 using namespace cgphase;
 using namespace cgphase::test;
@@ -13,14 +14,14 @@ using nlohmann::json;
 
 namespace {
 
-constexpr double kMiBs = 0x1p20;
+constexpr double kMebi = 0x1p20;
 
 // So many samples of a second: `cores` of CPU, and ten times that once, and `mib` of memory.
 PhaseRecord record_of(int samples, double cores, double mib, int runs = 1) {
   PhaseRecord record;
   for (int i = 0; i < samples; ++i) {
     record.cpu_cores.add(i == samples / 2 ? 10 * cores : cores, 1, i);
-    record.memory_bytes.add(mib * kMiBs, 1, i);
+    record.memory_bytes.add(mib * kMebi, 1, i);
   }
   record.runs = runs;
   return record;
@@ -30,22 +31,18 @@ Sized sized(const PhaseRecords& records, double risk = kSizeDefaultRisk) {
   return size_of("web", "image", &records, risk);
 }
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 const std::string kTrace = CGPHASE_SOURCE_DIR "/tests/data/batch-15-heldout.csv.gz";
 const std::string kModel = CGPHASE_SOURCE_DIR "/model/default_model.json";
 
 }  // namespace
 
 TEST_CASE("a shirt covers both CPU and memory, and beyond XL none does") {
-  CHECK(std::string(shirt_for(0.1, kMiBs)->name) == "XS");
-  CHECK(std::string(shirt_for(0.5, 1024 * kMiBs)->name) == "XS");
-  CHECK(std::string(shirt_for(0.51, kMiBs)->name) == "S");
-  CHECK(std::string(shirt_for(0.1, 4097 * kMiBs)->name) == "M");
-  CHECK(std::string(shirt_for(8, 32 * 1024 * kMiBs)->name) == "XL");
-  CHECK(shirt_for(8.01, kMiBs) == nullptr);
+  CHECK(std::string(shirt_for(0.1, kMebi)->name) == "XS");
+  CHECK(std::string(shirt_for(0.5, 1024 * kMebi)->name) == "XS");
+  CHECK(std::string(shirt_for(0.51, kMebi)->name) == "S");
+  CHECK(std::string(shirt_for(0.1, 4097 * kMebi)->name) == "M");
+  CHECK(std::string(shirt_for(8, 32 * 1024 * kMebi)->name) == "XL");
+  CHECK(shirt_for(8.01, kMebi) == nullptr);
 }
 
 TEST_CASE("CPU is the quantile of the risk, memory the highest need and the headroom") {
@@ -55,8 +52,8 @@ TEST_CASE("CPU is the quantile of the risk, memory the highest need and the head
   // One sample in 2000 wants 4 cores: within the risk. A histogram's bucket is up to 5 % wide.
   CHECK(one.overall.cpu_cores >= 0.4);
   CHECK(one.overall.cpu_cores <= 0.4 * 1.05 + 0.01);
-  CHECK(one.overall.memory_bytes >= 115 * kMiBs);
-  CHECK(one.overall.memory_bytes <= 115 * kMiBs * 1.05 + kMiBs);
+  CHECK(one.overall.memory_bytes >= 115 * kMebi);
+  CHECK(one.overall.memory_bytes <= 115 * kMebi * 1.05 + kMebi);
   CHECK(sized(records, 0.0001).overall.cpu_cores >= 4);
 }
 

@@ -11,7 +11,7 @@ using namespace cgphase;
 
 namespace {
 
-const std::string kId(64, 'a');
+const std::string kDockerId(64, 'a');
 const std::string kOtherId(64, 'b');
 
 struct Node : FakeTree {
@@ -47,15 +47,15 @@ bool is_readable(int fd) {
 
 TEST_CASE("a container is found, named once and read at every tick") {
   Node node;
-  node.write("/cg/docker/" + kId + "/cpu.stat", "usage_usec 1000\n");
+  node.write("/cg/docker/" + kDockerId + "/cpu.stat", "usage_usec 1000\n");
   NodeSampler sampler = node.open();
   REQUIRE(node.sample(sampler).appeared.size() == 1);
-  CHECK(node.tick.appeared[0].path == "/docker/" + kId);
+  CHECK(node.tick.appeared[0].path == "/docker/" + kDockerId);
   CHECK(node.tick.appeared[0].engine == Engine::docker);
   REQUIRE(node.tick.containers.size() == 1);
   CHECK(node.tick.containers[0].id == node.tick.appeared[0].id);
   CHECK(node.tick.containers[0].cpu.usage_usec == 1000);
-  node.write("/cg/docker/" + kId + "/cpu.stat", "usage_usec 3000\n");
+  node.write("/cg/docker/" + kDockerId + "/cpu.stat", "usage_usec 3000\n");
   CHECK(node.sample(sampler).appeared.empty());
   CHECK(node.tick.containers[0].cpu.usage_usec == 3000);
 }
@@ -90,10 +90,10 @@ TEST_CASE("a container made later is told by the event descriptor and seen by th
 
 TEST_CASE("a removed container is told once as vanished") {
   Node node;
-  node.make("/cg/docker/" + kId);
+  node.make("/cg/docker/" + kDockerId);
   NodeSampler sampler = node.open();
   const CgroupId id = node.sample(sampler).appeared.at(0).id;
-  node.remove("/cg/docker/" + kId);
+  node.remove("/cg/docker/" + kDockerId);
   CHECK(node.sample(sampler).vanished == std::vector{id});
   CHECK(node.tick.containers.empty());
   CHECK(node.sample(sampler).vanished.empty());
@@ -101,11 +101,11 @@ TEST_CASE("a removed container is told once as vanished") {
 
 TEST_CASE("another directory at the same path is another container") {
   Node node;
-  node.make("/cg/docker/" + kId);
+  node.make("/cg/docker/" + kDockerId);
   NodeSampler sampler = node.open();
   const CgroupId first = node.sample(sampler).appeared.at(0).id;
-  node.remove("/cg/docker/" + kId);
-  node.make("/cg/docker/" + kId);
+  node.remove("/cg/docker/" + kDockerId);
+  node.make("/cg/docker/" + kDockerId);
   CHECK(node.sample(sampler).vanished == std::vector{first});
   REQUIRE(node.tick.appeared.size() == 1);
   CHECK(node.tick.appeared[0].id != first);
@@ -116,15 +116,15 @@ TEST_CASE("a container that comes and goes between two ticks is never told of") 
   Node node;
   NodeSampler sampler = node.open();
   node.sample(sampler);
-  node.make("/cg/docker/" + kId);
-  node.remove("/cg/docker/" + kId);
+  node.make("/cg/docker/" + kDockerId);
+  node.remove("/cg/docker/" + kDockerId);
   CHECK(node.sample(sampler).appeared.empty());
   CHECK(node.tick.vanished.empty());
 }
 
 TEST_CASE("crun's inner cgroup takes the place of its scope") {
   Node node;
-  const std::string scope = "/machine.slice/libpod-" + kId + ".scope";
+  const std::string scope = "/machine.slice/libpod-" + kDockerId + ".scope";
   node.make("/cg" + scope + "/container");
   NodeSampler sampler = node.open();
   REQUIRE(node.sample(sampler).appeared.size() == 1);
@@ -136,7 +136,7 @@ TEST_CASE("crun's inner cgroup takes the place of its scope") {
 
 TEST_CASE("crun's inner cgroup that is made a tick later replaces the scope that was told of") {
   Node node;
-  const std::string scope = "/machine.slice/libpod-" + kId + ".scope";
+  const std::string scope = "/machine.slice/libpod-" + kDockerId + ".scope";
   node.make("/cg" + scope);
   NodeSampler sampler = node.open();
   REQUIRE(node.sample(sampler).appeared.size() == 1);
@@ -158,7 +158,7 @@ TEST_CASE("containers are ordered by identity") {
 
 TEST_CASE("a container within a container is one too") {
   Node node;
-  node.make("/cg/docker/" + kId + "/docker/" + kOtherId);
+  node.make("/cg/docker/" + kDockerId + "/docker/" + kOtherId);
   NodeSampler sampler = node.open();
   CHECK(node.sample(sampler).containers.size() == 2);
 }
@@ -175,7 +175,7 @@ TEST_CASE("hostile names are carried as the bytes they are") {
 
 TEST_CASE("a symbolic link is no cgroup") {
   Node node;
-  node.make("/elsewhere/docker/" + kId);
+  node.make("/elsewhere/docker/" + kDockerId);
   std::filesystem::create_directory_symlink(node.root() + "/elsewhere", node.root() + "/cg/link");
   NodeSampler sampler = node.open();
   CHECK(node.sample(sampler).containers.empty());
@@ -183,7 +183,7 @@ TEST_CASE("a symbolic link is no cgroup") {
 
 TEST_CASE("a tracked container's directory can be duplicated, an unknown one is gone") {
   Node node;
-  node.make("/cg/docker/" + kId);
+  node.make("/cg/docker/" + kDockerId);
   NodeSampler sampler = node.open();
   const CgroupId id = node.sample(sampler).appeared.at(0).id;
   const Result<Fd> directory = sampler.duplicate_directory(id);
@@ -276,7 +276,7 @@ TEST_CASE("an empty cgroup that was there first is told of at once, one removed 
 
 TEST_CASE("a directory of no cgroup is unaffected by a sweep of every tick") {
   Node node;
-  node.make("/cg/docker/" + kId);
+  node.make("/cg/docker/" + kDockerId);
   node.make("/cg/other");
   NodeSampler sampler = node.open();
   const CgroupId id = node.sample(sampler).appeared.at(0).id;

@@ -9,7 +9,7 @@ using namespace cgphase;
 
 namespace {
 
-const std::string kId = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+const std::string kHexId = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 const std::string kShort = "0123456789ab";
 
 std::optional<Recognised> recognise(const std::string& path,
@@ -27,18 +27,18 @@ struct Row {
 
 TEST_CASE("each engine's path is recognised") {
   const Row rows[] = {
-      {"/system.slice/docker-" + kId + ".scope", Engine::docker, kId, kShort},
-      {"/docker/" + kId, Engine::docker, kId, kShort},
-      {"/batch/" + kId, Engine::docker, kId, kShort},  // --cgroup-parent
-      {"/machine.slice/libpod-" + kId + ".scope", Engine::podman, kId, kShort},
-      {"/libpod_parent/libpod-" + kId, Engine::podman, kId, kShort},
-      {"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" + kId + ".scope",
-       Engine::podman, kId, kShort},
-      {"/system.slice/web.service/libpod-payload-" + kId, Engine::podman, kId, kShort},
+      {"/system.slice/docker-" + kHexId + ".scope", Engine::docker, kHexId, kShort},
+      {"/docker/" + kHexId, Engine::docker, kHexId, kShort},
+      {"/batch/" + kHexId, Engine::docker, kHexId, kShort},  // --cgroup-parent
+      {"/machine.slice/libpod-" + kHexId + ".scope", Engine::podman, kHexId, kShort},
+      {"/libpod_parent/libpod-" + kHexId, Engine::podman, kHexId, kShort},
+      {"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" + kHexId + ".scope",
+       Engine::podman, kHexId, kShort},
+      {"/system.slice/web.service/libpod-payload-" + kHexId, Engine::podman, kHexId, kShort},
       {"/default/redis", Engine::containerd, "redis", "redis"},
-      {"/default/" + kId, Engine::containerd, kId, kShort},
-      {"/system.slice/nerdctl-" + kId + ".scope", Engine::containerd, kId, kShort},
-      {"/system.slice/custom-" + kId + ".scope", Engine::containerd, kId, kShort},
+      {"/default/" + kHexId, Engine::containerd, kHexId, kShort},
+      {"/system.slice/nerdctl-" + kHexId + ".scope", Engine::containerd, kHexId, kShort},
+      {"/system.slice/custom-" + kHexId + ".scope", Engine::containerd, kHexId, kShort},
       {"/lxc.payload.web", Engine::lxc, "web", "web"},
       {"/lxc.payload.gpu-monitor", Engine::lxc, "gpu-monitor", "gpu-monitor"},
       {"/machine.slice/machine-my\\x2dbox.scope", Engine::nspawn, "my\\x2dbox", "my-box"},
@@ -57,10 +57,10 @@ TEST_CASE("each engine's path is recognised") {
 }
 
 TEST_CASE("crun's container cgroup stands for its scope") {
-  const auto who = recognise("/machine.slice/libpod-" + kId + ".scope/container");
+  const auto who = recognise("/machine.slice/libpod-" + kHexId + ".scope/container");
   REQUIRE(who.has_value());
   CHECK(who->engine == Engine::podman);
-  CHECK(who->engine_id == kId);
+  CHECK(who->engine_id == kHexId);
   CHECK(who->inside_scope);
   CHECK_FALSE(recognise("/system.slice/container").has_value());
 }
@@ -68,10 +68,10 @@ TEST_CASE("crun's container cgroup stands for its scope") {
 TEST_CASE("what kubelet manages is recognised and left alone") {
   const std::string pods = "/kubepods.slice/kubepods-burstable.slice/kubepods-pod1.slice";
   const Row rows[] = {
-      {pods + "/cri-containerd-" + kId + ".scope", Engine::containerd, kId, ""},
-      {pods + "/crio-" + kId + ".scope", Engine::crio, kId, ""},
-      {pods + "/docker-" + kId + ".scope", Engine::docker, kId, ""},
-      {"/kubepods/burstable/pod1/" + kId, Engine::kubernetes, kId, ""},
+      {pods + "/cri-containerd-" + kHexId + ".scope", Engine::containerd, kHexId, ""},
+      {pods + "/crio-" + kHexId + ".scope", Engine::crio, kHexId, ""},
+      {pods + "/docker-" + kHexId + ".scope", Engine::docker, kHexId, ""},
+      {"/kubepods/burstable/pod1/" + kHexId, Engine::kubernetes, kHexId, ""},
   };
   for (const Row& row : rows) {
     CAPTURE(row.path);
@@ -94,12 +94,12 @@ TEST_CASE("a Slurm job is recognised and left alone") {
 TEST_CASE("what is no container is not recognised") {
   for (const std::string& path : std::vector<std::string>{
            "/", "", "/system.slice", "/init.scope", "/docker", "/machine.slice",
-           "/machine.slice/libpod-conmon-" + kId + ".scope", "/lxc.monitor.web", "/lxc.payload.",
+           "/machine.slice/libpod-conmon-" + kHexId + ".scope", "/lxc.monitor.web", "/lxc.payload.",
            "/docker/buildkit", "/system.slice/cron.service", "/libpod_parent",
            "/machine.slice/machine-qemu\\x2d1\\x2dvm.scope", "/system.slice/docker-abc.scope",
-           "/docker/" + kId.substr(1), "/docker/" + kId + "0", "/docker/G" + kId.substr(1),
+           "/docker/" + kHexId.substr(1), "/docker/" + kHexId + "0", "/docker/G" + kHexId.substr(1),
            "/user.slice/session-1.scope", "/lxc.payload.web/system.slice/cron.service",
-           "/default/.hidden", "/default/a b", "/-" + kId + ".scope"}) {
+           "/default/.hidden", "/default/a b", "/-" + kHexId + ".scope"}) {
     CAPTURE(path);
     CHECK_FALSE(recognise(path).has_value());
   }

@@ -62,11 +62,11 @@ std::string trace_text(std::uint64_t seed) {
   return text;
 }
 
-struct Fixture {
+struct Verbs {
   TemporaryFolder folder;
   std::string trace = folder.write("a.csv", trace_text(1));
   std::string model = folder.path("m.json"), output = folder.path("out");
-  Fixture() {
+  Verbs() {
     REQUIRE(run({"train", "-o", model, "--clusters", "3", "--epochs", "30", "--step", "1",
                  trace}) == 0);
   }
@@ -75,7 +75,7 @@ struct Fixture {
 }  // namespace
 
 TEST_CASE_FIXTURE(
-    Fixture, "train writes a model that loads, the same for compressed traces but for provenance") {
+    Verbs, "train writes a model that loads, the same for compressed traces but for provenance") {
   const Result<Model> loaded = load_model(model);
   REQUIRE(loaded);
   CHECK(loaded->centroids.count == 3);
@@ -85,7 +85,7 @@ TEST_CASE_FIXTURE(
   CHECK(load_model(output)->crbm.w == loaded->crbm.w);
 }
 
-TEST_CASE_FIXTURE(Fixture, "train looks at the features that are named, in batches as said") {
+TEST_CASE_FIXTURE(Verbs, "train looks at the features that are named, in batches as said") {
   const auto trained = [&](std::vector<std::string> more) {
     std::vector<std::string> words{"train", "-o", output, "--clusters", "3", "--epochs", "3",
                                    "--step", "1", trace};
@@ -104,7 +104,7 @@ TEST_CASE_FIXTURE(Fixture, "train looks at the features that are named, in batch
   CHECK(trained({"--momentum", "0"}).crbm.w != usual.crbm.w);
 }
 
-TEST_CASE_FIXTURE(Fixture, "predict --json has one phase or null and one margin per row") {
+TEST_CASE_FIXTURE(Verbs, "predict --json has one phase or null and one margin per row") {
   REQUIRE(run({"predict", "--model", model, "--json", "--output", output, trace}) == 0);
   const json result = json::parse(content(output));
   CHECK(result["schema"] == 1);
@@ -121,7 +121,7 @@ TEST_CASE_FIXTURE(Fixture, "predict --json has one phase or null and one margin 
   CHECK(execution["margins"][20].get<double>() > 0);
 }
 
-TEST_CASE_FIXTURE(Fixture, "predict gives CSV with a row per sample by default") {
+TEST_CASE_FIXTURE(Verbs, "predict gives CSV with a row per sample by default") {
   REQUIRE(run({"predict", "--model", model, "--output", output, trace}) == 0);
   const std::string csv = content(output);
   CHECK(csv.starts_with("timestamp,pod.id,phase,state,distance,margin\n"));
@@ -130,7 +130,7 @@ TEST_CASE_FIXTURE(Fixture, "predict gives CSV with a row per sample by default")
   CHECK(csv.find("1440000020.000,/job,0,known,") != std::string::npos);
 }
 
-TEST_CASE_FIXTURE(Fixture, "executions whose rows come in turns are predicted as each by itself") {
+TEST_CASE_FIXTURE(Verbs, "executions whose rows come in turns are predicted as each by itself") {
   const std::string text = content(trace);
   std::string both = text.substr(0, text.find('\n') + 1);
   std::size_t from = both.size();
@@ -162,7 +162,7 @@ TEST_CASE_FIXTURE(Fixture, "executions whose rows come in turns are predicted as
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "a trace of a header alone gives a header, or no execution") {
+TEST_CASE_FIXTURE(Verbs, "a trace of a header alone gives a header, or no execution") {
   const std::string text = content(trace);
   const std::string none = folder.write("none.csv", text.substr(0, text.find('\n') + 1));
   REQUIRE(run({"predict", "--model", model, "--output", output, none}) == 0);
@@ -171,7 +171,7 @@ TEST_CASE_FIXTURE(Fixture, "a trace of a header alone gives a header, or no exec
   CHECK(content(output) == "{\"executions\":[],\"schema\":1}\n");
 }
 
-TEST_CASE_FIXTURE(Fixture, "a bad row exits 6 and leaves the output file as it was") {
+TEST_CASE_FIXTURE(Verbs, "a bad row exits 6 and leaves the output file as it was") {
   const std::string bad = folder.write("bad.csv", content(trace) + "oops\n");
   folder.write("out", "old");
   CHECK(run({"predict", "--model", model, "--output", output, bad}) == 6);
@@ -180,7 +180,7 @@ TEST_CASE_FIXTURE(Fixture, "a bad row exits 6 and leaves the output file as it w
   CHECK(content(output) == "old");
 }
 
-TEST_CASE_FIXTURE(Fixture, "a damaged or missing model, a missing trace and bad options exit 6") {
+TEST_CASE_FIXTURE(Verbs, "a damaged or missing model, a missing trace and bad options exit 6") {
   const std::string damaged = folder.write("d.json", content(model).substr(100));
   CHECK(run({"predict", "--model", damaged, trace}) == 6);
   CHECK(run({"predict", "--model", folder.path("none"), trace}) == 6);
@@ -195,14 +195,14 @@ TEST_CASE_FIXTURE(Fixture, "a damaged or missing model, a missing trace and bad 
   CHECK(run({"predict", "--model", model, "--compat", trace}) == 6);
 }
 
-TEST_CASE_FIXTURE(Fixture, "wrong usage is a parse error of the command line") {
+TEST_CASE_FIXTURE(Verbs, "wrong usage is a parse error of the command line") {
   CHECK(run({"train", trace}) == 2);
   CHECK(run({"train", "--compat", "--batch", "2", "-o", output, trace}) == 2);
   CHECK(run({"predict"}) == 2);
   CHECK(run({"model"}) == 2);
 }
 
-TEST_CASE_FIXTURE(Fixture, "model show and check accept what train wrote") {
+TEST_CASE_FIXTURE(Verbs, "model show and check accept what train wrote") {
   CHECK(run({"model", "show", model}) == 0);
   CHECK(run({"model", "check", model}) == 0);
 }
@@ -221,13 +221,13 @@ TEST_CASE("predict --compat gives AI4DL's phases from an imported model") {
     CHECK(result["executions"][e]["phases"] == expected["executions"][e]["phases"]);
 }
 
-TEST_CASE_FIXTURE(Fixture, "model check proves the fixed point on traces") {
+TEST_CASE_FIXTURE(Verbs, "model check proves the fixed point on traces") {
   CHECK(run({"model", "check", model, trace}) == 0);
   CHECK(run({"model", "check", "--json", model, trace}) == 0);
   CHECK(run({"model", "check", model, folder.path("none.csv")}) == 6);
 }
 
-TEST_CASE_FIXTURE(Fixture, "expand reports, and with a phase writes the model with its parts") {
+TEST_CASE_FIXTURE(Verbs, "expand reports, and with a phase writes the model with its parts") {
   CHECK(run({"expand", "--model", model, trace}) == 0);
   CHECK(run({"expand", "--model", model, "--phase", "1", "--clusters", "2", "-o", output, trace}) ==
         0);
@@ -242,7 +242,7 @@ TEST_CASE_FIXTURE(Fixture, "expand reports, and with a phase writes the model wi
   CHECK(content(output) == by_index);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a split that cannot be exits 6 and leaves the output as it was") {
+TEST_CASE_FIXTURE(Verbs, "a split that cannot be exits 6 and leaves the output as it was") {
   folder.write("out", "before");
   for (const char* none : {"9", "-1", "D", "b", "1x", ""})
     CHECK(run({"expand", "--model", model, "--phase", none, "-o", output, trace}) == 6);

@@ -13,7 +13,7 @@ using namespace cgphase;
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-const double kNan = std::numeric_limits<double>::quiet_NaN();
+const double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 
 // Distance in units in the last place of `expected`.
 double ulps(double value, double expected) {
@@ -43,7 +43,7 @@ TEST_CASE("portable_exp overflows to infinity, underflows to zero and keeps nan"
   CHECK(portable_exp(-746) == 0);
   CHECK(portable_exp(-kInfinity) == 0);
   CHECK(portable_exp(-740) > 0);
-  CHECK(std::isnan(portable_exp(kNan)));
+  CHECK(std::isnan(portable_exp(kNoNumber)));
 }
 
 TEST_CASE("portable_log is within two units of libm") {
@@ -62,7 +62,7 @@ TEST_CASE("portable_log of one is zero, of zero minus infinity, of a negative na
   CHECK(portable_log(1) == 0);
   CHECK(portable_log(0) == -kInfinity);
   CHECK(std::isnan(portable_log(-1)));
-  CHECK(std::isnan(portable_log(kNan)));
+  CHECK(std::isnan(portable_log(kNoNumber)));
   CHECK(portable_log(kInfinity) == kInfinity);
 }
 
@@ -86,7 +86,7 @@ TEST_CASE("portable_log1p keeps the edges of its range") {
   CHECK(portable_log1p(0) == 0);
   CHECK(portable_log1p(-1) == -kInfinity);
   CHECK(std::isnan(portable_log1p(-2)));
-  CHECK(std::isnan(portable_log1p(kNan)));
+  CHECK(std::isnan(portable_log1p(kNoNumber)));
   CHECK(portable_log1p(kInfinity) == kInfinity);
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("portable_sigmoids keeps the edges of its range") {
   for (const double value : values) expected.push_back(portable_sigmoid(value));
   portable_sigmoids(values.data(), static_cast<int>(values.size()));
   CHECK(values == expected);
-  double nan[] = {kNan, 1, -kNan};
+  double nan[] = {kNoNumber, 1, -kNoNumber};
   portable_sigmoids(nan, 3);
   CHECK(std::isnan(nan[0]));
   CHECK(nan[1] == portable_sigmoid(1));

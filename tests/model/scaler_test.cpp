@@ -8,11 +8,11 @@
 using namespace cgphase;
 
 namespace {
-const double kNan = std::numeric_limits<double>::quiet_NaN();
+const double kAbsent = std::numeric_limits<double>::quiet_NaN();
 }
 
 TEST_CASE("the scaler is mean and population deviation of what is present") {
-  const std::vector<FeatureVector> vectors{{{1.0, std::nullopt}}, {{3.0, 5.0}}, {{kNan, 7.0}}};
+  const std::vector<FeatureVector> vectors{{{1.0, std::nullopt}}, {{3.0, 5.0}}, {{kAbsent, 7.0}}};
   const Scaler scaler = fit_scaler(vectors, 2);
   CHECK(scaler.mean == std::vector<double>{2, 6});
   CHECK(scaler.scale == std::vector<double>{1, 1});
@@ -29,7 +29,7 @@ TEST_CASE("absent, nan and infinite values become the mean and are counted") {
   const Scaler scaler{{10, 10, 10, 10}, {2, 2, 2, 2}};
   std::array<double, 4> out{};
   const double infinity = std::numeric_limits<double>::infinity();
-  CHECK(standardise(scaler, {{14.0, std::nullopt, kNan, infinity}}, out) == 3);
+  CHECK(standardise(scaler, {{14.0, std::nullopt, kAbsent, infinity}}, out) == 3);
   CHECK(out == std::array<double, 4>{2, 0, 0, 0});
 }
 

@@ -12,7 +12,7 @@ using namespace cgphase;
 
 namespace {
 
-const std::string kHeader = "timestamp,service,pod.id,cpu.num.cores,cpu.usage.cores,mem.current,"
+const std::string kOwnHeader = "timestamp,service,pod.id,cpu.num.cores,cpu.usage.cores,mem.current,"
                             "mem.limit,mem.working.set,label\n";
 
 Result<Trace> read_text(const std::string& text, const TraceOptions& options = {}) {
@@ -30,7 +30,7 @@ std::string refusal(const std::string& text, const TraceOptions& options = {}) {
 }  // namespace
 
 TEST_CASE("rows become executions by pod.id, in file order") {
-  const Result<Trace> trace = read_text(kHeader +
+  const Result<Trace> trace = read_text(kOwnHeader +
                                         "100,s,b,4,0.5,1000,4096,800,train\n"
                                         "100,s,a,4,0.5,1000,4096,800,idle\n"
                                         "101,s,b,4,1.5,1000,4096,900,train\n");
@@ -71,7 +71,7 @@ TEST_CASE("an unnamed first index column may be missing in the header") {
 }
 
 TEST_CASE("gzip reads like plain text, the CRC is that of the text") {
-  const std::string text = kHeader + "100,s,b,4,0.5,1000,4096,800,train\n";
+  const std::string text = kOwnHeader + "100,s,b,4,0.5,1000,4096,800,train\n";
   const TemporaryFolder folder;
   const Result<Trace> plain = read_trace(folder.write("t.csv", text));
   const Result<Trace> packed = read_trace(folder.write_gzip("t.csv.gz", text));
@@ -82,7 +82,7 @@ TEST_CASE("gzip reads like plain text, the CRC is that of the text") {
 }
 
 TEST_CASE("a gzip file cut off is refused, not read as shorter") {
-  std::string text = kHeader;
+  std::string text = kOwnHeader;
   for (int i = 0; i < 5000; ++i) text += std::to_string(i * 7919) + ",s,b,4,0.5,1000,4096,800,x\n";
   const TemporaryFolder folder;
   const std::string path = folder.write_gzip("t.csv.gz", text);
@@ -93,7 +93,7 @@ TEST_CASE("a gzip file cut off is refused, not read as shorter") {
 }
 
 TEST_CASE("empty and NaN cells are absent values") {
-  const Result<Trace> trace = read_text(kHeader + "100,s,b,,NaN,,,,\n");
+  const Result<Trace> trace = read_text(kOwnHeader + "100,s,b,,NaN,,,,\n");
   REQUIRE(trace);
   const Sample& sample = trace->executions[0].rows[0].sample;
   CHECK(!sample.cpu.usage_usec);
@@ -136,13 +136,13 @@ TEST_CASE("a column of ours is never mixed with its stand-in, even where its cel
 }
 
 TEST_CASE("a bad cell is refused with file, line, column and reason") {
-  CHECK(refusal(kHeader + "100,s,b,4,0.5,1000,4096,800,x\n101,s,b,4,fast,1000,4096,800,x\n") ==
+  CHECK(refusal(kOwnHeader + "100,s,b,4,0.5,1000,4096,800,x\n101,s,b,4,fast,1000,4096,800,x\n") ==
         "t.csv: line 3: column cpu.usage.cores: \"fast\" is not a number");
-  CHECK(refusal(kHeader + "100,s,b,4,-1,1000,4096,800,x\n") ==
+  CHECK(refusal(kOwnHeader + "100,s,b,4,-1,1000,4096,800,x\n") ==
         "t.csv: line 2: column cpu.usage.cores: is negative or too large");
-  CHECK(refusal(kHeader + ",s,b,4,1,1000,4096,800,x\n") ==
+  CHECK(refusal(kOwnHeader + ",s,b,4,1,1000,4096,800,x\n") ==
         "t.csv: line 2: column timestamp: is missing");
-  CHECK(refusal(kHeader + "9000000001,s,b,4,1,1000,4096,800,x\n") ==
+  CHECK(refusal(kOwnHeader + "9000000001,s,b,4,1,1000,4096,800,x\n") ==
         "t.csv: line 2: column timestamp: is too large");
 }
 
@@ -167,12 +167,12 @@ TEST_CASE("a counter at its bound is read, and refused one past it") {
 }
 
 TEST_CASE("a row with a field too few or too many is refused") {
-  CHECK(refusal(kHeader + "100,s,b,4\n") == "t.csv: line 2: has 4 fields, not 9");
+  CHECK(refusal(kOwnHeader + "100,s,b,4\n") == "t.csv: line 2: has 4 fields, not 9");
   CHECK(refusal("timestamp,pod.id\n1,a\n2,a,3\n") == "t.csv: line 3: has 3 fields, not 2");
 }
 
 TEST_CASE("a quote that does not end is refused") {
-  CHECK(refusal(kHeader + "100,\"s,b,4,1,1000,4096,800,x\n") ==
+  CHECK(refusal(kOwnHeader + "100,\"s,b,4,1,1000,4096,800,x\n") ==
         "t.csv: line 2: column (row): a quote does not end");
 }
 
@@ -183,7 +183,7 @@ TEST_CASE("an empty file, a header without timestamp and a column named twice ar
 }
 
 TEST_CASE("a header alone is a trace without executions") {
-  const Result<Trace> trace = read_text(kHeader);
+  const Result<Trace> trace = read_text(kOwnHeader);
   REQUIRE(trace);
   CHECK(trace->executions.empty());
 }

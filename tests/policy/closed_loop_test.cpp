@@ -20,7 +20,7 @@ constexpr int kHourSeconds = 3600;
 constexpr int kPeriodsPerSecond = 10;
 constexpr int kRecognitionDelay = 2;  // seconds until the model sees a new phase
 constexpr std::uint32_t kSeed = 11;
-constexpr double kGib = static_cast<double>(kGiB);
+constexpr double kGibibyte = static_cast<double>(kGiB);
 
 struct Demand {
   double cores = 0, bytes = 0;
@@ -30,12 +30,12 @@ struct Demand {
 // A job in rounds: 300 s idle, 30 s ramp (memory grows by 180 MiB/s), 270 s of training.
 Demand demand_at(double seconds, double noise) {
   const double round = seconds - 600 * static_cast<int>(seconds / 600);
-  if (round < 300) return {0.25 + 0.05 * noise, 0.6 * kGib, 0};
+  if (round < 300) return {0.25 + 0.05 * noise, 0.6 * kGibibyte, 0};
   if (round < 330) {
     const double way = (round - 300) / 30;
-    return {1 + 5 * way, (0.6 + 5.4 * way) * kGib, 1};
+    return {1 + 5 * way, (0.6 + 5.4 * way) * kGibibyte, 1};
   }
-  return {6 + 0.3 * noise, 6 * kGib, 2};
+  return {6 + 0.3 * noise, 6 * kGibibyte, 2};
 }
 
 // cgroup and job in one: CPU demand that the quota refuses is worked off later.
@@ -105,7 +105,7 @@ struct Loop {
     }
     report.cpu_share += kernel.sample.limits.cpu_cores()->value / 8 / kHourSeconds;
     report.memory_share += static_cast<double>(kernel.sample.limits.memory_bytes()->value) /
-                           (16 * kGib) / kHourSeconds;
+                           (16 * kGibibyte) / kHourSeconds;
     observe(before, now);
     decide(before, now);
   }

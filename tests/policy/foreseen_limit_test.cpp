@@ -6,7 +6,7 @@ using namespace cgphase;
 
 namespace {
 
-constexpr double kRisk = 0.001;
+constexpr double kSmallRisk = 0.001;
 constexpr double kGuard = 0.95;
 constexpr double kRoom = 1.0004 / kGuard;
 constexpr EarlierPeak kNothing{};
@@ -16,22 +16,22 @@ void feed(ForeseenLimit& limit, double demand, int samples, const MomentPeak& mo
 }
 
 // Of CPU, after a run of 100 samples that reached 4.
-ForeseenLimit after_one_run() { return {kRisk, kGuard, false, {1, 100, 4, 0}}; }
+ForeseenLimit after_one_run() { return {kSmallRisk, kGuard, false, {1, 100, 4, 0}}; }
 
 }  // namespace
 
 TEST_CASE("a first run says nothing before ten samples") {
-  ForeseenLimit limit(kRisk, kGuard, false, kNothing);
+  ForeseenLimit limit(kSmallRisk, kGuard, false, kNothing);
   feed(limit, 2, 9);
   CHECK_FALSE(limit.level().has_value());
   feed(limit, 2, 1);
-  CHECK(limit.level() == doctest::Approx(kRoom * widened(2, 10, kRisk)));
+  CHECK(limit.level() == doctest::Approx(kRoom * widened(2, 10, kSmallRisk)));
 }
 
 TEST_CASE("with one earlier run the first sample has the limit of that run's peak") {
   ForeseenLimit limit = after_one_run();
   feed(limit, 0.1, 1);
-  CHECK(limit.level() == doctest::Approx(kRoom * widened(4, 301, kRisk)));
+  CHECK(limit.level() == doctest::Approx(kRoom * widened(4, 301, kSmallRisk)));
   CHECK(*limit.level() < 4 * 1.25);
 }
 
@@ -72,18 +72,18 @@ TEST_CASE("a moment that is usually followed by more raises the limit before it 
 }
 
 TEST_CASE("memory keeps twice the steepest rise per second, its own and that of earlier runs") {
-  ForeseenLimit own(kRisk, kGuard, true, kNothing);
+  ForeseenLimit own(kSmallRisk, kGuard, true, kNothing);
   own.add(1000, 0, {});
   own.add(1500, 1, {});
   feed(own, 100, 400);
   CHECK(own.level() == doctest::Approx(kRoom * 2 * 500));
-  ForeseenLimit earlier(kRisk, kGuard, true, {1, 100, 2000, 700});
+  ForeseenLimit earlier(kSmallRisk, kGuard, true, {1, 100, 2000, 700});
   feed(earlier, 100, 400);
   CHECK(earlier.level() == doctest::Approx(kRoom * 2 * 700));
 }
 
 TEST_CASE("a ramp of memory never reaches its limit") {
-  ForeseenLimit limit(kRisk, kGuard, true, kNothing);
+  ForeseenLimit limit(kSmallRisk, kGuard, true, kNothing);
   double demand = 1000;
   for (int i = 0; i < 20; ++i) limit.add(demand += 5, i == 0 ? 0 : 1, {});
   for (int i = 0; i < 500; ++i) {
@@ -96,7 +96,7 @@ TEST_CASE("a ramp of memory never reaches its limit") {
 TEST_CASE("a jump seen between samples some seconds apart does not pass the limit the next time") {
   // 100 to 500 within four seconds; nobody saw how fast it was. A guard at 95 % that takes 0.1 s
   // is in time for what rises by half of the limit in a second.
-  ForeseenLimit limit(kRisk, kGuard, true, kNothing);
+  ForeseenLimit limit(kSmallRisk, kGuard, true, kNothing);
   limit.add(100, 0, {});
   limit.add(500, 4, {});
   for (int i = 0; i < 400; ++i) limit.add(100, 4, {});
@@ -104,7 +104,7 @@ TEST_CASE("a jump seen between samples some seconds apart does not pass the limi
 }
 
 TEST_CASE("what is to be kept ready is, whatever the bounds say") {
-  ForeseenLimit limit(kRisk, kGuard, true, kNothing);
+  ForeseenLimit limit(kSmallRisk, kGuard, true, kNothing);
   feed(limit, 100, 400, {0, 0, 0, 0, 0, 300});
   CHECK(limit.level() == doctest::Approx(kRoom * 300));
 }

@@ -11,7 +11,6 @@ using namespace cgphase;
 
 namespace {
 
-constexpr int kLong = 90;  // ticks: every hold of a healthy container has passed
 
 // Runs `cause` before each tick; true when it alone kept the resource from being lowered, and the
 // rails said so.

@@ -10,7 +10,6 @@ using std::chrono::seconds;
 
 namespace {
 
-constexpr int kLong = 90;
 
 // A world in which both limits were lowered and the trials have passed.
 RailWorld lowered_world(const RailsConfig& config = {}) {

@@ -10,7 +10,7 @@ using namespace cgphase;
 
 namespace {
 
-constexpr double kRisk = 0.001;
+constexpr double kAtMost = 0.001;
 
 NestedWindows fed(int samples) {
   NestedWindows windows;
@@ -26,7 +26,7 @@ TEST_CASE("less than a window is one window of everything") {
   const NestedWindows windows = fed(5);
   REQUIRE(windows.windows() == 1);
   CHECK(windows.window(0).samples() == 5);
-  CHECK(windows.window(0).top(kRisk) == 5);
+  CHECK(windows.window(0).top(kAtMost) == 5);
   CHECK(windows.window(0).mean() == 3);
   CHECK(windows.window(0).deviation() == doctest::Approx(1.41421356));  // of 1..5
 }
@@ -37,7 +37,7 @@ TEST_CASE("windows double, each of exactly its newest samples") {
   CHECK(windows.window(0).samples() == 60);
   CHECK(windows.window(1).samples() == 120);
   CHECK(windows.window(4).samples() == 960);
-  for (std::size_t i = 0; i < windows.windows(); ++i) CHECK(windows.window(i).top(kRisk) == 2005);
+  for (std::size_t i = 0; i < windows.windows(); ++i) CHECK(windows.window(i).top(kAtMost) == 2005);
   CHECK(windows.window(0).mean() == 1975.5);  // of 1946..2005
 }
 
@@ -51,15 +51,15 @@ TEST_CASE("the shortest window forgets a peak, the longest one not yet") {
   NestedWindows windows;
   windows.add(9);
   for (int i = 0; i < 300; ++i) windows.add(1);
-  CHECK(windows.window(0).top(kRisk) == 1);
-  CHECK(windows.window(windows.windows() - 1).top(kRisk) == 9);
+  CHECK(windows.window(0).top(kAtMost) == 1);
+  CHECK(windows.window(windows.windows() - 1).top(kAtMost) == 9);
 }
 
 TEST_CASE("a longest window after the peak has forgotten it") {
   NestedWindows windows;
   windows.add(9);
   for (int i = 0; i < 960; ++i) windows.add(1);
-  CHECK(windows.window(windows.windows() - 1).top(kRisk) == 1);
+  CHECK(windows.window(windows.windows() - 1).top(kAtMost) == 1);
 }
 
 TEST_CASE("a window leaves out as many samples as the risk allows") {
@@ -72,15 +72,15 @@ TEST_CASE("negative samples are samples") {
   NestedWindows windows;
   windows.add(-2);
   windows.add(-1);
-  CHECK(windows.window(0).top(kRisk) == -1);
+  CHECK(windows.window(0).top(kAtMost) == -1);
 }
 
 TEST_CASE("a sample is never kept as less than it is") {
   NestedWindows windows;
   const double bytes = 1234567891;  // no float
   windows.add(bytes);
-  CHECK(windows.window(0).top(kRisk) >= bytes);
-  CHECK(windows.window(0).top(kRisk) < bytes * (1 + 1e-6));
+  CHECK(windows.window(0).top(kAtMost) >= bytes);
+  CHECK(windows.window(0).top(kAtMost) < bytes * (1 + 1e-6));
 }
 
 TEST_CASE("windows kept sample by sample are those sorted and summed anew") {
@@ -101,7 +101,7 @@ TEST_CASE("windows kept sample by sample are those sorted and summed anew") {
       double sum = 0;
       for (const double one : sorted) sum += one;
       REQUIRE(windows.window(w).samples() == static_cast<double>(length));
-      CHECK(windows.window(w).top(kRisk) == sorted.back());
+      CHECK(windows.window(w).top(kAtMost) == sorted.back());
       const auto left_out = static_cast<std::size_t>(static_cast<double>(length) * 0.3);
       CHECK(windows.window(w).top(0.3) == sorted[length - 1 - left_out]);
       CHECK(windows.window(w).mean() ==

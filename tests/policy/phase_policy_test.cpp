@@ -5,11 +5,12 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "tests/policy/policy_run.h"
+
 using namespace cgphase;
 
 namespace {
 
-constexpr HostCapacity kHost{16, Bytes{64 * kGiB}};
 constexpr double kGib = static_cast<double>(kGiB);
 
 Limits eight_cores_sixteen_gib() {

@@ -6,18 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "tests/policy/policy_run.h"
+
 using namespace cgphase;
 
 namespace {
-
-constexpr HostCapacity kHost{16, Bytes{64 * kGiB}};
-
-Limits four_cores_eight_gib() {
-  Limits limits;
-  limits.cpu_max = CpuMax{Microseconds{400'000}, Microseconds{100'000}};
-  limits.memory_max = MemoryLimit{Bytes{8 * kGiB}};
-  return limits;
-}
 
 // With everything that any policy needs.
 PolicySurroundings all_known() {
@@ -35,8 +28,9 @@ PolicySurroundings all_known() {
   return around;
 }
 
-struct Run {
-  explicit Run(std::string_view name) : policy(make_policy(name, nullptr, all_known()).value()) {}
+struct KnowingRun {
+  explicit KnowingRun(std::string_view name)
+      : policy(make_policy(name, nullptr, all_known()).value()) {}
   void feed(double cores, int count = 1) {
     for (int i = 0; i < count; ++i) {
       seconds += 1;
@@ -98,13 +92,13 @@ TEST_CASE("an unknown policy far from all gets the list") {
 }
 
 TEST_CASE("static gives the original limit") {
-  Run run("static");
+  KnowingRun run("static");
   CHECK(run.cores() == 4);
   CHECK(run.allocation().memory == Bytes{8 * kGiB});
 }
 
 TEST_CASE("static gives the host where there is no limit") {
-  const auto allocation = Run("static").policy->allocate(Limits{}, kHost);
+  const auto allocation = KnowingRun("static").policy->allocate(Limits{}, kHost);
   CHECK(allocation.cpu == Cores{16});
   CHECK(allocation.memory == Bytes{64 * kGiB});
 }
@@ -113,7 +107,7 @@ TEST_CASE("policies that nothing taught have no opinion before ten samples") {
   for (const auto name : {"adaptive-max", "adaptive-2sd", "vpa", "vpa-tuned", "autopilot",
                           "autopilot-tuned", "sliding", "hold"}) {
     CAPTURE(name);
-    Run run(name);
+    KnowingRun run(name);
     run.feed(1, 9);
     CHECK_FALSE(run.allocation().cpu.has_value());
     run.feed(1);
@@ -122,7 +116,7 @@ TEST_CASE("policies that nothing taught have no opinion before ten samples") {
 }
 
 TEST_CASE("sliding is mean plus two standard deviations") {
-  Run run("sliding");
+  KnowingRun run("sliding");
   for (int i = 0; i < 5; ++i) {  // mean 1.5, sd 0.5, ends with 1
     run.feed(2);
     run.feed(1);
@@ -131,7 +125,7 @@ TEST_CASE("sliding is mean plus two standard deviations") {
 }
 
 TEST_CASE("sliding is never below 1.05 x the last sample") {
-  Run run("sliding");
+  KnowingRun run("sliding");
   run.feed(1, 59);
   run.feed(3);
   // mean 1.0333, sd 0.2560: the last sample decides
@@ -139,7 +133,7 @@ TEST_CASE("sliding is never below 1.05 x the last sample") {
 }
 
 TEST_CASE("sliding forgets what left its window of 60") {
-  Run run("sliding");
+  KnowingRun run("sliding");
   run.feed(3, 10);
   run.feed(1, 59);
   CHECK(run.cores() > 1.2);
@@ -148,7 +142,7 @@ TEST_CASE("sliding forgets what left its window of 60") {
 }
 
 TEST_CASE("hold is 1.1 x the 95 % quantile") {
-  Run run("hold");
+  KnowingRun run("hold");
   run.feed(1, 18);
   run.feed(2);
   run.feed(1);
@@ -156,7 +150,7 @@ TEST_CASE("hold is 1.1 x the 95 % quantile") {
 }
 
 TEST_CASE("hold goes up at once to 1.1 x the last sample") {
-  Run run("hold");
+  KnowingRun run("hold");
   run.feed(1, 60);
   CHECK(run.cores() == doctest::Approx(1.1));
   run.feed(2);
@@ -164,7 +158,7 @@ TEST_CASE("hold goes up at once to 1.1 x the last sample") {
 }
 
 TEST_CASE("hold goes down only ten samples after the last change") {
-  Run run("hold");
+  KnowingRun run("hold");
   run.feed(1, 60);
   run.feed(2);       // up, one sample of sixty: the quantile stays 1
   run.feed(1, 9);
@@ -174,7 +168,7 @@ TEST_CASE("hold goes down only ten samples after the last change") {
 }
 
 TEST_CASE("hold does not go down by less than ten per cent") {
-  Run run("hold");
+  KnowingRun run("hold");
   run.feed(1.0, 60);
   run.feed(0.92, 60);
   CHECK(run.cores() == doctest::Approx(1.1));
@@ -185,7 +179,7 @@ TEST_CASE("hold does not go down by less than ten per cent") {
 TEST_CASE("no policy asks for more than the original limit") {
   for (const auto name : policy_names()) {
     CAPTURE(name);
-    Run run(name);
+    KnowingRun run(name);
     run.feed(100, 60);
     const auto allocation = run.allocation();
     if (allocation.cpu) CHECK(*allocation.cpu == Cores{4});
@@ -196,7 +190,7 @@ TEST_CASE("no policy asks for more than the original limit") {
 TEST_CASE("only policies of histograms learn, and say of which policy it is") {
   for (const auto name : policy_names()) {
     CAPTURE(name);
-    Run run(name);
+    KnowingRun run(name);
     run.feed(1, 60);
     const nlohmann::json learned = run.policy->learned();
     const bool learns = name.starts_with("vpa") || name.starts_with("autopilot") ||
@@ -221,7 +215,7 @@ TEST_CASE("what a policy learned is taken by the next run, and foreign bytes by 
 TEST_CASE("the same samples give the same wishes") {
   for (const auto name : policy_names()) {
     CAPTURE(name);
-    Run one(name), other(name);
+    KnowingRun one(name), other(name);
     for (int i = 0; i < 400; ++i) {
       const double cores = 1 + 0.5 * ((i * 37) % 11) / 11.0;
       one.feed(cores);
@@ -237,7 +231,7 @@ TEST_CASE("the same samples give the same wishes") {
 TEST_CASE("what is not a number is no sample") {
   for (const auto name : policy_names()) {
     CAPTURE(name);
-    Run run(name), strange(name);
+    KnowingRun run(name), strange(name);
     run.feed(1, 40);
     strange.feed(1, 20);
     strange.feed(std::numeric_limits<double>::quiet_NaN());

@@ -10,6 +10,8 @@
 
 namespace cgphase {
 
+inline constexpr int kLong = 90;  // ticks: every hold of a healthy container has passed
+
 struct RailWorld {
   explicit RailWorld(const RailsConfig& with = {}) : config(with), rails(with, CgroupId{1, 42}) {
     sample.id = CgroupId{1, 42};

@@ -16,7 +16,7 @@ constexpr double kEndOfOneCore = 1.016281;   // holds 1
 constexpr double kEndOfTwoCores = 2.093480;  // holds 2
 constexpr double kEndOf100Mb = 110.265643e6;
 
-double bytes(const PolicyRun& run) { return run.mib() * kMib; }
+double asked(const PolicyRun& run) { return run.mib() * kMib; }
 
 }  // namespace
 
@@ -67,10 +67,10 @@ TEST_CASE("vpa takes one peak of memory a day") {
   run.feed(1, 5e7);
   run.feed(1, 1e8);       // the peak of the day, told at once
   run.feed(1, 5e7, 200);
-  CHECK(bytes(run) == doctest::Approx(1.15 * kEndOf100Mb));
+  CHECK(asked(run) == doctest::Approx(1.15 * kEndOf100Mb));
   // Ten days at 5e7 (bucket from 43.101e6 to 55.256e6): the old peak weighs 2^-10 of the newest.
   run.feed(1, 5e7, 10, 86400);
-  CHECK(bytes(run) == doctest::Approx(1.15 * 55.256313e6));
+  CHECK(asked(run) == doctest::Approx(1.15 * 55.256313e6));
 }
 
 TEST_CASE("the running peak of an interval replaces what it passes") {
@@ -105,18 +105,18 @@ TEST_CASE("vpa bumps when need passes what it said") {
   PolicyRun run("vpa");
   run.feed(1, 1e8, 10);  // 1.15 x 110.27e6 = 126.81e6 is said
   run.feed(1, 1.2e8);    // within it: the bucket of 120e6 ends at 125.779e6
-  CHECK(bytes(run) == doctest::Approx(1.15 * 125.778925e6));
+  CHECK(asked(run) == doctest::Approx(1.15 * 125.778925e6));
   run.feed(1, 1.5e8);
   // Above 144.65e6: 1.5e8 + 100 MiB = 254.858e6, more than 1.2 x; in the bucket from 1.05^16 =
   // 2.182875, 236.575e6, to 1.05^17 = 2.292018, 258.404e6.
-  CHECK(bytes(run) == doctest::Approx(1.15 * 258.403664e6));
+  CHECK(asked(run) == doctest::Approx(1.15 * 258.403664e6));
 }
 
 TEST_CASE("vpa does not call its warm-up a lack of memory") {
   PolicyRun run("vpa");
   run.feed(1, 1e7);
   run.feed(1, 1e8, 9);  // passes 1.15 x 2.05e7, which was never said
-  CHECK(bytes(run) == doctest::Approx(1.15 * kEndOf100Mb));
+  CHECK(asked(run) == doctest::Approx(1.15 * kEndOf100Mb));
 }
 
 TEST_CASE("vpa-tuned has a half-life of an eighth of the job") {
@@ -146,7 +146,7 @@ TEST_CASE("a later run begins with what vpa learned") {
   const nlohmann::json prior = merge_learned(nullptr, run.policy->learned());
   PolicyRun next("vpa", prior);
   CHECK(next.cores() == doctest::Approx(1.15 * kEndOfOneCore));
-  CHECK(bytes(next) == doctest::Approx(1.15 * kEndOf100Mb));
+  CHECK(asked(next) == doctest::Approx(1.15 * kEndOf100Mb));
   CHECK(next.allocation().earlier_runs == 1);
 }
 

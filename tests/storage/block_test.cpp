@@ -9,11 +9,11 @@ using namespace cgphase::test;
 
 namespace {
 
-constexpr CgroupId kId{42, 1234};
+constexpr CgroupId kBlockId{42, 1234};
 
 Sample empty_sample() {
   Sample sample;
-  sample.id = kId;
+  sample.id = kBlockId;
   return sample;
 }
 
@@ -27,7 +27,7 @@ BlockWriter write_points(const std::vector<HistoryPoint>& points) {
 }
 
 std::vector<HistoryPoint> read_points(std::string_view payload) {
-  const Result<std::vector<HistoryPoint>> points = read_block(payload, kId);
+  const Result<std::vector<HistoryPoint>> points = read_block(payload, kBlockId);
   REQUIRE(points.has_value());
   return *points;
 }
@@ -41,9 +41,9 @@ TEST_CASE("a new field of Sample or Phase needs a column") {
 }
 
 TEST_CASE("every field of a sample is a column of its own") {
-  const Sample sample = full_sample(kId, 7);
+  const Sample sample = full_sample(kBlockId, 7);
   HistoryPoint back;
-  back.sample.id = kId;
+  back.sample.id = kBlockId;
   REQUIRE(from_columns(to_columns({{}, sample, {}}), back));
   CHECK(same(sample, back.sample));
 }
@@ -75,7 +75,7 @@ TEST_CASE("sixty random points come back bit by bit") {
     double second = 0;
     for (int i = 0; i < kBlockPoints; ++i) {
       second += static_cast<double>(random() % 5000) / 1000;
-      points.push_back({at_second(second), random_sample(kId, random), random_phase(random)});
+      points.push_back({at_second(second), random_sample(kBlockId, random), random_phase(random)});
     }
     const auto back = read_points(write_points(points).payload());
     REQUIRE(back.size() == points.size());
@@ -115,7 +115,7 @@ TEST_CASE("a block knows its first and last time") {
 
 TEST_CASE("a point of a busy container takes less than fifty bytes") {
   BlockWriter writer;
-  for (std::uint64_t i = 0; i < kBlockPoints; ++i) writer.add(busy_point(kId, 1000 + i));
+  for (std::uint64_t i = 0; i < kBlockPoints; ++i) writer.add(busy_point(kBlockId, 1000 + i));
   CHECK(writer.payload().size() < 50 * kBlockPoints);
 }
 
@@ -123,11 +123,11 @@ TEST_CASE("a block cut off anywhere is an error or its first points") {
   std::mt19937_64 random(3);
   std::vector<HistoryPoint> points;
   for (int i = 0; i < 5; ++i)
-    points.push_back({at_second(i), random_sample(kId, random), random_phase(random)});
+    points.push_back({at_second(i), random_sample(kBlockId, random), random_phase(random)});
   const std::string payload(write_points(points).payload());
   for (std::size_t size = 0; size < payload.size(); ++size) {
     CAPTURE(size);
-    const auto part = read_block(std::string_view(payload).substr(0, size), kId);
+    const auto part = read_block(std::string_view(payload).substr(0, size), kBlockId);
     if (!part) continue;
     REQUIRE(part->size() < points.size());
     for (std::size_t i = 0; i < part->size(); ++i) CHECK(same((*part)[i], points[i]));
@@ -137,12 +137,12 @@ TEST_CASE("a block cut off anywhere is an error or its first points") {
 TEST_CASE("any bytes are refused or read, never more than sixty points") {
   std::mt19937_64 random(11);
   BlockWriter writer;
-  for (std::uint64_t i = 0; i < kBlockPoints; ++i) writer.add(busy_point(kId, i));
+  for (std::uint64_t i = 0; i < kBlockPoints; ++i) writer.add(busy_point(kBlockId, i));
   for (int round = 0; round < 20000; ++round) {
     std::string bytes(writer.payload());
     for (std::uint64_t flips = 1 + random() % 8; flips > 0; --flips)
       bytes[random() % bytes.size()] = static_cast<char>(random());
-    const auto points = read_block(bytes, kId);
+    const auto points = read_block(bytes, kBlockId);
     if (points)
       CHECK(points->size() <= kBlockPoints);
     else
@@ -156,15 +156,15 @@ TEST_CASE("a block of sixty-one points is refused") {
   std::string bytes = "\x01\x4e";
   bytes += std::string(2, '\0');
   const std::string sixty = bytes + std::string(2 * (kBlockPoints - 1), '\0');
-  REQUIRE(read_block(sixty, kId).has_value());
-  CHECK(read_block(sixty, kId)->size() == kBlockPoints);
-  CHECK_FALSE(read_block(sixty + std::string(2, '\0'), kId).has_value());
+  REQUIRE(read_block(sixty, kBlockId).has_value());
+  CHECK(read_block(sixty, kBlockId)->size() == kBlockPoints);
+  CHECK_FALSE(read_block(sixty + std::string(2, '\0'), kBlockId).has_value());
 }
 
 TEST_CASE("a block of a later format is refused") {
   std::string bytes(write_points({{at_second(1), empty_sample(), {}}}).payload());
   bytes[0] = 2;
-  CHECK_FALSE(read_block(bytes, kId).has_value());
+  CHECK_FALSE(read_block(bytes, kBlockId).has_value());
 }
 
 TEST_CASE("a block with fewer columns leaves the later fields absent") {
@@ -179,8 +179,8 @@ TEST_CASE("a block with fewer columns leaves the later fields absent") {
 TEST_CASE("a block with one column more than known is refused") {
   const std::string known("\x01\x55\x00\x00", 4);
   const std::string more("\x01\x56\x00\x00", 4);
-  CHECK(read_block(known, kId).has_value());
-  CHECK_FALSE(read_block(more, kId).has_value());
+  CHECK(read_block(known, kBlockId).has_value());
+  CHECK_FALSE(read_block(more, kBlockId).has_value());
 }
 
 TEST_CASE("columns that say both max and a number contradict each other") {

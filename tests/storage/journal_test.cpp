@@ -9,8 +9,7 @@ using namespace cgphase::test;
 
 namespace {
 
-constexpr CgroupId kOne{42, 1};
-constexpr CgroupId kTwo{42, UINT64_MAX};  // inodes are unsigned, SQLite's integers are not
+constexpr CgroupId kLarge{42, UINT64_MAX};  // inodes are unsigned, SQLite's integers are not
 
 std::vector<JournalDecision> decisions_in(Store& store, std::optional<CgroupId> id, double until,
                                           int limit) {
@@ -20,7 +19,7 @@ std::vector<JournalDecision> decisions_in(Store& store, std::optional<CgroupId> 
 }
 
 JournalDecision rich_decision() {
-  JournalDecision entry = decision_of(kTwo, UINT64_MAX, at_second(3));
+  JournalDecision entry = decision_of(kLarge, UINT64_MAX, at_second(3));
   Decision& decision = entry.decision;
   decision.resource = Resource::memory;
   decision.direction = Direction::raise;
@@ -47,7 +46,7 @@ TEST_CASE("every field of a decision comes back") {
   Store store = open_store(":memory:");
   const JournalDecision written = rich_decision();
   REQUIRE(store.append({}, {written}, {}).has_value());
-  const auto found = decisions_in(store, kTwo, 10, 10);
+  const auto found = decisions_in(store, kLarge, 10, 10);
   REQUIRE(found.size() == 1);
   const Decision &a = written.decision, &b = found[0].decision;
   CHECK(found[0].time == written.time);
@@ -118,7 +117,7 @@ TEST_CASE("decisions come newest first, up to and with `until`, at most `limit`"
   Store store = open_store(":memory:");
   REQUIRE(store
               .append({},
-                      {decision_of(kOne, 1, at_second(1)), decision_of(kTwo, 2, at_second(2)),
+                      {decision_of(kOne, 1, at_second(1)), decision_of(kLarge, 2, at_second(2)),
                        decision_of(kOne, 3, at_second(3))},
                       {})
               .has_value());
@@ -129,7 +128,7 @@ TEST_CASE("decisions come newest first, up to and with `until`, at most `limit`"
   CHECK(decisions_in(store, std::nullopt, 3, 0).empty());
   CHECK(decisions_in(store, std::nullopt, 3, -1).empty());
   CHECK(decisions_in(store, kOne, 9, 10).size() == 2);
-  CHECK(decisions_in(store, kTwo, 9, 10)[0].decision.decision_id == 2);
+  CHECK(decisions_in(store, kLarge, 9, 10)[0].decision.decision_id == 2);
   CHECK(decisions_in(store, CgroupId{1, 1}, 9, 10).empty());
 }
 

@@ -10,6 +10,8 @@
 
 namespace cgphase::test {
 
+inline constexpr CgroupId kOne{42, 1};
+
 // A directory of its own, gone with everything in it at the end of the test.
 class ScratchDirectory {
  public:

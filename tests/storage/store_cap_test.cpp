@@ -11,7 +11,6 @@ using namespace cgphase::test;
 
 namespace {
 
-constexpr CgroupId kOne{42, 1};
 constexpr Bytes kCap{2 * kMiB};
 
 // One tick of ten containers.

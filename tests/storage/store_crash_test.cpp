@@ -16,7 +16,6 @@ using namespace cgphase::test;
 
 namespace {
 
-constexpr CgroupId kOne{42, 1};
 
 // What the child says after each call that returned: how far the file is.
 struct Acknowledged {

@@ -23,7 +23,6 @@ using namespace cgphase::test;
 
 namespace {
 
-constexpr CgroupId kOne{42, 1};
 
 Result<Store> try_open(const std::string& path) {
   return Store::open({path, "boot-1", Bytes{64 * kMiB}});

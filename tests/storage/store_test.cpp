@@ -12,7 +12,6 @@ using namespace cgphase::test;
 
 namespace {
 
-constexpr CgroupId kOne{42, 1};
 constexpr CgroupId kTwo{42, 2};
 
 std::vector<HistoryPoint> history_of(Store& store, CgroupId id, double from, double until,

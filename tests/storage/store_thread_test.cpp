@@ -15,7 +15,6 @@ using namespace cgphase::test;
 
 namespace {
 
-constexpr CgroupId kOne{42, 1};
 
 // Waits on the storage thread until what was enqueued before has been tried.
 void wait_for(StoreThread& thread) {

@@ -186,11 +186,11 @@ def check_scripts(tree):
         tree.complain(match.group(1), int(match.group(2)), match.group(3))
 
 
-def lonely_headers(tree):
-    """Headers that no .cpp proves complete by including them before all else."""
+def lonely_headers(tree, joined):
+    """Headers that no .cpp, compiled by itself, proves complete by including them before all."""
     proved = set()
     for path in tree.paths:
-        if path.endswith(".cpp") and tree.text(path) is not None:
+        if path.endswith(".cpp") and path not in joined and tree.text(path) is not None:
             first = next(include_table.includes_of(tree.lines(path)), None)
             if first and first[1]:
                 proved.add(first[2])
@@ -198,17 +198,24 @@ def lonely_headers(tree):
 
 
 def compile_flags(tree, build):
-    """For every .cpp that is built: its compiler and flags, without output and input."""
+    """For every .cpp that is built: its compiler and flags, without output and input. And which
+    of them are joined, by a file that CMake generates of #include lines."""
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
         entries = json.load(file)
-    flags = {}
+    flags, joined = {}, set()
     for entry in entries:
         words = shlex.split(entry["command"])
         keep = [word for at, word in enumerate(words)
                 if word not in ("-o", "-c") and words[at - 1] not in ("-o", "-c")]
         source = os.path.join(entry["directory"], entry["file"])
         flags[os.path.relpath(source, tree.root)] = keep
-    return flags
+        if "/Unity/unity_" in source:
+            with open(source, encoding="utf-8") as file:
+                parts = re.findall(r'^#include "(.+\.cpp)"$', file.read(), re.MULTILINE)
+            paths = {os.path.relpath(part, tree.root) for part in parts}
+            flags.update(dict.fromkeys(paths, keep))
+            joined |= paths
+    return flags, joined
 
 
 def check_built(tree, flags):
@@ -228,8 +235,8 @@ def flags_for(header, flags):
     return []
 
 
-def check_headers_compile(tree, flags):
-    waiting, running = lonely_headers(tree), []
+def check_headers_compile(tree, flags, joined):
+    waiting, running = lonely_headers(tree, joined), []
     while waiting or running:
         while waiting and len(running) < (os.cpu_count() or 1):
             path = waiting.pop(0)
@@ -250,9 +257,9 @@ def check(root, build=None):
                  check_scripts):
         rule(tree)
     if build:
-        flags = compile_flags(tree, build)
+        flags, joined = compile_flags(tree, build)
         check_built(tree, flags)
-        check_headers_compile(tree, flags)
+        check_headers_compile(tree, flags, joined)
     return sorted(tree.complaints)
 
 

@@ -168,6 +168,15 @@ class Headers(TidyTest):
         self.write("base/b.cpp", "int b;\n")
         self.assert_clean(self.build("base/b.cpp"))
 
+    def test_a_joined_source_is_built_and_proves_no_header(self):
+        self.write("base/a.h", "#pragma once\nstd::string a();\n")
+        self.write("base/a.cpp", '#include "base/a.h"\n')
+        self.write("base/b.cpp", "int b;\n")
+        self.write("build/x.dir/Unity/unity_0_cxx.cxx",
+                   f'#include "{self.root}/base/b.cpp"\n#include "{self.root}/base/a.cpp"\n')
+        self.assert_complaint("base/a.h:1: does not compile alone",
+                              self.build("build/x.dir/Unity/unity_0_cxx.cxx"))
+
 
 class Includes(TidyTest):
     def test_the_arrows_of_the_table_pass(self):

@@ -14,7 +14,7 @@ using namespace cgphase::workloads;
 
 namespace {
 
-constexpr std::array kWidths = {4, 8, 3};
+constexpr std::array kSomeWidths = {4, 8, 3};
 
 struct Batch {
   Matrix values{12, 4};
@@ -38,7 +38,7 @@ Batch make_batch() {
 
 TEST_CASE("mlp: gradient descent lowers the loss") {
   Batch batch = make_batch();
-  Mlp mlp(kWidths, 1);
+  Mlp mlp(kSomeWidths, 1);
   const float before = mlp.loss(batch.rows(), batch.labels);
   for (int step = 0; step < 50; ++step) mlp.train(batch.rows(), batch.labels, 0.1F);
   CHECK(mlp.loss(batch.rows(), batch.labels) < 0.2F * before);
@@ -47,7 +47,7 @@ TEST_CASE("mlp: gradient descent lowers the loss") {
 TEST_CASE("mlp: one small step changes the loss as its gradient foretells") {
   // loss(w - e g) = loss(w) - e |g|^2 + O(e^2): two step lengths must fall in proportion.
   Batch batch = make_batch();
-  Mlp small(kWidths, 1), twice(kWidths, 1);
+  Mlp small(kSomeWidths, 1), twice(kSomeWidths, 1);
   const float before = small.train(batch.rows(), batch.labels, 1e-3F);
   twice.train(batch.rows(), batch.labels, 2e-3F);
   const float fall = before - small.loss(batch.rows(), batch.labels);
@@ -58,7 +58,7 @@ TEST_CASE("mlp: one small step changes the loss as its gradient foretells") {
 
 TEST_CASE("mlp: the loss is decided by the seed") {
   Batch batch = make_batch();
-  Mlp first(kWidths, 1), again(kWidths, 1), other(kWidths, 2);
+  Mlp first(kSomeWidths, 1), again(kSomeWidths, 1), other(kSomeWidths, 2);
   for (int step = 0; step < 5; ++step) {
     first.train(batch.rows(), batch.labels, 0.1F);
     again.train(batch.rows(), batch.labels, 0.1F);
@@ -82,7 +82,7 @@ Fd file_with(std::string_view bytes) {
 
 TEST_CASE("mlp: parameters survive a file") {
   Batch batch = make_batch();
-  Mlp mlp(kWidths, 1), back(kWidths);
+  Mlp mlp(kSomeWidths, 1), back(kSomeWidths);
   std::string bytes;
   mlp.serialize(bytes);
   CHECK(bytes.size() == mlp.parameter_count() * sizeof(float));
@@ -91,7 +91,7 @@ TEST_CASE("mlp: parameters survive a file") {
 }
 
 TEST_CASE("mlp: a file of parameters that is too short or too long is invalid") {
-  Mlp mlp(kWidths, 1);
+  Mlp mlp(kSomeWidths, 1);
   std::string bytes;
   mlp.serialize(bytes);
   CHECK_FALSE(mlp.read_parameters(file_with(bytes + "four").get()).has_value());

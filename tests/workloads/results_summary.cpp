@@ -19,7 +19,7 @@ constexpr double kColdStartOfOracle = 1.25;
 constexpr double kLessThanAi4dl = 0.7;
 constexpr double kSame = 0.005;  // of the user's limit: no difference worth a word
 
-std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
+std::string whole_percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
 // Cases of one goal: met, missed with the number that missed it, or without anything to compare.
 struct Tally {
@@ -73,7 +73,9 @@ std::optional<bool> below(const std::optional<double>& value, double most) {
   return value ? std::optional(*value <= most) : std::nullopt;
 }
 
-std::string number(const std::optional<double>& ratio) { return ratio ? percent(*ratio) : "-"; }
+std::string number(const std::optional<double>& ratio) {
+  return ratio ? whole_percent(*ratio) : "-";
+}
 
 // What ours allocates more than the controls where both are as seldom over, of what they allocate.
 std::optional<double> more_than_controls(const SetResults& results, Resource resource,
@@ -170,11 +172,11 @@ std::string missed_goals(std::span<const SetResults> sets, std::string_view poli
         if (results.set->service && more && *more > kMoreOnServices)
           row("controls, services", fmt::format("{:+.0f} %", 100 * *more));
         if (!results.set->service && ratio && *ratio > kLessThanControls)
-          row("controls, jobs", percent(*ratio));
+          row("controls, jobs", whole_percent(*ratio));
         if (verdict->writes_ratio > kWritesOfHold)
           row("writes", fmt::format("{:.2f}", verdict->writes_ratio));
         if (const auto& ai4dl = verdict->ai4dl.at[1]; ai4dl && *ai4dl > kLessThanAi4dl)
-          row("AI4DL at 1 %", percent(*ai4dl));
+          row("AI4DL at 1 %", whole_percent(*ai4dl));
       }
   return rows;
 }

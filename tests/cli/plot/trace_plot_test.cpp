@@ -6,6 +6,7 @@
 
 #include "cli/plot/phase_lane.h"
 #include "tests/cli/plot/xml_check.h"
+#include "tests/text.h"
 
 using namespace cgphase;
 using namespace cgphase::test;
@@ -43,10 +44,6 @@ std::string draw(const Execution& execution, const std::vector<int>& phases = {}
     plotted.add(execution.rows[i], i < phases.size() ? phases[i] : 0);
   plot.executions.push_back(std::move(plotted));
   return draw_trace(plot);
-}
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace

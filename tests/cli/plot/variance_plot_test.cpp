@@ -3,15 +3,12 @@
 #include <doctest/doctest.h>
 
 #include "tests/cli/plot/xml_check.h"
+#include "tests/text.h"
 
 using namespace cgphase;
 using namespace cgphase::test;
 
 namespace {
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 }  // namespace
 

@@ -4,6 +4,8 @@
 
 #include <map>
 
+#include "tests/text.h"
+
 using namespace cgphase;
 
 namespace {
@@ -34,10 +36,6 @@ std::string refusal(const std::string& text) {
   CHECK(assertion.error().kind == ErrorKind::invalid);
   CHECK(assertion.error().text.find('\n') == std::string::npos);
   return assertion.error().text;
-}
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace

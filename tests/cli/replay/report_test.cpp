@@ -5,16 +5,13 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/replay/results.h"
+#include "tests/text.h"
 
 using namespace cgphase;
 using namespace cgphase::test;
 using nlohmann::json;
 
 namespace {
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 json parsed(const ReplayReport& report) { return json::parse(replay_json(report)); }
 

@@ -13,7 +13,7 @@ using doctest::Approx;
 
 namespace {
 
-std::shared_ptr<const PhaseEngine> default_engine() {
+std::shared_ptr<const PhaseEngine> own_engine() {
   return PhaseEngine::create(
              load_model(CGPHASE_SOURCE_DIR "/model/default_model.json").value()).value();
 }
@@ -21,7 +21,7 @@ std::shared_ptr<const PhaseEngine> default_engine() {
 }  // namespace
 
 TEST_CASE("statistics of a phase are mean and deviation over all of its samples") {
-  const auto engine = default_engine();
+  const auto engine = own_engine();
   const std::vector<Execution> training{synthetic_trace(1).executions[0],
                                         synthetic_trace(2).executions[0]};
   const auto trained = TrainedStatistics::create(training, engine, false).value();
@@ -51,7 +51,7 @@ TEST_CASE("statistics of a phase are mean and deviation over all of its samples"
 }
 
 TEST_CASE("without training the model's own ratios are scaled to the container's limits") {
-  const auto engine = default_engine();
+  const auto engine = own_engine();
   const auto trained = TrainedStatistics::create({}, engine, false).value();
   const Execution execution = synthetic_trace(1).executions[0];  // 2 cores, 1 GiB
   const auto phases = trained.of(execution.original, execution.host);
@@ -65,7 +65,7 @@ TEST_CASE("without training the model's own ratios are scaled to the container's
 }
 
 TEST_CASE("a model without statistics needs training traces") {
-  Model model = default_engine()->model();
+  Model model = own_engine()->model();
   for (PhaseSummary& phase : model.phases) phase = {};
   const auto engine = PhaseEngine::create(model).value();
   const auto refused = TrainedStatistics::create({}, engine, false);
