@@ -3,13 +3,14 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <ctime>
+#include <string>
 
 #include "control/companion.h"
 #include "control/heartbeat_watch.h"
@@ -23,9 +24,19 @@ constexpr timespec kFreePause = {0, 20'000'000};
 
 enum class Wake { timeout, told_to_stop, daemon_dead };
 
-int print(const RestoreReport& report) {
-  for (const std::string& line : report.failures)
-    std::fprintf(stderr, "cgphase-restore: %s\n", line.c_str());
+// Standard error is the daemon's too, and may be what it hangs on: a pipe or a terminal that
+// nobody reads. What cannot be said at once is left unsaid.
+void say(const std::string& text) {
+  const std::string line = "cgphase-restore: " + text + "\n";
+  const int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
+  if (::send(STDERR_FILENO, line.data(), line.size(), flags) >= 0 || errno != ENOTSOCK) return;
+  // O_NONBLOCK belongs to the description, which the daemon shares; this is one of our own.
+  const Fd own(::open("/proc/self/fd/2", O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (::write(own.get(), line.data(), line.size()) < 0) return;
+}
+
+int tell(const RestoreReport& report) {
+  for (const std::string& line : report.failures) say(line);
   return report.failures.empty() ? 0 : 1;
 }
 
@@ -75,13 +86,12 @@ class Watch {
       silent_ = false;
       return;
     }
-    if (!silent_) {
-      std::fprintf(stderr, "cgphase-restore: process %d is silent, its limits are put back\n",
-                   options_.pid);
-      leases_->revoke();
-    }
+    if (!silent_) leases_->revoke();
     const RestoreReport report = restore_leases(*leases_, options_.cgroup_root);
-    if (!silent_) print(report);
+    if (!silent_) {
+      say("process " + std::to_string(options_.pid) + " is silent, its limits were put back");
+      tell(report);
+    }
     silent_ = true;
   }
 
@@ -90,19 +100,19 @@ class Watch {
   int after_death() {
     if (!leases_ && !open_leases()) return 0;
     for (int attempt = 0; attempt < kFreeAttempts; ++attempt) {
-      if (leases_->try_own()) return print(restore_leases(*leases_, options_.cgroup_root));
+      if (leases_->try_own()) return tell(restore_leases(*leases_, options_.cgroup_root));
       if (leases_->owner_pid() != options_.pid) return 0;
       ::nanosleep(&kFreePause, nullptr);
     }
     // Held by somebody who is not the daemon: restoring is compare-and-set and needs no lock.
-    return print(restore_leases(*leases_, options_.cgroup_root));
+    return tell(restore_leases(*leases_, options_.cgroup_root));
   }
 
   bool open_leases() {
     auto table = LeaseTable::open_existing({.runtime_dir = options_.runtime_dir});
     if (table) leases_ = std::move(*table);
     if (!table && table.error().kind != ErrorKind::not_found && !complained_) {
-      std::fprintf(stderr, "cgphase-restore: %s\n", table.error().text.c_str());
+      say(table.error().text);
       complained_ = true;
     }
     return leases_ != nullptr;

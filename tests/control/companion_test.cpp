@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 
 #include "tests/control/fake_cgroup.h"
 
@@ -24,12 +25,14 @@ constexpr int kPatienceMs = 30'000;
 // as it is told by a byte.
 class Daemon {
  public:
+  // With a standard error of its own, which its companion inherits, where one is given.
   Daemon(const FakeCgroup& box, const std::string& root, const std::string& runtime,
-         std::chrono::milliseconds silence) {
+         std::chrono::milliseconds silence, int standard_error = -1) {
     int orders[2], reports[2];
     REQUIRE(::pipe2(orders, O_CLOEXEC) == 0);
     REQUIRE(::pipe2(reports, O_CLOEXEC) == 0);
     pid_ = ::fork();
+    if (pid_ == 0 && standard_error >= 0) ::dup2(standard_error, STDERR_FILENO);
     if (pid_ == 0) live(box, root, runtime, silence, orders[0], reports[1]);
     orders_ = Fd(orders[1]);
     reports_ = Fd(reports[0]);
@@ -107,6 +110,22 @@ struct Host {
 
 constexpr std::chrono::milliseconds kLong{60'000};
 
+// A pipe that nobody reads and nothing more fits into; a write to it waits.
+struct FullPipe {
+  FullPipe() {
+    int ends[2];
+    REQUIRE(::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0);
+    reading = Fd(ends[0]);
+    writing = Fd(ends[1]);
+    const std::array<char, 4096> page{};
+    while (::write(writing.get(), page.data(), page.size()) > 0) {
+    }
+    REQUIRE(errno == EAGAIN);
+    REQUIRE(::fcntl(writing.get(), F_SETFL, 0) == 0);
+  }
+  Fd reading, writing;
+};
+
 int run_restore(const std::vector<std::string>& words) {
   std::vector<char*> arguments;
   std::vector<std::string> all = {"cgphase-restore"};
@@ -175,6 +194,18 @@ TEST_CASE(
   CHECK(::kill(daemon.companion(), 0) == 0);
   daemon.signal(SIGCONT);
   daemon.order('s');
+  daemon.reap();
+  CHECK(daemon.companion_ended());
+}
+
+TEST_CASE("a daemon that hangs because nobody reads what it says is restored all the same") {
+  Host host;
+  const FullPipe standard_error;
+  Daemon daemon(host.box, host.root.path(), host.runtime.path(), std::chrono::milliseconds(600),
+                standard_error.writing.get());
+  daemon.signal(SIGSTOP);
+  CHECK(host.becomes("200000 100000"));
+  daemon.signal(SIGKILL);
   daemon.reap();
   CHECK(daemon.companion_ended());
 }
