@@ -2,7 +2,8 @@
 // limit when the daemon dies or falls silent. It needs no systemd.
 //
 // It ends when the daemon tells it to (stop) or is dead; signals to the daemon's process group or
-// terminal do not reach it. When it restores because of silence it revokes the leases first
+// terminal do not reach it, and the kernel does not end it for want of memory, alone or with the
+// whole cgroup. When it restores because of silence it revokes the leases first
 // (LeaseTable::revoke), so that a daemon that wakes up again lowers nothing before it has looked.
 #pragma once
 

@@ -1,7 +1,8 @@
 #!/bin/bash
 # The unit under a real systemd: READY and STATUS arrive, a start without configuration changes
-# nothing, a reload and a stop work, and however the daemon ends (killed, hung until the watchdog,
-# refused), every limit is the original. unit_test.sh PROGRAMS, run by scripts/guest --image.
+# nothing, a reload and a stop work, and however the daemon ends (killed, alone or with its
+# companion, out of memory, hung until the watchdog, refused), every limit is the original.
+# unit_test.sh PROGRAMS, run by scripts/guest --image.
 # shellcheck source-path=SCRIPTDIR/../kernel source=../kernel/daemon_fixture.sh
 . "$(dirname "$0")/../kernel/daemon_fixture.sh"
 
@@ -74,6 +75,38 @@ killed() {
   until_true 30000 main_is_other "$before" || fail 'not started again after SIGKILL'
 }
 
+# The companion too: ExecStopPost is what is left.
+all_killed() {
+  local before
+  await 'before SIGKILL to all'
+  before=$(property MainPID)
+  must systemctl reset-failed cgphased  # the test starts it more often than the unit allows
+  systemctl kill --signal=KILL cgphased
+  check_restored 'SIGKILL to daemon and companion'
+  until_true 30000 main_is_other "$before" || fail 'not started again after SIGKILL to all'
+}
+
+# So much that the daemon does not fit in, and those that restore after it do.
+too_little() {
+  awk '$1 == "anon" { sum += $2 / 2 } $1 == "shmem" || $1 == "kernel" { sum += $2 }
+    END { printf "%d", sum }' /sys/fs/cgroup/system.slice/cgphased.service/memory.stat
+}
+
+# The kernel ends the daemon, systemd then the rest of the unit (OOMPolicy=stop).
+out_of_memory() {
+  local before
+  await 'before out of memory'
+  before=$(property MainPID)
+  must systemctl reset-failed cgphased
+  systemctl set-property --runtime cgphased MemoryMax="$(too_little)"
+  check_restored 'out of memory'
+  until_true 20000 was_out_of_memory || fail 'the kernel killed nobody'
+  must systemctl set-property --runtime cgphased MemoryMax=infinity
+  until_true 30000 main_is_other "$before" || fail 'not started again after out of memory'
+}
+
+was_out_of_memory() { journalctl -u cgphased | grep -q "Failed with result 'oom-kill'"; }
+
 hung() {
   local before
   await 'before SIGSTOP'
@@ -120,6 +153,8 @@ original=$(snapshot $cgroups)
 without_configuration
 enforce
 killed
+all_killed
+out_of_memory
 hung
 reloaded
 stopped

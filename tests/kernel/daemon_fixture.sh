@@ -11,6 +11,7 @@ knobs='cpu.max cpu.max.burst cpu.weight cpu.idle memory.min memory.low memory.hi
 restore_limit_ms=5000
 failures=0
 cgroups='' original='' daemon=''
+state=/tmp/s runtime=/tmp/r
 
 fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 
@@ -59,7 +60,7 @@ make_container() {  # NAME CPU.MAX MEMORY.MAX DUTY: a load that works DUTY of 10
 write_config() {  # PATTERN [MODE]
   local pattern=$1 mode=${2:-enforce}
   "$bin/quick_model" "$tree/model/default_model.json" /tmp/model.json || exit 1
-  mkdir -p /tmp/s
+  mkdir -p "$state"
   cat >/tmp/cgphase.toml <<EOF
 mode = "$mode"
 model = "/tmp/model.json"
@@ -90,8 +91,8 @@ EOF
 }
 
 start_daemon() {  # [POLICY]
-  "$bin/cgphased" --config /tmp/cgphase.toml --cgroup-root "$root" --state-dir /tmp/s \
-    --runtime-dir /tmp/r --policy "${1:-hold}" >>/tmp/daemon.log 2>&1 &
+  "$bin/cgphased" --config /tmp/cgphase.toml --cgroup-root "$root" --state-dir "$state" \
+    --runtime-dir "$runtime" --policy "${1:-hold}" >>/tmp/daemon.log 2>&1 &
   daemon=$!
 }
 
@@ -103,8 +104,8 @@ await_change() {
   until_true 60000 some_changed && return
   fail "$1: the daemon changed no limit within 60 s, so nothing is proved"
   tail -n 3 /tmp/daemon.log
-  "$bin/cgphase" --socket /tmp/r/read.sock list -o wide
-  "$bin/cgphase" --socket /tmp/r/read.sock events
+  "$bin/cgphase" --socket "$runtime/read.sock" list -o wide
+  "$bin/cgphase" --socket "$runtime/read.sock" events
   finish
 }
 

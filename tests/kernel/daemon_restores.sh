@@ -1,6 +1,6 @@
 #!/bin/bash
 # However the daemon ends, every limit is what it was: 20 times SIGKILL at random moments, a hang,
-# SIGTERM. Also: a second daemon is refused. daemon_restores.sh PROGRAMS [SEED]
+# SIGTERM, out of memory. Also: a second daemon is refused. daemon_restores.sh PROGRAMS [SEED]
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
 . "$(dirname "$0")/daemon_fixture.sh"
 
@@ -52,7 +52,7 @@ second_daemon() {
   start_daemon
   await_change 'second daemon'
   message=$(timeout 20 "$bin/cgphased" --config /tmp/cgphase.toml --cgroup-root "$root" \
-    --state-dir /tmp/s --runtime-dir /tmp/r --mode enforce 2>&1)
+    --state-dir "$state" --runtime-dir "$runtime" --mode enforce 2>&1)
   status=$?
   echo "second daemon: exit $status: $message"
   case $status in
@@ -73,6 +73,34 @@ terminate() {
   check_restored SIGTERM
 }
 
+# In a cgroup of its own, with its companion, whose memory can run out.
+start_confined() {
+  echo "$$" >"$agent/cgroup.procs"
+  start_daemon
+  echo "$$" >"$agent/../cgroup.procs"
+}
+
+nobody_left() { [ ! -s "$agent/cgroup.procs" ] || [ -z "$(<"$agent/cgroup.procs")" ]; }
+oom_kills() { awk '$1 == "oom_kill" { print $2 }' "$agent/memory.events"; }
+
+out_of_memory() {  # 0: the kernel ends the largest process of the cgroup; 1: all of them
+  local before status
+  rm -rf "$runtime"  # the lease file counts for the cgroup that makes it
+  echo "$1" >"$agent/memory.oom.group"
+  start_confined
+  await_change 'out of memory'
+  before=$(oom_kills)
+  echo "out of memory: $(cat "$agent/memory.current") bytes in use"
+  echo 7M >"$agent/memory.max"
+  [ "$(oom_kills)" -gt "$before" ] || { fail 'the kernel killed nobody'; kill -KILL "$daemon"; }
+  wait "$daemon"
+  status=$?
+  [ "$status" = 137 ] || fail "out of memory: exit $status"
+  check_restored "out of memory, memory.oom.group $1"
+  until_true "$restore_limit_ms" nobody_left || fail 'out of memory: the companion stayed'
+  echo max >"$agent/memory.max"
+}
+
 # More than the one CPU of the guest: a host that is busy itself makes that kernel charge CPU time
 # late and at once, and a container that is throttled by it is never lowered.
 make_container test-busy '200000 100000' 209715200 1
@@ -86,4 +114,8 @@ for ((round = 1; round <= kills; round++)); do kill_at_random "$round"; done
 hang
 second_daemon
 terminate
+agent=$root/agent
+mkdir "$agent"
+out_of_memory 0
+out_of_memory 1
 finish
