@@ -182,6 +182,7 @@ Started<void> Daemon::prepare_writing() {
   if (!leases) return refuse(leases.error());
   leases_ = std::move(*leases);
   report_restored(restore_leases(*leases_, root_.path), "left behind by an earlier run");
+  if (Status rooted = leases_->set_cgroup_root(root_.path); !rooted) return refuse(rooted.error());
   // Before any thread: the companion is a fork of this process.
   if (!start_companion()) return {};
   if (config_.guard.enabled) {

@@ -104,6 +104,12 @@ struct Header {
   std::uint32_t crc;
 };
 
+struct Root {
+  std::array<char, kLeaseRootBytes + 1> path;
+  std::uint32_t path_bytes;
+  std::uint32_t crc;
+};
+
 constexpr std::size_t kRecordBytes = 1024;
 static_assert(sizeof(Record) <= kRecordBytes);
 
@@ -240,6 +246,7 @@ struct LeaseTable::File {
   std::atomic<std::uint64_t> revocations;
   std::atomic<std::uint64_t> acknowledged;
   std::atomic<std::int32_t> owner_pid;
+  Shared<Root> cgroup_root;
 
   Record& record(int index) {
     CHECK_INVARIANT(index >= 0 && index < static_cast<int>(header.record_count));
@@ -332,6 +339,33 @@ bool LeaseTable::try_own() {
 }
 
 pid_t LeaseTable::owner_pid() const { return file_->owner_pid.load(); }
+
+std::optional<std::string> LeaseTable::cgroup_root() const {
+  const Root root = file_->cgroup_root.load();
+  if (root.crc != crc_of(root, 0) || root.path_bytes == 0 || root.path_bytes > kLeaseRootBytes)
+    return std::nullopt;
+  return std::string(root.path.data(), root.path_bytes);
+}
+
+Status LeaseTable::set_cgroup_root(const std::string& path) {
+  CHECK_INVARIANT(owned_ && !path.empty());
+  if (path.size() > kLeaseRootBytes)
+    return failure(ErrorKind::invalid, "the cgroup root is longer than " +
+                                           std::to_string(kLeaseRootBytes) + " bytes: " + path);
+  const auto before = cgroup_root();
+  if (before == path) return {};
+  // Torn by a death, it is absent, and nothing is held then.
+  if (!held().empty() && before)
+    return failure(ErrorKind::invalid,
+                   path_ + ": limits below " + *before +
+                       " are still leased; run cgphase-restore, or start with that cgroup root");
+  Root root{};
+  path.copy(root.path.data(), kLeaseRootBytes);
+  root.path_bytes = static_cast<std::uint32_t>(path.size());
+  root.crc = crc_of(root, 0);
+  file_->cgroup_root.store(root);
+  return {};
+}
 
 void LeaseTable::take_over() {
   const std::lock_guard lock(mutex_);

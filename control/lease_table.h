@@ -9,10 +9,10 @@
 // never read together with the identity of another cgroup.
 //
 // Who writes what:
-//   header, heartbeat    the owner: the one process that holds flock on the file (the daemon)
-//   model slots          the owner's writer threads, under the table's mutex
-//   guard slots          the owner's guard thread alone, without any lock
-//   revocation counter   any process that restores while the owner lives
+//   header, heartbeat, root  the owner: the one process that holds flock on the file (the daemon)
+//   model slots              the owner's writer threads, under the table's mutex
+//   guard slots              the owner's guard thread alone, without any lock
+//   revocation counter       any process that restores while the owner lives
 // Everybody may read at any time.
 #pragma once
 
@@ -37,6 +37,7 @@ namespace cgphase {
 inline constexpr std::uint32_t kLeaseVersion = 1;
 inline constexpr int kLeaseRecords = 4096;
 inline constexpr const char* kLeaseFileName = "leases";
+inline constexpr std::size_t kLeaseRootBytes = 1007;  // a longer root cannot be leased below
 
 class LeaseTable {
  public:
@@ -66,6 +67,13 @@ class LeaseTable {
   bool owned() const { return owned_; }
   // The process that last owned the file; it may be dead.
   pid_t owner_pid() const;
+
+  // The cgroup root that the leased paths lie below, so that whoever restores need not be told.
+  // Absent until the owner has said it.
+  std::optional<std::string> cgroup_root() const;
+  // The owner, before its first hold. Errors: invalid (longer than kLeaseRootBytes, or leases below
+  // another root are held: they would be looked for in the wrong place).
+  Status set_cgroup_root(const std::string& root);
 
   // --- the owner's writer threads ---
 

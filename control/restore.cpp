@@ -68,6 +68,15 @@ std::string failure_line(const Pending& pending) {
          "' not put back: " + pending.error.text;
 }
 
+// Without it every cgroup would look removed where the hierarchy is not mounted.
+Status check_root(const std::string& cgroup_root, const Lease& lease) {
+  struct stat status;
+  if (::stat(cgroup_root.c_str(), &status) != 0) return errno_failure(cgroup_root, errno);
+  if (status.st_dev == lease.id.device) return {};
+  return failure(ErrorKind::invalid,
+                 cgroup_root + " is not on the file system of the leased cgroup; mount it there");
+}
+
 bool climbs(const CgroupPath& path) {
   const std::string padded = path + "/";
   return padded.find("/../") != std::string::npos || path.empty() || path.front() != '/';
@@ -77,6 +86,7 @@ bool climbs(const CgroupPath& path) {
 
 Result<Fd> open_leased_directory(const std::string& cgroup_root, const Lease& lease) {
   if (climbs(lease.path)) return failure(ErrorKind::invalid, "the leased path leaves the root");
+  if (Status there = check_root(cgroup_root, lease); !there) return std::unexpected(there.error());
   auto fd = open_path(cgroup_root + lease.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (!fd && fd.error().kind == ErrorKind::not_found)
     return failure(ErrorKind::gone, "the cgroup was removed");
@@ -128,9 +138,8 @@ RestoreReport restore_records(LeaseTable& leases, std::span<const int> records,
 
 RestoreReport restore_leases(LeaseTable& leases, const std::string& cgroup_root) {
   const std::vector<int> records = leases.held();
-  const auto by_path = [&](const Lease& lease) {
-    return open_leased_directory(cgroup_root, lease);
-  };
+  const std::string root = leases.cgroup_root().value_or(cgroup_root);
+  const auto by_path = [&](const Lease& lease) { return open_leased_directory(root, lease); };
   return restore_records(leases, records, by_path, leases.owned());
 }
 

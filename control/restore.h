@@ -16,7 +16,8 @@ namespace cgphase {
 using RestoreReport = LimitWriter::RestoreReport;
 
 // A descriptor of the directory of `lease`, if the cgroup at its path is still the same one.
-// Errors: gone (removed, or another cgroup of that name).
+// Errors: gone (removed, or another cgroup of that name); invalid where the root is not on the file
+// system of the lease's cgroup, which says nothing about that cgroup.
 using DirectoryOpener = std::function<Result<Fd>(const Lease& lease)>;
 Result<Fd> open_leased_directory(const std::string& cgroup_root, const Lease& lease);
 
@@ -34,7 +35,8 @@ RestoreReport restore_records(LeaseTable& leases, std::span<const int> records,
 // other and puts the original back.
 void release_restored(LeaseTable& leases, int record, Knob knob, int directory_fd);
 
-// All records, by path below the root; released where the table is owned.
+// All records, by path below the table's root, or below `cgroup_root` where the table has none;
+// released where the table is owned.
 RestoreReport restore_leases(LeaseTable& leases, const std::string& cgroup_root);
 
 }  // namespace cgphase

@@ -21,7 +21,7 @@ constexpr const char* kUsage =
     "Puts every limit that cgphased changed back to its original, unless somebody else has\n"
     "changed it since. Exit status: 0 done, 1 something failed (one line each), 2 usage.\n"
     "  --runtime-dir DIR   where the leases lie (/run/cgphase)\n"
-    "  --cgroup-root DIR   the cgroup v2 mount (/sys/fs/cgroup)\n"
+    "  --cgroup-root DIR   the cgroup v2 mount, where the leases do not say (/sys/fs/cgroup)\n"
     "  --watch             wait for the death or the silence of PID, then restore\n";
 
 struct Arguments {

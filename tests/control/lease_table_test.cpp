@@ -125,6 +125,41 @@ TEST_CASE("a reason longer than its bound is cut") {
   CHECK(table->read(record.value())->reason == std::string(kLeaseReasonBytes, 'r'));
 }
 
+TEST_CASE("the root of the leases survives the process, and stays while any is held below it") {
+  const TemporaryDirectory directory;
+  {
+    const auto table = open_in(directory);
+    CHECK_FALSE(table->cgroup_root().has_value());
+    REQUIRE(table->set_cgroup_root("/one"));
+    hold(*table, kBox, "200000 100000", "150000 100000");
+  }
+  const auto table = open_in(directory);
+  CHECK(table->cgroup_root() == "/one");
+  CHECK(table->set_cgroup_root("/one"));
+  const Status refused = table->set_cgroup_root("/two");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::invalid);
+  CHECK(refused.error().text.find("/one") != std::string::npos);
+  CHECK(table->cgroup_root() == "/one");
+  table->release(table->held().front());
+  CHECK(table->set_cgroup_root("/two"));
+  CHECK(table->cgroup_root() == "/two");
+}
+
+TEST_CASE("the longest root is kept, one byte more is refused, a torn one is none") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory);
+  const std::string longest = "/" + std::string(kLeaseRootBytes - 1, 'r');
+  CHECK(table->set_cgroup_root(longest));
+  CHECK(table->cgroup_root() == longest);
+  CHECK(table->set_cgroup_root(longest + "r").error().kind == ErrorKind::invalid);
+  CHECK(table->cgroup_root() == longest);
+  std::string file = get_file(file_in(directory));
+  overwrite(file_in(directory), file.find(longest) + 500, "torn");
+  CHECK_FALSE(table->cgroup_root().has_value());
+  CHECK(table->set_cgroup_root("/one"));
+}
+
 TEST_CASE("leases survive their process") {
   const TemporaryDirectory directory;
   { hold(*open_in(directory), kBox, "200000 100000", "150000 100000"); }

@@ -107,6 +107,30 @@ TEST_CASE("another cgroup of the same path is not written") {
   CHECK(second.get("cpu.max") == "50000 100000");
 }
 
+TEST_CASE("leases are looked for below the root that they name, whatever the restorer is told") {
+  Leased leased;
+  const FakeCgroup box(leased.root());
+  REQUIRE(leased.leases().set_cgroup_root(leased.root()));
+  leased.change(box, Knob::cpu_max, "50000 100000");
+  const TemporaryDirectory elsewhere;
+  CHECK(restore_leases(leased.leases(), elsewhere.path()).restored == 1);
+  CHECK(box.get("cpu.max") == "200000 100000");
+}
+
+TEST_CASE("where the hierarchy is not mounted nothing counts as removed, and all stays leased") {
+  Leased leased;
+  const FakeCgroup box(leased.root());
+  leased.change(box, Knob::cpu_max, "50000 100000");
+  for (const char* root : {"/proc", "/no/such/directory"}) {
+    const RestoreReport report = restore_leases(leased.leases(), root);
+    CHECK(report.gone == 0);
+    REQUIRE(report.failures.size() == 1);
+    CHECK(report.failures.front().find(root) != std::string::npos);
+    CHECK(leased.leases().held().size() == 1);
+  }
+  CHECK(leased.restore().restored == 1);
+}
+
 TEST_CASE("a lease whose path climbs out of the root is refused") {
   Leased leased;
   const FakeCgroup box(leased.root());

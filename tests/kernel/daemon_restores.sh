@@ -1,6 +1,7 @@
 #!/bin/bash
 # However the daemon ends, every limit is what it was: 20 times SIGKILL at random moments, a hang,
-# SIGTERM, out of memory. Also: a second daemon is refused. daemon_restores.sh PROGRAMS [SEED]
+# SIGTERM, out of memory, all killed at once. Also: a
+# second daemon is refused. daemon_restores.sh PROGRAMS [SEED]
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
 . "$(dirname "$0")/daemon_fixture.sh"
 
@@ -101,6 +102,41 @@ out_of_memory() {  # 0: the kernel ends the largest process of the cgroup; 1: al
   echo max >"$agent/memory.max"
 }
 
+# The whole agent is killed, below a root of its own, and its cgroup's name is taken meanwhile.
+# Whoever restores next, told nothing, writes to the cgroup that was changed and to no other.
+all_killed() {
+  local cgroups='below/test-stays below/test-goes' goes load ours
+  mkdir "$root/below"
+  echo '+cpu +memory' >"$root/below/cgroup.subtree_control"
+  make_container below/test-stays '150000 100000' 134217728 0
+  make_container below/test-goes '150000 100000' 134217728 0
+  load=$!
+  goes=$root/below/test-goes
+  local original
+  original=$(snapshot $cgroups)
+  root=$root/below start_confined
+  until_true 60000 both_lowered || fail 'all killed: not both containers were lowered'
+  echo 1 >"$agent/cgroup.kill"
+  wait "$daemon"
+  both_lowered || fail 'all killed: somebody was left to restore'
+  ours=$(<"$goes/memory.max")
+  kill -KILL "$load"
+  wait "$load" 2>/dev/null
+  rmdir "$goes"
+  mkdir "$goes" || fail 'all killed: the cgroup could not be replaced'
+  echo "$ours" >"$goes/memory.max"
+  "$bin/cgphase-restore" --runtime-dir "$runtime" || fail 'all killed: cgphase-restore failed'
+  [ "$(<"$goes/memory.max")" = "$ours" ] || fail 'a cgroup that took over a path was written'
+  cgroups=below/test-stays
+  [ "$(snapshot $cgroups)" = "$(grep test-stays <<<"$original")" ] ||
+    fail 'all killed: cgphase-restore did not find the cgroup'
+}
+
+both_lowered() {
+  [ "$(<"$root/below/test-stays/memory.max")" != 134217728 ] &&
+    [ "$(<"$root/below/test-goes/memory.max")" != 134217728 ]
+}
+
 # More than the one CPU of the guest: a host that is busy itself makes that kernel charge CPU time
 # late and at once, and a container that is throttled by it is never lowered.
 make_container test-busy '200000 100000' 209715200 1
@@ -118,4 +154,5 @@ agent=$root/agent
 mkdir "$agent"
 out_of_memory 0
 out_of_memory 1
+all_killed
 finish
