@@ -109,7 +109,8 @@ class Daemon {
   Started<void> open_sockets();
   std::unique_ptr<StoreThread> open_store(std::uint64_t& first_decision_id);
   Holds load_holds() const;
-  bool start_companion();
+  Status start_companion();
+  void keep_companion();
   void schedule_tick();
   void wait_for_tick(MonotonicTime at);
   void on_tick();
@@ -136,6 +137,7 @@ class Daemon {
   std::vector<Source> host_sources_;
   std::unique_ptr<LeaseTable> leases_;
   std::optional<Companion> companion_;
+  std::string companion_error_;  // why there is none
   std::unique_ptr<Guard> guard_;
   std::unique_ptr<KernelLimitWriter> writer_;
   std::unique_ptr<Agent> agent_;
@@ -184,7 +186,10 @@ Started<void> Daemon::prepare_writing() {
   report_restored(restore_leases(*leases_, root_.path), "left behind by an earlier run");
   if (Status rooted = leases_->set_cgroup_root(root_.path); !rooted) return refuse(rooted.error());
   // Before any thread: the companion is a fork of this process.
-  if (!start_companion()) return {};
+  if (const Status started = start_companion(); !started) {
+    host_sources_.push_back({"companion", false, started.error().text});
+    return {};
+  }
   if (config_.guard.enabled) {
     Result<std::unique_ptr<Guard>> guard =
         Guard::create({.leases = leases_.get(), .clock = &clock_, .cgroup_root = root_.path});
@@ -201,17 +206,25 @@ Started<void> Daemon::prepare_writing() {
 }
 
 // Without a companion nothing may be written: a limit could outlive a daemon that is killed.
-bool Daemon::start_companion() {
+Status Daemon::start_companion() {
   Result<Companion> companion = Companion::start(
       {.runtime_dir = config_.runtime_dir, .cgroup_root = root_.path, .program_directories = {}});
   if (companion) {
     companion_.emplace(std::move(*companion));
-    return true;
+    companion_error_.clear();
+    return {};
   }
   companion_.reset();
-  spdlog::error("no dead-man companion, so nothing is written: {}", companion.error().text);
-  host_sources_.push_back({"companion", false, companion.error().text});
-  return false;
+  if (companion_error_ != companion.error().text)
+    spdlog::error("no dead-man companion, so nothing is written: {}", companion.error().text);
+  companion_error_ = companion.error().text;
+  return std::unexpected(companion.error());
+}
+
+void Daemon::keep_companion() {
+  if (!writer_ || (companion_ && companion_->alive())) return;
+  if (companion_) spdlog::error("the dead-man companion ended; starting another");
+  agent_->set_writable(start_companion().has_value());
 }
 
 Started<std::shared_ptr<const PhaseEngine>> Daemon::load_engine() {
@@ -325,10 +338,7 @@ void Daemon::on_tick() {
 // In the loop that ticks, so that a loop that hangs is noticed by companion and watchdog.
 void Daemon::on_beat() {
   agent_->beat();
-  if (writer_ && (!companion_ || !companion_->alive())) {
-    spdlog::error("the dead-man companion ended; starting another");
-    agent_->set_writable(start_companion());
-  }
+  keep_companion();
   notify::watchdog();
   schedule_beat();
 }

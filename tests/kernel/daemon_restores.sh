@@ -1,6 +1,6 @@
 #!/bin/bash
 # However the daemon ends, every limit is what it was: 20 times SIGKILL at random moments, a hang,
-# SIGTERM, out of memory, all killed at once. Also: a
+# SIGTERM, out of memory, no process left for a companion, all killed at once. Also: a
 # second daemon is refused. daemon_restores.sh PROGRAMS [SEED]
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
 . "$(dirname "$0")/daemon_fixture.sh"
@@ -74,13 +74,14 @@ terminate() {
   check_restored SIGTERM
 }
 
-# In a cgroup of its own, with its companion, whose memory can run out.
+# In a cgroup of its own, with its companion: there memory and processes can run out.
 start_confined() {
   echo "$$" >"$agent/cgroup.procs"
   start_daemon
   echo "$$" >"$agent/../cgroup.procs"
 }
 
+companion() { grep -vx "$daemon" "$agent/cgroup.procs"; }
 nobody_left() { [ ! -s "$agent/cgroup.procs" ] || [ -z "$(<"$agent/cgroup.procs")" ]; }
 oom_kills() { awk '$1 == "oom_kill" { print $2 }' "$agent/memory.events"; }
 
@@ -100,6 +101,24 @@ out_of_memory() {  # 0: the kernel ends the largest process of the cgroup; 1: al
   check_restored "out of memory, memory.oom.group $1"
   until_true "$restore_limit_ms" nobody_left || fail 'out of memory: the companion stayed'
   echo max >"$agent/memory.max"
+}
+
+# Nothing stays lowered that nobody would put back; one more process, and all goes on.
+no_companion() {
+  local told
+  start_confined
+  await_change 'no companion'
+  told=$(grep -c 'no dead-man companion' /tmp/daemon.log)
+  echo 0 >"$agent/pids.max"
+  kill -KILL "$(companion)"
+  check_restored 'no companion'
+  pause_ms 2000
+  all_original || fail 'no companion: a limit was lowered'
+  [ "$(grep -c 'no dead-man companion' /tmp/daemon.log)" = $((told + 1)) ] ||
+    fail 'no companion: not told once'
+  echo max >"$agent/pids.max"
+  await_change 'a companion again'
+  terminate
 }
 
 # The whole agent is killed, below a root of its own, and its cgroup's name is taken meanwhile.
@@ -154,5 +173,6 @@ agent=$root/agent
 mkdir "$agent"
 out_of_memory 0
 out_of_memory 1
+no_companion
 all_killed
 finish
