@@ -56,11 +56,9 @@ Result<InstanceLock> InstanceLock::acquire(const std::string& directory) {
     if (errno == EWOULDBLOCK) return second_daemon(directory, held->get());
     return errno_failure("lock " + directory + "/" + kLockName, errno);
   }
-  // The pid is for the message above only; nothing is decided by it.
+  // The pid is for the message above only; nothing is decided by it, and a full disk may keep it.
   const std::string pid = std::to_string(::getpid()) + "\n";
-  if (::ftruncate(file->get(), 0) != 0) return errno_failure("write the lock file", errno);
-  if (Status written = write_all(file->get(), pid); !written)
-    return std::unexpected(written.error());
+  if (::ftruncate(file->get(), 0) == 0) (void)write_all(file->get(), pid);
   return InstanceLock(directory, *std::move(held), *std::move(file));
 }
 

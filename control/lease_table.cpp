@@ -181,7 +181,10 @@ Status write_new_file(int fd, const std::string& path, int records, const std::s
   const std::size_t bytes = kHeaderBytes + static_cast<std::size_t>(records) * kRecordBytes;
   // The whole file is allocated now: a full tmpfs later would be SIGBUS in the guard.
   const int error = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
-  if (error != 0) return errno_failure(path, error);
+  if (error != 0)
+    return errno_failure(path + ": " + std::to_string(bytes / 1024) +
+                             " KiB are needed there to keep the original limits in",
+                         error);
   Header header{};
   header.magic = kMagic;
   header.version = kLeaseVersion;

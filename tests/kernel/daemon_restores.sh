@@ -1,6 +1,6 @@
 #!/bin/bash
 # However the daemon ends, every limit is what it was: 20 times SIGKILL at random moments, a hang,
-# SIGTERM, out of memory, no process left for a companion, all killed at once. Also: a
+# SIGTERM, out of memory, no process left for a companion, full disks, all killed at once. Also: a
 # second daemon is refused. daemon_restores.sh PROGRAMS [SEED]
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
 . "$(dirname "$0")/daemon_fixture.sh"
@@ -156,6 +156,43 @@ both_lowered() {
     [ "$(<"$root/below/test-goes/memory.max")" != 134217728 ]
 }
 
+cli() { "$bin/cgphase" --socket "$runtime/read.sock" "$@"; }
+answers() { cli -q status >/dev/null 2>&1; }
+history_suffers() { cli status | grep -q 'history is kept in memory for now'; }
+fill() { dd if=/dev/zero of="$1/fill" bs=4096 conv=notrunc oflag=append status=none 2>/dev/null; }
+
+# The history's file system and that of the leases.
+full_disks() {
+  local state=/scratch/s runtime=/tmp/small/r message status
+  mkdir /tmp/small
+  mount -t tmpfs -o size=6M none /tmp/small
+  start_daemon
+  until_true 20000 answers || fail 'full disks: the daemon does not answer'
+  fill /scratch
+  fill /tmp/small
+  await_change 'full disks'
+  until_true 60000 history_suffers || fail 'status does not say that the history suffers'
+  kill -KILL "$daemon"
+  wait "$daemon" 2>/dev/null
+  check_restored 'full disks'
+  fill /tmp/small
+  start_daemon
+  await_change 'full disks, started anew'
+  terminate
+  rm /tmp/small/r/leases
+  fill /tmp/small
+  message=$(timeout 20 "$bin/cgphased" --config /tmp/cgphase.toml --cgroup-root "$root" \
+    --state-dir "$state" --runtime-dir "$runtime" 2>&1)
+  status=$?
+  echo "no room for leases: exit $status: $message"
+  [ "$status" = 1 ] || fail "no room for leases: exit $status"
+  [ "$(grep -c . <<<"$message")" = 1 ] || fail 'no room for leases: not told in one sentence'
+  [[ $message == */tmp/small/r/leases* ]] || fail 'no room for leases: the place is not named'
+  all_original || fail 'no room for leases: a limit changed'
+  rm /scratch/fill
+  umount /tmp/small
+}
+
 # More than the one CPU of the guest: a host that is busy itself makes that kernel charge CPU time
 # late and at once, and a container that is throttled by it is never lowered.
 make_container test-busy '200000 100000' 209715200 1
@@ -174,5 +211,6 @@ mkdir "$agent"
 out_of_memory 0
 out_of_memory 1
 no_companion
+full_disks
 all_killed
 finish
