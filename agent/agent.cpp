@@ -70,7 +70,8 @@ Agent::Agent(Config config, Parts parts, const Clock& clock, Post post)
       post_(std::move(post)),
       parts_(std::move(parts)),
       model_key_(model_key(parts_.engine.get())),
-      outside_(config_.cgroup_root, config_.proc_root) {
+      outside_(config_.cgroup_root, config_.proc_root),
+      neighbourhood_(config_.proc_root) {
   if (const auto held = parts_.holds.host()) config_.mode = std::min(config_.mode, *held);
 }
 
@@ -82,6 +83,7 @@ std::string Agent::learning_key(const ContainerInfo& info) const {
 void Agent::tick() {
   look_requested_ = false;
   watch_kill_switch();
+  watch_neighbours();
   adopt_after_revocation();
   parts_.sampler.sample(clock_, tick_);
   // What writer and guard did before the files were read must not look like somebody else's intent.
@@ -112,6 +114,7 @@ void Agent::welcome(const ContainerInfo& info) {
   parts_.pipeline.admit(info.id, {.mode = mode, .prior = learned == learned_.end()
                                                              ? nlohmann::json(nullptr)
                                                              : learned->second});
+  parts_.pipeline.set_care(info.id, care_of(info));
   if (parts_.writer && info.hands_off.empty()) {
     Result<Fd> directory = parts_.sampler.duplicate_directory(info.id);
     if (directory) (void)parts_.writer->attach(info.id, info.path, std::move(*directory));
@@ -312,19 +315,23 @@ void Agent::squeeze_cache() {
 Mode Agent::mode_of(const ContainerInfo& info) const {
   const Holds::Hold hold = parts_.holds.of(info);
   if (kill_switch_ || !may_write() || hold.paused) return Mode::observe;
+  // As for a container that somebody else manages: the journal then tells what holds it.
+  const Mode ceiling = standing_down().empty() ? Mode::enforce : Mode::advise;
   if (const auto asked = asked_modes_.find(info.id); asked != asked_modes_.end())
-    return asked->second;
-  return std::min(mode_for(config_, info), hold.at_most.value_or(Mode::enforce));
+    return std::min(asked->second, ceiling);
+  return std::min({mode_for(config_, info), hold.at_most.value_or(Mode::enforce), ceiling});
 }
 
 LimitWriter::RestoreReport Agent::apply_modes() {
   LimitWriter::RestoreReport report;
+  const Reason reason = standing_down().empty() ? Reason::restored : Reason::another_manager;
   for (const ContainerView* view : parts_.pipeline.containers()) {
     const Mode before = view->mode;
     const Mode mode = mode_of(view->info);
     // First the mode: while it is enforce, a restore would look like somebody else's intent.
     parts_.pipeline.set_mode(view->info.id, mode);
-    if (before == Mode::enforce && mode != Mode::enforce) add(report, restore(view->info.id));
+    if (before == Mode::enforce && mode != Mode::enforce)
+      add(report, restore(view->info.id, reason));
   }
   return report;
 }
@@ -335,6 +342,20 @@ void Agent::watch_kill_switch() {
   kill_switch_ = present;
   (void)apply_modes();
   if (present) (void)restore_all();
+}
+
+Care Agent::care_of(const ContainerInfo& info) const {
+  return {.larger_margin = neighbourhood_.wants_margin(info.path)};
+}
+
+void Agent::watch_neighbours() {
+  const bool before = standing_down().empty();
+  if (neighbourhood_.look(clock_.monotonic_now()))
+    for (const ContainerView* view : parts_.pipeline.containers())
+      parts_.pipeline.set_care(view->info.id, care_of(view->info));
+  if (standing_down().empty() == before) return;
+  parts_.pipeline.set_hands_off(!standing_down().empty());
+  (void)apply_modes();
 }
 
 void Agent::set_writable(bool writable) {
@@ -390,23 +411,23 @@ void Agent::save_holds() {
 }
 
 // Tells the pipeline that limits are the originals again, and the journal why.
-void Agent::note_restored(const ContainerView& view) {
+void Agent::note_restored(const ContainerView& view, Reason reason) {
   for (const Resource resource : {Resource::cpu, Resource::memory}) {
     const bool changed = resource == Resource::cpu
                              ? view.sample.limits.cpu_max != view.original.cpu_max
                              : view.sample.limits.memory_max != view.original.memory_max;
     if (!changed) continue;
-    remember(parts_.pipeline.guard_raised(view.info.id, resource, Reason::restored, view.original,
+    remember(parts_.pipeline.guard_raised(view.info.id, resource, reason, view.original,
                                           clock_.monotonic_now()));
     totals_.writes_up += 1;
   }
 }
 
-LimitWriter::RestoreReport Agent::restore(CgroupId id) {
+LimitWriter::RestoreReport Agent::restore(CgroupId id, Reason reason) {
   if (!parts_.writer) return {};
   LimitWriter::RestoreReport report = parts_.writer->restore(id);
   const ContainerView* view = parts_.pipeline.find(id);
-  if (view != nullptr && report.restored > 0) note_restored(*view);
+  if (view != nullptr && report.restored > 0) note_restored(*view, reason);
   return report;
 }
 
@@ -434,7 +455,8 @@ Status Agent::store_all() {
 // believes to be in force is wrong, so every container begins at its original.
 void Agent::adopt_after_revocation() {
   if (parts_.kernel_writer == nullptr || !parts_.kernel_writer->revoked()) return;
-  for (const ContainerView* view : parts_.pipeline.containers()) note_restored(*view);
+  for (const ContainerView* view : parts_.pipeline.containers())
+    note_restored(*view, Reason::restored);
   parts_.kernel_writer->acknowledge_revocation();
 }
 
@@ -484,12 +506,14 @@ std::vector<std::string> Agent::reload(Config config) {
   save_holds();
   asked_modes_.clear();
   parts_.pipeline.set_rails(config_.rails);
+  neighbourhood_.look_again();
   (void)apply_modes();
   return kept;
 }
 
 std::vector<Source> Agent::sources() const {
   std::vector<Source> sources = parts_.sampler.sources();
+  sources.push_back(neighbourhood_.source());
   if (!parts_.guard) return sources;
   const GuardSource pressure = parts_.guard->pressure(), inotify = parts_.guard->inotify();
   sources.push_back({"guard: pressure triggers", pressure.present, pressure.detail});
@@ -510,6 +534,8 @@ std::uint64_t Agent::store_size_bytes() const {
 
 std::vector<std::string> Agent::degraded() const {
   std::vector<std::string> sentences;
+  if (!standing_down().empty())
+    sentences.push_back("only observing, every limit is the original: " + standing_down());
   if (parts_.store)
     if (const auto reason = parts_.store->degraded())
       sentences.push_back("history is kept in memory for now: " + *reason);

@@ -15,6 +15,7 @@
 
 #include "agent/config.h"
 #include "agent/holds.h"
+#include "agent/neighbourhood.h"
 #include "agent/outside_use.h"
 #include "agent/pipeline.h"
 #include "base/clock.h"
@@ -44,7 +45,7 @@ class Agent {
 
   Agent(Config config, Parts parts, const Clock& clock, Post post);
 
-  // One tick: kill switch, sampling, pipeline, writing, history.
+  // One tick: kill switch, neighbours, sampling, pipeline, writing, history.
   void tick();
   // The control loop lives: kill switch and heartbeat, in the same loop as the ticks and at least
   // twice a second, however long the interval between ticks is.
@@ -59,12 +60,13 @@ class Agent {
   bool take_look_request() { return std::exchange(look_requested_, false); }
   int tree_fd() const { return parts_.sampler.event_fd(); }
 
-  // New configuration: modes at once, rails for containers that appear from now on. What cannot
-  // change while running (roots, directories) is told, one sentence each.
+  // New configuration: modes at once, rails for containers that appear from now on; the next tick
+  // looks for other managers. What cannot change while running (roots, directories) is told, one
+  // sentence each.
   std::vector<std::string> reload(Config config);
   // Puts every original back and stores what was learned. The agent only observes afterwards.
   LimitWriter::RestoreReport restore_all();
-  LimitWriter::RestoreReport restore(CgroupId id);
+  LimitWriter::RestoreReport restore(CgroupId id, Reason reason = Reason::restored);
   LimitWriter::RestoreReport stop();
   // After stop(): stores what was learned and ends the history.
   Status store_all();
@@ -95,6 +97,12 @@ class Agent {
   bool kill_switch() const { return kill_switch_; }
   bool may_write() const { return parts_.writer != nullptr && writable_; }
   bool paused(const ContainerInfo& info) const { return parts_.holds.of(info).paused; }
+  // Why nothing is written on this host at all: somebody else sets limits here. Empty: nobody.
+  const std::string& standing_down() const { return neighbourhood_.standing_down(); }
+  // Why this container is never written to; empty when it may be.
+  const std::string& hands_off(const ContainerInfo& info) const {
+    return info.hands_off.empty() ? standing_down() : info.hands_off;
+  }
   MonotonicTime last_tick() const { return tick_.time; }
   const HostCapacity& host() const { return tick_.host; }
   const OutsideUse& outside() const { return outside_; }
@@ -114,15 +122,17 @@ class Agent {
   // `known`, and what the containers that live add to it.
   nlohmann::json with_live(nlohmann::json known, const std::string& key) const;
   Mode mode_of(const ContainerInfo& info) const;
+  Care care_of(const ContainerInfo& info) const;
   LimitWriter::RestoreReport apply_modes();
   void save_holds();
   void watch_kill_switch();
+  void watch_neighbours();
   void adopt_after_revocation();
   void welcome(const ContainerInfo& info);
   void farewell(CgroupId id);
   void submit(const Decision& decision);
   void learn(const ContainerView& view);
-  void note_restored(const ContainerView& view);
+  void note_restored(const ContainerView& view, Reason reason);
   bool was_raise(std::uint64_t decision_id) const;
   WallTime wall_of(MonotonicTime time) const;
   void remember(const Decision& decision);
@@ -139,6 +149,7 @@ class Agent {
   const std::string model_key_;
   NodeSample tick_;
   OutsideUse outside_;
+  Neighbourhood neighbourhood_;
   Totals totals_;
   bool kill_switch_ = false;
   bool writable_ = true;

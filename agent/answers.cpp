@@ -105,6 +105,8 @@ ContainerReport Answers::report(const ContainerView& view) const {
                          .holding_cpu = view.cpu_holding, .holding_memory = view.memory_holding,
                          .throttled_usec = view.sample.cpu.throttled_usec,
                          .oom_kills = view.sample.memory_events.oom_kill};
+  report.container.hands_off = agent_.hands_off(view.info);
+  if (!report.container.hands_off.empty()) report.mode = Mode::observe;
   report.seconds_in_phase =
       std::chrono::duration<double>(agent_.last_tick() - view.phase_since).count();
   if (view.memory_need) report.memory_need_bytes = view.memory_need->value;
@@ -163,6 +165,7 @@ StatusReport Answers::status() const {
   status.changed_anything = totals.writes_up + totals.writes_down > 0;
   status.kill_switch = agent_.kill_switch();
   status.companion_alive = facts_.companion_alive && facts_.companion_alive();
+  status.standing_down = agent_.standing_down();
   status.degraded = agent_.degraded();
   return status;
 }
@@ -415,9 +418,10 @@ nlohmann::json Answers::set_mode(const Request& request) {
   }
   const auto view = container(request);
   if (!view) return error_reply(view.error());
-  if (mode == Mode::enforce && !(*view)->info.hands_off.empty())
+  if (const std::string& owner = agent_.hands_off((*view)->info);
+      mode == Mode::enforce && !owner.empty())
     return error_reply(Exit::failure, "mode: " + escape_name((*view)->info.name) +
-                                          " is never written to: " + (*view)->info.hands_off);
+                                          " is never written to: " + owner);
   const Mode before = (*view)->mode;
   const std::string name = escape_name((*view)->info.name);
   auto restored = agent_.set_mode((*view)->info.id, mode);

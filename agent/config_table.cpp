@@ -337,6 +337,10 @@ std::vector<ConfigRow> amount_rows() {
   rows.push_back(bytes_row("rails.memory_headroom_bytes",
                            CGPHASE_FIELD(rails.memory_headroom_bytes), kMiB, 1024 * kGiB,
                            "And at least so much above need; 25 % of a limit below 1 GiB."));
+  rows.push_back(number_row("rails.killed_margin_factor",
+                            CGPHASE_FIELD(rails.killed_margin_factor), 1, 10,
+                            "Both margins are so many times larger beside who kills on memory "
+                            "pressure."));
   rows.push_back(number_row("rails.memory_step_ratio", CGPHASE_FIELD(rails.memory_step_ratio),
                             0.001, 0.5, "A step lowers memory.max by at most this part."));
   rows.push_back(duration_row("rails.memory_lower_window", CGPHASE_FIELD(rails.memory_lower_window),

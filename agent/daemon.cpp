@@ -114,6 +114,7 @@ class Daemon {
   void schedule_tick();
   void wait_for_tick(MonotonicTime at);
   void on_tick();
+  void tick();
   void on_guard();
   void tick_out_of_turn();
   void schedule_beat();
@@ -148,6 +149,7 @@ class Daemon {
   asio::posix::stream_descriptor results_{io_};
   asio::posix::stream_descriptor guard_actions_{io_};
   MonotonicTime next_tick_, next_status_;
+  std::string told_standing_down_;
 };
 
 Started<void> Daemon::start() {
@@ -323,8 +325,19 @@ std::string Daemon::status_line() const {
          human_bytes(static_cast<double>(status.saved_now.memory_bytes)) + " given back";
 }
 
-void Daemon::on_tick() {
+void Daemon::tick() {
   agent_->tick();
+  const std::string& reason = agent_->standing_down();
+  if (reason == std::exchange(told_standing_down_, reason)) return;
+  if (reason.empty())
+    spdlog::info("nobody else manages limits here any more: mode {} again",
+                 to_string(agent_->config().mode));
+  else
+    spdlog::warn("only observing, every limit is the original: {}", printable(reason));
+}
+
+void Daemon::on_tick() {
+  tick();
   const MonotonicTime now = clock_.monotonic_now();
   if (now >= next_status_) {
     notify::status(status_line());
@@ -416,7 +429,7 @@ void Daemon::tick_out_of_turn() {
 
 Exit Daemon::run_once() {
   agent_->beat();
-  agent_->tick();
+  tick();
   std::puts(to_json(answers_->status()).dump(2).c_str());
   restore_and_part();
   return Exit::ok;
@@ -450,7 +463,7 @@ Exit Daemon::run() {
   watch(guard_actions_, agent_->guard_fd(), [this] { on_guard(); });
   next_tick_ = clock_.monotonic_now();
   agent_->beat();
-  agent_->tick();
+  tick();
   schedule_beat();
   notify::ready(status_line());
   spdlog::info("cgphased {} started: {}", CGPHASE_VERSION, status_line());

@@ -16,6 +16,7 @@ double seconds(std::chrono::nanoseconds duration) {
 
 struct Pipeline::Container {
   ContainerView view;
+  Care care;
   std::optional<FeatureExtractor> extractor;
   std::optional<PhaseTracker> tracker;
   std::unique_ptr<Policy> policy;
@@ -69,6 +70,7 @@ std::unique_ptr<Pipeline::Container> Pipeline::make_container(const ContainerInf
   nlohmann::json prior;
   if (admission != admissions_.end()) {
     container->view.mode = admission->second.mode;
+    container->care = admission->second.care;
     prior = admission->second.prior;
   }
   container->policy = make_policy(policy_, prior, surroundings()).value();
@@ -94,6 +96,12 @@ void Pipeline::admit(CgroupId id, Admission admission) {
 void Pipeline::set_mode(CgroupId id, Mode mode) {
   if (const auto found = containers_.find(id); found != containers_.end())
     found->second->view.mode = mode;
+}
+
+void Pipeline::set_care(CgroupId id, const Care& care) {
+  const auto found = containers_.find(id);
+  if (found != containers_.end()) found->second->care = care;
+  else admissions_[id].care = care;
 }
 
 std::vector<Decision> Pipeline::step(const NodeSample& tick) {
@@ -201,8 +209,9 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
   const RailInput input{
       .time = tick.time, .interval_seconds = interval_seconds, .sample = &sample,
       .previous = first ? nullptr : &*container.previous, .gap = gap, .phase = view.phase,
-      .mode = view.mode, .hands_off = !view.info.hands_off.empty(),
-      .manage_unlimited = config_.manage_unlimited, .original = view.original,
+      .mode = view.mode, .hands_off = hands_off_ || !view.info.hands_off.empty(),
+      .manage_unlimited = config_.manage_unlimited,
+      .larger_margin = container.care.larger_margin, .original = view.original,
       .host = tick.host,
       .model_step_seconds = engine_ ? engine_->model().step_seconds : seconds(config_.interval)};
   for (Decision& decision :

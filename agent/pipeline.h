@@ -41,10 +41,16 @@ struct PipelineConfig {
   std::uint64_t first_decision_id = 1;  // above those of earlier runs in the same journal
 };
 
+// What the driver sees beside a container, and the samples do not say; it may change.
+struct Care {
+  bool larger_margin = false;  // as in RailInput
+};
+
 // What the driver knows about a container and the samples do not say.
 struct Admission {
   Mode mode = Mode::observe;
   nlohmann::json prior;  // learned by earlier runs of its image; null = none
+  Care care = {};        // by set_care()
 };
 
 // What is known of one container; read by status, list, show and explain.
@@ -81,6 +87,10 @@ class Pipeline {
   // Before or after the container's first sample; a container never admitted is observed.
   void admit(CgroupId id, Admission admission);
   void set_mode(CgroupId id, Mode mode);
+  // Before or after its first sample, after admit().
+  void set_care(CgroupId id, const Care& care);
+  // Somebody else sets limits on this host: nothing is lowered, and what was is raised again.
+  void set_hands_off(bool hands_off) { hands_off_ = hands_off; }
   // Takes effect for containers that appear from now on; the others keep their cool-downs.
   void set_rails(const RailsConfig& rails) { config_.rails = rails; }
 
@@ -120,6 +130,7 @@ class Pipeline {
   std::map<std::uint64_t, Decision> pending_; // allowed, not yet reported by the writer
   std::vector<Outcome> outcomes_;             // of containers that vanished meanwhile
   HostBudget budget_;
+  bool hands_off_ = false;
   std::uint64_t next_decision_id_;
 };
 

@@ -270,6 +270,7 @@ json to_json(const StatusReport& report) {
       {"trials_reverted", report.trials_reverted},
       {"changed_anything", report.changed_anything},
       {"kill_switch", report.kill_switch},
+      {"standing_down", printable(report.standing_down)},
       {"companion_alive", report.companion_alive},
       {"degraded", texts(report.degraded)},
   });

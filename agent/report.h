@@ -118,6 +118,7 @@ struct StatusReport {
   std::uint64_t writes_up = 0, writes_down = 0, trials_reverted = 0;
   bool changed_anything = false;   // false: "nothing has been changed on this host"
   bool kill_switch = false;
+  std::string standing_down;       // why nothing is written on this host; empty where it may be
   bool companion_alive = false;
   std::vector<std::string> degraded;   // one sentence each
 };

@@ -64,6 +64,7 @@ std::string why(const Decision& decision) {
     case Reason::restored: return "the original limit was to be restored";
     case Reason::cache_reclaim: return "its cold cache could be reclaimed";
     case Reason::stalled: return "the kernel reclaimed its memory in vain at " + usage;
+    case Reason::another_manager: return "another manager of limits was seen on this host";
   }
   return "";
 }

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -15,6 +14,7 @@
 #include "base/parse.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "collectors/neighbours.h"
 
 namespace cgphase {
 namespace {
@@ -24,7 +24,6 @@ namespace fs = std::filesystem;
 constexpr std::size_t kSmallFileBytes = 256 * 1024;
 constexpr std::uint64_t kDiskWarnBytes = 512 * kMiB;
 constexpr std::uint64_t kDiskFailBytes = 64 * kMiB;
-constexpr int kProcessesLimit = 100'000;
 
 bool exists(const std::string& path) {
   std::error_code ignored;
@@ -144,52 +143,39 @@ Finding disk(const DoctorRoots& roots) {
   return judge_disk(roots.state, std::uint64_t{state.f_bavail} * state.f_frsize);
 }
 
-// Programs that act on limits or on the pressure that limits make, by the name in /proc/PID/comm.
-struct Neighbour {
-  std::string_view comm;
-  Level level;
-  const char* text;
-  const char* way_out;
-};
-constexpr const char* kObserveOnly =
-    "its containers are observed only; run cgphase where it does not manage limits";
-constexpr const char* kMargin = "containers under it keep a larger memory margin";
-constexpr Neighbour kNeighbours[] = {
-    {"kubelet", Level::warn, "the kubelet manages limits here", kObserveOnly},
-    {"koordlet", Level::warn, "koordlet manages limits here", kObserveOnly},
-    {"slurmd", Level::warn, "Slurm manages limits here", kObserveOnly},
-    {"slurmstepd", Level::warn, "a Slurm job runs here", kObserveOnly},
-    {"nomad", Level::warn, "Nomad manages limits here", kObserveOnly},
-    {"systemd-oomd", Level::warn, "systemd-oomd kills on memory pressure", kMargin},
-    {"earlyoom", Level::warn, "earlyoom kills when memory runs short", kMargin},
-    {"oomd", Level::warn, "oomd kills on memory pressure", kMargin},
-    {"raylet", Level::warn, "Ray's memory monitor kills near the limit", kMargin},
-    {"cgphased", Level::ok, "a cgphase daemon runs", ""},
-};
+const char* way_out(NeighbourKind kind) {
+  switch (kind) {
+    case NeighbourKind::manager:
+      return "containers are only observed; run cgphase where it does not manage limits";
+    case NeighbourKind::copy: return "one per host may write: stop the others";
+    case NeighbourKind::killer: return "every container keeps a larger memory margin";
+    case NeighbourKind::monitor: return "its container keeps a larger memory margin";
+  }
+  return "";
+}
 
-bool is_pid(const std::string& name) {
-  return !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
+// One daemon is what is wanted here; in its own eyes another one is a manager.
+Finding daemons(std::ptrdiff_t count) {
+  if (count == 1) return {Level::ok, "neighbours", "a cgphase daemon runs", ""};
+  return {Level::warn, "neighbours", fmt::format("{} cgphase daemons run", count),
+          way_out(NeighbourKind::copy)};
 }
 
 std::vector<Finding> neighbours(const DoctorRoots& roots) {
-  std::map<std::string_view, int> seen;
-  std::error_code error;
-  int processes = 0;
-  for (fs::directory_iterator entry(roots.proc, error), end;
-       !error && entry != end && processes < kProcessesLimit; entry.increment(error)) {
-    if (!is_pid(entry->path().filename().string())) continue;
-    ++processes;
-    const auto comm = content(entry->path().string() + "/comm");
-    const auto row = std::ranges::find(kNeighbours, comm.value_or(""), &Neighbour::comm);
-    if (row != std::end(kNeighbours)) ++seen[row->comm];
-  }
+  const Result<Neighbours> found = find_neighbours(roots.proc);
+  if (!found)
+    return {{Level::warn, "neighbours", "who else acts on limits here cannot be seen: " +
+                                            printable(found.error().text),
+             "mount procfs at " + printable(roots.proc) + ", or look as root"}};
   std::vector<Finding> findings;
-  for (const Neighbour& row : kNeighbours)
-    if (seen[row.comm] > 0) findings.push_back({row.level, "neighbours", row.text, row.way_out});
-  if (seen["cgphased"] > 1)
-    findings.push_back({Level::warn, "neighbours",
-                        fmt::format("{} cgphase daemons run", seen["cgphased"]),
-                        "one per host may write: stop the others"});
+  std::string_view told;
+  for (const NeighbourName& name : neighbour_names()) {
+    const auto count = std::ranges::count(found->seen, &name, &Neighbour::name);
+    if (count == 0 || told == name.text) continue;
+    told = name.text;
+    if (name.kind == NeighbourKind::copy) findings.push_back(daemons(count));
+    else findings.push_back({Level::warn, "neighbours", name.text, way_out(name.kind)});
+  }
   if (findings.empty())
     findings.push_back({Level::ok, "neighbours", "nobody else acts on limits here", ""});
   return findings;

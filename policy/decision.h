@@ -31,6 +31,7 @@ enum class Reason : std::uint8_t {
   restored,             // back to the original: stop, kill switch, request, restart of processes
   cache_reclaim,        // memory.reclaim of cold cache, no limit changes
   stalled,              // reclaim in vain at memory.high: the guard's stall breaker
+  another_manager,      // restored, because somebody else sets limits on this host
 };
 
 // What the guard rails said.
@@ -129,6 +130,7 @@ constexpr const char* to_string(Reason reason) {
     case Reason::restored: return "restored";
     case Reason::cache_reclaim: return "cache_reclaim";
     case Reason::stalled: return "stalled";
+    case Reason::another_manager: return "another_manager";
   }
   return "";
 }

@@ -382,6 +382,7 @@ ContainerRails::Impl::Proposal ContainerRails::Impl::propose(Resource resource, 
   state.bytes_per_sec = senses_.allocation_p99_bytes_per_sec();
   state.current_bytes =
       static_cast<double>(step.input.sample->memory_current.value_or(Bytes{0}).value);
+  state.margin_factor = step.input.larger_margin ? config_.killed_margin_factor : 1;
   state.long_step = step.input.phase.known() && (senses_.steady(in_force) ||
                                                  step.wish.earlier_runs >= config_.enough_runs);
   const double bytes = lowered_memory(config_, limits, state, wanted);

@@ -42,6 +42,7 @@ struct RailsConfig {
   std::chrono::seconds cpu_lower_window{30};
   double memory_headroom_ratio = 1.15;
   std::uint64_t memory_headroom_bytes = 256 * kMiB;  // 25 % of the limit below 1 GiB
+  double killed_margin_factor = 2;         // of these two, beside who kills on pressure or limit
   double memory_step_ratio = 0.10;
   std::chrono::seconds memory_lower_window{60};
   std::chrono::seconds dwell{30};          // need steady for so long: a step may take half the gap
@@ -85,6 +86,7 @@ struct RailInput {
   Mode mode = Mode::observe;
   bool hands_off = false;
   bool manage_unlimited = false;
+  bool larger_margin = false;      // somebody kills on memory pressure, or near its limit
   Limits original;                 // read at the first step only; a knob it lacks: the sample's
   HostCapacity host;
   double model_step_seconds = 1;

@@ -98,9 +98,18 @@ double memory_headroom(const RailsConfig& config, double limit_bytes, double byt
   return std::max({fixed, kHeadroomRatio * limit_bytes, bytes_per_sec * kReactions * reaction});
 }
 
+namespace {
+
+double state_headroom(const RailsConfig& config, const MemoryState& state) {
+  return state.margin_factor * memory_headroom(config, state.limit_bytes, state.bytes_per_sec);
+}
+
+}  // namespace
+
 double memory_floor(const RailsConfig& config, const Limits& limits, const MemoryState& state) {
-  const double headroom = memory_headroom(config, state.limit_bytes, state.bytes_per_sec);
-  return std::max({state.peak_bytes * config.memory_headroom_ratio, state.need_bytes + headroom,
+  const double peak = config.memory_headroom_ratio +
+                      (config.memory_headroom_ratio - 1) * (state.margin_factor - 1);
+  return std::max({state.peak_bytes * peak, state.need_bytes + state_headroom(config, state),
                    finite_bytes(limits.memory_min), finite_bytes(limits.memory_low),
                    finite_bytes(limits.memory_high)});
 }
@@ -112,7 +121,7 @@ double lowered_memory(const RailsConfig& config, const Limits& limits, const Mem
   const double target = std::max({bytes, floor, room});
   double step = state.limit_bytes * (1 - config.memory_step_ratio);
   if (state.long_step) {
-    const double headroom = memory_headroom(config, state.limit_bytes, state.bytes_per_sec);
+    const double headroom = state_headroom(config, state);
     const double half = state.limit_bytes - kLongStepShare * (state.limit_bytes - target);
     step = std::min(step, std::max(half, state.need_bytes + kLongStepHeadrooms * headroom));
   }

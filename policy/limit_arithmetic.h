@@ -41,6 +41,7 @@ struct MemoryState {
   double bytes_per_sec = 0;     // p99 of the allocation rate
   double current_bytes = 0;     // memory.current, cache and all; 0 where unknown
   bool long_step = false;       // need is steady, or earlier runs prove it
+  double margin_factor = 1;     // what stays free above peak and need is so many times larger
 };
 
 // max(peak x 1.15, need + headroom), and not below memory.min, low and high.

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "base/file.h"
@@ -23,6 +24,7 @@ Config quick_config(const FakeTree& tree) {
   config.include = {"/test-*"};
   config.enforce.cgroups = {"/test-*"};
   config.kill_switch = tree.root() + "/disabled";
+  config.proc_root = tree.root() + "/proc";
   config.rails.enough_samples = 5;
   config.rails.start_up = seconds(0);
   return config;
@@ -71,8 +73,13 @@ class World {
  public:
   World() : config(quick_config(tree)) {
     tree.write("/cgroup.controllers", "cpu memory\n");
+    write_process(1, "systemd");
     write_container();
     start();
+  }
+
+  void write_process(int pid, const std::string& name) const {
+    tree.write("/proc/" + std::to_string(pid) + "/comm", name + "\n");
   }
 
   void write_container() const {
@@ -180,6 +187,61 @@ TEST_CASE("the kill switch restores every limit in the next tick and observes un
   CHECK(world.changes().size() == before);
   std::filesystem::remove(world.config.kill_switch);
   world.run(1);
+  CHECK(world.container().mode == Mode::enforce);
+}
+
+TEST_CASE("beside another manager of limits everything is the original until it is gone") {
+  World world;
+  REQUIRE(world.run_until_lowered());
+  world.run(1);
+  const std::size_t before = world.changes().size();
+  world.write_process(812, "kubelet");
+  world.run(60);
+  CHECK(world.agent->standing_down() == "the kubelet manages limits here (pid 812)");
+  CHECK(world.original());
+  CHECK(world.container().mode == Mode::advise);
+  const auto& journal = world.agent->recent_decisions();
+  const auto told = [&](auto matches) { return std::ranges::any_of(journal, matches); };
+  CHECK(told([](const JournalDecision& entry) {
+    return entry.decision.reason == Reason::another_manager;
+  }));
+  world.run(200);
+  CHECK(told([](const JournalDecision& entry) {
+    return entry.decision.verdict == Verdict::hands_off;
+  }));
+  CHECK(world.original());
+  world.tree.remove("/proc/812");
+  world.run(60);
+  CHECK(world.agent->standing_down().empty());
+  CHECK(world.container().mode == Mode::enforce);
+  for (int i = 0; i < 600 && world.changes().size() == before; ++i) world.tick();
+  CHECK(world.changes().size() > before);
+}
+
+TEST_CASE("an administrator's mode does not go beyond another manager") {
+  World world;
+  world.write_process(812, "nomad");
+  world.run(3);
+  world.agent->set_mode(Mode::enforce);
+  world.agent->set_mode(world.container().info.id, Mode::enforce);
+  CHECK(world.container().mode == Mode::advise);
+  world.run(200);
+  CHECK(world.changes().empty());
+}
+
+TEST_CASE("where nobody can look for other managers nothing is lowered, and a look that fails "
+          "later changes nothing") {
+  World world;
+  world.tree.remove("/proc");
+  world.start();
+  world.run(200);
+  CHECK(world.changes().empty());
+  CHECK(world.agent->standing_down().starts_with("who else manages limits here is not known: "));
+  world.write_process(1, "systemd");
+  CHECK(world.run_until_lowered());
+  world.tree.remove("/proc");
+  world.run(120);
+  CHECK(world.agent->standing_down().empty());
   CHECK(world.container().mode == Mode::enforce);
 }
 

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -189,4 +190,37 @@ TEST_CASE("a question that is refused for its words costs nothing") {
     CHECK(world.ask({.verb = Verb::fit, .args = {{"cpus", i}, {"memory_mib", 1},
                                                  {"seconds", 1e8}}})["error"]["exit"] == 2);
   CHECK(world.ask(fit(0.2, 1)).contains("fits"));
+}
+
+TEST_CASE("beside another manager of limits status, list and show say why nothing is written") {
+  World world;
+  world.run(1);
+  CHECK(world.ask({.verb = Verb::status})["standing_down"] == "");
+  world.tree.write("/proc/812/comm", "kubelet\n");
+  CHECK(world.agent->reload(world.config).empty());
+  world.run(1);
+  const std::string why = "the kubelet manages limits here (pid 812)";
+  const json status = world.ask({.verb = Verb::status});
+  CHECK(status["standing_down"] == why);
+  CHECK(status["degraded"][0] == "only observing, every limit is the original: " + why);
+  CHECK(status["containers"]["hands_off"] == 1);
+  CHECK(status["containers"]["observe"] == 1);
+  const json list = world.ask({.verb = Verb::list});
+  CHECK(list["containers"][0]["hands_off"] == why);
+  CHECK(list["containers"][0]["mode"] == "observe");
+  world.tree.remove("/proc/812");
+  CHECK(world.agent->reload(world.config).empty());
+  world.run(1);
+  CHECK(world.ask({.verb = Verb::list})["containers"][0]["hands_off"] == "");
+}
+
+TEST_CASE("status names who kills on pressure") {
+  World world;
+  world.tree.write("/proc/812/comm", "systemd-oomd\n");
+  world.run(1);
+  const json sources = world.ask({.verb = Verb::status})["sources"];
+  CHECK(std::ranges::any_of(sources, [](const json& source) {
+    return source["name"] == "neighbours" && source["present"] == true &&
+           source["detail"] == "systemd-oomd kills on memory pressure (pid 812)";
+  }));
 }

@@ -216,6 +216,49 @@ reloads() {
   until_true 10000 mode_is enforce || fail 'the second reload did not change the mode'
 }
 
+# Beside a kubelet and a second daemon everything is original, until both are gone; a kubelet in a
+# pid namespace of its own, as a container has, is there all the time.
+standing_down() { cli status --json | grep -q '"standing_down": *"[^"]'; }
+managing_again() { ! standing_down; }
+beside_managers() {
+  local inner kubelet second
+  await_change 'before others manage limits'
+  cp "$(type -P sleep)" /tmp/kubelet
+  unshare --pid --fork --kill-child /tmp/kubelet 600 &
+  inner=$!
+  /tmp/kubelet 600 &
+  kubelet=$!
+  "$bin/cgphased" --config /tmp/cgphase.toml --cgroup-root "$root" --state-dir /tmp/s2 \
+    --runtime-dir /tmp/r2 --mode observe >>/tmp/second.log 2>&1 &
+  second=$!
+  until_true 20000 test -S /tmp/r2/read.sock || fail 'the second daemon does not start'
+  kill -HUP "$daemon"
+  until_true 10000 standing_down || fail 'a kubelet on the host is not noticed'
+  until_true 5000 all_original || fail 'beside a kubelet not all limits are the originals'
+  expect 0 status
+  says "the kubelet manages limits here (pid $kubelet)"
+  says "another cgphase daemon runs here (pid $second)"
+  expect 0 show test-busy
+  says 'hands off'
+  expect 0 doctor
+  says 'the kubelet manages limits here'
+  says '2 cgphase daemons run'
+  expect 0 events
+  says 'another manager of limits was seen'
+  expect 1 mode enforce test-busy
+  one_line
+  grep -q 'only observing.*kubelet' /tmp/daemon.log || fail 'a kubelet is not in the log'
+  kill "$kubelet"
+  wait "$kubelet" 2>/dev/null
+  kill -TERM "$second"
+  wait "$second" || fail 'the second daemon did not stop well'
+  kill -HUP "$daemon"
+  until_true 10000 managing_again || fail 'with nobody else left the daemon still stands down'
+  await_change 'after the others ended'
+  kill "$inner"
+  wait "$inner" 2>/dev/null
+}
+
 without_rights() {
   local status
   answer=$(setpriv --reuid 65534 --regid 65534 --clear-groups "$bin/cgphase" \
@@ -250,6 +293,7 @@ capacity
 pausing
 modes
 reloads
+beside_managers
 without_rights
 kill -TERM "$daemon"
 wait "$daemon" || fail 'the daemon did not stop well'

@@ -366,6 +366,29 @@ TEST_CASE("the memory floor is the largest of its three terms") {
   CHECK(memory_floor(config, {}, state) == 2.0 * kGiB);
 }
 
+TEST_CASE("beside who kills on memory pressure the margins are twice as large") {
+  const RailsConfig config;
+  MemoryState state;
+  state.margin_factor = config.killed_margin_factor;
+  state.limit_bytes = 2.0 * kGiB;
+  state.need_bytes = 1.0 * kGiB;
+  CHECK(memory_floor(config, {}, state) == 1.5 * kGiB);  // 2 x 256 MiB
+  state.peak_bytes = 1.5 * kGiB;
+  CHECK(memory_floor(config, {}, state) == doctest::Approx(1.3 * 1.5 * kGiB));
+  RailWorld plain, beside;
+  for (RailWorld* world : {&plain, &beside}) {
+    world->wish.cpu.reset();
+    world->wish.memory = Bytes{0};
+    world->sample.limits.memory_max = MemoryLimit{Bytes{2 * kGiB}};
+    world->original = world->sample.limits;
+  }
+  beside.input.larger_margin = true;
+  plain.ticks(1200);
+  beside.ticks(1200);
+  CHECK(plain.memory_bytes() < 1.3 * kGiB);
+  CHECK(beside.memory_bytes() >= 1.5 * kGiB);
+}
+
 TEST_CASE("headroom is a quarter of a limit below 1 GiB and a tenth of a large one") {
   const RailsConfig config;
   CHECK(memory_headroom(config, 400.0 * kMiB, 0) == 100.0 * kMiB);

@@ -30,7 +30,7 @@ MAY_INCLUDE = {
     "agent/pipeline": ({"base", "model", "policy"}, ALL_NOUNS),
     "agent/protocol": ({"base"}, ALL_NOUNS),
     "cli": ({"base", "model", "model/train", "policy", "storage", "agent/pipeline",
-             "agent/protocol"}, ALL_NOUNS),
+             "agent/protocol"}, ALL_NOUNS | {"collectors/neighbours.h"}),
     "tests": ({"*"}, set()),
     "bench": ({"*"}, set()),
 }

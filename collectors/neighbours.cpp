@@ -1,0 +1,179 @@
+#include "collectors/neighbours.h"
+
+#include <dirent.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <memory>
+#include <optional>
+
+#include "base/file.h"
+#include "base/parse.h"
+#include "collectors/containers/recognise.h"
+
+namespace cgphase {
+namespace {
+
+constexpr std::size_t kCommBytes = 256;
+constexpr std::size_t kStatusBytes = 64 * 1024;
+constexpr std::size_t kLinkBytes = 4096;
+
+using enum NeighbourKind;
+constexpr NeighbourName kNames[] = {
+    {"kubelet", manager, "the kubelet manages limits here"},
+    {"k3s-server", manager, "k3s manages limits here"},
+    {"k3s-agent", manager, "k3s manages limits here"},
+    {"kubelite", manager, "MicroK8s manages limits here"},
+    {"koordlet", manager, "koordlet manages limits here"},
+    {"slurmd", manager, "Slurm manages limits here"},
+    {"slurmstepd", manager, "a Slurm job runs here"},
+    {"nomad", manager, "Nomad manages limits here"},
+    {"cgphased", copy, "another cgphase daemon runs here"},
+    {"systemd-oomd", killer, "systemd-oomd kills on memory pressure"},
+    {"earlyoom", killer, "earlyoom kills when memory runs short"},
+    {"oomd", killer, "oomd kills on memory pressure"},
+    {"raylet", monitor, "Ray's memory monitor kills near the limit"},
+    {"dask-worker", monitor, "Dask's memory monitor kills near the limit"},
+};
+
+// What matters of /proc/PID/status; absent where the file does not tell.
+struct ProcessStatus {
+  bool ended = false;  // a zombie
+  std::optional<std::uint64_t> parent, effective_uid;
+  bool nested = false;  // it has more pids than the one shown here: a pid namespace of its own
+};
+
+const NeighbourName* find_name(std::string_view process) {
+  const auto row = std::ranges::find(kNames, process, &NeighbourName::process);
+  return row == std::end(kNames) ? nullptr : row;
+}
+
+std::optional<std::uint64_t> nth_number(std::string_view words, int n) {
+  std::string_view word;
+  for (int i = 0; i <= n; ++i)
+    if (!next_word(words, word)) return std::nullopt;
+  return parse_u64(word);
+}
+
+ProcessStatus read_status(const std::string& process) {
+  ProcessStatus status;
+  const auto text = read_file(process + "/status", kStatusBytes);
+  if (!text) return status;
+  std::string_view rest = *text, line, key;
+  while (next_line(rest, line)) {
+    if (!next_word(line, key)) continue;
+    if (key == "State:") status.ended = trim(line).starts_with('Z');
+    else if (key == "PPid:") status.parent = nth_number(line, 0);
+    else if (key == "Uid:") status.effective_uid = nth_number(line, 1);
+    else if (key == "NSpid:") status.nested = nth_number(line, 1).has_value();
+  }
+  return status;
+}
+
+// Of cgroup v2 alone: the line "0::PATH".
+CgroupPath read_cgroup(const std::string& process) {
+  const auto text = read_file(process + "/cgroup", kStatusBytes);
+  if (!text) return {};
+  std::string_view rest = *text, line;
+  while (next_line(rest, line))
+    if (line.starts_with("0::")) return CgroupPath(line.substr(3));
+  return {};
+}
+
+std::string read_link(const std::string& path) {
+  std::array<char, kLinkBytes> target{};
+  const ssize_t length = ::readlink(path.c_str(), target.data(), target.size());
+  return length > 0 ? std::string(target.data(), static_cast<std::size_t>(length)) : std::string();
+}
+
+// The name of the program; after an upgrade the kernel adds that the file is gone.
+std::string program_name(const std::string& process) {
+  constexpr std::string_view kDeleted = " (deleted)";
+  std::string path = read_link(process + "/exe");
+  if (path.ends_with(kDeleted)) path.resize(path.size() - kDeleted.size());
+  return path.substr(path.rfind('/') + 1);
+}
+
+// A process may change its comm. An error where it lives and could be read at another time.
+Result<const NeighbourName*> name_of(const std::string& process) {
+  const auto comm = read_file(process + "/comm", kCommBytes);
+  if (!comm) {
+    const bool hidden = comm.error().kind == ErrorKind::denied;
+    const bool ended = ::access(process.c_str(), F_OK) != 0;
+    if (hidden || ended) return nullptr;
+    return std::unexpected(comm.error());
+  }
+  const NeighbourName* name = find_name(trim(*comm));
+  return name != nullptr ? name : find_name(program_name(process));
+}
+
+// A job's processes are under the manager that we look for.
+bool inside_container(std::string_view cgroup) {
+  for (std::size_t end = 0; end != std::string_view::npos;) {
+    end = cgroup.find('/', end + 1);
+    const auto who = recognise_path(cgroup.substr(0, end), {});
+    if (who && who->engine != Engine::slurm) return true;
+  }
+  return false;
+}
+
+bool may_manage(const ProcessStatus& status) {
+  return !status.effective_uid || *status.effective_uid == 0 ||
+         *status.effective_uid == ::geteuid();
+}
+
+std::optional<Neighbour> neighbour_at(const std::string& process, const NeighbourName* name,
+                                      pid_t pid, pid_t self) {
+  const ProcessStatus status = read_status(process);
+  if (status.ended || status.parent == static_cast<std::uint64_t>(self)) return std::nullopt;
+  Neighbour neighbour{name, pid, read_cgroup(process)};
+  if (name->kind == monitor) return neighbour;
+  const bool inside = status.nested || inside_container(neighbour.cgroup);
+  if (inside || (name->kind != killer && !may_manage(status))) return std::nullopt;
+  return neighbour;
+}
+
+// Ours, as `proc_root` numbers it; which may be the /proc of another pid namespace.
+pid_t own_pid(const std::string& proc_root) {
+  const auto self = parse_u64(read_link(proc_root + "/self"));
+  return self ? static_cast<pid_t>(*self) : ::getpid();
+}
+
+}  // namespace
+
+std::span<const NeighbourName> neighbour_names() { return kNames; }
+
+std::string describe(const Neighbour& neighbour) {
+  return std::string(neighbour.name->text) + " (pid " + std::to_string(neighbour.pid) + ")";
+}
+
+Result<Neighbours> find_neighbours(const std::string& proc_root) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(proc_root.c_str()), ::closedir);
+  if (!directory) return errno_failure(proc_root, errno);
+  const pid_t self = own_pid(proc_root);
+  Neighbours found;
+  std::size_t processes = 0, monitors = 0;
+  while (const dirent* entry = ::readdir(directory.get())) {
+    const auto pid = parse_u64(entry->d_name);
+    if (!pid || *pid == static_cast<std::uint64_t>(self)) continue;
+    if (processes++ == kMostProcesses) {
+      found.complete = false;
+      break;
+    }
+    const std::string process = proc_root + "/" + entry->d_name;
+    const Result<const NeighbourName*> name = name_of(process);
+    if (!name) return std::unexpected(name.error());
+    if (*name == nullptr) continue;
+    auto neighbour = neighbour_at(process, *name, static_cast<pid_t>(*pid), self);
+    if (!neighbour) continue;
+    const bool room = neighbour->name->kind != monitor || monitors++ < kMostMonitors;
+    if (room) found.seen.push_back(std::move(*neighbour));
+    else found.complete = false;
+  }
+  std::ranges::stable_sort(found.seen, {}, &Neighbour::name);
+  return found;
+}
+
+}  // namespace cgphase

@@ -1,0 +1,59 @@
+// Programs beside cgphase that set limits themselves, or that kill on the pressure and the limits
+// that it makes: found among the processes of this host by their names.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "base/result.h"
+#include "collectors/cgroup_id.h"
+
+namespace cgphase {
+
+enum class NeighbourKind : std::uint8_t {
+  manager,  // sets limits of its own: beside it cgphase only observes
+  copy,     // another cgphased: likewise
+  killer,   // kills on memory pressure, wherever it finds it
+  monitor,  // kills within its own container, near that one's limit
+};
+
+struct NeighbourName {
+  std::string_view process;  // as in /proc/PID/comm
+  NeighbourKind kind = NeighbourKind::manager;
+  const char* text = "";     // "the kubelet manages limits here"
+};
+// Sorted by what weighs most.
+std::span<const NeighbourName> neighbour_names();
+
+struct Neighbour {
+  const NeighbourName* name = nullptr;  // into neighbour_names()
+  pid_t pid = 0;
+  CgroupPath cgroup;  // of the process; foreign bytes, empty where it cannot be read
+};
+// "the kubelet manages limits here (pid 812)": nothing in it is foreign.
+std::string describe(const Neighbour& neighbour);
+
+struct Neighbours {
+  std::vector<Neighbour> seen;
+  bool complete = true;  // else there are more processes or monitors than the bounds below
+};
+
+inline constexpr std::size_t kMostProcesses = 32768;  // looked at, in the order of /proc
+inline constexpr std::size_t kMostMonitors = 1024;
+
+// Reads comm of every process below `proc_root`, the name of its program where that may be read,
+// and status and cgroup of those that either names: about 6 us per process, no lock of theirs.
+// Managers and copies count only outside of containers, and only with the rights to be one: root,
+// or this process's user. A process counts as inside where it is in another pid namespace than
+// `proc_root` shows, or below a cgroup that recognise_path() knows. What cannot be read of a
+// process that has the name counts against us. This process and its children are left out.
+// Errors: `proc_root` cannot be opened, or a process cannot be read that is there (descriptors).
+Result<Neighbours> find_neighbours(const std::string& proc_root);
+
+}  // namespace cgphase
