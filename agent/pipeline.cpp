@@ -213,7 +213,8 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
       .manage_unlimited = config_.manage_unlimited,
       .larger_margin = container.care.larger_margin, .original = view.original,
       .host = tick.host,
-      .model_step_seconds = engine_ ? engine_->model().step_seconds : seconds(config_.interval)};
+      .model_step_seconds = engine_ ? engine_->model().step_seconds : seconds(config_.interval),
+      .reload = sample.limits_reset};
   for (Decision& decision :
        container.rails.step(input, view.wish, budget_, next_decision_id_))
     decisions.push_back(std::move(decision));

@@ -31,6 +31,7 @@ constexpr Phrase kPhrases[] = {
     {"memory_growing", "its memory is growing"},
     {"standing_down", "somebody else changed the limit a short while ago"},
     {"cache_in_way", "page cache would meet the new limit and has to be reclaimed first"},
+    {"silently_reverted", "a reload or the engine put the original back (pause)"},
 };
 
 std::string amount(Resource resource, double value) {

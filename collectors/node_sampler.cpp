@@ -18,6 +18,7 @@
 #include "collectors/containers/recognise.h"
 #include "collectors/host_facts.h"
 #include "collectors/kernel_text.h"
+#include "collectors/unit_resets.h"
 
 namespace cgphase {
 namespace {
@@ -42,6 +43,7 @@ struct Tracked {
   CgroupId id;
   CgroupPath path;
   CgroupFiles files;
+  UnitResets resets;
 };
 using TrackedList = std::vector<std::unique_ptr<Tracked>>;
 
@@ -86,7 +88,8 @@ class NodeSampler::Impl {
  public:
   Impl(const Options& options, CgroupTree tree)
       : options_(options), tree_(std::move(tree)), buffer_(kKernelTextBytes),
-        sources_(find_sources(tree_.root_fd(), options.proc_root)) {}
+        sources_(find_sources(tree_.root_fd(), options.proc_root)),
+        reloads_(options.engine_root) {}
 
   int event_fd() const { return tree_.event_fd(); }
   const Tracked* find(CgroupId id) const;
@@ -110,11 +113,13 @@ class NodeSampler::Impl {
   void forget(TrackedList::iterator at, NodeSample& tick);
   void find_flushes();
   void read_all(NodeSample& tick);
+  void find_resets(NodeSample& tick);
 
   Options options_;
   CgroupTree tree_;
   std::vector<char> buffer_;
   std::vector<Source> sources_;
+  ReloadWatch reloads_;
   TrackedList tracked_;  // ascending id
   std::vector<Settling> settling_;  // looked at again at each tick
   std::vector<Settling> waiting_;   // not to be opened or beyond the bound: at each sweep
@@ -179,7 +184,8 @@ void NodeSampler::Impl::track(const TreeChange::Appeared& cgroup, Recognised&& w
       describe(cgroup, std::move(who), directory.get(), options_.engine_root));
   tracked_.insert(
       std::ranges::lower_bound(tracked_, cgroup.id, {}, id_of),
-      std::make_unique<Tracked>(cgroup.id, cgroup.path, CgroupFiles(std::move(directory))));
+      std::make_unique<Tracked>(cgroup.id, cgroup.path, CgroupFiles(std::move(directory)),
+                                UnitResets(tick.appeared.back(), options_.engine_root)));
 }
 
 // A container that came within this tick was not told of yet and need not be.
@@ -219,6 +225,16 @@ void NodeSampler::Impl::read_all(NodeSample& tick) {
     ++i;
   }
   tick.containers.resize(count);
+  find_resets(tick);
+}
+
+// Those that vanished are not tracked any more, so each sample has its place.
+void NodeSampler::Impl::find_resets(NodeSample& tick) {
+  reloads_.look(tick.time);
+  for (std::size_t i = 0; i < tracked_.size(); ++i) {
+    Sample& sample = tick.containers[i];
+    sample.limits_reset = tracked_[i]->resets.last(sample.limits, tick.time, reloads_);
+  }
 }
 
 std::vector<Source> NodeSampler::Impl::sources() const {

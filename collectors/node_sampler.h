@@ -30,7 +30,7 @@ class NodeSampler {
   struct Options {
     std::string cgroup_root;                 // a cgroup2 mount, or a plain directory in tests
     std::string proc_root = "/proc";
-    std::string engine_root = "/";           // where /var/lib/docker, /var/lib/containers, ... lie
+    std::string engine_root = "/";           // where /var/lib/docker, /run/systemd, ... lie
     std::vector<std::string> include = {};   // globs on CgroupPath: opt-in services and others
     std::chrono::seconds sweep{60};          // full walk behind inotify
   };

@@ -64,6 +64,8 @@ struct Sample {
   CgroupId id;
   CpuStat cpu;
   Limits limits;  // in force when read
+  // When systemd was last seen to write the limits of this unit anew; a reset in `limits` is told.
+  std::optional<MonotonicTime> limits_reset;
   std::optional<Bytes> memory_current, memory_peak;
   MemoryStat memory;
   MemoryEvents memory_events;

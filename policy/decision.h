@@ -53,6 +53,7 @@ enum class Verdict : std::uint8_t {
   memory_growing,
   standing_down,         // somebody else changed the limit
   cache_in_way,          // page cache would meet the new limit at once; reclaim it first
+  silently_reverted,     // a reload or the engine put the original back; a pause
 };
 
 enum class Direction : std::uint8_t { lower, raise };
@@ -154,6 +155,7 @@ constexpr const char* to_string(Verdict verdict) {
     case Verdict::memory_growing: return "memory_growing";
     case Verdict::standing_down: return "standing_down";
     case Verdict::cache_in_way: return "cache_in_way";
+    case Verdict::silently_reverted: return "silently_reverted";
   }
   return "";
 }

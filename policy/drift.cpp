@@ -16,6 +16,10 @@ void copy_knobs(const Limits& from, Resource resource, Limits& to) {
   if (from.cpu_max_burst) to.cpu_max_burst = from.cpu_max_burst;
 }
 
+void extend(std::optional<MonotonicTime>& end, MonotonicTime to) {
+  end = end ? std::max(*end, to) : to;
+}
+
 }  // namespace
 
 void DriftWatch::begin(const Limits& original, const Limits& in_force) {
@@ -84,19 +88,23 @@ bool DriftWatch::silent(const RailInput& input) const {
   return near(input.reload) || near(last_write_);
 }
 
-void DriftWatch::stand_down(MonotonicTime until) {
-  stand_until_ = stand_until_ ? std::max(*stand_until_, until) : until;
+Verdict DriftWatch::holding(MonotonicTime now) const {
+  if (stand_until_ && now < *stand_until_) return Verdict::standing_down;
+  if (pause_until_ && now < *pause_until_) return Verdict::silently_reverted;
+  return Verdict::allowed;
 }
 
 void DriftWatch::reverted(MonotonicTime now) {
+  // One reset may be read in two ticks, knob by knob.
+  if (pause_until_ && now < *pause_until_) return;
   constexpr std::chrono::hours kHour{1};
   while (!reverts_.empty() && now - reverts_.front() >= kHour) reverts_.pop_front();
   reverts_.push_back(now);
-  stand_down(now + config_.reapply_pause);
+  extend(pause_until_, now + config_.reapply_pause);
   if (static_cast<int>(reverts_.size()) <= config_.reapplies_per_hour) return;
   reverts_.pop_front();
-  stand_down(now + std::max<std::chrono::nanoseconds>(kHour - (now - reverts_.front()),
-                                                      config_.stand_down));
+  extend(pause_until_, now + std::max<std::chrono::nanoseconds>(
+                                 kHour - (now - reverts_.front()), config_.stand_down));
 }
 
 void DriftWatch::observe(const RailInput& input, bool active) {
@@ -113,12 +121,12 @@ void DriftWatch::observe(const RailInput& input, bool active) {
   adopt(&Limits::cpu_max_burst, found);
   adopt(&Limits::memory_max, found);
   if (any(Owner::foreign)) {
-    stand_down(input.time + config_.stand_down);
+    extend(stand_until_, input.time + config_.stand_down);
   } else if (any(Owner::reverted) && active) {
     if (silent(input))
       reverted(input.time);
     else
-      stand_down(input.time + config_.stand_down);
+      extend(stand_until_, input.time + config_.stand_down);
   }
 }
 

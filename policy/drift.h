@@ -25,8 +25,9 @@ class DriftWatch {
   void written(const Limits& in_force, Resource resource, MonotonicTime time);
 
   const Limits& original() const { return original_; }
-  // Nothing may be lowered: after somebody's change, or in the pause before a re-application.
-  bool standing_down(MonotonicTime now) const { return stand_until_ && now < *stand_until_; }
+  // Why nothing may be lowered: standing_down after somebody's change, silently_reverted in the
+  // pause before a re-application; allowed otherwise.
+  Verdict holding(MonotonicTime now) const;
 
  private:
   enum class Owner { ours, reverted, foreign };
@@ -37,7 +38,6 @@ class DriftWatch {
   template <class Value>
   void adopt(std::optional<Value> Limits::*knob, const Limits& found);
   void reverted(MonotonicTime now);
-  void stand_down(MonotonicTime until);
   bool silent(const RailInput& input) const;
 
   static constexpr std::size_t kRemembered = 8;
@@ -46,7 +46,7 @@ class DriftWatch {
   Limits newest_ask_;  // per knob; may be in the file before its result is told
   std::array<Limits, kRemembered> asked_{};  // values of ours that may still show up
   std::size_t next_asked_ = 0;
-  std::optional<MonotonicTime> last_write_, stand_until_;
+  std::optional<MonotonicTime> last_write_, stand_until_, pause_until_;
   std::deque<MonotonicTime> reverts_;  // of the last hour, at most reapplies_per_hour + 1
 };
 

@@ -173,7 +173,7 @@ void ContainerRails::Impl::follow_trials(const Step& step) {
     Lane& one = lane(resource);
     forget_unanswered(one, now);
     const bool gone = is_original(step.limits(), drift_.original(), resource);
-    if (one.trial && (gone || drift_.standing_down(now))) {
+    if (one.trial && (gone || drift_.holding(now) != Verdict::allowed)) {
       conclude(one.trial->decision(), OutcomeKind::overtaken, "the limit was changed by others",
                now);
       one.trial.reset();
@@ -418,7 +418,7 @@ Verdict ContainerRails::Impl::gate_container(Resource resource, const Step& step
   const double samples =
       resource == Resource::cpu ? wish.cpu_sample_count : wish.memory_sample_count;
   if (step.input.hands_off) return Verdict::hands_off;
-  if (drift_.standing_down(now)) return Verdict::standing_down;
+  if (drift_.holding(now) != Verdict::allowed) return drift_.holding(now);
   if (senses_.stale()) return Verdict::stale_data;
   if (!step.input.phase.known()) return Verdict::phase_unknown;
   if (samples < config_.enough_samples && wish.earlier_runs < config_.enough_runs)

@@ -79,6 +79,11 @@ class Host {
     (void)pipeline.step(tick_);
   }
   void throttle() { ++*sample_.cpu.nr_throttled; }
+  // Somebody, or systemd behind our back, puts these limits into force.
+  void put(const Limits& limits, bool by_systemd) {
+    sample_.limits = limits;
+    if (by_systemd) sample_.limits_reset = tick_.time;
+  }
   const Limits& limits() const { return sample_.limits; }
 
   Pipeline pipeline;
@@ -220,4 +225,23 @@ TEST_CASE("the same ticks give the same decisions") {
   const std::string first = run();
   CHECK_FALSE(first.empty());
   CHECK(first == run());
+}
+
+TEST_CASE("the original back is taken for a reset where systemd was seen to write it, else not") {
+  for (const bool by_systemd : {true, false}) {
+    Host host;
+    const Limits original = host.limits();
+    host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
+    while (!host.lowered) host.step(0.1);
+    for (int tick = 0; tick < 20; ++tick) host.step(0.1);  // longer than rails.silent_revert
+    REQUIRE(host.limits() != original);
+    host.put(original, by_systemd);
+    host.lowered = false;
+    for (int tick = 0; tick < 20; ++tick) host.step(0.1);
+    CHECK(host.pipeline.find(kId)->cpu_holding ==
+          (by_systemd ? Verdict::silently_reverted : Verdict::standing_down));
+    CHECK_FALSE(host.lowered);
+    for (int tick = 0; tick < 60; ++tick) host.step(0.1);
+    CHECK(host.lowered == by_systemd);
+  }
 }

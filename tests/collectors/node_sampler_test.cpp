@@ -241,6 +241,29 @@ TEST_CASE("a steady tick allocates nothing, however many containers there are") 
   CHECK(node.tick.containers.size() == 40);
 }
 
+TEST_CASE("a reload that was seen is told with the limits of each unit, without an allocation") {
+  Node node;
+  const std::string mark = "/run/systemd/systemd-units-load";
+  node.write("/cg/system.slice/docker-" + kId + ".scope/memory.max", "4096\n");
+  node.write("/cg/docker/" + kOtherId + "/memory.max", "4096\n");
+  node.write(mark, "");
+  NodeSampler sampler = node.open();
+  REQUIRE(node.sample(sampler).containers.size() == 2);
+  for (const Sample& sample : node.tick.containers) CHECK_FALSE(sample.limits_reset.has_value());
+  node.sample(sampler);
+  std::filesystem::last_write_time(node.root() + mark, std::filesystem::file_time_type());
+  const long before = allocation_count();
+  node.sample(sampler);
+  CHECK(allocation_count() == before);
+  int told = 0;
+  for (const Sample& sample : node.tick.containers)
+    if (sample.limits_reset) {
+      CHECK(sample.limits_reset == node.tick.time);
+      ++told;
+    }
+  CHECK(told == 1);
+}
+
 TEST_CASE("an empty cgroup that comes later is told of when it is populated") {
   Node node;
   NodeSampler sampler = node.open({"/jobs/*"});

@@ -414,7 +414,7 @@ TEST_CASE("the original back within seconds of a reload is re-applied after a pa
   world.input.reload = world.time;
   world.sample.limits = world.original;
   world.tick();
-  CHECK(world.rails.holding(Resource::memory) == Verdict::standing_down);
+  CHECK(world.rails.holding(Resource::memory) == Verdict::silently_reverted);
   CHECK_FALSE(world.lowers(Resource::memory, 29));
   CHECK(world.lowers(Resource::memory, 35));
 }
@@ -432,6 +432,22 @@ TEST_CASE("three silent reverts an hour are re-applied, after the fourth we yiel
   }
   CHECK(world.lowers(Resource::memory, 3600));
   CHECK(world.time - begin >= std::chrono::hours(1));
+}
+
+TEST_CASE("a reset that is read in two ticks, knob by knob, counts once") {
+  auto world = lowered_world();
+  world.wish.memory = Bytes{2 * kGiB};
+  for (int revert = 1; revert <= 3; ++revert) {
+    REQUIRE(world.sample.limits.memory_max != world.original.memory_max);
+    world.wish.cpu = Cores{1};
+    REQUIRE((world.cores() < 4 || world.lowers(Resource::cpu, kLong)));
+    world.input.reload = world.time;
+    world.sample.limits.memory_max = world.original.memory_max;
+    world.tick();
+    world.sample.limits = world.original;
+    world.tick();
+    CHECK(world.lowers(Resource::memory, 200));
+  }
 }
 
 TEST_CASE("a value of ours in the file is never taken for somebody else's") {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 
 #include "tests/simulator/lanes.h"
@@ -164,8 +165,13 @@ void World::write_burst(Box& box) {
   (void)write_as_other(box, Knob::cpu_max_burst, std::to_string(random_.below(most + 1)));
 }
 
-// systemd writes what the units say into every scope.
+// systemd says that it loaded the units anew, and writes what they say into every scope.
 void World::reload() {
+  const std::string mark = surroundings_.engine_root + "/run/systemd/systemd-units-load";
+  std::filesystem::create_directories(std::filesystem::path(mark).parent_path());
+  std::ofstream(mark) << time_ns();
+  std::filesystem::last_write_time(
+      mark, std::filesystem::file_time_type(std::chrono::nanoseconds(time_ns())));
   for (Box& box : boxes_) {
     if (box.inode == 0) continue;
     for (const Knob knob : {Knob::memory_max, Knob::cpu_max}) {
