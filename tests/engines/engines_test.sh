@@ -1,9 +1,12 @@
 #!/bin/bash
 # Real engines start containers in a guest with systemd; each must be found with its name, image,
-# cgroup and limits. Then the daemon lowers the limits of all of them and puts them back.
-# engines_test.sh PROGRAMS, run by scripts/guest --image.
+# cgroup and limits. Then the daemon lowers the limits of all of them, others change and reset
+# them (drift.sh), and it puts back what is meant. engines_test.sh PROGRAMS, run by
+# scripts/guest --image.
 # shellcheck source-path=SCRIPTDIR/../kernel source=../kernel/daemon_fixture.sh
 . "$(dirname "$0")/../kernel/daemon_fixture.sh"
+# shellcheck source-path=SCRIPTDIR source=drift.sh
+. "$(dirname "$0")/drift.sh"
 limits=(--network none -m 64m --cpus 0.5)
 both_swap=(--memory-swap 64m)
 
@@ -52,7 +55,8 @@ EOF
 start_containers() {
   must docker import /tmp/root.tar shop:1 >/dev/null
   must podman --log-level error import /tmp/root.tar localhost/batch:2 >/dev/null
-  docker_id=$(must docker run -d --name web "${limits[@]}" shop:1 sleep 1000)
+  docker_id=$(must docker run -d --name web "${limits[@]}" "${both_swap[@]}" shop:1 \
+    sleep 1000)
   crun_id=$(must podman --runtime crun run -d --name nightly "${limits[@]}" "${both_swap[@]}" \
     localhost/batch:2 sleep 1000)
   runc_id=$(must podman --runtime runc run -d --name hourly "${limits[@]}" "${both_swap[@]}" \
@@ -86,20 +90,23 @@ find_containers() {
 
 # Memory of every container, and CPU too.
 all_lowered() {
-  local cgroup
-  for cgroup in $cgroups; do
-    [ "$(<"$root/$cgroup/memory.max")" -lt 67108864 ] || return 1
-    [ "$(<"$root/$cgroup/cpu.max")" != '50000 100000' ] || return 1
-  done
+  local line knob meant in_force
+  while read -r line; do
+    knob=${line%%=*} meant=${line#*=}
+    case $knob in */memory.max | */cpu.max) ;; *) continue ;; esac
+    read -r in_force _ <"$root/$knob" && [ "$in_force" -lt "${meant% *}" ] || return 1
+  done <<<"$original"
 }
 
 rewrite_limits() {
   original=$(snapshot $cgroups)
   write_config /system.slice/plain.service
   sed -i 's/^cgroups = .*/names = ["*"]/' /tmp/cgphase.toml
+  drift_config
   start_daemon
   if until_true 60000 all_lowered; then
     echo 'limits of all of them lowered'
+    try_drift
   else
     fail 'not every limit was lowered within 60 s'
     tail -n 5 /tmp/daemon.log
