@@ -193,7 +193,7 @@ TEST_CASE("a question that is refused for its words costs nothing") {
 }
 
 TEST_CASE("beside another manager of limits status, list and show say why nothing is written") {
-  World world;
+  AskedAgent world;
   world.run(1);
   CHECK(world.ask({.verb = Verb::status})["standing_down"] == "");
   world.tree.write("/proc/812/comm", "kubelet\n");
@@ -215,7 +215,7 @@ TEST_CASE("beside another manager of limits status, list and show say why nothin
 }
 
 TEST_CASE("status names who kills on pressure") {
-  World world;
+  AskedAgent world;
   world.tree.write("/proc/812/comm", "systemd-oomd\n");
   world.run(1);
   const json sources = world.ask({.verb = Verb::status})["sources"];
