@@ -255,7 +255,7 @@ beside_managers() {
   kill -HUP "$daemon"
   until_true 10000 managing_again || fail 'with nobody else left the daemon still stands down'
   await_change 'after the others ended'
-  kill "$inner"
+  kill -KILL "$inner"  # unshare waits for its child deaf to SIGTERM
   wait "$inner" 2>/dev/null
 }
 
