@@ -8,7 +8,7 @@ drift_names='web nightly hourly daily lab plain.service room box'
 
 cli() { "$bin/cgphase" --socket /tmp/r/read.sock "$@"; }
 
-# The shortest stand-down is longer than this test: what somebody changed is not lowered again.
+# Pauses short enough to wait for; a stand-down, which none of these is, takes a minute at least.
 drift_config() {
   sed -i 's/^stand_down = .*/stand_down = "1min"/' /tmp/cgphase.toml
   printf '%s\n' 'silent_revert = "3s"' 'reapply_pause = "2s"' 'memory_step_ratio = 0.5' \
