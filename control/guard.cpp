@@ -1,6 +1,5 @@
 #include "control/guard.h"
 
-#include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 
@@ -8,6 +7,7 @@
 #include <cerrno>
 
 #include "base/check.h"
+#include "base/thread.h"
 #include "control/guard_slot.h"
 
 namespace cgphase {
@@ -92,13 +92,9 @@ Result<std::unique_ptr<Guard>> Guard::create(const Options& options) {
 
 Status Guard::start() {
   CHECK_INVARIANT(!thread_.joinable());
-  sigset_t all, before;
-  ::sigfillset(&all);
-  // Signals to the process are for the agent's thread.
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { run(); });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  ::pthread_setname_np(thread_.native_handle(), "cgphase-guard");
+  Result<std::thread> thread = start_thread("cgphase-guard", [this] { run(); });
+  if (!thread) return std::unexpected(thread.error());
+  thread_ = std::move(*thread);
   return {};
 }
 

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
@@ -13,6 +12,7 @@
 #include <cerrno>
 
 #include "base/check.h"
+#include "base/thread.h"
 #include "control/restore.h"
 
 namespace cgphase {
@@ -56,20 +56,18 @@ Result<std::unique_ptr<KernelLimitWriter>> KernelLimitWriter::create(const Optio
   if (options.guard != nullptr)
     options.guard->on_memory_raise(
         [raw = writer.get()](CgroupId id) { raw->interrupt_lowering(id); });
-  writer->start();
+  if (const Status started = writer->start(); !started) return std::unexpected(started.error());
   return writer;
 }
 
-void KernelLimitWriter::start() {
-  sigset_t all, before;
-  ::sigfillset(&all);
-  // Signals to the process are for the agent's thread.
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  lowering_.thread = std::thread([this] { run_lowering(); });
-  raising_.thread = std::thread([this] { run_raising(); });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  ::pthread_setname_np(lowering_.thread.native_handle(), "cgphase-lower");
-  ::pthread_setname_np(raising_.thread.native_handle(), "cgphase-raise");
+Status KernelLimitWriter::start() {
+  Result<std::thread> lowering = start_thread("cgphase-lower", [this] { run_lowering(); });
+  if (!lowering) return std::unexpected(lowering.error());
+  lowering_.thread = std::move(*lowering);
+  Result<std::thread> raising = start_thread("cgphase-raise", [this] { run_raising(); });
+  if (!raising) return std::unexpected(raising.error());
+  raising_.thread = std::move(*raising);
+  return {};
 }
 
 KernelLimitWriter::~KernelLimitWriter() {

@@ -93,7 +93,7 @@ class KernelLimitWriter final : public LimitWriter {
   };
 
   explicit KernelLimitWriter(const Options& options);
-  void start();
+  Status start();
   void run_lowering();
   void run_raising();
   // The next work of the lane; absent when the writer ends.

@@ -8,6 +8,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/thread.h"
+
 namespace cgphase {
 namespace {
 
@@ -46,8 +48,7 @@ std::size_t drop_front(std::vector<Entry>& entries, std::size_t excess) {
 
 class StoreThread::Impl {
  public:
-  Impl(Store store, const Options& options)
-      : options_(options), store_(std::move(store)), thread_([this] { run(); }) {}
+  Impl(Store store, const Options& options);
 
   void enqueue(Batch batch);
   bool query(std::function<void(Store&)> work);
@@ -76,8 +77,21 @@ class StoreThread::Impl {
   std::mutex stop_mutex_;  // one caller of flush_and_stop at a time
   std::optional<Status> stopped_;
   Status last_status_;
-  std::thread thread_;  // last: starts when all the rest is there
+  std::thread thread_;
 };
+
+// Without a thread it is as after flush_and_stop(), and says why.
+StoreThread::Impl::Impl(Store store, const Options& options)
+    : options_(options), store_(std::move(store)) {
+  Result<std::thread> thread = start_thread("cgphase-store", [this] { run(); });
+  if (thread) {
+    thread_ = std::move(*thread);
+    return;
+  }
+  stopping_ = true;
+  degraded_ = thread.error().text;
+  stopped_ = std::unexpected(thread.error());
+}
 
 void StoreThread::Impl::drop_excess() {
   const auto excess = [this] {

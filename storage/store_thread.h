@@ -39,6 +39,7 @@ class StoreThread {
     std::uint64_t refused_queries = 0;
   };
 
+  // Where no thread can be started everything is dropped and counted, and degraded() says why.
   explicit StoreThread(Store store) : StoreThread(std::move(store), Options{}) {}
   StoreThread(Store store, const Options& options);
   ~StoreThread();  // flush_and_stop()

@@ -1,6 +1,7 @@
 #!/bin/bash
 # However the daemon ends, every limit is what it was: 20 times SIGKILL at random moments, a hang,
-# SIGTERM, out of memory, no process left for a companion, full disks, all killed at once. Also: a
+# SIGTERM, out of memory, no process left for a companion, no
+# thread, full disks, all killed at once. Also: a
 # second daemon is refused. daemon_restores.sh PROGRAMS [SEED]
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
 . "$(dirname "$0")/daemon_fixture.sh"
@@ -121,6 +122,38 @@ no_companion() {
   terminate
 }
 
+# Room for the daemon, its companion and ROOM - 2 threads: it says so and ends, nothing lowered.
+no_thread() {  # ROOM
+  local message status
+  echo "$1" >"$agent/pids.max"
+  # shellcheck disable=SC2016
+  message=$(timeout 20 bash -c 'echo "$BASHPID" >"$0/cgroup.procs"; exec "$@"' "$agent" \
+    "$bin/cgphased" --config /tmp/cgphase.toml --cgroup-root "$root" --state-dir "$state" \
+    --runtime-dir "$runtime" 2>&1)
+  status=$?
+  echo "no thread, room for $1: exit $status: $message"
+  [ "$status" = 1 ] || fail "no thread, room for $1: exit $status"
+  [ "$(grep -c 'starting the thread' <<<"$message")" = 1 ] || fail 'no thread: not told once'
+  check_restored 'no thread'
+  until_true "$restore_limit_ms" nobody_left || fail 'no thread: the companion stayed'
+  echo max >"$agent/pids.max"
+}
+
+no_history() {
+  "$bin/cgphase" --socket "$runtime/read.sock" status 2>/dev/null >/tmp/status
+  grep -q 'history is .*starting the thread cgphase-store' /tmp/status
+}
+
+# With no thread for the history all else goes on, and `status` says it.
+no_history_thread() {
+  echo 5 >"$agent/pids.max"
+  start_confined
+  until_true 20000 no_history || fail "no thread for the history: $(cat /tmp/status)"
+  await_change 'no thread for the history'
+  terminate
+  echo max >"$agent/pids.max"
+}
+
 # The whole agent is killed, below a root of its own, and its cgroup's name is taken meanwhile.
 # Whoever restores next, told nothing, writes to the cgroup that was changed and to no other.
 all_killed() {
@@ -211,6 +244,8 @@ mkdir "$agent"
 out_of_memory 0
 out_of_memory 1
 no_companion
+for room in 2 3 4; do no_thread "$room"; done
+no_history_thread
 full_disks
 all_killed
 finish

@@ -1,0 +1,62 @@
+#include "base/thread.h"
+
+#include <doctest/doctest.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <future>
+#include <string>
+
+using namespace cgphase;
+
+namespace {
+
+constexpr uid_t kSomebody = 60'001;  // of no other process here
+
+// In a child that may have no process or thread but itself.
+int start_without_room() {
+  const rlimit none{1, 1};
+  if (::getuid() == 0 && ::setuid(kSomebody) != 0) return 1;
+  if (::setrlimit(RLIMIT_NPROC, &none) != 0) return 2;
+  const auto thread = start_thread("no-room", [] {});
+  if (thread.has_value()) return 3;
+  if (thread.error().kind != ErrorKind::io) return 4;
+  return thread.error().text.find("no-room") == std::string::npos ? 5 : 0;
+}
+
+}  // namespace
+
+TEST_CASE("a thread has its name and takes no signal of the process, its starter does") {
+  std::promise<void> may_end;
+  bool blocked = false;
+  auto thread = start_thread("named", [&] {
+    sigset_t mask;
+    ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+    blocked = ::sigismember(&mask, SIGTERM) == 1;
+    may_end.get_future().wait();
+  });
+  REQUIRE(thread.has_value());
+  std::array<char, 16> name{};
+  ::pthread_getname_np(thread->native_handle(), name.data(), name.size());
+  CHECK(std::string(name.data()) == "named");
+  may_end.set_value();
+  thread->join();
+  CHECK(blocked);
+  sigset_t mine;
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &mine);
+  CHECK(::sigismember(&mine, SIGTERM) == 0);
+}
+
+TEST_CASE("where no thread can be started the error says which, and nothing ends") {
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) ::_exit(start_without_room());
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+}
