@@ -16,7 +16,8 @@ namespace {
 constexpr std::size_t index_of(KernelFile file) { return static_cast<std::size_t>(file); }
 
 // One pread, for a kernel file gives its whole text at offset 0. Empty on any failure, errno says
-// which; a text that fills the buffer may be cut and is refused.
+// which; a text that fills the buffer may be cut and is refused, one without a last newline is cut:
+// half a number would be another number.
 std::optional<std::string_view> read_text(int fd, std::span<char> buffer) {
   ssize_t count;
   do {
@@ -25,6 +26,10 @@ std::optional<std::string_view> read_text(int fd, std::span<char> buffer) {
   if (count < 0) return std::nullopt;
   if (static_cast<std::size_t>(count) >= buffer.size()) {
     errno = EFBIG;
+    return std::nullopt;
+  }
+  if (count > 0 && buffer[static_cast<std::size_t>(count) - 1] != '\n') {
+    errno = EIO;
     return std::nullopt;
   }
   return std::string_view(buffer.data(), static_cast<std::size_t>(count));

@@ -41,7 +41,10 @@ Result<std::string_view> read_text(int directory_fd, const char* name, std::span
   if (!fd && !directory_alive(directory_fd))
     return failure(ErrorKind::gone, std::string(name) + ": the cgroup was removed");
   if (!fd) return std::unexpected(fd.error());
-  return pread_text(fd->get(), buffer);
+  const auto text = pread_text(fd->get(), buffer);
+  if (text && !text->ends_with('\n'))
+    return failure(ErrorKind::io, std::string(name) + ": cut short");
+  return text;
 }
 
 }  // namespace

@@ -109,12 +109,23 @@ TEST_CASE("malformed files are absent fields") {
 TEST_CASE("a file at its bound is read, one byte longer is absent") {
   OneCgroup cgroup;
   const std::string line = "usage_usec 5\n";
-  cgroup.put("cpu.stat", line + std::string(kKernelTextBytes - 1 - line.size(), ' '));
+  cgroup.put("cpu.stat", line + std::string(kKernelTextBytes - 2 - line.size(), ' ') + "\n");
   CgroupFiles files = cgroup.open();
   REQUIRE(cgroup.read(files));
   CHECK(cgroup.sample.cpu.usage_usec == 5);
-  cgroup.put("cpu.stat", line + std::string(kKernelTextBytes - line.size(), ' '));
+  cgroup.put("cpu.stat", line + std::string(kKernelTextBytes - 1 - line.size(), ' ') + "\n");
   REQUIRE(cgroup.read(files));
+  CHECK_FALSE(cgroup.sample.cpu.usage_usec.has_value());
+}
+
+// Half a number is another number.
+TEST_CASE("a text that the kernel did not end is no reading") {
+  OneCgroup cgroup;
+  cgroup.put("memory.current", "1234");
+  cgroup.put("cpu.stat", "usage_usec 5\nuser_u");
+  CgroupFiles files = cgroup.open();
+  REQUIRE(cgroup.read(files));
+  CHECK_FALSE(cgroup.sample.memory_current.has_value());
   CHECK_FALSE(cgroup.sample.cpu.usage_usec.has_value());
 }
 
