@@ -60,14 +60,15 @@ CREATE TABLE learned (
 
 constexpr std::array kSteps = {kVersion1};
 
-// Changes nothing in a file that is there. EXCLUSIVE must come before WAL: the write-ahead log's
-// index then lies in this process' memory and no second connection can ever take part. INCREMENTAL
-// lets the file shrink when the cap does.
+// Changes nothing in a file that is there. EXCLUSIVE comes before all that reads the file, and
+// auto_vacuum does: the write-ahead log's index then lies in this process' memory, not in a -shm
+// file, and no second connection can ever take part. INCREMENTAL lets the file shrink when the cap
+// does.
 Status set_session(Connection& connection) {
   return connection.execute(
-      "PRAGMA page_size=" + std::to_string(kPageSizeBytes) +
+      "PRAGMA locking_mode=EXCLUSIVE; PRAGMA page_size=" + std::to_string(kPageSizeBytes) +
       "; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON;"
-      "PRAGMA mmap_size=0; PRAGMA temp_store=MEMORY; PRAGMA locking_mode=EXCLUSIVE;"
+      "PRAGMA mmap_size=0; PRAGMA temp_store=MEMORY;"
       "BEGIN EXCLUSIVE; COMMIT");
 }
 

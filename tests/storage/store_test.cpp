@@ -28,6 +28,15 @@ void append_seconds(Store& store, CgroupId id, std::uint64_t from, std::uint64_t
 
 }  // namespace
 
+TEST_CASE("a database that is there is opened without a -shm file") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.path("h.db");
+  { const Store made = open_store(path); }
+  std::filesystem::create_directory(path + "-shm");
+  Store store = open_store(path);
+  CHECK(store.append({busy_point(kOne, 1)}, {}, {}).has_value());
+}
+
 TEST_CASE("samples can be read before they are in the file") {
   Store store = open_store(":memory:");
   append_seconds(store, kOne, 0, 5);
