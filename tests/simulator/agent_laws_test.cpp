@@ -19,7 +19,8 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
 
 struct Sum {
   std::uint64_t runs = 0, steps = 0, crashes = 0, faults = 0, lowered = 0, raised = 0,
-                restored = 0, races = 0, parked = 0, hangs = 0, nested = 0, kills = 0;
+                restored = 0, races = 0, parked = 0, hangs = 0, nested = 0, kills = 0,
+                disk_failures = 0;
   void add(const RunReport& one) {
     runs += 1;
     steps += one.steps;
@@ -33,6 +34,7 @@ struct Sum {
     hangs += one.hangs;
     nested += one.nested;
     kills += one.kills;
+    disk_failures += one.disk_failures;
   }
 };
 
@@ -55,7 +57,8 @@ Sum run_seeds(const char* name, Scenario scenario, std::uint64_t seeds) {
                    << sum.raised << " raised, " << sum.restored << " restored, " << sum.crashes
                    << " deaths tried, " << sum.faults << " faults, " << sum.parked << " parked, "
                    << sum.hangs << " hangs, " << sum.nested << " in the middle, " << sum.races
-                   << " races, " << sum.kills << " kills");
+                   << " races, " << sum.kills << " kills, " << sum.disk_failures
+                   << " of the disk");
   return sum;
 }
 
@@ -111,6 +114,33 @@ TEST_CASE("laws: memory runs out at any allocation") {
   CHECK((sum.runs < 2 || sum.crashes > 1000));
 }
 
+TEST_CASE("laws: the history's disk fails and works again") {
+  Scenario scenario;
+  scenario.nested_one_in = 0;
+  scenario.disk_one_in = 20;
+  const Sum sum = run_seeds("laws: the history's disk fails and works again", scenario, 16);
+  CHECK((sum.runs < 2 || sum.lowered > 50));
+  CHECK((sum.runs < 2 || sum.disk_failures > 1000));
+}
+
+// Where nothing is learned from earlier runs the history has no say in what is done.
+TEST_CASE("a disk that fails changes no limit and no moment of a change") {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    Scenario scenario;
+    scenario.seed = seed;
+    scenario.events_one_in = scenario.nested_one_in = 0;
+    scenario.history = true;
+    const RunReport works = World(scenario).run();
+    scenario.disk_one_in = 5;
+    const RunReport fails = World(scenario).run();
+    CHECK(works.violation == "");
+    CHECK(fails.violation == "");
+    CHECK(works.tally.lowered > 0);
+    CHECK(fails.disk_failures > 100);
+    CHECK(works.hash == fails.hash);
+  }
+}
+
 TEST_CASE("a seed repeats exactly") {
   Scenario scenario;
   scenario.seed = 7;
@@ -118,6 +148,7 @@ TEST_CASE("a seed repeats exactly") {
   scenario.nested_one_in = 500;
   scenario.hangs = true;
   scenario.faults = {.one_in = 300, .burst = 2};
+  scenario.disk_one_in = 10;
   const RunReport first = World(scenario).run(), second = World(scenario).run();
   CHECK(first.violation == "");
   CHECK(first.hash == second.hash);
@@ -135,16 +166,49 @@ TEST_CASE("laws: exactly the n-th system call fails, for every n") {
   scenario.crash_one_in = 0;
   const std::uint64_t calls = World(scenario).run().calls;
   CHECK(calls > 1000);
-  std::uint64_t runs = 0, lowered = 0;
+  std::uint64_t runs = 0, lowered = 0, refused = 0;
   const std::uint64_t step = from_environment("CGPHASE_SEEDS_TIMES", 1) > 1 ? 1 : 8;
   for (std::uint64_t n = 1; n <= calls; n += step) {
-    scenario.faults = {.at_call = n, .calls = 1 + n % 4};
+    scenario.faults = {.at_call = n, .calls = 1 + n / step % 4};
     const RunReport report = World(scenario).run();
     runs += 1;
     lowered += report.tally.lowered;
+    refused += report.tally.refused;
     REQUIRE_MESSAGE(report.violation.empty(), report.violation << " (call " << n << ")");
     CHECK(report.faults > 0);
   }
   CHECK(lowered > runs);
-  MESSAGE(calls << " calls, " << runs << " runs, " << lowered << " lowered");
+  CHECK(refused > 0);
+  MESSAGE(calls << " calls, " << runs << " runs, " << lowered << " lowered, " << refused
+                << " refused");
+}
+
+// A lowering of the CPU is two writes, and what was done of it is taken back.
+TEST_CASE("laws: exactly the n-th write fails, for every n") {
+  Scenario scenario;
+  scenario.seconds = 40;
+  scenario.events_one_in = scenario.nested_one_in = 0;
+  scenario.crash_one_in = 0;
+  // CGPHASE_SEED alone is traced, and CGPHASE_WRITE of it.
+  const std::uint64_t seed = from_environment("CGPHASE_SEED", 0);
+  const std::uint64_t write = from_environment("CGPHASE_WRITE", 0);
+  std::uint64_t runs = 0, refused = 0;
+  for (scenario.seed = 1; scenario.seed <= 6; ++scenario.seed) {
+    if (seed != 0 && scenario.seed != seed) continue;
+    scenario.trace = false;
+    scenario.faults = {.only_writes = true};
+    const std::uint64_t writes = World(scenario).run().calls;
+    for (std::uint64_t n = 1; n <= writes; ++n) {
+      if (write != 0 && n != write) continue;
+      scenario.trace = write != 0;
+      scenario.faults = {.at_call = n, .only_writes = true};
+      const RunReport report = World(scenario).run();
+      runs += 1;
+      refused += report.tally.refused;
+      REQUIRE_MESSAGE(report.violation.empty(),
+                      report.violation << " (seed " << scenario.seed << ", write " << n << ")");
+    }
+  }
+  CHECK((seed != 0 || refused > 50));
+  MESSAGE(runs << " runs, " << refused << " refused");
 }

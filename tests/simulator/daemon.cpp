@@ -1,5 +1,9 @@
 #include "tests/simulator/daemon.h"
 
+#include <future>
+#include <thread>
+#include <utility>
+
 #include "control/restore.h"
 #include "tests/agent/small_model.h"
 #include "tests/simulator/system_calls.h"
@@ -47,9 +51,41 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Surroundings& with, const Cl
       with.config,
       Agent::Parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
                    .writer = daemon->settling_.get(), .kernel_writer = daemon->writer_.get(),
-                   .guard = daemon->guard_.get(), .engine = small_engine()},
-      clock, [](std::function<void()> work) { work(); });
+                   .guard = daemon->guard_.get(), .store = daemon->open_history(with.history),
+                   .engine = small_engine()},
+      clock, [raw = daemon.get()](std::function<void()> work) {
+        const std::lock_guard lock(raw->posted_mutex_);
+        raw->posted_.push_back(std::move(work));
+      });
   return daemon;
+}
+
+// As the daemon does: it starts without.
+std::unique_ptr<StoreThread> Daemon::open_history(const std::string& path) const {
+  if (path.empty()) return nullptr;
+  Result<Store> store = Store::open({.path = path, .boot_id = kSimulatedBoot});
+  return store ? std::make_unique<StoreThread>(std::move(*store)) : nullptr;
+}
+
+bool Daemon::hand_over() {
+  std::deque<std::function<void()>> works;
+  {
+    const std::lock_guard lock(posted_mutex_);
+    works.swap(posted_);
+  }
+  for (const auto& work : works) work();
+  return !works.empty();
+}
+
+void Daemon::settle_history() {
+  do {
+    if (StoreThread* const store = agent_->store(); store != nullptr) {
+      std::promise<void> reached;
+      // Refused while too many wait: those are being done.
+      while (!store->query([&](Store&) { reached.set_value(); })) std::this_thread::yield();
+      reached.get_future().wait();
+    }
+  } while (hand_over());
 }
 
 Daemon::~Daemon() {

@@ -2,7 +2,10 @@
 // of it runs by itself: the world says when.
 #pragma once
 
+#include <deque>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -31,7 +34,8 @@ class Daemon {
  public:
   struct Surroundings {
     Config config;
-    std::string engine_root, state_dir;
+    std::string engine_root;
+    std::string history;  // the database's path; empty: none
     Random* random = nullptr;
     std::uint64_t late_results_one_in = 0;
   };
@@ -40,13 +44,23 @@ class Daemon {
   // Ends it without restoring anything, as SIGKILL does; no lowering may be parked.
   ~Daemon();
 
+  // Waits until the thread of the history has done all it was asked, and hands the agent what comes
+  // back. After every call of the agent: so a seed repeats exactly.
+  void settle_history();
+
   Agent& agent() { return *agent_; }
   Guard& guard() { return *guard_; }
+  SettlingWriter& settling() { return *settling_; }
   KernelLimitWriter& writer() { return *writer_; }
   LeaseTable& leases() { return *leases_; }
 
  private:
   Daemon() = default;
+  std::unique_ptr<StoreThread> open_history(const std::string& path) const;
+  bool hand_over();  // what came back; false: nothing
+
+  std::mutex posted_mutex_;
+  std::deque<std::function<void()>> posted_;
   std::unique_ptr<LeaseTable> leases_;
   std::unique_ptr<Guard> guard_;
   std::unique_ptr<KernelLimitWriter> writer_;

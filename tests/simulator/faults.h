@@ -16,6 +16,7 @@ struct FaultPlan {
   std::uint64_t at_call = 0;   // the first that fails for sure, counted from 1; 0: none
   std::uint64_t calls = 1;     // so many from there on
   int error = 0;               // for at_call; 0: by chance
+  bool only_writes = false;    // no other call counts or fails
 };
 
 class Faults {
@@ -24,6 +25,7 @@ class Faults {
 
   // 0, an errno, or kShortRead.
   int next(const Call& call) {
+    if (plan_.only_writes && call.kind != Call::Kind::write) return 0;
     ++calls_;
     if (plan_.at_call != 0 && calls_ >= plan_.at_call && calls_ < plan_.at_call + plan_.calls)
       return count(plan_.error != 0 ? plan_.error : some_error(call.kind));

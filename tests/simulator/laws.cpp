@@ -191,6 +191,18 @@ void Laws::judge_kills(const std::vector<OomKill>& kills) {
   }
 }
 
+void Laws::judge_refused(const LimitChange& change, const LimitResult& result) {
+  if (result.written || kernel_.cgroup(change.id.inode) == nullptr) return;
+  for (const Knob knob : kKnobs) {
+    const Limits now = limits_of(knob, value(kernel_, change.id.inode, knob));
+    if (compare_knob(knob, change.new_limits, change.old_limits) >= 0) continue;
+    ++tally_.refused;
+    if (compare_knob(knob, now, change.new_limits) == 0)
+      violate("refused (" + result.error + "), and yet in force: " +
+              quote(value(kernel_, change.id.inode, knob)) + " in " + name(change.id.inode, knob));
+  }
+}
+
 void Laws::judge_recoverable(const char* when) {
   for (const auto& [inode, wills] : wills_) {
     for (const Knob knob : kKnobs) {

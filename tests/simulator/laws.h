@@ -13,6 +13,7 @@
 
 #include "control/knob_file.h"
 #include "control/lease_table.h"
+#include "control/limit_writer.h"
 #include "tests/simulator/cgroup_kernel.h"
 #include "tests/simulator/system_calls.h"
 
@@ -45,6 +46,8 @@ class Laws {
 
   // --- judgements ---
   void judge_kills(const std::vector<OomKill>& kills);
+  // A change that was not made has left nothing of it, where the kernel refused no more than once.
+  void judge_refused(const LimitChange& change, const LimitResult& result);
   // Every limit is somebody's intent, or a lease says what it was.
   void judge_recoverable(const char* when);
   // Every limit is somebody's intent. `kernel` may be a copy.
@@ -59,7 +62,8 @@ class Laws {
   void violate(std::string text);
 
   struct Tally {
-    std::uint64_t lowered = 0, raised = 0, restored = 0, reclaims = 0, lost_races = 0, kills = 0;
+    std::uint64_t lowered = 0, raised = 0, restored = 0, reclaims = 0, lost_races = 0, kills = 0,
+                  refused = 0;
   };
   const Tally& tally() const { return tally_; }
 

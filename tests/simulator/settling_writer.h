@@ -3,6 +3,8 @@
 #pragma once
 
 #include <deque>
+#include <functional>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -21,7 +23,11 @@ class SettlingWriter final : public LimitWriter {
     return inner_.attach(id, path, std::move(directory));
   }
   void detach(CgroupId id) override { inner_.detach(id); }
+  // What was asked for, and how it ended, before anybody is told.
+  using Judge = std::function<void(const LimitChange&, const LimitResult&)>;
+  void on_result(Judge judge) { judge_ = std::move(judge); }
   void submit(LimitChange change) override {
+    asked_[change.decision_id] = change;
     lanes().submitted(change.raise);
     inner_.submit(std::move(change));
     lanes().settle();
@@ -33,9 +39,11 @@ class SettlingWriter final : public LimitWriter {
   }
   int result_fd() const override { return inner_.result_fd(); }
   std::vector<LimitResult> take_results() override {
-    for (LimitResult& result : inner_.take_results())
+    for (LimitResult& result : inner_.take_results()) {
+      judge(result);
       waiting_.emplace_back(random_.one_in(late_one_in_) ? 1 + random_.below(5) : 0,
                             std::move(result));
+    }
     std::vector<LimitResult> taken;
     // In their order: the queue of the real one has one end.
     while (!waiting_.empty() && waiting_.front().first == 0) {
@@ -49,9 +57,18 @@ class SettlingWriter final : public LimitWriter {
   RestoreReport restore(CgroupId id) override { return inner_.restore(id); }
 
  private:
+  void judge(const LimitResult& result) {
+    const auto change = asked_.find(result.decision_id);
+    if (change == asked_.end()) return;
+    if (judge_) judge_(change->second, result);
+    asked_.erase(change);
+  }
+
   KernelLimitWriter& inner_;
   Random& random_;
   std::uint64_t late_one_in_;
+  Judge judge_;
+  std::map<std::uint64_t, LimitChange> asked_;  // by decision
   std::deque<std::pair<std::uint64_t, LimitResult>> waiting_;
 };
 

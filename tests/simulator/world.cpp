@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "base/check.h"
 #include "tests/simulator/lanes.h"
@@ -62,6 +63,7 @@ std::string make_directory() {
 World::World(const Scenario& scenario)
     : scenario_(scenario),
       random_(scenario.seed),
+      disk_random_(scenario.seed + 2),
       directory_(make_directory()),
       kernel_({.cores = kCores, .pressure = !random_.one_in(4)}),
       laws_(kernel_, [this](std::uint64_t inode) { return facts_of(inode); }),
@@ -78,6 +80,7 @@ World::~World() {
   on_allocation(nullptr);
   if (daemon_) resume_parked(true);
   daemon_.reset();
+  Disk::of_process().set(Disk::State::works);
   uninstall();
   std::filesystem::remove_all(directory_);
 }
@@ -93,6 +96,8 @@ void World::set_up_machine() {
   config.manage_unlimited = random_.one_in(2);
   config.rails = quick_rails();
   surroundings_.engine_root = directory_ + "/engines";
+  if (scenario_.history || scenario_.disk_one_in != 0)
+    surroundings_.history = directory_ + "/history.db";
   surroundings_.random = &random_;
   surroundings_.late_results_one_in = scenario_.late_results_one_in;
   std::filesystem::create_directories(config.proc_root);
@@ -142,6 +147,10 @@ void World::start_daemon() {
     if (started) daemon_ = std::move(*started);
   }
   CHECK_INVARIANT(daemon_ != nullptr);
+  if (scenario_.faults.at_call != 0 && scenario_.faults.calls == 1)
+    daemon_->settling().on_result([this](const LimitChange& change, const LimitResult& result) {
+      if (laws_.violation().empty()) laws_.judge_refused(change, result);
+    });
   for (Box& box : boxes_) box.paused = false;  // the holds of this run are kept in memory alone
   mode_ = Mode::enforce;
   kill_switch_seen_ = false;
@@ -171,7 +180,9 @@ RunReport World::run() {
 }
 
 bool World::second() {
+  if (disk_random_.one_in(scenario_.disk_one_in)) change_disk();
   if (random_.one_in(scenario_.events_one_in)) something_happens();
+  settle_history();
   pass(kSecond, Runs::all);
   return laws_.violation().empty();
 }
@@ -228,6 +239,7 @@ void World::drive_agent() {
     return;
   }
   agent.tick();
+  settle_history();
   // Stores follow one another: of those before this one none is cut any more.
   leases_at_last_change_ = lease_bytes();
   if (!lanes().parked()) laws_.judge_recoverable("after a tick");
@@ -243,12 +255,46 @@ void World::resume_parked(bool now) {
   }
 }
 
+void World::change_disk() {
+  using State = Disk::State;
+  const bool full = disk_random_.one_in(2);
+  disk_works_ = !disk_works_;
+  Disk::of_process().set(disk_works_ ? State::works : full ? State::full : State::broken);
+}
+
+void World::settle_history() {
+  if (daemon_ && !surroundings_.history.empty()) daemon_->settle_history();
+}
+
+// Whatever the disk did: of what was decided nothing is missing in the journal.
+void World::judge_journal() {
+  StoreThread* const store = daemon_->agent().store();
+  if (store == nullptr) return;
+  if (!disk_works_) change_disk();
+  const auto recent = daemon_->agent().recent_decisions();
+  std::set<std::uint64_t> stored;
+  const Status ended = daemon_->agent().store_all();
+  if (!ended) return laws_.violate("the history is lost: " + ended.error().text);
+  if (store->counts().dropped_journal != 0) laws_.violate("decisions were dropped");
+  daemon_.reset();
+  auto file = Store::open({.path = surroundings_.history, .boot_id = kSimulatedBoot});
+  if (!file) return laws_.violate(file.error().text);
+  const auto decisions = file->decisions(std::nullopt, WallTime::max(), 1 << 20);
+  if (!decisions) return laws_.violate(decisions.error().text);
+  for (const JournalDecision& one : *decisions) stored.insert(one.decision.decision_id);
+  for (const JournalDecision& one : recent)
+    if (!stored.contains(one.decision.decision_id))
+      laws_.violate("decision " + std::to_string(one.decision.decision_id) + " of " +
+                    std::to_string(recent.size()) + " is not in the journal");
+}
+
 // Everything is put back by a clean stop, or, where calls still fail, by the companion after it.
 void World::finish() {
   resume_parked(true);
   const auto stopped = daemon_->agent().stop();
   if (stopped.failures.empty()) laws_.judge_restored(kernel_, "after the last stop");
   faults_.stop();
+  judge_journal();
   daemon_.reset();
   const bool done = companion_->after_death();
   if (!done && laws_.violation().empty()) laws_.violate("the companion could not restore");
@@ -266,6 +312,7 @@ void World::report(RunReport& into) const {
   into.calls = faults_.calls();
   into.faults = faults_.injected();
   into.kills = laws_.tally().kills;
+  into.disk_failures = Disk::of_process().failures() - disk_failures_before_;
   into.hangs = hangs_;
   into.parked = parked_;
   into.nested = nested_;
@@ -300,8 +347,10 @@ void World::after(const Call& call, int error) {
   if (scenario_.trace) trace(call, "after", error);
   mix(static_cast<std::uint64_t>(error));
   if (call.kind != Call::Kind::write || !knob_of(call.file)) return;
-  // Where nobody else can have come between, the order of the writes is right or wrong.
-  if (error == EINVAL && scenario_.nested_one_in == 0 && call.lane != Lane::companion)
+  // Where nobody else can have come between, and no write before it failed, the order of the writes
+  // is right or wrong.
+  if (error == EINVAL && scenario_.nested_one_in == 0 && faults_.injected() == 0 &&
+      call.lane != Lane::companion)
     laws_.violate("the kernel refused " + std::string(call.file));
   try_death();
   leases_at_last_change_ = lease_bytes();

@@ -10,6 +10,7 @@
 
 #include "tests/simulator/cgroup_kernel.h"
 #include "tests/simulator/daemon.h"
+#include "tests/simulator/disk.h"
 #include "tests/simulator/faults.h"
 #include "tests/simulator/laws.h"
 #include "tests/simulator/random.h"
@@ -28,6 +29,8 @@ struct Scenario {
   std::uint64_t allocation_one_in = 0;  // allocations of the tested code: what if it died here
   std::uint64_t late_results_one_in = 0;
   double growth_ratio = 0.12;           // of the limit in force, per second, at most
+  std::uint64_t disk_one_in = 0;        // per second: the history's disk fails, or works again
+  bool history = false;                 // there is one; always with disk_one_in
   bool hangs = false;                   // the daemon stops in the middle of a call
   bool trace = false;                   // every call to standard error
   FaultPlan faults;
@@ -40,6 +43,7 @@ struct RunReport {
   std::uint64_t crashes = 0; // moments at which a death was tried
   Laws::Tally tally;
   std::uint64_t calls = 0;   // that could have failed
+  std::uint64_t disk_failures = 0;
   std::uint64_t faults = 0, kills = 0, hangs = 0, parked = 0, nested = 0;
   std::uint64_t hash = 0;    // of everything that happened, to compare two runs
 };
@@ -78,6 +82,9 @@ class World final : private CallObserver {
   void poll_guard();
   void drive_agent();
   void resume_parked(bool now);
+  void change_disk();
+  void settle_history();
+  void judge_journal();
   void finish();
   void report(RunReport& into) const;
   std::optional<Laws::Facts> facts_of(std::uint64_t inode) const;
@@ -123,6 +130,7 @@ class World final : private CallObserver {
 
   Scenario scenario_;
   Random random_;
+  Random disk_random_;  // its own: what the disk does changes nothing else
   std::string directory_;  // of this run, on the real file system
   std::string leases_at_last_change_;  // of the kernel, or tick: stores since then may be cut
                                        // may be cut short
@@ -135,13 +143,14 @@ class World final : private CallObserver {
   std::unique_ptr<Daemon> daemon_;
   std::unique_ptr<SimulatedCompanion> companion_;
   Mode mode_ = Mode::enforce;
+  bool disk_works_ = true;
   bool kill_switch_ = false, kill_switch_seen_ = false;
   bool quiet_ = false;     // nothing is judged, fails or happens by chance
   bool in_guard_ = false, in_the_middle_ = false;
   int lost_ticks_ = 0;
   std::int64_t next_tick_ns_ = 0, next_beat_ns_ = 0, next_guard_ns_ = 0, next_look_ns_ = 0;
   std::uint64_t steps_ = 0, crashes_ = 0, hangs_ = 0, parked_ = 0, nested_ = 0, hash_ = 1,
-                allocations_ = 0;
+                allocations_ = 0, disk_failures_before_ = Disk::of_process().failures();
 };
 
 }  // namespace cgphase::simulator
