@@ -93,6 +93,58 @@ TEST_CASE("throttling in a trial reverts it before it ends") {
   CHECK(world.outcomes.front().detail == "raised: throttled");
 }
 
+namespace {
+
+// How a trial of `resource` ends in a phase of `usual` cores, and `quiet` in each tenth tick, when
+// `harm` befalls it.
+std::string end_of_progress(Resource resource, double usual, double quiet,
+                            const std::function<void(RailWorld&)>& harm) {
+  RailWorld world;
+  world.input.mode = Mode::observe;
+  for (int i = 0; i < kLong; ++i) {
+    world.cpu_cores = i % 10 == 0 ? quiet : usual;
+    world.tick();
+  }
+  world.input.mode = Mode::enforce;
+  world.cpu_cores = usual;
+  if (resource == Resource::cpu) world.wish.memory.reset();
+  else world.wish.cpu.reset();
+  REQUIRE(world.lowers(resource, 1));
+  harm(world);
+  return end_of_trial(world);
+}
+
+std::function<void(RailWorld&)> progress_of(double cores) {
+  return [cores](RailWorld& world) { world.cpu_cores = cores; };
+}
+
+}  // namespace
+
+TEST_CASE("CPU progress that falls while tasks are held back reverts") {
+  const auto held_back = [](double cores) {
+    return [cores](RailWorld& world) {
+      world.cpu_cores = cores;
+      world.throttled_usec = 1000;
+    };
+  };
+  CHECK(end_of_progress(Resource::cpu, 0.8, 0.3, held_back(0.63)) == "cpu progress");
+  CHECK(end_of_progress(Resource::cpu, 0.8, 0.3, held_back(0.65)) == "passed");
+}
+
+TEST_CASE("CPU progress below the quiet spells of the phase reverts, though nothing else tells") {
+  for (const Resource resource : {Resource::cpu, Resource::memory}) {
+    CHECK(end_of_progress(resource, 0.8, 0.8, progress_of(0.63)) == "cpu progress");
+    CHECK(end_of_progress(resource, 0.8, 0.8, progress_of(0.65)) == "passed");
+    CHECK(end_of_progress(resource, 0.8, 0.5, progress_of(0.39)) == "cpu progress");
+  }
+}
+
+TEST_CASE("an ordinary quiet spell of a bursty phase is no harm, nor is an idle container's") {
+  CHECK(end_of_progress(Resource::memory, 0.8, 0.5, progress_of(0.41)) == "passed");
+  CHECK(end_of_progress(Resource::memory, 0.8, 0.01, progress_of(0.01)) == "passed");
+  CHECK(end_of_progress(Resource::memory, 0.04, 0.04, progress_of(0.01)) == "passed");
+}
+
 TEST_CASE("a max and an oom event in a trial revert it at once") {
   for (const bool oom : {false, true}) {
     RailWorld world = in_trial(Resource::memory);
