@@ -213,7 +213,7 @@ void ContainerRails::Impl::note_oom(bool limit_met) {
 }
 
 // One that ends right after the guard saw an event was most likely ended by it: an OOM kill takes
-// the cgroup along before its counters are read. Whether more than cache met the limit is not known.
+// the cgroup along before its counters are read. Whether more than cache met the limit is unknown.
 void ContainerRails::Impl::vanished() {
   if (guard_saw_event_) note_oom(false);
 }

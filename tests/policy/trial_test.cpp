@@ -179,7 +179,8 @@ TEST_CASE("a trial is compared with the same phase before, not with another") {
   CHECK(end_of_trial(other) == "refaults");
 }
 
-TEST_CASE("the cool-down is 5 min after an event, 10 and 20 after failed trials, then a quarantine") {
+TEST_CASE("the cool-down is 5 min after an event, 10 and 20 after failed trials, then comes a "
+          "quarantine") {
   RailWorld world;
   world.wish.cpu.reset();
   while (world.outcomes.empty()) world.tick();
