@@ -75,9 +75,8 @@ Agent::Agent(Config config, Parts parts, const Clock& clock, Post post)
   if (const auto held = parts_.holds.host()) config_.mode = std::min(config_.mode, *held);
 }
 
-// The name under which runs of "the same thing" share what they learned.
 std::string Agent::learning_key(const ContainerInfo& info) const {
-  return learning_key(info.image.empty() ? info.name : info.image);
+  return learning_key(image_of(info));
 }
 
 void Agent::tick() {
@@ -99,6 +98,7 @@ void Agent::tick() {
   take_results();
   remember_outcomes();
   squeeze_cache();
+  store_ooms();
   store_tick();
   totals_.ticks += 1;
 }
@@ -160,6 +160,16 @@ void Agent::learn(const ContainerView& view) {
   if (!parts_.store) return;
   (void)parts_.store->query([key, learned = known](Store& store) {
     (void)store.save_learned(key, learned);
+  });
+}
+
+// Tried again with the next tick until it is in the file.
+void Agent::store_ooms() {
+  if (parts_.pipeline.take_oom_news()) ooms_unsaved_ = true;
+  if (!parts_.store || !ooms_unsaved_) return;
+  ooms_unsaved_ = !parts_.store->query([this, ooms = parts_.pipeline.oom_memory().to_json()](
+                                           Store& store) {
+    if (!store.save_learned(kOomMemoryName, ooms)) post_([this] { ooms_unsaved_ = true; });
   });
 }
 
@@ -447,6 +457,7 @@ LimitWriter::RestoreReport Agent::stop() {
 
 Status Agent::store_all() {
   for (const ContainerView* view : parts_.pipeline.containers()) learn(*view);
+  store_ooms();
   store_tick();
   return parts_.store ? parts_.store->flush_and_stop() : Status{};
 }

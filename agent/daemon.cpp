@@ -65,6 +65,16 @@ std::string boot_id() {
   return id ? id->substr(0, id->find('\n')) : "unknown";
 }
 
+// What cannot be read protects nobody; it is begun anew.
+OomMemory load_ooms(Store& store) {
+  const Result<nlohmann::json> stored = store.load_learned(kOomMemoryName);
+  if (!stored && stored.error().kind == ErrorKind::not_found) return {};
+  Result<OomMemory> ooms = stored ? OomMemory::from_json(*stored) : std::unexpected(stored.error());
+  if (ooms) return *std::move(ooms);
+  spdlog::error("what OOMs taught is forgotten: {}", ooms.error().text);
+  return {};
+}
+
 // One that says what was restored before anything else was done.
 void report_restored(const LimitWriter::RestoreReport& report, const char* when) {
   if (report.restored + report.foreign > 0 || !report.failures.empty())
@@ -107,7 +117,7 @@ class Daemon {
   Started<std::shared_ptr<const PhaseEngine>> load_engine();
   Started<void> make_agent();
   Started<void> open_sockets();
-  std::unique_ptr<StoreThread> open_store(std::uint64_t& first_decision_id);
+  std::unique_ptr<StoreThread> open_store(std::uint64_t& first_decision_id, OomMemory& ooms);
   Holds load_holds() const;
   Status start_companion();
   void keep_companion();
@@ -238,7 +248,8 @@ Started<std::shared_ptr<const PhaseEngine>> Daemon::load_engine() {
 }
 
 // A database that cannot be had is no reason not to protect containers: it is told in `status`.
-std::unique_ptr<StoreThread> Daemon::open_store(std::uint64_t& first_decision_id) {
+std::unique_ptr<StoreThread> Daemon::open_store(std::uint64_t& first_decision_id,
+                                                OomMemory& ooms) {
   if (!config_.store.enabled) return nullptr;
   Result<Store> store = Store::open({.path = config_.state_dir + "/history.db",
                                      .boot_id = boot_id(), .cap = config_.store.cap});
@@ -251,6 +262,7 @@ std::unique_ptr<StoreThread> Daemon::open_store(std::uint64_t& first_decision_id
     spdlog::error("the history was damaged; it was kept as {} and a new one begun",
                   *store->quarantined());
   first_decision_id = store->last_decision_id().value_or(0) + 1;
+  ooms = load_ooms(*store);
   return std::make_unique<StoreThread>(std::move(*store));
 }
 
@@ -279,7 +291,8 @@ Started<void> Daemon::make_agent() {
   if (!sampler) return refuse(sampler.error());
   ::mkdir(config_.state_dir.c_str(), 0750);  // where it cannot be made, what opens in it says why
   std::uint64_t first_decision_id = 1;
-  std::unique_ptr<StoreThread> store = open_store(first_decision_id);
+  OomMemory ooms;
+  std::unique_ptr<StoreThread> store = open_store(first_decision_id, ooms);
   Result<Pipeline> pipeline = Pipeline::create({.policy = config_.policy, .risk = config_.risk,
                                                 .rails = config_.rails,
                                                 .interval = config_.interval,
@@ -287,6 +300,7 @@ Started<void> Daemon::make_agent() {
                                                 .first_decision_id = first_decision_id},
                                                *engine);
   if (!pipeline) return refuse(pipeline.error());
+  pipeline->set_oom_memory(std::move(ooms));
   Agent::Parts parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
                      .writer = writer_.get(), .kernel_writer = writer_.get(),
                      .guard = guard_.get(), .store = std::move(store), .engine = *engine,

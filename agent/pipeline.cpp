@@ -14,6 +14,10 @@ double seconds(std::chrono::nanoseconds duration) {
 
 }  // namespace
 
+const std::string& image_of(const ContainerInfo& info) {
+  return info.image.empty() ? info.name : info.image;
+}
+
 struct Pipeline::Container {
   ContainerView view;
   Care care;
@@ -110,6 +114,8 @@ std::vector<Decision> Pipeline::step(const NodeSample& tick) {
     if (found == containers_.end()) continue;
     for (Outcome& outcome : found->second->rails.take_outcomes())
       outcomes_.push_back(std::move(outcome));
+    found->second->rails.vanished();
+    remember_oom(*found->second, tick.wall_time);
     containers_.erase(found);
     std::erase_if(pending_, [&](const auto& entry) { return entry.second.container == id; });
   }
@@ -183,6 +189,13 @@ void account(ContainerView& view, const Sample& sample, double interval_seconds)
 
 }  // namespace
 
+void Pipeline::remember_oom(Container& container, WallTime time) {
+  const auto oom = container.rails.take_oom();
+  if (!oom) return;
+  oom_memory_.remember(image_of(container.view.info), *oom, time);
+  oom_news_ = true;
+}
+
 void Pipeline::step_container(Container& container, const Sample& sample, const NodeSample& tick,
                               std::vector<Decision>& decisions) {
   ContainerView& view = container.view;
@@ -214,10 +227,12 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
       .larger_margin = container.care.larger_margin, .original = view.original,
       .host = tick.host,
       .model_step_seconds = engine_ ? engine_->model().step_seconds : seconds(config_.interval),
+      .oom_floor_bytes = oom_memory_.floor_bytes(image_of(view.info), tick.wall_time),
       .reload = sample.limits_reset};
   for (Decision& decision :
        container.rails.step(input, view.wish, budget_, next_decision_id_))
     decisions.push_back(std::move(decision));
+  remember_oom(container, tick.wall_time);
   view.original = container.rails.original();
   view.cpu_holding = container.rails.holding(Resource::cpu);
   view.memory_holding = container.rails.holding(Resource::memory);

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -18,6 +19,7 @@
 #include "model/phase_tracker.h"
 #include "policy/decision.h"
 #include "policy/guard_rails.h"
+#include "policy/oom_memory.h"
 #include "policy/policy.h"
 
 namespace cgphase {
@@ -40,6 +42,9 @@ struct PipelineConfig {
   bool manage_unlimited = false;
   std::uint64_t first_decision_id = 1;  // above those of earlier runs in the same journal
 };
+
+// The name under which runs of "the same thing" share what they taught.
+const std::string& image_of(const ContainerInfo& info);
 
 // What the driver sees beside a container, and the samples do not say; it may change.
 struct Care {
@@ -109,6 +114,12 @@ class Pipeline {
   const ContainerView* find(CgroupId id) const;
   std::vector<const ContainerView*> containers() const;
 
+  // What OOMs under limits of ours taught, of this run and, once told, of earlier ones.
+  const OomMemory& oom_memory() const { return oom_memory_; }
+  void set_oom_memory(OomMemory memory) { oom_memory_ = std::move(memory); }
+  // True once after it grew.
+  bool take_oom_news() { return std::exchange(oom_news_, false); }
+
   // What the run of a container taught its policy; null where nothing.
   nlohmann::json learned(CgroupId id) const;
   // What its policy expects within `horizon`; absent where it does not look ahead.
@@ -119,6 +130,7 @@ class Pipeline {
   Pipeline(const PipelineConfig& config, std::shared_ptr<const PhaseEngine> engine);
   PolicySurroundings surroundings() const;
   std::unique_ptr<Container> make_container(const ContainerInfo& info) const;
+  void remember_oom(Container& container, WallTime time);
   void step_container(Container& container, const Sample& sample, const NodeSample& tick,
                       std::vector<Decision>& decisions);
 
@@ -130,6 +142,8 @@ class Pipeline {
   std::map<std::uint64_t, Decision> pending_; // allowed, not yet reported by the writer
   std::vector<Outcome> outcomes_;             // of containers that vanished meanwhile
   HostBudget budget_;
+  OomMemory oom_memory_;
+  bool oom_news_ = false;
   bool hands_off_ = false;
   std::uint64_t next_decision_id_;
 };

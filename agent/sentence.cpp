@@ -32,6 +32,7 @@ constexpr Phrase kPhrases[] = {
     {"standing_down", "somebody else changed the limit a short while ago"},
     {"cache_in_way", "page cache would meet the new limit and has to be reclaimed first"},
     {"silently_reverted", "a reload or the engine put the original back (pause)"},
+    {"oom_remembered", "its image ran out of memory under a lowered limit and needs more"},
 };
 
 std::string amount(Resource resource, double value) {
@@ -66,6 +67,7 @@ std::string why(const Decision& decision) {
     case Reason::cache_reclaim: return "its cold cache could be reclaimed";
     case Reason::stalled: return "the kernel reclaimed its memory in vain at " + usage;
     case Reason::another_manager: return "another manager of limits was seen on this host";
+    case Reason::oom_remembered: return "its image ran out of memory under a lowered limit";
   }
   return "";
 }

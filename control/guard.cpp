@@ -239,8 +239,9 @@ void Guard::watch(Slot& slot, Signals signals) {
   if (!holds_any(slot)) return slot.rule.pause();
   const GuardReading reading = read(slot, signals & kSignalFullStall);
   const GuardVerdict verdict = slot.rule.step(reading);
-  if (verdict.restarted) restore(slot, kSizeKnobs, Reason::restored);
+  // An OOM that ends the last process is an event first.
   if (verdict.memory != MemoryRisk::none) restore(slot, kMemoryKnobs, reason_of(verdict.memory));
+  if (verdict.restarted) restore(slot, kSizeKnobs, Reason::restored);
   if (verdict.cpu != CpuRaise::none) raise_cpu(slot, reading, verdict.cpu);
   if (signals & kSignalKnob) note_outside_writes(slot);
   const bool cpu = (signals & kSignalCpuPressure) && holds(slot, Knob::cpu_max);

@@ -19,7 +19,6 @@ namespace {
 constexpr std::chrono::seconds kRaisePatience{2};
 constexpr std::chrono::seconds kLowerPatience{60};
 constexpr std::size_t kMostOutcomes = 64;      // not taken: the oldest go
-constexpr std::size_t kMostLowerings = 4096;   // of a host in one window
 constexpr std::array<Resource, 2> kResources = {Resource::cpu, Resource::memory};
 
 // So long after a raise by the guard an event is still put down to the limit before it.
@@ -31,20 +30,6 @@ bool within(const std::optional<MonotonicTime>& moment, std::chrono::nanoseconds
 }
 
 }  // namespace
-
-bool HostBudget::may_lower(MonotonicTime now, const RailsConfig& config) const {
-  int recent = 0;
-  for (auto time = lowerings_.rbegin(); time != lowerings_.rend(); ++time) {
-    if (now - *time >= config.host_lower_window) break;
-    recent += 1;
-  }
-  return recent < config.host_lowers_per_window;
-}
-
-void HostBudget::lowered(MonotonicTime now) {
-  lowerings_.push_back(now);
-  if (lowerings_.size() > kMostLowerings) lowerings_.pop_front();
-}
 
 class ContainerRails::Impl {
  public:
@@ -59,6 +44,8 @@ class ContainerRails::Impl {
                              std::uint64_t& next_decision_id);
   std::vector<Outcome> take_outcomes() { return std::exchange(outcomes_, {}); }
   void written(const Decision& decision, WriteEnd end, const Limits& in_force, MonotonicTime time);
+  void vanished();
+  std::optional<OomSeen> take_oom() { return std::exchange(oom_seen_, std::nullopt); }
   const Limits& original() const { return drift_.original(); }
   Verdict holding(Resource resource) const { return lane(resource).holding; }
 
@@ -92,6 +79,7 @@ class ContainerRails::Impl {
     double target = 0;
     bool worth_it = false;
     bool cache_in_way = false;
+    bool oom_floor_in_way = false;
   };
   // One step's surroundings.
   struct Step {
@@ -113,6 +101,7 @@ class ContainerRails::Impl {
   void latch_memory_trouble(const Step& step);
   void latch_restores(const Step& step);
   bool lowered(Resource resource, const Step& step) const;
+  void note_oom(bool limit_met);
 
   std::optional<Decision> decide(Resource resource, const Step& step);
   std::optional<Raise> find_raise(Resource resource, const Step& step);
@@ -141,6 +130,9 @@ class ContainerRails::Impl {
   RailSenses senses_;
   Baselines baselines_;
   std::array<Lane, 2> lanes_;
+  OomWatch oom_;
+  std::optional<OomSeen> oom_seen_;
+  bool guard_saw_event_ = false;  // of memory, since the last step
   std::vector<Outcome> outcomes_;
 };
 
@@ -158,6 +150,10 @@ std::vector<Decision> ContainerRails::Impl::step(const RailInput& input, const A
   std::vector<Decision> decisions;
   for (const Resource resource : kResources)
     if (auto decision = decide(resource, step)) decisions.push_back(std::move(*decision));
+  oom_.step(memory_in_force(step.limits(), input.host).value_or(0),
+            memory_in_force(drift_.original(), input.host).value_or(0),
+            within(lane(Resource::memory).last_guard_raise, kGuardBlame, input.time));
+  guard_saw_event_ = false;
   return decisions;
 }
 
@@ -201,12 +197,25 @@ void ContainerRails::Impl::latch_memory_trouble(const Step& step) {
     // The guard may have restored between the event and this step: the limit was ours all the same.
     const bool ours = lowered(Resource::memory, step) ||
                       within(memory.last_guard_raise, kGuardBlame, now);
-    if (senses_.oom_event() && ours) memory.restraint.quarantine(now, config_.quarantine);
+    if (senses_.oom_event() && ours) {
+      memory.restraint.quarantine(now, config_.quarantine);
+      note_oom(senses_.limit_met());
+    }
     want_restore(Resource::memory, Reason::memory_event, step);
   } else if (senses_.stalled() && lowered(Resource::memory, step)) {
     memory.restraint.event(now);
     want_restore(Resource::memory, Reason::pressure, step);
   }
+}
+
+void ContainerRails::Impl::note_oom(bool limit_met) {
+  if (const auto seen = oom_.seen(senses_.need_peak_bytes(), limit_met)) oom_seen_ = seen;
+}
+
+// One that ends right after the guard saw an event was most likely ended by it: an OOM kill takes
+// the cgroup along before its counters are read. Whether more than cache met the limit is unknown.
+void ContainerRails::Impl::vanished() {
+  if (guard_saw_event_) note_oom(false);
 }
 
 void ContainerRails::Impl::latch_restores(const Step& step) {
@@ -305,10 +314,11 @@ std::optional<ContainerRails::Impl::Raise> ContainerRails::Impl::memory_raise(do
   if (need > config_.at_risk_ratio * in_force || need + growth >= in_force)
     return Raise{with_original(step.limits(), drift_.original(), Resource::memory), 0,
                  Reason::headroom};
-  const double wanted = static_cast<double>(step.wish.memory.value_or(Bytes{0}).value);
+  const double wished = static_cast<double>(step.wish.memory.value_or(Bytes{0}).value);
+  const double wanted = std::max(wished, step.input.oom_floor_bytes);
   if (!(wanted > in_force * (1 + config_.smallest_raise_ratio))) return std::nullopt;
   return Raise{with_memory(step.limits(), drift_.original(), step.input.host, wanted), 0,
-               step.wish.reason};
+               wanted > wished ? Reason::oom_remembered : step.wish.reason};
 }
 
 Decision ContainerRails::Impl::raise(Resource resource, const Raise& raise, const Step& step) {
@@ -383,12 +393,20 @@ ContainerRails::Impl::Proposal ContainerRails::Impl::propose(Resource resource, 
   state.current_bytes =
       static_cast<double>(step.input.sample->memory_current.value_or(Bytes{0}).value);
   state.margin_factor = step.input.larger_margin ? config_.killed_margin_factor : 1;
+  state.oom_floor_bytes = step.input.oom_floor_bytes;
   state.long_step = step.input.phase.known() && (senses_.steady(in_force) ||
                                                  step.wish.earlier_runs >= config_.enough_runs);
   const double bytes = lowered_memory(config_, limits, state, wanted);
   proposal.limits = with_memory(limits, drift_.original(), host, bytes);
   proposal.target = memory_in_force(proposal.limits, host).value_or(0);
   proposal.worth_it = proposal.target <= worth;
+  MemoryState bare = state;
+  bare.oom_floor_bytes = 0;
+  const double lower = lowered_memory(config_, limits, bare, wanted);
+  if (!proposal.worth_it && lower <= worth) {
+    proposal.oom_floor_in_way = true;  // what it forbids is told
+    proposal.limits = with_memory(limits, drift_.original(), host, lower);
+  }
   state.current_bytes = 0;
   proposal.cache_in_way =
       !proposal.worth_it && lowered_memory(config_, limits, state, wanted) <= worth;
@@ -400,6 +418,7 @@ Verdict ContainerRails::Impl::gate(Resource resource, const Proposal& proposal,
                                    const Step& step) const {
   const Verdict verdict = gate_container(resource, step);
   if (verdict != Verdict::allowed) return verdict;
+  if (proposal.oom_floor_in_way) return Verdict::oom_remembered;
   if (trial_running(step.input.time)) return Verdict::trial_running;
   if (rate_limited(resource, step)) return Verdict::rate_limited;
   if (resource == Resource::memory) {
@@ -508,6 +527,7 @@ void ContainerRails::Impl::raised_by_guard(const Decision& decision, MonotonicTi
                        decision.reason == Reason::memory_event ||
                        decision.reason == Reason::stalled;
   one.last_change = one.last_guard_raise = time;
+  if (decision.reason == Reason::memory_event) guard_saw_event_ = true;
   if (decision.reason == Reason::throttled) one.last_cpu_raise = time;
   if (harmful) one.restraint.event(time);
   if (decision.reason == Reason::stalled)
@@ -526,6 +546,9 @@ void ContainerRails::Impl::written(const Decision& decision, WriteEnd end,
   auto& pending = lowering ? one.lowering : one.raising;
   const bool asked = pending && pending->decision.decision_id == decision.decision_id;
   if (asked) pending.reset();
+  const auto bytes = in_force.memory_bytes();
+  if (end == WriteEnd::done && decision.resource == Resource::memory && bytes)
+    oom_.written(static_cast<double>(bytes->value));
   if (end == WriteEnd::overtaken)
     return conclude(decision, OutcomeKind::overtaken, "raised before it was written", time);
   if (end == WriteEnd::failed) {
@@ -559,6 +582,8 @@ void ContainerRails::written(const Decision& decision, WriteEnd end, const Limit
                              MonotonicTime time) {
   impl_->written(decision, end, in_force, time);
 }
+void ContainerRails::vanished() { impl_->vanished(); }
+std::optional<OomSeen> ContainerRails::take_oom() { return impl_->take_oom(); }
 const Limits& ContainerRails::original() const { return impl_->original(); }
 Verdict ContainerRails::holding(Resource resource) const { return impl_->holding(resource); }
 

@@ -11,6 +11,7 @@
 
 #include "collectors/sample.h"
 #include "policy/decision.h"
+#include "policy/oom_memory.h"
 #include "policy/policy.h"
 
 namespace cgphase {
@@ -90,6 +91,7 @@ struct RailInput {
   Limits original;                 // read at the first step only; a knob it lacks: the sample's
   HostCapacity host;
   double model_step_seconds = 1;
+  double oom_floor_bytes = 0;      // that OOMs of the image taught (policy/oom_memory.h); 0: none
   // When a daemon-reload or the engine's own update was last seen to write the limits anew.
   std::optional<MonotonicTime> reload;
 };
@@ -111,6 +113,10 @@ class ContainerRails {
   // What the writer reported for an allowed decision. A failed one counts as a failed trial. A
   // raise that was not asked for here is the guard's, or a restore on request (reason `restored`).
   void written(const Decision& decision, WriteEnd end, const Limits& in_force, MonotonicTime time);
+  // The cgroup is gone since the last step.
+  void vanished();
+  // An OOM under a limit of ours since the last call.
+  std::optional<OomSeen> take_oom();
   // The limits that now count as the original: the first seen, or those somebody else set.
   // Absent until the first step.
   const Limits& original() const;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "policy/power_of_two.h"
 
 namespace cgphase {
 namespace {
@@ -16,20 +17,7 @@ constexpr double kMaxExponent = 64;
 // Far above any sum of weights that a run can reach, far below what could overflow.
 constexpr double kMaxJsonNumber = 1e18;
 
-// 2^x with a fixed order of operations: the C library's exp2 differs by processor.
-double power_of_two(double x) {
-  if (x < -1000) return 0;
-  const double whole = std::floor(x);
-  const double y = (x - whole) * 0.69314718055994530942;
-  double term = 1, sum = 1;
-  for (int i = 1; i <= 18; ++i) {
-    term = term * y / i;
-    sum += term;
-  }
-  return std::ldexp(sum, static_cast<int>(whole));
-}
-
-// 1.05^i by repeated multiplication, for the same reason.
+// 1.05^i by repeated multiplication: the C library's pow differs by processor.
 const std::array<double, DecayingHistogram::kMaxBuckets>& edges() {
   static const auto table = [] {
     std::array<double, DecayingHistogram::kMaxBuckets> edge{};

@@ -110,8 +110,8 @@ double memory_floor(const RailsConfig& config, const Limits& limits, const Memor
   const double peak = config.memory_headroom_ratio +
                       (config.memory_headroom_ratio - 1) * (state.margin_factor - 1);
   return std::max({state.peak_bytes * peak, state.need_bytes + state_headroom(config, state),
-                   finite_bytes(limits.memory_min), finite_bytes(limits.memory_low),
-                   finite_bytes(limits.memory_high)});
+                   state.oom_floor_bytes, finite_bytes(limits.memory_min),
+                   finite_bytes(limits.memory_low), finite_bytes(limits.memory_high)});
 }
 
 double lowered_memory(const RailsConfig& config, const Limits& limits, const MemoryState& state,

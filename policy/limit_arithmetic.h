@@ -42,9 +42,10 @@ struct MemoryState {
   double current_bytes = 0;     // memory.current, cache and all; 0 where unknown
   bool long_step = false;       // need is steady, or earlier runs prove it
   double margin_factor = 1;     // what stays free above peak and need is so many times larger
+  double oom_floor_bytes = 0;   // that earlier OOMs of the image taught
 };
 
-// max(peak x 1.15, need + headroom), and not below memory.min, low and high.
+// max(peak x 1.15, need + headroom, floor of earlier OOMs), and not below memory.min, low and high.
 double memory_floor(const RailsConfig& config, const Limits& limits, const MemoryState& state);
 
 // What one lowering of memory.max may come down to on its way to `bytes`: a tenth of the limit, or

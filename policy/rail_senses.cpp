@@ -111,7 +111,8 @@ void RailSenses::judge_freshness(const RailInput& input) {
 void RailSenses::follow_events(const RailInput& input) {
   const MemoryEvents& now = input.sample->memory_events;
   max_event_ = grew(events_.max, now.max);
-  oom_event_ = grew(events_.oom, now.oom) || grew(events_.oom_kill, now.oom_kill);
+  limit_met_ = grew(events_.oom, now.oom);
+  oom_event_ = limit_met_ || grew(events_.oom_kill, now.oom_kill);
   const auto keep = [](Counter& kept, const Counter& seen) {
     if (seen) kept = seen;
   };

@@ -61,6 +61,7 @@ class RailSenses {
   bool started() const { return started_; }    // the first process came
   bool max_event() const { return max_event_; }
   bool oom_event() const { return oom_event_; }
+  bool limit_met() const { return limit_met_; }  // an OOM for the limit, not for the whole host
   bool throttled() const;                      // more than tolerated in the last seconds
   void forget_throttling() { throttling_.clear(); }  // it was answered by a raise
   // PSI, or its substitutes where there is none. CPU usage measured while tasks waited for memory
@@ -91,7 +92,8 @@ class RailSenses {
   void judge_pressure(const RailInput& input);
 
   RailsConfig config_;
-  bool stale_ = true, emptied_ = false, started_ = false, max_event_ = false, oom_event_ = false;
+  bool stale_ = true, emptied_ = false, started_ = false, max_event_ = false, oom_event_ = false,
+       limit_met_ = false;
   bool cpu_quiet_ = false, memory_io_quiet_ = false, stalled_ = false;
   std::optional<bool> populated_;
   std::optional<MonotonicTime> hold_until_, memory_strain_until_, throttle_strain_until_;

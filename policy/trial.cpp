@@ -8,19 +8,21 @@ namespace cgphase {
 namespace {
 
 constexpr int kLongestTrial = 3;  // times its length, where too few ticks were measured
-// Less CPU time is a sign of harm only where the container was busy and something held it back.
+// Less CPU time is a sign of harm only where the container was busy.
 constexpr double kBusyCores = 0.05;
+constexpr std::size_t kMiddle = 2, kLowest = 20;  // one value in so many is below
 
 template <class Ticks>
-std::optional<double> median_of(const Ticks& ticks, Measure measure, std::size_t fewest) {
+std::optional<double> value_above_one_in(std::size_t part, const Ticks& ticks, Measure measure,
+                                         std::size_t fewest) {
   std::vector<double> values;
   values.reserve(ticks.size());
   for (const Measures& tick : ticks)
     if (const auto value = tick[static_cast<std::size_t>(measure)]) values.push_back(*value);
   if (values.size() < fewest) return std::nullopt;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  const auto place = values.begin() + static_cast<std::ptrdiff_t>(values.size() / part);
+  std::nth_element(values.begin(), place, values.end());
+  return *place;
 }
 
 double allowance(Measure measure, const RailsConfig& config) {
@@ -53,7 +55,15 @@ void Baselines::add(const Phase& phase, const Measures& measures) {
 
 std::optional<double> Baselines::median(const Phase& phase, Measure measure) const {
   const auto found = ticks_.find(phase.index);
-  return found == ticks_.end() ? std::nullopt : median_of(found->second, measure, kFewest);
+  return found == ticks_.end() ? std::nullopt
+                               : value_above_one_in(kMiddle, found->second, measure, kFewest);
+}
+
+std::optional<double> Baselines::low(const Phase& phase, Measure measure) const {
+  const auto found = ticks_.find(phase.index);
+  return found == ticks_.end()
+             ? std::nullopt
+             : value_above_one_in(kLowest, found->second, measure, kFewestOfSpread);
 }
 
 Trial::Trial(const Decision& decision, MonotonicTime begin, std::chrono::nanoseconds length)
@@ -71,7 +81,7 @@ bool Trial::over(MonotonicTime now) const {
 }
 
 std::optional<double> Trial::median(Measure measure) const {
-  return median_of(stayed() ? ticks_ : elsewhere_, measure, 1);
+  return value_above_one_in(kMiddle, stayed() ? ticks_ : elsewhere_, measure, 1);
 }
 
 Trial::Judgement Trial::judge(const Baselines& baselines, const RailsConfig& config) const {
@@ -92,8 +102,10 @@ Trial::Judgement Trial::judge(const Baselines& baselines, const RailsConfig& con
   }
   const auto cores = median(Measure::cpu_cores);
   const auto before = baselines.median(decision_.phase, Measure::cpu_cores);
-  if (stayed() && held_back && cores && before && *before > kBusyCores &&
-      *cores < *before * (1 - config.trial_tolerance_ratio)) {
+  // Where nothing held tasks back, less than even the quiet spells of the phase.
+  const auto usual = held_back ? before : baselines.low(decision_.phase, Measure::cpu_cores);
+  if (stayed() && usual && cores && before && *before > kBusyCores &&
+      *cores < *usual * (1 - config.trial_tolerance_ratio)) {
     judgement.worse = true;
     judgement.detail = fmt::format("cpu progress {:.4g} cores, before {:.4g}", *cores, *before);
     return judgement;

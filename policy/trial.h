@@ -20,7 +20,11 @@ class Baselines {
   static constexpr std::size_t kFewest = 5;   // fewer ticks have no median
 
   void add(const Phase& phase, const Measures& measures);
+  static constexpr std::size_t kFewestOfSpread = 20;  // fewer tell little of how low it goes
+
   std::optional<double> median(const Phase& phase, Measure measure) const;
+  // What only one tick in twenty is below.
+  std::optional<double> low(const Phase& phase, Measure measure) const;
 
  private:
   std::map<int, std::deque<Measures>> ticks_;  // by phase index

@@ -96,8 +96,8 @@ Result<Catalog> Catalog::prepare(Connection& connection, std::string boot_id) {
       {&catalog.load_, "SELECT crc32c,json FROM learned WHERE image=?"},
       {&catalog.save_, "INSERT OR REPLACE INTO learned (image,crc32c,json) VALUES (?,?,?)"},
       {&catalog.drop_learned_,
-       "DELETE FROM learned WHERE saved IN"
-       " (SELECT saved FROM learned ORDER BY saved DESC LIMIT -1 OFFSET ?)"},
+       "DELETE FROM learned WHERE saved IN (SELECT saved FROM learned WHERE image<>?"
+       " ORDER BY saved DESC LIMIT -1 OFFSET ?)"},
   };
   for (const auto& [statement, sql] : wanted) {
     Result<Statement> prepared = connection.prepare(sql);
@@ -190,7 +190,7 @@ Status Catalog::save_learned(const std::string& image, const nlohmann::json& lea
                                            std::to_string(text.size()) + " bytes, at most " +
                                            std::to_string(kMaxLearnedBytes) + " are kept");
   if (Status saved = save_.run(name, std::int64_t{crc32c(text)}, text); !saved) return saved;
-  return drop_learned_.run(kMaxLearnedImages);
+  return drop_learned_.run(std::string_view(kOomMemoryName), kMaxLearnedImages);
 }
 
 }  // namespace cgphase

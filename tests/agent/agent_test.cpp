@@ -92,18 +92,24 @@ class World {
     write_cpu();
   }
 
-  void start() {
+  // With a history what it posts is dropped: it comes from another thread.
+  void start(std::unique_ptr<StoreThread> store = nullptr, const OomMemory& ooms = {}) {
     agent.reset();
     writer = std::make_unique<TreeWriter>(tree);
     auto sampler = NodeSampler::open({.cgroup_root = tree.root(), .include = config.include});
     REQUIRE(sampler);
     auto pipeline = Pipeline::create({.policy = config.policy, .rails = config.rails},
                                      small_engine());
+    pipeline->set_oom_memory(ooms);
+    const bool inline_posts = store == nullptr;
     agent.emplace(config,
                   Agent::Parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
-                               .writer = writer.get(), .engine = small_engine(),
+                               .writer = writer.get(), .store = std::move(store),
+                               .engine = small_engine(),
                                .holds = Holds::load(tree.root() + "/holds.json").value()},
-                  clock, [](std::function<void()> work) { work(); });
+                  clock, [inline_posts](std::function<void()> work) {
+                    if (inline_posts) work();
+                  });
   }
 
   // The container's cgroup is removed and made anew: another identity, the same name.
@@ -281,6 +287,35 @@ TEST_CASE("a pause outlives the container and the daemon, until it is taken back
   world.start();
   world.run(3);
   CHECK(world.container().mode == Mode::enforce);
+}
+
+TEST_CASE("what an OOM under a lowered limit taught outlives the daemon") {
+  World world;
+  const Store::Options history{.path = world.tree.root() + "/history.db", .boot_id = "boot"};
+  world.start(std::make_unique<StoreThread>(Store::open(history).value()));
+  const auto lowered = [&] {
+    return world.container().sample.limits.memory_bytes()->value < kGiB;
+  };
+  world.run(3);
+  for (int i = 0; i < 300 && !lowered(); ++i) world.tick();
+  REQUIRE(lowered());
+  world.tree.write("/test-a/memory.events", "low 0\nhigh 0\nmax 1\noom 1\noom_kill 1\n");
+  world.run(2);
+  const WallTime now = world.clock.wall_now();
+  const double floor = world.agent->pipeline().oom_memory().floor_bytes("test-a", now);
+  CHECK(floor > 0.9 * kGiB);
+  REQUIRE(world.agent->store_all().has_value());
+  world.agent.reset();
+  Store store = Store::open(history).value();
+  const auto ooms = OomMemory::from_json(store.load_learned(kOomMemoryName).value());
+  REQUIRE(ooms.has_value());
+  CHECK(ooms->floor_bytes("test-a", now) == floor);
+  world.write_container();
+  world.start(nullptr, *ooms);
+  world.run(400);
+  const auto limit = world.container().sample.limits.memory_bytes();
+  CHECK(static_cast<double>(limit->value) >= std::min<double>(floor, kGiB));
+  CHECK(world.container().memory_holding == Verdict::oom_remembered);
 }
 
 TEST_CASE("a mode below the configured one outlives container and daemon, one above it does not") {

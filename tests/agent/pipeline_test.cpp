@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "tests/agent/small_model.h"
@@ -78,7 +79,15 @@ class Host {
     tick_.containers.clear();
     (void)pipeline.step(tick_);
   }
+  void appear(const ContainerInfo& info) {
+    tick_.vanished.clear();
+    tick_.appeared = {info};
+    sample_.limits.memory_max = MemoryLimit{Bytes{kGiB}};
+    lowered = false;
+  }
   void throttle() { ++*sample_.cpu.nr_throttled; }
+  void out_of_memory() { ++*sample_.memory_events.oom; }
+  bool lowered_memory() const { return sample_.limits.memory_bytes()->value < kGiB; }
   // Somebody, or systemd behind our back, puts these limits into force.
   void put(const Limits& limits, bool by_systemd) {
     sample_.limits = limits;
@@ -177,6 +186,33 @@ TEST_CASE("a raise by the guard is a decision of its own and counts against the 
   CHECK(decision.direction == Direction::raise);
   CHECK(decision.reason == Reason::throttled);
   CHECK(decision.new_limits == original);
+}
+
+TEST_CASE("what an OOM taught holds for the next container of the image, and for no other") {
+  Host host;
+  host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
+  for (int tick = 0; tick < 200 && !host.lowered_memory(); ++tick) host.step(0.1);
+  REQUIRE(host.lowered_memory());
+  CHECK_FALSE(host.pipeline.take_oom_news());
+  const auto limit = static_cast<double>(host.limits().memory_bytes()->value);
+  host.out_of_memory();
+  host.step(0.1);
+  CHECK(host.pipeline.take_oom_news());
+  CHECK_FALSE(host.pipeline.take_oom_news());
+  const double floor = host.pipeline.oom_memory().floor_bytes("t", WallTime(seconds(0)));
+  CHECK(floor == doctest::Approx(std::max(1.2 * limit, limit + 100.0 * kMiB)));
+  host.vanish();
+  for (const bool same : {true, false}) {
+    ContainerInfo next = container();
+    if (!same) next.image = "another";
+    host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
+    host.appear(next);
+    for (int tick = 0; tick < 400; ++tick) host.step(0.1);
+    const auto reached = static_cast<double>(host.limits().memory_bytes()->value);
+    CHECK((reached >= std::min<double>(floor, kGiB)) == same);
+    CHECK((host.pipeline.find(kId)->memory_holding == Verdict::oom_remembered) == same);
+    host.vanish();
+  }
 }
 
 TEST_CASE("a throttled second tells of the limit that held in it, not of the one before") {

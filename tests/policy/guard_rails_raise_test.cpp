@@ -292,22 +292,6 @@ TEST_CASE("memory pressure and major faults of a trial revert it") {
   CHECK(has_outcome(faults, OutcomeKind::trial_reverted));
 }
 
-TEST_CASE("CPU progress that falls while tasks are held back reverts") {
-  const auto run = [](std::uint64_t held_back) {
-    RailWorld world;
-    world.cpu_cores = 0.8;
-    world.ticks(15);
-    REQUIRE(world.lowers(Resource::cpu, kLong));
-    world.wish.memory.reset();
-    world.cpu_cores = 0.5;
-    world.throttled_usec = held_back;
-    world.ticks(31);
-    return has_outcome(world, OutcomeKind::trial_reverted);
-  };
-  CHECK(run(1000));
-  CHECK_FALSE(run(0));
-}
-
 TEST_CASE("an event in a trial reverts it at once and doubles the cool-down") {
   RailWorld world;
   REQUIRE(world.lowers(Resource::memory, kLong));

@@ -1,0 +1,74 @@
+// What OOMs under limits of ours taught of images: a floor for memory.max that decays
+// (docs/safety.md). It never enters the statistics of a policy.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/result.h"
+
+namespace cgphase {
+
+// An OOM of one container under a limit of ours.
+struct OomSeen {
+  double measured_bytes = 0;  // the highest need measured shortly before, at most the limit
+  double limit_bytes = 0;     // where the kernel says that this limit was met; else 0
+};
+
+// After an OOM at that need: max(need x 1.2, need + 100 MiB).
+double oom_floor_bytes(double need_bytes);
+
+// By image. Time is the wall clock's, for it outlives the daemon and the boot.
+class OomMemory {
+ public:
+  static constexpr std::size_t kImages = 128;          // of more, the OOM longest ago is forgotten
+  static constexpr std::size_t kMostNameBytes = 1024;  // as escape_name() prints it; else not kept
+  // The floor is below the need that it came of after eight days: what runs once a week finds it
+  // there the next time.
+  static constexpr std::chrono::hours kHalfLife{30 * 24};
+  static constexpr int kHalfLives = 4;  // then it is forgotten
+
+  // The need at the first OOM is the limit that was met, or what was measured. While its floor
+  // stands, limits may come from it, and only a need that was measured makes it higher: otherwise
+  // it would feed on itself. An OOM at a limit then renews it.
+  void remember(const std::string& image, const OomSeen& oom, WallTime time);
+  // memory.max should not come below this; 0 where nothing is remembered. A clock that was set back
+  // shortens nothing.
+  double floor_bytes(const std::string& image, WallTime now) const;
+  std::size_t size() const { return needs_.size(); }
+
+  nlohmann::json to_json() const;
+  // Errors: invalid, naming what is wrong.
+  static Result<OomMemory> from_json(const nlohmann::json& json);
+
+ private:
+  struct Need {
+    double bytes = 0;
+    WallTime time;
+  };
+  static double floor_of(const Need& need, WallTime now);
+
+  std::map<std::string, Need> needs_;  // by image, printable
+};
+
+// Of one container: what it needed when an OOM met it.
+class OomWatch {
+ public:
+  // Our own write, or the guard's, is in force.
+  void written(double limit_bytes);
+  // At the end of each step, with the limits of its sample; the original one is not ours. What the
+  // guard has just raised was in force so short a while ago that an OOM may still be seen.
+  void step(double limit_bytes, double original_bytes, bool raised_just_now);
+  // An OOM since the last step(); absent where no limit was ours.
+  std::optional<OomSeen> seen(double measured_bytes, bool limit_met) const;
+
+ private:
+  std::optional<double> lowest_;  // limit of ours since the last step
+};
+
+}  // namespace cgphase
