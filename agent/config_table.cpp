@@ -307,6 +307,8 @@ std::vector<ConfigRow> when_rows() {
   rows.push_back(integer_row("rails.host_lowers_per_window",
                              CGPHASE_FIELD(rails.host_lowers_per_window), 1, 1000,
                              "Lowerings of the whole host in that window."));
+  rows.push_back(bool_row("rails.lower_gpu_quota", CGPHASE_FIELD(rails.lower_gpu_quota),
+                          "Quotas of containers that have a GPU are lowered too."));
   rows.push_back(duration_row("rails.stand_down", CGPHASE_FIELD(rails.stand_down), 0s, 7 * kDay,
                               "No lowering for so long after somebody else changed the limit."));
   return rows;

@@ -32,6 +32,7 @@ constexpr Phrase kPhrases[] = {
     {"standing_down", "somebody else changed the limit a short while ago"},
     {"cache_in_way", "page cache would meet the new limit and has to be reclaimed first"},
     {"silently_reverted", "a reload or the engine put the original back (pause)"},
+    {"gpu_container", "it has a GPU, or that cannot be ruled out (rails.lower_gpu_quota)"},
 };
 
 std::string amount(Resource resource, double value) {
@@ -66,6 +67,7 @@ std::string why(const Decision& decision) {
     case Reason::cache_reclaim: return "its cold cache could be reclaimed";
     case Reason::stalled: return "the kernel reclaimed its memory in vain at " + usage;
     case Reason::another_manager: return "another manager of limits was seen on this host";
+    case Reason::gpu_seen: return "it has a GPU, or that cannot be ruled out any more";
   }
   return "";
 }
@@ -156,9 +158,12 @@ std::string holding_sentence(const ContainerReport& report) {
     return name + ": observed only, " + printable(report.container.hands_off) + ".";
   std::string text = name + ": " + phase_text(report) + usage_text(report) + "; no decision yet";
   if (report.paused) return text + ": it is paused.";
-  const auto holding = report.holding_cpu ? report.holding_cpu : report.holding_memory;
-  if (holding && *holding != Verdict::allowed) (text += ": ") += because(*holding);
-  return text + ".";
+  const std::string_view cpu = because(report.holding_cpu.value_or(Verdict::allowed));
+  const std::string_view memory = because(report.holding_memory.value_or(Verdict::allowed));
+  if (cpu.empty() && memory.empty()) return text + ".";
+  if (cpu.empty() || memory.empty() || cpu == memory)
+    return fmt::format("{}: {}.", text, cpu.empty() ? memory : cpu);
+  return fmt::format("{}: of its CPU because {}; of its memory because {}.", text, cpu, memory);
 }
 
 }  // namespace cgphase

@@ -32,6 +32,7 @@ enum class Reason : std::uint8_t {
   cache_reclaim,        // memory.reclaim of cold cache, no limit changes
   stalled,              // reclaim in vain at memory.high: the guard's stall breaker
   another_manager,      // restored, because somebody else sets limits on this host
+  gpu_seen,             // restored, because the container has a GPU, or may have one
 };
 
 // What the guard rails said.
@@ -54,6 +55,7 @@ enum class Verdict : std::uint8_t {
   standing_down,         // somebody else changed the limit
   cache_in_way,          // page cache would meet the new limit at once; reclaim it first
   silently_reverted,     // a reload or the engine put the original back; a pause
+  gpu_container,         // it has a GPU, or that cannot be ruled out: its quota stays
 };
 
 enum class Direction : std::uint8_t { lower, raise };
@@ -132,6 +134,7 @@ constexpr const char* to_string(Reason reason) {
     case Reason::cache_reclaim: return "cache_reclaim";
     case Reason::stalled: return "stalled";
     case Reason::another_manager: return "another_manager";
+    case Reason::gpu_seen: return "gpu_seen";
   }
   return "";
 }
@@ -156,6 +159,7 @@ constexpr const char* to_string(Verdict verdict) {
     case Verdict::standing_down: return "standing_down";
     case Verdict::cache_in_way: return "cache_in_way";
     case Verdict::silently_reverted: return "silently_reverted";
+    case Verdict::gpu_container: return "gpu_container";
   }
   return "";
 }

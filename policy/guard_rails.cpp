@@ -124,6 +124,7 @@ class ContainerRails::Impl {
   Proposal propose(Resource resource, double in_force, double wanted, const Step& step) const;
   Verdict gate(Resource resource, const Proposal& proposal, const Step& step) const;
   Verdict gate_container(Resource resource, const Step& step) const;
+  Verdict gate_owner(Resource resource, const Step& step) const;
   bool trial_running(MonotonicTime now) const;
   bool rate_limited(Resource resource, const Step& step) const;
   std::optional<Decision> tell(Resource resource, Verdict verdict, const Proposal& proposal,
@@ -215,7 +216,10 @@ void ContainerRails::Impl::latch_restores(const Step& step) {
     if (!lowered(resource, step)) one.restore.reset();
     const bool ours = one.last_change.has_value();
     const bool restarted = senses_.emptied() || senses_.started();
-    if (ours && (restarted || !step.active())) want_restore(resource, Reason::restored, step);
+    if (ours && (restarted || !step.active()))
+      want_restore(resource, Reason::restored, step);
+    else if (ours && gate_owner(resource, step) == Verdict::gpu_container)
+      want_restore(resource, Reason::gpu_seen, step);
   }
   latch_memory_trouble(step);
 }
@@ -348,12 +352,16 @@ std::optional<Decision> ContainerRails::Impl::lower(Resource resource, const Ste
   if (step.input.mode == Mode::observe) return std::nullopt;
   one.holding = Verdict::no_limit;
   if (!in_force || !file || (!limited && !step.input.manage_unlimited)) return std::nullopt;
-  one.holding =
-      step.input.phase.known() ? Verdict::not_enough_samples : Verdict::phase_unknown;
+  const Verdict owner = gate_owner(resource, step);
+  const auto unless_owned = [&](Verdict verdict) {
+    return owner == Verdict::allowed ? verdict : owner;
+  };
+  one.holding = unless_owned(step.input.phase.known() ? Verdict::not_enough_samples
+                                                      : Verdict::phase_unknown);
   if (!wish) return std::nullopt;
   const double wanted =
       cpu ? step.wish.cpu->value : static_cast<double>(step.wish.memory->value);
-  one.holding = Verdict::too_small;
+  one.holding = unless_owned(Verdict::too_small);
   if (wanted > *in_force * (1 - config_.smallest_change_ratio)) return std::nullopt;
   const Proposal proposal = propose(resource, *in_force, wanted, step);
   one.holding = gate(resource, proposal, step);
@@ -411,13 +419,21 @@ Verdict ContainerRails::Impl::gate(Resource resource, const Proposal& proposal,
   return step.input.mode == Mode::enforce ? Verdict::allowed : Verdict::advise_mode;
 }
 
+// What keeps a limit as it is, whatever the policy wants.
+Verdict ContainerRails::Impl::gate_owner(Resource resource, const Step& step) const {
+  if (step.input.hands_off) return Verdict::hands_off;
+  const bool gpu = step.input.gpu && !config_.lower_gpu_quota;
+  return gpu && resource == Resource::cpu ? Verdict::gpu_container : Verdict::allowed;
+}
+
 Verdict ContainerRails::Impl::gate_container(Resource resource, const Step& step) const {
   const Lane& one = lane(resource);
   const MonotonicTime now = step.input.time;
   const Allocation& wish = step.wish;
   const double samples =
       resource == Resource::cpu ? wish.cpu_sample_count : wish.memory_sample_count;
-  if (step.input.hands_off) return Verdict::hands_off;
+  const Verdict owner = gate_owner(resource, step);
+  if (owner != Verdict::allowed) return owner;
   if (drift_.holding(now) != Verdict::allowed) return drift_.holding(now);
   if (senses_.stale()) return Verdict::stale_data;
   if (!step.input.phase.known()) return Verdict::phase_unknown;

@@ -245,6 +245,33 @@ TEST_CASE("where nobody can look for other managers nothing is lowered, and a lo
   CHECK(world.container().mode == Mode::enforce);
 }
 
+TEST_CASE("a container that opens a GPU gets its quota back, and keeps it until it has ended") {
+  World world;
+  world.tree.make_device("/proc/1/root/dev/nvidia0");
+  world.write_process(77, "trainer");
+  world.tree.write("/test-a/cgroup.procs", "77\n");
+  world.tree.link("/proc/77/root", world.tree.root() + "/proc/1/root");
+  world.tree.link("/proc/77/fd/0", "/dev/null");
+  const auto cores = [&] { return world.container().sample.limits.cpu_cores()->value; };
+  for (int i = 0; i < 300 && (world.changes().empty() || cores() == 1); ++i) world.tick();
+  REQUIRE(cores() < 1);
+  world.tree.link("/proc/77/fd/9", "/dev/nvidia0");
+  world.run(62);  // a look a minute
+  CHECK(cores() == 1);
+  CHECK(world.container().cpu_holding == Verdict::gpu_container);
+  CHECK(std::ranges::any_of(world.agent->recent_decisions(), [](const JournalDecision& entry) {
+    return entry.decision.reason == Reason::gpu_seen;
+  }));
+  world.tree.remove("/proc/77/fd/9");
+  world.run(700);
+  CHECK(cores() == 1);
+  CHECK(world.container().sample.limits.memory_bytes()->value < kGiB);
+  world.restart_container();
+  world.tree.write("/test-a/cgroup.procs", "77\n");
+  for (int i = 0; i < 300 && cores() == 1; ++i) world.tick();
+  CHECK(cores() < 1);
+}
+
 TEST_CASE("pausing a container restores it, resuming gives it back its mode") {
   World world;
   REQUIRE(world.run_until_lowered());
