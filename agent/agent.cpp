@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/crc32.h"
+#include "base/text.h"
 #include "control/knob_file.h"
 
 namespace cgphase {
@@ -59,6 +60,19 @@ WriteEnd end_of(const LimitResult& result) {
 
 std::string why(const Decision& decision) {
   return std::string(to_string(decision.reason)) + " #" + std::to_string(decision.decision_id);
+}
+
+// Names of those that an unknown manager has to itself, of many the first.
+std::string rivalled(const std::vector<const ContainerView*>& containers) {
+  constexpr int kMostTold = 4;
+  std::string names;
+  int told = 0;
+  for (const ContainerView* view : containers) {
+    if (view->cpu_holding != Verdict::rival && view->memory_holding != Verdict::rival) continue;
+    if (told++ == kMostTold) return names + ", and more";
+    names += (names.empty() ? "" : ", ") + escape_name(view->info.name);
+  }
+  return names;
 }
 
 }  // namespace
@@ -543,6 +557,9 @@ std::vector<std::string> Agent::degraded() const {
   std::vector<std::string> sentences;
   if (!standing_down().empty())
     sentences.push_back("only observing, every limit is the original: " + standing_down());
+  if (const std::string names = rivalled(parts_.pipeline.containers()); !names.empty())
+    sentences.push_back("only observed, another manager changes their limits again and again: " +
+                        names);
   if (parts_.store)
     if (const auto reason = parts_.store->degraded())
       sentences.push_back("history is kept in memory for now: " + *reason);

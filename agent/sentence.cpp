@@ -32,6 +32,7 @@ constexpr Phrase kPhrases[] = {
     {"standing_down", "somebody else changed the limit a short while ago"},
     {"cache_in_way", "page cache would meet the new limit and has to be reclaimed first"},
     {"silently_reverted", "a reload or the engine put the original back (pause)"},
+    {"rival", "another manager changes its limits again and again, so it is left alone"},
     {"gpu_container", "it has a GPU, or that cannot be ruled out (rails.lower_gpu_quota)"},
 };
 
@@ -66,7 +67,7 @@ std::string why(const Decision& decision) {
     case Reason::restored: return "the original limit was to be restored";
     case Reason::cache_reclaim: return "its cold cache could be reclaimed";
     case Reason::stalled: return "the kernel reclaimed its memory in vain at " + usage;
-    case Reason::another_manager: return "another manager of limits was seen on this host";
+    case Reason::another_manager: return "another manager of limits was seen";
     case Reason::gpu_seen: return "it has a GPU, or that cannot be ruled out any more";
   }
   return "";

@@ -31,7 +31,7 @@ enum class Reason : std::uint8_t {
   restored,             // back to the original: stop, kill switch, request, restart of processes
   cache_reclaim,        // memory.reclaim of cold cache, no limit changes
   stalled,              // reclaim in vain at memory.high: the guard's stall breaker
-  another_manager,      // restored, because somebody else sets limits on this host
+  another_manager,      // restored, because somebody else sets limits here
   gpu_seen,             // restored, because the container has a GPU, or may have one
 };
 
@@ -55,6 +55,7 @@ enum class Verdict : std::uint8_t {
   standing_down,         // somebody else changed the limit
   cache_in_way,          // page cache would meet the new limit at once; reclaim it first
   silently_reverted,     // a reload or the engine put the original back; a pause
+  rival,                 // somebody else changes its limits again and again: theirs
   gpu_container,         // it has a GPU, or that cannot be ruled out: its quota stays
 };
 
@@ -159,6 +160,7 @@ constexpr const char* to_string(Verdict verdict) {
     case Verdict::standing_down: return "standing_down";
     case Verdict::cache_in_way: return "cache_in_way";
     case Verdict::silently_reverted: return "silently_reverted";
+    case Verdict::rival: return "rival";
     case Verdict::gpu_container: return "gpu_container";
   }
   return "";

@@ -10,6 +10,7 @@
 #include "policy/limit_arithmetic.h"
 #include "policy/rail_senses.h"
 #include "policy/restraint.h"
+#include "policy/rival.h"
 #include "policy/trial.h"
 
 namespace cgphase {
@@ -52,6 +53,7 @@ class ContainerRails::Impl {
       : config_(config),
         id_(id),
         drift_(config),
+        rival_(config),
         senses_(config),
         lanes_{Lane(config), Lane(config)} {}
 
@@ -99,8 +101,9 @@ class ContainerRails::Impl {
     const Allocation& wish;
     HostBudget& budget;
     std::uint64_t& next_id;
+    bool rival = false;  // somebody else sets this container's limits
     const Limits& limits() const { return input.sample->limits; }
-    bool active() const { return input.mode == Mode::enforce && !input.hands_off; }
+    bool active() const { return input.mode == Mode::enforce && !input.hands_off && !rival; }
   };
 
   Lane& lane(Resource resource) { return lanes_[static_cast<std::size_t>(resource)]; }
@@ -139,6 +142,7 @@ class ContainerRails::Impl {
   bool begun_ = false;
   double model_step_seconds_ = 1;
   DriftWatch drift_;
+  RivalWatch rival_;
   RailSenses senses_;
   Baselines baselines_;
   std::array<Lane, 2> lanes_;
@@ -148,12 +152,13 @@ class ContainerRails::Impl {
 std::vector<Decision> ContainerRails::Impl::step(const RailInput& input, const Allocation& wish,
                                                  HostBudget& budget, std::uint64_t& next_id) {
   CHECK_INVARIANT(input.sample != nullptr);
-  const Step step{input, wish, budget, next_id};
+  Step step{input, wish, budget, next_id, rival_.holding(input.time)};
   if (!begun_) drift_.begin(input.original, input.sample->limits);
   begun_ = true;
   model_step_seconds_ = input.model_step_seconds;
   senses_.add(input);
-  drift_.observe(input, step.active());
+  if (drift_.observe(input, step.active())) rival_.changed(input.time);
+  step.rival = rival_.holding(input.time);
   follow_trials(step);
   latch_restores(step);
   std::vector<Decision> decisions;
@@ -217,7 +222,7 @@ void ContainerRails::Impl::latch_restores(const Step& step) {
     const bool ours = one.last_change.has_value();
     const bool restarted = senses_.emptied() || senses_.started();
     if (ours && (restarted || !step.active()))
-      want_restore(resource, Reason::restored, step);
+      want_restore(resource, step.rival ? Reason::another_manager : Reason::restored, step);
     else if (ours && gate_owner(resource, step) == Verdict::gpu_container)
       want_restore(resource, Reason::gpu_seen, step);
   }
@@ -422,6 +427,7 @@ Verdict ContainerRails::Impl::gate(Resource resource, const Proposal& proposal,
 // What keeps a limit as it is, whatever the policy wants.
 Verdict ContainerRails::Impl::gate_owner(Resource resource, const Step& step) const {
   if (step.input.hands_off) return Verdict::hands_off;
+  if (step.rival) return Verdict::rival;
   const bool gpu = step.input.gpu && !config_.lower_gpu_quota;
   return gpu && resource == Resource::cpu ? Verdict::gpu_container : Verdict::allowed;
 }
@@ -552,6 +558,7 @@ void ContainerRails::Impl::written(const Decision& decision, WriteEnd end,
   drift_.asked(decision);
   drift_.written(in_force, decision.resource, time);
   if (!lowering) return;
+  rival_.lowered();
   if (one.raising || one.restore)
     return conclude(decision, OutcomeKind::overtaken, "raised before it was written", time);
   const auto steps = std::chrono::duration<double>(model_step_seconds_ * config_.trial_model_steps);

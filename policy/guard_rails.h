@@ -64,6 +64,9 @@ struct RailsConfig {
   std::chrono::seconds silent_revert{10};  // file = original so soon after a reload or our write
   std::chrono::seconds reapply_pause{30};
   int reapplies_per_hour = 3;
+  int rival_changes = 3;                   // each after a lowering of ours, in rival_window
+  std::chrono::seconds rival_window{6 * 3600};
+  std::chrono::seconds rival_pause{24 * 3600};  // only observed; then the next change is enough
   bool lower_gpu_quota = false;            // of a container that has a GPU, or may have one
 };
 

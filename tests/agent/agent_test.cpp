@@ -272,6 +272,28 @@ TEST_CASE("a container that opens a GPU gets its quota back, and keeps it until 
   CHECK(cores() < 1);
 }
 
+TEST_CASE("a manager that nobody knows by name is recognised, told and left its limits") {
+  World world;
+  world.config.rails.stand_down = std::chrono::minutes(0);
+  world.start();
+  for (int round = 0; round < 3; ++round) {
+    CHECK(world.agent->degraded().empty());
+    const std::size_t before = world.changes().size();
+    for (int i = 0; i < 300 && world.changes().size() == before; ++i) world.tick();
+    REQUIRE(world.changes().size() > before);
+    world.run(15);
+    world.tree.write("/test-a/memory.max", std::to_string(900'000'000 + 4096 * round) + "\n");
+    world.run(2);
+  }
+  CHECK(world.container().memory_holding == Verdict::rival);
+  REQUIRE(world.agent->degraded().size() == 1);
+  CHECK(world.agent->degraded()[0].ends_with("again and again: test-a"));
+  const std::size_t before = world.changes().size();
+  world.run(300);
+  CHECK(world.container().sample.limits.memory_bytes()->value == 900'000'000 + 4096 * 2);
+  CHECK(world.changes().size() == before);
+}
+
 TEST_CASE("pausing a container restores it, resuming gives it back its mode") {
   World world;
   REQUIRE(world.run_until_lowered());
