@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/crc32.h"
+#include "base/text.h"
 #include "control/knob_file.h"
 
 namespace cgphase {
@@ -61,6 +62,19 @@ std::string why(const Decision& decision) {
   return std::string(to_string(decision.reason)) + " #" + std::to_string(decision.decision_id);
 }
 
+// Names of those that an unknown manager has to itself, of many the first.
+std::string rivalled(const std::vector<const ContainerView*>& containers) {
+  constexpr int kMostTold = 4;
+  std::string names;
+  int told = 0;
+  for (const ContainerView* view : containers) {
+    if (view->cpu_holding != Verdict::rival && view->memory_holding != Verdict::rival) continue;
+    if (told++ == kMostTold) return names + ", and more";
+    names += (names.empty() ? "" : ", ") + escape_name(view->info.name);
+  }
+  return names;
+}
+
 }  // namespace
 
 Agent::Agent(Config config, Parts parts, const Clock& clock, Post post)
@@ -71,7 +85,8 @@ Agent::Agent(Config config, Parts parts, const Clock& clock, Post post)
       parts_(std::move(parts)),
       model_key_(model_key(parts_.engine.get())),
       outside_(config_.cgroup_root, config_.proc_root),
-      neighbourhood_(config_.proc_root) {
+      neighbourhood_(config_.proc_root),
+      gpus_(config_.proc_root) {
   if (const auto held = parts_.holds.host()) config_.mode = std::min(config_.mode, *held);
 }
 
@@ -88,6 +103,7 @@ void Agent::tick() {
   // What writer and guard did before the files were read must not look like somebody else's intent.
   take_results();
   take_guard_actions();
+  if (gpus_.look(tick_, parts_.sampler)) renew_care();
   for (const CgroupId& id : tick_.vanished) farewell(id);
   for (const ContainerInfo& info : tick_.appeared) welcome(info);
   for (const Decision& decision : parts_.pipeline.step(tick_)) {
@@ -355,14 +371,18 @@ void Agent::watch_kill_switch() {
 }
 
 Care Agent::care_of(const ContainerInfo& info) const {
-  return {.larger_margin = neighbourhood_.wants_margin(info.path)};
+  return {.larger_margin = neighbourhood_.wants_margin(info.path),
+          .gpu = gpus_.may_have_gpu(info.id)};
+}
+
+void Agent::renew_care() {
+  for (const ContainerView* view : parts_.pipeline.containers())
+    parts_.pipeline.set_care(view->info.id, care_of(view->info));
 }
 
 void Agent::watch_neighbours() {
   const bool before = standing_down().empty();
-  if (neighbourhood_.look(clock_.monotonic_now()))
-    for (const ContainerView* view : parts_.pipeline.containers())
-      parts_.pipeline.set_care(view->info.id, care_of(view->info));
+  if (neighbourhood_.look(clock_.monotonic_now())) renew_care();
   if (standing_down().empty() == before) return;
   parts_.pipeline.set_hands_off(!standing_down().empty());
   (void)apply_modes();
@@ -525,6 +545,7 @@ std::vector<std::string> Agent::reload(Config config) {
 std::vector<Source> Agent::sources() const {
   std::vector<Source> sources = parts_.sampler.sources();
   sources.push_back(neighbourhood_.source());
+  sources.push_back(gpus_.source());
   if (!parts_.guard) return sources;
   const GuardSource pressure = parts_.guard->pressure(), inotify = parts_.guard->inotify();
   sources.push_back({"guard: pressure triggers", pressure.present, pressure.detail});
@@ -547,6 +568,9 @@ std::vector<std::string> Agent::degraded() const {
   std::vector<std::string> sentences;
   if (!standing_down().empty())
     sentences.push_back("only observing, every limit is the original: " + standing_down());
+  if (const std::string names = rivalled(parts_.pipeline.containers()); !names.empty())
+    sentences.push_back("only observed, another manager changes their limits again and again: " +
+                        names);
   if (parts_.store)
     if (const auto reason = parts_.store->degraded())
       sentences.push_back("history is kept in memory for now: " + *reason);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "agent/config.h"
+#include "agent/gpu_watch.h"
 #include "agent/holds.h"
 #include "agent/neighbourhood.h"
 #include "agent/outside_use.h"
@@ -127,6 +128,7 @@ class Agent {
   void save_holds();
   void watch_kill_switch();
   void watch_neighbours();
+  void renew_care();
   void adopt_after_revocation();
   void welcome(const ContainerInfo& info);
   void farewell(CgroupId id);
@@ -151,6 +153,7 @@ class Agent {
   NodeSample tick_;
   OutsideUse outside_;
   Neighbourhood neighbourhood_;
+  GpuWatch gpus_;
   Totals totals_;
   bool kill_switch_ = false;
   bool writable_ = true;

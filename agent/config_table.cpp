@@ -307,6 +307,8 @@ std::vector<ConfigRow> when_rows() {
   rows.push_back(integer_row("rails.host_lowers_per_window",
                              CGPHASE_FIELD(rails.host_lowers_per_window), 1, 1000,
                              "Lowerings of the whole host in that window."));
+  rows.push_back(bool_row("rails.lower_gpu_quota", CGPHASE_FIELD(rails.lower_gpu_quota),
+                          "Quotas of containers that have a GPU are lowered too."));
   rows.push_back(duration_row("rails.stand_down", CGPHASE_FIELD(rails.stand_down), 0s, 7 * kDay,
                               "No lowering for so long after somebody else changed the limit."));
   return rows;
@@ -393,6 +395,13 @@ std::vector<ConfigRow> event_rows() {
                               "Time before a limit that was reset is written again."));
   rows.push_back(integer_row("rails.reapplies_per_hour", CGPHASE_FIELD(rails.reapplies_per_hour), 0,
                              1000, "Limits that were reset are written again so often."));
+  rows.push_back(integer_row("rails.rival_changes", CGPHASE_FIELD(rails.rival_changes), 1, 1000,
+                             "Somebody who changed a container's limits so often, each time after "
+                             "they were lowered, is a manager of their own."));
+  rows.push_back(duration_row("rails.rival_window", CGPHASE_FIELD(rails.rival_window), 1s,
+                              30 * kDay, "The window of `rival_changes`."));
+  rows.push_back(duration_row("rails.rival_pause", CGPHASE_FIELD(rails.rival_pause), 1s, 30 * kDay,
+                              "A container with such a manager is only observed for so long."));
   return rows;
 }
 

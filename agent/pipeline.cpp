@@ -224,8 +224,8 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
       .previous = first ? nullptr : &*container.previous, .gap = gap, .phase = view.phase,
       .mode = view.mode, .hands_off = hands_off_ || !view.info.hands_off.empty(),
       .manage_unlimited = config_.manage_unlimited,
-      .larger_margin = container.care.larger_margin, .original = view.original,
-      .host = tick.host,
+      .larger_margin = container.care.larger_margin, .gpu = container.care.gpu,
+      .original = view.original, .host = tick.host,
       .model_step_seconds = engine_ ? engine_->model().step_seconds : seconds(config_.interval),
       .oom_floor_bytes = oom_memory_.floor_bytes(image_of(view.info), tick.wall_time),
       .reload = sample.limits_reset};

@@ -48,7 +48,7 @@ const std::string& image_of(const ContainerInfo& info);
 
 // What the driver sees beside a container, and the samples do not say; it may change.
 struct Care {
-  bool larger_margin = false;  // as in RailInput
+  bool larger_margin = false, gpu = false;  // as in RailInput
 };
 
 // What the driver knows about a container and the samples do not say.

@@ -33,6 +33,8 @@ constexpr Phrase kPhrases[] = {
     {"cache_in_way", "page cache would meet the new limit and has to be reclaimed first"},
     {"silently_reverted", "a reload or the engine put the original back (pause)"},
     {"oom_remembered", "its image ran out of memory under a lowered limit and needs more"},
+    {"rival", "another manager changes its limits again and again, so it is left alone"},
+    {"gpu_container", "it has a GPU, or that cannot be ruled out (rails.lower_gpu_quota)"},
 };
 
 std::string amount(Resource resource, double value) {
@@ -66,8 +68,9 @@ std::string why(const Decision& decision) {
     case Reason::restored: return "the original limit was to be restored";
     case Reason::cache_reclaim: return "its cold cache could be reclaimed";
     case Reason::stalled: return "the kernel reclaimed its memory in vain at " + usage;
-    case Reason::another_manager: return "another manager of limits was seen on this host";
+    case Reason::another_manager: return "another manager of limits was seen";
     case Reason::oom_remembered: return "its image ran out of memory under a lowered limit";
+    case Reason::gpu_seen: return "it has a GPU, or that cannot be ruled out any more";
   }
   return "";
 }
@@ -158,9 +161,12 @@ std::string holding_sentence(const ContainerReport& report) {
     return name + ": observed only, " + printable(report.container.hands_off) + ".";
   std::string text = name + ": " + phase_text(report) + usage_text(report) + "; no decision yet";
   if (report.paused) return text + ": it is paused.";
-  const auto holding = report.holding_cpu ? report.holding_cpu : report.holding_memory;
-  if (holding && *holding != Verdict::allowed) (text += ": ") += because(*holding);
-  return text + ".";
+  const std::string_view cpu = because(report.holding_cpu.value_or(Verdict::allowed));
+  const std::string_view memory = because(report.holding_memory.value_or(Verdict::allowed));
+  if (cpu.empty() && memory.empty()) return text + ".";
+  if (cpu.empty() || memory.empty() || cpu == memory)
+    return fmt::format("{}: {}.", text, cpu.empty() ? memory : cpu);
+  return fmt::format("{}: of its CPU because {}; of its memory because {}.", text, cpu, memory);
 }
 
 }  // namespace cgphase

@@ -6,6 +6,7 @@
 #include "cli/render.h"
 #include "cli/table.h"
 #include "cli/view.h"
+#include "policy/decision.h"
 
 namespace cgphase {
 namespace {
@@ -48,8 +49,16 @@ std::string proposal_text(const json& container) {
   return pair_text(container, "/proposal/cpu_cores", "/proposal/memory_bytes");
 }
 
+// Another manager sets its limits: it is only observed, whatever its mode.
+bool has_rival(const json& container) {
+  constexpr const char* kRival = to_string(Verdict::rival);
+  return view_text(container, "/holding/cpu") == kRival ||
+         view_text(container, "/holding/memory") == kRival;
+}
+
 Tone mode_tone(const json& container) {
-  if (!view_text(container, "/hands_off").empty() || view_flag(container, "/paused"))
+  if (!view_text(container, "/hands_off").empty() || view_flag(container, "/paused") ||
+      has_rival(container))
     return Tone::dim;
   return view_text(container, "/mode") == "enforce" ? Tone::good : Tone::plain;
 }
@@ -138,6 +147,7 @@ std::string phases_seen_text(const json& container) {
 std::string mode_text(const json& container) {
   if (!view_text(container, "/hands_off").empty()) return "hands off";
   if (view_flag(container, "/paused")) return "paused";
+  if (has_rival(container)) return to_string(Verdict::rival);
   return or_dash(view_text(container, "/mode"));
 }
 

@@ -31,8 +31,9 @@ enum class Reason : std::uint8_t {
   restored,             // back to the original: stop, kill switch, request, restart of processes
   cache_reclaim,        // memory.reclaim of cold cache, no limit changes
   stalled,              // reclaim in vain at memory.high: the guard's stall breaker
-  another_manager,      // restored, because somebody else sets limits on this host
+  another_manager,      // restored, because somebody else sets limits here
   oom_remembered,       // raised to what an OOM of another run of the image taught
+  gpu_seen,             // restored, because the container has a GPU, or may have one
 };
 
 // What the guard rails said.
@@ -56,6 +57,8 @@ enum class Verdict : std::uint8_t {
   cache_in_way,          // page cache would meet the new limit at once; reclaim it first
   silently_reverted,     // a reload or the engine put the original back; a pause
   oom_remembered,        // its image ran out of memory under a limit of ours: not below that floor
+  rival,                 // somebody else changes its limits again and again: theirs
+  gpu_container,         // it has a GPU, or that cannot be ruled out: its quota stays
 };
 
 enum class Direction : std::uint8_t { lower, raise };
@@ -135,6 +138,7 @@ constexpr const char* to_string(Reason reason) {
     case Reason::stalled: return "stalled";
     case Reason::another_manager: return "another_manager";
     case Reason::oom_remembered: return "oom_remembered";
+    case Reason::gpu_seen: return "gpu_seen";
   }
   return "";
 }
@@ -160,6 +164,8 @@ constexpr const char* to_string(Verdict verdict) {
     case Verdict::cache_in_way: return "cache_in_way";
     case Verdict::silently_reverted: return "silently_reverted";
     case Verdict::oom_remembered: return "oom_remembered";
+    case Verdict::rival: return "rival";
+    case Verdict::gpu_container: return "gpu_container";
   }
   return "";
 }

@@ -81,11 +81,8 @@ void DriftWatch::adopt(std::optional<Value> Limits::*knob, const Limits& found) 
   if (found.*knob) expected_.*knob = found.*knob;
 }
 
-bool DriftWatch::silent(const RailInput& input) const {
-  const auto near = [&](const std::optional<MonotonicTime>& moment) {
-    return moment && std::chrono::abs(input.time - *moment) <= config_.silent_revert;
-  };
-  return near(input.reload) || near(last_write_);
+bool DriftWatch::near(const RailInput& input, const std::optional<MonotonicTime>& moment) const {
+  return moment && std::chrono::abs(input.time - *moment) <= config_.silent_revert;
 }
 
 Verdict DriftWatch::holding(MonotonicTime now) const {
@@ -107,9 +104,9 @@ void DriftWatch::reverted(MonotonicTime now) {
                                  kHour - (now - reverts_.front()), config_.stand_down));
 }
 
-void DriftWatch::observe(const RailInput& input, bool active) {
+bool DriftWatch::observe(const RailInput& input, bool active) {
   // Read before our last write was done: it shows the past.
-  if (last_write_ && input.time <= *last_write_) return;
+  if (last_write_ && input.time <= *last_write_) return false;
   const Limits& found = input.sample->limits;
   const std::array<Owner, 3> owners = {judge(&Limits::cpu_max, found),
                                        judge(&Limits::cpu_max_burst, found),
@@ -120,14 +117,15 @@ void DriftWatch::observe(const RailInput& input, bool active) {
   adopt(&Limits::cpu_max, found);
   adopt(&Limits::cpu_max_burst, found);
   adopt(&Limits::memory_max, found);
-  if (any(Owner::foreign)) {
-    extend(stand_until_, input.time + config_.stand_down);
-  } else if (any(Owner::reverted) && active) {
-    if (silent(input))
-      reverted(input.time);
-    else
-      extend(stand_until_, input.time + config_.stand_down);
+  const bool foreign = any(Owner::foreign);
+  if (!foreign && !(any(Owner::reverted) && active)) return false;
+  const bool reload = near(input, input.reload);
+  if (!foreign && (reload || near(input, last_write_))) {
+    reverted(input.time);
+    return !reload;
   }
+  extend(stand_until_, input.time + config_.stand_down);
+  return active;
 }
 
 }  // namespace cgphase

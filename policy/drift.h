@@ -18,8 +18,9 @@ class DriftWatch {
 
   // Before the first observe().
   void begin(const Limits& original, const Limits& in_force);
-  // `active`: limits are ours to set now; otherwise a return to the original is nobody's act.
-  void observe(const RailInput& input, bool active);
+  // `active`: limits are ours to set now; otherwise a return to the original is nobody's act. True
+  // where somebody changed what is ours to set: not we, and no reload or update by the engine.
+  bool observe(const RailInput& input, bool active);
   // We asked for what this decision changes; then: these limits were read back after our write.
   void asked(const Decision& decision);
   void written(const Limits& in_force, Resource resource, MonotonicTime time);
@@ -38,7 +39,7 @@ class DriftWatch {
   template <class Value>
   void adopt(std::optional<Value> Limits::*knob, const Limits& found);
   void reverted(MonotonicTime now);
-  bool silent(const RailInput& input) const;
+  bool near(const RailInput& input, const std::optional<MonotonicTime>& moment) const;
 
   static constexpr std::size_t kRemembered = 8;
   RailsConfig config_;

@@ -10,6 +10,7 @@
 #include "policy/limit_arithmetic.h"
 #include "policy/rail_senses.h"
 #include "policy/restraint.h"
+#include "policy/rival.h"
 #include "policy/trial.h"
 
 namespace cgphase {
@@ -37,6 +38,7 @@ class ContainerRails::Impl {
       : config_(config),
         id_(id),
         drift_(config),
+        rival_(config),
         senses_(config),
         lanes_{Lane(config), Lane(config)} {}
 
@@ -87,8 +89,9 @@ class ContainerRails::Impl {
     const Allocation& wish;
     HostBudget& budget;
     std::uint64_t& next_id;
+    bool rival = false;  // somebody else sets this container's limits
     const Limits& limits() const { return input.sample->limits; }
-    bool active() const { return input.mode == Mode::enforce && !input.hands_off; }
+    bool active() const { return input.mode == Mode::enforce && !input.hands_off && !rival; }
   };
 
   Lane& lane(Resource resource) { return lanes_[static_cast<std::size_t>(resource)]; }
@@ -113,6 +116,7 @@ class ContainerRails::Impl {
   Proposal propose(Resource resource, double in_force, double wanted, const Step& step) const;
   Verdict gate(Resource resource, const Proposal& proposal, const Step& step) const;
   Verdict gate_container(Resource resource, const Step& step) const;
+  Verdict gate_owner(Resource resource, const Step& step) const;
   bool trial_running(MonotonicTime now) const;
   bool rate_limited(Resource resource, const Step& step) const;
   std::optional<Decision> tell(Resource resource, Verdict verdict, const Proposal& proposal,
@@ -127,6 +131,7 @@ class ContainerRails::Impl {
   bool begun_ = false;
   double model_step_seconds_ = 1;
   DriftWatch drift_;
+  RivalWatch rival_;
   RailSenses senses_;
   Baselines baselines_;
   std::array<Lane, 2> lanes_;
@@ -139,12 +144,13 @@ class ContainerRails::Impl {
 std::vector<Decision> ContainerRails::Impl::step(const RailInput& input, const Allocation& wish,
                                                  HostBudget& budget, std::uint64_t& next_id) {
   CHECK_INVARIANT(input.sample != nullptr);
-  const Step step{input, wish, budget, next_id};
+  Step step{input, wish, budget, next_id, rival_.holding(input.time)};
   if (!begun_) drift_.begin(input.original, input.sample->limits);
   begun_ = true;
   model_step_seconds_ = input.model_step_seconds;
   senses_.add(input);
-  drift_.observe(input, step.active());
+  if (drift_.observe(input, step.active())) rival_.changed(input.time);
+  step.rival = rival_.holding(input.time);
   follow_trials(step);
   latch_restores(step);
   std::vector<Decision> decisions;
@@ -224,7 +230,10 @@ void ContainerRails::Impl::latch_restores(const Step& step) {
     if (!lowered(resource, step)) one.restore.reset();
     const bool ours = one.last_change.has_value();
     const bool restarted = senses_.emptied() || senses_.started();
-    if (ours && (restarted || !step.active())) want_restore(resource, Reason::restored, step);
+    if (ours && (restarted || !step.active()))
+      want_restore(resource, step.rival ? Reason::another_manager : Reason::restored, step);
+    else if (ours && gate_owner(resource, step) == Verdict::gpu_container)
+      want_restore(resource, Reason::gpu_seen, step);
   }
   latch_memory_trouble(step);
 }
@@ -358,12 +367,16 @@ std::optional<Decision> ContainerRails::Impl::lower(Resource resource, const Ste
   if (step.input.mode == Mode::observe) return std::nullopt;
   one.holding = Verdict::no_limit;
   if (!in_force || !file || (!limited && !step.input.manage_unlimited)) return std::nullopt;
-  one.holding =
-      step.input.phase.known() ? Verdict::not_enough_samples : Verdict::phase_unknown;
+  const Verdict owner = gate_owner(resource, step);
+  const auto unless_owned = [&](Verdict verdict) {
+    return owner == Verdict::allowed ? verdict : owner;
+  };
+  one.holding = unless_owned(step.input.phase.known() ? Verdict::not_enough_samples
+                                                      : Verdict::phase_unknown);
   if (!wish) return std::nullopt;
   const double wanted =
       cpu ? step.wish.cpu->value : static_cast<double>(step.wish.memory->value);
-  one.holding = Verdict::too_small;
+  one.holding = unless_owned(Verdict::too_small);
   if (wanted > *in_force * (1 - config_.smallest_change_ratio)) return std::nullopt;
   const Proposal proposal = propose(resource, *in_force, wanted, step);
   one.holding = gate(resource, proposal, step);
@@ -430,13 +443,22 @@ Verdict ContainerRails::Impl::gate(Resource resource, const Proposal& proposal,
   return step.input.mode == Mode::enforce ? Verdict::allowed : Verdict::advise_mode;
 }
 
+// What keeps a limit as it is, whatever the policy wants.
+Verdict ContainerRails::Impl::gate_owner(Resource resource, const Step& step) const {
+  if (step.input.hands_off) return Verdict::hands_off;
+  if (step.rival) return Verdict::rival;
+  const bool gpu = step.input.gpu && !config_.lower_gpu_quota;
+  return gpu && resource == Resource::cpu ? Verdict::gpu_container : Verdict::allowed;
+}
+
 Verdict ContainerRails::Impl::gate_container(Resource resource, const Step& step) const {
   const Lane& one = lane(resource);
   const MonotonicTime now = step.input.time;
   const Allocation& wish = step.wish;
   const double samples =
       resource == Resource::cpu ? wish.cpu_sample_count : wish.memory_sample_count;
-  if (step.input.hands_off) return Verdict::hands_off;
+  const Verdict owner = gate_owner(resource, step);
+  if (owner != Verdict::allowed) return owner;
   if (drift_.holding(now) != Verdict::allowed) return drift_.holding(now);
   if (senses_.stale()) return Verdict::stale_data;
   if (!step.input.phase.known()) return Verdict::phase_unknown;
@@ -559,6 +581,7 @@ void ContainerRails::Impl::written(const Decision& decision, WriteEnd end,
   drift_.asked(decision);
   drift_.written(in_force, decision.resource, time);
   if (!lowering) return;
+  rival_.lowered();
   if (one.raising || one.restore)
     return conclude(decision, OutcomeKind::overtaken, "raised before it was written", time);
   const auto steps = std::chrono::duration<double>(model_step_seconds_ * config_.trial_model_steps);

@@ -65,6 +65,10 @@ struct RailsConfig {
   std::chrono::seconds silent_revert{10};  // file = original so soon after a reload or our write
   std::chrono::seconds reapply_pause{30};
   int reapplies_per_hour = 3;
+  int rival_changes = 3;                   // each after a lowering of ours, in rival_window
+  std::chrono::seconds rival_window{6 * 3600};
+  std::chrono::seconds rival_pause{24 * 3600};  // only observed; then the next change is enough
+  bool lower_gpu_quota = false;            // of a container that has a GPU, or may have one
 };
 
 // Lowerings of the whole host in the current window; shared by all containers of one pipeline.
@@ -88,6 +92,7 @@ struct RailInput {
   bool hands_off = false;
   bool manage_unlimited = false;
   bool larger_margin = false;      // somebody kills on memory pressure, or near its limit
+  bool gpu = false;                // it has a GPU, or that cannot be ruled out
   Limits original;                 // read at the first step only; a knob it lacks: the sample's
   HostCapacity host;
   double model_step_seconds = 1;

@@ -49,6 +49,9 @@ Limits with_original(const Limits& limits, const Limits& original, Resource reso
   if (limits.cpu_max && original.cpu_max) result.cpu_max = original.cpu_max;
   if (limits.cpu_max_burst && original.cpu_max_burst)
     result.cpu_max_burst = original.cpu_max_burst;
+  // The kernel takes no burst above the quota; somebody else may have set the quota alone.
+  if (result.cpu_max && result.cpu_max->quota && result.cpu_max_burst)
+    result.cpu_max_burst = std::min(*result.cpu_max_burst, *result.cpu_max->quota);
   return result;
 }
 

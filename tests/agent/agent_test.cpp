@@ -251,6 +251,55 @@ TEST_CASE("where nobody can look for other managers nothing is lowered, and a lo
   CHECK(world.container().mode == Mode::enforce);
 }
 
+TEST_CASE("a container that opens a GPU gets its quota back, and keeps it until it has ended") {
+  World world;
+  world.tree.make_device("/proc/1/root/dev/nvidia0");
+  world.write_process(77, "trainer");
+  world.tree.write("/test-a/cgroup.procs", "77\n");
+  world.tree.link("/proc/77/root", world.tree.root() + "/proc/1/root");
+  world.tree.link("/proc/77/fd/0", "/dev/null");
+  const auto cores = [&] { return world.container().sample.limits.cpu_cores()->value; };
+  for (int i = 0; i < 300 && (world.changes().empty() || cores() == 1); ++i) world.tick();
+  REQUIRE(cores() < 1);
+  world.tree.link("/proc/77/fd/9", "/dev/nvidia0");
+  world.run(62);  // a look a minute
+  CHECK(cores() == 1);
+  CHECK(world.container().cpu_holding == Verdict::gpu_container);
+  CHECK(std::ranges::any_of(world.agent->recent_decisions(), [](const JournalDecision& entry) {
+    return entry.decision.reason == Reason::gpu_seen;
+  }));
+  world.tree.remove("/proc/77/fd/9");
+  world.run(700);
+  CHECK(cores() == 1);
+  CHECK(world.container().sample.limits.memory_bytes()->value < kGiB);
+  world.restart_container();
+  world.tree.write("/test-a/cgroup.procs", "77\n");
+  for (int i = 0; i < 300 && cores() == 1; ++i) world.tick();
+  CHECK(cores() < 1);
+}
+
+TEST_CASE("a manager that nobody knows by name is recognised, told and left its limits") {
+  World world;
+  world.config.rails.stand_down = std::chrono::minutes(0);
+  world.start();
+  for (int round = 0; round < 3; ++round) {
+    CHECK(world.agent->degraded().empty());
+    const std::size_t before = world.changes().size();
+    for (int i = 0; i < 300 && world.changes().size() == before; ++i) world.tick();
+    REQUIRE(world.changes().size() > before);
+    world.run(15);
+    world.tree.write("/test-a/memory.max", std::to_string(900'000'000 + 4096 * round) + "\n");
+    world.run(2);
+  }
+  CHECK(world.container().memory_holding == Verdict::rival);
+  REQUIRE(world.agent->degraded().size() == 1);
+  CHECK(world.agent->degraded()[0].ends_with("again and again: test-a"));
+  const std::size_t before = world.changes().size();
+  world.run(300);
+  CHECK(world.container().sample.limits.memory_bytes()->value == 900'000'000 + 4096 * 2);
+  CHECK(world.changes().size() == before);
+}
+
 TEST_CASE("pausing a container restores it, resuming gives it back its mode") {
   World world;
   REQUIRE(world.run_until_lowered());

@@ -87,7 +87,7 @@ TEST_CASE("an absent limit reads as no limit") {
 }
 
 TEST_CASE("every verdict but allowed has a reason for people") {
-  for (int i = 1; i <= static_cast<int>(Verdict::oom_remembered); ++i)
+  for (int i = 1; i <= static_cast<int>(Verdict::gpu_container); ++i)
     CHECK(because(static_cast<Verdict>(i)) != to_string(static_cast<Verdict>(i)));
   CHECK(because(Verdict::allowed).empty());
 }
@@ -103,6 +103,20 @@ TEST_CASE("without a decision the sentence says what is seen and waited for") {
   CHECK(holding_sentence(report) ==
         "web-1: in phase A for 30 s, using 0.25 cores (limit: 2.00 cores); no decision yet: there "
         "are not enough samples of its phase yet.");
+}
+
+TEST_CASE("what holds CPU and what holds memory are both told where they differ") {
+  ContainerReport report;
+  report.container.name = "trainer";
+  report.holding_cpu = Verdict::gpu_container;
+  report.holding_memory = Verdict::not_enough_samples;
+  CHECK(holding_sentence(report) ==
+        "trainer: not enough history for a phase yet; no decision yet: of its CPU because it has a "
+        "GPU, or that cannot be ruled out (rails.lower_gpu_quota); of its memory because there are "
+        "not enough samples of its phase yet.");
+  report.holding_memory = Verdict::gpu_container;
+  CHECK(holding_sentence(report).ends_with("no decision yet: it has a GPU, or that cannot be ruled "
+                                           "out (rails.lower_gpu_quota)."));
 }
 
 TEST_CASE("a container that is another's says whose") {

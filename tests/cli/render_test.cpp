@@ -65,6 +65,8 @@ TEST_CASE("an empty host says that no containers are seen") {
 
 TEST_CASE("a paused container and one of another manager show it as their mode") {
   ContainerReport report = web();
+  report.holding_memory = Verdict::rival;
+  CHECK(mode_text(to_json(report)) == "rival");
   report.paused = true;
   CHECK(mode_text(to_json(report)) == "paused");
   report.container.hands_off = "managed by the kubelet";

@@ -33,6 +33,15 @@ class FakeTree {
     std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
     std::ofstream(root_ + path, std::ios::binary) << text;
   }
+  void link(const std::string& path, const std::string& target) const {
+    std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
+    std::filesystem::create_symlink(target, root_ + path);
+  }
+  // Of the one number, 0:0, that needs no privilege; nothing answers behind it.
+  void make_device(const std::string& path) const {
+    std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
+    REQUIRE(::mknod((root_ + path).c_str(), S_IFCHR | 0600, 0) == 0);
+  }
 
  private:
   std::string root_;

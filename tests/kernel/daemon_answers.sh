@@ -5,7 +5,7 @@
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
 . "$(dirname "$0")/daemon_fixture.sh"
 
-cgroups='test-busy test-idle'
+cgroups='test-busy test-idle test-gpu test-node'
 hostile=$'test-\e[31m<b>"\\\xff end'
 
 cli() { "$bin/cgphase" --socket /tmp/r/read.sock "$@"; }
@@ -259,6 +259,37 @@ beside_managers() {
   wait "$inner" 2>/dev/null
 }
 
+# Like test-idle, but a process of one has a GPU open, in the /dev of all the others, and that of
+# the other has the node in a /dev of its own. (A null device that is called as a GPU is.)
+make_gpu_containers() {
+  local name
+  for name in test-gpu test-node; do make_container "$name" '60000 100000' 134217728 0; done
+  mknod /dev/nvidia0 c 1 3 || exit 1
+  (echo "$BASHPID" >"$root/test-gpu/cgroup.procs" && exec sleep 1000 3</dev/nvidia0) &
+  (echo "$BASHPID" >"$root/test-node/cgroup.procs" && exec unshare --mount bash -c \
+    'mount -t tmpfs none /dev && mknod /dev/nvidia0 c 1 3 && exec sleep 1000') &
+}
+
+lowered() { [ "$(snapshot "$1" | grep "/$2=")" != "$(grep "^$1/$2=" <<<"$original")" ]; }
+gpus_judged() {
+  lowered test-idle cpu.max && lowered test-gpu memory.max && lowered test-node memory.max
+}
+with_gpus() {
+  local name
+  until_true 60000 gpus_judged || fail 'what is to be lowered beside GPUs was not within a minute'
+  for name in test-gpu test-node; do
+    if lowered "$name" cpu.max; then fail "the quota of $name was lowered, which has a GPU"; fi
+    expect 0 show "$name"
+    says 'cpu gpu_container'
+    expect 0 events "$name"
+    says 'because it has a GPU'
+  done
+  expect 0 list -o wide
+  says 'cpu gpu_container'
+  expect 0 status
+  says 'GPU ok, seen in 2 containers'
+}
+
 without_rights() {
   local status
   answer=$(setpriv --reuid 65534 --regid 65534 --clear-groups "$bin/cgphase" \
@@ -280,6 +311,7 @@ following() {
 make_container test-busy '80000 100000' 209715200 1
 make_container test-idle '60000 100000' 134217728 0
 make_container "$hostile" '60000 100000' 134217728 0
+make_gpu_containers
 original=$(snapshot $cgroups)
 write_config '/test*'
 expect 4 status
@@ -287,6 +319,7 @@ one_line
 start_daemon
 until_true 20000 answers || fail 'the daemon does not answer'
 following
+with_gpus
 questions
 recording
 capacity

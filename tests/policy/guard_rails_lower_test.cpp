@@ -85,6 +85,40 @@ TEST_CASE("hands off means hands off") {
   CHECK(holds_both(Verdict::hands_off, [](RailWorld& w) { w.input.hands_off = true; }));
 }
 
+TEST_CASE("a container with a GPU keeps its CPU quota, and its memory comes down") {
+  const auto gpu = [](RailWorld& w) { w.input.gpu = true; };
+  CHECK(holds(Resource::cpu, Verdict::gpu_container, gpu));
+  RailWorld world;
+  gpu(world);
+  world.ticks(kLong);
+  CHECK(world.sample.limits.cpu_max == world.original.cpu_max);
+  CHECK(world.sample.limits.cpu_max_burst == world.original.cpu_max_burst);
+  CHECK(allowed_lowerings(world, Resource::memory) > 0);
+  const auto told = std::count_if(world.all.begin(), world.all.end(), [](const Decision& d) {
+    return d.verdict == Verdict::gpu_container;
+  });
+  CHECK(told == 1);
+}
+
+TEST_CASE("that a container has a GPU is told whatever its policy wants") {
+  RailWorld world;
+  world.input.gpu = true;
+  world.wish.cpu.reset();
+  world.tick();
+  CHECK(world.rails.holding(Resource::cpu) == Verdict::gpu_container);
+  CHECK(world.rails.holding(Resource::memory) != Verdict::gpu_container);
+}
+
+TEST_CASE("lower_gpu_quota lowers the quota of a container with a GPU like any other") {
+  RailsConfig config;
+  config.lower_gpu_quota = true;
+  RailWorld plain(config), gpu(config);
+  gpu.input.gpu = true;
+  for (RailWorld* world : {&plain, &gpu}) world->ticks(kLong);
+  CHECK(allowed_lowerings(plain, Resource::cpu) > 0);
+  CHECK(gpu.sample.limits == plain.sample.limits);
+}
+
 TEST_CASE("a container without a limit is left alone unless manage_unlimited") {
   const auto unlimited = [](RailWorld& w) {
     if (w.time != MonotonicTime{}) return;

@@ -365,6 +365,28 @@ TEST_CASE("a raise for another reason overtakes a trial without blame") {
   CHECK(world.lowers(Resource::cpu, 61));
 }
 
+TEST_CASE("a quota that was lowered before a GPU was seen goes back at once, memory does not") {
+  auto world = lowered_world();
+  const auto memory = world.memory_bytes();
+  world.input.gpu = true;
+  const auto raise = world.find(Resource::cpu, Direction::raise, 1);
+  REQUIRE(raise.has_value());
+  CHECK(raise->reason == Reason::gpu_seen);
+  CHECK(world.sample.limits.cpu_max == world.original.cpu_max);
+  CHECK(world.sample.limits.cpu_max_burst == world.original.cpu_max_burst);
+  world.ticks(5);
+  CHECK(world.memory_bytes() <= memory);
+}
+
+TEST_CASE("a quota of a GPU's container that was never lowered is nobody's to raise") {
+  RailWorld world;
+  world.tick();
+  world.input.gpu = true;
+  world.sample.limits.cpu_max->quota = Microseconds{50'000};
+  world.ticks(kLong);
+  CHECK(world.cores() == 0.5);
+}
+
 TEST_CASE("somebody else's limit becomes the original and we stand down for 15 minutes") {
   auto world = lowered_world();
   world.sample.limits.memory_max = MemoryLimit{Bytes{6 * kGiB}};

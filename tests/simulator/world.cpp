@@ -41,6 +41,7 @@ RailsConfig quick_rails() {
   config.stand_down = std::chrono::minutes(0);
   config.reapply_pause = seconds(3);
   config.reapplies_per_hour = 100;
+  config.rival_window = config.rival_pause = seconds(60);
   return config;
 }
 

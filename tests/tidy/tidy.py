@@ -28,6 +28,14 @@ HOME_PATH = re.compile(r"(?<![\w.$}/-])/(?:home/\w+|root)/")
 MAX_COLUMNS_IN = {".h", ".cpp", ".c", ".py", ".cmake", ".sh", "CMakeLists.txt", "script"}
 # What a program wrote, or what a test must find unchanged.
 RECORDED = re.compile(r"^(tests/.*(data|corpus|golden)/|model/default_model\.json$|LICENSE$)")
+# A reload of systemd puts limits of containers back and takes GPUs from those that run: nothing
+# that is installed may cause one, nor write what would need one. Some verbs of systemctl reload.
+INSTALLED_FOLDERS = ("agent/", "base/", "cli/", "collectors/", "control/", "model/", "packaging/",
+                     "policy/", "storage/", "systemd/")
+RELOAD = re.compile(
+    r"""daemon-re(load|exec)|"Re(load|execute)"|\bManager[. ]Re(load|execute)\b"""
+    r"""|\bsystemctl\b.*\b(enable|disable|reenable|mask|unmask|preset|link|edit|revert)\b"""
+    r"""|/(etc|run)/systemd/system(\.control|\.attached)?/""")
 GENERATED_FOLDERS = {"build", "__pycache__", ".git", ".cache"}
 
 
@@ -157,6 +165,19 @@ def check_includes(tree):
                 tree.complain(path, number, what)
 
 
+def check_reloads(tree):
+    for path in tree.paths:
+        if not path.startswith(INSTALLED_FOLDERS) or tree.text(path) is None or \
+                path.endswith(".md"):
+            continue
+        lines = cpp_lines(tree.text(path)) if is_cpp(path) else \
+            [re.sub(r"(^|\s)#.*", "", line) for line in tree.lines(path)]
+        for number, line in enumerate(lines, 1):
+            if RELOAD.search(line):
+                tree.complain(path, number,
+                              f"makes systemd reload: {RELOAD.search(line).group(0)}")
+
+
 def check_names(tree):
     for path in tree.paths:
         if is_cpp(path) and not re.fullmatch(r"[a-z0-9_/]+\.(bpf\.)?(h|cpp|c)", path):
@@ -253,8 +274,8 @@ def check_headers_compile(tree, flags, joined):
 def check(root, build=None):
     """All complaints about the tree at `root`, as (path, line, what)."""
     tree = Tree(root)
-    for rule in (check_lines, check_sizes, check_headers, check_includes, check_names,
-                 check_scripts):
+    for rule in (check_lines, check_sizes, check_headers, check_includes, check_reloads,
+                 check_names, check_scripts):
         rule(tree)
     if build:
         flags, joined = compile_flags(tree, build)

@@ -244,6 +244,29 @@ class Files(TidyTest):
         self.assert_complaint("tests/base/a_test.cpp:1: no CMakeLists.txt builds it",
                               self.build("base/a.cpp"))
 
+    def test_a_reload_of_systemd(self):
+        for text in ("systemctl --system daemon-reload", "systemctl daemon-reexec",
+                     "systemctl enable --now cgphased", "deb-x; systemctl -q mask cgphased",
+                     "busctl call org.freedesktop.systemd1.Manager Reload",
+                     "echo x >/etc/systemd/system/docker-1.scope.d/limits.conf"):
+            self.write("packaging/postinst", "# Done.\n" + text + "\n")
+            self.assert_complaint("packaging/postinst:2: makes systemd reload: ")
+        self.write("packaging/postinst", "true\n")
+        for text in ('call("Reload");', 'open("/run/systemd/system/x.scope.d/y.conf");'):
+            self.write("control/a.cpp", text + "\n")
+            self.assert_complaint("control/a.cpp:1: makes systemd reload: ")
+
+    def test_what_reloads_nothing(self):
+        self.write("packaging/postinst",
+                   "# never daemon-reload\nsystemctl start cgphased  # no daemon-reload\n"
+                   "deb-systemd-helper enable cgphased.service\n")
+        self.write("control/a.cpp", "// after a daemon-reload\nint reload();\n"
+                                    'f("/run/systemd/transient/");\n')
+        self.write("systemd/x.service", "[Service]\nExecReload=/bin/kill -HUP $MAINPID\n")
+        self.write("packaging/README.md", "`systemctl daemon-reload` resets limits.\n")
+        self.write("tests/engines/x.sh", "#!/bin/sh\nsystemctl daemon-reload\n", 0o755)
+        self.assert_clean()
+
     def test_a_name_in_camel_case(self):
         self.write("base/BigName.cpp", "int a;\n")
         self.assert_complaint("file names are snake_case")

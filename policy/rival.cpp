@@ -1,0 +1,17 @@
+#include "policy/rival.h"
+
+#include <utility>
+
+namespace cgphase {
+
+void RivalWatch::changed(MonotonicTime now) {
+  if (std::exchange(contested_, true)) return;
+  while (!changes_.empty() && now - changes_.front() >= config_.rival_window) changes_.pop_front();
+  changes_.push_back(now);
+  const bool known = until_.has_value();
+  if (!known && static_cast<int>(changes_.size()) < config_.rival_changes) return;
+  until_ = now + config_.rival_pause;
+  changes_.clear();
+}
+
+}  // namespace cgphase

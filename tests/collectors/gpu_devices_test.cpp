@@ -1,0 +1,224 @@
+#include "collectors/gpu_devices.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+
+#include <filesystem>
+#include <iterator>
+
+#include "base/fd.h"
+#include "collectors/cgroup_tree.h"
+#include "tests/collectors/fake_tree.h"
+
+using namespace cgphase;
+
+namespace {
+
+// A container's cgroup, and a /proc of files; the host has a GPU.
+class GpuBox {
+ public:
+  GpuBox() {
+    tree.make_device("/proc/1/root/dev/nvidia0");
+    tree.make_device("/proc/1/root/dev/null");
+    tree.write("/box/cgroup.procs", "");
+  }
+
+  // A process of the host's /dev, with standard input alone.
+  void add(int pid, const std::string& cgroup = "/box") const {
+    list(pid, cgroup);
+    tree.link(at(pid) + "/fd/0", "/dev/null");
+    tree.link(at(pid) + "/root", tree.root() + "/proc/1/root");
+  }
+  // One with a /dev of its own.
+  void add_apart(int pid, const std::string& cgroup = "/box") const {
+    list(pid, cgroup);
+    tree.link(at(pid) + "/fd/0", "/dev/null");
+    tree.make_device(at(pid) + "/root" + "/dev/null");
+  }
+  void list(int pid, const std::string& cgroup = "/box") const {
+    tree.make(cgroup);
+    std::ofstream(tree.root() + cgroup + "/cgroup.procs", std::ios::app) << pid << "\n";
+  }
+  static std::string at(int pid) { return "/proc/" + std::to_string(pid); }
+
+  GpuUse use() const { return look().use; }
+  GpuLook look() const {
+    const std::string proc = tree.root() + "/proc";
+    const Fd box(::open((tree.root() + "/box").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    return find_gpu(box.get(), proc, read_host_devices(proc).value());
+  }
+
+  FakeTree tree;
+};
+
+std::ptrdiff_t open_descriptors() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+}
+
+}  // namespace
+
+TEST_CASE("the devices of NVIDIA, AMD, WSL, Jetson and every render node are GPUs, others none") {
+  for (const char* path :
+       {"/dev/nvidia0", "/dev/nvidia15", "/dev/nvidiactl", "/dev/nvidia-uvm",
+        "/dev/nvidia-uvm-tools", "/dev/kfd", "/dev/dri/renderD128", "/dev/dxg", "/dev/nvmap",
+        "/dev/nvhost-ctrl-gpu", "/dev/nvgpu/igpu0/channel", "/dev/nvidia0 (deleted)"})
+    CHECK_MESSAGE(is_gpu_device(path), path);
+  for (const char* path :
+       {"/dev/null", "/dev/nvme0n1", "/dev/nvidia", "/dev/nvidia-modeset", "/dev/dri/card0",
+        "/dev/dri", "/dev/kvm", "/dev", "", "nvidia0", "/srv/nvidia0", "socket:[nvidia0]",
+        "/dev/shm/nvidia0"})
+    CHECK_MESSAGE(!is_gpu_device(path), path);
+}
+
+TEST_CASE("a process that has a GPU open is found, others of the host are not") {
+  const GpuBox box;
+  box.add(7);
+  box.add(8);
+  CHECK(box.use() == GpuUse::none);
+  box.tree.link("/proc/8/fd/17", "/dev/nvidia0");
+  CHECK(box.use() == GpuUse::seen);
+}
+
+TEST_CASE("a GPU in a /dev of its own is found, one that everybody sees says nothing") {
+  const GpuBox box;
+  box.add(7);        // the host's /dev has nvidia0
+  box.add_apart(8);  // its own has not
+  CHECK(box.use() == GpuUse::none);
+  box.tree.make_device("/proc/8/root/dev/nvidiactl");
+  CHECK(box.use() == GpuUse::seen);
+}
+
+TEST_CASE("a render node in a /dev of its own is found in its folder") {
+  const GpuBox box;
+  box.add_apart(7);
+  box.tree.make_device("/proc/7/root/dev/dri/card0");
+  CHECK(box.use() == GpuUse::none);
+  box.tree.make_device("/proc/7/root/dev/dri/renderD128");
+  CHECK(box.use() == GpuUse::seen);
+}
+
+TEST_CASE("what only has the name of a GPU is none, and links in a container are not followed") {
+  const GpuBox box;
+  box.add_apart(7);
+  box.tree.write("/proc/7/root/dev/nvidia0", "a file");
+  box.tree.link("/proc/7/root/dev/nvidia1", box.tree.root() + "/proc/1/root/dev/nvidia0");
+  box.tree.link("/proc/7/root/dev/dri", box.tree.root() + "/elsewhere");
+  box.tree.make_device("/elsewhere/renderD128");
+  box.add_apart(8);
+  box.tree.remove("/proc/8/root/dev");
+  box.tree.link("/proc/8/root/dev", box.tree.root() + "/other");
+  box.tree.make_device("/other/nvidia0");
+  CHECK(box.use() == GpuUse::none);
+}
+
+TEST_CASE("processes of nested cgroups belong to the container") {
+  const GpuBox box;
+  box.add(7);
+  box.add(8, "/box/init.scope");
+  box.add(9, "/box/inner/deeper");
+  box.tree.link("/proc/9/fd/3", "/dev/kfd");
+  CHECK(box.use() == GpuUse::seen);
+}
+
+TEST_CASE("a process that ended meanwhile has no GPU, but none at all to be found is unknown") {
+  const GpuBox box;
+  CHECK(box.use() == GpuUse::none);  // an empty container
+  box.list(7);
+  CHECK(box.use() == GpuUse::unknown);  // as with hidepid=2, or the /proc of another namespace
+  box.add(8);
+  CHECK(box.use() == GpuUse::none);
+}
+
+TEST_CASE("what cannot be looked at is unknown, unless a GPU is seen beside it") {
+  const GpuBox box;
+  box.add(7);
+  box.list(0);  // of a pid namespace that is not ours
+  CHECK(box.use() == GpuUse::unknown);
+  box.tree.link("/proc/7/fd/3", "/dev/dxg");
+  CHECK(box.use() == GpuUse::seen);
+}
+
+TEST_CASE("a host without a GPU, or without a /dev, is known as one; self stands in for init") {
+  const FakeTree tree;
+  const std::string proc = tree.root();
+  CHECK_FALSE(read_host_devices(proc).value().gpu);
+  tree.make_device("/self/root/dev/null");
+  const HostDevices without = read_host_devices(proc).value();
+  CHECK_FALSE(without.gpu);
+  CHECK(without.inode != 0);
+  tree.make_device("/self/root/dev/dri/renderD128");
+  CHECK(read_host_devices(proc).value().gpu);
+  tree.make("/1/root/dev");
+  CHECK_FALSE(read_host_devices(proc).value().gpu);
+  CHECK(read_host_devices(proc).value().inode != without.inode);
+}
+
+TEST_CASE("as many processes as the bound are looked at, one more makes the rest unknown") {
+  const GpuBox box;
+  box.add(1'000);
+  const auto add_twin = [&](std::size_t i) {
+    const int pid = 1'000 + static_cast<int>(i);
+    box.list(pid);
+    box.tree.link(GpuBox::at(pid), "1000");
+  };
+  for (std::size_t i = 1; i < kMostGpuProcesses; ++i) add_twin(i);
+  CHECK(box.use() == GpuUse::none);
+  CHECK(box.look().processes == kMostGpuProcesses);
+  add_twin(kMostGpuProcesses);
+  CHECK(box.use() == GpuUse::unknown);
+  CHECK(box.look().processes == kMostGpuProcesses);
+}
+
+TEST_CASE("as many descriptors as the bound are looked at, one more makes the rest unknown") {
+  const GpuBox box;
+  box.add(7);
+  for (std::size_t i = 1; i < kMostGpuDescriptors; ++i)
+    box.tree.link("/proc/7/fd/" + std::to_string(i), "/dev/null");
+  CHECK(box.use() == GpuUse::none);
+  box.tree.link("/proc/7/fd/" + std::to_string(kMostGpuDescriptors), "/dev/null");
+  CHECK(box.use() == GpuUse::unknown);
+}
+
+TEST_CASE("as many nested cgroups as the bound are looked at, one more makes the rest unknown") {
+  const GpuBox box;
+  box.add(7);
+  for (std::size_t i = 1; i < kMostGpuCgroups; ++i)
+    box.tree.make("/box/" + std::to_string(i));
+  CHECK(box.use() == GpuUse::none);
+  box.tree.make("/box/inner");
+  CHECK(box.use() == GpuUse::unknown);
+}
+
+TEST_CASE("cgroups are followed as deep as the tree is, one deeper makes the rest unknown") {
+  const GpuBox box;
+  box.add(7);
+  std::string path = "/box";
+  for (std::size_t depth = 0; depth < kMaxCgroupDepth; ++depth) box.tree.make(path += "/d");
+  CHECK(box.use() == GpuUse::none);
+  box.tree.make(path + "/d");
+  CHECK(box.use() == GpuUse::unknown);
+}
+
+TEST_CASE("names in a /dev of its own are bounded, one more makes the rest unknown") {
+  const GpuBox box;
+  box.add_apart(7);  // null, and the two of every folder
+  for (std::size_t i = 3; i < kMostDeviceNames; ++i)
+    box.tree.write("/proc/7/root/dev/" + std::to_string(i), "");
+  CHECK(box.use() == GpuUse::none);
+  box.tree.write("/proc/7/root/dev/one-more", "");
+  CHECK(box.use() == GpuUse::unknown);
+}
+
+TEST_CASE("a look leaves no descriptor open, whatever it finds") {
+  const GpuBox box;
+  box.add(7);
+  box.list(8);
+  box.add_apart(9, "/box/a/b");
+  box.add(10, "/box/c");
+  const auto before = open_descriptors();
+  CHECK(box.use() == GpuUse::none);
+  CHECK(open_descriptors() == before);
+  box.tree.link("/proc/10/fd/5", "/dev/nvidia0");
+  CHECK(box.use() == GpuUse::seen);
+  CHECK(open_descriptors() == before);
+}
