@@ -90,7 +90,7 @@ struct RailInput {
   Limits original;                 // read at the first step only; a knob it lacks: the sample's
   HostCapacity host;
   double model_step_seconds = 1;
-  // When a daemon-reload or the engine's own update was last seen to write the limits anew.
+  // When systemd was last seen to write the limits anew: after a reload, or at an engine's update.
   std::optional<MonotonicTime> reload;
 };
 
