@@ -88,8 +88,7 @@ class NodeSampler::Impl {
  public:
   Impl(const Options& options, CgroupTree tree)
       : options_(options), tree_(std::move(tree)), buffer_(kKernelTextBytes),
-        sources_(find_sources(tree_.root_fd(), options.proc_root)),
-        reloads_(options.engine_root) {}
+        sources_(find_sources(tree_.root_fd(), options.proc_root)) {}
 
   int event_fd() const { return tree_.event_fd(); }
   const Tracked* find(CgroupId id) const;
@@ -119,7 +118,7 @@ class NodeSampler::Impl {
   CgroupTree tree_;
   std::vector<char> buffer_;
   std::vector<Source> sources_;
-  ReloadWatch reloads_;
+  WriteWatch unit_writes_;
   TrackedList tracked_;  // ascending id
   std::vector<Settling> settling_;  // looked at again at each tick
   std::vector<Settling> waiting_;   // not to be opened or beyond the bound: at each sweep
@@ -182,10 +181,11 @@ void NodeSampler::Impl::track(const TreeChange::Appeared& cgroup, Recognised&& w
   }
   tick.appeared.push_back(
       describe(cgroup, std::move(who), directory.get(), options_.engine_root));
+  UnitResets resets(tick.appeared.back(), directory.get(), unit_writes_, options_.engine_root);
   tracked_.insert(
       std::ranges::lower_bound(tracked_, cgroup.id, {}, id_of),
       std::make_unique<Tracked>(cgroup.id, cgroup.path, CgroupFiles(std::move(directory)),
-                                UnitResets(tick.appeared.back(), options_.engine_root)));
+                                std::move(resets)));
 }
 
 // A container that came within this tick was not told of yet and need not be.
@@ -230,19 +230,21 @@ void NodeSampler::Impl::read_all(NodeSample& tick) {
 
 // Those that vanished are not tracked any more, so each sample has its place.
 void NodeSampler::Impl::find_resets(NodeSample& tick) {
-  reloads_.look(tick.time);
-  for (std::size_t i = 0; i < tracked_.size(); ++i) {
-    Sample& sample = tick.containers[i];
-    sample.limits_reset = tracked_[i]->resets.last(sample.limits, tick.time, reloads_);
-  }
+  unit_writes_.look();
+  for (std::size_t i = 0; i < tracked_.size(); ++i)
+    tick.containers[i].limits_reset = tracked_[i]->resets.last(tick.time);
 }
 
 std::vector<Source> NodeSampler::Impl::sources() const {
   std::vector<Source> sources = sources_;
   const bool watching = tree_.event_fd() >= 0 && tree_.unwatched() == 0;
-  sources.push_back({"inotify", watching,
-                     watching ? "" : "cgroups are found by a walk only: raise "
-                                     "fs.inotify.max_user_watches and max_user_instances"});
+  const bool resets = unit_writes_.unwatched() == 0;
+  sources.push_back({"inotify", watching && resets,
+                     watching && resets ? ""
+                         : std::string(watching ? "limits that systemd resets are taken for "
+                                                  "somebody's change"
+                                                : "cgroups are found by a walk only") +
+                               ": raise fs.inotify.max_user_watches and max_user_instances"});
   const std::size_t beyond = tree_.beyond_depth() + tree_.beyond_count() + waiting_.size();
   const bool complete = beyond == 0 && tree_.unreadable() == 0;
   sources.push_back({"all cgroups", complete,

@@ -1,6 +1,8 @@
 #include "collectors/unit_resets.h"
 
+#include <sys/inotify.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -9,19 +11,26 @@
 namespace cgphase {
 namespace {
 
+constexpr std::size_t kEventBytes = 4096;
+
+// Each is written before a knob of ours, so that a reset of which half was read is known as one.
+constexpr const char* kWrittenFirst[] = {"cpu.idle", "memory.low"};
+
+// Where systemd keeps what `systemctl set-property` set on a unit.
+constexpr const char* kPropertyDirectories[] = {
+    "/run/systemd/transient/", "/run/systemd/system.control/", "/etc/systemd/system.control/"};
+
 std::int64_t stamp_ns(const timespec& time) {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
-
-// A user's own service manager lives below; the system's leaves its units alone.
-bool is_system_unit(const ContainerInfo& container) {
-  return container.systemd_unit && container.path.find("/user@") == CgroupPath::npos;
 }
 
 // What an engine updates: the properties of other units are set by people, who mean what they set.
 bool is_engines(const ContainerInfo& container) {
   return container.engine != Engine::service && container.engine != Engine::cgroup;
 }
+
+// Those of a user's own service manager lie below, with their properties elsewhere.
+bool is_users(const CgroupPath& path) { return path.find("/user@") != CgroupPath::npos; }
 
 }  // namespace
 
@@ -40,22 +49,68 @@ bool ChangeMark::changed() {
   return now && *now != std::exchange(seen_, *now);
 }
 
-ReloadWatch::ReloadWatch(const std::string& root)
-    : mark_(root + "/run/systemd/systemd-units-load") {}
+WriteWatch::WriteWatch() : inotify_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {}
 
-UnitResets::UnitResets(const ContainerInfo& container, const std::string& root)
-    : is_unit_(is_system_unit(container)) {
-  if (!is_unit_ || !is_engines(container)) return;
-  const CgroupPath unit = container.path.substr(container.path.rfind('/') + 1);
-  properties_.emplace(root + "/run/systemd/transient/" + unit + ".d");
+WriteWatch::File::File(WriteWatch& owner, int directory_fd, const char* name) : owner_(&owner) {
+  // By descriptor: the path may be another directory by now.
+  const std::string path = "/proc/self/fd/" + std::to_string(directory_fd) + "/" + name;
+  watch_ = ::inotify_add_watch(owner.inotify_.get(), path.c_str(), IN_MODIFY | IN_DONT_FOLLOW);
+  missed_ = watch_ < 0 && errno != ENOENT;
+  if (watch_ >= 0) owner.written_.insert_or_assign(watch_, false);
+  if (missed_) ++owner.unwatched_;
 }
 
-std::optional<MonotonicTime> UnitResets::last(const Limits& limits, MonotonicTime now,
-                                              const ReloadWatch& reloads) {
-  if (!is_unit_) return std::nullopt;
-  if (properties_ && std::exchange(limits_, limits) != limits && properties_->changed())
-    properties_set_ = now;
-  return std::max(properties_set_, reloads.last());
+WriteWatch::File::File(File&& other) noexcept
+    : owner_(other.owner_), watch_(std::exchange(other.watch_, -1)),
+      missed_(std::exchange(other.missed_, false)) {}
+
+// A removed cgroup's files keep their watches until told.
+WriteWatch::File::~File() {
+  if (missed_) --owner_->unwatched_;
+  if (watch_ >= 0 && owner_->written_.erase(watch_) > 0)
+    ::inotify_rm_watch(owner_->inotify_.get(), watch_);
+}
+
+bool WriteWatch::File::written() {
+  const auto at = owner_->written_.find(watch_);
+  return at != owner_->written_.end() && std::exchange(at->second, false);
+}
+
+void WriteWatch::look() {
+  if (!inotify_.valid()) return;
+  alignas(inotify_event) char events[kEventBytes];
+  for (;;) {
+    const ssize_t count = ::read(inotify_.get(), events, sizeof events);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return;
+    for (const char* at = events; at < events + count;) {
+      const auto* event = reinterpret_cast<const inotify_event*>(at);
+      at += sizeof *event + event->len;
+      const auto file = written_.find(event->wd);
+      if (file != written_.end() && (event->mask & IN_MODIFY)) file->second = true;
+    }
+  }
+}
+
+UnitResets::UnitResets(const ContainerInfo& container, int directory_fd, WriteWatch& writes,
+                       const std::string& root) {
+  const bool engines = is_engines(container);
+  if (!container.systemd_unit || (!engines && is_users(container.path))) return;
+  for (const char* name : kWrittenFirst) files_.emplace_back(writes, directory_fd, name);
+  if (engines) return;
+  const CgroupPath unit = container.path.substr(container.path.rfind('/') + 1);
+  for (const char* directory : kPropertyDirectories)
+    properties_.emplace_back(root + directory + unit + ".d");
+}
+
+// Each is asked, so that none tells later of what is over.
+std::optional<MonotonicTime> UnitResets::last(MonotonicTime now) {
+  bool written = false, set = false;
+  for (auto& file : files_) written = file.written() || written;
+  if (!written) return last_;
+  for (auto& property : properties_) set = property.changed() || set;
+  if (!set) last_ = now;
+  return last_;
 }
 
 }  // namespace cgphase

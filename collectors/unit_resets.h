@@ -1,17 +1,20 @@
 // When systemd wrote the limits of its units anew. That undoes, with no word to anybody, what was
-// written to their cgroups by others (moby/moby#51446). Seen by the marks that systemd leaves
-// before it writes: a daemon-reload and a daemon-reexec set the times of systemd-units-load; a
-// property that is set on a transient unit, as `docker update` does, puts a file into
-// transient/UNIT.d. Measured with systemd 252 in tests/engines/drift.sh.
+// written to their cgroups by others (moby/moby#51446): at a daemon-reload, whenever any property
+// of the unit is set, and with systemd 257 as late as the next start of a unit in the same slice.
+// Always it writes all knobs in one go: cpu.idle before cpu.max, memory.low before memory.max, and
+// those two nobody else writes. Measured with 252 and 257: tests/engines/drift.sh.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "collectors/containers/container_info.h"
-#include "collectors/limits.h"
 
 namespace cgphase {
 
@@ -35,34 +38,55 @@ class ChangeMark {
   Stamp seen_;
 };
 
-// Reloads of the system's service manager. `root` is "/" where it is this machine's.
-class ReloadWatch {
+// Writes to the files of many directories, by one inotify instance. Without one, or where watches
+// ran out, nothing is seen.
+class WriteWatch {
  public:
-  explicit ReloadWatch(const std::string& root);
-  // Once per tick and after the limits were read, so that a reset that was read is known as one.
-  void look(MonotonicTime now) { if (mark_.changed()) last_ = now; }
-  // When look() last saw that there had been one.
-  std::optional<MonotonicTime> last() const { return last_; }
+  WriteWatch();
+  WriteWatch(const WriteWatch&) = delete;
+  WriteWatch& operator=(const WriteWatch&) = delete;
+
+  // One watched file; the WriteWatch must outlive it.
+  class File {
+   public:
+    File(WriteWatch& owner, int directory_fd, const char* name);
+    File(File&& other) noexcept;
+    File& operator=(File&& other) = delete;
+    ~File();
+    // Since it was last asked for, as far as look() saw.
+    bool written();
+
+   private:
+    WriteWatch* owner_;
+    int watch_;  // -1: not watched
+    bool missed_ = false;
+  };
+
+  // One system call and no allocation when nothing was written.
+  void look();
+  // Files that are there and could not be watched.
+  std::size_t unwatched() const { return unwatched_; }
 
  private:
-  ChangeMark mark_;
-  std::optional<MonotonicTime> last_;
+  Fd inotify_;
+  std::map<int, bool> written_;  // by watch
+  std::size_t unwatched_ = 0;
 };
 
-// One container's limits, if they are those of a unit of the system's service manager.
+// One container's limits, if they are those of a unit.
 class UnitResets {
  public:
-  UnitResets(const ContainerInfo& container, const std::string& root);
-  // After each reading of its limits. When they were last written anew, as far as known: at a
-  // reload, or with a property that an engine set.
-  std::optional<MonotonicTime> last(const Limits& limits, MonotonicTime now,
-                                    const ReloadWatch& reloads);
+  // `root` is "/" where the engines and systemd are this machine's.
+  UnitResets(const ContainerInfo& container, int directory_fd, WriteWatch& writes,
+             const std::string& root);
+  // After each reading of its limits and the look() that followed it, so that a reset that was
+  // read is known as one. When they were last written anew, and not because people set a property.
+  std::optional<MonotonicTime> last(MonotonicTime now);
 
  private:
-  bool is_unit_ = false;
-  std::optional<ChangeMark> properties_;
-  std::optional<Limits> limits_;  // at the last reading: a reset always changes them
-  std::optional<MonotonicTime> properties_set_;
+  std::vector<WriteWatch::File> files_;
+  std::vector<ChangeMark> properties_;
+  std::optional<MonotonicTime> last_;
 };
 
 }  // namespace cgphase

@@ -97,7 +97,7 @@ struct RailInput {
   HostCapacity host;
   double model_step_seconds = 1;
   double oom_floor_bytes = 0;      // that OOMs of the image taught (policy/oom_memory.h); 0: none
-  // When a daemon-reload or the engine's own update was last seen to write the limits anew.
+  // When systemd was last seen to write the limits anew: after a reload, or at an engine's update.
   std::optional<MonotonicTime> reload;
 };
 

@@ -241,17 +241,20 @@ TEST_CASE("a steady tick allocates nothing, however many containers there are") 
   CHECK(node.tick.containers.size() == 40);
 }
 
-TEST_CASE("a reload that was seen is told with the limits of each unit, without an allocation") {
+TEST_CASE("a reset that was seen is told with the limits of its unit, without an allocation") {
   Node node;
-  const std::string mark = "/run/systemd/systemd-units-load";
-  node.write("/cg/system.slice/docker-" + kId + ".scope/memory.max", "4096\n");
-  node.write("/cg/docker/" + kOtherId + "/memory.max", "4096\n");
-  node.write(mark, "");
+  const std::string unit = "/cg/system.slice/docker-" + std::string(64, 'a') + ".scope";
+  const std::string no_unit = "/cg/docker/" + std::string(64, 'b');
+  for (const std::string& path : {unit, no_unit}) {
+    node.write(path + "/memory.max", "4096\n");
+    node.write(path + "/memory.low", "0\n");
+  }
   NodeSampler sampler = node.open();
   REQUIRE(node.sample(sampler).containers.size() == 2);
-  for (const Sample& sample : node.tick.containers) CHECK_FALSE(sample.limits_reset.has_value());
   node.sample(sampler);
-  std::filesystem::last_write_time(node.root() + mark, std::filesystem::file_time_type());
+  for (const Sample& sample : node.tick.containers) CHECK_FALSE(sample.limits_reset.has_value());
+  node.write(unit + "/memory.low", "0\n");
+  node.write(no_unit + "/memory.low", "0\n");
   const long before = allocation_count();
   node.sample(sampler);
   CHECK(allocation_count() == before);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include "base/clock.h"
 #include "tests/collectors/fake_tree.h"
 
 using namespace cgphase;
@@ -9,8 +10,8 @@ using namespace cgphase;
 namespace {
 
 const std::string kUnit = "docker-" + std::string(64, 'a') + ".scope";
-const std::string kReload = "/run/systemd/systemd-units-load";
-const std::string kProperties = "/run/systemd/transient/" + kUnit + ".d";
+const std::string kFile = "/run/mark";
+const std::string kTransient = "/run/systemd/transient/" + kUnit + ".d";
 
 ContainerInfo container(Engine engine, const std::string& path, bool systemd_unit = true) {
   ContainerInfo info;
@@ -20,40 +21,59 @@ ContainerInfo container(Engine engine, const std::string& path, bool systemd_uni
   return info;
 }
 
-Limits memory_limit(std::uint64_t bytes) {
-  Limits limits;
-  limits.memory_max = MemoryLimit{Bytes{bytes}};
-  return limits;
-}
-
 MonotonicTime at(int second) { return MonotonicTime(std::chrono::seconds(second)); }
 
-// As touch_file() of systemd: the times it sets are those of the reload.
+// The times it sets are of the caller's choice.
 void touch(const FakeTree& tree, int second) {
-  if (!std::filesystem::exists(tree.root() + kReload)) tree.write(kReload, "");
+  if (!std::filesystem::exists(tree.root() + kFile)) tree.write(kFile, "");
   const timespec time{second, 0}, both[] = {time, time};
-  REQUIRE(::utimensat(AT_FDCWD, (tree.root() + kReload).c_str(), both, 0) == 0);
+  REQUIRE(::utimensat(AT_FDCWD, (tree.root() + kFile).c_str(), both, 0) == 0);
 }
 
 // As systemd does: a new file takes the place of the old one.
-void set_property(const FakeTree& tree, const std::string& text) {
-  tree.write(kProperties + "/.new", text);
-  std::filesystem::rename(tree.root() + kProperties + "/.new",
-                          tree.root() + kProperties + "/50-CPUQuota.conf");
+void set_property(const FakeTree& tree, const std::string& directory) {
+  static int count = 0;
+  tree.write(directory + "/.new", std::to_string(++count));
+  std::filesystem::rename(tree.root() + directory + "/.new",
+                          tree.root() + directory + "/50-CPUQuota.conf");
 }
+
+// A cgroup whose files are watched.
+struct WatchedUnit {
+  WatchedUnit(FakeTree& in, const ContainerInfo& info) : tree(in), path("/cg" + info.path) {
+    tree.write(path + "/cpu.max", "");
+    tree.write(path + "/cpu.idle", "");
+    tree.write(path + "/memory.low", "");
+    tree.write(path + "/memory.max", "");
+    directory = Fd(::open((tree.root() + path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    REQUIRE(directory.valid());
+    resets.emplace(info, directory.get(), writes, tree.root());
+  }
+  void write(const std::string& knob) const { tree.write(path + "/" + knob, "0\n"); }
+  std::optional<MonotonicTime> last(MonotonicTime now) {
+    writes.look();
+    return resets->last(now);
+  }
+
+  FakeTree& tree;
+  std::string path;
+  Fd directory;
+  WriteWatch writes;
+  std::optional<UnitResets> resets;
+};
 
 }  // namespace
 
 TEST_CASE("a mark tells once of what was made, touched, replaced or removed") {
   FakeTree tree;
-  ChangeMark mark(tree.root() + kReload);
+  ChangeMark mark(tree.root() + kFile);
   CHECK_FALSE(mark.changed());
-  for (int reload = 1; reload <= 3; ++reload) {
-    touch(tree, reload);
+  for (int time = 1; time <= 3; ++time) {
+    touch(tree, time);
     CHECK(mark.changed());
     CHECK_FALSE(mark.changed());
   }
-  tree.remove(kReload);
+  tree.remove(kFile);
   CHECK(mark.changed());
   CHECK_FALSE(mark.changed());
 }
@@ -61,16 +81,13 @@ TEST_CASE("a mark tells once of what was made, touched, replaced or removed") {
 TEST_CASE("what was there before the first look is no change") {
   FakeTree tree;
   touch(tree, 1);
-  CHECK_FALSE(ChangeMark(tree.root() + kReload).changed());
-  ReloadWatch reloads(tree.root());
-  reloads.look(at(1));
-  CHECK_FALSE(reloads.last().has_value());
+  CHECK_FALSE(ChangeMark(tree.root() + kFile).changed());
 }
 
 TEST_CASE("what cannot be looked at did not change") {
   FakeTree tree;
   touch(tree, 1);
-  ChangeMark mark(tree.root() + kReload);
+  ChangeMark mark(tree.root() + kFile);
   std::filesystem::rename(tree.root() + "/run", tree.root() + "/kept");
   std::filesystem::create_symlink("run", tree.root() + "/run");  // ELOOP
   CHECK_FALSE(mark.changed());
@@ -79,46 +96,102 @@ TEST_CASE("what cannot be looked at did not change") {
   CHECK_FALSE(mark.changed());
 }
 
-TEST_CASE("a reload is told of for units of the system's manager, and for them alone") {
+TEST_CASE("a write to a watched file is told once, and of that file alone") {
   FakeTree tree;
-  ReloadWatch reloads(tree.root());
-  UnitResets scope(container(Engine::docker, "/system.slice/" + kUnit), tree.root());
-  UnitResets service(container(Engine::service, "/system.slice/a.service"), tree.root());
-  UnitResets inner(container(Engine::podman, "/machine.slice/" + kUnit + "/container", false),
-                   tree.root());
-  UnitResets rootless(container(Engine::podman, "/user.slice/user-1.slice/user@1.service/" + kUnit),
-                      tree.root());
-  CHECK_FALSE(scope.last({}, at(1), reloads).has_value());
-  touch(tree, 1);
-  reloads.look(at(2));
-  CHECK(scope.last({}, at(2), reloads) == at(2));
-  CHECK(service.last({}, at(2), reloads) == at(2));
-  CHECK_FALSE(inner.last({}, at(2), reloads).has_value());
-  CHECK_FALSE(rootless.last({}, at(2), reloads).has_value());
-  reloads.look(at(3));
-  CHECK(scope.last({}, at(3), reloads) == at(2));
+  tree.write("/a/knob", "");
+  tree.write("/b/knob", "");
+  const Fd a(::open((tree.root() + "/a").c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd b(::open((tree.root() + "/b").c_str(), O_RDONLY | O_CLOEXEC));
+  WriteWatch writes;
+  WriteWatch::File first(writes, a.get(), "knob"), second(writes, b.get(), "knob");
+  WriteWatch::File absent(writes, a.get(), "none");
+  CHECK(writes.unwatched() == 0);
+  tree.write("/a/knob", "1");
+  CHECK_FALSE(first.written());  // not looked yet
+  writes.look();
+  CHECK(first.written());
+  CHECK_FALSE(first.written());
+  CHECK_FALSE(second.written());
+  CHECK_FALSE(absent.written());
+  WriteWatch::File moved(std::move(second));
+  tree.write("/b/knob", "1");
+  writes.look();
+  CHECK(moved.written());
 }
 
-TEST_CASE("an engine's own update is told of with the change that it makes") {
+TEST_CASE("a file that is there and cannot be watched is counted while it is asked for") {
   FakeTree tree;
-  const ReloadWatch reloads(tree.root());
-  UnitResets scope(container(Engine::docker, "/system.slice/" + kUnit), tree.root());
-  CHECK_FALSE(scope.last(memory_limit(8), at(1), reloads).has_value());
-  CHECK_FALSE(scope.last(memory_limit(6), at(2), reloads).has_value());  // we, or an echo
-  set_property(tree, "CPUQuota=40%");
-  CHECK(scope.last(memory_limit(8), at(3), reloads) == at(3));
-  CHECK(scope.last(memory_limit(6), at(4), reloads) == at(3));
-  set_property(tree, "CPUQuota=50%");
-  CHECK(scope.last(memory_limit(8), at(5), reloads) == at(5));
+  tree.write("/a/knob", "");
+  const Fd file(::open((tree.root() + "/a/knob").c_str(), O_RDONLY | O_CLOEXEC));
+  WriteWatch writes;
+  {
+    WriteWatch::File below_a_file(writes, file.get(), "knob");
+    const WriteWatch::File moved(std::move(below_a_file));
+    CHECK(writes.unwatched() == 1);
+  }
+  CHECK(writes.unwatched() == 0);
+}
+
+TEST_CASE("limits that systemd wrote anew are told of, whichever knob it reached") {
+  for (const char* knob : {"cpu.idle", "memory.low"}) {
+    FakeTree tree;
+    WatchedUnit scope(tree, container(Engine::docker, "/system.slice/" + kUnit));
+    CHECK_FALSE(scope.last(at(1)).has_value());
+    scope.write(knob);
+    CHECK(scope.last(at(2)) == at(2));
+    CHECK(scope.last(at(3)) == at(2));
+    scope.write(knob);
+    CHECK(scope.last(at(4)) == at(4));
+  }
+}
+
+TEST_CASE("a limit that somebody writes alone is no reset") {
+  FakeTree tree;
+  WatchedUnit scope(tree, container(Engine::docker, "/system.slice/" + kUnit));
+  scope.write("cpu.max");
+  scope.write("memory.max");
+  CHECK_FALSE(scope.last(at(1)).has_value());
+}
+
+TEST_CASE("limits of what is no unit of a service manager are never told to be reset") {
+  const std::string user = "/user.slice/user-1.slice/user@1.service/";
+  const ContainerInfo none[] = {
+      container(Engine::podman, "/machine.slice/" + kUnit + "/container", false),
+      container(Engine::service, user + "a.service")};
+  for (const ContainerInfo& info : none) {
+    FakeTree tree;
+    WatchedUnit unit(tree, info);
+    unit.write("memory.low");
+    CHECK_FALSE(unit.last(at(1)).has_value());
+  }
+  FakeTree tree;
+  WatchedUnit rootless(tree, container(Engine::podman, user + kUnit));
+  rootless.write("memory.low");
+  CHECK(rootless.last(at(1)) == at(1));
 }
 
 TEST_CASE("what people set on a service or another cgroup is their intent") {
-  FakeTree tree;
-  const ReloadWatch reloads(tree.root());
-  for (const Engine engine : {Engine::service, Engine::cgroup}) {
-    UnitResets unit(container(engine, "/system.slice/" + kUnit), tree.root());
-    CHECK_FALSE(unit.last(memory_limit(8), at(1), reloads).has_value());
-    set_property(tree, "CPUQuota=40%");
-    CHECK_FALSE(unit.last(memory_limit(6), at(2), reloads).has_value());
+  for (const char* directory : {"/run/systemd/transient/", "/run/systemd/system.control/",
+                                "/etc/systemd/system.control/"}) {
+    for (const Engine engine : {Engine::service, Engine::cgroup}) {
+      FakeTree tree;
+      WatchedUnit unit(tree, container(engine, "/system.slice/" + kUnit));
+      set_property(tree, directory + kUnit + ".d");
+      unit.write("memory.low");
+      CHECK_FALSE(unit.last(at(1)).has_value());
+      unit.write("memory.low");  // a reload
+      CHECK(unit.last(at(2)) == at(2));
+      set_property(tree, directory + kUnit + ".d");
+      unit.write("memory.low");
+      CHECK(unit.last(at(3)) == at(2));
+    }
   }
+}
+
+TEST_CASE("an engine's own update is told of with the limits that it resets") {
+  FakeTree tree;
+  WatchedUnit scope(tree, container(Engine::docker, "/system.slice/" + kUnit));
+  set_property(tree, kTransient);
+  scope.write("memory.low");
+  CHECK(scope.last(at(1)) == at(1));
 }

@@ -7,20 +7,9 @@
 . "$(dirname "$0")/../kernel/daemon_fixture.sh"
 # shellcheck source-path=SCRIPTDIR source=drift.sh
 . "$(dirname "$0")/drift.sh"
-limits=(--network none -m 64m --cpus 0.5)
-both_swap=(--memory-swap 64m)
-
-must() { "$@" || { echo "FAILED, so nothing is proved: $*"; exit 1; }; }
-
-busybox_root() {
-  mkdir -p /tmp/root/{bin,etc,proc,sys,dev,usr,tmp,run,var}
-  cp /bin/busybox /tmp/root/bin/
-  ln -s busybox /tmp/root/bin/sleep
-  echo 'ID=busybox' >/tmp/root/etc/os-release
-  tar -C /tmp/root -cf /tmp/root.tar .
-  cp -a /tmp/root /tmp/root-nspawn
-  cp -a /tmp/root /tmp/root-lxc
-}
+# shellcheck source-path=SCRIPTDIR source=engines_fixture.sh
+. "$(dirname "$0")/engines_fixture.sh"
+drift_names='web cart nightly hourly daily lab plain.service room box'
 
 expect() {  # WHAT ENGINE ID NAME IMAGE PATH CORES BYTES
   local line
@@ -53,10 +42,8 @@ EOF
 }
 
 start_containers() {
-  must docker import /tmp/root.tar shop:1 >/dev/null
+  start_drifters
   must podman --log-level error import /tmp/root.tar localhost/batch:2 >/dev/null
-  docker_id=$(must docker run -d --name web "${limits[@]}" "${both_swap[@]}" shop:1 \
-    sleep 1000)
   crun_id=$(must podman --runtime crun run -d --name nightly "${limits[@]}" "${both_swap[@]}" \
     localhost/batch:2 sleep 1000)
   runc_id=$(must podman --runtime runc run -d --name hourly "${limits[@]}" "${both_swap[@]}" \
@@ -64,7 +51,6 @@ start_containers() {
   plain_id=$(must podman --cgroup-manager cgroupfs --runtime crun run -d --name daily \
     "${limits[@]}" "${both_swap[@]}" localhost/batch:2 sleep 1000)
   must ctr run -d --rootfs --memory-limit 67108864 --cpus 0.5 /tmp/root lab /bin/sleep 1000
-  must systemd-run --quiet --unit plain -p MemoryMax=64M -p CPUQuota=50% sleep 1000
   must systemd-run --quiet --unit other sleep 1000
   start_nspawn
   start_lxc
@@ -74,6 +60,8 @@ find_containers() {
   must "$bin/list_containers" "$root" '/system.slice/plain.service' >/tmp/found
   expect 'Docker, systemd driver' docker "$docker_id" web shop:1 \
     "/system.slice/docker-$docker_id.scope" 0.5 67108864
+  expect 'another of it' docker "$cart_id" cart shop:1 \
+    "/system.slice/docker-$cart_id.scope" 0.5 67108864
   expect 'Podman with crun, its inner cgroup' podman "$crun_id" nightly localhost/batch:2 \
     "/machine.slice/libpod-$crun_id.scope/container" 0.5 67108864
   expect 'Podman with runc' podman "$runc_id" hourly localhost/batch:2 \
@@ -88,43 +76,69 @@ find_containers() {
   [ "$(wc -l </tmp/found)" = "$expected" ] || fail 'not exactly these containers were found'
 }
 
-# Memory of every container, and CPU too.
-all_lowered() {
-  local line knob meant in_force
-  while read -r line; do
-    knob=${line%%=*} meant=${line#*=}
-    case $knob in */memory.max | */cpu.max) ;; *) continue ;; esac
-    read -r in_force _ <"$root/$knob" && [ "$in_force" -lt "${meant% *}" ] || return 1
-  done <<<"$original"
+# One property is set, and systemd writes all limits of the unit.
+another_property() {
+  begin 'another property'
+  must systemctl set-property --runtime "${runc_cgroup##*/}" TasksMax=300
+  must docker update --pids-limit 300 web >/dev/null
+  judged 'another property' '' 'web hourly'
+  meant "$runc_cgroup" pids.max 300
+  meant "$docker_cgroup" pids.max 300
+  lowered_again 'another property'
 }
 
-rewrite_limits() {
-  original=$(snapshot $cgroups)
-  write_config /system.slice/plain.service
-  sed -i 's/^cgroups = .*/names = ["*"]/' /tmp/cgphase.toml
-  drift_config
-  start_daemon
-  if until_true 60000 all_lowered; then
-    echo 'limits of all of them lowered'
-    try_drift
-  else
-    fail 'not every limit was lowered within 60 s'
-    tail -n 5 /tmp/daemon.log
-    "$bin/cgphase" --socket /tmp/r/read.sock list
-    snapshot $cgroups
-  fi
-  kill -TERM "$daemon"
-  wait "$daemon" || fail 'the daemon did not stop well'
-  if all_original; then
-    echo 'all original again'
-  else
-    fail 'not all is original after the stop'
-    diff <(echo "$original") <(snapshot $cgroups)
-  fi
+reload() {  # VERB
+  begin "$1"
+  must systemctl "$1"
+  judged "$1" '' 'web cart hourly plain.service room'
+  swap_lifted "$docker_cgroup" "$cart_cgroup" "$runc_cgroup"
+  lowered_again "$1"
+}
+
+# Two of them set no more than the original again, and mean it no less.
+change_each() {
+  must docker update --cpus 0.4 web >/dev/null
+  must docker update --memory 96m --memory-swap 96m cart >/dev/null
+  must podman update --cpus 0.4 hourly >/dev/null
+  must podman update --memory 96m --memory-swap 96m nightly >/dev/null
+  must podman --cgroup-manager cgroupfs update --cpus 0.4 daily >/dev/null
+  must systemctl set-property --runtime plain.service MemoryMax=48M
+  echo 50331648 >"$root/default/lab/memory.max"
+  echo 67108864 >"$root/machine.slice/machine-room.scope/memory.max"
+  echo 50000 100000 >"$root/lxc.payload.box/cpu.max"
+}
+
+others_change() {
+  begin 'changes by others'
+  change_each
+  set_to "$docker_cgroup" cpu.max '40000 100000'
+  set_to "$cart_cgroup" memory.max 100663296
+  meant "$cart_cgroup" memory.swap.max 0
+  set_to "$runc_cgroup" cpu.max '40000 100000'
+  set_to "$crun_cgroup" memory.max 100663296
+  set_to "libpod_parent/libpod-$plain_id" cpu.max '40000 100000'
+  set_to system.slice/plain.service memory.max 50331648
+  set_to default/lab memory.max 50331648
+  set_to machine.slice/machine-room.scope memory.max 67108864
+  set_to lxc.payload.box cpu.max '50000 100000'
+  judged 'changes by others' "$drift_names" ''
+  nothing_lowered 'changes by others'
+  lowered_again 'changes by others'
+}
+
+try_drift() {
+  swaps=$'0\n0'
+  crun_cgroup=machine.slice/libpod-$crun_id.scope/container
+  runc_cgroup=machine.slice/libpod-$runc_id.scope
+  lowered_again 'before anybody else wrote'
+  reload daemon-reload
+  reload daemon-reexec
+  another_property
+  others_change
 }
 
 remove_containers() {
-  docker rm -f web >/dev/null
+  docker rm -f web cart >/dev/null
   podman rm -f -t 0 nightly hourly >/dev/null
   podman --cgroup-manager cgroupfs rm -f -t 0 daily >/dev/null
   ctr task delete --force lab >/dev/null
@@ -154,10 +168,12 @@ docker_with_cgroupfs() {
 
 expected=0
 busybox_root
+cp -a /tmp/root /tmp/root-nspawn
+cp -a /tmp/root /tmp/root-lxc
 must systemctl start docker
 start_containers
 find_containers
-rewrite_limits
+rewrite_limits /system.slice/plain.service try_drift
 remove_containers
 docker_with_cgroupfs
 if [ "$failures" != 0 ]; then
