@@ -412,13 +412,17 @@ TEST_CASE("a hold for somebody else's change is journaled with the writer of it"
                                   .writer_path = "/init.scope"});
   world.tree.write("/test-a/memory.max", "805306368\n");
   world.run(10);
-  bool stood_down = false;
+  world.write_process(812, "kubelet");  // what it holds back is not for that write
+  world.run(60);
+  bool stood_down = false, hands_off = false;
   for (const JournalDecision& entry : world.agent->recent_decisions()) {
     const bool held = entry.decision.verdict == Verdict::standing_down;
     stood_down = stood_down || held;
+    hands_off = hands_off || entry.decision.verdict == Verdict::hands_off;
     CHECK(entry.writer == (held ? "systemd (pid 1, init.scope) wrote memory.max 805306368" : ""));
   }
   CHECK(stood_down);
+  CHECK(hands_off);
 }
 
 TEST_CASE("a change of which the kernel did not tell has no writer in the journal") {
