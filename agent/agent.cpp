@@ -106,6 +106,8 @@ void Agent::tick() {
   if (gpus_.look(tick_, parts_.sampler)) renew_care();
   for (const CgroupId& id : tick_.vanished) farewell(id);
   for (const ContainerInfo& info : tick_.appeared) welcome(info);
+  // The kernel tells of a write before it is done: whoever wrote what was read is known here.
+  take_limit_writes();
   for (const Decision& decision : parts_.pipeline.step(tick_)) {
     remember(decision);
     if (decision.verdict == Verdict::allowed) submit(decision);
@@ -163,6 +165,7 @@ void Agent::farewell(CgroupId id) {
     parts_.writer->detach(id);
   }
   asked_modes_.erase(id);
+  foreign_writes_.forget(id);
 }
 
 void Agent::learn(const ContainerView& view) {
@@ -270,7 +273,7 @@ bool Agent::was_raise(std::uint64_t decision_id) const {
 }
 
 void Agent::remember(const Decision& decision) {
-  JournalDecision entry{wall_of(decision.time), decision};
+  JournalDecision entry{wall_of(decision.time), decision, writer_of(decision)};
   unsaved_decisions_.push_back(entry);
   push_bounded(recent_decisions_, std::move(entry));
 }
@@ -280,6 +283,24 @@ void Agent::remember(const Outcome& outcome) {
   JournalOutcome entry{wall_of(outcome.time), outcome};
   unsaved_outcomes_.push_back(entry);
   push_bounded(recent_outcomes_, std::move(entry));
+}
+
+void Agent::take_limit_writes() {
+  if (!parts_.probes) return;
+  std::vector<LimitWrite> writes = parts_.probes->take_limit_writes();
+  if (writes.empty()) return;
+  std::vector<CgroupId> containers;
+  for (const ContainerView* view : parts_.pipeline.containers())
+    containers.push_back(view->info.id);
+  foreign_writes_.remember(std::move(writes), containers);
+}
+
+// Whose write holds it back, where that is known: not one from before the hold can have begun.
+std::string Agent::writer_of(const Decision& decision) const {
+  if (decision.verdict != Verdict::standing_down && decision.verdict != Verdict::silently_reverted)
+    return {};
+  return foreign_writes_.writer(decision.container, decision.old_limits,
+                                decision.time - config_.rails.stand_down);
 }
 
 WallTime Agent::wall_of(MonotonicTime time) const {
@@ -546,6 +567,7 @@ std::vector<Source> Agent::sources() const {
   std::vector<Source> sources = parts_.sampler.sources();
   sources.push_back(neighbourhood_.source());
   sources.push_back(gpus_.source());
+  if (parts_.probes) std::ranges::move(parts_.probes->sources(), std::back_inserter(sources));
   if (!parts_.guard) return sources;
   const GuardSource pressure = parts_.guard->pressure(), inotify = parts_.guard->inotify();
   sources.push_back({"guard: pressure triggers", pressure.present, pressure.detail});

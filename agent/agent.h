@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "agent/config.h"
+#include "agent/foreign_writes.h"
 #include "agent/gpu_watch.h"
 #include "agent/holds.h"
 #include "agent/neighbourhood.h"
@@ -21,6 +22,7 @@
 #include "agent/pipeline.h"
 #include "base/clock.h"
 #include "base/result.h"
+#include "collectors/ebpf/probe_source.h"
 #include "collectors/node_sampler.h"
 #include "control/guard.h"
 #include "control/kernel_limit_writer.h"
@@ -37,6 +39,7 @@ class Agent {
     LimitWriter* writer = nullptr;               // null where nothing may be written
     KernelLimitWriter* kernel_writer = nullptr;  // the same object where it is the real one
     Guard* guard = nullptr;                      // may be null
+    std::unique_ptr<ProbeSource> probes;         // may be null: nothing is asked of BPF
     std::unique_ptr<StoreThread> store;          // may be null: history is off
     std::shared_ptr<const PhaseEngine> engine;   // may be null: no phases
     Holds holds;                                 // what an administrator asked for before
@@ -140,6 +143,8 @@ class Agent {
   WallTime wall_of(MonotonicTime time) const;
   void remember(const Decision& decision);
   void remember(const Outcome& outcome);
+  void take_limit_writes();
+  std::string writer_of(const Decision& decision) const;
   void squeeze_cache();
   void remember_outcomes();
   void store_tick();
@@ -154,6 +159,7 @@ class Agent {
   OutsideUse outside_;
   Neighbourhood neighbourhood_;
   GpuWatch gpus_;
+  ForeignWrites foreign_writes_;
   Totals totals_;
   bool kill_switch_ = false;
   bool writable_ = true;

@@ -58,7 +58,8 @@ std::vector<ExplainReport::Entry> join(const std::vector<JournalDecision>& decis
     by_decision[outcome.outcome.decision_id] = &outcome;
   std::vector<ExplainReport::Entry> entries;
   for (const JournalDecision& decision : decisions) {
-    ExplainReport::Entry entry{.time = decision.time, .decision = decision.decision};
+    ExplainReport::Entry entry{.time = decision.time, .decision = decision.decision,
+                               .writer = decision.writer};
     const auto found = by_decision.find(decision.decision.decision_id);
     if (found != by_decision.end()) {
       entry.outcome = found->second->outcome;
@@ -373,9 +374,9 @@ void Answers::events(const Request& request, Respond respond) {
   const auto wanted = [&](CgroupId id, WallTime time, std::uint64_t decision_id) {
     return (!only || *only == id) && time >= from && time <= until && decision_id > after;
   };
-  for (const auto& [time, decision] : agent_.recent_decisions())
+  for (const auto& [time, decision, writer] : agent_.recent_decisions())
     if (wanted(decision.container, time, decision.decision_id))
-      events.push_back({name(decision.container), time, decision, std::nullopt});
+      events.push_back({name(decision.container), time, decision, std::nullopt, writer});
   for (const auto& [time, outcome] : agent_.recent_outcomes())
     if (wanted(outcome.container, time, outcome.decision_id))
       events.push_back({name(outcome.container), time, std::nullopt, outcome});

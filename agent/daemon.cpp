@@ -25,6 +25,7 @@
 #include "agent/socket_server.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "collectors/ebpf/probe_source.h"
 #include "control/cgroup_root.h"
 #include "control/companion.h"
 #include "control/guard.h"
@@ -303,8 +304,8 @@ Started<void> Daemon::make_agent() {
   pipeline->set_oom_memory(std::move(ooms));
   Agent::Parts parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
                      .writer = writer_.get(), .kernel_writer = writer_.get(),
-                     .guard = guard_.get(), .store = std::move(store), .engine = *engine,
-                     .holds = load_holds()};
+                     .guard = guard_.get(), .probes = open_kernel_probes(root_.path),
+                     .store = std::move(store), .engine = *engine, .holds = load_holds()};
   const Agent::Post post = [this](std::function<void()> work) { asio::post(io_, std::move(work)); };
   agent_ = std::make_unique<Agent>(config_, std::move(parts), clock_, post);
   answers_ = std::make_unique<Answers>(
@@ -492,6 +493,7 @@ Exit run_daemon(const DaemonOptions& options) {
   spdlog::set_default_logger(std::make_shared<spdlog::logger>(
       "cgphased", std::make_shared<spdlog::sinks::stderr_sink_mt>()));
   spdlog::set_pattern("cgphased: %l: %v");
+  set_probe_log([](const std::string& line) { spdlog::debug("libbpf: {}", line); });
   Result<Config> config = effective_config(options);
   if (!config) {
     spdlog::error("{}", config.error().text);

@@ -31,6 +31,10 @@ json verdict_or_null(const std::optional<Verdict>& verdict) {
   return verdict ? json(to_string(*verdict)) : json(nullptr);
 }
 
+json text_or_null(const std::string& text) {
+  return text.empty() ? json(nullptr) : json(printable(text));
+}
+
 json texts(std::span<const std::string> lines) {
   json out = json::array();
   for (const std::string& line : lines) out.push_back(printable(line));
@@ -297,10 +301,12 @@ json to_json(const ExplainReport& report) {
   json decisions = json::array();
   std::string sentence;
   for (const ExplainReport::Entry& entry : report.decisions) {
-    json one = {{"decision", to_json(entry.decision, entry.time)}, {"outcome", nullptr}};
+    json one = {{"decision", to_json(entry.decision, entry.time)},
+                {"outcome", nullptr},
+                {"writer", text_or_null(entry.writer)}};
     if (entry.outcome) one["outcome"] = to_json(*entry.outcome, entry.outcome_time);
     one["sentence"] = explain_sentence(report.now.container.name, entry.decision,
-                                       entry.outcome ? &*entry.outcome : nullptr);
+                                       entry.outcome ? &*entry.outcome : nullptr, entry.writer);
     if (sentence.empty()) sentence = one["sentence"].get<std::string>();
     decisions.push_back(std::move(one));
   }
@@ -316,7 +322,8 @@ json to_json(const EventReport& report) {
   if (report.decision) {
     out["event"] = "decision";
     out["decision"] = to_json(*report.decision, report.time);
-    out["sentence"] = explain_sentence(report.name, *report.decision, nullptr);
+    out["writer"] = text_or_null(report.writer);
+    out["sentence"] = explain_sentence(report.name, *report.decision, nullptr, report.writer);
   }
   if (report.outcome) {
     out["event"] = "outcome";

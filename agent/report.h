@@ -136,6 +136,7 @@ struct ExplainReport {
     Decision decision;
     std::optional<Outcome> outcome;
     WallTime outcome_time;
+    std::string writer = {};   // as in JournalDecision; empty where it is not known
   };
   std::vector<Entry> decisions;  // newest first; the first is the one explained, may be empty
 };
@@ -147,6 +148,7 @@ struct EventReport {
   WallTime time;
   std::optional<Decision> decision;   // one of the two
   std::optional<Outcome> outcome;
+  std::string writer = {};            // of the decision, as in ExplainReport
 };
 nlohmann::json to_json(const EventReport& report);
 // The reply to `events`, oldest first.

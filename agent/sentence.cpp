@@ -135,7 +135,7 @@ std::string_view because(Verdict verdict) {
 }
 
 std::string explain_sentence(std::string_view name, const Decision& decision,
-                             const Outcome* outcome) {
+                             const Outcome* outcome, std::string_view writer) {
   std::string text = escape_name(name) + ": " + to_string(decision.resource) + " limit ";
   const bool only_mode =
       decision.verdict == Verdict::observe_mode || decision.verdict == Verdict::advise_mode;
@@ -147,6 +147,7 @@ std::string explain_sentence(std::string_view name, const Decision& decision,
     text += outcome != nullptr ? "; " + fate(*outcome) : "; no outcome yet";
   } else {
     text += refusal_text(decision);
+    if (!writer.empty()) text += ": " + printable(writer);
   }
   return text + ".";
 }

@@ -10,9 +10,9 @@
 namespace cgphase {
 
 // What was done or refused, from what to what, why, and what became of it. `name` is escaped here;
-// `outcome` may be null.
+// `outcome` may be null. `writer` is as in JournalDecision.
 std::string explain_sentence(std::string_view name, const Decision& decision,
-                             const Outcome* outcome);
+                             const Outcome* outcome, std::string_view writer = {});
 
 // What became of a decision, alone.
 std::string outcome_sentence(std::string_view name, const Outcome& outcome);

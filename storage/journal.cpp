@@ -21,7 +21,7 @@ std::string limit_columns(const std::string& side) {
 std::string decision_columns() {
   return "time_ns,decision_id,monotonic_ns,resource,direction,reason,verdict,phase_state,"
          "phase_index,phase_distance,phase_margin,usage,statistic,sample_count" +
-         limit_columns("old") + limit_columns("new");
+         limit_columns("old") + limit_columns("new") + ",writer";
 }
 
 constexpr const char* kOutcomeColumns = "time_ns,decision_id,monotonic_ns,kind,detail";
@@ -40,7 +40,7 @@ std::string select_from(const std::string& table, const std::string& columns,
          " ORDER BY time_ns DESC, " + table + " DESC LIMIT ?2";
 }
 
-constexpr int kFirstOldLimit = 16, kFirstNewLimit = 23;
+constexpr int kFirstOldLimit = 16, kFirstNewLimit = 23, kWriter = 30;
 
 // The enumerator whose word it is. to_string() of a number behind the last one is empty, so that a
 // new enumerator needs nothing here.
@@ -62,6 +62,11 @@ void read_word(const Statement& row, int column, Enum& value, bool& sound) {
 // Unsigned numbers of the kernel keep their bits in SQLite's signed integers.
 std::uint64_t unsigned_at(const Statement& row, int column) {
   return std::bit_cast<std::uint64_t>(row.integer(column));
+}
+
+std::optional<std::string> writer_text(const JournalDecision& entry) {
+  if (entry.writer.empty()) return std::nullopt;
+  return escape_name(std::string_view(entry.writer).substr(0, kMaxDetailBytes));
 }
 
 template <class Limit>
@@ -129,6 +134,7 @@ std::optional<JournalDecision> decision_in(const Statement& row) {
   decision.sample_count = row.real(15);
   decision.old_limits = limits_at(row, kFirstOldLimit, sound);
   decision.new_limits = limits_at(row, kFirstNewLimit, sound);
+  if (!row.is_null(kWriter)) entry.writer = unescape_name(row.text(kWriter));
   return sound ? std::optional(entry) : std::nullopt;
 }
 
@@ -249,7 +255,7 @@ Status Journal::add(std::int64_t container, const JournalDecision& entry) {
       limit_text(old_limits.memory_min), limit_text(new_limits.cpu_max), burst_number(new_limits),
       weight_number(new_limits), limit_text(new_limits.memory_max),
       limit_text(new_limits.memory_high), limit_text(new_limits.memory_low),
-      limit_text(new_limits.memory_min));
+      limit_text(new_limits.memory_min), writer_text(entry));
 }
 
 Status Journal::add(std::int64_t container, const JournalOutcome& entry) {

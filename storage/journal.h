@@ -10,7 +10,8 @@
 
 namespace cgphase {
 
-inline constexpr std::size_t kMaxDetailBytes = 1024;  // of an outcome; a longer one is cut
+// Of an outcome, and of a decision's writer; a longer one is cut.
+inline constexpr std::size_t kMaxDetailBytes = 1024;
 // About what a decision takes in the file with its index entries; the journal is bounded in rows.
 inline constexpr std::int64_t kJournalRowBytes = 512;
 

@@ -58,7 +58,10 @@ CREATE TABLE learned (
   image TEXT NOT NULL UNIQUE, crc32c INTEGER NOT NULL, json TEXT NOT NULL);
 )sql";
 
-constexpr std::array kSteps = {kVersion1};
+// As in `outcome`: text as escape_name() prints it. NULL where no writer is known.
+constexpr const char* kVersion2 = "ALTER TABLE decision ADD COLUMN writer TEXT";
+
+constexpr std::array kSteps = {kVersion1, kVersion2};
 
 // Changes nothing in a file that is there. EXCLUSIVE comes before all that reads the file, and
 // auto_vacuum does: the write-ahead log's index then lies in this process' memory, not in a -shm

@@ -22,6 +22,9 @@ namespace cgphase {
 struct JournalDecision {
   WallTime time;
   Decision decision;
+  // Where somebody else's write holds it back and the kernel told whose, printable: "systemd (pid
+  // 1, init.scope) wrote memory.max 536870912". Else empty.
+  std::string writer = {};
 };
 struct JournalOutcome {
   WallTime time;

@@ -47,10 +47,11 @@ Status check_schema(Connection& connection, const std::string& path) {
     return failure(ErrorKind::invalid, escape_name(path) + ": not a database of cgphase");
   const Result<std::int64_t> version = connection.integer("PRAGMA user_version");
   if (!version) return std::unexpected(version.error());
-  if (*version == static_cast<std::int64_t>(schema_steps().size())) return {};
+  // What is read here is the same since the first.
+  if (*version >= 1 && *version <= static_cast<std::int64_t>(schema_steps().size())) return {};
   return failure(ErrorKind::unsupported,
                  escape_name(path) + ": schema " + std::to_string(*version) + ", and this version "
-                 "of cgphase reads " + std::to_string(schema_steps().size()) +
+                 "of cgphase reads 1 to " + std::to_string(schema_steps().size()) +
                      "; use the command that came with that daemon");
 }
 

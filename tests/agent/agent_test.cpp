@@ -68,6 +68,15 @@ class TreeWriter final : public LimitWriter {
   const FakeTree& tree_;
 };
 
+// Tells of what the test says the kernel saw.
+class ToldProbes final : public ProbeSource {
+ public:
+  std::vector<LimitWrite> take_limit_writes() override { return std::exchange(writes, {}); }
+  std::vector<Source> sources() const override { return {{"eBPF: told", false, "by a test"}}; }
+
+  std::vector<LimitWrite> writes;
+};
+
 // An agent over a tree with one container of 1 core and 1 GiB that uses a tenth of either.
 class World {
  public:
@@ -102,9 +111,12 @@ class World {
                                      small_engine());
     pipeline->set_oom_memory(ooms);
     const bool inline_posts = store == nullptr;
+    auto told = std::make_unique<ToldProbes>();
+    probes = told.get();
     agent.emplace(config,
                   Agent::Parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
                                .writer = writer.get(), .store = std::move(store),
+                               .probes = std::move(told),
                                .engine = small_engine(),
                                .holds = Holds::load(tree.root() + "/holds.json").value()},
                   clock, [inline_posts](std::function<void()> work) {
@@ -147,6 +159,7 @@ class World {
   Config config;
   ManualClock clock;
   std::unique_ptr<TreeWriter> writer;
+  ToldProbes* probes = nullptr;  // the agent's
   std::optional<Agent> agent;
 
  private:
@@ -468,4 +481,49 @@ TEST_CASE("stopping restores everything that was lowered") {
   CHECK(report.restored > 0);
   CHECK(report.failures.empty());
   CHECK(world.original());
+}
+
+TEST_CASE("a hold for somebody else's change is journaled with the writer of it") {
+  World world;
+  REQUIRE(world.run_until_lowered());
+  world.run(1);
+  world.probes->writes.push_back({.time = world.clock.monotonic_now(),
+                                  .directory = world.container().info.id.inode,
+                                  .file = "memory.max",
+                                  .value = "805306368",
+                                  .pid = 1,
+                                  .command = "systemd",
+                                  .writer_path = "/init.scope"});
+  world.tree.write("/test-a/memory.max", "805306368\n");
+  world.run(10);
+  world.write_process(812, "kubelet");  // what it holds back is not for that write
+  world.run(60);
+  bool stood_down = false, hands_off = false;
+  for (const JournalDecision& entry : world.agent->recent_decisions()) {
+    const bool held = entry.decision.verdict == Verdict::standing_down;
+    stood_down = stood_down || held;
+    hands_off = hands_off || entry.decision.verdict == Verdict::hands_off;
+    CHECK(entry.writer == (held ? "systemd (pid 1, init.scope) wrote memory.max 805306368" : ""));
+  }
+  CHECK(stood_down);
+  CHECK(hands_off);
+}
+
+TEST_CASE("a change of which the kernel did not tell has no writer in the journal") {
+  World world;
+  REQUIRE(world.run_until_lowered());
+  world.run(1);
+  world.tree.write("/test-a/memory.max", "805306368\n");
+  world.run(10);
+  const auto& journal = world.agent->recent_decisions();
+  CHECK(std::ranges::any_of(journal, [](const JournalDecision& entry) {
+    return entry.decision.verdict == Verdict::standing_down && entry.writer.empty();
+  }));
+}
+
+TEST_CASE("what the kernel's probes can tell is among the sources") {
+  World world;
+  CHECK(std::ranges::any_of(world.agent->sources(), [](const Source& source) {
+    return source.name == "eBPF: told" && !source.present && source.detail == "by a test";
+  }));
 }

@@ -152,6 +152,22 @@ TEST_CASE("explain begins with the sentence of the newest decision") {
   CHECK(out["at"] == nullptr);
 }
 
+TEST_CASE("explain and events tell who wrote, and null where nobody knows") {
+  const std::string writer = "runc (pid 7) wrote cpu.max max";
+  Decision decision;
+  decision.verdict = Verdict::standing_down;
+  ExplainReport report;
+  report.decisions = {{.decision = decision, .writer = writer}, {.decision = decision}};
+  const json out = to_json(report);
+  CHECK(out["decisions"][0]["writer"] == writer);
+  CHECK(out["sentence"].get<std::string>().ends_with(": " + writer + "."));
+  CHECK(out["decisions"][1]["writer"] == nullptr);
+  const EventReport event{.name = "web-1", .decision = decision, .writer = writer};
+  CHECK(to_json(event)["writer"] == writer);
+  CHECK(to_json(event)["sentence"].get<std::string>().ends_with(": " + writer + "."));
+  CHECK(to_json(EventReport{.decision = decision})["writer"] == nullptr);
+}
+
 TEST_CASE("explain without a decision says what is waited for") {
   ExplainReport report;
   report.now.container.name = "web-1";
@@ -194,7 +210,11 @@ TEST_CASE("hostile names leave as printable UTF-8 in every report") {
   status.model.path = status.store.state = kHostile;
   status.sources = {{"PSI", false, kHostile}};
   ExplainReport explain{.now = container, .at = {}, .decisions = {}};
-  EventReport event{.name = kHostile, .time = {}, .decision = Decision{}, .outcome = {}};
+  Decision held;
+  held.verdict = Verdict::standing_down;
+  explain.decisions.push_back({.decision = held, .writer = kHostile});
+  EventReport event{.name = kHostile, .time = {}, .decision = held, .outcome = {},
+                    .writer = kHostile};
   const ActionReport action{kHostile, kHostile, {kHostile}, {kHostile}};
   for (const json& out :
        {list_reply(std::vector{container}), to_json(status), to_json(explain),

@@ -67,6 +67,16 @@ TEST_CASE("a refusal says which limit stays and which rail held it") {
         "(cool-down).");
 }
 
+TEST_CASE("a hold for somebody else's change names the writer where it is known") {
+  Decision decision = lowering();
+  decision.verdict = Verdict::standing_down;
+  CHECK(explain_sentence("web-1", decision, nullptr,
+                         "systemd (pid 1, init.scope) wrote memory.max 2147483648") ==
+        "web-1: memory limit stays at 2.0 GiB instead of 1.5 GiB because somebody else changed the "
+        "limit a short while ago: systemd (pid 1, init.scope) wrote memory.max 2147483648.");
+  CHECK(explain_sentence("web-1", decision, nullptr).ends_with("a short while ago."));
+}
+
 TEST_CASE("a raise of the CPU limit says what it was throttled at") {
   Decision decision;
   decision.resource = Resource::cpu;

@@ -27,6 +27,8 @@ sources() {
   cli status | grep -q 'guard: inotify' || fail 'status does not name inotify'
   cli status | grep -q 'guard: pressure triggers.*no PSI' ||
     fail 'status does not say why there are no pressure triggers'
+  cli status | grep -q 'eBPF: who writes limits off.*\(CONFIG_DEBUG_INFO_BTF\|BPF program\)' ||
+    fail 'status does not say why nobody can be named who writes limits'
 }
 
 make_container test-idle '150000 100000' 134217728 0

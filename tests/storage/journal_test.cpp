@@ -37,6 +37,7 @@ JournalDecision rich_decision() {
   decision.usage = 1.25;
   decision.statistic = 2.0 / 3.0;
   decision.sample_count = 61.5;
+  entry.writer = "\x1b\xff (pid 1, a\\b.scope) wrote memory.max 7";
   return entry;
 }
 
@@ -50,6 +51,7 @@ TEST_CASE("every field of a decision comes back") {
   REQUIRE(found.size() == 1);
   const Decision &a = written.decision, &b = found[0].decision;
   CHECK(found[0].time == written.time);
+  CHECK(found[0].writer == written.writer);
   CHECK(a.decision_id == b.decision_id);
   CHECK(a.time == b.time);
   CHECK(a.container == b.container);

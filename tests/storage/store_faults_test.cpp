@@ -261,12 +261,12 @@ TEST_CASE("a newer schema is unsupported and left as it is") {
   const ScratchDirectory scratch;
   const std::string path = scratch.path("h.db");
   make_store(path);
-  run_sql(path, "PRAGMA user_version=2");
+  run_sql(path, "PRAGMA user_version=3");
   const auto refused = try_open(path);
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().kind == ErrorKind::unsupported);
   CHECK_FALSE(std::filesystem::exists(path + ".corrupt-1"));
-  run_sql(path, "PRAGMA user_version=1");
+  run_sql(path, "PRAGMA user_version=2");
   CHECK(open_store(path).decisions(kOne, at_second(9), 9)->size() == 1);
 }
 
@@ -288,13 +288,29 @@ TEST_CASE("a schema step that is missing is added and what was there stays") {
   {
     Result<Connection> connection = Connection::open(path);
     REQUIRE(connection.has_value());
-    const std::array<const char*, 2> steps = {schema_steps()[0],
+    const std::array<const char*, 3> steps = {schema_steps()[0], schema_steps()[1],
                                               "ALTER TABLE outcome ADD COLUMN more TEXT"};
     REQUIRE(migrate(*connection, path, steps).has_value());
-    CHECK(connection->integer("PRAGMA user_version") == 2);
+    CHECK(connection->integer("PRAGMA user_version") == 3);
     CHECK(connection->integer("SELECT count(*) FROM decision WHERE decision_id = 1") == 1);
     CHECK(connection->integer("SELECT count(more) FROM outcome") == 0);
   }
+}
+
+TEST_CASE("a journal of schema 1 has no writers, and takes new ones") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.path("h.db");
+  make_store(path);
+  run_sql(path, "ALTER TABLE decision DROP COLUMN writer; PRAGMA user_version=1");
+  Store store = open_store(path);
+  JournalDecision entry = decision_of(kOne, 2, at_second(2));
+  entry.writer = "runc (pid 7) wrote cpu.max max";
+  REQUIRE(store.append({}, {entry}, {}).has_value());
+  const auto found = store.decisions(kOne, at_second(9), 9);
+  REQUIRE(found.has_value());
+  REQUIRE(found->size() == 2);
+  CHECK(found->at(0).writer == entry.writer);
+  CHECK(found->at(1).writer.empty());
 }
 
 TEST_CASE("a schema step that fails leaves the version before it") {

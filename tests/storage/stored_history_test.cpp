@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/file.h"
+#include "storage/sqlite.h"
 #include "tests/storage/points.h"
 
 using namespace cgphase;
@@ -109,4 +110,23 @@ TEST_CASE_FIXTURE(Directory, "no file, no database and somebody else's are refus
   REQUIRE(replace_file(file, ""));
   CHECK(StoredHistory::open(state).error().kind == ErrorKind::invalid);
   CHECK(content_of(state).size() == 1);
+}
+
+TEST_CASE_FIXTURE(Directory, "a file of an older schema reads, one of a newer does not") {
+  {
+    Store store = open_store(file);
+    fill(store, 0, 100);
+  }
+  const auto with_version = [&](int version) {
+    const std::string sql = "PRAGMA user_version=" + std::to_string(version);
+    REQUIRE(Connection::open(file).value().execute(sql));
+    return StoredHistory::open(state);
+  };
+  auto older = with_version(1);
+  REQUIRE_MESSAGE(older.has_value(), (older ? "" : older.error().text));
+  CHECK(all_of(*older).size() == 100);
+  older = std::unexpected(Error{});
+  CHECK(with_version(2).has_value());
+  CHECK(with_version(3).error().kind == ErrorKind::unsupported);
+  CHECK(with_version(0).error().kind == ErrorKind::unsupported);
 }

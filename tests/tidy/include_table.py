@@ -53,6 +53,7 @@ OWNERS = {
     "boost/beast": {"agent", "collectors/containers"},
     "boost/": {"agent"},
     "bpf/": {"collectors/ebpf"},
+    "skeletons/": {"collectors/ebpf"},
     "doctest/": {"tests"},
 }
 ANYTHING = {"tests", "bench"}  # they use what the code under test uses

@@ -208,10 +208,12 @@ def check_scripts(tree):
 
 
 def lonely_headers(tree, joined):
-    """Headers that no .cpp, compiled by itself, proves complete by including them before all."""
+    """Headers that no .cpp and no BPF program, compiled by itself, proves complete by including
+    them before all."""
     proved = set()
     for path in tree.paths:
-        if path.endswith(".cpp") and path not in joined and tree.text(path) is not None:
+        alone = path.endswith((".cpp", ".bpf.c")) and path not in joined
+        if alone and tree.text(path) is not None:
             first = next(include_table.includes_of(tree.lines(path)), None)
             if first and first[1]:
                 proved.add(first[2])

@@ -168,6 +168,14 @@ class Headers(TidyTest):
         self.write("base/b.cpp", "int b;\n")
         self.assert_clean(self.build("base/b.cpp"))
 
+    def test_a_bpf_program_proves_the_header_that_it_includes_first(self):
+        self.write("collectors/ebpf/a.bpf.h", "#pragma once\nno C++\n")
+        self.write("collectors/ebpf/b.cpp", "int b;\n")
+        build = self.build("collectors/ebpf/b.cpp")
+        self.assert_complaint("collectors/ebpf/a.bpf.h:1: does not compile alone", build)
+        self.write("collectors/ebpf/a.bpf.c", '#include "collectors/ebpf/a.bpf.h"\n')
+        self.assert_clean(build)
+
     def test_a_joined_source_is_built_and_proves_no_header(self):
         self.write("base/a.h", "#pragma once\nstd::string a();\n")
         self.write("base/a.cpp", '#include "base/a.h"\n')

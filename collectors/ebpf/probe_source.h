@@ -1,0 +1,52 @@
+// The door to what the kernel tells through BPF programs of ours. What cannot be had on a host is a
+// line in `status`, never a failure: each program is loaded and attached, and then it is known.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "base/clock.h"
+#include "collectors/cgroup_id.h"
+#include "collectors/node_sampler.h"
+
+namespace cgphase {
+
+// Somebody else's write to a file with a limit, as the kernel saw it begin: it may have been
+// refused. Texts are foreign bytes.
+struct LimitWrite {
+  MonotonicTime time;
+  std::uint64_t directory = 0;  // the inode of CgroupId: the cgroup that the file belongs to
+  std::string file;             // "memory.max", "cpu.max" or "cpu.max.burst"
+  std::string value;            // without white space around it; its first 43 bytes
+  pid_t pid = 0;                // of the writing process, in the first pid namespace
+  std::string command;          // its comm
+  std::uint64_t writer_cgroup = 0;  // inode of the cgroup that it was in
+  CgroupPath writer_path;           // of that cgroup; empty where it is gone or not to be had
+};
+
+// Owned and used by one thread.
+class ProbeSource {
+ public:
+  virtual ~ProbeSource() = default;
+
+  // Writes since the last call, in the order in which they began; more than kMostLimitWrites wait
+  // for the next. Never blocks.
+  static constexpr std::size_t kMostLimitWrites = 1024;
+  virtual std::vector<LimitWrite> take_limit_writes() = 0;
+
+  // For `status`: one for each thing that can be told, or why not.
+  virtual std::vector<Source> sources() const = 0;
+};
+
+// Those of the running kernel. `cgroup_root` is where cgroup v2 is mounted.
+std::unique_ptr<ProbeSource> open_kernel_probes(const std::string& cgroup_root);
+
+// Where libbpf's own words go, a line at a time; nowhere until this is called. For the whole
+// process, before its first probe.
+void set_probe_log(void (*take)(const std::string& line));
+
+}  // namespace cgphase

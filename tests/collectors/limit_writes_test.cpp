@@ -1,0 +1,134 @@
+#include "collectors/ebpf/limit_writes.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/file.h"
+#include "collectors/ebpf/limit_write_record.h"
+#include "tests/collectors/fake_tree.h"
+
+using namespace cgphase;
+
+namespace {
+
+limit_write_record record_of(const char* file, const char* value) {
+  limit_write_record record{};
+  record.time_ns = 5'000'000'000;
+  record.directory = 23;
+  record.writer_cgroup = 68;
+  record.pid = 812;
+  std::strcpy(record.command, "runc");
+  std::strcpy(record.file, file);
+  std::strcpy(record.value, value);
+  return record;
+}
+
+std::optional<LimitWrite> parsed(const limit_write_record& record,
+                                 std::size_t bytes = sizeof(limit_write_record)) {
+  return parse_limit_write(std::as_bytes(std::span(&record, 1)).first(bytes));
+}
+
+std::vector<std::string> probe_log;
+
+// What is written to standard error while it lives.
+class StandardError {
+ public:
+  explicit StandardError(const FakeTree& tree)
+      : path_(tree.root() + "/stderr"), before_(::dup(STDERR_FILENO)) {
+    const Result<Fd> file = open_path(path_, O_WRONLY | O_CREAT, 0600);
+    REQUIRE(file);
+    ::dup2(file->get(), STDERR_FILENO);
+  }
+  ~StandardError() { ::dup2(before_.get(), STDERR_FILENO); }
+  std::string text() const { return read_file(path_, 65536).value(); }
+
+ private:
+  std::string path_;
+  Fd before_;
+};
+
+}  // namespace
+
+TEST_CASE("a record of the kernel is a write with everything that it tells") {
+  const auto write = parsed(record_of("memory.max", "536870912\n"));
+  REQUIRE(write);
+  CHECK(write->time == MonotonicTime(std::chrono::seconds(5)));
+  CHECK(write->directory == 23);
+  CHECK(write->file == "memory.max");
+  CHECK(write->value == "536870912");
+  CHECK(write->pid == 812);
+  CHECK(write->command == "runc");
+  CHECK(write->writer_cgroup == 68);
+  CHECK(write->writer_path.empty());
+}
+
+TEST_CASE("a record that is too short is no write, one that is longer is") {
+  std::array<std::byte, sizeof(limit_write_record) + 8> bytes{};
+  const limit_write_record record = record_of("cpu.max", "50000 100000\n");
+  std::memcpy(bytes.data(), &record, sizeof(record));
+  const auto first = [&](std::size_t count) {
+    return parse_limit_write(std::span(bytes).first(count));
+  };
+  CHECK_FALSE(first(0));
+  CHECK_FALSE(first(sizeof(record) - 1));
+  CHECK(first(sizeof(record))->value == "50000 100000");
+  CHECK(first(bytes.size())->value == "50000 100000");
+}
+
+TEST_CASE("a record of a file that is no limit is no write") {
+  for (const char* file : {"", "cpu", "cpu.maximum", "memory.high", "memory.max.x"})
+    CHECK_FALSE(parsed(record_of(file, "1")));
+  for (const char* file : {"cpu.max", "cpu.max.burst", "memory.max"})
+    CHECK(parsed(record_of(file, "1")));
+}
+
+TEST_CASE("texts that nothing ends are taken to their last byte") {
+  limit_write_record record = record_of("cpu.max", "");
+  std::memset(record.command, 'c', sizeof(record.command));
+  std::memset(record.value, 'v', sizeof(record.value));
+  const auto write = parsed(record);
+  REQUIRE(write);
+  CHECK(write->command == std::string(16, 'c'));
+  CHECK(write->value == std::string(44, 'v'));
+  std::memset(record.file, 'm', sizeof(record.file));
+  CHECK_FALSE(parsed(record));
+}
+
+TEST_CASE("a kernel that refuses the program is told of, without a word on standard error") {
+  const FakeTree tree;
+  std::string noise;
+  std::unique_ptr<ProbeSource> probes;
+  {
+    const StandardError error(tree);
+    probes = open_kernel_probes(tree.root());
+    noise = error.text();
+  }
+  CHECK(noise.empty());
+  CHECK(probes->take_limit_writes().empty());
+  const std::vector<Source> sources = probes->sources();
+  REQUIRE(sources.size() == 1);
+  CHECK(sources[0].name == "eBPF: who writes limits");
+  if (sources[0].present) {
+    CHECK(sources[0].detail.empty());
+    return;
+  }
+  CAPTURE(sources[0].detail);
+  const auto says = [&](const char* words) { return sources[0].detail.contains(words); };
+  const bool attempted = says("the BPF program limit_writes: ");
+  CHECK((attempted || says("CONFIG_DEBUG_INFO_BTF") || says("pid namespace")));
+  probe_log.clear();
+  set_probe_log([](const std::string& line) { probe_log.push_back(line); });
+  (void)open_kernel_probes(tree.root());
+  set_probe_log(nullptr);
+  CHECK(attempted == std::ranges::any_of(probe_log, [](const std::string& line) {
+    return line.contains("limit_writes");
+  }));
+}
