@@ -517,37 +517,7 @@ int Agent::result_fd() const { return parts_.writer ? parts_.writer->result_fd()
 int Agent::guard_fd() const { return parts_.guard ? parts_.guard->action_fd() : -1; }
 
 std::vector<std::string> Agent::reload(Config config) {
-  std::vector<std::string> kept;
-  const auto keep = [&](const char* key, auto& now, const auto& asked) {
-    if (now != asked) kept.push_back(std::string(key) + " changes only with a restart");
-  };
-  keep("cgroup_root", config_.cgroup_root, config.cgroup_root);
-  keep("runtime_dir", config_.runtime_dir, config.runtime_dir);
-  keep("state_dir", config_.state_dir, config.state_dir);
-  keep("include", config_.include, config.include);
-  keep("interval", config_.interval, config.interval);
-  keep("policy", config_.policy, config.policy);
-  keep("risk", config_.risk, config.risk);
-  keep("model", config_.model, config.model);
-  keep("proc_root", config_.proc_root, config.proc_root);
-  keep("manage_unlimited", config_.manage_unlimited, config.manage_unlimited);
-  keep("socket.group", config_.socket.group, config.socket.group);
-  keep("store.enabled", config_.store.enabled, config.store.enabled);
-  keep("store.cap", config_.store.cap.value, config.store.cap.value);
-  keep("guard.enabled", config_.guard.enabled, config.guard.enabled);
-  config.cgroup_root = config_.cgroup_root;
-  config.runtime_dir = config_.runtime_dir;
-  config.state_dir = config_.state_dir;
-  config.include = config_.include;
-  config.interval = config_.interval;
-  config.policy = config_.policy;
-  config.risk = config_.risk;
-  config.model = config_.model;
-  config.proc_root = config_.proc_root;
-  config.manage_unlimited = config_.manage_unlimited;
-  config.socket = config_.socket;
-  config.store = config_.store;
-  config.guard = config_.guard;
+  std::vector<std::string> kept = keep_until_restart(config_, config);
   if (!may_write() && config.mode != Mode::observe) {
     kept.push_back("mode stays observe: this host cannot be written to");
     config.mode = Mode::observe;

@@ -226,4 +226,28 @@ Mode mode_for(const Config& config, const ContainerInfo& container) {
   return std::min(wanted, ceiling);
 }
 
+std::vector<std::string> keep_until_restart(const Config& now, Config& asked) {
+  std::vector<std::string> kept;
+  const auto keep = [&](const char* key, const auto& old, auto& fresh) {
+    if (old == fresh) return;
+    kept.push_back(std::string(key) + " changes only with a restart");
+    fresh = old;
+  };
+  keep("cgroup_root", now.cgroup_root, asked.cgroup_root);
+  keep("runtime_dir", now.runtime_dir, asked.runtime_dir);
+  keep("state_dir", now.state_dir, asked.state_dir);
+  keep("include", now.include, asked.include);
+  keep("interval", now.interval, asked.interval);
+  keep("policy", now.policy, asked.policy);
+  keep("risk", now.risk, asked.risk);
+  keep("model", now.model, asked.model);
+  keep("proc_root", now.proc_root, asked.proc_root);
+  keep("manage_unlimited", now.manage_unlimited, asked.manage_unlimited);
+  keep("socket.group", now.socket.group, asked.socket.group);
+  keep("store.enabled", now.store.enabled, asked.store.enabled);
+  keep("store.cap", now.store.cap.value, asked.store.cap.value);
+  keep("guard.enabled", now.guard.enabled, asked.guard.enabled);
+  return kept;
+}
+
 }  // namespace cgphase

@@ -1,0 +1,135 @@
+// What one container's rails keep between two steps. In two files: guard_rails.cpp follows what
+// happened and raises, guard_rails_lower.cpp is what a lowering must pass.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "policy/drift.h"
+#include "policy/guard_rails.h"
+#include "policy/oom_memory.h"
+#include "policy/rail_senses.h"
+#include "policy/restraint.h"
+#include "policy/rival.h"
+#include "policy/trial.h"
+
+namespace cgphase {
+
+inline bool within(const std::optional<MonotonicTime>& moment, std::chrono::nanoseconds length,
+                   MonotonicTime now) {
+  return moment && now - *moment < length;
+}
+
+class ContainerRails::Impl {
+ public:
+  Impl(const RailsConfig& config, CgroupId id)
+      : config_(config),
+        id_(id),
+        drift_(config),
+        rival_(config),
+        senses_(config),
+        lanes_{Lane(config), Lane(config)} {}
+
+  std::vector<Decision> step(const RailInput& input, const Allocation& wish, HostBudget& budget,
+                             std::uint64_t& next_decision_id);
+  std::vector<Outcome> take_outcomes() { return std::exchange(outcomes_, {}); }
+  void written(const Decision& decision, WriteEnd end, const Limits& in_force, MonotonicTime time);
+  void vanished();
+  std::optional<OomSeen> take_oom() { return std::exchange(oom_seen_, std::nullopt); }
+  const Limits& original() const { return drift_.original(); }
+  Verdict holding(Resource resource) const { return lane(resource).holding; }
+
+ private:
+  struct Pending {
+    Decision decision;
+    double target = 0;
+  };
+  struct Refusal {
+    Verdict verdict;
+    double target;
+  };
+  // What is kept for one resource.
+  struct Lane {
+    explicit Lane(const RailsConfig& config) : restraint(config) {}
+    Restraint restraint;
+    std::optional<Trial> trial;
+    std::optional<Pending> lowering, raising;  // asked for, not yet answered
+    std::optional<Reason> restore;             // wanted until the original is in force
+    std::optional<MonotonicTime> last_change, last_lowered, last_cpu_raise, last_guard_raise;
+    std::optional<Refusal> refused;
+    Verdict holding = Verdict::stale_data;
+  };
+  struct Raise {
+    Limits limits;
+    double target = 0;
+    Reason reason = Reason::headroom;
+  };
+  struct Proposal {
+    Limits limits;
+    double target = 0;
+    bool worth_it = false;
+    bool cache_in_way = false;
+    bool oom_floor_in_way = false;
+  };
+  // One step's surroundings.
+  struct Step {
+    const RailInput& input;
+    const Allocation& wish;
+    HostBudget& budget;
+    std::uint64_t& next_id;
+    bool rival = false;  // somebody else sets this container's limits
+    const Limits& limits() const { return input.sample->limits; }
+    bool active() const { return input.mode == Mode::enforce && !input.hands_off && !rival; }
+  };
+
+  Lane& lane(Resource resource) { return lanes_[static_cast<std::size_t>(resource)]; }
+  const Lane& lane(Resource resource) const { return lanes_[static_cast<std::size_t>(resource)]; }
+
+  void follow_trials(const Step& step);
+  void forget_unanswered(Lane& lane, MonotonicTime now);
+  void raised_by_guard(const Decision& decision, MonotonicTime time);
+  void want_restore(Resource resource, Reason reason, const Step& step);
+  void latch_memory_trouble(const Step& step);
+  void latch_restores(const Step& step);
+  bool lowered(Resource resource, const Step& step) const;
+  void note_oom(bool limit_met);
+
+  std::optional<Decision> decide(Resource resource, const Step& step);
+  std::optional<Raise> find_raise(Resource resource, const Step& step);
+  std::optional<Raise> end_trial(Resource resource, const Step& step);
+  std::optional<Raise> cpu_raise(double in_force, const Step& step);
+  std::optional<Raise> memory_raise(double in_force, const Step& step);
+  Decision raise(Resource resource, const Raise& raise, const Step& step);
+  std::optional<Decision> lower(Resource resource, const Step& step);
+  Proposal propose(Resource resource, double in_force, double wanted, const Step& step) const;
+  Verdict gate(Resource resource, const Proposal& proposal, const Step& step) const;
+  Verdict gate_container(Resource resource, const Step& step) const;
+  Verdict gate_owner(Resource resource, const Step& step) const;
+  bool trial_running(MonotonicTime now) const;
+  bool rate_limited(Resource resource, const Step& step) const;
+  std::optional<Decision> tell(Resource resource, Verdict verdict, const Proposal& proposal,
+                               const Step& step);
+  Decision new_decision(Resource resource, Direction direction, const Limits& limits,
+                        const Step& step) const;
+  void conclude(const Decision& decision, OutcomeKind kind, std::string detail,
+                MonotonicTime time);
+
+  RailsConfig config_;
+  CgroupId id_;
+  bool begun_ = false;
+  double model_step_seconds_ = 1;
+  DriftWatch drift_;
+  RivalWatch rival_;
+  RailSenses senses_;
+  Baselines baselines_;
+  std::array<Lane, 2> lanes_;
+  OomWatch oom_;
+  std::optional<OomSeen> oom_seen_;
+  bool guard_saw_event_ = false;  // of memory, since the last step
+  std::vector<Outcome> outcomes_;
+};
+
+}  // namespace cgphase

@@ -1,0 +1,173 @@
+// What must hold before a limit comes down.
+#include <algorithm>
+#include <cmath>
+
+#include "policy/guard_rails_impl.h"
+#include "policy/limit_arithmetic.h"
+
+namespace cgphase {
+
+std::optional<Decision> ContainerRails::Impl::lower(Resource resource, const Step& step) {
+  Lane& one = lane(resource);
+  const Limits& limits = step.limits();
+  const Limits& original = drift_.original();
+  const bool cpu = resource == Resource::cpu;
+  const auto in_force = cpu ? cpu_in_force(limits, step.input.host)
+                            : memory_in_force(limits, step.input.host);
+  const bool limited = cpu ? original.cpu_cores().has_value() : original.memory_bytes().has_value();
+  const bool file = cpu ? original.cpu_max.has_value() : original.memory_max.has_value();
+  const bool wish = cpu ? step.wish.cpu.has_value() : step.wish.memory.has_value();
+  one.holding = Verdict::observe_mode;
+  if (step.input.mode == Mode::observe) return std::nullopt;
+  one.holding = Verdict::no_limit;
+  if (!in_force || !file || (!limited && !step.input.manage_unlimited)) return std::nullopt;
+  const Verdict owner = gate_owner(resource, step);
+  const auto unless_owned = [&](Verdict verdict) {
+    return owner == Verdict::allowed ? verdict : owner;
+  };
+  one.holding = unless_owned(step.input.phase.known() ? Verdict::not_enough_samples
+                                                      : Verdict::phase_unknown);
+  if (!wish) return std::nullopt;
+  const double wanted =
+      cpu ? step.wish.cpu->value : static_cast<double>(step.wish.memory->value);
+  one.holding = unless_owned(Verdict::too_small);
+  if (wanted > *in_force * (1 - config_.smallest_change_ratio)) return std::nullopt;
+  const Proposal proposal = propose(resource, *in_force, wanted, step);
+  one.holding = gate(resource, proposal, step);
+  return tell(resource, one.holding, proposal, step);
+}
+
+ContainerRails::Impl::Proposal ContainerRails::Impl::propose(Resource resource, double in_force,
+                                                             double wanted,
+                                                             const Step& step) const {
+  const Limits& limits = step.limits();
+  const HostCapacity& host = step.input.host;
+  Proposal proposal;
+  const double worth = in_force * (1 - config_.smallest_change_ratio);
+  if (resource == Resource::cpu) {
+    const double cores = lowered_cpu(config_, limits, in_force, wanted);
+    proposal.limits = with_cpu(limits, drift_.original(), host, cores);
+    proposal.target = cpu_in_force(proposal.limits, host).value_or(0);
+    proposal.worth_it = proposal.target <= worth;
+    return proposal;
+  }
+  MemoryState state;
+  state.limit_bytes = in_force;
+  // Where the need is not known nothing is given away.
+  state.need_bytes = senses_.need_bytes().value_or(in_force);
+  state.peak_bytes = senses_.need_peak_bytes();
+  state.bytes_per_sec = senses_.allocation_p99_bytes_per_sec();
+  state.current_bytes =
+      static_cast<double>(step.input.sample->memory_current.value_or(Bytes{0}).value);
+  state.margin_factor = step.input.larger_margin ? config_.killed_margin_factor : 1;
+  state.oom_floor_bytes = step.input.oom_floor_bytes;
+  state.long_step = step.input.phase.known() && (senses_.steady(in_force) ||
+                                                 step.wish.earlier_runs >= config_.enough_runs);
+  const double bytes = lowered_memory(config_, limits, state, wanted);
+  proposal.limits = with_memory(limits, drift_.original(), host, bytes);
+  proposal.target = memory_in_force(proposal.limits, host).value_or(0);
+  proposal.worth_it = proposal.target <= worth;
+  MemoryState bare = state;
+  bare.oom_floor_bytes = 0;
+  const double lower = lowered_memory(config_, limits, bare, wanted);
+  if (!proposal.worth_it && lower <= worth) {
+    proposal.oom_floor_in_way = true;  // what it forbids is told
+    proposal.limits = with_memory(limits, drift_.original(), host, lower);
+  }
+  state.current_bytes = 0;
+  proposal.cache_in_way =
+      !proposal.worth_it && lowered_memory(config_, limits, state, wanted) <= worth;
+  return proposal;
+}
+
+// Every rule that a lowering must pass; the first that refuses is told.
+Verdict ContainerRails::Impl::gate(Resource resource, const Proposal& proposal,
+                                   const Step& step) const {
+  const Verdict verdict = gate_container(resource, step);
+  if (verdict != Verdict::allowed) return verdict;
+  if (proposal.oom_floor_in_way) return Verdict::oom_remembered;
+  if (trial_running(step.input.time)) return Verdict::trial_running;
+  if (rate_limited(resource, step)) return Verdict::rate_limited;
+  if (resource == Resource::memory) {
+    const auto in_force = memory_in_force(step.limits(), step.input.host);
+    if (senses_.growing(in_force.value_or(0))) return Verdict::memory_growing;
+    if (proposal.cache_in_way) return Verdict::cache_in_way;
+  }
+  if (!proposal.worth_it) return Verdict::too_small;
+  return step.input.mode == Mode::enforce ? Verdict::allowed : Verdict::advise_mode;
+}
+
+// What keeps a limit as it is, whatever the policy wants.
+Verdict ContainerRails::Impl::gate_owner(Resource resource, const Step& step) const {
+  if (step.input.hands_off) return Verdict::hands_off;
+  if (step.rival) return Verdict::rival;
+  const bool gpu = step.input.gpu && !config_.lower_gpu_quota;
+  return gpu && resource == Resource::cpu ? Verdict::gpu_container : Verdict::allowed;
+}
+
+Verdict ContainerRails::Impl::gate_container(Resource resource, const Step& step) const {
+  const Lane& one = lane(resource);
+  const MonotonicTime now = step.input.time;
+  const Allocation& wish = step.wish;
+  const double samples =
+      resource == Resource::cpu ? wish.cpu_sample_count : wish.memory_sample_count;
+  const Verdict owner = gate_owner(resource, step);
+  if (owner != Verdict::allowed) return owner;
+  if (drift_.holding(now) != Verdict::allowed) return drift_.holding(now);
+  if (senses_.stale()) return Verdict::stale_data;
+  if (!step.input.phase.known()) return Verdict::phase_unknown;
+  if (samples < config_.enough_samples && wish.earlier_runs < config_.enough_runs)
+    return Verdict::not_enough_samples;
+  if (one.restraint.quarantined(now)) return Verdict::quarantined;
+  if (one.restraint.cooling(now)) return Verdict::cool_down;
+  if (!senses_.quiet(resource)) return Verdict::pressure_not_quiet;
+  if (resource == Resource::cpu && senses_.throttled()) return Verdict::pressure_not_quiet;
+  return Verdict::allowed;
+}
+
+// Both resources may be lowered in one tick; the next change waits for the trials of both.
+bool ContainerRails::Impl::trial_running(MonotonicTime now) const {
+  return std::any_of(lanes_.begin(), lanes_.end(), [&](const Lane& one) {
+    return one.trial || one.raising || (one.lowering && one.lowering->decision.time != now);
+  });
+}
+
+bool ContainerRails::Impl::rate_limited(Resource resource, const Step& step) const {
+  const MonotonicTime now = step.input.time;
+  const Lane& one = lane(resource);
+  const auto window = resource == Resource::cpu ? config_.cpu_lower_window
+                                                : config_.memory_lower_window;
+  // A raise counts too: what was just raised is not taken back within the window.
+  if (within(one.last_change, std::max(window, config_.container_lower_window), now)) return true;
+  const bool other = std::any_of(lanes_.begin(), lanes_.end(), [&](const Lane& any) {
+    return any.last_lowered != now && within(any.last_lowered, config_.container_lower_window, now);
+  });
+  return other || !step.budget.may_lower(now, config_);
+}
+
+std::optional<Decision> ContainerRails::Impl::tell(Resource resource, Verdict verdict,
+                                                   const Proposal& proposal, const Step& step) {
+  Lane& one = lane(resource);
+  const MonotonicTime now = step.input.time;
+  if (verdict != Verdict::allowed) {
+    const bool told = one.refused && one.refused->verdict == verdict &&
+                      std::abs(one.refused->target - proposal.target) <=
+                          config_.smallest_change_ratio * one.refused->target;
+    if (told) return std::nullopt;
+    one.refused = Refusal{verdict, proposal.target};
+  }
+  Decision decision = new_decision(resource, Direction::lower, proposal.limits, step);
+  decision.verdict = verdict;
+  decision.reason = step.wish.reason == Reason::phase_changed ? Reason::phase_statistics
+                                                              : step.wish.reason;
+  decision.decision_id = step.next_id++;
+  if (verdict != Verdict::allowed) return decision;
+  one.lowering = Pending{decision, proposal.target};
+  one.last_change = one.last_lowered = now;
+  one.refused.reset();
+  step.budget.lowered(now);
+  drift_.asked(decision);
+  return decision;
+}
+
+}  // namespace cgphase
