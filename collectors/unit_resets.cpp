@@ -11,7 +11,7 @@
 namespace cgphase {
 namespace {
 
-constexpr std::size_t kEventBytes = 4096;
+constexpr std::size_t kWriteEventBytes = 4096;
 
 // Each is written before a knob of ours, so that a reset of which half was read is known as one.
 constexpr const char* kWrittenFirst[] = {"cpu.idle", "memory.low"};
@@ -78,7 +78,7 @@ bool WriteWatch::File::written() {
 
 void WriteWatch::look() {
   if (!inotify_.valid()) return;
-  alignas(inotify_event) char events[kEventBytes];
+  alignas(inotify_event) char events[kWriteEventBytes];
   for (;;) {
     const ssize_t count = ::read(inotify_.get(), events, sizeof events);
     if (count < 0 && errno == EINTR) continue;
