@@ -115,8 +115,8 @@ class World {
     probes = told.get();
     agent.emplace(config,
                   Agent::Parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
-                               .writer = writer.get(), .store = std::move(store),
-                               .probes = std::move(told),
+                               .writer = writer.get(), .probes = std::move(told),
+                               .store = std::move(store),
                                .engine = small_engine(),
                                .holds = Holds::load(tree.root() + "/holds.json").value()},
                   clock, [inline_posts](std::function<void()> work) {
