@@ -100,7 +100,7 @@ Mode mode_for(const Config& config, const ContainerInfo& container);
 // Shell pattern: * any bytes ('/' too), ? one byte, [abc] one of a set (fnmatch(3), no flags).
 bool matches_any(const std::vector<std::string>& patterns, const std::string& text);
 
-// Puts back in `asked` what a running daemon cannot change; one sentence for each key that differed.
+// Puts back in `asked` what a running daemon cannot change; one sentence for each such key.
 std::vector<std::string> keep_until_restart(const Config& now, Config& asked);
 
 }  // namespace cgphase

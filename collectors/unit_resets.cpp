@@ -18,7 +18,7 @@ constexpr const char* kWrittenFirst[] = {"cpu.idle", "memory.low"};
 
 // Where systemd keeps what `systemctl set-property` set on a unit.
 constexpr const char* kPropertyDirectories[] = {
-    "/run/systemd/transient/", "/run/systemd/system.control/", "/etc/systemd/system.control/"};
+    "/run/systemd/transient", "/run/systemd/system.control", "/etc/systemd/system.control"};
 
 std::int64_t stamp_ns(const timespec& time) {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
@@ -100,7 +100,7 @@ UnitResets::UnitResets(const ContainerInfo& container, int directory_fd, WriteWa
   if (engines) return;
   const CgroupPath unit = container.path.substr(container.path.rfind('/') + 1);
   for (const char* directory : kPropertyDirectories)
-    properties_.emplace_back(root + directory + unit + ".d");
+    properties_.emplace_back(root + directory + "/" + unit + ".d");
 }
 
 // Each is asked, so that none tells later of what is over.
