@@ -38,14 +38,15 @@ bool GpuWatch::look(const NodeSample& tick, const NodeSampler& sampler) {
   }
   // Who waits longest, or was never looked at, comes first.
   std::ranges::stable_sort(due, {}, [](const auto& one) { return one.second->looked; });
-  std::size_t processes = 0;
+  std::size_t processes = 0, entries = 0;
   for (const auto& [id, watched] : due) {
-    if (processes >= kEnoughProcesses) break;
+    if (processes >= kEnoughProcesses || entries >= kEnoughEntries) break;
     const Result<Fd> directory = sampler.duplicate_directory(id);
     const GpuLook seen = directory ? find_gpu(directory->get(), proc_root_,
                                               host_.value_or(HostDevices{}))
-                                   : GpuLook{GpuUse::unknown, 0};
+                                   : GpuLook{GpuUse::unknown, 0, 0};
     processes += seen.processes;
+    entries += seen.entries;
     watched->looked = tick.time;
     changed = changed || seen.use != watched->use;
     watched->use = seen.use;

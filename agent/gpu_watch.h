@@ -19,8 +19,9 @@ namespace cgphase {
 class GpuWatch {
  public:
   static constexpr std::chrono::seconds kPeriod{60};
-  // Once so many processes were looked at in a tick, the other containers wait for the next one.
+  // Once so much was looked at in a tick, 20 to 30 ms' worth, the other containers wait for the next.
   static constexpr std::size_t kEnoughProcesses = 512;
+  static constexpr std::size_t kEnoughEntries = 8192;
 
   explicit GpuWatch(std::string proc_root) : proc_root_(std::move(proc_root)) {}
 

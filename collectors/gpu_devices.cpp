@@ -41,7 +41,7 @@ bool is_absent(int error_number) {
          error_number == ELOOP || error_number == ENODEV;
 }
 
-// The /dev that a process sees.
+// The /dev that a process sees. In two pieces, for it is no path of the machine that builds this.
 std::string devices_of(const std::string& process) { return process + "/root" + "/dev"; }
 
 // Takes the descriptor.
@@ -53,11 +53,12 @@ Listing listing_of(int fd) {
 
 // Whether a folder of device nodes has a GPU's, looked at as the one named `path`, which ends with
 // a slash. Absent where that cannot be said.
-std::optional<bool> lists_gpu(int folder_fd, const std::string& path) {
+std::optional<bool> lists_gpu(int folder_fd, const std::string& path, std::size_t& entries) {
   const Listing listing = listing_of(::openat(folder_fd, ".", O_RDONLY | kFolderFlags));
   if (!listing) return std::nullopt;
   for (std::size_t names = 0; const dirent* entry = ::readdir(listing.get());) {
     if (names++ == kMostDeviceNames) return std::nullopt;
+    ++entries;
     struct stat status{};
     if (is_gpu_device(path + entry->d_name) &&
         ::fstatat(folder_fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -67,13 +68,13 @@ std::optional<bool> lists_gpu(int folder_fd, const std::string& path) {
   return false;
 }
 
-std::optional<bool> has_gpu_node(int devices_fd) {
+std::optional<bool> has_gpu_node(int devices_fd, std::size_t& entries) {
   const std::string path(kDevicesFolder);
-  const std::optional<bool> top = lists_gpu(devices_fd, path);
+  const std::optional<bool> top = lists_gpu(devices_fd, path, entries);
   if (!top || *top) return top;
   const Fd dri(::openat(devices_fd, "dri", O_PATH | kFolderFlags));
   if (!dri.valid()) return is_absent(errno) ? std::optional(false) : std::nullopt;
-  return lists_gpu(dri.get(), path + "dri/");
+  return lists_gpu(dri.get(), path + "dri/", entries);
 }
 
 class GpuSearch {
@@ -83,7 +84,7 @@ class GpuSearch {
 
   void visit(int cgroup_fd, std::size_t depth);
   GpuLook result() const {
-    GpuLook look{GpuUse::none, processes_};
+    GpuLook look{GpuUse::none, processes_, cgroups_ + descriptors_ + names_};
     if (seen_) look.use = GpuUse::seen;
     else if (incomplete_ || (processes_ > 0 && found_ == 0)) look.use = GpuUse::unknown;
     return look;
@@ -98,7 +99,7 @@ class GpuSearch {
 
   const std::string& proc_root_;
   std::vector<std::pair<dev_t, ino_t>> known_;  // folders that need no look, or no further one
-  std::size_t cgroups_ = 0, processes_ = 0, found_ = 0, descriptors_ = 0;
+  std::size_t cgroups_ = 0, processes_ = 0, found_ = 0, descriptors_ = 0, names_ = 0;
   bool seen_ = false, incomplete_ = false;
 };
 
@@ -148,7 +149,7 @@ void GpuSearch::look_at_devices(const std::string& process) {
   const std::pair identity(status.st_dev, status.st_ino);
   if (std::ranges::find(known_, identity) != known_.end()) return;
   known_.push_back(identity);
-  const std::optional<bool> gpu = has_gpu_node(devices.get());
+  const std::optional<bool> gpu = has_gpu_node(devices.get(), names_);
   seen_ = gpu.value_or(false);
   incomplete_ = incomplete_ || !gpu;
 }
@@ -199,7 +200,8 @@ Result<HostDevices> read_host_devices(const std::string& proc_root) {
       error_number = errno;
       continue;
     }
-    const std::optional<bool> gpu = has_gpu_node(devices.get());
+    std::size_t names = 0;
+    const std::optional<bool> gpu = has_gpu_node(devices.get(), names);
     if (gpu) return HostDevices{status.st_dev, status.st_ino, *gpu};
     error_number = EIO;
   }

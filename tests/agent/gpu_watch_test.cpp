@@ -119,10 +119,17 @@ TEST_CASE("what is too much for one tick waits, unknown, for the next, and nobod
   GpuHost host;
   host.add("test-a", 77);
   host.add("test-b", 78);
-  for (const char* name : {"test-a", "test-b"}) {
-    std::string pids;
-    for (std::size_t i = 0; i < GpuWatch::kEnoughProcesses; ++i) pids += "77\n";
-    host.tree.write("/cg/" + std::string(name) + "/cgroup.procs", pids);
+  SUBCASE("processes") {
+    for (const char* name : {"test-a", "test-b"}) {
+      std::string pids;
+      for (std::size_t i = 0; i < GpuWatch::kEnoughProcesses; ++i) pids += "77\n";
+      host.tree.write("/cg/" + std::string(name) + "/cgroup.procs", pids);
+    }
+  }
+  SUBCASE("descriptors") {
+    for (const char* process : {"/proc/77", "/proc/78"})
+      for (std::size_t i = 0; i < GpuWatch::kEnoughEntries; ++i)
+        host.tree.link(process + ("/fd/" + std::to_string(i)), "/dev/null");
   }
   const auto unknown = [&] {
     int count = 0;
