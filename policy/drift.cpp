@@ -106,7 +106,7 @@ void DriftWatch::reverted(MonotonicTime now) {
 
 bool DriftWatch::observe(const RailInput& input, bool active) {
   // Read before our last write was done: it shows the past.
-  if (last_write_ && input.time <= *last_write_) return false;
+  if (predates_write(input.time)) return false;
   const Limits& found = input.sample->limits;
   const std::array<Owner, 3> owners = {judge(&Limits::cpu_max, found),
                                        judge(&Limits::cpu_max_burst, found),

@@ -29,6 +29,8 @@ class DriftWatch {
   // Why nothing may be lowered: standing_down after somebody's change, silently_reverted in the
   // pause before a re-application; allowed otherwise.
   Verdict holding(MonotonicTime now) const;
+  // A sample of then was read before our last write was done: the limits it shows are the past.
+  bool predates_write(MonotonicTime time) const { return last_write_ && time <= *last_write_; }
 
  private:
   enum class Owner { ours, reverted, foreign };

@@ -38,9 +38,10 @@ std::vector<Decision> ContainerRails::Impl::step(const RailInput& input, const A
   std::vector<Decision> decisions;
   for (const Resource resource : kResources)
     if (auto decision = decide(resource, step)) decisions.push_back(std::move(*decision));
-  oom_.step(memory_in_force(step.limits(), input.host).value_or(0),
-            memory_in_force(drift_.original(), input.host).value_or(0),
-            within(lane(Resource::memory).last_guard_raise, kGuardBlame, input.time));
+  if (!drift_.predates_write(input.time))
+    oom_.step(memory_in_force(step.limits(), input.host).value_or(0),
+              memory_in_force(drift_.original(), input.host).value_or(0),
+              within(lane(Resource::memory).last_guard_raise, kGuardBlame, input.time));
   guard_saw_event_ = false;
   return decisions;
 }
@@ -68,9 +69,11 @@ void ContainerRails::Impl::follow_trials(const Step& step) {
   if (!in_trial && senses_.cpu_cores()) baselines_.add(step.input.phase, senses_.measures());
 }
 
-// Whether a limit below the original is in force or on its way, by our doing.
+// Whether a limit below the original is in force or on its way, by our doing, or may be: what must
+// be restored must not be forgotten because the sample is older than the write.
 bool ContainerRails::Impl::lowered(Resource resource, const Step& step) const {
-  return lane(resource).lowering || !is_original(step.limits(), drift_.original(), resource);
+  return lane(resource).lowering || drift_.predates_write(step.input.time) ||
+         !is_original(step.limits(), drift_.original(), resource);
 }
 
 void ContainerRails::Impl::want_restore(Resource resource, Reason reason, const Step& step) {
@@ -101,9 +104,10 @@ void ContainerRails::Impl::note_oom(bool limit_met) {
 }
 
 // One that ends right after the guard saw an event was most likely ended by it: an OOM kill takes
-// the cgroup along before its counters are read. Whether more than cache met the limit is unknown.
+// the cgroup along before its counters are read. What was measured before says least of a sudden
+// one, so the limit counts as the need.
 void ContainerRails::Impl::vanished() {
-  if (guard_saw_event_) note_oom(false);
+  if (guard_saw_event_) note_oom(true);
 }
 
 void ContainerRails::Impl::latch_restores(const Step& step) {
