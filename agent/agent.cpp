@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <iterator>
 #include <utility>
@@ -98,16 +99,17 @@ void Agent::tick() {
   look_requested_ = false;
   watch_kill_switch();
   watch_neighbours();
-  adopt_after_revocation();
   parts_.sampler.sample(clock_, tick_);
+  // Also where it was the reading that took too long: what was read then is no act of others.
+  adopt_after_revocation();
   // What writer and guard did before the files were read must not look like somebody else's intent.
   take_results();
   take_guard_actions();
   if (gpus_.look(tick_, parts_.sampler)) renew_care();
-  for (const CgroupId& id : tick_.vanished) farewell(id);
-  for (const ContainerInfo& info : tick_.appeared) welcome(info);
   // The kernel tells of a write before it is done: whoever wrote what was read is known here.
   take_limit_writes();
+  for (const CgroupId& id : tick_.vanished) farewell(id);
+  for (const ContainerInfo& info : tick_.appeared) welcome(info);
   for (const Decision& decision : parts_.pipeline.step(tick_)) {
     remember(decision);
     if (decision.verdict == Verdict::allowed) submit(decision);
@@ -287,20 +289,21 @@ void Agent::remember(const Outcome& outcome) {
 
 void Agent::take_limit_writes() {
   if (!parts_.probes) return;
-  std::vector<LimitWrite> writes = parts_.probes->take_limit_writes();
-  if (writes.empty()) return;
-  std::vector<CgroupId> containers;
-  for (const ContainerView* view : parts_.pipeline.containers())
-    containers.push_back(view->info.id);
-  foreign_writes_.remember(std::move(writes), containers);
+  std::vector<ForeignWrites::Reading> readings;
+  for (const Sample& sample : tick_.containers)
+    if (const ContainerView* view = parts_.pipeline.find(sample.id))
+      readings.push_back({sample.id, &view->sample.limits, &sample.limits});
+  foreign_writes_.observe(parts_.probes->take_limit_writes(), readings, tick_.time);
 }
 
 // Whose write holds it back, where that is known: not one from before the hold can have begun.
 std::string Agent::writer_of(const Decision& decision) const {
-  if (decision.verdict != Verdict::standing_down && decision.verdict != Verdict::silently_reverted)
-    return {};
-  return foreign_writes_.writer(decision.container, decision.old_limits,
-                                decision.time - config_.rails.stand_down);
+  constexpr std::array kForTheWrite = {Verdict::standing_down, Verdict::silently_reverted,
+                                       Verdict::rival};
+  if (std::ranges::find(kForTheWrite, decision.verdict) == kForTheWrite.end()) return {};
+  const auto longest = std::max<std::chrono::nanoseconds>(config_.rails.stand_down,
+                                                          config_.rails.rival_pause);
+  return foreign_writes_.writer(decision.container, decision.old_limits, decision.time - longest);
 }
 
 WallTime Agent::wall_of(MonotonicTime time) const {

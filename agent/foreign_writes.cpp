@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <ranges>
 #include <string_view>
@@ -15,6 +16,7 @@ namespace cgphase {
 namespace {
 
 constexpr std::string_view kMaxWord = "max";
+constexpr std::size_t kMostText = 255;
 
 // What the kernel makes of a value for memory.max: whole pages.
 bool sets_memory(std::string_view value, const MemoryLimit& limit) {
@@ -41,10 +43,13 @@ bool in_force(const LimitWrite& write, const Limits& limits) {
   return limits.cpu_max_burst && parse_u64(write.value) == limits.cpu_max_burst->value;
 }
 
+// Of names that others choose; the journal takes no more than a kibibyte of all.
+std::string printable(const std::string& text) { return escape_name(text).substr(0, kMostText); }
+
 std::string text_of(const LimitWrite& write) {
-  std::string text = escape_name(write.command) + " (pid " + std::to_string(write.pid);
-  if (!write.writer_path.empty()) text += ", " + escape_name(unit_of(write.writer_path));
-  return text + ") wrote " + write.file + " " + escape_name(write.value);
+  std::string text = printable(write.command) + " (pid " + std::to_string(write.pid);
+  if (!write.writer_path.empty()) text += ", " + printable(unit_of(write.writer_path));
+  return text + ") wrote " + write.file + " " + printable(write.value);
 }
 
 bool same_again(const LimitWrite& a, const LimitWrite& b) {
@@ -62,6 +67,25 @@ std::string unit_of(const CgroupPath& path) {
     rest = slash == std::string_view::npos ? std::string_view() : rest.substr(0, slash);
   }
   return path;
+}
+
+void ForeignWrites::observe(std::vector<LimitWrite> writes, std::span<const Reading> readings,
+                            MonotonicTime begin) {
+  std::vector<LimitWrite> all = std::exchange(waiting_, {}), changing;
+  std::ranges::move(writes, std::back_inserter(all));
+  std::vector<CgroupId> containers;
+  for (const Reading& reading : readings) containers.push_back(reading.container);
+  for (LimitWrite& write : all) {
+    const auto reading = std::ranges::find(readings, write.directory, [](const Reading& one) {
+      return one.container.inode;
+    });
+    if (reading == readings.end()) continue;
+    if (in_force(write, *reading->now) && !in_force(write, *reading->before))
+      changing.push_back(std::move(write));
+    else if (write.time >= begin && waiting_.size() < kWaiting)
+      waiting_.push_back(std::move(write));
+  }
+  remember(std::move(changing), containers);
 }
 
 void ForeignWrites::remember(std::vector<LimitWrite> writes, std::span<const CgroupId> containers) {

@@ -22,8 +22,20 @@ class ForeignWrites {
  public:
   // Of one container, the newest; a write that says the same again takes the place of the first.
   static constexpr std::size_t kRemembered = 8;
+  static constexpr std::size_t kWaiting = 1024;  // that may be newer than what was read of limits
 
-  // Of other cgroups than `containers` nothing is kept.
+  // A container's limits as they were read, and before that.
+  struct Reading {
+    CgroupId container;
+    const Limits* before = nullptr;
+    const Limits* now = nullptr;
+  };
+  // At each tick, with what the kernel told since the last. Kept is what changed a limit of these
+  // containers: its value is in force now, and was not before. What was written after `begin`, when
+  // the reading began, may not have been read yet, and is judged again the next time.
+  void observe(std::vector<LimitWrite> writes, std::span<const Reading> readings,
+               MonotonicTime begin);
+  // Without asking what it changed. Of other cgroups than `containers` nothing is kept.
   void remember(std::vector<LimitWrite> writes, std::span<const CgroupId> containers);
   void forget(CgroupId container) { writes_.erase(container.inode); }
 
@@ -34,6 +46,7 @@ class ForeignWrites {
 
  private:
   std::map<std::uint64_t, std::deque<LimitWrite>> writes_;  // by inode, oldest first
+  std::vector<LimitWrite> waiting_;                         // to be judged again
 };
 
 // The unit that a cgroup belongs to, by the name of the innermost one; else the path itself.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
 // The kernel's types as far as BPF programs of ours read them. Only names count: libbpf finds where
 // each field lies in the running kernel (CO-RE). A type whose name ends in ___WORD is the same
 // type in kernels that differ.

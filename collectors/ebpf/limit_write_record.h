@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
 // What limit_writes.bpf.c tells of a write to a limit file, as it lies in the ring buffer. In C,
 // for it is compiled for the kernel too.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
 // Who writes the files with limits: tells of each write by another process, before it is done, in
 // a ring buffer that is read once per tick and wakes nobody.
 #include "collectors/ebpf/kernel_types.bpf.h"

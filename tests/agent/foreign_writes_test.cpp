@@ -138,6 +138,40 @@ TEST_CASE("eight writes of a container are kept, of the same again one") {
   CHECK_FALSE(known.writer(kWritten, cpu_limits(1000), kLongAgo).empty());
 }
 
+TEST_CASE("a write that changes nothing explains nothing") {
+  const Limits before = memory_limits(1 << 30), now = memory_limits(512 << 20);
+  const std::vector<ForeignWrites::Reading> changed = {{kWritten, &before, &now}},
+                                            same = {{kWritten, &now, &now}};
+  const LimitWrite first = write_of("memory.max", "512M", 100);
+  LimitWrite again = write_of("memory.max", "512M", 110);
+  again.pid = 999;
+  ForeignWrites known;
+  known.observe({first}, changed, MonotonicTime(seconds(101)));
+  known.observe({again}, same, MonotonicTime(seconds(111)));
+  known.observe({}, same, MonotonicTime(seconds(112)));
+  CHECK(known.writer(kWritten, now, kLongAgo).starts_with("dockerd (pid 812, "));
+}
+
+TEST_CASE("one that is newer than the reading waits for the next") {
+  const Limits before = memory_limits(1 << 30), now = memory_limits(512 << 20);
+  const std::vector<ForeignWrites::Reading> not_yet = {{kWritten, &before, &before}},
+                                            then = {{kWritten, &before, &now}};
+  for (const bool newer : {true, false}) {
+    ForeignWrites known;
+    known.observe({write_of("memory.max", "512M", 100)}, not_yet,
+                  MonotonicTime(seconds(newer ? 100 : 101)));
+    CHECK(known.writer(kWritten, now, kLongAgo).empty());
+    known.observe({}, then, MonotonicTime(seconds(102)));
+    CHECK(known.writer(kWritten, now, kLongAgo).empty() != newer);
+  }
+}
+
+TEST_CASE("what hostile names can add to the journal is bounded") {
+  LimitWrite write = write_of("memory.max", "512M");
+  write.writer_path = "/" + std::string(4000, '\x1b') + ".scope";
+  CHECK(remembered({write}).writer(kWritten, memory_limits(512 << 20), kLongAgo).size() < 1024);
+}
+
 TEST_CASE("a cgroup's unit is the innermost service or scope of its path") {
   CHECK(unit_of("/init.scope") == "init.scope");
   CHECK(unit_of("/system.slice/docker.service") == "docker.service");
