@@ -19,7 +19,7 @@ namespace cgphase {
 class GpuWatch {
  public:
   static constexpr std::chrono::seconds kPeriod{60};
-  // Once so much was looked at in a tick, 20 to 30 ms' worth, the other containers wait for the next.
+  // Once so much was looked at in a tick, 20 to 30 ms' worth, the others wait for the next one.
   static constexpr std::size_t kEnoughProcesses = 512;
   static constexpr std::size_t kEnoughEntries = 8192;
 

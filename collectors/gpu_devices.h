@@ -47,8 +47,9 @@ inline constexpr std::size_t kMostDeviceNames = 4096;      // in one directory
 
 // The processes of the cgroup behind `cgroup_fd` and of those below it, up to the first that has a
 // GPU: about 20 us for a process, and 1 to 3 us for each of its descriptors. A node in /dev counts
-// only where that is not the host's: what everybody sees says nothing of who uses it. Processes that
-// end meanwhile have none; where none of those listed is to be found, `proc_root` hides them: unknown.
+// only where that is not the host's: what everybody sees says nothing of who uses it. Processes
+// that end meanwhile have none; where none of those listed is to be found, `proc_root` hides them:
+// unknown.
 GpuLook find_gpu(int cgroup_fd, const std::string& proc_root, const HostDevices& host);
 
 }  // namespace cgphase
