@@ -174,7 +174,8 @@ all_killed() {
   ours=$(<"$goes/memory.max")
   kill -KILL "$load"
   wait "$load" 2>/dev/null
-  rmdir "$goes"
+  # The kernel may be busy with it for a moment after the last process was waited for.
+  until_true 5000 rmdir "$goes" 2>/dev/null
   mkdir "$goes" || fail 'all killed: the cgroup could not be replaced'
   echo "$ours" >"$goes/memory.max"
   "$bin/cgphase-restore" --runtime-dir "$runtime" || fail 'all killed: cgphase-restore failed'
