@@ -289,11 +289,13 @@ void Agent::remember(const Outcome& outcome) {
 
 void Agent::take_limit_writes() {
   if (!parts_.probes) return;
+  std::vector<LimitWrite> writes = parts_.probes->take_limit_writes();
+  if (writes.empty() && !foreign_writes_.waits()) return;
   std::vector<ForeignWrites::Reading> readings;
   for (const Sample& sample : tick_.containers)
     if (const ContainerView* view = parts_.pipeline.find(sample.id))
       readings.push_back({sample.id, &view->sample.limits, &sample.limits});
-  foreign_writes_.observe(parts_.probes->take_limit_writes(), readings, tick_.time);
+  foreign_writes_.observe(std::move(writes), readings, tick_.time);
 }
 
 // Whose write holds it back, where that is known: not one from before the hold can have begun.

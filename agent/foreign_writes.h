@@ -35,6 +35,8 @@ class ForeignWrites {
   // the reading began, may not have been read yet, and is judged again the next time.
   void observe(std::vector<LimitWrite> writes, std::span<const Reading> readings,
                MonotonicTime begin);
+  // Whether observe() has something to judge without new writes too.
+  bool waits() const { return !waiting_.empty(); }
   // Without asking what it changed. Of other cgroups than `containers` nothing is kept.
   void remember(std::vector<LimitWrite> writes, std::span<const CgroupId> containers);
   void forget(CgroupId container) { writes_.erase(container.inode); }
