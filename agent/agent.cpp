@@ -8,6 +8,7 @@
 #include <iterator>
 #include <utility>
 
+#include "agent/read_back.h"
 #include "base/crc32.h"
 #include "base/text.h"
 #include "control/knob_file.h"
@@ -246,12 +247,17 @@ void Agent::take_results() {
   for (const LimitResult& result : parts_.writer->take_results()) {
     if (result.decision_id == 0) continue;  // memory.reclaim: no limit changed
     const WriteEnd end = end_of(result);
+    const Decision* const asked = recent_decision(result.decision_id);
     if (end == WriteEnd::failed) {
       write_errors_[result.decision_id] = result.error;
       totals_.writes_failed += 1;
     }
-    if (end == WriteEnd::done)
-      ++(was_raise(result.decision_id) ? totals_.writes_up : totals_.writes_down);
+    if (end == WriteEnd::done) {
+      const bool raise = asked != nullptr && asked->direction == Direction::raise;
+      ++(raise ? totals_.writes_up : totals_.writes_down);
+    }
+    if (end == WriteEnd::done && asked != nullptr)
+      remember_written(*asked, result.in_force, {});
     parts_.pipeline.written(result.decision_id, end, result.in_force, clock_.monotonic_now());
   }
 }
@@ -267,11 +273,10 @@ void Agent::remember_outcomes() {
   write_errors_.clear();
 }
 
-bool Agent::was_raise(std::uint64_t decision_id) const {
+const Decision* Agent::recent_decision(std::uint64_t decision_id) const {
   for (auto entry = recent_decisions_.rbegin(); entry != recent_decisions_.rend(); ++entry)
-    if (entry->decision.decision_id == decision_id)
-      return entry->decision.direction == Direction::raise;
-  return false;
+    if (entry->decision.decision_id == decision_id) return &entry->decision;
+  return nullptr;
 }
 
 void Agent::remember(const Decision& decision) {
@@ -285,6 +290,13 @@ void Agent::remember(const Outcome& outcome) {
   JournalOutcome entry{wall_of(outcome.time), outcome};
   unsaved_outcomes_.push_back(entry);
   push_bounded(recent_outcomes_, std::move(entry));
+}
+
+void Agent::remember_written(const Decision& decision, const Limits& in_force, std::string by) {
+  by += read_back_text(decision.old_limits, in_force);
+  remember(Outcome{.decision_id = decision.decision_id, .time = clock_.monotonic_now(),
+                   .container = decision.container, .kind = OutcomeKind::written,
+                   .detail = std::move(by)});
 }
 
 void Agent::take_limit_writes() {
@@ -344,8 +356,10 @@ void Agent::take_guard_actions() {
     Limits in_force = view->sample.limits;
     (void)parse_knob(action.knob, action.new_value.view(), in_force);
     totals_.writes_up += 1;
-    remember(parts_.pipeline.guard_raised(action.id, cpu ? Resource::cpu : Resource::memory,
-                                          action.reason, in_force, action.time));
+    const Decision raise = parts_.pipeline.guard_raised(
+        action.id, cpu ? Resource::cpu : Resource::memory, action.reason, in_force, action.time);
+    remember(raise);
+    remember_written(raise, in_force, "by the guard: ");
   }
 }
 
@@ -473,8 +487,10 @@ void Agent::note_restored(const ContainerView& view, Reason reason) {
                              ? view.sample.limits.cpu_max != view.original.cpu_max
                              : view.sample.limits.memory_max != view.original.memory_max;
     if (!changed) continue;
-    remember(parts_.pipeline.guard_raised(view.info.id, resource, reason, view.original,
-                                          clock_.monotonic_now()));
+    const Decision raise = parts_.pipeline.guard_raised(view.info.id, resource, reason,
+                                                        view.original, clock_.monotonic_now());
+    remember(raise);
+    remember_written(raise, view.original, {});
     totals_.writes_up += 1;
   }
 }

@@ -139,10 +139,11 @@ class Agent {
   void learn(const ContainerView& view);
   void store_ooms();
   void note_restored(const ContainerView& view, Reason reason);
-  bool was_raise(std::uint64_t decision_id) const;
+  const Decision* recent_decision(std::uint64_t decision_id) const;  // null: too long ago
   WallTime wall_of(MonotonicTime time) const;
   void remember(const Decision& decision);
   void remember(const Outcome& outcome);
+  void remember_written(const Decision& decision, const Limits& in_force, std::string by);
   void take_limit_writes();
   std::string writer_of(const Decision& decision) const;
   void squeeze_cache();

@@ -17,7 +17,7 @@
 namespace cgphase {
 namespace {
 
-constexpr int kExplainDecisions = 20;
+constexpr std::size_t kExplainDecisions = 20;
 constexpr int kMostEvents = 1000;
 constexpr int kMostHistoryRows = 7200;
 constexpr std::size_t kMostFitContainers = 400;  // in a second, of all questions of one user
@@ -50,24 +50,22 @@ std::optional<Limits> proposal_of(const ContainerView& view) {
   return limits;
 }
 
-// Joins decisions with what became of them.
-std::vector<ExplainReport::Entry> join(const std::vector<JournalDecision>& decisions,
-                                       const std::vector<JournalOutcome>& outcomes) {
-  std::map<std::uint64_t, const JournalOutcome*> by_decision;
-  for (const JournalOutcome& outcome : outcomes)
-    by_decision[outcome.outcome.decision_id] = &outcome;
-  std::vector<ExplainReport::Entry> entries;
-  for (const JournalDecision& decision : decisions) {
-    ExplainReport::Entry entry{.time = decision.time, .decision = decision.decision,
-                               .writer = decision.writer};
-    const auto found = by_decision.find(decision.decision.decision_id);
-    if (found != by_decision.end()) {
-      entry.outcome = found->second->outcome;
-      entry.outcome_time = found->second->time;
-    }
-    entries.push_back(std::move(entry));
-  }
-  return entries;
+void add_outcome(ExplainReport::Entry& entry, const JournalOutcome& outcome) {
+  const bool written = outcome.outcome.kind == OutcomeKind::written;
+  (written ? entry.written : entry.outcome) = outcome.outcome;
+  (written ? entry.written_time : entry.outcome_time) = outcome.time;
+}
+
+ExplainReport::Entry entry_of(const JournalDecision& decision) {
+  return {.time = decision.time, .decision = decision.decision, .outcome = {}, .outcome_time = {},
+          .writer = decision.writer};
+}
+
+ExplainReport::Entry entry_of(const JournalEntry& kept) {
+  ExplainReport::Entry entry = entry_of(kept.decision);
+  for (const auto* outcome : {&kept.written, &kept.end})
+    if (*outcome) add_outcome(entry, **outcome);
+  return entry;
 }
 
 std::vector<HistoryRow> rows_of(const std::vector<HistoryPoint>& points) {
@@ -207,30 +205,42 @@ void Answers::answer(const Request& request, const Peer& peer, Respond respond) 
 
 void Answers::explain(const Request& request, Respond respond) {
   const auto view = container(request);
-  if (!view) return respond(error_reply(view.error()));
-  ExplainReport explained{.now = report(**view), .at = request.time("at_seconds")};
-  const CgroupId id = (*view)->info.id;
+  const bool gone = !view && view.error().kind == ErrorKind::not_found;
+  if (!view && (!gone || agent_.store() == nullptr)) return respond(error_reply(view.error()));
+  ExplainReport explained{.now = {}, .at = request.time("at_seconds"), .gone = gone};
+  if (!gone) explained.now = report(**view);
   const WallTime until = explained.at.value_or(clock_.wall_now());
-  if (agent_.store() == nullptr) {
-    std::vector<JournalDecision> decisions;
-    for (const JournalDecision& entry : agent_.recent_decisions())
-      if (entry.decision.container == id && entry.time <= until) decisions.push_back(entry);
-    std::reverse(decisions.begin(), decisions.end());
-    if (decisions.size() > kExplainDecisions) decisions.resize(kExplainDecisions);
-    const auto& recent = agent_.recent_outcomes();
-    explained.decisions = join(decisions, {recent.begin(), recent.end()});
-    return respond(ok_reply(to_json(explained)));
-  }
+  if (agent_.store() == nullptr) return respond(explain_from_memory(std::move(explained), until));
+  const std::string text = unescape_name(*request.text("container"));
   // A refused query drops `respond`, and the client is told that there was no answer.
-  (void)agent_.store()->query([explained = std::move(explained), id, until,
-                         respond = std::move(respond)](Store& store) mutable {
-    const auto decisions = store.decisions(id, until, kExplainDecisions);
-    const auto outcomes = store.outcomes(id, until + std::chrono::hours(24), kMostEvents);
-    if (!decisions) return respond(error_reply(decisions.error()));
-    if (!outcomes) return respond(error_reply(outcomes.error()));
-    explained.decisions = join(*decisions, *outcomes);
+  (void)agent_.store()->query([explained = std::move(explained), until, text,
+                               absent = gone ? error_reply(view.error()) : nlohmann::json(),
+                               respond = std::move(respond)](Store& store) mutable {
+    if (explained.gone) {
+      const auto last = store.last_container(text);
+      if (!last) return respond(error_reply(last.error()));
+      if (!*last) return respond(std::move(absent));
+      explained.now.container = (*last)->container;
+    }
+    const ContainerInfo& who = explained.now.container;
+    const auto entries = store.entries(who.name, who.engine, until, kExplainDecisions);
+    if (!entries) return respond(error_reply(entries.error()));
+    for (const JournalEntry& entry : *entries) explained.decisions.push_back(entry_of(entry));
     respond(ok_reply(to_json(explained)));
   });
+}
+
+nlohmann::json Answers::explain_from_memory(ExplainReport explained, WallTime until) const {
+  const CgroupId id = explained.now.container.id;
+  const auto& recent = agent_.recent_decisions();
+  for (auto one = recent.rbegin(); one != recent.rend(); ++one) {
+    if (one->decision.container != id || one->time > until) continue;
+    if (explained.decisions.size() >= kExplainDecisions) break;
+    ExplainReport::Entry& entry = explained.decisions.emplace_back(entry_of(*one));
+    for (const JournalOutcome& outcome : agent_.recent_outcomes())
+      if (outcome.outcome.decision_id == entry.decision.decision_id) add_outcome(entry, outcome);
+  }
+  return ok_reply(to_json(explained));
 }
 
 void Answers::history(const Request& request, Respond respond) {

@@ -41,6 +41,7 @@ class Answers {
 
  private:
   void explain(const Request& request, Respond respond);
+  nlohmann::json explain_from_memory(ExplainReport explained, WallTime until) const;
   void history(const Request& request, Respond respond);
   void full_history(const Request& request, CgroupId id, Respond respond);
   void records(const Request& request, Respond respond);

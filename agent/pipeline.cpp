@@ -264,6 +264,7 @@ Decision Pipeline::guard_raised(CgroupId id, Resource resource, Reason reason,
   if (found == containers_.end()) return decision;
   decision.old_limits = found->second->view.sample.limits;
   decision.phase = found->second->view.phase;
+  decision.evidence = evidence_of(found->second->view.sample);
   found->second->in_force(in_force);
   found->second->rails.written(decision, WriteEnd::done, in_force, time);
   return decision;

@@ -14,6 +14,9 @@ namespace {
 
 using nlohmann::json;
 
+// Of the decisions in one reply, which has 64 KiB.
+constexpr std::size_t kMostExplainBytes = 48 * 1024;
+
 template <class T>
 json or_null(const std::optional<T>& value) {
   return value ? json(*value) : json(nullptr);
@@ -132,6 +135,13 @@ json to_json(const ContainerInfo& container) {
           {"hands_off", printable(container.hands_off)}};
 }
 
+json to_json(const Evidence& evidence) {
+  json facts = json::object();
+  for (std::size_t i = 0; i < kFactCount; ++i)
+    facts[to_string(static_cast<Fact>(i))] = or_null(evidence.facts[i]);
+  return facts;
+}
+
 json to_json(const Decision& decision, WallTime time) {
   return {{"decision_id", decision.decision_id},
           {"time", seconds_since_epoch(time)},
@@ -145,7 +155,8 @@ json to_json(const Decision& decision, WallTime time) {
           {"phase", to_json(decision.phase)},
           {"usage", decision.usage},
           {"statistic", decision.statistic},
-          {"sample_count", decision.sample_count}};
+          {"sample_count", decision.sample_count},
+          {"facts", to_json(decision.evidence)}};
 }
 
 json to_json(const Outcome& outcome, WallTime time) {
@@ -300,19 +311,29 @@ void sum_up(StatusReport& status, std::span<const ContainerReport> reports) {
 json to_json(const ExplainReport& report) {
   json decisions = json::array();
   std::string sentence;
+  std::size_t bytes = 0;
   for (const ExplainReport::Entry& entry : report.decisions) {
     json one = {{"decision", to_json(entry.decision, entry.time)},
+                {"written", nullptr},
                 {"outcome", nullptr},
                 {"writer", text_or_null(entry.writer)}};
+    if (entry.written) one["written"] = to_json(*entry.written, entry.written_time);
     if (entry.outcome) one["outcome"] = to_json(*entry.outcome, entry.outcome_time);
+    const std::optional<Outcome>& last = entry.outcome ? entry.outcome : entry.written;
     one["sentence"] = explain_sentence(report.now.container.name, entry.decision,
-                                       entry.outcome ? &*entry.outcome : nullptr, entry.writer);
+                                       last ? &*last : nullptr, entry.writer);
     if (sentence.empty()) sentence = one["sentence"].get<std::string>();
+    bytes += one.dump().size();
+    if (bytes > kMostExplainBytes && !decisions.empty()) break;
     decisions.push_back(std::move(one));
   }
-  if (sentence.empty()) sentence = holding_sentence(report.now);
+  if (sentence.empty())
+    sentence = report.gone ? escape_name(report.now.container.name) +
+                                 ": gone, and no decision about it is kept from that time."
+                           : holding_sentence(report.now);
   return ok_reply({{"sentence", sentence},
                    {"at", report.at ? json(seconds_since_epoch(*report.at)) : json(nullptr)},
+                   {"gone", report.gone},
                    {"container", to_json(report.now)},
                    {"decisions", std::move(decisions)}});
 }

@@ -134,11 +134,14 @@ struct ExplainReport {
   struct Entry {
     WallTime time;
     Decision decision;
-    std::optional<Outcome> outcome;
+    std::optional<Outcome> outcome;   // of the trial, or why there was none
     WallTime outcome_time;
     std::string writer = {};   // as in JournalDecision; empty where it is not known
+    std::optional<Outcome> written = {};   // read back
+    WallTime written_time = {};
   };
-  std::vector<Entry> decisions;  // newest first; the first is the one explained, may be empty
+  std::vector<Entry> decisions = {};  // newest first; the first is explained, may be empty
+  bool gone = false;             // the container: of `now` only who it was is known
 };
 // With "sentence" first (agent/sentence.h).
 nlohmann::json to_json(const ExplainReport& report);

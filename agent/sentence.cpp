@@ -83,6 +83,7 @@ std::string fate(const Outcome& outcome) {
     case OutcomeKind::trial_reverted: return "the trial failed and it was reverted" + detail;
     case OutcomeKind::write_failed: return "the write failed" + detail;
     case OutcomeKind::overtaken: return "a later change overtook it" + detail;
+    case OutcomeKind::written: return "it was written" + detail;
   }
   return "";
 }
@@ -144,7 +145,10 @@ std::string explain_sentence(std::string_view name, const Decision& decision,
     text += because(decision.verdict);
   } else if (decision.verdict == Verdict::allowed) {
     text += change_text(decision);
-    text += outcome != nullptr ? "; " + fate(*outcome) : "; no outcome yet";
+    text += outcome != nullptr ? "; " + fate(*outcome) : "; not answered yet";
+    const bool on_trial = outcome != nullptr && outcome->kind == OutcomeKind::written &&
+                          decision.direction == Direction::lower;
+    if (on_trial) text += ", its trial is not over";
   } else {
     text += refusal_text(decision);
     if (!writer.empty()) text += ": " + printable(writer);

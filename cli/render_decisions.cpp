@@ -31,11 +31,55 @@ std::string limit_amount(const json& decision, const char* which) {
   return amount(decision, path.c_str());
 }
 
-std::string outcome_text(const json& entry, const TextStyle& style) {
-  if (!view(entry, "/outcome").is_object()) return "none yet";
-  const std::string detail = view_text(entry, "/outcome/detail");
-  return view_text(entry, "/outcome/kind") + (detail.empty() ? "" : ", " + detail) + " at " +
-         time_cell(entry, "/outcome/time", style);
+std::string outcome_text(const json& entry, const std::string& path, const TextStyle& style) {
+  if (!view(entry, path.c_str()).is_object()) return "-";
+  const std::string kind = view_text(entry, (path + "/kind").c_str());
+  const std::string detail = view_text(entry, (path + "/detail").c_str());
+  return (kind == "written" ? detail : kind + (detail.empty() ? "" : ", " + detail)) + " at " +
+         time_cell(entry, (path + "/time").c_str(), style);
+}
+
+std::optional<double> fact(const json& decision, const char* name) {
+  return view_number(decision, (std::string("/facts/") + name).c_str());
+}
+
+std::string percent(std::optional<double> ratio) {
+  return ratio ? fmt::format("{:.2f} %", *ratio * 100) : "-";
+}
+
+std::string inputs_text(const json& decision) {
+  std::string text = amount(decision, "/usage") + (is_cpu(decision) ? " used" : " needed");
+  const auto add = [&](const char* name, const char* words) {
+    const auto value = fact(decision, name);
+    if (value && *value > 0) text += ", " + bytes_text(value) + words;
+  };
+  if (is_cpu(decision)) {
+    text += ", throttled " + percent(fact(decision, "throttled_ratio"));
+  } else {
+    add("memory_peak_need_bytes", " at most lately");
+    add("memory_current_bytes", " charged");
+    add("memory_growth_bytes_per_sec", "/s of growth");
+  }
+  if (const auto runs = fact(decision, "earlier_runs"); runs && *runs > 0)
+    text += ", " + count_text(runs) + " earlier runs";
+  return text;
+}
+
+std::string pressure_text(const json& decision) {
+  return "cpu " + percent(fact(decision, "cpu_some_avg10")) + ", memory " +
+         percent(fact(decision, "memory_some_avg10")) + " (full " +
+         percent(fact(decision, "memory_full_avg10")) + "), io " +
+         percent(fact(decision, "io_some_avg10")) + "; " +
+         count_text(fact(decision, "refaults_per_sec")) + " refaults/s, " +
+         count_text(fact(decision, "major_faults_per_sec")) + " major faults/s";
+}
+
+std::string rails_text(const json& decision) {
+  std::string text = view_text(decision, "/verdict");
+  const auto floor = fact(decision, "floor");
+  if (floor && is_cpu(decision)) text += ", floor " + cores_text(floor) + " cores";
+  if (floor && !is_cpu(decision)) text += ", floor " + bytes_text(floor);
+  return text;
 }
 
 std::string decision_details(const json& entry, const TextStyle& style) {
@@ -46,7 +90,8 @@ std::string decision_details(const json& entry, const TextStyle& style) {
   };
   line("decision", count_text(view_number(decision, "/decision_id")) + " at " +
                        time_cell(decision, "/time", style));
-  line("input", amount(decision, "/usage") + (is_cpu(decision) ? " used" : " needed"));
+  line("inputs", inputs_text(decision));
+  line("pressure", pressure_text(decision));
   line("phase", view_text(decision, "/phase/letter") + " (" +
                     view_text(decision, "/phase/state") + "), distance " +
                     fmt::format("{:.3g}, margin {:.3g}",
@@ -55,10 +100,11 @@ std::string decision_details(const json& entry, const TextStyle& style) {
   line("statistic", amount(decision, "/statistic") + " from " +
                         count_text(view_number(decision, "/sample_count")) + " samples");
   line("rule", view_text(decision, "/reason"));
-  line("guard rails", view_text(decision, "/verdict"));
+  line("guard rails", rails_text(decision));
   line("limit", limit_amount(decision, "/old_limits") + " -> " +
                     limit_amount(decision, "/new_limits"));
-  line("outcome", outcome_text(entry, style));
+  line("written", outcome_text(entry, "/written", style));
+  line("trial", outcome_text(entry, "/outcome", style));
   TextStyle bare = style;
   bare.legend = false;
   return table.text(bare);

@@ -11,6 +11,7 @@
 #include "collectors/cgroup_id.h"
 #include "collectors/limits.h"
 #include "model/phase.h"
+#include "policy/evidence.h"
 
 namespace cgphase {
 
@@ -80,6 +81,7 @@ struct Decision {
   double usage = 0;           // cores, or bytes of need
   double statistic = 0;       // cores or bytes the policy asked for before the rails
   double sample_count = 0;    // samples in the statistic
+  Evidence evidence = {};
 };
 
 // How the writing of a decision ended.
@@ -94,6 +96,7 @@ enum class OutcomeKind : std::uint8_t {
   trial_reverted,   // measured worse than tolerance
   write_failed,
   overtaken,        // raised or restored for another reason before the write or the trial ended
+  written,          // in force, as read back; the trial of a lowering begins
 };
 
 // What became of a decision that was written.
@@ -184,6 +187,7 @@ constexpr const char* to_string(OutcomeKind kind) {
     case OutcomeKind::trial_reverted: return "trial_reverted";
     case OutcomeKind::write_failed: return "write_failed";
     case OutcomeKind::overtaken: return "overtaken";
+    case OutcomeKind::written: return "written";
   }
   return "";
 }

@@ -70,6 +70,7 @@ class ContainerRails::Impl {
   struct Proposal {
     Limits limits;
     double target = 0;
+    double floor = 0;  // the rails write no less
     bool worth_it = false;
     bool cache_in_way = false;
     bool oom_floor_in_way = false;

@@ -46,6 +46,7 @@ ContainerRails::Impl::Proposal ContainerRails::Impl::propose(Resource resource, 
   const double worth = in_force * (1 - config_.smallest_change_ratio);
   if (resource == Resource::cpu) {
     const double cores = lowered_cpu(config_, limits, in_force, wanted);
+    proposal.floor = cpu_floor(config_, limits);
     proposal.limits = with_cpu(limits, drift_.original(), host, cores);
     proposal.target = cpu_in_force(proposal.limits, host).value_or(0);
     proposal.worth_it = proposal.target <= worth;
@@ -64,6 +65,7 @@ ContainerRails::Impl::Proposal ContainerRails::Impl::propose(Resource resource, 
   state.long_step = step.input.phase.known() && (senses_.steady(in_force) ||
                                                  step.wish.earlier_runs >= config_.enough_runs);
   const double bytes = lowered_memory(config_, limits, state, wanted);
+  proposal.floor = memory_floor(config_, limits, state);
   proposal.limits = with_memory(limits, drift_.original(), host, bytes);
   proposal.target = memory_in_force(proposal.limits, host).value_or(0);
   proposal.worth_it = proposal.target <= worth;
@@ -158,6 +160,7 @@ std::optional<Decision> ContainerRails::Impl::tell(Resource resource, Verdict ve
   }
   Decision decision = new_decision(resource, Direction::lower, proposal.limits, step);
   decision.verdict = verdict;
+  decision.evidence[Fact::floor] = proposal.floor;
   decision.reason = step.wish.reason == Reason::phase_changed ? Reason::phase_statistics
                                                               : step.wish.reason;
   decision.decision_id = step.next_id++;

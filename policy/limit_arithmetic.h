@@ -26,6 +26,9 @@ Limits with_cpu(const Limits& limits, const Limits& original, const HostCapacity
 Limits with_memory(const Limits& limits, const Limits& original, const HostCapacity& host,
                    double bytes);
 
+// The least quota that the rails write, in cores.
+double cpu_floor(const RailsConfig& config, const Limits& limits);
+
 // What one lowering of the quota may come down to: not below `cores` nor the floor, nor by more
 // than max(10 %, 2 cores).
 double lowered_cpu(const RailsConfig& config, const Limits& limits, double in_force, double cores);

@@ -221,6 +221,20 @@ std::optional<double> RailSenses::cpu_cores() const {
   return measures_[static_cast<std::size_t>(Measure::cpu_cores)];
 }
 
+Evidence RailSenses::evidence(const Sample& sample) const {
+  Evidence evidence = evidence_of(sample);
+  const auto measured = [&](Measure measure) {
+    return measures_[static_cast<std::size_t>(measure)];
+  };
+  evidence[Fact::cpu_cores] = measured(Measure::cpu_cores);
+  evidence[Fact::throttled_ratio] = measured(Measure::throttled);
+  evidence[Fact::refaults_per_sec] = measured(Measure::refaults);
+  evidence[Fact::major_faults_per_sec] = measured(Measure::major_faults);
+  if (need_) evidence[Fact::memory_peak_need_bytes] = peak_.high();
+  if (need_before_) evidence[Fact::memory_growth_bytes_per_sec] = need_rate_;
+  return evidence;
+}
+
 double RailSenses::allocation_p99_bytes_per_sec() const {
   const auto fastest = allocation_.quantile(kAllocationQuantile);
   // The lowest bucket is "nothing worth speaking of".

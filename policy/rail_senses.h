@@ -77,6 +77,8 @@ class RailSenses {
   bool steady(double limit_bytes) const;       // need, for a whole dwell
   bool growing(double limit_bytes) const;      // need, over the last interval
   const Measures& measures() const { return measures_; }
+  // Of the sample that was added last, for the journal.
+  Evidence evidence(const Sample& sample) const;
 
  private:
   struct Throttling {

@@ -87,11 +87,19 @@ Result<Catalog> Catalog::prepare(Connection& connection, std::string boot_id) {
        "SELECT device,inode,path,engine,engine_id,name,image,labels,systemd_unit,hands_off,"
        "first_seen_ns FROM container WHERE boot_id=? ORDER BY container"},
       {&catalog.records_, kSelectRecords},
+      {&catalog.named_,
+       "SELECT container FROM container WHERE name=? AND engine=? ORDER BY container DESC LIMIT ?"},
+      {&catalog.last_,
+       "SELECT device,inode,path,engine,engine_id,name,image,labels,systemd_unit,hands_off,"
+       "first_seen_ns FROM container WHERE name=?1 OR path=?1 OR engine_id=?1"
+       " OR (length(?1)>=4 AND substr(engine_id,1,length(?1))=?1)"
+       " ORDER BY container DESC LIMIT 1"},
       {&catalog.drop_forgotten_,
        "DELETE FROM container WHERE first_seen_ns < ?"
        " AND NOT EXISTS (SELECT 1 FROM tail WHERE tail.container = container.container)"
        " AND NOT EXISTS (SELECT 1 FROM block WHERE block.container = container.container)"
        " AND NOT EXISTS (SELECT 1 FROM decision WHERE decision.container = container.container)"
+       " AND NOT EXISTS (SELECT 1 FROM refusal WHERE refusal.container = container.container)"
        " AND NOT EXISTS (SELECT 1 FROM outcome WHERE outcome.container = container.container)"},
       {&catalog.load_, "SELECT crc32c,json FROM learned WHERE image=?"},
       {&catalog.save_, "INSERT OR REPLACE INTO learned (image,crc32c,json) VALUES (?,?,?)"},
@@ -162,6 +170,27 @@ Result<std::vector<StoredRecord>> read_records(Statement& statement, std::int64_
 
 Result<std::vector<StoredRecord>> Catalog::records(std::int64_t after, int limit) {
   return read_records(records_, after, limit);
+}
+
+Result<std::vector<std::int64_t>> Catalog::named(const std::string& name, Engine engine) {
+  std::vector<std::int64_t> rows;
+  named_.begin(escape_name(name), engine_word(engine), kMostNamed);
+  for (;;) {
+    const Result<bool> row = named_.next();
+    if (!row) return std::unexpected(row.error());
+    if (!*row) return rows;
+    rows.push_back(named_.integer(0));
+  }
+}
+
+Result<std::optional<StoredContainer>> Catalog::last(const std::string& text) {
+  last_.begin(escape_name(text));
+  const Result<bool> row = last_.next();
+  if (!row) return std::unexpected(row.error());
+  if (!*row) return std::nullopt;
+  StoredContainer found = container_in(last_);
+  last_.stop();
+  return found;
 }
 
 Status Catalog::drop_forgotten(WallTime before) { return drop_forgotten_.run(ns_of(before)); }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
+#include <tuple>
+#include <utility>
 
 #include "base/parse.h"
 #include "base/text.h"
@@ -19,9 +22,13 @@ std::string limit_columns(const std::string& side) {
 }
 
 std::string decision_columns() {
-  return "time_ns,decision_id,monotonic_ns,resource,direction,reason,verdict,phase_state,"
-         "phase_index,phase_distance,phase_margin,usage,statistic,sample_count" +
-         limit_columns("old") + limit_columns("new") + ",writer";
+  std::string columns =
+      "time_ns,decision_id,monotonic_ns,resource,direction,reason,verdict,phase_state,"
+      "phase_index,phase_distance,phase_margin,usage,statistic,sample_count" +
+      limit_columns("old") + limit_columns("new") + ",writer";
+  for (std::size_t fact = 0; fact < kFactCount; ++fact)
+    columns += std::string(",fact_") + to_string(static_cast<Fact>(fact));
+  return columns;
 }
 
 constexpr const char* kOutcomeColumns = "time_ns,decision_id,monotonic_ns,kind,detail";
@@ -40,7 +47,7 @@ std::string select_from(const std::string& table, const std::string& columns,
          " ORDER BY time_ns DESC, " + table + " DESC LIMIT ?2";
 }
 
-constexpr int kFirstOldLimit = 16, kFirstNewLimit = 23, kWriter = 30;
+constexpr int kFirstOldLimit = 16, kFirstNewLimit = 23, kWriter = 30, kFirstFact = 31;
 
 // The enumerator whose word it is. to_string() of a number behind the last one is empty, so that a
 // new enumerator needs nothing here.
@@ -135,6 +142,11 @@ std::optional<JournalDecision> decision_in(const Statement& row) {
   decision.old_limits = limits_at(row, kFirstOldLimit, sound);
   decision.new_limits = limits_at(row, kFirstNewLimit, sound);
   if (!row.is_null(kWriter)) entry.writer = unescape_name(row.text(kWriter));
+  int column = kFirstFact;
+  for (std::optional<double>& fact : decision.evidence.facts) {
+    if (!row.is_null(column)) fact = row.real(column);
+    ++column;
+  }
   return sound ? std::optional(entry) : std::nullopt;
 }
 
@@ -164,25 +176,20 @@ Result<std::vector<Entry>> read_rows(Statement& rows, Read read, std::uint64_t& 
   }
 }
 
-struct Wanted {
-  Statement* statement;
-  std::string sql;
-};
+void keep_newest(std::vector<JournalDecision>& decisions, int limit) {
+  std::ranges::sort(decisions, [](const JournalDecision& a, const JournalDecision& b) {
+    return std::pair(a.time, a.decision.decision_id) > std::pair(b.time, b.decision.decision_id);
+  });
+  if (decisions.size() > static_cast<std::size_t>(std::max(limit, 0)))
+    decisions.resize(static_cast<std::size_t>(std::max(limit, 0)));
+}
 
-// Rows are only ever deleted from the front, so the row ids of a table leave no gaps.
-Result<std::int64_t> drop_until(Statement& span, Statement& drop, std::int64_t keep,
-                                std::int64_t drop_at_most) {
-  span.begin();
-  const Result<bool> row = span.next();
-  if (!row) return std::unexpected(row.error());
-  const bool empty = !*row || span.is_null(0);
-  const std::int64_t first = span.integer(0), last = span.integer(1);
-  span.stop();
-  if (empty) return 0;
-  const std::int64_t excess = std::min(last - first + 1 - keep, drop_at_most);
-  if (excess <= 0) return 0;
-  if (Status dropped = drop.run(first + excess); !dropped) return std::unexpected(dropped.error());
-  return excess;
+void begin_rows(Statement& all, Statement& of_one, std::optional<std::int64_t> container,
+                WallTime until, int limit) {
+  if (container)
+    of_one.begin(ns_of(until), std::max(limit, 0), *container);
+  else
+    all.begin(ns_of(until), std::max(limit, 0));
 }
 
 }  // namespace
@@ -215,26 +222,50 @@ std::optional<CpuMax> parse_cpu_max(std::string_view text) {
   return limit;
 }
 
+// Rows are only ever deleted from the front, so that first and last tell how many there are, or at
+// most.
+Result<std::int64_t> Journal::Rows::drop_oldest(std::int64_t keep, std::int64_t at_most) {
+  span.begin();
+  const Result<bool> row = span.next();
+  if (!row) return std::unexpected(row.error());
+  const bool empty = !*row || span.is_null(0);
+  const std::int64_t first = span.integer(0), last = span.integer(1);
+  span.stop();
+  if (empty) return 0;
+  const std::int64_t excess = std::min(last - first + 1 - keep, at_most);
+  if (excess <= 0) return 0;
+  if (Status dropped = drop.run(first + excess); !dropped) return std::unexpected(dropped.error());
+  return excess;
+}
+
 Result<Journal> Journal::prepare(Connection& connection) {
   Journal journal;
-  const std::string one = "AND container = ?3";
-  const Wanted wanted[] = {
-      {&journal.add_decision_, insert_into("decision", decision_columns())},
-      {&journal.add_outcome_, insert_into("outcome", kOutcomeColumns)},
-      {&journal.read_decisions_, select_from("decision", decision_columns(), "")},
-      {&journal.read_container_decisions_, select_from("decision", decision_columns(), one)},
-      {&journal.read_outcomes_, select_from("outcome", kOutcomeColumns, "")},
-      {&journal.read_container_outcomes_, select_from("outcome", kOutcomeColumns, one)},
-      {&journal.last_id_, "SELECT max(decision_id) FROM decision"},
-      {&journal.decision_span_, "SELECT min(decision), max(decision) FROM decision"},
-      {&journal.outcome_span_, "SELECT min(outcome), max(outcome) FROM outcome"},
-      {&journal.drop_decisions_, "DELETE FROM decision WHERE decision < ?"},
-      {&journal.drop_outcomes_, "DELETE FROM outcome WHERE outcome < ?"},
+  struct Wanted {
+    Statement* statement;
+    std::string sql;
   };
-  for (const Wanted& want : wanted) {
-    Result<Statement> statement = connection.prepare(want.sql);
+  std::vector<Wanted> wanted = {
+      {&journal.read_outcomes_of_,
+       "SELECT device,inode," + std::string(kOutcomeColumns) + " FROM outcome JOIN container USING"
+       " (container) WHERE decision_id = ?1 ORDER BY outcome"},
+      {&journal.last_id_,
+       "SELECT max((SELECT ifnull(max(decision_id), 0) FROM decision),"
+       " (SELECT ifnull(max(decision_id), 0) FROM refusal))"},
+  };
+  const auto want = [&](Rows& rows, const std::string& table, const std::string& columns) {
+    wanted.push_back({&rows.add, insert_into(table, columns)});
+    wanted.push_back({&rows.read, select_from(table, columns, "")});
+    wanted.push_back({&rows.read_container, select_from(table, columns, "AND container = ?3")});
+    wanted.push_back({&rows.span, "SELECT min(" + table + "), max(" + table + ") FROM " + table});
+    wanted.push_back({&rows.drop, "DELETE FROM " + table + " WHERE " + table + " < ?"});
+  };
+  want(journal.decisions_, "decision", decision_columns());
+  want(journal.refusals_, "refusal", decision_columns());
+  want(journal.outcomes_, "outcome", kOutcomeColumns);
+  for (const Wanted& one : wanted) {
+    Result<Statement> statement = connection.prepare(one.sql);
     if (!statement) return std::unexpected(statement.error());
-    *want.statement = std::move(*statement);
+    *one.statement = std::move(*statement);
   }
   return journal;
 }
@@ -242,48 +273,81 @@ Result<Journal> Journal::prepare(Connection& connection) {
 Status Journal::add(std::int64_t container, const JournalDecision& entry) {
   const Decision& decision = entry.decision;
   const Limits &old_limits = decision.old_limits, &new_limits = decision.new_limits;
-  return add_decision_.run(
-      container, ns_of(entry.time), as_signed(decision.decision_id), ns_of(decision.time),
-      std::string_view(to_string(decision.resource)),
-      std::string_view(to_string(decision.direction)), std::string_view(to_string(decision.reason)),
-      std::string_view(to_string(decision.verdict)),
-      std::string_view(to_string(decision.phase.state)), decision.phase.index,
-      decision.phase.distance, decision.phase.margin, decision.usage, decision.statistic,
-      decision.sample_count, limit_text(old_limits.cpu_max), burst_number(old_limits),
-      weight_number(old_limits), limit_text(old_limits.memory_max),
-      limit_text(old_limits.memory_high), limit_text(old_limits.memory_low),
-      limit_text(old_limits.memory_min), limit_text(new_limits.cpu_max), burst_number(new_limits),
-      weight_number(new_limits), limit_text(new_limits.memory_max),
-      limit_text(new_limits.memory_high), limit_text(new_limits.memory_low),
-      limit_text(new_limits.memory_min), writer_text(entry));
+  Rows& rows = decision.verdict == Verdict::allowed ? decisions_ : refusals_;
+  const auto run = [&](const auto&... facts) {
+    return rows.add.run(
+        container, ns_of(entry.time), as_signed(decision.decision_id), ns_of(decision.time),
+        std::string_view(to_string(decision.resource)),
+        std::string_view(to_string(decision.direction)),
+        std::string_view(to_string(decision.reason)), std::string_view(to_string(decision.verdict)),
+        std::string_view(to_string(decision.phase.state)), decision.phase.index,
+        decision.phase.distance, decision.phase.margin, decision.usage, decision.statistic,
+        decision.sample_count, limit_text(old_limits.cpu_max), burst_number(old_limits),
+        weight_number(old_limits), limit_text(old_limits.memory_max),
+        limit_text(old_limits.memory_high), limit_text(old_limits.memory_low),
+        limit_text(old_limits.memory_min), limit_text(new_limits.cpu_max),
+        burst_number(new_limits), weight_number(new_limits), limit_text(new_limits.memory_max),
+        limit_text(new_limits.memory_high), limit_text(new_limits.memory_low),
+        limit_text(new_limits.memory_min), writer_text(entry), facts...);
+  };
+  return std::apply(run, decision.evidence.facts);
 }
 
 Status Journal::add(std::int64_t container, const JournalOutcome& entry) {
   const Outcome& outcome = entry.outcome;
   const std::string_view detail = std::string_view(outcome.detail).substr(0, kMaxDetailBytes);
-  return add_outcome_.run(container, ns_of(entry.time), as_signed(outcome.decision_id),
-                          ns_of(outcome.time), std::string_view(to_string(outcome.kind)),
-                          escape_name(detail));
+  return outcomes_.add.run(container, ns_of(entry.time), as_signed(outcome.decision_id),
+                           ns_of(outcome.time), std::string_view(to_string(outcome.kind)),
+                           escape_name(detail));
 }
 
 Result<std::vector<JournalDecision>> Journal::decisions(std::optional<std::int64_t> container,
                                                         WallTime until, int limit) {
-  Statement& rows = container ? read_container_decisions_ : read_decisions_;
-  if (container)
-    rows.begin(ns_of(until), std::max(limit, 0), *container);
-  else
-    rows.begin(ns_of(until), std::max(limit, 0));
-  return read_rows<JournalDecision>(rows, decision_in, damaged_rows_);
+  std::vector<JournalDecision> found;
+  for (Rows* rows : {&decisions_, &refusals_}) {
+    Statement& statement = container ? rows->read_container : rows->read;
+    begin_rows(rows->read, rows->read_container, container, until, limit);
+    Result<std::vector<JournalDecision>> more =
+        read_rows<JournalDecision>(statement, decision_in, damaged_rows_);
+    if (!more) return more;
+    std::move(more->begin(), more->end(), std::back_inserter(found));
+  }
+  keep_newest(found, limit);
+  return found;
 }
 
 Result<std::vector<JournalOutcome>> Journal::outcomes(std::optional<std::int64_t> container,
                                                       WallTime until, int limit) {
-  Statement& rows = container ? read_container_outcomes_ : read_outcomes_;
-  if (container)
-    rows.begin(ns_of(until), std::max(limit, 0), *container);
-  else
-    rows.begin(ns_of(until), std::max(limit, 0));
-  return read_rows<JournalOutcome>(rows, outcome_in, damaged_rows_);
+  begin_rows(outcomes_.read, outcomes_.read_container, container, until, limit);
+  return read_rows<JournalOutcome>(container ? outcomes_.read_container : outcomes_.read,
+                                   outcome_in, damaged_rows_);
+}
+
+Status Journal::add_outcomes(JournalEntry& entry) {
+  read_outcomes_of_.begin(as_signed(entry.decision.decision.decision_id));
+  Result<std::vector<JournalOutcome>> outcomes =
+      read_rows<JournalOutcome>(read_outcomes_of_, outcome_in, damaged_rows_);
+  if (!outcomes) return std::unexpected(outcomes.error());
+  for (JournalOutcome& outcome : *outcomes)
+    (outcome.outcome.kind == OutcomeKind::written ? entry.written : entry.end) = std::move(outcome);
+  return {};
+}
+
+Result<std::vector<JournalEntry>> Journal::entries(const std::vector<std::int64_t>& containers,
+                                                   WallTime until, int limit) {
+  std::vector<JournalDecision> found;
+  for (const std::int64_t container : containers) {
+    Result<std::vector<JournalDecision>> more = decisions(container, until, limit);
+    if (!more) return std::unexpected(more.error());
+    std::move(more->begin(), more->end(), std::back_inserter(found));
+    keep_newest(found, limit);
+  }
+  std::vector<JournalEntry> entries;
+  for (JournalDecision& decision : found) {
+    JournalEntry& entry = entries.emplace_back(std::move(decision));
+    if (Status added = add_outcomes(entry); !added) return std::unexpected(added.error());
+  }
+  return entries;
 }
 
 Result<std::uint64_t> Journal::last_decision_id() {
@@ -296,18 +360,22 @@ Result<std::uint64_t> Journal::last_decision_id() {
 }
 
 Result<std::int64_t> Journal::trim(std::int64_t rows) {
-  const Result<std::int64_t> decisions =
-      drop_until(decision_span_, drop_decisions_, rows, INT64_MAX);
-  if (!decisions) return decisions;
-  const Result<std::int64_t> outcomes = drop_until(outcome_span_, drop_outcomes_, rows, INT64_MAX);
-  if (!outcomes) return outcomes;
-  return *decisions + *outcomes;
+  std::int64_t dropped = 0;
+  for (const auto& [table, keep] : {std::pair(&decisions_, rows / 2),
+                                    std::pair(&refusals_, rows / 2), std::pair(&outcomes_, rows)}) {
+    const Result<std::int64_t> gone = table->drop_oldest(keep, INT64_MAX);
+    if (!gone) return gone;
+    dropped += *gone;
+  }
+  return dropped;
 }
 
 Result<std::int64_t> Journal::drop_oldest(std::int64_t rows) {
-  const Result<std::int64_t> decisions = drop_until(decision_span_, drop_decisions_, 0, rows);
+  const Result<std::int64_t> refusals = refusals_.drop_oldest(0, rows);
+  if (!refusals || *refusals > 0) return refusals;
+  const Result<std::int64_t> decisions = decisions_.drop_oldest(0, rows);
   if (!decisions) return decisions;
-  const Result<std::int64_t> outcomes = drop_until(outcome_span_, drop_outcomes_, 0, rows);
+  const Result<std::int64_t> outcomes = outcomes_.drop_oldest(0, rows);
   if (!outcomes) return outcomes;
   return *decisions + *outcomes;
 }

@@ -23,25 +23,36 @@ class Journal {
   Status add(std::int64_t container, const JournalDecision& decision);
   Status add(std::int64_t container, const JournalOutcome& outcome);
 
-  // Newest first, not later than `until`; a row of all containers without `container`. A row whose
+  // Newest first, not later than `until`; rows of all containers without `container`. A row whose
   // words this version does not know is left out and counted.
   Result<std::vector<JournalDecision>> decisions(std::optional<std::int64_t> container,
                                                  WallTime until, int limit);
   Result<std::vector<JournalOutcome>> outcomes(std::optional<std::int64_t> container,
                                                WallTime until, int limit);
+  // Decisions of these containers with their outcomes, newest first.
+  Result<std::vector<JournalEntry>> entries(const std::vector<std::int64_t>& containers,
+                                            WallTime until, int limit);
   Result<std::uint64_t> last_decision_id();
 
-  // Deletes the oldest rows until each table has at most `rows`; the number deleted.
+  // Deletes the oldest rows until there are at most `rows` outcomes, and half as many decisions that
+  // were written and that were not; the number deleted.
   Result<std::int64_t> trim(std::int64_t rows);
-  // Deletes the oldest `rows` of each table.
+  // Deletes the oldest `rows` of what was not written; where there is none, of the rest.
   Result<std::int64_t> drop_oldest(std::int64_t rows);
 
   std::uint64_t damaged_rows() const { return damaged_rows_; }
 
  private:
-  Statement add_decision_, add_outcome_;
-  Statement read_decisions_, read_outcomes_, read_container_decisions_, read_container_outcomes_;
-  Statement last_id_, decision_span_, outcome_span_, drop_decisions_, drop_outcomes_;
+  // Of one table.
+  struct Rows {
+    Statement add, read, read_container, span, drop;
+    Result<std::int64_t> drop_oldest(std::int64_t keep, std::int64_t at_most);
+  };
+
+  Status add_outcomes(JournalEntry& entry);
+
+  Rows decisions_, refusals_, outcomes_;  // decisions that were written, and that were not
+  Statement read_outcomes_of_, last_id_;
   std::uint64_t damaged_rows_ = 0;
 };
 

@@ -61,7 +61,51 @@ CREATE TABLE learned (
 // As in `outcome`: text as escape_name() prints it. NULL where no writer is known.
 constexpr const char* kVersion2 = "ALTER TABLE decision ADD COLUMN writer TEXT";
 
-constexpr std::array kSteps = {kVersion1, kVersion2};
+// What was decided and not written has a table of its own, so that much of it does not push out what
+// was written; and each decision keeps the numbers that the rails knew.
+constexpr const char* kVersion3 = R"sql(
+ALTER TABLE decision ADD COLUMN fact_cpu_cores REAL;
+ALTER TABLE decision ADD COLUMN fact_memory_need_bytes REAL;
+ALTER TABLE decision ADD COLUMN fact_memory_peak_need_bytes REAL;
+ALTER TABLE decision ADD COLUMN fact_memory_current_bytes REAL;
+ALTER TABLE decision ADD COLUMN fact_memory_growth_bytes_per_sec REAL;
+ALTER TABLE decision ADD COLUMN fact_cpu_some_avg10 REAL;
+ALTER TABLE decision ADD COLUMN fact_memory_some_avg10 REAL;
+ALTER TABLE decision ADD COLUMN fact_memory_full_avg10 REAL;
+ALTER TABLE decision ADD COLUMN fact_io_some_avg10 REAL;
+ALTER TABLE decision ADD COLUMN fact_throttled_ratio REAL;
+ALTER TABLE decision ADD COLUMN fact_refaults_per_sec REAL;
+ALTER TABLE decision ADD COLUMN fact_major_faults_per_sec REAL;
+ALTER TABLE decision ADD COLUMN fact_floor REAL;
+ALTER TABLE decision ADD COLUMN fact_earlier_runs REAL;
+
+CREATE TABLE refusal (
+  refusal INTEGER PRIMARY KEY,
+  container INTEGER NOT NULL, time_ns INTEGER NOT NULL,
+  decision_id INTEGER NOT NULL, monotonic_ns INTEGER NOT NULL,
+  resource TEXT NOT NULL, direction TEXT NOT NULL, reason TEXT NOT NULL, verdict TEXT NOT NULL,
+  phase_state TEXT NOT NULL, phase_index INTEGER NOT NULL,
+  phase_distance REAL, phase_margin REAL,
+  usage REAL, statistic REAL, sample_count REAL,
+  old_cpu_max TEXT, old_cpu_max_burst INTEGER, old_cpu_weight INTEGER,
+  old_memory_max TEXT, old_memory_high TEXT, old_memory_low TEXT, old_memory_min TEXT,
+  new_cpu_max TEXT, new_cpu_max_burst INTEGER, new_cpu_weight INTEGER,
+  new_memory_max TEXT, new_memory_high TEXT, new_memory_low TEXT, new_memory_min TEXT,
+  writer TEXT,
+  fact_cpu_cores REAL, fact_memory_need_bytes REAL, fact_memory_peak_need_bytes REAL,
+  fact_memory_current_bytes REAL, fact_memory_growth_bytes_per_sec REAL, fact_cpu_some_avg10 REAL,
+  fact_memory_some_avg10 REAL, fact_memory_full_avg10 REAL, fact_io_some_avg10 REAL,
+  fact_throttled_ratio REAL, fact_refaults_per_sec REAL, fact_major_faults_per_sec REAL,
+  fact_floor REAL, fact_earlier_runs REAL);
+CREATE INDEX refusal_time ON refusal (time_ns);
+CREATE INDEX refusal_container ON refusal (container, time_ns);
+INSERT INTO refusal SELECT * FROM decision WHERE verdict <> 'allowed' ORDER BY decision;
+DELETE FROM decision WHERE verdict <> 'allowed';
+
+CREATE INDEX outcome_decision ON outcome (decision_id);
+)sql";
+
+constexpr std::array kSteps = {kVersion1, kVersion2, kVersion3};
 
 // Changes nothing in a file that is there. EXCLUSIVE comes before all that reads the file, and
 // auto_vacuum does: the write-ahead log's index then lies in this process' memory, not in a -shm

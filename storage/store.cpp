@@ -407,6 +407,19 @@ Result<std::vector<JournalOutcome>> Store::outcomes(std::optional<CgroupId> cont
   });
 }
 
+Result<std::vector<JournalEntry>> Store::entries(const std::string& name, Engine engine,
+                                                 WallTime until, int limit) {
+  return impl_->with_file([&](OpenFile& file) -> Result<std::vector<JournalEntry>> {
+    const Result<std::vector<std::int64_t>> rows = file.catalog.named(name, engine);
+    if (!rows) return std::unexpected(rows.error());
+    return file.journal.entries(*rows, until, limit);
+  });
+}
+
+Result<std::optional<StoredContainer>> Store::last_container(const std::string& text) {
+  return impl_->with_file([&](OpenFile& file) { return file.catalog.last(text); });
+}
+
 Result<std::vector<HistoryPoint>> Store::history(CgroupId container, WallTime from, WallTime until,
                                                  int limit) {
   return impl_->with_file([&](OpenFile& file) {

@@ -31,6 +31,13 @@ struct JournalOutcome {
   Outcome outcome;
 };
 
+// A decision with what became of it, each once it is known.
+struct JournalEntry {
+  JournalDecision decision;
+  std::optional<JournalOutcome> written;  // read back
+  std::optional<JournalOutcome> end;      // of the trial, or why there was none
+};
+
 struct StoredContainer {
   ContainerInfo container;
   WallTime first_seen;
@@ -90,6 +97,11 @@ class Store {
                                                  int limit);
   Result<std::vector<JournalOutcome>> outcomes(std::optional<CgroupId> container, WallTime until,
                                                int limit);
+  // Of all containers of this name under this engine, of this boot and earlier ones.
+  Result<std::vector<JournalEntry>> entries(const std::string& name, Engine engine, WallTime until,
+                                            int limit);
+  // The container that had this name, path or engine's id, or one that begins so, most recently.
+  Result<std::optional<StoredContainer>> last_container(const std::string& text);
   // Oldest first, from <= time <= until.
   Result<std::vector<HistoryPoint>> history(CgroupId container, WallTime from, WallTime until,
                                             int limit);

@@ -460,6 +460,24 @@ TEST_CASE("a write that fails is in the journal with its reason, and nothing cou
   CHECK(outcomes.front().outcome.detail.find("EACCES") != std::string::npos);
 }
 
+TEST_CASE("what was written is in the journal as it was read back") {
+  World world;
+  REQUIRE(world.run_until_lowered());
+  world.run(1);
+  const auto& decisions = world.agent->recent_decisions();
+  const auto& outcomes = world.agent->recent_outcomes();
+  REQUIRE_FALSE(outcomes.empty());
+  const Outcome& written = outcomes.front().outcome;
+  CHECK(written.kind == OutcomeKind::written);
+  CHECK(written.detail.find(" reads ") != std::string::npos);
+  const auto decided = std::ranges::find_if(decisions, [&](const JournalDecision& entry) {
+    return entry.decision.decision_id == written.decision_id;
+  });
+  REQUIRE(decided != decisions.end());
+  CHECK(decided->decision.verdict == Verdict::allowed);
+  CHECK(decided->decision.evidence[Fact::floor]);
+}
+
 TEST_CASE("what a container had saved stays in the totals when it is gone") {
   World world;
   REQUIRE(world.run_until_lowered());

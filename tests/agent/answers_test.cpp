@@ -192,6 +192,32 @@ TEST_CASE("a question that is refused for its words costs nothing") {
   CHECK(world.ask(fit(0.2, 1)).contains("fits"));
 }
 
+TEST_CASE("explain tells of a container that is gone, and of earlier ones of its name") {
+  AskedAgent world;
+  world.run(2);
+  const auto explain = [&](const char* name) {
+    return world.ask({.verb = Verb::explain, .args = {{"container", name}}});
+  };
+  JournalDecision entry;
+  entry.decision.decision_id = 7;
+  entry.decision.container = world.agent->pipeline().containers().at(0)->info.id;
+  entry.time = world.clock.wall_now();
+  world.agent->store()->enqueue({.decisions = {entry}});
+  CHECK(explain("test-a")["gone"] == false);
+  world.tree.remove("/test-a");
+  world.agent->tick();
+  const json gone = explain("test-a");
+  CHECK(gone["gone"] == true);
+  REQUIRE(gone["decisions"].size() == 1);
+  CHECK(gone["decisions"][0]["decision"]["decision_id"] == 7);
+  CHECK(explain("nobody").contains("error"));
+  world.tree.write("/test-a/cpu.max", "200000 100000\n");  // another cgroup, the same name
+  world.agent->tick();
+  const json again = explain("test-a");
+  CHECK(again["gone"] == false);
+  CHECK(again["decisions"].size() == 1);
+}
+
 TEST_CASE("beside another manager of limits status, list and show say why nothing is written") {
   AskedAgent world;
   world.run(1);

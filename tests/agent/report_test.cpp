@@ -152,6 +152,28 @@ TEST_CASE("explain begins with the sentence of the newest decision") {
   CHECK(out["at"] == nullptr);
 }
 
+TEST_CASE("explain tells the numbers behind a decision, what was read back, and who is gone") {
+  ExplainReport report;
+  report.now.container.name = "web-1";
+  report.gone = true;
+  CHECK(to_json(report)["sentence"] ==
+        "web-1: gone, and no decision about it is kept from that time.");
+  Decision decision;
+  decision.evidence[Fact::memory_need_bytes] = 7;
+  const Outcome written{.kind = OutcomeKind::written, .detail = "memory.max reads 8192"};
+  report.decisions = {{.decision = decision, .written = written}};
+  const json out = to_json(report);
+  CHECK(out["gone"] == true);
+  const json& one = out["decisions"][0];
+  CHECK(one["decision"]["facts"]["memory_need_bytes"] == 7);
+  CHECK(one["decision"]["facts"]["cpu_cores"] == nullptr);
+  CHECK(one["decision"]["facts"].size() == kFactCount);
+  CHECK(one["written"]["detail"] == "memory.max reads 8192");
+  CHECK(one["outcome"] == nullptr);
+  CHECK(one["sentence"].get<std::string>().ends_with(
+      "; it was written (memory.max reads 8192), its trial is not over."));
+}
+
 TEST_CASE("explain and events tell who wrote, and null where nobody knows") {
   const std::string writer = "runc (pid 7) wrote cpu.max max";
   Decision decision;
@@ -166,6 +188,22 @@ TEST_CASE("explain and events tell who wrote, and null where nobody knows") {
   CHECK(to_json(event)["writer"] == writer);
   CHECK(to_json(event)["sentence"].get<std::string>().ends_with(": " + writer + "."));
   CHECK(to_json(EventReport{.decision = decision})["writer"] == nullptr);
+}
+
+TEST_CASE("explain leaves out what no reply has room for, the oldest first") {
+  ExplainReport report;
+  const Outcome wordy{.kind = OutcomeKind::written, .detail = std::string(1024, '\n')};
+  for (std::uint64_t id = 20; id > 0; --id) {
+    Decision decision;
+    decision.decision_id = id;
+    report.decisions.push_back({.decision = decision, .outcome = wordy,
+                                .writer = std::string(1024, '\n'), .written = wordy});
+  }
+  const json out = to_json(report);
+  CHECK(out.dump().size() < 60 * 1024);
+  REQUIRE(out["decisions"].size() >= 1);
+  CHECK(out["decisions"].size() < 20);
+  CHECK(out["decisions"][0]["decision"]["decision_id"] == 20);
 }
 
 TEST_CASE("explain without a decision says what is waited for") {

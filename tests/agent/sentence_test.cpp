@@ -41,7 +41,7 @@ TEST_CASE("a lowering says from, to, phase, samples and the trial") {
 }
 
 TEST_CASE("a decision without an outcome says so") {
-  CHECK(explain_sentence("web-1", lowering(), nullptr).ends_with("; no outcome yet."));
+  CHECK(explain_sentence("web-1", lowering(), nullptr).ends_with("; not answered yet."));
 }
 
 TEST_CASE("a failed trial says what was measured") {

@@ -141,13 +141,15 @@ TEST_CASE("explain begins with one sentence and then shows the numbers") {
         "(142 samples); the trial passed (refaults 2 -> 2 per s).\n"
         "\n"
         "decision     17 at 2026-03-15 14:30:00 UTC\n"
-        "input        900 MiB needed\n"
+        "inputs       900 MiB needed, 950 MiB at most lately, 1.1 GiB charged, 3 earlier runs\n"
+        "pressure     cpu 1.20 %, memory 0.00 % (full -), io -; 2 refaults/s, - major faults/s\n"
         "phase        B (known), distance 0.5, margin 9\n"
         "statistic    1.0 GiB from 142 samples\n"
         "rule         phase_statistics\n"
-        "guard rails  allowed\n"
+        "guard rails  allowed, floor 1.1 GiB\n"
         "limit        2.0 GiB -> 1.5 GiB\n"
-        "outcome      trial_passed, refaults 2 -> 2 per s at 2026-03-15 14:30:30 UTC\n"
+        "written      memory.max reads 1610612736 at 2026-03-15 14:30:01 UTC\n"
+        "trial        trial_passed, refaults 2 -> 2 per s at 2026-03-15 14:30:30 UTC\n"
         "\n"
         "earlier\n"
         "2026-03-15 14:25:00 UTC  web-1: memory limit stays at 2.0 GiB instead of 1.5 GiB because "
@@ -164,7 +166,7 @@ TEST_CASE("explain without a decision is its sentence") {
 TEST_CASE("events are one line each") {
   CHECK(render_events(events_reply(events_of("web-1")), plain()) ==
         "2026-03-15 14:30:00 UTC  web-1: memory limit lowered from 2.0 GiB to 1.5 GiB because "
-        "phase B needs 1.0 GiB (142 samples); no outcome yet.\n"
+        "phase B needs 1.0 GiB (142 samples); not answered yet.\n"
         "2026-03-15 14:30:30 UTC  web-1: decision 17: the trial passed (refaults 2 -> 2 per s).\n");
 }
 

@@ -109,7 +109,21 @@ inline ExplainReport explain() {
                         .container = {},
                         .kind = OutcomeKind::trial_passed,
                         .detail = "refaults 2 -> 2 per s"};
-  report.decisions.push_back({time, decision, outcome, time + std::chrono::seconds(30)});
+  decision.evidence[Fact::memory_peak_need_bytes] = 950 * kMiBs;
+  decision.evidence[Fact::memory_current_bytes] = 1100 * kMiBs;
+  decision.evidence[Fact::memory_growth_bytes_per_sec] = 0;
+  decision.evidence[Fact::cpu_some_avg10] = 0.012;
+  decision.evidence[Fact::memory_some_avg10] = 0;
+  decision.evidence[Fact::refaults_per_sec] = 2;
+  decision.evidence[Fact::floor] = 1156 * kMiBs;
+  decision.evidence[Fact::earlier_runs] = 3;
+  const Outcome written{.decision_id = 17,
+                        .time = {},
+                        .container = {},
+                        .kind = OutcomeKind::written,
+                        .detail = "memory.max reads 1610612736"};
+  report.decisions.push_back({time, decision, outcome, time + std::chrono::seconds(30), "", written,
+                              time + std::chrono::seconds(1)});
   decision.decision_id = 11;
   decision.verdict = Verdict::not_enough_samples;
   report.decisions.push_back({time - std::chrono::minutes(5), decision, std::nullopt, {}});

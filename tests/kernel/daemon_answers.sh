@@ -290,6 +290,30 @@ with_gpus() {
   says 'GPU ok, seen in 2 containers'
 }
 
+# What was written to a container is told with what was read back, also when it is gone.
+written_to() { cli explain "$1" --json | grep -q '"kind": *"written"'; }
+is_gone() { cli explain "$1" --json | grep -q '"gone": *true'; }
+explaining() {
+  make_container test-brief '60000 100000' 134217728 0
+  until_true 60000 written_to test-brief || fail 'explain does not tell what was written'
+  expect 0 explain test-brief
+  for answered in 'inputs ' 'pressure ' 'phase ' 'rule ' 'guard rails ' 'written ' 'trial '; do
+    says "$answered"
+  done
+  expect 0 events test-brief
+  says 'it was written ('
+  says ' reads '
+  expect 0 explain test-brief --at -7d
+  says 'no decision yet'
+  echo 1 >"$root/test-brief/cgroup.kill"
+  until_true 5000 rmdir "$root/test-brief" 2>/dev/null || fail 'test-brief cannot be removed'
+  until_true 10000 is_gone test-brief || fail 'explain does not say that test-brief is gone'
+  expect 0 explain test-brief
+  says 'test-brief: '
+  says 'guard rails '
+  expect 3 explain test-nobody
+}
+
 without_rights() {
   local status
   answer=$(setpriv --reuid 65534 --regid 65534 --clear-groups "$bin/cgphase" \
@@ -320,6 +344,7 @@ start_daemon
 until_true 20000 answers || fail 'the daemon does not answer'
 following
 with_gpus
+explaining
 questions
 recording
 capacity

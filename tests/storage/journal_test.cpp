@@ -37,6 +37,8 @@ JournalDecision rich_decision() {
   decision.usage = 1.25;
   decision.statistic = 2.0 / 3.0;
   decision.sample_count = 61.5;
+  for (std::size_t fact = 0; fact < kFactCount; fact += 2)  // the others are absent
+    decision.evidence.facts[fact] = 0.5 + static_cast<double>(fact);
   entry.writer = "\x1b\xff (pid 1, a\\b.scope) wrote memory.max 7";
   return entry;
 }
@@ -65,6 +67,7 @@ TEST_CASE("every field of a decision comes back") {
   CHECK(a.usage == b.usage);
   CHECK(a.statistic == b.statistic);
   CHECK(a.sample_count == b.sample_count);
+  CHECK(a.evidence == b.evidence);
 }
 
 TEST_CASE("every reason and verdict has a word that reads back") {
@@ -132,6 +135,73 @@ TEST_CASE("decisions come newest first, up to and with `until`, at most `limit`"
   CHECK(decisions_in(store, kOne, 9, 10).size() == 2);
   CHECK(decisions_in(store, kLarge, 9, 10)[0].decision.decision_id == 2);
   CHECK(decisions_in(store, CgroupId{1, 1}, 9, 10).empty());
+}
+
+TEST_CASE("what was written and what was not come in one order of time") {
+  Store store = open_store(":memory:");
+  std::vector<JournalDecision> decisions;
+  for (std::uint64_t id = 1; id <= 6; ++id) {
+    decisions.push_back(decision_of(kOne, id, at_second(static_cast<double>(id))));
+    if (id % 2 == 0) decisions.back().decision.verdict = Verdict::cool_down;
+  }
+  REQUIRE(store.append({}, decisions, {}).has_value());
+  const auto found = decisions_in(store, kOne, 9, 4);
+  REQUIRE(found.size() == 4);
+  for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i].decision.decision_id == 6 - i);
+  CHECK(store.last_decision_id() == 6);
+}
+
+TEST_CASE("entries are of all containers of that name and engine, of earlier boots too") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.path("h.db");
+  const auto info = [](std::uint64_t inode, Engine engine) {
+    return ContainerInfo{.id = {42, inode}, .path = "/a", .engine = engine, .engine_id = "abcdef",
+                         .name = "we\b"};
+  };
+  {
+    Store before = Store::open({.path = path, .boot_id = "boot-0"}).value();
+    REQUIRE(before.add_container(info(1, Engine::docker), at_second(0)).has_value());
+    REQUIRE(before.append({}, {decision_of(kOne, 1, at_second(1))},
+                          {outcome_of(kOne, 1, at_second(2))}).has_value());
+  }
+  Store store = Store::open({.path = path, .boot_id = "boot-1"}).value();
+  const CgroupId again{42, 2}, other{42, 3};
+  REQUIRE(store.add_container(info(2, Engine::docker), at_second(600'000)).has_value());
+  REQUIRE(store.add_container(info(3, Engine::podman), at_second(600'000)).has_value());
+  JournalOutcome written = outcome_of(again, 2, at_second(604'801));
+  written.outcome.kind = OutcomeKind::written;
+  REQUIRE(store.append({}, {decision_of(again, 2, at_second(604'800)),
+                            decision_of(other, 3, at_second(604'800))},
+                       {written, outcome_of(again, 2, at_second(604'802))}).has_value());
+  const auto found = store.entries("we\b", Engine::docker, at_second(700'000), 10);
+  REQUIRE(found.has_value());
+  REQUIRE(found->size() == 2);
+  CHECK(found->at(0).decision.decision.decision_id == 2);
+  REQUIRE(found->at(0).written);
+  CHECK(found->at(0).written->time == at_second(604'801));
+  REQUIRE(found->at(0).end);
+  CHECK(found->at(0).end->time == at_second(604'802));
+  CHECK(found->at(1).decision.decision.decision_id == 1);  // seven days ago
+  CHECK_FALSE(found->at(1).written);
+  CHECK(found->at(1).end);
+  CHECK(store.entries("we\b", Engine::docker, at_second(604'799), 10)->size() == 1);
+  CHECK(store.entries("we\b", Engine::docker, at_second(700'000), 1)->size() == 1);
+  CHECK(store.entries("", Engine::docker, at_second(700'000), 10)->empty());
+}
+
+TEST_CASE("the last container of a name, a path or the beginning of an id is found") {
+  Store store = open_store(":memory:");
+  for (const std::uint64_t inode : {1, 2})
+    REQUIRE(store.add_container({.id = {42, inode}, .path = "/p", .engine_id = "abcdef",
+                                 .name = "web"}, at_second(0)).has_value());
+  for (const char* text : {"web", "/p", "abcdef", "abcd"}) {
+    const auto found = store.last_container(text);
+    REQUIRE(found.has_value());
+    REQUIRE_MESSAGE(found->has_value(), text);
+    CHECK((*found)->container.id.inode == 2);
+  }
+  for (const char* text : {"we", "abc", "", "abcdefg", "bcdef"})
+    CHECK_FALSE(store.last_container(text)->has_value());
 }
 
 TEST_CASE("the last decision id is the highest in the journal, zero in an empty one") {

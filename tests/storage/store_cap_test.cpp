@@ -84,6 +84,27 @@ TEST_CASE("a journal alone stays below the cap too and keeps its newest") {
   CHECK((*newest)[0].decision.decision_id == id);
 }
 
+TEST_CASE("what was not written never pushes out what was") {
+  Store store = open_store(":memory:", kMinimumCap);
+  std::uint64_t id = 0;
+  for (std::uint64_t second = 0; second < 300; ++second) {
+    const WallTime time = at_second(static_cast<double>(second));
+    std::vector<JournalDecision> decisions;
+    for (int i = 0; i < 20; ++i) {
+      decisions.push_back(decision_of(kOne, ++id, time));
+      if (i > 0) decisions.back().decision.verdict = Verdict::cool_down;
+    }
+    REQUIRE(store.append({busy_point(kOne, second)}, decisions, {}).has_value());
+  }
+  const auto found = store.decisions(kOne, at_second(1000), 10'000);
+  REQUIRE(found.has_value());
+  const auto written = std::ranges::count_if(*found, [](const JournalDecision& entry) {
+    return entry.decision.verdict == Verdict::allowed;
+  });
+  CHECK(written > 150);  // a quarter of the file; the others had 19 times as many rows
+  CHECK(found->size() < id / 4);
+}
+
 TEST_CASE("containers of which nothing is left are forgotten at the cap") {
   Store store = open_store(":memory:", kMinimumCap);
   // Each container lives for two minutes; a day of them.

@@ -61,6 +61,21 @@ void make_store(const std::string& path) {
   REQUIRE(store.save_learned("img", {{"count", 1}}).has_value());
 }
 
+// A file of an older schema, with one decision that was written.
+void make_file(const std::string& path, std::span<const char* const> steps) {
+  Result<Connection> connection = Connection::open(path);
+  REQUIRE(connection.has_value());
+  REQUIRE(migrate(*connection, path, steps).has_value());
+  REQUIRE(connection
+              ->execute("INSERT INTO container (boot_id,device,inode,path,engine,engine_id,name,"
+                        "image,labels,systemd_unit,hands_off,first_seen_ns) VALUES "
+                        "('boot-1',42,1,'','cgroup','','','','{}',0,'',0);"
+                        "INSERT INTO decision (container,time_ns,decision_id,monotonic_ns,resource,"
+                        "direction,reason,verdict,phase_state,phase_index) VALUES "
+                        "(1,1000000000,1,0,'cpu','lower','phase_statistics','allowed','known',0)")
+              .has_value());
+}
+
 // Runs `body` in a child; its exit status. What a child does to limits and mounts ends with it.
 template <class Body>
 int in_child(Body body) {
@@ -261,12 +276,12 @@ TEST_CASE("a newer schema is unsupported and left as it is") {
   const ScratchDirectory scratch;
   const std::string path = scratch.path("h.db");
   make_store(path);
-  run_sql(path, "PRAGMA user_version=3");
+  run_sql(path, "PRAGMA user_version=4");
   const auto refused = try_open(path);
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().kind == ErrorKind::unsupported);
   CHECK_FALSE(std::filesystem::exists(path + ".corrupt-1"));
-  run_sql(path, "PRAGMA user_version=2");
+  run_sql(path, "PRAGMA user_version=3");
   CHECK(open_store(path).decisions(kOne, at_second(9), 9)->size() == 1);
 }
 
@@ -288,10 +303,11 @@ TEST_CASE("a schema step that is missing is added and what was there stays") {
   {
     Result<Connection> connection = Connection::open(path);
     REQUIRE(connection.has_value());
-    const std::array<const char*, 3> steps = {schema_steps()[0], schema_steps()[1],
+    const std::array<const char*, 4> steps = {schema_steps()[0], schema_steps()[1],
+                                              schema_steps()[2],
                                               "ALTER TABLE outcome ADD COLUMN more TEXT"};
     REQUIRE(migrate(*connection, path, steps).has_value());
-    CHECK(connection->integer("PRAGMA user_version") == 3);
+    CHECK(connection->integer("PRAGMA user_version") == 4);
     CHECK(connection->integer("SELECT count(*) FROM decision WHERE decision_id = 1") == 1);
     CHECK(connection->integer("SELECT count(more) FROM outcome") == 0);
   }
@@ -300,8 +316,8 @@ TEST_CASE("a schema step that is missing is added and what was there stays") {
 TEST_CASE("a journal of schema 1 has no writers, and takes new ones") {
   const ScratchDirectory scratch;
   const std::string path = scratch.path("h.db");
-  make_store(path);
-  run_sql(path, "ALTER TABLE decision DROP COLUMN writer; PRAGMA user_version=1");
+  const std::array<const char*, 1> first = {schema_steps()[0]};
+  make_file(path, first);
   Store store = open_store(path);
   JournalDecision entry = decision_of(kOne, 2, at_second(2));
   entry.writer = "runc (pid 7) wrote cpu.max max";
@@ -311,6 +327,25 @@ TEST_CASE("a journal of schema 1 has no writers, and takes new ones") {
   REQUIRE(found->size() == 2);
   CHECK(found->at(0).writer == entry.writer);
   CHECK(found->at(1).writer.empty());
+}
+
+TEST_CASE("a journal of schema 2 is parted into what was written and what was not") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.path("h.db");
+  const std::array<const char*, 2> first = {schema_steps()[0], schema_steps()[1]};
+  make_file(path, first);
+  run_sql(path,
+          "INSERT INTO decision (container,time_ns,decision_id,monotonic_ns,resource,direction,"
+          "reason,verdict,phase_state,phase_index,writer) SELECT container,2000000000,2,0,resource,"
+          "direction,reason,'cool_down',phase_state,phase_index,'init (pid 1) wrote' FROM decision");
+  Store store = open_store(path);
+  const auto found = store.decisions(kOne, at_second(9), 9);
+  REQUIRE(found.has_value());
+  REQUIRE(found->size() == 2);
+  CHECK(found->at(0).decision.verdict == Verdict::cool_down);
+  CHECK(found->at(0).writer == "init (pid 1) wrote");
+  CHECK(found->at(0).decision.evidence == Evidence{});
+  CHECK(found->at(1).decision.decision_id == 1);
 }
 
 TEST_CASE("a schema step that fails leaves the version before it") {

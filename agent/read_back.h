@@ -1,0 +1,13 @@
+// What a write left behind, in words for the journal.
+#pragma once
+
+#include <string>
+
+#include "collectors/limits.h"
+
+namespace cgphase {
+
+// Of the files that read otherwise than before: "cpu.max reads 50000 100000".
+std::string read_back_text(const Limits& before, const Limits& in_force);
+
+}  // namespace cgphase
