@@ -88,7 +88,7 @@ Agent::Agent(Config config, Parts parts, const Clock& clock, Post post)
       model_key_(model_key(parts_.engine.get())),
       outside_(config_.cgroup_root, config_.proc_root),
       neighbourhood_(config_.proc_root),
-      gpus_(config_.proc_root) {
+      gpus_(std::move(parts_.gpu_looks)) {
   if (const auto held = parts_.holds.host()) config_.mode = std::min(config_.mode, *held);
 }
 
@@ -106,7 +106,11 @@ void Agent::tick() {
   // What writer and guard did before the files were read must not look like somebody else's intent.
   take_results();
   take_guard_actions();
-  if (gpus_.look(tick_, parts_.sampler)) renew_care();
+  const auto gpu_look_wanted = [this](CgroupId id) {
+    const ContainerView* view = parts_.pipeline.find(id);
+    return view != nullptr && view->wants_gpu_look;
+  };
+  if (gpus_.look(tick_, gpu_look_wanted)) renew_care();
   // The kernel tells of a write before it is done: whoever wrote what was read is known here.
   take_limit_writes();
   for (const CgroupId& id : tick_.vanished) farewell(id);
@@ -412,7 +416,8 @@ void Agent::watch_kill_switch() {
 
 Care Agent::care_of(const ContainerInfo& info) const {
   return {.larger_margin = neighbourhood_.wants_margin(info.path),
-          .gpu = gpus_.may_have_gpu(info.id)};
+          .gpu = gpus_.may_have_gpu(info.id),
+          .gpu_ruled_out = gpus_.ruled_out(info.id)};
 }
 
 void Agent::renew_care() {
@@ -584,6 +589,7 @@ std::vector<std::string> Agent::degraded() const {
   if (const std::string names = rivalled(parts_.pipeline.containers()); !names.empty())
     sentences.push_back("only observed, another manager changes their limits again and again: " +
                         names);
+  if (const std::string hang = gpus_.degraded(); !hang.empty()) sentences.push_back(hang);
   if (parts_.store)
     if (const auto reason = parts_.store->degraded())
       sentences.push_back("history is kept in memory for now: " + *reason);

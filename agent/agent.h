@@ -40,6 +40,7 @@ class Agent {
     KernelLimitWriter* kernel_writer = nullptr;  // the same object where it is the real one
     Guard* guard = nullptr;                      // may be null
     std::unique_ptr<ProbeSource> probes;         // may be null: nothing is asked of BPF
+    std::unique_ptr<GpuLooks> gpu_looks;         // never null
     std::unique_ptr<StoreThread> store;          // may be null: history is off
     std::shared_ptr<const PhaseEngine> engine;   // may be null: no phases
     Holds holds;                                 // what an administrator asked for before

@@ -305,6 +305,10 @@ Started<void> Daemon::make_agent() {
   Agent::Parts parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
                      .writer = writer_.get(), .kernel_writer = writer_.get(),
                      .guard = guard_.get(), .probes = open_kernel_probes(root_.path),
+                     .gpu_looks = std::make_unique<GpuLookThread>(
+                         [cgroups = root_.path, proc = config_.proc_root](const auto& question) {
+                           return look_for_gpu(cgroups, proc, question);
+                         }),
                      .store = std::move(store), .engine = *engine, .holds = load_holds()};
   const Agent::Post post = [this](std::function<void()> work) { asio::post(io_, std::move(work)); };
   agent_ = std::make_unique<Agent>(config_, std::move(parts), clock_, post);

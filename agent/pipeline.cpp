@@ -225,6 +225,7 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
       .mode = view.mode, .hands_off = hands_off_ || !view.info.hands_off.empty(),
       .manage_unlimited = config_.manage_unlimited,
       .larger_margin = container.care.larger_margin, .gpu = container.care.gpu,
+      .gpu_ruled_out = container.care.gpu_ruled_out,
       .original = view.original, .host = tick.host,
       .model_step_seconds = engine_ ? engine_->model().step_seconds : seconds(config_.interval),
       .oom_floor_bytes = oom_memory_.floor_bytes(image_of(view.info), tick.wall_time),
@@ -236,6 +237,7 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
   view.original = container.rails.original();
   view.cpu_holding = container.rails.holding(Resource::cpu);
   view.memory_holding = container.rails.holding(Resource::memory);
+  view.wants_gpu_look = container.rails.wants_gpu_look();
   view.sample = sample;
   container.previous = sample;
   container.previous_time = tick.time;

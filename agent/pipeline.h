@@ -49,6 +49,7 @@ const std::string& image_of(const ContainerInfo& info);
 // What the driver sees beside a container, and the samples do not say; it may change.
 struct Care {
   bool larger_margin = false, gpu = false;  // as in RailInput
+  std::optional<MonotonicTime> gpu_ruled_out;
 };
 
 // What the driver knows about a container and the samples do not say.
@@ -73,6 +74,7 @@ struct ContainerView {
   Allocation wish;                          // what the policy wants, before the rails
   Verdict cpu_holding = Verdict::observe_mode;
   Verdict memory_holding = Verdict::observe_mode;
+  bool wants_gpu_look = false;              // ContainerRails::wants_gpu_look()
   // Given back so far against the original limit: core-seconds and byte-seconds.
   double saved_core_seconds = 0;
   double saved_byte_seconds = 0;

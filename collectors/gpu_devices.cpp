@@ -53,12 +53,11 @@ Listing listing_of(int fd) {
 
 // Whether a folder of device nodes has a GPU's, looked at as the one named `path`, which ends with
 // a slash. Absent where that cannot be said.
-std::optional<bool> lists_gpu(int folder_fd, const std::string& path, std::size_t& entries) {
+std::optional<bool> lists_gpu(int folder_fd, const std::string& path) {
   const Listing listing = listing_of(::openat(folder_fd, ".", O_RDONLY | kFolderFlags));
   if (!listing) return std::nullopt;
   for (std::size_t names = 0; const dirent* entry = ::readdir(listing.get());) {
     if (names++ == kMostDeviceNames) return std::nullopt;
-    ++entries;
     struct stat status{};
     if (is_gpu_device(path + entry->d_name) &&
         ::fstatat(folder_fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -68,13 +67,13 @@ std::optional<bool> lists_gpu(int folder_fd, const std::string& path, std::size_
   return false;
 }
 
-std::optional<bool> has_gpu_node(int devices_fd, std::size_t& entries) {
+std::optional<bool> has_gpu_node(int devices_fd) {
   const std::string path(kDevicesFolder);
-  const std::optional<bool> top = lists_gpu(devices_fd, path, entries);
+  const std::optional<bool> top = lists_gpu(devices_fd, path);
   if (!top || *top) return top;
   const Fd dri(::openat(devices_fd, "dri", O_PATH | kFolderFlags));
   if (!dri.valid()) return is_absent(errno) ? std::optional(false) : std::nullopt;
-  return lists_gpu(dri.get(), path + "dri/", entries);
+  return lists_gpu(dri.get(), path + "dri/");
 }
 
 class GpuSearch {
@@ -84,7 +83,7 @@ class GpuSearch {
 
   void visit(int cgroup_fd, std::size_t depth);
   GpuLook result() const {
-    GpuLook look{GpuUse::none, processes_, cgroups_ + descriptors_ + names_};
+    GpuLook look{GpuUse::none, processes_};
     if (seen_) look.use = GpuUse::seen;
     else if (incomplete_ || (processes_ > 0 && found_ == 0)) look.use = GpuUse::unknown;
     return look;
@@ -99,7 +98,7 @@ class GpuSearch {
 
   const std::string& proc_root_;
   std::vector<std::pair<dev_t, ino_t>> known_;  // folders that need no look, or no further one
-  std::size_t cgroups_ = 0, processes_ = 0, found_ = 0, descriptors_ = 0, names_ = 0;
+  std::size_t cgroups_ = 0, processes_ = 0, found_ = 0, descriptors_ = 0;
   bool seen_ = false, incomplete_ = false;
 };
 
@@ -149,7 +148,7 @@ void GpuSearch::look_at_devices(const std::string& process) {
   const std::pair identity(status.st_dev, status.st_ino);
   if (std::ranges::find(known_, identity) != known_.end()) return;
   known_.push_back(identity);
-  const std::optional<bool> gpu = has_gpu_node(devices.get(), names_);
+  const std::optional<bool> gpu = has_gpu_node(devices.get());
   seen_ = gpu.value_or(false);
   incomplete_ = incomplete_ || !gpu;
 }
@@ -200,8 +199,7 @@ Result<HostDevices> read_host_devices(const std::string& proc_root) {
       error_number = errno;
       continue;
     }
-    std::size_t names = 0;
-    const std::optional<bool> gpu = has_gpu_node(devices.get(), names);
+    const std::optional<bool> gpu = has_gpu_node(devices.get());
     if (gpu) return HostDevices{status.st_dev, status.st_ino, *gpu};
     error_number = EIO;
   }

@@ -36,7 +36,6 @@ enum class GpuUse : std::uint8_t {
 struct GpuLook {
   GpuUse use = GpuUse::none;
   std::size_t processes = 0;  // looked at
-  std::size_t entries = 0;    // cgroups, descriptors and names of devices looked at
 };
 
 // Bounds of one look; what is beyond one makes it `unknown`.

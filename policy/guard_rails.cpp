@@ -29,6 +29,7 @@ std::vector<Decision> ContainerRails::Impl::step(const RailInput& input, const A
   Step step{input, wish, budget, next_id, rival_.holding(input.time)};
   if (!begun_) drift_.begin(input.original, input.sample->limits);
   begun_ = true;
+  wants_gpu_look_ = false;
   model_step_seconds_ = input.model_step_seconds;
   senses_.add(input);
   if (drift_.observe(input, step.active())) rival_.changed(input.time);
@@ -334,5 +335,6 @@ void ContainerRails::vanished() { impl_->vanished(); }
 std::optional<OomSeen> ContainerRails::take_oom() { return impl_->take_oom(); }
 const Limits& ContainerRails::original() const { return impl_->original(); }
 Verdict ContainerRails::holding(Resource resource) const { return impl_->holding(resource); }
+bool ContainerRails::wants_gpu_look() const { return impl_->wants_gpu_look(); }
 
 }  // namespace cgphase

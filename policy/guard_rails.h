@@ -71,6 +71,10 @@ struct RailsConfig {
   bool lower_gpu_quota = false;            // of a container that has a GPU, or may have one
 };
 
+// The first lowering of a quota rests on a look for GPUs that began at most so long ago, or two
+// intervals where these are longer.
+inline constexpr std::chrono::seconds kFreshGpuLook{5};
+
 // Lowerings of the whole host in the current window; shared by all containers of one pipeline.
 class HostBudget {
  public:
@@ -93,6 +97,7 @@ struct RailInput {
   bool manage_unlimited = false;
   bool larger_margin = false;      // somebody kills on memory pressure, or near its limit
   bool gpu = false;                // it has a GPU, or that cannot be ruled out
+  std::optional<MonotonicTime> gpu_ruled_out;  // when the look for it began; absent: none needed
   Limits original;                 // read at the first step only; a knob it lacks: the sample's
   HostCapacity host;
   double model_step_seconds = 1;
@@ -127,6 +132,9 @@ class ContainerRails {
   const Limits& original() const;
   // Why nothing is lowered at the moment, for `show` and `explain`.
   Verdict holding(Resource resource) const;
+  // The quota would come down by the last step, or will when others have had their turn, if only a
+  // GPU was looked for again.
+  bool wants_gpu_look() const;
 
  private:
   class Impl;

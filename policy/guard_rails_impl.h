@@ -41,6 +41,7 @@ class ContainerRails::Impl {
   std::optional<OomSeen> take_oom() { return std::exchange(oom_seen_, std::nullopt); }
   const Limits& original() const { return drift_.original(); }
   Verdict holding(Resource resource) const { return lane(resource).holding; }
+  bool wants_gpu_look() const { return wants_gpu_look_; }
 
  private:
   struct Pending {
@@ -111,6 +112,7 @@ class ContainerRails::Impl {
   Verdict gate_owner(Resource resource, const Step& step) const;
   bool trial_running(MonotonicTime now) const;
   bool rate_limited(Resource resource, const Step& step) const;
+  bool gpu_look_too_old(const Step& step) const;
   std::optional<Decision> tell(Resource resource, Verdict verdict, const Proposal& proposal,
                                const Step& step);
   Decision new_decision(Resource resource, Direction direction, const Limits& limits,
@@ -130,6 +132,7 @@ class ContainerRails::Impl {
   OomWatch oom_;
   std::optional<OomSeen> oom_seen_;
   bool guard_saw_event_ = false;  // of memory, since the last step
+  bool wants_gpu_look_ = false;
   std::vector<Outcome> outcomes_;
 };
 

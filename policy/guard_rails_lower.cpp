@@ -34,6 +34,15 @@ std::optional<Decision> ContainerRails::Impl::lower(Resource resource, const Ste
   if (wanted > *in_force * (1 - config_.smallest_change_ratio)) return std::nullopt;
   const Proposal proposal = propose(resource, *in_force, wanted, step);
   one.holding = gate(resource, proposal, step);
+  if (cpu && proposal.worth_it && gpu_look_too_old(step)) {
+    // Asked for in time: while it waits for a look, the memory could come first again and again.
+    wants_gpu_look_ = one.holding == Verdict::allowed || one.holding == Verdict::trial_running ||
+                      one.holding == Verdict::rate_limited;
+    if (one.holding == Verdict::allowed) {
+      one.holding = Verdict::gpu_container;  // for a tick or two: not worth a line in the journal
+      return std::nullopt;
+    }
+  }
   return tell(resource, one.holding, proposal, step);
 }
 
@@ -105,6 +114,18 @@ Verdict ContainerRails::Impl::gate_owner(Resource resource, const Step& step) co
   if (step.rival) return Verdict::rival;
   const bool gpu = step.input.gpu && !config_.lower_gpu_quota;
   return gpu && resource == Resource::cpu ? Verdict::gpu_container : Verdict::allowed;
+}
+
+// Somebody may have opened a GPU since. It matters where the quota is the original: one that is
+// lowered goes back once a GPU is seen.
+bool ContainerRails::Impl::gpu_look_too_old(const Step& step) const {
+  const auto& ruled_out = step.input.gpu_ruled_out;
+  if (!ruled_out || config_.lower_gpu_quota ||
+      !is_original(step.limits(), drift_.original(), Resource::cpu))
+    return false;
+  const std::chrono::duration<double> two_intervals(2 * step.input.interval_seconds);
+  return step.input.time - *ruled_out >
+         std::max<std::chrono::duration<double>>(kFreshGpuLook, two_intervals);
 }
 
 Verdict ContainerRails::Impl::gate_container(Resource resource, const Step& step) const {

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "control/knob_file.h"
 #include "control/recording_limit_writer.h"
+#include "tests/agent/inline_gpu_looks.h"
 #include "tests/agent/small_model.h"
 #include "tests/collectors/fake_tree.h"
 
@@ -116,6 +117,8 @@ class World {
     agent.emplace(config,
                   Agent::Parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
                                .writer = writer.get(), .probes = std::move(told),
+                               .gpu_looks = std::make_unique<InlineGpuLooks>(tree.root(),
+                                                                             config.proc_root),
                                .store = std::move(store),
                                .engine = small_engine(),
                                .holds = Holds::load(tree.root() + "/holds.json").value()},
@@ -289,6 +292,24 @@ TEST_CASE("a container that opens a GPU gets its quota back, and keeps it until 
   world.tree.write("/test-a/cgroup.procs", "77\n");
   for (int i = 0; i < 300 && cores() == 1; ++i) world.tick();
   CHECK(cores() < 1);
+}
+
+TEST_CASE("a GPU that is opened right before a quota would come down for the first time is seen") {
+  World world;
+  world.tree.make_device("/proc/1/root/dev/nvidia0");
+  world.write_process(77, "trainer");
+  world.tree.write("/test-a/cgroup.procs", "77\n");
+  world.tree.link("/proc/77/root", world.tree.root() + "/proc/1/root");
+  world.tree.link("/proc/77/fd/0", "/dev/null");
+  world.run(3);
+  REQUIRE(world.container().cpu_holding != Verdict::gpu_container);  // looked at, and not lowered
+  REQUIRE(world.changes().empty());
+  world.tree.link("/proc/77/fd/9", "/dev/nvidia0");
+  for (int i = 0; i < 300; ++i) {
+    world.tick();
+    REQUIRE(world.container().sample.limits.cpu_cores()->value == 1);
+  }
+  CHECK(world.container().sample.limits.memory_bytes()->value < kGiB);
 }
 
 TEST_CASE("a manager that nobody knows by name is recognised, told and left its limits") {

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "agent/protocol_history.h"
+#include "tests/agent/inline_gpu_looks.h"
 #include "tests/agent/small_model.h"
 #include "tests/collectors/fake_tree.h"
 
@@ -45,6 +46,8 @@ class AskedAgent {
     REQUIRE(store);
     agent.emplace(config,
                   Agent::Parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
+                               .gpu_looks = std::make_unique<InlineGpuLooks>(tree.root(),
+                                                                             config.proc_root),
                                .store = std::make_unique<StoreThread>(std::move(*store)),
                                .engine = small_engine(),
                                .holds = Holds::load(tree.root() + "/holds.json").value()},

@@ -2,6 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <deque>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "policy/guard_rails.h"
+#include "tests/agent/inline_gpu_looks.h"
 #include "tests/collectors/fake_tree.h"
 
 using namespace cgphase;
@@ -13,7 +20,9 @@ using std::chrono::seconds;
 // A host with a GPU and containers of one process each, that shares the host's /dev.
 class GpuHost {
  public:
-  GpuHost() : sampler_(open()), watch(tree.root() + "/proc") {
+  // Where nobody is given who looks, it is done at once.
+  explicit GpuHost(std::unique_ptr<GpuLooks> looks = nullptr)
+      : sampler_(open()), watch(looks ? std::move(looks) : at_once()) {
     tree.make_device("/proc/1/root/dev/nvidia0");
   }
 
@@ -33,15 +42,18 @@ class GpuHost {
   bool look(seconds after = seconds(1)) {
     clock.advance(after);
     sampler_.sample(clock, tick);
-    return watch.look(tick, sampler_);
+    return watch.look(tick, [this](CgroupId id) { return wanted == id; });
   }
-  // Of the only container.
-  bool may_have_gpu() const { return watch.may_have_gpu(tick.containers.at(0).id); }
+  CgroupId id(std::size_t index = 0) const { return tick.containers.at(index).id; }
+  bool may_have_gpu(std::size_t index = 0) const { return watch.may_have_gpu(id(index)); }
 
   FakeTree tree;
 
  private:
   static std::string at(int pid) { return "/proc/" + std::to_string(pid); }
+  std::unique_ptr<GpuLooks> at_once() const {
+    return std::make_unique<InlineGpuLooks>(tree.root() + "/cg", tree.root() + "/proc");
+  }
   NodeSampler open() const {
     tree.write("/cg/cgroup.controllers", "cpu memory\n");
     auto sampler = NodeSampler::open({.cgroup_root = tree.root() + "/cg", .include = {"/test-*"}});
@@ -53,7 +65,52 @@ class GpuHost {
 
  public:
   NodeSample tick;
+  std::optional<CgroupId> wanted;
   GpuWatch watch;
+};
+
+// Answers when it is told to, as if each had hung until then.
+class HeldGpuLooks final : public GpuLooks {
+ public:
+  void ask(std::vector<GpuQuestion> questions) override {
+    REQUIRE(asked.empty());
+    for (GpuQuestion& question : questions) asked.push_back(std::move(question));
+  }
+  std::vector<GpuAnswer> take_answers() override { return std::exchange(answers_, {}); }
+  const std::string& failed() const override { return why_failed; }
+
+  void answer(GpuUse use) {
+    REQUIRE_FALSE(asked.empty());
+    answers_.push_back({HostDevices{1, 1, true}, use});
+    asked.pop_front();
+  }
+
+  std::deque<GpuQuestion> asked;
+  std::string why_failed;
+
+ private:
+  std::vector<GpuAnswer> answers_;
+};
+
+// A host with a GPU, whose looks are held; it was looked at itself.
+class HeldGpuHost : public GpuHost {
+ public:
+  HeldGpuHost() : HeldGpuHost(std::make_unique<HeldGpuLooks>()) {}
+  HeldGpuLooks& looks() { return *looks_; }
+  // Nothing is asked: what was asked is answered so.
+  void settle(GpuUse use) {
+    while (!looks_->asked.empty()) looks_->answer(use);
+  }
+
+ private:
+  explicit HeldGpuHost(std::unique_ptr<HeldGpuLooks> looks)
+      : GpuHost(nullptr) {
+    looks_ = looks.get();
+    watch = GpuWatch(std::move(looks));
+    look();
+    settle(GpuUse::unknown);
+  }
+  HeldGpuLooks* looks_ = nullptr;
 };
 
 }  // namespace
@@ -115,30 +172,112 @@ TEST_CASE("a container that is gone is forgotten, one that never was has no GPU"
   CHECK_FALSE(host.watch.may_have_gpu(id));
 }
 
-TEST_CASE("what is too much for one tick waits, unknown, for the next, and nobody waits for ever") {
-  GpuHost host;
+TEST_CASE("while a look takes its time a new container is not ruled out, an old one stays as it "
+          "was") {
+  HeldGpuHost host;
+  host.add("test-a", 77);
+  host.look();
+  CHECK(host.may_have_gpu());
+  CHECK_FALSE(host.watch.ruled_out(host.id()));
+  host.settle(GpuUse::none);
+  CHECK(host.look());
+  CHECK_FALSE(host.may_have_gpu());
+  CHECK(host.watch.ruled_out(host.id()) == host.tick.time - seconds(1));  // when it began
+  host.look(GpuWatch::kPeriod - seconds(2));
+  host.settle(GpuUse::unknown);  // the host itself
+  host.look();
+  REQUIRE(host.looks().asked.size() == 1);
+  CHECK_FALSE(host.look());
+  CHECK_FALSE(host.may_have_gpu());
+}
+
+TEST_CASE("a look that hangs is told by name, rules out neither its container nor one that came "
+          "since, and all is well when it ends") {
+  HeldGpuHost host;
   host.add("test-a", 77);
   host.add("test-b", 78);
-  SUBCASE("processes") {
-    for (const char* name : {"test-a", "test-b"}) {
-      std::string pids;
-      for (std::size_t i = 0; i < GpuWatch::kEnoughProcesses; ++i) pids += "77\n";
-      host.tree.write("/cg/" + std::string(name) + "/cgroup.procs", pids);
-    }
-  }
-  SUBCASE("descriptors") {
-    for (const char* process : {"/proc/77", "/proc/78"})
-      for (std::size_t i = 0; i < GpuWatch::kEnoughEntries; ++i)
-        host.tree.link(process + ("/fd/" + std::to_string(i)), "/dev/null");
-  }
-  const auto unknown = [&] {
-    int count = 0;
-    for (const Sample& sample : host.tick.containers)
-      count += host.watch.may_have_gpu(sample.id) ? 1 : 0;
-    return count;
-  };
   host.look();
-  CHECK(unknown() == 1);
+  host.settle(GpuUse::none);
+  host.look();
+  host.wanted = host.id(0);
+  host.look(kFreshGpuLook + seconds(1));
+  REQUIRE(host.looks().asked.size() == 1);
+  host.add("test-c", 79);
+  host.look(GpuWatch::kHung - seconds(1));
+  CHECK(host.watch.degraded().empty());
+  CHECK_FALSE(host.may_have_gpu(0));
   CHECK(host.look());
-  CHECK(unknown() == 0);
+  CHECK(host.watch.degraded().starts_with("looking for a GPU hangs at test-a, "));
+  CHECK(host.may_have_gpu(0));
+  CHECK_FALSE(host.may_have_gpu(1));
+  CHECK(host.may_have_gpu(2));
+  CHECK_FALSE(host.look(GpuWatch::kPeriod * 3));
+  CHECK(host.may_have_gpu(2));
+  host.settle(GpuUse::none);
+  CHECK(host.look());
+  CHECK(host.watch.degraded().empty());
+  CHECK_FALSE(host.may_have_gpu(0));
+  host.settle(GpuUse::unknown);  // the host, whose turn it was long ago
+  host.look();
+  CHECK(host.looks().asked.size() == 3);
+}
+
+TEST_CASE("a look that hangs at a container that is gone, or at the host, is told too") {
+  HeldGpuHost host;
+  SUBCASE("gone") {
+    host.add("test-a", 77);
+    host.look();
+    host.tree.remove("/cg/test-a");
+    host.look(GpuWatch::kHung);
+    CHECK(host.watch.degraded().find("a container that is gone") != std::string::npos);
+  }
+  SUBCASE("host") {
+    host.look(GpuWatch::kPeriod);
+    host.look(GpuWatch::kHung);
+    CHECK(host.watch.degraded().find("this host") != std::string::npos);
+  }
+}
+
+TEST_CASE("a look at processes that have ended says nothing of those that came after them") {
+  HeldGpuHost host;
+  host.add("test-a", 77);
+  host.look();
+  host.set_populated("test-a", false);
+  host.look();
+  host.set_populated("test-a", true);
+  host.look();
+  host.settle(GpuUse::none);
+  host.look();
+  CHECK(host.may_have_gpu());
+  host.settle(GpuUse::none);
+  host.look();
+  CHECK_FALSE(host.may_have_gpu());
+}
+
+TEST_CASE("one that is wanted is looked at again when the last look is no longer fresh") {
+  HeldGpuHost host;
+  host.add("test-a", 77);
+  host.look();
+  host.settle(GpuUse::none);
+  host.look();
+  const auto looked = host.watch.ruled_out(host.id());
+  host.look(kFreshGpuLook);
+  CHECK(host.looks().asked.empty());  // nobody wants it
+  host.wanted = host.id();
+  host.look();
+  host.settle(GpuUse::none);
+  host.look();
+  CHECK(host.watch.ruled_out(host.id()) > looked);
+  CHECK(host.looks().asked.empty());  // fresh
+}
+
+TEST_CASE("where nobody can look for GPUs none is ruled out, and it is told") {
+  HeldGpuHost host;
+  host.looks().why_failed = "no thread";
+  host.add("test-a", 77);
+  host.look();
+  CHECK(host.looks().asked.empty());
+  CHECK(host.may_have_gpu());
+  CHECK_FALSE(host.watch.source().present);
+  CHECK(host.watch.source().detail == "no thread");
 }

@@ -25,6 +25,45 @@ start_drifters() {
   must systemd-run --quiet --unit plain -p MemoryMax=64M -p CPUQuota=50% sleep 1000
 }
 
+start_nspawn() {
+  systemd-nspawn -q -D /tmp/root-nspawn -M room --property=MemoryMax=64M --property=CPUQuota=50% \
+    sleep 1000 >/tmp/nspawn.log 2>&1 &
+  until_true 20000 test -d "$root/machine.slice/machine-room.scope" ||
+    must cat /tmp/nspawn.log /nonexistent
+}
+
+start_lxc() {
+  mkdir -p /var/lib/lxc/box
+  cat >/var/lib/lxc/box/config <<'EOF'
+lxc.rootfs.path = dir:/tmp/root-lxc
+lxc.net.0.type = empty
+lxc.apparmor.profile = unconfined
+lxc.cgroup2.memory.max = 64M
+lxc.cgroup2.cpu.max = 50000 100000
+lxc.init.cmd = /bin/sleep 1000
+EOF
+  must lxc-start -n box
+}
+
+# One of each: Podman with both runtimes, and with the other driver, ctr, nspawn and LXC.
+start_other_engines() {
+  must podman --log-level error import /tmp/root.tar localhost/batch:2 >/dev/null
+  crun_id=$(must podman --runtime crun run -d --name nightly "${limits[@]}" "${both_swap[@]}" \
+    localhost/batch:2 sleep 1000)
+  runc_id=$(must podman --runtime runc run -d --name hourly "${limits[@]}" "${both_swap[@]}" \
+    localhost/batch:2 sleep 1000)
+  plain_id=$(must podman --cgroup-manager cgroupfs --runtime crun run -d --name daily \
+    "${limits[@]}" "${both_swap[@]}" localhost/batch:2 sleep 1000)
+  must ctr run -d --rootfs --memory-limit 67108864 --cpus 0.5 /tmp/root lab /bin/sleep 1000
+  crun_cgroup=machine.slice/libpod-$crun_id.scope/container
+  runc_cgroup=machine.slice/libpod-$runc_id.scope
+  plain_cgroup=libpod_parent/libpod-$plain_id
+  cp -a /tmp/root /tmp/root-nspawn
+  cp -a /tmp/root /tmp/root-lxc
+  start_nspawn
+  start_lxc
+}
+
 # Memory of every container, and CPU too.
 all_lowered() {
   local line knob meant in_force

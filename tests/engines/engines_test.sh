@@ -21,39 +21,10 @@ expect() {  # WHAT ENGINE ID NAME IMAGE PATH CORES BYTES
   if grep -qxF "$line" /tmp/found; then echo "found: $1"; else fail "$1 is not found as $line"; fi
 }
 
-start_nspawn() {
-  systemd-nspawn -q -D /tmp/root-nspawn -M room --property=MemoryMax=64M --property=CPUQuota=50% \
-    sleep 1000 >/tmp/nspawn.log 2>&1 &
-  until_true 20000 test -d "$root/machine.slice/machine-room.scope" ||
-    must cat /tmp/nspawn.log /nonexistent
-}
-
-start_lxc() {
-  mkdir -p /var/lib/lxc/box
-  cat >/var/lib/lxc/box/config <<'EOF'
-lxc.rootfs.path = dir:/tmp/root-lxc
-lxc.net.0.type = empty
-lxc.apparmor.profile = unconfined
-lxc.cgroup2.memory.max = 64M
-lxc.cgroup2.cpu.max = 50000 100000
-lxc.init.cmd = /bin/sleep 1000
-EOF
-  must lxc-start -n box
-}
-
 start_containers() {
   start_drifters
-  must podman --log-level error import /tmp/root.tar localhost/batch:2 >/dev/null
-  crun_id=$(must podman --runtime crun run -d --name nightly "${limits[@]}" "${both_swap[@]}" \
-    localhost/batch:2 sleep 1000)
-  runc_id=$(must podman --runtime runc run -d --name hourly "${limits[@]}" "${both_swap[@]}" \
-    localhost/batch:2 sleep 1000)
-  plain_id=$(must podman --cgroup-manager cgroupfs --runtime crun run -d --name daily \
-    "${limits[@]}" "${both_swap[@]}" localhost/batch:2 sleep 1000)
-  must ctr run -d --rootfs --memory-limit 67108864 --cpus 0.5 /tmp/root lab /bin/sleep 1000
+  start_other_engines
   must systemd-run --quiet --unit other sleep 1000
-  start_nspawn
-  start_lxc
 }
 
 find_containers() {
@@ -116,7 +87,7 @@ others_change() {
   meant "$cart_cgroup" memory.swap.max 0
   set_to "$runc_cgroup" cpu.max '40000 100000'
   set_to "$crun_cgroup" memory.max 100663296
-  set_to "libpod_parent/libpod-$plain_id" cpu.max '40000 100000'
+  set_to "$plain_cgroup" cpu.max '40000 100000'
   set_to system.slice/plain.service memory.max 50331648
   set_to default/lab memory.max 50331648
   set_to machine.slice/machine-room.scope memory.max 67108864
@@ -128,8 +99,6 @@ others_change() {
 
 try_drift() {
   swaps=$'0\n0'
-  crun_cgroup=machine.slice/libpod-$crun_id.scope/container
-  runc_cgroup=machine.slice/libpod-$runc_id.scope
   lowered_again 'before anybody else wrote'
   reload daemon-reload
   reload daemon-reexec
@@ -168,8 +137,6 @@ docker_with_cgroupfs() {
 
 expected=0
 busybox_root
-cp -a /tmp/root /tmp/root-nspawn
-cp -a /tmp/root /tmp/root-lxc
 must systemctl start docker
 start_containers
 find_containers

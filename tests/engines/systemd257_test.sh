@@ -1,25 +1,46 @@
 #!/bin/bash
 # systemd 257 does not write limits anew at a reload but when the next unit of the slice starts or
-# changes, whenever that is: told apart from people who set the original again all the same.
-# systemd257_test.sh PROGRAMS, run by scripts/guest --image.
+# changes, whenever that is: told apart from people who set the original again all the same, in
+# containers of every engine. systemd257_test.sh PROGRAMS, run by scripts/guest --image.
 # shellcheck source-path=SCRIPTDIR/../kernel source=../kernel/daemon_fixture.sh
 . "$(dirname "$0")/../kernel/daemon_fixture.sh"
 # shellcheck source-path=SCRIPTDIR source=drift.sh
 . "$(dirname "$0")/drift.sh"
 # shellcheck source-path=SCRIPTDIR source=engines_fixture.sh
 . "$(dirname "$0")/engines_fixture.sh"
-drift_names='web cart plain.service bare.scope'
-siblings='web cart plain.service bare.scope'
+system_units='web cart plain.service bare.scope'
+machine_units='hourly room'
+
+# A second Docker beside the first, with the other driver; nothing tells its containers' names.
+start_docker_with_cgroupfs() {
+  docker_cgroupfs=(docker -H unix:///run/docker2.sock)
+  sed 's/cgroupdriver=systemd/cgroupdriver=cgroupfs/' /etc/docker/daemon.json >/tmp/docker2.json
+  dockerd --config-file /tmp/docker2.json --data-root /var/lib/docker2 --exec-root /run/docker2 \
+    --pidfile /run/docker2.pid -H unix:///run/docker2.sock \
+    --containerd /run/containerd/containerd.sock --containerd-namespace moby2 \
+    --containerd-plugins-namespace plugins.moby2 >/tmp/docker2.log 2>&1 &
+  until_true 30000 "${docker_cgroupfs[@]}" version >/dev/null 2>&1 ||
+    must cat /tmp/docker2.log /nonexistent
+  must "${docker_cgroupfs[@]}" import /tmp/root.tar shop:1 >/dev/null
+  file_id=$(must "${docker_cgroupfs[@]}" run -d --name web2 "${limits[@]}" "${both_swap[@]}" \
+    shop:1 sleep 1000)
+  file_cgroup=docker/$file_id
+}
 
 start_containers() {
   start_drifters
   systemd-run --quiet --scope --unit bare -p MemoryMax=64M -p CPUQuota=50% sleep 1000 &
+  start_other_engines
+  start_docker_with_cgroupfs
   cgroups="$docker_cgroup $cart_cgroup system.slice/plain.service system.slice/bare.scope"
+  cgroups+=" $crun_cgroup $runc_cgroup $plain_cgroup default/lab machine.slice/machine-room.scope"
+  cgroups+=" lxc.payload.box $file_cgroup"
+  drift_names="$system_units $machine_units nightly daily lab box ${file_id:0:12}"
   until_true 20000 test -d "$root/system.slice/bare.scope" || must false
   must systemd-run --quiet --unit other sleep 1000
 }
 
-# Nothing happens at the reload itself, however long it is ago.
+# Nothing happens at the reload itself, however long it is ago, and then in that slice alone.
 deferred() {  # VERB COMMAND...
   local verb=$1
   shift
@@ -28,16 +49,20 @@ deferred() {  # VERB COMMAND...
   settled && all_lowered || fail "$verb: this systemd writes limits at once"
   judged "$verb" '' ''
   must "$@"
-  judged "$verb, then $1" '' "$siblings"
-  swap_lifted "$docker_cgroup" "$cart_cgroup"
+  judged "$verb, then $1" '' "$system_units"
+  must systemd-run --quiet --slice machine.slice sleep 1
+  judged "$verb, then $1 in the other slice" '' "$system_units $machine_units"
+  swap_lifted "$docker_cgroup" "$cart_cgroup" "$runc_cgroup"
   lowered_again "$verb, then $1"
 }
 
 another_property() {
   begin 'another property'
+  must systemctl set-property --runtime "${runc_cgroup##*/}" TasksMax=300
   must docker update --pids-limit 300 web >/dev/null
   must systemd-run --quiet --unit harmless sleep 1
-  judged 'another property' '' web
+  judged 'another property' '' 'web hourly'
+  meant "$runc_cgroup" pids.max 300
   meant "$docker_cgroup" pids.max 300
   lowered_again 'another property'
 }
@@ -48,14 +73,34 @@ others_change() {
   begin 'changes by others'
   must systemctl daemon-reload
   echo 67108864 >"$root/system.slice/bare.scope/memory.max"
-  judged 'echo of the original' bare.scope ''
+  echo 67108864 >"$root/machine.slice/machine-room.scope/memory.max"
+  judged 'echo of the original' 'bare.scope room' ''
   must systemctl set-property --runtime plain.service MemoryMax=48M
-  judged 'set-property of a limit' 'bare.scope plain.service' 'web cart'
+  judged 'set-property of a limit' 'bare.scope room plain.service' 'web cart'
   must docker update --cpus 0.4 web >/dev/null
-  judged 'docker update' 'bare.scope plain.service web' 'web cart'
+  must podman update --cpus 0.4 hourly >/dev/null
+  must podman update --memory 96m --memory-swap 96m nightly >/dev/null
+  must podman --cgroup-manager cgroupfs update --cpus 0.4 daily >/dev/null
+  must "${docker_cgroupfs[@]}" update --cpus 0.4 web2 >/dev/null
+  echo 50331648 >"$root/default/lab/memory.max"
+  echo 50000 100000 >"$root/lxc.payload.box/cpu.max"
+  judged 'updates' \
+    "bare.scope room plain.service web hourly nightly daily lab box ${file_id:0:12}" 'web cart'
   set_to system.slice/bare.scope memory.max 67108864
+  set_to machine.slice/machine-room.scope memory.max 67108864
   set_to system.slice/plain.service memory.max 50331648
   set_to "$docker_cgroup" cpu.max '40000 100000'
+  set_to "$runc_cgroup" cpu.max '40000 100000'
+  set_to "$runc_cgroup" memory.max 67108864  # Podman 5 sets all that it was started with
+  meant "$runc_cgroup" memory.swap.max 0
+  meant "$runc_cgroup" pids.max 2048
+  set_to "$crun_cgroup" memory.max 100663296
+  set_to "$crun_cgroup" cpu.max '50000 100000'
+  set_to "$plain_cgroup" cpu.max '40000 100000'
+  set_to "$plain_cgroup" memory.max 67108864
+  set_to "$file_cgroup" cpu.max '40000 100000'
+  set_to default/lab memory.max 50331648
+  set_to lxc.payload.box cpu.max '50000 100000'
   ! some_moved || fail "not all is as it was set: $(snapshot $cgroups)"
 }
 

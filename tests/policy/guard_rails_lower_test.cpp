@@ -135,6 +135,57 @@ TEST_CASE("that a container has a GPU is told whatever its policy wants") {
   CHECK(world.rails.holding(Resource::memory) != Verdict::gpu_container);
 }
 
+TEST_CASE("a quota comes down for the first time only after a fresh look for a GPU") {
+  const auto looked = [](std::chrono::seconds ago) {  // as of the tick that follows
+    return [ago](RailWorld& w) { w.input.gpu_ruled_out = w.time + w.interval - ago; };
+  };
+  const auto old = looked(kFreshGpuLook + std::chrono::seconds(1));
+  CHECK(holds(Resource::cpu, Verdict::gpu_container, old));
+  CHECK_FALSE(holds(Resource::cpu, Verdict::gpu_container, looked(kFreshGpuLook)));
+  RailsConfig any;
+  any.lower_gpu_quota = true;
+  CHECK_FALSE(holds(Resource::cpu, Verdict::gpu_container, old, any));
+  RailWorld world;
+  world.wish.memory.reset();
+  world.input.gpu_ruled_out = world.time;
+  for (int i = 0; i < kLong && !world.rails.wants_gpu_look(); ++i) world.tick();
+  REQUIRE(world.rails.wants_gpu_look());
+  for (const Decision& decision : world.all)
+    CHECK(decision.verdict != Verdict::gpu_container);  // a wait that short is not journaled
+  world.input.gpu_ruled_out = world.time;
+  REQUIRE(world.lowers(Resource::cpu, 1));
+  CHECK(world.lowers(Resource::cpu, 2 * kLong));  // further down without another look
+  CHECK_FALSE(world.rails.wants_gpu_look());
+}
+
+TEST_CASE("a look for a GPU is fresh for two intervals where these are longer") {
+  for (const int age : {8, 9}) {
+    RailWorld world;
+    world.interval = std::chrono::seconds(4);
+    world.wish.memory.reset();
+    bool lowered = false;
+    for (int i = 0; i < kLong && !lowered; ++i) {
+      world.input.gpu_ruled_out = world.time + world.interval - std::chrono::seconds(age);
+      lowered = world.lowers(Resource::cpu, 1);
+    }
+    CHECK(lowered == (age == 8));
+  }
+}
+
+TEST_CASE("a look for a GPU is asked for while the quota waits for its turn, and for a quota "
+          "alone") {
+  RailWorld world;
+  world.input.gpu_ruled_out = world.time;
+  REQUIRE(world.lowers(Resource::memory, kLong));
+  CHECK(world.sample.limits.cpu_max == world.original.cpu_max);
+  world.tick();
+  CHECK(world.rails.holding(Resource::cpu) == Verdict::trial_running);
+  CHECK(world.rails.wants_gpu_look());
+  world.wish.cpu.reset();
+  world.tick();
+  CHECK_FALSE(world.rails.wants_gpu_look());
+}
+
 TEST_CASE("lower_gpu_quota lowers the quota of a container with a GPU like any other") {
   RailsConfig config;
   config.lower_gpu_quota = true;

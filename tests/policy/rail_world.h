@@ -1,4 +1,4 @@
-// A container and its kernel for the tests of the rails: each tick is one second, counters grow as
+// A container and its kernel for the tests of the rails: each tick is one interval, counters grow as
 // the fields say, and an allowed decision is in force before the next tick.
 #pragma once
 
@@ -51,7 +51,7 @@ struct RailWorld {
   }
 
   std::vector<Decision> tick() {
-    time += std::chrono::seconds(1);
+    time += interval;
     *sample.cpu.usage_usec += static_cast<std::uint64_t>(cpu_cores * 1e6);
     *sample.cpu.throttled_usec += throttled_usec;
     *sample.cpu.nr_throttled += throttled_periods;
@@ -60,7 +60,7 @@ struct RailWorld {
     input.time = time;
     input.sample = &sample;
     input.previous = previous ? &*previous : nullptr;
-    input.interval_seconds = previous ? 1 : 0;
+    input.interval_seconds = previous ? static_cast<double>(interval.count()) : 0;
     input.original = original;
     auto decisions = rails.step(input, wish, budget, next_id);
     previous = sample;
@@ -111,6 +111,7 @@ struct RailWorld {
   RailInput input;
   Allocation wish;
   MonotonicTime time{};
+  std::chrono::seconds interval{1};
   bool apply = true;  // allowed decisions are written at once
   double cpu_cores = 0.5;
   std::uint64_t throttled_usec = 0, throttled_periods = 0, refaults = 0, major_faults = 0;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "control/restore.h"
+#include "tests/agent/inline_gpu_looks.h"
 #include "tests/agent/small_model.h"
 #include "tests/simulator/system_calls.h"
 
@@ -51,7 +52,9 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Surroundings& with, const Cl
       with.config,
       Agent::Parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
                    .writer = daemon->settling_.get(), .kernel_writer = daemon->writer_.get(),
-                   .guard = daemon->guard_.get(), .store = daemon->open_history(with.history),
+                   .guard = daemon->guard_.get(),
+                   .gpu_looks = std::make_unique<InlineGpuLooks>(root, with.config.proc_root),
+                   .store = daemon->open_history(with.history),
                    .engine = small_engine()},
       clock, [raw = daemon.get()](std::function<void()> work) {
         const std::lock_guard lock(raw->posted_mutex_);

@@ -1,0 +1,115 @@
+#!/bin/bash
+# The /dev of a container is on a file system that does not answer: the daemon goes on with all
+# others, leaves that container's quota alone and says why, restores at its end without waiting, and
+# does not keep the next daemon from starting. daemon_silent_disk.sh PROGRAMS
+# shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
+. "$(dirname "$0")/daemon_fixture.sh"
+
+cgroups='test-idle'
+fuse=/usr/lib/uml/modules/$(uname -r)/kernel/fs/fuse/fuse.ko
+
+cli() { "$bin/cgphase" --socket "$runtime/read.sock" "$@" 2>&1; }
+says() { cli "${@:2}" | grep -q "$1"; }
+lowered() { [ "$(snapshot "$1" | grep "/$2=")" != "$(grep "^$1/$2=" <<<"$original")" ]; }
+gone() { [ ! -e "/proc/$1" ]; }
+
+# finit_module(2) of x86-64: not every machine has insmod.
+load_module() {
+  # shellcheck disable=SC2016
+  perl -e 'open my $module, "<", $ARGV[0] or die "$ARGV[0]: $!\n"; my $none = "";
+    syscall(313, fileno $module, $none, 0) == 0 or die "loading $ARGV[0]: $!\n"' "$1"
+}
+
+make_idle() {
+  make_container "$1" '60000 100000' 134217728 0
+  cgroups+=" $1"
+  original=$(snapshot $cgroups)
+}
+
+# Nobody ever reads a request: whoever waits for an answer can be killed.
+unread='exec sleep 1000'
+# The first request is answered and the others are read: whoever waits for an answer waits for ever.
+# The answer: its length, no error, the request's number, protocol 7.12, no options.
+# shellcheck disable=SC2016
+unanswered='
+  dd bs=65536 count=1 <&9 >/tmp/asked
+  { printf "\50\0\0\0\0\0\0\0"; dd if=/tmp/asked bs=1 skip=8 count=8
+    printf "\7\0\0\0\14\0\0\0\0\0\2\0\0\0\0\0\0\0\0\0\0\20\0\0"; } >/tmp/answer
+  dd if=/tmp/answer bs=64 count=1 >&9
+  exec cat <&9 >/tmp/requests'
+
+add_silent() {  # NAME SERVER: the server is $server
+  make_idle "$1"
+  (echo "$BASHPID" >"$root/$1/cgroup.procs" && exec unshare --mount bash -c "
+    exec 9<>/dev/fuse 2>/tmp/server.log
+    mount -i -t fuse -o fd=9,rootmode=40000,user_id=0,group_id=0 silent /dev
+    $2") &
+  server=$!
+}
+
+hangs_at() {  # NAME
+  until_true 60000 says "looking for a GPU hangs at $1" status ||
+    fail "status does not tell of $1: $(cli status; cat /tmp/server.log)"
+  until_true 30000 lowered "$1" memory.max || fail "the memory of $1 is not lowered"
+  says 'cpu gpu_container' list -o wide || fail "list does not say why: $(cli list -o wide)"
+  if lowered "$1" cpu.max; then fail "the quota of $1 was lowered, which may have a GPU"; fi
+}
+
+check_restored() {
+  until_true "$restore_limit_ms" all_original || fail "$1: not restored: $(snapshot $cgroups)"
+}
+
+# The others are looked at again when it ends.
+goes_on() {
+  start_daemon
+  until_true 60000 lowered test-idle cpu.max || fail 'the quota of test-idle is not lowered'
+  add_silent test-silent "$unread"
+  hangs_at test-silent
+  make_idle test-late
+  until_true 30000 lowered test-late memory.max || fail 'the memory of test-late is not lowered'
+  pause_ms 3000
+  if lowered test-late cpu.max; then fail 'the quota of test-late was lowered without a look'; fi
+  lowered test-idle cpu.max || fail 'the hang raised the quota of another container'
+  kill "$server"
+  until_true 60000 lowered test-late cpu.max || fail 'the quota of test-late stays after the hang'
+  if says 'looking for a GPU hangs' status; then fail 'the hang that is over is still told'; fi
+}
+
+ends_at_once() {
+  add_silent test-deaf "$unread"
+  hangs_at test-deaf
+  kill -TERM "$daemon"
+  check_restored 'stop beside a look that hangs'
+  wait "$daemon" || fail 'the daemon did not stop well beside a look that hangs'
+  kill "$server"
+}
+
+# What nobody can kill outlives the daemon, without its lock.
+another_starts() {
+  local before
+  start_daemon
+  add_silent test-dumb "$unanswered"
+  hangs_at test-dumb
+  before=$daemon
+  kill -TERM "$before"
+  check_restored 'stop beside a look that nobody can end'
+  pause_ms 1000
+  if gone "$before"; then fail 'that look could be ended, so nothing is proved'; fi
+  start_daemon
+  until_true 60000 lowered test-dumb memory.max ||
+    fail "no other daemon can start: $(tail -n 3 /tmp/daemon.log)"
+  kill -TERM "$daemon"
+  check_restored 'the last stop'
+  kill "$server"
+  until_true 20000 gone "$daemon" || fail 'a daemon stays though nothing hangs any more'
+  wait "$before" || fail 'the first daemon did not stop well'
+}
+
+load_module "$fuse" || exit 1
+mknod /dev/nvidia0 c 1 3 || exit 1
+make_idle test-idle
+write_config '/test*'
+goes_on
+ends_at_once
+another_starts
+finish
