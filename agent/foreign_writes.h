@@ -42,8 +42,9 @@ class ForeignWrites {
   void forget(CgroupId container) { writes_.erase(container.inode); }
 
   // The newest write since `since` whose value is in force, as "systemd (pid 1, init.scope) wrote
-  // memory.max 536870912", printable; empty where none is known. One that the kernel refused is
-  // told of only if it asked for what is in force.
+  // memory.max 536870912", printable, and names in quotes that have anything but letters, digits
+  // and -_.:@+/ or an escape; empty where none is known. One that the kernel refused is told of
+  // only if it asked for what is in force.
   std::string writer(CgroupId container, const Limits& in_force, MonotonicTime since) const;
 
  private:
