@@ -22,7 +22,8 @@ class ForeignWrites {
  public:
   // Of one container, the newest; a write that says the same again takes the place of the first.
   static constexpr std::size_t kRemembered = 8;
-  static constexpr std::size_t kWaiting = 1024;  // that may be newer than what was read of limits
+  // That may be newer than what was read of limits.
+  static constexpr std::size_t kWaiting = ProbeSource::kMostLimitWrites;
 
   // A container's limits as they were read, and before that.
   struct Reading {

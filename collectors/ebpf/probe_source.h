@@ -33,9 +33,10 @@ class ProbeSource {
  public:
   virtual ~ProbeSource() = default;
 
-  // Writes since the last call, in the order in which they began; more than kMostLimitWrites wait
-  // for the next. Never blocks.
-  static constexpr std::size_t kMostLimitWrites = 1024;
+  // Writes since the last call, in the order in which they began: all that the kernel keeps until
+  // it is asked, for what a write explains is read in the same tick or never. What is written
+  // meanwhile and would make it more waits for the next call. Never blocks.
+  static constexpr std::size_t kMostLimitWrites = 2340;
   virtual std::vector<LimitWrite> take_limit_writes() = 0;
 
   // For `status`: one for each thing that can be told, or why not.
