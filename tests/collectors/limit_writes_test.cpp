@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "collectors/ebpf/limit_write_record.h"
+#include "collectors/ebpf/probe.h"
 #include "tests/collectors/fake_tree.h"
 
 using namespace cgphase;
@@ -131,4 +132,11 @@ TEST_CASE("a kernel that refuses the program is told of, without a word on stand
   CHECK(attempted == std::ranges::any_of(probe_log, [](const std::string& line) {
     return line.contains("limit_writes");
   }));
+}
+
+TEST_CASE("a refusal that is a lockdown is said to be one") {
+  CHECK(lockdown_refusal("none integrity [confidentiality]\n").contains("locked down"));
+  CHECK(lockdown_refusal("none [integrity] confidentiality\n").empty());
+  CHECK(lockdown_refusal("[none] integrity confidentiality\n").empty());
+  CHECK(lockdown_refusal("").empty());
 }
