@@ -303,8 +303,15 @@ void Agent::remember_written(const Decision& decision, const Limits& in_force, s
                    .detail = std::move(by)});
 }
 
+// Where all is observed a hold is never journaled, so there is none to explain, and the programs
+// are not in the kernel: with the default configuration nothing of ours is. While they are loaded
+// the loop stands still, and nothing is lowered yet.
 void Agent::take_limit_writes() {
   if (!parts_.probes) return;
+  parts_.probes->set_wanted(
+      std::ranges::any_of(parts_.pipeline.containers(), [](const ContainerView* view) {
+        return view->mode != Mode::observe;
+      }));
   std::vector<LimitWrite> writes = parts_.probes->take_limit_writes();
   if (writes.empty() && !foreign_writes_.waits()) return;
   std::vector<ForeignWrites::Reading> readings;

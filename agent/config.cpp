@@ -247,6 +247,7 @@ std::vector<std::string> keep_until_restart(const Config& now, Config& asked) {
   keep("store.enabled", now.store.enabled, asked.store.enabled);
   keep("store.cap", now.store.cap.value, asked.store.cap.value);
   keep("guard.enabled", now.guard.enabled, asked.guard.enabled);
+  keep("bpf.enabled", now.bpf.enabled, asked.bpf.enabled);
   return kept;
 }
 

@@ -44,6 +44,9 @@ struct Config {
   struct Guard {
     bool enabled = true;
   } guard;
+  struct Bpf {
+    bool enabled = true;
+  } bpf;
   RailsConfig rails;
 
   // Where each key that is no default was set: "FILE:LINE", or the option of the command line.

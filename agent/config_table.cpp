@@ -264,6 +264,9 @@ std::vector<ConfigRow> general_rows() {
                               "The same, by cgroup path below the root."));
   rows.push_back(bool_row("guard.enabled", CGPHASE_FIELD(guard.enabled),
                           "Raise limits on events between two readings."));
+  rows.push_back(bool_row("bpf.enabled", CGPHASE_FIELD(bpf.enabled),
+                          "Ask the kernel, by a BPF program, who writes limits; not while all is "
+                          "only observed."));
   return rows;
 }
 

@@ -120,6 +120,7 @@ class Daemon {
   Started<void> open_sockets();
   std::unique_ptr<StoreThread> open_store(std::uint64_t& first_decision_id, OomMemory& ooms);
   Holds load_holds() const;
+  std::unique_ptr<ProbeSource> make_probes() const;
   Status start_companion();
   void keep_companion();
   void schedule_tick();
@@ -283,6 +284,13 @@ Holds Daemon::load_holds() const {
   return observe;
 }
 
+std::unique_ptr<ProbeSource> Daemon::make_probes() const {
+  if (!config_.bpf.enabled) return no_probes("bpf.enabled is false");
+  // One tick changes no limit that somebody could change back.
+  if (options_.once) return no_probes("not asked for a single reading");
+  return open_kernel_probes(root_.path);
+}
+
 Started<void> Daemon::make_agent() {
   Started<std::shared_ptr<const PhaseEngine>> engine = load_engine();
   if (!engine) return std::unexpected(engine.error());
@@ -304,7 +312,7 @@ Started<void> Daemon::make_agent() {
   pipeline->set_oom_memory(std::move(ooms));
   Agent::Parts parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
                      .writer = writer_.get(), .kernel_writer = writer_.get(),
-                     .guard = guard_.get(), .probes = open_kernel_probes(root_.path),
+                     .guard = guard_.get(), .probes = make_probes(),
                      .gpu_looks = std::make_unique<GpuLookThread>(
                          [cgroups = root_.path, proc = config_.proc_root](const auto& question) {
                            return look_for_gpu(cgroups, proc, question);

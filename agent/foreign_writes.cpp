@@ -43,13 +43,35 @@ bool in_force(const LimitWrite& write, const Limits& limits) {
   return limits.cpu_max_burst && parse_u64(write.value) == limits.cpu_max_burst->value;
 }
 
-// Of names that others choose; the journal takes no more than a kibibyte of all.
-std::string printable(const std::string& text) { return escape_name(text).substr(0, kMostText); }
+// A name that others choose, or what they wrote: in quotes where it has anything that could pass
+// for words of ours ("systemd (pid 1,"). The journal takes no more than a kibibyte of all.
+std::string named(const std::string& text) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:@+/\\";
+  // Again, for the cut may go through a character.
+  const std::string name = printable(escape_name(text).substr(0, kMostText));
+  if (!name.empty() && name.find_first_not_of(kPlain) == std::string::npos) return name;
+  std::string quoted = "\"";
+  for (const char byte : name) {
+    if (byte == '"') quoted += '\\';
+    quoted += byte;
+  }
+  return quoted + '"';
+}
+
+// What the kernel took as a limit may be followed by what it did not read: two words at most.
+std::string value_text(const std::string& value) {
+  std::string_view rest = value, first, second;
+  (void)next_word(rest, first);
+  return next_word(rest, second) && trim(rest).empty()
+             ? named(std::string(first)) + " " + named(std::string(second))
+             : named(value);
+}
 
 std::string text_of(const LimitWrite& write) {
-  std::string text = printable(write.command) + " (pid " + std::to_string(write.pid);
-  if (!write.writer_path.empty()) text += ", " + printable(unit_of(write.writer_path));
-  return text + ") wrote " + write.file + " " + printable(write.value);
+  std::string text = named(write.command) + " (pid " + std::to_string(write.pid);
+  if (!write.writer_path.empty()) text += ", " + named(unit_of(write.writer_path));
+  return text + ") wrote " + write.file + " " + value_text(write.value);
 }
 
 bool same_again(const LimitWrite& a, const LimitWrite& b) {

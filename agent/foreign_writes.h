@@ -22,7 +22,8 @@ class ForeignWrites {
  public:
   // Of one container, the newest; a write that says the same again takes the place of the first.
   static constexpr std::size_t kRemembered = 8;
-  static constexpr std::size_t kWaiting = 1024;  // that may be newer than what was read of limits
+  // That may be newer than what was read of limits.
+  static constexpr std::size_t kWaiting = ProbeSource::kMostLimitWrites;
 
   // A container's limits as they were read, and before that.
   struct Reading {
@@ -42,8 +43,9 @@ class ForeignWrites {
   void forget(CgroupId container) { writes_.erase(container.inode); }
 
   // The newest write since `since` whose value is in force, as "systemd (pid 1, init.scope) wrote
-  // memory.max 536870912", printable; empty where none is known. One that the kernel refused is
-  // told of only if it asked for what is in force.
+  // memory.max 536870912", printable, and names in quotes that have anything but letters, digits
+  // and -_.:@+/ or an escape; empty where none is known. One that the kernel refused is told of
+  // only if it asked for what is in force.
   std::string writer(CgroupId container, const Limits& in_force, MonotonicTime since) const;
 
  private:

@@ -34,6 +34,9 @@ constexpr std::size_t kFlushSiblings = 16;
 // its first process. It is told of with that, or when so much time went by.
 constexpr std::chrono::seconds kSetUpGrace{5};
 
+// Watches that could not be had are asked for again so often.
+constexpr std::chrono::seconds kWatchAgain{60};
+
 struct Settling {
   TreeChange::Appeared cgroup;
   MonotonicTime since;
@@ -113,6 +116,8 @@ class NodeSampler::Impl {
   void find_flushes();
   void read_all(NodeSample& tick);
   void find_resets(NodeSample& tick);
+  void watch_again(MonotonicTime now);
+  Source inotify_source() const;
 
   Options options_;
   CgroupTree tree_;
@@ -125,6 +130,7 @@ class NodeSampler::Impl {
   TreeChange change_;  // kept for its capacity
   std::vector<Fd> flushes_;  // cpu.stat of the parents of many
   std::optional<MonotonicTime> start_time_, sweep_time_;
+  MonotonicTime next_watch_;  // not before, where some are missing
   HostCapacity host_;
 };
 
@@ -233,18 +239,34 @@ void NodeSampler::Impl::find_resets(NodeSample& tick) {
   unit_writes_.look();
   for (std::size_t i = 0; i < tracked_.size(); ++i)
     tick.containers[i].limits_reset = tracked_[i]->resets.last(tick.time);
+  watch_again(tick.time);
+}
+
+void NodeSampler::Impl::watch_again(MonotonicTime now) {
+  const bool due = now >= next_watch_;
+  if (unit_writes_.unwatched() > 0 && !due) return;
+  next_watch_ = now + kWatchAgain;
+  if (unit_writes_.unwatched() == 0) return;
+  for (const auto& one : tracked_) one->resets.watch_again(one->files.directory_fd());
+}
+
+Source NodeSampler::Impl::inotify_source() const {
+  constexpr const char* kMore = ": raise fs.inotify.max_user_watches and max_user_instances";
+  if (tree_.event_fd() < 0 || tree_.unwatched() > 0)
+    return {"inotify", false, std::string("cgroups are found by a walk only") + kMore};
+  if (unit_writes_.unwatched() > 0)
+    return {"inotify", false,
+            std::string("limits that systemd resets are taken for somebody's change") + kMore};
+  if (unit_writes_.overflows() == 0) return {"inotify", true, ""};
+  return {"inotify", true,
+          "overflows: " + std::to_string(unit_writes_.overflows()) +
+              "; limits that systemd reset then were taken for somebody's change: raise "
+              "fs.inotify.max_queued_events"};
 }
 
 std::vector<Source> NodeSampler::Impl::sources() const {
   std::vector<Source> sources = sources_;
-  const bool watching = tree_.event_fd() >= 0 && tree_.unwatched() == 0;
-  const bool resets = unit_writes_.unwatched() == 0;
-  sources.push_back({"inotify", watching && resets,
-                     watching && resets ? ""
-                         : std::string(watching ? "limits that systemd resets are taken for "
-                                                  "somebody's change"
-                                                : "cgroups are found by a walk only") +
-                               ": raise fs.inotify.max_user_watches and max_user_instances"});
+  sources.push_back(inotify_source());
   const std::size_t beyond = tree_.beyond_depth() + tree_.beyond_count() + waiting_.size();
   const bool complete = beyond == 0 && tree_.unreadable() == 0;
   sources.push_back({"all cgroups", complete,

@@ -32,6 +32,8 @@ bool is_engines(const ContainerInfo& container) {
 // Those of a user's own service manager lie below, with their properties elsewhere.
 bool is_users(const CgroupPath& path) { return path.find("/user@") != CgroupPath::npos; }
 
+int open_inotify() { return ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC); }
+
 }  // namespace
 
 ChangeMark::ChangeMark(std::string path)
@@ -49,19 +51,31 @@ bool ChangeMark::changed() {
   return now && *now != std::exchange(seen_, *now);
 }
 
-WriteWatch::WriteWatch() : inotify_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {}
+WriteWatch::WriteWatch() : inotify_(open_inotify()) {}
 
-WriteWatch::File::File(WriteWatch& owner, int directory_fd, const char* name) : owner_(&owner) {
+WriteWatch::File::File(WriteWatch& owner, int directory_fd, const char* name)
+    : owner_(&owner), name_(name) {
+  watch(directory_fd);
+}
+
+void WriteWatch::File::watch(int directory_fd) {
   // By descriptor: the path may be another directory by now.
-  const std::string path = "/proc/self/fd/" + std::to_string(directory_fd) + "/" + name;
-  watch_ = ::inotify_add_watch(owner.inotify_.get(), path.c_str(), IN_MODIFY | IN_DONT_FOLLOW);
+  const std::string path = "/proc/self/fd/" + std::to_string(directory_fd) + "/" + name_;
+  watch_ = ::inotify_add_watch(owner_->inotify_.get(), path.c_str(), IN_MODIFY | IN_DONT_FOLLOW);
   missed_ = watch_ < 0 && errno != ENOENT;
-  if (watch_ >= 0) owner.written_.insert_or_assign(watch_, false);
-  if (missed_) ++owner.unwatched_;
+  if (watch_ >= 0) owner_->written_.insert_or_assign(watch_, false);
+  if (missed_) ++owner_->unwatched_;
+}
+
+void WriteWatch::File::watch_again(int directory_fd) {
+  if (!missed_) return;
+  --owner_->unwatched_;
+  if (!owner_->inotify_.valid()) owner_->inotify_ = Fd(open_inotify());
+  watch(directory_fd);
 }
 
 WriteWatch::File::File(File&& other) noexcept
-    : owner_(other.owner_), watch_(std::exchange(other.watch_, -1)),
+    : owner_(other.owner_), name_(other.name_), watch_(std::exchange(other.watch_, -1)),
       missed_(std::exchange(other.missed_, false)) {}
 
 // A removed cgroup's files keep their watches until told.
@@ -86,6 +100,7 @@ void WriteWatch::look() {
     for (const char* at = events; at < events + count;) {
       const auto* event = reinterpret_cast<const inotify_event*>(at);
       at += sizeof *event + event->len;
+      if (event->mask & IN_Q_OVERFLOW) ++overflows_;
       const auto file = written_.find(event->wd);
       if (file != written_.end() && (event->mask & IN_MODIFY)) file->second = true;
     }
@@ -111,6 +126,10 @@ std::optional<MonotonicTime> UnitResets::last(MonotonicTime now) {
   for (auto& property : properties_) set = property.changed() || set;
   if (!set) last_ = now;
   return last_;
+}
+
+void UnitResets::watch_again(int directory_fd) {
+  for (auto& file : files_) file.watch_again(directory_fd);
 }
 
 }  // namespace cgphase

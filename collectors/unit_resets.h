@@ -39,7 +39,8 @@ class ChangeMark {
 };
 
 // Writes to the files of many directories, by one inotify instance. Without one, or where watches
-// ran out, nothing is seen.
+// ran out, nothing is seen; nor is what the instance had no room for. A write that was not seen is
+// taken for none: whoever asks then errs on the side of somebody's intent.
 class WriteWatch {
  public:
   WriteWatch();
@@ -49,16 +50,21 @@ class WriteWatch {
   // One watched file; the WriteWatch must outlive it.
   class File {
    public:
-    File(WriteWatch& owner, int directory_fd, const char* name);
+    File(WriteWatch& owner, int directory_fd, const char* name);  // `name` must outlive it
     File(File&& other) noexcept;
     File& operator=(File&& other) = delete;
     ~File();
     // Since it was last asked for, as far as look() saw.
     bool written();
+    // Where it could not be watched so far; what was written until now is not told.
+    void watch_again(int directory_fd);
 
    private:
+    void watch(int directory_fd);
+
     WriteWatch* owner_;
-    int watch_;  // -1: not watched
+    const char* name_;
+    int watch_ = -1;  // -1: not watched
     bool missed_ = false;
   };
 
@@ -66,11 +72,15 @@ class WriteWatch {
   void look();
   // Files that are there and could not be watched.
   std::size_t unwatched() const { return unwatched_; }
+  // How often more was written between two looks than inotify keeps
+  // (fs.inotify.max_queued_events).
+  std::uint64_t overflows() const { return overflows_; }
 
  private:
   Fd inotify_;
   std::map<int, bool> written_;  // by watch
   std::size_t unwatched_ = 0;
+  std::uint64_t overflows_ = 0;
 };
 
 // One container's limits, if they are those of a unit.
@@ -82,6 +92,8 @@ class UnitResets {
   // After each reading of its limits and the look() that followed it, so that a reset that was
   // read is known as one. When they were last written anew, and not because people set a property.
   std::optional<MonotonicTime> last(MonotonicTime now);
+  // What could not be watched, once more: whoever holds all watches may have let go of some.
+  void watch_again(int directory_fd);
 
  private:
   std::vector<WriteWatch::File> files_;

@@ -10,6 +10,11 @@
 #define LIMIT_WRITE_FILE_BYTES 16
 #define LIMIT_WRITE_VALUE_BYTES 44
 
+// Of the ring buffer: systemd writes three such files of every unit at a reload, room for 700 of
+// them. Before each record the kernel puts a header.
+#define LIMIT_WRITE_RING_BYTES (256 * 1024)
+#define LIMIT_WRITE_HEADER_BYTES 8
+
 struct limit_write_record {
   __u64 time_ns;         // CLOCK_MONOTONIC, when the write began
   __u64 directory;       // inode of the cgroup that the file belongs to

@@ -9,12 +9,9 @@
 
 #include "collectors/ebpf/limit_write_record.h"
 
-// systemd writes three such files of every unit at a reload: room for 700 of them.
-#define RING_BYTES (256 * 1024)
-
 struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
-  __uint(max_entries, RING_BYTES);
+  __uint(max_entries, LIMIT_WRITE_RING_BYTES);
 } writes SEC(".maps");
 
 const volatile __u32 own_pid = 0;  // whose writes are not told

@@ -77,6 +77,10 @@ class CgroupPaths {
   CgroupPath path_;
 };
 
+// All that the ring can hold is taken at once.
+static_assert(ProbeSource::kMostLimitWrites ==
+              LIMIT_WRITE_RING_BYTES / (sizeof(limit_write_record) + LIMIT_WRITE_HEADER_BYTES));
+
 struct FreeRing {
   void operator()(ring_buffer* ring) const { ring_buffer__free(ring); }
 };

@@ -8,6 +8,7 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "base/file.h"
 #include "base/parse.h"
 #include "base/text.h"
 #include "collectors/ebpf/probe_source.h"
@@ -16,6 +17,8 @@ namespace cgphase {
 namespace {
 
 constexpr const char* kTypes = "/sys/kernel/btf/vmlinux";
+constexpr const char* kLockdown = "/sys/kernel/security/lockdown";
+constexpr std::size_t kLockdownBytes = 256;
 // The inode of the machine's own pid namespace (PROC_PID_INIT_INO, since Linux 3.8).
 constexpr ino_t kFirstPidNamespace = 0xEFFFFFFC;
 
@@ -50,10 +53,21 @@ Status check_probes() {
   return {};
 }
 
+std::string lockdown_refusal(std::string_view lockdown) {
+  // Integrity, the mode below it, forbids what writes to the kernel: ours only read.
+  if (!lockdown.contains("[confidentiality]")) return {};
+  return "the kernel is locked down (confidentiality) and lets no BPF program read it; without "
+         "lockdown=confidentiality on its command line it would";
+}
+
 std::unexpected<Error> probe_failure(std::string_view step, std::string_view name,
                                      int error_number) {
   auto error = errno_failure(std::string(step) + " the BPF program " + std::string(name),
                              error_number);
+  const Result<std::string> lockdown = read_file(kLockdown, kLockdownBytes);
+  const std::string refusal = lockdown ? lockdown_refusal(*lockdown) : std::string();
+  if (!refusal.empty())
+    return failure(ErrorKind::unsupported, error.error().text + "; " + refusal);
   if (error.error().kind != ErrorKind::denied) return error;
   return failure(ErrorKind::denied, error.error().text +
                                         "; it takes CAP_BPF, CAP_PERFMON and a kernel that lets "

@@ -14,7 +14,12 @@ namespace cgphase {
 // namespace of our own, where the pids that the kernel tells mean nothing).
 Status check_probes();
 
-// "loading the BPF program limit_writes: Operation not permitted (EPERM)", and what is needed.
+// What the kernel's own account of its lockdown ("none integrity [confidentiality]") forbids BPF
+// programs; empty where it forbids them nothing that ours do.
+std::string lockdown_refusal(std::string_view lockdown);
+
+// "loading the BPF program limit_writes: Operation not permitted (EPERM)", and what is needed, as
+// far as it can be known: the kernel's error alone is often EINVAL.
 std::unexpected<Error> probe_failure(std::string_view step, std::string_view name,
                                      int error_number);
 

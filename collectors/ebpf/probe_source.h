@@ -33,10 +33,15 @@ class ProbeSource {
  public:
   virtual ~ProbeSource() = default;
 
-  // Writes since the last call, in the order in which they began; more than kMostLimitWrites wait
-  // for the next. Never blocks.
-  static constexpr std::size_t kMostLimitWrites = 1024;
+  // Writes since the last call, in the order in which they began: all that the kernel keeps until
+  // it is asked, for what a write explains is read in the same tick or never. What is written
+  // meanwhile and would make it more waits for the next call. Never blocks.
+  static constexpr std::size_t kMostLimitWrites = 2340;
   virtual std::vector<LimitWrite> take_limit_writes() = 0;
+
+  // Whether anybody needs what the programs tell; nobody does at first. They are in the kernel only
+  // while somebody does. A change takes tens of milliseconds, for the kernel's types are read.
+  virtual void set_wanted(bool wanted) = 0;
 
   // For `status`: one for each thing that can be told, or why not.
   virtual std::vector<Source> sources() const = 0;
@@ -44,6 +49,8 @@ class ProbeSource {
 
 // Those of the running kernel. `cgroup_root` is where cgroup v2 is mounted.
 std::unique_ptr<ProbeSource> open_kernel_probes(const std::string& cgroup_root);
+// None, whoever wants them: `why` is what `status` says.
+std::unique_ptr<ProbeSource> no_probes(const std::string& why);
 
 // Where libbpf's own words go, a line at a time; nowhere until this is called. For the whole
 // process, before its first probe.

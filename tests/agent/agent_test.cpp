@@ -73,9 +73,11 @@ class TreeWriter final : public LimitWriter {
 class ToldProbes final : public ProbeSource {
  public:
   std::vector<LimitWrite> take_limit_writes() override { return std::exchange(writes, {}); }
+  void set_wanted(bool now) override { wanted = now; }
   std::vector<Source> sources() const override { return {{"eBPF: told", false, "by a test"}}; }
 
   std::vector<LimitWrite> writes;
+  bool wanted = false;
 };
 
 // An agent over a tree with one container of 1 core and 1 GiB that uses a tenth of either.
@@ -456,6 +458,10 @@ TEST_CASE("a reload tells what changes only with a restart, and keeps it") {
   REQUIRE(kept.size() == 1);
   CHECK(kept[0].starts_with("policy "));
   CHECK(world.agent->config().policy == "hold");
+  other = world.config;
+  other.bpf.enabled = false;
+  CHECK(world.agent->reload(other) ==
+        std::vector<std::string>{"bpf.enabled changes only with a restart"});
 }
 
 TEST_CASE("a risk that is reloaded is told to need a restart, and is not shown as if in force") {
@@ -558,6 +564,49 @@ TEST_CASE("a change of which the kernel did not tell has no writer in the journa
   CHECK(std::ranges::any_of(journal, [](const JournalDecision& entry) {
     return entry.decision.verdict == Verdict::standing_down && entry.writer.empty();
   }));
+}
+
+TEST_CASE("whose write is told where it holds back, not where limits are lowered from it again") {
+  World world;
+  REQUIRE(world.run_until_lowered());
+  world.run(1);
+  world.probes->writes.push_back({.time = world.clock.monotonic_now(),
+                                  .directory = world.container().info.id.inode,
+                                  .file = "memory.max",
+                                  .value = "805306368",
+                                  .pid = 812,
+                                  .command = "sh"});
+  world.tree.write("/test-a/memory.max", "805306368\n");
+  world.run(10);
+  const auto lowered_from_it = [](const JournalDecision& entry) {
+    const auto& before = entry.decision.old_limits.memory_max;
+    return entry.decision.verdict == Verdict::allowed && before &&
+           before->bytes == Bytes{805306368};
+  };
+  const auto& journal = world.agent->recent_decisions();
+  for (int i = 0; i < 1200 && std::ranges::none_of(journal, lowered_from_it); ++i) world.tick();
+  const auto lowered = std::ranges::find_if(journal, lowered_from_it);
+  REQUIRE(lowered != journal.end());
+  CHECK(lowered->writer.empty());
+  CHECK(std::ranges::any_of(journal, [](const JournalDecision& entry) {
+    return entry.decision.verdict == Verdict::standing_down && !entry.writer.empty();
+  }));
+}
+
+TEST_CASE("programs are wanted in the kernel only while something is not just observed") {
+  World world;
+  CHECK_FALSE(world.probes->wanted);
+  world.run(2);
+  CHECK(world.probes->wanted);
+  world.agent->set_mode(Mode::advise);
+  world.tick();
+  CHECK(world.probes->wanted);
+  world.agent->set_mode(Mode::observe);
+  world.tick();
+  CHECK_FALSE(world.probes->wanted);
+  world.agent->set_mode(world.container().info.id, Mode::enforce);
+  world.tick();
+  CHECK(world.probes->wanted);
 }
 
 TEST_CASE("what the kernel's probes can tell is among the sources") {

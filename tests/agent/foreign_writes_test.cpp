@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "base/text.h"
+
 using namespace cgphase;
 
 namespace {
@@ -67,7 +69,34 @@ TEST_CASE("hostile commands, cgroups and values are told in printable text") {
   write.command = "\x1b[2J\xff";
   write.writer_path = "/a\nb/\x1b.scope";
   CHECK(remembered({write}).writer(kWritten, memory_limits(512 << 20), kLongAgo) ==
-        "\\x1b[2J\\xff (pid 812, \\x1b.scope) wrote memory.max 512M");
+        "\"\\x1b[2J\\xff\" (pid 812, \\x1b.scope) wrote memory.max 512M");
+}
+
+TEST_CASE("a command, a unit or a value that imitates our words is told in quotes") {
+  LimitWrite write = write_of("cpu.max", "50000 100000 (pid 1, init.scope)");
+  write.command = "systemd (pid 1,";
+  write.writer_path = "/a) wrote \"1\"; b (pid 1, init.scope";
+  CHECK(remembered({write}).writer(kWritten, cpu_limits(50'000), kLongAgo) ==
+        "\"systemd (pid 1,\" (pid 812, \"a) wrote \\\"1\\\"; b (pid 1, init.scope\") wrote cpu.max "
+        "\"50000 100000 (pid 1, init.scope)\"");
+  write = write_of("memory.max", "512M");
+  write.command = "\xef\xbc\x88pid 1";  // a parenthesis of another alphabet
+  CHECK(remembered({write}).writer(kWritten, memory_limits(512 << 20), kLongAgo)
+            .starts_with("\"\xef\xbc\x88pid 1\" (pid 812, "));
+  write.command.clear();
+  CHECK(remembered({write}).writer(kWritten, memory_limits(512 << 20), kLongAgo)
+            .starts_with("\"\" (pid 812, "));
+}
+
+TEST_CASE("a name that is cut stays well-formed text") {
+  for (std::size_t letters = 120; letters < 130; ++letters) {
+    LimitWrite write = write_of("memory.max", "512M");
+    write.writer_path = "/\n/";
+    for (std::size_t i = 0; i < letters; ++i) write.writer_path += "\xc3\xa9";
+    const std::string told =
+        remembered({write}).writer(kWritten, memory_limits(512 << 20), kLongAgo);
+    CHECK(told == printable(told));
+  }
 }
 
 TEST_CASE("only a write whose value is in force explains it") {
@@ -129,13 +158,14 @@ TEST_CASE("writes to cgroups that are no containers are not kept, and of one tha
 
 TEST_CASE("eight writes of a container are kept, of the same again one") {
   std::vector<LimitWrite> writes;
-  for (int i = 0; i < 100; ++i) writes.push_back(write_of("memory.max", "512M", i));
   for (int i = 1; i < 8; ++i) writes.push_back(write_of("cpu.max", std::to_string(i * 1000)));
+  for (int i = 0; i < 100; ++i) writes.push_back(write_of("memory.max", "512M", i));
   ForeignWrites known = remembered(writes);
   CHECK_FALSE(known.writer(kWritten, memory_limits(512 << 20), kLongAgo).empty());
-  known.remember({write_of("cpu.max", "8000")}, std::vector{kWritten});
-  CHECK(known.writer(kWritten, memory_limits(512 << 20), kLongAgo).empty());
   CHECK_FALSE(known.writer(kWritten, cpu_limits(1000), kLongAgo).empty());
+  known.remember({write_of("cpu.max", "8000")}, std::vector{kWritten});
+  CHECK(known.writer(kWritten, cpu_limits(1000), kLongAgo).empty());
+  CHECK_FALSE(known.writer(kWritten, cpu_limits(2000), kLongAgo).empty());
 }
 
 TEST_CASE("a write that changes nothing explains nothing") {

@@ -2,17 +2,22 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <linux/capability.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/fd.h"
 #include "base/file.h"
 #include "collectors/ebpf/limit_write_record.h"
+#include "collectors/ebpf/probe.h"
 #include "tests/collectors/fake_tree.h"
 
 using namespace cgphase;
@@ -37,6 +42,24 @@ std::optional<LimitWrite> parsed(const limit_write_record& record,
 }
 
 std::vector<std::string> probe_log;
+
+// In a thread that the kernel grants nothing, for capabilities are a thread's.
+void without_capabilities(const std::function<void()>& act) {
+  int dropped = -1;
+  std::thread([&] {
+    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+    const __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
+    dropped = static_cast<int>(::syscall(SYS_capset, &header, none));
+    if (dropped == 0) act();
+  }).join();
+  REQUIRE(dropped == 0);
+}
+
+Source only_source(const ProbeSource& probes) {
+  const std::vector<Source> sources = probes.sources();
+  REQUIRE(sources.size() == 1);
+  return sources[0];
+}
 
 // What is written to standard error while it lives.
 class StandardError {
@@ -104,31 +127,59 @@ TEST_CASE("texts that nothing ends are taken to their last byte") {
 
 TEST_CASE("a kernel that refuses the program is told of, without a word on standard error") {
   const FakeTree tree;
+  const auto probes = open_kernel_probes(tree.root());
   std::string noise;
-  std::unique_ptr<ProbeSource> probes;
   {
     const StandardError error(tree);
-    probes = open_kernel_probes(tree.root());
+    without_capabilities([&] { probes->set_wanted(true); });
     noise = error.text();
   }
   CHECK(noise.empty());
   CHECK(probes->take_limit_writes().empty());
-  const std::vector<Source> sources = probes->sources();
-  REQUIRE(sources.size() == 1);
-  CHECK(sources[0].name == "eBPF: who writes limits");
-  if (sources[0].present) {
-    CHECK(sources[0].detail.empty());
-    return;
-  }
-  CAPTURE(sources[0].detail);
-  const auto says = [&](const char* words) { return sources[0].detail.contains(words); };
+  const Source source = only_source(*probes);
+  CHECK(source.name == "eBPF: who writes limits");
+  REQUIRE_FALSE(source.present);
+  CAPTURE(source.detail);
+  const auto says = [&](const char* words) { return source.detail.contains(words); };
   const bool attempted = says("the BPF program limit_writes: ");
-  CHECK((attempted || says("CONFIG_DEBUG_INFO_BTF") || says("pid namespace")));
+  CHECK((attempted ? says("EPERM") && (says("CAP_BPF") || says("lockdown"))
+                   : says("CONFIG_DEBUG_INFO_BTF") || says("pid namespace")));
+}
+
+TEST_CASE("what libbpf says of a refusal goes to the log, where there is one") {
+  const FakeTree tree;
+  const auto probes = open_kernel_probes(tree.root());
   probe_log.clear();
   set_probe_log([](const std::string& line) { probe_log.push_back(line); });
-  (void)open_kernel_probes(tree.root());
+  without_capabilities([&] { probes->set_wanted(true); });
   set_probe_log(nullptr);
+  const bool attempted = only_source(*probes).detail.contains("the BPF program limit_writes: ");
   CHECK(attempted == std::ranges::any_of(probe_log, [](const std::string& line) {
     return line.contains("limit_writes");
   }));
+}
+
+TEST_CASE("nothing is asked of the kernel before it is wanted, or where it is switched off") {
+  const FakeTree tree;
+  probe_log.clear();
+  set_probe_log([](const std::string& line) { probe_log.push_back(line); });
+  const auto idle = open_kernel_probes(tree.root());
+  CHECK_FALSE(only_source(*idle).present);
+  CHECK(only_source(*idle).detail == "not needed where all is only observed");
+  idle->set_wanted(false);
+  const auto off = no_probes("bpf.enabled is false");
+  off->set_wanted(true);
+  CHECK(only_source(*off).name == "eBPF: who writes limits");
+  CHECK_FALSE(only_source(*off).present);
+  CHECK(only_source(*off).detail == "bpf.enabled is false");
+  CHECK(off->take_limit_writes().empty());
+  set_probe_log(nullptr);
+  CHECK(probe_log.empty());
+}
+
+TEST_CASE("a refusal that is a lockdown is said to be one") {
+  CHECK(lockdown_refusal("none integrity [confidentiality]\n").contains("locked down"));
+  CHECK(lockdown_refusal("none [integrity] confidentiality\n").empty());
+  CHECK(lockdown_refusal("[none] integrity confidentiality\n").empty());
+  CHECK(lockdown_refusal("").empty());
 }

@@ -1,11 +1,19 @@
 #include "collectors/node_sampler.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
+#include <sys/inotify.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <thread>
 
 #include "tests/collectors/allocation_count.h"
 #include "tests/collectors/fake_tree.h"
+#include "tests/collectors/fill_inotify.h"
 
 using namespace cgphase;
 
@@ -37,6 +45,31 @@ struct Node : FakeTree {
     return tick;
   }
 };
+
+Source source_of(const NodeSampler& sampler, std::string_view name) {
+  for (const Source& source : sampler.sources())
+    if (source.name == name) return source;
+  FAIL("no source " << name);
+  return {};
+}
+
+// In this thread and for good: as where another program of this user has all watches there are.
+bool refuse_watches_of_writes() {
+  constexpr std::uint32_t kMask = IN_MODIFY | IN_DONT_FOLLOW;
+  constexpr auto field = [](std::size_t offset) {
+    return sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offset));
+  };
+  sock_filter filter[] = {
+      field(offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_inotify_add_watch, 0, 3),
+      field(offsetof(seccomp_data, args[2])),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kMask, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSPC),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const sock_fprog program{std::size(filter), filter};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
 
 bool is_readable(int fd) {
   pollfd entry{fd, POLLIN, 0};
@@ -265,6 +298,51 @@ TEST_CASE("a reset that was seen is told with the limits of its unit, without an
       ++told;
     }
   CHECK(told == 1);
+}
+
+TEST_CASE("what inotify has no room for is told in the status, and is no reset") {
+  Node node;
+  std::vector<std::string> units;
+  for (const char id : {'a', 'b', 'c'}) {
+    units.push_back("/cg/system.slice/docker-" + std::string(64, id) + ".scope");
+    node.write(units.back() + "/memory.low", "0\n");
+  }
+  NodeSampler sampler = node.open();
+  node.sample(sampler);
+  CHECK(source_of(sampler, "inotify").detail.empty());
+  fill_inotify(node.root() + units[0] + "/memory.low", node.root() + units[1] + "/memory.low");
+  node.write(units[2] + "/memory.low", "0\n");
+  node.sample(sampler);
+  CHECK(std::ranges::count_if(node.tick.containers, [](const Sample& sample) {
+    return sample.limits_reset.has_value();
+  }) == 2);
+  CHECK(source_of(sampler, "inotify").present);
+  CHECK(source_of(sampler, "inotify").detail ==
+        "overflows: 1; limits that systemd reset then were taken for somebody's change: raise "
+        "fs.inotify.max_queued_events");
+}
+
+TEST_CASE("watches that ran out are told, asked for again once a minute, and then tell of resets") {
+  Node node;
+  const std::string unit = "/cg/system.slice/docker-" + std::string(64, 'a') + ".scope";
+  node.write(unit + "/memory.low", "0\n");
+  std::optional<NodeSampler> sampler;
+  bool refused = false;
+  std::thread([&] {
+    refused = refuse_watches_of_writes();
+    sampler.emplace(node.open());
+    node.sample(*sampler);
+  }).join();
+  REQUIRE(refused);
+  CHECK_FALSE(source_of(*sampler, "inotify").present);
+  CHECK(source_of(*sampler, "inotify").detail.starts_with("limits that systemd resets are taken"));
+  for (int second = 1; second < 60; ++second) node.sample(*sampler);
+  CHECK_FALSE(source_of(*sampler, "inotify").present);
+  node.sample(*sampler);
+  CHECK(source_of(*sampler, "inotify").present);
+  node.write(unit + "/memory.low", "0\n");
+  node.sample(*sampler);
+  CHECK(node.tick.containers[0].limits_reset == node.tick.time);
 }
 
 TEST_CASE("an empty cgroup that comes later is told of when it is populated") {

@@ -1,8 +1,10 @@
 #include "collectors/unit_resets.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 
 #include "base/clock.h"
+#include "tests/collectors/fill_inotify.h"
 #include "tests/collectors/fake_tree.h"
 
 using namespace cgphase;
@@ -130,6 +132,65 @@ TEST_CASE("a file that is there and cannot be watched is counted while it is ask
     CHECK(writes.unwatched() == 1);
   }
   CHECK(writes.unwatched() == 0);
+}
+
+TEST_CASE("a file that could not be watched is, when it is asked for again") {
+  FakeTree tree;
+  tree.write("/a/knob", "");
+  tree.write("/file", "");
+  const Fd file(::open((tree.root() + "/file").c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd a(::open((tree.root() + "/a").c_str(), O_RDONLY | O_CLOEXEC));
+  WriteWatch writes;
+  WriteWatch::File knob(writes, file.get(), "knob");
+  CHECK(writes.unwatched() == 1);
+  knob.watch_again(file.get());
+  CHECK(writes.unwatched() == 1);
+  knob.watch_again(a.get());
+  CHECK(writes.unwatched() == 0);
+  knob.watch_again(file.get());  // it is watched, and stays so
+  CHECK(writes.unwatched() == 0);
+  tree.write("/a/knob", "1");
+  writes.look();
+  CHECK(knob.written());
+}
+
+TEST_CASE("an inotify instance that could not be had is, when a file is asked for again") {
+  FakeTree tree;
+  tree.write("/a/knob", "");
+  const Fd a(::open((tree.root() + "/a").c_str(), O_RDONLY | O_CLOEXEC));
+  rlimit limit{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  const rlimit none{0, limit.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  WriteWatch writes;
+  WriteWatch::File knob(writes, a.get(), "knob");
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
+  CHECK(writes.unwatched() == 1);
+  knob.watch_again(a.get());
+  CHECK(writes.unwatched() == 0);
+  tree.write("/a/knob", "1");
+  writes.look();
+  CHECK(knob.written());
+}
+
+TEST_CASE("writes that inotify has no room for are counted, and later ones are told again") {
+  FakeTree tree;
+  for (const char* knob : {"/a/first", "/a/second", "/a/late"}) tree.write(knob, "");
+  const Fd a(::open((tree.root() + "/a").c_str(), O_RDONLY | O_CLOEXEC));
+  WriteWatch writes;
+  WriteWatch::File first(writes, a.get(), "first"), second(writes, a.get(), "second");
+  WriteWatch::File late(writes, a.get(), "late");
+  fill_inotify(tree.root() + "/a/first", tree.root() + "/a/second");
+  tree.write("/a/late", "1");
+  CHECK(writes.overflows() == 0);
+  writes.look();
+  CHECK(writes.overflows() == 1);
+  CHECK(first.written());
+  CHECK_FALSE(late.written());
+  tree.write("/a/late", "2");
+  writes.look();
+  CHECK(writes.overflows() == 1);
+  CHECK(late.written());
 }
 
 TEST_CASE("limits that systemd wrote anew are told of, whichever knob it reached") {

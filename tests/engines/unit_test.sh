@@ -5,30 +5,13 @@
 # unit_test.sh PROGRAMS, run by scripts/guest --image.
 # shellcheck source-path=SCRIPTDIR/../kernel source=../kernel/daemon_fixture.sh
 . "$(dirname "$0")/../kernel/daemon_fixture.sh"
+# shellcheck source-path=SCRIPTDIR source=unit_fixture.sh
+. "$(dirname "$0")/unit_fixture.sh"
 
 cgroups=system.slice/plain.service
 original=''
 
-property() { systemctl show cgphased -p "$1" --value; }
-property_is() { [ "$(property "$1")" = "$2" ]; }
 main_is_other() { [ "$(property MainPID)" != "$1" ] && property_is ActiveState active; }
-
-must() {
-  "$@" && return
-  echo "FAILED, so nothing is proved: $*"
-  journalctl -u cgphased -n 20
-  exit 1
-}
-
-install_programs() {
-  mkdir -p /usr/lib/cgphase /usr/share/cgphase /etc/cgphase
-  cp "$bin/cgphased" /usr/sbin/
-  cp "$bin/cgphase" /usr/bin/
-  cp "$bin/cgphase-restore" /usr/lib/cgphase/
-  cp "$tree/model/default_model.json" /usr/share/cgphase/model.json
-  cp "$tree/systemd/cgphased.service" /etc/systemd/system/
-  must systemctl daemon-reload
-}
 
 status_text() { [[ $(property StatusText) == "$1"* ]]; }
 
@@ -41,22 +24,6 @@ without_configuration() {
   all_original || fail 'a start without configuration changed a limit'
   must systemctl stop cgphased
   echo 'without configuration: active, status told, nothing changed'
-}
-
-enforce() {
-  write_config /system.slice/plain.service
-  cp /tmp/model.json /usr/share/cgphase/model.json
-  sed 's/^model = .*//; s/^interval = .*/&\npolicy = "hold"/' /tmp/cgphase.toml \
-    >/etc/cgphase/cgphase.toml
-  must systemctl start cgphased
-}
-
-await() {
-  until_true 60000 some_changed && return
-  fail "$1: no limit was lowered within 60 s"
-  journalctl -u cgphased -n 20
-  cgphase events
-  finish
 }
 
 check_restored() {

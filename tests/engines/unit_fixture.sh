@@ -1,0 +1,38 @@
+# What the tests of the installed unit share beside daemon_fixture.sh, which they source before it.
+# shellcheck shell=bash disable=SC2154
+
+property() { systemctl show "${2:-cgphased}" -p "$1" --value; }
+property_is() { [ "$(property "$1")" = "$2" ]; }
+
+must() {
+  "$@" && return
+  echo "FAILED, so nothing is proved: $*"
+  journalctl -u cgphased -n 20
+  exit 1
+}
+
+install_programs() {
+  mkdir -p /usr/lib/cgphase /usr/share/cgphase /etc/cgphase
+  cp "$bin/cgphased" /usr/sbin/
+  cp "$bin/cgphase" /usr/bin/
+  cp "$bin/cgphase-restore" /usr/lib/cgphase/
+  cp "$tree/model/default_model.json" /usr/share/cgphase/model.json
+  cp "$tree/systemd/cgphased.service" /etc/systemd/system/
+  must systemctl daemon-reload
+}
+
+enforce() {
+  write_config /system.slice/plain.service
+  cp /tmp/model.json /usr/share/cgphase/model.json
+  sed 's/^model = .*//; s/^interval = .*/&\npolicy = "hold"/' /tmp/cgphase.toml \
+    >/etc/cgphase/cgphase.toml
+  must systemctl start cgphased
+}
+
+await() {
+  until_true 60000 some_changed && return
+  fail "$1: no limit was lowered within 60 s"
+  journalctl -u cgphased -n 20
+  cgphase events
+  finish
+}
