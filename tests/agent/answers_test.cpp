@@ -26,6 +26,7 @@ class AskedAgent {
  public:
   explicit AskedAgent(const char* policy = "phase") {
     tree.write("/cgroup.controllers", "cpu memory\n");
+    tree.link("/proc/self", "2");  // or the pid of this test may be one of those below
     tree.write("/proc/stat", "cpu0 0\ncpu1 0\ncpu2 0\ncpu3 0\n");
     tree.write("/proc/meminfo", "MemTotal: 1000000 kB\nMemAvailable: 700000 kB\n");
     tree.write("/test-a/cpu.max", "200000 100000\n");

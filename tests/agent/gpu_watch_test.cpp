@@ -1,6 +1,7 @@
 #include "agent/gpu_watch.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <deque>
 #include <memory>
@@ -44,8 +45,14 @@ class GpuHost {
     sampler_.sample(clock, tick);
     return watch.look(tick, [this](CgroupId id) { return wanted == id; });
   }
-  CgroupId id(std::size_t index = 0) const { return tick.containers.at(index).id; }
-  bool may_have_gpu(std::size_t index = 0) const { return watch.may_have_gpu(id(index)); }
+  // Of test-a, test-b, ...: the sampler orders them by inode, which a file system may use again.
+  CgroupId id(int index = 0) const {
+    struct stat status{};
+    const std::string path = tree.root() + "/cg/test-" + static_cast<char>('a' + index);
+    REQUIRE(::stat(path.c_str(), &status) == 0);
+    return {status.st_dev, status.st_ino};
+  }
+  bool may_have_gpu(int index = 0) const { return watch.may_have_gpu(id(index)); }
 
   FakeTree tree;
 

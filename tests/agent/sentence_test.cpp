@@ -87,7 +87,7 @@ TEST_CASE("a raise of the CPU limit says what it was throttled at") {
   decision.usage = 0.5;
   CHECK(explain_sentence("web-1", decision, nullptr) ==
         "web-1: cpu limit raised from 0.50 cores to 0.60 cores because it was throttled at "
-        "0.50 cores; no outcome yet.");
+        "0.50 cores; not answered yet.");
 }
 
 TEST_CASE("an absent limit reads as no limit") {
