@@ -183,6 +183,7 @@ Started<void> Daemon::prepare_machine() {
     return std::unexpected(Refusal{Exit::invalid, root_.reason});
   if (!root_.writable && config_.mode == Mode::enforce)
     return std::unexpected(Refusal{Exit::denied, root_.reason});
+  if (root_.path.empty()) spdlog::warn("no container can be seen: {}", printable(root_.reason));
   host_sources_.push_back({"limits", root_.can_enforce && root_.writable, root_.reason});
   Result<InstanceLock> lock = InstanceLock::acquire(config_.runtime_dir);
   if (!lock) return refuse(lock.error());

@@ -237,7 +237,7 @@ void NodeSampler::Impl::find_resets(NodeSample& tick) {
 
 std::vector<Source> NodeSampler::Impl::sources() const {
   std::vector<Source> sources = sources_;
-  const bool watching = tree_.event_fd() >= 0 && tree_.unwatched() == 0;
+  const bool watching = tree_.root_fd() < 0 || (tree_.event_fd() >= 0 && tree_.unwatched() == 0);
   const bool resets = unit_writes_.unwatched() == 0;
   sources.push_back({"inotify", watching && resets,
                      watching && resets ? ""
@@ -261,6 +261,8 @@ std::vector<Source> NodeSampler::Impl::sources() const {
 
 Result<NodeSampler> NodeSampler::open(const Options& options) {
   raise_descriptor_limit();
+  if (options.cgroup_root.empty())
+    return NodeSampler(std::make_unique<Impl>(options, CgroupTree::none()));
   Result<CgroupTree> tree = CgroupTree::open(options.cgroup_root);
   if (!tree) return std::unexpected(tree.error());
   if (Status fit = require_cgroup_v2(tree->root_fd(), options.cgroup_root); !fit)
