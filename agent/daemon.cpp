@@ -24,6 +24,7 @@
 #include "agent/notify.h"
 #include "agent/socket_server.h"
 #include "base/file.h"
+#include "base/memory_lock.h"
 #include "base/text.h"
 #include "collectors/ebpf/probe_source.h"
 #include "control/cgroup_root.h"
@@ -188,6 +189,9 @@ Started<void> Daemon::prepare_machine() {
   Result<InstanceLock> lock = InstanceLock::acquire(config_.runtime_dir);
   if (!lock) return refuse(lock.error());
   lock_.emplace(std::move(*lock));
+  // Before any thread, whose stacks are then among it.
+  const Status kept = lock_memory();
+  host_sources_.push_back({"locked memory", kept.has_value(), kept ? "" : kept.error().text});
   return {};
 }
 
