@@ -180,6 +180,7 @@ forecast_there() {
 pausing() {
   expect 0 pause test-busy
   says 'cgphase resume test-busy'
+  logged 'uid 0 asked: pause .*test-busy' || fail 'who paused a container is not in the log'
   all_original || { cgroups=test-busy check_original 'pause'; }
   kill -KILL "$daemon"
   wait "$daemon" 2>/dev/null
