@@ -21,7 +21,7 @@ constexpr std::size_t kRecentEntries = 1000;
 // Images whose statistics are kept in memory between two runs of a container.
 constexpr std::size_t kLearnedImages = 256;
 
-// At most this share of what is reclaimable in so long (SAFETY: memory).
+// At most this share of what is reclaimable in so long (docs/safety.md).
 constexpr double kSqueezeRatio = 0.01;
 constexpr std::chrono::seconds kSqueezeInterval{6};
 constexpr double kSqueezePressureRatio = 0.001;

@@ -24,6 +24,7 @@
 #include "agent/notify.h"
 #include "agent/socket_server.h"
 #include "base/file.h"
+#include "base/memory_lock.h"
 #include "base/text.h"
 #include "collectors/ebpf/probe_source.h"
 #include "control/cgroup_root.h"
@@ -184,10 +185,14 @@ Started<void> Daemon::prepare_machine() {
     return std::unexpected(Refusal{Exit::invalid, root_.reason});
   if (!root_.writable && config_.mode == Mode::enforce)
     return std::unexpected(Refusal{Exit::denied, root_.reason});
+  if (root_.path.empty()) spdlog::warn("no container can be seen: {}", printable(root_.reason));
   host_sources_.push_back({"limits", root_.can_enforce && root_.writable, root_.reason});
   Result<InstanceLock> lock = InstanceLock::acquire(config_.runtime_dir);
   if (!lock) return refuse(lock.error());
   lock_.emplace(std::move(*lock));
+  // Before any thread, whose stacks are then among it.
+  const Status kept = lock_memory();
+  host_sources_.push_back({"locked memory", kept.has_value(), kept ? "" : kept.error().text});
   return {};
 }
 

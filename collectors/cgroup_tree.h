@@ -45,6 +45,9 @@ class CgroupTree {
   static Result<CgroupTree> open(const std::string& root, Watching watching = Watching::on);
   static Result<CgroupTree> open(const std::string& root, Watching watching, Bounds bounds);
 
+  // Of a host without cgroup v2: empty for ever.
+  static CgroupTree none() { return {}; }
+
   // Readable when directories came or went; -1 without inotify.
   int event_fd() const { return inotify_.get(); }
   int root_fd() const { return root_.get(); }

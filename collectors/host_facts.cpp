@@ -118,8 +118,9 @@ Status require_cgroup_v2(int root_fd, const std::string& root) {
 
 std::vector<Source> find_sources(int root_fd, const std::string& proc_root) {
   const bool cgroup2 = file_system_type(root_fd) == CGROUP2_SUPER_MAGIC;
-  std::vector<Source> sources = {
-      {"cgroup v2", cgroup2, cgroup2 ? "" : "the root is a plain directory, not a cgroup2 mount"}};
+  const char* const other = root_fd < 0 ? "this host has none, so no container can be seen"
+                                        : "the root is a plain directory, not a cgroup2 mount";
+  std::vector<Source> sources = {{"cgroup v2", cgroup2, cgroup2 ? "" : other}};
   for (const char* name : {"cpu", "memory", "io", "pids"})
     sources.push_back(controller_source(root_fd, name));
   sources.push_back(pressure_source(proc_root));

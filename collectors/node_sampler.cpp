@@ -252,7 +252,8 @@ void NodeSampler::Impl::watch_again(MonotonicTime now) {
 
 Source NodeSampler::Impl::inotify_source() const {
   constexpr const char* kMore = ": raise fs.inotify.max_user_watches and max_user_instances";
-  if (tree_.event_fd() < 0 || tree_.unwatched() > 0)
+  const bool nothing_there = tree_.root_fd() < 0;  // no cgroup v2: nothing to watch
+  if (!nothing_there && (tree_.event_fd() < 0 || tree_.unwatched() > 0))
     return {"inotify", false, std::string("cgroups are found by a walk only") + kMore};
   if (unit_writes_.unwatched() > 0)
     return {"inotify", false,
@@ -283,6 +284,8 @@ std::vector<Source> NodeSampler::Impl::sources() const {
 
 Result<NodeSampler> NodeSampler::open(const Options& options) {
   raise_descriptor_limit();
+  if (options.cgroup_root.empty())
+    return NodeSampler(std::make_unique<Impl>(options, CgroupTree::none()));
   Result<CgroupTree> tree = CgroupTree::open(options.cgroup_root);
   if (!tree) return std::unexpected(tree.error());
   if (Status fit = require_cgroup_v2(tree->root_fd(), options.cgroup_root); !fit)

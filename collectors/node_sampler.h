@@ -28,7 +28,8 @@ inline constexpr std::size_t kMaxContainers = 4096;
 class NodeSampler {
  public:
   struct Options {
-    std::string cgroup_root;                 // a cgroup2 mount, or a plain directory in tests
+    // A cgroup2 mount, or a plain directory in tests; empty where there is none: no container then.
+    std::string cgroup_root;
     std::string proc_root = "/proc";
     std::string engine_root = "/";           // where /var/lib/docker, /run/systemd, ... lie
     std::vector<std::string> include = {};   // globs on CgroupPath: opt-in services and others

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <memory>
+#include <utility>
 
 #include "base/file.h"
 #include "base/parse.h"
@@ -86,20 +87,29 @@ bool may_write(const std::string& path) {
   return ::faccessat(AT_FDCWD, file.c_str(), W_OK, AT_EACCESS) == 0 || errno == ENOENT;
 }
 
-std::unexpected<Error> no_cgroup2(const Mounted& mounted) {
+CgroupRoot no_root(std::string reason) { return {{}, {}, false, false, false, std::move(reason)}; }
+
+CgroupRoot no_cgroup2(const Mounted& mounted) {
   if (mounted.v1_controllers.empty())
-    return failure(ErrorKind::unsupported,
-                   "no cgroup file system is mounted here: mount one with 'mount -t cgroup2 none "
+    return no_root("no cgroup file system is mounted here: mount one with 'mount -t cgroup2 none "
                    "/sys/fs/cgroup', or name it with --cgroup-root");
-  return failure(ErrorKind::unsupported,
-                 std::string("this host has cgroup v1 only, cgphase needs cgroup v2: ") + kUnified);
+  return no_root(std::string("this host has cgroup v1 only, cgphase needs cgroup v2: ") + kUnified);
 }
 
-std::unexpected<Error> not_a_root(const std::string& path, const Error& error) {
+// As systemd mounts the controllers of cgroup v1: each below one directory.
+bool has_v1_below(const std::string& path) {
+  for (const char* controller : {"/memory", "/cpu", "/systemd"})
+    if (magic_of(path + controller) == CGROUP_SUPER_MAGIC) return true;
+  return false;
+}
+
+Result<CgroupRoot> not_a_root(const std::string& path, const Error& error) {
   if (error.kind != ErrorKind::not_found) return std::unexpected(error);
-  if (magic_of(path) == CGROUP_SUPER_MAGIC)
-    return failure(ErrorKind::unsupported,
-                   path + ": this is cgroup v1, cgphase needs cgroup v2: " + kUnified);
+  if (magic_of(path + "/unified") == CGROUP2_SUPER_MAGIC)
+    return no_root(path + ": this host is hybrid, its cgroup v2 lies in " + path +
+                   "/unified: name that with --cgroup-root to observe, and to enforce " + kUnified);
+  if (magic_of(path) == CGROUP_SUPER_MAGIC || has_v1_below(path))
+    return no_root(path + ": this is cgroup v1, cgphase needs cgroup v2: " + kUnified);
   struct stat status;
   if (::stat(path.c_str(), &status) != 0)
     return failure(ErrorKind::not_found,

@@ -10,7 +10,7 @@
 namespace cgphase {
 
 struct CgroupRoot {
-  std::string path;                      // "/sys/fs/cgroup"
+  std::string path;                      // "/sys/fs/cgroup"; empty where this host has none
   std::vector<std::string> controllers;  // of cgroup v2, as cgroup.controllers lists them
   bool hybrid = false;                   // cpu or memory are on cgroup v1 beside it
   bool can_enforce = false;              // cpu and memory are both here
@@ -19,9 +19,10 @@ struct CgroupRoot {
 };
 
 // Without `asked`: what libcgroup finds mounted. With it: that directory, which may also be a plain
-// one with a cgroup.controllers file (tests). Call it before threads exist, libcgroup reads the
-// mounts once. Errors, each one sentence with the way out: not_found (no such directory),
-// unsupported (cgroup v1 only, no cgroup file system at all, or not a cgroup directory), denied.
+// one with a cgroup.controllers file (tests). A host without cgroup v2, and a directory that is
+// cgroup v1 or has it mounted below, have no root, and `reason` says so. Call it before threads
+// exist, libcgroup reads the mounts once. Errors, each one sentence with the way out: not_found (no
+// such directory), unsupported (not a cgroup directory), denied.
 Result<CgroupRoot> discover_cgroup_root(const std::optional<std::string>& asked);
 
 // The judgement alone, pure: which controllers are on v2 and which of cpu and memory on v1.

@@ -12,6 +12,7 @@
 #include <ctime>
 #include <string>
 
+#include "base/memory_lock.h"
 #include "control/companion.h"
 #include "control/heartbeat_watch.h"
 #include "control/restore.h"
@@ -139,6 +140,7 @@ class Watch {
 int watch_daemon(const WatchOptions& options) {
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE}) ::signal(signal, SIG_IGN);
   outlive_out_of_memory();
+  (void)lock_memory();  // where it may not, the daemon says so
   return Watch(options).run();
 }
 

@@ -518,6 +518,57 @@ TEST_CASE("what a container had saved stays in the totals when it is gone") {
   CHECK(world.agent->totals().saved_byte_seconds == doctest::Approx(saved));
 }
 
+TEST_CASE("the need is read again before memory.max falls, against 90 % of the new limit") {
+  World world;
+  world.run(300);
+  bool memory_fell = false;
+  for (const LimitChange& change : world.changes()) {
+    const bool falls = compare_knob(Knob::memory_max, change.new_limits, change.old_limits) < 0;
+    memory_fell = memory_fell || falls;
+    CHECK(change.memory_need_ceiling.has_value() == falls);
+    if (!falls) continue;
+    const std::uint64_t limit = change.new_limits.memory_bytes()->value;
+    CHECK(change.memory_need_ceiling->value == limit * 9 / 10);
+  }
+  CHECK(memory_fell);
+}
+
+TEST_CASE("cache in the way is squeezed by 1 % in six seconds, only while pressure is quiet") {
+  constexpr const char* kQuiet = "some avg10=0.09 avg60=0.09 avg300=9.00 total=0\n";
+  World world;
+  // Nobody else's rule is to stop it.
+  world.config.rails.quiet_memory_io_some_avg10 = 1;
+  world.tree.write("/test-a/cpu.max", "max 100000\n");  // so that memory is alone
+  for (const char* file : {"/test-a/memory.pressure", "/test-a/io.pressure"})
+    world.tree.write(file, kQuiet);
+  world.tree.write("/test-a/memory.current", "1063256064\n");
+  world.tree.write("/test-a/memory.stat", "anon 104857600\nfile 958398464\nshmem 0\nkernel 0\n"
+                                          "sock 0\ninactive_file 819200000\n");
+  world.start();
+  const auto& reclaims = world.writer->recording.reclaims();
+  for (int i = 0; i < 300 && reclaims.empty(); ++i) world.tick();
+  REQUIRE(world.container().memory_holding == Verdict::cache_in_way);
+  world.run(59);
+  CHECK(reclaims.size() == 10);
+  for (const auto& reclaim : reclaims) {
+    CHECK(reclaim.id == world.container().info.id);
+    CHECK(reclaim.bytes.value == 8'192'000);
+  }
+  for (const char* file : {"/test-a/memory.pressure", "/test-a/io.pressure"})
+    for (const char* loud : {"some avg10=0.10 avg60=0.00 avg300=0.00 total=0\n",
+                             "some avg10=0.00 avg60=0.10 avg300=0.00 total=0\n"}) {
+      CAPTURE(std::string(file));
+      CAPTURE(std::string(loud));
+      const std::size_t before = reclaims.size();
+      world.tree.write(file, loud);
+      world.run(12);
+      CHECK(reclaims.size() == before);
+      world.tree.write(file, kQuiet);
+      world.run(6);
+      CHECK(reclaims.size() == before + 1);
+    }
+}
+
 TEST_CASE("stopping restores everything that was lowered") {
   World world;
   REQUIRE(world.run_until_lowered());

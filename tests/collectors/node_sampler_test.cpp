@@ -232,6 +232,22 @@ TEST_CASE("a root that does not exist is not found") {
         ErrorKind::not_found);
 }
 
+TEST_CASE("a host without cgroup v2 has no container, and its sources say so") {
+  auto sampler = NodeSampler::open({.cgroup_root = ""});
+  REQUIRE(sampler.has_value());
+  const ManualClock clock;
+  NodeSample tick;
+  sampler->sample(clock, tick);
+  CHECK(tick.containers.empty());
+  CHECK(tick.host.cpu_cores > 0);
+  for (const Source& source : sampler->sources()) {
+    if (source.name == "cgroup v2")
+      CHECK(source.detail == "this host has none, so no container can be seen");
+    if (source.name == "inotify" || source.name == "all cgroups") CHECK(source.present);
+    if (source.name == "cpu controller") CHECK_FALSE(source.present);
+  }
+}
+
 TEST_CASE("sources tell what a plain directory lacks, each in a sentence") {
   Node node;
   node.write("/cg/cgroup.controllers", "cpu memory\n");

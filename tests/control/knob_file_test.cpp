@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <initializer_list>
+#include <random>
 
 #include "tests/control/fake_cgroup.h"
 
@@ -38,6 +40,63 @@ std::array<Knob, kKnobCount> order(std::string_view cpu_before, std::string_view
   return write_order(before, after);
 }
 
+// A number of any size, often at a bound or one beside it.
+std::uint64_t any_number(std::mt19937_64& random, std::initializer_list<std::uint64_t> bounds) {
+  const std::uint64_t wide = random() >> (random() % 64);
+  if (random() % 4 != 0) return wide;
+  return bounds.begin()[random() % bounds.size()] + random() % 3 - 1;
+}
+
+Limits any_limits(std::mt19937_64& random) {
+  const auto memory = [&] {
+    return random() % 8 == 0 ? MemoryLimit{}
+                             : MemoryLimit{Bytes{any_number(random, {0, kLargestMemoryBytes})}};
+  };
+  Limits limits;
+  limits.cpu_max = CpuMax{Microseconds{any_number(random, {kSmallestQuotaUsec, kLargestQuotaUsec})},
+                          Microseconds{any_number(random, {kSmallestPeriodUsec,
+                                                           kLargestPeriodUsec})}};
+  if (random() % 8 == 0) limits.cpu_max->quota.reset();
+  limits.cpu_max_burst = Microseconds{any_number(random, {0, kLargestQuotaUsec})};
+  limits.cpu_weight =
+      static_cast<std::uint32_t>(any_number(random, {kSmallestWeight, kLargestWeight}));
+  limits.memory_max = memory();
+  limits.memory_high = memory();
+  return limits;
+}
+
+const MemoryLimit& memory_of(Knob knob, const Limits& limits) {
+  return knob == Knob::memory_max ? *limits.memory_max : *limits.memory_high;
+}
+
+// As the kernel has it, written down a second time.
+bool within_bounds(Knob knob, const Limits& limits) {
+  const auto between = [](std::uint64_t value, std::uint64_t least, std::uint64_t most) {
+    return least <= value && value <= most;
+  };
+  switch (knob) {
+    case Knob::cpu_max:
+      return between(limits.cpu_max->period.value, 1'000, 1'000'000) &&
+             (!limits.cpu_max->quota || between(limits.cpu_max->quota->value, 1'000, 1ULL << 43));
+    case Knob::cpu_max_burst: return between(limits.cpu_max_burst->value, 0, 1ULL << 43);
+    case Knob::cpu_weight: return between(*limits.cpu_weight, 1, 10'000);
+    case Knob::memory_max:
+    case Knob::memory_high:
+      return between(memory_of(knob, limits).bytes.value_or(Bytes{0}).value, 0, 1ULL << 62);
+  }
+  return false;
+}
+
+// The same value; memory may have become the next whole page.
+bool is_rounded(Knob knob, const Limits& wanted, const Limits& back) {
+  if (knob != Knob::memory_max && knob != Knob::memory_high)
+    return compare_knob(knob, back, wanted) == 0;
+  const MemoryLimit &before = memory_of(knob, wanted), &after = memory_of(knob, back);
+  if (!before.bytes || !after.bytes) return !before.bytes && !after.bytes;
+  return after.bytes->value % kPageBytes == 0 && after.bytes->value >= before.bytes->value &&
+         after.bytes->value - before.bytes->value < kPageBytes;
+}
+
 bool comes_before(const std::array<Knob, kKnobCount>& all, Knob first, Knob second) {
   return std::find(all.begin(), all.end(), first) < std::find(all.begin(), all.end(), second);
 }
@@ -53,6 +112,38 @@ TEST_CASE("the text of every knob survives reading and writing") {
   for (const char* text : {"0", "4096", "max", "4611686018427387904"}) {
     CHECK(there_and_back(Knob::memory_max, text) == text);
     CHECK(there_and_back(Knob::memory_high, text) == text);
+  }
+}
+
+TEST_CASE("whatever value a knob can have survives writing and reading, and none beyond its bounds "
+          "is written") {
+  constexpr std::uint32_t kSeed = 1, kRounds = 20'000;
+  CAPTURE(kSeed);
+  std::mt19937_64 random(kSeed);
+  std::array<int, kKnobCount> written{}, beyond{};
+  for (std::uint32_t round = 0; round < kRounds; ++round) {
+    const Limits limits = any_limits(random);
+    for (const Knob knob : kKnobs) {
+      const auto at = static_cast<std::size_t>(knob);
+      const Result<KnobText> text = format_knob(knob, limits);
+      CAPTURE(file_name(knob));
+      CHECK(text.has_value() == within_bounds(knob, limits));
+      if (!text) {
+        ++beyond[at];
+        CHECK(text.error().kind == ErrorKind::invalid);
+        continue;
+      }
+      ++written[at];
+      CAPTURE(std::string(text->view()));
+      const Limits back = parsed(knob, text->view());
+      CHECK(format_knob(knob, back).value() == *text);
+      CHECK(is_rounded(knob, limits, back));
+      CHECK(same_value(knob, *text, text_of(std::string(text->view()) + "\n")));
+    }
+  }
+  for (const Knob knob : kKnobs) {
+    CHECK(written[static_cast<std::size_t>(knob)] > 1000);
+    CHECK(beyond[static_cast<std::size_t>(knob)] > 1000);
   }
 }
 

@@ -148,6 +148,17 @@ TEST_CASE("kernel: a removed cgroup is gone, and its path made anew is never wri
   CHECK(group.get("cpu.max") == "50000 100000");
 }
 
+TEST_CASE("kernel: a directory that is on no cgroup v2 is not attached") {
+  const Writing writing;
+  const RuntimeDirectory plain;
+  Fd directory = open_path(plain.path(), O_RDONLY | O_DIRECTORY).value();
+  struct stat status;
+  REQUIRE(::fstat(directory.get(), &status) == 0);
+  const CgroupId id{status.st_dev, status.st_ino};
+  CHECK(writing.writer->attach(id, "/plain", std::move(directory)).error().kind ==
+        ErrorKind::unsupported);
+}
+
 TEST_CASE("kernel: a burst above the quota is EINVAL in the naive order and fine in ours") {
   const TestCgroup group;
   group.put("cpu.max", "100000 100000");

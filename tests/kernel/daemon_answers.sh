@@ -23,6 +23,18 @@ one_line() { [ "$(grep -c . <<<"$answer")" = 1 ] || fail "not one line: $answer"
 says() { [[ $answer == *"$1"* ]] || fail "'$1' is missing in: $answer"; }
 answers() { cli -q status >/dev/null 2>&1; }
 mode_is() { cli status --json | grep -q "\"mode\": *\"$1\""; }
+# Of a process: memory that may not be evicted.
+locked_kib() { awk '$1 == "VmLck:" { print $2 }' "/proc/$1/status"; }
+companion() { pgrep -P "$daemon" -f cgphase-restore; }
+memory_locked() {
+  local pid
+  for pid in "$daemon" "$(companion)"; do
+    [ "$(locked_kib "$pid")" -gt 0 ] || fail "the memory of $(cat "/proc/$pid/comm") is not locked"
+  done
+  expect 0 status
+  says 'locked memory ok'
+}
+
 logged() { grep -q "$1" /tmp/daemon.log; }
 
 questions() {
@@ -168,6 +180,7 @@ forecast_there() {
 pausing() {
   expect 0 pause test-busy
   says 'cgphase resume test-busy'
+  logged 'uid 0 asked: pause .*test-busy' || fail 'who paused a container is not in the log'
   all_original || { cgroups=test-busy check_original 'pause'; }
   kill -KILL "$daemon"
   wait "$daemon" 2>/dev/null
@@ -342,6 +355,7 @@ expect 4 status
 one_line
 start_daemon
 until_true 20000 answers || fail 'the daemon does not answer'
+memory_locked
 following
 with_gpus
 explaining

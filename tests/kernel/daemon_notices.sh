@@ -1,7 +1,8 @@
 #!/bin/bash
 # What the guard sees reaches the daemon when it happens: with ten seconds between two readings,
-# somebody else's limit is judged within three; processes that end find the original limits; status
-# names the guard's sources and says what is missing. daemon_notices.sh PROGRAMS
+# somebody else's limit is judged within three; the kill switch restores; processes that end find
+# the original limits; status names the guard's sources and says what is missing.
+# daemon_notices.sh PROGRAMS
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
 . "$(dirname "$0")/daemon_fixture.sh"
 
@@ -31,14 +32,31 @@ sources() {
     fail 'status does not say why nobody can be named who writes limits'
 }
 
+# By the beat of the loop: without a reading in between. Begun when one has just been.
+readings() { cli history test-idle -o jsonl | grep -c .; }
+another_reading() { [ "$(readings)" -gt "$1" ]; }
+kill_switch() {
+  local before
+  until_true 30000 another_reading "$(readings)" || fail 'no reading within 30 s'
+  before=$(readings)
+  touch /tmp/disabled
+  until_true "$notice_ms" all_original ||
+    fail "the kill switch did not restore: $(snapshot $cgroups)"
+  [ "$(readings)" = "$before" ] || fail 'the kill switch waited for a reading'
+  rm /tmp/disabled
+  until_true 150000 lowered || fail 'without the kill switch memory was not lowered again'
+}
+
 make_container test-idle '150000 100000' 134217728 0
 make_container test-ending '150000 100000' 134217728 0
 load=$!
 write_config '/test*'
 sed -i 's/^interval = .*/interval = "10s"/' /tmp/cgphase.toml
+sed -i '1i kill_switch = "/tmp/disabled"' /tmp/cgphase.toml
 original=$(snapshot $cgroups)
 start_daemon
 until_true 150000 lowered || { fail 'memory was not lowered within 150 s'; finish; }
+kill_switch
 kill -KILL "$load"
 wait "$load" 2>/dev/null
 until_true "$notice_ms" memory_is test-ending 134217728 ||

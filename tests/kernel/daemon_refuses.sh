@@ -1,6 +1,7 @@
 #!/bin/bash
 # On a host whose controllers are on cgroup v1 the daemon refuses to enforce: one sentence, exit 6,
-# nothing touched. daemon_refuses.sh PROGRAMS, in a guest, whose cgroups it mounts anew.
+# nothing touched. It observes what there is, and says what is missing. daemon_refuses.sh PROGRAMS,
+# in a guest, whose cgroups it mounts anew.
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
 . "$(dirname "$0")/daemon_fixture.sh"
 
@@ -21,6 +22,28 @@ refused() {  # CASE
   [ "$(every_limit)" = "$before" ] || fail "$1: a limit changed"
 }
 
+cli() { "$bin/cgphase" --socket /tmp/r/read.sock "$@"; }
+answers() { cli -q status >/dev/null 2>&1; }
+
+# observed CASE CONTAINERS SENTENCE [OPTION...]
+observed() {
+  local what=$1 containers=$2 sentence=$3 before told
+  shift 3
+  before=$(every_limit)
+  "$bin/cgphased" --config /tmp/observe.toml --state-dir /tmp/s --runtime-dir /tmp/r "$@" \
+    2>/tmp/observe.log &
+  daemon=$!
+  until_true 20000 answers || fail "$what: no daemon that observes: $(cat /tmp/observe.log)"
+  told=$(cli status)
+  [[ $told == *"limits off: "*"$sentence"* ]] || fail "$what: '$sentence' is missing in: $told"
+  told=$(cli list --no-legend) || fail "$what: list failed"
+  [ "$(grep -c . <<<"$told")" = "$containers" ] || fail "$what: $containers containers, not: $told"
+  cli mode enforce >/tmp/told 2>&1 && fail "$what: mode enforce was accepted"
+  kill -TERM "$daemon"
+  wait "$daemon" || fail "$what: the daemon did not stop well"
+  [ "$(every_limit)" = "$before" ] || fail "$what: a limit changed"
+}
+
 mount_v1() {
   mkdir "/tmp/cgroups/$1" && mount -t cgroup -o "$1" none "/tmp/cgroups/$1" &&
     mkdir "/tmp/cgroups/$1/test" || { fail "cannot mount cgroup v1 $1"; finish; }
@@ -33,7 +56,17 @@ mount -t tmpfs none /tmp/cgroups
 mount_v1 cpu
 mount_v1 memory
 refused 'cgroup v1'
+cat >/tmp/observe.toml <<EOF
+model = "$tree/model/default_model.json"
+include = ["/test*"]
+EOF
+observed 'cgroup v1' 0 'this host has cgroup v1 only'
+observed 'cgroup v1, named' 0 '/tmp/cgroups: this is cgroup v1' --cgroup-root /tmp/cgroups
 mkdir /tmp/cgroups/unified
 mount -t cgroup2 none /tmp/cgroups/unified
 refused 'hybrid cgroups'
+mkdir /tmp/cgroups/unified/test
+observed 'hybrid cgroups' 1 'this host is hybrid, its cpu and memory controllers are on cgroup v1'
+observed 'hybrid cgroups, named' 0 'its cgroup v2 lies in /tmp/cgroups/unified' \
+  --cgroup-root /tmp/cgroups
 finish

@@ -25,6 +25,10 @@ struct RandomWorld : RailWorld {
     sample.limits.memory_max = MemoryLimit{Bytes{(1 + random() % 4096) * 4 * kMiB}};
     if (one_in(8)) sample.limits.cpu_max->quota.reset();
     if (one_in(8)) sample.limits.memory_max->bytes.reset();
+    const std::uint64_t low_bytes = seed % 16 * kMiB;
+    sample.limits.memory_min = sample.limits.memory_low = MemoryLimit{Bytes{low_bytes}};
+    sample.limits.memory_high = seed % 4 == 0 ? MemoryLimit{Bytes{2 * low_bytes}} : MemoryLimit{};
+    sample.limits.cpu_weight = 1 + seed % 10'000;
     input.manage_unlimited = one_in(2);
     original = sample.limits;
     if (one_in(3)) without_psi();
@@ -97,6 +101,13 @@ bool burst_fits(const Limits& limits) {
   return *limits.cpu_max_burst <= *limits.cpu_max->quota;
 }
 
+bool only_decided_differ(Limits after, const Limits& before) {
+  after.cpu_max = before.cpu_max;
+  after.cpu_max_burst = before.cpu_max_burst;
+  after.memory_max = before.memory_max;
+  return after == before;
+}
+
 void check_written(RandomWorld& world, const Decision& decision) {
   const Limits& original = world.rails.original();
   const HostCapacity& host = world.input.host;
@@ -105,6 +116,7 @@ void check_written(RandomWorld& world, const Decision& decision) {
   CHECK(*cpu_in_force(decision.new_limits, host) <= *cpu_in_force(original, host) + 1e-9);
   CHECK(*memory_in_force(decision.new_limits, host) <= *memory_in_force(original, host));
   CHECK(decision.new_limits != decision.old_limits);
+  CHECK(only_decided_differ(decision.new_limits, decision.old_limits));
   CHECK(decision.new_limits.cpu_max->period == decision.old_limits.cpu_max->period);
 }
 

@@ -132,6 +132,8 @@ void Laws::judge_ours(const Call& call, Knob knob, const KnobText& text, const W
   const auto facts = facts_(call.inode);
   const std::string what = quote(text) + " in " + name(call.inode, knob);
   if (!facts->may_write) return violate("written where nothing may be: " + what);
+  if (knob == Knob::memory_high || knob == Knob::cpu_weight)
+    return violate("of a knob that nothing decides: " + what);
   Limits after;
   if (!parse_knob(knob, text.view(), after)) return violate("malformed: " + what);
   const bool above = std::all_of(will.now.begin(), will.now.end(), [&](const KnobText& one) {

@@ -36,6 +36,7 @@ class Bench final : private CallObserver {
   }
   ~Bench() override {
     on_call = nullptr;
+    on_return = nullptr;
     writer.reset();
     uninstall();
     std::filesystem::remove_all(runtime_);
@@ -68,13 +69,16 @@ class Bench final : private CallObserver {
 
   CgroupKernel kernel{CgroupKernel::Machine{}};
   std::uint64_t inode = 0;
-  std::function<int(const Call&)> on_call;  // before each call: 0 or an errno
+  std::function<int(const Call&)> on_call;    // before each call: 0 or an errno
+  std::function<void(const Call&)> on_return;  // after each call
   std::unique_ptr<LeaseTable> leases;
   std::unique_ptr<KernelLimitWriter> writer;
 
  private:
   int before(const Call& call) override { return on_call ? on_call(call) : 0; }
-  void after(const Call&, int) override {}
+  void after(const Call& call, int) override {
+    if (on_return) on_return(call);
+  }
   bool blocked(const Call&) override { return false; }
   void wait_a_little() override {}
   std::string runtime_;
@@ -124,6 +128,29 @@ TEST_CASE("what somebody writes between the plan and the write stays") {
   CHECK(bench.get("memory.max") == "805306368");
   CHECK(bench.writer->restore_all().restored == 0);
   CHECK(bench.get("memory.max") == "805306368");
+}
+
+TEST_CASE("what somebody writes right after us is no success, and stays") {
+  Bench bench;
+  for (const bool raise : {false, true}) {
+    CAPTURE(raise);
+    const char* const ours = raise ? "150000 100000" : "100000 100000";
+    bench.on_return = [&](const Call& call) {
+      if (call.kind == Call::Kind::write && call.file == "cpu.max")
+        bench.put("cpu.max", "180000 100000");
+    };
+    const LimitResult result = bench.change(Knob::cpu_max, ours, raise);
+    bench.on_return = nullptr;
+    CHECK_FALSE(result.written);
+    CHECK(result.failed_as == ErrorKind::invalid);
+    CHECK(result.error.find("'180000 100000' is in force") != std::string::npos);
+    CHECK(result.in_force.cpu_max->quota->value == 180'000);
+    CHECK(bench.get("cpu.max") == "180000 100000");
+    CHECK(bench.writer->restore_all().restored == 0);
+    CHECK(bench.get("cpu.max") == "180000 100000");
+    bench.put("cpu.max", "200000 100000");
+    REQUIRE(bench.change(Knob::cpu_max, "120000 100000").written);
+  }
 }
 
 TEST_CASE("a raise does not lower what the guard has raised meanwhile") {

@@ -112,6 +112,37 @@ TEST_CASE_FIXTURE(Directory, "no file, no database and somebody else's are refus
   CHECK(content_of(state).size() == 1);
 }
 
+// A trigger or view of a hostile file may use nothing that is not declared harmless, and no SQL of
+// it rewrites the schema.
+constexpr const char* kView = "ALTER TABLE container RENAME TO kept; CREATE VIEW container AS "
+                              "SELECT * FROM kept, pragma_database_list";
+constexpr const char* kTrigger = "CREATE TRIGGER planted AFTER INSERT ON container BEGIN "
+                                 "SELECT file FROM pragma_database_list; END";
+
+TEST_CASE_FIXTURE(Directory, "what the schema of a file would run is refused") {
+  { Store store = open_store(file); }
+  SUBCASE("a file that is read") {
+    REQUIRE(Connection::open(file).value().execute(kView));
+    const Result<StoredHistory> history = StoredHistory::open(state);
+    REQUIRE_FALSE(history.has_value());
+    CHECK(history.error().text.find("unsafe use of virtual table") != std::string::npos);
+  }
+  SUBCASE("a file that is written") {
+    REQUIRE(Connection::open(file).value().execute(kTrigger));
+    const Result<Store> store = Store::open({.path = file, .boot_id = "boot-1"});
+    REQUIRE_FALSE(store.has_value());
+    CHECK(store.error().text.find("unsafe use of virtual table") != std::string::npos);
+  }
+}
+
+TEST_CASE_FIXTURE(Directory, "no SQL rewrites the schema of a file") {
+  { Store store = open_store(file); }
+  const std::string rewrite = "PRAGMA writable_schema=ON; PRAGMA query_only=OFF;"
+                              "UPDATE sqlite_schema SET sql='' WHERE name='container'";
+  CHECK_FALSE(Connection::open(file).value().execute(rewrite));
+  CHECK_FALSE(Connection::open_unchanged(file, true).value().execute(rewrite));
+}
+
 TEST_CASE_FIXTURE(Directory, "a file of an older schema reads, one of a newer does not") {
   {
     Store store = open_store(file);

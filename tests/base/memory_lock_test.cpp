@@ -1,0 +1,80 @@
+#include "base/memory_lock.h"
+
+#include <doctest/doctest.h>
+#include <linux/capability.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <string>
+
+#include "base/file.h"
+
+using namespace cgphase;
+
+namespace {
+
+constexpr uid_t kNobodyElse = 60'002;  // of no other process here
+
+// The line of /proc/self/status.
+std::string status_of(const std::string& key) {
+  const std::string text = read_file("/proc/self/status", 1 << 16).value_or("");
+  const std::size_t at = text.find(key + ":");
+  return at == text.npos ? "" : text.substr(at, text.find('\n', at) - at);
+}
+
+// In a child, which the lock ends with.
+int in_child(int (*body)()) {
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) ::_exit(body());
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+int lock_and_look() {
+  if (!lock_memory()) return 1;
+  const std::string before = status_of("VmLck");
+  // A mapping of later is locked too, whatever its size.
+  void* later = ::mmap(nullptr, 1 << 28, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (later == MAP_FAILED) return 2;
+  return status_of("VmLck") != before ? 0 : 3;
+}
+
+// As a user without the right to it, under a bound.
+int lock_without_right() {
+  const rlimit some{1 << 16, 1 << 16};
+  if (::setrlimit(RLIMIT_MEMLOCK, &some) != 0) return 1;
+  if (::getuid() == 0 && ::setuid(kNobodyElse) != 0) return 2;
+  const std::string before = status_of("VmLck");
+  const Status locked = lock_memory();
+  if (locked.has_value() || locked.error().kind != ErrorKind::denied) return 3;
+  if (locked.error().text.find("LimitMEMLOCK=infinity") == std::string::npos) return 4;
+  return status_of("VmLck") == before ? 0 : 5;
+}
+
+bool may_lock() {
+#ifdef CGPHASE_SANITIZED
+  return false;  // its runtime answers mlockall() by itself
+#endif
+  constexpr std::uint64_t kEither = 1ULL << CAP_IPC_LOCK | 1ULL << CAP_SYS_RESOURCE;
+  const std::string held = status_of("CapEff");
+  const std::uint64_t effective = std::stoull(held.substr(held.find('\t')), nullptr, 16);
+  rlimit limit{};
+  return (effective & kEither) != 0 ||
+         (::getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_max == RLIM_INFINITY);
+}
+
+}  // namespace
+
+TEST_CASE("locked memory is that of later, too" * doctest::skip(!may_lock())) {
+  CHECK(in_child(lock_and_look) == 0);
+}
+
+TEST_CASE("without the right to lock memory nothing is locked, and a sentence says what it takes") {
+  CHECK(in_child(lock_without_right) == 0);
+}
