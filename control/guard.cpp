@@ -17,9 +17,6 @@ enum class SlotState : std::uint32_t { empty, filling, active, leaving, left };
 
 constexpr int kNoRecord = -1;
 constexpr std::array<Knob, 2> kMemoryKnobs = {Knob::memory_max, Knob::memory_high};
-// After pressure on a container with a quota of ours: cpu.stat counts a throttled period at its
-// end, and nobody tells of that.
-constexpr std::chrono::milliseconds kPeriodLook{20};
 // What the guard lets the kernel reclaim for while it raises a limit.
 constexpr std::chrono::milliseconds kLongestWrite{5};
 // Quota before burst, memory.max before memory.high: raising.
@@ -258,6 +255,7 @@ GuardReading Guard::read(Slot& slot, bool full_stall) const {
   GuardReading reading;
   reading.time = clock_.monotonic_now();
   reading.full_stall = full_stall;
+  reading.quota_is_ours = holds(slot, Knob::cpu_max);
   slot.files.read(reading, holds(slot, Knob::memory_high));
   if (slot.rule.needs_detail(reading)) slot.files.read_detail(reading);
   return reading;
@@ -274,7 +272,7 @@ void Guard::watch(Slot& slot, Signals signals) {
   if (verdict.restarted) restore(slot, kSizeKnobs, Reason::restored);
   if (verdict.cpu != CpuRaise::none) raise_cpu(slot, reading, verdict.cpu);
   if (signals & kSignalKnob) note_outside_writes(slot);
-  const bool cpu = (signals & kSignalCpuPressure) && holds(slot, Knob::cpu_max);
+  const bool cpu = (signals & kSignalCpuPressure) && reading.quota_is_ours;
   slot.pressure.step(woken_, signals & kSignalMemoryPressure, cpu, verdict.throttled);
   if (verdict.at_risk || !slot.told || slot.pressure.alert(woken_))
     slot.due = woken_ + kGuardRiskInterval;
