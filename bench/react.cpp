@@ -1,37 +1,41 @@
-// How fast the guard reacts on a real kernel: from the kernel's notification to the raised limit in
-// force, and from the first stalled or throttled microsecond. The guard's own thread runs, in
-// cgroups of the benchmark, with all sources, without PSI, and polling alone. The notification is
-// what a second listener in this process sees, at real-time priority. One JSON object per line,
-// cause and kind of sources; times in milliseconds, limits side by side with what was measured.
+// How fast the guard reacts on a real kernel. Its own thread runs, with cgroups of the benchmark in
+// trouble under a lowered limit, one after another. One JSON object per line, for each kind of
+// trouble and the sources that the guard had: how it learns of it (`told_by`: psi, inotify, poll),
+// how often it looks where nobody tells (`poll_ms`), the limit that is aimed at and whether it was
+// held, and the spread of the time, in milliseconds, until the raised limit was in force
+//   from_told      since the kernel told for the first time
+//   from_proof     since the kernel told, and the guard's rule had what it needs to read: for
+//                  reclaim in vain, ten `high` events, or one and a stall of 50 ms
+//   from_readable  since that could be read, which another thread tries every millisecond
+//   from_first     since the first microsecond in which a task was held back, or the last process
+//                  had ended
+//   from_woken     since the guard's thread began to look
+//   wakeup         beside them: a bare wake-up through an eventfd, in the same rounds. What it
+//                  takes is the machine's, not the guard's.
+// `n`: the rounds in which there was such a moment before the limit was raised. The limit is one on
+// p99: 10 ms from_proof; where the guard has to poll, 10 ms and one interval from_readable, as for
+// throttling, which stands in cpu.stat only when its period has ended.
 //
-//   bench_react [--root CGROUP2_DIRECTORY] [--rounds N] [--file FILE]
+//   bench_react [--kind KIND]... [--sources SOURCES]... [--rounds N] [--root CGROUP2_DIRECTORY]
+//               [--file FILE]
 //
 // FILE is made, and must lie on a disk, not on tmpfs: its cache is what meets memory.max.
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <sys/eventfd.h>
-#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdio>
 #include <filesystem>
-#include <functional>
+#include <map>
 #include <memory>
-#include <optional>
 #include <random>
-#include <stdexcept>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "base/clock.h"
@@ -40,132 +44,20 @@
 #include "base/parse.h"
 #include "control/guard.h"
 #include "control/lease_table.h"
+#include "bench/react_causes.h"
+#include "bench/react_listener.h"
 
 using namespace cgphase;
 
 namespace {
 
-constexpr int kDefaultRounds = 40;
+constexpr int kDefaultRounds = 100;
 constexpr double kAimMs = 10;
-// cpu.stat counts a throttled period at its end, so it is not known before.
-constexpr double kPeriodMs = 100;
-constexpr double kPeriodLookMs = 20;
 constexpr int kPatienceMs = 20'000;
-constexpr std::size_t kFileBytes = 96 * kMiB;
-constexpr std::size_t kBlockBytes = 256 * 1024;
+constexpr int kWakeups = 5;
+constexpr int kWakeupPause = 5;
 constexpr unsigned kSeed = 7;
 const SystemClock kClock;
-
-[[noreturn]] void fail(const std::string& text) { throw std::runtime_error(text); }
-
-std::int64_t now_ns() { return kClock.monotonic_now().time_since_epoch().count(); }
-
-void pause_ms(int ms) { ::poll(nullptr, 0, ms); }
-
-void write_file(const std::string& path, std::string_view text) {
-  const Result<Fd> fd = open_path(path, O_WRONLY);
-  if (!fd) fail(fd.error().text);
-  if (const Status written = pwrite_text(fd->get(), text); !written)
-    fail(path + ": " + written.error().text);
-}
-
-// What a child tells: when the step began in which it was first held back, 0 before that.
-struct Shared {
-  std::atomic<std::int64_t> first_ns;
-  std::atomic<bool> go;
-};
-
-// A child of the cgroup. It and all its kind end with the benchmark.
-class Child {
- public:
-  Child(const std::string& directory, const std::function<void()>& work) {
-    pid_ = ::fork();
-    if (pid_ != 0) return;
-    const Fd procs(::open((directory + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
-    if (::write(procs.get(), "0", 1) != 1) ::_exit(1);
-    work();
-    for (;;) ::pause();
-  }
-  ~Child() {
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-  }
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-  pid_t pid() const { return pid_; }
-
- private:
-  pid_t pid_;
-};
-
-void wait_for_go(const Shared& shared) {
-  while (!shared.go.load()) ::usleep(1000);
-}
-
-void spin(Shared& shared, const std::string&, const std::string&) {
-  wait_for_go(shared);
-  for (std::int64_t last = now_ns();;) {
-    const std::int64_t now = now_ns();
-    if (now - last > 30'000'000 && shared.first_ns.load() == 0) shared.first_ns.store(last);
-    last = now;
-  }
-}
-
-// Reads until its cache meets memory.max.
-void read_through(Shared& shared, const std::string& group, const std::string& file) {
-  const Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  ::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED);  // charged to whoever reads it anew
-  std::vector<char> block(kBlockBytes);
-  const std::string events = group + "/memory.events";
-  const std::string_view none = "\nmax 0\n";
-  wait_for_go(shared);
-  for (std::size_t at = 0; at < kFileBytes; at += kBlockBytes) {
-    const std::int64_t began = now_ns();
-    if (::pread(fd.get(), block.data(), block.size(), static_cast<off_t>(at)) <= 0) ::_exit(2);
-    if (read_file(events, 4096).value_or("").find(none) != std::string::npos) continue;
-    shared.first_ns.store(began);
-    return;
-  }
-}
-
-// Anonymous memory that is given back and taken anew; without swap none of it can be reclaimed.
-void turn_over(Shared& shared, const std::string&, const std::string&) {
-  // A step is more than the kernel keeps charged ahead for each processor.
-  constexpr std::size_t kBytes = 24 * kMiB, kStep = 512 * 1024;
-  auto* memory = static_cast<char*>(::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
-                                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  for (std::size_t at = 0; at < kBytes; at += 4096) memory[at] = 1;
-  for (std::size_t at = 0;; at = (at + kStep) % kBytes) {
-    const bool lowered = shared.go.load();
-    const std::int64_t began = now_ns();
-    ::madvise(memory + at, kStep, MADV_DONTNEED);
-    for (std::size_t page = 0; page < kStep; page += 4096) memory[at + page] = 1;
-    const bool held_back = lowered && now_ns() - began > 200'000'000;
-    if (held_back && shared.first_ns.load() == 0) shared.first_ns.store(began);
-  }
-}
-
-// One way to get into trouble under a lowered limit.
-struct Cause {
-  const char* name;
-  const char* trigger_file;  // null: told by inotify
-  const char* trigger;
-  const char* told_file;     // by inotify
-  Knob knob;
-  const char *original, *lowered;
-  // In the child, from before the limit is lowered; null: it rests, and its end is the cause.
-  void (*work)(Shared& shared, const std::string& group, const std::string& file);
-};
-constexpr std::array<Cause, 4> kCauses = {{
-    {"processes_ended", nullptr, nullptr, "cgroup.events", Knob::memory_max, "1073741824",
-     "536870912", nullptr},
-    {"memory_max_event", nullptr, nullptr, "memory.events.local", Knob::memory_max, "1073741824",
-     "33554432", read_through},
-    {"memory_high_stall", nullptr, nullptr, "memory.events.local", Knob::memory_high, "max",
-     "16777216", turn_over},
-    {"cpu_throttled", "cpu.pressure", "some 10000 500000", nullptr, Knob::cpu_max, "80000 100000",
-     "20000 100000", spin},
-}};
 
 struct Sources {
   const char* name;
@@ -174,61 +66,40 @@ struct Sources {
 constexpr std::array<Sources, 3> kSources = {
     {{"psi+inotify", true, true}, {"inotify", false, true}, {"polling", false, false}}};
 
-// Notes when the kernel tells, in a thread that comes before all others.
-class Listener {
- public:
-  Listener(const std::string& group, const Cause& cause) {
-    if (cause.trigger_file != nullptr) {
-      told_ = Fd(::open((group + "/" + cause.trigger_file).c_str(), O_RDWR | O_CLOEXEC));
-      const std::size_t bytes = std::string_view(cause.trigger).size() + 1;
-      if (told_.valid() && ::write(told_.get(), cause.trigger, bytes) < 0) told_.reset();
-    } else {
-      held_ = Fd(::open((group + "/" + cause.told_file).c_str(), O_RDONLY | O_CLOEXEC));
-      told_ = Fd(::inotify_init1(IN_CLOEXEC));
-      ::inotify_add_watch(told_.get(), (group + "/" + cause.told_file).c_str(), IN_MODIFY);
-    }
-    end_ = Fd(::eventfd(0, EFD_CLOEXEC));
-    const short wanted = cause.trigger_file != nullptr ? POLLPRI : POLLIN;
-    thread_ = std::thread([this, wanted] { listen(wanted); });
-    const sched_param first{.sched_priority = 10};
-    ::pthread_setschedparam(thread_.native_handle(), SCHED_FIFO, &first);
-  }
-  ~Listener() {
-    ::eventfd_write(end_.get(), 1);
-    thread_.join();
-  }
-  Listener(const Listener&) = delete;
-  Listener& operator=(const Listener&) = delete;
-  // 0 where the kernel has told nothing.
-  std::int64_t told_ns() const { return told_ns_.load(); }
+Teller teller_of(const Cause& cause, const Sources& sources) {
+  if (cause.trigger_file != nullptr && sources.pressure) return Teller::psi;
+  return cause.file_is_told && sources.inotify ? Teller::inotify : Teller::poll;
+}
 
- private:
-  void listen(short wanted) {
-    std::array<pollfd, 2> fds = {pollfd{end_.get(), POLLIN, 0}, pollfd{told_.get(), wanted, 0}};
-    for (;;) {
-      ::poll(fds.data(), fds.size(), -1);
-      if (fds[0].revents != 0) return;
-      told_ns_.store(now_ns());
-      fds[1].fd = -1;
-    }
+const char* name_of(Teller teller) {
+  switch (teller) {
+    case Teller::psi: return "psi";
+    case Teller::inotify: return "inotify";
+    case Teller::poll: break;
   }
+  return "poll";
+}
 
-  Fd told_, held_, end_;
-  std::atomic<std::int64_t> told_ns_{0};
-  std::thread thread_;
-};
+void write_file(const std::string& path, std::string_view text) {
+  const Result<Fd> fd = open_path(path, O_WRONLY);
+  if (!fd) fail(fd.error().text);
+  if (const Status written = pwrite_text(fd->get(), text); !written)
+    fail(path + ": " + written.error().text);
+}
 
-// Absent where the guard came first.
-struct Reaction {
-  std::optional<double> from_notification_ms, from_first_ms;
+// Of all rounds of one kind, in milliseconds.
+struct Times {
+  std::vector<double> from_told, from_proof, from_readable, from_first, from_woken, wakeup;
+  std::map<std::string, int> reasons;
 };
 
 // The guard of a daemon, and cgroups that it watches one after another.
 class Bench {
  public:
   Bench(std::string root, std::string file, const Sources& sources)
-      : root_(std::move(root)), file_(std::move(file)) {
-    runtime_ = "/tmp/cgphase-react-" + std::to_string(::getpid());
+      : root_(std::move(root)), file_(std::move(file)), sources_(sources) {
+    // Where the daemon's leases lie too: not on a disk, whose pages may be slow to write to.
+    runtime_ = "/run/cgphase-react-" + std::to_string(::getpid());
     auto leases = LeaseTable::open({.runtime_dir = runtime_, .records = 8});
     if (!leases) fail(leases.error().text);
     leases_ = std::move(*leases);
@@ -250,7 +121,7 @@ class Bench {
   }
   bool has_pressure() const { return pressure_; }
 
-  Reaction react(const Cause& cause) {
+  void round(const Cause& cause, Times& times) {
     const std::string path = "/cgphase-react-" + std::to_string(::getpid()) + "-" +
                              std::to_string(next_++);
     const std::string group = root_ + path;
@@ -260,16 +131,17 @@ class Bench {
     ::fstat(directory.get(), &status);
     const CgroupId id{status.st_dev, status.st_ino};
     shared_->first_ns.store(0);
-    shared_->go.store(false);
-    Reaction reaction;
+    shared_->lowered.store(false);
+    write_file(group + "/" + file_name(cause.knob), cause.original);
     {
-      auto child = std::make_unique<Child>(group, [&] {
-        if (cause.work != nullptr) cause.work(*shared_, group, file_);
-      });
-      while (read_file(group + "/cgroup.procs", 4096).value_or("").empty()) pause_ms(1);
-      write_file(group + "/" + file_name(cause.knob), cause.original);
-      if (cause.work == turn_over) wait_until_used(group, 24 * kMiB);
-      reaction = provoke(cause, group, path, id, directory.get(), child);
+      const Fd go(::eventfd(0, EFD_CLOEXEC));
+      std::vector<std::unique_ptr<Child>> children;
+      for (int i = 0; i < cause.children; ++i)
+        children.push_back(std::make_unique<Child>(group, [&] {
+          if (cause.work != nullptr) cause.work(*shared_, go.get(), group, file_);
+        }));
+      await_children(cause, group);
+      provoke(cause, group, path, id, directory.get(), go.get(), children, times);
     }
     guard_->drop(id);
     if (const auto record = leases_->find(id, cause.knob)) leases_->release(*record);
@@ -277,57 +149,78 @@ class Bench {
       if (i > kPatienceMs) fail(group + " stays busy");
       pause_ms(1);
     }
-    return reaction;
   }
 
  private:
-  static void wait_until_used(const std::string& group, std::uint64_t bytes) {
-    for (int i = 0; i < kPatienceMs; i += 5, pause_ms(5))
-      if (parse_u64(trim(read_file(group + "/memory.current", 64).value_or(""))) >= bytes) return;
-    fail("the child does not get its memory");
+  static void await_children(const Cause& cause, const std::string& group) {
+    const auto text = [&](const char* file) {
+      return read_file(group + "/" + file, 4096).value_or("");
+    };
+    for (int i = 0; i < kPatienceMs; i += 5, pause_ms(5)) {
+      const std::string processes = text("cgroup.procs");
+      if (std::count(processes.begin(), processes.end(), '\n') == cause.children &&
+          parse_u64(trim(text("memory.current"))).value_or(0) >= cause.used_before)
+        return;
+    }
+    fail("the children do not get ready");
   }
 
-  Reaction provoke(const Cause& cause, const std::string& group, const std::string& path,
-                   CgroupId id, int directory, std::unique_ptr<Child>& child) {
+  int any_up_to(int ms) { return std::uniform_int_distribution<int>(0, ms)(random_); }
+
+  void provoke(const Cause& cause, const std::string& group, const std::string& path, CgroupId id,
+               int directory, int go, std::vector<std::unique_ptr<Child>>& children,
+               Times& times) {
     const auto record = leases_->hold(id, path, cause.knob, *KnobText::from(cause.original),
                                       *KnobText::from(cause.lowered), "bench");
     if (!record) fail(record.error().text);
     if (const Status covered = guard_->cover(id, directory, cause.knob, *record); !covered)
       fail(covered.error().text);
-    // At any moment between two looks of the guard.
-    pause_ms(std::uniform_int_distribution<int>(600, 1100)(random_));
-    const Listener listener(group, cause);
-    shared_->go.store(true);
+    const Teller teller = teller_of(cause, sources_);
+    // At any moment between two looks of the guard, and two of the kernel's.
+    pause_ms(50 + cause.settle_ms + any_up_to(teller == Teller::psi ? 500 : 150));
+    Listener listener(group, cause, teller);
+    // The kernel may reclaim in this write, and the guard end it.
+    shared_->lowered.store(true);
+    write_file(group + "/" + file_name(cause.knob), cause.lowered);
+    ::eventfd_write(go, 1);
     if (cause.work == nullptr) {
-      write_file(group + "/" + file_name(cause.knob), cause.lowered);
-      pause_ms(std::uniform_int_distribution<int>(50, 550)(random_));
+      pause_ms(20 + any_up_to(150));
       shared_->first_ns.store(now_ns());
-      child.reset();
-    } else {
-      write_file(group + "/" + file_name(cause.knob), cause.lowered);
+      children.clear();
     }
-    return await(cause, id, listener);
+    await(cause, id, listener, times);
   }
 
-  Reaction await(const Cause& cause, CgroupId id, const Listener& listener) {
+  void await(const Cause& cause, CgroupId id, Listener& listener, Times& times) {
     for (;;) {
       pollfd acted{guard_->action_fd(), POLLIN, 0};
       if (::poll(&acted, 1, kPatienceMs) != 1) fail(std::string(cause.name) + ": no reaction");
-      for (const GuardAction& action : guard_->take_actions()) {
-        if (action.id != id || action.knob != cause.knob) continue;
-        const std::int64_t raised = action.time.time_since_epoch().count();
-        pause_ms(50);  // the first step of the child may end only now
-        Reaction reaction;
-        const std::int64_t told = listener.told_ns(), first = shared_->first_ns.load();
-        if (told != 0 && told <= raised)
-          reaction.from_notification_ms = static_cast<double>(raised - told) / 1e6;
-        if (first != 0) reaction.from_first_ms = static_cast<double>(raised - first) / 1e6;
-        return reaction;
-      }
+      for (const GuardAction& action : guard_->take_actions())
+        if (action.id == id && action.knob == cause.knob) return take(action, listener, times);
     }
   }
 
+  void take(const GuardAction& action, Listener& listener, Times& times) {
+    const std::int64_t raised = action.time.time_since_epoch().count();
+    // While the load goes on, and before the listener is asked: it may see only now what the guard
+    // has acted on.
+    for (const double ms : measure_wakeups(kWakeups, kWakeupPause)) times.wakeup.push_back(ms);
+    const Seen seen = listener.stop();
+    const auto add = [raised](std::vector<double>& values, std::int64_t since) {
+      if (since == 0 || since > raised) return;
+      values.push_back(static_cast<double>(raised - since) / 1e6);
+    };
+    add(times.from_told, seen.told);
+    add(times.from_proof, seen.told_enough);
+    add(times.from_readable, seen.evident);
+    add(times.from_first, seen.first_throttled != 0 ? seen.first_throttled
+                                                    : shared_->first_ns.load());
+    add(times.from_woken, action.woken.time_since_epoch().count());
+    ++times.reasons[to_string(action.reason)];
+  }
+
   std::string root_, file_, runtime_;
+  const Sources& sources_;
   std::unique_ptr<LeaseTable> leases_;
   std::unique_ptr<Guard> guard_;
   Shared* shared_ = nullptr;
@@ -342,73 +235,104 @@ double quantile(const std::vector<double>& sorted, double q) {
   return sorted[std::clamp<std::size_t>(rank, 1, sorted.size()) - 1];
 }
 
-std::string spread(std::vector<double> values) {
-  if (values.empty()) return "null";
+std::string spread(const char* name, std::vector<double> values) {
+  std::array<char, 192> text;
+  if (values.empty()) {
+    std::snprintf(text.data(), text.size(), ",\"%s\":null", name);
+    return text.data();
+  }
   std::sort(values.begin(), values.end());
-  std::array<char, 128> text;
   std::snprintf(text.data(), text.size(),
-                "{\"p50\":%.2f,\"p90\":%.2f,\"p99\":%.2f,\"max\":%.2f}", quantile(values, 0.5),
-                quantile(values, 0.9), quantile(values, 0.99), values.back());
+                ",\"%s\":{\"n\":%zu,\"p50\":%.2f,\"p90\":%.2f,\"p99\":%.2f,\"max\":%.2f}", name,
+                values.size(), quantile(values, 0.5), quantile(values, 0.9),
+                quantile(values, 0.99), values.back());
   return text.data();
 }
 
-void measure(Bench& bench, const Cause& cause, const Sources& sources, int rounds) {
-  std::vector<double> notified, first;
-  for (int i = 0; i < rounds; ++i) {
-    const Reaction reaction = bench.react(cause);
-    if (reaction.from_notification_ms) notified.push_back(*reaction.from_notification_ms);
-    if (reaction.from_first_ms) first.push_back(*reaction.from_first_ms);
-  }
-  const bool cpu = cause.knob == Knob::cpu_max;
-  const bool polled = !sources.inotify || (cpu && !sources.pressure);
-  const auto interval_ms = static_cast<double>(kGuardRiskInterval.count());
-  const double prompt_ms = cpu ? kPeriodLookMs : kAimMs;
-  const double limit = (polled ? interval_ms : prompt_ms) + (cpu ? kPeriodMs : 0);
-  std::vector<double> sorted = notified;
-  std::sort(sorted.begin(), sorted.end());
-  const char* held = sorted.empty() ? "null" : quantile(sorted, 0.99) <= limit ? "true" : "false";
-  std::printf("{\"bench\":\"react\",\"cause\":\"%s\",\"sources\":\"%s\",\"rounds\":%d,"
-              "\"notified\":%zu,\"from_notification_ms\":%s,\"limit_p99_ms\":%.0f,"
-              "\"within_limit\":%s,\"held_back\":%zu,\"from_first_ms\":%s}\n",
-              cause.name, sources.name, rounds, notified.size(), spread(notified).c_str(), limit,
-              held, first.size(), spread(first).c_str());
+void print(const Cause& cause, const Sources& sources, int rounds, double seconds,
+           const Times& times) {
+  const Teller teller = teller_of(cause, sources);
+  const auto polled = static_cast<double>(
+      (teller == Teller::poll ? kGuardRiskInterval : cause.looks).count());
+  const double limit = kAimMs + polled;
+  std::vector<double> judged = polled > 0 ? times.from_readable : times.from_proof;
+  std::sort(judged.begin(), judged.end());
+  const char* held = judged.empty() ? "null" : quantile(judged, 0.99) <= limit ? "true" : "false";
+  std::string reasons;
+  for (const auto& [name, count] : times.reasons)
+    reasons += (reasons.empty() ? "\"" : ",\"") + name + "\":" + std::to_string(count);
+  std::printf("{\"bench\":\"react\",\"kind\":\"%s\",\"sources\":\"%s\",\"told_by\":\"%s\","
+              "\"poll_ms\":%.0f,\"rounds\":%d,\"seconds\":%.1f,\"limit_p99_ms\":%.0f,"
+              "\"within_limit\":%s%s%s%s%s%s%s,\"reasons\":{%s}}\n",
+              cause.name, sources.name, name_of(teller), polled, rounds, seconds, limit, held,
+              spread("from_told", times.from_told).c_str(),
+              spread("from_proof", times.from_proof).c_str(),
+              spread("from_readable", times.from_readable).c_str(),
+              spread("from_first", times.from_first).c_str(),
+              spread("from_woken", times.from_woken).c_str(),
+              spread("wakeup", times.wakeup).c_str(), reasons.c_str());
   std::fflush(stdout);
 }
 
-void make_file(const std::string& file) {
-  const Fd fd = open_path(file, O_WRONLY | O_CREAT | O_TRUNC, 0600).value();
-  const std::string block(kBlockBytes, 'x');
-  for (std::size_t at = 0; at < kFileBytes; at += block.size())
-    if (const Status written = write_all(fd.get(), block); !written) fail(written.error().text);
-  ::fsync(fd.get());
+struct Options {
+  std::string root = "/sys/fs/cgroup", file = "/tmp/cgphase-react.data";
+  std::vector<std::string> kinds, sources;
+  int rounds = kDefaultRounds;
+};
+
+bool wanted(const std::vector<std::string>& names, const char* name) {
+  return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
 }
 
-void run(int argc, char** argv) {
-  std::string root = "/sys/fs/cgroup", file = "/tmp/cgphase-react.data";
-  int rounds = kDefaultRounds;
+template <typename Table>
+void require_names(const std::vector<std::string>& names, const Table& table) {
+  for (const std::string& name : names)
+    if (std::none_of(table.begin(), table.end(), [&](const auto& one) { return name == one.name; }))
+      fail("nothing is named " + name);
+}
+
+Options options_of(int argc, char** argv) {
+  Options options;
   for (int i = 1; i < argc; i += 2) {
     const std::string_view option = argv[i];
-    const std::uint64_t number = i + 1 < argc ? parse_u64(argv[i + 1]).value_or(0) : 0;
-    if (option == "--root" && i + 1 < argc) root = argv[i + 1];
-    else if (option == "--file" && i + 1 < argc) file = argv[i + 1];
+    const char* value = i + 1 < argc ? argv[i + 1] : "";
+    const std::uint64_t number = parse_u64(value).value_or(0);
+    if (option == "--root") options.root = value;
+    else if (option == "--file") options.file = value;
+    else if (option == "--kind") options.kinds.emplace_back(value);
+    else if (option == "--sources") options.sources.emplace_back(value);
     else if (option == "--rounds" && number > 0 && number <= 10'000)
-      rounds = static_cast<int>(number);
-    else fail("usage: bench_react [--root CGROUP2_DIRECTORY] [--rounds N] [--file FILE]");
+      options.rounds = static_cast<int>(number);
+    else fail("usage: bench_react [--kind KIND]... [--sources SOURCES]... [--rounds N] "
+              "[--root CGROUP2_DIRECTORY] [--file FILE]");
   }
-  make_file(file);
+  require_names(options.kinds, kCauses);
+  require_names(options.sources, kSources);
+  return options;
+}
+
+void run(const Options& options) {
+  make_data_file(options.file);
   for (const Sources& sources : kSources) {
-    Bench bench(root, file, sources);
+    if (!wanted(options.sources, sources.name)) continue;
+    Bench bench(options.root, options.file, sources);
     if (sources.pressure && !bench.has_pressure()) continue;  // this kernel has no PSI
-    for (const Cause& cause : kCauses) measure(bench, cause, sources, rounds);
+    for (const Cause& cause : kCauses) {
+      if (!wanted(options.kinds, cause.name)) continue;
+      Times times;
+      const std::int64_t began = now_ns();
+      for (int i = 0; i < options.rounds; ++i) bench.round(cause, times);
+      print(cause, sources, options.rounds, static_cast<double>(now_ns() - began) / 1e9, times);
+    }
   }
-  std::filesystem::remove(file);
+  std::filesystem::remove(options.file);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
-    run(argc, argv);
+    run(options_of(argc, argv));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "bench_react: %s\n", error.what());
     return 1;

@@ -17,9 +17,6 @@ enum class SlotState : std::uint32_t { empty, filling, active, leaving, left };
 
 constexpr int kNoRecord = -1;
 constexpr std::array<Knob, 2> kMemoryKnobs = {Knob::memory_max, Knob::memory_high};
-// After pressure on a container with a quota of ours: cpu.stat counts a throttled period at its
-// end, and nobody tells of that.
-constexpr std::chrono::milliseconds kPeriodLook{20};
 // What the guard lets the kernel reclaim for while it raises a limit.
 constexpr std::chrono::milliseconds kLongestWrite{5};
 // Quota before burst, memory.max before memory.high: raising.
@@ -48,6 +45,8 @@ struct Guard::Slot {
   GuardRule rule;
   LookBudget budget;
   PressureAlert pressure;
+  // When the guard last raised the quota; default: never. For the slot that comes after this one.
+  std::atomic<MonotonicTime> cpu_raised{};
   MonotonicTime due;
   std::array<KnobText, kKnobCount> outside;  // what somebody else wrote, as last seen
 
@@ -64,6 +63,7 @@ struct Guard::Slot {
     rule = GuardRule();
     budget = LookBudget();
     pressure = PressureAlert();
+    cpu_raised.store(MonotonicTime());
     due = MonotonicTime();
     outside = {};
   }
@@ -134,6 +134,7 @@ int Guard::place_of(const Slot& slot) const { return static_cast<int>(&slot - sl
 bool Guard::reap() {
   for (Slot& slot : slots_) {
     if (slot.state.load() != SlotState::left) continue;
+    remember_cpu_raise(slot);
     signals_->disarm(place_of(slot));
     slot.files.close();
     slot.forget_records();
@@ -141,6 +142,31 @@ bool Guard::reap() {
     return true;
   }
   return false;
+}
+
+void Guard::remember_cpu_raise(const Slot& slot) {
+  const MonotonicTime raised = slot.cpu_raised.load();
+  if (raised == MonotonicTime()) return;
+  const MonotonicTime now = clock_.monotonic_now();
+  std::erase_if(cpu_raises_, [&](const auto& one) {
+    return now - one.second > kSecondRaiseWindow;
+  });
+  MonotonicTime& last = cpu_raises_[slot.id];
+  last = std::max(last, raised);
+}
+
+// A container that was dropped, or whose files are opened anew, is still the one that was raised.
+void Guard::recall_cpu_raise(Slot& slot) {
+  for (const Slot& former : slots_) {
+    const SlotState state = former.state.load();
+    const bool its = state == SlotState::active || state == SlotState::leaving ||
+                     state == SlotState::left;
+    if (its && former.id == slot.id) remember_cpu_raise(former);
+  }
+  const auto raised = cpu_raises_.find(slot.id);
+  if (raised == cpu_raises_.end()) return;
+  slot.cpu_raised.store(raised->second);
+  slot.rule.cpu_raised(raised->second);
 }
 
 Status Guard::cover(CgroupId id, int directory_fd, Knob knob, int record) {
@@ -164,6 +190,7 @@ Status Guard::cover(CgroupId id, int directory_fd, Knob knob, int record) {
   if (former != nullptr) slot->take_records(*former);
   slot->records[static_cast<std::size_t>(knob)].store(record);
   slot->told = signals_->arm(place_of(*slot), directory_fd);
+  recall_cpu_raise(*slot);
   // Events count from now, not from the guard's next look.
   slot->rule.step(read(*slot, false));
   if (former != nullptr) former->state.store(SlotState::leaving);
@@ -228,6 +255,7 @@ GuardReading Guard::read(Slot& slot, bool full_stall) const {
   GuardReading reading;
   reading.time = clock_.monotonic_now();
   reading.full_stall = full_stall;
+  reading.quota_is_ours = holds(slot, Knob::cpu_max);
   slot.files.read(reading, holds(slot, Knob::memory_high));
   if (slot.rule.needs_detail(reading)) slot.files.read_detail(reading);
   return reading;
@@ -244,7 +272,7 @@ void Guard::watch(Slot& slot, Signals signals) {
   if (verdict.restarted) restore(slot, kSizeKnobs, Reason::restored);
   if (verdict.cpu != CpuRaise::none) raise_cpu(slot, reading, verdict.cpu);
   if (signals & kSignalKnob) note_outside_writes(slot);
-  const bool cpu = (signals & kSignalCpuPressure) && holds(slot, Knob::cpu_max);
+  const bool cpu = (signals & kSignalCpuPressure) && reading.quota_is_ours;
   slot.pressure.step(woken_, signals & kSignalMemoryPressure, cpu, verdict.throttled);
   if (verdict.at_risk || !slot.told || slot.pressure.alert(woken_))
     slot.due = woken_ + kGuardRiskInterval;
@@ -305,6 +333,7 @@ void Guard::raise_cpu(Slot& slot, const GuardReading& reading, CpuRaise raise) {
   const KnobText target = raised_quota(*found, values->original, raise);
   if (!raise_to(slot, Knob::cpu_max, *found, target, *values, Reason::throttled)) return;
   slot.rule.cpu_raised(reading.time);
+  slot.cpu_raised.store(reading.time);
   constexpr std::array<Knob, 1> kBurst = {Knob::cpu_max_burst};
   if (target == values->original) restore(slot, kBurst, Reason::throttled);
 }

@@ -22,6 +22,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -129,6 +130,8 @@ class Guard {
   Slot* find(CgroupId id);
   Slot* find_empty();
   bool reap();
+  void remember_cpu_raise(const Slot& slot);
+  void recall_cpu_raise(Slot& slot);
   int place_of(const Slot& slot) const;
 
   LeaseTable& leases_;
@@ -136,6 +139,9 @@ class Guard {
   const std::unique_ptr<GuardSignals> signals_;
   std::vector<Slot> slots_;
   mutable std::mutex model_plane_;  // the callers of cover() and drop() take turns
+  // Of the model plane: when the guard last raised the quota of containers that it left since, for
+  // as long as that matters.
+  std::map<CgroupId, MonotonicTime> cpu_raises_;
   std::function<void(CgroupId)> memory_raise_;
   std::array<GuardAction, kGuardActions> actions_;
   std::atomic<std::size_t> actions_written_{0}, actions_taken_{0};

@@ -114,12 +114,11 @@ CpuRaise GuardRule::judge_cpu(const GuardReading& reading) {
 
 void PressureAlert::step(MonotonicTime now, bool memory, bool cpu, bool throttled) {
   if (throttled) last_throttled_ = now;
-  if (memory) alert_until_ = now + kGuardAlert;
+  if (memory || cpu) alert_until_ = now + kGuardAlert;
   if (!cpu) return;
   const bool first = !last_cpu_ || now - *last_cpu_ >= kPressureQuiet;
   last_cpu_ = now;
   if (!first && (!last_throttled_ || now - *last_throttled_ >= kGuardAlert)) return;
-  alert_until_ = now + kGuardAlert;
   period_until_ = now + kPeriodSpan;
 }
 
@@ -130,7 +129,7 @@ GuardVerdict GuardRule::step(const GuardReading& reading) {
       previous_ && (grew(reading.throttled_usec, previous_->throttled_usec) ||
                     grew(reading.throttled_periods, previous_->throttled_periods));
   verdict.at_risk = verdict.memory != MemoryRisk::none || needs_detail(reading) ||
-                    verdict.throttled;
+                    (verdict.throttled && reading.quota_is_ours);
   verdict.cpu = judge_cpu(reading);
   const bool populated_before = previous_ && previous_->populated.value_or(true);
   verdict.restarted = reading.populated == false || (previous_ && !populated_before &&

@@ -43,6 +43,7 @@ struct GuardReading {
   Counter max_events, oom_events;          // of this cgroup's own limit
   Counter high_events;
   Counter throttled_usec, throttled_periods;
+  bool quota_is_ours = true;  // false: what it is throttled at is its owner's, and no risk
   std::optional<bool> populated;
   bool full_stall = false;  // the kernel has just told of a stall (PSI trigger, memory, `full`)
   // Only where needs_detail() asked for it.
@@ -90,11 +91,13 @@ class GuardRule {
   std::optional<MonotonicTime> last_cpu_raise_;
 };
 
-// How long one container is looked at more often after the kernel told of pressure on it. That of
-// the CPU is mostly the ordinary wait for a processor on a busy host: it counts where tasks are
-// throttled too, and once after a quiet time, for cpu.stat counts a throttled period at its end.
+// How long one container is looked at more often after the kernel told of pressure on it: a period
+// that is throttled now stands in cpu.stat at its end, and nobody tells of that. Pressure on the
+// CPU is mostly the ordinary wait for a processor on a busy host: the looks of a period are spent
+// on it where tasks are throttled too, and once after a quiet time.
 inline constexpr std::chrono::milliseconds kGuardAlert{600};
 inline constexpr std::chrono::milliseconds kPeriodSpan{120};
+inline constexpr std::chrono::milliseconds kPeriodLook{20};  // so often in it
 // Longer than the window of a trigger, which tells once in each.
 inline constexpr std::chrono::milliseconds kPressureQuiet{2000};
 

@@ -77,6 +77,47 @@ TEST_CASE("the guard raises cpu by a fifth, then to the original") {
   CHECK(guarded.guard->take_actions().size() == 2);
 }
 
+TEST_CASE("a second raise goes to the original though the files were opened anew meanwhile") {
+  Guarded guarded;
+  std::filesystem::remove(guarded.box.directory() + "/memory.current");
+  guarded.lower(Knob::cpu_max, "100000 100000");
+  guarded.throttle(30'000);
+  guarded.look();
+  REQUIRE(guarded.box.get("cpu.max") == "120000 100000");
+  guarded.box.put("memory.current", "314572800\n");
+  guarded.lower(Knob::memory_max, "536870912");
+  guarded.throttle(60'000);
+  guarded.look();
+  CHECK(guarded.box.get("cpu.max") == "200000 100000");
+}
+
+TEST_CASE("a second raise goes to the original though all limits were original meanwhile") {
+  Guarded guarded;
+  const FakeCgroup other(guarded.root(), "/other");
+  const auto raised_to = [&] {
+    guarded.lower(Knob::cpu_max, "100000 100000");
+    guarded.throttle(0);
+    guarded.look();
+    guarded.throttle(30'000);
+    guarded.look();
+    return guarded.box.get("cpu.max");
+  };
+  const auto back_to_original = [&] {
+    guarded.box.put("cpu.max", "200000 100000\n");
+    guarded.leases->release(guarded.leases->find(guarded.box.id(), Knob::cpu_max).value());
+    guarded.guard->drop(guarded.box.id());
+    guarded.look();
+    guarded.guard->take_actions();  // its slot is another's now
+    guarded.lower(other, Knob::cpu_max, "150000 100000");
+  };
+  CHECK(raised_to() == "120000 100000");
+  back_to_original();
+  CHECK(raised_to() == "200000 100000");
+  back_to_original();
+  guarded.clock.advance(kSecondRaiseWindow);
+  CHECK(raised_to() == "120000 100000");
+}
+
 TEST_CASE("the guard never raises cpu above the original") {
   Guarded guarded;
   guarded.lower(Knob::cpu_max, "190000 100000");
