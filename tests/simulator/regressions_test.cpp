@@ -1,6 +1,13 @@
 // What seeds have found, each reduced to the calls that it takes.
 #include <doctest/doctest.h>
 
+#include <cerrno>
+#include <chrono>
+#include <set>
+#include <utility>
+
+#include "base/clock.h"
+#include "collectors/node_sampler.h"
 #include "tests/simulator/bench.h"
 
 using namespace cgphase;
@@ -14,7 +21,57 @@ int short_of_memory(const Call& call) {
   return call.kind == Call::Kind::open && call.file == "memory.max" ? EMFILE : 0;
 }
 
+// Lets the opening of one directory fail, by the number of the attempt.
+class FailingOpens final : public CallObserver {
+ public:
+  FailingOpens(std::uint64_t inode, std::set<int> failing)
+      : inode_(inode), failing_(std::move(failing)) {}
+  int opens = 0;
+
+ private:
+  int before(const Call& call) override {
+    const bool counts =
+        call.kind == Call::Kind::open && call.inode == inode_ && call.file.empty();
+    return counts && failing_.contains(++opens) ? EMFILE : 0;
+  }
+  void after(const Call&, int) override {}
+  bool blocked(const Call&) override { return false; }
+  void wait_a_little() override {}
+  std::uint64_t inode_;
+  std::set<int> failing_;
+};
+
 }  // namespace
+
+// Told twice it was vanished once, and its next sample belonged to nobody.
+TEST_CASE("a container that the tree lost while it waited to be opened is told of once") {
+  CgroupKernel kernel{CgroupKernel::Machine{}};
+  REQUIRE(kernel.make("/box") == 0);
+  const std::uint64_t inode = *kernel.find("/box");
+  REQUIRE(kernel.spawn(inode) > 0);
+  // The second is the sampler's own, the third the tree's at the next walk.
+  FailingOpens observer(inode, {2, 3});
+  install(&kernel, &observer);
+  {
+    const TestedScope tested;
+    auto sampler = NodeSampler::open({.cgroup_root = Bench::root(), .include = {"/box"},
+                                      .sweep = std::chrono::seconds(1)});
+    REQUIRE(sampler.has_value());
+    ManualClock clock;
+    NodeSample tick;
+    std::size_t appeared = 0;
+    for (int i = 0; i < 6; ++i) {
+      clock.advance(std::chrono::seconds(2));
+      sampler->sample(clock, tick);
+      appeared += tick.appeared.size();
+      CHECK(tick.vanished.empty());
+      CHECK(tick.containers.size() == appeared);
+    }
+    CHECK(appeared == 1);
+  }
+  CHECK(observer.opens > 4);
+  uninstall();
+}
 
 TEST_CASE("a look that fails for want of memory costs no lease") {
   Bench bench;
