@@ -123,7 +123,7 @@ void Agent::tick() {
   take_results();
   remember_outcomes();
   squeeze_cache();
-  store_ooms();
+  store_ooms(false);
   store_tick();
   totals_.ticks += 1;
 }
@@ -189,10 +189,13 @@ void Agent::learn(const ContainerView& view) {
   });
 }
 
-// Tried again with the next tick until it is in the file.
-void Agent::store_ooms() {
-  if (parts_.pipeline.take_oom_news()) ooms_unsaved_ = true;
-  if (!parts_.store || !ooms_unsaved_) return;
+// News at once, what the disk refused at the pace of the history, and the last time in any case.
+void Agent::store_ooms(bool last) {
+  const bool news = parts_.pipeline.take_oom_news();
+  ooms_unsaved_ = ooms_unsaved_ || news;
+  const bool due = news || last || tick_.time >= next_ooms_try_;
+  if (!parts_.store || !ooms_unsaved_ || !due) return;
+  next_ooms_try_ = tick_.time + Store::kFlushInterval;
   ooms_unsaved_ = !parts_.store->query([this, ooms = parts_.pipeline.oom_memory().to_json()](
                                            Store& store) {
     if (!store.save_learned(kOomMemoryName, ooms)) post_([this] { ooms_unsaved_ = true; });
@@ -531,7 +534,7 @@ LimitWriter::RestoreReport Agent::stop() {
 
 Status Agent::store_all() {
   for (const ContainerView* view : parts_.pipeline.containers()) learn(*view);
-  store_ooms();
+  store_ooms(true);
   store_tick();
   return parts_.store ? parts_.store->flush_and_stop() : Status{};
 }

@@ -138,7 +138,7 @@ class Agent {
   void farewell(CgroupId id);
   void submit(const Decision& decision);
   void learn(const ContainerView& view);
-  void store_ooms();
+  void store_ooms(bool last);
   void note_restored(const ContainerView& view, Reason reason);
   const Decision* recent_decision(std::uint64_t decision_id) const;  // null: too long ago
   WallTime wall_of(MonotonicTime time) const;
@@ -172,6 +172,7 @@ class Agent {
   std::map<CgroupId, Mode> asked_modes_;  // above the configured ones, until the container is gone
   std::string holds_error_;               // why the holds are not on disk
   bool ooms_unsaved_ = false;
+  MonotonicTime next_ooms_try_;
   std::map<std::string, nlohmann::json> learned_;  // by image, of containers that ended meanwhile
   std::deque<JournalDecision> recent_decisions_;
   std::deque<JournalOutcome> recent_outcomes_;

@@ -109,6 +109,7 @@ void Pipeline::set_care(CgroupId id, const Care& care) {
 }
 
 std::vector<Decision> Pipeline::step(const NodeSample& tick) {
+  if (oom_memory_.follow_clock(tick.wall_time)) oom_news_ = true;
   for (const CgroupId& id : tick.vanished) {
     const auto found = containers_.find(id);
     if (found == containers_.end()) continue;

@@ -119,7 +119,7 @@ class Pipeline {
   // What OOMs under limits of ours taught, of this run and, once told, of earlier ones.
   const OomMemory& oom_memory() const { return oom_memory_; }
   void set_oom_memory(OomMemory memory) { oom_memory_ = std::move(memory); }
-  // True once after it grew.
+  // True once after it changed.
   bool take_oom_news() { return std::exchange(oom_news_, false); }
 
   // What the run of a container taught its policy; null where nothing.

@@ -52,6 +52,7 @@ constexpr Text kTexts[] = {
     {KernelFile::memory_current, "73400320\n"}, {KernelFile::memory_peak, "93400320\n"},
     {KernelFile::memory_swap_current, "0\n"}, {KernelFile::memory_swap_max, "max\n"},
     {KernelFile::memory_events, "low 0\nhigh 12\nmax 0\noom 0\noom_kill 0\noom_group_kill 0\n"},
+    {KernelFile::memory_events_local, "low 0\nhigh 12\nmax 0\noom 0\noom_kill 0\n"},
     {KernelFile::io_stat, "8:0 rbytes=1052672 wbytes=524288 rios=31 wios=12 dbytes=0 dios=0\n"},
     {KernelFile::pids_current, "7\n"}, {KernelFile::pids_max, "4915\n"},
     {KernelFile::cgroup_events, "populated 1\nfrozen 0\n"},

@@ -80,6 +80,7 @@ const char* kernel_file_name(KernelFile file) {
     case KernelFile::memory_min: return "memory.min";
     case KernelFile::memory_swap_max: return "memory.swap.max";
     case KernelFile::pids_max: return "pids.max";
+    case KernelFile::memory_events_local: return "memory.events.local";
   }
   return "";
 }
@@ -128,14 +129,28 @@ void CgroupFiles::read_usage(Sample& sample, std::span<char> buffer) {
   sample.memory_peak = as_bytes(number(KernelFile::memory_peak));
   sample.swap_current = as_bytes(number(KernelFile::memory_swap_current));
   sample.pids_current = number(KernelFile::pids_current);
-  if (const auto text = read_held(KernelFile::memory_events, buffer))
+  if (const auto text = read_held(KernelFile::memory_events, buffer)) {
     sample.memory_events = scan_memory_events(*text);
+    read_own_limit_events(sample, buffer);
+  }
   if (const auto text = read_held(KernelFile::io_stat, buffer)) sample.io = scan_io_stat(*text);
   if (const auto text = read_held(KernelFile::cgroup_events, buffer)) {
     const CgroupEvents events = scan_cgroup_events(*text);
     sample.populated = events.populated;
     sample.frozen = events.frozen;
   }
+}
+
+// Read after memory.events, which counts each of them too: so what is only there was not ours, and
+// while nothing is new there, nothing is new here.
+void CgroupFiles::read_own_limit_events(Sample& sample, std::span<char> buffer) {
+  if (!kept_.own_limit_events.oom || sample.memory_events != kept_.memory_events) {
+    const auto text = read_once(KernelFile::memory_events_local, buffer);
+    const MemoryEvents own = text ? scan_memory_events(*text) : MemoryEvents{};
+    kept_.own_limit_events = {own.max, own.oom};
+    kept_.memory_events = sample.memory_events;
+  }
+  sample.own_limit_events = kept_.own_limit_events;
 }
 
 void CgroupFiles::read_limits(Sample& sample, std::span<char> buffer) {

@@ -24,9 +24,9 @@ enum class KernelFile : std::uint8_t {
   io_stat, pids_current, cgroup_events,
   cpu_max, cpu_max_burst, cpu_weight, memory_max, memory_high,
   cpu_pressure, memory_pressure, io_pressure,
-  memory_low, memory_min, memory_swap_max, pids_max,
+  memory_low, memory_min, memory_swap_max, pids_max, memory_events_local,
 };
-inline constexpr std::size_t kKernelFileCount = 21;
+inline constexpr std::size_t kKernelFileCount = 22;
 const char* kernel_file_name(KernelFile file);
 
 // The kernel brings pressure up to date every 2 s; between, the last reading is what it would
@@ -71,6 +71,7 @@ class CgroupFiles {
   std::optional<std::string_view> read_once(KernelFile file, std::span<char> buffer);
   Fd open_file(KernelFile file);
   void read_usage(Sample& sample, std::span<char> buffer);
+  void read_own_limit_events(Sample& sample, std::span<char> buffer);
   void read_limits(Sample& sample, std::span<char> buffer);
   void read_memory_stat(MonotonicTime now, Sample& sample, std::span<char> buffer);
   void read_pressure(MonotonicTime now, std::span<char> buffer);
@@ -81,6 +82,8 @@ class CgroupFiles {
   struct Kept {
     Pressure cpu_pressure, memory_pressure, io_pressure;
     MemoryStat memory;
+    MemoryEvents memory_events;
+    OwnLimitEvents own_limit_events;
     Counter usage_usec;
     std::optional<Bytes> memory_current;
     std::optional<MemoryLimit> memory_low, memory_min, swap_max, pids_max;

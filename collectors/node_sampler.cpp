@@ -163,6 +163,8 @@ void NodeSampler::Impl::follow_tree(MonotonicTime now, NodeSample& tick) {
 
 void NodeSampler::Impl::settle(const Settling& settling, NodeSample& tick) {
   const auto& [cgroup, since] = settling;
+  // One that the tree lost for want of descriptors while it waited here, and found again.
+  if (find(cgroup.id) != nullptr) return;
   std::optional<Recognised> who = recognise_path(cgroup.path, options_.include);
   if (!who) return;
   if (tracked_.size() >= kMaxContainers) return waiting_.push_back(settling);

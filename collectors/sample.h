@@ -43,6 +43,14 @@ struct MemoryStat {
 // memory.events of the cgroup and its descendants.
 struct MemoryEvents {
   Counter low, high, max, oom, oom_kill;
+  bool operator==(const MemoryEvents&) const = default;
+};
+
+// memory.events.local, of Linux 5.2 and newer: how often this cgroup's own limit was met. In
+// memory.events those of its descendants at limits of theirs count too. A kill is counted where the
+// victim was, which tells nothing of the limit.
+struct OwnLimitEvents {
+  Counter max, oom;
 };
 
 // io.stat summed over devices.
@@ -69,6 +77,7 @@ struct Sample {
   std::optional<Bytes> memory_current, memory_peak;
   MemoryStat memory;
   MemoryEvents memory_events;
+  OwnLimitEvents own_limit_events;
   std::optional<Bytes> swap_current;
   std::optional<MemoryLimit> swap_max;
   IoStat io;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace cgphase {
 namespace {
@@ -107,12 +108,18 @@ void RailSenses::judge_freshness(const RailInput& input) {
   stale_ = first || lost || !passed(hold_until_, input.time);
 }
 
-// Events count over gaps too, so they are compared with the last ones seen, not with `previous`.
+// Events count over gaps too, so they are compared with the last ones seen, not with `previous`. A
+// cgroup below this one that meets a limit of its own, and is killed for it, is no event of ours;
+// where the kernel does not tell them apart every one is.
 void RailSenses::follow_events(const RailInput& input) {
   const MemoryEvents& now = input.sample->memory_events;
-  max_event_ = grew(events_.max, now.max);
-  limit_met_ = grew(events_.oom, now.oom);
-  oom_event_ = limit_met_ || grew(events_.oom_kill, now.oom_kill);
+  const OwnLimitEvents own = input.sample->own_limit_events;
+  const OwnLimitEvents own_before = std::exchange(own_events_, own);
+  const bool told_max = own.max && own_before.max, told_oom = own.oom && own_before.oom;
+  max_event_ = told_max ? grew(own_before.max, own.max) : grew(events_.max, now.max);
+  limit_met_ = told_oom ? grew(own_before.oom, own.oom) : grew(events_.oom, now.oom);
+  const bool below = told_oom && !limit_met_ && grew(events_.oom, now.oom);
+  oom_event_ = limit_met_ || (grew(events_.oom_kill, now.oom_kill) && !below);
   const auto keep = [](Counter& kept, const Counter& seen) {
     if (seen) kept = seen;
   };

@@ -100,6 +100,7 @@ class RailSenses {
   std::optional<bool> populated_;
   std::optional<MonotonicTime> hold_until_, memory_strain_until_, throttle_strain_until_;
   MemoryEvents events_;
+  OwnLimitEvents own_events_;  // of the last sample
   std::optional<double> need_, need_before_;
   double need_rate_ = 0;
   NeedWindow peak_, dwell_;

@@ -107,7 +107,8 @@ Trial::Judgement Trial::judge(const Baselines& baselines, const RailsConfig& con
   if (stayed() && usual && cores && before && *before > kBusyCores &&
       *cores < *usual * (1 - config.trial_tolerance_ratio)) {
     judgement.worse = true;
-    judgement.detail = fmt::format("cpu progress {:.4g} cores, before {:.4g}", *cores, *before);
+    judgement.detail = fmt::format("cpu progress {:.4g} cores, before {:.4g}{}", *cores, *usual,
+                                   held_back ? "" : " in all but one tick in twenty");
     return judgement;
   }
   judgement.detail = fmt::format("{} ticks, nothing worse than before",

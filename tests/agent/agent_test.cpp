@@ -404,6 +404,30 @@ TEST_CASE("what an OOM under a lowered limit taught outlives the daemon") {
   CHECK(world.container().memory_holding == Verdict::oom_remembered);
 }
 
+TEST_CASE("what an OOM taught and the disk refuses is tried again every ten seconds") {
+  World world;
+  const Store::Options history{.path = world.tree.root() + "/history.db", .boot_id = "boot"};
+  world.start(std::make_unique<StoreThread>(Store::open(history).value()));
+  for (int i = 0; i < 300 && world.changes().empty(); ++i) world.tick();
+  world.run(60);
+  REQUIRE(world.container().sample.limits.memory_bytes()->value < kGiB);
+  StoreThread& store = *world.agent->store();
+  REQUIRE(store.flush_and_stop().has_value());  // refuses all from now on
+  const auto refused = [&] { return store.counts().refused_queries; };
+  const std::uint64_t before = refused();
+  world.tree.write("/test-a/memory.events", "low 0\nhigh 0\nmax 1\noom 1\noom_kill 1\n");
+  world.tick();
+  CHECK(refused() == before + 1);
+  world.run(9);
+  CHECK(refused() == before + 1);
+  world.run(1);
+  CHECK(refused() == before + 2);
+  world.run(30);
+  CHECK(refused() == before + 5);
+  (void)world.agent->store_all();  // the OOM, and what the container taught
+  CHECK(refused() == before + 7);
+}
+
 TEST_CASE("a mode below the configured one outlives container and daemon, one above it does not") {
   World world;
   world.run(3);

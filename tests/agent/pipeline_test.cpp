@@ -188,6 +188,19 @@ TEST_CASE("a raise by the guard is a decision of its own and counts against the 
   CHECK(decision.new_limits == original);
 }
 
+TEST_CASE("what an OOM taught follows the clock of the wall, and that is news") {
+  Host host;
+  OomMemory memory;
+  memory.remember("t", {.measured_bytes = kGiB}, WallTime(seconds(1'900'000'000)));
+  host.pipeline.set_oom_memory(memory);
+  host.step(0.1);
+  CHECK(host.pipeline.take_oom_news());
+  host.step(0.1);
+  CHECK_FALSE(host.pipeline.take_oom_news());
+  const WallTime later(seconds(1'700'000'000) + std::chrono::hours(120 * 24));
+  CHECK(host.pipeline.oom_memory().floor_bytes("t", later) == 0);
+}
+
 TEST_CASE("what an OOM taught holds for the next container of the image, and for no other") {
   Host host;
   host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});

@@ -39,6 +39,7 @@ TEST_CASE("every file goes to its field") {
   cgroup.put("memory.current", "14\n");
   cgroup.put("memory.stat", "anon 15\n");
   cgroup.put("memory.events", "oom_kill 16\n");
+  cgroup.put("memory.events.local", "max 28\noom 29\n");
   cgroup.put("memory.peak", "17\n");
   cgroup.put("memory.max", "18\n");
   cgroup.put("memory.high", "max\n");
@@ -63,6 +64,8 @@ TEST_CASE("every file goes to its field") {
   CHECK(sample.memory_current == Bytes{14});
   CHECK(sample.memory.anon_bytes == 15);
   CHECK(sample.memory_events.oom_kill == 16);
+  CHECK(sample.own_limit_events.max == 28);
+  CHECK(sample.own_limit_events.oom == 29);
   CHECK(sample.memory_peak == Bytes{17});
   CHECK(sample.limits.memory_max == MemoryLimit{Bytes{18}});
   CHECK(sample.limits.memory_high == MemoryLimit{});
@@ -178,6 +181,30 @@ TEST_CASE("memory.stat of an idle cgroup stands until its period is over") {
   CHECK(cgroup.sample.memory.anon_bytes == 1);
   REQUIRE(cgroup.read(files, std::chrono::nanoseconds(1)));
   CHECK(cgroup.sample.memory.anon_bytes == 2);
+}
+
+TEST_CASE("events at the own limit are read again when there are new ones below it") {
+  OneCgroup cgroup;
+  const auto at = [&](const char* all, const char* own) {
+    cgroup.put("memory.events", std::string("low 0\nhigh 0\n") + all);
+    cgroup.put("memory.events.local", std::string("low 0\nhigh 0\n") + own);
+  };
+  at("max 4\noom 1\noom_kill 1\n", "max 3\noom 0\noom_kill 0\n");
+  CgroupFiles files = cgroup.open();
+  REQUIRE(cgroup.read(files));
+  CHECK(cgroup.sample.own_limit_events.max == 3);
+  CHECK(cgroup.sample.own_limit_events.oom == 0);
+  at("max 4\noom 1\noom_kill 1\n", "max 9\noom 9\n");  // as the kernel never has it
+  REQUIRE(cgroup.read(files));
+  CHECK(cgroup.sample.own_limit_events.max == 3);
+  at("max 4\noom 2\noom_kill 2\n", "max 3\noom 1\noom_kill 0\n");
+  REQUIRE(cgroup.read(files));
+  CHECK(cgroup.sample.own_limit_events.oom == 1);
+  cgroup.remove("/c/memory.events.local");
+  cgroup.put("memory.events", "low 0\nhigh 0\nmax 5\noom 2\noom_kill 2\n");
+  REQUIRE(cgroup.read(files));
+  CHECK_FALSE(cgroup.sample.own_limit_events.max.has_value());
+  CHECK_FALSE(cgroup.sample.own_limit_events.oom.has_value());
 }
 
 TEST_CASE("limits that change seldom are read again after their period") {

@@ -168,6 +168,43 @@ TEST_CASE("memory that a child touched is in memory.current and in its need") {
   CHECK(sample.memory_events.oom_kill == 0);
 }
 
+// The limits of both are those of crun's two cgroups for one container, either may be set.
+TEST_CASE("whose memory.max was met is told, wherever the victim was") {
+  constexpr std::size_t kLarge = 48 << 20;
+  constexpr const char* kSmall = "16777216";
+  for (const bool below : {false, true}) {
+    CAPTURE(below);
+    const OwnCgroup parent("/cgphase-sampler-met");
+    parent.write("cgroup.subtree_control", "+memory");
+    OwnCgroup child("/cgphase-sampler-met/child");
+    CgroupFiles upper = open_files(parent), lower = open_files(child);
+    std::vector<char> buffer(kKernelTextBytes);
+    Sample ours, theirs;
+    REQUIRE(upper.read(MonotonicTime{}, ours, buffer));
+    CHECK(ours.own_limit_events.max == 0);
+    CHECK(ours.own_limit_events.oom == 0);
+    (below ? child : parent).write("memory.max", kSmall);
+    int ends[2];
+    REQUIRE(::pipe(ends) == 0);
+    const Fd reading(ends[0]);
+    Fd writing(ends[1]);
+    child.start([&] { hold(kLarge, writing.get()); });
+    writing.reset();
+    char byte = 0;
+    CHECK(::read(reading.get(), &byte, 1) == 0);  // killed before it could tell
+    child.kill();
+    REQUIRE(upper.read(MonotonicTime{}, ours, buffer));
+    REQUIRE(lower.read(MonotonicTime{}, theirs, buffer));
+    CHECK(ours.memory_events.max > 0);
+    CHECK(ours.memory_events.oom > 0);
+    CHECK(ours.memory_events.oom_kill == 1);
+    CHECK((ours.own_limit_events.max > 0) == !below);
+    CHECK((ours.own_limit_events.oom > 0) == !below);
+    CHECK((theirs.own_limit_events.max > 0) == below);
+    CHECK((theirs.own_limit_events.oom > 0) == below);
+  }
+}
+
 TEST_CASE("a burning child under a small quota is seen throttled") {
   OwnCgroup cgroup("/cgphase-sampler-throttle");
   cgroup.write("cpu.max", "10000 100000");

@@ -61,6 +61,64 @@ TEST_CASE("a kill without our limit being met tells the highest need of the last
   CHECK(oom->measured_bytes == kGibiOfOom + 64 * kMiB);
 }
 
+TEST_CASE("a cgroup below that meets a limit of its own is no event of ours") {
+  RailWorld world;
+  world.sample.own_limit_events = {0, 0};
+  REQUIRE(world.lowers(Resource::memory, kLong));
+  world.ticks(40);
+  const std::uint64_t limit = world.memory_bytes();
+  MemoryEvents& all = world.sample.memory_events;
+  OwnLimitEvents& own = world.sample.own_limit_events;
+  const auto restored = [&] {
+    world.tick();
+    return world.memory_bytes() == 8 * kGiB;
+  };
+  SUBCASE("its processes are killed for its own limit") {
+    for (int i = 0; i < 3; ++i) {
+      *all.max += 2, *all.oom += 1, *all.oom_kill += 1;
+      CHECK_FALSE(restored());
+    }
+    CHECK(world.memory_bytes() == limit);
+    CHECK_FALSE(world.rails.take_oom().has_value());
+    CHECK(world.rails.holding(Resource::memory) != Verdict::quarantined);
+    CHECK(world.rails.holding(Resource::memory) != Verdict::cool_down);
+  }
+  SUBCASE("its processes are killed for ours, where the kills are counted below") {
+    *all.max += 1, *all.oom += 1, *all.oom_kill += 1, *own.max += 1, *own.oom += 1;
+    CHECK(restored());
+    CHECK(world.rails.take_oom()->limit_bytes == static_cast<double>(limit));
+  }
+  SUBCASE("both limits are met within one sample") {
+    *all.max += 2, *all.oom += 2, *all.oom_kill += 2, *own.max += 1, *own.oom += 1;
+    CHECK(restored());
+  }
+  SUBCASE("page cache met ours") {
+    *all.max += 1, *own.max += 1;
+    CHECK(restored());
+  }
+  SUBCASE("it is killed for want of memory of the whole host") {
+    *all.oom_kill += 1;
+    CHECK(restored());
+    CHECK(world.rails.take_oom()->limit_bytes == 0);
+  }
+  SUBCASE("a kernel that does not tell them apart, also for one sample only") {
+    *all.max += 1, *all.oom += 1, *all.oom_kill += 1;
+    own = {};
+    CHECK(restored());
+    REQUIRE(world.rails.take_oom().has_value());
+    own = {1, 1};  // what was told is not told again
+    world.tick();
+    CHECK_FALSE(world.rails.take_oom().has_value());
+  }
+  SUBCASE("and is told of from now on") {
+    own = {};
+    world.tick();
+    *all.oom += 1, *all.oom_kill += 1;
+    own = {0, 1};
+    CHECK(restored());
+  }
+}
+
 TEST_CASE("an OOM under the original limit teaches nothing") {
   RailWorld world;
   world.ticks(5);

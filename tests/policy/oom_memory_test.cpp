@@ -50,6 +50,41 @@ TEST_CASE("a clock that was set back keeps the floor, and no image has another's
   CHECK(memory.floor_bytes("", kThen) == 0);
 }
 
+TEST_CASE("what a clock far ahead dated is forgotten as if it were of the first day seen right") {
+  OomMemory memory;
+  memory.remember("img", {kGibi, 0}, kThen + hours(10 * 365 * 24));
+  CHECK(memory.follow_clock(kThen));
+  CHECK_FALSE(memory.follow_clock(kThen + hours(1)));
+  memory = OomMemory::from_json(json::parse(memory.to_json().dump())).value();
+  CHECK_FALSE(memory.follow_clock(kThen + hours(2)));
+  CHECK(memory.floor_bytes("img", kThen) == doctest::Approx(1.2 * kGibi));
+  CHECK(memory.floor_bytes("img", kThen + hours(30 * 24)) == doctest::Approx(0.6 * kGibi));
+  CHECK(memory.floor_bytes("img", kThen + hours(120 * 24)) == 0);
+  // Set back again: from there on.
+  CHECK(memory.follow_clock(kThen - hours(24)));
+  CHECK(memory.floor_bytes("img", kThen + hours(29 * 24)) == doctest::Approx(0.6 * kGibi));
+}
+
+TEST_CASE("a clock that is far behind until it is put right forgets nothing") {
+  OomMemory memory = with_need(kGibi);
+  CHECK_FALSE(memory.follow_clock(kThen));
+  CHECK(memory.follow_clock(WallTime{}));
+  CHECK(memory.floor_bytes("img", WallTime{}) == doctest::Approx(1.2 * kGibi));
+  CHECK_FALSE(memory.follow_clock(kThen + hours(30 * 24)));
+  CHECK(memory.floor_bytes("img", kThen + hours(30 * 24)) == doctest::Approx(0.6 * kGibi));
+}
+
+TEST_CASE("a date far ahead does not keep an image before those of newer OOMs") {
+  OomMemory memory;
+  memory.remember("ahead", {kGibi, 0}, kThen + hours(10 * 365 * 24));
+  memory.follow_clock(kThen);
+  for (std::size_t i = 1; i < OomMemory::kImages; ++i)
+    memory.remember("img" + std::to_string(i), {kGibi, 0}, kThen + hours(i));
+  memory.remember("one more", {kGibi, 0}, kThen + hours(1000));
+  CHECK(memory.floor_bytes("ahead", kThen) == 0);
+  CHECK(memory.floor_bytes("img1", kThen) > 0);
+}
+
 TEST_CASE("of two OOMs the one with the higher floor counts, as it has decayed") {
   OomMemory memory = with_need(2 * kGibi);
   memory.remember("img", {kGibi, 0}, kThen + hours(24));
@@ -111,6 +146,7 @@ TEST_CASE("damaged memories of OOMs are refused, a need or a time out of range t
       with("/images/img/need_bytes", 0), with("/images/img/need_bytes", -1),
       with("/images/img/need_bytes", 1e300), with("/images/img/time_ns", -1),
       with("/images/img/time_ns", 1e19), with("/images/img/time_ns", "x"),
+      with("/images/img/ages_from_ns", -1), with("/images/img/ages_from_ns", "x"),
       json{{"schema", 1}}, with("/images/img", json::object()),
   };
   for (const json& one : bad) {

@@ -139,6 +139,27 @@ TEST_CASE("CPU progress below the quiet spells of the phase reverts, though noth
   }
 }
 
+TEST_CASE("a failed trial tells the CPU time that it was compared with") {
+  const auto told = [](std::uint64_t throttled_usec) {
+    RailWorld world;
+    world.input.mode = Mode::observe;
+    for (int i = 0; i < kLong; ++i) {
+      world.cpu_cores = i % 10 == 0 ? 0.5 : 0.8;
+      world.tick();
+    }
+    world.input.mode = Mode::enforce;
+    world.wish.memory.reset();
+    world.cpu_cores = 0.8;
+    REQUIRE(world.lowers(Resource::cpu, 1));
+    world.throttled_usec = throttled_usec;
+    world.cpu_cores = 0.39;
+    REQUIRE(end_of_trial(world) == "cpu progress");
+    return world.outcomes.front().detail;
+  };
+  CHECK(told(1000) == "cpu progress 0.39 cores, before 0.8");
+  CHECK(told(0) == "cpu progress 0.39 cores, before 0.5 in all but one tick in twenty");
+}
+
 TEST_CASE("an ordinary quiet spell of a bursty phase is no harm, nor is an idle container's") {
   CHECK(end_of_progress(Resource::memory, 0.8, 0.5, progress_of(0.41)) == "passed");
   CHECK(end_of_progress(Resource::memory, 0.8, 0.01, progress_of(0.01)) == "passed");

@@ -20,7 +20,7 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
 struct Sum {
   std::uint64_t runs = 0, steps = 0, crashes = 0, faults = 0, lowered = 0, raised = 0,
                 restored = 0, races = 0, parked = 0, hangs = 0, nested = 0, kills = 0,
-                disk_failures = 0;
+                disk_failures = 0, slow_ticks = 0;
   void add(const RunReport& one) {
     runs += 1;
     steps += one.steps;
@@ -35,6 +35,7 @@ struct Sum {
     nested += one.nested;
     kills += one.kills;
     disk_failures += one.disk_failures;
+    slow_ticks += one.slow_ticks;
   }
 };
 
@@ -87,6 +88,53 @@ TEST_CASE("laws: things happen in the middle of every system call") {
   const Sum sum =
       run_seeds("laws: things happen in the middle of every system call", scenario, 60);
   CHECK((sum.runs < 2 || sum.lowered > 100));
+}
+
+TEST_CASE("laws: others act while a lowering waits in the kernel") {
+  Scenario scenario;
+  scenario.nested_one_in = 0;
+  scenario.slow_writes_one_in = 2;
+  scenario.blocked_events_one_in = 8;
+  const Sum sum =
+      run_seeds("laws: others act while a lowering waits in the kernel", scenario, 24);
+  CHECK((sum.runs < 2 || sum.lowered > 100));
+  CHECK((sum.runs < 2 || sum.parked > 100));
+}
+
+TEST_CASE("laws: a cgroup in the container meets a limit of its own") {
+  Scenario scenario;
+  scenario.events_one_in = 40;
+  scenario.nested_one_in = 0;
+  scenario.inner_limits = true;
+  const Sum sum =
+      run_seeds("laws: a cgroup in the container meets a limit of its own", scenario, 16);
+  CHECK((sum.runs < 2 || sum.lowered > 100));
+  CHECK((sum.runs < 2 || sum.kills > 100));
+}
+
+TEST_CASE("laws: a GPU is opened sooner or later, also while a lowering waits in the kernel") {
+  Scenario scenario;
+  scenario.events_one_in = 40;
+  scenario.nested_one_in = 0;
+  scenario.slow_writes_one_in = 2;
+  scenario.gpus = true;
+  const Sum sum = run_seeds(
+      "laws: a GPU is opened sooner or later, also while a lowering waits in the kernel", scenario,
+      16);
+  CHECK((sum.runs < 2 || sum.lowered > 50));
+}
+
+// The companion restores meanwhile, and the agent begins anew.
+TEST_CASE("laws: reading takes as long as the companion waits") {
+  Scenario scenario;
+  scenario.events_one_in = 40;
+  scenario.nested_one_in = 0;
+  scenario.growth_ratio = 0.025;
+  scenario.slow_ticks_one_in = 30;
+  const Sum sum = run_seeds("laws: reading takes as long as the companion waits", scenario, 16);
+  CHECK((sum.runs < 2 || sum.lowered > 100));
+  CHECK((sum.runs < 2 || sum.slow_ticks > 100));
+  CHECK((sum.runs < 2 || sum.restored > 100));
 }
 
 TEST_CASE("laws: the daemon hangs") {

@@ -125,6 +125,8 @@ class CgroupKernel {
   std::vector<OomKill> take_kills();
   // anon, shmem, unreclaimable kernel memory: what the limit must leave room for.
   std::uint64_t need_bytes(std::uint64_t inode) const;
+  // By kind, with all below.
+  std::array<std::uint64_t, kMemoryKinds> held_bytes(std::uint64_t inode) const;
   bool has_pressure() const { return machine_.pressure; }
 
  private:

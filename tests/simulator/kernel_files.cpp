@@ -185,19 +185,22 @@ int CgroupKernel::check_open(std::uint64_t inode, std::string_view file, bool fo
 
 namespace {
 
-std::string stat_text(const MemoryController& memory) {
+// `held`: by kind, with what is held below too.
+std::string stat_text(const MemoryController& memory,
+                      const std::array<std::uint64_t, kMemoryKinds>& held) {
   std::string text;
   Text to(text);
-  const std::uint64_t file = memory.of(MemoryKind::file_inactive) +
-                             memory.of(MemoryKind::file_active) + memory.of(MemoryKind::shmem);
-  const std::uint64_t slab = memory.of(MemoryKind::slab);
-  to.line("anon", memory.of(MemoryKind::anon)).line("file", file);
-  to.line("kernel", memory.of(MemoryKind::kernel) + slab).line("kernel_stack", 0);
-  to.line("sock", 0).line("shmem", memory.of(MemoryKind::shmem));
-  to.line("inactive_anon", memory.of(MemoryKind::anon)).line("active_anon", 0);
-  to.line("inactive_file", memory.of(MemoryKind::file_inactive));
-  to.line("active_file", memory.of(MemoryKind::file_active)).line("unevictable", 0);
-  to.line("slab_reclaimable", slab).line("slab_unreclaimable", memory.of(MemoryKind::kernel));
+  const auto of = [&](MemoryKind kind) { return held[static_cast<std::size_t>(kind)]; };
+  const std::uint64_t file = of(MemoryKind::file_inactive) +
+                             of(MemoryKind::file_active) + of(MemoryKind::shmem);
+  const std::uint64_t slab = of(MemoryKind::slab);
+  to.line("anon", of(MemoryKind::anon)).line("file", file);
+  to.line("kernel", of(MemoryKind::kernel) + slab).line("kernel_stack", 0);
+  to.line("sock", 0).line("shmem", of(MemoryKind::shmem));
+  to.line("inactive_anon", of(MemoryKind::anon)).line("active_anon", 0);
+  to.line("inactive_file", of(MemoryKind::file_inactive));
+  to.line("active_file", of(MemoryKind::file_active)).line("unevictable", 0);
+  to.line("slab_reclaimable", slab).line("slab_unreclaimable", of(MemoryKind::kernel));
   to.line("workingset_refault_anon", 0).line("workingset_refault_file", memory.refaults);
   to.line("pgscan", memory.pgscan).line("pgsteal", memory.pgsteal);
   to.line("pgscan_direct", 0).line("pgfault", memory.pgfault).line("pgmajfault", 0);
@@ -216,7 +219,7 @@ int CgroupKernel::read(std::uint64_t inode, std::string_view file, std::string& 
   };
   Text to(text);
   if (file == "memory.current") to.number(memory.current);
-  else if (file == "memory.stat") text = stat_text(memory);
+  else if (file == "memory.stat") text = stat_text(memory, held_bytes(inode));
   else if (file == "cpu.stat") write_cpu_stat(to, one.cpu);
   else if (file == "memory.max") to.limit(memory.max);
   else if (file == "memory.high") to.limit(memory.high);

@@ -156,6 +156,8 @@ void Laws::judge_lowering(const Call& call, Knob knob, const Limits& after) {
     return;
   }
   ++tally_.lowered;
+  if (knob == Knob::cpu_max && !facts_(call.inode)->may_lower_quota)
+    violate("lowered though there is a GPU: " + what);
   if (call.lane == Lane::companion) violate("lowered by the companion: " + what);
   if (knob == Knob::memory_max &&
       after.memory_max->bytes->value < kernel_.need_bytes(call.inode))

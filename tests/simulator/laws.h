@@ -25,6 +25,7 @@ class Laws {
   // What the world knows of a container and the kernel does not.
   struct Facts {
     bool may_write = false;  // in mode enforce, named, and nobody else's
+    bool may_lower_quota = true;  // no GPU was seen
   };
   using FactsOf = std::function<std::optional<Facts>(std::uint64_t inode)>;
 

@@ -216,11 +216,21 @@ int CgroupKernel::finish_write(std::uint64_t inode, std::string_view file, std::
   return 0;
 }
 
-// What the agent's memory_need() says of the same cgroup; for a leaf.
+std::array<std::uint64_t, kMemoryKinds> CgroupKernel::held_bytes(std::uint64_t inode) const {
+  const Cgroup& top = cgroups_.at(inode);
+  auto held = top.memory.own;
+  for (const auto& [name, child] : top.children) {
+    const auto below = held_bytes(child);
+    for (std::size_t kind = 0; kind < kMemoryKinds; ++kind) held[kind] += below[kind];
+  }
+  return held;
+}
+
+// What the agent's memory_need() says of the same cgroup.
 std::uint64_t CgroupKernel::need_bytes(std::uint64_t inode) const {
-  const MemoryController& memory = cgroups_.at(inode).memory;
-  return memory.of(MemoryKind::anon) + memory.of(MemoryKind::shmem) +
-         memory.of(MemoryKind::kernel);
+  const auto held = held_bytes(inode);
+  return held[index_of(MemoryKind::anon)] + held[index_of(MemoryKind::shmem)] +
+         held[index_of(MemoryKind::kernel)];
 }
 
 }  // namespace cgphase::simulator

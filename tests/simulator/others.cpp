@@ -183,6 +183,8 @@ void World::reload() {
 
 void World::remove_box(Box& box) {
   kernel_.end(box.pid);
+  kernel_.end(box.inner_pid);
+  if (box.inner != 0 && kernel_.remove(box.path + "/inner") == 0) box.inner = 0;
   if (kernel_.remove(box.path) != 0) return;
   laws_.vanished(box.inode);
   mix(box.inode);

@@ -1,88 +1,19 @@
 // What seeds have found, each reduced to the calls that it takes.
 #include <doctest/doctest.h>
-#include <stdlib.h>
 
-#include <filesystem>
-#include <functional>
+#include <cerrno>
+#include <chrono>
+#include <set>
+#include <utility>
 
-#include "control/kernel_limit_writer.h"
-#include "control/restore.h"
-#include "tests/simulator/lanes.h"
-#include "tests/simulator/system_calls.h"
+#include "base/clock.h"
+#include "collectors/node_sampler.h"
+#include "tests/simulator/bench.h"
 
 using namespace cgphase;
 using namespace cgphase::simulator;
 
 namespace {
-
-// One container of 2 cores and 1 GiB that needs little, and the real writer.
-class Bench final : private CallObserver {
- public:
-  Bench() {
-    char name[] = "/tmp/cgphase-simulator-XXXXXX";
-    REQUIRE(::mkdtemp(name) != nullptr);
-    runtime_ = name;
-    REQUIRE(kernel.make("/box") == 0);
-    inode = *kernel.find("/box");
-    put("cpu.max", "200000 100000");
-    put("cpu.max.burst", "50000");
-    put("memory.max", "1073741824");
-    set_time_ns(1'000'000'000);
-    install(&kernel, this);
-    leases = LeaseTable::open({.runtime_dir = runtime_, .records = 8, .boot_id = "b"}).value();
-    writer = KernelLimitWriter::create({.cgroup_root = root(), .leases = leases.get()}).value();
-    lanes().watch(writer->result_fd());
-    REQUIRE(writer->attach(id(), "/box", open_path(root() + "/box", 0).value()));
-  }
-  ~Bench() override {
-    on_call = nullptr;
-    on_return = nullptr;
-    writer.reset();
-    uninstall();
-    std::filesystem::remove_all(runtime_);
-  }
-
-  static std::string root() { return std::string(kSimulatedRoot); }
-  CgroupId id() const { return {kSimulatedDevice, inode}; }
-  void put(const char* file, const char* text) {
-    REQUIRE(kernel.write(inode, file, text) == 0);
-  }
-  std::string get(const char* file) const {
-    std::string text;
-    REQUIRE(kernel.read(inode, file, text) == 0);
-    return text.substr(0, text.size() - 1);
-  }
-  Limits limits() const {
-    Limits now;
-    for (const Knob knob : kKnobs) REQUIRE(parse_knob(knob, get(file_name(knob)), now));
-    return now;
-  }
-  LimitResult change(Knob knob, const char* text, bool raise = false) {
-    LimitChange change{.id = id(), .path = "/box", .old_limits = limits(), .raise = raise};
-    change.new_limits = change.old_limits;
-    REQUIRE(parse_knob(knob, text, change.new_limits));
-    lanes().submitted(raise);
-    writer->submit(change);
-    lanes().settle();
-    return writer->take_results().at(0);
-  }
-
-  CgroupKernel kernel{CgroupKernel::Machine{}};
-  std::uint64_t inode = 0;
-  std::function<int(const Call&)> on_call;    // before each call: 0 or an errno
-  std::function<void(const Call&)> on_return;  // after each call
-  std::unique_ptr<LeaseTable> leases;
-  std::unique_ptr<KernelLimitWriter> writer;
-
- private:
-  int before(const Call& call) override { return on_call ? on_call(call) : 0; }
-  void after(const Call& call, int) override {
-    if (on_return) on_return(call);
-  }
-  bool blocked(const Call&) override { return false; }
-  void wait_a_little() override {}
-  std::string runtime_;
-};
 
 // Fails each call that wants to know whether the cgroup is there, and the opening of memory.max.
 int short_of_memory(const Call& call) {
@@ -90,7 +21,57 @@ int short_of_memory(const Call& call) {
   return call.kind == Call::Kind::open && call.file == "memory.max" ? EMFILE : 0;
 }
 
+// Lets the opening of one directory fail, by the number of the attempt.
+class FailingOpens final : public CallObserver {
+ public:
+  FailingOpens(std::uint64_t inode, std::set<int> failing)
+      : inode_(inode), failing_(std::move(failing)) {}
+  int opens = 0;
+
+ private:
+  int before(const Call& call) override {
+    const bool counts =
+        call.kind == Call::Kind::open && call.inode == inode_ && call.file.empty();
+    return counts && failing_.contains(++opens) ? EMFILE : 0;
+  }
+  void after(const Call&, int) override {}
+  bool blocked(const Call&) override { return false; }
+  void wait_a_little() override {}
+  std::uint64_t inode_;
+  std::set<int> failing_;
+};
+
 }  // namespace
+
+// Told twice it was vanished once, and its next sample belonged to nobody.
+TEST_CASE("a container that the tree lost while it waited to be opened is told of once") {
+  CgroupKernel kernel{CgroupKernel::Machine{}};
+  REQUIRE(kernel.make("/box") == 0);
+  const std::uint64_t inode = *kernel.find("/box");
+  REQUIRE(kernel.spawn(inode) > 0);
+  // The second is the sampler's own, the third the tree's at the next walk.
+  FailingOpens observer(inode, {2, 3});
+  install(&kernel, &observer);
+  {
+    const TestedScope tested;
+    auto sampler = NodeSampler::open({.cgroup_root = Bench::root(), .include = {"/box"},
+                                      .sweep = std::chrono::seconds(1)});
+    REQUIRE(sampler.has_value());
+    ManualClock clock;
+    NodeSample tick;
+    std::size_t appeared = 0;
+    for (int i = 0; i < 6; ++i) {
+      clock.advance(std::chrono::seconds(2));
+      sampler->sample(clock, tick);
+      appeared += tick.appeared.size();
+      CHECK(tick.vanished.empty());
+      CHECK(tick.containers.size() == appeared);
+    }
+    CHECK(appeared == 1);
+  }
+  CHECK(observer.opens > 4);
+  uninstall();
+}
 
 TEST_CASE("a look that fails for want of memory costs no lease") {
   Bench bench;

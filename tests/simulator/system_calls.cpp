@@ -137,9 +137,9 @@ ssize_t write_place(const OpenFile& open, const void* buffer, std::size_t size) 
   if (const int error = ask(Call::Kind::write, place, text); error > 0) return fail(error);
   int error = kernel().begin_write(open.inode, open.file, text);
   if (error == 0) {
-    const bool interrupted =
-        kernel().would_reclaim(open.inode, open.file) &&
-        observer().blocked({Call::Kind::write, place.inode, place.file, text, lane});
+    const Call call{Call::Kind::write, place.inode, place.file, text, lane};
+    const bool waits = kernel().would_reclaim(open.inode, open.file) || observer().slow(call);
+    const bool interrupted = waits && observer().blocked(call);
     error = kernel().finish_write(open.inode, open.file, text, interrupted);
   }
   tell(Call::Kind::write, place, error);

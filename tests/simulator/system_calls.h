@@ -40,7 +40,9 @@ class CallObserver {
   // Before the call has any effect: 0, an errno to fail it with, or kShortRead.
   virtual int before(const Call& call) = 0;
   virtual void after(const Call& call, int error) = 0;
-  // A write that reclaims: lets time pass; true when a signal ended it.
+  // Whether a write waits though it need not reclaim: for a lock that others hold.
+  virtual bool slow(const Call&) { return false; }
+  // A write that reclaims, or is slow: lets time pass; true when a signal ended it.
   virtual bool blocked(const Call& call) = 0;
   // The agent's thread waits for another one: lets a little time pass.
   virtual void wait_a_little() = 0;

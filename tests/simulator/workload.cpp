@@ -38,10 +38,13 @@ double World::intended_cores(const Box& box) const {
 void World::work(Box& box) {
   if (box.inode == 0) return;
   if (!kernel_.alive(box.pid)) {  // killed, or between two runs
-    box.pid = random_.one_in(40) ? kernel_.spawn(box.inode) : 0;
+    box.pid = box.gpu_ticks = 0;
+    box.gpu = false;
+    if (random_.one_in(40)) start_process(box);
     box.target = 0.05;
     return;
   }
+  if (scenario_.gpus && !box.gpu && random_.one_in(2000)) open_gpu(box);
   const Cgroup& here = *kernel_.cgroup(box.inode);
   if (here.frozen) return;
   if (random_.one_in(400)) box.target = 0.02 + random_.share() * (kMostNeed - 0.02);
@@ -53,6 +56,16 @@ void World::work(Box& box) {
   const double limit =
       here.memory.max ? static_cast<double>(*here.memory.max) : intended_bytes(box);
   grow(box, limit);
+}
+
+// Grows until it is killed for the limit further in.
+void World::work_inside(Box& box) {
+  if (kernel_.cgroup(box.inode)->frozen) return;
+  if (!kernel_.alive(box.inner_pid)) {
+    if (random_.one_in(60)) box.inner_pid = kernel_.spawn(box.inner);
+    return;
+  }
+  if (random_.one_in(20)) (void)kernel_.allocate(box.inner_pid, MemoryKind::anon, kMiB);
 }
 
 void World::grow(Box& box, double limit) {

@@ -1,6 +1,7 @@
 #include "tests/simulator/world.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +22,8 @@ constexpr std::int64_t kSecond = 1000 * kMillisecond;
 constexpr std::int64_t kSlice = 50 * kMillisecond;
 constexpr std::int64_t kBeat = 500 * kMillisecond;
 constexpr int kCores = 16;
+// Of one tick a second, until a GPU that was opened is seen, and what was lowered is restored.
+constexpr int kGpuTicks = 62, kGpuRestoreTicks = 8;
 constexpr const char* kSlicePath = "/system.slice";
 constexpr const char* kPodPath = "/kubepods.slice";
 
@@ -103,6 +106,11 @@ void World::set_up_machine() {
   surroundings_.late_results_one_in = scenario_.late_results_one_in;
   std::filesystem::create_directories(config.proc_root);
   std::filesystem::create_directories(directory_ + "/death");
+  if (scenario_.gpus) {
+    const std::string devices = config.proc_root + "/1/root/dev";
+    std::filesystem::create_directories(devices);
+    CHECK_INVARIANT(::mknod((devices + "/nvidia0").c_str(), S_IFCHR | 0600, 0) == 0);
+  }
   std::ofstream stat(config.proc_root + "/stat");
   for (int cpu = 0; cpu < kCores; ++cpu) stat << "cpu" << cpu << " 0 0 0 0\n";
   std::ofstream(config.proc_root + "/meminfo")
@@ -135,10 +143,37 @@ void World::make_box(Box& box) {
   if (!random_.one_in(6))
     put("memory.max", std::to_string(random_.between(32, 2048) * 4 * kMiB));
   if (random_.one_in(6)) put("memory.low", std::to_string(random_.below(64) * kMiB));
-  box.pid = kernel_.spawn(box.inode);
+  start_process(box);
   box.target = 0.05 + 0.4 * random_.share();
   box.paused = box.paused && daemon_ != nullptr;
+  box.answered_events = 0;
+  if (scenario_.inner_limits) make_inner(box);
   laws_.appeared(box.inode);
+}
+
+void World::start_process(Box& box) {
+  box.pid = kernel_.spawn(box.inode);
+  box.gpu = false;
+  box.gpu_ticks = 0;
+  if (!scenario_.gpus) return;
+  const std::string process = surroundings_.config.proc_root + "/" + std::to_string(box.pid);
+  std::filesystem::create_directories(process + "/fd");
+  std::filesystem::create_symlink("../1/root", process + "/root");
+}
+
+void World::open_gpu(Box& box) {
+  std::filesystem::create_symlink("/dev/nvidia0", surroundings_.config.proc_root + "/" +
+                                                      std::to_string(box.pid) + "/fd/3");
+  box.gpu = true;
+}
+
+// A limit that its processes meet now and then, which is no business of the agent.
+void World::make_inner(Box& box) {
+  const std::string path = box.path + "/inner";
+  CHECK_INVARIANT(kernel_.make(path) == 0);
+  box.inner = *kernel_.find(path);
+  CHECK_INVARIANT(kernel_.write(box.inner, "memory.max", std::to_string(4 * kMiB)) == 0);
+  box.inner_pid = kernel_.spawn(box.inner);
 }
 
 void World::start_daemon() {
@@ -155,6 +190,7 @@ void World::start_daemon() {
   for (Box& box : boxes_) box.paused = false;  // the holds of this run are kept in memory alone
   mode_ = Mode::enforce;
   kill_switch_seen_ = false;
+  judged_decision_ = 0;
   auto seen = LeaseTable::open_existing(
       {.runtime_dir = surroundings_.config.runtime_dir, .boot_id = kSimulatedBoot});
   CHECK_INVARIANT(seen.has_value());
@@ -168,7 +204,8 @@ std::optional<Laws::Facts> World::facts_of(std::uint64_t inode) const {
                                 [&](const Box& one) { return one.inode == inode; });
   if (box == boxes_.end()) return std::nullopt;
   return Laws::Facts{.may_write = box->named && !box->hands_off && !box->paused &&
-                                  mode_ == Mode::enforce && !kill_switch_seen_};
+                                  mode_ == Mode::enforce && !kill_switch_seen_,
+                     .may_lower_quota = box->gpu_ticks <= kGpuTicks};
 }
 
 RunReport World::run() {
@@ -198,6 +235,7 @@ void World::slice(Runs runs) {
   for (Box& box : boxes_) {
     if (box.inode == 0 && box.back_at_ns <= time_ns()) make_box(box);
     work(box);
+    if (box.inner != 0) work_inside(box);
   }
   kernel_.advance(static_cast<std::uint64_t>(kSlice / 1000));
   const auto kills = kernel_.take_kills();
@@ -211,7 +249,9 @@ void World::slice(Runs runs) {
     companion_->look();
     next_look_ns_ = time_ns() + std::chrono::nanoseconds(kWatchInterval).count();
   }
-  if (runs == Runs::all) drive_agent();
+  if (runs != Runs::all) return;
+  if (lanes().parked() && random_.one_in(scenario_.blocked_events_one_in)) something_happens();
+  drive_agent();
 }
 
 void World::poll_guard() {
@@ -239,11 +279,48 @@ void World::drive_agent() {
     --lost_ticks_;
     return;
   }
+  slow_tick_ = random_.one_in(scenario_.slow_ticks_one_in);
   agent.tick();
+  slow_tick_ = false;
   settle_history();
+  judge_memory_events();
+  judge_gpus();
   // Stores follow one another: of those before this one none is cut any more.
   leases_at_last_change_ = lease_bytes();
   if (!lanes().parked()) laws_.judge_recoverable("after a tick");
+}
+
+void World::judge_gpus() {
+  for (Box& box : boxes_) {
+    if (box.inode == 0 || !box.gpu || ++box.gpu_ticks <= kGpuTicks + kGpuRestoreTicks) continue;
+    std::string text;
+    if (kernel_.read(box.inode, "cpu.max", text) != 0) continue;
+    const auto now = KnobText::from(text.substr(0, text.find('\n')));
+    const auto& intents = laws_.intents(box.inode, Knob::cpu_max);
+    if (std::none_of(intents.begin(), intents.end(), [&](const KnobText& one) {
+          return same_value(Knob::cpu_max, one, *now);
+        }))
+      laws_.violate("the quota of a container with a GPU is still " + text);
+  }
+}
+
+// The agent answers an event only where the container's own limit was met.
+void World::judge_memory_events() {
+  // What cannot be read is taken for such an event.
+  if (scenario_.faults.one_in != 0 || scenario_.faults.at_call != 0) return;
+  const auto& recent = daemon_->agent().recent_decisions();
+  const std::uint64_t judged = judged_decision_;
+  for (auto entry = recent.rbegin(); entry != recent.rend(); ++entry) {
+    const Decision& decision = entry->decision;
+    if (decision.decision_id <= judged) return;
+    judged_decision_ = std::max(judged_decision_, decision.decision_id);
+    Box* const box = box_of(decision.container.inode);
+    if (box == nullptr || decision.reason != Reason::memory_event) continue;
+    const MemoryEventCounts& own = kernel_.cgroup(box->inode)->memory.local_events;
+    if (own.max + own.oom <= box->answered_events)
+      laws_.violate("an event is answered that was not at the limit of " + box->path);
+    box->answered_events = own.max + own.oom;
+  }
 }
 
 // A blocked write returns when it is done or its deadline has passed; `now`: by a signal.
@@ -317,6 +394,7 @@ void World::report(RunReport& into) const {
   into.hangs = hangs_;
   into.parked = parked_;
   into.nested = nested_;
+  into.slow_ticks = slow_ticks_;
   into.hash = hash_;
 }
 
@@ -333,6 +411,11 @@ int World::before(const Call& call) {
   const bool changes = call.kind == Call::Kind::write && knob_of(call.file).has_value();
   if (changes) try_torn_deaths();
   if (changes || random_.one_in(scenario_.crash_one_in)) try_death();
+  const bool reads = call.kind == Call::Kind::read && call.lane == Lane::agent;
+  if (reads && call.file == "memory.current" && std::exchange(slow_tick_, false)) {
+    ++slow_ticks_;
+    hang(static_cast<std::int64_t>(random_.between(2500, 4500)) * kMillisecond);
+  }
   laws_.looked(call);
   const int fault = faults_.next(call);
   if (scenario_.trace && (fault != 0 || changes)) trace(call, "before", fault);
@@ -365,6 +448,11 @@ void World::trace(const Call& call, const char* when, int error) const {
                when, kKinds[static_cast<std::size_t>(call.kind)],
                static_cast<unsigned long long>(call.inode), std::string(call.file).c_str(),
                std::string(call.text.substr(0, call.text.find('\n'))).c_str(), error);
+}
+
+bool World::slow(const Call& call) {
+  return !quiet_ && call.lane == Lane::lowering && knob_of(call.file).has_value() &&
+         random_.one_in(scenario_.slow_writes_one_in);
 }
 
 bool World::blocked(const Call& call) {

@@ -28,6 +28,11 @@ struct Scenario {
   std::uint64_t crash_one_in = 3000;    // per system call: what if the daemon died here
   std::uint64_t allocation_one_in = 0;  // allocations of the tested code: what if it died here
   std::uint64_t late_results_one_in = 0;
+  std::uint64_t blocked_events_one_in = 0;  // per slice of time while a lowering is blocked: others
+  std::uint64_t slow_writes_one_in = 0;     // lowerings that need not reclaim are blocked too
+  std::uint64_t slow_ticks_one_in = 0;      // ticks whose reading takes about three seconds
+  bool gpus = false;                    // processes that open a GPU, sooner or later
+  bool inner_limits = false;            // a cgroup in each container with a limit of its own
   double growth_ratio = 0.12;           // of the limit in force, per second, at most
   std::uint64_t disk_one_in = 0;        // per second: the history's disk fails, or works again
   bool history = false;                 // there is one; always with disk_one_in
@@ -44,7 +49,7 @@ struct RunReport {
   Laws::Tally tally;
   std::uint64_t calls = 0;   // that could have failed
   std::uint64_t disk_failures = 0;
-  std::uint64_t faults = 0, kills = 0, hangs = 0, parked = 0, nested = 0;
+  std::uint64_t faults = 0, kills = 0, hangs = 0, parked = 0, nested = 0, slow_ticks = 0;
   std::uint64_t hash = 0;    // of everything that happened, to compare two runs
 };
 
@@ -69,12 +74,20 @@ class World final : private CallObserver {
     double target = 0.1, cores = 0.1;  // need and CPU, as shares of what is intended
     double cache = 0.1;                // page cache, as a share of the limit in force
     bool busy = false;
+    std::uint64_t inner = 0;  // the cgroup in it
+    int inner_pid = 0;
+    bool gpu = false;    // its process has one open
+    int gpu_ticks = 0;   // of the agent since then
+    std::uint64_t answered_events = 0;  // at its own limit, when the agent last answered one
   };
   enum class Runs { all, without_agent, workload_alone };
 
   // world.cpp: the machine, the daemon, and time
   void set_up_machine();
   void make_box(Box& box);
+  void make_inner(Box& box);
+  void start_process(Box& box);
+  void open_gpu(Box& box);
   void start_daemon();
   bool second();
   void slice(Runs runs);
@@ -85,6 +98,8 @@ class World final : private CallObserver {
   void change_disk();
   void settle_history();
   void judge_journal();
+  void judge_memory_events();
+  void judge_gpus();
   void finish();
   void report(RunReport& into) const;
   std::optional<Laws::Facts> facts_of(std::uint64_t inode) const;
@@ -98,6 +113,7 @@ class World final : private CallObserver {
 
   // workload.cpp
   void work(Box& box);
+  void work_inside(Box& box);
   void grow(Box& box, double limit);
   void fill_cache(Box& box);
   void jump(Box& box);
@@ -125,6 +141,7 @@ class World final : private CallObserver {
   // CallObserver
   int before(const Call& call) override;
   void after(const Call& call, int error) override;
+  bool slow(const Call& call) override;
   bool blocked(const Call& call) override;
   void wait_a_little() override;
 
@@ -148,8 +165,10 @@ class World final : private CallObserver {
   bool quiet_ = false;     // nothing is judged, fails or happens by chance
   bool in_guard_ = false, in_the_middle_ = false;
   int lost_ticks_ = 0;
+  bool slow_tick_ = false;  // its reading has yet to take long
+  std::uint64_t judged_decision_ = 0;
   std::int64_t next_tick_ns_ = 0, next_beat_ns_ = 0, next_guard_ns_ = 0, next_look_ns_ = 0;
-  std::uint64_t steps_ = 0, crashes_ = 0, hangs_ = 0, parked_ = 0, nested_ = 0, hash_ = 1,
+  std::uint64_t steps_ = 0, crashes_ = 0, hangs_ = 0, parked_ = 0, nested_ = 0, slow_ticks_ = 0, hash_ = 1,
                 allocations_ = 0, disk_failures_before_ = Disk::of_process().failures();
 };
 

@@ -1,0 +1,93 @@
+// What calls for the original while a lowering has no answer yet, or its answer is newer than what
+// was read.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "tests/policy/rail_world.h"
+
+using namespace cgphase;
+using std::chrono::seconds;
+
+namespace {
+
+// A lowering of `resource` that was asked for, and not yet answered.
+Decision ask_lowering(RailWorld& world, Resource resource) {
+  world.apply = false;
+  const auto lowering = world.find(resource, Direction::lower, 1200);
+  REQUIRE(lowering.has_value());
+  return *lowering;
+}
+
+bool raised_for(const RailWorld& world, Resource resource, Reason reason) {
+  return std::ranges::any_of(world.all, [&](const Decision& decision) {
+    return decision.resource == resource && decision.direction == Direction::raise &&
+           decision.verdict == Verdict::allowed && decision.reason == reason;
+  });
+}
+
+}  // namespace
+
+TEST_CASE("a GPU that is seen while the quota is on its way down brings it back as soon as it is "
+          "in force") {
+  RailWorld world;
+  world.wish.memory.reset();
+  const Decision lowering = ask_lowering(world, Resource::cpu);
+  world.input.gpu = true;
+  world.ticks(3);
+  CHECK_FALSE(raised_for(world, Resource::cpu, Reason::gpu_seen));
+  world.apply = true;
+  world.write(lowering);
+  REQUIRE(world.cores() < 4);
+  world.tick();
+  CHECK(raised_for(world, Resource::cpu, Reason::gpu_seen));
+  CHECK(world.cores() == 4);
+  CHECK_FALSE(world.lowers(Resource::cpu, 1200));
+}
+
+TEST_CASE("a rival that is recognised while a lowering is on its way gets what it lowered back") {
+  RailWorld world;
+  world.wish.cpu = Cores{2};
+  const auto set_another = [&](std::uint64_t gib) {
+    world.sample.limits.memory_max = MemoryLimit{Bytes{gib * kGiB}};
+  };
+  for (const std::uint64_t gib : {6, 7}) {
+    REQUIRE(world.lowers(Resource::memory, 1200));
+    world.ticks(15);  // longer than rails.silent_revert
+    set_another(gib);
+    world.ticks(2);
+  }
+  REQUIRE(world.lowers(Resource::memory, 1200));
+  world.ticks(100);
+  world.wish.cpu = Cores{1};
+  const Decision lowering = ask_lowering(world, Resource::cpu);
+  set_another(6);
+  world.ticks(2);
+  REQUIRE(world.rails.holding(Resource::cpu) == Verdict::rival);
+  world.apply = true;
+  world.write(lowering);
+  REQUIRE(world.cores() < 2);
+  world.ticks(4);  // the first raise is one without an answer
+  CHECK(raised_for(world, Resource::cpu, Reason::another_manager));
+  CHECK(world.cores() == 4);
+  CHECK(world.memory_bytes() == 6 * kGiB);
+}
+
+TEST_CASE("an event in a sample from before the end of our write restores in the next one") {
+  RailWorld world;
+  world.wish.cpu.reset();
+  const Decision lowering = ask_lowering(world, Resource::memory);
+  Limits in_force = world.sample.limits;
+  in_force.memory_max = lowering.new_limits.memory_max;
+  // Told before the next tick, whose files were read while the write was still under way.
+  world.rails.written(lowering, WriteEnd::done, in_force, world.time + seconds(1));
+  *world.sample.memory_events.max += 1;
+  world.apply = true;
+  world.tick();
+  CHECK(world.memory_bytes() == 8 * kGiB);
+  CHECK_FALSE(raised_for(world, Resource::memory, Reason::memory_event));
+  world.sample.limits = in_force;
+  world.tick();
+  CHECK(raised_for(world, Resource::memory, Reason::memory_event));
+  CHECK(world.memory_bytes() == 8 * kGiB);
+}

@@ -1,0 +1,109 @@
+// Two things at once, each reduced to the calls that it takes.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "tests/simulator/bench.h"
+#include "tests/simulator/laws.h"
+
+using namespace cgphase;
+using namespace cgphase::simulator;
+
+namespace {
+
+constexpr const char* kLoweredMemory = "536870912";
+
+// Page cache that a lowering of memory.max to the half must drop first.
+void fill_with_cache(Bench& bench) {
+  const int pid = bench.kernel.spawn(bench.inode);
+  REQUIRE(bench.kernel.allocate(pid, MemoryKind::file_inactive, 800 * kMiB));
+}
+
+bool writes_knob(const Call& call) {
+  return call.kind == Call::Kind::write && knob_of(call.file).has_value();
+}
+
+}  // namespace
+
+TEST_CASE("a lowering that waits behind another one is void after a restore") {
+  Bench bench;
+  fill_with_cache(bench);
+  const CgroupId second{kSimulatedDevice, bench.make("/second")};
+  bench.attach(second, "/second");
+  bench.parks = true;
+  bench.submit(bench.id(), "/box", Knob::memory_max, kLoweredMemory);
+  REQUIRE(lanes().parked());
+  bench.submit(second, "/second", Knob::cpu_max, "100000 100000");
+  REQUIRE(lanes().parked());
+  CHECK(bench.writer->restore(second).failures.empty());  // as a pause does; nothing is leased yet
+  bench.parks = false;
+  lanes().resume(false);
+  const auto results = bench.writer->take_results();
+  const auto found = std::find_if(results.begin(), results.end(),
+                                  [&](const LimitResult& one) { return one.id == second; });
+  REQUIRE(found != results.end());
+  CHECK_FALSE(found->written);
+  CHECK(found->overtaken);
+  CHECK(found->in_force.cpu_max == CpuMax{Microseconds{200'000}, Microseconds{100'000}});
+  std::string text;
+  CHECK(bench.kernel.read(second.inode, "cpu.max", text) == 0);
+  CHECK(text == "200000 100000\n");
+  CHECK(bench.get("memory.max") == kLoweredMemory);  // nobody wanted that one back
+}
+
+TEST_CASE("after a revocation nothing at all is written, not even to be taken back") {
+  Bench bench;
+  const auto companion = bench.other_leases();
+  int writes = 0;
+  bench.on_call = [&](const Call& call) {
+    if (writes_knob(call)) ++writes;
+    return 0;
+  };
+  companion->revoke();
+  CHECK(bench.change(Knob::memory_max, kLoweredMemory).failed_as == ErrorKind::denied);
+  CHECK(bench.change(Knob::cpu_max, "100000 100000").failed_as == ErrorKind::denied);
+  CHECK(writes == 0);
+  bench.writer->acknowledge_revocation();
+  CHECK(bench.change(Knob::memory_max, kLoweredMemory).written);
+  CHECK(writes == 1);
+}
+
+TEST_CASE("a lowering that the companion restores in its middle ends at the original") {
+  Bench bench;
+  REQUIRE(bench.change(Knob::memory_max, "805306368").written);
+  const auto companion = bench.other_leases();
+  bool revoked = false;
+  bench.on_call = [&](const Call& call) {
+    if (!writes_knob(call) || std::exchange(revoked, true)) return 0;
+    // Between the last look and the write: nothing can hold those together.
+    companion->revoke();
+    bench.put("memory.max", "1073741824");
+    return 0;
+  };
+  const LimitResult result = bench.change(Knob::memory_max, kLoweredMemory);
+  CHECK(revoked);
+  CHECK_FALSE(result.written);
+  CHECK(bench.get("memory.max") == "1073741824");
+}
+
+TEST_CASE("a guard's raise while the kernel reclaims for a lowering stays, and the lowering ends") {
+  Bench bench;
+  fill_with_cache(bench);
+  REQUIRE(bench.change(Knob::memory_max, "805306368").written);
+  const int record = bench.leases->find(bench.id(), Knob::memory_max).value();
+  bench.parks = true;
+  bench.submit(bench.id(), "/box", Knob::memory_max, kLoweredMemory);
+  REQUIRE(lanes().parked());
+  const auto text = [](const char* value) { return KnobText::from(value).value(); };
+  bench.writer->interrupt_lowering(bench.id());
+  REQUIRE(bench.leases->guard_hold(record, bench.id(), Knob::memory_max, text("805306368"),
+                                   text("1073741824")));
+  bench.put("memory.max", "1073741824");
+  bench.parks = false;
+  lanes().resume(true);
+  const auto results = bench.writer->take_results();
+  REQUIRE(results.size() == 1);
+  CHECK_FALSE(results[0].written);
+  CHECK(bench.get("memory.max") == "1073741824");
+}
