@@ -9,6 +9,7 @@
 
 #include "policy/guard_rails.h"
 #include "policy/histogram.h"
+#include "policy/phase_usage.h"
 
 namespace cgphase {
 
@@ -71,6 +72,8 @@ class RailSenses {
 
   std::optional<double> cpu_cores() const;     // over the last interval
   std::optional<double> need_bytes() const { return need_; }
+  // Of the seconds in the phase that were measured; a throttled one counts as the limit in force.
+  double usage_p99_cores(const Phase& phase) const { return usage_.p99_cores(phase); }
   double need_peak_bytes() const { return peak_.high(); }
   double need_bytes_per_sec() const { return need_rate_; }
   double allocation_p99_bytes_per_sec() const;
@@ -88,12 +91,13 @@ class RailSenses {
   void follow_events(const RailInput& input);
   void follow_need(const RailInput& input);
   void measure(const RailInput& input);
+  void follow_usage(const RailInput& input);
   void follow_throttling(const RailInput& input);
   void judge_pressure(const RailInput& input);
 
   RailsConfig config_;
-  bool stale_ = true, emptied_ = false, started_ = false, max_event_ = false, oom_event_ = false,
-       limit_met_ = false;
+  bool stale_ = true, lost_ = true, emptied_ = false, started_ = false, max_event_ = false,
+       oom_event_ = false, limit_met_ = false;
   bool cpu_quiet_ = false, memory_io_quiet_ = false, stalled_ = false;
   std::optional<bool> populated_;
   std::optional<MonotonicTime> hold_until_, memory_strain_until_, throttle_strain_until_;
@@ -103,6 +107,7 @@ class RailSenses {
   NeedWindow peak_, dwell_;
   DecayingHistogram allocation_;  // bytes per second
   std::deque<Throttling> throttling_;
+  PhaseUsage usage_;
   Measures measures_{};
 };
 
