@@ -104,7 +104,8 @@ void RailSenses::judge_freshness(const RailInput& input) {
   if (started_ || (!before && now.populated == true)) hold(config_.start_up);
   if (now.populated) populated_ = now.populated;
   const bool reset = input.previous && counters_fell(*input.previous, now);
-  lost_ = input.gap || now.frozen == true || emptied_ || reset;
+  const bool thawed = input.previous && input.previous->frozen == true && now.frozen != true;
+  lost_ = input.gap || now.frozen == true || thawed || emptied_ || reset || sources_.lost(now);
   if (lost_) hold(config_.settle);
   const bool first = !input.previous || !(input.interval_seconds > 0);
   stale_ = first || lost_ || !passed(hold_until_, input.time);

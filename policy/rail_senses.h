@@ -9,6 +9,7 @@
 
 #include "policy/guard_rails.h"
 #include "policy/histogram.h"
+#include "policy/known_sources.h"
 #include "policy/phase_usage.h"
 
 namespace cgphase {
@@ -55,8 +56,9 @@ class RailSenses {
   // Once per tick, in order of time.
   void add(const RailInput& input);
 
-  // Too little is known of this moment to lower anything: first sample, gap, frozen, a counter
-  // fell, or one of these a short while ago, or processes that just started.
+  // Too little is known of this moment to lower anything: first sample, gap, frozen or just
+  // thawed, a counter fell, a file that was there is not, or one of these a short while ago, or
+  // processes that just started.
   bool stale() const { return stale_; }
   bool emptied() const { return emptied_; }    // no process is left
   bool started() const { return started_; }    // the first process came
@@ -99,6 +101,7 @@ class RailSenses {
   bool stale_ = true, lost_ = true, emptied_ = false, started_ = false, max_event_ = false,
        oom_event_ = false, limit_met_ = false;
   bool cpu_quiet_ = false, memory_io_quiet_ = false, stalled_ = false;
+  KnownSources sources_;
   std::optional<bool> populated_;
   std::optional<MonotonicTime> hold_until_, memory_strain_until_, throttle_strain_until_;
   MemoryEvents events_;

@@ -33,6 +33,16 @@ bool holds_both(Verdict verdict, const std::function<void(RailWorld&)>& cause) {
   return holds(Resource::cpu, verdict, cause) && holds(Resource::memory, verdict, cause);
 }
 
+// Nothing but one more sample keeps its CPU from being lowered.
+RailWorld almost_lowered() {
+  RailWorld world;
+  world.wish.cpu_sample_count = 1;
+  world.wish.memory.reset();
+  world.ticks(40);
+  world.wish.cpu_sample_count = 100;
+  return world;
+}
+
 int allowed_lowerings(const RailWorld& world, Resource resource) {
   return static_cast<int>(
       std::count_if(world.all.begin(), world.all.end(), [&](const Decision& decision) {
@@ -182,6 +192,39 @@ TEST_CASE("a counter that fell holds") {
   CHECK(holds_both(Verdict::stale_data, [](RailWorld& w) {
     if (w.previous) w.previous->memory.pgfault = 1;  // and now it is 0
   }));
+}
+
+TEST_CASE("ten seconds after a thaw nothing is lowered") {
+  RailWorld world = almost_lowered();
+  world.sample.frozen = true;
+  world.tick();
+  world.sample.frozen = false;
+  world.time += std::chrono::seconds(60);  // a slow reader: the hold of the frost itself is over
+  CHECK_FALSE(world.lowers(Resource::cpu, 10));
+  CHECK(world.lowers(Resource::cpu, 1));
+}
+
+TEST_CASE("ten seconds after a counter that fell nothing is lowered") {
+  RailWorld world = almost_lowered();
+  world.previous->memory.pgfault = 1;  // and now it is 0
+  world.tick();
+  CHECK_FALSE(world.lowers(Resource::cpu, 9));
+  CHECK(world.lowers(Resource::cpu, 1));
+}
+
+TEST_CASE("a source that stopped holds, and ten seconds more once it is back") {
+  const auto stops = [](auto Sample::*source) {
+    RailWorld world = almost_lowered();
+    const auto before = world.sample.*source;
+    world.sample.*source = {};
+    CHECK_FALSE(world.lowers(Resource::cpu, kLong));
+    CHECK(world.rails.holding(Resource::cpu) == Verdict::stale_data);
+    world.sample.*source = before;
+    CHECK_FALSE(world.lowers(Resource::cpu, 9));
+    CHECK(world.lowers(Resource::cpu, 1));
+  };
+  stops(&Sample::memory_events);
+  stops(&Sample::io_pressure);
 }
 
 TEST_CASE("a first sample alone lowers nothing") {
@@ -453,7 +496,6 @@ TEST_CASE("memory whose need was not read is not lowered") {
 
 TEST_CASE("counters that do not exist stop nothing that does not need them") {
   RailWorld world;
-  world.ticks(5);
   world.sample.memory_events = {};
   world.sample.io_pressure = {};
   world.sample.limits.cpu_max_burst.reset();
