@@ -68,6 +68,7 @@ class Guard {
     std::string cgroup_root = {};  // where PSI triggers are tried at once, for sources()
     bool pressure = true;          // false: poll instead of PSI triggers
     bool inotify = true;           // false: poll instead of inotify
+    RailsConfig rails = {};        // their numbers are the guard's too
   };
   static Result<std::unique_ptr<Guard>> create(const Options& options);
   ~Guard();  // stops
@@ -90,6 +91,8 @@ class Guard {
   Status cover(CgroupId id, int directory_fd, Knob knob, int record);
   // Watches it no longer.
   void drop(CgroupId id);
+  // The numbers of containers that are watched from now on; the others keep theirs.
+  void set_rails(const RailsConfig& rails);
 
   // Whether containers are told of by PSI triggers and by inotify, or polled, and why.
   GuardSource pressure() const;
@@ -136,6 +139,7 @@ class Guard {
   const std::unique_ptr<GuardSignals> signals_;
   std::vector<Slot> slots_;
   mutable std::mutex model_plane_;  // the callers of cover() and drop() take turns
+  GuardNumbers numbers_;            // of the model plane; each slot has a copy
   std::function<void(CgroupId)> memory_raise_;
   std::array<GuardAction, kGuardActions> actions_;
   std::atomic<std::size_t> actions_written_{0}, actions_taken_{0};

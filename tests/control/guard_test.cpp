@@ -77,6 +77,21 @@ TEST_CASE("the guard raises cpu by a fifth, then to the original") {
   CHECK(guarded.guard->take_actions().size() == 2);
 }
 
+TEST_CASE("the guard raises by the factor of the rails, at a reload from the next container on") {
+  Guarded guarded({.containers = 4, .rails = {.cpu_raise_factor = 1.5}});
+  RailsConfig reloaded;
+  reloaded.cpu_raise_factor = 1.1;
+  guarded.lower(Knob::cpu_max, "100000 100000");
+  guarded.guard->set_rails(reloaded);
+  const FakeCgroup later(guarded.root(), "/later");
+  guarded.lower(later, Knob::cpu_max, "100000 100000");
+  guarded.throttle(30'000);
+  later.put("cpu.stat", "usage_usec 1\nthrottled_usec 30000\n");
+  guarded.look();
+  CHECK(guarded.box.get("cpu.max") == "150000 100000");
+  CHECK(later.get("cpu.max") == "110000 100000");
+}
+
 TEST_CASE("the guard never raises cpu above the original") {
   Guarded guarded;
   guarded.lower(Knob::cpu_max, "190000 100000");
