@@ -431,6 +431,17 @@ TEST_CASE("a memory step is half the gap after a steady dwell, or with earlier r
   CHECK(proven.memory_bytes() == 5 * kGiB);
 }
 
+TEST_CASE("half the gap is taken only where twice the headroom remains") {
+  const RailsConfig config;
+  MemoryState state;
+  state.long_step = true;
+  state.need_bytes = 1.0 * kGiB;
+  state.limit_bytes = 3.0 * kGiB;  // half of what is above the floor
+  CHECK(lowered_memory(config, {}, state, 0) == doctest::Approx((3.0 + 1.3) / 2 * kGiB));
+  state.limit_bytes = 1.7 * kGiB;  // half of it would leave 1.9 times 256 MiB
+  CHECK(lowered_memory(config, {}, state, 0) == 1.5 * kGiB);
+}
+
 TEST_CASE("the memory floor is the largest of its three terms") {
   const RailsConfig config;
   MemoryState state;
