@@ -564,6 +564,7 @@ std::vector<std::string> Agent::reload(Config config) {
   save_holds();
   asked_modes_.clear();
   parts_.pipeline.set_rails(config_.rails);
+  if (parts_.guard) parts_.guard->set_rails(config_.rails);
   neighbourhood_.look_again();
   (void)apply_modes();
   return kept;

@@ -65,9 +65,9 @@ class Agent {
   bool take_look_request() { return std::exchange(look_requested_, false); }
   int tree_fd() const { return parts_.sampler.event_fd(); }
 
-  // New configuration: modes at once, rails for containers that appear from now on; the next tick
-  // looks for other managers. What cannot change while running (roots, directories) is told, one
-  // sentence each.
+  // New configuration: modes at once, rails for containers that appear from now on, the guard's
+  // numbers for those that it watches from now on; the next tick looks for other managers.
+  // What cannot change while running (roots, directories) is told, one sentence each.
   std::vector<std::string> reload(Config config);
   // Puts every original back and stores what was learned. The agent only observes afterwards.
   LimitWriter::RestoreReport restore_all();

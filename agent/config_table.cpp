@@ -319,12 +319,14 @@ std::vector<ConfigRow> when_rows() {
 
 std::vector<ConfigRow> amount_rows() {
   std::vector<ConfigRow> rows;
-  rows.push_back(duration_row("rails.reaction_time", CGPHASE_FIELD(rails.reaction_time), 10ms, 60s,
+  rows.push_back(duration_row("rails.reaction_time", CGPHASE_FIELD(rails.reaction_time), 500ms, 60s,
                               "How long a raise takes, for the headroom formulas."));
   rows.push_back(number_row("rails.at_risk_ratio", CGPHASE_FIELD(rails.at_risk_ratio), 0.5, 1,
                             "Use above this part of the limit is at risk."));
   rows.push_back(number_row("rails.cpu_headroom_ratio", CGPHASE_FIELD(rails.cpu_headroom_ratio), 1,
-                            10, "A quota is at least this times the statistic."));
+                            10,
+                            "A quota is not lowered below this times the p99 of the usage in "
+                            "the phase."));
   rows.push_back(integer_row("rails.cpu_floor_usec_per_period",
                              CGPHASE_FIELD(rails.cpu_floor_usec_per_period), 1000, 1'000'000,
                              "A quota is never lower, in microseconds per period."));

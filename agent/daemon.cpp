@@ -211,7 +211,8 @@ Started<void> Daemon::prepare_writing() {
   }
   if (config_.guard.enabled) {
     Result<std::unique_ptr<Guard>> guard =
-        Guard::create({.leases = leases_.get(), .clock = &clock_, .cgroup_root = root_.path});
+        Guard::create({.leases = leases_.get(), .clock = &clock_, .cgroup_root = root_.path,
+                       .rails = config_.rails});
     if (!guard) return refuse(guard.error());
     guard_ = std::move(*guard);
   }

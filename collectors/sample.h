@@ -103,19 +103,20 @@ struct NodeSample {
   std::vector<Sample> containers;  // ascending CgroupId
 };
 
-// anon + shmem + (unevictable not already in them) + kernel (unreclaimable) + swap: what cannot be
-// dropped without hurting (SAFETY.md, memory). Hot file pages are added by who measures them.
-// Absent when memory.stat was not read.
+// anon + shmem + locked file cache + kernel (unreclaimable) + swap: what cannot be dropped without
+// hurting (docs/safety.md, lowering). Absent when memory.stat was not read.
 inline std::optional<Bytes> memory_need(const Sample& sample) {
   const MemoryStat& memory = sample.memory;
   if (!memory.anon_bytes) return std::nullopt;
   const std::uint64_t shmem = memory.shmem_bytes.value_or(0);
-  // mlocked anonymous and shared pages are counted in anon and shmem too; what is left over is
-  // locked file cache.
-  const std::uint64_t unevictable = memory.unevictable_bytes.value_or(0);
+  // Locked pages of all kinds are in `unevictable`; those of files (`file` without shmem) that can
+  // be evicted are on one of two lists.
+  const std::uint64_t others = shmem + memory.inactive_file_bytes.value_or(0) +
+                               memory.active_file_bytes.value_or(0);
+  const std::uint64_t file = memory.file_bytes.value_or(0);
+  const std::uint64_t locked_file =
+      std::min(memory.unevictable_bytes.value_or(0), file - std::min(file, others));
   const std::uint64_t counted = *memory.anon_bytes + shmem;
-  const std::uint64_t locked_file = std::min(unevictable > counted ? unevictable - counted : 0,
-                                             memory.file_bytes.value_or(0));
   const std::uint64_t kernel = memory.kernel_bytes.value_or(0);
   const std::uint64_t reclaimable = std::min(memory.slab_reclaimable_bytes.value_or(0), kernel);
   const std::uint64_t swap = sample.swap_current ? sample.swap_current->value : 0;

@@ -58,9 +58,9 @@ struct Guard::Slot {
   void take_records(const Slot& former) {
     for (std::size_t i = 0; i < records.size(); ++i) records[i].store(former.records[i].load());
   }
-  void begin(CgroupId cgroup) {
+  void begin(CgroupId cgroup, const GuardNumbers& numbers) {
     id = cgroup;
-    rule = GuardRule();
+    rule = GuardRule(numbers);
     budget = LookBudget();
     pressure = PressureAlert();
     cpu_raised.store(MonotonicTime());
@@ -73,7 +73,8 @@ Guard::Guard(const Options& options, std::unique_ptr<GuardSignals> signals)
     : leases_(*options.leases),
       clock_(*options.clock),
       signals_(std::move(signals)),
-      slots_(static_cast<std::size_t>(options.containers)) {}
+      slots_(static_cast<std::size_t>(options.containers)),
+      numbers_(options.rails) {}
 
 Guard::~Guard() { stop(); }
 
@@ -149,7 +150,7 @@ void Guard::remember_cpu_raise(const Slot& slot) {
   if (raised == MonotonicTime()) return;
   const MonotonicTime now = clock_.monotonic_now();
   std::erase_if(cpu_raises_, [&](const auto& one) {
-    return now - one.second > kSecondRaiseWindow;
+    return now - one.second > numbers_.cpu_raises_window;
   });
   MonotonicTime& last = cpu_raises_[slot.id];
   last = std::max(last, raised);
@@ -182,7 +183,7 @@ Status Guard::cover(CgroupId id, int directory_fd, Knob knob, int record) {
     return failure(ErrorKind::invalid, "the guard watches its " + std::to_string(slots_.size()) +
                                            " containers already: nothing more is lowered");
   slot->state.store(SlotState::filling);
-  slot->begin(id);
+  slot->begin(id, numbers_);
   if (Status opened = slot->files.open(directory_fd, knob); !opened) {
     slot->state.store(SlotState::empty);
     return opened;
@@ -201,6 +202,11 @@ Status Guard::cover(CgroupId id, int directory_fd, Knob knob, int record) {
 void Guard::drop(CgroupId id) {
   const std::lock_guard lock(model_plane_);
   if (Slot* slot = find(id)) slot->state.store(SlotState::leaving);
+}
+
+void Guard::set_rails(const RailsConfig& rails) {
+  const std::lock_guard lock(model_plane_);
+  numbers_ = GuardNumbers(rails);
 }
 
 GuardSource Guard::pressure() const {
@@ -312,13 +318,14 @@ void Guard::restore(Slot& slot, std::span<const Knob> knobs, Reason reason) {
   }
 }
 
-// 1.2 times the quota in the file, not above the original; the original where asked for.
-static KnobText raised_quota(const KnobText& found, const KnobText& original, CpuRaise raise) {
+// `factor` times the quota in the file, not above the original; the original where asked for.
+static KnobText raised_quota(const KnobText& found, const KnobText& original, CpuRaise raise,
+                             double factor) {
   Limits now, most;
   if (raise == CpuRaise::to_original || !parse_knob(Knob::cpu_max, found.view(), now) ||
       !parse_knob(Knob::cpu_max, original.view(), most) || !now.cpu_max->quota)
     return original;
-  const auto quota = static_cast<double>(now.cpu_max->quota->value) * kGuardRaiseFactor;
+  const auto quota = static_cast<double>(now.cpu_max->quota->value) * factor;
   now.cpu_max->quota = Microseconds{static_cast<std::uint64_t>(quota)};
   if (compare_knob(Knob::cpu_max, now, most) >= 0) return original;
   return format_knob(Knob::cpu_max, now).value_or(original);
@@ -330,7 +337,8 @@ void Guard::raise_cpu(Slot& slot, const GuardReading& reading, CpuRaise raise) {
   const auto values = leases_.read_values(record, slot.id, Knob::cpu_max);
   const auto found = slot.files.read(Knob::cpu_max);
   if (!values || !found || same_value(Knob::cpu_max, *found, values->original)) return;
-  const KnobText target = raised_quota(*found, values->original, raise);
+  const KnobText target =
+      raised_quota(*found, values->original, raise, slot.rule.numbers().cpu_raise_factor);
   if (!raise_to(slot, Knob::cpu_max, *found, target, *values, Reason::throttled)) return;
   slot.rule.cpu_raised(reading.time);
   slot.cpu_raised.store(reading.time);

@@ -69,6 +69,7 @@ class Guard {
     std::string cgroup_root = {};  // where PSI triggers are tried at once, for sources()
     bool pressure = true;          // false: poll instead of PSI triggers
     bool inotify = true;           // false: poll instead of inotify
+    RailsConfig rails = {};        // their numbers are the guard's too
   };
   static Result<std::unique_ptr<Guard>> create(const Options& options);
   ~Guard();  // stops
@@ -91,6 +92,8 @@ class Guard {
   Status cover(CgroupId id, int directory_fd, Knob knob, int record);
   // Watches it no longer.
   void drop(CgroupId id);
+  // The numbers of containers that are watched from now on; the others keep theirs.
+  void set_rails(const RailsConfig& rails);
 
   // Whether containers are told of by PSI triggers and by inotify, or polled, and why.
   GuardSource pressure() const;
@@ -142,6 +145,7 @@ class Guard {
   // Of the model plane: when the guard last raised the quota of containers that it left since, for
   // as long as that matters.
   std::map<CgroupId, MonotonicTime> cpu_raises_;
+  GuardNumbers numbers_;            // of the model plane; each slot has a copy
   std::function<void(CgroupId)> memory_raise_;
   std::array<GuardAction, kGuardActions> actions_;
   std::atomic<std::size_t> actions_written_{0}, actions_taken_{0};

@@ -24,8 +24,9 @@ std::optional<double> lowest_limit(const GuardReading& reading) {
 }
 
 // Reclaim that goes on and frees nothing worth the while, or has nothing left to free.
-bool reclaims_in_vain(const GuardReading& now, const GuardReading& before) {
-  if (now.full_avg10 && *now.full_avg10 > kStallFullAvg10) return true;
+bool reclaims_in_vain(const GuardReading& now, const GuardReading& before,
+                      double stall_full_avg10) {
+  if (now.full_avg10 && *now.full_avg10 > stall_full_avg10) return true;
   const auto cache = value_of(now.page_cache), current = value_of(now.memory_current);
   if (cache && current && *cache < kStallFileRatio * *current) return true;
   if (!grew(now.pgscan, before.pgscan) || !now.pgsteal || !before.pgsteal) return false;
@@ -43,18 +44,18 @@ void GuardRule::pause() {
   stall_window_.reset();
 }
 
-// Above the ratio now, or above the limit within kGrowthHorizon at the pace since the base.
+// Above the ratio now, or above the limit within at_risk_growth at the pace since the base.
 bool GuardRule::close_to_limit(const GuardReading& reading,
                                std::optional<Bytes> GuardReading::*use) const {
   const auto now = value_of(reading.*use);
   const auto limit = lowest_limit(reading);
   if (!now || !limit) return false;
-  if (*now > kAtRiskRatio * *limit) return true;
+  if (*now > numbers_.at_risk_ratio * *limit) return true;
   if (!growth_base_ || reading.time - growth_base_->time < kGrowthBaseline) return false;
   const auto before = value_of((*growth_base_).*use);
   if (!before) return false;
   const double pace = (*now - *before) / seconds_between(growth_base_->time, reading.time);
-  return *now + pace * static_cast<double>(kGrowthHorizon.count()) > *limit;
+  return *now + pace * static_cast<double>(numbers_.at_risk_growth.count()) > *limit;
 }
 
 bool GuardRule::needs_detail(const GuardReading& reading) const {
@@ -74,7 +75,7 @@ bool GuardRule::stalls(const GuardReading& reading) {
   if (!stall_window_ || !reading.high_events) return false;
   return reading.full_stall ||
          (*reading.high_events - *stall_window_->high_events >= kStallHighEvents &&
-          reclaims_in_vain(reading, *stall_window_));
+          reclaims_in_vain(reading, *stall_window_, numbers_.stall_full_avg10));
 }
 
 MemoryRisk GuardRule::judge_memory(const GuardReading& reading) {
@@ -86,7 +87,7 @@ MemoryRisk GuardRule::judge_memory(const GuardReading& reading) {
   if (!limit) return MemoryRisk::none;
   // A stall of a container that is far from its limit is somebody else's doing.
   const auto current = value_of(reading.memory_current);
-  if (reading.full_stall && current && *current > kAtRiskRatio * *limit)
+  if (reading.full_stall && current && *current > numbers_.at_risk_ratio * *limit)
     return MemoryRisk::pressure;
   return close_to_limit(reading, &GuardReading::memory_need) ? MemoryRisk::headroom
                                                              : MemoryRisk::none;
@@ -100,15 +101,17 @@ CpuRaise GuardRule::judge_cpu(const GuardReading& reading) {
     return CpuRaise::none;
   }
   const auto allowed_usec =
-      kThrottledRatio * static_cast<double>(std::chrono::microseconds(kThrottledWindow).count());
+      numbers_.throttled_ratio *
+      static_cast<double>(std::chrono::microseconds(kGuardThrottledWindow).count());
   const auto throttled_usec =
       static_cast<double>(*reading.throttled_usec - *window_->throttled_usec);
   if (throttled_usec > allowed_usec) {
     window_ = reading;
-    const bool again = last_cpu_raise_ && reading.time - *last_cpu_raise_ <= kSecondRaiseWindow;
+    const bool again =
+        last_cpu_raise_ && reading.time - *last_cpu_raise_ <= numbers_.cpu_raises_window;
     return again ? CpuRaise::to_original : CpuRaise::by_factor;
   }
-  if (reading.time - window_->time >= kThrottledWindow) window_ = reading;
+  if (reading.time - window_->time >= kGuardThrottledWindow) window_ = reading;
   return CpuRaise::none;
 }
 

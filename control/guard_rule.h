@@ -1,5 +1,5 @@
 // When the guard acts on one container: pure, so that each rule has a test without a kernel. It can
-// only ask for more. Numbers: docs/safety.md, cpu and memory.
+// only ask for more. Numbers: those of the rails, and its own below (docs/safety.md, the guard).
 #pragma once
 
 #include <algorithm>
@@ -11,27 +11,36 @@
 #include "base/units.h"
 #include "collectors/limits.h"
 #include "collectors/sample.h"
+#include "policy/rails_config.h"
 
 namespace cgphase {
 
-inline constexpr double kAtRiskRatio = 0.90;
-inline constexpr std::chrono::seconds kGrowthHorizon{2};  // growing to the limit within this
+// What the guard takes from the rails, a copy for each container that it watches.
+struct GuardNumbers {
+  explicit GuardNumbers(const RailsConfig& rails)
+      : at_risk_ratio(rails.at_risk_ratio),
+        throttled_ratio(rails.throttled_ratio),
+        cpu_raise_factor(rails.cpu_raise_factor),
+        stall_full_avg10(rails.stall_full_avg10),
+        at_risk_growth(rails.at_risk_growth),
+        cpu_raises_window(rails.cpu_raises_window) {}
+  double at_risk_ratio, throttled_ratio, cpu_raise_factor, stall_full_avg10;
+  std::chrono::seconds at_risk_growth, cpu_raises_window;
+};
+
 // Growth is judged over no less: two looks may follow one another at once.
 inline constexpr std::chrono::milliseconds kGrowthBaseline{100};
-inline constexpr double kThrottledRatio = 0.02;
-inline constexpr std::chrono::seconds kThrottledWindow{1};
-inline constexpr double kGuardRaiseFactor = 1.2;
-inline constexpr std::chrono::minutes kSecondRaiseWindow{10};
+// The guard's own: it looks more often than the rails, and answers before their window is full.
+inline constexpr std::chrono::seconds kGuardThrottledWindow{1};
 
 // The stall breaker of memory.high: `high` events within the window, and the kernel tells of a
 // stall; or so many of them, and reclaim that frees less than a tenth of what it scans, or tasks
-// that stood still for more than a tenth of ten seconds, or no cache left to reclaim. One task that
+// that stood still for stall_full_avg10 of ten seconds, or no cache left to reclaim. One task that
 // returns to user space above memory.high already counts up to 17 events, then sleeps for up to 2 s
 // (reclaim_high and mem_cgroup_handle_over_high in mm/memcontrol.c).
 inline constexpr std::uint64_t kStallHighEvents = 10;
 inline constexpr std::chrono::seconds kStallWindow{5};
 inline constexpr double kStallReclaimRatio = 0.10;  // pgsteal to pgscan
-inline constexpr double kStallFullAvg10 = 0.10;
 inline constexpr double kStallFileRatio = 0.02;  // page cache to memory.current
 
 // Absent fields switch their rule off.
@@ -68,11 +77,15 @@ struct GuardVerdict {
 // Of one container. Nothing is allocated.
 class GuardRule {
  public:
+  explicit GuardRule(const GuardNumbers& numbers = GuardNumbers(RailsConfig{}))
+      : numbers_(numbers) {}
+  const GuardNumbers& numbers() const { return numbers_; }
+
   // Whether memory.stat is worth reading: memory.current, cache and all, is close to the limit or
   // grows towards it, or `high` events do.
   bool needs_detail(const GuardReading& reading) const;
   GuardVerdict step(const GuardReading& reading);
-  // A raise that step() asked for was written. The next one within kSecondRaiseWindow goes to the
+  // A raise that step() asked for was written. The next one within cpu_raises_window goes to the
   // original.
   void cpu_raised(MonotonicTime time) { last_cpu_raise_ = time; }
   // Nothing is lowered at the moment: what happens now is not compared with what comes later.
@@ -84,6 +97,7 @@ class GuardRule {
   MemoryRisk judge_memory(const GuardReading& reading);
   bool stalls(const GuardReading& reading);
 
+  GuardNumbers numbers_;
   std::optional<GuardReading> previous_;
   std::optional<GuardReading> growth_base_;   // what growth is measured from
   std::optional<GuardReading> window_;        // where the throttling window began

@@ -17,11 +17,13 @@ struct Field {
   std::string_view name;
   Counter MemoryStat::*into;
 };
-constexpr std::array<Field, 6> kFields = {
+constexpr std::array<Field, 8> kFields = {
     {{"anon", &MemoryStat::anon_bytes},
      {"file", &MemoryStat::file_bytes},
      {"shmem", &MemoryStat::shmem_bytes},
      {"unevictable", &MemoryStat::unevictable_bytes},
+     {"inactive_file", &MemoryStat::inactive_file_bytes},
+     {"active_file", &MemoryStat::active_file_bytes},
      {"kernel", &MemoryStat::kernel_bytes},
      {"slab_reclaimable", &MemoryStat::slab_reclaimable_bytes}}};
 

@@ -54,8 +54,8 @@ ContainerRails::Impl::Proposal ContainerRails::Impl::propose(Resource resource, 
   Proposal proposal;
   const double worth = in_force * (1 - config_.smallest_change_ratio);
   if (resource == Resource::cpu) {
-    const double cores = lowered_cpu(config_, limits, in_force, wanted);
-    proposal.floor = cpu_floor(config_, limits);
+    proposal.floor = cpu_floor(config_, limits, senses_.usage_p99_cores(step.input.phase));
+    const double cores = lowered_cpu(in_force, proposal.floor, wanted);
     proposal.limits = with_cpu(limits, drift_.original(), host, cores);
     proposal.target = cpu_in_force(proposal.limits, host).value_or(0);
     proposal.worth_it = proposal.target <= worth;

@@ -84,16 +84,16 @@ Limits with_memory(const Limits& limits, const Limits& original, const HostCapac
   return result;
 }
 
-double cpu_floor(const RailsConfig& config, const Limits& limits) {
+double cpu_floor(const RailsConfig& config, const Limits& limits, double usage_p99_cores) {
   CHECK_INVARIANT(limits.cpu_max);
   const double period = std::max(static_cast<double>(limits.cpu_max->period.value), 1.0);
-  return static_cast<double>(config.cpu_floor_usec_per_period) / period;
+  return std::max(usage_p99_cores * config.cpu_headroom_ratio,
+                  static_cast<double>(config.cpu_floor_usec_per_period) / period);
 }
 
-double lowered_cpu(const RailsConfig& config, const Limits& limits, double in_force,
-                   double cores) {
+double lowered_cpu(double in_force, double floor_cores, double cores) {
   const double step = std::max(kCpuStepRatio * in_force, kCpuStepCores);
-  return std::max({cores, cpu_floor(config, limits), in_force - step});
+  return std::max({cores, floor_cores, in_force - step});
 }
 
 double memory_headroom(const RailsConfig& config, double limit_bytes, double bytes_per_sec) {

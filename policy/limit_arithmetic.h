@@ -26,12 +26,12 @@ Limits with_cpu(const Limits& limits, const Limits& original, const HostCapacity
 Limits with_memory(const Limits& limits, const Limits& original, const HostCapacity& host,
                    double bytes);
 
-// The least quota that the rails write, in cores.
-double cpu_floor(const RailsConfig& config, const Limits& limits);
+// max(p99 of the usage in the phase x 1.15, 10 ms per period), in cores. Needs limits.cpu_max.
+double cpu_floor(const RailsConfig& config, const Limits& limits, double usage_p99_cores);
 
-// What one lowering of the quota may come down to: not below `cores` nor the floor, nor by more
+// What one lowering of the quota may come down to: not below `cores` nor `floor_cores`, nor by more
 // than max(10 %, 2 cores).
-double lowered_cpu(const RailsConfig& config, const Limits& limits, double in_force, double cores);
+double lowered_cpu(double in_force, double floor_cores, double cores);
 
 // What must stay free above the need: max(256 MiB (25 % of a limit below 1 GiB), 10 % of the limit,
 // allocation rate x 4 x reaction time).

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "policy/ceiling.h"
+
 namespace cgphase {
 namespace {
 
@@ -86,6 +88,7 @@ void RailSenses::add(const RailInput& input) {
   follow_events(input);
   follow_need(input);
   measure(input);
+  follow_usage(input);
   follow_throttling(input);
   judge_pressure(input);
 }
@@ -102,10 +105,11 @@ void RailSenses::judge_freshness(const RailInput& input) {
   if (started_ || (!before && now.populated == true)) hold(config_.start_up);
   if (now.populated) populated_ = now.populated;
   const bool reset = input.previous && counters_fell(*input.previous, now);
-  const bool lost = input.gap || now.frozen == true || emptied_ || reset;
-  if (lost) hold(config_.settle);
+  const bool thawed = input.previous && input.previous->frozen == true && now.frozen != true;
+  lost_ = input.gap || now.frozen == true || thawed || emptied_ || reset || sources_.lost(now);
+  if (lost_) hold(config_.settle);
   const bool first = !input.previous || !(input.interval_seconds > 0);
-  stale_ = first || lost || !passed(hold_until_, input.time);
+  stale_ = first || lost_ || !passed(hold_until_, input.time);
 }
 
 // Events count over gaps too, so they are compared with the last ones seen, not with `previous`. A
@@ -167,6 +171,21 @@ void RailSenses::measure(const RailInput& input) {
   set(Measure::major_faults, rate(before.memory.pgmajfault, now.memory.pgmajfault, interval));
   set(Measure::throttled, per_second_of_usec(before.cpu.throttled_usec, now.cpu.throttled_usec));
   set(Measure::cpu_cores, per_second_of_usec(before.cpu.usage_usec, now.cpu.usage_usec));
+}
+
+// Left out, throttled seconds would leave the quiet ones to speak for the phase, and each lowering
+// would make room for the next.
+void RailSenses::follow_usage(const RailInput& input) {
+  const auto used = cpu_cores();
+  if (!used || lost_) return;
+  const Sample& before = *input.previous;
+  const Sample& now = *input.sample;
+  double cores = *used;
+  if (grew(before.cpu.nr_throttled, now.cpu.nr_throttled) ||
+      grew(before.cpu.throttled_usec, now.cpu.throttled_usec))
+    cores = std::max(cores, std::min(cpu_ceiling_cores(before.limits, input.host),
+                                     cpu_ceiling_cores(now.limits, input.host)));
+  usage_.add(input.phase, cores, input.interval_seconds, input.time);
 }
 
 void RailSenses::follow_throttling(const RailInput& input) {

@@ -9,6 +9,8 @@
 
 #include "policy/guard_rails.h"
 #include "policy/histogram.h"
+#include "policy/known_sources.h"
+#include "policy/phase_usage.h"
 
 namespace cgphase {
 
@@ -54,8 +56,9 @@ class RailSenses {
   // Once per tick, in order of time.
   void add(const RailInput& input);
 
-  // Too little is known of this moment to lower anything: first sample, gap, frozen, a counter
-  // fell, or one of these a short while ago, or processes that just started.
+  // Too little is known of this moment to lower anything: first sample, gap, frozen or just
+  // thawed, a counter fell, a file that was there is not, or one of these a short while ago, or
+  // processes that just started.
   bool stale() const { return stale_; }
   bool emptied() const { return emptied_; }    // no process is left
   bool started() const { return started_; }    // the first process came
@@ -71,6 +74,8 @@ class RailSenses {
 
   std::optional<double> cpu_cores() const;     // over the last interval
   std::optional<double> need_bytes() const { return need_; }
+  // Of the seconds in the phase that were measured; a throttled one counts as the limit in force.
+  double usage_p99_cores(const Phase& phase) const { return usage_.p99_cores(phase); }
   double need_peak_bytes() const { return peak_.high(); }
   double need_bytes_per_sec() const { return need_rate_; }
   double allocation_p99_bytes_per_sec() const;
@@ -90,13 +95,15 @@ class RailSenses {
   void follow_events(const RailInput& input);
   void follow_need(const RailInput& input);
   void measure(const RailInput& input);
+  void follow_usage(const RailInput& input);
   void follow_throttling(const RailInput& input);
   void judge_pressure(const RailInput& input);
 
   RailsConfig config_;
-  bool stale_ = true, emptied_ = false, started_ = false, max_event_ = false, oom_event_ = false,
-       limit_met_ = false;
+  bool stale_ = true, lost_ = true, emptied_ = false, started_ = false, max_event_ = false,
+       oom_event_ = false, limit_met_ = false;
   bool cpu_quiet_ = false, memory_io_quiet_ = false, stalled_ = false;
+  KnownSources sources_;
   std::optional<bool> populated_;
   std::optional<MonotonicTime> hold_until_, memory_strain_until_, throttle_strain_until_;
   MemoryEvents events_;
@@ -106,6 +113,7 @@ class RailSenses {
   NeedWindow peak_, dwell_;
   DecayingHistogram allocation_;  // bytes per second
   std::deque<Throttling> throttling_;
+  PhaseUsage usage_;
   Measures measures_{};
 };
 

@@ -81,6 +81,19 @@ bool has_element(std::string_view path, std::string_view prefix) {
   return false;
 }
 
+// The kubelet's part of the tree begins at `kubepods`; below a cgroup root of its own, as on a node
+// that is a container, systemd's driver puts the names of the slices above before it.
+bool is_kubelets(std::string_view path) {
+  constexpr std::string_view kPods = "kubepods";
+  for (std::size_t at = path.find(kPods); at != std::string_view::npos;
+       at = path.find(kPods, at + 1)) {
+    if (at == 0) continue;
+    const std::string_view element = path.substr(at, path.find('/', at) - at);
+    if (path[at - 1] == '/' || (path[at - 1] == '-' && element.ends_with(".slice"))) return true;
+  }
+  return false;
+}
+
 Recognised by_id(Engine engine, std::string_view id) {
   return {engine, std::string(id), std::string(id.substr(0, kShortIdDigits)), "", false};
 }
@@ -113,7 +126,7 @@ std::optional<Recognised> container_by_id(std::string_view parent, std::string_v
   if (parent == "/default" && is_plain_name(name)) return by_id(Engine::containerd, name);
   if (!is_hex_id(name)) return other_scope(name);
   // The cgroupfs driver: /docker/ID, or ID below whatever --cgroup-parent says.
-  return by_id(has_element(parent, "kubepods") ? Engine::kubernetes : Engine::docker, name);
+  return by_id(is_kubelets(parent) ? Engine::kubernetes : Engine::docker, name);
 }
 
 std::optional<Recognised> container_by_name(std::string_view parent, std::string_view name) {
@@ -169,7 +182,7 @@ std::optional<Recognised> recognise_path(std::string_view path,
   }
   if (!result) result = container_by_name(parent, name);
   if (!result) result = by_include(path, name, include);
-  if (result && has_element(path, "kubepods")) result->hands_off = kKubelet;
+  if (result && is_kubelets(path)) result->hands_off = kKubelet;
   return result;
 }
 

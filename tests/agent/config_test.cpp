@@ -457,6 +457,13 @@ TEST_CASE("the table in docs/configuration.md is the table of the program") {
   CHECK(source_file("docs/configuration.md").find("\n" + table + "\n") != std::string::npos);
 }
 
+TEST_CASE("a reaction time below half a second is refused") {
+  CHECK(refusal_of("[rails]\nreaction_time = \"499ms\"").find("out of bounds") !=
+        std::string::npos);
+  CHECK(config_of("[rails]\nreaction_time = \"500ms\"").rails.reaction_time ==
+        std::chrono::milliseconds(500));
+}
+
 TEST_CASE("the file that is installed lists every key at its default") {
   const std::string text = default_file();
   CAPTURE(text);

@@ -67,11 +67,21 @@ TEST_CASE("crun's container cgroup stands for its scope") {
 
 TEST_CASE("what kubelet manages is recognised and left alone") {
   const std::string pods = "/kubepods.slice/kubepods-burstable.slice/kubepods-pod1.slice";
+  const std::string node = "/system.slice/docker-" + kHexId + ".scope";
   const Row rows[] = {
       {pods + "/cri-containerd-" + kHexId + ".scope", Engine::containerd, kHexId, ""},
       {pods + "/crio-" + kHexId + ".scope", Engine::crio, kHexId, ""},
       {pods + "/docker-" + kHexId + ".scope", Engine::docker, kHexId, ""},
       {"/kubepods/burstable/pod1/" + kHexId, Engine::kubernetes, kHexId, ""},
+      // A cgroup root of its own, as on a node that is a container itself.
+      {node + "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/"
+       "kubelet-kubepods-besteffort-pod1.slice/cri-containerd-" + kHexId + ".scope",
+       Engine::containerd, kHexId, ""},
+      {"/kubelet.slice/kubelet-kubepods.slice/crio-" + kHexId + ".scope", Engine::crio, kHexId, ""},
+      {"/a.slice/a-b.slice/a-b-kubepods.slice/docker-" + kHexId + ".scope", Engine::docker, kHexId,
+       ""},
+      {"/kubelet/kubepods/besteffort/pod1/" + kHexId, Engine::kubernetes, kHexId, ""},
+      {"/kubelet.slice/kubelet-kubepods.slice/pod1/" + kHexId, Engine::kubernetes, kHexId, ""},
   };
   for (const Row& row : rows) {
     CAPTURE(row.path);
@@ -79,6 +89,16 @@ TEST_CASE("what kubelet manages is recognised and left alone") {
     REQUIRE(who.has_value());
     CHECK(who->engine == row.engine);
     CHECK(who->hands_off == "managed by kubelet");
+  }
+}
+
+TEST_CASE("a name that only holds the kubelet's word is none of its own") {
+  for (const std::string& path : std::vector<std::string>{
+           "/lxc.payload.my-kubepods", "/lxc.payload.xkubepods",
+           "/machine.slice/xkubepods.slice/libpod-" + kHexId + ".scope"}) {
+    CAPTURE(path);
+    REQUIRE(recognise(path).has_value());
+    CHECK(recognise(path)->hands_off.empty());
   }
 }
 

@@ -326,3 +326,41 @@ TEST_CASE("eight looks out of turn at once, then twenty a second") {
   for (int ms = 1; ms <= 1000; ++ms) taken += budget.take(now + milliseconds(ms)) ? 1 : 0;
   CHECK(taken == 20);
 }
+
+TEST_CASE("each number that the guard shares with the rails is theirs") {
+  RailsConfig rails;
+  const auto rule = [&rails] { return GuardRule(GuardNumbers(rails)); };
+  const auto close = [&] { return rule().step(memory_at(seconds(0), 850, 1000)).at_risk; };
+  CHECK_FALSE(close());
+  rails.at_risk_ratio = 0.8;
+  CHECK(close());
+  const auto grows = [&] {
+    GuardRule one = rule();
+    one.step(memory_at(seconds(0), 500, 1000));
+    return one.needs_detail(memory_at(seconds(1), 640, 1000));
+  };
+  CHECK_FALSE(grows());
+  rails.at_risk_growth = seconds(3);
+  CHECK(grows());
+  const auto throttled = [&](seconds later) {
+    GuardRule one = rule();
+    one.cpu_raised(MonotonicTime(seconds(1)));
+    one.step(throttled_at(seconds(1) + later, 0));
+    return one.step(throttled_at(seconds(1) + later, 25'000)).cpu;
+  };
+  CHECK(throttled(seconds(60)) == CpuRaise::to_original);
+  rails.cpu_raises_window = seconds(59);
+  CHECK(throttled(seconds(60)) == CpuRaise::by_factor);
+  rails.throttled_ratio = 0.03;
+  CHECK(throttled(seconds(60)) == CpuRaise::none);
+  const auto stalls = [&] {
+    GuardRule one = rule();
+    one.step(high_at(seconds(0), 0));
+    GuardReading stuck = high_at(seconds(1), kStallHighEvents);
+    stuck.full_avg10 = 0.06;
+    return one.step(stuck).memory;
+  };
+  CHECK(stalls() == MemoryRisk::none);
+  rails.stall_full_avg10 = 0.05;
+  CHECK(stalls() == MemoryRisk::stall);
+}

@@ -114,8 +114,23 @@ TEST_CASE("a second raise goes to the original though all limits were original m
   back_to_original();
   CHECK(raised_to() == "200000 100000");
   back_to_original();
-  guarded.clock.advance(kSecondRaiseWindow);
+  guarded.clock.advance(RailsConfig{}.cpu_raises_window);
   CHECK(raised_to() == "120000 100000");
+}
+
+TEST_CASE("the guard raises by the factor of the rails, at a reload from the next container on") {
+  Guarded guarded({.containers = 4, .rails = {.cpu_raise_factor = 1.5}});
+  RailsConfig reloaded;
+  reloaded.cpu_raise_factor = 1.1;
+  guarded.lower(Knob::cpu_max, "100000 100000");
+  guarded.guard->set_rails(reloaded);
+  const FakeCgroup later(guarded.root(), "/later");
+  guarded.lower(later, Knob::cpu_max, "100000 100000");
+  guarded.throttle(30'000);
+  later.put("cpu.stat", "usage_usec 1\nthrottled_usec 30000\n");
+  guarded.look();
+  CHECK(guarded.box.get("cpu.max") == "150000 100000");
+  CHECK(later.get("cpu.max") == "110000 100000");
 }
 
 TEST_CASE("the guard never raises cpu above the original") {

@@ -15,6 +15,27 @@ TEST_CASE("need is what cannot be dropped: anonymous, shared, kernel and swapped
   CHECK(need_of(stat, Bytes{40})->value == 1000 + 200 + 300 - 100 + 40);
 }
 
+TEST_CASE("locked file cache is need, however much anonymous memory there is beside it") {
+  // shmem is in `file`, and never on the lists of files.
+  const std::string stat =
+      "anon 9000\nfile 5000\nkernel 0\nshmem 200\ninactive_file 3000\nactive_file 1000\n";
+  CHECK(need_of(stat + "unevictable 800\n", Bytes{})->value == 9000 + 200 + 800);
+  // Pages that are on no list for a moment are not locked.
+  CHECK(need_of(stat + "unevictable 500\n", Bytes{})->value == 9000 + 200 + 500);
+}
+
+TEST_CASE("locked anonymous and shared memory counts once") {
+  const char* stat =
+      "anon 9000\nfile 4200\nkernel 0\nshmem 200\ninactive_file 3000\nactive_file 1000\n"
+      "unevictable 7000\n";
+  CHECK(need_of(stat, Bytes{})->value == 9000 + 200);
+}
+
+TEST_CASE("where the lists of files are not told, all that may be locked file cache is need") {
+  const char* stat = "anon 9000\nfile 5000\nkernel 0\nshmem 200\nunevictable 800\n";
+  CHECK(need_of(stat, Bytes{})->value == 9000 + 200 + 800);
+}
+
 TEST_CASE("without a kernel line its parts are added") {
   const char* stat =
       "anon 1000\nfile 0\nkernel_stack 16\npagetables 8\npercpu 4\nslab 30\n"

@@ -109,6 +109,14 @@ void hold(std::size_t bytes, int told) {
   if (::write(told, "x", 1) == 1) ::pause();
 }
 
+// Locks `bytes` of a file's cache; the guest has a disk there.
+bool lock_file(std::size_t bytes) {
+  const int file = ::open("/scratch", O_TMPFILE | O_RDWR, 0600);
+  if (file < 0 || ::ftruncate(file, static_cast<off_t>(bytes)) != 0) return false;
+  void* cache = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  return cache != MAP_FAILED && ::mlock(cache, bytes) == 0;
+}
+
 CgroupFiles open_files(const OwnCgroup& cgroup) {
   Result<Fd> directory = open_path(cgroup.directory(), O_RDONLY | O_DIRECTORY);
   REQUIRE(directory.has_value());
@@ -203,6 +211,28 @@ TEST_CASE("whose memory.max was met is told, wherever the victim was") {
     CHECK((theirs.own_limit_events.max > 0) == below);
     CHECK((theirs.own_limit_events.oom > 0) == below);
   }
+}
+
+TEST_CASE("locked file cache is in the need, beside more anonymous memory") {
+  constexpr std::size_t kLocked = 8 << 20, kTouched = 16 << 20;
+  OwnCgroup cgroup("/cgphase-sampler-locked");
+  NodeSampler sampler = open_sampler(cgroup.path());
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  const Fd told(ends[0]);
+  Fd telling(ends[1]);
+  cgroup.start([&] {
+    if (lock_file(kLocked)) hold(kTouched, telling.get());
+  });
+  telling.reset();  // a child that fails ends the wait
+  char byte = 0;
+  REQUIRE(::read(told.get(), &byte, 1) == 1);
+  NodeSample tick;
+  sampler.sample(SystemClock(), tick);
+  const Sample& sample = tick.containers.at(0);
+  REQUIRE(memory_need(sample).has_value());
+  CHECK(memory_need(sample)->value >= (kLocked + kTouched) * 9 / 10);
+  CHECK(memory_need(sample)->value < kLocked + kTouched + 8 * kMiB);
 }
 
 TEST_CASE("a burning child under a small quota is seen throttled") {

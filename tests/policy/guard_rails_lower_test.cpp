@@ -33,6 +33,16 @@ bool holds_both(Verdict verdict, const std::function<void(RailWorld&)>& cause) {
   return holds(Resource::cpu, verdict, cause) && holds(Resource::memory, verdict, cause);
 }
 
+// Nothing but one more sample keeps its CPU from being lowered.
+RailWorld almost_lowered() {
+  RailWorld world;
+  world.wish.cpu_sample_count = 1;
+  world.wish.memory.reset();
+  world.ticks(40);
+  world.wish.cpu_sample_count = 100;
+  return world;
+}
+
 int allowed_lowerings(const RailWorld& world, Resource resource) {
   return static_cast<int>(
       std::count_if(world.all.begin(), world.all.end(), [&](const Decision& decision) {
@@ -261,6 +271,39 @@ TEST_CASE("a counter that fell holds") {
   }));
 }
 
+TEST_CASE("ten seconds after a thaw nothing is lowered") {
+  RailWorld world = almost_lowered();
+  world.sample.frozen = true;
+  world.tick();
+  world.sample.frozen = false;
+  world.time += std::chrono::seconds(60);  // a slow reader: the hold of the frost itself is over
+  CHECK_FALSE(world.lowers(Resource::cpu, 10));
+  CHECK(world.lowers(Resource::cpu, 1));
+}
+
+TEST_CASE("ten seconds after a counter that fell nothing is lowered") {
+  RailWorld world = almost_lowered();
+  world.previous->memory.pgfault = 1;  // and now it is 0
+  world.tick();
+  CHECK_FALSE(world.lowers(Resource::cpu, 9));
+  CHECK(world.lowers(Resource::cpu, 1));
+}
+
+TEST_CASE("a source that stopped holds, and ten seconds more once it is back") {
+  const auto stops = [](auto Sample::*source) {
+    RailWorld world = almost_lowered();
+    const auto before = world.sample.*source;
+    world.sample.*source = {};
+    CHECK_FALSE(world.lowers(Resource::cpu, kLong));
+    CHECK(world.rails.holding(Resource::cpu) == Verdict::stale_data);
+    world.sample.*source = before;
+    CHECK_FALSE(world.lowers(Resource::cpu, 9));
+    CHECK(world.lowers(Resource::cpu, 1));
+  };
+  stops(&Sample::memory_events);
+  stops(&Sample::io_pressure);
+}
+
 TEST_CASE("a first sample alone lowers nothing") {
   CHECK(holds_both(Verdict::stale_data, [](RailWorld& w) { w.previous.reset(); }));
 }
@@ -465,6 +508,17 @@ TEST_CASE("a memory step is half the gap after a steady dwell, or with earlier r
   CHECK(proven.memory_bytes() == 5 * kGiB);
 }
 
+TEST_CASE("half the gap is taken only where twice the headroom remains") {
+  const RailsConfig config;
+  MemoryState state;
+  state.long_step = true;
+  state.need_bytes = 1.0 * kGiB;
+  state.limit_bytes = 3.0 * kGiB;  // half of what is above the floor
+  CHECK(lowered_memory(config, {}, state, 0) == doctest::Approx((3.0 + 1.3) / 2 * kGiB));
+  state.limit_bytes = 1.7 * kGiB;  // half of it would leave 1.9 times 256 MiB
+  CHECK(lowered_memory(config, {}, state, 0) == 1.5 * kGiB);
+}
+
 TEST_CASE("the memory floor is the largest of its three terms") {
   const RailsConfig config;
   MemoryState state;
@@ -530,7 +584,6 @@ TEST_CASE("memory whose need was not read is not lowered") {
 
 TEST_CASE("counters that do not exist stop nothing that does not need them") {
   RailWorld world;
-  world.ticks(5);
   world.sample.memory_events = {};
   world.sample.io_pressure = {};
   world.sample.limits.cpu_max_burst.reset();

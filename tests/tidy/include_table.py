@@ -10,7 +10,7 @@ NOUNS = {
     "collectors": {"collectors/cgroup_id.h", "collectors/limits.h", "collectors/sample.h",
                    "collectors/containers/container_info.h"},
     "model": {"model/feature_vector.h", "model/forecast.h", "model/phase.h"},
-    "policy": {"policy/decision.h"},
+    "policy": {"policy/decision.h", "policy/rails_config.h"},
     "storage": {"storage/history_point.h"},
 }
 ALL_NOUNS = set().union(*NOUNS.values())
