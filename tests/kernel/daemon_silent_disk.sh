@@ -5,7 +5,7 @@
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
 . "$(dirname "$0")/daemon_fixture.sh"
 
-cgroups='test-idle'
+cgroups=''
 fuse=/usr/lib/uml/modules/$(uname -r)/kernel/fs/fuse/fuse.ko
 
 cli() { "$bin/cgphase" --socket "$runtime/read.sock" "$@" 2>&1; }
@@ -20,10 +20,17 @@ load_module() {
     syscall(313, fileno $module, $none, 0) == 0 or die "loading $ARGV[0]: $!\n"' "$1"
 }
 
-make_idle() {
-  make_container "$1" '60000 100000' 134217728 0
+make_empty() {
+  mkdir "$root/$1" || exit 1
+  echo '60000 100000' >"$root/$1/cpu.max"
+  echo 134217728 >"$root/$1/memory.max"
   cgroups+=" $1"
-  original=$(snapshot $cgroups)
+  original+=${original:+$'\n'}$(snapshot "$1")  # the others are lowered already
+}
+
+make_idle() {
+  make_empty "$1"
+  (echo "$BASHPID" >"$root/$1/cgroup.procs" && exec sleep 1000) &
 }
 
 # Nobody ever reads a request: whoever waits for an answer can be killed.
@@ -38,11 +45,12 @@ unanswered='
   dd if=/tmp/answer bs=64 count=1 >&9
   exec cat <&9 >/tmp/requests'
 
-add_silent() {  # NAME SERVER: the server is $server
-  make_idle "$1"
-  (echo "$BASHPID" >"$root/$1/cgroup.procs" && exec unshare --mount bash -c "
+add_silent() {  # NAME SERVER: the server is $server, and has its /dev before it joins
+  make_empty "$1"
+  (exec unshare --mount bash -c "
     exec 9<>/dev/fuse 2>/tmp/server.log
-    mount -i -t fuse -o fd=9,rootmode=40000,user_id=0,group_id=0 silent /dev
+    mount -i -t fuse -o fd=9,rootmode=40000,user_id=0,group_id=0 silent /dev &&
+      echo \$\$ >'$root/$1/cgroup.procs' || exit
     $2") &
   server=$!
 }
@@ -55,8 +63,16 @@ hangs_at() {  # NAME
   if lowered "$1" cpu.max; then fail "the quota of $1 was lowered, which may have a GPU"; fi
 }
 
-check_restored() {
-  until_true "$restore_limit_ms" all_original || fail "$1: not restored: $(snapshot $cgroups)"
+check_restored() {  # AFTER-WHAT
+  local start
+  start=$(now_ms)
+  if until_true "$restore_limit_ms" all_original; then
+    echo "$1: restored after $(($(now_ms) - start)) ms"
+  else
+    fail "$1: not restored within $restore_limit_ms ms"
+    diff <(echo "$original") <(snapshot $cgroups)
+    tail -n 5 /tmp/daemon.log
+  fi
 }
 
 # The others are looked at again when it ends.

@@ -1,4 +1,4 @@
-// A container and its kernel for the tests of the rails: each tick is one interval, counters grow as
+// A container and its kernel for the tests of the rails: each tick is an interval, counters grow as
 // the fields say, and an allowed decision is in force before the next tick.
 #pragma once
 

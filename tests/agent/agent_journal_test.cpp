@@ -1,0 +1,128 @@
+// What is in the journal: writes, their failures, and whose writes hold something back.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "tests/agent/agent_world.h"
+
+using namespace cgphase;
+using namespace cgphase::test;
+
+TEST_CASE("a write that fails is in the journal with its reason, and nothing counts as lowered") {
+  AgentWorld world;
+  const Error denied{ErrorKind::denied, "cpu.max: Permission denied (EACCES)"};
+  world.writer->recording.fail_next(1000, denied);
+  for (int i = 0; i < 300 && world.agent->totals().writes_failed == 0; ++i) world.tick();
+  CHECK(world.agent->totals().writes_failed > 0);
+  CHECK(world.agent->totals().writes_down == 0);
+  const auto& outcomes = world.agent->recent_outcomes();
+  REQUIRE_FALSE(outcomes.empty());
+  CHECK(outcomes.front().outcome.kind == OutcomeKind::write_failed);
+  CHECK(outcomes.front().outcome.detail.find("EACCES") != std::string::npos);
+}
+
+TEST_CASE("what was written is in the journal as it was read back") {
+  AgentWorld world;
+  REQUIRE(world.run_until_lowered());
+  world.run(1);
+  const auto& decisions = world.agent->recent_decisions();
+  const auto& outcomes = world.agent->recent_outcomes();
+  REQUIRE_FALSE(outcomes.empty());
+  const Outcome& written = outcomes.front().outcome;
+  CHECK(written.kind == OutcomeKind::written);
+  CHECK(written.detail.find(" reads ") != std::string::npos);
+  const auto decided = std::ranges::find_if(decisions, [&](const JournalDecision& entry) {
+    return entry.decision.decision_id == written.decision_id;
+  });
+  REQUIRE(decided != decisions.end());
+  CHECK(decided->decision.verdict == Verdict::allowed);
+  CHECK(decided->decision.evidence[Fact::floor]);
+}
+
+TEST_CASE("a hold for somebody else's change is journaled with the writer of it") {
+  AgentWorld world;
+  REQUIRE(world.run_until_lowered());
+  world.run(1);
+  world.probes->writes.push_back({.time = world.clock.monotonic_now(),
+                                  .directory = world.container().info.id.inode,
+                                  .file = "memory.max",
+                                  .value = "805306368",
+                                  .pid = 1,
+                                  .command = "systemd",
+                                  .writer_path = "/init.scope"});
+  world.tree.write("/test-a/memory.max", "805306368\n");
+  world.run(10);
+  world.write_process(812, "kubelet");  // what it holds back is not for that write
+  world.run(60);
+  bool stood_down = false, hands_off = false;
+  for (const JournalDecision& entry : world.agent->recent_decisions()) {
+    const bool held = entry.decision.verdict == Verdict::standing_down;
+    stood_down = stood_down || held;
+    hands_off = hands_off || entry.decision.verdict == Verdict::hands_off;
+    CHECK(entry.writer == (held ? "systemd (pid 1, init.scope) wrote memory.max 805306368" : ""));
+  }
+  CHECK(stood_down);
+  CHECK(hands_off);
+}
+
+TEST_CASE("a change of which the kernel did not tell has no writer in the journal") {
+  AgentWorld world;
+  REQUIRE(world.run_until_lowered());
+  world.run(1);
+  world.tree.write("/test-a/memory.max", "805306368\n");
+  world.run(10);
+  const auto& journal = world.agent->recent_decisions();
+  CHECK(std::ranges::any_of(journal, [](const JournalDecision& entry) {
+    return entry.decision.verdict == Verdict::standing_down && entry.writer.empty();
+  }));
+}
+
+TEST_CASE("whose write is told where it holds back, not where limits are lowered from it again") {
+  AgentWorld world;
+  REQUIRE(world.run_until_lowered());
+  world.run(1);
+  world.probes->writes.push_back({.time = world.clock.monotonic_now(),
+                                  .directory = world.container().info.id.inode,
+                                  .file = "memory.max",
+                                  .value = "805306368",
+                                  .pid = 812,
+                                  .command = "sh"});
+  world.tree.write("/test-a/memory.max", "805306368\n");
+  world.run(10);
+  const auto lowered_from_it = [](const JournalDecision& entry) {
+    const auto& before = entry.decision.old_limits.memory_max;
+    return entry.decision.verdict == Verdict::allowed && before &&
+           before->bytes == Bytes{805306368};
+  };
+  const auto& journal = world.agent->recent_decisions();
+  for (int i = 0; i < 1200 && std::ranges::none_of(journal, lowered_from_it); ++i) world.tick();
+  const auto lowered = std::ranges::find_if(journal, lowered_from_it);
+  REQUIRE(lowered != journal.end());
+  CHECK(lowered->writer.empty());
+  CHECK(std::ranges::any_of(journal, [](const JournalDecision& entry) {
+    return entry.decision.verdict == Verdict::standing_down && !entry.writer.empty();
+  }));
+}
+
+TEST_CASE("programs are wanted in the kernel only while something is not just observed") {
+  AgentWorld world;
+  CHECK_FALSE(world.probes->wanted);
+  world.run(2);
+  CHECK(world.probes->wanted);
+  world.agent->set_mode(Mode::advise);
+  world.tick();
+  CHECK(world.probes->wanted);
+  world.agent->set_mode(Mode::observe);
+  world.tick();
+  CHECK_FALSE(world.probes->wanted);
+  world.agent->set_mode(world.container().info.id, Mode::enforce);
+  world.tick();
+  CHECK(world.probes->wanted);
+}
+
+TEST_CASE("what the kernel's probes can tell is among the sources") {
+  AgentWorld world;
+  CHECK(std::ranges::any_of(world.agent->sources(), [](const Source& source) {
+    return source.name == "eBPF: told" && !source.present && source.detail == "by a test";
+  }));
+}

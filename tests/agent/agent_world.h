@@ -1,0 +1,184 @@
+// The agent on made-up files, ticked by hand.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/agent.h"
+#include "base/file.h"
+#include "control/knob_file.h"
+#include "control/recording_limit_writer.h"
+#include "tests/agent/inline_gpu_looks.h"
+#include "tests/agent/small_model.h"
+#include "tests/collectors/fake_tree.h"
+
+namespace cgphase::test {
+
+inline Config quick_config(const FakeTree& tree) {
+  Config config;
+  config.mode = Mode::enforce;
+  config.policy = "hold";
+  config.include = {"/test-*"};
+  config.enforce.cgroups = {"/test-*"};
+  config.kill_switch = tree.root() + "/disabled";
+  config.proc_root = tree.root() + "/proc";
+  config.rails.enough_samples = 5;
+  config.rails.start_up = std::chrono::seconds(0);
+  return config;
+}
+
+inline constexpr const char* kCpuMax = "100000 100000\n";
+inline constexpr const char* kMemoryMax = "1073741824\n";
+
+// Puts what it is asked for into the files of the tree at once, as the real one does in a kernel.
+class TreeWriter final : public LimitWriter {
+ public:
+  explicit TreeWriter(const FakeTree& tree) : tree_(tree) {}
+
+  Status attach(CgroupId id, const CgroupPath& path, Fd directory) override {
+    return recording.attach(id, path, std::move(directory));
+  }
+  void detach(CgroupId id) override { recording.detach(id); }
+  void submit(LimitChange change) override {
+    const Limits asked = change.new_limits, before = change.old_limits;
+    const std::size_t accepted = recording.changes().size();
+    recording.submit(std::move(change));
+    if (recording.changes().size() == accepted) return;  // told to fail
+    for (const Knob knob : {Knob::cpu_max, Knob::memory_max})
+      if (compare_knob(knob, asked, before) != 0)
+        tree_.write(file(knob), std::string(format_knob(knob, asked)->view()) + "\n");
+  }
+  void submit_reclaim(CgroupId id, Bytes bytes) override { recording.submit_reclaim(id, bytes); }
+  int result_fd() const override { return -1; }
+  std::vector<LimitResult> take_results() override { return recording.take_results(); }
+  RestoreReport restore_all() override {
+    tree_.write(file(Knob::cpu_max), kCpuMax);
+    tree_.write(file(Knob::memory_max), kMemoryMax);
+    return recording.restore_all();
+  }
+  RestoreReport restore(CgroupId) override { return restore_all(); }
+
+  RecordingLimitWriter recording;
+
+ private:
+  static std::string file(Knob knob) { return std::string("/test-a/") + file_name(knob); }
+  const FakeTree& tree_;
+};
+
+// Tells of what the test says the kernel saw.
+class ToldProbes final : public ProbeSource {
+ public:
+  std::vector<LimitWrite> take_limit_writes() override { return std::exchange(writes, {}); }
+  void set_wanted(bool now) override { wanted = now; }
+  std::vector<Source> sources() const override { return {{"eBPF: told", false, "by a test"}}; }
+
+  std::vector<LimitWrite> writes;
+  bool wanted = false;
+};
+
+// An agent over a tree with one container of 1 core and 1 GiB that uses a tenth of either.
+class AgentWorld {
+ public:
+  AgentWorld() : config(quick_config(tree)) {
+    tree.write("/cgroup.controllers", "cpu memory\n");
+    write_process(1, "systemd");
+    tree.link("/proc/self", "2");  // or the pid of this test may be one of those below
+    write_container();
+    start();
+  }
+
+  void write_process(int pid, const std::string& name) const {
+    tree.write("/proc/" + std::to_string(pid) + "/comm", name + "\n");
+  }
+
+  void write_container() const {
+    tree.write("/test-a/cpu.max", kCpuMax);
+    tree.write("/test-a/memory.max", kMemoryMax);
+    tree.write("/test-a/memory.current", "104857600\n");
+    tree.write("/test-a/memory.stat", "anon 104857600\nfile 0\nshmem 0\nkernel 0\nsock 0\n");
+    tree.write("/test-a/memory.events", "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\n");
+    tree.write("/test-a/cgroup.events", "populated 1\nfrozen 0\n");
+    write_cpu();
+  }
+
+  // With a history what it posts is dropped: it comes from another thread.
+  void start(std::unique_ptr<StoreThread> store = nullptr, const OomMemory& ooms = {}) {
+    agent.reset();
+    writer = std::make_unique<TreeWriter>(tree);
+    auto sampler = NodeSampler::open({.cgroup_root = tree.root(), .include = config.include});
+    REQUIRE(sampler);
+    auto pipeline = Pipeline::create({.policy = config.policy, .rails = config.rails},
+                                     small_engine());
+    pipeline->set_oom_memory(ooms);
+    const bool inline_posts = store == nullptr;
+    auto told = std::make_unique<ToldProbes>();
+    probes = told.get();
+    agent.emplace(config,
+                  Agent::Parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
+                               .writer = writer.get(), .probes = std::move(told),
+                               .gpu_looks = std::make_unique<InlineGpuLooks>(tree.root(),
+                                                                             config.proc_root),
+                               .store = std::move(store),
+                               .engine = small_engine(),
+                               .holds = Holds::load(tree.root() + "/holds.json").value()},
+                  clock, [inline_posts](std::function<void()> work) {
+                    if (inline_posts) work();
+                  });
+  }
+
+  // The container's cgroup is removed and made anew: another identity, the same name.
+  void restart_container() {
+    tree.remove("/test-a");
+    agent->tick();
+    write_container();
+    tick();
+  }
+
+  void tick() {
+    agent->tick();
+    clock.advance(std::chrono::seconds(1));
+    usage_usec += 100'000;
+    periods += 10;
+    write_cpu();
+  }
+  void run(int ticks) {
+    for (int i = 0; i < ticks; ++i) tick();
+  }
+  // Ticks until something was lowered.
+  bool run_until_lowered() {
+    for (int i = 0; i < 300 && changes().empty(); ++i) tick();
+    return !changes().empty();
+  }
+
+  const std::deque<LimitChange>& changes() const { return writer->recording.changes(); }
+  bool original() const {
+    return read_file(tree.root() + "/test-a/cpu.max", 100).value() == kCpuMax &&
+           read_file(tree.root() + "/test-a/memory.max", 100).value() == kMemoryMax;
+  }
+  const ContainerView& container() const { return *agent->pipeline().containers().at(0); }
+
+  FakeTree tree;
+  Config config;
+  ManualClock clock;
+  std::unique_ptr<TreeWriter> writer;
+  ToldProbes* probes = nullptr;  // the agent's
+  std::optional<Agent> agent;
+
+ private:
+  void write_cpu() const {
+    tree.write("/test-a/cpu.stat", "usage_usec " + std::to_string(usage_usec) +
+                                       "\nnr_periods " + std::to_string(periods) +
+                                       "\nnr_throttled 0\nthrottled_usec 0\n");
+  }
+  std::uint64_t usage_usec = 0, periods = 0;
+};
+
+}  // namespace cgphase::test
