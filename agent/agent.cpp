@@ -150,6 +150,7 @@ void Agent::welcome(const ContainerInfo& info) {
 }
 
 void Agent::farewell(CgroupId id) {
+  std::erase_if(submitted_, [id](const auto& one) { return one.second.container == id; });
   const ContainerView* view = parts_.pipeline.find(id);
   if (view != nullptr) {
     totals_.saved_core_seconds += view->saved_core_seconds;
@@ -236,6 +237,7 @@ void Agent::submit(const Decision& decision) {
   if (const auto bytes = decision.new_limits.memory_bytes(); lowers_memory && bytes)
     change.memory_need_ceiling = Bytes{static_cast<std::uint64_t>(
         static_cast<double>(bytes->value) * config_.rails.at_risk_ratio)};
+  submitted_.emplace(decision.decision_id, decision);
   parts_.writer->submit(std::move(change));
 }
 
@@ -244,17 +246,16 @@ void Agent::take_results() {
   for (const LimitResult& result : parts_.writer->take_results()) {
     if (result.decision_id == 0) continue;  // memory.reclaim: no limit changed
     const WriteEnd end = end_of(result);
-    const Decision* const asked = recent_decision(result.decision_id);
+    const auto asked = submitted_.extract(result.decision_id);
     if (end == WriteEnd::failed) {
       write_errors_[result.decision_id] = result.error;
       totals_.writes_failed += 1;
     }
     if (end == WriteEnd::done) {
-      const bool raise = asked != nullptr && asked->direction == Direction::raise;
+      const bool raise = asked && asked.mapped().direction == Direction::raise;
       ++(raise ? totals_.writes_up : totals_.writes_down);
     }
-    if (end == WriteEnd::done && asked != nullptr)
-      remember_written(*asked, result.in_force, {});
+    if (end == WriteEnd::done && asked) remember_written(asked.mapped(), result.in_force, {});
     parts_.pipeline.written(result.decision_id, end, result.in_force, clock_.monotonic_now());
   }
 }
@@ -273,8 +274,10 @@ void Agent::take_guard_actions() {
     Limits in_force = view->sample.limits;
     (void)parse_knob(action.knob, action.new_value.view(), in_force);
     totals_.writes_up += 1;
-    const Decision raise = parts_.pipeline.guard_raised(
+    Decision raise = parts_.pipeline.guard_raised(
         action.id, cpu ? Resource::cpu : Resource::memory, action.reason, in_force, action.time);
+    // What it raised may be newer than the last sample.
+    (void)parse_knob(action.knob, action.old_value.view(), raise.old_limits);
     remember(raise);
     remember_written(raise, in_force, "by the guard: ");
   }
@@ -438,6 +441,7 @@ LimitWriter::RestoreReport Agent::stop() {
 Status Agent::store_all() {
   for (const ContainerView* view : parts_.pipeline.containers()) learn(*view);
   store_ooms(true);
+  remember_outcomes();
   store_tick();
   return parts_.store ? parts_.store->flush_and_stop() : Status{};
 }

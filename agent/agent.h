@@ -140,7 +140,6 @@ class Agent {
   void learn(const ContainerView& view);
   void store_ooms(bool last);
   void note_restored(const ContainerView& view, Reason reason);
-  const Decision* recent_decision(std::uint64_t decision_id) const;  // null: too long ago
   WallTime wall_of(MonotonicTime time) const;
   void remember(const Decision& decision);
   void remember(const Outcome& outcome);
@@ -176,6 +175,7 @@ class Agent {
   std::map<std::string, nlohmann::json> learned_;  // by image, of containers that ended meanwhile
   std::deque<JournalDecision> recent_decisions_;
   std::deque<JournalOutcome> recent_outcomes_;
+  std::map<std::uint64_t, Decision> submitted_;  // not yet answered by the writer
   std::vector<JournalDecision> unsaved_decisions_;
   std::vector<JournalOutcome> unsaved_outcomes_;
 };

@@ -31,12 +31,6 @@ void Agent::remember_outcomes() {
   write_errors_.clear();
 }
 
-const Decision* Agent::recent_decision(std::uint64_t decision_id) const {
-  for (auto entry = recent_decisions_.rbegin(); entry != recent_decisions_.rend(); ++entry)
-    if (entry->decision.decision_id == decision_id) return &entry->decision;
-  return nullptr;
-}
-
 void Agent::remember(const Decision& decision) {
   JournalDecision entry{wall_of(decision.time), decision, writer_of(decision)};
   unsaved_decisions_.push_back(entry);

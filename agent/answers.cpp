@@ -211,19 +211,25 @@ void Answers::explain(const Request& request, Respond respond) {
   if (!gone) explained.now = report(**view);
   const WallTime until = explained.at.value_or(clock_.wall_now());
   if (agent_.store() == nullptr) return respond(explain_from_memory(std::move(explained), until));
-  const std::string text = unescape_name(*request.text("container"));
+  const std::string text = *request.text("container");
+  Store::Subject subject{.id = explained.now.container.id};
+  for (const ContainerView* other : agent_.pipeline().containers())
+    if (gone || other->info.id != subject.id) subject.others.push_back(other->info.id);
   // A refused query drops `respond`, and the client is told that there was no answer.
   (void)agent_.store()->query([explained = std::move(explained), until, text,
+                               subject = std::move(subject),
                                absent = gone ? error_reply(view.error()) : nlohmann::json(),
                                respond = std::move(respond)](Store& store) mutable {
     if (explained.gone) {
       const auto last = store.last_container(text);
       if (!last) return respond(error_reply(last.error()));
       if (!*last) return respond(std::move(absent));
-      explained.now.container = (*last)->container;
+      subject.record = (*last)->record;
+      explained.now.container = (*last)->stored.container;
     }
-    const ContainerInfo& who = explained.now.container;
-    const auto entries = store.entries(who.name, who.engine, until, kExplainDecisions);
+    subject.name = explained.now.container.name;
+    subject.engine = explained.now.container.engine;
+    const auto entries = store.entries(subject, until, kExplainDecisions);
     if (!entries) return respond(error_reply(entries.error()));
     for (const JournalEntry& entry : *entries) explained.decisions.push_back(entry_of(entry));
     respond(ok_reply(to_json(explained)));

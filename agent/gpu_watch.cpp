@@ -54,11 +54,20 @@ void GpuWatch::ask_host(MonotonicTime now) {
 
 void GpuWatch::ask_containers(MonotonicTime now, const std::function<bool(CgroupId)>& wanted) {
   std::vector<GpuQuestion> questions;
+  std::vector<std::pair<MonotonicTime, CgroupId>> waiting;
   for (auto& [id, watched] : watched_) {
     if (!watched.populated || watched.use == GpuUse::seen) continue;
-    const bool due = !watched.looked || now - *watched.looked >= kPeriod ||
-                     (now - *watched.looked > kFreshGpuLook && wanted(id));
+    const bool due = !watched.looked || now - *watched.looked >= kPeriod;
+    const bool early = !due && now - *watched.looked > kFreshGpuLook && wanted(id);
+    if (early) waiting.emplace_back(*watched.looked, id);
     if (!due) continue;
+    watched.asked = true;
+    questions.push_back({id, watched.path, host_.value_or(HostDevices{})});
+  }
+  std::ranges::sort(waiting);
+  if (waiting.size() > kMostWanted) waiting.resize(kMostWanted);
+  for (const auto& [looked, id] : waiting) {
+    Watched& watched = watched_.at(id);
     watched.asked = true;
     questions.push_back({id, watched.path, host_.value_or(HostDevices{})});
   }

@@ -25,13 +25,16 @@ class GpuWatch {
   // at until it ends, for what hangs in the kernel cannot be given up.
   static constexpr std::chrono::seconds kHung{10};
 
+  // Wanted ones that are asked for together: many wait for their lowering, few can have one soon.
+  static constexpr std::size_t kMostWanted = 16;
+
   explicit GpuWatch(std::unique_ptr<GpuLooks> looks) : looks_(std::move(looks)) {}
 
   // After each reading, before the pipeline steps: takes the answers that there are, and asks. A
   // container is asked for when it has processes for the first time, and then once a minute and
-  // where it is `wanted`, until a GPU is seen; that stands until they have ended. On a host without
-  // a GPU /dev is looked at once a minute, and nothing else. True where an answer below may be
-  // another than before.
+  // where it is `wanted` (those that waited longest first), until a GPU is seen; that stands until
+  // they have ended. On a host without a GPU /dev is looked at once a minute, and nothing else.
+  // True where an answer below may be another than before.
   bool look(const NodeSample& tick, const std::function<bool(CgroupId)>& wanted);
 
   // It has a GPU, or that cannot be ruled out.

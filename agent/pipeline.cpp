@@ -113,9 +113,9 @@ std::vector<Decision> Pipeline::step(const NodeSample& tick) {
   for (const CgroupId& id : tick.vanished) {
     const auto found = containers_.find(id);
     if (found == containers_.end()) continue;
+    found->second->rails.vanished(tick.time);
     for (Outcome& outcome : found->second->rails.take_outcomes())
       outcomes_.push_back(std::move(outcome));
-    found->second->rails.vanished();
     remember_oom(*found->second, tick.wall_time);
     containers_.erase(found);
     std::erase_if(pending_, [&](const auto& entry) { return entry.second.container == id; });

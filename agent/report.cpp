@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-// Of the decisions in one reply, which has 64 KiB.
+// Of the decisions in one reply: what a person reads, not a history.
 constexpr std::size_t kMostExplainBytes = 48 * 1024;
 
 template <class T>
@@ -327,6 +327,7 @@ json to_json(const ExplainReport& report) {
     if (bytes > kMostExplainBytes && !decisions.empty()) break;
     decisions.push_back(std::move(one));
   }
+  if (!sentence.empty() && report.gone) sentence += " The container is gone.";
   if (sentence.empty())
     sentence = report.gone ? escape_name(report.now.container.name) +
                                  ": gone, and no decision about it is kept from that time."

@@ -7,9 +7,22 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <string_view>
+
+#include "base/file.h"
+#include "base/parse.h"
 
 namespace cgphase {
 namespace {
+
+// The kernel asks for the capability of the first user namespace, and nobody tells of it elsewhere.
+bool in_first_namespace() {
+  const auto map = read_file("/proc/self/uid_map", 256);
+  std::string_view rest = map ? std::string_view(*map) : std::string_view(), word;
+  for (const char* wanted : {"0", "0", "4294967295"})
+    if (!next_word(rest, word) || word != wanted) return false;
+  return true;
+}
 
 // With it the kernel looks at no bound.
 bool has_ipc_lock() {
@@ -29,7 +42,7 @@ bool is_unbounded() {
 }  // namespace
 
 Status lock_memory() {
-  if (!has_ipc_lock() && !is_unbounded())
+  if (!is_unbounded() && !(in_first_namespace() && has_ipc_lock()))
     return failure(ErrorKind::denied,
                    "what this process needs may be evicted when memory is short, and it would act "
                    "late: run it with LimitMEMLOCK=infinity or CAP_IPC_LOCK");

@@ -107,8 +107,11 @@ void ContainerRails::Impl::note_oom(bool limit_met) {
 // One that ends right after the guard saw an event was most likely ended by it: an OOM kill takes
 // the cgroup along before its counters are read. What was measured before says least of a sudden
 // one, so the limit counts as the need.
-void ContainerRails::Impl::vanished() {
+void ContainerRails::Impl::vanished(MonotonicTime time) {
   if (guard_saw_event_) note_oom(true);
+  for (Lane& one : lanes_)
+    if (one.trial)
+      conclude(one.trial->decision(), OutcomeKind::overtaken, "the container is gone", time);
 }
 
 void ContainerRails::Impl::latch_restores(const Step& step) {
@@ -331,7 +334,7 @@ void ContainerRails::written(const Decision& decision, WriteEnd end, const Limit
                              MonotonicTime time) {
   impl_->written(decision, end, in_force, time);
 }
-void ContainerRails::vanished() { impl_->vanished(); }
+void ContainerRails::vanished(MonotonicTime time) { impl_->vanished(time); }
 std::optional<OomSeen> ContainerRails::take_oom() { return impl_->take_oom(); }
 const Limits& ContainerRails::original() const { return impl_->original(); }
 Verdict ContainerRails::holding(Resource resource) const { return impl_->holding(resource); }

@@ -69,8 +69,8 @@ class ContainerRails {
   // What the writer reported for an allowed decision. A failed one counts as a failed trial. A
   // raise that was not asked for here is the guard's, or a restore on request (reason `restored`).
   void written(const Decision& decision, WriteEnd end, const Limits& in_force, MonotonicTime time);
-  // The cgroup is gone since the last step.
-  void vanished();
+  // The cgroup is gone since the last step; a trial that ran is over.
+  void vanished(MonotonicTime time);
   // An OOM under a limit of ours since the last call.
   std::optional<OomSeen> take_oom();
   // The limits that now count as the original: the first seen, or those somebody else set.

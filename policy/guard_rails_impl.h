@@ -37,7 +37,7 @@ class ContainerRails::Impl {
                              std::uint64_t& next_decision_id);
   std::vector<Outcome> take_outcomes() { return std::exchange(outcomes_, {}); }
   void written(const Decision& decision, WriteEnd end, const Limits& in_force, MonotonicTime time);
-  void vanished();
+  void vanished(MonotonicTime time);
   std::optional<OomSeen> take_oom() { return std::exchange(oom_seen_, std::nullopt); }
   const Limits& original() const { return drift_.original(); }
   Verdict holding(Resource resource) const { return lane(resource).holding; }

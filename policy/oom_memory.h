@@ -37,8 +37,8 @@ class OomMemory {
   // stands, limits may come from it, and only a need that was measured makes it higher: otherwise
   // it would feed on itself. An OOM at a limit then renews it.
   void remember(const std::string& image, const OomSeen& oom, WallTime time);
-  // Once per tick. What is dated later than `now` ages from now on: the clock was far ahead then. If
-  // it is far behind now instead, and is put right, the old date counts again. True where this
+  // Once per tick. What is dated later than `now` ages from now on: the clock was far ahead then.
+  // If it is far behind now instead, and is put right, the old date counts again. True where this
   // changed something that should outlive the daemon.
   bool follow_clock(WallTime now);
   // memory.max should not come below this; 0 where nothing is remembered. A clock that was set back

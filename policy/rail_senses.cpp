@@ -106,7 +106,8 @@ void RailSenses::judge_freshness(const RailInput& input) {
   if (now.populated) populated_ = now.populated;
   const bool reset = input.previous && counters_fell(*input.previous, now);
   const bool thawed = input.previous && input.previous->frozen == true && now.frozen != true;
-  lost_ = input.gap || now.frozen == true || thawed || emptied_ || reset || sources_.lost(now);
+  const bool stopped = sources_.lost(now);  // counts samples, so it sees each
+  lost_ = input.gap || now.frozen == true || thawed || emptied_ || reset || stopped;
   if (lost_) hold(config_.settle);
   const bool first = !input.previous || !(input.interval_seconds > 0);
   stale_ = first || lost_ || !passed(hold_until_, input.time);

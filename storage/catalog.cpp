@@ -88,12 +88,14 @@ Result<Catalog> Catalog::prepare(Connection& connection, std::string boot_id) {
        "first_seen_ns FROM container WHERE boot_id=? ORDER BY container"},
       {&catalog.records_, kSelectRecords},
       {&catalog.named_,
-       "SELECT container FROM container WHERE name=? AND engine=? ORDER BY container DESC LIMIT ?"},
+       "SELECT container FROM container WHERE name=?1 AND name<>'' AND engine=?2"
+       " AND container<?3 ORDER BY container DESC LIMIT ?4"},
       {&catalog.last_,
        "SELECT device,inode,path,engine,engine_id,name,image,labels,systemd_unit,hands_off,"
-       "first_seen_ns FROM container WHERE name=?1 OR path=?1 OR engine_id=?1"
-       " OR (length(?1)>=4 AND substr(engine_id,1,length(?1))=?1)"
-       " ORDER BY container DESC LIMIT 1"},
+       "first_seen_ns,container FROM container WHERE ?1<>'' AND (name IN (?1,?2) OR path IN (?1,?2)"
+       " OR engine_id IN (?1,?2) OR (length(?1)>=4 AND substr(engine_id,1,length(?1))=?1))"
+       " ORDER BY name IN (?1,?2) DESC, path IN (?1,?2) DESC, engine_id IN (?1,?2) DESC,"
+       " container DESC LIMIT 1"},
       {&catalog.drop_forgotten_,
        "DELETE FROM container WHERE first_seen_ns < ?"
        " AND NOT EXISTS (SELECT 1 FROM tail WHERE tail.container = container.container)"
@@ -172,9 +174,10 @@ Result<std::vector<StoredRecord>> Catalog::records(std::int64_t after, int limit
   return read_records(records_, after, limit);
 }
 
-Result<std::vector<std::int64_t>> Catalog::named(const std::string& name, Engine engine) {
+Result<std::vector<std::int64_t>> Catalog::named(const std::string& name, Engine engine,
+                                                 std::int64_t before) {
   std::vector<std::int64_t> rows;
-  named_.begin(escape_name(name), engine_word(engine), kMostNamed);
+  named_.begin(escape_name(name), engine_word(engine), before, kMostNamed);
   for (;;) {
     const Result<bool> row = named_.next();
     if (!row) return std::unexpected(row.error());
@@ -183,12 +186,12 @@ Result<std::vector<std::int64_t>> Catalog::named(const std::string& name, Engine
   }
 }
 
-Result<std::optional<StoredContainer>> Catalog::last(const std::string& text) {
-  last_.begin(escape_name(text));
+Result<std::optional<StoredRecord>> Catalog::last(const std::string& text) {
+  last_.begin(escape_name(text), escape_name(unescape_name(text)));
   const Result<bool> row = last_.next();
   if (!row) return std::unexpected(row.error());
   if (!*row) return std::nullopt;
-  StoredContainer found = container_in(last_);
+  StoredRecord found{last_.integer(11), container_in(last_)};
   last_.stop();
   return found;
 }

@@ -24,12 +24,13 @@ class Catalog {
   Result<std::vector<StoredContainer>> list();
   // Of all boots, ascending, those above `after`; at most `limit`.
   Result<std::vector<StoredRecord>> records(std::int64_t after, int limit);
-  // The rows of all containers of this name under this engine, of all boots: the newest kMostNamed,
-  // newest first.
+  // The rows below `before` of all containers of this name under this engine, of all boots: the
+  // newest kMostNamed, newest first. None without a name.
   static constexpr int kMostNamed = 256;
-  Result<std::vector<std::int64_t>> named(const std::string& name, Engine engine);
-  // The newest whose name, path or engine's id `text` is, or whose id begins so (4 letters or more).
-  Result<std::optional<StoredContainer>> last(const std::string& text);
+  Result<std::vector<std::int64_t>> named(const std::string& name, Engine engine,
+                                          std::int64_t before);
+  // As Store::last_container().
+  Result<std::optional<StoredRecord>> last(const std::string& text);
   // Deletes containers of which nothing else is stored and that were first seen before `before`: a
   // live one has a tail.
   Status drop_forgotten(WallTime before);

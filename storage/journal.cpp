@@ -247,10 +247,11 @@ Result<Journal> Journal::prepare(Connection& connection) {
   std::vector<Wanted> wanted = {
       {&journal.read_outcomes_of_,
        "SELECT device,inode," + std::string(kOutcomeColumns) + " FROM outcome JOIN container USING"
-       " (container) WHERE decision_id = ?1 ORDER BY outcome"},
+       " (container) WHERE decision_id = ?1 AND device = ?2 AND inode = ?3 ORDER BY outcome"},
       {&journal.last_id_,
        "SELECT max((SELECT ifnull(max(decision_id), 0) FROM decision),"
-       " (SELECT ifnull(max(decision_id), 0) FROM refusal))"},
+       " (SELECT ifnull(max(decision_id), 0) FROM refusal),"
+       " (SELECT ifnull(max(decision_id), 0) FROM outcome))"},
   };
   const auto want = [&](Rows& rows, const std::string& table, const std::string& columns) {
     wanted.push_back({&rows.add, insert_into(table, columns)});
@@ -324,7 +325,9 @@ Result<std::vector<JournalOutcome>> Journal::outcomes(std::optional<std::int64_t
 }
 
 Status Journal::add_outcomes(JournalEntry& entry) {
-  read_outcomes_of_.begin(as_signed(entry.decision.decision.decision_id));
+  const Decision& decision = entry.decision.decision;
+  read_outcomes_of_.begin(as_signed(decision.decision_id), as_signed(decision.container.device),
+                          as_signed(decision.container.inode));
   Result<std::vector<JournalOutcome>> outcomes =
       read_rows<JournalOutcome>(read_outcomes_of_, outcome_in, damaged_rows_);
   if (!outcomes) return std::unexpected(outcomes.error());

@@ -34,8 +34,8 @@ class Journal {
                                             WallTime until, int limit);
   Result<std::uint64_t> last_decision_id();
 
-  // Deletes the oldest rows until there are at most `rows` outcomes, and half as many decisions that
-  // were written and that were not; the number deleted.
+  // Deletes the oldest rows until there are at most `rows` outcomes, and half as many decisions
+  // that were written and that were not; the number deleted.
   Result<std::int64_t> trim(std::int64_t rows);
   // Deletes the oldest `rows` of what was not written; where there is none, of the rest.
   Result<std::int64_t> drop_oldest(std::int64_t rows);

@@ -61,8 +61,8 @@ CREATE TABLE learned (
 // As in `outcome`: text as escape_name() prints it. NULL where no writer is known.
 constexpr const char* kVersion2 = "ALTER TABLE decision ADD COLUMN writer TEXT";
 
-// What was decided and not written has a table of its own, so that much of it does not push out what
-// was written; and each decision keeps the numbers that the rails knew.
+// What was decided and not written has a table of its own, so that much of it does not push out
+// what was written; and each decision keeps the numbers that the rails knew.
 constexpr const char* kVersion3 = R"sql(
 ALTER TABLE decision ADD COLUMN fact_cpu_cores REAL;
 ALTER TABLE decision ADD COLUMN fact_memory_need_bytes REAL;
@@ -124,8 +124,12 @@ Status set_bounds(Connection& connection, const PageBudget& budget) {
       "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
       "PRAGMA wal_autocheckpoint=" +
       std::to_string(budget.checkpoint_pages) +
-      "; PRAGMA journal_size_limit=" + std::to_string(budget.wal_bytes) +
-      "; PRAGMA max_page_count=" + std::to_string(budget.file_pages));
+      "; PRAGMA journal_size_limit=" + std::to_string(budget.wal_bytes));
+}
+
+// Last: a file at its cap has to grow for a moment when its schema is renewed.
+Status set_cap(Connection& connection, const PageBudget& budget) {
+  return connection.execute("PRAGMA max_page_count=" + std::to_string(budget.file_pages));
 }
 
 // Somebody else's database is neither ours to write nor ours to move away.
@@ -187,7 +191,8 @@ Status prepare_database(Connection& connection, const std::string& name, const P
   }
   if (Status ours = check_owner(connection, name); !ours) return ours;
   if (Status set = set_bounds(connection, budget); !set) return set;
-  return migrate(connection, name, schema_steps());
+  if (Status migrated = migrate(connection, name, schema_steps()); !migrated) return migrated;
+  return set_cap(connection, budget);
 }
 
 }  // namespace cgphase

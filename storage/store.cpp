@@ -407,16 +407,39 @@ Result<std::vector<JournalOutcome>> Store::outcomes(std::optional<CgroupId> cont
   });
 }
 
-Result<std::vector<JournalEntry>> Store::entries(const std::string& name, Engine engine,
-                                                 WallTime until, int limit) {
+namespace {
+
+Result<std::vector<std::int64_t>> rows_of(Catalog& catalog, const Store::Subject& subject) {
+  std::optional<std::int64_t> own = subject.record;
+  if (!own) {
+    const Result<std::optional<std::int64_t>> found = catalog.find(subject.id);
+    if (!found) return std::unexpected(found.error());
+    own = *found;
+  }
+  if (!own) return std::vector<std::int64_t>{};
+  Result<std::vector<std::int64_t>> rows = catalog.named(subject.name, subject.engine, *own);
+  if (!rows) return rows;
+  for (const CgroupId& other : subject.others) {
+    const Result<std::optional<std::int64_t>> row = catalog.find(other);
+    if (!row) return std::unexpected(row.error());
+    if (*row) std::erase(*rows, **row);
+  }
+  rows->insert(rows->begin(), *own);
+  return rows;
+}
+
+}  // namespace
+
+Result<std::vector<JournalEntry>> Store::entries(const Subject& subject, WallTime until,
+                                                 int limit) {
   return impl_->with_file([&](OpenFile& file) -> Result<std::vector<JournalEntry>> {
-    const Result<std::vector<std::int64_t>> rows = file.catalog.named(name, engine);
+    const Result<std::vector<std::int64_t>> rows = rows_of(file.catalog, subject);
     if (!rows) return std::unexpected(rows.error());
     return file.journal.entries(*rows, until, limit);
   });
 }
 
-Result<std::optional<StoredContainer>> Store::last_container(const std::string& text) {
+Result<std::optional<StoredRecord>> Store::last_container(const std::string& text) {
   return impl_->with_file([&](OpenFile& file) { return file.catalog.last(text); });
 }
 

@@ -97,11 +97,19 @@ class Store {
                                                  int limit);
   Result<std::vector<JournalOutcome>> outcomes(std::optional<CgroupId> container, WallTime until,
                                                int limit);
-  // Of all containers of this name under this engine, of this boot and earlier ones.
-  Result<std::vector<JournalEntry>> entries(const std::string& name, Engine engine, WallTime until,
-                                            int limit);
-  // The container that had this name, path or engine's id, or one that begins so, most recently.
-  Result<std::optional<StoredContainer>> last_container(const std::string& text);
+  // Of one record, or of a container of this boot, and of those before it that had this name under
+  // this engine and are not among `others`.
+  struct Subject {
+    std::optional<std::int64_t> record;
+    CgroupId id;  // without a record
+    std::string name;
+    Engine engine = Engine::cgroup;
+    std::vector<CgroupId> others;
+  };
+  Result<std::vector<JournalEntry>> entries(const Subject& subject, WallTime until, int limit);
+  // The newest that had this name (raw or as printed); else path; else engine's id; else whose id
+  // began so (4 letters or more).
+  Result<std::optional<StoredRecord>> last_container(const std::string& text);
   // Oldest first, from <= time <= until.
   Result<std::vector<HistoryPoint>> history(CgroupId container, WallTime from, WallTime until,
                                             int limit);

@@ -43,7 +43,7 @@ class GpuHost {
   bool look(seconds after = seconds(1)) {
     clock.advance(after);
     sampler_.sample(clock, tick);
-    return watch.look(tick, [this](CgroupId id) { return wanted == id; });
+    return watch.look(tick, [this](CgroupId id) { return all_wanted || wanted == id; });
   }
   // Of test-a, test-b, ...: the sampler orders them by inode, which a file system may use again.
   CgroupId id(int index = 0) const {
@@ -73,6 +73,7 @@ class GpuHost {
  public:
   NodeSample tick;
   std::optional<CgroupId> wanted;
+  bool all_wanted = false;
   GpuWatch watch;
 };
 
@@ -227,6 +228,21 @@ TEST_CASE("a look that hangs is told by name, rules out neither its container no
   host.settle(GpuUse::unknown);  // the host, whose turn it was long ago
   host.look();
   CHECK(host.looks().asked.size() == 3);
+}
+
+TEST_CASE("of many that wait for a lowering few are asked for together, the others next") {
+  HeldGpuHost host;
+  for (int i = 0; i < 20; ++i)
+    host.add("test-" + std::string(1, static_cast<char>('a' + i)), 77 + i);
+  host.look();
+  host.settle(GpuUse::none);
+  host.look();
+  host.all_wanted = true;
+  host.look(kFreshGpuLook + seconds(1));
+  CHECK(host.looks().asked.size() == GpuWatch::kMostWanted);
+  host.settle(GpuUse::none);
+  host.look();
+  CHECK(host.looks().asked.size() == 20 - GpuWatch::kMostWanted);
 }
 
 TEST_CASE("a look that hangs at a container that is gone, or at the host, is told too") {

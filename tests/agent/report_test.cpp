@@ -162,8 +162,11 @@ TEST_CASE("explain tells the numbers behind a decision, what was read back, and 
   decision.evidence[Fact::memory_need_bytes] = 7;
   const Outcome written{.kind = OutcomeKind::written, .detail = "memory.max reads 8192"};
   report.decisions = {{.decision = decision, .written = written}};
+  const json live = to_json(report);
+  CHECK(live["sentence"].get<std::string>().ends_with(" The container is gone."));
+  report.gone = false;
   const json out = to_json(report);
-  CHECK(out["gone"] == true);
+  CHECK(out["gone"] == false);
   const json& one = out["decisions"][0];
   CHECK(one["decision"]["facts"]["memory_need_bytes"] == 7);
   CHECK(one["decision"]["facts"]["cpu_cores"] == nullptr);

@@ -1,5 +1,5 @@
 // What calls for the original while a lowering has no answer yet, or its answer is newer than what
-// was read.
+// was read; and what is told of a decision.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -90,4 +90,44 @@ TEST_CASE("an event in a sample from before the end of our write restores in the
   world.tick();
   CHECK(raised_for(world, Resource::memory, Reason::memory_event));
   CHECK(world.memory_bytes() == 8 * kGiB);
+}
+
+TEST_CASE("a decision keeps the numbers that the rails knew") {
+  RailWorld world;
+  world.set_pressure(0.05, 0.0005, 0.0002);
+  world.sample.memory_current = Bytes{3 * kGiB};
+  world.cpu_cores = 0.5;
+  world.wish.earlier_runs = 2;
+  const auto cpu = world.find(Resource::cpu, Direction::lower, kLong);
+  REQUIRE(cpu.has_value());
+  CHECK(cpu->evidence[Fact::cpu_cores] == doctest::Approx(0.5));
+  CHECK(cpu->evidence[Fact::throttled_ratio] == 0);
+  CHECK(cpu->evidence[Fact::cpu_some_avg10] == 0.05);
+  CHECK(cpu->evidence[Fact::io_some_avg10] == 0.0002);
+  CHECK(cpu->evidence[Fact::earlier_runs] == 2);
+  REQUIRE(cpu->evidence[Fact::floor]);
+  CHECK(*cpu->evidence[Fact::floor] <= cpu->new_limits.cpu_cores()->value);
+  const auto memory = world.find(Resource::memory, Direction::lower, kLong);
+  REQUIRE(memory.has_value());
+  CHECK(memory->evidence[Fact::memory_need_bytes] == kGiB);
+  CHECK(memory->evidence[Fact::memory_peak_need_bytes] == kGiB);
+  CHECK(memory->evidence[Fact::memory_current_bytes] == 3.0 * kGiB);
+  CHECK(memory->evidence[Fact::memory_growth_bytes_per_sec] == 0);
+  CHECK(memory->evidence[Fact::memory_some_avg10] == 0.0005);
+  CHECK_FALSE(memory->evidence[Fact::memory_full_avg10]);
+  REQUIRE(memory->evidence[Fact::floor]);
+  CHECK(*memory->evidence[Fact::floor] == doctest::Approx(
+      kGiB + 0.1 * static_cast<double>(memory->old_limits.memory_bytes()->value)));
+}
+
+TEST_CASE("a container that vanishes in a trial ends it") {
+  RailWorld world;
+  REQUIRE(world.lowers(Resource::memory, kLong));
+  world.rails.vanished(world.time);
+  const auto outcomes = world.rails.take_outcomes();
+  REQUIRE_FALSE(outcomes.empty());
+  for (const Outcome& outcome : outcomes) {
+    CHECK(outcome.kind == OutcomeKind::overtaken);
+    CHECK(outcome.detail == "the container is gone");
+  }
 }

@@ -61,32 +61,6 @@ TEST_CASE("mode observe lowers nothing and proposes nothing") {
   CHECK(world.all.empty());
 }
 
-TEST_CASE("a decision keeps the numbers that the rails knew") {
-  RailWorld world;
-  world.set_pressure(0.05, 0.0005, 0.0002);
-  world.sample.memory_current = Bytes{3 * kGiB};
-  world.cpu_cores = 0.5;
-  world.wish.earlier_runs = 2;
-  const auto cpu = world.find(Resource::cpu, Direction::lower, kLong);
-  REQUIRE(cpu.has_value());
-  CHECK(cpu->evidence[Fact::cpu_cores] == doctest::Approx(0.5));
-  CHECK(cpu->evidence[Fact::throttled_ratio] == 0);
-  CHECK(cpu->evidence[Fact::cpu_some_avg10] == 0.05);
-  CHECK(cpu->evidence[Fact::io_some_avg10] == 0.0002);
-  CHECK(cpu->evidence[Fact::earlier_runs] == 2);
-  REQUIRE(cpu->evidence[Fact::floor]);
-  CHECK(*cpu->evidence[Fact::floor] <= cpu->new_limits.cpu_cores()->value);
-  const auto memory = world.find(Resource::memory, Direction::lower, kLong);
-  REQUIRE(memory.has_value());
-  CHECK(memory->evidence[Fact::memory_need_bytes] == kGiB);
-  CHECK(memory->evidence[Fact::memory_peak_need_bytes] == kGiB);
-  CHECK(memory->evidence[Fact::memory_current_bytes] == 3.0 * kGiB);
-  CHECK(memory->evidence[Fact::memory_growth_bytes_per_sec] == 0);
-  CHECK(memory->evidence[Fact::memory_some_avg10] == 0.0005);
-  CHECK_FALSE(memory->evidence[Fact::memory_full_avg10]);
-  CHECK(memory->evidence[Fact::floor] == doctest::Approx(1.8 * kGiB));  // need and a tenth
-}
-
 TEST_CASE("mode advise tells the decision that enforce would write") {
   RailWorld advised, enforced;
   advised.input.mode = Mode::advise;

@@ -139,7 +139,7 @@ TEST_CASE("a cgroup that is gone right after the guard saw an event had an OOM")
   decision.new_limits.memory_max = world.original.memory_max;
   SUBCASE("gone before the next step") {
     world.write(decision);
-    world.rails.vanished();
+    world.rails.vanished(world.time);
     const auto oom = world.rails.take_oom();
     REQUIRE(oom.has_value());
     CHECK(oom->measured_bytes == kGibiOfOom);
@@ -148,13 +148,13 @@ TEST_CASE("a cgroup that is gone right after the guard saw an event had an OOM")
   SUBCASE("still there at the next step, gone later") {
     world.write(decision);
     world.tick();
-    world.rails.vanished();
+    world.rails.vanished(world.time);
     CHECK_FALSE(world.rails.take_oom().has_value());
   }
   SUBCASE("raised for another reason") {
     decision.reason = Reason::headroom;
     world.write(decision);
-    world.rails.vanished();
+    world.rails.vanished(world.time);
     CHECK_FALSE(world.rails.take_oom().has_value());
   }
 }

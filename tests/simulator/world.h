@@ -168,8 +168,8 @@ class World final : private CallObserver {
   bool slow_tick_ = false;  // its reading has yet to take long
   std::uint64_t judged_decision_ = 0;
   std::int64_t next_tick_ns_ = 0, next_beat_ns_ = 0, next_guard_ns_ = 0, next_look_ns_ = 0;
-  std::uint64_t steps_ = 0, crashes_ = 0, hangs_ = 0, parked_ = 0, nested_ = 0, slow_ticks_ = 0, hash_ = 1,
-                allocations_ = 0, disk_failures_before_ = Disk::of_process().failures();
+  std::uint64_t steps_ = 0, crashes_ = 0, hangs_ = 0, parked_ = 0, nested_ = 0, slow_ticks_ = 0;
+  std::uint64_t hash_ = 1, allocations_ = 0, disk_failures_before_ = Disk::of_process().failures();
 };
 
 }  // namespace cgphase::simulator

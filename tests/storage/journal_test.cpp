@@ -156,7 +156,7 @@ TEST_CASE("entries are of all containers of that name and engine, of earlier boo
   const std::string path = scratch.path("h.db");
   const auto info = [](std::uint64_t inode, Engine engine) {
     return ContainerInfo{.id = {42, inode}, .path = "/a", .engine = engine, .engine_id = "abcdef",
-                         .name = "we\b"};
+                         .name = "we\\b"};
   };
   {
     Store before = Store::open({.path = path, .boot_id = "boot-0"}).value();
@@ -173,7 +173,8 @@ TEST_CASE("entries are of all containers of that name and engine, of earlier boo
   REQUIRE(store.append({}, {decision_of(again, 2, at_second(604'800)),
                             decision_of(other, 3, at_second(604'800))},
                        {written, outcome_of(again, 2, at_second(604'802))}).has_value());
-  const auto found = store.entries("we\b", Engine::docker, at_second(700'000), 10);
+  const Store::Subject subject{.id = again, .name = "we\\b", .engine = Engine::docker};
+  const auto found = store.entries(subject, at_second(700'000), 10);
   REQUIRE(found.has_value());
   REQUIRE(found->size() == 2);
   CHECK(found->at(0).decision.decision.decision_id == 2);
@@ -184,9 +185,34 @@ TEST_CASE("entries are of all containers of that name and engine, of earlier boo
   CHECK(found->at(1).decision.decision.decision_id == 1);  // seven days ago
   CHECK_FALSE(found->at(1).written);
   CHECK(found->at(1).end);
-  CHECK(store.entries("we\b", Engine::docker, at_second(604'799), 10)->size() == 1);
-  CHECK(store.entries("we\b", Engine::docker, at_second(700'000), 1)->size() == 1);
-  CHECK(store.entries("", Engine::docker, at_second(700'000), 10)->empty());
+  CHECK(store.entries(subject, at_second(604'799), 10)->size() == 1);
+  CHECK(store.entries(subject, at_second(700'000), 1)->size() == 1);
+  CHECK(store.entries({.id = {9, 9}, .name = "we\\b"}, at_second(700'000), 10)->empty());
+}
+
+TEST_CASE("entries are none of a later one of that name, nor of one that lives beside it") {
+  Store store = open_store(":memory:");
+  for (const std::uint64_t inode : {1, 2, 3}) {
+    REQUIRE(store.add_container({.id = {42, inode}, .name = "web"}, at_second(0)).has_value());
+    REQUIRE(store.append({}, {decision_of({42, inode}, inode, at_second(1))}, {}).has_value());
+  }
+  const auto ids = [&](const Store::Subject& subject) {
+    std::vector<std::uint64_t> found;
+    const auto entries = store.entries(subject, at_second(9), 10);
+    REQUIRE(entries.has_value());
+    for (const JournalEntry& entry : *entries)
+      found.push_back(entry.decision.decision.decision_id);
+    return found;
+  };
+  const auto of = [](std::uint64_t inode) {
+    return Store::Subject{.id = {42, inode}, .name = "web"};
+  };
+  CHECK(ids(of(3)) == std::vector<std::uint64_t>{3, 2, 1});
+  CHECK(ids(of(2)) == std::vector<std::uint64_t>{2, 1});
+  CHECK(ids({.id = {42, 3}, .name = "web", .others = {{42, 2}}}) ==
+        std::vector<std::uint64_t>{3, 1});
+  CHECK(ids({.record = 1, .name = "web"}) == std::vector<std::uint64_t>{1});
+  CHECK(ids({.id = {42, 3}}) == std::vector<std::uint64_t>{3});  // a name that is not known yet
 }
 
 TEST_CASE("the last container of a name, a path or the beginning of an id is found") {
@@ -198,8 +224,13 @@ TEST_CASE("the last container of a name, a path or the beginning of an id is fou
     const auto found = store.last_container(text);
     REQUIRE(found.has_value());
     REQUIRE_MESSAGE(found->has_value(), text);
-    CHECK((*found)->container.id.inode == 2);
+    CHECK((*found)->stored.container.id.inode == 2);
   }
+  REQUIRE(store.add_container({.id = {42, 3}, .path = "/a\\x2db", .engine_id = "web-4"},
+                              at_second(0)).has_value());
+  CHECK((*store.last_container("/a\\x2db"))->stored.container.id.inode == 3);    // raw
+  CHECK((*store.last_container("/a\\\\x2db"))->stored.container.id.inode == 3);  // as printed
+  CHECK((*store.last_container("web"))->stored.container.id.inode == 2);
   for (const char* text : {"we", "abc", "", "abcdefg", "bcdef"})
     CHECK_FALSE(store.last_container(text)->has_value());
 }
@@ -213,6 +244,8 @@ TEST_CASE("the last decision id is the highest in the journal, zero in an empty 
                       {})
               .has_value());
   CHECK(store.last_decision_id() == 71);
+  REQUIRE(store.append({}, {}, {outcome_of(kOne, 80, at_second(3))}).has_value());
+  CHECK(store.last_decision_id() == 80);
 }
 
 TEST_CASE("limits are text as the kernel writes it") {

@@ -337,7 +337,8 @@ TEST_CASE("a journal of schema 2 is parted into what was written and what was no
   run_sql(path,
           "INSERT INTO decision (container,time_ns,decision_id,monotonic_ns,resource,direction,"
           "reason,verdict,phase_state,phase_index,writer) SELECT container,2000000000,2,0,resource,"
-          "direction,reason,'cool_down',phase_state,phase_index,'init (pid 1) wrote' FROM decision");
+          "direction,reason,'cool_down',phase_state,phase_index,'init (pid 1) wrote' "
+          "FROM decision");
   Store store = open_store(path);
   const auto found = store.decisions(kOne, at_second(9), 9);
   REQUIRE(found.has_value());
@@ -346,6 +347,22 @@ TEST_CASE("a journal of schema 2 is parted into what was written and what was no
   CHECK(found->at(0).writer == "init (pid 1) wrote");
   CHECK(found->at(0).decision.evidence == Evidence{});
   CHECK(found->at(1).decision.decision_id == 1);
+}
+
+TEST_CASE("a journal of schema 2 in a file at its cap is renewed too") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.path("h.db");
+  const std::array<const char*, 2> first = {schema_steps()[0], schema_steps()[1]};
+  make_file(path, first);
+  run_sql(path,
+          "WITH RECURSIVE n(i) AS (VALUES (2) UNION ALL SELECT i + 1 FROM n WHERE i < 6000)"
+          "INSERT INTO decision (container,time_ns,decision_id,monotonic_ns,resource,direction,"
+          "reason,verdict,phase_state,phase_index) SELECT 1,i,i,0,'cpu','lower',"
+          "'phase_statistics','cool_down','known',0 FROM n");
+  const Bytes cap{std::filesystem::file_size(path) * 4 / 3};  // a quarter is for the -wal
+  const Result<Store> store = Store::open({path, "boot-1", cap});
+  REQUIRE_MESSAGE(store.has_value(), (store ? "" : store.error().text));
+  CHECK_FALSE(store->quarantined());
 }
 
 TEST_CASE("a schema step that fails leaves the version before it") {
