@@ -8,11 +8,11 @@
 namespace cgphase {
 namespace {
 
-constexpr int kSchema = 1;
-constexpr int kMaxRuns = 1'000'000;
+constexpr int kUsageSchema = 1;
+constexpr int kMostUsageRuns = 1'000'000;
 constexpr double kMaxHalfLifeSeconds = 1e9;
 
-std::optional<int> integer_at(const nlohmann::json& json, const char* key, int most) {
+std::optional<int> usage_integer_at(const nlohmann::json& json, const char* key, int most) {
   const auto found = json.find(key);
   if (found == json.end() || !found->is_number_integer()) return std::nullopt;
   const double value = found->get<double>();
@@ -30,7 +30,7 @@ std::optional<double> half_life_of(const nlohmann::json& usage, const char* key)
   return value;
 }
 
-Result<DecayingHistogram> histogram_at(const nlohmann::json& json, const char* key,
+Result<DecayingHistogram> usage_histogram_at(const nlohmann::json& json, const char* key,
                                        const DecayingHistogram::Shape& shape) {
   if (!half_life_of(json, key))
     return failure(ErrorKind::invalid,
@@ -48,7 +48,7 @@ double bounded_half_life(double seconds) {
 }
 
 nlohmann::json usage_to_json(const LearnedUsage& usage, std::string_view policy) {
-  return {{"schema", kSchema},
+  return {{"schema", kUsageSchema},
           {"policy", policy},
           {"runs", usage.runs},
           {"cpu_cores", usage.cpu_cores.to_json()},
@@ -57,16 +57,16 @@ nlohmann::json usage_to_json(const LearnedUsage& usage, std::string_view policy)
 
 Result<LearnedUsage> usage_from_json(const nlohmann::json& json, std::string_view policy,
                                      const UsageShapes& shapes) {
-  if (!json.is_object() || integer_at(json, "schema", kSchema) != kSchema)
+  if (!json.is_object() || usage_integer_at(json, "schema", kUsageSchema) != kUsageSchema)
     return failure(ErrorKind::invalid, "learned usage: not of schema 1");
   const auto name = json.find("policy");
   if (name == json.end() || *name != policy)
     return failure(ErrorKind::invalid, "learned usage: of another policy");
-  const auto runs = integer_at(json, "runs", kMaxRuns);
+  const auto runs = usage_integer_at(json, "runs", kMostUsageRuns);
   if (!runs) return failure(ErrorKind::invalid, "learned usage: \"runs\" is no count");
-  auto cpu = histogram_at(json, "cpu_cores", shapes.cpu);
+  auto cpu = usage_histogram_at(json, "cpu_cores", shapes.cpu);
   if (!cpu) return std::unexpected(cpu.error());
-  auto memory = histogram_at(json, "memory_bytes", shapes.memory);
+  auto memory = usage_histogram_at(json, "memory_bytes", shapes.memory);
   if (!memory) return std::unexpected(memory.error());
   LearnedUsage usage(shapes);
   usage.cpu_cores = std::move(*cpu);
@@ -94,7 +94,7 @@ nlohmann::json merge_usage(const nlohmann::json& earlier, const nlohmann::json& 
   }
   merged.cpu_cores.merge(added->cpu_cores, 1);
   merged.memory_bytes.merge(added->memory_bytes, 1);
-  merged.runs = std::min(merged.runs + added->runs, kMaxRuns);
+  merged.runs = std::min(merged.runs + added->runs, kMostUsageRuns);
   return usage_to_json(merged, policy);
 }
 

@@ -8,17 +8,17 @@
 namespace cgphase {
 namespace {
 
-constexpr double kMaxNumber = 1e18;
+constexpr double kMostPeak = 1e18;
 
-std::optional<double> number_at(const nlohmann::json& json, const char* key) {
+std::optional<double> peak_number_at(const nlohmann::json& json, const char* key) {
   const auto found = json.find(key);
   if (found == json.end() || !found->is_number()) return std::nullopt;
   const double value = found->get<double>();
-  if (!(value >= 0 && value <= kMaxNumber)) return std::nullopt;
+  if (!(value >= 0 && value <= kMostPeak)) return std::nullopt;
   return value;
 }
 
-std::unexpected<Error> refuse(const char* why) {
+std::unexpected<Error> refuse_peaks(const char* why) {
   return failure(ErrorKind::invalid, std::string("peaks of runs: ") + why);
 }
 
@@ -53,14 +53,15 @@ nlohmann::json run_peaks_to_json(const RunPeaks& runs) {
 }
 
 Result<RunPeaks> run_peaks_from_json(const nlohmann::json& json) {
-  if (!json.is_array() || json.size() > kRunsKept) return refuse("no list of at most 8");
+  if (!json.is_array() || json.size() > kRunsKept) return refuse_peaks("no list of at most 8");
   RunPeaks runs;
   for (const auto& entry : json) {
-    if (!entry.is_object()) return refuse("an entry is no object");
-    const auto samples = number_at(entry, "samples"), cpu = number_at(entry, "cpu_cores"),
-               memory = number_at(entry, "memory_bytes"),
-               rise = number_at(entry, "memory_rise_bytes_per_sec");
-    if (!samples || !cpu || !memory || !rise) return refuse("a number is missing or out of range");
+    if (!entry.is_object()) return refuse_peaks("an entry is no object");
+    const auto samples = peak_number_at(entry, "samples"), cpu = peak_number_at(entry, "cpu_cores"),
+               memory = peak_number_at(entry, "memory_bytes"),
+               rise = peak_number_at(entry, "memory_rise_bytes_per_sec");
+    if (!samples || !cpu || !memory || !rise)
+      return refuse_peaks("a number is missing or out of range");
     runs.push_back({*samples, *cpu, *memory, *rise});
   }
   return runs;

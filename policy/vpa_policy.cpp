@@ -9,14 +9,14 @@
 namespace cgphase {
 namespace {
 
-constexpr double kFirstCores = 0.01;
-constexpr double kFirstBytes = 1e7;
+constexpr double kVpaFirstCores = 0.01;
+constexpr double kVpaFirstBytes = 1e7;
 constexpr double kWidening = DecayingHistogram::kGrowth - 1;
 constexpr double kLeastWeightCores = 0.1;
 
-UsageShapes shapes_of(double half_life_seconds) {
-  return {VpaHistogram::shape(kFirstCores, half_life_seconds),
-          VpaHistogram::shape(kFirstBytes, half_life_seconds)};
+UsageShapes vpa_shapes_of(double half_life_seconds) {
+  return {VpaHistogram::shape(kVpaFirstCores, half_life_seconds),
+          VpaHistogram::shape(kVpaFirstBytes, half_life_seconds)};
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ std::optional<VpaMemoryPeaks::Peak> VpaMemoryPeaks::running() const {
 }
 
 VpaPolicy::VpaPolicy(const PolicyMaking& making, double half_life_seconds)
-    : name_(making.name), shapes_(shapes_of(half_life_seconds)),
+    : name_(making.name), shapes_(vpa_shapes_of(half_life_seconds)),
       quantile_(making.values.at("quantile")), margin_(making.values.at("margin")),
       bump_(making.values.at("bump")), bump_bytes_(making.values.at("bump-bytes")),
       peaks_(half_life_seconds), own_cpu_(DecayingHistogram(shapes_.cpu)),
@@ -149,7 +149,7 @@ Result<std::unique_ptr<Policy>> make_vpa_tuned(const PolicyMaking& making) {
 }
 
 nlohmann::json merge_vpa(const nlohmann::json& earlier, const nlohmann::json& run) {
-  const UsageShapes shapes = shapes_of(1);
+  const UsageShapes shapes = vpa_shapes_of(1);
   return merge_usage(earlier, run, shapes.cpu.first, shapes.memory.first);
 }
 
