@@ -24,7 +24,8 @@ namespace {
 constexpr std::size_t kBlockBytes = 256 * 1024;
 constexpr off_t kHeld = 16 * kMiB;  // of the data file
 constexpr auto kThrottledUsec = static_cast<std::uint64_t>(
-    kThrottledRatio * static_cast<double>(std::chrono::microseconds(kThrottledWindow).count()));
+    RailsConfig{}.throttled_ratio *
+    static_cast<double>(std::chrono::microseconds(kGuardThrottledWindow).count()));
 constexpr std::chrono::milliseconds kNoLooks{0};
 const SystemClock kClock;
 
