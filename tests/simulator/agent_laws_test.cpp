@@ -40,7 +40,7 @@ struct Sum {
 };
 
 // Runs the scenario with many seeds, or with CGPHASE_SEED alone.
-Sum run_seeds(const char* name, Scenario scenario, std::uint64_t seeds) {
+Sum run_seeds(const std::string& name, Scenario scenario, std::uint64_t seeds) {
   Sum sum;
   const std::uint64_t only = from_environment("CGPHASE_SEED", 0);
   seeds *= from_environment("CGPHASE_SEEDS_TIMES", 1);

@@ -185,6 +185,13 @@ int CgroupKernel::check_open(std::uint64_t inode, std::string_view file, bool fo
 
 namespace {
 
+std::string pids_text(const std::map<int, SimulatedProcess>& processes, std::uint64_t inode) {
+  std::string text;
+  for (const auto& [pid, process] : processes)
+    if (process.cgroup == inode) text += std::to_string(pid) + "\n";
+  return text;
+}
+
 // `held`: by kind, with what is held below too.
 std::string stat_text(const MemoryController& memory,
                       const std::array<std::uint64_t, kMemoryKinds>& held) {
@@ -238,6 +245,7 @@ int CgroupKernel::read(std::uint64_t inode, std::string_view file, std::string& 
   else if (file == "memory.pressure") write_pressure(to, one.memory_pressure, true);
   else if (file == "io.pressure") write_pressure(to, {}, true);
   else if (file == "pids.current") to.number(populated(inode) ? 1 : 0);
+  else if (file == "cgroup.procs") text = pids_text(processes_, inode);
   else if (file == "cgroup.freeze") to.number(one.frozen ? 1 : 0);
   else if (file == "cgroup.events")
     to.line("populated", populated(inode) ? 1 : 0).line("frozen", one.frozen ? 1 : 0);

@@ -72,6 +72,10 @@ bool Laws::intended(const Will& will, Knob knob, const KnobText& text) const {
                      [&](const KnobText& one) { return same_value(knob, one, text); });
 }
 
+bool Laws::as_intended(std::uint64_t inode, Knob knob) const {
+  return intended(wills_.at(inode)[index_of(knob)], knob, value(kernel_, inode, knob));
+}
+
 void Laws::looked(const Call& call) {
   ++step_;
   const std::size_t lane = index_of(call.lane);

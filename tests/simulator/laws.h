@@ -57,6 +57,8 @@ class Laws {
   // The values that may stand there in the end. More than one where the agent could not see a
   // write that came between its own look and its own write.
   const std::vector<KnobText>& intents(std::uint64_t inode, Knob knob) const;
+  // Whether what others want is in force.
+  bool as_intended(std::uint64_t inode, Knob knob) const;
   bool knows(std::uint64_t inode) const { return wills_.contains(inode); }
 
   const std::string& violation() const { return violation_; }

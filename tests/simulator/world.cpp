@@ -109,6 +109,7 @@ void World::set_up_machine() {
   if (scenario_.gpus) {
     const std::string devices = config.proc_root + "/1/root/dev";
     std::filesystem::create_directories(devices);
+    std::ofstream(config.proc_root + "/1/comm") << "init\n";
     CHECK_INVARIANT(::mknod((devices + "/nvidia0").c_str(), S_IFCHR | 0600, 0) == 0);
   }
   std::ofstream stat(config.proc_root + "/stat");
@@ -146,7 +147,7 @@ void World::make_box(Box& box) {
   start_process(box);
   box.target = 0.05 + 0.4 * random_.share();
   box.paused = box.paused && daemon_ != nullptr;
-  box.answered_events = 0;
+  box.events = box.events_at_lowering = 0;
   if (scenario_.inner_limits) make_inner(box);
   laws_.appeared(box.inode);
 }
@@ -159,6 +160,7 @@ void World::start_process(Box& box) {
   const std::string process = surroundings_.config.proc_root + "/" + std::to_string(box.pid);
   std::filesystem::create_directories(process + "/fd");
   std::filesystem::create_symlink("../1/root", process + "/root");
+  std::ofstream(process + "/comm") << "work\n";
 }
 
 void World::open_gpu(Box& box) {
@@ -279,12 +281,14 @@ void World::drive_agent() {
     --lost_ticks_;
     return;
   }
+  for (Box& box : boxes_) box.events = own_events(box);
   slow_tick_ = random_.one_in(scenario_.slow_ticks_one_in);
   agent.tick();
   slow_tick_ = false;
   settle_history();
   judge_memory_events();
   judge_gpus();
+  judge_unknown();
   // Stores follow one another: of those before this one none is cut any more.
   leases_at_last_change_ = lease_bytes();
   if (!lanes().parked()) laws_.judge_recoverable("after a tick");
@@ -293,14 +297,8 @@ void World::drive_agent() {
 void World::judge_gpus() {
   for (Box& box : boxes_) {
     if (box.inode == 0 || !box.gpu || ++box.gpu_ticks <= kGpuTicks + kGpuRestoreTicks) continue;
-    std::string text;
-    if (kernel_.read(box.inode, "cpu.max", text) != 0) continue;
-    const auto now = KnobText::from(text.substr(0, text.find('\n')));
-    const auto& intents = laws_.intents(box.inode, Knob::cpu_max);
-    if (std::none_of(intents.begin(), intents.end(), [&](const KnobText& one) {
-          return same_value(Knob::cpu_max, one, *now);
-        }))
-      laws_.violate("the quota of a container with a GPU is still " + text);
+    if (!laws_.as_intended(box.inode, Knob::cpu_max))
+      laws_.violate("the quota is still lowered beside a GPU: " + box.path);
   }
 }
 
@@ -315,12 +313,32 @@ void World::judge_memory_events() {
     if (decision.decision_id <= judged) return;
     judged_decision_ = std::max(judged_decision_, decision.decision_id);
     Box* const box = box_of(decision.container.inode);
-    if (box == nullptr || decision.reason != Reason::memory_event) continue;
-    const MemoryEventCounts& own = kernel_.cgroup(box->inode)->memory.local_events;
-    if (own.max + own.oom <= box->answered_events)
+    if (box == nullptr || decision.verdict != Verdict::allowed) continue;
+    const bool lowers =
+        decision.resource == Resource::memory && decision.direction == Direction::lower;
+    if (lowers) box->events_at_lowering = box->events;
+    if (decision.reason == Reason::memory_event && own_events(*box) == box->events_at_lowering)
       laws_.violate("an event is answered that was not at the limit of " + box->path);
-    box->answered_events = own.max + own.oom;
   }
+}
+
+// What nobody looks at any more has no limit of ours. Of two faults the second may meet the restore.
+void World::judge_unknown() {
+  if (scenario_.faults.at_call == 0 || scenario_.faults.calls != 1 || lanes().parked()) return;
+  for (const Box& box : boxes_) {
+    const CgroupId id{kSimulatedDevice, box.inode};
+    if (box.inode == 0 || daemon_->agent().pipeline().find(id) != nullptr) continue;
+    for (const Knob knob : kKnobs)
+      if (!laws_.as_intended(box.inode, knob))
+        laws_.violate(std::string("nobody looks at what is lowered: ") + file_name(knob) + " of " +
+                      box.path);
+  }
+}
+
+std::uint64_t World::own_events(const Box& box) const {
+  if (box.inode == 0) return 0;
+  const MemoryEventCounts& own = kernel_.cgroup(box.inode)->memory.local_events;
+  return own.max + own.oom;
 }
 
 // A blocked write returns when it is done or its deadline has passed; `now`: by a signal.

@@ -78,7 +78,8 @@ class World final : private CallObserver {
     int inner_pid = 0;
     bool gpu = false;    // its process has one open
     int gpu_ticks = 0;   // of the agent since then
-    std::uint64_t answered_events = 0;  // at its own limit, when the agent last answered one
+    std::uint64_t events = 0;  // at its own limit, before this tick
+    std::uint64_t events_at_lowering = 0;
   };
   enum class Runs { all, without_agent, workload_alone };
 
@@ -100,6 +101,8 @@ class World final : private CallObserver {
   void judge_journal();
   void judge_memory_events();
   void judge_gpus();
+  void judge_unknown();
+  std::uint64_t own_events(const Box& box) const;
   void finish();
   void report(RunReport& into) const;
   std::optional<Laws::Facts> facts_of(std::uint64_t inode) const;
