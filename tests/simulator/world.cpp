@@ -322,7 +322,8 @@ void World::judge_memory_events() {
   }
 }
 
-// What nobody looks at any more has no limit of ours. Of two faults the second may meet the restore.
+// What nobody looks at any more has no limit of ours. Of two faults the second may meet the
+// restore.
 void World::judge_unknown() {
   if (scenario_.faults.at_call == 0 || scenario_.faults.calls != 1 || lanes().parked()) return;
   for (const Box& box : boxes_) {
