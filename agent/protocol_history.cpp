@@ -85,6 +85,26 @@ void visit_pressure(S& s, Visit& visit) {
   visit_line("io_pressure.full", s.io_pressure.full, visit);
 }
 
+template <class S, class Visit>
+void visit_senses(S& s, Visit& visit) {
+  visit("run_queue.wait_usec", s.run_queue.wait_usec);
+  visit("run_queue.waits", s.run_queue.waits);
+  visit("run_queue.longest_wait_usec", s.run_queue.longest_wait_usec);
+  visit("run_queue.voluntary_switches", s.run_queue.voluntary_switches);
+  visit("run_queue.involuntary_switches", s.run_queue.involuntary_switches);
+  visit("network.receive_bytes", s.network.receive_bytes);
+  visit("network.receive_packets", s.network.receive_packets);
+  visit("network.transmit_bytes", s.network.transmit_bytes);
+  visit("network.transmit_packets", s.network.transmit_packets);
+  visit("network.tcp_retransmits", s.network.tcp_retransmits);
+  visit("block.bytes", s.block.bytes);
+  visit("block.requests", s.block.requests);
+  visit("block.latency_usec", s.block.latency_usec);
+  visit("gpu.utilisation_ratio", s.gpu.utilisation_ratio);
+  visit("gpu.memory_utilisation_ratio", s.gpu.memory_utilisation_ratio);
+  visit("gpu.memory_bytes", s.gpu.memory_bytes);
+}
+
 template <class L, class Visit>
 void visit_limits(L& limits, Visit& visit) {
   visit("limits.cpu_max", limits.cpu_max);
@@ -103,6 +123,7 @@ void visit_point(P& point, Visit& visit) {
   visit_memory(point.sample, visit);
   visit_pressure(point.sample, visit);
   visit_limits(point.sample.limits, visit);
+  visit_senses(point.sample, visit);
   visit("phase.state", point.phase.state);
   visit("phase.index", point.phase.index);
   visit("phase.distance", point.phase.distance);

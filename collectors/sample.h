@@ -67,6 +67,38 @@ struct Pressure {
   PressureLine some, full;
 };
 
+// From here to Sample: what no file tells, from BPF programs (collectors/ebpf/) and GPU drivers
+// (collectors/gpu/). Absent where nothing counts it.
+
+// Of all its threads: from being runnable to running. `longest` is since the reading before.
+struct RunQueueStat {
+  Counter wait_usec, waits, longest_wait_usec;
+  Counter voluntary_switches, involuntary_switches;
+  bool operator==(const RunQueueStat&) const = default;
+};
+
+// Of the sockets that were opened in it, loopback apart: bytes and packets of the network layer.
+struct NetworkStat {
+  Counter receive_bytes, receive_packets, transmit_bytes, transmit_packets;
+  Counter tcp_retransmits;
+  bool operator==(const NetworkStat&) const = default;
+};
+
+// Requests to block devices that were completed, written back cache too; latency from being asked
+// for to completion, summed.
+struct BlockStat {
+  Counter bytes, requests, latency_usec;
+  bool operator==(const BlockStat&) const = default;
+};
+
+// Of its processes, over all GPUs: 1 is the whole of one GPU.
+struct GpuStat {
+  std::optional<double> utilisation_ratio;         // of time in which its kernels ran
+  std::optional<double> memory_utilisation_ratio;  // of time in which GPU memory was in use by them
+  std::optional<Bytes> memory_bytes;
+  bool operator==(const GpuStat&) const = default;
+};
+
 // One reading of one container.
 struct Sample {
   CgroupId id;
@@ -85,6 +117,10 @@ struct Sample {
   std::optional<MemoryLimit> pids_max;  // a count, "max" is empty
   Pressure cpu_pressure, memory_pressure, io_pressure;
   std::optional<bool> populated, frozen;  // cgroup.events
+  RunQueueStat run_queue;
+  NetworkStat network;
+  BlockStat block;
+  GpuStat gpu;
 };
 
 // What the whole host has; the ceiling for a container without a limit.

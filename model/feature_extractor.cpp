@@ -1,6 +1,7 @@
 #include "model/feature_extractor.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "model/scalar_math.h"
 
@@ -9,6 +10,16 @@ namespace {
 
 constexpr double kGapIntervals = 3;
 constexpr double kUsecPerSec = 1e6;
+
+// Places in FeatureExtractor::Counters.
+struct Place {
+  enum : std::size_t {
+    cpu_usec, page_faults, read_bytes, written_bytes,
+    wait_usec, voluntary_switches, involuntary_switches,
+    received_bytes, sent_bytes, block_latency_usec, block_requests,
+    count
+  };
+};
 
 std::optional<double> per_second(const std::optional<std::uint64_t>& sum, double seconds) {
   if (!sum) return std::nullopt;
@@ -30,6 +41,23 @@ std::optional<double> log_ratio(std::optional<double> part, double whole) {
   const std::optional<double> value = ratio(part, whole);
   if (!value) return std::nullopt;
   return portable_log(*value + kLogRatioFloor);
+}
+
+using GrownBy = std::optional<std::uint64_t>;
+
+// part / (part + rest); 0 of nothing.
+std::optional<double> share_of_both(const GrownBy& part, const GrownBy& rest) {
+  if (!part || !rest) return std::nullopt;
+  if (*part == 0) return 0.0;
+  const auto amount = static_cast<double>(*part);
+  return amount / (amount + static_cast<double>(*rest));
+}
+
+// log1p(sum / count); that of 0 where nothing was counted.
+std::optional<double> log_mean(const GrownBy& sum, const GrownBy& count) {
+  if (!sum || !count) return std::nullopt;
+  if (*count == 0) return 0.0;
+  return portable_log1p(static_cast<double>(*sum) / static_cast<double>(*count));
 }
 
 double cpu_ceiling(const Limits& original, const HostCapacity& host) {
@@ -59,6 +87,21 @@ void FeatureExtractor::Advance::add(const Counter& now) {
   previous = now;
 }
 
+void FeatureExtractor::Integral::add(const std::optional<double>& value, double seconds) {
+  if (!value || !std::isfinite(*value)) sum.reset();
+  if (sum) *sum += *value * seconds;
+}
+
+FeatureExtractor::Counters FeatureExtractor::counters_of(const Sample& sample) {
+  static_assert(kCounters == Place::count);
+  return {sample.cpu.usage_usec,         sample.memory.pgfault,
+          sample.io.read_bytes,          sample.io.write_bytes,
+          sample.run_queue.wait_usec,    sample.run_queue.voluntary_switches,
+          sample.run_queue.involuntary_switches,
+          sample.network.receive_bytes,  sample.network.transmit_bytes,
+          sample.block.latency_usec,     sample.block.requests};
+}
+
 FeatureExtractor::FeatureExtractor(const FeatureSchema& schema, double step_seconds)
     : schema_(schema), step_seconds_(step_seconds) {}
 
@@ -80,18 +123,18 @@ void FeatureExtractor::begin_step(const Sample& sample, MonotonicTime time) {
   started_ = true;
   id_ = sample.id;
   step_begin_ = time;
-  cpu_usec_.begin(sample.cpu.usage_usec);
-  page_faults_.begin(sample.memory.pgfault);
-  read_bytes_.begin(sample.io.read_bytes);
-  written_bytes_.begin(sample.io.write_bytes);
+  const Counters now = counters_of(sample);
+  for (std::size_t i = 0; i < kCounters; ++i) advances_[i].begin(now[i]);
+  gpu_.sum = gpu_memory_.sum = 0;
   need_at_begin_ = memory_need(sample);
 }
 
 std::optional<double> FeatureExtractor::value(Feature feature, double seconds, const Sample& sample,
                                               const Limits& original,
                                               const HostCapacity& host) const {
+  const auto sum = [&](std::size_t place) { return advances_[place].sum; };
   const std::optional<double> need = as_double(memory_need(sample));
-  const std::optional<double> cores = per_second(cpu_usec_.sum, seconds * kUsecPerSec);
+  const std::optional<double> cores = per_second(sum(Place::cpu_usec), seconds * kUsecPerSec);
   switch (feature) {
     case Feature::cpu_usage_ratio: return ratio(cores, cpu_ceiling(original, host));
     case Feature::memory_need_ratio: return ratio(need, memory_ceiling(original, host));
@@ -101,12 +144,30 @@ std::optional<double> FeatureExtractor::value(Feature feature, double seconds, c
       if (!need || !need_at_begin_) return std::nullopt;
       return ratio((*need - static_cast<double>(need_at_begin_->value)) / seconds,
                    memory_ceiling(original, host));
-    case Feature::page_fault_log_rate: return log_rate(page_faults_.sum, seconds);
-    case Feature::disk_read_log_rate: return log_rate(read_bytes_.sum, seconds);
-    case Feature::disk_write_log_rate: return log_rate(written_bytes_.sum, seconds);
+    case Feature::page_fault_log_rate: return log_rate(sum(Place::page_faults), seconds);
+    case Feature::disk_read_log_rate: return log_rate(sum(Place::read_bytes), seconds);
+    case Feature::disk_write_log_rate: return log_rate(sum(Place::written_bytes), seconds);
     case Feature::column: return std::nullopt;
+    default: return optional_value(feature, seconds);
   }
-  return std::nullopt;
+}
+
+std::optional<double> FeatureExtractor::optional_value(Feature feature, double seconds) const {
+  const auto sum = [&](std::size_t place) { return advances_[place].sum; };
+  const auto rate = [&](std::size_t place) { return log_rate(sum(place), seconds); };
+  switch (feature) {
+    case Feature::run_queue_wait_ratio:
+      return share_of_both(sum(Place::wait_usec), sum(Place::cpu_usec));
+    case Feature::voluntary_switch_log_rate: return rate(Place::voluntary_switches);
+    case Feature::involuntary_switch_log_rate: return rate(Place::involuntary_switches);
+    case Feature::network_receive_log_rate: return rate(Place::received_bytes);
+    case Feature::network_transmit_log_rate: return rate(Place::sent_bytes);
+    case Feature::block_latency_log_usec:
+      return log_mean(sum(Place::block_latency_usec), sum(Place::block_requests));
+    case Feature::gpu_utilisation_ratio: return ratio(gpu_.sum, seconds);
+    case Feature::gpu_memory_utilisation_ratio: return ratio(gpu_memory_.sum, seconds);
+    default: return std::nullopt;
+  }
 }
 
 FeatureExtractor::Step FeatureExtractor::add(const Sample& sample, MonotonicTime time,
@@ -125,10 +186,10 @@ FeatureExtractor::Step FeatureExtractor::add(const Sample& sample, MonotonicTime
     begin_step(sample, time);
     return step;
   }
-  cpu_usec_.add(sample.cpu.usage_usec);
-  page_faults_.add(sample.memory.pgfault);
-  read_bytes_.add(sample.io.read_bytes);
-  written_bytes_.add(sample.io.write_bytes);
+  const Counters now = counters_of(sample);
+  for (std::size_t i = 0; i < kCounters; ++i) advances_[i].add(now[i]);
+  gpu_.add(sample.gpu.utilisation_ratio, interval);
+  gpu_memory_.add(sample.gpu.memory_utilisation_ratio, interval);
   const double seconds = seconds_between(step_begin_, time);
   if (seconds + interval / 2 < step_seconds_) return step;
   step.vector.emplace();

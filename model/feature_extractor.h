@@ -1,6 +1,8 @@
 // From raw samples to feature vectors: rates, ratios, and one vector per model step.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -33,12 +35,22 @@ class FeatureExtractor {
     void begin(const Counter& now);
     void add(const Counter& now);
   };
+  // The counters that features are made of; feature_extractor.cpp names them.
+  static constexpr std::size_t kCounters = 11;
+  using Counters = std::array<Counter, kCounters>;
+  static Counters counters_of(const Sample& sample);
+  // Value x seconds since the step began; absent once there was none.
+  struct Integral {
+    std::optional<double> sum;
+    void add(const std::optional<double>& value, double seconds);
+  };
 
   void begin_step(const Sample& sample, MonotonicTime time);
   bool is_gap(const Sample& sample, double interval_seconds) const;
   void learn_interval(double seconds);
   std::optional<double> value(Feature feature, double seconds, const Sample& sample,
                               const Limits& original, const HostCapacity& host) const;
+  std::optional<double> optional_value(Feature feature, double seconds) const;
 
   FeatureSchema schema_;
   double step_seconds_;
@@ -46,7 +58,8 @@ class FeatureExtractor {
   CgroupId id_;
   MonotonicTime step_begin_, last_time_;
   double interval_seconds_ = 0;  // how far apart samples usually are; 0 = not known yet
-  Advance cpu_usec_, page_faults_, read_bytes_, written_bytes_;
+  std::array<Advance, kCounters> advances_;
+  Integral gpu_, gpu_memory_;
   std::optional<Bytes> need_at_begin_;
 };
 

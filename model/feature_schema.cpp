@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstddef>
 #include <initializer_list>
 #include <utility>
 
@@ -10,7 +12,7 @@
 namespace cgphase {
 namespace {
 
-constexpr std::array<std::pair<Feature, std::string_view>, 8> kNames{{
+constexpr std::array<std::pair<Feature, std::string_view>, 16> kNames{{
     {Feature::cpu_usage_ratio, "cpu_usage_ratio"},
     {Feature::memory_need_ratio, "memory_need_ratio"},
     {Feature::memory_growth_per_sec, "memory_growth_per_sec"},
@@ -19,6 +21,14 @@ constexpr std::array<std::pair<Feature, std::string_view>, 8> kNames{{
     {Feature::disk_write_log_rate, "disk_write_log_rate"},
     {Feature::cpu_usage_log_ratio, "cpu_usage_log_ratio"},
     {Feature::memory_need_log_ratio, "memory_need_log_ratio"},
+    {Feature::run_queue_wait_ratio, "run_queue_wait_ratio"},
+    {Feature::voluntary_switch_log_rate, "voluntary_switch_log_rate"},
+    {Feature::involuntary_switch_log_rate, "involuntary_switch_log_rate"},
+    {Feature::network_receive_log_rate, "network_receive_log_rate"},
+    {Feature::network_transmit_log_rate, "network_transmit_log_rate"},
+    {Feature::block_latency_log_usec, "block_latency_log_usec"},
+    {Feature::gpu_utilisation_ratio, "gpu_utilisation_ratio"},
+    {Feature::gpu_memory_utilisation_ratio, "gpu_memory_utilisation_ratio"},
 }};
 
 FeatureSchema schema_of(std::initializer_list<Feature> features) {
@@ -77,6 +87,30 @@ Result<FeatureSchema> named_schema(std::span<const std::string> names) {
     schema.entries.push_back({*feature, name});
   }
   return schema;
+}
+
+bool is_optional(Feature feature) {
+  switch (feature) {
+    case Feature::run_queue_wait_ratio:
+    case Feature::voluntary_switch_log_rate:
+    case Feature::involuntary_switch_log_rate:
+    case Feature::network_receive_log_rate:
+    case Feature::network_transmit_log_rate:
+    case Feature::block_latency_log_usec:
+    case Feature::gpu_utilisation_ratio:
+    case Feature::gpu_memory_utilisation_ratio: return true;
+    default: return false;
+  }
+}
+
+bool lacks_input(const FeatureSchema& schema, const FeatureVector& vector) {
+  bool measured = false;
+  for (std::size_t i = 0; i < vector.values.size(); ++i) {
+    const std::optional<double>& value = vector.values[i];
+    if (value && std::isfinite(*value)) measured = true;
+    else if (is_optional(schema.entries[i].feature)) return true;
+  }
+  return !measured;
 }
 
 bool has_columns(const FeatureSchema& schema) {

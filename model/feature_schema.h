@@ -27,6 +27,15 @@ std::vector<std::string_view> feature_names();
 // Features by their names, at least one and none twice. Errors: invalid, naming the nearest one.
 Result<FeatureSchema> named_schema(std::span<const std::string> names);
 
+// What BPF programs and GPU drivers count and no file tells: no model looks at it unless it was
+// trained to, by name.
+bool is_optional(Feature feature);
+
+// True when no phase can be told from a step, so that it ends the history as a gap does: nothing
+// was measured in it, or an optional feature was not. On a host that does not count one, a model
+// that looks at it knows no phases: the training mean in its place would be a guess that lasts.
+bool lacks_input(const FeatureSchema& schema, const FeatureVector& vector);
+
 // True when some entry is a trace column: such a model reads traces, never live samples.
 bool has_columns(const FeatureSchema& schema);
 

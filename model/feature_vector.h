@@ -20,6 +20,15 @@ enum class Feature : std::uint8_t {
   column,                     // a trace column by name (imported AI4DL models)
   cpu_usage_log_ratio,        // log(cpu_usage_ratio + kLogRatioFloor)
   memory_need_log_ratio,      // log(memory_need_ratio + kLogRatioFloor)
+  // Optional inputs: not every host counts them (is_optional()).
+  run_queue_wait_ratio,          // time its threads waited for a CPU / (waited + ran)
+  voluntary_switch_log_rate,     // log1p(switches per second)
+  involuntary_switch_log_rate,   // log1p(switches per second)
+  network_receive_log_rate,      // log1p(bytes per second)
+  network_transmit_log_rate,     // log1p(bytes per second)
+  block_latency_log_usec,        // log1p(mean latency of a request); 0 where there was none
+  gpu_utilisation_ratio,         // mean over the step, 1 = one GPU
+  gpu_memory_utilisation_ratio,  // mean over the step
 };
 
 // What is added to a ratio before its logarithm is taken, so that 0 is finite and what happens far

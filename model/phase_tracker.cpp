@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "model/crbm_fixed.h"
+#include "model/feature_schema.h"
 #include "model/phase_path.h"
 #include "model/scaler.h"
 
@@ -107,7 +108,7 @@ Phase PhaseTracker::step(const FeatureVector& vector) {
   const Model& model = impl_->engine->model();
   const int imputed = standardise(model.scaler, vector, impl_->standardised);
   impl_->imputed += static_cast<std::uint64_t>(imputed);
-  if (imputed == model.crbm.n_vis) {
+  if (imputed > 0 && lacks_input(model.schema, vector)) {
     reset();
     return {};
   }

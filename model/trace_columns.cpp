@@ -34,6 +34,12 @@ constexpr TraceRatio mean_stall(std::string_view name) {
           [](Sample& sample, double value) { sample.*Group.*Line.*Average = value; }};
 }
 
+template <auto Group, auto Field>
+constexpr TraceRatio ratio(std::string_view name) {
+  return {name, [](const Sample& sample) { return sample.*Group.*Field; },
+          [](Sample& sample, double value) { sample.*Group.*Field = value; }};
+}
+
 template <auto Field>
 constexpr TraceColumn state(std::string_view name) {
   return {name,
@@ -95,6 +101,24 @@ constexpr TraceColumn kColumns[] = {
     stall<&Sample::io_pressure, &Pressure::full>("io.pressure.full.usec"),
     state<&Sample::populated>("cgroup.populated"),
     state<&Sample::frozen>("cgroup.frozen"),
+    counter<&Sample::run_queue, &RunQueueStat::wait_usec>("run_queue.wait.usec"),
+    counter<&Sample::run_queue, &RunQueueStat::waits>("run_queue.waits"),
+    counter<&Sample::run_queue, &RunQueueStat::longest_wait_usec>("run_queue.longest.usec"),
+    counter<&Sample::run_queue, &RunQueueStat::voluntary_switches>("switches.voluntary"),
+    counter<&Sample::run_queue, &RunQueueStat::involuntary_switches>("switches.involuntary"),
+    counter<&Sample::network, &NetworkStat::receive_bytes>("net.rx.bytes"),
+    counter<&Sample::network, &NetworkStat::receive_packets>("net.rx.packets"),
+    counter<&Sample::network, &NetworkStat::transmit_bytes>("net.tx.bytes"),
+    counter<&Sample::network, &NetworkStat::transmit_packets>("net.tx.packets"),
+    counter<&Sample::network, &NetworkStat::tcp_retransmits>("net.tcp.retransmits"),
+    counter<&Sample::block, &BlockStat::bytes>("block.bytes"),
+    counter<&Sample::block, &BlockStat::requests>("block.requests"),
+    counter<&Sample::block, &BlockStat::latency_usec>("block.latency.usec"),
+    {"gpu.memory",
+     [](const Sample& sample) -> Counter {
+       return sample.gpu.memory_bytes ? Counter(sample.gpu.memory_bytes->value) : std::nullopt;
+     },
+     [](Sample& sample, std::uint64_t value) { sample.gpu.memory_bytes = Bytes{value}; }},
 };
 
 constexpr auto kSome = &Pressure::some, kFull = &Pressure::full;
@@ -112,6 +136,8 @@ constexpr TraceRatio kRatios[] = {
     mean_stall<&Sample::io_pressure, kSome, k60>("io.pressure.some.avg60"),
     mean_stall<&Sample::io_pressure, kFull, k10>("io.pressure.full.avg10"),
     mean_stall<&Sample::io_pressure, kFull, k60>("io.pressure.full.avg60"),
+    ratio<&Sample::gpu, &GpuStat::utilisation_ratio>("gpu.utilisation"),
+    ratio<&Sample::gpu, &GpuStat::memory_utilisation_ratio>("gpu.memory.utilisation"),
 };
 
 // A column of others, read in the place of one of ours that the file does not have.

@@ -22,7 +22,7 @@ struct TraceColumn {
   void (*set)(Sample&, std::uint64_t);
 };
 
-// A ratio of a Sample, 0..1.
+// A ratio of a Sample: 0..1, of GPUs one for each.
 struct TraceRatio {
   std::string_view name;
   std::optional<double> (*get)(const Sample&);

@@ -66,12 +66,26 @@ void visit_surroundings(P& point, Visit& visit) {
   visit(point.host.cpu_cores), visit(point.host.memory);
 }
 
+// Behind all that was there before them, for a reader finds columns by their place.
+template <class S, class Visit>
+void visit_senses(S& s, Visit& visit) {
+  visit(s.run_queue.wait_usec), visit(s.run_queue.waits), visit(s.run_queue.longest_wait_usec);
+  visit(s.run_queue.voluntary_switches), visit(s.run_queue.involuntary_switches);
+  visit(s.network.receive_bytes), visit(s.network.receive_packets);
+  visit(s.network.transmit_bytes), visit(s.network.transmit_packets);
+  visit(s.network.tcp_retransmits);
+  visit(s.block.bytes), visit(s.block.requests), visit(s.block.latency_usec);
+  visit(s.gpu.utilisation_ratio), visit(s.gpu.memory_utilisation_ratio);
+  visit(s.gpu.memory_bytes);
+}
+
 template <class P, class Visit>
 void visit_point(P& point, Visit& visit) {
   visit_busy(point.sample, visit);
   visit_phase(point.phase, visit);
   visit_rare(point.sample, visit);
   visit_surroundings(point, visit);
+  visit_senses(point.sample, visit);
 }
 
 class Packer {

@@ -5,16 +5,11 @@
 #include <iterator>
 #include <utility>
 
+#include "model/feature_schema.h"
 #include "model/scaler.h"
 
 namespace cgphase {
 namespace {
-
-bool measured(const FeatureVector& vector) {
-  return std::ranges::any_of(vector.values, [](const std::optional<double>& value) {
-    return value && std::isfinite(*value);
-  });
-}
 
 void scale(Dataset& data, Scaler scaler) {
   data.scaler = std::move(scaler);
@@ -30,6 +25,9 @@ DatasetMaker::DatasetMaker(const FeatureSchema& schema, double step_seconds, int
     : schema_(schema), step_seconds_(step_seconds) {
   data_.features = static_cast<int>(schema.entries.size());
   data_.history = history;
+  for (const FeatureSchema::Entry& entry : schema.entries)
+    if (is_optional(entry.feature))
+      data_.optional += (data_.optional.empty() ? "" : ", ") + entry.name;
 }
 
 void DatasetMaker::add(std::size_t index, const ExecutionHeader& execution, const TraceRow& row) {
@@ -41,7 +39,7 @@ void DatasetMaker::add(std::size_t index, const ExecutionHeader& execution, cons
   FeatureExtractor::Step step = piece.features.add(execution, row);
   if (step.gap) piece.in_history = 0;
   if (!step.vector) return;
-  if (!measured(*step.vector)) {
+  if (lacks_input(schema_, *step.vector)) {
     piece.in_history = 0;
     return;
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "model/feature_vector.h"
@@ -18,6 +19,7 @@ namespace cgphase {
 // without a gap, so it is a contiguous piece of `standardised`.
 struct Dataset {
   int features = 0, history = 0;
+  std::string optional;  // names of the optional features, without which a step is not here
   Scaler scaler;
   std::vector<FeatureVector> steps;
   std::vector<double> standardised;      // [steps * features], row-major
@@ -34,8 +36,8 @@ struct Dataset {
 };
 
 // Cuts windows out of rows as they come: keeps their feature vectors, not their samples. Runs the
-// extractor of the daemon over each execution. A step that measured nothing ends a history, as in
-// the tracker.
+// extractor of the daemon over each execution. A step that measured nothing, or lacks an
+// optional feature, ends a history, as in the tracker.
 class DatasetMaker {
  public:
   DatasetMaker(const FeatureSchema& schema, double step_seconds, int history);
@@ -67,7 +69,7 @@ class DatasetMaker {
 };
 
 // Runs the extractor of the daemon over all executions, fits the scaler and cuts windows. A step
-// that measured nothing ends a history, as in the tracker.
+// that lacks_input() ends a history, as in the tracker.
 Dataset make_dataset(std::span<const Trace> traces, const FeatureSchema& schema,
                      double step_seconds, int history);
 

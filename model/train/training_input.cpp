@@ -31,6 +31,15 @@ bool anything_varies(const Dataset& data) {
   return false;
 }
 
+// Why there is not one step.
+std::string unmeasured(const Dataset& data) {
+  if (!data.optional.empty())
+    return "no two rows that follow each other tell all of " + data.optional +
+           " (docs/model_file.md says of which columns they are made)";
+  return "no two rows that follow each other tell the use of CPU (columns cpu.usage.usec, "
+         "cpu.usage, cpu.usage.cores) or of memory (memory.anon, mem.working.set, mem.current)";
+}
+
 }  // namespace
 
 Status check_training_input(const Dataset& data, double step_seconds, std::size_t needed,
@@ -42,10 +51,7 @@ Status check_training_input(const Dataset& data, double step_seconds, std::size_
     return refuse(fmt::format(
         "gives {} windows of {} step{} of {} s without a gap, at least {} are needed: {}",
         data.size(), data.history + 1, data.history > 0 ? "s" : "", step_seconds, needed,
-        data.steps.empty()
-            ? "no two rows that follow each other tell the use of CPU (columns cpu.usage.usec, "
-              "cpu.usage, cpu.usage.cores) or of memory (memory.anon, mem.working.set, mem.current)"
-            : "record longer"));
+        data.steps.empty() ? unmeasured(data) : "record longer"));
   if (!anything_varies(data))
     return refuse("every feature is the same in all rows, so there are no phases to tell apart: "
                   "record the container while it works");

@@ -3,6 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "model/feature_schema.h"
 #include "model/scalar_math.h"
@@ -238,10 +242,138 @@ TEST_CASE("a column feature is absent in live samples") {
   CHECK(!feed(extractor, 1).vector->values[6]);
 }
 
+TEST_CASE("the optional features are known by name, and no schema has them by default") {
+  for (const FeatureSchema& schema : {plain_schema(), log_schema()})
+    for (const auto& entry : schema.entries) CHECK_FALSE(is_optional(entry.feature));
+  int optional = 0;
+  for (const std::string_view name : feature_names()) {
+    const auto feature = feature_by_name(name);
+    REQUIRE(feature);
+    CHECK(feature_name(*feature) == name);
+    optional += is_optional(*feature);
+  }
+  CHECK(optional == 8);
+  CHECK_FALSE(is_optional(Feature::column));
+}
+
+namespace {
+
+// Per second: 0.25 s waited of 1.25 s wanted, 50 and 5 switches, 3000 bytes in and 700 out, 4
+// requests of 2 ms each, and a GPU half used.
+Sample counted_sample(double seconds) {
+  const auto times = [&](double rate) { return static_cast<std::uint64_t>(rate * seconds); };
+  Sample sample = sample_at(seconds);
+  sample.run_queue.wait_usec = times(250'000);
+  sample.run_queue.voluntary_switches = times(50);
+  sample.run_queue.involuntary_switches = times(5);
+  sample.network.receive_bytes = times(3000);
+  sample.network.transmit_bytes = times(700);
+  sample.block.requests = times(4);
+  sample.block.latency_usec = times(8000);
+  sample.gpu.utilisation_ratio = 0.5;
+  sample.gpu.memory_utilisation_ratio = 0.125;
+  return sample;
+}
+
+FeatureSchema optional_schema() {
+  FeatureSchema schema;
+  for (const std::string_view name : feature_names())
+    if (const auto feature = feature_by_name(name); is_optional(*feature))
+      schema.entries.push_back({*feature, std::string(name)});
+  return schema;
+}
+
+// The features of the step from second 1 to 2, whose second sample `change` changed.
+std::vector<std::optional<double>> changed_step(const std::function<void(Sample&)>& change) {
+  FeatureExtractor extractor(optional_schema(), 1);
+  extractor.add(counted_sample(1), at(1), two_cores_one_gib(), kHost);
+  Sample sample = counted_sample(2);
+  change(sample);
+  const auto step = extractor.add(sample, at(2), two_cores_one_gib(), kHost);
+  REQUIRE(step.vector);
+  return step.vector->values;
+}
+
+}  // namespace
+
+TEST_CASE("optional features are ratios, rates in the logarithm and means over the step") {
+  const auto values = changed_step([](Sample&) {});
+  REQUIRE(values.size() == 8);
+  CHECK(*values[0] == doctest::Approx(0.2));
+  CHECK(values[1] == portable_log1p(50));
+  CHECK(values[2] == portable_log1p(5));
+  CHECK(values[3] == portable_log1p(3000));
+  CHECK(values[4] == portable_log1p(700));
+  CHECK(values[5] == portable_log1p(2000));
+  CHECK(values[6] == 0.5);
+  CHECK(values[7] == 0.125);
+}
+
+TEST_CASE("an optional feature is absent where its counter fell or was not read, and no other") {
+  const std::pair<std::size_t, std::function<Counter&(Sample&)>> counters[] = {
+      {0, [](Sample& sample) -> Counter& { return sample.run_queue.wait_usec; }},
+      {1, [](Sample& sample) -> Counter& { return sample.run_queue.voluntary_switches; }},
+      {2, [](Sample& sample) -> Counter& { return sample.run_queue.involuntary_switches; }},
+      {3, [](Sample& sample) -> Counter& { return sample.network.receive_bytes; }},
+      {4, [](Sample& sample) -> Counter& { return sample.network.transmit_bytes; }},
+      {5, [](Sample& sample) -> Counter& { return sample.block.latency_usec; }},
+      {5, [](Sample& sample) -> Counter& { return sample.block.requests; }}};
+  for (const auto& [place, counter] : counters)
+    for (const Counter now : {Counter(0), Counter()}) {
+      const auto values = changed_step([&](Sample& sample) { counter(sample) = now; });
+      for (std::size_t i = 0; i < values.size(); ++i) CHECK(values[i].has_value() == (i != place));
+    }
+  CHECK_FALSE(changed_step([](Sample& sample) { sample.gpu.utilisation_ratio.reset(); })[6]);
+  CHECK_FALSE(changed_step([](Sample& sample) { sample.gpu.memory_utilisation_ratio = NAN; })[7]);
+}
+
+TEST_CASE("who waited for nothing has a ratio of 0, and who asked no disk a latency of 0") {
+  const auto values = changed_step([](Sample& sample) {
+    const Sample before = counted_sample(1);
+    sample.cpu.usage_usec = before.cpu.usage_usec;
+    sample.run_queue = before.run_queue;
+    sample.block = before.block;
+  });
+  CHECK(values[0] == 0);
+  CHECK(values[1] == 0);
+  CHECK(values[5] == 0);
+}
+
+TEST_CASE("GPU features are means over the time of all samples of a step") {
+  FeatureExtractor extractor(optional_schema(), 4);
+  const auto add = [&](double seconds, double utilisation) {
+    Sample sample = counted_sample(seconds);
+    sample.gpu.utilisation_ratio = utilisation;
+    return extractor.add(sample, at(seconds), two_cores_one_gib(), kHost);
+  };
+  add(0, 1);
+  add(1, 0.8);
+  add(2, 0.8);
+  const auto step = add(4, 0.2);
+  REQUIRE(step.vector);
+  CHECK(*step.vector->values[6] == doctest::Approx(0.5));
+}
+
+TEST_CASE("an input is lacking where an optional feature is absent, or where all are") {
+  const FeatureSchema plain = plain_schema(), optional = optional_schema();
+  FeatureVector vector{std::vector<std::optional<double>>(6)};
+  CHECK(lacks_input(plain, vector));
+  vector.values[3] = 1;
+  CHECK_FALSE(lacks_input(plain, vector));
+  FeatureVector full{std::vector<std::optional<double>>(8, 1.0)};
+  CHECK_FALSE(lacks_input(optional, full));
+  for (std::size_t i = 0; i < 8; ++i) {
+    FeatureVector one_missing = full;
+    one_missing.values[i] = i % 2 == 0 ? std::nullopt : std::optional<double>(NAN);
+    CHECK(lacks_input(optional, one_missing));
+  }
+}
+
 TEST_CASE("no feature is ever nan or infinite, whatever the samples") {
   Random random(1);
   FeatureSchema schema = plain_schema();
   for (const FeatureSchema::Entry& entry : log_schema().entries) schema.entries.push_back(entry);
+  for (const auto& entry : optional_schema().entries) schema.entries.push_back(entry);
   FeatureExtractor extractor(schema, 1);
   double now = 0;
   bool finite = true;
@@ -254,6 +386,10 @@ TEST_CASE("no feature is ever nan or infinite, whatever the samples") {
     Sample sample;
     sample.cpu.usage_usec = wild(), sample.memory.anon_bytes = wild();
     sample.memory.pgfault = wild(), sample.io.read_bytes = wild(), sample.io.write_bytes = wild();
+    sample.run_queue = {wild(), wild(), wild(), wild(), wild()};
+    sample.network = {wild(), wild(), wild(), wild(), wild()};
+    sample.block = {wild(), wild(), wild()};
+    sample.gpu.utilisation_ratio = random.uniform() < 0.1 ? NAN : random.uniform();
     Limits limits;
     if (random.uniform() < 0.5) limits.cpu_max = CpuMax{Microseconds{random.below(3)}};
     if (random.uniform() < 0.5) limits.memory_max = MemoryLimit{Bytes{random.below(3)}};

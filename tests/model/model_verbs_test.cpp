@@ -104,6 +104,38 @@ TEST_CASE_FIXTURE(Verbs, "train looks at the features that are named, in batches
   CHECK(trained({"--momentum", "0"}).crbm.w != usual.crbm.w);
 }
 
+TEST_CASE_FIXTURE(Verbs, "train takes optional features by name, and where a trace lacks them no "
+                         "phase is told") {
+  std::string text = "timestamp,pod.id,net.rx.bytes,gpu.utilisation\n";
+  for (int i = 0, received = 0; i < 300; ++i) {
+    const bool busy = i % 30 >= 20;
+    received += busy ? 50'000 : 10;
+    text += std::to_string(1'700'000'000 + i) + ",/job," + std::to_string(received) +
+            (i == 150 ? "," : busy ? ",0.9" : ",0.05") + "\n";
+  }
+  const std::string counted = folder.write("counted.csv", text);
+  const std::vector<std::string> words{"train", "-o", output, "--clusters", "2", "--epochs", "30",
+                                       "--step", "1", "--features",
+                                       "network_receive_log_rate,gpu_utilisation_ratio"};
+  const auto train = [&](const std::string& from) {
+    std::vector<std::string> all = words;
+    all.push_back(from);
+    return run(all);
+  };
+  CHECK(train(trace) == 6);  // tells neither
+  REQUIRE(train(counted) == 0);
+  CHECK(load_model(output)->schema.entries[1].feature == Feature::gpu_utilisation_ratio);
+  const std::string phases = folder.path("phases");
+  REQUIRE(run({"predict", "--model", output, "--json", "--output", phases, counted}) == 0);
+  const json told = json::parse(content(phases))["executions"][0]["phases"];
+  REQUIRE(told.size() == 300);
+  CHECK(told[10] == told[100]);
+  CHECK(told[25] == told[115]);
+  CHECK(told[10] != told[25]);
+  CHECK(told[150].is_null());
+  CHECK(run({"predict", "--model", output, "--json", "--output", phases, trace}) == 6);
+}
+
 TEST_CASE_FIXTURE(Verbs, "predict --json has one phase or null and one margin per row") {
   REQUIRE(run({"predict", "--model", model, "--json", "--output", output, trace}) == 0);
   const json result = json::parse(content(output));

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "model/feature_schema.h"
 #include "tests/model/example_models.h"
 #include "tests/model/naive_crbm.h"
 
@@ -119,6 +120,30 @@ TEST_CASE("a step that measured nothing ends the history") {
   CHECK(tracker.step({{std::nullopt}}).state == PhaseState::not_enough_history);
   CHECK(tracker.step({{logit(0.25)}}).state == PhaseState::not_enough_history);
   CHECK(tracker.step({{logit(0.25)}}).known());
+}
+
+TEST_CASE("a step that lacks an optional input ends the history, one that lacks another does not") {
+  Model model = random_model(5);
+  model.schema = log_schema();
+  model.schema.entries[5] = {Feature::gpu_utilisation_ratio, "gpu_utilisation_ratio"};
+  for (PhaseSummary& phase : model.phases) phase.novelty_distance = 0;
+  PhaseTracker tracker(engine_of(model));
+  FeatureVector vector{std::vector<std::optional<double>>(6, 0.5)};
+  Phase phase;
+  const auto step = [&](std::size_t times) {
+    for (std::size_t i = 0; i < times; ++i) phase = tracker.step(vector);
+    return phase.state != PhaseState::not_enough_history;
+  };
+  const auto history = static_cast<std::size_t>(model.crbm.n_his);
+  CHECK(step(history + 1));
+  vector.values[3].reset();
+  CHECK(step(1));
+  vector.values[5].reset();
+  CHECK_FALSE(step(1));
+  CHECK_FALSE(step(3 * history));
+  vector.values[5] = 0.5;
+  CHECK_FALSE(step(history));
+  CHECK(step(1));
 }
 
 TEST_CASE("a known phase is that of the naive loop over the whole history") {

@@ -48,3 +48,20 @@ TEST_CASE("one feature that varies is enough, rounding is no variation") {
   data.steps[9].values[4] = 2.1;
   CHECK(check_training_input(data, 1, 20, "t.csv"));
 }
+
+TEST_CASE("traces without an optional feature give no windows, and the refusal names it") {
+  Trace trace = synthetic_trace(1, 100);
+  FeatureSchema schema = plain_schema();
+  schema.entries[4] = {Feature::network_receive_log_rate, "network_receive_log_rate"};
+  schema.entries[5] = {Feature::gpu_utilisation_ratio, "gpu_utilisation_ratio"};
+  const auto windows = [&] { return make_dataset(std::vector{trace}, schema, 1, 3); };
+  std::uint64_t received = 0;
+  for (TraceRow& row : trace.executions[0].rows) row.sample.network.receive_bytes = received += 9;
+  const std::string text = refusal(windows(), 20);
+  CHECK(text.find("tell all of network_receive_log_rate, gpu_utilisation_ratio") !=
+        std::string::npos);
+  for (TraceRow& row : trace.executions[0].rows) row.sample.gpu.utilisation_ratio = 0.5;
+  CHECK(windows().size() == 96);
+  trace.executions[0].rows[50].sample.gpu.utilisation_ratio.reset();
+  CHECK(windows().size() == 96 - 4);
+}

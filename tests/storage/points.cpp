@@ -66,6 +66,13 @@ void set_all(Sample& s, Set set) {
   set_lines(s.memory_pressure, set);
   set_lines(s.io_pressure, set);
   set(s.populated), set(s.frozen);
+  set(s.run_queue.wait_usec), set(s.run_queue.waits), set(s.run_queue.longest_wait_usec);
+  set(s.run_queue.voluntary_switches), set(s.run_queue.involuntary_switches);
+  set(s.network.receive_bytes), set(s.network.receive_packets);
+  set(s.network.transmit_bytes), set(s.network.transmit_packets);
+  set(s.network.tcp_retransmits);
+  set(s.block.bytes), set(s.block.requests), set(s.block.latency_usec);
+  set(s.gpu.utilisation_ratio), set(s.gpu.memory_utilisation_ratio), set(s.gpu.memory_bytes);
 }
 
 // Sets a field of any type from the next number.
@@ -151,7 +158,8 @@ bool same(const Sample& a, const Sample& b) {
          same_pressure(a.cpu_pressure, b.cpu_pressure) &&
          same_pressure(a.memory_pressure, b.memory_pressure) &&
          same_pressure(a.io_pressure, b.io_pressure) && a.populated == b.populated &&
-         a.frozen == b.frozen;
+         a.frozen == b.frozen && a.run_queue == b.run_queue && a.network == b.network &&
+         a.block == b.block && a.gpu == b.gpu;
 }
 
 bool same(const Phase& a, const Phase& b) {
