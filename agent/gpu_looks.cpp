@@ -2,10 +2,8 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <climits>
 #include <iterator>
 #include <utility>
 
@@ -13,15 +11,6 @@
 #include "base/thread.h"
 
 namespace cgphase {
-namespace {
-
-// A thread that hangs in the kernel outlives its process: with a table of descriptors of its own it
-// keeps neither lock nor socket from the daemon that is started next. (Linux 5.9)
-void leave_descriptors() {
-  (void)::close_range(STDERR_FILENO + 1, UINT_MAX, CLOSE_RANGE_UNSHARE);
-}
-
-}  // namespace
 
 GpuAnswer look_for_gpu(const std::string& cgroup_root, const std::string& proc_root,
                        const GpuQuestion& question) {

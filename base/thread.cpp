@@ -2,7 +2,9 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
+#include <climits>
 #include <system_error>
 #include <utility>
 
@@ -24,6 +26,10 @@ Result<std::thread> start_thread(const std::string& name, std::function<void()> 
     return errno_failure("starting the thread " + name + " (ulimit -u, pids.max, memory)", error);
   ::pthread_setname_np(thread.native_handle(), name.c_str());
   return thread;
+}
+
+void leave_descriptors() {
+  (void)::close_range(STDERR_FILENO + 1, UINT_MAX, CLOSE_RANGE_UNSHARE);
 }
 
 }  // namespace cgphase

@@ -1,0 +1,90 @@
+#include "collectors/gpu/gpu_reader.h"
+
+#include <map>
+#include <utility>
+
+#include "base/file.h"
+#include "base/parse.h"
+#include "base/text.h"
+
+namespace cgphase {
+namespace {
+
+// One line for each hierarchy of cgroup v1, each with a path of at most 4096 bytes.
+constexpr std::size_t kProcessCgroupBytes = 64 * 1024;
+constexpr std::size_t kLoadBytes = 64;
+constexpr std::uint64_t kPerMille = 1000;
+constexpr std::string_view kUnified = "0::";
+
+std::string count_of(std::size_t count, const char* one, const char* many) {
+  return std::to_string(count) + " " + (count == 1 ? one : many);
+}
+
+// Per mille of the time; the node may come late.
+Counter tegra_load(const std::string& sys_root) {
+  for (const char* path : {"/devices/platform/gpu.0/load", "/devices/gpu.0/load"})
+    if (const auto text = read_file(sys_root + path, kLoadBytes))
+      if (const Counter load = parse_u64(trim(*text)); load && *load <= kPerMille) return load;
+  return std::nullopt;
+}
+
+}  // namespace
+
+CgroupPath cgroup_of_process(const std::string& proc_root, pid_t pid) {
+  const auto text =
+      read_file(proc_root + "/" + std::to_string(pid) + "/cgroup", kProcessCgroupBytes);
+  if (!text) return {};
+  std::string_view rest = *text, line;
+  while (next_line(rest, line))
+    if (line.starts_with(kUnified)) return CgroupPath(line.substr(kUnified.size()));
+  return {};
+}
+
+GpuReader::GpuReader(Options options)
+    : options_(std::move(options)),
+      nvml_(options_.nvml),
+      drm_({.sys = options_.sys_root, .proc = options_.proc_root,
+            .cgroup = options_.cgroup_root}) {}
+
+GpuReading GpuReader::read(MonotonicTime now, const std::vector<CgroupPath>& containers) {
+  GpuReading reading{.time = now, .devices = {}, .clients = {}, .told = {}};
+  nvml_.read(now, reading);
+  read_tegra(reading);
+  drm_.read(now, containers, reading);
+  join_cgroups(reading);
+  reading.told = told(reading);
+  return reading;
+}
+
+// The GPU of a Jetson: NVML lists it there as one that tells nothing, or not at all. Its memory is
+// the host's.
+void GpuReader::read_tegra(GpuReading& reading) const {
+  const Counter load = tegra_load(options_.sys_root);
+  if (!load) return;
+  if (reading.devices.empty())
+    reading.devices.push_back({.id = "gpu.0", .name = "Tegra", .use = {}, .memory_total = {}});
+  GpuStat& use = reading.devices.front().use;
+  if (reading.devices.size() == 1 && use == GpuStat{})
+    use.utilisation_ratio = static_cast<double>(*load) / kPerMille;
+}
+
+void GpuReader::join_cgroups(GpuReading& reading) const {
+  std::map<pid_t, CgroupPath> known;
+  for (GpuClient& client : reading.clients) {
+    const auto [at, unknown] = known.try_emplace(client.pid);
+    if (unknown) at->second = cgroup_of_process(options_.proc_root, client.pid);
+    client.cgroup = at->second;
+  }
+}
+
+std::string GpuReader::told(const GpuReading& reading) const {
+  if (reading.devices.empty()) return "NVML: " + nvml_.trouble() + "; no other GPU";
+  std::string text = count_of(reading.devices.size(), "GPU", "GPUs");
+  if (const std::string name = escape_name(reading.devices.front().name); !name.empty())
+    text += " (" + name + (reading.devices.size() > 1 ? ", ..." : "") + ")";
+  text += ", " + count_of(reading.clients.size(), "process", "processes");
+  if (drm_.incomplete()) text += ", and more containers than are looked at";
+  return nvml_.trouble().empty() || !nvml_.present() ? text : text + "; NVML: " + nvml_.trouble();
+}
+
+}  // namespace cgphase

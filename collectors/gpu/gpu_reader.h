@@ -1,0 +1,42 @@
+// All that the drivers of this host tell of their GPUs, and which cgroups their processes are in.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "collectors/cgroup_id.h"
+#include "collectors/gpu/drm_gpus.h"
+#include "collectors/gpu/gpu_reading.h"
+#include "collectors/gpu/nvml_gpus.h"
+
+namespace cgphase {
+
+// The cgroup v2 path of a process; empty where it is not to be had.
+CgroupPath cgroup_of_process(const std::string& proc_root, pid_t pid);
+
+// Owned and used by one thread; reading takes as long as the drivers do.
+class GpuReader {
+ public:
+  struct Options {
+    std::string nvml;  // the library, as dlopen(3) takes it
+    std::string proc_root = "/proc", sys_root = "/sys";
+    std::string cgroup_root = "/sys/fs/cgroup";
+  };
+
+  explicit GpuReader(Options options);
+
+  // `containers`: whose processes to look for where a driver does not list them itself.
+  GpuReading read(MonotonicTime now, const std::vector<CgroupPath>& containers);
+
+ private:
+  void read_tegra(GpuReading& reading) const;
+  void join_cgroups(GpuReading& reading) const;
+  std::string told(const GpuReading& reading) const;
+
+  Options options_;
+  NvmlGpus nvml_;
+  DrmGpus drm_;
+};
+
+}  // namespace cgphase

@@ -1,0 +1,168 @@
+#include "collectors/gpu/nvml_gpus.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace cgphase {
+namespace {
+
+constexpr unsigned kWholePercent = 100;
+
+// Some drivers tell of nonsense while a process starts or ends.
+std::optional<double> ratio_of_percent(unsigned percent) {
+  if (percent > kWholePercent) return std::nullopt;
+  return static_cast<double>(percent) / kWholePercent;
+}
+
+GpuStat use_of(const nvml::ProcessSample& sample) {
+  return {.utilisation_ratio = ratio_of_percent(sample.sm),
+          .memory_utilisation_ratio = ratio_of_percent(sample.memory)};
+}
+
+// A driver may tell of the other instances of the same GPU instance, or of the whole GPU, too.
+bool is_in(const nvml::ProcessInfo& info, const NvmlLibrary::Instance& instance) {
+  const auto fits = [](unsigned told, unsigned own) {
+    return told == nvml::kNoInstance || own == nvml::kNoInstance || told == own;
+  };
+  return fits(info.gpu_instance, instance.gpu_instance) &&
+         fits(info.compute_instance, instance.compute_instance);
+}
+
+GpuClient client_of(const nvml::ProcessInfo& info, std::size_t device) {
+  GpuClient client{.pid = static_cast<pid_t>(info.pid), .cgroup = {}, .device = device, .use = {}};
+  if (info.used_memory != nvml::kNotAvailable) client.use.memory_bytes = Bytes{info.used_memory};
+  return client;
+}
+
+}  // namespace
+
+// Keeps the first: the others mostly follow from it.
+void NvmlGpus::note(const Error& error) {
+  lost_ = lost_ || error.kind == ErrorKind::gone;
+  if (trouble_.empty()) trouble_ = error.text;
+}
+
+bool NvmlGpus::open(MonotonicTime now) {
+  if (library_) return true;
+  if (next_probe_ && now < *next_probe_) return false;
+  next_probe_ = now + kProbe;
+  Result<NvmlLibrary> library = NvmlLibrary::open(path_);
+  trouble_ = library ? "" : library.error().text;
+  if (library) library_.emplace(std::move(*library));
+  present_ = present_ || library;
+  return library.has_value();
+}
+
+void NvmlGpus::read(MonotonicTime now, GpuReading& reading) {
+  if (!open(now)) return;
+  trouble_.clear();
+  lost_ = false;
+  const std::size_t before = reading.devices.size();
+  const Result<unsigned> count = library_->device_count();
+  if (!count) note(count.error());
+  for (unsigned i = 0; i < std::min<unsigned>(count.value_or(0), kMostGpus); ++i)
+    read_device(i, now, reading);
+  if (count && *count == 0) trouble_ = "the driver has no GPU";
+  if (count.value_or(0) > kMostGpus)
+    trouble_ = "the driver tells of " + std::to_string(*count) + " GPUs, of which " +
+               std::to_string(kMostGpus) + " are read";
+  std::erase_if(histories_, [&](const auto& one) {
+    return std::ranges::find(reading.devices, one.first, &GpuDevice::id) == reading.devices.end();
+  });
+  // A driver that lost all it had does not find it again until it is opened anew.
+  if (reading.devices.size() > before || (count && !lost_)) return;
+  library_.reset();
+  next_probe_ = now + kProbe;
+}
+
+void NvmlGpus::read_device(unsigned index, MonotonicTime now, GpuReading& reading) {
+  const Result<nvml::Device> device = library_->device(index);
+  if (!device) return note(device.error());
+  const auto instances = library_->instances(*device);
+  if (!instances && instances.error().kind == ErrorKind::gone) return note(instances.error());
+  if (!instances || instances->empty()) return add_whole(*device, now, reading);
+  for (const NvmlLibrary::Instance& instance : *instances) add_instance(instance, reading);
+}
+
+// Without an identity nobody could tell it from others.
+std::optional<std::size_t> NvmlGpus::add_device(nvml::Device device, GpuReading& reading) {
+  const Result<std::string> uuid = library_->uuid(device);
+  if (!uuid) note(uuid.error());
+  if (!uuid || reading.devices.size() == kMostGpus) return std::nullopt;
+  GpuDevice one{.id = *uuid, .name = library_->name(device).value_or(""), .use = {},
+                .memory_total = {}};
+  const Result<nvml::Memory> memory = library_->memory(device);
+  if (memory) one.use.memory_bytes = Bytes{memory->used};
+  if (memory) one.memory_total = Bytes{memory->total};
+  else if (memory.error().kind != ErrorKind::unsupported) note(memory.error());
+  reading.devices.push_back(std::move(one));
+  return reading.devices.size() - 1;
+}
+
+void NvmlGpus::add_whole(nvml::Device device, MonotonicTime now, GpuReading& reading) {
+  const std::optional<std::size_t> index = add_device(device, reading);
+  if (!index) return;
+  GpuStat& whole = reading.devices[*index].use;
+  if (const Result<nvml::Utilization> busy = library_->utilization(device)) {
+    whole.utilisation_ratio = ratio_of_percent(busy->gpu);
+    whole.memory_utilisation_ratio = ratio_of_percent(busy->memory);
+  } else if (busy.error().kind != ErrorKind::unsupported) {
+    note(busy.error());
+  }
+  const auto processes = library_->processes(device);
+  if (!processes && processes.error().kind != ErrorKind::unsupported) note(processes.error());
+  if (!processes) return;
+  History& history = histories_[reading.devices[*index].id];
+  const bool told = hear(device, now, history);
+  for (const nvml::ProcessInfo& info : *processes) {
+    if (reading.clients.size() == kMostGpuClients) return;
+    GpuClient client = client_of(info, *index);
+    const auto busy = history.processes.find(info.pid);
+    const GpuStat idle{.utilisation_ratio = 0.0, .memory_utilisation_ratio = 0.0};
+    const GpuStat& use = busy == history.processes.end() ? idle : busy->second.use;
+    if (told) client.use.utilisation_ratio = use.utilisation_ratio;
+    if (told) client.use.memory_utilisation_ratio = use.memory_utilisation_ratio;
+    reading.clients.push_back(std::move(client));
+  }
+}
+
+// Process utilisation is of whole GPUs only.
+void NvmlGpus::add_instance(const NvmlLibrary::Instance& instance, GpuReading& reading) {
+  const std::optional<std::size_t> index = add_device(instance.device, reading);
+  if (!index) return;
+  const auto processes = library_->processes(instance.device);
+  if (!processes) return note(processes.error());
+  for (const nvml::ProcessInfo& info : *processes)
+    if (is_in(info, instance) && reading.clients.size() < kMostGpuClients)
+      reading.clients.push_back(client_of(info, *index));
+}
+
+bool NvmlGpus::hear(nvml::Device device, MonotonicTime now, History& history) {
+  const auto samples = library_->samples(device, history.last_seen_usec.value_or(0));
+  if (!samples) {
+    if (samples.error().kind != ErrorKind::unsupported) note(samples.error());
+    history = {};
+    return false;
+  }
+  // The first answer is of a past that may be long ago.
+  const bool first = !history.last_seen_usec;
+  const unsigned long long before = history.last_seen_usec.value_or(0);
+  unsigned long long newest = before;
+  std::map<unsigned, unsigned long long> newest_of;
+  for (const nvml::ProcessSample& sample : *samples) {
+    newest = std::max(newest, sample.time_usec);
+    // Entries that were not filled, and samples that are told again.
+    if (first || sample.pid == 0 || sample.time_usec <= before) continue;
+    const auto [at, fresh] = newest_of.try_emplace(sample.pid, sample.time_usec);
+    if (!fresh && sample.time_usec < at->second) continue;
+    at->second = sample.time_usec;
+    history.processes[sample.pid] = {now, use_of(sample)};
+  }
+  history.last_seen_usec = newest;
+  std::erase_if(history.processes,
+                [now](const auto& one) { return now - one.second.heard > kIdle; });
+  return !first;
+}
+
+}  // namespace cgphase

@@ -1,0 +1,242 @@
+#include "collectors/gpu/nvml_gpus.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "tests/collectors/gpu/fake_driver.h"
+
+using namespace cgphase;
+using namespace cgphase::test;
+using std::chrono::seconds;
+
+namespace {
+
+constexpr const char* kOne = "device GPU-1 1000 600 80 40\n";
+
+// A driver, read once a second.
+class ReadDriver : public FakeDriver {
+ public:
+  explicit ReadDriver(const std::string& library = CGPHASE_FAKE_NVML) : gpus(library) {}
+
+  GpuReading read(seconds later = seconds(1)) {
+    now += later;
+    GpuReading reading;
+    reading.time = now;
+    gpus.read(now, reading);
+    return reading;
+  }
+  // Says it, and reads until processes are told how busy they are.
+  GpuReading settled(const std::string& text) {
+    says(text);
+    read();
+    return read();
+  }
+
+  NvmlGpus gpus;
+  MonotonicTime now;
+};
+
+std::vector<nvml::ProcessInfo> three() {
+  return {{11, 100, 0, 0}, {12, nvml::kNotAvailable, 1, 2}, {13, 300, nvml::kNoInstance, 0}};
+}
+
+// As a driver with entries of `stride` bytes fills it.
+std::vector<unsigned char> filled(const std::vector<nvml::ProcessInfo>& infos, std::size_t stride,
+                                  std::size_t room, bool clear) {
+  std::vector<unsigned char> buffer((room + 1) * nvml::kLongProcessInfoBytes, kNvmlSentinel);
+  if (clear) std::fill_n(buffer.begin(), room * stride, static_cast<unsigned char>(0));
+  for (std::size_t i = 0; i < infos.size(); ++i) {
+    std::memset(buffer.data() + i * stride, 0, stride);
+    std::memcpy(buffer.data() + i * stride, &infos[i], sizeof infos[i]);
+  }
+  return buffer;
+}
+
+}  // namespace
+
+TEST_CASE("running processes are read whether a driver's entries have 24 bytes or 32") {
+  for (const std::size_t stride : {std::size_t{24}, nvml::kLongProcessInfoBytes})
+    for (const bool clear : {false, true})
+      for (std::size_t count = 0; count <= 3; ++count) {
+        CAPTURE(stride);
+        CAPTURE(clear);
+        std::vector<nvml::ProcessInfo> wanted = three();
+        wanted.resize(count);
+        const auto read = decode_processes(filled(wanted, stride, 8, clear), count);
+        REQUIRE(read.size() == count);
+        for (std::size_t i = 0; i < count; ++i) {
+          CHECK(read[i].pid == wanted[i].pid);
+          CHECK(read[i].used_memory == wanted[i].used_memory);
+          CHECK(read[i].gpu_instance == wanted[i].gpu_instance);
+          CHECK(read[i].compute_instance == wanted[i].compute_instance);
+        }
+      }
+}
+
+TEST_CASE("a GPU is told with its use, and each process with its part of it") {
+  ReadDriver driver;
+  driver.says(std::string(kOne) + "process GPU-1 11 400 compute 0 0\n"
+                                  "process GPU-1 12 none graphics 0 0\n");
+  GpuReading reading = driver.read();
+  REQUIRE(reading.devices.size() == 1);
+  CHECK(reading.devices[0] == GpuDevice{.id = "GPU-1", .name = "Fake GPU",
+                                        .use = {0.8, 0.4, Bytes{600}}, .memory_total = {{1000}}});
+  REQUIRE(reading.clients.size() == 2);
+  CHECK(reading.clients[0].pid == 11);
+  CHECK(reading.clients[0].use == GpuStat{{}, {}, Bytes{400}});  // busy since when is not known
+  CHECK(reading.clients[1].use.memory_bytes == std::nullopt);
+  driver.says(std::string(kOne) + "process GPU-1 11 400 compute 0 0\nsample GPU-1 11 1000 70 30\n");
+  reading = driver.read();
+  CHECK(reading.clients.at(0).use == GpuStat{0.7, 0.3, Bytes{400}});
+  CHECK(driver.gpus.trouble().empty());
+}
+
+TEST_CASE("what a driver measured before it was first asked is nobody's") {
+  ReadDriver driver;
+  const std::string text = std::string(kOne) + "process GPU-1 11 400 compute 0 0\n"
+                                               "sample GPU-1 11 1000 70 30\n";
+  CHECK(driver.settled(text).clients.at(0).use.utilisation_ratio == 0.0);
+}
+
+TEST_CASE("a process of which no new sample comes is idle, after drivers would have taken one") {
+  ReadDriver driver;
+  const std::string base = std::string(kOne) + "process GPU-1 11 400 compute 0 0\n";
+  driver.settled(base);
+  driver.says(base + "sample GPU-1 11 1000 70 30\n");
+  CHECK(driver.read().clients.at(0).use.utilisation_ratio == 0.7);
+  CHECK(driver.read(NvmlGpus::kIdle).clients.at(0).use.utilisation_ratio == 0.7);
+  CHECK(driver.read().clients.at(0).use.utilisation_ratio == 0.0);
+}
+
+TEST_CASE("of several samples the newest counts, and nonsense is absent") {
+  ReadDriver driver;
+  const std::string base = std::string(kOne) + "process GPU-1 11 400 compute 0 0\n"
+                                               "process GPU-1 12 400 compute 0 0\n";
+  driver.settled(base);
+  driver.says(base + "sample GPU-1 11 2000 50 20\nsample GPU-1 11 1000 10 10\n"
+                     "sample GPU-1 12 2000 4000000 20\nsample GPU-1 0 3000 90 90\n");
+  const GpuReading reading = driver.read();
+  CHECK(reading.clients.at(0).use.utilisation_ratio == 0.5);
+  CHECK(reading.clients.at(1).use.utilisation_ratio == std::nullopt);
+  CHECK(reading.clients.at(1).use.memory_utilisation_ratio == 0.2);
+}
+
+TEST_CASE("a process with contexts of both kinds counts once") {
+  ReadDriver driver;
+  driver.says(std::string(kOne) + "process GPU-1 11 400 both 0 0\n");
+  CHECK(driver.read().clients.size() == 1);
+}
+
+TEST_CASE("entries of 32 bytes are read through the library too") {
+  ReadDriver driver;
+  driver.says(std::string(kOne) + "stride 32\nprocess GPU-1 11 400 compute 0 0\n"
+                                  "process GPU-1 12 500 compute 0 0\n");
+  const GpuReading reading = driver.read();
+  REQUIRE(reading.clients.size() == 2);
+  CHECK(reading.clients[1].pid == 12);
+  CHECK(reading.clients[1].use.memory_bytes == Bytes{500});
+}
+
+TEST_CASE("MIG instances are GPUs of their own, with memory alone") {
+  ReadDriver driver;
+  driver.says(std::string(kOne) + "device GPU-2 500 50 10 10\n"
+              "instance GPU-1 MIG-a 400 300 1 0\ninstance GPU-1 MIG-b 200 100 1 1\n"
+              "process MIG-a 11 300 compute 1 0\nprocess MIG-a 12 100 compute 1 1\n"
+              "process MIG-b 12 100 compute 1 1\nsample GPU-1 11 1000 50 50\n");
+  driver.read();
+  const GpuReading reading = driver.read();
+  REQUIRE(reading.devices.size() == 3);
+  CHECK(reading.devices[0].id == "MIG-a");
+  CHECK(reading.devices[0].use == GpuStat{{}, {}, Bytes{300}});
+  CHECK(reading.devices[0].memory_total == Bytes{400});
+  CHECK(reading.devices[1].id == "MIG-b");
+  CHECK(reading.devices[2].id == "GPU-2");
+  // 12 was told of in both instances, and is in one.
+  REQUIRE(reading.clients.size() == 2);
+  CHECK(reading.clients[0] == GpuClient{.pid = 11, .device = 0, .use = {{}, {}, Bytes{300}}});
+  CHECK(reading.clients[1] == GpuClient{.pid = 12, .device = 1, .use = {{}, {}, Bytes{100}}});
+}
+
+TEST_CASE("a GPU that tells nothing of itself is told without numbers") {
+  ReadDriver driver;
+  driver.says(std::string(kOne) + "process GPU-1 11 400 compute 0 0\n"
+              "result nvmlDeviceGetUtilizationRates 3\nresult nvmlDeviceGetMemoryInfo 3\n"
+              "result nvmlDeviceGetProcessUtilization 3\nresult nvmlDeviceGetMigMode 3\n");
+  driver.read();
+  const GpuReading reading = driver.read();
+  REQUIRE(reading.devices.size() == 1);
+  CHECK(reading.devices[0].use == GpuStat{});
+  CHECK(reading.devices[0].memory_total == std::nullopt);
+  CHECK(reading.clients.at(0).use == GpuStat{{}, {}, Bytes{400}});
+  CHECK(driver.gpus.trouble().empty());
+}
+
+TEST_CASE("a library without functions for processes tells of devices") {
+  ReadDriver driver(CGPHASE_FAKE_NVML_OLD);
+  driver.says(std::string(kOne) + "process GPU-1 11 400 compute 0 0\n");
+  const GpuReading reading = driver.read();
+  CHECK(reading.devices.size() == 1);
+  CHECK(reading.clients.empty());
+  CHECK(driver.gpus.trouble().empty());
+}
+
+TEST_CASE("a library that is none, or is not there, is a sentence, and tried again in a minute") {
+  ReadDriver none("/nowhere/libnvidia-ml.so.1");
+  CHECK(none.read().devices.empty());
+  CHECK(none.gpus.trouble().find("/nowhere/libnvidia-ml.so.1") != std::string::npos);
+  ReadDriver wrong("libc.so.6");
+  CHECK(wrong.read().devices.empty());
+  CHECK(wrong.gpus.trouble().find("it has no nvmlInit_v2") != std::string::npos);
+  ReadDriver late;
+  late.says(std::string(kOne) + "result nvmlInit_v2 9\n");
+  CHECK(late.read().devices.empty());
+  CHECK(late.gpus.trouble() == "nvmlInit_v2: fake trouble (9)");
+  late.says(kOne);
+  CHECK(late.read(NvmlGpus::kProbe - seconds(1)).devices.empty());
+  CHECK(late.gpus.trouble() == "nvmlInit_v2: fake trouble (9)");
+  CHECK(late.read().devices.size() == 1);
+  CHECK(late.gpus.trouble().empty());
+}
+
+TEST_CASE("GPUs that are lost are told, and the driver is opened anew a minute later") {
+  ReadDriver driver;
+  driver.settled(kOne);
+  driver.says(std::string(kOne) + "result nvmlDeviceGetHandleByIndex_v2 15\n");
+  CHECK(driver.read().devices.empty());
+  CHECK(driver.gpus.trouble() == "nvmlDeviceGetHandleByIndex_v2: GPU is lost (15)");
+  driver.says(kOne);
+  CHECK(driver.read().devices.empty());
+  CHECK(driver.read(NvmlGpus::kProbe).devices.size() == 1);
+}
+
+TEST_CASE("a host with a driver and without GPU says so") {
+  ReadDriver driver;
+  CHECK(driver.read().devices.empty());
+  CHECK(driver.gpus.trouble() == "the driver has no GPU");
+}
+
+TEST_CASE("absurd counts are an error, not memory") {
+  ReadDriver driver;
+  driver.says(std::string(kOne) + "tell nvmlDeviceGetComputeRunningProcesses_v3 4000000000\n"
+              "process GPU-1 12 10 graphics 0 0\n");
+  CHECK(driver.read().clients.size() == 1);
+  driver.says(std::string(kOne) + "tell nvmlDeviceGetComputeRunningProcesses_v3 4000000000\n"
+              "tell nvmlDeviceGetGraphicsRunningProcesses_v2 4294967295\n");
+  CHECK(driver.read().clients.empty());
+  CHECK(driver.gpus.trouble() ==
+        "nvmlDeviceGetComputeRunningProcesses: it tells of 4000000000 processes");
+  driver.says(std::string(kOne) + "process GPU-1 11 400 compute 0 0\n"
+              "tell nvmlDeviceGetProcessUtilization 4000000000\n");
+  CHECK(driver.read().clients.at(0).use == GpuStat{{}, {}, Bytes{400}});
+  driver.says(std::string(kOne) + "tell nvmlDeviceGetCount_v2 4294967295\n");
+  CHECK(driver.read().devices.size() == 1);
+  CHECK(driver.gpus.trouble() == "the driver tells of 4294967295 GPUs, of which 64 are read");
+}
+
+TEST_CASE("processes that a driver counts and does not name are nobody") {
+  ReadDriver driver;
+  driver.says(std::string(kOne) + "tell nvmlDeviceGetComputeRunningProcesses_v3 100\n");
+  CHECK(driver.read().clients.empty());
+}
