@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "cli/bursts_verb.h"
 #include "cli/daemon_verbs.h"
 #include "cli/doctor_verb.h"
 #include "cli/fit_verb.h"
@@ -108,6 +109,7 @@ int parse_and_run(int count, const char* const* words) {
   add_record_verb(app, options, exit_code);
   add_size_verb(app, options, exit_code);
   add_fit_verb(app, options, exit_code);
+  add_bursts_verb(app, options, exit_code);
   add_replay_verb(app, options, exit_code);
   try {
     app.parse(count, words);

@@ -24,10 +24,10 @@
 namespace cgphase {
 namespace {
 
-enum class Form : std::uint8_t { text, json, dot, svg };
+enum class ReportForm : std::uint8_t { text, json, dot, svg };
 
-const std::map<std::string, Form> kForms = {
-    {"text", Form::text}, {"json", Form::json}, {"dot", Form::dot}, {"svg", Form::svg}};
+const std::map<std::string, ReportForm> kReportForms = {
+    {"text", ReportForm::text}, {"json", ReportForm::json}, {"dot", ReportForm::dot}, {"svg", ReportForm::svg}};
 
 struct PrototypesOptions {
   std::string model = default_model_path(), output;
@@ -35,7 +35,7 @@ struct PrototypesOptions {
   bool labelled = false, legend = true;
   double cover = 0.9, min_share = 0.01;
   LengthBins bins;
-  Form form = Form::text;
+  ReportForm form = ReportForm::text;
   Drawing drawing = Drawing::tree;
 };
 
@@ -85,10 +85,10 @@ Result<std::optional<double>> gather(const PrototypesOptions& options, PhaseSequ
 
 std::string render(const PrototypesReport& report, const PrototypesOptions& options) {
   switch (options.form) {
-    case Form::json: return prototypes_json(report);
-    case Form::dot: return prototypes_dot(report, options.drawing);
-    case Form::svg: return prototypes_svg(report, options.drawing);
-    case Form::text: break;
+    case ReportForm::json: return prototypes_json(report);
+    case ReportForm::dot: return prototypes_dot(report, options.drawing);
+    case ReportForm::svg: return prototypes_svg(report, options.drawing);
+    case ReportForm::text: break;
   }
   return prototypes_text(report, options.legend);
 }
@@ -165,10 +165,10 @@ void add_options(CLI::App& verb, const std::shared_ptr<PrototypesOptions>& optio
 
 void add_output_options(CLI::App& verb, const std::shared_ptr<PrototypesOptions>& options) {
   verb.add_option_function<std::string>(
-          "-o", [options](const std::string& form) { options->form = kForms.at(form); },
+          "-o", [options](const std::string& form) { options->form = kReportForms.at(form); },
           "text, json, dot or svg")
       ->check(CLI::IsMember({"text", "json", "dot", "svg"}));
-  verb.add_flag_callback("--json", [options] { options->form = Form::json; }, "as -o json");
+  verb.add_flag_callback("--json", [options] { options->form = ReportForm::json; }, "as -o json");
   verb.add_option_function<std::string>(
           "--draw",
           [options](const std::string& word) {

@@ -1,0 +1,14 @@
+// The verb bursts: idle and burst of network and GPU, and how well earlier runs foretell them.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "cli/options.h"
+
+namespace cgphase {
+
+// Adds it to `app`. Parsing runs it and puts its exit code in `exit_code`. `options` and
+// `exit_code` must outlive the parsing.
+void add_bursts_verb(CLI::App& app, const CommonOptions& options, int& exit_code);
+
+}  // namespace cgphase
