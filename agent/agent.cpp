@@ -124,16 +124,19 @@ void Agent::beat() {
 }
 
 void Agent::welcome(const ContainerInfo& info) {
-  const Mode mode = mode_of(info);
   const auto learned = learned_.find(learning_key(info));
-  parts_.pipeline.admit(info.id, {.mode = mode, .prior = learned == learned_.end()
-                                                             ? nlohmann::json(nullptr)
-                                                             : learned->second});
-  parts_.pipeline.set_care(info.id, care_of(info));
+  Admission admission{.mode = mode_of(info)};
+  if (learned != learned_.end()) admission.prior = learned->second;
+  if (parts_.kernel_writer != nullptr)
+    admission.original = parts_.kernel_writer->leased_originals(info.id);
   if (parts_.writer && info.hands_off.empty()) {
     Result<Fd> directory = parts_.sampler.duplicate_directory(info.id);
     if (directory) (void)parts_.writer->attach(info.id, info.path, std::move(*directory));
   }
+  // It was lost from sight, and what was lowered could not be restored then.
+  if (admission.original != Limits{}) (void)parts_.writer->restore(info.id);
+  parts_.pipeline.admit(info.id, std::move(admission));
+  parts_.pipeline.set_care(info.id, care_of(info));
   if (!parts_.store) return;
   parts_.store->enqueue({.containers = {{info, tick_.wall_time}}});
   if (learned != learned_.end()) return;
@@ -271,12 +274,11 @@ void Agent::take_guard_actions() {
     const ContainerView* view = parts_.pipeline.find(action.id);
     if (view == nullptr || !action.written) continue;
     const bool cpu = action.knob == Knob::cpu_max || action.knob == Knob::cpu_max_burst;
-    Limits in_force = view->sample.limits;
+    Limits in_force = view->in_force;
     (void)parse_knob(action.knob, action.new_value.view(), in_force);
     totals_.writes_up += 1;
     Decision raise = parts_.pipeline.guard_raised(
         action.id, cpu ? Resource::cpu : Resource::memory, action.reason, in_force, action.time);
-    // What it raised may be newer than the last sample.
     (void)parse_knob(action.knob, action.old_value.view(), raise.old_limits);
     remember(raise);
     remember_written(raise, in_force, "by the guard: ");
@@ -403,10 +405,10 @@ void Agent::save_holds() {
 
 // Tells the pipeline that limits are the originals again, and the journal why.
 void Agent::note_restored(const ContainerView& view, Reason reason) {
+  const Limits before = view.in_force;
   for (const Resource resource : {Resource::cpu, Resource::memory}) {
-    const bool changed = resource == Resource::cpu
-                             ? view.sample.limits.cpu_max != view.original.cpu_max
-                             : view.sample.limits.memory_max != view.original.memory_max;
+    const bool changed = resource == Resource::cpu ? before.cpu_max != view.original.cpu_max
+                                                   : before.memory_max != view.original.memory_max;
     if (!changed) continue;
     const Decision raise = parts_.pipeline.guard_raised(view.info.id, resource, reason,
                                                         view.original, clock_.monotonic_now());
@@ -419,6 +421,7 @@ void Agent::note_restored(const ContainerView& view, Reason reason) {
 LimitWriter::RestoreReport Agent::restore(CgroupId id, Reason reason) {
   if (!parts_.writer) return {};
   LimitWriter::RestoreReport report = parts_.writer->restore(id);
+  take_results();  // of what was written before it
   const ContainerView* view = parts_.pipeline.find(id);
   if (view != nullptr && report.restored > 0) note_restored(*view, reason);
   return report;
@@ -439,7 +442,9 @@ LimitWriter::RestoreReport Agent::stop() {
 }
 
 Status Agent::store_all() {
-  for (const ContainerView* view : parts_.pipeline.containers()) learn(*view);
+  for (const ContainerView* view : parts_.pipeline.containers()) {
+    learn(*view);
+  }
   store_ooms(true);
   remember_outcomes();
   store_tick();
@@ -447,9 +452,12 @@ Status Agent::store_all() {
 }
 
 // The companion restored everything because this process was silent for too long: what the pipeline
-// believes to be in force is wrong, so every container begins at its original.
+// believes to be in force is wrong, so every container begins at its original. It has to hear that
+// the silence is over before anything is written, or it restores that too.
 void Agent::adopt_after_revocation() {
   if (parts_.kernel_writer == nullptr || !parts_.kernel_writer->revoked()) return;
+  parts_.kernel_writer->heartbeat(clock_.monotonic_now());
+  take_results();
   for (const ContainerView* view : parts_.pipeline.containers())
     note_restored(*view, Reason::restored);
   parts_.kernel_writer->acknowledge_revocation();

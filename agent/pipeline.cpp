@@ -32,6 +32,10 @@ struct Pipeline::Container {
   std::optional<double> lowest_cpu_cores;
 
   void in_force(const Limits& limits) {
+    const auto know = [](const auto& found, auto& known) { known = found ? found : known; };
+    know(limits.cpu_max, view.in_force.cpu_max);
+    know(limits.cpu_max_burst, view.in_force.cpu_max_burst);
+    know(limits.memory_max, view.in_force.memory_max);
     const auto cores = limits.cpu_cores();
     if (cores) lowest_cpu_cores = std::min(cores->value, lowest_cpu_cores.value_or(cores->value));
   }
@@ -75,6 +79,7 @@ std::unique_ptr<Pipeline::Container> Pipeline::make_container(const ContainerInf
   if (admission != admissions_.end()) {
     container->view.mode = admission->second.mode;
     container->care = admission->second.care;
+    container->view.original = admission->second.original;
     prior = admission->second.prior;
   }
   container->policy = make_policy(policy_, prior, surroundings()).value();
@@ -206,7 +211,10 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
                               elapsed > kGapIntervals * config_.interval);
   const double interval_seconds = first || gap ? 0 : seconds(elapsed);
   if (first) {
-    view.original = sample.limits;
+    const Limits told = std::exchange(view.original, sample.limits);
+    if (told.cpu_max) view.original.cpu_max = told.cpu_max;
+    if (told.cpu_max_burst) view.original.cpu_max_burst = told.cpu_max_burst;
+    if (told.memory_max) view.original.memory_max = told.memory_max;
     view.phase_since = tick.time;
   }
   update_phase(view, container.extractor, container.tracker, sample, tick, gap);
@@ -265,7 +273,7 @@ Decision Pipeline::guard_raised(CgroupId id, Resource resource, Reason reason,
                     .new_limits = in_force, .reason = reason};
   const auto found = containers_.find(id);
   if (found == containers_.end()) return decision;
-  decision.old_limits = found->second->view.sample.limits;
+  decision.old_limits = found->second->view.in_force;
   decision.phase = found->second->view.phase;
   decision.evidence = evidence_of(found->second->view.sample);
   found->second->in_force(in_force);

@@ -57,6 +57,7 @@ struct Admission {
   Mode mode = Mode::observe;
   nlohmann::json prior;  // learned by earlier runs of its image; null = none
   Care care = {};        // by set_care()
+  Limits original = {};  // of a knob that holds a value of ours already; else the first sample's
 };
 
 // What is known of one container; read by status, list, show and explain.
@@ -70,6 +71,7 @@ struct ContainerView {
   std::optional<Bytes> memory_need;
   std::optional<double> highest_cpu_cores, highest_memory_bytes;  // of use and need, so far
   Sample sample;                            // the last one
+  Limits in_force;                          // of CPU and memory.max, as last read or written
   Limits original;
   Allocation wish;                          // what the policy wants, before the rails
   Verdict cpu_holding = Verdict::observe_mode;

@@ -35,6 +35,7 @@ constexpr Phrase kPhrases[] = {
     {"oom_remembered", "its image ran out of memory under a lowered limit and needs more"},
     {"rival", "another manager changes its limits again and again, so it is left alone"},
     {"gpu_container", "it has a GPU, or that cannot be ruled out (rails.lower_gpu_quota)"},
+    {"at_floor", "what it uses and may need leaves no step lower that is worth a write"},
 };
 
 std::string amount(Resource resource, double value) {

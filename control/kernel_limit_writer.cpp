@@ -202,12 +202,8 @@ std::optional<KernelLimitWriter::Work> KernelLimitWriter::next(Lane& lane) {
 void KernelLimitWriter::run_raising() {
   const ChangeTools with = tools(false);
   while (const auto work = next(raising_)) {
-    LimitResult result;
-    {
-      const std::lock_guard turn(raise_or_restore_);
-      result = carry_out(*work, with);
-    }
-    deliver(std::move(result));
+    const std::lock_guard turn(raise_or_restore_);
+    deliver(carry_out(*work, with));  // a restore that has its turn next finds the result
   }
 }
 
@@ -229,9 +225,10 @@ void KernelLimitWriter::lower(const Work& work, WriteDeadline& deadline) {
   {
     const std::lock_guard lock(mutex_);
     being_lowered_.reset();
+    results_.push_back(std::move(result));  // whoever waits for the end of it finds the result
   }
   lowering_ended_.notify_all();
-  deliver(std::move(result));
+  ::eventfd_write(result_event_.get(), 1);
 }
 
 LimitResult KernelLimitWriter::carry_out(const Work& work, const ChangeTools& with) {
@@ -266,6 +263,16 @@ void KernelLimitWriter::acknowledge_revocation() {
     for (const auto& [id, cgroup] : tracked_) all.push_back(cgroup);
   }
   for (const Tracked& cgroup : all) settle_leases(tools(false), *cgroup);
+}
+
+Limits KernelLimitWriter::leased_originals(CgroupId id) const {
+  Limits originals;
+  for (const Knob knob : kKnobs) {
+    const auto record = leases_.find(id, knob);
+    const auto values = record ? leases_.read_values(*record, id, knob) : std::nullopt;
+    if (values) (void)parse_knob(knob, values->original.view(), originals);
+  }
+  return originals;
 }
 
 // False where the kernel is still busy with it after the wait.

@@ -71,6 +71,9 @@ class KernelLimitWriter final : public LimitWriter {
   bool revoked() const { return leases_.revoked(); }
   void acknowledge_revocation();
 
+  // What the leases that are held for it say: empty where no knob of it holds a value of ours.
+  Limits leased_originals(CgroupId id) const;
+
   // Ends a lowering of this container that the kernel is still busy with. Any thread; takes no lock
   // and allocates nothing.
   void interrupt_lowering(CgroupId id);

@@ -137,10 +137,13 @@ RestoreReport restore_records(LeaseTable& leases, std::span<const int> records,
 }
 
 RestoreReport restore_leases(LeaseTable& leases, const std::string& cgroup_root) {
-  const std::vector<int> records = leases.held();
   const std::string root = leases.cgroup_root().value_or(cgroup_root);
   const auto by_path = [&](const Lease& lease) { return open_leased_directory(root, lease); };
-  return restore_records(leases, records, by_path, leases.owned());
+  if (leases.owned()) return restore_records(leases, leases.held(), by_path, true);
+  leases.revoke();
+  RestoreReport report = restore_records(leases, leases.held(), by_path, false);
+  if (report.restored > 0) leases.revoke();
+  return report;
 }
 
 }  // namespace cgphase

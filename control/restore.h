@@ -36,7 +36,8 @@ RestoreReport restore_records(LeaseTable& leases, std::span<const int> records,
 void release_restored(LeaseTable& leases, int record, Knob knob, int directory_fd);
 
 // All records, by path below the table's root, or below `cgroup_root` where the table has none;
-// released where the table is owned.
+// released where the table is owned. An owner that lives is told (LeaseTable::revoke): before, so
+// that it writes no more, and after, for it may have acknowledged and written in between.
 RestoreReport restore_leases(LeaseTable& leases, const std::string& cgroup_root);
 
 }  // namespace cgphase

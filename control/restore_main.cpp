@@ -87,8 +87,7 @@ int restore_once(const WatchOptions& options) {
     std::fprintf(stderr, "cgphase-restore: %s\n", leases.error().text.c_str());
     return 1;
   }
-  // A living daemon keeps its records; it learns that its changes were taken back.
-  if (!(*leases)->try_own()) (*leases)->revoke();
+  (void)(*leases)->try_own();  // a living daemon keeps its records
   const RestoreReport report = restore_leases(**leases, options.cgroup_root);
   for (const std::string& line : report.failures)
     std::fprintf(stderr, "cgphase-restore: %s\n", line.c_str());

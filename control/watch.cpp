@@ -94,7 +94,6 @@ class Watch {
       silent_ = false;
       return;
     }
-    if (!silent_) leases_->revoke();
     const RestoreReport report = restore_leases(*leases_, options_.cgroup_root);
     if (!silent_) {
       say("process " + std::to_string(options_.pid) + " is silent, its limits were put back");

@@ -52,7 +52,7 @@ enum class Verdict : std::uint8_t {
   pressure_not_quiet,
   trial_running,
   rate_limited,          // per container and window, or per host
-  too_small,             // not worth a write
+  too_small,             // what is wished differs too little to be worth a write
   memory_growing,
   standing_down,         // somebody else changed the limit
   cache_in_way,          // page cache would meet the new limit at once; reclaim it first
@@ -60,6 +60,7 @@ enum class Verdict : std::uint8_t {
   oom_remembered,        // its image ran out of memory under a limit of ours: not below that floor
   rival,                 // somebody else changes its limits again and again: theirs
   gpu_container,         // it has a GPU, or that cannot be ruled out: its quota stays
+  at_floor,              // what it uses or needs leaves no step that is worth a write
 };
 
 enum class Direction : std::uint8_t { lower, raise };
@@ -169,6 +170,7 @@ constexpr const char* to_string(Verdict verdict) {
     case Verdict::oom_remembered: return "oom_remembered";
     case Verdict::rival: return "rival";
     case Verdict::gpu_container: return "gpu_container";
+    case Verdict::at_floor: return "at_floor";
   }
   return "";
 }

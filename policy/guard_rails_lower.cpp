@@ -104,7 +104,7 @@ Verdict ContainerRails::Impl::gate(Resource resource, const Proposal& proposal,
     if (senses_.growing(in_force.value_or(0))) return Verdict::memory_growing;
     if (proposal.cache_in_way) return Verdict::cache_in_way;
   }
-  if (!proposal.worth_it) return Verdict::too_small;
+  if (!proposal.worth_it) return Verdict::at_floor;
   return step.input.mode == Mode::enforce ? Verdict::allowed : Verdict::advise_mode;
 }
 

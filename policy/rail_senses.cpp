@@ -172,6 +172,7 @@ void RailSenses::measure(const RailInput& input) {
   set(Measure::major_faults, rate(before.memory.pgmajfault, now.memory.pgmajfault, interval));
   set(Measure::throttled, per_second_of_usec(before.cpu.throttled_usec, now.cpu.throttled_usec));
   set(Measure::cpu_cores, per_second_of_usec(before.cpu.usage_usec, now.cpu.usage_usec));
+  set(Measure::gpu_utilisation, now.gpu.utilisation_ratio);
 }
 
 // Left out, throttled seconds would leave the quiet ones to speak for the phase, and each lowering

@@ -16,15 +16,16 @@ namespace cgphase {
 
 // What a trial compares. Stalls are shares of time, faults and refaults per second.
 enum class Measure : std::size_t {
-  cpu_stall, memory_stall, io_stall, refaults, major_faults, throttled, cpu_cores
+  cpu_stall, memory_stall, io_stall, refaults, major_faults, throttled, cpu_cores,
+  gpu_utilisation
 };
-inline constexpr std::size_t kMeasureCount = 7;
+inline constexpr std::size_t kMeasureCount = 8;
 using Measures = std::array<std::optional<double>, kMeasureCount>;
 
 constexpr const char* to_string(Measure measure) {
   constexpr const char* kNames[kMeasureCount] = {
       "cpu stall",    "memory stall", "io stall", "refaults",
-      "major faults", "throttled",    "cpu cores"};
+      "major faults", "throttled",    "cpu cores", "gpu utilisation"};
   return kNames[static_cast<std::size_t>(measure)];
 }
 

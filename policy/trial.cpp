@@ -10,6 +10,8 @@ namespace {
 constexpr int kLongestTrial = 3;  // times its length, where too few ticks were measured
 // Less CPU time is a sign of harm only where the container was busy.
 constexpr double kBusyCores = 0.05;
+// A GPU that waits for its host loses more than so much of its time.
+constexpr double kGpuPoints = 0.05;
 constexpr std::size_t kMiddle = 2, kLowest = 20;  // one value in so many is below
 
 template <class Ticks>
@@ -34,6 +36,7 @@ double allowance(Measure measure, const RailsConfig& config) {
     case Measure::major_faults: return config.trial_faults_allowance;
     case Measure::throttled: return config.throttled_ratio;
     case Measure::cpu_cores: return 0;
+    case Measure::gpu_utilisation: return 0;
   }
   return 0;
 }
@@ -109,6 +112,13 @@ Trial::Judgement Trial::judge(const Baselines& baselines, const RailsConfig& con
     judgement.worse = true;
     judgement.detail = fmt::format("cpu progress {:.4g} cores, before {:.4g}{}", *cores, *usual,
                                    held_back ? "" : " in all but one tick in twenty");
+    return judgement;
+  }
+  const auto gpu = median(Measure::gpu_utilisation);
+  const auto gpu_before = baselines.median(decision_.phase, Measure::gpu_utilisation);
+  if (stayed() && gpu && gpu_before && *gpu < *gpu_before - kGpuPoints) {
+    judgement.worse = true;
+    judgement.detail = fmt::format("gpu utilisation {:.4g}, before {:.4g}", *gpu, *gpu_before);
     return judgement;
   }
   judgement.detail = fmt::format("{} ticks, nothing worse than before",

@@ -120,6 +120,15 @@ TEST_CASE("programs are wanted in the kernel only while something is not just ob
   CHECK(world.probes->wanted);
 }
 
+TEST_CASE("what the kernel's probes count is in the samples, also where all is only observed") {
+  AgentWorld world;
+  world.probes->received_bytes = 4711;
+  world.agent->set_mode(Mode::observe);
+  world.run(2);
+  CHECK(world.container().sample.network.receive_bytes == 4711);
+  CHECK_FALSE(world.container().sample.run_queue.waits);
+}
+
 TEST_CASE("what the kernel's probes can tell is among the sources") {
   AgentWorld world;
   CHECK(std::ranges::any_of(world.agent->sources(), [](const Source& source) {

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "policy/limit_arithmetic.h"
@@ -86,6 +87,17 @@ TEST_CASE("CPU is not lowered below 1.15 times the p99 of the usage in the phase
   CHECK(lowest <= 1.15 * 1.2 * kBucket + 1e-4);
   IdleWish quiet;
   CHECK(quiet.lowest() <= 1.15 * 0.2 * kBucket + 1e-4);
+}
+
+TEST_CASE("a floor that leaves no step worth a write is told, with the floor") {
+  IdleWish world;
+  world.use(3.6, 30);
+  world.use(0.2, 60);
+  CHECK_FALSE(world.lowers(Resource::cpu, 40));
+  CHECK(world.rails.holding(Resource::cpu) == Verdict::at_floor);
+  const auto told = std::ranges::find(world.all, Verdict::at_floor, &Decision::verdict);
+  REQUIRE(told != world.all.end());
+  CHECK(told->evidence[Fact::floor].value_or(0) >= 1.15 * 3.6);
 }
 
 TEST_CASE("what another phase used, or one second in two hundred, is no floor") {

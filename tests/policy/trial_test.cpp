@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "tests/policy/rail_world.h"
@@ -164,6 +165,21 @@ TEST_CASE("an ordinary quiet spell of a bursty phase is no harm, nor is an idle 
   CHECK(end_of_progress(Resource::memory, 0.8, 0.5, progress_of(0.41)) == "passed");
   CHECK(end_of_progress(Resource::memory, 0.8, 0.01, progress_of(0.01)) == "passed");
   CHECK(end_of_progress(Resource::memory, 0.04, 0.04, progress_of(0.01)) == "passed");
+}
+
+TEST_CASE("GPU utilisation that falls by more than five points in a trial reverts it") {
+  const auto falls_to = [](Resource resource, std::optional<double> ratio) {
+    RailWorld world = in_trial(resource, [](RailWorld& fresh) {
+      fresh.sample.gpu.utilisation_ratio = 0.8;
+    });
+    world.sample.gpu.utilisation_ratio = ratio;
+    return end_of_trial(world);
+  };
+  for (const Resource resource : {Resource::cpu, Resource::memory}) {
+    CHECK(falls_to(resource, 0.74) == "gpu utilisation");
+    CHECK(falls_to(resource, 0.76) == "passed");
+    CHECK(falls_to(resource, std::nullopt) == "passed");  // nobody tells any more
+  }
 }
 
 TEST_CASE("a max and an oom event in a trial revert it at once") {

@@ -137,6 +137,18 @@ TEST_CASE("laws: reading takes as long as the companion waits") {
   CHECK((sum.runs < 2 || sum.restored > 100));
 }
 
+TEST_CASE("laws: what the companion restores is nobody else's doing") {
+  Scenario scenario;
+  scenario.events_one_in = scenario.nested_one_in = 0;
+  scenario.growth_ratio = 0.025;
+  scenario.slow_ticks_one_in = 10;
+  const Sum sum =
+      run_seeds("laws: what the companion restores is nobody else's doing", scenario, 16);
+  CHECK((sum.runs < 2 || sum.lowered > 100));
+  CHECK((sum.runs < 2 || sum.slow_ticks > 300));
+  CHECK((sum.runs < 2 || sum.restored > 100));
+}
+
 TEST_CASE("laws: the daemon hangs") {
   Scenario scenario;
   scenario.nested_one_in = 5000;
@@ -216,7 +228,11 @@ TEST_CASE("laws: exactly the n-th system call fails, for every n") {
   CHECK(calls > 1000);
   std::uint64_t runs = 0, lowered = 0, refused = 0;
   const std::uint64_t step = from_environment("CGPHASE_SEEDS_TIMES", 1) > 1 ? 1 : 8;
+  // CGPHASE_CALL alone is traced.
+  const std::uint64_t only = from_environment("CGPHASE_CALL", 0);
   for (std::uint64_t n = 1; n <= calls; n += step) {
+    if (only != 0 && n != only) continue;
+    scenario.trace = only != 0;
     scenario.faults = {.at_call = n, .calls = 1 + n / step % 4};
     const RunReport report = World(scenario).run();
     runs += 1;

@@ -108,9 +108,7 @@ void SimulatedCompanion::look() {
   const LaneScope as(Lane::companion);
   if (!open_leases()) return;
   const bool silent = heartbeat_.silent(clock_.monotonic_now(), leases_->last_beat());
-  if (silent && !silent_) leases_->revoke();
   if (silent) (void)restore_leases(*leases_, std::string(kSimulatedRoot));
-  silent_ = silent;
 }
 
 bool SimulatedCompanion::after_death() {

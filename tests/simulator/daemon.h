@@ -83,7 +83,6 @@ class SimulatedCompanion {
   const Clock& clock_;
   HeartbeatWatch heartbeat_{kDefaultSilence, kWatchInterval};
   std::unique_ptr<LeaseTable> leases_;
-  bool silent_ = false;
 };
 
 }  // namespace cgphase::simulator

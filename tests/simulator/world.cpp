@@ -289,6 +289,7 @@ void World::drive_agent() {
   judge_memory_events();
   judge_gpus();
   judge_unknown();
+  judge_blame();
   // Stores follow one another: of those before this one none is cut any more.
   leases_at_last_change_ = lease_bytes();
   if (!lanes().parked()) laws_.judge_recoverable("after a tick");
@@ -334,6 +335,31 @@ void World::judge_unknown() {
         laws_.violate(std::string("nobody looks at what is lowered: ") + file_name(knob) + " of " +
                       box.path);
   }
+}
+
+// Where nobody else writes a limit, none is taken for somebody else's.
+void World::judge_blame() {
+  // What cannot be read may look like somebody else's doing.
+  if (scenario_.events_one_in != 0 || scenario_.nested_one_in != 0) return;
+  if (scenario_.faults.one_in != 0 || scenario_.faults.at_call != 0) return;
+  for (const ContainerView* view : daemon_->agent().pipeline().containers()) {
+    const std::string whose = " where nobody writes: " + view->info.path.substr(0, 32);
+    for (const Verdict holding : {view->cpu_holding, view->memory_holding})
+      if (holding == Verdict::standing_down || holding == Verdict::silently_reverted ||
+          holding == Verdict::rival)
+        laws_.violate(to_string(holding) + whose);
+    for (const Knob knob : {Knob::cpu_max, Knob::memory_max}) {
+      Limits intended;
+      const KnobText& text = laws_.intents(view->info.id.inode, knob).front();
+      if (parse_knob(knob, text.view(), intended) &&
+          compare_knob(knob, view->original, intended) != 0)
+        laws_.violate(std::string("another original of ") + file_name(knob) + whose);
+    }
+  }
+  for (const JournalOutcome& one : daemon_->agent().recent_outcomes())
+    if (one.outcome.detail == "the limit was changed by others")
+      laws_.violate("a trial ended by others, where nobody writes: decision " +
+                    std::to_string(one.outcome.decision_id));
 }
 
 std::uint64_t World::own_events(const Box& box) const {

@@ -102,6 +102,7 @@ class World final : private CallObserver {
   void judge_memory_events();
   void judge_gpus();
   void judge_unknown();
+  void judge_blame();
   std::uint64_t own_events(const Box& box) const;
   void finish();
   void report(RunReport& into) const;
