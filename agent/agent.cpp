@@ -16,6 +16,7 @@ namespace {
 
 // Images whose statistics are kept in memory between two runs of a container.
 constexpr std::size_t kLearnedImages = 256;
+constexpr const char* kBurstsSuffix = "#bursts";
 
 // At most this share of what is reclaimable in so long (docs/safety.md).
 constexpr double kSqueezeRatio = 0.01;
@@ -78,7 +79,8 @@ Agent::Agent(Config config, Parts parts, const Clock& clock, Post post)
       model_key_(model_key(parts_.engine.get())),
       outside_(config_.cgroup_root, config_.proc_root),
       neighbourhood_(config_.proc_root),
-      gpus_(std::move(parts_.gpu_looks)) {
+      gpus_(std::move(parts_.gpu_looks)),
+      gpu_usage_(parts_.gpus ? std::move(parts_.gpus) : no_gpu_source("not asked for")) {
   if (const auto held = parts_.holds.host()) config_.mode = std::min(config_.mode, *held);
 }
 
@@ -91,6 +93,8 @@ void Agent::tick() {
   watch_kill_switch();
   watch_neighbours();
   parts_.sampler.sample(clock_, tick_);
+  gpu_usage_.fill(tick_);
+  if (parts_.probes) parts_.probes->fill_counters(tick_);
   // Also where it was the reading that took too long: what was read then is no act of others.
   adopt_after_revocation();
   // What writer and guard did before the files were read must not look like somebody else's intent.
@@ -110,6 +114,7 @@ void Agent::tick() {
     if (decision.verdict == Verdict::allowed) submit(decision);
   }
   outside_.observe(tick_, parts_.pipeline.containers());
+  bursts_.observe(tick_);
   take_results();
   remember_outcomes();
   squeeze_cache();
@@ -139,6 +144,7 @@ void Agent::welcome(const ContainerInfo& info) {
   parts_.pipeline.set_care(info.id, care_of(info));
   if (!parts_.store) return;
   parts_.store->enqueue({.containers = {{info, tick_.wall_time}}});
+  load_bursts(info);
   if (learned != learned_.end()) return;
   // The prior comes from the database a moment later; where it does not, the container learns anew.
   (void)parts_.store->query([this, id = info.id, key = learning_key(info)](Store& store) {
@@ -159,6 +165,7 @@ void Agent::farewell(CgroupId id) {
     totals_.saved_core_seconds += view->saved_core_seconds;
     totals_.saved_byte_seconds += view->saved_byte_seconds;
     learn(*view);
+    learn_bursts(view->info);
   }
   if (parts_.writer) {
     // A cgroup that is only no longer a container keeps no limit of ours.
@@ -181,6 +188,30 @@ void Agent::learn(const ContainerView& view) {
   (void)parts_.store->query([key, learned = known](Store& store) {
     (void)store.save_learned(key, learned);
   });
+}
+
+// Bursts belong to no model and no policy: other rows than those of learning_key().
+void Agent::learn_bursts(const ContainerInfo& info) {
+  std::optional<nlohmann::json> known = bursts_.end(info.id, image_of(info));
+  if (!known || !parts_.store) return;
+  (void)parts_.store->query([key = image_of(info) + kBurstsSuffix,
+                             known = std::move(*known)](Store& store) {
+    (void)store.save_learned(key, known);
+  });
+}
+
+void Agent::load_bursts(const ContainerInfo& info) {
+  if (bursts_.knows(image_of(info))) return;
+  (void)parts_.store->query([this, image = image_of(info)](Store& store) {
+    Result<nlohmann::json> stored = store.load_learned(image + kBurstsSuffix);
+    if (stored) post_([this, image, stored = std::move(*stored)] {
+      bursts_.remember(image, stored);
+    });
+  });
+}
+
+nlohmann::json Agent::bursts(const ContainerView& view) const {
+  return bursts_.report(view.info.id, image_of(view.info));
 }
 
 // News at once, what the disk refused at the pace of the history, and the last time in any case.
@@ -444,6 +475,7 @@ LimitWriter::RestoreReport Agent::stop() {
 Status Agent::store_all() {
   for (const ContainerView* view : parts_.pipeline.containers()) {
     learn(*view);
+    learn_bursts(view->info);
   }
   store_ooms(true);
   remember_outcomes();
@@ -489,6 +521,7 @@ std::vector<Source> Agent::sources() const {
   std::vector<Source> sources = parts_.sampler.sources();
   sources.push_back(neighbourhood_.source());
   sources.push_back(gpus_.source());
+  sources.push_back(gpu_usage_.source(clock_.monotonic_now()));
   if (parts_.probes) std::ranges::move(parts_.probes->sources(), std::back_inserter(sources));
   if (!parts_.guard) return sources;
   const GuardSource pressure = parts_.guard->pressure(), inotify = parts_.guard->inotify();

@@ -13,8 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "agent/burst_watch.h"
 #include "agent/config.h"
 #include "agent/foreign_writes.h"
+#include "agent/gpu_usage.h"
 #include "agent/gpu_watch.h"
 #include "agent/holds.h"
 #include "agent/neighbourhood.h"
@@ -41,6 +43,7 @@ class Agent {
     Guard* guard = nullptr;                      // may be null
     std::unique_ptr<ProbeSource> probes;         // may be null: nothing is asked of BPF
     std::unique_ptr<GpuLooks> gpu_looks;         // never null
+    std::unique_ptr<GpuSource> gpus;             // may be null: GPUs are not read
     std::unique_ptr<StoreThread> store;          // may be null: history is off
     std::shared_ptr<const PhaseEngine> engine;   // may be null: no phases
     Holds holds;                                 // what an administrator asked for before
@@ -111,11 +114,14 @@ class Agent {
   MonotonicTime last_tick() const { return tick_.time; }
   const HostCapacity& host() const { return tick_.host; }
   const OutsideUse& outside() const { return outside_; }
+  const GpuUsage& gpu_usage() const { return gpu_usage_; }
   // What is known of a container: what its run taught, added to what earlier runs did.
   nlohmann::json learned(const ContainerView& view) const;
   // The same of an image, or of a name where containers have none; later, and null where nothing
   // is known. False when too much waits for the disk.
   bool ask_learned(const std::string& image, std::function<void(nlohmann::json)> take);
+  // Idle and burst of its network and GPUs, as BurstWatch::report() has them.
+  nlohmann::json bursts(const ContainerView& view) const;
   std::vector<std::string> degraded() const;
   // The newest entries of the journal, also where history is off. Oldest first, bounded.
   const std::deque<JournalDecision>& recent_decisions() const { return recent_decisions_; }
@@ -138,6 +144,8 @@ class Agent {
   void farewell(CgroupId id);
   void submit(const Decision& decision);
   void learn(const ContainerView& view);
+  void learn_bursts(const ContainerInfo& info);
+  void load_bursts(const ContainerInfo& info);
   void store_ooms(bool last);
   void note_restored(const ContainerView& view, Reason reason);
   WallTime wall_of(MonotonicTime time) const;
@@ -160,6 +168,8 @@ class Agent {
   OutsideUse outside_;
   Neighbourhood neighbourhood_;
   GpuWatch gpus_;
+  GpuUsage gpu_usage_;
+  BurstWatch bursts_;
   ForeignWrites foreign_writes_;
   Totals totals_;
   bool kill_switch_ = false;

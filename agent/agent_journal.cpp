@@ -51,9 +51,9 @@ void Agent::remember_written(const Decision& decision, const Limits& in_force, s
                    .detail = std::move(by)});
 }
 
-// Where all is observed a hold is never journaled, so there is none to explain, and the programs
-// are not in the kernel: with the default configuration nothing of ours is. While they are loaded
-// the loop stands still, and nothing is lowered yet.
+// Where all is observed a hold is never journaled, so there is none to explain, and what tells of
+// writes is not in the kernel. While it is loaded the loop stands still, and nothing is lowered
+// yet.
 void Agent::take_limit_writes() {
   if (!parts_.probes) return;
   parts_.probes->set_wanted(

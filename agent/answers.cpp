@@ -110,6 +110,8 @@ ContainerReport Answers::report(const ContainerView& view) const {
       std::chrono::duration<double>(agent_.last_tick() - view.phase_since).count();
   if (view.memory_need) report.memory_need_bytes = view.memory_need->value;
   if (view.sample.memory_current) report.memory_current_bytes = view.sample.memory_current->value;
+  report.gpu = view.sample.gpu;
+  report.gpu_ids = agent_.gpu_usage().gpus_of(view.info.id);
   if (const PhaseEngine* engine = agent_.engine()) {
     report.phases_seen.assign(engine->model().phases.size(), 0);
     for (const auto& [phase, seconds] : view.seconds_in_phase)
@@ -136,6 +138,10 @@ StatusReport Answers::status() const {
   for (const auto& list : {facts_.host_sources, agent_.sources()})
     for (const Source& source : list)
       status.sources.push_back({source.name, source.present, source.detail});
+  for (const GpuDevice& gpu : agent_.gpu_usage().devices())
+    status.gpus.push_back({gpu.id, gpu.name, gpu.use,
+                           gpu.memory_total ? std::optional(gpu.memory_total->value)
+                                            : std::nullopt});
   if (const PhaseEngine* engine = agent_.engine()) {
     const Model& model = engine->model();
     status.model.path = facts_.model_path;
@@ -184,7 +190,10 @@ void Answers::answer(const Request& request, const Peer& peer, Respond respond) 
     case Verb::list: return respond(list_reply(reports()));
     case Verb::show: {
       const auto view = container(request);
-      return respond(view ? ok_reply(to_json(report(**view))) : error_reply(view.error()));
+      if (!view) return respond(error_reply(view.error()));
+      nlohmann::json shown = to_json(report(**view));
+      shown["bursts"] = agent_.bursts(**view);
+      return respond(ok_reply(std::move(shown)));
     }
     case Verb::explain: return explain(request, std::move(respond));
     case Verb::history: return history(request, std::move(respond));

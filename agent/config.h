@@ -16,6 +16,9 @@
 
 namespace cgphase {
 
+// Of the driver, found as the loader finds libraries.
+inline constexpr const char* kNvmlLibrary = "libnvidia-ml.so.1";
+
 struct Config {
   Mode mode = Mode::observe;
   std::chrono::milliseconds interval{1000};
@@ -46,7 +49,12 @@ struct Config {
   } guard;
   struct Bpf {
     bool enabled = true;
+    double budget = 0.005;  // of one core, for all that counts
   } bpf;
+  struct Gpu {
+    bool enabled = true;
+    std::string nvml = kNvmlLibrary;
+  } gpu;
   RailsConfig rails;
 
   // Where each key that is no default was set: "FILE:LINE", or the option of the command line.

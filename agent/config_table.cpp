@@ -192,6 +192,11 @@ std::string wrong_path_of(std::string_view path, std::size_t longest) {
 
 std::string wrong_path(std::string_view path) { return wrong_path_of(path, kMaxPathBytes); }
 
+// As the loader finds it, or where it lies; what depends on the working directory is neither.
+std::string wrong_nvml(std::string_view path) {
+  return path == kNvmlLibrary ? std::string() : wrong_path(path);
+}
+
 std::string wrong_runtime_dir(std::string_view path) {
   return wrong_path_of(path, kMaxRuntimeDirBytes);
 }
@@ -265,8 +270,16 @@ std::vector<ConfigRow> general_rows() {
   rows.push_back(bool_row("guard.enabled", CGPHASE_FIELD(guard.enabled),
                           "Raise limits on events between two readings."));
   rows.push_back(bool_row("bpf.enabled", CGPHASE_FIELD(bpf.enabled),
-                          "Ask the kernel, by a BPF program, who writes limits; not while all is "
-                          "only observed."));
+                          "Ask the kernel by BPF programs: what no file counts, and, unless all "
+                          "is only observed, who writes limits."));
+  rows.push_back(share_row("bpf.budget", CGPHASE_FIELD(bpf.budget), 0.0001, 1,
+                           "What programs that count may cost of one core; above it they look at "
+                           "fewer events, or leave the kernel."));
+  rows.push_back(bool_row("gpu.enabled", CGPHASE_FIELD(gpu.enabled),
+                          "Read what containers use of GPUs (docs/gpu.md)."));
+  rows.push_back(text_row("gpu.nvml", CGPHASE_FIELD(gpu.nvml),
+                          std::string(kNvmlLibrary) + " or an absolute path", wrong_nvml,
+                          "The library of NVIDIA's driver that is asked."));
   return rows;
 }
 

@@ -27,6 +27,8 @@
 #include "base/memory_lock.h"
 #include "base/text.h"
 #include "collectors/ebpf/probe_source.h"
+#include "collectors/gpu/gpu_reader.h"
+#include "collectors/gpu/gpu_thread.h"
 #include "control/cgroup_root.h"
 #include "control/companion.h"
 #include "control/guard.h"
@@ -122,6 +124,7 @@ class Daemon {
   std::unique_ptr<StoreThread> open_store(std::uint64_t& first_decision_id, OomMemory& ooms);
   Holds load_holds() const;
   std::unique_ptr<ProbeSource> make_probes() const;
+  std::unique_ptr<GpuSource> make_gpus() const;
   Status start_companion();
   void keep_companion();
   void schedule_tick();
@@ -294,7 +297,21 @@ std::unique_ptr<ProbeSource> Daemon::make_probes() const {
   if (!config_.bpf.enabled) return no_probes("bpf.enabled is false");
   // One tick changes no limit that somebody could change back.
   if (options_.once) return no_probes("not asked for a single reading");
-  return open_kernel_probes(root_.path);
+  return open_kernel_probes(root_.path, config_.bpf.budget);
+}
+
+std::unique_ptr<GpuSource> Daemon::make_gpus() const {
+  if (!config_.gpu.enabled) return no_gpu_source("gpu.enabled is false");
+  // A driver may take its time to say the first word.
+  if (options_.once) return no_gpu_source("not asked for a single reading");
+  const auto reader = std::make_shared<GpuReader>(
+      GpuReader::Options{.nvml = config_.gpu.nvml, .proc_root = config_.proc_root,
+                         .cgroup_root = root_.path});
+  return std::make_unique<GpuThread>(
+      [reader](MonotonicTime now, const std::vector<CgroupPath>& containers) {
+        return reader->read(now, containers);
+      },
+      std::make_shared<SystemClock>(), GpuThread::Periods{});
 }
 
 Started<void> Daemon::make_agent() {
@@ -323,6 +340,7 @@ Started<void> Daemon::make_agent() {
                          [cgroups = root_.path, proc = config_.proc_root](const auto& question) {
                            return look_for_gpu(cgroups, proc, question);
                          }),
+                     .gpus = make_gpus(),
                      .store = std::move(store), .engine = *engine, .holds = load_holds()};
   const Agent::Post post = [this](std::function<void()> work) { asio::post(io_, std::move(work)); };
   agent_ = std::make_unique<Agent>(config_, std::move(parts), clock_, post);

@@ -50,6 +50,32 @@ json usage_json(const ContainerReport& report) {
           {"memory_current_bytes", or_null(report.memory_current_bytes)}};
 }
 
+json to_json(const GpuStat& use) {
+  const auto bytes = use.memory_bytes ? json(use.memory_bytes->value) : json(nullptr);
+  return {{"utilisation_ratio", or_null(use.utilisation_ratio)},
+          {"memory_utilisation_ratio", or_null(use.memory_utilisation_ratio)},
+          {"memory_bytes", bytes}};
+}
+
+json gpu_json(const ContainerReport& report) {
+  json out = to_json(report.gpu);
+  out["ids"] = json::array();
+  for (const std::string& id : report.gpu_ids) out["ids"].push_back(escape_name(id));
+  return out;
+}
+
+json gpus_json(std::span<const GpuReport> gpus) {
+  json out = json::array();
+  for (const GpuReport& gpu : gpus) {
+    json one = to_json(gpu.use);
+    one["id"] = escape_name(gpu.id);
+    one["name"] = escape_name(gpu.name);
+    one["memory_total_bytes"] = or_null(gpu.memory_total_bytes);
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
 json next_json(std::span<const Forecast::Next> next) {
   json out = json::array();
   for (const Forecast::Next& one : next) out.push_back(to_json(one));
@@ -240,6 +266,7 @@ json to_json(const ContainerReport& report) {
   out["throttled_usec"] = or_null(report.throttled_usec);
   out["oom_kills"] = or_null(report.oom_kills);
   out["phases_seen"] = phases_seen_json(report.phases_seen);
+  out["gpu"] = gpu_json(report);
   return out;
 }
 
@@ -263,6 +290,7 @@ json to_json(const StatusReport& report) {
       {"cpu_seconds", report.cpu_seconds},
       {"rss_bytes", report.rss_bytes},
       {"sources", std::move(sources)},
+      {"gpus", gpus_json(report.gpus)},
       {"model",
        {{"path", escape_name(report.model.path)},
         {"provenance", printable(report.model.provenance)},

@@ -20,6 +20,7 @@
 #include "collectors/cgroup_id.h"
 #include "collectors/containers/container_info.h"
 #include "collectors/limits.h"
+#include "collectors/sample.h"
 #include "model/forecast.h"
 #include "model/phase.h"
 #include "policy/decision.h"
@@ -73,6 +74,8 @@ struct ContainerReport {
   std::optional<Verdict> holding_cpu, holding_memory;   // why nothing is lowered now
   std::optional<std::uint64_t> throttled_usec, oom_kills;
   std::vector<std::uint64_t> phases_seen;               // model steps by phase index
+  GpuStat gpu;                                          // of its processes, over all GPUs
+  std::vector<std::string> gpu_ids;                     // of those it has a process on
 };
 nlohmann::json to_json(const ContainerReport& report);
 // The reply to `list`.
@@ -94,6 +97,13 @@ struct SourceReport {
   std::string detail;   // where it is, or why it is off
 };
 
+// One GPU, or one MIG instance, with what all its processes use together.
+struct GpuReport {
+  std::string id, name;
+  GpuStat use;
+  std::optional<std::uint64_t> memory_total_bytes;
+};
+
 struct StatusReport {
   std::string version;
   Mode mode = Mode::observe;
@@ -102,6 +112,7 @@ struct StatusReport {
   double cpu_seconds = 0;          // of the daemon itself, since its start
   std::uint64_t rss_bytes = 0;
   std::vector<SourceReport> sources;
+  std::vector<GpuReport> gpus;
   struct {
     std::string path, provenance;
     int phases = 0, features = 0;

@@ -58,6 +58,12 @@ constexpr Metric kContainer[] = {
      kMicro},
     {"cgphase_container_oom_kills", "counter", "Processes killed for want of memory.",
      "/oom_kills"},
+    {"cgphase_container_gpu_utilisation_ratio", "gauge",
+     "GPU time of its processes, 1 is one whole GPU.", "/gpu/utilisation_ratio"},
+    {"cgphase_container_gpu_memory_utilisation_ratio", "gauge",
+     "Time in which they used GPU memory, 1 is one whole GPU.", "/gpu/memory_utilisation_ratio"},
+    {"cgphase_container_gpu_memory_bytes", "gauge", "GPU memory of its processes.",
+     "/gpu/memory_bytes"},
 };
 
 constexpr std::array<std::pair<const char*, const char*>, 4> kTexts = {
@@ -97,6 +103,23 @@ std::string sample(const std::string& name, const std::string& id, std::string_v
   return fmt::format("{}{} {}\n", name, all.empty() ? "" : "{" + all + "}", value);
 }
 
+// Of one info series, so that a container stays one series whatever it runs on.
+std::string gpu_label(const json& row) {
+  std::string ids;
+  for (const json& id : view_array(row, "/gpu/ids"))
+    ids += (ids.empty() ? "" : ",") + view_text(id, "");
+  return fmt::format(",gpu=\"{}\"", label_text(ids));
+}
+
+// One series for each GPU: to join with what others measure of that GPU.
+void append_gpus(const std::vector<const json*>& rows, std::string& out) {
+  out += "# TYPE cgphase_container_gpu info\n# HELP cgphase_container_gpu Which GPUs they use.\n";
+  for (const json* row : rows)
+    for (const json& id : view_array(*row, "/gpu/ids"))
+      out += sample("cgphase_container_gpu_info", id_label(*row),
+                    fmt::format("gpu=\"{}\"", label_text(view_text(id, ""))), 1);
+}
+
 void append_info(const std::vector<const json*>& rows, std::string& out) {
   out += "# TYPE cgphase_container info\n# HELP cgphase_container Who the containers are.\n";
   for (const json* row : rows) {
@@ -104,8 +127,9 @@ void append_info(const std::vector<const json*>& rows, std::string& out) {
     for (const auto& [name, path] : kTexts)
       labels += fmt::format("{}{}=\"{}\"", labels.empty() ? "" : ",", name,
                             label_text(view_text(*row, path)));
-    out += sample("cgphase_container_info", id_label(*row), labels, 1);
+    out += sample("cgphase_container_info", id_label(*row), labels + gpu_label(*row), 1);
   }
+  append_gpus(rows, out);
 }
 
 }  // namespace

@@ -48,6 +48,10 @@ constexpr CsvColumn kContainerColumns[] = {
     {"holding_memory", "/holding/memory"},
     {"throttled_usec", "/throttled_usec"},
     {"oom_kills", "/oom_kills"},
+    {"gpu_utilisation_ratio", "/gpu/utilisation_ratio"},
+    {"gpu_memory_utilisation_ratio", "/gpu/memory_utilisation_ratio"},
+    {"gpu_memory_bytes", "/gpu/memory_bytes"},
+    {"gpu_ids", "/gpu/ids"},
 };
 
 constexpr CsvColumn kHistoryColumns[] = {
@@ -87,9 +91,16 @@ std::string dumped(const json& value, int indent) {
   return value.dump(indent, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
+std::string words_of(const json& array) {
+  std::string words;
+  for (const json& word : array) words += (words.empty() ? "" : " ") + view_text(word, "");
+  return words;
+}
+
 std::string csv_field(const json& row, const char* path) {
   const json& value = view(row, path);
   if (value.is_string()) return view_text(row, path);
+  if (value.is_array()) return words_of(value);
   return value.is_null() ? std::string() : value.dump();
 }
 

@@ -27,7 +27,8 @@ namespace {
 enum class ReportForm : std::uint8_t { text, json, dot, svg };
 
 const std::map<std::string, ReportForm> kReportForms = {
-    {"text", ReportForm::text}, {"json", ReportForm::json}, {"dot", ReportForm::dot}, {"svg", ReportForm::svg}};
+    {"text", ReportForm::text}, {"json", ReportForm::json}, {"dot", ReportForm::dot},
+    {"svg", ReportForm::svg}};
 
 struct PrototypesOptions {
   std::string model = default_model_path(), output;

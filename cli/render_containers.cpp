@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "cli/bursts.h"
 #include "cli/render.h"
 #include "cli/table.h"
 #include "cli/view.h"
@@ -15,6 +16,7 @@ using nlohmann::json;
 
 constexpr std::size_t kNameWidth = 32;
 constexpr std::size_t kShownIdBytes = 12;
+constexpr std::size_t kShownGpuBytes = 12;  // "GPU-" or "MIG-" and 8 digits, or a PCI address
 
 // "0.60 of 2.00", or one number where both are the same.
 std::string limit_cell(const json& container, const char* now_path, const char* original_path,
@@ -88,6 +90,14 @@ std::string short_id(const json& container) {
   return or_dash(hex ? id.substr(0, kShownIdBytes) : id);
 }
 
+// The GPUs, each cut to `bytes`; "-" where there is none.
+std::string gpus_text(const json& container, std::size_t bytes) {
+  std::string text;
+  for (const json& id : view_array(container, "/gpu/ids"))
+    text += (text.empty() ? "" : ", ") + view_text(id, "").substr(0, bytes);
+  return or_dash(text);
+}
+
 std::vector<Table::Column> list_columns(const TextStyle& style) {
   using enum Table::Align;
   std::vector<Table::Column> columns = {{"NAME", left},      {"MODE", left},
@@ -97,7 +107,10 @@ std::vector<Table::Column> list_columns(const TextStyle& style) {
                                         {"PROPOSAL", right}, {"SAVED", right},
                                         {"NEXT", left}};
   if (style.wide)
-    columns.insert(columns.end(), {{"ENGINE", left},
+    columns.insert(columns.end(), {{"GPU", right},
+                                   {"GPU MEMORY", right},
+                                   {"GPUS", left},
+                                   {"ENGINE", left},
                                    {"ID", left},
                                    {"IMAGE", left},
                                    {"HOLDING", left},
@@ -124,7 +137,10 @@ std::vector<Table::Cell> list_row(const json& container, const TextStyle& style)
   if (!style.wide) return row;
   const auto kills = view_number(container, "/oom_kills");
   row.insert(row.end(),
-             {{or_dash(view_text(container, "/engine")), Tone::plain},
+             {{cores_text(view_number(container, "/gpu/utilisation_ratio")), Tone::plain},
+              {bytes_text(view_number(container, "/gpu/memory_bytes")), Tone::plain},
+              {gpus_text(container, kShownGpuBytes), Tone::plain},
+              {or_dash(view_text(container, "/engine")), Tone::plain},
               {short_id(container), Tone::plain},
               {or_dash(view_text(container, "/image")), Tone::plain},
               {holding_text(container), Tone::plain},
@@ -195,6 +211,10 @@ std::string render_show(const json& body, const TextStyle& style) {
   line("memory", bytes_text(view_number(body, "/usage/memory_need_bytes")) + " needed, " +
                      bytes_text(view_number(body, "/usage/memory_current_bytes")) +
                      " charged, limit " + memory_limit(body));
+  if (!view_array(body, "/gpu/ids").empty())
+    line("gpu", cores_text(view_number(body, "/gpu/utilisation_ratio")) + " busy, " +
+                    bytes_text(view_number(body, "/gpu/memory_bytes")) + ", on " +
+                    gpus_text(body, std::string::npos));
   line("proposal", proposal_text(body));
   line("saved", saving_text(body));
   line("holding", holding_text(body));
@@ -202,7 +222,8 @@ std::string render_show(const json& body, const TextStyle& style) {
   line("oom kills", count_text(view_number(body, "/oom_kills")));
   TextStyle bare = style;
   bare.legend = false;
-  return table.text(bare);
+  const std::string bursts = render_container_bursts(view(body, "/bursts"), style);
+  return table.text(bare) + (bursts.empty() ? "" : '\n' + bursts);
 }
 
 }  // namespace cgphase

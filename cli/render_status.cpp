@@ -91,6 +91,19 @@ void add_sources(Lines& lines, const json& body) {
   }
 }
 
+void add_gpus(Lines& lines, const json& body) {
+  const char* title = "gpus";
+  for (const json& gpu : view_array(body, "/gpus")) {
+    const std::string name = view_text(gpu, "/name");
+    lines.add(title, fmt::format("{}{}: {} busy, {} of {}", view_text(gpu, "/id"),
+                                 name.empty() ? "" : " " + name,
+                                 percent_text(view_number(gpu, "/utilisation_ratio")),
+                                 bytes_text(view_number(gpu, "/memory_bytes")),
+                                 bytes_text(view_number(gpu, "/memory_total_bytes"))));
+    title = "";
+  }
+}
+
 Tone level_tone(const std::string& level) {
   return level == "ok" ? Tone::good : level == "warn" ? Tone::caution : Tone::bad;
 }
@@ -114,6 +127,7 @@ std::string render_status(const json& body, const TextStyle& style) {
                          view_text(body, "/store/state"));
   lines.add("own cost", own_cost_text(body));
   add_sources(lines, body);
+  add_gpus(lines, body);
   const bool alive = view_flag(body, "/companion_alive");
   lines.add("companion", alive ? "alive" : "not running: nobody restores if the daemon dies",
             alive ? Tone::plain : Tone::bad);

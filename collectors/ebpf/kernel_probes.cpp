@@ -1,18 +1,23 @@
 #include "collectors/ebpf/probe_source.h"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
+#include "collectors/ebpf/counters.h"
 #include "collectors/ebpf/limit_writes.h"
 
 namespace cgphase {
 namespace {
 
 constexpr const char* kLimitWrites = "eBPF: who writes limits";
+constexpr const char* kCounters = "eBPF: counters";
 
 class KernelProbes final : public ProbeSource {
  public:
-  explicit KernelProbes(std::string cgroup_root) : cgroup_root_(std::move(cgroup_root)) {}
+  KernelProbes(std::string cgroup_root, double budget_ratio)
+      : cgroup_root_(std::move(cgroup_root)), counters_(cgroup_root_, budget_ratio) {}
 
   std::vector<LimitWrite> take_limit_writes() override {
     return limit_writes_ ? limit_writes_->take() : std::vector<LimitWrite>();
@@ -29,19 +34,28 @@ class KernelProbes final : public ProbeSource {
       no_limit_writes_ = started.error().text;
   }
 
+  void fill_counters(NodeSample& tick) override { counters_.fill(tick); }
+
   std::vector<Source> sources() const override {
-    if (!wanted_) return {{kLimitWrites, false, "not needed where all is only observed"}};
-    if (!limit_writes_) return {{kLimitWrites, false, no_limit_writes_}};
-    const std::uint64_t lost = limit_writes_->lost();
-    return {{kLimitWrites, true,
-             lost > 0 ? std::to_string(lost) + " writes were too many at once" : ""}};
+    std::vector<Source> sources = {limit_write_source()};
+    std::ranges::move(counters_.sources(), std::back_inserter(sources));
+    return sources;
   }
 
  private:
+  Source limit_write_source() const {
+    if (!wanted_) return {kLimitWrites, false, "not needed where all is only observed"};
+    if (!limit_writes_) return {kLimitWrites, false, no_limit_writes_};
+    const std::uint64_t lost = limit_writes_->lost();
+    return {kLimitWrites, true,
+            lost > 0 ? std::to_string(lost) + " writes were too many at once" : ""};
+  }
+
   const std::string cgroup_root_;
   bool wanted_ = false;
   std::optional<LimitWriteProbe> limit_writes_;
   std::string no_limit_writes_;  // why not
+  KernelCounters counters_;
 };
 
 class NoProbes final : public ProbeSource {
@@ -49,7 +63,10 @@ class NoProbes final : public ProbeSource {
   explicit NoProbes(std::string why) : why_(std::move(why)) {}
   std::vector<LimitWrite> take_limit_writes() override { return {}; }
   void set_wanted(bool) override {}
-  std::vector<Source> sources() const override { return {{kLimitWrites, false, why_}}; }
+  void fill_counters(NodeSample&) override {}
+  std::vector<Source> sources() const override {
+    return {{kLimitWrites, false, why_}, {kCounters, false, why_}};
+  }
 
  private:
   const std::string why_;
@@ -57,8 +74,9 @@ class NoProbes final : public ProbeSource {
 
 }  // namespace
 
-std::unique_ptr<ProbeSource> open_kernel_probes(const std::string& cgroup_root) {
-  return std::make_unique<KernelProbes>(cgroup_root);
+std::unique_ptr<ProbeSource> open_kernel_probes(const std::string& cgroup_root,
+                                                double budget_ratio) {
+  return std::make_unique<KernelProbes>(cgroup_root, budget_ratio);
 }
 
 std::unique_ptr<ProbeSource> no_probes(const std::string& why) {

@@ -1,19 +1,17 @@
 #include "collectors/ebpf/limit_writes.h"
 
 #include <bpf/libbpf.h>
-#include <fcntl.h>
 #include <skeletons/limit_writes.skel.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstring>
 #include <string_view>
 #include <utility>
 
-#include "base/fd.h"
 #include "base/parse.h"
+#include "collectors/ebpf/cgroup_paths.h"
 #include "collectors/ebpf/limit_write_record.h"
 #include "collectors/ebpf/probe.h"
 
@@ -27,55 +25,6 @@ template <std::size_t size>
 std::string_view text_in(const char (&bytes)[size]) {
   return {bytes, ::strnlen(bytes, size)};
 }
-
-// Where an open descriptor leads.
-std::string path_of(int fd) {
-  std::array<char, 4096> path;
-  const std::string link = "/proc/self/fd/" + std::to_string(fd);
-  const ssize_t length = ::readlink(link.c_str(), path.data(), path.size());
-  return length > 0 ? std::string(path.data(), static_cast<std::size_t>(length)) : std::string();
-}
-
-// Paths of cgroups by their inodes: opened as a file server does, by the handle that is the inode,
-// for a pid may be somebody else's by now. Takes CAP_DAC_READ_SEARCH.
-class CgroupPaths {
- public:
-  explicit CgroupPaths(const std::string& root) {
-    Result<Fd> opened = open_path(root, O_RDONLY | O_DIRECTORY);
-    if (!opened) return;
-    root_ = std::move(*opened);
-    root_path_ = path_of(root_.get());
-  }
-
-  // Empty where it is gone or cannot be known. The last answer is kept: who writes one limit
-  // writes more.
-  const CgroupPath& find(std::uint64_t inode) {
-    if (inode != std::exchange(inode_, inode)) path_ = look(inode);
-    return path_;
-  }
-
- private:
-  CgroupPath look(std::uint64_t inode) const {
-    constexpr int kFileidKernfs = 0xfe;
-    struct {
-      unsigned bytes = sizeof(inode);
-      int type = kFileidKernfs;
-      std::uint64_t inode;
-    } handle{.inode = inode};
-    static_assert(sizeof(handle) == sizeof(file_handle) + sizeof(inode));
-    const Fd directory(::open_by_handle_at(root_.get(), reinterpret_cast<file_handle*>(&handle),
-                                           O_PATH | O_CLOEXEC));
-    if (!directory.valid() || root_path_.empty()) return {};
-    const std::string path = path_of(directory.get());
-    if (path == root_path_) return "/";
-    return path.starts_with(root_path_ + "/") ? path.substr(root_path_.size()) : CgroupPath();
-  }
-
-  Fd root_;
-  std::string root_path_;
-  std::uint64_t inode_ = 0;  // no cgroup has it
-  CgroupPath path_;
-};
 
 // All that the ring can hold is taken at once.
 static_assert(ProbeSource::kMostLimitWrites ==

@@ -41,11 +41,17 @@ bool in_first_pid_namespace() {
 
 void set_probe_log(void (*take)(const std::string& line)) { take_line = take; }
 
+void listen_to_libbpf() { libbpf_set_print(print); }
+
+Status check_types() {
+  listen_to_libbpf();
+  if (::access(kTypes, R_OK) == 0) return {};
+  return failure(ErrorKind::unsupported,
+                 "this kernel has no type information (CONFIG_DEBUG_INFO_BTF)");
+}
+
 Status check_probes() {
-  libbpf_set_print(print);
-  if (::access(kTypes, R_OK) != 0)
-    return failure(ErrorKind::unsupported,
-                   "this kernel has no type information (CONFIG_DEBUG_INFO_BTF)");
+  if (Status types = check_types(); !types) return types;
   if (!in_first_pid_namespace())
     return failure(ErrorKind::unsupported,
                    "this process is in a pid namespace of its own, and the kernel tells pids of "
@@ -70,7 +76,8 @@ std::unexpected<Error> probe_failure(std::string_view step, std::string_view nam
     return failure(ErrorKind::unsupported, error.error().text + "; " + refusal);
   if (error.error().kind != ErrorKind::denied) return error;
   return failure(ErrorKind::denied, error.error().text +
-                                        "; it takes CAP_BPF, CAP_PERFMON and a kernel that lets "
+                                        "; it takes CAP_BPF, CAP_PERFMON (for network "
+                                        "traffic CAP_NET_ADMIN too) and a kernel that lets "
                                         "its functions be traced");
 }
 

@@ -10,8 +10,15 @@
 
 namespace cgphase {
 
-// Whether it makes sense to try. Errors: unsupported (a kernel without type information, a pid
-// namespace of our own, where the pids that the kernel tells mean nothing).
+// libbpf's words go where set_probe_log() says, not to standard error. Before its first call.
+void listen_to_libbpf();
+
+// Whether programs that read the kernel's own types can be loaded. Errors: unsupported (a kernel
+// without type information).
+Status check_types();
+
+// Whether it makes sense to try what tells pids. Errors: unsupported (a kernel without type
+// information, a pid namespace of our own, where the pids that the kernel tells mean nothing).
 Status check_probes();
 
 // What the kernel's own account of its lockdown ("none integrity [confidentiality]") forbids BPF

@@ -39,16 +39,24 @@ class ProbeSource {
   static constexpr std::size_t kMostLimitWrites = 2340;
   virtual std::vector<LimitWrite> take_limit_writes() = 0;
 
-  // Whether anybody needs what the programs tell; nobody does at first. They are in the kernel only
-  // while somebody does. A change takes tens of milliseconds, for the kernel's types are read.
+  // Whether anybody needs to know of limit writes; nobody does at first. What tells of them is in
+  // the kernel only while somebody does. A change takes tens of milliseconds, for the kernel's
+  // types are read.
   virtual void set_wanted(bool wanted) = 0;
+
+  // Fills run_queue, network and block of the samples of a tick just read, as far as this kernel
+  // lets something count them; the programs are loaded at the first call. Every tick is to be
+  // shown, for it tells who appeared and who vanished.
+  virtual void fill_counters(NodeSample& tick) = 0;
 
   // For `status`: one for each thing that can be told, or why not.
   virtual std::vector<Source> sources() const = 0;
 };
 
-// Those of the running kernel. `cgroup_root` is where cgroup v2 is mounted.
-std::unique_ptr<ProbeSource> open_kernel_probes(const std::string& cgroup_root);
+// Those of the running kernel. `cgroup_root` is where cgroup v2 is mounted, `budget_ratio` what the
+// counting programs may cost of one core.
+std::unique_ptr<ProbeSource> open_kernel_probes(const std::string& cgroup_root,
+                                                double budget_ratio);
 // None, whoever wants them: `why` is what `status` says.
 std::unique_ptr<ProbeSource> no_probes(const std::string& why);
 

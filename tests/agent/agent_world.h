@@ -18,6 +18,7 @@
 #include "control/recording_limit_writer.h"
 #include "tests/agent/inline_gpu_looks.h"
 #include "tests/agent/small_model.h"
+#include "tests/agent/told_gpus.h"
 #include "tests/collectors/fake_tree.h"
 
 namespace cgphase::test {
@@ -78,10 +79,14 @@ class ToldProbes final : public ProbeSource {
  public:
   std::vector<LimitWrite> take_limit_writes() override { return std::exchange(writes, {}); }
   void set_wanted(bool now) override { wanted = now; }
+  void fill_counters(NodeSample& tick) override {
+    for (Sample& sample : tick.containers) sample.network.receive_bytes = received_bytes;
+  }
   std::vector<Source> sources() const override { return {{"eBPF: told", false, "by a test"}}; }
 
   std::vector<LimitWrite> writes;
   bool wanted = false;
+  Counter received_bytes;
 };
 
 // An agent over a tree with one container of 1 core and 1 GiB that uses a tenth of either.
@@ -121,11 +126,14 @@ class AgentWorld {
     const bool inline_posts = store == nullptr;
     auto told = std::make_unique<ToldProbes>();
     probes = told.get();
+    auto told_gpus = std::make_unique<ToldGpus>();
+    gpus = told_gpus.get();
     agent.emplace(config,
                   Agent::Parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
                                .writer = writer.get(), .probes = std::move(told),
                                .gpu_looks = std::make_unique<InlineGpuLooks>(tree.root(),
                                                                              config.proc_root),
+                               .gpus = std::move(told_gpus),
                                .store = std::move(store),
                                .engine = small_engine(),
                                .holds = Holds::load(tree.root() + "/holds.json").value()},
@@ -170,6 +178,7 @@ class AgentWorld {
   ManualClock clock;
   std::unique_ptr<TreeWriter> writer;
   ToldProbes* probes = nullptr;  // the agent's
+  ToldGpus* gpus = nullptr;      // the agent's
   std::optional<Agent> agent;
 
  private:

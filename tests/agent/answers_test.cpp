@@ -140,6 +140,17 @@ TEST_CASE("what a container's run taught is told of it and of its name, and noth
   CHECK(world.ask({.verb = Verb::learned, .args = {{"container", "b"}}})["error"]["exit"] == 3);
 }
 
+TEST_CASE("show has the bursts of a container, null for what nothing on the host counts") {
+  AskedAgent world;
+  world.run(3);
+  const json shown = world.ask({.verb = Verb::show, .args = {{"container", "test-a"}}});
+  for (const char* part : {"now", "next"}) {
+    CHECK(shown["bursts"][part].contains("network_receive"));
+    CHECK(shown["bursts"][part]["network_receive"].is_null());
+  }
+  CHECK_FALSE(world.ask({.verb = Verb::list})["containers"][0].contains("bursts"));
+}
+
 TEST_CASE("a job fits into the host less reserve, outside use and what containers may need") {
   AskedAgent world("static");
   world.run(60);

@@ -111,6 +111,7 @@ TEST_CASE("a container's report has a null for each thing that was not measured"
   const json out = to_json(ContainerReport{});
   for (const char* path : {"/usage/cpu_cores", "/usage/memory_need_bytes", "/seconds_in_phase",
                            "/proposal", "/proposal_saving", "/throttled_usec", "/oom_kills",
+                           "/gpu/utilisation_ratio", "/gpu/memory_bytes",
                            "/holding/cpu", "/limits/cpu_cores", "/original/memory_bytes"})
     CHECK_MESSAGE(out.at(json::json_pointer(path)).is_null(), path);
 }

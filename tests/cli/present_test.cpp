@@ -92,6 +92,14 @@ TEST_CASE("openmetrics has a family per measure, a series per container and an e
   CHECK(count("# HELP cgphase_container_cpu_cores ") == 1);
   CHECK(count("cgphase_container_cpu_cores{container=\"") == 1);  // the other was not measured
   CHECK(count("cgphase_container_oom_kills_total{") > 0);
+  CHECK(count("cgphase_container_gpu_utilisation_ratio{") == 1);
+  CHECK(count("cgphase_container_gpu_memory_bytes{") == 1);
+  CHECK(count("cgphase_container_gpu_info{container=\"41:1201\",gpu=\"GPU-8f1e9a3c-") == 1);
+  CHECK(count("cgphase_container_gpu_info{container=\"41:1201\",gpu=\"0000:03:00.0\"} 1") == 1);
+  const std::string both = "gpu=\"GPU-8f1e9a3c-0b52-4c1e-a7d3-5d2f6e9b1c04,0000:03:00.0\"} 1";
+  CHECK(std::ranges::count_if(lines, [&](const std::string& line) {
+          return line.starts_with("cgphase_container_info{") && line.ends_with(both);
+        }) == 1);
   for (const std::string& line : lines)
     if (!line.starts_with("#") && !line.starts_with("cgphase_container_info"))
       CHECK_MESSAGE(line.find("web-1") == std::string::npos, line);

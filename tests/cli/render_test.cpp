@@ -48,9 +48,10 @@ TEST_CASE("list shows phase, usage, limits, saving and what comes next") {
         "            -              -  -\n");
 }
 
-TEST_CASE("wide adds engine, id, image, what holds, throttling, kills and path") {
+TEST_CASE("wide adds GPUs, engine, id, image, what holds, throttling, kills and path") {
   const std::string text = render_list(list_reply(std::vector{web()}), wide());
   CHECK(text.find("ENGINE  ID            IMAGE       HOLDING") != std::string::npos);
+  CHECK(text.find("0.85    12.0 GiB  GPU-8f1e9a3c, 0000:03:00.0  docker") != std::string::npos);
   CHECK(text.find("docker  4f2a9bc01d22  shop/web:7  cpu too_small, memory trial_running") !=
         std::string::npos);
   CHECK(text.ends_with("1.5 s    0  /system.slice/docker-4f2a9bc01d22.scope\n"));
@@ -96,11 +97,29 @@ TEST_CASE("show tells one container in full") {
         "phases seen  A 30, B 142 steps\n"
         "cpu          0.25 cores, limit 0.60 of 2.00\n"
         "memory       900 MiB needed, 1000 MiB charged, limit 1.2 GiB of 2.0 GiB\n"
+        "gpu          0.85 busy, 12.0 GiB, on GPU-8f1e9a3c-0b52-4c1e-a7d3-5d2f6e9b1c04, "
+        "0000:03:00.0\n"
         "proposal     0.50, 1.1 GiB\n"
         "saved        1.40, 819 MiB\n"
         "holding      cpu too_small, memory trial_running\n"
         "throttled    1.5 s\n"
         "oom kills    0\n");
+}
+
+TEST_CASE("show has a table of bursts where the run or an earlier one of its image has any") {
+  json body = to_json(web());
+  body["bursts"] = {{"now", {{"network_receive", nullptr}}}, {"next", json::object()}};
+  CHECK(render_show(body, plain()) == render_show(to_json(web()), plain()));
+  body["bursts"]["now"]["network_receive"] = {
+      {"idle_seconds", {{"count", 4}, {"mean", 15}, {"sd", 3}}}};
+  body["bursts"]["next"]["network_transmit"] = {
+      {"burst_consumption", {{"value", 5000}, {"deviation", nullptr}, {"relative_error", 0.25}}}};
+  const std::string text = render_show(body, plain());
+  std::string table = text.substr(text.find("\n\n") + 2);
+  for (std::size_t at = 0; (at = table.find("  ")) != std::string::npos;) table.erase(at, 1);
+  CHECK(table == "BURSTS OF NUMBER NOW SPREAD COUNT NEXT RUN SPREAD ERROR\n"
+                 "network_transmit burst_consumption - - - 5000 - 25 %\n"
+                 "network_receive idle_seconds 15 s 3 s 4 - - -\n");
 }
 
 TEST_CASE("status tells mode, work, savings, model, store, own cost and sources") {
@@ -114,6 +133,8 @@ TEST_CASE("status tells mode, work, savings, model, store, own cost and sources"
         "own cost    12.5 s CPU (0.11 % of one core), 24.0 MiB\n"
         "sources     cgroup v2 ok, /sys/fs/cgroup\n"
         "            eBPF off: no BTF\n"
+        "gpus        GPU-8f1e9a3c NVIDIA H200: 90 % busy, 70.0 GiB of 140 GiB\n"
+        "            0000:03:00.0: - busy, - of -\n"
         "companion   alive\n");
 }
 

@@ -43,6 +43,8 @@ inline ContainerReport web() {
   report.throttled_usec = 1'500'000;
   report.oom_kills = 0;
   report.phases_seen = {30, 142};
+  report.gpu = {0.85, 0.5, Bytes{12 * kGiB}};
+  report.gpu_ids = {"GPU-8f1e9a3c-0b52-4c1e-a7d3-5d2f6e9b1c04", "0000:03:00.0"};
   return report;
 }
 
@@ -61,6 +63,7 @@ inline ContainerReport hostile() {
   ContainerReport report = fresh();
   report.container.name = report.container.path = report.container.image = kHostileName;
   report.container.engine_id = report.container.hands_off = kHostileName;
+  report.gpu_ids = {kHostileName};
   return report;
 }
 
@@ -78,6 +81,8 @@ inline StatusReport status() {
                   .phases = 5,
                   .features = 6,
                   .step_seconds = 5};
+  report.gpus = {{"GPU-8f1e9a3c", "NVIDIA H200", {0.9, 0.5, Bytes{70 * kGiB}}, 140 * kGiB},
+                 {"0000:03:00.0", "", {}, std::nullopt}};
   report.store = {.size_bytes = 12 * kMiB, .cap_bytes = 256 * kMiB, .state = "ok"};
   report.saved_core_seconds = 4320;
   report.saved_byte_seconds = 3.4 * 3600 * 0x1p30;

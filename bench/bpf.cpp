@@ -1,0 +1,191 @@
+// What each counting program costs per event, by the kernel's own account of run times, beside an
+// empty program in the same place at the same events, and the memory of its map. One JSON object
+// per line.
+//
+//   bench_bpf [--events N]
+//
+// Takes root. Makes cgroups below the machine's cgroup v2, and a network namespace, and removes
+// them again; all is written to standard output.
+#include <bpf/libbpf.h>
+#include <sched.h>
+#include <skeletons/empty.skel.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/parse.h"
+#include "collectors/ebpf/network_counter.h"
+#include "collectors/ebpf/probe.h"
+#include "collectors/ebpf/program_cost.h"
+#include "collectors/ebpf/run_queue_counter.h"
+#include "tests/collectors/host_cgroup.h"
+#include "tests/collectors/udp_exchange.h"
+
+using namespace cgphase;
+
+namespace {
+
+constexpr std::uint64_t kDefaultEvents = 50'000;
+constexpr int kRounds = 7;
+constexpr std::uint32_t kRoom = 1024;
+constexpr int kHotTasks = 2, kColdTasks = 200;
+constexpr double kNetworkAimNs = 35, kSwitchAimNs = 120;
+
+struct Pair {
+  const char* what;
+  int counting, empty;  // descriptors of programs
+  double aim_ns;        // above the empty one
+};
+
+// Nanoseconds per run between two accounts.
+double mean_ns(const ProgramRuns& from, const ProgramRuns& to) {
+  const std::uint64_t count = to.count - from.count;
+  return count > 0 ? static_cast<double>(to.ns - from.ns) / static_cast<double>(count) : 0;
+}
+
+double median(std::vector<double> values) {
+  std::ranges::nth_element(values, values.begin() + values.size() / 2);
+  return values[values.size() / 2];
+}
+
+// On the first processor, as all that this process starts.
+void stay_on_one() {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(0, &one);
+  ::sched_setaffinity(0, sizeof(one), &one);
+}
+
+// Programs as `pairs` says, at the events that `work` makes; medians of rounds.
+void measure(const std::vector<Pair>& pairs, const CgroupCounter& counter,
+             const std::function<void()>& work, const char* load) {
+  const auto accounting = RunTimeAccounting::start();
+  if (!accounting) {
+    std::puts("{\"error\":\"run times are not to be had: CAP_SYS_ADMIN\"}");
+    return;
+  }
+  std::vector<std::vector<double>> counting(pairs.size()), empty(pairs.size());
+  std::uint64_t events = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    std::vector<ProgramRuns> before, empty_before;
+    for (const Pair& pair : pairs) {
+      before.push_back(program_runs(pair.counting));
+      empty_before.push_back(program_runs(pair.empty));
+    }
+    work();
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      const ProgramRuns now = program_runs(pairs[i].counting);
+      events = now.count - before[i].count;
+      counting[i].push_back(mean_ns(before[i], now));
+      empty[i].push_back(mean_ns(empty_before[i], program_runs(pairs[i].empty)));
+    }
+  }
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const double ns = median(counting[i]), empty_ns = median(empty[i]);
+    std::printf("{\"program\":\"%s\",\"load\":\"%s\",\"events\":%llu,\"ns\":%.1f,\"empty_ns\":%.1f,"
+                "\"above_empty_ns\":%.1f,\"aim_ns\":%.0f,\"map_bytes\":%llu,\"map_room\":%u}\n",
+                pairs[i].what, load, static_cast<unsigned long long>(events), ns, empty_ns,
+                ns - empty_ns, pairs[i].aim_ns,
+                static_cast<unsigned long long>(counter.memory_bytes()), kRoom);
+    std::fflush(stdout);
+  }
+}
+
+// A token goes round `cgroups.size()` processes, each in a cgroup of its own: a switch each time.
+void pass_token(const std::vector<std::unique_ptr<HostCgroup>>& cgroups, std::uint64_t switches) {
+  const std::size_t count = cgroups.size();
+  std::vector<std::pair<Fd, Fd>> pipes;
+  for (std::size_t i = 0; i < count; ++i) {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return;
+    pipes.emplace_back(Fd(ends[0]), Fd(ends[1]));
+  }
+  const std::uint64_t rounds = switches / count;
+  std::vector<pid_t> members;
+  for (std::size_t i = 0; i < count; ++i) {
+    const pid_t member = born_in(*cgroups[i]);
+    if (member < 0) break;
+    if (member > 0) {
+      members.push_back(member);
+      continue;
+    }
+    char token = 't';
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+      if (i == 0 && ::write(pipes[1 % count].second.get(), &token, 1) != 1) ::_exit(1);
+      if (::read(pipes[i].first.get(), &token, 1) != 1) ::_exit(1);
+      if (i != 0 && ::write(pipes[(i + 1) % count].second.get(), &token, 1) != 1) ::_exit(1);
+    }
+    ::_exit(0);
+  }
+  for (const pid_t member : members) ::waitpid(member, nullptr, 0);
+}
+
+std::vector<std::unique_ptr<HostCgroup>> make_cgroups(int count) {
+  std::vector<std::unique_ptr<HostCgroup>> cgroups;
+  for (int i = 0; i < count; ++i) cgroups.push_back(std::make_unique<HostCgroup>());
+  return cgroups;
+}
+
+void bench_network(const CgroupPaths& paths, const Probe<empty>& none, std::uint64_t events) {
+  const auto counter = start_network_counter(paths, kRoom);
+  if (!counter) return (void)std::printf("{\"error\":\"%s\"}\n", counter.error().text.c_str());
+  const InnerNetwork network;
+  int ready[2];
+  if (!network.ready() || ::pipe2(ready, O_CLOEXEC) != 0) return;
+  const Fd told(ready[0]), tell(ready[1]);
+  const pid_t answerer = ::fork();
+  if (answerer == 0) ::_exit(network.enter() ? answer(kInnerEnd, tell.get()) : 9);
+  char byte;
+  if (answerer < 0 || ::read(told.get(), &byte, 1) != 1) return;
+  const std::vector<int> programs = (*counter)->programs();
+  measure({{"network, sent", programs[0], bpf_program__fd(none->progs.empty_transmit),
+            kNetworkAimNs},
+           {"network, received", programs[1], bpf_program__fd(none->progs.empty_receive),
+            kNetworkAimNs}},
+          **counter, [&] { (void)ask(kInnerEnd, events); }, "veth");
+  ::kill(answerer, SIGKILL);
+  ::waitpid(answerer, nullptr, 0);
+}
+
+void bench_run_queue(std::uint64_t events, const char* tier, bpf_program* empty_program) {
+  const auto counter = start_run_queue_counter(kRoom, tier);
+  if (!counter) return (void)std::printf("{\"error\":\"%s\"}\n", counter.error().text.c_str());
+  for (const int tasks : {kHotTasks, kColdTasks}) {
+    const auto cgroups = make_cgroups(tasks);
+    measure({{tier, (*counter)->programs()[0], bpf_program__fd(empty_program), kSwitchAimNs}},
+            **counter, [&] { pass_token(cgroups, events); },
+            tasks == kHotTasks ? "switches of 2 tasks" : "switches of 200 tasks in 200 cgroups");
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::uint64_t events = kDefaultEvents;
+  if (argc == 3 && std::strcmp(argv[1], "--events") == 0)
+    events = parse_u64(argv[2]).value_or(kDefaultEvents);
+  listen_to_libbpf();
+  stay_on_one();
+  const CgroupPaths paths(cgroup2_mount());
+  const Probe<empty> none(empty::open());
+  if (!none || empty::load(none.get()) != 0) {
+    std::fputs("bench_bpf: this kernel takes no program from here\n", stderr);
+    return 1;
+  }
+  auto& links = none->links;
+  links.empty_transmit = bpf_program__attach_cgroup(none->progs.empty_transmit, paths.root_fd());
+  links.empty_receive = bpf_program__attach_cgroup(none->progs.empty_receive, paths.root_fd());
+  links.empty_typed = bpf_program__attach(none->progs.empty_typed);
+  links.empty_copied = bpf_program__attach(none->progs.empty_copied);
+  bench_network(paths, none, events);
+  bench_run_queue(events, "tp_btf", none->progs.empty_typed);
+  bench_run_queue(events, "raw_tp", none->progs.empty_copied);
+  return 0;
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
+// Requests to block devices by the cgroup that they were made for, written back cache too. The
+// kernel notes itself when a request was made, so its completion is all that is hooked. Two
+// programs for the same, as in run_queue.bpf.c.
+#include "collectors/ebpf/kernel_types.bpf.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "collectors/ebpf/counter_records.h"
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+  __uint(max_entries, 1);
+  __type(key, __u64);
+  __type(value, struct block_counts);
+} counts SEC(".maps");
+
+__u64 lost = 0;           // completions of cgroups that the map had no room for
+__u32 sampling_mask = 0;  // 2^n - 1: about one of 2^n is counted, as that many
+
+// `left`: bytes of the request that had been to do until now. Atomic, for one completion may
+// interrupt another. What asks for no data, as a flush does, is nobody's.
+static __always_inline void add(__u64 cgroup, __u64 start_ns, __u32 left, __u32 bytes) {
+  const __u32 mask = sampling_mask;
+  const __u64 weight = (__u64)mask + 1;
+  if (!cgroup || (mask && (bpf_get_prandom_u32() & mask))) return;
+  struct block_counts *record = bpf_map_lookup_elem(&counts, &cgroup);
+  if (!record) {
+    const struct block_counts none = {};
+    bpf_map_update_elem(&counts, &cgroup, &none, BPF_NOEXIST);
+    record = bpf_map_lookup_elem(&counts, &cgroup);
+  }
+  if (!record) {
+    __sync_fetch_and_add(&lost, 1);
+    return;
+  }
+  __sync_fetch_and_add(&record->bytes, weight * bytes);
+  if (bytes < left) return;  // not complete
+  __sync_fetch_and_add(&record->requests, weight);
+  const __u64 now_ns = bpf_ktime_get_ns();
+  if (start_ns && now_ns > start_ns)
+    __sync_fetch_and_add(&record->latency_ns, weight * (now_ns - start_ns));
+}
+
+SEC("tp_btf/block_rq_complete")
+int BPF_PROG(count_typed, struct request *request, int error, unsigned int bytes) {
+  struct bio *bio = request->bio;
+  if (bio)
+    add(bio->bi_blkg->blkcg->css.cgroup->kn->id, request->start_time_ns, request->__data_len,
+        bytes);
+  return 0;
+}
+
+SEC("raw_tp/block_rq_complete")
+int BPF_PROG(count_copied, struct request *request, int error, unsigned int bytes) {
+  struct bio *bio = BPF_CORE_READ(request, bio);
+  if (bio)
+    add(BPF_CORE_READ(bio, bi_blkg, blkcg, css.cgroup, kn, id),
+        BPF_CORE_READ(request, start_time_ns), BPF_CORE_READ(request, __data_len), bytes);
+  return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";

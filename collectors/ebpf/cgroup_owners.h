@@ -1,0 +1,51 @@
+// Which container a cgroup belongs to: the one that it is, or the nearest one above it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "collectors/cgroup_id.h"
+#include "collectors/ebpf/cgroup_paths.h"
+#include "collectors/sample.h"
+
+namespace cgphase {
+
+// A cgroup that was seen once keeps its container when it is gone. Owned and used by one thread.
+class CgroupOwners {
+ public:
+  explicit CgroupOwners(const std::string& cgroup_root) : paths_(cgroup_root) {}
+
+  // Takes note of who came and who went.
+  void follow(const NodeSample& tick);
+
+  // Nothing where it is in no container, or was gone before it was first asked for.
+  std::optional<CgroupId> owner(std::uint64_t cgroup);
+
+  // Cgroups that were gone before they were first asked for.
+  std::uint64_t unknown() const { return unknown_; }
+
+  // Nothing is kept of a cgroup that is gone. True: it is.
+  bool bury(std::uint64_t cgroup);
+
+  const CgroupPaths& paths() const { return paths_; }
+
+  // Cgroups kept at once; with one more all are looked up anew.
+  static constexpr std::size_t kMostKnown = 131072;
+
+ private:
+  struct Known {
+    CgroupPath path;  // empty: not to be had
+    std::optional<CgroupId> container;
+  };
+  std::optional<CgroupId> nearest(const CgroupPath& path) const;
+
+  CgroupPaths paths_;
+  std::map<CgroupPath, CgroupId> containers_;
+  std::map<CgroupId, CgroupPath> container_paths_;
+  std::map<std::uint64_t, Known> known_;
+  std::uint64_t unknown_ = 0;
+};
+
+}  // namespace cgphase

@@ -1,0 +1,25 @@
+#include "collectors/ebpf/cost_budget.h"
+
+namespace cgphase {
+
+std::optional<BudgetStep> next_step(std::span<const CounterCost> costs, double budget_ratio) {
+  constexpr double kPlenty = 0.25;  // twice as often costs twice as much at most
+  double sum = 0;
+  std::optional<std::size_t> dearest, rarest;
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    if (costs[i].every == 0) continue;
+    sum += costs[i].core_ratio;
+    if (!dearest || costs[i].core_ratio > costs[*dearest].core_ratio) dearest = i;
+    if (!rarest || costs[i].every > costs[*rarest].every) rarest = i;
+  }
+  if (!dearest) return std::nullopt;
+  if (sum > budget_ratio) {
+    const std::uint32_t every = costs[*dearest].every;
+    return BudgetStep{*dearest, every >= kRarestLook ? 0 : 2 * every};
+  }
+  if (sum < kPlenty * budget_ratio && costs[*rarest].every > 1)
+    return BudgetStep{*rarest, costs[*rarest].every / 2};
+  return std::nullopt;
+}
+
+}  // namespace cgphase

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
+// What the counting programs keep of a cgroup on each processor, as it lies in their maps. In C,
+// for it is compiled for the kernel too. Keys are inodes of cgroups, __u64.
+#pragma once
+
+#include <linux/types.h>
+
+// Of the sockets that were opened in it: bytes and packets of the network layer. What goes through
+// a loopback device is apart, counted as it is sent.
+struct network_counts {
+  __u64 receive_bytes, receive_packets;
+  __u64 transmit_bytes, transmit_packets;
+  __u64 loopback_bytes, loopback_packets;
+};
+
+// Waits of up to 2^(3 + i) us are in bucket i, all longer ones in the last.
+#define RUN_QUEUE_BUCKETS 16
+
+// Of its threads: from being runnable to running, and what ended their runs.
+struct run_queue_counts {
+  __u64 wait_ns, waits;
+  __u64 voluntary, involuntary;
+  // The longest wait since the reading of that number.
+  __u64 longest_ns, reading;
+  __u64 histogram[RUN_QUEUE_BUCKETS];
+};
+
+// Tasks that the program without task storage knows at once; the longest unseen makes room.
+#define RUN_QUEUE_PIDS 16384
+
+// Of requests to block devices that were completed.
+struct block_counts {
+  __u64 bytes, requests, latency_ns;
+};
+
+struct tcp_counts {
+  __u64 retransmits;
+};

@@ -1,0 +1,208 @@
+#include "collectors/ebpf/counters.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "collectors/ebpf/cgroup_counter.h"
+#include "collectors/ebpf/cost_budget.h"
+#include "collectors/ebpf/network_counter.h"
+#include "collectors/ebpf/program_cost.h"
+#include "collectors/ebpf/rare_event_counters.h"
+#include "collectors/ebpf/run_queue_counter.h"
+
+namespace cgphase {
+namespace {
+
+using Start = Result<std::unique_ptr<CgroupCounter>> (*)(const CgroupPaths&, std::uint32_t room);
+struct Signal {
+  const char* name;
+  Start start;
+};
+Result<std::unique_ptr<CgroupCounter>> start_run_queue(const CgroupPaths&, std::uint32_t room) {
+  return start_run_queue_counter(room);
+}
+Result<std::unique_ptr<CgroupCounter>> start_block(const CgroupPaths& paths, std::uint32_t room) {
+  return start_block_counter(paths, room);
+}
+Result<std::unique_ptr<CgroupCounter>> start_tcp(const CgroupPaths&, std::uint32_t room) {
+  return start_tcp_counter(room);
+}
+constexpr Signal kSignals[] = {{"network", start_network_counter},
+                               {"run queue", start_run_queue},
+                               {"block devices", start_block},
+                               {"TCP retransmits", start_tcp}};
+
+// Room for as many cgroups as there are once more, and for some that come all at once.
+constexpr std::size_t kSpareRoom = 256;
+constexpr std::size_t kMostRoom = 65536;
+constexpr std::chrono::seconds kSweepInterval{60};
+constexpr std::chrono::seconds kCostInterval{60};
+constexpr std::chrono::minutes kRetryInterval{10};
+constexpr double kSkippedNs = 20;  // an event that is not looked at, where nothing can be measured
+
+std::string percent(double ratio) {
+  std::array<char, 32> text;
+  std::snprintf(text.data(), text.size(), "%.2f %%", 100 * ratio);
+  return text.data();
+}
+
+// One signal, and the counter where there is one.
+struct Slot {
+  Signal signal;
+  std::unique_ptr<CgroupCounter> counter{};
+  std::string why_not{};
+  std::string trouble{};  // of the last reading
+  CounterCost cost{.every = 0};
+  MonotonicTime retry_at{};
+  ProgramRuns runs_before{};
+  std::uint64_t events_before = 0;
+};
+
+ProgramRuns runs_of(const CgroupCounter& counter) {
+  ProgramRuns sum;
+  for (const int program : counter.programs()) {
+    const ProgramRuns runs = program_runs(program);
+    sum.ns += runs.ns;
+    sum.count += runs.count;
+  }
+  return sum;
+}
+
+std::string describe(const Slot& slot) {
+  std::string text = slot.counter->tier();
+  if (slot.cost.every > 1)
+    text += ", one event of " + std::to_string(slot.cost.every) + " to stay within bpf.budget";
+  if (const std::uint64_t lost = slot.counter->lost(); lost > 0)
+    text += ", " + std::to_string(lost) + " events were of too many cgroups at once";
+  if (!slot.trouble.empty()) text += ", " + slot.trouble;
+  return text;
+}
+
+}  // namespace
+
+struct KernelCounters::Impl {
+  Impl(const std::string& cgroup_root, double budget) : owners(cgroup_root), budget_ratio(budget) {
+    for (const Signal& signal : kSignals) slots.push_back({.signal = signal});
+  }
+
+  void start(Slot& slot, MonotonicTime now) {
+    const std::size_t room = 2 * owners.paths().count(kMostRoom / 2) + kSpareRoom;
+    auto started = slot.signal.start(owners.paths(), static_cast<std::uint32_t>(room));
+    slot.retry_at = MonotonicTime::max();  // what a kernel refuses it refuses again
+    if (!started) {
+      slot.why_not = started.error().text;
+      return;
+    }
+    slot.counter = std::move(*started);
+    slot.cost = {};
+    next_cost = now;
+  }
+
+  void read(Slot& slot, const NodeSample& tick, bool sweep) {
+    for (const CgroupId& id : tick.vanished) slot.counter->forget(id);
+    const Status done = slot.counter->read(owners, sweep);
+    slot.trouble = done ? "" : done.error().text;
+  }
+
+  void begin_costs(MonotonicTime now) {
+    accounting = RunTimeAccounting::start();
+    costs_since = now;
+    for (Slot& slot : slots) {
+      if (!slot.counter) continue;
+      slot.runs_before = runs_of(*slot.counter);
+      slot.events_before = slot.counter->events();
+    }
+  }
+
+  void end_costs(MonotonicTime now) {
+    const double seconds = seconds_between(*costs_since, now);
+    std::vector<CounterCost> costs;
+    for (Slot& slot : slots) {
+      if (slot.counter) {
+        double ns = static_cast<double>(runs_of(*slot.counter).ns - slot.runs_before.ns);
+        if (!accounting) {
+          const double events = static_cast<double>(slot.counter->events() - slot.events_before);
+          ns = events * (slot.counter->supposed_ns() / slot.cost.every +
+                         (slot.cost.every > 1 ? kSkippedNs : 0));
+        }
+        slot.cost.core_ratio = ns / (1e9 * seconds);
+      }
+      costs.push_back(slot.cost);
+    }
+    accounting.reset();
+    costs_since.reset();
+    next_cost = now + kCostInterval;
+    const auto step = next_step(costs, budget_ratio);
+    if (!step) return;
+    take_step(slots[step->counter], step->every, now);
+    next_cost = now;  // whether it was enough
+  }
+
+  void take_step(Slot& slot, std::uint32_t every, MonotonicTime now) {
+    slot.cost.every = every;
+    if (every > 0) return slot.counter->look_at_one_of(every);
+    slot.counter.reset();
+    slot.retry_at = now + kRetryInterval;
+    slot.why_not = "its programs cost " + percent(slot.cost.core_ratio) +
+                   " of a core, and bpf.budget is " + percent(budget_ratio) +
+                   ": out of the kernel for ten minutes";
+  }
+
+  void watch_costs(MonotonicTime now) {
+    if (costs_since && now > *costs_since) return end_costs(now);
+    if (!costs_since && now >= next_cost) begin_costs(now);
+  }
+
+  CgroupOwners owners;
+  const double budget_ratio;
+  std::vector<Slot> slots;
+  bool asked = false;
+  MonotonicTime next_sweep{};
+  MonotonicTime next_cost{};
+  std::optional<MonotonicTime> costs_since;
+  std::optional<RunTimeAccounting> accounting;
+};
+
+KernelCounters::KernelCounters(const std::string& cgroup_root, double budget_ratio)
+    : impl_(std::make_unique<Impl>(cgroup_root, budget_ratio)) {}
+KernelCounters::~KernelCounters() = default;
+
+void KernelCounters::fill(NodeSample& tick) {
+  const bool sweep = tick.time >= impl_->next_sweep;
+  if (sweep) impl_->next_sweep = tick.time + kSweepInterval;
+  impl_->owners.follow(tick);
+  for (Slot& slot : impl_->slots) {
+    if (!slot.counter && (!impl_->asked || tick.time >= slot.retry_at))
+      impl_->start(slot, tick.time);
+    if (!slot.counter) continue;
+    impl_->read(slot, tick, sweep);
+    for (Sample& sample : tick.containers) slot.counter->fill(sample);
+  }
+  impl_->asked = true;
+  impl_->watch_costs(tick.time);
+}
+
+std::vector<Source> KernelCounters::sources() const {
+  std::vector<Source> sources;
+  for (const Slot& slot : impl_->slots) {
+    const std::string name = std::string("eBPF: ") + slot.signal.name;
+    if (slot.counter)
+      sources.push_back({name, true, describe(slot)});
+    else
+      sources.push_back({name, false, impl_->asked ? slot.why_not : "not asked for yet"});
+  }
+  return sources;
+}
+
+std::uint64_t KernelCounters::memory_bytes() const {
+  std::uint64_t sum = 0;
+  for (const Slot& slot : impl_->slots)
+    if (slot.counter) sum += slot.counter->memory_bytes();
+  return sum;
+}
+
+}  // namespace cgphase

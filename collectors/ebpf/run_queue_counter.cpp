@@ -1,0 +1,113 @@
+#include "collectors/ebpf/run_queue_counter.h"
+
+#include <bpf/libbpf.h>
+#include <skeletons/run_queue.skel.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/clock.h"
+#include "collectors/ebpf/tiers.h"
+
+namespace cgphase {
+namespace {
+
+constexpr std::uint64_t kNsPerUsec = 1000;
+
+// Typed, without a copy: it loads also where a lockdown forbids to copy the kernel's memory.
+void choose_typed(run_queue& skeleton) {
+  (void)bpf_program__set_autoload(skeleton.progs.count_copied, false);
+  (void)bpf_map__set_autocreate(skeleton.maps.seen_pids, false);
+}
+
+void choose_copied(run_queue& skeleton) {
+  (void)bpf_program__set_autoload(skeleton.progs.count_typed, false);
+  (void)bpf_map__set_autocreate(skeleton.maps.seen_tasks, false);
+}
+
+constexpr Tier<run_queue> kTiers[] = {{"tp_btf", choose_typed}, {"raw_tp", choose_copied}};
+
+class KernelRunQueueCounter final : public RunQueueCounter {
+ public:
+  KernelRunQueueCounter(Started<run_queue> started, std::uint32_t room)
+      : started_(std::move(started)),
+        table_(bpf_map__fd(started_.probe->maps.run_queue), room) {}
+
+  const char* name() const override { return "run queue"; }
+  const char* tier() const override { return started_.tier; }
+
+  Status read(CgroupOwners& owners, bool sweep) override {
+    longest_ns_.clear();
+    __u64& reading = started_.probe->bss->reading;
+    const __u64 number = __atomic_load_n(&reading, __ATOMIC_RELAXED);
+    const Status done = table_.read(
+        owners, sweep,
+        [&](const std::optional<CgroupId>& container, std::span<const run_queue_counts> records) {
+          if (!container) return;
+          std::uint64_t& longest = longest_ns_[*container];
+          for (const run_queue_counts& record : records)
+            if (record.reading == number)
+              longest = std::max<std::uint64_t>(longest, record.longest_ns);
+        });
+    __atomic_store_n(&reading, number + 1, __ATOMIC_RELAXED);
+    return done;
+  }
+
+  void fill(Sample& sample) const override {
+    const auto sums = std::bit_cast<run_queue_counts>(table_.of(sample.id));
+    const auto longest = longest_ns_.find(sample.id);
+    RunQueueStat& stat = sample.run_queue;
+    stat.wait_usec = sums.wait_ns / kNsPerUsec;
+    stat.waits = sums.waits;
+    stat.voluntary_switches = sums.voluntary;
+    stat.involuntary_switches = sums.involuntary;
+    stat.longest_wait_usec = longest == longest_ns_.end() ? 0 : longest->second / kNsPerUsec;
+  }
+  RunQueueHistogram histogram(CgroupId container) const override {
+    const auto sums = std::bit_cast<run_queue_counts>(table_.of(container));
+    RunQueueHistogram histogram;
+    std::ranges::copy(sums.histogram, histogram.begin());
+    return histogram;
+  }
+  void forget(CgroupId container) override { table_.forget(container); }
+
+  std::uint64_t lost() const override {
+    return __atomic_load_n(&started_.probe->bss->lost, __ATOMIC_RELAXED);
+  }
+  std::uint64_t memory_bytes() const override { return table_.memory_bytes(); }
+
+  std::vector<int> programs() const override {
+    const auto& programs = started_.probe->progs;
+    const int typed = bpf_program__fd(programs.count_typed);
+    return {typed >= 0 ? typed : bpf_program__fd(programs.count_copied)};
+  }
+  void look_at_one_of(std::uint32_t every) override {
+    __atomic_store_n(&started_.probe->bss->sampling_mask, every - 1, __ATOMIC_RELAXED);
+  }
+  // Of a task that has not run for long (docs/ebpf.md).
+  double supposed_ns() const override { return 500; }
+  std::uint64_t events() const override {
+    return std::bit_cast<run_queue_counts>(table_.all()).waits;
+  }
+
+ private:
+  Started<run_queue> started_;
+  CounterTable<run_queue_counts> table_;  // longest_ns and reading mean nothing in it
+  std::map<CgroupId, std::uint64_t> longest_ns_;  // of the last reading
+};
+
+}  // namespace
+
+Result<std::unique_ptr<RunQueueCounter>> start_run_queue_counter(std::uint32_t room,
+                                                                 std::string_view tier) {
+  const auto since_boot = SystemClock().monotonic_now().time_since_epoch();
+  const auto prepare = [&](run_queue& skeleton) {
+    (void)bpf_map__set_max_entries(skeleton.maps.run_queue, room);
+    skeleton.rodata->loaded_ns = static_cast<__u64>(since_boot.count());
+  };
+  auto started = start_first<run_queue>("run_queue", tiers_named<run_queue>(kTiers, tier), prepare);
+  if (!started) return std::unexpected(started.error());
+  return std::make_unique<KernelRunQueueCounter>(std::move(*started), room);
+}
+
+}  // namespace cgphase

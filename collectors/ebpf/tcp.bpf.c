@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
+// Segments that TCP sends again, by the cgroup that their socket was opened in. Two programs for
+// the same, as in run_queue.bpf.c. A kernel before 5.15 keeps the cgroup of a socket otherwise and
+// takes neither.
+#include "collectors/ebpf/kernel_types.bpf.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "collectors/ebpf/counter_records.h"
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+  __uint(max_entries, 1);
+  __type(key, __u64);
+  __type(value, struct tcp_counts);
+} counts SEC(".maps");
+
+__u64 lost = 0;           // segments of cgroups that the map had no room for
+__u32 sampling_mask = 0;  // 2^n - 1: about one of 2^n is counted, as that many
+
+static __always_inline void add(__u64 cgroup) {
+  const __u32 mask = sampling_mask;
+  const __u64 weight = (__u64)mask + 1;
+  if (mask && (bpf_get_prandom_u32() & mask)) return;
+  struct tcp_counts *record = bpf_map_lookup_elem(&counts, &cgroup);
+  if (!record) {
+    const struct tcp_counts none = {};
+    bpf_map_update_elem(&counts, &cgroup, &none, BPF_NOEXIST);
+    record = bpf_map_lookup_elem(&counts, &cgroup);
+  }
+  if (record)
+    __sync_fetch_and_add(&record->retransmits, weight);
+  else
+    __sync_fetch_and_add(&lost, 1);
+}
+
+SEC("tp_btf/tcp_retransmit_skb")
+int BPF_PROG(count_typed, struct sock *sk) {
+  add(sk->sk_cgrp_data.cgroup->kn->id);
+  return 0;
+}
+
+SEC("raw_tp/tcp_retransmit_skb")
+int BPF_PROG(count_copied, struct sock *sk) {
+  add(BPF_CORE_READ(sk, sk_cgrp_data.cgroup, kn, id));
+  return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -1,0 +1,85 @@
+#include "collectors/ebpf/counter_ledger.h"
+
+#include <doctest/doctest.h>
+
+#include "collectors/ebpf/cgroup_owners.h"
+#include "tests/collectors/fake_tree.h"
+
+using namespace cgphase;
+
+namespace {
+
+using Ledger = CounterLedger<2>;
+constexpr CgroupId kOuter{1, 100}, kInner{1, 200};
+
+ContainerInfo container_at(CgroupId id, const char* path) {
+  ContainerInfo info;
+  info.id = id;
+  info.path = path;
+  return info;
+}
+
+NodeSample tick_with(std::vector<ContainerInfo> appeared, std::vector<CgroupId> vanished = {}) {
+  NodeSample tick;
+  tick.appeared = std::move(appeared);
+  tick.vanished = std::move(vanished);
+  return tick;
+}
+
+}  // namespace
+
+TEST_CASE("a container has the sum of what its cgroups counted") {
+  Ledger ledger;
+  ledger.take(1, {10, 1}, kOuter);
+  ledger.take(2, {5, 2}, kOuter);
+  CHECK(ledger.of(kOuter) == Ledger::Counts{15, 3});
+  ledger.take(1, {30, 1}, kOuter);
+  CHECK(ledger.of(kOuter) == Ledger::Counts{35, 3});
+  CHECK(ledger.of(kInner) == Ledger::Counts{0, 0});
+}
+
+TEST_CASE("what a cgroup counted stays when its record is no more, and a new one adds to it") {
+  Ledger ledger;
+  ledger.take(1, {10, 1}, kOuter);
+  ledger.drop(1);
+  CHECK(ledger.of(kOuter) == Ledger::Counts{10, 1});
+  ledger.take(1, {3, 1}, kOuter);
+  CHECK(ledger.of(kOuter) == Ledger::Counts{13, 2});
+}
+
+TEST_CASE("a cgroup that becomes another container's takes nothing away from the first") {
+  Ledger ledger;
+  ledger.take(1, {10, 1}, kOuter);
+  ledger.take(1, {25, 2}, kInner);
+  CHECK(ledger.of(kOuter) == Ledger::Counts{10, 1});
+  CHECK(ledger.of(kInner) == Ledger::Counts{15, 1});
+}
+
+TEST_CASE("what is counted before its container is known waits for it") {
+  Ledger ledger;
+  ledger.take(1, {10, 1}, std::nullopt);
+  ledger.take(1, {12, 1}, kOuter);
+  CHECK(ledger.of(kOuter) == Ledger::Counts{12, 1});
+  ledger.forget(kOuter);
+  CHECK(ledger.of(kOuter) == Ledger::Counts{0, 0});
+}
+
+TEST_CASE("a cgroup belongs to the nearest container above it") {
+  const FakeTree tree;  // knows no cgroup by its inode: only containers are known
+  CgroupOwners owners(tree.root());
+  owners.follow(tick_with({container_at(kOuter, "/a"), container_at(kInner, "/a/b")}));
+  CHECK(owners.owner(kOuter.inode) == kOuter);
+  CHECK(owners.owner(kInner.inode) == kInner);
+  CHECK(owners.unknown() == 0);
+  CHECK_FALSE(owners.owner(300));
+  CHECK_FALSE(owners.owner(300));
+  CHECK(owners.unknown() == 1);
+}
+
+TEST_CASE("a container with another's name at its beginning is not above it") {
+  const FakeTree tree;
+  CgroupOwners owners(tree.root());
+  owners.follow(tick_with({container_at(kOuter, "/a"), container_at(kInner, "/ab")}));
+  owners.follow(tick_with({}, {kInner}));
+  CHECK_FALSE(owners.owner(kInner.inode));
+}

@@ -1,0 +1,211 @@
+// Bytes of a known transfer against what the counters say.
+#include <netinet/tcp.h>
+
+#include <array>
+
+#include "collectors/ebpf/rare_event_counters.h"
+#include "tests/collectors/bpf_fixture.h"
+#include "tests/collectors/udp_exchange.h"
+
+namespace cgphase {
+namespace {
+
+constexpr std::uint64_t kDatagrams = 1000;
+
+// Inside or outside; ready to be asked when this returns.
+BornIn answerer(const HostCgroup& cgroup, const InnerNetwork* inside, const char* at) {
+  int ready[2];
+  REQUIRE(::pipe(ready) == 0);
+  const Fd told(ready[0]);
+  Fd tell(ready[1]);
+  BornIn process(cgroup, [&] {
+    return inside != nullptr && !inside->enter() ? 9 : answer(at, tell.get());
+  });
+  tell.reset();
+  char byte;
+  REQUIRE(::read(told.get(), &byte, 1) == 1);
+  return process;
+}
+
+int asked_from(const HostCgroup& cgroup, const InnerNetwork* inside, const char* whom,
+               std::uint64_t times = kDatagrams) {
+  return BornIn(cgroup, [&] {
+           return inside != nullptr && !inside->enter() ? 9 : ask(whom, times);
+         }).wait();
+}
+
+void check_asker(const NetworkStat& network, std::uint64_t times) {
+  CHECK(network.transmit_packets == times);
+  CHECK(network.transmit_bytes == times * (kAskedBytes + kDatagramHeaderBytes));
+  CHECK(network.receive_packets == times);
+  CHECK(network.receive_bytes == times * (kAnsweredBytes + kDatagramHeaderBytes));
+}
+
+void check_answerer(const NetworkStat& network, std::uint64_t times) {
+  CHECK(network.receive_packets == times);
+  CHECK(network.receive_bytes == times * (kAskedBytes + kDatagramHeaderBytes));
+  CHECK(network.transmit_packets == times);
+  CHECK(network.transmit_bytes == times * (kAnsweredBytes + kDatagramHeaderBytes));
+}
+
+}  // namespace
+
+TEST_CASE("from one network namespace to another each byte is counted once at either end") {
+  const HostCgroup asker, other;
+  Counted counted({&asker, &other});
+  REQUIRE(counted.source("network").present);
+  CHECK(counted.source("network").detail == "cgroup_skb");
+  CHECK(counted.of(asker).network.transmit_bytes == 0);
+  const InnerNetwork network;
+  REQUIRE(network.ready());
+  const BornIn process = answerer(other, nullptr, kHostEnd);
+  REQUIRE(asked_from(asker, &network, kHostEnd) == 0);
+  counted.read();
+  check_asker(counted.of(asker).network, kDatagrams);
+  check_answerer(counted.of(other).network, kDatagrams);
+}
+
+TEST_CASE("what the host's own network sends into a namespace is counted once, too") {
+  const HostCgroup asker, other;
+  Counted counted({&asker, &other});
+  const InnerNetwork network;
+  REQUIRE(network.ready());
+  const BornIn process = answerer(other, &network, kInnerEnd);
+  REQUIRE(asked_from(asker, nullptr, kInnerEnd) == 0);
+  counted.read();
+  check_asker(counted.of(asker).network, kDatagrams);
+  check_answerer(counted.of(other).network, kDatagrams);
+}
+
+TEST_CASE("what goes through loopback is apart, in every network namespace") {
+  const HostCgroup asker, other;
+  Counted counted({&asker, &other});
+  const InnerNetwork network;
+  REQUIRE(network.ready());
+  for (const InnerNetwork* inside : {static_cast<const InnerNetwork*>(nullptr), &network}) {
+    const BornIn process = answerer(other, inside, "127.0.0.1");
+    REQUIRE(asked_from(asker, inside, "127.0.0.1") == 0);
+  }
+  counted.read();
+  for (const HostCgroup* cgroup : {&asker, &other}) {
+    CHECK(counted.of(*cgroup).network.transmit_bytes == 0);
+    CHECK(counted.of(*cgroup).network.receive_packets == 0);
+  }
+}
+
+TEST_CASE("a cgroup below a container counts for it, and when it is gone stays counted") {
+  const HostCgroup container, other;
+  Counted counted({&container, &other});
+  const InnerNetwork network;
+  REQUIRE(network.ready());
+  const BornIn process = answerer(other, nullptr, kHostEnd);
+  {
+    const HostCgroup below(container.path());
+    REQUIRE(asked_from(below, &network, kHostEnd) == 0);
+    counted.read();
+    check_asker(counted.of(container).network, kDatagrams);
+    REQUIRE(asked_from(below, &network, kHostEnd) == 0);
+  }
+  counted.read();
+  check_asker(counted.of(container).network, 2 * kDatagrams);
+  REQUIRE(asked_from(container, &network, kHostEnd) == 0);
+  counted.read();
+  check_asker(counted.of(container).network, 3 * kDatagrams);
+}
+
+TEST_CASE("a cgroup of a container that is one no more belongs to the one above, if it lives") {
+  const HostCgroup outer;
+  HostCgroup inner(outer.path());
+  CgroupOwners owners(cgroup2_mount());
+  NodeSample tick;
+  tick.appeared = {container_in(outer), container_in(inner)};
+  owners.follow(tick);
+  const CgroupId id = inner.id();
+  CHECK(owners.owner(id.inode) == id);
+  tick.appeared.clear();
+  tick.vanished = {id};
+  owners.follow(tick);
+  CHECK(owners.owner(id.inode) == outer.id());
+  CHECK_FALSE(owners.bury(id.inode));
+  inner.remove();
+  CHECK(owners.bury(id.inode));
+  CHECK_FALSE(owners.owner(id.inode));
+}
+
+TEST_CASE("a container that is told of late has what it counted before") {
+  const HostCgroup early, late;
+  Counted counted({&early});
+  const InnerNetwork network;
+  REQUIRE(network.ready());
+  const BornIn process = answerer(early, nullptr, kHostEnd);
+  REQUIRE(asked_from(late, &network, kHostEnd) == 0);
+  counted.read();
+  counted.tick().appeared.push_back(container_in(late));
+  Sample& sample = counted.tick().containers.emplace_back();
+  sample.id = late.id();
+  counted.read();
+  check_asker(counted.of(late).network, kDatagrams);
+}
+
+TEST_CASE("a segment that TCP sends again is counted for the cgroup of its socket, in each tier") {
+  const InnerNetwork network;
+  REQUIRE(network.ready());
+  REQUIRE(network.mislead());
+  const HostCgroup asker;
+  CgroupOwners owners(cgroup2_mount());
+  NodeSample tick;
+  tick.appeared.push_back(container_in(asker));
+  owners.follow(tick);
+  const auto typed = start_tcp_counter(64, "tp_btf"), copied = start_tcp_counter(64, "raw_tp");
+  REQUIRE(typed);
+  REQUIRE(copied);
+  // Nobody answers: the first segment is sent again and again. The exit status is how often.
+  BornIn process(asker, [] {
+    const Fd socket(::socket(AF_INET, SOCK_STREAM, 0));
+    const timeval patience{.tv_sec = 1, .tv_usec = 500'000};
+    const sockaddr_in peer = address_of(kInnerEnd);
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+    tcp_info told{};
+    socklen_t size = sizeof(told);
+    if (::connect(socket.get(), plain(peer), sizeof(peer)) == 0) return -1;
+    if (::getsockopt(socket.get(), IPPROTO_TCP, TCP_INFO, &told, &size) != 0) return -1;
+    return static_cast<int>(told.tcpi_total_retrans);
+  });
+  const int retransmits = process.wait();
+  REQUIRE(retransmits > 0);
+  REQUIRE(retransmits < 100);
+  for (const auto* counter : {&typed, &copied}) {
+    REQUIRE((**counter)->read(owners, false));
+    Sample sample;
+    sample.id = asker.id();
+    (**counter)->fill(sample);
+    CHECK(sample.network.tcp_retransmits.value() == static_cast<std::uint64_t>(retransmits));
+  }
+}
+
+TEST_CASE("a socket stays with the cgroup that opened it when its process moves") {
+  const HostCgroup before, after, other;
+  Counted counted({&before, &after, &other});
+  const InnerNetwork network;
+  REQUIRE(network.ready());
+  const BornIn process = answerer(other, nullptr, kHostEnd);
+  BornIn moves(before, [&] {
+    if (!network.enter()) return 9;
+    const Fd socket(::socket(AF_INET, SOCK_DGRAM, 0));
+    const sockaddr_in peer = address_of(kHostEnd);
+    if (::connect(socket.get(), plain(peer), sizeof(peer)) != 0) return 1;
+    const Fd procs = open_path(after.directory() + "/cgroup.procs", O_WRONLY).value();
+    if (!write_all(procs.get(), "0")) return 2;
+    std::array<char, kAskedBytes> bytes{};
+    return ::send(socket.get(), bytes.data(), bytes.size(), 0) == kAskedBytes &&
+                   ::recv(socket.get(), bytes.data(), bytes.size(), 0) == kAnsweredBytes
+               ? 0
+               : 3;
+  });
+  REQUIRE(moves.wait() == 0);
+  counted.read();
+  check_asker(counted.of(before).network, 1);
+  CHECK(counted.of(after).network.transmit_bytes == 0);
+}
+
+}  // namespace cgphase
