@@ -71,7 +71,7 @@ Work make_work(const ExampleSize& size) {
 }
 
 // One way to get from a row to a phase.
-struct Engine {
+struct Contestant {
   const char* name;
   const char* includes;
   std::function<int(const FeatureVector&)> step;
@@ -185,13 +185,13 @@ nlohmann::json as_json(const Work& work) {
 }
 
 // A turn of the Python's.
-void ask(NumpyProcess& numpy, const char* command, Engine& engine) {
+void ask(NumpyProcess& numpy, const char* command, Contestant& engine) {
   const nlohmann::json answer = numpy.ask(command);
   engine.nanoseconds.push_back(answer.at("ns_per_step"));
   engine.phases = answer.at("phases").get<std::vector<int>>();
 }
 
-double agreement(const Engine& engine, const Engine& reference) {
+double agreement(const Contestant& engine, const Contestant& reference) {
   // The Python gives no phase at all while there is not enough history.
   const std::size_t skipped = reference.phases.size() - engine.phases.size();
   std::size_t same = 0;
@@ -200,10 +200,10 @@ double agreement(const Engine& engine, const Engine& reference) {
   return static_cast<double>(same) / static_cast<double>(engine.phases.size());
 }
 
-void report(const char* label, const ExampleSize& size, const Engine& engine,
-            const std::vector<const Engine*>& references, const Engine& naive) {
+void report(const char* label, const ExampleSize& size, const Contestant& engine,
+            const std::vector<const Contestant*>& references, const Contestant& naive) {
   std::string ratios;
-  for (const Engine* reference : references) {
+  for (const Contestant* reference : references) {
     char text[100];
     std::snprintf(text, sizeof text, "%s\"%s\":%.2f", ratios.empty() ? "" : ",", reference->name,
                   median(reference->nanoseconds) / median(engine.nanoseconds));
@@ -222,9 +222,9 @@ void bench_steps(const char* label, const ExampleSize& size, const Work& work, i
                  NumpyProcess* numpy) {
   PhaseTracker tracker = make_tracker(work.model, 0);
   PhaseTracker path_tracker = make_tracker(work.model, 0.5);
-  Engine row{"ai4dl numpy", "one row at a time, as the release predicts", {}};
-  Engine batch{"numpy batch", "all rows in one call, so nothing that works online", {}};
-  Engine engines[] = {
+  Contestant row{"ai4dl numpy", "one row at a time, as the release predicts", {}};
+  Contestant batch{"numpy batch", "all rows in one call, so nothing that works online", {}};
+  Contestant engines[] = {
       {"naive", "libm, a new vector for everything", NaiveStep(work.model)},
       {"double", "clamping and missing values", DoubleStep(work.model)},
       {"fixed", "clamping and missing values, integers", FixedStep(work.model)},
@@ -238,13 +238,13 @@ void bench_steps(const char* label, const ExampleSize& size, const Work& work, i
       ask(*numpy, "row", row);
       ask(*numpy, "batch", batch);
     }
-    for (Engine& engine : engines) engine.take_turn(work.rows);
+    for (Contestant& engine : engines) engine.take_turn(work.rows);
   }
-  const Engine& naive = engines[0];
-  std::vector<const Engine*> references{&naive};
+  const Contestant& naive = engines[0];
+  std::vector<const Contestant*> references{&naive};
   if (numpy != nullptr) references.insert(references.begin(), {&row, &batch});
-  for (const Engine* reference : references) report(label, size, *reference, references, naive);
-  for (const Engine& engine : engines)
+  for (const Contestant* reference : references) report(label, size, *reference, references, naive);
+  for (const Contestant& engine : engines)
     if (&engine != &naive) report(label, size, engine, references, naive);
 }
 

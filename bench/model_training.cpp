@@ -26,7 +26,7 @@ double cpu_seconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-double median(std::vector<double> values) {
+double median_of(std::vector<double> values) {
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
                    values.end());
   return values[values.size() / 2];
@@ -219,7 +219,7 @@ void bench_training(const TrainingTask& task, int epochs, NumpyProcess* numpy) {
   const Course& reference = trainers.front().course;
   const double aim = reference.errors.back() * (1 + 1e-9);  // sums in another order
   for (const auto& [name, course] : trainers) {
-    const double epoch = median(course.seconds);
+    const double epoch = median_of(course.seconds);
     const std::size_t needed = epochs_until(course, aim);
     std::printf("{\"bench\":\"model\",\"what\":\"train\",\"engine\":\"%s\",\"windows\":%zu,"
                 "\"epochs\":%d,\"us_per_epoch\":%.1f,\"ns_per_window\":%.1f,\"error\":%.6f,"
@@ -228,7 +228,7 @@ void bench_training(const TrainingTask& task, int epochs, NumpyProcess* numpy) {
                 name, task.data.size(), epochs, epoch * 1e6,
                 epoch * 1e9 / static_cast<double>(task.data.size()), course.errors.back(), needed,
                 epoch * static_cast<double>(needed), trainers.front().name,
-                median(reference.seconds) / epoch);
+                median_of(reference.seconds) / epoch);
   }
 }
 

@@ -27,7 +27,7 @@ constexpr auto kThrottledUsec = static_cast<std::uint64_t>(
     RailsConfig{}.throttled_ratio *
     static_cast<double>(std::chrono::microseconds(kGuardThrottledWindow).count()));
 constexpr std::chrono::milliseconds kNoLooks{0};
-const SystemClock kClock;
+const SystemClock kCauseClock;
 
 // Blocks: a loop of short sleeps would be pressure on the CPU, before anything has happened.
 void wait_for_go(int go) {
@@ -137,7 +137,7 @@ const std::array<Cause, 6> kCauses = {{
      false, kGuardRiskInterval, contend, 2, 0, 1000},
 }};
 
-std::int64_t now_ns() { return kClock.monotonic_now().time_since_epoch().count(); }
+std::int64_t now_ns() { return kCauseClock.monotonic_now().time_since_epoch().count(); }
 
 void pause_ms(int ms) { ::poll(nullptr, 0, ms); }
 

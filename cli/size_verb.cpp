@@ -79,13 +79,13 @@ Sizes recorded(const SizeOptions& options) {
   return sizes;
 }
 
-constexpr CsvColumn kColumns[] = {
+constexpr CsvColumn kSizeColumns[] = {
     {"name", "/name"}, {"kind", "/kind"}, {"enough_history", "/enough_history"},
     {"size", "/overall/size"}, {"cpu_millicores", "/overall/cpu_millicores"},
     {"memory_mib", "/overall/memory_mib"}, {"runs", "/overall/runs"},
     {"samples", "/overall/samples"}, {"hours", "/overall/hours"},
     {"risk_shown", "/overall/risk_shown"}};
-const Form kSizeForm{.text = render_sizes, .rows = "/sizes", .columns = kColumns};
+const Form kSizeForm{.text = render_sizes, .rows = "/sizes", .columns = kSizeColumns};
 
 int run(SizeOptions options, const CommonOptions& common) {
   if (const auto risk = parse_risk(options.risk_text, kSizeDefaultRisk); risk) options.risk = *risk;

@@ -35,7 +35,7 @@ bool anything_measured(const ContenderResult& result) {
   });
 }
 
-std::string file_name(const std::string& path) {
+std::string last_part(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
 
@@ -230,14 +230,14 @@ Result<std::vector<std::string>> ReplaySession::draw() const {
   const std::string source = source_name();
   std::vector<Figure> figures = pareto_figures(sweeps, &*controls, source, subtitle());
   for (Figure& figure :
-       execution_figures(recorded_.input, source, file_name(request_.paths.model), shown))
+       execution_figures(recorded_.input, source, last_part(request_.paths.model), shown))
     figures.push_back(std::move(figure));
   return write_figures(request_.directory, figures);
 }
 
 std::string ReplaySession::source_name() const {
   const std::string& path = request_.paths.traces.front();
-  const std::string first = path.starts_with("/proc/self/fd/") ? "this host" : file_name(path);
+  const std::string first = path.starts_with("/proc/self/fd/") ? "this host" : last_part(path);
   const std::size_t more = request_.paths.traces.size() - 1;
   return more == 0 ? first : fmt::format("{} and {} more", first, more);
 }

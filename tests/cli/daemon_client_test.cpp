@@ -19,9 +19,9 @@ using namespace std::chrono_literals;
 namespace {
 
 // A listening socket that says `bytes` to its one client and hangs up, or says nothing.
-class Peer {
+class ListeningPeer {
  public:
-  explicit Peer(const std::string& path)
+  explicit ListeningPeer(const std::string& path)
       : socket_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -46,7 +46,7 @@ const Request kStatus{.verb = Verb::status, .args = nlohmann::json::object()};
 // What the command makes of these bytes in place of a reply.
 std::expected<nlohmann::json, Complaint> answer_to(const std::string& bytes) {
   const TemporaryDirectory tmp;
-  Peer peer(tmp / "s");
+  ListeningPeer peer(tmp / "s");
   peer.say(bytes);
   return ask_daemon(tmp / "s", kStatus);
 }
@@ -72,7 +72,7 @@ TEST_CASE("a daemon that hangs up, or says half, is unreachable") {
 
 TEST_CASE("a daemon that says nothing is given up after the deadline") {
   const TemporaryDirectory tmp;
-  const Peer peer(tmp / "s");
+  const ListeningPeer peer(tmp / "s");
   CHECK(ask_daemon(tmp / "s", kStatus, 5ms).error().exit == Exit::unreachable);
 }
 

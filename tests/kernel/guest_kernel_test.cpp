@@ -20,6 +20,7 @@
 
 #include "base/fd.h"
 #include "base/file.h"
+#include "tests/kernel/control_fixture.h"
 
 namespace cgphase {
 namespace {
@@ -27,12 +28,6 @@ namespace {
 constexpr std::size_t kFileLimitBytes = 64 * 1024;
 constexpr std::size_t kPageBytes = 4096;
 constexpr std::size_t kMemoryMaxBytes = 8 << 20;
-
-std::string cgroup_root() {
-  const char* root = std::getenv("CGPHASE_CGROUP_ROOT");
-  REQUIRE_MESSAGE(root != nullptr, "run this through scripts/guest, as ctest -L kernel does");
-  return root;
-}
 
 // A cgroup for one test; removed with it.
 struct OwnCgroup {

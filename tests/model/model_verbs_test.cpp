@@ -32,7 +32,7 @@ int run(std::vector<std::string> words) {
   return exit_code;
 }
 
-std::string content(const std::string& path) {
+std::string read_back(const std::string& path) {
   const Result<std::string> text = read_file(path, 1U << 24);
   REQUIRE(text);
   return *text;
@@ -79,7 +79,7 @@ TEST_CASE_FIXTURE(
   const Result<Model> loaded = load_model(model);
   REQUIRE(loaded);
   CHECK(loaded->centroids.count == 3);
-  const std::string packed = folder.write_gzip("a.csv.gz", content(trace));
+  const std::string packed = folder.write_gzip("a.csv.gz", read_back(trace));
   REQUIRE(run({"train", "-o", output, "--clusters", "3", "--epochs", "30", "--step", "1",
                packed}) == 0);
   CHECK(load_model(output)->crbm.w == loaded->crbm.w);
@@ -127,7 +127,7 @@ TEST_CASE_FIXTURE(Verbs, "train takes optional features by name, and where a tra
   CHECK(load_model(output)->schema.entries[1].feature == Feature::gpu_utilisation_ratio);
   const std::string phases = folder.path("phases");
   REQUIRE(run({"predict", "--model", output, "--json", "--output", phases, counted}) == 0);
-  const json told = json::parse(content(phases))["executions"][0]["phases"];
+  const json told = json::parse(read_back(phases))["executions"][0]["phases"];
   REQUIRE(told.size() == 300);
   CHECK(told[10] == told[100]);
   CHECK(told[25] == told[115]);
@@ -138,7 +138,7 @@ TEST_CASE_FIXTURE(Verbs, "train takes optional features by name, and where a tra
 
 TEST_CASE_FIXTURE(Verbs, "predict --json has one phase or null and one margin per row") {
   REQUIRE(run({"predict", "--model", model, "--json", "--output", output, trace}) == 0);
-  const json result = json::parse(content(output));
+  const json result = json::parse(read_back(output));
   CHECK(result["schema"] == 1);
   REQUIRE(result["executions"].size() == 1);
   const json& execution = result["executions"][0];
@@ -155,7 +155,7 @@ TEST_CASE_FIXTURE(Verbs, "predict --json has one phase or null and one margin pe
 
 TEST_CASE_FIXTURE(Verbs, "predict gives CSV with a row per sample by default") {
   REQUIRE(run({"predict", "--model", model, "--output", output, trace}) == 0);
-  const std::string csv = content(output);
+  const std::string csv = read_back(output);
   CHECK(csv.starts_with("timestamp,pod.id,phase,state,distance,margin\n"));
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 401);
   CHECK(csv.find("1440000000.000,/job,,not enough history,,\n") != std::string::npos);
@@ -163,7 +163,7 @@ TEST_CASE_FIXTURE(Verbs, "predict gives CSV with a row per sample by default") {
 }
 
 TEST_CASE_FIXTURE(Verbs, "executions whose rows come in turns are predicted as each by itself") {
-  const std::string text = content(trace);
+  const std::string text = read_back(trace);
   std::string both = text.substr(0, text.find('\n') + 1);
   std::size_t from = both.size();
   while (from < text.size()) {
@@ -176,9 +176,9 @@ TEST_CASE_FIXTURE(Verbs, "executions whose rows come in turns are predicted as e
   const std::string mixed = folder.write("both.csv", both);
   for (const char* form : {"csv", "json"}) {
     REQUIRE(run({"predict", "--model", model, "-o", form, "--output", output, trace}) == 0);
-    const std::string alone = content(output);
+    const std::string alone = read_back(output);
     REQUIRE(run({"predict", "--model", model, "-o", form, "--output", output, mixed}) == 0);
-    const std::string together = content(output);
+    const std::string together = read_back(output);
     if (form == std::string("csv")) {
       CHECK(together.starts_with(alone));
       CHECK(std::count(together.begin(), together.end(), '\n') == 801);
@@ -195,25 +195,25 @@ TEST_CASE_FIXTURE(Verbs, "executions whose rows come in turns are predicted as e
 }
 
 TEST_CASE_FIXTURE(Verbs, "a trace of a header alone gives a header, or no execution") {
-  const std::string text = content(trace);
+  const std::string text = read_back(trace);
   const std::string none = folder.write("none.csv", text.substr(0, text.find('\n') + 1));
   REQUIRE(run({"predict", "--model", model, "--output", output, none}) == 0);
-  CHECK(content(output) == "timestamp,pod.id,phase,state,distance,margin\n");
+  CHECK(read_back(output) == "timestamp,pod.id,phase,state,distance,margin\n");
   REQUIRE(run({"predict", "--model", model, "--json", "--output", output, none}) == 0);
-  CHECK(content(output) == "{\"executions\":[],\"schema\":1}\n");
+  CHECK(read_back(output) == "{\"executions\":[],\"schema\":1}\n");
 }
 
 TEST_CASE_FIXTURE(Verbs, "a bad row exits 6 and leaves the output file as it was") {
-  const std::string bad = folder.write("bad.csv", content(trace) + "oops\n");
+  const std::string bad = folder.write("bad.csv", read_back(trace) + "oops\n");
   folder.write("out", "old");
   CHECK(run({"predict", "--model", model, "--output", output, bad}) == 6);
-  CHECK(content(output) == "old");
+  CHECK(read_back(output) == "old");
   CHECK(run({"train", "-o", output, bad}) == 6);
-  CHECK(content(output) == "old");
+  CHECK(read_back(output) == "old");
 }
 
 TEST_CASE_FIXTURE(Verbs, "a damaged or missing model, a missing trace and bad options exit 6") {
-  const std::string damaged = folder.write("d.json", content(model).substr(100));
+  const std::string damaged = folder.write("d.json", read_back(model).substr(100));
   CHECK(run({"predict", "--model", damaged, trace}) == 6);
   CHECK(run({"predict", "--model", folder.path("none"), trace}) == 6);
   CHECK(run({"predict", "--model", model, folder.path("none")}) == 6);
@@ -247,8 +247,8 @@ TEST_CASE("predict --compat gives AI4DL's phases from an imported model") {
   REQUIRE(run({"model", "import", parameters, "-o", model}) == 0);
   REQUIRE(run({"predict", "--model", model, "--compat", "--json", "--output", output,
                test_data("ai4dl/sample.csv")}) == 0);
-  const json result = json::parse(content(output));
-  const json expected = json::parse(content(test_data("ai4dl/expected_sample.json")));
+  const json result = json::parse(read_back(output));
+  const json expected = json::parse(read_back(test_data("ai4dl/expected_sample.json")));
   for (std::size_t e = 0; e < 4; ++e)
     CHECK(result["executions"][e]["phases"] == expected["executions"][e]["phases"]);
 }
@@ -268,17 +268,17 @@ TEST_CASE_FIXTURE(Verbs, "expand reports, and with a phase writes the model with
   CHECK(split->centroids.count == 5);
   CHECK(split->centroids.parents == std::vector<int>{-1, -1, -1, 1, 1});
   CHECK(run({"predict", "--model", output, trace}) == 0);
-  const std::string by_index = content(output);
+  const std::string by_index = read_back(output);
   CHECK(run({"expand", "--model", model, "--phase", "B", "--clusters", "2", "-o", output, trace}) ==
         0);
-  CHECK(content(output) == by_index);
+  CHECK(read_back(output) == by_index);
 }
 
 TEST_CASE_FIXTURE(Verbs, "a split that cannot be exits 6 and leaves the output as it was") {
   folder.write("out", "before");
   for (const char* none : {"9", "-1", "D", "b", "1x", ""})
     CHECK(run({"expand", "--model", model, "--phase", none, "-o", output, trace}) == 6);
-  CHECK(content(output) == "before");
+  CHECK(read_back(output) == "before");
   CHECK(run({"expand", "--model", model, "--phase", "1", trace}) == 2);
   CHECK(run({"expand", "--model", model, "-o", output, trace}) == 2);
 }
@@ -290,7 +290,7 @@ TEST_CASE("train --compat trains as the release on its own trace, and predict --
   const std::string model = folder.path("m.json"), same = folder.path("s.json");
   CHECK(run({"train", "--compat", "--epochs", "2", "-o", model, sample}) == 0);
   CHECK(run({"train", "--compat", "--epochs", "2", "-o", same, sample}) == 0);
-  CHECK(content(model) == content(same));
+  CHECK(read_back(model) == read_back(same));
   CHECK(run({"predict", "--compat", "--model", model, "--output", folder.path("p"), sample}) == 0);
   CHECK(run({"train", "--compat", "--initial", folder.write("w", "{}"), "-o", model, sample}) == 6);
   CHECK(run({"train", "--compat", "--clusters", "auto", "-o", model, sample}) == 6);

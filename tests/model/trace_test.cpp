@@ -20,7 +20,7 @@ Result<Trace> read_text(const std::string& text, const TraceOptions& options = {
   return read_trace(folder.write("t.csv", text), options);
 }
 
-std::string refusal(const std::string& text, const TraceOptions& options = {}) {
+std::string refused(const std::string& text, const TraceOptions& options = {}) {
   const Result<Trace> trace = read_text(text, options);
   REQUIRE(!trace.has_value());
   CHECK(trace.error().kind == ErrorKind::invalid);
@@ -136,19 +136,19 @@ TEST_CASE("a column of ours is never mixed with its stand-in, even where its cel
 }
 
 TEST_CASE("a bad cell is refused with file, line, column and reason") {
-  CHECK(refusal(kOwnHeader + "100,s,b,4,0.5,1000,4096,800,x\n101,s,b,4,fast,1000,4096,800,x\n") ==
+  CHECK(refused(kOwnHeader + "100,s,b,4,0.5,1000,4096,800,x\n101,s,b,4,fast,1000,4096,800,x\n") ==
         "t.csv: line 3: column cpu.usage.cores: \"fast\" is not a number");
-  CHECK(refusal(kOwnHeader + "100,s,b,4,-1,1000,4096,800,x\n") ==
+  CHECK(refused(kOwnHeader + "100,s,b,4,-1,1000,4096,800,x\n") ==
         "t.csv: line 2: column cpu.usage.cores: is negative or too large");
-  CHECK(refusal(kOwnHeader + ",s,b,4,1,1000,4096,800,x\n") ==
+  CHECK(refused(kOwnHeader + ",s,b,4,1,1000,4096,800,x\n") ==
         "t.csv: line 2: column timestamp: is missing");
-  CHECK(refusal(kOwnHeader + "9000000001,s,b,4,1,1000,4096,800,x\n") ==
+  CHECK(refused(kOwnHeader + "9000000001,s,b,4,1,1000,4096,800,x\n") ==
         "t.csv: line 2: column timestamp: is too large");
 }
 
 TEST_CASE("time that runs backwards within an execution is refused, between executions not") {
   const std::string header = "timestamp,pod.id,interval\n";
-  CHECK(refusal(header + "5,a,\n6,a,1\n2,a,\n") ==
+  CHECK(refused(header + "5,a,\n6,a,1\n2,a,\n") ==
         "t.csv: line 4: column timestamp: runs backwards: it is before that of the row above with "
         "the same pod.id; sort the rows by time, or name what follows another pod.id");
   CHECK(read_text(header + "5,a,\n2,b,\n6,a,1\n3,b,1\n"));
@@ -162,24 +162,24 @@ TEST_CASE("a counter at its bound is read, and refused one past it") {
   const Result<Trace> trace = read_text(header + "9200000000000000000\n");
   REQUIRE(trace);
   CHECK(trace->executions[0].rows[0].sample.cpu.usage_usec == 9'200'000'000'000'000'000U);
-  CHECK(refusal(header + "18446744073709551615\n") ==
+  CHECK(refused(header + "18446744073709551615\n") ==
         "t.csv: line 2: column cpu.usage.usec: is negative or too large");
 }
 
 TEST_CASE("a row with a field too few or too many is refused") {
-  CHECK(refusal(kOwnHeader + "100,s,b,4\n") == "t.csv: line 2: has 4 fields, not 9");
-  CHECK(refusal("timestamp,pod.id\n1,a\n2,a,3\n") == "t.csv: line 3: has 3 fields, not 2");
+  CHECK(refused(kOwnHeader + "100,s,b,4\n") == "t.csv: line 2: has 4 fields, not 9");
+  CHECK(refused("timestamp,pod.id\n1,a\n2,a,3\n") == "t.csv: line 3: has 3 fields, not 2");
 }
 
 TEST_CASE("a quote that does not end is refused") {
-  CHECK(refusal(kOwnHeader + "100,\"s,b,4,1,1000,4096,800,x\n") ==
+  CHECK(refused(kOwnHeader + "100,\"s,b,4,1,1000,4096,800,x\n") ==
         "t.csv: line 2: column (row): a quote does not end");
 }
 
 TEST_CASE("an empty file, a header without timestamp and a column named twice are refused") {
-  CHECK(refusal("") == "t.csv: line 1: the file is empty");
-  CHECK(refusal("a,b\n") == "t.csv: line 1: column timestamp: is missing: this is not a trace");
-  CHECK(refusal("timestamp,b,b\n") == "t.csv: line 1: column b: appears twice");
+  CHECK(refused("") == "t.csv: line 1: the file is empty");
+  CHECK(refused("a,b\n") == "t.csv: line 1: column timestamp: is missing: this is not a trace");
+  CHECK(refused("timestamp,b,b\n") == "t.csv: line 1: column b: appears twice");
 }
 
 TEST_CASE("a header alone is a trace without executions") {

@@ -22,11 +22,11 @@ KnownContainer forecasting(double cpu_peak, double limit, double risk) {
   return container;
 }
 
-const HostCapacity kHost{10, Bytes{100'000}};
+const HostCapacity kNode{10, Bytes{100'000}};
 
 FitAnswer fit(double cpus, std::vector<KnownContainer> containers, double risk = 0.01) {
   return answer_fit({.cpu_cores = cpus, .memory_bytes = 1, .duration = seconds(600), .risk = risk},
-                    {.capacity = kHost, .outside_cpu_cores = {}, .outside_memory_bytes = {}},
+                    {.capacity = kNode, .outside_cpu_cores = {}, .outside_memory_bytes = {}},
                     [&](seconds) { return containers; });
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("the sum is never below what it was in any of all cases") {
 }
 
 TEST_CASE("a forecast counts with its peak, and with its risk as all of the limit") {
-  const FitDemand demand = demand_of(forecasting(1, 4, 0.001), kHost);
+  const FitDemand demand = demand_of(forecasting(1, 4, 0.001), kNode);
   CHECK(demand.cpu_basis == PeakBasis::forecast);
   REQUIRE(demand.cpu_cores.size() == 2);
   CHECK(demand.cpu_cores[0].value == 1);
@@ -82,14 +82,14 @@ TEST_CASE("a forecast counts with its peak, and with its risk as all of the limi
 TEST_CASE("without a forecast the limit counts, else the highest use, else it is said") {
   KnownContainer container{.name = "a", .forecast = {}, .original = {},
                            .highest_cpu_cores = 0.5, .highest_memory_bytes = {}};
-  FitDemand demand = demand_of(container, kHost);
+  FitDemand demand = demand_of(container, kNode);
   CHECK(demand.cpu_basis == PeakBasis::highest_seen);
   CHECK(demand.cpu_cores.front().value == 0.5);
   CHECK(demand.memory_basis == PeakBasis::nothing);
   container.original.cpu_max = CpuMax{Microseconds{5'000'000}};
-  demand = demand_of(container, kHost);
+  demand = demand_of(container, kNode);
   CHECK(demand.cpu_basis == PeakBasis::limit);
-  CHECK(demand.cpu_cores.front().value == kHost.cpu_cores);  // no more than there is
+  CHECK(demand.cpu_cores.front().value == kNode.cpu_cores);  // no more than there is
 }
 
 TEST_CASE("a job fits up to what is free, and not beyond") {
@@ -105,7 +105,7 @@ TEST_CASE("a job fits up to what is free, and not beyond") {
 TEST_CASE("what does not fit is told for how long it would, or when to ask again") {
   const auto ask = [](bool soon, double next_peak = 1, seconds in = seconds(40)) {
     return answer_fit({.cpu_cores = 5, .memory_bytes = 1, .duration = seconds(1000)},
-                      {.capacity = kHost, .outside_cpu_cores = 0.5, .outside_memory_bytes = {}},
+                      {.capacity = kNode, .outside_cpu_cores = 0.5, .outside_memory_bytes = {}},
                       [=](seconds duration) {
                         std::vector<KnownContainer> known = {forecasting(
                             soon && duration < seconds(300) ? 1 : 8, 9, 0.001)};
@@ -136,7 +136,7 @@ TEST_CASE("where one change leaves too little room, that of the next counts") {
   const auto ask = [](double cpus) {
     return answer_fit(
         {.cpu_cores = cpus, .memory_bytes = 1, .duration = seconds(1000)},
-        {.capacity = kHost, .outside_cpu_cores = {}, .outside_memory_bytes = {}}, [](seconds) {
+        {.capacity = kNode, .outside_cpu_cores = {}, .outside_memory_bytes = {}}, [](seconds) {
           std::vector<KnownContainer> known(3, forecasting(3, 4, 0.001));
           for (int i = 0; i < 3; ++i) {
             known[static_cast<std::size_t>(i)].name = "job-" + std::to_string(i);
@@ -161,7 +161,7 @@ TEST_CASE("a change leaves room only where it lasts as long as the job, for all 
   const auto ask = [](double behind, double other) {
     return answer_fit(
         {.cpu_cores = 5, .memory_bytes = 1, .duration = seconds(1000)},
-        {.capacity = kHost, .outside_cpu_cores = {}, .outside_memory_bytes = {}},
+        {.capacity = kNode, .outside_cpu_cores = {}, .outside_memory_bytes = {}},
         [=](seconds duration) {
           const bool beyond = duration >= seconds(1040);
           std::vector<KnownContainer> known = {forecasting(8, 9, 0.001),

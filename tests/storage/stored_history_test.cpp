@@ -20,7 +20,7 @@ namespace {
 constexpr CgroupId kId{41, 7};
 
 // Every file of a directory with its content.
-std::map<std::string, std::string> content_of(const std::string& directory) {
+std::map<std::string, std::string> files_of(const std::string& directory) {
   std::map<std::string, std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(directory))
     files[entry.path()] = read_file(entry.path(), 1 << 24).value();
@@ -56,7 +56,7 @@ TEST_CASE_FIXTURE(Directory, "the file of a store that was closed reads without 
     Store store = open_store(file);
     fill(store, 0, 100);
   }
-  const auto before = content_of(state);
+  const auto before = files_of(state);
   Result<StoredHistory> history = StoredHistory::open(state);
   REQUIRE_MESSAGE(history.has_value(), (history ? "" : history.error().text));
   const auto points = all_of(*history);
@@ -64,7 +64,7 @@ TEST_CASE_FIXTURE(Directory, "the file of a store that was closed reads without 
   HistoryPoint expected = busy_point(kId, 99);
   expected.sample.id = points[99].sample.id;
   CHECK(same(points[99], expected));
-  CHECK(content_of(state) == before);
+  CHECK(files_of(state) == before);
 }
 
 TEST_CASE_FIXTURE(Directory, "a file that a crash left with its -wal reads whole, and stays so") {
@@ -76,14 +76,14 @@ TEST_CASE_FIXTURE(Directory, "a file that a crash left with its -wal reads whole
     ::_exit(0);
   }
   REQUIRE(::waitpid(child, nullptr, 0) == child);
-  const auto before = content_of(state);
+  const auto before = files_of(state);
   REQUIRE(before.size() == 2);
   {
     Result<StoredHistory> history = StoredHistory::open(state);
     REQUIRE_MESSAGE(history.has_value(), (history ? "" : history.error().text));
     CHECK(all_of(*history).size() == 90);
   }
-  CHECK(content_of(state) == before);
+  CHECK(files_of(state) == before);
 }
 
 TEST_CASE_FIXTURE(Directory, "while it is read no store opens the file, and the other way round") {
@@ -109,7 +109,7 @@ TEST_CASE_FIXTURE(Directory, "no file, no database and somebody else's are refus
   CHECK(StoredHistory::open(state).error().kind == ErrorKind::invalid);
   REQUIRE(replace_file(file, ""));
   CHECK(StoredHistory::open(state).error().kind == ErrorKind::invalid);
-  CHECK(content_of(state).size() == 1);
+  CHECK(files_of(state).size() == 1);
 }
 
 // A trigger or view of a hostile file may use nothing that is not declared harmless, and no SQL of
