@@ -18,6 +18,7 @@ import sys
 
 import cpp_text
 import include_table
+import local_names
 
 MAX_COLUMNS = 100
 MAX_FILE_LINES = 600
@@ -188,6 +189,12 @@ def check_names(tree):
             tree.complain(path, 1, "file names are snake_case")
 
 
+def check_local_names(tree):
+    texts = [path for path in tree.paths if tree.text(path) is not None]
+    for path, line, what in local_names.clashes(texts, tree.text):
+        tree.complain(path, line, what)
+
+
 def test_names(tree):
     names = set()
     for path in tree.paths:
@@ -317,7 +324,7 @@ def check(root, build=None):
     """All complaints about the tree at `root`, as (path, line, what)."""
     tree = Tree(root)
     for rule in (check_lines, check_sizes, check_headers, check_includes, check_reloads,
-                 check_names, check_safety, check_scripts):
+                 check_names, check_local_names, check_safety, check_scripts):
         rule(tree)
     if build:
         flags, joined = compile_flags(tree, build)

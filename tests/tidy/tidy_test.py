@@ -291,6 +291,41 @@ class Files(TidyTest):
         self.write("base/BigName.cpp", "int a;\n")
         self.assert_complaint("file names are snake_case")
 
+    def test_local_names_that_meet_where_files_are_joined(self):
+        self.write("base/CMakeLists.txt", "cgphase_library(cgphase_base\n  a.cpp b.cpp)\n")
+        head = "namespace cgphase {\nnamespace {\n"
+        for one, other in (("int f(int x) {\n}", "void f(int) {\n}"),
+                           ("struct S {\n  int a;\n};", "enum class S : int { a };"),
+                           ("constexpr int kOne = 1;", "const char* kOne{};"),
+                           ("using T = int;", "using T = long;")):
+            self.write("base/a.cpp", head + one + "\n}\n}\n")
+            self.write("base/b.cpp", head + other + "\n}\n}\n")
+            self.assert_complaint("is a name of base/a.cpp, too")
+            self.write("base/CMakeLists.txt", "cgphase_library(cgphase_base a.cpp b.cpp)\n"
+                       "set_source_files_properties(b.cpp PROPERTIES "
+                       "SKIP_UNITY_BUILD_INCLUSION ON)\n")
+            self.assert_clean()
+            self.write("base/CMakeLists.txt", "cgphase_library(cgphase_base\n  a.cpp b.cpp)\n")
+
+    def test_a_local_name_that_is_public_in_a_header_of_another_file(self):
+        self.write("base/CMakeLists.txt", "cgphase_library(cgphase_base a.cpp b.cpp)\n")
+        self.write("base/c.h", "#pragma once\n\nnamespace cgphase {\nstruct Form {};\n}\n")
+        self.write("base/b.h", '#pragma once\n#include "base/c.h"\n')
+        self.write("base/a.cpp", "namespace cgphase {\nnamespace {\nenum class Form { a };\n}\n}\n")
+        self.write("base/b.cpp", '#include "base/b.h"\n')
+        self.assert_complaint("base/a.cpp:3: Form is a name of base/c.h, too")
+
+    def test_local_names_that_do_not_meet(self):
+        self.write("base/CMakeLists.txt", "cgphase_library(cgphase_base a.cpp b.cpp)\n"
+                                          "cgphase_program(other c.cpp)\n")
+        head = "namespace cgphase {\nnamespace {\nusing nlohmann::json;\n"
+        for name, what in (("a", "int f(int x) {\n  struct S {};\n}"),
+                           ("b", "int f(const char* x = 0) {\n  struct S {};\n}"),
+                           ("c", "int f(int x) {\n}\nstruct S {};")):
+            self.write(f"base/{name}.cpp", head + what + "\n}\n}\n")
+        self.write("base/d.h", "#pragma once\n\nnamespace cgphase {\nstruct S {};\n}\n")
+        self.assert_clean()
+
     def test_a_script_that_is_not_executable(self):
         self.write("scripts/a", "#!/bin/sh\necho a\n")
         self.assert_complaint("a script that is not executable")
