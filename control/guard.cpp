@@ -175,6 +175,7 @@ Status Guard::cover(CgroupId id, int directory_fd, Knob knob, int record) {
   Slot* former = find(id);
   if (former != nullptr && former->files.watches(knob)) {
     former->records[static_cast<std::size_t>(knob)].store(record);
+    if (!former->told) signals_->call(place_of(*former));
     return {};
   }
   Slot* slot = find_empty();
@@ -196,6 +197,7 @@ Status Guard::cover(CgroupId id, int directory_fd, Knob knob, int record) {
   slot->rule.step(read(*slot, false));
   if (former != nullptr) former->state.store(SlotState::leaving);
   slot->state.store(SlotState::active);
+  if (!slot->told) signals_->call(place_of(*slot));
   return {};
 }
 

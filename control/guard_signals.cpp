@@ -30,8 +30,8 @@ constexpr std::array<Trigger, 3> kTriggers = {{
 }};
 
 // Tags of epoll: a trigger has place and number, the others are beyond all of these.
-constexpr std::uint64_t kStopTag = ~std::uint64_t{0};
-constexpr std::uint64_t kInotifyTag = kStopTag - 1;
+constexpr std::uint64_t kWakeTag = ~std::uint64_t{0};
+constexpr std::uint64_t kInotifyTag = kWakeTag - 1;
 
 constexpr std::uint32_t kEraShift = 8;
 // Beside the signals: stays until the place is armed anew, for what `status` says.
@@ -124,8 +124,8 @@ Result<std::unique_ptr<GuardSignals>> GuardSignals::create(const Options& option
   std::unique_ptr<GuardSignals> signals(new GuardSignals(options));
   signals->epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
   if (!signals->epoll_.valid()) return errno_failure("guard: epoll", errno);
-  signals->stop_event_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (Status added = signals->add(signals->stop_event_, EPOLLIN, kStopTag); !added)
+  signals->wake_event_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (Status added = signals->add(signals->wake_event_, EPOLLIN, kWakeTag); !added)
     return std::unexpected(added.error());
   if (options.inotify) {
     signals->inotify_ = Fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
@@ -246,16 +246,16 @@ bool GuardSignals::collect(std::chrono::milliseconds longest) {
   std::array<epoll_event, kEventsAtOnce> events;
   const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
                                  static_cast<int>(longest.count()));
-  bool stopped = false;
+  bool woken = false;
   for (int i = 0; i < count; ++i) {
     const epoll_event& event = events[static_cast<std::size_t>(i)];
-    if (event.data.u64 == kStopTag) stopped = true;
+    if (event.data.u64 == kWakeTag) woken = true;
     else if (event.data.u64 == kInotifyTag) take_watches();
     else take_trigger(event.data.u64, event.events);
   }
   eventfd_t told = 0;
-  if (stopped) ::eventfd_read(stop_event_.get(), &told);
-  return !stopped;
+  if (woken) ::eventfd_read(wake_event_.get(), &told);
+  return !stopping_.exchange(false);
 }
 
 void GuardSignals::take_trigger(std::uint64_t tag, std::uint32_t events) {
@@ -331,6 +331,16 @@ Signals GuardSignals::waiting(int place) const {
   return static_cast<Signals>(told_[static_cast<std::size_t>(place)].load() & ~kKept);
 }
 
-void GuardSignals::stop() { ::eventfd_write(stop_event_.get(), 1); }
+void GuardSignals::call(int place) {
+  tell(place, era_of(place), kSignalEvents);
+  wake();
+}
+
+void GuardSignals::wake() { ::eventfd_write(wake_event_.get(), 1); }
+
+void GuardSignals::stop() {
+  stopping_.store(true);
+  wake();
+}
 
 }  // namespace cgphase

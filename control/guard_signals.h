@@ -71,7 +71,9 @@ class GuardSignals {
   Signals take(int place);
   Signals waiting(int place) const;
 
-  // Any thread: collect() returns false, once.
+  // Any thread: collect() returns at once, after stop() with false, once. call() is for a place
+  // that is lowered and must be polled, for the guard may have just begun a long rest.
+  void call(int place);
   void stop();
 
  private:
@@ -81,6 +83,7 @@ class GuardSignals {
   void try_pressure(const std::string& cgroup_root);
   bool arm_triggers(int place, int directory_fd);
   bool arm_watch(int place, int directory_fd);
+  void wake();
   // Unless the place is in another era by now.
   void tell(int place, std::uint32_t era, Signals signals);
   std::uint32_t era_of(int place) const;
@@ -91,7 +94,8 @@ class GuardSignals {
   void everything_changed();
 
   const Options options_;
-  Fd epoll_, stop_event_, inotify_;
+  Fd epoll_, wake_event_, inotify_;
+  std::atomic<bool> stopping_{false};
   std::unique_ptr<Place[]> places_;
   // The watch of each place, apart from the rest because it is searched through; -1 where none.
   std::unique_ptr<std::atomic<int>[]> watches_;

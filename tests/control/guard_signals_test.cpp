@@ -69,6 +69,18 @@ void take_triggers(const FakeCgroup& box) {
 
 }  // namespace
 
+TEST_CASE("a wait ends when somebody calls for a look, and tells once that it is to stop") {
+  for (const bool told : {false, true}) {
+    auto signals = GuardSignals::create({.places = 1, .pressure = false, .inotify = told}).value();
+    signals->call(0);
+    CHECK(signals->collect(std::chrono::hours(1)));
+    CHECK(signals->waiting(0) != 0);
+    signals->stop();
+    CHECK_FALSE(signals->collect(std::chrono::hours(1)));
+    CHECK(signals->collect(milliseconds(0)));
+  }
+}
+
 TEST_CASE("an event is acted on when it is told, not when the next look is due") {
   for (const bool told : {true, false}) {
     Guarded guarded({.containers = 4, .inotify = told});

@@ -18,6 +18,19 @@ TEST_CASE("without pressure triggers the guard looks every 150 ms") {
   CHECK(guarded.look() == kGuardRiskInterval);
 }
 
+TEST_CASE("without sources a lowering is looked at at once, though it follows a look") {
+  Guarded guarded({.containers = 4, .inotify = false});
+  guarded.lower(Knob::memory_max, "536870912");
+  guarded.leases->release(guarded.leases->find(guarded.box.id(), Knob::memory_max).value());
+  guarded.box.put("memory.max", "1073741824\n");
+  CHECK(guarded.look() == kGuardQuietInterval);
+  guarded.box.put("memory.current", "520000000\n");
+  guarded.box.put("memory.stat", "anon 500000000\nfile 0\nkernel 0\n");
+  guarded.lower(Knob::memory_max, "536870912");
+  guarded.look(milliseconds(1));
+  CHECK(guarded.box.get("memory.max") == "1073741824");
+}
+
 TEST_CASE("what is not due is not looked at") {
   Guarded guarded({.containers = 4, .inotify = false});
   guarded.lower(Knob::memory_max, "536870912");
