@@ -1,7 +1,7 @@
 #include "agent/gpu_usage.h"
 
 #include <algorithm>
-#include <string_view>
+#include <optional>
 #include <type_traits>
 
 namespace cgphase {
@@ -16,36 +16,10 @@ void add_told(std::optional<T>& sum, const std::optional<T>& more) {
 
 }  // namespace
 
-void GpuUsage::follow(const NodeSample& tick) {
-  for (const CgroupId& id : tick.vanished)
-    if (const auto gone = paths_.extract(id); gone)
-      if (const auto at = containers_.find(gone.mapped());
-          at != containers_.end() && at->second == id)
-        containers_.erase(at);
-  for (const ContainerInfo& info : tick.appeared) {
-    paths_[info.id] = info.path;
-    containers_[info.path] = info.id;
-  }
-  if (tick.vanished.empty() && tick.appeared.empty()) return;
-  std::vector<CgroupPath> paths;
-  for (const auto& [path, id] : containers_) paths.push_back(path);
-  source_->set_containers(std::move(paths));
-}
-
-std::optional<CgroupId> GpuUsage::container_of(const CgroupPath& cgroup) const {
-  for (std::string_view path = cgroup; path.starts_with('/');
-       path = path.substr(0, path.rfind('/'))) {
-    const auto found = containers_.find(CgroupPath(path));
-    if (found != containers_.end()) return found->second;
-  }
-  return std::nullopt;
-}
-
 void GpuUsage::add_up(const GpuReading& reading) {
-  uses_.clear();
   std::map<CgroupId, std::vector<std::size_t>> devices;
   for (const GpuClient& client : reading.clients) {
-    const std::optional<CgroupId> id = container_of(client.cgroup);
+    const std::optional<CgroupId> id = containers_.nearest(client.cgroup);
     if (!id) continue;
     GpuStat& sum = uses_[*id].sum;
     add_told(sum.utilisation_ratio, client.use.utilisation_ratio);
@@ -62,12 +36,16 @@ void GpuUsage::add_up(const GpuReading& reading) {
 }
 
 void GpuUsage::fill(NodeSample& tick) {
-  follow(tick);
+  const bool changed = containers_.follow(tick);
+  if (changed) source_->set_containers(containers_.all());
   std::shared_ptr<const GpuReading> latest = source_->latest();
   if (latest && tick.time - latest->time > GpuSource::kStale) latest = nullptr;
-  reading_ = std::move(latest);
-  uses_.clear();
-  if (reading_) add_up(*reading_);
+  // The drivers are read less often than the files.
+  if (changed || latest != reading_) {
+    reading_ = std::move(latest);
+    uses_.clear();
+    if (reading_) add_up(*reading_);
+  }
   for (Sample& sample : tick.containers) {
     const auto use = uses_.find(sample.id);
     sample.gpu = use == uses_.end() ? GpuStat{} : use->second.sum;

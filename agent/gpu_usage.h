@@ -3,12 +3,12 @@
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "collectors/container_paths.h"
 #include "collectors/gpu/gpu_source.h"
 #include "collectors/sample.h"
 
@@ -37,13 +37,10 @@ class GpuUsage {
     GpuStat sum;
     std::vector<std::string> gpus;
   };
-  void follow(const NodeSample& tick);
-  std::optional<CgroupId> container_of(const CgroupPath& cgroup) const;
   void add_up(const GpuReading& reading);
 
   std::unique_ptr<GpuSource> source_;
-  std::map<CgroupId, CgroupPath> paths_;
-  std::map<CgroupPath, CgroupId> containers_;
+  ContainerPaths containers_;
   std::shared_ptr<const GpuReading> reading_;  // null: none, or stale
   std::map<CgroupId, Use> uses_;               // as of reading_
 };

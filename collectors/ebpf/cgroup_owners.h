@@ -7,6 +7,7 @@
 #include <string>
 
 #include "collectors/cgroup_id.h"
+#include "collectors/container_paths.h"
 #include "collectors/ebpf/cgroup_paths.h"
 #include "collectors/sample.h"
 
@@ -39,11 +40,8 @@ class CgroupOwners {
     CgroupPath path;  // empty: not to be had
     std::optional<CgroupId> container;
   };
-  std::optional<CgroupId> nearest(const CgroupPath& path) const;
-
   CgroupPaths paths_;
-  std::map<CgroupPath, CgroupId> containers_;
-  std::map<CgroupId, CgroupPath> container_paths_;
+  ContainerPaths containers_;
   std::map<std::uint64_t, Known> known_;
   std::uint64_t unknown_ = 0;
 };
