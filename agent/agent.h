@@ -120,6 +120,10 @@ class Agent {
   // The same of an image, or of a name where containers have none; later, and null where nothing
   // is known. False when too much waits for the disk.
   bool ask_learned(const std::string& image, std::function<void(nlohmann::json)> take);
+  // Of its waits for a processor; nothing where they are not counted.
+  std::optional<RunQueueHistogram> run_queue_histogram(CgroupId id) const {
+    return parts_.probes ? parts_.probes->run_queue_histogram(id) : std::nullopt;
+  }
   // Idle and burst of its network and GPUs, as BurstWatch::report() has them.
   nlohmann::json bursts(const ContainerView& view) const;
   std::vector<std::string> degraded() const;

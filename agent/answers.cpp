@@ -110,6 +110,10 @@ ContainerReport Answers::report(const ContainerView& view) const {
       std::chrono::duration<double>(agent_.last_tick() - view.phase_since).count();
   if (view.memory_need) report.memory_need_bytes = view.memory_need->value;
   if (view.sample.memory_current) report.memory_current_bytes = view.sample.memory_current->value;
+  report.run_queue = view.sample.run_queue;
+  report.run_queue_histogram = agent_.run_queue_histogram(view.info.id);
+  report.network = view.sample.network;
+  report.block = view.sample.block;
   report.gpu = view.sample.gpu;
   report.gpu_ids = agent_.gpu_usage().gpus_of(view.info.id);
   if (const PhaseEngine* engine = agent_.engine()) {

@@ -57,6 +57,30 @@ json to_json(const GpuStat& use) {
           {"memory_bytes", bytes}};
 }
 
+json run_queue_json(const ContainerReport& report) {
+  const RunQueueStat& stat = report.run_queue;
+  return {{"wait_usec", or_null(stat.wait_usec)},
+          {"waits", or_null(stat.waits)},
+          {"longest_wait_usec", or_null(stat.longest_wait_usec)},
+          {"voluntary_switches", or_null(stat.voluntary_switches)},
+          {"involuntary_switches", or_null(stat.involuntary_switches)},
+          {"histogram", or_null(report.run_queue_histogram)}};
+}
+
+json to_json(const NetworkStat& stat) {
+  return {{"receive_bytes", or_null(stat.receive_bytes)},
+          {"receive_packets", or_null(stat.receive_packets)},
+          {"transmit_bytes", or_null(stat.transmit_bytes)},
+          {"transmit_packets", or_null(stat.transmit_packets)},
+          {"tcp_retransmits", or_null(stat.tcp_retransmits)}};
+}
+
+json to_json(const BlockStat& stat) {
+  return {{"bytes", or_null(stat.bytes)},
+          {"requests", or_null(stat.requests)},
+          {"latency_usec", or_null(stat.latency_usec)}};
+}
+
 json gpu_json(const ContainerReport& report) {
   json out = to_json(report.gpu);
   out["ids"] = json::array();
@@ -266,6 +290,9 @@ json to_json(const ContainerReport& report) {
   out["throttled_usec"] = or_null(report.throttled_usec);
   out["oom_kills"] = or_null(report.oom_kills);
   out["phases_seen"] = phases_seen_json(report.phases_seen);
+  out["run_queue"] = run_queue_json(report);
+  out["network"] = to_json(report.network);
+  out["block"] = to_json(report.block);
   out["gpu"] = gpu_json(report);
   return out;
 }

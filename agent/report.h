@@ -74,6 +74,10 @@ struct ContainerReport {
   std::optional<Verdict> holding_cpu, holding_memory;   // why nothing is lowered now
   std::optional<std::uint64_t> throttled_usec, oom_kills;
   std::vector<std::uint64_t> phases_seen;               // model steps by phase index
+  RunQueueStat run_queue;                               // this and the next: by BPF programs
+  std::optional<RunQueueHistogram> run_queue_histogram;
+  NetworkStat network;
+  BlockStat block;
   GpuStat gpu;                                          // of its processes, over all GPUs
   std::vector<std::string> gpu_ids;                     // of those it has a process on
 };

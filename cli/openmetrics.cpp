@@ -58,6 +58,29 @@ constexpr Metric kContainer[] = {
      kMicro},
     {"cgphase_container_oom_kills", "counter", "Processes killed for want of memory.",
      "/oom_kills"},
+    {"cgphase_container_run_queue_longest_wait_seconds", "gauge",
+     "Longest wait for a processor between the last two readings.", "/run_queue/longest_wait_usec",
+     "", kMicro},
+    {"cgphase_container_switches", "counter", "Times that its threads left a processor.",
+     "/run_queue/voluntary_switches", "kind=\"voluntary\""},
+    {"cgphase_container_switches", "counter", "", "/run_queue/involuntary_switches",
+     "kind=\"involuntary\""},
+    {"cgphase_container_network_bytes", "counter", "Of the network layer, loopback apart.",
+     "/network/receive_bytes", "direction=\"receive\""},
+    {"cgphase_container_network_bytes", "counter", "", "/network/transmit_bytes",
+     "direction=\"transmit\""},
+    {"cgphase_container_network_packets", "counter", "Of the network layer, loopback apart.",
+     "/network/receive_packets", "direction=\"receive\""},
+    {"cgphase_container_network_packets", "counter", "", "/network/transmit_packets",
+     "direction=\"transmit\""},
+    {"cgphase_container_tcp_retransmits", "counter", "Segments sent again.",
+     "/network/tcp_retransmits"},
+    {"cgphase_container_block_bytes", "counter", "Of completed requests to block devices.",
+     "/block/bytes"},
+    {"cgphase_container_block_requests", "counter", "Completed requests to block devices.",
+     "/block/requests"},
+    {"cgphase_container_block_latency_seconds", "counter",
+     "Time that completed requests to block devices took.", "/block/latency_usec", "", kMicro},
     {"cgphase_container_gpu_utilisation_ratio", "gauge",
      "GPU time of its processes, 1 is one whole GPU.", "/gpu/utilisation_ratio"},
     {"cgphase_container_gpu_memory_utilisation_ratio", "gauge",
@@ -120,6 +143,35 @@ void append_gpus(const std::vector<const json*>& rows, std::string& out) {
                     fmt::format("gpu=\"{}\"", label_text(view_text(id, ""))), 1);
 }
 
+// Bucket i has waits of up to 2^(3 + i) us, the last one all that are longer.
+void append_waits(const std::vector<const json*>& rows, std::string& out) {
+  const std::string name = "cgphase_container_run_queue_wait_seconds";
+  out += fmt::format("# TYPE {0} histogram\n# HELP {0} Waits for a processor.\n", name);
+  for (const json* row : rows) {
+    const json& buckets = view_array(*row, "/run_queue/histogram");
+    const auto sum = view_number(*row, "/run_queue/wait_usec");
+    if (buckets.empty() || !sum) continue;
+    const std::string id = id_label(*row);
+    double count = 0, most = 8 * kMicro;
+    for (std::size_t i = 0; i < buckets.size(); ++i, most *= 2) {
+      count += view_number(buckets[i], "").value_or(0);
+      const std::string le = i + 1 == buckets.size() ? "+Inf" : fmt::format("{}", most);
+      out += sample(name + "_bucket", id, fmt::format("le=\"{}\"", le), count);
+    }
+    out += sample(name + "_count", id, "", count) + sample(name + "_sum", id, "", *sum * kMicro);
+  }
+}
+
+// Whether what `status` calls a source is there.
+void append_sources(const json& body, std::string& out) {
+  out += "# TYPE cgphase_source_present gauge\n"
+         "# HELP cgphase_source_present 1 where it tells what it can.\n";
+  for (const json& source : view_array(body, "/sources"))
+    out += sample("cgphase_source_present", "",
+                  fmt::format("source=\"{}\"", label_text(view_text(source, "/name"))),
+                  view_flag(source, "/present") ? 1 : 0);
+}
+
 void append_info(const std::vector<const json*>& rows, std::string& out) {
   out += "# TYPE cgphase_container info\n# HELP cgphase_container Who the containers are.\n";
   for (const json* row : rows) {
@@ -138,7 +190,12 @@ constinit const std::span<const Metric> kDaemonMetrics = kDaemon, kContainerMetr
 
 std::string openmetrics(std::span<const Metric> metrics, const std::vector<const json*>& rows) {
   std::string out;
-  if (metrics.data() == kContainer) append_info(rows, out);
+  if (metrics.data() == kContainer) {
+    append_info(rows, out);
+    append_waits(rows, out);
+  } else {
+    for (const json* body : rows) append_sources(*body, out);
+  }
   std::string_view family;
   for (const Metric& metric : metrics) {
     if (family != metric.family)

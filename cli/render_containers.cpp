@@ -1,6 +1,7 @@
 // list, show, and what they share.
 #include <fmt/format.h>
 
+#include <utility>
 #include <vector>
 
 #include "cli/bursts.h"
@@ -96,6 +97,39 @@ std::string gpus_text(const json& container, std::size_t bytes) {
   for (const json& id : view_array(container, "/gpu/ids"))
     text += (text.empty() ? "" : ", ") + view_text(id, "").substr(0, bytes);
   return or_dash(text);
+}
+
+// What was counted since the daemon started; empty where nothing counts it.
+std::string run_queue_text(const json& container) {
+  const json& stat = view(container, "/run_queue");
+  const auto waits = view_number(stat, "/waits");
+  if (!waits) return "";
+  return usec_text(view_number(stat, "/wait_usec")) + " waited in " + count_text(waits) +
+         " waits, of late up to " + usec_text(view_number(stat, "/longest_wait_usec")) + "; " +
+         count_text(view_number(stat, "/voluntary_switches")) + " voluntary, " +
+         count_text(view_number(stat, "/involuntary_switches")) + " involuntary switches";
+}
+
+std::string network_text(const json& container) {
+  const json& stat = view(container, "/network");
+  std::string text;
+  if (const auto received = view_number(stat, "/receive_bytes"))
+    text = bytes_text(received) + " received, " + bytes_text(view_number(stat, "/transmit_bytes")) +
+           " sent";
+  if (const auto again = view_number(stat, "/tcp_retransmits"))
+    text += (text.empty() ? "" : ", ") + count_text(again) + " TCP segments sent again";
+  return text;
+}
+
+std::string block_text(const json& container) {
+  const json& stat = view(container, "/block");
+  const auto requests = view_number(stat, "/requests");
+  if (!requests) return "";
+  std::string text = bytes_text(view_number(stat, "/bytes")) + " in " + count_text(requests) +
+                     " requests";
+  if (*requests > 0)
+    text += ", " + usec_text(view_number(stat, "/latency_usec").value_or(0) / *requests) + " each";
+  return text;
 }
 
 std::vector<Table::Column> list_columns(const TextStyle& style) {
@@ -215,6 +249,10 @@ std::string render_show(const json& body, const TextStyle& style) {
     line("gpu", cores_text(view_number(body, "/gpu/utilisation_ratio")) + " busy, " +
                     bytes_text(view_number(body, "/gpu/memory_bytes")) + ", on " +
                     gpus_text(body, std::string::npos));
+  for (const auto& [title, text] : {std::pair("run queue", run_queue_text(body)),
+                                    std::pair("network", network_text(body)),
+                                    std::pair("block", block_text(body))})
+    if (!text.empty()) line(title, text);
   line("proposal", proposal_text(body));
   line("saved", saving_text(body));
   line("holding", holding_text(body));

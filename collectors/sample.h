@@ -3,6 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -76,6 +78,11 @@ struct RunQueueStat {
   Counter voluntary_switches, involuntary_switches;
   bool operator==(const RunQueueStat&) const = default;
 };
+
+// Those waits by length: bucket i has those of up to 2^(3 + i) us, the last one all longer ones.
+// While not all events are looked at, a mean stands for several.
+inline constexpr std::size_t kRunQueueBuckets = 16;
+using RunQueueHistogram = std::array<std::uint64_t, kRunQueueBuckets>;
 
 // Of the sockets that were opened in it, loopback apart: bytes and packets of the network layer.
 struct NetworkStat {

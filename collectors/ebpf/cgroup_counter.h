@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -31,6 +32,8 @@ class CgroupCounter {
   virtual Status read(CgroupOwners& owners, bool sweep) = 0;
   // What it knows of this container, into the fields that are its own.
   virtual void fill(Sample& sample) const = 0;
+  // Of its waits for a processor, since the programs were loaded; nothing where it counts none.
+  virtual std::optional<RunQueueHistogram> histogram(CgroupId) const { return std::nullopt; }
   virtual void forget(CgroupId container) = 0;
 
   // Events that found no room in its map.

@@ -186,6 +186,13 @@ void KernelCounters::fill(NodeSample& tick) {
   impl_->watch_costs(tick.time);
 }
 
+std::optional<RunQueueHistogram> KernelCounters::run_queue_histogram(CgroupId container) const {
+  for (const Slot& slot : impl_->slots)
+    if (slot.counter)
+      if (const auto histogram = slot.counter->histogram(container)) return histogram;
+  return std::nullopt;
+}
+
 std::vector<Source> KernelCounters::sources() const {
   std::vector<Source> sources;
   for (const Slot& slot : impl_->slots) {
@@ -195,6 +202,10 @@ std::vector<Source> KernelCounters::sources() const {
     else
       sources.push_back({name, false, impl_->asked ? slot.why_not : "not asked for yet"});
   }
+  if (const std::uint64_t unknown = impl_->owners.unknown(); unknown > 0)
+    sources.push_back({"eBPF: owners", true,
+                       std::to_string(unknown) + " cgroups were gone before they were looked up: "
+                                                 "what they did is nobody's"});
   return sources;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ class KernelCounters {
   // counted since the programs were loaded, which is at the first call. Nothing that fails here
   // fails the tick.
   void fill(NodeSample& tick);
+
+  // Of a container's waits for a processor; nothing where they are not counted.
+  std::optional<RunQueueHistogram> run_queue_histogram(CgroupId container) const;
 
   // One for each signal: by what it is counted and how completely, or why not.
   std::vector<Source> sources() const;

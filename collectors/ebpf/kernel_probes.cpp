@@ -35,6 +35,9 @@ class KernelProbes final : public ProbeSource {
   }
 
   void fill_counters(NodeSample& tick) override { counters_.fill(tick); }
+  std::optional<RunQueueHistogram> run_queue_histogram(CgroupId container) const override {
+    return counters_.run_queue_histogram(container);
+  }
 
   std::vector<Source> sources() const override {
     std::vector<Source> sources = {limit_write_source()};
@@ -64,6 +67,7 @@ class NoProbes final : public ProbeSource {
   std::vector<LimitWrite> take_limit_writes() override { return {}; }
   void set_wanted(bool) override {}
   void fill_counters(NodeSample&) override {}
+  std::optional<RunQueueHistogram> run_queue_histogram(CgroupId) const override { return {}; }
   std::vector<Source> sources() const override {
     return {{kLimitWrites, false, why_}, {kCounters, false, why_}};
   }

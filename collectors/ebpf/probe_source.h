@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,9 @@ class ProbeSource {
   // lets something count them; the programs are loaded at the first call. Every tick is to be
   // shown, for it tells who appeared and who vanished.
   virtual void fill_counters(NodeSample& tick) = 0;
+
+  // Of a container's waits for a processor, since they are counted; nothing where they are not.
+  virtual std::optional<RunQueueHistogram> run_queue_histogram(CgroupId container) const = 0;
 
   // For `status`: one for each thing that can be told, or why not.
   virtual std::vector<Source> sources() const = 0;

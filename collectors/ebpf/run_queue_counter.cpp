@@ -7,12 +7,14 @@
 #include <map>
 
 #include "base/clock.h"
+#include "collectors/ebpf/counter_records.h"
 #include "collectors/ebpf/tiers.h"
 
 namespace cgphase {
 namespace {
 
 constexpr std::uint64_t kNsPerUsec = 1000;
+static_assert(RUN_QUEUE_BUCKETS == kRunQueueBuckets);
 
 // Typed, without a copy: it loads also where a lockdown forbids to copy the kernel's memory.
 void choose_typed(run_queue& skeleton) {
@@ -27,7 +29,7 @@ void choose_copied(run_queue& skeleton) {
 
 constexpr Tier<run_queue> kTiers[] = {{"tp_btf", choose_typed}, {"raw_tp", choose_copied}};
 
-class KernelRunQueueCounter final : public RunQueueCounter {
+class KernelRunQueueCounter final : public CgroupCounter {
  public:
   KernelRunQueueCounter(Started<run_queue> started, std::uint32_t room)
       : started_(std::move(started)),
@@ -63,7 +65,7 @@ class KernelRunQueueCounter final : public RunQueueCounter {
     stat.involuntary_switches = sums.involuntary;
     stat.longest_wait_usec = longest == longest_ns_.end() ? 0 : longest->second / kNsPerUsec;
   }
-  RunQueueHistogram histogram(CgroupId container) const override {
+  std::optional<RunQueueHistogram> histogram(CgroupId container) const override {
     const auto sums = std::bit_cast<run_queue_counts>(table_.of(container));
     RunQueueHistogram histogram;
     std::ranges::copy(sums.histogram, histogram.begin());
@@ -98,7 +100,7 @@ class KernelRunQueueCounter final : public RunQueueCounter {
 
 }  // namespace
 
-Result<std::unique_ptr<RunQueueCounter>> start_run_queue_counter(std::uint32_t room,
+Result<std::unique_ptr<CgroupCounter>> start_run_queue_counter(std::uint32_t room,
                                                                  std::string_view tier) {
   const auto since_boot = SystemClock().monotonic_now().time_since_epoch();
   const auto prepare = [&](run_queue& skeleton) {

@@ -82,11 +82,13 @@ class ToldProbes final : public ProbeSource {
   void fill_counters(NodeSample& tick) override {
     for (Sample& sample : tick.containers) sample.network.receive_bytes = received_bytes;
   }
+  std::optional<RunQueueHistogram> run_queue_histogram(CgroupId) const override { return waits; }
   std::vector<Source> sources() const override { return {{"eBPF: told", false, "by a test"}}; }
 
   std::vector<LimitWrite> writes;
   bool wanted = false;
   Counter received_bytes;
+  std::optional<RunQueueHistogram> waits;
 };
 
 // An agent over a tree with one container of 1 core and 1 GiB that uses a tenth of either.

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "agent/protocol_history.h"
+#include "tests/agent/agent_world.h"
 #include "tests/agent/inline_gpu_looks.h"
 #include "tests/agent/small_model.h"
 #include "tests/collectors/fake_tree.h"
@@ -45,8 +46,11 @@ class AskedAgent {
     REQUIRE(sampler);
     REQUIRE(pipeline);
     REQUIRE(store);
+    auto told = std::make_unique<ToldProbes>();
+    probes = told.get();
     agent.emplace(config,
                   Agent::Parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
+                               .probes = std::move(told),
                                .gpu_looks = std::make_unique<InlineGpuLooks>(tree.root(),
                                                                              config.proc_root),
                                .store = std::make_unique<StoreThread>(std::move(*store)),
@@ -84,6 +88,7 @@ class AskedAgent {
   FakeTree tree;
   Config config;
   ManualClock clock;
+  ToldProbes* probes = nullptr;  // the agent's
   std::optional<Agent> agent;
   std::optional<Answers> answers;
 
@@ -138,6 +143,20 @@ TEST_CASE("what a container's run taught is told of it and of its name, and noth
   CHECK(image["learned"] == one["learned"]);
   CHECK(world.ask({.verb = Verb::learned, .args = {{"image", "b"}}})["error"]["exit"] == 3);
   CHECK(world.ask({.verb = Verb::learned, .args = {{"container", "b"}}})["error"]["exit"] == 3);
+}
+
+TEST_CASE("list and show have what programs count, null where they count nothing") {
+  AskedAgent world;
+  world.run(1);
+  const auto shown = [&] { return world.ask({.verb = Verb::list})["containers"][0]; };
+  CHECK(shown()["network"]["receive_bytes"].is_null());
+  CHECK(shown()["run_queue"]["histogram"].is_null());
+  world.probes->received_bytes = 4096;
+  world.probes->waits = RunQueueHistogram{5, 7};
+  world.run(1);
+  CHECK(shown()["network"]["receive_bytes"] == 4096);
+  CHECK(shown()["network"]["transmit_bytes"].is_null());
+  CHECK(shown()["run_queue"]["histogram"][1] == 7);
 }
 
 TEST_CASE("show has the bursts of a container, null for what nothing on the host counts") {

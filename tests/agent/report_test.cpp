@@ -112,6 +112,8 @@ TEST_CASE("a container's report has a null for each thing that was not measured"
   for (const char* path : {"/usage/cpu_cores", "/usage/memory_need_bytes", "/seconds_in_phase",
                            "/proposal", "/proposal_saving", "/throttled_usec", "/oom_kills",
                            "/gpu/utilisation_ratio", "/gpu/memory_bytes",
+                           "/run_queue/waits", "/run_queue/histogram", "/network/receive_bytes",
+                           "/network/tcp_retransmits", "/block/requests",
                            "/holding/cpu", "/limits/cpu_cores", "/original/memory_bytes"})
     CHECK_MESSAGE(out.at(json::json_pointer(path)).is_null(), path);
 }

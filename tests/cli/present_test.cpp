@@ -78,6 +78,30 @@ TEST_CASE("an output that a verb does not have is refused with those that it has
         "-o openmetrics: this verb has table, wide, json, jsonl");
 }
 
+TEST_CASE("waits for a processor are a histogram where they were counted") {
+  const auto lines = lines_of(present(kListForm, kTwo, Output::openmetrics, {}).value());
+  const std::string family = "cgphase_container_run_queue_wait_seconds";
+  const auto has = [&](const std::string& line) { return std::ranges::count(lines, line) == 1; };
+  CHECK(has("# TYPE " + family + " histogram"));
+  CHECK(has(family + "_bucket{container=\"41:1201\",le=\"8e-06\"} 900"));
+  CHECK(has(family + "_bucket{container=\"41:1201\",le=\"1.6e-05\"} 1199"));
+  CHECK(has(family + "_bucket{container=\"41:1201\",le=\"0.131072\"} 1199"));
+  CHECK(has(family + "_bucket{container=\"41:1201\",le=\"+Inf\"} 1200"));
+  CHECK(has(family + "_count{container=\"41:1201\"} 1200"));
+  CHECK(has(family + "_sum{container=\"41:1201\"} 2.5"));
+  CHECK(std::ranges::count_if(lines, [&](const std::string& line) {
+          return line.starts_with(family);
+        }) == kRunQueueBuckets + 2);
+}
+
+TEST_CASE("openmetrics tells of each source whether it is there") {
+  const json body = to_json(status());
+  const auto lines = lines_of(present(kStatusForm, body, Output::openmetrics, {}).value());
+  const auto has = [&](const std::string& line) { return std::ranges::count(lines, line) == 1; };
+  CHECK(has("cgphase_source_present{source=\"cgroup v2\"} 1"));
+  CHECK(has("cgphase_source_present{source=\"eBPF\"} 0"));
+}
+
 TEST_CASE("openmetrics has a family per measure, a series per container and an end") {
   const auto lines = lines_of(present(kListForm, kTwo, Output::openmetrics, {}).value());
   const auto count = [&](const std::string& begin) {
@@ -92,6 +116,10 @@ TEST_CASE("openmetrics has a family per measure, a series per container and an e
   CHECK(count("# HELP cgphase_container_cpu_cores ") == 1);
   CHECK(count("cgphase_container_cpu_cores{container=\"") == 1);  // the other was not measured
   CHECK(count("cgphase_container_oom_kills_total{") > 0);
+  CHECK(count("cgphase_container_switches_total{container=\"41:1201\",kind=\"") == 2);
+  CHECK(count("cgphase_container_network_bytes_total{container=\"41:1201\",direction=\"") == 2);
+  CHECK(count("cgphase_container_tcp_retransmits_total{container=\"41:1201\"} 7") == 1);
+  CHECK(count("cgphase_container_block_latency_seconds_total{container=\"41:1201\"} 0.512") == 1);
   CHECK(count("cgphase_container_gpu_utilisation_ratio{") == 1);
   CHECK(count("cgphase_container_gpu_memory_bytes{") == 1);
   CHECK(count("cgphase_container_gpu_info{container=\"41:1201\",gpu=\"GPU-8f1e9a3c-") == 1);

@@ -43,6 +43,11 @@ inline ContainerReport web() {
   report.throttled_usec = 1'500'000;
   report.oom_kills = 0;
   report.phases_seen = {30, 142};
+  report.run_queue = {2'500'000, 1200, 3000, 1100, 90};
+  report.run_queue_histogram = RunQueueHistogram{900, 299};
+  report.run_queue_histogram->back() = 1;
+  report.network = {3 * kMiB, 2100, 5 * kMiB, 3900, 7};
+  report.block = {64 * kMiB, 256, 512'000};
   report.gpu = {0.85, 0.5, Bytes{12 * kGiB}};
   report.gpu_ids = {"GPU-8f1e9a3c-0b52-4c1e-a7d3-5d2f6e9b1c04", "0000:03:00.0"};
   return report;

@@ -125,11 +125,11 @@ class RunQueueOf {
     counter_->fill(sample_);
     return sample_.run_queue;
   }
-  RunQueueCounter& counter() { return *counter_; }
+  CgroupCounter& counter() { return *counter_; }
   CgroupId id() const { return sample_.id; }
 
  private:
-  static std::unique_ptr<RunQueueCounter> started(const std::string& tier) {
+  static std::unique_ptr<CgroupCounter> started(const std::string& tier) {
     auto counter = start_run_queue_counter(kRunQueueRoom, tier);
     REQUIRE_MESSAGE(counter.has_value(), (counter ? "" : counter.error().text));
     CHECK((*counter)->tier() == tier);
@@ -137,7 +137,7 @@ class RunQueueOf {
   }
 
   CgroupOwners owners_;
-  std::unique_ptr<RunQueueCounter> counter_;
+  std::unique_ptr<CgroupCounter> counter_;
   Sample sample_;
 };
 
@@ -170,7 +170,7 @@ TEST_CASE("waits and switches of processes born meanwhile are those of their fil
     CHECK(stat.waits == files.waits);
     CHECK(stat.voluntary_switches == files.voluntary);
     CHECK(stat.involuntary_switches == files.involuntary);
-    const RunQueueHistogram histogram = counted.counter().histogram(counted.id());
+    const RunQueueHistogram histogram = counted.counter().histogram(counted.id()).value();
     CHECK(std::accumulate(histogram.begin(), histogram.end(), std::uint64_t{0}) == files.waits);
   }
 }

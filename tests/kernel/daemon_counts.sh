@@ -1,0 +1,124 @@
+#!/bin/bash
+# The whole daemon on this machine's own kernel, which has BPF: what programs count of a container
+# of the test's own, in tables, JSON, metrics and history; and a second run of the same container
+# is foretold from the first one's bursts. Nothing is written: it only observes.
+# daemon_counts.sh PROGRAMS, as root. Exit status 77: it cannot be tried here, and says why.
+# shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
+skip() { echo "skipped: $*"; exit 77; }
+
+if [ -z "${CGPHASE_CGROUP_ROOT:-}" ]; then
+  CGPHASE_CGROUP_ROOT=$(awk '{for (i = 7; i < NF; ++i) if ($i == "-" && $(i + 1) == "cgroup2")
+    {print $5; exit}}' /proc/self/mountinfo)
+  [ -n "$CGPHASE_CGROUP_ROOT" ] || skip 'no cgroup v2 is mounted here'
+  export CGPHASE_CGROUP_ROOT
+  # A network of its own, in which what is sent leaves by another device than loopback.
+  exec unshare --net "$0" "$@"
+fi
+. "$(dirname "$0")/daemon_fixture.sh"
+
+job=$(mktemp -d)
+state=$job/s runtime=$job/r
+name=cgphase-counted-$$
+worker=''
+clean_up() {
+  [ -z "$daemon" ] || kill -KILL "$daemon" 2>/dev/null
+  [ -z "$worker" ] || kill -KILL "$worker" 2>/dev/null
+  wait
+  rmdir "$root/$name" 2>/dev/null
+  rm -rf "$job"
+}
+trap clean_up EXIT
+
+{ ip link add sent type veth peer name lost && ip address add 10.77.0.1/24 dev sent &&
+  ip link set sent up && ip link set lost up &&
+  ip neighbour add 10.77.0.2 lladdr 02:00:00:00:00:02 dev sent; } >"$job/ip" 2>&1 ||
+  skip "no veth pair can be made here: $(cat "$job/ip")"
+mkdir "$root/$name" || skip "no cgroup can be made below $root"
+
+cli() { "$bin/cgphase" --socket "$runtime/read.sock" "$@" 2>&1; }
+shows() {  # PATTERN COMMAND...
+  local pattern=$1
+  shift
+  cli "$@" >"$job/shown" && grep -qE "$pattern" "$job/shown"
+}
+expect() {  # WHAT COMMAND...
+  local what=$1
+  shift
+  until_true 60000 "$@" || fail "$what: $(cat "$job/shown"; tail -n 3 "$job/log")"
+}
+
+recorded() {
+  cli record -o "$job/record.csv" >"$job/shown" && python3 -c '
+import csv, sys
+rows = [row for row in csv.DictReader(open(sys.argv[1])) if row["net.tx.bytes"]]
+sys.exit(not (rows and float(rows[-1]["net.tx.bytes"]) > 10e3 and rows[-1]["run_queue.waits"]))
+' "$job/record.csv" 2>"$job/python"
+}
+
+# Sends 1200 bytes about 100 times a second for a second and a half, and rests as long.
+work() {
+  echo "$BASHPID" >"$root/$name/cgroup.procs"
+  local datagram
+  printf -v datagram '%1200s' ''
+  while :; do
+    local i
+    for ((i = 0; i < 150; ++i)); do
+      echo -n "$datagram" >/dev/udp/10.77.0.2/9
+      pause_ms 10
+    done
+    pause_ms 1500
+  done
+}
+begin_run() {
+  [ -d "$root/$name" ] || mkdir "$root/$name"
+  work &
+  worker=$!
+}
+end_run() {
+  kill -KILL "$worker"
+  wait "$worker" 2>/dev/null
+  worker=''
+  until_true 10000 rmdir "$root/$name" || fail 'the container does not end'
+}
+
+cat >"$job/cgphase.toml" <<EOF
+mode = "observe"
+model = "$tree/model/default_model.json"
+interval = "250ms"
+include = ["/$name"]
+EOF
+"$bin/cgphased" --config "$job/cgphase.toml" --cgroup-root "$root" --state-dir "$state" \
+  --runtime-dir "$runtime" >>"$job/log" 2>&1 &
+daemon=$!
+until_true 20000 cli status >"$job/shown" || fail "no daemon: $(cat "$job/log")"
+until_true 20000 shows '^containers +1 seen' status || fail "no tick: $(cat "$job/shown")"
+shows 'eBPF: network ok, cgroup_skb' status || skip "nothing counts here: $(cat "$job/shown")"
+
+begin_run
+expect 'traffic' shows '^network +[0-9.]+ [KM]iB received|^network .* [0-9.]+ KiB sent' show "$name"
+expect 'waits' shows '^run queue .* waited in [0-9]+ waits' show "$name"
+expect 'the metric' shows '_network_bytes_total\{container=.*,direction="transmit"\} [1-9]' \
+  list -o openmetrics
+expect 'the histogram' shows '_run_queue_wait_seconds_bucket\{.*le="\+Inf"\} [1-9]' \
+  list -o openmetrics
+expect 'the sources as a metric' shows '_source_present\{source="eBPF: network"\} 1' \
+  status -o openmetrics
+expect 'the history' recorded
+expect 'bursts of this run' shows '^network_transmit .*[0-9]' show "$name"
+expect 'enough of them' shows '"count": [3-9]' show "$name" -o json
+end_run
+begin_run
+foretold() {
+  cli show "$name" -o json >"$job/shown" &&
+    python3 -c '
+import json, sys
+series = json.load(open(sys.argv[1]))["bursts"]["next"]["network_transmit"]
+idle, burst, size = (series[k]["value"] for k in
+                     ("idle_seconds", "burst_seconds", "burst_consumption"))
+print(f"foretold: {idle:.2f} s idle, {burst:.2f} s burst of {size:.0f} bytes")
+sys.exit(not (0.5 < idle < 6 and 0.5 < burst < 6 and 50e3 < size < 400e3))
+' "$job/shown" 2>"$job/python"
+}
+expect 'the next run is foretold' foretold
+end_run
+finish
