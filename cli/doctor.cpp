@@ -118,7 +118,7 @@ Finding pressure(const DoctorRoots& roots) {
 Finding btf(const DoctorRoots& roots) {
   if (exists(roots.sys + "/kernel/btf/vmlinux"))
     return {Level::ok, "btf", "kernel type information for eBPF", ""};
-  return {Level::warn, "btf", "no kernel type information: eBPF stays off, files are polled",
+  return {Level::warn, "btf", "no kernel type information: eBPF counts network traffic only",
           "a kernel with CONFIG_DEBUG_INFO_BTF has it; nothing is lost but detail"};
 }
 

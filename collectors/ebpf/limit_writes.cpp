@@ -78,14 +78,15 @@ LimitWriteProbe::~LimitWriteProbe() = default;
 
 Result<LimitWriteProbe> LimitWriteProbe::start(const std::string& cgroup_root) {
   auto impl = std::make_unique<Impl>(cgroup_root);
-  auto probe = start_probe<limit_writes>("limit_writes", [](limit_writes& programs) {
-    programs.rodata->own_pid = static_cast<__u32>(::getpid());
-  });
+  auto probe = start_probe<limit_writes>(
+      "limit_writes", ProbeKind::copying, [](limit_writes& programs) {
+        programs.rodata->own_pid = static_cast<__u32>(::getpid());
+      });
   if (!probe) return std::unexpected(probe.error());
   impl->probe = std::move(*probe);
   impl->ring.reset(ring_buffer__new(bpf_map__fd(impl->probe->maps.writes), Impl::take_record,
                                     impl.get(), nullptr));
-  if (!impl->ring) return probe_failure("reading", "limit_writes", errno);
+  if (!impl->ring) return probe_failure("reading", "limit_writes", ProbeKind::copying, errno);
   return LimitWriteProbe(std::move(impl));
 }
 

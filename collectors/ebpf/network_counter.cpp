@@ -58,17 +58,19 @@ Result<std::unique_ptr<CgroupCounter>> start_network_counter(const CgroupPaths& 
                                                              std::uint32_t room) {
   listen_to_libbpf();
   Probe<network> probe(network::open());
-  if (!probe) return probe_failure("opening", "network", errno);
+  const auto refused = [](const char* step, int error) {
+    return probe_failure(step, "network", ProbeKind::packets, error);
+  };
+  if (!probe) return refused("opening", errno);
   (void)bpf_map__set_max_entries(probe->maps.network, room);
-  if (const int error = network::load(probe.get()))
-    return probe_failure("loading", "network", -error);
+  if (const int error = network::load(probe.get())) return refused("loading", -error);
   const auto attach = [&](bpf_program* program, bpf_link*& link) {
     link = bpf_program__attach_cgroup(program, paths.root_fd());
     return link == nullptr ? errno : 0;
   };
   int error = attach(probe->progs.count_transmit, probe->links.count_transmit);
   if (error == 0) error = attach(probe->progs.count_receive, probe->links.count_receive);
-  if (error != 0) return probe_failure("attaching", "network", error);
+  if (error != 0) return refused("attaching", error);
   return std::make_unique<NetworkCounter>(std::move(probe), room);
 }
 

@@ -1,7 +1,10 @@
 #include "collectors/ebpf/probe.h"
 
 #include <bpf/libbpf.h>
+#include <linux/capability.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -30,6 +33,35 @@ int print(libbpf_print_level, const char* format, va_list arguments) {
   const int length = std::vsnprintf(line.data(), line.size(), format, arguments);
   if (length > 0) take_line(printable(trim(line.data())));
   return length;
+}
+
+std::uint64_t effective_capabilities() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {};
+  if (::syscall(SYS_capget, &header, sets) != 0) return 0;
+  return sets[0].effective | static_cast<std::uint64_t>(sets[1].effective) << 32;
+}
+
+ProbeGrants grants_here() {
+  ProbeGrants grants{.capabilities = effective_capabilities()};
+  rlimit limit{};
+  grants.lockable_bytes = ::getrlimit(RLIMIT_MEMLOCK, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+  if (auto lockdown = read_file(kLockdown, kLockdownBytes)) grants.lockdown = std::move(*lockdown);
+  return grants;
+}
+
+// "CAP_BPF and CAP_PERFMON"; empty: none.
+std::string missing_capabilities(ProbeKind kind, std::uint64_t granted) {
+  const auto has = [&](int capability) { return (granted >> capability & 1U) != 0; };
+  const bool traces = kind != ProbeKind::packets;
+  std::string missing;
+  const auto add = [&](const char* name) {
+    missing += (missing.empty() ? "" : " and ") + std::string(name);
+  };
+  if (!has(CAP_BPF) && !has(CAP_SYS_ADMIN)) add("CAP_BPF");
+  if (traces && !has(CAP_PERFMON) && !has(CAP_SYS_ADMIN)) add("CAP_PERFMON");
+  if (!traces && !has(CAP_NET_ADMIN)) add("CAP_NET_ADMIN");
+  return missing;
 }
 
 bool in_first_pid_namespace() {
@@ -66,19 +98,29 @@ std::string lockdown_refusal(std::string_view lockdown) {
          "lockdown=confidentiality on its command line it would";
 }
 
-std::unexpected<Error> probe_failure(std::string_view step, std::string_view name,
+std::string refusal_reason(ProbeKind kind, int error_number, const ProbeGrants& grants) {
+  const bool denied = kind_of_errno(error_number) == ErrorKind::denied;
+  const std::string missing = missing_capabilities(kind, grants.capabilities);
+  if (denied && !missing.empty()) return "this process lacks " + missing;
+  if (kind == ProbeKind::copying)
+    if (std::string refusal = lockdown_refusal(grants.lockdown); !refusal.empty()) return refusal;
+  if (!denied) return {};
+  std::string reason = "it takes CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN in the machine's own user "
+                       "namespace, and a kernel that lets its functions be traced";
+  // libbpf has raised the limit where it is needed and that is allowed.
+  if (grants.lockable_bytes != RLIM_INFINITY)
+    reason += "; before Linux 5.11 also more memory that may be locked than " +
+              human_bytes(static_cast<double>(grants.lockable_bytes)) + " (LimitMEMLOCK=infinity)";
+  return reason;
+}
+
+std::unexpected<Error> probe_failure(std::string_view step, std::string_view name, ProbeKind kind,
                                      int error_number) {
   auto error = errno_failure(std::string(step) + " the BPF program " + std::string(name),
                              error_number);
-  const Result<std::string> lockdown = read_file(kLockdown, kLockdownBytes);
-  const std::string refusal = lockdown ? lockdown_refusal(*lockdown) : std::string();
-  if (!refusal.empty())
-    return failure(ErrorKind::unsupported, error.error().text + "; " + refusal);
-  if (error.error().kind != ErrorKind::denied) return error;
-  return failure(ErrorKind::denied, error.error().text +
-                                        "; it takes CAP_BPF, CAP_PERFMON (for network "
-                                        "traffic CAP_NET_ADMIN too) and a kernel that lets "
-                                        "its functions be traced");
+  const std::string reason = refusal_reason(kind, error_number, grants_here());
+  if (!reason.empty()) error.error().text += "; " + reason;
+  return error;
 }
 
 }  // namespace cgphase

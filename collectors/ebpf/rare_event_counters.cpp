@@ -48,9 +48,9 @@ class RareEventCounter final : public CgroupCounter {
 
   static Result<std::unique_ptr<CgroupCounter>> start(std::uint32_t room, std::string_view tier) {
     constexpr Tier<Skeleton> kTiers[] = {
-        {"tp_btf",
+        {"tp_btf", ProbeKind::typed,
          [](Skeleton& one) { (void)bpf_program__set_autoload(one.progs.count_copied, false); }},
-        {"raw_tp",
+        {"raw_tp", ProbeKind::copying,
          [](Skeleton& one) { (void)bpf_program__set_autoload(one.progs.count_typed, false); }}};
     auto started = start_first<Skeleton>(Of::kName, tiers_named<Skeleton>(kTiers, tier),
                                          [&](Skeleton& one) {

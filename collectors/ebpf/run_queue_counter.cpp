@@ -27,7 +27,8 @@ void choose_copied(run_queue& skeleton) {
   (void)bpf_map__set_autocreate(skeleton.maps.seen_tasks, false);
 }
 
-constexpr Tier<run_queue> kTiers[] = {{"tp_btf", choose_typed}, {"raw_tp", choose_copied}};
+constexpr Tier<run_queue> kTiers[] = {{"tp_btf", ProbeKind::typed, choose_typed},
+                                        {"raw_tp", ProbeKind::copying, choose_copied}};
 
 class KernelRunQueueCounter final : public CgroupCounter {
  public:

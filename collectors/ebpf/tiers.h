@@ -17,6 +17,7 @@ namespace cgphase {
 template <class Skeleton>
 struct Tier {
   const char* name;  // "tp_btf"
+  ProbeKind kind;
   void (*choose)(Skeleton& skeleton);
 };
 
@@ -36,6 +37,31 @@ struct Started {
   const char* tier;
 };
 
+// Why ways were refused: "tp_btf: WHY; raw_tp: WHY", and once what is the same of several.
+class Refusals {
+ public:
+  void add(const char* tier, Error error) {
+    if (groups_.empty()) kind_ = error.kind;
+    if (!groups_.empty() && groups_.back().why == error.text)
+      groups_.back().tiers += std::string(" and ") + tier;
+    else
+      groups_.push_back({tier, std::move(error.text)});
+  }
+  Error take() {
+    Error all{.kind = kind_};
+    for (const Group& group : groups_)
+      all.text += (all.text.empty() ? "" : "; ") + group.tiers + ": " + group.why;
+    return all;
+  }
+
+ private:
+  struct Group {
+    std::string tiers, why;
+  };
+  ErrorKind kind_ = ErrorKind::io;
+  std::vector<Group> groups_;
+};
+
 // `prepare` as in start_probe(). Errors: of all ways, in their order; of the first's kind.
 template <class Skeleton, class Prepare>
 Result<Started<Skeleton>> start_first(std::string_view name,
@@ -43,24 +69,22 @@ Result<Started<Skeleton>> start_first(std::string_view name,
   if (Status able = check_types(); !able) return std::unexpected(able.error());
   const auto start = [&](const Tier<Skeleton>& tier) -> Result<Probe<Skeleton>> {
     Probe<Skeleton> probe(Skeleton::open());
-    if (!probe) return probe_failure("opening", name, errno);
+    if (!probe) return probe_failure("opening", name, tier.kind, errno);
     tier.choose(*probe);
     prepare(*probe);
     if (const int error = Skeleton::load(probe.get()))
-      return probe_failure("loading", name, -error);
+      return probe_failure("loading", name, tier.kind, -error);
     if (const int error = Skeleton::attach(probe.get()))
-      return probe_failure("attaching", name, -error);
+      return probe_failure("attaching", name, tier.kind, -error);
     return probe;
   };
-  Error refusal;
+  Refusals refusals;
   for (const Tier<Skeleton>& tier : tiers) {
     auto probe = start(tier);
     if (probe) return Started<Skeleton>{std::move(*probe), tier.name};
-    if (refusal.text.empty()) refusal.kind = probe.error().kind;
-    refusal.text += (refusal.text.empty() ? "" : "; ") + std::string(tier.name) + ": " +
-                    probe.error().text;
+    refusals.add(tier.name, std::move(probe.error()));
   }
-  return std::unexpected(refusal);
+  return std::unexpected(refusals.take());
 }
 
 }  // namespace cgphase

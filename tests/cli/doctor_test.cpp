@@ -119,6 +119,7 @@ TEST_CASE("missing PSI and BTF are warnings") {
   host.remove("sys/kernel/btf");
   CHECK(host.of("psi").starts_with("warn: "));
   CHECK(host.of("btf").starts_with("warn: "));
+  CHECK(host.of("btf").contains("network traffic only"));
   CHECK(worst(host.examine()) == Level::warn);
 }
 

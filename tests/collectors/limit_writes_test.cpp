@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include "base/file.h"
 #include "collectors/ebpf/limit_write_record.h"
 #include "collectors/ebpf/probe.h"
+#include "collectors/ebpf/tiers.h"
 #include "tests/collectors/fake_tree.h"
 
 using namespace cgphase;
@@ -216,4 +218,67 @@ TEST_CASE("a refusal that is a lockdown is said to be one") {
   CHECK(lockdown_refusal("none [integrity] confidentiality\n").empty());
   CHECK(lockdown_refusal("[none] integrity confidentiality\n").empty());
   CHECK(lockdown_refusal("").empty());
+}
+
+namespace {
+
+constexpr std::uint64_t bit(int capability) { return std::uint64_t{1} << capability; }
+constexpr std::uint64_t kEnough = bit(CAP_BPF) | bit(CAP_PERFMON) | bit(CAP_NET_ADMIN);
+
+std::string reason_for(ProbeKind kind, int error_number, std::uint64_t capabilities,
+                       const char* lockdown = "[none] integrity confidentiality\n") {
+  return refusal_reason(kind, error_number,
+                        {.capabilities = capabilities, .lockable_bytes = RLIM_INFINITY,
+                         .lockdown = lockdown});
+}
+
+}  // namespace
+
+TEST_CASE("a refusal names the capabilities that this process lacks, and no other") {
+  const auto lacks = [](ProbeKind kind, std::uint64_t granted) {
+    return reason_for(kind, EPERM, granted);
+  };
+  using enum ProbeKind;
+  CHECK(lacks(packets, 0) == "this process lacks CAP_BPF and CAP_NET_ADMIN");
+  CHECK(lacks(packets, bit(CAP_BPF)) == "this process lacks CAP_NET_ADMIN");
+  CHECK(lacks(packets, bit(CAP_NET_ADMIN)) == "this process lacks CAP_BPF");
+  CHECK(lacks(packets, bit(CAP_SYS_ADMIN)) == "this process lacks CAP_NET_ADMIN");
+  CHECK(lacks(typed, 0) == "this process lacks CAP_BPF and CAP_PERFMON");
+  CHECK(lacks(copying, bit(CAP_BPF)) == "this process lacks CAP_PERFMON");
+  CHECK(reason_for(typed, EACCES, bit(CAP_PERFMON)) == "this process lacks CAP_BPF");
+  for (const std::uint64_t granted : {kEnough, bit(CAP_SYS_ADMIN)})
+    for (const ProbeKind kind : {typed, copying})
+      CHECK_FALSE(lacks(kind, granted).contains("lacks"));
+  CHECK(reason_for(typed, EINVAL, 0).empty());
+}
+
+TEST_CASE("a lockdown is the reason only for programs that copy, and that could be loaded else") {
+  const char* locked = "none integrity [confidentiality]\n";
+  using enum ProbeKind;
+  for (const int error : {EINVAL, EPERM})
+    CHECK(reason_for(copying, error, kEnough, locked).contains("locked down"));
+  CHECK(reason_for(typed, EINVAL, kEnough, locked).empty());
+  CHECK_FALSE(reason_for(packets, EPERM, kEnough, locked).contains("locked down"));
+  CHECK(reason_for(copying, EPERM, 0, locked) == "this process lacks CAP_BPF and CAP_PERFMON");
+}
+
+TEST_CASE("a refusal that no capability explains tells how much memory may be locked") {
+  const auto says = [](std::uint64_t lockable_bytes) {
+    return refusal_reason(ProbeKind::typed, EPERM,
+                          {.capabilities = kEnough, .lockable_bytes = lockable_bytes});
+  };
+  CHECK(says(65536).contains("than 64.0 KiB (LimitMEMLOCK=infinity)"));
+  CHECK_FALSE(says(RLIM_INFINITY).contains("LimitMEMLOCK"));
+  CHECK(says(RLIM_INFINITY).contains("CAP_BPF"));
+}
+
+TEST_CASE("what several ways are refused for is told once") {
+  const auto told = [](std::initializer_list<std::pair<const char*, const char*>> refused) {
+    Refusals refusals;
+    for (const auto& [tier, why] : refused) refusals.add(tier, {ErrorKind::denied, why});
+    return refusals.take();
+  };
+  CHECK(told({{"tp_btf", "x"}, {"raw_tp", "x"}}).text == "tp_btf and raw_tp: x");
+  CHECK(told({{"tp_btf", "x"}, {"raw_tp", "y"}}).text == "tp_btf: x; raw_tp: y");
+  CHECK(told({{"tp_btf", "x"}}).kind == ErrorKind::denied);
 }

@@ -1,0 +1,180 @@
+#!/bin/bash
+# Which way each signal of docs/ebpf.md is counted in a kernel of the matrix: with everything, with
+# capabilities missing, without type information, locked down. Whatever is refused, the daemon
+# runs, reads all else, and status has one line for each signal that says what is missing.
+# daemon_counting_ways.sh PROGRAMS KERNEL, run by tests/kernel/psi_guest.
+# shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
+. "$(dirname "$0")/daemon_fixture.sh"
+
+kernel=$2
+state=/tmp/s/1
+signals=('network' 'run queue' 'block devices' 'TCP retransmits' 'who writes limits')
+written_bytes=262144
+
+cli() { "$bin/cgphase" --socket "$runtime/read.sock" "$@"; }
+line_of() { sed -n "s/^.*eBPF: $1 //p" /tmp/status; }
+asked() {
+  cli status >/tmp/status 2>&1 && [ -n "$(line_of network)" ] &&
+    ! grep -Eq 'not asked for yet|not needed' /tmp/status
+}
+
+# What status says of each signal: `everything`, and then what of it is refused.
+expected=()
+programs=('network' 'run_queue' 'block devices' 'TCP retransmits' 'limit_writes')
+denied='Operation not permitted (EPERM)' invalid='Invalid argument (EINVAL)'
+first_way='ok, tp_btf'
+# Storage in tasks is what 5.10 has not.
+[ "$kernel" != 5.10 ] || first_way='ok, raw_tp'
+everything() { expected=('ok, cgroup_skb' "$first_way" 'ok, tp_btf' 'ok, tp_btf' 'ok'); }
+
+refused_packets() {  # STEP CAPABILITIES
+  expected[0]="off: $1 the BPF program network: $denied; this process lacks $2"
+}
+refused_tracing() {  # REASON
+  local i
+  for i in 1 2 3; do
+    expected[i]="off: tp_btf and raw_tp: loading the BPF program ${programs[i]}: $denied; $1"
+  done
+  expected[4]="off: loading the BPF program limit_writes: $denied; $1"
+}
+without_types() {
+  local i
+  for i in 1 2 3 4; do
+    expected[i]='off: this kernel has no type information (CONFIG_DEBUG_INFO_BTF)'
+  done
+}
+# The two ways of 5.10, which cannot take the first.
+refused_second_way() {  # WHY
+  [ "$kernel" = 5.10 ] || return
+  local tried='loading the BPF program run_queue'
+  expected[1]="off: tp_btf: $tried: $invalid; raw_tp: $tried: $1"
+}
+locked_down() {
+  local why="$invalid; the kernel is locked down (confidentiality) and lets no BPF program read"
+  why+=' it; without lockdown=confidentiality on its command line it would'
+  expected[4]="off: loading the BPF program limit_writes: $why"
+  refused_second_way "$why"
+}
+
+# Of the last sample: its fields by the names of the trace's columns.
+declare -A sample
+read_sample() {
+  local names values i
+  cli record -o /tmp/record.csv >/tmp/recorded 2>&1 || return
+  names=$(sed -n '1p' /tmp/record.csv)
+  values=$(sed -n '$p' /tmp/record.csv)
+  IFS=, read -ra names <<<"$names"
+  IFS=, read -ra values <<<"$values,"
+  for i in "${!names[@]}"; do sample[${names[i]}]=${values[i]:-}; done
+}
+
+# What is there is counted, what is not is absent: never zero.
+counted() {
+  read_sample && [ "${sample[cpu.usage.usec]:-0}" -gt 0 ] || return
+  local i
+  local -a fields=(net.tx.bytes run_queue.waits block.bytes net.tcp.retransmits)
+  local -a least=(0 1 "$written_bytes" 0)
+  for i in "${!fields[@]}"; do
+    case $(line_of "${signals[i]}") in
+      ok*) [ "${sample[${fields[i]}]:--1}" -ge "${least[i]}" ] || return ;;
+      *) [ -z "${sample[${fields[i]}]}" ] || return ;;
+    esac
+  done
+}
+
+write_to_disk() {
+  (
+    echo "$BASHPID" >"$root/test-held/cgroup.procs"
+    printf "%${written_bytes}s" '' >/tmp/written
+    exec sync /tmp/written
+  )
+}
+
+# case_of NAME COMMAND...: the daemon, started by COMMAND, against the lines in $expected.
+run=0
+case_of() {
+  local name=$1 i line
+  shift
+  state=/tmp/s/$((++run))
+  mkdir -p "$state"
+  : >/tmp/status
+  "$@" "$bin/cgphased" --config /tmp/cgphase.toml --cgroup-root "$root" --state-dir "$state" \
+    --runtime-dir "$runtime" --policy hold >/tmp/daemon.log 2>&1 &
+  daemon=$!
+  until_true 30000 asked || fail "$name: no answer: $(cat /tmp/status /tmp/daemon.log)"
+  for i in "${!signals[@]}"; do
+    line=$(line_of "${signals[i]}")
+    echo "$kernel, $name: ${signals[i]} $line"
+    [ "$line" = "${expected[i]}" ] || fail "$name: ${signals[i]} is not: ${expected[i]}"
+  done
+  write_to_disk
+  until_true 10000 counted || fail "$name: not as counted: $(cat /tmp/recorded /tmp/record.csv)"
+  kill -TERM "$daemon"
+  wait "$daemon" || fail "$name: the daemon ended badly: $(cat /tmp/daemon.log)"
+  ! grep -E 'error|critical' /tmp/daemon.log || fail "$name: the daemon complains"
+}
+
+# Without CAP_DAC_OVERRIDE the daemon takes itself for one that may write no limit.
+with() { exec setpriv --bounding-set="-all,+dac_override$1" "${@:2}"; }  # CAPABILITIES COMMAND...
+without_lockable_memory() { ulimit -l 0 && exec "$@"; }
+
+lacking_capabilities() {
+  everything
+  case_of 'no more than it takes' with ,+bpf,+perfmon,+net_admin
+  refused_packets attaching CAP_NET_ADMIN
+  case_of 'no CAP_NET_ADMIN' with ,+bpf,+perfmon
+  everything
+  refused_tracing 'this process lacks CAP_PERFMON'
+  refused_second_way "$denied; this process lacks CAP_PERFMON"
+  case_of 'no CAP_PERFMON' with ,+bpf,+net_admin
+  refused_packets loading CAP_BPF
+  refused_tracing 'this process lacks CAP_BPF'
+  case_of 'no CAP_BPF' with ,+perfmon,+net_admin
+  refused_packets loading 'CAP_BPF and CAP_NET_ADMIN'
+  refused_tracing 'this process lacks CAP_BPF and CAP_PERFMON'
+  case_of 'no capability' with ''
+}
+
+lacking_memory() {
+  everything
+  if [ "$kernel" = 5.10 ]; then
+    local why='it takes CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN in the machine'"'"'s own user'
+    why+=' namespace, and a kernel that lets its functions be traced; before Linux 5.11 also more'
+    why+=' memory that may be locked than 0 B (LimitMEMLOCK=infinity)'
+    refused_tracing "$why"
+    expected[0]="off: loading the BPF program network: $denied; $why"
+  fi
+  case_of 'no lockable memory' without_lockable_memory \
+    setpriv --bounding-set=-all,+dac_override,+bpf,+perfmon,+net_admin
+}
+
+lacking_types() {
+  mount -t tmpfs tmpfs /sys/kernel/btf
+  everything
+  without_types
+  case_of 'no type information'
+  refused_packets attaching CAP_NET_ADMIN
+  case_of 'no type information, no CAP_NET_ADMIN' with ,+bpf,+perfmon
+  umount /sys/kernel/btf
+}
+
+# For good, so it comes last.
+in_lockdown() {
+  echo confidentiality >/sys/kernel/security/lockdown || fail 'no lockdown'
+  everything
+  locked_down
+  case_of 'locked down'
+  refused_packets attaching CAP_NET_ADMIN
+  case_of 'locked down, no CAP_NET_ADMIN' with ,+bpf,+perfmon
+}
+
+make_container test-held '150000 100000' 134217728 3
+write_config '/test-held' advise
+ulimit -l unlimited  # as cgphased.service
+everything
+case_of everything
+lacking_capabilities
+lacking_memory
+lacking_types
+in_lockdown
+finish
