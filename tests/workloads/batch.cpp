@@ -6,10 +6,12 @@
 #include <charconv>
 #include <cstring>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/crc32.h"
 #include "base/fd.h"
+#include "tests/workloads/far_end.h"
 #include "tests/workloads/pace.h"
 #include "tests/workloads/plan.h"
 #include "tests/workloads/random.h"
@@ -26,7 +28,7 @@ struct Record {
 
 constexpr std::size_t kChunkRecords = 65'536;  // 1 MiB
 constexpr double kChunksAtSizeOne = 28;
-constexpr std::size_t kLinesPerPart = 2048, kPartsPerChunk = kChunkRecords / kLinesPerPart;
+constexpr std::size_t kPartsPerChunk = kChunkRecords / kLinesPerPart;
 constexpr std::uint64_t kOrders = 4;  // group-by queries over each round's records
 constexpr std::uint64_t kGroups = 512;
 constexpr double kResultMiBAtSizeOne = 6;
@@ -64,19 +66,6 @@ class BatchJob {
   std::uint32_t checksum_ = 0;
 };
 
-// "KEY VALUE\n" lines, as an export of another system would send them.
-void make_lines(Random& random, std::string& text) {
-  text.clear();
-  char line[64];
-  for (std::size_t i = 0; i < kLinesPerPart; ++i) {
-    char* at = std::to_chars(line, line + 24, random.next()).ptr;
-    *at++ = ' ';
-    at = std::to_chars(at, line + sizeof line - 1, random.below(1'000'000)).ptr;
-    *at++ = '\n';
-    text.append(line, at);
-  }
-}
-
 Status parse_lines(std::string_view text, Chunk& chunk) {
   const char* at = text.data();
   const char* const end = at + text.size();
@@ -95,14 +84,25 @@ Status parse_lines(std::string_view text, Chunk& chunk) {
 }
 
 Status BatchJob::ingest(Milliseconds length) {
-  Random random(derive_seed(options_.seed, 100 + round_));
-  Spread spread(length, chunk_count() * kPartsPerChunk, Pace::Late::slip);
+  const std::uint64_t seed = derive_seed(options_.seed, 100 + round_);
+  const std::uint64_t parts = chunk_count() * kPartsPerChunk;
+  Fd exporter;
+  if (!options_.far_end.empty()) {
+    auto socket = ask_far_end(options_.far_end, ask_parts(seed, parts, length));
+    if (!socket) return std::unexpected(socket.error());
+    exporter = std::move(*socket);
+  }
+  Random random(seed);
+  Spread spread(length, parts, Pace::Late::slip);
   std::string text;
   chunks_.reserve(chunk_count());
   for (std::uint64_t part = 0, end = 0; spread.next(part, end);)
     for (; part < end; ++part) {
       if (part % kPartsPerChunk == 0) chunks_.emplace_back().reserve(kChunkRecords);
-      make_lines(random, text);
+      if (!exporter.valid())
+        make_lines(random, text);
+      else if (auto status = read_part(exporter.get(), text); !status)
+        return status;
       if (auto status = parse_lines(text, chunks_.back()); !status) return status;
       records_ += kLinesPerPart;
     }

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "base/fd.h"
 #include "base/file.h"
@@ -77,11 +78,14 @@ Status Container::start() {
   if (!init) return std::unexpected(init.error());
   init_ = std::move(*init);
   const RunOptions& run = item_.run;
+  std::vector<std::string> words{
+      options_.program, item_.kind, "--seed", fmt::format("{}", run.seed), "--size",
+      fmt::format("{}", run.size), "--seconds", fmt::format("{}", run.seconds), "--work-dir",
+      run.work_dir, "--labels", labels_path(), "--result", result_path(), "--arithmetic",
+      fmt::format("{}", run.arithmetic)};
+  if (!run.far_end.empty()) words.insert(words.end(), {"--far-end", run.far_end});
   auto child = Child::start(
-      {options_.program, item_.kind, "--seed", fmt::format("{}", run.seed), "--size",
-       fmt::format("{}", run.size), "--seconds", fmt::format("{}", run.seconds), "--work-dir",
-       run.work_dir, "--labels", labels_path(), "--result", result_path()},
-      {.err = options_.results + "/" + item_.name + ".err", .cgroup = cgroup_});
+      words, {.err = options_.results + "/" + item_.name + ".err", .cgroup = cgroup_});
   if (!child) return std::unexpected(child.error());
   process_ = std::move(*child);
   return {};

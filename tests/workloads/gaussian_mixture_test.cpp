@@ -34,7 +34,7 @@ TEST_CASE("mixture: two groups far apart are found with their weights") {
 }
 
 TEST_CASE("mixture: a point belongs to the denser component, not to the nearer mean") {
-  Random random(3);
+  cgphase::Random random(3);
   std::vector<double> points;
   for (int i = 0; i < 2000; ++i)
     points.push_back(i % 2 ? 0.1 * random.normal() : 5 + 2 * random.normal());

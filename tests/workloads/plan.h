@@ -15,6 +15,7 @@ inline constexpr double kMinSeconds = 2;
 inline constexpr double kMaxSeconds = 24 * 3600;
 inline constexpr double kMinSize = 0.01;
 inline constexpr double kMaxSize = 16;
+inline constexpr double kMinArithmetic = 0.001;
 
 // One stage of a workload; its phase name is what the label file says.
 struct Stage {

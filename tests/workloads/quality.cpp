@@ -84,6 +84,37 @@ Fold make_fold(std::vector<Trace> training, std::vector<Trace> test, const Train
   return fold;
 }
 
+Fold make_fold_of_shared_steps(std::vector<Trace> training, std::vector<Trace> test,
+                               const TrainOptions& options) {
+  Fold fold;
+  fold.training = std::move(training);
+  fold.test = std::move(test);
+  fold.step_seconds = options.step_seconds;
+  const Dataset trained =
+      make_dataset(fold.training, options.schema, options.step_seconds, options.history);
+  fold.test_logs = as_trained(fold.test, trained, options.schema, options);
+  return fold;
+}
+
+std::vector<std::string> counted_features(const std::vector<Trace>& traces,
+                                          const TrainOptions& options) {
+  std::vector<std::string> counted;
+  for (const std::string_view name : feature_names()) {
+    if (!is_optional(*feature_by_name(name))) continue;
+    const FeatureSchema schema = log_schema_with({std::string(name)});
+    if (make_dataset(traces, schema, options.step_seconds, options.history).size() > 0)
+      counted.emplace_back(name);
+  }
+  return counted;
+}
+
+FeatureSchema log_schema_with(const std::vector<std::string>& optional) {
+  FeatureSchema schema = log_schema();
+  for (const std::string& name : optional)
+    schema.entries.push_back({*feature_by_name(name), name});
+  return schema;
+}
+
 std::vector<Fold> leave_one_service_out(const std::vector<Trace>& traces,
                                         const TrainOptions& options) {
   std::set<std::string> services;

@@ -26,6 +26,16 @@ struct Fold {
 };
 // Step and history are those of `options`.
 Fold make_fold(std::vector<Trace> training, std::vector<Trace> test, const TrainOptions& options);
+// To compare schemas, options.schema having all that any of them has: the test's steps are those of
+// which all of it was measured, so that they are the same for all. Only test_logs is there of the
+// datasets, and crbm_method() alone takes such a fold.
+Fold make_fold_of_shared_steps(std::vector<Trace> training, std::vector<Trace> test,
+                               const TrainOptions& options);
+// The optional features, by name, of which these traces have steps, with all of log_schema().
+std::vector<std::string> counted_features(const std::vector<Trace>& traces,
+                                          const TrainOptions& options);
+// log_schema() with these besides.
+FeatureSchema log_schema_with(const std::vector<std::string>& optional);
 // One fold per service: it is tested on, all others are trained on.
 std::vector<Fold> leave_one_service_out(const std::vector<Trace>& traces,
                                         const TrainOptions& options);

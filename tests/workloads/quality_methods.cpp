@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <utility>
 
 #include "base/check.h"
 #include "model/ai4dl.h"
@@ -18,13 +19,21 @@
 namespace cgphase::workloads {
 namespace {
 
+// The model may see more steps than the fold has, where its features are fewer, never less.
 Labels model_labels(const Model& model, const Fold& fold) {
   const Dataset data = make_dataset(fold.test, model);
-  CHECK_INVARIANT(data.row == fold.test_logs.row && data.execution == fold.test_logs.execution);
+  const std::vector<NearestCentroid> found =
+      decode_phases(model, data, activations(model.crbm, data));
+  const auto place = [](const Dataset& of, std::size_t window) {
+    return std::pair(of.execution[window], of.row[window]);
+  };
   Labels labels;
-  for (const NearestCentroid& found :
-       decode_phases(model, data, activations(model.crbm, data)))
-    labels.push_back(found.index);
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < fold.test_logs.size(); ++i, ++at) {
+    while (at < data.size() && place(data, at) < place(fold.test_logs, i)) ++at;
+    CHECK_INVARIANT(at < data.size() && place(data, at) == place(fold.test_logs, i));
+    labels.push_back(found[at].index);
+  }
   return labels;
 }
 

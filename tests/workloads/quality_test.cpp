@@ -2,9 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
+
 #include "model/feature_schema.h"
 #include "model/train/ai4dl_train.h"
 #include "tests/model/synthetic_trace.h"
+#include "tests/workloads/default_model.h"
 
 using namespace cgphase;
 using namespace cgphase::workloads;
@@ -98,6 +101,57 @@ TEST_CASE("quality: the path over k-means keeps a phase through single steps els
     return score_labels(folds, {*labels}, false).switches_per_hour;
   };
   CHECK(switches(100) < switches(0));
+}
+
+// A counter that grows by so much in each row; the first rows lack it.
+Trace with_switches(Trace trace, std::size_t lacking) {
+  std::vector<TraceRow>& rows = trace.executions[0].rows;
+  for (std::size_t i = lacking; i < rows.size(); ++i)
+    rows[i].sample.run_queue.voluntary_switches = 100 * i;
+  return trace;
+}
+
+TEST_CASE("quality: schemas are compared at the steps that all of them can be told of") {
+  TrainOptions options = quick();
+  options.schema = log_schema_with({"voluntary_switch_log_rate"});
+  const std::vector<Trace> training{with_switches(job(1, "a"), 0)};
+  const std::vector<Trace> test{with_switches(job(3, "a"), 50)};
+  const Fold fold = make_fold_of_shared_steps(training, test, options);
+  const std::vector<std::size_t>& row = fold.test_logs.row;
+  REQUIRE_FALSE(row.empty());
+  CHECK(row.front() == 50 + 2);  // a rate takes two rows, and a window here one step more
+  const Result<Labels> six = crbm_method(quick())(fold, 1), seven = crbm_method(options)(fold, 1);
+  REQUIRE(six);
+  REQUIRE(seven);
+  CHECK(six->size() == row.size());
+  CHECK(seven->size() == row.size());
+  // The six told of more steps: of the shared ones it says what it says anyway.
+  const Fold whole = make_fold(training, test, quick());
+  const Result<Labels> all = crbm_method(quick())(whole, 1);
+  REQUIRE(all);
+  std::map<std::size_t, int> told;
+  for (std::size_t i = 0; i < all->size(); ++i) told[whole.test_logs.row[i]] = (*all)[i];
+  CHECK(all->size() > six->size());
+  for (std::size_t i = 0; i < row.size(); ++i) CHECK((*six)[i] == told[row[i]]);
+}
+
+TEST_CASE("quality: a feature counts as counted where traces have steps with it") {
+  CHECK(counted_features({job(1, "a")}, quick()).empty());
+  const std::vector<std::string> counted =
+      counted_features({job(1, "a"), with_switches(job(2, "a"), 9)}, quick());
+  CHECK(counted == std::vector<std::string>{"voluntary_switch_log_rate"});
+}
+
+TEST_CASE("quality: the recordings with counters have all that BPF programs count for features") {
+  const std::string folder = CGPHASE_SOURCE_DIR "/tests/data/counters";
+  for (const TraceSet set : {TraceSet::training, TraceSet::held_out}) {
+    const auto traces = read_traces(folder, set);
+    REQUIRE(traces.has_value());
+    CHECK(counted_features(*traces, TrainOptions{}) ==
+          std::vector<std::string>{"run_queue_wait_ratio", "voluntary_switch_log_rate",
+                                   "involuntary_switch_log_rate", "network_receive_log_rate",
+                                   "network_transmit_log_rate", "block_latency_log_usec"});
+  }
 }
 
 TEST_CASE("quality: leaving one service out tests each service once and never trains on it") {

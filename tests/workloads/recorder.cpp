@@ -1,17 +1,21 @@
 // record_workloads [--cgroup-root D] [--results D] [--work D] [--program P] [--seed N] [--size X]
-// [--seconds S] ITEM...: runs the workloads of a mix at once, each in a cgroup with static limits,
-// samples them once per second as the daemon does, and writes one trace per workload, with the true
-// phase in the column `label`. Needs a cgroup v2 it may write, as scripts/guest has.
+// [--seconds S] [--arithmetic X] [--far-end A] [--bpf RATIO] ITEM...: runs the workloads of a mix
+// at once, each in a cgroup with static limits, samples them once per second as the daemon does,
+// and writes one trace per workload, with the true phase in the column `label`; with --bpf also
+// what BPF programs count, within so much of one core, or it fails. Needs a cgroup v2 it may write,
+// as scripts/guest has.
 #include <fmt/format.h>
 
 #include <cstdio>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "base/file.h"
 #include "base/parse.h"
+#include "collectors/ebpf/counters.h"
 #include "collectors/node_sampler.h"
 #include "model/trace.h"
 #include "tests/workloads/container.h"
@@ -30,6 +34,7 @@ struct Settings {
   std::string cgroup_root = "/sys/fs/cgroup", results = ".", work = "/tmp";
   std::string program;  // default: the file `workload` beside this program
   RunOptions run;
+  double bpf_budget_ratio = 0;  // 0: nothing is counted
   std::vector<std::string> items;
 };
 
@@ -50,6 +55,7 @@ bool take_option(std::string_view name, std::string_view value, Settings& settin
   if (name == "--results") return !(settings.results = value).empty();
   if (name == "--work") return !(settings.work = value).empty();
   if (name == "--program") return !(settings.program = value).empty();
+  if (name == "--far-end") return !(settings.run.far_end = value).empty();
   if (name == "--seed") {
     const auto seed = parse_u64(value);
     settings.run.seed = seed.value_or(0);
@@ -59,7 +65,9 @@ bool take_option(std::string_view name, std::string_view value, Settings& settin
   if (!number || *number <= 0) return false;
   if (name == "--size") settings.run.size = *number;
   if (name == "--seconds") settings.run.seconds = *number;
-  return name == "--size" || name == "--seconds";
+  if (name == "--arithmetic") settings.run.arithmetic = *number;
+  if (name == "--bpf") settings.bpf_budget_ratio = *number;
+  return name == "--size" || name == "--seconds" || name == "--arithmetic" || name == "--bpf";
 }
 
 Result<Settings> parse_settings(std::span<char*> words) {
@@ -149,6 +157,35 @@ Result<std::vector<Container>> make_containers(const Settings& settings) {
   return containers;
 }
 
+// Everything is to be counted from the first tick on: a recording without it would be in vain.
+Status check_counters(const KernelCounters& counters) {
+  for (const Source& source : counters.sources())
+    if (!source.present)
+      return failure(ErrorKind::unsupported, fmt::format("{}: {}", source.name, source.detail));
+  return {};
+}
+
+Status sample_until_done(const Settings& settings, NodeSampler& sampler,
+                         std::vector<Container>& containers,
+                         std::map<CgroupId, Recording>& recordings) {
+  std::optional<KernelCounters> counters;
+  if (settings.bpf_budget_ratio > 0)
+    counters.emplace(settings.cgroup_root, settings.bpf_budget_ratio);
+  SystemClock clock;
+  NodeSample tick;
+  Pace pace(std::chrono::seconds(1), Pace::Late::catch_up);
+  do {
+    pace.wait();
+    sampler.sample(clock, tick);
+    if (counters) {
+      counters->fill(tick);
+      if (Status status = check_counters(*counters); !status) return status;
+    }
+    keep(tick, recordings);
+  } while (any_running(containers));
+  return {};
+}
+
 Status record(const Settings& settings) {
   auto containers = make_containers(settings);
   if (!containers) return std::unexpected(containers.error());
@@ -161,14 +198,8 @@ Status record(const Settings& settings) {
     if (auto status = container.start(); !status) return status;
 
   std::map<CgroupId, Recording> recordings;
-  SystemClock clock;
-  NodeSample tick;
-  Pace pace(std::chrono::seconds(1), Pace::Late::catch_up);
-  do {
-    pace.wait();
-    sampler->sample(clock, tick);
-    keep(tick, recordings);
-  } while (any_running(*containers));
+  if (auto status = sample_until_done(settings, *sampler, *containers, recordings); !status)
+    return status;
 
   for (Container& container : *containers) {
     if (const int status = container.process().exit_status().value_or(-1); status != 0)

@@ -3,6 +3,7 @@
 // depend on seed, size and length alone, so two runs compare by CPU time per unit.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -17,7 +18,16 @@ struct RunOptions {
   double size = 1;      // of the data; 1 is some 45 to 75 MB at the peak
   double seconds = 72;  // planned length on an idle core
   std::string work_dir = "/tmp";
+  // Share of the rows that are multiplied at a time, for a machine that emulates arithmetic.
+  double arithmetic = 1;
+  std::string far_end;  // where the network's other end is (far_end.h); empty: in the workload
 };
+
+// So many of `rows`, at least one.
+inline std::size_t rows_at_a_time(std::size_t rows, const RunOptions& options) {
+  const double share = static_cast<double>(rows) * options.arithmetic;
+  return share > 1 ? static_cast<std::size_t>(share) : 1;
+}
 
 struct RunReport {
   std::string unit;  // what `units` counts

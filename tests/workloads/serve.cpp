@@ -7,8 +7,11 @@
 #include <chrono>
 #include <cmath>
 #include <optional>
+#include <span>
+#include <utility>
 
 #include "base/fd.h"
+#include "tests/workloads/far_end.h"
 #include "tests/workloads/mlp.h"
 #include "tests/workloads/pace.h"
 #include "tests/workloads/plan.h"
@@ -21,7 +24,7 @@ namespace cgphase::workloads {
 namespace {
 
 constexpr int kInput = 256, kEmbedding = 128;
-constexpr Eigen::Index kRowsPerRequest = 16;
+constexpr std::size_t kRowsPerRequest = 16;
 constexpr std::size_t kResponseFloats = std::size_t{kEmbedding} * kRowsPerRequest;
 constexpr std::array kFirstWidths = {kInput, 384, 384, 384, kEmbedding};
 constexpr std::array kSecondWidths = {kInput, 512, 512, 512, 512, 512, kEmbedding};
@@ -39,7 +42,7 @@ class Service {
         stages_(serve_plan(options.seed, options.seconds)),
         cache_(kResponseFloats,
                static_cast<std::size_t>(std::max(1.0, kCacheSegmentsAtSizeOne * options.size))),
-        input_(kRowsPerRequest, kInput) {}
+        input_(static_cast<Eigen::Index>(rows_at_a_time(kRowsPerRequest, options)), kInput) {}
 
   Status run();
   nlohmann::ordered_json outcome() const;
@@ -50,6 +53,9 @@ class Service {
   Status serve_stage(double begin_seconds, double end_seconds, bool lull);
   Status answer_until(double offset_seconds);
   Status answer(const Arrival& arrival);
+  // The request and its response over the network, where there is one.
+  Status receive();
+  Status reply(std::span<const float> response);
   Status load(int model);
   std::string model_path(int model) const {
     return fmt::format("{}/model_{}", options_.work_dir, model);
@@ -64,6 +70,7 @@ class Service {
   std::array<std::optional<Mlp>, 2> models_;
   ResponseCache cache_;
   Matrix input_;
+  Fd clients_;
   SteadyClock::time_point begin_;
   std::span<const Arrival> waiting_;
   std::vector<double> latencies_ms_;
@@ -114,15 +121,31 @@ Status Service::answer(const Arrival& arrival) {
   if (!models_[model])
     if (auto status = load(arrival.model); !status) return status;
   const std::uint64_t key = 2 * std::uint64_t{arrival.key} + model;
-  if (!cache_.find(key).empty()) {
+  if (auto status = receive(); !status) return status;
+  if (const std::span<const float> known = cache_.find(key); !known.empty()) {
     ++hits_;
-    return {};
+    return reply(known);
   }
   Random random(key);
   for (float& value : input_.reshaped()) value = random.bell();
   const Matrix& output = models_[model]->forward(Rows(input_.data(), input_.rows(), input_.cols()));
-  std::copy_n(output.data(), kResponseFloats, cache_.insert(key).data());
-  return {};
+  // With fewer rows at a time the same response is filled by repeating them.
+  const std::span<float> response = cache_.insert(key);
+  const auto made = static_cast<std::size_t>(output.size());
+  for (std::size_t begin = 0; begin < response.size(); begin += made)
+    std::copy_n(output.data(), std::min(made, response.size() - begin), &response[begin]);
+  return reply(response);
+}
+
+Status Service::receive() {
+  std::array<char, kRequestBytes> request;
+  return clients_.valid() ? read_exactly(clients_.get(), request) : Status{};
+}
+
+Status Service::reply(std::span<const float> response) {
+  if (!clients_.valid()) return {};
+  return write_all(clients_.get(), {reinterpret_cast<const char*>(response.data()),
+                                    response.size() * sizeof(float)});
 }
 
 Status Service::answer_until(double offset_seconds) {
@@ -159,6 +182,12 @@ Status Service::run() {
   const std::vector<Arrival> all = arrivals(options_.seed, stages_);
   waiting_ = all;
   latencies_ms_.reserve(all.size());
+  if (!options_.far_end.empty()) {
+    auto socket =
+        ask_far_end(options_.far_end, ask_requests(options_.seed, options_.seconds));
+    if (!socket) return std::unexpected(socket.error());
+    clients_ = std::move(*socket);
+  }
   begin_ = SteadyClock::now();
   double begin_seconds = 0;
   for (const Stage& stage : stages_) {

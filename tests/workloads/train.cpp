@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/fd.h"
+#include "tests/workloads/far_end.h"
 #include "tests/workloads/mlp.h"
 #include "tests/workloads/pace.h"
 #include "tests/workloads/packing.h"
@@ -79,18 +80,6 @@ class TrainJob {
   double accuracy_ = 0;
 };
 
-// The far end of the network: makes images, packs them, sends them at an even rate.
-void send_images(Fd socket, std::uint64_t seed, std::uint64_t images, Milliseconds length) {
-  std::array<std::uint8_t, kImageBytes> image;
-  std::string part;
-  Spread spread(length, images, Pace::Late::catch_up);
-  for (std::uint64_t next = 0, end = 0; spread.next(next, end);) {
-    part.clear();
-    for (; next < end; ++next) pack_image(image, make_image(seed, next, image), part);
-    if (!write_all(socket.get(), part)) return;  // the reader sees the early end
-  }
-}
-
 Status receive_all(int socket, std::string& into) {
   std::array<char, 16384> part;
   while (true) {
@@ -103,12 +92,20 @@ Status receive_all(int socket, std::string& into) {
 }
 
 Status TrainJob::download(Milliseconds length) {
+  packed_.reserve(images_ * kPackedBytesGuess);
+  if (!options_.far_end.empty()) {
+    const auto socket =
+        ask_far_end(options_.far_end, ask_images(options_.seed, images_, length));
+    if (!socket) return std::unexpected(socket.error());
+    return receive_all(socket->get(), packed_);
+  }
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return errno_failure("socketpair", errno);
   const Fd mine(ends[0]);
-  packed_.reserve(images_ * kPackedBytesGuess);
-  std::thread server(send_images, Fd(ends[1]), options_.seed, images_, length);
+  std::thread server([this, length, theirs = Fd(ends[1])] {
+    send_images(theirs.get(), options_.seed, images_, length);
+  });
   const Status received = receive_all(mine.get(), packed_);
   server.join();
   return received;
@@ -139,7 +136,7 @@ void TrainJob::train(Milliseconds length) {
   Pace pace(kSlot, Pace::Late::slip);
   for (std::uint64_t left = slot_count(length); left > 0; --left) {
     pace.wait();
-    const std::size_t count = std::min(kBatch, held_out());
+    const std::size_t count = std::min(rows_at_a_time(kBatch, options_), held_out());
     const std::size_t first = place(steps_++, 0, held_out(), count);
     mlp_.train(rows(first, count), classes(first, count), kLearningRate);
   }
@@ -148,7 +145,8 @@ void TrainJob::train(Milliseconds length) {
 void TrainJob::validate(Milliseconds length) {
   Pace pace(kSlot, Pace::Late::slip);
   const std::uint64_t turns = slot_count(length);
-  const std::size_t count = std::min(kValidationRows, row_count() - held_out());
+  const std::size_t count =
+      std::min(rows_at_a_time(kValidationRows, options_), row_count() - held_out());
   double sum = 0;
   for (std::uint64_t turn = 0; turn < turns; ++turn) {
     pace.wait();
@@ -191,7 +189,8 @@ Status TrainJob::write_checkpoint(std::string_view image, Milliseconds length) {
 // Accuracy on the held-out rows.
 void TrainJob::evaluate(Milliseconds length) {
   Pace pace(kSlot, Pace::Late::slip);
-  const std::size_t count = std::min(kEvaluationRows, row_count() - held_out());
+  const std::size_t count =
+      std::min(rows_at_a_time(kEvaluationRows, options_), row_count() - held_out());
   std::uint64_t right = 0, seen = 0;
   for (std::uint64_t turn = slot_count(length); turn > 0; --turn) {
     pace.wait();

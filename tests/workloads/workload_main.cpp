@@ -1,5 +1,7 @@
 // workload train|serve|batch [--seed N] [--size X] [--seconds S] [--work-dir D] [--labels F]
-// [--result F]: runs one workload and prints one JSON line. Exit: 0 ok, 1 failure, 2 usage.
+// [--result F] [--arithmetic X] [--far-end A]: runs one workload and prints one JSON line.
+// workload far-end --far-end A: the other end of its network, at address A (far_end.h), until it
+// is killed. Exit: 0 ok, 1 failure, 2 usage.
 #include <fmt/format.h>
 #include <malloc.h>
 
@@ -8,6 +10,7 @@
 #include <span>
 
 #include "base/file.h"
+#include "tests/workloads/far_end.h"
 #include "tests/workloads/pace.h"
 #include "tests/workloads/plan.h"
 #include "tests/workloads/run.h"
@@ -19,7 +22,8 @@ using namespace cgphase::workloads;
 
 constexpr const char* kUsage =
     "usage: workload train|serve|batch [--seed N] [--size X] [--seconds S] [--work-dir D] "
-    "[--labels F] [--result F]\n";
+    "[--labels F] [--result F] [--arithmetic X] [--far-end A]\n"
+    "       workload far-end --far-end A\n";
 
 struct Arguments {
   std::string workload, labels, result;
@@ -39,6 +43,8 @@ bool take_option(std::string_view name, std::string_view value, Arguments& argum
   if (name == "--size") return parse_number(value, run.size, kMinSize, kMaxSize);
   if (name == "--seconds") return parse_number(value, run.seconds, kMinSeconds, kMaxSeconds);
   if (name == "--work-dir") return !(run.work_dir = value).empty();
+  if (name == "--arithmetic") return parse_number(value, run.arithmetic, kMinArithmetic, 1.0);
+  if (name == "--far-end") return !(run.far_end = value).empty();
   if (name == "--labels") return !(arguments.labels = value).empty();
   if (name == "--result") return !(arguments.result = value).empty();
   return false;
@@ -74,6 +80,7 @@ std::string to_json_line(const Arguments& arguments, const RunReport& report, do
 }
 
 Status run_and_report(const Arguments& arguments) {
+  if (arguments.workload == "far-end") return run_far_end(arguments.run.far_end);
   const double begin = monotonic_seconds();
   auto labels = LabelFile::create(arguments.labels);
   if (!labels) return std::unexpected(labels.error());
