@@ -214,8 +214,8 @@ Status print_counters(const std::string& directory) {
       "executions, tested on the {} steps of {} others in which all was\ncounted. The default "
       "model's six features (log features), the same with each optional one (docs/model_file.md), "
       "and with\nall; all else as above. The programs share one processor, so waiting for it tells "
-      "of the others, and they sleep twenty times a\nsecond whatever they do, so voluntary switches "
-      "tell little. Not exercised: {}.\n",
+      "of the others, and they sleep twenty times a\nsecond whatever they do, so voluntary "
+      "switches tell little. Not exercised: {}.\n",
       training->size(), experiment.folds[0].test_logs.size(), held_out->size(),
       absent.empty() ? "none" : absent);
   if (Status status = print_features(experiment, counted); !status) return status;
