@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "collectors/ebpf/cgroup_owners.h"
 #include "collectors/ebpf/counter_ledger.h"
+#include "collectors/ebpf/hot_cgroups.h"
 #include "collectors/ebpf/per_cpu_map.h"
 #include "collectors/sample.h"
 
@@ -60,7 +61,9 @@ class CounterTable {
   using Counts = typename Ledger::Counts;
 
   CounterTable() = default;
-  CounterTable(int fd, std::size_t max_entries) : map_(fd, sizeof(Record), max_entries) {}
+  // `hot`: where the programs also look, or nothing.
+  CounterTable(int fd, std::size_t max_entries, HotCgroups hot = {})
+      : map_(fd, sizeof(Record), max_entries), hot_(std::move(hot)) {}
 
   // `each`: (const std::optional<CgroupId>& container, std::span<const Record> of processors), for
   // what is no sum.
@@ -70,18 +73,20 @@ class CounterTable {
     all_ = {};
     const Status done = map_.read([&](std::uint64_t cgroup, std::span<const std::byte> bytes) {
       cgroups.push_back(cgroup);
-      // Copied, for nothing says that these bytes lie as records must.
-      processors_.resize(bytes.size() / sizeof(Record));
-      std::memcpy(processors_.data(), bytes.data(), bytes.size());
+      processors_.clear();
+      add_records(bytes);
+      add_records(hot_.read(cgroup));
       const auto container = owners.owner(cgroup);
       const Counts now = sum();
       for (std::size_t i = 0; i < size; ++i) all_[i] += now[i];
       ledger_.take(cgroup, now, container);
       each(container, std::span<const Record>(processors_));
     });
-    if (sweep && cgroups.size() > map_.max_entries() / 2)
-      for (const std::uint64_t cgroup : cgroups)
-        if (owners.bury(cgroup)) remove(cgroup);
+    const bool crowded = cgroups.size() > map_.max_entries() / 2;
+    for (const std::uint64_t cgroup : cgroups) {
+      if (sweep && (crowded || hot_.has(cgroup)) && owners.bury(cgroup)) remove(cgroup);
+      else hot_.give(cgroup);
+    }
     return done;
   }
   Status read(CgroupOwners& owners, bool sweep) {
@@ -92,9 +97,18 @@ class CounterTable {
   void forget(CgroupId container) { ledger_.forget(container); }
   // Of all cgroups that have a record, in a container or not.
   const Counts& all() const { return all_; }
-  std::uint64_t memory_bytes() const { return map_.memory_bytes(); }
+  std::uint64_t memory_bytes() const {
+    return map_memory_bytes(map_.fd()) + (hot_.fd() < 0 ? 0 : map_memory_bytes(hot_.fd()));
+  }
 
  private:
+  // Copied, for nothing says that these bytes lie as records must.
+  void add_records(std::span<const std::byte> bytes) {
+    const std::size_t before = processors_.size();
+    processors_.resize(before + bytes.size() / sizeof(Record));
+    if (!bytes.empty()) std::memcpy(processors_.data() + before, bytes.data(), bytes.size());
+  }
+
   Counts sum() const {
     Counts counts{};
     for (const Record& record : processors_) {
@@ -104,14 +118,16 @@ class CounterTable {
     return counts;
   }
   void remove(std::uint64_t cgroup) {
+    hot_.take_back(cgroup);
     map_.remove(cgroup);
     ledger_.drop(cgroup);
   }
 
   PerCpuMap map_;
+  HotCgroups hot_;
   Ledger ledger_;
   Counts all_{};
-  std::vector<Record> processors_;
+  std::vector<Record> processors_;  // of the cgroup being read
 };
 
 }  // namespace cgphase

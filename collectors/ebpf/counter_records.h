@@ -5,6 +5,9 @@
 
 #include <linux/types.h>
 
+// Cgroups that have a place of their own, found without a hash; a power of two. At most so many.
+#define HOT_CGROUPS 256
+
 // Of the sockets that were opened in it: bytes and packets of the network layer. What goes through
 // a loopback device is apart, counted as it is sent.
 struct network_counts {

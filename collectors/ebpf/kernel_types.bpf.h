@@ -33,12 +33,18 @@ struct sched_info {
   unsigned long long run_delay;
 } KERNEL_TYPE;
 
+// Of a task: where it is in each hierarchy.
+struct css_set {
+  struct cgroup *dfl_cgrp;
+} KERNEL_TYPE;
+
 struct task_struct {
   int pid;
   unsigned int flags;
   unsigned long nvcsw, nivcsw;  // voluntary and involuntary switches
   __u64 start_time;             // CLOCK_MONOTONIC
   struct sched_info sched_info;
+  struct css_set *cgroups;
 } KERNEL_TYPE;
 
 struct cgroup_subsys_state {

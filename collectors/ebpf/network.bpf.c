@@ -2,37 +2,16 @@
 // Network traffic by cgroup. Attached once to the root of cgroup v2 it sees every packet of every
 // socket below, in whatever network namespace, once each way. Nothing here asks where the kernel's
 // types lie (CO-RE): this object loads where no type information is.
-#include <linux/bpf.h>
+#define RECORD network_counts
+#include "collectors/ebpf/hot_cgroups.bpf.h"
 
 #include <bpf/bpf_helpers.h>
-
-#include "collectors/ebpf/counter_records.h"
 
 // A loopback device is the first of its network namespace.
 #define LOOPBACK_IFINDEX 1
 #define PASS 1
 
-// Sized by the number of cgroups before it is loaded. Memory is taken then, not in a packet's way.
-struct {
-  __uint(type, BPF_MAP_TYPE_PERCPU_HASH);
-  __uint(max_entries, 1);
-  __type(key, __u64);
-  __type(value, struct network_counts);
-} network SEC(".maps");
-
-__u64 lost = 0;           // packets of cgroups that the map had no room for
 __u32 sampling_mask = 0;  // 2^n - 1: about one packet of 2^n is counted, as that many
-
-static __always_inline struct network_counts *counts_of(struct __sk_buff *skb) {
-  const __u64 cgroup = bpf_skb_cgroup_id(skb);
-  struct network_counts *counts = bpf_map_lookup_elem(&network, &cgroup);
-  if (counts) return counts;
-  const struct network_counts none = {};
-  bpf_map_update_elem(&network, &cgroup, &none, BPF_NOEXIST);
-  counts = bpf_map_lookup_elem(&network, &cgroup);
-  if (!counts) __sync_fetch_and_add(&lost, 1);
-  return counts;
-}
 
 // Not atomic, which would cost as much as all the rest. On one processor packets are sent by tasks
 // and, between two instructions of theirs, by interrupts: one of some millions that a cgroup sends
@@ -47,7 +26,7 @@ SEC("cgroup_skb/egress")
 int count_transmit(struct __sk_buff *skb) {
   const __u32 mask = sampling_mask;
   if (mask && (bpf_get_prandom_u32() & mask)) return PASS;
-  struct network_counts *counts = counts_of(skb);
+  struct network_counts *counts = counts_of(bpf_skb_cgroup_id(skb));
   if (!counts) return PASS;
   if (skb->ifindex == LOOPBACK_IFINDEX)
     add(&counts->loopback_bytes, &counts->loopback_packets, skb, mask);
@@ -61,7 +40,7 @@ int count_receive(struct __sk_buff *skb) {
   if (skb->ifindex == LOOPBACK_IFINDEX) return PASS;
   const __u32 mask = sampling_mask;
   if (mask && (bpf_get_prandom_u32() & mask)) return PASS;
-  struct network_counts *counts = counts_of(skb);
+  struct network_counts *counts = counts_of(bpf_skb_cgroup_id(skb));
   if (counts) add(&counts->receive_bytes, &counts->receive_packets, skb, mask);
   return PASS;
 }

@@ -15,18 +15,16 @@ namespace cgphase {
 namespace {
 
 constexpr std::size_t kAtOnce = 64;
+}  // namespace
 
-// Also those that are not there, but could come.
-std::size_t processors() {
+std::size_t possible_processors() {
   return static_cast<std::size_t>(std::max(1, libbpf_num_possible_cpus()));
 }
-
-}  // namespace
 
 PerCpuMap::PerCpuMap(int fd, std::size_t record_bytes, std::size_t max_entries)
     : fd_(fd),
       max_entries_(max_entries),
-      entry_bytes_(record_bytes * processors()),
+      entry_bytes_(record_bytes * possible_processors()),
       keys_(std::min(kAtOnce, max_entries)),
       records_(keys_.size() * entry_bytes_) {}
 
@@ -54,8 +52,8 @@ Status PerCpuMap::read(const Take& take) {
 
 void PerCpuMap::remove(std::uint64_t cgroup) { (void)bpf_map_delete_elem(fd_, &cgroup); }
 
-std::uint64_t PerCpuMap::memory_bytes() const {
-  const auto account = read_file("/proc/self/fdinfo/" + std::to_string(fd_), 4096);
+std::uint64_t map_memory_bytes(int fd) {
+  const auto account = read_file("/proc/self/fdinfo/" + std::to_string(fd), 4096);
   if (!account) return 0;
   std::string_view rest = *account, line;
   while (next_line(rest, line)) {

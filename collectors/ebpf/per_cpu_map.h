@@ -11,6 +11,12 @@
 
 namespace cgphase {
 
+// Also those that are not there, but could come.
+std::size_t possible_processors();
+
+// Memory that the kernel took for a map, as its own account says. 0 where it does not.
+std::uint64_t map_memory_bytes(int fd);
+
 // Owned and used by one thread; the map itself belongs to a program.
 class PerCpuMap {
  public:
@@ -25,8 +31,7 @@ class PerCpuMap {
 
   void remove(std::uint64_t cgroup);
   std::size_t max_entries() const { return max_entries_; }
-  // Memory that the kernel took for it, as its own account says. 0 where it does not.
-  std::uint64_t memory_bytes() const;
+  int fd() const { return fd_; }
 
  private:
   int fd_ = -1;

@@ -11,7 +11,8 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "collectors/ebpf/counter_records.h"
+#define RECORD run_queue_counts
+#include "collectors/ebpf/hot_cgroups.bpf.h"
 
 #define PF_EXITING 0x4
 #define SHORTEST_SHIFT 3  // of the histogram: 8 us
@@ -22,15 +23,6 @@ struct seen {
   __u64 voluntary, involuntary;
   __u64 start_time;  // who it is, where the pid is all that it was found by
 };
-
-// Sized by the number of cgroups before it is loaded, and all its memory taken then: in the
-// scheduler none can be.
-struct {
-  __uint(type, BPF_MAP_TYPE_PERCPU_HASH);
-  __uint(max_entries, 1);
-  __type(key, __u64);
-  __type(value, struct run_queue_counts);
-} run_queue SEC(".maps");
 
 struct {
   __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -47,19 +39,8 @@ struct {
 } seen_pids SEC(".maps");
 
 const volatile __u64 loaded_ns = 0;  // CLOCK_MONOTONIC, before the programs were loaded
-__u64 lost = 0;                      // switches in cgroups that the map had no room for
 __u64 reading = 0;                   // number of the next reading
 __u32 sampling_mask = 0;             // 2^n - 1: of a task's switches one of 2^n is looked at
-
-static __always_inline struct run_queue_counts *counts_of(__u64 cgroup) {
-  struct run_queue_counts *counts = bpf_map_lookup_elem(&run_queue, &cgroup);
-  if (counts) return counts;
-  const struct run_queue_counts none = {};
-  bpf_map_update_elem(&run_queue, &cgroup, &none, BPF_NOEXIST);
-  counts = bpf_map_lookup_elem(&run_queue, &cgroup);
-  if (!counts) __sync_fetch_and_add(&lost, 1);
-  return counts;
-}
 
 // Of a wait in units of 2^10 ns, which pass for microseconds.
 static __always_inline __u32 bucket_of(__u64 wait_ns) {
@@ -94,8 +75,8 @@ static __always_inline void add(struct run_queue_counts *counts, const struct se
   if (each_ns > counts->longest_ns) counts->longest_ns = each_ns;
 }
 
-static __always_inline void take(struct seen *before, const struct seen *now) {
-  struct run_queue_counts *counts = counts_of(bpf_get_current_cgroup_id());
+static __always_inline void take(__u64 cgroup, struct seen *before, const struct seen *now) {
+  struct run_queue_counts *counts = counts_of(cgroup);
   if (counts) add(counts, before, now);
   before->run_delay = now->run_delay;
   before->runs = now->runs;
@@ -118,7 +99,7 @@ int BPF_PROG(count_typed, _Bool preempt, struct task_struct *prev) {
   if (!before->runs && now.runs > 1 && prev->start_time < loaded_ns)
     *before = now;
   else
-    take(before, &now);
+    take(prev->cgroups->dfl_cgrp->kn->id, before, &now);
   return 0;
 }
 
@@ -135,13 +116,13 @@ int BPF_PROG(count_copied, _Bool preempt, struct task_struct *prev) {
     return 0;
   struct seen *before = bpf_map_lookup_elem(&seen_pids, &pid);
   if (before && before->start_time == now.start_time) {
-    take(before, &now);
+    take(bpf_get_current_cgroup_id(), before, &now);
     return 0;
   }
   // Never seen, or seen so long ago that it was forgotten: only of its first run is all known.
   if (now.runs <= 1) {
     struct seen none = {};
-    take(&none, &now);
+    take(bpf_get_current_cgroup_id(), &none, &now);
   }
   bpf_map_update_elem(&seen_pids, &pid, &now, BPF_ANY);
   return 0;

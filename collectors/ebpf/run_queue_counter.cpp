@@ -34,7 +34,9 @@ class KernelRunQueueCounter final : public CgroupCounter {
  public:
   KernelRunQueueCounter(Started<run_queue> started, std::uint32_t room)
       : started_(std::move(started)),
-        table_(bpf_map__fd(started_.probe->maps.run_queue), room) {}
+        table_(bpf_map__fd(started_.probe->maps.counted), room,
+               HotCgroups(bpf_map__fd(started_.probe->maps.hot), sizeof(run_queue_counts),
+                          std::span(started_.probe->bss->hot_owners).first(hot_places(room)))) {}
 
   const char* name() const override { return "run queue"; }
   const char* tier() const override { return started_.tier; }
@@ -105,7 +107,9 @@ Result<std::unique_ptr<CgroupCounter>> start_run_queue_counter(std::uint32_t roo
                                                                  std::string_view tier) {
   const auto since_boot = SystemClock().monotonic_now().time_since_epoch();
   const auto prepare = [&](run_queue& skeleton) {
-    (void)bpf_map__set_max_entries(skeleton.maps.run_queue, room);
+    (void)bpf_map__set_max_entries(skeleton.maps.counted, room);
+    (void)bpf_map__set_max_entries(skeleton.maps.hot, hot_places(room));
+    skeleton.rodata->hot_mask = hot_places(room) - 1;
     skeleton.rodata->loaded_ns = static_cast<__u64>(since_boot.count());
   };
   auto started = start_first<run_queue>("run_queue", tiers_named<run_queue>(kTiers, tier), prepare);

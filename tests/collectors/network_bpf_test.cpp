@@ -2,7 +2,11 @@
 #include <netinet/tcp.h>
 
 #include <array>
+#include <deque>
+#include <vector>
 
+#include "collectors/ebpf/hot_cgroups.h"
+#include "collectors/ebpf/network_counter.h"
 #include "collectors/ebpf/rare_event_counters.h"
 #include "tests/collectors/bpf_fixture.h"
 #include "tests/collectors/udp_exchange.h"
@@ -11,6 +15,35 @@ namespace cgphase {
 namespace {
 
 constexpr std::uint64_t kDatagrams = 1000;
+
+constexpr std::uint32_t kSmallRoom = 64;  // half as many places (collectors/ebpf/hot_cgroups.h)
+
+// A counter of its own, read as the daemon reads it.
+class SmallCounter {
+ public:
+  SmallCounter() : owners_(cgroup2_mount()) {
+    auto started = start_network_counter(CgroupPaths(cgroup2_mount()), kSmallRoom);
+    REQUIRE(started);
+    counter_ = std::move(*started);
+  }
+  void follow(const HostCgroup& cgroup) {
+    NodeSample tick;
+    tick.appeared.push_back(container_in(cgroup));
+    owners_.follow(tick);
+  }
+  void read(bool sweep = false) { REQUIRE(counter_->read(owners_, sweep)); }
+  NetworkStat of(CgroupId container) const {
+    Sample sample;
+    sample.id = container;
+    counter_->fill(sample);
+    return sample.network;
+  }
+  std::uint64_t lost() const { return counter_->lost(); }
+
+ private:
+  CgroupOwners owners_;
+  std::unique_ptr<CgroupCounter> counter_;
+};
 
 // Inside or outside; ready to be asked when this returns.
 BornIn answerer(const HostCgroup& cgroup, const InnerNetwork* inside, const char* at) {
@@ -111,6 +144,50 @@ TEST_CASE("a cgroup below a container counts for it, and when it is gone stays c
   REQUIRE(asked_from(container, &network, kHostEnd) == 0);
   counted.read();
   check_asker(counted.of(container).network, 3 * kDatagrams);
+}
+
+TEST_CASE("bytes are exact before a cgroup has a place of its own, with one, and without any") {
+  constexpr std::uint64_t kFewDatagrams = 20;
+  const std::vector<HostCgroup> askers(hot_places(kSmallRoom) + 8);
+  const HostCgroup other;
+  SmallCounter counted;
+  for (const HostCgroup& asker : askers) counted.follow(asker);
+  const InnerNetwork network;
+  REQUIRE(network.ready());
+  const BornIn process = answerer(other, nullptr, kHostEnd);
+  for (std::uint64_t round = 1; round <= 3; ++round) {
+    for (const HostCgroup& asker : askers)
+      REQUIRE(asked_from(asker, &network, kHostEnd, kFewDatagrams) == 0);
+    counted.read();
+    for (const HostCgroup& asker : askers)
+      check_asker(counted.of(asker.id()), round * kFewDatagrams);
+  }
+  CHECK(counted.lost() == 0);
+}
+
+TEST_CASE("the place of a cgroup that is gone becomes another's, which begins at nothing") {
+  const HostCgroup other;
+  SmallCounter counted;
+  const InnerNetwork network;
+  REQUIRE(network.ready());
+  const BornIn process = answerer(other, nullptr, kHostEnd);
+  const auto asked_twice = [&](const HostCgroup& asker) {
+    counted.follow(asker);
+    for (int round = 0; round < 2; ++round) {
+      REQUIRE(asked_from(asker, &network, kHostEnd) == 0);
+      counted.read();
+    }
+    check_asker(counted.of(asker.id()), 2 * kDatagrams);
+  };
+  HostCgroup former;
+  const CgroupId id = former.id();
+  asked_twice(former);
+  former.remove();
+  counted.read(true);
+  std::deque<HostCgroup> heirs(1);
+  while ((heirs.back().id().inode - id.inode) % hot_places(kSmallRoom) != 0) heirs.emplace_back();
+  asked_twice(heirs.back());
+  check_asker(counted.of(id), 2 * kDatagrams);
 }
 
 TEST_CASE("a cgroup of a container that is one no more belongs to the one above, if it lives") {

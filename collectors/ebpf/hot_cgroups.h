@@ -1,0 +1,49 @@
+// Places of their own for cgroups in a program's counters (hot_cgroups.bpf.h): where one has a
+// place, an event takes no look into a hash, which is most of what it costs.
+#pragma once
+
+#include <linux/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace cgphase {
+
+// The places that a map with room for so many cgroups is given.
+std::uint32_t hot_places(std::uint32_t room);
+
+// A place is given to the first that asks and has its inode modulo their number, and is its own
+// until it is taken back: so no event is ever on its way to a place that changes hands while its
+// owner lives. What was counted before stays in the hash. Owned and used by one thread; map and
+// owners belong to the programs.
+class HotCgroups {
+ public:
+  HotCgroups() = default;
+  // `fd`: of the map of places. `owners`: in the programs' memory, one for each place, a power of
+  // two. `record_bytes`: of one processor.
+  HotCgroups(int fd, std::size_t record_bytes, std::span<__u64> owners);
+
+  bool has(std::uint64_t cgroup) const;
+  void give(std::uint64_t cgroup);
+  // The cgroup is gone.
+  void take_back(std::uint64_t cgroup);
+
+  // One record of each possible processor, as they are now; nothing where it has no place. Until
+  // the next call.
+  std::span<const std::byte> read(std::uint64_t cgroup);
+
+  int fd() const { return fd_; }
+
+ private:
+  std::uint32_t place_of(std::uint64_t cgroup) const {
+    return static_cast<std::uint32_t>(cgroup & (owners_.size() - 1));
+  }
+
+  int fd_ = -1;
+  std::span<__u64> owners_;
+  std::vector<std::byte> records_;
+};
+
+}  // namespace cgphase
