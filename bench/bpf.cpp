@@ -191,5 +191,7 @@ int main(int argc, char** argv) {
   bench_network(paths, none, events);
   bench_run_queue(events, "tp_btf", none->progs.empty_typed);
   bench_run_queue(events, "raw_tp", none->progs.empty_copied);
+  // Beside the same empty program: takes tracefs. Without two more programs, at each wakeup.
+  bench_run_queue(events, "tracepoint", none->progs.empty_copied);
   return 0;
 }

@@ -14,8 +14,16 @@ std::uint32_t hot_places(std::uint32_t room) {
   return std::clamp<std::uint32_t>(std::bit_ceil(room / 2), 1, HOT_CGROUPS);
 }
 
-HotCgroups::HotCgroups(int fd, std::size_t record_bytes, std::span<__u64> owners)
-    : fd_(fd), owners_(owners), records_(record_bytes * possible_processors()) {}
+HotCgroups::HotCgroups(int fd, int owners_fd, std::size_t record_bytes, std::uint32_t places)
+    : fd_(fd),
+      owners_fd_(owners_fd),
+      owners_(places),
+      records_(record_bytes * possible_processors()) {}
+
+void HotCgroups::set_owner(std::uint32_t place, std::uint64_t cgroup) {
+  owners_[place] = cgroup;
+  (void)bpf_map_update_elem(owners_fd_, &place, &cgroup, BPF_ANY);
+}
 
 bool HotCgroups::has(std::uint64_t cgroup) const {
   return !owners_.empty() && cgroup != 0 && owners_[place_of(cgroup)] == cgroup;
@@ -23,14 +31,14 @@ bool HotCgroups::has(std::uint64_t cgroup) const {
 
 void HotCgroups::give(std::uint64_t cgroup) {
   if (owners_.empty() || cgroup == 0) return;
-  __u64& owner = owners_[place_of(cgroup)];
-  if (owner == 0) __atomic_store_n(&owner, cgroup, __ATOMIC_RELAXED);
+  const std::uint32_t place = place_of(cgroup);
+  if (owners_[place] == 0) set_owner(place, cgroup);
 }
 
 void HotCgroups::take_back(std::uint64_t cgroup) {
   if (!has(cgroup)) return;
   const std::uint32_t place = place_of(cgroup);
-  __atomic_store_n(&owners_[place], 0, __ATOMIC_RELAXED);
+  set_owner(place, 0);
   std::ranges::fill(records_, std::byte{});
   (void)bpf_map_update_elem(fd_, &place, records_.data(), BPF_ANY);
 }

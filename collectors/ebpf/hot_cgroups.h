@@ -2,8 +2,6 @@
 // place, an event takes no look into a hash, which is most of what it costs.
 #pragma once
 
-#include <linux/types.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -21,9 +19,9 @@ std::uint32_t hot_places(std::uint32_t room);
 class HotCgroups {
  public:
   HotCgroups() = default;
-  // `fd`: of the map of places. `owners`: in the programs' memory, one for each place, a power of
-  // two. `record_bytes`: of one processor.
-  HotCgroups(int fd, std::size_t record_bytes, std::span<__u64> owners);
+  // `fd`: of the map of places, a power of two. `owners_fd`: of the map that tells the programs
+  // whose they are. `record_bytes`: of one processor.
+  HotCgroups(int fd, int owners_fd, std::size_t record_bytes, std::uint32_t places);
 
   bool has(std::uint64_t cgroup) const;
   void give(std::uint64_t cgroup);
@@ -41,8 +39,10 @@ class HotCgroups {
     return static_cast<std::uint32_t>(cgroup & (owners_.size() - 1));
   }
 
-  int fd_ = -1;
-  std::span<__u64> owners_;
+  void set_owner(std::uint32_t place, std::uint64_t cgroup);
+
+  int fd_ = -1, owners_fd_ = -1;
+  std::vector<std::uint64_t> owners_;  // 0: nobody
   std::vector<std::byte> records_;
 };
 

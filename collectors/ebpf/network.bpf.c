@@ -27,11 +27,18 @@ int count_transmit(struct __sk_buff *skb) {
   const __u32 mask = sampling_mask;
   if (mask && (bpf_get_prandom_u32() & mask)) return PASS;
   struct network_counts *counts = counts_of(bpf_skb_cgroup_id(skb));
-  if (!counts) return PASS;
-  if (skb->ifindex == LOOPBACK_IFINDEX)
+  if (!counts) {
+    count_lost();
+    return PASS;
+  }
+  if (skb->ifindex == LOOPBACK_IFINDEX) {
     add(&counts->loopback_bytes, &counts->loopback_packets, skb, mask);
-  else
+    // Or the compiler makes one of both, at an offset that varies: before Linux 6.12 that takes
+    // CAP_PERFMON.
+    asm volatile("");
+  } else {
     add(&counts->transmit_bytes, &counts->transmit_packets, skb, mask);
+  }
   return PASS;
 }
 
@@ -42,6 +49,7 @@ int count_receive(struct __sk_buff *skb) {
   if (mask && (bpf_get_prandom_u32() & mask)) return PASS;
   struct network_counts *counts = counts_of(bpf_skb_cgroup_id(skb));
   if (counts) add(&counts->receive_bytes, &counts->receive_packets, skb, mask);
+  else count_lost();
   return PASS;
 }
 

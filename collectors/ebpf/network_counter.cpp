@@ -13,8 +13,8 @@ class NetworkCounter final : public CgroupCounter {
  public:
   NetworkCounter(Probe<network> probe, std::uint32_t room)
       : probe_(std::move(probe)), table_(bpf_map__fd(probe_->maps.counted), room,
-               HotCgroups(bpf_map__fd(probe_->maps.hot), sizeof(network_counts),
-                          std::span(probe_->bss->hot_owners).first(hot_places(room)))) {}
+               HotCgroups(bpf_map__fd(probe_->maps.hot), bpf_map__fd(probe_->maps.hot_owners),
+                          sizeof(network_counts), hot_places(room))) {}
 
   const char* name() const override { return "network"; }
   const char* tier() const override { return "cgroup_skb"; }
@@ -66,6 +66,7 @@ Result<std::unique_ptr<CgroupCounter>> start_network_counter(const CgroupPaths& 
   if (!probe) return refused("opening", errno);
   (void)bpf_map__set_max_entries(probe->maps.counted, room);
   (void)bpf_map__set_max_entries(probe->maps.hot, hot_places(room));
+  (void)bpf_map__set_max_entries(probe->maps.hot_owners, hot_places(room));
   probe->rodata->hot_mask = hot_places(room) - 1;
   if (const int error = network::load(probe.get())) return refused("loading", -error);
   const auto attach = [&](bpf_program* program, bpf_link*& link) {

@@ -104,6 +104,10 @@ std::string refusal_reason(ProbeKind kind, int error_number, const ProbeGrants& 
   if (denied && !missing.empty()) return "this process lacks " + missing;
   if (kind == ProbeKind::copying)
     if (std::string refusal = lockdown_refusal(grants.lockdown); !refusal.empty()) return refusal;
+  if (kind == ProbeKind::classic && denied)
+    return "tracepoints take CAP_SYS_ADMIN, or a kernel.perf_event_paranoid of 2 at most";
+  if (kind == ProbeKind::classic && error_number == ENOENT)
+    return "tracefs must be mounted at /sys/kernel/tracing, and the kernel not locked down";
   if (!denied) return {};
   std::string reason = "it takes CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN in the machine's own user "
                        "namespace, and a kernel that lets its functions be traced";

@@ -31,6 +31,7 @@ enum class ProbeKind {
   packets,  // CAP_NET_ADMIN
   typed,    // CAP_PERFMON
   copying,  // CAP_PERFMON, and a kernel whose memory may be copied
+  classic,  // CAP_PERFMON, tracefs, and leave to open performance events
 };
 
 // What this thread is granted and what its kernel forbids.

@@ -47,6 +47,7 @@ class RareEventCounter final : public CgroupCounter {
       : started_(std::move(started)), table_(bpf_map__fd(started_.probe->maps.counts), room) {}
 
   static Result<std::unique_ptr<CgroupCounter>> start(std::uint32_t room, std::string_view tier) {
+    if (Status able = check_types(); !able) return std::unexpected(able.error());
     constexpr Tier<Skeleton> kTiers[] = {
         {"tp_btf", ProbeKind::typed,
          [](Skeleton& one) { (void)bpf_program__set_autoload(one.progs.count_copied, false); }},

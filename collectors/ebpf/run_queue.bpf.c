@@ -11,11 +11,9 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#define RECORD run_queue_counts
-#include "collectors/ebpf/hot_cgroups.bpf.h"
+#include "collectors/ebpf/run_queue_counts.bpf.h"
 
 #define PF_EXITING 0x4
-#define SHORTEST_SHIFT 3  // of the histogram: 8 us
 
 // Of a task when it was looked at last.
 struct seen {
@@ -39,45 +37,18 @@ struct {
 } seen_pids SEC(".maps");
 
 const volatile __u64 loaded_ns = 0;  // CLOCK_MONOTONIC, before the programs were loaded
-__u64 reading = 0;                   // number of the next reading
-__u32 sampling_mask = 0;             // 2^n - 1: of a task's switches one of 2^n is looked at
 
-// Of a wait in units of 2^10 ns, which pass for microseconds.
-static __always_inline __u32 bucket_of(__u64 wait_ns) {
-  __u64 left = wait_ns >> (10 + SHORTEST_SHIFT);
-  __u32 bucket = 0;
-  if (left >> 16) return RUN_QUEUE_BUCKETS - 1;
-  if (left >> 8) { bucket += 8; left >>= 8; }
-  if (left >> 4) { bucket += 4; left >>= 4; }
-  if (left >> 2) { bucket += 2; left >>= 2; }
-  if (left >> 1) { bucket += 1; left >>= 1; }
-  bucket += left;
-  return bucket < RUN_QUEUE_BUCKETS ? bucket : RUN_QUEUE_BUCKETS - 1;
-}
-
-// Interrupts are off here, so nobody else adds to this processor's record.
 static __always_inline void add(struct run_queue_counts *counts, const struct seen *before,
                                 const struct seen *now) {
-  const __u64 wait_ns = now->run_delay - before->run_delay;
-  const __u64 runs = now->runs - before->runs;
-  counts->wait_ns += wait_ns;
-  counts->waits += runs;
   counts->voluntary += now->voluntary - before->voluntary;
   counts->involuntary += now->involuntary - before->involuntary;
-  if (!runs) return;
-  // Where switches were not looked at these are several waits, and all that is known is their mean.
-  const __u64 each_ns = runs == 1 ? wait_ns : wait_ns / runs;
-  counts->histogram[bucket_of(each_ns) & (RUN_QUEUE_BUCKETS - 1)] += runs;
-  if (counts->reading != reading) {
-    counts->reading = reading;
-    counts->longest_ns = 0;
-  }
-  if (each_ns > counts->longest_ns) counts->longest_ns = each_ns;
+  add_waits(counts, now->run_delay - before->run_delay, now->runs - before->runs);
 }
 
 static __always_inline void take(__u64 cgroup, struct seen *before, const struct seen *now) {
   struct run_queue_counts *counts = counts_of(cgroup);
   if (counts) add(counts, before, now);
+  else count_lost();
   before->run_delay = now->run_delay;
   before->runs = now->runs;
   before->voluntary = now->voluntary;

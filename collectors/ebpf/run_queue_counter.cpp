@@ -2,6 +2,7 @@
 
 #include <bpf/libbpf.h>
 #include <skeletons/run_queue.skel.h>
+#include <skeletons/run_queue_classic.skel.h>
 
 #include <algorithm>
 #include <map>
@@ -30,13 +31,36 @@ void choose_copied(run_queue& skeleton) {
 constexpr Tier<run_queue> kTiers[] = {{"tp_btf", ProbeKind::typed, choose_typed},
                                         {"raw_tp", ProbeKind::copying, choose_copied}};
 
+constexpr const char* kTracepoint = "tracepoint";
+constexpr Tier<run_queue_classic> kClassic[] = {
+    {kTracepoint, ProbeKind::classic, [](run_queue_classic&) {}}};
+
+std::vector<int> programs_of(const run_queue& skeleton) {
+  const int typed = bpf_program__fd(skeleton.progs.count_typed);
+  return {typed >= 0 ? typed : bpf_program__fd(skeleton.progs.count_copied)};
+}
+std::vector<int> programs_of(const run_queue_classic& skeleton) {
+  return {bpf_program__fd(skeleton.progs.count_switch), bpf_program__fd(skeleton.progs.see_wakeup),
+          bpf_program__fd(skeleton.progs.see_birth)};
+}
+
+template <class Skeleton>
+void size_maps(Skeleton& skeleton, std::uint32_t room) {
+  (void)bpf_map__set_max_entries(skeleton.maps.counted, room);
+  (void)bpf_map__set_max_entries(skeleton.maps.hot, hot_places(room));
+  (void)bpf_map__set_max_entries(skeleton.maps.hot_owners, hot_places(room));
+  skeleton.rodata->hot_mask = hot_places(room) - 1;
+}
+
+template <class Skeleton>
 class KernelRunQueueCounter final : public CgroupCounter {
  public:
-  KernelRunQueueCounter(Started<run_queue> started, std::uint32_t room)
+  KernelRunQueueCounter(Started<Skeleton> started, std::uint32_t room)
       : started_(std::move(started)),
         table_(bpf_map__fd(started_.probe->maps.counted), room,
-               HotCgroups(bpf_map__fd(started_.probe->maps.hot), sizeof(run_queue_counts),
-                          std::span(started_.probe->bss->hot_owners).first(hot_places(room)))) {}
+               HotCgroups(bpf_map__fd(started_.probe->maps.hot),
+                          bpf_map__fd(started_.probe->maps.hot_owners), sizeof(run_queue_counts),
+                          hot_places(room))) {}
 
   const char* name() const override { return "run queue"; }
   const char* tier() const override { return started_.tier; }
@@ -81,11 +105,7 @@ class KernelRunQueueCounter final : public CgroupCounter {
   }
   std::uint64_t memory_bytes() const override { return table_.memory_bytes(); }
 
-  std::vector<int> programs() const override {
-    const auto& programs = started_.probe->progs;
-    const int typed = bpf_program__fd(programs.count_typed);
-    return {typed >= 0 ? typed : bpf_program__fd(programs.count_copied)};
-  }
+  std::vector<int> programs() const override { return programs_of(*started_.probe); }
   void look_at_one_of(std::uint32_t every) override {
     __atomic_store_n(&started_.probe->bss->sampling_mask, every - 1, __ATOMIC_RELAXED);
   }
@@ -96,25 +116,39 @@ class KernelRunQueueCounter final : public CgroupCounter {
   }
 
  private:
-  Started<run_queue> started_;
+  Started<Skeleton> started_;
   CounterTable<run_queue_counts> table_;  // longest_ns and reading mean nothing in it
   std::map<CgroupId, std::uint64_t> longest_ns_;  // of the last reading
 };
 
+template <class Skeleton, class Prepare>
+Result<std::unique_ptr<CgroupCounter>> start_one_of(const char* name,
+                                                    const std::vector<Tier<Skeleton>>& tiers,
+                                                    std::uint32_t room, Prepare prepare) {
+  auto started = start_first<Skeleton>(name, tiers, [&](Skeleton& skeleton) {
+    size_maps(skeleton, room);
+    prepare(skeleton);
+  });
+  if (!started) return std::unexpected(started.error());
+  return std::make_unique<KernelRunQueueCounter<Skeleton>>(std::move(*started), room);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<CgroupCounter>> start_run_queue_counter(std::uint32_t room,
-                                                                 std::string_view tier) {
+                                                               std::string_view tier) {
+  const Status typed = check_types();
+  if (tier == kTracepoint || (tier.empty() && !typed))
+    return start_one_of<run_queue_classic>("run_queue_classic",
+                                           tiers_named<run_queue_classic>(kClassic, tier), room,
+                                           [](run_queue_classic&) {});
+  if (!typed) return std::unexpected(typed.error());
   const auto since_boot = SystemClock().monotonic_now().time_since_epoch();
-  const auto prepare = [&](run_queue& skeleton) {
-    (void)bpf_map__set_max_entries(skeleton.maps.counted, room);
-    (void)bpf_map__set_max_entries(skeleton.maps.hot, hot_places(room));
-    skeleton.rodata->hot_mask = hot_places(room) - 1;
-    skeleton.rodata->loaded_ns = static_cast<__u64>(since_boot.count());
-  };
-  auto started = start_first<run_queue>("run_queue", tiers_named<run_queue>(kTiers, tier), prepare);
-  if (!started) return std::unexpected(started.error());
-  return std::make_unique<KernelRunQueueCounter>(std::move(*started), room);
+  return start_one_of<run_queue>("run_queue", tiers_named<run_queue>(kTiers, tier), room,
+                                 [&](run_queue& skeleton) {
+                                   skeleton.rodata->loaded_ns =
+                                       static_cast<__u64>(since_boot.count());
+                                 });
 }
 
 }  // namespace cgphase

@@ -66,7 +66,6 @@ class Refusals {
 template <class Skeleton, class Prepare>
 Result<Started<Skeleton>> start_first(std::string_view name,
                                       const std::vector<Tier<Skeleton>>& tiers, Prepare prepare) {
-  if (Status able = check_types(); !able) return std::unexpected(able.error());
   const auto start = [&](const Tier<Skeleton>& tier) -> Result<Probe<Skeleton>> {
     Probe<Skeleton> probe(Skeleton::open());
     if (!probe) return probe_failure("opening", name, tier.kind, errno);

@@ -175,6 +175,28 @@ TEST_CASE("waits and switches of processes born meanwhile are those of their fil
   }
 }
 
+// Its clock is not the kernel's own, and tracepoints are told a moment before or after.
+TEST_CASE("without type information waits and switches are nearly those of the files") {
+  const HostCgroup cgroup;
+  RunQueueOf counted(cgroup, "tracepoint");
+  const std::vector<BornIn> processes = workers(cgroup, burn);
+  wait_until_stopped(processes);
+  const TaskTimes files = sum_of(processes);
+  const RunQueueStat stat = counted.read();
+  const auto near = [](std::optional<std::uint64_t> told, std::uint64_t truth) {
+    REQUIRE(told);
+    CHECK(static_cast<double>(*told) > 0.95 * static_cast<double>(truth));
+    CHECK(static_cast<double>(*told) < 1.05 * static_cast<double>(truth));
+  };
+  CHECK(files.wait_ns > kBurnNs);
+  near(stat.wait_usec, files.wait_ns / 1000);
+  near(*stat.voluntary_switches + *stat.involuntary_switches, files.voluntary + files.involuntary);
+  CHECK(*stat.waits <= files.waits);
+  CHECK(*stat.waits > files.waits / 2);
+  const RunQueueHistogram histogram = counted.counter().histogram(counted.id()).value();
+  CHECK(std::accumulate(histogram.begin(), histogram.end(), std::uint64_t{0}) == *stat.waits);
+}
+
 TEST_CASE("what a process waited before the counter was there is not counted, in each tier") {
   for (const std::string tier : {"tp_btf", "raw_tp"}) {
     CAPTURE(tier);

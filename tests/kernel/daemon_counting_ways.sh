@@ -39,9 +39,10 @@ refused_tracing() {  # REASON
 }
 without_types() {
   local i
-  for i in 1 2 3 4; do
+  for i in 2 3 4; do
     expected[i]='off: this kernel has no type information (CONFIG_DEBUG_INFO_BTF)'
   done
+  expected[1]='ok, tracepoint'
 }
 # The two ways of 5.10, which cannot take the first.
 refused_second_way() {  # WHY
@@ -150,12 +151,17 @@ lacking_memory() {
 
 lacking_types() {
   mount -t tmpfs tmpfs /sys/kernel/btf
+  mount -t tracefs tracefs /sys/kernel/tracing
   everything
   without_types
   case_of 'no type information'
   refused_packets attaching CAP_NET_ADMIN
+  # Debian's kernel.perf_event_paranoid is 3.
+  expected[1]='off: tracepoint: attaching the BPF program run_queue_classic: Permission denied'
+  expected[1]+=' (EACCES); tracepoints take CAP_SYS_ADMIN, or a kernel.perf_event_paranoid of 2'
+  expected[1]+=' at most'
   case_of 'no type information, no CAP_NET_ADMIN' with ,+bpf,+perfmon
-  umount /sys/kernel/btf
+  umount /sys/kernel/btf /sys/kernel/tracing
 }
 
 # For good, so it comes last.
