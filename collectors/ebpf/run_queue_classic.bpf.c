@@ -27,9 +27,9 @@ struct switched {
   __s32 next_pid, next_prio;
 };
 
-// Of a task. One of both is 0.
+// Of a task.
 struct wait {
-  __u64 since_ns;  // waits since then
+  __u64 since_ns;  // waits since then; or was woken while it ran, before it could sleep
   __u64 ns;        // waited so long before this run
 };
 
@@ -46,7 +46,7 @@ static __always_inline void begin_wait(__s32 pid, __u64 now_ns) {
   if (!wait)
     bpf_map_update_elem(&waits, &pid, &fresh, BPF_ANY);
   else if (!wait->since_ns)
-    *wait = fresh;
+    wait->since_ns = now_ns;
 }
 
 SEC("tracepoint/sched/sched_wakeup")
@@ -69,6 +69,8 @@ static __always_inline void end_run(__s32 pid, int could_go_on, __u64 now_ns) {
     const struct wait next = {now_ns, 0};
     bpf_map_update_elem(&waits, &pid, &next, BPF_ANY);
   } else if (wait) {
+    // Also what began while it ran: it went to sleep after all.
+    wait->since_ns = 0;
     wait->ns = 0;
   }
   const __u32 mask = sampling_mask;

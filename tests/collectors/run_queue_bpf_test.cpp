@@ -1,10 +1,14 @@
 // What the kernel tells of each process in /proc against what the counters say: file, counters,
 // file again, of processes that have stopped.
+#include <linux/futex.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 #include <array>
+#include <atomic>
 #include <numeric>
 #include <string>
+#include <thread>
 
 #include "collectors/ebpf/run_queue_counter.h"
 #include "tests/collectors/bpf_fixture.h"
@@ -15,6 +19,9 @@ namespace {
 constexpr std::uint32_t kRunQueueRoom = 4096;
 constexpr std::uint64_t kBurnNs = 100'000'000;
 constexpr int kSwitches = 500;
+constexpr int kNaps = 200;
+constexpr long kNapNs = 2'000'000;
+constexpr std::uint64_t kMomentUsec = 20;
 
 struct TaskTimes {
   std::uint64_t wait_ns = 0, waits = 0, voluntary = 0, involuntary = 0;
@@ -80,6 +87,26 @@ void ping_pong() {
   }
   if (other == 0) ::_exit(0);
   ::waitpid(other, nullptr, 0);
+}
+
+// Lies down while another thread wakes it all the time, mostly before it sleeps, then sleeps.
+void woken_and_asleep() {
+  std::atomic<int> bed = 0;
+  std::atomic<bool> done = false;
+  const auto futex = [&](int what) {
+    const timespec patience{.tv_sec = 0, .tv_nsec = kNapNs};
+    ::syscall(SYS_futex, &bed, what, what == FUTEX_WAKE ? 1 : 0, &patience, nullptr, 0);
+  };
+  std::thread waker([&] {
+    while (!done) futex(FUTEX_WAKE);
+  });
+  for (int i = 0; i < kNaps; ++i) {
+    for (int j = 0; j < 20; ++j) futex(FUTEX_WAIT);
+    const timespec nap{.tv_sec = 0, .tv_nsec = kNapNs};
+    ::nanosleep(&nap, nullptr);
+  }
+  done = true;
+  waker.join();
 }
 
 // More processes than processors; each does its work and stops itself, as often as it is told to go
@@ -195,6 +222,21 @@ TEST_CASE("without type information waits and switches are nearly those of the f
   CHECK(*stat.waits > files.waits / 2);
   const RunQueueHistogram histogram = counted.counter().histogram(counted.id()).value();
   CHECK(std::accumulate(histogram.begin(), histogram.end(), std::uint64_t{0}) == *stat.waits);
+}
+
+TEST_CASE("without type information a task woken before it slept has not waited all its sleep") {
+  const HostCgroup cgroup;
+  RunQueueOf tracepoints(cgroup, "tracepoint"), typed(cgroup, "tp_btf");
+  BornIn process(cgroup, [] {
+    woken_and_asleep();
+    return 0;
+  });
+  REQUIRE(process.wait() == 0);
+  const RunQueueStat told = tracepoints.read(), truth = typed.read();
+  const std::uint64_t switches = *truth.voluntary_switches + *truth.involuntary_switches;
+  CHECK(switches >= kNaps);
+  // Each wait is measured a moment before or after the kernel's own.
+  CHECK(*told.wait_usec <= *truth.wait_usec + kMomentUsec * switches);
 }
 
 TEST_CASE("what a process waited before the counter was there is not counted, in each tier") {
