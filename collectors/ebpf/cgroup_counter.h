@@ -26,7 +26,7 @@ class CgroupCounter {
   virtual ~CgroupCounter() = default;
 
   virtual const char* name() const = 0;  // "network"
-  virtual const char* tier() const = 0;  // by what it is counted: "cgroup_skb", "tp_btf", "raw_tp"
+  virtual const char* tier() const = 0;  // by what it is counted (docs/ebpf.md): "tp_btf"
 
   // Takes what was counted since the last call. `sweep`: records of cgroups that are gone make
   // room.
@@ -73,9 +73,11 @@ class CounterTable {
     all_ = {};
     const Status done = map_.read([&](std::uint64_t cgroup, std::span<const std::byte> bytes) {
       cgroups.push_back(cgroup);
+      const auto hot = hot_.read(cgroup);
+      if (!hot) return;  // it has what it had until the next reading: counters never fall
       processors_.clear();
       add_records(bytes);
-      add_records(hot_.read(cgroup));
+      add_records(*hot);
       const auto container = owners.owner(cgroup);
       const Counts now = sum();
       for (std::size_t i = 0; i < size; ++i) all_[i] += now[i];

@@ -9,6 +9,11 @@
 #include "collectors/ebpf/per_cpu_map.h"
 
 namespace cgphase {
+namespace {
+
+constexpr std::uint64_t kNobody = ~std::uint64_t{0};  // no cgroup has this inode
+
+}  // namespace
 
 std::uint32_t hot_places(std::uint32_t room) {
   return std::clamp<std::uint32_t>(std::bit_ceil(room / 2), 1, HOT_CGROUPS);
@@ -40,13 +45,14 @@ void HotCgroups::take_back(std::uint64_t cgroup) {
   const std::uint32_t place = place_of(cgroup);
   set_owner(place, 0);
   std::ranges::fill(records_, std::byte{});
-  (void)bpf_map_update_elem(fd_, &place, records_.data(), BPF_ANY);
+  if (bpf_map_update_elem(fd_, &place, records_.data(), BPF_ANY) != 0) owners_[place] = kNobody;
 }
 
-std::span<const std::byte> HotCgroups::read(std::uint64_t cgroup) {
-  if (!has(cgroup)) return {};
+std::optional<std::span<const std::byte>> HotCgroups::read(std::uint64_t cgroup) {
+  if (!has(cgroup)) return std::span<const std::byte>();
   const std::uint32_t place = place_of(cgroup);
-  if (bpf_map_lookup_elem(fd_, &place, records_.data()) != 0) return {};
+  if (bpf_map_lookup_elem(fd_, &place, records_.data()) != 0)
+    return std::nullopt;
   return records_;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,12 +26,12 @@ class HotCgroups {
 
   bool has(std::uint64_t cgroup) const;
   void give(std::uint64_t cgroup);
-  // The cgroup is gone.
+  // The cgroup is gone. A place that cannot be emptied is nobody's any more.
   void take_back(std::uint64_t cgroup);
 
-  // One record of each possible processor, as they are now; nothing where it has no place. Until
-  // the next call.
-  std::span<const std::byte> read(std::uint64_t cgroup);
+  // One record of each possible processor, as they are now, until the next call; empty where it has
+  // no place. Nothing where it has one that could not be read (ENOMEM).
+  std::optional<std::span<const std::byte>> read(std::uint64_t cgroup);
 
   int fd() const { return fd_; }
 

@@ -21,9 +21,16 @@ TEST_CASE("a place belongs to the first that asks, until it is taken back") {
   CHECK_FALSE(hot.has(9));
   hot.take_back(9);
   CHECK(hot.has(5));
+}
+
+TEST_CASE("a place that cannot be read tells nothing, and one that cannot be emptied is nobody's") {
+  HotCgroups hot(-1, -1, 8, 4);
+  hot.give(5);
+  CHECK_FALSE(hot.read(5));
   hot.take_back(5);
+  CHECK_FALSE(hot.has(5));
   hot.give(9);
-  CHECK(hot.has(9));
+  CHECK_FALSE(hot.has(9));
 }
 
 TEST_CASE("what has no cgroup has no place, and where there are none nobody has one") {
@@ -32,5 +39,5 @@ TEST_CASE("what has no cgroup has no place, and where there are none nobody has 
   none.give(5);
   CHECK_FALSE(hot.has(0));
   CHECK_FALSE(none.has(5));
-  CHECK(none.read(5).empty());
+  CHECK(none.read(5).value().empty());
 }
