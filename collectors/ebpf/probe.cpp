@@ -108,6 +108,8 @@ std::string refusal_reason(ProbeKind kind, int error_number, const ProbeGrants& 
     return "tracepoints take CAP_SYS_ADMIN, or a kernel.perf_event_paranoid of 2 at most";
   if (kind == ProbeKind::classic && error_number == ENOENT)
     return "tracefs must be mounted at /sys/kernel/tracing, and the kernel not locked down";
+  if (kind == ProbeKind::classic && error_number == EINVAL)
+    return "the kernel must be built to run programs at tracepoints (CONFIG_BPF_EVENTS)";
   if (!denied) return {};
   std::string reason = "it takes CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN in the machine's own user "
                        "namespace, and a kernel that lets its functions be traced";

@@ -138,10 +138,13 @@ Result<std::unique_ptr<CgroupCounter>> start_one_of(const char* name,
 Result<std::unique_ptr<CgroupCounter>> start_run_queue_counter(std::uint32_t room,
                                                                std::string_view tier) {
   const Status typed = check_types();
-  if (tier == kTracepoint || (tier.empty() && !typed))
-    return start_one_of<run_queue_classic>("run_queue_classic",
-                                           tiers_named<run_queue_classic>(kClassic, tier), room,
-                                           [](run_queue_classic&) {});
+  if (tier == kTracepoint || (tier.empty() && !typed)) {
+    auto classic = start_one_of<run_queue_classic>("run_queue_classic",
+                                                   tiers_named<run_queue_classic>(kClassic, tier),
+                                                   room, [](run_queue_classic&) {});
+    if (classic || typed) return classic;
+    return failure(typed.error().kind, typed.error().text + "; " + classic.error().text);
+  }
   if (!typed) return std::unexpected(typed.error());
   const auto since_boot = SystemClock().monotonic_now().time_since_epoch();
   return start_one_of<run_queue>("run_queue", tiers_named<run_queue>(kTiers, tier), room,

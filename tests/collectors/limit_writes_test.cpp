@@ -250,6 +250,7 @@ TEST_CASE("a refusal names the capabilities that this process lacks, and no othe
     for (const ProbeKind kind : {typed, copying})
       CHECK_FALSE(lacks(kind, granted).contains("lacks"));
   CHECK(reason_for(typed, EINVAL, 0).empty());
+  CHECK(reason_for(classic, EINVAL, kEnough).contains("CONFIG_BPF_EVENTS"));
 }
 
 TEST_CASE("a lockdown is the reason only for programs that copy, and that could be loaded else") {
