@@ -86,6 +86,7 @@ void visit_point(P& point, Visit& visit) {
   visit_rare(point.sample, visit);
   visit_surroundings(point, visit);
   visit_senses(point.sample, visit);
+  visit(point.peak_cpu_cores);
 }
 
 class Packer {

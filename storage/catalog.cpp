@@ -100,6 +100,8 @@ Result<Catalog> Catalog::prepare(Connection& connection, std::string boot_id) {
        "DELETE FROM container WHERE first_seen_ns < ?"
        " AND NOT EXISTS (SELECT 1 FROM tail WHERE tail.container = container.container)"
        " AND NOT EXISTS (SELECT 1 FROM block WHERE block.container = container.container)"
+       " AND NOT EXISTS (SELECT 1 FROM medium WHERE medium.container = container.container)"
+       " AND NOT EXISTS (SELECT 1 FROM coarse WHERE coarse.container = container.container)"
        " AND NOT EXISTS (SELECT 1 FROM decision WHERE decision.container = container.container)"
        " AND NOT EXISTS (SELECT 1 FROM refusal WHERE refusal.container = container.container)"
        " AND NOT EXISTS (SELECT 1 FROM outcome WHERE outcome.container = container.container)"},

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/check.h"
 #include "base/crc32.h"
+#include "storage/thinning.h"
 
 namespace cgphase {
 namespace {
@@ -20,23 +22,48 @@ std::int64_t block_checksum(std::int64_t container, std::int64_t first_ns, std::
   return std::int64_t{crc32c(payload, crc32c(columns))};
 }
 
+// Statements on a table of blocks, but for its name.
+Status SampleHistory::prepare_blocks(Connection& connection) {
+  static constexpr std::array kTables = {"block", "medium", "coarse"};
+  static_assert(kTables.size() == kTiers);
+  const std::string columns = "first_ns,last_ns,point_count,crc32c,payload";
+  for (std::size_t tier = 0; tier < kTiers; ++tier) {
+    const std::string table = kTables[tier];
+    Blocks& blocks = blocks_[tier];
+    const std::pair<Statement*, std::string> wanted[] = {
+        {&blocks.add, "INSERT INTO " + table + " (container," + columns + ") VALUES (?,?,?,?,?,?)"},
+        {&blocks.read, "SELECT " + columns + " FROM " + table +
+                           " WHERE container = ? AND first_ns <= ? AND last_ns >= ?"
+                           " ORDER BY first_ns, block"},
+        {&blocks.span, "SELECT min(block), max(block) FROM " + table},
+        {&blocks.drop, "DELETE FROM " + table + " WHERE block < ?"},
+        {&blocks.list, "SELECT block,first_ns,last_ns FROM " + table + " ORDER BY block LIMIT ?"},
+        {&blocks.containers, "SELECT DISTINCT container FROM " + table + " WHERE block <= ?"},
+        {&blocks.read_prefix, "SELECT " + columns + " FROM " + table +
+                                  " WHERE container = ? AND block <= ? ORDER BY first_ns, block"},
+        {&blocks.last, "SELECT " + columns + " FROM " + table +
+                           " WHERE container = ? ORDER BY first_ns DESC LIMIT 1"},
+    };
+    for (const auto& [statement, sql] : wanted) {
+      Result<Statement> prepared = connection.prepare(sql);
+      if (!prepared) return std::unexpected(prepared.error());
+      *statement = std::move(*prepared);
+    }
+  }
+  return {};
+}
+
 Result<SampleHistory> SampleHistory::open(Connection& connection) {
   SampleHistory history;
+  if (Status ready = history.prepare_blocks(connection); !ready)
+    return std::unexpected(ready.error());
   const std::pair<Statement*, const char*> wanted[] = {
-      {&history.add_block_,
-       "INSERT INTO block (container,first_ns,last_ns,point_count,crc32c,payload)"
-       " VALUES (?,?,?,?,?,?)"},
       {&history.put_tail_,
        "INSERT INTO tail (container,first_ns,last_ns,point_count,crc32c,payload)"
        " VALUES (?,?,?,?,?,?) ON CONFLICT (container) DO UPDATE SET first_ns=excluded.first_ns,"
        "last_ns=excluded.last_ns,point_count=excluded.point_count,crc32c=excluded.crc32c,"
        "payload=excluded.payload"},
       {&history.drop_tail_, "DELETE FROM tail WHERE container = ?"},
-      {&history.read_blocks_,
-       "SELECT first_ns,last_ns,point_count,crc32c,payload FROM block"
-       " WHERE container = ? AND first_ns <= ? AND last_ns >= ? ORDER BY first_ns, block"},
-      {&history.block_span_, "SELECT min(block), max(block) FROM block"},
-      {&history.drop_blocks_, "DELETE FROM block WHERE block < ?"},
   };
   for (const auto& [statement, sql] : wanted) {
     Result<Statement> prepared = connection.prepare(sql);
@@ -72,8 +99,8 @@ bool SampleHistory::flush_due(WallTime now) const {
          (oldest_unflushed_ && far_apart(*oldest_unflushed_, now));
 }
 
-Status SampleHistory::write_block(std::int64_t container, const BlockWriter& block) {
-  return add_block_.run(
+Status SampleHistory::write_block(Tier tier, std::int64_t container, const BlockWriter& block) {
+  return of(tier).add.run(
       container, block.first_ns(), block.last_ns(), block.count(),
       block_checksum(container, block.first_ns(), block.last_ns(), block.count(), block.payload()),
       Blob{block.payload()});
@@ -83,13 +110,13 @@ Status SampleHistory::write_block(std::int64_t container, const BlockWriter& blo
 // block and leaves memory. If it comes back it begins a new block.
 Status SampleHistory::store(std::int64_t container, Tail& tail) {
   for (const BlockWriter& block : tail.sealed)
-    if (Status written = write_block(container, block); !written) return written;
+    if (Status written = write_block(Tier::raw, container, block); !written) return written;
   if (tail.dirty)
     return put_tail_.run(container, tail.open.first_ns(), tail.open.last_ns(), tail.open.count(),
                          block_checksum(container, tail.open.first_ns(), tail.open.last_ns(),
                                   tail.open.count(), tail.open.payload()),
                          Blob{tail.open.payload()});
-  if (Status written = write_block(container, tail.open); !written) return written;
+  if (Status written = write_block(Tier::raw, container, tail.open); !written) return written;
   return drop_tail_.run(container);
 }
 
@@ -123,24 +150,43 @@ void SampleHistory::select(const ContainerRow& container, std::string_view paylo
                });
 }
 
+std::vector<HistoryPoint> SampleHistory::unpack(const ContainerRow& container,
+                                                const Statement& row) {
+  const std::string_view payload = row.blob(4);
+  if (block_checksum(container.row, row.integer(0), row.integer(1), row.integer(2), payload) ==
+      row.integer(3))
+    if (Result<std::vector<HistoryPoint>> points = read_block(payload, container.id))
+      return *std::move(points);
+  ++damaged_blocks_;
+  return {};
+}
+
+Status SampleHistory::read_tier(Tier tier, const ContainerRow& container, std::int64_t from_ns,
+                                std::int64_t until_ns, std::size_t wanted,
+                                std::vector<HistoryPoint>& points) {
+  Statement& read = of(tier).read;
+  read.begin(container.row, until_ns, from_ns);
+  while (points.size() < wanted) {
+    const Result<bool> row = read.next();
+    if (!row) return std::unexpected(row.error());
+    if (!*row) return {};
+    std::ranges::copy_if(unpack(container, read), std::back_inserter(points),
+                         [&](const HistoryPoint& point) {
+                           return ns_of(point.time) >= from_ns && ns_of(point.time) <= until_ns;
+                         });
+  }
+  read.stop();
+  return {};
+}
+
 Result<std::vector<HistoryPoint>> SampleHistory::read(const ContainerRow& container, WallTime from,
                                                       WallTime until, int limit) {
   std::vector<HistoryPoint> points;
   const std::size_t wanted = limit > 0 ? static_cast<std::size_t>(limit) : 0;
   const std::int64_t from_ns = ns_of(from), until_ns = ns_of(until);
-  read_blocks_.begin(container.row, until_ns, from_ns);
-  while (points.size() < wanted) {
-    const Result<bool> row = read_blocks_.next();
-    if (!row) return std::unexpected(row.error());
-    if (!*row) break;
-    const std::string_view payload = read_blocks_.blob(4);
-    if (block_checksum(container.row, read_blocks_.integer(0), read_blocks_.integer(1),
-                 read_blocks_.integer(2), payload) == read_blocks_.integer(3))
-      select(container, payload, from_ns, until_ns, points);
-    else
-      ++damaged_blocks_;
-  }
-  read_blocks_.stop();
+  for (const Tier tier : {Tier::coarse, Tier::medium, Tier::raw})
+    if (Status done = read_tier(tier, container, from_ns, until_ns, wanted, points); !done)
+      return std::unexpected(done.error());
   // What table tail holds of a live container is the beginning of what memory holds.
   if (const auto tail = tails_.find(container.row); tail != tails_.end()) {
     for (const BlockWriter& block : tail->second.sealed)
@@ -153,18 +199,124 @@ Result<std::vector<HistoryPoint>> SampleHistory::read(const ContainerRow& contai
   return points;
 }
 
-// Blocks are only ever deleted from the front, so their row ids leave no gaps.
-Result<std::int64_t> SampleHistory::drop_oldest(std::int64_t count) {
-  block_span_.begin();
-  const Result<bool> row = block_span_.next();
+Result<SampleHistory::BlockSpan> SampleHistory::span_of(Tier tier) {
+  Statement& span = of(tier).span;
+  span.begin();
+  const Result<bool> row = span.next();
   if (!row) return std::unexpected(row.error());
-  const bool empty = !*row || block_span_.is_null(0);
-  const std::int64_t first = block_span_.integer(0), last = block_span_.integer(1);
-  block_span_.stop();
-  if (empty) return 0;
-  const std::int64_t dropped = std::min(count, last - first + 1);
-  if (Status done = drop_blocks_.run(first + dropped); !done) return std::unexpected(done.error());
+  BlockSpan found;
+  if (*row && !span.is_null(0)) found = {span.integer(0), span.integer(1)};
+  span.stop();
+  return found;
+}
+
+Result<std::int64_t> SampleHistory::block_count(Tier tier) {
+  const Result<BlockSpan> span = span_of(tier);
+  if (!span) return std::unexpected(span.error());
+  return span->count();
+}
+
+Result<std::int64_t> SampleHistory::drop_oldest(Tier tier, std::int64_t count) {
+  const Result<BlockSpan> span = span_of(tier);
+  if (!span) return std::unexpected(span.error());
+  const std::int64_t dropped = std::min(count, span->count());
+  if (dropped == 0) return 0;
+  if (Status done = of(tier).drop.run(span->first + dropped); !done)
+    return std::unexpected(done.error());
   return dropped;
+}
+
+Result<std::int64_t> SampleHistory::drop_oldest(std::int64_t count) {
+  for (const Tier tier : {Tier::coarse, Tier::medium, Tier::raw})
+    if (const Result<std::int64_t> dropped = drop_oldest(tier, count); !dropped || *dropped > 0)
+      return dropped;
+  return 0;
+}
+
+// Blocks whose times are ahead of the clock have no age: they stay, with what came after them,
+// until the clock is past them or the cap is near.
+Result<std::int64_t> SampleHistory::retire(Tier tier, const Retention& retention, WallTime now) {
+  const std::array ages = {retention.raw_for, retention.medium_for, retention.coarse_for};
+  const std::array steps = {retention.medium_step, retention.coarse_step, std::chrono::seconds(0)};
+  const auto place = static_cast<std::size_t>(tier);
+  const WallTime aged = now - ages[place], worth = aged - steps[place] * kBlockPoints;
+  Statement& list = of(tier).list;
+  list.begin(kThinnedBlocks);
+  std::int64_t count = 0;
+  for (;; ++count) {
+    const Result<bool> row = list.next();
+    if (!row) return std::unexpected(row.error());
+    if (!*row) break;
+    if (list.integer(2) > ns_of(aged) || (count == 0 && list.integer(1) > ns_of(worth))) break;
+  }
+  list.stop();
+  if (count == 0) return 0;
+  return tier == Tier::coarse ? drop_oldest(tier, count) : thin(tier, retention, count);
+}
+
+Result<std::int64_t> SampleHistory::thin(Tier tier, const Retention& retention,
+                                         std::int64_t count) {
+  CHECK_INVARIANT(tier != Tier::coarse);
+  const Result<BlockSpan> span = span_of(tier);
+  if (!span) return std::unexpected(span.error());
+  const std::int64_t last = std::min(span->last, span->first + count - 1);
+  std::vector<std::int64_t> containers;
+  Statement& list = of(tier).containers;
+  list.begin(last);
+  for (;;) {
+    const Result<bool> row = list.next();
+    if (!row) return std::unexpected(row.error());
+    if (!*row) break;
+    containers.push_back(list.integer(0));
+  }
+  const auto step = tier == Tier::raw ? retention.medium_step : retention.coarse_step;
+  for (const std::int64_t container : containers)
+    if (Status done = thin_container(tier, container, last, step); !done)
+      return std::unexpected(done.error());
+  return drop_oldest(tier, count);
+}
+
+Result<std::optional<HistoryPoint>> SampleHistory::last_point(Tier tier, std::int64_t container) {
+  Statement& last = of(tier).last;
+  last.begin(container);
+  const Result<bool> row = last.next();
+  if (!row) return std::unexpected(row.error());
+  std::optional<HistoryPoint> point;
+  if (*row)
+    if (const auto points = unpack({container, record_id(container)}, last); !points.empty())
+      point = points.back();
+  last.stop();
+  return point;
+}
+
+// Usage is counted from the last point of the next tier, which is the one before the first here.
+Status SampleHistory::thin_container(Tier tier, std::int64_t container, std::int64_t last_block,
+                                     std::chrono::seconds step) {
+  const Tier next = tier == Tier::raw ? Tier::medium : Tier::coarse;
+  const Result<std::optional<HistoryPoint>> before = last_point(next, container);
+  if (!before) return std::unexpected(before.error());
+  Thinner thinner(step, *before);
+  BlockWriter block;
+  const auto put = [&](const std::optional<HistoryPoint>& point) -> Status {
+    if (!point) return {};
+    if (!block.accepts(point->time)) {
+      if (Status written = write_block(next, container, block); !written) return written;
+      block = {};
+    }
+    block.add(*point);
+    return {};
+  };
+  Statement& read = of(tier).read_prefix;
+  read.begin(container, last_block);
+  for (;;) {
+    const Result<bool> row = read.next();
+    if (!row) return std::unexpected(row.error());
+    if (!*row) break;
+    for (HistoryPoint& point : unpack({container, record_id(container)}, read))
+      if (Status done = put(thinner.add(std::move(point))); !done) return done;
+  }
+  if (Status done = put(thinner.finish()); !done) return done;
+  return block.count() == 0 ? Status{} : write_block(next, container, block);
 }
 
 }  // namespace cgphase

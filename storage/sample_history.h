@@ -1,6 +1,7 @@
 // The samples: a writer of blocks for each live container, and what is stored of them.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "storage/block.h"
+#include "storage/retention.h"
 #include "storage/sqlite.h"
 
 namespace cgphase {
@@ -28,8 +30,15 @@ constexpr CgroupId record_id(std::int64_t row) { return {0, static_cast<std::uin
 std::int64_t block_checksum(std::int64_t container, std::int64_t first_ns, std::int64_t last_ns,
                             std::int64_t count, std::string_view payload);
 
+// Three tables of blocks, each of older points than the one before and of fewer.
+enum class Tier { raw, medium, coarse };
+inline constexpr std::size_t kTiers = 3;
+// What is thinned at once. Fifteen full blocks become one: the more at once, the fuller those are.
+inline constexpr std::int64_t kThinnedBlocks = 16384;
+
 // Points lie in memory until flush() packs them into the file: full blocks into table block, which
-// only ever grows at its end, the open one of each container into table tail, in place.
+// only ever grows at its end, the open one of each container into table tail, in place. Those that
+// grow old go to table medium, and from there to table coarse, one for several.
 class SampleHistory {
  public:
   // Turns the tails that the process before this one left into blocks.
@@ -50,8 +59,17 @@ class SampleHistory {
   Result<std::vector<HistoryPoint>> read(const ContainerRow& container, WallTime from,
                                          WallTime until, int limit);
 
-  // Deletes the oldest `count` blocks; the number deleted.
+  // The number of blocks of a tier.
+  Result<std::int64_t> block_count(Tier tier);
+  // Deletes the oldest `count` blocks, of the coarsest tier that has any; the number deleted.
   Result<std::int64_t> drop_oldest(std::int64_t count);
+  // Of at most `count` blocks that are as old as the tier may grow at `now`, one point for each
+  // `medium_step` or `coarse_step` goes to the next tier, from the last to none. Nothing until it
+  // is worth it: until the oldest would fill a block. The number of blocks that went. Within the
+  // caller's transaction.
+  Result<std::int64_t> retire(Tier tier, const Retention& retention, WallTime now);
+  // The same with the oldest blocks, whatever their age. Precondition: a tier with a next one.
+  Result<std::int64_t> thin(Tier tier, const Retention& retention, std::int64_t count);
 
   std::uint64_t damaged_blocks() const { return damaged_blocks_; }
 
@@ -63,12 +81,36 @@ class SampleHistory {
     bool dirty = false;   // points came since the last flush
   };
   Status store(std::int64_t container, Tail& tail);
-  Status write_block(std::int64_t container, const BlockWriter& block);
+  Status write_block(Tier tier, std::int64_t container, const BlockWriter& block);
   // Appends those points of one packed block that were asked for.
   void select(const ContainerRow& container, std::string_view payload, std::int64_t from_ns,
               std::int64_t until_ns, std::vector<HistoryPoint>& points);
 
-  Statement add_block_, put_tail_, drop_tail_, read_blocks_, block_span_, drop_blocks_;
+  // Of one table of blocks.
+  struct Blocks {
+    Statement add, read, span, drop, list, containers, read_prefix, last;
+  };
+  // The row ids of a table; none where `last` is below `first`. Blocks are only ever deleted from
+  // the front, so there are no gaps.
+  struct BlockSpan {
+    std::int64_t first = 1, last = 0;
+    std::int64_t count() const { return last - first + 1; }
+  };
+  Status prepare_blocks(Connection& connection);
+  Blocks& of(Tier tier) { return blocks_[static_cast<std::size_t>(tier)]; }
+  Result<BlockSpan> span_of(Tier tier);
+  Result<std::int64_t> drop_oldest(Tier tier, std::int64_t count);
+  Status thin_container(Tier tier, std::int64_t container, std::int64_t last_block,
+                        std::chrono::seconds step);
+  Result<std::optional<HistoryPoint>> last_point(Tier tier, std::int64_t container);
+  // The points of a row (first_ns, last_ns, point_count, crc32c, payload); none of a damaged one.
+  std::vector<HistoryPoint> unpack(const ContainerRow& container, const Statement& row);
+  // Those of table `tier` that were asked for, until there are as many as `wanted`.
+  Status read_tier(Tier tier, const ContainerRow& container, std::int64_t from_ns,
+                   std::int64_t until_ns, std::size_t wanted, std::vector<HistoryPoint>& points);
+
+  std::array<Blocks, kTiers> blocks_;
+  Statement put_tail_, drop_tail_;
   std::map<std::int64_t, Tail> tails_;
   std::optional<WallTime> oldest_unflushed_;
   std::size_t sealed_count_ = 0;

@@ -105,7 +105,22 @@ DELETE FROM decision WHERE verdict <> 'allowed';
 CREATE INDEX outcome_decision ON outcome (decision_id);
 )sql";
 
-constexpr std::array kSteps = {kVersion1, kVersion2, kVersion3};
+// Blocks of older points that stand for several each (storage/thinning.h); as table block is.
+constexpr const char* kVersion4 = R"sql(
+CREATE TABLE medium (
+  block INTEGER PRIMARY KEY,
+  container INTEGER NOT NULL, first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL,
+  point_count INTEGER NOT NULL, crc32c INTEGER NOT NULL, payload BLOB NOT NULL);
+CREATE INDEX medium_time ON medium (container, first_ns, last_ns);
+
+CREATE TABLE coarse (
+  block INTEGER PRIMARY KEY,
+  container INTEGER NOT NULL, first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL,
+  point_count INTEGER NOT NULL, crc32c INTEGER NOT NULL, payload BLOB NOT NULL);
+CREATE INDEX coarse_time ON coarse (container, first_ns, last_ns);
+)sql";
+
+constexpr std::array kSteps = {kVersion1, kVersion2, kVersion3, kVersion4};
 
 // Changes nothing in a file that is there. EXCLUSIVE comes before all that reads the file, and
 // auto_vacuum does: the write-ahead log's index then lies in this process' memory, not in a -shm

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <map>
@@ -91,6 +92,8 @@ class Store::Impl {
   Status quarantine();
   bool at_cap(OpenFile& file) const;
   Status make_room(OpenFile& file);
+  Status retire(OpenFile& file);
+  Result<std::int64_t> yield_oldest(OpenFile& file);
   Result<bool> near_cap(OpenFile& file);
   Result<std::int64_t> drop_oldest(OpenFile& file);
   void shrink(OpenFile& file);
@@ -138,6 +141,8 @@ Status Store::Impl::open() {
     return failure(ErrorKind::invalid, "history: a cap of " + std::to_string(options_.cap.value) +
                                            " bytes is below the smallest, " +
                                            std::to_string(kMinimumCap.value));
+  if (const std::string wrong = wrong_retention(options_.retention); !wrong.empty())
+    return failure(ErrorKind::invalid, "history: " + wrong);
   Status opened = open_file();
   if (!opened && open_fault_.corrupt()) opened = quarantine();
   if (!opened) return opened;
@@ -218,6 +223,47 @@ Result<std::int64_t> Store::Impl::drop_oldest(OpenFile& file) {
   return dropped;
 }
 
+// Points that are as old as their tier may grow; at most kThinnedBlocks of each at a time.
+Status Store::Impl::retire(OpenFile& file) {
+  for (const Tier tier : {Tier::raw, Tier::medium, Tier::coarse}) {
+    const Status done = write(file, [&]() -> Status {
+      const Result<std::int64_t> gone = file.history.retire(tier, options_.retention, newest_);
+      if (!gone) return std::unexpected(gone.error());
+      dropped_since_sweep_ += *gone;
+      return {};
+    });
+    if (!done) return done;
+  }
+  return {};
+}
+
+// Near the cap raw samples are thinned early where they are half of all blocks, medium ones where
+// they are half of the rest; else the oldest go. How many blocks or rows went, to a tier or away.
+Result<std::int64_t> Store::Impl::yield_oldest(OpenFile& file) {
+  std::array<std::int64_t, kTiers> counts{};
+  for (std::size_t tier = 0; tier < kTiers; ++tier) {
+    const Result<std::int64_t> count = file.history.block_count(static_cast<Tier>(tier));
+    if (!count) return count;
+    counts[tier] = *count;
+  }
+  const auto [raw, medium, coarse] = counts;
+  const bool much_raw = raw > 0 && raw >= medium + coarse;
+  if (!much_raw && medium <= coarse) return drop_oldest(file);
+  const Tier tier = much_raw ? Tier::raw : Tier::medium;
+  const std::int64_t most = std::clamp<std::int64_t>(counts[static_cast<std::size_t>(tier)] / 4, 1,
+                                                     kThinnedBlocks);
+  std::int64_t thinned = 0;
+  const Status done = write(file, [&]() -> Status {
+    const Result<std::int64_t> gone = file.history.thin(tier, options_.retention, most);
+    if (!gone) return std::unexpected(gone.error());
+    thinned = *gone;
+    return {};
+  });
+  if (!done) return std::unexpected(done.error());
+  dropped_since_sweep_ += thinned;
+  return thinned;
+}
+
 Result<bool> Store::Impl::near_cap(OpenFile& file) {
   const Result<std::int64_t> pages = file.connection.integer("PRAGMA page_count");
   if (!pages) return std::unexpected(pages.error());
@@ -233,7 +279,7 @@ Status Store::Impl::make_room(OpenFile& file) {
     const Result<bool> near = near_cap(file);
     if (!near) return std::unexpected(near.error());
     if (!*near) return {};
-    const Result<std::int64_t> dropped = drop_oldest(file);
+    const Result<std::int64_t> dropped = yield_oldest(file);
     if (!dropped) return std::unexpected(dropped.error());
     if (*dropped != 0 && dropped_since_sweep_ < budget_.file_pages / 2) continue;
     dropped_since_sweep_ = 0;
@@ -295,6 +341,7 @@ Status Store::Impl::flush(OpenFile& file) {
   if (!flushed) return flushed;
   file.history.flushed();
   std::erase_if(rows_, [&](const auto& known) { return !file.history.holds(known.second); });
+  if (Status retired = retire(file); !retired) return retired;
   return make_room(file);
 }
 

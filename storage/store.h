@@ -16,6 +16,7 @@
 #include "collectors/containers/container_info.h"
 #include "policy/decision.h"
 #include "storage/history_point.h"
+#include "storage/retention.h"
 
 namespace cgphase {
 
@@ -65,10 +66,12 @@ class Store {
     std::string path;  // ":memory:" in tests
     std::string boot_id;
     Bytes cap{256 * kMiB};  // of the file and its -wal; set at every open
+    Retention retention = {};
   };
   // A corrupt file is renamed to PATH.corrupt-N and a new one begun; `quarantined()` says so.
   // Errors: denied, io, not_found (no such directory), unsupported (a newer schema), invalid
-  // (another process has it open, not a database of ours, a cap below 512 KiB).
+  // (another process has it open, not a database of ours, a cap below 512 KiB,
+  // tiers that are none).
   static Result<Store> open(const Options& options);
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;

@@ -17,6 +17,8 @@
 namespace cgphase {
 namespace {
 
+constexpr std::int64_t kTiersVersion = 4;  // of the schema, that has tables medium and coarse
+
 std::unexpected<Error> in_use(const std::string& path) {
   return failure(ErrorKind::invalid, escape_name(path) +
                                          ": in use by a running cgphased; leave --state-dir away "
@@ -40,7 +42,8 @@ bool has_log(const std::string& path) {
   return ::stat((path + "-wal").c_str(), &log) == 0 && log.st_size > 0;
 }
 
-Status check_schema(Connection& connection, const std::string& path) {
+// The number of the schema.
+Result<std::int64_t> check_schema(Connection& connection, const std::string& path) {
   const Result<std::int64_t> owner = connection.integer("PRAGMA application_id");
   if (!owner) return std::unexpected(owner.error());
   if (*owner != kApplicationId)
@@ -48,7 +51,8 @@ Status check_schema(Connection& connection, const std::string& path) {
   const Result<std::int64_t> version = connection.integer("PRAGMA user_version");
   if (!version) return std::unexpected(version.error());
   // What is read here is the same since the first.
-  if (*version >= 1 && *version <= static_cast<std::int64_t>(schema_steps().size())) return {};
+  if (*version >= 1 && *version <= static_cast<std::int64_t>(schema_steps().size()))
+    return *version;
   return failure(ErrorKind::unsupported,
                  escape_name(path) + ": schema " + std::to_string(*version) + ", and this version "
                  "of cgphase reads 1 to " + std::to_string(schema_steps().size()) +
@@ -90,14 +94,17 @@ Status StoredHistory::Impl::open(const std::string& path) {
 }
 
 Status StoredHistory::Impl::prepare(const std::string& path) {
-  if (Status ours = check_schema(connection, path); !ours) return ours;
-  const std::pair<Statement*, const char*> wanted[] = {
-      {&records, kSelectRecords},
-      {&blocks,
-       "SELECT first_ns,last_ns,point_count,crc32c,payload FROM block"
-       " WHERE container = ?1 AND first_ns <= ?2 AND last_ns >= ?3 UNION ALL"
-       " SELECT first_ns,last_ns,point_count,crc32c,payload FROM tail"
-       " WHERE container = ?1 AND first_ns <= ?2 AND last_ns >= ?3 ORDER BY first_ns"}};
+  const Result<std::int64_t> version = check_schema(connection, path);
+  if (!version) return std::unexpected(version.error());
+  std::vector<std::string> tables = {"block", "tail"};
+  if (*version >= kTiersVersion) tables.insert(tables.end(), {"medium", "coarse"});
+  std::string select;
+  for (const std::string& table : tables)
+    select += (select.empty() ? "" : " UNION ALL ") +
+              ("SELECT first_ns,last_ns,point_count,crc32c,payload FROM " + table) +
+              " WHERE container = ?1 AND first_ns <= ?2 AND last_ns >= ?3";
+  const std::pair<Statement*, std::string> wanted[] = {{&records, kSelectRecords},
+                                                       {&blocks, select + " ORDER BY first_ns"}};
   for (const auto& [statement, sql] : wanted) {
     Result<Statement> prepared = connection.prepare(sql);
     if (!prepared) return std::unexpected(prepared.error());

@@ -178,8 +178,8 @@ TEST_CASE("a block with fewer columns leaves the later fields absent") {
 }
 
 TEST_CASE("a block with one column more than known is refused") {
-  const std::string known("\x01\x65\x00\x00", 4);
-  const std::string more("\x01\x66\x00\x00", 4);
+  const std::string known("\x01\x66\x00\x00", 4);
+  const std::string more("\x01\x67\x00\x00", 4);
   CHECK(read_block(known, kBlockId).has_value());
   CHECK_FALSE(read_block(more, kBlockId).has_value());
 }

@@ -169,7 +169,8 @@ bool same(const Phase& a, const Phase& b) {
 }
 
 bool same(const HistoryPoint& a, const HistoryPoint& b) {
-  return a.time == b.time && same(a.sample, b.sample) && same(a.phase, b.phase);
+  return a.time == b.time && same(a.sample, b.sample) && same(a.phase, b.phase) &&
+         a.peak_cpu_cores == b.peak_cpu_cores;
 }
 
 JournalDecision decision_of(CgroupId id, std::uint64_t decision_id, WallTime time) {

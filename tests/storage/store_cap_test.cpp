@@ -39,21 +39,38 @@ TEST_CASE("a file at its cap goes on, stays below it, and keeps the newest sampl
   const auto newest = store.history(kOne, at_second(kSeconds - 100), at_second(kSeconds), 1000);
   REQUIRE(newest.has_value());
   CHECK(newest->size() == 100);
-  const auto oldest = store.history(kOne, at_second(0), at_second(100), 1000);
-  REQUIRE(oldest.has_value());
-  CHECK(oldest->empty());
 }
 
-TEST_CASE("the samples that stay at the cap have no hole") {
+TEST_CASE("the samples that stay at the cap have no hole, and the newest are as they came") {
   Store store = open_store(":memory:", kCap);
   for (std::uint64_t second = 0; second < kSeconds; ++second)
     REQUIRE(store.append(tick(second), {}, {}).has_value());
   const auto points = store.history(kOne, at_second(0), at_second(kSeconds), 100000);
   REQUIRE(points.has_value());
-  REQUIRE(points->size() > 1000);
-  const std::uint64_t first = kSeconds - points->size();
-  for (std::uint64_t i = 0; i < points->size(); ++i)
-    REQUIRE(same((*points)[i], busy_point(kOne, first + i)));
+  constexpr std::size_t kAsTheyCame = 600;
+  REQUIRE(points->size() > kAsTheyCame);
+  for (std::uint64_t i = 0; i < kAsTheyCame; ++i)
+    REQUIRE(same((*points)[points->size() - kAsTheyCame + i],
+                 busy_point(kOne, kSeconds - kAsTheyCame + i)));
+  for (std::size_t i = 1; i < points->size(); ++i)
+    REQUIRE((*points)[i].time - (*points)[i - 1].time <= std::chrono::seconds(61));
+}
+
+TEST_CASE("at the cap samples are thinned first, and then the oldest go") {
+  Store store = open_store(":memory:", kCap);
+  const auto oldest_after = [&store](std::uint64_t from, std::uint64_t to) {
+    for (std::uint64_t second = from; second < to; ++second)
+      REQUIRE(store.append(tick(second), {}, {}).has_value());
+    const auto points = store.history(kOne, at_second(0), at_second(1e6), 1);
+    REQUIRE(points.has_value());
+    REQUIRE(points->size() == 1);
+    return points->front();
+  };
+  // More than the cap holds as it came, but nothing is missing yet.
+  const HistoryPoint thinned = oldest_after(0, 4000);
+  CHECK(thinned.peak_cpu_cores.has_value());
+  CHECK(thinned.time < at_second(60));
+  CHECK(oldest_after(4000, 100'000).time > at_second(5000));
 }
 
 TEST_CASE("the journal outlives samples at the cap") {

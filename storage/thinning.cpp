@@ -1,0 +1,104 @@
+#include "storage/thinning.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace cgphase {
+namespace {
+
+using Columns = std::bitset<kColumnCount>;
+
+// Columns that `point` has and an empty one has not.
+Columns columns_of(const HistoryPoint& point) {
+  return to_columns(point).present & ~to_columns(HistoryPoint{}).present;
+}
+
+// What stands for now, not for all that was so far. An IEEE 754 number that is not negative is the
+// greater the greater its bits are, so that all of them compare as integers.
+Columns gauge_columns() {
+  HistoryPoint gauges;
+  Sample& s = gauges.sample;
+  s.memory_current = s.memory_peak = s.swap_current = s.gpu.memory_bytes = Bytes{};
+  MemoryStat& m = s.memory;
+  for (Counter* gauge :
+       {&m.anon_bytes, &m.file_bytes, &m.shmem_bytes, &m.unevictable_bytes, &m.kernel_bytes,
+        &m.slab_reclaimable_bytes, &m.slab_unreclaimable_bytes, &m.sock_bytes,
+        &m.inactive_file_bytes, &m.active_file_bytes, &m.inactive_anon_bytes, &s.pids_current,
+        &s.run_queue.longest_wait_usec})
+    *gauge = 0;
+  for (Pressure* pressure : {&s.cpu_pressure, &s.memory_pressure, &s.io_pressure})
+    for (PressureLine* line : {&pressure->some, &pressure->full})
+      line->avg10_ratio = line->avg60_ratio = 0;
+  s.gpu.utilisation_ratio = s.gpu.memory_utilisation_ratio = 0;
+  gauges.peak_cpu_cores = 0;
+  return columns_of(gauges);
+}
+
+// What is as it was last, absent parts too: a limit is more than one column.
+Columns state_columns() {
+  HistoryPoint states;
+  Sample& s = states.sample;
+  for (auto* limit : {&s.limits.memory_max, &s.limits.memory_high, &s.limits.memory_low,
+                      &s.limits.memory_min, &s.swap_max, &s.pids_max, &states.original.memory_max})
+    *limit = MemoryLimit{Bytes{0}};
+  s.limits.cpu_max = states.original.cpu_max = CpuMax{Microseconds{0}, Microseconds{0}};
+  s.limits.cpu_max_burst = Microseconds{0};
+  s.limits.cpu_weight = 0;
+  s.populated = s.frozen = false;
+  return columns_of(states) | to_columns(HistoryPoint{}).present;
+}
+
+// `next` with what it has to keep of `so_far`.
+HistoryPoint fold(const HistoryPoint& so_far, const HistoryPoint& next) {
+  static const Columns kGauges = gauge_columns(), kStates = state_columns();
+  const ColumnRow before = to_columns(so_far);
+  ColumnRow row = to_columns(next);
+  for (std::size_t column = 0; column < kColumnCount; ++column) {
+    if (kStates[column] || !before.present[column]) continue;
+    if (!row.present[column] || (kGauges[column] && before.values[column] > row.values[column]))
+      row.values[column] = before.values[column];
+    row.present.set(column);
+  }
+  HistoryPoint folded;
+  folded.time = next.time;
+  CHECK_INVARIANT(from_columns(row, folded));
+  folded.sample.id = next.sample.id;
+  return folded;
+}
+
+// In cores; absent where the counter or the clock went back.
+std::optional<double> usage_between(const HistoryPoint& before, const HistoryPoint& now) {
+  const Counter usec = growth(now.sample.cpu.usage_usec, before.sample.cpu.usage_usec);
+  const double seconds = std::chrono::duration<double>(now.time - before.time).count();
+  if (!usec || seconds <= 0) return std::nullopt;
+  return static_cast<double>(*usec) / 1e6 / seconds;
+}
+
+}  // namespace
+
+Thinner::Thinner(std::chrono::seconds step, const std::optional<HistoryPoint>& before)
+    : step_ns_(std::chrono::nanoseconds(step).count()), before_(before) {
+  CHECK_INVARIANT(step_ns_ > 0);
+}
+
+std::int64_t Thinner::span_of(const HistoryPoint& point) const {
+  const std::int64_t ns = point.time.time_since_epoch().count();
+  return ns / step_ns_ - (ns % step_ns_ < 0 ? 1 : 0);
+}
+
+std::optional<HistoryPoint> Thinner::add(HistoryPoint point) {
+  // One that was thinned before knows its peak; what its counters grew by is only their mean.
+  if (before_ && !point.peak_cpu_cores) point.peak_cpu_cores = usage_between(*before_, point);
+  before_ = point;
+  if (!open_ || span_of(*open_) == span_of(point)) {
+    open_ = open_ ? fold(*open_, point) : std::move(point);
+    return std::nullopt;
+  }
+  return std::exchange(open_, std::move(point));
+}
+
+std::optional<HistoryPoint> Thinner::finish() { return std::exchange(open_, std::nullopt); }
+
+}  // namespace cgphase

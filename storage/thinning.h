@@ -1,0 +1,35 @@
+// Points that grow old become fewer: one stands for all of a span of time, and keeps their peaks
+// (docs/storage.md, "Tiers").
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "storage/block.h"
+#include "storage/history_point.h"
+
+namespace cgphase {
+
+// Takes the points of one container, oldest first. Of each span of `step` since 1970 it makes one:
+// at the time of the last, with the last reading of each counter, the highest of each gauge, the
+// limits and the phase of the last, and the highest usage of CPU between two readings.
+class Thinner {
+ public:
+  // `before`: the point before the first, where there is one; usage is counted from it.
+  Thinner(std::chrono::seconds step, const std::optional<HistoryPoint>& before);
+
+  // The point of the span before, once `point` begins another.
+  std::optional<HistoryPoint> add(HistoryPoint point);
+  // That of the last span.
+  std::optional<HistoryPoint> finish();
+
+ private:
+  std::int64_t span_of(const HistoryPoint& point) const;
+
+  std::int64_t step_ns_;
+  std::optional<HistoryPoint> before_;
+  std::optional<HistoryPoint> open_;
+};
+
+}  // namespace cgphase

@@ -1,0 +1,134 @@
+// Samples that grow old: thinned twice, with their peaks, and gone at last.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "storage/schema.h"
+#include "storage/sqlite.h"
+#include "storage/store.h"
+#include "storage/stored_history.h"
+#include "tests/storage/points.h"
+
+using namespace cgphase;
+using namespace cgphase::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr Retention kShort{.raw_for = 1h, .medium_step = 15s, .medium_for = 4h,
+                           .coarse_step = 60s, .coarse_for = 8h};
+constexpr std::uint64_t kRunSeconds = 12 * 3600;
+constexpr std::uint64_t kSpike = kRunSeconds - 6 * 3600 + 7;  // six hours before the end
+
+HistoryPoint point_of(std::uint64_t second) {
+  HistoryPoint point = busy_point(kOne, second);
+  point.sample.cpu.usage_usec = second * 250'000 + (second >= kSpike ? 4'000'000 : 0);
+  if (second == kSpike) point.sample.memory.anon_bytes = 3 * kGiB;
+  return point;
+}
+
+Store open_tiers(const std::string& path) {
+  Result<Store> store = Store::open({path, "boot-1", Bytes{64 * kMiB}, kShort});
+  REQUIRE_MESSAGE(store.has_value(), (store ? "" : store.error().text));
+  return std::move(*store);
+}
+
+void fill(Store& store) {
+  for (std::uint64_t second = 0; second < kRunSeconds; ++second)
+    REQUIRE(store.append({point_of(second)}, {}, {}).has_value());
+  REQUIRE(store.flush().has_value());
+}
+
+// Those from `from` on and before `until`, in hours before the end.
+std::size_t count_between(const std::vector<HistoryPoint>& points, double from, double until) {
+  const auto time = [](double hours) { return at_second(kRunSeconds - hours * 3600); };
+  return static_cast<std::size_t>(std::ranges::count_if(points, [&](const HistoryPoint& point) {
+    return point.time >= time(from) && point.time < time(until);
+  }));
+}
+
+void check_tiers(const std::vector<HistoryPoint>& points) {
+  CHECK(count_between(points, 1, 0) == 3600);
+  // A quarter of an hour, and an hour, are waited for until they fill a block.
+  CHECK(count_between(points, 3.9, 1.4) == doctest::Approx(2.5 * 240).epsilon(0.02));
+  CHECK(count_between(points, 7.9, 5.5) == doctest::Approx(2.4 * 60).epsilon(0.05));
+  CHECK(count_between(points, 12, 9.5) == 0);
+  const auto peak = std::ranges::max(points, {}, [](const HistoryPoint& point) {
+    return point.sample.memory.anon_bytes.value_or(0);
+  });
+  CHECK(peak.sample.memory.anon_bytes == 3 * kGiB);
+  const auto busiest = std::ranges::max(points, {}, [](const HistoryPoint& point) {
+    return point.peak_cpu_cores.value_or(0);
+  });
+  CHECK(busiest.peak_cpu_cores == doctest::Approx(4.25).epsilon(0.001));
+  CHECK(busiest.time == peak.time);
+  CHECK(std::ranges::is_sorted(points, {}, &HistoryPoint::time));
+}
+
+}  // namespace
+
+TEST_CASE("samples are thinned at their ages, keep their peaks, and go at last") {
+  const ScratchDirectory scratch;
+  {
+    Store store = open_tiers(scratch.path("history.db"));
+    fill(store);
+    const auto points = store.history(kOne, at_second(0), at_second(1e6), 1 << 20);
+    REQUIRE(points.has_value());
+    check_tiers(*points);
+    CHECK(store.damaged_count() == 0);
+    // A page at a time, as `record` asks.
+    const auto page = store.history(kOne, at_second(0), at_second(1e6), 120);
+    REQUIRE(page.has_value());
+    REQUIRE(page->size() == 120);
+    for (std::size_t i = 0; i < page->size(); ++i) REQUIRE(same((*page)[i], (*points)[i]));
+  }
+  auto stored = StoredHistory::open(scratch.path("."));
+  REQUIRE(stored.has_value());
+  const auto points = stored->history_of(1, at_second(0), at_second(1e6), 1 << 20);
+  REQUIRE(points.has_value());
+  check_tiers(*points);
+}
+
+TEST_CASE("a clock that is far behind takes nothing away") {
+  Store store = open_tiers(":memory:");
+  for (std::uint64_t second = 0; second < 120; ++second)
+    REQUIRE(store.append({busy_point(kOne, 100'000'000 + second)}, {}, {}).has_value());
+  fill(store);
+  const auto points = store.history(kOne, at_second(0), at_second(2e8), 1 << 20);
+  REQUIRE(points.has_value());
+  CHECK(points->size() == kRunSeconds + 120);
+}
+
+TEST_CASE("tiers that are none are refused") {
+  const auto kind_of = [](const Retention& retention) {
+    const auto store = Store::open({":memory:", "b", Bytes{kMinimumCap}, retention});
+    return store ? std::nullopt : std::optional(store.error().kind);
+  };
+  CHECK_FALSE(kind_of(kShort));
+  Retention wrong = kShort;
+  wrong.coarse_step = 50s;
+  CHECK(kind_of(wrong) == ErrorKind::invalid);
+  wrong = kShort;
+  wrong.medium_for = 59min;
+  CHECK(kind_of(wrong) == ErrorKind::invalid);
+  wrong = kShort;
+  wrong.coarse_for = 3h;
+  CHECK(kind_of(wrong) == ErrorKind::invalid);
+}
+
+TEST_CASE("a file of schema 3 gets its tiers, and its samples stay") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.path("h.db");
+  {
+    Store store = open_store(path);
+    for (std::uint64_t second = 0; second < 100; ++second)
+      REQUIRE(store.append({busy_point(kOne, second)}, {}, {}).has_value());
+  }
+  REQUIRE(Connection::open(path).value().execute(
+      "DROP TABLE medium; DROP TABLE coarse; PRAGMA user_version=3"));
+  Store store = open_store(path);
+  const auto points = store.history(kOne, at_second(0), at_second(1e6), 1000);
+  REQUIRE(points.has_value());
+  REQUIRE(points->size() == 100);
+  CHECK(same(points->back(), busy_point(kOne, 99)));
+}

@@ -1,0 +1,111 @@
+#include "storage/thinning.h"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+#include "tests/storage/points.h"
+
+using namespace cgphase;
+using namespace cgphase::test;
+
+namespace {
+
+// One that uses `cores` since the second before `second` and holds `bytes`.
+HistoryPoint point_at(std::uint64_t second, std::uint64_t usage_usec, std::uint64_t bytes) {
+  HistoryPoint point;
+  point.time = at_second(static_cast<double>(second));
+  point.sample.id = kOne;
+  point.sample.cpu.usage_usec = usage_usec;
+  point.sample.memory_current = Bytes{bytes};
+  point.sample.memory.anon_bytes = bytes / 2;
+  return point;
+}
+
+std::vector<HistoryPoint> thinned(std::chrono::seconds step,
+                                  const std::vector<HistoryPoint>& points) {
+  Thinner thinner(step, {});
+  std::vector<HistoryPoint> out;
+  for (const HistoryPoint& point : points)
+    if (auto whole = thinner.add(point)) out.push_back(*whole);
+  if (auto last = thinner.finish()) out.push_back(*last);
+  return out;
+}
+
+constexpr std::uint64_t kMinute = 40;  // at_second() of it is a whole minute since 1970
+
+}  // namespace
+
+TEST_CASE("of a span the last counter and the highest gauge stay") {
+  const auto out = thinned(std::chrono::seconds(15), {point_at(kMinute, 100, 10),
+                                                      point_at(kMinute + 1, 200, 90),
+                                                      point_at(kMinute + 14, 300, 20),
+                                                      point_at(kMinute + 15, 400, 7)});
+  REQUIRE(out.size() == 2);
+  CHECK(out[0].time == at_second(kMinute + 14));
+  CHECK(out[0].sample.id == kOne);
+  CHECK(out[0].sample.cpu.usage_usec == 300);
+  CHECK(out[0].sample.memory_current == Bytes{90});
+  CHECK(out[0].sample.memory.anon_bytes == 45);
+  CHECK(out[1].sample.memory_current == Bytes{7});
+}
+
+TEST_CASE("the highest usage between two readings stays through both steps") {
+  std::vector<HistoryPoint> points;
+  std::uint64_t usage = 0;
+  for (std::uint64_t second = 0; second < 60; ++second)
+    points.push_back(point_at(kMinute + second, usage += second == 30 ? 3'000'000 : 250'000, 1));
+  const auto medium = thinned(std::chrono::seconds(15), points);
+  REQUIRE(medium.size() == 4);
+  CHECK(medium[0].peak_cpu_cores == doctest::Approx(0.25));
+  CHECK(medium[2].peak_cpu_cores == doctest::Approx(3.0));  // the first of its span
+  const auto coarse = thinned(std::chrono::seconds(60), medium);
+  REQUIRE(coarse.size() == 1);
+  CHECK(coarse[0].peak_cpu_cores == doctest::Approx(3.0));
+  CHECK(coarse[0].sample.cpu.usage_usec == usage);
+}
+
+TEST_CASE("a counter that starts anew is no peak") {
+  const auto out = thinned(std::chrono::seconds(60), {point_at(kMinute, 5'000'000, 1),
+                                                      point_at(kMinute + 1, 100, 1),
+                                                      point_at(kMinute + 2, 500'100, 1)});
+  REQUIRE(out.size() == 1);
+  CHECK(out[0].peak_cpu_cores == doctest::Approx(0.5));
+}
+
+TEST_CASE("what is absent in the last reading is that of one before, but for limits") {
+  HistoryPoint first = point_at(kMinute, 1, 5), last = point_at(kMinute + 1, 2, 3);
+  first.sample.pids_current = 9;
+  first.sample.limits.memory_max = MemoryLimit{Bytes{4096}};
+  first.sample.limits.cpu_weight = 100;
+  first.sample.swap_max = MemoryLimit{Bytes{1}};
+  last.sample.swap_max = MemoryLimit{};
+  last.phase = {PhaseState::known, 3, 0.5, 0.25};
+  const auto out = thinned(std::chrono::seconds(15), {first, last});
+  REQUIRE(out.size() == 1);
+  CHECK(out[0].sample.pids_current == 9);
+  CHECK_FALSE(out[0].sample.limits.memory_max);
+  CHECK_FALSE(out[0].sample.limits.cpu_weight);
+  CHECK(out[0].sample.swap_max == MemoryLimit{});
+  CHECK(same(out[0].phase, last.phase));
+}
+
+TEST_CASE("random points can be thinned, and none has a gauge above its span's") {
+  std::mt19937_64 random(7);
+  std::vector<HistoryPoint> points;
+  for (std::uint64_t second = 0; second < 600; ++second) {
+    HistoryPoint& point = points.emplace_back();
+    point.time = at_second(static_cast<double>(kMinute + second));
+    point.sample = random_sample(kOne, random);
+    point.phase = random_phase(random);
+  }
+  const auto out = thinned(std::chrono::seconds(15), points);
+  REQUIRE(out.size() == 40);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    std::optional<Bytes> peak;
+    for (std::size_t k = 0; k < 15; ++k)
+      peak = std::max(peak, points[i * 15 + k].sample.memory_current);
+    CHECK(out[i].sample.memory_current == peak);
+    CHECK(same(out[i].phase, points[i * 15 + 14].phase));
+  }
+}
