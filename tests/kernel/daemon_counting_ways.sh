@@ -157,9 +157,9 @@ lacking_types() {
   case_of 'no type information'
   refused_packets attaching CAP_NET_ADMIN
   # Debian's kernel.perf_event_paranoid is 3.
-  expected[1]='off: tracepoint: attaching the BPF program run_queue_classic: Permission denied'
-  expected[1]+=' (EACCES); tracepoints take CAP_SYS_ADMIN, or a kernel.perf_event_paranoid of 2'
-  expected[1]+=' at most'
+  expected[1]='off: this kernel has no type information (CONFIG_DEBUG_INFO_BTF); tracepoint:'
+  expected[1]+=' attaching the BPF program run_queue_classic: Permission denied (EACCES);'
+  expected[1]+=' tracepoints take CAP_SYS_ADMIN, or a kernel.perf_event_paranoid of 2 at most'
   case_of 'no type information, no CAP_NET_ADMIN' with ,+bpf,+perfmon
   umount /sys/kernel/btf /sys/kernel/tracing
 }
