@@ -202,7 +202,8 @@ void bench_block(std::uint64_t events, const char* tier, bpf_program* empty_prog
   if (made(controllers, "io\n") && made(blocks, std::string(kBlockBytes, 'b'))) {
     const auto counter = start_block_counter(CgroupPaths(directory), kRoom, tier);
     if (counter)
-      measure({{"block devices", (*counter)->programs()[0], bpf_program__fd(empty_program), kNoAim}},
+      measure({{"block devices", (*counter)->programs()[0], bpf_program__fd(empty_program),
+                kNoAim}},
               **counter, [&] { read_blocks(blocks, std::min(events, kMostReads)); },
               tier == std::string("tp_btf") ? "direct reads, tp_btf" : "direct reads, raw_tp");
     else

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// The counters of each cgroup in a hash, for the programs that count. Before it is included: RECORD,
-// the struct that is counted in.
+// The counters of each cgroup in a hash, for the programs that count. Before it is included:
+// RECORD, the struct that is counted in.
 #pragma once
 
 #include <linux/bpf.h>

@@ -79,7 +79,7 @@ int BPF_PROG(count_typed, _Bool preempt, struct task_struct *prev) {
   (bpf_core_field_offset(second) - bpf_core_field_offset(first) == sizeof(__u64) && \
    bpf_core_field_size(first) == sizeof(__u64) && bpf_core_field_size(second) == sizeof(__u64))
 
-// A copy is a call, and calls are what this way costs: fields that are neighbours are copied by one.
+// A copy is a call, and calls are what this way costs: one copies neighbours.
 static __always_inline void copied(struct task_struct *task, struct seen *now) {
   if (FOLLOWS(task->sched_info.pcount, task->sched_info.run_delay)) {
     bpf_core_read(&now->runs, 2 * sizeof(__u64), &task->sched_info.pcount);

@@ -2,14 +2,13 @@
 // Segments that TCP sends again, by the cgroup that their socket was opened in. Two programs for
 // the same, as in run_queue.bpf.c. A kernel before 5.15 keeps the cgroup of a socket otherwise and
 // takes neither.
-#include "collectors/ebpf/kernel_types.bpf.h"
-
-#include <bpf/bpf_core_read.h>
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
-
 #define RECORD tcp_counts
 #include "collectors/ebpf/counted_cgroups.bpf.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#include "collectors/ebpf/kernel_types.bpf.h"
 
 __u32 sampling_mask = 0;  // 2^n - 1: about one of 2^n is counted, as that many
 
