@@ -47,6 +47,9 @@ constexpr std::chrono::milliseconds kBeatInterval{500};
 // Two readings are never closer than this, however often somebody else writes a limit.
 constexpr std::chrono::milliseconds kClosestTicks{250};
 
+// 5 s, less what a tick may come early.
+constexpr std::chrono::milliseconds kMostMemoryAge{4900};
+
 // Why the daemon cannot start, and with which exit code.
 struct Refusal {
   Exit exit = Exit::failure;
@@ -77,6 +80,14 @@ OomMemory load_ooms(Store& store) {
   if (ooms) return *std::move(ooms);
   spdlog::error("what OOMs taught is forgotten: {}", ooms.error().text);
   return {};
+}
+
+// Half a step of the model, which looks at memory once a step, and never so old that people wonder.
+std::chrono::nanoseconds memory_age(const PhaseEngine* engine) {
+  if (engine == nullptr) return kMostMemoryAge;
+  const std::chrono::duration<double> half_step(engine->model().step_seconds / 2);
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::min<std::chrono::duration<double>>(half_step, kMostMemoryAge));
 }
 
 // One that says what was restored before anything else was done.
@@ -317,9 +328,10 @@ std::unique_ptr<GpuSource> Daemon::make_gpus() const {
 Started<void> Daemon::make_agent() {
   Started<std::shared_ptr<const PhaseEngine>> engine = load_engine();
   if (!engine) return std::unexpected(engine.error());
-  Result<NodeSampler> sampler = NodeSampler::open({.cgroup_root = root_.path,
-                                                   .proc_root = config_.proc_root,
-                                                   .include = config_.include});
+  Result<NodeSampler> sampler =
+      NodeSampler::open({.cgroup_root = root_.path, .proc_root = config_.proc_root,
+                         .include = config_.include,
+                         .observed_memory_age = memory_age(engine->get())});
   if (!sampler) return refuse(sampler.error());
   ::mkdir(config_.state_dir.c_str(), 0750);  // where it cannot be made, what opens in it says why
   std::uint64_t first_decision_id = 1;

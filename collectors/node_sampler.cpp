@@ -16,6 +16,7 @@
 #include "collectors/cgroup_tree.h"
 #include "collectors/containers/engine_files.h"
 #include "collectors/containers/recognise.h"
+#include "collectors/directory_writes.h"
 #include "collectors/host_facts.h"
 #include "collectors/kernel_text.h"
 #include "collectors/unit_resets.h"
@@ -47,6 +48,8 @@ struct Tracked {
   CgroupPath path;
   CgroupFiles files;
   UnitResets resets;
+  bool close = true;  // read in full at every tick
+  int place = -1;     // in DirectoryWrites, while it is not
 };
 using TrackedList = std::vector<std::unique_ptr<Tracked>>;
 
@@ -95,6 +98,7 @@ class NodeSampler::Impl {
 
   int event_fd() const { return tree_.event_fd(); }
   const Tracked* find(CgroupId id) const;
+  void attend(CgroupId id, bool close);
   std::vector<Source> sources() const;
 
   void sample(const Clock& clock, NodeSample& tick) {
@@ -115,6 +119,7 @@ class NodeSampler::Impl {
   void forget(TrackedList::iterator at, NodeSample& tick);
   void find_flushes();
   void read_all(NodeSample& tick);
+  Look look_for(const Tracked& tracked);
   void find_resets(NodeSample& tick);
   void watch_again(MonotonicTime now);
   Source inotify_source() const;
@@ -124,6 +129,7 @@ class NodeSampler::Impl {
   std::vector<char> buffer_;
   std::vector<Source> sources_;
   WriteWatch unit_writes_;
+  DirectoryWrites writes_;  // to the directories of those that are only observed
   TrackedList tracked_;  // ascending id
   std::vector<Settling> settling_;  // looked at again at each tick
   std::vector<Settling> waiting_;   // not to be opened or beyond the bound: at each sweep
@@ -137,6 +143,23 @@ class NodeSampler::Impl {
 const Tracked* NodeSampler::Impl::find(CgroupId id) const {
   const auto at = std::ranges::lower_bound(tracked_, id, {}, id_of);
   return at != tracked_.end() && (*at)->id == id ? at->get() : nullptr;
+}
+
+// Watched only while it is worth it; what changed before the watch is read once more.
+void NodeSampler::Impl::attend(CgroupId id, bool close) {
+  const auto at = std::ranges::lower_bound(tracked_, id, {}, id_of);
+  if (at == tracked_.end() || (*at)->id != id || (*at)->close == close) return;
+  Tracked& tracked = **at;
+  tracked.close = close;
+  if (!close) tracked.place = writes_.add(tracked.files.directory_fd());
+  else if (tracked.place >= 0) writes_.remove(std::exchange(tracked.place, -1));
+}
+
+Look NodeSampler::Impl::look_for(const Tracked& tracked) {
+  if (tracked.close) return {};
+  const DirectoryChange change = writes_.take(tracked.place);
+  return {.events = change.events, .limits = change.limits,
+          .memory_period = options_.observed_memory_age};
 }
 
 void NodeSampler::Impl::follow_tree(MonotonicTime now, NodeSample& tick) {
@@ -199,6 +222,7 @@ void NodeSampler::Impl::track(const TreeChange::Appeared& cgroup, Recognised&& w
 // A container that came within this tick was not told of yet and need not be.
 void NodeSampler::Impl::forget(TrackedList::iterator at, NodeSample& tick) {
   const CgroupId id = (*at)->id;
+  if ((*at)->place >= 0) writes_.remove((*at)->place);
   tracked_.erase(at);
   if (std::erase_if(tick.appeared, [&](const auto& one) { return one.id == id; }) == 0)
     tick.vanished.push_back(id);
@@ -220,11 +244,12 @@ void NodeSampler::Impl::read_all(NodeSample& tick) {
   // What they say is not used, nor whether they say it.
   for (const Fd& fd : flushes_)
     [[maybe_unused]] const ssize_t count = ::pread(fd.get(), buffer_.data(), buffer_.size(), 0);
+  writes_.look();  // before what it tells of is read: a later write is told at the next tick
   tick.containers.resize(tracked_.size());
   std::size_t count = 0;
   for (std::size_t i = 0; i < tracked_.size();) {
     Sample& sample = tick.containers[count];
-    if (!tracked_[i]->files.read(tick.time, sample, buffer_)) {
+    if (!tracked_[i]->files.read(tick.time, sample, buffer_, look_for(*tracked_[i]))) {
       forget(tracked_.begin() + static_cast<std::ptrdiff_t>(i), tick);
       continue;
     }
@@ -303,6 +328,8 @@ NodeSampler::~NodeSampler() = default;
 int NodeSampler::event_fd() const { return impl_->event_fd(); }
 
 void NodeSampler::sample(const Clock& clock, NodeSample& tick) { impl_->sample(clock, tick); }
+
+void NodeSampler::attend(CgroupId id, bool close) { impl_->attend(id, close); }
 
 std::vector<Source> NodeSampler::sources() const { return impl_->sources(); }
 
