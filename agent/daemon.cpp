@@ -26,6 +26,7 @@
 #include "base/file.h"
 #include "base/memory_lock.h"
 #include "base/text.h"
+#include "collectors/ebpf/kernel_pull.h"
 #include "collectors/ebpf/probe_source.h"
 #include "collectors/gpu/gpu_reader.h"
 #include "collectors/gpu/gpu_thread.h"
@@ -135,6 +136,7 @@ class Daemon {
   std::unique_ptr<StoreThread> open_store(std::uint64_t& first_decision_id, OomMemory& ooms);
   Holds load_holds() const;
   std::unique_ptr<ProbeSource> make_probes() const;
+  OpenCgroupPull pull_opener() const;
   std::unique_ptr<GpuSource> make_gpus() const;
   Status start_companion();
   void keep_companion();
@@ -311,6 +313,13 @@ std::unique_ptr<ProbeSource> Daemon::make_probes() const {
   return open_kernel_probes(root_.path, config_.bpf.budget);
 }
 
+// For one reading nothing is learned, and loading costs more than it saves.
+OpenCgroupPull Daemon::pull_opener() const {
+  if (!config_.bpf.enabled || !config_.bpf.sampling || options_.once || root_.path.empty())
+    return nullptr;
+  return [root = root_.path](std::size_t room) { return start_kernel_pull(root, room); };
+}
+
 std::unique_ptr<GpuSource> Daemon::make_gpus() const {
   if (!config_.gpu.enabled) return no_gpu_source("gpu.enabled is false");
   // A driver may take its time to say the first word.
@@ -331,7 +340,8 @@ Started<void> Daemon::make_agent() {
   Result<NodeSampler> sampler =
       NodeSampler::open({.cgroup_root = root_.path, .proc_root = config_.proc_root,
                          .include = config_.include,
-                         .observed_memory_age = memory_age(engine->get())});
+                         .observed_memory_age = memory_age(engine->get()),
+                         .open_pull = pull_opener()});
   if (!sampler) return refuse(sampler.error());
   ::mkdir(config_.state_dir.c_str(), 0750);  // where it cannot be made, what opens in it says why
   std::uint64_t first_decision_id = 1;

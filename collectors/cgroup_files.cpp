@@ -96,7 +96,7 @@ Result<CgroupId> CgroupFiles::identify(int directory_fd) {
 }
 
 bool CgroupFiles::read(MonotonicTime now, Sample& sample, std::span<char> buffer,
-                       const Look& look) {
+                       const Look& look, const Pulled& pulled) {
   sample = Sample{};
   lost_file_ = false;
   if (is_due(now, absent_time_, kAbsentPeriod)) {
@@ -104,9 +104,11 @@ bool CgroupFiles::read(MonotonicTime now, Sample& sample, std::span<char> buffer
     short_of_descriptors_ = false;
     absent_time_ = now;
   }
-  read_usage(sample, buffer);
+  read_usage(sample, buffer, pulled);
+  const bool events_pulled = pull_memory_events(pulled);
   if (look.events || is_due(now, events_time_, kUntoldEventsPeriod)) {
-    read_events(buffer);
+    if (!events_pulled) read_memory_events(buffer);
+    read_cgroup_events(buffer);
     events_time_ = now;
   }
   const bool limits_due = is_due(now, limits_time_, kUntoldLimitsPeriod);
@@ -114,8 +116,8 @@ bool CgroupFiles::read(MonotonicTime now, Sample& sample, std::span<char> buffer
     read_limits(buffer);
     limits_time_ = now;
   }
-  read_memory(now, look, sample, buffer);
-  if (is_due(now, pressure_time_, kPressurePeriod)) read_pressure(now, buffer);
+  read_memory(now, look, sample, buffer, pulled);
+  if (is_due(now, pressure_time_, kPressurePeriod)) read_pressure(now, buffer, pulled);
   // Who is told of each write knows of these as well.
   const bool told = look.memory_period.has_value();
   if (told ? look.limits || limits_due : is_due(now, slow_time_, kSlowPeriod))
@@ -145,16 +147,52 @@ Counter CgroupFiles::read_count(KernelFile file, std::span<char> buffer) {
   return text ? scan_number(*text) : std::nullopt;
 }
 
-void CgroupFiles::read_usage(Sample& sample, std::span<char> buffer) {
+// A file that never told anything is not there, or not for us: then the walk may not speak for it.
+// One that is spoken for needs no descriptor.
+bool CgroupFiles::take(KernelFile file, const Pulled& pulled, std::uint64_t part) {
+  Slot& slot = slots_[index_of(file)];
+  if (pulled.record == nullptr || (pulled.record->parts & part) != part || !slot.told) return false;
+  slot.fd.reset();
+  return true;
+}
+
+void CgroupFiles::read_cpu(Sample& sample, std::span<char> buffer, const Pulled& pulled) {
+  const std::uint64_t parts = cpu_bandwidth_ ? PULL_CPU | PULL_BANDWIDTH : PULL_CPU;
+  if (take(KernelFile::cpu_stat, pulled, parts)) {
+    sample.cpu = cpu_stat_of(*pulled.record);
+    if (!cpu_bandwidth_) sample.cpu.nr_periods = sample.cpu.nr_throttled = std::nullopt;
+    if (!cpu_bandwidth_) sample.cpu.throttled_usec.reset();
+    cpu_time_.fill(*pulled.record, sample.cpu);
+    return;
+  }
   if (const auto text = read_held(KernelFile::cpu_stat, buffer)) sample.cpu = scan_cpu_stat(*text);
-  sample.memory_current = as_bytes(read_count(KernelFile::memory_current, buffer));
-  sample.pids_current = read_count(KernelFile::pids_current, buffer);
-  if (const auto text = read_held(KernelFile::io_stat, buffer)) sample.io = scan_io_stat(*text);
+  cpu_bandwidth_ = sample.cpu.nr_throttled.has_value();
+}
+
+void CgroupFiles::read_usage(Sample& sample, std::span<char> buffer, const Pulled& pulled) {
+  read_cpu(sample, buffer, pulled);
+  sample.memory_current = take(KernelFile::memory_current, pulled, PULL_MEMORY)
+                              ? pages(pulled.record->memory_pages)
+                              : as_bytes(read_count(KernelFile::memory_current, buffer));
+  sample.pids_current = take(KernelFile::pids_current, pulled, PULL_PIDS)
+                            ? pulled.record->pids
+                            : read_count(KernelFile::pids_current, buffer);
+  if (take(KernelFile::io_stat, pulled, PULL_IO)) sample.io = io_stat_of(*pulled.record);
+  else if (const auto text = read_held(KernelFile::io_stat, buffer))
+    sample.io = scan_io_stat(*text);
+}
+
+bool CgroupFiles::pull_memory_events(const Pulled& pulled) {
+  if (!kept_.own_limit_events.oom || !take(KernelFile::memory_events, pulled, PULL_MEMORY))
+    return false;
+  kept_.memory_events = memory_events_of(*pulled.record);
+  kept_.own_limit_events = {pulled.record->own_max, pulled.record->own_oom};
+  return true;
 }
 
 // memory.events.local is read after memory.events, which counts each of its events too: so what is
 // only there was not ours, and while nothing is new there, nothing is new here.
-void CgroupFiles::read_events(std::span<char> buffer) {
+void CgroupFiles::read_memory_events(std::span<char> buffer) {
   MemoryEvents events;
   OwnLimitEvents own;
   if (const auto text = read_held(KernelFile::memory_events, buffer)) {
@@ -168,6 +206,9 @@ void CgroupFiles::read_events(std::span<char> buffer) {
   }
   kept_.memory_events = events;
   kept_.own_limit_events = own;
+}
+
+void CgroupFiles::read_cgroup_events(std::span<char> buffer) {
   const auto text = read_held(KernelFile::cgroup_events, buffer);
   kept_.cgroup_events = text ? scan_cgroup_events(*text) : CgroupEvents{};
 }
@@ -198,32 +239,49 @@ bool CgroupFiles::memory_is_due(MonotonicTime now, const Look& look, const Sampl
 }
 
 void CgroupFiles::read_memory(MonotonicTime now, const Look& look, Sample& sample,
-                              std::span<char> buffer) {
-  const bool due = memory_is_due(now, look, sample);
+                              std::span<char> buffer, const Pulled& pulled) {
+  const bool lines = pulled.memory && take(KernelFile::memory_stat, pulled, PULL_MEMORY);
+  const bool due = lines || memory_is_due(now, look, sample);
   // What is swapped out belongs to need: it must not leave one sum before it is in the other.
-  if (due || !look.memory_period)
+  if (take(KernelFile::memory_swap_current, pulled, PULL_MEMORY)) {
+    if (due || !look.memory_period) kept_.swap_current = pages(pulled.record->swap_pages);
+  } else if (due || !look.memory_period) {
     kept_.swap_current = as_bytes(read_count(KernelFile::memory_swap_current, buffer));
-  if (due) {
+  }
+  if (lines) kept_.memory = *pulled.memory;
+  else if (due) {
     const auto text = read_held(KernelFile::memory_stat, buffer);
     kept_.memory = text ? scan_memory_stat(*text) : MemoryStat{};
+  }
+  if (due) {
     kept_.usage_usec = sample.cpu.usage_usec;
     kept_.memory_current = sample.memory_current;
     memory_time_ = now;
   }
-  if (!look.memory_period || is_due(now, peak_time_, kSlowPeriod)) {
+  if (take(KernelFile::memory_peak, pulled, PULL_MEMORY)) {
+    kept_.memory_peak = pages(pulled.record->memory_peak_pages);
+  } else if (!look.memory_period || is_due(now, peak_time_, kSlowPeriod)) {
     kept_.memory_peak = as_bytes(read_count(KernelFile::memory_peak, buffer));
     peak_time_ = now;
   }
 }
 
-void CgroupFiles::read_pressure(MonotonicTime now, std::span<char> buffer) {
-  const auto pressure = [&](KernelFile file) {
+std::optional<MemoryLineValues> CgroupFiles::read_memory_lines(std::span<char> buffer) {
+  const auto text = read_held(KernelFile::memory_stat, buffer);
+  return text ? std::optional(scan_memory_lines(*text)) : std::nullopt;
+}
+
+void CgroupFiles::read_pressure(MonotonicTime now, std::span<char> buffer, const Pulled& pulled) {
+  const bool told = pulled.record != nullptr && (pulled.record->parts & PULL_PRESSURE) != 0;
+  if (told) stalls_.take(*pulled.record);
+  const auto pressure = [&](KernelFile file, std::size_t resource) {
+    if (take(file, pulled, PULL_PRESSURE)) return stalls_.pressure(resource);
     const auto text = read_held(file, buffer);
     return text ? scan_pressure(*text) : Pressure{};
   };
-  kept_.cpu_pressure = pressure(KernelFile::cpu_pressure);
-  kept_.memory_pressure = pressure(KernelFile::memory_pressure);
-  kept_.io_pressure = pressure(KernelFile::io_pressure);
+  kept_.io_pressure = pressure(KernelFile::io_pressure, 0);
+  kept_.memory_pressure = pressure(KernelFile::memory_pressure, 1);
+  kept_.cpu_pressure = pressure(KernelFile::cpu_pressure, 2);
   pressure_time_ = now;
 }
 
@@ -244,12 +302,16 @@ std::optional<std::string_view> CgroupFiles::read_held(KernelFile file, std::spa
   if (slot.absent) return std::nullopt;
   if (!slot.fd.valid()) slot.fd = open_file(file);
   if (slot.fd.valid()) {
-    if (const auto text = read_text(slot.fd.get(), buffer)) return text;
+    if (const auto text = read_text(slot.fd.get(), buffer)) {
+      slot.told = true;
+      return text;
+    }
     // ENODEV: the cgroup was removed, or only this file's controller was disabled.
     if (errno == ENODEV) lost_file_ = true;
     slot.fd.reset();
   }
   slot.absent = true;
+  slot.told = false;
   return std::nullopt;
 }
 

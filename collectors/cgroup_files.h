@@ -15,6 +15,8 @@
 #include "base/result.h"
 #include "collectors/cgroup_id.h"
 #include "collectors/kernel_text.h"
+#include "collectors/memory_lines.h"
+#include "collectors/pulled.h"
 #include "collectors/sample.h"
 
 namespace cgphase {
@@ -71,7 +73,11 @@ class CgroupFiles {
 
   // One reading. Absent files are absent fields. False when the cgroup is gone; `sample` is then
   // undefined. No allocation.
-  bool read(MonotonicTime now, Sample& sample, std::span<char> buffer, const Look& look = {});
+  // What `pulled` has is taken from there instead of the file, if the file told it before.
+  bool read(MonotonicTime now, Sample& sample, std::span<char> buffer, const Look& look = {},
+            const Pulled& pulled = {});
+  // What stands in memory.stat at this moment.
+  std::optional<MemoryLineValues> read_memory_lines(std::span<char> buffer);
 
   int directory_fd() const { return directory_.get(); }
 
@@ -83,17 +89,23 @@ class CgroupFiles {
   struct Slot {
     Fd fd;
     bool absent = false;
+    bool told = false;  // gave its text when it was read last
   };
   std::optional<std::string_view> read_held(KernelFile file, std::span<char> buffer);
   std::optional<std::string_view> read_once(KernelFile file, std::span<char> buffer);
   Fd open_file(KernelFile file);
-  void read_usage(Sample& sample, std::span<char> buffer);
-  void read_events(std::span<char> buffer);
+  bool take(KernelFile file, const Pulled& pulled, std::uint64_t part);
+  void read_cpu(Sample& sample, std::span<char> buffer, const Pulled& pulled);
+  void read_usage(Sample& sample, std::span<char> buffer, const Pulled& pulled);
+  void read_memory_events(std::span<char> buffer);
+  bool pull_memory_events(const Pulled& pulled);
+  void read_cgroup_events(std::span<char> buffer);
   void read_limits(std::span<char> buffer);
-  void read_memory(MonotonicTime now, const Look& look, Sample& sample, std::span<char> buffer);
+  void read_memory(MonotonicTime now, const Look& look, Sample& sample, std::span<char> buffer,
+                   const Pulled& pulled);
   Counter read_count(KernelFile file, std::span<char> buffer);
   bool memory_is_due(MonotonicTime now, const Look& look, const Sample& sample) const;
-  void read_pressure(MonotonicTime now, std::span<char> buffer);
+  void read_pressure(MonotonicTime now, std::span<char> buffer, const Pulled& pulled);
   void read_slow(MonotonicTime now, std::span<char> buffer);
   void fill_kept(Sample& sample) const;
   bool is_gone(const Sample& sample) const;
@@ -114,6 +126,9 @@ class CgroupFiles {
   Fd directory_;
   std::array<Slot, kKernelFileCount> slots_;
   Kept kept_;
+  bool cpu_bandwidth_ = false;  // cpu.stat has its lines
+  AdjustedCpuTime cpu_time_;
+  AgingStalls stalls_;
   std::optional<MonotonicTime> pressure_time_, memory_time_, slow_time_, absent_time_;
   std::optional<MonotonicTime> events_time_, limits_time_, peak_time_;
   bool is_cgroup_ = false;  // on cgroup2, not a plain directory

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/result.h"
+#include "collectors/cgroup_pull.h"
 #include "collectors/sample.h"
 
 namespace cgphase {
@@ -37,6 +38,8 @@ class NodeSampler {
     // How old memory.stat may be in the sample of a container that is only observed: no rail acts
     // on it, and half a step of the model is near enough. 0: read at every tick.
     std::chrono::nanoseconds observed_memory_age{0};
+    // Where a program walks over cgroups, what it tells is not read from files.
+    OpenCgroupPull open_pull = {};
   };
 
   // Raises this process's soft limit on descriptors to the hard one: a container holds about
