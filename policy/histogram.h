@@ -61,6 +61,7 @@ class DecayingHistogram {
   std::vector<double> weights_;  // in units of the weight at reference_; as long as needed
   double total_ = 0;
   double count_ = 0;
+  int last_bucket_ = 0;  // of the latest add
   std::optional<double> reference_, latest_;  // seconds; absent before the first add
 };
 
