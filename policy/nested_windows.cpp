@@ -61,10 +61,18 @@ void NestedWindows::sum_anew(std::size_t index) {
   }
 }
 
+// A window begins as what the one half as long holds when that is full.
+void NestedWindows::begin_windows() {
+  for (std::size_t i = 1; i < kWindows; ++i)
+    if (count_ == kShortest << (i - 1)) windows_[i] = windows_[i - 1];
+}
+
 void NestedWindows::add(double value) {
+  begin_windows();
   const float sample = rounded_up(value);
   for (std::size_t i = 0; i < kWindows; ++i) {
     const std::size_t length = kShortest << i;
+    if (i > 0 && count_ < length / 2) break;  // a shorter one holds all that there is
     if (count_ < length) {
       windows_[i].push(sample);
       continue;

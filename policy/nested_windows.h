@@ -41,6 +41,7 @@ class NestedWindows {
   const Window& window(std::size_t index) const { return windows_[index]; }
 
  private:
+  void begin_windows();
   void sum_anew(std::size_t index);
 
   std::array<Window, kWindows> windows_;
