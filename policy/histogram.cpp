@@ -51,7 +51,12 @@ DecayingHistogram::DecayingHistogram(const Shape& shape) : shape_(shape) {
 
 int DecayingHistogram::bucket_of(double value) const {
   const auto& edge = edges();
-  const auto above = std::upper_bound(edge.begin(), edge.end(), value / shape_.first);
+  const double scaled = value / shape_.first;
+  // What moves by less than a bucket stays in it: most do.
+  const auto last = static_cast<std::size_t>(last_bucket_);
+  if (last > 0 && last + 1 < edge.size() && edge[last - 1] <= scaled && scaled < edge[last])
+    return last_bucket_;
+  const auto above = std::upper_bound(edge.begin(), edge.end(), scaled);
   return std::min(static_cast<int>(above - edge.begin()), kMaxBuckets - 1);
 }
 
@@ -83,7 +88,8 @@ void DecayingHistogram::add(double value, double weight, double time_seconds) {
     reference_ = latest_;
     exponent = 0;
   }
-  put(bucket_of(value), weight * power_of_two(exponent));
+  last_bucket_ = bucket_of(value);
+  put(last_bucket_, weight * power_of_two(exponent));
   count_ += 1;
 }
 

@@ -80,10 +80,18 @@ void NestedWindows::put_in_order(std::size_t window, float sample) {
   }
 }
 
+// A window begins as what the one half as long holds when that is full.
+void NestedWindows::begin_windows() {
+  for (std::size_t i = 1; i < kWindows; ++i)
+    if (count_ == length_of(i - 1)) windows_[i] = windows_[i - 1];
+}
+
 void NestedWindows::add(double value) {
+  begin_windows();
   const float sample = rounded_up(value);
   const auto added = static_cast<double>(sample);
   for (std::size_t i = 0; i < kWindows; ++i) {
+    if (i > 0 && count_ < length_of(i - 1)) break;  // a shorter one holds all that there is
     const bool full = count_ >= length_of(i);
     const auto left =
         full ? static_cast<double>(newest_[(count_ - length_of(i)) % kLongest]) : 0.0;

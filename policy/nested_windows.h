@@ -34,6 +34,7 @@ class NestedWindows {
     std::vector<std::uint16_t> rising;  // places in newest_, by value; of equal ones oldest first
     double sum = 0, squares = 0;
   };
+  void begin_windows();
   void put_in_order(std::size_t window, float sample);
   void sum_anew(std::size_t window);
 
