@@ -140,6 +140,7 @@ void Agent::welcome(const ContainerInfo& info) {
   }
   // It was lost from sight, and what was lowered could not be restored then.
   if (admission.original != Limits{}) (void)parts_.writer->restore(info.id);
+  parts_.sampler.attend(info.id, admission.mode != Mode::observe);
   parts_.pipeline.admit(info.id, std::move(admission));
   parts_.pipeline.set_care(info.id, care_of(info));
   if (!parts_.store) return;
@@ -349,6 +350,7 @@ LimitWriter::RestoreReport Agent::apply_modes() {
     const Mode mode = mode_of(view->info);
     // First the mode: while it is enforce, a restore would look like somebody else's intent.
     parts_.pipeline.set_mode(view->info.id, mode);
+    parts_.sampler.attend(view->info.id, mode != Mode::observe);
     if (before == Mode::enforce && mode != Mode::enforce)
       add(report, restore(view->info.id, reason));
   }

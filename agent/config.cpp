@@ -248,6 +248,7 @@ std::vector<std::string> keep_until_restart(const Config& now, Config& asked) {
   keep("store.cap", now.store.cap.value, asked.store.cap.value);
   keep("guard.enabled", now.guard.enabled, asked.guard.enabled);
   keep("bpf.enabled", now.bpf.enabled, asked.bpf.enabled);
+  keep("bpf.sampling", now.bpf.sampling, asked.bpf.sampling);
   keep("bpf.budget", now.bpf.budget, asked.bpf.budget);
   keep("gpu.enabled", now.gpu.enabled, asked.gpu.enabled);
   keep("gpu.nvml", now.gpu.nvml, asked.gpu.nvml);

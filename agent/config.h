@@ -49,6 +49,7 @@ struct Config {
   } guard;
   struct Bpf {
     bool enabled = true;
+    bool sampling = true;
     double budget = 0.005;  // of one core, for all that counts
   } bpf;
   struct Gpu {

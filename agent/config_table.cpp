@@ -272,6 +272,9 @@ std::vector<ConfigRow> general_rows() {
   rows.push_back(bool_row("bpf.enabled", CGPHASE_FIELD(bpf.enabled),
                           "Ask the kernel by BPF programs: what no file counts, and, unless all "
                           "is only observed, who writes limits."));
+  rows.push_back(bool_row("bpf.sampling", CGPHASE_FIELD(bpf.sampling),
+                          "Let a BPF program, where the kernel takes one, read what else the "
+                          "files of containers tell (docs/ebpf.md)."));
   rows.push_back(share_row("bpf.budget", CGPHASE_FIELD(bpf.budget), 0.0001, 1,
                            "What programs that count may cost of one core; above it they look at "
                            "fewer events, or leave the kernel."));

@@ -26,6 +26,7 @@
 #include "base/file.h"
 #include "base/memory_lock.h"
 #include "base/text.h"
+#include "collectors/ebpf/kernel_pull.h"
 #include "collectors/ebpf/probe_source.h"
 #include "collectors/gpu/gpu_reader.h"
 #include "collectors/gpu/gpu_thread.h"
@@ -46,6 +47,9 @@ constexpr std::chrono::seconds kStatusInterval{10};
 constexpr std::chrono::milliseconds kBeatInterval{500};
 // Two readings are never closer than this, however often somebody else writes a limit.
 constexpr std::chrono::milliseconds kClosestTicks{250};
+
+// 5 s, less what a tick may come early.
+constexpr std::chrono::milliseconds kMostMemoryAge{4900};
 
 // Why the daemon cannot start, and with which exit code.
 struct Refusal {
@@ -77,6 +81,14 @@ OomMemory load_ooms(Store& store) {
   if (ooms) return *std::move(ooms);
   spdlog::error("what OOMs taught is forgotten: {}", ooms.error().text);
   return {};
+}
+
+// Half a step of the model, which looks at memory once a step, and never so old that people wonder.
+std::chrono::nanoseconds memory_age(const PhaseEngine* engine) {
+  if (engine == nullptr) return kMostMemoryAge;
+  const std::chrono::duration<double> half_step(engine->model().step_seconds / 2);
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::min<std::chrono::duration<double>>(half_step, kMostMemoryAge));
 }
 
 // One that says what was restored before anything else was done.
@@ -124,6 +136,7 @@ class Daemon {
   std::unique_ptr<StoreThread> open_store(std::uint64_t& first_decision_id, OomMemory& ooms);
   Holds load_holds() const;
   std::unique_ptr<ProbeSource> make_probes() const;
+  OpenCgroupPull pull_opener() const;
   std::unique_ptr<GpuSource> make_gpus() const;
   Status start_companion();
   void keep_companion();
@@ -300,6 +313,13 @@ std::unique_ptr<ProbeSource> Daemon::make_probes() const {
   return open_kernel_probes(root_.path, config_.bpf.budget);
 }
 
+// For one reading nothing is learned, and loading costs more than it saves.
+OpenCgroupPull Daemon::pull_opener() const {
+  if (!config_.bpf.enabled || !config_.bpf.sampling || options_.once || root_.path.empty())
+    return nullptr;
+  return [root = root_.path](std::size_t room) { return start_kernel_pull(root, room); };
+}
+
 std::unique_ptr<GpuSource> Daemon::make_gpus() const {
   if (!config_.gpu.enabled) return no_gpu_source("gpu.enabled is false");
   // A driver may take its time to say the first word.
@@ -317,9 +337,11 @@ std::unique_ptr<GpuSource> Daemon::make_gpus() const {
 Started<void> Daemon::make_agent() {
   Started<std::shared_ptr<const PhaseEngine>> engine = load_engine();
   if (!engine) return std::unexpected(engine.error());
-  Result<NodeSampler> sampler = NodeSampler::open({.cgroup_root = root_.path,
-                                                   .proc_root = config_.proc_root,
-                                                   .include = config_.include});
+  Result<NodeSampler> sampler =
+      NodeSampler::open({.cgroup_root = root_.path, .proc_root = config_.proc_root,
+                         .include = config_.include,
+                         .observed_memory_age = memory_age(engine->get()),
+                         .open_pull = pull_opener()});
   if (!sampler) return refuse(sampler.error());
   ::mkdir(config_.state_dir.c_str(), 0750);  // where it cannot be made, what opens in it says why
   std::uint64_t first_decision_id = 1;

@@ -16,4 +16,10 @@ int empty_typed(void *event) { return 0; }
 SEC("raw_tp/sched_switch")
 int empty_copied(void *event) { return 0; }
 
+SEC("raw_tp/block_rq_complete")
+int empty_completion(void *event) { return 0; }
+
+SEC("raw_tp/tcp_retransmit_skb")
+int empty_retransmit(void *event) { return 0; }
+
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -6,9 +6,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-
-#include "collectors/kernel_text.h"
 
 namespace cgphase {
 namespace {
@@ -96,7 +95,8 @@ Result<CgroupId> CgroupFiles::identify(int directory_fd) {
   return CgroupId{status.st_dev, status.st_ino};
 }
 
-bool CgroupFiles::read(MonotonicTime now, Sample& sample, std::span<char> buffer) {
+bool CgroupFiles::read(MonotonicTime now, Sample& sample, std::span<char> buffer,
+                       const Look& look, const Pulled& pulled) {
   sample = Sample{};
   lost_file_ = false;
   if (is_due(now, absent_time_, kAbsentPeriod)) {
@@ -104,90 +104,184 @@ bool CgroupFiles::read(MonotonicTime now, Sample& sample, std::span<char> buffer
     short_of_descriptors_ = false;
     absent_time_ = now;
   }
-  read_usage(sample, buffer);
-  read_limits(sample, buffer);
-  read_memory_stat(now, sample, buffer);
-  if (is_due(now, pressure_time_, kPressurePeriod)) read_pressure(now, buffer);
-  if (is_due(now, slow_time_, kSlowPeriod)) read_slow(now, buffer);
-  sample.cpu_pressure = kept_.cpu_pressure;
-  sample.memory_pressure = kept_.memory_pressure;
-  sample.io_pressure = kept_.io_pressure;
-  sample.limits.memory_low = kept_.memory_low;
-  sample.limits.memory_min = kept_.memory_min;
-  sample.swap_max = kept_.swap_max;
-  sample.pids_max = kept_.pids_max;
+  read_usage(sample, buffer, pulled);
+  const bool events_pulled = pull_memory_events(pulled);
+  if (look.events || is_due(now, events_time_, kUntoldEventsPeriod)) {
+    if (!events_pulled) read_memory_events(buffer);
+    read_cgroup_events(buffer);
+    events_time_ = now;
+  }
+  const bool limits_due = is_due(now, limits_time_, kUntoldLimitsPeriod);
+  if (look.limits || limits_due) {
+    read_limits(buffer);
+    limits_time_ = now;
+  }
+  read_memory(now, look, sample, buffer, pulled);
+  if (is_due(now, pressure_time_, kPressurePeriod)) read_pressure(now, buffer, pulled);
+  // Who is told of each write knows of these as well.
+  const bool told = look.memory_period.has_value();
+  if (told ? look.limits || limits_due : is_due(now, slow_time_, kSlowPeriod))
+    read_slow(now, buffer);
+  fill_kept(sample);
   return !is_gone(sample);
 }
 
-void CgroupFiles::read_usage(Sample& sample, std::span<char> buffer) {
-  const auto number = [&](KernelFile file) -> Counter {
-    const auto text = read_held(file, buffer);
-    return text ? scan_number(*text) : std::nullopt;
-  };
-  if (const auto text = read_held(KernelFile::cpu_stat, buffer)) sample.cpu = scan_cpu_stat(*text);
-  sample.memory_current = as_bytes(number(KernelFile::memory_current));
-  sample.memory_peak = as_bytes(number(KernelFile::memory_peak));
-  sample.swap_current = as_bytes(number(KernelFile::memory_swap_current));
-  sample.pids_current = number(KernelFile::pids_current);
-  if (const auto text = read_held(KernelFile::memory_events, buffer)) {
-    sample.memory_events = scan_memory_events(*text);
-    read_own_limit_events(sample, buffer);
-  }
-  if (const auto text = read_held(KernelFile::io_stat, buffer)) sample.io = scan_io_stat(*text);
-  if (const auto text = read_held(KernelFile::cgroup_events, buffer)) {
-    const CgroupEvents events = scan_cgroup_events(*text);
-    sample.populated = events.populated;
-    sample.frozen = events.frozen;
-  }
-}
-
-// Read after memory.events, which counts each of them too: so what is only there was not ours, and
-// while nothing is new there, nothing is new here.
-void CgroupFiles::read_own_limit_events(Sample& sample, std::span<char> buffer) {
-  if (!kept_.own_limit_events.oom || sample.memory_events != kept_.memory_events) {
-    const auto text = read_once(KernelFile::memory_events_local, buffer);
-    const MemoryEvents own = text ? scan_memory_events(*text) : MemoryEvents{};
-    kept_.own_limit_events = {own.max, own.oom};
-    kept_.memory_events = sample.memory_events;
-  }
+void CgroupFiles::fill_kept(Sample& sample) const {
+  sample.limits = kept_.limits;
+  sample.memory = kept_.memory;
+  sample.memory_peak = kept_.memory_peak;
+  sample.swap_current = kept_.swap_current;
+  sample.memory_events = kept_.memory_events;
   sample.own_limit_events = kept_.own_limit_events;
+  sample.populated = kept_.cgroup_events.populated;
+  sample.frozen = kept_.cgroup_events.frozen;
+  sample.cpu_pressure = kept_.cpu_pressure;
+  sample.memory_pressure = kept_.memory_pressure;
+  sample.io_pressure = kept_.io_pressure;
+  sample.swap_max = kept_.swap_max;
+  sample.pids_max = kept_.pids_max;
 }
 
-void CgroupFiles::read_limits(Sample& sample, std::span<char> buffer) {
-  Limits& limits = sample.limits;
+Counter CgroupFiles::read_count(KernelFile file, std::span<char> buffer) {
+  const auto text = read_held(file, buffer);
+  return text ? scan_number(*text) : std::nullopt;
+}
+
+// A file that never told anything is not there, or not for us: then the walk may not speak for it.
+// One that is spoken for needs no descriptor.
+bool CgroupFiles::take(KernelFile file, const Pulled& pulled, std::uint64_t part) {
+  Slot& slot = slots_[index_of(file)];
+  if (pulled.record == nullptr || (pulled.record->parts & part) != part || !slot.told) return false;
+  slot.fd.reset();
+  return true;
+}
+
+void CgroupFiles::read_cpu(Sample& sample, std::span<char> buffer, const Pulled& pulled) {
+  const std::uint64_t parts = cpu_bandwidth_ ? PULL_CPU | PULL_BANDWIDTH : PULL_CPU;
+  if (take(KernelFile::cpu_stat, pulled, parts)) {
+    sample.cpu = cpu_stat_of(*pulled.record);
+    if (!cpu_bandwidth_) sample.cpu.nr_periods = sample.cpu.nr_throttled = std::nullopt;
+    if (!cpu_bandwidth_) sample.cpu.throttled_usec.reset();
+    cpu_time_.fill(*pulled.record, sample.cpu);
+    return;
+  }
+  if (const auto text = read_held(KernelFile::cpu_stat, buffer)) sample.cpu = scan_cpu_stat(*text);
+  cpu_bandwidth_ = sample.cpu.nr_throttled.has_value();
+}
+
+void CgroupFiles::read_usage(Sample& sample, std::span<char> buffer, const Pulled& pulled) {
+  read_cpu(sample, buffer, pulled);
+  sample.memory_current = take(KernelFile::memory_current, pulled, PULL_MEMORY)
+                              ? pages(pulled.record->memory_pages)
+                              : as_bytes(read_count(KernelFile::memory_current, buffer));
+  sample.pids_current = take(KernelFile::pids_current, pulled, PULL_PIDS)
+                            ? pulled.record->pids
+                            : read_count(KernelFile::pids_current, buffer);
+  if (take(KernelFile::io_stat, pulled, PULL_IO)) sample.io = io_stat_of(*pulled.record);
+  else if (const auto text = read_held(KernelFile::io_stat, buffer))
+    sample.io = scan_io_stat(*text);
+}
+
+bool CgroupFiles::pull_memory_events(const Pulled& pulled) {
+  if (!kept_.own_limit_events.oom || !take(KernelFile::memory_events, pulled, PULL_MEMORY))
+    return false;
+  kept_.memory_events = memory_events_of(*pulled.record);
+  kept_.own_limit_events = {pulled.record->own_max, pulled.record->own_oom};
+  return true;
+}
+
+// memory.events.local is read after memory.events, which counts each of its events too: so what is
+// only there was not ours, and while nothing is new there, nothing is new here.
+void CgroupFiles::read_memory_events(std::span<char> buffer) {
+  MemoryEvents events;
+  OwnLimitEvents own;
+  if (const auto text = read_held(KernelFile::memory_events, buffer)) {
+    events = scan_memory_events(*text);
+    own = kept_.own_limit_events;
+    if (!own.oom || events != kept_.memory_events) {
+      const auto local = read_once(KernelFile::memory_events_local, buffer);
+      const MemoryEvents scanned = local ? scan_memory_events(*local) : MemoryEvents{};
+      own = {scanned.max, scanned.oom};
+    }
+  }
+  kept_.memory_events = events;
+  kept_.own_limit_events = own;
+}
+
+void CgroupFiles::read_cgroup_events(std::span<char> buffer) {
+  const auto text = read_held(KernelFile::cgroup_events, buffer);
+  kept_.cgroup_events = text ? scan_cgroup_events(*text) : CgroupEvents{};
+}
+
+void CgroupFiles::read_limits(std::span<char> buffer) {
+  Limits& limits = kept_.limits;
+  limits = {.memory_low = limits.memory_low, .memory_min = limits.memory_min};
   if (const auto text = read_held(KernelFile::cpu_max, buffer))
     limits.cpu_max = scan_cpu_max(*text);
-  if (const auto text = read_held(KernelFile::cpu_max_burst, buffer))
-    limits.cpu_max_burst = as_microseconds(scan_number(*text));
-  if (const auto text = read_held(KernelFile::cpu_weight, buffer))
-    limits.cpu_weight = as_weight(scan_number(*text));
+  limits.cpu_max_burst = as_microseconds(read_count(KernelFile::cpu_max_burst, buffer));
+  limits.cpu_weight = as_weight(read_count(KernelFile::cpu_weight, buffer));
   if (const auto text = read_held(KernelFile::memory_max, buffer))
     limits.memory_max = scan_limit(*text);
   if (const auto text = read_held(KernelFile::memory_high, buffer))
     limits.memory_high = scan_limit(*text);
 }
 
-void CgroupFiles::read_memory_stat(MonotonicTime now, Sample& sample, std::span<char> buffer) {
+bool CgroupFiles::memory_is_due(MonotonicTime now, const Look& look, const Sample& sample) const {
+  const std::optional<Bytes> current = sample.memory_current;
   const bool idle = sample.cpu.usage_usec && sample.cpu.usage_usec == kept_.usage_usec &&
-                    sample.memory_current && sample.memory_current == kept_.memory_current;
-  if (!idle || is_due(now, memory_time_, kIdleMemoryPeriod)) {
+                    current && current == kept_.memory_current;
+  if (idle) return is_due(now, memory_time_, kIdleMemoryPeriod);
+  if (!look.memory_period || !current || !kept_.memory_current) return true;
+  const std::uint64_t before = kept_.memory_current->value;
+  const std::uint64_t moved =
+      std::max(before, current->value) - std::min(before, current->value);
+  return moved > before / kMovedMemoryShare || is_due(now, memory_time_, *look.memory_period);
+}
+
+void CgroupFiles::read_memory(MonotonicTime now, const Look& look, Sample& sample,
+                              std::span<char> buffer, const Pulled& pulled) {
+  const bool lines = pulled.memory && take(KernelFile::memory_stat, pulled, PULL_MEMORY);
+  const bool due = lines || memory_is_due(now, look, sample);
+  // What is swapped out belongs to need: it must not leave one sum before it is in the other.
+  if (take(KernelFile::memory_swap_current, pulled, PULL_MEMORY)) {
+    if (due || !look.memory_period) kept_.swap_current = pages(pulled.record->swap_pages);
+  } else if (due || !look.memory_period) {
+    kept_.swap_current = as_bytes(read_count(KernelFile::memory_swap_current, buffer));
+  }
+  if (lines) kept_.memory = *pulled.memory;
+  else if (due) {
     const auto text = read_held(KernelFile::memory_stat, buffer);
     kept_.memory = text ? scan_memory_stat(*text) : MemoryStat{};
+  }
+  if (due) {
     kept_.usage_usec = sample.cpu.usage_usec;
     kept_.memory_current = sample.memory_current;
     memory_time_ = now;
   }
-  sample.memory = kept_.memory;
+  if (take(KernelFile::memory_peak, pulled, PULL_MEMORY)) {
+    kept_.memory_peak = pages(pulled.record->memory_peak_pages);
+  } else if (!look.memory_period || is_due(now, peak_time_, kSlowPeriod)) {
+    kept_.memory_peak = as_bytes(read_count(KernelFile::memory_peak, buffer));
+    peak_time_ = now;
+  }
 }
 
-void CgroupFiles::read_pressure(MonotonicTime now, std::span<char> buffer) {
-  const auto pressure = [&](KernelFile file) {
+std::optional<MemoryLineValues> CgroupFiles::read_memory_lines(std::span<char> buffer) {
+  const auto text = read_held(KernelFile::memory_stat, buffer);
+  return text ? std::optional(scan_memory_lines(*text)) : std::nullopt;
+}
+
+void CgroupFiles::read_pressure(MonotonicTime now, std::span<char> buffer, const Pulled& pulled) {
+  const bool told = pulled.record != nullptr && (pulled.record->parts & PULL_PRESSURE) != 0;
+  if (told) stalls_.take(*pulled.record);
+  const auto pressure = [&](KernelFile file, std::size_t resource) {
+    if (take(file, pulled, PULL_PRESSURE)) return stalls_.pressure(resource);
     const auto text = read_held(file, buffer);
     return text ? scan_pressure(*text) : Pressure{};
   };
-  kept_.cpu_pressure = pressure(KernelFile::cpu_pressure);
-  kept_.memory_pressure = pressure(KernelFile::memory_pressure);
-  kept_.io_pressure = pressure(KernelFile::io_pressure);
+  kept_.io_pressure = pressure(KernelFile::io_pressure, 0);
+  kept_.memory_pressure = pressure(KernelFile::memory_pressure, 1);
+  kept_.cpu_pressure = pressure(KernelFile::cpu_pressure, 2);
   pressure_time_ = now;
 }
 
@@ -196,8 +290,8 @@ void CgroupFiles::read_slow(MonotonicTime now, std::span<char> buffer) {
     const auto text = read_once(file, buffer);
     return text ? scan_limit(*text) : std::nullopt;
   };
-  kept_.memory_low = limit(KernelFile::memory_low);
-  kept_.memory_min = limit(KernelFile::memory_min);
+  kept_.limits.memory_low = limit(KernelFile::memory_low);
+  kept_.limits.memory_min = limit(KernelFile::memory_min);
   kept_.swap_max = limit(KernelFile::memory_swap_max);
   kept_.pids_max = limit(KernelFile::pids_max);
   slow_time_ = now;
@@ -208,12 +302,16 @@ std::optional<std::string_view> CgroupFiles::read_held(KernelFile file, std::spa
   if (slot.absent) return std::nullopt;
   if (!slot.fd.valid()) slot.fd = open_file(file);
   if (slot.fd.valid()) {
-    if (const auto text = read_text(slot.fd.get(), buffer)) return text;
+    if (const auto text = read_text(slot.fd.get(), buffer)) {
+      slot.told = true;
+      return text;
+    }
     // ENODEV: the cgroup was removed, or only this file's controller was disabled.
     if (errno == ENODEV) lost_file_ = true;
     slot.fd.reset();
   }
   slot.absent = true;
+  slot.told = false;
   return std::nullopt;
 }
 

@@ -14,6 +14,9 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "collectors/cgroup_id.h"
+#include "collectors/kernel_text.h"
+#include "collectors/memory_lines.h"
+#include "collectors/pulled.h"
 #include "collectors/sample.h"
 
 namespace cgphase {
@@ -37,11 +40,27 @@ inline constexpr std::chrono::seconds kSlowPeriod{10};
 // memory.stat costs more than all else together. While neither CPU time nor memory.current of a
 // cgroup moved, the last reading stands, this long at most.
 inline constexpr std::chrono::seconds kIdleMemoryPeriod{10};
+// Limits of which nobody told that they were written, and events of which nobody told that there
+// are new ones, are read all the same after so long.
+inline constexpr std::chrono::seconds kUntoldLimitsPeriod{60};
+inline constexpr std::chrono::seconds kUntoldEventsPeriod{10};
+// memory.stat is read before its period is over where memory.current moved by more than this share
+// of what it was: what grows must not grow unseen.
+inline constexpr std::uint64_t kMovedMemoryShare = 32;  // 1/32
 // Files that were absent are looked for again: a controller may be enabled later.
 inline constexpr std::chrono::seconds kAbsentPeriod{60};
 // Longest file that is read; a longer one is absent. memory.stat has about 2 KB, io.stat 80 bytes
 // per device.
 inline constexpr std::size_t kKernelTextBytes = 16384;
+
+// What a reading has to bring up to date beside usage and pressure: all of it, unless somebody
+// knows better. What it leaves out stands as it was read last.
+struct Look {
+  bool events = true;  // memory.events, cgroup.events
+  bool limits = true;
+  // memory.stat, with it memory.swap.current: not before so long. Also memory.peak is then slow.
+  std::optional<std::chrono::nanoseconds> memory_period{};
+};
 
 // Owned by the sampler's thread.
 class CgroupFiles {
@@ -54,7 +73,11 @@ class CgroupFiles {
 
   // One reading. Absent files are absent fields. False when the cgroup is gone; `sample` is then
   // undefined. No allocation.
-  bool read(MonotonicTime now, Sample& sample, std::span<char> buffer);
+  // What `pulled` has is taken from there instead of the file, if the file told it before.
+  bool read(MonotonicTime now, Sample& sample, std::span<char> buffer, const Look& look = {},
+            const Pulled& pulled = {});
+  // What stands in memory.stat at this moment.
+  std::optional<MemoryLineValues> read_memory_lines(std::span<char> buffer);
 
   int directory_fd() const { return directory_.get(); }
 
@@ -66,16 +89,25 @@ class CgroupFiles {
   struct Slot {
     Fd fd;
     bool absent = false;
+    bool told = false;  // gave its text when it was read last
   };
   std::optional<std::string_view> read_held(KernelFile file, std::span<char> buffer);
   std::optional<std::string_view> read_once(KernelFile file, std::span<char> buffer);
   Fd open_file(KernelFile file);
-  void read_usage(Sample& sample, std::span<char> buffer);
-  void read_own_limit_events(Sample& sample, std::span<char> buffer);
-  void read_limits(Sample& sample, std::span<char> buffer);
-  void read_memory_stat(MonotonicTime now, Sample& sample, std::span<char> buffer);
-  void read_pressure(MonotonicTime now, std::span<char> buffer);
+  bool take(KernelFile file, const Pulled& pulled, std::uint64_t part);
+  void read_cpu(Sample& sample, std::span<char> buffer, const Pulled& pulled);
+  void read_usage(Sample& sample, std::span<char> buffer, const Pulled& pulled);
+  void read_memory_events(std::span<char> buffer);
+  bool pull_memory_events(const Pulled& pulled);
+  void read_cgroup_events(std::span<char> buffer);
+  void read_limits(std::span<char> buffer);
+  void read_memory(MonotonicTime now, const Look& look, Sample& sample, std::span<char> buffer,
+                   const Pulled& pulled);
+  Counter read_count(KernelFile file, std::span<char> buffer);
+  bool memory_is_due(MonotonicTime now, const Look& look, const Sample& sample) const;
+  void read_pressure(MonotonicTime now, std::span<char> buffer, const Pulled& pulled);
   void read_slow(MonotonicTime now, std::span<char> buffer);
+  void fill_kept(Sample& sample) const;
   bool is_gone(const Sample& sample) const;
 
   // What was read at most a period ago and still stands.
@@ -84,15 +116,21 @@ class CgroupFiles {
     MemoryStat memory;
     MemoryEvents memory_events;
     OwnLimitEvents own_limit_events;
+    CgroupEvents cgroup_events;
+    Limits limits;
     Counter usage_usec;
-    std::optional<Bytes> memory_current;
-    std::optional<MemoryLimit> memory_low, memory_min, swap_max, pids_max;
+    std::optional<Bytes> memory_current, memory_peak, swap_current;
+    std::optional<MemoryLimit> swap_max, pids_max;
   };
 
   Fd directory_;
   std::array<Slot, kKernelFileCount> slots_;
   Kept kept_;
+  bool cpu_bandwidth_ = false;  // cpu.stat has its lines
+  AdjustedCpuTime cpu_time_;
+  AgingStalls stalls_;
   std::optional<MonotonicTime> pressure_time_, memory_time_, slow_time_, absent_time_;
+  std::optional<MonotonicTime> events_time_, limits_time_, peak_time_;
   bool is_cgroup_ = false;  // on cgroup2, not a plain directory
   bool lost_file_ = false;  // a file that was there answered ENODEV in this reading
   bool short_of_descriptors_ = false;

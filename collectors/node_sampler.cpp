@@ -16,8 +16,10 @@
 #include "collectors/cgroup_tree.h"
 #include "collectors/containers/engine_files.h"
 #include "collectors/containers/recognise.h"
+#include "collectors/directory_writes.h"
 #include "collectors/host_facts.h"
 #include "collectors/kernel_text.h"
+#include "collectors/pull_session.h"
 #include "collectors/unit_resets.h"
 
 namespace cgphase {
@@ -47,6 +49,9 @@ struct Tracked {
   CgroupPath path;
   CgroupFiles files;
   UnitResets resets;
+  bool close = true;  // read in full at every tick
+  int watch = -1;     // in DirectoryWrites, while it is not
+  std::optional<std::uint32_t> place = {};  // in PullSession
 };
 using TrackedList = std::vector<std::unique_ptr<Tracked>>;
 
@@ -91,10 +96,11 @@ class NodeSampler::Impl {
  public:
   Impl(const Options& options, CgroupTree tree)
       : options_(options), tree_(std::move(tree)), buffer_(kKernelTextBytes),
-        sources_(find_sources(tree_.root_fd(), options.proc_root)) {}
+        sources_(find_sources(tree_.root_fd(), options.proc_root)), pull_(options.open_pull) {}
 
   int event_fd() const { return tree_.event_fd(); }
   const Tracked* find(CgroupId id) const;
+  void attend(CgroupId id, bool close);
   std::vector<Source> sources() const;
 
   void sample(const Clock& clock, NodeSample& tick) {
@@ -104,7 +110,10 @@ class NodeSampler::Impl {
     tick.vanished.clear();
     follow_tree(tick.time, tick);
     tick.host = host_;
-    if (!tick.appeared.empty() || !tick.vanished.empty()) find_flushes();
+    if (!tick.appeared.empty() || !tick.vanished.empty()) {
+      give_places();
+      find_flushes();
+    }
     read_all(tick);
   }
 
@@ -113,8 +122,12 @@ class NodeSampler::Impl {
   void settle(const Settling& settling, NodeSample& tick);
   void track(const TreeChange::Appeared& cgroup, Recognised&& who, Fd directory, NodeSample& tick);
   void forget(TrackedList::iterator at, NodeSample& tick);
+  void give_places();
   void find_flushes();
+  void flush();
+  void walk(MonotonicTime now);
   void read_all(NodeSample& tick);
+  Look look_for(const Tracked& tracked);
   void find_resets(NodeSample& tick);
   void watch_again(MonotonicTime now);
   Source inotify_source() const;
@@ -123,13 +136,16 @@ class NodeSampler::Impl {
   CgroupTree tree_;
   std::vector<char> buffer_;
   std::vector<Source> sources_;
+  PullSession pull_;
   WriteWatch unit_writes_;
+  DirectoryWrites writes_;  // to the directories of those that are only observed
   TrackedList tracked_;  // ascending id
   std::vector<Settling> settling_;  // looked at again at each tick
   std::vector<Settling> waiting_;   // not to be opened or beyond the bound: at each sweep
   TreeChange change_;  // kept for its capacity
   std::vector<Fd> flushes_;  // cpu.stat of the parents of many
   std::optional<MonotonicTime> start_time_, sweep_time_;
+  std::size_t next_pupil_ = 0;
   MonotonicTime next_watch_;  // not before, where some are missing
   HostCapacity host_;
 };
@@ -137,6 +153,23 @@ class NodeSampler::Impl {
 const Tracked* NodeSampler::Impl::find(CgroupId id) const {
   const auto at = std::ranges::lower_bound(tracked_, id, {}, id_of);
   return at != tracked_.end() && (*at)->id == id ? at->get() : nullptr;
+}
+
+// Watched only while it is worth it; what changed before the watch is read once more.
+void NodeSampler::Impl::attend(CgroupId id, bool close) {
+  const auto at = std::ranges::lower_bound(tracked_, id, {}, id_of);
+  if (at == tracked_.end() || (*at)->id != id || (*at)->close == close) return;
+  Tracked& tracked = **at;
+  tracked.close = close;
+  if (!close) tracked.watch = writes_.add(tracked.files.directory_fd());
+  else if (tracked.watch >= 0) writes_.remove(std::exchange(tracked.watch, -1));
+}
+
+Look NodeSampler::Impl::look_for(const Tracked& tracked) {
+  if (tracked.close) return {};
+  const DirectoryChange change = writes_.take(tracked.watch);
+  return {.events = change.events, .limits = change.limits,
+          .memory_period = options_.observed_memory_age};
 }
 
 void NodeSampler::Impl::follow_tree(MonotonicTime now, NodeSample& tick) {
@@ -199,36 +232,78 @@ void NodeSampler::Impl::track(const TreeChange::Appeared& cgroup, Recognised&& w
 // A container that came within this tick was not told of yet and need not be.
 void NodeSampler::Impl::forget(TrackedList::iterator at, NodeSample& tick) {
   const CgroupId id = (*at)->id;
+  if ((*at)->watch >= 0) writes_.remove((*at)->watch);
+  if ((*at)->place) pull_.remove(id.inode, *(*at)->place);
   tracked_.erase(at);
   if (std::erase_if(tick.appeared, [&](const auto& one) { return one.id == id; }) == 0)
     tick.vanished.push_back(id);
 }
 
+void NodeSampler::Impl::give_places() {
+  if (pull_.make_room(tracked_.size()))
+    for (const auto& tracked : tracked_) tracked->place.reset();
+  for (const auto& tracked : tracked_)
+    if (!tracked->place) tracked->place = pull_.add(tracked->id.inode);
+}
+
+// A read of one file of a parent brings the statistics of all below it up to date. A walk reads
+// what all of them have then, so it begins at the top; of files it pays only for many siblings.
 void NodeSampler::Impl::find_flushes() {
   flushes_.clear();
-  std::map<CgroupPath, std::size_t> children;
-  for (const auto& tracked : tracked_) ++children[parent_of(tracked->path)];
-  for (const auto& [parent, count] : children) {
-    if (count < kFlushSiblings) continue;
-    const std::string name = "." + parent + "/" + kernel_file_name(KernelFile::cpu_stat);
+  std::map<CgroupPath, std::size_t> parents;
+  const bool walk = pull_.active();
+  for (const auto& tracked : tracked_)
+    ++parents[walk ? tracked->path.substr(0, tracked->path.find('/', 1))
+                   : parent_of(tracked->path)];
+  const auto open = [&](const CgroupPath& path, KernelFile file) {
+    const std::string name = "." + path + "/" + kernel_file_name(file);
     if (Result<Fd> fd = open_at(tree_.root_fd(), name.c_str(), O_RDONLY | O_NOFOLLOW))
       flushes_.push_back(std::move(*fd));
+  };
+  for (const auto& [path, count] : parents) {
+    if (!walk && count < kFlushSiblings) continue;
+    open(path, KernelFile::cpu_stat);
+    if (walk) open(path, KernelFile::io_stat), open(path, KernelFile::memory_stat);
   }
 }
 
-void NodeSampler::Impl::read_all(NodeSample& tick) {
+void NodeSampler::Impl::flush() {
   // What they say is not used, nor whether they say it.
   for (const Fd& fd : flushes_)
     [[maybe_unused]] const ssize_t count = ::pread(fd.get(), buffer_.data(), buffer_.size(), 0);
+}
+
+// Each in its turn teaches what memory.stat is made of; first who was not understood.
+void NodeSampler::Impl::walk(MonotonicTime now) {
+  PullSession::Pupil pupil;
+  if (pull_.wants_lesson(now) && !tracked_.empty()) {
+    const std::uint64_t wanted = pull_.wanted_pupil();
+    auto at = std::ranges::find_if(
+        tracked_, [&](const auto& one) { return one->id.inode == wanted; });
+    if (at == tracked_.end())
+      at = tracked_.begin() + static_cast<std::ptrdiff_t>(next_pupil_++ % tracked_.size());
+    pupil = {.inode = (*at)->id.inode,
+             .read = [&files = (*at)->files, this] { return files.read_memory_lines(buffer_); }};
+  }
+  pull_.walk(now, pupil);
+}
+
+void NodeSampler::Impl::read_all(NodeSample& tick) {
+  flush();
+  if (pull_.active()) walk(tick.time);
+  writes_.look();  // before what it tells of is read: a later write is told at the next tick
   tick.containers.resize(tracked_.size());
   std::size_t count = 0;
   for (std::size_t i = 0; i < tracked_.size();) {
     Sample& sample = tick.containers[count];
-    if (!tracked_[i]->files.read(tick.time, sample, buffer_)) {
+    Tracked& tracked = *tracked_[i];
+    const Pulled pulled =
+        tracked.place ? pull_.told(tracked.id.inode, *tracked.place) : Pulled{};
+    if (!tracked.files.read(tick.time, sample, buffer_, look_for(tracked), pulled)) {
       forget(tracked_.begin() + static_cast<std::ptrdiff_t>(i), tick);
       continue;
     }
-    sample.id = tracked_[i]->id;
+    sample.id = tracked.id;
     ++count;
     ++i;
   }
@@ -270,6 +345,7 @@ Source NodeSampler::Impl::inotify_source() const {
 std::vector<Source> NodeSampler::Impl::sources() const {
   std::vector<Source> sources = sources_;
   sources.push_back(inotify_source());
+  sources.push_back(pull_.source());
   const std::size_t beyond = tree_.beyond_depth() + tree_.beyond_count() + waiting_.size();
   const bool complete = beyond == 0 && tree_.unreadable() == 0;
   sources.push_back({"all cgroups", complete,
@@ -303,6 +379,8 @@ NodeSampler::~NodeSampler() = default;
 int NodeSampler::event_fd() const { return impl_->event_fd(); }
 
 void NodeSampler::sample(const Clock& clock, NodeSample& tick) { impl_->sample(clock, tick); }
+
+void NodeSampler::attend(CgroupId id, bool close) { impl_->attend(id, close); }
 
 std::vector<Source> NodeSampler::sources() const { return impl_->sources(); }
 

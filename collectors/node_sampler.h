@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/result.h"
+#include "collectors/cgroup_pull.h"
 #include "collectors/sample.h"
 
 namespace cgphase {
@@ -34,6 +35,11 @@ class NodeSampler {
     std::string engine_root = "/";           // where /var/lib/docker, /run/systemd, ... lie
     std::vector<std::string> include = {};   // globs on CgroupPath: opt-in services and others
     std::chrono::seconds sweep{60};          // full walk behind inotify
+    // How old memory.stat may be in the sample of a container that is only observed: no rail acts
+    // on it, and half a step of the model is near enough. 0: read at every tick.
+    std::chrono::nanoseconds observed_memory_age{0};
+    // Where a program walks over cgroups, what it tells is not read from files.
+    OpenCgroupPull open_pull = {};
   };
 
   // Raises this process's soft limit on descriptors to the hard one: a container holds about
@@ -50,6 +56,12 @@ class NodeSampler {
   // old: until then its owner sets it up. A cgroup that vanishes while it is read is in `vanished`,
   // not an error. A new tick costs no allocation per container once their number is steady.
   void sample(const Clock& clock, NodeSample& tick);
+
+  // Whether somebody may change limits of this container, so that all of it is read at every tick:
+  // so it is until this says otherwise. Of one that is only observed, what the kernel tells that
+  // nobody wrote stands as it was read, and memory.stat is read at the pace of Options. A container
+  // that is not tracked is passed over.
+  void attend(CgroupId id, bool close);
 
   // A descriptor of its own (dup) for the directory of a container now tracked; gone otherwise.
   Result<Fd> duplicate_directory(CgroupId id) const;

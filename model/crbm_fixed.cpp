@@ -20,6 +20,12 @@ constexpr int kTableBound = 11;
 constexpr int kSegments = 2 * kTableBound * (1 << (kSumShift - kSegmentShift));
 constexpr double kInt16Max = 32767;
 
+// Rows are filled up with zeros to whole vectors of the widest common processors: what is left over
+// at the end of a row costs more, one by one, than all the rest.
+constexpr int kLanes = 16;
+constexpr int padded(int columns) { return (columns + kLanes - 1) / kLanes * kLanes; }
+constexpr int kMostColumns = padded(kMaxFeatures * (kMaxHistory + 1));
+
 std::array<std::int16_t, kSegments + 1> make_table() {
   std::array<std::int16_t, kSegments + 1> table{};
   for (int i = 0; i <= kSegments; ++i) {
@@ -56,6 +62,7 @@ static_assert(std::int64_t{32767} * 255 * kProductsInInt32 <= INT32_MAX);
 CGPHASE_CLONES void weighted_sums(const std::int16_t* high, const std::int16_t* low,
                                   const std::int16_t* window, int rows, int columns,
                                   std::int64_t* sums) {
+  columns = columns / kLanes * kLanes;  // tells the compiler that nothing is left over
   for (int row = 0; row < rows; ++row) {
     std::int64_t sum = 0;
     for (int begin = 0; begin < columns; begin += kProductsInInt32) {
@@ -75,6 +82,7 @@ CGPHASE_CLONES void weighted_sums(const std::int16_t* high, const std::int16_t* 
 
 CGPHASE_CLONES void squared_distances(const std::int16_t* centroids, const std::int16_t* point,
                                       int rows, int columns, std::int64_t* distances) {
+  columns = columns / kLanes * kLanes;
   for (int row = 0; row < rows; ++row) {
     const std::int16_t* centroid = centroids + std::ptrdiff_t{row} * columns;
     std::int64_t sum = 0;
@@ -118,6 +126,8 @@ std::vector<int> weight_shifts(const CrbmParameters& crbm) {
 CrbmFixed::CrbmFixed(const CrbmParameters& crbm, const Centroids& centroids)
     : n_hid_(crbm.n_hid),
       window_size_(crbm.n_vis * (crbm.n_his + 1)),
+      window_stride_(padded(window_size_)),
+      hidden_stride_(padded(n_hid_)),
       centroid_count_(centroids.count),
       weight_shift_(weight_shifts(crbm)),
       parents_(centroids.parents) {
@@ -133,10 +143,16 @@ CrbmFixed::CrbmFixed(const CrbmParameters& crbm, const Centroids& centroids)
     for (std::size_t i = 0; i < history; ++i)
       add_weight(crbm.b[k * history + i], weight_shift_[k]);
     for (std::size_t i = 0; i < n_vis; ++i) add_weight(crbm.w[k * n_vis + i], weight_shift_[k]);
+    high_.resize((k + 1) * static_cast<std::size_t>(window_stride_));
+    low_.resize(high_.size());
     bias_.push_back(std::llround(std::ldexp(crbm.hidden_bias[k], kSumShift)));
   }
-  for (const double value : centroids.values)
-    centroids_.push_back(to_int16(std::ldexp(value, kActivationShift)));
+  const auto n_hid = static_cast<std::size_t>(n_hid_);
+  const auto hidden_stride = static_cast<std::size_t>(hidden_stride_);
+  centroids_.resize(static_cast<std::size_t>(centroid_count_) * hidden_stride);
+  for (std::size_t i = 0; i < centroids.values.size(); ++i)
+    centroids_[i / n_hid * hidden_stride + i % n_hid] =
+        to_int16(std::ldexp(centroids.values[i], kActivationShift));
   bound_errors(crbm, centroids);
 }
 
@@ -155,14 +171,15 @@ void CrbmFixed::bound_errors(const CrbmParameters& crbm, const Centroids& centro
     for (std::size_t i = 0; i < columns; ++i) {
       const double exact =
           i < history ? crbm.b[k * history + i] : crbm.w[k * n_vis + i - history];
-      const double held = std::ldexp(weight(k * columns + i), -weight_shift_[k]);
+      const double held = std::ldexp(weight(k, i), -weight_shift_[k]);
       worst = std::max(worst, std::abs(exact - held));
       sum += std::abs(exact);
     }
     unit_bounds_[k] = {(std::ldexp(sum, -kInputShift - 1) + 0x1p-16) / 4 + kFixedSigmoidError,
                        worst / 4};
   }
-  const auto rounded = [&](std::size_t index) {
+  const auto rounded = [&](std::size_t row, std::size_t column) {
+    const auto index = row * static_cast<std::size_t>(hidden_stride_) + column;
     return std::ldexp(centroids_[index], -kActivationShift);
   };
   for (std::size_t i = 0; i < static_cast<std::size_t>(centroid_count_); ++i)
@@ -171,8 +188,8 @@ void CrbmFixed::bound_errors(const CrbmParameters& crbm, const Centroids& centro
       for (std::size_t k = 0; k < n_hid; ++k) {
         const std::size_t a = i * n_hid + k, b = j * n_hid + k;
         const double apart = std::abs(centroids.values[a] - centroids.values[b]);
-        const double moved_a = std::abs(centroids.values[a] - rounded(a));
-        const double moved_b = std::abs(centroids.values[b] - rounded(b));
+        const double moved_a = std::abs(centroids.values[a] - rounded(i, k));
+        const double moved_b = std::abs(centroids.values[b] - rounded(j, k));
         // |c + c' - 2h| <= 2, and the difference of two rounded centroids moves by both roundings.
         pair_constant += 2 * apart * unit_bounds_[k].constant + (2 + apart) * (moved_a + moved_b);
         pair_per_input += 2 * apart * unit_bounds_[k].per_input;
@@ -182,14 +199,17 @@ void CrbmFixed::bound_errors(const CrbmParameters& crbm, const Centroids& centro
     }
 }
 
-std::int16_t CrbmFixed::weight(std::size_t index) const {
+std::int16_t CrbmFixed::weight(std::size_t row, std::size_t column) const {
+  const std::size_t index = row * static_cast<std::size_t>(window_stride_) + column;
   return static_cast<std::int16_t>(high_[index] * 256 + low_[index]);
 }
 
 void CrbmFixed::hidden(std::span<const std::int16_t> window, std::int16_t* activation) const {
   CHECK_INVARIANT(window.size() == static_cast<std::size_t>(window_size_));
   std::int64_t sums[kMaxHidden];
-  weighted_sums(high_.data(), low_.data(), window.data(), n_hid_, window_size_, sums);
+  std::int16_t whole[kMostColumns];
+  std::fill(std::copy(window.begin(), window.end(), whole), whole + window_stride_, 0);
+  weighted_sums(high_.data(), low_.data(), whole, n_hid_, window_stride_, sums);
   for (int k = 0; k < n_hid_; ++k) {
     const auto unit = static_cast<std::size_t>(k);
     const int shift = kInputShift + weight_shift_[unit] - kSumShift;
@@ -198,9 +218,10 @@ void CrbmFixed::hidden(std::span<const std::int16_t> window, std::int16_t* activ
 }
 
 void CrbmFixed::distances(std::span<const std::int16_t> window, std::int64_t* squared) const {
-  std::int16_t activation[kMaxHidden];
+  std::int16_t activation[padded(kMaxHidden)];
   hidden(window, activation);
-  squared_distances(centroids_.data(), activation, centroid_count_, n_hid_, squared);
+  std::fill(activation + n_hid_, activation + hidden_stride_, 0);
+  squared_distances(centroids_.data(), activation, centroid_count_, hidden_stride_, squared);
 }
 
 CrbmFixed::Nearest CrbmFixed::nearest(std::span<const std::int16_t> window) const {

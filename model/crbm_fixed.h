@@ -61,13 +61,16 @@ class CrbmFixed {
  private:
   void bound_errors(const CrbmParameters& crbm, const Centroids& centroids);
 
-  int n_hid_, window_size_, centroid_count_;
-  std::int16_t weight(std::size_t index) const;
+  std::int16_t weight(std::size_t row, std::size_t column) const;
 
-  std::vector<std::int16_t> high_, low_;  // [n_hid * window_size] each
+  int n_hid_, window_size_;
+  int window_stride_, hidden_stride_;  // of rows filled up with zeros
+  int centroid_count_;
+
+  std::vector<std::int16_t> high_, low_;  // [n_hid * window_stride] each
   std::vector<std::int64_t> bias_;       // 16 fractional bits
   std::vector<int> weight_shift_;
-  std::vector<std::int16_t> centroids_;  // [centroid_count * n_hid]
+  std::vector<std::int16_t> centroids_;  // [centroid_count * hidden_stride]
   std::vector<int> parents_;             // as in Centroids
   std::vector<UnitBound> unit_bounds_;   // eps_k
   double bound_constant_ = 0, bound_per_input_ = 0;

@@ -133,17 +133,20 @@ std::optional<double> FeatureExtractor::value(Feature feature, double seconds, c
                                               const Limits& original,
                                               const HostCapacity& host) const {
   const auto sum = [&](std::size_t place) { return advances_[place].sum; };
-  const std::optional<double> need = as_double(memory_need(sample));
-  const std::optional<double> cores = per_second(sum(Place::cpu_usec), seconds * kUsecPerSec);
+  const auto need_now = [&] { return as_double(memory_need(sample)); };
+  const auto cores = [&] { return per_second(sum(Place::cpu_usec), seconds * kUsecPerSec); };
   switch (feature) {
-    case Feature::cpu_usage_ratio: return ratio(cores, cpu_ceiling(original, host));
-    case Feature::memory_need_ratio: return ratio(need, memory_ceiling(original, host));
-    case Feature::cpu_usage_log_ratio: return log_ratio(cores, cpu_ceiling(original, host));
-    case Feature::memory_need_log_ratio: return log_ratio(need, memory_ceiling(original, host));
-    case Feature::memory_growth_per_sec:
+    case Feature::cpu_usage_ratio: return ratio(cores(), cpu_ceiling(original, host));
+    case Feature::memory_need_ratio: return ratio(need_now(), memory_ceiling(original, host));
+    case Feature::cpu_usage_log_ratio: return log_ratio(cores(), cpu_ceiling(original, host));
+    case Feature::memory_need_log_ratio:
+      return log_ratio(need_now(), memory_ceiling(original, host));
+    case Feature::memory_growth_per_sec: {
+      const std::optional<double> need = need_now();
       if (!need || !need_at_begin_) return std::nullopt;
       return ratio((*need - static_cast<double>(need_at_begin_->value)) / seconds,
                    memory_ceiling(original, host));
+    }
     case Feature::page_fault_log_rate: return log_rate(sum(Place::page_faults), seconds);
     case Feature::disk_read_log_rate: return log_rate(sum(Place::read_bytes), seconds);
     case Feature::disk_write_log_rate: return log_rate(sum(Place::written_bytes), seconds);
@@ -193,6 +196,7 @@ FeatureExtractor::Step FeatureExtractor::add(const Sample& sample, MonotonicTime
   const double seconds = seconds_between(step_begin_, time);
   if (seconds + interval / 2 < step_seconds_) return step;
   step.vector.emplace();
+  step.vector->values.reserve(schema_.entries.size());
   for (const FeatureSchema::Entry& entry : schema_.entries)
     step.vector->values.push_back(value(entry.feature, seconds, sample, original, host));
   begin_step(sample, time);

@@ -32,14 +32,13 @@ void DemandBound::add_rises(double risk, Ahead& ahead) const {
   constexpr double kAhead = kAheadSamples;
   const double factor = std::sqrt(1 / risk - 1);
   for (std::size_t i = 0; i < steps_.windows(); ++i) {
-    const NestedWindows::Window& steps = steps_.window(i);
-    const double mean = steps.mean(), spread = factor * steps.deviation();
+    const double mean = steps_.mean(i), spread = factor * steps_.deviation(i);
     const double next = last_ + std::max(0.0, mean + spread);
     const double coming = last_ + std::max(0.0, kAhead * mean + std::sqrt(kAhead) * spread);
     ahead.next = std::min(ahead.next, next);
     ahead.coming = std::min(ahead.coming, std::max(next, coming));
     const double largest =
-        last_ + widened(std::max(0.0, steps.top(risk)), steps.samples(), risk);
+        last_ + widened(std::max(0.0, steps_.top(i, risk)), steps_.samples(i), risk);
     ahead.next = std::min(ahead.next, largest);
     ahead.coming = std::min(ahead.coming, largest);
   }
@@ -49,8 +48,7 @@ std::optional<DemandBound::Ahead> DemandBound::ahead(double risk) const {
   if (levels_.count() < kWarmUpSamples) return std::nullopt;
   std::optional<Ahead> ahead;
   for (std::size_t i = 0; i < levels_.windows(); ++i) {
-    const NestedWindows::Window& level = levels_.window(i);
-    const double bound = widened(level.top(risk), level.samples(), risk);
+    const double bound = widened(levels_.top(i, risk), levels_.samples(i), risk);
     if (!ahead || bound < ahead->next) ahead = {bound, bound};
   }
   if (steps_.count() >= kFewestSteps) add_rises(risk, *ahead);

@@ -51,7 +51,12 @@ DecayingHistogram::DecayingHistogram(const Shape& shape) : shape_(shape) {
 
 int DecayingHistogram::bucket_of(double value) const {
   const auto& edge = edges();
-  const auto above = std::upper_bound(edge.begin(), edge.end(), value / shape_.first);
+  const double scaled = value / shape_.first;
+  // What moves by less than a bucket stays in it: most do.
+  const auto last = static_cast<std::size_t>(last_bucket_);
+  if (last > 0 && last + 1 < edge.size() && edge[last - 1] <= scaled && scaled < edge[last])
+    return last_bucket_;
+  const auto above = std::upper_bound(edge.begin(), edge.end(), scaled);
   return std::min(static_cast<int>(above - edge.begin()), kMaxBuckets - 1);
 }
 
@@ -62,8 +67,13 @@ void DecayingHistogram::scale(double factor) {
 
 void DecayingHistogram::put(int bucket, double weight) {
   const auto index = static_cast<std::size_t>(bucket);
-  if (weights_.size() <= index) weights_.resize(index + 1, 0.0);
-  weights_[index] += weight;
+  if (weights_.empty()) lowest_ = index;
+  if (index < lowest_) {
+    weights_.insert(weights_.begin(), lowest_ - index, 0.0);
+    lowest_ = index;
+  }
+  if (weights_.size() <= index - lowest_) weights_.resize(index - lowest_ + 1, 0.0);
+  weights_[index - lowest_] += weight;
   total_ += weight;
 }
 
@@ -78,7 +88,8 @@ void DecayingHistogram::add(double value, double weight, double time_seconds) {
     reference_ = latest_;
     exponent = 0;
   }
-  put(bucket_of(value), weight * power_of_two(exponent));
+  last_bucket_ = bucket_of(value);
+  put(last_bucket_, weight * power_of_two(exponent));
   count_ += 1;
 }
 
@@ -89,7 +100,7 @@ std::optional<double> DecayingHistogram::quantile(double share) const {
   for (std::size_t i = 0; i < weights_.size(); ++i) {
     if (!(weights_[i] > 0)) continue;
     below += weights_[i];
-    last = i;
+    last = lowest_ + i;
     if (below >= share * total_) break;
   }
   return shape_.first * edges()[last];
@@ -102,7 +113,7 @@ double DecayingHistogram::to_latest() const {
 std::optional<double> DecayingHistogram::peak(double least_weight) const {
   const double least = least_weight / to_latest();
   for (std::size_t i = weights_.size(); i > 0; --i)
-    if (weights_[i - 1] >= least) return shape_.first * edges()[i - 1];
+    if (weights_[i - 1] >= least) return shape_.first * edges()[lowest_ + i - 1];
   return std::nullopt;
 }
 
@@ -110,7 +121,8 @@ double DecayingHistogram::weight_between(double from, double to) const {
   const auto first = static_cast<std::size_t>(bucket_of(std::max(from, 0.0)));
   const auto last = static_cast<std::size_t>(bucket_of(std::max(to, 0.0)));
   double sum = 0;
-  for (std::size_t i = first; i <= last && i < weights_.size(); ++i) sum += weights_[i];
+  for (std::size_t i = std::max(first, lowest_); i <= last && i - lowest_ < weights_.size(); ++i)
+    sum += weights_[i - lowest_];
   return sum * to_latest();
 }
 
@@ -122,7 +134,8 @@ void DecayingHistogram::merge(const DecayingHistogram& other, double factor) {
   CHECK_INVARIANT(shape_ == other.shape_);
   const double to_mine = factor * other.to_latest() / to_latest();
   for (std::size_t i = 0; i < other.weights_.size(); ++i)
-    if (other.weights_[i] > 0) put(static_cast<int>(i), other.weights_[i] * to_mine);
+    if (other.weights_[i] > 0)
+      put(static_cast<int>(other.lowest_ + i), other.weights_[i] * to_mine);
   count_ += other.count_ * factor;
 }
 
@@ -130,7 +143,7 @@ nlohmann::json DecayingHistogram::to_json() const {
   nlohmann::json weights = nlohmann::json::array();
   const double age = to_latest();
   for (std::size_t i = 0; i < weights_.size(); ++i)
-    if (weights_[i] > 0) weights.push_back({i, weights_[i] * age});
+    if (weights_[i] > 0) weights.push_back({lowest_ + i, weights_[i] * age});
   return {{"first", shape_.first},
           {"half_life_seconds", shape_.half_life_seconds},
           {"count", count_},

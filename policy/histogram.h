@@ -6,6 +6,7 @@
 // The same samples give the same bits on every machine.
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <vector>
@@ -58,9 +59,12 @@ class DecayingHistogram {
   void put(int bucket, double weight);
 
   Shape shape_;
-  std::vector<double> weights_;  // in units of the weight at reference_; as long as needed
+  // In units of the weight at reference_; from bucket lowest_ to the highest that was hit.
+  std::vector<double> weights_;
+  std::size_t lowest_ = 0;
   double total_ = 0;
   double count_ = 0;
+  int last_bucket_ = 0;  // of the latest add
   std::optional<double> reference_, latest_;  // seconds; absent before the first add
 };
 

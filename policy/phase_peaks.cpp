@@ -21,10 +21,6 @@ constexpr int kMostSamples = 120;  // that a moment waits for
 constexpr double kJump = 1.5, kMemoryJump = 1.1;  // clearly more
 constexpr double kMaxMoment = 1e12, kMaxNumber = 1e18;
 
-void take(std::optional<double>& peak, const std::optional<double>& value) {
-  if (value) peak = std::max(peak.value_or(0), *value);
-}
-
 std::unexpected<Error> refuse(const char* why) {
   return failure(ErrorKind::invalid, std::string("phase peaks: ") + why);
 }
@@ -60,15 +56,14 @@ void PhasePeakRecorder::close(const Open& open) {
   const auto take_open = [&open](PeakAhead& peak) {
     peak.moments += 1;
     if (open.first) peak.visits += 1;
-    peak.cpu_cores = std::max(peak.cpu_cores, open.soon_cores.value_or(0));
-    peak.memory_bytes = std::max(peak.memory_bytes, open.peak_bytes.value_or(0));
+    peak.cpu_cores = std::max(peak.cpu_cores, open.soon_cores);
+    peak.memory_bytes = std::max(peak.memory_bytes, open.peak_bytes);
     const auto& now_bytes = open.now.memory_bytes;
-    if (now_bytes && open.peak_bytes && *open.peak_bytes > kMemoryJump * *now_bytes)
+    if (now_bytes && open.peak_bytes > kMemoryJump * *now_bytes)
       peak.memory_jumps += 1;
-    if (!open.now.cpu_cores || !open.soon_cores) return;
-    if (*open.soon_cores <= kJump * *open.now.cpu_cores) return;
+    if (!open.now.cpu_cores || open.soon_cores <= kJump * *open.now.cpu_cores) return;
     peak.cpu_jumps += 1;
-    peak.cpu_jump_cores += *open.soon_cores;
+    peak.cpu_jump_cores += open.soon_cores;
   };
   const PhaseMoment coarse{open.moment.slot, PhaseMoment::kAny, open.moment.age};
   take_open(peaks_[coarse]);
@@ -77,12 +72,19 @@ void PhasePeakRecorder::close(const Open& open) {
   else if (peaks_.size() < kMaxMoments) take_open(peaks_[open.moment]);
 }
 
-void PhasePeakRecorder::follow(Open& open, double interval_seconds, const Demand& demand) const {
-  open.samples += 1;
-  open.seconds += interval_seconds;
-  const bool soon = open.samples == 1 || open.seconds <= kUnevenTime * soon_seconds_;
-  if (soon) take(open.soon_cores, demand.cpu_cores);
-  take(open.peak_bytes, demand.memory_bytes);
+// Every sample goes by all open moments, so little is done for each.
+void PhasePeakRecorder::follow(double interval_seconds, const Demand& demand) {
+  const double bytes = demand.memory_bytes.value_or(0), cores = demand.cpu_cores.value_or(0);
+  for (Open& open : open_) {
+    open.samples += 1;
+    open.seconds += interval_seconds;
+    open.peak_bytes = std::max(open.peak_bytes, bytes);
+  }
+  const double soon = kUnevenTime * soon_seconds_;
+  for (auto open = open_.rbegin(); open != open_.rend(); ++open) {
+    if (open->samples > 1 && open->seconds > soon) break;
+    open->soon_cores = std::max(open->soon_cores, cores);
+  }
 }
 
 bool PhasePeakRecorder::over(const Open& open) const {
@@ -103,14 +105,13 @@ void PhasePeakRecorder::add(int slot, double interval_seconds, const Demand& dem
     visit_samples_ = std::min(visit_samples_ + 1, 1'000'000);
     now_.age = PhaseMoment::age_of(visit_samples_);
   }
-  for (Open& open : open_) follow(open, interval_seconds, demand);
+  follow(interval_seconds, demand);
   while (!open_.empty() && over(open_.front())) {
     close(open_.front());
     open_.pop_front();
   }
   const bool first = visit_samples_ == 0 || now_ != before;
-  open_.push_back({.moment = now_, .first = first, .now = demand, .soon_cores = {},
-                   .peak_bytes = {}});
+  open_.push_back({.moment = now_, .first = first, .now = demand});
 }
 
 PhasePeaks PhasePeakRecorder::of_whole_run() const {

@@ -67,14 +67,13 @@ class PhasePeakRecorder {
     PhaseMoment moment;
     bool first = false;  // of its visit
     Demand now;
-    std::optional<double> soon_cores;  // the highest of those that came soon
-    std::optional<double> peak_bytes;
-    int samples = 0;                   // that followed
-    double seconds = 0;                // since then
+    double soon_cores = 0;  // the highest of those that came soon
+    double peak_bytes = 0;
+    int samples = 0;        // that followed
+    double seconds = 0;     // since then
   };
   void close(const Open& open);
-  void follow(Open& open, double interval_seconds, const Demand& demand) const;
-
+  void follow(double interval_seconds, const Demand& demand);
   bool over(const Open& open) const;
 
   double soon_seconds_, binding_seconds_;

@@ -100,24 +100,24 @@ PhasePolicy::PhasePolicy(const nlohmann::json& prior, const PolicySurroundings& 
 
 PhasePolicy::PhasePolicy(const LearnedPhases& earlier, const PolicySurroundings& surroundings,
                          Foresight foresight)
-    : surroundings_(surroundings), foresight_(foresight), known_(earlier.records),
+    : surroundings_(surroundings), foresight_(foresight), with_earlier_(earlier.records),
       earlier_peaks_(earlier.peaks),
       peaks_(surroundings.cpu_horizon_seconds, surroundings.memory_horizon_seconds),
       cpu_(cpu_risk(surroundings), surroundings.guard_threshold, false,
            earlier_cpu(earlier, cpu_risk(surroundings)), surroundings.risk),
       memory_(surroundings.risk, surroundings.guard_threshold, true,
               earlier_memory(earlier.runs), surroundings.risk) {
-  for (const auto& [slot, record] : known_) earlier_runs_[slot] = record.runs;
+  for (const auto& [slot, record] : with_earlier_) earlier_runs_[slot] = record.runs;
 }
 
 void PhasePolicy::enter(int slot, double time) {
-  if (slot_ && whole_visit_) {
-    own_[*slot_].dwell_seconds.add(time - entered_, 1, time);
-    known_[*slot_].dwell_seconds.add(time - entered_, 1, time);
-  }
+  const auto left = [&](PhaseRecord& record) {
+    if (whole_visit_) record.dwell_seconds.add(time - entered_, 1, time);
+    record.next[static_cast<std::size_t>(slot)] += 1;
+  };
   if (slot_) {
-    own_[*slot_].next[static_cast<std::size_t>(slot)] += 1;
-    known_[*slot_].next[static_cast<std::size_t>(slot)] += 1;
+    left(own_[*slot_]);
+    if (!with_earlier_.empty()) left(with_earlier_[*slot_]);
   }
   whole_visit_ = slot_.has_value();
   visit_cores_ = visit_bytes_ = 0;
@@ -165,9 +165,9 @@ MomentPeak PhasePolicy::cpu_ahead() const {
 // though, is the less likely the longer it lasts: after t, within h with h / (t + h) by the rule of
 // succession (Laplace). Below the risk that is no reason to keep what other phases needed.
 double PhasePolicy::memory_kept() const {
-  const auto known = known_.find(*slot_);
+  const auto here = known().find(*slot_);
   const bool ends =
-      *slot_ != kUnknownSlot && known != known_.end() && known->second.departures() > 0;
+      *slot_ != kUnknownSlot && here != known().end() && here->second.departures() > 0;
   const double horizon = surroundings_.memory_horizon_seconds;
   const double lasts = now_ - entered_;
   if (ends || horizon <= surroundings_.risk * (lasts + horizon)) return 0;
@@ -193,7 +193,7 @@ void PhasePolicy::observe(const Observation& observation) {
   if (slot_ != slot) enter(slot, time);
   now_ = time;
   record(own_[slot], observation, time);
-  record(known_[slot], observation, time);
+  if (!with_earlier_.empty()) record(with_earlier_[slot], observation, time);
   const auto cores = demanded_cores(observation);
   const auto bytes = sane(observation.memory_need_bytes);
   visit_cores_ = std::max(visit_cores_, cores.value_or(0));
@@ -248,9 +248,9 @@ std::optional<Forecast> PhasePolicy::forecast(std::chrono::seconds horizon) cons
   const double seconds = std::chrono::duration<double>(horizon).count();
   const double age = now_ - entered_, risk = surroundings_.risk;
   std::map<int, Needs> by_slot;
-  for (const auto& [slot, record] : known_)
+  for (const auto& [slot, record] : known())
     by_slot[slot] = {record.cpu_cores.quantile(1 - risk), record.memory_bytes.quantile(1 - risk)};
-  auto visited = visit_probabilities(known_, *slot_, age, seconds);
+  auto visited = visit_probabilities(known(), *slot_, age, seconds);
   visited[static_cast<std::size_t>(*slot_)] = 0;  // the bounds know better what this visit needs
   const Needs later = needs_of(by_slot, visited, risk);
   Forecast forecast{.horizon = horizon, .risk = risk};
@@ -258,8 +258,8 @@ std::optional<Forecast> PhasePolicy::forecast(std::chrono::seconds horizon) cons
     forecast.cpu_peak = Cores{std::max(*cores, later.cores.value_or(0))};
   if (const auto bytes = memory_.coming())
     forecast.memory_peak = whole_bytes(std::max(*bytes, later.bytes.value_or(0)));
-  const auto here = known_.find(*slot_);
-  if (here == known_.end()) return forecast;
+  const auto here = known().find(*slot_);
+  if (here == known().end()) return forecast;
   const auto rest = usual_rest(here->second, age);
   const std::chrono::seconds in(static_cast<std::int64_t>(std::ceil(rest.value_or(0))));
   // Without the records of the others the chain ends after one change.
@@ -267,7 +267,7 @@ std::optional<Forecast> PhasePolicy::forecast(std::chrono::seconds horizon) cons
   for (const auto& [slot, needs] : by_slot) {
     const double probability = follows[static_cast<std::size_t>(slot)];
     if (slot == *slot_ || probability < kLeastProbability) continue;
-    const Needs then = needs_of(by_slot, visit_probabilities(known_, slot, 0, seconds), risk);
+    const Needs then = needs_of(by_slot, visit_probabilities(known(), slot, 0, seconds), risk);
     Forecast::Next& next = forecast.next.emplace_back(slot == kUnknownSlot ? -1 : slot,
                                                       probability, in);
     if (then.cores) next.cpu_peak = Cores{*then.cores};

@@ -43,12 +43,13 @@ class PhasePolicy : public Policy {
   MomentPeak cpu_ahead() const;
   MomentPeak memory_ahead() const;
   double memory_kept() const;  // ready for whatever follows, in bytes
+  const PhaseRecords& known() const { return with_earlier_.empty() ? own_ : with_earlier_; }
   bool room_made() const;  // for another phase than this one
 
   PolicySurroundings surroundings_;
   Foresight foresight_;
   PhaseRecords own_;     // of this run
-  PhaseRecords known_;   // of earlier runs and this one
+  PhaseRecords with_earlier_;  // of earlier runs and this one; empty where there were none
   PhasePeaks earlier_peaks_;
   PhasePeakRecorder peaks_;
   ForeseenLimit cpu_, memory_;

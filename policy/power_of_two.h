@@ -12,7 +12,9 @@ inline double power_of_two(double x) {
   double term = 1, sum = 1;
   for (int i = 1; i <= 18; ++i) {
     term = term * y / i;
-    sum += term;
+    const double more = sum + term;
+    if (more == sum) break;  // nor do the smaller ones that follow change it
+    sum = more;
   }
   return std::ldexp(sum, static_cast<int>(whole));
 }

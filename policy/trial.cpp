@@ -1,8 +1,10 @@
 #include "policy/trial.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <fmt/format.h>
+#include <limits>
 
 namespace cgphase {
 namespace {
@@ -14,13 +16,21 @@ constexpr double kBusyCores = 0.05;
 constexpr double kGpuPoints = 0.05;
 constexpr std::size_t kMiddle = 2, kLowest = 20;  // one value in so many is below
 
+std::optional<double> value_of(const Measures& tick, Measure measure) {
+  return tick[static_cast<std::size_t>(measure)];
+}
+std::optional<double> value_of(const std::array<float, kMeasureCount>& tick, Measure measure) {
+  const double value = static_cast<double>(tick[static_cast<std::size_t>(measure)]);
+  return std::isnan(value) ? std::nullopt : std::optional(value);
+}
+
 template <class Ticks>
 std::optional<double> value_above_one_in(std::size_t part, const Ticks& ticks, Measure measure,
                                          std::size_t fewest) {
   std::vector<double> values;
   values.reserve(ticks.size());
-  for (const Measures& tick : ticks)
-    if (const auto value = tick[static_cast<std::size_t>(measure)]) values.push_back(*value);
+  for (const auto& tick : ticks)
+    if (const auto value = value_of(tick, measure)) values.push_back(*value);
   if (values.size() < fewest) return std::nullopt;
   const auto place = values.begin() + static_cast<std::ptrdiff_t>(values.size() / part);
   std::nth_element(values.begin(), place, values.end());
@@ -51,22 +61,27 @@ std::vector<Measure> measures_of(Resource resource) {
 void Baselines::add(const Phase& phase, const Measures& measures) {
   if (!phase.known()) return;
   if (!ticks_.contains(phase.index) && ticks_.size() >= kPhases) return;
-  std::deque<Measures>& ticks = ticks_[phase.index];
-  ticks.push_back(measures);
-  if (ticks.size() > kTicks) ticks.pop_front();
+  std::array<float, kMeasureCount> tick;
+  std::ranges::transform(measures, tick.begin(), [](const std::optional<double>& value) {
+    return value ? static_cast<float>(*value) : std::numeric_limits<float>::quiet_NaN();
+  });
+  Ticks& ticks = ticks_[phase.index];
+  if (ticks.ring.size() < kTicks) ticks.ring.push_back(tick);
+  else ticks.ring[ticks.next] = tick;
+  ticks.next = (ticks.next + 1) % kTicks;
 }
 
 std::optional<double> Baselines::median(const Phase& phase, Measure measure) const {
   const auto found = ticks_.find(phase.index);
   return found == ticks_.end() ? std::nullopt
-                               : value_above_one_in(kMiddle, found->second, measure, kFewest);
+                               : value_above_one_in(kMiddle, found->second.ring, measure, kFewest);
 }
 
 std::optional<double> Baselines::low(const Phase& phase, Measure measure) const {
   const auto found = ticks_.find(phase.index);
   return found == ticks_.end()
              ? std::nullopt
-             : value_above_one_in(kLowest, found->second, measure, kFewestOfSpread);
+             : value_above_one_in(kLowest, found->second.ring, measure, kFewestOfSpread);
 }
 
 Trial::Trial(const Decision& decision, MonotonicTime begin, std::chrono::nanoseconds length)

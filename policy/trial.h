@@ -2,7 +2,7 @@
 #pragma once
 
 #include <array>
-#include <deque>
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
@@ -27,7 +27,12 @@ class Baselines {
   std::optional<double> low(const Phase& phase, Measure measure) const;
 
  private:
-  std::map<int, std::deque<Measures>> ticks_;  // by phase index
+  // A ring of kTicks, as long as needed; not a number: not measured.
+  struct Ticks {
+    std::vector<std::array<float, kMeasureCount>> ring;
+    std::size_t next = 0;
+  };
+  std::map<int, Ticks> ticks_;  // by phase index
 };
 
 class Trial {

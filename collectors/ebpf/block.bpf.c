@@ -8,16 +8,9 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "collectors/ebpf/counter_records.h"
+#define RECORD block_counts
+#include "collectors/ebpf/counted_cgroups.bpf.h"
 
-struct {
-  __uint(type, BPF_MAP_TYPE_PERCPU_HASH);
-  __uint(max_entries, 1);
-  __type(key, __u64);
-  __type(value, struct block_counts);
-} counts SEC(".maps");
-
-__u64 lost = 0;           // completions of cgroups that the map had no room for
 __u32 sampling_mask = 0;  // 2^n - 1: about one of 2^n is counted, as that many
 
 // `left`: bytes of the request that had been to do until now. Atomic, for one completion may
@@ -26,14 +19,9 @@ static __always_inline void add(__u64 cgroup, __u64 start_ns, __u32 left, __u32 
   const __u32 mask = sampling_mask;
   const __u64 weight = (__u64)mask + 1;
   if (!cgroup || (mask && (bpf_get_prandom_u32() & mask))) return;
-  struct block_counts *record = bpf_map_lookup_elem(&counts, &cgroup);
+  struct block_counts *record = counts_in_hash(cgroup);
   if (!record) {
-    const struct block_counts none = {};
-    bpf_map_update_elem(&counts, &cgroup, &none, BPF_NOEXIST);
-    record = bpf_map_lookup_elem(&counts, &cgroup);
-  }
-  if (!record) {
-    __sync_fetch_and_add(&lost, 1);
+    count_lost();
     return;
   }
   __sync_fetch_and_add(&record->bytes, weight * bytes);

@@ -23,8 +23,78 @@ struct kernfs_open_file {
   struct kernfs_node *kn;
 } KERNEL_TYPE;
 
+// Of one controller in one cgroup.
+struct cgroup_subsys_state {
+  struct cgroup *cgroup;
+  unsigned int flags;
+} KERNEL_TYPE;
+#define CSS_ONLINE (1 << 1)
+#define CSS_VISIBLE (1 << 3)  // has its files
+enum cgroup_subsys_id { cpu_cgrp_id, io_cgrp_id, memory_cgrp_id, pids_cgrp_id };
+
+// CPU time of a cgroup and those below, as of the last flush of its statistics. Nanoseconds.
+struct task_cputime {
+  __u64 stime, utime;
+  unsigned long long sum_exec_runtime;
+} KERNEL_TYPE;
+// What user and system time of cpu.stat were when it was last read: neither ever falls.
+struct prev_cputime {
+  __u64 utime, stime;
+} KERNEL_TYPE;
+struct cgroup_base_stat {
+  struct task_cputime cputime;
+} KERNEL_TYPE;
+
+// Stalls. States as in enum psi_states up to CPU_FULL; totals in nanoseconds, first those that make
+// averages; averages of 10, 60 and 300 s with 11 bits behind the point.
+#define PSI_STATES 6
+struct psi_group {
+  _Bool enabled;
+  __u64 avg_next_update;
+  __u64 total[2 * PSI_STATES];  // type information has them in one row
+  unsigned long avg[PSI_STATES * 3];
+} KERNEL_TYPE;
+
 struct cgroup {
+  struct cgroup_subsys_state self;
   struct kernfs_node *kn;
+  struct cgroup_subsys_state *subsys[1];
+  struct cgroup_base_stat bstat;
+  struct prev_cputime prev_cputime;
+  struct psi_group *psi;
+} KERNEL_TYPE;
+
+typedef struct {
+  long counter;
+} KERNEL_TYPE atomic_long_t;
+
+// Bandwidth of the CPU controller.
+struct cfs_bandwidth {
+  int nr_periods, nr_throttled;
+  __u64 throttled_time;
+} KERNEL_TYPE;
+struct task_group {
+  struct cfs_bandwidth cfs_bandwidth;
+} KERNEL_TYPE;
+
+// Pages.
+struct page_counter {
+  atomic_long_t usage;
+  unsigned long watermark;
+} KERNEL_TYPE;
+// What memory.stat is printed of; at which place which line stands differs between kernels.
+struct memcg_vmstats {
+  long state[1];
+  unsigned long events[1];
+} KERNEL_TYPE;
+struct mem_cgroup {
+  struct page_counter memory, swap;
+  struct memcg_vmstats *vmstats;
+  atomic_long_t memory_events[5], memory_events_local[5];  // low, high, max, oom, oom_kill
+} KERNEL_TYPE;
+
+struct pids_cgroup {
+  atomic_long_t counter;
 } KERNEL_TYPE;
 
 // How often a task came to run, and how long it waited for it in all, in nanoseconds.
@@ -47,15 +117,29 @@ struct task_struct {
   struct css_set *cgroups;
 } KERNEL_TYPE;
 
-struct cgroup_subsys_state {
-  struct cgroup *cgroup;
+struct hlist_node {
+  struct hlist_node *next;
+} KERNEL_TYPE;
+struct hlist_head {
+  struct hlist_node *first;
 } KERNEL_TYPE;
 struct blkcg {
   struct cgroup_subsys_state css;
+  struct hlist_head blkg_list;
+} KERNEL_TYPE;
+// Reads, writes, discards.
+struct blkg_iostat {
+  __u64 bytes[3], ios[3];
+} KERNEL_TYPE;
+struct blkg_iostat_set {
+  struct blkg_iostat cur;
 } KERNEL_TYPE;
 // The requests of one cgroup to one device.
 struct blkcg_gq {
   struct blkcg *blkcg;
+  struct hlist_node blkcg_node;
+  _Bool online;
+  struct blkg_iostat_set iostat;
 } KERNEL_TYPE;
 struct bio {
   struct blkcg_gq *bi_blkg;

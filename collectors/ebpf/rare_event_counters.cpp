@@ -44,7 +44,7 @@ class RareEventCounter final : public CgroupCounter {
   using Record = typename Of::Record;
 
   RareEventCounter(Started<Skeleton> started, std::uint32_t room)
-      : started_(std::move(started)), table_(bpf_map__fd(started_.probe->maps.counts), room) {}
+      : started_(std::move(started)), table_(bpf_map__fd(started_.probe->maps.counted), room) {}
 
   static Result<std::unique_ptr<CgroupCounter>> start(std::uint32_t room, std::string_view tier) {
     if (Status able = check_types(); !able) return std::unexpected(able.error());
@@ -55,7 +55,7 @@ class RareEventCounter final : public CgroupCounter {
          [](Skeleton& one) { (void)bpf_program__set_autoload(one.progs.count_typed, false); }}};
     auto started = start_first<Skeleton>(Of::kName, tiers_named<Skeleton>(kTiers, tier),
                                          [&](Skeleton& one) {
-                                           (void)bpf_map__set_max_entries(one.maps.counts, room);
+                                           (void)bpf_map__set_max_entries(one.maps.counted, room);
                                          });
     if (!started) return std::unexpected(started.error());
     return std::make_unique<RareEventCounter>(std::move(*started), room);

@@ -15,9 +15,9 @@
 
 #define PF_EXITING 0x4
 
-// Of a task when it was looked at last.
+// Of a task when it was looked at last. In the order of the kernel's fields, for copied().
 struct seen {
-  __u64 run_delay, runs;
+  __u64 runs, run_delay;
   __u64 voluntary, involuntary;
   __u64 start_time;  // who it is, where the pid is all that it was found by
 };
@@ -64,7 +64,7 @@ int BPF_PROG(count_typed, _Bool preempt, struct task_struct *prev) {
   struct seen *before =
       bpf_task_storage_get(&seen_tasks, prev, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
   if (!before) return 0;
-  const struct seen now = {prev->sched_info.run_delay, prev->sched_info.pcount, prev->nvcsw,
+  const struct seen now = {prev->sched_info.pcount, prev->sched_info.run_delay, prev->nvcsw,
                            prev->nivcsw, 0};
   // What an older task waited before it was seen first is not of our time.
   if (!before->runs && now.runs > 1 && prev->start_time < loaded_ns)
@@ -74,14 +74,35 @@ int BPF_PROG(count_typed, _Bool preempt, struct task_struct *prev) {
   return 0;
 }
 
+// Whether `second` lies right behind `first` in the running kernel, each of eight bytes.
+#define FOLLOWS(first, second)                                                      \
+  (bpf_core_field_offset(second) - bpf_core_field_offset(first) == sizeof(__u64) && \
+   bpf_core_field_size(first) == sizeof(__u64) && bpf_core_field_size(second) == sizeof(__u64))
+
+// A copy is a call, and calls are what this way costs: one copies neighbours.
+static __always_inline void copied(struct task_struct *task, struct seen *now) {
+  if (FOLLOWS(task->sched_info.pcount, task->sched_info.run_delay)) {
+    bpf_core_read(&now->runs, 2 * sizeof(__u64), &task->sched_info.pcount);
+  } else {
+    now->runs = BPF_CORE_READ(task, sched_info.pcount);
+    now->run_delay = BPF_CORE_READ(task, sched_info.run_delay);
+  }
+  if (FOLLOWS(task->nvcsw, task->nivcsw) && FOLLOWS(task->nivcsw, task->start_time)) {
+    bpf_core_read(&now->voluntary, 3 * sizeof(__u64), &task->nvcsw);
+  } else {
+    now->voluntary = BPF_CORE_READ(task, nvcsw);
+    now->involuntary = BPF_CORE_READ(task, nivcsw);
+    now->start_time = BPF_CORE_READ(task, start_time);
+  }
+}
+
 SEC("raw_tp/sched_switch")
 int BPF_PROG(count_copied, _Bool preempt, struct task_struct *prev) {
   const __u32 mask = sampling_mask;
-  const __u32 pid = BPF_CORE_READ(prev, pid);
+  const __u32 pid = bpf_get_current_pid_tgid();
   if (pid == 0) return 0;
-  const struct seen now = {BPF_CORE_READ(prev, sched_info.run_delay),
-                           BPF_CORE_READ(prev, sched_info.pcount), BPF_CORE_READ(prev, nvcsw),
-                           BPF_CORE_READ(prev, nivcsw), BPF_CORE_READ(prev, start_time)};
+  struct seen now = {};
+  copied(prev, &now);
   if (mask && ((now.voluntary + now.involuntary) & mask) &&
       !(BPF_CORE_READ(prev, flags) & PF_EXITING))
     return 0;

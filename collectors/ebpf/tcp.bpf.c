@@ -2,38 +2,25 @@
 // Segments that TCP sends again, by the cgroup that their socket was opened in. Two programs for
 // the same, as in run_queue.bpf.c. A kernel before 5.15 keeps the cgroup of a socket otherwise and
 // takes neither.
-#include "collectors/ebpf/kernel_types.bpf.h"
+#define RECORD tcp_counts
+#include "collectors/ebpf/counted_cgroups.bpf.h"
 
 #include <bpf/bpf_core_read.h>
-#include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "collectors/ebpf/counter_records.h"
+#include "collectors/ebpf/kernel_types.bpf.h"
 
-struct {
-  __uint(type, BPF_MAP_TYPE_PERCPU_HASH);
-  __uint(max_entries, 1);
-  __type(key, __u64);
-  __type(value, struct tcp_counts);
-} counts SEC(".maps");
-
-__u64 lost = 0;           // segments of cgroups that the map had no room for
 __u32 sampling_mask = 0;  // 2^n - 1: about one of 2^n is counted, as that many
 
 static __always_inline void add(__u64 cgroup) {
   const __u32 mask = sampling_mask;
   const __u64 weight = (__u64)mask + 1;
   if (mask && (bpf_get_prandom_u32() & mask)) return;
-  struct tcp_counts *record = bpf_map_lookup_elem(&counts, &cgroup);
-  if (!record) {
-    const struct tcp_counts none = {};
-    bpf_map_update_elem(&counts, &cgroup, &none, BPF_NOEXIST);
-    record = bpf_map_lookup_elem(&counts, &cgroup);
-  }
+  struct tcp_counts *record = counts_in_hash(cgroup);
   if (record)
     __sync_fetch_and_add(&record->retransmits, weight);
   else
-    __sync_fetch_and_add(&lost, 1);
+    count_lost();
 }
 
 SEC("tp_btf/tcp_retransmit_skb")

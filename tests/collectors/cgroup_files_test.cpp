@@ -14,6 +14,7 @@ struct OneCgroup : FakeTree {
   std::vector<char> buffer = std::vector<char>(kKernelTextBytes);
   Sample sample;
   MonotonicTime now{};
+  std::optional<CgroupFiles> files;
 
   OneCgroup() { make("/c"); }
   void put(const std::string& file, std::string_view text) const { write("/c/" + file, text); }
@@ -22,9 +23,10 @@ struct OneCgroup : FakeTree {
     REQUIRE(directory.has_value());
     return CgroupFiles(std::move(*directory));
   }
-  bool read(CgroupFiles& files, std::chrono::nanoseconds after = std::chrono::seconds(1)) {
+  bool read(CgroupFiles& files, std::chrono::nanoseconds after = std::chrono::seconds(1),
+            const Look& look = {}) {
     now += after;
-    return files.read(now, sample, buffer);
+    return files.read(now, sample, buffer, look);
   }
 };
 
@@ -181,6 +183,78 @@ TEST_CASE("memory.stat of an idle cgroup stands until its period is over") {
   CHECK(cgroup.sample.memory.anon_bytes == 1);
   REQUIRE(cgroup.read(files, std::chrono::nanoseconds(1)));
   CHECK(cgroup.sample.memory.anon_bytes == 2);
+}
+
+TEST_CASE("what nobody told to have changed stands, and is read again after its period") {
+  OneCgroup cgroup;
+  const auto put = [&](const std::string& number) {
+    cgroup.put("memory.max", number);
+    cgroup.put("memory.low", number);
+    cgroup.put("memory.events", "low 0\nhigh " + number);
+    cgroup.put("cgroup.events", "populated " + number);
+  };
+  const Look told{.events = false, .limits = false, .memory_period = std::chrono::seconds(5)};
+  const auto limit = [&] { return cgroup.sample.limits.memory_max->bytes->value; };
+  put("0\n");
+  CgroupFiles files = cgroup.open();
+  REQUIRE(cgroup.read(files, std::chrono::seconds(1), told));  // the first time all of it
+  CHECK(cgroup.sample.populated == false);
+  put("1\n");
+  REQUIRE(cgroup.read(files, kUntoldEventsPeriod - std::chrono::nanoseconds(1), told));
+  CHECK(cgroup.sample.memory_events.high == 0);
+  CHECK(cgroup.sample.populated == false);
+  CHECK(limit() == 0);
+  REQUIRE(cgroup.read(files, std::chrono::nanoseconds(1), told));
+  CHECK(cgroup.sample.memory_events.high == 1);
+  CHECK(cgroup.sample.populated == true);
+  CHECK(limit() == 0);
+  REQUIRE(cgroup.read(files, kUntoldLimitsPeriod - kUntoldEventsPeriod, told));
+  CHECK(limit() == 1);
+  CHECK(cgroup.sample.limits.memory_low == MemoryLimit{Bytes{1}});
+}
+
+TEST_CASE("what was told to have changed is read, the other is not") {
+  OneCgroup cgroup;
+  const auto put = [&](const std::string& number) {
+    cgroup.put("memory.max", number);
+    cgroup.put("memory.events", "low 0\nhigh " + number);
+  };
+  Look told{.events = false, .limits = false, .memory_period = std::chrono::seconds(5)};
+  put("0\n");
+  CgroupFiles files = cgroup.open();
+  REQUIRE(cgroup.read(files, std::chrono::seconds(1), told));
+  put("1\n");
+  told.events = true;
+  REQUIRE(cgroup.read(files, std::chrono::seconds(1), told));
+  CHECK(cgroup.sample.memory_events.high == 1);
+  CHECK(cgroup.sample.limits.memory_max == MemoryLimit{Bytes{0}});
+  told = {.events = false, .limits = true, .memory_period = told.memory_period};
+  put("2\n");
+  REQUIRE(cgroup.read(files, std::chrono::seconds(1), told));
+  CHECK(cgroup.sample.memory_events.high == 1);
+  CHECK(cgroup.sample.limits.memory_max == MemoryLimit{Bytes{2}});
+}
+
+TEST_CASE("need of an observed cgroup is as old as allowed, and newer where much moved") {
+  OneCgroup cgroup;
+  const Look observed{.memory_period = std::chrono::seconds(5)};
+  int usage = 0;
+  const auto read = [&](const char* current, const char* need, std::chrono::nanoseconds after) {
+    cgroup.put("cpu.stat", "usage_usec " + std::to_string(++usage) + "\n");
+    cgroup.put("memory.current", current);
+    cgroup.put("memory.stat", std::string("anon ") + need);
+    cgroup.put("memory.swap.current", need);
+    REQUIRE(cgroup.read(*cgroup.files, after, observed));
+    CHECK(cgroup.sample.memory.anon_bytes == cgroup.sample.swap_current->value);
+    return *cgroup.sample.memory.anon_bytes;
+  };
+  cgroup.files.emplace(cgroup.open());
+  CHECK(read("3200\n", "1\n", std::chrono::seconds(1)) == 1);
+  CHECK(read("3300\n", "2\n", std::chrono::seconds(1)) == 1);  // 1/32 more
+  CHECK(read("3301\n", "3\n", std::chrono::seconds(1)) == 3);
+  CHECK(read("3197\n", "4\n", std::chrono::seconds(1)) == 4);
+  CHECK(read("3197\n", "5\n", std::chrono::seconds(5) - std::chrono::nanoseconds(1)) == 4);
+  CHECK(read("3197\n", "6\n", std::chrono::nanoseconds(1)) == 6);
 }
 
 TEST_CASE("events at the own limit are read again when there are new ones below it") {

@@ -361,6 +361,44 @@ TEST_CASE("watches that ran out are told, asked for again once a minute, and the
   CHECK(node.tick.containers[0].limits_reset == node.tick.time);
 }
 
+TEST_CASE("limits of an observed container are read when they were written, in the next tick") {
+  Node node;
+  const std::string path = "/cg/docker/" + kDockerId;
+  node.write(path + "/cpu.stat", "usage_usec 1\n");
+  node.write(path + "/memory.max", "4096\n");
+  node.write(path + "/memory.events", "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\n");
+  NodeSampler sampler = node.open();
+  const CgroupId id = node.sample(sampler).appeared.at(0).id;
+  sampler.attend(id, false);
+  sampler.attend({1, 2}, false);  // nobody
+  node.sample(sampler);
+  node.write(path + "/memory.max", "8192\n");
+  node.write(path + "/memory.events", "low 0\nhigh 0\nmax 1\noom 0\noom_kill 0\n");
+  const long before = allocation_count();
+  node.sample(sampler);
+  CHECK(allocation_count() == before);
+  CHECK(node.tick.containers.at(0).limits.memory_max == MemoryLimit{Bytes{8192}});
+  CHECK(node.tick.containers.at(0).memory_events.max == 1);
+}
+
+TEST_CASE("of an observed container what nobody wrote stands, until it is attended to again") {
+  Node node;
+  const std::string path = "/cg/docker/" + kDockerId;
+  node.write(path + "/cpu.stat", "usage_usec 1\n");
+  node.write(path + "/memory.max", "4096\n");
+  std::filesystem::create_hard_link(node.root() + path + "/memory.max", node.root() + "/link");
+  NodeSampler sampler = node.open();
+  const CgroupId id = node.sample(sampler).appeared.at(0).id;
+  sampler.attend(id, false);
+  node.sample(sampler);
+  node.write("/link", "8192\n");  // told to the other directory
+  node.sample(sampler);
+  CHECK(node.tick.containers.at(0).limits.memory_max == MemoryLimit{Bytes{4096}});
+  sampler.attend(id, true);
+  node.sample(sampler);
+  CHECK(node.tick.containers.at(0).limits.memory_max == MemoryLimit{Bytes{8192}});
+}
+
 TEST_CASE("an empty cgroup that comes later is told of when it is populated") {
   Node node;
   NodeSampler sampler = node.open({"/jobs/*"});

@@ -266,6 +266,41 @@ TEST_CASE("limits written behind the sampler's back are in the next sample") {
   CHECK(limits.cpu_weight == 250);
 }
 
+// What is only observed is not read at each tick, so the kernel has to tell. The clock stands, so
+// that nothing is read because its time has come.
+TEST_CASE("limits, events and state of an observed cgroup are read when the kernel tells of them") {
+  OwnCgroup cgroup("/cgphase-sampler-observed");
+  NodeSampler sampler = open_sampler(cgroup.path());
+  const ManualClock standing;
+  NodeSample tick;
+  sampler.sample(standing, tick);
+  sampler.attend(tick.containers.at(0).id, false);
+  sampler.sample(standing, tick);
+  const auto comes_true = [&](const std::function<bool(const Sample&)>& told) {
+    const MonotonicTime start = SystemClock().monotonic_now();
+    while (SystemClock().monotonic_now() - start < kPatience) {
+      sampler.sample(standing, tick);
+      if (told(tick.containers.at(0))) return true;
+      ::poll(nullptr, 0, 20);
+    }
+    return false;
+  };
+  CHECK(tick.containers.at(0).populated == false);
+  cgroup.write("memory.max", "16777216");
+  cgroup.write("cpu.max", "70000 100000");
+  sampler.sample(standing, tick);
+  CHECK(tick.containers.at(0).limits.memory_max == MemoryLimit{Bytes{16 * kMiB}});
+  CHECK(tick.containers.at(0).limits.cpu_max == CpuMax{Microseconds{70'000}});
+  cgroup.start([] { ::pause(); });
+  CHECK(comes_true([](const Sample& sample) { return sample.populated == true; }));
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  const Fd reading(ends[0]), writing(ends[1]);
+  cgroup.start([&] { hold(48 << 20, writing.get()); });
+  CHECK(comes_true([](const Sample& sample) { return sample.memory_events.oom_kill == 1; }));
+  CHECK(tick.containers.at(0).own_limit_events.oom == tick.containers.at(0).memory_events.oom);
+}
+
 TEST_CASE("a cgroup that an include pattern names is found by its inotify event") {
   NodeSampler sampler = open_sampler("/cgphase-sampler-n*w");
   NodeSample tick;

@@ -25,7 +25,17 @@ denied='Operation not permitted (EPERM)' invalid='Invalid argument (EINVAL)'
 first_way='ok, tp_btf'
 # Storage in tasks is what 5.10 has not.
 [ "$kernel" != 5.10 ] || first_way='ok, raw_tp'
-everything() { expected=('ok, cgroup_skb' "$first_way" 'ok, tp_btf' 'ok, tp_btf' 'ok'); }
+# How containers are sampled: walks copy the kernel's memory and take an iterator over cgroups.
+files='files, for no program walks over cgroups here: '
+case $kernel in
+  5.10) walk=$files ;;
+  6.1) walk='BPF iterator' ;;
+  *) walk='BPF css iterator' ;;
+esac
+everything() {
+  expected=('ok, cgroup_skb' "$first_way" 'ok, tp_btf' 'ok, tp_btf' 'ok')
+  sampling=$walk
+}
 
 refused_packets() {  # STEP CAPABILITIES
   expected[0]="off: $1 the BPF program network: $denied; this process lacks $2"
@@ -36,6 +46,7 @@ refused_tracing() {  # REASON
     expected[i]="off: tp_btf and raw_tp: loading the BPF program ${programs[i]}: $denied; $1"
   done
   expected[4]="off: loading the BPF program limit_writes: $denied; $1"
+  sampling=$files
 }
 without_types() {
   local i
@@ -43,6 +54,7 @@ without_types() {
     expected[i]='off: this kernel has no type information (CONFIG_DEBUG_INFO_BTF)'
   done
   expected[1]='ok, tracepoint'
+  sampling=$files
 }
 # The two ways of 5.10, which cannot take the first.
 refused_second_way() {  # WHY
@@ -54,6 +66,7 @@ locked_down() {
   local why="$invalid; the kernel is locked down (confidentiality) and lets no BPF program read"
   why+=' it; without lockdown=confidentiality on its command line it would'
   expected[4]="off: loading the BPF program limit_writes: $why"
+  sampling=$files
   refused_second_way "$why"
 }
 
@@ -108,6 +121,8 @@ case_of() {
     echo "$kernel, $name: ${signals[i]} $line"
     [ "$line" = "${expected[i]}" ] || fail "$name: ${signals[i]} is not: ${expected[i]}"
   done
+  echo "$kernel, $name: $(grep -o 'sampling ok.*' /tmp/status)"
+  grep -q "sampling ok, $sampling" /tmp/status || fail "$name: sampling is not: $sampling"
   write_to_disk
   until_true 10000 counted || fail "$name: not as counted: $(cat /tmp/recorded /tmp/record.csv)"
   kill -TERM "$daemon"
@@ -157,9 +172,9 @@ lacking_types() {
   case_of 'no type information'
   refused_packets attaching CAP_NET_ADMIN
   # Debian's kernel.perf_event_paranoid is 3.
-  expected[1]='off: tracepoint: attaching the BPF program run_queue_classic: Permission denied'
-  expected[1]+=' (EACCES); tracepoints take CAP_SYS_ADMIN, or a kernel.perf_event_paranoid of 2'
-  expected[1]+=' at most'
+  expected[1]='off: this kernel has no type information (CONFIG_DEBUG_INFO_BTF); tracepoint:'
+  expected[1]+=' attaching the BPF program run_queue_classic: Permission denied (EACCES);'
+  expected[1]+=' tracepoints take CAP_SYS_ADMIN, or a kernel.perf_event_paranoid of 2 at most'
   case_of 'no type information, no CAP_NET_ADMIN' with ,+bpf,+perfmon
   umount /sys/kernel/btf /sys/kernel/tracing
 }

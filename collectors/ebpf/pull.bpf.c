@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
+// The walk that the kernel's iterator over cgroups makes (pull.bpf.h).
+#include "collectors/ebpf/pull.bpf.h"
+
+struct bpf_iter__cgroup {
+  struct bpf_iter_meta *meta;
+  struct cgroup *cgroup;
+} KERNEL_TYPE;
+
+SEC("iter/cgroup")
+int pull_each(struct bpf_iter__cgroup *context) {
+  const struct cgroup *cgroup = context->cgroup;
+  if (cgroup) take(cgroup);
+  return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
+// What the kernel accounts by cgroup, of all cgroups that are asked for, in one walk: what files
+// tell as text, as numbers. Whoever starts the walk has flushed the statistics before, by reading a
+// file of a parent.
+//
+// Two programs do so. One is called for each cgroup by the kernel's own iterator, which holds the
+// mutex of all cgroups while it walks (pull.bpf.c); the other walks by itself under RCU and holds
+// up nobody (pull_css.bpf.c), by functions that older kernels lack: looking for them takes more
+// rights than the first one needs, so they lie in files of their own.
+#pragma once
+
+#include "collectors/ebpf/kernel_types.bpf.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "collectors/ebpf/pull_record.h"
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __uint(max_entries, 64);
+  __type(key, __u64);    // inode of a cgroup
+  __type(value, __u32);  // its place in `records`
+} places SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(map_flags, BPF_F_MMAPABLE);
+  __uint(max_entries, 64);
+  __type(key, __u32);
+  __type(value, struct pull_record);
+} records SEC(".maps");
+
+__u64 tick = 0;       // of this walk
+__u64 raw_of = 0;     // inode of the cgroup whose raw numbers are wanted
+__u64 raw_tick = 0;   // the walk in which they were written
+__u64 raw[PULL_RAW];
+// Where in the raw numbers what is asked for stands, and for each place another one in which the
+// same is expected; itself, where nothing is known.
+__u32 memory_index[PULL_MEMORY_LINES];
+__u32 same_index[PULL_RAW];
+
+static __u64 gathered[PULL_RAW];  // of the cgroup at hand; one walk at a time
+
+static __always_inline void *state_of(const struct cgroup *cgroup, __u64 controller) {
+  const char *at = (const char *)cgroup + bpf_core_field_offset(struct cgroup, subsys);
+  struct cgroup_subsys_state *state =
+      *(struct cgroup_subsys_state *const *)(at + controller * sizeof state);
+  if (!state) return 0;
+  return (state->flags & (CSS_ONLINE | CSS_VISIBLE)) == (CSS_ONLINE | CSS_VISIBLE) ? state : 0;
+}
+
+static __always_inline __u64 take_bandwidth(const struct cgroup *cgroup, struct pull_record *to) {
+  if (!bpf_core_enum_value_exists(enum cgroup_subsys_id, cpu_cgrp_id) ||
+      !bpf_core_field_exists(struct task_group, cfs_bandwidth))
+    return 0;
+  const struct task_group *group =
+      state_of(cgroup, bpf_core_enum_value(enum cgroup_subsys_id, cpu_cgrp_id));
+  if (!group) return 0;
+  to->nr_periods = BPF_CORE_READ(group, cfs_bandwidth.nr_periods);
+  to->nr_throttled = BPF_CORE_READ(group, cfs_bandwidth.nr_throttled);
+  to->throttled_ns = BPF_CORE_READ(group, cfs_bandwidth.throttled_time);
+  return PULL_BANDWIDTH;
+}
+
+static __always_inline __u64 take_memory_lines(const struct mem_cgroup *memory, __u64 id,
+                                               struct pull_record *to) {
+  const struct memcg_vmstats *stats = BPF_CORE_READ(memory, vmstats);
+  __u32 states = bpf_core_field_size(struct memcg_vmstats, state);
+  __u32 events = bpf_core_field_size(struct memcg_vmstats, events);
+  if (states > sizeof gathered / 2) states = sizeof gathered / 2;
+  if (events > sizeof gathered / 2) events = sizeof gathered / 2;
+  bpf_probe_read_kernel(gathered, states, &stats->state);
+  bpf_probe_read_kernel(gathered + PULL_RAW_HALF, events, &stats->events);
+  for (int i = 0; i < PULL_MEMORY_LINES; i++)
+    to->memory[i] = gathered[memory_index[i] & (PULL_RAW - 1)];
+  __u64 surprise = 0;
+  // Without a branch: older kernels would follow each way through it for each cgroup.
+  for (int i = 0; i < PULL_RAW; i++)
+    surprise |= gathered[i] ^ gathered[same_index[i] & (PULL_RAW - 1)];
+  if (id == raw_of) {
+    for (int i = 0; i < PULL_RAW; i++) raw[i] = gathered[i];
+    raw_tick = tick;
+  }
+  return surprise ? PULL_SURPRISE : 0;
+}
+
+static __always_inline __u64 take_memory(const struct cgroup *cgroup, __u64 id,
+                                         struct pull_record *to) {
+  if (!bpf_core_enum_value_exists(enum cgroup_subsys_id, memory_cgrp_id) ||
+      !bpf_core_field_exists(struct mem_cgroup, vmstats))
+    return 0;
+  const struct mem_cgroup *memory =
+      state_of(cgroup, bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id));
+  if (!memory) return 0;
+  long own[5] = {};
+  to->memory_pages = BPF_CORE_READ(memory, memory.usage.counter);
+  to->memory_peak_pages = BPF_CORE_READ(memory, memory.watermark);
+  to->swap_pages = BPF_CORE_READ(memory, swap.usage.counter);
+  bpf_core_read(to->events, sizeof to->events, &memory->memory_events);
+  bpf_core_read(own, sizeof own, &memory->memory_events_local);
+  to->own_max = own[2];
+  to->own_oom = own[3];
+  return PULL_MEMORY | take_memory_lines(memory, id, to);
+}
+
+static __always_inline __u64 take_io(const struct cgroup *cgroup, struct pull_record *to) {
+  if (!bpf_core_enum_value_exists(enum cgroup_subsys_id, io_cgrp_id) ||
+      !bpf_core_field_exists(struct blkcg_gq, iostat))
+    return 0;
+  const struct blkcg *group =
+      state_of(cgroup, bpf_core_enum_value(enum cgroup_subsys_id, io_cgrp_id));
+  if (!group) return 0;
+  __u64 read_bytes = 0, write_bytes = 0, read_ios = 0, write_ios = 0;
+  const struct hlist_node *node = BPF_CORE_READ(group, blkg_list.first);
+  for (int i = 0; i < PULL_DEVICES && node; i++) {
+    const struct blkcg_gq *device =
+        (const void *)((const char *)node - bpf_core_field_offset(struct blkcg_gq, blkcg_node));
+    struct {
+      __u64 bytes[3], ios[3];
+    } now = {};
+    bpf_core_read(&now, sizeof now, &device->iostat.cur);
+    if (BPF_CORE_READ(device, online)) {
+      read_bytes += now.bytes[0];
+      write_bytes += now.bytes[1];
+      read_ios += now.ios[0];
+      write_ios += now.ios[1];
+    }
+    node = BPF_CORE_READ(node, next);
+  }
+  to->read_bytes = read_bytes;
+  to->write_bytes = write_bytes;
+  to->read_ios = read_ios;
+  to->write_ios = write_ios;
+  return node ? 0 : PULL_IO;
+}
+
+static __always_inline __u64 take_pids(const struct cgroup *cgroup, struct pull_record *to) {
+  if (!bpf_core_enum_value_exists(enum cgroup_subsys_id, pids_cgrp_id)) return 0;
+  const struct pids_cgroup *group =
+      state_of(cgroup, bpf_core_enum_value(enum cgroup_subsys_id, pids_cgrp_id));
+  if (!group) return 0;
+  to->pids = BPF_CORE_READ(group, counter.counter);
+  return PULL_PIDS;
+}
+
+static __always_inline __u64 take_pressure(const struct cgroup *cgroup, struct pull_record *to) {
+  if (!bpf_core_field_exists(struct cgroup, psi) ||
+      !bpf_core_field_exists(struct psi_group, enabled))
+    return 0;
+  const struct psi_group *group = cgroup->psi;
+  if (!group || !group->enabled) return 0;
+  to->stall_updated = group->avg_next_update;
+  bpf_core_read(to->stall_ns, sizeof to->stall_ns, &group->total);
+  bpf_core_read(to->stall_avg, sizeof to->stall_avg, &group->avg);
+  return PULL_PRESSURE;
+}
+
+static __always_inline void take(const struct cgroup *cgroup) {
+  const __u64 id = cgroup->kn->id;
+  const __u32 *place = bpf_map_lookup_elem(&places, &id);
+  if (!place) return;
+  struct pull_record *to = bpf_map_lookup_elem(&records, place);
+  if (!to) return;
+  if (!(cgroup->self.flags & CSS_ONLINE)) return;
+  to->usage_ns = cgroup->bstat.cputime.sum_exec_runtime;
+  to->user_ns = cgroup->bstat.cputime.utime;
+  to->system_ns = cgroup->bstat.cputime.stime;
+  to->told_user_ns = cgroup->prev_cputime.utime;
+  to->told_system_ns = cgroup->prev_cputime.stime;
+  to->parts = PULL_CPU | take_bandwidth(cgroup, to) | take_memory(cgroup, id, to) |
+              take_io(cgroup, to) | take_pids(cgroup, to) | take_pressure(cgroup, to);
+  to->tick = tick;
+}

@@ -1,0 +1,158 @@
+#include "collectors/memory_lines.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <utility>
+
+#include "base/parse.h"
+
+namespace cgphase {
+namespace {
+
+struct MemoryLine {
+  const char* name;
+  bool pages;
+  Counter MemoryStat::*field;  // null: a part of a sum
+};
+constexpr std::array<MemoryLine, kMemoryLineCount> kMemoryLines = {{
+    {"anon", true, &MemoryStat::anon_bytes},
+    {"file", true, &MemoryStat::file_bytes},
+    {"shmem", true, &MemoryStat::shmem_bytes},
+    {"unevictable", true, &MemoryStat::unevictable_bytes},
+    {"kernel", true, &MemoryStat::kernel_bytes},
+    {"sock", true, &MemoryStat::sock_bytes},
+    {"slab_reclaimable", false, &MemoryStat::slab_reclaimable_bytes},
+    {"slab_unreclaimable", false, &MemoryStat::slab_unreclaimable_bytes},
+    {"inactive_file", true, &MemoryStat::inactive_file_bytes},
+    {"active_file", true, &MemoryStat::active_file_bytes},
+    {"inactive_anon", true, &MemoryStat::inactive_anon_bytes},
+    {"pgfault", false, &MemoryStat::pgfault},
+    {"pgmajfault", false, &MemoryStat::pgmajfault},
+    {"workingset_refault_file", false, &MemoryStat::workingset_refault_file},
+    {"workingset_refault_anon", false, &MemoryStat::workingset_refault_anon},
+    {"pgscan_direct", false, &MemoryStat::pgscan_direct},
+    {"pgscan_kswapd", false, nullptr},
+    {"pgscan_khugepaged", false, nullptr},
+    {"pgscan_proactive", false, nullptr},
+    {"pgsteal_direct", false, nullptr},
+    {"pgsteal_kswapd", false, nullptr},
+    {"pgsteal_khugepaged", false, nullptr},
+    {"pgsteal_proactive", false, nullptr},
+}};
+// The sums that memory.stat has of them.
+constexpr std::size_t kScanParts[] = {15, 16, 17, 18};
+constexpr std::size_t kStealParts[] = {19, 20, 21, 22};
+
+std::uint64_t page_bytes() {
+  static const auto bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+std::uint64_t unit_of(std::size_t line) { return kMemoryLines[line].pages ? page_bytes() : 1; }
+
+// A gauge may lag behind on one processor and be below zero in sum; the file then says zero.
+std::uint64_t not_below_zero(std::uint64_t raw) {
+  return static_cast<std::int64_t>(raw) < 0 ? 0 : raw;
+}
+
+Counter sum_of(const std::array<Counter, kMemoryLineCount>& values,
+               std::span<const std::size_t> parts) {
+  std::uint64_t sum = 0;
+  bool any = false;
+  for (const std::size_t part : parts) {
+    sum += values[part].value_or(0);
+    any = any || values[part].has_value();
+  }
+  return any ? Counter(sum) : std::nullopt;
+}
+
+}  // namespace
+
+const char* memory_line_name(std::size_t line) { return kMemoryLines[line].name; }
+
+MemoryLineValues scan_memory_lines(std::string_view memory_stat) {
+  MemoryLineValues values;
+  std::string_view line, name, number;
+  while (next_line(memory_stat, line)) {
+    if (!next_word(line, name) || !next_word(line, number)) continue;
+    const auto known = std::ranges::find_if(
+        kMemoryLines, [&](const MemoryLine& one) { return name == one.name; });
+    if (known == kMemoryLines.end()) continue;
+    if (const auto value = parse_u64(number))
+      values[static_cast<std::size_t>(known - kMemoryLines.begin())] = *value;
+  }
+  return values;
+}
+
+bool MemoryLines::contradict() {
+  ++contradictions_;
+  restart();
+  return choose();
+}
+
+void MemoryLines::restart() {
+  lessons_ = 0;
+  for (Places& places : places_) places.set();
+}
+
+bool MemoryLines::narrow(std::size_t line, std::uint64_t value,
+                         std::span<const std::uint64_t> raw) {
+  for (std::size_t i = 0; i < PULL_RAW; ++i)
+    if (not_below_zero(raw[i]) != value / unit_of(line)) places_[line].reset(i);
+  return places_[line].any() && value % unit_of(line) == 0;
+}
+
+bool MemoryLines::learn(const MemoryLineValues& before, const MemoryLineValues& after,
+                        std::span<const std::uint64_t> raw) {
+  if (hopeless() || raw.size() != PULL_RAW) return false;
+  if (lessons_ == 0) restart();
+  for (std::size_t line = 0; line < kMemoryLineCount; ++line) {
+    const bool present = before[line] && after[line];
+    if (lessons_ > 0 && present != present_[line]) return contradict();
+    present_[line] = present;
+    if (present && before[line] == after[line] && !narrow(line, *before[line], raw))
+      return contradict();
+  }
+  if (++lessons_ >= kForgivingLessons) contradictions_ = 0;
+  return choose();
+}
+
+// Places of one line are to be the same, and so are those of another that has one of them too.
+bool MemoryLines::choose() {
+  std::vector<std::uint32_t> lines(kMemoryLineCount, 0), same(PULL_RAW);
+  std::iota(same.begin(), same.end(), 0U);
+  for (std::size_t line = 0; line < kMemoryLineCount; ++line) {
+    if (!present_[line] || places_[line].none()) continue;
+    lines[line] = static_cast<std::uint32_t>(places_[line]._Find_first());
+    const std::uint32_t first = same[lines[line]];
+    for (std::uint32_t i = 0; i < PULL_RAW; ++i)
+      if (places_[line][i]) std::ranges::replace(same, std::uint32_t{same[i]}, first);
+  }
+  const bool other = lines != lines_ || same != same_;
+  lines_ = std::move(lines);
+  same_ = std::move(same);
+  return other;
+}
+
+std::optional<MemoryStat> MemoryLines::decode(const pull_record& record) const {
+  constexpr std::size_t kAnon = 0, kKernel = 4;
+  if (!usable() || (record.parts & PULL_SURPRISE) != 0 || !present_[kAnon] || !present_[kKernel])
+    return std::nullopt;
+  MemoryLineValues values;
+  MemoryStat stat;
+  for (std::size_t line = 0; line < kMemoryLineCount; ++line) {
+    if (!present_[line]) continue;
+    values[line] = not_below_zero(record.memory[line]) * unit_of(line);
+    if (kMemoryLines[line].field != nullptr) stat.*(kMemoryLines[line].field) = values[line];
+  }
+  // As scan_memory_stat() has it.
+  stat.kernel_bytes = *stat.kernel_bytes + stat.sock_bytes.value_or(0);
+  stat.pgscan = sum_of(values, kScanParts);
+  stat.pgsteal = sum_of(values, kStealParts);
+  return stat;
+}
+
+}  // namespace cgphase

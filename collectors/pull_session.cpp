@@ -1,0 +1,78 @@
+#include "collectors/pull_session.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace cgphase {
+namespace {
+
+constexpr std::size_t kLeastRoom = 64;
+// What was learned is proved again so often.
+constexpr std::chrono::seconds kLessonPeriod{60};
+
+}  // namespace
+
+bool PullSession::make_room(std::size_t cgroups) {
+  if (!open_ || cgroups <= room_) return false;
+  room_ = std::bit_ceil(std::max(cgroups, kLeastRoom));
+  pull_.reset();  // what it has of the kernel's memory first
+  auto opened = open_(room_);
+  if (!opened) {
+    refusal_ = opened.error().text;
+    open_ = nullptr;  // what a kernel refuses it refuses again
+    return false;
+  }
+  pull_ = std::move(*opened);
+  pull_->choose(lines_.choice());
+  return true;
+}
+
+std::optional<std::uint32_t> PullSession::add(std::uint64_t inode) {
+  return pull_ ? pull_->add(inode) : std::nullopt;
+}
+
+void PullSession::remove(std::uint64_t inode, std::uint32_t place) {
+  if (pull_) pull_->remove(inode, place);
+  if (surprised_ == inode) surprised_ = 0;
+}
+
+bool PullSession::wants_lesson(MonotonicTime now) const {
+  if (!pull_ || lines_.hopeless()) return false;
+  return !lines_.usable() || surprised_ != 0 || !last_lesson_ ||
+         now - *last_lesson_ >= kLessonPeriod;
+}
+
+// The choice is changed after the walk: its records are of the one before.
+void PullSession::walk(MonotonicTime now, const Pupil& pupil) {
+  if (!pull_) return;
+  const auto before = pupil.read ? pupil.read() : std::nullopt;
+  chosen_ = pull_->walk(pupil.inode);
+  if (!chosen_ || !before) return;
+  const auto after = pupil.read();
+  if (!after) return;
+  last_lesson_ = now;
+  surprised_ = 0;
+  if (!lines_.learn(*before, *after, pull_->raw())) return;
+  pull_->choose(lines_.choice());
+  chosen_ = false;
+}
+
+Pulled PullSession::told(std::uint64_t inode, std::uint32_t place) {
+  Pulled pulled{.record = pull_ ? pull_->record(place) : nullptr};
+  if (pulled.record == nullptr || !chosen_) return pulled;
+  pulled.memory = lines_.decode(*pulled.record);
+  if (lines_.usable() && (pulled.record->parts & PULL_SURPRISE) != 0) surprised_ = inode;
+  return pulled;
+}
+
+Source PullSession::source() const {
+  if (pull_)
+    return {"sampling", true,
+            std::string(pull_->name()) +
+                (lines_.hopeless() ? ", and files for what memory.stat has" : "")};
+  if (refusal_.empty()) return {"sampling", true, "files"};
+  return {"sampling", true, "files, for no program walks over cgroups here: " + refusal_};
+}
+
+}  // namespace cgphase

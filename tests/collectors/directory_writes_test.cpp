@@ -1,0 +1,90 @@
+#include "collectors/directory_writes.h"
+
+#include <fcntl.h>
+
+#include <vector>
+
+#include "base/file.h"
+#include "tests/collectors/fake_tree.h"
+#include "tests/collectors/fill_inotify.h"
+
+using namespace cgphase;
+
+namespace {
+
+struct WatchedDirectory : FakeTree {
+  DirectoryWrites writes;
+  Fd directory;
+  int place = -1;
+
+  WatchedDirectory() {
+    for (const char* file : {"memory.max", "memory.events", "cpu.weight", "cgroup.procs"})
+      write(std::string("/c/") + file, "0\n");
+    directory = Fd(::open((root() + "/c").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    place = writes.add(directory.get());
+    REQUIRE(place >= 0);
+    (void)take();
+  }
+  DirectoryChange take() {
+    writes.look();
+    return writes.take(place);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a write to a limit is told once, to the directory that it was in") {
+  WatchedDirectory watched;
+  watched.write("/d/memory.max", "0\n");
+  const Fd other(::open((watched.root() + "/d").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const int elsewhere = watched.writes.add(other.get());
+  (void)watched.writes.take(elsewhere);
+  watched.write("/c/cpu.weight", "7\n");
+  const DirectoryChange change = watched.take();
+  CHECK(change.limits);
+  CHECK_FALSE(change.events);
+  CHECK_FALSE(watched.writes.take(elsewhere).limits);
+  CHECK_FALSE(watched.take().limits);
+}
+
+TEST_CASE("new events are no change of limits, and what moves processes is neither") {
+  WatchedDirectory watched;
+  watched.write("/c/memory.events", "low 1\n");
+  const DirectoryChange change = watched.take();
+  CHECK(change.events);
+  CHECK_FALSE(change.limits);
+  watched.write("/c/cgroup.procs", "1\n");
+  CHECK_FALSE(watched.take().limits);
+  CHECK_FALSE(watched.take().events);
+}
+
+TEST_CASE("each file that is read by what is told is of one kind") {
+  for (const char* file : {"memory.events", "memory.events.local", "cgroup.events"})
+    CHECK((change_of(file).events && !change_of(file).limits));
+  for (const char* file : {"cpu.max", "cpu.max.burst", "cpu.weight", "cpu.weight.nice", "cpu.idle",
+                           "memory.max", "memory.high", "memory.low", "memory.min",
+                           "memory.swap.max", "pids.max"})
+    CHECK((change_of(file).limits && !change_of(file).events));
+}
+
+TEST_CASE("what is watched from now on is taken for changed at first") {
+  WatchedDirectory watched;
+  watched.writes.remove(watched.place);
+  watched.place = watched.writes.add(watched.directory.get());
+  CHECK(watched.take().limits);
+  CHECK_FALSE(watched.take().limits);
+}
+
+TEST_CASE("what is not watched may have changed at any time") {
+  WatchedDirectory watched;
+  for (int i = 0; i < 2; ++i) {
+    CHECK(watched.writes.take(-1).limits);
+    CHECK(watched.writes.take(-1).events);
+  }
+}
+
+TEST_CASE("after more writes than are kept, all may have changed") {
+  WatchedDirectory watched;
+  fill_inotify(watched.root() + "/c/memory.max", watched.root() + "/c/cpu.weight");
+  CHECK(watched.take().events);
+}

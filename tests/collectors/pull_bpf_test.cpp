@@ -1,0 +1,129 @@
+// What a walk by a BPF program tells on this machine against cpu.stat and cpu.pressure: file, walk,
+// file again. What needs controllers is compared in a guest (tests/kernel/pull_kernel_test.cpp).
+#include <sched.h>
+#include <signal.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collectors/cgroup_files.h"
+#include "collectors/ebpf/kernel_pull.h"
+#include "tests/collectors/bpf_fixture.h"
+
+namespace cgphase {
+namespace {
+
+constexpr std::size_t kPullRoom = 64;
+constexpr const char* kPullWays[] = {"BPF css iterator", "BPF iterator"};
+
+void burn_and_stop() {
+  for (;;) {
+    for (int i = 0; i < 20'000'000; ++i) asm volatile("");
+    ::raise(SIGSTOP);
+  }
+}
+
+Sample files_of(const HostCgroup& cgroup) {
+  CgroupFiles files(open_path(cgroup.directory(), O_RDONLY | O_DIRECTORY).value());
+  std::vector<char> buffer(kKernelTextBytes);
+  Sample sample;
+  REQUIRE(files.read(MonotonicTime{}, sample, buffer));
+  return sample;
+}
+
+std::unique_ptr<CgroupPull> pull_by(const char* way, std::size_t room = kPullRoom) {
+  auto pull = start_kernel_pull(cgroup2_mount(), room, way);
+  REQUIRE_MESSAGE(pull.has_value(), (pull ? "" : pull.error().text));
+  CHECK((*pull)->name() == std::string(way));
+  return std::move(*pull);
+}
+
+}  // namespace
+
+TEST_CASE("CPU time and stalls that a walk tells are those of the files, in each way") {
+  for (const char* way : kPullWays) {
+    CAPTURE(way);
+    const HostCgroup cgroup;
+    const auto pull = pull_by(way);
+    const auto place = pull->add(cgroup.id().inode);
+    REQUIRE(place.has_value());
+    BornIn worker(cgroup, [] {
+      burn_and_stop();
+      return 0;
+    });
+    AdjustedCpuTime time;
+    AgingStalls stalls;
+    int compared = 0;
+    for (int turn = 0; turn < 40 && compared < 4; ++turn) {
+      int status = 0;
+      REQUIRE(::waitpid(worker.pid(), &status, WUNTRACED) == worker.pid());
+      const Sample before = files_of(cgroup);
+      REQUIRE(pull->walk(0));
+      const Sample after = files_of(cgroup);
+      const pull_record* record = pull->record(*place);
+      REQUIRE(record != nullptr);
+      stalls.take(*record);
+      if (before.cpu.usage_usec == after.cpu.usage_usec &&
+          before.cpu_pressure.some.total_usec == after.cpu_pressure.some.total_usec) {
+        ++compared;
+        CpuStat cpu = cpu_stat_of(*record);
+        time.fill(*record, cpu);
+        CHECK(cpu.usage_usec == after.cpu.usage_usec);
+        CHECK(cpu.user_usec == after.cpu.user_usec);
+        CHECK(cpu.system_usec == after.cpu.system_usec);
+        CHECK(cpu.usage_usec > 0);
+        CHECK(stalls.pressure(2).some.total_usec == after.cpu_pressure.some.total_usec);
+        CHECK(stalls.pressure(0).full.total_usec == after.io_pressure.full.total_usec);
+      }
+      REQUIRE(::kill(worker.pid(), SIGCONT) == 0);
+    }
+    CHECK(compared == 4);
+  }
+}
+
+TEST_CASE("a walk tells nothing of a controller that is not there, nor of a cgroup that is gone") {
+  for (const char* way : kPullWays) {
+    CAPTURE(way);
+    HostCgroup cgroup;
+    const auto pull = pull_by(way);
+    const auto place = pull->add(cgroup.id().inode);
+    REQUIRE(place.has_value());
+    REQUIRE(pull->walk(0));
+    REQUIRE(pull->record(*place) != nullptr);
+    CHECK((pull->record(*place)->parts & PULL_CPU) != 0);
+    const bool memory = (pull->record(*place)->parts & PULL_MEMORY) != 0;
+    CHECK(memory == (::access((cgroup.directory() + "/memory.current").c_str(), F_OK) == 0));
+    CHECK(pull->raw().empty());
+    cgroup.remove();
+    REQUIRE(pull->walk(0));
+    CHECK(pull->record(*place) == nullptr);
+  }
+}
+
+// An iterator that prints ends after 32 KiB; this one fills a map.
+TEST_CASE("as many cgroups as there is room are walked over, one more finds none") {
+  constexpr std::size_t kMany = 600;  // of half a kilobyte each
+  for (const char* way : kPullWays) {
+    CAPTURE(way);
+    const auto pull = pull_by(way, kMany);
+    std::vector<std::unique_ptr<HostCgroup>> cgroups;
+    std::vector<std::uint32_t> places;
+    for (std::size_t i = 0; i < kMany; ++i) {
+      cgroups.push_back(std::make_unique<HostCgroup>());
+      const auto place = pull->add(cgroups.back()->id().inode);
+      REQUIRE(place.has_value());
+      places.push_back(*place);
+    }
+    const HostCgroup beyond;
+    CHECK_FALSE(pull->add(beyond.id().inode).has_value());
+    REQUIRE(pull->walk(0));
+    CHECK(std::ranges::count_if(places, [&](std::uint32_t place) {
+      return pull->record(place) != nullptr;
+    }) == static_cast<std::ptrdiff_t>(kMany));
+    pull->remove(cgroups[5]->id().inode, places[5]);
+    CHECK(pull->add(beyond.id().inode) == places[5]);
+  }
+}
+
+}  // namespace cgphase

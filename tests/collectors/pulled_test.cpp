@@ -1,0 +1,235 @@
+#include "collectors/pulled.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "collectors/node_sampler.h"
+#include "tests/collectors/allocation_count.h"
+#include "tests/collectors/fake_tree.h"
+
+using namespace cgphase;
+
+namespace {
+
+pull_record cpu_record(std::uint64_t usage, std::uint64_t user, std::uint64_t system) {
+  pull_record record{};
+  record.usage_ns = usage;
+  record.user_ns = user;
+  record.system_ns = system;
+  return record;
+}
+
+CpuStat adjusted(AdjustedCpuTime& time, const pull_record& record) {
+  CpuStat cpu;
+  time.fill(record, cpu);
+  return cpu;
+}
+
+// What the test tells.
+struct ToldPull final : CgroupPull {
+  std::map<std::uint64_t, pull_record> by_inode;
+  std::map<std::uint32_t, std::uint64_t> places;
+  std::size_t room;
+  bool works = true;
+
+  explicit ToldPull(std::size_t for_so_many) : room(for_so_many) {}
+  const char* name() const override { return "told"; }
+  std::optional<std::uint32_t> add(std::uint64_t inode) override {
+    for (std::uint32_t place = 0; place < room; ++place)
+      if (places.try_emplace(place, inode).second) return place;
+    return std::nullopt;
+  }
+  void remove(std::uint64_t, std::uint32_t place) override { places.erase(place); }
+  void choose(const MemoryChoice&) override {}
+  bool walk(std::uint64_t) override { return works; }
+  const pull_record* record(std::uint32_t place) const override {
+    const auto told = by_inode.find(places.at(place));
+    return works && told != by_inode.end() ? &told->second : nullptr;
+  }
+  std::span<const std::uint64_t> raw() const override { return {}; }
+};
+
+struct PulledNode : FakeTree {
+  ManualClock clock;
+  NodeSample tick;
+  ToldPull* pull = nullptr;
+  int opened = 0;
+  std::string refusal;
+
+  PulledNode() {
+    put("cpu.stat", "usage_usec 100\nnr_periods 1\nnr_throttled 1\nthrottled_usec 1\n");
+    put("memory.current", "4096\n");
+    put("io.stat", "");
+    put("cpu.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=1\n");
+  }
+  void put(const std::string& file, std::string_view text) const {
+    write("/cg/jobs/0/" + file, text);
+  }
+  NodeSampler open() {
+    auto sampler = NodeSampler::open(
+        {.cgroup_root = root() + "/cg", .include = {"/jobs/*"},
+         .open_pull = [this](std::size_t room) -> Result<std::unique_ptr<CgroupPull>> {
+           ++opened;
+           if (!refusal.empty()) return failure(ErrorKind::unsupported, refusal);
+           auto made = std::make_unique<ToldPull>(room);
+           if (pull != nullptr) made->by_inode = pull->by_inode;
+           pull = made.get();
+           return made;
+         }});
+    REQUIRE(sampler.has_value());
+    return std::move(*sampler);
+  }
+  const Sample& sample(NodeSampler& sampler) {
+    clock.advance(std::chrono::seconds(2));
+    sampler.sample(clock, tick);
+    REQUIRE_FALSE(tick.containers.empty());
+    return tick.containers[0];
+  }
+  pull_record& told() { return pull->by_inode[tick.containers[0].id.inode]; }
+};
+
+Source sampling(const NodeSampler& sampler) {
+  for (const Source& source : sampler.sources())
+    if (source.name == "sampling") return source;
+  FAIL("no such source");
+  return {};
+}
+
+constexpr std::uint64_t kEverything = PULL_CPU | PULL_BANDWIDTH | PULL_MEMORY | PULL_IO |
+                                      PULL_PIDS | PULL_PRESSURE;
+
+}  // namespace
+
+TEST_CASE("user and system time divide the exact sum as ticks saw them, and neither falls") {
+  AdjustedCpuTime time;
+  CpuStat cpu = adjusted(time, cpu_record(1'000'000, 3, 1));
+  CHECK(cpu.user_usec == 750);
+  CHECK(cpu.system_usec == 250);
+  cpu = adjusted(time, cpu_record(1'100'000, 100, 1));  // would be 10 of system
+  CHECK(cpu.system_usec == 250);
+  CHECK(cpu.user_usec == 850);
+  cpu = adjusted(time, cpu_record(1'200'000, 1, 100));  // would be 11 of user
+  CHECK(cpu.user_usec == 850);
+  CHECK(cpu.system_usec == 350);
+  cpu = adjusted(time, cpu_record(1'200'000, 100, 1));  // nothing was used meanwhile
+  CHECK(cpu.user_usec == 850);
+}
+
+TEST_CASE("user and system time go on where somebody's reading of the file left them") {
+  AdjustedCpuTime time;
+  pull_record record = cpu_record(1'000'000, 1, 1);
+  record.told_user_ns = 600'000;
+  record.told_system_ns = 400'000;
+  CHECK(adjusted(time, record).user_usec == 600);
+}
+
+TEST_CASE("all of the time is user time where ticks saw none of the system's, and the reverse") {
+  AdjustedCpuTime all_user, all_system;
+  CHECK(adjusted(all_user, cpu_record(5'000, 9, 0)).user_usec == 5);
+  CHECK(adjusted(all_system, cpu_record(5'000, 0, 9)).system_usec == 5);
+}
+
+TEST_CASE("averages stand while the kernel may still be at it, and then age as the kernel has it") {
+  AgingStalls stalls;
+  pull_record record{};
+  record.stall_updated = 5;
+  record.stall_avg[2][0] = record.stall_avg[2][1] = 50 << 11;  // 50 % of memory some
+  record.stall_ns[2] = 7'000;
+  stalls.take(record);
+  CHECK(stalls.pressure(1).some.avg10_ratio == 0.5);
+  CHECK(stalls.pressure(1).some.total_usec == 7);
+  CHECK(stalls.pressure(0).some.avg10_ratio == 0.0);
+  stalls.take(record);
+  CHECK(stalls.pressure(1).some.avg10_ratio == 0.5);
+  stalls.take(record);
+  CHECK(stalls.pressure(1).some.avg10_ratio == 0.4094);  // 50 % * 1677 / 2048
+  CHECK(stalls.pressure(1).some.avg60_ratio == 0.4836);
+  for (int i = 0; i < 600; ++i) stalls.take(record);
+  CHECK(stalls.pressure(1).some.avg60_ratio == 0.0);
+  record.stall_updated = 6;
+  stalls.take(record);
+  CHECK(stalls.pressure(1).some.avg10_ratio == 0.5);
+}
+
+TEST_CASE("what a file told once is taken from the walk, and what none told stays absent") {
+  PulledNode node;
+  NodeSampler sampler = node.open();
+  CHECK(node.sample(sampler).cpu.usage_usec == 100);
+  CHECK(sampling(sampler).detail == "told");
+  pull_record& told = node.told();
+  told.parts = kEverything;
+  told.usage_ns = 5'000'000;
+  told.nr_throttled = 3;
+  told.memory_pages = 2;
+  told.pids = 9;
+  told.read_bytes = 11;
+  told.stall_updated = 1;
+  told.stall_ns[4] = 2'000;
+  const Sample& sample = node.sample(sampler);
+  CHECK(sample.cpu.usage_usec == 5'000);
+  CHECK(sample.cpu.nr_throttled == 3);
+  CHECK(sample.memory_current->value == 2 * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
+  CHECK(sample.io.read_bytes == 11);
+  CHECK(sample.cpu_pressure.some.total_usec == 2);
+  CHECK_FALSE(sample.pids_current.has_value());
+  CHECK_FALSE(sample.memory_peak.has_value());
+  CHECK_FALSE(sample.memory_events.max.has_value());
+  CHECK_FALSE(sample.memory_pressure.some.total_usec.has_value());
+}
+
+TEST_CASE("what a walk does not tell is read from its file") {
+  PulledNode node;
+  NodeSampler sampler = node.open();
+  node.sample(sampler);
+  node.told() = {};
+  node.told().parts = PULL_CPU | PULL_MEMORY;  // the quota's lines are missing
+  node.told().memory_pages = 3;
+  node.put("memory.current", "5\n");
+  node.put("cpu.stat", "usage_usec 200\nnr_periods 1\nnr_throttled 1\nthrottled_usec 1\n");
+  CHECK(node.sample(sampler).cpu.usage_usec == 200);
+  CHECK(node.tick.containers[0].memory_current != Bytes{5});
+  node.pull->works = false;
+  CHECK(node.sample(sampler).memory_current == Bytes{5});
+}
+
+TEST_CASE("where no program walks, files tell all, and the source says why") {
+  PulledNode node;
+  node.refusal = "no such thing here";
+  NodeSampler sampler = node.open();
+  for (int i = 0; i < 3; ++i) CHECK(node.sample(sampler).cpu.usage_usec == 100);
+  CHECK(node.opened == 1);
+  CHECK(sampling(sampler).present);
+  CHECK(sampling(sampler).detail ==
+        "files, for no program walks over cgroups here: no such thing here");
+}
+
+TEST_CASE("room is made when it is needed, and places are given anew") {
+  PulledNode node;
+  NodeSampler sampler = node.open();
+  node.sample(sampler);
+  CHECK(node.pull->room == 64);
+  for (int i = 1; i <= 64; ++i)
+    node.write("/cg/jobs/" + std::to_string(i) + "/cpu.stat", "usage_usec 1\n");
+  node.sample(sampler);
+  CHECK(node.opened == 2);
+  CHECK(node.pull->room == 128);
+  CHECK(node.pull->places.size() == 65);
+  node.remove("/cg/jobs/7");
+  node.sample(sampler);
+  CHECK(node.pull->places.size() == 64);
+  CHECK(node.opened == 2);
+}
+
+TEST_CASE("a steady tick by walks allocates nothing") {
+  PulledNode node;
+  NodeSampler sampler = node.open();
+  node.sample(sampler);
+  node.told().parts = kEverything;
+  for (int i = 0; i < 5; ++i) node.sample(sampler);
+  const long before = allocation_count();
+  for (int i = 0; i < 20; ++i) node.sample(sampler);
+  CHECK(allocation_count() == before);
+}

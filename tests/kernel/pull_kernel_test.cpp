@@ -1,0 +1,244 @@
+// What a walk over cgroups tells against their files: file, walk, file again, of cgroups whose
+// processes have stopped. In a guest with BPF and all controllers.
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/file.h"
+#include "collectors/cgroup_files.h"
+#include "collectors/ebpf/kernel_pull.h"
+#include "collectors/node_sampler.h"
+
+namespace cgphase {
+namespace {
+
+constexpr int kPulledCount = 4;
+constexpr int kMostTurns = 60;
+
+std::string pull_root() { return std::getenv("CGPHASE_CGROUP_ROOT"); }
+
+// Takes memory, of a file and of its own, writes to the disk, burns, stops; again when told to.
+void work_in_turns(int number) {
+  const std::size_t bytes = (2U + static_cast<unsigned>(number)) << 20;
+  const int file = ::open("/tmp", O_TMPFILE | O_RDWR, 0600);
+  std::vector<char> block(1U << 16, 'x');
+  for (;;) {
+    auto* memory = static_cast<char*>(
+        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    for (std::size_t at = 0; at < bytes; at += 4096) memory[at] = 1;
+    for (int i = 0; i < 1 << (2 * number); ++i)
+      if (::write(file, block.data(), block.size()) < 0) ::_exit(2);
+    ::fsync(file);
+    for (int i = 0; i < 2'000'000; ++i) asm volatile("");
+    ::raise(SIGSTOP);
+    ::munmap(memory, bytes);
+  }
+}
+
+// Below one parent, so that one flush is enough.
+class Worked {
+ public:
+  Worked() : parent_(pull_root() + "/cgphase-pulled") {
+    REQUIRE(::mkdir(parent_.c_str(), 0755) == 0);
+    put(parent_ + "/cgroup.subtree_control", "+cpu +memory +io +pids");
+    for (int i = 0; i < kPulledCount; ++i) start(i);
+    settle();
+  }
+  ~Worked() {
+    for (const pid_t pid : pids_) ::kill(pid, SIGKILL);
+    for (const pid_t pid : pids_) ::waitpid(pid, nullptr, 0);
+    for (int i = 0; i < kPulledCount; ++i) ::rmdir(directory(i).c_str());
+    ::rmdir(parent_.c_str());
+  }
+  void turn() {
+    for (const pid_t pid : pids_) ::kill(pid, SIGCONT);
+    settle();
+  }
+  std::string directory(int i) const { return parent_ + "/" + std::to_string(i); }
+  CgroupFiles files(int i) const {
+    return CgroupFiles(open_path(directory(i), O_RDONLY | O_DIRECTORY).value());
+  }
+
+ private:
+  static void put(const std::string& path, const std::string& text) {
+    const Result<Fd> file = open_path(path, O_WRONLY);
+    REQUIRE(file.has_value());
+    REQUIRE(pwrite_text(file->get(), text).has_value());
+  }
+  void start(int i) {
+    REQUIRE(::mkdir(directory(i).c_str(), 0755) == 0);
+    if (i % 2 == 1) put(directory(i) + "/cpu.max", "5000 10000");
+    if (i == 2) put(directory(i) + "/memory.high", "8388608");
+    const pid_t pid = ::fork();
+    REQUIRE(pid >= 0);
+    if (pid == 0) {
+      const Result<Fd> procs = open_path(directory(i) + "/cgroup.procs", O_WRONLY);
+      if (!procs || !pwrite_text(procs->get(), "0")) ::_exit(1);
+      work_in_turns(i);
+    }
+    pids_.push_back(pid);
+  }
+  void settle() {
+    for (const pid_t pid : pids_) {
+      int status = 0;
+      REQUIRE(::waitpid(pid, &status, WUNTRACED) == pid);
+      REQUIRE(WIFSTOPPED(status));
+    }
+  }
+
+  std::string parent_;
+  std::vector<pid_t> pids_;
+};
+
+// Everything that a walk may speak for. Empty: the same. Averages of stalls are the same while the
+// kernel brings them up to date; then the clock of the test ages them.
+std::string difference(const Sample& a, const Sample& b, bool averages) {
+  std::string text;
+  const auto compare = [&](const char* name, const auto& one, const auto& other) {
+    if (one != other) text += std::string(" ") + name;
+  };
+  const auto compare_ratio = [&](const char* name, std::optional<double> one,
+                                 std::optional<double> other) {
+    if (one != other)
+      text += std::string(" ") + name + " " + std::to_string(one.value_or(-1)) + "/" +
+              std::to_string(other.value_or(-1));
+  };
+  const auto bytes = [](const std::optional<Bytes>& value) {
+    return value ? std::optional(value->value) : std::nullopt;
+  };
+  compare("usage", a.cpu.usage_usec, b.cpu.usage_usec);
+  compare("user", a.cpu.user_usec, b.cpu.user_usec);
+  compare("system", a.cpu.system_usec, b.cpu.system_usec);
+  compare("periods", a.cpu.nr_periods, b.cpu.nr_periods);
+  compare("throttled", a.cpu.nr_throttled, b.cpu.nr_throttled);
+  compare("throttled_usec", a.cpu.throttled_usec, b.cpu.throttled_usec);
+  compare("current", bytes(a.memory_current), bytes(b.memory_current));
+  compare("peak", bytes(a.memory_peak), bytes(b.memory_peak));
+  compare("swap", bytes(a.swap_current), bytes(b.swap_current));
+  if (!(a.memory_events == b.memory_events)) text += " events";
+  compare("own max", a.own_limit_events.max, b.own_limit_events.max);
+  compare("own oom", a.own_limit_events.oom, b.own_limit_events.oom);
+  compare("pids", a.pids_current, b.pids_current);
+  compare("rbytes", a.io.read_bytes, b.io.read_bytes);
+  compare("wbytes", a.io.write_bytes, b.io.write_bytes);
+  compare("rios", a.io.read_ios, b.io.read_ios);
+  compare("wios", a.io.write_ios, b.io.write_ios);
+  for (const auto pressure : {&Sample::cpu_pressure, &Sample::memory_pressure,
+                              &Sample::io_pressure})
+    for (const auto line : {&Pressure::some, &Pressure::full}) {
+      const PressureLine& one = a.*pressure.*line;
+      const PressureLine& other = b.*pressure.*line;
+      compare("stall", one.total_usec, other.total_usec);
+      if (!averages) continue;
+      compare_ratio("avg10", one.avg10_ratio, other.avg10_ratio);
+      compare_ratio("avg60", one.avg60_ratio, other.avg60_ratio);
+    }
+  return text;
+}
+
+std::string memory_difference(const MemoryStat& a, const MemoryStat& b) {
+  std::string text;
+  const auto compare = [&](const char* name, Counter MemoryStat::* field) {
+    const auto in_words = [](const Counter& value) {
+      return value ? std::to_string(*value) : std::string("none");
+    };
+    if (a.*field != b.*field)
+      text += std::string(" ") + name + " " + in_words(a.*field) + "/" + in_words(b.*field);
+  };
+  compare("anon", &MemoryStat::anon_bytes);
+  compare("file", &MemoryStat::file_bytes);
+  compare("shmem", &MemoryStat::shmem_bytes);
+  compare("unevictable", &MemoryStat::unevictable_bytes);
+  compare("kernel", &MemoryStat::kernel_bytes);
+  compare("slab_reclaimable", &MemoryStat::slab_reclaimable_bytes);
+  compare("slab_unreclaimable", &MemoryStat::slab_unreclaimable_bytes);
+  compare("sock", &MemoryStat::sock_bytes);
+  compare("inactive_file", &MemoryStat::inactive_file_bytes);
+  compare("active_file", &MemoryStat::active_file_bytes);
+  compare("inactive_anon", &MemoryStat::inactive_anon_bytes);
+  compare("pgfault", &MemoryStat::pgfault);
+  compare("pgmajfault", &MemoryStat::pgmajfault);
+  compare("refault_file", &MemoryStat::workingset_refault_file);
+  compare("refault_anon", &MemoryStat::workingset_refault_anon);
+  compare("pgscan", &MemoryStat::pgscan);
+  compare("pgsteal", &MemoryStat::pgsteal);
+  compare("pgscan_direct", &MemoryStat::pgscan_direct);
+  return text;
+}
+
+// A reading of the files alone, as one that comes first.
+Sample files_tell(const Worked& worked, int i, std::vector<char>& buffer) {
+  CgroupFiles files = worked.files(i);
+  Sample sample;
+  REQUIRE(files.read(MonotonicTime{}, sample, buffer));
+  return sample;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("pull" * doctest::skip(std::getenv("CGPHASE_CGROUP_ROOT") == nullptr));
+
+TEST_CASE("bpf: what a walk tells is what the files tell, in each way that this kernel takes") {
+  Worked worked;
+  std::vector<char> buffer(kKernelTextBytes);
+  int ways = 0;
+  for (const std::string way : {"BPF css iterator", "BPF iterator"}) {
+    CAPTURE(way);
+    auto trial = start_kernel_pull(pull_root(), 64, way);
+    MESSAGE(way << ": " << (trial ? "" : trial.error().text));
+    if (!trial) continue;
+    trial->reset();
+    ++ways;
+    auto sampler = NodeSampler::open({.cgroup_root = pull_root(), .include = {"/cgphase-pulled/*"},
+                                      .open_pull = [&](std::size_t room) {
+                                        return start_kernel_pull(pull_root(), room, way);
+                                      }});
+    REQUIRE(sampler.has_value());
+    ManualClock clock;
+    NodeSample tick;
+    int compared = 0, memory_compared = 0;
+    std::string other, other_memory;
+    for (int turn = 0; turn < kMostTurns && memory_compared < 8 * kPulledCount; ++turn) {
+      worked.turn();
+      clock.advance(std::chrono::seconds(2));
+      std::vector<Sample> before;
+      for (int i = 0; i < kPulledCount; ++i) before.push_back(files_tell(worked, i, buffer));
+      sampler->sample(clock, tick);
+      REQUIRE(tick.containers.size() == kPulledCount);
+      for (int i = 0; i < kPulledCount; ++i) {
+        const Sample after = files_tell(worked, i, buffer);
+        const CgroupId id = CgroupFiles::identify(worked.files(i).directory_fd()).value();
+        const auto at = std::ranges::find(tick.containers, id, &Sample::id);
+        REQUIRE(at != tick.containers.end());
+        if (difference(before[static_cast<std::size_t>(i)], after, true).empty()) {
+          ++compared;
+          const std::string differs = difference(*at, after, turn <= 1);
+          if (!differs.empty()) other += " turn " + std::to_string(turn) + ":" + differs;
+        }
+        if (memory_difference(before[static_cast<std::size_t>(i)].memory, after.memory).empty()) {
+          memory_compared += turn >= MemoryLines::kFirstLessons;
+          other_memory += memory_difference(at->memory, after.memory);
+        }
+      }
+    }
+    MESSAGE(way << ": " << compared << " and " << memory_compared << " compared");
+    CHECK(other == "");
+    CHECK(other_memory == "");
+    CHECK(compared >= kPulledCount);
+    CHECK(memory_compared >= 8 * kPulledCount);
+  }
+  CHECK(ways > 0);
+}
+
+TEST_SUITE_END();
+
+}  // namespace cgphase
