@@ -173,6 +173,8 @@ Result<Config> load_config(const ConfigSource& source) {
   for (const std::string& file : *files)
     if (const Status laid = lay_over(file, config); !laid)
       return std::unexpected(laid.error());
+  if (const std::string wrong = wrong_retention(config.store.retention); !wrong.empty())
+    return failure(ErrorKind::invalid, escape_name(source.file) + ": store." + wrong);
   return config;
 }
 
@@ -246,6 +248,11 @@ std::vector<std::string> keep_until_restart(const Config& now, Config& asked) {
   keep("socket.group", now.socket.group, asked.socket.group);
   keep("store.enabled", now.store.enabled, asked.store.enabled);
   keep("store.cap", now.store.cap.value, asked.store.cap.value);
+  keep("store.raw_for", now.store.retention.raw_for, asked.store.retention.raw_for);
+  keep("store.medium_step", now.store.retention.medium_step, asked.store.retention.medium_step);
+  keep("store.medium_for", now.store.retention.medium_for, asked.store.retention.medium_for);
+  keep("store.coarse_step", now.store.retention.coarse_step, asked.store.retention.coarse_step);
+  keep("store.coarse_for", now.store.retention.coarse_for, asked.store.retention.coarse_for);
   keep("guard.enabled", now.guard.enabled, asked.guard.enabled);
   keep("bpf.enabled", now.bpf.enabled, asked.bpf.enabled);
   keep("bpf.sampling", now.bpf.sampling, asked.bpf.sampling);

@@ -13,6 +13,7 @@
 #include "collectors/containers/container_info.h"
 #include "policy/decision.h"
 #include "policy/guard_rails.h"
+#include "storage/retention.h"
 
 namespace cgphase {
 
@@ -39,6 +40,7 @@ struct Config {
   struct StoreSection {
     bool enabled = true;
     Bytes cap{256 * kMiB};
+    Retention retention = {};
   } store;
   // Globs; a container that matches any of them may be acted on.
   struct Enforce {

@@ -220,6 +220,20 @@ std::string wrong_policy(std::string_view text) {
 #define CGPHASE_FIELD(field) \
   [](auto& config) -> auto& { return config.field; }
 
+void add_tier_rows(std::vector<ConfigRow>& rows) {
+  rows.push_back(duration_row("store.raw_for", CGPHASE_FIELD(store.retention.raw_for), 600s,
+                              365 * kDay, "Samples are kept as they are for so long."));
+  rows.push_back(duration_row("store.medium_step", CGPHASE_FIELD(store.retention.medium_step), 1s,
+                              600s, "Then one stands for so long, with its peaks."));
+  rows.push_back(duration_row("store.medium_for", CGPHASE_FIELD(store.retention.medium_for), 600s,
+                              3650 * kDay, "Until they are so old."));
+  rows.push_back(duration_row("store.coarse_step", CGPHASE_FIELD(store.retention.coarse_step), 2s,
+                              3600s,
+                              "Then one stands for so long; a multiple of `medium_step`."));
+  rows.push_back(duration_row("store.coarse_for", CGPHASE_FIELD(store.retention.coarse_for), 600s,
+                              3650 * kDay, "And what is older than this goes."));
+}
+
 std::vector<ConfigRow> general_rows() {
   constexpr const char* kPath = "an absolute path";
   std::vector<ConfigRow> rows;
@@ -261,6 +275,7 @@ std::vector<ConfigRow> general_rows() {
   rows.push_back(bytes_row("store.cap", CGPHASE_FIELD(store.cap.value), 8 * kMiB, 64 * kGiB,
                            "Most that history may take on the disk; the oldest samples make "
                            "room."));
+  add_tier_rows(rows);
   rows.push_back(patterns_row("enforce.names", CGPHASE_FIELD(enforce.names),
                               "Containers that may be acted on in mode enforce, by name."));
   rows.push_back(

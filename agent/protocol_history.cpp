@@ -132,6 +132,7 @@ void visit_point(P& point, Visit& visit) {
   visit("original.memory_max", point.original.memory_max);
   visit("host.cpu_cores", point.host.cpu_cores);
   visit("host.memory_bytes", point.host.memory);
+  visit("peak_cpu_cores", point.peak_cpu_cores);
 }
 
 json json_of(WallTime time) { return time.time_since_epoch().count(); }

@@ -186,6 +186,13 @@ TEST_CASE("of several faults the first line is told") {
   CHECK(refusal_of("[store]\ncap = 5\n[guard]\nenabled = 1\n").starts_with("2:7:"));
 }
 
+TEST_CASE("tiers of the history that do not follow one another are refused") {
+  CHECK(accepts("[store]\nmedium_step = \"20s\"\ncoarse_step = \"40s\"\n"));
+  CHECK(refusal_of("[store]\nmedium_step = \"25s\"\n").starts_with(" store.coarse_step is no m"));
+  CHECK(refusal_of("[store]\nraw_for = \"8d\"\n") == " store.medium_for is shorter than raw_for");
+  CHECK(refusal_of("[store]\nmedium_for = \"31d\"\n").starts_with(" store.coarse_for is shorter"));
+}
+
 TEST_CASE("broken TOML is refused with line and column") {
   CHECK(refusal_of("mode = \"observe\nx").starts_with("1:"));
   CHECK(refusal_of("a = 1\n= 2\n").starts_with("2:1: "));
