@@ -29,13 +29,15 @@ CpuStat adjusted(AdjustedCpuTime& time, const pull_record& record) {
 }
 
 // What the test tells.
+using ToldRecords = std::map<std::uint64_t, pull_record>;
 struct ToldPull final : CgroupPull {
-  std::map<std::uint64_t, pull_record> by_inode;
+  const ToldRecords& by_inode;
   std::map<std::uint32_t, std::uint64_t> places;
   std::size_t room;
   bool works = true;
 
-  explicit ToldPull(std::size_t for_so_many) : room(for_so_many) {}
+  ToldPull(const ToldRecords& records, std::size_t for_so_many)
+      : by_inode(records), room(for_so_many) {}
   const char* name() const override { return "told"; }
   std::optional<std::uint32_t> add(std::uint64_t inode) override {
     for (std::uint32_t place = 0; place < room; ++place)
@@ -55,6 +57,7 @@ struct ToldPull final : CgroupPull {
 struct PulledNode : FakeTree {
   ManualClock clock;
   NodeSample tick;
+  ToldRecords records;
   ToldPull* pull = nullptr;
   int opened = 0;
   std::string refusal;
@@ -74,8 +77,7 @@ struct PulledNode : FakeTree {
          .open_pull = [this](std::size_t room) -> Result<std::unique_ptr<CgroupPull>> {
            ++opened;
            if (!refusal.empty()) return failure(ErrorKind::unsupported, refusal);
-           auto made = std::make_unique<ToldPull>(room);
-           if (pull != nullptr) made->by_inode = pull->by_inode;
+           auto made = std::make_unique<ToldPull>(records, room);
            pull = made.get();
            return made;
          }});
@@ -88,7 +90,7 @@ struct PulledNode : FakeTree {
     REQUIRE_FALSE(tick.containers.empty());
     return tick.containers[0];
   }
-  pull_record& told() { return pull->by_inode[tick.containers[0].id.inode]; }
+  pull_record& told() { return records[tick.containers[0].id.inode]; }
 };
 
 Source sampling(const NodeSampler& sampler) {
