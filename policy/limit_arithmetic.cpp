@@ -56,17 +56,7 @@ Limits with_original(const Limits& limits, const Limits& original, Resource reso
 }
 
 bool is_original(const Limits& limits, const Limits& original, Resource resource) {
-  const auto differs = [](const auto& knob, const auto& wanted) {
-    return knob && wanted && *knob != *wanted;
-  };
-  if (resource == Resource::memory) return !differs(limits.memory_max, original.memory_max);
-  if (differs(limits.cpu_max, original.cpu_max)) return false;
-  // A burst above the quota is cut to it, as in with_original().
-  auto burst = limits.cpu_max_burst;
-  if (burst && original.cpu_max_burst) burst = original.cpu_max_burst;
-  const bool quota = limits.cpu_max && limits.cpu_max->quota;
-  if (quota && burst) burst = std::min(*burst, *limits.cpu_max->quota);
-  return burst == limits.cpu_max_burst;
+  return with_original(limits, original, resource) == limits;
 }
 
 Limits with_cpu(const Limits& limits, const Limits& original, const HostCapacity& host,
