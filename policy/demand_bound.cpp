@@ -28,7 +28,7 @@ void DemandBound::add(double demand, double interval_seconds) {
   peak_ = std::max(peak_, demand);
 }
 
-void DemandBound::add_rises(double risk, Ahead& ahead) const {
+void DemandBound::add_rises(double risk, Ahead& ahead) {
   constexpr double kAhead = kAheadSamples;
   const double factor = std::sqrt(1 / risk - 1);
   for (std::size_t i = 0; i < steps_.windows(); ++i) {
@@ -44,7 +44,7 @@ void DemandBound::add_rises(double risk, Ahead& ahead) const {
   }
 }
 
-std::optional<DemandBound::Ahead> DemandBound::ahead(double risk) const {
+std::optional<DemandBound::Ahead> DemandBound::ahead(double risk) {
   if (levels_.count() < kWarmUpSamples) return std::nullopt;
   std::optional<Ahead> ahead;
   for (std::size_t i = 0; i < levels_.windows(); ++i) {

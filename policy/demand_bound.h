@@ -35,7 +35,7 @@ class DemandBound {
   };
   static constexpr int kAheadSamples = 10;
   // At this risk, from kLeastRisk to kMostRisk. Absent before kWarmUpSamples.
-  std::optional<Ahead> ahead(double risk) const;
+  std::optional<Ahead> ahead(double risk);
 
   std::size_t count() const { return levels_.count(); }
   double last() const { return last_; }
@@ -46,7 +46,7 @@ class DemandBound {
   static constexpr double kAtOnceSeconds = 5;
 
  private:
-  void add_rises(double risk, Ahead& ahead) const;
+  void add_rises(double risk, Ahead& ahead);
 
   bool drifts_;
   NestedWindows levels_, steps_;

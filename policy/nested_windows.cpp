@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 namespace cgphase {
 namespace {
-
-static_assert(NestedWindows::kLongest <= std::numeric_limits<std::uint16_t>::max());
 
 // Not below `value`: a limit that is made of it must hold it.
 float rounded_up(double value) {
@@ -18,17 +17,10 @@ float rounded_up(double value) {
 
 constexpr std::size_t length_of(std::size_t window) { return NestedWindows::kShortest << window; }
 
-// Room for one more, and never for more than there can be: there are many of these.
-template <class Value>
-void make_room(std::vector<Value>& values, std::size_t most) {
-  if (values.size() == values.capacity())
-    values.reserve(std::clamp(2 * values.size(), NestedWindows::kShortest, most));
-}
-
 }  // namespace
 
-double NestedWindows::samples(std::size_t window) const {
-  return static_cast<double>(windows_[window].rising.size());
+std::size_t NestedWindows::held(std::size_t window) const {
+  return std::min(count_, length_of(window));
 }
 
 double NestedWindows::mean(std::size_t window) const {
@@ -40,10 +32,79 @@ double NestedWindows::deviation(std::size_t window) const {
   return std::sqrt(std::max(0.0, windows_[window].squares / samples(window) - middle * middle));
 }
 
-double NestedWindows::top(std::size_t window, double risk) const {
+template <class Look>
+void NestedWindows::each_piece(std::size_t window, Look look) const {
+  const std::size_t count = held(window), end = (count_ - 1) % kLongest + 1;
+  const std::size_t newer = std::min(count, end);
+  look(newest_.data() + end - newer, newer);
+  if (newer < count) look(newest_.data() + newest_.size() - (count - newer), count - newer);
+}
+
+// All samples of the ranks around the one after `left_out`.
+void NestedWindows::find_near(std::size_t window, std::size_t left_out) {
+  std::array<float, kLongest> samples;
+  auto end = samples.begin();
+  each_piece(window, [&](const float* piece, std::size_t n) { end = std::copy_n(piece, n, end); });
+  const std::size_t count = held(window), many = std::min(kNear, count);
+  const std::size_t above = std::min(left_out - std::min(left_out, kNear / 2), count - many);
+  const auto first = samples.begin() + static_cast<std::ptrdiff_t>(above);
+  const auto last = first + static_cast<std::ptrdiff_t>(many);
+  const std::greater<> falling;
+  if (above > 0) std::nth_element(samples.begin(), first, end, falling);
+  if (last != end) std::nth_element(first, last, end, falling);
+  std::sort(first, last, falling);
+  Window& one = windows_[window];
+  std::copy(first, last, one.near.begin());
+  one.near_count = static_cast<std::uint8_t>(many);
+  one.above = static_cast<std::uint16_t>(above);
+}
+
+double NestedWindows::top(std::size_t window, double risk) {
+  Window& one = windows_[window];
   const auto left_out = static_cast<std::size_t>(samples(window) * risk);
-  const std::vector<std::uint16_t>& rising = windows_[window].rising;
-  return static_cast<double>(newest_[rising[rising.size() - 1 - left_out]]);
+  if (left_out < one.above || left_out >= std::size_t{one.above} + one.near_count)
+    find_near(window, left_out);
+  one.left_out = static_cast<std::uint16_t>(left_out);
+  return static_cast<double>(one.near[left_out - one.above]);
+}
+
+// Of equal samples it does not matter which of them are near and which rank before or behind.
+void NestedWindows::enter(Window& window, float sample) {
+  if (window.near_count == 0) return;
+  const auto begin = window.near.begin(), end = begin + window.near_count;
+  if (sample > *begin && window.above > 0) {
+    window.above += 1;
+    return;
+  }
+  if (sample <= *(end - 1)) return;
+  const auto place = std::upper_bound(begin, end, sample, std::greater<>());
+  if (window.near_count < kNear) {
+    std::move_backward(place, end, end + 1);
+    *place = sample;
+    window.near_count += 1;
+  } else if (window.left_out < window.above + kNear / 2) {  // the last one gives way
+    std::move_backward(place, end - 1, end);
+    *place = sample;
+  } else if (place == begin) {
+    window.above += 1;
+  } else {
+    std::move(begin + 1, place, begin);
+    *(place - 1) = sample;
+    window.above += 1;
+  }
+}
+
+void NestedWindows::leave(Window& window, float sample) {
+  if (window.near_count == 0) return;
+  if (sample > window.near.front()) {
+    window.above -= 1;
+    return;
+  }
+  const auto end = window.near.begin() + window.near_count;
+  if (sample < *(end - 1)) return;
+  const auto place = std::lower_bound(window.near.begin(), end, sample, std::greater<>());
+  std::move(place + 1, end, place);
+  window.near_count -= 1;
 }
 
 // What is added and taken away again leaves its rounding: so that this does not add up for ever,
@@ -51,33 +112,13 @@ double NestedWindows::top(std::size_t window, double risk) const {
 void NestedWindows::sum_anew(std::size_t window) {
   Window& one = windows_[window];
   one.sum = one.squares = 0;
-  for (const std::uint16_t place : one.rising) {
-    const auto value = static_cast<double>(newest_[place]);
-    one.sum += value;
-    one.squares += value * value;
-  }
-}
-
-// Once the window is full, instead of the oldest: those between the two places move by one.
-void NestedWindows::put_in_order(std::size_t window, float sample) {
-  std::vector<std::uint16_t>& rising = windows_[window].rising;
-  const auto place = static_cast<std::uint16_t>(count_ % kLongest);
-  const auto value_of = [this](std::uint16_t at) { return newest_[at]; };
-  if (count_ < length_of(window)) {
-    make_room(rising, length_of(window));
-    rising.insert(std::ranges::upper_bound(rising, sample, {}, value_of), place);
-    return;
-  }
-  const float oldest = newest_[(count_ - length_of(window)) % kLongest];
-  const auto to = std::ranges::upper_bound(rising, sample, {}, value_of);
-  const auto from = std::ranges::lower_bound(rising, oldest, {}, value_of);
-  if (from < to) {
-    std::move(from + 1, to, from);
-    *(to - 1) = place;
-  } else {
-    std::move_backward(to, from, from + 1);
-    *to = place;
-  }
+  each_piece(window, [&](const float* piece, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto value = static_cast<double>(piece[i]);
+      one.sum += value;
+      one.squares += value * value;
+    }
+  });
 }
 
 // A window begins as what the one half as long holds when that is full.
@@ -92,19 +133,22 @@ void NestedWindows::add(double value) {
   const auto added = static_cast<double>(sample);
   for (std::size_t i = 0; i < kWindows; ++i) {
     if (i > 0 && count_ < length_of(i - 1)) break;  // a shorter one holds all that there is
+    Window& one = windows_[i];
     const bool full = count_ >= length_of(i);
-    const auto left =
-        full ? static_cast<double>(newest_[(count_ - length_of(i)) % kLongest]) : 0.0;
-    windows_[i].sum += full ? added - left : added;
-    windows_[i].squares += full ? added * added - left * left : added * added;
-    put_in_order(i, sample);
+    const float oldest = full ? newest_[(count_ - length_of(i)) % kLongest] : 0.0F;
+    const auto left = static_cast<double>(oldest);
+    one.sum += added - left;
+    one.squares += added * added - left * left;
+    enter(one, sample);
+    if (full) leave(one, oldest);
   }
-  make_room(newest_, kLongest);
+  if (newest_.size() == newest_.capacity() && newest_.size() < kLongest)
+    newest_.reserve(std::clamp(2 * newest_.size(), kShortest, kLongest));
   if (newest_.size() < kLongest) newest_.push_back(sample);
   else newest_[count_ % kLongest] = sample;
-  for (std::size_t i = 0; i < kWindows; ++i)
-    if (count_ >= length_of(i) && count_ % length_of(i) == 0) sum_anew(i);
   count_ += 1;
+  for (std::size_t i = 0; i < kWindows; ++i)
+    if (count_ > length_of(i) && count_ % length_of(i) == 1) sum_anew(i);
 }
 
 std::size_t NestedWindows::windows() const {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -23,7 +24,7 @@ NestedWindows fed(int samples) {
 TEST_CASE("no sample, no window") { CHECK(NestedWindows().windows() == 0); }
 
 TEST_CASE("less than a window is one window of everything") {
-  const NestedWindows windows = fed(5);
+  NestedWindows windows = fed(5);
   REQUIRE(windows.windows() == 1);
   CHECK(windows.samples(0) == 5);
   CHECK(windows.top(0, kAtMost) == 5);
@@ -32,7 +33,7 @@ TEST_CASE("less than a window is one window of everything") {
 }
 
 TEST_CASE("windows double, each of exactly its newest samples") {
-  const NestedWindows windows = fed(2005);
+  NestedWindows windows = fed(2005);
   REQUIRE(windows.windows() == NestedWindows::kWindows);
   CHECK(windows.samples(0) == 60);
   CHECK(windows.samples(1) == 120);
@@ -63,7 +64,7 @@ TEST_CASE("a longest window after the peak has forgotten it") {
 }
 
 TEST_CASE("a window leaves out as many samples as the risk allows") {
-  const NestedWindows windows = fed(60);
+  NestedWindows windows = fed(60);
   CHECK(windows.top(0, 0.1) == 54);  // six of 60
   CHECK(windows.top(0, 0.5) == 30);
 }
@@ -128,5 +129,26 @@ TEST_CASE("what a window told stays told only while no sample changes it") {
       std::ranges::nth_element(window, place);
       REQUIRE(windows.top(w, kRisk) == *place);
     }
+  }
+}
+
+// The answer is kept from call to call: risks that come and go must not lead it astray.
+TEST_CASE("a window answers each risk, whatever was asked before") {
+  NestedWindows windows;
+  std::vector<double> all;
+  std::uint64_t state = 23;
+  for (int i = 0; i < 4000; ++i) {
+    state = state * 6364136223846793005 + 1442695040888963407;
+    const auto draw = static_cast<double>(state >> 40);
+    all.push_back((i % 3 == 0 ? -1 : 1) * (i / 500 % 2 == 0 ? std::floor(draw / 4e6) : draw));
+    windows.add(all.back());
+    const double risk = static_cast<double>(state % 7) / 13;
+    const std::size_t w = state / 7 % windows.windows();
+    const std::size_t length = std::min(all.size(), NestedWindows::kShortest << w);
+    std::vector<double> window(all.end() - static_cast<std::ptrdiff_t>(length), all.end());
+    const auto left_out = static_cast<std::size_t>(static_cast<double>(length) * risk);
+    const auto place = window.end() - 1 - static_cast<std::ptrdiff_t>(left_out);
+    std::ranges::nth_element(window, place);
+    REQUIRE(windows.top(w, risk) == *place);
   }
 }
