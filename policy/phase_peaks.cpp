@@ -52,50 +52,58 @@ int PhaseMoment::age_of(int samples) {
   return age;
 }
 
-void PhasePeakRecorder::close(const Open& open) {
-  const auto take_open = [&open](PeakAhead& peak) {
+// The highest of those that came soon after the first of open_.
+double PhasePeakRecorder::soon_cores() const {
+  const double soon = kUnevenTime * soon_seconds_;
+  double highest = 0, seconds = 0;
+  for (std::size_t i = 1; i < open_.size(); ++i) {
+    seconds += open_[i].interval_seconds;
+    if (i > 1 && seconds > soon) break;
+    highest = std::max(highest, open_[i].now.cpu_cores.value_or(0));
+  }
+  return highest;
+}
+
+void PhasePeakRecorder::close_front() {
+  const Open open = open_.front();
+  peak_bytes_.drop_until(number_ - static_cast<double>(open_.size() - 1));
+  const double cores = soon_cores(), bytes = peak_bytes_.value().value_or(0);
+  const auto take_open = [&](PeakAhead& peak) {
     peak.moments += 1;
     if (open.first) peak.visits += 1;
-    peak.cpu_cores = std::max(peak.cpu_cores, open.soon_cores);
-    peak.memory_bytes = std::max(peak.memory_bytes, open.peak_bytes);
+    peak.cpu_cores = std::max(peak.cpu_cores, cores);
+    peak.memory_bytes = std::max(peak.memory_bytes, bytes);
     const auto& now_bytes = open.now.memory_bytes;
-    if (now_bytes && open.peak_bytes > kMemoryJump * *now_bytes)
-      peak.memory_jumps += 1;
-    if (!open.now.cpu_cores || open.soon_cores <= kJump * *open.now.cpu_cores) return;
+    if (now_bytes && bytes > kMemoryJump * *now_bytes) peak.memory_jumps += 1;
+    if (!open.now.cpu_cores || cores <= kJump * *open.now.cpu_cores) return;
     peak.cpu_jumps += 1;
-    peak.cpu_jump_cores += open.soon_cores;
+    peak.cpu_jump_cores += cores;
   };
   const PhaseMoment coarse{open.moment.slot, PhaseMoment::kAny, open.moment.age};
   take_open(peaks_[coarse]);
   const auto found = peaks_.find(open.moment);
   if (found != peaks_.end()) take_open(found->second);
   else if (peaks_.size() < kMaxMoments) take_open(peaks_[open.moment]);
+  open_.pop_front();
+  if (!open_.empty()) front_seconds_ += open_.front().interval_seconds;
 }
 
-// Every sample goes by all open moments, so little is done for each.
-void PhasePeakRecorder::follow(double interval_seconds, const Demand& demand) {
-  const double bytes = demand.memory_bytes.value_or(0), cores = demand.cpu_cores.value_or(0);
-  for (Open& open : open_) {
-    open.samples += 1;
-    open.seconds += interval_seconds;
-    open.peak_bytes = std::max(open.peak_bytes, bytes);
-  }
-  const double soon = kUnevenTime * soon_seconds_;
-  for (auto open = open_.rbegin(); open != open_.rend(); ++open) {
-    if (open->samples > 1 && open->seconds > soon) break;
-    open->soon_cores = std::max(open->soon_cores, cores);
-  }
+bool PhasePeakRecorder::front_over() const {
+  const auto followed = static_cast<int>(open_.size()) - 1;
+  if (followed < DemandBound::kAheadSamples) return false;
+  return seconds_ - front_seconds_ >= binding_seconds_ || followed >= kMostSamples;
 }
 
-bool PhasePeakRecorder::over(const Open& open) const {
-  if (open.samples < DemandBound::kAheadSamples) return false;
-  return open.seconds >= binding_seconds_ || open.samples >= kMostSamples;
+void PhasePeakRecorder::forget_open() {
+  open_.clear();
+  peak_bytes_ = {};
+  seconds_ = front_seconds_ = number_ = 0;
 }
 
 void PhasePeakRecorder::add(int slot, double interval_seconds, const Demand& demand) {
   const PhaseMoment before = now_;
   if (!(interval_seconds > 0)) {
-    open_.clear();
+    forget_open();
     now_ = {slot, kUnknownSlot, 0};
     visit_samples_ = 0;
   } else if (slot != now_.slot) {
@@ -105,19 +113,17 @@ void PhasePeakRecorder::add(int slot, double interval_seconds, const Demand& dem
     visit_samples_ = std::min(visit_samples_ + 1, 1'000'000);
     now_.age = PhaseMoment::age_of(visit_samples_);
   }
-  follow(interval_seconds, demand);
-  while (!open_.empty() && over(open_.front())) {
-    close(open_.front());
-    open_.pop_front();
-  }
   const bool first = visit_samples_ == 0 || now_ != before;
-  open_.push_back({.moment = now_, .first = first, .now = demand});
+  if (!open_.empty()) seconds_ += interval_seconds;
+  open_.push_back({now_, first, demand, interval_seconds});
+  number_ += 1;
+  peak_bytes_.add(number_, demand.memory_bytes.value_or(0));
+  while (front_over()) close_front();
 }
 
 PhasePeaks PhasePeakRecorder::of_whole_run() const {
   PhasePeakRecorder ended = *this;
-  for (const Open& open : open_)
-    if (open.samples > 0) ended.close(open);
+  while (ended.open_.size() > 1) ended.close_front();  // nothing followed the last one
   return std::move(ended.peaks_);
 }
 

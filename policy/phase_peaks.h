@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "base/result.h"
+#include "policy/sliding_maximum.h"
 
 namespace cgphase {
 
@@ -63,22 +64,24 @@ class PhasePeakRecorder {
   PhasePeaks of_whole_run() const;
 
  private:
+  // A sample whose moment is not over. What followed it are those behind it in open_.
   struct Open {
     PhaseMoment moment;
     bool first = false;  // of its visit
     Demand now;
-    double soon_cores = 0;  // the highest of those that came soon
-    double peak_bytes = 0;
-    int samples = 0;        // that followed
-    double seconds = 0;     // since then
+    double interval_seconds = 0;  // since the one before it
   };
-  void close(const Open& open);
-  void follow(double interval_seconds, const Demand& demand);
-  bool over(const Open& open) const;
+  void close_front();
+  void forget_open();
+  bool front_over() const;
+  double soon_cores() const;
 
   double soon_seconds_, binding_seconds_;
   PhasePeaks peaks_;
   std::deque<Open> open_;
+  double number_ = 0;            // of the newest sample
+  SlidingMaximum peak_bytes_;    // of open_, by number
+  double seconds_ = 0, front_seconds_ = 0;  // of a clock: at the newest of open_, and at the first
   PhaseMoment now_;
   int visit_samples_ = 0;
 };
