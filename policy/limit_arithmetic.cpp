@@ -40,23 +40,46 @@ std::optional<double> memory_in_force(const Limits& limits, const HostCapacity& 
   return memory_ceiling_bytes(limits, host);
 }
 
+namespace {
+
+// What of `limits` the original takes the place of.
+std::optional<MemoryLimit> original_memory(const Limits& limits, const Limits& original) {
+  return limits.memory_max && original.memory_max ? original.memory_max : limits.memory_max;
+}
+
+struct CpuKnobs {
+  std::optional<CpuMax> max;
+  std::optional<Microseconds> burst;
+};
+
+CpuKnobs original_cpu(const Limits& limits, const Limits& original) {
+  CpuKnobs knobs{limits.cpu_max, limits.cpu_max_burst};
+  if (knobs.max && original.cpu_max) knobs.max = original.cpu_max;
+  if (knobs.burst && original.cpu_max_burst) knobs.burst = original.cpu_max_burst;
+  // The kernel takes no burst above the quota; somebody else may have set the quota alone.
+  if (knobs.max && knobs.max->quota && knobs.burst)
+    knobs.burst = std::min(*knobs.burst, *knobs.max->quota);
+  return knobs;
+}
+
+}  // namespace
+
 Limits with_original(const Limits& limits, const Limits& original, Resource resource) {
   Limits result = limits;
   if (resource == Resource::memory) {
-    if (limits.memory_max && original.memory_max) result.memory_max = original.memory_max;
+    result.memory_max = original_memory(limits, original);
     return result;
   }
-  if (limits.cpu_max && original.cpu_max) result.cpu_max = original.cpu_max;
-  if (limits.cpu_max_burst && original.cpu_max_burst)
-    result.cpu_max_burst = original.cpu_max_burst;
-  // The kernel takes no burst above the quota; somebody else may have set the quota alone.
-  if (result.cpu_max && result.cpu_max->quota && result.cpu_max_burst)
-    result.cpu_max_burst = std::min(*result.cpu_max_burst, *result.cpu_max->quota);
+  const CpuKnobs knobs = original_cpu(limits, original);
+  result.cpu_max = knobs.max;
+  result.cpu_max_burst = knobs.burst;
   return result;
 }
 
 bool is_original(const Limits& limits, const Limits& original, Resource resource) {
-  return with_original(limits, original, resource) == limits;
+  if (resource == Resource::memory) return original_memory(limits, original) == limits.memory_max;
+  const CpuKnobs knobs = original_cpu(limits, original);
+  return knobs.max == limits.cpu_max && knobs.burst == limits.cpu_max_burst;
 }
 
 Limits with_cpu(const Limits& limits, const Limits& original, const HostCapacity& host,
