@@ -14,6 +14,7 @@ namespace cgphase {
 // Of one container. Knobs are judged one by one; the container stands down as a whole.
 class DriftWatch {
  public:
+  // `config` outlives it.
   explicit DriftWatch(const RailsConfig& config) : config_(config) {}
 
   // Before the first observe().
@@ -44,7 +45,7 @@ class DriftWatch {
   bool near(const RailInput& input, const std::optional<MonotonicTime>& moment) const;
 
   static constexpr std::size_t kRemembered = 8;
-  RailsConfig config_;
+  const RailsConfig& config_;
   Limits original_, expected_;
   Limits newest_ask_;  // per knob; may be in the file before its result is told
   std::array<Limits, kRemembered> asked_{};  // values of ours that may still show up

@@ -28,10 +28,11 @@ class ContainerRails::Impl {
   Impl(const RailsConfig& config, CgroupId id)
       : config_(config),
         id_(id),
-        drift_(config),
-        rival_(config),
-        senses_(config),
-        lanes_{Lane(config), Lane(config)} {}
+        drift_(config_),
+        rival_(config_),
+        senses_(config_),
+        lanes_{Lane(config_), Lane(config_)} {}
+  Impl(const Impl&) = delete;  // its parts refer to its config_
 
   std::vector<Decision> step(const RailInput& input, const Allocation& wish, HostBudget& budget,
                              std::uint64_t& next_decision_id);
@@ -120,7 +121,7 @@ class ContainerRails::Impl {
   void conclude(const Decision& decision, OutcomeKind kind, std::string detail,
                 MonotonicTime time);
 
-  RailsConfig config_;
+  const RailsConfig config_;
   CgroupId id_;
   bool begun_ = false;
   double model_step_seconds_ = 1;

@@ -52,6 +52,7 @@ class NeedWindow {
 
 class RailSenses {
  public:
+  // `config` outlives it.
   explicit RailSenses(const RailsConfig& config);
 
   // Once per tick, in order of time.
@@ -100,7 +101,7 @@ class RailSenses {
   void follow_throttling(const RailInput& input);
   void judge_pressure(const RailInput& input);
 
-  RailsConfig config_;
+  const RailsConfig& config_;
   bool stale_ = true, lost_ = true, emptied_ = false, started_ = false, max_event_ = false,
        oom_event_ = false, limit_met_ = false;
   bool cpu_quiet_ = false, memory_io_quiet_ = false, stalled_ = false;

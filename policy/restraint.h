@@ -11,6 +11,7 @@ namespace cgphase {
 
 class Restraint {
  public:
+  // `config` outlives it.
   explicit Restraint(const RailsConfig& config) : config_(config) {}
 
   // A throttle or memory event: cool down.
@@ -28,7 +29,7 @@ class Restraint {
  private:
   void extend(MonotonicTime until);
 
-  RailsConfig config_;
+  const RailsConfig& config_;
   int failures_ = 0;  // each within failure_memory of the one before
   std::optional<MonotonicTime> last_failure_, cool_until_, quarantine_until_;
 };

@@ -14,6 +14,7 @@ namespace cgphase {
 // Of one container.
 class RivalWatch {
  public:
+  // `config` outlives it.
   explicit RivalWatch(const RailsConfig& config) : config_(config) {}
 
   // A lowering of ours is in force.
@@ -26,7 +27,7 @@ class RivalWatch {
   bool holding(MonotonicTime now) const { return until_ && now < *until_; }
 
  private:
-  RailsConfig config_;
+  const RailsConfig& config_;
   bool contested_ = true;             // the last lowering has had its answer, or there was none
   std::deque<MonotonicTime> changes_;  // in the window, at most rival_changes
   std::optional<MonotonicTime> until_;

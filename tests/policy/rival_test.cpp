@@ -54,7 +54,8 @@ RailWorld rivalled_world() {
 }  // namespace
 
 TEST_CASE("the third change within six hours is a rival's, the second is not") {
-  RivalWatch rival{RailsConfig{}};
+  const RailsConfig config;
+  RivalWatch rival{config};
   for (const int hour : {1, 2}) {
     rival.lowered();
     rival.changed(at(hours(hour)));
@@ -66,7 +67,8 @@ TEST_CASE("the third change within six hours is a rival's, the second is not") {
 }
 
 TEST_CASE("three changes in more than six hours are no rival's") {
-  RivalWatch rival{RailsConfig{}};
+  const RailsConfig config;
+  RivalWatch rival{config};
   for (const int hour : {1, 2, 7, 13, 19}) {
     rival.lowered();
     rival.changed(at(hours(hour)));
@@ -75,7 +77,8 @@ TEST_CASE("three changes in more than six hours are no rival's") {
 }
 
 TEST_CASE("changes count once after each lowering, and none before the first") {
-  RivalWatch rival{RailsConfig{}};
+  const RailsConfig config;
+  RivalWatch rival{config};
   for (int minute = 0; minute < 10; ++minute) rival.changed(at(std::chrono::minutes(minute)));
   for (const int hour : {1, 2}) {
     rival.lowered();
@@ -88,7 +91,8 @@ TEST_CASE("changes count once after each lowering, and none before the first") {
 }
 
 TEST_CASE("a rival has the container for a day, then one change is enough") {
-  RivalWatch rival{RailsConfig{}};
+  const RailsConfig config;
+  RivalWatch rival{config};
   for (const int hour : {1, 2, 3}) {
     rival.lowered();
     rival.changed(at(hours(hour)));
