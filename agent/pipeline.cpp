@@ -25,9 +25,9 @@ struct Pipeline::Container {
   std::optional<PhaseTracker> tracker;
   std::unique_ptr<Policy> policy;
   ContainerRails rails;
-  std::optional<Sample> previous;
+  bool seen = false;  // view.sample is a sample: until the next one is done, the one before it
   MonotonicTime previous_time;
-  // The lowest CPU limit since `previous` was read: what a throttled container ran against, even if
+  // The lowest CPU limit since that one was read: what a throttled container ran against, even if
   // it was written after that reading and raised again before the next.
   std::optional<double> lowest_cpu_cores;
 
@@ -161,17 +161,17 @@ void update_phase(ContainerView& view, std::optional<FeatureExtractor>& extracto
 }
 
 // `interval_seconds` is 0 for the first sample and after a gap: then nothing is known of the CPU.
-Observation observe(const Sample& sample, const std::optional<Sample>& previous,
+Observation observe(const Sample& sample, const Sample& previous,
                     std::optional<double> lowest_cpu_cores, double interval_seconds,
                     MonotonicTime time, const Phase& phase) {
   Observation observation{.time = time, .interval_seconds = interval_seconds, .phase = phase};
   if (const auto need = memory_need(sample))
     observation.memory_need_bytes = static_cast<double>(need->value);
   if (interval_seconds <= 0) return observation;
-  if (const Counter used = growth(sample.cpu.usage_usec, previous->cpu.usage_usec))
+  if (const Counter used = growth(sample.cpu.usage_usec, previous.cpu.usage_usec))
     observation.cpu_cores = static_cast<double>(*used) / 1e6 / interval_seconds;
   observation.cpu_censored =
-      growth(sample.cpu.nr_throttled, previous->cpu.nr_throttled).value_or(0) > 0;
+      growth(sample.cpu.nr_throttled, previous.cpu.nr_throttled).value_or(0) > 0;
   observation.cpu_limit_cores = lowest_cpu_cores;
   return observation;
 }
@@ -205,7 +205,7 @@ void Pipeline::remember_oom(Container& container, WallTime time) {
 void Pipeline::step_container(Container& container, const Sample& sample, const NodeSample& tick,
                               std::vector<Decision>& decisions) {
   ContainerView& view = container.view;
-  const bool first = !container.previous;
+  const bool first = !std::exchange(container.seen, true);
   const auto elapsed = tick.time - container.previous_time;
   const bool gap = !first && (elapsed <= elapsed.zero() ||
                               elapsed > kGapIntervals * config_.interval);
@@ -220,7 +220,7 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
   update_phase(view, container.extractor, container.tracker, sample, tick, gap);
   view.memory_need = memory_need(sample);
   const Observation observation =
-      observe(sample, container.previous, container.lowest_cpu_cores, interval_seconds, tick.time,
+      observe(sample, view.sample, container.lowest_cpu_cores, interval_seconds, tick.time,
               view.phase);
   view.cpu_cores = observation.cpu_cores;
   keep_highest(view.highest_cpu_cores, observation.cpu_cores);
@@ -230,7 +230,7 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
   view.wish = container.policy->allocate(view.original, tick.host);
   const RailInput input{
       .time = tick.time, .interval_seconds = interval_seconds, .sample = &sample,
-      .previous = first ? nullptr : &*container.previous, .gap = gap, .phase = view.phase,
+      .previous = first ? nullptr : &view.sample, .gap = gap, .phase = view.phase,
       .mode = view.mode, .hands_off = hands_off_ || !view.info.hands_off.empty(),
       .manage_unlimited = config_.manage_unlimited,
       .larger_margin = container.care.larger_margin, .gpu = container.care.gpu,
@@ -248,7 +248,6 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
   view.memory_holding = container.rails.holding(Resource::memory);
   view.wants_gpu_look = container.rails.wants_gpu_look();
   view.sample = sample;
-  container.previous = sample;
   container.previous_time = tick.time;
   container.lowest_cpu_cores.reset();
   container.in_force(sample.limits);
