@@ -111,7 +111,7 @@ bool CgroupFiles::read(MonotonicTime now, Sample& sample, std::span<char> buffer
     read_cgroup_events(buffer);
     events_time_ = now;
   }
-  const bool limits_due = is_due(now, limits_time_, kUntoldLimitsPeriod);
+  const bool limits_due = is_due(now, limits_time_, look.untold_limits_period);
   if (look.limits || limits_due) {
     read_limits(buffer);
     limits_time_ = now;
@@ -119,8 +119,8 @@ bool CgroupFiles::read(MonotonicTime now, Sample& sample, std::span<char> buffer
   read_memory(now, look, sample, buffer, pulled);
   if (is_due(now, pressure_time_, kPressurePeriod)) read_pressure(now, buffer, pulled);
   // Who is told of each write knows of these as well.
-  const bool told = look.memory_period.has_value();
-  if (told ? look.limits || limits_due : is_due(now, slow_time_, kSlowPeriod))
+  const bool written = look.told && look.limits;
+  if (written || is_due(now, slow_time_, look.told ? kUntoldLimitsPeriod : kSlowPeriod))
     read_slow(now, buffer);
   fill_kept(sample);
   return !is_gone(sample);

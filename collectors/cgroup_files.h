@@ -43,6 +43,7 @@ inline constexpr std::chrono::seconds kIdleMemoryPeriod{10};
 // Limits of which nobody told that they were written, and events of which nobody told that there
 // are new ones, are read all the same after so long.
 inline constexpr std::chrono::seconds kUntoldLimitsPeriod{60};
+inline constexpr std::chrono::seconds kUntoldCloseLimitsPeriod{5};  // where they are in play
 inline constexpr std::chrono::seconds kUntoldEventsPeriod{10};
 // memory.stat is read before its period is over where memory.current moved by more than this share
 // of what it was: what grows must not grow unseen.
@@ -58,6 +59,9 @@ inline constexpr std::size_t kKernelTextBytes = 16384;
 struct Look {
   bool events = true;  // memory.events, cgroup.events
   bool limits = true;
+  // Each write is told of: `limits` is true because there was one.
+  bool told = false;
+  std::chrono::seconds untold_limits_period = kUntoldLimitsPeriod;
   // memory.stat, with it memory.swap.current: not before so long. Also memory.peak is then slow.
   std::optional<std::chrono::nanoseconds> memory_period{};
 };

@@ -84,4 +84,8 @@ DirectoryChange DirectoryWrites::take(int place) {
   return one == nullptr ? kAllChanged : std::exchange(one->change, {});
 }
 
+void DirectoryWrites::doubt(int place) {
+  if (Watched* one = find(place)) one->change = kAllChanged;
+}
+
 }  // namespace cgphase

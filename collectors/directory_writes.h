@@ -36,6 +36,8 @@ class DirectoryWrites {
   void look();
   // What changed up to the last look, once. All of it where more was told than inotify keeps.
   DirectoryChange take(int place);
+  // Everything counts as changed, once.
+  void doubt(int place);
 
  private:
   struct Watched {

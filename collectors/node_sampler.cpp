@@ -49,8 +49,8 @@ struct Tracked {
   CgroupPath path;
   CgroupFiles files;
   UnitResets resets;
-  bool close = true;  // read in full at every tick
-  int watch = -1;     // in DirectoryWrites, while it is not
+  int watch;          // in DirectoryWrites; where it cannot be watched all is read at every tick
+  bool close = true;  // somebody may change its limits
   std::optional<std::uint32_t> place = {};  // in PullSession
 };
 using TrackedList = std::vector<std::unique_ptr<Tracked>>;
@@ -127,7 +127,7 @@ class NodeSampler::Impl {
   void flush();
   void walk(MonotonicTime now);
   void read_all(NodeSample& tick);
-  Look look_for(const Tracked& tracked);
+  Look look_for(const Tracked& tracked, const Pulled& pulled);
   void find_resets(NodeSample& tick);
   void watch_again(MonotonicTime now);
   Source inotify_source() const;
@@ -155,21 +155,24 @@ const Tracked* NodeSampler::Impl::find(CgroupId id) const {
   return at != tracked_.end() && (*at)->id == id ? at->get() : nullptr;
 }
 
-// Watched only while it is worth it; what changed before the watch is read once more.
 void NodeSampler::Impl::attend(CgroupId id, bool close) {
   const auto at = std::ranges::lower_bound(tracked_, id, {}, id_of);
   if (at == tracked_.end() || (*at)->id != id || (*at)->close == close) return;
-  Tracked& tracked = **at;
-  tracked.close = close;
-  if (!close) tracked.watch = writes_.add(tracked.files.directory_fd());
-  else if (tracked.watch >= 0) writes_.remove(std::exchange(tracked.watch, -1));
+  (*at)->close = close;
+  if (close) writes_.doubt((*at)->watch);  // nothing is lowered on what was only told
 }
 
-Look NodeSampler::Impl::look_for(const Tracked& tracked) {
-  if (tracked.close) return {};
+// The kernel tells of a write as soon as it is done, of an event a moment later.
+Look NodeSampler::Impl::look_for(const Tracked& tracked, const Pulled& pulled) {
   const DirectoryChange change = writes_.take(tracked.watch);
-  return {.events = change.events, .limits = change.limits,
-          .memory_period = options_.observed_memory_age};
+  Look look{.events = change.events, .limits = change.limits, .told = tracked.watch >= 0};
+  if (tracked.close) {
+    look.events = look.events || pulled.record == nullptr;
+    look.untold_limits_period = kUntoldCloseLimitsPeriod;
+  } else {
+    look.memory_period = options_.observed_memory_age;
+  }
+  return look;
 }
 
 void NodeSampler::Impl::follow_tree(MonotonicTime now, NodeSample& tick) {
@@ -223,10 +226,11 @@ void NodeSampler::Impl::track(const TreeChange::Appeared& cgroup, Recognised&& w
   tick.appeared.push_back(
       describe(cgroup, std::move(who), directory.get(), options_.engine_root));
   UnitResets resets(tick.appeared.back(), directory.get(), unit_writes_, options_.engine_root);
+  const int watch = writes_.add(directory.get());
   tracked_.insert(
       std::ranges::lower_bound(tracked_, cgroup.id, {}, id_of),
       std::make_unique<Tracked>(cgroup.id, cgroup.path, CgroupFiles(std::move(directory)),
-                                std::move(resets)));
+                                std::move(resets), watch));
 }
 
 // A container that came within this tick was not told of yet and need not be.
@@ -299,7 +303,7 @@ void NodeSampler::Impl::read_all(NodeSample& tick) {
     Tracked& tracked = *tracked_[i];
     const Pulled pulled =
         tracked.place ? pull_.told(tracked.id.inode, *tracked.place) : Pulled{};
-    if (!tracked.files.read(tick.time, sample, buffer_, look_for(tracked), pulled)) {
+    if (!tracked.files.read(tick.time, sample, buffer_, look_for(tracked, pulled), pulled)) {
       forget(tracked_.begin() + static_cast<std::ptrdiff_t>(i), tick);
       continue;
     }

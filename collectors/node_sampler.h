@@ -57,10 +57,10 @@ class NodeSampler {
   // not an error. A new tick costs no allocation per container once their number is steady.
   void sample(const Clock& clock, NodeSample& tick);
 
-  // Whether somebody may change limits of this container, so that all of it is read at every tick:
-  // so it is until this says otherwise. Of one that is only observed, what the kernel tells that
-  // nobody wrote stands as it was read, and memory.stat is read at the pace of Options. A container
-  // that is not tracked is passed over.
+  // Whether somebody may change limits of this container: so it is until this says otherwise. Then
+  // memory.stat and, where no walk tells them, events are read at every tick, and limits every
+  // kUntoldCloseLimitsPeriod even if the kernel tells of no write. Of one that is only observed,
+  // memory.stat is read at the pace of Options. A container that is not tracked is passed over.
   void attend(CgroupId id, bool close);
 
   // A descriptor of its own (dup) for the directory of a container now tracked; gone otherwise.

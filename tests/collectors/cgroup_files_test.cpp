@@ -193,7 +193,8 @@ TEST_CASE("what nobody told to have changed stands, and is read again after its 
     cgroup.put("memory.events", "low 0\nhigh " + number);
     cgroup.put("cgroup.events", "populated " + number);
   };
-  const Look told{.events = false, .limits = false, .memory_period = std::chrono::seconds(5)};
+  const Look told{.events = false, .limits = false, .told = true,
+                  .memory_period = std::chrono::seconds(5)};
   const auto limit = [&] { return cgroup.sample.limits.memory_max->bytes->value; };
   put("0\n");
   CgroupFiles files = cgroup.open();
@@ -219,7 +220,8 @@ TEST_CASE("what was told to have changed is read, the other is not") {
     cgroup.put("memory.max", number);
     cgroup.put("memory.events", "low 0\nhigh " + number);
   };
-  Look told{.events = false, .limits = false, .memory_period = std::chrono::seconds(5)};
+  Look told{.events = false, .limits = false, .told = true,
+            .memory_period = std::chrono::seconds(5)};
   put("0\n");
   CgroupFiles files = cgroup.open();
   REQUIRE(cgroup.read(files, std::chrono::seconds(1), told));
@@ -228,11 +230,29 @@ TEST_CASE("what was told to have changed is read, the other is not") {
   REQUIRE(cgroup.read(files, std::chrono::seconds(1), told));
   CHECK(cgroup.sample.memory_events.high == 1);
   CHECK(cgroup.sample.limits.memory_max == MemoryLimit{Bytes{0}});
-  told = {.events = false, .limits = true, .memory_period = told.memory_period};
+  told.events = false;
+  told.limits = true;
   put("2\n");
   REQUIRE(cgroup.read(files, std::chrono::seconds(1), told));
   CHECK(cgroup.sample.memory_events.high == 1);
   CHECK(cgroup.sample.limits.memory_max == MemoryLimit{Bytes{2}});
+}
+
+TEST_CASE("limits in play are read every few seconds, whatever is told") {
+  OneCgroup cgroup;
+  const Look close{.events = false, .limits = false, .told = true,
+                   .untold_limits_period = kUntoldCloseLimitsPeriod};
+  cgroup.put("memory.max", "0\n");
+  cgroup.put("memory.stat", "anon 0\n");
+  CgroupFiles files = cgroup.open();
+  REQUIRE(cgroup.read(files, std::chrono::seconds(1), close));
+  cgroup.put("memory.max", "1\n");
+  cgroup.put("memory.stat", "anon 1\n");
+  REQUIRE(cgroup.read(files, kUntoldCloseLimitsPeriod - std::chrono::nanoseconds(1), close));
+  CHECK(cgroup.sample.limits.memory_max == MemoryLimit{Bytes{0}});
+  CHECK(cgroup.sample.memory.anon_bytes == 1);  // of these all is read at each tick
+  REQUIRE(cgroup.read(files, std::chrono::nanoseconds(1), close));
+  CHECK(cgroup.sample.limits.memory_max == MemoryLimit{Bytes{1}});
 }
 
 TEST_CASE("need of an observed cgroup is as old as allowed, and newer where much moved") {
