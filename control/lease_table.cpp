@@ -162,6 +162,8 @@ bool belongs_to(const Identity& identity, CgroupId id, Knob knob) {
 // its owner is storing right now.
 constexpr int kReadAttempts = 8;
 
+constexpr int kScannedRecords = 64;  // at once
+
 template <std::size_t N>
 void push_front(std::array<KnobText, N>& values, const KnobText& text) {
   const auto same = std::find(values.begin(), values.end(), text);
@@ -239,6 +241,27 @@ bool same_file(int fd, const std::string& path) {
   struct stat held, named;
   return ::fstat(fd, &held) == 0 && ::lstat(path.c_str(), &named) == 0 &&
          held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+}
+
+std::optional<Lease> lease_in(const Record& place) {
+  for (int attempt = 0; attempt < kReadAttempts; ++attempt) {
+    const Identity identity = place.identity.load();
+    if (!whole(identity)) return std::nullopt;
+    const auto model = latest(place.model, identity.crc);
+    const auto guard = latest(place.guard, identity.crc);
+    if (!model.value && place.identity.load().crc != identity.crc) continue;
+    if (!model.value || model.value->state != State::held) return std::nullopt;
+    Lease lease;
+    lease.id = {identity.device, identity.inode};
+    lease.path.assign(identity.path.data(), identity.path_bytes);
+    lease.knob = static_cast<Knob>(identity.knob);
+    lease.values.original = model.value->original;
+    lease.values.model = model.value->values;
+    if (guard.value) lease.values.guard = guard.value->values;
+    lease.reason.assign(model.value->reason.data());
+    return lease;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -375,37 +398,34 @@ void LeaseTable::take_over() {
   file_->owner_pid.store(::getpid());
   file_->heartbeat_ns.store(0);
   file_->acknowledged.store(file_->revocations.load());
-  for (int i = record_count() - 1; i >= 0; --i) {
-    if (const auto lease = read(i))
+  taken_over_ = true;
+  std::vector<char> records(kScannedRecords * kRecordBytes);
+  for (int i = record_count(); i-- > 0;) {
+    const int first = i / kScannedRecords * kScannedRecords;
+    // The last one of a piece comes first.
+    if (i == record_count() - 1 || i % kScannedRecords == kScannedRecords - 1)
+      read_records(first, i + 1 - first, records);
+    const char* start = records.data() + static_cast<std::size_t>(i - first) * kRecordBytes;
+    if (const auto lease = lease_in(*reinterpret_cast<const Record*>(start)))
       index_[{lease->id, lease->knob}] = i;
     else
       free_.push_back(i);
   }
 }
 
+// A copy: through the mapping all of the file, mostly unused, would become resident and be locked.
+void LeaseTable::read_records(int first, int count, std::vector<char>& records) {
+  const std::size_t bytes = static_cast<std::size_t>(count) * kRecordBytes;
+  const std::size_t offset = kHeaderBytes + static_cast<std::size_t>(first) * kRecordBytes;
+  if (::pread(fd_.get(), records.data(), bytes, static_cast<off_t>(offset)) !=
+      static_cast<ssize_t>(bytes))
+    std::copy_n(reinterpret_cast<const char*>(file_) + offset, bytes, records.data());
+}
+
 int LeaseTable::record_count() const { return static_cast<int>(file_->header.record_count); }
 
-std::optional<Lease> LeaseTable::read(int record) const {
-  const Record& place = file_->record(record);
-  for (int attempt = 0; attempt < kReadAttempts; ++attempt) {
-    const Identity identity = place.identity.load();
-    if (!whole(identity)) return std::nullopt;
-    const auto model = latest(place.model, identity.crc);
-    const auto guard = latest(place.guard, identity.crc);
-    if (!model.value && place.identity.load().crc != identity.crc) continue;
-    if (!model.value || model.value->state != State::held) return std::nullopt;
-    Lease lease;
-    lease.id = {identity.device, identity.inode};
-    lease.path.assign(identity.path.data(), identity.path_bytes);
-    lease.knob = static_cast<Knob>(identity.knob);
-    lease.values.original = model.value->original;
-    lease.values.model = model.value->values;
-    if (guard.value) lease.values.guard = guard.value->values;
-    lease.reason.assign(model.value->reason.data());
-    return lease;
-  }
-  return std::nullopt;
-}
+std::optional<Lease> LeaseTable::read(int record) const { return lease_in(file_->record(record)); }
+
 
 std::optional<LeaseValues> LeaseTable::read_values(int record, CgroupId id, Knob knob) const {
   const Record& place = file_->record(record);
@@ -423,6 +443,13 @@ std::optional<LeaseValues> LeaseTable::read_values(int record, CgroupId id, Knob
 
 std::vector<int> LeaseTable::held() const {
   std::vector<int> records;
+  if (taken_over_) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [knob, record] : index_)
+      if (read(record)) records.push_back(record);
+    std::ranges::sort(records);
+    return records;
+  }
   for (int i = 0; i < record_count(); ++i)
     if (read(i)) records.push_back(i);
   return records;

@@ -122,6 +122,7 @@ class LeaseTable {
   static Result<std::unique_ptr<LeaseTable>> map(Fd fd, std::string path);
   Status check(const std::string& boot_id) const;
   void take_over();
+  void read_records(int first, int count, std::vector<char>& records);
   std::optional<int> claim(CgroupId id, const CgroupPath& path, Knob knob);
 
   Fd fd_;
@@ -132,6 +133,7 @@ class LeaseTable {
   mutable std::mutex mutex_;  // guards index_, free_ and the stores to the model slots
   std::map<std::pair<CgroupId, Knob>, int> index_;
   std::vector<int> free_;
+  bool taken_over_ = false;  // index_ tells what is held
 };
 
 }  // namespace cgphase

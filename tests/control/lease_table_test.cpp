@@ -63,6 +63,28 @@ TEST_CASE("a lease is read back as it was held") {
   CHECK_FALSE(lease.values.is_ours(Knob::cpu_max, text_of("200000 100000")));
 }
 
+TEST_CASE("leases of an earlier process are found wherever they lie, the rest is free") {
+  constexpr int kRecords = 150;
+  const TemporaryDirectory directory;
+  const auto box = [](int record) { return CgroupId{1, 100 + static_cast<std::uint64_t>(record)}; };
+  {
+    const auto table = open_in(directory, kRecords);
+    for (int i = 0; i < kRecords; ++i)
+      REQUIRE(hold(*table, box(i), "200000 100000", std::to_string(i + 1000) + " 100000") == i);
+    for (int i = 0; i < kRecords; ++i)
+      if (i % 64 != 0 && i % 64 != 63 && i != kRecords - 1) table->release(i);
+  }
+  const auto table = open_in(directory, kRecords);
+  const std::vector<int> kept = {0, 63, 64, 127, 128, 149};
+  CHECK(table->held() == kept);
+  for (const int record : kept) {
+    CHECK(table->find(box(record), Knob::cpu_max) == record);
+    CHECK(table->read(record)->values.is_ours(
+        Knob::cpu_max, text_of(std::to_string(record + 1000) + " 100000")));
+  }
+  CHECK(hold(*table, box(500), "200000 100000", "150000 100000") == 1);
+}
+
 TEST_CASE("the original stays through later changes, the values before the last stay ours") {
   const TemporaryDirectory directory;
   const auto table = open_in(directory);
