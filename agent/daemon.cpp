@@ -24,6 +24,7 @@
 #include "agent/notify.h"
 #include "agent/socket_server.h"
 #include "base/file.h"
+#include "base/heap.h"
 #include "base/memory_lock.h"
 #include "base/text.h"
 #include "collectors/ebpf/kernel_pull.h"
@@ -539,6 +540,7 @@ Exit Daemon::run() {
   agent_->beat();
   tick();
   schedule_beat();
+  give_back_heap();
   notify::ready(status_line());
   spdlog::info("cgphased {} started: {}", CGPHASE_VERSION, status_line());
   schedule_tick();
@@ -549,6 +551,7 @@ Exit Daemon::run() {
 }  // namespace
 
 Exit run_daemon(const DaemonOptions& options) {
+  keep_heap_small();
   spdlog::set_default_logger(std::make_shared<spdlog::logger>(
       "cgphased", std::make_shared<spdlog::sinks::stderr_sink_mt>()));
   spdlog::set_pattern("cgphased: %l: %v");
