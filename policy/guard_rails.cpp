@@ -235,7 +235,7 @@ Decision ContainerRails::Impl::raise(Resource resource, const Raise& raise, cons
              std::string("raised: ") + to_string(raise.reason), now);
     one.trial.reset();
   }
-  one.raising = Pending{decision, raise.target};
+  one.raising = std::make_unique<Pending>(decision, raise.target);
   one.last_change = now;
   one.refused.reset();
   one.holding = Verdict::rate_limited;
@@ -316,7 +316,7 @@ void ContainerRails::Impl::written(const Decision& decision, WriteEnd end,
   const auto steps = std::chrono::duration<double>(model_step_seconds_ * config_.trial_model_steps);
   const auto length = std::max<std::chrono::nanoseconds>(
       config_.trial, std::chrono::duration_cast<std::chrono::nanoseconds>(steps));
-  one.trial.emplace(decision, time, length);
+  one.trial = std::make_unique<Trial>(decision, time, length);
 }
 
 ContainerRails::ContainerRails(const RailsConfig& config, CgroupId id)

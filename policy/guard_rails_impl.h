@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -57,8 +58,9 @@ class ContainerRails::Impl {
   struct Lane {
     explicit Lane(const RailsConfig& config) : restraint(config) {}
     Restraint restraint;
-    std::optional<Trial> trial;
-    std::optional<Pending> lowering, raising;  // asked for, not yet answered
+    // Apart, for most containers have none.
+    std::unique_ptr<Trial> trial;
+    std::unique_ptr<Pending> lowering, raising;  // asked for, not yet answered
     std::optional<Reason> restore;             // wanted until the original is in force
     std::optional<MonotonicTime> last_change, last_lowered, last_cpu_raise, last_guard_raise;
     std::optional<Refusal> refused;

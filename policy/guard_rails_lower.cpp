@@ -186,7 +186,7 @@ std::optional<Decision> ContainerRails::Impl::tell(Resource resource, Verdict ve
                                                               : step.wish.reason;
   decision.decision_id = step.next_id++;
   if (verdict != Verdict::allowed) return decision;
-  one.lowering = Pending{decision, proposal.target};
+  one.lowering = std::make_unique<Pending>(decision, proposal.target);
   one.last_change = one.last_lowered = now;
   one.refused.reset();
   step.budget.lowered(now);
