@@ -95,11 +95,11 @@ void DriftWatch::reverted(MonotonicTime now) {
   // One reset may be read in two ticks, knob by knob.
   if (pause_until_ && now < *pause_until_) return;
   constexpr std::chrono::hours kHour{1};
-  while (!reverts_.empty() && now - reverts_.front() >= kHour) reverts_.pop_front();
+  while (!reverts_.empty() && now - reverts_.front() >= kHour) reverts_.erase(reverts_.begin());
   reverts_.push_back(now);
   extend(pause_until_, now + config_.reapply_pause);
   if (static_cast<int>(reverts_.size()) <= config_.reapplies_per_hour) return;
-  reverts_.pop_front();
+  reverts_.erase(reverts_.begin());
   extend(pause_until_, now + std::max<std::chrono::nanoseconds>(
                                  kHour - (now - reverts_.front()), config_.stand_down));
 }

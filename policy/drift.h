@@ -4,8 +4,8 @@
 
 #include <array>
 #include <cstddef>
-#include <deque>
 #include <optional>
+#include <vector>
 
 #include "policy/guard_rails.h"
 
@@ -51,7 +51,7 @@ class DriftWatch {
   std::array<Limits, kRemembered> asked_{};  // values of ours that may still show up
   std::size_t next_asked_ = 0;
   std::optional<MonotonicTime> last_write_, stand_until_, pause_until_;
-  std::deque<MonotonicTime> reverts_;  // of the last hour, at most reapplies_per_hour + 1
+  std::vector<MonotonicTime> reverts_;  // of the last hour, at most reapplies_per_hour + 1
 };
 
 }  // namespace cgphase

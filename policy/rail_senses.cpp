@@ -194,7 +194,7 @@ void RailSenses::follow_throttling(const RailInput& input) {
   while (!throttling_.empty() &&
          (input.time - throttling_.front().time >= config_.throttled_window ||
           throttling_.size() >= kMostThrottlings))
-    throttling_.pop_front();
+    throttling_.erase(throttling_.begin());
   if (!input.previous) return;
   const CpuStat& before = input.previous->cpu;
   const CpuStat& now = input.sample->cpu;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <deque>
 #include <optional>
+#include <vector>
 
 #include "policy/guard_rails.h"
 #include "policy/histogram.h"
@@ -114,7 +115,7 @@ class RailSenses {
   double need_rate_ = 0;
   NeedWindow peak_, dwell_;
   DecayingHistogram allocation_;  // bytes per second
-  std::deque<Throttling> throttling_;
+  std::vector<Throttling> throttling_;
   PhaseUsage usage_;
   Measures measures_{};
 };

@@ -3,8 +3,8 @@
 // container pays for both; so it is left to the other.
 #pragma once
 
-#include <deque>
 #include <optional>
+#include <vector>
 
 #include "base/clock.h"
 #include "policy/guard_rails.h"
@@ -29,7 +29,7 @@ class RivalWatch {
  private:
   const RailsConfig& config_;
   bool contested_ = true;             // the last lowering has had its answer, or there was none
-  std::deque<MonotonicTime> changes_;  // in the window, at most rival_changes
+  std::vector<MonotonicTime> changes_; // in the window, at most rival_changes
   std::optional<MonotonicTime> until_;
 };
 
