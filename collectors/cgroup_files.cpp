@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -37,6 +38,14 @@ std::optional<std::string_view> read_text(int fd, std::span<char> buffer) {
 bool is_due(MonotonicTime now, const std::optional<MonotonicTime>& last,
             std::chrono::nanoseconds period) {
   return !last || now < *last || now - *last >= period;
+}
+
+// The kernel gives out the lowest number that is free: so few are left then. They are for others:
+// who asks for the status, a container that comes, a limit that goes back.
+bool is_reserved(int fd) {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+         static_cast<rlim_t>(fd) + kReservedDescriptors >= limit.rlim_cur;
 }
 
 std::optional<Bytes> as_bytes(const Counter& number) {
@@ -328,6 +337,11 @@ Fd CgroupFiles::open_file(KernelFile file) {
   const int fd = ::openat(directory_.get(), kernel_file_name(file),
                           O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0 && (errno == EMFILE || errno == ENFILE)) short_of_descriptors_ = true;
+  if (fd >= 0 && is_reserved(fd)) {
+    ::close(fd);
+    short_of_descriptors_ = true;
+    return Fd();
+  }
   return Fd(fd);
 }
 

@@ -50,6 +50,8 @@ inline constexpr std::chrono::seconds kUntoldEventsPeriod{10};
 inline constexpr std::uint64_t kMovedMemoryShare = 32;  // 1/32
 // Files that were absent are looked for again: a controller may be enabled later.
 inline constexpr std::chrono::seconds kAbsentPeriod{60};
+// So many descriptors are not taken for files of cgroups.
+inline constexpr std::size_t kReservedDescriptors = 128;
 // Longest file that is read; a longer one is absent. memory.stat has about 2 KB, io.stat 80 bytes
 // per device.
 inline constexpr std::size_t kKernelTextBytes = 16384;

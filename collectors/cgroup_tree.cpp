@@ -27,6 +27,8 @@ struct CloseDirectory {
 };
 using Directory = std::unique_ptr<DIR, CloseDirectory>;
 
+bool is_absence(int error) { return error == ENOENT || error == ENODEV; }
+
 bool is_dots(const char* name) { return !std::strcmp(name, ".") || !std::strcmp(name, ".."); }
 
 // Child directories of an open directory; symbolic links are none.
@@ -35,7 +37,11 @@ Directory list(int directory_fd) {
   const int fd = ::openat(directory_fd, ".", kDirectoryFlags);
   if (fd < 0) return nullptr;
   Directory directory(::fdopendir(fd));
-  if (!directory) ::close(fd);
+  if (!directory) {
+    const int error = errno;
+    ::close(fd);
+    errno = error;
+  }
   return directory;
 }
 
@@ -114,13 +120,22 @@ bool CgroupTree::drain(TreeChange& change) {
 void CgroupTree::reconcile(const CgroupPath& parent, const char* name, TreeChange& change) {
   const CgroupPath path = child_path(parent, name);
   const Fd directory = parent == "/" ? Fd(::dup(root_.get())) : open_below(parent);
+  if (!directory.valid()) return is_absence(errno) ? drop(path, change) : leave(path);
   struct stat status{};
-  const bool present =
-      directory.valid() &&
-      ::fstatat(directory.get(), name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-      S_ISDIR(status.st_mode);
+  const bool present = ::fstatat(directory.get(), name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                       S_ISDIR(status.st_mode);
   if (!present) return drop(path, change);
   visit(directory.get(), parent, name, change);
+}
+
+// What cannot be looked at, for want of descriptors or memory, is not gone: it stands as it was.
+void CgroupTree::leave(const CgroupPath& path) {
+  ++unreadable_;
+  const CgroupPath below = path == "/" ? path : path + "/";
+  for (auto at = nodes_.lower_bound(path); at != nodes_.end(); ++at) {
+    if (at->first == path || at->first.starts_with(below)) at->second.sweep = sweep_;
+    else if (at->first > below) break;
+  }
 }
 
 void CgroupTree::visit(int parent_fd, const CgroupPath& parent, const char* name,
@@ -128,7 +143,7 @@ void CgroupTree::visit(int parent_fd, const CgroupPath& parent, const char* name
   const CgroupPath path = child_path(parent, name);
   const Fd directory(::openat(parent_fd, name, kDirectoryFlags));
   if (!directory.valid()) {
-    if (errno != ENOENT && errno != ENODEV) ++unreadable_;
+    if (!is_absence(errno)) leave(path);
     return;
   }
   if (admit(directory.get(), path, change)) visit_children(directory.get(), path, change);
@@ -139,7 +154,10 @@ void CgroupTree::visit_children(int directory_fd, const CgroupPath& path, TreeCh
   // cgroupfs counts child directories in the link count: most cgroups need no listing.
   if (::fstat(directory_fd, &status) != 0 || status.st_nlink == 2) return;
   const Directory directory = list(directory_fd);
-  if (!directory) return;
+  if (!directory) {
+    if (!is_absence(errno)) leave(path);
+    return;
+  }
   while (const dirent* entry = ::readdir(directory.get())) {
     if (is_dots(entry->d_name) || !may_be_directory(directory_fd, *entry)) continue;
     visit(directory_fd, path, entry->d_name, change);

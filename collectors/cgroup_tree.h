@@ -67,7 +67,7 @@ class CgroupTree {
   std::size_t beyond_depth() const { return beyond_depth_; }
   std::size_t beyond_count() const { return beyond_count_; }
   std::size_t unwatched() const { return unwatched_; }    // inotify watches ran out
-  std::size_t unreadable() const { return unreadable_; }  // directories that refused to open
+  std::size_t unreadable() const { return unreadable_; }  // directories that could not be opened
 
  private:
   struct Node {
@@ -84,6 +84,7 @@ class CgroupTree {
   bool admit(int directory_fd, const CgroupPath& path, TreeChange& change);
   void reconcile(const CgroupPath& parent, const char* name, TreeChange& change);
   void drop(std::string_view path, TreeChange& change);
+  void leave(const CgroupPath& path);
   int watch(int directory_fd, const CgroupPath& path);
   Fd open_below(std::string_view path) const;
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tests/collectors/fake_tree.h"
+#include "tests/few_descriptors.h"
 
 using namespace cgphase;
 
@@ -236,6 +237,23 @@ TEST_CASE("what was told to have changed is read, the other is not") {
   REQUIRE(cgroup.read(files, std::chrono::seconds(1), told));
   CHECK(cgroup.sample.memory_events.high == 1);
   CHECK(cgroup.sample.limits.memory_max == MemoryLimit{Bytes{2}});
+}
+
+TEST_CASE("the last descriptors are not taken for files of cgroups") {
+  OneCgroup cgroup;
+  cgroup.put("cpu.stat", "usage_usec 1\n");
+  cgroup.put("memory.current", "2\n");
+  cgroup.put("pids.current", "3\n");
+  CgroupFiles files = cgroup.open();
+  const FewDescriptors few(static_cast<int>(kReservedDescriptors) + 2);
+  REQUIRE(cgroup.read(files));
+  CHECK(cgroup.sample.cpu.usage_usec == 1);
+  CHECK(cgroup.sample.memory_current == Bytes{2});
+  CHECK_FALSE(cgroup.sample.pids_current);
+  CHECK(files.short_of_descriptors());
+  std::vector<Fd> others;
+  while (auto other = open_path(cgroup.root(), O_RDONLY)) others.push_back(std::move(*other));
+  CHECK(others.size() > kReservedDescriptors / 2);  // some may have been open before
 }
 
 TEST_CASE("limits in play are read every few seconds, whatever is told") {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tests/collectors/fake_tree.h"
+#include "tests/few_descriptors.h"
 
 using namespace cgphase;
 
@@ -90,6 +91,32 @@ TEST_CASE("a removed directory takes all below it along") {
   fake.remove("/a");
   CHECK(drain(tree).vanished.size() == 3);
   CHECK(tree.size() == 1);
+}
+
+TEST_CASE("what cannot be looked at for want of descriptors is not gone") {
+  FakeTree fake;
+  fake.make("/a/x/y");
+  fake.make("/a-b");
+  fake.make("/b");
+  CgroupTree tree = open(fake);
+  sweep(tree);
+  for (const int more : {0, 1, 2, 3}) {
+    const FewDescriptors few(more);
+    CHECK(sweep(tree).vanished.empty());
+    CHECK((more > 2 || tree.unreadable() > 0));
+  }
+  fake.make("/c");  // first, or it may be given the number of the one that goes
+  fake.remove("/a/x/y");
+  {
+    const FewDescriptors few(0);
+    const TreeChange change = drain(tree);
+    CHECK(change.vanished.empty());
+    CHECK(change.appeared.empty());
+  }
+  const TreeChange change = sweep(tree);
+  CHECK(change.vanished.size() == 1);
+  CHECK(paths(change) == std::vector<CgroupPath>{"/c"});
+  CHECK(tree.unreadable() == 0);
 }
 
 TEST_CASE("a directory moved away is vanished, and its old watch tells nothing more") {

@@ -4,7 +4,6 @@
 
 #include <doctest/doctest.h>
 #include <poll.h>
-#include <sys/resource.h>
 
 #include <filesystem>
 #include <fstream>
@@ -13,6 +12,7 @@
 
 #include "control/guard_slot.h"
 #include "tests/control/guarded.h"
+#include "tests/few_descriptors.h"
 
 using namespace cgphase;
 using std::chrono::milliseconds;
@@ -43,23 +43,6 @@ void flood(const FakeCgroup& box, long events) {
 std::ptrdiff_t open_descriptors() {
   return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
 }
-
-// No more than `more` beyond the one that was opened last, while it lives.
-class FewDescriptors {
- public:
-  FewDescriptors(const Fd& last, int more) {
-    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before_) == 0);
-    rlimit few = before_;
-    few.rlim_cur = static_cast<rlim_t>(last.get() + 1 + more);
-    REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
-  }
-  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-  FewDescriptors(const FewDescriptors&) = delete;
-  FewDescriptors& operator=(const FewDescriptors&) = delete;
-
- private:
-  rlimit before_{};
-};
 
 // Pipes take the text of a PSI trigger as the kernel does, and are never ready.
 void take_triggers(const FakeCgroup& box) {
@@ -333,7 +316,7 @@ TEST_CASE("where descriptors run short a container has all its triggers, none, o
     take_triggers(guarded.box);
     const Fd directory = guarded.box.open();
     const auto before = open_descriptors();
-    const FewDescriptors few(directory, kSpareDescriptors + more);
+    const FewDescriptors few(kSpareDescriptors + more);
     const Status covered =
         guarded.guard->cover(guarded.box.id(), directory.get(), Knob::memory_max, 0);
     opened.insert(open_descriptors() - before);
@@ -346,7 +329,7 @@ TEST_CASE("where descriptors run short a container has all its triggers, none, o
 TEST_CASE("where descriptors run out nothing may be lowered") {
   Guarded guarded;
   const Fd directory = guarded.box.open();
-  const FewDescriptors few(directory, 3);
+  const FewDescriptors few(3);
   const Status covered =
       guarded.guard->cover(guarded.box.id(), directory.get(), Knob::memory_max, 0);
   REQUIRE_FALSE(covered.has_value());
