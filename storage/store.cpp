@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "storage/catalog.h"
 #include "storage/journal.h"
+#include "storage/plain_tables.h"
 #include "storage/sample_history.h"
 #include "storage/schema.h"
 #include "storage/sqlite.h"
@@ -512,6 +513,11 @@ Result<std::vector<HistoryPoint>> Store::history_of(std::int64_t record, WallTim
   return impl_->with_file([&](OpenFile& file) {
     return file.history.read({record, record_id(record)}, from, until, limit);
   });
+}
+
+Result<TablePage> Store::table_page(const std::string& table, std::int64_t after) {
+  return impl_->with_file(
+      [&](OpenFile& file) { return read_table_page(file.connection, table, after); });
 }
 
 Result<std::uint64_t> Store::last_decision_id() {

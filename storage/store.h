@@ -17,6 +17,7 @@
 #include "policy/decision.h"
 #include "storage/history_point.h"
 #include "storage/retention.h"
+#include "storage/table_page.h"
 
 namespace cgphase {
 
@@ -124,6 +125,8 @@ class Store {
   // The points of one of them as history() gives them; their samples carry the id {0, record}.
   Result<std::vector<HistoryPoint>> history_of(std::int64_t record, WallTime from, WallTime until,
                                                int limit);
+  // Rows of a plain table as they are, page by page (storage/table_page.h).
+  Result<TablePage> table_page(const std::string& table, std::int64_t after);
   // The highest decision_id in the journal, 0 when it is empty. A pipeline that begins above it
   // keeps decisions and outcomes of different runs apart.
   Result<std::uint64_t> last_decision_id();
