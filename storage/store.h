@@ -68,6 +68,10 @@ class Store {
     std::string boot_id;
     Bytes cap{256 * kMiB};  // of the file and its -wal; set at every open
     Retention retention = {};
+    // While the disk has less free, samples stay in memory, where newer take the place of older;
+    // the rest is written, out of a reserve of a 64th of the cap where the disk is full. 0: no such
+    // bound and no reserve.
+    Bytes min_free{0};
   };
   // A corrupt file is renamed to PATH.corrupt-N and a new one begun; `quarantined()` says so.
   // Errors: denied, io, not_found (no such directory), unsupported (a newer schema), invalid
@@ -133,6 +137,8 @@ class Store {
 
   // The file and its -wal; what is in use for a database in memory.
   std::uint64_t size_bytes() const;
+  // Why samples are kept from the disk, for people; absent while they are written.
+  std::optional<std::string> held_back() const;
   // Where the last corrupt file went; absent when there was none since open().
   const std::optional<std::string>& quarantined() const;
   // Blocks and journal rows that reading had to leave out because they are damaged.
