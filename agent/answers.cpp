@@ -203,6 +203,7 @@ void Answers::answer(const Request& request, const Peer& peer, Respond respond) 
     case Verb::history: return history(request, std::move(respond));
     case Verb::events: return events(request, std::move(respond));
     case Verb::records: return records(request, std::move(respond));
+    case Verb::table: return table(request, std::move(respond));
     case Verb::learned: return learned(request, std::move(respond));
     case Verb::fit: return respond(fit(request, peer));
     case Verb::mode: case Verb::pause: case Verb::resume: case Verb::restore:
@@ -308,6 +309,16 @@ void Answers::records(const Request& request, Respond respond) {
     for (const StoredRecord& record : *found)
       entries.push_back({record.record, record.stored.container, record.stored.first_seen});
     respond(ok_reply(records_page(entries)));
+  });
+}
+
+void Answers::table(const Request& request, Respond respond) {
+  if (agent_.store() == nullptr) return respond(no_store("table"));
+  const auto after = static_cast<std::int64_t>(request.number("after").value_or(0));
+  (void)agent_.store()->query([name = *request.text("name"), after,
+                               respond = std::move(respond)](Store& store) {
+    const auto page = store.table_page(name, after);
+    respond(page ? ok_reply(table_reply(*page)) : error_reply(page.error()));
   });
 }
 

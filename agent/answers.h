@@ -45,6 +45,7 @@ class Answers {
   void history(const Request& request, Respond respond);
   void full_history(const Request& request, CgroupId id, Respond respond);
   void records(const Request& request, Respond respond);
+  void table(const Request& request, Respond respond);
   void learned(const Request& request, Respond respond);
   nlohmann::json fit(const Request& request, const Peer& peer);
   const std::vector<KnownContainer>& known(std::chrono::seconds duration);

@@ -40,6 +40,7 @@ struct Config {
   struct StoreSection {
     bool enabled = true;
     Bytes cap{256 * kMiB};
+    Bytes min_free{32 * kMiB};
     Retention retention = {};
   } store;
   // Globs; a container that matches any of them may be acted on.

@@ -275,6 +275,9 @@ std::vector<ConfigRow> general_rows() {
   rows.push_back(bytes_row("store.cap", CGPHASE_FIELD(store.cap.value), 8 * kMiB, 64 * kGiB,
                            "Most that history may take on the disk; the oldest samples make "
                            "room."));
+  rows.push_back(bytes_row("store.min_free", CGPHASE_FIELD(store.min_free.value), 0, 64 * kGiB,
+                           "While the disk has less free, samples are kept in memory only; "
+                           "decisions are written."));
   add_tier_rows(rows);
   rows.push_back(patterns_row("enforce.names", CGPHASE_FIELD(enforce.names),
                               "Containers that may be acted on in mode enforce, by name."));

@@ -278,7 +278,8 @@ std::unique_ptr<StoreThread> Daemon::open_store(std::uint64_t& first_decision_id
   if (!config_.store.enabled) return nullptr;
   Result<Store> store = Store::open({.path = config_.state_dir + "/history.db",
                                      .boot_id = boot_id(), .cap = config_.store.cap,
-                                     .retention = config_.store.retention});
+                                     .retention = config_.store.retention,
+                                     .min_free = config_.store.min_free});
   if (!store) {
     host_sources_.push_back({"history", false, store.error().text});
     spdlog::error("history is off: {}", store.error().text);

@@ -58,6 +58,8 @@ constexpr std::array<VerbRow, kVerbCount> kVerbs = {{
     {Verb::fit, "fit", false,
      {Arg{"cpus", ArgKind::number, true}, Arg{"memory_mib", ArgKind::number, true},
       Arg{"seconds", ArgKind::number, true}, Arg{"risk", ArgKind::number, false}}},
+    {Verb::table, "table", false,
+     {Arg{"name", ArgKind::text, true}, Arg{"after", ArgKind::number, false}}},
 }};
 
 const VerbRow& row_of(Verb verb) { return kVerbs[static_cast<std::size_t>(verb)]; }

@@ -49,8 +49,9 @@ enum class Verb : std::uint8_t {
   config,                                        // the configuration in force, with origins
   records,                                       // who is in the history
   learned, fit,                                  // what is known of the phases, and what may come
+  table,                                         // the journal's tables, row by row
 };
-inline constexpr int kVerbCount = 14;
+inline constexpr int kVerbCount = 15;
 const char* to_string(Verb verb);
 bool is_admin(Verb verb);
 
@@ -65,6 +66,7 @@ bool is_admin(Verb verb);
 //   records               [after]
 //   learned               container or image, exactly one
 //   fit                   cpus, memory_mib, seconds, [risk]
+//   table                 name, [after]
 // Times are seconds since the epoch; a container is text as find_container() takes it.
 struct Request {
   Verb verb = Verb::status;

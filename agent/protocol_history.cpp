@@ -248,6 +248,19 @@ std::unexpected<Error> bad(const char* why) {
   return failure(ErrorKind::invalid, std::string("a page of the history: ") + why);
 }
 
+// What is neither a number, a word nor null becomes the text that it is. cpu.max is a list.
+SqlValue plain_value(const json& value) {
+  if (value.is_null()) return {};
+  if (value.is_boolean()) return std::int64_t{value.get<bool>()};
+  if (value.is_number_integer()) return value.get<std::int64_t>();
+  if (value.is_number()) return value.get<double>();
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_array() && value.size() == 2 && value[1].is_number_integer())
+    return (value[0].is_string() ? value[0].get<std::string>() : value[0].dump()) + " " +
+           value[1].dump();
+  return value.dump();
+}
+
 std::string text_at(const json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_string()) return {};
@@ -324,6 +337,59 @@ Result<std::vector<RecordEntry>> parse_records_page(const json& body) {
     records.push_back(std::move(record));
   }
   return records;
+}
+
+json table_reply(const TablePage& page) {
+  json columns = json::array(), rows = json::array();
+  for (const TableColumn& column : page.columns) columns.push_back({column.name, column.type});
+  for (const auto& values : page.rows) {
+    json row = json::array();
+    for (const SqlValue& value : values)
+      row.push_back(std::visit([](const auto& plain) -> json {
+        if constexpr (std::is_same_v<std::decay_t<decltype(plain)>, std::monostate>) return {};
+        else return plain;
+      }, value));
+    rows.push_back(std::move(row));
+  }
+  return {{"columns", std::move(columns)}, {"rows", std::move(rows)}};
+}
+
+Result<TablePage> parse_table_reply(const json& body) {
+  const auto columns = body.find("columns"), rows = body.find("rows");
+  if (!body.is_object() || columns == body.end() || rows == body.end() || !columns->is_array() ||
+      !rows->is_array() || columns->size() > kMostColumns)
+    return bad("it has no columns or no rows");
+  TablePage page;
+  for (const json& column : *columns) {
+    if (!column.is_array() || column.size() != 2 || !column[0].is_string() ||
+        !column[1].is_string())
+      return bad("a column has no name or no type");
+    page.columns.push_back({column[0], column[1]});
+  }
+  for (const json& row : *rows) {
+    if (!row.is_array() || row.size() != page.columns.size())
+      return bad("a row has not as many values as there are columns");
+    auto& values = page.rows.emplace_back();
+    for (const json& value : row) values.push_back(plain_value(value));
+  }
+  return page;
+}
+
+std::vector<TableColumn> plain_columns() {
+  std::vector<TableColumn> columns;
+  for (const json& name : column_names()) {
+    columns.push_back({name, ""});
+    std::ranges::replace(columns.back().name, '.', '_');
+  }
+  return columns;
+}
+
+std::vector<SqlValue> plain_values(const HistoryPoint& point) {
+  Encoder encode;
+  visit_point(point, encode);
+  std::vector<SqlValue> values;
+  for (const json& value : encode.take_row()) values.push_back(plain_value(value));
+  return values;
 }
 
 }  // namespace cgphase

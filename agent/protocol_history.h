@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "collectors/containers/container_info.h"
 #include "storage/history_point.h"
+#include "storage/table_page.h"
 
 namespace cgphase {
 
@@ -35,5 +36,14 @@ Result<std::vector<HistoryPoint>> parse_history_page(const nlohmann::json& body)
 // {"records": [...]}, and back. Errors: invalid.
 nlohmann::json records_page(std::span<const RecordEntry> records);
 Result<std::vector<RecordEntry>> parse_records_page(const nlohmann::json& body);
+
+// {"columns": [[name, type]...], "rows": [[value...]...]}, and back. Errors: invalid.
+nlohmann::json table_reply(const TablePage& page);
+Result<TablePage> parse_table_reply(const nlohmann::json& body);
+
+// A point for tables of plain values: every column of history_page(), its name as SQL likes it
+// (cpu_usage_usec, limits_cpu_max), cpu.max as the kernel writes it.
+std::vector<TableColumn> plain_columns();
+std::vector<SqlValue> plain_values(const HistoryPoint& point);
 
 }  // namespace cgphase

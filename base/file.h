@@ -29,6 +29,8 @@ class FileReplacement {
 
   Status write(std::string_view content);
   Status commit();
+  // For a library that writes by name; it has closed the file before commit().
+  const std::string& temporary_path() const { return temporary_; }
 
  private:
   FileReplacement(std::string path, std::string temporary, Fd fd);

@@ -1,6 +1,7 @@
-// What history costs: CPU time, bytes in the file and bytes written per sample, one JSON line per
-// number of containers. Simulated ticks of one second as fast as they go; busy_point() of the
-// tests stands for a busy container.
+// What history costs: CPU time, bytes in the file and bytes written per sample, and what is written
+// in a day of a sample a second of each container; one JSON line per number of containers.
+// Simulated ticks of one second as fast as they go; busy_point() of the tests stands for a busy
+// container.
 //   bench_store [DIRECTORY]     default: a directory below the temporary one
 #include "storage/store.h"
 
@@ -19,6 +20,7 @@ namespace {
 using namespace cgphase;
 
 constexpr std::uint64_t kSamples = 600'000;
+constexpr double kSecondsPerDay = 86'400;
 
 double cpu_seconds() {
   rusage usage{};
@@ -63,13 +65,16 @@ bool measure(const std::string& path, std::uint64_t containers) {
   }
   if (!store->flush()) return false;
   const double samples = static_cast<double>(ticks * containers);
+  const auto written = static_cast<double>(bytes_written() - written_before);
   const nlohmann::json line = {
       {"bench", "store"},
       {"containers", containers},
       {"samples", ticks * containers},
       {"cpu_ns_per_sample", append_seconds * 1e9 / samples},
       {"bytes_per_sample", static_cast<double>(store->size_bytes()) / samples},
-      {"written_bytes_per_sample", static_cast<double>(bytes_written() - written_before) / samples},
+      {"written_bytes_per_sample", written / samples},
+      {"written_mib_per_day", written / samples * static_cast<double>(containers) * kSecondsPerDay /
+                                  static_cast<double>(kMiB)},
   };
   std::puts(line.dump().c_str());
   return true;

@@ -12,6 +12,7 @@
 #include "cli/bursts_verb.h"
 #include "cli/daemon_verbs.h"
 #include "cli/doctor_verb.h"
+#include "cli/export_verb.h"
 #include "cli/fit_verb.h"
 #include "cli/model_verbs.h"
 #include "cli/options.h"
@@ -107,6 +108,7 @@ int parse_and_run(int count, const char* const* words) {
   add_prototypes(app, options, exit_code);
   add_plot_verb(app, options, exit_code);
   add_record_verb(app, options, exit_code);
+  add_export_verb(app, options, exit_code);
   add_size_verb(app, options, exit_code);
   add_fit_verb(app, options, exit_code);
   add_bursts_verb(app, options, exit_code);

@@ -41,6 +41,7 @@ struct Source {
   std::function<Answer<Runs>(std::int64_t after)> records;
   std::function<Answer<std::vector<HistoryPoint>>(std::int64_t record, WallTime from,
                                                   WallTime until)> points;
+  std::function<Answer<TablePage>(const std::string& table, std::int64_t after)> table;
 };
 
 double seconds_of(WallTime time) {
@@ -74,6 +75,12 @@ Source daemon_source(const std::string& socket) {
                                           {"from_seconds", seconds_of(from - kClockStep)},
                                           {"until_seconds", seconds_of(until)}}},
                                 parse_history_page);
+              },
+          .table =
+              [socket](const std::string& table, std::int64_t after) {
+                return ask_page(socket,
+                                {.verb = Verb::table, .args = {{"name", table}, {"after", after}}},
+                                parse_table_reply);
               }};
 }
 
@@ -95,6 +102,11 @@ Answer<Source> stored_source(const std::string& state_dir) {
     auto points = history->history_of(record, from, until, kHistoryPagePoints);
     if (!points) return complaint(points.error());
     return *std::move(points);
+  };
+  source.table = [history](const std::string& table, std::int64_t after) -> Answer<TablePage> {
+    auto page = history->table_page(table, after);
+    if (!page) return complaint(page.error());
+    return *std::move(page);
   };
   return source;
 }
@@ -226,16 +238,15 @@ class Writer {
 };
 
 // Each page begins with the last point of the one before.
-Answer<void> write_run(const Source& source, const RecordEntry& run, WallTime from, WallTime until,
-                       Writer& writer) {
-  writer.begin(run.container);
+Answer<void> read_run(const Source& source, const RecordEntry& run, WallTime from, WallTime until,
+                      const std::function<Status(const HistoryPoint&)>& add) {
   for (std::optional<WallTime> last;;) {
     const auto page = source.points(run.record, from, until);
     if (!page) return std::unexpected(page.error());
     bool fresh = false;
     for (const HistoryPoint& point : *page) {
       if (point.time < from || point.time > until || (last && point.time <= *last)) continue;
-      if (const Status added = writer.add(point); !added) return complaint(added.error());
+      if (const Status added = add(point); !added) return complaint(added.error());
       last = point.time;
       fresh = true;
     }
@@ -244,20 +255,60 @@ Answer<void> write_run(const Source& source, const RecordEntry& run, WallTime fr
   }
 }
 
+Answer<Source> source_of(const HostHistory& wanted) {
+  return wanted.state_dir.empty() ? Answer<Source>(daemon_source(wanted.socket))
+                                  : stored_source(wanted.state_dir);
+}
+
+WallTime begin_of(const HostHistory& wanted) {
+  return std::max(wanted.since.value_or(WallTime{}), WallTime{} + kClockStep);
+}
+
+// Every page of a table, as long as the number of its rows rises.
+Answer<void> read_table(const Source& source, const std::string& table,
+                        const HostHistoryReader& reader) {
+  for (std::int64_t last = 0;;) {
+    const auto page = source.table(table, last);
+    if (!page) return std::unexpected(page.error());
+    if (const Status taken = reader.table(table, *page); !taken) return complaint(taken.error());
+    if (page->rows.empty()) return {};
+    const auto& row = page->rows.back();
+    const auto* const number = row.empty() ? nullptr : std::get_if<std::int64_t>(&row.front());
+    if (number == nullptr || *number <= last)
+      return complaint(Exit::failure, "table " + table + " of the history counts backwards");
+    last = *number;
+  }
+}
+
 }  // namespace
+
+Answer<void> read_host_history(const HostHistory& wanted, const HostHistoryReader& reader) {
+  const auto source = source_of(wanted);
+  if (!source) return std::unexpected(source.error());
+  for (const std::string_view table : kPlainTables)
+    if (const auto done = read_table(*source, std::string(table), reader); !done) return done;
+  const WallTime until = wanted.until.value_or(SystemClock().wall_now());
+  const auto runs = all_runs(*source);
+  if (!runs) return std::unexpected(runs.error());
+  for (const RecordEntry& run : *runs) {
+    const auto add = [&](const HistoryPoint& point) { return reader.point(run.record, point); };
+    if (const auto done = read_run(*source, run, begin_of(wanted), until, add); !done) return done;
+  }
+  return {};
+}
 
 Answer<HostTraceCounts> write_host_trace(const HostHistory& wanted,
                                          const std::function<Status(std::string_view)>& write) {
-  const auto source = wanted.state_dir.empty() ? Answer<Source>(daemon_source(wanted.socket))
-                                               : stored_source(wanted.state_dir);
+  const auto source = source_of(wanted);
   if (!source) return std::unexpected(source.error());
-  const WallTime from = std::max(wanted.since.value_or(WallTime{}), WallTime{} + kClockStep);
   const WallTime until = wanted.until.value_or(SystemClock().wall_now());
   const auto runs = wanted_runs(*source, wanted);
   if (!runs) return std::unexpected(runs.error());
   Writer writer(write);
   for (const RecordEntry& run : *runs) {
-    if (const auto done = write_run(*source, run, from, until, writer); !done)
+    writer.begin(run.container);
+    const auto add = [&](const HistoryPoint& point) { return writer.add(point); };
+    if (const auto done = read_run(*source, run, begin_of(wanted), until, add); !done)
       return std::unexpected(done.error());
     if (writer.counts.executions <= kMaxTraceExecutions) continue;
     return complaint(Exit::invalid, "more than " + std::to_string(kMaxTraceExecutions) +

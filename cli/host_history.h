@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <functional>
 #include <optional>
@@ -14,6 +15,8 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "cli/daemon_client.h"
+#include "storage/history_point.h"
+#include "storage/table_page.h"
 
 namespace cgphase {
 
@@ -36,6 +39,17 @@ struct HostTraceCounts {
 // in that time; a state_dir that a daemon has in use or that holds no history), and of `write`.
 std::expected<HostTraceCounts, Complaint> write_host_trace(
     const HostHistory& wanted, const std::function<Status(std::string_view)>& write);
+
+// Takes all of it, whatever `containers` says: first the plain tables, page by page, of each at the
+// end a page without rows; then the points from `since` to `until`, container by container, oldest
+// first. Complaints: those of ask_daemon; invalid (a state_dir that a daemon has in use or that
+// holds no history), failure (answers that contradict themselves), and of the reader.
+struct HostHistoryReader {
+  std::function<Status(const std::string& table, const TablePage& page)> table;
+  std::function<Status(std::int64_t container, const HistoryPoint& point)> point;
+};
+std::expected<void, Complaint> read_host_history(const HostHistory& wanted,
+                                                 const HostHistoryReader& reader);
 
 // The trace in an unlinked temporary file, which TraceReader::open(trace.path) and read_trace()
 // read as often as they like while this object lives.

@@ -1,5 +1,6 @@
 #include "storage/block.h"
 
+#include <algorithm>
 #include <bit>
 #include <optional>
 
@@ -201,6 +202,37 @@ std::uint64_t zigzag(std::uint64_t difference) {
   return (difference << 1) ^ static_cast<std::uint64_t>(signed_difference >> 63);
 }
 
+constexpr std::size_t kLargestVarint = 10;
+constexpr std::size_t kLargestRow = kLargestVarint * (1 + kColumnCount) + 2 * kGroups;
+
+// At most kLargestVarint bytes; where they end.
+char* encode_varint(char* to, std::uint64_t value) {
+  for (; value >= 0x80; value >>= 7) *to++ = static_cast<char>(value | 0x80);
+  *to++ = static_cast<char>(value);
+  return to;
+}
+
+// A byte for each group, a bit for each column.
+std::array<std::uint8_t, kGroups> group_bits(const std::bitset<kColumnCount>& columns) {
+  static_assert(kColumnCount > 64 && kColumnCount <= 128);
+  constexpr std::bitset<kColumnCount> kLow(~std::uint64_t{0});
+  const std::array words = {(columns & kLow).to_ullong(), (columns >> 64).to_ullong()};
+  std::array<std::uint8_t, kGroups> bits{};
+  for (std::size_t group = 0; group < kGroups; ++group)
+    bits[group] = static_cast<std::uint8_t>(words[group / 8] >> (group % 8 * 8));
+  return bits;
+}
+
+// Which values of a group are not the same.
+std::uint8_t differing(const std::array<std::uint64_t, kColumnCount>& a,
+                       const std::array<std::uint64_t, kColumnCount>& b, std::size_t group) {
+  const std::size_t first = group * kGroupColumns;
+  unsigned bits = 0;
+  for (std::size_t bit = 0; bit < std::min(kGroupColumns, kColumnCount - first); ++bit)
+    bits |= static_cast<unsigned>(a[first + bit] != b[first + bit]) << bit;
+  return static_cast<std::uint8_t>(bits);
+}
+
 std::uint64_t unzigzag(std::uint64_t value) { return (value >> 1) ^ (~(value & 1) + 1); }
 
 // Cuts numbers off the front of a payload; `sound` turns false at the first that is not there.
@@ -301,33 +333,34 @@ void BlockWriter::add(const HistoryPoint& point) {
 }
 
 void BlockWriter::put_varint(std::uint64_t value) {
-  for (; value >= 0x80; value >>= 7) payload_.push_back(static_cast<char>(value | 0x80));
-  payload_.push_back(static_cast<char>(value));
+  std::array<char, kLargestVarint> bytes;
+  payload_.append(bytes.data(), encode_varint(bytes.data(), value));
 }
 
+// Group by group without a branch for each column: most columns of most points have not changed.
+// An absent column keeps the value it had: it may well come back.
 void BlockWriter::put_row(const ColumnRow& row) {
-  std::array<unsigned, kGroups> presence{}, changed{};
+  const std::array<std::uint8_t, kGroups> presence = group_bits(row.present);
+  std::array<std::uint8_t, kGroups> changed{};
   std::uint64_t mask = row.present != last_.present ? 1 : 0;
-  for (std::size_t column = 0; column < kColumnCount; ++column) {
-    if (!row.present[column]) continue;
-    const std::size_t group = column / kGroupColumns;
-    const unsigned bit = 1U << (column % kGroupColumns);
-    presence[group] |= bit;
-    if (row.values[column] == last_.values[column]) continue;
-    changed[group] |= bit;
-    mask |= std::uint64_t{2} << group;
+  for (std::size_t group = 0; group < kGroups; ++group) {
+    changed[group] = presence[group] & differing(row.values, last_.values, group);
+    mask |= std::uint64_t{changed[group] != 0} << (group + 1);
   }
-  put_varint(mask);
+  std::array<char, kLargestRow> bytes;
+  char* end = encode_varint(bytes.data(), mask);
   if ((mask & 1) != 0)
-    for (const unsigned bits : presence) payload_.push_back(static_cast<char>(bits));
-  for (const unsigned bits : changed)
-    if (bits != 0) payload_.push_back(static_cast<char>(bits));
-  for (std::size_t column = 0; column < kColumnCount; ++column) {
-    // An absent column keeps the value it had: it may well come back.
-    if (!row.present[column] || row.values[column] == last_.values[column]) continue;
-    put_varint(zigzag(row.values[column] - last_.values[column]));
-    last_.values[column] = row.values[column];
-  }
+    for (const std::uint8_t bits : presence) *end++ = static_cast<char>(bits);
+  for (const std::uint8_t bits : changed)
+    if (bits != 0) *end++ = static_cast<char>(bits);
+  for (std::size_t group = 0; group < kGroups; ++group)
+    for (unsigned bits = changed[group]; bits != 0; bits &= bits - 1) {
+      const std::size_t column = group * kGroupColumns +
+                                 static_cast<std::size_t>(std::countr_zero(bits));
+      end = encode_varint(end, zigzag(row.values[column] - last_.values[column]));
+      last_.values[column] = row.values[column];
+    }
+  payload_.append(bytes.data(), end);
   last_.present = row.present;
 }
 

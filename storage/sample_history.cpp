@@ -84,14 +84,43 @@ Result<SampleHistory> SampleHistory::open(Connection& connection) {
 
 void SampleHistory::add(std::int64_t container, const HistoryPoint& point) {
   Tail& tail = tails_[container];
-  if (!tail.open.accepts(point.time)) {
-    tail.sealed.push_back(std::move(tail.open));
-    tail.open = BlockWriter();
-    ++sealed_count_;
-  }
+  if (!tail.open.accepts(point.time)) seal(tail);
   tail.open.add(point);
   tail.dirty = true;
   if (!oldest_unflushed_) oldest_unflushed_ = point.time;
+}
+
+void SampleHistory::seal(Tail& tail) {
+  tail.sealed.push_back(std::move(tail.open));
+  tail.open = BlockWriter();
+  ++sealed_count_;
+}
+
+// An open block that got no point since the last call may be of a container that has ended: it is
+// sealed, so that it can go. More than necessary goes, so that this is not called for each point.
+std::uint64_t SampleHistory::keep_in_memory() {
+  for (auto& [container, tail] : tails_) {
+    if (!tail.dirty && tail.open.count() > 0) seal(tail);
+    tail.dirty = false;
+  }
+  oldest_unflushed_.reset();
+  std::uint64_t dropped = 0;
+  if (sealed_count_ >= kMaxSealedBlocks)
+    while (sealed_count_ > kMaxSealedBlocks - kMaxSealedBlocks / 8) dropped += drop_oldest_sealed();
+  return dropped;
+}
+
+std::uint64_t SampleHistory::drop_oldest_sealed() {
+  const auto begin_of = [](const auto& entry) {
+    return entry.second.sealed.empty() ? INT64_MAX : entry.second.sealed.front().first_ns();
+  };
+  const auto oldest = std::ranges::min_element(tails_, {}, begin_of);
+  Tail& tail = oldest->second;
+  const auto points = static_cast<std::uint64_t>(tail.sealed.front().count());
+  tail.sealed.erase(tail.sealed.begin());
+  --sealed_count_;
+  if (tail.sealed.empty() && tail.open.count() == 0) tails_.erase(oldest);
+  return points;
 }
 
 bool SampleHistory::flush_due(WallTime now) const {
@@ -116,7 +145,8 @@ Status SampleHistory::store(std::int64_t container, Tail& tail) {
                          block_checksum(container, tail.open.first_ns(), tail.open.last_ns(),
                                   tail.open.count(), tail.open.payload()),
                          Blob{tail.open.payload()});
-  if (Status written = write_block(Tier::raw, container, tail.open); !written) return written;
+  if (tail.open.count() > 0)
+    if (Status written = write_block(Tier::raw, container, tail.open); !written) return written;
   return drop_tail_.run(container);
 }
 

@@ -54,6 +54,9 @@ class SampleHistory {
   // Within the caller's transaction, which must be reported: flushed() after its COMMIT.
   Status flush();
   void flushed();
+  // Instead of flush(), where nothing may be written: what is in memory stays there, until another
+  // flush() or until newer points take its place. The number of points that went.
+  std::uint64_t keep_in_memory();
 
   // Oldest first, from <= time <= until.
   Result<std::vector<HistoryPoint>> read(const ContainerRow& container, WallTime from,
@@ -81,6 +84,8 @@ class SampleHistory {
     bool dirty = false;   // points came since the last flush
   };
   Status store(std::int64_t container, Tail& tail);
+  void seal(Tail& tail);
+  std::uint64_t drop_oldest_sealed();
   Status write_block(Tier tier, std::int64_t container, const BlockWriter& block);
   // Appends those points of one packed block that were asked for.
   void select(const ContainerRow& container, std::string_view payload, std::int64_t from_ns,

@@ -103,6 +103,42 @@ std::string_view Statement::blob(int column) const {
   return {bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column))};
 }
 
+SqlValue Statement::value(int column) const {
+  switch (sqlite3_column_type(statement_.get(), column)) {
+    case SQLITE_NULL: return {};
+    case SQLITE_INTEGER: return integer(column);
+    case SQLITE_FLOAT: return real(column);
+    default: return std::string(text(column));
+  }
+}
+
+std::string_view Statement::column_name(int column) const {
+  const char* const name = sqlite3_column_name(statement_.get(), column);
+  return name != nullptr ? name : "";
+}
+
+std::string_view Statement::column_type(int column) const {
+  const char* const type = sqlite3_column_decltype(statement_.get(), column);
+  return type != nullptr ? type : "";
+}
+
+Status Statement::run_values(std::span<const SqlValue> values) {
+  begin();
+  int index = 0;
+  for (const SqlValue& value : values) {
+    ++index;
+    if (std::holds_alternative<std::monostate>(value))
+      sqlite3_bind_null(statement_.get(), index);
+    else if (const auto* const number = std::get_if<std::int64_t>(&value))
+      bind(index, *number);
+    else if (const auto* const real_number = std::get_if<double>(&value))
+      bind(index, *real_number);
+    else
+      bind(index, std::get<std::string>(value));
+  }
+  return finish();
+}
+
 void Statement::bind(int index, std::int64_t value) {
   CHECK_INVARIANT(sqlite3_bind_int64(statement_.get(), index, value) == SQLITE_OK);
 }

@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/result.h"
+#include "storage/table_page.h"
 
 namespace cgphase {
 
@@ -48,6 +50,9 @@ class Statement {
     return finish();
   }
 
+  // The same for as many as there are.
+  Status run_values(std::span<const SqlValue> values);
+
   template <class... Values>
   void begin(const Values&... values) {
     sqlite3_reset(statement_.get());
@@ -65,6 +70,13 @@ class Statement {
   double real(int column) const;
   std::string_view text(int column) const;
   std::string_view blob(int column) const;
+  // Whatever it is; a blob as its text.
+  SqlValue value(int column) const;
+
+  int column_count() const { return sqlite3_column_count(statement_.get()); }
+  std::string_view column_name(int column) const;
+  // As the schema declares it; empty where it does not.
+  std::string_view column_type(int column) const;
 
  private:
   friend class Connection;

@@ -14,7 +14,9 @@
 
 #include "base/text.h"
 #include "storage/catalog.h"
+#include "storage/disk_space.h"
 #include "storage/journal.h"
+#include "storage/plain_tables.h"
 #include "storage/sample_history.h"
 #include "storage/schema.h"
 #include "storage/sqlite.h"
@@ -26,6 +28,7 @@ constexpr int kMaxQuarantined = 100;
 constexpr int kRetentionPercent = 90;       // of the cap's pages in use: the oldest must go
 constexpr std::int64_t kLargestStep = 256;  // blocks, or rows of the journal, per deletion
 constexpr std::chrono::hours kForgetAfter{1};
+constexpr std::uint64_t kReserveShare = 64;  // of the cap, for decisions when the disk is full
 
 bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
@@ -64,7 +67,9 @@ struct OpenFile {
 class Store::Impl {
  public:
   explicit Impl(Options options)
-      : options_(std::move(options)), budget_(page_budget(options_.cap)) {}
+      : options_(std::move(options)),
+        budget_(page_budget(options_.cap)),
+        space_(options_.path, options_.min_free, Bytes{options_.cap.value / kReserveShare}) {}
 
   Status open();
   // Runs `work` on the open file. One found corrupt by it is quarantined and a new one begun.
@@ -73,12 +78,16 @@ class Store::Impl {
   // Runs `work` in a transaction; at the cap, the oldest make room and it is run again.
   template <class Work>
   Status write(OpenFile& file, Work work);
+  // The same for what is written on a full disk, too, as long as there is a reserve.
+  template <class Work>
+  Status write_at_all_costs(OpenFile& file, Work work);
 
   Status append(OpenFile& file, const std::vector<HistoryPoint>& points,
                 const std::vector<JournalDecision>& decisions,
                 const std::vector<JournalOutcome>& outcomes);
   Status flush(OpenFile& file);
   std::uint64_t size_bytes() const;
+  std::string held_back() const { return space_.reason(); }
 
   const OpenFile* file() const { return file_.get(); }
   std::optional<std::string> quarantined_;
@@ -93,6 +102,8 @@ class Store::Impl {
   bool at_cap(OpenFile& file) const;
   Status make_room(OpenFile& file);
   Status retire(OpenFile& file);
+  Status flush_or_hold(OpenFile& file);
+  void forget_rows(const OpenFile& file);
   Result<std::int64_t> yield_oldest(OpenFile& file);
   Result<bool> near_cap(OpenFile& file);
   Result<std::int64_t> drop_oldest(OpenFile& file);
@@ -104,6 +115,7 @@ class Store::Impl {
 
   Options options_;
   PageBudget budget_;
+  DiskSpace space_;
   std::unique_ptr<OpenFile> file_;  // empty only while a new file cannot be made
   SqlFault open_fault_;
   RowMap rows_;  // of the containers that have points in memory
@@ -149,6 +161,7 @@ Status Store::Impl::open() {
   // The cap may have been lowered; one that cannot be met now is met at a later flush.
   static_cast<void>(make_room(*file_));
   shrink(*file_);
+  static_cast<void>(space_.scarce());
   return {};
 }
 
@@ -197,6 +210,14 @@ Status Store::Impl::write(OpenFile& file, Work work) {
     const Result<std::int64_t> dropped = drop_oldest(file);
     if (!dropped || *dropped == 0) return done;
   }
+}
+
+template <class Work>
+Status Store::Impl::write_at_all_costs(OpenFile& file, Work work) {
+  const Status done = write(file, work);
+  if (done || !file.connection.fault().full() || !space_.give_up_reserve()) return done;
+  file.connection.fault() = {};
+  return write(file, work);
 }
 
 // SQLITE_FULL has two causes. Where the disk itself is full, deleting history would help nobody.
@@ -340,9 +361,28 @@ Status Store::Impl::flush(OpenFile& file) {
   });
   if (!flushed) return flushed;
   file.history.flushed();
-  std::erase_if(rows_, [&](const auto& known) { return !file.history.holds(known.second); });
+  forget_rows(file);
   if (Status retired = retire(file); !retired) return retired;
   return make_room(file);
+}
+
+void Store::Impl::forget_rows(const OpenFile& file) {
+  std::erase_if(rows_, [&](const auto& known) { return !file.history.holds(known.second); });
+}
+
+// A disk that fills up between the look and the write is as one that was found full. Nothing of the
+// flush is in the file then, and all of it still in memory.
+Status Store::Impl::flush_or_hold(OpenFile& file) {
+  if (!space_.scarce()) {
+    const Status flushed = flush(file);
+    if (flushed || !file.connection.fault().full()) return flushed;
+    space_.found_full();
+    if (!space_.holding()) return flushed;
+    file.connection.fault() = {};
+  }
+  file.history.keep_in_memory();
+  forget_rows(file);
+  return {};
 }
 
 // What memory holds goes first, so that a call that fails has taken nothing of its own. A tick with
@@ -352,13 +392,13 @@ Status Store::Impl::append(OpenFile& file, const std::vector<HistoryPoint>& poin
                            const std::vector<JournalOutcome>& outcomes) {
   for (const HistoryPoint& point : points) newest_ = point.time;
   if (!points.empty() && file.history.flush_due(points.back().time))
-    if (Status flushed = flush(file); !flushed) return flushed;
+    if (Status flushed = flush_or_hold(file); !flushed) return flushed;
   const bool known = std::all_of(points.begin(), points.end(), [&](const HistoryPoint& point) {
     return rows_.contains(point.sample.id);
   });
   if (!known || !decisions.empty() || !outcomes.empty()) {
     RowMap found;
-    const Status written = write(file, [&]() -> Status {
+    const Status written = write_at_all_costs(file, [&]() -> Status {
       if (Status rows = find_rows(file, points, found); !rows) return rows;
       return write_journal(file, decisions, outcomes);
     });
@@ -397,7 +437,7 @@ Result<Store> Store::open(const Options& options) {
 
 Status Store::add_container(const ContainerInfo& info, WallTime first_seen) {
   return impl_->with_file([&](OpenFile& file) {
-    return impl_->write(file, [&] { return file.catalog.add(info, first_seen); });
+    return impl_->write_at_all_costs(file, [&] { return file.catalog.add(info, first_seen); });
   });
 }
 
@@ -514,11 +554,22 @@ Result<std::vector<HistoryPoint>> Store::history_of(std::int64_t record, WallTim
   });
 }
 
+Result<TablePage> Store::table_page(const std::string& table, std::int64_t after) {
+  return impl_->with_file(
+      [&](OpenFile& file) { return read_table_page(file.connection, table, after); });
+}
+
 Result<std::uint64_t> Store::last_decision_id() {
   return impl_->with_file([](OpenFile& file) { return file.journal.last_decision_id(); });
 }
 
 std::uint64_t Store::size_bytes() const { return impl_->size_bytes(); }
+
+std::optional<std::string> Store::held_back() const {
+  std::string reason = impl_->held_back();
+  if (reason.empty()) return std::nullopt;
+  return reason;
+}
 
 const std::optional<std::string>& Store::quarantined() const { return impl_->quarantined_; }
 

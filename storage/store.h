@@ -17,6 +17,7 @@
 #include "policy/decision.h"
 #include "storage/history_point.h"
 #include "storage/retention.h"
+#include "storage/table_page.h"
 
 namespace cgphase {
 
@@ -67,6 +68,10 @@ class Store {
     std::string boot_id;
     Bytes cap{256 * kMiB};  // of the file and its -wal; set at every open
     Retention retention = {};
+    // While the disk has less free, samples stay in memory, where newer take the place of older;
+    // the rest is written, out of a reserve of a 64th of the cap where the disk is full. 0: no such
+    // bound and no reserve.
+    Bytes min_free{0};
   };
   // A corrupt file is renamed to PATH.corrupt-N and a new one begun; `quarantined()` says so.
   // Errors: denied, io, not_found (no such directory), unsupported (a newer schema), invalid
@@ -124,12 +129,16 @@ class Store {
   // The points of one of them as history() gives them; their samples carry the id {0, record}.
   Result<std::vector<HistoryPoint>> history_of(std::int64_t record, WallTime from, WallTime until,
                                                int limit);
+  // Rows of a plain table as they are, page by page (storage/table_page.h).
+  Result<TablePage> table_page(const std::string& table, std::int64_t after);
   // The highest decision_id in the journal, 0 when it is empty. A pipeline that begins above it
   // keeps decisions and outcomes of different runs apart.
   Result<std::uint64_t> last_decision_id();
 
   // The file and its -wal; what is in use for a database in memory.
   std::uint64_t size_bytes() const;
+  // Why samples are kept from the disk, for people; absent while they are written.
+  std::optional<std::string> held_back() const;
   // Where the last corrupt file went; absent when there was none since open().
   const std::optional<std::string>& quarantined() const;
   // Blocks and journal rows that reading had to leave out because they are damaged.

@@ -171,7 +171,7 @@ void StoreThread::Impl::run() {
 
     lock.lock();
     counts_.written += written;
-    degraded_ = last_status_ ? std::nullopt : std::optional(last_status_.error().text);
+    degraded_ = last_status_ ? store_.held_back() : std::optional(last_status_.error().text);
     if (!whole) put_back(batch);
     lock.unlock();
 

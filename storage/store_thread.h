@@ -60,7 +60,7 @@ class StoreThread {
   Status flush_and_stop();
 
   Counts counts() const;
-  // Why the last write failed; absent while all is well.
+  // Why the last write failed, or why samples are kept from the disk; absent while all is well.
   std::optional<std::string> degraded() const;
 
  private:

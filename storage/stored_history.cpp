@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "storage/block.h"
 #include "storage/catalog.h"
+#include "storage/plain_tables.h"
 #include "storage/sample_history.h"
 #include "storage/schema.h"
 
@@ -140,6 +141,10 @@ Result<StoredHistory> StoredHistory::open(const std::string& state_dir) {
 
 Result<std::vector<StoredRecord>> StoredHistory::records(std::int64_t after, int limit) {
   return read_records(impl_->records, after, limit);
+}
+
+Result<TablePage> StoredHistory::table_page(const std::string& table, std::int64_t after) {
+  return read_table_page(impl_->connection, table, after);
 }
 
 Result<std::vector<HistoryPoint>> StoredHistory::history_of(std::int64_t record, WallTime from,

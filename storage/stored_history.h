@@ -24,6 +24,7 @@ class StoredHistory {
   Result<std::vector<StoredRecord>> records(std::int64_t after, int limit);
   Result<std::vector<HistoryPoint>> history_of(std::int64_t record, WallTime from, WallTime until,
                                                int limit);
+  Result<TablePage> table_page(const std::string& table, std::int64_t after);
 
  private:
   class Impl;

@@ -133,6 +133,22 @@ TEST_CASE("records and full pages tell all that was sampled, with originals and 
   CHECK(world.ask({.verb = Verb::history, .args = {{"container", "test-a"}}}).contains("points"));
 }
 
+TEST_CASE("the tables are told row by row from any row on, and no others") {
+  AskedAgent world;
+  world.run(3);
+  const auto ask = [&](const std::string& name, int after) {
+    return world.ask({.verb = Verb::table, .args = {{"name", name}, {"after", after}}});
+  };
+  const auto page = parse_table_reply(ask("container", 0));
+  REQUIRE(page);
+  REQUIRE(page->rows.size() == 1);
+  CHECK(page->columns.front() == TableColumn{"container", "INTEGER"});
+  CHECK(page->rows.front().front() == SqlValue(std::int64_t{1}));
+  CHECK(parse_table_reply(ask("container", 1))->rows.empty());
+  CHECK(ask("block", 0)["error"]["exit"] == static_cast<int>(Exit::invalid));
+  CHECK(ask("sqlite_schema", 0).contains("error"));
+}
+
 TEST_CASE("what a container's run taught is told of it and of its name, and nothing of others") {
   AskedAgent world;
   world.run(60);

@@ -103,3 +103,49 @@ TEST_CASE("records come back with their names, hostile ones too") {
   CHECK_FALSE(parse_records_page({{"records", {{{"record", "7"}}}}}));
   CHECK_FALSE(parse_records_page(json()));
 }
+
+TEST_CASE("a page of a table comes back with every kind of value") {
+  const TablePage page{.columns = {{"decision", "INTEGER"}, {"usage", "REAL"}, {"writer", "TEXT"}},
+                       .rows = {{std::int64_t{7}, 0.1, "init (pid 1)"},
+                                {std::int64_t{-8}, -1e300, {}}}};
+  const auto back = parse_table_reply(json::parse(table_reply(page).dump()));
+  REQUIRE(back);
+  CHECK(back->columns == page.columns);
+  CHECK(back->rows == page.rows);
+  CHECK(parse_table_reply(table_reply({}))->rows.empty());
+}
+
+TEST_CASE("what is no page of a table is refused") {
+  CHECK(parse_table_reply({{"columns", {{"a", "TEXT"}}}, {"rows", {{"x"}}}}));
+  for (const json& body :
+       {json(), json::object(), json{{"columns", 7}, {"rows", json::array()}},
+        json{{"columns", {{"a"}}}, {"rows", json::array()}},
+        json{{"columns", {{"a", 7}}}, {"rows", json::array()}},
+        json{{"columns", {{"a", "TEXT"}}}, {"rows", {7}}},
+        json{{"columns", {{"a", "TEXT"}}}, {"rows", {{"x", "y"}}}},
+        json{{"columns", json(300, json{"a", "TEXT"})}, {"rows", json::array()}}})
+    CHECK_FALSE(parse_table_reply(body));
+}
+
+TEST_CASE("a point in plain values has a word for each column, and limits as the kernel has them") {
+  HistoryPoint point;
+  point.time = WallTime(std::chrono::nanoseconds(5));
+  point.sample.memory_current = Bytes{4096};
+  point.sample.limits.cpu_max = CpuMax{Microseconds{50'000}};
+  point.original.cpu_max = CpuMax{};
+  point.sample.limits.memory_max = MemoryLimit{};
+  const std::vector<TableColumn> columns = plain_columns();
+  const std::vector<SqlValue> values = plain_values(point);
+  REQUIRE(columns.size() == values.size());
+  const auto of = [&](const std::string& name) {
+    const auto found = std::ranges::find(columns, name, &TableColumn::name);
+    REQUIRE(found != columns.end());
+    return values[static_cast<std::size_t>(found - columns.begin())];
+  };
+  CHECK(of("time_ns") == SqlValue(std::int64_t{5}));
+  CHECK(of("memory_current") == SqlValue(std::int64_t{4096}));
+  CHECK(of("limits_cpu_max") == SqlValue("50000 100000"));
+  CHECK(of("original_cpu_max") == SqlValue("max 100000"));
+  CHECK(of("limits_memory_max") == SqlValue("max"));
+  CHECK(of("swap_current") == SqlValue());
+}

@@ -36,6 +36,7 @@ TEST_CASE("every verb has a name that is read back") {
     if (verb == Verb::status || verb == Verb::list || verb == Verb::config ||
         verb == Verb::records)
       args = json::object();
+    if (verb == Verb::table) args = {{"name", "decision"}, {"after", 7}};
     if (verb == Verb::fit) args = {{"cpus", 1}, {"memory_mib", 1e6}, {"seconds", 60}};
     const auto got = parse({{"verb", to_string(verb)}, {"args", args}});
     REQUIRE_MESSAGE(got, error_of(got));
@@ -49,7 +50,8 @@ TEST_CASE("only mode, pause, resume and restore act") {
   CHECK(is_admin(Verb::resume));
   CHECK(is_admin(Verb::restore));
   for (const Verb verb : {Verb::status, Verb::list, Verb::show, Verb::explain, Verb::history,
-                          Verb::events, Verb::config, Verb::records, Verb::learned, Verb::fit})
+                          Verb::events, Verb::config, Verb::records, Verb::learned, Verb::fit,
+                          Verb::table})
     CHECK_FALSE(is_admin(verb));
 }
 

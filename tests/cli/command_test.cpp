@@ -23,7 +23,8 @@ TEST_CASE("without a daemon every verb that needs one exits with 4 and one line"
         {"history", "x"}, {"events"}, {"mode", "observe"}, {"pause", "x"}, {"resume", "x"},
         {"restore", "x"}, {"size", "x"}, {"size", "--image", "x"},
         {"fit", "--cpus", "1", "--memory", "1G", "--for", "1h"},
-        {"record", "-o", command.directory() / "x.csv"}}) {
+        {"record", "-o", command.directory() / "x.csv"},
+        {"export", "-o", command.directory() / "x.db"}}) {
     const Ran ran = command.run(words);
     CHECK_MESSAGE(ran.exit == 4, words[0]);
     CHECK(ran.out.empty());

@@ -108,12 +108,25 @@ recording() {
   [ ! -e /tmp/nobody.csv ] || fail 'a record that failed left a file'
   expect 6 record --state-dir /tmp/s -o /tmp/nobody.csv
   says 'in use by a running cgphased'
+  exporting
   replaying
   replaying --container test-busy --closed-loop
   expect 3 replay --container test-nobody --model /tmp/model.json
 }
 
+# A database whose name is there only when it is whole.
+exporting() {
+  expect 0 export -o /tmp/host.db "$@"
+  [ "$(head -c 15 /tmp/host.db)" = 'SQLite format 3' ] || fail 'export wrote no database'
+  LC_ALL=C grep -qa 'test-busy' /tmp/host.db || fail 'export wrote no container'
+  rm /tmp/host.db
+  expect 6 export -o /tmp/host.db --state-dir /tmp/nowhere
+  one_line
+  [ -z "$(ls /tmp/host.db* 2>/dev/null)" ] || fail 'an export that failed left a file'
+}
+
 recording_stopped() {
+  exporting --state-dir /tmp/s
   expect 0 record --state-dir /tmp/s -o /tmp/stopped.csv
   [ "$(grep -c . /tmp/stopped.csv)" -ge "$(grep -c . /tmp/two.csv)" ] ||
     fail 'the files of the stopped daemon have less than it told'
