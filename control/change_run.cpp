@@ -35,6 +35,16 @@ KnobText higher(Knob knob, const KnobText& first, const KnobText& second) {
   return compare_knob(knob, other, one) > 0 ? second : first;
 }
 
+// The kernel takes no burst above the quota. Where the quota cannot be read, it says so itself.
+bool fits_quota(int directory, const KnobText& burst) {
+  const auto found = read_knob(directory, Knob::cpu_max);
+  Limits limits;
+  if (!found || !parse_knob(Knob::cpu_max, found->view(), limits) ||
+      !parse_knob(Knob::cpu_max_burst, burst.view(), limits))
+    return true;
+  return !limits.cpu_max->quota || *limits.cpu_max_burst <= *limits.cpu_max->quota;
+}
+
 std::string mib(Bytes bytes) { return std::to_string(bytes.value / kMiB) + " MiB"; }
 
 }  // namespace
@@ -260,6 +270,12 @@ void ChangeRun::roll_back() {
     KnobText back = step.from;
     if (overtaken()) back = higher(step.knob, back, cgroup_.raised_to[index_of(step.knob)]);
     if (to_original && lease != nullptr) back = lease->original;
+    // The raise that overtook this one may not have raised the quota yet: it writes the burst after
+    // that. If it has by now, its burst may be the one before.
+    if (step.knob == Knob::cpu_max_burst && !fits_quota(directory, back)) {
+      (void)write_knob(directory, step.knob, step.from);
+      if (!fits_quota(directory, back)) continue;
+    }
     // Failing means that the cgroup is going away; what is left is in the lease.
     (void)write_knob(directory, step.knob, back);
   }
