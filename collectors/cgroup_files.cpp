@@ -44,8 +44,9 @@ bool is_due(MonotonicTime now, const std::optional<MonotonicTime>& last,
 // who asks for the status, a container that comes, a limit that goes back.
 bool is_reserved(int fd) {
   rlimit limit{};
-  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
-         static_cast<rlim_t>(fd) + kReservedDescriptors >= limit.rlim_cur;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
+  const auto number = static_cast<rlim_t>(fd);
+  return number < limit.rlim_cur && number + kReservedDescriptors >= limit.rlim_cur;
 }
 
 std::optional<Bytes> as_bytes(const Counter& number) {
