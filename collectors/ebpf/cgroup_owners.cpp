@@ -1,15 +1,23 @@
 #include "collectors/ebpf/cgroup_owners.h"
 
+#include <iterator>
+
 namespace cgphase {
 
 void CgroupOwners::follow(const NodeSample& tick) {
   if (!containers_.follow(tick)) return;
   for (const ContainerInfo& info : tick.appeared) known_[info.id.inode].path = info.path;
-  for (auto& [cgroup, known] : known_) {
+  for (auto at = known_.begin(); at != known_.end();) {
+    Known& known = at->second;
     // A container that takes the path of one that is gone takes nothing of its cgroups.
     const bool of_the_dead = known.container && !containers_.has(*known.container);
-    if (of_the_dead && paths_.gone(cgroup)) known.path.clear();
+    if (of_the_dead && paths_.gone(at->first)) {
+      known.path.clear();
+      known.gone = true;
+    }
     known.container = containers_.nearest(known.path);
+    const bool forgotten = known.gone && known.looks++ == kLooksAtTheGone;
+    at = forgotten ? known_.erase(at) : std::next(at);
   }
 }
 

@@ -36,9 +36,14 @@ class CgroupOwners {
   static constexpr std::size_t kMostKnown = 131072;
 
  private:
+  // What the kernel still counts of a cgroup that is gone is not unknown: its number is kept for so
+  // many changes more.
+  static constexpr int kLooksAtTheGone = 10;
   struct Known {
     CgroupPath path;  // empty: not to be had
     std::optional<CgroupId> container;
+    bool gone = false;  // with its container
+    int looks = 0;      // since then
   };
   CgroupPaths paths_;
   ContainerPaths containers_;

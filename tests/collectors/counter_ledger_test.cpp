@@ -83,3 +83,20 @@ TEST_CASE("a container with another's name at its beginning is not above it") {
   owners.follow(tick_with({}, {kInner}));
   CHECK_FALSE(owners.owner(kInner.inode));
 }
+
+TEST_CASE("a cgroup that is gone with its container is not unknown at once, and forgotten later") {
+  const FakeTree tree;
+  CgroupOwners owners(tree.root());
+  owners.follow(tick_with({container_at(kInner, "/a/b")}));
+  owners.follow(tick_with({}, {kInner}));
+  auto others_come = [&, next = std::uint64_t{1000}](int count) mutable {
+    for (; count > 0; --count)
+      owners.follow(tick_with({container_at({1, next++}, "/other")}));
+  };
+  others_come(5);
+  CHECK_FALSE(owners.owner(kInner.inode));
+  CHECK(owners.unknown() == 0);
+  others_come(10);
+  CHECK_FALSE(owners.owner(kInner.inode));
+  CHECK(owners.unknown() == 1);  // asked for anew
+}
