@@ -1,0 +1,85 @@
+// Virtual hours of a host before the pipeline and a store on a real disk, as fast as they go: what
+// memory and the file come to. Every virtual minute a container ends and another comes. One JSON
+// line per hour.
+//
+//   bench_soak MODEL DIRECTORY [CONTAINERS HOURS]     (20, 24)
+#include <malloc.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/pipeline.h"
+#include "base/parse.h"
+#include "bench/busy_host.h"
+#include "model/model.h"
+#include "storage/store.h"
+
+namespace {
+
+using namespace cgphase;
+
+constexpr std::uint64_t kDefaultContainers = 20, kDefaultHours = 24;
+constexpr Bytes kCap{64 * kMiB};
+constexpr int kHourSeconds = 3600, kReplaceSeconds = 60;
+
+std::size_t heap_bytes() {
+  const auto info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
+int fail(const std::string& why) {
+  std::fprintf(stderr, "bench_soak: %s\n", why.c_str());
+  return 1;
+}
+
+Status store_tick(Store& store, const NodeSample& tick, const Pipeline& pipeline) {
+  for (const ContainerInfo& info : tick.appeared)
+    if (Status named = store.add_container(info, tick.wall_time); !named) return named;
+  std::vector<HistoryPoint> points;
+  for (const Sample& sample : tick.containers)
+    points.push_back({tick.wall_time, sample, pipeline.find(sample.id)->phase});
+  return store.append(points, {}, {});
+}
+
+// What the last of its image taught goes where the next one will look for it.
+Status end_oldest(BusyHost& host, Store& store, const Pipeline& pipeline) {
+  const CgroupId id = host.replace_oldest();
+  return store.save_learned(pipeline.find(id)->info.name, pipeline.learned(id));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3)
+    return std::fputs("usage: bench_soak MODEL DIRECTORY [CONTAINERS HOURS]\n", stderr), 2;
+  const auto number = [&](int at, std::uint64_t otherwise) {
+    return argc > at ? parse_u64(argv[at]).value_or(otherwise) : otherwise;
+  };
+  const std::uint64_t containers = number(3, kDefaultContainers), hours = number(4, kDefaultHours);
+  auto model = load_model(argv[1]);
+  if (!model) return fail(model.error().text);
+  const std::string path = std::string(argv[2]) + "/soak.db";
+  Result<Store> store = Store::open({.path = path, .boot_id = "soak", .cap = kCap});
+  if (!store) return fail(store.error().text);
+  auto pipeline = Pipeline::create({}, PhaseEngine::create(std::move(*model)).value()).value();
+  BusyHost host(containers);
+  for (std::uint64_t hour = 1; hour <= hours; ++hour) {
+    for (int second = 1; second <= kHourSeconds; ++second) {
+      const NodeSample& tick = host.next();
+      (void)pipeline.step(tick);
+      Status done = store_tick(*store, tick, pipeline);
+      if (done && second % kReplaceSeconds == 0) done = end_oldest(host, *store, pipeline);
+      if (!done) return fail(done.error().text);
+    }
+    std::printf("{\"bench\":\"soak\",\"containers\":%llu,\"hour\":%llu,\"heap_bytes\":%zu,"
+                "\"file_bytes\":%llu,\"cap_bytes\":%llu}\n",
+                static_cast<unsigned long long>(containers), static_cast<unsigned long long>(hour),
+                heap_bytes(), static_cast<unsigned long long>(store->size_bytes()),
+                static_cast<unsigned long long>(kCap.value));
+    std::fflush(stdout);
+  }
+}
