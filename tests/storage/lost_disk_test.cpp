@@ -1,0 +1,234 @@
+// A file system that fails below the store: power is cut, the disk answers no more, the kernel
+// takes it for damaged. It is an ext4 in a file, in a mount namespace of a child's own. What a
+// shutdown of it (FS_IOC_SHUTDOWN without its log) finds unwritten is lost, as with the power.
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <linux/loop.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <functional>
+#include <future>
+#include <random>
+
+#include "base/fd.h"
+#include "storage/store.h"
+#include "storage/store_thread.h"
+#include "tests/storage/points.h"
+
+using namespace cgphase;
+using namespace cgphase::test;
+
+namespace {
+
+constexpr int kNotHere = 77;
+constexpr off_t kDiskBytes = 64 << 20;
+constexpr int kAttempts = 20;  // a free loop device may be taken by somebody else meanwhile
+// Of include/uapi/linux/fs.h, 6.14 and newer; ext4 has had it since 4.13.
+constexpr unsigned long kShutdown = _IOR('X', 125, std::uint32_t);
+constexpr std::uint32_t kWithoutLog = 2;
+
+bool run_program(std::vector<const char*> arguments) {
+  arguments.push_back(nullptr);
+  pid_t child = 0;
+  if (::posix_spawnp(&child, arguments[0], nullptr, nullptr,
+                     const_cast<char* const*>(arguments.data()), environ) != 0)
+    return false;
+  int status = 0;
+  return ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+class LoseableDisk {
+ public:
+  explicit LoseableDisk(const std::string& folder)
+      : image_(folder + "/image"), mount_(folder + "/disk"), database(mount_ + "/h.db") {}
+
+  bool make() const {
+    std::filesystem::create_directory(mount_);
+    const Fd fd(::open(image_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    return fd.valid() && ::ftruncate(fd.get(), kDiskBytes) == 0 &&
+           run_program({"mkfs.ext4", "-q", image_.c_str()}) && mount();
+  }
+  bool mount() const {
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      const Fd control(::open("/dev/loop-control", O_RDWR | O_CLOEXEC));
+      const int number = control.valid() ? ::ioctl(control.get(), LOOP_CTL_GET_FREE) : -1;
+      if (number < 0) return false;
+      const std::string device = "/dev/loop" + std::to_string(number);
+      const Fd loop(::open(device.c_str(), O_RDWR | O_CLOEXEC));
+      const Fd image(::open(image_.c_str(), O_RDWR | O_CLOEXEC));
+      loop_config config{};
+      config.fd = static_cast<std::uint32_t>(image.get());
+      config.info.lo_flags = LO_FLAGS_AUTOCLEAR;
+      if (!loop.valid() || ::ioctl(loop.get(), LOOP_CONFIGURE, &config) != 0) continue;
+      return ::mount(device.c_str(), mount_.c_str(), "ext4", 0, nullptr) == 0;
+    }
+    return false;
+  }
+  bool cut_power() const {
+    const Fd fd(::open(mount_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    std::uint32_t how = kWithoutLog;
+    return fd.valid() && ::ioctl(fd.get(), kShutdown, &how) == 0;
+  }
+  // As the kernel does when it finds the file system damaged: read-only from now on.
+  bool abort() const {
+    return ::mount(nullptr, mount_.c_str(), nullptr, MS_REMOUNT, "abort") == 0;
+  }
+  bool mount_again() const { return ::umount2(mount_.c_str(), 0) == 0 && mount(); }
+
+ private:
+  std::string image_, mount_;
+
+ public:
+  const std::string database;
+};
+
+// `body` in a child with a disk that may be lost tells the number of the first thing that is not as
+// it must be, 0 if all is well.
+void check_on_lost_disk(const std::function<int(const LoseableDisk&)>& body) {
+  const ScratchDirectory scratch;
+  const std::string folder = scratch.path("lost");
+  std::filesystem::create_directory(folder);
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+      ::_exit(kNotHere);
+    const LoseableDisk disk(folder);
+    ::_exit(disk.make() ? body(disk) : kNotHere);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == kNotHere) {
+    MESSAGE("not run: no ext4 can be made in a file and mounted here");
+    return;
+  }
+  CHECK(WEXITSTATUS(status) == 0);
+}
+
+Result<Store> open_on(const LoseableDisk& disk) {
+  return Store::open({.path = disk.database, .boot_id = "boot-1"});
+}
+
+// A decision and a sample for each second, from the first that is not there yet; a byte down the
+// pipe after each.
+[[noreturn]] void write_forever(const LoseableDisk& disk, int pipe_fd) {
+  Result<Store> store = open_on(disk);
+  if (!store) ::_exit(1);
+  for (std::uint64_t id = *store->last_decision_id() + 1;; ++id) {
+    const auto second = static_cast<double>(id);
+    const auto taken = store->append({busy_point(kOne, id)},
+                                     {decision_of(kOne, id, at_second(second))}, {});
+    if (!taken || ::write(pipe_fd, "", 1) != 1) ::_exit(2);
+  }
+}
+
+// Cuts the power after so many decisions, and ends who wrote them. False where it could not.
+bool lose_power_while_writing(const LoseableDisk& disk, int decisions) {
+  std::array<int, 2> ends{};
+  if (::pipe(ends.data()) != 0) return false;
+  const pid_t writer = ::fork();
+  if (writer == 0) write_forever(disk, ends[1]);
+  ::close(ends[1]);
+  bool lost = writer > 0;
+  for (char byte; lost && decisions > 0; --decisions) lost = ::read(ends[0], &byte, 1) == 1;
+  lost = lost && disk.cut_power();
+  ::close(ends[0]);
+  ::kill(writer, SIGKILL);
+  ::waitpid(writer, nullptr, 0);
+  return lost && disk.mount_again();
+}
+
+// 0 when the file is whole, with each decision from the first to its last and with no fewer than
+// `at_least`, which it then becomes.
+int check_after_loss(const LoseableDisk& disk, std::uint64_t& at_least) {
+  Result<Store> store = open_on(disk);
+  if (!store || store->quarantined() || store->damaged_count() != 0) return 10;
+  const auto last = store->last_decision_id();
+  if (!last || *last < at_least) return 11;
+  const auto decisions = store->decisions(kOne, WallTime::max(), 1 << 20);
+  if (!decisions || decisions->size() != *last) return 12;
+  const auto points = store->history(kOne, WallTime::min(), WallTime::max(), 1 << 20);
+  if (!points) return 13;
+  for (const HistoryPoint& point : *points) {
+    const auto second = std::chrono::floor<std::chrono::seconds>(point.time - at_second(0)).count();
+    if (!same(point, busy_point(kOne, static_cast<std::uint64_t>(second)))) return 14;
+  }
+  at_least = *last;
+  return 0;
+}
+
+// Everything that was handed over before has been tried when this returns.
+bool settle(StoreThread& thread) {
+  std::promise<void> tried;
+  const bool asked = thread.query([&tried](Store&) { tried.set_value(); });
+  if (asked) tried.get_future().wait();
+  return asked;
+}
+
+void enqueue(StoreThread& thread, std::uint64_t id) {
+  thread.enqueue({.containers = {}, .points = {busy_point(kOne, id)},
+                  .decisions = {decision_of(kOne, id, at_second(static_cast<double>(id)))},
+                  .outcomes = {}});
+}
+
+}  // namespace
+
+TEST_CASE("power cut while decisions are written: the file is whole, what was in it stays") {
+  check_on_lost_disk([](const LoseableDisk& disk) {
+    constexpr unsigned kSeed = 31;
+    std::mt19937 random(kSeed);
+    std::uint64_t kept = 0;
+    for (int cut = 0; cut < 20; ++cut) {
+      // Some before the first checkpoint of the -wal, most after several.
+      if (!lose_power_while_writing(disk, 1 + static_cast<int>(random() % 1500))) return 1;
+      if (const int wrong = check_after_loss(disk, kept); wrong != 0) return wrong;
+    }
+    return kept > 1000 ? 0 : 2;
+  });
+}
+
+TEST_CASE("a disk that answers no more: what comes waits in memory, and it is told") {
+  check_on_lost_disk([](const LoseableDisk& disk) {
+    Result<Store> store = open_on(disk);
+    if (!store) return 1;
+    StoreThread thread(*std::move(store));
+    enqueue(thread, 1);
+    if (!settle(thread) || thread.degraded()) return 2;
+    if (!disk.cut_power()) return 3;
+    for (std::uint64_t id = 2; id < 100; ++id) enqueue(thread, id);
+    if (!settle(thread)) return 4;
+    const auto counts = thread.counts();
+    if (!thread.degraded() || counts.queued != 2 * 98) return 5;
+    if (counts.dropped_points + counts.dropped_journal != 0) return 6;
+    return thread.flush_and_stop() ? 7 : 0;  // and says that it was lost
+  });
+}
+
+TEST_CASE("a disk that has become read-only: what comes waits in memory, and it is told") {
+  check_on_lost_disk([](const LoseableDisk& disk) {
+    Result<Store> store = open_on(disk);
+    if (!store) return 1;
+    {
+      StoreThread thread(*std::move(store));
+      enqueue(thread, 1);
+      if (!settle(thread) || thread.degraded()) return 2;
+      if (!disk.abort()) return 3;
+      for (std::uint64_t id = 2; id < 100; ++id) enqueue(thread, id);
+      if (!settle(thread)) return 4;
+      if (!thread.degraded() || thread.counts().queued != 2 * 98) return 5;
+    }
+    std::uint64_t kept = 0;
+    if (!disk.mount_again()) return 6;
+    return check_after_loss(disk, kept);
+  });
+}
