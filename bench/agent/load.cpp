@@ -3,8 +3,9 @@
 //
 //   bench_agent_load FOLDER COUNT DISK
 //
-// FOLDER is a cgroup2 directory, in which docker-ID.scope are made with a limit of each kind; DISK
-// is a block device that is read. Prints one line when all work, and goes on until it is killed.
+// FOLDER is a cgroup2 directory, in which docker-ID.scope are made with a limit of each kind that
+// it has; DISK is a block device, or a file, that is read past the cache. Prints one line when all
+// work, and goes on until it is killed.
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -25,6 +26,7 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -61,9 +63,9 @@ std::string make_container(const std::string& folder, std::uint64_t index) {
   std::string path = folder + "/" + scope_name(index);
   if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST)
     fail(path + ": " + errno_word(errno));
-  write_knob(path + "/cpu.max", "50000 100000");
-  write_knob(path + "/memory.max", "268435456");
-  write_knob(path + "/pids.max", "1000");
+  for (const auto& [knob, value] : {std::pair{"/cpu.max", "50000 100000"},
+                                    {"/memory.max", "268435456"}, {"/pids.max", "1000"}})
+    if (::access((path + knob).c_str(), F_OK) == 0) write_knob(path + knob, value);
   return path;
 }
 
