@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -109,4 +110,23 @@ TEST_CASE("no column of another process becomes SQL") {
   REQUIRE(snapshot.add_table("t", kEventColumns, false).has_value());
   CHECK_FALSE(snapshot.add_row("t", std::vector<SqlValue>{"one"}));
   CHECK_FALSE(snapshot.add_row("none", std::vector<SqlValue>{"one"}));
+}
+
+TEST_CASE("labels of a container leave the host with no export") {
+  const ScratchDirectory scratch;
+  Store store = open_store(scratch.path("h.db"));
+  ContainerInfo info;
+  info.id = kOne;
+  info.name = "web";
+  info.labels["token"] = "hunter2";
+  REQUIRE(store.add_container(info, at_second(1)).has_value());
+  const auto page = store.table_page("container", 0);
+  REQUIRE(page.has_value());
+  REQUIRE(page->rows.size() == 1);
+  CHECK(page->rows[0].size() == page->columns.size());
+  CHECK(std::ranges::find(page->columns, "name", &TableColumn::name) != page->columns.end());
+  CHECK(std::ranges::find(page->columns, "labels", &TableColumn::name) == page->columns.end());
+  for (const SqlValue& value : page->rows[0])
+    if (const auto* text = std::get_if<std::string>(&value))
+      CHECK(text->find("hunter2") == std::string::npos);
 }
