@@ -75,9 +75,9 @@ void settle_leases(const ChangeTools& tools, const TrackedCgroup& cgroup) {
     const auto values = tools.leases.read_values(*record, cgroup.id, knob);
     const auto found = read_knob(cgroup.directory.get(), knob);
     if (!found && found.error().kind == ErrorKind::gone)
-      tools.leases.release(*record);
+      tools.leases.release(*record, cgroup.id, knob);
     else if (found && values && same_value(knob, *found, values->original))
-      release_restored(tools.leases, *record, knob, cgroup.directory.get());
+      release_restored(tools.leases, *record, cgroup.id, knob, cgroup.directory.get());
     else
       any_held = true;
   }

@@ -282,16 +282,16 @@ bool KernelLimitWriter::wait_for_lowering(std::optional<CgroupId> id) {
                                   [&] { return !being_lowered_ || (id && being_lowered_ != id); });
 }
 
-RestoreReport KernelLimitWriter::restore_these(std::span<const int> records,
-                                               std::optional<CgroupId> id) {
+RestoreReport KernelLimitWriter::restore_leased(std::optional<CgroupId> id) {
   // What a lowering has under way is taken back by its own thread as soon as the kernel lets it;
   // its leases stay until then.
   const bool quiet = wait_for_lowering(id);
   // A raise that is planned before a restore and written after it would leave our value without a
   // lease. Neither waits for reclaim, so each has its turn at once.
   const std::lock_guard turn(raise_or_restore_);
-  RestoreReport report = restore_records(
-      leases_, records,
+  // Looked up only now: a lowering that ended may have released records, and the next taken them.
+  RestoreReport report = restore_held(
+      leases_, held_leases(leases_, id),
       [this](const Lease& lease) -> Result<Fd> {
         const Tracked cgroup = find(lease.id);
         if (!cgroup) return open_leased_directory(options_.cgroup_root, lease);
@@ -306,10 +306,7 @@ RestoreReport KernelLimitWriter::restore_these(std::span<const int> records,
 
 LimitWriter::RestoreReport KernelLimitWriter::restore(CgroupId id) {
   if (const Tracked cgroup = find(id)) overtake(*cgroup, true);
-  std::vector<int> records;
-  for (const Knob knob : kKnobs)
-    if (const auto record = leases_.find(id, knob)) records.push_back(*record);
-  RestoreReport report = restore_these(records, id);
+  RestoreReport report = restore_leased(id);
   if (options_.guard != nullptr && report.failures.empty()) options_.guard->drop(id);
   return report;
 }
@@ -321,7 +318,7 @@ LimitWriter::RestoreReport KernelLimitWriter::restore_all() {
     for (const auto& [id, cgroup] : tracked_) all.push_back(cgroup);
   }
   for (const Tracked& cgroup : all) overtake(*cgroup, true);
-  RestoreReport report = restore_these(leases_.held(), std::nullopt);
+  RestoreReport report = restore_leased(std::nullopt);
   if (options_.guard == nullptr || !report.failures.empty()) return report;
   for (const Tracked& cgroup : all) options_.guard->drop(cgroup->id);
   return report;

@@ -17,7 +17,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -109,7 +108,7 @@ class KernelLimitWriter final : public LimitWriter {
   ChangeTools tools(bool lowering_thread);
   void overtake(TrackedCgroup& cgroup, bool by_restore);
   bool wait_for_lowering(std::optional<CgroupId> id);
-  RestoreReport restore_these(std::span<const int> records, std::optional<CgroupId> id);
+  RestoreReport restore_leased(std::optional<CgroupId> id);
 
   const Options options_;
   LeaseTable& leases_;

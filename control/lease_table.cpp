@@ -515,11 +515,12 @@ Result<int> LeaseTable::hold(CgroupId id, const CgroupPath& path, Knob knob,
   return *record;
 }
 
-LeaseValues LeaseTable::release(int record) {
+LeaseValues LeaseTable::release(int record, CgroupId id, Knob knob) {
   CHECK_INVARIANT(owned_);
   const std::lock_guard lock(mutex_);
   Record& place = file_->record(record);
   const Identity identity = place.identity.load();
+  if (!belongs_to(identity, id, knob)) return {};
   const auto model = latest(place.model, identity.crc);
   ModelSlot slot{};
   slot.state = State::released;
@@ -532,8 +533,7 @@ LeaseValues LeaseTable::release(int record) {
   if (const auto guard = latest(place.guard, identity.crc); guard.value)
     last.guard = guard.value->values;
   // A restorer that became the owner late has no index.
-  const CgroupId id{identity.device, identity.inode};
-  if (index_.erase({id, static_cast<Knob>(identity.knob)}) != 0) free_.push_back(record);
+  if (index_.erase({id, knob}) != 0) free_.push_back(record);
   return last;
 }
 

@@ -17,15 +17,16 @@ namespace {
 enum class Fate { restored, already_original, foreign, gone, failed };
 
 struct Pending {
-  int record = 0;
-  Lease lease;
+  HeldLease held;
   Error error;
 };
 
 // cpu.max.burst may not exceed the quota: where both are raised the quota goes first; where both
 // fall the first attempt is refused and the next pass succeeds.
 bool in_order(const Pending& left, const Pending& right) {
-  return std::pair(left.lease.id, left.lease.knob) < std::pair(right.lease.id, right.lease.knob);
+  const Lease& first = left.held.lease;
+  const Lease& second = right.held.lease;
+  return std::pair(first.id, first.knob) < std::pair(second.id, second.knob);
 }
 
 Fate fate_of(Pending& pending, Error error) {
@@ -35,7 +36,7 @@ Fate fate_of(Pending& pending, Error error) {
 }
 
 Fate restore_one(Pending& pending, int directory_fd) {
-  const Lease& lease = pending.lease;
+  const Lease& lease = pending.held.lease;
   const auto found = read_knob(directory_fd, lease.knob);
   if (!found) return fate_of(pending, found.error());
   if (same_value(lease.knob, *found, lease.values.original)) return Fate::already_original;
@@ -51,21 +52,22 @@ Fate restore_one(Pending& pending, int directory_fd) {
 
 Fate restore_and_release(LeaseTable& leases, Pending& pending,
                          const DirectoryOpener& open_directory, bool release) {
-  const auto directory = open_directory(pending.lease);
+  const auto& [record, lease] = pending.held;
+  const auto directory = open_directory(lease);
   const Fate fate =
       directory ? restore_one(pending, directory->get()) : fate_of(pending, directory.error());
   if (!release || fate == Fate::failed) return fate;
   if (fate == Fate::restored || fate == Fate::already_original)
-    release_restored(leases, pending.record, pending.lease.knob, directory->get());
+    release_restored(leases, record, lease.id, lease.knob, directory->get());
   else
-    leases.release(pending.record);
+    leases.release(record, lease.id, lease.knob);
   return fate;
 }
 
 std::string failure_line(const Pending& pending) {
-  return escape_name(pending.lease.path) + "/" + file_name(pending.lease.knob) + ": original '" +
-         std::string(pending.lease.values.original.view()) +
-         "' not put back: " + pending.error.text;
+  const Lease& lease = pending.held.lease;
+  return escape_name(lease.path) + "/" + file_name(lease.knob) + ": original '" +
+         std::string(lease.values.original.view()) + "' not put back: " + pending.error.text;
 }
 
 // Without it every cgroup would look removed where the hierarchy is not mounted.
@@ -98,20 +100,33 @@ Result<Fd> open_leased_directory(const std::string& cgroup_root, const Lease& le
   return fd;
 }
 
-void release_restored(LeaseTable& leases, int record, Knob knob, int directory_fd) {
-  const LeaseValues last = leases.release(record);
+void release_restored(LeaseTable& leases, int record, CgroupId id, Knob knob, int directory_fd) {
+  const LeaseValues last = leases.release(record, id, knob);
   const auto found = read_knob(directory_fd, knob);
   if (!found || same_value(knob, *found, last.original)) return;
   // Failing means that the cgroup went away just now.
   if (last.is_ours(knob, *found)) (void)write_knob(directory_fd, knob, last.original);
 }
 
-RestoreReport restore_records(LeaseTable& leases, std::span<const int> records,
-                              const DirectoryOpener& open_directory, bool release) {
+std::vector<HeldLease> held_leases(const LeaseTable& leases, std::optional<CgroupId> id) {
+  std::vector<int> records;
+  if (!id) records = leases.held();
+  else
+    for (const Knob knob : kKnobs)
+      if (const auto record = leases.find(*id, knob)) records.push_back(*record);
+  std::vector<HeldLease> held;
+  // Another thread may have released one meanwhile, and given its record to another cgroup.
+  for (const int record : records)
+    if (auto lease = leases.read(record); lease && (!id || lease->id == *id))
+      held.push_back({record, std::move(*lease)});
+  return held;
+}
+
+RestoreReport restore_held(LeaseTable& leases, std::vector<HeldLease> held,
+                           const DirectoryOpener& open_directory, bool release) {
   RestoreReport report;
   std::vector<Pending> pending;
-  for (const int record : records)
-    if (auto lease = leases.read(record)) pending.push_back({record, std::move(*lease), {}});
+  for (HeldLease& one : held) pending.push_back({std::move(one), {}});
   std::sort(pending.begin(), pending.end(), in_order);
   std::set<CgroupId> gone;
   bool progress = true;
@@ -127,7 +142,7 @@ RestoreReport restore_records(LeaseTable& leases, std::span<const int> records,
       progress = true;
       if (fate == Fate::restored) ++report.restored;
       if (fate == Fate::foreign) ++report.foreign;
-      if (fate == Fate::gone) gone.insert(one.lease.id);
+      if (fate == Fate::gone) gone.insert(one.held.lease.id);
     }
     pending = std::move(refused);
   }
@@ -139,9 +154,9 @@ RestoreReport restore_records(LeaseTable& leases, std::span<const int> records,
 RestoreReport restore_leases(LeaseTable& leases, const std::string& cgroup_root) {
   const std::string root = leases.cgroup_root().value_or(cgroup_root);
   const auto by_path = [&](const Lease& lease) { return open_leased_directory(root, lease); };
-  if (leases.owned()) return restore_records(leases, leases.held(), by_path, true);
+  if (leases.owned()) return restore_held(leases, held_leases(leases), by_path, true);
   leases.revoke();
-  RestoreReport report = restore_records(leases, leases.held(), by_path, false);
+  RestoreReport report = restore_held(leases, held_leases(leases), by_path, false);
   if (report.restored > 0) leases.revoke();
   return report;
 }

@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "collectors/cgroup_id.h"
 #include "control/knob_file.h"
+#include "control/lease_table.h"
 
 namespace cgphase {
 
@@ -49,6 +50,10 @@ inline CgroupId id_of(const std::string& path) {
   struct stat status;
   REQUIRE(::stat(path.c_str(), &status) == 0);
   return {status.st_dev, status.st_ino};
+}
+
+inline void release_lease(LeaseTable& leases, CgroupId id, Knob knob) {
+  leases.release(leases.find(id, knob).value(), id, knob);
 }
 
 inline KnobText text_of(std::string_view text) { return KnobText::from(text).value(); }

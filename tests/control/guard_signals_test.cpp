@@ -240,7 +240,7 @@ TEST_CASE("a hundred containers that come, tell of an event and go leave nothing
     box.put("memory.events", max_event(1));
     guarded.look(kAtOnce);
     CHECK(box.get("memory.max") == kOriginal);
-    guarded.leases->release(guarded.leases->find(box.id(), Knob::memory_max).value());
+    release_lease(*guarded.leases, box.id(), Knob::memory_max);
     guarded.guard->drop(box.id());
     if (i % 2 == 0) box.remove();
     guarded.look(kAtOnce);

@@ -21,7 +21,7 @@ TEST_CASE("without pressure triggers the guard looks every 150 ms") {
 TEST_CASE("without sources a lowering is looked at at once, though it follows a look") {
   Guarded guarded({.containers = 4, .inotify = false});
   guarded.lower(Knob::memory_max, "536870912");
-  guarded.leases->release(guarded.leases->find(guarded.box.id(), Knob::memory_max).value());
+  release_lease(*guarded.leases, guarded.box.id(), Knob::memory_max);
   guarded.box.put("memory.max", "1073741824\n");
   CHECK(guarded.look() == kGuardQuietInterval);
   guarded.box.put("memory.current", "520000000\n");
@@ -117,7 +117,7 @@ TEST_CASE("a second raise goes to the original though all limits were original m
   };
   const auto back_to_original = [&] {
     guarded.box.put("cpu.max", "200000 100000\n");
-    guarded.leases->release(guarded.leases->find(guarded.box.id(), Knob::cpu_max).value());
+    release_lease(*guarded.leases, guarded.box.id(), Knob::cpu_max);
     guarded.guard->drop(guarded.box.id());
     guarded.look();
     guarded.guard->take_actions();  // its slot is another's now
@@ -192,7 +192,7 @@ TEST_CASE("the guard leaves somebody else's value alone") {
 TEST_CASE("a container whose leases are released is not touched and not at risk") {
   Guarded guarded;
   guarded.lower(Knob::cpu_max, "100000 100000");
-  guarded.leases->release(guarded.leases->find(guarded.box.id(), Knob::cpu_max).value());
+  release_lease(*guarded.leases, guarded.box.id(), Knob::cpu_max);
   guarded.throttle(30'000);
   CHECK(guarded.look() == kGuardQuietInterval);
   CHECK(guarded.box.get("cpu.max") == "100000 100000");
@@ -204,7 +204,7 @@ TEST_CASE("a memory.high whose lease has ended is no limit of ours any more") {
   guarded.box.put("memory.stat", "anon 390000000\nfile 0\nkernel 0\n");
   guarded.lower(Knob::memory_max, "536870912");
   guarded.lower(Knob::memory_high, "400000000");
-  guarded.leases->release(guarded.leases->find(guarded.box.id(), Knob::memory_high).value());
+  release_lease(*guarded.leases, guarded.box.id(), Knob::memory_high);
   guarded.look();
   CHECK(guarded.box.get("memory.max") == "536870912");
 }

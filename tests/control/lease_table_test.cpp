@@ -72,7 +72,8 @@ TEST_CASE("leases of an earlier process are found wherever they lie, the rest is
     for (int i = 0; i < kRecords; ++i)
       REQUIRE(hold(*table, box(i), "200000 100000", std::to_string(i + 1000) + " 100000") == i);
     for (int i = 0; i < kRecords; ++i)
-      if (i % 64 != 0 && i % 64 != 63 && i != kRecords - 1) table->release(i);
+      if (i % 64 != 0 && i % 64 != 63 && i != kRecords - 1)
+        table->release(i, box(i), Knob::cpu_max);
   }
   const auto table = open_in(directory, kRecords);
   const std::vector<int> kept = {0, 63, 64, 127, 128, 149};
@@ -110,10 +111,13 @@ TEST_CASE("a released record is held no more and is used again") {
   const TemporaryDirectory directory;
   const auto table = open_in(directory, 1);
   const int record = hold(*table, kBox, "200000 100000", "150000 100000");
-  table->release(record);
+  table->release(record, kBox, Knob::cpu_max);
   CHECK(table->held().empty());
   CHECK_FALSE(table->find(kBox, Knob::cpu_max).has_value());
   CHECK(hold(*table, kOther, "80000 100000", "60000 100000") == record);
+  CHECK(table->read(record)->id == kOther);
+  CHECK(table->release(record, kBox, Knob::cpu_max).original.empty());  // by whoever had it before
+  CHECK(table->find(kOther, Knob::cpu_max) == record);
   CHECK(table->read(record)->id == kOther);
 }
 
@@ -163,7 +167,7 @@ TEST_CASE("the root of the leases survives the process, and stays while any is h
   CHECK(refused.error().kind == ErrorKind::invalid);
   CHECK(refused.error().text.find("/one") != std::string::npos);
   CHECK(table->cgroup_root() == "/one");
-  table->release(table->held().front());
+  table->release(table->held().front(), kBox, Knob::cpu_max);
   CHECK(table->set_cgroup_root("/two"));
   CHECK(table->cgroup_root() == "/two");
 }
@@ -246,7 +250,8 @@ TEST_CASE("what the guard wrote is ours as well") {
   CHECK(table->read(record)->values.is_ours(Knob::cpu_max, text_of("120000 100000")));
   CHECK_FALSE(table->guard_hold(record, kOther, Knob::cpu_max, text_of("100000 100000"),
                                 text_of("120000 100000")));
-  CHECK(table->release(record).is_ours(Knob::cpu_max, text_of("120000 100000")));
+  const LeaseValues last = table->release(record, kBox, Knob::cpu_max);
+  CHECK(last.is_ours(Knob::cpu_max, text_of("120000 100000")));
   CHECK_FALSE(table->guard_hold(record, kBox, Knob::cpu_max, text_of("100000 100000"),
                                 text_of("120000 100000")));
 }
@@ -257,7 +262,7 @@ TEST_CASE("the guard's values of an earlier tenant of the record are forgotten")
   const int record = hold(*table, kBox, "200000 100000", "100000 100000");
   table->guard_hold(record, kBox, Knob::cpu_max, text_of("100000 100000"),
                     text_of("120000 100000"));
-  table->release(record);
+  table->release(record, kBox, Knob::cpu_max);
   hold(*table, kBox, "200000 100000", "100000 100000");
   CHECK_FALSE(table->read(record)->values.is_ours(Knob::cpu_max, text_of("120000 100000")));
 }

@@ -166,7 +166,7 @@ TEST_CASE("a guard's raise that landed after the release is taken back") {
   REQUIRE(leased.leases().guard_hold(record, box.id(), Knob::cpu_max, text_of("50000 100000"),
                                      text_of("60000 100000")));
   box.put("cpu.max", "60000 100000\n");
-  release_restored(leased.leases(), record, Knob::cpu_max, box.open().get());
+  release_restored(leased.leases(), record, box.id(), Knob::cpu_max, box.open().get());
   CHECK(box.get("cpu.max") == "200000 100000");
   CHECK(leased.leases().held().empty());
 }

@@ -95,6 +95,7 @@ class Bench final : private CallObserver {
   std::uint64_t inode = 0;
   std::function<int(const Call&)> on_call;  // before each call: 0 or an errno
   std::function<void(const Call&)> on_return;  // after each call
+  std::function<void()> on_wait;            // while somebody waits for a lowering to end
   bool parks = false;                       // a write that reclaims is parked
   std::unique_ptr<LeaseTable> leases;
   std::unique_ptr<KernelLimitWriter> writer;
@@ -106,7 +107,9 @@ class Bench final : private CallObserver {
     if (on_return) on_return(call);
   }
   bool blocked(const Call&) override { return parks && lanes().park(time_ns() + kParked); }
-  void wait_a_little() override {}
+  void wait_a_little() override {
+    if (on_wait) on_wait();
+  }
   std::string runtime_;
 };
 

@@ -52,6 +52,26 @@ TEST_CASE("a lowering that waits behind another one is void after a restore") {
   CHECK(bench.get("memory.max") == kLoweredMemory);  // nobody wanted that one back
 }
 
+// Its records had been looked up before, and were the next one's by then.
+TEST_CASE("a restore that waits for a lowering leaves what is lowered next alone") {
+  Bench bench;
+  fill_with_cache(bench);
+  const CgroupId second{kSimulatedDevice, bench.make("/second")};
+  bench.attach(second, "/second");
+  bench.parks = true;
+  bench.submit(bench.id(), "/box", Knob::memory_max, kLoweredMemory);
+  REQUIRE(lanes().parked());
+  bench.submit(second, "/second", Knob::cpu_max, "100000 100000");
+  REQUIRE(bench.leases->held().size() == 1);
+  bench.on_wait = [] { lanes().resume(true); };
+  CHECK(bench.writer->restore(bench.id()).failures.empty());
+  CHECK(bench.get("memory.max") == "1073741824");
+  CHECK(bench.leases->find(second, Knob::cpu_max).has_value());
+  std::string text;
+  CHECK(bench.kernel.read(second.inode, "cpu.max", text) == 0);
+  CHECK(text == "100000 100000\n");
+}
+
 TEST_CASE("after a revocation nothing at all is written, not even to be taken back") {
   Bench bench;
   const auto companion = bench.other_leases();
