@@ -1,0 +1,140 @@
+#!/bin/bash
+# The disk of the history fills up, then it is read-only: limits go on being lowered and restored,
+# the history answers, `status` says so as long as it lasts, and afterwards decisions and samples
+# of that time are in the file. daemon_bad_disk.sh PROGRAMS
+# shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
+. "$(dirname "$0")/daemon_fixture.sh"
+
+state=/scratch/s
+cgroups=''
+until=''
+
+cli() { "$bin/cgphase" --socket "$runtime/read.sock" "$@"; }
+answers() { cli -q status >/dev/null 2>&1; }
+well() { cli status --json | grep -q '"state": *"ok"' && ! cli status | grep -q '^degraded'; }
+suffers() { cli status | grep -q 'history is kept in memory for now'; }
+suffers_not() { ! suffers; }
+suffers_for() { cli status | grep -q "^degraded *history is kept in memory for now: .*$1"; }
+# It shrinks as what is lowered is lowered again.
+lowered() { [ "$(snapshot "$1" | grep '/memory.max=')" != "$1/memory.max=134217728" ]; }
+all_lowered() {
+  local name
+  for name in $cgroups; do lowered "$name" || return; done
+}
+
+make_idle() {
+  mkdir "$root/$1" || exit 1
+  echo '150000 100000' >"$root/$1/cpu.max"
+  echo 134217728 >"$root/$1/memory.max"
+  (echo "$BASHPID" >"$root/$1/cgroup.procs" && exec sleep 1000) &
+  cgroups+=" $1"
+  original+=${original:+$'\n'}$(snapshot "$1")  # the others may be lowered already
+}
+
+starts() {
+  start_daemon
+  until_true 20000 answers || fail 'the daemon does not answer'
+}
+
+told() {  # WHAT SENTENCE: in text and in JSON
+  until_true 60000 suffers_for "$2" || fail "$1: status does not say it: $(cli status)"
+  cli status --json | grep -q "\"state\": *\"[^\"]*$2" ||
+    fail "$1: the JSON does not say it: $(cli status --json | grep '"state"')"
+}
+
+# Everything that is decided here about CONTAINER, a new one, is of the time of the bad disk.
+goes_on() {  # WHAT CONTAINER
+  cli mode observe >/tmp/said 2>&1 || fail "$1: mode observe: $(cat /tmp/said)"
+  until_true 5000 all_original || fail "$1: mode observe did not restore"
+  make_idle "$2"
+  cli mode enforce >/tmp/said 2>&1 || fail "$1: mode enforce: $(cat /tmp/said)"
+  until_true 60000 all_lowered || fail "$1: not all is lowered: $(cli list -o wide)"
+  until_true 20000 was_written "$2" || fail "$1: the journal does not answer: $(cli events)"
+  [ "$(cli history test-idle -n 5 -o csv | grep -c .)" -ge 2 ] ||
+    fail "$1: the history does not answer: $(cli history test-idle -n 5 2>&1)"
+  suffers || fail "$1: the disk was well meanwhile, so nothing is proved"
+  until=$EPOCHSECONDS
+}
+was_written() { cli events "$1" | grep -q 'it was written'; }
+
+heals() {  # WHAT
+  until_true 60000 suffers_not || fail "$1: it is not well again: $(cli status)"
+  # What was asked for meanwhile could not be saved, and is with what is asked for next.
+  cli mode enforce >/tmp/said 2>&1 || fail "$1: mode enforce: $(cat /tmp/said)"
+  until_true 20000 well || fail "$1: status is not well again: $(cli status)"
+}
+
+decided_by() {  # CONTAINER TIME
+  cli explain "$1" --at "$2" --json >/tmp/explained
+  grep -q '"decision_id": *[0-9]' /tmp/explained ||
+    fail "decisions about $1 are missing: $(cat /tmp/explained)"
+}
+
+samples_are_in_the_file() {  # SINCE UNTIL
+  local name count
+  "$bin/cgphase" -q record --state-dir "$state" --since "$1" --until "$2" -o /tmp/then.csv ||
+    fail 'the files cannot be read'
+  for name in $cgroups; do
+    count=$(grep -c ",$name," /tmp/then.csv)
+    echo "$count samples of $name in $(($2 - $1)) s without space"
+    [ "$count" -ge 2 ] || fail "samples of $name are missing in the file"
+  done
+}
+
+# To the last byte, what ext4 keeps for root included.
+fill() {
+  dd if=/dev/zero of=/scratch/fill bs=1M status=none 2>/dev/null
+  dd if=/dev/zero of=/scratch/fill bs=512 conv=notrunc oflag=append status=none 2>/dev/null
+}
+
+# Killed when the disk is well again: what is in the file then was written before.
+full() {
+  local since
+  until_true 60000 well || fail "not all is well: $(cli status)"
+  until_true 60000 all_lowered || fail "not all is lowered: $(cli list -o wide)"
+  until_true 20000 test -s "$state/history.db.reserve" || fail 'there is no reserve'
+  since=$EPOCHSECONDS
+  fill
+  told full 'samples are kept in memory only, decisions are still written'
+  goes_on full test-full
+  rm /scratch/fill
+  heals full
+  kill -KILL "$daemon"
+  wait "$daemon" 2>/dev/null
+  until_true "$restore_limit_ms" all_original || fail 'full: not all is original at the end'
+  samples_are_in_the_file "$since" "$until"
+}
+
+# An administrator's remount is refused while the daemon has its file open: as in an emergency.
+# Where allocation is delayed, Linux 6.1 takes what is written to an open file of such a disk, keeps
+# it in memory and reports nothing: status has nothing to tell there. Here it is not delayed.
+read_only() {
+  umount /scratch && mount -t ext4 -o nodelalloc /dev/ubda /scratch ||
+    fail 'the disk cannot be mounted anew'
+  starts
+  decided_by test-full "$until"
+  until_true 60000 all_lowered || fail "not all is lowered: $(cli list -o wide)"
+  echo u >/proc/sysrq-trigger
+  until_true 10000 refuses || fail 'the disk cannot be made read-only'
+  told read-only 'disk I/O error'
+  goes_on read-only test-read-only
+  mount -o remount,rw /scratch || fail 'the disk stays read-only'
+  heals read-only
+  decided_by test-read-only "$until"
+}
+refuses() { ! touch /scratch/touched 2>/dev/null; }
+
+make_idle test-idle
+write_config '/test*'
+cat >>/tmp/cgphase.toml <<'END'
+[store]
+cap = "16M"
+min_free = "8M"
+END
+starts
+full
+read_only
+kill -TERM "$daemon"
+wait "$daemon" || fail 'the daemon did not stop well'
+until_true "$restore_limit_ms" all_original || fail 'not all is original at the end'
+finish
