@@ -36,6 +36,9 @@ class CgroupPull {
   // One walk over all cgroups. The statistics were flushed before, by who calls. `raw_of`: whose
   // raw numbers raw() has afterwards, 0 for none. False: nothing was told.
   virtual bool walk(std::uint64_t raw_of) = 0;
+  // Whether the kernel flushes the statistics of all controllers when one of a cgroup's files with
+  // statistics is read.
+  virtual bool one_flush() const { return false; }
   // What the last walk told of that place; null when it told nothing.
   virtual const pull_record* record(std::uint32_t place) const = 0;
   // PULL_RAW numbers, or none.

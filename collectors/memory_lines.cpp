@@ -129,7 +129,8 @@ bool MemoryLines::choose() {
     lines[line] = static_cast<std::uint32_t>(places_[line]._Find_first());
     const std::uint32_t first = same[lines[line]];
     for (std::uint32_t i = 0; i < PULL_RAW; ++i)
-      if (places_[line][i]) std::ranges::replace(same, std::uint32_t{same[i]}, first);
+      if (places_[line][i] && same[i] != first)
+        std::ranges::replace(same, std::uint32_t{same[i]}, first);
   }
   const bool other = lines != lines_ || same != same_;
   lines_ = std::move(lines);

@@ -267,7 +267,8 @@ void NodeSampler::Impl::find_flushes() {
   for (const auto& [path, count] : parents) {
     if (!walk && count < kFlushSiblings) continue;
     open(path, KernelFile::cpu_stat);
-    if (walk) open(path, KernelFile::io_stat), open(path, KernelFile::memory_stat);
+    if (walk && !pull_.one_flush())
+      open(path, KernelFile::io_stat), open(path, KernelFile::memory_stat);
   }
 }
 

@@ -22,6 +22,7 @@ class PullSession {
   explicit PullSession(OpenCgroupPull open) : open_(std::move(open)) {}
 
   bool active() const { return pull_ != nullptr; }
+  bool one_flush() const { return pull_ != nullptr && pull_->one_flush(); }
 
   // Makes room for so many cgroups. True when all of them have to be added anew.
   bool make_room(std::size_t cgroups);

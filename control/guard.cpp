@@ -118,7 +118,7 @@ std::chrono::milliseconds Guard::poll_once() {
 }
 
 Guard::Slot* Guard::find(CgroupId id) {
-  for (Slot& slot : slots_)
+  for (Slot& slot : used())
     if (slot.state.load() == SlotState::active && slot.id == id) return &slot;
   return nullptr;
 }
@@ -129,11 +129,13 @@ Guard::Slot* Guard::find_empty() {
   return nullptr;
 }
 
+std::span<Guard::Slot> Guard::used() { return std::span(slots_).first(used_.load()); }
+
 int Guard::place_of(const Slot& slot) const { return static_cast<int>(&slot - slots_.data()); }
 
 // Closes one slot that the guard's thread has left. False where there is none.
 bool Guard::reap() {
-  for (Slot& slot : slots_) {
+  for (Slot& slot : used()) {
     if (slot.state.load() != SlotState::left) continue;
     remember_cpu_raise(slot);
     signals_->disarm(place_of(slot));
@@ -158,7 +160,7 @@ void Guard::remember_cpu_raise(const Slot& slot) {
 
 // A container that was dropped, or whose files are opened anew, is still the one that was raised.
 void Guard::recall_cpu_raise(Slot& slot) {
-  for (const Slot& former : slots_) {
+  for (const Slot& former : used()) {
     const SlotState state = former.state.load();
     const bool its = state == SlotState::active || state == SlotState::leaving ||
                      state == SlotState::left;
@@ -183,6 +185,8 @@ Status Guard::cover(CgroupId id, int directory_fd, Knob knob, int record) {
   if (slot == nullptr)
     return failure(ErrorKind::invalid, "the guard watches its " + std::to_string(slots_.size()) +
                                            " containers already: nothing more is lowered");
+  // The first empty one is taken, so these are as many as there ever were at once.
+  used_.store(std::max(used_.load(), static_cast<std::size_t>(place_of(*slot)) + 1));
   slot->state.store(SlotState::filling);
   slot->begin(id, numbers_);
   if (Status opened = slot->files.open(directory_fd, knob); !opened) {
@@ -225,11 +229,11 @@ std::chrono::milliseconds Guard::look() {
   woken_ = clock_.monotonic_now();
   MonotonicTime next = woken_ + kGuardQuietInterval;
   // Those first to whom something happened.
-  for (Slot& slot : slots_) {
+  for (Slot& slot : used()) {
     if (slot.state.load() != SlotState::active || signals_->waiting(place_of(slot)) == 0) continue;
     if (due(slot)) watch(slot, signals_->take(place_of(slot)));
   }
-  for (Slot& slot : slots_) {
+  for (Slot& slot : used()) {
     const SlotState state = slot.state.load();
     if (state == SlotState::active) {
       if (due(slot)) watch(slot, signals_->take(place_of(slot)));

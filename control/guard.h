@@ -135,12 +135,14 @@ class Guard {
   bool reap();
   void remember_cpu_raise(const Slot& slot);
   void recall_cpu_raise(Slot& slot);
+  std::span<Slot> used();
   int place_of(const Slot& slot) const;
 
   LeaseTable& leases_;
   const Clock& clock_;
   const std::unique_ptr<GuardSignals> signals_;
   std::vector<Slot> slots_;
+  std::atomic<std::size_t> used_ = 0;  // no slot from there on was ever filled
   mutable std::mutex model_plane_;  // the callers of cover() and drop() take turns
   // Of the model plane: when the guard last raised the quota of containers that it left since, for
   // as long as that matters.

@@ -31,7 +31,7 @@ void DemandBound::add(double demand, double interval_seconds) {
 void DemandBound::add_rises(double risk, Ahead& ahead) {
   constexpr double kAhead = kAheadSamples;
   const double factor = std::sqrt(1 / risk - 1);
-  for (std::size_t i = 0; i < steps_.windows(); ++i) {
+  for (std::size_t i = 0, windows = steps_.windows(); i < windows; ++i) {
     const double mean = steps_.mean(i), spread = factor * steps_.deviation(i);
     const double next = last_ + std::max(0.0, mean + spread);
     const double coming = last_ + std::max(0.0, kAhead * mean + std::sqrt(kAhead) * spread);
@@ -47,7 +47,7 @@ void DemandBound::add_rises(double risk, Ahead& ahead) {
 std::optional<DemandBound::Ahead> DemandBound::ahead(double risk) {
   if (levels_.count() < kWarmUpSamples) return std::nullopt;
   std::optional<Ahead> ahead;
-  for (std::size_t i = 0; i < levels_.windows(); ++i) {
+  for (std::size_t i = 0, windows = levels_.windows(); i < windows; ++i) {
     const double bound = widened(levels_.top(i, risk), levels_.samples(i), risk);
     if (!ahead || bound < ahead->next) ahead = {bound, bound};
   }

@@ -49,7 +49,7 @@ class DemandBound {
   void add_rises(double risk, Ahead& ahead);
 
   bool drifts_;
-  NestedWindows levels_, steps_;
+  NestedWindows levels_{false}, steps_;
   double last_ = 0, peak_ = 0, rise_per_second_ = 0;
 };
 

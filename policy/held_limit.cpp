@@ -52,7 +52,8 @@ void HeldLimit::update(double next, double coming) {
     raise(next, coming);
     since_raise_ = 0;
   } else {
-    const double wanted = recent();
+    // Where already the newest is no lower nothing was wasted.
+    const double wanted = coming < *level_ ? recent() : coming;
     wasted_ = wanted < *level_ ? wasted_ + (*level_ - wanted) / *level_ : 0;
     const double cost = lower_cost_ + kLowerCostShare * static_cast<double>(samples_);
     if (wasted_ < cost || since_change_ < hold_samples_) return;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
@@ -18,18 +20,33 @@ constexpr double kMaxExponent = 64;
 constexpr double kMaxJsonNumber = 1e18;
 
 // 1.05^i by repeated multiplication: the C library's pow differs by processor.
-const std::array<double, DecayingHistogram::kMaxBuckets>& edges() {
-  static const auto table = [] {
-    std::array<double, DecayingHistogram::kMaxBuckets> edge{};
-    double value = 1;
-    for (double& e : edge) {
-      e = value;
-      value *= DecayingHistogram::kGrowth;
-    }
-    return edge;
-  }();
-  return table;
+constexpr auto kEdges = [] {
+  std::array<double, DecayingHistogram::kMaxBuckets> edges{};
+  double value = 1;
+  for (double& edge : edges) {
+    edge = value;
+    value *= DecayingHistogram::kGrowth;
+  }
+  return edges;
+}();
+
+// A number from 1 on lies in a cell by its exponent and the first bits of its fraction: a cell is
+// at most 1/16 of itself wide, so few edges are in it.
+constexpr int kCellBits = 4;
+constexpr std::size_t cell_of(double scaled) {
+  return static_cast<std::size_t>((std::bit_cast<std::uint64_t>(scaled) >> (52 - kCellBits)) -
+                                  (std::uint64_t{1023} << kCellBits));
 }
+// Of each cell the first edge above its beginning.
+constexpr auto kFirstAbove = [] {
+  std::array<std::uint16_t, cell_of(kEdges.back()) + 1> first{};
+  std::uint16_t edge = 0;
+  for (std::size_t cell = 0; cell < first.size(); ++cell) {
+    while (edge < kEdges.size() && cell_of(kEdges[edge]) < cell) ++edge;
+    first[cell] = edge;
+  }
+  return first;
+}();
 
 std::optional<double> bounded_number(const nlohmann::json& json) {
   if (!json.is_number()) return std::nullopt;
@@ -50,14 +67,12 @@ DecayingHistogram::DecayingHistogram(const Shape& shape) : shape_(shape) {
 }
 
 int DecayingHistogram::bucket_of(double value) const {
-  const auto& edge = edges();
   const double scaled = value / shape_.first;
-  // What moves by less than a bucket stays in it: most do.
-  const auto last = static_cast<std::size_t>(last_bucket_);
-  if (last > 0 && last + 1 < edge.size() && edge[last - 1] <= scaled && scaled < edge[last])
-    return last_bucket_;
-  const auto above = std::upper_bound(edge.begin(), edge.end(), scaled);
-  return std::min(static_cast<int>(above - edge.begin()), kMaxBuckets - 1);
+  if (!(scaled < kEdges.back())) return kMaxBuckets - 1;
+  if (scaled < 1) return 0;
+  std::size_t above = kFirstAbove[cell_of(scaled)];
+  while (kEdges[above] <= scaled) ++above;
+  return static_cast<int>(above);
 }
 
 void DecayingHistogram::scale(double factor) {
@@ -88,8 +103,7 @@ void DecayingHistogram::add(double value, double weight, double time_seconds) {
     reference_ = latest_;
     exponent = 0;
   }
-  last_bucket_ = bucket_of(value);
-  put(last_bucket_, weight * power_of_two(exponent));
+  put(bucket_of(value), weight * power_of_two(exponent));
   count_ += 1;
 }
 
@@ -103,7 +117,7 @@ std::optional<double> DecayingHistogram::quantile(double share) const {
     last = lowest_ + i;
     if (below >= share * total_) break;
   }
-  return shape_.first * edges()[last];
+  return shape_.first * kEdges[last];
 }
 
 double DecayingHistogram::to_latest() const {
@@ -113,7 +127,7 @@ double DecayingHistogram::to_latest() const {
 std::optional<double> DecayingHistogram::peak(double least_weight) const {
   const double least = least_weight / to_latest();
   for (std::size_t i = weights_.size(); i > 0; --i)
-    if (weights_[i - 1] >= least) return shape_.first * edges()[lowest_ + i - 1];
+    if (weights_[i - 1] >= least) return shape_.first * kEdges[lowest_ + i - 1];
   return std::nullopt;
 }
 
@@ -127,7 +141,7 @@ double DecayingHistogram::weight_between(double from, double to) const {
 }
 
 double DecayingHistogram::total_weight() const {
-  return weight_between(0, shape_.first * edges().back());
+  return weight_between(0, shape_.first * kEdges.back());
 }
 
 void DecayingHistogram::merge(const DecayingHistogram& other, double factor) {

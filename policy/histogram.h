@@ -64,7 +64,6 @@ class DecayingHistogram {
   std::size_t lowest_ = 0;
   double total_ = 0;
   double count_ = 0;
-  int last_bucket_ = 0;  // of the latest add
   std::optional<double> reference_, latest_;  // seconds; absent before the first add
 };
 

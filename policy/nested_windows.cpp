@@ -5,6 +5,8 @@
 #include <functional>
 #include <limits>
 
+#include "base/check.h"
+
 namespace cgphase {
 namespace {
 
@@ -24,6 +26,7 @@ std::size_t NestedWindows::held(std::size_t window) const {
 }
 
 double NestedWindows::mean(std::size_t window) const {
+  CHECK_INVARIANT(moments_);
   return windows_[window].sum / samples(window);
 }
 
@@ -121,8 +124,14 @@ void NestedWindows::sum_anew(std::size_t window) {
   });
 }
 
+void NestedWindows::add_moments(Window& window, double added, double left) {
+  window.sum += added - left;
+  window.squares += added * added - left * left;
+}
+
 // A window begins as what the one half as long holds when that is full.
 void NestedWindows::begin_windows() {
+  if (count_ % kShortest != 0) return;
   for (std::size_t i = 1; i < kWindows; ++i)
     if (count_ == length_of(i - 1)) windows_[i] = windows_[i - 1];
 }
@@ -130,15 +139,12 @@ void NestedWindows::begin_windows() {
 void NestedWindows::add(double value) {
   begin_windows();
   const float sample = rounded_up(value);
-  const auto added = static_cast<double>(sample);
   for (std::size_t i = 0; i < kWindows; ++i) {
     if (i > 0 && count_ < length_of(i - 1)) break;  // a shorter one holds all that there is
     Window& one = windows_[i];
     const bool full = count_ >= length_of(i);
     const float oldest = full ? newest_[(count_ - length_of(i)) % kLongest] : 0.0F;
-    const auto left = static_cast<double>(oldest);
-    one.sum += added - left;
-    one.squares += added * added - left * left;
+    if (moments_) add_moments(one, static_cast<double>(sample), static_cast<double>(oldest));
     enter(one, sample);
     if (full) leave(one, oldest);
   }
@@ -147,6 +153,7 @@ void NestedWindows::add(double value) {
   if (newest_.size() < kLongest) newest_.push_back(sample);
   else newest_[count_ % kLongest] = sample;
   count_ += 1;
+  if (!moments_ || count_ % kShortest != 1) return;
   for (std::size_t i = 0; i < kWindows; ++i)
     if (count_ > length_of(i) && count_ % length_of(i) == 1) sum_anew(i);
 }

@@ -17,6 +17,9 @@ class NestedWindows {
   static constexpr std::size_t kWindows = 5;    // each twice as long as the one before
   static constexpr std::size_t kLongest = kShortest << (kWindows - 1);
 
+  // Without `moments` there is no mean() and no deviation(), which cost as much as all the rest.
+  explicit NestedWindows(bool moments = true) : moments_(moments) {}
+
   void add(double value);
   std::size_t count() const { return count_; }  // samples ever added
 
@@ -45,6 +48,7 @@ class NestedWindows {
   static void enter(Window& window, float sample);
   static void leave(Window& window, float sample);
   std::size_t held(std::size_t window) const;
+  static void add_moments(Window& window, double added, double left);
   void begin_windows();
   void sum_anew(std::size_t window);
   void find_near(std::size_t window, std::size_t left_out);
@@ -52,6 +56,7 @@ class NestedWindows {
   template <class Look>
   void each_piece(std::size_t window, Look look) const;
 
+  bool moments_;
   std::array<Window, kWindows> windows_;
   std::vector<float> newest_;  // a ring of kLongest, as long as needed
   std::size_t count_ = 0;

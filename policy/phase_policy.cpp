@@ -144,7 +144,7 @@ PhasePolicy::Ahead PhasePolicy::ahead_of(const PhaseMoment& moment) const {
   return ahead;
 }
 
-PhasePolicy::Ahead PhasePolicy::ahead() const {
+PhasePolicy::Ahead PhasePolicy::ahead_now() const {
   PhaseMoment moment = peaks_.now();
   if (foresight_ == Foresight::proactive) {
     const Ahead ahead = ahead_of(moment);
@@ -155,7 +155,7 @@ PhasePolicy::Ahead PhasePolicy::ahead() const {
 }
 
 MomentPeak PhasePolicy::cpu_ahead() const {
-  const auto [peak, own] = ahead();
+  const auto& [peak, own] = ahead_;
   const bool usual = peak.cpu_jumps >= kFewSamples && peak.cpu_jumps >= kUsual * peak.moments;
   return {own, peak.moments - own, peak.visits, peak.cpu_cores,
           usual ? peak.cpu_jump_cores / peak.cpu_jumps : 0, 0};
@@ -167,7 +167,7 @@ MomentPeak PhasePolicy::cpu_ahead() const {
 double PhasePolicy::memory_kept() const {
   const auto here = known().find(*slot_);
   const bool ends =
-      *slot_ != kUnknownSlot && here != known().end() && here->second.departures() > 0;
+      *slot_ != kUnknownSlot && here != known().end() && here->second.departed();
   const double horizon = surroundings_.memory_horizon_seconds;
   const double lasts = now_ - entered_;
   if (ends || horizon <= surroundings_.risk * (lasts + horizon)) return 0;
@@ -175,7 +175,7 @@ double PhasePolicy::memory_kept() const {
 }
 
 MomentPeak PhasePolicy::memory_ahead() const {
-  const auto [peak, own] = ahead();
+  const auto& [peak, own] = ahead_;
   const bool usual = peak.memory_jumps > 0 && peak.memory_jumps >= kUsual * peak.moments;
   const bool few = own * surroundings_.risk < 1;
   return {own, peak.moments - own, peak.visits, peak.memory_bytes,
@@ -199,6 +199,7 @@ void PhasePolicy::observe(const Observation& observation) {
   visit_cores_ = std::max(visit_cores_, cores.value_or(0));
   visit_bytes_ = std::max(visit_bytes_, bytes.value_or(0));
   peaks_.add(slot, follows ? observation.interval_seconds : 0, {cores, bytes});
+  ahead_ = ahead_now();
   if (cores)
     cpu_.add(*cores, observation.interval_seconds, cpu_ahead());
   if (bytes)
@@ -207,8 +208,8 @@ void PhasePolicy::observe(const Observation& observation) {
 
 // What usually follows is clearly more than this visit needed so far.
 bool PhasePolicy::room_made() const {
-  return cpu_ahead().peak > kClearlyMore * visit_cores_ ||
-         memory_ahead().peak > kClearlyMore * visit_bytes_;
+  return ahead_.peak.cpu_cores > kClearlyMore * visit_cores_ ||
+         ahead_.peak.memory_bytes > kClearlyMore * visit_bytes_;
 }
 
 Allocation PhasePolicy::allocate(const Limits& original, const HostCapacity& host) const {

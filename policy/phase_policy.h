@@ -39,7 +39,7 @@ class PhasePolicy : public Policy {
     double own_moments = 0;
   };
   Ahead ahead_of(const PhaseMoment& moment) const;
-  Ahead ahead() const;  // of moments like this one
+  Ahead ahead_now() const;  // of moments like this one
   MomentPeak cpu_ahead() const;
   MomentPeak memory_ahead() const;
   double memory_kept() const;  // ready for whatever follows, in bytes
@@ -52,6 +52,7 @@ class PhasePolicy : public Policy {
   PhaseRecords with_earlier_;  // of earlier runs and this one; empty where there were none
   PhasePeaks earlier_peaks_;
   PhasePeakRecorder peaks_;
+  Ahead ahead_;  // as of the last observation
   ForeseenLimit cpu_, memory_;
   double visit_cores_ = 0, visit_bytes_ = 0;  // the highest of this visit
   std::map<int, int> earlier_runs_;  // by slot

@@ -23,7 +23,7 @@ constexpr double kForever = 1e9;  // seconds
 // Probability that a visit aged `age` ends within `horizon`. The buckets of both ends count fully.
 double leave_probability(const PhaseRecord& record, double age, double horizon) {
   const double longer = record.dwell_seconds.weight_between(age, kForever);
-  if (!(longer > 0)) return record.departures() > 0 ? 1 : 0;
+  if (!(longer > 0)) return record.departed() ? 1 : 0;
   return std::min(1.0, record.dwell_seconds.weight_between(age, age + horizon) / longer);
 }
 
@@ -85,6 +85,10 @@ double PhaseRecord::departures() const {
   double sum = 0;
   for (const double count : next) sum += count;
   return sum;
+}
+
+bool PhaseRecord::departed() const {
+  return std::any_of(next.begin(), next.end(), [](double count) { return count > 0; });
 }
 
 std::array<double, kPhaseSlots> visit_probabilities(const PhaseRecords& records, int slot,

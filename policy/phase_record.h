@@ -25,6 +25,7 @@ struct PhaseRecord {
   int runs = 0;                     // runs that saw this phase
 
   double departures() const;
+  bool departed() const;  // there are any
 };
 
 // Ascending by slot, so that every sum over it has one order.

@@ -1,6 +1,8 @@
 // One signal that programs of ours count by cgroup.
 #pragma once
 
+#include <linux/types.h>
+
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -61,14 +63,17 @@ class CounterTable {
   using Counts = typename Ledger::Counts;
 
   CounterTable() = default;
+  // `entered`: the program's own word, 0 until there is a record; it outlives this.
   // `hot`: where the programs also look, or nothing.
-  CounterTable(int fd, std::size_t max_entries, HotCgroups hot = {})
-      : map_(fd, sizeof(Record), max_entries), hot_(std::move(hot)) {}
+  CounterTable(int fd, std::size_t max_entries, const __u64& entered, HotCgroups hot = {})
+      : map_(fd, sizeof(Record), max_entries), entered_(&entered), hot_(std::move(hot)) {}
 
   // `each`: (const std::optional<CgroupId>& container, std::span<const Record> of processors), for
   // what is no sum.
   template <class Each>
   Status read(CgroupOwners& owners, bool sweep, Each each) {
+    // The kernel looks at each of the places that an empty map has for its keys.
+    if (entered_ == nullptr || __atomic_load_n(entered_, __ATOMIC_RELAXED) == 0) return {};
     std::vector<std::uint64_t> cgroups;
     all_ = {};
     const Status done = map_.read([&](std::uint64_t cgroup, std::span<const std::byte> bytes) {
@@ -126,6 +131,7 @@ class CounterTable {
   }
 
   PerCpuMap map_;
+  const __u64* entered_ = nullptr;
   HotCgroups hot_;
   Ledger ledger_;
   Counts all_{};

@@ -18,7 +18,8 @@ struct {
   __type(value, struct RECORD);
 } counted SEC(".maps");
 
-__u64 lost = 0;  // events of cgroups that the hash had no room for
+__u64 lost = 0;     // events of cgroups that the hash had no room for
+__u64 entered = 0;  // not 0: some cgroup came into the hash; until then there is nothing to read
 
 // Null: no room.
 static __always_inline struct RECORD *counts_in_hash(__u64 cgroup) {
@@ -26,6 +27,7 @@ static __always_inline struct RECORD *counts_in_hash(__u64 cgroup) {
   if (counts) return counts;
   const struct RECORD none = {};
   bpf_map_update_elem(&counted, &cgroup, &none, BPF_NOEXIST);
+  entered = 1;
   return bpf_map_lookup_elem(&counted, &cgroup);
 }
 

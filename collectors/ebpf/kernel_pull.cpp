@@ -82,6 +82,7 @@ class KernelPull final : public CgroupPull {
     told_ = run(*started_.probe);
     return told_;
   }
+  bool one_flush() const override { return started_.probe->bss->one_flush != 0; }
   // Records of a place whose cgroup left are of an earlier tick.
   const pull_record* record(std::uint32_t place) const override {
     return told_ && records_[place].tick == tick_ ? &records_[place] : nullptr;

@@ -55,8 +55,12 @@ struct psi_group {
   unsigned long avg[PSI_STATES * 3];
 } KERNEL_TYPE;
 
+struct list_head {
+  struct list_head *next;
+} KERNEL_TYPE;
 struct cgroup {
   struct cgroup_subsys_state self;
+  struct list_head rstat_css_list;  // where one flush is for all controllers
   struct kernfs_node *kn;
   struct cgroup_subsys_state *subsys[1];
   struct cgroup_base_stat bstat;

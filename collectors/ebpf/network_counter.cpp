@@ -12,7 +12,8 @@ namespace {
 class NetworkCounter final : public CgroupCounter {
  public:
   NetworkCounter(Probe<network> probe, std::uint32_t room)
-      : probe_(std::move(probe)), table_(bpf_map__fd(probe_->maps.counted), room,
+      : probe_(std::move(probe)),
+        table_(bpf_map__fd(probe_->maps.counted), room, probe_->bss->entered,
                HotCgroups(bpf_map__fd(probe_->maps.hot), bpf_map__fd(probe_->maps.hot_owners),
                           sizeof(network_counts), hot_places(room))) {}
 

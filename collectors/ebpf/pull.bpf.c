@@ -11,6 +11,7 @@ SEC("iter/cgroup")
 int pull_each(struct bpf_iter__cgroup *context) {
   const struct cgroup *cgroup = context->cgroup;
   if (cgroup) take(cgroup);
+  else begin();  // told at the end, for the next flush
   return 0;
 }
 

@@ -36,13 +36,30 @@ struct {
 __u64 tick = 0;       // of this walk
 __u64 raw_of = 0;     // inode of the cgroup whose raw numbers are wanted
 __u64 raw_tick = 0;   // the walk in which they were written
+__u64 one_flush = 0;  // this kernel flushes the statistics of all controllers together (until 6.15)
 __u64 raw[PULL_RAW];
 // Where in the raw numbers what is asked for stands, and for each place another one in which the
 // same is expected; itself, where nothing is known.
 __u32 memory_index[PULL_MEMORY_LINES];
 __u32 same_index[PULL_RAW];
 
-static __u64 gathered[PULL_RAW];  // of the cgroup at hand; one walk at a time
+static __u64 gathered[PULL_RAW];  // of the cgroup at hand
+
+// A copy of the kernel's memory is a call, and calls are what it costs: fields of one object that
+// lie close together are copied at once, with what lies between them.
+struct neighbours {
+  __u64 words[24];
+};
+static struct neighbours now;  // not on the stack, which is small; one walk at a time
+#define BEGIN_OF(type, field) bpf_core_field_offset(type, field)
+#define END_OF(type, field) (BEGIN_OF(type, field) + bpf_core_field_size(type, field))
+// False where they lie further apart than that, in another order, or are not to be had.
+#define COPY_NEIGHBOURS(type, object, first, last)                                \
+  (END_OF(type, last) - BEGIN_OF(type, first) <= sizeof now &&                    \
+   !bpf_probe_read_kernel(&now, END_OF(type, last) - BEGIN_OF(type, first),       \
+                          (const char *)(object) + BEGIN_OF(type, first)))
+#define COPIED(as, type, first, field) \
+  (*(const as *)((const char *)&now + BEGIN_OF(type, field) - BEGIN_OF(type, first)))
 
 static __always_inline void *state_of(const struct cgroup *cgroup, __u64 controller) {
   const char *at = (const char *)cgroup + bpf_core_field_offset(struct cgroup, subsys);
@@ -59,29 +76,43 @@ static __always_inline __u64 take_bandwidth(const struct cgroup *cgroup, struct 
   const struct task_group *group =
       state_of(cgroup, bpf_core_enum_value(enum cgroup_subsys_id, cpu_cgrp_id));
   if (!group) return 0;
-  to->nr_periods = BPF_CORE_READ(group, cfs_bandwidth.nr_periods);
-  to->nr_throttled = BPF_CORE_READ(group, cfs_bandwidth.nr_throttled);
-  to->throttled_ns = BPF_CORE_READ(group, cfs_bandwidth.throttled_time);
+  if (!COPY_NEIGHBOURS(struct task_group, group, cfs_bandwidth.nr_periods,
+                       cfs_bandwidth.throttled_time))
+    return 0;
+#define BANDWIDTH(as, field) \
+  COPIED(as, struct task_group, cfs_bandwidth.nr_periods, cfs_bandwidth.field)
+  to->nr_periods = BANDWIDTH(int, nr_periods);
+  to->nr_throttled = BANDWIDTH(int, nr_throttled);
+  to->throttled_ns = BANDWIDTH(__u64, throttled_time);
+#undef BANDWIDTH
   return PULL_BANDWIDTH;
 }
 
 static __always_inline __u64 take_memory_lines(const struct mem_cgroup *memory, __u64 id,
                                                struct pull_record *to) {
   const struct memcg_vmstats *stats = BPF_CORE_READ(memory, vmstats);
-  __u32 states = bpf_core_field_size(struct memcg_vmstats, state);
-  __u32 events = bpf_core_field_size(struct memcg_vmstats, events);
-  if (states > sizeof gathered / 2) states = sizeof gathered / 2;
-  if (events > sizeof gathered / 2) events = sizeof gathered / 2;
-  bpf_probe_read_kernel(gathered, states, &stats->state);
-  bpf_probe_read_kernel(gathered + PULL_RAW_HALF, events, &stats->events);
+  // All of these are constants when it is loaded.
+  const __u32 state = BEGIN_OF(struct memcg_vmstats, state);
+  const __u32 event = BEGIN_OF(struct memcg_vmstats, events);
+  const __u32 state_end = END_OF(struct memcg_vmstats, state);
+  const __u32 event_end = END_OF(struct memcg_vmstats, events);
+  const __u32 begin = state < event ? state : event;
+  __u32 bytes = (state_end > event_end ? state_end : event_end) - begin;
+  if (bytes > sizeof gathered) bytes = sizeof gathered;
+  bpf_probe_read_kernel(gathered, bytes, (const char *)stats + begin);
   for (int i = 0; i < PULL_MEMORY_LINES; i++)
     to->memory[i] = gathered[memory_index[i] & (PULL_RAW - 1)];
   __u64 surprise = 0;
-  // Without a branch: older kernels would follow each way through it for each cgroup.
-  for (int i = 0; i < PULL_RAW; i++)
+  // Without a branch on what was read: older kernels would follow each way through it for each
+  // cgroup.
+#pragma clang loop unroll(full)
+  for (int i = 0; i < PULL_RAW; i++) {
+    if (i * sizeof gathered[0] >= bytes) break;
     surprise |= gathered[i] ^ gathered[same_index[i] & (PULL_RAW - 1)];
+  }
   if (id == raw_of) {
-    for (int i = 0; i < PULL_RAW; i++) raw[i] = gathered[i];
+    for (int i = 0; i < PULL_RAW; i++)
+      raw[i] = i * sizeof gathered[0] < bytes ? gathered[i] : PULL_NO_PLACE;
     raw_tick = tick;
   }
   return surprise ? PULL_SURPRISE : 0;
@@ -95,12 +126,13 @@ static __always_inline __u64 take_memory(const struct cgroup *cgroup, __u64 id,
   const struct mem_cgroup *memory =
       state_of(cgroup, bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id));
   if (!memory) return 0;
-  long own[5] = {};
-  to->memory_pages = BPF_CORE_READ(memory, memory.usage.counter);
-  to->memory_peak_pages = BPF_CORE_READ(memory, memory.watermark);
+  if (!COPY_NEIGHBOURS(struct mem_cgroup, memory, memory.usage, memory.watermark)) return 0;
+  to->memory_pages = COPIED(__u64, struct mem_cgroup, memory.usage, memory.usage);
+  to->memory_peak_pages = COPIED(__u64, struct mem_cgroup, memory.usage, memory.watermark);
   to->swap_pages = BPF_CORE_READ(memory, swap.usage.counter);
-  bpf_core_read(to->events, sizeof to->events, &memory->memory_events);
-  bpf_core_read(own, sizeof own, &memory->memory_events_local);
+  if (!COPY_NEIGHBOURS(struct mem_cgroup, memory, memory_events, memory_events_local)) return 0;
+  for (int i = 0; i < 5; i++) to->events[i] = now.words[i];
+  const __u64 *own = &COPIED(__u64, struct mem_cgroup, memory_events, memory_events_local);
   to->own_max = own[2];
   to->own_oom = own[3];
   return PULL_MEMORY | take_memory_lines(memory, id, to);
@@ -118,17 +150,17 @@ static __always_inline __u64 take_io(const struct cgroup *cgroup, struct pull_re
   for (int i = 0; i < PULL_DEVICES && node; i++) {
     const struct blkcg_gq *device =
         (const void *)((const char *)node - bpf_core_field_offset(struct blkcg_gq, blkcg_node));
-    struct {
-      __u64 bytes[3], ios[3];
-    } now = {};
-    bpf_core_read(&now, sizeof now, &device->iostat.cur);
-    if (BPF_CORE_READ(device, online)) {
-      read_bytes += now.bytes[0];
-      write_bytes += now.bytes[1];
-      read_ios += now.ios[0];
-      write_ios += now.ios[1];
+    if (!COPY_NEIGHBOURS(struct blkcg_gq, device, blkcg_node, iostat.cur)) break;
+    if (COPIED(_Bool, struct blkcg_gq, blkcg_node, online)) {
+      const struct {
+        __u64 bytes[3], ios[3];
+      } *requests = (const void *)&COPIED(__u64, struct blkcg_gq, blkcg_node, iostat.cur);
+      read_bytes += requests->bytes[0];
+      write_bytes += requests->bytes[1];
+      read_ios += requests->ios[0];
+      write_ios += requests->ios[1];
     }
-    node = BPF_CORE_READ(node, next);
+    node = (const void *)now.words[0];  // of an hlist_node the first word is the next one
   }
   to->read_bytes = read_bytes;
   to->write_bytes = write_bytes;
@@ -156,6 +188,11 @@ static __always_inline __u64 take_pressure(const struct cgroup *cgroup, struct p
   bpf_core_read(to->stall_ns, sizeof to->stall_ns, &group->total);
   bpf_core_read(to->stall_avg, sizeof to->stall_avg, &group->avg);
   return PULL_PRESSURE;
+}
+
+// Once in each walk.
+static __always_inline void begin(void) {
+  one_flush = bpf_core_field_exists(struct cgroup, rstat_css_list);
 }
 
 static __always_inline void take(const struct cgroup *cgroup) {

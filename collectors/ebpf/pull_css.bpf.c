@@ -22,6 +22,7 @@ SEC("syscall")
 int pull_all(void *context) {
   struct cgroup *from = bpf_cgroup_from_id(root);
   if (!from) return 1;
+  begin();
   bpf_rcu_read_lock();
   struct bpf_iter_css walk;
   bpf_iter_css_new(&walk, &from->self, DESCENDANTS_PRE);

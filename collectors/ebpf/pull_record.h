@@ -6,9 +6,10 @@
 
 /* Lines of memory.stat that are asked for, at most. */
 #define PULL_MEMORY_LINES 24
-/* Where raw numbers behind memory.stat are put together: states, then events. */
-#define PULL_RAW_HALF 64
-#define PULL_RAW (2 * PULL_RAW_HALF)
+/* Raw numbers behind memory.stat, states and events, as they lie in the kernel: at most so many. */
+#define PULL_RAW 128
+/* In the place of one that this kernel does not have: no line of memory.stat says so much. */
+#define PULL_NO_PLACE 0x4000000000000000ULL
 /* Devices whose requests are added up; a cgroup with more tells no I/O. */
 #define PULL_DEVICES 16
 

@@ -44,7 +44,8 @@ class RareEventCounter final : public CgroupCounter {
   using Record = typename Of::Record;
 
   RareEventCounter(Started<Skeleton> started, std::uint32_t room)
-      : started_(std::move(started)), table_(bpf_map__fd(started_.probe->maps.counted), room) {}
+      : started_(std::move(started)),
+        table_(bpf_map__fd(started_.probe->maps.counted), room, started_.probe->bss->entered) {}
 
   static Result<std::unique_ptr<CgroupCounter>> start(std::uint32_t room, std::string_view tier) {
     if (Status able = check_types(); !able) return std::unexpected(able.error());

@@ -57,7 +57,7 @@ class KernelRunQueueCounter final : public CgroupCounter {
  public:
   KernelRunQueueCounter(Started<Skeleton> started, std::uint32_t room)
       : started_(std::move(started)),
-        table_(bpf_map__fd(started_.probe->maps.counted), room,
+        table_(bpf_map__fd(started_.probe->maps.counted), room, started_.probe->bss->entered,
                HotCgroups(bpf_map__fd(started_.probe->maps.hot),
                           bpf_map__fd(started_.probe->maps.hot_owners), sizeof(run_queue_counts),
                           hot_places(room))) {}

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -26,6 +27,21 @@ TEST_CASE("a quantile is never below the true one and at most 5 % above it") {
     const double quantile = histogram.quantile(percent / 100.0).value();
     CHECK(quantile >= percent);
     CHECK(quantile <= percent * DecayingHistogram::kGrowth);
+  }
+}
+
+TEST_CASE("each bucket begins at its edge") {
+  const auto upper_edge = [](double value) {
+    DecayingHistogram histogram({1, 3600});
+    histogram.add(value, 1, 0);
+    return histogram.quantile(1).value();
+  };
+  double edge = 1;
+  for (int i = 0; i < DecayingHistogram::kMaxBuckets - 1; ++i) {
+    CAPTURE(i);
+    CHECK(upper_edge(std::nextafter(edge, 0)) == edge);
+    CHECK(upper_edge(edge) == edge * DecayingHistogram::kGrowth);
+    edge *= DecayingHistogram::kGrowth;
   }
 }
 
