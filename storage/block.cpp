@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "storage/varint.h"
 
 namespace cgphase {
 namespace {
@@ -197,20 +198,7 @@ class Unpacker {
   bool sound_ = true;
 };
 
-std::uint64_t zigzag(std::uint64_t difference) {
-  const auto signed_difference = static_cast<std::int64_t>(difference);
-  return (difference << 1) ^ static_cast<std::uint64_t>(signed_difference >> 63);
-}
-
-constexpr std::size_t kLargestVarint = 10;
 constexpr std::size_t kLargestRow = kLargestVarint * (1 + kColumnCount) + 2 * kGroups;
-
-// At most kLargestVarint bytes; where they end.
-char* encode_varint(char* to, std::uint64_t value) {
-  for (; value >= 0x80; value >>= 7) *to++ = static_cast<char>(value | 0x80);
-  *to++ = static_cast<char>(value);
-  return to;
-}
 
 // A byte for each group, a bit for each column.
 std::array<std::uint8_t, kGroups> group_bits(const std::bitset<kColumnCount>& columns) {
@@ -232,44 +220,6 @@ std::uint8_t differing(const std::array<std::uint64_t, kColumnCount>& a,
     bits |= static_cast<unsigned>(a[first + bit] != b[first + bit]) << bit;
   return static_cast<std::uint8_t>(bits);
 }
-
-std::uint64_t unzigzag(std::uint64_t value) { return (value >> 1) ^ (~(value & 1) + 1); }
-
-// Cuts numbers off the front of a payload; `sound` turns false at the first that is not there.
-class Cursor {
- public:
-  explicit Cursor(std::string_view bytes) : rest_(bytes) {}
-  bool at_end() const { return rest_.empty(); }
-  bool sound() const { return sound_; }
-
-  std::uint8_t byte() {
-    if (rest_.empty()) {
-      sound_ = false;
-      return 0;
-    }
-    const auto value = static_cast<std::uint8_t>(rest_.front());
-    rest_.remove_prefix(1);
-    return value;
-  }
-
-  std::uint64_t varint() {
-    std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-      const std::uint8_t part = byte();
-      value |= std::uint64_t{part & 0x7fU} << shift;
-      if ((part & 0x80U) == 0) {
-        if (shift == 63 && part > 1) sound_ = false;
-        return value;
-      }
-    }
-    sound_ = false;
-    return 0;
-  }
-
- private:
-  std::string_view rest_;
-  bool sound_ = true;
-};
 
 // Bit 0 of the mask: which columns are present changed. Bit g + 1: values in group g changed.
 void read_row(Cursor& cursor, std::size_t columns, ColumnRow& row) {

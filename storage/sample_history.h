@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "storage/block.h"
+#include "storage/recent_ring.h"
 #include "storage/retention.h"
 #include "storage/sqlite.h"
 
@@ -37,12 +38,14 @@ inline constexpr std::size_t kTiers = 3;
 inline constexpr std::int64_t kThinnedBlocks = 16384;
 
 // Points lie in memory until flush() packs them into the file: full blocks into table block, which
-// only ever grows at its end, the open one of each container into table tail, in place. Those that
-// grow old go to table medium, and from there to table coarse, one for several.
+// only ever grows at its end, what came of the open ones into table recent. Those that grow old go
+// to table medium, and from there to table coarse, one for several.
 class SampleHistory {
  public:
-  // Turns the tails that the process before this one left into blocks.
-  static Result<SampleHistory> open(Connection& connection);
+  static Result<SampleHistory> prepare(Connection& connection);
+  // Turns the open blocks that the process before this one left into blocks. Before all else,
+  // within the caller's transaction.
+  Status adopt(Connection& connection);
 
   // Cannot fail: in memory only.
   void add(std::int64_t container, const HistoryPoint& point);
@@ -74,14 +77,15 @@ class SampleHistory {
   // The same with the oldest blocks, whatever their age. Precondition: a tier with a next one.
   Result<std::int64_t> thin(Tier tier, const Retention& retention, std::int64_t count);
 
-  std::uint64_t damaged_blocks() const { return damaged_blocks_; }
+  std::uint64_t damaged_blocks() const { return damaged_blocks_ + damaged_recent_; }
 
  private:
   struct Tail {
     std::vector<BlockWriter> sealed;
     BlockWriter open;
-    bool stored = false;  // table tail has a row of it
-    bool dirty = false;   // points came since the last flush
+    RecentPlace place;   // of the open one
+    RecentPlace next_place;  // when the flush that has begun is committed
+    bool dirty = false;  // points came since the last flush
   };
   Status store(std::int64_t container, Tail& tail);
   void seal(Tail& tail);
@@ -115,11 +119,11 @@ class SampleHistory {
                    std::int64_t until_ns, std::size_t wanted, std::vector<HistoryPoint>& points);
 
   std::array<Blocks, kTiers> blocks_;
-  Statement put_tail_, drop_tail_;
+  RecentRing recent_;
   std::map<std::int64_t, Tail> tails_;
   std::optional<WallTime> oldest_unflushed_;
   std::size_t sealed_count_ = 0;
-  std::uint64_t damaged_blocks_ = 0;
+  std::uint64_t damaged_blocks_ = 0, damaged_recent_ = 0;
 };
 
 }  // namespace cgphase

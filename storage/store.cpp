@@ -101,6 +101,7 @@ class Store::Impl {
   Status quarantine();
   bool at_cap(OpenFile& file) const;
   Status make_room(OpenFile& file);
+  Status sweep(OpenFile& file);
   Status retire(OpenFile& file);
   Status flush_or_hold(OpenFile& file);
   void forget_rows(const OpenFile& file);
@@ -130,7 +131,7 @@ Status Store::Impl::open_parts(Connection& connection) {
   if (!catalog) return std::unexpected(catalog.error());
   Result<Journal> journal = Journal::prepare(connection);
   if (!journal) return std::unexpected(journal.error());
-  Result<SampleHistory> history = SampleHistory::open(connection);
+  Result<SampleHistory> history = SampleHistory::prepare(connection);
   if (!history) return std::unexpected(history.error());
   file_ = std::make_unique<OpenFile>(std::move(connection), std::move(*catalog),
                                      std::move(*journal), std::move(*history));
@@ -142,9 +143,12 @@ Status Store::Impl::open_file() {
   Result<Connection> connection = Connection::open(options_.path);
   if (!connection) return std::unexpected(connection.error());
   Status opened = open_parts(*connection);
+  if (opened) opened = write(*file_, [&] { return file_->history.adopt(file_->connection); });
   if (opened) return {};
-  open_fault_ = connection->fault();
-  if (open_fault_.corrupt()) connection->keep_wal_on_close();
+  Connection& failed = file_ ? file_->connection : *connection;
+  open_fault_ = failed.fault();
+  if (open_fault_.corrupt()) failed.keep_wal_on_close();
+  file_.reset();
   return opened;
 }
 
@@ -273,6 +277,8 @@ Result<std::int64_t> Store::Impl::yield_oldest(OpenFile& file) {
   const Tier tier = much_raw ? Tier::raw : Tier::medium;
   const std::int64_t most = std::clamp<std::int64_t>(counts[static_cast<std::size_t>(tier)] / 4, 1,
                                                      kThinnedBlocks);
+  // A large transaction is not to lie in the -wal on top of those before it.
+  if (!file.connection.execute("PRAGMA wal_checkpoint(PASSIVE)")) file.connection.fault() = {};
   std::int64_t thinned = 0;
   const Status done = write(file, [&]() -> Status {
     const Result<std::int64_t> gone = file.history.thin(tier, options_.retention, most);
@@ -293,8 +299,12 @@ Result<bool> Store::Impl::near_cap(OpenFile& file) {
   return (*pages - *spare) * 100 >= budget_.file_pages * kRetentionPercent;
 }
 
-// Precondition: every point in memory is in the file too, so that no live container looks
-// forgotten; one that was named and not yet sampled is younger than kForgetAfter.
+// A container that was named and not yet sampled is younger than kForgetAfter.
+Status Store::Impl::sweep(OpenFile& file) {
+  const auto holds = [&](std::int64_t container) { return file.history.holds(container); };
+  return write(file, [&] { return file.catalog.drop_forgotten(newest_ - kForgetAfter, holds); });
+}
+
 Status Store::Impl::make_room(OpenFile& file) {
   for (;;) {
     const Result<bool> near = near_cap(file);
@@ -305,7 +315,7 @@ Status Store::Impl::make_room(OpenFile& file) {
     if (*dropped != 0 && dropped_since_sweep_ < budget_.file_pages / 2) continue;
     dropped_since_sweep_ = 0;
     if (newest_ > WallTime())
-      if (Status swept = file.catalog.drop_forgotten(newest_ - kForgetAfter); !swept) return swept;
+      if (Status swept = sweep(file); !swept) return swept;
     if (*dropped == 0) return {};
   }
 }
