@@ -198,6 +198,25 @@ Result<std::optional<StoredRecord>> Catalog::last(const std::string& text) {
   return found;
 }
 
+Result<std::vector<std::int64_t>> Catalog::rows_of(const Store::Subject& subject) {
+  std::optional<std::int64_t> own = subject.record;
+  if (!own) {
+    const Result<std::optional<std::int64_t>> found = find(subject.id);
+    if (!found) return std::unexpected(found.error());
+    own = *found;
+  }
+  if (!own) return std::vector<std::int64_t>{};
+  Result<std::vector<std::int64_t>> rows = named(subject.name, subject.engine, *own);
+  if (!rows) return rows;
+  for (const CgroupId& other : subject.others) {
+    const Result<std::optional<std::int64_t>> row = find(other);
+    if (!row) return std::unexpected(row.error());
+    if (*row) std::erase(*rows, **row);
+  }
+  rows->insert(rows->begin(), *own);
+  return rows;
+}
+
 Status Catalog::drop_forgotten(WallTime before, const std::function<bool(std::int64_t)>& holds) {
   std::vector<std::int64_t> forgotten;
   forgotten_.begin(ns_of(before));

@@ -30,6 +30,8 @@ class Catalog {
   static constexpr int kMostNamed = 256;
   Result<std::vector<std::int64_t>> named(const std::string& name, Engine engine,
                                           std::int64_t before);
+  // The row of a subject, and of those before it that go with it, the newest first.
+  Result<std::vector<std::int64_t>> rows_of(const Store::Subject& subject);
   // As Store::last_container().
   Result<std::optional<StoredRecord>> last(const std::string& text);
   // Deletes containers of which nothing else is stored, that were first seen before `before` and of

@@ -64,12 +64,41 @@ Result<SampleHistory> SampleHistory::prepare(Connection& connection) {
   return history;
 }
 
-Status SampleHistory::adopt(Connection& connection) {
+SampleHistory::Memory SampleHistory::leave() {
+  Memory kept;
+  kept.tails_ = std::exchange(tails_, {});
+  kept.oldest_unflushed_ = oldest_unflushed_;
+  kept.sealed_count_ = std::exchange(sealed_count_, 0);
+  return kept;
+}
+
+void SampleHistory::go_on(Memory kept, const Rows& rows) {
+  for (auto& [container, tail] : kept.tails_) {
+    tail.place = {};
+    tails_[rows.at(container)] = std::move(tail);
+  }
+  oldest_unflushed_ = kept.oldest_unflushed_;
+  sealed_count_ = kept.sealed_count_;
+}
+
+bool SampleHistory::has(const Memory& kept, const Rows& rows, const RecentBlock& block) {
+  return std::ranges::any_of(kept.tails_, [&](const auto& entry) {
+    const auto& [container, tail] = entry;
+    const auto same = [&](const BlockWriter& other) {
+      return other.count() > 0 && other.first_ns() == block.first_ns;
+    };
+    return rows.at(container) == block.container &&
+           (same(tail.open) || std::ranges::any_of(tail.sealed, same));
+  });
+}
+
+Status SampleHistory::adopt(Connection& connection, const Memory& kept, const Rows& rows) {
   damaged_recent_ = 0;  // of an attempt before this one
   const Result<std::vector<RecentBlock>> left = read_recent(connection, damaged_recent_);
   if (!left) return std::unexpected(left.error());
   if (Status cleared = recent_.clear(); !cleared) return cleared;
-  for (const RecentBlock& block : *left)
+  for (const RecentBlock& block : *left) {
+    if (has(kept, rows, block)) continue;
     if (Status written = of(Tier::raw).add.run(
             block.container, block.first_ns, block.last_ns, block.count,
             block_checksum(block.container, block.first_ns, block.last_ns, block.count,
@@ -77,6 +106,7 @@ Status SampleHistory::adopt(Connection& connection) {
             Blob{block.payload});
         !written)
       return written;
+  }
   return {};
 }
 

@@ -43,9 +43,16 @@ inline constexpr std::int64_t kThinnedBlocks = 16384;
 class SampleHistory {
  public:
   static Result<SampleHistory> prepare(Connection& connection);
-  // Turns the open blocks that the process before this one left into blocks. Before all else,
-  // within the caller's transaction.
-  Status adopt(Connection& connection);
+  // What lies in memory.
+  class Memory;
+  // Before the file is closed and opened anew; the rest of it goes with the file.
+  Memory leave();
+  // Turns the open blocks of the file into blocks, but for those that `kept` has. Before all else,
+  // within the caller's transaction. `rows` are those in this file of the rows in `kept`.
+  using Rows = std::map<std::int64_t, std::int64_t>;
+  Status adopt(Connection& connection, const Memory& kept, const Rows& rows);
+  // After its COMMIT: all of `kept` is written by the next flush.
+  void go_on(Memory kept, const Rows& rows);
 
   // Cannot fail: in memory only.
   void add(std::int64_t container, const HistoryPoint& point);
@@ -87,6 +94,7 @@ class SampleHistory {
     RecentPlace next_place;  // when the flush that has begun is committed
     bool dirty = false;  // points came since the last flush
   };
+  static bool has(const Memory& kept, const Rows& rows, const RecentBlock& block);
   Status store(std::int64_t container, Tail& tail);
   void seal(Tail& tail);
   std::uint64_t drop_oldest_sealed();
@@ -124,6 +132,14 @@ class SampleHistory {
   std::optional<WallTime> oldest_unflushed_;
   std::size_t sealed_count_ = 0;
   std::uint64_t damaged_blocks_ = 0, damaged_recent_ = 0;
+};
+
+class SampleHistory::Memory {
+ private:
+  friend SampleHistory;
+  std::map<std::int64_t, Tail> tails_;
+  std::optional<WallTime> oldest_unflushed_;
+  std::size_t sealed_count_ = 0;
 };
 
 }  // namespace cgphase
