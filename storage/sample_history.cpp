@@ -79,6 +79,7 @@ void SampleHistory::go_on(Memory kept, const Rows& rows) {
   }
   oldest_unflushed_ = kept.oldest_unflushed_;
   sealed_count_ = kept.sealed_count_;
+  overdue_ = !tails_.empty();
 }
 
 bool SampleHistory::has(const Memory& kept, const Rows& rows, const RecentBlock& block) {
@@ -133,6 +134,7 @@ std::uint64_t SampleHistory::keep_in_memory() {
     tail.dirty = false;
   }
   oldest_unflushed_.reset();
+  overdue_ = false;
   std::uint64_t dropped = 0;
   if (sealed_count_ >= kMaxSealedBlocks)
     while (sealed_count_ > kMaxSealedBlocks - kMaxSealedBlocks / 8) dropped += drop_oldest_sealed();
@@ -153,7 +155,7 @@ std::uint64_t SampleHistory::drop_oldest_sealed() {
 }
 
 bool SampleHistory::flush_due(WallTime now) const {
-  return sealed_count_ >= kMaxSealedBlocks ||
+  return overdue_ || sealed_count_ >= kMaxSealedBlocks ||
          (oldest_unflushed_ && far_apart(*oldest_unflushed_, now));
 }
 
@@ -195,6 +197,7 @@ void SampleHistory::flushed() {
   }
   sealed_count_ = 0;
   oldest_unflushed_.reset();
+  overdue_ = false;
 }
 
 void SampleHistory::select(const ContainerRow& container, std::string_view payload,

@@ -51,7 +51,7 @@ class SampleHistory {
   // within the caller's transaction. `rows` are those in this file of the rows in `kept`.
   using Rows = std::map<std::int64_t, std::int64_t>;
   Status adopt(Connection& connection, const Memory& kept, const Rows& rows);
-  // After its COMMIT: all of `kept` is written by the next flush.
+  // After its COMMIT: all of `kept` is written by the next flush, which is due.
   void go_on(Memory kept, const Rows& rows);
 
   // Cannot fail: in memory only.
@@ -130,6 +130,7 @@ class SampleHistory {
   RecentRing recent_;
   std::map<std::int64_t, Tail> tails_;
   std::optional<WallTime> oldest_unflushed_;
+  bool overdue_ = false;  // table recent tells no more of what memory holds
   std::size_t sealed_count_ = 0;
   std::uint64_t damaged_blocks_ = 0, damaged_recent_ = 0;
 };
