@@ -11,5 +11,7 @@ namespace cgphase {
 // `seed` continues an earlier sum: crc32c(b, crc32c(a)) == crc32c(ab).
 std::uint32_t crc32c(std::string_view bytes, std::uint32_t seed = 0);
 std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t seed = 0);
+// The same without the processor's instruction for it; for tests.
+std::uint32_t crc32c_by_tables(std::string_view bytes, std::uint32_t seed = 0);
 
 }  // namespace cgphase

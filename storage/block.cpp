@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "storage/varint.h"
 
 namespace cgphase {
 namespace {
@@ -16,7 +17,7 @@ constexpr std::size_t kGroups = (kColumnCount + kGroupColumns - 1) / kGroupColum
 // The columns in order: those that change with every reading first, so that the bytes of the change
 // bitmap behind them stay zero and are not stored.
 template <class S, class Visit>
-void visit_busy(S& s, Visit& visit) {
+[[gnu::always_inline]] inline void visit_busy(S& s, Visit& visit) {
   visit(s.cpu.usage_usec), visit(s.cpu.user_usec), visit(s.cpu.system_usec);
   visit(s.memory_current), visit(s.memory.anon_bytes), visit(s.memory.kernel_bytes);
   visit(s.memory.pgfault), visit(s.memory.inactive_anon_bytes);
@@ -36,15 +37,18 @@ void visit_busy(S& s, Visit& visit) {
 }
 
 template <class P, class Visit>
-void visit_phase(P& phase, Visit& visit) {
+[[gnu::always_inline]] inline void visit_phase(P& phase, Visit& visit) {
   visit(phase.distance), visit(phase.margin), visit(phase.index), visit(phase.state);
 }
 
 template <class S, class Visit>
-void visit_rare(S& s, Visit& visit) {
-  for (auto* pressure : {&s.cpu_pressure, &s.memory_pressure, &s.io_pressure})
-    for (auto* line : {&pressure->some, &pressure->full})
-      visit(line->avg10_ratio), visit(line->avg60_ratio);
+[[gnu::always_inline]] inline void visit_rare(S& s, Visit& visit) {
+  const auto visit_averages = [&visit](auto& pressure) {
+    visit(pressure.some.avg10_ratio), visit(pressure.some.avg60_ratio);
+    visit(pressure.full.avg10_ratio), visit(pressure.full.avg60_ratio);
+  };
+  visit_averages(s.cpu_pressure), visit_averages(s.memory_pressure);
+  visit_averages(s.io_pressure);
 
   visit(s.memory.unevictable_bytes), visit(s.memory.pgmajfault);
   visit(s.memory.workingset_refault_file), visit(s.memory.workingset_refault_anon);
@@ -62,14 +66,14 @@ void visit_rare(S& s, Visit& visit) {
 }
 
 template <class P, class Visit>
-void visit_surroundings(P& point, Visit& visit) {
+[[gnu::always_inline]] inline void visit_surroundings(P& point, Visit& visit) {
   visit(point.original.cpu_max), visit(point.original.memory_max);
   visit(point.host.cpu_cores), visit(point.host.memory);
 }
 
 // Behind all that was there before them, for a reader finds columns by their place.
 template <class S, class Visit>
-void visit_senses(S& s, Visit& visit) {
+[[gnu::always_inline]] inline void visit_senses(S& s, Visit& visit) {
   visit(s.run_queue.wait_usec), visit(s.run_queue.waits), visit(s.run_queue.longest_wait_usec);
   visit(s.run_queue.voluntary_switches), visit(s.run_queue.involuntary_switches);
   visit(s.network.receive_bytes), visit(s.network.receive_packets);
@@ -81,7 +85,7 @@ void visit_senses(S& s, Visit& visit) {
 }
 
 template <class P, class Visit>
-void visit_point(P& point, Visit& visit) {
+[[gnu::always_inline]] inline void visit_point(P& point, Visit& visit) {
   visit_busy(point.sample, visit);
   visit_phase(point.phase, visit);
   visit_rare(point.sample, visit);
@@ -90,47 +94,61 @@ void visit_point(P& point, Visit& visit) {
   visit(point.peak_cpu_cores);
 }
 
+constexpr std::size_t kWordBits = 64;
+using ColumnWords = std::array<std::uint64_t, 2>;  // a bit for each column
+static_assert(kColumnCount > kWordBits && kColumnCount <= 2 * kWordBits);
+
+// Everything of it is inlined, so that the number of each column is known to the compiler.
 class Packer {
  public:
   explicit Packer(ColumnRow& row) : row_(row) {}
   std::size_t columns() const { return next_; }
+  std::bitset<kColumnCount> present() const {
+    const std::bitset<kColumnCount> low(present_[0]), high(present_[1]);
+    return high << kWordBits | low;
+  }
 
   template <class Unit>
-  void operator()(const std::optional<Unit>& unit) {
+  [[gnu::always_inline]] void operator()(const std::optional<Unit>& unit) {
     if constexpr (requires { unit->value; })
       put(unit ? Number(unit->value) : std::nullopt);
     else
       put(unit ? Number(*unit) : std::nullopt);
   }
-  void operator()(const std::optional<double>& ratio) {
+  [[gnu::always_inline]] void operator()(const std::optional<double>& ratio) {
     put(ratio ? Number(std::bit_cast<std::uint64_t>(*ratio)) : std::nullopt);
   }
-  void operator()(const std::optional<MemoryLimit>& limit) {
+  [[gnu::always_inline]] void operator()(const std::optional<MemoryLimit>& limit) {
     put_limit(limit.has_value(),
               limit && limit->bytes ? Number(limit->bytes->value) : std::nullopt);
   }
-  void operator()(const std::optional<CpuMax>& limit) {
+  [[gnu::always_inline]] void operator()(const std::optional<CpuMax>& limit) {
     put_limit(limit.has_value(),
               limit && limit->quota ? Number(limit->quota->value) : std::nullopt);
     put(limit ? Number(limit->period.value) : std::nullopt);
   }
-  void operator()(double value) { put(std::bit_cast<std::uint64_t>(value)); }
-  void operator()(Bytes value) { put(value.value); }
-  void operator()(int value) { put(static_cast<std::uint64_t>(std::int64_t{value})); }
-  void operator()(PhaseState state) { put(static_cast<std::uint64_t>(state)); }
+  [[gnu::always_inline]] void operator()(double value) { put(std::bit_cast<std::uint64_t>(value)); }
+  [[gnu::always_inline]] void operator()(Bytes value) { put(value.value); }
+  [[gnu::always_inline]] void operator()(int value) {
+    put(static_cast<std::uint64_t>(std::int64_t{value}));
+  }
+  [[gnu::always_inline]] void operator()(PhaseState state) {
+    put(static_cast<std::uint64_t>(state));
+  }
 
  private:
   using Number = std::optional<std::uint64_t>;
-  void put(Number value) {
+  [[gnu::always_inline]] void put(Number value) {
     CHECK_INVARIANT(next_ < kColumnCount);
-    row_.present[next_] = value.has_value();
+    present_[next_ / kWordBits] |= std::uint64_t{value.has_value()} << (next_ % kWordBits);
     row_.values[next_++] = value.value_or(0);
   }
-  void put_limit(bool exists, Number number) {
+  [[gnu::always_inline]] void put_limit(bool exists, Number number) {
     put(exists ? Number(number ? 0 : 1) : std::nullopt);
     put(number);
   }
   ColumnRow& row_;
+  ColumnWords present_{};
   std::size_t next_ = 0;
 };
 
@@ -197,26 +215,12 @@ class Unpacker {
   bool sound_ = true;
 };
 
-std::uint64_t zigzag(std::uint64_t difference) {
-  const auto signed_difference = static_cast<std::int64_t>(difference);
-  return (difference << 1) ^ static_cast<std::uint64_t>(signed_difference >> 63);
-}
-
-constexpr std::size_t kLargestVarint = 10;
 constexpr std::size_t kLargestRow = kLargestVarint * (1 + kColumnCount) + 2 * kGroups;
-
-// At most kLargestVarint bytes; where they end.
-char* encode_varint(char* to, std::uint64_t value) {
-  for (; value >= 0x80; value >>= 7) *to++ = static_cast<char>(value | 0x80);
-  *to++ = static_cast<char>(value);
-  return to;
-}
 
 // A byte for each group, a bit for each column.
 std::array<std::uint8_t, kGroups> group_bits(const std::bitset<kColumnCount>& columns) {
-  static_assert(kColumnCount > 64 && kColumnCount <= 128);
   constexpr std::bitset<kColumnCount> kLow(~std::uint64_t{0});
-  const std::array words = {(columns & kLow).to_ullong(), (columns >> 64).to_ullong()};
+  const ColumnWords words = {(columns & kLow).to_ullong(), (columns >> kWordBits).to_ullong()};
   std::array<std::uint8_t, kGroups> bits{};
   for (std::size_t group = 0; group < kGroups; ++group)
     bits[group] = static_cast<std::uint8_t>(words[group / 8] >> (group % 8 * 8));
@@ -232,44 +236,6 @@ std::uint8_t differing(const std::array<std::uint64_t, kColumnCount>& a,
     bits |= static_cast<unsigned>(a[first + bit] != b[first + bit]) << bit;
   return static_cast<std::uint8_t>(bits);
 }
-
-std::uint64_t unzigzag(std::uint64_t value) { return (value >> 1) ^ (~(value & 1) + 1); }
-
-// Cuts numbers off the front of a payload; `sound` turns false at the first that is not there.
-class Cursor {
- public:
-  explicit Cursor(std::string_view bytes) : rest_(bytes) {}
-  bool at_end() const { return rest_.empty(); }
-  bool sound() const { return sound_; }
-
-  std::uint8_t byte() {
-    if (rest_.empty()) {
-      sound_ = false;
-      return 0;
-    }
-    const auto value = static_cast<std::uint8_t>(rest_.front());
-    rest_.remove_prefix(1);
-    return value;
-  }
-
-  std::uint64_t varint() {
-    std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-      const std::uint8_t part = byte();
-      value |= std::uint64_t{part & 0x7fU} << shift;
-      if ((part & 0x80U) == 0) {
-        if (shift == 63 && part > 1) sound_ = false;
-        return value;
-      }
-    }
-    sound_ = false;
-    return 0;
-  }
-
- private:
-  std::string_view rest_;
-  bool sound_ = true;
-};
 
 // Bit 0 of the mask: which columns are present changed. Bit g + 1: values in group g changed.
 void read_row(Cursor& cursor, std::size_t columns, ColumnRow& row) {
@@ -299,6 +265,7 @@ ColumnRow to_columns(const HistoryPoint& point) {
   Packer pack(row);
   visit_point(point, pack);
   CHECK_INVARIANT(pack.columns() == kColumnCount);
+  row.present = pack.present();
   return row;
 }
 

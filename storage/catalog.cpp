@@ -96,9 +96,9 @@ Result<Catalog> Catalog::prepare(Connection& connection, std::string boot_id) {
        " OR engine_id IN (?1,?2) OR (length(?1)>=4 AND substr(engine_id,1,length(?1))=?1))"
        " ORDER BY name IN (?1,?2) DESC, path IN (?1,?2) DESC, engine_id IN (?1,?2) DESC,"
        " container DESC LIMIT 1"},
-      {&catalog.drop_forgotten_,
-       "DELETE FROM container WHERE first_seen_ns < ?"
-       " AND NOT EXISTS (SELECT 1 FROM tail WHERE tail.container = container.container)"
+      {&catalog.drop_, "DELETE FROM container WHERE container = ?"},
+      {&catalog.forgotten_,
+       "SELECT container FROM container WHERE first_seen_ns < ?"
        " AND NOT EXISTS (SELECT 1 FROM block WHERE block.container = container.container)"
        " AND NOT EXISTS (SELECT 1 FROM medium WHERE medium.container = container.container)"
        " AND NOT EXISTS (SELECT 1 FROM coarse WHERE coarse.container = container.container)"
@@ -198,7 +198,38 @@ Result<std::optional<StoredRecord>> Catalog::last(const std::string& text) {
   return found;
 }
 
-Status Catalog::drop_forgotten(WallTime before) { return drop_forgotten_.run(ns_of(before)); }
+Result<std::vector<std::int64_t>> Catalog::rows_of(const Store::Subject& subject) {
+  std::optional<std::int64_t> own = subject.record;
+  if (!own) {
+    const Result<std::optional<std::int64_t>> found = find(subject.id);
+    if (!found) return std::unexpected(found.error());
+    own = *found;
+  }
+  if (!own) return std::vector<std::int64_t>{};
+  Result<std::vector<std::int64_t>> rows = named(subject.name, subject.engine, *own);
+  if (!rows) return rows;
+  for (const CgroupId& other : subject.others) {
+    const Result<std::optional<std::int64_t>> row = find(other);
+    if (!row) return std::unexpected(row.error());
+    if (*row) std::erase(*rows, **row);
+  }
+  rows->insert(rows->begin(), *own);
+  return rows;
+}
+
+Status Catalog::drop_forgotten(WallTime before, const std::function<bool(std::int64_t)>& holds) {
+  std::vector<std::int64_t> forgotten;
+  forgotten_.begin(ns_of(before));
+  for (;;) {
+    const Result<bool> row = forgotten_.next();
+    if (!row) return std::unexpected(row.error());
+    if (!*row) break;
+    if (!holds(forgotten_.integer(0))) forgotten.push_back(forgotten_.integer(0));
+  }
+  for (const std::int64_t container : forgotten)
+    if (Status dropped = drop_.run(container); !dropped) return dropped;
+  return {};
+}
 
 Result<nlohmann::json> Catalog::load_learned(const std::string& image) {
   const std::string name = escape_name(image);

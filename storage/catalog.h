@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -29,18 +30,20 @@ class Catalog {
   static constexpr int kMostNamed = 256;
   Result<std::vector<std::int64_t>> named(const std::string& name, Engine engine,
                                           std::int64_t before);
+  // The row of a subject, and of those before it that go with it, the newest first.
+  Result<std::vector<std::int64_t>> rows_of(const Store::Subject& subject);
   // As Store::last_container().
   Result<std::optional<StoredRecord>> last(const std::string& text);
-  // Deletes containers of which nothing else is stored and that were first seen before `before`: a
-  // live one has a tail.
-  Status drop_forgotten(WallTime before);
+  // Deletes containers of which nothing else is stored, that were first seen before `before` and of
+  // which memory holds nothing, either: table recent is not searched.
+  Status drop_forgotten(WallTime before, const std::function<bool(std::int64_t)>& holds);
 
   Result<nlohmann::json> load_learned(const std::string& image);
   Status save_learned(const std::string& image, const nlohmann::json& learned);
 
  private:
   std::string boot_id_;
-  Statement add_, find_, list_, records_, named_, last_, drop_forgotten_;
+  Statement add_, find_, list_, records_, named_, last_, forgotten_, drop_;
   Statement load_, save_, drop_learned_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "base/check.h"
 #include "base/crc32.h"
@@ -53,33 +54,61 @@ Status SampleHistory::prepare_blocks(Connection& connection) {
   return {};
 }
 
-Result<SampleHistory> SampleHistory::open(Connection& connection) {
+Result<SampleHistory> SampleHistory::prepare(Connection& connection) {
   SampleHistory history;
   if (Status ready = history.prepare_blocks(connection); !ready)
     return std::unexpected(ready.error());
-  const std::pair<Statement*, const char*> wanted[] = {
-      {&history.put_tail_,
-       "INSERT INTO tail (container,first_ns,last_ns,point_count,crc32c,payload)"
-       " VALUES (?,?,?,?,?,?) ON CONFLICT (container) DO UPDATE SET first_ns=excluded.first_ns,"
-       "last_ns=excluded.last_ns,point_count=excluded.point_count,crc32c=excluded.crc32c,"
-       "payload=excluded.payload"},
-      {&history.drop_tail_, "DELETE FROM tail WHERE container = ?"},
-  };
-  for (const auto& [statement, sql] : wanted) {
-    Result<Statement> prepared = connection.prepare(sql);
-    if (!prepared) return std::unexpected(prepared.error());
-    *statement = std::move(*prepared);
-  }
-  const Status adopted = connection.execute(
-      "BEGIN IMMEDIATE;"
-      "INSERT INTO block (container,first_ns,last_ns,point_count,crc32c,payload)"
-      " SELECT container,first_ns,last_ns,point_count,crc32c,payload FROM tail ORDER BY first_ns;"
-      "DELETE FROM tail; COMMIT");
-  if (!adopted) {
-    if (connection.in_transaction()) static_cast<void>(connection.execute("ROLLBACK"));
-    return std::unexpected(adopted.error());
-  }
+  Result<RecentRing> recent = RecentRing::prepare(connection);
+  if (!recent) return std::unexpected(recent.error());
+  history.recent_ = std::move(*recent);
   return history;
+}
+
+SampleHistory::Memory SampleHistory::leave() {
+  Memory kept;
+  kept.tails_ = std::exchange(tails_, {});
+  kept.oldest_unflushed_ = oldest_unflushed_;
+  kept.sealed_count_ = std::exchange(sealed_count_, 0);
+  return kept;
+}
+
+void SampleHistory::go_on(Memory kept, const Rows& rows) {
+  for (auto& [container, tail] : kept.tails_) {
+    tail.place = {};
+    tails_[rows.at(container)] = std::move(tail);
+  }
+  oldest_unflushed_ = kept.oldest_unflushed_;
+  sealed_count_ = kept.sealed_count_;
+  overdue_ = !tails_.empty();
+}
+
+bool SampleHistory::has(const Memory& kept, const Rows& rows, const RecentBlock& block) {
+  return std::ranges::any_of(kept.tails_, [&](const auto& entry) {
+    const auto& [container, tail] = entry;
+    const auto same = [&](const BlockWriter& other) {
+      return other.count() > 0 && other.first_ns() == block.first_ns;
+    };
+    return rows.at(container) == block.container &&
+           (same(tail.open) || std::ranges::any_of(tail.sealed, same));
+  });
+}
+
+Status SampleHistory::adopt(Connection& connection, const Memory& kept, const Rows& rows) {
+  damaged_recent_ = 0;  // of an attempt before this one
+  const Result<std::vector<RecentBlock>> left = read_recent(connection, damaged_recent_);
+  if (!left) return std::unexpected(left.error());
+  if (Status cleared = recent_.clear(); !cleared) return cleared;
+  for (const RecentBlock& block : *left) {
+    if (has(kept, rows, block)) continue;
+    if (Status written = of(Tier::raw).add.run(
+            block.container, block.first_ns, block.last_ns, block.count,
+            block_checksum(block.container, block.first_ns, block.last_ns, block.count,
+                           block.payload),
+            Blob{block.payload});
+        !written)
+      return written;
+  }
+  return {};
 }
 
 void SampleHistory::add(std::int64_t container, const HistoryPoint& point) {
@@ -93,6 +122,7 @@ void SampleHistory::add(std::int64_t container, const HistoryPoint& point) {
 void SampleHistory::seal(Tail& tail) {
   tail.sealed.push_back(std::move(tail.open));
   tail.open = BlockWriter();
+  tail.place = {};
   ++sealed_count_;
 }
 
@@ -104,6 +134,7 @@ std::uint64_t SampleHistory::keep_in_memory() {
     tail.dirty = false;
   }
   oldest_unflushed_.reset();
+  overdue_ = false;
   std::uint64_t dropped = 0;
   if (sealed_count_ >= kMaxSealedBlocks)
     while (sealed_count_ > kMaxSealedBlocks - kMaxSealedBlocks / 8) dropped += drop_oldest_sealed();
@@ -124,7 +155,7 @@ std::uint64_t SampleHistory::drop_oldest_sealed() {
 }
 
 bool SampleHistory::flush_due(WallTime now) const {
-  return sealed_count_ >= kMaxSealedBlocks ||
+  return overdue_ || sealed_count_ >= kMaxSealedBlocks ||
          (oldest_unflushed_ && far_apart(*oldest_unflushed_, now));
 }
 
@@ -135,35 +166,38 @@ Status SampleHistory::write_block(Tier tier, std::int64_t container, const Block
       Blob{block.payload()});
 }
 
-// A container without new points since the last flush has most likely ended: its tail becomes a
-// block and leaves memory. If it comes back it begins a new block.
+// A container without new points since the last flush has most likely ended: its open block becomes
+// a block and leaves memory. If it comes back it begins a new one.
 Status SampleHistory::store(std::int64_t container, Tail& tail) {
   for (const BlockWriter& block : tail.sealed)
     if (Status written = write_block(Tier::raw, container, block); !written) return written;
   if (tail.dirty)
-    return put_tail_.run(container, tail.open.first_ns(), tail.open.last_ns(), tail.open.count(),
-                         block_checksum(container, tail.open.first_ns(), tail.open.last_ns(),
-                                  tail.open.count(), tail.open.payload()),
-                         Blob{tail.open.payload()});
-  if (tail.open.count() > 0)
-    if (Status written = write_block(Tier::raw, container, tail.open); !written) return written;
-  return drop_tail_.run(container);
-}
-
-Status SampleHistory::flush() {
-  for (auto& [container, tail] : tails_)
-    if (Status stored = store(container, tail); !stored) return stored;
+    tail.next_place = recent_.add(container, tail.place, tail.open.payload());
+  else if (tail.open.count() > 0)
+    return write_block(Tier::raw, container, tail.open);
   return {};
 }
 
+Status SampleHistory::flush() {
+  recent_.begin();
+  for (const auto& [container, tail] : tails_)
+    if (tail.dirty) recent_.keep(tail.place);
+  for (auto& [container, tail] : tails_)
+    if (Status stored = store(container, tail); !stored) return stored;
+  return recent_.write();
+}
+
 void SampleHistory::flushed() {
+  recent_.written();
   std::erase_if(tails_, [](const auto& entry) { return !entry.second.dirty; });
   for (auto& [container, tail] : tails_) {
     tail.sealed.clear();
+    tail.place = std::exchange(tail.next_place, {});
     tail.dirty = false;
   }
   sealed_count_ = 0;
   oldest_unflushed_.reset();
+  overdue_ = false;
 }
 
 void SampleHistory::select(const ContainerRow& container, std::string_view payload,
@@ -217,7 +251,7 @@ Result<std::vector<HistoryPoint>> SampleHistory::read(const ContainerRow& contai
   for (const Tier tier : {Tier::coarse, Tier::medium, Tier::raw})
     if (Status done = read_tier(tier, container, from_ns, until_ns, wanted, points); !done)
       return std::unexpected(done.error());
-  // What table tail holds of a live container is the beginning of what memory holds.
+  // What table recent holds is in memory, too.
   if (const auto tail = tails_.find(container.row); tail != tails_.end()) {
     for (const BlockWriter& block : tail->second.sealed)
       select(container, block.payload(), from_ns, until_ns, points);

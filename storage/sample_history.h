@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "storage/block.h"
+#include "storage/recent_ring.h"
 #include "storage/retention.h"
 #include "storage/sqlite.h"
 
@@ -37,12 +38,21 @@ inline constexpr std::size_t kTiers = 3;
 inline constexpr std::int64_t kThinnedBlocks = 16384;
 
 // Points lie in memory until flush() packs them into the file: full blocks into table block, which
-// only ever grows at its end, the open one of each container into table tail, in place. Those that
-// grow old go to table medium, and from there to table coarse, one for several.
+// only ever grows at its end, what came of the open ones into table recent. Those that grow old go
+// to table medium, and from there to table coarse, one for several.
 class SampleHistory {
  public:
-  // Turns the tails that the process before this one left into blocks.
-  static Result<SampleHistory> open(Connection& connection);
+  static Result<SampleHistory> prepare(Connection& connection);
+  // What lies in memory.
+  class Memory;
+  // Before the file is closed and opened anew; the rest of it goes with the file.
+  Memory leave();
+  // Turns the open blocks of the file into blocks, but for those that `kept` has. Before all else,
+  // within the caller's transaction. `rows` are those in this file of the rows in `kept`.
+  using Rows = std::map<std::int64_t, std::int64_t>;
+  Status adopt(Connection& connection, const Memory& kept, const Rows& rows);
+  // After its COMMIT: all of `kept` is written by the next flush, which is due.
+  void go_on(Memory kept, const Rows& rows);
 
   // Cannot fail: in memory only.
   void add(std::int64_t container, const HistoryPoint& point);
@@ -74,15 +84,17 @@ class SampleHistory {
   // The same with the oldest blocks, whatever their age. Precondition: a tier with a next one.
   Result<std::int64_t> thin(Tier tier, const Retention& retention, std::int64_t count);
 
-  std::uint64_t damaged_blocks() const { return damaged_blocks_; }
+  std::uint64_t damaged_blocks() const { return damaged_blocks_ + damaged_recent_; }
 
  private:
   struct Tail {
     std::vector<BlockWriter> sealed;
     BlockWriter open;
-    bool stored = false;  // table tail has a row of it
-    bool dirty = false;   // points came since the last flush
+    RecentPlace place;   // of the open one
+    RecentPlace next_place;  // when the flush that has begun is committed
+    bool dirty = false;  // points came since the last flush
   };
+  static bool has(const Memory& kept, const Rows& rows, const RecentBlock& block);
   Status store(std::int64_t container, Tail& tail);
   void seal(Tail& tail);
   std::uint64_t drop_oldest_sealed();
@@ -115,11 +127,20 @@ class SampleHistory {
                    std::int64_t until_ns, std::size_t wanted, std::vector<HistoryPoint>& points);
 
   std::array<Blocks, kTiers> blocks_;
-  Statement put_tail_, drop_tail_;
+  RecentRing recent_;
+  std::map<std::int64_t, Tail> tails_;
+  std::optional<WallTime> oldest_unflushed_;
+  bool overdue_ = false;  // table recent tells no more of what memory holds
+  std::size_t sealed_count_ = 0;
+  std::uint64_t damaged_blocks_ = 0, damaged_recent_ = 0;
+};
+
+class SampleHistory::Memory {
+ private:
+  friend SampleHistory;
   std::map<std::int64_t, Tail> tails_;
   std::optional<WallTime> oldest_unflushed_;
   std::size_t sealed_count_ = 0;
-  std::uint64_t damaged_blocks_ = 0;
 };
 
 }  // namespace cgphase

@@ -120,7 +120,15 @@ CREATE TABLE coarse (
 CREATE INDEX coarse_time ON coarse (container, first_ns, last_ns);
 )sql";
 
-constexpr std::array kSteps = {kVersion1, kVersion2, kVersion3, kVersion4};
+// Open blocks are no longer written anew with each flush (storage/recent_ring.h).
+constexpr const char* kVersion5 = R"sql(
+INSERT INTO block (container,first_ns,last_ns,point_count,crc32c,payload)
+  SELECT container,first_ns,last_ns,point_count,crc32c,payload FROM tail ORDER BY first_ns;
+DROP TABLE tail;
+CREATE TABLE recent (slot INTEGER PRIMARY KEY, page BLOB NOT NULL);
+)sql";
+
+constexpr std::array kSteps = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5};
 
 // Changes nothing in a file that is there. EXCLUSIVE comes before all that reads the file, and
 // auto_vacuum does: the write-ahead log's index then lies in this process' memory, not in a -shm

@@ -25,6 +25,8 @@ struct SqlFault {
   bool corrupt() const { return code == SQLITE_CORRUPT || code == SQLITE_NOTADB; }
   bool full() const { return code == SQLITE_FULL; }
   bool busy() const { return code == SQLITE_BUSY || code == SQLITE_LOCKED; }
+  // The file system answers no more, or lets nothing be written any more.
+  bool lost() const { return code == SQLITE_IOERR || code == SQLITE_READONLY; }
 };
 
 struct Blob {

@@ -1,19 +1,16 @@
 #include "storage/store.h"
 
-#include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/text.h"
 #include "storage/catalog.h"
+#include "storage/database_files.h"
 #include "storage/disk_space.h"
 #include "storage/journal.h"
 #include "storage/plain_tables.h"
@@ -24,35 +21,11 @@
 namespace cgphase {
 namespace {
 
-constexpr int kMaxQuarantined = 100;
 constexpr int kRetentionPercent = 90;       // of the cap's pages in use: the oldest must go
 constexpr std::int64_t kLargestStep = 256;  // blocks, or rows of the journal, per deletion
 constexpr std::chrono::hours kForgetAfter{1};
+constexpr int kFailuresToLetGo = 10;  // calls one after the other that the file system failed
 constexpr std::uint64_t kReserveShare = 64;  // of the cap, for decisions when the disk is full
-
-bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
-
-std::uint64_t file_bytes(const std::string& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
-}
-
-// Renames the file and its -wal, which belong together. The name it went to.
-Result<std::string> set_aside(const std::string& path) {
-  for (int number = 1; number <= kMaxQuarantined; ++number) {
-    const std::string aside = path + ".corrupt-" + std::to_string(number);
-    if (exists(aside) || exists(aside + "-wal")) continue;
-    if (::rename(path.c_str(), aside.c_str()) != 0)
-      return errno_failure("moving " + escape_name(path) + " aside", errno);
-    if (::rename((path + "-wal").c_str(), (aside + "-wal").c_str()) != 0 && errno != ENOENT)
-      return errno_failure("moving " + escape_name(path) + "-wal aside", errno);
-    return aside;
-  }
-  return failure(ErrorKind::io, escape_name(path) + ": corrupt, and " +
-                                    std::to_string(kMaxQuarantined) +
-                                    " corrupt ones lie beside it already: look at this disk, then "
-                                    "delete them");
-}
 
 // Everything that hangs on one open file.
 struct OpenFile {
@@ -98,9 +71,13 @@ class Store::Impl {
 
   Status open_file();
   Status open_parts(Connection& connection);
+  Status take_up(OpenFile& file);
+  Status open_again();
+  void let_go();
   Status quarantine();
   bool at_cap(OpenFile& file) const;
   Status make_room(OpenFile& file);
+  Status sweep(OpenFile& file);
   Status retire(OpenFile& file);
   Status flush_or_hold(OpenFile& file);
   void forget_rows(const OpenFile& file);
@@ -116,7 +93,10 @@ class Store::Impl {
   Options options_;
   PageBudget budget_;
   DiskSpace space_;
-  std::unique_ptr<OpenFile> file_;  // empty only while a new file cannot be made
+  std::unique_ptr<OpenFile> file_;  // empty while a file cannot be made, or opened again
+  SampleHistory::Memory kept_;      // of a file that was let go
+  int failures_ = 0;
+  bool let_go_ = false;
   SqlFault open_fault_;
   RowMap rows_;  // of the containers that have points in memory
   WallTime newest_;
@@ -130,7 +110,7 @@ Status Store::Impl::open_parts(Connection& connection) {
   if (!catalog) return std::unexpected(catalog.error());
   Result<Journal> journal = Journal::prepare(connection);
   if (!journal) return std::unexpected(journal.error());
-  Result<SampleHistory> history = SampleHistory::open(connection);
+  Result<SampleHistory> history = SampleHistory::prepare(connection);
   if (!history) return std::unexpected(history.error());
   file_ = std::make_unique<OpenFile>(std::move(connection), std::move(*catalog),
                                      std::move(*journal), std::move(*history));
@@ -142,10 +122,52 @@ Status Store::Impl::open_file() {
   Result<Connection> connection = Connection::open(options_.path);
   if (!connection) return std::unexpected(connection.error());
   Status opened = open_parts(*connection);
+  if (opened) opened = take_up(*file_);
   if (opened) return {};
-  open_fault_ = connection->fault();
-  if (open_fault_.corrupt()) connection->keep_wal_on_close();
+  Connection& failed = file_ ? file_->connection : *connection;
+  open_fault_ = failed.fault();
+  if (open_fault_.corrupt()) failed.keep_wal_on_close();
+  file_.reset();
   return opened;
+}
+
+// What memory kept of a file that was let go comes back to containers that may have other rows now,
+// if what was written last was lost.
+Status Store::Impl::take_up(OpenFile& file) {
+  RowMap found;
+  SampleHistory::Rows rows;
+  const Status adopted = write(file, [&]() -> Status {
+    for (const auto& [id, row] : rows_) {
+      const Result<std::int64_t> now = file.catalog.find_or_add(id, newest_);
+      if (!now) return std::unexpected(now.error());
+      found[id] = rows[row] = *now;
+    }
+    return file.history.adopt(file.connection, kept_, rows);
+  });
+  if (!adopted) return adopted;
+  file.history.go_on(std::exchange(kept_, {}), rows);
+  rows_ = std::move(found);
+  let_go_ = false;
+  return {};
+}
+
+// So that the file system below can be unmounted, repaired and mounted again.
+void Store::Impl::let_go() {
+  damaged_before_ += file_->history.damaged_blocks() + file_->journal.damaged_rows();
+  file_->connection.keep_wal_on_close();
+  kept_ = file_->history.leave();
+  file_.reset();
+  let_go_ = true;
+}
+
+// A file that was let go and is not there is on a file system that is not back yet: a new one would
+// lie in its place.
+Status Store::Impl::open_again() {
+  if (let_go_ && !file_exists(options_.path))
+    return failure(ErrorKind::io, escape_name(options_.path) +
+                                      ": its file system failed, and it is not back");
+  Status opened = open_file();
+  return opened || !open_fault_.corrupt() ? opened : quarantine();
 }
 
 Status Store::Impl::open() {
@@ -165,29 +187,28 @@ Status Store::Impl::open() {
   return {};
 }
 
-// The corrupt file must be closed before its name is given to a new one.
+// The corrupt file must be closed before its name is given to a new one. Where it cannot be moved
+// the file system has failed: SQLite says corrupt of a page that cannot be read, too.
 Status Store::Impl::quarantine() {
-  if (file_) {
-    damaged_before_ += file_->history.damaged_blocks() + file_->journal.damaged_rows();
-    file_->connection.keep_wal_on_close();
-    file_.reset();
-  }
-  rows_.clear();
+  if (file_) let_go();
   if (options_.path != ":memory:") {
     Result<std::string> aside = set_aside(options_.path);
     if (!aside) return std::unexpected(aside.error());
     quarantined_ = *aside;
   }
+  let_go_ = false;
   return open_file();
 }
 
 template <class Work>
 auto Store::Impl::with_file(Work work) -> decltype(work(std::declval<OpenFile&>())) {
   if (!file_)
-    if (Status opened = open_file(); !opened) return std::unexpected(opened.error());
+    if (Status opened = open_again(); !opened) return std::unexpected(opened.error());
   file_->connection.fault() = {};
   auto result = work(*file_);
-  if (result || !file_->connection.fault().corrupt()) return result;
+  if (result) return result;
+  if (file_->connection.fault().lost() && ++failures_ >= kFailuresToLetGo) let_go();
+  if (!file_ || !file_->connection.fault().corrupt()) return result;
   Error error = result.error();
   const Status replaced = quarantine();
   error.text += replaced ? "; it was moved to " + escape_name(quarantined_.value_or("nowhere")) +
@@ -205,6 +226,7 @@ Status Store::Impl::write(OpenFile& file, Work work) {
       if (Status worked = work(); !worked) return worked;
       return transaction->commit();
     }();
+    if (done) failures_ = 0;
     if (done || !file.connection.fault().full() || !at_cap(file)) return done;
     file.connection.fault() = {};
     const Result<std::int64_t> dropped = drop_oldest(file);
@@ -273,6 +295,8 @@ Result<std::int64_t> Store::Impl::yield_oldest(OpenFile& file) {
   const Tier tier = much_raw ? Tier::raw : Tier::medium;
   const std::int64_t most = std::clamp<std::int64_t>(counts[static_cast<std::size_t>(tier)] / 4, 1,
                                                      kThinnedBlocks);
+  // A large transaction is not to lie in the -wal on top of those before it.
+  if (!file.connection.execute("PRAGMA wal_checkpoint(PASSIVE)")) file.connection.fault() = {};
   std::int64_t thinned = 0;
   const Status done = write(file, [&]() -> Status {
     const Result<std::int64_t> gone = file.history.thin(tier, options_.retention, most);
@@ -293,8 +317,12 @@ Result<bool> Store::Impl::near_cap(OpenFile& file) {
   return (*pages - *spare) * 100 >= budget_.file_pages * kRetentionPercent;
 }
 
-// Precondition: every point in memory is in the file too, so that no live container looks
-// forgotten; one that was named and not yet sampled is younger than kForgetAfter.
+// A container that was named and not yet sampled is younger than kForgetAfter.
+Status Store::Impl::sweep(OpenFile& file) {
+  const auto holds = [&](std::int64_t container) { return file.history.holds(container); };
+  return write(file, [&] { return file.catalog.drop_forgotten(newest_ - kForgetAfter, holds); });
+}
+
 Status Store::Impl::make_room(OpenFile& file) {
   for (;;) {
     const Result<bool> near = near_cap(file);
@@ -305,7 +333,7 @@ Status Store::Impl::make_room(OpenFile& file) {
     if (*dropped != 0 && dropped_since_sweep_ < budget_.file_pages / 2) continue;
     dropped_since_sweep_ = 0;
     if (newest_ > WallTime())
-      if (Status swept = file.catalog.drop_forgotten(newest_ - kForgetAfter); !swept) return swept;
+      if (Status swept = sweep(file); !swept) return swept;
     if (*dropped == 0) return {};
   }
 }
@@ -494,33 +522,10 @@ Result<std::vector<JournalOutcome>> Store::outcomes(std::optional<CgroupId> cont
   });
 }
 
-namespace {
-
-Result<std::vector<std::int64_t>> rows_of(Catalog& catalog, const Store::Subject& subject) {
-  std::optional<std::int64_t> own = subject.record;
-  if (!own) {
-    const Result<std::optional<std::int64_t>> found = catalog.find(subject.id);
-    if (!found) return std::unexpected(found.error());
-    own = *found;
-  }
-  if (!own) return std::vector<std::int64_t>{};
-  Result<std::vector<std::int64_t>> rows = catalog.named(subject.name, subject.engine, *own);
-  if (!rows) return rows;
-  for (const CgroupId& other : subject.others) {
-    const Result<std::optional<std::int64_t>> row = catalog.find(other);
-    if (!row) return std::unexpected(row.error());
-    if (*row) std::erase(*rows, **row);
-  }
-  rows->insert(rows->begin(), *own);
-  return rows;
-}
-
-}  // namespace
-
 Result<std::vector<JournalEntry>> Store::entries(const Subject& subject, WallTime until,
                                                  int limit) {
   return impl_->with_file([&](OpenFile& file) -> Result<std::vector<JournalEntry>> {
-    const Result<std::vector<std::int64_t>> rows = rows_of(file.catalog, subject);
+    const Result<std::vector<std::int64_t>> rows = file.catalog.rows_of(subject);
     if (!rows) return std::unexpected(rows.error());
     return file.journal.entries(*rows, until, limit);
   });

@@ -58,7 +58,9 @@ inline constexpr const char* kOomMemoryName = "#oom";        // never goes
 
 // Decisions, outcomes, containers and learned statistics are in the file when a call returns.
 // Samples are held in memory for up to kFlushInterval (of the points' own time), or until flush();
-// reading sees them at once. When the file nears its cap the oldest samples make room.
+// reading sees them at once. When the file nears its cap the oldest samples make room. A file whose
+// file system failed several calls is closed, and each call tries to open it anew; until that
+// succeeds calls are io, and memory keeps what is not written.
 class Store {
  public:
   static constexpr std::chrono::seconds kFlushInterval{10};

@@ -12,13 +12,12 @@
 #include "storage/block.h"
 #include "storage/catalog.h"
 #include "storage/plain_tables.h"
+#include "storage/recent_ring.h"
 #include "storage/sample_history.h"
 #include "storage/schema.h"
 
 namespace cgphase {
 namespace {
-
-constexpr std::int64_t kTiersVersion = 4;  // of the schema, that has tables medium and coarse
 
 std::unexpected<Error> in_use(const std::string& path) {
   return failure(ErrorKind::invalid, escape_name(path) +
@@ -43,8 +42,7 @@ bool has_log(const std::string& path) {
   return ::stat((path + "-wal").c_str(), &log) == 0 && log.st_size > 0;
 }
 
-// The number of the schema.
-Result<std::int64_t> check_schema(Connection& connection, const std::string& path) {
+Status check_schema(Connection& connection, const std::string& path) {
   const Result<std::int64_t> owner = connection.integer("PRAGMA application_id");
   if (!owner) return std::unexpected(owner.error());
   if (*owner != kApplicationId)
@@ -53,11 +51,18 @@ Result<std::int64_t> check_schema(Connection& connection, const std::string& pat
   if (!version) return std::unexpected(version.error());
   // What is read here is the same since the first.
   if (*version >= 1 && *version <= static_cast<std::int64_t>(schema_steps().size()))
-    return *version;
+    return {};
   return failure(ErrorKind::unsupported,
                  escape_name(path) + ": schema " + std::to_string(*version) + ", and this version "
                  "of cgphase reads 1 to " + std::to_string(schema_steps().size()) +
                      "; use the command that came with that daemon");
+}
+
+Result<bool> has_table(Connection& connection, const std::string& name) {
+  const Result<std::int64_t> count = connection.integer(
+      "SELECT count(*) FROM sqlite_schema WHERE type='table' AND name='" + name + "'");
+  if (!count) return std::unexpected(count.error());
+  return *count != 0;
 }
 
 }  // namespace
@@ -66,12 +71,14 @@ class StoredHistory::Impl {
  public:
   Status open(const std::string& path);
   Status prepare(const std::string& path);
-  void select(std::int64_t record, WallTime from, WallTime until,
-              std::vector<HistoryPoint>& points);
+  // Appends those points of one packed block that were asked for.
+  static void select(std::int64_t record, std::string_view payload, WallTime from, WallTime until,
+                     std::vector<HistoryPoint>& points);
 
   Fd lock;  // held as long as the file is read
   Connection connection;
   Statement records, blocks;
+  std::vector<RecentBlock> recent;
 };
 
 // With a -wal SQLite has to take part in the locking, so it does that alone.
@@ -95,15 +102,23 @@ Status StoredHistory::Impl::open(const std::string& path) {
 }
 
 Status StoredHistory::Impl::prepare(const std::string& path) {
-  const Result<std::int64_t> version = check_schema(connection, path);
-  if (!version) return std::unexpected(version.error());
-  std::vector<std::string> tables = {"block", "tail"};
-  if (*version >= kTiersVersion) tables.insert(tables.end(), {"medium", "coarse"});
+  if (Status known = check_schema(connection, path); !known) return known;
   std::string select;
-  for (const std::string& table : tables)
+  for (const std::string table : {"block", "tail", "medium", "coarse", "recent"}) {
+    const Result<bool> there = has_table(connection, table);
+    if (!there) return std::unexpected(there.error());
+    if (!*there) continue;
+    if (table == "recent") {
+      std::uint64_t damaged = 0;
+      Result<std::vector<RecentBlock>> read = read_recent(connection, damaged);
+      if (!read) return std::unexpected(read.error());
+      recent = *std::move(read);
+      continue;
+    }
     select += (select.empty() ? "" : " UNION ALL ") +
               ("SELECT first_ns,last_ns,point_count,crc32c,payload FROM " + table) +
               " WHERE container = ?1 AND first_ns <= ?2 AND last_ns >= ?3";
+  }
   const std::pair<Statement*, std::string> wanted[] = {{&records, kSelectRecords},
                                                        {&blocks, select + " ORDER BY first_ns"}};
   for (const auto& [statement, sql] : wanted) {
@@ -114,13 +129,8 @@ Status StoredHistory::Impl::prepare(const std::string& path) {
   return {};
 }
 
-// Appends those points of the current block that were asked for.
-void StoredHistory::Impl::select(std::int64_t record, WallTime from, WallTime until,
-                                 std::vector<HistoryPoint>& points) {
-  const std::string_view payload = blocks.blob(4);
-  if (block_checksum(record, blocks.integer(0), blocks.integer(1), blocks.integer(2), payload) !=
-      blocks.integer(3))
-    return;
+void StoredHistory::Impl::select(std::int64_t record, std::string_view payload, WallTime from,
+                                 WallTime until, std::vector<HistoryPoint>& points) {
   Result<std::vector<HistoryPoint>> block = read_block(payload, record_id(record));
   if (!block) return;
   for (HistoryPoint& point : *block)
@@ -156,9 +166,15 @@ Result<std::vector<HistoryPoint>> StoredHistory::history_of(std::int64_t record,
     const Result<bool> row = impl_->blocks.next();
     if (!row) return std::unexpected(row.error());
     if (!*row) break;
-    impl_->select(record, from, until, points);
+    const Statement& block = impl_->blocks;
+    const std::string_view payload = block.blob(4);
+    if (block_checksum(record, block.integer(0), block.integer(1), block.integer(2), payload) ==
+        block.integer(3))
+      Impl::select(record, payload, from, until, points);
   }
   impl_->blocks.stop();
+  for (const RecentBlock& block : impl_->recent)
+    if (block.container == record) Impl::select(record, block.payload, from, until, points);
   std::ranges::stable_sort(points, {}, &HistoryPoint::time);
   if (points.size() > wanted) points.resize(wanted);
   return points;

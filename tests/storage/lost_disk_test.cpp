@@ -81,7 +81,14 @@ class LoseableDisk {
   bool abort() const {
     return ::mount(nullptr, mount_.c_str(), nullptr, MS_REMOUNT, "abort") == 0;
   }
-  bool mount_again() const { return ::umount2(mount_.c_str(), 0) == 0 && mount(); }
+  // What was written before is on the disk then.
+  bool sync_and_abort() const {
+    const Fd fd(::open(mount_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    return fd.valid() && ::syncfs(fd.get()) == 0 && abort();
+  }
+  // Refused while anybody has a file of it open.
+  bool unmount() const { return ::umount2(mount_.c_str(), 0) == 0; }
+  bool mount_again() const { return unmount() && mount(); }
 
  private:
   std::string image_, mount_;
@@ -181,6 +188,48 @@ void enqueue(StoreThread& thread, std::uint64_t id) {
                   .outcomes = {}});
 }
 
+// One after the other, so that each is an attempt of its own.
+bool enqueue_each(StoreThread& thread, std::uint64_t from, std::uint64_t to) {
+  for (std::uint64_t id = from; id < to; ++id) {
+    enqueue(thread, id);
+    if (!settle(thread)) return false;
+  }
+  return true;
+}
+
+// A file system that fails through `fail` after 130 seconds and is mounted again later: 0 when the
+// same store went on.
+int go_on_after_loss(const LoseableDisk& disk, bool (LoseableDisk::*fail)() const) {
+  Result<Store> store = open_on(disk);
+  if (!store) return 1;
+  StoreThread thread(*std::move(store));
+  if (!enqueue_each(thread, 1, 130) || thread.degraded()) return 2;
+  if (!(disk.*fail)() || !enqueue_each(thread, 130, 200) || !thread.degraded()) return 3;
+  if (!disk.unmount()) return 4;  // the store has let go
+  if (!enqueue_each(thread, 200, 210) || !thread.degraded()) return 5;
+  if (std::filesystem::exists(disk.database)) return 6;  // no new one in its place
+  if (!disk.mount() || !enqueue_each(thread, 210, 230) || thread.degraded()) return 7;
+  const auto counts = thread.counts();
+  if (counts.queued != 0 || counts.dropped_points + counts.dropped_journal != 0) return 8;
+  return thread.flush_and_stop() ? 0 : 9;
+}
+
+// The same, and what came from second `whole_from` on is there.
+int survive_loss(const LoseableDisk& disk, bool (LoseableDisk::*fail)() const,
+                 std::uint64_t whole_from) {
+  if (const int wrong = go_on_after_loss(disk, fail); wrong != 0) return wrong;
+  Result<Store> after = open_on(disk);
+  if (!after || after->quarantined() || after->damaged_count() != 0) return 20;
+  const auto decisions = after->decisions(kOne, WallTime::max(), 1 << 20);
+  const auto points = after->history(kOne, at_second(static_cast<double>(whole_from)),
+                                     WallTime::max(), 1 << 20);
+  if (!decisions || decisions->size() < 230 - 130) return 21;
+  if (!points || points->size() != 230 - whole_from) return 22;
+  for (std::uint64_t i = 0; i < points->size(); ++i)
+    if (!same((*points)[i], busy_point(kOne, whole_from + i))) return 23;
+  return whole_from > 1 || decisions->size() == 229 ? 0 : 24;
+}
+
 }  // namespace
 
 TEST_CASE("power cut while decisions are written: the file is whole, what was in it stays") {
@@ -230,5 +279,18 @@ TEST_CASE("a disk that has become read-only: what comes waits in memory, and it 
     std::uint64_t kept = 0;
     if (!disk.mount_again()) return 6;
     return check_after_loss(disk, kept);
+  });
+}
+
+// Blocks that were full before are in the file as far as it got; the open one is in memory whole.
+TEST_CASE("a disk that answers again after it was mounted anew: what waited is written") {
+  check_on_lost_disk([](const LoseableDisk& disk) {
+    return survive_loss(disk, &LoseableDisk::cut_power, 121);
+  });
+}
+
+TEST_CASE("a disk that was read-only and is mounted anew: nothing is missing, nothing is twice") {
+  check_on_lost_disk([](const LoseableDisk& disk) {
+    return survive_loss(disk, &LoseableDisk::sync_and_abort, 1);
   });
 }

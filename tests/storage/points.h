@@ -38,6 +38,10 @@ bool same(const HistoryPoint& a, const HistoryPoint& b);
 JournalDecision decision_of(CgroupId id, std::uint64_t decision_id, WallTime time);
 JournalOutcome outcome_of(CgroupId id, std::uint64_t decision_id, WallTime time);
 
+// A file of schema 4 or older as its program left it: a sample a second of kOne, row 1, up to
+// `seconds`; the last sixty or fewer in table tail.
+void make_older_file(const std::string& path, std::size_t schema, std::uint64_t seconds);
+
 // A store that the test expects to open.
 Store open_store(const std::string& path, Bytes cap = Bytes{64 * kMiB});
 

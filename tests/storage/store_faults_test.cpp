@@ -276,12 +276,12 @@ TEST_CASE("a newer schema is unsupported and left as it is") {
   const ScratchDirectory scratch;
   const std::string path = scratch.path("h.db");
   make_store(path);
-  run_sql(path, "PRAGMA user_version=5");
+  run_sql(path, "PRAGMA user_version=6");
   const auto refused = try_open(path);
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().kind == ErrorKind::unsupported);
   CHECK_FALSE(std::filesystem::exists(path + ".corrupt-1"));
-  run_sql(path, "PRAGMA user_version=4");
+  run_sql(path, "PRAGMA user_version=5");
   CHECK(open_store(path).decisions(kOne, at_second(9), 9)->size() == 1);
 }
 
@@ -303,11 +303,12 @@ TEST_CASE("a schema step that is missing is added and what was there stays") {
   {
     Result<Connection> connection = Connection::open(path);
     REQUIRE(connection.has_value());
-    const std::array<const char*, 5> steps = {schema_steps()[0], schema_steps()[1],
+    const std::array<const char*, 6> steps = {schema_steps()[0], schema_steps()[1],
                                               schema_steps()[2], schema_steps()[3],
+                                              schema_steps()[4],
                                               "ALTER TABLE outcome ADD COLUMN more TEXT"};
     REQUIRE(migrate(*connection, path, steps).has_value());
-    CHECK(connection->integer("PRAGMA user_version") == 5);
+    CHECK(connection->integer("PRAGMA user_version") == 6);
     CHECK(connection->integer("SELECT count(*) FROM decision WHERE decision_id = 1") == 1);
     CHECK(connection->integer("SELECT count(more) FROM outcome") == 0);
   }

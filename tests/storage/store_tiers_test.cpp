@@ -119,13 +119,7 @@ TEST_CASE("tiers that are none are refused") {
 TEST_CASE("a file of schema 3 gets its tiers, and its samples stay") {
   const ScratchDirectory scratch;
   const std::string path = scratch.path("h.db");
-  {
-    Store store = open_store(path);
-    for (std::uint64_t second = 0; second < 100; ++second)
-      REQUIRE(store.append({busy_point(kOne, second)}, {}, {}).has_value());
-  }
-  REQUIRE(Connection::open(path).value().execute(
-      "DROP TABLE medium; DROP TABLE coarse; PRAGMA user_version=3"));
+  make_older_file(path, 3, 100);
   Store store = open_store(path);
   const auto points = store.history(kOne, at_second(0), at_second(1e6), 1000);
   REQUIRE(points.has_value());

@@ -143,6 +143,23 @@ TEST_CASE_FIXTURE(Directory, "no SQL rewrites the schema of a file") {
   CHECK_FALSE(Connection::open_unchanged(file, true).value().execute(rewrite));
 }
 
+TEST_CASE_FIXTURE(Directory, "the open blocks of schema 4 are read, and taken over by a store") {
+  make_older_file(file, 4, 100);
+  const auto before = files_of(state);
+  {
+    Result<StoredHistory> history = StoredHistory::open(state);
+    REQUIRE_MESSAGE(history.has_value(), (history ? "" : history.error().text));
+    CHECK(all_of(*history).size() == 100);
+  }
+  CHECK(files_of(state) == before);
+  Store store = open_store(file);
+  const auto points = store.history(kOne, WallTime::min(), WallTime::max(), 1000);
+  REQUIRE(points.has_value());
+  REQUIRE(points->size() == 100);
+  CHECK(same(points->back(), busy_point(kOne, 99)));
+  CHECK(store.damaged_count() == 0);
+}
+
 TEST_CASE_FIXTURE(Directory, "a file of an older schema reads, one of a newer does not") {
   {
     Store store = open_store(file);
@@ -160,6 +177,7 @@ TEST_CASE_FIXTURE(Directory, "a file of an older schema reads, one of a newer do
   CHECK(with_version(2).has_value());
   CHECK(with_version(3).has_value());
   CHECK(with_version(4).has_value());
-  CHECK(with_version(5).error().kind == ErrorKind::unsupported);
+  CHECK(with_version(5).has_value());
+  CHECK(with_version(6).error().kind == ErrorKind::unsupported);
   CHECK(with_version(0).error().kind == ErrorKind::unsupported);
 }
