@@ -18,6 +18,9 @@ namespace {
 constexpr std::size_t kLearnedImages = 256;
 constexpr const char* kBurstsSuffix = "#bursts";
 
+// So often what could not be saved of pauses and modes is tried again.
+constexpr std::uint64_t kHoldsRetryTicks = 10;
+
 // At most this share of what is reclaimable in so long (docs/safety.md).
 constexpr double kSqueezeRatio = 0.01;
 constexpr std::chrono::seconds kSqueezeInterval{6};
@@ -120,6 +123,7 @@ void Agent::tick() {
   squeeze_cache();
   store_ooms(false);
   store_tick();
+  if (!holds_error_.empty() && totals_.ticks % kHoldsRetryTicks == 0) save_holds();
   totals_.ticks += 1;
 }
 

@@ -144,7 +144,8 @@ class Bench {
       provoke(cause, group, path, id, directory.get(), go.get(), children, times);
     }
     guard_->drop(id);
-    if (const auto record = leases_->find(id, cause.knob)) leases_->release(*record, id, cause.knob);
+    if (const auto record = leases_->find(id, cause.knob))
+      leases_->release(*record, id, cause.knob);
     for (int i = 0; ::rmdir(group.c_str()) != 0; ++i) {
       if (i > kPatienceMs) fail(group + " stays busy");
       pause_ms(1);

@@ -32,6 +32,12 @@ std::optional<std::uint64_t> DiskSpace::free_bytes() const {
   return std::uint64_t{disk.f_bavail} * disk.f_frsize;
 }
 
+bool DiskSpace::read_only() const {
+  struct statvfs disk {};
+  return path_ != ":memory:" && ::statvfs(path_.c_str(), &disk) == 0 &&
+         (disk.f_flag & ST_RDONLY) != 0;
+}
+
 bool DiskSpace::scarce() {
   const std::optional<std::uint64_t> free = free_bytes();
   if (!free) return holding_ = false;
@@ -63,6 +69,9 @@ bool DiskSpace::give_up_reserve() {
 }
 
 std::string DiskSpace::reason() const {
+  if (read_only())
+    return "the file system of " + escape_name(path_) +
+           " is read-only: what is written may never reach the disk";
   if (!holding_) return {};
   const std::string disk = "the disk of " + escape_name(path_);
   return "samples are kept in memory only, decisions are still written: " +

@@ -27,10 +27,12 @@ class DiskSpace {
 
   // As scarce() said last.
   bool holding() const { return holding_; }
-  // Why, for people; empty while there is space.
+  // What is wrong, for people: that, or that the file system is read-only, which open files need
+  // not notice (ext4 with delayed allocation). Empty while all is well.
   std::string reason() const;
 
  private:
+  bool read_only() const;
   std::optional<std::uint64_t> free_bytes() const;
   void take_reserve(std::uint64_t free_bytes);
 

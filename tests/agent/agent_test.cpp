@@ -296,7 +296,7 @@ TEST_CASE("a host held at observe stays so after a restart, and says so until it
   CHECK(world.container().mode == Mode::enforce);
 }
 
-TEST_CASE("a pause that cannot be stored holds all the same, and is told") {
+TEST_CASE("a pause that cannot be stored holds all the same, is told, and is stored later") {
   AgentWorld world;
   world.run(3);
   std::filesystem::create_directories(world.tree.root() + "/holds.json");
@@ -304,6 +304,10 @@ TEST_CASE("a pause that cannot be stored holds all the same, and is told") {
   CHECK(world.container().mode == Mode::observe);
   REQUIRE(world.agent->degraded().size() == 1);
   CHECK(world.agent->degraded()[0].find("holds.json") != std::string::npos);
+  std::filesystem::remove(world.tree.root() + "/holds.json");
+  world.run(10);
+  CHECK(world.agent->degraded().empty());
+  CHECK(Holds::load(world.tree.root() + "/holds.json")->of(world.container().info).paused);
 }
 
 TEST_CASE("a reload tells what changes only with a restart, and keeps it") {

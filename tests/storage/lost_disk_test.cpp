@@ -86,6 +86,12 @@ class LoseableDisk {
     const Fd fd(::open(mount_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     return fd.valid() && ::syncfs(fd.get()) == 0 && abort();
   }
+  // Read-only by its path; files that are open take writes still.
+  bool cover_read_only() const {
+    return ::mount(mount_.c_str(), mount_.c_str(), nullptr, MS_BIND, nullptr) == 0 &&
+           ::mount(nullptr, mount_.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr) ==
+               0;
+  }
   // Refused while anybody has a file of it open.
   bool unmount() const { return ::umount2(mount_.c_str(), 0) == 0; }
   bool mount_again() const { return unmount() && mount(); }
@@ -279,6 +285,29 @@ TEST_CASE("a disk that has become read-only: what comes waits in memory, and it 
     std::uint64_t kept = 0;
     if (!disk.mount_again()) return 6;
     return check_after_loss(disk, kept);
+  });
+}
+
+// As ext4 is after an emergency remount.
+TEST_CASE("a disk that is read-only and takes writes to open files: it is told") {
+  check_on_lost_disk([](const LoseableDisk& disk) {
+    Result<Store> store = open_on(disk);
+    if (!store) return 1;
+    {
+      StoreThread thread(*std::move(store));
+      if (!enqueue_each(thread, 1, 30) || thread.degraded()) return 2;
+      if (!disk.cover_read_only() || !enqueue_each(thread, 30, 80)) return 3;
+      const auto told = thread.degraded();
+      if (!told || told->find("is read-only") == std::string::npos) return 4;
+      if (thread.counts().queued != 0) return 5;
+      if (!disk.unmount() || !enqueue_each(thread, 80, 90) || thread.degraded()) return 6;
+      if (!thread.flush_and_stop()) return 7;
+    }
+    Result<Store> after = open_on(disk);
+    if (!after || after->quarantined()) return 8;
+    const auto decisions = after->decisions(kOne, WallTime::max(), 1 << 20);
+    const auto points = after->history(kOne, WallTime::min(), WallTime::max(), 1 << 20);
+    return decisions && decisions->size() == 89 && points && points->size() == 89 ? 0 : 9;
   });
 }
 
