@@ -20,6 +20,18 @@ void fill_with_cache(Bench& bench) {
   REQUIRE(bench.kernel.allocate(pid, MemoryKind::file_inactive, 800 * kMiB));
 }
 
+// A lowering of the first container waits in the kernel, and one of the second behind it.
+CgroupId lower_one_behind_another(Bench& bench) {
+  fill_with_cache(bench);
+  const CgroupId second{kSimulatedDevice, bench.make("/second")};
+  bench.attach(second, "/second");
+  bench.parks = true;
+  bench.submit(bench.id(), "/box", Knob::memory_max, kLoweredMemory);
+  REQUIRE(lanes().parked());
+  bench.submit(second, "/second", Knob::cpu_max, "100000 100000");
+  return second;
+}
+
 bool writes_knob(const Call& call) {
   return call.kind == Call::Kind::write && knob_of(call.file).has_value();
 }
@@ -28,13 +40,7 @@ bool writes_knob(const Call& call) {
 
 TEST_CASE("a lowering that waits behind another one is void after a restore") {
   Bench bench;
-  fill_with_cache(bench);
-  const CgroupId second{kSimulatedDevice, bench.make("/second")};
-  bench.attach(second, "/second");
-  bench.parks = true;
-  bench.submit(bench.id(), "/box", Knob::memory_max, kLoweredMemory);
-  REQUIRE(lanes().parked());
-  bench.submit(second, "/second", Knob::cpu_max, "100000 100000");
+  const CgroupId second = lower_one_behind_another(bench);
   REQUIRE(lanes().parked());
   CHECK(bench.writer->restore(second).failures.empty());  // as a pause does; nothing is leased yet
   bench.parks = false;
@@ -55,13 +61,7 @@ TEST_CASE("a lowering that waits behind another one is void after a restore") {
 // Its records had been looked up before, and were the next one's by then.
 TEST_CASE("a restore that waits for a lowering leaves what is lowered next alone") {
   Bench bench;
-  fill_with_cache(bench);
-  const CgroupId second{kSimulatedDevice, bench.make("/second")};
-  bench.attach(second, "/second");
-  bench.parks = true;
-  bench.submit(bench.id(), "/box", Knob::memory_max, kLoweredMemory);
-  REQUIRE(lanes().parked());
-  bench.submit(second, "/second", Knob::cpu_max, "100000 100000");
+  const CgroupId second = lower_one_behind_another(bench);
   REQUIRE(bench.leases->held().size() == 1);
   bench.on_wait = [] { lanes().resume(true); };
   CHECK(bench.writer->restore(bench.id()).failures.empty());
