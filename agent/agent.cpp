@@ -567,7 +567,8 @@ std::vector<std::string> Agent::degraded() const {
                         ", the configuration says " + to_string(configured_mode_) +
                         "; `cgphase mode " + to_string(configured_mode_) + "` ends that");
   if (!holds_error_.empty())
-    sentences.push_back("pauses and modes are lost with this process: " + holds_error_);
+    sentences.push_back("pauses and modes are not saved yet, and end with this process: " +
+                        holds_error_);
   return sentences;
 }
 
