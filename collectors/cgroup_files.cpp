@@ -114,7 +114,7 @@ bool CgroupFiles::read(MonotonicTime now, Sample& sample, std::span<char> buffer
     short_of_descriptors_ = false;
     absent_time_ = now;
   }
-  read_usage(sample, buffer, pulled);
+  read_usage(now, look, sample, buffer, pulled);
   const bool events_pulled = pull_memory_events(pulled);
   if (look.events || is_due(now, events_time_, kUntoldEventsPeriod)) {
     if (!events_pulled) read_memory_events(buffer);
@@ -127,7 +127,8 @@ bool CgroupFiles::read(MonotonicTime now, Sample& sample, std::span<char> buffer
     limits_time_ = now;
   }
   read_memory(now, look, sample, buffer, pulled);
-  if (is_due(now, pressure_time_, kPressurePeriod)) read_pressure(now, buffer, pulled);
+  if (is_due(now, pressure_time_, look.sparse ? kSparsePeriod : kPressurePeriod))
+    read_pressure(now, buffer, pulled);
   // Who is told of each write knows of these as well.
   const bool written = look.told && look.limits;
   if (written || is_due(now, slow_time_, look.told ? kUntoldLimitsPeriod : kSlowPeriod))
@@ -179,17 +180,41 @@ void CgroupFiles::read_cpu(Sample& sample, std::span<char> buffer, const Pulled&
   cpu_bandwidth_ = sample.cpu.nr_throttled.has_value();
 }
 
-void CgroupFiles::read_usage(Sample& sample, std::span<char> buffer, const Pulled& pulled) {
+void CgroupFiles::read_usage(MonotonicTime now, const Look& look, Sample& sample,
+                             std::span<char> buffer, const Pulled& pulled) {
   read_cpu(sample, buffer, pulled);
   sample.memory_current = take(KernelFile::memory_current, pulled, PULL_MEMORY)
                               ? pages(pulled.record->memory_pages)
                               : as_bytes(read_count(KernelFile::memory_current, buffer));
-  sample.pids_current = take(KernelFile::pids_current, pulled, PULL_PIDS)
-                            ? pulled.record->pids
-                            : read_count(KernelFile::pids_current, buffer);
-  if (take(KernelFile::io_stat, pulled, PULL_IO)) sample.io = io_stat_of(*pulled.record);
-  else if (const auto text = read_held(KernelFile::io_stat, buffer))
-    sample.io = scan_io_stat(*text);
+  read_pids(now, look, sample, buffer, pulled);
+  read_io(now, look, sample, buffer, pulled);
+}
+
+void CgroupFiles::read_pids(MonotonicTime now, const Look& look, Sample& sample,
+                            std::span<char> buffer, const Pulled& pulled) {
+  if (take(KernelFile::pids_current, pulled, PULL_PIDS)) {
+    kept_.pids_current = pulled.record->pids;
+  } else if (!look.sparse || is_due(now, pids_time_, kSparsePeriod)) {
+    kept_.pids_current = read_count(KernelFile::pids_current, buffer);
+    pids_time_ = now;
+  }
+  sample.pids_current = kept_.pids_current;
+}
+
+// Who does I/O wakes up for it; what is written back later is seen later.
+void CgroupFiles::read_io(MonotonicTime now, const Look& look, Sample& sample,
+                          std::span<char> buffer, const Pulled& pulled) {
+  const Counter& usage = sample.cpu.usage_usec;
+  const bool idle = usage && usage == kept_.io_usage_usec;
+  if (take(KernelFile::io_stat, pulled, PULL_IO)) {
+    kept_.io = io_stat_of(*pulled.record);
+  } else if (!look.sparse || !idle || is_due(now, io_time_, kSparsePeriod)) {
+    const auto text = read_held(KernelFile::io_stat, buffer);
+    kept_.io = text ? scan_io_stat(*text) : IoStat{};
+    kept_.io_usage_usec = usage;
+    io_time_ = now;
+  }
+  sample.io = kept_.io;
 }
 
 bool CgroupFiles::pull_memory_events(const Pulled& pulled) {

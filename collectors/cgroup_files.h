@@ -48,6 +48,9 @@ inline constexpr std::chrono::seconds kUntoldEventsPeriod{10};
 // memory.stat is read before its period is over where memory.current moved by more than this share
 // of what it was: what grows must not grow unseen.
 inline constexpr std::uint64_t kMovedMemoryShare = 32;  // 1/32
+// Of one among many that are only observed, where no walk tells what files tell: memory.stat,
+// pressure, pids.current. A little less than 10 s, for ticks that come early.
+inline constexpr std::chrono::milliseconds kSparsePeriod{9900};
 // Files that were absent are looked for again: a controller may be enabled later.
 inline constexpr std::chrono::seconds kAbsentPeriod{60};
 // So many descriptors are not taken for files of cgroups.
@@ -66,6 +69,8 @@ struct Look {
   std::chrono::seconds untold_limits_period = kUntoldLimitsPeriod;
   // memory.stat, with it memory.swap.current: not before so long. Also memory.peak is then slow.
   std::optional<std::chrono::nanoseconds> memory_period{};
+  // One of many: see kSparsePeriod. io.stat stands that long while no CPU time went by.
+  bool sparse = false;
 };
 
 // Owned by the sampler's thread.
@@ -102,7 +107,12 @@ class CgroupFiles {
   Fd open_file(KernelFile file);
   bool take(KernelFile file, const Pulled& pulled, std::uint64_t part);
   void read_cpu(Sample& sample, std::span<char> buffer, const Pulled& pulled);
-  void read_usage(Sample& sample, std::span<char> buffer, const Pulled& pulled);
+  void read_usage(MonotonicTime now, const Look& look, Sample& sample, std::span<char> buffer,
+                  const Pulled& pulled);
+  void read_io(MonotonicTime now, const Look& look, Sample& sample, std::span<char> buffer,
+               const Pulled& pulled);
+  void read_pids(MonotonicTime now, const Look& look, Sample& sample, std::span<char> buffer,
+                 const Pulled& pulled);
   void read_memory_events(std::span<char> buffer);
   bool pull_memory_events(const Pulled& pulled);
   void read_cgroup_events(std::span<char> buffer);
@@ -124,7 +134,10 @@ class CgroupFiles {
     OwnLimitEvents own_limit_events;
     CgroupEvents cgroup_events;
     Limits limits;
-    Counter usage_usec;
+    IoStat io;
+    Counter usage_usec;     // when memory.stat was read
+    Counter io_usage_usec;  // when io.stat was read
+    Counter pids_current;
     std::optional<Bytes> memory_current, memory_peak, swap_current;
     std::optional<MemoryLimit> swap_max, pids_max;
   };
@@ -137,6 +150,7 @@ class CgroupFiles {
   AgingStalls stalls_;
   std::optional<MonotonicTime> pressure_time_, memory_time_, slow_time_, absent_time_;
   std::optional<MonotonicTime> events_time_, limits_time_, peak_time_;
+  std::optional<MonotonicTime> io_time_, pids_time_;
   bool is_cgroup_ = false;  // on cgroup2, not a plain directory
   bool lost_file_ = false;  // a file that was there answered ENODEV in this reading
   bool short_of_descriptors_ = false;

@@ -36,6 +36,10 @@ constexpr std::size_t kFlushSiblings = 16;
 // its first process. It is told of with that, or when so much time went by.
 constexpr std::chrono::seconds kSetUpGrace{5};
 
+// Files of so many are read at the pace of the model though they are only observed. Of more that
+// would cost too much, and the model then knows less of them (docs/containers.md).
+constexpr std::size_t kFewContainers = 16;
+
 // Watches that could not be had are asked for again so often.
 constexpr std::chrono::seconds kWatchAgain{60};
 
@@ -169,9 +173,13 @@ Look NodeSampler::Impl::look_for(const Tracked& tracked, const Pulled& pulled) {
   if (tracked.close) {
     look.events = look.events || pulled.record == nullptr;
     look.untold_limits_period = kUntoldCloseLimitsPeriod;
-  } else {
-    look.memory_period = options_.observed_memory_age;
+    return look;
   }
+  look.memory_period = options_.observed_memory_age;
+  look.sparse = pulled.record == nullptr && tracked_.size() > kFewContainers;
+  if (look.sparse)
+    look.memory_period = std::max<std::chrono::nanoseconds>(*look.memory_period,
+                                                            kSparsePeriod);
   return look;
 }
 

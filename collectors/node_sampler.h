@@ -60,7 +60,8 @@ class NodeSampler {
   // Whether somebody may change limits of this container: so it is until this says otherwise. Then
   // memory.stat and, where no walk tells them, events are read at every tick, and limits every
   // kUntoldCloseLimitsPeriod even if the kernel tells of no write. Of one that is only observed,
-  // memory.stat is read at the pace of Options. A container that is not tracked is passed over.
+  // memory.stat is read at the pace of Options; one of many of which no walk tells is sparse (see
+  // Look). A container that is not tracked is passed over.
   void attend(CgroupId id, bool close);
 
   // A descriptor of its own (dup) for the directory of a container now tracked; gone otherwise.

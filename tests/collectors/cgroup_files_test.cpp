@@ -295,6 +295,57 @@ TEST_CASE("need of an observed cgroup is as old as allowed, and newer where much
   CHECK(read("3197\n", "6\n", std::chrono::nanoseconds(1)) == 6);
 }
 
+TEST_CASE("of one of many that are observed, what changes no decision is read every ten seconds") {
+  OneCgroup cgroup;
+  const Look sparse{.memory_period = kSparsePeriod, .sparse = true};
+  const auto put = [&](const std::string& number) {
+    cgroup.put("pids.current", number + "\n");
+    for (const char* file : {"cpu.pressure", "memory.pressure", "io.pressure"})
+      cgroup.put(file, "some avg10=0.00 total=" + number + "\n");
+  };
+  const auto all = [&](std::uint64_t number) {
+    const Sample& sample = cgroup.sample;
+    return sample.pids_current == number && sample.cpu_pressure.some.total_usec == number &&
+           sample.memory_pressure.some.total_usec == number &&
+           sample.io_pressure.some.total_usec == number;
+  };
+  put("1");
+  CgroupFiles files = cgroup.open();
+  REQUIRE(cgroup.read(files, std::chrono::seconds(1), sparse));
+  CHECK(all(1));
+  put("2");
+  REQUIRE(cgroup.read(files, kSparsePeriod - std::chrono::nanoseconds(1), sparse));
+  CHECK(all(1));
+  REQUIRE(cgroup.read(files, std::chrono::nanoseconds(1), sparse));
+  CHECK(all(2));
+  put("3");
+  REQUIRE(cgroup.read(files, kPressurePeriod));  // somebody may change its limits now
+  CHECK(all(3));
+}
+
+TEST_CASE("of one of many that are observed, io.stat is read when CPU time went by") {
+  OneCgroup cgroup;
+  const Look sparse{.memory_period = kSparsePeriod, .sparse = true};
+  const auto put = [&](const char* usage, const char* bytes) {
+    cgroup.put("cpu.stat", std::string("usage_usec ") + usage + "\n");
+    cgroup.put("io.stat", std::string("8:0 rbytes=") + bytes + "\n");
+  };
+  const auto read = [&](std::chrono::nanoseconds after, const Look& look) {
+    REQUIRE(cgroup.read(*cgroup.files, after, look));
+    return cgroup.sample.io.read_bytes.value();
+  };
+  cgroup.files.emplace(cgroup.open());
+  put("5", "1");
+  CHECK(read(std::chrono::seconds(1), sparse) == 1);
+  put("6", "2");
+  CHECK(read(std::chrono::seconds(1), sparse) == 2);
+  put("6", "3");
+  CHECK(read(kSparsePeriod - std::chrono::nanoseconds(1), sparse) == 2);
+  CHECK(read(std::chrono::nanoseconds(1), sparse) == 3);
+  put("6", "4");
+  CHECK(read(std::chrono::seconds(1), {}) == 4);
+}
+
 TEST_CASE("events at the own limit are read again when there are new ones below it") {
   OneCgroup cgroup;
   const auto at = [&](const char* all, const char* own) {

@@ -399,6 +399,49 @@ TEST_CASE("of an observed container what nobody wrote stands, until it is attend
   CHECK(node.tick.containers.at(0).limits.memory_max == MemoryLimit{Bytes{8192}});
 }
 
+TEST_CASE("files of a few observed containers are read at each tick, of many less often") {
+  Node node;
+  const auto path = [](int index) {
+    const std::string number = std::to_string(100 + index);
+    return "/cg/docker/" + std::string(64 - number.size(), '0') + number;
+  };
+  const auto put = [&](int index, const std::string& number) {
+    node.write(path(index) + "/cpu.stat", "usage_usec " + number + "\n");
+    node.write(path(index) + "/memory.current", "3200\n");
+    node.write(path(index) + "/memory.stat", "anon " + number + "\n");
+  };
+  constexpr int kFew = 16;
+  for (int i = 0; i < kFew; ++i) put(i, "1");
+  NodeSampler sampler = node.open();
+  node.sample(sampler);
+  const auto put_all = [&](const std::string& number) {
+    for (std::size_t i = 0; i < node.tick.containers.size(); ++i) put(static_cast<int>(i), number);
+  };
+  const auto have = [&](std::uint64_t number) {
+    return std::ranges::count(node.tick.containers, number,
+                              [](const Sample& sample) { return sample.memory.anon_bytes; });
+  };
+  for (const ContainerInfo& info : node.tick.appeared) sampler.attend(info.id, false);
+  put_all("2");
+  node.sample(sampler);
+  CHECK(have(2) == kFew);
+  put(kFew, "2");
+  node.sample(sampler);
+  REQUIRE(node.tick.appeared.size() == 1);
+  const CgroupId last = node.tick.appeared.at(0).id;
+  put_all("3");
+  node.sample(sampler);
+  CHECK(have(3) == 1);  // of the last one limits are in play still
+  sampler.attend(last, false);
+  put_all("4");
+  node.sample(sampler);
+  CHECK(have(4) == 0);
+  CHECK(have(3) == 1);
+  node.remove(path(kFew));
+  node.sample(sampler);
+  CHECK(have(4) == kFew);
+}
+
 TEST_CASE("an empty cgroup that comes later is told of when it is populated") {
   Node node;
   NodeSampler sampler = node.open({"/jobs/*"});

@@ -301,6 +301,45 @@ TEST_CASE("limits, events and state of an observed cgroup are read when the kern
   CHECK(tick.containers.at(0).own_limit_events.oom == tick.containers.at(0).memory_events.oom);
 }
 
+// Without a walk. The clock stands here too.
+TEST_CASE("of one of many observed cgroups memory.stat stands, and is read when much moved") {
+  std::deque<OwnCgroup> cgroups;
+  for (int i = 0; i < 17; ++i) cgroups.emplace_back("/cgphase-sampler-many-" + std::to_string(i));
+  NodeSampler sampler = open_sampler("/cgphase-sampler-many-*");
+  const ManualClock standing;
+  NodeSample tick;
+  sampler.sample(standing, tick);
+  REQUIRE(tick.appeared.size() == cgroups.size());
+  const auto info = std::ranges::find(tick.appeared, cgroups.front().path(), &ContainerInfo::path);
+  REQUIRE(info != tick.appeared.end());
+  const CgroupId id = info->id;
+  const auto busy = [&]() -> const Sample& {
+    return *std::ranges::find(tick.containers, id, &Sample::id);
+  };
+  for (const Sample& sample : tick.containers) sampler.attend(sample.id, false);
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  const Fd reading(ends[0]), writing(ends[1]);
+  cgroups.front().start([&] { hold(16 << 20, writing.get()); });
+  char done = 0;
+  REQUIRE(::read(reading.get(), &done, 1) == 1);
+  sampler.sample(standing, tick);
+  CHECK(busy().memory.anon_bytes.value() >= 16 * kMiB);
+  const Counter faults = busy().memory.pgfault;
+  cgroups.front().start([] { for (;;) (void)::getppid(); });
+  const Counter usage = busy().cpu.usage_usec;
+  const MonotonicTime start = SystemClock().monotonic_now();
+  do {
+    ::poll(nullptr, 0, 20);
+    sampler.sample(standing, tick);
+  } while (busy().cpu.usage_usec == usage && SystemClock().monotonic_now() - start < kPatience);
+  CHECK(busy().cpu.usage_usec > usage);
+  CHECK(busy().memory.pgfault == faults);  // a process was made, and faulted
+  sampler.attend(id, true);
+  sampler.sample(standing, tick);
+  CHECK(busy().memory.pgfault > faults);
+}
+
 TEST_CASE("a cgroup that an include pattern names is found by its inotify event") {
   NodeSampler sampler = open_sampler("/cgphase-sampler-n*w");
   NodeSample tick;
