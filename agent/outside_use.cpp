@@ -1,37 +1,44 @@
 #include "agent/outside_use.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
-#include <chrono>
+#include <array>
 #include <utility>
 
-#include "base/file.h"
 #include "base/parse.h"
 
 namespace cgphase {
 namespace {
 
-constexpr std::size_t kMostBytes = 64 * 1024;
+constexpr std::size_t kMostBytes = 16 * 1024;
 constexpr double kHalfLifeSeconds = 3600;
 constexpr DecayingHistogram::Shape kCpuShape{0.01, kHalfLifeSeconds};
 constexpr DecayingHistogram::Shape kMemoryShape{1e6, kHalfLifeSeconds};
 
-// The number behind `key` at the beginning of a line.
-std::optional<std::uint64_t> number_of(const std::string& path, std::string_view key) {
-  const Result<std::string> text = read_file(path, kMostBytes);
-  if (!text) return std::nullopt;
-  std::string_view rest = *text, line, word;
+}  // namespace
+
+OutsideUse::OutsideUse(std::string cgroup_root, std::string proc_root)
+    : cpu_stat_{std::move(cgroup_root) + "/cpu.stat", Fd()},
+      meminfo_{std::move(proc_root) + "/meminfo", Fd()},
+      cpu_cores_(kCpuShape),
+      memory_bytes_(kMemoryShape) {}
+
+std::optional<std::uint64_t> OutsideUse::number_of(HeldFile& file, std::string_view key) {
+  if (!file.fd.valid()) file.fd = Fd(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.fd.valid()) return std::nullopt;
+  std::array<char, kMostBytes> text;
+  const ssize_t count = ::pread(file.fd.get(), text.data(), text.size(), 0);
+  if (count <= 0 || static_cast<std::size_t>(count) == text.size()) {
+    file.fd.reset();
+    return std::nullopt;
+  }
+  std::string_view rest(text.data(), static_cast<std::size_t>(count)), line, word;
   while (next_line(rest, line))
     if (next_word(line, word) && word == key && next_word(line, word)) return parse_u64(word);
   return std::nullopt;
 }
-
-}  // namespace
-
-OutsideUse::OutsideUse(std::string cgroup_root, std::string proc_root)
-    : cpu_stat_(std::move(cgroup_root) + "/cpu.stat"),
-      meminfo_(std::move(proc_root) + "/meminfo"),
-      cpu_cores_(kCpuShape),
-      memory_bytes_(kMemoryShape) {}
 
 void OutsideUse::observe(const NodeSample& tick,
                          std::span<const ContainerView* const> containers) {
@@ -56,8 +63,12 @@ void OutsideUse::observe_cpu(const NodeSample& tick,
 void OutsideUse::observe_memory(const NodeSample& tick,
                                 std::span<const ContainerView* const> containers) {
   constexpr double kKiB = 1024;
+  const bool young = memory_time_ && tick.time >= *memory_time_ &&
+                     tick.time - *memory_time_ < kMemoryPeriod;
+  if (young) return;
   const auto available = number_of(meminfo_, "MemAvailable:");
   if (!available) return;
+  memory_time_ = tick.time;
   double bytes =
       static_cast<double>(tick.host.memory.value) - static_cast<double>(*available) * kKiB;
   for (const ContainerView* view : containers)

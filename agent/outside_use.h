@@ -1,22 +1,28 @@
 // What is used on this host outside of containers: all that is used, less what they use.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "agent/pipeline.h"
 #include "base/clock.h"
+#include "base/fd.h"
 #include "collectors/sample.h"
 #include "policy/histogram.h"
 
 namespace cgphase {
 
-// Two small files per tick, cpu.stat of the root cgroup and /proc/meminfo; where they cannot be
-// read nothing is known. Owned and used by the agent's thread alone.
+// cpu.stat of the root cgroup at each tick, and /proc/meminfo, which costs the kernel more to write
+// than the rest of a tick, every kMemoryPeriod; where they cannot be read nothing is known. Owned
+// and used by the agent's thread alone.
 class OutsideUse {
  public:
+  static constexpr std::chrono::seconds kMemoryPeriod{10};
+
   OutsideUse(std::string cgroup_root, std::string proc_root);
 
   void observe(const NodeSample& tick, std::span<const ContainerView* const> containers);
@@ -28,10 +34,19 @@ class OutsideUse {
   void observe_cpu(const NodeSample& tick, std::span<const ContainerView* const> containers);
   void observe_memory(const NodeSample& tick, std::span<const ContainerView* const> containers);
 
-  std::string cpu_stat_, meminfo_;
+  // Stays open while it can be read.
+  struct HeldFile {
+    std::string path;
+    Fd fd;
+  };
+  // The number behind `key` at the beginning of a line.
+  static std::optional<std::uint64_t> number_of(HeldFile& file, std::string_view key);
+
+  HeldFile cpu_stat_, meminfo_;
   DecayingHistogram cpu_cores_, memory_bytes_;
   std::optional<std::uint64_t> usage_usec_;
   MonotonicTime time_;
+  std::optional<MonotonicTime> memory_time_;
 };
 
 }  // namespace cgphase
