@@ -21,6 +21,9 @@ constexpr const char* kBurstsSuffix = "#bursts";
 // So often what could not be saved of pauses and modes is tried again.
 constexpr std::uint64_t kHoldsRetryTicks = 10;
 
+// Since the kill switch was looked for: it is at each beat.
+constexpr std::chrono::milliseconds kYoungLook{500};
+
 // At most this share of what is reclaimable in so long (docs/safety.md).
 constexpr double kSqueezeRatio = 0.01;
 constexpr std::chrono::seconds kSqueezeInterval{6};
@@ -93,7 +96,7 @@ std::string Agent::learning_key(const ContainerInfo& info) const {
 
 void Agent::tick() {
   look_requested_ = false;
-  watch_kill_switch();
+  watch_kill_switch_in_tick();
   watch_neighbours();
   parts_.sampler.sample(clock_, tick_);
   gpu_usage_.fill(tick_);
@@ -361,7 +364,16 @@ LimitWriter::RestoreReport Agent::apply_modes() {
   return report;
 }
 
+// Where no beat has just looked.
+void Agent::watch_kill_switch_in_tick() {
+  const MonotonicTime now = clock_.monotonic_now();
+  const bool young = kill_switch_time_ && now >= *kill_switch_time_ &&
+                     now - *kill_switch_time_ <= kYoungLook;
+  if (!young) watch_kill_switch();
+}
+
 void Agent::watch_kill_switch() {
+  kill_switch_time_ = clock_.monotonic_now();
   struct stat status{};  // not access(), for which the kernel makes credentials each time
   const bool present = ::stat(config_.kill_switch.c_str(), &status) == 0;
   if (present == kill_switch_) return;

@@ -141,6 +141,7 @@ class Agent {
   LimitWriter::RestoreReport apply_modes();
   void save_holds();
   void watch_kill_switch();
+  void watch_kill_switch_in_tick();
   void watch_neighbours();
   void renew_care();
   void adopt_after_revocation();
@@ -177,6 +178,7 @@ class Agent {
   ForeignWrites foreign_writes_;
   Totals totals_;
   bool kill_switch_ = false;
+  std::optional<MonotonicTime> kill_switch_time_;  // looked for
   bool writable_ = true;
   std::uint64_t outside_writes_ = 0;  // told by the guard so far
   bool look_requested_ = false;
