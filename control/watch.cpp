@@ -69,8 +69,11 @@ class Watch {
   Wake wait() {
     std::array<pollfd, 2> watched = {pollfd{pidfd_.get(), POLLIN, 0},
                                      pollfd{options_.stop_fd, POLLIN, 0}};
-    const int count =
-        ::poll(watched.data(), watched.size(), static_cast<int>(kWatchInterval.count()));
+    // Without a pidfd its death may be seen by looking alone.
+    const auto rest = pidfd_.valid()
+                          ? std::chrono::ceil<std::chrono::milliseconds>(heartbeat_.rest())
+                          : kWatchInterval;
+    const int count = ::poll(watched.data(), watched.size(), static_cast<int>(rest.count()));
     if (count > 0 && watched[1].revents != 0) return read_stop();
     if (count > 0 && watched[0].revents != 0) return Wake::daemon_dead;
     // Without a pidfd and a pipe a vanished pid is all there is.

@@ -194,3 +194,30 @@ TEST_CASE("a watcher that was held up itself gives a full measure of silence aga
     CHECK_FALSE(watch.silent(at(milliseconds(t)), at(milliseconds(10'000))));
   CHECK(watch.silent(at(milliseconds(63'250)), at(milliseconds(10'000))));
 }
+
+TEST_CASE("who watches a daemon that beats rests, and looks closely before it calls it silent") {
+  constexpr milliseconds kInterval{250};
+  HeartbeatWatch watch(seconds(3), kInterval);
+  CHECK(watch.rest() == kInterval);
+  CHECK_FALSE(watch.silent(at(milliseconds(9'000)), MonotonicTime{}));
+  CHECK(watch.rest() == kInterval);  // it has not begun to beat
+  CHECK_FALSE(watch.silent(at(milliseconds(9'250)), at(milliseconds(9'000))));
+  CHECK(watch.rest() == milliseconds(1750));
+  CHECK_FALSE(watch.silent(at(milliseconds(11'000)), at(milliseconds(9'000))));
+  for (int t = 11'250; t <= 12'000; t += 250) {
+    CHECK(watch.rest() == kInterval);
+    CHECK_FALSE(watch.silent(at(milliseconds(t)), at(milliseconds(9'000))));
+  }
+  CHECK(watch.silent(at(milliseconds(12'250)), at(milliseconds(9'000))));
+  CHECK(watch.rest() == kInterval);
+}
+
+TEST_CASE("a host that stood still while its watcher rested is given a full measure of silence") {
+  HeartbeatWatch watch(seconds(3), milliseconds(250));
+  CHECK_FALSE(watch.silent(at(milliseconds(10'000)), at(milliseconds(10'000))));
+  CHECK(watch.rest() == seconds(2));
+  CHECK_FALSE(watch.silent(at(milliseconds(12'251)), at(milliseconds(10'000))));
+  CHECK(watch.rest() == seconds(2));
+  CHECK_FALSE(watch.silent(at(milliseconds(14'251)), at(milliseconds(10'000))));
+  CHECK_FALSE(watch.silent(at(milliseconds(15'251)), at(milliseconds(15'000))));
+}

@@ -104,11 +104,12 @@ bool SimulatedCompanion::open_leases() {
   return leases_ != nullptr;
 }
 
-void SimulatedCompanion::look() {
+std::chrono::nanoseconds SimulatedCompanion::look() {
   const LaneScope as(Lane::companion);
-  if (!open_leases()) return;
+  if (!open_leases()) return kWatchInterval;
   const bool silent = heartbeat_.silent(clock_.monotonic_now(), leases_->last_beat());
   if (silent) (void)restore_leases(*leases_, std::string(kSimulatedRoot));
+  return heartbeat_.rest();
 }
 
 bool SimulatedCompanion::after_death() {

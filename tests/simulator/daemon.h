@@ -73,7 +73,8 @@ class SimulatedCompanion {
  public:
   SimulatedCompanion(std::string runtime_dir, const Clock& clock)
       : runtime_dir_(std::move(runtime_dir)), clock_(clock) {}
-  void look();
+  // How long it need not look again.
+  std::chrono::nanoseconds look();
   // The daemon is dead. False while something could not be restored.
   bool after_death();
 

@@ -248,8 +248,7 @@ void World::slice(Runs runs) {
   if (!held && current_lane() == Lane::agent) resume_parked(false);
   if (!held && !in_guard_ && time_ns() >= next_guard_ns_) poll_guard();
   if (companion_ && time_ns() >= next_look_ns_) {
-    companion_->look();
-    next_look_ns_ = time_ns() + std::chrono::nanoseconds(kWatchInterval).count();
+    next_look_ns_ = time_ns() + companion_->look().count();
   }
   if (runs != Runs::all) return;
   if (lanes().parked() && random_.one_in(scenario_.blocked_events_one_in)) something_happens();
