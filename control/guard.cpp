@@ -108,13 +108,23 @@ void Guard::stop() {
 void Guard::run() {
   WriteDeadline deadline;
   deadline_ = &deadline;
-  for (std::chrono::milliseconds next{0}; signals_->collect(next);) next = look();
+  for (std::chrono::milliseconds next{0}; signals_->collect(next);) {
+    next = look();
+    if (next == kGuardQuietInterval && !watches_any()) next = kGuardIdleInterval;
+  }
   deadline_ = nullptr;
 }
 
 std::chrono::milliseconds Guard::poll_once() {
   signals_->collect(std::chrono::milliseconds(0));
   return look();
+}
+
+bool Guard::watches_any() {
+  return std::ranges::any_of(used(), [](const Slot& slot) {
+    const SlotState state = slot.state.load();
+    return state != SlotState::empty && state != SlotState::left;
+  });
 }
 
 Guard::Slot* Guard::find(CgroupId id) {
@@ -201,7 +211,9 @@ Status Guard::cover(CgroupId id, int directory_fd, Knob knob, int record) {
   slot->rule.step(read(*slot, false));
   if (former != nullptr) former->state.store(SlotState::leaving);
   slot->state.store(SlotState::active);
-  if (!slot->told) signals_->call(place_of(*slot));
+  // It may be idle: cover() comes once for each container and knob.
+  if (slot->told) signals_->rouse();
+  else signals_->call(place_of(*slot));
   return {};
 }
 

@@ -44,6 +44,7 @@ namespace cgphase {
 
 inline constexpr std::chrono::milliseconds kGuardRiskInterval{150};
 inline constexpr std::chrono::milliseconds kGuardQuietInterval{500};
+inline constexpr std::chrono::milliseconds kGuardIdleInterval{10'000};  // of a thread with nobody
 inline constexpr int kGuardContainers = 1024;
 // Slots whose descriptors are closed with one take_actions(): the kernel takes some 10 ms for each.
 inline constexpr int kGuardReaped = 2;
@@ -130,6 +131,7 @@ class Guard {
                 const LeaseValues& values, Reason reason);
   bool write(Slot& slot, Knob knob, const KnobText& value);
   void report(const GuardAction& action);
+  bool watches_any();
   Slot* find(CgroupId id);
   Slot* find_empty();
   bool reap();

@@ -74,6 +74,8 @@ class GuardSignals {
   // Any thread: collect() returns at once, after stop() with false, once. call() is for a place
   // that is lowered and must be polled, for the guard may have just begun a long rest.
   void call(int place);
+  // collect() returns at once, for nothing: somebody is to be watched again after a time of nobody.
+  void rouse() { wake(); }
   void stop();
 
  private:
