@@ -22,4 +22,14 @@ std::optional<BudgetStep> next_step(std::span<const CounterCost> costs, double b
   return std::nullopt;
 }
 
+bool surely_cheap(std::span<const CounterCost> expected, double budget_ratio) {
+  constexpr double kSurely = 0.1;
+  double sum = 0;
+  for (const CounterCost& cost : expected) {
+    if (cost.every > 1) return false;  // it may look more often
+    if (cost.every == 1) sum += cost.core_ratio;
+  }
+  return sum < kSurely * budget_ratio;
+}
+
 }  // namespace cgphase

@@ -30,4 +30,8 @@ struct BudgetStep {
 // Nothing where they are well.
 std::optional<BudgetStep> next_step(std::span<const CounterCost> costs, double budget_ratio);
 
+// Whether what the programs would cost, going by their events, is so far below the budget that it
+// need not be measured: then next_step() has nothing to say whatever a measurement finds.
+bool surely_cheap(std::span<const CounterCost> expected, double budget_ratio);
+
 }  // namespace cgphase

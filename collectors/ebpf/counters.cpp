@@ -41,6 +41,9 @@ constexpr std::size_t kSpareRoom = 256;
 constexpr std::size_t kMostRoom = 65536;
 constexpr std::chrono::seconds kSweepInterval{60};
 constexpr std::chrono::seconds kCostInterval{60};
+// So long at most what was measured stands, while few events make a measurement needless: it
+// rewrites the kernel's code to begin and to end, which costs more than they do.
+constexpr std::chrono::minutes kLongestUnmeasured{10};
 constexpr std::chrono::minutes kRetryInterval{10};
 constexpr double kSkippedNs = 20;  // an event that is not looked at, where nothing can be measured
 
@@ -60,6 +63,8 @@ struct Slot {
   MonotonicTime retry_at{};
   ProgramRuns runs_before{};
   std::uint64_t events_before = 0;
+  double measured_ns = 0;  // of one event
+  std::uint64_t events_seen = 0;  // when it was last asked whether to measure
 };
 
 ProgramRuns runs_of(const CgroupCounter& counter) {
@@ -99,6 +104,7 @@ struct KernelCounters::Impl {
     }
     slot.counter = std::move(*started);
     slot.cost = {};
+    measured.reset();
     next_cost = now;
   }
 
@@ -130,16 +136,40 @@ struct KernelCounters::Impl {
                          (slot.cost.every > 1 ? kSkippedNs : 0));
         }
         slot.cost.core_ratio = ns / (1e9 * seconds);
+        const auto events = slot.counter->events() - slot.events_before;
+        slot.measured_ns = events > 0 ? ns / static_cast<double>(events) : 0;
       }
       costs.push_back(slot.cost);
     }
     accounting.reset();
     costs_since.reset();
     next_cost = now + kCostInterval;
+    measured = asked_at = now;
+    for (Slot& slot : slots)
+      if (slot.counter) slot.events_seen = slot.counter->events();
     const auto step = next_step(costs, budget_ratio);
     if (!step) return;
     take_step(slots[step->counter], step->every, now);
+    measured.reset();
     next_cost = now;  // whether it was enough
+  }
+
+  // By events since it was last asked. An event costs what it did, or more than was measured on a
+  // quiet machine.
+  bool needs_measuring(MonotonicTime now) {
+    if (!measured || now <= asked_at || now - *measured >= kLongestUnmeasured) return true;
+    const double seconds = seconds_between(std::exchange(asked_at, now), now);
+    std::vector<CounterCost> expected;
+    for (Slot& slot : slots) {
+      expected.push_back({.every = slot.cost.every});
+      if (!slot.counter) continue;
+      const std::uint64_t before = std::exchange(slot.events_seen, slot.counter->events());
+      const double events = static_cast<double>(slot.events_seen - std::min(before,
+                                                                            slot.events_seen));
+      const double event_ns = std::max(slot.measured_ns, slot.counter->supposed_ns());
+      expected.back().core_ratio = events * event_ns / (1e9 * seconds);
+    }
+    return !surely_cheap(expected, budget_ratio);
   }
 
   void take_step(Slot& slot, std::uint32_t every, MonotonicTime now) {
@@ -154,7 +184,9 @@ struct KernelCounters::Impl {
 
   void watch_costs(MonotonicTime now) {
     if (costs_since && now > *costs_since) return end_costs(now);
-    if (!costs_since && now >= next_cost) begin_costs(now);
+    if (costs_since || now < next_cost) return;
+    if (needs_measuring(now)) begin_costs(now);
+    else next_cost = now + kCostInterval;
   }
 
   CgroupOwners owners;
@@ -163,6 +195,8 @@ struct KernelCounters::Impl {
   bool asked = false;
   MonotonicTime next_sweep{};
   MonotonicTime next_cost{};
+  std::optional<MonotonicTime> measured;
+  MonotonicTime asked_at{};
   std::optional<MonotonicTime> costs_since;
   std::optional<RunTimeAccounting> accounting;
 };

@@ -42,6 +42,15 @@ TEST_CASE("what is out of the kernel neither costs nor is stepped") {
         BudgetStep{1, 2});
 }
 
+TEST_CASE("far below the budget, and looking at each event, nothing need be measured") {
+  CHECK(surely_cheap({}, kHalfPercent));
+  CHECK(surely_cheap(std::array{CounterCost{0.0002, 1}, CounterCost{0.0002, 1}}, kHalfPercent));
+  CHECK_FALSE(surely_cheap(std::array{CounterCost{0.0003, 1}, CounterCost{0.0002, 1}},
+                           kHalfPercent));
+  CHECK_FALSE(surely_cheap(std::array{CounterCost{0, 2}}, kHalfPercent));
+  CHECK(surely_cheap(std::array{CounterCost{1, 0}}, kHalfPercent));  // out of the kernel
+}
+
 TEST_CASE("steps come to rest, whatever the cost of an event is") {
   for (const double full : {0.001, 0.02, 0.5, 4.0}) {
     std::vector<CounterCost> costs = {{full, 1}};
