@@ -42,6 +42,7 @@ class Neighbourhood {
 
   std::string proc_root_;
   Neighbours found_;
+  KernelThreads kernel_threads_;
   bool killer_ = false;
   std::set<CgroupPath> monitored_;  // cgroups with a monitor, and all above them
   std::optional<MonotonicTime> looked_;  // the last look that succeeded

@@ -96,17 +96,37 @@ std::string program_name(const std::string& process) {
   return path.substr(path.rfind('/') + 1);
 }
 
+struct ReadName {
+  const NeighbourName* name = nullptr;
+  bool no_program = false;  // as of a thread of the kernel
+};
+
 // A process may change its comm. An error where it lives and could be read at another time.
-Result<const NeighbourName*> name_of(const std::string& process) {
+Result<ReadName> name_of(const std::string& process) {
   const auto comm = read_file(process + "/comm", kCommBytes);
   if (!comm) {
     const bool hidden = comm.error().kind == ErrorKind::denied;
     const bool ended = ::access(process.c_str(), F_OK) != 0;
-    if (hidden || ended) return nullptr;
+    if (hidden || ended) return ReadName();
     return std::unexpected(comm.error());
   }
-  const NeighbourName* name = find_name(trim(*comm));
-  return name != nullptr ? name : find_name(program_name(process));
+  if (const NeighbourName* name = find_name(trim(*comm))) return ReadName{name};
+  const std::string program = program_name(process);
+  return ReadName{find_name(program), program.empty()};
+}
+
+// By /proc/PID/stat: a flag of the kernel's (PF_KTHREAD), and who made it (kthreadd).
+bool is_kernel_thread(const std::string& process) {
+  constexpr std::uint64_t kFlag = 0x0020'0000, kMaker = 2;
+  constexpr int kParent = 0, kFlags = 5;  // behind the state
+  const auto text = read_file(process + "/stat", kStatusBytes);
+  // The name before it is in brackets, and may have any of its own.
+  const std::size_t end = text ? text->rfind(") ") : std::string::npos;
+  if (end == std::string::npos) return false;
+  std::string_view rest = std::string_view(*text).substr(end + 2), state;
+  if (!next_word(rest, state)) return false;
+  return nth_number(rest, kParent) == kMaker &&
+         (nth_number(rest, kFlags).value_or(0) & kFlag) != 0;
 }
 
 // A job's processes are under the manager that we look for.
@@ -149,12 +169,26 @@ std::string describe(const Neighbour& neighbour) {
   return std::string(neighbour.name->text) + " (pid " + std::to_string(neighbour.pid) + ")";
 }
 
-Result<Neighbours> find_neighbours(const std::string& proc_root) {
+// The kernel's /proc tells them in this order anyway.
+void KernelThreads::end() {
+  std::ranges::sort(met_, {}, &Thread::pid);
+  known_.swap(met_);
+}
+
+bool KernelThreads::meet(pid_t pid, std::uint64_t inode) {
+  const auto at = std::ranges::lower_bound(known_, pid, {}, &Thread::pid);
+  if (at == known_.end() || at->pid != pid || at->inode != inode) return false;
+  met_.push_back(*at);
+  return true;
+}
+
+Result<Neighbours> find_neighbours(const std::string& proc_root, KernelThreads* threads) {
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(proc_root.c_str()), ::closedir);
   if (!directory) return errno_failure(proc_root, errno);
   const pid_t self = own_pid(proc_root);
   Neighbours found;
   std::size_t processes = 0, monitors = 0;
+  if (threads != nullptr) threads->begin();
   while (const dirent* entry = ::readdir(directory.get())) {
     const auto pid = parse_u64(entry->d_name);
     if (!pid || *pid == static_cast<std::uint64_t>(self)) continue;
@@ -162,16 +196,23 @@ Result<Neighbours> find_neighbours(const std::string& proc_root) {
       found.complete = false;
       break;
     }
+    const auto number = static_cast<pid_t>(*pid);
+    if (threads != nullptr && threads->meet(number, entry->d_ino)) continue;
     const std::string process = proc_root + "/" + entry->d_name;
-    const Result<const NeighbourName*> name = name_of(process);
-    if (!name) return std::unexpected(name.error());
-    if (*name == nullptr) continue;
-    auto neighbour = neighbour_at(process, *name, static_cast<pid_t>(*pid), self);
+    const Result<ReadName> read = name_of(process);
+    if (!read) return std::unexpected(read.error());
+    if (read->name == nullptr) {
+      if (threads != nullptr && read->no_program && is_kernel_thread(process))
+        threads->add(number, entry->d_ino);
+      continue;
+    }
+    auto neighbour = neighbour_at(process, read->name, number, self);
     if (!neighbour) continue;
     const bool room = neighbour->name->kind != monitor || monitors++ < kMostMonitors;
     if (room) found.seen.push_back(std::move(*neighbour));
     else found.complete = false;
   }
+  if (threads != nullptr) threads->end();
   std::ranges::stable_sort(found.seen, {}, &Neighbour::name);
   return found;
 }

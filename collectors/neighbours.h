@@ -44,6 +44,26 @@ struct Neighbours {
   bool complete = true;  // else there are more processes or monitors than the bounds below
 };
 
+// Threads of the kernel, half of the processes of a quiet host, never become a program: one that is
+// known is not read again. By pid and by the inode of its directory in /proc, which is another one
+// for the next process of that pid.
+class KernelThreads {
+ public:
+  // A look begins, and ends; what it did not meet is forgotten.
+  void begin() { met_.clear(); }
+  void end();
+  // Whether it is one that is known.
+  bool meet(pid_t pid, std::uint64_t inode);
+  void add(pid_t pid, std::uint64_t inode) { met_.push_back({pid, inode}); }
+
+ private:
+  struct Thread {
+    pid_t pid = 0;
+    std::uint64_t inode = 0;
+  };
+  std::vector<Thread> known_, met_;  // ascending pid between looks
+};
+
 inline constexpr std::size_t kMostProcesses = 32768;  // looked at, in the order of /proc
 inline constexpr std::size_t kMostMonitors = 1024;
 
@@ -53,7 +73,9 @@ inline constexpr std::size_t kMostMonitors = 1024;
 // or this process's user. A process counts as inside where it is in another pid namespace than
 // `proc_root` shows, or below a cgroup that recognise_path() knows. What cannot be read of a
 // process that has the name counts against us. This process and its children are left out.
+// `threads` is kept from look to look; without it all are read.
 // Errors: `proc_root` cannot be opened, or a process cannot be read that is there (descriptors).
-Result<Neighbours> find_neighbours(const std::string& proc_root);
+Result<Neighbours> find_neighbours(const std::string& proc_root,
+                                   KernelThreads* threads = nullptr);
 
 }  // namespace cgphase

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <vector>
 
 #include "tests/collectors/fake_tree.h"
 
@@ -75,6 +76,44 @@ TEST_CASE("a process that changed its name is found by its program, also after a
   processes.add(8, "main-loop");
   processes.set_program(8, "/usr/bin/python3.11");
   CHECK(processes.text() == "kubelet 7");
+}
+
+TEST_CASE("a thread of the kernel is not read again while it lives") {
+  const Processes processes;
+  const auto thread = [&](int pid, const char* parent, const char* flags) {
+    const std::string at = "/" + std::to_string(pid);
+    processes.tree.write(at + "/comm", "odd) name\n");
+    processes.tree.write(at + "/stat", std::to_string(pid) + " (odd) name) S " + parent +
+                                           " 0 0 0 -1 " + flags + " 0 0\n");
+  };
+  constexpr const char* kThread = "2129984";    // PF_KTHREAD among others
+  constexpr const char* kProgram = "4194560";
+  thread(20, "2", kThread);
+  thread(21, "1", kThread);   // not of kthreadd's
+  thread(22, "2", kProgram);  // without a program that could be read
+  thread(24, "2", kThread);
+  processes.set_program(24, "/usr/bin/python3.11");
+  KernelThreads threads;
+  const auto seen = [&] {
+    std::vector<pid_t> pids;
+    const Neighbours found = find_neighbours(processes.tree.root(), &threads).value();
+    for (const Neighbour& one : found.seen) pids.push_back(one.pid);
+    std::ranges::sort(pids);
+    return pids;
+  };
+  CHECK(seen().empty());
+  CHECK(seen().empty());
+  const auto name_all = [&](const std::vector<int>& pids) {
+    for (const int pid : pids) processes.tree.write("/" + std::to_string(pid) + "/comm",
+                                                    "kubelet\n");
+  };
+  name_all({20, 21, 22, 24});
+  CHECK(seen() == std::vector<pid_t>{21, 22, 24});
+  // Another process of that pid: the directory is another one.
+  std::filesystem::rename(processes.tree.root() + "/20", processes.tree.root() + "/former");
+  thread(20, "2", kThread);
+  name_all({20});
+  CHECK(seen() == std::vector<pid_t>{20, 21, 22, 24});
 }
 
 TEST_CASE("a manager inside a container is none of this host") {
