@@ -46,6 +46,8 @@ namespace asio = boost::asio;
 constexpr std::chrono::seconds kStatusInterval{10};
 // Well below the silence after which the companion restores (3 s).
 constexpr std::chrono::milliseconds kBeatInterval{500};
+// Each word to the service manager wakes it, and WatchdogSec= is 15 s.
+constexpr std::chrono::microseconds kWatchdogInterval{2'000'000};
 // Two readings are never closer than this, however often somebody else writes a limit.
 constexpr std::chrono::milliseconds kClosestTicks{250};
 
@@ -148,7 +150,8 @@ class Daemon {
   void on_guard();
   void tick_out_of_turn();
   void schedule_beat();
-  void on_beat();
+  void beat();
+  void tell_watchdog();
   void on_signal();
   void watch(asio::posix::stream_descriptor& descriptor, int fd, std::function<void()> take);
   void await(asio::posix::stream_descriptor& descriptor, std::function<void()> take);
@@ -178,7 +181,7 @@ class Daemon {
   asio::signal_set signals_{io_, SIGTERM, SIGINT, SIGHUP};
   asio::posix::stream_descriptor results_{io_};
   asio::posix::stream_descriptor guard_actions_{io_};
-  MonotonicTime next_tick_, next_status_;
+  MonotonicTime next_tick_, next_status_, next_watchdog_;
   std::string told_standing_down_;
 };
 
@@ -412,7 +415,9 @@ void Daemon::tick() {
     spdlog::warn("only observing, every limit is the original: {}", printable(reason));
 }
 
+// With the beat that is due at about this time: waking up costs as much.
 void Daemon::on_tick() {
+  beat();
   tick();
   const MonotonicTime now = clock_.monotonic_now();
   if (now >= next_status_) {
@@ -425,18 +430,26 @@ void Daemon::on_tick() {
 }
 
 // In the loop that ticks, so that a loop that hangs is noticed by companion and watchdog.
-void Daemon::on_beat() {
+void Daemon::beat() {
   agent_->beat();
   keep_companion();
-  notify::watchdog();
+  tell_watchdog();
   schedule_beat();
 }
 
 void Daemon::schedule_beat() {
   beat_.expires_after(kBeatInterval);
   beat_.async_wait([this](const boost::system::error_code& error) {
-    if (!error) on_beat();
+    if (!error) beat();
   });
+}
+
+void Daemon::tell_watchdog() {
+  const MonotonicTime now = clock_.monotonic_now();
+  if (now < next_watchdog_) return;
+  notify::watchdog();
+  const auto asked = notify::watchdog_interval().value_or(kWatchdogInterval);
+  next_watchdog_ = now + std::min(asked / 2, kWatchdogInterval);
 }
 
 // Absolute times, so that ticks do not drift; ticks missed in a long one are not made up for.
