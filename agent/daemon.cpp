@@ -51,9 +51,6 @@ constexpr std::chrono::microseconds kWatchdogInterval{2'000'000};
 // Two readings are never closer than this, however often somebody else writes a limit.
 constexpr std::chrono::milliseconds kClosestTicks{250};
 
-// Samples of so long go to the storage thread at once, where they are few.
-constexpr std::chrono::seconds kSamplesRest{5};
-
 // 5 s, less what a tick may come early.
 constexpr std::chrono::milliseconds kMostMemoryAge{4900};
 
@@ -296,10 +293,7 @@ std::unique_ptr<StoreThread> Daemon::open_store(std::uint64_t& first_decision_id
                   *store->quarantined());
   first_decision_id = store->last_decision_id().value_or(0) + 1;
   ooms = load_ooms(*store);
-  const auto batches = kSamplesRest / config_.interval;
-  return std::make_unique<StoreThread>(
-      std::move(*store),
-      StoreThread::Options{.batches_per_wake = static_cast<int>(std::max<long>(batches, 1))});
+  return std::make_unique<StoreThread>(std::move(*store));
 }
 
 // What cannot be read may have said "leave it alone": then nothing is written until an

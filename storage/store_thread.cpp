@@ -68,8 +68,7 @@ class StoreThread::Impl {
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   Batch waiting_;
-  bool fresh_ = false;  // a batch came since the last attempt, or as many as wait for each other
-  int resting_ = 0;     // batches that wait for more
+  bool fresh_ = false;  // a batch came since the last attempt
   std::deque<std::function<void(Store&)>> queries_;
   bool stopping_ = false;
   Counts counts_;
@@ -112,13 +111,8 @@ void StoreThread::Impl::enqueue(Batch batch) {
     counts_.dropped_journal += journal_size(batch);
     return;
   }
-  const bool journal = journal_size(batch) > 0;
   append_to(waiting_, batch);
   drop_excess();
-  if (++resting_ < options_.batches_per_wake && !journal &&
-      waiting_.points.size() < kPointsPerWake)
-    return;
-  resting_ = 0;
   fresh_ = true;
   wake_.notify_one();
 }

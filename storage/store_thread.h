@@ -22,12 +22,7 @@ class StoreThread {
   struct Options {
     std::size_t queue_bound = 16384;  // points, decisions, outcomes and containers together
     std::size_t query_bound = 64;     // queries that wait
-    // Batches of nothing but samples wait for each other, so many of them, for waking the thread
-    // costs more than a few samples do. A query sees them all the same.
-    int batches_per_wake = 1;
   };
-  // So many samples wait for no further batch.
-  static constexpr std::size_t kPointsPerWake = 64;
 
   struct Batch {
     std::vector<StoredContainer> containers;

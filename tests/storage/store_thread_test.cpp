@@ -112,34 +112,6 @@ TEST_CASE("a query runs on the storage thread and sees what was enqueued before 
   CHECK(thread_id != std::this_thread::get_id());
 }
 
-TEST_CASE("batches of samples wait for each other, not for a journal, many samples or a query") {
-  StoreThread thread(open_store(":memory:"), {.batches_per_wake = 3});
-  const auto written = [&](std::uint64_t wanted) {
-    while (thread.counts().written < wanted) std::this_thread::yield();
-    return thread.counts().queued == 0;
-  };
-  ContainerInfo info;
-  info.id = kOne;
-  thread.enqueue({.containers = {{info, at_second(0)}}});
-  CHECK(written(1));
-  thread.enqueue(points_batch(0, 1));
-  thread.enqueue(points_batch(1, 2));
-  CHECK(thread.counts().queued == 2);
-  thread.enqueue(points_batch(2, 3));
-  CHECK(written(4));
-  thread.enqueue(points_batch(3, 4));
-  CHECK(thread.counts().queued == 1);
-  thread.enqueue(decisions_batch(1, 2));
-  CHECK(written(6));
-  thread.enqueue(points_batch(4, 4 + StoreThread::kPointsPerWake - 1));
-  CHECK(thread.counts().queued == StoreThread::kPointsPerWake - 1);
-  thread.enqueue(points_batch(100, 101));
-  CHECK(written(6 + StoreThread::kPointsPerWake));
-  thread.enqueue(points_batch(101, 102));
-  wait_for(thread);
-  CHECK(thread.counts().queued == 0);
-}
-
 TEST_CASE("the queue takes its bound and drops the oldest samples one past it") {
   StoreThread thread(open_store(":memory:"), {.queue_bound = 10});
   {
