@@ -40,11 +40,12 @@ struct Pipeline::Container {
     if (cores) lowest_cpu_cores = std::min(cores->value, lowest_cpu_cores.value_or(cores->value));
   }
 
-  Container(const RailsConfig& config, CgroupId id) : rails(config, id) {}
+  Container(const std::shared_ptr<const RailsConfig>& config, CgroupId id) : rails(config, id) {}
 };
 
 Pipeline::Pipeline(const PipelineConfig& config, std::shared_ptr<const PhaseEngine> engine)
-    : config_(config), engine_(std::move(engine)), next_decision_id_(config.first_decision_id) {}
+    : config_(config), rails_(std::make_shared<const RailsConfig>(config.rails)),
+      engine_(std::move(engine)), next_decision_id_(config.first_decision_id) {}
 Pipeline::Pipeline(Pipeline&&) noexcept = default;
 Pipeline& Pipeline::operator=(Pipeline&&) noexcept = default;
 Pipeline::~Pipeline() = default;
@@ -72,7 +73,7 @@ PolicySurroundings Pipeline::surroundings() const {
 }
 
 std::unique_ptr<Pipeline::Container> Pipeline::make_container(const ContainerInfo& info) const {
-  auto container = std::make_unique<Container>(config_.rails, info.id);
+  auto container = std::make_unique<Container>(rails_, info.id);
   container->view.info = info;
   const auto admission = admissions_.find(info.id);
   nlohmann::json prior;

@@ -101,7 +101,10 @@ class Pipeline {
   // Somebody else sets limits on this host: nothing is lowered, and what was is raised again.
   void set_hands_off(bool hands_off) { hands_off_ = hands_off; }
   // Takes effect for containers that appear from now on; the others keep their cool-downs.
-  void set_rails(const RailsConfig& rails) { config_.rails = rails; }
+  void set_rails(const RailsConfig& rails) {
+    config_.rails = rails;
+    rails_ = std::make_shared<const RailsConfig>(rails);
+  }
 
   // One tick, in ascending time. Decisions with verdict `allowed` are to be written, the others are
   // for the journal.
@@ -139,6 +142,7 @@ class Pipeline {
                       std::vector<Decision>& decisions);
 
   PipelineConfig config_;
+  std::shared_ptr<const RailsConfig> rails_;  // config_.rails, which containers share
   PolicySpec policy_;  // of config_.policy
   std::shared_ptr<const PhaseEngine> engine_;
   std::map<CgroupId, std::unique_ptr<Container>> containers_;

@@ -34,6 +34,8 @@ endif()
 function(cgphase_library name)
   add_library(${name} STATIC ${ARGN})
   target_link_libraries(${name} PRIVATE cgphase_flags)
+  # So that the daemon, which stays in memory, can leave out what it does not use of them.
+  target_compile_options(${name} PRIVATE -ffunction-sections -fdata-sections)
 endfunction()
 
 # cgphase_program(NAME SOURCE...)

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <span>
 #include <type_traits>
 
 #include "base/check.h"
@@ -163,6 +164,9 @@ bool belongs_to(const Identity& identity, CgroupId id, Knob knob) {
 constexpr int kReadAttempts = 8;
 
 constexpr int kScannedRecords = 64;  // at once
+// By whoever restores while memory may be short: what was ever used is then read through the
+// mapping, as it is at that moment; a copy tells only of the rest that there is nothing.
+constexpr int kGlancedRecords = 8;
 
 template <std::size_t N>
 void push_front(std::array<KnobText, N>& values, const KnobText& text) {
@@ -414,7 +418,7 @@ void LeaseTable::take_over() {
 }
 
 // A copy: through the mapping all of the file, mostly unused, would become resident and be locked.
-void LeaseTable::read_records(int first, int count, std::vector<char>& records) {
+void LeaseTable::read_records(int first, int count, std::span<char> records) const {
   const std::size_t bytes = static_cast<std::size_t>(count) * kRecordBytes;
   const std::size_t offset = kHeaderBytes + static_cast<std::size_t>(first) * kRecordBytes;
   if (::pread(fd_.get(), records.data(), bytes, static_cast<off_t>(offset)) !=
@@ -425,7 +429,6 @@ void LeaseTable::read_records(int first, int count, std::vector<char>& records) 
 int LeaseTable::record_count() const { return static_cast<int>(file_->header.record_count); }
 
 std::optional<Lease> LeaseTable::read(int record) const { return lease_in(file_->record(record)); }
-
 
 std::optional<LeaseValues> LeaseTable::read_values(int record, CgroupId id, Knob knob) const {
   const Record& place = file_->record(record);
@@ -450,8 +453,15 @@ std::vector<int> LeaseTable::held() const {
     std::ranges::sort(records);
     return records;
   }
-  for (int i = 0; i < record_count(); ++i)
-    if (read(i)) records.push_back(i);
+  std::array<char, kGlancedRecords * kRecordBytes> copy;
+  for (int i = 0; i < record_count(); ++i) {
+    const int at = i % kGlancedRecords;
+    if (at == 0) read_records(i, std::min(kGlancedRecords, record_count() - i), copy);
+    const auto record = std::span(copy).subspan(static_cast<std::size_t>(at) * kRecordBytes,
+                                                kRecordBytes);
+    const bool used = std::ranges::any_of(record, [](char byte) { return byte != 0; });
+    if (used && read(i)) records.push_back(i);
+  }
   return records;
 }
 

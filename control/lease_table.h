@@ -23,6 +23,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -123,7 +124,7 @@ class LeaseTable {
   static Result<std::unique_ptr<LeaseTable>> map(Fd fd, std::string path);
   Status check(const std::string& boot_id) const;
   void take_over();
-  void read_records(int first, int count, std::vector<char>& records);
+  void read_records(int first, int count, std::span<char> records) const;
   std::optional<int> claim(CgroupId id, const CgroupPath& path, Knob knob);
 
   Fd fd_;

@@ -1,6 +1,7 @@
 #include "policy/drift.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 namespace cgphase {
@@ -41,7 +42,8 @@ void DriftWatch::asked(const Decision& decision) {
   keep_changed(&Limits::cpu_max_burst);
   keep_changed(&Limits::memory_max);
   copy_knobs(changed, decision.resource, newest_ask_);
-  asked_[next_asked_] = changed;
+  if (asked_.size() < kRemembered) asked_.push_back(changed);
+  else asked_[next_asked_] = changed;
   next_asked_ = (next_asked_ + 1) % kRemembered;
 }
 

@@ -2,7 +2,6 @@
 // somebody with an intent of their own (docs/safety.md, drift).
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <optional>
 #include <vector>
@@ -48,7 +47,7 @@ class DriftWatch {
   const RailsConfig& config_;
   Limits original_, expected_;
   Limits newest_ask_;  // per knob; may be in the file before its result is told
-  std::array<Limits, kRemembered> asked_{};  // values of ours that may still show up
+  std::vector<Limits> asked_;  // values of ours that may still show up; at most kRemembered
   std::size_t next_asked_ = 0;
   std::optional<MonotonicTime> last_write_, stand_until_, pause_until_;
   std::vector<MonotonicTime> reverts_;  // of the last hour, at most reapplies_per_hour + 1

@@ -320,7 +320,9 @@ void ContainerRails::Impl::written(const Decision& decision, WriteEnd end,
 }
 
 ContainerRails::ContainerRails(const RailsConfig& config, CgroupId id)
-    : impl_(std::make_unique<Impl>(config, id)) {}
+    : ContainerRails(std::make_shared<const RailsConfig>(config), id) {}
+ContainerRails::ContainerRails(std::shared_ptr<const RailsConfig> config, CgroupId id)
+    : impl_(std::make_unique<Impl>(std::move(config), id)) {}
 ContainerRails::ContainerRails(ContainerRails&&) noexcept = default;
 ContainerRails& ContainerRails::operator=(ContainerRails&&) noexcept = default;
 ContainerRails::~ContainerRails() = default;

@@ -58,6 +58,8 @@ struct RailInput {
 class ContainerRails {
  public:
   ContainerRails(const RailsConfig& config, CgroupId id);
+  // The same for many containers of one configuration; never null.
+  ContainerRails(std::shared_ptr<const RailsConfig> config, CgroupId id);
   ContainerRails(ContainerRails&&) noexcept;
   ContainerRails& operator=(ContainerRails&&) noexcept;
   ~ContainerRails();

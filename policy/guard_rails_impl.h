@@ -26,8 +26,9 @@ inline bool within(const std::optional<MonotonicTime>& moment, std::chrono::nano
 
 class ContainerRails::Impl {
  public:
-  Impl(const RailsConfig& config, CgroupId id)
-      : config_(config),
+  Impl(std::shared_ptr<const RailsConfig> config, CgroupId id)
+      : shared_config_(std::move(config)),
+        config_(*shared_config_),
         id_(id),
         drift_(config_),
         rival_(config_),
@@ -123,7 +124,8 @@ class ContainerRails::Impl {
   void conclude(const Decision& decision, OutcomeKind kind, std::string detail,
                 MonotonicTime time);
 
-  const RailsConfig config_;
+  const std::shared_ptr<const RailsConfig> shared_config_;
+  const RailsConfig& config_;
   CgroupId id_;
   bool begun_ = false;
   double model_step_seconds_ = 1;

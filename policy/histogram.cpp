@@ -83,11 +83,16 @@ void DecayingHistogram::scale(double factor) {
 void DecayingHistogram::put(int bucket, double weight) {
   const auto index = static_cast<std::size_t>(bucket);
   if (weights_.empty()) lowest_ = index;
+  // Exactly as long as needed: a container has many of these, and its range is soon known.
   if (index < lowest_) {
+    weights_.reserve(weights_.size() + lowest_ - index);
     weights_.insert(weights_.begin(), lowest_ - index, 0.0);
     lowest_ = index;
   }
-  if (weights_.size() <= index - lowest_) weights_.resize(index - lowest_ + 1, 0.0);
+  if (weights_.size() <= index - lowest_) {
+    weights_.reserve(index - lowest_ + 1);
+    weights_.resize(index - lowest_ + 1, 0.0);
+  }
   weights_[index - lowest_] += weight;
   total_ += weight;
 }

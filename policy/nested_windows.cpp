@@ -131,16 +131,17 @@ void NestedWindows::add_moments(Window& window, double added, double left) {
 
 // A window begins as what the one half as long holds when that is full.
 void NestedWindows::begin_windows() {
-  if (count_ % kShortest != 0) return;
-  for (std::size_t i = 1; i < kWindows; ++i)
-    if (count_ == length_of(i - 1)) windows_[i] = windows_[i - 1];
+  if (count_ % kShortest != 0 || windows_.size() == kWindows) return;
+  if (!windows_.empty() && count_ != length_of(windows_.size() - 1)) return;
+  windows_.reserve(windows_.size() + 1);  // no more: there are some of these for each container
+  if (windows_.empty()) windows_.emplace_back();
+  else windows_.push_back(windows_.back());
 }
 
 void NestedWindows::add(double value) {
   begin_windows();
   const float sample = rounded_up(value);
-  for (std::size_t i = 0; i < kWindows; ++i) {
-    if (i > 0 && count_ < length_of(i - 1)) break;  // a shorter one holds all that there is
+  for (std::size_t i = 0; i < windows_.size(); ++i) {
     Window& one = windows_[i];
     const bool full = count_ >= length_of(i);
     const float oldest = full ? newest_[(count_ - length_of(i)) % kLongest] : 0.0F;

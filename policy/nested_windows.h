@@ -57,7 +57,7 @@ class NestedWindows {
   void each_piece(std::size_t window, Look look) const;
 
   bool moments_;
-  std::array<Window, kWindows> windows_;
+  std::vector<Window> windows_;  // those that hold more than a shorter one does, and the first
   std::vector<float> newest_;  // a ring of kLongest, as long as needed
   std::size_t count_ = 0;
 };

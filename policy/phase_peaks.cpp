@@ -1,10 +1,11 @@
 #include "policy/phase_peaks.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <utility>
 
+#include "base/check.h"
 #include "policy/demand_bound.h"
 #include "policy/phase_record.h"
 
@@ -13,6 +14,7 @@ namespace {
 
 constexpr int kAges = 12;               // the last one: 4 x 2^10 samples and longer
 constexpr std::size_t kMaxMoments = 512;  // more than these are told without the phase before
+constexpr std::size_t kGrowMoments = 8;
 constexpr std::size_t kCoarseMoments = std::size_t{kPhaseSlots} * kAges;
 // A peak that no run reaches again is halved towards what they reach in three runs.
 constexpr double kPeakDecay = 0.8;
@@ -52,6 +54,64 @@ int PhaseMoment::age_of(int samples) {
   return age;
 }
 
+RunMoments::Key RunMoments::key_of(const PhaseMoment& moment) {
+  return static_cast<Key>(moment.slot) << 16 | static_cast<Key>(moment.previous + 1) << 8 |
+         static_cast<Key>(moment.age);
+}
+
+PhaseMoment RunMoments::moment_of(Key key) {
+  return {static_cast<int>(key >> 16), static_cast<int>(key >> 8 & 0xFF) - 1,
+          static_cast<int>(key & 0xFF)};
+}
+
+PeakAhead RunMoments::peak_of(const Entry& entry) {
+  return {static_cast<double>(entry.moments), static_cast<double>(entry.visits), entry.cpu_cores,
+          entry.memory_bytes, static_cast<double>(entry.cpu_jumps), entry.cpu_jump_cores,
+          static_cast<double>(entry.memory_jumps)};
+}
+
+std::vector<RunMoments::Entry>::const_iterator RunMoments::place_of(Key key) const {
+  return std::ranges::lower_bound(entries_, key, {}, &Entry::key);
+}
+
+std::optional<PeakAhead> RunMoments::find(const PhaseMoment& moment) const {
+  const Key key = key_of(moment);
+  const auto place = place_of(key);
+  if (place == entries_.end() || place->key != key) return std::nullopt;
+  return peak_of(*place);
+}
+
+PeakAhead RunMoments::at(const PhaseMoment& moment) const {
+  const auto found = find(moment);
+  CHECK_INVARIANT(found);
+  return *found;
+}
+
+RunMoments::operator PhasePeaks() const {
+  PhasePeaks peaks;
+  for (const Entry& entry : entries_)
+    peaks.emplace_hint(peaks.end(), moment_of(entry.key), peak_of(entry));
+  return peaks;
+}
+
+RunMoments::Entry* RunMoments::entry_of(const PhaseMoment& moment, std::size_t most) {
+  const Key key = key_of(moment);
+  const auto at = place_of(key) - entries_.cbegin();
+  if (at < std::ssize(entries_) && entries_[static_cast<std::size_t>(at)].key == key)
+    return &entries_[static_cast<std::size_t>(at)];
+  if (entries_.size() >= most) return nullptr;
+  if (entries_.size() == entries_.capacity()) entries_.reserve(entries_.size() + kGrowMoments);
+  return &*entries_.insert(entries_.begin() + at, Entry{.key = key});
+}
+
+PhasePeakRecorder::Open::Open(const PhaseMoment& at, bool begins, const Demand& demand,
+                              double interval)
+    : interval_seconds(interval), cpu_cores(demand.cpu_cores.value_or(0)),
+      memory_bytes(demand.memory_bytes.value_or(0)), slot(static_cast<std::int8_t>(at.slot)),
+      previous(static_cast<std::int8_t>(at.previous)), age(static_cast<std::int8_t>(at.age)),
+      first(begins), has_cores(demand.cpu_cores.has_value()),
+      has_bytes(demand.memory_bytes.has_value()) {}
+
 // The highest of those that came soon after the first of open_.
 double PhasePeakRecorder::soon_cores() const {
   const double soon = kUnevenTime * soon_seconds_;
@@ -59,7 +119,7 @@ double PhasePeakRecorder::soon_cores() const {
   for (std::size_t i = 1; i < open_.size(); ++i) {
     seconds += open_[i].interval_seconds;
     if (i > 1 && seconds > soon) break;
-    highest = std::max(highest, open_[i].now.cpu_cores.value_or(0));
+    highest = std::max(highest, open_[i].cpu_cores);
   }
   return highest;
 }
@@ -68,22 +128,19 @@ void PhasePeakRecorder::close_front() {
   const Open open = open_.front();
   peak_bytes_.drop_until(number_ - static_cast<double>(open_.size() - 1));
   const double cores = soon_cores(), bytes = peak_bytes_.value().value_or(0);
-  const auto take_open = [&](PeakAhead& peak) {
+  const auto take_open = [&](RunMoments::Entry& peak) {
     peak.moments += 1;
     if (open.first) peak.visits += 1;
     peak.cpu_cores = std::max(peak.cpu_cores, cores);
     peak.memory_bytes = std::max(peak.memory_bytes, bytes);
-    const auto& now_bytes = open.now.memory_bytes;
-    if (now_bytes && bytes > kMemoryJump * *now_bytes) peak.memory_jumps += 1;
-    if (!open.now.cpu_cores || cores <= kJump * *open.now.cpu_cores) return;
+    if (open.has_bytes && bytes > kMemoryJump * open.memory_bytes) peak.memory_jumps += 1;
+    if (!open.has_cores || cores <= kJump * open.cpu_cores) return;
     peak.cpu_jumps += 1;
     peak.cpu_jump_cores += cores;
   };
-  const PhaseMoment coarse{open.moment.slot, PhaseMoment::kAny, open.moment.age};
-  take_open(peaks_[coarse]);
-  const auto found = peaks_.find(open.moment);
-  if (found != peaks_.end()) take_open(found->second);
-  else if (peaks_.size() < kMaxMoments) take_open(peaks_[open.moment]);
+  const PhaseMoment coarse{open.slot, PhaseMoment::kAny, open.age};
+  take_open(*peaks_.entry_of(coarse, kMaxMoments + kCoarseMoments));
+  if (auto* close = peaks_.entry_of(open.moment(), kMaxMoments)) take_open(*close);
   open_.pop_front();
   if (!open_.empty()) front_seconds_ += open_.front().interval_seconds;
 }
@@ -115,7 +172,7 @@ void PhasePeakRecorder::add(int slot, double interval_seconds, const Demand& dem
   }
   const bool first = visit_samples_ == 0 || now_ != before;
   if (!open_.empty()) seconds_ += interval_seconds;
-  open_.push_back({now_, first, demand, interval_seconds});
+  open_.emplace_back(now_, first, demand, interval_seconds);
   number_ += 1;
   peak_bytes_.add(number_, demand.memory_bytes.value_or(0));
   while (front_over()) close_front();
@@ -124,7 +181,7 @@ void PhasePeakRecorder::add(int slot, double interval_seconds, const Demand& dem
 PhasePeaks PhasePeakRecorder::of_whole_run() const {
   PhasePeakRecorder ended = *this;
   while (ended.open_.size() > 1) ended.close_front();  // nothing followed the last one
-  return std::move(ended.peaks_);
+  return ended.peaks_;
 }
 
 void add_peak(PeakAhead& to, const PeakAhead& other) {

@@ -5,11 +5,13 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <vector>
 
 #include "base/result.h"
 #include "policy/sliding_maximum.h"
@@ -41,6 +43,36 @@ struct PeakAhead {
 // Ascending by moment, so that whatever is made of it has one order.
 using PhasePeaks = std::map<PhaseMoment, PeakAhead>;
 
+// Those of one run, where all is counted in whole moments: narrow and side by side, for there
+// are dozens for each container.
+class RunMoments {
+ public:
+  std::optional<PeakAhead> find(const PhaseMoment& moment) const;
+  PeakAhead at(const PhaseMoment& moment) const;  // there is one
+  bool contains(const PhaseMoment& moment) const { return find(moment).has_value(); }
+  bool empty() const { return entries_.empty(); }
+  std::size_t size() const { return entries_.size(); }
+  operator PhasePeaks() const;
+
+ private:
+  friend class PhasePeakRecorder;
+  // Of what may be a moment, in this order: slot, previous + 1, age.
+  using Key = std::uint32_t;
+  static Key key_of(const PhaseMoment& moment);
+  static PhaseMoment moment_of(Key key);
+  struct Entry {
+    Key key;
+    std::uint32_t moments = 0, visits = 0, cpu_jumps = 0, memory_jumps = 0;
+    double cpu_cores = 0, memory_bytes = 0, cpu_jump_cores = 0;
+  };
+  static PeakAhead peak_of(const Entry& entry);
+  std::vector<Entry>::const_iterator place_of(Key key) const;
+  // That of the moment, made where there is none and not `most` of them.
+  Entry* entry_of(const PhaseMoment& moment, std::size_t most);
+
+  std::vector<Entry> entries_;  // ascending
+};
+
 // Of one run, sample by sample.
 class PhasePeakRecorder {
  public:
@@ -59,17 +91,21 @@ class PhasePeakRecorder {
   const PhaseMoment& now() const { return now_; }
   // Told with the phase before and without it (kAny). The last few moments are still open and not
   // in it.
-  const PhasePeaks& peaks() const { return peaks_; }
+  const RunMoments& peaks() const { return peaks_; }
   // The same of a run that is over: nothing more follows those.
   PhasePeaks of_whole_run() const;
 
  private:
   // A sample whose moment is not over. What followed it are those behind it in open_.
+  // Narrow, for each container has a minute of them.
   struct Open {
-    PhaseMoment moment;
-    bool first = false;  // of its visit
-    Demand now;
-    double interval_seconds = 0;  // since the one before it
+    Open(const PhaseMoment& at, bool begins, const Demand& demand, double interval);
+    PhaseMoment moment() const { return {slot, previous, age}; }
+    double interval_seconds;  // since the one before it
+    double cpu_cores, memory_bytes;  // 0 where absent
+    std::int8_t slot, previous, age;
+    bool first;  // of its visit
+    bool has_cores, has_bytes;
   };
   void close_front();
   void forget_open();
@@ -77,7 +113,7 @@ class PhasePeakRecorder {
   double soon_cores() const;
 
   double soon_seconds_, binding_seconds_;
-  PhasePeaks peaks_;
+  RunMoments peaks_;
   std::deque<Open> open_;
   double number_ = 0;            // of the newest sample
   SlidingMaximum peak_bytes_;    // of open_, by number

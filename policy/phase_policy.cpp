@@ -135,9 +135,9 @@ void PhasePolicy::record(PhaseRecord& record, const Observation& observation,
 
 PhasePolicy::Ahead PhasePolicy::ahead_of(const PhaseMoment& moment) const {
   Ahead ahead;
-  if (const auto own = peaks_.peaks().find(moment); own != peaks_.peaks().end()) {
-    ahead.peak = own->second;
-    ahead.own_moments = own->second.moments;
+  if (const auto own = peaks_.peaks().find(moment)) {
+    ahead.peak = *own;
+    ahead.own_moments = own->moments;
   }
   if (const auto earlier = earlier_peaks_.find(moment); earlier != earlier_peaks_.end())
     add_peak(ahead.peak, earlier->second);

@@ -47,13 +47,13 @@ Status read_next(const nlohmann::json& json, PhaseRecord& record) {
   const auto list = json.find("next");
   if (list == json.end() || !list->is_array() || list->size() != kPhaseSlots)
     return failure(ErrorKind::invalid, "phase record: \"next\" is no list of 33 numbers");
-  for (std::size_t i = 0; i < record.next.size(); ++i) {
+  for (std::size_t i = 0; i < kPhaseSlots; ++i) {
     if (!(*list)[i].is_number())
       return failure(ErrorKind::invalid, "phase record: a successor count is no number");
     const double count = (*list)[i].get<double>();
     if (!(count >= 0 && count <= kMaxDepartures))
       return failure(ErrorKind::invalid, "phase record: a successor count is out of range");
-    record.next[i] = count;
+    if (count > 0) record.next[i] = count;
   }
   return {};
 }
@@ -78,17 +78,28 @@ Result<PhaseRecord> read_record(const nlohmann::json& json) {
 
 }  // namespace
 
+double Successors::operator[](std::size_t slot) const {
+  const auto found = std::ranges::find(entries_, slot, &Entry::slot);
+  return found == entries_.end() ? 0 : found->count;
+}
+
+double& Successors::operator[](std::size_t slot) {
+  const auto place = std::ranges::lower_bound(entries_, slot, {}, &Entry::slot);
+  if (place != entries_.end() && place->slot == slot) return place->count;
+  return entries_.insert(place, {static_cast<std::uint8_t>(slot), 0})->count;
+}
+
 PhaseRecord::PhaseRecord()
     : cpu_cores(kCpuShape), memory_bytes(kMemoryShape), dwell_seconds(kDwellShape) {}
 
 double PhaseRecord::departures() const {
   double sum = 0;
-  for (const double count : next) sum += count;
+  for (const Successors::Entry& entry : next) sum += entry.count;
   return sum;
 }
 
 bool PhaseRecord::departed() const {
-  return std::any_of(next.begin(), next.end(), [](double count) { return count > 0; });
+  return std::any_of(next.begin(), next.end(), [](const auto& entry) { return entry.count > 0; });
 }
 
 std::array<double, kPhaseSlots> visit_probabilities(const PhaseRecords& records, int slot,
@@ -105,8 +116,8 @@ std::array<double, kPhaseSlots> visit_probabilities(const PhaseRecords& records,
       if (present <= 0 || departures <= 0) continue;
       const double age = change == 0 ? age_seconds : 0;
       const double leaving = present * leave_probability(record, age, horizon_seconds);
-      for (std::size_t to = 0; to < there.size(); ++to)
-        there[to] += leaving * record.next[to] / departures;
+      for (const Successors::Entry& to : record.next)
+        there[to.slot] += leaving * to.count / departures;
     }
     for (std::size_t i = 0; i < visited.size(); ++i)
       visited[i] = std::min(1.0, visited[i] + there[i]);
@@ -130,10 +141,21 @@ void merge_records(PhaseRecords& records, const PhaseRecords& other, double fact
     to.cpu_cores.merge(from.cpu_cores, factor);
     to.memory_bytes.merge(from.memory_bytes, factor);
     to.dwell_seconds.merge(from.dwell_seconds, factor);
-    for (std::size_t i = 0; i < to.next.size(); ++i) to.next[i] += factor * from.next[i];
+    for (const Successors::Entry& entry : from.next)
+      to.next[entry.slot] += factor * entry.count;
     to.runs = std::min(to.runs + from.runs, kMaxRuns);
   }
 }
+
+namespace {
+
+nlohmann::json next_to_json(const Successors& next) {
+  std::array<double, kPhaseSlots> counts{};
+  for (const Successors::Entry& entry : next) counts[entry.slot] = entry.count;
+  return counts;
+}
+
+}  // namespace
 
 nlohmann::json records_to_json(const PhaseRecords& records) {
   nlohmann::json phases = nlohmann::json::array();
@@ -143,7 +165,7 @@ nlohmann::json records_to_json(const PhaseRecords& records) {
                       {"cpu_cores", record.cpu_cores.to_json()},
                       {"memory_bytes", record.memory_bytes.to_json()},
                       {"dwell_seconds", record.dwell_seconds.to_json()},
-                      {"next", record.next}});
+                      {"next", next_to_json(record.next)}});
   return {{"schema", kSchema}, {"policy", "phase"}, {"phases", std::move(phases)}};
 }
 

@@ -3,8 +3,12 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <vector>
 
 #include "base/result.h"
 #include "policy/histogram.h"
@@ -16,12 +20,29 @@ namespace cgphase {
 inline constexpr int kPhaseSlots = 33;  // a model has at most 32 phases
 inline constexpr int kUnknownSlot = kPhaseSlots - 1;
 
+// How often a phase went on to each slot: mostly to one or two of them.
+class Successors {
+ public:
+  struct Entry {
+    std::uint8_t slot;
+    double count;
+  };
+  double operator[](std::size_t slot) const;  // 0 where it never did
+  double& operator[](std::size_t slot);
+  // Ascending; those it went on to, and perhaps others.
+  std::vector<Entry>::const_iterator begin() const { return entries_.begin(); }
+  std::vector<Entry>::const_iterator end() const { return entries_.end(); }
+
+ private:
+  std::vector<Entry> entries_;
+};
+
 struct PhaseRecord {
   PhaseRecord();
   DecayingHistogram cpu_cores;
   DecayingHistogram memory_bytes;  // need
   DecayingHistogram dwell_seconds;  // of completed visits
-  std::array<double, kPhaseSlots> next{};  // visits that went on to that slot
+  Successors next;                  // visits that went on to that slot
   int runs = 0;                     // runs that saw this phase
 
   double departures() const;

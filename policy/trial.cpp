@@ -66,6 +66,8 @@ void Baselines::add(const Phase& phase, const Measures& measures) {
     return value ? static_cast<float>(*value) : std::numeric_limits<float>::quiet_NaN();
   });
   Ticks& ticks = ticks_[phase.index];
+  if (ticks.ring.size() == ticks.ring.capacity() && ticks.ring.size() < kTicks)
+    ticks.ring.reserve(std::clamp(2 * ticks.ring.size(), std::size_t{4}, kTicks));
   if (ticks.ring.size() < kTicks) ticks.ring.push_back(tick);
   else ticks.ring[ticks.next] = tick;
   ticks.next = (ticks.next + 1) % kTicks;

@@ -130,6 +130,10 @@ CREATE TABLE recent (slot INTEGER PRIMARY KEY, page BLOB NOT NULL);
 
 constexpr std::array kSteps = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5};
 
+// What is written is hardly read again: a flush of hundreds of containers has room. The default of
+// 2 MB would fill up with the pages of blocks, and stay in memory.
+constexpr int kCacheKib = 512;
+
 // Changes nothing in a file that is there. EXCLUSIVE comes before all that reads the file, and
 // auto_vacuum does: the write-ahead log's index then lies in this process' memory, not in a -shm
 // file, and no second connection can ever take part. INCREMENTAL lets the file shrink when the cap
@@ -138,8 +142,8 @@ Status set_session(Connection& connection) {
   return connection.execute(
       "PRAGMA locking_mode=EXCLUSIVE; PRAGMA page_size=" + std::to_string(kPageSizeBytes) +
       "; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON;"
-      "PRAGMA mmap_size=0; PRAGMA temp_store=MEMORY;"
-      "BEGIN EXCLUSIVE; COMMIT");
+      "PRAGMA mmap_size=0; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-" +
+      std::to_string(kCacheKib) + "; BEGIN EXCLUSIVE; COMMIT");
 }
 
 Status set_bounds(Connection& connection, const PageBudget& budget) {

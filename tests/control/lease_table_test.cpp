@@ -5,7 +5,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
 
 #include "tests/control/fake_cgroup.h"
 
@@ -39,6 +43,18 @@ int hold(LeaseTable& table, CgroupId id, std::string_view previous, std::string_
 
 std::string file_in(const TemporaryDirectory& directory) {
   return directory.path() + "/" + kLeaseFileName;
+}
+
+// Of all mappings of that file by this process.
+std::size_t resident_bytes(const std::string& path) {
+  std::ifstream maps("/proc/self/smaps");
+  std::size_t sum = 0;
+  bool here = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find('-') < line.find(' ')) here = line.ends_with(path);
+    if (here && line.starts_with("Rss:")) sum += std::stoul(line.substr(4)) * 1024;
+  }
+  return sum;
 }
 
 void overwrite(const std::string& path, std::size_t offset, std::string_view bytes) {
@@ -286,6 +302,22 @@ TEST_CASE("a restorer reads the leases of a living owner and does not own them")
   REQUIRE(restorer);
   CHECK((*restorer)->held().size() == 1);
   CHECK_FALSE((*restorer)->try_own());
+}
+
+TEST_CASE("a restorer finds leases wherever they lie, and the rest does not become resident") {
+  constexpr int kRecords = kLeaseRecords;
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory, kRecords);
+  std::vector<int> records;
+  for (std::uint64_t i = 0; i < 150; ++i)
+    records.push_back(hold(*table, CgroupId{1, 100 + i}, "200000 100000", "150000 100000"));
+  std::ranges::sort(records);
+  const auto restorer = LeaseTable::open_existing(options_in(directory, kRecords));
+  REQUIRE(restorer);
+  const auto before = resident_bytes(file_in(directory));
+  CHECK((*restorer)->held() == records);
+  // Its pages of those leases; the kernel maps some around each.
+  CHECK(resident_bytes(file_in(directory)) - before < kRecords * kRecordBytes / 4);
 }
 
 TEST_CASE("leases of an earlier boot are discarded") {
