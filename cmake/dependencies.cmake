@@ -10,6 +10,7 @@ find_package(CLI11 2.1 REQUIRED)
 pkg_check_modules(SQLITE3 REQUIRED IMPORTED_TARGET sqlite3>=3.40)
 pkg_check_modules(LIBCGROUP REQUIRED IMPORTED_TARGET libcgroup>=2.0)
 pkg_check_modules(LIBBPF REQUIRED IMPORTED_TARGET libbpf>=1.1)
+pkg_check_modules(SYSTEMD REQUIRED IMPORTED_TARGET libsystemd>=252)
 
 # Header-only libraries whose CMake targets would link a shared library (fmt, spdlog, toml++);
 # their headers lie on the default path.

@@ -4,10 +4,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cstddef>
-#include <cstdlib>
 #include <cstring>
-#include <string>
 
 #include "base/fd.h"
 #include "tests/agent/temporary_directory.h"
@@ -19,8 +16,14 @@ namespace {
 // Stands where the service manager would: a datagram socket named by NOTIFY_SOCKET.
 class ServiceManager {
  public:
-  ServiceManager() { listen(tmp_ / "notify"); }
-  explicit ServiceManager(const std::string& name) { listen(name); }
+  ServiceManager() : socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string path = tmp_ / "notify";
+    std::memcpy(address.sun_path, path.data(), path.size());
+    REQUIRE(::bind(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+    ::setenv("NOTIFY_SOCKET", path.c_str(), 1);
+  }
   ~ServiceManager() {
     ::unsetenv("NOTIFY_SOCKET");
     ::unsetenv("WATCHDOG_USEC");
@@ -33,19 +36,8 @@ class ServiceManager {
   }
 
  private:
-  void listen(const std::string& name) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::memcpy(address.sun_path, name.data(), name.size());
-    if (name[0] == '@') address.sun_path[0] = 0;
-    const auto length = offsetof(sockaddr_un, sun_path) + name.size();
-    REQUIRE(::bind(socket_.get(), reinterpret_cast<sockaddr*>(&address),
-                   static_cast<socklen_t>(length)) == 0);
-    ::setenv("NOTIFY_SOCKET", name.c_str(), 1);
-  }
-
   TemporaryDirectory tmp_;
-  Fd socket_{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+  Fd socket_;
 };
 
 }  // namespace
@@ -54,22 +46,6 @@ TEST_CASE("ready is said with a status line") {
   const ServiceManager manager;
   notify::ready("observing 3 containers");
   CHECK(manager.received() == "READY=1\nSTATUS=observing 3 containers");
-}
-
-TEST_CASE("a service manager is reached by an abstract name") {
-  const ServiceManager manager("@cgphase-notify-test-" + std::to_string(::getpid()));
-  notify::watchdog();
-  CHECK(manager.received() == "WATCHDOG=1");
-}
-
-TEST_CASE("what names no socket is told nothing") {
-  for (const std::string& name :
-       {std::string(), std::string("@"), std::string("notify"), std::string("vsock:2:1"),
-        "/" + std::string(sizeof(sockaddr_un::sun_path) - 1, 'x'), std::string(5000, '/')}) {
-    ::setenv("NOTIFY_SOCKET", name.c_str(), 1);
-    notify::ready("alone");
-  }
-  ::unsetenv("NOTIFY_SOCKET");
 }
 
 TEST_CASE("a status cannot smuggle another assignment") {
@@ -105,21 +81,6 @@ TEST_CASE("the watchdog is fed twice in its time") {
   const ServiceManager manager;
   ::setenv("WATCHDOG_USEC", "15000000", 1);
   CHECK(notify::watchdog_interval() == std::chrono::microseconds(7'500'000));
-}
-
-TEST_CASE("a watchdog is this process's where its number says so") {
-  const ServiceManager manager;
-  ::setenv("WATCHDOG_USEC", "15000000", 1);
-  ::setenv("WATCHDOG_PID", std::to_string(::getpid()).c_str(), 1);
-  CHECK(notify::watchdog_interval() == std::chrono::microseconds(7'500'000));
-}
-
-TEST_CASE("a watchdog of no time, of none that ends or of no number is none") {
-  const ServiceManager manager;
-  for (const char* usec : {"0", "18446744073709551615", "18446744073709551616", "-1", "soon", ""}) {
-    ::setenv("WATCHDOG_USEC", usec, 1);
-    CHECK_FALSE(notify::watchdog_interval());
-  }
 }
 
 TEST_CASE("a watchdog of another process is not ours") {
