@@ -60,7 +60,7 @@ class Store::Impl {
                 const std::vector<JournalOutcome>& outcomes);
   Status flush(OpenFile& file);
   std::uint64_t size_bytes() const;
-  std::string held_back() const { return space_.reason(); }
+  std::string held_back() const { return cap_holds_ ? cap_text() : space_.reason(); }
 
   const OpenFile* file() const { return file_.get(); }
   std::optional<std::string> quarantined_;
@@ -76,6 +76,7 @@ class Store::Impl {
   void let_go();
   Status quarantine();
   bool at_cap(OpenFile& file) const;
+  std::string cap_text() const;
   Status make_room(OpenFile& file);
   Status sweep(OpenFile& file);
   Status retire(OpenFile& file);
@@ -97,6 +98,7 @@ class Store::Impl {
   SampleHistory::Memory kept_;      // of a file that was let go
   int failures_ = 0;
   bool let_go_ = false;
+  bool cap_reached_ = false, cap_holds_ = false;  // by what may not go: last write(), last flush
   SqlFault open_fault_;
   RowMap rows_;  // of the containers that have points in memory
   WallTime newest_;
@@ -219,6 +221,7 @@ auto Store::Impl::with_file(Work work) -> decltype(work(std::declval<OpenFile&>(
 
 template <class Work>
 Status Store::Impl::write(OpenFile& file, Work work) {
+  cap_reached_ = false;
   for (;;) {
     Status done = [&]() -> Status {
       Result<Transaction> transaction = Transaction::begin(file.connection);
@@ -230,7 +233,9 @@ Status Store::Impl::write(OpenFile& file, Work work) {
     if (done || !file.connection.fault().full() || !at_cap(file)) return done;
     file.connection.fault() = {};
     const Result<std::int64_t> dropped = drop_oldest(file);
-    if (!dropped || *dropped == 0) return done;
+    if (!dropped) return done;
+    cap_reached_ = *dropped == 0;
+    if (cap_reached_) return failure(ErrorKind::io, cap_text() + " (SQLITE_FULL)");
   }
 }
 
@@ -251,6 +256,11 @@ bool Store::Impl::at_cap(OpenFile& file) const {
   const Result<std::int64_t> pages = file.connection.integer("PRAGMA page_count");
   return free_bytes > static_cast<std::uint64_t>(budget_.wal_bytes) && pages &&
          *pages > budget_.file_pages / 2;
+}
+
+std::string Store::Impl::cap_text() const {
+  return escape_name(options_.path) + ": store.cap (" + std::to_string(options_.cap.value) +
+         " bytes) is reached by what is never dropped (containers, what was learned): raise it";
 }
 
 // Samples before the journal; one step of the ring. How many blocks or rows went.
@@ -398,14 +408,17 @@ void Store::Impl::forget_rows(const OpenFile& file) {
   std::erase_if(rows_, [&](const auto& known) { return !file.history.holds(known.second); });
 }
 
+// At a cap that nothing can be dropped from samples wait, too: room may come when containers end.
 // A disk that fills up between the look and the write is as one that was found full. Nothing of the
 // flush is in the file then, and all of it still in memory.
 Status Store::Impl::flush_or_hold(OpenFile& file) {
+  cap_holds_ = false;
   if (!space_.scarce()) {
     const Status flushed = flush(file);
-    if (flushed || !file.connection.fault().full()) return flushed;
-    space_.found_full();
-    if (!space_.holding()) return flushed;
+    if (flushed || (!cap_reached_ && !file.connection.fault().full())) return flushed;
+    cap_holds_ = cap_reached_;
+    if (!cap_holds_) space_.found_full();
+    if (!cap_holds_ && !space_.holding()) return flushed;
     file.connection.fault() = {};
   }
   file.history.keep_in_memory();

@@ -323,3 +323,31 @@ TEST_CASE("a disk that was read-only and is mounted anew: nothing is missing, no
     return survive_loss(disk, &LoseableDisk::sync_and_abort, 1);
   });
 }
+
+// What was flushed before the loss is as far from the disk as what was not: the first batch on the
+// disk that is back brings all of it, though no flush is due by its points' time.
+TEST_CASE("a disk that is back gets each open block at once, not with the next flush that is due") {
+  check_on_lost_disk([](const LoseableDisk& disk) {
+    Result<Store> store = open_on(disk);
+    if (!store) return 1;
+    for (std::uint64_t second = 1; second <= 30; ++second)
+      if (!store->append({busy_point(kOne, second)}, {}, {})) return 2;
+    if (!store->flush() || !disk.cut_power()) return 3;
+    if (!store->append({busy_point(kOne, 31)}, {}, {})) return 4;
+    for (int call = 0; call < 10; ++call)
+      if (store->flush()) return 5;
+    if (!disk.mount_again()) return 6;
+    if (!store->append({busy_point(kOne, 32)}, {}, {})) return 7;
+    // What a process that is killed now leaves behind.
+    const std::string copy = disk.database + "-copy";
+    for (const char* part : {"", "-wal"})
+      std::filesystem::copy_file(disk.database + part, copy + part);
+    Result<Store> left = Store::open({.path = copy, .boot_id = "boot-1"});
+    if (!left || left->damaged_count() != 0) return 8;
+    const auto points = left->history(kOne, WallTime::min(), WallTime::max(), 100);
+    if (!points || points->size() != 31) return 9;
+    for (std::uint64_t i = 0; i < 31; ++i)
+      if (!same((*points)[i], busy_point(kOne, i + 1))) return 10;
+    return 0;
+  });
+}

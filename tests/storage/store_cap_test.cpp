@@ -168,7 +168,32 @@ TEST_CASE("what cannot fit below the cap is refused with io and the rest goes on
   REQUIRE_FALSE(full.has_value());
   CHECK(full.error().kind == ErrorKind::io);
   CHECK(full.error().text.find("SQLITE_FULL") != std::string::npos);
+  CHECK(full.error().text.find("store.cap (524288 bytes) is reached") != std::string::npos);
+  CHECK_FALSE(store.held_back().has_value());
   CHECK(store.append({busy_point(kOne, 1)}, {decision_of(kOne, 1, at_second(1))}, {}).has_value());
   CHECK(store.flush().has_value());
   CHECK(store.load_learned("one") == learned);
+}
+
+TEST_CASE("at a cap that nothing may be dropped from samples wait, and no disk is called full") {
+  const ScratchDirectory scratch;
+  Store store = Store::open({.path = scratch.path("h.db"),
+                             .boot_id = "boot-1",
+                             .cap = kMinimumCap,
+                             .min_free = Bytes{4096}})
+                    .value();
+  const std::size_t bytes[] = {kMaxLearnedBytes - 2, 16 * 1024, 1024, 128};
+  int image = 0;
+  for (const std::size_t size : bytes)
+    while (store.save_learned(std::to_string(++image), nlohmann::json(std::string(size, 'a'))))
+      REQUIRE(image < 1000);
+  std::uint64_t second = 0;
+  while (!store.held_back() && second < 2000) {
+    ++second;
+    REQUIRE(store.append({busy_point(kOne, second)}, {}, {}).has_value());
+  }
+  REQUIRE(store.held_back().has_value());
+  CHECK(store.held_back()->find("store.cap (524288 bytes) is reached") != std::string::npos);
+  CHECK(store.held_back()->find("full") == std::string::npos);
+  CHECK(store.history(kOne, at_second(0), at_second(1e6), 1 << 20)->size() == second);
 }
