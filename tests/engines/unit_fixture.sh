@@ -17,7 +17,8 @@ install_programs() {
   cp "$bin/cgphase" /usr/bin/
   cp "$bin/cgphase-restore" /usr/lib/cgphase/
   cp "$tree/model/default_model.json" /usr/share/cgphase/model.json
-  cp "$tree/systemd/cgphased.service" /etc/systemd/system/
+  cp "$tree/systemd/"*.service "$tree/systemd/"*.slice /etc/systemd/system/
+  must systemd-sysusers --inline 'g cgphase -'
   must systemctl daemon-reload
 }
 

@@ -56,7 +56,7 @@ all_killed() {
 # So much that the daemon does not fit in, and those that restore after it do.
 too_little() {
   awk '$1 == "anon" { sum += $2 / 2 } $1 == "shmem" || $1 == "kernel" { sum += $2 }
-    END { printf "%d", sum }' /sys/fs/cgroup/system.slice/cgphased.service/memory.stat
+    END { printf "%d", sum }' /sys/fs/cgroup/cgphase.slice/cgphased.service/memory.stat
 }
 
 # The kernel ends the daemon, systemd then the rest of the unit (OOMPolicy=stop).

@@ -1,0 +1,47 @@
+# What `cmake --install` puts where: the layout that the programs look for (/usr/lib/cgphase,
+# /usr/share/cgphase, /etc/cgphase), so another prefix than /usr is of no use. packaging/deb builds
+# on it.
+if(CMAKE_INSTALL_PREFIX_INITIALIZED_TO_DEFAULT)
+  set_property(CACHE CMAKE_INSTALL_PREFIX PROPERTY VALUE /usr)
+endif()
+include(GNUInstallDirs)
+set(CGPHASE_UNIT_DIR lib/systemd/system CACHE STRING "where units go, below the prefix or absolute")
+
+install(TARGETS cgphased RUNTIME DESTINATION ${CMAKE_INSTALL_SBINDIR})
+install(TARGETS cgphase RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS cgphase-restore RUNTIME DESTINATION lib/cgphase)
+install(FILES model/default_model.json DESTINATION ${CMAKE_INSTALL_DATADIR}/cgphase
+  RENAME model.json)
+install(FILES agent/default_config.toml DESTINATION /etc/cgphase
+  RENAME cgphase.toml)
+install(FILES systemd/cgphased.service systemd/cgphase-restore.service systemd/cgphase.slice
+  DESTINATION ${CGPHASE_UNIT_DIR})
+install(FILES packaging/completions/cgphase.bash
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME cgphase)
+install(FILES packaging/completions/cgphase.zsh
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions RENAME _cgphase)
+
+# Man pages, where scdoc is there; that of the configuration is made of its defaults.
+find_program(CGPHASE_SCDOC scdoc)
+if(CGPHASE_SCDOC)
+  set(pages ${CMAKE_BINARY_DIR}/man)
+  file(MAKE_DIRECTORY ${pages})
+  set(keys ${PROJECT_SOURCE_DIR}/docs/man/cgphase.toml.5.head.scd)
+  set(awk ${PROJECT_SOURCE_DIR}/docs/man/configuration.awk)
+  set(defaults ${PROJECT_SOURCE_DIR}/agent/default_config.toml)
+  add_custom_command(OUTPUT ${pages}/cgphase.toml.5
+    COMMAND awk -f ${awk} ${defaults} | cat ${keys} - | ${CGPHASE_SCDOC} > ${pages}/cgphase.toml.5
+    DEPENDS ${awk} ${defaults} ${keys} VERBATIM)
+  set(made ${pages}/cgphase.toml.5)
+  foreach(page cgphase.1 cgphase.7 cgphased.8 cgphase-restore.8)
+    set(source ${PROJECT_SOURCE_DIR}/docs/man/${page}.scd)
+    add_custom_command(OUTPUT ${pages}/${page}
+      COMMAND ${CGPHASE_SCDOC} < ${source} > ${pages}/${page} DEPENDS ${source} VERBATIM)
+    list(APPEND made ${pages}/${page})
+  endforeach()
+  add_custom_target(man ALL DEPENDS ${made})
+  foreach(page ${made})
+    string(REGEX MATCH "[0-9]$" section ${page})
+    install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
+  endforeach()
+endif()

@@ -1,0 +1,56 @@
+# bash completion for cgphase(1). Verbs, options and their words are those of its own --help, so that
+# this file needs no change when a verb gets a new one; containers are those that the daemon sees.
+# shellcheck shell=bash
+
+_cgphase_verbs() { cgphase "$@" --help 2>/dev/null | sed -n '/^Subcommands:/,$s/^  \([a-z]*\) .*/\1/p'; }
+_cgphase_options() { cgphase "$@" --help 2>/dev/null | grep -oE -- '(^  |,)--?[a-z][a-z-]*' | tr -d ' ,'; }
+# Words that the option $1 of a verb may have: those in braces behind it.
+_cgphase_words() {
+  local option=$1
+  shift
+  cgphase "$@" --help 2>/dev/null | sed -n "s/^  .*${option}[ ,].*:{\([^}]*\)}.*/\1/p" | tr , '\n'
+}
+_cgphase_containers() { cgphase list -o csv --no-legend 2>/dev/null | cut -d, -f1 | tr -d '"'; }
+
+_cgphase() {
+  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} verb=() i
+  COMPREPLY=()
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case ${COMP_WORDS[i]} in
+      -*) ;;
+      *)
+        verb+=("${COMP_WORDS[i]}")
+        if [ "${verb[*]}" != model ]; then break; fi
+        ;;
+    esac
+  done
+  if [[ $word == -* ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$(_cgphase_options "${verb[@]}")" -- "$word")
+    return
+  fi
+  if [[ $before == -* ]]; then
+    local words
+    words=$(_cgphase_words "$before" "${verb[@]}")
+    if [ -n "$words" ]; then
+      mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+      return
+    fi
+  fi
+  case "${verb[*]}" in
+    '' | model) mapfile -t COMPREPLY < <(compgen -W "$(_cgphase_verbs "${verb[@]}")" -- "$word") ;;
+    mode)
+      if [ "$before" = mode ]; then
+        mapfile -t COMPREPLY < <(compgen -W 'observe advise enforce' -- "$word")
+      else
+        mapfile -t COMPREPLY < <(compgen -W "$(_cgphase_containers)" -- "$word")
+      fi
+      ;;
+    show | explain | history | events | pause | resume | restore)
+      mapfile -t COMPREPLY < <(compgen -W "$(_cgphase_containers)" -- "$word")
+      ;;
+    record | size | plot)
+      mapfile -t COMPREPLY < <(compgen -W "$(_cgphase_containers)" -- "$word"; compgen -f -- "$word")
+      ;;
+  esac
+}
+complete -o default -F _cgphase cgphase

@@ -1,0 +1,36 @@
+#compdef cgphase
+# zsh completion for cgphase(1). Verbs and options are those of its own --help, so that this file
+# needs no change when a verb gets a new one; containers are those that the daemon sees.
+
+local -a verb found
+local word
+for word in ${words[2,CURRENT-1]}; do
+  [[ $word == -* ]] && continue
+  verb+=($word)
+  [[ "$verb" == model ]] || break
+done
+
+if [[ $PREFIX == -* ]]; then
+  found=(${(f)"$(cgphase $verb --help 2>/dev/null |
+    grep -oE -- '(^  |,)--?[a-z][a-z-]*' | tr -d ' ,')"})
+  compadd -- $found
+  return
+fi
+case "$verb" in
+  '' | model)
+    found=(${(f)"$(cgphase $verb --help 2>/dev/null |
+      sed -n '/^Subcommands:/,$s/^  \([a-z]*\)  *\(.*\)/\1:\2/p')"})
+    _describe verb found
+    return ;;
+  mode)
+    if [[ ${words[CURRENT-1]} == mode ]]; then
+      compadd observe advise enforce
+      return
+    fi ;;
+esac
+case "$verb" in
+  show | explain | history | events | mode | pause | resume | restore | record | size | plot)
+    found=(${(f)"$(cgphase list -o csv --no-legend 2>/dev/null | cut -d, -f1 | tr -d '"')"})
+    compadd -- $found ;;
+esac
+_files

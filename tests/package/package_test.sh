@@ -1,0 +1,176 @@
+#!/bin/bash
+# The package on a whole Debian with systemd: installing changes no limit and reloads nothing, the
+# daemon observes and answers, an upgrade keeps history and modes and never stops a daemon that
+# runs, removal restores every limit, purge leaves nothing. package_test.sh PROGRAMS FOLDER, run by
+# scripts/guest --image; the package lies in FOLDER.
+# shellcheck source-path=SCRIPTDIR/../kernel source=../kernel/daemon_fixture.sh
+. "$(dirname "$0")/../kernel/daemon_fixture.sh"
+# shellcheck source-path=SCRIPTDIR/../engines source=../engines/unit_fixture.sh
+. "$(dirname "$0")/../engines/unit_fixture.sh"
+
+package=$(find "$2" -name 'cgphase_*.deb')
+cgroups='system.slice/plain.service system.slice/raw.service'
+original='' loaded=''
+
+# When systemd last read its units: moves at each daemon-reload.
+units_loaded() { systemctl show -p UnitsLoadFinishTimestampMonotonic --value; }
+
+# What was written behind systemd's back is what a reload would undo.
+raw_write() {
+  echo '30000 100000' >"$root/system.slice/raw.service/cpu.max"
+  echo 100663296 >"$root/system.slice/raw.service/memory.max"
+}
+
+untouched() {  # WHAT
+  [ "$(snapshot $cgroups)" = "$original" ] || fail "$1 changed a limit: $(snapshot $cgroups)"
+  [ "$(units_loaded)" = "$loaded" ] || fail "$1 reloaded systemd"
+}
+
+apt_get() { DEBIAN_FRONTEND=noninteractive apt-get -q -y "$@" </dev/null >/tmp/apt.log 2>&1; }
+
+must_apt() {
+  apt_get "$@" && return
+  echo "FAILED, so nothing is proved: apt-get $*"
+  tail -n 20 /tmp/apt.log
+  exit 1
+}
+
+# The package once more under another version, changed by a command that runs in its tree.
+repack() {  # VERSION [COMMAND...]
+  local version=$1
+  shift
+  rm -rf /tmp/repack
+  must dpkg-deb -R "$package" /tmp/repack
+  sed -i "s/^Version: .*/Version: $version/" /tmp/repack/DEBIAN/control
+  [ $# = 0 ] || (cd /tmp/repack && "$@")
+  must dpkg-deb -b -Znone --root-owner-group /tmp/repack "/tmp/cgphase_$version.deb" >/dev/null
+}
+
+answers() { cgphase status --json >/tmp/status; }
+status_has() { grep -q "$1" /tmp/status; }
+
+installed() {
+  must_apt install "$package"
+  untouched 'the installation'
+  until_true 10000 answers || fail 'cgphase status does not answer within 10 s'
+  status_has '"mode": *"observe"' || fail "the mode is not observe: $(cat /tmp/status)"
+  property_is ActiveState active || fail 'not started'
+  [ "$(systemctl is-enabled cgphased)" = enabled ] || fail 'not enabled'
+  property_is Slice cgphase.slice || fail 'not in its slice'
+  [ "$(cat "$root/cgphase.slice/memory.max")" = 268435456 ] || fail 'its slice has no bound'
+  [ -z "$(ss -Hltun)" ] || fail "a port is open: $(ss -Hltun)"
+  runuser -u nobody -g cgphase -- cgphase -q status >/dev/null ||
+    fail 'a member of the group may not read'
+  runuser -u nobody -- cgphase -q status >/dev/null 2>&1 && fail 'anybody may read'
+  pause_ms 5000
+  untouched 'the daemon, that observes,'
+  answers
+  status_has '"degraded": *\[\]' || fail "degraded from the start: $(grep -o '"degraded":[^]]*' /tmp/status)"
+  echo 'installed: observes, nothing changed, nothing reloaded'
+}
+
+samples() { cgphase history /system.slice/plain.service -o csv --no-legend 2>/dev/null | wc -l; }
+enough_samples() { [ "$(samples)" -ge 3 ]; }
+
+upgraded() {
+  local before pid
+  printf 'include = ["/system.slice/*.service"]\n' >/etc/cgphase/conf.d/all.toml
+  must systemctl restart cgphased
+  until_true 20000 enough_samples || fail 'no history before the upgrade'
+  must cgphase -q pause /system.slice/plain.service
+  before=$(samples) pid=$(property MainPID)
+  repack 0.9.1
+  must_apt install /tmp/cgphase_0.9.1.deb
+  untouched 'the upgrade'
+  [ "$(property MainPID)" != "$pid" ] || fail 'the upgrade did not start the new daemon'
+  until_true 10000 answers || fail 'no answer after the upgrade'
+  [ "$(samples)" -ge "$before" ] || fail "history had $before samples, then $(samples)"
+  cgphase show /system.slice/plain.service | grep -q paused || fail 'a pause was forgotten'
+  grep -q all.toml <(ls /etc/cgphase/conf.d) || fail 'configuration was removed'
+  echo "upgraded: history ($before samples, then $(samples)) and pause kept"
+}
+
+change_unit() { sed -i 's/^TasksMax=32/TasksMax=33/' lib/systemd/system/cgphased.service; }
+
+unit_changed() {
+  repack 0.9.2 change_unit
+  must_apt install /tmp/cgphase_0.9.2.deb
+  untouched 'an upgrade with another unit'
+  property_is ActiveState active || fail 'not active after an upgrade with another unit'
+  grep -q 'takes effect after .systemctl daemon-reload' /tmp/apt.log ||
+    fail "a changed unit was not told: $(tail -n 5 /tmp/apt.log)"
+  echo 'another unit: told, not reloaded'
+}
+
+wrong_configuration() {
+  local pid
+  pid=$(property MainPID)
+  echo 'mode = 3' >/etc/cgphase/conf.d/wrong.toml
+  repack 0.9.3
+  must_apt install /tmp/cgphase_0.9.3.deb
+  grep -q 'wrong.toml:1' /tmp/apt.log || fail 'the upgrade does not name the wrong line'
+  [ "$(property MainPID)" = "$pid" ] || fail 'a daemon that ran was stopped'
+  answers || fail 'the daemon before does not answer'
+  rm /etc/cgphase/conf.d/wrong.toml
+  echo 'a wrong configuration: told, the daemon before goes on'
+}
+
+downgraded() {
+  must_apt install --allow-downgrades "$package"
+  untouched 'the downgrade'
+  until_true 10000 answers || fail 'no answer after the downgrade'
+  enough_samples || fail 'history is gone after the downgrade'
+  echo 'downgraded: works, history kept'
+}
+
+removed() {
+  rm -f /etc/cgphase/conf.d/all.toml
+  must systemctl stop cgphased
+  enforce
+  await 'before the removal'
+  must_apt remove cgphase
+  [ "$(snapshot $cgroups)" = "$original" ] || fail "removed, and limits are $(snapshot $cgroups)"
+  [ "$(units_loaded)" = "$loaded" ] || fail 'the removal reloaded systemd'
+  [ ! -e /usr/sbin/cgphased ] || fail 'the program is still there'
+  [ -e /var/lib/cgphase ] || fail 'removal took the history, which is for purge'
+  pgrep -x cgphased >/dev/null && fail 'the daemon still runs'
+  echo 'removed: every limit is the original'
+}
+
+# The group stays (README.Debian); what apt and the guest keep of any package is theirs.
+left_over() {
+  find / -xdev \( -path /proc -o -path /sys -o -path /tmp -o -path "$tree" \
+    -o -path /var/cache/apt -o -path /run/guest-job -o -path /var/log \) -prune -o \
+    -name '*cgphase*' -print
+}
+
+purged() {
+  must_apt purge cgphase
+  untouched 'purge'
+  [ -z "$(left_over)" ] || fail "left after purge: $(left_over | tr '\n' ' ')"
+  dpkg -l cgphase 2>/dev/null | grep -q '^[a-z][a-z]  *cgphase ' && fail 'dpkg still knows it'
+  echo 'purged: nothing left'
+}
+
+again() {
+  must_apt install "$package"
+  until_true 10000 answers || fail 'no answer after installing it again'
+  untouched 'installing it again'
+  must_apt purge cgphase
+  echo 'installed again and purged: fine'
+}
+
+must systemd-run --quiet --unit plain -p MemoryMax=64M -p CPUQuota=50% sleep 1000
+must systemd-run --quiet --unit raw -p MemoryMax=128M -p CPUQuota=60% sleep 1000
+raw_write
+original=$(snapshot $cgroups)
+loaded=$(units_loaded)
+installed
+upgraded
+unit_changed
+wrong_configuration
+downgraded
+removed
+purged
+again
+finish
