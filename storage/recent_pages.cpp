@@ -83,7 +83,8 @@ void RecentReader::add(std::string_view page) {
     if (container == 0) return;  // the rest of a page is zeros
     const std::uint64_t flushes = cursor.varint(), start = cursor.varint();
     const std::string_view bytes = cursor.bytes(cursor.varint());
-    if (!cursor.sound()) {
+    // No row has such a number, and no block began after its page was written.
+    if (!cursor.sound() || container > INT64_MAX || flushes > flush) {
       ++damaged_pages_;
       return;
     }

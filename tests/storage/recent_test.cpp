@@ -9,12 +9,14 @@
 #include <map>
 #include <random>
 
+#include "base/crc32.h"
 #include "storage/block.h"
 #include "storage/recent_pages.h"
 #include "storage/schema.h"
 #include "storage/sqlite.h"
 #include "storage/store.h"
 #include "storage/stored_history.h"
+#include "storage/varint.h"
 #include "tests/storage/points.h"
 
 using namespace cgphase;
@@ -187,6 +189,34 @@ TEST_CASE("what is no page is damaged, whatever it says") {
   std::uint64_t damaged = 0;
   CHECK(reader.blocks(damaged).empty());
   CHECK(damaged == 5);
+}
+
+TEST_CASE("a page is damaged that tells of no container, or of a block later than itself") {
+  BlockWriter writer;
+  writer.add(busy_point(kOne, 1));
+  // The page of flush 2 with the numbers of its one entry.
+  const auto damage_of = [&](std::uint64_t container, std::uint64_t flushes) {
+    std::string page(4, '\0');
+    page += '\2' + std::string(7, '\0');
+    char numbers[4 * kLargestVarint];
+    char* end = numbers;
+    for (const std::uint64_t number :
+         {container, flushes, std::uint64_t{0}, std::uint64_t{writer.payload().size()}})
+      end = encode_varint(end, number);
+    page.append(numbers, end).append(writer.payload()).resize(kRecentPageBytes);
+    const std::uint32_t sum = crc32c(std::string_view(page).substr(4));
+    for (std::size_t i = 0; i < 4; ++i) page[i] = static_cast<char>(sum >> (8 * i));
+    RecentReader reader;
+    reader.add(page);
+    std::uint64_t damaged = 0;
+    const auto blocks = reader.blocks(damaged);
+    CHECK(blocks.size() + damaged == 1);
+    return damaged;
+  };
+  CHECK(damage_of(7, 1) == 0);
+  CHECK(damage_of(INT64_MAX, 2) == 0);
+  CHECK(damage_of(std::uint64_t{INT64_MAX} + 1, 1) == 1);
+  CHECK(damage_of(7, 3) == 1);
 }
 
 TEST_CASE("after kill -9 each sample that was flushed is there once, whoever reads") {
