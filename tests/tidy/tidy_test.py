@@ -64,6 +64,10 @@ class Lines(TidyTest):
         self.write("base/a.cpp", "int a;\n\tint b;\n")
         self.assert_complaint("base/a.cpp:2: a tab")
 
+    def test_a_tab_of_a_makefile(self):
+        self.write("packaging/deb/rules", "#!/usr/bin/make -f\nall:\n\ttrue\n", 0o755)
+        self.assert_clean()
+
     def test_trailing_blanks(self):
         self.write("docs/a.md", "text \n")
         self.assert_complaint("docs/a.md:1: blanks at the end")
