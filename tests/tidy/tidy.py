@@ -31,12 +31,14 @@ MAX_COLUMNS_IN = {".h", ".cpp", ".c", ".py", ".cmake", ".sh", "CMakeLists.txt", 
 # What a program wrote, or what a test must find unchanged.
 RECORDED = re.compile(r"^(tests/.*(data|corpus|golden)/|model/default_model\.json$|LICENSE$)")
 # A reload of systemd puts limits of containers back and takes GPUs from those that run: nothing
-# that is installed may cause one, nor write what would need one. Some verbs of systemctl reload.
+# that is installed may cause one, nor write what would need one. Some verbs of systemctl reload, and
+# so does deb-systemd-helper when it changes a link.
 INSTALLED_FOLDERS = ("agent/", "base/", "cli/", "collectors/", "control/", "model/", "packaging/",
                      "policy/", "storage/", "systemd/")
 RELOAD = re.compile(
     r"""daemon-re(load|exec)|"Re(load|execute)"|\bManager[. ]Re(load|execute)\b"""
-    r"""|\bsystemctl\b.*\b(enable|disable|reenable|mask|unmask|preset|link|edit|revert)\b"""
+    r"""|\b(systemctl\b(?!.*\s--no-reload\b)|deb-systemd-helper\b)"""
+    r""".*\b(enable|disable|reenable|mask|unmask|preset|link|edit|revert|purge)\b"""
     r"""|/(etc|run)/systemd/system(\.control|\.attached)?/""")
 SAFETY = "docs/safety.md"
 ITALIC = re.compile(r"(?<![*\w])\*(?![*\s])((?:[^*\n]|\n(?!\n))+)\*(?!\*)")

@@ -271,6 +271,7 @@ class Files(TidyTest):
     def test_a_reload_of_systemd(self):
         for text in ("systemctl --system daemon-reload", "systemctl daemon-reexec",
                      "systemctl enable --now cgphased", "deb-x; systemctl -q mask cgphased",
+                     "deb-systemd-helper enable cgphased.service",
                      "busctl call org.freedesktop.systemd1.Manager Reload",
                      "echo x >/etc/systemd/system/docker-1.scope.d/limits.conf"):
             self.write("packaging/postinst", "# Done.\n" + text + "\n")
@@ -283,7 +284,7 @@ class Files(TidyTest):
     def test_what_reloads_nothing(self):
         self.write("packaging/postinst",
                    "# never daemon-reload\nsystemctl start cgphased  # no daemon-reload\n"
-                   "deb-systemd-helper enable cgphased.service\n")
+                   "systemctl --no-reload enable cgphased.service\n")
         self.write("control/a.cpp", "// after a daemon-reload\nint reload();\n"
                                     'f("/run/systemd/transient/");\n')
         self.write("systemd/x.service", "[Service]\nExecReload=/bin/kill -HUP $MAINPID\n")
