@@ -12,8 +12,8 @@ package=$(find "$2" -name 'cgphase_*.deb')
 cgroups='system.slice/plain.service system.slice/raw.service'
 original='' loaded=''
 
-# When systemd last read its units: moves at each daemon-reload.
-units_loaded() { systemctl show -p UnitsLoadFinishTimestampMonotonic --value; }
+# How often systemd read its units again, by its own word.
+units_loaded() { journalctl -b _PID=1 -o cat | grep -c '^Reloading'; }
 
 # What was written behind systemd's back is what a reload would undo.
 raw_write() {
@@ -163,6 +163,13 @@ again() {
   echo 'installed again and purged: fine'
 }
 
+# That what is asked above would be seen.
+seen_if_done() {
+  must systemctl daemon-reload
+  [ "$(snapshot $cgroups)" != "$original" ] || fail 'a reload resets nothing, so nothing was proved'
+  [ "$(units_loaded)" != "$loaded" ] || fail 'a reload is not seen, so nothing was proved'
+}
+
 must systemd-run --quiet --unit plain -p MemoryMax=64M -p CPUQuota=50% sleep 1000
 must systemd-run --quiet --unit raw -p MemoryMax=128M -p CPUQuota=60% sleep 1000
 raw_write
@@ -176,4 +183,5 @@ downgraded
 removed
 purged
 again
+seen_if_done
 finish
