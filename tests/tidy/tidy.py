@@ -31,8 +31,8 @@ MAX_COLUMNS_IN = {".h", ".cpp", ".c", ".py", ".cmake", ".sh", "CMakeLists.txt", 
 # What a program wrote, or what a test must find unchanged.
 RECORDED = re.compile(r"^(tests/.*(data|corpus|golden)/|model/default_model\.json$|LICENSE$)")
 # A reload of systemd puts limits of containers back and takes GPUs from those that run: nothing
-# that is installed may cause one, nor write what would need one. Some verbs of systemctl reload, and
-# so does deb-systemd-helper when it changes a link.
+# that is installed may cause one, nor write what would need one. Some verbs of systemctl reload,
+# and so does deb-systemd-helper when it changes a link.
 INSTALLED_FOLDERS = ("agent/", "base/", "cli/", "collectors/", "control/", "model/", "packaging/",
                      "policy/", "storage/", "systemd/")
 RELOAD = re.compile(
