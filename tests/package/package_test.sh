@@ -82,6 +82,8 @@ upgraded() {
   repack 0.9.1
   must_apt install /tmp/cgphase_0.9.1.deb
   untouched 'the upgrade'
+  property_is NeedDaemonReload no || fail 'the same unit needs a reload'
+  grep -q 'its unit has changed' /tmp/apt.log && fail 'a change of the unit was told, which is none'
   [ "$(property MainPID)" != "$pid" ] || fail 'the upgrade did not start the new daemon'
   until_true 10000 answers || fail 'no answer after the upgrade'
   [ "$(samples)" -ge "$before" ] || fail "history had $before samples, then $(samples)"
