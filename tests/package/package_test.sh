@@ -127,6 +127,21 @@ downgraded() {
   echo 'downgraded: works, history kept'
 }
 
+policy() {  # EXIT-STATUS of policy-rc.d, which every script of a package asks first
+  printf '#!/bin/sh\nexit %s\n' "$1" >/usr/sbin/policy-rc.d
+  chmod 755 /usr/sbin/policy-rc.d
+}
+
+removal_refused() {
+  policy 101
+  apt_get remove cgphase && fail 'removed under a daemon that may not be stopped'
+  rm /usr/sbin/policy-rc.d
+  grep -q 'the daemon still runs' /tmp/apt.log || fail "not told why: $(tail -n 5 /tmp/apt.log)"
+  [ -x /usr/lib/cgphase/cgphase-restore ] || fail 'a refused removal took the programs'
+  answers || fail 'the daemon does not answer after a refused removal'
+  echo 'a daemon that may not be stopped: stays installed'
+}
+
 removed() {
   must cgphase -q resume /system.slice/plain.service
   rm -f /etc/cgphase/conf.d/all.toml
@@ -182,6 +197,7 @@ upgraded
 unit_changed
 wrong_configuration
 downgraded
+removal_refused
 removed
 purged
 again
