@@ -5,7 +5,6 @@ if(CMAKE_INSTALL_PREFIX_INITIALIZED_TO_DEFAULT)
   set_property(CACHE CMAKE_INSTALL_PREFIX PROPERTY VALUE /usr)
 endif()
 include(GNUInstallDirs)
-set(CGPHASE_UNIT_DIR lib/systemd/system CACHE STRING "where units go, below the prefix or absolute")
 
 install(TARGETS cgphased RUNTIME DESTINATION ${CMAKE_INSTALL_SBINDIR})
 install(TARGETS cgphase RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
@@ -15,7 +14,7 @@ install(FILES model/default_model.json DESTINATION ${CMAKE_INSTALL_DATADIR}/cgph
 install(FILES agent/default_config.toml DESTINATION /etc/cgphase
   RENAME cgphase.toml)
 install(FILES systemd/cgphased.service systemd/cgphase-restore.service systemd/cgphase.slice
-  DESTINATION ${CGPHASE_UNIT_DIR})
+  DESTINATION lib/systemd/system)
 install(FILES packaging/completions/cgphase.bash
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME cgphase)
 install(FILES packaging/completions/cgphase.zsh
