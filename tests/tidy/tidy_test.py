@@ -289,7 +289,8 @@ class Files(TidyTest):
                                     'f("/run/systemd/transient/");\n')
         self.write("systemd/x.service", "[Service]\nExecReload=/bin/kill -HUP $MAINPID\n")
         self.write("packaging/README.md", "`systemctl daemon-reload` resets limits.\n")
-        self.write("tests/engines/x.sh", "#!/bin/sh\nsystemctl daemon-reload\n", 0o755)
+        for path in ("tests/engines/x.sh", "packaging/deb/tests/x"):
+            self.write(path, "#!/bin/sh\nsystemctl daemon-reload\n", 0o755)
         self.assert_clean()
 
     def test_a_name_in_camel_case(self):
