@@ -1,7 +1,9 @@
 #include "storage/journal.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <functional>
 #include <iterator>
 #include <tuple>
 #include <utility>
@@ -47,6 +49,16 @@ std::string select_from(const std::string& table, const std::string& columns,
          " ORDER BY time_ns DESC, " + table + " DESC LIMIT ?2";
 }
 
+// Its last two columns are those of a JournalEvent.
+std::string select_events(const std::string& table, const std::string& columns,
+                          const std::string& condition) {
+  return "SELECT device,inode," + columns + ",name," + table + " FROM " + table +
+         " JOIN container USING (container) WHERE time_ns BETWEEN ?1 AND ?2"
+         " AND (time_ns < ?2 OR " + table + " < ?3) " + condition +
+         " ORDER BY time_ns DESC, " + table + " DESC LIMIT ?4";
+}
+
+constexpr int kOutcomeTable = 2;  // of EventPlace
 constexpr int kFirstOldLimit = 16, kFirstNewLimit = 23, kWriter = 30, kFirstFact = 31;
 
 // The enumerator whose word it is. to_string() of a number behind the last one is empty, so that a
@@ -162,6 +174,40 @@ std::optional<JournalOutcome> outcome_in(const Statement& row) {
   return sound ? std::optional(entry) : std::nullopt;
 }
 
+std::optional<JournalEvent> event_in(const Statement& row, int table) {
+  JournalEvent event;
+  if (table == kOutcomeTable) {
+    const std::optional<JournalOutcome> outcome = outcome_in(row);
+    if (!outcome) return std::nullopt;
+    event.what = *outcome;
+  } else {
+    const std::optional<JournalDecision> decision = decision_in(row);
+    if (!decision) return std::nullopt;
+    event.what = *decision;
+  }
+  const int columns = row.column_count();
+  event.name = unescape_name(row.text(columns - 2));
+  event.place = {row.integer(2), table, row.integer(columns - 1)};
+  return event;
+}
+
+// The rows of a table before `before`: all of a time before its own, and none or some of that.
+std::int64_t first_not_wanted(const EventSpan& span, int table) {
+  if (!span.before || ns_of(span.until) < span.before->time_ns) return INT64_MAX;
+  if (table == span.before->table) return span.before->row;
+  return table < span.before->table ? INT64_MAX : INT64_MIN;
+}
+
+std::int64_t last_time(const EventSpan& span) {
+  return span.before ? std::min(ns_of(span.until), span.before->time_ns) : ns_of(span.until);
+}
+
+void keep_newest(std::vector<JournalEvent>& events, int limit) {
+  std::ranges::sort(events, std::greater<>(), &JournalEvent::place);
+  if (events.size() > static_cast<std::size_t>(std::max(limit, 0)))
+    events.resize(static_cast<std::size_t>(std::max(limit, 0)));
+}
+
 template <class Entry, class Read>
 Result<std::vector<Entry>> read_rows(Statement& rows, Read read, std::uint64_t& damaged_rows) {
   std::vector<Entry> entries;
@@ -257,6 +303,8 @@ Result<Journal> Journal::prepare(Connection& connection) {
     wanted.push_back({&rows.add, insert_into(table, columns)});
     wanted.push_back({&rows.read, select_from(table, columns, "")});
     wanted.push_back({&rows.read_container, select_from(table, columns, "AND container = ?3")});
+    wanted.push_back({&rows.events, select_events(table, columns, "")});
+    wanted.push_back({&rows.events_container, select_events(table, columns, "AND container = ?5")});
     wanted.push_back({&rows.span, "SELECT min(" + table + "), max(" + table + ") FROM " + table});
     wanted.push_back({&rows.drop, "DELETE FROM " + table + " WHERE " + table + " < ?"});
   };
@@ -351,6 +399,47 @@ Result<std::vector<JournalEntry>> Journal::entries(const std::vector<std::int64_
     if (Status added = add_outcomes(entry); !added) return std::unexpected(added.error());
   }
   return entries;
+}
+
+Result<std::vector<JournalEvent>> Journal::events_of(std::optional<std::int64_t> container,
+                                                     const EventSpan& span) {
+  std::vector<JournalEvent> found;
+  const std::array<Rows*, 3> tables = {&decisions_, &refusals_, &outcomes_};
+  for (int table = 0; table <= kOutcomeTable; ++table) {
+    Rows& rows = *tables[static_cast<std::size_t>(table)];
+    Statement& statement = container ? rows.events_container : rows.events;
+    const std::int64_t from = ns_of(span.from), until = last_time(span);
+    const std::int64_t end = first_not_wanted(span, table);
+    if (container) statement.begin(from, until, end, std::max(span.limit, 0), *container);
+    else statement.begin(from, until, end, std::max(span.limit, 0));
+    const auto read = [table](const Statement& row) { return event_in(row, table); };
+    Result<std::vector<JournalEvent>> more =
+        read_rows<JournalEvent>(statement, read, damaged_rows_);
+    if (!more) return more;
+    std::move(more->begin(), more->end(), std::back_inserter(found));
+  }
+  keep_newest(found, span.limit);
+  return found;
+}
+
+Result<std::vector<JournalEvent>> Journal::events(const EventSpan& span) {
+  return events_of(std::nullopt, span);
+}
+
+// Once there are enough, an earlier container is read for what is newer than the oldest of them.
+Result<std::vector<JournalEvent>> Journal::events(const std::vector<std::int64_t>& containers,
+                                                  const EventSpan& span) {
+  std::vector<JournalEvent> found;
+  EventSpan left = span;
+  for (const std::int64_t container : containers) {
+    Result<std::vector<JournalEvent>> more = events_of(container, left);
+    if (!more) return more;
+    std::move(more->begin(), more->end(), std::back_inserter(found));
+    keep_newest(found, span.limit);
+    if (!found.empty() && found.size() >= static_cast<std::size_t>(span.limit))
+      left.from = WallTime(std::chrono::nanoseconds(found.back().place.time_ns));
+  }
+  return found;
 }
 
 Result<std::uint64_t> Journal::last_decision_id() {

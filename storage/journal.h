@@ -32,6 +32,11 @@ class Journal {
   // Decisions of these containers with their outcomes, newest first.
   Result<std::vector<JournalEntry>> entries(const std::vector<std::int64_t>& containers,
                                             WallTime until, int limit);
+  // Decisions and outcomes of all containers, or of these, newest first. Precondition of the
+  // second: the containers, too, come newest first.
+  Result<std::vector<JournalEvent>> events(const EventSpan& span);
+  Result<std::vector<JournalEvent>> events(const std::vector<std::int64_t>& containers,
+                                           const EventSpan& span);
   Result<std::uint64_t> last_decision_id();
 
   // Deletes the oldest rows until there are at most `rows` outcomes, and half as many decisions
@@ -45,11 +50,13 @@ class Journal {
  private:
   // Of one table.
   struct Rows {
-    Statement add, read, read_container, span, drop;
+    Statement add, read, read_container, span, drop, events, events_container;
     Result<std::int64_t> drop_oldest(std::int64_t keep, std::int64_t at_most);
   };
 
   Status add_outcomes(JournalEntry& entry);
+  Result<std::vector<JournalEvent>> events_of(std::optional<std::int64_t> container,
+                                              const EventSpan& span);
 
   Rows decisions_, refusals_, outcomes_;  // decisions that were written, and that were not
   Statement read_outcomes_of_, last_id_;

@@ -4,19 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/text.h"
-#include "storage/catalog.h"
 #include "storage/database_files.h"
-#include "storage/disk_space.h"
-#include "storage/journal.h"
-#include "storage/plain_tables.h"
-#include "storage/sample_history.h"
-#include "storage/schema.h"
-#include "storage/sqlite.h"
+#include "storage/store_impl.h"
 
 namespace cgphase {
 namespace {
@@ -24,86 +16,14 @@ namespace {
 constexpr int kRetentionPercent = 90;       // of the cap's pages in use: the oldest must go
 constexpr std::int64_t kLargestStep = 256;  // blocks, or rows of the journal, per deletion
 constexpr std::chrono::hours kForgetAfter{1};
-constexpr int kFailuresToLetGo = 10;  // calls one after the other that the file system failed
 constexpr std::uint64_t kReserveShare = 64;  // of the cap, for decisions when the disk is full
-
-// Everything that hangs on one open file.
-struct OpenFile {
-  Connection connection;
-  Catalog catalog;
-  Journal journal;
-  SampleHistory history;
-};
 
 }  // namespace
 
-class Store::Impl {
- public:
-  explicit Impl(Options options)
-      : options_(std::move(options)),
-        budget_(page_budget(options_.cap)),
-        space_(options_.path, options_.min_free, Bytes{options_.cap.value / kReserveShare}) {}
-
-  Status open();
-  // Runs `work` on the open file. One found corrupt by it is quarantined and a new one begun.
-  template <class Work>
-  auto with_file(Work work) -> decltype(work(std::declval<OpenFile&>()));
-  // Runs `work` in a transaction; at the cap, the oldest make room and it is run again.
-  template <class Work>
-  Status write(OpenFile& file, Work work);
-  // The same for what is written on a full disk, too, as long as there is a reserve.
-  template <class Work>
-  Status write_at_all_costs(OpenFile& file, Work work);
-
-  Status append(OpenFile& file, const std::vector<HistoryPoint>& points,
-                const std::vector<JournalDecision>& decisions,
-                const std::vector<JournalOutcome>& outcomes);
-  Status flush(OpenFile& file);
-  std::uint64_t size_bytes() const;
-  std::string held_back() const { return cap_holds_ ? cap_text() : space_.reason(); }
-
-  const OpenFile* file() const { return file_.get(); }
-  std::optional<std::string> quarantined_;
-  std::uint64_t damaged_before_ = 0;  // counted in files that are quarantined now
-
- private:
-  using RowMap = std::map<CgroupId, std::int64_t>;
-
-  Status open_file();
-  Status open_parts(Connection& connection);
-  Status take_up(OpenFile& file);
-  Status open_again();
-  void let_go();
-  Status quarantine();
-  bool at_cap(OpenFile& file) const;
-  std::string cap_text() const;
-  Status make_room(OpenFile& file);
-  Status sweep(OpenFile& file);
-  Status retire(OpenFile& file);
-  Status flush_or_hold(OpenFile& file);
-  void forget_rows(const OpenFile& file);
-  Result<std::int64_t> yield_oldest(OpenFile& file);
-  Result<bool> near_cap(OpenFile& file);
-  Result<std::int64_t> drop_oldest(OpenFile& file);
-  void shrink(OpenFile& file);
-  Status find_rows(OpenFile& file, const std::vector<HistoryPoint>& points, RowMap& found);
-  Result<std::int64_t> row_of(OpenFile& file, CgroupId id, WallTime time);
-  Status write_journal(OpenFile& file, const std::vector<JournalDecision>& decisions,
-                       const std::vector<JournalOutcome>& outcomes);
-
-  Options options_;
-  PageBudget budget_;
-  DiskSpace space_;
-  std::unique_ptr<OpenFile> file_;  // empty while a file cannot be made, or opened again
-  SampleHistory::Memory kept_;      // of a file that was let go
-  int failures_ = 0;
-  bool let_go_ = false;
-  bool cap_reached_ = false, cap_holds_ = false;  // by what may not go: last write(), last flush
-  SqlFault open_fault_;
-  RowMap rows_;  // of the containers that have points in memory
-  WallTime newest_;
-  std::int64_t dropped_since_sweep_ = 0;  // half a turn of the ring lies between two sweeps
-};
+Store::Impl::Impl(Options options)
+    : options_(std::move(options)),
+      budget_(page_budget(options_.cap)),
+      space_(options_.path, options_.min_free, Bytes{options_.cap.value / kReserveShare}) {}
 
 Status Store::Impl::open_parts(Connection& connection) {
   if (Status ready = prepare_database(connection, escape_name(options_.path), budget_); !ready)
@@ -154,7 +74,7 @@ Status Store::Impl::take_up(OpenFile& file) {
 }
 
 // So that the file system below can be unmounted, repaired and mounted again.
-void Store::Impl::let_go() {
+void Store::Impl::close_lost_file() {
   damaged_before_ += file_->history.damaged_blocks() + file_->journal.damaged_rows();
   file_->connection.keep_wal_on_close();
   kept_ = file_->history.leave();
@@ -189,10 +109,22 @@ Status Store::Impl::open() {
   return {};
 }
 
+// What the open file would be given back, in a database of its own.
+Result<Store> Store::Impl::stand_in(std::string why) const {
+  auto impl = std::make_unique<Impl>(
+      Options{.path = ":memory:", .boot_id = options_.boot_id, .retention = options_.retention});
+  impl->kept_ = kept_;
+  impl->rows_ = rows_;
+  impl->newest_ = newest_;
+  if (Status opened = impl->open(); !opened) return std::unexpected(opened.error());
+  impl->unreadable_ = std::move(why);
+  return Store(std::move(impl));
+}
+
 // The corrupt file must be closed before its name is given to a new one. Where it cannot be moved
 // the file system has failed: SQLite says corrupt of a page that cannot be read, too.
 Status Store::Impl::quarantine() {
-  if (file_) let_go();
+  if (file_) close_lost_file();
   if (options_.path != ":memory:") {
     Result<std::string> aside = set_aside(options_.path);
     if (!aside) return std::unexpected(aside.error());
@@ -200,23 +132,6 @@ Status Store::Impl::quarantine() {
   }
   let_go_ = false;
   return open_file();
-}
-
-template <class Work>
-auto Store::Impl::with_file(Work work) -> decltype(work(std::declval<OpenFile&>())) {
-  if (!file_)
-    if (Status opened = open_again(); !opened) return std::unexpected(opened.error());
-  file_->connection.fault() = {};
-  auto result = work(*file_);
-  if (result) return result;
-  if (file_->connection.fault().lost() && ++failures_ >= kFailuresToLetGo) let_go();
-  if (!file_ || !file_->connection.fault().corrupt()) return result;
-  Error error = result.error();
-  const Status replaced = quarantine();
-  error.text += replaced ? "; it was moved to " + escape_name(quarantined_.value_or("nowhere")) +
-                               " and a new one begun"
-                         : "; " + replaced.error().text;
-  return std::unexpected(error);
 }
 
 template <class Work>
@@ -489,96 +404,22 @@ Status Store::append(const std::vector<HistoryPoint>& points,
       [&](OpenFile& file) { return impl_->append(file, points, decisions, outcomes); });
 }
 
-Status Store::flush() {
-  return impl_->with_file([&](OpenFile& file) { return impl_->flush(file); });
+Status Store::open_again() {
+  return impl_->with_file([](OpenFile&) { return Status{}; });
 }
 
-Result<nlohmann::json> Store::load_learned(const std::string& image) {
-  return impl_->with_file([&](OpenFile& file) { return file.catalog.load_learned(image); });
+Result<Store> Store::stand_in(std::string why) const { return impl_->stand_in(std::move(why)); }
+
+bool Store::let_go() const { return impl_->let_go(); }
+
+Status Store::flush() {
+  return impl_->with_file([&](OpenFile& file) { return impl_->flush(file); });
 }
 
 Status Store::save_learned(const std::string& image, const nlohmann::json& learned) {
   return impl_->with_file([&](OpenFile& file) {
     return impl_->write(file, [&] { return file.catalog.save_learned(image, learned); });
   });
-}
-
-namespace {
-
-// Reads rows of one container, or of all; a container that is not known has none.
-template <class Entry, class Read>
-Result<std::vector<Entry>> read_of(OpenFile& file, std::optional<CgroupId> container, Read read) {
-  if (!container) return read(std::nullopt);
-  const Result<std::optional<std::int64_t>> row = file.catalog.find(*container);
-  if (!row) return std::unexpected(row.error());
-  if (!*row) return std::vector<Entry>{};
-  return read(*row);
-}
-
-}  // namespace
-
-Result<std::vector<JournalDecision>> Store::decisions(std::optional<CgroupId> container,
-                                                      WallTime until, int limit) {
-  return impl_->with_file([&](OpenFile& file) {
-    return read_of<JournalDecision>(file, container, [&](std::optional<std::int64_t> row) {
-      return file.journal.decisions(row, until, limit);
-    });
-  });
-}
-
-Result<std::vector<JournalOutcome>> Store::outcomes(std::optional<CgroupId> container,
-                                                    WallTime until, int limit) {
-  return impl_->with_file([&](OpenFile& file) {
-    return read_of<JournalOutcome>(file, container, [&](std::optional<std::int64_t> row) {
-      return file.journal.outcomes(row, until, limit);
-    });
-  });
-}
-
-Result<std::vector<JournalEntry>> Store::entries(const Subject& subject, WallTime until,
-                                                 int limit) {
-  return impl_->with_file([&](OpenFile& file) -> Result<std::vector<JournalEntry>> {
-    const Result<std::vector<std::int64_t>> rows = file.catalog.rows_of(subject);
-    if (!rows) return std::unexpected(rows.error());
-    return file.journal.entries(*rows, until, limit);
-  });
-}
-
-Result<std::optional<StoredRecord>> Store::last_container(const std::string& text) {
-  return impl_->with_file([&](OpenFile& file) { return file.catalog.last(text); });
-}
-
-Result<std::vector<HistoryPoint>> Store::history(CgroupId container, WallTime from, WallTime until,
-                                                 int limit) {
-  return impl_->with_file([&](OpenFile& file) {
-    return read_of<HistoryPoint>(file, container, [&](std::optional<std::int64_t> row) {
-      return file.history.read({*row, container}, from, until, limit);
-    });
-  });
-}
-
-Result<std::vector<StoredContainer>> Store::containers() {
-  return impl_->with_file([](OpenFile& file) { return file.catalog.list(); });
-}
-
-Result<std::vector<StoredRecord>> Store::records(std::int64_t after, int limit) {
-  return impl_->with_file([&](OpenFile& file) { return file.catalog.records(after, limit); });
-}
-
-Result<std::vector<HistoryPoint>> Store::history_of(std::int64_t record, WallTime from,
-                                                    WallTime until, int limit) {
-  return impl_->with_file([&](OpenFile& file) {
-    return file.history.read({record, record_id(record)}, from, until, limit);
-  });
-}
-
-Result<TablePage> Store::table_page(const std::string& table, std::int64_t after) {
-  return impl_->with_file(
-      [&](OpenFile& file) { return read_table_page(file.connection, table, after); });
-}
-
-Result<std::uint64_t> Store::last_decision_id() {
-  return impl_->with_file([](OpenFile& file) { return file.journal.last_decision_id(); });
 }
 
 std::uint64_t Store::size_bytes() const { return impl_->size_bytes(); }

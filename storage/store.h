@@ -3,11 +3,13 @@
 #pragma once
 
 #include <chrono>
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/clock.h"
@@ -48,6 +50,29 @@ struct StoredContainer {
 struct StoredRecord {
   std::int64_t record = 0;
   StoredContainer stored;
+};
+
+// Where an event stands in the journal, which is told in the order of time; of one time decisions
+// come first, those that were written before the others, then outcomes.
+struct EventPlace {
+  std::int64_t time_ns = 0;
+  int table = 0;         // 0: decision, 1: refusal, 2: outcome
+  std::int64_t row = 0;  // of the table
+  friend auto operator<=>(const EventPlace&, const EventPlace&) = default;
+};
+
+// A decision, or what became of one.
+struct JournalEvent {
+  std::string name;  // of the container; empty where it was not named
+  std::variant<JournalDecision, JournalOutcome> what;
+  EventPlace place;
+};
+
+// What part of the journal: from <= time <= until, the newest `limit` of those before `before`.
+struct EventSpan {
+  WallTime from = {}, until = WallTime::max();
+  std::optional<EventPlace> before = {};
+  int limit = 0;
 };
 
 // Bounds; one past any of them is refused (invalid), or the oldest make room.
@@ -117,6 +142,13 @@ class Store {
     std::vector<CgroupId> others;
   };
   Result<std::vector<JournalEntry>> entries(const Subject& subject, WallTime until, int limit);
+  // Newest first; of all containers of all boots without a subject.
+  Result<std::vector<JournalEvent>> events(const std::optional<Subject>& subject,
+                                           const EventSpan& span);
+  // Who a subject is and was, newest first: at most kMostRuns. Those before the first only where
+  // there are points of theirs from `from` to `until`.
+  static constexpr std::size_t kMostRuns = 257;
+  Result<std::vector<StoredRecord>> runs(const Subject& subject, WallTime from, WallTime until);
   // The newest that had this name (raw or as printed); else path; else engine's id; else whose id
   // began so (4 letters or more).
   Result<std::optional<StoredRecord>> last_container(const std::string& text);
@@ -136,6 +168,15 @@ class Store {
   // The highest decision_id in the journal, 0 when it is empty. A pipeline that begins above it
   // keeps decisions and outcomes of different runs apart.
   Result<std::uint64_t> last_decision_id();
+
+  // Tries to open a file that was let go; io while that cannot be read.
+  Status open_again();
+  bool let_go() const;
+  // Instead of a file that was let go, to be asked: a store in memory of the samples that memory
+  // holds. `why` is what its unreadable() says.
+  Result<Store> stand_in(std::string why) const;
+  // Of a stand-in: why all else cannot be read.
+  const std::optional<std::string>& unreadable() const;
 
   // The file and its -wal; what is in use for a database in memory.
   std::uint64_t size_bytes() const;

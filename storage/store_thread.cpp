@@ -51,16 +51,26 @@ class StoreThread::Impl {
   Impl(Store store, const Options& options);
 
   void enqueue(Batch batch);
-  bool query(std::function<void(Store&)> work);
+  bool query(std::function<void(Store&)> work, bool only_reads);
+  bool take_name_request();
   Status flush_and_stop();
   Counts counts() const;
   std::optional<std::string> degraded() const;
 
  private:
+  struct Query {
+    std::function<void(Store&)> work;
+    bool only_reads = false;
+  };
+
   void run();
   bool write(Batch& batch, std::size_t& written);
   void drop_excess();
   void put_back(Batch& batch);
+  std::string trouble() const;
+  void note_lost_names();
+  std::optional<Store> stand_in(const Batch& unwritten);
+  void answer(const std::deque<Query>& queries, const Batch& unwritten);
 
   const Options options_;
   Store store_;  // the thread's own
@@ -69,11 +79,15 @@ class StoreThread::Impl {
   std::condition_variable wake_;
   Batch waiting_;
   bool fresh_ = false;  // a batch came since the last attempt
-  std::deque<std::function<void(Store&)>> queries_;
+  std::size_t in_hand_ = 0;  // entries that failed and wait until the questions are answered
+  std::deque<Query> queries_;
   bool stopping_ = false;
   Counts counts_;
   std::optional<std::string> degraded_;
+  bool names_wanted_ = false;
 
+  bool was_let_go_ = false;                  // these two: the thread's own
+  std::optional<std::string> quarantined_;   // as last seen
   std::mutex stop_mutex_;  // one caller of flush_and_stop at a time
   std::optional<Status> stopped_;
   Status last_status_;
@@ -117,13 +131,13 @@ void StoreThread::Impl::enqueue(Batch batch) {
   wake_.notify_one();
 }
 
-bool StoreThread::Impl::query(std::function<void(Store&)> work) {
+bool StoreThread::Impl::query(std::function<void(Store&)> work, bool only_reads) {
   const std::lock_guard lock(mutex_);
   if (stopping_ || queries_.size() >= options_.query_bound) {
     ++counts_.refused_queries;
     return false;
   }
-  queries_.push_back(std::move(work));
+  queries_.push_back({std::move(work), only_reads});
   wake_.notify_one();
   return true;
 }
@@ -154,13 +168,45 @@ void StoreThread::Impl::put_back(Batch& batch) {
   drop_excess();
 }
 
+// Why the last write failed, for people.
+std::string StoreThread::Impl::trouble() const {
+  std::string text = last_status_.error().text;
+  if (store_.let_go()) text += "; until it is back only what waits in memory can be read";
+  return text;
+}
+
+void StoreThread::Impl::note_lost_names() {
+  const bool let_go = store_.let_go();
+  if ((let_go && !was_let_go_) || store_.quarantined() != quarantined_) names_wanted_ = true;
+  was_let_go_ = let_go;
+  quarantined_ = store_.quarantined();
+}
+
+// Absent where the file can be read, or there is no memory for it.
+std::optional<Store> StoreThread::Impl::stand_in(const Batch& unwritten) {
+  const Status readable = store_.open_again();
+  if (readable || !store_.let_go()) return std::nullopt;
+  Result<Store> made = store_.stand_in(readable.error().text);
+  if (!made) return std::nullopt;
+  for (const StoredContainer& next : unwritten.containers)
+    static_cast<void>(made->add_container(next.container, next.first_seen));
+  static_cast<void>(made->append(unwritten.points, unwritten.decisions, unwritten.outcomes));
+  return *std::move(made);
+}
+
+void StoreThread::Impl::answer(const std::deque<Query>& queries, const Batch& unwritten) {
+  std::optional<Store> instead;
+  if (std::ranges::any_of(queries, &Query::only_reads)) instead = stand_in(unwritten);
+  for (const Query& query : queries) query.work(query.only_reads && instead ? *instead : store_);
+}
+
 void StoreThread::Impl::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
     wake_.wait(lock, [this] { return stopping_ || fresh_ || !queries_.empty(); });
     const bool last_round = stopping_;
     Batch batch = std::exchange(waiting_, {});
-    std::deque<std::function<void(Store&)>> queries;
+    std::deque<Query> queries;
     queries.swap(queries_);
     fresh_ = false;
     lock.unlock();
@@ -171,14 +217,18 @@ void StoreThread::Impl::run() {
 
     lock.lock();
     counts_.written += written;
-    degraded_ = last_status_ ? store_.held_back() : std::optional(last_status_.error().text);
-    if (!whole) put_back(batch);
+    degraded_ = last_status_ ? store_.held_back() : std::optional(trouble());
+    note_lost_names();
+    in_hand_ = size_of(batch);
     lock.unlock();
 
-    for (const auto& work : queries) work(store_);
+    answer(queries, batch);
+    queries.clear();
+    lock.lock();
+    in_hand_ = 0;
+    if (!whole) put_back(batch);
     // enqueue() and query() take nothing more once stopping_ is set, so this was all.
     if (last_round) return;
-    lock.lock();
   }
 }
 
@@ -200,10 +250,15 @@ Status StoreThread::Impl::flush_and_stop() {
   return *stopped_;
 }
 
+bool StoreThread::Impl::take_name_request() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(names_wanted_, false);
+}
+
 StoreThread::Counts StoreThread::Impl::counts() const {
   const std::lock_guard lock(mutex_);
   Counts counts = counts_;
-  counts.queued = size_of(waiting_);
+  counts.queued = size_of(waiting_) + in_hand_;
   return counts;
 }
 
@@ -219,7 +274,15 @@ StoreThread::~StoreThread() { static_cast<void>(flush_and_stop()); }
 
 void StoreThread::enqueue(Batch batch) { impl_->enqueue(std::move(batch)); }
 
-bool StoreThread::query(std::function<void(Store&)> work) { return impl_->query(std::move(work)); }
+bool StoreThread::query(std::function<void(Store&)> work) {
+  return impl_->query(std::move(work), false);
+}
+
+bool StoreThread::ask(std::function<void(Store&)> question) {
+  return impl_->query(std::move(question), true);
+}
+
+bool StoreThread::take_name_request() { return impl_->take_name_request(); }
 
 Status StoreThread::flush_and_stop() { return impl_->flush_and_stop(); }
 

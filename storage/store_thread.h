@@ -55,6 +55,14 @@ class StoreThread {
   // is run exactly once, also while stopping.
   [[nodiscard]] bool query(std::function<void(Store&)> work);
 
+  // The same for a question that changes nothing. While the file cannot be read it is put to a
+  // store in memory of all that waits, whose unreadable() says why.
+  [[nodiscard]] bool ask(std::function<void(Store&)> question);
+
+  // True once after the names of containers that live may be missing: the file was let go, or
+  // replaced by a new one. To be given again with a batch.
+  bool take_name_request();
+
   // Writes what waits and ends the thread; the error says what was lost. Later calls return the
   // same.
   Status flush_and_stop();

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "storage/block.h"
 #include "storage/catalog.h"
+#include "storage/journal.h"
 #include "storage/plain_tables.h"
 #include "storage/recent_ring.h"
 #include "storage/sample_history.h"
@@ -71,6 +72,8 @@ class StoredHistory::Impl {
  public:
   Status open(const std::string& path);
   Status prepare(const std::string& path);
+  // The first time that it is asked for; its columns are those of the newest schema.
+  Status prepare_journal();
   // Appends those points of one packed block that were asked for.
   static void select(std::int64_t record, std::string_view payload, WallTime from, WallTime until,
                      std::vector<HistoryPoint>& points);
@@ -78,6 +81,8 @@ class StoredHistory::Impl {
   Fd lock;  // held as long as the file is read
   Connection connection;
   Statement records, blocks;
+  std::optional<Catalog> catalog;
+  std::optional<Journal> journal;
   std::vector<RecentBlock> recent;
 };
 
@@ -129,6 +134,23 @@ Status StoredHistory::Impl::prepare(const std::string& path) {
   return {};
 }
 
+Status StoredHistory::Impl::prepare_journal() {
+  if (journal) return {};
+  const Result<std::int64_t> version = connection.integer("PRAGMA user_version");
+  if (!version) return std::unexpected(version.error());
+  if (*version != static_cast<std::int64_t>(schema_steps().size()))
+    return failure(ErrorKind::unsupported,
+                   "the journal is of schema " + std::to_string(*version) +
+                       "; it is renewed when a daemon of this version starts on it");
+  Result<Catalog> named = Catalog::prepare(connection, "");
+  if (!named) return std::unexpected(named.error());
+  Result<Journal> told = Journal::prepare(connection);
+  if (!told) return std::unexpected(told.error());
+  catalog.emplace(*std::move(named));
+  journal.emplace(*std::move(told));
+  return {};
+}
+
 void StoredHistory::Impl::select(std::int64_t record, std::string_view payload, WallTime from,
                                  WallTime until, std::vector<HistoryPoint>& points) {
   Result<std::vector<HistoryPoint>> block = read_block(payload, record_id(record));
@@ -151,6 +173,23 @@ Result<StoredHistory> StoredHistory::open(const std::string& state_dir) {
 
 Result<std::vector<StoredRecord>> StoredHistory::records(std::int64_t after, int limit) {
   return read_records(impl_->records, after, limit);
+}
+
+Result<std::vector<JournalEvent>> StoredHistory::events(
+    const std::optional<std::string>& container, const EventSpan& span) {
+  if (Status ready = impl_->prepare_journal(); !ready) return std::unexpected(ready.error());
+  if (!container) return impl_->journal->events(span);
+  const auto last = impl_->catalog->last(*container);
+  if (!last) return std::unexpected(last.error());
+  if (!*last)
+    return failure(ErrorKind::not_found, "no container '" + printable(*container) +
+                                             "' in the history");
+  const ContainerInfo& found = (*last)->stored.container;
+  const auto rows = impl_->catalog->rows_of({.record = (*last)->record, .id = {},
+                                             .name = found.name, .engine = found.engine,
+                                             .others = {}});
+  if (!rows) return std::unexpected(rows.error());
+  return impl_->journal->events(*rows, span);
 }
 
 Result<TablePage> StoredHistory::table_page(const std::string& table, std::int64_t after) {

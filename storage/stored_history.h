@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,11 @@ class StoredHistory {
   Result<std::vector<StoredRecord>> records(std::int64_t after, int limit);
   Result<std::vector<HistoryPoint>> history_of(std::int64_t record, WallTime from, WallTime until,
                                                int limit);
+  // Of all containers, or of the last that `container` names (as in Store::last_container) and of
+  // those before it. Errors: not_found (no such container), unsupported (the file is of a schema
+  // that is not the newest).
+  Result<std::vector<JournalEvent>> events(const std::optional<std::string>& container,
+                                           const EventSpan& span);
   Result<TablePage> table_page(const std::string& table, std::int64_t after);
 
  private:

@@ -266,3 +266,90 @@ TEST_CASE("limit text that the kernel would not write is refused") {
     CHECK_FALSE(parse_memory_limit(text).has_value());
   }
 }
+
+namespace {
+
+// Of a store whose containers kOne and kTwo, named "web" and "job", have a decision a second in
+// turn, every third of them refused, and each its outcome half a second later.
+constexpr CgroupId kTwo{42, 2};
+
+Store told_store(std::uint64_t decisions) {
+  Store store = open_store(":memory:");
+  for (const auto& [id, name] : {std::pair(kOne, "web"), std::pair(kTwo, "job")}) {
+    ContainerInfo info;
+    info.id = id;
+    info.name = name;
+    REQUIRE(store.add_container(info, at_second(0)));
+  }
+  for (std::uint64_t id = 1; id <= decisions; ++id) {
+    const CgroupId container = id % 2 == 1 ? kOne : kTwo;
+    const auto second = static_cast<double>(id);
+    JournalDecision decision = decision_of(container, id, at_second(second));
+    decision.decision.verdict = id % 3 == 0 ? Verdict::standing_down : Verdict::allowed;
+    REQUIRE(store.append({}, {decision}, {outcome_of(container, id, at_second(second + 0.5))}));
+  }
+  return store;
+}
+
+// "D1 O1 D2 ...", newest first.
+std::string told(const Result<std::vector<JournalEvent>>& events) {
+  REQUIRE(events);
+  std::string text;
+  for (const JournalEvent& event : *events) {
+    const auto* const decision = std::get_if<JournalDecision>(&event.what);
+    text += decision != nullptr
+                ? " D" + std::to_string(decision->decision.decision_id)
+                : " O" + std::to_string(std::get<JournalOutcome>(event.what).outcome.decision_id);
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("events are decisions, written or not, and outcomes by time, with the names") {
+  Store store = told_store(3);
+  const auto events = store.events(std::nullopt, {.limit = 10});
+  CHECK(told(events) == " O3 D3 O2 D2 O1 D1");
+  CHECK(events->front().name == "web");
+  CHECK((*events)[2].name == "job");
+  CHECK(told(store.events(std::nullopt, {.limit = 2})) == " O3 D3");
+  CHECK(told(store.events(std::nullopt, {.from = at_second(1.5), .until = at_second(2.5),
+                                         .limit = 9})) == " O2 D2 O1");
+  CHECK(told(store.events(Store::Subject{.record = {}, .id = kTwo, .name = "job", .others = {}},
+                          {.limit = 10})) == " O2 D2");
+  CHECK(told(store.events(Store::Subject{.record = {}, .id = {7, 7}, .name = "x", .others = {}},
+                          {.limit = 10})).empty());
+}
+
+TEST_CASE("events come page by page, each one once, though many are of one time") {
+  Store store = told_store(20);
+  for (std::uint64_t id = 21; id < 40; ++id) {
+    JournalDecision decision = decision_of(kOne, id, at_second(30));
+    if (id % 2 == 0) decision.decision.verdict = Verdict::standing_down;
+    REQUIRE(store.append({}, {decision}, {outcome_of(kOne, id, at_second(30))}));
+  }
+  const std::string all = told(store.events(std::nullopt, {.limit = 1000}));
+  for (const int limit : {1, 2, 7, 78}) {
+    std::string pages;
+    EventSpan span{.limit = limit};
+    for (int page = 0; page < 100; ++page) {
+      const auto events = store.events(std::nullopt, span);
+      pages += told(events);
+      if (events->empty()) break;
+      span.before = events->back().place;
+    }
+    CHECK(pages == all);
+  }
+}
+
+TEST_CASE("events of a name are those of earlier containers, too, the newest of all") {
+  Store store = told_store(4);
+  ContainerInfo again;
+  again.id = {42, 3};
+  again.name = "web";
+  REQUIRE(store.add_container(again, at_second(10)));
+  REQUIRE(store.append({}, {decision_of(again.id, 9, at_second(11))}, {}));
+  const Store::Subject web{.record = {}, .id = again.id, .name = "web", .others = {}};
+  CHECK(told(store.events(web, {.limit = 10})) == " D9 O3 D3 O1 D1");
+  CHECK(told(store.events(web, {.limit = 2})) == " D9 O3");
+}

@@ -351,3 +351,55 @@ TEST_CASE("a disk that is back gets each open block at once, not with the next f
     return 0;
   });
 }
+
+namespace {
+
+// What a question is told: the number of samples and of events, and whether only of memory.
+struct Told {
+  std::size_t points = 0, events = 0, records = 0;
+  bool unreadable = false;
+};
+
+std::optional<Told> ask(StoreThread& thread) {
+  std::promise<std::optional<Told>> answer;
+  const bool asked = thread.ask([&answer](Store& store) {
+    const auto points = store.history(kOne, WallTime::min(), WallTime::max(), 1 << 20);
+    const auto events = store.events(std::nullopt, {.limit = 1 << 20});
+    const auto records = store.records(0, 100);
+    if (!points || !events || !records) return answer.set_value(std::nullopt);
+    answer.set_value(Told{points->size(), events->size(), records->size(),
+                          store.unreadable().has_value()});
+  });
+  return asked ? answer.get_future().get() : std::nullopt;
+}
+
+}  // namespace
+
+// Of the seconds up to 200 those of the blocks that were not in the file at 130, which are from 61
+// on, and all that came since; a question asked
+// of the file is answered from there again once it is back.
+TEST_CASE("while a disk is lost, questions are answered from what waits in memory, and say so") {
+  check_on_lost_disk([](const LoseableDisk& disk) {
+    Result<Store> store = open_on(disk);
+    if (!store) return 1;
+    StoreThread thread(*std::move(store));
+    if (!enqueue_each(thread, 1, 130) || thread.take_name_request()) return 2;
+    const auto before = ask(thread);
+    if (!before || before->points != 129 || before->events != 129 || before->unreadable) return 3;
+    if (!disk.cut_power() || !enqueue_each(thread, 130, 200)) return 4;
+    const auto lost = ask(thread);
+    if (!lost || !lost->unreadable || lost->events != 70 || lost->points != 139) return 5;
+    if (lost->records != 1 || thread.counts().queued != 2 * 70) return 6;
+    const auto told = thread.degraded();
+    if (!told || told->find("only what waits in memory") == std::string::npos) return 7;
+    if (!thread.take_name_request() || thread.take_name_request()) return 8;
+    ContainerInfo named;
+    named.id = kOne;
+    named.name = "web";
+    thread.enqueue({.containers = {{named, at_second(1)}}});
+    if (!disk.mount_again() || !enqueue_each(thread, 200, 210)) return 9;
+    const auto after = ask(thread);
+    if (!after || after->unreadable || after->records != 1) return 10;
+    return after->events > 70 && after->points >= 149 && !thread.degraded() ? 0 : 11;
+  });
+}
