@@ -130,6 +130,9 @@ class Agent {
   // The newest entries of the journal, also where history is off. Oldest first, bounded.
   const std::deque<JournalDecision>& recent_decisions() const { return recent_decisions_; }
   const std::deque<JournalOutcome>& recent_outcomes() const { return recent_outcomes_; }
+  // Of these, what goes to the history with the next tick.
+  const std::vector<JournalDecision>& unsaved_decisions() const { return unsaved_decisions_; }
+  const std::vector<JournalOutcome>& unsaved_outcomes() const { return unsaved_outcomes_; }
 
  private:
   std::string learning_key(const ContainerInfo& info) const;

@@ -96,7 +96,12 @@ void Agent::store_tick() {
     point.original.cpu_max = view->original.cpu_max;
     point.original.memory_max = view->original.memory_max;
   }
-  parts_.store->enqueue({.points = std::move(points),
+  std::vector<StoredContainer> names;
+  if (parts_.store->take_name_request())
+    for (const ContainerView* view : parts_.pipeline.containers())
+      names.push_back({view->info, tick_.wall_time});
+  parts_.store->enqueue({.containers = std::move(names),
+                         .points = std::move(points),
                          .decisions = std::exchange(unsaved_decisions_, {}),
                          .outcomes = std::exchange(unsaved_outcomes_, {})});
 }

@@ -10,16 +10,12 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "agent/protocol_history.h"
 #include "base/parse.h"
 #include "base/text.h"
 
 namespace cgphase {
 namespace {
 
-constexpr std::size_t kExplainDecisions = 20;
-constexpr int kMostEvents = 1000;
-constexpr int kMostHistoryRows = 7200;
 constexpr std::size_t kMostFitContainers = 400;  // in a second, of all questions of one user
 constexpr std::size_t kMostFitsKept = 64;
 
@@ -48,47 +44,6 @@ std::optional<Limits> proposal_of(const ContainerView& view) {
         view.wish.cpu->value * static_cast<double>(limits.cpu_max->period.value))};
   if (view.wish.memory && limits.memory_max) limits.memory_max->bytes = view.wish.memory;
   return limits;
-}
-
-void add_outcome(ExplainReport::Entry& entry, const JournalOutcome& outcome) {
-  const bool written = outcome.outcome.kind == OutcomeKind::written;
-  (written ? entry.written : entry.outcome) = outcome.outcome;
-  (written ? entry.written_time : entry.outcome_time) = outcome.time;
-}
-
-ExplainReport::Entry entry_of(const JournalDecision& decision) {
-  return {.time = decision.time, .decision = decision.decision, .outcome = {}, .outcome_time = {},
-          .writer = decision.writer};
-}
-
-ExplainReport::Entry entry_of(const JournalEntry& kept) {
-  ExplainReport::Entry entry = entry_of(kept.decision);
-  for (const auto* outcome : {&kept.written, &kept.end})
-    if (*outcome) add_outcome(entry, **outcome);
-  return entry;
-}
-
-std::vector<HistoryRow> rows_of(const std::vector<HistoryPoint>& points) {
-  std::vector<HistoryRow> rows;
-  const HistoryPoint* previous = nullptr;
-  for (const HistoryPoint& point : points) {
-    HistoryRow row{.time = point.time, .phase = point.phase, .limits = point.sample.limits};
-    if (const auto need = memory_need(point.sample)) row.memory_need_bytes = need->value;
-    if (point.sample.memory_current) row.memory_current_bytes = point.sample.memory_current->value;
-    const Counter now = point.sample.cpu.usage_usec;
-    const Counter before = previous != nullptr ? previous->sample.cpu.usage_usec : std::nullopt;
-    if (now && before && *now >= *before && point.time > previous->time)
-      row.cpu_cores = static_cast<double>(*now - *before) * 1e3 /
-                      static_cast<double>((point.time - previous->time).count());
-    rows.push_back(std::move(row));
-    previous = &point;
-  }
-  return rows;
-}
-
-nlohmann::json no_store(const char* verb) {
-  return error_reply(Exit::failure,
-                     std::string(verb) + ": the store is off (store.enabled = false)");
 }
 
 }  // namespace
@@ -188,6 +143,50 @@ Result<const ContainerView*> Answers::container(const Request& request) const {
   return views[*index];
 }
 
+Result<Answers::Asked> Answers::asked_about(const Request& request) const {
+  const auto view = container(request);
+  Asked asked{.text = *request.text("container")};
+  if (view) {
+    asked.container = (*view)->info;
+    asked.subject.id = (*view)->info.id;
+  } else {
+    if (view.error().kind != ErrorKind::not_found || agent_.store() == nullptr)
+      return std::unexpected(view.error());
+    asked.absent = view.error();
+  }
+  for (const ContainerView* other : agent_.pipeline().containers())
+    if (asked.gone() || other->info.id != asked.subject.id)
+      asked.subject.others.push_back(other->info.id);
+  return asked;
+}
+
+Status Answers::find_asked(Store& store, Asked& asked) {
+  if (asked.gone()) {
+    const auto last = store.last_container(asked.text);
+    if (!last) return std::unexpected(last.error());
+    if (!*last) {
+      Error error = *asked.absent;
+      if (store.unreadable()) error.text += "; the history cannot be read: " + *store.unreadable();
+      return std::unexpected(error);
+    }
+    asked.subject.record = (*last)->record;
+    asked.container = (*last)->stored.container;
+  }
+  asked.subject.name = asked.container.name;
+  asked.subject.engine = asked.container.engine;
+  return {};
+}
+
+nlohmann::json Answers::told(const Store& store, nlohmann::json reply) {
+  if (store.unreadable()) reply["unreadable"] = printable(*store.unreadable());
+  return reply;
+}
+
+nlohmann::json Answers::no_store(const char* verb) {
+  return error_reply(Exit::failure,
+                     std::string(verb) + ": the store is off (store.enabled = false)");
+}
+
 void Answers::answer(const Request& request, const Peer& peer, Respond respond) {
   switch (request.verb) {
     case Verb::status: return respond(ok_reply(to_json(status())));
@@ -215,111 +214,6 @@ void Answers::answer(const Request& request, const Peer& peer, Respond respond) 
       return respond(ok_reply({{"config", std::move(rows)}}));
     }
   }
-}
-
-void Answers::explain(const Request& request, Respond respond) {
-  const auto view = container(request);
-  const bool gone = !view && view.error().kind == ErrorKind::not_found;
-  if (!view && (!gone || agent_.store() == nullptr)) return respond(error_reply(view.error()));
-  ExplainReport explained{.now = {}, .at = request.time("at_seconds"), .gone = gone};
-  if (!gone) explained.now = report(**view);
-  const WallTime until = explained.at.value_or(clock_.wall_now());
-  if (agent_.store() == nullptr) return respond(explain_from_memory(std::move(explained), until));
-  const std::string text = *request.text("container");
-  Store::Subject subject{.id = explained.now.container.id};
-  for (const ContainerView* other : agent_.pipeline().containers())
-    if (gone || other->info.id != subject.id) subject.others.push_back(other->info.id);
-  // A refused query drops `respond`, and the client is told that there was no answer.
-  (void)agent_.store()->query([explained = std::move(explained), until, text,
-                               subject = std::move(subject),
-                               absent = gone ? error_reply(view.error()) : nlohmann::json(),
-                               respond = std::move(respond)](Store& store) mutable {
-    if (explained.gone) {
-      const auto last = store.last_container(text);
-      if (!last) return respond(error_reply(last.error()));
-      if (!*last) return respond(std::move(absent));
-      subject.record = (*last)->record;
-      explained.now.container = (*last)->stored.container;
-    }
-    subject.name = explained.now.container.name;
-    subject.engine = explained.now.container.engine;
-    const auto entries = store.entries(subject, until, kExplainDecisions);
-    if (!entries) return respond(error_reply(entries.error()));
-    for (const JournalEntry& entry : *entries) explained.decisions.push_back(entry_of(entry));
-    respond(ok_reply(to_json(explained)));
-  });
-}
-
-nlohmann::json Answers::explain_from_memory(ExplainReport explained, WallTime until) const {
-  const CgroupId id = explained.now.container.id;
-  const auto& recent = agent_.recent_decisions();
-  for (auto one = recent.rbegin(); one != recent.rend(); ++one) {
-    if (one->decision.container != id || one->time > until) continue;
-    if (explained.decisions.size() >= kExplainDecisions) break;
-    ExplainReport::Entry& entry = explained.decisions.emplace_back(entry_of(*one));
-    for (const JournalOutcome& outcome : agent_.recent_outcomes())
-      if (outcome.outcome.decision_id == entry.decision.decision_id) add_outcome(entry, outcome);
-  }
-  return ok_reply(to_json(explained));
-}
-
-void Answers::history(const Request& request, Respond respond) {
-  const bool by_record = request.args.contains("record");
-  const Result<const ContainerView*> view =
-      by_record ? Result<const ContainerView*>(nullptr) : container(request);
-  if (!view) return respond(error_reply(view.error()));
-  if (agent_.store() == nullptr) return respond(no_store("history"));
-  if (by_record || request.flag("full"))
-    return full_history(request, by_record ? CgroupId{} : (*view)->info.id, std::move(respond));
-  const WallTime until = request.time("until_seconds").value_or(clock_.wall_now());
-  const WallTime from = request.time("from_seconds").value_or(until - std::chrono::minutes(10));
-  const int limit = request.count("limit", 600, kMostHistoryRows);
-  // A refused query drops `respond`, and the client is told that there was no answer.
-  (void)agent_.store()->query([info = (*view)->info, from, until, limit,
-                         respond = std::move(respond)](Store& store) {
-    const auto points = store.history(info.id, from, until, limit);
-    if (!points) return respond(error_reply(points.error()));
-    const std::vector<HistoryRow> rows = rows_of(*points);
-    respond(history_reply(info, rows));
-  });
-}
-
-// A page of one record of any boot, or of a container that lives.
-void Answers::full_history(const Request& request, CgroupId id, Respond respond) {
-  const WallTime from = request.time("from_seconds").value_or(WallTime{});
-  const WallTime until = request.time("until_seconds").value_or(clock_.wall_now());
-  const int limit = request.count("limit", kHistoryPagePoints, kHistoryPagePoints);
-  const std::optional<double> record = request.number("record");
-  (void)agent_.store()->query([record, id, from, until, limit,
-                               respond = std::move(respond)](Store& store) {
-    const auto points =
-        record ? store.history_of(static_cast<std::int64_t>(*record), from, until, limit)
-               : store.history(id, from, until, limit);
-    respond(points ? ok_reply(history_page(*points)) : error_reply(points.error()));
-  });
-}
-
-void Answers::records(const Request& request, Respond respond) {
-  if (agent_.store() == nullptr) return respond(no_store("records"));
-  const auto after = static_cast<std::int64_t>(request.number("after").value_or(0));
-  (void)agent_.store()->query([after, respond = std::move(respond)](Store& store) {
-    const auto found = store.records(after, kRecordsPage);
-    if (!found) return respond(error_reply(found.error()));
-    std::vector<RecordEntry> entries;
-    for (const StoredRecord& record : *found)
-      entries.push_back({record.record, record.stored.container, record.stored.first_seen});
-    respond(ok_reply(records_page(entries)));
-  });
-}
-
-void Answers::table(const Request& request, Respond respond) {
-  if (agent_.store() == nullptr) return respond(no_store("table"));
-  const auto after = static_cast<std::int64_t>(request.number("after").value_or(0));
-  (void)agent_.store()->query([name = *request.text("name"), after,
-                               respond = std::move(respond)](Store& store) {
-    const auto page = store.table_page(name, after);
-    respond(page ? ok_reply(table_reply(*page)) : error_reply(page.error()));
-  });
 }
 
 void Answers::learned(const Request& request, Respond respond) {
@@ -393,39 +287,6 @@ nlohmann::json Answers::fit(const Request& request, const Peer& peer) {
              to_json(answer_fit(question, host, [this](std::chrono::seconds duration) {
                return known(duration);
              }));
-}
-
-// From memory: the newest decisions and outcomes in the order of their time.
-void Answers::events(const Request& request, Respond respond) {
-  std::optional<CgroupId> only;
-  if (request.text("container")) {
-    const auto view = container(request);
-    if (!view) return respond(error_reply(view.error()));
-    only = (*view)->info.id;
-  }
-  const WallTime from = request.time("from_seconds").value_or(WallTime{});
-  const WallTime until = request.time("until_seconds").value_or(WallTime::max());
-  const auto after = static_cast<std::uint64_t>(request.number("after_id").value_or(0));
-  std::vector<EventReport> events;
-  const auto name = [&](CgroupId id) {
-    const ContainerView* view = agent_.pipeline().find(id);
-    return view != nullptr ? view->info.name : std::string("(gone)");
-  };
-  const auto wanted = [&](CgroupId id, WallTime time, std::uint64_t decision_id) {
-    return (!only || *only == id) && time >= from && time <= until && decision_id > after;
-  };
-  for (const auto& [time, decision, writer] : agent_.recent_decisions())
-    if (wanted(decision.container, time, decision.decision_id))
-      events.push_back({name(decision.container), time, decision, std::nullopt, writer});
-  for (const auto& [time, outcome] : agent_.recent_outcomes())
-    if (wanted(outcome.container, time, outcome.decision_id))
-      events.push_back({name(outcome.container), time, std::nullopt, outcome});
-  std::stable_sort(events.begin(), events.end(),
-                   [](const EventReport& a, const EventReport& b) { return a.time < b.time; });
-  const auto limit = static_cast<std::size_t>(request.count("limit", kMostEvents, kMostEvents));
-  if (events.size() > limit)
-    events.erase(events.begin(), events.end() - static_cast<std::ptrdiff_t>(limit));
-  respond(events_reply(events));
 }
 
 nlohmann::json Answers::act(const Request& request, const Peer&) {

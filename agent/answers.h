@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,9 +41,26 @@ class Answers {
   std::vector<ContainerReport> reports() const;
 
  private:
+  // Whom a question is about: a container that lives, or one that only the history knows.
+  struct Asked {
+    std::string text;  // as it was named
+    ContainerInfo container = {};
+    Store::Subject subject = {};
+    std::optional<Error> absent = {};  // what to say where the history does not know it, either
+    bool gone() const { return absent.has_value(); }
+  };
+  Result<Asked> asked_about(const Request& request) const;
+  // In the storage's thread: completes it out of the history. Errors: its `absent`.
+  static Status find_asked(Store& store, Asked& asked);
+  // With "unreadable" where only what waits in memory could be asked.
+  static nlohmann::json told(const Store& store, nlohmann::json reply);
+  static nlohmann::json no_store(const char* verb);
+  std::vector<JournalEvent> events_in_memory(std::optional<CgroupId> only, const EventSpan& span,
+                                             bool all) const;
   void explain(const Request& request, Respond respond);
   nlohmann::json explain_from_memory(ExplainReport explained, WallTime until) const;
   void history(const Request& request, Respond respond);
+  void record_rows(const Request& request, Respond respond);
   void full_history(const Request& request, CgroupId id, Respond respond);
   void records(const Request& request, Respond respond);
   void table(const Request& request, Respond respond);

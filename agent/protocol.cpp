@@ -29,7 +29,7 @@ struct VerbRow {
   Verb verb;
   const char* name;
   bool admin;
-  std::array<Arg, 6> args;  // unused entries have no name
+  std::array<Arg, 7> args;  // unused entries have no name
 };
 
 constexpr Arg kContainer{"container", ArgKind::text, true};
@@ -46,8 +46,9 @@ constexpr std::array<VerbRow, kVerbCount> kVerbs = {{
     {Verb::explain, "explain", false, {kContainer, Arg{"at_seconds", ArgKind::number, false}}},
     {Verb::history, "history", false,
      {kMaybeContainer, Arg{"record", ArgKind::number, false}, kFrom, kUntil, kLimit,
-      Arg{"full", ArgKind::flag, false}}},
-    {Verb::events, "events", false, {kMaybeContainer, kFrom, kUntil, kLimit}},
+      Arg{"full", ArgKind::flag, false}, Arg{"rows", ArgKind::flag, false}}},
+    {Verb::events, "events", false,
+     {kMaybeContainer, kFrom, kUntil, kLimit, Arg{"before", ArgKind::text, false}}},
     {Verb::mode, "mode", true, {Arg{"mode", ArgKind::text, true}, kMaybeContainer}},
     {Verb::pause, "pause", true, {kContainer}},
     {Verb::resume, "resume", true, {kContainer}},

@@ -59,8 +59,8 @@ bool is_admin(Verb verb);
 //   show, pause, resume   container
 //   explain               container, [at_seconds]
 //   history               container or record, exactly one, [from_seconds], [until_seconds],
-//                         [limit], [full]
-//   events                [container], [from_seconds], [until_seconds], [limit]
+//                         [limit], [full], [rows]
+//   events                [container], [from_seconds], [until_seconds], [limit], [before]
 //   mode                  mode, [container]
 //   restore               container, or all=true, exactly one
 //   records               [after]

@@ -91,9 +91,11 @@ void SocketSession::handle_request() {
   // Weak: an answer that never comes must not keep the client's descriptor.
   const auto respond = [weak = weak_from_this(),
                         executor = socket_.get_executor()](nlohmann::json body) {
-    boost::asio::post(executor, [weak, body = std::move(body)] {
+    // Where the answer was made, which is not the loop where it comes out of the history.
+    std::string frame = encode_reply_frame(ok_reply(std::move(body)));
+    boost::asio::post(executor, [weak, frame = std::move(frame)]() mutable {
       const auto self = weak.lock();
-      if (self && self->state_ == State::answering) self->reply(ok_reply(body));
+      if (self && self->state_ == State::answering) self->send(std::move(frame));
     });
   };
   try {
@@ -103,9 +105,11 @@ void SocketSession::handle_request() {
   }
 }
 
-void SocketSession::reply(const nlohmann::json& body) {
+void SocketSession::reply(const nlohmann::json& body) { send(encode_reply_frame(body)); }
+
+void SocketSession::send(std::string frame) {
   state_ = State::writing;
-  frame_ = encode_reply_frame(body);
+  frame_ = std::move(frame);
   arm(settings_->options.request_limit);
   boost::asio::async_write(socket_, boost::asio::buffer(frame_),
                            [self = shared_from_this()](error_code, std::size_t) { self->close(); });

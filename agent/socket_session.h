@@ -50,6 +50,7 @@ class SocketSession : public std::enable_shared_from_this<SocketSession> {
   void read_payload();
   void handle_request();
   void reply(const nlohmann::json& body);
+  void send(std::string frame);
   void arm(std::chrono::milliseconds limit);
   void expire();
 

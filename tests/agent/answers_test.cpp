@@ -8,6 +8,7 @@
 #include <atomic>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <vector>
 
 #include "agent/protocol_history.h"
 #include "tests/agent/agent_world.h"
@@ -266,6 +267,100 @@ TEST_CASE("explain tells of a container that is gone, and of earlier ones of its
   const json again = explain("test-a");
   CHECK(again["gone"] == false);
   CHECK(again["decisions"].size() == 1);
+}
+
+namespace {
+
+// Runs `world`, and ends its container and starts one of its name again.
+void restart_container(AskedAgent& world) {
+  world.run(30);
+  world.tree.remove("/test-a");
+  world.run(1);
+  world.tree.write("/test-a/cpu.max", "200000 100000\n");
+  world.run(20);
+}
+
+// What a run of the daemon before this one left: a decision of `name` under an id of another boot.
+void add_earlier_run(AskedAgent& world, const std::string& name, std::uint64_t decision_id) {
+  ContainerInfo earlier;
+  earlier.id = {999, 1};
+  earlier.name = name;
+  JournalDecision entry;
+  entry.decision.decision_id = decision_id;
+  entry.decision.container = earlier.id;
+  entry.time = world.clock.wall_now() - seconds(3600);
+  JournalOutcome outcome{entry.time + seconds(1), {}};
+  outcome.outcome.decision_id = decision_id;
+  outcome.outcome.container = earlier.id;
+  world.agent->store()->enqueue({.containers = {{earlier, entry.time}}, .decisions = {entry},
+                                 .outcomes = {outcome}});
+}
+
+}  // namespace
+
+TEST_CASE("events tell of decisions and outcomes of earlier runs of the daemon, by name too") {
+  AskedAgent world;
+  world.run(2);
+  add_earlier_run(world, "job", 7);
+  const auto events = [&](json args) {
+    return world.ask({.verb = Verb::events, .args = std::move(args)});
+  };
+  const json all = events(json::object());
+  REQUIRE(all["events"].size() == 2);
+  CHECK(all["events"][0]["name"] == "job");
+  CHECK(all["events"][0]["decision"]["decision_id"] == 7);
+  CHECK(all["events"][1]["outcome"]["decision_id"] == 7);
+  CHECK(all["earlier"].is_null());
+  CHECK_FALSE(all.contains("unreadable"));
+  CHECK(events({{"container", "job"}})["events"].size() == 2);
+  CHECK(events({{"container", "test-a"}})["events"].empty());
+  CHECK(events({{"container", "nobody"}})["error"]["exit"] == 3);
+  CHECK(events({{"before", "x"}})["error"]["exit"] == 6);
+}
+
+TEST_CASE("events come page by page, the newest first, and say where the page before begins") {
+  AskedAgent world;
+  world.run(1);
+  for (std::uint64_t id = 1; id <= 5; ++id) add_earlier_run(world, "job", id);
+  std::vector<json> pages;
+  json args = {{"limit", 4}};
+  for (int page = 0; page < 4; ++page) {
+    const json reply = world.ask({.verb = Verb::events, .args = args});
+    pages.insert(pages.begin(), reply["events"].begin(), reply["events"].end());
+    if (reply["earlier"].is_null()) break;
+    args["before"] = reply["earlier"];
+  }
+  const json whole = world.ask({.verb = Verb::events})["events"];
+  CHECK(json(pages) == whole);
+  CHECK(whole.size() == 10);
+}
+
+TEST_CASE("history tells who had the name before, and of a container that is gone") {
+  AskedAgent world;
+  restart_container(world);
+  const auto history = [&](json args) {
+    return world.ask({.verb = Verb::history, .args = std::move(args)});
+  };
+  const json now = history({{"container", "test-a"}});
+  CHECK(now["points"].size() == 20);
+  CHECK(now["gone"] == false);
+  REQUIRE(now["earlier"].size() == 1);
+  const json run = now["earlier"][0];
+  CHECK(run["container"]["name"] == "test-a");
+  CHECK(run["first_seen"].get<double>() < now["first_seen"].get<double>());
+  const json before = history({{"record", run["record"]}, {"rows", true}});
+  CHECK(before["points"].size() == 30);
+  CHECK(before["container"] == run["container"]);
+  CHECK(before["points"][29]["time"] < now["points"][0]["time"]);
+  CHECK(history({{"record", 77}, {"rows", true}})["error"]["exit"] == 3);
+  const double first = now["points"][0]["time"].get<double>();
+  CHECK(history({{"container", "test-a"}, {"from_seconds", first}})["earlier"].empty());
+  world.tree.remove("/test-a");
+  world.run(1);
+  const json gone = history({{"container", "test-a"}});
+  CHECK(gone["gone"] == true);
+  CHECK(gone["points"] == now["points"]);
+  CHECK(history({{"container", "nobody"}})["error"]["exit"] == 3);
 }
 
 TEST_CASE("beside another manager of limits status, list and show say why nothing is written") {

@@ -1,0 +1,160 @@
+// Answers out of the journal: explain and events.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "agent/answers.h"
+#include "agent/protocol_events.h"
+#include "base/text.h"
+
+namespace cgphase {
+namespace {
+
+constexpr std::size_t kExplainDecisions = 20;
+
+void add_outcome(ExplainReport::Entry& entry, const JournalOutcome& outcome) {
+  const bool written = outcome.outcome.kind == OutcomeKind::written;
+  (written ? entry.written : entry.outcome) = outcome.outcome;
+  (written ? entry.written_time : entry.outcome_time) = outcome.time;
+}
+
+ExplainReport::Entry entry_of(const JournalDecision& decision) {
+  return {.time = decision.time, .decision = decision.decision, .outcome = {}, .outcome_time = {},
+          .writer = decision.writer};
+}
+
+ExplainReport::Entry entry_of(const JournalEntry& kept) {
+  ExplainReport::Entry entry = entry_of(kept.decision);
+  for (const auto* outcome : {&kept.written, &kept.end})
+    if (*outcome) add_outcome(entry, **outcome);
+  return entry;
+}
+
+void keep_newest_events(std::vector<JournalEvent>& events, std::size_t limit) {
+  std::ranges::sort(events, std::greater<>(), &JournalEvent::place);
+  if (events.size() > limit) events.resize(limit);
+}
+
+// What tells that two are the same, one from memory and one from the file.
+std::tuple<CgroupId, std::uint64_t, int> key_of(const JournalEvent& event) {
+  if (const auto* const outcome = std::get_if<JournalOutcome>(&event.what))
+    return {outcome->outcome.container, outcome->outcome.decision_id,
+            static_cast<int>(outcome->outcome.kind)};
+  const Decision& decision = std::get<JournalDecision>(event.what).decision;
+  return {decision.container, decision.decision_id, -1};
+}
+
+void add_missing(std::vector<JournalEvent>& events, std::vector<JournalEvent>&& more) {
+  std::set<std::tuple<CgroupId, std::uint64_t, int>> there;
+  for (const JournalEvent& event : events) there.insert(key_of(event));
+  for (JournalEvent& event : more)
+    if (there.insert(key_of(event)).second) events.push_back(std::move(event));
+}
+
+bool within(const EventSpan& span, WallTime time) {
+  return time >= span.from && time <= span.until;
+}
+
+}  // namespace
+
+void Answers::explain(const Request& request, Respond respond) {
+  Result<Asked> asked = asked_about(request);
+  if (!asked) return respond(error_reply(asked.error()));
+  ExplainReport explained{.now = {}, .at = request.time("at_seconds"), .gone = asked->gone()};
+  if (!asked->gone()) explained.now = report(*agent_.pipeline().find(asked->subject.id));
+  const WallTime until = explained.at.value_or(clock_.wall_now());
+  if (agent_.store() == nullptr) return respond(explain_from_memory(std::move(explained), until));
+  // A refused question drops `respond`, and the client is told that there was no answer.
+  (void)agent_.store()->ask([explained = std::move(explained), until, asked = *std::move(asked),
+                             respond = std::move(respond)](Store& store) mutable {
+    if (const Status found = find_asked(store, asked); !found)
+      return respond(error_reply(found.error()));
+    if (asked.gone()) explained.now.container = asked.container;
+    const auto entries = store.entries(asked.subject, until, kExplainDecisions);
+    if (!entries) return respond(error_reply(entries.error()));
+    for (const JournalEntry& entry : *entries) explained.decisions.push_back(entry_of(entry));
+    respond(told(store, ok_reply(to_json(explained))));
+  });
+}
+
+nlohmann::json Answers::explain_from_memory(ExplainReport explained, WallTime until) const {
+  const CgroupId id = explained.now.container.id;
+  const auto& recent = agent_.recent_decisions();
+  for (auto one = recent.rbegin(); one != recent.rend(); ++one) {
+    if (one->decision.container != id || one->time > until) continue;
+    if (explained.decisions.size() >= kExplainDecisions) break;
+    ExplainReport::Entry& entry = explained.decisions.emplace_back(entry_of(*one));
+    for (const JournalOutcome& outcome : agent_.recent_outcomes())
+      if (outcome.outcome.decision_id == entry.decision.decision_id) add_outcome(entry, outcome);
+  }
+  return ok_reply(to_json(explained));
+}
+
+// What the file cannot have yet or, where writing fails, may not have; of one container, or of all.
+std::vector<JournalEvent> Answers::events_in_memory(std::optional<CgroupId> only,
+                                                    const EventSpan& span, bool all) const {
+  std::vector<JournalEvent> events;
+  const auto take = [&](const auto& entry, CgroupId id, int table) {
+    if ((only && *only != id) || !within(span, entry.time)) return;
+    const ContainerView* const view = agent_.pipeline().find(id);
+    const auto later = static_cast<std::int64_t>(events.size());
+    events.push_back({view != nullptr ? view->info.name : "(gone)", entry,
+                      {entry.time.time_since_epoch().count(), table,
+                       INT64_MAX / 2 + later}});  // behind all rows of the file
+  };
+  constexpr int kDecisions = 0, kOutcomes = 2;
+  const auto take_decisions = [&](const auto& entries) {
+    for (const JournalDecision& entry : entries) take(entry, entry.decision.container, kDecisions);
+  };
+  const auto take_outcomes = [&](const auto& entries) {
+    for (const JournalOutcome& entry : entries) take(entry, entry.outcome.container, kOutcomes);
+  };
+  if (all) {
+    take_decisions(agent_.recent_decisions());
+    take_outcomes(agent_.recent_outcomes());
+  } else {
+    take_decisions(agent_.unsaved_decisions());
+    take_outcomes(agent_.unsaved_outcomes());
+  }
+  return events;
+}
+
+void Answers::events(const Request& request, Respond respond) {
+  std::optional<Asked> asked;
+  if (request.text("container")) {
+    Result<Asked> found = asked_about(request);
+    if (!found) return respond(error_reply(found.error()));
+    asked = *std::move(found);
+  }
+  const Result<EventSpan> wanted = event_span(request);
+  if (!wanted) return respond(error_reply(wanted.error()));
+  const EventSpan span = *wanted;
+  StoreThread* const store = agent_.store();
+  std::vector<JournalEvent> newest;
+  if (!span.before && !(asked && asked->gone()))
+    newest = events_in_memory(asked ? std::optional(asked->subject.id) : std::nullopt, span,
+                              store == nullptr || store->degraded().has_value());
+  const auto limit = static_cast<std::size_t>(span.limit);
+  if (store == nullptr) {
+    keep_newest_events(newest, limit);
+    return respond(events_page(newest, false));
+  }
+  // A refused question drops `respond`, and the client is told that there was no answer.
+  (void)store->ask([asked = std::move(asked), span, limit, newest = std::move(newest),
+                    respond = std::move(respond)](Store& stored) mutable {
+    if (asked)
+      if (const Status found = find_asked(stored, *asked); !found)
+        return respond(error_reply(found.error()));
+    const auto subject = asked ? std::optional(asked->subject) : std::nullopt;
+    auto events = stored.events(subject, span);
+    if (!events) return respond(error_reply(events.error()));
+    const bool more = events->size() == limit;
+    add_missing(*events, std::move(newest));
+    keep_newest_events(*events, limit);
+    respond(told(stored, events_page(*events, more)));
+  });
+}
+
+}  // namespace cgphase

@@ -1,0 +1,83 @@
+#include "agent/protocol_events.h"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "agent/report.h"
+
+namespace cgphase {
+namespace {
+
+// "TIME_NS-TABLE-ROW", as a reply to events says it in "earlier".
+std::string place_text(const EventPlace& place) {
+  return std::to_string(place.time_ns) + "-" + std::to_string(place.table) + "-" +
+         std::to_string(place.row);
+}
+
+std::optional<EventPlace> parse_place(std::string_view text) {
+  EventPlace place;
+  const char *at = text.data(), *const end = text.data() + text.size();
+  const auto take = [&](auto& number, bool last) {
+    const auto [next, error] = std::from_chars(at, end, number);
+    const bool sound = error == std::errc() && number >= 0 &&
+                       (last ? next == end : next != end && *next == '-');
+    at = sound && !last ? next + 1 : next;
+    return sound;
+  };
+  if (!take(place.time_ns, false) || !take(place.table, false) || !take(place.row, true))
+    return std::nullopt;
+  return place;
+}
+
+EventReport report_of(const JournalEvent& event) {
+  EventReport report{.name = event.name, .time = {}, .decision = {}, .outcome = {}};
+  if (const auto* const decision = std::get_if<JournalDecision>(&event.what)) {
+    report.time = decision->time;
+    report.decision = decision->decision;
+    report.writer = decision->writer;
+  } else if (const auto* const outcome = std::get_if<JournalOutcome>(&event.what)) {
+    report.time = outcome->time;
+    report.outcome = outcome->outcome;
+  }
+  return report;
+}
+
+}  // namespace
+
+Result<EventSpan> event_span(const Request& request) {
+  EventSpan span{.from = request.time("from_seconds").value_or(WallTime{}),
+                 .until = request.time("until_seconds").value_or(WallTime::max()),
+                 .limit = request.count("limit", kMostEvents, kMostEvents)};
+  const auto before = request.text("before");
+  if (!before) return span;
+  span.before = parse_place(*before);
+  if (!span.before)
+    return failure(ErrorKind::invalid, "events: 'before' is none that a reply says in 'earlier'");
+  return span;
+}
+
+nlohmann::json events_page(std::span<const JournalEvent> newest_first, bool more) {
+  nlohmann::json page = nlohmann::json::array();
+  std::size_t bytes = 0;
+  EventPlace last;
+  for (const JournalEvent& event : newest_first) {
+    nlohmann::json one = to_json(report_of(event));
+    bytes += one.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).size();
+    if (bytes > kMostEventBytes && !page.empty()) {
+      more = true;
+      break;
+    }
+    page.push_back(std::move(one));
+    last = event.place;
+  }
+  std::ranges::reverse(page);
+  const bool earlier = more && !page.empty();
+  return ok_reply({{"events", std::move(page)},
+                   {"earlier", earlier ? nlohmann::json(place_text(last)) : nlohmann::json()}});
+}
+
+}  // namespace cgphase
