@@ -1,15 +1,13 @@
 #include "cli/daemon_verbs.h"
 
-#include <poll.h>
-
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/daemon_client.h"
+#include "cli/history_verbs.h"
 #include "cli/print.h"
 #include "cli/restore_alone.h"
 #include "cli/time_text.h"
@@ -20,12 +18,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kFollowMilliseconds = 1000;
 constexpr double kHistoryDefaultSeconds = 3600;
 
 // What the verbs take beyond the common options. One per verb, alive as long as its callback.
 struct Words {
-  std::string container, mode, at, from, until, cgroup_root = "/sys/fs/cgroup";
+  std::string container, mode, at, from, until, cgroup_root = "/sys/fs/cgroup", state_dir;
   int limit = 0;
   bool all = false, follow = false;
 };
@@ -49,7 +46,9 @@ bool take_time(const std::string& text, const char* name, const CommonOptions& o
 
 int ask_and_print(Request request, const Form& form, const CommonOptions& options) {
   const auto body = ask_daemon(options.socket, request);
-  return body ? print(form, *body, options) : complain(body.error());
+  if (!body) return complain(body.error());
+  warn_unreadable(*body);
+  return print(form, *body, options);
 }
 
 int print_action(const json& body, const CommonOptions& options) {
@@ -99,40 +98,17 @@ int history(const Words& words, const CommonOptions& options) {
   if (!take_span(words, options, request, code)) return code;
   if (words.from.empty())
     request.args["from_seconds"] = seconds_of(SystemClock().wall_now()) - kHistoryDefaultSeconds;
-  return ask_and_print(std::move(request), kHistoryForm, options);
-}
-
-// Asks again from the last event's time on, and leaves out what was printed for that time.
-int follow_events(Request request, CommonOptions options) {
-  std::set<std::string> printed;
-  if (!request.args.contains("from_seconds"))
-    request.args["from_seconds"] = seconds_of(SystemClock().wall_now());
-  if (options.output == Output::json) options.output = Output::jsonl;
-  for (;;) {
-    const auto body = ask_daemon(options.socket, request);
-    if (!body) return complain(body.error());
-    json fresh = {{"schema", kSchema}, {"events", json::array()}};
-    std::set<std::string> seen;
-    for (const json& event : view_array(*body, "/events")) {
-      const std::string text = event.dump();
-      if (!printed.contains(text)) fresh["events"].push_back(event);
-      seen.insert(text);
-      request.args["from_seconds"] = view_number(event, "/time").value_or(0);
-    }
-    printed = std::move(seen);
-    if (!fresh["events"].empty())
-      if (const int code = print(kEventsForm, fresh, options); code != 0) return code;
-    options.legend = false;
-    ::poll(nullptr, 0, kFollowMilliseconds);
-  }
+  return tell_history(std::move(request), options);
 }
 
 int events(const Words& words, const CommonOptions& options) {
   Request request{.verb = Verb::events, .args = json::object()};
   int code = 0;
   if (!take_span(words, options, request, code)) return code;
+  if (words.follow && !words.state_dir.empty())
+    return complain(Exit::usage, "events: -f asks a daemon that runs: leave out --state-dir");
   if (words.follow) return follow_events(std::move(request), options);
-  return ask_and_print(std::move(request), kEventsForm, options);
+  return tell_events(std::move(request), words.state_dir, options);
 }
 
 int mode(const Words& words, const CommonOptions& options) {
@@ -188,6 +164,9 @@ class Verbs {
     add_container(*verb, *words);
     verb->add_flag("-f,--follow", words->follow, "go on printing new ones");
     add_span(*verb, *words);
+    verb->add_option(
+        "--state-dir", words->state_dir,
+        "read the files of a daemon that does not run, instead of asking one that does");
   }
 
   void add_acting() {

@@ -17,6 +17,7 @@
 #include "agent/protocol_history.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/history_verbs.h"
 #include "cli/host_history.h"
 #include "cli/print.h"
 #include "cli/time_text.h"
@@ -201,6 +202,7 @@ int run_export(const ExportOptions& options, const CommonOptions& common) {
     if (!parsed) return complain(Exit::usage, parsed.error().text);
     *time = *parsed;
   }
+  wanted.unreadable = complain_unreadable;
   return write_export(std::move(wanted), options, common.quiet);
 }
 

@@ -48,11 +48,31 @@ double seconds_of(WallTime time) {
   return std::max(0.0, std::chrono::duration<double>(time.time_since_epoch()).count());
 }
 
+// The daemon, whose answers must all be of one place: the numbers of records in its memory are
+// others than those in its file.
+struct Daemon {
+  std::string socket;
+  std::function<void(const std::string&)> unreadable;
+  std::optional<bool> from_memory = {};
+
+  Answer<void> check(const json& body) {
+    const auto why = body.find("unreadable");
+    const bool memory = why != body.end() && why->is_string();
+    if (memory && !from_memory && unreadable) unreadable(why->get<std::string>());
+    if (from_memory.value_or(memory) != memory)
+      return complaint(Exit::failure, memory ? "the history cannot be read any more: " +
+                                                   why->get<std::string>()
+                                             : "the history can be read again: ask once more");
+    from_memory = memory;
+    return {};
+  }
+};
+
 template <class Page>
-Answer<Page> ask_page(const std::string& socket, Request request,
-                      Result<Page> (*parse)(const json&)) {
-  const auto body = ask_daemon(socket, request);
+Answer<Page> ask_page(Daemon& daemon, Request request, Result<Page> (*parse)(const json&)) {
+  const auto body = ask_daemon(daemon.socket, request);
   if (!body) return std::unexpected(body.error());
+  if (const auto one = daemon.check(*body); !one) return std::unexpected(one.error());
   Result<Page> page = parse(*body);
   if (page) return *std::move(page);
   return complaint(Exit::failure,
@@ -60,15 +80,16 @@ Answer<Page> ask_page(const std::string& socket, Request request,
                        page.error().text + "; are both of one version?");
 }
 
-Source daemon_source(const std::string& socket) {
+Source daemon_source(const HostHistory& wanted) {
+  const auto daemon = std::make_shared<Daemon>(wanted.socket, wanted.unreadable);
   return {.records =
-              [socket](std::int64_t after) {
-                return ask_page(socket, {.verb = Verb::records, .args = {{"after", after}}},
+              [daemon](std::int64_t after) {
+                return ask_page(*daemon, {.verb = Verb::records, .args = {{"after", after}}},
                                 parse_records_page);
               },
           .points =
-              [socket](std::int64_t record, WallTime from, WallTime until) {
-                return ask_page(socket,
+              [daemon](std::int64_t record, WallTime from, WallTime until) {
+                return ask_page(*daemon,
                                 {.verb = Verb::history,
                                  .args = {{"record", record},
                                           {"full", true},
@@ -77,8 +98,8 @@ Source daemon_source(const std::string& socket) {
                                 parse_history_page);
               },
           .table =
-              [socket](const std::string& table, std::int64_t after) {
-                return ask_page(socket,
+              [daemon](const std::string& table, std::int64_t after) {
+                return ask_page(*daemon,
                                 {.verb = Verb::table, .args = {{"name", table}, {"after", after}}},
                                 parse_table_reply);
               }};
@@ -256,7 +277,7 @@ Answer<void> read_run(const Source& source, const RecordEntry& run, WallTime fro
 }
 
 Answer<Source> source_of(const HostHistory& wanted) {
-  return wanted.state_dir.empty() ? Answer<Source>(daemon_source(wanted.socket))
+  return wanted.state_dir.empty() ? Answer<Source>(daemon_source(wanted))
                                   : stored_source(wanted.state_dir);
 }
 

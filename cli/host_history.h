@@ -27,6 +27,8 @@ struct HostHistory {
   std::vector<std::string> containers;  // names, ids (4 characters or more) or paths; none: all
   std::optional<WallTime> since, until;
   bool from_now = false;                // `since` was now: there is no earlier one to choose
+  // Told once, with the reason, where the daemon can read only what it has in memory.
+  std::function<void(const std::string& why)> unreadable = {};
 };
 
 struct HostTraceCounts {

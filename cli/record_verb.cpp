@@ -17,6 +17,7 @@
 #include "base/parse.h"
 #include "base/text.h"
 #include "cli/daemon_client.h"
+#include "cli/history_verbs.h"
 #include "cli/host_history.h"
 #include "cli/offline.h"
 #include "cli/print.h"
@@ -159,6 +160,7 @@ int run(const RecordOptions& options, const CommonOptions& common) {
   if (!take_time(options.since, common.utc, wanted.since, exit_code) ||
       !take_time(options.until, common.utc, wanted.until, exit_code))
     return exit_code;
+  wanted.unreadable = complain_unreadable;
   const auto counts = record(std::move(wanted), options);
   if (!counts) return complain(counts.error());
   if (!common.quiet)

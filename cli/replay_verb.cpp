@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "cli/history_verbs.h"
 #include "cli/host_history.h"
 #include "cli/offline.h"
 #include "cli/print.h"
@@ -116,6 +117,7 @@ OrComplaint<int> replay_words(ReplayWords words, const CommonOptions& common) {
   if (words.host) {
     if (auto wrong = take_times(words, common)) return std::unexpected(*wrong);
     words.history.socket = common.socket;
+    words.history.unreadable = complain_unreadable;
     auto trace = host_trace(words.history);
     if (!trace) return std::unexpected(trace.error());
     recorded = *std::move(trace);

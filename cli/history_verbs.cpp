@@ -1,0 +1,314 @@
+#include "cli/history_verbs.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/protocol_events.h"
+#include "base/clock.h"
+#include "cli/daemon_client.h"
+#include "cli/print.h"
+#include "cli/style.h"
+#include "cli/time_text.h"
+#include "cli/view.h"
+#include "storage/stored_history.h"
+
+namespace cgphase {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kFollowMilliseconds = 1000;
+// An event may come to the journal after one that is newer.
+constexpr double kFollowOverlapSeconds = 5;
+constexpr int kHistoryPage = 2000;
+constexpr double kStepSeconds = 1e-6;  // what a time loses on the wire, and more
+
+double now_seconds() {
+  return std::chrono::duration<double>(SystemClock().wall_now().time_since_epoch()).count();
+}
+
+OrComplaint<std::string> text_of(const Form& form, const json& body, const CommonOptions& options,
+                                 bool legend) {
+  TextStyle style = text_style(options, terminal_environment());
+  style.legend = style.legend && legend;
+  const Result<std::string> text = present(form, body, options.output, style);
+  if (!text) return complaint(Exit::usage, text.error().text);
+  return *text;
+}
+
+OrComplaint<void> put(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
+    return {};
+  return complaint(Exit::failure, "cannot write standard output");
+}
+
+// --- events ---
+
+using Ask = std::function<OrComplaint<json>(const Request&)>;
+
+Ask ask_socket(const std::string& socket) {
+  return [socket](const Request& request) { return ask_daemon(socket, request); };
+}
+
+OrComplaint<Ask> ask_files(const std::string& state_dir) {
+  Result<StoredHistory> opened = StoredHistory::open(state_dir);
+  if (!opened) return complaint(opened.error());
+  const auto history = std::make_shared<StoredHistory>(*std::move(opened));
+  return [history](const Request& request) -> OrComplaint<json> {
+    const Result<EventSpan> span = event_span(request);
+    if (!span) return complaint(span.error());
+    const auto events = history->events(request.text("container"), *span);
+    if (!events && events.error().kind == ErrorKind::not_found)
+      return complaint(Exit::no_container, events.error().text);
+    if (!events) return complaint(events.error());
+    return events_page(*events, events->size() == static_cast<std::size_t>(span->limit));
+  };
+}
+
+// Pages from the newest to the oldest, each with its events in order. All where the request has a
+// begin or a limit, one where it has neither; `take` is told which is the last.
+OrComplaint<void> each_page(const Ask& ask, Request request,
+                            const std::function<OrComplaint<void>(const json&, bool last)>& take) {
+  const bool all = request.args.contains("from_seconds") || request.args.contains("limit");
+  const auto wanted = request.number("limit");
+  for (double left = wanted.value_or(0);;) {
+    if (wanted) request.args["limit"] = std::min<double>(left, kMostEvents);
+    const auto page = ask(request);
+    if (!page) return std::unexpected(page.error());
+    warn_unreadable(*page);
+    left -= static_cast<double>(view_array(*page, "/events").size());
+    const std::string earlier = view_text(*page, "/earlier");
+    const bool last = !all || earlier.empty() || (wanted && left < 1);
+    if (const auto taken = take(*page, last); !taken || last) return taken;
+    request.args["before"] = earlier;
+  }
+}
+
+// The events of all pages in one.
+OrComplaint<json> whole(const Ask& ask, Request request) {
+  json all = {{"schema", kSchema}};
+  std::vector<json> pages;
+  const auto take = [&](const json& page, bool) -> OrComplaint<void> {
+    if (pages.empty()) all = page;
+    pages.push_back(view_array(page, "/events"));
+    all["earlier"] = view(page, "/earlier");
+    return {};
+  };
+  const auto done = each_page(ask, std::move(request), take);
+  if (!done) return std::unexpected(done.error());
+  json events = json::array();
+  for (auto page = pages.rbegin(); page != pages.rend(); ++page)
+    for (json& event : *page) events.push_back(std::move(event));
+  all["events"] = std::move(events);
+  return all;
+}
+
+// Made to text page by page, which is a tenth of the size, and printed from the last one on.
+int print_pages(const Ask& ask, Request request, const CommonOptions& options) {
+  std::vector<std::string> texts;
+  const auto take = [&](const json& page, bool last) -> OrComplaint<void> {
+    auto text = text_of(kEventsForm, page, options, last);
+    if (!text) return std::unexpected(text.error());
+    texts.push_back(*std::move(text));
+    return {};
+  };
+  auto done = each_page(ask, std::move(request), take);
+  for (auto text = texts.rbegin(); done && text != texts.rend(); ++text) done = put(*text);
+  return done ? 0 : complain(done.error());
+}
+
+int tell(const Ask& ask, Request request, const CommonOptions& options) {
+  if (options.output != Output::json && options.output != Output::openmetrics)
+    return print_pages(ask, std::move(request), options);
+  const auto body = whole(ask, std::move(request));
+  return body ? print(kEventsForm, *body, options) : complain(body.error());
+}
+
+// --- history ---
+
+// Points of one record after `first`, a reply that has the first of them; `take` gets each page.
+OrComplaint<void> each_points(const std::string& socket, const Request& asked, json first,
+                              const std::function<OrComplaint<void>(json page)>& take) {
+  const auto record = view_number(first, "/record");
+  const auto wanted = asked.number("limit");
+  double left = wanted.value_or(0);
+  for (json page = std::move(first);;) {
+    const json points = view_array(page, "/points");
+    if (!points.empty())
+      if (const auto taken = take(std::move(page)); !taken) return taken;
+    left -= static_cast<double>(points.size());
+    if (!record || points.empty() || (wanted && left < 1)) return {};
+    const double last = view_number(points.back(), "/time").value_or(0);
+    Request request{.verb = Verb::history, .args = {{"record", *record}, {"rows", true}}};
+    request.args["from_seconds"] = last - kStepSeconds;
+    if (asked.args.contains("until_seconds"))
+      request.args["until_seconds"] = asked.args["until_seconds"];
+    // With the last one again, which the next is measured from.
+    request.args["limit"] = wanted ? std::min<double>(left + 1, kHistoryPage) : kHistoryPage;
+    auto next = ask_daemon(socket, request);
+    if (!next) return std::unexpected(next.error());
+    json fresh = json::array();
+    for (const json& point : view_array(*next, "/points"))
+      if (view_number(point, "/time").value_or(0) > last + kStepSeconds / 2) fresh.push_back(point);
+    (*next)["points"] = std::move(fresh);
+    page = *std::move(next);
+  }
+}
+
+// The first page of an earlier container of the name, of which `run` is what a reply says.
+OrComplaint<json> first_of(const std::string& socket, const Request& asked, const json& run) {
+  Request request{.verb = Verb::history,
+                  .args = {{"record", view_number(run, "/record").value_or(0)}, {"rows", true}}};
+  for (const char* name : {"from_seconds", "until_seconds", "limit"})
+    if (asked.args.contains(name)) request.args[name] = asked.args[name];
+  return ask_daemon(socket, request);
+}
+
+// The line between containers of one name: whose points begin here.
+std::string run_title(const json& run, const TextStyle& style) {
+  std::string id = view_text(run, "/container/engine_id");
+  if (id.empty()) id = view_text(run, "/container/path");
+  const double first_seen = view_number(run, "/first_seen").value_or(0);
+  return toned("-- " + view_text(run, "/container/engine") + " " + id + ", first seen at " +
+                   time_text(first_seen, style.utc) + " --",
+               Tone::dim, style) +
+         "\n";
+}
+
+// Prints pages one after the other, the titles with the first.
+class HistoryText {
+ public:
+  explicit HistoryText(const CommonOptions& options) : options_(options) {}
+
+  // Between containers of one name: which begins here.
+  OrComplaint<void> begin(const json& run) {
+    return put(run_title(run, text_style(options_, terminal_environment())));
+  }
+  OrComplaint<void> page(const json& body) {
+    const auto text = text_of(kHistoryForm, body, options_, !std::exchange(begun_, true));
+    return text ? put(*text) : std::unexpected(text.error());
+  }
+
+ private:
+  const CommonOptions& options_;
+  bool begun_ = false;
+};
+
+// Rows of CSV do not say whose they are: they are of the last container alone.
+OrComplaint<void> print_history(const Request& request, json first, const CommonOptions& options) {
+  HistoryText text(options);
+  const bool rows = options.output == Output::csv || options.output == Output::jsonl;
+  const json earlier = rows ? json::array() : view_array(first, "/earlier");
+  if (earlier.empty() && view_array(first, "/points").empty()) return text.page(first);
+  const auto take = [&](const json& page) { return text.page(page); };
+  for (const json& run : earlier) {
+    if (const auto begun = text.begin(run); !begun) return begun;
+    auto page = first_of(options.socket, request, run);
+    if (!page) return std::unexpected(page.error());
+    if (const auto told = each_points(options.socket, request, *std::move(page), take); !told)
+      return told;
+  }
+  if (!earlier.empty())
+    if (const auto begun = text.begin(first); !begun) return begun;
+  return each_points(options.socket, request, std::move(first), take);
+}
+
+// In one document: earlier containers with their points, and this one as ever.
+OrComplaint<json> history_document(const Request& request, json first,
+                                   const CommonOptions& options) {
+  const auto collect = [&](json page) -> OrComplaint<json> {
+    json points = json::array();
+    json body = page;
+    const auto take = [&](json one) -> OrComplaint<void> {
+      for (json& point : one["points"]) points.push_back(std::move(point));
+      return {};
+    };
+    const auto told = each_points(options.socket, request, std::move(page), take);
+    if (!told) return std::unexpected(told.error());
+    body["points"] = std::move(points);
+    return body;
+  };
+  json earlier = json::array();
+  for (const json& run : view_array(first, "/earlier")) {
+    auto page = first_of(options.socket, request, run);
+    if (!page) return std::unexpected(page.error());
+    auto body = collect(*std::move(page));
+    if (!body) return body;
+    body->erase("schema");
+    earlier.push_back(*std::move(body));
+  }
+  auto body = collect(std::move(first));
+  if (body && body->contains("earlier")) (*body)["earlier"] = std::move(earlier);
+  return body;
+}
+
+}  // namespace
+
+void complain_unreadable(const std::string& why) {
+  complain(Exit::ok, "the history cannot be read now, this is what waits in memory: " + why);
+}
+
+void warn_unreadable(const json& reply) {
+  const std::string why = view_text(reply, "/unreadable");
+  if (!why.empty()) complain_unreadable(why);
+}
+
+int tell_history(Request request, const CommonOptions& options) {
+  Request begin = request;
+  if (!request.args.contains("limit")) begin.args["limit"] = kHistoryPage;
+  auto first = ask_daemon(options.socket, begin);
+  if (!first) return complain(first.error());
+  warn_unreadable(*first);
+  if (options.output != Output::json && options.output != Output::openmetrics) {
+    const auto told = print_history(request, *std::move(first), options);
+    return told ? 0 : complain(told.error());
+  }
+  const auto body = history_document(request, *std::move(first), options);
+  return body ? print(kHistoryForm, *body, options) : complain(body.error());
+}
+
+int tell_events(Request request, const std::string& state_dir, const CommonOptions& options) {
+  if (state_dir.empty()) return tell(ask_socket(options.socket), std::move(request), options);
+  const auto ask = ask_files(state_dir);
+  return ask ? tell(*ask, std::move(request), options) : complain(ask.error());
+}
+
+// Asks again from a little before the last event on, and leaves out what was printed.
+int follow_events(Request request, CommonOptions options) {
+  std::set<std::string> printed;
+  if (!request.args.contains("from_seconds")) request.args["from_seconds"] = now_seconds();
+  const double begin = request.number("from_seconds").value_or(0);
+  if (options.output == Output::json) options.output = Output::jsonl;
+  const Ask ask = ask_socket(options.socket);
+  for (;;) {
+    const auto body = whole(ask, request);
+    if (!body) return complain(body.error());
+    json fresh = {{"schema", kSchema}, {"events", json::array()}};
+    std::set<std::string> seen;
+    for (const json& event : view_array(*body, "/events")) {
+      const std::string text = event.dump();
+      if (!printed.contains(text)) fresh["events"].push_back(event);
+      seen.insert(text);
+      const double time = view_number(event, "/time").value_or(0);
+      request.args["from_seconds"] = std::max(begin, time - kFollowOverlapSeconds);
+    }
+    request.args.erase("limit");  // of what was there at the begin
+    printed = std::move(seen);
+    if (!fresh["events"].empty())
+      if (const int code = print(kEventsForm, fresh, options); code != 0) return code;
+    options.legend = false;
+    ::poll(nullptr, 0, kFollowMilliseconds);
+  }
+}
+
+}  // namespace cgphase

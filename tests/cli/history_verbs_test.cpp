@@ -1,0 +1,180 @@
+// history and events, page by page: through the socket, whose answers a test gives, and events out
+// of the files of a daemon that has stopped.
+#include "cli/history_verbs.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "agent/protocol_events.h"
+#include "storage/store.h"
+#include "tests/cli/command_run.h"
+#include "tests/cli/reports.h"
+#include "tests/storage/points.h"
+#include "tests/text.h"
+
+using namespace cgphase;
+using namespace cgphase::test;
+using nlohmann::json;
+
+namespace {
+
+constexpr int kNow = 2, kBefore = 1;  // records
+constexpr int kPageRows = 100;        // of the daemon below, which gives fewer than it is asked for
+
+// A daemon that sampled web-1 every second: its container from second 1000 on, and the one before
+// it up to second 500.
+struct SampledName {
+  SampledName() {
+    command.serve([this](const Request& request) { return answer(request); });
+  }
+
+  json rows(int record, const Request& request) const {
+    const double from = request.number("from_seconds").value_or(0);
+    const double until = request.number("until_seconds").value_or(1e9);
+    const int limit = request.count("limit", kPageRows, kPageRows);
+    std::vector<HistoryRow> rows;
+    const int begin = record == kNow ? 1000 : 0, end = record == kNow ? 1000 + seconds : 500;
+    for (int second = begin; second < end; ++second)
+      if (second >= from && second <= until && rows.size() < static_cast<std::size_t>(limit)) {
+        HistoryRow& row = rows.emplace_back();
+        row.time = WallTime(std::chrono::seconds(second));
+        row.cpu_cores = 0.5;
+      }
+    json reply = history_reply(web().container, rows);
+    reply["record"] = record;
+    reply["first_seen"] = begin;
+    return reply;
+  }
+
+  json answer(const Request& request) const {
+    if (request.args.contains("record"))
+      return rows(static_cast<int>(*request.number("record")), request);
+    json reply = rows(kNow, request);
+    reply["earlier"] = json::array();
+    if (before) {
+      json run = rows(kBefore, request);
+      run.erase("points");
+      reply["earlier"].push_back(run);
+    }
+    if (unreadable) reply["unreadable"] = "history.db: Input/output error";
+    return reply;
+  }
+
+  Ran history(std::vector<std::string> words) {
+    words.insert(words.begin(), {"history", "web-1", "--since", "@1", "--until", "@9000"});
+    return command.run(words);
+  }
+
+  CommandRun command;
+  int seconds = 350;
+  bool before = false, unreadable = false;
+};
+
+long lines_of(const std::string& text) { return std::ranges::count(text, '\n'); }
+
+// A daemon with a journal of a thousand decisions and their outcomes.
+struct Journaled {
+  Journaled() {
+    const std::string path = command.directory() / "history.db";
+    store.emplace(Store::open({.path = path, .boot_id = "b"}).value());
+    ContainerInfo info;
+    info.id = kOne;
+    info.name = "web";
+    REQUIRE(store->add_container(info, at_second(0)));
+    for (std::uint64_t id = 1; id <= kDecisions; ++id) {
+      const auto second = static_cast<double>(id);
+      REQUIRE(store->append({}, {decision_of(kOne, id, at_second(second))},
+                            {outcome_of(kOne, id, at_second(second))}));
+    }
+    command.serve([this](const Request& request) {
+      const EventSpan span = event_span(request).value();
+      const auto events = store->events(std::nullopt, span).value();
+      return events_page(events, events.size() == static_cast<std::size_t>(span.limit));
+    });
+  }
+
+  // Ids in the order of the lines, of decisions alone.
+  std::vector<int> ids(const std::string& jsonl) const {
+    std::vector<int> found;
+    for (std::size_t begin = 0; begin < jsonl.size();) {
+      const std::size_t end = jsonl.find('\n', begin);
+      const json event = json::parse(jsonl.substr(begin, end - begin));
+      if (event["event"] == "decision") found.push_back(event["decision"]["decision_id"]);
+      begin = end + 1;
+    }
+    return found;
+  }
+  void check_all(const Ran& ran) const {
+    CHECK(ran.exit == 0);
+    const std::vector<int> found = ids(ran.out);
+    REQUIRE(found.size() == kDecisions);
+    for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i] == static_cast<int>(i) + 1);
+    CHECK(lines_of(ran.out) == 2 * kDecisions);
+  }
+
+  static constexpr int kDecisions = 1200;
+  CommandRun command;
+  std::optional<Store> store;
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(SampledName, "a history longer than a page is told whole, each sample once") {
+  const Ran csv = history({"-o", "csv"});
+  CHECK(csv.exit == 0);
+  CHECK(lines_of(csv.out) == 1 + seconds);
+  const json body = json::parse(history({"--json"}).out);
+  REQUIRE(body["points"].size() == 350);
+  for (int i = 0; i < seconds; ++i) CHECK(body["points"][i]["time"] == 1000 + i);
+  CHECK(lines_of(history({"-n", "120", "-o", "csv"}).out) == 121);
+}
+
+TEST_CASE_FIXTURE(SampledName, "before a container come those before it, and where each begins") {
+  before = true;
+  const Ran text = history({"--utc"});
+  CHECK(text.exit == 0);
+  const std::size_t old = text.out.find("first seen at 1970-01-01 00:00:00");
+  const std::size_t now = text.out.find("first seen at 1970-01-01 00:16:40");
+  CHECK(old < now);
+  CHECK(now != std::string::npos);
+  CHECK(lines_of(text.out) == 3 + 500 + seconds);  // the titles once
+  const json body = json::parse(history({"--json"}).out);
+  CHECK(body["points"].size() == 350);
+  REQUIRE(body["earlier"].size() == 1);
+  CHECK(body["earlier"][0]["points"].size() == 500);
+  // Rows alone do not say whose they are.
+  CHECK(lines_of(history({"-o", "csv"}).out) == 1 + seconds);
+}
+
+TEST_CASE_FIXTURE(SampledName, "what is told from memory alone says so on standard error") {
+  unreadable = true;
+  const Ran ran = history({"-o", "csv"});
+  CHECK(ran.exit == 0);
+  CHECK(one_line(ran.err));
+  CHECK(ran.err.find("what waits in memory: history.db: Input/output error") != std::string::npos);
+  CHECK(lines_of(ran.out) == 1 + seconds);
+}
+
+TEST_CASE_FIXTURE(Journaled, "events since a time come in all their pages, in order") {
+  check_all(command.run({"events", "--since", "@1", "-o", "jsonl"}));
+  CHECK(command.requests().size() == 3);
+  const Ran few = command.run({"events", "-n", "1500", "-o", "jsonl"});
+  CHECK(lines_of(few.out) == 1500);
+  CHECK(ids(few.out).back() == kDecisions);
+  CHECK(lines_of(command.run({"events", "-o", "jsonl"}).out) == kMostEvents);
+  const json body = json::parse(command.run({"events", "--since", "@1", "--json"}).out);
+  CHECK(body["events"].size() == 2 * kDecisions);
+}
+
+TEST_CASE_FIXTURE(Journaled, "events are told out of the files of a daemon that has stopped") {
+  const std::string files = command.directory() / ".";
+  CHECK(command.run({"events", "--state-dir", files}).exit == 6);  // in use
+  store.reset();
+  check_all(command.run({"events", "--since", "@1", "--state-dir", files, "-o", "jsonl"}));
+  check_all(command.run({"events", "web", "--since", "@1", "--state-dir", files, "-o", "jsonl"}));
+  CHECK(command.run({"events", "nobody", "--state-dir", files}).exit == 3);
+  CHECK(command.run({"events", "-f", "--state-dir", files}).exit == 2);
+  CHECK(command.requests().empty());
+}
