@@ -276,6 +276,7 @@ void restart_container(AskedAgent& world) {
   world.run(30);
   world.tree.remove("/test-a");
   world.run(1);
+  world.tree.write("/taken/inode", "");  // the one that is free now
   world.tree.write("/test-a/cpu.max", "200000 100000\n");
   world.run(20);
 }
