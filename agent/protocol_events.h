@@ -8,7 +8,7 @@
 
 #include "agent/protocol.h"
 #include "base/result.h"
-#include "storage/store.h"
+#include "storage/journal_event.h"
 
 namespace cgphase {
 

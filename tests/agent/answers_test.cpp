@@ -3,6 +3,7 @@
 #include "agent/answers.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 
 #include <algorithm>
 #include <atomic>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "agent/protocol_history.h"
+#include "base/fd.h"
 #include "tests/agent/agent_world.h"
 #include "tests/agent/inline_gpu_looks.h"
 #include "tests/agent/small_model.h"
@@ -274,9 +276,10 @@ namespace {
 // Runs `world`, and ends its container and starts one of its name again.
 void restart_container(AskedAgent& world) {
   world.run(30);
+  // As long as it is open nothing else gets its inode.
+  const Fd old(::open((world.tree.root() + "/test-a").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   world.tree.remove("/test-a");
   world.run(1);
-  world.tree.write("/taken/inode", "");  // the one that is free now
   world.tree.write("/test-a/cpu.max", "200000 100000\n");
   world.run(20);
 }

@@ -24,7 +24,7 @@ constexpr int kNow = 2, kBefore = 1;  // records
 constexpr int kPageRows = 100;        // of the daemon below, which gives fewer than it is asked for
 
 // A daemon that sampled web-1 every second: its container from second 1000 on, and the one before
-// it up to second 500.
+// it from second 0 up to 500.
 struct SampledName {
   SampledName() {
     command.serve([this](const Request& request) { return answer(request); });
@@ -139,11 +139,11 @@ TEST_CASE_FIXTURE(SampledName, "before a container come those before it, and whe
   const std::size_t now = text.out.find("first seen at 1970-01-01 00:16:40");
   CHECK(old < now);
   CHECK(now != std::string::npos);
-  CHECK(lines_of(text.out) == 3 + 500 + seconds);  // the titles once
+  CHECK(lines_of(text.out) == 3 + 499 + seconds);  // the titles once
   const json body = json::parse(history({"--json"}).out);
   CHECK(body["points"].size() == 350);
   REQUIRE(body["earlier"].size() == 1);
-  CHECK(body["earlier"][0]["points"].size() == 500);
+  CHECK(body["earlier"][0]["points"].size() == 499);
   // Rows alone do not say whose they are.
   CHECK(lines_of(history({"-o", "csv"}).out) == 1 + seconds);
 }

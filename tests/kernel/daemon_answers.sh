@@ -127,6 +127,8 @@ exporting() {
 
 recording_stopped() {
   exporting --state-dir /tmp/s
+  expect 0 events --state-dir /tmp/s
+  says 'it was written ('
   expect 0 record --state-dir /tmp/s -o /tmp/stopped.csv
   [ "$(grep -c . /tmp/stopped.csv)" -ge "$(grep -c . /tmp/two.csv)" ] ||
     fail 'the files of the stopped daemon have less than it told'
@@ -195,10 +197,15 @@ pausing() {
   says 'cgphase resume test-busy'
   logged 'uid 0 asked: pause .*test-busy' || fail 'who paused a container is not in the log'
   all_original || { cgroups=test-busy check_original 'pause'; }
+  local id
+  id=$(cli events test-busy -o jsonl | grep -o '"decision_id":[0-9]*' | head -n 1)
+  [ -n "$id" ] || fail 'there is no event of test-busy'
   kill -KILL "$daemon"
   wait "$daemon" 2>/dev/null
   start_daemon
   until_true 20000 answers || fail 'the daemon does not answer after a restart'
+  expect 0 events test-busy --since -1h -o jsonl
+  says "$id,"  # of the run before
   expect 0 show test-busy
   says paused
   expect 0 resume test-busy
@@ -337,6 +344,8 @@ explaining() {
   expect 0 explain test-brief
   says 'test-brief: '
   says 'guard rails '
+  expect 0 history test-brief
+  says 'MEMORY LIMIT'
   expect 3 explain test-nobody
 }
 

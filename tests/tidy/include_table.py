@@ -11,7 +11,7 @@ NOUNS = {
                    "collectors/containers/container_info.h"},
     "model": {"model/feature_vector.h", "model/forecast.h", "model/phase.h"},
     "policy": {"policy/decision.h", "policy/rails_config.h"},
-    "storage": {"storage/history_point.h", "storage/table_page.h"},
+    "storage": {"storage/history_point.h", "storage/journal_event.h", "storage/table_page.h"},
 }
 ALL_NOUNS = set().union(*NOUNS.values())
 
@@ -28,7 +28,7 @@ MAY_INCLUDE = {
     "agent": ({"base", "collectors", "model", "policy", "control", "storage", "agent/pipeline",
                "agent/protocol"}, set()),
     "agent/pipeline": ({"base", "model", "policy"}, ALL_NOUNS),
-    "agent/protocol": ({"base"}, ALL_NOUNS),
+    "agent/protocol": ({"base"}, ALL_NOUNS | {"agent/report.h"}),
     "cli": ({"base", "model", "model/train", "policy", "storage", "agent/pipeline",
              "agent/protocol"}, ALL_NOUNS | {"collectors/neighbours.h"}),
     "tests": ({"*"}, set()),
