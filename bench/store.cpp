@@ -3,10 +3,13 @@
 // Simulated ticks of one second as fast as they go; busy_point() of the tests stands for a busy
 // container.
 //   bench_store [DIRECTORY]     default: a directory below the temporary one
+//   bench_store --fill FILE MIB [CONTAINERS]
+//     makes a history that takes up nearly a cap of so many MiB, for bench/export; 100 containers
 #include "storage/store.h"
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -80,9 +83,56 @@ bool measure(const std::string& path, std::uint64_t containers) {
   return true;
 }
 
+// As full as it gets before the oldest samples are thinned, which is at 90 % of what the cap leaves
+// the file; a decision and its outcome for each sixtieth sample.
+bool fill(const std::string& path, Bytes cap, std::uint64_t containers) {
+  Result<Store> store = Store::open({path, "bench", cap});
+  if (!store) {
+    std::fprintf(stderr, "bench_store: %s\n", store.error().text.c_str());
+    return false;
+  }
+  for (std::uint64_t inode = 0; inode < containers; ++inode) {
+    ContainerInfo info;
+    info.id = {1, inode};
+    info.name = "container-" + std::to_string(inode);
+    info.path = "/bench/" + info.name;
+    if (!store->add_container(info, {})) return false;
+  }
+  // What the cap leaves the file; docs/storage.md, "Size".
+  const std::uint64_t most = cap.value - std::min<std::uint64_t>(8 * kMiB, cap.value / 4);
+  std::uint64_t second = 0;
+  for (; second % 60 != 0 || std::filesystem::file_size(path) < most / 100 * 85; ++second) {
+    std::vector<JournalDecision> decisions;
+    std::vector<JournalOutcome> outcomes;
+    for (HistoryPoint& point : tick_of(containers, second)) {
+      if ((second + point.sample.id.inode) % 60 != 0) continue;
+      JournalDecision& decision = decisions.emplace_back();
+      decision.time = point.time;
+      decision.decision.decision_id = second * containers + point.sample.id.inode + 1;
+      decision.decision.container = point.sample.id;
+      JournalOutcome& outcome = outcomes.emplace_back();
+      outcome.time = point.time;
+      outcome.outcome.decision_id = decision.decision.decision_id;
+      outcome.outcome.container = point.sample.id;
+    }
+    if (!store->append(tick_of(containers, second), decisions, outcomes)) return false;
+  }
+  if (!store->flush()) return false;
+  const nlohmann::json line = {{"bench", "fill"},
+                               {"containers", containers},
+                               {"samples", second * containers},
+                               {"bytes", store->size_bytes()}};
+  std::puts(line.dump().c_str());
+  return true;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc >= 4 && std::string(argv[1]) == "--fill")
+    return fill(argv[2], Bytes{std::stoull(argv[3]) * kMiB}, argc > 4 ? std::stoull(argv[4]) : 100)
+               ? 0
+               : 1;
   const std::filesystem::path base =
       argc > 1 ? std::filesystem::path(argv[1]) : std::filesystem::temp_directory_path();
   std::string directory = base / "cgphase-bench-XXXXXX";
