@@ -182,6 +182,7 @@ void Agent::farewell(CgroupId id) {
   }
   asked_modes_.erase(id);
   foreign_writes_.forget(id);
+  if (parts_.log != nullptr) parts_.log->forget(id);
 }
 
 void Agent::learn(const ContainerView& view) {
@@ -378,6 +379,7 @@ void Agent::watch_kill_switch() {
   const bool present = ::stat(config_.kill_switch.c_str(), &status) == 0;
   if (present == kill_switch_) return;
   kill_switch_ = present;
+  if (parts_.log != nullptr) parts_.log->kill_switch(present, config_.kill_switch);
   (void)apply_modes();
   if (present) (void)restore_all();
 }
@@ -453,27 +455,13 @@ void Agent::save_holds() {
   else if (!parts_.store->query(save)) holds_error_ = "too much waits for the disk; ask again";
 }
 
-// Tells the pipeline that limits are the originals again, and the journal why.
-void Agent::note_restored(const ContainerView& view, Reason reason) {
-  const Limits before = view.in_force;
-  for (const Resource resource : {Resource::cpu, Resource::memory}) {
-    const bool changed = resource == Resource::cpu ? before.cpu_max != view.original.cpu_max
-                                                   : before.memory_max != view.original.memory_max;
-    if (!changed) continue;
-    const Decision raise = parts_.pipeline.guard_raised(view.info.id, resource, reason,
-                                                        view.original, clock_.monotonic_now());
-    remember(raise);
-    remember_written(raise, view.original, {});
-    totals_.writes_up += 1;
-  }
-}
-
 LimitWriter::RestoreReport Agent::restore(CgroupId id, Reason reason) {
   if (!parts_.writer) return {};
   LimitWriter::RestoreReport report = parts_.writer->restore(id);
   take_results();  // of what was written before it
   const ContainerView* view = parts_.pipeline.find(id);
   if (view != nullptr && report.restored > 0) note_restored(*view, reason);
+  if (parts_.log != nullptr) parts_.log->restore_failed(report.failures);
   return report;
 }
 
@@ -482,7 +470,13 @@ LimitWriter::RestoreReport Agent::restore_all() {
   LimitWriter::RestoreReport report;
   for (const ContainerView* view : parts_.pipeline.containers())
     add(report, restore(view->info.id));
-  add(report, parts_.writer->restore_all());  // and what is no longer known as a container
+  // And what is no longer known as a container; what failed twice is told once.
+  LimitWriter::RestoreReport rest = parts_.writer->restore_all();
+  std::erase_if(rest.failures, [&](const std::string& failure) {
+    return std::ranges::find(report.failures, failure) != report.failures.end();
+  });
+  if (parts_.log != nullptr) parts_.log->restore_failed(rest.failures);
+  add(report, std::move(rest));
   return report;
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "agent/burst_watch.h"
+#include "agent/change_log.h"
 #include "agent/config.h"
 #include "agent/foreign_writes.h"
 #include "agent/gpu_usage.h"
@@ -47,6 +48,7 @@ class Agent {
     std::unique_ptr<StoreThread> store;          // may be null: history is off
     std::shared_ptr<const PhaseEngine> engine;   // may be null: no phases
     Holds holds;                                 // what an administrator asked for before
+    ChangeLog* log = nullptr;                    // may be null: nothing is told
   };
   // Runs a function on the agent's thread, from any thread; how the store's answers come back.
   using Post = std::function<void(std::function<void()>)>;
@@ -157,6 +159,7 @@ class Agent {
   void store_ooms(bool last);
   void note_restored(const ContainerView& view, Reason reason);
   WallTime wall_of(MonotonicTime time) const;
+  const ContainerView* logged(CgroupId id) const;
   void remember(const Decision& decision);
   void remember(const Outcome& outcome);
   void remember_written(const Decision& decision, const Limits& in_force, std::string by);

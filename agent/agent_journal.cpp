@@ -1,10 +1,11 @@
-// What the agent keeps in the journal and in the history.
+// What the agent keeps in the journal and in the history, and tells the log.
 #include <algorithm>
 #include <array>
 #include <utility>
 
 #include "agent/agent.h"
 #include "agent/read_back.h"
+#include "control/knob_file.h"
 
 namespace cgphase {
 namespace {
@@ -31,24 +32,55 @@ void Agent::remember_outcomes() {
   write_errors_.clear();
 }
 
+// Null where there is no log, or no such container any more.
+const ContainerView* Agent::logged(CgroupId id) const {
+  return parts_.log == nullptr ? nullptr : parts_.pipeline.find(id);
+}
+
 void Agent::remember(const Decision& decision) {
   JournalDecision entry{wall_of(decision.time), decision, writer_of(decision)};
+  const ContainerView* view = logged(decision.container);
+  if (view != nullptr && decision.verdict != Verdict::allowed)
+    parts_.log->held(view->info, decision, entry.writer);
   unsaved_decisions_.push_back(entry);
   push_bounded(recent_decisions_, std::move(entry));
 }
 
 void Agent::remember(const Outcome& outcome) {
   if (outcome.kind == OutcomeKind::trial_reverted) totals_.trials_reverted += 1;
+  if (const ContainerView* view = logged(outcome.container))
+    parts_.log->concluded(view->info, outcome);
   JournalOutcome entry{wall_of(outcome.time), outcome};
   unsaved_outcomes_.push_back(entry);
   push_bounded(recent_outcomes_, std::move(entry));
 }
 
 void Agent::remember_written(const Decision& decision, const Limits& in_force, std::string by) {
+  if (const ContainerView* view = logged(decision.container))
+    parts_.log->written(view->info, decision, in_force);
   by += read_back_text(decision.old_limits, in_force);
   remember(Outcome{.decision_id = decision.decision_id, .time = clock_.monotonic_now(),
                    .container = decision.container, .kind = OutcomeKind::written,
                    .detail = std::move(by)});
+}
+
+// Tells the pipeline that limits are the originals again, and the journal why: one resource after
+// the other, so that each decision says what there was before.
+void Agent::note_restored(const ContainerView& view, Reason reason) {
+  for (const Resource resource : {Resource::cpu, Resource::memory}) {
+    const bool changed = resource == Resource::cpu
+                             ? view.in_force.cpu_max != view.original.cpu_max
+                             : view.in_force.memory_max != view.original.memory_max;
+    if (!changed) continue;
+    Limits restored = view.in_force;
+    for (const Knob knob : kKnobs)
+      if (resource_of(knob) == resource) copy_knob(knob, view.original, restored);
+    const Decision raise = parts_.pipeline.guard_raised(view.info.id, resource, reason, restored,
+                                                        clock_.monotonic_now());
+    remember(raise);
+    remember_written(raise, restored, {});
+    totals_.writes_up += 1;
+  }
 }
 
 // Where all is observed a hold is never journaled, so there is none to explain, and what tells of

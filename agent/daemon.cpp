@@ -10,6 +10,7 @@
 #include <csignal>
 #include <fcntl.h>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -20,6 +21,9 @@
 
 #include "agent/agent.h"
 #include "agent/answers.h"
+#include "agent/change_log.h"
+#include "agent/event_log.h"
+#include "agent/host_log.h"
 #include "agent/instance_lock.h"
 #include "agent/notify.h"
 #include "agent/socket_server.h"
@@ -76,30 +80,12 @@ std::string boot_id() {
   return id ? id->substr(0, id->find('\n')) : "unknown";
 }
 
-// What cannot be read protects nobody; it is begun anew.
-OomMemory load_ooms(Store& store) {
-  const Result<nlohmann::json> stored = store.load_learned(kOomMemoryName);
-  if (!stored && stored.error().kind == ErrorKind::not_found) return {};
-  Result<OomMemory> ooms = stored ? OomMemory::from_json(*stored) : std::unexpected(stored.error());
-  if (ooms) return *std::move(ooms);
-  spdlog::error("what OOMs taught is forgotten: {}", ooms.error().text);
-  return {};
-}
-
 // Half a step of the model, which looks at memory once a step, and never so old that people wonder.
 std::chrono::nanoseconds memory_age(const PhaseEngine* engine) {
   if (engine == nullptr) return kMostMemoryAge;
   const std::chrono::duration<double> half_step(engine->model().step_seconds / 2);
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
       std::min<std::chrono::duration<double>>(half_step, kMostMemoryAge));
-}
-
-// One that says what was restored before anything else was done.
-void report_restored(const LimitWriter::RestoreReport& report, const char* when) {
-  if (report.restored + report.foreign > 0 || !report.failures.empty())
-    spdlog::info("{}: {} limits restored, {} left as somebody else set them, {} cgroups gone", when,
-                 report.restored, report.foreign, report.gone);
-  for (const std::string& failure : report.failures) spdlog::error("{}: {}", when, failure);
 }
 
 }  // namespace
@@ -124,8 +110,9 @@ namespace {
 // in the opposite order. Made on the main thread, which then runs the loop.
 class Daemon {
  public:
-  Daemon(const DaemonOptions& options, Config config)
-      : options_(options), config_(std::move(config)), work_(io_.get_executor()) {}
+  Daemon(const DaemonOptions& options, Config config, const HostLog::Tell& tell, HostLog& log)
+      : options_(options), config_(std::move(config)), log_(log), changes_(tell),
+        work_(io_.get_executor()) {}
 
   Started<void> start();
   Exit run();
@@ -137,6 +124,7 @@ class Daemon {
   Started<void> make_agent();
   Started<void> open_sockets();
   std::unique_ptr<StoreThread> open_store(std::uint64_t& first_decision_id, OomMemory& ooms);
+  OomMemory load_ooms(Store& store) const;
   Holds load_holds() const;
   std::unique_ptr<ProbeSource> make_probes() const;
   OpenCgroupPull pull_opener() const;
@@ -156,13 +144,15 @@ class Daemon {
   void watch(asio::posix::stream_descriptor& descriptor, int fd, std::function<void()> take);
   void await(asio::posix::stream_descriptor& descriptor, std::function<void()> take);
   void reload();
-  std::string status_line() const;
+  std::string status_line(const StatusReport& status) const;
   Exit run_once();
-  void restore_and_part();
+  LimitWriter::RestoreReport restore_and_part();
   void stop();
 
   DaemonOptions options_;
   Config config_;
+  HostLog& log_;
+  ChangeLog changes_;
   SystemClock clock_;
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
@@ -182,7 +172,6 @@ class Daemon {
   asio::posix::stream_descriptor results_{io_};
   asio::posix::stream_descriptor guard_actions_{io_};
   MonotonicTime next_tick_, next_status_, next_watchdog_;
-  std::string told_standing_down_;
 };
 
 Started<void> Daemon::start() {
@@ -222,7 +211,9 @@ Started<void> Daemon::prepare_writing() {
       LeaseTable::open({.runtime_dir = config_.runtime_dir});
   if (!leases) return refuse(leases.error());
   leases_ = std::move(*leases);
-  report_restored(restore_leases(*leases_, root_.path), "left behind by an earlier run");
+  const LimitWriter::RestoreReport left = restore_leases(*leases_, root_.path);
+  log_.left_behind(left);
+  changes_.restore_failed(left.failures);
   if (Status rooted = leases_->set_cgroup_root(root_.path); !rooted) return refuse(rooted.error());
   // Before any thread: the companion is a fork of this process.
   if (const Status started = start_companion(); !started) {
@@ -256,7 +247,7 @@ Status Daemon::start_companion() {
   }
   companion_.reset();
   if (companion_error_ != companion.error().text)
-    spdlog::error("no dead-man companion, so nothing is written: {}", companion.error().text);
+    log_.companion_lost(companion.error().text);
   companion_error_ = companion.error().text;
   return std::unexpected(companion.error());
 }
@@ -275,6 +266,16 @@ Started<std::shared_ptr<const PhaseEngine>> Daemon::load_engine() {
   return *engine;
 }
 
+// What cannot be read protects nobody; it is begun anew.
+OomMemory Daemon::load_ooms(Store& store) const {
+  const Result<nlohmann::json> stored = store.load_learned(kOomMemoryName);
+  if (!stored && stored.error().kind == ErrorKind::not_found) return {};
+  Result<OomMemory> ooms = stored ? OomMemory::from_json(*stored) : std::unexpected(stored.error());
+  if (ooms) return *std::move(ooms);
+  log_.damaged("what OOMs taught is forgotten: " + ooms.error().text);
+  return {};
+}
+
 // A database that cannot be had is no reason not to protect containers: it is told in `status`.
 std::unique_ptr<StoreThread> Daemon::open_store(std::uint64_t& first_decision_id,
                                                 OomMemory& ooms) {
@@ -285,12 +286,12 @@ std::unique_ptr<StoreThread> Daemon::open_store(std::uint64_t& first_decision_id
                                      .min_free = config_.store.min_free});
   if (!store) {
     host_sources_.push_back({"history", false, store.error().text});
-    spdlog::error("history is off: {}", store.error().text);
+    log_.history_off(store.error().text);
     return nullptr;
   }
   if (store->quarantined())
-    spdlog::error("the history was damaged; it was kept as {} and a new one begun",
-                  *store->quarantined());
+    log_.damaged("the history was damaged; it was kept as " + *store->quarantined() +
+                 " and a new one begun");
   first_decision_id = store->last_decision_id().value_or(0) + 1;
   ooms = load_ooms(*store);
   return std::make_unique<StoreThread>(std::move(*store));
@@ -304,8 +305,8 @@ Holds Daemon::load_holds() const {
   if (holds) return *std::move(holds);
   const std::string kept = path + ".damaged";
   const bool moved = ::rename(path.c_str(), kept.c_str()) == 0;
-  spdlog::error("{}{}; only observing until `cgphase mode {}`", holds.error().text,
-                moved ? ", kept as " + kept : "", to_string(config_.mode));
+  log_.damaged(holds.error().text + (moved ? ", kept as " + kept : "") +
+               "; only observing until `cgphase mode " + to_string(config_.mode) + "`");
   Holds observe(path);
   observe.set_host(Mode::observe);
   (void)observe.save();
@@ -369,7 +370,8 @@ Started<void> Daemon::make_agent() {
                            return look_for_gpu(cgroups, proc, question);
                          }),
                      .gpus = make_gpus(),
-                     .store = std::move(store), .engine = *engine, .holds = load_holds()};
+                     .store = std::move(store), .engine = *engine, .holds = load_holds(),
+                     .log = &changes_};
   const Agent::Post post = [this](std::function<void()> work) { asio::post(io_, std::move(work)); };
   agent_ = std::make_unique<Agent>(config_, std::move(parts), clock_, post);
   answers_ = std::make_unique<Answers>(
@@ -386,8 +388,7 @@ Started<void> Daemon::open_sockets() {
       io_, *lock_, {.group = config_.socket.group},
       [this](const Request& request, const Peer& peer, SocketServer::Respond respond) {
         if (is_admin(request.verb))
-          spdlog::info("uid {} asked: {} {}", peer.uid, to_string(request.verb),
-                       request.args.dump());
+          log_.asked(to_string(request.verb) + (" " + request.args.dump()), peer.uid);
         answers_->answer(request, peer, std::move(respond));
       });
   if (!sockets) return refuse(sockets.error());
@@ -395,8 +396,7 @@ Started<void> Daemon::open_sockets() {
   return {};
 }
 
-std::string Daemon::status_line() const {
-  const StatusReport status = answers_->status();
+std::string Daemon::status_line(const StatusReport& status) const {
   const int containers = status.containers_observe + status.containers_advise +
                          status.containers_enforce;
   return std::string(to_string(status.mode)) + ", " + std::to_string(containers) +
@@ -406,13 +406,7 @@ std::string Daemon::status_line() const {
 
 void Daemon::tick() {
   agent_->tick();
-  const std::string& reason = agent_->standing_down();
-  if (reason == std::exchange(told_standing_down_, reason)) return;
-  if (reason.empty())
-    spdlog::info("nobody else manages limits here any more: mode {} again",
-                 to_string(agent_->config().mode));
-  else
-    spdlog::warn("only observing, every limit is the original: {}", printable(reason));
+  log_.standing_down(agent_->standing_down(), agent_->config().mode);
 }
 
 // With the beat that is due at about this time: waking up costs as much.
@@ -421,7 +415,9 @@ void Daemon::on_tick() {
   tick();
   const MonotonicTime now = clock_.monotonic_now();
   if (now >= next_status_) {
-    notify::status(status_line());
+    const StatusReport status = answers_->status();
+    notify::status(status_line(status));
+    log_.sources(status, now);
     next_status_ = now + kStatusInterval;
   }
   if (now < next_tick_) wait_for_tick(next_tick_);
@@ -480,13 +476,12 @@ void Daemon::reload() {
   notify::reloading();
   Result<Config> config = effective_config(options_);
   if (config) {
-    for (const std::string& kept : agent_->reload(std::move(*config)))
-      spdlog::warn("reload: {}", kept);
-    spdlog::info("configuration reloaded");
+    const std::vector<std::string> kept = agent_->reload(std::move(*config));
+    log_.reloaded(kept, agent_->config().mode);
   } else {
-    spdlog::error("reload: the old configuration stays in force: {}", config.error().text);
+    log_.reload_refused(config.error().text);
   }
-  notify::ready(status_line());
+  notify::ready(status_line(answers_->status()));
 }
 
 void Daemon::watch(asio::posix::stream_descriptor& descriptor, int fd,
@@ -520,27 +515,26 @@ Exit Daemon::run_once() {
   agent_->beat();
   tick();
   std::puts(to_json(answers_->status()).dump(2).c_str());
-  restore_and_part();
+  (void)restore_and_part();  // what failed was told
   return Exit::ok;
 }
 
 // The companion is sent away only when nothing is left for it to do: else it sees this process end
 // and tries again.
-void Daemon::restore_and_part() {
-  const LimitWriter::RestoreReport restored = agent_->stop();
-  report_restored(restored, "stop");
+LimitWriter::RestoreReport Daemon::restore_and_part() {
+  LimitWriter::RestoreReport restored = agent_->stop();
   if (companion_ && restored.failures.empty()) companion_->stop();
   if (const Status stored = agent_->store_all(); !stored)
     spdlog::error("history: {}", stored.error().text);
+  return restored;
 }
 
 void Daemon::stop() {
   notify::stopping();
-  spdlog::info("stopping: restoring every limit");
   timer_.cancel();
   beat_.cancel();
   sockets_.reset();
-  restore_and_part();
+  log_.stopped(restore_and_part());
   work_.reset();
   io_.stop();
 }
@@ -555,11 +549,17 @@ Exit Daemon::run() {
   tick();
   schedule_beat();
   give_back_heap();
-  notify::ready(status_line());
-  spdlog::info("cgphased {} started: {}", CGPHASE_VERSION, status_line());
+  const StatusReport status = answers_->status();
+  notify::ready(status_line(status));
+  log_.started(status_line(status), status.mode);
   schedule_tick();
   io_.run();
   return Exit::ok;
+}
+
+Exit refused(HostLog& log, const Refusal& refusal) {
+  log.refused(refusal.text, static_cast<int>(refusal.exit));
+  return refusal.exit;
 }
 
 }  // namespace
@@ -570,16 +570,13 @@ Exit run_daemon(const DaemonOptions& options) {
       "cgphased", std::make_shared<spdlog::sinks::stderr_sink_mt>()));
   spdlog::set_pattern("cgphased: %l: %v");
   set_probe_log([](const std::string& line) { spdlog::debug("libbpf: {}", line); });
+  EventLog events(SystemdJournal::behind(STDERR_FILENO, std::getenv("JOURNAL_STREAM")));
+  const HostLog::Tell tell = [&events](const LogEntry& entry) { events.tell(entry); };
+  HostLog log(tell);
   Result<Config> config = effective_config(options);
-  if (!config) {
-    spdlog::error("{}", config.error().text);
-    return Exit::invalid;
-  }
-  Daemon daemon(options, std::move(*config));
-  if (const Started<void> started = daemon.start(); !started) {
-    spdlog::error("{}", started.error().text);
-    return started.error().exit;
-  }
+  if (!config) return refused(log, {Exit::invalid, config.error().text});
+  Daemon daemon(options, std::move(*config), tell, log);
+  if (const Started<void> started = daemon.start(); !started) return refused(log, started.error());
   return daemon.run();
 }
 

@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kUsage =
     "usage: cgphased [--config F] [--cgroup-root D] [--proc-root D] [--state-dir D]\n"
     "                [--runtime-dir D] [--mode observe|advise|enforce] [--policy POLICY]\n"
-    "                [--model F] [--once] [--check-config] [--version]\n";
+    "                [--model F] [--once] [--check-config] [--version] [--help]\n";
 
 // Options that stand for a key of the configuration.
 struct KeyOption {

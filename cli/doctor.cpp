@@ -14,6 +14,7 @@
 #include "base/parse.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/degradations.h"
 #include "collectors/neighbours.h"
 
 namespace cgphase {
@@ -36,90 +37,53 @@ std::optional<std::string> content(const std::string& path) {
   return std::string(trim(*text));
 }
 
-bool has_word(std::string_view text, std::string_view wanted) {
-  std::string_view word;
-  while (next_word(text, word))
-    if (word == wanted) return true;
-  return false;
-}
-
 Finding kernel(const DoctorRoots& roots) {
   const auto release = content(roots.proc + "/sys/kernel/osrelease");
   if (!release) return {Level::warn, "kernel", "the release cannot be read", ""};
   return {Level::ok, "kernel", "Linux " + printable(*release), ""};
 }
 
-Finding hierarchy(const DoctorRoots& roots) {
-  constexpr const char* kUnify =
-      "boot with systemd.unified_cgroup_hierarchy=1 (and without cgroup_no_v1); until then cgphase "
-      "observes what it can see";
-  if (exists(roots.cgroup + "/cgroup.controllers"))
-    return {Level::ok, "cgroup", "unified cgroup v2 at " + printable(roots.cgroup), ""};
-  if (exists(roots.cgroup + "/unified/cgroup.controllers"))
-    return {Level::fail, "cgroup", "hybrid: limits are on cgroup v1, only the rest on v2", kUnify};
-  if (exists(roots.cgroup + "/memory") || exists(roots.cgroup + "/cpu"))
-    return {Level::fail, "cgroup", "cgroup v1 only", kUnify};
-  return {Level::fail, "cgroup", "no cgroup hierarchy at " + printable(roots.cgroup),
-          "mount it: mount -t cgroup2 none /sys/fs/cgroup"};
-}
+// What is told where a check finds nothing that lacks; empty where there was nothing to look at.
+struct Check {
+  std::string_view name;
+  std::string (*fine)(const DoctorRoots& roots);
+};
 
-// The row of a controller in /proc/cgroups ends in whether it is enabled.
-bool switched_off(const DoctorRoots& roots, std::string_view controller) {
-  const auto table = content(roots.proc + "/cgroups");
-  if (!table) return false;
-  std::string_view rest = *table, line;
-  while (next_line(rest, line)) {
-    std::string_view name;
-    std::string_view words = line;
-    if (next_word(words, name) && name == controller) return trim(line).ends_with("0");
-  }
-  return false;
-}
+constexpr Check kChecks[] = {
+    {"cgroup",
+     [](const DoctorRoots& roots) { return "unified cgroup v2 at " + printable(roots.cgroup); }},
+    {"controllers",
+     [](const DoctorRoots& roots) {
+       return std::string(unified(roots) ? "cpu and memory controllers" : "");
+     }},
+    {"bandwidth",
+     [](const DoctorRoots& roots) {
+       return std::string(child_has(roots, "cpu.max") ? "cpu.max is there" : "");
+     }},
+    {"burst",
+     [](const DoctorRoots& roots) {
+       return std::string(child_has(roots, "cpu.max.burst") ? "cpu.max.burst is there" : "");
+     }},
+    {"reclaim",
+     [](const DoctorRoots& roots) {
+       return std::string(child_has(roots, "memory.reclaim") ? "memory.reclaim is there" : "");
+     }},
+    {"psi", [](const DoctorRoots&) { return std::string("pressure stall information"); }},
+    {"bpf", [](const DoctorRoots&) { return std::string("the bpf system call"); }},
+    {"btf", [](const DoctorRoots&) { return std::string("kernel type information for eBPF"); }},
+    {"lockdown",
+     [](const DoctorRoots&) { return std::string("no lockdown that BPF programs would mind"); }},
+};
 
-Finding controller(const DoctorRoots& roots, const std::string& name) {
-  const auto offered = content(roots.cgroup + "/cgroup.controllers");
-  const auto passed_on = content(roots.cgroup + "/cgroup.subtree_control");
-  if (!offered || !has_word(*offered, name)) {
-    const bool off = switched_off(roots, name);
-    return {Level::fail, "controllers", "no " + name + " controller in cgroup v2",
-            off ? "boot with cgroup_enable=" + name
-                : "it is bound to cgroup v1 or not in this kernel; see the finding cgroup"};
-  }
-  if (!passed_on || !has_word(*passed_on, name))
-    return {Level::warn, "controllers", name + " is there and not passed on to the root's children",
-            "echo +" + name + " > " + roots.cgroup + "/cgroup.subtree_control (systemd does it for "
-            "units with limits)"};
-  return {Level::ok, "controllers", name + " controller", ""};
-}
-
-// A kernel without CONFIG_CFS_BANDWIDTH has the controller and no cpu.max.
-std::vector<Finding> bandwidth(const DoctorRoots& roots) {
-  std::error_code error;
-  bool weight_seen = false;
-  for (fs::directory_iterator entry(roots.cgroup, error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (exists(entry->path().string() + "/cpu.max"))
-      return {{Level::ok, "bandwidth", "cpu.max is there", ""}};
-    weight_seen |= exists(entry->path().string() + "/cpu.weight");
-  }
-  if (!weight_seen) return {};
-  return {{Level::fail, "bandwidth", "children have cpu.weight and no cpu.max",
-           "this kernel has no CONFIG_CFS_BANDWIDTH: CPU limits cannot be set, memory can"}};
-}
-
-Finding pressure(const DoctorRoots& roots) {
-  if (content(roots.proc + "/pressure/memory"))
-    return {Level::ok, "psi", "pressure stall information", ""};
-  return {Level::warn, "psi",
-          "no pressure stall information; refaults, major faults and throttling stand in for it",
-          "boot with psi=1 where the kernel has it"};
-}
-
-Finding btf(const DoctorRoots& roots) {
-  if (exists(roots.sys + "/kernel/btf/vmlinux"))
-    return {Level::ok, "btf", "kernel type information for eBPF", ""};
-  return {Level::warn, "btf", "no kernel type information: eBPF counts network traffic only",
-          "a kernel with CONFIG_DEBUG_INFO_BTF has it; nothing is lost but detail"};
+void add_findings(const Check& check, const DoctorRoots& roots, std::vector<Finding>& findings) {
+  const std::size_t before = findings.size();
+  for (const Degradation& row : degradations())
+    if (row.check == check.name && row.found(roots))
+      findings.push_back({row.level, std::string(row.check),
+                          fmt::format("{}: {}", row.missing, row.cost), std::string(row.way_out)});
+  if (findings.size() > before) return;
+  if (std::string text = check.fine(roots); !text.empty())
+    findings.push_back({Level::ok, std::string(check.name), std::move(text), ""});
 }
 
 Finding swap(const DoctorRoots& roots) {
@@ -210,14 +174,11 @@ Finding examine_clock() {
 }
 
 std::vector<Finding> examine(const DoctorRoots& roots) {
-  std::vector<Finding> findings = {kernel(roots), hierarchy(roots), controller(roots, "cpu"),
-                                   controller(roots, "memory")};
-  const auto append = [&](std::vector<Finding> more) {
-    findings.insert(findings.end(), more.begin(), more.end());
-  };
-  append(bandwidth(roots));
-  append({pressure(roots), btf(roots), swap(roots), disk(roots)});
-  append(neighbours(roots));
+  std::vector<Finding> findings = {kernel(roots)};
+  for (const Check& check : kChecks) add_findings(check, roots, findings);
+  findings.push_back(swap(roots));
+  findings.push_back(disk(roots));
+  for (Finding& finding : neighbours(roots)) findings.push_back(std::move(finding));
   return findings;
 }
 

@@ -26,8 +26,8 @@ struct DoctorRoots {
   std::string state = "/var/lib/cgphase";
 };
 
-// One finding or more per check, in a fixed order: kernel, cgroup, controllers, bandwidth, psi,
-// btf, swap, disk, neighbours.
+// One finding or more per check, in a fixed order: kernel, what cli/degradations.h looks for, swap,
+// disk, neighbours. A check that has nothing to look at gives none.
 std::vector<Finding> examine(const DoctorRoots& roots);
 
 // Whether the kernel's clock is kept right (adjtimex).

@@ -15,6 +15,7 @@ install(FILES agent/default_config.toml DESTINATION /etc/cgphase
   RENAME cgphase.toml)
 install(FILES systemd/cgphased.service systemd/cgphase-restore.service systemd/cgphase.slice
   DESTINATION lib/systemd/system)
+install(FILES systemd/cgphase.catalog DESTINATION lib/systemd/catalog)
 install(FILES packaging/completions/cgphase.bash
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME cgphase)
 install(FILES packaging/completions/cgphase.zsh

@@ -22,7 +22,8 @@ constexpr const char* kUsage =
     "changed it since. Exit status: 0 done, 1 something failed (one line each), 2 usage.\n"
     "  --runtime-dir DIR   where the leases lie (/run/cgphase)\n"
     "  --cgroup-root DIR   the cgroup v2 mount, where the leases do not say (/sys/fs/cgroup)\n"
-    "  --watch             wait for the death or the silence of PID, then restore\n";
+    "  --watch             wait for the death or the silence of PID, then restore\n"
+    "  -h, --help          this text\n";
 
 struct Arguments {
   WatchOptions options{.runtime_dir = "/run/cgphase", .cgroup_root = "/sys/fs/cgroup"};

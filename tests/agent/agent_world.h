@@ -18,6 +18,7 @@
 #include "control/recording_limit_writer.h"
 #include "tests/agent/inline_gpu_looks.h"
 #include "tests/agent/small_model.h"
+#include "tests/agent/told_entries.h"
 #include "tests/agent/told_gpus.h"
 #include "tests/collectors/fake_tree.h"
 
@@ -138,7 +139,8 @@ class AgentWorld {
                                .gpus = std::move(told_gpus),
                                .store = std::move(store),
                                .engine = small_engine(),
-                               .holds = Holds::load(tree.root() + "/holds.json").value()},
+                               .holds = Holds::load(tree.root() + "/holds.json").value(),
+                               .log = &change_log},
                   clock, [inline_posts](std::function<void()> work) {
                     if (inline_posts) work();
                   });
@@ -181,6 +183,8 @@ class AgentWorld {
   std::unique_ptr<TreeWriter> writer;
   ToldProbes* probes = nullptr;  // the agent's
   ToldGpus* gpus = nullptr;      // the agent's
+  ToldEntries told;              // the log
+  ChangeLog change_log{told.teller()};
   std::optional<Agent> agent;
 
  private:

@@ -1,7 +1,8 @@
 #!/bin/bash
 # The unit under a real systemd: READY and STATUS arrive, a start without configuration changes
 # nothing, a reload and a stop work, and however the daemon ends (killed, alone or with its
-# companion, out of memory, hung until the watchdog, refused), every limit is the original.
+# companion, out of memory, hung until the watchdog, refused), every limit is the original. What it
+# does is in systemd's journal, with its fields and its catalog.
 # unit_test.sh PROGRAMS, run by scripts/guest --image.
 # shellcheck source-path=SCRIPTDIR/../kernel source=../kernel/daemon_fixture.sh
 . "$(dirname "$0")/../kernel/daemon_fixture.sh"
@@ -114,6 +115,57 @@ refused() {
   echo 'a wrong configuration: exit 6, not tried again'
 }
 
+# Bytes that a terminal would obey, a quote, and one that is no text; the journal has them escaped,
+# and JSON its backslashes twice.
+hostile=$'evil\e[2J"\xff'
+hostile_told='/evil\\x1b[2J\"\\xff'
+
+# Entries of one message since the last start, by the name that it has in agent/log_entry.cpp, as
+# JSON lines that have all of the parts.
+entries() {  # MESSAGE PART...
+  local id found part
+  id=$(sed -n "s/.*Message::$1, \"\([0-9a-f]*\)\".*/\1/p" "$tree/agent/log_entry.cpp")
+  [ -n "$id" ] || fail "no message $1"
+  found=$(journalctl -q -o json _SYSTEMD_INVOCATION_ID="$invocation" MESSAGE_ID="$id")
+  for part in "${@:2}"; do found=$(grep -F "$part" <<<"$found"); done
+  [ -n "$found" ] && echo "$found"
+}
+
+has() {  # MESSAGE PART...
+  entries "$@" >/dev/null || fail "no $1 with ${*:2}: $(entries "$1")"
+}
+
+told_in_journal() {
+  local change=('"DECISION_ID":"' '"PHASE":"' '"REASON":"' '"CONTAINER_ID":"' '"PRIORITY":"5"'
+    '"SYSLOG_IDENTIFIER":"cgphased"')
+  local plain=('"CGROUP_PATH":"/system.slice/plain.service"' '"KNOB":"memory.max"' "${change[@]}")
+  local evil=("\"CGROUP_PATH\":\"$hostile_told\"" "${change[@]}")
+  local invocation
+  make_container "$hostile" 'max 100000' 67108864 0
+  sed -i 's|"/system.slice/plain.service"|&, "/evil*"|' /etc/cgphase/cgphase.toml
+  must systemctl start cgphased
+  invocation=$(property InvocationID)
+  until_true 60000 entries limit_lowered "${plain[@]}" '"OLD":"67108864"' >/dev/null ||
+    fail "no lowered memory.max in the journal: $(entries limit_lowered)"
+  until_true 60000 entries limit_lowered "${evil[@]}" >/dev/null ||
+    fail "no hostile name in the journal: $(entries limit_lowered)"
+  has started '"MODE":"enforce"' '"PRIORITY":"6"'
+  must systemctl stop cgphased
+  has limit_restored "${plain[@]}" '"NEW":"67108864"' '"REASON":"restored"'
+  has limit_restored "${evil[@]}" '"REASON":"restored"'
+  has stopped '"MESSAGE":"stopped: '
+  journalctl -x _SYSTEMD_INVOCATION_ID="$invocation" KNOB=memory.max >/tmp/explained
+  grep -q 'Subject: plain.service: memory.max was lowered to [0-9]' /tmp/explained ||
+    fail "journalctl -x does not explain: $(tail -n 20 /tmp/explained)"
+  grep -q 'The limit memory.max of cgroup /system.slice/plain.service was 67108864' \
+    /tmp/explained || fail "the catalog lacks fields: $(tail -n 20 /tmp/explained)"
+  grep -q 'Subject: plain.service: memory.max was put back to 67108864' /tmp/explained ||
+    fail "no restore is explained: $(tail -n 20 /tmp/explained)"
+  ! journalctl -u cgphased -o cat --all | LC_ALL=C grep -q $'[\e\xff]' ||
+    fail 'raw bytes of a name in the journal'
+  echo 'the journal has what was lowered and restored, with fields and catalog'
+}
+
 install_programs
 must systemd-run --quiet --unit plain -p MemoryMax=64M -p CPUQuota=50% sleep 1000
 original=$(snapshot $cgroups)
@@ -125,5 +177,6 @@ out_of_memory
 hung
 reloaded
 stopped
+told_in_journal
 refused
 finish

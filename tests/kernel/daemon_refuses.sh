@@ -44,6 +44,16 @@ observed() {
   [ "$(every_limit)" = "$before" ] || fail "$what: a limit changed"
 }
 
+# What `cgphase doctor` says of the same host, with what it costs and the way out.
+diagnosed() {  # CASE SENTENCE...
+  local told sentence
+  told=$("$bin/cgphase" doctor --cgroup-root /tmp/cgroups)
+  [ $? = 1 ] || fail "$1: doctor found nothing that fails"
+  for sentence in "${@:2}"; do
+    [[ $told == *"$sentence"* ]] || fail "$1: doctor does not say '$sentence': $told"
+  done
+}
+
 mount_v1() {
   mkdir "/tmp/cgroups/$1" && mount -t cgroup -o "$1" none "/tmp/cgroups/$1" &&
     mkdir "/tmp/cgroups/$1/test" || { fail "cannot mount cgroup v1 $1"; finish; }
@@ -60,12 +70,15 @@ cat >/tmp/observe.toml <<EOF
 model = "$tree/model/default_model.json"
 include = ["/test*"]
 EOF
+diagnosed 'cgroup v1' 'cgroup v1 only: no container is seen' 'systemd.unified_cgroup_hierarchy=1' \
+  'no pressure stall information: ' 'no kernel type information (BTF): ' 'the bpf system call'
 observed 'cgroup v1' 0 'this host has cgroup v1 only'
 observed 'cgroup v1, named' 0 '/tmp/cgroups: this is cgroup v1' --cgroup-root /tmp/cgroups
 mkdir /tmp/cgroups/unified
 mount -t cgroup2 none /tmp/cgroups/unified
 refused 'hybrid cgroups'
 mkdir /tmp/cgroups/unified/test
+diagnosed 'hybrid cgroups' 'hybrid: limits are on cgroup v1, only the rest on v2: '
 observed 'hybrid cgroups' 1 'this host is hybrid, its cpu and memory controllers are on cgroup v1'
 observed 'hybrid cgroups, named' 0 'its cgroup v2 lies in /tmp/cgroups/unified' \
   --cgroup-root /tmp/cgroups

@@ -62,6 +62,9 @@ installed() {
   runuser -u nobody -g cgphase -- cgphase -q status >/dev/null ||
     fail 'a member of the group may not read'
   runuser -u nobody -- cgphase -q status >/dev/null 2>&1 && fail 'anybody may read'
+  # systemd's own trigger read it, as it does whatever package lays one there.
+  journalctl --list-catalog 2>/dev/null | grep -q 'cgphase: cgphased has started' ||
+    fail 'the catalog of the journal lacks ours'
   pause_ms 5000
   untouched 'the daemon, that observes,'
   answers

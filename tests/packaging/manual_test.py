@@ -1,0 +1,168 @@
+"""The manual pages and the completions name every verb and option of the programs, and no other."""
+import functools
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+TREE = os.path.normpath(os.path.join(os.path.dirname(__file__), "../.."))
+COMMAND = os.environ.get("CGPHASE_COMMAND", "")
+DAEMON = os.environ.get("CGPHASED_PROGRAM", "")
+RESTORE = os.environ.get("CGPHASE_RESTORE_PROGRAM", "")
+
+LONG = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+
+
+def text_of(path):
+    with open(os.path.join(TREE, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def page(name):
+    return text_of(f"docs/man/{name}.scd").replace("\\_", "_")
+
+
+def help_of(*words):
+    return subprocess.run([*words, "--help"], capture_output=True, text=True, check=True).stdout
+
+
+def options_in_help(text):
+    """{"-o", "--output", ...} of a help text of CLI11: names stand at the begin of a line."""
+    found = set()
+    for names in re.findall(r"^  (-[-a-z,]*)(?: |$)", text, re.MULTILINE):
+        found.update(names.split(","))
+    return found
+
+
+def verbs_in_help(text):
+    """Names below "Subcommands:"."""
+    return re.findall(r"^  ([a-z]+)(?: |$)", text.partition("\nSubcommands:\n")[2], re.MULTILINE)
+
+
+@functools.cache
+def command():
+    """{("model", "show"): {"-h", ...}}, with () for the command itself."""
+    found = {}
+
+    def add(verb):
+        text = help_of(COMMAND, *verb)
+        found[verb] = options_in_help(text)
+        for name in verbs_in_help(text):
+            add((*verb, name))
+    add(())
+    return found
+
+
+def options_in_line(line):
+    return set(re.findall(r"\*(--?[a-z][a-z-]*)\*", line.strip().partition("\t")[0]))
+
+
+def command_page():
+    """As command(), from cgphase(1): a verb's line is not indented, those of its options are."""
+    found = {(): set()}
+    verb = ()
+    options = page("cgphase.1").partition("\n# COMMON OPTIONS\n")[2]
+    for line in options.partition("\n# EXIT STATUS\n")[0].splitlines():
+        named = re.match(r"\*([a-z]+(?: [a-z]+)?)\*(?: |$)", line)
+        if named:
+            verb = tuple(named[1].split())
+            found[verb] = set()
+        elif re.match(r"\t?\*-", line):
+            found[verb] |= options_in_line(line)
+    return found
+
+
+def getopt_names():
+    """Of the table that cgphased parses with."""
+    table = re.findall(r'\{"([a-z-]+)", (?:required|no)_argument', text_of("agent/main.cpp"))
+    return {"--" + name for name in table}
+
+
+class Manual(unittest.TestCase):
+    def test_the_page_of_the_command_names_every_verb_and_no_other(self):
+        # A verb that only holds others has no line of its own.
+        verbs = {verb for verb in command() if verb and not any(
+            other[:-1] == verb for other in command())}
+        self.assertGreater(len(verbs), 10)
+        self.assertEqual(verbs, {verb for verb in command_page() if verb})
+
+    def test_the_page_of_the_command_names_every_option_of_every_verb_and_no_other(self):
+        in_page = command_page()
+        common = {"-h", "--help"}
+        for verb, options in command().items():
+            if verb in in_page:
+                with self.subTest(verb=verb):
+                    self.assertEqual(options - (common if verb else set()), in_page[verb])
+
+    def test_usage_and_page_of_the_daemon_name_every_option_and_no_other(self):
+        options = getopt_names()
+        self.assertIn("--config", options)
+        self.assertEqual(options, set(LONG.findall(help_of(DAEMON))))
+        described = page("cgphased.8").partition("\n# OPTIONS\n")[2].partition("\n# ")[0]
+        self.assertEqual(options, set(LONG.findall(described)))
+
+    def test_usage_and_page_of_the_restore_helper_name_every_option_and_no_other(self):
+        options = set(re.findall(r'== "(--[a-z-]+)"', text_of("control/restore_main.cpp")))
+        self.assertIn("--watch", options)
+        self.assertEqual(options, set(LONG.findall(help_of(RESTORE))))
+        self.assertEqual(options, set(LONG.findall(page("cgphase-restore.8"))) - {"--all"})
+
+    def test_no_page_names_an_option_that_no_program_has(self):
+        known = set(LONG.findall(help_of(DAEMON) + help_of(RESTORE)))
+        known = known.union(*command().values())
+        pages = "".join(page(name) for name in (
+            "cgphase.1", "cgphase.7", "cgphased.8", "cgphase-restore.8", "cgphase.toml.5.head"))
+        named = set(LONG.findall(pages + text_of("agent/default_config.toml")))
+        self.assertEqual(named - known, set())
+
+
+# What a completion offers behind the words, one a line.
+BASH = r"""
+. packaging/completions/cgphase.bash
+COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+_cgphase
+printf '%s\n' "${COMPREPLY[@]}"
+"""
+ZSH = r"""
+compadd() { [[ $1 != -- ]] || shift; print -l -- $@ }
+_describe() { print -l -- ${${(P)2}%%:*} }
+_files() { : }
+complete_it() {
+  local -a words
+  words=("$@")
+  local CURRENT=$# PREFIX=${@[-1]}
+  . packaging/completions/cgphase.zsh
+}
+complete_it "$@"
+"""
+
+
+class Completions(unittest.TestCase):
+    def offered(self, shell, script, *words):
+        path = os.path.dirname(COMMAND) + ":" + os.environ["PATH"]
+        done = subprocess.run([shell, *(["-f"] if shell == "zsh" else []), "-c", script, shell,
+                               "cgphase", *words], cwd=TREE, capture_output=True, text=True,
+                              check=True, env={**os.environ, "PATH": path})
+        self.assertEqual(done.stderr, "")
+        return set(done.stdout.split())
+
+    def check(self, shell, script):
+        self.assertTrue(shutil.which(shell), f"install the package {shell}")
+        verbs = command()
+        for verb, options in verbs.items():
+            with self.subTest(verb=verb):
+                self.assertEqual(self.offered(shell, script, *verb, "-"), options)
+                below = {other[-1] for other in verbs if other and other[:-1] == verb}
+                if below:
+                    self.assertEqual(self.offered(shell, script, *verb, ""), below)
+
+    def test_bash_offers_every_verb_and_option_and_no_other(self):
+        self.check("bash", BASH)
+
+    def test_zsh_offers_every_verb_and_option_and_no_other(self):
+        self.check("zsh", ZSH)
+
+
+if __name__ == "__main__":
+    unittest.main()
