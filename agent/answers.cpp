@@ -131,6 +131,8 @@ StatusReport Answers::status() const {
   status.companion_alive = facts_.companion_alive && facts_.companion_alive();
   status.standing_down = agent_.standing_down();
   status.degraded = agent_.degraded();
+  if (auto more = facts_.complaint ? facts_.complaint() : std::nullopt)
+    status.degraded.push_back(*std::move(more));
   return status;
 }
 

@@ -32,6 +32,8 @@ class Answers {
     MonotonicTime started;
     std::vector<Source> host_sources;            // found at start: cgroup root, controllers
     std::function<bool()> companion_alive;
+    // Of what is no part of the agent; one more sentence of "degraded".
+    std::function<std::optional<std::string>()> complaint = {};
   };
 
   Answers(Agent& agent, const Clock& clock, Agent::Post post, Facts facts);

@@ -259,6 +259,9 @@ std::vector<std::string> keep_until_restart(const Config& now, Config& asked) {
   keep("bpf.budget", now.bpf.budget, asked.bpf.budget);
   keep("gpu.enabled", now.gpu.enabled, asked.gpu.enabled);
   keep("gpu.nvml", now.gpu.nvml, asked.gpu.nvml);
+  keep("http.listen", now.http.listen, asked.http.listen);
+  keep("metrics.textfile", now.metrics.textfile, asked.metrics.textfile);
+  keep("metrics.interval", now.metrics.interval, asked.metrics.interval);
   return kept;
 }
 

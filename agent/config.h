@@ -59,6 +59,14 @@ struct Config {
     bool enabled = true;
     std::string nvml = kNvmlLibrary;
   } gpu;
+  // What is shown beside the sockets; empty: nothing.
+  struct Http {
+    std::string listen;
+  } http;
+  struct Metrics {
+    std::string textfile;
+    std::chrono::seconds interval{15};
+  } metrics;
   RailsConfig rails;
 
   // Where each key that is no default was set: "FILE:LINE", or the option of the command line.

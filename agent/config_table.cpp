@@ -7,6 +7,7 @@
 #include <cctype>
 #include <cmath>
 
+#include "agent/http_address.h"
 #include "base/parse.h"
 #include "base/text.h"
 #include "policy/policy.h"
@@ -201,6 +202,18 @@ std::string wrong_runtime_dir(std::string_view path) {
   return wrong_path_of(path, kMaxRuntimeDirBytes);
 }
 
+std::string wrong_listen(std::string_view text) {
+  if (text.empty()) return {};
+  const auto address = parse_http_address(text);
+  return address ? std::string() : address.error().text;
+}
+
+std::string wrong_textfile(std::string_view path) {
+  if (path.empty()) return {};
+  if (path.ends_with('/')) return "names a directory";
+  return wrong_path(path);
+}
+
 // Names of groups: what useradd allows.
 std::string wrong_name(std::string_view name) {
   const auto is_good = [](unsigned char byte) {
@@ -232,6 +245,20 @@ void add_tier_rows(std::vector<ConfigRow>& rows) {
                               "Then one stands for so long; a multiple of `medium_step`."));
   rows.push_back(duration_row("store.coarse_for", CGPHASE_FIELD(store.retention.coarse_for), 600s,
                               3650 * kDay, "And what is older than this goes."));
+}
+
+void add_published_rows(std::vector<ConfigRow>& rows) {
+  rows.push_back(text_row("http.listen", CGPHASE_FIELD(http.listen),
+                          "nothing, an absolute path of at most 107 bytes, 127.0.0.1:PORT, "
+                          "[::1]:PORT",
+                          wrong_listen,
+                          "Serve the page, metrics and what reading verbs tell there "
+                          "(docs/http.md); under systemd rather by cgphased-http.socket."));
+  rows.push_back(text_row("metrics.textfile", CGPHASE_FIELD(metrics.textfile),
+                          "nothing, or an absolute path", wrong_textfile,
+                          "Write metrics into this file, for node_exporter (docs/metrics.md)."));
+  rows.push_back(duration_row("metrics.interval", CGPHASE_FIELD(metrics.interval), 1s, 3600s,
+                              "How often that file is written."));
 }
 
 std::vector<ConfigRow> general_rows() {
@@ -301,6 +328,7 @@ std::vector<ConfigRow> general_rows() {
   rows.push_back(text_row("gpu.nvml", CGPHASE_FIELD(gpu.nvml),
                           std::string(kNvmlLibrary) + " or an absolute path", wrong_nvml,
                           "The library of NVIDIA's driver that is asked."));
+  add_published_rows(rows);
   return rows;
 }
 

@@ -26,6 +26,7 @@
 #include "agent/host_log.h"
 #include "agent/instance_lock.h"
 #include "agent/notify.h"
+#include "agent/publisher.h"
 #include "agent/socket_server.h"
 #include "base/file.h"
 #include "base/heap.h"
@@ -55,6 +56,8 @@ constexpr std::chrono::microseconds kWatchdogInterval{2'000'000};
 // Two readings are never closer than this, however often somebody else writes a limit.
 constexpr std::chrono::milliseconds kClosestTicks{250};
 
+// Who asks over HTTP, whoever that is: only reading verbs come from there.
+const Peer kNobody{.uid = 65534, .gid = 65534};
 // 5 s, less what a tick may come early.
 constexpr std::chrono::milliseconds kMostMemoryAge{4900};
 
@@ -167,6 +170,7 @@ class Daemon {
   std::unique_ptr<Agent> agent_;
   std::unique_ptr<Answers> answers_;
   std::optional<SocketServer> sockets_;
+  std::optional<Publisher> publisher_;
   asio::steady_timer timer_{io_}, beat_{io_};
   asio::signal_set signals_{io_, SIGTERM, SIGINT, SIGHUP};
   asio::posix::stream_descriptor results_{io_};
@@ -199,6 +203,10 @@ Started<void> Daemon::prepare_machine() {
   Result<InstanceLock> lock = InstanceLock::acquire(config_.runtime_dir);
   if (!lock) return refuse(lock.error());
   lock_.emplace(std::move(*lock));
+  if (!options_.once) {
+    publisher_.emplace(io_, config_, clock_);
+    for (Source& source : publisher_->sources()) host_sources_.push_back(std::move(source));
+  }
   // Before any thread, whose stacks are then among it.
   const Status kept = lock_memory();
   host_sources_.push_back({"locked memory", kept.has_value(), kept ? "" : kept.error().text});
@@ -378,7 +386,9 @@ Started<void> Daemon::make_agent() {
       *agent_, clock_, post,
       Answers::Facts{.version = CGPHASE_VERSION, .model_path = config_.model,
                      .started = clock_.monotonic_now(), .host_sources = host_sources_,
-                     .companion_alive = [this] { return companion_ && companion_->alive(); }});
+                     .companion_alive = [this] { return companion_ && companion_->alive(); },
+                     .complaint = [this] { return publisher_ ? publisher_->complaint()
+                                                             : std::nullopt; }});
   return {};
 }
 
@@ -393,6 +403,9 @@ Started<void> Daemon::open_sockets() {
       });
   if (!sockets) return refuse(sockets.error());
   sockets_.emplace(std::move(*sockets));
+  publisher_->start([this](const Request& request, SocketServer::Respond respond) {
+    answers_->answer(request, kNobody, std::move(respond));
+  });
   return {};
 }
 
@@ -534,6 +547,7 @@ void Daemon::stop() {
   timer_.cancel();
   beat_.cancel();
   sockets_.reset();
+  publisher_.reset();
   log_.stopped(restore_and_part());
   work_.reset();
   io_.stop();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/parse.h"
 #include "base/text.h"
 
 namespace cgphase {
@@ -126,6 +127,20 @@ bool fits(const json& value, ArgKind kind) {
   return false;
 }
 
+// null where the text is nothing of that kind.
+json typed(const std::string& text, ArgKind kind) {
+  switch (kind) {
+    case ArgKind::text: return text;
+    case ArgKind::number:
+      if (const auto number = parse_double(text)) return *number;
+      return nullptr;
+    case ArgKind::flag:
+      if (text == "true" || text == "false") return text == "true";
+      return nullptr;
+  }
+  return nullptr;
+}
+
 Status check_arg(const VerbRow& row, const std::string& name, const json& value) {
   const Arg* const arg = find_arg(row, name);
   if (arg == nullptr) {
@@ -205,6 +220,21 @@ int Request::count(const char* name, int absent, int most) const {
 bool Request::flag(const char* name) const {
   const auto at = args.find(name);
   return at != args.end() && at->is_boolean() && at->get<bool>();
+}
+
+Result<Request> request_of_texts(std::string_view verb, std::span<const TextArgument> arguments) {
+  const VerbRow* const row = find_verb(verb);
+  if (row == nullptr) return refuse_verb(verb);
+  Request request{.verb = row->verb};
+  for (const auto& [name, value] : arguments) {
+    if (request.args.contains(name))
+      return refuse("'" + escape_name(name.substr(0, kShownBytes)) + "' is given twice");
+    const Arg* const arg = find_arg(*row, name);
+    request.args[name] = arg != nullptr ? typed(value, arg->kind) : json(value);
+  }
+  if (Status status = check_args(*row, request.args); !status)
+    return std::unexpected(status.error());
+  return request;
 }
 
 Result<json> parse_bounded_json(std::string_view text) {

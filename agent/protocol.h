@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -94,6 +95,13 @@ Result<nlohmann::json> parse_bounded_json(std::string_view text);
 // The payload of a request frame. Errors: invalid, with text for the peer.
 Result<Request> parse_request(std::string_view payload);
 std::string encode_request(const Request& request);
+
+// A request whose arguments came as text, as in a URL: numbers are decimal, flags true or false.
+// Errors: invalid, as of parse_request(), and for an argument that is given twice.
+struct TextArgument {
+  std::string name, value;
+};
+Result<Request> request_of_texts(std::string_view verb, std::span<const TextArgument> arguments);
 
 // `body` with "schema" set.
 nlohmann::json ok_reply(nlohmann::json body);

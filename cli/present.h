@@ -5,8 +5,8 @@
 #include <span>
 #include <string>
 
+#include "agent/protocol_metrics.h"
 #include "base/result.h"
-#include "cli/openmetrics.h"
 #include "cli/options.h"
 #include "cli/style.h"
 

@@ -13,7 +13,8 @@ install(FILES model/default_model.json DESTINATION ${CMAKE_INSTALL_DATADIR}/cgph
   RENAME model.json)
 install(FILES agent/default_config.toml DESTINATION /etc/cgphase
   RENAME cgphase.toml)
-install(FILES systemd/cgphased.service systemd/cgphase-restore.service systemd/cgphase.slice
+install(FILES systemd/cgphased.service systemd/cgphased-http.socket
+  systemd/cgphase-restore.service systemd/cgphase.slice
   DESTINATION lib/systemd/system)
 install(FILES systemd/cgphase.catalog DESTINATION lib/systemd/catalog)
 install(FILES packaging/completions/cgphase.bash

@@ -59,6 +59,8 @@ installed() {
   property_is Slice cgphase.slice || fail 'not in its slice'
   [ "$(cat "$root/cgphase.slice/memory.max")" = 268435456 ] || fail 'its slice has no bound'
   [ -z "$(ss -Hltun)" ] || fail "a port is open: $(ss -Hltun)"
+  [ "$(systemctl is-enabled cgphased-http.socket)" = disabled ] || fail 'HTTP is enabled'
+  [ ! -e /run/cgphase/http.sock ] || fail 'HTTP is served though nobody asked for it'
   runuser -u nobody -g cgphase -- cgphase -q status >/dev/null ||
     fail 'a member of the group may not read'
   runuser -u nobody -- cgphase -q status >/dev/null 2>&1 && fail 'anybody may read'

@@ -1,0 +1,47 @@
+// Metrics as a file, for node_exporter's textfile collector. A thread of its own writes it: a disk
+// that never answers holds nobody up, not even the end.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "base/result.h"
+
+namespace cgphase {
+
+// Puts `text` into `path` (mode 0644) by a file of another name beside it: a reader sees the old
+// text or the new, never a part. Nothing is forced to the disk. Errors: denied, not_found, io.
+Status write_metrics_file(const std::string& path, const std::string& text);
+
+class MetricsFile {
+ public:
+  explicit MetricsFile(std::string path);
+  MetricsFile(const MetricsFile&) = delete;
+  MetricsFile& operator=(const MetricsFile&) = delete;
+  // A text that is just being written is left to the thread, which may hang.
+  ~MetricsFile();
+
+  // To be written soon; one that still waits is dropped for it. Never blocks.
+  void put(std::string text);
+  // Why the newest is not in the file; empty when it is, or when none was put yet.
+  std::string failure() const;
+
+ private:
+  struct Shared {
+    std::mutex mutex;
+    std::condition_variable wake;
+    std::optional<std::string> text;
+    bool writing = false, stopping = false;
+    std::string failure;
+  };
+  static void run(Shared& shared, const std::string& path);
+
+  std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
+  std::thread thread_;
+};
+
+}  // namespace cgphase

@@ -1,0 +1,120 @@
+#include "agent/protocol_metrics.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "base/file.h"
+#include "tests/cli/reports.h"
+
+using namespace cgphase;
+using nlohmann::json;
+
+namespace {
+
+std::vector<std::string> lines_of_page(const std::string& page) {
+  std::vector<std::string> lines;
+  std::istringstream in(page);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string full_page(MetricsForm form) {
+  return metrics_page(to_json(test::status()), list_reply(std::vector{test::web()}), form);
+}
+
+json many(std::size_t count) {
+  std::vector<ContainerReport> reports(count, test::fresh());
+  for (std::size_t i = 0; i < count; ++i) reports[i].container.id = {1, i + 1};
+  return list_reply(reports);
+}
+
+// The table of docs/metrics.md, made from the families.
+std::string metrics_table() {
+  std::string table = "| metric | type | labels | what it tells |\n|---|---|---|---|\n";
+  for (const MetricFamily& family : metric_families())
+    table += "| `" + family.name + "` | " + family.type + " | " + family.labels + " | " +
+             family.help + " |\n";
+  return table;
+}
+
+}  // namespace
+
+TEST_CASE("the table in docs/metrics.md is the table of the program") {
+  const auto text = read_file(CGPHASE_SOURCE_DIR "/docs/metrics.md", 1 << 20);
+  REQUIRE(text);
+  CHECK_MESSAGE(text->find(metrics_table()) != std::string::npos, metrics_table());
+}
+
+TEST_CASE("a full page has every family of the table once, and none beside") {
+  std::multiset<std::string> told, listed;
+  for (const std::string& line : lines_of_page(full_page(MetricsForm::prometheus)))
+    if (line.starts_with("# TYPE ")) told.insert(line.substr(7, line.rfind(' ') - 7));
+  for (const MetricFamily& family : metric_families()) listed.insert(family.name);
+  CHECK(told == listed);
+}
+
+TEST_CASE("the page for scrapes ends as OpenMetrics does and tells units") {
+  const std::string page = full_page(MetricsForm::openmetrics);
+  CHECK(page.ends_with("\n# EOF\n"));
+  CHECK(page.find("# TYPE cgphase_container info\n") != std::string::npos);
+  CHECK(page.find("# TYPE cgphase_writes counter\n") != std::string::npos);
+  CHECK(page.find("# UNIT cgphase_container_memory_need_bytes bytes\n") != std::string::npos);
+  CHECK(page.find("cgphase_build_info{version=\"0.1.0\",policy=\"phase\"} 1\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("the page for textfiles has only what the older format knows") {
+  const std::string page = full_page(MetricsForm::prometheus);
+  CHECK(page.find("# EOF") == std::string::npos);
+  CHECK(page.find("# UNIT") == std::string::npos);
+  CHECK(page.find(" info\n") == std::string::npos);
+  CHECK(page.find("# TYPE cgphase_container_info gauge\n") != std::string::npos);
+  CHECK(page.find("# TYPE cgphase_writes_total counter\n") != std::string::npos);
+}
+
+TEST_CASE("modes are numbers, and complaints are counted") {
+  StatusReport degraded = test::status();
+  degraded.degraded = {"a", "b"};
+  const std::string page = metrics_page(
+      to_json(degraded), list_reply(std::vector{test::web()}), MetricsForm::openmetrics);
+  CHECK(page.find("\ncgphase_mode 2\n") != std::string::npos);
+  CHECK(page.find("\ncgphase_degraded 2\n") != std::string::npos);
+  CHECK(page.find("\ncgphase_container_mode{container=\"41:1201\"} 2\n") != std::string::npos);
+}
+
+TEST_CASE("as many containers as the bound have series, and of one more it is told") {
+  const json body = to_json(test::status());
+  const auto series = [&](std::size_t containers) {
+    const auto lines =
+        lines_of_page(metrics_page(body, many(containers), MetricsForm::openmetrics));
+    return std::ranges::count_if(lines, [](const std::string& line) {
+      return line.starts_with("cgphase_container_info{");
+    });
+  };
+  CHECK(series(kMostMetricContainers) == kMostMetricContainers);
+  CHECK(series(kMostMetricContainers + 1) == kMostMetricContainers);
+  CHECK(metrics_page(body, many(kMostMetricContainers + 1), MetricsForm::openmetrics)
+            .find("\ncgphase_containers_left_out 1\n") != std::string::npos);
+  CHECK(full_page(MetricsForm::openmetrics).find("\ncgphase_containers_left_out 0\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("a label is taken at its bound and cut one byte past it, where a character begins") {
+  const auto name_of = [](const std::string& name) {
+    ContainerReport report = test::fresh();
+    report.container.name = name;
+    const std::string page =
+        metrics_page(to_json(test::status()), list_reply(std::vector{report}),
+                     MetricsForm::openmetrics);
+    const std::size_t begin = page.find("name=\"") + 6;
+    return page.substr(begin, page.find('"', begin) - begin);
+  };
+  const std::string most(kMostLabelBytes, 'a');
+  CHECK(name_of(most) == most);
+  CHECK(name_of(most + "b") == most);
+  CHECK(name_of(most.substr(1) + "\u20ac") == most.substr(1));
+}

@@ -1,0 +1,21 @@
+// All metrics of made-up reports, hostile names among them, for other programs to read:
+// print_metrics openmetrics|prometheus
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
+
+#include "agent/protocol_metrics.h"
+#include "tests/cli/reports.h"
+
+using namespace cgphase;
+
+int main(int argc, char** argv) {
+  const std::string_view form = argc == 2 ? argv[1] : "";
+  if (form != "openmetrics" && form != "prometheus") return 2;
+  const std::vector containers = {test::web(), test::hostile()};
+  const std::string page =
+      metrics_page(to_json(test::status()), list_reply(containers),
+                   form == "openmetrics" ? MetricsForm::openmetrics : MetricsForm::prometheus);
+  return std::fputs(page.c_str(), stdout) < 0 ? 1 : 0;
+}

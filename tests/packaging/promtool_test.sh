@@ -1,0 +1,33 @@
+#!/bin/bash
+# Prometheus' own checker on the rules of packaging/prometheus, on their tests, and on the text that
+# node_exporter reads. The package would start a server, so that only its promtool is unpacked.
+# promtool_test.sh FOLDER PRINT_METRICS
+set -euo pipefail
+folder=$(realpath -m "$1") print_metrics=$(realpath "$2")
+tree=$(realpath "$(dirname "$0")/../..")
+
+fetch() {
+  mkdir -p "$folder"
+  (cd "$folder" && timeout 120 apt-get -qq -o APT::Sandbox::User=root download prometheus) || return
+  dpkg-deb --fsys-tarfile "$folder"/prometheus_*.deb | tar -xO ./usr/bin/promtool >"$folder/new" ||
+    return
+  rm -f "$folder"/prometheus_*.deb
+  chmod +x "$folder/new"
+  mv "$folder/new" "$folder/promtool"
+}
+
+promtool=$(command -v promtool || echo "$folder/promtool")
+if [ ! -x "$promtool" ] && ! fetch; then
+  echo 'the package prometheus, which has promtool, cannot be downloaded'
+  exit 77
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cp "$tree/packaging/prometheus/prometheus-rules.yml" \
+  "$tree/tests/packaging/prometheus-rules-test.yml" "$work"
+cd "$work"
+"$promtool" check rules prometheus-rules.yml
+"$promtool" test rules prometheus-rules-test.yml
+"$print_metrics" prometheus >page
+"$promtool" check metrics <page
+echo 'promtool: rules, their tests and the textfile are good'
