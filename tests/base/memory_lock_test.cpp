@@ -64,8 +64,11 @@ bool may_lock() {
   constexpr std::uint64_t kEither = 1ULL << CAP_IPC_LOCK | 1ULL << CAP_SYS_RESOURCE;
   const std::string held = status_of("CapEff");
   const std::uint64_t effective = std::stoull(held.substr(held.find('\t')), nullptr, 16);
+  // Another user namespace's capabilities do not count.
+  const bool first_namespace =
+      read_file("/proc/self/uid_map", 256).value_or("").find("4294967295") != std::string::npos;
   rlimit limit{};
-  return (effective & kEither) != 0 ||
+  return (first_namespace && (effective & kEither) != 0) ||
          (::getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_max == RLIM_INFINITY);
 }
 
