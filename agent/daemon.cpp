@@ -51,9 +51,6 @@ constexpr std::chrono::microseconds kWatchdogInterval{2'000'000};
 // Two readings are never closer than this, however often somebody else writes a limit.
 constexpr std::chrono::milliseconds kClosestTicks{250};
 
-// 5 s, less what a tick may come early.
-constexpr std::chrono::milliseconds kMostMemoryAge{4900};
-
 // Why the daemon cannot start, and with which exit code.
 struct Refusal {
   Exit exit = Exit::failure;
@@ -84,14 +81,6 @@ OomMemory load_ooms(Store& store) {
   if (ooms) return *std::move(ooms);
   spdlog::error("what OOMs taught is forgotten: {}", ooms.error().text);
   return {};
-}
-
-// Half a step of the model, which looks at memory once a step, and never so old that people wonder.
-std::chrono::nanoseconds memory_age(const PhaseEngine* engine) {
-  if (engine == nullptr) return kMostMemoryAge;
-  const std::chrono::duration<double> half_step(engine->model().step_seconds / 2);
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-      std::min<std::chrono::duration<double>>(half_step, kMostMemoryAge));
 }
 
 // One that says what was restored before anything else was done.
@@ -133,7 +122,8 @@ class Daemon {
  private:
   Started<void> prepare_machine();
   Started<void> prepare_writing();
-  Started<std::shared_ptr<const PhaseEngine>> load_engine();
+  Started<ChosenModel> first_model();
+  Result<std::string> take_model();
   Started<void> make_agent();
   Started<void> open_sockets();
   std::unique_ptr<StoreThread> open_store(std::uint64_t& first_decision_id, OomMemory& ooms);
@@ -267,12 +257,23 @@ void Daemon::keep_companion() {
   agent_->set_writable(start_companion().has_value());
 }
 
-Started<std::shared_ptr<const PhaseEngine>> Daemon::load_engine() {
-  Result<Model> model = load_model(config_.model);
+Started<ChosenModel> Daemon::first_model() {
+  Result<ChosenModel> model = choose_model(config_);
   if (!model) return refuse(model.error());
-  Result<std::shared_ptr<const PhaseEngine>> engine = PhaseEngine::create(std::move(*model));
-  if (!engine) return refuse(engine.error());
-  return *engine;
+  for (const std::string& why : model->passed_over) spdlog::error("{}", printable(why));
+  return *std::move(model);
+}
+
+// The model that is to be in use now. Where it cannot be had the one before goes on.
+Result<std::string> Daemon::take_model() {
+  Result<ChosenModel> model = choose_model(agent_->config());
+  if (!model) return std::unexpected(model.error());
+  for (const std::string& why : model->passed_over) spdlog::error("{}", printable(why));
+  const std::string path = escape_name(model->path), origin = model->origin;
+  const bool other = agent_->take_model(*std::move(model));
+  if (other) spdlog::info("model in use: {} ({}); limits stay until its phases are known", path,
+                          origin);
+  return "the model in use is " + path + (other ? "" : ", as before");
 }
 
 // A database that cannot be had is no reason not to protect containers: it is told in `status`.
@@ -341,12 +342,12 @@ std::unique_ptr<GpuSource> Daemon::make_gpus() const {
 }
 
 Started<void> Daemon::make_agent() {
-  Started<std::shared_ptr<const PhaseEngine>> engine = load_engine();
-  if (!engine) return std::unexpected(engine.error());
+  Started<ChosenModel> model = first_model();
+  if (!model) return std::unexpected(model.error());
   Result<NodeSampler> sampler =
       NodeSampler::open({.cgroup_root = root_.path, .proc_root = config_.proc_root,
                          .include = config_.include,
-                         .observed_memory_age = memory_age(engine->get()),
+                         .observed_memory_age = observed_memory_age(model->engine.get()),
                          .open_pull = pull_opener()});
   if (!sampler) return refuse(sampler.error());
   ::mkdir(config_.state_dir.c_str(), 0750);  // where it cannot be made, what opens in it says why
@@ -358,7 +359,7 @@ Started<void> Daemon::make_agent() {
                                                 .interval = config_.interval,
                                                 .manage_unlimited = config_.manage_unlimited,
                                                 .first_decision_id = first_decision_id},
-                                               *engine);
+                                               model->engine);
   if (!pipeline) return refuse(pipeline.error());
   pipeline->set_oom_memory(std::move(ooms));
   Agent::Parts parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
@@ -369,13 +370,14 @@ Started<void> Daemon::make_agent() {
                            return look_for_gpu(cgroups, proc, question);
                          }),
                      .gpus = make_gpus(),
-                     .store = std::move(store), .engine = *engine, .holds = load_holds()};
+                     .store = std::move(store), .model = *std::move(model),
+                     .holds = load_holds()};
   const Agent::Post post = [this](std::function<void()> work) { asio::post(io_, std::move(work)); };
   agent_ = std::make_unique<Agent>(config_, std::move(parts), clock_, post);
   answers_ = std::make_unique<Answers>(
       *agent_, clock_, post,
-      Answers::Facts{.version = CGPHASE_VERSION, .model_path = config_.model,
-                     .started = clock_.monotonic_now(), .host_sources = host_sources_,
+      Answers::Facts{.version = CGPHASE_VERSION, .started = clock_.monotonic_now(),
+                     .host_sources = host_sources_, .take_model = [this] { return take_model(); },
                      .companion_alive = [this] { return companion_ && companion_->alive(); }});
   return {};
 }
@@ -482,6 +484,8 @@ void Daemon::reload() {
   if (config) {
     for (const std::string& kept : agent_->reload(std::move(*config)))
       spdlog::warn("reload: {}", kept);
+    if (const auto model = take_model(); !model)
+      spdlog::error("reload: the model before stays in use: {}", model.error().text);
     spdlog::info("configuration reloaded");
   } else {
     spdlog::error("reload: the old configuration stays in force: {}", config.error().text);

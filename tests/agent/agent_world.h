@@ -137,7 +137,7 @@ class AgentWorld {
                                                                              config.proc_root),
                                .gpus = std::move(told_gpus),
                                .store = std::move(store),
-                               .engine = small_engine(),
+                               .model = {.engine = small_engine()},
                                .holds = Holds::load(tree.root() + "/holds.json").value()},
                   clock, [inline_posts](std::function<void()> work) {
                     if (inline_posts) work();
