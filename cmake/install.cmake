@@ -14,6 +14,7 @@ install(FILES model/default_model.json DESTINATION ${CMAKE_INSTALL_DATADIR}/cgph
 install(FILES agent/default_config.toml DESTINATION /etc/cgphase
   RENAME cgphase.toml)
 install(FILES systemd/cgphased.service systemd/cgphase-restore.service systemd/cgphase.slice
+  systemd/cgphase-train.service systemd/cgphase-train.timer
   DESTINATION lib/systemd/system)
 install(FILES packaging/completions/cgphase.bash
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME cgphase)
