@@ -7,16 +7,12 @@
 #include <iterator>
 #include <utility>
 
-#include "base/crc32.h"
 #include "base/text.h"
 #include "control/knob_file.h"
 
 namespace cgphase {
 namespace {
 
-// Images whose statistics are kept in memory between two runs of a container.
-constexpr std::size_t kLearnedImages = 256;
-constexpr const char* kBurstsSuffix = "#bursts";
 
 // So often what could not be saved of pauses and modes is tried again.
 constexpr std::uint64_t kHoldsRetryTicks = 10;
@@ -37,12 +33,6 @@ bool quiet(const Sample& sample) {
            line.avg60_ratio.value_or(0) < kSqueezePressureRatio;
   };
   return calm(sample.memory_pressure.some) && calm(sample.io_pressure.some);
-}
-
-// What was learned is kept by phase, so it belongs to one model.
-std::string model_key(const PhaseEngine* engine) {
-  if (engine == nullptr) return "none";
-  return std::to_string(crc32c(serialize_model(engine->model())));
 }
 
 void add(LimitWriter::RestoreReport& sum, LimitWriter::RestoreReport more) {
@@ -82,16 +72,12 @@ Agent::Agent(Config config, Parts parts, const Clock& clock, Post post)
       clock_(clock),
       post_(std::move(post)),
       parts_(std::move(parts)),
-      model_key_(model_key(parts_.engine.get())),
+      model_key_(model_key(parts_.model.engine.get())),
       outside_(config_.cgroup_root, config_.proc_root),
       neighbourhood_(config_.proc_root),
       gpus_(std::move(parts_.gpu_looks)),
       gpu_usage_(parts_.gpus ? std::move(parts_.gpus) : no_gpu_source("not asked for")) {
   if (const auto held = parts_.holds.host()) config_.mode = std::min(config_.mode, *held);
-}
-
-std::string Agent::learning_key(const ContainerInfo& info) const {
-  return learning_key(image_of(info));
 }
 
 void Agent::tick() {
@@ -153,17 +139,7 @@ void Agent::welcome(const ContainerInfo& info) {
   if (!parts_.store) return;
   parts_.store->enqueue({.containers = {{info, tick_.wall_time}}});
   load_bursts(info);
-  if (learned != learned_.end()) return;
-  // The prior comes from the database a moment later; where it does not, the container learns anew.
-  (void)parts_.store->query([this, id = info.id, key = learning_key(info)](Store& store) {
-    Result<nlohmann::json> prior = store.load_learned(key);
-    if (!prior) return;
-    post_([this, id, key, prior = std::move(*prior)]() {
-      learned_.try_emplace(key, prior);  // what this run teaches is added to it
-      const ContainerView* view = parts_.pipeline.find(id);
-      if (view != nullptr) parts_.pipeline.admit(id, {.mode = view->mode, .prior = prior});
-    });
-  });
+  if (learned == learned_.end()) ask_prior(info);
 }
 
 void Agent::farewell(CgroupId id) {
@@ -185,44 +161,6 @@ void Agent::farewell(CgroupId id) {
   if (parts_.log != nullptr) parts_.log->forget(id);
 }
 
-void Agent::learn(const ContainerView& view) {
-  const nlohmann::json run = parts_.pipeline.learned(view.info.id);
-  if (run.is_null()) return;
-  const std::string key = learning_key(view.info);
-  if (learned_.size() >= kLearnedImages && !learned_.contains(key))
-    learned_.erase(learned_.begin());
-  nlohmann::json& known = learned_[key];
-  known = merge_learned(known, run);
-  if (!parts_.store) return;
-  (void)parts_.store->query([key, learned = known](Store& store) {
-    (void)store.save_learned(key, learned);
-  });
-}
-
-// Bursts belong to no model and no policy: other rows than those of learning_key().
-void Agent::learn_bursts(const ContainerInfo& info) {
-  std::optional<nlohmann::json> known = bursts_.end(info.id, image_of(info));
-  if (!known || !parts_.store) return;
-  (void)parts_.store->query([key = image_of(info) + kBurstsSuffix,
-                             known = std::move(*known)](Store& store) {
-    (void)store.save_learned(key, known);
-  });
-}
-
-void Agent::load_bursts(const ContainerInfo& info) {
-  if (bursts_.knows(image_of(info))) return;
-  (void)parts_.store->query([this, image = image_of(info)](Store& store) {
-    Result<nlohmann::json> stored = store.load_learned(image + kBurstsSuffix);
-    if (stored) post_([this, image, stored = std::move(*stored)] {
-      bursts_.remember(image, stored);
-    });
-  });
-}
-
-nlohmann::json Agent::bursts(const ContainerView& view) const {
-  return bursts_.report(view.info.id, image_of(view.info));
-}
-
 // News at once, what the disk refused at the pace of the history, and the last time in any case.
 void Agent::store_ooms(bool last) {
   const bool news = parts_.pipeline.take_oom_news();
@@ -233,33 +171,6 @@ void Agent::store_ooms(bool last) {
   ooms_unsaved_ = !parts_.store->query([this, ooms = parts_.pipeline.oom_memory().to_json()](
                                            Store& store) {
     if (!store.save_learned(kOomMemoryName, ooms)) post_([this] { ooms_unsaved_ = true; });
-  });
-}
-
-nlohmann::json Agent::learned(const ContainerView& view) const {
-  const auto earlier = learned_.find(learning_key(view.info));
-  return merge_learned(earlier == learned_.end() ? nlohmann::json() : earlier->second,
-                       parts_.pipeline.learned(view.info.id));
-}
-
-nlohmann::json Agent::with_live(nlohmann::json known, const std::string& key) const {
-  for (const ContainerView* view : parts_.pipeline.containers())
-    if (learning_key(view->info) == key)
-      known = merge_learned(known, parts_.pipeline.learned(view->info.id));
-  return known;
-}
-
-bool Agent::ask_learned(const std::string& image, std::function<void(nlohmann::json)> take) {
-  const std::string key = learning_key(image);
-  const auto known = learned_.find(key);
-  if (known != learned_.end() || !parts_.store) {
-    take(with_live(known == learned_.end() ? nlohmann::json() : known->second, key));
-    return true;
-  }
-  return parts_.store->query([this, key, take = std::move(take)](Store& store) {
-    post_([this, key, take, stored = store.load_learned(key).value_or(nlohmann::json())] {
-      take(with_live(stored, key));
-    });
   });
 }
 
@@ -555,7 +466,7 @@ std::uint64_t Agent::store_size_bytes() const {
 }
 
 std::vector<std::string> Agent::degraded() const {
-  std::vector<std::string> sentences;
+  std::vector<std::string> sentences = parts_.model.passed_over;
   if (!standing_down().empty())
     sentences.push_back("only observing, every limit is the original: " + standing_down());
   if (const std::string names = rivalled(parts_.pipeline.containers()); !names.empty())

@@ -15,6 +15,7 @@
 
 #include "agent/burst_watch.h"
 #include "agent/change_log.h"
+#include "agent/chosen_model.h"
 #include "agent/config.h"
 #include "agent/foreign_writes.h"
 #include "agent/gpu_usage.h"
@@ -46,7 +47,7 @@ class Agent {
     std::unique_ptr<GpuLooks> gpu_looks;         // never null
     std::unique_ptr<GpuSource> gpus;             // may be null: GPUs are not read
     std::unique_ptr<StoreThread> store;          // may be null: history is off
-    std::shared_ptr<const PhaseEngine> engine;   // may be null: no phases
+    ChosenModel model;                           // the pipeline's
     Holds holds;                                 // what an administrator asked for before
     ChangeLog* log = nullptr;                    // may be null: nothing is told
   };
@@ -74,6 +75,10 @@ class Agent {
   // numbers for those that it watches from now on; the next tick looks for other managers.
   // What cannot change while running (roots, directories) is told, one sentence each.
   std::vector<std::string> reload(Config config);
+  // Another model from the next tick on (Pipeline::set_engine); limits stay. What was learned of
+  // phases is kept for the model it belongs to, and what earlier runs taught of this one's is taken
+  // up. False where it is the same model as before.
+  bool take_model(ChosenModel model);
   // Puts every original back and stores what was learned. The agent only observes afterwards.
   LimitWriter::RestoreReport restore_all();
   LimitWriter::RestoreReport restore(CgroupId id, Reason reason = Reason::restored);
@@ -103,7 +108,8 @@ class Agent {
   std::vector<Source> sources() const;
   std::uint64_t store_size_bytes() const;
   StoreThread* store() { return parts_.store.get(); }
-  const PhaseEngine* engine() const { return parts_.engine.get(); }
+  const PhaseEngine* engine() const { return parts_.model.engine.get(); }
+  const ChosenModel& model() const { return parts_.model; }
   bool kill_switch() const { return kill_switch_; }
   bool may_write() const { return parts_.writer != nullptr && writable_; }
   bool paused(const ContainerInfo& info) const { return parts_.holds.of(info).paused; }
@@ -153,6 +159,7 @@ class Agent {
   void welcome(const ContainerInfo& info);
   void farewell(CgroupId id);
   void submit(const Decision& decision);
+  void ask_prior(const ContainerInfo& info);
   void learn(const ContainerView& view);
   void learn_bursts(const ContainerInfo& info);
   void load_bursts(const ContainerInfo& info);
@@ -174,7 +181,7 @@ class Agent {
   const Clock& clock_;
   Post post_;
   Parts parts_;  // after what its threads use
-  const std::string model_key_;
+  std::string model_key_;
   NodeSample tick_;
   OutsideUse outside_;
   Neighbourhood neighbourhood_;

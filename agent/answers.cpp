@@ -103,7 +103,8 @@ StatusReport Answers::status() const {
                                             : std::nullopt});
   if (const PhaseEngine* engine = agent_.engine()) {
     const Model& model = engine->model();
-    status.model.path = facts_.model_path;
+    status.model.path = agent_.model().path;
+    status.model.origin = agent_.model().origin;
     status.model.phases = model.centroids.count;
     status.model.features = model.crbm.n_vis;
     status.model.step_seconds = model.step_seconds;
@@ -207,7 +208,7 @@ void Answers::answer(const Request& request, const Peer& peer, Respond respond) 
     case Verb::table: return table(request, std::move(respond));
     case Verb::learned: return learned(request, std::move(respond));
     case Verb::fit: return respond(fit(request, peer));
-    case Verb::mode: case Verb::pause: case Verb::resume: case Verb::restore:
+    case Verb::mode: case Verb::pause: case Verb::resume: case Verb::restore: case Verb::model:
       return respond(act(request, peer));
     case Verb::config: {
       nlohmann::json rows = nlohmann::json::array();
@@ -294,6 +295,12 @@ nlohmann::json Answers::fit(const Request& request, const Peer& peer) {
 nlohmann::json Answers::act(const Request& request, const Peer&) {
   if (request.verb == Verb::mode) return set_mode(request);
   if (request.verb == Verb::restore) return restore(request);
+  if (request.verb == Verb::model) {
+    const Result<std::string> taken = facts_.take_model();
+    if (!taken) return error_reply(taken.error());
+    return ok_reply(to_json(ActionReport{.done = *taken, .undo = {}, .changes = {},
+                                         .failures = {}}));
+  }
   const auto view = container(request);
   if (!view) return error_reply(view.error());
   const bool pause = request.verb == Verb::pause;

@@ -28,9 +28,9 @@ class Answers {
   using Respond = std::function<void(nlohmann::json)>;
   struct Facts {
     std::string version;
-    std::string model_path;
     MonotonicTime started;
     std::vector<Source> host_sources;            // found at start: cgroup root, controllers
+    std::function<Result<std::string>()> take_model;  // that is installed now; says which it is
     std::function<bool()> companion_alive;
     // Of what is no part of the agent; one more sentence of "degraded".
     std::function<std::optional<std::string>()> complaint = {};

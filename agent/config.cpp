@@ -242,7 +242,6 @@ std::vector<std::string> keep_until_restart(const Config& now, Config& asked) {
   keep("interval", now.interval, asked.interval);
   keep("policy", now.policy, asked.policy);
   keep("risk", now.risk, asked.risk);
-  keep("model", now.model, asked.model);
   keep("proc_root", now.proc_root, asked.proc_root);
   keep("manage_unlimited", now.manage_unlimited, asked.manage_unlimited);
   keep("socket.group", now.socket.group, asked.socket.group);

@@ -274,7 +274,9 @@ std::vector<ConfigRow> general_rows() {
   rows.push_back(share_row("risk", CGPHASE_FIELD(risk), kLeastRisk, kMostRisk,
                            "Share of the samples that may want more than `phase` and `proactive` "
                            "allow: the one knob between saving and safety."));
-  rows.push_back(text_row("model", CGPHASE_FIELD(model), kPath, wrong_path, "The learned model."));
+  rows.push_back(text_row("model", CGPHASE_FIELD(model), kPath, wrong_path,
+                          "The learned model. Where it is not set, one that `cgphase model "
+                          "install` put on this host goes before the default."));
   rows.push_back(text_row("cgroup_root", CGPHASE_FIELD(cgroup_root), kPath, wrong_path,
                           "Where cgroup v2 is mounted."));
   rows.push_back(text_row("proc_root", CGPHASE_FIELD(proc_root), kPath, wrong_path,

@@ -58,8 +58,6 @@ constexpr std::chrono::milliseconds kClosestTicks{250};
 
 // Who asks over HTTP, whoever that is: only reading verbs come from there.
 const Peer kNobody{.uid = 65534, .gid = 65534};
-// 5 s, less what a tick may come early.
-constexpr std::chrono::milliseconds kMostMemoryAge{4900};
 
 // Why the daemon cannot start, and with which exit code.
 struct Refusal {
@@ -83,29 +81,7 @@ std::string boot_id() {
   return id ? id->substr(0, id->find('\n')) : "unknown";
 }
 
-// Half a step of the model, which looks at memory once a step, and never so old that people wonder.
-std::chrono::nanoseconds memory_age(const PhaseEngine* engine) {
-  if (engine == nullptr) return kMostMemoryAge;
-  const std::chrono::duration<double> half_step(engine->model().step_seconds / 2);
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-      std::min<std::chrono::duration<double>>(half_step, kMostMemoryAge));
-}
-
 }  // namespace
-
-Result<Config> effective_config(const DaemonOptions& options) {
-  ConfigSource source;
-  if (options.config_path) {
-    source.file = *options.config_path;
-    source.must_exist = true;
-  }
-  Result<Config> config = load_config(source);
-  if (!config) return config;
-  for (const DaemonOptions::Override& one : options.overrides)
-    if (Status set = override_config(*config, one.key, one.value, one.option); !set)
-      return std::unexpected(set.error());
-  return config;
-}
 
 namespace {
 
@@ -123,7 +99,8 @@ class Daemon {
  private:
   Started<void> prepare_machine();
   Started<void> prepare_writing();
-  Started<std::shared_ptr<const PhaseEngine>> load_engine();
+  Started<ChosenModel> first_model();
+  Result<std::string> take_model();
   Started<void> make_agent();
   Started<void> open_sockets();
   std::unique_ptr<StoreThread> open_store(std::uint64_t& first_decision_id, OomMemory& ooms);
@@ -266,12 +243,22 @@ void Daemon::keep_companion() {
   agent_->set_writable(start_companion().has_value());
 }
 
-Started<std::shared_ptr<const PhaseEngine>> Daemon::load_engine() {
-  Result<Model> model = load_model(config_.model);
+Started<ChosenModel> Daemon::first_model() {
+  Result<ChosenModel> model = choose_model(config_);
   if (!model) return refuse(model.error());
-  Result<std::shared_ptr<const PhaseEngine>> engine = PhaseEngine::create(std::move(*model));
-  if (!engine) return refuse(engine.error());
-  return *engine;
+  for (const std::string& why : model->passed_over) log_.damaged(printable(why));
+  return *std::move(model);
+}
+
+// The model that is to be in use now. Where it cannot be had the one before goes on.
+Result<std::string> Daemon::take_model() {
+  Result<ChosenModel> model = choose_model(agent_->config());
+  if (!model) return std::unexpected(model.error());
+  for (const std::string& why : model->passed_over) log_.damaged(printable(why));
+  const std::string path = escape_name(model->path), origin = model->origin;
+  const bool other = agent_->take_model(*std::move(model));
+  if (other) log_.model_taken(path, origin);
+  return "the model in use is " + path + (other ? "" : ", as before");
 }
 
 // What cannot be read protects nobody; it is begun anew.
@@ -350,12 +337,12 @@ std::unique_ptr<GpuSource> Daemon::make_gpus() const {
 }
 
 Started<void> Daemon::make_agent() {
-  Started<std::shared_ptr<const PhaseEngine>> engine = load_engine();
-  if (!engine) return std::unexpected(engine.error());
+  Started<ChosenModel> model = first_model();
+  if (!model) return std::unexpected(model.error());
   Result<NodeSampler> sampler =
       NodeSampler::open({.cgroup_root = root_.path, .proc_root = config_.proc_root,
                          .include = config_.include,
-                         .observed_memory_age = memory_age(engine->get()),
+                         .observed_memory_age = observed_memory_age(model->engine.get()),
                          .open_pull = pull_opener()});
   if (!sampler) return refuse(sampler.error());
   ::mkdir(config_.state_dir.c_str(), 0750);  // where it cannot be made, what opens in it says why
@@ -367,7 +354,7 @@ Started<void> Daemon::make_agent() {
                                                 .interval = config_.interval,
                                                 .manage_unlimited = config_.manage_unlimited,
                                                 .first_decision_id = first_decision_id},
-                                               *engine);
+                                               model->engine);
   if (!pipeline) return refuse(pipeline.error());
   pipeline->set_oom_memory(std::move(ooms));
   Agent::Parts parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
@@ -378,14 +365,14 @@ Started<void> Daemon::make_agent() {
                            return look_for_gpu(cgroups, proc, question);
                          }),
                      .gpus = make_gpus(),
-                     .store = std::move(store), .engine = *engine, .holds = load_holds(),
-                     .log = &changes_};
+                     .store = std::move(store), .model = *std::move(model),
+                     .holds = load_holds(), .log = &changes_};
   const Agent::Post post = [this](std::function<void()> work) { asio::post(io_, std::move(work)); };
   agent_ = std::make_unique<Agent>(config_, std::move(parts), clock_, post);
   answers_ = std::make_unique<Answers>(
       *agent_, clock_, post,
-      Answers::Facts{.version = CGPHASE_VERSION, .model_path = config_.model,
-                     .started = clock_.monotonic_now(), .host_sources = host_sources_,
+      Answers::Facts{.version = CGPHASE_VERSION, .started = clock_.monotonic_now(),
+                     .host_sources = host_sources_, .take_model = [this] { return take_model(); },
                      .companion_alive = [this] { return companion_ && companion_->alive(); },
                      .complaint = [this] { return publisher_ ? publisher_->complaint()
                                                              : std::nullopt; }});
@@ -489,7 +476,9 @@ void Daemon::reload() {
   notify::reloading();
   Result<Config> config = effective_config(options_);
   if (config) {
-    const std::vector<std::string> kept = agent_->reload(std::move(*config));
+    std::vector<std::string> kept = agent_->reload(std::move(*config));
+    if (const auto model = take_model(); !model)
+      kept.push_back("the model before stays in use: " + model.error().text);
     log_.reloaded(kept, agent_->config().mode);
   } else {
     log_.reload_refused(config.error().text);

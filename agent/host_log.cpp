@@ -54,6 +54,12 @@ void HostLog::history_off(const std::string& why) {
 
 void HostLog::damaged(const std::string& text) { tell_({Message::stored_damaged, text}); }
 
+void HostLog::model_taken(const std::string& path, const std::string& origin) {
+  tell_({Message::model_taken,
+         fmt::format("model in use: {} ({}); limits stay until its phases are known", path, origin),
+         {{"MODEL", path}, {"ORIGIN", origin}}});
+}
+
 void HostLog::asked(const std::string& request, unsigned uid) {
   const std::string who = std::to_string(uid);
   tell_({Message::asked, fmt::format("uid {} asked: {}", who, request),

@@ -36,6 +36,7 @@ class HostLog {
   void companion_lost(const std::string& why);
   void history_off(const std::string& why);
   void damaged(const std::string& text);  // something that was stored
+  void model_taken(const std::string& path, const std::string& origin);  // while running
   void asked(const std::string& request, unsigned uid);
 
   // Why nothing is written here at all; empty where that is not so.

@@ -36,6 +36,8 @@ constexpr std::array kKinds = {
     MessageKind{Message::companion_lost, "6db72d5001584aff80942eeecc5c8cae", Priority::error,
                 "CAUSE"},
     MessageKind{Message::stored_damaged, "583a11cc4502426cbc9923556a5608d2", Priority::error, ""},
+    MessageKind{Message::model_taken, "51bd545c4b7e460f9b8b491d8b4de044", Priority::notice,
+                "MODEL ORIGIN"},
     MessageKind{Message::restore_failed, "4e6055bf80a04fe9991bdffde6e056d0", Priority::error,
                 "CAUSE"},
     MessageKind{Message::asked, "6c7b94eeccc2406e9d88797482ee8125", Priority::notice,

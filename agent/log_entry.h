@@ -26,6 +26,7 @@ enum class Message : std::uint8_t {
   source_back,
   companion_lost,        // so nothing is written
   stored_damaged,
+  model_taken,           // another model is in use
   restore_failed,
   asked,                 // by an administrator
   limit_lowered,

@@ -31,6 +31,15 @@ struct Pipeline::Container {
   // it was written after that reading and raised again before the next.
   std::optional<double> lowest_cpu_cores;
 
+  // Phases by this engine, from the next sample on.
+  void follow(const std::shared_ptr<const PhaseEngine>& engine) {
+    extractor.reset();
+    tracker.reset();
+    if (!engine) return;
+    extractor.emplace(engine->model().schema, engine->model().step_seconds);
+    tracker.emplace(engine);
+  }
+
   void in_force(const Limits& limits) {
     const auto know = [](const auto& found, auto& known) { known = found ? found : known; };
     know(limits.cpu_max, view.in_force.cpu_max);
@@ -84,11 +93,21 @@ std::unique_ptr<Pipeline::Container> Pipeline::make_container(const ContainerInf
     prior = admission->second.prior;
   }
   container->policy = make_policy(policy_, prior, surroundings()).value();
-  if (engine_) {
-    container->extractor.emplace(engine_->model().schema, engine_->model().step_seconds);
-    container->tracker.emplace(engine_);
-  }
+  container->follow(engine_);
   return container;
+}
+
+void Pipeline::set_engine(std::shared_ptr<const PhaseEngine> engine) {
+  engine_ = std::move(engine);
+  for (auto& [id, container] : containers_) {
+    ContainerView& view = container->view;
+    view.phase = {};
+    view.phase_since = container->previous_time;
+    view.seconds_in_phase.clear();
+    container->follow(engine_);
+    container->policy = make_policy(policy_, nullptr, surroundings()).value();
+    container->rails.forget_phases();
+  }
 }
 
 void Pipeline::admit(CgroupId id, Admission admission) {

@@ -100,6 +100,10 @@ class Pipeline {
   void set_care(CgroupId id, const Care& care);
   // Somebody else sets limits on this host: nothing is lowered, and what was is raised again.
   void set_hands_off(bool hands_off) { hands_off_ = hands_off; }
+  // Another model from the next step on; null: no phases. Nothing of what phases of the one before
+  // taught applies, so no limit comes down before enough is known again; all else of a container
+  // (original, trials, cool-downs, what was saved) stays. A prior comes by admit().
+  void set_engine(std::shared_ptr<const PhaseEngine> engine);
   // Takes effect for containers that appear from now on; the others keep their cool-downs.
   void set_rails(const RailsConfig& rails) {
     config_.rails = rails;

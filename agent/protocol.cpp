@@ -62,6 +62,7 @@ constexpr std::array<VerbRow, kVerbCount> kVerbs = {{
       Arg{"seconds", ArgKind::number, true}, Arg{"risk", ArgKind::number, false}}},
     {Verb::table, "table", false,
      {Arg{"name", ArgKind::text, true}, Arg{"after", ArgKind::number, false}}},
+    {Verb::model, "model", true, {}},
 }};
 
 const VerbRow& row_of(Verb verb) { return kVerbs[static_cast<std::size_t>(verb)]; }

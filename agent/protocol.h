@@ -51,8 +51,9 @@ enum class Verb : std::uint8_t {
   records,                                       // who is in the history
   learned, fit,                                  // what is known of the phases, and what may come
   table,                                         // the journal's tables, row by row
+  model,                                         // acting: take the model that is installed now
 };
-inline constexpr int kVerbCount = 15;
+inline constexpr int kVerbCount = 16;
 const char* to_string(Verb verb);
 bool is_admin(Verb verb);
 

@@ -321,6 +321,7 @@ json to_json(const StatusReport& report) {
       {"model",
        {{"path", escape_name(report.model.path)},
         {"provenance", printable(report.model.provenance)},
+        {"origin", report.model.origin},
         {"phases", report.model.phases},
         {"features", report.model.features},
         {"step_seconds", report.model.step_seconds}}},

@@ -119,6 +119,7 @@ struct StatusReport {
   std::vector<GpuReport> gpus;
   struct {
     std::string path, provenance;
+    std::string origin;            // "configuration", "installed" or "package"
     int phases = 0, features = 0;
     double step_seconds = 0;
   } model;

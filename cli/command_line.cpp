@@ -14,6 +14,7 @@
 #include "cli/doctor_verb.h"
 #include "cli/export_verb.h"
 #include "cli/fit_verb.h"
+#include "cli/installed_models_verb.h"
 #include "cli/model_verbs.h"
 #include "cli/options.h"
 #include "cli/plot_verb.h"
@@ -105,6 +106,7 @@ int parse_and_run(int count, const char* const* words) {
   add_daemon_verbs(app, options, exit_code);
   add_doctor_verb(app, options, exit_code);
   add_model_verbs(app, options, exit_code);
+  add_installed_model_verbs(app, options, exit_code);
   add_prototypes(app, options, exit_code);
   add_plot_verb(app, options, exit_code);
   add_record_verb(app, options, exit_code);

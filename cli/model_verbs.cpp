@@ -246,7 +246,7 @@ Status import_parameters(const std::string& from, const std::string& to, bool ex
 }
 
 void add_model(CLI::App& app, int& exit_code) {
-  CLI::App* verb = app.add_subcommand("model", "look at, check and import model files");
+  CLI::App* verb = app.add_subcommand("model", "model files, and which this host uses");
   verb->require_subcommand(1);
   struct Paths {
     std::string file = default_model_path(), output;

@@ -69,6 +69,7 @@ std::string model_text(const json& body) {
                   count_text(view_number(body, "/model/features")),
                   duration_text(view_number(body, "/model/step_seconds")));
   const std::string provenance = view_text(body, "/model/provenance");
+  if (view_text(body, "/model/origin") == "installed") text += ", installed on this host";
   return provenance.empty() ? text : text + ", " + provenance;
 }
 

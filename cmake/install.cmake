@@ -15,6 +15,7 @@ install(FILES agent/default_config.toml DESTINATION /etc/cgphase
   RENAME cgphase.toml)
 install(FILES systemd/cgphased.service systemd/cgphased-http.socket
   systemd/cgphase-restore.service systemd/cgphase.slice
+  systemd/cgphase-train.service systemd/cgphase-train.timer
   DESTINATION lib/systemd/system)
 install(FILES systemd/cgphase.catalog DESTINATION lib/systemd/catalog)
 install(FILES packaging/completions/cgphase.bash

@@ -105,6 +105,9 @@ class NodeSampler::Impl {
   int event_fd() const { return tree_.event_fd(); }
   const Tracked* find(CgroupId id) const;
   void attend(CgroupId id, bool close);
+  void set_observed_memory_age(std::chrono::nanoseconds age) {
+    options_.observed_memory_age = age;
+  }
   std::vector<Source> sources() const;
 
   void sample(const Clock& clock, NodeSample& tick) {
@@ -393,6 +396,9 @@ int NodeSampler::event_fd() const { return impl_->event_fd(); }
 
 void NodeSampler::sample(const Clock& clock, NodeSample& tick) { impl_->sample(clock, tick); }
 
+void NodeSampler::set_observed_memory_age(std::chrono::nanoseconds age) {
+  impl_->set_observed_memory_age(age);
+}
 void NodeSampler::attend(CgroupId id, bool close) { impl_->attend(id, close); }
 
 std::vector<Source> NodeSampler::sources() const { return impl_->sources(); }

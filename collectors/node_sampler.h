@@ -57,6 +57,9 @@ class NodeSampler {
   // not an error. A new tick costs no allocation per container once their number is steady.
   void sample(const Clock& clock, NodeSample& tick);
 
+  // As in Options, from now on.
+  void set_observed_memory_age(std::chrono::nanoseconds age);
+
   // Whether somebody may change limits of this container: so it is until this says otherwise. Then
   // memory.stat and, where no walk tells them, events are read at every tick, and limits every
   // kUntoldCloseLimitsPeriod even if the kernel tells of no write. Of one that is only observed,

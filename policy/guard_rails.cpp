@@ -114,6 +114,13 @@ void ContainerRails::Impl::vanished(MonotonicTime time) {
       conclude(one.trial->decision(), OutcomeKind::overtaken, "the container is gone", time);
 }
 
+void ContainerRails::Impl::forget_phases() {
+  baselines_ = {};
+  senses_.forget_phases();
+  for (Lane& one : lanes_)
+    if (one.trial) one.trial->forget_phase();
+}
+
 void ContainerRails::Impl::latch_restores(const Step& step) {
   for (const Resource resource : kResources) {
     Lane& one = lane(resource);
@@ -337,6 +344,7 @@ void ContainerRails::written(const Decision& decision, WriteEnd end, const Limit
   impl_->written(decision, end, in_force, time);
 }
 void ContainerRails::vanished(MonotonicTime time) { impl_->vanished(time); }
+void ContainerRails::forget_phases() { impl_->forget_phases(); }
 std::optional<OomSeen> ContainerRails::take_oom() { return impl_->take_oom(); }
 const Limits& ContainerRails::original() const { return impl_->original(); }
 Verdict ContainerRails::holding(Resource resource) const { return impl_->holding(resource); }

@@ -75,6 +75,9 @@ class ContainerRails {
   void vanished(MonotonicTime time);
   // An OOM under a limit of ours since the last call.
   std::optional<OomSeen> take_oom();
+  // Another model gives phases from now on: what was measured by phase is forgotten, and a trial
+  // that runs is judged as if the container had left the phase it began in. All else stays.
+  void forget_phases();
   // The limits that now count as the original: the first seen, or those somebody else set.
   // Absent until the first step.
   const Limits& original() const;

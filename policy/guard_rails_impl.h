@@ -41,6 +41,7 @@ class ContainerRails::Impl {
   std::vector<Outcome> take_outcomes() { return std::exchange(outcomes_, {}); }
   void written(const Decision& decision, WriteEnd end, const Limits& in_force, MonotonicTime time);
   void vanished(MonotonicTime time);
+  void forget_phases();
   std::optional<OomSeen> take_oom() { return std::exchange(oom_seen_, std::nullopt); }
   const Limits& original() const { return drift_.original(); }
   Verdict holding(Resource resource) const { return lane(resource).holding; }

@@ -69,6 +69,7 @@ class RailSenses {
   bool oom_event() const { return oom_event_; }
   bool limit_met() const { return limit_met_; }  // an OOM for the limit, not for the whole host
   bool throttled() const;                      // more than tolerated in the last seconds
+  void forget_phases() { usage_ = {}; }
   void forget_throttling() { throttling_.clear(); }  // it was answered by a raise
   // PSI, or its substitutes where there is none. CPU usage measured while tasks waited for memory
   // or a disk says too little, so CPU needs all three quiet.

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <fmt/format.h>
 #include <limits>
+#include <utility>
 
 namespace cgphase {
 namespace {
@@ -90,9 +91,15 @@ Trial::Trial(const Decision& decision, MonotonicTime begin, std::chrono::nanosec
     : decision_(decision), begin_(begin), length_(length) {}
 
 void Trial::add(const Phase& phase, const Measures& measures) {
-  const bool same = phase.known() && phase.index == decision_.phase.index;
+  const bool same = phase_known_ && phase.known() && phase.index == decision_.phase.index;
   std::vector<Measures>& ticks = same ? ticks_ : elsewhere_;
   if (ticks.size() < kMostTicks) ticks.push_back(measures);
+}
+
+void Trial::forget_phase() {
+  phase_known_ = false;
+  for (const Measures& tick : std::exchange(ticks_, {}))
+    if (elsewhere_.size() < kMostTicks) elsewhere_.push_back(tick);
 }
 
 bool Trial::over(MonotonicTime now) const {

@@ -41,6 +41,8 @@ class Trial {
   Trial(const Decision& decision, MonotonicTime begin, std::chrono::nanoseconds length);
 
   void add(const Phase& phase, const Measures& measures);
+  // Phases have other meanings from now on: what was measured has none to be compared with.
+  void forget_phase();
   // Long enough, and seen often enough; or so long without that it must end.
   bool over(MonotonicTime now) const;
   bool measured() const { return stayed() || elsewhere_.size() >= kFewestTicks; }
@@ -62,6 +64,7 @@ class Trial {
   std::optional<double> median(Measure measure) const;
 
   Decision decision_;
+  bool phase_known_ = true;  // that of the decision
   MonotonicTime begin_;
   std::chrono::nanoseconds length_;
   std::vector<Measures> ticks_;      // in the phase it began in

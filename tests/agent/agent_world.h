@@ -138,7 +138,7 @@ class AgentWorld {
                                                                              config.proc_root),
                                .gpus = std::move(told_gpus),
                                .store = std::move(store),
-                               .engine = small_engine(),
+                               .model = {.engine = small_engine()},
                                .holds = Holds::load(tree.root() + "/holds.json").value(),
                                .log = &change_log},
                   clock, [inline_posts](std::function<void()> work) {

@@ -57,7 +57,7 @@ class AskedAgent {
                                .gpu_looks = std::make_unique<InlineGpuLooks>(tree.root(),
                                                                              config.proc_root),
                                .store = std::make_unique<StoreThread>(std::move(*store)),
-                               .engine = small_engine(),
+                               .model = {.engine = small_engine()},
                                .holds = Holds::load(tree.root() + "/holds.json").value()},
                   clock, post());
     answers.emplace(*agent, clock, post(), Answers::Facts{});

@@ -34,7 +34,7 @@ TEST_CASE("every verb has a name that is read back") {
     json args = {{"container", "c"}};
     if (verb == Verb::mode) args["mode"] = "observe";
     if (verb == Verb::status || verb == Verb::list || verb == Verb::config ||
-        verb == Verb::records)
+        verb == Verb::records || verb == Verb::model)
       args = json::object();
     if (verb == Verb::table) args = {{"name", "decision"}, {"after", 7}};
     if (verb == Verb::fit) args = {{"cpus", 1}, {"memory_mib", 1e6}, {"seconds", 60}};
@@ -44,7 +44,8 @@ TEST_CASE("every verb has a name that is read back") {
   }
 }
 
-TEST_CASE("only mode, pause, resume and restore act") {
+TEST_CASE("only mode, pause, resume, restore and model act") {
+  CHECK(is_admin(Verb::model));
   CHECK(is_admin(Verb::mode));
   CHECK(is_admin(Verb::pause));
   CHECK(is_admin(Verb::resume));

@@ -55,7 +55,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Surroundings& with, const Cl
                    .guard = daemon->guard_.get(),
                    .gpu_looks = std::make_unique<InlineGpuLooks>(root, with.config.proc_root),
                    .store = daemon->open_history(with.history),
-                   .engine = small_engine()},
+                   .model = {.engine = small_engine()}},
       clock, [raw = daemon.get()](std::function<void()> work) {
         const std::lock_guard lock(raw->posted_mutex_);
         raw->posted_.push_back(std::move(work));
