@@ -8,12 +8,14 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/check.h"
 #include "base/text.h"
 #include "storage/catalog.h"
 #include "storage/database_files.h"
 #include "storage/disk_space.h"
 #include "storage/journal.h"
 #include "storage/plain_tables.h"
+#include "storage/row_map.h"
 #include "storage/sample_history.h"
 #include "storage/schema.h"
 #include "storage/sqlite.h"
@@ -67,8 +69,6 @@ class Store::Impl {
   std::uint64_t damaged_before_ = 0;  // counted in files that are quarantined now
 
  private:
-  using RowMap = std::map<CgroupId, std::int64_t>;
-
   Status open_file();
   Status open_parts(Connection& connection);
   Status take_up(OpenFile& file);
@@ -101,6 +101,7 @@ class Store::Impl {
   bool cap_reached_ = false, cap_holds_ = false;  // by what may not go: last write(), last flush
   SqlFault open_fault_;
   RowMap rows_;  // of the containers that have points in memory
+  std::vector<std::int64_t> point_rows_;  // of those being appended
   WallTime newest_;
   std::int64_t dropped_since_sweep_ = 0;  // half a turn of the ring lies between two sweeps
 };
@@ -434,10 +435,7 @@ Status Store::Impl::append(OpenFile& file, const std::vector<HistoryPoint>& poin
   for (const HistoryPoint& point : points) newest_ = point.time;
   if (!points.empty() && file.history.flush_due(points.back().time))
     if (Status flushed = flush_or_hold(file); !flushed) return flushed;
-  const bool known = std::all_of(points.begin(), points.end(), [&](const HistoryPoint& point) {
-    return rows_.contains(point.sample.id);
-  });
-  if (!known || !decisions.empty() || !outcomes.empty()) {
+  if (!find_known_rows(rows_, points, point_rows_) || !decisions.empty() || !outcomes.empty()) {
     RowMap found;
     const Status written = write_at_all_costs(file, [&]() -> Status {
       if (Status rows = find_rows(file, points, found); !rows) return rows;
@@ -445,8 +443,9 @@ Status Store::Impl::append(OpenFile& file, const std::vector<HistoryPoint>& poin
     });
     if (!written) return written;
     rows_.merge(found);
+    CHECK_INVARIANT(find_known_rows(rows_, points, point_rows_));
   }
-  for (const HistoryPoint& point : points) file.history.add(rows_.at(point.sample.id), point);
+  file.history.add(point_rows_, points);
   return {};
 }
 
