@@ -39,14 +39,14 @@ constexpr Metric kOfDaemon[] = {
     {"cgphase_kill_switch", "gauge", "1 while the kill switch holds.", "/kill_switch"},
     {"cgphase_companion_alive", "gauge", "1 while the companion lives.", "/companion_alive"},
     {"cgphase_mode", "gauge", "What may be done at most: 0 observe, 1 advise, 2 enforce.", "/mode",
-     "", 1, Measure::mode},
+     "", 1, MetricForm::mode},
     {"cgphase_degraded", "gauge", "Complaints of `cgphase status`.", "/degraded", "", 1,
-     Measure::count},
+     MetricForm::count},
 };
 
 constexpr Metric kOfContainer[] = {
     {"cgphase_container_mode", "gauge", "0 observe, 1 advise, 2 enforce.", "/mode", "", 1,
-     Measure::mode},
+     MetricForm::mode},
     {"cgphase_container_phase", "gauge", "Index of the phase, where it is known.", "/phase/index"},
     {"cgphase_container_phase_seconds", "gauge", "In this phase so far.", "/seconds_in_phase"},
     {"cgphase_container_cpu_cores", "gauge", "CPU in use.", "/usage/cpu_cores"},
@@ -123,9 +123,9 @@ constexpr Family kWaits{"cgphase_container_run_queue_wait_seconds", "histogram",
 
 std::optional<double> value_of(const json& row, const Metric& metric) {
   const json& found = view(row, metric.path);
-  if (metric.measure == Measure::count)
+  if (metric.measure == MetricForm::count)
     return found.is_array() ? std::optional<double>(found.size()) : std::nullopt;
-  if (metric.measure == Measure::mode) {
+  if (metric.measure == MetricForm::mode) {
     const auto mode = std::ranges::find(kModes, view_text(row, metric.path));
     if (mode == kModes.end()) return std::nullopt;
     return static_cast<double>(mode - kModes.begin());

@@ -13,7 +13,7 @@
 namespace cgphase {
 
 // What of a reply is the value: a number or a truth; how many there are; 0 to 2 of a mode.
-enum class Measure : std::uint8_t { number, count, mode };
+enum class MetricForm : std::uint8_t { number, count, mode };
 
 // One sample of a reply. Samples of one family follow each other.
 struct Metric {
@@ -23,7 +23,7 @@ struct Metric {
   const char* path;         // JSON pointer; absent values have no sample
   const char* labels = "";  // of this sample: mode="observe"
   double scale = 1;         // to base units
-  Measure measure = Measure::number;
+  MetricForm measure = MetricForm::number;
 };
 
 // Of the daemon, and of each of its containers.

@@ -49,6 +49,13 @@ bool is_reserved(int fd) {
   return number < limit.rlim_cur && number + kReservedDescriptors >= limit.rlim_cur;
 }
 
+// A number of a walk that is another one when files of this cgroup may tell something else.
+std::optional<std::uint64_t> walked(const Pulled& pulled, std::uint64_t part,
+                                    __u64 pull_record::*number) {
+  if (pulled.record == nullptr || (pulled.record->parts & part) == 0) return std::nullopt;
+  return pulled.record->*number;
+}
+
 std::optional<Bytes> as_bytes(const Counter& number) {
   if (!number) return std::nullopt;
   return Bytes{*number};
@@ -115,26 +122,49 @@ bool CgroupFiles::read(MonotonicTime now, Sample& sample, std::span<char> buffer
     absent_time_ = now;
   }
   read_usage(now, look, sample, buffer, pulled);
-  const bool events_pulled = pull_memory_events(pulled);
-  if (look.events || is_due(now, events_time_, kUntoldEventsPeriod)) {
-    if (!events_pulled) read_memory_events(buffer);
-    read_cgroup_events(buffer);
-    events_time_ = now;
-  }
-  const bool limits_due = is_due(now, limits_time_, look.untold_limits_period);
-  if (look.limits || limits_due) {
-    read_limits(buffer);
-    limits_time_ = now;
-  }
+  read_events(now, look, buffer, pulled);
+  read_written(now, look, buffer, pulled);
   read_memory(now, look, sample, buffer, pulled);
   if (is_due(now, pressure_time_, look.sparse ? kSparsePeriod : kPressurePeriod))
     read_pressure(now, buffer, pulled);
-  // Who is told of each write knows of these as well.
-  const bool written = look.told && look.limits;
-  if (written || is_due(now, slow_time_, look.told ? kUntoldLimitsPeriod : kSlowPeriod))
-    read_slow(now, buffer);
   fill_kept(sample);
   return !is_gone(sample);
+}
+
+void CgroupFiles::read_events(MonotonicTime now, const Look& look, std::span<char> buffer,
+                              const Pulled& pulled) {
+  const std::optional<std::uint64_t> state = walked(pulled, PULL_STATE, &pull_record::state);
+  const bool pulled_events = pull_memory_events(pulled);
+  const bool moved = state && state != state_;
+  const bool walk_tells = state && pulled_events;
+  if (!look.events && !moved &&
+      !is_due(now, events_time_, walk_tells ? kWalkedEventsPeriod : kUntoldEventsPeriod))
+    return;
+  if (!pulled_events) read_memory_events(buffer);
+  read_cgroup_events(buffer);
+  state_ = state;
+  events_time_ = now;
+}
+
+// What a walk tells of before the files are read is read; what is written meanwhile it tells later.
+void CgroupFiles::read_written(MonotonicTime now, const Look& look, std::span<char> buffer,
+                               const Pulled& pulled) {
+  const std::optional<std::uint64_t> limits = walked(pulled, PULL_LIMITS, &pull_record::limits);
+  const bool moved = limits && limits != limits_;
+  const bool in_play = look.untold_limits_period < kUntoldLimitsPeriod;
+  const std::chrono::seconds period = !limits   ? look.untold_limits_period
+                                      : in_play ? kUntoldLimitsPeriod
+                                                : kWalkedLimitsPeriod;
+  if (look.limits || moved || is_due(now, limits_time_, period)) {
+    read_limits(buffer);
+    limits_time_ = now;
+  }
+  // Who is told of each write knows of these as well.
+  const bool written = look.told && look.limits;
+  const std::chrono::seconds slow_period =
+      limits ? period : look.told ? kUntoldLimitsPeriod : kSlowPeriod;
+  if (written || moved || is_due(now, slow_time_, slow_period)) read_slow(now, buffer);
+  if (moved) limits_ = limits;
 }
 
 void CgroupFiles::fill_kept(Sample& sample) const {

@@ -45,6 +45,10 @@ inline constexpr std::chrono::seconds kIdleMemoryPeriod{10};
 inline constexpr std::chrono::seconds kUntoldLimitsPeriod{60};
 inline constexpr std::chrono::seconds kUntoldCloseLimitsPeriod{5};  // where they are in play
 inline constexpr std::chrono::seconds kUntoldEventsPeriod{10};
+// The same where a walk tells of each change, and nothing in them is in play. Where it is, the
+// period above.
+inline constexpr std::chrono::minutes kWalkedLimitsPeriod{10};
+inline constexpr std::chrono::seconds kWalkedEventsPeriod{60};
 // memory.stat is read before its period is over where memory.current moved by more than this share
 // of what it was: what grows must not grow unseen.
 inline constexpr std::uint64_t kMovedMemoryShare = 32;  // 1/32
@@ -115,6 +119,10 @@ class CgroupFiles {
                  const Pulled& pulled);
   void read_memory_events(std::span<char> buffer);
   bool pull_memory_events(const Pulled& pulled);
+  void read_events(MonotonicTime now, const Look& look, std::span<char> buffer,
+                   const Pulled& pulled);
+  void read_written(MonotonicTime now, const Look& look, std::span<char> buffer,
+                    const Pulled& pulled);
   void read_cgroup_events(std::span<char> buffer);
   void read_limits(std::span<char> buffer);
   void read_memory(MonotonicTime now, const Look& look, Sample& sample, std::span<char> buffer,
@@ -148,6 +156,7 @@ class CgroupFiles {
   bool cpu_bandwidth_ = false;  // cpu.stat has its lines
   AdjustedCpuTime cpu_time_;
   AgingStalls stalls_;
+  std::optional<std::uint64_t> state_, limits_;  // of a record, when files were read
   std::optional<MonotonicTime> pressure_time_, memory_time_, slow_time_, absent_time_;
   std::optional<MonotonicTime> events_time_, limits_time_, peak_time_;
   std::optional<MonotonicTime> io_time_, pids_time_;

@@ -58,17 +58,6 @@ std::uint64_t not_below_zero(std::uint64_t raw) {
   return static_cast<std::int64_t>(raw) < 0 ? 0 : raw;
 }
 
-Counter sum_of(const std::array<Counter, kMemoryLineCount>& values,
-               std::span<const std::size_t> parts) {
-  std::uint64_t sum = 0;
-  bool any = false;
-  for (const std::size_t part : parts) {
-    sum += values[part].value_or(0);
-    any = any || values[part].has_value();
-  }
-  return any ? Counter(sum) : std::nullopt;
-}
-
 }  // namespace
 
 const char* memory_line_name(std::size_t line) { return kMemoryLines[line].name; }
@@ -138,22 +127,39 @@ bool MemoryLines::choose() {
   return other;
 }
 
+Counter MemoryLines::sum_of(const pull_record& record, std::span<const std::size_t> parts) const {
+  std::uint64_t sum = 0;
+  bool any = false;
+  for (const std::size_t part : parts) {
+    if (!present_[part]) continue;
+    sum += not_below_zero(record.memory[part]);
+    any = true;
+  }
+  return any ? Counter(sum) : std::nullopt;
+}
+
 std::optional<MemoryStat> MemoryLines::decode(const pull_record& record) const {
   constexpr std::size_t kAnon = 0, kKernel = 4;
+  const std::uint64_t page = page_bytes();
   if (!usable() || (record.parts & PULL_SURPRISE) != 0 || !present_[kAnon] || !present_[kKernel])
     return std::nullopt;
-  MemoryLineValues values;
-  MemoryStat stat;
-  for (std::size_t line = 0; line < kMemoryLineCount; ++line) {
-    if (!present_[line]) continue;
-    values[line] = not_below_zero(record.memory[line]) * unit_of(line);
-    if (kMemoryLines[line].field != nullptr) stat.*(kMemoryLines[line].field) = values[line];
-  }
+  std::optional<MemoryStat> told(std::in_place);
+  MemoryStat& stat = *told;
+  // One after the other without a loop: then the compiler knows where each goes.
+  [&]<std::size_t... line>(std::index_sequence<line...>) {
+    const auto put = [&]<std::size_t at>() {
+      constexpr MemoryLine kLine = kMemoryLines[at];
+      if constexpr (kLine.field != nullptr)
+        if (present_[at])
+          stat.*kLine.field = not_below_zero(record.memory[at]) * (kLine.pages ? page : 1);
+    };
+    (put.template operator()<line>(), ...);
+  }(std::make_index_sequence<kMemoryLineCount>{});
   // As scan_memory_stat() has it.
   stat.kernel_bytes = *stat.kernel_bytes + stat.sock_bytes.value_or(0);
-  stat.pgscan = sum_of(values, kScanParts);
-  stat.pgsteal = sum_of(values, kStealParts);
-  return stat;
+  stat.pgscan = sum_of(record, kScanParts);
+  stat.pgsteal = sum_of(record, kStealParts);
+  return told;
 }
 
 }  // namespace cgphase

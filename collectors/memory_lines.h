@@ -53,6 +53,8 @@ class MemoryLines {
   bool contradict();
   void restart();
   bool choose();
+  // Of lines that are no pages.
+  Counter sum_of(const pull_record& record, std::span<const std::size_t> parts) const;
 
   std::array<Places, kMemoryLineCount> places_;
   std::array<bool, kMemoryLineCount> present_{};

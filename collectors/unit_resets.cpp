@@ -63,6 +63,7 @@ void WriteWatch::File::watch(int directory_fd) {
   const std::string path = "/proc/self/fd/" + std::to_string(directory_fd) + "/" + name_;
   watch_ = ::inotify_add_watch(owner_->inotify_.get(), path.c_str(), IN_MODIFY | IN_DONT_FOLLOW);
   missed_ = watch_ < 0 && errno != ENOENT;
+  (void)written();  // of another file that had this watch
   if (watch_ >= 0) owner_->written_.insert_or_assign(watch_, false);
   if (missed_) ++owner_->unwatched_;
 }
@@ -81,13 +82,18 @@ WriteWatch::File::File(File&& other) noexcept
 // A removed cgroup's files keep their watches until told.
 WriteWatch::File::~File() {
   if (missed_) --owner_->unwatched_;
+  (void)written();
   if (watch_ >= 0 && owner_->written_.erase(watch_) > 0)
     ::inotify_rm_watch(owner_->inotify_.get(), watch_);
 }
 
 bool WriteWatch::File::written() {
+  if (owner_->untold_ == 0) return false;
   const auto at = owner_->written_.find(watch_);
-  return at != owner_->written_.end() && std::exchange(at->second, false);
+  if (at == owner_->written_.end() || !at->second) return false;
+  at->second = false;
+  --owner_->untold_;
+  return true;
 }
 
 void WriteWatch::look() {
@@ -102,7 +108,8 @@ void WriteWatch::look() {
       at += sizeof *event + event->len;
       if (event->mask & IN_Q_OVERFLOW) ++overflows_;
       const auto file = written_.find(event->wd);
-      if (file != written_.end() && (event->mask & IN_MODIFY)) file->second = true;
+      if (file == written_.end() || !(event->mask & IN_MODIFY)) continue;
+      if (!std::exchange(file->second, true)) ++untold_;
     }
   }
 }

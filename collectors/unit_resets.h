@@ -79,6 +79,7 @@ class WriteWatch {
  private:
   Fd inotify_;
   std::map<int, bool> written_;  // by watch
+  std::size_t untold_ = 0;       // of them written
   std::size_t unwatched_ = 0;
   std::uint64_t overflows_ = 0;
 };

@@ -43,7 +43,7 @@ template <class P, class Visit>
 
 template <class S, class Visit>
 [[gnu::always_inline]] inline void visit_rare(S& s, Visit& visit) {
-  const auto visit_averages = [&visit](auto& pressure) {
+  const auto visit_averages = [&visit](auto& pressure) __attribute__((always_inline)) {
     visit(pressure.some.avg10_ratio), visit(pressure.some.avg60_ratio);
     visit(pressure.full.avg10_ratio), visit(pressure.full.avg60_ratio);
   };
@@ -95,18 +95,17 @@ template <class P, class Visit>
 }
 
 constexpr std::size_t kWordBits = 64;
-using ColumnWords = std::array<std::uint64_t, 2>;  // a bit for each column
 static_assert(kColumnCount > kWordBits && kColumnCount <= 2 * kWordBits);
 
 // Everything of it is inlined, so that the number of each column is known to the compiler.
 class Packer {
  public:
-  explicit Packer(ColumnRow& row) : row_(row) {}
+  // Into `values`, which are compared with those of `last`, each kColumnCount.
+  Packer(std::uint64_t* values, const std::uint64_t* last) : values_(values), last_(last) {}
   std::size_t columns() const { return next_; }
-  std::bitset<kColumnCount> present() const {
-    const std::bitset<kColumnCount> low(present_[0]), high(present_[1]);
-    return high << kWordBits | low;
-  }
+  const ColumnWords& present() const { return present_; }
+  // Of those that are present.
+  const ColumnWords& changed() const { return changed_; }
 
   template <class Unit>
   [[gnu::always_inline]] void operator()(const std::optional<Unit>& unit) {
@@ -140,15 +139,19 @@ class Packer {
   using Number = std::optional<std::uint64_t>;
   [[gnu::always_inline]] void put(Number value) {
     CHECK_INVARIANT(next_ < kColumnCount);
+    const std::uint64_t number = value.value_or(0);
+    const bool differs = value.has_value() & (number != last_[next_]);
     present_[next_ / kWordBits] |= std::uint64_t{value.has_value()} << (next_ % kWordBits);
-    row_.values[next_++] = value.value_or(0);
+    changed_[next_ / kWordBits] |= std::uint64_t{differs} << (next_ % kWordBits);
+    values_[next_++] = number;
   }
   [[gnu::always_inline]] void put_limit(bool exists, Number number) {
     put(exists ? Number(number ? 0 : 1) : std::nullopt);
     put(number);
   }
-  ColumnRow& row_;
-  ColumnWords present_{};
+  std::uint64_t* values_;
+  const std::uint64_t* last_;
+  ColumnWords present_{}, changed_{};
   std::size_t next_ = 0;
 };
 
@@ -215,26 +218,19 @@ class Unpacker {
   bool sound_ = true;
 };
 
-constexpr std::size_t kLargestRow = kLargestVarint * (1 + kColumnCount) + 2 * kGroups;
+// With what stands before the first one: the format, the number of columns, its time.
+constexpr std::size_t kLargestRow = 1 + kLargestVarint * (3 + kColumnCount) + 2 * kGroups;
 
-// A byte for each group, a bit for each column.
-std::array<std::uint8_t, kGroups> group_bits(const std::bitset<kColumnCount>& columns) {
-  constexpr std::bitset<kColumnCount> kLow(~std::uint64_t{0});
-  const ColumnWords words = {(columns & kLow).to_ullong(), (columns >> kWordBits).to_ullong()};
-  std::array<std::uint8_t, kGroups> bits{};
-  for (std::size_t group = 0; group < kGroups; ++group)
-    bits[group] = static_cast<std::uint8_t>(words[group / 8] >> (group % 8 * 8));
-  return bits;
+std::bitset<kColumnCount> bits_of(const ColumnWords& words) {
+  const std::bitset<kColumnCount> low(words[0]), high(words[1]);
+  return high << kWordBits | low;
 }
 
-// Which values of a group are not the same.
-std::uint8_t differing(const std::array<std::uint64_t, kColumnCount>& a,
-                       const std::array<std::uint64_t, kColumnCount>& b, std::size_t group) {
-  const std::size_t first = group * kGroupColumns;
-  unsigned bits = 0;
-  for (std::size_t bit = 0; bit < std::min(kGroupColumns, kColumnCount - first); ++bit)
-    bits |= static_cast<unsigned>(a[first + bit] != b[first + bit]) << bit;
-  return static_cast<std::uint8_t>(bits);
+// The bits of a group's columns.
+std::uint8_t bits_of(const ColumnWords& words, std::size_t group) {
+  constexpr std::size_t kWordGroups = kWordBits / kGroupColumns;
+  return static_cast<std::uint8_t>(words[group / kWordGroups] >>
+                                   (group % kWordGroups * kGroupColumns));
 }
 
 // Bit 0 of the mask: which columns are present changed. Bit g + 1: values in group g changed.
@@ -262,10 +258,11 @@ std::unexpected<Error> damaged(const char* why) {
 
 ColumnRow to_columns(const HistoryPoint& point) {
   ColumnRow row;
-  Packer pack(row);
+  const ColumnRow none;
+  Packer pack(row.values.data(), none.values.data());
   visit_point(point, pack);
   CHECK_INVARIANT(pack.columns() == kColumnCount);
-  row.present = pack.present();
+  row.present = bits_of(pack.present());
   return row;
 }
 
@@ -283,52 +280,51 @@ bool BlockWriter::accepts(WallTime time) const {
 void BlockWriter::add(const HistoryPoint& point) {
   CHECK_INVARIANT(accepts(point.time));
   const std::int64_t time_ns = point.time.time_since_epoch().count();
+  std::array<char, kLargestRow> bytes;
+  char* end = bytes.data();
   if (count_ == 0) {
-    payload_.push_back(kFormat);
-    put_varint(kColumnCount);
-    put_varint(zigzag(static_cast<std::uint64_t>(time_ns)));
+    *end++ = kFormat;
+    end = encode_varint(end, kColumnCount);
+    end = encode_varint(end, zigzag(static_cast<std::uint64_t>(time_ns)));
     first_ns_ = time_ns;
   } else {
     // Ticks come at a steady pace: the change of the distance between them is a small number.
     const auto step_ns = static_cast<std::uint64_t>(time_ns) - static_cast<std::uint64_t>(last_ns_);
-    put_varint(zigzag(step_ns - step_ns_));
+    end = encode_varint(end, zigzag(step_ns - step_ns_));
     step_ns_ = step_ns;
   }
-  put_row(to_columns(point));
+  end = put_row(end, point);
+  payload_.append(bytes.data(), end);
   last_ns_ = time_ns;
   ++count_;
 }
 
-void BlockWriter::put_varint(std::uint64_t value) {
-  std::array<char, kLargestVarint> bytes;
-  payload_.append(bytes.data(), encode_varint(bytes.data(), value));
-}
-
-// Group by group without a branch for each column: most columns of most points have not changed.
-// An absent column keeps the value it had: it may well come back.
-void BlockWriter::put_row(const ColumnRow& row) {
-  const std::array<std::uint8_t, kGroups> presence = group_bits(row.present);
-  std::array<std::uint8_t, kGroups> changed{};
-  std::uint64_t mask = row.present != last_.present ? 1 : 0;
-  for (std::size_t group = 0; group < kGroups; ++group) {
-    changed[group] = presence[group] & differing(row.values, last_.values, group);
-    mask |= std::uint64_t{changed[group] != 0} << (group + 1);
-  }
-  std::array<char, kLargestRow> bytes;
-  char* end = encode_varint(bytes.data(), mask);
-  if ((mask & 1) != 0)
-    for (const std::uint8_t bits : presence) *end++ = static_cast<char>(bits);
-  for (const std::uint8_t bits : changed)
-    if (bits != 0) *end++ = static_cast<char>(bits);
+// Without a branch for each column: most columns of most points have not changed. An absent column
+// keeps the value it had: it may well come back.
+char* BlockWriter::put_row(char* end, const HistoryPoint& point) {
+  std::array<std::uint64_t, kColumnCount> values;
+  Packer pack(values.data(), last_.data());
+  visit_point(point, pack);
+  CHECK_INVARIANT(pack.columns() == kColumnCount);
+  const ColumnWords present = pack.present(), changed = pack.changed();
+  std::uint64_t mask = present != present_ ? 1 : 0;
   for (std::size_t group = 0; group < kGroups; ++group)
-    for (unsigned bits = changed[group]; bits != 0; bits &= bits - 1) {
-      const std::size_t column = group * kGroupColumns +
-                                 static_cast<std::size_t>(std::countr_zero(bits));
-      end = encode_varint(end, zigzag(row.values[column] - last_.values[column]));
-      last_.values[column] = row.values[column];
+    mask |= std::uint64_t{bits_of(changed, group) != 0} << (group + 1);
+  end = encode_varint(end, mask);
+  if ((mask & 1) != 0)
+    for (std::size_t group = 0; group < kGroups; ++group)
+      *end++ = static_cast<char>(bits_of(present, group));
+  for (std::uint64_t left = mask >> 1; left != 0; left &= left - 1)
+    *end++ = static_cast<char>(bits_of(changed, static_cast<std::size_t>(std::countr_zero(left))));
+  for (std::size_t word = 0; word < changed.size(); ++word)
+    for (std::uint64_t left = changed[word]; left != 0; left &= left - 1) {
+      const std::size_t column = word * kWordBits +
+                                 static_cast<std::size_t>(std::countr_zero(left));
+      end = encode_varint(end, zigzag(values[column] - last_[column]));
+      last_[column] = values[column];
     }
-  payload_.append(bytes.data(), end);
-  last_.present = row.present;
+  present_ = present;
+  return end;
 }
 
 Result<std::vector<HistoryPoint>> read_block(std::string_view payload, CgroupId id) {

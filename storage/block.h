@@ -31,6 +31,8 @@ ColumnRow to_columns(const HistoryPoint& point);
 // number).
 bool from_columns(const ColumnRow& row, HistoryPoint& point);
 
+using ColumnWords = std::array<std::uint64_t, 2>;  // a bit for each column
+
 // Packs points as they come; holds the packed bytes and the last point, not the samples.
 class BlockWriter {
  public:
@@ -45,13 +47,13 @@ class BlockWriter {
   std::string_view payload() const { return payload_; }
 
  private:
-  void put_varint(std::uint64_t value);
-  void put_row(const ColumnRow& row);
+  char* put_row(char* end, const HistoryPoint& point);
 
   int count_ = 0;
   std::int64_t first_ns_ = 0, last_ns_ = 0;
   std::uint64_t step_ns_ = 0;
-  ColumnRow last_;
+  std::array<std::uint64_t, kColumnCount> last_{};
+  ColumnWords present_{};  // of the last point
   std::string payload_;
 };
 

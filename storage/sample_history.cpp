@@ -111,8 +111,18 @@ Status SampleHistory::adopt(Connection& connection, const Memory& kept, const Ro
   return {};
 }
 
-void SampleHistory::add(std::int64_t container, const HistoryPoint& point) {
-  Tail& tail = tails_[container];
+void SampleHistory::add(std::span<const std::int64_t> containers,
+                        std::span<const HistoryPoint> points) {
+  auto at = tails_.begin();
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (at == tails_.end() || at->first != containers[i])
+      at = tails_.try_emplace(containers[i]).first;
+    add(at->second, points[i]);
+    ++at;
+  }
+}
+
+void SampleHistory::add(Tail& tail, const HistoryPoint& point) {
   if (!tail.open.accepts(point.time)) seal(tail);
   tail.open.add(point);
   tail.dirty = true;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "storage/block.h"
@@ -54,8 +55,8 @@ class SampleHistory {
   // After its COMMIT: all of `kept` is written by the next flush, which is due.
   void go_on(Memory kept, const Rows& rows);
 
-  // Cannot fail: in memory only.
-  void add(std::int64_t container, const HistoryPoint& point);
+  // Cannot fail: in memory only. `containers`: those of the points. Quick where both ascend.
+  void add(std::span<const std::int64_t> containers, std::span<const HistoryPoint> points);
   // The oldest point in memory is kFlushInterval older than `now`, or memory holds many full
   // blocks.
   bool flush_due(WallTime now) const;
@@ -96,6 +97,7 @@ class SampleHistory {
   };
   static bool has(const Memory& kept, const Rows& rows, const RecentBlock& block);
   Status store(std::int64_t container, Tail& tail);
+  void add(Tail& tail, const HistoryPoint& point);
   void seal(Tail& tail);
   std::uint64_t drop_oldest_sealed();
   Status write_block(Tier tier, std::int64_t container, const BlockWriter& block);

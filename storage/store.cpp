@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/check.h"
 #include "storage/database_files.h"
 #include "storage/store_impl.h"
 
@@ -349,10 +350,7 @@ Status Store::Impl::append(OpenFile& file, const std::vector<HistoryPoint>& poin
   for (const HistoryPoint& point : points) newest_ = point.time;
   if (!points.empty() && file.history.flush_due(points.back().time))
     if (Status flushed = flush_or_hold(file); !flushed) return flushed;
-  const bool known = std::all_of(points.begin(), points.end(), [&](const HistoryPoint& point) {
-    return rows_.contains(point.sample.id);
-  });
-  if (!known || !decisions.empty() || !outcomes.empty()) {
+  if (!find_known_rows(rows_, points, point_rows_) || !decisions.empty() || !outcomes.empty()) {
     RowMap found;
     const Status written = write_at_all_costs(file, [&]() -> Status {
       if (Status rows = find_rows(file, points, found); !rows) return rows;
@@ -360,8 +358,9 @@ Status Store::Impl::append(OpenFile& file, const std::vector<HistoryPoint>& poin
     });
     if (!written) return written;
     rows_.merge(found);
+    CHECK_INVARIANT(find_known_rows(rows_, points, point_rows_));
   }
-  for (const HistoryPoint& point : points) file.history.add(rows_.at(point.sample.id), point);
+  file.history.add(point_rows_, points);
   return {};
 }
 

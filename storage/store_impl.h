@@ -1,7 +1,6 @@
 // What a Store is made of; for storage/store.cpp, which writes, and storage/store_reading.cpp.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "storage/catalog.h"
 #include "storage/disk_space.h"
 #include "storage/journal.h"
+#include "storage/row_map.h"
 #include "storage/sample_history.h"
 #include "storage/schema.h"
 #include "storage/sqlite.h"
@@ -59,8 +59,6 @@ class Store::Impl {
   std::uint64_t damaged_before_ = 0;  // counted in files that are quarantined now
 
  private:
-  using RowMap = std::map<CgroupId, std::int64_t>;
-
   Status open_file();
   Status open_parts(Connection& connection);
   Status take_up(OpenFile& file);
@@ -93,6 +91,7 @@ class Store::Impl {
   bool cap_reached_ = false, cap_holds_ = false;  // by what may not go: last write(), last flush
   SqlFault open_fault_;
   RowMap rows_;  // of the containers that have points in memory
+  std::vector<std::int64_t> point_rows_;  // of those being appended
   WallTime newest_;
   std::int64_t dropped_since_sweep_ = 0;  // half a turn of the ring lies between two sweeps
 };

@@ -9,7 +9,7 @@
 #include <bpf/bpf_tracing.h>
 
 #define RECORD block_counts
-#include "collectors/ebpf/counted_cgroups.bpf.h"
+#include "collectors/ebpf/hot_cgroups.bpf.h"
 
 __u32 sampling_mask = 0;  // 2^n - 1: about one of 2^n is counted, as that many
 
@@ -19,7 +19,7 @@ static __always_inline void add(__u64 cgroup, __u64 start_ns, __u32 left, __u32 
   const __u32 mask = sampling_mask;
   const __u64 weight = (__u64)mask + 1;
   if (!cgroup || (mask && (bpf_get_prandom_u32() & mask))) return;
-  struct block_counts *record = counts_in_hash(cgroup);
+  struct block_counts *record = counts_of(cgroup);
   if (!record) {
     count_lost();
     return;

@@ -3,7 +3,7 @@
 
 #include <linux/types.h>
 
-#include <bit>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -33,8 +33,9 @@ class CgroupCounter {
   // Takes what was counted since the last call. `sweep`: records of cgroups that are gone make
   // room.
   virtual Status read(CgroupOwners& owners, bool sweep) = 0;
-  // What it knows of this container, into the fields that are its own.
-  virtual void fill(Sample& sample) const = 0;
+  // What it knows of these containers, ascending by id, into the fields that are its own.
+  virtual void fill_all(std::span<Sample> samples) const = 0;
+  void fill(Sample& sample) const { fill_all({&sample, 1}); }
   // Of its waits for a processor, since the programs were loaded; nothing where it counts none.
   virtual std::optional<RunQueueHistogram> histogram(CgroupId) const { return std::nullopt; }
   virtual void forget(CgroupId container) = 0;
@@ -53,78 +54,152 @@ class CgroupCounter {
   virtual std::uint64_t events() const = 0;
 };
 
-// Records of a map, for all counters alike. Record: a struct of counter_records.h, __u64
-// throughout. Each word is taken for a sum.
-template <class Record>
+// What the programs of one counter keep, for all counters alike: a hash, and places. Record: a
+// struct of counter_records.h, __u64 throughout, of whose words the first `sums` are sums.
+template <class Record, std::size_t sums = sizeof(Record) / sizeof(std::uint64_t)>
 class CounterTable {
  public:
-  static constexpr std::size_t size = sizeof(Record) / sizeof(std::uint64_t);
-  using Ledger = CounterLedger<size>;
+  using Ledger = CounterLedger<sums>;
   using Counts = typename Ledger::Counts;
+  using Container = typename Ledger::Container;
 
   CounterTable() = default;
-  // `entered`: the program's own word, 0 until there is a record; it outlives this.
-  // `hot`: where the programs also look, or nothing.
+  // `entered`: the program's own word, another one when a cgroup came into the hash; it outlives
+  // this. `hot`: where the programs look first.
   CounterTable(int fd, std::size_t max_entries, const __u64& entered, HotCgroups hot = {})
       : map_(fd, sizeof(Record), max_entries), entered_(&entered), hot_(std::move(hot)) {}
 
-  // `each`: (const std::optional<CgroupId>& container, std::span<const Record> of processors), for
-  // what is no sum.
+  // `each`: (Container&, const Record& of one processor), for what is no sum.
   template <class Each>
   Status read(CgroupOwners& owners, bool sweep, Each each) {
-    // The kernel looks at each of the places that an empty map has for its keys.
-    if (entered_ == nullptr || __atomic_load_n(entered_, __ATOMIC_RELAXED) == 0) return {};
-    std::vector<std::uint64_t> cgroups;
+    const auto take = [&](std::uint64_t cgroup, std::span<const std::byte> bytes) {
+      return take_hashed(cgroup, bytes, owners, each);
+    };
+    const Status done = read_hash(take, sweep);
     all_ = {};
-    const Status done = map_.read([&](std::uint64_t cgroup, std::span<const std::byte> bytes) {
-      cgroups.push_back(cgroup);
-      const auto hot = hot_.read(cgroup);
-      if (!hot) return;  // it has what it had until the next reading: counters never fall
-      processors_.clear();
-      add_records(bytes);
-      add_records(*hot);
-      const auto container = owners.owner(cgroup);
-      const Counts now = sum();
-      for (std::size_t i = 0; i < size; ++i) all_[i] += now[i];
-      ledger_.take(cgroup, now, container);
-      each(container, std::span<const Record>(processors_));
-    });
-    const bool crowded = cgroups.size() > map_.max_entries() / 2;
-    for (const std::uint64_t cgroup : cgroups) {
-      if (sweep && (crowded || hot_.has(cgroup)) && owners.bury(cgroup)) remove(cgroup);
-      else hot_.give(cgroup);
-    }
+    for (Hot& one : given_) take_hot(one, owners, each);
+    if (sweep) bury_the_gone(owners);
     return done;
   }
   Status read(CgroupOwners& owners, bool sweep) {
-    return read(owners, sweep, [](const std::optional<CgroupId>&, std::span<const Record>) {});
+    return read(owners, sweep, [](Container&, const Record&) {});
   }
 
   Counts of(CgroupId container) const { return ledger_.of(container); }
-  void forget(CgroupId container) { ledger_.forget(container); }
-  // Of all cgroups that have a record, in a container or not.
-  const Counts& all() const { return all_; }
+  template <class Each>
+  void for_each(std::span<Sample> samples, Each each) const {
+    ledger_.for_each(samples, each);
+  }
+  void forget(CgroupId container) {
+    ++forgotten_;
+    ledger_.forget(container);
+  }
+  // Of all cgroups that have a record, in a container or not; of the hash as it was read last.
+  Counts all() const {
+    Counts sum = all_;
+    add(sum, hashed_);
+    return sum;
+  }
   std::uint64_t memory_bytes() const {
     return map_memory_bytes(map_.fd()) + (hot_.fd() < 0 ? 0 : map_memory_bytes(hot_.fd()));
   }
 
  private:
-  // Copied, for nothing says that these bytes lie as records must.
-  void add_records(std::span<const std::byte> bytes) {
-    const std::size_t before = processors_.size();
-    processors_.resize(before + bytes.size() / sizeof(Record));
-    if (!bytes.empty()) std::memcpy(processors_.data() + before, bytes.data(), bytes.size());
+  struct Hot {
+    std::uint64_t cgroup = 0;
+    std::uint32_t place = 0;
+    std::uint64_t generation = 0;  // when `container` was looked up
+    Container* container = nullptr;
+    Counts taken{};
+  };
+
+  static Record record_at(const std::byte* bytes) {
+    Record record;  // copied, for nothing says that these bytes lie as records must
+    std::memcpy(&record, bytes, sizeof record);
+    return record;
+  }
+  static void add(Counts& counts, const Counts& more) {
+    for (std::size_t i = 0; i < sums; ++i) counts[i] += more[i];
+  }
+  static void add(Counts& counts, const Record& record) {
+    std::array<std::uint64_t, sizeof(Record) / sizeof(std::uint64_t)> words;
+    std::memcpy(&words, &record, sizeof words);
+    for (std::size_t i = 0; i < sums; ++i) counts[i] += words[i];
   }
 
-  Counts sum() const {
-    Counts counts{};
-    for (const Record& record : processors_) {
-      const auto words = std::bit_cast<Counts>(record);
-      for (std::size_t i = 0; i < size; ++i) counts[i] += words[i];
+  // Cgroups that came into the hash are found by reading all of it. After that only those are
+  // looked at that have no place, and once those that were given one: an event may have been on its
+  // way. What comes later still is found by the next sweep.
+  template <class Take>
+  Status read_hash(const Take& take, bool sweep) {
+    const std::uint64_t entered = entered_ == nullptr ? 0 : __atomic_load_n(entered_,
+                                                                            __ATOMIC_RELAXED);
+    if (entered == 0) return {};
+    if (!sweep && entered == entered_before_) {
+      for (const std::uint64_t cgroup : std::exchange(cold_, {})) {
+        map_.look(cgroup, take);
+        if (!hot_.place_of(cgroup)) cold_.push_back(cgroup);
+      }
+      return {};
     }
-    return counts;
+    hashed_cgroups_.clear();
+    hashed_ = {};
+    const Status done = map_.read([&](std::uint64_t cgroup, std::span<const std::byte> bytes) {
+      hashed_cgroups_.push_back(cgroup);
+      add(hashed_, take(cgroup, bytes));
+    });
+    if (done) entered_before_ = entered;
+    cold_.clear();
+    for (const std::uint64_t cgroup : hashed_cgroups_) give(cgroup);
+    return done;
+  }
+
+  void give(std::uint64_t cgroup) {
+    if (hot_.place_of(cgroup)) return;
+    cold_.push_back(cgroup);
+    if (const auto place = hot_.give(cgroup)) given_.push_back({.cgroup = cgroup, .place = *place});
+  }
+
+  template <class Each>
+  Counts take_hashed(std::uint64_t cgroup, std::span<const std::byte> bytes, CgroupOwners& owners,
+                   const Each& each) {
+    Counts now{};
+    const auto container = owners.owner(cgroup);
+    for (std::size_t at = 0; at + sizeof(Record) <= bytes.size(); at += sizeof(Record)) {
+      const Record record = record_at(bytes.data() + at);
+      add(now, record);
+      if (container) each(ledger_.container(*container), record);
+    }
+    ledger_.take(cgroup, now, container);
+    return now;
+  }
+
+  template <class Each>
+  void take_hot(Hot& one, CgroupOwners& owners, const Each& each) {
+    if (const auto now = owners.generation() + forgotten_; one.generation != now) {
+      const auto container = owners.owner(one.cgroup);
+      one.container = container ? &ledger_.container(*container) : nullptr;
+      one.generation = now;
+    }
+    Counts now{};
+    for (std::size_t processor = 0; processor < processors_; ++processor) {
+      const Record record = record_at(hot_.record(one.place, processor));
+      add(now, record);
+      if (one.container != nullptr) each(*one.container, record);
+    }
+    add(all_, now);
+    if (one.container != nullptr) one.container->add(now, one.taken);
+  }
+
+  // Their records make room: in the hash where it is half full.
+  void bury_the_gone(CgroupOwners& owners) {
+    const bool crowded = hashed_cgroups_.size() > map_.max_entries() / 2;
+    for (const std::uint64_t cgroup : hashed_cgroups_)
+      if ((crowded || hot_.place_of(cgroup)) && owners.bury(cgroup)) remove(cgroup);
   }
   void remove(std::uint64_t cgroup) {
+    std::erase_if(given_, [cgroup](const Hot& one) { return one.cgroup == cgroup; });
+    std::erase(cold_, cgroup);
     hot_.take_back(cgroup);
     map_.remove(cgroup);
     ledger_.drop(cgroup);
@@ -133,9 +208,14 @@ class CounterTable {
   PerCpuMap map_;
   const __u64* entered_ = nullptr;
   HotCgroups hot_;
+  std::vector<Hot> given_;
+  std::vector<std::uint64_t> cold_;            // in the hash, to be looked at one by one
+  std::vector<std::uint64_t> hashed_cgroups_;  // as of the last reading of all the hash
+  std::uint64_t entered_before_ = 0;
+  std::uint64_t forgotten_ = 0;  // containers so far
   Ledger ledger_;
-  Counts all_{};
-  std::vector<Record> processors_;  // of the cgroup being read
+  Counts all_{}, hashed_{};  // of places, and of the hash
+  std::size_t processors_ = possible_processors();
 };
 
 }  // namespace cgphase

@@ -6,6 +6,7 @@ namespace cgphase {
 
 void CgroupOwners::follow(const NodeSample& tick) {
   if (!containers_.follow(tick)) return;
+  ++generation_;
   for (const ContainerInfo& info : tick.appeared) known_[info.id.inode].path = info.path;
   for (auto at = known_.begin(); at != known_.end();) {
     Known& known = at->second;

@@ -24,6 +24,9 @@ class CgroupOwners {
   // Nothing where it is in no container, or was gone before it was first asked for.
   std::optional<CgroupId> owner(std::uint64_t cgroup);
 
+  // Another number: what owner() said before may not hold any more.
+  std::uint64_t generation() const { return generation_; }
+
   // Cgroups that were gone before they were first asked for.
   std::uint64_t unknown() const { return unknown_; }
 
@@ -48,7 +51,7 @@ class CgroupOwners {
   CgroupPaths paths_;
   ContainerPaths containers_;
   std::map<std::uint64_t, Known> known_;
-  std::uint64_t unknown_ = 0;
+  std::uint64_t unknown_ = 0, generation_ = 1;
 };
 
 }  // namespace cgphase

@@ -19,7 +19,7 @@ struct {
 } counted SEC(".maps");
 
 __u64 lost = 0;     // events of cgroups that the hash had no room for
-__u64 entered = 0;  // not 0: some cgroup came into the hash; until then there is nothing to read
+__u64 entered = 0;  // cgroups that came into the hash: while it stands its keys are known
 
 // Null: no room.
 static __always_inline struct RECORD *counts_in_hash(__u64 cgroup) {
@@ -27,7 +27,7 @@ static __always_inline struct RECORD *counts_in_hash(__u64 cgroup) {
   if (counts) return counts;
   const struct RECORD none = {};
   bpf_map_update_elem(&counted, &cgroup, &none, BPF_NOEXIST);
-  entered = 1;
+  __sync_fetch_and_add(&entered, 1);
   return bpf_map_lookup_elem(&counted, &cgroup);
 }
 

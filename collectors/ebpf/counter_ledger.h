@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 
 #include "collectors/cgroup_id.h"
+#include "collectors/sample.h"
 
 namespace cgphase {
 
@@ -17,16 +19,26 @@ template <std::size_t size>
 class CounterLedger {
  public:
   using Counts = std::array<std::uint64_t, size>;
+  struct Container {
+    Counts sum{};
+    // What is no sum: the highest of something since the reading of that number.
+    std::uint64_t highest = 0, reading = 0;
+
+    // Of what a cgroup has counted now, what this container does not have yet.
+    void add(const Counts& now, Counts& taken) {
+      for (std::size_t i = 0; i < size; ++i) sum[i] += now[i] - taken[i];
+      taken = now;
+    }
+  };
 
   // `now`: what the kernel has counted for a cgroup since its record was made. Without a container
   // it waits: one that is told of later gets it.
   void take(std::uint64_t cgroup, const Counts& now, const std::optional<CgroupId>& container) {
     if (!container) return;
-    Counts& before = taken_[cgroup];
-    Counts& sum = containers_[*container];
-    for (std::size_t i = 0; i < size; ++i) sum[i] += now[i] - before[i];
-    before = now;
+    containers_[*container].add(now, taken_[cgroup]);
   }
+  // Stays where it is until it is forgotten.
+  Container& container(CgroupId id) { return containers_[id]; }
 
   // The kernel's record of this cgroup is no more, and another one begins at zero.
   void drop(std::uint64_t cgroup) { taken_.erase(cgroup); }
@@ -35,12 +47,23 @@ class CounterLedger {
   // Zeros where nothing was counted.
   Counts of(CgroupId container) const {
     const auto found = containers_.find(container);
-    return found == containers_.end() ? Counts{} : found->second;
+    return found == containers_.end() ? Counts{} : found->second.sum;
+  }
+  // `each`: (Sample&, const Container&) of all samples, which ascend by id.
+  template <class Each>
+  void for_each(std::span<Sample> samples, Each each) const {
+    static constexpr Container kNothing{};
+    auto at = containers_.begin();
+    for (Sample& sample : samples) {
+      while (at != containers_.end() && at->first < sample.id) ++at;
+      const bool found = at != containers_.end() && at->first == sample.id;
+      each(sample, found ? at->second : kNothing);
+    }
   }
 
  private:
   std::map<std::uint64_t, Counts> taken_;  // by cgroup: what containers have of it
-  std::map<CgroupId, Counts> containers_;
+  std::map<CgroupId, Container> containers_;
 };
 
 }  // namespace cgphase

@@ -6,7 +6,11 @@
 #include <linux/types.h>
 
 // Cgroups that have a place of their own, found without a hash; a power of two. At most so many.
-#define HOT_CGROUPS 256
+#define HOT_CGROUPS 16384
+// A cgroup may have either of two places: the upper bits of its inode times this, and the one
+// beside it. Inodes of cgroups that were made one after another have a distance, which a product
+// spreads.
+#define HOT_SPREAD 0x9E3779B97F4A7C15ULL
 
 // Of the sockets that were opened in it: bytes and packets of the network layer. What goes through
 // a loopback device is apart, counted as it is sent.
@@ -23,10 +27,11 @@ struct network_counts {
 struct run_queue_counts {
   __u64 wait_ns, waits;
   __u64 voluntary, involuntary;
-  // The longest wait since the reading of that number.
-  __u64 longest_ns, reading;
   __u64 histogram[RUN_QUEUE_BUCKETS];
+  // No sums: the longest wait since the reading of that number.
+  __u64 longest_ns, reading;
 };
+#define RUN_QUEUE_SUMS (4 + RUN_QUEUE_BUCKETS)
 
 // Tasks that the program without task storage knows at once; the longest unseen makes room.
 #define RUN_QUEUE_PIDS 16384

@@ -214,7 +214,7 @@ void KernelCounters::fill(NodeSample& tick) {
       impl_->start(slot, tick.time);
     if (!slot.counter) continue;
     impl_->read(slot, tick, sweep);
-    for (Sample& sample : tick.containers) slot.counter->fill(sample);
+    slot.counter->fill_all(tick.containers);
   }
   impl_->asked = true;
   impl_->watch_costs(tick.time);

@@ -6,9 +6,11 @@
 
 #include "collectors/ebpf/counted_cgroups.bpf.h"
 
-// Sized and taken before it is loaded, as the hash is.
+// Sized and taken before it is loaded, as the hash is: the places of one processor, then those of
+// the next. User space reads them where they lie, without a call.
 struct {
-  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(map_flags, BPF_F_MMAPABLE);
   __uint(max_entries, HOT_CGROUPS);
   __type(key, __u32);
   __type(value, struct RECORD);
@@ -23,13 +25,23 @@ struct {
   __type(value, __u64);
 } hot_owners SEC(".maps");
 
-const volatile __u32 hot_mask = HOT_CGROUPS - 1;
+const volatile __u32 hot_places = 2;  // of one processor, a power of two
+const volatile __u32 hot_shift = 63;  // 64 less the bits of a place
 
-// Null: no room.
-static __always_inline struct RECORD *counts_of(__u64 cgroup) {
-  const __u32 place = cgroup & hot_mask;
+static __always_inline _Bool owns(__u32 place, __u64 cgroup) {
   const __u64 *owner = bpf_map_lookup_elem(&hot_owners, &place);
+  return owner && *owner == cgroup;
+}
+
+// Null: no room. No pointer is tested twice (counted_cgroups.bpf.h).
+static __always_inline struct RECORD *counts_of(__u64 cgroup) {
+  __u32 place = (cgroup * HOT_SPREAD) >> hot_shift;
   // A packet without a socket has no cgroup: 0.
-  if (cgroup && owner && *owner == cgroup) return bpf_map_lookup_elem(&hot, &place);
-  return counts_in_hash(cgroup);
+  if (!cgroup) return counts_in_hash(cgroup);
+  if (!owns(place, cgroup)) {
+    place ^= 1;
+    if (!owns(place, cgroup)) return counts_in_hash(cgroup);
+  }
+  const __u32 record = place + bpf_get_smp_processor_id() * hot_places;
+  return bpf_map_lookup_elem(&hot, &record);
 }

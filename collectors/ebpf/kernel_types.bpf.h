@@ -60,6 +60,8 @@ struct list_head {
 } KERNEL_TYPE;
 struct cgroup {
   struct cgroup_subsys_state self;
+  unsigned long flags;  // frozen is one
+  int nr_populated_csets, nr_populated_domain_children, nr_populated_threaded_children;
   struct list_head rstat_css_list;  // where one flush is for all controllers
   struct kernfs_node *kn;
   struct cgroup_subsys_state *subsys[1];
@@ -74,10 +76,13 @@ typedef struct {
 
 // Bandwidth of the CPU controller.
 struct cfs_bandwidth {
+  long long period;
+  __u64 quota, burst;
   int nr_periods, nr_throttled;
   __u64 throttled_time;
 } KERNEL_TYPE;
 struct task_group {
+  unsigned long shares;  // weight
   struct cfs_bandwidth cfs_bandwidth;
 } KERNEL_TYPE;
 
@@ -85,6 +90,7 @@ struct task_group {
 struct page_counter {
   atomic_long_t usage;
   unsigned long watermark;
+  unsigned long min, low, high, max;
 } KERNEL_TYPE;
 // What memory.stat is printed of; at which place which line stands differs between kernels.
 struct memcg_vmstats {
@@ -98,7 +104,7 @@ struct mem_cgroup {
 } KERNEL_TYPE;
 
 struct pids_cgroup {
-  atomic_long_t counter;
+  atomic_long_t counter, limit;
 } KERNEL_TYPE;
 
 // How often a task came to run, and how long it waited for it in all, in nanoseconds.

@@ -3,6 +3,8 @@
 #include <bpf/libbpf.h>
 #include <skeletons/network.skel.h>
 
+#include <bit>
+
 #include "collectors/ebpf/counter_records.h"
 #include "collectors/ebpf/probe.h"
 
@@ -14,20 +16,21 @@ class NetworkCounter final : public CgroupCounter {
   NetworkCounter(Probe<network> probe, std::uint32_t room)
       : probe_(std::move(probe)),
         table_(bpf_map__fd(probe_->maps.counted), room, probe_->bss->entered,
-               HotCgroups(bpf_map__fd(probe_->maps.hot), bpf_map__fd(probe_->maps.hot_owners),
-                          sizeof(network_counts), hot_places(room))) {}
+               places_of(*probe_, room, sizeof(network_counts))) {}
 
   const char* name() const override { return "network"; }
   const char* tier() const override { return "cgroup_skb"; }
 
   Status read(CgroupOwners& owners, bool sweep) override { return table_.read(owners, sweep); }
 
-  void fill(Sample& sample) const override {
-    const auto counts = std::bit_cast<network_counts>(table_.of(sample.id));
-    sample.network.receive_bytes = counts.receive_bytes;
-    sample.network.receive_packets = counts.receive_packets;
-    sample.network.transmit_bytes = counts.transmit_bytes;
-    sample.network.transmit_packets = counts.transmit_packets;
+  void fill_all(std::span<Sample> samples) const override {
+    table_.for_each(samples, [](Sample& sample, const Table::Container& container) {
+      const auto counts = std::bit_cast<network_counts>(container.sum);
+      sample.network.receive_bytes = counts.receive_bytes;
+      sample.network.receive_packets = counts.receive_packets;
+      sample.network.transmit_bytes = counts.transmit_bytes;
+      sample.network.transmit_packets = counts.transmit_packets;
+    });
   }
   void forget(CgroupId container) override { table_.forget(container); }
 
@@ -51,8 +54,9 @@ class NetworkCounter final : public CgroupCounter {
   }
 
  private:
+  using Table = CounterTable<network_counts>;
   Probe<network> probe_;
-  CounterTable<network_counts> table_;
+  Table table_;
 };
 
 }  // namespace
@@ -66,9 +70,7 @@ Result<std::unique_ptr<CgroupCounter>> start_network_counter(const CgroupPaths& 
   };
   if (!probe) return refused("opening", errno);
   (void)bpf_map__set_max_entries(probe->maps.counted, room);
-  (void)bpf_map__set_max_entries(probe->maps.hot, hot_places(room));
-  (void)bpf_map__set_max_entries(probe->maps.hot_owners, hot_places(room));
-  probe->rodata->hot_mask = hot_places(room) - 1;
+  size_places(*probe, room, sizeof(network_counts));
   if (const int error = network::load(probe.get())) return refused("loading", -error);
   const auto attach = [&](bpf_program* program, bpf_link*& link) {
     link = bpf_program__attach_cgroup(program, paths.root_fd());

@@ -50,6 +50,11 @@ Status PerCpuMap::read(const Take& take) {
   }
 }
 
+void PerCpuMap::look(std::uint64_t cgroup, const Take& take) {
+  if (bpf_map_lookup_elem(fd_, &cgroup, records_.data()) == 0)
+    take(cgroup, std::span(records_).first(entry_bytes_));
+}
+
 void PerCpuMap::remove(std::uint64_t cgroup) { (void)bpf_map_delete_elem(fd_, &cgroup); }
 
 std::uint64_t map_memory_bytes(int fd) {

@@ -28,6 +28,8 @@ class PerCpuMap {
   // meanwhile may be missing. Many at a time, for a call of the kernel costs more than a record.
   using Take = std::function<void(std::uint64_t cgroup, std::span<const std::byte> records)>;
   Status read(const Take& take);
+  // The same of one cgroup, if it is there.
+  void look(std::uint64_t cgroup, const Take& take);
 
   void remove(std::uint64_t cgroup);
   std::size_t max_entries() const { return max_entries_; }

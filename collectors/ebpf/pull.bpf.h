@@ -38,17 +38,18 @@ __u64 raw_of = 0;     // inode of the cgroup whose raw numbers are wanted
 __u64 raw_tick = 0;   // the walk in which they were written
 __u64 one_flush = 0;  // this kernel flushes the statistics of all controllers together (until 6.15)
 __u64 raw[PULL_RAW];
-// Where in the raw numbers what is asked for stands, and for each place another one in which the
-// same is expected; itself, where nothing is known.
+// Where in the raw numbers what is asked for stands, and places two of which are expected to be the
+// same.
 __u32 memory_index[PULL_MEMORY_LINES];
-__u32 same_index[PULL_RAW];
+__u32 pair_index[PULL_RAW][2];
+__u32 pairs = 0;
 
 static __u64 gathered[PULL_RAW];  // of the cgroup at hand
 
 // A copy of the kernel's memory is a call, and calls are what it costs: fields of one object that
 // lie close together are copied at once, with what lies between them.
 struct neighbours {
-  __u64 words[24];
+  __u64 words[32];
 };
 static struct neighbours now;  // not on the stack, which is small; one walk at a time
 #define BEGIN_OF(type, field) bpf_core_field_offset(type, field)
@@ -69,6 +70,23 @@ static __always_inline void *state_of(const struct cgroup *cgroup, __u64 control
   return (state->flags & (CSS_ONLINE | CSS_VISIBLE)) == (CSS_ONLINE | CSS_VISIBLE) ? state : 0;
 }
 
+// Into one number that is another one as soon as one of them is.
+#define MIX 0x9E3779B97F4A7C15ULL
+static __always_inline void mix(struct pull_record *to, __u64 number) {
+  to->limits = (to->limits ^ number) * MIX;
+}
+
+// The limits of all controllers are to be had, whether this cgroup has them or not.
+#define LIMITS_KNOWN                                                                           \
+  (bpf_core_field_exists(struct task_group, cfs_bandwidth.quota) &&                            \
+   bpf_core_field_exists(struct task_group, cfs_bandwidth.period) &&                           \
+   bpf_core_field_exists(struct task_group, shares) &&                                         \
+   bpf_core_field_exists(struct mem_cgroup, memory.max) &&                                     \
+   bpf_core_field_exists(struct mem_cgroup, memory.high) &&                                    \
+   bpf_core_field_exists(struct mem_cgroup, memory.low) &&                                     \
+   bpf_core_field_exists(struct mem_cgroup, memory.min) &&                                     \
+   bpf_core_field_exists(struct pids_cgroup, limit))
+
 static __always_inline __u64 take_bandwidth(const struct cgroup *cgroup, struct pull_record *to) {
   if (!bpf_core_enum_value_exists(enum cgroup_subsys_id, cpu_cgrp_id) ||
       !bpf_core_field_exists(struct task_group, cfs_bandwidth))
@@ -76,14 +94,22 @@ static __always_inline __u64 take_bandwidth(const struct cgroup *cgroup, struct 
   const struct task_group *group =
       state_of(cgroup, bpf_core_enum_value(enum cgroup_subsys_id, cpu_cgrp_id));
   if (!group) return 0;
-  if (!COPY_NEIGHBOURS(struct task_group, group, cfs_bandwidth.nr_periods,
+  if (!bpf_core_field_exists(struct task_group, cfs_bandwidth.period) ||
+      !COPY_NEIGHBOURS(struct task_group, group, cfs_bandwidth.period,
                        cfs_bandwidth.throttled_time))
     return 0;
 #define BANDWIDTH(as, field) \
-  COPIED(as, struct task_group, cfs_bandwidth.nr_periods, cfs_bandwidth.field)
+  COPIED(as, struct task_group, cfs_bandwidth.period, cfs_bandwidth.field)
   to->nr_periods = BANDWIDTH(int, nr_periods);
   to->nr_throttled = BANDWIDTH(int, nr_throttled);
   to->throttled_ns = BANDWIDTH(__u64, throttled_time);
+  if (LIMITS_KNOWN) {
+    mix(to, BANDWIDTH(__u64, period));
+    mix(to, BANDWIDTH(__u64, quota));
+    if (bpf_core_field_exists(struct task_group, cfs_bandwidth.burst))
+      mix(to, BANDWIDTH(__u64, burst));
+    mix(to, BPF_CORE_READ(group, shares));
+  }
 #undef BANDWIDTH
   return PULL_BANDWIDTH;
 }
@@ -105,11 +131,10 @@ static __always_inline __u64 take_memory_lines(const struct mem_cgroup *memory, 
   __u64 surprise = 0;
   // Without a branch on what was read: older kernels would follow each way through it for each
   // cgroup.
-#pragma clang loop unroll(full)
-  for (int i = 0; i < PULL_RAW; i++) {
-    if (i * sizeof gathered[0] >= bytes) break;
-    surprise |= gathered[i] ^ gathered[same_index[i] & (PULL_RAW - 1)];
-  }
+  const __u32 count = pairs;
+  for (__u32 i = 0; i < PULL_RAW && i < count; i++)
+    surprise |= gathered[pair_index[i][0] & (PULL_RAW - 1)] ^
+                gathered[pair_index[i][1] & (PULL_RAW - 1)];
   if (id == raw_of) {
     for (int i = 0; i < PULL_RAW; i++)
       raw[i] = i * sizeof gathered[0] < bytes ? gathered[i] : PULL_NO_PLACE;
@@ -126,10 +151,22 @@ static __always_inline __u64 take_memory(const struct cgroup *cgroup, __u64 id,
   const struct mem_cgroup *memory =
       state_of(cgroup, bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id));
   if (!memory) return 0;
-  if (!COPY_NEIGHBOURS(struct mem_cgroup, memory, memory.usage, memory.watermark)) return 0;
+  if (LIMITS_KNOWN) {
+    if (!COPY_NEIGHBOURS(struct mem_cgroup, memory, memory.usage, memory.max)) return 0;
+#define OWN_LIMIT(counter, field) \
+  mix(to, COPIED(__u64, struct mem_cgroup, counter.usage, counter.field))
+    OWN_LIMIT(memory, min);
+    OWN_LIMIT(memory, low);
+    OWN_LIMIT(memory, high);
+    OWN_LIMIT(memory, max);
+  } else if (!COPY_NEIGHBOURS(struct mem_cgroup, memory, memory.usage, memory.watermark)) {
+    return 0;
+  }
   to->memory_pages = COPIED(__u64, struct mem_cgroup, memory.usage, memory.usage);
   to->memory_peak_pages = COPIED(__u64, struct mem_cgroup, memory.usage, memory.watermark);
   to->swap_pages = BPF_CORE_READ(memory, swap.usage.counter);
+  if (LIMITS_KNOWN) mix(to, BPF_CORE_READ(memory, swap.max));
+#undef OWN_LIMIT
   if (!COPY_NEIGHBOURS(struct mem_cgroup, memory, memory_events, memory_events_local)) return 0;
   for (int i = 0; i < 5; i++) to->events[i] = now.words[i];
   const __u64 *own = &COPIED(__u64, struct mem_cgroup, memory_events, memory_events_local);
@@ -175,6 +212,7 @@ static __always_inline __u64 take_pids(const struct cgroup *cgroup, struct pull_
       state_of(cgroup, bpf_core_enum_value(enum cgroup_subsys_id, pids_cgrp_id));
   if (!group) return 0;
   to->pids = BPF_CORE_READ(group, counter.counter);
+  if (LIMITS_KNOWN) mix(to, BPF_CORE_READ(group, limit.counter));
   return PULL_PIDS;
 }
 
@@ -188,6 +226,17 @@ static __always_inline __u64 take_pressure(const struct cgroup *cgroup, struct p
   bpf_core_read(to->stall_ns, sizeof to->stall_ns, &group->total);
   bpf_core_read(to->stall_avg, sizeof to->stall_avg, &group->avg);
   return PULL_PRESSURE;
+}
+
+static __always_inline __u64 take_state(const struct cgroup *cgroup, struct pull_record *to) {
+  if (!bpf_core_field_exists(struct cgroup, nr_populated_csets) ||
+      !bpf_core_field_exists(struct cgroup, nr_populated_domain_children) ||
+      !bpf_core_field_exists(struct cgroup, nr_populated_threaded_children))
+    return 0;
+  const _Bool populated = cgroup->nr_populated_csets + cgroup->nr_populated_domain_children +
+                          cgroup->nr_populated_threaded_children;
+  to->state = cgroup->flags << 1 | populated;
+  return PULL_STATE;
 }
 
 // Once in each walk.
@@ -207,7 +256,9 @@ static __always_inline void take(const struct cgroup *cgroup) {
   to->system_ns = cgroup->bstat.cputime.stime;
   to->told_user_ns = cgroup->prev_cputime.utime;
   to->told_system_ns = cgroup->prev_cputime.stime;
-  to->parts = PULL_CPU | take_bandwidth(cgroup, to) | take_memory(cgroup, id, to) |
-              take_io(cgroup, to) | take_pids(cgroup, to) | take_pressure(cgroup, to);
+  to->limits = 0;
+  to->parts = PULL_CPU | (LIMITS_KNOWN ? PULL_LIMITS : 0) | take_state(cgroup, to) |
+              take_bandwidth(cgroup, to) | take_memory(cgroup, id, to) | take_io(cgroup, to) |
+              take_pids(cgroup, to) | take_pressure(cgroup, to);
   to->tick = tick;
 }

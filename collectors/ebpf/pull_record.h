@@ -22,6 +22,9 @@
 #define PULL_PRESSURE 32
 /* Places that were always the same are not: what `memory` has is not to be relied on. */
 #define PULL_SURPRISE 64
+/* `state` and `limits` are there. */
+#define PULL_STATE 128
+#define PULL_LIMITS 256
 
 struct pull_record {
   __u64 tick;  /* the walk in which all of it was written */
@@ -33,6 +36,8 @@ struct pull_record {
   __u64 events[5];       /* low, high, max, oom, oom_kill */
   __u64 own_max, own_oom;
   __u64 pids;
+  __u64 state;           /* another value: cgroup.events may tell something else */
+  __u64 limits;          /* another value: some limit was written */
   __u64 read_bytes, write_bytes, read_ios, write_ios;
   __u64 stall_updated;   /* another value: the kernel brought averages up to date */
   __u64 stall_ns[6];     /* io some, full, memory some, full, cpu some, full */

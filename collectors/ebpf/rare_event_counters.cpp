@@ -4,6 +4,8 @@
 #include <skeletons/block.skel.h>
 #include <skeletons/tcp.skel.h>
 
+#include <bit>
+
 #include "base/file.h"
 #include "base/parse.h"
 #include "collectors/ebpf/counter_records.h"
@@ -45,7 +47,8 @@ class RareEventCounter final : public CgroupCounter {
 
   RareEventCounter(Started<Skeleton> started, std::uint32_t room)
       : started_(std::move(started)),
-        table_(bpf_map__fd(started_.probe->maps.counted), room, started_.probe->bss->entered) {}
+        table_(bpf_map__fd(started_.probe->maps.counted), room, started_.probe->bss->entered,
+               places_of(*started_.probe, room, sizeof(Record))) {}
 
   static Result<std::unique_ptr<CgroupCounter>> start(std::uint32_t room, std::string_view tier) {
     if (Status able = check_types(); !able) return std::unexpected(able.error());
@@ -57,6 +60,7 @@ class RareEventCounter final : public CgroupCounter {
     auto started = start_first<Skeleton>(Of::kName, tiers_named<Skeleton>(kTiers, tier),
                                          [&](Skeleton& one) {
                                            (void)bpf_map__set_max_entries(one.maps.counted, room);
+                                           size_places(one, room, sizeof(Record));
                                          });
     if (!started) return std::unexpected(started.error());
     return std::make_unique<RareEventCounter>(std::move(*started), room);
@@ -65,8 +69,10 @@ class RareEventCounter final : public CgroupCounter {
   const char* name() const override { return Of::kName; }
   const char* tier() const override { return started_.tier; }
   Status read(CgroupOwners& owners, bool sweep) override { return table_.read(owners, sweep); }
-  void fill(Sample& sample) const override {
-    Of::fill(std::bit_cast<Record>(table_.of(sample.id)), sample);
+  void fill_all(std::span<Sample> samples) const override {
+    table_.for_each(samples, [](Sample& sample, const auto& container) {
+      Of::fill(std::bit_cast<Record>(container.sum), sample);
+    });
   }
   void forget(CgroupId container) override { table_.forget(container); }
   std::uint64_t lost() const override {

@@ -5,7 +5,8 @@
 #include <skeletons/run_queue_classic.skel.h>
 
 #include <algorithm>
-#include <map>
+#include <array>
+#include <cstddef>
 
 #include "base/clock.h"
 #include "collectors/ebpf/counter_records.h"
@@ -16,6 +17,14 @@ namespace {
 
 constexpr std::uint64_t kNsPerUsec = 1000;
 static_assert(RUN_QUEUE_BUCKETS == kRunQueueBuckets);
+
+// The words of run_queue_counts that are sums, in its order.
+struct Sums {
+  std::uint64_t wait_ns, waits, voluntary, involuntary;
+  std::array<std::uint64_t, RUN_QUEUE_BUCKETS> histogram;
+};
+static_assert(sizeof(Sums) == RUN_QUEUE_SUMS * sizeof(std::uint64_t) &&
+              offsetof(run_queue_counts, longest_ns) == sizeof(Sums));
 
 // Typed, without a copy: it loads also where a lockdown forbids to copy the kernel's memory.
 void choose_typed(run_queue& skeleton) {
@@ -47,9 +56,7 @@ std::vector<int> programs_of(const run_queue_classic& skeleton) {
 template <class Skeleton>
 void size_maps(Skeleton& skeleton, std::uint32_t room) {
   (void)bpf_map__set_max_entries(skeleton.maps.counted, room);
-  (void)bpf_map__set_max_entries(skeleton.maps.hot, hot_places(room));
-  (void)bpf_map__set_max_entries(skeleton.maps.hot_owners, hot_places(room));
-  skeleton.rodata->hot_mask = hot_places(room) - 1;
+  size_places(skeleton, room, sizeof(run_queue_counts));
 }
 
 template <class Skeleton>
@@ -58,45 +65,39 @@ class KernelRunQueueCounter final : public CgroupCounter {
   KernelRunQueueCounter(Started<Skeleton> started, std::uint32_t room)
       : started_(std::move(started)),
         table_(bpf_map__fd(started_.probe->maps.counted), room, started_.probe->bss->entered,
-               HotCgroups(bpf_map__fd(started_.probe->maps.hot),
-                          bpf_map__fd(started_.probe->maps.hot_owners), sizeof(run_queue_counts),
-                          hot_places(room))) {}
+               places_of(*started_.probe, room, sizeof(run_queue_counts))) {}
 
   const char* name() const override { return "run queue"; }
   const char* tier() const override { return started_.tier; }
 
   Status read(CgroupOwners& owners, bool sweep) override {
-    longest_ns_.clear();
     __u64& reading = started_.probe->bss->reading;
-    const __u64 number = __atomic_load_n(&reading, __ATOMIC_RELAXED);
-    const Status done = table_.read(
-        owners, sweep,
-        [&](const std::optional<CgroupId>& container, std::span<const run_queue_counts> records) {
-          if (!container) return;
-          std::uint64_t& longest = longest_ns_[*container];
-          for (const run_queue_counts& record : records)
-            if (record.reading == number)
-              longest = std::max<std::uint64_t>(longest, record.longest_ns);
-        });
-    __atomic_store_n(&reading, number + 1, __ATOMIC_RELAXED);
+    number_ = __atomic_load_n(&reading, __ATOMIC_RELAXED);
+    const auto keep_longest = [this](Table::Container& container, const run_queue_counts& record) {
+      if (container.reading != number_) container.highest = 0;
+      container.reading = number_;
+      if (record.reading == number_)
+        container.highest = std::max<std::uint64_t>(container.highest, record.longest_ns);
+    };
+    const Status done = table_.read(owners, sweep, keep_longest);
+    __atomic_store_n(&reading, number_ + 1, __ATOMIC_RELAXED);
     return done;
   }
 
-  void fill(Sample& sample) const override {
-    const auto sums = std::bit_cast<run_queue_counts>(table_.of(sample.id));
-    const auto longest = longest_ns_.find(sample.id);
-    RunQueueStat& stat = sample.run_queue;
-    stat.wait_usec = sums.wait_ns / kNsPerUsec;
-    stat.waits = sums.waits;
-    stat.voluntary_switches = sums.voluntary;
-    stat.involuntary_switches = sums.involuntary;
-    stat.longest_wait_usec = longest == longest_ns_.end() ? 0 : longest->second / kNsPerUsec;
+  void fill_all(std::span<Sample> samples) const override {
+    table_.for_each(samples, [this](Sample& sample, const Table::Container& container) {
+      const auto sums = std::bit_cast<Sums>(container.sum);
+      RunQueueStat& stat = sample.run_queue;
+      stat.wait_usec = sums.wait_ns / kNsPerUsec;
+      stat.waits = sums.waits;
+      stat.voluntary_switches = sums.voluntary;
+      stat.involuntary_switches = sums.involuntary;
+      stat.longest_wait_usec =
+          container.reading == number_ ? container.highest / kNsPerUsec : 0;
+    });
   }
   std::optional<RunQueueHistogram> histogram(CgroupId container) const override {
-    const auto sums = std::bit_cast<run_queue_counts>(table_.of(container));
-    RunQueueHistogram histogram;
-    std::ranges::copy(sums.histogram, histogram.begin());
-    return histogram;
+    return std::bit_cast<Sums>(table_.of(container)).histogram;
   }
   void forget(CgroupId container) override { table_.forget(container); }
 
@@ -112,13 +113,14 @@ class KernelRunQueueCounter final : public CgroupCounter {
   // Of a task that has not run for long (docs/ebpf.md).
   double supposed_ns() const override { return 500; }
   std::uint64_t events() const override {
-    return std::bit_cast<run_queue_counts>(table_.all()).waits;
+    return std::bit_cast<Sums>(table_.all()).waits;
   }
 
  private:
+  using Table = CounterTable<run_queue_counts, RUN_QUEUE_SUMS>;
   Started<Skeleton> started_;
-  CounterTable<run_queue_counts> table_;  // longest_ns and reading mean nothing in it
-  std::map<CgroupId, std::uint64_t> longest_ns_;  // of the last reading
+  Table table_;
+  std::uint64_t number_ = 0;  // of the last reading
 };
 
 template <class Skeleton, class Prepare>

@@ -4,6 +4,7 @@
 // takes neither.
 #define RECORD tcp_counts
 #include "collectors/ebpf/counted_cgroups.bpf.h"
+#include "collectors/ebpf/hot_cgroups.bpf.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
@@ -16,7 +17,7 @@ static __always_inline void add(__u64 cgroup) {
   const __u32 mask = sampling_mask;
   const __u64 weight = (__u64)mask + 1;
   if (mask && (bpf_get_prandom_u32() & mask)) return;
-  struct tcp_counts *record = counts_in_hash(cgroup);
+  struct tcp_counts *record = counts_of(cgroup);
   if (record)
     __sync_fetch_and_add(&record->retransmits, weight);
   else

@@ -25,9 +25,9 @@ struct OneCgroup : FakeTree {
     return CgroupFiles(std::move(*directory));
   }
   bool read(CgroupFiles& files, std::chrono::nanoseconds after = std::chrono::seconds(1),
-            const Look& look = {}) {
+            const Look& look = {}, const Pulled& pulled = {}) {
     now += after;
-    return files.read(now, sample, buffer, look);
+    return files.read(now, sample, buffer, look, pulled);
   }
 };
 
@@ -271,6 +271,74 @@ TEST_CASE("limits in play are read every few seconds, whatever is told") {
   CHECK(cgroup.sample.memory.anon_bytes == 1);  // of these all is read at each tick
   REQUIRE(cgroup.read(files, std::chrono::nanoseconds(1), close));
   CHECK(cgroup.sample.limits.memory_max == MemoryLimit{Bytes{1}});
+}
+
+namespace {
+
+// Files that differ at each reading, and what a walk tells of them.
+struct WalkedCgroup : OneCgroup {
+  pull_record record{};
+  int number = 0;
+  Look look{.events = false, .limits = false, .told = true};
+
+  WalkedCgroup() {
+    record.parts = PULL_STATE | PULL_LIMITS;
+    REQUIRE((files = open(), read_next(std::chrono::seconds(1))));
+  }
+  bool read_next(std::chrono::nanoseconds after) {
+    const std::string text = std::to_string(number++) + "\n";
+    put("memory.max", text);
+    put("memory.low", text);
+    put("cgroup.events", "populated 1\nfrozen " + std::to_string(number % 2) + "\n");
+    return read(*files, after, look, {.record = &record});
+  }
+  std::uint64_t limit() const {
+    CHECK(sample.limits.memory_max == sample.limits.memory_low);
+    return sample.limits.memory_max->bytes->value;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("limits of which a walk tells are read when it tells of another, and every ten minutes") {
+  WalkedCgroup cgroup;
+  REQUIRE(cgroup.read_next(kWalkedLimitsPeriod - std::chrono::nanoseconds(1)));
+  CHECK(cgroup.limit() == 0);
+  REQUIRE(cgroup.read_next(std::chrono::nanoseconds(1)));
+  CHECK(cgroup.limit() == 2);
+  ++cgroup.record.limits;
+  REQUIRE(cgroup.read_next(std::chrono::seconds(1)));
+  CHECK(cgroup.limit() == 3);
+  REQUIRE(cgroup.read_next(std::chrono::seconds(1)));
+  CHECK(cgroup.limit() == 3);
+}
+
+TEST_CASE("limits in play of which a walk tells are read once a minute") {
+  WalkedCgroup cgroup;
+  cgroup.look.untold_limits_period = kUntoldCloseLimitsPeriod;
+  REQUIRE(cgroup.read_next(kUntoldLimitsPeriod - std::chrono::nanoseconds(1)));
+  CHECK(cgroup.limit() == 0);
+  REQUIRE(cgroup.read_next(std::chrono::nanoseconds(1)));
+  CHECK(cgroup.limit() == 2);
+}
+
+TEST_CASE("limits of which a walk does not tell are read as often as without it") {
+  WalkedCgroup cgroup;
+  cgroup.record.parts = PULL_STATE;
+  REQUIRE(cgroup.read_next(kUntoldLimitsPeriod));
+  CHECK(cgroup.limit() == 1);
+}
+
+TEST_CASE("whether a cgroup is frozen is read when a walk tells of another state") {
+  WalkedCgroup cgroup;
+  CHECK(cgroup.sample.frozen == true);
+  REQUIRE(cgroup.read_next(std::chrono::seconds(1)));
+  CHECK(cgroup.sample.frozen == true);
+  for (int i = 0; i < 2; ++i) {
+    ++cgroup.record.state;
+    REQUIRE(cgroup.read_next(std::chrono::seconds(1)));
+  }
+  CHECK(cgroup.sample.frozen == false);
 }
 
 TEST_CASE("need of an observed cgroup is as old as allowed, and newer where much moved") {

@@ -1,43 +1,108 @@
 #include "collectors/ebpf/hot_cgroups.h"
 
 #include <doctest/doctest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/fd.h"
+#include "collectors/ebpf/counter_records.h"
+#include "collectors/ebpf/per_cpu_map.h"
 
 using namespace cgphase;
 
-TEST_CASE("places are a power of two, at most 256, for half the room of the map") {
-  CHECK(hot_places(1) == 1);
-  CHECK(hot_places(64) == 32);
-  CHECK(hot_places(258) == 256);
-  CHECK(hot_places(100'000) == 256);
+namespace {
+
+constexpr std::size_t kRecordBytes = 8;
+constexpr std::uint32_t kPlaces = 4;
+
+// Memory in the place of a map; without the map of owners, for who owns what needs none.
+struct Places {
+  Fd memory{::memfd_create("places", MFD_CLOEXEC)};
+  HotCgroups hot = sized();
+
+  HotCgroups sized() {
+    const auto bytes = static_cast<off_t>(kRecordBytes * kPlaces * possible_processors());
+    REQUIRE(::ftruncate(memory.get(), bytes) == 0);
+    return HotCgroups(memory.get(), -1, kRecordBytes, kPlaces);
+  }
+  void count(std::uint32_t place, std::size_t processor, std::uint64_t number) const {
+    const std::size_t at = (processor * kPlaces + place) * kRecordBytes;
+    REQUIRE(::pwrite(memory.get(), &number, sizeof number, static_cast<off_t>(at)) ==
+            sizeof number);
+  }
+  std::uint64_t counted(std::uint32_t place, std::size_t processor) const {
+    std::uint64_t number = 0;
+    std::copy_n(hot.record(place, processor), sizeof number, reinterpret_cast<std::byte*>(&number));
+    return number;
+  }
+};
+
+// Cgroups that may have the same two places, from 1 on.
+std::vector<std::uint64_t> rivals(std::size_t count) {
+  const auto pair_of = [](std::uint64_t cgroup) {
+    return (cgroup * HOT_SPREAD >> hot_shift(kPlaces)) / 2;
+  };
+  std::vector<std::uint64_t> found{1};
+  for (std::uint64_t cgroup = 2; found.size() < count; ++cgroup)
+    if (pair_of(cgroup) == pair_of(1)) found.push_back(cgroup);
+  return found;
 }
 
-TEST_CASE("a place belongs to the first that asks, until it is taken back") {
-  HotCgroups hot(-1, -1, 8, 4);  // without maps: who owns what needs none
-  hot.give(5);
-  hot.give(9);
-  hot.give(6);
-  CHECK(hot.has(5));
-  CHECK(hot.has(6));
-  CHECK_FALSE(hot.has(9));
-  hot.take_back(9);
-  CHECK(hot.has(5));
+}  // namespace
+
+TEST_CASE("there is a place for each cgroup that the hash has room for, a power of two") {
+  CHECK(hot_places(1, 8) == 2);
+  CHECK(hot_places(64, 8) == 64);
+  CHECK(hot_places(65, 8) == 128);
 }
 
-TEST_CASE("a place that cannot be read tells nothing, and one that cannot be emptied is nobody's") {
-  HotCgroups hot(-1, -1, 8, 4);
-  hot.give(5);
-  CHECK_FALSE(hot.read(5));
-  hot.take_back(5);
-  CHECK_FALSE(hot.has(5));
-  hot.give(9);
-  CHECK_FALSE(hot.has(9));
+TEST_CASE("many processors, and much room, have only so many places") {
+  CHECK(hot_places(1'000'000, 1) == HOT_CGROUPS);
+  CHECK(hot_places(1'000'000, 1 << 20) == 256);
 }
 
-TEST_CASE("what has no cgroup has no place, and where there are none nobody has one") {
-  HotCgroups hot(-1, -1, 8, 4), none;
-  hot.give(0);
-  none.give(5);
-  CHECK_FALSE(hot.has(0));
-  CHECK_FALSE(none.has(5));
-  CHECK(none.read(5).value().empty());
+TEST_CASE("a place number has as many bits as the shift leaves") {
+  CHECK((~std::uint64_t{0} >> hot_shift(2)) == 1);
+  CHECK((~std::uint64_t{0} >> hot_shift(1024)) == 1023);
+}
+
+TEST_CASE("two that may have the same places have one each, and a third has none") {
+  Places places;
+  const auto cgroups = rivals(3);
+  const auto first = places.hot.give(cgroups[0]), second = places.hot.give(cgroups[1]);
+  REQUIRE(first);
+  REQUIRE(second);
+  CHECK(*second == (*first ^ 1));
+  CHECK_FALSE(places.hot.give(cgroups[2]));
+  CHECK(places.hot.give(cgroups[0]) == first);
+  CHECK(places.hot.place_of(cgroups[1]) == second);
+  CHECK_FALSE(places.hot.place_of(cgroups[2]));
+}
+
+TEST_CASE("a place that is taken back is empty, and the next one's") {
+  Places places;
+  const auto cgroups = rivals(3);
+  const auto place = places.hot.give(cgroups[0]), other = places.hot.give(cgroups[1]);
+  REQUIRE(place);
+  REQUIRE(other);
+  const std::size_t last = possible_processors() - 1;
+  places.count(*place, last, 7);
+  places.count(*other, last, 9);
+  CHECK(places.counted(*place, last) == 7);
+  places.hot.take_back(cgroups[0]);
+  places.hot.take_back(cgroups[2]);  // never had one
+  CHECK(places.hot.give(cgroups[2]) == place);
+  CHECK(places.counted(*place, last) == 0);
+  CHECK(places.counted(*other, last) == 9);
+}
+
+TEST_CASE("what is no cgroup has no place, and where there is no map nobody has one") {
+  Places places;
+  HotCgroups none, unmapped(-1, -1, kRecordBytes, kPlaces);
+  CHECK_FALSE(places.hot.give(0));
+  CHECK_FALSE(none.give(5));
+  CHECK_FALSE(unmapped.give(5));
 }

@@ -5,6 +5,7 @@
 #include <deque>
 #include <vector>
 
+#include "collectors/ebpf/counter_records.h"
 #include "collectors/ebpf/hot_cgroups.h"
 #include "collectors/ebpf/network_counter.h"
 #include "collectors/ebpf/rare_event_counters.h"
@@ -16,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kDatagrams = 1000;
 
-constexpr std::uint32_t kSmallRoom = 64;  // half as many places (collectors/ebpf/hot_cgroups.h)
+constexpr std::uint32_t kSmallRoom = 64;
 
 // A counter of its own, read as the daemon reads it.
 class SmallCounter {
@@ -148,7 +149,7 @@ TEST_CASE("a cgroup below a container counts for it, and when it is gone stays c
 
 TEST_CASE("bytes are exact before a cgroup has a place of its own, with one, and without any") {
   constexpr std::uint64_t kFewDatagrams = 20;
-  const std::vector<HostCgroup> askers(hot_places(kSmallRoom) + 8);
+  const std::vector<HostCgroup> askers(kSmallRoom - 8);  // of some both places are taken
   const HostCgroup other;
   SmallCounter counted;
   for (const HostCgroup& asker : askers) counted.follow(asker);
@@ -179,13 +180,16 @@ TEST_CASE("the place of a cgroup that is gone becomes another's, which begins at
     }
     check_asker(counted.of(asker.id()), 2 * kDatagrams);
   };
+  const auto first_place = [](std::uint64_t inode) {
+    return inode * HOT_SPREAD >> hot_shift(hot_places(kSmallRoom, sizeof(network_counts)));
+  };
   HostCgroup former;
   const CgroupId id = former.id();
   asked_twice(former);
   former.remove();
   counted.read(true);
   std::deque<HostCgroup> heirs(1);
-  while ((heirs.back().id().inode - id.inode) % hot_places(kSmallRoom) != 0) heirs.emplace_back();
+  while (first_place(heirs.back().id().inode) != first_place(id.inode)) heirs.emplace_back();
   asked_twice(heirs.back());
   check_asker(counted.of(id), 2 * kDatagrams);
 }

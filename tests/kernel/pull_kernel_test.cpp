@@ -10,6 +10,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/fd.h"
@@ -68,12 +69,14 @@ class Worked {
     return CgroupFiles(open_path(directory(i), O_RDONLY | O_DIRECTORY).value());
   }
 
- private:
   static void put(const std::string& path, const std::string& text) {
+    CAPTURE(path);
     const Result<Fd> file = open_path(path, O_WRONLY);
     REQUIRE(file.has_value());
     REQUIRE(pwrite_text(file->get(), text).has_value());
   }
+
+ private:
   void start(int i) {
     REQUIRE(::mkdir(directory(i).c_str(), 0755) == 0);
     if (i % 2 == 1) put(directory(i) + "/cpu.max", "5000 10000");
@@ -237,6 +240,57 @@ TEST_CASE("bpf: what a walk tells is what the files tell, in each way that this 
     CHECK(memory_compared >= 8 * kPulledCount);
   }
   CHECK(ways > 0);
+}
+
+TEST_CASE("bpf: a walk tells of each limit that was written, and of a cgroup that froze") {
+  const Worked worked;
+  const std::string directory = worked.directory(0) + "/";
+  const CgroupId id = CgroupFiles::identify(worked.files(0).directory_fd()).value();
+  std::uint64_t number = 0;  // another one for each way
+  for (const std::string way : {"BPF css iterator", "BPF iterator"}) {
+    CAPTURE(way);
+    auto pull = start_kernel_pull(pull_root(), 64, way);
+    if (!pull) continue;
+    ++number;
+    const auto place = (*pull)->add(id.inode);
+    REQUIRE(place);
+    const auto walk = [&] {
+      REQUIRE((*pull)->walk(0));
+      const pull_record* record = (*pull)->record(*place);
+      REQUIRE(record != nullptr);
+      REQUIRE((record->parts & (PULL_LIMITS | PULL_STATE)) == (PULL_LIMITS | PULL_STATE));
+      return *record;
+    };
+    const std::string bytes = std::to_string((8192 + number) * 4096);
+    const std::string few = std::to_string(7000 + number);
+    const std::pair<const char*, std::string> limits[] = {
+        {"cpu.max", few + " 10000"}, {"cpu.max.burst", std::to_string(1000 + number)},
+        {"cpu.weight", few},         {"memory.max", bytes},
+        {"memory.high", bytes},      {"memory.low", bytes},
+        {"memory.min", bytes},       {"memory.swap.max", bytes},
+        {"pids.max", few}};
+    for (const auto& [file, text] : limits) {
+      CAPTURE(file);
+      const pull_record before = walk();
+      CHECK(walk().limits == before.limits);
+      Worked::put(directory + file, text);
+      CHECK(walk().limits != before.limits);
+      CHECK(walk().state == before.state);
+    }
+    const pull_record thawed = walk();
+    Worked::put(directory + "cgroup.freeze", "1");
+    const auto frozen = [&] {
+      const auto events = read_file(directory + "cgroup.events", 4096);
+      return events && events->contains("frozen 1");
+    };
+    for (int tries = 0; tries < 1000 && !frozen(); ++tries) ::usleep(1000);
+    REQUIRE(frozen());
+    CHECK(walk().state != thawed.state);
+    Worked::put(directory + "cgroup.freeze", "0");
+    while (frozen()) ::usleep(1000);
+    CHECK(walk().state == thawed.state);
+  }
+  CHECK(number > 0);
 }
 
 TEST_SUITE_END();
