@@ -27,6 +27,7 @@
 #include "agent/instance_lock.h"
 #include "agent/notify.h"
 #include "agent/publisher.h"
+#include "agent/readiness.h"
 #include "agent/socket_server.h"
 #include "base/file.h"
 #include "base/heap.h"
@@ -59,23 +60,6 @@ constexpr std::chrono::milliseconds kClosestTicks{250};
 // Who asks over HTTP, whoever that is: only reading verbs come from there.
 const Peer kNobody{.uid = 65534, .gid = 65534};
 
-// Why the daemon cannot start, and with which exit code.
-struct Refusal {
-  Exit exit = Exit::failure;
-  std::string text;
-};
-template <class T>
-using Started = std::expected<T, Refusal>;
-
-// A start fails by permission, by the disk, or by something that stays wrong until somebody mends
-// it: then a restart would not help (RestartPreventExitStatus=6).
-std::unexpected<Refusal> refuse(const Error& error) {
-  const Exit exit = error.kind == ErrorKind::denied ? Exit::denied
-                    : error.kind == ErrorKind::io   ? Exit::failure
-                                                    : Exit::invalid;
-  return std::unexpected(Refusal{exit, error.text});
-}
-
 std::string boot_id() {
   const Result<std::string> id = read_file("/proc/sys/kernel/random/boot_id", 64);
   return id ? id->substr(0, id->find('\n')) : "unknown";
@@ -99,7 +83,6 @@ class Daemon {
  private:
   Started<void> prepare_machine();
   Started<void> prepare_writing();
-  Started<ChosenModel> first_model();
   Result<std::string> take_model();
   Started<void> make_agent();
   Started<void> open_sockets();
@@ -164,17 +147,9 @@ Started<void> Daemon::start() {
 
 // What this machine is, one daemon only, and the limits that an earlier one left behind.
 Started<void> Daemon::prepare_machine() {
-  // Only a root that somebody named is taken as it is; else what is mounted is found.
-  const auto asked = config_.origins.contains("cgroup_root")
-                         ? std::optional<std::string>(config_.cgroup_root)
-                         : std::nullopt;
-  Result<CgroupRoot> root = discover_cgroup_root(asked);
-  if (!root) return refuse(root.error());
+  Started<CgroupRoot> root = ready_root(config_);
+  if (!root) return std::unexpected(root.error());
   root_ = std::move(*root);
-  if (!root_.can_enforce && config_.mode != Mode::observe)
-    return std::unexpected(Refusal{Exit::invalid, root_.reason});
-  if (!root_.writable && config_.mode == Mode::enforce)
-    return std::unexpected(Refusal{Exit::denied, root_.reason});
   if (root_.path.empty()) spdlog::warn("no container can be seen: {}", printable(root_.reason));
   host_sources_.push_back({"limits", root_.can_enforce && root_.writable, root_.reason});
   Result<InstanceLock> lock = InstanceLock::acquire(config_.runtime_dir);
@@ -241,13 +216,6 @@ void Daemon::keep_companion() {
   if (!writer_ || (companion_ && companion_->alive())) return;
   if (companion_) spdlog::error("the dead-man companion ended; starting another");
   agent_->set_writable(start_companion().has_value());
-}
-
-Started<ChosenModel> Daemon::first_model() {
-  Result<ChosenModel> model = choose_model(config_);
-  if (!model) return refuse(model.error());
-  for (const std::string& why : model->passed_over) log_.damaged(printable(why));
-  return *std::move(model);
 }
 
 // The model that is to be in use now. Where it cannot be had the one before goes on.
@@ -337,8 +305,9 @@ std::unique_ptr<GpuSource> Daemon::make_gpus() const {
 }
 
 Started<void> Daemon::make_agent() {
-  Started<ChosenModel> model = first_model();
+  Started<ChosenModel> model = ready_model(config_);
   if (!model) return std::unexpected(model.error());
+  for (const std::string& why : model->passed_over) log_.damaged(printable(why));
   Result<NodeSampler> sampler =
       NodeSampler::open({.cgroup_root = root_.path, .proc_root = config_.proc_root,
                          .include = config_.include,

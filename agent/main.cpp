@@ -7,6 +7,7 @@
 #include <string>
 
 #include "agent/daemon.h"
+#include "agent/readiness.h"
 
 namespace {
 
@@ -50,9 +51,14 @@ int usage_error(const std::string& text) {
 
 int check_config(const cgphase::DaemonOptions& options) {
   const auto config = cgphase::effective_config(options);
-  if (config) return code(cgphase::Exit::ok);
-  std::fprintf(stderr, "cgphased: %s\n", config.error().text.c_str());
-  return code(cgphase::Exit::invalid);
+  if (!config) {
+    std::fprintf(stderr, "cgphased: %s\n", config.error().text.c_str());
+    return code(cgphase::Exit::invalid);
+  }
+  const cgphase::Started<void> ready = cgphase::check_readiness(*config);
+  if (ready) return code(cgphase::Exit::ok);
+  std::fprintf(stderr, "cgphased: %s\n", ready.error().text.c_str());
+  return code(ready.error().exit);
 }
 
 void add_override(cgphase::DaemonOptions& options, const KeyOption& entry, const char* value) {

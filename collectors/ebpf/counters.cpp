@@ -141,6 +141,9 @@ struct KernelCounters::Impl {
       }
       costs.push_back(slot.cost);
     }
+    costs_supposed = !accounting && std::ranges::any_of(slots, [](const Slot& slot) {
+      return slot.counter != nullptr;
+    });
     accounting.reset();
     costs_since.reset();
     next_cost = now + kCostInterval;
@@ -177,7 +180,9 @@ struct KernelCounters::Impl {
     if (every > 0) return slot.counter->look_at_one_of(every);
     slot.counter.reset();
     slot.retry_at = now + kRetryInterval;
-    slot.why_not = "its programs cost " + percent(slot.cost.core_ratio) +
+    slot.why_not = std::string("its programs ") +
+                   (costs_supposed ? "are supposed to cost " : "cost ") +
+                   percent(slot.cost.core_ratio) +
                    " of a core, and bpf.budget is " + percent(budget_ratio) +
                    ": out of the kernel for ten minutes";
   }
@@ -199,6 +204,7 @@ struct KernelCounters::Impl {
   MonotonicTime asked_at{};
   std::optional<MonotonicTime> costs_since;
   std::optional<RunTimeAccounting> accounting;
+  bool costs_supposed = false;  // the last time: the kernel did not let them be measured
 };
 
 KernelCounters::KernelCounters(const std::string& cgroup_root, double budget_ratio)
@@ -240,6 +246,9 @@ std::vector<Source> KernelCounters::sources() const {
     sources.push_back({"eBPF: owners", true,
                        std::to_string(unknown) + " cgroups were gone before they were looked up: "
                                                  "what they did is nobody's"});
+  if (impl_->costs_supposed)
+    sources.push_back({"eBPF: costs", true,
+                       "of each event supposed, as measuring them takes CAP_SYS_ADMIN"});
   return sources;
 }
 

@@ -1,5 +1,7 @@
 #include "collectors/gpu/gpu_reader.h"
 
+#include <sys/stat.h>
+
 #include <map>
 #include <utility>
 
@@ -77,8 +79,22 @@ void GpuReader::join_cgroups(GpuReading& reading) const {
   }
 }
 
+// As the unit does it; process 1 has what the host has.
+bool GpuReader::devices_hidden() const {
+  const auto exists = [this](const char* path) {
+    struct stat status{};
+    return ::stat((options_.proc_root + path).c_str(), &status) == 0;
+  };
+  return exists("/1/root/dev/nvidiactl") && !exists("/self/root/dev/nvidiactl");
+}
+
 std::string GpuReader::told(const GpuReading& reading) const {
-  if (reading.devices.empty()) return "NVML: " + nvml_.trouble() + "; no other GPU";
+  if (reading.devices.empty())
+    return "NVML: " + nvml_.trouble() +
+           (devices_hidden() ? "; the NVIDIA devices of this host are hidden from the daemon, "
+                               "gpu.conf (docs/gpu.md) shows them"
+                             : "") +
+           "; no other GPU";
   std::string text = count_of(reading.devices.size(), "GPU", "GPUs");
   if (const std::string name = escape_name(reading.devices.front().name); !name.empty())
     text += " (" + name + (reading.devices.size() > 1 ? ", ..." : "") + ")";

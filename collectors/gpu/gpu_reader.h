@@ -32,6 +32,7 @@ class GpuReader {
  private:
   void read_tegra(GpuReading& reading) const;
   void join_cgroups(GpuReading& reading) const;
+  bool devices_hidden() const;
   std::string told(const GpuReading& reading) const;
 
   Options options_;

@@ -87,9 +87,12 @@ model = "$tree/model/default_model.json"
 interval = "250ms"
 include = ["/$name"]
 EOF
-"$bin/cgphased" --config "$job/cgphase.toml" --cgroup-root "$root" --state-dir "$state" \
-  --runtime-dir "$runtime" >>"$job/log" 2>&1 &
-daemon=$!
+start() {  # COMMAND...
+  "$@" "$bin/cgphased" --config "$job/cgphase.toml" --cgroup-root "$root" --state-dir "$state" \
+    --runtime-dir "$runtime" >>"$job/log" 2>&1 &
+  daemon=$!
+}
+start
 until_true 20000 cli status >"$job/shown" || fail "no daemon: $(cat "$job/log")"
 until_true 20000 shows '^containers +1 seen' status || fail "no tick: $(cat "$job/shown")"
 shows 'eBPF: network ok, cgroup_skb' status || skip "nothing counts here: $(cat "$job/shown")"
@@ -121,4 +124,11 @@ sys.exit(not (0.5 < idle < 6 and 0.5 < burst < 6 and 50e3 < size < 400e3))
 }
 expect 'the next run is foretold' foretold
 end_run
+shows 'eBPF: costs' status && fail "costs are not measured: $(cat "$job/shown")"
+
+# As under cgphased.service.
+kill -TERM "$daemon"
+wait "$daemon" || fail "the daemon ended badly: $(tail -n 3 "$job/log")"
+start setpriv --bounding-set=-sys_admin
+expect 'costs that cannot be measured' shows 'eBPF: costs ok, of each event supposed' status
 finish

@@ -7,13 +7,12 @@
 . "$(dirname "$0")/../kernel/daemon_fixture.sh"
 # shellcheck source-path=SCRIPTDIR/../engines source=../engines/unit_fixture.sh
 . "$(dirname "$0")/../engines/unit_fixture.sh"
+# shellcheck source-path=SCRIPTDIR source=package_fixture.sh
+. "$(dirname "$0")/package_fixture.sh"
 
 package=$(find "$2" -name 'cgphase_*.deb')
 cgroups='system.slice/plain.service system.slice/raw.service'
 original='' loaded=''
-
-# How often systemd read its units again, by its own word.
-units_loaded() { journalctl -b _PID=1 -o cat | grep -c '^Reloading'; }
 
 # What was written behind systemd's back is what a reload would undo.
 raw_write() {
@@ -26,26 +25,6 @@ untouched() {  # WHAT
   [ "$(units_loaded)" = "$loaded" ] || fail "$1 reloaded systemd"
 }
 
-apt_get() { DEBIAN_FRONTEND=noninteractive apt-get -q -y "$@" </dev/null >/tmp/apt.log 2>&1; }
-
-must_apt() {
-  apt_get "$@" && return
-  echo "FAILED, so nothing is proved: apt-get $*"
-  tail -n 20 /tmp/apt.log
-  exit 1
-}
-
-# The package once more under another version, changed by a command that runs in its tree.
-repack() {  # VERSION [COMMAND...]
-  local version=$1
-  shift
-  rm -rf /tmp/repack
-  must dpkg-deb -R "$package" /tmp/repack
-  sed -i "s/^Version: .*/Version: $version/" /tmp/repack/DEBIAN/control
-  [ $# = 0 ] || (cd /tmp/repack && "$@")
-  must dpkg-deb -b -Znone --root-owner-group /tmp/repack "/tmp/cgphase_$version.deb" >/dev/null
-}
-
 answers() { cgphase status --json >/tmp/status; }
 status_has() { grep -q "$1" /tmp/status; }
 
@@ -55,6 +34,7 @@ installed() {
   until_true 10000 answers || fail 'cgphase status does not answer within 10 s'
   status_has '"mode": *"observe"' || fail "the mode is not observe: $(cat /tmp/status)"
   property_is ActiveState active || fail 'not started'
+  property_is NeedDaemonReload no || fail 'systemd says that its unit has changed'
   [ "$(systemctl is-enabled cgphased)" = enabled ] || fail 'not enabled'
   property_is Slice cgphase.slice || fail 'not in its slice'
   [ "$(cat "$root/cgphase.slice/memory.max")" = 268435456 ] || fail 'its slice has no bound'
@@ -132,11 +112,6 @@ downgraded() {
   echo 'downgraded: works, history kept'
 }
 
-policy() {  # EXIT-STATUS of policy-rc.d, which every script of a package asks first
-  printf '#!/bin/sh\nexit %s\n' "$1" >/usr/sbin/policy-rc.d
-  chmod 755 /usr/sbin/policy-rc.d
-}
-
 removal_refused() {
   policy 101
   apt_get remove cgphase && fail 'removed under a daemon that may not be stopped'
@@ -162,18 +137,10 @@ removed() {
   echo 'removed: every limit is the original'
 }
 
-# The group stays (README.Debian); what apt and the guest keep of any package is theirs.
-left_over() {
-  find / -xdev \( -path /proc -o -path /sys -o -path /tmp -o -path "$tree" \
-    -o -path /var/cache/apt -o -path /run/guest-job -o -path /var/log \) -prune -o \
-    -name '*cgphase*' -print
-}
-
 purged() {
   must_apt purge cgphase
   untouched 'purge'
-  [ -z "$(left_over)" ] || fail "left after purge: $(left_over | tr '\n' ' ')"
-  dpkg -l cgphase 2>/dev/null | grep -q '^[a-z][a-z]  *cgphase ' && fail 'dpkg still knows it'
+  nothing_left
   echo 'purged: nothing left'
 }
 

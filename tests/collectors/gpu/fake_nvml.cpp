@@ -7,6 +7,7 @@
 //   result FUNCTION CODE                      what a function returns whatever else is said
 //   tell FUNCTION COUNT                       the count that it tells of
 //   hang FUNCTION FIFO                        it waits until somebody opens the FIFO to write
+//   needs FILE                                nvmlInit_v2 finds no driver unless it may write FILE
 //   stride BYTES                              of the entries of running processes; 24 if not said
 //   clear                                     their buffer is zeroed before it is filled
 // FAKE_NVML_WITHOUT_PROCESSES leaves out what libraries of some platforms do not have.
@@ -112,9 +113,14 @@ Return copy_text(const std::string& text, char* out, unsigned bytes) {
 
 extern "C" {
 
-Return nvmlInit_v2() { return result_of("nvmlInit_v2"); }
+Return nvmlInit_v2() {
+  for (const Words& line : lines_of("needs"))
+    if (::close(::open(line[1].c_str(), O_WRONLY | O_CLOEXEC)) != 0) return kDriverNotLoaded;
+  return result_of("nvmlInit_v2");
+}
 Return nvmlShutdown() { return result_of("nvmlShutdown"); }
 const char* nvmlErrorString(Return result) {
+  if (result == kDriverNotLoaded) return "Driver Not Loaded";
   return result == kGpuIsLost ? "GPU is lost" : "fake trouble";
 }
 

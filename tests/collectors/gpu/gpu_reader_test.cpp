@@ -46,6 +46,19 @@ TEST_CASE("what there is of GPUs is one sentence") {
         "NVML: the driver has no GPU; no other GPU");
 }
 
+TEST_CASE("devices that the host has and this process does not see are told as hidden") {
+  const FakeDriver driver;
+  driver.says("needs /nowhere/nvidiactl\n");
+  const std::string trouble = "NVML: nvmlInit_v2: Driver Not Loaded (9)";
+  CHECK(reader_of(driver).read({}, {}).told == trouble + "; no other GPU");
+  driver.tree.write("/proc/1/root/dev/nvidiactl", "");
+  CHECK(reader_of(driver).read({}, {}).told ==
+        trouble + "; the NVIDIA devices of this host are hidden from the daemon, gpu.conf "
+                  "(docs/gpu.md) shows them; no other GPU");
+  driver.tree.write("/proc/self/root/dev/nvidiactl", "");
+  CHECK(reader_of(driver).read({}, {}).told == trouble + "; no other GPU");
+}
+
 TEST_CASE("the GPU of a Jetson, of which NVML tells nothing, is told by its load") {
   const FakeDriver driver;
   driver.says("device GPU-1 0 0 0 0\nresult nvmlDeviceGetUtilizationRates 3\n"

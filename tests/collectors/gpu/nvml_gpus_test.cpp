@@ -192,10 +192,10 @@ TEST_CASE("a library that is none, or is not there, is a sentence, and tried aga
   ReadDriver late;
   late.says(std::string(kOne) + "result nvmlInit_v2 9\n");
   CHECK(late.read().devices.empty());
-  CHECK(late.gpus.trouble() == "nvmlInit_v2: fake trouble (9)");
+  CHECK(late.gpus.trouble() == "nvmlInit_v2: Driver Not Loaded (9)");
   late.says(kOne);
   CHECK(late.read(NvmlGpus::kProbe - seconds(1)).devices.empty());
-  CHECK(late.gpus.trouble() == "nvmlInit_v2: fake trouble (9)");
+  CHECK(late.gpus.trouble() == "nvmlInit_v2: Driver Not Loaded (9)");
   CHECK(late.read().devices.size() == 1);
   CHECK(late.gpus.trouble().empty());
 }

@@ -1,0 +1,41 @@
+#include "agent/readiness.h"
+
+#include <optional>
+#include <utility>
+
+namespace cgphase {
+
+std::unexpected<Refusal> refuse(const Error& error) {
+  const Exit exit = error.kind == ErrorKind::denied ? Exit::denied
+                    : error.kind == ErrorKind::io   ? Exit::failure
+                                                    : Exit::invalid;
+  return std::unexpected(Refusal{exit, error.text});
+}
+
+Started<CgroupRoot> ready_root(const Config& config) {
+  // Only a root that somebody named is taken as it is; else what is mounted is found.
+  const auto asked = config.origins.contains("cgroup_root")
+                         ? std::optional<std::string>(config.cgroup_root)
+                         : std::nullopt;
+  Result<CgroupRoot> root = discover_cgroup_root(asked);
+  if (!root) return refuse(root.error());
+  if (!root->can_enforce && config.mode != Mode::observe)
+    return std::unexpected(Refusal{Exit::invalid, root->reason});
+  if (!root->writable && config.mode == Mode::enforce)
+    return std::unexpected(Refusal{Exit::denied, root->reason});
+  return *std::move(root);
+}
+
+Started<ChosenModel> ready_model(const Config& config) {
+  Result<ChosenModel> model = choose_model(config);
+  if (!model) return refuse(model.error());
+  return *std::move(model);
+}
+
+Started<void> check_readiness(const Config& config) {
+  if (const auto root = ready_root(config); !root) return std::unexpected(root.error());
+  if (const auto model = ready_model(config); !model) return std::unexpected(model.error());
+  return {};
+}
+
+}  // namespace cgphase

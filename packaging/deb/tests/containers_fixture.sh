@@ -1,0 +1,140 @@
+# What the tests of the installed package with containers share. They are bash scripts that source
+# this file first, run as root in the source tree's root, by autopkgtest or by
+# tests/package/system_test.sh.
+# shellcheck shell=bash disable=SC2034,SC2154
+set -- /usr/bin  # where daemon_fixture.sh finds the programs
+export CGPHASE_CGROUP_ROOT=/sys/fs/cgroup
+. tests/kernel/daemon_fixture.sh
+. tests/engines/engines_fixture.sh
+. tests/engines/unit_fixture.sh
+
+kept=/var/lib/containers-test  # what is needed after the machine started again
+limits=(--network none --tmpfs /hold -m 128m --memory-swap 128m --cpus 0.8)
+# Computes, holds memory, and does nothing, some seconds each; never as much as it may, which would
+# be a reason to leave its limits alone.
+work='while :; do
+  n=0; while [ $n -lt 16 ]; do
+    i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done
+    busybox sleep 0.25; n=$((n + 1))
+  done
+  busybox dd if=/dev/zero of=/hold/data bs=1M count=24 2>/dev/null; busybox sleep 4
+  busybox rm /hold/data; busybox sleep 4
+done'
+
+cli() { cgphase "$@"; }
+answers() { cgphase -q status >/dev/null 2>&1; }
+status_says() { cgphase status --json 2>/dev/null | grep -q "$1"; }
+told() { cgphase events >/tmp/events 2>/dev/null && grep -q "$1" /tmp/events; }
+
+start_containers() {
+  busybox_root
+  must systemctl start docker
+  must docker import /tmp/root.tar shop:1 >/dev/null
+  must podman --log-level error import /tmp/root.tar localhost/batch:2 >/dev/null
+  docker_id=$(must docker run -d --name web "${limits[@]}" shop:1 busybox sh -c "$work")
+  podman_id=$(must podman --runtime crun run -d --name nightly "${limits[@]}" localhost/batch:2 \
+    busybox sh -c "$work")
+  mkdir -p "$kept"
+  echo "docker_id=$docker_id podman_id=$podman_id" >"$kept/ids"
+}
+
+name_cgroups() {
+  # shellcheck disable=SC1091
+  . "$kept/ids"
+  docker_cgroup=system.slice/docker-$docker_id.scope
+  podman_cgroup=machine.slice/libpod-$podman_id.scope/container
+  cgroups="$docker_cgroup $podman_cgroup"
+}
+
+# The package's own configuration is not touched, as an administrator would.
+write_enforcing() {  # '"NAME", ...'
+  mkdir -p /etc/cgphase/conf.d
+  cat >/etc/cgphase/conf.d/containers.toml <<TOML
+mode = "enforce"
+model = "$kept/here.json"
+policy = "hold"
+[store]
+min_free = "0"
+[enforce]
+names = [$1]
+[rails]
+enough_samples = 5
+enough_runs = 1
+cool_down = "1s"
+quarantine = "1s"
+trial = "1s"
+trial_model_steps = 1
+trial_tolerance_ratio = 10.0
+container_lower_window = "1s"
+host_lower_window = "1s"
+host_lowers_per_window = 100
+cpu_lower_window = "1s"
+memory_lower_window = "1s"
+memory_headroom_bytes = "8M"
+memory_step_ratio = 0.5
+dwell = "1s"
+settle = "0s"
+start_up = "0s"
+stand_down = "1min"
+silent_revert = "3s"
+reapply_pause = "2s"
+TOML
+}
+
+observed() {  # SECONDS
+  until_true 10000 answers || fail 'cgphase status does not answer within 10 s'
+  must cgphase -q record --for "$1s" -o /tmp/here.csv web nightly
+  all_original || fail 'observing changed a limit'
+  must cgphase -q train --clusters 3 --epochs 40 -o "$kept/here.json" /tmp/here.csv
+  echo "observed: $(wc -l </tmp/here.csv) samples, a model made of them"
+}
+
+restart_daemon() {
+  must systemctl reset-failed cgphased  # it is started more often than the unit allows
+  must systemctl restart cgphased
+  until_true 10000 answers || fail 'no answer within 10 s of a start'
+}
+
+# CPU or memory of each: the guard raises what is needed again, which is as it should be.
+each_lowered() {
+  local cgroup quota period bytes
+  for cgroup in $cgroups; do
+    read -r quota period <"$root/$cgroup/cpu.max" && read -r bytes <"$root/$cgroup/memory.max" ||
+      return 1
+    ! grep -qxF -e "$cgroup/cpu.max=$quota $period" <<<"$original" ||
+      ! grep -qxF -e "$cgroup/memory.max=$bytes" <<<"$original" || return 1
+  done
+}
+
+lowered() {  # WHEN
+  until_true 180000 each_lowered && echo "$1: limits of both are lowered" && return
+  fail "$1: not lowered within 3 min: $(snapshot $cgroups)"
+  cgphase list
+  cgphase events --from -10s
+  finish
+}
+
+# From now on somebody means CGROUP's KNOB to be VALUE.
+meant() { original=$(sed "s|^\($1/$2=\).*|\1$3|" <<<"$original"); }
+
+restored() {  # WHEN
+  until_true "$restore_limit_ms" all_original ||
+    fail "not restored $1: $(diff <(echo "$original") <(snapshot $cgroups))"
+}
+
+none_killed() {
+  local cgroup
+  for cgroup in $cgroups; do
+    [ "$(awk '$1 == "oom_kill" { print $2 }' "$root/$cgroup/memory.events")" = 0 ] ||
+      fail "something was killed in $cgroup"
+  done
+}
+
+main_is_other() { [ "$(property MainPID)" != "$1" ] && property_is ActiveState active; }
+same_id() { [ "$(cgphase show "$1" --json 2>/dev/null | grep -c "$2")" != 0 ]; }
+
+system() {
+  # shellcheck disable=SC1091
+  (. /etc/os-release && echo "$PRETTY_NAME") && uname -sr && dpkg-query -Wf \
+    '${Package} ${Version}\n' cgphase systemd docker.io podman crun libcgroup[0-9]* libbpf1
+}

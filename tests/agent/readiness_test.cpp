@@ -1,0 +1,70 @@
+#include "agent/readiness.h"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+
+#include "model/model.h"
+#include "tests/agent/small_model.h"
+#include "tests/agent/temporary_directory.h"
+
+using namespace cgphase;
+
+namespace {
+
+void put(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
+
+// A host whose cgroups have `controllers`, and a model that loads.
+struct Host {
+  explicit Host(const std::string& controllers = "cpu memory io") {
+    put(directory / "cgroup.controllers", controllers + "\n");
+    REQUIRE(save_model(small_model(), directory / "model.json"));
+    config.model = directory / "model.json";
+    config.cgroup_root = directory.path();
+    config.origins["cgroup_root"] = "a test";
+  }
+  Exit refusal() const {
+    const Started<void> ready = check_readiness(config);
+    return ready ? Exit::ok : ready.error().exit;
+  }
+
+  TemporaryDirectory directory;
+  Config config;
+};
+
+TEST_CASE("a host that has all is ready in every mode") {
+  Host host;
+  for (const Mode mode : {Mode::observe, Mode::advise, Mode::enforce}) {
+    host.config.mode = mode;
+    CHECK(host.refusal() == Exit::ok);
+  }
+}
+
+TEST_CASE("a start with a model that is missing or damaged is refused for good") {
+  Host host;
+  put(host.directory / "damaged.json", "{\"format\": ");
+  for (const std::string name : {"missing.json", "damaged.json"}) {
+    host.config.model = host.directory / name;
+    const Started<void> ready = check_readiness(host.config);
+    REQUIRE_FALSE(ready);
+    CHECK(ready.error().exit == Exit::invalid);
+    CHECK(ready.error().text.find(name) != std::string::npos);
+  }
+}
+
+TEST_CASE("a host without the memory controller is ready to observe, and refused beyond that") {
+  Host host("cpu io");
+  CHECK(host.refusal() == Exit::ok);
+  for (const Mode mode : {Mode::advise, Mode::enforce}) {
+    host.config.mode = mode;
+    CHECK(host.refusal() == Exit::invalid);
+  }
+}
+
+TEST_CASE("cgroups that are named and not there are refused for good") {
+  Host host;
+  host.config.cgroup_root = host.directory / "nowhere";
+  CHECK(host.refusal() == Exit::invalid);
+}
+
+}  // namespace
