@@ -261,6 +261,18 @@ void add_published_rows(std::vector<ConfigRow>& rows) {
                               "How often that file is written."));
 }
 
+void add_store_rows(std::vector<ConfigRow>& rows) {
+  rows.push_back(bool_row("store.enabled", CGPHASE_FIELD(store.enabled),
+                          "Keep a history and a journal in `state_dir`."));
+  rows.push_back(bytes_row("store.cap", CGPHASE_FIELD(store.cap.value), 8 * kMiB, 64 * kGiB,
+                           "Most that history may take on the disk; the oldest samples make "
+                           "room."));
+  rows.push_back(bytes_row("store.min_free", CGPHASE_FIELD(store.min_free.value), 0, 64 * kGiB,
+                           "While the disk has less free, samples are kept in memory only; "
+                           "decisions are written."));
+  add_tier_rows(rows);
+}
+
 std::vector<ConfigRow> general_rows() {
   constexpr const char* kPath = "an absolute path";
   std::vector<ConfigRow> rows;
@@ -299,15 +311,7 @@ std::vector<ConfigRow> general_rows() {
                           "ceiling."));
   rows.push_back(text_row("socket.group", CGPHASE_FIELD(socket.group), "the name of a group",
                           wrong_name, "Who may read the daemon's state."));
-  rows.push_back(bool_row("store.enabled", CGPHASE_FIELD(store.enabled),
-                          "Keep a history and a journal in `state_dir`."));
-  rows.push_back(bytes_row("store.cap", CGPHASE_FIELD(store.cap.value), 8 * kMiB, 64 * kGiB,
-                           "Most that history may take on the disk; the oldest samples make "
-                           "room."));
-  rows.push_back(bytes_row("store.min_free", CGPHASE_FIELD(store.min_free.value), 0, 64 * kGiB,
-                           "While the disk has less free, samples are kept in memory only; "
-                           "decisions are written."));
-  add_tier_rows(rows);
+  add_store_rows(rows);
   rows.push_back(patterns_row("enforce.names", CGPHASE_FIELD(enforce.names),
                               "Containers that may be acted on in mode enforce, by name."));
   rows.push_back(

@@ -29,7 +29,7 @@ using nlohmann::json;
 
 constexpr double kLeastShare = 0.05, kMostShare = 0.9;
 
-struct Words {
+struct ChallengeWords {
   ChallengeOptions challenge;
   std::string model, state_dir, since, least, output;
   std::string clusters = std::to_string(ChallengeOptions{}.clusters);
@@ -37,7 +37,7 @@ struct Words {
   bool dry_run = false, exit_code = false;
 };
 
-std::optional<Complaint> take_words(Words& words) {
+std::optional<Complaint> take_words(ChallengeWords& words) {
   ChallengeOptions& options = words.challenge;
   if (!words.least.empty()) {
     const auto ns = parse_duration_ns(words.least);
@@ -65,10 +65,6 @@ std::optional<Complaint> take_setting(const HostSetting& host, ChallengeOptions&
   return std::nullopt;
 }
 
-double seconds_of(WallTime time) {
-  return std::chrono::duration<double>(time.time_since_epoch()).count();
-}
-
 json resource_json(const std::optional<ReplaySums>& sums) {
   if (!sums) return nullptr;
   return {{"alloc_vs_static", measures_of(*sums).alloc_vs_static},
@@ -93,9 +89,9 @@ json report_json(const ChallengeReport& report, const HostSetting& host,
   body["champion"]["path"] = escape_name(host.model);
   if (report.model) body["challenger"]["phases"] = report.model->centroids.count;
   if (report.split.training_rows > 0)
-    body["split"] = {{"begin_seconds", seconds_of(report.split.begin)},
-                     {"cut_seconds", seconds_of(report.split.cut)},
-                     {"end_seconds", seconds_of(report.split.end)},
+    body["split"] = {{"begin_seconds", seconds_since_epoch(report.split.begin)},
+                     {"cut_seconds", seconds_since_epoch(report.split.cut)},
+                     {"end_seconds", seconds_since_epoch(report.split.end)},
                      {"training_rows", report.split.training_rows},
                      {"held_out_rows", report.split.held_out_rows}};
   return ok_reply(std::move(body));
@@ -146,8 +142,8 @@ const Form kChallengeForm{.text = render_challenge};
 void add_provenance(Model& model, const ChallengeReport& report, const HostSetting& host,
                     const std::string& policy) {
   const auto rows = [](std::size_t count, WallTime from, WallTime until) {
-    return fmt::format("{} rows from {} to {}", count, time_text(seconds_of(from), true),
-                       time_text(seconds_of(until), true));
+    return fmt::format("{} rows from {} to {}", count, time_text(seconds_since_epoch(from), true),
+                       time_text(seconds_since_epoch(until), true));
   };
   model.provenance["challenge"] = "won against " + escape_name(host.model) + " by " + policy;
   model.provenance["trained on"] =
@@ -157,8 +153,8 @@ void add_provenance(Model& model, const ChallengeReport& report, const HostSetti
 }
 
 // What came of the contest, carried out where it was won.
-OrComplaint<json> conclude(ChallengeReport report, const Words& words, const HostSetting& host,
-                           const CommonOptions& common) {
+OrComplaint<json> conclude(ChallengeReport report, const ChallengeWords& words,
+                           const HostSetting& host, const CommonOptions& common) {
   const std::string& why = report.too_little.empty() ? report.lost : report.too_little;
   if (!why.empty())
     return report_json(report, host, "nothing is changed: " + why);
@@ -177,7 +173,7 @@ OrComplaint<json> conclude(ChallengeReport report, const Words& words, const Hos
   return body;
 }
 
-OrComplaint<json> run(Words& words, const CommonOptions& common) {
+OrComplaint<json> run(ChallengeWords& words, const CommonOptions& common) {
   if (auto wrong = take_words(words)) return std::unexpected(*wrong);
   auto host = host_setting(common, words.state_dir);
   if (!host) return std::unexpected(host.error());
@@ -207,7 +203,7 @@ OrComplaint<json> run(Words& words, const CommonOptions& common) {
   return conclude(*std::move(report), words, *host, common);
 }
 
-int challenge_verb(Words words, const CommonOptions& common) {
+int challenge_verb(ChallengeWords words, const CommonOptions& common) {
   const auto body = run(words, common);
   if (!body) return complain(body.error());
   const bool text = common.output == Output::table || common.output == Output::wide;
@@ -224,7 +220,7 @@ void add_challenge(CLI::App& model, const CommonOptions& options, int& exit_code
   CLI::App* const verb = model.add_subcommand(
       "challenge", "train a model on this host's history and install it only where it beats the "
                    "one in use on the newest part (admin)");
-  const auto words = std::make_shared<Words>();
+  const auto words = std::make_shared<ChallengeWords>();
   ChallengeOptions& challenge = words->challenge;
   verb->add_option("traces", challenge.traces, "traces instead of this host's history");
   verb->add_option("--model", words->model, "the model to beat [the one in use]");

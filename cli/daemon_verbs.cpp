@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "agent/report.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/daemon_client.h"
@@ -27,10 +28,6 @@ struct Words {
   bool all = false, follow = false;
 };
 
-double seconds_of(WallTime time) {
-  return std::chrono::duration<double>(time.time_since_epoch()).count();
-}
-
 // Puts the time that `text` means into the argument; true where there is none.
 bool take_time(const std::string& text, const char* name, const CommonOptions& options,
                Request& request, int& exit_code) {
@@ -40,7 +37,7 @@ bool take_time(const std::string& text, const char* name, const CommonOptions& o
     exit_code = complain(Exit::usage, time.error().text);
     return false;
   }
-  request.args[name] = seconds_of(*time);
+  request.args[name] = seconds_since_epoch(*time);
   return true;
 }
 
@@ -97,7 +94,8 @@ int history(const Words& words, const CommonOptions& options) {
   int code = 0;
   if (!take_span(words, options, request, code)) return code;
   if (words.from.empty())
-    request.args["from_seconds"] = seconds_of(SystemClock().wall_now()) - kHistoryDefaultSeconds;
+    request.args["from_seconds"] =
+        seconds_since_epoch(SystemClock().wall_now()) - kHistoryDefaultSeconds;
   return tell_history(std::move(request), options);
 }
 

@@ -24,13 +24,13 @@ namespace {
 
 using nlohmann::json;
 
-struct Words {
+struct InstallWords {
   std::string file, state_dir;
   std::vector<std::string> traces;
 };
 
 // What is installed is what was read and checked, whatever happens to the file meanwhile.
-OrComplaint<std::string> checked_text(const Words& words) {
+OrComplaint<std::string> checked_text(const InstallWords& words) {
   const Result<std::string> text = read_file(words.file, kMaxModelFileBytes);
   if (!text) return complaint(text.error());
   const Result<Model> model = parse_model(*text, words.file);
@@ -48,7 +48,7 @@ OrComplaint<std::string> checked_text(const Words& words) {
   return *text;
 }
 
-int install(const Words& words, const CommonOptions& options) {
+int install(const InstallWords& words, const CommonOptions& options) {
   const auto text = checked_text(words);
   if (!text) return complain(text.error());
   const auto host = host_setting(options, words.state_dir);
@@ -56,7 +56,7 @@ int install(const Words& words, const CommonOptions& options) {
   return print_change(install_model(options, *host, *text), options);
 }
 
-int roll_back(const Words& words, const CommonOptions& options) {
+int roll_back(const InstallWords& words, const CommonOptions& options) {
   const auto host = host_setting(options, words.state_dir);
   if (!host) return complain(host.error());
   return print_change(roll_back_model(options, *host), options);
@@ -84,10 +84,6 @@ json row_of(json row, const char* origin, bool in_use) {
   return row;
 }
 
-double seconds_of(WallTime time) {
-  return std::chrono::duration<double>(time.time_since_epoch()).count();
-}
-
 OrComplaint<json> models_reply(const HostSetting& host) {
   const Result<InstalledModels> found = installed_models(host.state_dir);
   if (!found) return complaint(found.error());
@@ -96,9 +92,9 @@ OrComplaint<json> models_reply(const HostSetting& host) {
   for (const InstalledModel& model : found->models) {
     json row = row_of(described(model.path), "installed", model.path == host.model);
     row["number"] = model.number;
-    row["installed_seconds"] = seconds_of(model.installed);
+    row["installed_seconds"] = seconds_since_epoch(model.installed);
     row["current"] = model.number == found->current;
-    if (model.number == found->current) row["since_seconds"] = seconds_of(found->since);
+    if (model.number == found->current) row["since_seconds"] = seconds_since_epoch(found->since);
     listed |= model.path == host.model;
     rows.push_back(std::move(row));
   }
@@ -140,7 +136,7 @@ constexpr CsvColumn kModelColumns[] = {
     {"path", "/path"}, {"problem", "/problem"}};
 const Form kModelsForm{.text = render_models, .rows = "/models", .columns = kModelColumns};
 
-int list(const Words& words, const CommonOptions& options) {
+int list(const InstallWords& words, const CommonOptions& options) {
   const auto host = host_setting(options, words.state_dir);
   if (!host) return complain(host.error());
   const auto body = models_reply(*host);
@@ -152,22 +148,24 @@ int list(const Words& words, const CommonOptions& options) {
 void add_installed_model_verbs(CLI::App& app, const CommonOptions& options, int& exit_code) {
   CLI::App* const model = app.get_subcommand("model");
   const auto add = [&](const char* name, const char* help,
-                       int (*body)(const Words&, const CommonOptions&),
-                       const std::shared_ptr<Words>& words) {
+                       int (*body)(const InstallWords&, const CommonOptions&),
+                       const std::shared_ptr<InstallWords>& words) {
     CLI::App* const verb = model->add_subcommand(name, help);
     verb->add_option("--state-dir", words->state_dir,
                      "that of a daemon that does not run, instead of asking one that does");
     verb->callback([words, body, &options, &exit_code] { exit_code = body(*words, options); });
     return verb;
   };
-  const auto words = std::make_shared<Words>();
+  const auto words = std::make_shared<InstallWords>();
   CLI::App* const installing =
       add("install", "use a model on this host, at once and from now on (admin)", install, words);
   installing->add_option("file", words->file, "model file")->required();
   installing->add_option("traces", words->traces,
                          "traces on which its fixed point must prove itself first");
-  add("rollback", "use the model before again (admin)", roll_back, std::make_shared<Words>());
-  add("list", "the models of this host, and which is in use", list, std::make_shared<Words>());
+  add("rollback", "use the model before again (admin)", roll_back,
+      std::make_shared<InstallWords>());
+  add("list", "the models of this host, and which is in use", list,
+      std::make_shared<InstallWords>());
   add_challenge(*model, options, exit_code);
 }
 

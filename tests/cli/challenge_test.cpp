@@ -19,7 +19,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::chrono::hours kBegin{400'000};
+constexpr std::chrono::hours kOrigin{400'000};
 
 // A job that goes round idle and busy, 30 s each, one row a second.
 std::string history(int seconds, int first = 0) {
@@ -41,7 +41,7 @@ std::string history(int seconds, int first = 0) {
     sample.cpu.usage_usec = static_cast<std::uint64_t>(cpu);
     sample.memory.anon_bytes = static_cast<std::uint64_t>((busy ? 500 : 100) * 1e6);
     sample.limits = limits;
-    write_trace_row(text, {.container = &info, .time = WallTime(kBegin + std::chrono::seconds(t)),
+    write_trace_row(text, {.container = &info, .time = WallTime(kOrigin + std::chrono::seconds(t)),
                            .host = {8, Bytes{16 * kGiB}}, .original = limits, .sample = &sample,
                            .previous = t > first ? &previous : nullptr, .interval_seconds = 1,
                            .phase = std::nullopt, .label = {}, .label_detail = {}});
@@ -76,7 +76,7 @@ ReplaySums sums(double allocated, std::int64_t over = 0, std::int64_t oom = 0) {
 }
 
 double seconds_after(WallTime time) {
-  return std::chrono::duration<double>(time.time_since_epoch() - kBegin).count();
+  return std::chrono::duration<double>(time.time_since_epoch() - kOrigin).count();
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr int kNow = 2, kBefore = 1;  // records
+constexpr int kThisBoot = 2, kBootBefore = 1;  // records
 constexpr int kPageRows = 100;        // of the daemon below, which gives fewer than it is asked for
 
 // A daemon that sampled web-1 every second: its container from second 1000 on, and the one before
@@ -35,7 +35,8 @@ struct SampledName {
     const double until = request.number("until_seconds").value_or(1e9);
     const int limit = request.count("limit", kPageRows, kPageRows);
     std::vector<HistoryRow> rows;
-    const int begin = record == kNow ? 1000 : 0, end = record == kNow ? 1000 + seconds : 500;
+    const int begin = record == kThisBoot ? 1000 : 0;
+    const int end = record == kThisBoot ? 1000 + seconds : 500;
     for (int second = begin; second < end; ++second)
       if (second >= from && second <= until && rows.size() < static_cast<std::size_t>(limit)) {
         HistoryRow& row = rows.emplace_back();
@@ -51,10 +52,10 @@ struct SampledName {
   json answer(const Request& request) const {
     if (request.args.contains("record"))
       return rows(static_cast<int>(*request.number("record")), request);
-    json reply = rows(kNow, request);
+    json reply = rows(kThisBoot, request);
     reply["earlier"] = json::array();
     if (before) {
-      json run = rows(kBefore, request);
+      json run = rows(kBootBefore, request);
       run.erase("points");
       reply["earlier"].push_back(run);
     }
@@ -72,7 +73,7 @@ struct SampledName {
   bool before = false, unreadable = false;
 };
 
-long lines_of(const std::string& text) { return std::ranges::count(text, '\n'); }
+long line_count(const std::string& text) { return std::ranges::count(text, '\n'); }
 
 // A daemon with a journal of a thousand decisions and their outcomes.
 struct Journaled {
@@ -111,7 +112,7 @@ struct Journaled {
     const std::vector<int> found = ids(ran.out);
     REQUIRE(found.size() == kDecisions);
     for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i] == static_cast<int>(i) + 1);
-    CHECK(lines_of(ran.out) == 2 * kDecisions);
+    CHECK(line_count(ran.out) == 2 * kDecisions);
   }
 
   static constexpr int kDecisions = 1200;
@@ -124,11 +125,11 @@ struct Journaled {
 TEST_CASE_FIXTURE(SampledName, "a history longer than a page is told whole, each sample once") {
   const Ran csv = history({"-o", "csv"});
   CHECK(csv.exit == 0);
-  CHECK(lines_of(csv.out) == 1 + seconds);
+  CHECK(line_count(csv.out) == 1 + seconds);
   const json body = json::parse(history({"--json"}).out);
   REQUIRE(body["points"].size() == 350);
   for (int i = 0; i < seconds; ++i) CHECK(body["points"][i]["time"] == 1000 + i);
-  CHECK(lines_of(history({"-n", "120", "-o", "csv"}).out) == 121);
+  CHECK(line_count(history({"-n", "120", "-o", "csv"}).out) == 121);
 }
 
 TEST_CASE_FIXTURE(SampledName, "before a container come those before it, and where each begins") {
@@ -139,13 +140,13 @@ TEST_CASE_FIXTURE(SampledName, "before a container come those before it, and whe
   const std::size_t now = text.out.find("first seen at 1970-01-01 00:16:40");
   CHECK(old < now);
   CHECK(now != std::string::npos);
-  CHECK(lines_of(text.out) == 3 + 499 + seconds);  // the titles once
+  CHECK(line_count(text.out) == 3 + 499 + seconds);  // the titles once
   const json body = json::parse(history({"--json"}).out);
   CHECK(body["points"].size() == 350);
   REQUIRE(body["earlier"].size() == 1);
   CHECK(body["earlier"][0]["points"].size() == 499);
   // Rows alone do not say whose they are.
-  CHECK(lines_of(history({"-o", "csv"}).out) == 1 + seconds);
+  CHECK(line_count(history({"-o", "csv"}).out) == 1 + seconds);
 }
 
 TEST_CASE_FIXTURE(SampledName, "what is told from memory alone says so on standard error") {
@@ -154,16 +155,16 @@ TEST_CASE_FIXTURE(SampledName, "what is told from memory alone says so on standa
   CHECK(ran.exit == 0);
   CHECK(one_line(ran.err));
   CHECK(ran.err.find("what waits in memory: history.db: Input/output error") != std::string::npos);
-  CHECK(lines_of(ran.out) == 1 + seconds);
+  CHECK(line_count(ran.out) == 1 + seconds);
 }
 
 TEST_CASE_FIXTURE(Journaled, "events since a time come in all their pages, in order") {
   check_all(command.run({"events", "--since", "@1", "-o", "jsonl"}));
   CHECK(command.requests().size() == 3);
   const Ran few = command.run({"events", "-n", "1500", "-o", "jsonl"});
-  CHECK(lines_of(few.out) == 1500);
+  CHECK(line_count(few.out) == 1500);
   CHECK(ids(few.out).back() == kDecisions);
-  CHECK(lines_of(command.run({"events", "-o", "jsonl"}).out) == kMostEvents);
+  CHECK(line_count(command.run({"events", "-o", "jsonl"}).out) == kMostEvents);
   const json body = json::parse(command.run({"events", "--since", "@1", "--json"}).out);
   CHECK(body["events"].size() == 2 * kDecisions);
 }

@@ -44,7 +44,7 @@ struct State {
   std::string link() const { return folder.path("models/current"); }
 };
 
-using Numbers = std::vector<std::uint64_t>;
+using ModelNumbers = std::vector<std::uint64_t>;
 
 }  // namespace
 
@@ -74,9 +74,9 @@ TEST_CASE_FIXTURE(State, "what is added is not in use before it is said") {
 
 TEST_CASE_FIXTURE(State, "five models are kept, of six the oldest goes") {
   for (std::size_t i = 0; i < kKeptModels; ++i) install("m");
-  CHECK(numbers() == Numbers{1, 2, 3, 4, 5});
+  CHECK(numbers() == ModelNumbers{1, 2, 3, 4, 5});
   install("m");
-  CHECK(numbers() == Numbers{2, 3, 4, 5, 6});
+  CHECK(numbers() == ModelNumbers{2, 3, 4, 5, 6});
 }
 
 TEST_CASE_FIXTURE(State,
@@ -84,13 +84,13 @@ TEST_CASE_FIXTURE(State,
   install("one");
   install("two");
   REQUIRE(installer().use(1));
-  CHECK(numbers() == Numbers{1, 2});
+  CHECK(numbers() == ModelNumbers{1, 2});
   CHECK(install("three") == 3);
-  CHECK(numbers() == Numbers{1, 3});
+  CHECK(numbers() == ModelNumbers{1, 3});
   REQUIRE(installer().use(std::nullopt));
   CHECK_FALSE(found().current);
   CHECK(install("four") == 4);
-  CHECK(numbers() == Numbers{4});
+  CHECK(numbers() == ModelNumbers{4});
 }
 
 TEST_CASE_FIXTURE(State, "a link elsewhere is no model, and is replaced by the next") {
@@ -116,7 +116,7 @@ TEST_CASE_FIXTURE(State, "only files by the name of a number count, and never a 
   folder.write("models/notes.json", "x");
   folder.write("models/0.json", "x");
   REQUIRE(::symlink("1.json", folder.path("models/7.json").c_str()) == 0);
-  CHECK(numbers() == Numbers{1});
+  CHECK(numbers() == ModelNumbers{1});
 }
 
 TEST_CASE_FIXTURE(State, "a second process that changes them at the same time is refused") {

@@ -30,7 +30,7 @@ MAY_INCLUDE = {
     "agent/pipeline": ({"base", "model", "policy"}, ALL_NOUNS),
     "agent/protocol": ({"base"}, ALL_NOUNS | {"agent/report.h"}),
     "cli": ({"base", "model", "model/train", "policy", "storage", "agent/pipeline",
-             "agent/protocol"}, ALL_NOUNS | {"collectors/neighbours.h"}),
+             "agent/protocol"}, ALL_NOUNS | {"collectors/neighbours.h", "agent/report.h"}),
     "tests": ({"*"}, set()),
     "bench": ({"*"}, set()),
 }
