@@ -1,0 +1,139 @@
+#!/bin/bash
+# The package on a whole arm64 Debian with systemd, as far as emulation goes: the installation
+# changes no limit, `cgphase status` answers, phases are learned from what was recorded here, a
+# service that works in them has its limits lowered, a stop and the removal restore them.
+# arm64_test.sh FOLDER, run by tests/kernel/psi_guest --arm64; the package lies in FOLDER.
+# shellcheck disable=SC2154  # what the fixtures set
+package=$(find "$1" -name 'cgphase_*_arm64.deb')
+export DEBIAN_FRONTEND=noninteractive
+# shellcheck source-path=SCRIPTDIR/../kernel source=../kernel/daemon_fixture.sh
+. "$(dirname "$0")/../kernel/daemon_fixture.sh"
+# shellcheck source-path=SCRIPTDIR/../engines source=../engines/unit_fixture.sh
+. "$(dirname "$0")/../engines/unit_fixture.sh"
+
+cgroups=system.slice/plain.service
+# Computes, holds memory, and does nothing, some seconds each.
+work='while :; do
+  end=$((SECONDS + 8)); while [ $SECONDS -lt $end ]; do
+    i=0; while [ $i -lt 3000 ]; do i=$((i + 1)); done; sleep 0.2
+  done
+  dd if=/dev/zero of=/dev/shm/data bs=1M count=24 2>/dev/null; sleep 5
+  rm /dev/shm/data; sleep 5
+done'
+
+answers() { cgphase status --json >/tmp/status 2>/dev/null; }
+
+system() {
+  # shellcheck disable=SC1091
+  (. /etc/os-release && echo "$PRETTY_NAME") && uname -srm && dpkg-query -Wf \
+    '${Package} ${Version} ${Architecture}\n' cgphase systemd 'libcgroup[0-9]*' libbpf1
+}
+
+installed() {
+  local start
+  must apt-get -q -y install "$package" </dev/null >/tmp/apt.log
+  start=$(now_ms)
+  until_true 60000 answers || fail "no answer within 60 s: $(journalctl -u cgphased -n 20)"
+  echo "installed: status answers after $(($(now_ms) - start)) ms"
+  grep -q '"mode": *"observe"' /tmp/status || fail "the mode is not observe: $(cat /tmp/status)"
+  property_is ActiveState active || fail 'not started'
+  pause_ms 5000
+  all_original || fail "observing changed a limit: $(snapshot $cgroups)"
+  system
+  cgphase status
+}
+
+configure() {  # MODE, with rails for seconds instead of hours
+  cat >/etc/cgphase/conf.d/plain.toml <<TOML
+mode = "$1"
+include = ["/$cgroups"]
+$2
+[enforce]
+cgroups = ["/$cgroups"]
+[rails]
+enough_samples = 5
+enough_runs = 1
+cool_down = "1s"
+quarantine = "1s"
+trial = "1s"
+trial_model_steps = 1
+trial_tolerance_ratio = 10.0
+container_lower_window = "1s"
+host_lower_window = "1s"
+host_lowers_per_window = 100
+cpu_lower_window = "1s"
+memory_lower_window = "1s"
+memory_headroom_bytes = "8M"
+memory_step_ratio = 0.5
+dwell = "1s"
+settle = "0s"
+start_up = "0s"
+stand_down = "5min"
+quiet_cpu_some_avg10 = 1.0
+quiet_memory_io_some_avg10 = 1.0
+TOML
+  must cgphased --check-config
+  must systemctl restart cgphased
+  until_true 60000 answers || fail 'no answer within 60 s of a start'
+}
+
+trained() {
+  configure observe ''
+  must cgphase -q record --for 75s -o /tmp/here.csv "/$cgroups"
+  all_original || fail 'observing changed a limit'
+  must cgphase -q train --clusters 3 --epochs 40 -o /etc/cgphase/here.json /tmp/here.csv
+  echo "observed: $(wc -l </tmp/here.csv) samples, a model made of them"
+}
+
+both_lowered() {
+  local knob meant in_force
+  while IFS='=' read -r knob meant; do
+    case $knob in */memory.max | */cpu.max) ;; *) continue ;; esac
+    read -r in_force _ <"$root/$knob" && [ "$in_force" -lt "${meant% *}" ] || return 1
+  done <<<"$original"
+}
+phases() {  # Two at least: a load that changes and one phase would be no phase at all.
+  cgphase show "/$cgroups" --json >/tmp/shown 2>/dev/null &&
+    [ "$(sed 's/.*"phases_seen"//; s/\].*//' /tmp/shown | grep -o '"letter"' | wc -l)" -ge 2 ]
+}
+
+enforced() {
+  configure enforce 'model = "/etc/cgphase/here.json"
+policy = "hold"'
+  if until_true 240000 both_lowered; then
+    echo "enforced: $(snapshot $cgroups | grep -E 'cpu.max=|memory.max=' | tr '\n' ' ')"
+  else
+    fail "not lowered within 4 min: $(snapshot $cgroups)"
+    cgphase list -o wide
+    cgphase events
+  fi
+  until_true 120000 phases || fail "fewer than two phases: $(cat /tmp/shown)"
+  grep -q '^oom_kill 0' "$root/$cgroups/memory.events" || fail 'something was killed'
+  cgphase list
+}
+
+restored() {  # BY-WHAT
+  until_true "$restore_limit_ms" all_original ||
+    fail "not restored by $1: $(diff <(echo "$original") <(snapshot $cgroups))"
+  echo "$1: every limit is the original"
+}
+
+ended() {
+  must systemctl stop cgphased
+  restored 'a stop'
+  must systemctl start cgphased
+  until_true 240000 some_changed || fail 'not lowered again after a start'
+  must apt-get -q -y remove cgphase </dev/null >/tmp/apt.log
+  restored 'the removal'
+  [ ! -e /usr/sbin/cgphased ] || fail 'the program is still there'
+}
+
+[ -n "$package" ] || { echo "FAILED: no package for arm64 in $1"; exit 1; }
+must systemd-run --quiet --unit plain -p MemoryMax=128M -p MemorySwapMax=0 -p CPUQuota=80% \
+  bash -c "$work"
+original=$(snapshot $cgroups)
+installed
+trained
+enforced
+ended
+finish
