@@ -150,10 +150,13 @@ std::vector<Decision> Pipeline::step(const NodeSample& tick) {
     admissions_.erase(info.id);
   }
   std::vector<Decision> decisions;
+  // Both ascend, and mostly one is there for the other.
+  auto at = containers_.begin();
   for (const Sample& sample : tick.containers) {
-    const auto found = containers_.find(sample.id);
-    CHECK_INVARIANT(found != containers_.end());  // the sampler tells who appeared first
-    step_container(*found->second, sample, tick, decisions);
+    if (at == containers_.end() || at->first != sample.id) at = containers_.find(sample.id);
+    CHECK_INVARIANT(at != containers_.end());  // the sampler tells who appeared first
+    step_container(*at->second, sample, tick, decisions);
+    ++at;
   }
   for (const Decision& decision : decisions)
     if (decision.verdict == Verdict::allowed) pending_[decision.decision_id] = decision;
@@ -257,7 +260,9 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
       .gpu_ruled_out = container.care.gpu_ruled_out,
       .original = view.original, .host = tick.host,
       .model_step_seconds = engine_ ? engine_->model().step_seconds : seconds(config_.interval),
-      .oom_floor_bytes = oom_memory_.floor_bytes(image_of(view.info), tick.wall_time),
+      // While it is only observed nobody asks.
+      .oom_floor_bytes = view.mode == Mode::observe
+          ? 0 : oom_memory_.floor_bytes(image_of(view.info), tick.wall_time),
       .reload = sample.limits_reset};
   for (Decision& decision :
        container.rails.step(input, view.wish, budget_, next_decision_id_))

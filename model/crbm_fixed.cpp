@@ -20,27 +20,38 @@ constexpr int kTableBound = 11;
 constexpr int kSegments = 2 * kTableBound * (1 << (kSumShift - kSegmentShift));
 constexpr double kInt16Max = 32767;
 
-// Rows are filled up with zeros to whole vectors of the widest common processors: what is left over
-// at the end of a row costs more, one by one, than all the rest.
-constexpr int kLanes = 16;
-constexpr int padded(int columns) { return (columns + kLanes - 1) / kLanes * kLanes; }
-constexpr int kMostColumns = padded(kMaxFeatures * (kMaxHistory + 1));
+// Units and centroids stand side by side, as many as the registers of the widest common processors
+// hold sums of; what is left over is filled up with zeros. A weight, an input and an activation
+// have 16 bits and the longest row has kMostColumns of them, so each sum is far below 2^53: in
+// double every step is exact, in whatever order.
+constexpr int kUnitLanes = 24, kCentroidLanes = 8;
+constexpr int padded(int count, int lanes) { return (count + lanes - 1) / lanes * lanes; }
+constexpr int kMostColumns = kMaxFeatures * (kMaxHistory + 1);
+static_assert(std::int64_t{32768} * 32768 * kMostColumns < std::int64_t{1} << 53);
+static_assert(std::int64_t{65536} * 65536 * kMaxHidden < std::int64_t{1} << 53);
 
-std::array<std::int16_t, kSegments + 1> make_table() {
-  std::array<std::int16_t, kSegments + 1> table{};
+// The last value stands there twice, so that its segment has an end as well.
+std::array<std::int16_t, kSegments + 2> make_table() {
+  std::array<std::int16_t, kSegments + 2> table{};
   for (int i = 0; i <= kSegments; ++i) {
     const double z = std::ldexp(i, kSegmentShift - kSumShift) - kTableBound;
     table[static_cast<std::size_t>(i)] = static_cast<std::int16_t>(
         std::llround(std::ldexp(portable_sigmoid(z), kActivationShift)));
   }
+  table.back() = table[kSegments];
   return table;
 }
 
-const std::array<std::int16_t, kSegments + 1> kTable = make_table();
+const std::array<std::int16_t, kSegments + 2> kTable = make_table();
+constexpr std::int32_t kTableEnd = kTableBound << kSumShift;
 
-std::int64_t round_shift(std::int64_t value, int shift) {
-  if (shift <= 0) return value << -shift;
-  return (value + (std::int64_t{1} << (shift - 1))) >> shift;
+// `offset` is that of z from the beginning of the table, within it.
+std::int16_t interpolated(std::int32_t offset) {
+  const auto segment = static_cast<std::size_t>(offset >> kSegmentShift);
+  const std::int32_t within = offset & ((1 << kSegmentShift) - 1);
+  const std::int32_t step = kTable[segment + 1] - kTable[segment];
+  const std::int32_t half = 1 << (kSegmentShift - 1);
+  return static_cast<std::int16_t>(kTable[segment] + ((step * within + half) >> kSegmentShift));
 }
 
 std::int16_t to_int16(double value) {
@@ -54,61 +65,65 @@ double row_maximum(const std::vector<double>& values, int row, int columns) {
   return maximum;
 }
 
-// 32767 * 255 * 256 is below 2^31: so many products add up in an int32, which the processors
-// multiply and add in one instruction.
-constexpr int kProductsInInt32 = 256;
-static_assert(std::int64_t{32767} * 255 * kProductsInInt32 <= INT32_MAX);
-
-CGPHASE_CLONES void weighted_sums(const std::int16_t* high, const std::int16_t* low,
-                                  const std::int16_t* window, int rows, int columns,
-                                  std::int64_t* sums) {
-  columns = columns / kLanes * kLanes;  // tells the compiler that nothing is left over
-  for (int row = 0; row < rows; ++row) {
-    std::int64_t sum = 0;
-    for (int begin = 0; begin < columns; begin += kProductsInInt32) {
-      const int end = std::min(begin + kProductsInInt32, columns);
-      std::int32_t high_sum = 0, low_sum = 0;
-      for (int i = begin; i < end; ++i) {
-        high_sum += std::int32_t{high[i]} * window[i];
-        low_sum += std::int32_t{low[i]} * window[i];
-      }
-      sum += std::int64_t{high_sum} * 256 + low_sum;
+// sums[u] = sum over i of weights[i][u] * inputs[i], for `units` (a multiple of kUnitLanes).
+CGPHASE_CLONES void weighted_sums(const double* weights, const std::int16_t* inputs, int units,
+                                  int columns, double* sums) {
+  for (int begin = 0; begin < units; begin += kUnitLanes) {
+    double block[kUnitLanes] = {};
+    for (int i = 0; i < columns; ++i) {
+      const double* row = weights + std::ptrdiff_t{i} * units + begin;
+      const double input = inputs[i];
+#pragma GCC unroll 24
+      for (int u = 0; u < kUnitLanes; ++u) block[u] += row[u] * input;
     }
-    sums[row] = sum;
-    high += columns;
-    low += columns;
+    for (int u = 0; u < kUnitLanes; ++u) sums[begin + u] = block[u];
   }
 }
 
-CGPHASE_CLONES void squared_distances(const std::int16_t* centroids, const std::int16_t* point,
-                                      int rows, int columns, std::int64_t* distances) {
-  columns = columns / kLanes * kLanes;
-  for (int row = 0; row < rows; ++row) {
-    const std::int16_t* centroid = centroids + std::ptrdiff_t{row} * columns;
-    std::int64_t sum = 0;
-    for (int i = 0; i < columns; ++i) {
-      const std::int32_t difference = std::int32_t{point[i]} - centroid[i];
-      sum += difference * difference;
+// Where in the table the sigmoid of each sum lies: the sum rounded to kSumShift fractional bits,
+// half up, and the bias. In double all of it is exact.
+CGPHASE_CLONES void table_offsets(const double* sums, const double* halves, const double* scales,
+                                  const double* biases, int units, std::int32_t* offsets) {
+  constexpr double kEnd = kTableEnd;
+  for (int u = 0; u < units; ++u) {
+    const double z = std::floor((sums[u] + halves[u]) * scales[u]) + biases[u];
+    const double low = z < -kEnd ? -kEnd : z;
+    const double held = low > kEnd ? kEnd : low;
+    offsets[u] = static_cast<std::int32_t>(held + kEnd);
+  }
+}
+
+// distances[c] = sum over k of (point[k] - centroids[k][c])^2, for `count` centroids (a multiple of
+// kCentroidLanes).
+CGPHASE_CLONES void squared_distances(const double* centroids, const std::int16_t* point, int count,
+                                      int dimension, double* distances) {
+  for (int begin = 0; begin < count; begin += kCentroidLanes) {
+    double block[kCentroidLanes] = {};
+    for (int k = 0; k < dimension; ++k) {
+      const double* row = centroids + std::ptrdiff_t{k} * count + begin;
+      const double value = point[k];
+#pragma GCC unroll 8
+      for (int c = 0; c < kCentroidLanes; ++c) {
+        const double difference = value - row[c];
+        block[c] += difference * difference;
+      }
     }
-    distances[row] = sum;
+    for (int c = 0; c < kCentroidLanes; ++c) distances[begin + c] = block[c];
   }
 }
 
 }  // namespace
 
 std::int16_t fixed_sigmoid(std::int64_t z) {
-  constexpr std::int64_t kLimit = std::int64_t{kTableBound} << kSumShift;
-  if (z <= -kLimit) return kTable.front();
-  if (z >= kLimit) return kTable.back();
-  const std::int64_t offset = z + kLimit;
-  const auto segment = static_cast<std::size_t>(offset >> kSegmentShift);
-  const std::int64_t within = offset & ((1 << kSegmentShift) - 1);
-  const std::int64_t step = std::int64_t{kTable[segment + 1]} - kTable[segment];
-  return static_cast<std::int16_t>(kTable[segment] + round_shift(step * within, kSegmentShift));
+  const std::int64_t held = std::clamp<std::int64_t>(z, -kTableEnd, kTableEnd);
+  return interpolated(static_cast<std::int32_t>(held + kTableEnd));
 }
 
 std::int16_t quantize_input(double standardised) {
-  return to_int16(standardised * (1 << kInputShift));
+  const double value = std::clamp(standardised * (1 << kInputShift), -kInt16Max, kInt16Max);
+  const int whole = static_cast<int>(value);  // towards zero
+  const double rest = value - whole;
+  return static_cast<std::int16_t>(whole + (rest >= 0.5 ? 1 : 0) - (rest <= -0.5 ? 1 : 0));
 }
 
 std::vector<int> weight_shifts(const CrbmParameters& crbm) {
@@ -126,32 +141,34 @@ std::vector<int> weight_shifts(const CrbmParameters& crbm) {
 CrbmFixed::CrbmFixed(const CrbmParameters& crbm, const Centroids& centroids)
     : n_hid_(crbm.n_hid),
       window_size_(crbm.n_vis * (crbm.n_his + 1)),
-      window_stride_(padded(window_size_)),
-      hidden_stride_(padded(n_hid_)),
+      unit_stride_(padded(n_hid_, kUnitLanes)),
       centroid_count_(centroids.count),
+      centroid_stride_(padded(centroid_count_, kCentroidLanes)),
       weight_shift_(weight_shifts(crbm)),
       parents_(centroids.parents) {
-  const auto add_weight = [&](double value, int shift) {
-    const std::int16_t whole = to_int16(std::ldexp(value, shift));
-    // An arithmetic shift: low lies in 0..255.
-    high_.push_back(static_cast<std::int16_t>(whole >> 8));
-    low_.push_back(static_cast<std::int16_t>(whole & 0xFF));
-  };
   const auto n_vis = static_cast<std::size_t>(crbm.n_vis);
-  const std::size_t history = n_vis * static_cast<std::size_t>(crbm.n_his);
-  for (std::size_t k = 0; k < weight_shift_.size(); ++k) {
-    for (std::size_t i = 0; i < history; ++i)
-      add_weight(crbm.b[k * history + i], weight_shift_[k]);
-    for (std::size_t i = 0; i < n_vis; ++i) add_weight(crbm.w[k * n_vis + i], weight_shift_[k]);
-    high_.resize((k + 1) * static_cast<std::size_t>(window_stride_));
-    low_.resize(high_.size());
-    bias_.push_back(std::llround(std::ldexp(crbm.hidden_bias[k], kSumShift)));
-  }
   const auto n_hid = static_cast<std::size_t>(n_hid_);
-  const auto hidden_stride = static_cast<std::size_t>(hidden_stride_);
-  centroids_.resize(static_cast<std::size_t>(centroid_count_) * hidden_stride);
+  const auto units = static_cast<std::size_t>(unit_stride_);
+  const std::size_t history = n_vis * static_cast<std::size_t>(crbm.n_his);
+  weights_.resize(units * static_cast<std::size_t>(window_size_));
+  halves_.resize(units);
+  scales_.resize(units);
+  biases_.resize(units);
+  for (std::size_t k = 0; k < n_hid; ++k) {
+    const auto put = [&](std::size_t column, double value) {
+      weights_[column * units + k] = to_int16(std::ldexp(value, weight_shift_[k]));
+    };
+    for (std::size_t i = 0; i < history; ++i) put(i, crbm.b[k * history + i]);
+    for (std::size_t i = 0; i < n_vis; ++i) put(history + i, crbm.w[k * n_vis + i]);
+    const int shift = kInputShift + weight_shift_[k] - kSumShift;
+    halves_[k] = shift > 0 ? std::ldexp(1, shift - 1) : 0;
+    scales_[k] = std::ldexp(1, -shift);
+    biases_[k] = static_cast<double>(std::llround(std::ldexp(crbm.hidden_bias[k], kSumShift)));
+  }
+  const auto stride = static_cast<std::size_t>(centroid_stride_);
+  centroids_.resize(n_hid * stride);
   for (std::size_t i = 0; i < centroids.values.size(); ++i)
-    centroids_[i / n_hid * hidden_stride + i % n_hid] =
+    centroids_[i % n_hid * stride + i / n_hid] =
         to_int16(std::ldexp(centroids.values[i], kActivationShift));
   bound_errors(crbm, centroids);
 }
@@ -179,7 +196,7 @@ void CrbmFixed::bound_errors(const CrbmParameters& crbm, const Centroids& centro
                        worst / 4};
   }
   const auto rounded = [&](std::size_t row, std::size_t column) {
-    const auto index = row * static_cast<std::size_t>(hidden_stride_) + column;
+    const auto index = column * static_cast<std::size_t>(centroid_stride_) + row;
     return std::ldexp(centroids_[index], -kActivationShift);
   };
   for (std::size_t i = 0; i < static_cast<std::size_t>(centroid_count_); ++i)
@@ -199,29 +216,25 @@ void CrbmFixed::bound_errors(const CrbmParameters& crbm, const Centroids& centro
     }
 }
 
-std::int16_t CrbmFixed::weight(std::size_t row, std::size_t column) const {
-  const std::size_t index = row * static_cast<std::size_t>(window_stride_) + column;
-  return static_cast<std::int16_t>(high_[index] * 256 + low_[index]);
+double CrbmFixed::weight(std::size_t unit, std::size_t column) const {
+  return weights_[column * static_cast<std::size_t>(unit_stride_) + unit];
 }
 
 void CrbmFixed::hidden(std::span<const std::int16_t> window, std::int16_t* activation) const {
   CHECK_INVARIANT(window.size() == static_cast<std::size_t>(window_size_));
-  std::int64_t sums[kMaxHidden];
-  std::int16_t whole[kMostColumns];
-  std::fill(std::copy(window.begin(), window.end(), whole), whole + window_stride_, 0);
-  weighted_sums(high_.data(), low_.data(), whole, n_hid_, window_stride_, sums);
-  for (int k = 0; k < n_hid_; ++k) {
-    const auto unit = static_cast<std::size_t>(k);
-    const int shift = kInputShift + weight_shift_[unit] - kSumShift;
-    activation[k] = fixed_sigmoid(round_shift(sums[k], shift) + bias_[unit]);
-  }
+  double sums[padded(kMaxHidden, kUnitLanes)];
+  std::int32_t offsets[padded(kMaxHidden, kUnitLanes)];
+  weighted_sums(weights_.data(), window.data(), unit_stride_, window_size_, sums);
+  table_offsets(sums, halves_.data(), scales_.data(), biases_.data(), unit_stride_, offsets);
+  for (int k = 0; k < n_hid_; ++k) activation[k] = interpolated(offsets[k]);
 }
 
 void CrbmFixed::distances(std::span<const std::int16_t> window, std::int64_t* squared) const {
-  std::int16_t activation[padded(kMaxHidden)];
+  std::int16_t activation[kMaxHidden];
   hidden(window, activation);
-  std::fill(activation + n_hid_, activation + hidden_stride_, 0);
-  squared_distances(centroids_.data(), activation, centroid_count_, hidden_stride_, squared);
+  double distances[padded(kMaxPhases, kCentroidLanes)];
+  squared_distances(centroids_.data(), activation, centroid_stride_, n_hid_, distances);
+  for (int c = 0; c < centroid_count_; ++c) squared[c] = static_cast<std::int64_t>(distances[c]);
 }
 
 CrbmFixed::Nearest CrbmFixed::nearest(std::span<const std::int16_t> window) const {
@@ -241,9 +254,10 @@ CrbmFixed::Nearest CrbmFixed::nearest(std::span<const std::int16_t> window) cons
 }
 
 double CrbmFixed::error_bound(std::span<const std::int16_t> window) const {
+  static_assert(kInputShift == 12);
   std::int32_t sum = 0;
   for (const std::int16_t value : window) sum += std::abs(std::int32_t{value});
-  return bound_constant_ + bound_per_input_ * std::ldexp(sum, -kInputShift);
+  return bound_constant_ + bound_per_input_ * (sum * 0x1p-12);
 }
 
 void snap_to_grid(CrbmParameters& crbm) {

@@ -2,10 +2,10 @@
 //
 //   inputs       int16, 12 fractional bits (kStandardisedBound)
 //   weights      int16, one power-of-two scale per hidden unit: weight = integer / 2^shift
-//   sums         int64, of int32 parts: each weight is 256 * high + low, and up to 256 products
-//                of either with an int16 fit an int32
+//   sums         of up to 2112 such products, less than 2^42: whole numbers that a double holds
+//                exactly, so that processors may add them up in any order, several at a time
 //   sigmoid      table of 1/32 steps on [-11, 11], linear interpolation, 15 fractional bits
-//   distances    int64, squared, 30 fractional bits
+//   distances    squared, 30 fractional bits; added up likewise
 //
 // The quantizer bounds what this can differ from the double engine (error_bound below), so a phase
 // whose margin exceeds the bound is certified to be the phase of the double engine.
@@ -61,16 +61,17 @@ class CrbmFixed {
  private:
   void bound_errors(const CrbmParameters& crbm, const Centroids& centroids);
 
-  std::int16_t weight(std::size_t row, std::size_t column) const;
+  double weight(std::size_t unit, std::size_t column) const;
 
   int n_hid_, window_size_;
-  int window_stride_, hidden_stride_;  // of rows filled up with zeros
-  int centroid_count_;
+  int unit_stride_;  // units, filled up with zeros
+  int centroid_count_, centroid_stride_;
 
-  std::vector<std::int16_t> high_, low_;  // [n_hid * window_stride] each
-  std::vector<std::int64_t> bias_;       // 16 fractional bits
+  // Whole numbers. Of each unit what is added to its sum before that is scaled and rounded down.
+  std::vector<double> weights_;  // [window_size * unit_stride]
+  std::vector<double> halves_, scales_, biases_;
   std::vector<int> weight_shift_;
-  std::vector<std::int16_t> centroids_;  // [centroid_count * hidden_stride]
+  std::vector<double> centroids_;  // [n_hid * centroid_stride]
   std::vector<int> parents_;             // as in Centroids
   std::vector<UnitBound> unit_bounds_;   // eps_k
   double bound_constant_ = 0, bound_per_input_ = 0;

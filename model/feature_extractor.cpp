@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <vector>
 
 #include "model/scalar_math.h"
 
@@ -11,15 +13,49 @@ namespace {
 constexpr double kGapIntervals = 3;
 constexpr double kUsecPerSec = 1e6;
 
-// Places in FeatureExtractor::Counters.
+// Of a counter in a sample.
 struct Place {
-  enum : std::size_t {
+  enum : std::uint8_t {
     cpu_usec, page_faults, read_bytes, written_bytes,
     wait_usec, voluntary_switches, involuntary_switches,
-    received_bytes, sent_bytes, block_latency_usec, block_requests,
-    count
+    received_bytes, sent_bytes, block_latency_usec, block_requests
   };
 };
+
+const Counter& counter_at(const Sample& sample, std::uint8_t place) {
+  switch (place) {
+    case Place::page_faults: return sample.memory.pgfault;
+    case Place::read_bytes: return sample.io.read_bytes;
+    case Place::written_bytes: return sample.io.write_bytes;
+    case Place::wait_usec: return sample.run_queue.wait_usec;
+    case Place::voluntary_switches: return sample.run_queue.voluntary_switches;
+    case Place::involuntary_switches: return sample.run_queue.involuntary_switches;
+    case Place::received_bytes: return sample.network.receive_bytes;
+    case Place::sent_bytes: return sample.network.transmit_bytes;
+    case Place::block_latency_usec: return sample.block.latency_usec;
+    case Place::block_requests: return sample.block.requests;
+    default: return sample.cpu.usage_usec;
+  }
+}
+
+// The counters that a feature is made of.
+std::vector<std::uint8_t> places_of(Feature feature) {
+  switch (feature) {
+    case Feature::cpu_usage_ratio:
+    case Feature::cpu_usage_log_ratio: return {Place::cpu_usec};
+    case Feature::page_fault_log_rate: return {Place::page_faults};
+    case Feature::disk_read_log_rate: return {Place::read_bytes};
+    case Feature::disk_write_log_rate: return {Place::written_bytes};
+    case Feature::run_queue_wait_ratio: return {Place::wait_usec, Place::cpu_usec};
+    case Feature::voluntary_switch_log_rate: return {Place::voluntary_switches};
+    case Feature::involuntary_switch_log_rate: return {Place::involuntary_switches};
+    case Feature::network_receive_log_rate: return {Place::received_bytes};
+    case Feature::network_transmit_log_rate: return {Place::sent_bytes};
+    case Feature::block_latency_log_usec:
+      return {Place::block_latency_usec, Place::block_requests};
+    default: return {};
+  }
+}
 
 std::optional<double> per_second(const std::optional<std::uint64_t>& sum, double seconds) {
   if (!sum) return std::nullopt;
@@ -92,18 +128,24 @@ void FeatureExtractor::Integral::add(const std::optional<double>& value, double 
   if (sum) *sum += *value * seconds;
 }
 
-FeatureExtractor::Counters FeatureExtractor::counters_of(const Sample& sample) {
-  static_assert(kCounters == Place::count);
-  return {sample.cpu.usage_usec,         sample.memory.pgfault,
-          sample.io.read_bytes,          sample.io.write_bytes,
-          sample.run_queue.wait_usec,    sample.run_queue.voluntary_switches,
-          sample.run_queue.involuntary_switches,
-          sample.network.receive_bytes,  sample.network.transmit_bytes,
-          sample.block.latency_usec,     sample.block.requests};
+FeatureExtractor::FeatureExtractor(const FeatureSchema& schema, double step_seconds)
+    : step_seconds_(step_seconds) {
+  features_.reserve(schema.entries.size());
+  followed_.reserve(schema.entries.size());
+  for (const FeatureSchema::Entry& entry : schema.entries) {
+    features_.push_back(entry.feature);
+    for (const std::uint8_t place : places_of(entry.feature)) follow(place);
+  }
 }
 
-FeatureExtractor::FeatureExtractor(const FeatureSchema& schema, double step_seconds)
-    : schema_(schema), step_seconds_(step_seconds) {}
+void FeatureExtractor::follow(std::uint8_t place) {
+  if (std::ranges::find(followed_, place, &Followed::place) == followed_.end())
+    followed_.push_back({place, {}});
+}
+
+std::optional<std::uint64_t> FeatureExtractor::sum_of(std::uint8_t place) const {
+  return std::ranges::find(followed_, place, &Followed::place)->advance.sum;
+}
 
 bool FeatureExtractor::is_gap(const Sample& sample, double interval_seconds) const {
   if (sample.id != id_ || interval_seconds <= 0) return true;
@@ -123,8 +165,7 @@ void FeatureExtractor::begin_step(const Sample& sample, MonotonicTime time) {
   started_ = true;
   id_ = sample.id;
   step_begin_ = time;
-  const Counters now = counters_of(sample);
-  for (std::size_t i = 0; i < kCounters; ++i) advances_[i].begin(now[i]);
+  for (Followed& one : followed_) one.advance.begin(counter_at(sample, one.place));
   gpu_.sum = gpu_memory_.sum = 0;
   need_at_begin_ = memory_need(sample);
 }
@@ -132,7 +173,7 @@ void FeatureExtractor::begin_step(const Sample& sample, MonotonicTime time) {
 std::optional<double> FeatureExtractor::value(Feature feature, double seconds, const Sample& sample,
                                               const Limits& original,
                                               const HostCapacity& host) const {
-  const auto sum = [&](std::size_t place) { return advances_[place].sum; };
+  const auto sum = [&](std::uint8_t place) { return sum_of(place); };
   const auto need_now = [&] { return as_double(memory_need(sample)); };
   const auto cores = [&] { return per_second(sum(Place::cpu_usec), seconds * kUsecPerSec); };
   switch (feature) {
@@ -156,8 +197,8 @@ std::optional<double> FeatureExtractor::value(Feature feature, double seconds, c
 }
 
 std::optional<double> FeatureExtractor::optional_value(Feature feature, double seconds) const {
-  const auto sum = [&](std::size_t place) { return advances_[place].sum; };
-  const auto rate = [&](std::size_t place) { return log_rate(sum(place), seconds); };
+  const auto sum = [&](std::uint8_t place) { return sum_of(place); };
+  const auto rate = [&](std::uint8_t place) { return log_rate(sum(place), seconds); };
   switch (feature) {
     case Feature::run_queue_wait_ratio:
       return share_of_both(sum(Place::wait_usec), sum(Place::cpu_usec));
@@ -189,16 +230,15 @@ FeatureExtractor::Step FeatureExtractor::add(const Sample& sample, MonotonicTime
     begin_step(sample, time);
     return step;
   }
-  const Counters now = counters_of(sample);
-  for (std::size_t i = 0; i < kCounters; ++i) advances_[i].add(now[i]);
+  for (Followed& one : followed_) one.advance.add(counter_at(sample, one.place));
   gpu_.add(sample.gpu.utilisation_ratio, interval);
   gpu_memory_.add(sample.gpu.memory_utilisation_ratio, interval);
   const double seconds = seconds_between(step_begin_, time);
   if (seconds + interval / 2 < step_seconds_) return step;
   step.vector.emplace();
-  step.vector->values.reserve(schema_.entries.size());
-  for (const FeatureSchema::Entry& entry : schema_.entries)
-    step.vector->values.push_back(value(entry.feature, seconds, sample, original, host));
+  step.vector->values.reserve(features_.size());
+  for (const Feature feature : features_)
+    step.vector->values.push_back(value(feature, seconds, sample, original, host));
   begin_step(sample, time);
   return step;
 }

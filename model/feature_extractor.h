@@ -1,10 +1,9 @@
 // From raw samples to feature vectors: rates, ratios, and one vector per model step.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "collectors/sample.h"
 #include "model/feature_vector.h"
@@ -35,10 +34,13 @@ class FeatureExtractor {
     void begin(const Counter& now);
     void add(const Counter& now);
   };
-  // The counters that features are made of; feature_extractor.cpp names them.
-  static constexpr std::size_t kCounters = 11;
-  using Counters = std::array<Counter, kCounters>;
-  static Counters counters_of(const Sample& sample);
+  // One of the counters that features are made of.
+  struct Followed {
+    std::uint8_t place;  // feature_extractor.cpp names them
+    Advance advance;
+  };
+  void follow(std::uint8_t place);
+  std::optional<std::uint64_t> sum_of(std::uint8_t place) const;
   // Value x seconds since the step began; absent once there was none.
   struct Integral {
     std::optional<double> sum;
@@ -52,13 +54,13 @@ class FeatureExtractor {
                               const Limits& original, const HostCapacity& host) const;
   std::optional<double> optional_value(Feature feature, double seconds) const;
 
-  FeatureSchema schema_;
+  std::vector<Feature> features_;   // of the schema
   double step_seconds_;
   bool started_ = false;
   CgroupId id_;
   MonotonicTime step_begin_, last_time_;
   double interval_seconds_ = 0;  // how far apart samples usually are; 0 = not known yet
-  std::array<Advance, kCounters> advances_;
+  std::vector<Followed> followed_;  // those that these features need
   Integral gpu_, gpu_memory_;
   std::optional<Bytes> need_at_begin_;
 };

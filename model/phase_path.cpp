@@ -21,7 +21,8 @@ constexpr std::int64_t kLargestDistance = std::int64_t{kMaxHidden} << kUnitShift
 static_assert(kMaxSwitchCost <= kMaxHidden && kLargestError > 2 * kLargestDistance);
 
 std::int64_t rounded_up(double error_bound) {
-  const double units = std::ceil(std::ldexp(error_bound, kUnitShift));
+  static_assert(kUnitShift == 30);
+  const double units = std::ceil(error_bound * 0x1p30);
   if (!(units < static_cast<double>(kLargestError))) return kLargestError;
   return static_cast<std::int64_t>(units);
 }

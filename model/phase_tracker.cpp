@@ -14,7 +14,8 @@
 namespace cgphase {
 namespace {
 
-constexpr int kUnitExponent = -2 * kActivationShift;  // of the engine's distances
+constexpr double kUnit = 0x1p-30;  // of the engine's distances
+static_assert(kActivationShift == 15);
 
 }  // namespace
 
@@ -64,7 +65,7 @@ class PhaseTracker::Impl {
   PhasePath::Step nearest() const {
     const PhaseEngine::Impl& shared = *engine->impl_;
     const CrbmFixed::Nearest found = shared.fixed.nearest(window);
-    const double margin = std::ldexp(static_cast<double>(found.margin), kUnitExponent);
+    const double margin = static_cast<double>(found.margin) * kUnit;
     // With one centroid there is no second to be mistaken for.
     const bool certain =
         shared.model.centroids.count == 1 || margin > shared.fixed.error_bound(window);
@@ -83,8 +84,8 @@ class PhaseTracker::Impl {
     const PhasePath::Step found = path.sticky() ? follow() : nearest();
     Phase phase;
     phase.index = found.index;
-    phase.distance = std::ldexp(static_cast<double>(found.distance), kUnitExponent);
-    phase.margin = std::ldexp(static_cast<double>(found.margin), kUnitExponent);
+    phase.distance = static_cast<double>(found.distance) * kUnit;
+    phase.margin = static_cast<double>(found.margin) * kUnit;
     const bool novel = engine->impl_->novel(phase.index, phase.distance);
     phase.state = found.certain && !novel ? PhaseState::known : PhaseState::unknown;
     return phase;

@@ -110,6 +110,12 @@ bool DriftWatch::observe(const RailInput& input, bool active) {
   // Read before our last write was done: it shows the past.
   if (predates_write(input.time)) return false;
   const Limits& found = input.sample->limits;
+  const auto unchanged = [&](auto Limits::*knob) {
+    return !(found.*knob) || found.*knob == expected_.*knob;
+  };
+  if (unchanged(&Limits::cpu_max) && unchanged(&Limits::cpu_max_burst) &&
+      unchanged(&Limits::memory_max))
+    return false;
   const std::array<Owner, 3> owners = {judge(&Limits::cpu_max, found),
                                        judge(&Limits::cpu_max_burst, found),
                                        judge(&Limits::memory_max, found)};

@@ -31,9 +31,14 @@ std::vector<Decision> ContainerRails::Impl::step(const RailInput& input, const A
   begun_ = true;
   wants_gpu_look_ = false;
   model_step_seconds_ = input.model_step_seconds;
-  senses_.add(input);
+  watch_.add(input);
   if (drift_.observe(input, step.active())) rival_.changed(input.time);
   step.rival = rival_.holding(input.time);
+  if (only_watched(step)) {
+    only_watch(step);
+    return {};
+  }
+  sense(step);
   follow_trials(step);
   latch_restores(step);
   std::vector<Decision> decisions;
@@ -45,6 +50,34 @@ std::vector<Decision> ContainerRails::Impl::step(const RailInput& input, const A
               within(lane(Resource::memory).last_guard_raise, kGuardBlame, input.time));
   guard_saw_event_ = false;
   return decisions;
+}
+
+bool ContainerRails::Impl::only_watched(const Step& step) const {
+  if (step.input.mode != Mode::observe) return false;
+  return std::ranges::all_of(kResources, [&](Resource resource) {
+    return !lane(resource).last_change &&
+           is_original(step.limits(), drift_.original(), resource);
+  });
+}
+
+void ContainerRails::Impl::only_watch(const Step& step) {
+  if (senses_) {
+    senses_.reset();
+    baselines_ = {};
+  }
+  watched_ = true;
+  if (watch_.max_event() || watch_.oom_event())
+    lane(Resource::memory).restraint.event(step.input.time);
+  for (Lane& one : lanes_) one.holding = Verdict::observe_mode;
+  guard_saw_event_ = false;
+}
+
+void ContainerRails::Impl::sense(const Step& step) {
+  if (!senses_) {
+    senses_ = std::make_unique<RailSenses>(config_);
+    catching_up_ = watched_;
+  }
+  senses_->add(step.input, watch_.lost());
 }
 
 void ContainerRails::Impl::forget_unanswered(Lane& lane, MonotonicTime now) {
@@ -65,9 +98,9 @@ void ContainerRails::Impl::follow_trials(const Step& step) {
       one.trial.reset();
     }
     in_trial = in_trial || one.trial;
-    if (one.trial && senses_.cpu_cores()) one.trial->add(step.input.phase, senses_.measures());
+    if (one.trial && senses_->cpu_cores()) one.trial->add(step.input.phase, senses_->measures());
   }
-  if (!in_trial && senses_.cpu_cores()) baselines_.add(step.input.phase, senses_.measures());
+  if (!in_trial && senses_->cpu_cores()) baselines_.add(step.input.phase, senses_->measures());
 }
 
 // Whether a limit below the original is in force or on its way, by our doing, or may be: what must
@@ -84,24 +117,25 @@ void ContainerRails::Impl::want_restore(Resource resource, Reason reason, const 
 void ContainerRails::Impl::latch_memory_trouble(const Step& step) {
   Lane& memory = lane(Resource::memory);
   const MonotonicTime now = step.input.time;
-  if (senses_.max_event() || senses_.oom_event()) {
+  if (watch_.max_event() || watch_.oom_event()) {
     memory.restraint.event(now);
     // The guard may have restored between the event and this step: the limit was ours all the same.
     const bool ours = lowered(Resource::memory, step) ||
                       within(memory.last_guard_raise, kGuardBlame, now);
-    if (senses_.oom_event() && ours) {
+    if (watch_.oom_event() && ours) {
       memory.restraint.quarantine(now, config_.quarantine);
-      note_oom(senses_.limit_met());
+      note_oom(watch_.limit_met());
     }
     want_restore(Resource::memory, Reason::memory_event, step);
-  } else if (senses_.stalled() && lowered(Resource::memory, step)) {
+  } else if (senses_->stalled() && lowered(Resource::memory, step)) {
     memory.restraint.event(now);
     want_restore(Resource::memory, Reason::pressure, step);
   }
 }
 
 void ContainerRails::Impl::note_oom(bool limit_met) {
-  if (const auto seen = oom_.seen(senses_.need_peak_bytes(), limit_met)) oom_seen_ = seen;
+  const double measured = senses_ ? senses_->need_peak_bytes() : 0;
+  if (const auto seen = oom_.seen(measured, limit_met)) oom_seen_ = seen;
 }
 
 // One that ends right after the guard saw an event was most likely ended by it: an OOM kill takes
@@ -116,7 +150,7 @@ void ContainerRails::Impl::vanished(MonotonicTime time) {
 
 void ContainerRails::Impl::forget_phases() {
   baselines_ = {};
-  senses_.forget_phases();
+  if (senses_) senses_->forget_phases();
   for (Lane& one : lanes_)
     if (one.trial) one.trial->forget_phase();
 }
@@ -126,7 +160,7 @@ void ContainerRails::Impl::latch_restores(const Step& step) {
     Lane& one = lane(resource);
     if (!lowered(resource, step)) one.restore.reset();
     const bool ours = one.last_change.has_value();
-    const bool restarted = senses_.emptied() || senses_.started();
+    const bool restarted = watch_.emptied() || watch_.started();
     if (ours && (restarted || !step.active()))
       want_restore(resource, step.rival ? Reason::another_manager : Reason::restored, step);
     else if (ours && gate_owner(resource, step) == Verdict::gpu_container)
@@ -193,9 +227,9 @@ std::optional<ContainerRails::Impl::Raise> ContainerRails::Impl::cpu_raise(doubl
                                                                            const Step& step) {
   Lane& cpu = lane(Resource::cpu);
   const MonotonicTime now = step.input.time;
-  const double usage = senses_.cpu_cores().value_or(0);
+  const double usage = senses_->cpu_cores().value_or(0);
   const double wanted = step.wish.cpu.value_or(Cores{0}).value;
-  const bool throttled = senses_.throttled() && !cpu.raising;
+  const bool throttled = senses_->throttled() && !cpu.raising;
   const bool at_risk = usage > config_.at_risk_ratio * in_force && !cpu.raising;
   const bool wished = wanted > in_force * (1 + config_.smallest_raise_ratio);
   if (!throttled && !at_risk && !wished) return std::nullopt;
@@ -208,15 +242,15 @@ std::optional<ContainerRails::Impl::Raise> ContainerRails::Impl::cpu_raise(doubl
     raise.limits = with_original(step.limits(), drift_.original(), Resource::cpu);
   cpu.last_cpu_raise = now;
   cpu.restraint.event(now);
-  senses_.forget_throttling();
+  senses_->forget_throttling();
   return raise;
 }
 
 std::optional<ContainerRails::Impl::Raise> ContainerRails::Impl::memory_raise(double in_force,
                                                                               const Step& step) {
-  const double need = senses_.need_bytes().value_or(0);
+  const double need = senses_->need_bytes().value_or(0);
   const double soon = std::chrono::duration<double>(config_.at_risk_growth).count();
-  const double growth = std::max(senses_.need_bytes_per_sec(), 0.0) * soon;
+  const double growth = std::max(senses_->need_bytes_per_sec(), 0.0) * soon;
   if (need > config_.at_risk_ratio * in_force || need + growth >= in_force)
     return Raise{with_original(step.limits(), drift_.original(), Resource::memory), 0,
                  Reason::headroom};
@@ -261,11 +295,11 @@ Decision ContainerRails::Impl::new_decision(Resource resource, Direction directi
   decision.old_limits = step.limits();
   decision.new_limits = limits;
   decision.phase = step.input.phase;
-  decision.usage = (cpu ? senses_.cpu_cores() : senses_.need_bytes()).value_or(0);
+  decision.usage = (cpu ? senses_->cpu_cores() : senses_->need_bytes()).value_or(0);
   decision.statistic = cpu ? step.wish.cpu.value_or(Cores{}).value
                            : static_cast<double>(step.wish.memory.value_or(Bytes{}).value);
   decision.sample_count = cpu ? step.wish.cpu_sample_count : step.wish.memory_sample_count;
-  decision.evidence = senses_.evidence(*step.input.sample);
+  decision.evidence = senses_->evidence(*step.input.sample);
   decision.evidence[Fact::earlier_runs] = step.wish.earlier_runs;
   return decision;
 }

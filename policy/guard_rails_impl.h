@@ -13,6 +13,7 @@
 #include "policy/guard_rails.h"
 #include "policy/oom_memory.h"
 #include "policy/rail_senses.h"
+#include "policy/rail_watch.h"
 #include "policy/restraint.h"
 #include "policy/rival.h"
 #include "policy/trial.h"
@@ -32,7 +33,7 @@ class ContainerRails::Impl {
         id_(id),
         drift_(config_),
         rival_(config_),
-        senses_(config_),
+        watch_(config_),
         lanes_{Lane(config_), Lane(config_)} {}
   Impl(const Impl&) = delete;  // its parts refer to its config_
 
@@ -95,6 +96,10 @@ class ContainerRails::Impl {
   Lane& lane(Resource resource) { return lanes_[static_cast<std::size_t>(resource)]; }
   const Lane& lane(Resource resource) const { return lanes_[static_cast<std::size_t>(resource)]; }
 
+  // Nothing of ours is in force or on its way, and nobody may act: only what must be known later.
+  bool only_watched(const Step& step) const;
+  void only_watch(const Step& step);
+  void sense(const Step& step);
   void follow_trials(const Step& step);
   void forget_unanswered(Lane& lane, MonotonicTime now);
   void raised_by_guard(const Decision& decision, MonotonicTime time);
@@ -132,8 +137,12 @@ class ContainerRails::Impl {
   double model_step_seconds_ = 1;
   DriftWatch drift_;
   RivalWatch rival_;
-  RailSenses senses_;
+  RailWatch watch_;
+  // Absent while the container is only watched. What they would have known of that time they must
+  // learn first: `catching_up_`.
+  std::unique_ptr<RailSenses> senses_;
   Baselines baselines_;
+  bool watched_ = false, catching_up_ = false;
   std::array<Lane, 2> lanes_;
   OomWatch oom_;
   std::optional<OomSeen> oom_seen_;

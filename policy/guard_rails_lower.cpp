@@ -54,7 +54,7 @@ ContainerRails::Impl::Proposal ContainerRails::Impl::propose(Resource resource, 
   Proposal proposal;
   const double worth = in_force * (1 - config_.smallest_change_ratio);
   if (resource == Resource::cpu) {
-    proposal.floor = cpu_floor(config_, limits, senses_.usage_p99_cores(step.input.phase));
+    proposal.floor = cpu_floor(config_, limits, senses_->usage_p99_cores(step.input.phase));
     const double cores = lowered_cpu(in_force, proposal.floor, wanted);
     proposal.limits = with_cpu(limits, drift_.original(), host, cores);
     proposal.target = cpu_in_force(proposal.limits, host).value_or(0);
@@ -64,14 +64,14 @@ ContainerRails::Impl::Proposal ContainerRails::Impl::propose(Resource resource, 
   MemoryState state;
   state.limit_bytes = in_force;
   // Where the need is not known nothing is given away.
-  state.need_bytes = senses_.need_bytes().value_or(in_force);
-  state.peak_bytes = senses_.need_peak_bytes();
-  state.bytes_per_sec = senses_.allocation_p99_bytes_per_sec();
+  state.need_bytes = senses_->need_bytes().value_or(in_force);
+  state.peak_bytes = senses_->need_peak_bytes();
+  state.bytes_per_sec = senses_->allocation_p99_bytes_per_sec();
   state.current_bytes =
       static_cast<double>(step.input.sample->memory_current.value_or(Bytes{0}).value);
   state.margin_factor = step.input.larger_margin ? config_.killed_margin_factor : 1;
   state.oom_floor_bytes = step.input.oom_floor_bytes;
-  state.long_step = step.input.phase.known() && (senses_.steady(in_force) ||
+  state.long_step = step.input.phase.known() && (senses_->steady(in_force) ||
                                                  step.wish.earlier_runs >= config_.enough_runs);
   const double bytes = lowered_memory(config_, limits, state, wanted);
   proposal.floor = memory_floor(config_, limits, state);
@@ -101,7 +101,7 @@ Verdict ContainerRails::Impl::gate(Resource resource, const Proposal& proposal,
   if (rate_limited(resource, step)) return Verdict::rate_limited;
   if (resource == Resource::memory) {
     const auto in_force = memory_in_force(step.limits(), step.input.host);
-    if (senses_.growing(in_force.value_or(0))) return Verdict::memory_growing;
+    if (senses_->growing(in_force.value_or(0))) return Verdict::memory_growing;
     if (proposal.cache_in_way) return Verdict::cache_in_way;
   }
   if (!proposal.worth_it) return Verdict::at_floor;
@@ -137,14 +137,17 @@ Verdict ContainerRails::Impl::gate_container(Resource resource, const Step& step
   const Verdict owner = gate_owner(resource, step);
   if (owner != Verdict::allowed) return owner;
   if (drift_.holding(now) != Verdict::allowed) return drift_.holding(now);
-  if (senses_.stale()) return Verdict::stale_data;
+  if (watch_.stale()) return Verdict::stale_data;
   if (!step.input.phase.known()) return Verdict::phase_unknown;
   if (samples < config_.enough_samples && wish.earlier_runs < config_.enough_runs)
     return Verdict::not_enough_samples;
+  // Whatever earlier runs proved: peaks, rates and baselines of this one begin with the senses.
+  if (catching_up_ && !senses_->know(step.input.phase, config_.enough_samples))
+    return Verdict::not_enough_samples;
   if (one.restraint.quarantined(now)) return Verdict::quarantined;
   if (one.restraint.cooling(now)) return Verdict::cool_down;
-  if (!senses_.quiet(resource)) return Verdict::pressure_not_quiet;
-  if (resource == Resource::cpu && senses_.throttled()) return Verdict::pressure_not_quiet;
+  if (!senses_->quiet(resource)) return Verdict::pressure_not_quiet;
+  if (resource == Resource::cpu && senses_->throttled()) return Verdict::pressure_not_quiet;
   return Verdict::allowed;
 }
 

@@ -77,9 +77,16 @@ Limits with_original(const Limits& limits, const Limits& original, Resource reso
 }
 
 bool is_original(const Limits& limits, const Limits& original, Resource resource) {
-  if (resource == Resource::memory) return original_memory(limits, original) == limits.memory_max;
-  const CpuKnobs knobs = original_cpu(limits, original);
-  return knobs.max == limits.cpu_max && knobs.burst == limits.cpu_max_burst;
+  const auto known = [](const auto& now, const auto& first) -> const auto& {
+    return now && first ? first : now;
+  };
+  if (resource == Resource::memory)
+    return known(limits.memory_max, original.memory_max) == limits.memory_max;
+  const auto& max = known(limits.cpu_max, original.cpu_max);
+  if (max != limits.cpu_max) return false;
+  const auto& burst = known(limits.cpu_max_burst, original.cpu_max_burst);
+  if (burst == limits.cpu_max_burst && !(burst && max && max->quota)) return true;
+  return original_cpu(limits, original).burst == limits.cpu_max_burst;
 }
 
 Limits with_cpu(const Limits& limits, const Limits& original, const HostCapacity& host,

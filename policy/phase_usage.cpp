@@ -23,4 +23,9 @@ double PhaseUsage::p99_cores(const Phase& phase) const {
   return cores && *cores > kUsageShape.first ? *cores : 0;
 }
 
+double PhaseUsage::samples(const Phase& phase) const {
+  const auto found = cores_.find(phase.index);
+  return found == cores_.end() ? 0 : found->second.count();
+}
+
 }  // namespace cgphase

@@ -20,6 +20,7 @@ class PhaseUsage {
   // The 99 % quantile by time, at most 5 % above the true one and never below it. 0 before the
   // first sample of the phase, and where it is below a hundredth of a core.
   double p99_cores(const Phase& phase) const;
+  double samples(const Phase& phase) const;
 
  private:
   std::map<int, DecayingHistogram> cores_;  // by phase index

@@ -15,18 +15,8 @@ constexpr std::size_t kMostThrottlings = 256;
 constexpr DecayingHistogram::Shape kAllocationShape{1e6, 3600};
 constexpr double kAllocationQuantile = 0.99;
 
-bool fell(const Counter& before, const Counter& now) { return before && now && *now < *before; }
-
 bool grew(const Counter& before, const Counter& now) {
   return growth(now, before).value_or(0) > 0;
-}
-
-bool counters_fell(const Sample& before, const Sample& now) {
-  return fell(before.cpu.usage_usec, now.cpu.usage_usec) ||
-         fell(before.cpu.throttled_usec, now.cpu.throttled_usec) ||
-         fell(before.memory.pgfault, now.memory.pgfault) ||
-         fell(before.memory_events.max, now.memory_events.max) ||
-         fell(before.memory_events.oom_kill, now.memory_events.oom_kill);
 }
 
 // Share of the interval that was stalled; the kernel's average where there is no total.
@@ -83,54 +73,13 @@ RailSenses::RailSenses(const RailsConfig& config)
       dwell_(config.dwell),
       allocation_(kAllocationShape) {}
 
-void RailSenses::add(const RailInput& input) {
-  judge_freshness(input);
-  follow_events(input);
+void RailSenses::add(const RailInput& input, bool lost) {
+  samples_ += 1;
   follow_need(input);
   measure(input);
-  follow_usage(input);
+  follow_usage(input, lost);
   follow_throttling(input);
   judge_pressure(input);
-}
-
-void RailSenses::judge_freshness(const RailInput& input) {
-  const Sample& now = *input.sample;
-  const std::optional<bool> before = populated_;
-  emptied_ = now.populated == false;
-  started_ = before == false && now.populated == true;
-  const auto hold = [&](std::chrono::seconds length) {
-    const MonotonicTime until = input.time + length;
-    hold_until_ = hold_until_ ? std::max(*hold_until_, until) : until;
-  };
-  if (started_ || (!before && now.populated == true)) hold(config_.start_up);
-  if (now.populated) populated_ = now.populated;
-  const bool reset = input.previous && counters_fell(*input.previous, now);
-  const bool thawed = input.previous && input.previous->frozen == true && now.frozen != true;
-  const bool stopped = sources_.lost(now);  // counts samples, so it sees each
-  lost_ = input.gap || now.frozen == true || thawed || emptied_ || reset || stopped;
-  if (lost_) hold(config_.settle);
-  const bool first = !input.previous || !(input.interval_seconds > 0);
-  stale_ = first || lost_ || !passed(hold_until_, input.time);
-}
-
-// Events count over gaps too, so they are compared with the last ones seen, not with `previous`. A
-// cgroup below this one that meets a limit of its own, and is killed for it, is no event of ours;
-// where the kernel does not tell them apart every one is.
-void RailSenses::follow_events(const RailInput& input) {
-  const MemoryEvents& now = input.sample->memory_events;
-  const OwnLimitEvents own = input.sample->own_limit_events;
-  const OwnLimitEvents own_before = std::exchange(own_events_, own);
-  const bool told_max = own.max && own_before.max, told_oom = own.oom && own_before.oom;
-  max_event_ = told_max ? grew(own_before.max, own.max) : grew(events_.max, now.max);
-  limit_met_ = told_oom ? grew(own_before.oom, own.oom) : grew(events_.oom, now.oom);
-  const bool below = told_oom && !limit_met_ && grew(events_.oom, now.oom);
-  oom_event_ = limit_met_ || (grew(events_.oom_kill, now.oom_kill) && !below);
-  const auto keep = [](Counter& kept, const Counter& seen) {
-    if (seen) kept = seen;
-  };
-  keep(events_.max, now.max);
-  keep(events_.oom, now.oom);
-  keep(events_.oom_kill, now.oom_kill);
 }
 
 void RailSenses::follow_need(const RailInput& input) {
@@ -177,9 +126,10 @@ void RailSenses::measure(const RailInput& input) {
 
 // Left out, throttled seconds would leave the quiet ones to speak for the phase, and each lowering
 // would make room for the next.
-void RailSenses::follow_usage(const RailInput& input) {
+void RailSenses::follow_usage(const RailInput& input, bool lost) {
   const auto used = cpu_cores();
-  if (!used || lost_) return;
+  cpu_measured_ = cpu_measured_ || used;
+  if (!used || lost) return;
   const Sample& before = *input.previous;
   const Sample& now = *input.sample;
   double cores = *used;
@@ -261,6 +211,11 @@ Evidence RailSenses::evidence(const Sample& sample) const {
   if (need_) evidence[Fact::memory_peak_need_bytes] = peak_.high();
   if (need_before_) evidence[Fact::memory_growth_bytes_per_sec] = need_rate_;
   return evidence;
+}
+
+bool RailSenses::know(const Phase& phase, double enough_samples) const {
+  const double samples = cpu_measured_ ? usage_.samples(phase) : samples_;
+  return samples >= enough_samples && (peak_.full() || !need_);
 }
 
 double RailSenses::allocation_p99_bytes_per_sec() const {

@@ -1,5 +1,5 @@
-// What the rails make of the samples of one container: need and its course, throttling, events,
-// pressure, and whether the data are fresh enough to lower anything.
+// What the rails make of the samples of one container that may be acted upon: need and its course,
+// throttling, pressure, and what was usual. What is followed of every container is in rail_watch.h.
 #pragma once
 
 #include <array>
@@ -10,7 +10,6 @@
 
 #include "policy/guard_rails.h"
 #include "policy/histogram.h"
-#include "policy/known_sources.h"
 #include "policy/phase_usage.h"
 
 namespace cgphase {
@@ -56,18 +55,9 @@ class RailSenses {
   // `config` outlives it.
   explicit RailSenses(const RailsConfig& config);
 
-  // Once per tick, in order of time.
-  void add(const RailInput& input);
+  // Once per tick, in order of time. `lost`: RailWatch::lost() of this sample.
+  void add(const RailInput& input, bool lost);
 
-  // Too little is known of this moment to lower anything: first sample, gap, frozen or just
-  // thawed, a counter fell, a file that was there is not, or one of these a short while ago, or
-  // processes that just started.
-  bool stale() const { return stale_; }
-  bool emptied() const { return emptied_; }    // no process is left
-  bool started() const { return started_; }    // the first process came
-  bool max_event() const { return max_event_; }
-  bool oom_event() const { return oom_event_; }
-  bool limit_met() const { return limit_met_; }  // an OOM for the limit, not for the whole host
   bool throttled() const;                      // more than tolerated in the last seconds
   void forget_phases() { usage_ = {}; }
   void forget_throttling() { throttling_.clear(); }  // it was answered by a raise
@@ -86,6 +76,9 @@ class RailSenses {
   bool steady(double limit_bytes) const;       // need, for a whole dwell
   bool growing(double limit_bytes) const;      // need, over the last interval
   const Measures& measures() const { return measures_; }
+  // They had so many samples in the phase (in any, where CPU is not measured), and saw the need
+  // for as long as its peak is asked for.
+  bool know(const Phase& phase, double enough_samples) const;
   // Of the sample that was added last, for the journal.
   Evidence evidence(const Sample& sample) const;
 
@@ -95,23 +88,17 @@ class RailSenses {
     double usec = 0;
     std::uint64_t periods = 0;
   };
-  void judge_freshness(const RailInput& input);
-  void follow_events(const RailInput& input);
   void follow_need(const RailInput& input);
   void measure(const RailInput& input);
-  void follow_usage(const RailInput& input);
+  void follow_usage(const RailInput& input, bool lost);
   void follow_throttling(const RailInput& input);
   void judge_pressure(const RailInput& input);
 
   const RailsConfig& config_;
-  bool stale_ = true, lost_ = true, emptied_ = false, started_ = false, max_event_ = false,
-       oom_event_ = false, limit_met_ = false;
   bool cpu_quiet_ = false, memory_io_quiet_ = false, stalled_ = false;
-  KnownSources sources_;
-  std::optional<bool> populated_;
-  std::optional<MonotonicTime> hold_until_, memory_strain_until_, throttle_strain_until_;
-  MemoryEvents events_;
-  OwnLimitEvents own_events_;  // of the last sample
+  std::optional<MonotonicTime> memory_strain_until_, throttle_strain_until_;
+  double samples_ = 0;
+  bool cpu_measured_ = false;  // ever
   std::optional<double> need_, need_before_;
   double need_rate_ = 0;
   NeedWindow peak_, dwell_;

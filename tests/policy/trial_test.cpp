@@ -101,7 +101,7 @@ namespace {
 std::string end_of_progress(Resource resource, double usual, double quiet,
                             const std::function<void(RailWorld&)>& harm) {
   RailWorld world;
-  world.input.mode = Mode::observe;
+  world.input.mode = Mode::advise;
   for (int i = 0; i < kLong; ++i) {
     world.cpu_cores = i % 10 == 0 ? quiet : usual;
     world.tick();
@@ -143,7 +143,7 @@ TEST_CASE("CPU progress below the quiet spells of the phase reverts, though noth
 TEST_CASE("a failed trial tells the CPU time that it was compared with") {
   const auto told = [](std::uint64_t throttled_usec) {
     RailWorld world;
-    world.input.mode = Mode::observe;
+    world.input.mode = Mode::advise;
     for (int i = 0; i < kLong; ++i) {
       world.cpu_cores = i % 10 == 0 ? 0.5 : 0.8;
       world.tick();
@@ -196,7 +196,7 @@ TEST_CASE("a max and an oom event in a trial revert it at once") {
 TEST_CASE("a trial is compared with the same phase before, not with another") {
   // Phase 1 always refaults, phase 0 never does.
   const auto both = [](RailWorld& world) {
-    world.input.mode = Mode::observe;
+    world.input.mode = Mode::advise;
     for (const int phase : {0, 1}) {
       world.input.phase = RailWorld::known(phase);
       world.refaults = phase == 0 ? 0 : 100;
