@@ -115,14 +115,14 @@ Result<TrainingPart> training_part(const ChallengeOptions& options, const TrainO
   return part;
 }
 
-Result<std::vector<Execution>> held_out_part(const ChallengeOptions& options,
-                                             const HistorySplit& split) {
+Result<std::vector<Execution>> executions_between(const ChallengeOptions& options, WallTime from,
+                                                  WallTime until) {
   std::vector<Execution> executions;
   std::map<std::size_t, std::size_t> places;  // of the executions of one trace
   const Status read = each_row(
       options.traces,
       [&](const TraceReader& reader, const TraceRow& row) -> Status {
-        if (row.wall_time < split.cut) return {};
+        if (row.wall_time < from || row.wall_time >= until) return {};
         const auto [place, fresh] = places.try_emplace(reader.index(), executions.size());
         if (fresh) executions.push_back({reader.execution(), {}});
         executions[place->second].rows.push_back(row);
@@ -192,11 +192,14 @@ Result<std::optional<HistorySplit>> split_history(const std::vector<std::string>
   });
   if (!counted) return std::unexpected(counted.error());
   const double share = bounds.held_out_ratio * static_cast<double>(span->rows);
-  HistorySplit split{.begin = {}, .cut = {}, .end = span->last};
+  HistorySplit split{.begin = {}, .teaching = {}, .cut = {}, .end = span->last};
   std::size_t bucket = kBuckets;
   split.held_out_rows =
       rows.take(bucket, std::min(static_cast<std::size_t>(share), bounds.most_held_out_rows));
   split.cut = rows.begin_of(bucket);
+  std::size_t teaching = bucket;
+  rows.take(teaching, std::min(bounds.most_teaching_rows, bounds.most_training_rows));
+  split.teaching = rows.begin_of(teaching);
   split.training_rows = rows.take(bucket, bounds.most_training_rows);
   split.begin = rows.begin_of(bucket);
   return split;
@@ -239,7 +242,10 @@ Result<ChallengeReport> challenge(const Model& champion, const ChallengeOptions&
   if (!model) return std::unexpected(model.error());
   training = TrainingPart{};
   ReplayInput input;
-  auto executions = held_out_part(options, report.split);
+  auto taught = executions_between(options, report.split.teaching, report.split.cut);
+  if (!taught) return std::unexpected(taught.error());
+  input.training = *std::move(taught);
+  auto executions = executions_between(options, report.split.cut, WallTime::max());
   if (!executions) return std::unexpected(executions.error());
   input.executions = *std::move(executions);
   for (const bool old : {true, false}) {

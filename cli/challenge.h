@@ -16,9 +16,11 @@
 
 namespace cgphase {
 
-// Of rows that are kept in memory: the newest are taken, and memory stays below half a GiB.
+// The newest rows are taken. Of those to train on only features are kept in memory; those that
+// teach and those held out are kept whole, below half a GiB together.
 inline constexpr std::size_t kMostTrainingRows = 500'000;
-inline constexpr std::size_t kMostHeldOutRows = 200'000;
+inline constexpr std::size_t kMostTeachingRows = 100'000;
+inline constexpr std::size_t kMostHeldOutRows = 100'000;
 // A challenger that allocates only less than this less, relative to the champion, does not win.
 inline constexpr double kLeastGain = 0.01;
 
@@ -26,11 +28,14 @@ struct HistoryBounds {
   double held_out_ratio = 0.3;  // of the rows, the newest
   double least_seconds = 86'400;  // from the first row to the last
   std::size_t most_training_rows = kMostTrainingRows, most_held_out_rows = kMostHeldOutRows;
+  std::size_t most_teaching_rows = kMostTeachingRows;
 };
 
-// Rows from `begin` on and before `cut` are for training, from `cut` to `end` held out.
+// Rows from `begin` on and before `cut` are for training, from `cut` to `end` held out. Those from
+// `teaching` on and before `cut` are earlier runs: what they teach of the phases of each model is
+// known when the held-out ones are played, as in the daemon.
 struct HistorySplit {
-  WallTime begin, cut, end;
+  WallTime begin, teaching, cut, end;
   std::size_t training_rows = 0, held_out_rows = 0;
 };
 

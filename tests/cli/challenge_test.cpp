@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::chrono::hours kOrigin{400'000};
 
-// A job that goes round idle and busy, 30 s each, one row a second.
+// A job that goes round idle and busy, 2 min each, one row a second.
 std::string history(int seconds, int first = 0) {
   ContainerInfo info;
   info.name = "job";
@@ -35,7 +35,7 @@ std::string history(int seconds, int first = 0) {
   limits.memory_max = MemoryLimit{Bytes{kGiB}};
   double cpu = 0;
   for (int t = first; t < first + seconds; ++t) {
-    const bool busy = (t / 30) % 2 == 1;
+    const bool busy = (t / 120) % 2 == 1;
     cpu += (busy ? 1.6 : 0.1) * (1 + 0.05 * random.normal()) * 1e6;
     previous = sample;
     sample.cpu.usage_usec = static_cast<std::uint64_t>(cpu);
@@ -157,7 +157,7 @@ struct Challenged : Contest {
   std::string state = command.directory() / "state", champion = command.directory() / "old.json";
   Challenged() {
     std::filesystem::create_directory(state);
-    record("a.csv", history(900));
+    record("a.csv", history(6000));
   }
   Ran run(std::vector<std::string> more) {
     std::vector<std::string> words = {"model", "challenge", traces[0], "--state-dir", state,
@@ -165,12 +165,12 @@ struct Challenged : Contest {
     words.insert(words.end(), more.begin(), more.end());
     return command.run(words);
   }
-  // One phase for all there is, and no idea of any.
+  // One phase for all there is.
   void write_blind_champion() const {
     Model model = small_model();
     model.centroids = {1, 2, {0, 0}};
     model.phases.resize(1);
-    model.phases[0].novelty_distance = 1e-9;
+    model.phases[0].novelty_distance = 1e9;
     REQUIRE(save_model(model, champion));
   }
   bool nothing_changed() const { return installed_models(state)->models.empty(); }
@@ -196,7 +196,7 @@ TEST_CASE_FIXTURE(Challenged, "a better model is installed, and does not beat it
   CHECK(body["challenger"]["cpu"]["samples_over"] <= body["champion"]["cpu"]["samples_over"]);
   const auto found = installed_models(state);
   REQUIRE(found);
-  CHECK(found->current == 1);
+  REQUIRE(found->current == 1);
   champion = state + "/models/1.json";
   CHECK(has(load_model(champion)->provenance.at("challenge"), "won against"));
   const Ran lost = run({"--least", "5m", "--exit-code"});

@@ -74,14 +74,14 @@ TEST_CASE("every reason and verdict has a word that reads back") {
   Store store = open_store(":memory:");
   std::vector<JournalDecision> written;
   for (int i = 0; *to_string(static_cast<Verdict>(i)) != '\0'; ++i) {
-    JournalDecision entry = decision_of(kWeb, static_cast<std::uint64_t>(i), at_second(i));
+    JournalDecision entry = decision_of(kOne, static_cast<std::uint64_t>(i), at_second(i));
     entry.decision.verdict = static_cast<Verdict>(i);
     entry.decision.reason =
         static_cast<Reason>(std::min(i, static_cast<int>(Reason::cache_reclaim)));
     written.push_back(entry);
   }
   REQUIRE(store.append({}, written, {}).has_value());
-  const auto found = decisions_in(store, kWeb, 100, 100);
+  const auto found = decisions_in(store, kOne, 100, 100);
   REQUIRE(found.size() == written.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
     CHECK(found[found.size() - 1 - i].decision.verdict == written[i].decision.verdict);
@@ -91,11 +91,11 @@ TEST_CASE("every reason and verdict has a word that reads back") {
 
 TEST_CASE("an outcome comes back, its hostile detail too") {
   Store store = open_store(":memory:");
-  JournalOutcome written = outcome_of(kWeb, 9, at_second(1));
+  JournalOutcome written = outcome_of(kOne, 9, at_second(1));
   written.outcome.kind = OutcomeKind::overtaken;
   written.outcome.detail = std::string("\x1b[31m\0<b>\xff\\", 11);
   REQUIRE(store.append({}, {}, {written}).has_value());
-  const auto found = store.outcomes(kWeb, at_second(1), 1);
+  const auto found = store.outcomes(kOne, at_second(1), 1);
   REQUIRE(found.has_value());
   REQUIRE(found->size() == 1);
   CHECK((*found)[0].time == written.time);
@@ -107,12 +107,12 @@ TEST_CASE("an outcome comes back, its hostile detail too") {
 
 TEST_CASE("a detail is kept up to its bound and cut one past it") {
   Store store = open_store(":memory:");
-  JournalOutcome whole = outcome_of(kWeb, 1, at_second(1)),
-                 longer = outcome_of(kWeb, 2, at_second(2));
+  JournalOutcome whole = outcome_of(kOne, 1, at_second(1)),
+                 longer = outcome_of(kOne, 2, at_second(2));
   whole.outcome.detail.assign(kMaxDetailBytes, 'a');
   longer.outcome.detail.assign(kMaxDetailBytes + 1, 'b');
   REQUIRE(store.append({}, {}, {whole, longer}).has_value());
-  const auto found = store.outcomes(kWeb, at_second(9), 9);
+  const auto found = store.outcomes(kOne, at_second(9), 9);
   REQUIRE(found.has_value());
   CHECK((*found)[1].outcome.detail.size() == kMaxDetailBytes);
   CHECK((*found)[0].outcome.detail.size() == kMaxDetailBytes);
@@ -122,8 +122,8 @@ TEST_CASE("decisions come newest first, up to and with `until`, at most `limit`"
   Store store = open_store(":memory:");
   REQUIRE(store
               .append({},
-                      {decision_of(kWeb, 1, at_second(1)), decision_of(kLarge, 2, at_second(2)),
-                       decision_of(kWeb, 3, at_second(3))},
+                      {decision_of(kOne, 1, at_second(1)), decision_of(kLarge, 2, at_second(2)),
+                       decision_of(kOne, 3, at_second(3))},
                       {})
               .has_value());
   CHECK(decisions_in(store, std::nullopt, 3, 10).size() == 3);
@@ -132,7 +132,7 @@ TEST_CASE("decisions come newest first, up to and with `until`, at most `limit`"
   CHECK(decisions_in(store, std::nullopt, 3, 2).size() == 2);
   CHECK(decisions_in(store, std::nullopt, 3, 0).empty());
   CHECK(decisions_in(store, std::nullopt, 3, -1).empty());
-  CHECK(decisions_in(store, kWeb, 9, 10).size() == 2);
+  CHECK(decisions_in(store, kOne, 9, 10).size() == 2);
   CHECK(decisions_in(store, kLarge, 9, 10)[0].decision.decision_id == 2);
   CHECK(decisions_in(store, CgroupId{1, 1}, 9, 10).empty());
 }
@@ -141,11 +141,11 @@ TEST_CASE("what was written and what was not come in one order of time") {
   Store store = open_store(":memory:");
   std::vector<JournalDecision> decisions;
   for (std::uint64_t id = 1; id <= 6; ++id) {
-    decisions.push_back(decision_of(kWeb, id, at_second(static_cast<double>(id))));
+    decisions.push_back(decision_of(kOne, id, at_second(static_cast<double>(id))));
     if (id % 2 == 0) decisions.back().decision.verdict = Verdict::cool_down;
   }
   REQUIRE(store.append({}, decisions, {}).has_value());
-  const auto found = decisions_in(store, kWeb, 9, 4);
+  const auto found = decisions_in(store, kOne, 9, 4);
   REQUIRE(found.size() == 4);
   for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i].decision.decision_id == 6 - i);
   CHECK(store.last_decision_id() == 6);
@@ -161,8 +161,8 @@ TEST_CASE("entries are of all containers of that name and engine, of earlier boo
   {
     Store before = Store::open({.path = path, .boot_id = "boot-0"}).value();
     REQUIRE(before.add_container(info(1, Engine::docker), at_second(0)).has_value());
-    REQUIRE(before.append({}, {decision_of(kWeb, 1, at_second(1))},
-                          {outcome_of(kWeb, 1, at_second(2))}).has_value());
+    REQUIRE(before.append({}, {decision_of(kOne, 1, at_second(1))},
+                          {outcome_of(kOne, 1, at_second(2))}).has_value());
   }
   Store store = Store::open({.path = path, .boot_id = "boot-1"}).value();
   const CgroupId again{42, 2}, other{42, 3};
@@ -240,11 +240,11 @@ TEST_CASE("the last decision id is the highest in the journal, zero in an empty 
   CHECK(store.last_decision_id() == 0);
   REQUIRE(store
               .append({},
-                      {decision_of(kWeb, 71, at_second(1)), decision_of(kWeb, 70, at_second(2))},
+                      {decision_of(kOne, 71, at_second(1)), decision_of(kOne, 70, at_second(2))},
                       {})
               .has_value());
   CHECK(store.last_decision_id() == 71);
-  REQUIRE(store.append({}, {}, {outcome_of(kWeb, 80, at_second(3))}).has_value());
+  REQUIRE(store.append({}, {}, {outcome_of(kOne, 80, at_second(3))}).has_value());
   CHECK(store.last_decision_id() == 80);
 }
 
@@ -269,20 +269,20 @@ TEST_CASE("limit text that the kernel would not write is refused") {
 
 namespace {
 
-// Of a store whose containers kWeb and kJob, named "web" and "job", have a decision a second in
+// Of a store whose containers kOne and kJob, named "web" and "job", have a decision a second in
 // turn, every third of them refused, and each its outcome half a second later.
 constexpr CgroupId kJob{42, 2};
 
 Store told_store(std::uint64_t decisions) {
   Store store = open_store(":memory:");
-  for (const auto& [id, name] : {std::pair(kWeb, "web"), std::pair(kJob, "job")}) {
+  for (const auto& [id, name] : {std::pair(kOne, "web"), std::pair(kJob, "job")}) {
     ContainerInfo info;
     info.id = id;
     info.name = name;
     REQUIRE(store.add_container(info, at_second(0)));
   }
   for (std::uint64_t id = 1; id <= decisions; ++id) {
-    const CgroupId container = id % 2 == 1 ? kWeb : kJob;
+    const CgroupId container = id % 2 == 1 ? kOne : kJob;
     const auto second = static_cast<double>(id);
     JournalDecision decision = decision_of(container, id, at_second(second));
     decision.decision.verdict = id % 3 == 0 ? Verdict::standing_down : Verdict::allowed;
@@ -324,9 +324,9 @@ TEST_CASE("events are decisions, written or not, and outcomes by time, with the 
 TEST_CASE("events come page by page, each one once, though many are of one time") {
   Store store = told_store(20);
   for (std::uint64_t id = 21; id < 40; ++id) {
-    JournalDecision decision = decision_of(kWeb, id, at_second(30));
+    JournalDecision decision = decision_of(kOne, id, at_second(30));
     if (id % 2 == 0) decision.decision.verdict = Verdict::standing_down;
-    REQUIRE(store.append({}, {decision}, {outcome_of(kWeb, id, at_second(30))}));
+    REQUIRE(store.append({}, {decision}, {outcome_of(kOne, id, at_second(30))}));
   }
   const std::string all = told(store.events(std::nullopt, {.limit = 1000}));
   for (const int limit : {1, 2, 7, 78}) {
