@@ -85,6 +85,7 @@ class Host {
     sample_.limits.memory_max = MemoryLimit{Bytes{kGiB}};
     lowered = false;
   }
+  void need(std::uint64_t bytes) { sample_.memory.anon_bytes = bytes; }
   void throttle() { ++*sample_.cpu.nr_throttled; }
   void out_of_memory() { ++*sample_.memory_events.oom; }
   bool lowered_memory() const { return sample_.limits.memory_bytes()->value < kGiB; }
@@ -241,6 +242,39 @@ TEST_CASE("a throttled second tells of the limit that held in it, not of the one
   const auto wish = host.pipeline.find(kId)->wish.cpu;
   REQUIRE(wish.has_value());
   CHECK(wish->value < 0.6);
+}
+
+TEST_CASE("who was observed gets what who was advised all along gets, and is lowered no sooner") {
+  for (const int observed : {100, 700, 2500}) {
+    CAPTURE(observed);
+    PipelineConfig config = Host::quick();
+    config.policy = "phase";
+    config.rails.enough_samples = 60;
+    Host all_along(config), later(config);
+    all_along.pipeline.admit(kId, {.mode = Mode::advise, .prior = nullptr});
+    std::mt19937 random(3);
+    int advised = 0;  // ticks after the switch until a lowering is advised
+    for (int tick = 0; tick < observed + 600; ++tick) {
+      if (tick == observed) later.pipeline.set_mode(kId, Mode::advise);
+      const bool idle = tick / 100 % 2 == 0;
+      const double cores = (idle ? 0.05 : 0.4) + static_cast<double>(random() % 100) / 1000;
+      const std::uint64_t bytes = (idle ? 100 : 300) * kMiB + random() % (20 * kMiB);
+      for (Host* host : {&all_along, &later}) host->need(bytes);
+      all_along.step(cores);
+      for (const Decision& decision : later.step(cores))
+        if (advised == 0 && decision.verdict == Verdict::advise_mode)
+          advised = tick - observed + 1;
+      const Allocation& first = all_along.pipeline.find(kId)->wish;
+      const Allocation& second = later.pipeline.find(kId)->wish;
+      REQUIRE(first.cpu.has_value() == second.cpu.has_value());
+      REQUIRE(first.memory.has_value() == second.memory.has_value());
+      if (first.cpu) REQUIRE(first.cpu->value == second.cpu->value);
+      if (first.memory) REQUIRE(first.memory->value == second.memory->value);
+      REQUIRE(first.cpu_sample_count == second.cpu_sample_count);
+    }
+    CHECK(advised >= 60);
+    CHECK(later.pipeline.learned(kId) == all_along.pipeline.learned(kId));
+  }
 }
 
 TEST_CASE("decision ids begin where an earlier run ended") {
