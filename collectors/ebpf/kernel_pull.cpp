@@ -71,12 +71,8 @@ class KernelPull final : public CgroupPull {
   void choose(const MemoryChoice& choice) override {
     auto& bss = *started_.probe->bss;
     std::ranges::copy(choice.lines, bss.memory_index);
-    bss.pairs = 0;
-    for (std::uint32_t i = 0; i < choice.same.size(); ++i) {
-      if (choice.same[i] == i) continue;
-      bss.pair_index[bss.pairs][0] = i;
-      bss.pair_index[bss.pairs++][1] = choice.same[i];
-    }
+    for (std::uint32_t i = 0; i < PULL_RAW; ++i) bss.same_index[i] = i;
+    std::ranges::copy(choice.same, bss.same_index);
   }
 
   bool walk(std::uint64_t raw_of) override {

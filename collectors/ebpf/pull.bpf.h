@@ -38,11 +38,10 @@ __u64 raw_of = 0;     // inode of the cgroup whose raw numbers are wanted
 __u64 raw_tick = 0;   // the walk in which they were written
 __u64 one_flush = 0;  // this kernel flushes the statistics of all controllers together (until 6.15)
 __u64 raw[PULL_RAW];
-// Where in the raw numbers what is asked for stands, and places two of which are expected to be the
-// same.
+// Where in the raw numbers what is asked for stands, and for each place another one in which the
+// same is expected; itself, where nothing is known.
 __u32 memory_index[PULL_MEMORY_LINES];
-__u32 pair_index[PULL_RAW][2];
-__u32 pairs = 0;
+__u32 same_index[PULL_RAW];
 
 static __u64 gathered[PULL_RAW];  // of the cgroup at hand
 
@@ -131,10 +130,11 @@ static __always_inline __u64 take_memory_lines(const struct mem_cgroup *memory, 
   __u64 surprise = 0;
   // Without a branch on what was read: older kernels would follow each way through it for each
   // cgroup.
-  const __u32 count = pairs;
-  for (__u32 i = 0; i < PULL_RAW && i < count; i++)
-    surprise |= gathered[pair_index[i][0] & (PULL_RAW - 1)] ^
-                gathered[pair_index[i][1] & (PULL_RAW - 1)];
+#pragma clang loop unroll(full)
+  for (int i = 0; i < PULL_RAW; i++) {
+    if (i * sizeof gathered[0] >= bytes) break;
+    surprise |= gathered[i] ^ gathered[same_index[i] & (PULL_RAW - 1)];
+  }
   if (id == raw_of) {
     for (int i = 0; i < PULL_RAW; i++)
       raw[i] = i * sizeof gathered[0] < bytes ? gathered[i] : PULL_NO_PLACE;
