@@ -233,9 +233,9 @@ static __always_inline __u64 take_state(const struct cgroup *cgroup, struct pull
       !bpf_core_field_exists(struct cgroup, nr_populated_domain_children) ||
       !bpf_core_field_exists(struct cgroup, nr_populated_threaded_children))
     return 0;
-  const _Bool populated = cgroup->nr_populated_csets + cgroup->nr_populated_domain_children +
+  const __u64 populated = (__u64)cgroup->nr_populated_csets + cgroup->nr_populated_domain_children +
                           cgroup->nr_populated_threaded_children;
-  to->state = cgroup->flags << 1 | populated;
+  to->state = cgroup->flags << 1 | -populated >> 63;  // without a branch: none is 0
   return PULL_STATE;
 }
 
@@ -257,8 +257,14 @@ static __always_inline void take(const struct cgroup *cgroup) {
   to->told_user_ns = cgroup->prev_cputime.utime;
   to->told_system_ns = cgroup->prev_cputime.stime;
   to->limits = 0;
-  to->parts = PULL_CPU | (LIMITS_KNOWN ? PULL_LIMITS : 0) | take_state(cgroup, to) |
-              take_bandwidth(cgroup, to) | take_memory(cgroup, id, to) | take_io(cgroup, to) |
-              take_pids(cgroup, to) | take_pressure(cgroup, to);
+  // One after the other into memory: what waits in a register, and is another number on each way
+  // through them, the verifier follows by itself for each cgroup of the walk.
+  to->parts = PULL_CPU | (LIMITS_KNOWN ? PULL_LIMITS : 0);
+  to->parts |= take_state(cgroup, to);
+  to->parts |= take_bandwidth(cgroup, to);
+  to->parts |= take_memory(cgroup, id, to);
+  to->parts |= take_io(cgroup, to);
+  to->parts |= take_pids(cgroup, to);
+  to->parts |= take_pressure(cgroup, to);
   to->tick = tick;
 }
