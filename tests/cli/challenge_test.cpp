@@ -104,8 +104,10 @@ TEST_CASE_FIXTURE(Contest, "the split is by time over all traces, however they a
 TEST_CASE_FIXTURE(Contest, "of a long history only so many rows are taken, the newest") {
   record("a.csv", history(1000));
   const auto found = split({.held_out_ratio = 0.9, .least_seconds = 0,
-                            .most_training_rows = 200, .most_held_out_rows = 100});
+                            .most_training_rows = 200, .most_held_out_rows = 100,
+                            .most_teaching_rows = 50});
   REQUIRE(found);
+  CHECK(seconds_after(found->teaching) == doctest::Approx(850).epsilon(0.01));
   CHECK(found->held_out_rows == 100);
   CHECK(found->training_rows == 200);
   CHECK(seconds_after(found->begin) == doctest::Approx(700).epsilon(0.01));
