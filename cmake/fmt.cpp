@@ -1,0 +1,19 @@
+// The compiled part of fmt, as its own src/format.cc has it, which Debian packages only as a shared
+// library. Built once and linked in: as FMT_HEADER_ONLY each file that formats would compile it anew,
+// four seconds each, and a shared one would tie the package to a soname.
+#include <fmt/format-inl.h>
+
+FMT_BEGIN_NAMESPACE
+namespace detail {
+
+template FMT_API auto dragonbox::to_decimal(float x) noexcept -> dragonbox::decimal_fp<float>;
+template FMT_API auto dragonbox::to_decimal(double x) noexcept -> dragonbox::decimal_fp<double>;
+template FMT_API locale_ref::locale_ref(const std::locale& loc);
+template FMT_API auto locale_ref::get<std::locale>() const -> std::locale;
+template FMT_API auto thousands_sep_impl(locale_ref) -> thousands_sep_result<char>;
+template FMT_API auto decimal_point_impl(locale_ref) -> char;
+template FMT_API void buffer<char>::append(const char*, const char*);
+template FMT_API void vformat_to(buffer<char>&, string_view, format_args, locale_ref);
+
+}  // namespace detail
+FMT_END_NAMESPACE
