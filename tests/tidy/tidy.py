@@ -258,7 +258,7 @@ def check_scripts(tree):
 
 def lonely_headers(tree, joined):
     """Headers that no .cpp and no BPF program, compiled by itself, proves complete by including
-    them before all."""
+    them before all. Not those that only tests and benchmarks use, which take minutes."""
     proved = set()
     for path in tree.paths:
         alone = path.endswith((".cpp", ".bpf.c")) and path not in joined
@@ -266,12 +266,13 @@ def lonely_headers(tree, joined):
             first = next(include_table.includes_of(tree.lines(path)), None)
             if first and first[1]:
                 proved.add(first[2])
-    return [path for path in tree.paths if path.endswith(".h") and path not in proved]
+    return [path for path in tree.paths if path.endswith(".h") and path not in proved
+            and not path.startswith(("tests/", "bench/"))]
 
 
 def compile_flags(tree, build):
     """For every .cpp that is built: its compiler and flags, without output and input. And which
-    of them are joined, by a file that CMake generates of #include lines."""
+    of them follow another, in a file that CMake generates of #include lines."""
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
         entries = json.load(file)
     flags, joined = {}, set()
@@ -284,9 +285,9 @@ def compile_flags(tree, build):
         if "/Unity/unity_" in source:
             with open(source, encoding="utf-8") as file:
                 parts = re.findall(r'^#include "(.+\.cpp)"$', file.read(), re.MULTILINE)
-            paths = {os.path.relpath(part, tree.root) for part in parts}
+            paths = [os.path.relpath(part, tree.root) for part in parts]
             flags.update(dict.fromkeys(paths, keep))
-            joined |= paths
+            joined.update(paths[1:])
     return flags, joined
 
 

@@ -180,7 +180,12 @@ class Headers(TidyTest):
         self.write("collectors/ebpf/a.bpf.c", '#include "collectors/ebpf/a.bpf.h"\n')
         self.assert_clean(build)
 
-    def test_a_joined_source_is_built_and_proves_no_header(self):
+    def test_a_header_of_the_tests_need_not_compile_alone(self):
+        self.write("tests/a.h", "#pragma once\nstd::string a();\n")
+        self.write("base/b.cpp", "int b;\n")
+        self.assert_clean(self.build("base/b.cpp"))
+
+    def test_of_joined_sources_the_first_alone_proves_its_header(self):
         self.write("base/a.h", "#pragma once\nstd::string a();\n")
         self.write("base/a.cpp", '#include "base/a.h"\n')
         self.write("base/b.cpp", "int b;\n")
@@ -188,6 +193,9 @@ class Headers(TidyTest):
                    f'#include "{self.root}/base/b.cpp"\n#include "{self.root}/base/a.cpp"\n')
         self.assert_complaint("base/a.h:1: does not compile alone",
                               self.build("build/x.dir/Unity/unity_0_cxx.cxx"))
+        self.write("build/x.dir/Unity/unity_0_cxx.cxx",
+                   f'#include "{self.root}/base/a.cpp"\n#include "{self.root}/base/b.cpp"\n')
+        self.assert_clean(self.build("build/x.dir/Unity/unity_0_cxx.cxx"))
 
 
 class Includes(TidyTest):
