@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/rounds.h"
 #include "tests/storage/points.h"
 
 using namespace cgphase;
@@ -139,7 +140,7 @@ TEST_CASE("any bytes are refused or read, never more than sixty points") {
   std::mt19937_64 random(11);
   BlockWriter writer;
   for (std::uint64_t i = 0; i < kBlockPoints; ++i) writer.add(busy_point(kBlockId, i));
-  for (int round = 0; round < 20000; ++round) {
+  for (int round = 0; round < rounds(20000); ++round) {
     std::string bytes(writer.payload());
     for (std::uint64_t flips = 1 + random() % 8; flips > 0; --flips)
       bytes[random() % bytes.size()] = static_cast<char>(random());

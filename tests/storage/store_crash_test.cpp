@@ -10,6 +10,7 @@
 #include <random>
 
 #include "storage/store.h"
+#include "tests/rounds.h"
 #include "tests/storage/points.h"
 
 using namespace cgphase;
@@ -99,7 +100,8 @@ TEST_CASE("200 times kill -9 lose no decision, and of samples a flush interval a
   std::mt19937 random(kSeed);
   std::vector<std::uint64_t> flushed_ranges;  // first and last sample id of each life
   std::uint64_t next_id = 1;
-  for (int life = 0; life < 200; ++life) {
+  constexpr int kLives = rounds(200);
+  for (int life = 0; life < kLives; ++life) {
     CAPTURE(life);
     const int reports = 1 + static_cast<int>(random() % 120);
     const Acknowledged last = run_and_kill(path, reports, life % 2 == 0);
@@ -123,6 +125,6 @@ TEST_CASE("200 times kill -9 lose no decision, and of samples a flush interval a
     for (std::size_t k = 0; k < points->size(); ++k)
       REQUIRE(same((*points)[k], busy_point(kOne, flushed_ranges[i] + k)));
   }
-  CHECK(flushed_ranges.size() > 200);
+  CHECK(flushed_ranges.size() > kLives);
   CHECK(store.damaged_count() == 0);
 }
