@@ -53,8 +53,6 @@ write_enforcing() {  # '"NAME", ...'
 mode = "enforce"
 model = "$kept/here.json"
 policy = "hold"
-[store]
-min_free = "0"
 [enforce]
 names = [$1]
 [rails]
