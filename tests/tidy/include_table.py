@@ -19,6 +19,7 @@ ALL_NOUNS = set().union(*NOUNS.values())
 # and single headers. "*" is everything.
 MAY_INCLUDE = {
     "base": (set(), set()),
+    "cmake": (set(), set()),
     "collectors": ({"base"}, set()),
     "model": ({"base"}, NOUNS["collectors"]),
     "model/train": ({"base", "model"}, NOUNS["collectors"]),
