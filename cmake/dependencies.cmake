@@ -23,6 +23,14 @@ cgphase_header_library(cgphase_spdlog spdlog/spdlog.h SPDLOG_FMT_EXTERNAL=1)
 cgphase_header_library(cgphase_toml toml++/toml.h TOML_HEADER_ONLY=1)
 find_path(cgphase_fmt_HEADER fmt/format.h REQUIRED)
 cgphase_library(cgphase_fmt cmake/fmt.cpp)
+if(CGPHASE_PRECOMPILE)
+  # Three seconds of each file that includes them itself.
+  target_precompile_headers(cgphase_fmt PRIVATE
+    <algorithm> <array> <chrono> <cmath> <cstdint> <filesystem> <fstream> <functional> <map>
+    <memory> <optional> <set> <span> <string> <string_view> <thread> <vector>
+    <fmt/format.h> <nlohmann/json.hpp>)
+  set(CGPHASE_PRECOMPILED_BY cgphase_fmt)
+endif()
 if(CGPHASE_TESTS)
   cgphase_header_library(cgphase_doctest doctest/doctest.h)
 endif()

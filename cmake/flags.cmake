@@ -1,6 +1,7 @@
 # Flags that every target of this project gets, and no outside header.
 set(CGPHASE_SANITIZE "" CACHE STRING "sanitizers to build with, as for -fsanitize=")
 option(CGPHASE_WERROR "warnings are errors" ON)
+option(CGPHASE_PRECOMPILE "read the headers that most files include from one precompiled file" OFF)
 
 add_library(cgphase_flags INTERFACE)
 target_include_directories(cgphase_flags INTERFACE ${PROJECT_SOURCE_DIR})
@@ -16,7 +17,7 @@ if(CGPHASE_WERROR)
   target_compile_options(cgphase_flags INTERFACE -Werror)
 endif()
 # Files that are joined to compile faster, as in the presets, see each other's file-local names and
-# includes; scripts/package compiles each by itself.
+# includes, and all see the precompiled headers; scripts/package compiles each by itself.
 target_compile_options(cgphase_flags INTERFACE
   $<$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>:-Wno-shadow -Wno-subobject-linkage>)
 # The preset `asan` leaves alignment, null, object-size and vptr of `undefined` to the fuzz targets,
@@ -25,15 +26,24 @@ if(CGPHASE_SANITIZE)
   target_compile_options(cgphase_flags INTERFACE
     -fsanitize=${CGPHASE_SANITIZE} -fno-omit-frame-pointer
     # What is undefined ends the test, not only prints.
-    -fno-sanitize-recover=all)
+    -fno-sanitize-recover=all
+    # Through their calls g++ cannot follow what is initialized.
+    -Wno-maybe-uninitialized)
   target_link_options(cgphase_flags INTERFACE -fsanitize=${CGPHASE_SANITIZE})
   target_compile_definitions(cgphase_flags INTERFACE CGPHASE_SANITIZED=1)
 endif()
 
+function(cgphase_target name)
+  target_link_libraries(${name} PRIVATE cgphase_flags)
+  if(CGPHASE_PRECOMPILED_BY)  # a target, set once there is one
+    target_precompile_headers(${name} REUSE_FROM ${CGPHASE_PRECOMPILED_BY})
+  endif()
+endfunction()
+
 # cgphase_library(NAME SOURCE...): a static library with the project's flags.
 function(cgphase_library name)
   add_library(${name} STATIC ${ARGN})
-  target_link_libraries(${name} PRIVATE cgphase_flags)
+  cgphase_target(${name})
   # So that the daemon, which stays in memory, can leave out what it does not use of them.
   target_compile_options(${name} PRIVATE -ffunction-sections -fdata-sections)
 endfunction()
@@ -41,5 +51,5 @@ endfunction()
 # cgphase_program(NAME SOURCE...)
 function(cgphase_program name)
   add_executable(${name} ${ARGN})
-  target_link_libraries(${name} PRIVATE cgphase_flags)
+  cgphase_target(${name})
 endfunction()

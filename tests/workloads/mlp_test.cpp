@@ -25,7 +25,7 @@ struct Batch {
 // Three classes that differ in which input is large.
 Batch make_batch() {
   Batch batch;
-  Random random(3);
+  workloads::Random random(3);
   for (int r = 0; r < 12; ++r) {
     batch.labels[static_cast<std::size_t>(r)] = r % 3;
     for (int c = 0; c < 4; ++c)
