@@ -133,9 +133,10 @@ std::optional<int> option_of(int fd, int option) {
 std::optional<HttpAddress> own_address(const sockaddr_storage& address, socklen_t size) {
   if (address.ss_family == AF_UNIX) {
     sockaddr_un bound{};
-    std::memcpy(&bound, &address, std::min<std::size_t>(size, sizeof bound));
+    const std::size_t length = std::min<std::size_t>(size, sizeof bound);
+    std::memcpy(&bound, &address, length);
     const std::size_t head = offsetof(sockaddr_un, sun_path);
-    const std::string_view name(bound.sun_path, size > head ? size - head : 0);
+    const std::string_view name(bound.sun_path, length > head ? length - head : 0);
     // One in the abstract namespace, or without any name, has no path.
     return HttpAddress{.path = std::string(name.substr(0, name.find('\0')))};
   }
