@@ -256,13 +256,13 @@ def check_scripts(tree):
         tree.complain(match.group(1), int(match.group(2)), match.group(3))
 
 
-def lonely_headers(tree, joined):
-    """Headers that no .cpp and no BPF program, compiled by itself, proves complete by including
-    them before all. Not those that only tests and benchmarks use, which take minutes."""
+def lonely_headers(tree):
+    """Headers that no .cpp and no BPF program proves complete by including them before all, as
+    where each is compiled by itself (scripts/package). Not those that only tests and benchmarks
+    use, which take minutes."""
     proved = set()
     for path in tree.paths:
-        alone = path.endswith((".cpp", ".bpf.c")) and path not in joined
-        if alone and tree.text(path) is not None:
+        if path.endswith((".cpp", ".bpf.c")) and tree.text(path) is not None:
             first = next(include_table.includes_of(tree.lines(path)), None)
             if first and first[1]:
                 proved.add(first[2])
@@ -271,15 +271,15 @@ def lonely_headers(tree, joined):
 
 
 def compile_flags(tree, build):
-    """For every .cpp that is built: its compiler and flags, without output and input. And which
-    of them follow another, in a file that CMake generates of #include lines."""
+    """For every .cpp that is built: its compiler and flags, without output, input and precompiled
+    headers. Those that are joined are in a file that CMake generates of #include lines."""
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
         entries = json.load(file)
-    flags, joined = {}, set()
+    flags = {}
     for entry in entries:
         words = shlex.split(entry["command"])
         keep = [word for at, word in enumerate(words)
-                if word not in ("-o", "-c") and words[at - 1] not in ("-o", "-c")]
+                if not {word, words[at - 1]} & {"-o", "-c", "-include"}]
         source = os.path.join(entry["directory"], entry["file"])
         flags[os.path.relpath(source, tree.root)] = keep
         if "/Unity/unity_" in source:
@@ -287,8 +287,7 @@ def compile_flags(tree, build):
                 parts = re.findall(r'^#include "(.+\.cpp)"$', file.read(), re.MULTILINE)
             paths = [os.path.relpath(part, tree.root) for part in parts]
             flags.update(dict.fromkeys(paths, keep))
-            joined.update(paths[1:])
-    return flags, joined
+    return flags
 
 
 def check_built(tree, flags):
@@ -308,8 +307,8 @@ def flags_for(header, flags):
     return []
 
 
-def check_headers_compile(tree, flags, joined):
-    waiting, running = lonely_headers(tree, joined), []
+def check_headers_compile(tree, flags):
+    waiting, running = lonely_headers(tree), []
     while waiting or running:
         while waiting and len(running) < (os.cpu_count() or 1):
             path = waiting.pop(0)
@@ -330,9 +329,9 @@ def check(root, build=None):
                  check_names, check_local_names, check_safety, check_scripts):
         rule(tree)
     if build:
-        flags, joined = compile_flags(tree, build)
+        flags = compile_flags(tree, build)
         check_built(tree, flags)
-        check_headers_compile(tree, flags, joined)
+        check_headers_compile(tree, flags)
     return sorted(tree.complaints)
 
 

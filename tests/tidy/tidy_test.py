@@ -25,13 +25,13 @@ class TidyTest(unittest.TestCase):
             file.write(text)
         os.chmod(full, mode)
 
-    def build(self, *sources):
-        """A build folder in which exactly `sources` are built."""
+    def build(self, *sources, flags=""):
+        """A build folder in which exactly `sources` are built, with `flags`."""
         build = os.path.join(self.root, "build")
         os.makedirs(build, exist_ok=True)
         with open(os.path.join(build, "compile_commands.json"), "w", encoding="utf-8") as file:
             json.dump([{"directory": build, "file": os.path.join(self.root, source),
-                        "command": f"g++ -std=c++20 -I{self.root} -o x.o -c {source}"}
+                        "command": f"g++ -std=c++20 -I{self.root} {flags} -o x.o -c {source}"}
                        for source in sources], file)
         return build
 
@@ -185,17 +185,21 @@ class Headers(TidyTest):
         self.write("base/b.cpp", "int b;\n")
         self.assert_clean(self.build("base/b.cpp"))
 
-    def test_of_joined_sources_the_first_alone_proves_its_header(self):
+    def test_a_joined_source_proves_the_header_that_it_includes_first(self):
         self.write("base/a.h", "#pragma once\nstd::string a();\n")
         self.write("base/a.cpp", '#include "base/a.h"\n')
         self.write("base/b.cpp", "int b;\n")
-        self.write("build/x.dir/Unity/unity_0_cxx.cxx",
-                   f'#include "{self.root}/base/b.cpp"\n#include "{self.root}/base/a.cpp"\n')
-        self.assert_complaint("base/a.h:1: does not compile alone",
-                              self.build("build/x.dir/Unity/unity_0_cxx.cxx"))
-        self.write("build/x.dir/Unity/unity_0_cxx.cxx",
-                   f'#include "{self.root}/base/a.cpp"\n#include "{self.root}/base/b.cpp"\n')
-        self.assert_clean(self.build("build/x.dir/Unity/unity_0_cxx.cxx"))
+        unity = "build/x.dir/Unity/unity_0_cxx.cxx"
+        self.write(unity, "".join(f'#include "{self.root}/base/{name}.cpp"\n' for name in "ba"))
+        self.assert_clean(self.build(unity))
+
+    def test_precompiled_headers_prove_nothing(self):
+        self.write("base/a.h", "#pragma once\nstd::string a();\n")
+        self.write("base/b.cpp", "int b;\n")
+        self.write("build/precompiled.h", "#include <string>\n")
+        self.assert_complaint(
+            "base/a.h:1: does not compile alone",
+            self.build("base/b.cpp", flags=f"-include {self.root}/build/precompiled.h"))
 
 
 class Includes(TidyTest):
