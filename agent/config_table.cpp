@@ -298,8 +298,8 @@ std::vector<ConfigRow> general_rows() {
   rows.push_back(text_row("runtime_dir", CGPHASE_FIELD(runtime_dir),
                           fmt::format("an absolute path of at most {} bytes", kMaxRuntimeDirBytes),
                           wrong_runtime_dir,
-                          "Where leases and sockets lie; must survive the "
-                          "process, not the boot."));
+                          "Where leases and sockets lie; must survive the process, not the "
+                          "boot. Under systemd it is the unit's RuntimeDirectory=."));
   rows.push_back(text_row("kill_switch", CGPHASE_FIELD(kill_switch), kPath, wrong_path,
                           "While this file exists, all limits are restored and nothing is "
                           "changed."));

@@ -147,6 +147,7 @@ Started<void> Daemon::start() {
 
 // What this machine is, one daemon only, and the limits that an earlier one left behind.
 Started<void> Daemon::prepare_machine() {
+  if (const auto ready = ready_runtime_dir(config_); !ready) return ready;
   Started<CgroupRoot> root = ready_root(config_);
   if (!root) return std::unexpected(root.error());
   root_ = std::move(*root);

@@ -1,7 +1,11 @@
 #include "agent/readiness.h"
 
+#include <cstdlib>
 #include <optional>
+#include <ranges>
 #include <utility>
+
+#include "base/text.h"
 
 namespace cgphase {
 
@@ -32,7 +36,23 @@ Started<ChosenModel> ready_model(const Config& config) {
   return *std::move(model);
 }
 
+Started<void> ready_runtime_dir(const Config& config, std::string_view given) {
+  if (given.empty()) return {};
+  for (const auto part : std::views::split(given, ':'))
+    if (std::string_view(part) == config.runtime_dir) return {};
+  return std::unexpected(Refusal{
+      Exit::invalid, "runtime_dir is " + printable(config.runtime_dir) +
+                         ", and if the daemon dies its unit restores limits from " +
+                         printable(given) + " alone; leave runtime_dir out, or set it to that"});
+}
+
+Started<void> ready_runtime_dir(const Config& config) {
+  const char* const given = std::getenv("RUNTIME_DIRECTORY");
+  return ready_runtime_dir(config, given != nullptr ? given : "");
+}
+
 Started<void> check_readiness(const Config& config) {
+  if (const auto ready = ready_runtime_dir(config); !ready) return ready;
   if (const auto root = ready_root(config); !root) return std::unexpected(root.error());
   if (const auto model = ready_model(config); !model) return std::unexpected(model.error());
   return {};

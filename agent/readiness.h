@@ -4,6 +4,7 @@
 
 #include <expected>
 #include <string>
+#include <string_view>
 
 #include "agent/chosen_model.h"
 #include "agent/config.h"
@@ -30,6 +31,13 @@ Started<CgroupRoot> ready_root(const Config& config);
 
 // The model that a daemon with `config` runs.
 Started<ChosenModel> ready_model(const Config& config);
+
+// Whether leases will lie where the unit restores from: `given` is $RUNTIME_DIRECTORY, which
+// systemd sets for a unit with RuntimeDirectory=; its ExecStopPost= and OnFailure= look nowhere
+// else. Empty: nobody restores but the daemon and its companion.
+Started<void> ready_runtime_dir(const Config& config, std::string_view given);
+// The same with what this process was given.
+Started<void> ready_runtime_dir(const Config& config);
 
 // Whether a daemon with `config` would start here, as far as nothing has to be changed to know it.
 Started<void> check_readiness(const Config& config);

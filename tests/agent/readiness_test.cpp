@@ -61,6 +61,19 @@ TEST_CASE("a host without the memory controller is ready to observe, and refused
   }
 }
 
+TEST_CASE("leases that the unit would not restore from are refused for good") {
+  Host host;
+  host.config.runtime_dir = "/run/cgphase";
+  for (const char* given : {"", "/run/cgphase", "/run/other:/run/cgphase"})
+    CHECK(ready_runtime_dir(host.config, given));
+  host.config.runtime_dir = "/run/cgphase/a";
+  CHECK(ready_runtime_dir(host.config, ""));
+  const Started<void> ready = ready_runtime_dir(host.config, "/run/cgphase");
+  REQUIRE_FALSE(ready);
+  CHECK(ready.error().exit == Exit::invalid);
+  CHECK(ready.error().text.find("runtime_dir is /run/cgphase/a") == 0);
+}
+
 TEST_CASE("cgroups that are named and not there are refused for good") {
   Host host;
   host.config.cgroup_root = host.directory / "nowhere";
