@@ -77,8 +77,10 @@ upgraded() {
   echo "upgraded: history ($before samples, then $(samples)) and pause kept"
 }
 
+# With a date before that of the one that it replaces, which systemd takes for no change.
 change_unit() {
-  find . -name cgphased.service -exec sed -i 's/^TasksMax=32/TasksMax=33/' {} +
+  find . -name cgphased.service -exec sed -i 's/^TasksMax=32/TasksMax=33/' {} + \
+    -exec touch -d 2025-01-01 {} +
 }
 
 unit_changed() {
@@ -148,8 +150,25 @@ again() {
   must_apt install "$package"
   until_true 10000 answers || fail 'no answer after installing it again'
   untouched 'installing it again'
+  must systemctl --root=/ --no-reload --quiet enable cgphased-http.socket
+  must_apt remove cgphase
+  must_apt install "$package"
+  until_true 10000 answers || fail 'no answer after installing what was removed'
+  [ -S /run/cgphase/http.sock ] || fail 'HTTP was enabled, and is not served after a removal'
   must_apt purge cgphase
-  echo 'installed again and purged: fine'
+  echo 'installed again, removed, installed again and purged: fine'
+}
+
+# Who masked it before wants no daemon, and a package that is whole all the same.
+masked() {
+  must systemctl --root=/ --no-reload --quiet mask cgphased.service
+  must_apt install "$package"
+  grep -q 'cgphase: not enabled' /tmp/apt.log || fail "not told: $(tail -n 5 /tmp/apt.log)"
+  pgrep -x cgphased >/dev/null && fail 'a masked daemon was started'
+  must_apt purge cgphase
+  must systemctl --root=/ --no-reload --quiet unmask cgphased.service
+  untouched 'installing it masked'
+  echo 'masked: installed, not started'
 }
 
 # That what is asked above would be seen.
@@ -173,5 +192,6 @@ removal_refused
 removed
 purged
 again
+masked
 seen_if_done
 finish
