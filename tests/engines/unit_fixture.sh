@@ -17,7 +17,7 @@ install_programs() {
   cp "$bin/cgphase" /usr/bin/
   cp "$bin/cgphase-restore" /usr/lib/cgphase/
   cp "$tree/model/default_model.json" /usr/share/cgphase/model.json
-  cp "$tree/systemd/"*.service "$tree/systemd/"*.slice /etc/systemd/system/
+  cp "$tree/systemd/"*.service "$tree/systemd/"*.slice "$tree/systemd/"*.timer /etc/systemd/system/
   cp "$tree/systemd/cgphase.catalog" /usr/lib/systemd/catalog/
   must journalctl --update-catalog
   must systemd-sysusers --inline 'g cgphase -'
