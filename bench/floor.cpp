@@ -82,7 +82,7 @@ class FloorWalk {
   std::uint64_t seen() const { return probe_->bss->count; }
 
  private:
-  Probe<floor> probe_;
+  Probe<struct floor> probe_;  // not the function of <cmath>
 };
 
 struct Times {
