@@ -19,7 +19,7 @@ done'
 samples() { cgphase history "/$cgroups" -o csv --no-legend 2>/dev/null | wc -l; }
 enough_samples() { [ "$(samples)" -ge 160 ]; }
 said() { journalctl -u cgphase-train -o cat; }
-in_use() { cgphase model list; }
+models() { cgphase model list; }
 
 observed() {
   write_config "/$cgroups" observe
@@ -41,7 +41,8 @@ trained() {
 
 # Whichever model won, that the unit may put one in use is seen.
 installs() {
-  local override=/run/systemd/system/cgphase-train.service.d
+  local before override=/run/systemd/system/cgphase-train.service.d
+  before=$(models)
   mkdir -p $override
   printf '[Service]\nExecStart=\nExecStart=%s\n' \
     '/usr/bin/cgphase model install /usr/share/cgphase/model.json' >$override/install.conf
@@ -51,6 +52,7 @@ installs() {
   must systemctl daemon-reload
   cgphase status --json | grep -q '"path": *"/var/lib/cgphase/models/' ||
     fail "the daemon does not use it: $(cgphase status | grep model)"
+  [ "$(models)" != "$before" ] || fail "no model was installed: $before"
   echo 'a model that the unit installs is in use'
 }
 

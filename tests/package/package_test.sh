@@ -150,11 +150,12 @@ again() {
   must_apt install "$package"
   until_true 10000 answers || fail 'no answer after installing it again'
   untouched 'installing it again'
-  must systemctl --root=/ --no-reload --quiet enable cgphased-http.socket
+  must systemctl --root=/ --no-reload --quiet enable cgphased-http.socket cgphase-train.timer
   must_apt remove cgphase
   must_apt install "$package"
   until_true 10000 answers || fail 'no answer after installing what was removed'
   [ -S /run/cgphase/http.sock ] || fail 'HTTP was enabled, and is not served after a removal'
+  systemctl --quiet is-active cgphase-train.timer || fail 'training was enabled, and is off'
   must_apt purge cgphase
   echo 'installed again, removed, installed again and purged: fine'
 }
