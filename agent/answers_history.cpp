@@ -6,42 +6,6 @@
 #include "agent/protocol_history.h"
 
 namespace cgphase {
-namespace {
-
-constexpr int kHistoryRows = 600, kMostHistoryRows = 7200;
-
-std::vector<HistoryRow> rows_of(const std::vector<HistoryPoint>& points) {
-  std::vector<HistoryRow> rows;
-  const HistoryPoint* previous = nullptr;
-  for (const HistoryPoint& point : points) {
-    HistoryRow row{.time = point.time, .phase = point.phase, .limits = point.sample.limits};
-    if (const auto need = memory_need(point.sample)) row.memory_need_bytes = need->value;
-    if (point.sample.memory_current) row.memory_current_bytes = point.sample.memory_current->value;
-    const Counter now = point.sample.cpu.usage_usec;
-    const Counter before = previous != nullptr ? previous->sample.cpu.usage_usec : std::nullopt;
-    if (now && before && *now >= *before && point.time > previous->time)
-      row.cpu_cores = static_cast<double>(*now - *before) * 1e3 /
-                      static_cast<double>((point.time - previous->time).count());
-    rows.push_back(std::move(row));
-    previous = &point;
-  }
-  return rows;
-}
-
-nlohmann::json run_json(const StoredRecord& run) {
-  return {{"record", run.record},
-          {"first_seen", seconds_since_epoch(run.stored.first_seen)},
-          {"container", to_json(run.stored.container)}};
-}
-
-// Oldest first, as all that is told of a time.
-nlohmann::json runs_json(std::span<const StoredRecord> newest_first) {
-  nlohmann::json runs = nlohmann::json::array();
-  for (const StoredRecord& run : newest_first) runs.insert(runs.begin(), run_json(run));
-  return runs;
-}
-
-}  // namespace
 
 void Answers::history(const Request& request, Respond respond) {
   if (agent_.store() == nullptr) return respond(no_store("history"));
@@ -65,18 +29,13 @@ void Answers::history(const Request& request, Respond respond) {
       return respond(error_reply(found.error()));
     const auto runs = store.runs(asked.subject, from, until);
     if (!runs) return respond(error_reply(runs.error()));
-    nlohmann::json reply = history_reply(asked.container, {});
+    std::vector<HistoryPoint> points;
     if (!runs->empty()) {
-      const auto points = store.history_of(runs->front().record, from, until, limit);
-      if (!points) return respond(error_reply(points.error()));
-      reply = history_reply(asked.container, rows_of(*points));
-      reply["record"] = runs->front().record;
-      reply["first_seen"] = seconds_since_epoch(runs->front().stored.first_seen);
+      auto read = store.history_of(runs->front().record, from, until, limit);
+      if (!read) return respond(error_reply(read.error()));
+      points = *std::move(read);
     }
-    reply["gone"] = asked.gone();
-    reply["earlier"] = runs_json(runs->empty() ? std::span<const StoredRecord>()
-                                               : std::span(*runs).subspan(1));
-    respond(told(store, std::move(reply)));
+    respond(told(store, history_of_name(asked.container, *runs, points, asked.gone())));
   });
 }
 
@@ -95,9 +54,7 @@ void Answers::record_rows(const Request& request, Respond respond) {
                                  "no record " + std::to_string(record) + " in the history"));
     const auto points = store.history_of(record, from, until, limit);
     if (!points) return respond(error_reply(points.error()));
-    nlohmann::json reply = history_reply(run->front().stored.container, rows_of(*points));
-    reply.update(run_json(run->front()));
-    respond(told(store, std::move(reply)));
+    respond(told(store, history_of_record(run->front(), *points)));
   });
 }
 

@@ -12,26 +12,6 @@
 namespace cgphase {
 namespace {
 
-constexpr std::size_t kExplainDecisions = 20;
-
-void add_outcome(ExplainReport::Entry& entry, const JournalOutcome& outcome) {
-  const bool written = outcome.outcome.kind == OutcomeKind::written;
-  (written ? entry.written : entry.outcome) = outcome.outcome;
-  (written ? entry.written_time : entry.outcome_time) = outcome.time;
-}
-
-ExplainReport::Entry entry_of(const JournalDecision& decision) {
-  return {.time = decision.time, .decision = decision.decision, .outcome = {}, .outcome_time = {},
-          .writer = decision.writer};
-}
-
-ExplainReport::Entry entry_of(const JournalEntry& kept) {
-  ExplainReport::Entry entry = entry_of(kept.decision);
-  for (const auto* outcome : {&kept.written, &kept.end})
-    if (*outcome) add_outcome(entry, **outcome);
-  return entry;
-}
-
 void keep_newest_events(std::vector<JournalEvent>& events, std::size_t limit) {
   std::ranges::sort(events, std::greater<>(), &JournalEvent::place);
   if (events.size() > limit) events.resize(limit);
@@ -72,9 +52,9 @@ void Answers::explain(const Request& request, Respond respond) {
     if (const Status found = find_asked(store, asked); !found)
       return respond(error_reply(found.error()));
     if (asked.gone()) explained.now.container = asked.container;
-    const auto entries = store.entries(asked.subject, until, kExplainDecisions);
+    auto entries = store.entries(asked.subject, until, kExplainDecisions);
     if (!entries) return respond(error_reply(entries.error()));
-    for (const JournalEntry& entry : *entries) explained.decisions.push_back(entry_of(entry));
+    explained.decisions = *std::move(entries);
     respond(told(store, ok_reply(to_json(explained))));
   });
 }
@@ -85,9 +65,11 @@ nlohmann::json Answers::explain_from_memory(ExplainReport explained, WallTime un
   for (auto one = recent.rbegin(); one != recent.rend(); ++one) {
     if (one->decision.container != id || one->time > until) continue;
     if (explained.decisions.size() >= kExplainDecisions) break;
-    ExplainReport::Entry& entry = explained.decisions.emplace_back(entry_of(*one));
+    JournalEntry& entry =
+        explained.decisions.emplace_back(JournalEntry{.decision = *one, .written = {}, .end = {}});
     for (const JournalOutcome& outcome : agent_.recent_outcomes())
-      if (outcome.outcome.decision_id == entry.decision.decision_id) add_outcome(entry, outcome);
+      if (outcome.outcome.decision_id == one->decision.decision_id)
+        (outcome.outcome.kind == OutcomeKind::written ? entry.written : entry.end) = outcome;
   }
   return ok_reply(to_json(explained));
 }

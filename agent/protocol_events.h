@@ -12,6 +12,7 @@
 
 namespace cgphase {
 
+inline constexpr int kExplainDecisions = 20;                     // of a reply to `explain`
 inline constexpr int kMostEvents = 1000;                         // of a page
 inline constexpr std::size_t kMostEventBytes = 2 * 1024 * 1024;  // of JSON; one event it has always
 

@@ -8,7 +8,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "agent/report.h"
 #include "base/text.h"
+#include "collectors/sample.h"
 
 namespace cgphase {
 namespace {
@@ -267,6 +269,30 @@ std::string text_at(const json& object, const char* key) {
   return unescape_name(found->get_ref<const std::string&>());
 }
 
+std::vector<HistoryRow> rows_of(std::span<const HistoryPoint> points) {
+  std::vector<HistoryRow> rows;
+  const HistoryPoint* previous = nullptr;
+  for (const HistoryPoint& point : points) {
+    HistoryRow row{.time = point.time, .phase = point.phase, .limits = point.sample.limits};
+    if (const auto need = memory_need(point.sample)) row.memory_need_bytes = need->value;
+    if (point.sample.memory_current) row.memory_current_bytes = point.sample.memory_current->value;
+    const Counter now = point.sample.cpu.usage_usec;
+    const Counter before = previous != nullptr ? previous->sample.cpu.usage_usec : std::nullopt;
+    if (now && before && *now >= *before && point.time > previous->time)
+      row.cpu_cores = static_cast<double>(*now - *before) * 1e3 /
+                      static_cast<double>((point.time - previous->time).count());
+    rows.push_back(std::move(row));
+    previous = &point;
+  }
+  return rows;
+}
+
+json run_json(const StoredRecord& run) {
+  return {{"record", run.record},
+          {"first_seen", seconds_since_epoch(run.stored.first_seen)},
+          {"container", to_json(run.stored.container)}};
+}
+
 }  // namespace
 
 json history_page(std::span<const HistoryPoint> points) {
@@ -304,6 +330,26 @@ Result<std::vector<HistoryPoint>> parse_history_page(const json& body) {
     if (!decode.sound()) return bad("a value is of the wrong type");
   }
   return points;
+}
+
+json history_of_name(const ContainerInfo& container, std::span<const StoredRecord> runs,
+                     std::span<const HistoryPoint> points, bool gone) {
+  json reply = history_reply(container, rows_of(points));
+  if (!runs.empty()) {
+    reply["record"] = runs.front().record;
+    reply["first_seen"] = seconds_since_epoch(runs.front().stored.first_seen);
+  }
+  reply["gone"] = gone;
+  json earlier = json::array();  // oldest first, as all that is told of a time
+  for (std::size_t i = runs.size(); i > 1; --i) earlier.push_back(run_json(runs[i - 1]));
+  reply["earlier"] = std::move(earlier);
+  return reply;
+}
+
+json history_of_record(const StoredRecord& run, std::span<const HistoryPoint> points) {
+  json reply = history_reply(run.stored.container, rows_of(points));
+  reply.update(run_json(run));
+  return reply;
 }
 
 json records_page(std::span<const RecordEntry> records) {

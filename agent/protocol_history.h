@@ -1,5 +1,6 @@
-// A page of the history with every column that storage keeps, as the reply to `history` with `full`
-// carries it (docs/protocol.md). Pure, any thread; the daemon writes it, the command reads it.
+// Pages of the history as replies carry them (docs/protocol.md), with what is told of a point or
+// with every column that storage keeps. Pure, any thread: the daemon answers with them, the command
+// reads those, and makes the same of the files of a daemon that has stopped.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,9 +10,22 @@
 #include "base/result.h"
 #include "collectors/containers/container_info.h"
 #include "storage/history_point.h"
+#include "storage/stored_record.h"
 #include "storage/table_page.h"
 
 namespace cgphase {
+
+// Points of a reply to `history` where the request has no limit, and at most.
+inline constexpr int kHistoryRows = 600, kMostHistoryRows = 7200;
+
+// The reply to `history` by name: `points`, oldest first, of the first of `runs`, which are its
+// container and those before it, newest first, or none. `gone`: of the container only who it was is
+// known.
+nlohmann::json history_of_name(const ContainerInfo& container,
+                               std::span<const StoredRecord> runs,
+                               std::span<const HistoryPoint> points, bool gone);
+// The reply to `history` by record, with `rows`.
+nlohmann::json history_of_record(const StoredRecord& run, std::span<const HistoryPoint> points);
 
 // The rows of a page have at most so many bytes of JSON, and it has at most so many of them; one
 // point it has always, where there is one.

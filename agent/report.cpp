@@ -368,25 +368,26 @@ json to_json(const ExplainReport& report) {
   json decisions = json::array();
   std::string sentence;
   std::size_t bytes = 0;
-  for (const ExplainReport::Entry& entry : report.decisions) {
+  for (const auto& [entry, written, end] : report.decisions) {
     json one = {{"decision", to_json(entry.decision, entry.time)},
                 {"written", nullptr},
                 {"outcome", nullptr},
                 {"writer", text_or_null(entry.writer)}};
-    if (entry.written) one["written"] = to_json(*entry.written, entry.written_time);
-    if (entry.outcome) one["outcome"] = to_json(*entry.outcome, entry.outcome_time);
-    const std::optional<Outcome>& last = entry.outcome ? entry.outcome : entry.written;
+    if (written) one["written"] = to_json(written->outcome, written->time);
+    if (end) one["outcome"] = to_json(end->outcome, end->time);
+    const std::optional<JournalOutcome>& last = end ? end : written;
     one["sentence"] = explain_sentence(report.now.container.name, entry.decision,
-                                       last ? &*last : nullptr, entry.writer);
+                                       last ? &last->outcome : nullptr, entry.writer);
     if (sentence.empty()) sentence = one["sentence"].get<std::string>();
     bytes += one.dump().size();
     if (bytes > kMostExplainBytes && !decisions.empty()) break;
     decisions.push_back(std::move(one));
   }
-  if (!sentence.empty() && report.gone) sentence += " The container is gone.";
+  const bool gone = report.gone && !report.stopped;
+  if (!sentence.empty() && gone) sentence += " The container is gone.";
   if (sentence.empty())
-    sentence = report.gone ? escape_name(report.now.container.name) +
-                                 ": gone, and no decision about it is kept from that time."
+    sentence = report.gone ? escape_name(report.now.container.name) + (gone ? ": gone, and" : ":") +
+                                 " no decision about it is kept from that time."
                            : holding_sentence(report.now);
   return ok_reply({{"sentence", sentence},
                    {"at", report.at ? json(seconds_since_epoch(*report.at)) : json(nullptr)},

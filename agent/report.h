@@ -24,6 +24,7 @@
 #include "model/forecast.h"
 #include "model/phase.h"
 #include "policy/decision.h"
+#include "storage/journal_event.h"
 
 namespace cgphase {
 
@@ -147,17 +148,9 @@ void sum_up(StatusReport& status, std::span<const ContainerReport> reports);
 struct ExplainReport {
   ContainerReport now;
   std::optional<WallTime> at;   // asked for; absent = the newest
-  struct Entry {
-    WallTime time;
-    Decision decision;
-    std::optional<Outcome> outcome;   // of the trial, or why there was none
-    WallTime outcome_time;
-    std::string writer = {};   // as in JournalDecision; empty where it is not known
-    std::optional<Outcome> written = {};   // read back
-    WallTime written_time = {};
-  };
-  std::vector<Entry> decisions = {};  // newest first; the first is explained, may be empty
+  std::vector<JournalEntry> decisions = {};  // newest first; the first is explained
   bool gone = false;             // the container: of `now` only who it was is known
+  bool stopped = false;          // the daemon: that it is gone is not known, either
 };
 // With "sentence" first (agent/sentence.h).
 nlohmann::json to_json(const ExplainReport& report);
@@ -167,7 +160,7 @@ struct EventReport {
   WallTime time;
   std::optional<Decision> decision;   // one of the two
   std::optional<Outcome> outcome;
-  std::string writer = {};            // of the decision, as in ExplainReport
+  std::string writer = {};            // of the decision, as in JournalDecision
 };
 nlohmann::json to_json(const EventReport& report);
 // The reply to `events`, oldest first.

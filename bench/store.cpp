@@ -1,7 +1,7 @@
 // What history costs: CPU time, bytes in the file and bytes written per sample, and what is written
-// in a day of a sample a second of each container; one JSON line per number of containers.
-// Simulated ticks of one second as fast as they go; busy_point() of the tests stands for a busy
-// container.
+// in a day of a sample a second of each container; one JSON line per number of containers and kind.
+// Simulated ticks of one second as fast as they go. Kinds: busy_point() of the tests, of which some
+// thirty values change with every sample, and the same with all values standing still but eight.
 //   bench_store [DIRECTORY]     default: a directory below the temporary one
 //   bench_store --fill FILE MIB [CONTAINERS]
 //     makes a history that takes up nearly a cap of so many MiB, for bench/export; 100 containers
@@ -15,6 +15,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "tests/storage/busy_point.h"
 
@@ -43,16 +44,35 @@ std::uint64_t bytes_written() {
   return 0;
 }
 
-std::vector<HistoryPoint> tick_of(std::uint64_t containers, std::uint64_t second) {
+// Time on the CPU, memory in use, faults and stalls move, and nothing else.
+HistoryPoint point_of_eight(CgroupId id, std::uint64_t second) {
+  const HistoryPoint busy = test::busy_point(id, second);
+  HistoryPoint point = test::busy_point(id, 1);
+  point.time = busy.time;
+  Sample& sample = point.sample;
+  sample.cpu.usage_usec = busy.sample.cpu.usage_usec;
+  sample.cpu.user_usec = busy.sample.cpu.user_usec;
+  sample.cpu.system_usec = busy.sample.cpu.system_usec;
+  sample.memory_current = busy.sample.memory_current;
+  sample.memory.anon_bytes = busy.sample.memory.anon_bytes;
+  sample.memory.inactive_anon_bytes = busy.sample.memory.inactive_anon_bytes;
+  sample.memory.pgfault = busy.sample.memory.pgfault;
+  sample.cpu_pressure.some.total_usec = busy.sample.cpu_pressure.some.total_usec;
+  return point;
+}
+
+using Kind = HistoryPoint (*)(CgroupId, std::uint64_t);
+
+std::vector<HistoryPoint> tick_of(std::uint64_t containers, std::uint64_t second, Kind kind) {
   std::vector<HistoryPoint> points;
   for (std::uint64_t inode = 0; inode < containers; ++inode)
-    points.push_back(test::busy_point({1, inode}, second + inode * 17));
+    points.push_back(kind({1, inode}, second + inode * 17));
   // All read in the same tick.
   for (HistoryPoint& point : points) point.time = points.front().time;
   return points;
 }
 
-bool measure(const std::string& path, std::uint64_t containers) {
+bool measure(const std::string& path, std::uint64_t containers, const char* name, Kind kind) {
   Result<Store> store = Store::open({path, "boot", Bytes{4 * kGiB}});
   if (!store) {
     std::fprintf(stderr, "bench_store: %s\n", store.error().text.c_str());
@@ -61,7 +81,7 @@ bool measure(const std::string& path, std::uint64_t containers) {
   const std::uint64_t ticks = kSamples / containers, written_before = bytes_written();
   double append_seconds = 0;
   for (std::uint64_t second = 0; second < ticks; ++second) {
-    const std::vector<HistoryPoint> points = tick_of(containers, second);
+    const std::vector<HistoryPoint> points = tick_of(containers, second, kind);
     const double begun = cpu_seconds();
     if (!store->append(points, {}, {})) return false;
     append_seconds += cpu_seconds() - begun;
@@ -71,6 +91,7 @@ bool measure(const std::string& path, std::uint64_t containers) {
   const auto written = static_cast<double>(bytes_written() - written_before);
   const nlohmann::json line = {
       {"bench", "store"},
+      {"kind", name},
       {"containers", containers},
       {"samples", ticks * containers},
       {"cpu_ns_per_sample", append_seconds * 1e9 / samples},
@@ -104,7 +125,8 @@ bool fill(const std::string& path, Bytes cap, std::uint64_t containers) {
   for (; second % 60 != 0 || std::filesystem::file_size(path) < most / 100 * 85; ++second) {
     std::vector<JournalDecision> decisions;
     std::vector<JournalOutcome> outcomes;
-    for (HistoryPoint& point : tick_of(containers, second)) {
+    const std::vector<HistoryPoint> points = tick_of(containers, second, test::busy_point);
+    for (const HistoryPoint& point : points) {
       if ((second + point.sample.id.inode) % 60 != 0) continue;
       JournalDecision& decision = decisions.emplace_back();
       decision.time = point.time;
@@ -115,7 +137,7 @@ bool fill(const std::string& path, Bytes cap, std::uint64_t containers) {
       outcome.outcome.decision_id = decision.decision.decision_id;
       outcome.outcome.container = point.sample.id;
     }
-    if (!store->append(tick_of(containers, second), decisions, outcomes)) return false;
+    if (!store->append(points, decisions, outcomes)) return false;
   }
   if (!store->flush()) return false;
   const nlohmann::json line = {{"bench", "fill"},
@@ -141,8 +163,12 @@ int main(int argc, char** argv) {
     return 1;
   }
   bool good = true;
-  for (const std::uint64_t containers : {10, 100, 1000})
-    good = measure(directory + "/" + std::to_string(containers) + ".db", containers) && good;
+  for (const auto& [name, kind] : {std::pair<const char*, Kind>{"busy", test::busy_point},
+                                   std::pair<const char*, Kind>{"eight_values", point_of_eight}})
+    for (const std::uint64_t containers : {10, 100, 1000})
+      good = measure(directory + "/" + name + std::to_string(containers) + ".db", containers, name,
+                     kind) &&
+             good;
   std::filesystem::remove_all(directory);
   return good ? 0 : 1;
 }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/daemon_client.h"
+#include "cli/history_source.h"
 #include "cli/history_verbs.h"
 #include "cli/print.h"
 #include "cli/restore_alone.h"
@@ -41,8 +42,11 @@ bool take_time(const std::string& text, const char* name, const CommonOptions& o
   return true;
 }
 
-int ask_and_print(Request request, const Form& form, const CommonOptions& options) {
-  const auto body = ask_daemon(options.socket, request);
+int ask_and_print(Request request, const Form& form, const CommonOptions& options,
+                  const std::string& state_dir = "") {
+  const auto ask = history_source(options, state_dir);
+  if (!ask) return complain(ask.error());
+  const auto body = (*ask)(request);
   if (!body) return complain(body.error());
   warn_unreadable(*body);
   return print(form, *body, options);
@@ -79,7 +83,7 @@ int explain(const Words& words, const CommonOptions& options) {
   Request request{.verb = Verb::explain, .args = {{"container", words.container}}};
   int code = 0;
   if (!take_time(words.at, "at_seconds", options, request, code)) return code;
-  return ask_and_print(std::move(request), kExplainForm, options);
+  return ask_and_print(std::move(request), kExplainForm, options, words.state_dir);
 }
 
 bool take_span(const Words& words, const CommonOptions& options, Request& request, int& code) {
@@ -96,7 +100,7 @@ int history(const Words& words, const CommonOptions& options) {
   if (words.from.empty())
     request.args["from_seconds"] =
         seconds_since_epoch(SystemClock().wall_now()) - kHistoryDefaultSeconds;
-  return tell_history(std::move(request), options);
+  return tell_history(std::move(request), words.state_dir, options);
 }
 
 int events(const Words& words, const CommonOptions& options) {
@@ -150,6 +154,7 @@ class Verbs {
     CLI::App* const verb = add("explain", "Why a limit was changed, or was not", words, explain);
     add_container(*verb, *words)->required();
     verb->add_option("--at", words->at, "the decision in force then (-10m, ISO, epoch)");
+    add_state_dir(*verb, *words);
   }
 
   void add_spans() {
@@ -157,14 +162,13 @@ class Verbs {
     CLI::App* verb = add("history", "Samples, phases and limits of a container", words, history);
     add_container(*verb, *words)->required();
     add_span(*verb, *words);
+    add_state_dir(*verb, *words);
     words = std::make_shared<Words>();
     verb = add("events", "The journal: every decision and what became of it", words, events);
     add_container(*verb, *words);
     verb->add_flag("-f,--follow", words->follow, "go on printing new ones");
     add_span(*verb, *words);
-    verb->add_option(
-        "--state-dir", words->state_dir,
-        "read the files of a daemon that does not run, instead of asking one that does");
+    add_state_dir(*verb, *words);
   }
 
   void add_acting() {
@@ -210,6 +214,12 @@ class Verbs {
     verb.add_option("--until", words.until, "end");
     verb.add_option("-n,--limit", words.limit, "at most so many")
         ->check(CLI::Range(1, 1'000'000));
+  }
+
+  static void add_state_dir(CLI::App& verb, Words& words) {
+    verb.add_option(
+        "--state-dir", words.state_dir,
+        "read the files of a daemon that does not run, instead of asking one that does");
   }
 
   CLI::App& app_;

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdio>
 #include <functional>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -15,12 +14,11 @@
 
 #include "agent/protocol_events.h"
 #include "base/clock.h"
-#include "cli/daemon_client.h"
+#include "cli/history_source.h"
 #include "cli/print.h"
 #include "cli/style.h"
 #include "cli/time_text.h"
 #include "cli/view.h"
-#include "storage/stored_history.h"
 
 namespace cgphase {
 namespace {
@@ -53,27 +51,6 @@ OrComplaint<void> put(const std::string& text) {
 }
 
 // --- events ---
-
-using Ask = std::function<OrComplaint<json>(const Request&)>;
-
-Ask ask_socket(const std::string& socket) {
-  return [socket](const Request& request) { return ask_daemon(socket, request); };
-}
-
-OrComplaint<Ask> ask_files(const std::string& state_dir) {
-  Result<StoredHistory> opened = StoredHistory::open(state_dir);
-  if (!opened) return complaint(opened.error());
-  const auto history = std::make_shared<StoredHistory>(*std::move(opened));
-  return [history](const Request& request) -> OrComplaint<json> {
-    const Result<EventSpan> span = event_span(request);
-    if (!span) return complaint(span.error());
-    const auto events = history->events(request.text("container"), *span);
-    if (!events && events.error().kind == ErrorKind::not_found)
-      return complaint(Exit::no_container, events.error().text);
-    if (!events) return complaint(events.error());
-    return events_page(*events, events->size() == static_cast<std::size_t>(span->limit));
-  };
-}
 
 // Pages from the newest to the oldest, each with its events in order. All where the request has a
 // begin or a limit, one where it has neither; `take` is told which is the last.
@@ -137,7 +114,7 @@ int tell(const Ask& ask, Request request, const CommonOptions& options) {
 // --- history ---
 
 // Points of one record after `first`, a reply that has the first of them; `take` gets each page.
-OrComplaint<void> each_points(const std::string& socket, const Request& asked, json first,
+OrComplaint<void> each_points(const Ask& ask, const Request& asked, json first,
                               const std::function<OrComplaint<void>(json page)>& take) {
   const auto record = view_number(first, "/record");
   const auto wanted = asked.number("limit");
@@ -155,7 +132,7 @@ OrComplaint<void> each_points(const std::string& socket, const Request& asked, j
       request.args["until_seconds"] = asked.args["until_seconds"];
     // With the last one again, which the next is measured from.
     request.args["limit"] = wanted ? std::min<double>(left + 1, kHistoryPage) : kHistoryPage;
-    auto next = ask_daemon(socket, request);
+    auto next = ask(request);
     if (!next) return std::unexpected(next.error());
     json fresh = json::array();
     for (const json& point : view_array(*next, "/points"))
@@ -166,12 +143,12 @@ OrComplaint<void> each_points(const std::string& socket, const Request& asked, j
 }
 
 // The first page of an earlier container of the name, of which `run` is what a reply says.
-OrComplaint<json> first_of(const std::string& socket, const Request& asked, const json& run) {
+OrComplaint<json> first_of(const Ask& ask, const Request& asked, const json& run) {
   Request request{.verb = Verb::history,
                   .args = {{"record", view_number(run, "/record").value_or(0)}, {"rows", true}}};
   for (const char* name : {"from_seconds", "until_seconds", "limit"})
     if (asked.args.contains(name)) request.args[name] = asked.args[name];
-  return ask_daemon(socket, request);
+  return ask(request);
 }
 
 // The line between containers of one name: whose points begin here.
@@ -205,7 +182,8 @@ class HistoryText {
 };
 
 // Rows of CSV do not say whose they are: they are of the last container alone.
-OrComplaint<void> print_history(const Request& request, json first, const CommonOptions& options) {
+OrComplaint<void> print_history(const Ask& ask, const Request& request, json first,
+                                const CommonOptions& options) {
   HistoryText text(options);
   const bool rows = options.output == Output::csv || options.output == Output::jsonl;
   const json earlier = rows ? json::array() : view_array(first, "/earlier");
@@ -213,19 +191,18 @@ OrComplaint<void> print_history(const Request& request, json first, const Common
   const auto take = [&](const json& page) { return text.page(page); };
   for (const json& run : earlier) {
     if (const auto begun = text.begin(run); !begun) return begun;
-    auto page = first_of(options.socket, request, run);
+    auto page = first_of(ask, request, run);
     if (!page) return std::unexpected(page.error());
-    if (const auto told = each_points(options.socket, request, *std::move(page), take); !told)
+    if (const auto told = each_points(ask, request, *std::move(page), take); !told)
       return told;
   }
   if (!earlier.empty())
     if (const auto begun = text.begin(first); !begun) return begun;
-  return each_points(options.socket, request, std::move(first), take);
+  return each_points(ask, request, std::move(first), take);
 }
 
 // In one document: earlier containers with their points, and this one as ever.
-OrComplaint<json> history_document(const Request& request, json first,
-                                   const CommonOptions& options) {
+OrComplaint<json> history_document(const Ask& ask, const Request& request, json first) {
   const auto collect = [&](json page) -> OrComplaint<json> {
     json points = json::array();
     json body = page;
@@ -233,14 +210,14 @@ OrComplaint<json> history_document(const Request& request, json first,
       for (json& point : one["points"]) points.push_back(std::move(point));
       return {};
     };
-    const auto told = each_points(options.socket, request, std::move(page), take);
+    const auto told = each_points(ask, request, std::move(page), take);
     if (!told) return std::unexpected(told.error());
     body["points"] = std::move(points);
     return body;
   };
   json earlier = json::array();
   for (const json& run : view_array(first, "/earlier")) {
-    auto page = first_of(options.socket, request, run);
+    auto page = first_of(ask, request, run);
     if (!page) return std::unexpected(page.error());
     auto body = collect(*std::move(page));
     if (!body) return body;
@@ -263,23 +240,24 @@ void warn_unreadable(const json& reply) {
   if (!why.empty()) complain_unreadable(why);
 }
 
-int tell_history(Request request, const CommonOptions& options) {
+int tell_history(Request request, const std::string& state_dir, const CommonOptions& options) {
+  const auto ask = history_source(options, state_dir);
+  if (!ask) return complain(ask.error());
   Request begin = request;
   if (!request.args.contains("limit")) begin.args["limit"] = kHistoryPage;
-  auto first = ask_daemon(options.socket, begin);
+  auto first = (*ask)(begin);
   if (!first) return complain(first.error());
   warn_unreadable(*first);
   if (options.output != Output::json && options.output != Output::openmetrics) {
-    const auto told = print_history(request, *std::move(first), options);
+    const auto told = print_history(*ask, request, *std::move(first), options);
     return told ? 0 : complain(told.error());
   }
-  const auto body = history_document(request, *std::move(first), options);
+  const auto body = history_document(*ask, request, *std::move(first));
   return body ? print(kHistoryForm, *body, options) : complain(body.error());
 }
 
 int tell_events(Request request, const std::string& state_dir, const CommonOptions& options) {
-  if (state_dir.empty()) return tell(ask_socket(options.socket), std::move(request), options);
-  const auto ask = ask_files(state_dir);
+  const auto ask = history_source(options, state_dir);
   return ask ? tell(*ask, std::move(request), options) : complain(ask.error());
 }
 
@@ -289,9 +267,10 @@ int follow_events(Request request, CommonOptions options) {
   if (!request.args.contains("from_seconds")) request.args["from_seconds"] = now_seconds();
   const double begin = request.number("from_seconds").value_or(0);
   if (options.output == Output::json) options.output = Output::jsonl;
-  const Ask ask = ask_socket(options.socket);
+  const auto ask = history_source(options, "");
+  if (!ask) return complain(ask.error());
   for (;;) {
-    const auto body = whole(ask, request);
+    const auto body = whole(*ask, request);
     if (!body) return complain(body.error());
     json fresh = {{"schema", kSchema}, {"events", json::array()}};
     std::set<std::string> seen;

@@ -15,9 +15,8 @@ void complain_unreadable(const std::string& why);
 void warn_unreadable(const nlohmann::json& reply);
 
 // Each prints and returns the exit code. `request` is for the daemon, of verb history or events;
-// its limit is of all pages together.
-int tell_history(Request request, const CommonOptions& options);
-// From the files in `state_dir` where that is not empty.
+// its limit is of all pages together. Out of the files in `state_dir` where that is not empty.
+int tell_history(Request request, const std::string& state_dir, const CommonOptions& options);
 int tell_events(Request request, const std::string& state_dir, const CommonOptions& options);
 // From now on, or from when the request says. Ends with the daemon.
 int follow_events(Request request, CommonOptions options);

@@ -1,7 +1,9 @@
 #include "storage/catalog.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -256,6 +258,23 @@ Status Catalog::save_learned(const std::string& image, const nlohmann::json& lea
                                            std::to_string(kMaxLearnedBytes) + " are kept");
   if (Status saved = save_.run(name, std::int64_t{crc32c(text)}, text); !saved) return saved;
   return drop_learned_.run(std::string_view(kOomMemoryName), kMaxLearnedImages);
+}
+
+Result<std::vector<StoredRecord>> runs_of(
+    Catalog& catalog, const Store::Subject& subject,
+    const std::function<Result<bool>(std::int64_t)>& sampled) {
+  const Result<std::vector<std::int64_t>> rows = catalog.rows_of(subject);
+  if (!rows) return std::unexpected(rows.error());
+  std::vector<StoredRecord> runs;
+  for (const std::int64_t row : *rows) {
+    const Result<bool> any = sampled(row);
+    if (!any) return std::unexpected(any.error());
+    if (!*any && row != rows->front()) continue;
+    auto record = catalog.records(row - 1, 1);
+    if (!record) return record;
+    std::ranges::move(*record, std::back_inserter(runs));
+  }
+  return runs;
 }
 
 }  // namespace cgphase

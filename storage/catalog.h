@@ -53,4 +53,8 @@ inline constexpr const char* kSelectRecords =
     "first_seen_ns,container FROM container WHERE container > ? ORDER BY container LIMIT ?";
 Result<std::vector<StoredRecord>> read_records(Statement& statement, std::int64_t after, int limit);
 
+// As Store::runs(); `sampled` says of a row whether there are points of it in that time.
+Result<std::vector<StoredRecord>> runs_of(Catalog& catalog, const Store::Subject& subject,
+                                          const std::function<Result<bool>(std::int64_t)>& sampled);
+
 }  // namespace cgphase

@@ -24,6 +24,13 @@ struct JournalOutcome {
   Outcome outcome;
 };
 
+// A decision with what became of it, each once it is known.
+struct JournalEntry {
+  JournalDecision decision;
+  std::optional<JournalOutcome> written;  // read back
+  std::optional<JournalOutcome> end;      // of the trial, or why there was none
+};
+
 // Where an event stands in the journal, which is told in the order of time; of one time decisions
 // come first, those that were written before the others, then outcomes.
 struct EventPlace {

@@ -18,26 +18,10 @@
 #include "storage/history_point.h"
 #include "storage/journal_event.h"
 #include "storage/retention.h"
+#include "storage/stored_record.h"
 #include "storage/table_page.h"
 
 namespace cgphase {
-
-// A decision with what became of it, each once it is known.
-struct JournalEntry {
-  JournalDecision decision;
-  std::optional<JournalOutcome> written;  // read back
-  std::optional<JournalOutcome> end;      // of the trial, or why there was none
-};
-
-struct StoredContainer {
-  ContainerInfo container;
-  WallTime first_seen;
-};
-// The same with its number in the file, which keeps containers of different boots apart.
-struct StoredRecord {
-  std::int64_t record = 0;
-  StoredContainer stored;
-};
 
 // Bounds; one past any of them is refused (invalid), or the oldest make room.
 inline constexpr std::size_t kMaxLearnedBytes = 256 * 1024;  // of one image, as JSON text

@@ -1,5 +1,4 @@
 // What a Store tells.
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -66,18 +65,11 @@ Result<std::vector<JournalEvent>> Store::events(const std::optional<Subject>& su
 Result<std::vector<StoredRecord>> Store::runs(const Subject& subject, WallTime from,
                                               WallTime until) {
   return impl_->with_file([&](OpenFile& file) -> Result<std::vector<StoredRecord>> {
-    const Result<std::vector<std::int64_t>> rows = file.catalog.rows_of(subject);
-    if (!rows) return std::unexpected(rows.error());
-    std::vector<StoredRecord> runs;
-    for (const std::int64_t row : *rows) {
+    return runs_of(file.catalog, subject, [&](std::int64_t row) -> Result<bool> {
       const auto any = file.history.read({row, record_id(row)}, from, until, 1);
       if (!any) return std::unexpected(any.error());
-      if (any->empty() && row != rows->front()) continue;
-      auto record = file.catalog.records(row - 1, 1);
-      if (!record) return record;
-      std::move(record->begin(), record->end(), std::back_inserter(runs));
-    }
-    return runs;
+      return !any->empty();
+    });
   });
 }
 

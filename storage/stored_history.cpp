@@ -175,19 +175,34 @@ Result<std::vector<StoredRecord>> StoredHistory::records(std::int64_t after, int
   return read_records(impl_->records, after, limit);
 }
 
-Result<std::vector<JournalEvent>> StoredHistory::events(
-    const std::optional<std::string>& container, const EventSpan& span) {
+Result<std::optional<StoredRecord>> StoredHistory::last_container(const std::string& text) {
   if (Status ready = impl_->prepare_journal(); !ready) return std::unexpected(ready.error());
-  if (!container) return impl_->journal->events(span);
-  const auto last = impl_->catalog->last(*container);
-  if (!last) return std::unexpected(last.error());
-  if (!*last)
-    return failure(ErrorKind::not_found, "no container '" + printable(*container) +
-                                             "' in the history");
-  const ContainerInfo& found = (*last)->stored.container;
-  const auto rows = impl_->catalog->rows_of({.record = (*last)->record, .id = {},
-                                             .name = found.name, .engine = found.engine,
-                                             .others = {}});
+  return impl_->catalog->last(text);
+}
+
+Result<std::vector<StoredRecord>> StoredHistory::runs(const Store::Subject& subject, WallTime from,
+                                                      WallTime until) {
+  if (Status ready = impl_->prepare_journal(); !ready) return std::unexpected(ready.error());
+  return runs_of(*impl_->catalog, subject, [&](std::int64_t row) -> Result<bool> {
+    const auto any = history_of(row, from, until, 1);
+    if (!any) return std::unexpected(any.error());
+    return !any->empty();
+  });
+}
+
+Result<std::vector<JournalEntry>> StoredHistory::entries(const Store::Subject& subject,
+                                                         WallTime until, int limit) {
+  if (Status ready = impl_->prepare_journal(); !ready) return std::unexpected(ready.error());
+  const auto rows = impl_->catalog->rows_of(subject);
+  if (!rows) return std::unexpected(rows.error());
+  return impl_->journal->entries(*rows, until, limit);
+}
+
+Result<std::vector<JournalEvent>> StoredHistory::events(
+    const std::optional<Store::Subject>& subject, const EventSpan& span) {
+  if (Status ready = impl_->prepare_journal(); !ready) return std::unexpected(ready.error());
+  if (!subject) return impl_->journal->events(span);
+  const auto rows = impl_->catalog->rows_of(*subject);
   if (!rows) return std::unexpected(rows.error());
   return impl_->journal->events(*rows, span);
 }

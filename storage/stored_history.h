@@ -25,12 +25,17 @@ class StoredHistory {
   Result<std::vector<StoredRecord>> records(std::int64_t after, int limit);
   Result<std::vector<HistoryPoint>> history_of(std::int64_t record, WallTime from, WallTime until,
                                                int limit);
-  // Of all containers, or of the last that `container` names (as in Store::last_container) and of
-  // those before it. Errors: not_found (no such container), unsupported (the file is of a schema
-  // that is not the newest).
-  Result<std::vector<JournalEvent>> events(const std::optional<std::string>& container,
-                                           const EventSpan& span);
   Result<TablePage> table_page(const std::string& table, std::int64_t after);
+
+  // As of Store, of a subject that has a record. Errors: unsupported too (the file is of a schema
+  // that is not the newest).
+  Result<std::optional<StoredRecord>> last_container(const std::string& text);
+  Result<std::vector<StoredRecord>> runs(const Store::Subject& subject, WallTime from,
+                                         WallTime until);
+  Result<std::vector<JournalEntry>> entries(const Store::Subject& subject, WallTime until,
+                                            int limit);
+  Result<std::vector<JournalEvent>> events(const std::optional<Store::Subject>& subject,
+                                           const EventSpan& span);
 
  private:
   class Impl;

@@ -145,9 +145,9 @@ TEST_CASE("explain begins with the sentence of the newest decision") {
   ExplainReport report;
   report.now.container.name = "web-1";
   report.decisions.resize(2);
-  report.decisions[0].decision.decision_id = 2;
-  report.decisions[0].outcome = Outcome{};
-  report.decisions[1].decision.decision_id = 1;
+  report.decisions[0].decision.decision.decision_id = 2;
+  report.decisions[0].end = JournalOutcome{};
+  report.decisions[1].decision.decision.decision_id = 1;
   const json out = to_json(report);
   CHECK(out["sentence"] == out["decisions"][0]["sentence"]);
   CHECK(out["decisions"][0]["outcome"]["kind"] == "trial_passed");
@@ -164,10 +164,14 @@ TEST_CASE("explain tells the numbers behind a decision, what was read back, and 
   Decision decision;
   decision.evidence[Fact::memory_need_bytes] = 7;
   const Outcome written{.kind = OutcomeKind::written, .detail = "memory.max reads 8192"};
-  report.decisions = {{.decision = decision, .written = written}};
+  report.decisions = {{.decision = {.decision = decision}, .written = JournalOutcome{{}, written}}};
   const json live = to_json(report);
   CHECK(live["sentence"].get<std::string>().ends_with(" The container is gone."));
-  report.gone = false;
+  report.stopped = true;
+  const json stored = to_json(report);
+  CHECK(stored["gone"] == true);
+  CHECK(stored["sentence"].get<std::string>().ends_with(", its trial is not over."));
+  report.gone = report.stopped = false;
   const json out = to_json(report);
   CHECK(out["gone"] == false);
   const json& one = out["decisions"][0];
@@ -185,7 +189,8 @@ TEST_CASE("explain and events tell who wrote, and null where nobody knows") {
   Decision decision;
   decision.verdict = Verdict::standing_down;
   ExplainReport report;
-  report.decisions = {{.decision = decision, .writer = writer}, {.decision = decision}};
+  report.decisions = {{.decision = {.decision = decision, .writer = writer}},
+                      {.decision = {.decision = decision}}};
   const json out = to_json(report);
   CHECK(out["decisions"][0]["writer"] == writer);
   CHECK(out["sentence"].get<std::string>().ends_with(": " + writer + "."));
@@ -202,8 +207,10 @@ TEST_CASE("explain leaves out what no reply has room for, the oldest first") {
   for (std::uint64_t id = 20; id > 0; --id) {
     Decision decision;
     decision.decision_id = id;
-    report.decisions.push_back({.decision = decision, .outcome = wordy,
-                                .writer = std::string(1024, '\n'), .written = wordy});
+    report.decisions.push_back({.decision = {.decision = decision,
+                                             .writer = std::string(1024, '\n')},
+                                .written = JournalOutcome{{}, wordy},
+                                .end = JournalOutcome{{}, wordy}});
   }
   const json out = to_json(report);
   CHECK(out.dump().size() < 60 * 1024);
@@ -256,7 +263,7 @@ TEST_CASE("hostile names leave as printable UTF-8 in every report") {
   ExplainReport explain{.now = container, .at = {}, .decisions = {}};
   Decision held;
   held.verdict = Verdict::standing_down;
-  explain.decisions.push_back({.decision = held, .writer = kHostile});
+  explain.decisions.push_back({.decision = {.decision = held, .writer = kHostile}});
   EventReport event{.name = kHostile, .time = {}, .decision = held, .outcome = {},
                     .writer = kHostile};
   const ActionReport action{kHostile, kHostile, {kHostile}, {kHostile}};

@@ -1,10 +1,11 @@
-// history and events, page by page: through the socket, whose answers a test gives, and events out
+// history, events and explain: page by page through the socket, whose answers a test gives, and out
 // of the files of a daemon that has stopped.
 #include "cli/history_verbs.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "agent/protocol_events.h"
@@ -120,6 +121,36 @@ struct Journaled {
   std::optional<Store> store;
 };
 
+// The files of a daemon that sampled web every second in two boots, and decided of it in both.
+struct TwoBoots {
+  TwoBoots() {
+    sample("boot-1", 0, kEarlier, 1);
+    sample("boot-2", kBegin, kBegin + kLater, 2);
+  }
+
+  void sample(const char* boot, int begin, int end, std::uint64_t decision_id) const {
+    const std::string path = command.directory() / "history.db";
+    Store store = Store::open({.path = path, .boot_id = boot}).value();
+    ContainerInfo info;
+    info.id = kOne;
+    info.name = "web";
+    REQUIRE(store.add_container(info, at_second(begin)));
+    std::vector<HistoryPoint> points;
+    for (int second = begin; second < end; ++second)
+      points.push_back(busy_point(kOne, static_cast<std::uint64_t>(second)));
+    REQUIRE(store.append(points, {decision_of(kOne, decision_id, at_second(begin))},
+                         {outcome_of(kOne, decision_id, at_second(begin))}));
+  }
+
+  Ran stored(std::vector<std::string> words) {
+    words.insert(words.end(), {"--state-dir", command.directory() / "."});
+    return command.run(words);
+  }
+
+  static constexpr int kEarlier = 100, kBegin = 5000, kLater = 4500;  // seconds
+  CommandRun command;
+};
+
 }  // namespace
 
 TEST_CASE_FIXTURE(SampledName, "a history longer than a page is told whole, each sample once") {
@@ -178,4 +209,50 @@ TEST_CASE_FIXTURE(Journaled, "events are told out of the files of a daemon that 
   CHECK(command.run({"events", "nobody", "--state-dir", files}).exit == 3);
   CHECK(command.run({"events", "-f", "--state-dir", files}).exit == 2);
   CHECK(command.requests().empty());
+}
+
+TEST_CASE_FIXTURE(TwoBoots, "history is told out of the files of a daemon that has stopped") {
+  const json body = json::parse(
+      stored({"history", "web", "--since", "@0", "--until", "@1800000000", "--json"}).out);
+  CHECK(body["gone"] == true);
+  REQUIRE(body["points"].size() == kLater);
+  for (int i = 0; i < kLater; ++i)
+    CHECK(std::floor(body["points"][i]["time"].get<double>()) == 1.7e9 + kBegin + i);
+  CHECK(body["points"][1]["cpu_cores"].is_number());
+  REQUIRE(body["earlier"].size() == 1);
+  CHECK(body["earlier"][0]["points"].size() == kEarlier);
+  const Ran some = stored(
+      {"history", "web", "--since", "@1700005010", "--until", "@1700005020", "-o", "csv"});
+  CHECK(line_count(some.out) == 11);
+  CHECK(line_count(stored({"history", "web", "--since", "@0", "-n", "7", "-o", "csv"}).out) == 8);
+  // By its name alone: of the last hour, in which there is nothing.
+  const json none = json::parse(stored({"history", "web", "--json"}).out);
+  CHECK(none["points"].empty());
+  CHECK(none["container"]["name"] == "web");
+}
+
+TEST_CASE_FIXTURE(TwoBoots, "explain tells out of files why, and not that the container is gone") {
+  const json body = json::parse(stored({"explain", "web", "--json"}).out);
+  REQUIRE(body["decisions"].size() == 2);
+  CHECK(body["decisions"][0]["decision"]["decision_id"] == 2);
+  CHECK(body["decisions"][0]["outcome"].is_object());
+  CHECK(body["container"]["name"] == "web");
+  CHECK(body["sentence"] == body["decisions"][0]["sentence"]);
+  const json then = json::parse(stored({"explain", "web", "--at", "@1700000200", "--json"}).out);
+  REQUIRE(then["decisions"].size() == 1);
+  CHECK(then["decisions"][0]["decision"]["decision_id"] == 1);
+  const Ran text = stored({"explain", "web"});
+  CHECK(text.exit == 0);
+  CHECK(text.out.find("gone") == std::string::npos);
+}
+
+TEST_CASE_FIXTURE(TwoBoots, "files that cannot be told of, and who is not in them") {
+  for (const char* verb : {"history", "explain"}) {
+    CHECK(stored({verb, "nobody"}).exit == 3);
+    CHECK(command.run({verb, "web", "--state-dir", "/nonexistent"}).exit == 6);
+    const Store running = Store::open({.path = command.directory() / "history.db"}).value();
+    const Ran ran = stored({verb, "web"});
+    CHECK(ran.exit == 6);
+    CHECK(ran.err.find("in use by a running cgphased") != std::string::npos);
+  }
 }

@@ -32,8 +32,9 @@ constexpr Renderer kRenderers[] = {render_status, render_list,   render_show,   
 
 std::vector<EventReport> events_of(const std::string& name) {
   const ExplainReport why = explain();
-  return {{name, why.decisions[0].time, why.decisions[0].decision, std::nullopt},
-          {name, why.decisions[0].outcome_time, std::nullopt, why.decisions[0].outcome}};
+  const auto& [decision, written, end] = why.decisions[0];
+  return {{name, decision.time, decision.decision, std::nullopt},
+          {name, end->time, std::nullopt, end->outcome}};
 }
 
 }  // namespace
@@ -236,7 +237,7 @@ TEST_CASE("no renderer lets a hostile name reach the terminal") {
   status_report.sources = {{kHostileName, true, kHostileName}};
   ExplainReport why = explain();
   why.now = hostile();
-  why.decisions[0].outcome->detail = kHostileName;
+  why.decisions[0].end->outcome.detail = kHostileName;
   const ActionReport action{kHostileName, kHostileName, {kHostileName}, {kHostileName}};
   const std::vector<Finding> findings = {{Level::warn, kHostileName, kHostileName, kHostileName}};
   const json bodies[] = {to_json(status_report), list_reply(std::vector{hostile()}),

@@ -132,11 +132,13 @@ inline ExplainReport explain() {
                         .container = {},
                         .kind = OutcomeKind::written,
                         .detail = "memory.max reads 1610612736"};
-  report.decisions.push_back({time, decision, outcome, time + std::chrono::seconds(30), "", written,
-                              time + std::chrono::seconds(1)});
+  report.decisions.push_back(
+      {{time, decision},
+       JournalOutcome{time + std::chrono::seconds(1), written},
+       JournalOutcome{time + std::chrono::seconds(30), outcome}});
   decision.decision_id = 11;
   decision.verdict = Verdict::not_enough_samples;
-  report.decisions.push_back({time - std::chrono::minutes(5), decision, std::nullopt, {}});
+  report.decisions.push_back({.decision = {time - std::chrono::minutes(5), decision}});
   return report;
 }
 

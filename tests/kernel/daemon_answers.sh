@@ -129,6 +129,10 @@ recording_stopped() {
   exporting --state-dir /tmp/s
   expect 0 events --state-dir /tmp/s
   says 'it was written ('
+  expect 0 history test-busy --state-dir /tmp/s -o csv
+  [ "$(grep -c . <<<"$answer")" -ge 10 ] || fail "history out of files: $answer"
+  expect 0 explain test-busy --state-dir /tmp/s
+  says 'test-busy: '
   expect 0 record --state-dir /tmp/s -o /tmp/stopped.csv
   [ "$(grep -c . /tmp/stopped.csv)" -ge "$(grep -c . /tmp/two.csv)" ] ||
     fail 'the files of the stopped daemon have less than it told'

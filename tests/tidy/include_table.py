@@ -11,7 +11,8 @@ NOUNS = {
                    "collectors/containers/container_info.h"},
     "model": {"model/feature_vector.h", "model/forecast.h", "model/phase.h"},
     "policy": {"policy/decision.h", "policy/rails_config.h"},
-    "storage": {"storage/history_point.h", "storage/journal_event.h", "storage/table_page.h"},
+    "storage": {"storage/history_point.h", "storage/journal_event.h", "storage/stored_record.h",
+                "storage/table_page.h"},
 }
 ALL_NOUNS = set().union(*NOUNS.values())
 
