@@ -155,7 +155,7 @@ int fill_status(const Place& place, struct stat* status) {
   if (!place.file.empty()) return 0;
   const Cgroup* const one = kernel().cgroup(place.inode);
   // A removed cgroup keeps its links.
-  status->st_nlink = 2 + (one == nullptr ? 0 : one->children.size());
+  status->st_nlink = static_cast<nlink_t>(2 + (one == nullptr ? 0 : one->children.size()));
   return 0;
 }
 
