@@ -10,6 +10,7 @@
 namespace cgphase {
 namespace {
 
+constexpr int kFoldersOfBuilds = 2;
 constexpr int kExitFailure = 1, kExitDenied = 5, kExitInput = 6;
 
 int exit_code_of(const Error& error) {
@@ -28,9 +29,13 @@ std::string default_model_path() {
   if (std::filesystem::exists(kInstalledModel, error)) return kInstalledModel;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return kInstalledModel;
-  const auto tree = program.parent_path().parent_path().parent_path().parent_path();
-  const auto model = tree / "model/default_model.json";
-  return std::filesystem::exists(model, error) ? model.string() : kInstalledModel;
+  auto tree = program.parent_path().parent_path();
+  for (int above = 0; above < kFoldersOfBuilds; ++above) {
+    tree = tree.parent_path();
+    const auto model = tree / "model/default_model.json";
+    if (std::filesystem::exists(model, error)) return model;
+  }
+  return kInstalledModel;
 }
 
 int finish(const char* verb, const Status& status) {

@@ -13,7 +13,7 @@ namespace cgphase {
 inline constexpr const char* kInstalledModel = "/usr/share/cgphase/model.json";
 
 // Where the default model lies: kInstalledModel, or for a command that was built and not installed
-// the one of the source tree it lies in (TREE/build/PRESET/bin/cgphase).
+// the one of the source tree it lies in (TREE/BUILD/bin/cgphase, TREE/build/PRESET/bin/cgphase).
 std::string default_model_path();
 
 // 0, or after one line on standard error ("cgphase VERB: ...") 6 input invalid or not there,
