@@ -71,8 +71,9 @@ class Start {
     std::vector<char*> arguments;
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
-    // By descriptors: another user may not be let through the folders above.
-    const int program = ::open(arguments[0], O_RDONLY | O_CLOEXEC);
+    // By descriptors: another user may not be let through the folders above. That of the program
+    // stays open in it: where it is emulated the emulator opens it by that.
+    const int program = ::open(arguments[0], O_RDONLY);
     const TemporaryDirectory output;
     const int out = ::open((output / "out").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     const int err = ::open((output / "err").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);

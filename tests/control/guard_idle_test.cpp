@@ -4,6 +4,8 @@
 #include <poll.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -19,8 +21,9 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// What /proc calls it: epoll_wait(2) of x86-64, epoll_pwait(2) of arm64, which has no other.
-constexpr std::string_view kEpollWait = "232", kEpollPwait = "22";
+// What /proc calls it: epoll_wait(2) of x86-64, epoll_pwait(2) of arm64, which has no other, and of
+// x86-64, which is what the kernel sees of an arm64 program in qemu-user.
+constexpr std::array<std::string_view, 3> kEpollWaits = {"232", "22", "281"};
 
 // What the guard's thread waits for in epoll_wait(2), as the kernel tells of it; absent while it
 // runs.
@@ -31,7 +34,7 @@ std::optional<milliseconds> guard_wait() {
     if (name != "cgphase-guard") continue;
     std::string number, descriptor, events, room, timeout;
     std::ifstream(task.path() / "syscall") >> number >> descriptor >> events >> room >> timeout;
-    if (number == kEpollWait || number == kEpollPwait)
+    if (std::ranges::find(kEpollWaits, number) != kEpollWaits.end())
       return milliseconds(std::stol(timeout, nullptr, 16));
   }
   return std::nullopt;

@@ -110,6 +110,7 @@ policy = "hold"'
   until_true 120000 phases || fail "fewer than two phases: $(cat /tmp/shown)"
   grep -q '^oom_kill 0' "$root/$cgroups/memory.events" || fail 'something was killed'
   cgphase list
+  cgphase status | grep ' sampling '
 }
 
 restored() {  # BY-WHAT
