@@ -110,7 +110,7 @@ policy = "hold"'
   until_true 120000 phases || fail "fewer than two phases: $(cat /tmp/shown)"
   grep -q '^oom_kill 0' "$root/$cgroups/memory.events" || fail 'something was killed'
   cgphase list
-  cgphase status | grep ' sampling '
+  cgphase status | grep 'sampling ok, BPF' || fail "no walk by BPF: $(cgphase status)"
 }
 
 restored() {  # BY-WHAT
