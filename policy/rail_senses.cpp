@@ -12,18 +12,14 @@ namespace {
 // The kernel's avg10 looks back so far; its substitutes do as well.
 constexpr std::chrono::seconds kStrainMemory{10};
 constexpr std::size_t kMostThrottlings = 256;
+// The kernel brings its sums of stalls up to date every 2 s: over a shorter time they grow by
+// nothing, or by twice as much. A little less, for ticks that come early by a hair.
+constexpr std::chrono::milliseconds kStallSpan{1900};
 constexpr DecayingHistogram::Shape kAllocationShape{1e6, 3600};
 constexpr double kAllocationQuantile = 0.99;
 
 bool grew(const Counter& before, const Counter& now) {
   return growth(now, before).value_or(0) > 0;
-}
-
-// Share of the interval that was stalled; the kernel's average where there is no total.
-std::optional<double> stall(const PressureLine& before, const PressureLine& now, double interval) {
-  if (const Counter usec = growth(now.total_usec, before.total_usec))
-    return static_cast<double>(*usec) / 1e6 / interval;
-  return now.avg10_ratio;
 }
 
 std::optional<double> rate(const Counter& before, const Counter& now, double interval) {
@@ -76,6 +72,7 @@ RailSenses::RailSenses(const RailsConfig& config)
 void RailSenses::add(const RailInput& input, bool lost) {
   samples_ += 1;
   follow_need(input);
+  follow_stalls(input);
   measure(input);
   follow_usage(input, lost);
   follow_throttling(input);
@@ -99,6 +96,25 @@ void RailSenses::follow_need(const RailInput& input) {
   allocation_.add(std::max(need_rate_, 0.0), input.interval_seconds, seconds_of(input.time));
 }
 
+void RailSenses::follow_stalls(const RailInput& input) {
+  if (input.gap || !input.previous) stalls_.clear();
+  const Sample& now = *input.sample;
+  stalls_.push_back({input.time, now.cpu_pressure.some.total_usec,
+                     now.memory_pressure.some.total_usec, now.io_pressure.some.total_usec});
+  while (stalls_.size() > 2 && input.time - stalls_[1].time >= kStallSpan)
+    stalls_.erase(stalls_.begin());
+}
+
+// Share of the time that was stalled; the kernel's average where there are no sums yet.
+std::optional<double> RailSenses::stall(Counter Stalls::*sum, const PressureLine& line) const {
+  const Stalls &first = stalls_.front(), &last = stalls_.back();
+  const double seconds = seconds_of(last.time) - seconds_of(first.time);
+  const Counter usec = growth(last.*sum, first.*sum);
+  if (usec && last.time - first.time >= kStallSpan)
+    return static_cast<double>(*usec) / 1e6 / seconds;
+  return line.avg10_ratio;
+}
+
 void RailSenses::measure(const RailInput& input) {
   measures_ = {};
   if (!input.previous || input.gap || !(input.interval_seconds > 0)) return;
@@ -112,10 +128,9 @@ void RailSenses::measure(const RailInput& input) {
     const auto usec = rate(from, to, interval);
     return usec ? std::optional(*usec / 1e6) : std::nullopt;
   };
-  set(Measure::cpu_stall, stall(before.cpu_pressure.some, now.cpu_pressure.some, interval));
-  set(Measure::memory_stall,
-      stall(before.memory_pressure.some, now.memory_pressure.some, interval));
-  set(Measure::io_stall, stall(before.io_pressure.some, now.io_pressure.some, interval));
+  set(Measure::cpu_stall, stall(&Stalls::cpu, now.cpu_pressure.some));
+  set(Measure::memory_stall, stall(&Stalls::memory, now.memory_pressure.some));
+  set(Measure::io_stall, stall(&Stalls::io, now.io_pressure.some));
   set(Measure::refaults, rate(before.memory.workingset_refault_file,
                               now.memory.workingset_refault_file, interval));
   set(Measure::major_faults, rate(before.memory.pgmajfault, now.memory.pgmajfault, interval));

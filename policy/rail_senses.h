@@ -88,7 +88,14 @@ class RailSenses {
     double usec = 0;
     std::uint64_t periods = 0;
   };
+  // Sums of stalls, in microseconds.
+  struct Stalls {
+    MonotonicTime time;
+    Counter cpu, memory, io;
+  };
   void follow_need(const RailInput& input);
+  void follow_stalls(const RailInput& input);
+  std::optional<double> stall(Counter Stalls::*sum, const PressureLine& line) const;
   void measure(const RailInput& input);
   void follow_usage(const RailInput& input, bool lost);
   void follow_throttling(const RailInput& input);
@@ -104,6 +111,7 @@ class RailSenses {
   NeedWindow peak_, dwell_;
   DecayingHistogram allocation_;  // bytes per second
   std::vector<Throttling> throttling_;
+  std::vector<Stalls> stalls_;  // the newest, and back to the last that is kStallSpan old
   PhaseUsage usage_;
   Measures measures_{};
 };
