@@ -91,13 +91,13 @@ Status expand(ExpandOptions& options) {
     if (!phase) return std::unexpected(phase.error());
     options.split.phase = *phase;
   }
-  const Result<Dataset> data = model_windows(*model, options.traces);
-  if (!data) return std::unexpected(data.error());
-  const PhaseSamples samples = assign_phases(*model, *data);
+  const Result<ModelWindows> windows = model_windows(*model, options.traces);
+  if (!windows) return std::unexpected(windows.error());
+  const PhaseSamples samples = assign_phases(*model, windows->data);
   const NoveltyReport report = report_novelty(*model, samples, options.split.seed);
   std::string text = options.as_json ? novelty_json(report).dump() + "\n" : novelty_text(report);
   if (!options.output.empty()) {
-    const Result<Model> split = split_phase(*model, *data, samples, options.split);
+    const Result<Model> split = split_phase(*model, windows->data, samples, options.split);
     if (!split) return std::unexpected(split.error());
     if (Status saved = save_model(*split, options.output); !saved) return saved;
     if (!options.as_json)

@@ -62,9 +62,9 @@ Result<ModelCheckReport> check_model_file(const ModelCheckOptions& options) {
   const CrbmFixed fixed(model->crbm, model->centroids);
   std::optional<FixedProof> proof;
   if (!options.traces.empty()) {
-    const Result<Dataset> data = model_windows(*model, options.traces);
-    if (!data) return std::unexpected(data.error());
-    proof = prove_fixed(*model, *data);
+    const Result<ModelWindows> windows = model_windows(*model, options.traces);
+    if (!windows) return std::unexpected(windows.error());
+    proof = prove_fixed(*model, windows->data);
   }
   ModelCheckReport report;
   if (proof) report.violations = proof->violations;

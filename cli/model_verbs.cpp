@@ -4,14 +4,18 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/crc32.h"
 #include "base/file.h"
 #include "base/parse.h"
 #include "base/text.h"
@@ -23,6 +27,7 @@
 #include "model/ai4dl.h"
 #include "model/phase.h"
 #include "model/train/ai4dl_train.h"
+#include "model/train/merge.h"
 #include "model/train/train.h"
 
 namespace cgphase {
@@ -219,7 +224,7 @@ void add_train(CLI::App& app, int& exit_code) {
   });
 }
 
-// ---- model show | check | import ----
+// ---- model show | check | import | merge ----
 
 Status show(const std::string& path) {
   const Result<Model> model = load_model(path);
@@ -243,6 +248,74 @@ Status import_parameters(const std::string& from, const std::string& to, bool ex
   const Result<Model> model = import_ai4dl(*text, from, expanded);
   if (!model) return std::unexpected(model.error());
   return save_model(*model, to);
+}
+
+struct MergeOptions {
+  std::vector<std::string> models, traces;
+  std::string output;
+  bool only_traces = false;
+};
+
+// What was added up, as provenance tells it: as many names as it has room for.
+std::string tell_merged(const std::vector<std::string>& parts) {
+  std::string told = "cgphase model merge: ";
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::string rest = fmt::format("and {} more", parts.size() - i);
+    if (told.size() + parts[i].size() + rest.size() + 2 > kMaxTextBytes) return told + rest;
+    told += parts[i] + (i + 1 < parts.size() ? ", " : "");
+  }
+  return told;
+}
+
+std::string told_part(const std::string& path, std::uint32_t crc) {
+  return fmt::format("{} crc32c {:08x}",
+                     escape_name(std::filesystem::path(path).filename().string()), crc);
+}
+
+Status merge(const MergeOptions& options) {
+  if (options.models.size() == 1 && options.traces.empty())
+    return failure(ErrorKind::invalid, fmt::format("{}: nothing to add to it: name another model "
+                                                   "of the same phases, or --traces",
+                                                   escape_name(options.models.front())));
+  std::vector<std::string> parts;
+  std::optional<Model> merged;
+  for (const std::string& path : options.models) {
+    Result<Model> model = load_model(path);
+    if (!model) return std::unexpected(model.error());
+    parts.push_back(told_part(path, crc32c(serialize_model(*model))));
+    if (!merged) {
+      merged = *std::move(model);
+      continue;
+    }
+    if (Status same = check_same_phases(*merged, options.models.front(), *model, path); !same)
+      return same;
+    add_statistics(*merged, model->phases);
+  }
+  if (options.only_traces) std::ranges::fill(merged->phases, PhaseSummary{});
+  if (!options.traces.empty()) {
+    const Result<ModelWindows> windows = model_windows(*merged, options.traces);
+    if (!windows) return std::unexpected(windows.error());
+    add_statistics(*merged, count_phases(*merged, windows->data));
+    for (const TraceSource& source : windows->sources)
+      parts.push_back(told_part(source.path, source.crc));
+  }
+  merged->provenance["statistics"] = tell_merged(parts);
+  if (Status sound = check_model(*merged, "merged model"); !sound) return sound;
+  if (Status saved = save_model(*merged, options.output); !saved) return saved;
+  return emit(describe_phases(*merged), {});
+}
+
+void add_merge(CLI::App& models, int& exit_code) {
+  CLI::App* verb = models.add_subcommand(
+      "merge", "add up what several hosts' models, or their traces, tell of the same phases");
+  const auto options = std::make_shared<MergeOptions>();
+  verb->add_option("models", options->models, "model files of the same phases")->required();
+  verb->add_option("-o,--output", options->output, "model file to write")->required();
+  CLI::Option* traces = verb->add_option(
+      "--traces", options->traces, "traces, CSV or CSV.gz, in which the phases are counted too");
+  verb->add_flag("--only-traces", options->only_traces, "forget what the models counted before")
+      ->needs(traces);
+  verb->callback([options, &exit_code] { exit_code = finish("model merge", merge(*options)); });
 }
 
 void add_model(CLI::App& app, int& exit_code) {
@@ -274,6 +347,7 @@ void add_model(CLI::App& app, int& exit_code) {
     exit_code = finish("model import",
                        import_parameters(paths->file, paths->output, paths->expanded));
   });
+  add_merge(*verb, exit_code);
 }
 
 }  // namespace

@@ -22,15 +22,18 @@ Status check_windows(const Dataset& data, const Model& model,
 
 }  // namespace
 
-Result<Dataset> model_windows(const Model& model, const std::vector<std::string>& paths) {
+Result<ModelWindows> model_windows(const Model& model, const std::vector<std::string>& paths) {
   DatasetMaker maker(model.schema, model.step_seconds, model.crbm.n_his);
-  for (const std::string& path : paths)
-    if (const auto source = add_trace(maker, path, schema_columns(model.schema)); !source)
-      return std::unexpected(source.error());
-  Dataset data = maker.finish(model.scaler);
-  if (Status status = check_windows(data, model, paths); !status)
+  ModelWindows windows;
+  for (const std::string& path : paths) {
+    const Result<TraceSource> source = add_trace(maker, path, schema_columns(model.schema));
+    if (!source) return std::unexpected(source.error());
+    windows.sources.push_back(*source);
+  }
+  windows.data = maker.finish(model.scaler);
+  if (Status status = check_windows(windows.data, model, paths); !status)
     return std::unexpected(status.error());
-  return data;
+  return windows;
 }
 
 Result<TraceSource> add_trace(DatasetMaker& maker, const std::string& path,

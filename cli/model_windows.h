@@ -13,7 +13,11 @@ namespace cgphase {
 
 // The windows of all traces, by the model's schema, step, history and its own scaler. Errors are
 // those of TraceReader, and invalid where there is no window at all. `paths` is not empty.
-Result<Dataset> model_windows(const Model& model, const std::vector<std::string>& paths);
+struct ModelWindows {
+  Dataset data;
+  std::vector<TraceSource> sources;
+};
+Result<ModelWindows> model_windows(const Model& model, const std::vector<std::string>& paths);
 
 // Adds the windows of one trace that is read with these columns, and tells what was read. Errors
 // are those of TraceReader.

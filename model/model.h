@@ -16,6 +16,7 @@ namespace cgphase {
 // Standardisation with the population standard deviation: (x - mean) / scale, per feature.
 struct Scaler {
   std::vector<double> mean, scale;
+  friend bool operator==(const Scaler&, const Scaler&) = default;
 };
 
 // Row-major matrices. W[n_hid * n_vis], A[n_vis * n_vis*n_his], B[n_hid * n_vis*n_his];
@@ -23,6 +24,7 @@ struct Scaler {
 struct CrbmParameters {
   int n_vis = 0, n_hid = 0, n_his = 0;
   std::vector<double> w, a, b, visible_bias, hidden_bias;
+  friend bool operator==(const CrbmParameters&, const CrbmParameters&) = default;
 };
 
 struct Centroids {
@@ -31,6 +33,7 @@ struct Centroids {
   // Of each centroid the one that it is a part of, -1 for none; a part has a higher index than what
   // it is a part of. Empty: no phase was split. A phase that has parts is never found itself.
   std::vector<int> parents;
+  friend bool operator==(const Centroids&, const Centroids&) = default;
 };
 
 // Mergeable statistics of one phase in the training data, relative to the original limit.

@@ -253,6 +253,53 @@ TEST_CASE("predict --compat gives AI4DL's phases from an imported model") {
     CHECK(result["executions"][e]["phases"] == expected["executions"][e]["phases"]);
 }
 
+TEST_CASE_FIXTURE(Verbs, "model merge adds up what hosts counted, and their traces give the same") {
+  const std::string other = folder.write("b.csv", trace_text(2));
+  const auto merged = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"model", "merge", "-o", output});
+    REQUIRE(run(words) == 0);
+    return *load_model(output);
+  };
+  const std::string one = folder.path("one.json"), two = folder.path("two.json");
+  REQUIRE(run({"model", "merge", model, "-o", one, "--only-traces", "--traces", trace}) == 0);
+  REQUIRE(run({"model", "merge", model, "-o", two, "--only-traces", "--traces", other}) == 0);
+  const Model base = *load_model(model), first = *load_model(one), second = *load_model(two);
+  const Model both = merged({one, two});
+  const Model traces = merged({model, "--only-traces", "--traces", trace, other});
+  const Model all = merged({model, two});
+  const Model more = merged({model, "--traces", other});
+  CHECK(both.provenance.at("statistics").starts_with("cgphase model merge: one.json crc32c "));
+  CHECK(more.provenance.at("statistics").find(", b.csv crc32c ") != std::string::npos);
+  CHECK(both.centroids == base.centroids);
+  double counted = 0;
+  for (std::size_t k = 0; k < base.phases.size(); ++k) {
+    // What the trainer counted of its own trace is counted the same afterwards.
+    CHECK(first.phases[k].count == base.phases[k].count);
+    CHECK(first.phases[k].cpu_m2 == doctest::Approx(base.phases[k].cpu_m2));
+    CHECK(both.phases[k].count == first.phases[k].count + second.phases[k].count);
+    CHECK(both.phases[k].count == traces.phases[k].count);
+    CHECK(both.phases[k].cpu_mean_ratio == doctest::Approx(traces.phases[k].cpu_mean_ratio));
+    CHECK(both.phases[k].memory_m2 == doctest::Approx(traces.phases[k].memory_m2));
+    CHECK(all.phases[k].count == base.phases[k].count + second.phases[k].count);
+    CHECK(all.phases[k].memory_mean_ratio == doctest::Approx(more.phases[k].memory_mean_ratio));
+    counted += second.phases[k].count;
+  }
+  CHECK(counted > 300);
+}
+
+TEST_CASE_FIXTURE(Verbs, "model merge refuses what does not belong together, and writes nothing") {
+  const std::string stranger = folder.path("stranger.json");
+  REQUIRE(run({"train", "-o", stranger, "--clusters", "3", "--epochs", "30", "--step", "1",
+               "--seed", "7", trace}) == 0);
+  CHECK(run({"model", "merge", model, stranger, "-o", output}) == 6);
+  CHECK(run({"model", "merge", model, "-o", output}) == 6);
+  CHECK(run({"model", "merge", model, folder.path("absent"), "-o", output}) == 6);
+  CHECK(run({"model", "merge", model, "-o", output, "--traces", folder.path("absent")}) == 6);
+  CHECK(run({"model", "merge", model, model, "-o", output, "--only-traces"}) == 2);
+  CHECK(run({"model", "merge", "-o", output}) == 2);
+  CHECK(!read_file(output, 1));
+}
+
 TEST_CASE_FIXTURE(Verbs, "model check proves the fixed point on traces") {
   CHECK(run({"model", "check", model, trace}) == 0);
   CHECK(run({"model", "check", "--json", model, trace}) == 0);

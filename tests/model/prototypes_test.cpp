@@ -20,7 +20,7 @@ LengthBins bins_of(std::vector<std::uint64_t> bounds) {
   return *bins;
 }
 
-std::string refusal(std::vector<std::uint64_t> bounds) {
+std::string bins_refusal(std::vector<std::uint64_t> bounds) {
   const Result<LengthBins> bins = LengthBins::create(std::move(bounds));
   return bins ? "accepted" : bins.error().text;
 }
@@ -74,17 +74,17 @@ TEST_CASE("a length lies in the last bin that begins at or below it") {
 }
 
 TEST_CASE("bins that do not rise from 1 within their bounds are refused") {
-  CHECK(refusal({}) == "length bins: the first one must begin at 1");
-  CHECK(refusal({2, 3}) == "length bins: the first one must begin at 1");
-  CHECK(refusal({1, 4, 4}) == "length bins: 4 does not rise above 4");
-  CHECK(refusal({1, 4, 3}) == "length bins: 3 does not rise above 4");
-  CHECK(refusal({1, kMaxRunLength}) == "accepted");
-  CHECK(refusal({1, kMaxRunLength + 1}) == "length bins: 1000000001 is beyond 1000000000");
+  CHECK(bins_refusal({}) == "length bins: the first one must begin at 1");
+  CHECK(bins_refusal({2, 3}) == "length bins: the first one must begin at 1");
+  CHECK(bins_refusal({1, 4, 4}) == "length bins: 4 does not rise above 4");
+  CHECK(bins_refusal({1, 4, 3}) == "length bins: 3 does not rise above 4");
+  CHECK(bins_refusal({1, kMaxRunLength}) == "accepted");
+  CHECK(bins_refusal({1, kMaxRunLength + 1}) == "length bins: 1000000001 is beyond 1000000000");
   std::vector<std::uint64_t> many(kMaxLengthBins);
   std::iota(many.begin(), many.end(), 1);
-  CHECK(refusal(many) == "accepted");
+  CHECK(bins_refusal(many) == "accepted");
   many.push_back(100);
-  CHECK(refusal(many) == "length bins: more than 32");
+  CHECK(bins_refusal(many) == "length bins: more than 32");
 }
 
 TEST_CASE("a signature is the phases with the bins of their lengths") {
