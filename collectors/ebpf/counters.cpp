@@ -82,7 +82,7 @@ std::string describe(const Slot& slot) {
   if (slot.cost.every > 1)
     text += ", one event of " + std::to_string(slot.cost.every) + " to stay within bpf.budget";
   if (const std::uint64_t lost = slot.counter->lost(); lost > 0)
-    text += ", " + std::to_string(lost) + " events were of too many cgroups at once";
+    text += ", " + std::to_string(lost) + " events were not counted for want of room";
   if (!slot.trouble.empty()) text += ", " + slot.trouble;
   return text;
 }

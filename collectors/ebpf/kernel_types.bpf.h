@@ -28,6 +28,10 @@ struct cgroup_subsys_state {
   struct cgroup *cgroup;
   unsigned int flags;
 } KERNEL_TYPE;
+// Of the controllers' and the cgroup's own, in 7.2; before it of the cgroup's alone, which has it.
+struct cgroup_subsys_state___populated {
+  int nr_populated_csets;
+} KERNEL_TYPE;
 #define CSS_ONLINE (1 << 1)
 #define CSS_VISIBLE (1 << 3)  // has its files
 enum cgroup_subsys_id { cpu_cgrp_id, io_cgrp_id, memory_cgrp_id, pids_cgrp_id };
@@ -51,8 +55,13 @@ struct cgroup_base_stat {
 struct psi_group {
   _Bool enabled;
   __u64 avg_next_update;
-  __u64 total[2 * PSI_STATES];  // type information has them in one row
+  __u64 total[2 * PSI_STATES];
   unsigned long avg[PSI_STATES * 3];
+} KERNEL_TYPE;
+// The same where type information tells of rows; older tools made one row of all.
+struct psi_group___rows {
+  __u64 total[2][PSI_STATES];
+  unsigned long avg[PSI_STATES][3];
 } KERNEL_TYPE;
 
 struct list_head {

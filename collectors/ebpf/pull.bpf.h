@@ -223,18 +223,32 @@ static __always_inline __u64 take_pressure(const struct cgroup *cgroup, struct p
   const struct psi_group *group = cgroup->psi;
   if (!group || !group->enabled) return 0;
   to->stall_updated = group->avg_next_update;
-  bpf_core_read(to->stall_ns, sizeof to->stall_ns, &group->total);
-  bpf_core_read(to->stall_avg, sizeof to->stall_avg, &group->avg);
+  const struct psi_group___rows *rows = (const void *)group;
+  if (bpf_core_field_exists(struct psi_group, total)) {
+    bpf_core_read(to->stall_ns, sizeof to->stall_ns, &group->total);
+    bpf_core_read(to->stall_avg, sizeof to->stall_avg, &group->avg);
+  } else if (bpf_core_field_exists(struct psi_group___rows, total)) {
+    bpf_core_read(to->stall_ns, sizeof to->stall_ns, &rows->total);
+    bpf_core_read(to->stall_avg, sizeof to->stall_avg, &rows->avg);
+  } else {
+    return 0;
+  }
   return PULL_PRESSURE;
 }
 
 static __always_inline __u64 take_state(const struct cgroup *cgroup, struct pull_record *to) {
-  if (!bpf_core_field_exists(struct cgroup, nr_populated_csets) ||
-      !bpf_core_field_exists(struct cgroup, nr_populated_domain_children) ||
+  if (!bpf_core_field_exists(struct cgroup, nr_populated_domain_children) ||
       !bpf_core_field_exists(struct cgroup, nr_populated_threaded_children))
     return 0;
-  const __u64 populated = (__u64)cgroup->nr_populated_csets + cgroup->nr_populated_domain_children +
-                          cgroup->nr_populated_threaded_children;
+  const struct cgroup_subsys_state___populated *self = (const void *)&cgroup->self;
+  __u64 populated = (__u64)cgroup->nr_populated_domain_children +
+                    cgroup->nr_populated_threaded_children;
+  if (bpf_core_field_exists(struct cgroup, nr_populated_csets))
+    populated += cgroup->nr_populated_csets;
+  else if (bpf_core_field_exists(struct cgroup_subsys_state___populated, nr_populated_csets))
+    populated += self->nr_populated_csets;
+  else
+    return 0;
   to->state = cgroup->flags << 1 | -populated >> 63;  // without a branch: none is 0
   return PULL_STATE;
 }

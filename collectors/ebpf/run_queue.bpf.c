@@ -63,7 +63,10 @@ int BPF_PROG(count_typed, _Bool preempt, struct task_struct *prev) {
   if (mask && ((prev->nvcsw + prev->nivcsw) & mask) && !(prev->flags & PF_EXITING)) return 0;
   struct seen *before =
       bpf_task_storage_get(&seen_tasks, prev, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-  if (!before) return 0;
+  if (!before) {
+    count_lost();
+    return 0;
+  }
   const struct seen now = {prev->sched_info.pcount, prev->sched_info.run_delay, prev->nvcsw,
                            prev->nivcsw, 0};
   // What an older task waited before it was seen first is not of our time.
