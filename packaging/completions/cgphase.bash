@@ -17,6 +17,7 @@ _cgphase() {
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; i++)); do
     case ${COMP_WORDS[i]} in
+      -o | --output | --color | --socket) ((i += 1)) ;;  # before a verb
       -*) ;;
       *)
         verb+=("${COMP_WORDS[i]}")

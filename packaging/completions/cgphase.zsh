@@ -3,8 +3,10 @@
 # needs no change when a verb gets a new one; containers are those that the daemon sees.
 
 local -a verb found
-local word
+local word value
 for word in ${words[2,CURRENT-1]}; do
+  if [[ -n $value ]]; then value=; continue; fi
+  [[ $word == (-o|--output|--color|--socket) ]] && value=follows  # before a verb
   [[ $word == -* ]] && continue
   verb+=($word)
   [[ "$verb" == model ]] || break

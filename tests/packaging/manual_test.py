@@ -157,6 +157,10 @@ class Completions(unittest.TestCase):
                 below = {other[-1] for other in verbs if other and other[:-1] == verb}
                 if below:
                     self.assertEqual(self.offered(shell, script, *verb, ""), below)
+        for before in (["-o", "json"], ["--socket", "/tmp/a"], ["-q", "--color", "never"]):
+            with self.subTest(before=before):
+                self.assertEqual(self.offered(shell, script, *before, "model", "merge", "-"),
+                                 verbs["model", "merge"])
 
     def test_bash_offers_every_verb_and_option_and_no_other(self):
         self.check("bash", BASH)
