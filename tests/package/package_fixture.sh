@@ -32,7 +32,7 @@ policy() {  # EXIT-STATUS of policy-rc.d, which every script of a package asks f
 
 # The group stays (README.Debian); what apt and the guest keep of any package is theirs.
 left_over() {
-  find / -xdev \( -path /proc -o -path /sys -o -path /tmp -o -path "$tree" \
+  find / /run -xdev \( -path /proc -o -path /sys -o -path /tmp -o -path "$tree" \
     -o -path /var/cache/apt -o -path /run/guest-job -o -path /var/log \) -prune -o \
     -name '*cgphase*' -print
 }
@@ -40,4 +40,8 @@ left_over() {
 nothing_left() {
   [ -z "$(left_over)" ] || fail "left after purge: $(left_over | tr '\n' ' ')"
   dpkg -l cgphase 2>/dev/null | grep -q '^[a-z][a-z]  *cgphase ' && fail 'dpkg still knows it'
+  # Those of units whose files are gone would still be there.
+  [ -z "$(systemctl list-units --all --plain --no-legend 'cgphase*')" ] ||
+    fail "systemd still has: $(systemctl list-units --all --plain --no-legend 'cgphase*')"
+  [ -z "$(find "$root" -name 'cgphase*' -print -quit)" ] || fail 'a cgroup is left'
 }

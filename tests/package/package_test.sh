@@ -14,8 +14,14 @@ package=$(find "$2" -name 'cgphase_*.deb')
 cgroups='system.slice/plain.service system.slice/raw.service'
 original='' loaded=''
 
-# What was written behind systemd's back is what a reload would undo.
+# What was written behind systemd's back is what a reload would undo: systemd 252 at once, 257 when
+# next a unit starts in that slice. So a reload comes before, and nothing of ours may start there.
 raw_write() {
+  must systemctl daemon-reload
+  write_limits
+  loaded=$(units_loaded)
+}
+write_limits() {
   echo '30000 100000' >"$root/system.slice/raw.service/cpu.max"
   echo 100663296 >"$root/system.slice/raw.service/memory.max"
 }
@@ -37,6 +43,9 @@ installed() {
   property_is NeedDaemonReload no || fail 'systemd says that its unit has changed'
   [ "$(systemctl is-enabled cgphased)" = enabled ] || fail 'not enabled'
   property_is Slice cgphase.slice || fail 'not in its slice'
+  systemd-analyze security --no-pager --threshold=20 cgphased.service >/tmp/security ||
+    fail "exposed: $(tail -n 1 /tmp/security)"
+  tail -n 1 /tmp/security
   [ "$(cat "$root/cgphase.slice/memory.max")" = 268435456 ] || fail 'its slice has no bound'
   [ -z "$(ss -Hltun)" ] || fail "a port is open: $(ss -Hltun)"
   [ "$(systemctl is-enabled cgphased-http.socket)" = disabled ] || fail 'HTTP is enabled'
@@ -57,12 +66,18 @@ installed() {
 samples() { cgphase history /system.slice/plain.service -o csv --no-legend 2>/dev/null | wc -l; }
 enough_samples() { [ "$(samples)" -ge 3 ]; }
 
+uses_installed() {
+  cgphase status --json | grep -q '"path": *"/var/lib/cgphase/models/1.json"'
+}
+
 upgraded() {
   local before pid
   printf 'include = ["/system.slice/*.service"]\n' >/etc/cgphase/conf.d/all.toml
   must systemctl restart cgphased
   until_true 20000 enough_samples || fail 'no history before the upgrade'
   must cgphase -q pause /system.slice/plain.service
+  must cgphase -q model install /usr/share/cgphase/model.json
+  uses_installed || fail "the installed model is not in use: $(cgphase status | grep model)"
   before=$(samples) pid=$(property MainPID)
   repack 0.9.1
   must_apt install /tmp/cgphase_0.9.1.deb
@@ -73,8 +88,9 @@ upgraded() {
   until_true 10000 answers || fail 'no answer after the upgrade'
   [ "$(samples)" -ge "$before" ] || fail "history had $before samples, then $(samples)"
   cgphase show /system.slice/plain.service | grep -q paused || fail 'a pause was forgotten'
+  uses_installed || fail "the upgrade took the model: $(cgphase status | grep model)"
   grep -q all.toml <(ls /etc/cgphase/conf.d) || fail 'configuration was removed'
-  echo "upgraded: history ($before samples, then $(samples)) and pause kept"
+  echo "upgraded: history ($before samples, then $(samples)) pause, model kept"
 }
 
 # With a date before that of the one that it replaces, which systemd takes for no change.
@@ -128,11 +144,15 @@ removed() {
   must cgphase -q resume /system.slice/plain.service
   rm -f /etc/cgphase/conf.d/all.toml
   must systemctl stop cgphased
+  # A limit that the daemon has systemd write would be followed by what a reload left to be done.
+  must systemd-run --quiet --wait true
+  write_limits
   enforce
   await 'before the removal'
   must_apt remove cgphase
   [ "$(snapshot $cgroups)" = "$original" ] || fail "removed, and limits are $(snapshot $cgroups)"
   [ "$(units_loaded)" = "$loaded" ] || fail 'the removal reloaded systemd'
+  raw_write
   [ ! -e /usr/sbin/cgphased ] || fail 'the program is still there'
   [ -e /var/lib/cgphase ] || fail 'removal took the history, which is for purge'
   pgrep -x cgphased >/dev/null && fail 'the daemon still runs'
@@ -151,12 +171,16 @@ again() {
   until_true 10000 answers || fail 'no answer after installing it again'
   untouched 'installing it again'
   must systemctl --root=/ --no-reload --quiet enable cgphased-http.socket cgphase-train.timer
+  must cgphase -q model install /usr/share/cgphase/model.json
   must_apt remove cgphase
   must_apt install "$package"
   until_true 10000 answers || fail 'no answer after installing what was removed'
+  uses_installed || fail 'the removal took an installed model, which is for purge'
   [ -S /run/cgphase/http.sock ] || fail 'HTTP was enabled, and is not served after a removal'
   systemctl --quiet is-active cgphase-train.timer || fail 'training was enabled, and is off'
   must_apt purge cgphase
+  untouched 'installing it again, removing and purging it'
+  nothing_left
   echo 'installed again, removed, installed again and purged: fine'
 }
 
@@ -169,12 +193,14 @@ masked() {
   must_apt purge cgphase
   must systemctl --root=/ --no-reload --quiet unmask cgphased.service
   untouched 'installing it masked'
+  nothing_left
   echo 'masked: installed, not started'
 }
 
 # That what is asked above would be seen.
 seen_if_done() {
   must systemctl daemon-reload
+  must systemd-run --quiet --wait true
   [ "$(snapshot $cgroups)" != "$original" ] || fail 'a reload resets nothing, so nothing was proved'
   [ "$(units_loaded)" != "$loaded" ] || fail 'a reload is not seen, so nothing was proved'
 }
@@ -183,7 +209,6 @@ must systemd-run --quiet --unit plain -p MemoryMax=64M -p CPUQuota=50% sleep 100
 must systemd-run --quiet --unit raw -p MemoryMax=128M -p CPUQuota=60% sleep 1000
 raw_write
 original=$(snapshot $cgroups)
-loaded=$(units_loaded)
 installed
 upgraded
 unit_changed

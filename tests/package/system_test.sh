@@ -6,4 +6,5 @@ if [ -z "${AUTOPKGTEST_REBOOT_MARK:-}" ]; then
   DEBIAN_FRONTEND=noninteractive apt-get -q -y install "$1"/cgphase_*.deb </dev/null \
     >/tmp/apt.log 2>&1 || { cat /tmp/apt.log; exit 1; }
 fi
+[ -x /tmp/autopkgtest-reboot ] || { echo 'FAILED: the guest cannot be started again'; exit 1; }
 exec "packaging/deb/tests/$2"

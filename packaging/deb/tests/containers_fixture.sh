@@ -93,15 +93,31 @@ restart_daemon() {
   until_true 10000 answers || fail 'no answer within 10 s of a start'
 }
 
-# CPU or memory of each: the guard raises what is needed again, which is as it should be.
+# CPU or memory of each, and neither above what is meant: the guard raises what is needed again,
+# which is as it should be.
 each_lowered() {
-  local cgroup quota period bytes
+  local cgroup knob meant in_force lower all=yes
   for cgroup in $cgroups; do
-    read -r quota period <"$root/$cgroup/cpu.max" && read -r bytes <"$root/$cgroup/memory.max" ||
-      return 1
-    ! grep -qxF -e "$cgroup/cpu.max=$quota $period" <<<"$original" ||
-      ! grep -qxF -e "$cgroup/memory.max=$bytes" <<<"$original" || return 1
+    lower=no
+    for knob in cpu.max memory.max; do
+      meant=$(sed -n "s|^$cgroup/$knob=\([0-9]*\).*|\1|p" <<<"$original")
+      read -r in_force _ <"$root/$cgroup/$knob" || return 1
+      if [ "$in_force" = max ] || [ "$in_force" -gt "$meant" ]; then
+        all=no
+      elif [ "$in_force" -lt "$meant" ]; then
+        lower=yes
+        [[ $knobs_lowered == *" $cgroup/$knob "* ]] || knobs_lowered+=" $cgroup/$knob "
+      fi
+    done
+    [ $lower = yes ] || all=no
   done
+  [ $all = yes ]
+}
+# CPU and memory of both, at one time or another.
+knobs_lowered=''
+every_knob_lowered() {
+  each_lowered
+  [ "$(wc -w <<<"$knobs_lowered")" = 4 ]
 }
 
 lowered() {  # WHEN
