@@ -113,6 +113,11 @@ StatusReport Answers::status() const {
   if (StoreThread* store = agent_.store()) {
     status.store.size_bytes = agent_.store_size_bytes();
     status.store.state = store->degraded().value_or("ok");
+    const StoreThread::Counts counts = store->counts();
+    status.store.dropped_samples = counts.dropped_points;
+    status.store.dropped_entries = counts.dropped_journal;
+    status.store.damaged = counts.damaged;
+    status.store.quarantined = counts.quarantined;
   } else {
     status.store.state = "off";
   }

@@ -83,6 +83,19 @@ void HostLog::sources(const StatusReport& status, MonotonicTime now) {
   // Its state is known to the thread that keeps it, not to whoever lists the sources.
   if (status.store.state != "off")
     source({"history", status.store.state == "ok", status.store.state}, now);
+  losses(status);
+}
+
+// What was lost before the first call is told by whoever opened the history.
+void HostLog::losses(const StatusReport& status) {
+  const std::string& kept = status.store.quarantined;
+  if (quarantined_ && *quarantined_ != kept && !kept.empty())
+    damaged("the history was damaged; it was kept as " + kept + " and a new one begun");
+  quarantined_ = kept;
+  if (const bool dropped = status.store.dropped_samples + status.store.dropped_entries > 0;
+      dropped && !std::exchange(dropped_, dropped))
+    damaged("what cannot be written does not fit into memory any more: of the history the oldest "
+            "samples are given up (cgphase status)");
 }
 
 void HostLog::source(const SourceReport& source, MonotonicTime now) {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,10 +48,13 @@ class HostLog {
 
  private:
   void source(const SourceReport& source, MonotonicTime now);
+  void losses(const StatusReport& status);
 
   Tell tell_;
   std::string stood_down_;
   std::map<std::string, bool> sources_;  // as told
+  std::optional<std::string> quarantined_;  // as told; absent: nothing was asked yet
+  bool dropped_ = false;
   MonotonicTime window_;
   int source_entries_ = 0;  // in the window
 };

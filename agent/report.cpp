@@ -328,7 +328,13 @@ json to_json(const StatusReport& report) {
       {"store",
        {{"size_bytes", report.store.size_bytes},
         {"cap_bytes", report.store.cap_bytes},
-        {"state", printable(report.store.state)}}},
+        {"state", printable(report.store.state)},
+        {"dropped_samples", report.store.dropped_samples},
+        {"dropped_entries", report.store.dropped_entries},
+        {"damaged", report.store.damaged},
+        {"quarantined", report.store.quarantined.empty()
+                            ? json()
+                            : json(escape_name(report.store.quarantined))}}},
       {"containers",
        {{"observe", report.containers_observe},
         {"advise", report.containers_advise},

@@ -127,6 +127,10 @@ struct StatusReport {
   struct {
     std::uint64_t size_bytes = 0, cap_bytes = 0;
     std::string state = "ok";      // "ok", or what is wrong and what happens now
+    // Gone for good since the start: samples and entries of the journal that memory had no room
+    // for, and what is damaged in the file; where a corrupt file went, empty: there was none.
+    std::uint64_t dropped_samples = 0, dropped_entries = 0, damaged = 0;
+    std::string quarantined;
   } store;
   int containers_observe = 0, containers_advise = 0, containers_enforce = 0;
   int containers_hands_off = 0;    // of these, never written: see their hands_off

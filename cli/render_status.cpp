@@ -109,6 +109,22 @@ Tone level_tone(const std::string& level) {
   return level == "ok" ? Tone::good : level == "warn" ? Tone::caution : Tone::bad;
 }
 
+// What of the history is gone for good since the daemon started.
+std::string lost_text(const json& body) {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : "; ") + part; };
+  const auto count = [&](const char* path, const char* what) {
+    if (const double number = view_number(body, path).value_or(0); number > 0)
+      add(fmt::format("{:.0f} {}", number, what));
+  };
+  count("/store/dropped_samples", "samples that memory had no room for");
+  count("/store/dropped_entries", "entries of the journal that memory had no room for");
+  count("/store/damaged", "damaged blocks or rows");
+  if (const std::string kept = view_text(body, "/store/quarantined"); !kept.empty())
+    add("what was in a damaged file, kept as " + kept);
+  return text;
+}
+
 }  // namespace
 
 std::string render_status(const json& body, const TextStyle& style) {
@@ -126,6 +142,8 @@ std::string render_status(const json& body, const TextStyle& style) {
   lines.add("store", bytes_text(view_number(body, "/store/size_bytes")) + " of " +
                          bytes_text(view_number(body, "/store/cap_bytes")) + ", " +
                          view_text(body, "/store/state"));
+  if (const std::string lost = lost_text(body); !lost.empty())
+    lines.add("lost", lost, Tone::caution);
   lines.add("own cost", own_cost_text(body));
   add_sources(lines, body);
   add_gpus(lines, body);

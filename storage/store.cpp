@@ -337,7 +337,7 @@ Status Store::Impl::flush_or_hold(OpenFile& file) {
     if (!cap_holds_ && !space_.holding()) return flushed;
     file.connection.fault() = {};
   }
-  file.history.keep_in_memory();
+  dropped_samples_ += file.history.keep_in_memory();
   forget_rows(file);
   return {};
 }
@@ -436,5 +436,7 @@ std::uint64_t Store::damaged_count() const {
   if (file == nullptr) return impl_->damaged_before_;
   return impl_->damaged_before_ + file->history.damaged_blocks() + file->journal.damaged_rows();
 }
+
+std::uint64_t Store::dropped_samples() const { return impl_->dropped_samples_; }
 
 }  // namespace cgphase

@@ -134,6 +134,8 @@ class Store {
   const std::optional<std::string>& quarantined() const;
   // Blocks and journal rows that reading had to leave out because they are damaged.
   std::uint64_t damaged_count() const;
+  // Samples that were kept from the disk until memory had no room for them any more.
+  std::uint64_t dropped_samples() const;
 
  private:
   class Impl;

@@ -56,6 +56,7 @@ class Store::Impl {
   const OpenFile* file() const { return file_.get(); }
   std::optional<std::string> quarantined_;
   std::optional<std::string> unreadable_;  // of a stand-in: why
+  std::uint64_t dropped_samples_ = 0;
   std::uint64_t damaged_before_ = 0;  // counted in files that are quarantined now
 
  private:

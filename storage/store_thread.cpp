@@ -68,7 +68,7 @@ class StoreThread::Impl {
   void drop_excess();
   void put_back(Batch& batch);
   std::string trouble() const;
-  void note_lost_names();
+  void note_losses();
   std::optional<Store> stand_in(const Batch& unwritten);
   void answer(const std::deque<Query>& queries, const Batch& unwritten);
 
@@ -85,9 +85,9 @@ class StoreThread::Impl {
   Counts counts_;
   std::optional<std::string> degraded_;
   bool names_wanted_ = false;
+  std::uint64_t store_dropped_ = 0;  // samples, by the store
 
-  bool was_let_go_ = false;                  // these two: the thread's own
-  std::optional<std::string> quarantined_;   // as last seen
+  bool was_let_go_ = false;  // the thread's own
   std::mutex stop_mutex_;  // one caller of flush_and_stop at a time
   std::optional<Status> stopped_;
   Status last_status_;
@@ -97,6 +97,7 @@ class StoreThread::Impl {
 // Without a thread it is as after flush_and_stop(), and says why.
 StoreThread::Impl::Impl(Store store, const Options& options)
     : options_(options), store_(std::move(store)) {
+  counts_.quarantined = store_.quarantined().value_or("");
   Result<std::thread> thread = start_thread("cgphase-store", [this] { run(); });
   if (thread) {
     thread_ = std::move(*thread);
@@ -175,11 +176,14 @@ std::string StoreThread::Impl::trouble() const {
   return text;
 }
 
-void StoreThread::Impl::note_lost_names() {
+void StoreThread::Impl::note_losses() {
   const bool let_go = store_.let_go();
-  if ((let_go && !was_let_go_) || store_.quarantined() != quarantined_) names_wanted_ = true;
+  const std::string quarantined = store_.quarantined().value_or("");
+  if ((let_go && !was_let_go_) || quarantined != counts_.quarantined) names_wanted_ = true;
   was_let_go_ = let_go;
-  quarantined_ = store_.quarantined();
+  counts_.quarantined = quarantined;
+  counts_.damaged = store_.damaged_count();
+  store_dropped_ = store_.dropped_samples();
 }
 
 // Absent where the file can be read, or there is no memory for it.
@@ -218,13 +222,14 @@ void StoreThread::Impl::run() {
     lock.lock();
     counts_.written += written;
     degraded_ = last_status_ ? store_.held_back() : std::optional(trouble());
-    note_lost_names();
+    note_losses();
     in_hand_ = size_of(batch);
     lock.unlock();
 
     answer(queries, batch);
     queries.clear();
     lock.lock();
+    note_losses();
     in_hand_ = 0;
     if (!whole) put_back(batch);
     // enqueue() and query() take nothing more once stopping_ is set, so this was all.
@@ -259,6 +264,7 @@ StoreThread::Counts StoreThread::Impl::counts() const {
   const std::lock_guard lock(mutex_);
   Counts counts = counts_;
   counts.queued = size_of(waiting_) + in_hand_;
+  counts.dropped_points += store_dropped_;
   return counts;
 }
 

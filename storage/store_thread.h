@@ -34,9 +34,11 @@ class StoreThread {
   struct Counts {
     std::uint64_t queued = 0;   // entries that wait now
     std::uint64_t written = 0;  // entries the Store has taken
-    std::uint64_t dropped_points = 0;
+    std::uint64_t dropped_points = 0;   // by this thread and by the Store
     std::uint64_t dropped_journal = 0;  // decisions, outcomes and containers
     std::uint64_t refused_queries = 0;
+    std::uint64_t damaged = 0;  // blocks and journal rows that reading had to leave out
+    std::string quarantined;    // where the last corrupt file went; empty: there was none
   };
 
   // Where no thread can be started everything is dropped and counted, and degraded() says why.

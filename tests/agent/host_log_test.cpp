@@ -85,6 +85,27 @@ TEST_CASE("a source is told when it goes and when it comes back, not what lacks 
   CHECK(told.have_their_fields());
 }
 
+TEST_CASE("a history damaged while the daemon runs is told once, and so is what was dropped") {
+  ToldEntries told;
+  HostLog log(told.teller());
+  StatusReport status = with_sources(1, true);
+  status.store.quarantined = "/s/history.db.corrupt-1";  // at the start: told by who opened it
+  log.sources(status, kFirstLook);
+  CHECK(told.entries.empty());
+  status.store.quarantined = "/s/history.db.corrupt-2";
+  log.sources(status, kFirstLook);
+  log.sources(status, kFirstLook);
+  status.store.dropped_samples = 7;
+  log.sources(status, kFirstLook);
+  status.store.dropped_samples = 9;
+  status.store.dropped_entries = 1;
+  log.sources(status, kFirstLook);
+  REQUIRE(told.kinds() == std::vector{Message::stored_damaged, Message::stored_damaged});
+  CHECK(told.entries[0].text ==
+        "the history was damaged; it was kept as /s/history.db.corrupt-2 and a new one begun");
+  CHECK(told.entries[1].text.find("the oldest samples are given up") != std::string::npos);
+}
+
 TEST_CASE("sources that come and go are told so often in a window, and the rest after it") {
   ToldEntries told;
   HostLog log(told.teller());

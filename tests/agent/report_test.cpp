@@ -258,7 +258,7 @@ TEST_CASE("hostile names leave as printable UTF-8 in every report") {
   container.container.engine_id = container.container.hands_off = kHostile;
   StatusReport status;
   status.degraded = {kHostile};
-  status.model.path = status.store.state = kHostile;
+  status.model.path = status.store.state = status.store.quarantined = kHostile;
   status.sources = {{"PSI", false, kHostile}};
   ExplainReport explain{.now = container, .at = {}, .decisions = {}};
   Decision held;

@@ -143,6 +143,17 @@ TEST_CASE("status tells mode, work, savings, model, store, own cost and sources"
         "companion   alive\n");
 }
 
+TEST_CASE("status tells what of the history is gone for good") {
+  StatusReport report = status();
+  report.store.dropped_samples = 1200;
+  report.store.damaged = 2;
+  report.store.quarantined = "/var/lib/cgphase/history.db.corrupt-1";
+  CHECK(render_status(to_json(report), plain())
+            .find("lost        1200 samples that memory had no room for; 2 damaged blocks or rows; "
+                  "what was in a damaged file, kept as /var/lib/cgphase/history.db.corrupt-1\n") !=
+        std::string::npos);
+}
+
 TEST_CASE("status says that nothing was changed while that is true") {
   StatusReport report = status();
   report.changed_anything = false;

@@ -168,6 +168,7 @@ TEST_CASE("what waits in memory is bounded, and the oldest go") {
     }
     const auto kept = store.history(kOne, WallTime::min(), WallTime::max(), 1 << 20);
     if (!kept || kept->size() > kMost + 2 * kBlockPoints || kept->size() < kMost / 2) return 3;
+    if (store.dropped_samples() + kept->size() != last) return 5;
     return same(kept->back(), busy_point(kOne, last - 1)) ? 0 : 4;
   });
 }

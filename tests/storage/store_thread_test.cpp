@@ -4,10 +4,12 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <fstream>
 #include <future>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "storage/sqlite.h"
 #include "tests/storage/points.h"
 
 using namespace cgphase;
@@ -233,4 +235,36 @@ TEST_CASE("many threads may enqueue and ask at once") {
   for (std::thread& writer : writers) writer.join();
   REQUIRE(thread.flush_and_stop().has_value());
   CHECK(thread.counts().written == 200);
+}
+
+TEST_CASE("where a corrupt file went is told") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.path("h.db");
+  std::ofstream(path) << std::string(8192, 'x');
+  StoreThread thread(open_store(path));
+  CHECK(thread.counts().quarantined == path + ".corrupt-1");
+  CHECK(thread.counts().damaged == 0);
+  REQUIRE(thread.flush_and_stop());
+}
+
+TEST_CASE("damaged blocks that a question met are counted") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.path("h.db");
+  {
+    Store store = open_store(path);
+    for (std::uint64_t second = 0; second < 200; ++second)
+      REQUIRE(store.append({busy_point(kOne, second)}, {}, {}));
+  }
+  {
+    Result<Connection> connection = Connection::open(path);
+    REQUIRE(connection.has_value());
+    REQUIRE(connection->execute("UPDATE block SET payload = x'00' WHERE block = 1"));
+  }
+  StoreThread thread(open_store(path));
+  REQUIRE(thread.ask([](Store& store) {
+    static_cast<void>(store.history(kOne, at_second(0), at_second(1000), 1000));
+  }));
+  wait_for(thread);
+  wait_for(thread);  // the counts are taken after the questions of a round
+  CHECK(thread.counts().damaged == 1);
 }
