@@ -277,6 +277,47 @@ TEST_CASE("bpf: what a walk tells is what the files tell, in each way that this 
   CHECK(ways >= (expected ? std::atoi(expected) : 1));
 }
 
+// Whatever divides their growth by a shorter time finds nothing and twice as much in turn.
+TEST_CASE("bpf: sums of stalls move every 2 s, however often a walk looks") {
+  const std::string directory = pull_root() + "/cgphase-stalled";
+  REQUIRE(::mkdir(directory.c_str(), 0755) == 0);
+  Worked::put(directory + "/cpu.max", "2000 10000");
+  const pid_t pid = ::fork();
+  REQUIRE(pid >= 0);
+  if (pid == 0) {
+    const Result<Fd> procs = open_path(directory + "/cgroup.procs", O_WRONLY);
+    if (!procs || !pwrite_text(procs->get(), "0")) ::_exit(1);
+    for (;;) asm volatile("");
+  }
+  const Result<Fd> opened = open_path(directory, O_RDONLY | O_DIRECTORY);
+  const CgroupId id = CgroupFiles::identify(opened.value().get()).value();
+  for (const std::string way : {"BPF css iterator", "BPF iterator"}) {
+    CAPTURE(way);
+    auto pull = start_kernel_pull(pull_root(), 64, way);
+    if (!pull) continue;
+    const auto place = (*pull)->add(id.inode);
+    REQUIRE(place);
+    constexpr int kWalks = 40;
+    int moves = 0;
+    std::uint64_t before = 0;
+    for (int i = 0; i < kWalks; ++i) {
+      ::usleep(200'000);
+      REQUIRE((*pull)->walk(0));
+      const pull_record* record = (*pull)->record(*place);
+      REQUIRE(record != nullptr);
+      REQUIRE((record->parts & PULL_PRESSURE) != 0);
+      moves += i > 0 && record->stall_ns[4] != before;
+      before = record->stall_ns[4];
+    }
+    MESSAGE(way << ": " << moves << " moves in " << kWalks << " walks");
+    CHECK(moves >= 2);
+    CHECK(moves <= kWalks / 4);
+  }
+  ::kill(pid, SIGKILL);
+  ::waitpid(pid, nullptr, 0);
+  ::rmdir(directory.c_str());
+}
+
 TEST_CASE("bpf: a walk tells of each limit that was written, and of a cgroup that froze") {
   const Worked worked;
   const std::string directory = worked.directory(0) + "/";
