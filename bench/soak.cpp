@@ -1,6 +1,7 @@
 // Virtual hours of a host before the pipeline and a store on a real disk, as fast as they go: what
 // memory and the file come to. Every virtual minute a container ends and another comes. One JSON
-// line per hour.
+// line per hour, and one with the line through them. Exit status 1 where memory grew by more than
+// 5 % from the second hour to the last, by that line, or the file is beyond its cap.
 //
 //   bench_soak MODEL DIRECTORY [CONTAINERS HOURS]     (20, 24)
 #include <malloc.h>
@@ -25,6 +26,7 @@ using namespace cgphase;
 constexpr std::uint64_t kDefaultContainers = 20, kDefaultHours = 24;
 constexpr Bytes kCap{64 * kMiB};
 constexpr int kHourSeconds = 3600, kReplaceSeconds = 60;
+constexpr double kMostGrowth = 0.05;
 
 std::size_t heap_bytes() {
   const auto info = mallinfo2();
@@ -34,6 +36,17 @@ std::size_t heap_bytes() {
 int fail(const std::string& why) {
   std::fprintf(stderr, "bench_soak: %s\n", why.c_str());
   return 1;
+}
+
+// By which `values` rise from one to the next, by least squares. At least two.
+double slope_of(const std::vector<double>& values) {
+  const auto count = static_cast<double>(values.size());
+  double x_sum = 0, y_sum = 0, xy_sum = 0, xx_sum = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto x = static_cast<double>(i);
+    x_sum += x, y_sum += values[i], xy_sum += x * values[i], xx_sum += x * x;
+  }
+  return (count * xy_sum - x_sum * y_sum) / (count * xx_sum - x_sum * x_sum);
 }
 
 Status store_tick(Store& store, const NodeSample& tick, const Pipeline& pipeline) {
@@ -67,6 +80,7 @@ int main(int argc, char** argv) {
   if (!store) return fail(store.error().text);
   auto pipeline = Pipeline::create({}, PhaseEngine::create(std::move(*model)).value()).value();
   BusyHost host(containers);
+  std::vector<double> heap;  // from the second hour on
   for (std::uint64_t hour = 1; hour <= hours; ++hour) {
     for (int second = 1; second <= kHourSeconds; ++second) {
       const NodeSample& tick = host.next();
@@ -81,5 +95,11 @@ int main(int argc, char** argv) {
                 heap_bytes(), static_cast<unsigned long long>(store->size_bytes()),
                 static_cast<unsigned long long>(kCap.value));
     std::fflush(stdout);
+    if (hour > 1) heap.push_back(static_cast<double>(heap_bytes()));
   }
+  if (heap.size() < 2) return 0;
+  const double slope = slope_of(heap);
+  std::printf("{\"bench\":\"soak\",\"heap_bytes_per_hour\":%.0f}\n", slope);
+  const bool grows = slope * static_cast<double>(heap.size() - 1) > kMostGrowth * heap.front();
+  return grows || store->size_bytes() > kCap.value ? 1 : 0;
 }
