@@ -28,8 +28,10 @@ struct Acknowledged {
   std::uint64_t flushed = 0;      // samples in the file with flush(), or by their age
 };
 
-[[noreturn]] void write_forever(const std::string& path, int pipe_fd, bool flushes) {
-  Result<Store> store = Store::open({path, "boot-1", Bytes{64 * kMiB}});
+constexpr Bytes kRoomy{64 * kMiB};
+
+[[noreturn]] void write_forever(const std::string& path, int pipe_fd, bool flushes, Bytes cap) {
+  Result<Store> store = Store::open({path, "boot-1", cap});
   if (!store) ::_exit(2);
   Acknowledged done;
   const auto before = store->last_decision_id();
@@ -51,14 +53,15 @@ struct Acknowledged {
 }
 
 // Kills the child after `reports` of its acknowledgements; all that were in the pipe count.
-Acknowledged run_and_kill(const std::string& path, int reports, bool flushes) {
+Acknowledged run_and_kill(const std::string& path, int reports, bool flushes,
+                          Bytes cap = kRoomy) {
   std::array<int, 2> ends{};
   REQUIRE(::pipe(ends.data()) == 0);
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
     ::close(ends[0]);
-    write_forever(path, ends[1], flushes);
+    write_forever(path, ends[1], flushes, cap);
   }
   ::close(ends[1]);
   Acknowledged last;
@@ -127,4 +130,39 @@ TEST_CASE("200 times kill -9 lose no decision, and of samples a flush interval a
   }
   CHECK(flushed_ranges.size() > kLives);
   CHECK(store.damaged_count() == 0);
+}
+
+// So small a file is checkpointed, thinned and cleared all the time.
+TEST_CASE("kill -9 while the oldest make room loses nothing of the newest") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.path("h.db");
+  constexpr Bytes kCap{2 * kMiB};
+  constexpr std::uint64_t kNewest = 100;
+  std::mt19937 random(21);
+  std::uint64_t before = 0;
+  constexpr int kLives = rounds(30);
+  for (int life = 0; life < kLives; ++life) {
+    CAPTURE(life);
+    const int reports = 200 + static_cast<int>(random() % 1500);
+    const Acknowledged last = run_and_kill(path, reports, life % 2 == 0, kCap);
+    Store store = open_store(path, kCap);
+    CHECK_FALSE(store.quarantined().has_value());
+    CHECK(store.damaged_count() == 0);
+    CHECK(store.size_bytes() <= kCap.value);
+    REQUIRE(last.decision_id > before + kNewest);
+    check_journal(store, last.decision_id - kNewest, last.decision_id);
+    REQUIRE(last.flushed > kNewest);
+    const std::uint64_t first = last.flushed - kNewest + 1;
+    const auto points =
+        store.history(kOne, at_second(static_cast<double>(first)),
+                      at_second(static_cast<double>(last.flushed) + 0.5), 1 << 20);
+    REQUIRE(points.has_value());
+    REQUIRE(points->size() == kNewest);
+    for (std::size_t k = 0; k < points->size(); ++k)
+      REQUIRE(same((*points)[k], busy_point(kOne, first + k)));
+    before = *store.last_decision_id();
+  }
+  // The oldest made room: otherwise nothing was proved.
+  Store store = open_store(path, kCap);
+  CHECK(store.decisions(kOne, WallTime::max(), 1 << 20)->size() < before);
 }
