@@ -66,6 +66,22 @@ installed() {
 samples() { cgphase history /system.slice/plain.service -o csv --no-legend 2>/dev/null | wc -l; }
 enough_samples() { [ "$(samples)" -ge 3 ]; }
 
+# Whoever is in the group reads all there is, and changes nothing.
+read_by_the_group() {
+  local words
+  mkdir -m 777 /tmp/read
+  for words in 'list' 'history /system.slice/plain.service' 'events' \
+    'explain /system.slice/plain.service' 'record -o /tmp/read/h.csv' \
+    'export -o /tmp/read/h.db'; do
+    # shellcheck disable=SC2086
+    runuser -u nobody -g cgphase -- cgphase $words >/tmp/read/out 2>&1 </dev/null ||
+      fail "a member of the group may not: cgphase $words: $(tail -n 2 /tmp/read/out)"
+  done
+  [ -s /tmp/read/h.csv ] && [ -s /tmp/read/h.db ] || fail 'record or export wrote nothing'
+  runuser -u nobody -g cgphase -- cgphase pause /system.slice/plain.service >/tmp/read/out 2>&1
+  [ $? = 5 ] || fail "a member of the group may pause: $(cat /tmp/read/out)"
+}
+
 uses_installed() {
   cgphase status --json | grep -q '"path": *"/var/lib/cgphase/models/1.json"'
 }
@@ -75,6 +91,7 @@ upgraded() {
   printf 'include = ["/system.slice/*.service"]\n' >/etc/cgphase/conf.d/all.toml
   must systemctl restart cgphased
   until_true 20000 enough_samples || fail 'no history before the upgrade'
+  read_by_the_group
   must cgphase -q pause /system.slice/plain.service
   must cgphase -q model install /usr/share/cgphase/model.json
   uses_installed || fail "the installed model is not in use: $(cgphase status | grep model)"

@@ -1,10 +1,11 @@
 #!/bin/bash
-# The package on a whole arm64 Debian with systemd, as far as emulation goes: the installation
-# changes no limit, `cgphase status` answers, phases are learned from what was recorded here, a
-# service that works in them has its limits lowered, a stop and the removal restore them.
-# arm64_test.sh FOLDER, run by tests/kernel/psi_guest --arm64; the package lies in FOLDER.
+# The package on a whole Debian with systemd and its suite's own kernel, which has what user-mode
+# Linux lacks, as far as emulation goes: the installation changes no limit, `cgphase status`
+# answers, phases are learned from what was recorded here, a service that works in them has its
+# limits lowered, a stop and the removal restore them.
+# own_kernel_test.sh FOLDER, run by tests/kernel/psi_guest --image; the package lies in FOLDER.
 # shellcheck disable=SC2154  # what the fixtures set
-package=$(find "$1" -name 'cgphase_*_arm64.deb')
+package=$(find "$1" -name 'cgphase_*.deb')
 export DEBIAN_FRONTEND=noninteractive
 # shellcheck source-path=SCRIPTDIR/../kernel source=../kernel/daemon_fixture.sh
 . "$(dirname "$0")/../kernel/daemon_fixture.sh"
@@ -81,7 +82,8 @@ trained() {
   configure observe ''
   must cgphase -q record --for 75s -o /tmp/here.csv "/$cgroups"
   all_original || fail 'observing changed a limit'
-  must cgphase -q train --clusters 3 --epochs 40 -o /etc/cgphase/here.json /tmp/here.csv
+  must cgphase -q train --clusters 3 --epochs 40 -o /etc/cgphase/here.json /tmp/here.csv \
+    2>/tmp/trained  # on the console it would tell of its progress
   echo "observed: $(wc -l </tmp/here.csv) samples, a model made of them"
 }
 
@@ -129,7 +131,7 @@ ended() {
   [ ! -e /usr/sbin/cgphased ] || fail 'the program is still there'
 }
 
-[ -n "$package" ] || { echo "FAILED: no package for arm64 in $1"; exit 1; }
+[ -n "$package" ] || { echo "FAILED: no package in $1"; exit 1; }
 must systemd-run --quiet --unit plain -p MemoryMax=128M -p MemorySwapMax=0 -p CPUQuota=80% \
   bash -c "$work"
 original=$(snapshot $cgroups)
