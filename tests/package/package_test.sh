@@ -157,7 +157,7 @@ removal_refused() {
   echo 'a daemon that may not be stopped: stays installed'
 }
 
-removed() {
+lowered() {
   must cgphase -q resume /system.slice/plain.service
   rm -f /etc/cgphase/conf.d/all.toml
   must systemctl stop cgphased
@@ -165,7 +165,26 @@ removed() {
   must systemd-run --quiet --wait true
   write_limits
   enforce
-  await 'before the removal'
+  await 'before its slice is full'
+}
+
+has_failed() { property_is ActiveState failed; }
+restored() { [ "$(snapshot $cgroups)" = "$original" ]; }
+
+# The kernel ends all in the daemon's slice: it, its companion, its last command, what starts again.
+no_memory() {
+  echo 0 >"$root/cgphase.slice/memory.max"
+  until_true 60000 has_failed || fail "not failed without memory: $(property ActiveState)"
+  until_true 10000 restored || fail "no memory in its slice, and limits are $(snapshot $cgroups)"
+  [ "$(units_loaded)" = "$loaded" ] || fail 'a daemon without memory reloaded systemd'
+  echo 268435456 >"$root/cgphase.slice/memory.max"
+  must systemctl reset-failed cgphased
+  must systemctl start cgphased
+  await 'after it had no memory'
+  echo 'no memory left in its slice: it failed, every limit is the original'
+}
+
+removed() {
   must_apt remove cgphase
   [ "$(snapshot $cgroups)" = "$original" ] || fail "removed, and limits are $(snapshot $cgroups)"
   [ "$(units_loaded)" = "$loaded" ] || fail 'the removal reloaded systemd'
@@ -232,6 +251,8 @@ unit_changed
 wrong_configuration
 downgraded
 removal_refused
+lowered
+no_memory
 removed
 purged
 again
