@@ -214,10 +214,13 @@ again() {
   uses_installed || fail 'the removal took an installed model, which is for purge'
   [ -S /run/cgphase/http.sock ] || fail 'HTTP was enabled, and is not served after a removal'
   systemctl --quiet is-active cgphase-train.timer || fail 'training was enabled, and is off'
+  echo 'mode = 3' >/etc/cgphase/conf.d/wrong.toml
+  systemctl restart cgphased 2>/dev/null
+  until_true 10000 has_failed || fail 'started with a wrong configuration'
   must_apt purge cgphase
   untouched 'installing it again, removing and purging it'
   nothing_left
-  echo 'installed again, removed, installed again and purged: fine'
+  echo 'installed again, removed, installed again, and purged where it had failed: fine'
 }
 
 # Who masked it before wants no daemon, and a package that is whole all the same.
