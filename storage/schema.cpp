@@ -134,14 +134,20 @@ constexpr std::array kSteps = {kVersion1, kVersion2, kVersion3, kVersion4, kVers
 // 2 MB would fill up with the pages of blocks, and stay in memory.
 constexpr int kCacheKib = 512;
 
-// Changes nothing in a file that is there. EXCLUSIVE comes before all that reads the file, and
-// auto_vacuum does: the write-ahead log's index then lies in this process' memory, not in a -shm
-// file, and no second connection can ever take part. INCREMENTAL lets the file shrink when the cap
-// does.
+// Changes nothing in a file that is there: auto_vacuum would write to one that has it, and a number
+// of ours over somebody else's. EXCLUSIVE comes before all that reads the file: the write-ahead
+// log's index then lies in this process' memory, not in a -shm file, and no second connection can
+// ever take part. INCREMENTAL lets the file shrink when the cap does.
 Status set_session(Connection& connection) {
+  if (Status first = connection.execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA page_size=" +
+                                        std::to_string(kPageSizeBytes));
+      !first)
+    return first;
+  const Result<std::int64_t> pages = connection.integer("PRAGMA page_count");
+  if (!pages) return std::unexpected(pages.error());
   return connection.execute(
-      "PRAGMA locking_mode=EXCLUSIVE; PRAGMA page_size=" + std::to_string(kPageSizeBytes) +
-      "; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON;"
+      std::string(*pages == 0 ? "PRAGMA auto_vacuum=INCREMENTAL;" : "") +
+      "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON;"
       "PRAGMA mmap_size=0; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-" +
       std::to_string(kCacheKib) + "; BEGIN EXCLUSIVE; COMMIT");
 }

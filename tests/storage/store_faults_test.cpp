@@ -277,9 +277,11 @@ TEST_CASE("a newer schema is unsupported and left as it is") {
   const std::string path = scratch.path("h.db");
   make_store(path);
   run_sql(path, "PRAGMA user_version=6");
+  const auto before = content_of(path);
   const auto refused = try_open(path);
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().kind == ErrorKind::unsupported);
+  CHECK(content_of(path) == before);
   CHECK_FALSE(std::filesystem::exists(path + ".corrupt-1"));
   run_sql(path, "PRAGMA user_version=5");
   CHECK(open_store(path).decisions(kOne, at_second(9), 9)->size() == 1);
@@ -288,7 +290,8 @@ TEST_CASE("a newer schema is unsupported and left as it is") {
 TEST_CASE("somebody else's database is refused and left byte for byte") {
   const ScratchDirectory scratch;
   const std::string path = scratch.path("h.db");
-  run_sql(path, "CREATE TABLE theirs (a); INSERT INTO theirs VALUES (1)");
+  run_sql(path,
+          "PRAGMA auto_vacuum=FULL; CREATE TABLE theirs (a); INSERT INTO theirs VALUES (1)");
   const auto before = content_of(path);
   const auto refused = try_open(path);
   REQUIRE_FALSE(refused.has_value());
