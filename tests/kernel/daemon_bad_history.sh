@@ -1,0 +1,83 @@
+#!/bin/bash
+# Where the history should be lies a file that is corrupt, or of a newer cgphase, or that another
+# process has open: the daemon starts all the same, lowers and restores limits, `status` says what
+# is the matter, and the file is as it was. daemon_bad_history.sh PROGRAMS
+# shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
+. "$(dirname "$0")/daemon_fixture.sh"
+
+cgroups=test-idle
+history=$state/history.db
+
+cli() { "$bin/cgphase" --socket "$runtime/read.sock" "$@"; }
+answers() { cli -q status >/dev/null 2>&1; }
+says() { cli status | grep -q "$1"; }
+in_file() { [ "$(cli events test-idle -o csv --no-legend 2>/dev/null | wc -l)" -gt 0 ]; }
+
+starts() {  # WHERE SENTENCE
+  start_daemon
+  until_true 20000 answers || fail "$1: the daemon does not answer"
+  says "$2" || fail "$1: status does not say it: $(cli status)"
+  await_change "$1"
+}
+
+stops() {  # WHERE
+  kill -TERM "$daemon"
+  wait "$daemon" || fail "$1: the daemon did not stop well"
+  until_true "$restore_limit_ms" all_original ||
+    fail "$1: not all is original: $(snapshot $cgroups)"
+}
+
+well() {
+  starts well '^store .*'
+  until_true 20000 in_file || fail 'well: no event is told'
+  stops well
+}
+
+corrupt() {
+  dd if=/dev/urandom of="$history" bs=4096 count=4 conv=notrunc status=none
+  cp "$history" /tmp/corrupt
+  starts corrupt "^lost .*kept as $history.corrupt-1"
+  cmp "$history.corrupt-1" /tmp/corrupt || fail 'corrupt: the file that was set aside has changed'
+  until_true 20000 in_file || fail 'corrupt: the new history tells no event'
+  stops corrupt
+}
+
+# The number is in the header, where SQLite has it (user_version, 4 bytes from 60 on).
+newer() {
+  [ ! -e "$history-wal" ] || fail 'newer: a -wal is left, so the file alone proves nothing'
+  cp "$history" /tmp/ours
+  printf '\0\0\0\143' | dd of="$history" bs=1 seek=60 conv=notrunc status=none
+  cp "$history" /tmp/newer
+  starts newer 'schema 99 is newer than'
+  cli history test-idle >/tmp/said 2>&1 && fail "newer: there is a history: $(cat /tmp/said)"
+  stops newer
+  cmp "$history" /tmp/newer || fail 'newer: the file has changed'
+  cp /tmp/ours "$history"
+}
+
+held() {
+  local holder
+  /usr/bin/python3 -c "import sqlite3, time
+held = sqlite3.connect('$history')
+held.execute('BEGIN EXCLUSIVE')
+open('/tmp/held', 'w').close()
+time.sleep(1000)" &
+  holder=$!
+  until_true 10000 test -e /tmp/held || fail 'held: nobody holds it, so nothing is proved'
+  starts held 'in use by another process'
+  stops held
+  kill -KILL "$holder"
+  wait "$holder" 2>/dev/null
+  starts 'held no more' '^store .*'
+  until_true 20000 in_file || fail 'held no more: the history before is gone'
+  stops 'held no more'
+}
+
+make_container test-idle '150000 100000' 134217728 1
+original=$(snapshot $cgroups)
+write_config '/test*'
+well
+corrupt
+newer
+held
+finish
