@@ -212,7 +212,7 @@ class Verbs {
   static void add_span(CLI::App& verb, Words& words) {
     verb.add_option("--from,--since", words.from, "begin (-10m, \"3m ago\", ISO, epoch)");
     verb.add_option("--until", words.until, "end");
-    verb.add_option("-n,--limit", words.limit, "at most so many")
+    verb.add_option("-n,--limit", words.limit, "the newest, at most so many")
         ->check(CLI::Range(1, 1'000'000));
   }
 

@@ -187,8 +187,8 @@ int write_export(HostHistory wanted, const ExportOptions& options, bool quiet) {
   if (const Status done = exporter.finish(); !done) return failed(done.error());
   if (const Status done = file->commit(); !done) return failed(done.error());
   if (!quiet)
-    fmt::print(stderr, "{}: {} rows of the journal, {} samples\n", printable(options.output),
-               exporter.journal_rows, exporter.samples);
+    fmt::print(stderr, "{}: {} rows of the journal, {}{} samples\n", printable(options.output),
+               exporter.journal_rows, options.samples ? "" : "phases of ", exporter.samples);
   return 0;
 }
 

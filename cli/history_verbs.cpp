@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <functional>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -117,23 +120,20 @@ int tell(const Ask& ask, Request request, const CommonOptions& options) {
 OrComplaint<void> each_points(const Ask& ask, const Request& asked, json first,
                               const std::function<OrComplaint<void>(json page)>& take) {
   const auto record = view_number(first, "/record");
-  const auto wanted = asked.number("limit");
-  double left = wanted.value_or(0);
   for (json page = std::move(first);;) {
     const json points = view_array(page, "/points");
-    if (!points.empty())
-      if (const auto taken = take(std::move(page)); !taken) return taken;
-    left -= static_cast<double>(points.size());
-    if (!record || points.empty() || (wanted && left < 1)) return {};
+    if (points.empty()) return {};
+    if (const auto taken = take(std::move(page)); !taken) return taken;
+    if (!record) return {};
     const double last = view_number(points.back(), "/time").value_or(0);
     Request request{.verb = Verb::history, .args = {{"record", *record}, {"rows", true}}};
     request.args["from_seconds"] = last - kStepSeconds;
     if (asked.args.contains("until_seconds"))
       request.args["until_seconds"] = asked.args["until_seconds"];
-    // With the last one again, which the next is measured from.
-    request.args["limit"] = wanted ? std::min<double>(left + 1, kHistoryPage) : kHistoryPage;
+    request.args["limit"] = kHistoryPage;
     auto next = ask(request);
     if (!next) return std::unexpected(next.error());
+    // The last one again, which the next is measured from.
     json fresh = json::array();
     for (const json& point : view_array(*next, "/points"))
       if (view_number(point, "/time").value_or(0) > last + kStepSeconds / 2) fresh.push_back(point);
@@ -145,10 +145,48 @@ OrComplaint<void> each_points(const Ask& ask, const Request& asked, json first,
 // The first page of an earlier container of the name, of which `run` is what a reply says.
 OrComplaint<json> first_of(const Ask& ask, const Request& asked, const json& run) {
   Request request{.verb = Verb::history,
-                  .args = {{"record", view_number(run, "/record").value_or(0)}, {"rows", true}}};
-  for (const char* name : {"from_seconds", "until_seconds", "limit"})
+                  .args = {{"record", view_number(run, "/record").value_or(0)},
+                           {"rows", true},
+                           {"limit", kHistoryPage}}};
+  for (const char* name : {"from_seconds", "until_seconds"})
     if (asked.args.contains(name)) request.args[name] = asked.args[name];
   return ask(request);
+}
+
+// All points of one record, or its newest `most`, as one page that begins as `first` does.
+OrComplaint<json> collect(const Ask& ask, const Request& asked, json first, std::size_t most) {
+  json body = first;
+  json::array_t points;
+  const auto take = [&](json page) -> OrComplaint<void> {
+    for (json& point : page["points"]) points.push_back(std::move(point));
+    if (points.size() > most)
+      points.erase(points.begin(), points.end() - static_cast<std::ptrdiff_t>(most));
+    return {};
+  };
+  if (const auto told = each_points(ask, asked, std::move(first), take); !told)
+    return std::unexpected(told.error());
+  body["points"] = std::move(points);
+  return body;
+}
+
+// The container of `first` and, if wanted, those before it, oldest first: each with its points, of
+// which there are the newest `most` in all.
+OrComplaint<std::vector<json>> collect_runs(const Ask& ask, const Request& asked, json first,
+                                            std::size_t most, bool with_earlier) {
+  const json earlier = with_earlier ? view_array(first, "/earlier") : json::array();
+  std::vector<json> runs;
+  auto body = collect(ask, asked, std::move(first), most);
+  for (auto run = earlier.rbegin(); body && run != earlier.rend(); ++run) {
+    most -= view_array(*body, "/points").size();
+    runs.push_back(*std::move(body));
+    if (most == 0) break;
+    body = first_of(ask, asked, *run);
+    if (body) body = collect(ask, asked, *std::move(body), most);
+  }
+  if (!body) return std::unexpected(body.error());
+  if (most > 0) runs.push_back(*std::move(body));
+  std::ranges::reverse(runs);
+  return runs;
 }
 
 // The line between containers of one name: whose points begin here.
@@ -181,12 +219,9 @@ class HistoryText {
   bool begun_ = false;
 };
 
-// Rows of CSV do not say whose they are: they are of the last container alone.
-OrComplaint<void> print_history(const Ask& ask, const Request& request, json first,
-                                const CommonOptions& options) {
-  HistoryText text(options);
-  const bool rows = options.output == Output::csv || options.output == Output::jsonl;
-  const json earlier = rows ? json::array() : view_array(first, "/earlier");
+// Page by page, so that the oldest are printed before the newest are read.
+OrComplaint<void> print_all(const Ask& ask, const Request& request, json first,
+                            const json& earlier, HistoryText& text) {
   if (earlier.empty() && view_array(first, "/points").empty()) return text.page(first);
   const auto take = [&](const json& page) { return text.page(page); };
   for (const json& run : earlier) {
@@ -201,31 +236,33 @@ OrComplaint<void> print_history(const Ask& ask, const Request& request, json fir
   return each_points(ask, request, std::move(first), take);
 }
 
-// In one document: earlier containers with their points, and this one as ever.
-OrComplaint<json> history_document(const Ask& ask, const Request& request, json first) {
-  const auto collect = [&](json page) -> OrComplaint<json> {
-    json points = json::array();
-    json body = page;
-    const auto take = [&](json one) -> OrComplaint<void> {
-      for (json& point : one["points"]) points.push_back(std::move(point));
-      return {};
-    };
-    const auto told = each_points(ask, request, std::move(page), take);
-    if (!told) return std::unexpected(told.error());
-    body["points"] = std::move(points);
-    return body;
-  };
-  json earlier = json::array();
-  for (const json& run : view_array(first, "/earlier")) {
-    auto page = first_of(ask, request, run);
-    if (!page) return std::unexpected(page.error());
-    auto body = collect(*std::move(page));
-    if (!body) return body;
-    body->erase("schema");
-    earlier.push_back(*std::move(body));
+// Rows of CSV do not say whose they are: they are of the last container alone.
+OrComplaint<void> print_history(const Ask& ask, const Request& request, json first,
+                                std::optional<std::size_t> newest, const CommonOptions& options) {
+  HistoryText text(options);
+  const bool rows = options.output == Output::csv || options.output == Output::jsonl;
+  const json earlier = rows ? json::array() : view_array(first, "/earlier");
+  if (!newest) return print_all(ask, request, std::move(first), earlier, text);
+  const auto runs = collect_runs(ask, request, std::move(first), *newest, !rows);
+  if (!runs) return std::unexpected(runs.error());
+  for (const json& run : *runs) {
+    if (runs->size() > 1)
+      if (const auto begun = text.begin(run); !begun) return begun;
+    if (const auto told = text.page(run); !told) return told;
   }
-  auto body = collect(std::move(first));
-  if (body && body->contains("earlier")) (*body)["earlier"] = std::move(earlier);
+  return {};
+}
+
+// In one document: earlier containers with their points, and this one as ever.
+OrComplaint<json> history_document(const Ask& ask, const Request& request, json first,
+                                   std::optional<std::size_t> newest) {
+  auto runs = collect_runs(ask, request, std::move(first),
+                           newest.value_or(std::numeric_limits<std::size_t>::max()), true);
+  if (!runs) return std::unexpected(runs.error());
+  json body = std::move(runs->back());
+  runs->pop_back();
+  for (json& run : *runs) run.erase("schema");
+  if (body.contains("earlier")) body["earlier"] = std::move(*runs);
   return body;
 }
 
@@ -243,16 +280,17 @@ void warn_unreadable(const json& reply) {
 int tell_history(Request request, const std::string& state_dir, const CommonOptions& options) {
   const auto ask = history_source(options, state_dir);
   if (!ask) return complain(ask.error());
-  Request begin = request;
-  if (!request.args.contains("limit")) begin.args["limit"] = kHistoryPage;
-  auto first = (*ask)(begin);
+  std::optional<std::size_t> newest;
+  if (const auto limit = request.number("limit")) newest = static_cast<std::size_t>(*limit);
+  request.args["limit"] = kHistoryPage;
+  auto first = (*ask)(request);
   if (!first) return complain(first.error());
   warn_unreadable(*first);
   if (options.output != Output::json && options.output != Output::openmetrics) {
-    const auto told = print_history(*ask, request, *std::move(first), options);
+    const auto told = print_history(*ask, request, *std::move(first), newest, options);
     return told ? 0 : complain(told.error());
   }
-  const auto body = history_document(*ask, request, *std::move(first));
+  const auto body = history_document(*ask, request, *std::move(first), newest);
   return body ? print(kHistoryForm, *body, options) : complain(body.error());
 }
 

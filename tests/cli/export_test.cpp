@@ -140,6 +140,7 @@ TEST_CASE_FIXTURE(ExportWorld, "export reads the files of a stopped daemon to th
 TEST_CASE_FIXTURE(ExportWorld, "export takes a span, and leaves samples out but not their phases") {
   const Ran ran = run_stopped({"--no-samples", "--since", "@1700000100", "--until", "@1700000199"});
   REQUIRE_MESSAGE(ran.exit == 0, ran.err);
+  CHECK(has(ran.err, "phases of 100 samples"));
   CHECK(asked("SELECT count(*) FROM sqlite_schema WHERE name = 'sample'") == 0);
   CHECK(asked("SELECT count(*) FROM phase") == 1);
   CHECK(asked("SELECT sample_count FROM phase") == 100);

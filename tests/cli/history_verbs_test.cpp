@@ -160,7 +160,30 @@ TEST_CASE_FIXTURE(SampledName, "a history longer than a page is told whole, each
   const json body = json::parse(history({"--json"}).out);
   REQUIRE(body["points"].size() == 350);
   for (int i = 0; i < seconds; ++i) CHECK(body["points"][i]["time"] == 1000 + i);
+}
+
+TEST_CASE_FIXTURE(SampledName, "a history with a limit is the newest of it") {
+  const auto times = [](const json& points) {
+    return std::pair(points.front()["time"].get<int>(), points.back()["time"].get<int>());
+  };
+  const json last = json::parse(history({"-n", "120", "--json"}).out);
+  CHECK(last["points"].size() == 120);
+  CHECK(times(last["points"]) == std::pair(1230, 1349));
   CHECK(line_count(history({"-n", "120", "-o", "csv"}).out) == 121);
+  CHECK(line_count(history({"-n", "120"}).out) == 121);
+  CHECK(line_count(history({"-n", "1000000", "-o", "csv"}).out) == 1 + seconds);
+  before = true;
+  CHECK(json::parse(history({"-n", "350", "--json"}).out)["earlier"].empty());
+  CHECK(line_count(history({"-n", "350"}).out) == 351);
+  const json both = json::parse(history({"-n", "400", "--json"}).out);
+  CHECK(both["points"].size() == 350);
+  REQUIRE(both["earlier"].size() == 1);
+  CHECK(both["earlier"][0]["points"].size() == 50);
+  CHECK(times(both["earlier"][0]["points"]) == std::pair(450, 499));
+  const Ran text = history({"-n", "400", "--utc"});
+  CHECK(line_count(text.out) == 3 + 400);  // with a line where each begins
+  CHECK(text.out.find("first seen at 1970-01-01 00:16:40") != std::string::npos);
+  CHECK(line_count(history({"-n", "400", "-o", "csv"}).out) == 1 + seconds);
 }
 
 TEST_CASE_FIXTURE(SampledName, "before a container come those before it, and where each begins") {
@@ -224,7 +247,11 @@ TEST_CASE_FIXTURE(TwoBoots, "history is told out of the files of a daemon that h
   const Ran some = stored(
       {"history", "web", "--since", "@1700005010", "--until", "@1700005020", "-o", "csv"});
   CHECK(line_count(some.out) == 11);
-  CHECK(line_count(stored({"history", "web", "--since", "@0", "-n", "7", "-o", "csv"}).out) == 8);
+  const json few = json::parse(
+      stored({"history", "web", "--since", "@0", "--until", "@1800000000", "-n", "7", "--json"})
+          .out);
+  REQUIRE(few["points"].size() == 7);
+  CHECK(few["points"] == json(std::vector<json>(body["points"].end() - 7, body["points"].end())));
   // By its name alone: of the last hour, in which there is nothing.
   const json none = json::parse(stored({"history", "web", "--json"}).out);
   CHECK(none["points"].empty());
