@@ -96,10 +96,11 @@ std::string change_text(const Decision& decision) {
                      limit_text(decision.resource, decision.new_limits), why(decision));
 }
 
+// A floor may leave no lower step at all, or one that rounding hides.
 std::string refusal_text(const Decision& decision) {
-  return fmt::format("stays at {} instead of {} because {}",
-                     limit_text(decision.resource, decision.old_limits),
-                     limit_text(decision.resource, decision.new_limits),
+  const std::string now = limit_text(decision.resource, decision.old_limits);
+  const std::string other = limit_text(decision.resource, decision.new_limits);
+  return fmt::format("stays at {}{} because {}", now, other == now ? "" : " instead of " + other,
                      because(decision.verdict));
 }
 

@@ -65,6 +65,9 @@ TEST_CASE("a refusal says which limit stays and which rail held it") {
   CHECK(explain_sentence("web-1", decision, nullptr) ==
         "web-1: memory limit stays at 2.0 GiB instead of 1.5 GiB because an event is too recent "
         "(cool-down).");
+  decision.new_limits = decision.old_limits;
+  CHECK(explain_sentence("web-1", decision, nullptr) ==
+        "web-1: memory limit stays at 2.0 GiB because an event is too recent (cool-down).");
 }
 
 TEST_CASE("a hold for somebody else's change names the writer where it is known") {
