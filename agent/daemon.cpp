@@ -256,6 +256,8 @@ std::unique_ptr<StoreThread> Daemon::open_store(std::uint64_t& first_decision_id
   if (store->quarantined())
     log_.damaged("the history was damaged; it was kept as " + *store->quarantined() +
                  " and a new one begun");
+  // What those had changed was put back before. On a full disk the next start does it.
+  static_cast<void>(store->end_open_decisions(clock_.wall_now()));
   first_decision_id = store->last_decision_id().value_or(0) + 1;
   ooms = load_ooms(*store);
   return std::make_unique<StoreThread>(std::move(*store));

@@ -58,6 +58,16 @@ std::string select_events(const std::string& table, const std::string& columns,
          " ORDER BY time_ns DESC, " + table + " DESC LIMIT ?4";
 }
 
+// Of the newest: each run ends those before it, and outcomes of the oldest may be deleted already.
+std::string end_open_sql() {
+  return std::string("INSERT INTO outcome (container,") + kOutcomeColumns +
+         ") SELECT container,?1,decision_id,monotonic_ns,?2,?3 FROM decision"
+         " WHERE decision > (SELECT max(decision) FROM decision) - 1000 AND NOT EXISTS"
+         " (SELECT 1 FROM outcome WHERE outcome.decision_id = decision.decision_id AND"
+         " outcome.container = decision.container AND"
+         " (outcome.kind <> ?4 OR decision.direction = ?5)) ORDER BY decision";
+}
+
 constexpr int kOutcomeTable = 2;  // of EventPlace
 constexpr int kFirstOldLimit = 16, kFirstNewLimit = 23, kWriter = 30, kFirstFact = 31;
 
@@ -298,6 +308,7 @@ Result<Journal> Journal::prepare(Connection& connection) {
        "SELECT max((SELECT ifnull(max(decision_id), 0) FROM decision),"
        " (SELECT ifnull(max(decision_id), 0) FROM refusal),"
        " (SELECT ifnull(max(decision_id), 0) FROM outcome))"},
+      {&journal.end_open_, end_open_sql()},
   };
   const auto want = [&](Rows& rows, const std::string& table, const std::string& columns) {
     wanted.push_back({&rows.add, insert_into(table, columns)});
@@ -449,6 +460,13 @@ Result<std::uint64_t> Journal::last_decision_id() {
   const std::uint64_t last = unsigned_at(last_id_, 0);
   last_id_.stop();
   return last;
+}
+
+Status Journal::end_open(WallTime now) {
+  return end_open_.run(ns_of(now), std::string_view(to_string(OutcomeKind::overtaken)),
+                       std::string_view("the daemon or the container ended first"),
+                       std::string_view(to_string(OutcomeKind::written)),
+                       std::string_view(to_string(Direction::raise)));
 }
 
 Result<std::int64_t> Journal::trim(std::int64_t rows) {

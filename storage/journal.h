@@ -38,6 +38,7 @@ class Journal {
   Result<std::vector<JournalEvent>> events(const std::vector<std::int64_t>& containers,
                                            const EventSpan& span);
   Result<std::uint64_t> last_decision_id();
+  Status end_open(WallTime now);  // Store::end_open_decisions()
 
   // Deletes the oldest rows until there are at most `rows` outcomes, and half as many decisions
   // that were written and that were not; the number deleted.
@@ -59,7 +60,7 @@ class Journal {
                                               const EventSpan& span);
 
   Rows decisions_, refusals_, outcomes_;  // decisions that were written, and that were not
-  Statement read_outcomes_of_, last_id_;
+  Statement read_outcomes_of_, last_id_, end_open_;
   std::uint64_t damaged_rows_ = 0;
 };
 

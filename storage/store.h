@@ -116,6 +116,9 @@ class Store {
   // The highest decision_id in the journal, 0 when it is empty. A pipeline that begins above it
   // keeps decisions and outcomes of different runs apart.
   Result<std::uint64_t> last_decision_id();
+  // Gives each decision of earlier runs that was written, or begun to be, and has no end, one at
+  // `now`: overtaken, as its daemon was killed or its container went.
+  Status end_open_decisions(WallTime now);
 
   // Tries to open a file that was let go; io while that cannot be read.
   Status open_again();

@@ -112,4 +112,8 @@ Result<std::uint64_t> Store::last_decision_id() {
   return impl_->with_file([](OpenFile& file) { return file.journal.last_decision_id(); });
 }
 
+Status Store::end_open_decisions(WallTime now) {
+  return impl_->with_file([&](OpenFile& file) { return file.journal.end_open(now); });
+}
+
 }  // namespace cgphase

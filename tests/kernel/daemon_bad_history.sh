@@ -1,7 +1,8 @@
 #!/bin/bash
 # Where the history should be lies a file that is corrupt, or of a newer cgphase, or that another
 # process has open: the daemon starts all the same, lowers and restores limits, `status` says what
-# is the matter, and the file is as it was. daemon_bad_history.sh PROGRAMS
+# is the matter, and the file is as it was. What a killed daemon left open in its journal is ended
+# by the next. daemon_bad_history.sh PROGRAMS
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
 . "$(dirname "$0")/daemon_fixture.sh"
 
@@ -31,6 +32,28 @@ well() {
   starts well '^store .*'
   until_true 20000 in_file || fail 'well: no event is told'
   stops well
+}
+
+# From the first lowering on its trials follow each other: one is always open.
+killed() {
+  local since=$EPOCHSECONDS
+  starts killed '^store .*'
+  until_true 20000 open_in_journal || fail "killed: no trial is open: $(cli events -n 5)"
+  kill -KILL "$daemon"
+  wait "$daemon" 2>/dev/null
+  until_true "$restore_limit_ms" all_original || fail 'killed: not all is original'
+  open_in_journal --state-dir "$state" || fail 'killed: no trial was open, so nothing is proved'
+  "$bin/cgphased" --config /tmp/cgphase.toml --mode observe --cgroup-root "$root" \
+    --state-dir "$state" --runtime-dir "$runtime" >>/tmp/daemon.log 2>&1 &
+  daemon=$!
+  until_true 20000 answers || fail "killed: the next does not answer: $(tail -n 3 /tmp/daemon.log)"
+  open_in_journal && fail "killed: still open: $(cli explain test-idle)"
+  cli events test-idle --since "@$since" | grep -q 'the daemon or the container ended first' ||
+    fail "killed: nothing ends it: $(cli events -n 5)"
+  stops killed
+}
+open_in_journal() {
+  cli explain test-idle "$@" | grep -q 'not answered yet\|its trial is not over'
 }
 
 corrupt() {
@@ -77,6 +100,7 @@ make_container test-idle '150000 100000' 134217728 1
 original=$(snapshot $cgroups)
 write_config '/test*'
 well
+killed
 corrupt
 newer
 held

@@ -248,6 +248,35 @@ TEST_CASE("the last decision id is the highest in the journal, zero in an empty 
   CHECK(store.last_decision_id() == 80);
 }
 
+TEST_CASE("what earlier runs left open is ended once") {
+  Store store = open_store(":memory:");
+  std::vector<JournalDecision> decisions;
+  for (std::uint64_t id = 1; id <= 6; ++id) {
+    decisions.push_back(decision_of(kOne, id, at_second(static_cast<double>(id))));
+    decisions.back().decision.verdict = id == 6 ? Verdict::cool_down : Verdict::allowed;
+    decisions.back().decision.direction = id == 4 || id == 5 ? Direction::raise : Direction::lower;
+  }
+  std::vector<JournalOutcome> outcomes;
+  for (const auto& [id, kind] :
+       {std::pair(2, OutcomeKind::written), std::pair(3, OutcomeKind::written),
+        std::pair(3, OutcomeKind::trial_passed), std::pair(4, OutcomeKind::written)}) {
+    outcomes.push_back(outcome_of(kOne, static_cast<std::uint64_t>(id), at_second(7)));
+    outcomes.back().outcome.kind = kind;
+  }
+  REQUIRE(store.append({}, decisions, outcomes).has_value());
+  for (int run = 0; run < 2; ++run) {
+    REQUIRE(store.end_open_decisions(at_second(8 + run)).has_value());
+    const auto ended = store.outcomes(kOne, at_second(99), 99).value();
+    REQUIRE(ended.size() == outcomes.size() + 3);
+    for (const auto& [place, id] : {std::pair(0U, 5U), std::pair(1U, 2U), std::pair(2U, 1U)}) {
+      CHECK(ended[place].outcome.decision_id == id);
+      CHECK(ended[place].outcome.kind == OutcomeKind::overtaken);
+      CHECK(ended[place].outcome.detail == "the daemon or the container ended first");
+      CHECK(ended[place].time == at_second(8));
+    }
+  }
+}
+
 TEST_CASE("limits are text as the kernel writes it") {
   CHECK(to_text(CpuMax{}) == "max 100000");
   CHECK(to_text(CpuMax{Microseconds{50'000}, Microseconds{100'000}}) == "50000 100000");
