@@ -39,6 +39,7 @@ void add(LimitWriter::RestoreReport& sum, LimitWriter::RestoreReport more) {
   sum.restored += more.restored;
   sum.foreign += more.foreign;
   sum.gone += more.gone;
+  sum.left.insert(sum.left.end(), more.left.begin(), more.left.end());
   std::ranges::move(more.failures, std::back_inserter(sum.failures));
 }
 
@@ -371,7 +372,7 @@ LimitWriter::RestoreReport Agent::restore(CgroupId id, Reason reason) {
   LimitWriter::RestoreReport report = parts_.writer->restore(id);
   take_results();  // of what was written before it
   const ContainerView* view = parts_.pipeline.find(id);
-  if (view != nullptr && report.restored > 0) note_restored(*view, reason);
+  if (view != nullptr && report.restored > 0) note_restored(*view, reason, report.left);
   if (parts_.log != nullptr) parts_.log->restore_failed(report.failures);
   return report;
 }
@@ -415,7 +416,7 @@ void Agent::adopt_after_revocation() {
   parts_.kernel_writer->heartbeat(clock_.monotonic_now());
   take_results();
   for (const ContainerView* view : parts_.pipeline.containers())
-    note_restored(*view, Reason::restored);
+    note_restored(*view, Reason::restored, {});
   parts_.kernel_writer->acknowledge_revocation();
 }
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -164,7 +165,7 @@ class Agent {
   void learn_bursts(const ContainerInfo& info);
   void load_bursts(const ContainerInfo& info);
   void store_ooms(bool last);
-  void note_restored(const ContainerView& view, Reason reason);
+  void note_restored(const ContainerView& view, Reason reason, std::span<const Knob> left);
   WallTime wall_of(MonotonicTime time) const;
   const ContainerView* logged(CgroupId id) const;
   void remember(const Decision& decision);

@@ -64,14 +64,15 @@ void Agent::remember_written(const Decision& decision, const Limits& in_force, s
                    .detail = std::move(by)});
 }
 
-// Tells the pipeline that limits are the originals again, and the journal why: one resource after
-// the other, so that each decision says what there was before.
-void Agent::note_restored(const ContainerView& view, Reason reason) {
+// Tells the pipeline that limits are the originals again, but for those `left`, and the journal
+// why: one resource after the other, so that each decision says what there was before.
+void Agent::note_restored(const ContainerView& view, Reason reason, std::span<const Knob> left) {
   for (const Resource resource : {Resource::cpu, Resource::memory}) {
-    const bool changed = resource == Resource::cpu
-                             ? view.in_force.cpu_max != view.original.cpu_max
+    const bool cpu = resource == Resource::cpu;
+    const bool changed = cpu ? view.in_force.cpu_max != view.original.cpu_max
                              : view.in_force.memory_max != view.original.memory_max;
     if (!changed) continue;
+    if (std::ranges::find(left, cpu ? Knob::cpu_max : Knob::memory_max) != left.end()) continue;
     Limits restored = view.in_force;
     for (const Knob knob : kKnobs)
       if (resource_of(knob) == resource) copy_knob(knob, view.original, restored);

@@ -57,6 +57,7 @@ class LimitWriter {
     int restored = 0;  // knobs written back
     int foreign = 0;   // knobs that somebody else had changed: left alone
     int gone = 0;      // cgroups that no longer exist
+    std::vector<Knob> left;  // that are not the originals: of somebody else, or failed
     std::vector<std::string> failures;
   };
   virtual RestoreReport restore_all() = 0;

@@ -141,13 +141,19 @@ RestoreReport restore_held(LeaseTable& leases, std::vector<HeldLease> held,
       }
       progress = true;
       if (fate == Fate::restored) ++report.restored;
-      if (fate == Fate::foreign) ++report.foreign;
+      if (fate == Fate::foreign) {
+        ++report.foreign;
+        report.left.push_back(one.held.lease.knob);
+      }
       if (fate == Fate::gone) gone.insert(one.held.lease.id);
     }
     pending = std::move(refused);
   }
   report.gone = static_cast<int>(gone.size());
-  for (const Pending& one : pending) report.failures.push_back(failure_line(one));
+  for (const Pending& one : pending) {
+    report.left.push_back(one.held.lease.knob);
+    report.failures.push_back(failure_line(one));
+  }
   return report;
 }
 

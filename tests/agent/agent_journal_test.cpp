@@ -39,6 +39,34 @@ TEST_CASE("what was written is in the journal as it was read back") {
   CHECK(decided->decision.evidence[Fact::floor]);
 }
 
+TEST_CASE("a limit that could not be put back is not journaled as raised, and is ours still") {
+  AgentWorld world;
+  const auto lowered = [&] {
+    const ContainerView& view = world.container();
+    return view.in_force.cpu_max != view.original.cpu_max &&
+           view.in_force.memory_max != view.original.memory_max;
+  };
+  world.run(1);
+  for (int i = 0; i < 600 && !lowered(); ++i) world.tick();
+  REQUIRE(lowered());
+  const CgroupId id = world.container().info.id;
+  const auto raised = [&](Resource resource) {
+    const auto is_it = [&](const JournalDecision& entry) {
+      return entry.decision.reason == Reason::restored && entry.decision.resource == resource;
+    };
+    return std::ranges::count_if(world.agent->recent_decisions(), is_it);
+  };
+  world.writer->stuck = Knob::memory_max;
+  CHECK(world.agent->restore(id).failures.size() == 1);
+  CHECK(raised(Resource::cpu) == 1);
+  CHECK(raised(Resource::memory) == 0);
+  CHECK(world.container().in_force.cpu_max == world.container().original.cpu_max);
+  CHECK(world.container().in_force.memory_max != world.container().original.memory_max);
+  world.writer->stuck.reset();
+  world.agent->set_paused(id, true);
+  CHECK(world.original());
+}
+
 TEST_CASE("a hold for somebody else's change is journaled with the writer of it") {
   AgentWorld world;
   REQUIRE(world.run_until_lowered());

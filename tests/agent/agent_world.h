@@ -62,13 +62,19 @@ class TreeWriter final : public LimitWriter {
   int result_fd() const override { return -1; }
   std::vector<LimitResult> take_results() override { return recording.take_results(); }
   RestoreReport restore_all() override {
-    tree_.write(file(Knob::cpu_max), kCpuMax);
-    tree_.write(file(Knob::memory_max), kMemoryMax);
-    return recording.restore_all();
+    if (stuck != Knob::cpu_max) tree_.write(file(Knob::cpu_max), kCpuMax);
+    if (stuck != Knob::memory_max) tree_.write(file(Knob::memory_max), kMemoryMax);
+    RestoreReport report = recording.restore_all();
+    if (stuck) {
+      report.left.push_back(*stuck);
+      report.failures.push_back(std::string(file_name(*stuck)) + ": not put back");
+    }
+    return report;
   }
   RestoreReport restore(CgroupId) override { return restore_all(); }
 
   RecordingLimitWriter recording;
+  std::optional<Knob> stuck;  // fails to be put back
 
  private:
   static std::string file(Knob knob) { return std::string("/test-a/") + file_name(knob); }

@@ -71,6 +71,7 @@ TEST_CASE("somebody else's value stays") {
   const RestoreReport report = leased.restore();
   CHECK(report.restored == 0);
   CHECK(report.foreign == 1);
+  CHECK(report.left.size() == 1);
   CHECK(box.get("cpu.max") == "70000 100000");
 }
 
@@ -153,6 +154,7 @@ TEST_CASE("what cannot be restored is named and stays leased while the rest is r
   std::filesystem::remove(box.directory() + "/cpu.max");
   const RestoreReport report = leased.restore();
   CHECK(report.restored == 1);
+  CHECK(report.left == std::vector{Knob::cpu_max});
   REQUIRE(report.failures.size() == 1);
   CHECK(report.failures.front().find("/box/cpu.max") != std::string::npos);
   CHECK(leased.leases().held().size() == 1);

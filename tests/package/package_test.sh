@@ -184,7 +184,30 @@ no_memory() {
   echo 'no memory left in its slice: it failed, every limit is the original'
 }
 
+# A file of a limit that nobody may write any more. Who runs already does not see that.
+restore_refused() {
+  local file=$root/system.slice/plain.service/memory.max
+  await 'before a limit is stuck'
+  must mount --bind "$file" "$file"
+  must mount -o remount,ro,bind "$file"
+  echo 1 >"$root/cgphase.slice/cgphased.service/cgroup.kill"
+  until_true 10000 answers || fail 'not started again after its kill'
+  apt_get remove cgphase && fail 'removed, though a limit could not be put back'
+  grep -q 'some limits could not be put back' /tmp/apt.log ||
+    fail "not told why: $(tail -n 5 /tmp/apt.log)"
+  restored && fail 'the limit was put back, so nothing was proved'
+  [ -x /usr/lib/cgphase/cgphase-restore ] || fail 'a refused removal took the programs'
+  until_true 10000 answers || fail 'the daemon does not answer after a refused removal'
+  must umount --lazy "$file"
+  must systemctl stop cgphased
+  restored || fail "no longer stuck, stopped, and limits are $(snapshot $cgroups)"
+  [ "$(units_loaded)" = "$loaded" ] || fail 'a refused removal reloaded systemd'
+  must systemctl start cgphased
+  echo 'a limit that cannot be put back: stays installed'
+}
+
 removed() {
+  await 'before the removal'
   must_apt remove cgphase
   [ "$(snapshot $cgroups)" = "$original" ] || fail "removed, and limits are $(snapshot $cgroups)"
   [ "$(units_loaded)" = "$loaded" ] || fail 'the removal reloaded systemd'
@@ -256,6 +279,7 @@ downgraded
 removal_refused
 lowered
 no_memory
+restore_refused
 removed
 purged
 again
