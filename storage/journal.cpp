@@ -219,7 +219,7 @@ void keep_newest(std::vector<JournalEvent>& events, int limit) {
 }
 
 template <class Entry, class Read>
-Result<std::vector<Entry>> read_rows(Statement& rows, Read read, std::uint64_t& damaged_rows) {
+Result<std::vector<Entry>> read_rows(Statement& rows, Read read, Journal::Damaged& damaged) {
   std::vector<Entry> entries;
   for (;;) {
     const Result<bool> row = rows.next();
@@ -228,7 +228,7 @@ Result<std::vector<Entry>> read_rows(Statement& rows, Read read, std::uint64_t& 
     if (std::optional<Entry> entry = read(rows))
       entries.push_back(std::move(*entry));
     else
-      ++damaged_rows;
+      damaged.emplace(rows.integer(2), rows.integer(3));
   }
 }
 
@@ -368,7 +368,7 @@ Result<std::vector<JournalDecision>> Journal::decisions(std::optional<std::int64
     Statement& statement = container ? rows->read_container : rows->read;
     begin_rows(rows->read, rows->read_container, container, until, limit);
     Result<std::vector<JournalDecision>> more =
-        read_rows<JournalDecision>(statement, decision_in, damaged_rows_);
+        read_rows<JournalDecision>(statement, decision_in, damaged_);
     if (!more) return more;
     std::move(more->begin(), more->end(), std::back_inserter(found));
   }
@@ -380,7 +380,7 @@ Result<std::vector<JournalOutcome>> Journal::outcomes(std::optional<std::int64_t
                                                       WallTime until, int limit) {
   begin_rows(outcomes_.read, outcomes_.read_container, container, until, limit);
   return read_rows<JournalOutcome>(container ? outcomes_.read_container : outcomes_.read,
-                                   outcome_in, damaged_rows_);
+                                   outcome_in, damaged_);
 }
 
 Status Journal::add_outcomes(JournalEntry& entry) {
@@ -388,7 +388,7 @@ Status Journal::add_outcomes(JournalEntry& entry) {
   read_outcomes_of_.begin(as_signed(decision.decision_id), as_signed(decision.container.device),
                           as_signed(decision.container.inode));
   Result<std::vector<JournalOutcome>> outcomes =
-      read_rows<JournalOutcome>(read_outcomes_of_, outcome_in, damaged_rows_);
+      read_rows<JournalOutcome>(read_outcomes_of_, outcome_in, damaged_);
   if (!outcomes) return std::unexpected(outcomes.error());
   for (JournalOutcome& outcome : *outcomes)
     (outcome.outcome.kind == OutcomeKind::written ? entry.written : entry.end) = std::move(outcome);
@@ -425,7 +425,7 @@ Result<std::vector<JournalEvent>> Journal::events_of(std::optional<std::int64_t>
     else statement.begin(from, until, end, std::max(span.limit, 0));
     const auto read = [table](const Statement& row) { return event_in(row, table); };
     Result<std::vector<JournalEvent>> more =
-        read_rows<JournalEvent>(statement, read, damaged_rows_);
+        read_rows<JournalEvent>(statement, read, damaged_);
     if (!more) return more;
     std::move(more->begin(), more->end(), std::back_inserter(found));
   }

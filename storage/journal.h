@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "storage/sqlite.h"
@@ -46,7 +48,9 @@ class Journal {
   // Deletes the oldest `rows` of what was not written; where there is none, of the rest.
   Result<std::int64_t> drop_oldest(std::int64_t rows);
 
-  std::uint64_t damaged_rows() const { return damaged_rows_; }
+  // Rows that were left out, once each however often they are read: by time and decision_id.
+  using Damaged = std::set<std::pair<std::int64_t, std::int64_t>>;
+  std::uint64_t damaged_rows() const { return damaged_.size(); }
 
  private:
   // Of one table.
@@ -61,7 +65,7 @@ class Journal {
 
   Rows decisions_, refusals_, outcomes_;  // decisions that were written, and that were not
   Statement read_outcomes_of_, last_id_, end_open_;
-  std::uint64_t damaged_rows_ = 0;
+  Damaged damaged_;
 };
 
 // "max 100000", "50000 100000", "max", "1073741824": as the kernel writes its files.

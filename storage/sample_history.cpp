@@ -215,7 +215,7 @@ void SampleHistory::select(const ContainerRow& container, std::string_view paylo
                            std::vector<HistoryPoint>& points) {
   Result<std::vector<HistoryPoint>> block = read_block(payload, container.id);
   if (!block) {
-    ++damaged_blocks_;
+    damaged_blocks_.emplace(container.row, 0);  // what is packed in memory has no first time here
     return;
   }
   std::copy_if(block->begin(), block->end(), std::back_inserter(points),
@@ -231,7 +231,7 @@ std::vector<HistoryPoint> SampleHistory::unpack(const ContainerRow& container,
       row.integer(3))
     if (Result<std::vector<HistoryPoint>> points = read_block(payload, container.id))
       return *std::move(points);
-  ++damaged_blocks_;
+  damaged_blocks_.emplace(container.row, row.integer(0));
   return {};
 }
 

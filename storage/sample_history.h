@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "storage/block.h"
@@ -85,7 +87,7 @@ class SampleHistory {
   // The same with the oldest blocks, whatever their age. Precondition: a tier with a next one.
   Result<std::int64_t> thin(Tier tier, const Retention& retention, std::int64_t count);
 
-  std::uint64_t damaged_blocks() const { return damaged_blocks_ + damaged_recent_; }
+  std::uint64_t damaged_blocks() const { return damaged_blocks_.size() + damaged_recent_; }
 
  private:
   struct Tail {
@@ -134,7 +136,9 @@ class SampleHistory {
   std::optional<WallTime> oldest_unflushed_;
   bool overdue_ = false;  // table recent tells no more of what memory holds
   std::size_t sealed_count_ = 0;
-  std::uint64_t damaged_blocks_ = 0, damaged_recent_ = 0;
+  // Once each, however often they are read: by container and first time.
+  std::set<std::pair<std::int64_t, std::int64_t>> damaged_blocks_;
+  std::uint64_t damaged_recent_ = 0;
 };
 
 class SampleHistory::Memory {

@@ -193,17 +193,22 @@ Result<std::int64_t> Store::Impl::drop_oldest(OpenFile& file) {
 }
 
 // Points that are as old as their tier may grow; at most kThinnedBlocks of each at a time.
+// With the last samples of a container may go what tells who it was.
 Status Store::Impl::retire(OpenFile& file) {
+  bool too_old = false;
   for (const Tier tier : {Tier::raw, Tier::medium, Tier::coarse}) {
     const Status done = write(file, [&]() -> Status {
       const Result<std::int64_t> gone = file.history.retire(tier, options_.retention, newest_);
       if (!gone) return std::unexpected(gone.error());
       dropped_since_sweep_ += *gone;
+      too_old = tier == Tier::coarse && *gone > 0;
       return {};
     });
     if (!done) return done;
   }
-  return {};
+  if (!too_old || newest_ - swept_ < kForgetAfter) return {};
+  swept_ = newest_;
+  return sweep(file);
 }
 
 // Near the cap raw samples are thinned early where they are half of all blocks, medium ones where

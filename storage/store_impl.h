@@ -94,6 +94,7 @@ class Store::Impl {
   RowMap rows_;  // of the containers that have points in memory
   std::vector<std::int64_t> point_rows_;  // of those being appended
   WallTime newest_;
+  WallTime swept_;                        // since samples were too old
   std::int64_t dropped_since_sweep_ = 0;  // half a turn of the ring lies between two sweeps
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <set>
 #include <utility>
 
 #include "base/fd.h"
@@ -74,8 +75,8 @@ class StoredHistory::Impl {
   Status prepare(const std::string& path);
   // The first time that it is asked for; its columns are those of the newest schema.
   Status prepare_journal();
-  // Appends those points of one packed block that were asked for.
-  static void select(std::int64_t record, std::string_view payload, WallTime from, WallTime until,
+  // Appends those points of one packed block that were asked for; false of a damaged one.
+  static bool select(std::int64_t record, std::string_view payload, WallTime from, WallTime until,
                      std::vector<HistoryPoint>& points);
 
   Fd lock;  // held as long as the file is read
@@ -84,6 +85,8 @@ class StoredHistory::Impl {
   std::optional<Catalog> catalog;
   std::optional<Journal> journal;
   std::vector<RecentBlock> recent;
+  std::uint64_t damaged_recent = 0;
+  std::set<std::pair<std::int64_t, std::int64_t>> damaged;  // blocks, by record and first time
 };
 
 // With a -wal SQLite has to take part in the locking, so it does that alone.
@@ -114,8 +117,7 @@ Status StoredHistory::Impl::prepare(const std::string& path) {
     if (!there) return std::unexpected(there.error());
     if (!*there) continue;
     if (table == "recent") {
-      std::uint64_t damaged = 0;
-      Result<std::vector<RecentBlock>> read = read_recent(connection, damaged);
+      Result<std::vector<RecentBlock>> read = read_recent(connection, damaged_recent);
       if (!read) return std::unexpected(read.error());
       recent = *std::move(read);
       continue;
@@ -151,12 +153,13 @@ Status StoredHistory::Impl::prepare_journal() {
   return {};
 }
 
-void StoredHistory::Impl::select(std::int64_t record, std::string_view payload, WallTime from,
+bool StoredHistory::Impl::select(std::int64_t record, std::string_view payload, WallTime from,
                                  WallTime until, std::vector<HistoryPoint>& points) {
   Result<std::vector<HistoryPoint>> block = read_block(payload, record_id(record));
-  if (!block) return;
+  if (!block) return false;
   for (HistoryPoint& point : *block)
     if (point.time >= from && point.time <= until) points.push_back(std::move(point));
+  return true;
 }
 
 StoredHistory::StoredHistory(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -169,6 +172,11 @@ Result<StoredHistory> StoredHistory::open(const std::string& state_dir) {
   if (Status opened = impl->open(state_dir + "/history.db"); !opened)
     return std::unexpected(opened.error());
   return StoredHistory(std::move(impl));
+}
+
+std::uint64_t StoredHistory::damaged_count() const {
+  return impl_->damaged_recent + impl_->damaged.size() +
+         (impl_->journal ? impl_->journal->damaged_rows() : 0);
 }
 
 Result<std::vector<StoredRecord>> StoredHistory::records(std::int64_t after, int limit) {
@@ -222,13 +230,15 @@ Result<std::vector<HistoryPoint>> StoredHistory::history_of(std::int64_t record,
     if (!*row) break;
     const Statement& block = impl_->blocks;
     const std::string_view payload = block.blob(4);
-    if (block_checksum(record, block.integer(0), block.integer(1), block.integer(2), payload) ==
-        block.integer(3))
-      Impl::select(record, payload, from, until, points);
+    const bool sound = block_checksum(record, block.integer(0), block.integer(1), block.integer(2),
+                                      payload) == block.integer(3);
+    if (!sound || !Impl::select(record, payload, from, until, points))
+      impl_->damaged.emplace(record, block.integer(0));
   }
   impl_->blocks.stop();
   for (const RecentBlock& block : impl_->recent)
-    if (block.container == record) Impl::select(record, block.payload, from, until, points);
+    if (block.container == record && !Impl::select(record, block.payload, from, until, points))
+      impl_->damaged.emplace(record, 0);
   std::ranges::stable_sort(points, {}, &HistoryPoint::time);
   if (points.size() > wanted) points.resize(wanted);
   return points;

@@ -21,7 +21,8 @@ class StoredHistory {
   StoredHistory& operator=(StoredHistory&&) noexcept;
   ~StoredHistory();
 
-  // As of Store. Damaged blocks are left out.
+  // As of Store. Damaged blocks are left out, and counted once each.
+  std::uint64_t damaged_count() const;
   Result<std::vector<StoredRecord>> records(std::int64_t after, int limit);
   Result<std::vector<HistoryPoint>> history_of(std::int64_t record, WallTime from, WallTime until,
                                                int limit);

@@ -236,6 +236,8 @@ TEST_CASE("a block with one bit turned is left out and counted") {
   REQUIRE(points.has_value());
   CHECK(points->size() == 140);
   CHECK(store.damaged_count() == 1);
+  CHECK(store.history(kOne, at_second(0), at_second(1000), 1000)->size() == 140);
+  CHECK(store.damaged_count() == 1);  // what is lost, not how often it was looked for
 }
 
 TEST_CASE("a block that was given to another container is left out and counted") {
@@ -257,6 +259,7 @@ TEST_CASE("a journal row with an unknown word is left out and counted") {
   make_store(path);
   run_sql(path, "UPDATE decision SET verdict = 'perhaps'");
   Store store = open_store(path);
+  CHECK(store.decisions(kOne, at_second(100), 10)->empty());
   CHECK(store.decisions(kOne, at_second(100), 10)->empty());
   CHECK(store.damaged_count() == 1);
 }

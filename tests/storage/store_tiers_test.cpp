@@ -89,6 +89,22 @@ TEST_CASE("samples are thinned at their ages, keep their peaks, and go at last")
   check_tiers(*points);
 }
 
+TEST_CASE("who has no sample left is forgotten, though the file is far from its cap") {
+  const ScratchDirectory scratch;
+  Store store = open_tiers(scratch.path("history.db"));
+  constexpr CgroupId kBrief{42, 4711};
+  ContainerInfo info;
+  info.id = kBrief;
+  info.name = "brief";
+  REQUIRE(store.add_container(info, at_second(0)));
+  for (std::uint64_t second = 0; second < 120; ++second)
+    REQUIRE(store.append({busy_point(kBrief, second)}, {}, {}).has_value());
+  CHECK(store.last_container("brief")->has_value());
+  fill(store);
+  CHECK_FALSE(store.last_container("brief")->has_value());
+  CHECK(store.records(0, 10)->size() == 1);
+}
+
 TEST_CASE("a clock that is far behind takes nothing away") {
   Store store = open_tiers(":memory:");
   for (std::uint64_t second = 0; second < 120; ++second)
