@@ -253,13 +253,21 @@ void Agent::squeeze_cache() {
 }
 
 Mode Agent::mode_of(const ContainerInfo& info) const {
-  const Holds::Hold hold = parts_.holds.of(info);
-  if (kill_switch_ || !may_write() || hold.paused) return Mode::observe;
+  if (kill_switch_ || !may_write() || paused(info)) return Mode::observe;
   // As for a container that somebody else manages: the journal then tells what holds it.
-  const Mode ceiling = standing_down().empty() ? Mode::enforce : Mode::advise;
-  if (const auto asked = asked_modes_.find(info.id); asked != asked_modes_.end())
-    return std::min(asked->second, ceiling);
-  return std::min({mode_for(config_, info), hold.at_most.value_or(Mode::enforce), ceiling});
+  return std::min(asked_mode(info), standing_down().empty() ? Mode::enforce : Mode::advise);
+}
+
+Mode Agent::asked_mode(const ContainerInfo& info) const {
+  if (const auto above = asked_modes_.find(info.id); above != asked_modes_.end())
+    return above->second;
+  return std::min(mode_for(config_, info), parts_.holds.of(info).at_most.value_or(Mode::enforce));
+}
+
+std::optional<Mode> Agent::own_mode(const ContainerInfo& info) const {
+  if (const auto above = asked_modes_.find(info.id); above != asked_modes_.end())
+    return above->second;
+  return parts_.holds.of(info).at_most;
 }
 
 LimitWriter::RestoreReport Agent::apply_modes() {

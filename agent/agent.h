@@ -113,6 +113,10 @@ class Agent {
   const ChosenModel& model() const { return parts_.model; }
   bool kill_switch() const { return kill_switch_; }
   bool may_write() const { return parts_.writer != nullptr && writable_; }
+  // As the configuration and commands have it, were it not paused and could all be written.
+  Mode asked_mode(const ContainerInfo& info) const;
+  // By a command for it alone.
+  std::optional<Mode> own_mode(const ContainerInfo& info) const;
   bool paused(const ContainerInfo& info) const { return parts_.holds.of(info).paused; }
   // Why nothing is written on this host at all: somebody else sets limits here. Empty: nobody.
   const std::string& standing_down() const { return neighbourhood_.standing_down(); }

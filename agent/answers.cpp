@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -44,6 +45,18 @@ std::optional<Limits> proposal_of(const ContainerView& view) {
         view.wish.cpu->value * static_cast<double>(limits.cpu_max->period.value))};
   if (view.wish.memory && limits.memory_max) limits.memory_max->bytes = view.wish.memory;
   return limits;
+}
+
+std::string knobs_text(const LimitWriter::RestoreReport& restored) {
+  return std::to_string(restored.restored) + " knobs written back, " +
+         std::to_string(restored.foreign) + " left as somebody else set them, " +
+         std::to_string(restored.gone) + " gone with their cgroups";
+}
+
+// Nothing where no limit was changed.
+std::vector<std::string> changes_of(const LimitWriter::RestoreReport& restored) {
+  if (restored.restored + restored.foreign + restored.gone == 0) return {};
+  return {knobs_text(restored)};
 }
 
 }  // namespace
@@ -190,9 +203,13 @@ nlohmann::json Answers::told(const Store& store, nlohmann::json reply) {
   return reply;
 }
 
-nlohmann::json Answers::no_store(const char* verb) {
+nlohmann::json Answers::no_store(const char* verb) const {
+  const auto off = std::ranges::find(facts_.host_sources, "history", &Source::name);
   return error_reply(Exit::failure,
-                     std::string(verb) + ": the store is off (store.enabled = false)");
+                     std::string(verb) + ": the store is off (" +
+                         (off == facts_.host_sources.end()
+                              ? "store.enabled = false)"
+                              : off->detail + "); mend that, then restart the daemon"));
 }
 
 void Answers::answer(const Request& request, const Peer& peer, Respond respond) {
@@ -310,12 +327,26 @@ nlohmann::json Answers::act(const Request& request, const Peer&) {
   if (!view) return error_reply(view.error());
   const bool pause = request.verb == Verb::pause;
   const std::string name = escape_name((*view)->info.name);
+  const bool before = agent_.paused((*view)->info);
   auto restored = agent_.set_paused((*view)->info.id, pause);
   return ok_reply(to_json(ActionReport{
       .done = pause ? name + " is left alone until it is resumed"
                     : name + " is managed again as the configuration says",
-      .undo = shell_command({"cgphase", pause ? "resume" : "pause", name}),
+      .undo = before == pause ? "" : shell_command({"cgphase", pause ? "resume" : "pause", name}),
+      .changes = changes_of(restored),
       .failures = std::move(restored.failures)}));
+}
+
+std::vector<std::string> Answers::own_modes() const {
+  std::vector<std::string> ending;
+  for (const ContainerView* view : agent_.pipeline().containers()) {
+    const auto own = agent_.own_mode(view->info);
+    const std::string name = escape_name(view->info.name);
+    if (own)
+      ending.push_back("the mode of " + name + " itself, " + to_string(*own) + ", ends: " +
+                       shell_command({"cgphase", "mode", to_string(*own), name}));
+  }
+  return ending;
 }
 
 nlohmann::json Answers::set_mode(const Request& request) {
@@ -325,11 +356,14 @@ nlohmann::json Answers::set_mode(const Request& request) {
                                       "what is missing");
   if (!request.text("container")) {
     const Mode before = agent_.config().mode;
+    std::vector<std::string> changes = own_modes();
     auto restored = agent_.set_mode(mode);
+    std::ranges::move(changes_of(restored), std::back_inserter(changes));
     return ok_reply(to_json(ActionReport{
         .done = std::string("mode is ") + to_string(mode) +
                 (mode == Mode::enforce ? " for the containers that the configuration names" : ""),
-        .undo = shell_command({"cgphase", "mode", to_string(before)}),
+        .undo = before == mode ? "" : shell_command({"cgphase", "mode", to_string(before)}),
+        .changes = std::move(changes),
         .failures = std::move(restored.failures)}));
   }
   const auto view = container(request);
@@ -338,13 +372,14 @@ nlohmann::json Answers::set_mode(const Request& request) {
       mode == Mode::enforce && !owner.empty())
     return error_reply(Exit::failure, "mode: " + escape_name((*view)->info.name) +
                                           " is never written to: " + owner);
-  const Mode before = (*view)->mode;
+  const Mode before = agent_.asked_mode((*view)->info);
   const std::string name = escape_name((*view)->info.name);
   auto restored = agent_.set_mode((*view)->info.id, mode);
   return ok_reply(to_json(ActionReport{
       .done = "mode of " + name + " is " + to_string(mode) +
               (agent_.paused((*view)->info) ? " as soon as it is resumed" : ""),
-      .undo = shell_command({"cgphase", "mode", to_string(before), name}),
+      .undo = before == mode ? "" : shell_command({"cgphase", "mode", to_string(before), name}),
+      .changes = changes_of(restored),
       .failures = std::move(restored.failures)}));
 }
 
@@ -352,29 +387,31 @@ nlohmann::json Answers::restore(const Request& request) {
   ActionReport action;
   LimitWriter::RestoreReport restored;
   if (request.flag("all")) {
+    const Mode before = agent_.config().mode;
+    action.changes = own_modes();
     restored = agent_.set_mode(Mode::observe);
     const auto rest = agent_.restore_all();
     restored.restored += rest.restored;
     restored.failures = rest.failures;  // the second attempt tells what really failed
     action.done = restored.failures.empty() ? "every limit is as it was; mode is observe"
                                             : "mode is observe; not every limit could be restored";
-    action.undo = shell_command({"cgphase", "mode", to_string(Mode::enforce)});
+    if (before != Mode::observe)
+      action.undo = shell_command({"cgphase", "mode", to_string(before)});
   } else {
     const auto view = container(request);
     if (!view) return error_reply(view.error());
     const std::string name = escape_name((*view)->info.name);
     const CgroupId id = (*view)->info.id;
+    const bool before = agent_.paused((*view)->info);
     restored = agent_.set_paused(id, true);
     const auto rest = agent_.restore(id);
     restored.restored += rest.restored;
     restored.failures = rest.failures;
     action.done = restored.failures.empty() ? name + " has its original limits and is left alone"
                                             : name + " is left alone, but could not be restored";
-    action.undo = shell_command({"cgphase", "resume", name});
+    if (!before) action.undo = shell_command({"cgphase", "resume", name});
   }
-  action.changes.push_back(std::to_string(restored.restored) + " knobs written back, " +
-                           std::to_string(restored.foreign) + " left as somebody else set them, " +
-                           std::to_string(restored.gone) + " gone with their cgroups");
+  action.changes.push_back(knobs_text(restored));
   action.failures = std::move(restored.failures);
   return ok_reply(to_json(action));
 }

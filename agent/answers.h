@@ -56,7 +56,10 @@ class Answers {
   static Status find_asked(Store& store, Asked& asked);
   // With "unreadable" where only what waits in memory could be asked.
   static nlohmann::json told(const Store& store, nlohmann::json reply);
-  static nlohmann::json no_store(const char* verb);
+  nlohmann::json no_store(const char* verb) const;
+  // Of containers that have one by command, which a mode for all ends: each with how to have it
+  // again.
+  std::vector<std::string> own_modes() const;
   std::vector<JournalEvent> events_in_memory(std::optional<CgroupId> only, const EventSpan& span,
                                              bool all) const;
   void explain(const Request& request, Respond respond);

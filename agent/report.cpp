@@ -392,9 +392,10 @@ json to_json(const ExplainReport& report) {
   const bool gone = report.gone && !report.stopped;
   if (!sentence.empty() && gone) sentence += " The container is gone.";
   if (sentence.empty())
-    sentence = report.gone ? escape_name(report.now.container.name) + (gone ? ": gone, and" : ":") +
-                                 " no decision about it is kept from that time."
-                           : holding_sentence(report.now);
+    sentence = report.gone || report.at
+                   ? escape_name(report.now.container.name) + (gone ? ": gone, and" : ":") +
+                         " no decision about it is kept from that time."
+                   : holding_sentence(report.now);
   return ok_reply({{"sentence", sentence},
                    {"at", report.at ? json(seconds_since_epoch(*report.at)) : json(nullptr)},
                    {"gone", report.gone},

@@ -206,10 +206,10 @@ OrComplaint<json> run(ChallengeWords& words, const CommonOptions& common) {
 int challenge_verb(ChallengeWords words, const CommonOptions& common) {
   const auto body = run(words, common);
   if (!body) return complain(body.error());
-  const bool text = common.output == Output::table || common.output == Output::wide;
-  if (!common.quiet || !text)
+  const bool failed = !view_array(*body, "/change/failures").empty();
+  if (!common.silent() || failed)
     if (const int printed = print(kChallengeForm, *body, common); printed != 0) return printed;
-  if (!view_array(*body, "/change/failures").empty()) return static_cast<int>(Exit::failure);
+  if (failed) return static_cast<int>(Exit::failure);
   const bool done = view_flag(*body, "/installed");
   return done || !words.exit_code ? 0 : static_cast<int>(Exit::not_met);
 }

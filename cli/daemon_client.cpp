@@ -25,7 +25,9 @@ std::unexpected<Complaint> no_daemon(const std::string& path, int error_number) 
   const std::string what =
       errno_failure("cannot reach the daemon at " + printable(path), error_number).error().text;
   if (error_number == EACCES || error_number == EPERM)
-    return complain(Exit::denied, what + "; run it with sudo or as a member of group cgphase");
+    return complain(Exit::denied, what + "; run it with sudo" +
+                                      (path.ends_with("admin.sock")
+                                           ? "" : " or as a member of group cgphase"));
   return complain(Exit::unreachable,
                   what + "; start it with 'systemctl start cgphased', or name its --socket");
 }

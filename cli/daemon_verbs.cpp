@@ -1,5 +1,6 @@
 #include "cli/daemon_verbs.h"
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -53,9 +54,9 @@ int ask_and_print(Request request, const Form& form, const CommonOptions& option
 }
 
 int print_action(const json& body, const CommonOptions& options) {
-  const bool text = options.output == Output::table || options.output == Output::wide;
-  const int printed = options.quiet && text ? 0 : print(kActionForm, body, options);
-  return view_array(body, "/failures").empty() ? printed : static_cast<int>(Exit::failure);
+  const bool failed = !view_array(body, "/failures").empty();
+  const int printed = options.silent() && !failed ? 0 : print(kActionForm, body, options);
+  return failed ? static_cast<int>(Exit::failure) : printed;
 }
 
 int act(Request request, const CommonOptions& options) {
@@ -99,7 +100,9 @@ int history(const Words& words, const CommonOptions& options) {
   if (!take_span(words, options, request, code)) return code;
   if (words.from.empty())
     request.args["from_seconds"] =
-        seconds_since_epoch(SystemClock().wall_now()) - kHistoryDefaultSeconds;
+        std::max(0.0, request.number("until_seconds")
+                              .value_or(seconds_since_epoch(SystemClock().wall_now())) -
+                          kHistoryDefaultSeconds);
   return tell_history(std::move(request), words.state_dir, options);
 }
 
@@ -109,6 +112,8 @@ int events(const Words& words, const CommonOptions& options) {
   if (!take_span(words, options, request, code)) return code;
   if (words.follow && !words.state_dir.empty())
     return complain(Exit::usage, "events: -f asks a daemon that runs: leave out --state-dir");
+  if (words.follow && !words.until.empty())
+    return complain(Exit::usage, "events: -f has no end: leave out --until");
   if (words.follow) return follow_events(std::move(request), options);
   return tell_events(std::move(request), words.state_dir, options);
 }
@@ -178,7 +183,7 @@ class Verbs {
         ->required()
         ->check(CLI::IsMember({"observe", "advise", "enforce"}));
     add_container(*verb, *words);
-    add_one("pause", "Leave a container's limits as they are (admin)",
+    add_one("pause", "Put a container's limits back and leave it alone (admin)",
             [](const Words& one, const CommonOptions& options) {
               return act({.verb = Verb::pause, .args = {{"container", one.container}}}, options);
             });

@@ -202,7 +202,7 @@ int run_export(const ExportOptions& options, const CommonOptions& common) {
     if (!parsed) return complain(Exit::usage, parsed.error().text);
     *time = *parsed;
   }
-  wanted.unreadable = complain_unreadable;
+  wanted.incomplete = complain_incomplete;
   return write_export(std::move(wanted), options, common.quiet);
 }
 

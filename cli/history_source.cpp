@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/daemon_client.h"
+#include "cli/host_history.h"
 #include "storage/stored_history.h"
 
 namespace cgphase {
@@ -24,6 +25,14 @@ class StoredAnswers {
   explicit StoredAnswers(StoredHistory history) : history_(std::move(history)) {}
 
   OrComplaint<json> answer(const Request& request) {
+    auto told = find(request);
+    if (history_.damaged_count() > 0 && !std::exchange(warned_, true))
+      complain(Exit::ok, kDamagedLeftOut);
+    return told;
+  }
+
+ private:
+  OrComplaint<json> find(const Request& request) {
     switch (request.verb) {
       case Verb::history:
         return request.args.contains("record") ? record_rows(request) : history(request);
@@ -34,7 +43,6 @@ class StoredAnswers {
     return complaint(Exit::usage, "no answer out of files");
   }
 
- private:
   struct Asked {
     StoredRecord record;
     Store::Subject subject;
@@ -121,6 +129,7 @@ class StoredAnswers {
 
   StoredHistory history_;
   SystemClock clock_;
+  bool warned_ = false;
 };
 
 }  // namespace

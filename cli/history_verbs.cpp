@@ -18,6 +18,7 @@
 #include "agent/protocol_events.h"
 #include "base/clock.h"
 #include "cli/history_source.h"
+#include "cli/host_history.h"
 #include "cli/print.h"
 #include "cli/style.h"
 #include "cli/time_text.h"
@@ -268,13 +269,11 @@ OrComplaint<json> history_document(const Ask& ask, const Request& request, json 
 
 }  // namespace
 
-void complain_unreadable(const std::string& why) {
-  complain(Exit::ok, "the history cannot be read now, this is what waits in memory: " + why);
-}
+void complain_incomplete(const std::string& sentence) { complain(Exit::ok, sentence); }
 
 void warn_unreadable(const json& reply) {
   const std::string why = view_text(reply, "/unreadable");
-  if (!why.empty()) complain_unreadable(why);
+  if (!why.empty()) complain_incomplete(memory_alone(why));
 }
 
 int tell_history(Request request, const std::string& state_dir, const CommonOptions& options) {
@@ -302,7 +301,9 @@ int tell_events(Request request, const std::string& state_dir, const CommonOptio
 // Asks again from a little before the last event on, and leaves out what was printed.
 int follow_events(Request request, CommonOptions options) {
   std::set<std::string> printed;
-  if (!request.args.contains("from_seconds")) request.args["from_seconds"] = now_seconds();
+  const double now = now_seconds();
+  if (!request.args.contains("from_seconds") && !request.args.contains("limit"))
+    request.args["from_seconds"] = now;
   const double begin = request.number("from_seconds").value_or(0);
   if (options.output == Output::json) options.output = Output::jsonl;
   const auto ask = history_source(options, "");
@@ -320,6 +321,7 @@ int follow_events(Request request, CommonOptions options) {
       request.args["from_seconds"] = std::max(begin, time - kFollowOverlapSeconds);
     }
     request.args.erase("limit");  // of what was there at the begin
+    if (!request.args.contains("from_seconds")) request.args["from_seconds"] = now;
     printed = std::move(seen);
     if (!fresh["events"].empty())
       if (const int code = print(kEventsForm, fresh, options); code != 0) return code;

@@ -9,9 +9,9 @@
 
 namespace cgphase {
 
-// One line on standard error: the daemon tells only of what it has in memory, and why.
-void complain_unreadable(const std::string& why);
-// The same where a reply says so.
+// One line on standard error: that not all of the history is told (HostHistory::incomplete).
+void complain_incomplete(const std::string& sentence);
+// The same where a reply says that the daemon tells only of what it has in memory, and why.
 void warn_unreadable(const nlohmann::json& reply);
 
 // Each prints and returns the exit code. `request` is for the daemon, of verb history or events;

@@ -52,13 +52,13 @@ double seconds_of(WallTime time) {
 // others than those in its file.
 struct Daemon {
   std::string socket;
-  std::function<void(const std::string&)> unreadable;
+  std::function<void(const std::string&)> incomplete;
   std::optional<bool> from_memory = {};
 
   Answer<void> check(const json& body) {
     const auto why = body.find("unreadable");
     const bool memory = why != body.end() && why->is_string();
-    if (memory && !from_memory && unreadable) unreadable(why->get<std::string>());
+    if (memory && !from_memory && incomplete) incomplete(memory_alone(why->get<std::string>()));
     if (from_memory.value_or(memory) != memory)
       return complaint(Exit::failure, memory ? "the history cannot be read any more: " +
                                                    why->get<std::string>()
@@ -81,7 +81,7 @@ Answer<Page> ask_page(Daemon& daemon, Request request, Result<Page> (*parse)(con
 }
 
 Source daemon_source(const HostHistory& wanted) {
-  const auto daemon = std::make_shared<Daemon>(wanted.socket, wanted.unreadable);
+  const auto daemon = std::make_shared<Daemon>(wanted.socket, wanted.incomplete);
   return {.records =
               [daemon](std::int64_t after) {
                 return ask_page(*daemon, {.verb = Verb::records, .args = {{"after", after}}},
@@ -105,8 +105,8 @@ Source daemon_source(const HostHistory& wanted) {
               }};
 }
 
-Answer<Source> stored_source(const std::string& state_dir) {
-  Result<StoredHistory> opened = StoredHistory::open(state_dir);
+Answer<Source> stored_source(const HostHistory& wanted) {
+  Result<StoredHistory> opened = StoredHistory::open(wanted.state_dir);
   if (!opened) return complaint(opened.error());
   const auto history = std::make_shared<StoredHistory>(*std::move(opened));
   Source source;
@@ -118,10 +118,13 @@ Answer<Source> stored_source(const std::string& state_dir) {
       runs.push_back({record.record, record.stored.container, record.stored.first_seen});
     return runs;
   };
-  source.points = [history](std::int64_t record, WallTime from,
-                            WallTime until) -> Answer<std::vector<HistoryPoint>> {
+  const auto tell = std::make_shared<std::function<void(const std::string&)>>(wanted.incomplete);
+  source.points = [history, tell](std::int64_t record, WallTime from,
+                                  WallTime until) -> Answer<std::vector<HistoryPoint>> {
     auto points = history->history_of(record, from, until, kHistoryPagePoints);
     if (!points) return complaint(points.error());
+    if (history->damaged_count() > 0)
+      if (const auto once = std::exchange(*tell, nullptr)) once(kDamagedLeftOut);
     return *std::move(points);
   };
   source.table = [history](const std::string& table, std::int64_t after) -> Answer<TablePage> {
@@ -278,7 +281,7 @@ Answer<void> read_run(const Source& source, const RecordEntry& run, WallTime fro
 
 Answer<Source> source_of(const HostHistory& wanted) {
   return wanted.state_dir.empty() ? Answer<Source>(daemon_source(wanted))
-                                  : stored_source(wanted.state_dir);
+                                  : stored_source(wanted);
 }
 
 WallTime begin_of(const HostHistory& wanted) {
@@ -302,6 +305,10 @@ Answer<void> read_table(const Source& source, const std::string& table,
 }
 
 }  // namespace
+
+std::string memory_alone(const std::string& why) {
+  return "the history cannot be read now, this is what waits in memory: " + why;
+}
 
 Answer<void> read_host_history(const HostHistory& wanted, const HostHistoryReader& reader) {
   const auto source = source_of(wanted);

@@ -20,6 +20,10 @@
 
 namespace cgphase {
 
+inline constexpr const char* kDamagedLeftOut =
+    "some of the history is damaged and left out, up to 60 samples for each block";
+std::string memory_alone(const std::string& why);
+
 // What of the history is wanted, and where it lies.
 struct HostHistory {
   std::string socket;                   // of the daemon, where `state_dir` is empty
@@ -27,8 +31,9 @@ struct HostHistory {
   std::vector<std::string> containers;  // names, ids (4 characters or more) or paths; none: all
   std::optional<WallTime> since, until;
   bool from_now = false;                // `since` was now: there is no earlier one to choose
-  // Told once, with the reason, where the daemon can read only what it has in memory.
-  std::function<void(const std::string& why)> unreadable = {};
+  // Told once, in a sentence, where some of it cannot be had: the daemon can read only what it has
+  // in memory, or some of the files is damaged.
+  std::function<void(const std::string& sentence)> incomplete = {};
 };
 
 struct HostTraceCounts {

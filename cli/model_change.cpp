@@ -156,11 +156,11 @@ Status check_for_daemon(const Model& model, const std::string& name) {
 
 int print_change(const OrComplaint<ActionReport>& change, const CommonOptions& options) {
   if (!change) return complain(change.error());
-  const bool text = options.output == Output::table || options.output == Output::wide;
-  if (!options.quiet || !text)
+  const bool failed = !change->failures.empty();
+  if (!options.silent() || failed)
     if (const int printed = print(kActionForm, to_json(*change), options); printed != 0)
       return printed;
-  return change->failures.empty() ? 0 : static_cast<int>(Exit::failure);
+  return failed ? static_cast<int>(Exit::failure) : 0;
 }
 
 }  // namespace cgphase

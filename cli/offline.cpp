@@ -16,6 +16,7 @@ constexpr int kExitFailure = 1, kExitDenied = 5, kExitInput = 6;
 int exit_code_of(const Error& error) {
   switch (error.kind) {
     case ErrorKind::invalid:
+    case ErrorKind::unsupported:
     case ErrorKind::not_found: return kExitInput;
     case ErrorKind::denied: return kExitDenied;
     default: return kExitFailure;

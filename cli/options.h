@@ -16,6 +16,8 @@ struct CommonOptions {
   std::string color = "auto";    // auto, always, never
   std::string socket = "/run/cgphase/read.sock";
 
+  // As text that says nothing on success. Other forms are read by programs.
+  bool silent() const { return quiet && (output == Output::table || output == Output::wide); }
   // Next to read.sock.
   std::string runtime_directory() const;
   std::string admin_socket() const;

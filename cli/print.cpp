@@ -24,6 +24,7 @@ std::unexpected<Complaint> complaint(Exit exit, std::string text) {
 std::unexpected<Complaint> complaint(const Error& error) {
   switch (error.kind) {
     case ErrorKind::invalid:
+    case ErrorKind::unsupported:
     case ErrorKind::not_found: return complaint(Exit::invalid, error.text);
     case ErrorKind::denied: return complaint(Exit::denied, error.text);
     default: return complaint(Exit::failure, error.text);

@@ -160,7 +160,7 @@ int run(const RecordOptions& options, const CommonOptions& common) {
   if (!take_time(options.since, common.utc, wanted.since, exit_code) ||
       !take_time(options.until, common.utc, wanted.until, exit_code))
     return exit_code;
-  wanted.unreadable = complain_unreadable;
+  wanted.incomplete = complain_incomplete;
   const auto counts = record(std::move(wanted), options);
   if (!counts) return complain(counts.error());
   if (!common.quiet)

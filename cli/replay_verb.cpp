@@ -117,7 +117,7 @@ OrComplaint<int> replay_words(ReplayWords words, const CommonOptions& common) {
   if (words.host) {
     if (auto wrong = take_times(words, common)) return std::unexpected(*wrong);
     words.history.socket = common.socket;
-    words.history.unreadable = complain_unreadable;
+    words.history.incomplete = complain_incomplete;
     auto trace = host_trace(words.history);
     if (!trace) return std::unexpected(trace.error());
     recorded = *std::move(trace);

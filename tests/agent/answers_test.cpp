@@ -245,12 +245,65 @@ TEST_CASE("a question that is refused for its words costs nothing") {
   CHECK(world.ask(fit(0.2, 1)).contains("fits"));
 }
 
+TEST_CASE("undo is what takes an action back, and empty where nothing changed") {
+  AgentWorld world;
+  REQUIRE(world.run_until_lowered());
+  world.run(1);
+  Answers answers(*world.agent, world.clock, [](auto work) { work(); }, {});
+  const auto act = [&](Verb verb, const json& args) {
+    json body;
+    answers.answer({.verb = verb, .args = args}, {}, [&](json reply) { body = std::move(reply); });
+    return body;
+  };
+  const json one = {{"container", "test-a"}};
+  const json paused = act(Verb::pause, one);
+  CHECK(paused["undo"] == "cgphase resume test-a");
+  CHECK(paused["changes"].size() == 1);  // its limits were put back
+  CHECK(world.original());
+  CHECK(act(Verb::pause, one)["undo"] == "");
+  // A pause is no mode: what is undone is the mode that it has without.
+  CHECK(act(Verb::mode, {{"container", "test-a"}, {"mode", "advise"}})["undo"] ==
+        "cgphase mode enforce test-a");
+  CHECK(act(Verb::mode, {{"container", "test-a"}, {"mode", "advise"}})["undo"] == "");
+  const json all = act(Verb::mode, {{"mode", "observe"}});
+  CHECK(all["undo"] == "cgphase mode enforce");
+  CHECK(all["changes"][0] == "the mode of test-a itself, advise, ends: cgphase mode advise test-a");
+  CHECK(act(Verb::mode, {{"mode", "observe"}})["undo"] == "");
+  CHECK(act(Verb::restore, {{"all", true}})["undo"] == "");
+  CHECK(act(Verb::restore, one)["undo"] == "");  // paused it is still
+  CHECK(act(Verb::resume, one)["undo"] == "cgphase pause test-a");
+  CHECK(act(Verb::restore, one)["undo"] == "cgphase resume test-a");
+}
+
+TEST_CASE("without a store history says why there is none, and the way out") {
+  AgentWorld world;
+  world.run(1);
+  const auto said = [&](std::vector<Source> sources) {
+    Answers answers(*world.agent, world.clock, [](auto work) { work(); },
+                    {.host_sources = std::move(sources)});
+    json body;
+    answers.answer({.verb = Verb::history, .args = {{"container", "test-a"}}}, {},
+                   [&](json reply) { body = std::move(reply); });
+    return body["error"]["text"].get<std::string>();
+  };
+  CHECK(said({}) == "history: the store is off (store.enabled = false)");
+  CHECK(said({{"history", false, "history.db: schema 99 is newer"}}) ==
+        "history: the store is off (history.db: schema 99 is newer); mend that, then restart the "
+        "daemon");
+}
+
 TEST_CASE("explain tells of a container that is gone, and of earlier ones of its name") {
   AskedAgent world;
   world.run(2);
   const auto explain = [&](const char* name) {
     return world.ask({.verb = Verb::explain, .args = {{"container", name}}});
   };
+  // Of a time before what is kept nothing is known, and what is now does not tell of it.
+  const json before = world.ask(
+      {.verb = Verb::explain, .args = {{"container", "test-a"}, {"at_seconds", 1.0}}});
+  CHECK(before["sentence"] == "test-a: no decision about it is kept from that time.");
+  CHECK(explain("test-a")["sentence"].get<std::string>().find("no decision yet") !=
+        std::string::npos);
   JournalDecision entry;
   entry.decision.decision_id = 7;
   entry.decision.container = world.agent->pipeline().containers().at(0)->info.id;

@@ -147,6 +147,9 @@ TEST_CASE("an action that failed in part exits with 1 and names the parts") {
   const Ran ran = command.run({"restore", "--all"});
   CHECK(ran.exit == 1);
   CHECK(ran.out.find("failed: b: memory.max: EIO") != std::string::npos);
+  const Ran quiet = command.run({"-q", "restore", "--all"});
+  CHECK(quiet.exit == 1);
+  CHECK(quiet.out == ran.out);  // silent is only success
 }
 
 TEST_CASE("explain sends the time that was meant") {
@@ -167,6 +170,9 @@ TEST_CASE("events and history send span and limit") {
   CHECK(command.requests().at(0).args ==
         json{{"from_seconds", 1e6}, {"until_seconds", 2e6}, {"limit", 5}});
   CHECK(command.requests().at(1).number("from_seconds").has_value());
+  CHECK(command.run({"history", "web-1", "--until", "@2000000"}).exit == 0);
+  CHECK(command.requests().at(2).number("from_seconds") == 2e6 - 3600);
+  CHECK(command.run({"events", "-f", "--until", "@2000000"}).exit == 2);
 }
 
 TEST_CASE("doctor runs without a daemon and gives findings as JSON") {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/protocol_events.h"
+#include "storage/sqlite.h"
 #include "storage/store.h"
 #include "tests/cli/command_run.h"
 #include "tests/cli/reports.h"
@@ -147,6 +148,12 @@ struct TwoBoots {
     return command.run(words);
   }
 
+  void change_file(const std::string& sql) const {
+    Result<Connection> file = Connection::open(command.directory() / "history.db");
+    REQUIRE(file.has_value());
+    REQUIRE(file->execute(sql).has_value());
+  }
+
   static constexpr int kEarlier = 100, kBegin = 5000, kLater = 4500;  // seconds
   CommandRun command;
 };
@@ -271,6 +278,30 @@ TEST_CASE_FIXTURE(TwoBoots, "explain tells out of files why, and not that the co
   const Ran text = stored({"explain", "web"});
   CHECK(text.exit == 0);
   CHECK(text.out.find("gone") == std::string::npos);
+}
+
+TEST_CASE_FIXTURE(TwoBoots, "damaged blocks of files are left out, and that is told once") {
+  change_file("UPDATE block SET crc32c = crc32c + 1 WHERE block IN (3, 4)");
+  for (std::vector<std::string> words :
+       {std::vector<std::string>{"history", "web", "--since", "@0", "--until", "@1800000000", "-o",
+                                 "csv"},
+        {"record", "-o", command.directory() / "t.csv"},
+        {"export", "-o", command.directory() / "e.db"}}) {
+    const Ran ran = stored(words);
+    CHECK(ran.exit == 0);
+    const std::string warning = "some of the history is damaged and left out";
+    CHECK(ran.err.find(warning) != std::string::npos);
+    CHECK(ran.err.find(warning) == ran.err.rfind(warning));
+  }
+}
+
+TEST_CASE_FIXTURE(TwoBoots, "a newer schema is invalid input to every verb that reads files") {
+  change_file("PRAGMA user_version=99");
+  for (std::vector<std::string> words :
+       {std::vector<std::string>{"history", "web"}, {"explain", "web"}, {"events"},
+        {"record", "-o", command.directory() / "t.csv"},
+        {"export", "-o", command.directory() / "e.db"}})
+    CHECK(stored(words).exit == 6);
 }
 
 TEST_CASE_FIXTURE(TwoBoots, "files that cannot be told of, and who is not in them") {

@@ -341,7 +341,7 @@ explaining() {
   says 'it was written ('
   says ' reads '
   expect 0 explain test-brief --at -7d
-  says 'no decision yet'
+  says 'no decision about it is kept from that time'
   echo 1 >"$root/test-brief/cgroup.kill"
   until_true 5000 rmdir "$root/test-brief" 2>/dev/null || fail 'test-brief cannot be removed'
   until_true 10000 is_gone test-brief || fail 'explain does not say that test-brief is gone'
