@@ -275,7 +275,7 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
   view.sample = sample;
   container.previous_time = tick.time;
   container.lowest_cpu_cores.reset();
-  container.in_force(sample.limits);
+  if (!container.rails.predates_write(tick.time)) container.in_force(sample.limits);
 }
 
 void Pipeline::written(std::uint64_t decision_id, WriteEnd end, const Limits& in_force,

@@ -69,7 +69,8 @@ void DriftWatch::drop_foreign(std::optional<Value> Limits::*knob, Limits& in_for
 }
 
 void DriftWatch::written(const Limits& in_force, Resource resource, MonotonicTime time) {
-  last_write_ = time;
+  // The guard's are told later than they were done.
+  last_write_ = last_write_ ? std::max(*last_write_, time) : time;
   Limits ours = in_force;
   drop_foreign(&Limits::cpu_max, ours);
   drop_foreign(&Limits::cpu_max_burst, ours);

@@ -80,8 +80,17 @@ void ContainerRails::Impl::sense(const Step& step) {
   senses_->add(step.input, watch_.lost());
 }
 
+// What ends a trial is asked for once; all else that raises is asked for again as long as its cause
+// lasts. So where that write failed the original is wanted until it is in force.
+void ContainerRails::Impl::retry(Lane& lane, const Decision& raise) {
+  if (raise.reason == Reason::trial_failed && !lane.restore) lane.restore = raise.reason;
+}
+
 void ContainerRails::Impl::forget_unanswered(Lane& lane, MonotonicTime now) {
-  if (lane.raising && now - lane.raising->decision.time >= kRaisePatience) lane.raising.reset();
+  if (lane.raising && now - lane.raising->decision.time >= kRaisePatience) {
+    retry(lane, lane.raising->decision);
+    lane.raising.reset();
+  }
   if (lane.lowering && now - lane.lowering->decision.time >= kLowerPatience) lane.lowering.reset();
 }
 
@@ -91,14 +100,17 @@ void ContainerRails::Impl::follow_trials(const Step& step) {
   for (const Resource resource : kResources) {
     Lane& one = lane(resource);
     forget_unanswered(one, now);
-    const bool gone = is_original(step.limits(), drift_.original(), resource);
+    // A sample that is older than the write shows what was before it: neither an end nor a measure.
+    const bool older = drift_.predates_write(now);
+    const bool gone = !older && is_original(step.limits(), drift_.original(), resource);
     if (one.trial && (gone || drift_.holding(now) != Verdict::allowed)) {
       conclude(one.trial->decision(), OutcomeKind::overtaken, "the limit was changed by others",
                now);
       one.trial.reset();
     }
     in_trial = in_trial || one.trial;
-    if (one.trial && senses_->cpu_cores()) one.trial->add(step.input.phase, senses_->measures());
+    if (one.trial && !older && senses_->cpu_cores())
+      one.trial->add(step.input.phase, senses_->measures());
   }
   if (!in_trial && senses_->cpu_cores()) baselines_.add(step.input.phase, senses_->measures());
 }
@@ -326,8 +338,12 @@ void ContainerRails::Impl::raised_by_guard(const Decision& decision, MonotonicTi
     one.restraint.quarantine(time, config_.stall_quarantine);
   if (!one.trial) return;
   if (harmful) one.restraint.trial_failed(time);
+  const bool put_back =
+      decision.reason == Reason::restored || decision.reason == Reason::another_manager;
   conclude(one.trial->decision(), harmful ? OutcomeKind::trial_reverted : OutcomeKind::overtaken,
-           std::string("raised by the guard: ") + to_string(decision.reason), time);
+           std::string(put_back ? "put back: " : "raised by the guard: ") +
+               to_string(decision.reason),
+           time);
   one.trial.reset();
 }
 
@@ -345,6 +361,7 @@ void ContainerRails::Impl::written(const Decision& decision, WriteEnd end,
     return conclude(decision, OutcomeKind::overtaken, "raised before it was written", time);
   if (end == WriteEnd::failed) {
     if (lowering) one.restraint.trial_failed(time);
+    else retry(one, decision);
     return conclude(decision, OutcomeKind::write_failed, "", time);
   }
   if (!lowering && !asked) raised_by_guard(decision, time);
@@ -381,6 +398,9 @@ void ContainerRails::vanished(MonotonicTime time) { impl_->vanished(time); }
 void ContainerRails::forget_phases() { impl_->forget_phases(); }
 std::optional<OomSeen> ContainerRails::take_oom() { return impl_->take_oom(); }
 const Limits& ContainerRails::original() const { return impl_->original(); }
+bool ContainerRails::predates_write(MonotonicTime time) const {
+  return impl_->predates_write(time);
+}
 Verdict ContainerRails::holding(Resource resource) const { return impl_->holding(resource); }
 bool ContainerRails::wants_gpu_look() const { return impl_->wants_gpu_look(); }
 

@@ -81,6 +81,8 @@ class ContainerRails {
   // The limits that now count as the original: the first seen, or those somebody else set.
   // Absent until the first step.
   const Limits& original() const;
+  // As DriftWatch.
+  bool predates_write(MonotonicTime time) const;
   // Why nothing is lowered at the moment, for `show` and `explain`.
   Verdict holding(Resource resource) const;
   // The quota would come down by the last step, or will when others have had their turn, if only a

@@ -45,6 +45,7 @@ class ContainerRails::Impl {
   void forget_phases();
   std::optional<OomSeen> take_oom() { return std::exchange(oom_seen_, std::nullopt); }
   const Limits& original() const { return drift_.original(); }
+  bool predates_write(MonotonicTime time) const { return drift_.predates_write(time); }
   Verdict holding(Resource resource) const { return lane(resource).holding; }
   bool wants_gpu_look() const { return wants_gpu_look_; }
 
@@ -101,6 +102,7 @@ class ContainerRails::Impl {
   void only_watch(const Step& step);
   void sense(const Step& step);
   void follow_trials(const Step& step);
+  static void retry(Lane& lane, const Decision& raise);
   void forget_unanswered(Lane& lane, MonotonicTime now);
   void raised_by_guard(const Decision& decision, MonotonicTime time);
   void want_restore(Resource resource, Reason reason, const Step& step);

@@ -92,6 +92,24 @@ TEST_CASE("an event in a sample from before the end of our write restores in the
   CHECK(world.memory_bytes() == 8 * kGiB);
 }
 
+TEST_CASE("a sample from before the end of our write ends no trial") {
+  RailWorld world;
+  world.wish.cpu.reset();
+  const Decision lowering = ask_lowering(world, Resource::memory);
+  Limits in_force = world.sample.limits;
+  in_force.memory_max = lowering.new_limits.memory_max;
+  world.rails.written(lowering, WriteEnd::done, in_force, world.time + seconds(1));
+  world.tick();
+  CHECK(world.memory_bytes() == 8 * kGiB);  // as it was
+  world.sample.limits = in_force;
+  world.apply = true;
+  world.ticks(40);
+  const auto of_it = [&](const Outcome& one) { return one.decision_id == lowering.decision_id; };
+  const auto outcome = std::ranges::find_if(world.outcomes, of_it);
+  REQUIRE(outcome != world.outcomes.end());
+  CHECK(outcome->kind == OutcomeKind::trial_passed);
+}
+
 TEST_CASE("a decision keeps the numbers that the rails knew") {
   RailWorld world;
   world.set_pressure(0.05, 0.0005, 0.0002);

@@ -264,6 +264,31 @@ TEST_CASE("refaults above those of the phase before revert the lowering") {
   CHECK(world.all.back().reason == Reason::trial_failed);
 }
 
+TEST_CASE("the end of a trial that is not written is asked for until the original is in force") {
+  for (const bool answered : {true, false}) {
+    CAPTURE(answered);
+    RailWorld world;
+    world.wish.cpu.reset();
+    REQUIRE(world.lowers(Resource::memory, kLong));
+    world.apply = false;
+    world.refaults = 11;  // of none
+    const auto raise = world.find(Resource::memory, Direction::raise, 40);
+    REQUIRE(raise.has_value());
+    REQUIRE(raise->reason == Reason::trial_failed);
+    if (answered)
+      world.rails.written(*raise, WriteEnd::failed, world.sample.limits, world.time);
+    world.refaults = 0;
+    world.wish.memory.reset();  // nothing else asks for more
+    world.apply = true;
+    world.ticks(answered ? 2 : 15);
+    CHECK(world.memory_bytes() == 8 * kGiB);
+    CHECK(world.all.back().reason == Reason::trial_failed);
+    const std::size_t count = world.all.size();
+    world.ticks(5);
+    CHECK(world.all.size() == count);
+  }
+}
+
 TEST_CASE("refaults as before, and 20 % more, are no harm") {
   RailWorld world;
   world.refaults = 100;
