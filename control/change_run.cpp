@@ -141,9 +141,11 @@ Status ChangeRun::lease_steps() {
         tools_.guard->cover(cgroup_.id, cgroup_.directory.get(), step.knob, *record);
     if (!covered && step.lowers) return covered;
   }
-  if (!change_.raise) return {};
+  // What a lowering may have to be rolled back to is what comes after it: one that came before, and
+  // is asked for later, has made this change void already.
   const std::lock_guard lock(cgroup_.mutex);
-  for (const ChangeStep& step : steps_) cgroup_.raised_to[index_of(step.knob)] = step.to;
+  for (const ChangeStep& step : steps_)
+    cgroup_.raised_to[index_of(step.knob)] = change_.raise ? step.to : KnobText{};
   return {};
 }
 

@@ -123,6 +123,7 @@ KernelLimitWriter::Tracked KernelLimitWriter::find(CgroupId id) const {
 void KernelLimitWriter::overtake(TrackedCgroup& cgroup, bool by_restore) {
   if (by_restore) {
     const std::lock_guard lock(cgroup.mutex);
+    cgroup.epoch.fetch_add(1);  // before a lowering that begins now forgets these
     for (const Knob knob : kKnobs)
       if (const auto record = leases_.find(cgroup.id, knob))
         if (const auto values = leases_.read_values(*record, cgroup.id, knob))
@@ -273,6 +274,20 @@ Limits KernelLimitWriter::leased_originals(CgroupId id) const {
     if (values) (void)parse_knob(knob, values->original.view(), originals);
   }
   return originals;
+}
+
+std::vector<Knob> KernelLimitWriter::not_original(CgroupId id) const {
+  std::vector<Knob> found;
+  const Tracked cgroup = find(id);
+  for (const Knob knob : kKnobs) {
+    const auto record = leases_.find(id, knob);
+    const auto values = record ? leases_.read_values(*record, id, knob) : std::nullopt;
+    if (!values) continue;
+    const auto now = cgroup ? read_knob(cgroup->directory.get(), knob)
+                            : failure(ErrorKind::gone, "this container is not attached");
+    if (!now || !same_value(knob, *now, values->original)) found.push_back(knob);
+  }
+  return found;
 }
 
 // False where the kernel is still busy with it after the wait.

@@ -72,6 +72,8 @@ class KernelLimitWriter final : public LimitWriter {
 
   // What the leases that are held for it say: empty where no knob of it holds a value of ours.
   Limits leased_originals(CgroupId id) const;
+  // Of these knobs those whose files say something else, ours or somebody's, or cannot be read.
+  std::vector<Knob> not_original(CgroupId id) const;
 
   // Ends a lowering of this container that the kernel is still busy with. Any thread; takes no lock
   // and allocates nothing.

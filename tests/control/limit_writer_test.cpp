@@ -296,9 +296,24 @@ TEST_CASE("after a revocation nothing is changed until it is acknowledged") {
   const LimitChange again = writing.change(writing.with_quota(150'000));
   CHECK(writing.write(again).failed_as == ErrorKind::denied);
   CHECK(writing.box.get("cpu.max") == "200000 100000");
+  CHECK(writing.writer->not_original(writing.box.id()).empty());
   writing.writer->acknowledge_revocation();
   CHECK(writing.held() == 0);
   CHECK(writing.write(again).written);
+}
+
+TEST_CASE("which knobs are not the originals is what their files say") {
+  Writing writing;
+  const CgroupId id = writing.box.id();
+  CHECK(writing.writer->not_original(id).empty());
+  writing.write(writing.change(writing.with_quota(150'000)));
+  CHECK(writing.writer->not_original(id) == std::vector{Knob::cpu_max});
+  writing.leases->revoke();  // by somebody who could not put it back
+  CHECK(writing.writer->not_original(id) == std::vector{Knob::cpu_max});
+  writing.box.put("cpu.max", "170000 100000\n");  // somebody else's
+  CHECK(writing.writer->not_original(id) == std::vector{Knob::cpu_max});
+  writing.box.put("cpu.max", "200000 100000\n");
+  CHECK(writing.writer->not_original(id).empty());
 }
 
 TEST_CASE("a lowering asked for before a raise does not take place after it") {
