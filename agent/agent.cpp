@@ -133,7 +133,10 @@ void Agent::welcome(const ContainerInfo& info) {
     if (directory) (void)parts_.writer->attach(info.id, info.path, std::move(*directory));
   }
   // It was lost from sight, and what was lowered could not be restored then.
-  if (admission.original != Limits{}) (void)parts_.writer->restore(info.id);
+  if (admission.original != Limits{}) {
+    const auto report = parts_.writer->restore(info.id);
+    if (parts_.log != nullptr) parts_.log->restore_failed(report.failures);
+  }
   parts_.sampler.attend(info.id, admission.mode != Mode::observe);
   parts_.pipeline.admit(info.id, std::move(admission));
   parts_.pipeline.set_care(info.id, care_of(info));
@@ -154,7 +157,8 @@ void Agent::farewell(CgroupId id) {
   }
   if (parts_.writer) {
     // A cgroup that is only no longer a container keeps no limit of ours.
-    (void)parts_.writer->restore(id);
+    const auto report = parts_.writer->restore(id);
+    if (parts_.log != nullptr) parts_.log->restore_failed(report.failures);
     parts_.writer->detach(id);
   }
   asked_modes_.erase(id);
@@ -178,7 +182,9 @@ void Agent::store_ooms(bool last) {
 void Agent::submit(const Decision& decision) {
   const ContainerView* view = parts_.pipeline.find(decision.container);
   if (view == nullptr) return;
-  if (!may_write()) {
+  // Without a companion nothing more is lowered, and what is lowered goes back all the same.
+  const bool may = parts_.writer && (writable_ || decision.direction == Direction::raise);
+  if (!may) {
     parts_.pipeline.written(decision.decision_id, WriteEnd::failed, decision.old_limits,
                             tick_.time);
     return;
@@ -379,6 +385,7 @@ LimitWriter::RestoreReport Agent::restore(CgroupId id, Reason reason) {
   if (!parts_.writer) return {};
   LimitWriter::RestoreReport report = parts_.writer->restore(id);
   take_results();  // of what was written before it
+  take_guard_actions();
   const ContainerView* view = parts_.pipeline.find(id);
   if (view != nullptr && report.restored > 0) note_restored(*view, reason, report.left);
   if (parts_.log != nullptr) parts_.log->restore_failed(report.failures);
@@ -423,9 +430,10 @@ void Agent::adopt_after_revocation() {
   if (parts_.kernel_writer == nullptr || !parts_.kernel_writer->revoked()) return;
   parts_.kernel_writer->heartbeat(clock_.monotonic_now());
   take_results();
-  for (const ContainerView* view : parts_.pipeline.containers())
-    note_restored(*view, Reason::restored, {});
+  take_guard_actions();
   parts_.kernel_writer->acknowledge_revocation();
+  for (const ContainerView* view : parts_.pipeline.containers())
+    note_restored(*view, Reason::restored, parts_.kernel_writer->not_original(view->info.id));
 }
 
 int Agent::result_fd() const { return parts_.writer ? parts_.writer->result_fd() : -1; }

@@ -75,7 +75,8 @@ void Agent::note_restored(const ContainerView& view, Reason reason, std::span<co
     if (std::ranges::find(left, cpu ? Knob::cpu_max : Knob::memory_max) != left.end()) continue;
     Limits restored = view.in_force;
     for (const Knob knob : kKnobs)
-      if (resource_of(knob) == resource) copy_knob(knob, view.original, restored);
+      if (resource_of(knob) == resource && std::ranges::find(left, knob) == left.end())
+        copy_knob(knob, view.original, restored);
     const Decision raise = parts_.pipeline.guard_raised(view.info.id, resource, reason, restored,
                                                         clock_.monotonic_now());
     remember(raise);

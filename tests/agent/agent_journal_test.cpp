@@ -67,6 +67,20 @@ TEST_CASE("a limit that could not be put back is not journaled as raised, and is
   CHECK(world.original());
 }
 
+TEST_CASE("where nothing may be lowered any more what is lowered goes back all the same") {
+  AgentWorld world;
+  REQUIRE(world.run_until_lowered());
+  world.run(1);
+  world.writer->stuck = Knob::memory_max;
+  world.agent->set_writable(false);
+  CHECK_FALSE(world.original());
+  const auto failed = world.agent->totals().writes_failed;
+  world.writer->stuck.reset();
+  world.run(3);
+  CHECK(world.original());
+  CHECK(world.agent->totals().writes_failed == failed);
+}
+
 TEST_CASE("a hold for somebody else's change is journaled with the writer of it") {
   AgentWorld world;
   REQUIRE(world.run_until_lowered());
