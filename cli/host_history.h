@@ -20,6 +20,7 @@
 
 namespace cgphase {
 
+// What `incomplete` is told, below.
 inline constexpr const char* kDamagedLeftOut =
     "some of the history is damaged and left out, up to 60 samples for each block";
 std::string memory_alone(const std::string& why);

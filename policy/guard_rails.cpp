@@ -96,12 +96,12 @@ void ContainerRails::Impl::forget_unanswered(Lane& lane, MonotonicTime now) {
 
 void ContainerRails::Impl::follow_trials(const Step& step) {
   const MonotonicTime now = step.input.time;
+  // A sample that is older than the write shows what was before it: neither an end nor a measure.
+  const bool older = drift_.predates_write(now);
   bool in_trial = false;
   for (const Resource resource : kResources) {
     Lane& one = lane(resource);
     forget_unanswered(one, now);
-    // A sample that is older than the write shows what was before it: neither an end nor a measure.
-    const bool older = drift_.predates_write(now);
     const bool gone = !older && is_original(step.limits(), drift_.original(), resource);
     if (one.trial && (gone || drift_.holding(now) != Verdict::allowed)) {
       conclude(one.trial->decision(), OutcomeKind::overtaken, "the limit was changed by others",

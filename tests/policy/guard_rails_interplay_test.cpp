@@ -19,6 +19,17 @@ Decision ask_lowering(RailWorld& world, Resource resource) {
   return *lowering;
 }
 
+// Asks for a lowering of memory that is told as written before the next tick, whose files were read
+// while the write was still under way. What is in force then is `in_force`.
+Decision written_after_sample(RailWorld& world, Limits& in_force) {
+  world.wish.cpu.reset();
+  const Decision lowering = ask_lowering(world, Resource::memory);
+  in_force = world.sample.limits;
+  in_force.memory_max = lowering.new_limits.memory_max;
+  world.rails.written(lowering, WriteEnd::done, in_force, world.time + seconds(1));
+  return lowering;
+}
+
 bool raised_for(const RailWorld& world, Resource resource, Reason reason) {
   return std::ranges::any_of(world.all, [&](const Decision& decision) {
     return decision.resource == resource && decision.direction == Direction::raise &&
@@ -75,12 +86,8 @@ TEST_CASE("a rival that is recognised while a lowering is on its way gets what i
 
 TEST_CASE("an event in a sample from before the end of our write restores in the next one") {
   RailWorld world;
-  world.wish.cpu.reset();
-  const Decision lowering = ask_lowering(world, Resource::memory);
-  Limits in_force = world.sample.limits;
-  in_force.memory_max = lowering.new_limits.memory_max;
-  // Told before the next tick, whose files were read while the write was still under way.
-  world.rails.written(lowering, WriteEnd::done, in_force, world.time + seconds(1));
+  Limits in_force;
+  written_after_sample(world, in_force);
   *world.sample.memory_events.max += 1;
   world.apply = true;
   world.tick();
@@ -94,11 +101,8 @@ TEST_CASE("an event in a sample from before the end of our write restores in the
 
 TEST_CASE("a sample from before the end of our write ends no trial") {
   RailWorld world;
-  world.wish.cpu.reset();
-  const Decision lowering = ask_lowering(world, Resource::memory);
-  Limits in_force = world.sample.limits;
-  in_force.memory_max = lowering.new_limits.memory_max;
-  world.rails.written(lowering, WriteEnd::done, in_force, world.time + seconds(1));
+  Limits in_force;
+  const Decision lowering = written_after_sample(world, in_force);
   world.tick();
   CHECK(world.memory_bytes() == 8 * kGiB);  // as it was
   world.sample.limits = in_force;
