@@ -29,7 +29,7 @@ stops() {  # WHERE
 }
 
 well() {
-  starts well '^store .*'
+  starts well '^store .*, ok$'
   until_true 20000 in_file || fail 'well: no event is told'
   stops well
 }
@@ -37,7 +37,7 @@ well() {
 # From the first lowering on its trials follow each other: one is always open.
 killed() {
   local since=$EPOCHSECONDS
-  starts killed '^store .*'
+  starts killed '^store .*, ok$'
   until_true 20000 open_in_journal || fail "killed: no trial is open: $(cli events -n 5)"
   kill -KILL "$daemon"
   wait "$daemon" 2>/dev/null
@@ -91,7 +91,7 @@ time.sleep(1000)" &
   stops held
   kill -KILL "$holder"
   wait "$holder" 2>/dev/null
-  starts 'held no more' '^store .*'
+  starts 'held no more' '^store .*, ok$'
   until_true 20000 in_file || fail 'held no more: the history before is gone'
   stops 'held no more'
 }
