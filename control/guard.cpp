@@ -291,10 +291,7 @@ void Guard::watch(Slot& slot, Signals signals) {
   if (!holds_any(slot)) return slot.rule.pause();
   const GuardReading reading = read(slot, signals & kSignalFullStall);
   const GuardVerdict verdict = slot.rule.step(reading);
-  // An OOM that ends the last process is an event first.
-  if (verdict.memory != MemoryRisk::none) restore(slot, kMemoryKnobs, reason_of(verdict.memory));
-  if (verdict.restarted) restore(slot, kSizeKnobs, Reason::restored);
-  if (verdict.cpu != CpuRaise::none) raise_cpu(slot, reading, verdict.cpu);
+  act(slot, reading, verdict);
   if (signals & kSignalKnob) note_outside_writes(slot);
   const bool cpu = (signals & kSignalCpuPressure) && reading.quota_is_ours;
   slot.pressure.step(woken_, signals & kSignalMemoryPressure, cpu, verdict.throttled);
@@ -302,6 +299,24 @@ void Guard::watch(Slot& slot, Signals signals) {
     slot.due = woken_ + kGuardRiskInterval;
   if (slot.pressure.in_period(woken_) && slot.budget.take(woken_))
     slot.due = woken_ + kPeriodLook;
+}
+
+void Guard::act(Slot& slot, const GuardReading& reading, const GuardVerdict& verdict) {
+  acting_.store(true);
+  // An OOM that ends the last process is an event first.
+  if (verdict.memory != MemoryRisk::none) restore(slot, kMemoryKnobs, reason_of(verdict.memory));
+  if (verdict.restarted) restore(slot, kSizeKnobs, Reason::restored);
+  if (verdict.cpu != CpuRaise::none) raise_cpu(slot, reading, verdict.cpu);
+  acting_.store(false);
+}
+
+bool Guard::settle(std::chrono::milliseconds most) const {
+  constexpr std::chrono::milliseconds kStep{1};
+  for (auto waited = kStep.zero(); acting_.load(); waited += kStep) {
+    if (waited >= most) return false;
+    std::this_thread::sleep_for(kStep);
+  }
+  return true;
 }
 
 // What it means is for the rails to judge: the agent is only woken to look.

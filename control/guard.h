@@ -104,6 +104,9 @@ class Guard {
   int action_fd() const { return action_event_.get(); }
   // To be called in every tick: closes the files of dropped containers too, a few at a time.
   std::vector<GuardAction> take_actions();
+  // Waits, at most so long, until each value that is in a file has its action: a file that was read
+  // before may be ahead of them. False where the guard is still at it.
+  bool settle(std::chrono::milliseconds most) const;
   std::uint64_t lost_actions() const { return lost_.load(); }
   // Values in files of ours that nobody of cgphase wrote, each counted once.
   std::uint64_t outside_writes() const { return outside_writes_.load(); }
@@ -121,6 +124,7 @@ class Guard {
   std::chrono::milliseconds look();
   bool due(Slot& slot);
   void watch(Slot& slot, Signals signals);
+  void act(Slot& slot, const GuardReading& reading, const GuardVerdict& verdict);
   bool holds(const Slot& slot, Knob knob) const;
   bool holds_any(const Slot& slot) const;
   GuardReading read(Slot& slot, bool full_stall) const;
@@ -154,6 +158,7 @@ class Guard {
   std::array<GuardAction, kGuardActions> actions_;
   std::atomic<std::size_t> actions_written_{0}, actions_taken_{0};
   std::atomic<std::uint64_t> lost_{0}, outside_writes_{0};
+  std::atomic<bool> acting_{false};    // what it writes has no action yet
   MonotonicTime woken_;                // the guard's thread alone
   WriteDeadline* deadline_ = nullptr;  // likewise; null in a test without one
   Fd action_event_;

@@ -27,7 +27,7 @@ constexpr std::array<Field, 8> kFields = {
      {"kernel", &MemoryStat::kernel_bytes},
      {"slab_reclaimable", &MemoryStat::slab_reclaimable_bytes}}};
 
-// What `kernel` is made of; older kernels have only these.
+// What `kernel` is made of, which has no sockets in it; older kernels have only these.
 constexpr std::array<std::string_view, 4> kKernelParts = {"kernel_stack", "pagetables", "percpu",
                                                           "slab"};
 
@@ -53,7 +53,7 @@ Result<std::string_view> read_text(int directory_fd, const char* name, std::span
 
 std::optional<Bytes> need_of(std::string_view memory_stat, Bytes swap_current) {
   Sample sample;
-  std::uint64_t kernel_parts = 0;
+  std::uint64_t kernel_parts = 0, sockets = 0;
   std::string_view line, name, number;
   while (next_line(memory_stat, line)) {
     if (!next_word(line, name) || !next_word(line, number)) continue;
@@ -62,8 +62,9 @@ std::optional<Bytes> need_of(std::string_view memory_stat, Bytes swap_current) {
     for (const Field& field : kFields)
       if (field.name == name) sample.memory.*field.into = *value;
     if (contains(kKernelParts, name)) kernel_parts += *value;
+    if (name == "sock") sockets = *value;
   }
-  if (!sample.memory.kernel_bytes) sample.memory.kernel_bytes = kernel_parts;
+  sample.memory.kernel_bytes = sample.memory.kernel_bytes.value_or(kernel_parts) + sockets;
   sample.swap_current = swap_current;
   return memory_need(sample);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <type_traits>
 
 namespace cgphase {
 namespace {
@@ -47,6 +48,20 @@ void DriftWatch::asked(const Decision& decision) {
   next_asked_ = (next_asked_ + 1) % kRemembered;
 }
 
+// The kernel and the writer round memory up to whole pages, of up to 64 KiB on arm64; the rails,
+// whose decisions are the same on every machine, to 4 KiB.
+template <class Value>
+bool DriftWatch::ours_in_force(const std::optional<Value>& asked,
+                               const std::optional<Value>& found) {
+  if constexpr (std::is_same_v<Value, MemoryLimit>) {
+    constexpr std::uint64_t kLargestPage = std::uint64_t{64} << 10;
+    if (asked && found && asked->bytes && found->bytes)
+      return *found->bytes >= *asked->bytes &&
+             found->bytes->value - asked->bytes->value < kLargestPage;
+  }
+  return asked == found;
+}
+
 template <class Value>
 DriftWatch::Owner DriftWatch::judge(std::optional<Value> Limits::*knob,
                                     const Limits& found) const {
@@ -56,9 +71,10 @@ DriftWatch::Owner DriftWatch::judge(std::optional<Value> Limits::*knob,
   if (!(expected_.*knob)) return Owner::foreign;
   if (value == newest_ask_.*knob) return Owner::ours;
   if (value == original_.*knob) return Owner::reverted;
-  const bool once_asked = std::any_of(asked_.begin(), asked_.end(), [&](const Limits& limits) {
-    return limits.*knob == value;
-  });
+  const bool once_asked = ours_in_force(newest_ask_.*knob, value) ||
+                          std::any_of(asked_.begin(), asked_.end(), [&](const Limits& limits) {
+                            return ours_in_force(limits.*knob, value);
+                          });
   return once_asked ? Owner::ours : Owner::foreign;
 }
 

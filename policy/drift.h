@@ -35,6 +35,8 @@ class DriftWatch {
  private:
   enum class Owner { ours, reverted, foreign };
   template <class Value>
+  static bool ours_in_force(const std::optional<Value>& asked, const std::optional<Value>& found);
+  template <class Value>
   Owner judge(std::optional<Value> Limits::*knob, const Limits& found) const;
   template <class Value>
   void drop_foreign(std::optional<Value> Limits::*knob, Limits& in_force) const;

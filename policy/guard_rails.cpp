@@ -15,6 +15,7 @@ namespace {
 // A raise without an answer is asked again, a lowering without one is given up.
 constexpr std::chrono::seconds kRaisePatience{2};
 constexpr std::chrono::seconds kLowerPatience{60};
+constexpr std::chrono::seconds kFirstRaisePause{1}, kLongestRaisePause{10};  // that failed
 constexpr std::size_t kMostOutcomes = 64;      // not taken: the oldest go
 constexpr std::array<Resource, 2> kResources = {Resource::cpu, Resource::memory};
 
@@ -27,10 +28,10 @@ std::vector<Decision> ContainerRails::Impl::step(const RailInput& input, const A
                                                  HostBudget& budget, std::uint64_t& next_id) {
   CHECK_INVARIANT(input.sample != nullptr);
   Step step{input, wish, budget, next_id, rival_.holding(input.time)};
-  if (!begun_) drift_.begin(input.original, input.sample->limits);
-  begun_ = true;
+  if (!std::exchange(begun_, true)) begin(step);
   wants_gpu_look_ = false;
   model_step_seconds_ = input.model_step_seconds;
+  interval_seconds_ = input.interval_seconds;
   watch_.add(input);
   if (drift_.observe(input, step.active())) rival_.changed(input.time);
   step.rival = rival_.holding(input.time);
@@ -50,6 +51,17 @@ std::vector<Decision> ContainerRails::Impl::step(const RailInput& input, const A
               within(lane(Resource::memory).last_guard_raise, kGuardBlame, input.time));
   guard_saw_event_ = false;
   return decisions;
+}
+
+// What is below a told original was lowered before these rails began, by us, and is in nobody's
+// trial.
+void ContainerRails::Impl::begin(const Step& step) {
+  drift_.begin(step.input.original, step.limits());
+  for (const Resource resource : kResources) {
+    if (is_original(step.limits(), drift_.original(), resource)) continue;
+    lane(resource).last_change = step.input.time;
+    lane(resource).restore = Reason::restored;
+  }
 }
 
 bool ContainerRails::Impl::only_watched(const Step& step) const {
@@ -82,13 +94,21 @@ void ContainerRails::Impl::sense(const Step& step) {
 
 // What ends a trial is asked for once; all else that raises is asked for again as long as its cause
 // lasts. So where that write failed the original is wanted until it is in force.
-void ContainerRails::Impl::retry(Lane& lane, const Decision& raise) {
-  if (raise.reason == Reason::trial_failed && !lane.restore) lane.restore = raise.reason;
+void ContainerRails::Impl::keep_wanted(Lane& lane, Reason reason) {
+  if (reason == Reason::trial_failed && !lane.restore) lane.restore = reason;
+}
+
+void ContainerRails::Impl::put_off(Lane& lane, double target, MonotonicTime time) {
+  if (!lane.failed) lane.failed = std::make_unique<FailedRaise>();
+  FailedRaise& failed = *lane.failed;
+  failed.pause = std::clamp(2 * failed.pause, kFirstRaisePause, kLongestRaisePause);
+  failed.until = time + failed.pause;
+  failed.target = target;
 }
 
 void ContainerRails::Impl::forget_unanswered(Lane& lane, MonotonicTime now) {
   if (lane.raising && now - lane.raising->decision.time >= kRaisePatience) {
-    retry(lane, lane.raising->decision);
+    keep_wanted(lane, lane.raising->decision.reason);
     lane.raising.reset();
   }
   if (lane.lowering && now - lane.lowering->decision.time >= kLowerPatience) lane.lowering.reset();
@@ -170,7 +190,10 @@ void ContainerRails::Impl::forget_phases() {
 void ContainerRails::Impl::latch_restores(const Step& step) {
   for (const Resource resource : kResources) {
     Lane& one = lane(resource);
-    if (!lowered(resource, step)) one.restore.reset();
+    if (!lowered(resource, step)) {
+      one.restore.reset();
+      one.failed.reset();
+    }
     const bool ours = one.last_change.has_value();
     const bool restarted = watch_.emptied() || watch_.started();
     if (ours && (restarted || !step.active()))
@@ -211,6 +234,10 @@ std::optional<ContainerRails::Impl::Raise> ContainerRails::Impl::find_raise(Reso
                       .value_or(0);
   if (found->limits == limits) return std::nullopt;
   if (one.raising && one.raising->target >= found->target) return std::nullopt;
+  if (one.failed && step.input.time < one.failed->until && one.failed->target >= found->target) {
+    keep_wanted(one, found->reason);
+    return std::nullopt;
+  }
   return found;
 }
 
@@ -254,7 +281,7 @@ std::optional<ContainerRails::Impl::Raise> ContainerRails::Impl::cpu_raise(doubl
     raise.limits = with_original(step.limits(), drift_.original(), Resource::cpu);
   cpu.last_cpu_raise = now;
   cpu.restraint.event(now);
-  senses_->forget_throttling();
+  senses_->forget_throttling(now);
   return raise;
 }
 
@@ -332,7 +359,10 @@ void ContainerRails::Impl::raised_by_guard(const Decision& decision, MonotonicTi
                        decision.reason == Reason::stalled;
   one.last_change = one.last_guard_raise = time;
   if (decision.reason == Reason::memory_event) guard_saw_event_ = true;
-  if (decision.reason == Reason::throttled) one.last_cpu_raise = time;
+  if (decision.reason == Reason::throttled) {
+    one.last_cpu_raise = time;
+    if (senses_) senses_->forget_throttling(time);
+  }
   if (harmful) one.restraint.event(time);
   if (decision.reason == Reason::stalled)
     one.restraint.quarantine(time, config_.stall_quarantine);
@@ -353,6 +383,8 @@ void ContainerRails::Impl::written(const Decision& decision, WriteEnd end,
   const bool lowering = decision.direction == Direction::lower;
   auto& pending = lowering ? one.lowering : one.raising;
   const bool asked = pending && pending->decision.decision_id == decision.decision_id;
+  if (end == WriteEnd::failed && !lowering) put_off(one, asked ? pending->target : 0, time);
+  if (end == WriteEnd::done && !lowering) one.failed.reset();
   if (asked) pending.reset();
   const auto bytes = in_force.memory_bytes();
   if (end == WriteEnd::done && decision.resource == Resource::memory && bytes)
@@ -361,7 +393,7 @@ void ContainerRails::Impl::written(const Decision& decision, WriteEnd end,
     return conclude(decision, OutcomeKind::overtaken, "raised before it was written", time);
   if (end == WriteEnd::failed) {
     if (lowering) one.restraint.trial_failed(time);
-    else retry(one, decision);
+    else keep_wanted(one, decision.reason);
     return conclude(decision, OutcomeKind::write_failed, "", time);
   }
   if (!lowering && !asked) raised_by_guard(decision, time);
@@ -371,9 +403,11 @@ void ContainerRails::Impl::written(const Decision& decision, WriteEnd end,
   rival_.lowered();
   if (one.raising || one.restore)
     return conclude(decision, OutcomeKind::overtaken, "raised before it was written", time);
-  const auto steps = std::chrono::duration<double>(model_step_seconds_ * config_.trial_model_steps);
+  const std::chrono::duration<double> least(
+      std::max(model_step_seconds_ * config_.trial_model_steps,
+               interval_seconds_ * static_cast<double>(Trial::kFewestTicks)));
   const auto length = std::max<std::chrono::nanoseconds>(
-      config_.trial, std::chrono::duration_cast<std::chrono::nanoseconds>(steps));
+      config_.trial, std::chrono::duration_cast<std::chrono::nanoseconds>(least));
   one.trial = std::make_unique<Trial>(decision, time, length);
 }
 

@@ -54,6 +54,12 @@ class ContainerRails::Impl {
     Decision decision;
     double target = 0;
   };
+  // What the kernel refuses is asked for again, less and less often.
+  struct FailedRaise {
+    double target = 0;
+    MonotonicTime until;  // nothing that is not higher is asked for
+    std::chrono::seconds pause{0};
+  };
   struct Refusal {
     Verdict verdict;
     double target;
@@ -65,6 +71,7 @@ class ContainerRails::Impl {
     // Apart, for most containers have none.
     std::unique_ptr<Trial> trial;
     std::unique_ptr<Pending> lowering, raising;  // asked for, not yet answered
+    std::unique_ptr<FailedRaise> failed;         // since a raise was last written
     std::optional<Reason> restore;             // wanted until the original is in force
     std::optional<MonotonicTime> last_change, last_lowered, last_cpu_raise, last_guard_raise;
     std::optional<Refusal> refused;
@@ -97,12 +104,14 @@ class ContainerRails::Impl {
   Lane& lane(Resource resource) { return lanes_[static_cast<std::size_t>(resource)]; }
   const Lane& lane(Resource resource) const { return lanes_[static_cast<std::size_t>(resource)]; }
 
+  void begin(const Step& step);
   // Nothing of ours is in force or on its way, and nobody may act: only what must be known later.
   bool only_watched(const Step& step) const;
   void only_watch(const Step& step);
   void sense(const Step& step);
   void follow_trials(const Step& step);
-  static void retry(Lane& lane, const Decision& raise);
+  static void keep_wanted(Lane& lane, Reason reason);
+  static void put_off(Lane& lane, double target, MonotonicTime time);
   void forget_unanswered(Lane& lane, MonotonicTime now);
   void raised_by_guard(const Decision& decision, MonotonicTime time);
   void want_restore(Resource resource, Reason reason, const Step& step);
@@ -136,7 +145,7 @@ class ContainerRails::Impl {
   const RailsConfig& config_;
   CgroupId id_;
   bool begun_ = false;
-  double model_step_seconds_ = 1;
+  double model_step_seconds_ = 1, interval_seconds_ = 1;
   DriftWatch drift_;
   RivalWatch rival_;
   RailWatch watch_;

@@ -161,6 +161,9 @@ void RailSenses::follow_throttling(const RailInput& input) {
           throttling_.size() >= kMostThrottlings))
     throttling_.erase(throttling_.begin());
   if (!input.previous) return;
+  // Of the interval in which a raise came nobody knows how much was before it.
+  const std::chrono::duration<double> interval(input.interval_seconds);
+  if (answered_ && input.time - *answered_ < interval) return;
   const CpuStat& before = input.previous->cpu;
   const CpuStat& now = input.sample->cpu;
   const double usec =

@@ -60,7 +60,11 @@ class RailSenses {
 
   bool throttled() const;                      // more than tolerated in the last seconds
   void forget_phases() { usage_ = {}; }
-  void forget_throttling() { throttling_.clear(); }  // it was answered by a raise
+  // It was answered by a raise at that time.
+  void forget_throttling(MonotonicTime time) {
+    throttling_.clear();
+    answered_ = time;
+  }
   // PSI, or its substitutes where there is none. CPU usage measured while tasks waited for memory
   // or a disk says too little, so CPU needs all three quiet.
   bool quiet(Resource resource) const;
@@ -111,6 +115,7 @@ class RailSenses {
   NeedWindow peak_, dwell_;
   DecayingHistogram allocation_;  // bytes per second
   std::vector<Throttling> throttling_;
+  std::optional<MonotonicTime> answered_;  // the newest, by a raise
   std::vector<Stalls> stalls_;  // the newest, and back to the last that is kStallSpan old
   PhaseUsage usage_;
   Measures measures_{};

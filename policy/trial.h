@@ -55,10 +55,12 @@ class Trial {
   // the container left that phase too soon there is nothing to compare with but the allowances.
   Judgement judge(const Baselines& baselines, const RailsConfig& config) const;
 
+  // Ticks that tell something.
+  static constexpr std::size_t kFewestTicks = 3;
+
   const Decision& decision() const { return decision_; }
 
  private:
-  static constexpr std::size_t kFewestTicks = 3;
   static constexpr std::size_t kMostTicks = 4096;
   bool stayed() const { return ticks_.size() >= kFewestTicks; }
   std::optional<double> median(Measure measure) const;

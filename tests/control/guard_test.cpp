@@ -60,6 +60,21 @@ TEST_CASE("the guard restores both memory limits when need comes close") {
   CHECK(actions[0].written);
 }
 
+TEST_CASE("while the guard writes, what it wrote has no action yet") {
+  Guarded guarded;
+  guarded.lower(Knob::memory_max, "536870912");
+  guarded.box.put("memory.events", "low 0\nhigh 0\nmax 1\noom 0\noom_kill 0\n");
+  bool settled_meanwhile = true;
+  guarded.guard->on_memory_raise([&](CgroupId) {
+    settled_meanwhile = guarded.guard->settle(std::chrono::milliseconds(2));
+  });
+  CHECK(guarded.guard->settle(std::chrono::milliseconds(0)));
+  guarded.look();
+  CHECK_FALSE(settled_meanwhile);
+  CHECK(guarded.guard->settle(std::chrono::milliseconds(0)));
+  CHECK(guarded.guard->take_actions().size() == 1);
+}
+
 TEST_CASE("the guard restores memory after an event between its looks, the first included") {
   Guarded guarded;
   guarded.lower(Knob::memory_max, "536870912");

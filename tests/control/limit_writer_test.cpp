@@ -168,6 +168,17 @@ TEST_CASE("memory.max is not lowered when need exceeds the ceiling by one byte")
   CHECK(writing.write(change).written);
 }
 
+TEST_CASE("without memory.reclaim memory.max is not lowered below what is in use, need or not") {
+  Writing writing;
+  const WriteOrder order(writing.box);
+  writing.box.put("memory.current", std::to_string(600 * kMiB) + "\n");
+  const LimitResult result = writing.write(writing.change(writing.with_memory(512 * kMiB)));
+  CHECK(result.failed_as == ErrorKind::invalid);
+  CHECK(result.error.find("in use") != std::string::npos);
+  CHECK(writing.box.get("memory.max") == "1073741824");
+  CHECK(std::ranges::count(order.files(), "memory.max") == 0);
+}
+
 TEST_CASE("memory.max is never lowered below need, ceiling or not") {
   Writing writing;
   CHECK_FALSE(writing.write(writing.change(writing.with_memory(150 * kMiB))).written);

@@ -215,7 +215,6 @@ TEST_CASE("leaving mode enforce restores, and never before anything was lowered"
   CHECK(world.sample.limits == world.original);
   RailWorld fresh;
   fresh.input.mode = Mode::observe;
-  fresh.original.cpu_max->quota = Microseconds{800'000};
   fresh.ticks(5);
   CHECK(fresh.all.empty());
 }
@@ -262,31 +261,6 @@ TEST_CASE("refaults above those of the phase before revert the lowering") {
   CHECK(has_outcome(world, OutcomeKind::trial_reverted));
   CHECK(world.memory_bytes() > low);
   CHECK(world.all.back().reason == Reason::trial_failed);
-}
-
-TEST_CASE("the end of a trial that is not written is asked for until the original is in force") {
-  for (const bool answered : {true, false}) {
-    CAPTURE(answered);
-    RailWorld world;
-    world.wish.cpu.reset();
-    REQUIRE(world.lowers(Resource::memory, kLong));
-    world.apply = false;
-    world.refaults = 11;  // of none
-    const auto raise = world.find(Resource::memory, Direction::raise, 40);
-    REQUIRE(raise.has_value());
-    REQUIRE(raise->reason == Reason::trial_failed);
-    if (answered)
-      world.rails.written(*raise, WriteEnd::failed, world.sample.limits, world.time);
-    world.refaults = 0;
-    world.wish.memory.reset();  // nothing else asks for more
-    world.apply = true;
-    world.ticks(answered ? 2 : 15);
-    CHECK(world.memory_bytes() == 8 * kGiB);
-    CHECK(world.all.back().reason == Reason::trial_failed);
-    const std::size_t count = world.all.size();
-    world.ticks(5);
-    CHECK(world.all.size() == count);
-  }
 }
 
 TEST_CASE("refaults as before, and 20 % more, are no harm") {
@@ -531,6 +505,32 @@ TEST_CASE("a raise by the guard for throttling cools down for five minutes") {
   guard_restores(world, Resource::cpu, Reason::throttled);
   CHECK_FALSE(world.lowers(Resource::cpu, 299));
   CHECK(world.lowers(Resource::cpu, 3));
+}
+
+TEST_CASE("throttling that the guard has answered by a fifth is not answered by the original") {
+  auto world = lowered_world();
+  world.cpu_cores = 1;
+  Decision raise;
+  raise.decision_id = 1'000'000;
+  raise.container = world.sample.id;
+  raise.resource = Resource::cpu;
+  raise.direction = Direction::raise;
+  raise.reason = Reason::throttled;
+  raise.old_limits = raise.new_limits = world.sample.limits;
+  raise.new_limits.cpu_max->quota = Microseconds{240'000};
+  // In the middle of an interval, whose throttling was before it.
+  world.sample.limits.cpu_max = raise.new_limits.cpu_max;
+  world.rails.written(raise, WriteEnd::done, world.sample.limits,
+                      world.time + std::chrono::milliseconds(500));
+  world.throttled_usec = 240'000;
+  world.throttled_periods = 4;
+  world.tick();
+  world.throttled_usec = world.throttled_periods = 0;
+  world.ticks(3);
+  CHECK(world.cores() == doctest::Approx(2.4));
+  world.throttled_usec = 240'000;
+  world.ticks(2);
+  CHECK(world.cores() == doctest::Approx(4));
 }
 
 TEST_CASE("a raise by the guard in a trial reverts it and doubles the cool-down") {

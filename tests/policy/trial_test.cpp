@@ -207,6 +207,18 @@ TEST_CASE("GPU utilisation that falls by more than five points in a trial revert
   }
 }
 
+TEST_CASE("a trial lasts as long as its fewest readings take") {
+  RailWorld world;
+  world.interval = seconds(60);
+  world.wish.memory.reset();
+  REQUIRE(world.lowers(Resource::cpu, kLong));
+  world.ticks(2);
+  CHECK(world.outcomes.empty());
+  world.ticks(2);
+  REQUIRE(world.outcomes.size() == 1);
+  CHECK(world.outcomes[0].kind == OutcomeKind::trial_passed);
+}
+
 TEST_CASE("a max and an oom event in a trial revert it at once") {
   for (const bool oom : {false, true}) {
     RailWorld world = in_trial(Resource::memory);
