@@ -12,6 +12,15 @@ _cgphase_words() {
 }
 _cgphase_containers() { cgphase list -o csv --no-legend 2>/dev/null | cut -d, -f1 | tr -d '"'; }
 
+# Those that begin with `word`. A name is anybody's text, so the shell expands none (as compgen -W
+# would), and it is quoted for the line that it is put into.
+_cgphase_offer() {
+  local name
+  while IFS= read -r name; do
+    [[ $name != "$word"* ]] || COMPREPLY+=("$(printf %q "$name")")
+  done
+}
+
 _cgphase() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} verb=() i
   COMPREPLY=()
@@ -43,14 +52,14 @@ _cgphase() {
       if [ "$before" = mode ]; then
         mapfile -t COMPREPLY < <(compgen -W 'observe advise enforce' -- "$word")
       else
-        mapfile -t COMPREPLY < <(compgen -W "$(_cgphase_containers)" -- "$word")
+        _cgphase_offer < <(_cgphase_containers)
       fi
       ;;
     show | explain | history | events | pause | resume | restore)
-      mapfile -t COMPREPLY < <(compgen -W "$(_cgphase_containers)" -- "$word")
+      _cgphase_offer < <(_cgphase_containers)
       ;;
     record | size | plot)
-      mapfile -t COMPREPLY < <(compgen -W "$(_cgphase_containers)" -- "$word"; compgen -f -- "$word")
+      _cgphase_offer < <(_cgphase_containers; compgen -f -- "$word")
       ;;
   esac
 }

@@ -2,8 +2,10 @@
 import functools
 import os
 import re
+import shlex
 import shutil
 import subprocess
+import tempfile
 import unittest
 
 TREE = os.path.normpath(os.path.join(os.path.dirname(__file__), "../.."))
@@ -164,6 +166,30 @@ class Completions(unittest.TestCase):
 
     def test_bash_offers_every_verb_and_option_and_no_other(self):
         self.check("bash", BASH)
+
+    def test_bash_offers_names_of_containers_as_text(self):
+        with tempfile.TemporaryDirectory() as folder:
+            mark = os.path.join(folder, "mark")
+            names = ["web", f"x$(touch {mark})", f"x`touch {mark}`", "x;true", "x y", "x$HOME"]
+            stub = os.path.join(folder, "cgphase")
+            with open(stub, "w", encoding="utf-8") as file:
+                file.write("#!/bin/sh\ncat <<'END'\n" +
+                           "".join(f"{name},enforce\n" for name in names) + "END\n")
+            os.chmod(stub, 0o755)
+
+            def offered(*words):
+                done = subprocess.run(["bash", "-c", BASH, "bash", "cgphase", *words], cwd=TREE,
+                                      env={**os.environ, "PATH": folder + ":" + os.environ["PATH"]},
+                                      capture_output=True, text=True, check=True)
+                self.assertEqual(done.stderr, "")
+                return done.stdout.splitlines()
+
+            for verb in ("explain", "size"):
+                self.assertEqual([shlex.split(line) for line in offered(verb, "x")],
+                                 [[name] for name in names[1:]])
+                self.assertIn("web", offered(verb, "w"))
+            self.assertEqual(len(offered("mode", "enforce", "")), len(names))
+            self.assertFalse(os.path.exists(mark))
 
     def test_zsh_offers_every_verb_and_option_and_no_other(self):
         self.check("zsh", ZSH)
