@@ -127,13 +127,16 @@ textfile() {
   must systemctl restart cgphased
   until_true 20000 told_of_textfile || fail 'status does not say that the textfile is not written'
   mkdir -p /etc/systemd/system/cgphased.service.d
-  printf '[Service]\nReadWritePaths=%s\n' $folder >/etc/systemd/system/cgphased.service.d/text.conf
+  printf '[Service]\nReadWritePaths=-%s\n' $folder >/etc/systemd/system/cgphased.service.d/text.conf
   must systemctl daemon-reload
   must systemctl restart cgphased
   until_true 20000 grep -qs '^cgphase_container_info{' $folder/cgphase.prom ||
     fail "no textfile: $(cgphase status)"
   [ "$(stat -c %a $folder/cgphase.prom)" = 644 ] || fail 'others may not read the textfile'
-  echo 'textfile: refused without the drop-in and told, written with it'
+  rm -r $folder
+  must systemctl restart cgphased
+  until_true 20000 told_of_textfile || fail 'status does not say that the folder is gone'
+  echo 'textfile: refused without the drop-in and told, written with it; no folder, and told'
 }
 
 told_of_textfile() { cgphase status | grep -q 'metrics.textfile is not written'; }

@@ -259,6 +259,33 @@ masked() {
   echo 'masked: installed, not started'
 }
 
+# Drop-ins say how the daemon runs, and so with what an upgrade has to try it.
+dropped_in() {
+  local folder=/etc/systemd/system/cgphased.service.d pid
+  mkdir -p "$folder" /home
+  printf '[Service]\nProtectHome=read-only\nExecStart=\nExecStart=%s\n' \
+    '/usr/sbin/cgphased --config /home/own.toml' >"$folder/own.conf"
+  echo 'model = "/home/own.json"' >/home/own.toml
+  cp "$tree/model/default_model.json" /home/own.json
+  must_apt install "$package"
+  until_true 10000 answers || fail "no answer with a drop-in: $(journalctl -u cgphased -n 5)"
+  cgphase status --json | grep -q '"path": *"/home/own.json"' || fail 'its drop-in is not used'
+  pid=$(property MainPID)
+  must_apt install --reinstall "$package"
+  [ "$(property MainPID)" != "$pid" ] ||
+    fail "what the drop-in allows was taken for wrong: $(tail -n 5 /tmp/apt.log)"
+  pid=$(property MainPID)
+  echo 'mode = 3' >/home/own.toml
+  must_apt install --reinstall "$package"
+  grep -q 'own.toml:1' /tmp/apt.log || fail "not told of: $(tail -n 5 /tmp/apt.log)"
+  [ "$(property MainPID)" = "$pid" ] || fail 'a daemon that ran was stopped'
+  must_apt purge cgphase
+  rm -r "$folder" /home/own.toml /home/own.json
+  untouched 'an upgrade with a drop-in'
+  nothing_left
+  echo 'drop-ins: an upgrade tries the daemon as they have it run'
+}
+
 # That what is asked above would be seen.
 seen_if_done() {
   must systemctl daemon-reload
@@ -284,5 +311,6 @@ removed
 purged
 again
 masked
+dropped_in
 seen_if_done
 finish

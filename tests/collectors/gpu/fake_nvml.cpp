@@ -8,12 +8,14 @@
 //   tell FUNCTION COUNT                       the count that it tells of
 //   hang FUNCTION FIFO                        it waits until somebody opens the FIFO to write
 //   needs FILE                                nvmlInit_v2 finds no driver unless it may write FILE
+//                                             (or no driver is behind that: ENXIO)
 //   stride BYTES                              of the entries of running processes; 24 if not said
 //   clear                                     their buffer is zeroed before it is filled
 // FAKE_NVML_WITHOUT_PROCESSES leaves out what libraries of some platforms do not have.
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -109,13 +111,18 @@ Return copy_text(const std::string& text, char* out, unsigned bytes) {
   return kSuccess;
 }
 
+bool may_write(const std::string& file) {
+  const int fd = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
+  return fd >= 0 ? ::close(fd) == 0 : errno == ENXIO;
+}
+
 }  // namespace
 
 extern "C" {
 
 Return nvmlInit_v2() {
   for (const Words& line : lines_of("needs"))
-    if (::close(::open(line[1].c_str(), O_WRONLY | O_CLOEXEC)) != 0) return kDriverNotLoaded;
+    if (!may_write(line[1])) return kDriverNotLoaded;
   return result_of("nvmlInit_v2");
 }
 Return nvmlShutdown() { return result_of("nvmlShutdown"); }
