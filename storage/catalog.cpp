@@ -244,7 +244,8 @@ Result<nlohmann::json> Catalog::load_learned(const std::string& image) {
   load_.stop();
   nlohmann::json learned = nlohmann::json::parse(text, nullptr, false);
   if (std::int64_t{crc32c(text)} != expected || learned.is_discarded())
-    return failure(ErrorKind::io, "what was learned of image " + name + " is damaged in the file");
+    return failure(ErrorKind::invalid,
+                   "what was learned of image " + name + " is damaged in the file");
   return learned;
 }
 

@@ -1,7 +1,6 @@
 #include "storage/sample_history.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "base/check.h"
@@ -79,6 +78,7 @@ void SampleHistory::go_on(Memory kept, const Rows& rows) {
   }
   oldest_unflushed_ = kept.oldest_unflushed_;
   sealed_count_ = kept.sealed_count_;
+  left_.reset();
   overdue_ = !tails_.empty();
 }
 
@@ -95,11 +95,18 @@ bool SampleHistory::has(const Memory& kept, const Rows& rows, const RecentBlock&
 
 Status SampleHistory::adopt(Connection& connection, const Memory& kept, const Rows& rows) {
   damaged_recent_ = 0;  // of an attempt before this one
-  const Result<std::vector<RecentBlock>> left = read_recent(connection, damaged_recent_);
+  Result<std::vector<RecentBlock>> left = read_recent(connection, damaged_recent_);
   if (!left) return std::unexpected(left.error());
+  std::erase_if(*left, [&](const RecentBlock& block) { return has(kept, rows, block); });
+  left_ = *std::move(left);
+  overdue_ = true;
+  return store_left();
+}
+
+Status SampleHistory::store_left() {
+  if (!left_) return {};
   if (Status cleared = recent_.clear(); !cleared) return cleared;
-  for (const RecentBlock& block : *left) {
-    if (has(kept, rows, block)) continue;
+  for (const RecentBlock& block : *left_)
     if (Status written = of(Tier::raw).add.run(
             block.container, block.first_ns, block.last_ns, block.count,
             block_checksum(block.container, block.first_ns, block.last_ns, block.count,
@@ -107,7 +114,6 @@ Status SampleHistory::adopt(Connection& connection, const Memory& kept, const Ro
             Blob{block.payload});
         !written)
       return written;
-  }
   return {};
 }
 
@@ -138,12 +144,12 @@ void SampleHistory::seal(Tail& tail) {
 
 // An open block that got no point since the last call may be of a container that has ended: it is
 // sealed, so that it can go. More than necessary goes, so that this is not called for each point.
-std::uint64_t SampleHistory::keep_in_memory() {
+std::uint64_t SampleHistory::keep_in_memory(WallTime now) {
   for (auto& [container, tail] : tails_) {
     if (!tail.dirty && tail.open.count() > 0) seal(tail);
     tail.dirty = false;
   }
-  oldest_unflushed_.reset();
+  oldest_unflushed_ = now;
   overdue_ = false;
   std::uint64_t dropped = 0;
   if (sealed_count_ >= kMaxSealedBlocks)
@@ -189,6 +195,7 @@ Status SampleHistory::store(std::int64_t container, Tail& tail) {
 }
 
 Status SampleHistory::flush() {
+  if (Status stored = store_left(); !stored) return stored;
   recent_.begin();
   for (const auto& [container, tail] : tails_)
     if (tail.dirty) recent_.keep(tail.place);
@@ -199,6 +206,7 @@ Status SampleHistory::flush() {
 
 void SampleHistory::flushed() {
   recent_.written();
+  left_.reset();
   std::erase_if(tails_, [](const auto& entry) { return !entry.second.dirty; });
   for (auto& [container, tail] : tails_) {
     tail.sealed.clear();
@@ -210,18 +218,14 @@ void SampleHistory::flushed() {
   overdue_ = false;
 }
 
-void SampleHistory::select(const ContainerRow& container, std::string_view payload,
-                           std::int64_t from_ns, std::int64_t until_ns,
-                           std::vector<HistoryPoint>& points) {
+void SampleHistory::select(const ContainerRow& container, std::int64_t first_ns,
+                           std::string_view payload, OldestPoints& points) {
+  if (!points.takes(first_ns)) return;
   Result<std::vector<HistoryPoint>> block = read_block(payload, container.id);
-  if (!block) {
+  if (block)
+    points.add(*std::move(block));
+  else
     damaged_blocks_.emplace(container.row, 0);  // what is packed in memory has no first time here
-    return;
-  }
-  std::copy_if(block->begin(), block->end(), std::back_inserter(points),
-               [&](const HistoryPoint& point) {
-                 return ns_of(point.time) >= from_ns && ns_of(point.time) <= until_ns;
-               });
 }
 
 std::vector<HistoryPoint> SampleHistory::unpack(const ContainerRow& container,
@@ -235,19 +239,16 @@ std::vector<HistoryPoint> SampleHistory::unpack(const ContainerRow& container,
   return {};
 }
 
-Status SampleHistory::read_tier(Tier tier, const ContainerRow& container, std::int64_t from_ns,
-                                std::int64_t until_ns, std::size_t wanted,
-                                std::vector<HistoryPoint>& points) {
+Status SampleHistory::read_tier(Tier tier, const ContainerRow& container, WallTime from,
+                                WallTime until, OldestPoints& points) {
   Statement& read = of(tier).read;
-  read.begin(container.row, until_ns, from_ns);
-  while (points.size() < wanted) {
+  read.begin(container.row, ns_of(until), ns_of(from));
+  for (;;) {
     const Result<bool> row = read.next();
     if (!row) return std::unexpected(row.error());
     if (!*row) return {};
-    std::ranges::copy_if(unpack(container, read), std::back_inserter(points),
-                         [&](const HistoryPoint& point) {
-                           return ns_of(point.time) >= from_ns && ns_of(point.time) <= until_ns;
-                         });
+    if (!points.takes(read.integer(0))) break;
+    points.add(unpack(container, read));
   }
   read.stop();
   return {};
@@ -255,22 +256,23 @@ Status SampleHistory::read_tier(Tier tier, const ContainerRow& container, std::i
 
 Result<std::vector<HistoryPoint>> SampleHistory::read(const ContainerRow& container, WallTime from,
                                                       WallTime until, int limit) {
-  std::vector<HistoryPoint> points;
-  const std::size_t wanted = limit > 0 ? static_cast<std::size_t>(limit) : 0;
-  const std::int64_t from_ns = ns_of(from), until_ns = ns_of(until);
+  OldestPoints points(from, until, limit);
   for (const Tier tier : {Tier::coarse, Tier::medium, Tier::raw})
-    if (Status done = read_tier(tier, container, from_ns, until_ns, wanted, points); !done)
+    if (Status done = read_tier(tier, container, from, until, points); !done)
       return std::unexpected(done.error());
+  if (left_)
+    for (const RecentBlock& block : *left_)
+      if (block.container == container.row)
+        select(container, block.first_ns, block.payload, points);
   // What table recent holds is in memory, too.
-  if (const auto tail = tails_.find(container.row); tail != tails_.end()) {
-    for (const BlockWriter& block : tail->second.sealed)
-      select(container, block.payload(), from_ns, until_ns, points);
-    select(container, tail->second.open.payload(), from_ns, until_ns, points);
+  if (const auto found = tails_.find(container.row); found != tails_.end()) {
+    const Tail& tail = found->second;
+    for (const BlockWriter& block : tail.sealed)
+      select(container, block.first_ns(), block.payload(), points);
+    if (tail.open.count() > 0)
+      select(container, tail.open.first_ns(), tail.open.payload(), points);
   }
-  std::stable_sort(points.begin(), points.end(),
-                   [](const HistoryPoint& a, const HistoryPoint& b) { return a.time < b.time; });
-  if (points.size() > wanted) points.resize(wanted);
-  return points;
+  return points.take();
 }
 
 Result<SampleHistory::BlockSpan> SampleHistory::span_of(Tier tier) {

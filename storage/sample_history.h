@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "storage/block.h"
+#include "storage/oldest_points.h"
 #include "storage/recent_ring.h"
 #include "storage/retention.h"
 #include "storage/sqlite.h"
@@ -51,7 +52,8 @@ class SampleHistory {
   // Before the file is closed and opened anew; the rest of it goes with the file.
   Memory leave();
   // Turns the open blocks of the file into blocks, but for those that `kept` has. Before all else,
-  // within the caller's transaction. `rows` are those in this file of the rows in `kept`.
+  // within the caller's transaction. `rows` are those in this file of the rows in `kept`. Where it
+  // is not committed the next flush does it, which is due.
   using Rows = std::map<std::int64_t, std::int64_t>;
   Status adopt(Connection& connection, const Memory& kept, const Rows& rows);
   // After its COMMIT: all of `kept` is written by the next flush, which is due.
@@ -67,9 +69,10 @@ class SampleHistory {
   // Within the caller's transaction, which must be reported: flushed() after its COMMIT.
   Status flush();
   void flushed();
-  // Instead of flush(), where nothing may be written: what is in memory stays there, until another
-  // flush() or until newer points take its place. The number of points that went.
-  std::uint64_t keep_in_memory();
+  // Instead of flush(), where nothing may be written at `now`: what is in memory stays there, until
+  // another flush() or until newer points take its place; that is due after kFlushInterval. The
+  // number of points that went.
+  std::uint64_t keep_in_memory(WallTime now);
 
   // Oldest first, from <= time <= until.
   Result<std::vector<HistoryPoint>> read(const ContainerRow& container, WallTime from,
@@ -98,14 +101,15 @@ class SampleHistory {
     bool dirty = false;  // points came since the last flush
   };
   static bool has(const Memory& kept, const Rows& rows, const RecentBlock& block);
+  Status store_left();
   Status store(std::int64_t container, Tail& tail);
   void add(Tail& tail, const HistoryPoint& point);
   void seal(Tail& tail);
   std::uint64_t drop_oldest_sealed();
   Status write_block(Tier tier, std::int64_t container, const BlockWriter& block);
-  // Appends those points of one packed block that were asked for.
-  void select(const ContainerRow& container, std::string_view payload, std::int64_t from_ns,
-              std::int64_t until_ns, std::vector<HistoryPoint>& points);
+  // Adds the points of one packed block in memory.
+  void select(const ContainerRow& container, std::int64_t first_ns, std::string_view payload,
+              OldestPoints& points);
 
   // Of one table of blocks.
   struct Blocks {
@@ -126,15 +130,16 @@ class SampleHistory {
   Result<std::optional<HistoryPoint>> last_point(Tier tier, std::int64_t container);
   // The points of a row (first_ns, last_ns, point_count, crc32c, payload); none of a damaged one.
   std::vector<HistoryPoint> unpack(const ContainerRow& container, const Statement& row);
-  // Those of table `tier` that were asked for, until there are as many as `wanted`.
-  Status read_tier(Tier tier, const ContainerRow& container, std::int64_t from_ns,
-                   std::int64_t until_ns, std::size_t wanted, std::vector<HistoryPoint>& points);
+  // Adds those of table `tier`.
+  Status read_tier(Tier tier, const ContainerRow& container, WallTime from, WallTime until,
+                   OldestPoints& points);
 
   std::array<Blocks, kTiers> blocks_;
   RecentRing recent_;
+  std::optional<std::vector<RecentBlock>> left_;  // in table recent at the open, until it is empty
   std::map<std::int64_t, Tail> tails_;
   std::optional<WallTime> oldest_unflushed_;
-  bool overdue_ = false;  // table recent tells no more of what memory holds
+  bool overdue_ = false;  // table recent tells of something else than what memory holds
   std::size_t sealed_count_ = 0;
   // Once each, however often they are read: by container and first time.
   std::set<std::pair<std::int64_t, std::int64_t>> damaged_blocks_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -17,7 +18,9 @@ namespace {
 constexpr int kRetentionPercent = 90;       // of the cap's pages in use: the oldest must go
 constexpr std::int64_t kLargestStep = 256;  // blocks, or rows of the journal, per deletion
 constexpr std::chrono::hours kForgetAfter{1};
-constexpr std::uint64_t kReserveShare = 64;  // of the cap, for decisions when the disk is full
+constexpr std::chrono::minutes kClockJump{5};  // more from one tick to the next is one
+constexpr std::chrono::hours kSteadyFor{1};    // without one, before ages are believed
+constexpr std::uint64_t kReserveShare = 64;    // of the cap, for decisions when the disk is full
 
 }  // namespace
 
@@ -55,11 +58,12 @@ Status Store::Impl::open_file() {
 }
 
 // What memory kept of a file that was let go comes back to containers that may have other rows now,
-// if what was written last was lost.
+// if what was written last was lost. On a full disk a file of which memory kept nothing is taken as
+// it is: its open blocks wait where they are for the flush that finds room.
 Status Store::Impl::take_up(OpenFile& file) {
   RowMap found;
   SampleHistory::Rows rows;
-  const Status adopted = write(file, [&]() -> Status {
+  const Status adopted = write_at_all_costs(file, [&]() -> Status {
     for (const auto& [id, row] : rows_) {
       const Result<std::int64_t> now = file.catalog.find_or_add(id, newest_);
       if (!now) return std::unexpected(now.error());
@@ -67,8 +71,13 @@ Status Store::Impl::take_up(OpenFile& file) {
     }
     return file.history.adopt(file.connection, kept_, rows);
   });
-  if (!adopted) return adopted;
-  file.history.go_on(std::exchange(kept_, {}), rows);
+  if (adopted) {
+    file.history.go_on(std::exchange(kept_, {}), rows);
+  } else {
+    if (!rows_.empty() || !file.connection.fault().full()) return adopted;
+    file.connection.fault() = {};
+    space_.found_full();
+  }
   rows_ = std::move(found);
   let_go_ = false;
   return {};
@@ -117,6 +126,7 @@ Result<Store> Store::Impl::stand_in(std::string why) const {
   impl->kept_ = kept_;
   impl->rows_ = rows_;
   impl->newest_ = newest_;
+  impl->steady_since_ = steady_since_;
   if (Status opened = impl->open(); !opened) return std::unexpected(opened.error());
   impl->unreadable_ = std::move(why);
   return Store(std::move(impl));
@@ -192,9 +202,16 @@ Result<std::int64_t> Store::Impl::drop_oldest(OpenFile& file) {
   return dropped;
 }
 
+// A clock that was set may be wrong, and what goes for its age does not come back.
+void Store::Impl::pass_time(WallTime now) {
+  if (std::chrono::abs(now - newest_) > kClockJump) steady_since_ = now;
+  newest_ = now;
+}
+
 // Points that are as old as their tier may grow; at most kThinnedBlocks of each at a time.
 // With the last samples of a container may go what tells who it was.
 Status Store::Impl::retire(OpenFile& file) {
+  if (newest_ - steady_since_ < kSteadyFor) return {};
   bool too_old = false;
   for (const Tier tier : {Tier::raw, Tier::medium, Tier::coarse}) {
     const Status done = write(file, [&]() -> Status {
@@ -342,18 +359,20 @@ Status Store::Impl::flush_or_hold(OpenFile& file) {
     if (!cap_holds_ && !space_.holding()) return flushed;
     file.connection.fault() = {};
   }
-  dropped_samples_ += file.history.keep_in_memory();
+  dropped_samples_ += file.history.keep_in_memory(newest_);
   forget_rows(file);
   return {};
 }
 
 // What memory holds goes first, so that a call that fails has taken nothing of its own. A tick with
-// nothing but samples of known containers does not touch the file.
+// nothing but samples of known containers does not touch the file, nor one without any.
 Status Store::Impl::append(OpenFile& file, const std::vector<HistoryPoint>& points,
                            const std::vector<JournalDecision>& decisions,
-                           const std::vector<JournalOutcome>& outcomes) {
-  for (const HistoryPoint& point : points) newest_ = point.time;
-  if (!points.empty() && file.history.flush_due(points.back().time))
+                           const std::vector<JournalOutcome>& outcomes,
+                           std::optional<WallTime> time) {
+  for (const HistoryPoint& point : points) pass_time(point.time);
+  if (time) pass_time(*time);
+  if ((time || !points.empty()) && file.history.flush_due(newest_))
     if (Status flushed = flush_or_hold(file); !flushed) return flushed;
   if (!find_known_rows(rows_, points, point_rows_) || !decisions.empty() || !outcomes.empty()) {
     RowMap found;
@@ -403,9 +422,9 @@ Status Store::add_container(const ContainerInfo& info, WallTime first_seen) {
 
 Status Store::append(const std::vector<HistoryPoint>& points,
                      const std::vector<JournalDecision>& decisions,
-                     const std::vector<JournalOutcome>& outcomes) {
+                     const std::vector<JournalOutcome>& outcomes, std::optional<WallTime> time) {
   return impl_->with_file(
-      [&](OpenFile& file) { return impl_->append(file, points, decisions, outcomes); });
+      [&](OpenFile& file) { return impl_->append(file, points, decisions, outcomes, time); });
 }
 
 Status Store::open_again() {

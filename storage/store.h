@@ -30,10 +30,10 @@ inline constexpr std::int64_t kMaxLearnedImages = 256;       // the one saved lo
 inline constexpr const char* kOomMemoryName = "#oom";        // never goes
 
 // Decisions, outcomes, containers and learned statistics are in the file when a call returns.
-// Samples are held in memory for up to kFlushInterval (of the points' own time), or until flush();
-// reading sees them at once. When the file nears its cap the oldest samples make room. A file whose
-// file system failed several calls is closed, and each call tries to open it anew; until that
-// succeeds calls are io, and memory keeps what is not written.
+// Samples are held in memory for up to kFlushInterval (of the time that append() is told), or until
+// flush(); reading sees them at once. When the file nears its cap the oldest samples make room. A
+// file whose file system failed several calls is closed, and each call tries to open it anew; until
+// that succeeds calls are io, and memory keeps what is not written.
 class Store {
  public:
   static constexpr std::chrono::seconds kFlushInterval{10};
@@ -58,14 +58,15 @@ class Store {
   ~Store();  // flushes if it can
 
   // One transaction each. A container is named once per boot; naming it again replaces the name.
-  // Points and decisions of a container that was not named are kept under its id alone.
+  // Points and decisions of a container that was not named are kept under its id alone. `time`: of
+  // the tick; without one, that of the last point.
   Status add_container(const ContainerInfo& info, WallTime first_seen);
   // On an error nothing of this call was taken, so the same call may be made again: io when the
   // disk is full or fails, or when the file was found corrupt just now and was quarantined (the
   // next call goes to a new file; containers should be named again).
   Status append(const std::vector<HistoryPoint>& points,
                 const std::vector<JournalDecision>& decisions,
-                const std::vector<JournalOutcome>& outcomes);
+                const std::vector<JournalOutcome>& outcomes, std::optional<WallTime> time = {});
   // All samples appended so far are in the file when it returns without error.
   Status flush();
 

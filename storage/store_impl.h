@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,7 +47,7 @@ class Store::Impl {
 
   Status append(OpenFile& file, const std::vector<HistoryPoint>& points,
                 const std::vector<JournalDecision>& decisions,
-                const std::vector<JournalOutcome>& outcomes);
+                const std::vector<JournalOutcome>& outcomes, std::optional<WallTime> time);
   Status flush(OpenFile& file);
   Result<Store> stand_in(std::string why) const;
   bool let_go() const { return let_go_; }
@@ -70,6 +71,7 @@ class Store::Impl {
   std::string cap_text() const;
   Status make_room(OpenFile& file);
   Status sweep(OpenFile& file);
+  void pass_time(WallTime now);
   Status retire(OpenFile& file);
   Status flush_or_hold(OpenFile& file);
   void forget_rows(const OpenFile& file);
@@ -93,7 +95,8 @@ class Store::Impl {
   SqlFault open_fault_;
   RowMap rows_;  // of the containers that have points in memory
   std::vector<std::int64_t> point_rows_;  // of those being appended
-  WallTime newest_;
+  WallTime newest_;        // time that was told
+  WallTime steady_since_;  // the last jump of it
   WallTime swept_;                        // since samples were too old
   std::int64_t dropped_since_sweep_ = 0;  // half a turn of the ring lies between two sweeps
 };

@@ -29,11 +29,13 @@ void append_to(std::vector<Entry>& to, std::vector<Entry>& from) {
     to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
 }
 
+// `from` is the later one.
 void append_to(Batch& to, Batch& from) {
   append_to(to.containers, from.containers);
   append_to(to.points, from.points);
   append_to(to.decisions, from.decisions);
   append_to(to.outcomes, from.outcomes);
+  if (from.time) to.time = from.time;
 }
 
 // Drops the oldest entries until `excess` are gone or none is left; how many went.
@@ -154,8 +156,8 @@ bool StoreThread::Impl::write(Batch& batch, std::size_t& written) {
   written += drop_front(batch.containers, named);
   if (!batch.containers.empty()) return false;
   const std::size_t size = size_of(batch);
-  if (size == 0) return true;
-  last_status_ = store_.append(batch.points, batch.decisions, batch.outcomes);
+  if (size == 0 && !batch.time) return true;
+  last_status_ = store_.append(batch.points, batch.decisions, batch.outcomes, batch.time);
   if (!last_status_) return false;
   written += size;
   batch = {};

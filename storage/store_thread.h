@@ -29,6 +29,9 @@ class StoreThread {
     std::vector<HistoryPoint> points;
     std::vector<JournalDecision> decisions;
     std::vector<JournalOutcome> outcomes;
+    // Of its tick, also of one that has nothing else: samples that are due are written then.
+    // Without one, that of the last point.
+    std::optional<WallTime> time = {};
   };
 
   struct Counts {

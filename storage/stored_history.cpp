@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <set>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "storage/block.h"
 #include "storage/catalog.h"
 #include "storage/journal.h"
+#include "storage/oldest_points.h"
 #include "storage/plain_tables.h"
 #include "storage/recent_ring.h"
 #include "storage/sample_history.h"
@@ -75,9 +75,8 @@ class StoredHistory::Impl {
   Status prepare(const std::string& path);
   // The first time that it is asked for; its columns are those of the newest schema.
   Status prepare_journal();
-  // Appends those points of one packed block that were asked for; false of a damaged one.
-  static bool select(std::int64_t record, std::string_view payload, WallTime from, WallTime until,
-                     std::vector<HistoryPoint>& points);
+  // Adds the points of one packed block; false of a damaged one.
+  static bool select(std::int64_t record, std::string_view payload, OldestPoints& points);
 
   Fd lock;  // held as long as the file is read
   Connection connection;
@@ -153,13 +152,11 @@ Status StoredHistory::Impl::prepare_journal() {
   return {};
 }
 
-bool StoredHistory::Impl::select(std::int64_t record, std::string_view payload, WallTime from,
-                                 WallTime until, std::vector<HistoryPoint>& points) {
+bool StoredHistory::Impl::select(std::int64_t record, std::string_view payload,
+                                 OldestPoints& points) {
   Result<std::vector<HistoryPoint>> block = read_block(payload, record_id(record));
-  if (!block) return false;
-  for (HistoryPoint& point : *block)
-    if (point.time >= from && point.time <= until) points.push_back(std::move(point));
-  return true;
+  if (block) points.add(*std::move(block));
+  return block.has_value();
 }
 
 StoredHistory::StoredHistory(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -221,27 +218,25 @@ Result<TablePage> StoredHistory::table_page(const std::string& table, std::int64
 
 Result<std::vector<HistoryPoint>> StoredHistory::history_of(std::int64_t record, WallTime from,
                                                             WallTime until, int limit) {
-  std::vector<HistoryPoint> points;
-  const std::size_t wanted = limit > 0 ? static_cast<std::size_t>(limit) : 0;
+  OldestPoints points(from, until, limit);
   impl_->blocks.begin(record, until.time_since_epoch().count(), from.time_since_epoch().count());
-  while (points.size() < wanted) {
+  for (;;) {
+    const Statement& block = impl_->blocks;
     const Result<bool> row = impl_->blocks.next();
     if (!row) return std::unexpected(row.error());
-    if (!*row) break;
-    const Statement& block = impl_->blocks;
+    if (!*row || !points.takes(block.integer(0))) break;
     const std::string_view payload = block.blob(4);
     const bool sound = block_checksum(record, block.integer(0), block.integer(1), block.integer(2),
                                       payload) == block.integer(3);
-    if (!sound || !Impl::select(record, payload, from, until, points))
+    if (!sound || !Impl::select(record, payload, points))
       impl_->damaged.emplace(record, block.integer(0));
   }
   impl_->blocks.stop();
   for (const RecentBlock& block : impl_->recent)
-    if (block.container == record && !Impl::select(record, block.payload, from, until, points))
+    if (block.container == record && points.takes(block.first_ns) &&
+        !Impl::select(record, block.payload, points))
       impl_->damaged.emplace(record, 0);
-  std::ranges::stable_sort(points, {}, &HistoryPoint::time);
-  if (points.size() > wanted) points.resize(wanted);
-  return points;
+  return points.take();
 }
 
 }  // namespace cgphase

@@ -24,8 +24,7 @@ Columns gauge_columns() {
   MemoryStat& m = s.memory;
   for (Counter* gauge :
        {&m.anon_bytes, &m.file_bytes, &m.shmem_bytes, &m.unevictable_bytes, &m.kernel_bytes,
-        &m.slab_reclaimable_bytes, &m.slab_unreclaimable_bytes, &m.sock_bytes,
-        &m.inactive_file_bytes, &m.active_file_bytes, &m.inactive_anon_bytes, &s.pids_current,
+        &m.slab_unreclaimable_bytes, &m.sock_bytes, &m.inactive_anon_bytes, &s.pids_current,
         &s.run_queue.longest_wait_usec})
     *gauge = 0;
   for (Pressure* pressure : {&s.cpu_pressure, &s.memory_pressure, &s.io_pressure})
@@ -34,6 +33,15 @@ Columns gauge_columns() {
   s.gpu.utilisation_ratio = s.gpu.memory_utilisation_ratio = 0;
   gauges.peak_cpu_cores = 0;
   return columns_of(gauges);
+}
+
+// What the working set and memory_need() only ever subtract: of a thinned point neither may be
+// lower than it was. Shared memory is subtracted, too, but added at least as often.
+Columns subtracted_columns() {
+  HistoryPoint subtracted;
+  MemoryStat& m = subtracted.sample.memory;
+  m.slab_reclaimable_bytes = m.inactive_file_bytes = m.active_file_bytes = 0;
+  return columns_of(subtracted);
 }
 
 // What is as it was last, absent parts too: a limit is more than one column.
@@ -52,10 +60,16 @@ Columns state_columns() {
 
 // `next` with what it has to keep of `so_far`.
 HistoryPoint fold(const HistoryPoint& so_far, const HistoryPoint& next) {
-  static const Columns kGauges = gauge_columns(), kStates = state_columns();
+  static const Columns kGauges = gauge_columns(), kSubtracted = subtracted_columns(),
+                       kStates = state_columns();
   const ColumnRow before = to_columns(so_far);
   ColumnRow row = to_columns(next);
   for (std::size_t column = 0; column < kColumnCount; ++column) {
+    if (kSubtracted[column]) {  // what was not read subtracts nothing
+      row.present.set(column, row.present[column] && before.present[column]);
+      row.values[column] = std::min(row.values[column], before.values[column]);
+      continue;
+    }
     if (kStates[column] || !before.present[column]) continue;
     if (!row.present[column] || (kGauges[column] && before.values[column] > row.values[column]))
       row.values[column] = before.values[column];

@@ -12,8 +12,9 @@
 namespace cgphase {
 
 // Takes the points of one container, oldest first. Of each span of `step` since 1970 it makes one:
-// at the time of the last, with the last reading of each counter, the highest of each gauge, the
-// limits and the phase of the last, and the highest usage of CPU between two readings.
+// at the time of the last, with the last reading of each counter, the highest of each gauge (the
+// lowest of what is only ever subtracted from others), the limits and the phase of the last, and
+// the highest usage of CPU between two readings.
 class Thinner {
  public:
   // `before`: the point before the first, where there is one; usage is counted from it.

@@ -222,6 +222,31 @@ void make_older_file(const std::string& path, std::size_t schema, std::uint64_t 
   }
 }
 
+void fill_over_step_back(Store& store) {
+  const auto add = [&store](std::uint64_t second, double part) {
+    HistoryPoint point = busy_point(kOne, second);
+    point.time = at_second(static_cast<double>(second) + part);
+    REQUIRE(store.append({point}, {}, {}).has_value());
+  };
+  for (std::uint64_t second = 940; second < 1060; ++second) add(second, 0);
+  for (std::uint64_t second = 1030; second < 1120; ++second) add(second, 0.5);
+  REQUIRE(store.flush().has_value());
+}
+
+std::vector<WallTime> times_of_pages(const PageFrom& page) {
+  std::vector<WallTime> times;
+  for (WallTime from = WallTime::min();;) {
+    const Result<std::vector<HistoryPoint>> points = page(from);
+    REQUIRE(points.has_value());
+    REQUIRE(points->size() <= 120);
+    const std::size_t before = times.size();
+    for (const HistoryPoint& point : *points)
+      if (times.empty() || point.time > times.back()) times.push_back(point.time);
+    if (times.size() == before) return times;
+    from = times.back();
+  }
+}
+
 Store open_store(const std::string& path, Bytes cap) {
   Result<Store> store = Store::open({path, "boot-1", cap});
   REQUIRE_MESSAGE(store.has_value(), (store ? "" : store.error().text));

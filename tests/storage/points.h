@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "storage/store.h"
 #include "tests/storage/busy_point.h"
@@ -41,6 +43,15 @@ JournalOutcome outcome_of(CgroupId id, std::uint64_t decision_id, WallTime time)
 // A file of schema 4 or older as its program left it: a sample a second of kOne, row 1, up to
 // `seconds`; the last sixty or fewer in table tail.
 void make_older_file(const std::string& path, std::size_t schema, std::uint64_t seconds);
+
+// What kOne leaves where the clock was set back by half a minute: full blocks of the seconds 940 to
+// 999, 1000 to 1059 and 1030.5 to 1089.5, and what goes on after these to 1119.5. 210 points.
+void fill_over_step_back(Store& store);
+
+// The times in all pages of 120 points, asked for as cli/host_history.cpp does: each from the last
+// time on that the one before had.
+using PageFrom = std::function<Result<std::vector<HistoryPoint>>(WallTime from)>;
+std::vector<WallTime> times_of_pages(const PageFrom& page);
 
 // A store that the test expects to open.
 Store open_store(const std::string& path, Bytes cap = Bytes{64 * kMiB});

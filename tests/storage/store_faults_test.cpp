@@ -264,7 +264,7 @@ TEST_CASE("a journal row with an unknown word is left out and counted") {
   CHECK(store.damaged_count() == 1);
 }
 
-TEST_CASE("learned text with one digit changed is io, not a wrong number") {
+TEST_CASE("learned text with one digit changed is invalid, not a wrong number") {
   const ScratchDirectory scratch;
   const std::string path = scratch.path("h.db");
   make_store(path);
@@ -272,7 +272,7 @@ TEST_CASE("learned text with one digit changed is io, not a wrong number") {
   Store store = open_store(path);
   const auto learned = store.load_learned("img");
   REQUIRE_FALSE(learned.has_value());
-  CHECK(learned.error().kind == ErrorKind::io);
+  CHECK(learned.error().kind == ErrorKind::invalid);
 }
 
 TEST_CASE("a newer schema is unsupported and left as it is") {

@@ -104,6 +104,22 @@ bool add_points(Store& store, std::uint64_t from, std::uint64_t to) {
   return true;
 }
 
+// Ticks of the same seconds in which no container lives.
+bool add_ticks(Store& store, int from, int to) {
+  for (int second = from; second < to; ++second)
+    if (!store.append({}, {}, {}, at_second(second))) return false;
+  return true;
+}
+
+// The points of all seconds below `count` are there, each once, and no more.
+bool whole(Store& store, std::uint64_t count) {
+  const auto points = store.history(kOne, WallTime::min(), WallTime::max(), 1 << 20);
+  if (!points || points->size() != count) return false;
+  for (std::uint64_t second = 0; second < count; ++second)
+    if (!same((*points)[second], busy_point(kOne, second))) return false;
+  return store.damaged_count() == 0;
+}
+
 bool add_decision(Store& store, std::uint64_t id) {
   return store.append({}, {decision_of(kOne, id, at_second(static_cast<double>(id)))}, {})
       .has_value();
@@ -154,6 +170,67 @@ TEST_CASE("on a full disk decisions are written out of the reserve, which is tak
   });
 }
 
+TEST_CASE("on a full disk a history is opened out of the reserve") {
+  check_on_small_disk([](const SmallDisk& disk) {
+    {
+      Store store = disk.open();
+      if (!disk.reserved() || !add_points(store, 0, 30)) return 1;
+    }
+    disk.fill(0);
+    {
+      Store store = disk.open();
+      if (disk.reserved() || !store.held_back() || !has(*store.held_back(), "was full")) return 2;
+      if (!whole(store, 30) || !add_decision(store, 1) || decisions_of(store) != 1) return 3;
+      if (!add_points(store, 30, 90) || !whole(store, 90)) return 4;
+      disk.release();
+      if (!add_points(store, 90, 120) || store.held_back() || !whole(store, 120)) return 5;
+    }
+    Store store = disk.open();
+    return whole(store, 120) && decisions_of(store) == 1 ? 0 : 6;
+  });
+}
+
+TEST_CASE("on a full disk without a reserve a history is opened, and waits for room") {
+  check_on_small_disk([](const SmallDisk& disk) {
+    {
+      Store store = disk.open();
+      if (!add_points(store, 0, 30)) return 1;
+    }
+    std::filesystem::remove(disk.reserve);
+    disk.fill(0);
+    {
+      Store store = disk.open();
+      if (!store.held_back() || !has(*store.held_back(), "was full")) return 2;
+      if (!whole(store, 30) || add_decision(store, 1)) return 3;
+    }
+    {
+      Store store = disk.open();
+      if (!add_points(store, 30, 60) || !whole(store, 60)) return 4;
+      disk.release();
+      if (!add_points(store, 60, 90) || store.held_back() || !whole(store, 90)) return 5;
+      if (!add_decision(store, 1)) return 6;
+    }
+    Store store = disk.open();
+    return whole(store, 90) && decisions_of(store) == 1 ? 0 : 7;
+  });
+}
+
+TEST_CASE("what waited in memory is written when there is room, though no container lives") {
+  check_on_small_disk([](const SmallDisk& disk) {
+    Store store = disk.open();
+    if (!add_points(store, 0, 30)) return 1;
+    disk.fill(kFloor.value / 2);
+    if (!add_points(store, 30, 60) || !add_ticks(store, 60, 90) || !store.held_back()) return 2;
+    disk.release();
+    if (!add_ticks(store, 90, 120) || store.held_back()) return 3;
+    const std::string copy = disk.folder + "/copy.db";
+    std::filesystem::copy_file(disk.database, copy);
+    std::filesystem::copy_file(disk.database + "-wal", copy + "-wal");
+    Store left = SmallDisk::open(copy, Bytes{0});
+    return whole(left, 60) ? 0 : 4;
+  });
+}
+
 TEST_CASE("what waits in memory is bounded, and the oldest go") {
   check_on_small_disk([](const SmallDisk& disk) {
     Store store = disk.open(Bytes{kGiB});
@@ -182,6 +259,7 @@ TEST_CASE("containers that ended leave memory below the floor, too") {
     std::uint64_t kept = 0;
     for (std::uint64_t one = 0; one < many; ++one)
       kept += store.history({42, one}, WallTime::min(), WallTime::max(), 9)->size();
+    if (store.damaged_count() != 0) return 4;
     return kept <= kMaxSealedBlocks + 2 && kept >= kMaxSealedBlocks / 2 ? 0 : 3;
   });
 }

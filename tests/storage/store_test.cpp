@@ -99,6 +99,14 @@ TEST_CASE("a wall clock that is set back loses no sample") {
   CHECK(same(points[5], busy_point(kOne, 102)));
 }
 
+TEST_CASE("blocks that overlap lose no sample between the pages") {
+  Store store = open_store(":memory:");
+  fill_over_step_back(store);
+  const auto times = times_of_pages(
+      [&](WallTime from) { return store.history(kOne, from, WallTime::max(), 120); });
+  CHECK(times.size() == 210);
+}
+
 TEST_CASE("a tick of known containers does not touch the file") {
   const ScratchDirectory scratch;
   Store store = open_store(scratch.path("h.db"));
@@ -114,6 +122,18 @@ TEST_CASE("samples older than the flush interval are in the file") {
   append_seconds(store, kOne, 0, 2);
   const std::uint64_t before = store.size_bytes();
   append_seconds(store, kOne, 2, 12);
+  CHECK(store.size_bytes() > before);
+}
+
+TEST_CASE("a tick without containers touches the file only for samples that are due") {
+  const ScratchDirectory scratch;
+  Store store = open_store(scratch.path("h.db"));
+  append_seconds(store, kOne, 0, 2);
+  const std::uint64_t before = store.size_bytes();
+  for (int second = 2; second < 10; ++second)
+    REQUIRE(store.append({}, {}, {}, at_second(second)).has_value());
+  CHECK(store.size_bytes() == before);
+  REQUIRE(store.append({}, {}, {}, at_second(10)).has_value());
   CHECK(store.size_bytes() > before);
 }
 

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <filesystem>
 #include <fstream>
 #include <future>
 #include <nlohmann/json.hpp>
@@ -75,6 +76,23 @@ StoreThread::Batch decisions_batch(std::uint64_t from, std::uint64_t until) {
   return batch;
 }
 
+// Of a tick in which no container lives.
+StoreThread::Batch empty_tick(double second) {
+  StoreThread::Batch batch;
+  batch.time = at_second(second);
+  return batch;
+}
+
+// How many points of kOne a process that is killed now leaves in its file.
+std::size_t left_behind(const std::string& path) {
+  const std::string copy = path + ".copy";
+  const auto replace = std::filesystem::copy_options::overwrite_existing;
+  std::filesystem::copy_file(path, copy, replace);
+  std::filesystem::copy_file(path + "-wal", copy + "-wal", replace);
+  Store left = open_store(copy);
+  return left.history(kOne, at_second(0), at_second(1000), 1000)->size();
+}
+
 }  // namespace
 
 TEST_CASE("what is enqueued is in the file after flush_and_stop") {
@@ -99,6 +117,37 @@ TEST_CASE("what is enqueued is in the file after flush_and_stop") {
   CHECK(store.decisions(kOne, at_second(100), 10)->size() == 1);
   CHECK(store.outcomes(kOne, at_second(100), 10)->size() == 1);
   CHECK((*store.containers())[0].container.name == "train");
+}
+
+TEST_CASE("the last samples of the last container are in the file ten seconds after them") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.path("h.db");
+  StoreThread thread(open_store(path));
+  thread.enqueue(points_batch(0, 5));
+  wait_for(thread);
+  thread.enqueue(empty_tick(9));
+  wait_for(thread);
+  CHECK(left_behind(path) == 0);
+  thread.enqueue(empty_tick(10));
+  wait_for(thread);
+  CHECK(left_behind(path) == 5);
+  CHECK(thread.counts().written == 5);
+}
+
+TEST_CASE("batches that wait for each other have the time of the last tick") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.path("h.db");
+  StoreThread thread(open_store(path));
+  thread.enqueue(points_batch(0, 5));
+  wait_for(thread);
+  {
+    const Hold hold(thread);
+    thread.enqueue(empty_tick(9));
+    thread.enqueue(empty_tick(10));
+    thread.enqueue({});
+  }
+  wait_for(thread);
+  CHECK(left_behind(path) == 5);
 }
 
 TEST_CASE("a query runs on the storage thread and sees what was enqueued before it") {

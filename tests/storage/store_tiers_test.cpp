@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <set>
+#include <vector>
 
 #include "storage/schema.h"
 #include "storage/sqlite.h"
@@ -45,6 +47,19 @@ std::size_t count_between(const std::vector<HistoryPoint>& points, double from, 
   return static_cast<std::size_t>(std::ranges::count_if(points, [&](const HistoryPoint& point) {
     return point.time >= time(from) && point.time < time(until);
   }));
+}
+
+constexpr std::uint64_t kHour = 3600, kFarAhead = 40 * 24 * kHour;
+
+// From <= second < to.
+void add_seconds(Store& store, std::uint64_t from, std::uint64_t to) {
+  for (std::uint64_t second = from; second < to; ++second)
+    REQUIRE(store.append({busy_point(kOne, second)}, {}, {}).has_value());
+  REQUIRE(store.flush().has_value());
+}
+
+std::size_t count_of(Store& store) {
+  return store.history(kOne, WallTime::min(), WallTime::max(), 1 << 20)->size();
 }
 
 void check_tiers(const std::vector<HistoryPoint>& points) {
@@ -103,6 +118,50 @@ TEST_CASE("who has no sample left is forgotten, though the file is far from its 
   fill(store);
   CHECK_FALSE(store.last_container("brief")->has_value());
   CHECK(store.records(0, 10)->size() == 1);
+}
+
+TEST_CASE("what a clock that was set back adds to hours that are thinned is in the pages, too") {
+  Store store = open_tiers(":memory:");
+  fill(store);
+  const std::uint64_t back = kRunSeconds - 15 * kHour / 2;  // of which the file has coarse samples
+  for (std::uint64_t second = back; second < back + 100; ++second) {
+    HistoryPoint point = busy_point(kOne, second);
+    point.time = at_second(static_cast<double>(second) + 0.5);
+    REQUIRE(store.append({point}, {}, {}).has_value());
+  }
+  REQUIRE(store.flush().has_value());
+  const auto points = store.history(kOne, WallTime::min(), WallTime::max(), 1 << 20);
+  REQUIRE(points.has_value());
+  std::set<WallTime> times;
+  for (const HistoryPoint& point : *points) times.insert(point.time);
+  const auto paged = times_of_pages(
+      [&](WallTime from) { return store.history(kOne, from, WallTime::max(), 120); });
+  CHECK(paged == std::vector(times.begin(), times.end()));
+}
+
+TEST_CASE("a clock that is far ahead for half a minute takes nothing away") {
+  Store store = open_tiers(":memory:");
+  add_seconds(store, 0, 2 * kHour);
+  const std::size_t before = count_of(store);
+  add_seconds(store, kFarAhead, kFarAhead + 30);
+  add_seconds(store, 2 * kHour, 2 * kHour + 1800);
+  CHECK(count_of(store) == before + 30 + 1800);
+  // An hour after it was set back ages count again.
+  add_seconds(store, 2 * kHour + 1800, 4 * kHour);
+  CHECK(count_of(store) < before + 30 + 2 * kHour);
+}
+
+TEST_CASE("after weeks without a daemon samples grow old from the second hour on") {
+  const ScratchDirectory scratch;
+  {
+    Store store = open_tiers(scratch.path("h.db"));
+    add_seconds(store, 0, 200);
+  }
+  Store store = open_tiers(scratch.path("h.db"));
+  add_seconds(store, kFarAhead, kFarAhead + kHour);
+  CHECK(count_of(store) == 200 + kHour);
+  add_seconds(store, kFarAhead + kHour, kFarAhead + kHour + 100);
+  CHECK(count_of(store) < 200 + kHour);
 }
 
 TEST_CASE("a clock that is far behind takes nothing away") {

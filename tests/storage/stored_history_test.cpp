@@ -67,6 +67,18 @@ TEST_CASE_FIXTURE(Directory, "the file of a store that was closed reads without 
   CHECK(files_of(state) == before);
 }
 
+TEST_CASE_FIXTURE(Directory, "blocks of a file that overlap lose no sample between the pages") {
+  {
+    Store store = open_store(file);
+    fill_over_step_back(store);
+  }
+  Result<StoredHistory> history = StoredHistory::open(state);
+  REQUIRE(history.has_value());
+  const auto times = times_of_pages(
+      [&](WallTime from) { return history->history_of(1, from, WallTime::max(), 120); });
+  CHECK(times.size() == 210);
+}
+
 TEST_CASE_FIXTURE(Directory, "a file that a crash left with its -wal reads whole, and stays so") {
   const pid_t child = ::fork();
   REQUIRE(child >= 0);

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "tests/storage/points.h"
@@ -30,6 +33,13 @@ std::vector<HistoryPoint> thinned(std::chrono::seconds step,
     if (auto whole = thinner.add(point)) out.push_back(*whole);
   if (auto last = thinner.finish()) out.push_back(*last);
   return out;
+}
+
+// As AI4DL counts it (model/trace_writer.cpp).
+std::optional<std::uint64_t> working_set_of(const Sample& sample) {
+  if (!sample.memory_current) return std::nullopt;
+  const std::uint64_t idle = sample.memory.inactive_file_bytes.value_or(0);
+  return sample.memory_current->value - std::min(idle, sample.memory_current->value);
 }
 
 constexpr std::uint64_t kMinute = 40;  // at_second() of it is a whole minute since 1970
@@ -88,6 +98,49 @@ TEST_CASE("what is absent in the last reading is that of one before, but for lim
   CHECK_FALSE(out[0].sample.limits.cpu_weight);
   CHECK(out[0].sample.swap_max == MemoryLimit{});
   CHECK(same(out[0].phase, last.phase));
+}
+
+TEST_CASE("of what is only ever subtracted the lowest stays, and nothing where it was not read") {
+  HistoryPoint first = point_at(kMinute, 1, 100), last = point_at(kMinute + 1, 2, 100);
+  first.sample.memory.inactive_file_bytes = 10;
+  last.sample.memory.inactive_file_bytes = 90;
+  first.sample.memory.active_file_bytes = 80;
+  last.sample.memory.active_file_bytes = 20;
+  first.sample.memory.slab_reclaimable_bytes = 5;
+  const auto out = thinned(std::chrono::seconds(15), {first, last});
+  REQUIRE(out.size() == 1);
+  CHECK(out[0].sample.memory.inactive_file_bytes == 10);
+  CHECK(out[0].sample.memory.active_file_bytes == 20);
+  CHECK_FALSE(out[0].sample.memory.slab_reclaimable_bytes);
+}
+
+TEST_CASE("neither working set nor need of a thinned point is below the highest of its span") {
+  std::mt19937_64 random(11);
+  std::vector<HistoryPoint> points;
+  for (std::uint64_t second = 0; second < 1500; ++second) {
+    const auto bytes = [&]() -> Counter {
+      if (second >= 750 && random() % 8 == 0) return std::nullopt;
+      return random() % kGiB;
+    };
+    HistoryPoint& point = points.emplace_back(point_at(kMinute + second, second, 0));
+    point.sample.memory_current = Bytes{random() % (4 * kGiB)};
+    MemoryStat& m = point.sample.memory;
+    for (Counter* part : {&m.anon_bytes, &m.file_bytes, &m.shmem_bytes, &m.unevictable_bytes,
+                          &m.kernel_bytes, &m.slab_reclaimable_bytes, &m.inactive_file_bytes,
+                          &m.active_file_bytes})
+      *part = bytes();
+    if (const Counter swap = bytes()) point.sample.swap_current = Bytes{*swap};
+  }
+  const auto medium = thinned(std::chrono::seconds(15), points);
+  const auto coarse = thinned(std::chrono::seconds(60), medium);
+  for (const auto& [out, span] : {std::pair(&medium, 15U), std::pair(&coarse, 60U)}) {
+    REQUIRE(out->size() == points.size() / span);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const Sample &sample = points[i].sample, &thin = (*out)[i / span].sample;
+      CHECK(working_set_of(thin) >= working_set_of(sample));
+      CHECK(memory_need(thin) >= memory_need(sample));
+    }
+  }
 }
 
 TEST_CASE("random points can be thinned, and none has a gauge above its span's") {
