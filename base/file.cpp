@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace cgphase {
@@ -31,6 +32,28 @@ Status sync_directory(const std::string& directory) {
   if (!fd) return std::unexpected(fd.error());
   if (::fsync(fd->get()) != 0) return errno_failure(directory, errno);
   return {};
+}
+
+// Whose place is taken.
+Result<std::string> replaced_path(const std::string& path) {
+  struct stat itself{}, target{};
+  if (::lstat(path.c_str(), &itself) != 0) {
+    if (errno == ENOENT) return path;
+    return errno_failure(path, errno);
+  }
+  if (::stat(path.c_str(), &target) != 0) {
+    if (errno == ENOENT)
+      return failure(ErrorKind::invalid, path + ": is a link to nothing: name the file itself");
+    return errno_failure(path, errno);
+  }
+  if (!S_ISREG(target.st_mode))
+    return failure(ErrorKind::invalid,
+                   path + ": is no regular file, and only such a one is replaced");
+  if (!S_ISLNK(itself.st_mode)) return path;
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(path, error);
+  if (error) return errno_failure(path, error.value());
+  return real.string();
 }
 
 }  // namespace
@@ -67,11 +90,13 @@ FileReplacement::~FileReplacement() {
 }
 
 Result<FileReplacement> FileReplacement::create(const std::string& path, unsigned mode) {
-  std::string temporary = path + ".new." + std::to_string(::getpid());
+  Result<std::string> replaced = replaced_path(path);
+  if (!replaced) return std::unexpected(replaced.error());
+  std::string temporary = *replaced + ".new." + std::to_string(::getpid());
   ::unlink(temporary.c_str());
   Result<Fd> fd = open_path(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
   if (!fd) return std::unexpected(fd.error());
-  return FileReplacement(path, std::move(temporary), *std::move(fd));
+  return FileReplacement(*std::move(replaced), std::move(temporary), *std::move(fd));
 }
 
 Status FileReplacement::write(std::string_view content) { return write_all(fd_.get(), content); }

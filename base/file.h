@@ -15,7 +15,9 @@ Result<std::string> read_file(const std::string& path, std::size_t limit_bytes);
 Result<std::string> read_file_at(int directory_fd, const char* name, std::size_t limit_bytes);
 
 // Writes a temporary file beside `path`, fsyncs it, renames it over `path` and fsyncs the
-// directory: a reader sees the old content or the new, never a part.
+// directory: a reader sees the old content or the new, never a part. A link stays, and what it
+// leads to is replaced. Errors: invalid (a link to nothing; a device, a pipe or whatever else is no
+// regular file, which stays what it is), and those of the files.
 Status replace_file(const std::string& path, std::string_view content, unsigned mode = 0644);
 
 // The same piece by piece, for what should not be in memory at once. Without commit() the old

@@ -304,7 +304,7 @@ int follow_events(Request request, CommonOptions options) {
   const double now = now_seconds();
   if (!request.args.contains("from_seconds") && !request.args.contains("limit"))
     request.args["from_seconds"] = now;
-  const double begin = request.number("from_seconds").value_or(0);
+  double begin = request.number("from_seconds").value_or(0);
   if (options.output == Output::json) options.output = Output::jsonl;
   const auto ask = history_source(options, "");
   if (!ask) return complain(ask.error());
@@ -313,7 +313,12 @@ int follow_events(Request request, CommonOptions options) {
     if (!body) return complain(body.error());
     json fresh = {{"schema", kSchema}, {"events", json::array()}};
     std::set<std::string> seen;
-    for (const json& event : view_array(*body, "/events")) {
+    const json events = view_array(*body, "/events");
+    // What the limit left out does not come as new.
+    if (const auto limit = request.number("limit");
+        limit && static_cast<double>(events.size()) >= *limit)
+      begin = std::max(begin, view_number(events.front(), "/time").value_or(0) + kStepSeconds);
+    for (const json& event : events) {
       const std::string text = event.dump();
       if (!printed.contains(text)) fresh["events"].push_back(event);
       seen.insert(text);

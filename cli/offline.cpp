@@ -1,6 +1,9 @@
 #include "cli/offline.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -21,6 +24,20 @@ int exit_code_of(const Error& error) {
     case ErrorKind::denied: return kExitDenied;
     default: return kExitFailure;
   }
+}
+
+// /dev/stdout cannot be opened where it is a socket, nor replaced where others write behind it.
+bool is_standard_output(const std::string& path) {
+  struct stat named{}, standard{};
+  return ::stat(path.c_str(), &named) == 0 && ::fstat(STDOUT_FILENO, &standard) == 0 &&
+         named.st_dev == standard.st_dev && named.st_ino == standard.st_ino;
+}
+
+// Takes a text, and stays what it is.
+bool is_stream(const std::string& path) {
+  struct stat status{};
+  return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) &&
+         !S_ISDIR(status.st_mode);
 }
 
 }  // namespace
@@ -54,7 +71,13 @@ Status emit(const std::string& text, const std::string& path) {
 
 Result<TextOutput> TextOutput::open(const std::string& path) {
   TextOutput output;
-  if (path.empty()) return output;
+  if (path.empty() || is_standard_output(path)) return output;
+  if (is_stream(path)) {
+    Result<Fd> stream = open_path(path, O_WRONLY | O_NOCTTY);
+    if (!stream) return std::unexpected(stream.error());
+    output.stream_ = *std::move(stream);
+    return output;
+  }
   Result<FileReplacement> file = FileReplacement::create(path);
   if (!file) return std::unexpected(file.error());
   output.file_.emplace(*std::move(file));
@@ -63,6 +86,7 @@ Result<TextOutput> TextOutput::open(const std::string& path) {
 
 Status TextOutput::write(std::string_view text) {
   if (file_) return file_->write(text);
+  if (stream_.valid()) return write_all(stream_.get(), text);
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
     return failure(ErrorKind::io, "standard output cannot be written");
   return {};
@@ -70,6 +94,7 @@ Status TextOutput::write(std::string_view text) {
 
 Status TextOutput::finish() {
   if (file_) return file_->commit();
+  if (stream_.valid()) return {};
   if (std::fflush(stdout) != 0)
     return failure(ErrorKind::io, "standard output cannot be written");
   return {};

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/fd.h"
 #include "base/file.h"
 #include "base/result.h"
 
@@ -20,7 +21,8 @@ std::string default_model_path();
 // 5 not permitted, 1 any other failure.
 int finish(const char* verb, const Status& status);
 
-// To the file, which appears whole or not at all, or to standard output where `path` is empty.
+// To the file, which appears whole or not at all; into what is there where that is a device or a
+// pipe; to standard output where `path` is empty or names that.
 Status emit(const std::string& text, const std::string& path);
 
 // The same piece by piece, for what should not be in memory at once; the file appears with
@@ -30,9 +32,12 @@ class TextOutput {
   static Result<TextOutput> open(const std::string& path);
   Status write(std::string_view text);
   Status finish();
+  // Whether there is nothing to put in its place at the end, nor to clear away without that.
+  bool writes_through() const { return !file_; }
 
  private:
-  std::optional<FileReplacement> file_;  // absent: standard output
+  std::optional<FileReplacement> file_;
+  Fd stream_;  // neither: standard output
 };
 
 }  // namespace cgphase

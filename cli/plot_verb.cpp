@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "base/file.h"
 #include "base/text.h"
 #include "cli/container_plot.h"
 #include "cli/daemon_client.h"
@@ -327,7 +326,7 @@ OrComplaint<std::string> draw(const CLI::App& verb, const PlotOptions& options,
 int plot_verb(const CLI::App& verb, const PlotOptions& options, const CommonOptions& common) {
   const OrComplaint<std::string> picture = draw(verb, options, common);
   if (!picture) return complain(picture.error());
-  const Status written = replace_file(options.output, *picture);
+  const Status written = emit(*picture, options.output);
   return written ? 0 : complain(complaint(written.error()).error());
 }
 

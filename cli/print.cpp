@@ -35,8 +35,10 @@ int print(const Form& form, const nlohmann::json& body, const CommonOptions& opt
   const TextStyle style = text_style(options, terminal_environment());
   const Result<std::string> text = present(form, body, options.output, style);
   if (!text) return complain(Exit::usage, text.error().text);
-  std::fwrite(text->data(), 1, text->size(), stdout);
-  if (std::fflush(stdout) != 0) return complain(Exit::failure, "cannot write standard output");
+  // What does not fit into the buffer fails in fwrite, and leaves fflush nothing to fail of.
+  if (std::fwrite(text->data(), 1, text->size(), stdout) != text->size() ||
+      std::fflush(stdout) != 0)
+    return complain(Exit::failure, "cannot write standard output");
   return 0;
 }
 

@@ -85,10 +85,13 @@ bool take_time(const std::string& text, bool utc, std::optional<WallTime>& time,
   return parsed.has_value();
 }
 
-// What keeps the recording from its place is told before the wait.
-Status check_place(const std::string& path) {
-  const Result<TextOutput> output = TextOutput::open(path);
-  return output ? Status{} : std::unexpected(output.error());
+// What keeps the recording from its place is told before the wait. What reads a pipe waits too; a
+// temporary file would lie there if the wait is killed.
+Status take_place(const std::string& path, std::optional<TextOutput>& output) {
+  Result<TextOutput> opened = TextOutput::open(path);
+  if (!opened) return std::unexpected(opened.error());
+  if (opened->writes_through()) output.emplace(*std::move(opened));
+  return {};
 }
 
 // From now on for so long. Before the wait it is told that nobody answers, and which containers are
@@ -118,7 +121,7 @@ std::optional<Complaint> follow(const std::string& duration_text, HostHistory& w
   return std::nullopt;
 }
 
-// A file that is written is there whole or, when anything fails, as it was before.
+// A file that is written is there whole or, when anything fails, as it was before; not so a pipe.
 std::expected<HostTraceCounts, Complaint> record(HostHistory wanted,
                                                  const RecordOptions& options) {
   const auto failed = [](const Status& status) { return complaint(status.error()); };
@@ -127,13 +130,17 @@ std::expected<HostTraceCounts, Complaint> record(HostHistory wanted,
   const auto go_on = [&signals] {
     return signals && signals->interrupted() ? failure(ErrorKind::io, "interrupted") : Status{};
   };
+  std::optional<TextOutput> output;
   if (!options.duration.empty()) {
-    if (const Status place = check_place(path); !place) return failed(place);
+    if (const Status place = take_place(path, output); !place) return failed(place);
     if (const auto wrong = follow(options.duration, wanted, signals))
       return std::unexpected(*wrong);
   }
-  Result<TextOutput> output = TextOutput::open(path);
-  if (!output) return failed(std::unexpected(output.error()));
+  if (!output) {
+    Result<TextOutput> opened = TextOutput::open(path);
+    if (!opened) return failed(std::unexpected(opened.error()));
+    output.emplace(*std::move(opened));
+  }
   std::optional<GzipText> gzip;
   if (path.ends_with(".gz")) gzip.emplace();
   std::string packed;

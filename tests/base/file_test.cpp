@@ -80,3 +80,43 @@ TEST_CASE("a file that is never committed stays as it was, and nothing lies besi
   const std::filesystem::directory_iterator entries(directory.path);
   CHECK(std::distance(begin(entries), end(entries)) == 1);
 }
+
+TEST_CASE("what is no regular file is not replaced, and stays what it is") {
+  Directory directory;
+  const std::string pipe = directory.path + "/pipe", folder = directory.path + "/folder";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  REQUIRE(std::filesystem::create_directory(folder));
+  for (const std::string& path : {pipe, folder}) {
+    const Status replaced = replace_file(path, "new");
+    REQUIRE_FALSE(replaced);
+    CHECK(replaced.error().kind == ErrorKind::invalid);
+    CHECK(replaced.error().text.starts_with(path + ": is no regular file"));
+  }
+  CHECK(std::filesystem::is_fifo(pipe));
+  const std::filesystem::directory_iterator entries(directory.path);
+  CHECK(std::distance(begin(entries), end(entries)) == 2);
+}
+
+TEST_CASE("behind a link what it leads to is replaced, and the link stays") {
+  Directory directory;
+  const std::string link = directory.path + "/link", target = directory.path + "/folder/f";
+  REQUIRE(std::filesystem::create_directory(directory.path + "/folder"));
+  REQUIRE(replace_file(target, "old"));
+  std::filesystem::create_symlink("folder/f", link);
+  REQUIRE(replace_file(link, "new"));
+  CHECK(std::filesystem::is_symlink(link));
+  CHECK(read_file(target, 100).value() == "new");
+  const std::filesystem::directory_iterator entries(directory.path + "/folder");
+  CHECK(std::distance(begin(entries), end(entries)) == 1);
+}
+
+TEST_CASE("a link to nothing is not replaced, nor is there anything then") {
+  Directory directory;
+  const std::string link = directory.path + "/link";
+  std::filesystem::create_symlink("nothing", link);
+  const Status replaced = replace_file(link, "new");
+  REQUIRE_FALSE(replaced);
+  CHECK(replaced.error().kind == ErrorKind::invalid);
+  CHECK(std::filesystem::is_symlink(link));
+  CHECK_FALSE(std::filesystem::exists(link));
+}

@@ -1,7 +1,16 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/fd.h"
+#include "base/file.h"
+#include "model/model.h"
 #include "tests/cli/command_run.h"
 #include "tests/cli/reports.h"
+#include "tests/cli/small_model.h"
 #include "tests/text.h"
 
 using namespace cgphase;
@@ -13,6 +22,44 @@ namespace {
 json done(const Request&) {
   return to_json(ActionReport{"web-1 is in mode enforce", "cgphase mode observe web-1", {}, {}});
 }
+
+constexpr std::size_t kOutputBuffer = 4096;  // of the C library, of a device
+
+// A trace and a model, and what lies where their verbs are to write.
+struct Places {
+  CommandRun command;
+  std::string trace = command.directory() / "t.csv", model = command.directory() / "m.json";
+  std::string pipe = command.directory() / "pipe", link = command.directory() / "link";
+  std::string file = command.directory() / "file";
+  Fd reader;
+
+  Places() {
+    std::string text = "timestamp,pod.id,cpu.usage.cores,mem.working.set\n";
+    for (int i = 0; i < 100; ++i)
+      text += std::to_string(100 + i) + (i / 10 % 2 == 0 ? ",a,0.1,1000000\n" : ",a,0.9,1001000\n");
+    REQUIRE(replace_file(trace, text));
+    REQUIRE(save_model(small_model(), model));
+    REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+    // Not before somebody reads can a pipe be opened.
+    reader = open_path(pipe, O_RDONLY | O_NONBLOCK).value();
+    std::filesystem::create_symlink("/dev/stdout", link);
+  }
+
+  Ran predict(const std::string& output) {
+    return command.run({"predict", "--model", model, "--output", output, trace});
+  }
+  Ran plot(const std::string& output) {
+    return command.run({"plot", "--model", model, "-o", output, trace});
+  }
+  // What was written into the pipe.
+  std::string piped() const {
+    std::string text(1U << 16, '\0');
+    const ssize_t count = ::read(reader.get(), text.data(), text.size());
+    REQUIRE(count >= 0);
+    text.resize(static_cast<std::size_t>(count));
+    return text;
+  }
+};
 
 }  // namespace
 
@@ -201,4 +248,71 @@ TEST_CASE("help and version exit with 0") {
   CHECK(command.run({"--version"}).out.starts_with("cgphase "));
   CHECK(command.run({"--help"}).exit == 0);
   CHECK(command.run({"list", "--help"}).exit == 0);
+}
+
+TEST_CASE("output that is lost fails the command, also where it is longer than a buffer") {
+  CommandRun command;
+  command.serve([](const Request&) { return list_reply(std::vector(20, web())); });
+  REQUIRE(command.run({"list", "--json"}).out.size() > kOutputBuffer);
+  command.through({"sh", "-c", "exec \"$0\" \"$@\" > /dev/full"});
+  const Ran ran = command.run({"list", "--json"});
+  CHECK(ran.exit == 1);
+  CHECK(ran.err == "cgphase: cannot write standard output\n");
+}
+
+TEST_CASE("events -f ends with its output") {
+  CommandRun command;
+  command.serve([&](const Request&) {
+    if (command.requests().size() > 1) return error_reply(Exit::no_container, "asked again");
+    return events_reply(std::vector(
+        200, EventReport{.name = "web-1", .time = {}, .decision = {}, .outcome = {}}));
+  });
+  command.through({"sh", "-c", "exec \"$0\" \"$@\" > /dev/full"});
+  CHECK(command.run({"events", "-f", "-o", "jsonl"}).exit == 1);
+}
+
+TEST_CASE_FIXTURE(Places, "a text goes into a pipe of the name that -o has, and the pipe stays") {
+  REQUIRE(predict(file).exit == 0);
+  const Ran ran = predict(pipe);
+  CHECK_MESSAGE(ran.exit == 0, ran.err);
+  CHECK(std::filesystem::is_fifo(pipe));
+  CHECK(piped() == content(file));
+  CHECK(plot(pipe).exit == 0);
+  CHECK(std::filesystem::is_fifo(pipe));
+  CHECK(has(piped(), "<svg"));
+}
+
+TEST_CASE_FIXTURE(Places, "a text goes to standard output by a link to /dev/stdout, which stays") {
+  REQUIRE(predict(file).exit == 0);
+  CHECK(predict(link).out == content(file));
+  CHECK(has(plot(link).out, "<svg"));
+  CHECK(std::filesystem::is_symlink(link));
+  // Behind what is in a file already.
+  const std::string both = command.directory() / "both";
+  REQUIRE(replace_file(both, "before\n"));
+  command.through({"sh", "-c", "exec \"$0\" \"$@\" >> " + both});
+  CHECK(predict(link).exit == 0);
+  CHECK(content(both) == "before\n" + content(file));
+}
+
+TEST_CASE_FIXTURE(Places, "a text replaces the file that a link leads to, and the link stays") {
+  const std::string to_file = command.directory() / "to-file";
+  REQUIRE(replace_file(file, "old"));
+  std::filesystem::create_symlink("file", to_file);
+  CHECK(predict(to_file).exit == 0);
+  CHECK(std::filesystem::is_symlink(to_file));
+  CHECK(content(file).starts_with("timestamp,"));
+}
+
+TEST_CASE_FIXTURE(Places, "a model and a database are refused a name that is no file's") {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"export", "-o", pipe},
+        {"model", "merge", "-o", pipe, model, model}}) {
+    const Ran ran = command.run(words);
+    CHECK(ran.exit == 6);
+    CHECK(one_line(ran.err));
+    CHECK(has(ran.err, pipe + ": is no regular file"));
+  }
+  CHECK(std::filesystem::is_fifo(pipe));
+  CHECK(predict(command.directory() / ".").exit == 6);  // a folder
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "agent/protocol_events.h"
@@ -86,16 +87,21 @@ struct Journaled {
     info.id = kOne;
     info.name = "web";
     REQUIRE(store->add_container(info, at_second(0)));
-    for (std::uint64_t id = 1; id <= kDecisions; ++id) {
-      const auto second = static_cast<double>(id);
-      REQUIRE(store->append({}, {decision_of(kOne, id, at_second(second))},
-                            {outcome_of(kOne, id, at_second(second))}));
-    }
+    for (std::uint64_t id = 1; id <= kDecisions; ++id) add(id);
     command.serve([this](const Request& request) {
+      if (command.requests().size() > answers) return error_reply(Exit::failure, "no more");
+      if (command.requests().size() == answers) add(kDecisions + 1);
       const EventSpan span = event_span(request).value();
       const auto events = store->events(std::nullopt, span).value();
       return events_page(events, events.size() == static_cast<std::size_t>(span.limit));
     });
+  }
+
+  // A decision, and at the same time its outcome.
+  void add(std::uint64_t id) {
+    const auto second = static_cast<double>(id);
+    REQUIRE(store->append({}, {decision_of(kOne, id, at_second(second))},
+                          {outcome_of(kOne, id, at_second(second))}));
   }
 
   // Ids in the order of the lines, of decisions alone.
@@ -118,6 +124,8 @@ struct Journaled {
   }
 
   static constexpr int kDecisions = 1200;
+  // With the last of so many answers comes one more decision.
+  std::size_t answers = std::numeric_limits<std::size_t>::max();
   CommandRun command;
   std::optional<Store> store;
 };
@@ -228,6 +236,14 @@ TEST_CASE_FIXTURE(Journaled, "events since a time come in all their pages, in or
   CHECK(line_count(command.run({"events", "-o", "jsonl"}).out) == kMostEvents);
   const json body = json::parse(command.run({"events", "--since", "@1", "--json"}).out);
   CHECK(body["events"].size() == 2 * kDecisions);
+}
+
+TEST_CASE_FIXTURE(Journaled, "events -f -n tells so many of those before, and then what comes") {
+  answers = 2;
+  const Ran ran = command.run({"events", "-f", "-n", "5", "-o", "jsonl"});
+  CHECK(has(ran.err, "no more"));
+  CHECK(line_count(ran.out) == 5 + 2);  // not the decision of the same time as the oldest
+  CHECK(ids(ran.out) == std::vector<int>{kDecisions - 1, kDecisions, kDecisions + 1});
 }
 
 TEST_CASE_FIXTURE(Journaled, "events are told out of the files of a daemon that has stopped") {

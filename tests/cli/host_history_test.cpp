@@ -3,7 +3,10 @@
 #include "cli/host_history.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -11,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/protocol_history.h"
+#include "base/fd.h"
 #include "base/file.h"
 #include "model/trace.h"
 #include "storage/stored_history.h"
@@ -318,6 +322,21 @@ TEST_CASE("record --for tells at once who is not there yet, and where it cannot 
   following.file = following.command.directory() / "none/out.csv";
   CHECK(following.record().exit == 6);
   CHECK(following.command.requests().size() == asked);
+}
+
+TEST_CASE("record --for writes into a pipe, which is open from before its wait to the end") {
+  Following following;
+  following.file = following.command.directory() / "pipe";
+  REQUIRE(::mkfifo(following.file.c_str(), 0600) == 0);
+  const Fd reader = open_path(following.file, O_RDONLY | O_NONBLOCK).value();
+  char text[4096];
+  ssize_t waiting = 0;
+  following.at_history = [&] { waiting = ::read(reader.get(), text, sizeof text); };
+  const Ran ran = following.record();
+  CHECK_MESSAGE(ran.exit == 0, ran.err);
+  CHECK(waiting < 0);  // EAGAIN, which is not the end of it
+  CHECK(::read(reader.get(), text, sizeof text) > 0);
+  CHECK(std::filesystem::is_fifo(following.file));
 }
 
 TEST_CASE("record takes names, ids and spans, and refuses what the history does not have") {
