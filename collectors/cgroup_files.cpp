@@ -15,6 +15,11 @@ namespace {
 
 constexpr std::size_t index_of(KernelFile file) { return static_cast<std::size_t>(file); }
 
+constexpr KernelFile kFilesOfLimits[] = {
+    KernelFile::cpu_max,    KernelFile::cpu_max_burst, KernelFile::cpu_weight,
+    KernelFile::memory_max, KernelFile::memory_high,   KernelFile::memory_low,
+    KernelFile::memory_min, KernelFile::memory_swap_max, KernelFile::pids_max};
+
 // One pread, for a kernel file gives its whole text at offset 0. Empty on any failure, errno says
 // which; a text that fills the buffer may be cut and is refused, one without a last newline is cut:
 // half a number would be another number.
@@ -117,6 +122,11 @@ bool CgroupFiles::read(MonotonicTime now, Sample& sample, std::span<char> buffer
   sample = Sample{};
   lost_file_ = false;
   if (is_due(now, absent_time_, kAbsentPeriod)) {
+    // Their own period may be ten times as long.
+    if (limit_came()) {
+      limits_time_.reset();
+      slow_time_.reset();
+    }
     for (Slot& slot : slots_) slot.absent = false;
     short_of_descriptors_ = false;
     absent_time_ = now;
@@ -151,6 +161,10 @@ void CgroupFiles::read_written(MonotonicTime now, const Look& look, std::span<ch
                                const Pulled& pulled) {
   const std::optional<std::uint64_t> limits = walked(pulled, PULL_LIMITS, &pull_record::limits);
   const bool moved = limits && limits != limits_;
+  // Who is told of each write knows of all of them.
+  const bool written = look.told && look.limits;
+  if (moved || written)
+    for (const KernelFile file : kFilesOfLimits) slots_[index_of(file)].absent = false;
   const bool in_play = look.untold_limits_period < kUntoldLimitsPeriod;
   const std::chrono::seconds period = !limits   ? look.untold_limits_period
                                       : in_play ? kUntoldLimitsPeriod
@@ -159,8 +173,6 @@ void CgroupFiles::read_written(MonotonicTime now, const Look& look, std::span<ch
     read_limits(buffer);
     limits_time_ = now;
   }
-  // Who is told of each write knows of these as well.
-  const bool written = look.told && look.limits;
   const std::chrono::seconds slow_period =
       limits ? period : look.told ? kUntoldLimitsPeriod : kSlowPeriod;
   if (written || moved || is_due(now, slow_time_, slow_period)) read_slow(now, buffer);
@@ -197,9 +209,18 @@ bool CgroupFiles::take(KernelFile file, const Pulled& pulled, std::uint64_t part
   return true;
 }
 
-void CgroupFiles::read_cpu(Sample& sample, std::span<char> buffer, const Pulled& pulled) {
+// Whether the walk tells of a controller that the file did not have when it was read.
+bool CgroupFiles::bandwidth_came(MonotonicTime now, const Pulled& pulled) {
+  const bool told = pulled.record != nullptr && (pulled.record->parts & PULL_BANDWIDTH) != 0;
+  if (cpu_bandwidth_ || !told || !is_due(now, bandwidth_time_, kAbsentPeriod)) return false;
+  bandwidth_time_ = now;
+  return true;
+}
+
+void CgroupFiles::read_cpu(MonotonicTime now, Sample& sample, std::span<char> buffer,
+                           const Pulled& pulled) {
   const std::uint64_t parts = cpu_bandwidth_ ? PULL_CPU | PULL_BANDWIDTH : PULL_CPU;
-  if (take(KernelFile::cpu_stat, pulled, parts)) {
+  if (!bandwidth_came(now, pulled) && take(KernelFile::cpu_stat, pulled, parts)) {
     sample.cpu = cpu_stat_of(*pulled.record);
     if (!cpu_bandwidth_) sample.cpu.nr_periods = sample.cpu.nr_throttled = std::nullopt;
     if (!cpu_bandwidth_) sample.cpu.throttled_usec.reset();
@@ -212,7 +233,7 @@ void CgroupFiles::read_cpu(Sample& sample, std::span<char> buffer, const Pulled&
 
 void CgroupFiles::read_usage(MonotonicTime now, const Look& look, Sample& sample,
                              std::span<char> buffer, const Pulled& pulled) {
-  read_cpu(sample, buffer, pulled);
+  read_cpu(now, sample, buffer, pulled);
   sample.memory_current = take(KernelFile::memory_current, pulled, PULL_MEMORY)
                               ? pages(pulled.record->memory_pages)
                               : as_bytes(read_count(KernelFile::memory_current, buffer));
@@ -276,6 +297,14 @@ void CgroupFiles::read_memory_events(std::span<char> buffer) {
 void CgroupFiles::read_cgroup_events(std::span<char> buffer) {
   const auto text = read_held(KernelFile::cgroup_events, buffer);
   kept_.cgroup_events = text ? scan_cgroup_events(*text) : CgroupEvents{};
+}
+
+// One that was absent is there now.
+bool CgroupFiles::limit_came() const {
+  return std::ranges::any_of(kFilesOfLimits, [this](KernelFile file) {
+    return slots_[index_of(file)].absent &&
+           ::faccessat(directory_.get(), kernel_file_name(file), F_OK, 0) == 0;
+  });
 }
 
 void CgroupFiles::read_limits(std::span<char> buffer) {

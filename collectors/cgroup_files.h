@@ -110,7 +110,8 @@ class CgroupFiles {
   std::optional<std::string_view> read_once(KernelFile file, std::span<char> buffer);
   Fd open_file(KernelFile file);
   bool take(KernelFile file, const Pulled& pulled, std::uint64_t part);
-  void read_cpu(Sample& sample, std::span<char> buffer, const Pulled& pulled);
+  bool bandwidth_came(MonotonicTime now, const Pulled& pulled);
+  void read_cpu(MonotonicTime now, Sample& sample, std::span<char> buffer, const Pulled& pulled);
   void read_usage(MonotonicTime now, const Look& look, Sample& sample, std::span<char> buffer,
                   const Pulled& pulled);
   void read_io(MonotonicTime now, const Look& look, Sample& sample, std::span<char> buffer,
@@ -124,6 +125,7 @@ class CgroupFiles {
   void read_written(MonotonicTime now, const Look& look, std::span<char> buffer,
                     const Pulled& pulled);
   void read_cgroup_events(std::span<char> buffer);
+  bool limit_came() const;
   void read_limits(std::span<char> buffer);
   void read_memory(MonotonicTime now, const Look& look, Sample& sample, std::span<char> buffer,
                    const Pulled& pulled);
@@ -160,6 +162,7 @@ class CgroupFiles {
   std::optional<MonotonicTime> pressure_time_, memory_time_, slow_time_, absent_time_;
   std::optional<MonotonicTime> events_time_, limits_time_, peak_time_;
   std::optional<MonotonicTime> io_time_, pids_time_;
+  std::optional<MonotonicTime> bandwidth_time_;  // cpu.stat was read to see whether it has them
   bool is_cgroup_ = false;  // on cgroup2, not a plain directory
   bool lost_file_ = false;  // a file that was there answered ENODEV in this reading
   bool short_of_descriptors_ = false;

@@ -176,7 +176,8 @@ bool CgroupTree::admit(int directory_fd, const CgroupPath& path, TreeChange& cha
     }
     drop(path, change);  // the same name is another cgroup now
   }
-  if (depth_of(path) > bounds_.depth) return ++beyond_depth_, false;
+  if (depth_of(path) > bounds_.depth || escape_name(path).size() > bounds_.path_bytes)
+    return ++beyond_depth_, false;
   if (nodes_.size() >= bounds_.count) return ++beyond_count_, false;
   // The watch before the listing, so that nothing can come between the two unseen.
   nodes_.emplace(path, Node{id, watch(directory_fd, path), sweep_});

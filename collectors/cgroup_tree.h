@@ -18,6 +18,9 @@ namespace cgphase {
 
 // Path elements below the root. One deeper is counted, not followed.
 inline constexpr std::size_t kMaxCgroupDepth = 24;
+// Of a path as it is printed, so that a reply has room for all. A longer one is counted, not
+// followed.
+inline constexpr std::size_t kMaxCgroupPathBytes = 1024;
 // Cgroups known at once. One more is counted, not followed.
 inline constexpr std::size_t kMaxCgroups = 16384;
 
@@ -39,6 +42,7 @@ class CgroupTree {
   struct Bounds {
     std::size_t depth = kMaxCgroupDepth;
     std::size_t count = kMaxCgroups;
+    std::size_t path_bytes = kMaxCgroupPathBytes;
   };
 
   // Errors: those of opening `root`. The tree is empty until the first sweep().
@@ -64,7 +68,7 @@ class CgroupTree {
 
   std::size_t size() const { return nodes_.size(); }
   // Counted by the last sweep() and the events since.
-  std::size_t beyond_depth() const { return beyond_depth_; }
+  std::size_t beyond_depth() const { return beyond_depth_; }  // too deep, or too long a path
   std::size_t beyond_count() const { return beyond_count_; }
   std::size_t unwatched() const { return unwatched_; }    // inotify watches ran out
   std::size_t unreadable() const { return unreadable_; }  // directories that could not be opened

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/parse.h"
 #include "collectors/containers/recognise.h"
+#include "collectors/process_cgroup.h"
 
 namespace cgphase {
 namespace {
@@ -70,16 +71,6 @@ ProcessStatus read_status(const std::string& process) {
     else if (key == "NSpid:") status.nested = nth_number(line, 1).has_value();
   }
   return status;
-}
-
-// Of cgroup v2 alone: the line "0::PATH".
-CgroupPath read_cgroup(const std::string& process) {
-  const auto text = read_file(process + "/cgroup", kStatusBytes);
-  if (!text) return {};
-  std::string_view rest = *text, line;
-  while (next_line(rest, line))
-    if (line.starts_with("0::")) return CgroupPath(line.substr(3));
-  return {};
 }
 
 std::string read_link(const std::string& path) {
@@ -145,12 +136,13 @@ bool may_manage(const ProcessStatus& status) {
 }
 
 std::optional<Neighbour> neighbour_at(const std::string& process, const NeighbourName* name,
-                                      pid_t pid, pid_t self) {
+                                      pid_t pid, pid_t self, const CgroupPath& above_root) {
   const ProcessStatus status = read_status(process);
   if (status.ended || status.parent == static_cast<std::uint64_t>(self)) return std::nullopt;
-  Neighbour neighbour{name, pid, read_cgroup(process)};
+  const CgroupPath cgroup = cgroup_of_process(process);
+  Neighbour neighbour{name, pid, path_below(cgroup, above_root)};
   if (name->kind == monitor) return neighbour;
-  const bool inside = status.nested || inside_container(neighbour.cgroup);
+  const bool inside = status.nested || inside_container(cgroup);
   if (inside || (name->kind != killer && !may_manage(status))) return std::nullopt;
   return neighbour;
 }
@@ -182,7 +174,8 @@ bool KernelThreads::meet(pid_t pid, std::uint64_t inode) {
   return true;
 }
 
-Result<Neighbours> find_neighbours(const std::string& proc_root, KernelThreads* threads) {
+Result<Neighbours> find_neighbours(const std::string& proc_root, KernelThreads* threads,
+                                   const CgroupPath& above_root) {
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(proc_root.c_str()), ::closedir);
   if (!directory) return errno_failure(proc_root, errno);
   const pid_t self = own_pid(proc_root);
@@ -206,7 +199,7 @@ Result<Neighbours> find_neighbours(const std::string& proc_root, KernelThreads* 
         threads->add(number, entry->d_ino);
       continue;
     }
-    auto neighbour = neighbour_at(process, read->name, number, self);
+    auto neighbour = neighbour_at(process, read->name, number, self, above_root);
     if (!neighbour) continue;
     const bool room = neighbour->name->kind != monitor || monitors++ < kMostMonitors;
     if (room) found.seen.push_back(std::move(*neighbour));

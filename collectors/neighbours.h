@@ -34,7 +34,9 @@ std::span<const NeighbourName> neighbour_names();
 struct Neighbour {
   const NeighbourName* name = nullptr;  // into neighbour_names()
   pid_t pid = 0;
-  CgroupPath cgroup;  // of the process; foreign bytes, empty where it cannot be read
+  // Of the process, as containers have it; foreign bytes, empty where it cannot be read, or lies
+  // outside the root that is watched.
+  CgroupPath cgroup;
 };
 // "the kubelet manages limits here (pid 812)": nothing in it is foreign.
 std::string describe(const Neighbour& neighbour);
@@ -73,9 +75,10 @@ inline constexpr std::size_t kMostMonitors = 1024;
 // or this process's user. A process counts as inside where it is in another pid namespace than
 // `proc_root` shows, or below a cgroup that recognise_path() knows. What cannot be read of a
 // process that has the name counts against us. This process and its children are left out.
-// `threads` is kept from look to look; without it all are read.
+// `threads` is kept from look to look; without it all are read. `above_root`: what
+// kernel_path_of_root() says of the root that is watched; paths begin below it.
 // Errors: `proc_root` cannot be opened, or a process cannot be read that is there (descriptors).
-Result<Neighbours> find_neighbours(const std::string& proc_root,
-                                   KernelThreads* threads = nullptr);
+Result<Neighbours> find_neighbours(const std::string& proc_root, KernelThreads* threads = nullptr,
+                                   const CgroupPath& above_root = {});
 
 }  // namespace cgphase

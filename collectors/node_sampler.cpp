@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -79,6 +80,14 @@ bool is_empty(int directory_fd) {
   return events && scan_cgroup_events(*events).populated == false;
 }
 
+// Whoever owns the directory above a cgroup can give it any container's id: what root's engines
+// know of that id is of this cgroup only where root, or who runs this, owns it.
+bool is_made_by_root(int directory_fd, bool inside_scope) {
+  struct stat above{};
+  return ::fstatat(directory_fd, inside_scope ? "../.." : "..", &above, 0) == 0 &&
+         (above.st_uid == 0 || above.st_uid == ::geteuid());
+}
+
 ContainerInfo describe(const TreeChange::Appeared& cgroup, Recognised&& who, int directory_fd,
                        const std::string& engine_root) {
   ContainerInfo container;
@@ -89,7 +98,7 @@ ContainerInfo describe(const TreeChange::Appeared& cgroup, Recognised&& who, int
   container.name = std::move(who.name);
   container.hands_off = std::move(who.hands_off);
   container.systemd_unit = is_systemd_unit(cgroup.path);
-  read_engine_files(engine_root, container);
+  if (is_made_by_root(directory_fd, who.inside_scope)) read_engine_files(engine_root, container);
   if (container.engine == Engine::cgroup) read_attributes(directory_fd, container);
   return container;
 }
@@ -196,6 +205,7 @@ void NodeSampler::Impl::follow_tree(MonotonicTime now, NodeSample& tick) {
     sweep_time_ = now;
     tree_.sweep(change_);
     host_ = read_host_capacity(options_.proc_root);
+    sources_ = find_sources(tree_.root_fd(), options_.proc_root);
     std::ranges::move(std::exchange(waiting_, {}), std::back_inserter(settling_));
   }
   for (const CgroupId id : change_.vanished) {
@@ -229,10 +239,10 @@ void NodeSampler::Impl::settle(const Settling& settling, NodeSample& tick) {
 
 void NodeSampler::Impl::track(const TreeChange::Appeared& cgroup, Recognised&& who, Fd directory,
                               NodeSample& tick) {
-  if (who.inside_scope) {
-    const auto scope = std::ranges::find(tracked_, parent_of(cgroup.path),
+  if (who.inside_scope || who.in_pod) {
+    const auto above = std::ranges::find(tracked_, parent_of(cgroup.path),
                                          [](const auto& one) -> auto& { return one->path; });
-    if (scope != tracked_.end()) forget(scope, tick);
+    if (above != tracked_.end()) forget(above, tick);
   }
   tick.appeared.push_back(
       describe(cgroup, std::move(who), directory.get(), options_.engine_root));
@@ -365,9 +375,9 @@ std::vector<Source> NodeSampler::Impl::sources() const {
   const std::size_t beyond = tree_.beyond_depth() + tree_.beyond_count() + waiting_.size();
   const bool complete = beyond == 0 && tree_.unreadable() == 0;
   sources.push_back({"all cgroups", complete,
-                     complete ? "" : std::to_string(beyond) + " beyond the bounds on depth, count "
-                                     "or descriptors, " + std::to_string(tree_.unreadable()) +
-                                     " not to be opened"});
+                     complete ? "" : std::to_string(beyond) + " beyond the bounds on depth, "
+                                     "length, count or descriptors, " +
+                                     std::to_string(tree_.unreadable()) + " not to be opened"});
   const bool starved = std::ranges::any_of(
       tracked_, [](const auto& one) { return one->files.short_of_descriptors(); });
   sources.push_back({"descriptors", !starved,

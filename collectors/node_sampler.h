@@ -70,7 +70,7 @@ class NodeSampler {
   // A descriptor of its own (dup) for the directory of a container now tracked; gone otherwise.
   Result<Fd> duplicate_directory(CgroupId id) const;
 
-  // What can be read here, found at open() and at the first sample.
+  // What can be read here, found at open() and at each sweep.
   std::vector<Source> sources() const;
 
  private:

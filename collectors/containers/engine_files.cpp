@@ -101,7 +101,9 @@ void read_engine_files(const std::string& engine_root, ContainerInfo& container)
     case Engine::crio:
       apply_file(root + kStorageContainers + container.engine_id + "/userdata/config.json",
                  apply_oci_config, container);
-      apply_file(root + kStorageContainers + "containers.json", apply_storage_list, container);
+      // Those that need not outlive a crash are in a list of their own: `--rm`, every Quadlet.
+      for (const char* list : {"containers.json", "volatile-containers.json"})
+        apply_file(root + kStorageContainers + list, apply_storage_list, container);
       return;
     case Engine::containerd:
     case Engine::kubernetes:

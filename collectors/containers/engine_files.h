@@ -17,7 +17,8 @@ inline constexpr std::size_t kMaxLabelBytes = 4096;  // key and value each
 inline constexpr std::size_t kMaxNameBytes = 256;    // a longer name or image is not taken
 
 // Adds what is known on disk about `container` (engine and engine_id must be set). Fields that no
-// file tells stay as they are. `engine_root` is "/" but for tests.
+// file tells stay as they are. `engine_root` is "/" but for tests. The files are root's: only for a
+// cgroup that root made, for an id is a name that anybody can give.
 void read_engine_files(const std::string& engine_root, ContainerInfo& container);
 
 // The engine-neutral door: extended attributes of the cgroup directory. user.cgphase.name and

@@ -14,6 +14,7 @@ constexpr std::size_t kIdDigits = 64;
 constexpr std::size_t kShortIdDigits = 12;
 
 constexpr std::string_view kKubelet = "managed by kubelet";
+constexpr std::string_view kPodmanParent = "libpod_parent";  // of its cgroupfs driver
 
 // A last element of `prefix` + 64 hex digits + `suffix`.
 struct IdPattern {
@@ -119,12 +120,22 @@ std::optional<Recognised> other_scope(std::string_view name) {
   return by_id(Engine::containerd, id);
 }
 
+// One of a pod under the cgroupfs driver: with a --cgroup-parent of its own the pod above it looks
+// like a container of Docker's.
+bool is_in_pod(Engine engine, std::string_view parent) {
+  return engine == Engine::podman && is_hex_id(last_element(parent));
+}
+
 std::optional<Recognised> container_by_id(std::string_view parent, std::string_view name) {
   for (const IdPattern& pattern : kIdPatterns)
-    if (const auto id = between(name, pattern.prefix, pattern.suffix); id && is_hex_id(*id))
-      return by_id(pattern.engine, *id);
+    if (const auto id = between(name, pattern.prefix, pattern.suffix); id && is_hex_id(*id)) {
+      Recognised one = by_id(pattern.engine, *id);
+      one.in_pod = is_in_pod(one.engine, parent);
+      return one;
+    }
   if (parent == "/default" && is_plain_name(name)) return by_id(Engine::containerd, name);
   if (!is_hex_id(name)) return other_scope(name);
+  if (last_element(parent) == kPodmanParent) return std::nullopt;  // a pod
   // The cgroupfs driver: /docker/ID, or ID below whatever --cgroup-parent says.
   return by_id(is_kubelets(parent) ? Engine::kubernetes : Engine::docker, name);
 }

@@ -18,6 +18,8 @@ struct Recognised {
   std::string hands_off;  // as in ContainerInfo
   // crun's cgroup inside the scope: it holds the limits, so it stands for its parent.
   bool inside_scope = false;
+  // One of a pod of Podman's, whose own cgroup, its parent, may look like a container and is none.
+  bool in_pod = false;
 };
 
 // What the cgroup at `path` is; nothing when it is no container: the slices between, an engine's

@@ -40,7 +40,13 @@ class CgroupCounter {
   virtual std::optional<RunQueueHistogram> histogram(CgroupId) const { return std::nullopt; }
   virtual void forget(CgroupId container) = 0;
 
-  // Events that found no room in its map.
+  // What containers have, and where another counter of the same signal goes on from before its
+  // first reading.
+  virtual ContainerSums container_sums() const = 0;
+  virtual void go_on_from(const ContainerSums& former) = 0;
+
+  // Events that found no room in its map. While there are such, a container that has no record has
+  // no fields.
   virtual std::uint64_t lost() const = 0;
   virtual std::uint64_t memory_bytes() const = 0;
 
@@ -64,10 +70,15 @@ class CounterTable {
   using Container = typename Ledger::Container;
 
   CounterTable() = default;
-  // `entered`: the program's own word, another one when a cgroup came into the hash; it outlives
-  // this. `hot`: where the programs look first.
-  CounterTable(int fd, std::size_t max_entries, const __u64& entered, HotCgroups hot = {})
-      : map_(fd, sizeof(Record), max_entries), entered_(&entered), hot_(std::move(hot)) {}
+  // `entered`, `lost`: the program's own words, which outlive this. The first is another one when a
+  // cgroup came into the hash, the second counts events that found no room. `hot`: where the
+  // programs look first.
+  CounterTable(int fd, std::size_t max_entries, const __u64& entered, const __u64& lost,
+               HotCgroups hot = {})
+      : map_(fd, sizeof(Record), max_entries),
+        entered_(&entered),
+        lost_(&lost),
+        hot_(std::move(hot)) {}
 
   // `each`: (Container&, const Record& of one processor), for what is no sum.
   template <class Each>
@@ -76,6 +87,7 @@ class CounterTable {
       return take_hashed(cgroup, bytes, owners, each);
     };
     const Status done = read_hash(take, sweep);
+    look_for_losses(sweep);
     all_ = {};
     for (Hot& one : given_) take_hot(one, owners, each);
     if (sweep) bury_the_gone(owners);
@@ -85,11 +97,17 @@ class CounterTable {
     return read(owners, sweep, [](Container&, const Record&) {});
   }
 
-  Counts of(CgroupId container) const { return ledger_.of(container); }
+  // Nothing where something may have been lost.
+  std::optional<Counts> of(CgroupId container) const {
+    return losing_ && !ledger_.has(container) ? std::nullopt
+                                              : std::optional(ledger_.of(container));
+  }
   template <class Each>
   void for_each(std::span<Sample> samples, Each each) const {
-    ledger_.for_each(samples, each);
+    ledger_.for_each(samples, !losing_, each);
   }
+  ContainerSums container_sums() const { return ledger_.container_sums(); }
+  void go_on_from(const ContainerSums& former) { ledger_.go_on_from(former); }
   void forget(CgroupId container) {
     ++forgotten_;
     ledger_.forget(container);
@@ -154,6 +172,14 @@ class CounterTable {
     return done;
   }
 
+  // Until a sweep finds that nothing was lost since the one before: who counts then has a record.
+  void look_for_losses(bool sweep) {
+    const std::uint64_t lost = lost_ == nullptr ? 0 : __atomic_load_n(lost_, __ATOMIC_RELAXED);
+    if (lost != lost_before_) losing_ = true;
+    else if (sweep) losing_ = false;
+    if (sweep) lost_before_ = lost;
+  }
+
   void give(std::uint64_t cgroup) {
     if (hot_.place_of(cgroup)) return;
     cold_.push_back(cgroup);
@@ -191,11 +217,10 @@ class CounterTable {
     if (one.container != nullptr) one.container->add(now, one.taken);
   }
 
-  // Their records make room: in the hash where it is half full.
+  // Their records make room. All of them: of one that stayed the owner would be asked for again.
   void bury_the_gone(CgroupOwners& owners) {
-    const bool crowded = hashed_cgroups_.size() > map_.max_entries() / 2;
     for (const std::uint64_t cgroup : hashed_cgroups_)
-      if ((crowded || hot_.place_of(cgroup)) && owners.bury(cgroup)) remove(cgroup);
+      if (owners.bury(cgroup)) remove(cgroup);
   }
   void remove(std::uint64_t cgroup) {
     std::erase_if(given_, [cgroup](const Hot& one) { return one.cgroup == cgroup; });
@@ -207,11 +232,14 @@ class CounterTable {
 
   PerCpuMap map_;
   const __u64* entered_ = nullptr;
+  const __u64* lost_ = nullptr;
   HotCgroups hot_;
   std::vector<Hot> given_;
   std::vector<std::uint64_t> cold_;            // in the hash, to be looked at one by one
   std::vector<std::uint64_t> hashed_cgroups_;  // as of the last reading of all the hash
   std::uint64_t entered_before_ = 0;
+  std::uint64_t lost_before_ = 0;  // as of the last sweep
+  bool losing_ = false;
   std::uint64_t forgotten_ = 0;  // containers so far
   Ledger ledger_;
   Counts all_{}, hashed_{};  // of places, and of the hash

@@ -1,6 +1,7 @@
 #include "collectors/ebpf/cgroup_owners.h"
 
 #include <iterator>
+#include <utility>
 
 namespace cgphase {
 
@@ -27,15 +28,23 @@ std::optional<CgroupId> CgroupOwners::owner(std::uint64_t cgroup) {
   if (known_.size() >= kMostKnown) known_.clear();
   Known& known = known_[cgroup];
   known.path = paths_.find(cgroup);
-  if (known.path.empty()) ++unknown_;
+  // One outside the root has no path either, and is not gone.
+  if (known.path.empty() && paths_.gone(cgroup)) ++unknown_;
   known.container = containers_.nearest(known.path);
   return known.container;
 }
 
 bool CgroupOwners::bury(std::uint64_t cgroup) {
+  if (buried_.contains(cgroup)) return true;
   if (!paths_.gone(cgroup)) return false;
-  known_.erase(cgroup);
+  buried_.insert(cgroup);
   return true;
+}
+
+void CgroupOwners::end_sweep() {
+  for (const std::uint64_t cgroup : buried_before_)
+    if (!buried_.contains(cgroup)) known_.erase(cgroup);
+  buried_before_ = std::exchange(buried_, {});
 }
 
 }  // namespace cgphase

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "collectors/cgroup_id.h"
@@ -30,8 +31,11 @@ class CgroupOwners {
   // Cgroups that were gone before they were first asked for.
   std::uint64_t unknown() const { return unknown_; }
 
-  // Nothing is kept of a cgroup that is gone. True: it is.
+  // Whether a cgroup is gone. If so nothing is kept of it from the second end_sweep() after its
+  // last burial on: until then what others have of it, or find of it still, is its container's.
   bool bury(std::uint64_t cgroup);
+  // All who count have read and buried.
+  void end_sweep();
 
   const CgroupPaths& paths() const { return paths_; }
 
@@ -51,6 +55,7 @@ class CgroupOwners {
   CgroupPaths paths_;
   ContainerPaths containers_;
   std::map<std::uint64_t, Known> known_;
+  std::set<std::uint64_t> buried_, buried_before_;  // in this sweep, and in the one before
   std::uint64_t unknown_ = 0, generation_ = 1;
 };
 

@@ -1,12 +1,17 @@
 #include "collectors/ebpf/cgroup_paths.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <filesystem>
-#include <system_error>
+#include <memory>
+#include <string_view>
+
+#include "collectors/cgroup_tree.h"
+#include "collectors/process_cgroup.h"
 
 namespace cgphase {
 namespace {
@@ -17,6 +22,27 @@ std::string path_of(int fd) {
   const std::string link = "/proc/self/fd/" + std::to_string(fd);
   const ssize_t length = ::readlink(link.c_str(), path.data(), path.size());
   return length > 0 ? std::string(path.data(), static_cast<std::size_t>(length)) : std::string();
+}
+
+// Below a directory, so many levels deep. One that cannot be opened, as it is gone, has none.
+std::size_t count_below(int parent_fd, const char* name, std::size_t levels, std::size_t most) {
+  Fd opened(::openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status{};
+  // cgroupfs counts child directories in the link count: most cgroups need no listing.
+  if (!opened.valid() || ::fstat(opened.get(), &status) != 0 || status.st_nlink == 2) return 0;
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::fdopendir(opened.get()), ::closedir);
+  if (!directory) return 0;
+  const int fd = opened.release();
+  std::size_t found = 0;
+  while (found < most) {
+    const dirent* entry = ::readdir(directory.get());
+    if (entry == nullptr) break;
+    const std::string_view child = entry->d_name;
+    if (entry->d_type != DT_DIR || child == "." || child == "..") continue;
+    ++found;
+    if (levels > 1) found += count_below(fd, entry->d_name, levels - 1, most - found);
+  }
+  return found;
 }
 
 }  // namespace
@@ -43,24 +69,17 @@ int CgroupPaths::open(std::uint64_t inode) const {
 CgroupPath CgroupPaths::look(std::uint64_t inode) const {
   const Fd directory(open(inode));
   if (!directory.valid() || root_path_.empty()) return {};
-  const std::string path = path_of(directory.get());
-  if (path == root_path_) return "/";
-  return path.starts_with(root_path_ + "/") ? path.substr(root_path_.size()) : CgroupPath();
+  return path_below(path_of(directory.get()), root_path_);
 }
 
 bool CgroupPaths::gone(std::uint64_t inode) const {
+  if (inode == 0) return false;
   const Fd directory(open(inode));
   return !directory.valid() && errno == ESTALE;
 }
 
 std::size_t CgroupPaths::count(std::size_t most) const {
-  std::size_t found = 1;
-  std::error_code error;
-  namespace fs = std::filesystem;
-  for (fs::recursive_directory_iterator entry(root_path_, error), end;
-       !error && entry != end && found < most; entry.increment(error))
-    if (entry->is_directory(error)) ++found;
-  return found;
+  return 1 + count_below(root_.get(), ".", kMaxCgroupDepth, most - 1);
 }
 
 }  // namespace cgphase

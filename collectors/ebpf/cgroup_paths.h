@@ -24,10 +24,12 @@ class CgroupPaths {
     return path_;
   }
 
-  // Whether the kernel says that no cgroup has this inode any more. False where it says nothing.
+  // Whether the kernel says that no cgroup has this inode any more. False where it says nothing,
+  // and of 0, which none ever had: packets without a socket are counted for it.
   bool gone(std::uint64_t inode) const;
 
   // Of the root and all below it, up to `most`: what a map with one record of each must hold.
+  // One that goes meanwhile hides no other; deeper than kMaxCgroupDepth nobody looks.
   std::size_t count(std::size_t most) const;
 
   int root_fd() const { return root_.get(); }  // -1 where it could not be opened

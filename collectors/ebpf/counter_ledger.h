@@ -1,17 +1,23 @@
 // What the kernel counts by cgroup, made into counters of containers.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
+#include <vector>
 
+#include "base/check.h"
 #include "collectors/cgroup_id.h"
 #include "collectors/sample.h"
 
 namespace cgphase {
+
+// What each container has, in the words of one kind of ledger.
+using ContainerSums = std::map<CgroupId, std::vector<std::uint64_t>>;
 
 // A container's counters never fall: what a cgroup counted stays with the container that had it,
 // also when the cgroup is gone or turns out to be another container's. Owned by one thread.
@@ -44,20 +50,37 @@ class CounterLedger {
   void drop(std::uint64_t cgroup) { taken_.erase(cgroup); }
   void forget(CgroupId container) { containers_.erase(container); }
 
+  // For another ledger of this kind, which goes on from there before it takes anything.
+  ContainerSums container_sums() const {
+    ContainerSums all;
+    for (const auto& [id, container] : containers_)
+      all[id].assign(container.sum.begin(), container.sum.end());
+    return all;
+  }
+  void go_on_from(const ContainerSums& former) {
+    for (const auto& [id, words] : former) {
+      CHECK_INVARIANT(words.size() == size);
+      std::ranges::copy(words, containers_[id].sum.begin());
+    }
+  }
+
+  // Whether anything was ever told of it.
+  bool has(CgroupId container) const { return containers_.contains(container); }
   // Zeros where nothing was counted.
   Counts of(CgroupId container) const {
     const auto found = containers_.find(container);
     return found == containers_.end() ? Counts{} : found->second.sum;
   }
-  // `each`: (Sample&, const Container&) of all samples, which ascend by id.
+  // `each`: (Sample&, const Container&) of all samples, which ascend by id. `complete`: of whom
+  // nothing was told has zeros; else that one is passed over, for nothing is known of it.
   template <class Each>
-  void for_each(std::span<Sample> samples, Each each) const {
+  void for_each(std::span<Sample> samples, bool complete, Each each) const {
     static constexpr Container kNothing{};
     auto at = containers_.begin();
     for (Sample& sample : samples) {
       while (at != containers_.end() && at->first < sample.id) ++at;
       const bool found = at != containers_.end() && at->first == sample.id;
-      each(sample, found ? at->second : kNothing);
+      if (found || complete) each(sample, found ? at->second : kNothing);
     }
   }
 

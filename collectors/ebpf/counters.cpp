@@ -39,6 +39,9 @@ constexpr Signal kSignals[] = {{"network", start_network_counter},
 // Room for as many cgroups as there are once more, and for some that come all at once.
 constexpr std::size_t kSpareRoom = 256;
 constexpr std::size_t kMostRoom = 65536;
+std::uint32_t room_for(std::size_t cgroups) {
+  return static_cast<std::uint32_t>(2 * cgroups + kSpareRoom);
+}
 constexpr std::chrono::seconds kSweepInterval{60};
 constexpr std::chrono::seconds kCostInterval{60};
 // So long at most what was measured stands, while few events make a measurement needless: it
@@ -57,6 +60,8 @@ std::string percent(double ratio) {
 struct Slot {
   Signal signal;
   std::unique_ptr<CgroupCounter> counter{};
+  std::uint32_t room = 0;         // of its map, or more that was refused
+  std::uint64_t lost_before = 0;  // as of the last sweep
   std::string why_not{};
   std::string trouble{};  // of the last reading
   CounterCost cost{.every = 0};
@@ -95,17 +100,46 @@ struct KernelCounters::Impl {
   }
 
   void start(Slot& slot, MonotonicTime now) {
-    const std::size_t room = 2 * owners.paths().count(kMostRoom / 2) + kSpareRoom;
-    auto started = slot.signal.start(owners.paths(), static_cast<std::uint32_t>(room));
+    const std::uint32_t room = room_for(owners.paths().count(kMostRoom / 2));
+    auto started = slot.signal.start(owners.paths(), room);
     slot.retry_at = MonotonicTime::max();  // what a kernel refuses it refuses again
     if (!started) {
       slot.why_not = started.error().text;
       return;
     }
-    slot.counter = std::move(*started);
     slot.cost = {};
+    count_by(slot, std::move(*started), room, now);
+  }
+
+  // What is being measured began with another one.
+  void count_by(Slot& slot, std::unique_ptr<CgroupCounter> counter, std::uint32_t room,
+                MonotonicTime now) {
+    slot.counter = std::move(counter);
+    slot.room = room;
+    slot.lost_before = 0;
+    accounting.reset();
+    costs_since.reset();
     measured.reset();
     next_cost = now;
+  }
+
+  // Where events found no room, and not only for cgroups that are gone by now, another one with
+  // more of it goes on. Where the kernel refuses it, this one counts as far as it can.
+  void grow(Slot& slot, MonotonicTime now) {
+    const std::uint64_t lost = slot.counter->lost();
+    if (lost == std::exchange(slot.lost_before, lost)) return;
+    const std::size_t cgroups = owners.paths().count(kMostRoom / 2);
+    if (cgroups <= slot.room / 2) return;
+    const std::uint32_t room = room_for(cgroups);
+    auto started = slot.signal.start(owners.paths(), room);
+    if (!started) {
+      slot.room = room;
+      return;
+    }
+    (void)slot.counter->read(owners, false);  // what it counted while the other one was loaded
+    (*started)->go_on_from(slot.counter->container_sums());
+    if (slot.cost.every > 1) (*started)->look_at_one_of(slot.cost.every);
+    count_by(slot, std::move(*started), room, now);
   }
 
   void read(Slot& slot, const NodeSample& tick, bool sweep) {
@@ -131,12 +165,12 @@ struct KernelCounters::Impl {
       if (slot.counter) {
         double ns = static_cast<double>(runs_of(*slot.counter).ns - slot.runs_before.ns);
         if (!accounting) {
-          const double events = static_cast<double>(slot.counter->events() - slot.events_before);
+          const auto events = static_cast<double>(events_since(slot, slot.events_before));
           ns = events * (slot.counter->supposed_ns() / slot.cost.every +
                          (slot.cost.every > 1 ? kSkippedNs : 0));
         }
         slot.cost.core_ratio = ns / (1e9 * seconds);
-        const auto events = slot.counter->events() - slot.events_before;
+        const std::uint64_t events = events_since(slot, slot.events_before);
         slot.measured_ns = events > 0 ? ns / static_cast<double>(events) : 0;
       }
       costs.push_back(slot.cost);
@@ -155,6 +189,12 @@ struct KernelCounters::Impl {
     take_step(slots[step->counter], step->every, now);
     measured.reset();
     next_cost = now;  // whether it was enough
+  }
+
+  // Those of cgroups that are gone are not among its events any more.
+  static std::uint64_t events_since(const Slot& slot, std::uint64_t before) {
+    const std::uint64_t events = slot.counter->events();
+    return events - std::min(before, events);
   }
 
   // By events since it was last asked. An event costs what it did, or more than was measured on a
@@ -220,8 +260,10 @@ void KernelCounters::fill(NodeSample& tick) {
       impl_->start(slot, tick.time);
     if (!slot.counter) continue;
     impl_->read(slot, tick, sweep);
+    if (sweep) impl_->grow(slot, tick.time);
     slot.counter->fill_all(tick.containers);
   }
+  if (sweep) impl_->owners.end_sweep();
   impl_->asked = true;
   impl_->watch_costs(tick.time);
 }

@@ -15,7 +15,7 @@ class NetworkCounter final : public CgroupCounter {
  public:
   NetworkCounter(Probe<network> probe, std::uint32_t room)
       : probe_(std::move(probe)),
-        table_(bpf_map__fd(probe_->maps.counted), room, probe_->bss->entered,
+        table_(bpf_map__fd(probe_->maps.counted), room, probe_->bss->entered, probe_->bss->lost,
                places_of(*probe_, room, sizeof(network_counts))) {}
 
   const char* name() const override { return "network"; }
@@ -33,6 +33,8 @@ class NetworkCounter final : public CgroupCounter {
     });
   }
   void forget(CgroupId container) override { table_.forget(container); }
+  ContainerSums container_sums() const override { return table_.container_sums(); }
+  void go_on_from(const ContainerSums& former) override { table_.go_on_from(former); }
 
   std::uint64_t lost() const override {
     return __atomic_load_n(&probe_->bss->lost, __ATOMIC_RELAXED);

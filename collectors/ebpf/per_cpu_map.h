@@ -32,7 +32,6 @@ class PerCpuMap {
   void look(std::uint64_t cgroup, const Take& take);
 
   void remove(std::uint64_t cgroup);
-  std::size_t max_entries() const { return max_entries_; }
   int fd() const { return fd_; }
 
  private:

@@ -48,7 +48,7 @@ class RareEventCounter final : public CgroupCounter {
   RareEventCounter(Started<Skeleton> started, std::uint32_t room)
       : started_(std::move(started)),
         table_(bpf_map__fd(started_.probe->maps.counted), room, started_.probe->bss->entered,
-               places_of(*started_.probe, room, sizeof(Record))) {}
+               started_.probe->bss->lost, places_of(*started_.probe, room, sizeof(Record))) {}
 
   static Result<std::unique_ptr<CgroupCounter>> start(std::uint32_t room, std::string_view tier) {
     if (Status able = check_types(); !able) return std::unexpected(able.error());
@@ -75,6 +75,8 @@ class RareEventCounter final : public CgroupCounter {
     });
   }
   void forget(CgroupId container) override { table_.forget(container); }
+  ContainerSums container_sums() const override { return table_.container_sums(); }
+  void go_on_from(const ContainerSums& former) override { table_.go_on_from(former); }
   std::uint64_t lost() const override {
     return __atomic_load_n(&started_.probe->bss->lost, __ATOMIC_RELAXED);
   }

@@ -65,6 +65,7 @@ class KernelRunQueueCounter final : public CgroupCounter {
   KernelRunQueueCounter(Started<Skeleton> started, std::uint32_t room)
       : started_(std::move(started)),
         table_(bpf_map__fd(started_.probe->maps.counted), room, started_.probe->bss->entered,
+               started_.probe->bss->lost,
                places_of(*started_.probe, room, sizeof(run_queue_counts))) {}
 
   const char* name() const override { return "run queue"; }
@@ -97,9 +98,13 @@ class KernelRunQueueCounter final : public CgroupCounter {
     });
   }
   std::optional<RunQueueHistogram> histogram(CgroupId container) const override {
-    return std::bit_cast<Sums>(table_.of(container)).histogram;
+    const auto counts = table_.of(container);
+    if (!counts) return std::nullopt;
+    return std::bit_cast<Sums>(*counts).histogram;
   }
   void forget(CgroupId container) override { table_.forget(container); }
+  ContainerSums container_sums() const override { return table_.container_sums(); }
+  void go_on_from(const ContainerSums& former) override { table_.go_on_from(former); }
 
   std::uint64_t lost() const override {
     return __atomic_load_n(&started_.probe->bss->lost, __ATOMIC_RELAXED);

@@ -8,15 +8,13 @@
 #include "base/file.h"
 #include "base/parse.h"
 #include "base/text.h"
+#include "collectors/process_cgroup.h"
 
 namespace cgphase {
 namespace {
 
-// One line for each hierarchy of cgroup v1, each with a path of at most 4096 bytes.
-constexpr std::size_t kProcessCgroupBytes = 64 * 1024;
 constexpr std::size_t kLoadBytes = 64;
 constexpr std::uint64_t kPerMille = 1000;
-constexpr std::string_view kUnified = "0::";
 
 std::string count_of(std::size_t count, const char* one, const char* many) {
   return std::to_string(count) + " " + (count == 1 ? one : many);
@@ -32,18 +30,9 @@ Counter tegra_load(const std::string& sys_root) {
 
 }  // namespace
 
-CgroupPath cgroup_of_process(const std::string& proc_root, pid_t pid) {
-  const auto text =
-      read_file(proc_root + "/" + std::to_string(pid) + "/cgroup", kProcessCgroupBytes);
-  if (!text) return {};
-  std::string_view rest = *text, line;
-  while (next_line(rest, line))
-    if (line.starts_with(kUnified)) return CgroupPath(line.substr(kUnified.size()));
-  return {};
-}
-
 GpuReader::GpuReader(Options options)
     : options_(std::move(options)),
+      above_root_(kernel_path_of_root(options_.proc_root, options_.cgroup_root)),
       nvml_(options_.nvml),
       drm_({.sys = options_.sys_root, .proc = options_.proc_root,
             .cgroup = options_.cgroup_root}) {}
@@ -74,7 +63,10 @@ void GpuReader::join_cgroups(GpuReading& reading) const {
   std::map<pid_t, CgroupPath> known;
   for (GpuClient& client : reading.clients) {
     const auto [at, unknown] = known.try_emplace(client.pid);
-    if (unknown) at->second = cgroup_of_process(options_.proc_root, client.pid);
+    if (unknown) {
+      const std::string process = options_.proc_root + "/" + std::to_string(client.pid);
+      at->second = path_below(cgroup_of_process(process), above_root_);
+    }
     client.cgroup = at->second;
   }
 }

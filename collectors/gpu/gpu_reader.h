@@ -12,9 +12,6 @@
 
 namespace cgphase {
 
-// The cgroup v2 path of a process; empty where it is not to be had.
-CgroupPath cgroup_of_process(const std::string& proc_root, pid_t pid);
-
 // Owned and used by one thread; reading takes as long as the drivers do.
 class GpuReader {
  public:
@@ -36,6 +33,7 @@ class GpuReader {
   std::string told(const GpuReading& reading) const;
 
   Options options_;
+  CgroupPath above_root_;  // kernel_path_of_root()
   NvmlGpus nvml_;
   DrmGpus drm_;
 };

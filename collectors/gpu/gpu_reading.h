@@ -31,7 +31,7 @@ struct GpuDevice {
 // What one process uses of one GPU; a process on two of them stands in two.
 struct GpuClient {
   pid_t pid = 0;
-  CgroupPath cgroup;       // empty where it is not to be had
+  CgroupPath cgroup;       // empty where it is not to be had, or outside the root
   std::size_t device = 0;  // index in GpuReading::devices
   GpuStat use;
   bool operator==(const GpuClient&) const = default;

@@ -71,6 +71,11 @@ class Counted {
   }
   void read() {
     tick_.time += std::chrono::seconds(1);
+    for (Sample& sample : tick_.containers) {  // made anew, as in each tick
+      const CgroupId id = sample.id;
+      sample = {};
+      sample.id = id;
+    }
     counters_.fill(tick_);
     tick_.appeared.clear();
     tick_.vanished.clear();

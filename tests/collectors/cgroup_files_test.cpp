@@ -239,6 +239,21 @@ TEST_CASE("what was told to have changed is read, the other is not") {
   CHECK(cgroup.sample.limits.memory_max == MemoryLimit{Bytes{2}});
 }
 
+TEST_CASE("a limit that was told to be written is read though its file was absent before") {
+  OneCgroup cgroup;
+  Look told{.events = false, .limits = false, .told = true};
+  CgroupFiles files = cgroup.open();
+  REQUIRE(cgroup.read(files, std::chrono::seconds(1), told));
+  cgroup.put("memory.max", "1\n");
+  cgroup.put("memory.low", "2\n");
+  REQUIRE(cgroup.read(files, std::chrono::seconds(1), told));
+  CHECK(cgroup.sample.limits == Limits{});
+  told.limits = true;
+  REQUIRE(cgroup.read(files, std::chrono::seconds(1), told));
+  CHECK(cgroup.sample.limits.memory_max == MemoryLimit{Bytes{1}});
+  CHECK(cgroup.sample.limits.memory_low == MemoryLimit{Bytes{2}});
+}
+
 TEST_CASE("the last descriptors are not taken for files of cgroups") {
   OneCgroup cgroup;
   cgroup.put("cpu.stat", "usage_usec 1\n");
@@ -311,6 +326,30 @@ TEST_CASE("limits of which a walk tells are read when it tells of another, and e
   CHECK(cgroup.limit() == 3);
   REQUIRE(cgroup.read_next(std::chrono::seconds(1)));
   CHECK(cgroup.limit() == 3);
+}
+
+TEST_CASE("a limit of which a walk tells is read though its file was absent before") {
+  WalkedCgroup cgroup;
+  cgroup.put("cpu.max", "50000 100000\n");
+  cgroup.put("pids.max", "9\n");
+  REQUIRE(cgroup.read_next(std::chrono::seconds(1)));
+  CHECK_FALSE(cgroup.sample.limits.cpu_max.has_value());
+  ++cgroup.record.limits;
+  REQUIRE(cgroup.read_next(std::chrono::seconds(1)));
+  CHECK(cgroup.sample.limits.cpu_max.has_value());
+  CHECK(cgroup.sample.pids_max.has_value());
+}
+
+TEST_CASE("a limit whose file comes untold is read when absent files are looked for") {
+  WalkedCgroup cgroup;
+  cgroup.put("cpu.max", "50000 100000\n");
+  REQUIRE(cgroup.read_next(kAbsentPeriod - std::chrono::nanoseconds(1)));
+  CHECK_FALSE(cgroup.sample.limits.cpu_max.has_value());
+  REQUIRE(cgroup.read_next(std::chrono::nanoseconds(1)));
+  CHECK(cgroup.sample.limits.cpu_max.has_value());
+  cgroup.put("pids.max", "9\n");
+  REQUIRE(cgroup.read_next(kAbsentPeriod));
+  CHECK(cgroup.sample.pids_max.has_value());
 }
 
 TEST_CASE("limits in play of which a walk tells are read once a minute") {

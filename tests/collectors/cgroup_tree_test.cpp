@@ -168,6 +168,40 @@ TEST_CASE("depth at the bound is followed, one deeper is counted") {
   CHECK(enough.beyond_depth() == 0);
 }
 
+TEST_CASE("a path at its bound is followed, one byte more is counted") {
+  FakeTree fake;
+  fake.make("/1234/678");
+  fake.make("/1234/6789/x");
+  CgroupTree tree = open(fake, Watching::off, {.path_bytes = 9});
+  CHECK(paths(sweep(tree)) == std::vector<CgroupPath>{"/1234", "/1234/678"});
+  CHECK(tree.beyond_depth() == 1);
+  fake.remove("/1234/6789");
+  CHECK(sweep(tree).appeared.empty());
+  CHECK(tree.beyond_depth() == 0);
+}
+
+TEST_CASE("of a path counts what is printed of it") {
+  FakeTree fake;
+  fake.make("/\x01\x02");
+  CgroupTree enough = open(fake, Watching::off, {.path_bytes = 9});
+  CHECK(sweep(enough).appeared.size() == 1);
+  CgroupTree tree = open(fake, Watching::off, {.path_bytes = 8});
+  CHECK(sweep(tree).appeared.empty());
+  CHECK(tree.beyond_depth() == 1);
+}
+
+TEST_CASE("long names on a deep path are not followed beyond the bound on its length") {
+  FakeTree fake;
+  const std::string name = "/" + std::string(255, '\x01');
+  std::string path;
+  for (std::size_t depth = 0; depth < 4; ++depth) path += name;
+  fake.make(path + "/libpod-" + std::string(64, 'a'));
+  fake.make("/" + std::string(255, 'a'));
+  CgroupTree tree = open(fake);
+  CHECK(paths(sweep(tree)) == std::vector<CgroupPath>{name, "/" + std::string(255, 'a')});
+  CHECK(tree.beyond_depth() == 1);
+}
+
 TEST_CASE("as many cgroups as the bound are known, one more is counted") {
   FakeTree fake;
   for (const char* name : {"/a", "/b", "/c"}) fake.make(name);

@@ -54,6 +54,19 @@ TEST_CASE("Podman's files tell name, image and annotations") {
   CHECK(container.labels.at("io.container.manager") == "libpod");
 }
 
+TEST_CASE("a Podman container that is removed when it ends is named by the volatile list") {
+  FakeTree fake;
+  const std::string storage = "/var/lib/containers/storage/overlay-containers/";
+  fake.write(storage + "containers.json", R"([{"id":"x","names":["other"]}])");
+  fake.write(storage + "volatile-containers.json",
+             R"([{"id":")" + kId + R"(","names":["once"],)"
+                 R"("metadata":"{\"image-name\":\"batch:2\"}"}])");
+  CHECK(read(fake, Engine::podman).name == "once");
+  CHECK(read(fake, Engine::podman).image == "batch:2");
+  fake.remove(storage + "containers.json");
+  CHECK(read(fake, Engine::podman).name == "once");
+}
+
 TEST_CASE("containerd's file is found in whatever namespace it lies") {
   FakeTree fake;
   const std::string tasks = "/run/containerd/io.containerd.runtime.v2.task/";

@@ -168,6 +168,18 @@ TEST_CASE("what kills inside a container is found there, with its cgroup") {
   CHECK(found.seen[0].cgroup == kDocker + "/ray");
 }
 
+TEST_CASE("cgroups are told from the root that is watched, and managers outside it count") {
+  const Processes processes;
+  processes.add(7, "raylet", "/jobs/a/ray");
+  processes.add(8, "raylet", "/jobs2/a");
+  processes.add(9, "kubelet", "/system.slice/kubelet.service");
+  processes.add(10, "kubelet", kDocker);  // a container all the same
+  const Neighbours found = find_neighbours(processes.tree.root(), nullptr, "/jobs").value();
+  REQUIRE(found.seen.size() == 3);
+  for (const Neighbour& one : found.seen) CHECK(one.cgroup == (one.pid == 7 ? "/a/ray" : ""));
+  CHECK(found.seen[0].pid == 9);
+}
+
 TEST_CASE("what cannot be read of a manager counts against us") {
   const Processes processes;
   processes.tree.write("/7/comm", "kubelet\n");

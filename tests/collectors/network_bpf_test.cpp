@@ -1,5 +1,6 @@
 // Bytes of a known transfer against what the counters say.
 #include <netinet/tcp.h>
+#include <sys/resource.h>
 
 #include <array>
 #include <deque>
@@ -210,7 +211,71 @@ TEST_CASE("a cgroup of a container that is one no more belongs to the one above,
   CHECK_FALSE(owners.bury(id.inode));
   inner.remove();
   CHECK(owners.bury(id.inode));
+  CHECK(owners.owner(id.inode) == outer.id());  // others have counted for it, too
+  owners.end_sweep();
+  owners.end_sweep();
+  CHECK(owners.unknown() == 0);
   CHECK_FALSE(owners.owner(id.inode));
+  CHECK(owners.unknown() == 1);
+}
+
+TEST_CASE("a cgroup outside the root that is watched is nobody's, and not unknown") {
+  const HostCgroup root;
+  HostCgroup outside;
+  CgroupOwners owners(root.directory());
+  CHECK_FALSE(owners.owner(outside.id().inode));
+  CHECK(owners.unknown() == 0);
+}
+
+TEST_CASE("a cgroup that several counters counted is not unknown to the others when it is gone") {
+  const HostCgroup container, other;
+  Counted counted({&container});
+  const InnerNetwork network;
+  REQUIRE(network.ready());
+  const BornIn process = answerer(other, nullptr, kHostEnd);
+  {
+    const HostCgroup below(container.path());
+    REQUIRE(asked_from(below, &network, kHostEnd) == 0);
+    counted.read();
+  }
+  for (int sweep = 0; sweep < 4; ++sweep) {
+    counted.tick().time += std::chrono::minutes(1);
+    counted.read();
+  }
+  check_asker(counted.of(container).network, kDatagrams);
+  CHECK_FALSE(counted.source("owners").present);
+}
+
+TEST_CASE("a counter without room for the cgroups that came goes on with more, and never falls") {
+  constexpr std::size_t kMostCgroups = 65536, kSpare = 256, kMore = 64;
+  rlimit files{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &files) == 0);
+  files.rlim_cur = files.rlim_max;
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &files) == 0);
+  const HostCgroup asker, late, other;
+  Counted counted({&asker, &late});
+  const std::size_t room = 2 * CgroupPaths(cgroup2_mount()).count(kMostCgroups) + kSpare;
+  const InnerNetwork network;
+  REQUIRE(network.ready());
+  const BornIn process = answerer(other, nullptr, kHostEnd);
+  REQUIRE(asked_from(asker, &network, kHostEnd) == 0);
+  const std::vector<HostCgroup> crowd(room + kMore);
+  for (const HostCgroup& one : crowd) REQUIRE(asked_from(one, &network, kHostEnd, 1) == 0);
+  REQUIRE(asked_from(late, &network, kHostEnd) == 0);
+  counted.read();
+  CHECK(counted.source("network").detail.contains("for want of room"));
+  check_asker(counted.of(asker).network, kDatagrams);
+  CHECK_FALSE(counted.of(late).network.transmit_bytes);
+  counted.tick().time += std::chrono::minutes(1);
+  counted.read();
+  CHECK(counted.source("network").detail == "cgroup_skb");
+  check_asker(counted.of(asker).network, kDatagrams);
+  CHECK(counted.of(late).network.transmit_bytes == 0);
+  for (const HostCgroup* cgroup : {&asker, &late})
+    REQUIRE(asked_from(*cgroup, &network, kHostEnd) == 0);
+  counted.read();
+  check_asker(counted.of(asker).network, 2 * kDatagrams);
+  check_asker(counted.of(late).network, kDatagrams);
 }
 
 TEST_CASE("a container that is told of late has what it counted before") {

@@ -197,6 +197,38 @@ TEST_CASE("what a walk does not tell is read from its file") {
   CHECK(node.sample(sampler).memory_current == Bytes{5});
 }
 
+TEST_CASE("where the quota's lines come later they are looked for in the file, then walked over") {
+  PulledNode node;
+  node.put("cpu.stat", "usage_usec 100\n");
+  NodeSampler sampler = node.open();
+  node.sample(sampler);
+  node.told().parts = PULL_CPU;
+  node.told().usage_ns = 5'000'000;
+  CHECK(node.sample(sampler).cpu.usage_usec == 5'000);
+  CHECK_FALSE(node.tick.containers[0].cpu.nr_throttled.has_value());
+  node.put("cpu.stat", "usage_usec 6000\nnr_periods 1\nnr_throttled 1\nthrottled_usec 1\n");
+  node.told().parts |= PULL_BANDWIDTH;
+  node.told().nr_throttled = 3;
+  CHECK(node.sample(sampler).cpu.nr_throttled == 1);
+  CHECK(node.sample(sampler).cpu.nr_throttled == 3);
+  CHECK(node.tick.containers[0].cpu.usage_usec == 5'000);
+}
+
+TEST_CASE("a file without the quota's lines is looked at once a minute, whatever a walk tells") {
+  PulledNode node;
+  node.put("cpu.stat", "usage_usec 100\n");
+  NodeSampler sampler = node.open();
+  node.sample(sampler);
+  node.told().parts = PULL_CPU | PULL_BANDWIDTH;
+  node.told().usage_ns = 5'000'000;
+  CHECK(node.sample(sampler).cpu.usage_usec == 100);
+  for (int second = 2; second < 60; second += 2) {
+    CHECK(node.sample(sampler).cpu.usage_usec == 5'000);
+    CHECK_FALSE(node.tick.containers[0].cpu.nr_throttled.has_value());
+  }
+  CHECK(node.sample(sampler).cpu.usage_usec == 100);
+}
+
 TEST_CASE("where no program walks, files tell all, and the source says why") {
   PulledNode node;
   node.refusal = "no such thing here";

@@ -65,6 +65,23 @@ TEST_CASE("crun's container cgroup stands for its scope") {
   CHECK_FALSE(recognise("/system.slice/container").has_value());
 }
 
+TEST_CASE("a pod of Podman's is no container, and what is in it is one") {
+  const std::string pod(64, 'b');
+  CHECK_FALSE(recognise("/libpod_parent/" + pod).has_value());
+  CHECK_FALSE(recognise("/user.slice/libpod_parent/" + pod).has_value());
+  // With a --cgroup-parent of its own the path of the pod tells nothing, that of a container does.
+  CHECK(recognise("/batch/" + pod)->engine == Engine::docker);
+  for (const std::string parent : {"/libpod_parent/", "/batch/"}) {
+    const auto who = recognise(parent + pod + "/libpod-" + kHexId);
+    REQUIRE(who.has_value());
+    CHECK(who->engine == Engine::podman);
+    CHECK(who->engine_id == kHexId);
+    CHECK(who->in_pod);
+    CHECK_FALSE(who->inside_scope);
+  }
+  CHECK_FALSE(recognise("/libpod_parent/libpod-" + kHexId)->in_pod);
+}
+
 TEST_CASE("what kubelet manages is recognised and left alone") {
   const std::string pods = "/kubepods.slice/kubepods-burstable.slice/kubepods-pod1.slice";
   const std::string node = "/system.slice/docker-" + kHexId + ".scope";

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
+
 #include "tests/collectors/gpu/fake_driver.h"
 
 using namespace cgphase;
@@ -32,6 +34,26 @@ TEST_CASE("each process on a GPU comes with its cgroup, and one that has ended w
   CHECK(reading.clients[2].cgroup == "/system.slice/docker-a.scope");
   CHECK(reading.clients[2].device == 1);
   CHECK(reading.told == "2 GPUs (Fake GPU, ...), 3 processes");
+}
+
+TEST_CASE("cgroups are told from the root that is watched, which may lie below the mount") {
+  const FakeDriver driver;
+  driver.says("device GPU-1 1000 600 80 40\nprocess GPU-1 11 400 compute 0 0\n"
+              "process GPU-1 12 100 compute 0 0\nprocess GPU-1 13 100 compute 0 0\n");
+  driver.put(11, "/jobs/a");
+  driver.put(12, "/jobs");
+  driver.put(13, "/jobs2/a");
+  driver.tree.make("/mount/jobs");
+  const std::string mount = std::filesystem::canonical(driver.tree.root() + "/mount");
+  driver.tree.write("/proc/self/mountinfo", "30 25 0:26 / " + mount + " rw - cgroup2 cgroup2 rw\n");
+  GpuReader reader({.nvml = CGPHASE_FAKE_NVML, .proc_root = driver.proc(),
+                    .sys_root = driver.tree.root() + "/sys", .cgroup_root = mount + "/jobs"});
+  const GpuReading reading = reader.read({}, {});
+  REQUIRE(reading.clients.size() == 3);
+  for (const GpuClient& client : reading.clients) {
+    CAPTURE(client.pid);
+    CHECK(client.cgroup == (client.pid == 11 ? "/a" : client.pid == 12 ? "/" : ""));
+  }
 }
 
 TEST_CASE("what there is of GPUs is one sentence") {
