@@ -17,7 +17,6 @@
 namespace cgphase {
 namespace {
 
-constexpr std::size_t kMostFitContainers = 400;  // in a second, of all questions of one user
 constexpr std::size_t kMostFitsKept = 64;
 
 double own_cpu_seconds() {
@@ -60,6 +59,14 @@ std::vector<std::string> changes_of(const LimitWriter::RestoreReport& restored) 
 }
 
 }  // namespace
+
+// A container takes some 40 us in a list, fewer than 5 in a status; one that is shown is looked for
+// among all.
+const Answers::Share Answers::kStatusShare = {.containers = 65'536, .fewest = 8, .most = 256};
+const Answers::Share Answers::kListShare = {.containers = 8192, .fewest = 4, .most = 128};
+const Answers::Share Answers::kShowShare = {.containers = 256, .fewest = 1, .most = 256};
+const Answers::Share Answers::kLearnedShare = {.containers = kMostLearned, .fewest = 1, .most = 64};
+const Answers::Share Answers::kFitShare = {.containers = 400, .fewest = 1, .most = kMostFits};
 
 Answers::Answers(Agent& agent, const Clock& clock, Agent::Post post, Facts facts)
     : agent_(agent), clock_(clock), post_(std::move(post)), facts_(std::move(facts)) {}
@@ -212,11 +219,40 @@ nlohmann::json Answers::no_store(const char* verb) const {
                               : off->detail + "); mend that, then restart the daemon"));
 }
 
+// Nobody can use up what others may ask. What answers took makes no room for more of them: a new
+// second begins only when the loop came to what was due meanwhile, the heartbeat among it.
+std::optional<nlohmann::json> Answers::refusal(Verb verb, const Peer& peer, const Share& share,
+                                               std::size_t containers) {
+  const MonotonicTime now = clock_.monotonic_now();
+  if (came_round_ && now - asked_since_ >= std::chrono::seconds(1)) {
+    asked_.clear();
+    asked_since_ = now;
+    came_round_ = false;
+    post_([this] { post_([this] { came_round_ = true; }); });
+  }
+  const std::size_t weight = std::max(containers, share.containers / share.most);
+  std::size_t& asked = asked_[{verb, peer.uid}];
+  if (asked + weight > std::max(share.containers, share.fewest * weight))
+    return error_reply(Exit::failure, std::string(to_string(verb)) + ": user " +
+                                          std::to_string(peer.uid) + " was answered as much as "
+                                          "one is within a second; ask again in a second");
+  asked += weight;
+  return std::nullopt;
+}
+
 void Answers::answer(const Request& request, const Peer& peer, Respond respond) {
+  const auto containers = [this] { return agent_.pipeline().containers().size(); };
   switch (request.verb) {
-    case Verb::status: return respond(ok_reply(to_json(status())));
-    case Verb::list: return respond(list_reply(reports()));
+    case Verb::status:
+      if (auto why = refusal(request.verb, peer, kStatusShare, containers()))
+        return respond(*std::move(why));
+      return respond(ok_reply(to_json(status())));
+    case Verb::list:
+      if (auto why = refusal(request.verb, peer, kListShare, containers()))
+        return respond(*std::move(why));
+      return respond(list_reply(reports()));
     case Verb::show: {
+      if (auto why = refusal(request.verb, peer, kShowShare, 1)) return respond(*std::move(why));
       const auto view = container(request);
       if (!view) return respond(error_reply(view.error()));
       nlohmann::json shown = to_json(report(**view));
@@ -228,7 +264,7 @@ void Answers::answer(const Request& request, const Peer& peer, Respond respond) 
     case Verb::events: return events(request, std::move(respond));
     case Verb::records: return records(request, std::move(respond));
     case Verb::table: return table(request, std::move(respond));
-    case Verb::learned: return learned(request, std::move(respond));
+    case Verb::learned: return learned(request, peer, std::move(respond));
     case Verb::fit: return respond(fit(request, peer));
     case Verb::mode: case Verb::pause: case Verb::resume: case Verb::restore: case Verb::model:
       return respond(act(request, peer));
@@ -241,7 +277,7 @@ void Answers::answer(const Request& request, const Peer& peer, Respond respond) 
   }
 }
 
-void Answers::learned(const Request& request, Respond respond) {
+void Answers::learned(const Request& request, const Peer& peer, Respond respond) {
   const auto reply = [policy = agent_.config().policy](const std::string& name,
                                                        nlohmann::json known) {
     return ok_reply({{"name", escape_name(name)}, {"policy", policy},
@@ -249,6 +285,16 @@ void Answers::learned(const Request& request, Respond respond) {
   };
   if (const auto image = request.text("image")) {
     const std::string name = unescape_name(*image);
+    const auto live = static_cast<std::size_t>(std::ranges::count_if(
+        agent_.pipeline().containers(),
+        [&](const ContainerView* view) { return image_of(view->info) == name; }));
+    if (live > kMostLearned)
+      return respond(error_reply(Exit::failure, "learned: more containers of the image '" +
+                                                    escape_name(name) + "' run than are added up "
+                                                    "at once, " + std::to_string(kMostLearned) +
+                                                    "; ask for one of them"));
+    if (auto why = refusal(request.verb, peer, kLearnedShare, live))
+      return respond(*std::move(why));
     // A refused query drops `respond`, and the client is told that there was no answer.
     (void)agent_.ask_learned(name, [reply, name, respond = std::move(respond)](
                                        nlohmann::json known) {
@@ -259,6 +305,7 @@ void Answers::learned(const Request& request, Respond respond) {
     });
     return;
   }
+  if (auto why = refusal(request.verb, peer, kLearnedShare, 1)) return respond(*std::move(why));
   const auto view = container(request);
   if (!view) return respond(error_reply(view.error()));
   respond(reply((*view)->info.name, agent_.learned(**view)));
@@ -276,7 +323,6 @@ const std::vector<KnownContainer>& Answers::known(std::chrono::seconds duration)
   return found->second;
 }
 
-// Nobody can use up what others may ask.
 nlohmann::json Answers::fit(const Request& request, const Peer& peer) {
   const FitQuestion question{
       .cpu_cores = *request.number("cpus"),
@@ -292,19 +338,8 @@ nlohmann::json Answers::fit(const Request& request, const Peer& peer) {
   }
   const std::string words = request.args.dump();
   if (const auto same = fits_.find(words); same != fits_.end()) return same->second;
-  const std::size_t containers = std::max<std::size_t>(agent_.pipeline().containers().size(), 1);
-  const std::size_t most = std::clamp<std::size_t>(kMostFitContainers / containers, 1, kMostFits);
-  if (const MonotonicTime now = clock_.monotonic_now();
-      now - asked_since_ >= std::chrono::seconds(1)) {
-    asked_.clear();
-    asked_since_ = now;
-  }
-  std::size_t& asked = asked_[peer.uid];
-  if (asked >= most)
-    return error_reply(Exit::failure, "fit: user " + std::to_string(peer.uid) +
-                                          " was answered " + std::to_string(most) +
-                                          " questions within a second; ask again in a second");
-  asked += 1;
+  if (auto why = refusal(request.verb, peer, kFitShare, agent_.pipeline().containers().size()))
+    return *std::move(why);
   const FitHost host{.capacity = agent_.host(),
                      .outside_cpu_cores = agent_.outside().cpu_cores(1 - question.risk),
                      .outside_memory_bytes = agent_.outside().memory_bytes(1 - question.risk)};

@@ -8,6 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/agent.h"
@@ -25,6 +26,9 @@ class Answers {
   // are weighed in the thread that samples: each adds up the peaks of all containers at most
   // fourteen times.
   static constexpr std::size_t kMostFits = 8;
+  // Containers whose learning one user is told within a second, and of one image at once: each
+  // takes most of a millisecond in that thread.
+  static constexpr std::size_t kMostLearned = 400;
   using Respond = std::function<void(nlohmann::json)>;
   struct Facts {
     std::string version;
@@ -69,8 +73,17 @@ class Answers {
   void full_history(const Request& request, CgroupId id, Respond respond);
   void records(const Request& request, Respond respond);
   void table(const Request& request, Respond respond);
-  void learned(const Request& request, Respond respond);
+  void learned(const Request& request, const Peer& peer, Respond respond);
   nlohmann::json fit(const Request& request, const Peer& peer);
+  // What one user is answered of a verb within a second: questions that look at so many containers
+  // together, but at least the fewest and at most the most of them.
+  struct Share {
+    std::size_t containers, fewest, most;
+  };
+  static const Share kStatusShare, kListShare, kShowShare, kLearnedShare, kFitShare;
+  // Why this question, which looks at so many, is not answered now; else it is counted.
+  std::optional<nlohmann::json> refusal(Verb verb, const Peer& peer, const Share& share,
+                                        std::size_t containers);
   const std::vector<KnownContainer>& known(std::chrono::seconds duration);
   void events(const Request& request, Respond respond);
   nlohmann::json act(const Request& request, const Peer& peer);
@@ -88,9 +101,10 @@ class Answers {
   MonotonicTime fits_of_;
   std::map<std::string, nlohmann::json> fits_;
   std::map<std::chrono::seconds, std::vector<KnownContainer>> known_;
-  // New questions by user within a second.
+  // Containers that questions looked at within a second.
   MonotonicTime asked_since_;
-  std::map<uid_t, std::size_t> asked_;
+  std::map<std::pair<Verb, uid_t>, std::size_t> asked_;
+  bool came_round_ = true;  // the loop, since that second began
 };
 
 }  // namespace cgphase

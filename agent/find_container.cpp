@@ -13,6 +13,8 @@ using Containers = std::span<const ContainerInfo* const>;
 constexpr std::size_t kShortestIdPrefix = 4;
 constexpr std::size_t kNamesInError = 4;
 constexpr std::size_t kShownName = 128;
+// Pairs of letters compared for a hint: a millisecond in the thread that samples.
+constexpr std::size_t kMostCompared = 1 << 18;
 
 std::vector<std::size_t> matching(Containers containers,
                                   const std::function<bool(const ContainerInfo&)>& matches) {
@@ -40,8 +42,13 @@ std::unexpected<Error> ambiguous(Containers containers, std::span<const std::siz
 std::unexpected<Error> missing(Containers containers, std::string_view text) {
   const std::string_view shown = text.substr(0, kShownName);
   std::vector<std::string_view> names;
-  for (const ContainerInfo* container : containers)
-    if (container->name.size() <= kShownName) names.emplace_back(container->name);
+  std::size_t compared = 0;
+  for (const ContainerInfo* container : containers) {
+    if (container->name.size() > kShownName) continue;
+    compared += shown.size() * container->name.size();
+    if (compared > kMostCompared) break;
+    names.emplace_back(container->name);
+  }
   const std::string_view close = nearest(shown, names);
   const std::string hint = close.empty() ? "; 'cgphase list' shows those there are"
                                          : "; did you mean '" + escape_name(close) + "'?";

@@ -48,7 +48,7 @@ HttpReply http_reply_of(const json& body) {
   auto text = std::make_shared<std::string>(
       body.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
   if (text->size() > kReplyLimitBytes)
-    return http_error(500, Exit::failure, "answer longer than 4 MiB; ask for a shorter time");
+    return http_error(500, Exit::failure, "answer longer than 16 MiB; ask for a shorter time");
   const json::json_pointer exit("/error/exit");
   return {.status = body.contains(exit) ? status_of(body.at(exit).get<int>()) : 200,
           .body = std::move(text)};

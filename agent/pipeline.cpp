@@ -203,17 +203,20 @@ void keep_highest(std::optional<double>& highest, std::optional<double> value) {
   if (value) highest = std::max(*value, highest.value_or(*value));
 }
 
+// A limit that somebody raised above the original takes nothing back of what was saved.
 void account(ContainerView& view, const Sample& sample, double interval_seconds) {
   view.seconds_in_phase[view.phase.known() ? view.phase.index : -1] += interval_seconds;
   const auto original_cores = view.original.cpu_cores();
   const auto cores = sample.limits.cpu_cores();
   if (original_cores && cores)
-    view.saved_core_seconds += (original_cores->value - cores->value) * interval_seconds;
+    view.saved_core_seconds +=
+        std::max(0.0, original_cores->value - cores->value) * interval_seconds;
   const auto original_bytes = view.original.memory_bytes();
   const auto bytes = sample.limits.memory_bytes();
   if (original_bytes && bytes)
-    view.saved_byte_seconds += (static_cast<double>(original_bytes->value) -
-                                static_cast<double>(bytes->value)) * interval_seconds;
+    view.saved_byte_seconds += std::max(0.0, static_cast<double>(original_bytes->value) -
+                                                 static_cast<double>(bytes->value)) *
+                               interval_seconds;
 }
 
 }  // namespace

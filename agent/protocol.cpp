@@ -326,7 +326,7 @@ std::string encode_reply_frame(const json& reply) {
   const std::string text = reply.dump(-1, ' ', false, json::error_handler_t::replace);
   if (text.size() <= kReplyLimitBytes) return encode_frame(text);
   return encode_frame(
-      error_reply(Exit::failure, "answer longer than 4 MiB; ask for a shorter time").dump());
+      error_reply(Exit::failure, "answer longer than 16 MiB; ask for a shorter time").dump());
 }
 
 }  // namespace cgphase

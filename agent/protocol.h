@@ -22,7 +22,7 @@ namespace cgphase {
 inline constexpr int kSchema = 1;
 inline constexpr std::size_t kFrameHeaderBytes = 4;
 inline constexpr std::size_t kRequestLimitBytes = 64 * 1024;
-inline constexpr std::size_t kReplyLimitBytes = 4 * 1024 * 1024;
+inline constexpr std::size_t kReplyLimitBytes = 16 * 1024 * 1024;
 inline constexpr int kJsonDepthLimit = 16;
 inline constexpr std::size_t kTextArgumentLimitBytes = 8 * 1024;  // a path is at most 4096 bytes
 inline constexpr double kNumberArgumentLimit = 9e9;  // seconds since the epoch, as ns in an int64

@@ -70,6 +70,16 @@ TEST_CASE("an unknown container far from all points to list") {
         "no container 'something-else'; 'cgphase list' shows those there are");
 }
 
+TEST_CASE("what a hint is looked for among is bounded") {
+  const std::string wanted(128, 'x');
+  std::vector<ContainerReport> reports(16, container(std::string(128, 'y').c_str(), "", ""));
+  reports.back().container.name.assign(127, 'x');
+  const auto hint = [&] { return find_container(reports, wanted).error().text; };
+  CHECK(hint().find("did you mean") != std::string::npos);  // 2^18 pairs of letters, but for a few
+  reports.insert(reports.begin(), reports.front());
+  CHECK(hint().find("did you mean") == std::string::npos);
+}
+
 TEST_CASE("empty text names nothing, and nothing is found among none") {
   CHECK_FALSE(find(""));
   CHECK_FALSE(find_container(std::span<const ContainerReport>(), "x"));

@@ -132,6 +132,20 @@ TEST_CASE("an enforced container that needs little is lowered, and what is given
   CHECK(host.pipeline.find(kId)->original.cpu_cores()->value == 1.0);
 }
 
+TEST_CASE("a limit that somebody raised above the original takes nothing back of what was saved") {
+  Host host;
+  host.step(0.1);
+  for (int raises = 0; raises < 3; ++raises) {
+    Limits raised = host.limits();
+    raised.cpu_max->quota->value *= 2;
+    raised.memory_max->bytes->value *= 2;
+    host.put(raised, false);
+    host.step(0.1);
+    CHECK(host.pipeline.find(kId)->saved_core_seconds == 0);
+    CHECK(host.pipeline.find(kId)->saved_byte_seconds == 0);
+  }
+}
+
 TEST_CASE("advise decides the same and writes nothing") {
   Host host;
   host.pipeline.admit(kId, {.mode = Mode::advise, .prior = nullptr});

@@ -200,7 +200,7 @@ TEST_CASE("a reply that is not ours is refused") {
     CHECK_FALSE(parse_reply(text));
 }
 
-TEST_CASE("a reply above 4 MiB becomes an error that says so") {
+TEST_CASE("a reply above 16 MiB becomes an error that says so") {
   const std::size_t overhead = ok_reply({{"t", ""}}).dump().size();
   const auto frame_of = [&](std::size_t bytes) {
     return encode_reply_frame(ok_reply({{"t", std::string(bytes - overhead, 'x')}}));

@@ -2,6 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include "agent/protocol.h"
+#include "collectors/cgroup_tree.h"
+#include "collectors/node_sampler.h"
+#include "tests/cli/reports.h"
+
 using namespace cgphase;
 using nlohmann::json;
 
@@ -25,7 +30,31 @@ ContainerReport report_of(Mode mode, const Limits& original, const Limits& now) 
 
 const std::string kHostile = std::string("\x1b[31m<script>\"\n\xff") + "\u202e";
 
+// Of a container of which everything is known.
+ContainerReport full_report() {
+  ContainerReport report = test::web();
+  report.container.engine_id = std::string(64, 'a');
+  report.container.path = "/system.slice/docker-" + report.container.engine_id + ".scope";
+  return report;
+}
+
 }  // namespace
+
+TEST_CASE("a list of as many containers as are read is no reply too long") {
+  const auto list_bytes = [](const ContainerReport& report, std::size_t count) {
+    return encode_reply_frame(list_reply(std::vector(count, report))).size();
+  };
+  // All of them at once would be a slow test.
+  const auto most_bytes = [&](const ContainerReport& report) {
+    const std::size_t one = list_bytes(report, 1), two = list_bytes(report, 2);
+    return one + (kMaxContainers - 1) * (two - one);
+  };
+  ContainerReport report = full_report();
+  CHECK(most_bytes(report) < kReplyLimitBytes);
+  // The longest path: a backslash is two where it is printed, and four in JSON.
+  report.container.path.assign(kMaxCgroupPathBytes / 2, '\\');
+  CHECK(most_bytes(report) < kReplyLimitBytes);
+}
 
 TEST_CASE("a limit of max and a missing file are null, and differ in the raw knobs") {
   Limits max;

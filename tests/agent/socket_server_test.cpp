@@ -203,7 +203,7 @@ TEST_CASE("an agent that throws costs its client only") {
   CHECK(client.reply().error == "the daemon failed to answer: broken");
 }
 
-TEST_CASE("a reply of 4 MiB arrives whole") {
+TEST_CASE("a reply of 16 MiB arrives whole") {
   Fixture f;
   f.on_request = [](const SocketServer::Respond& respond) {
     respond({{"t", std::string(kReplyLimitBytes - 100, 'x')}});
