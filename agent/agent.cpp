@@ -20,6 +20,9 @@ constexpr std::uint64_t kHoldsRetryTicks = 10;
 // Since the kill switch was looked for: it is at each beat.
 constexpr std::chrono::milliseconds kYoungLook{500};
 
+// For a raise of the guard that is being written; what takes longer looks like somebody else's.
+constexpr std::chrono::milliseconds kGuardPatience{20};
+
 // At most this share of what is reclaimable in so long (docs/safety.md).
 constexpr double kSqueezeRatio = 0.01;
 constexpr std::chrono::seconds kSqueezeInterval{6};
@@ -52,13 +55,25 @@ std::string why(const Decision& decision) {
   return std::string(to_string(decision.reason)) + " #" + std::to_string(decision.decision_id);
 }
 
-// Names of those that an unknown manager has to itself, of many the first.
-std::string rivalled(const std::vector<const ContainerView*>& containers) {
+// That an unknown manager has to itself.
+bool rivalled(const ContainerView& view) {
+  return view.cpu_holding == Verdict::rival || view.memory_holding == Verdict::rival;
+}
+
+// That should have its originals and has not.
+bool left_lowered(const ContainerView& view) {
+  return view.mode != Mode::enforce && (view.in_force.cpu_max != view.original.cpu_max ||
+                                        view.in_force.memory_max != view.original.memory_max);
+}
+
+// Of many the first.
+std::string names_of(const std::vector<const ContainerView*>& containers,
+                     bool (*wanted)(const ContainerView&)) {
   constexpr int kMostTold = 4;
   std::string names;
   int told = 0;
   for (const ContainerView* view : containers) {
-    if (view->cpu_holding != Verdict::rival && view->memory_holding != Verdict::rival) continue;
+    if (!wanted(*view)) continue;
     if (told++ == kMostTold) return names + ", and more";
     names += (names.empty() ? "" : ", ") + escape_name(view->info.name);
   }
@@ -75,7 +90,7 @@ Agent::Agent(Config config, Parts parts, const Clock& clock, Post post)
       parts_(std::move(parts)),
       model_key_(model_key(parts_.model.engine.get())),
       outside_(config_.cgroup_root, config_.proc_root),
-      neighbourhood_(config_.proc_root),
+      neighbourhood_(config_.proc_root, config_.cgroup_root),
       gpus_(std::move(parts_.gpu_looks)),
       gpu_usage_(parts_.gpus ? std::move(parts_.gpus) : no_gpu_source("not asked for")) {
   if (const auto held = parts_.holds.host()) config_.mode = std::min(config_.mode, *held);
@@ -112,6 +127,8 @@ void Agent::tick() {
   remember_outcomes();
   squeeze_cache();
   store_ooms(false);
+  save_taught();
+  ask_wanted();
   store_tick();
   if (!holds_error_.empty() && totals_.ticks % kHoldsRetryTicks == 0) save_holds();
   totals_.ticks += 1;
@@ -128,22 +145,34 @@ void Agent::welcome(const ContainerInfo& info) {
   if (learned != learned_.end()) admission.prior = learned->second;
   if (parts_.kernel_writer != nullptr)
     admission.original = parts_.kernel_writer->leased_originals(info.id);
-  if (parts_.writer && info.hands_off.empty()) {
+  const bool leased = admission.original != Limits{};
+  if (parts_.writer && (info.hands_off.empty() || leased)) {
     Result<Fd> directory = parts_.sampler.duplicate_directory(info.id);
     if (directory) (void)parts_.writer->attach(info.id, info.path, std::move(*directory));
   }
-  // It was lost from sight, and what was lowered could not be restored then.
-  if (admission.original != Limits{}) {
-    const auto report = parts_.writer->restore(info.id);
-    if (parts_.log != nullptr) parts_.log->restore_failed(report.failures);
-  }
+  if (leased) admission.original = restore_found(info.id);
   parts_.sampler.attend(info.id, admission.mode != Mode::observe);
   parts_.pipeline.admit(info.id, std::move(admission));
   parts_.pipeline.set_care(info.id, care_of(info));
   if (!parts_.store) return;
   parts_.store->enqueue({.containers = {{info, tick_.wall_time}}});
-  load_bursts(info);
-  if (learned == learned_.end()) ask_prior(info);
+  want_bursts(info);
+  if (learned == learned_.end()) want_prior(info);
+}
+
+// A container that was lost from sight, and whose limits could not be put back then. The originals
+// of what still cannot be: the rails go on to ask for these. What was read of it in this tick was
+// before that, and must not look like a write of somebody else in the next.
+Limits Agent::restore_found(CgroupId id) {
+  const auto report = parts_.writer->restore(id);
+  if (parts_.log != nullptr) parts_.log->restore_failed(report.failures);
+  const Result<Fd> directory = parts_.sampler.duplicate_directory(id);
+  const Result<Limits> now =
+      directory ? read_limits(directory->get()) : std::unexpected(directory.error());
+  const auto sample = std::ranges::find(tick_.containers, id, &Sample::id);
+  if (now && sample != tick_.containers.end())
+    for (const Knob knob : kKnobs) copy_knob(knob, *now, sample->limits);
+  return parts_.kernel_writer->leased_originals(id);
 }
 
 void Agent::farewell(CgroupId id) {
@@ -224,6 +253,7 @@ void Agent::take_results() {
 // What the guard raised by itself, between two ticks.
 void Agent::take_guard_actions() {
   if (!parts_.guard) return;
+  (void)parts_.guard->settle(kGuardPatience);
   const std::vector<GuardAction> actions = parts_.guard->take_actions();
   // Counted after the guard's wake was taken: one that comes later wakes again.
   const std::uint64_t outside_writes = parts_.guard->outside_writes();
@@ -418,7 +448,9 @@ Status Agent::store_all() {
     learn_bursts(view->info);
   }
   store_ooms(true);
+  save_taught();
   remember_outcomes();
+  tick_.containers.clear();  // these samples are stored
   store_tick();
   return parts_.store ? parts_.store->flush_and_stop() : Status{};
 }
@@ -485,8 +517,11 @@ std::uint64_t Agent::store_size_bytes() const {
 std::vector<std::string> Agent::degraded() const {
   std::vector<std::string> sentences = parts_.model.passed_over;
   if (!standing_down().empty())
-    sentences.push_back("only observing, every limit is the original: " + standing_down());
-  if (const std::string names = rivalled(parts_.pipeline.containers()); !names.empty())
+    sentences.push_back("only observing, with the original limits: " + standing_down());
+  const std::vector<const ContainerView*> containers = parts_.pipeline.containers();
+  if (const std::string names = names_of(containers, left_lowered); !names.empty())
+    sentences.push_back("limits that could not be put back yet, and are tried again: " + names);
+  if (const std::string names = names_of(containers, rivalled); !names.empty())
     sentences.push_back("only observed, another manager changes their limits again and again: " +
                         names);
   if (const std::string hang = gpus_.degraded(); !hang.empty()) sentences.push_back(hang);

@@ -24,6 +24,7 @@
 #include "agent/holds.h"
 #include "agent/neighbourhood.h"
 #include "agent/outside_use.h"
+#include "agent/taught_runs.h"
 #include "agent/pipeline.h"
 #include "base/clock.h"
 #include "base/result.h"
@@ -162,12 +163,20 @@ class Agent {
   void renew_care();
   void adopt_after_revocation();
   void welcome(const ContainerInfo& info);
+  Limits restore_found(CgroupId id);
   void farewell(CgroupId id);
   void submit(const Decision& decision);
-  void ask_prior(const ContainerInfo& info);
+  void want_prior(const ContainerInfo& info);
+  void want_bursts(const ContainerInfo& info);
+  void ask_wanted();
+  void take_prior(const std::string& key, const std::vector<CgroupId>& ids,
+                  const nlohmann::json& prior);
+  void keep_learned(const std::string& key, nlohmann::json known);
   void learn(const ContainerView& view);
   void learn_bursts(const ContainerInfo& info);
-  void load_bursts(const ContainerInfo& info);
+  void save_taught();
+  void add_run(Store& store, const TaughtRuns::Run& run);           // on the store's thread
+  void add_bursts(Store& store, const TaughtRuns::Bursts& bursts);  // likewise
   void store_ooms(bool last);
   void note_restored(const ContainerView& view, Reason reason, std::span<const Knob> left);
   WallTime wall_of(MonotonicTime time) const;
@@ -206,7 +215,9 @@ class Agent {
   std::string holds_error_;               // why the holds are not on disk
   bool ooms_unsaved_ = false;
   MonotonicTime next_ooms_try_;
-  std::map<std::string, nlohmann::json> learned_;  // by image, of containers that ended meanwhile
+  std::map<std::string, nlohmann::json> learned_;  // by learning_key(), bounded
+  TaughtRuns taught_;    // while the store takes no more
+  WantedPriors wanted_;  // likewise
   std::deque<JournalDecision> recent_decisions_;
   std::deque<JournalOutcome> recent_outcomes_;
   std::map<std::uint64_t, Decision> submitted_;  // not yet answered by the writer

@@ -118,7 +118,11 @@ WallTime Agent::wall_of(MonotonicTime time) const {
 }
 
 void Agent::store_tick() {
-  if (!parts_.store) return;
+  if (!parts_.store) {
+    unsaved_decisions_.clear();
+    unsaved_outcomes_.clear();
+    return;
+  }
   std::vector<HistoryPoint> points;
   points.reserve(tick_.containers.size());
   for (const Sample& sample : tick_.containers) {
@@ -137,7 +141,8 @@ void Agent::store_tick() {
   parts_.store->enqueue({.containers = std::move(names),
                          .points = std::move(points),
                          .decisions = std::exchange(unsaved_decisions_, {}),
-                         .outcomes = std::exchange(unsaved_outcomes_, {})});
+                         .outcomes = std::exchange(unsaved_outcomes_, {}),
+                         .time = tick_.wall_time});
 }
 
 }  // namespace cgphase

@@ -1,4 +1,6 @@
 // What the agent learns, and under which model.
+#include <iterator>
+#include <memory>
 #include <utility>
 
 #include "agent/agent.h"
@@ -8,6 +10,8 @@ namespace {
 
 // Images whose statistics are kept in memory between two runs of a container.
 constexpr std::size_t kLearnedImages = 256;
+// Runs that wait for a disk; of more the oldest are given up.
+constexpr std::ptrdiff_t kMostTaught = 256;
 constexpr const char* kBurstsSuffix = "#bursts";
 
 }  // namespace
@@ -28,58 +32,119 @@ bool Agent::take_model(ChosenModel model) {
     const auto known = learned_.find(learning_key(view->info));
     if (known != learned_.end())
       parts_.pipeline.admit(view->info.id, {.mode = view->mode, .prior = known->second});
-    else if (parts_.store)
-      ask_prior(view->info);
+    else
+      want_prior(view->info);
   }
   return true;
 }
 
 // The prior comes from the database a moment later; where it does not, the container learns anew.
-void Agent::ask_prior(const ContainerInfo& info) {
-  (void)parts_.store->query([this, id = info.id, key = learning_key(info)](Store& store) {
-    Result<nlohmann::json> prior = store.load_learned(key);
-    if (!prior) return;
-    post_([this, id, key, prior = std::move(*prior)]() {
-      learned_.try_emplace(key, prior);  // what this run teaches is added to it
-      const ContainerView* view = parts_.pipeline.find(id);
-      if (view != nullptr && learning_key(view->info) == key)  // no other model came meanwhile
-        parts_.pipeline.admit(id, {.mode = view->mode, .prior = prior});
-    });
+void Agent::want_prior(const ContainerInfo& info) {
+  if (!parts_.store) return;
+  wanted_.learned[learning_key(info)].push_back(info.id);
+}
+
+void Agent::want_bursts(const ContainerInfo& info) {
+  if (!parts_.store) return;
+  const std::string& image = image_of(info);
+  if (!bursts_.knows(image)) wanted_.bursts.insert(image);
+}
+
+// All of a tick in one query; while too many wait it is asked again in the next.
+void Agent::ask_wanted() {
+  if (wanted_.empty()) return;
+  const auto wanted = std::make_shared<WantedPriors>(std::exchange(wanted_, {}));
+  const bool asked = parts_.store->query([this, wanted](Store& store) {
+    for (const auto& [key, ids] : wanted->learned)
+      if (Result<nlohmann::json> prior = store.load_learned(key))
+        post_([this, key, ids, prior = std::move(*prior)] { take_prior(key, ids, prior); });
+    for (const std::string& image : wanted->bursts)
+      if (Result<nlohmann::json> stored = store.load_learned(image + kBurstsSuffix))
+        post_([this, image, stored = std::move(*stored)] { bursts_.remember(image, stored); });
   });
+  if (!asked) wanted_ = std::move(*wanted);
+}
+
+void Agent::take_prior(const std::string& key, const std::vector<CgroupId>& ids,
+                       const nlohmann::json& prior) {
+  if (!learned_.contains(key)) keep_learned(key, prior);  // what this run teaches is added to it
+  for (const CgroupId id : ids) {
+    const ContainerView* view = parts_.pipeline.find(id);
+    if (view != nullptr && learning_key(view->info) == key)  // no other model came meanwhile
+      parts_.pipeline.admit(id, {.mode = view->mode, .prior = prior});
+  }
+}
+
+void Agent::keep_learned(const std::string& key, nlohmann::json known) {
+  if (learned_.size() >= kLearnedImages && !learned_.contains(key))
+    learned_.erase(learned_.begin());
+  learned_[key] = std::move(known);
 }
 
 void Agent::learn(const ContainerView& view) {
-  const nlohmann::json run = parts_.pipeline.learned(view.info.id);
+  nlohmann::json run = parts_.pipeline.learned(view.info.id);
   if (run.is_null()) return;
-  const std::string key = learning_key(view.info);
-  if (learned_.size() >= kLearnedImages && !learned_.contains(key))
-    learned_.erase(learned_.begin());
-  nlohmann::json& known = learned_[key];
-  known = merge_learned(known, run);
-  if (!parts_.store) return;
-  (void)parts_.store->query([key, learned = known](Store& store) {
-    (void)store.save_learned(key, learned);
-  });
+  std::string key = learning_key(view.info);
+  const auto known = learned_.find(key);
+  const bool counted = known != learned_.end() || !parts_.store;
+  if (counted)
+    keep_learned(key, merge_learned(known == learned_.end() ? nlohmann::json() : known->second,
+                                    run));
+  if (parts_.store) taught_.runs.push_back({std::move(key), std::move(run), counted});
 }
 
 // Bursts belong to no model and no policy: other rows than those of learning_key().
 void Agent::learn_bursts(const ContainerInfo& info) {
-  std::optional<nlohmann::json> known = bursts_.end(info.id, image_of(info));
-  if (!known || !parts_.store) return;
-  (void)parts_.store->query([key = image_of(info) + kBurstsSuffix,
-                             known = std::move(*known)](Store& store) {
-    (void)store.save_learned(key, known);
+  const std::optional<RunBursts> run = bursts_.end(info.id);
+  if (!run) return;
+  const std::string& image = image_of(info);
+  const bool counted = bursts_.knows(image) || !parts_.store;
+  if (counted) bursts_.add(image, *run);
+  if (parts_.store) taught_.bursts.push_back({image, *run, counted});
+}
+
+// The sum is made where the file is read: the copy here may come too late, or was given up. What
+// cannot be read now may still be there, and is not replaced by this run alone.
+void Agent::add_run(Store& store, const TaughtRuns::Run& run) {
+  const Result<nlohmann::json> stored = store.load_learned(run.key);
+  if (!stored && stored.error().kind == ErrorKind::io) return;
+  nlohmann::json sum = merge_learned(stored.value_or(nlohmann::json()), run.learned);
+  (void)store.save_learned(run.key, sum);
+  if (run.counted) return;
+  post_([this, run, sum = std::move(sum)] {
+    const auto known = learned_.find(run.key);
+    keep_learned(run.key,
+                 known == learned_.end() ? sum : merge_learned(known->second, run.learned));
   });
 }
 
-void Agent::load_bursts(const ContainerInfo& info) {
-  if (bursts_.knows(image_of(info))) return;
-  (void)parts_.store->query([this, image = image_of(info)](Store& store) {
-    Result<nlohmann::json> stored = store.load_learned(image + kBurstsSuffix);
-    if (stored) post_([this, image, stored = std::move(*stored)] {
-      bursts_.remember(image, stored);
-    });
+void Agent::add_bursts(Store& store, const TaughtRuns::Bursts& bursts) {
+  const std::string key = bursts.image + kBurstsSuffix;
+  const Result<nlohmann::json> stored = store.load_learned(key);
+  if (!stored && stored.error().kind == ErrorKind::io) return;
+  nlohmann::json sum = merge_bursts(stored.value_or(nlohmann::json()), bursts.run);
+  (void)store.save_learned(key, sum);
+  if (bursts.counted) return;
+  post_([this, bursts, sum = std::move(sum)] {
+    if (bursts_.knows(bursts.image)) bursts_.add(bursts.image, bursts.run);
+    else bursts_.remember(bursts.image, sum);
   });
+}
+
+void Agent::save_taught() {
+  if (taught_.empty()) return;
+  const auto taught = std::make_shared<TaughtRuns>(std::exchange(taught_, {}));
+  const bool asked = parts_.store->query([this, taught](Store& store) {
+    for (const TaughtRuns::Run& run : taught->runs) add_run(store, run);
+    for (const TaughtRuns::Bursts& bursts : taught->bursts) add_bursts(store, bursts);
+  });
+  if (asked) return;
+  taught_ = std::move(*taught);
+  const auto bound = [](auto& runs) {
+    if (std::ssize(runs) > kMostTaught) runs.erase(runs.begin(), runs.end() - kMostTaught);
+  };
+  bound(taught_.runs);
+  bound(taught_.bursts);
 }
 
 nlohmann::json Agent::bursts(const ContainerView& view) const {
@@ -106,7 +171,7 @@ bool Agent::ask_learned(const std::string& image, std::function<void(nlohmann::j
     take(with_live(known == learned_.end() ? nlohmann::json() : known->second, key));
     return true;
   }
-  return parts_.store->query([this, key, take = std::move(take)](Store& store) {
+  return parts_.store->ask([this, key, take = std::move(take)](Store& store) {
     post_([this, key, take, stored = store.load_learned(key).value_or(nlohmann::json())] {
       take(with_live(stored, key));
     });

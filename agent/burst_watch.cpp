@@ -28,15 +28,17 @@ void BurstWatch::observe(const NodeSample& tick) {
   for (const Sample& sample : tick.containers) meters_[sample.id].add(sample, tick.time);
 }
 
-std::optional<nlohmann::json> BurstWatch::end(CgroupId id, const std::string& image) {
+std::optional<RunBursts> BurstWatch::end(CgroupId id) {
   const auto meter = meters_.extract(id);
   if (meter.empty()) return std::nullopt;
   const RunBursts run = meter.mapped().bursts();
   if (!has_segments(run)) return std::nullopt;
+  return run;
+}
+
+void BurstWatch::add(const std::string& image, const RunBursts& run) {
   if (images_.size() >= kBurstImages && !images_.contains(image)) images_.erase(images_.begin());
-  BurstHistory& history = images_[image];
-  history.add(run);
-  return history.to_json();
+  images_[image].add(run);
 }
 
 void BurstWatch::remember(const std::string& image, const nlohmann::json& stored) {
@@ -45,6 +47,13 @@ void BurstWatch::remember(const std::string& image, const nlohmann::json& stored
   if (!history) return;
   if (images_.size() >= kBurstImages) images_.erase(images_.begin());
   images_.emplace(image, *history);
+}
+
+nlohmann::json merge_bursts(const nlohmann::json& stored, const RunBursts& run) {
+  const Result<BurstHistory> known = BurstHistory::from_json(stored);
+  BurstHistory history = known ? *known : BurstHistory();
+  history.add(run);
+  return history.to_json();
 }
 
 nlohmann::json BurstWatch::report(CgroupId id, const std::string& image) const {

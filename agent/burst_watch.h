@@ -22,9 +22,10 @@ class BurstWatch {
  public:
   // One tick. Whoever vanished in it was ended before, or is forgotten.
   void observe(const NodeSample& tick);
-  // The run of a container is over, or nearly: what is known of its image with it, to be stored.
-  // Absent where the run had no burst and no idle time.
-  std::optional<nlohmann::json> end(CgroupId id, const std::string& image);
+  // The run of a container is over, or nearly. Absent where it had no burst and no idle time.
+  std::optional<RunBursts> end(CgroupId id);
+  // A run of the image that ended.
+  void add(const std::string& image, const RunBursts& run);
 
   // What the database has of an image. Ignored where it is damaged or something is known already.
   bool knows(const std::string& image) const { return images_.contains(image); }
@@ -39,5 +40,8 @@ class BurstWatch {
   std::map<CgroupId, BurstMeter> meters_;
   std::map<std::string, BurstHistory> images_;
 };
+
+// What the database has of an image, and a run more. A damaged one begins anew.
+nlohmann::json merge_bursts(const nlohmann::json& stored, const RunBursts& run);
 
 }  // namespace cgphase

@@ -121,8 +121,8 @@ void ChangeLog::concluded(const ContainerInfo& info, const Outcome& outcome) {
 void ChangeLog::kill_switch(bool present, const std::string& path) {
   if (present)
     tell_({Message::kill_switch_on,
-           fmt::format("the kill switch {} is there: every limit is restored and containers are "
-                       "only observed until it is gone", path),
+           fmt::format("the kill switch {} is there: limits go back to the originals and "
+                       "containers are only observed until it is gone", path),
            {{"KILL_SWITCH", path}}});
   else
     tell_({Message::kill_switch_off, fmt::format("the kill switch {} is gone", path),

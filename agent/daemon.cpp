@@ -488,9 +488,13 @@ void Daemon::tick_out_of_turn() {
 Exit Daemon::run_once() {
   agent_->beat();
   tick();
-  std::puts(to_json(answers_->status()).dump(2).c_str());
-  (void)restore_and_part();  // what failed was told
-  return Exit::ok;
+  const std::string status = to_json(answers_->status()).dump(2) + "\n";
+  (void)restore_and_part();  // what failed was told; before a reader that stalls or went away
+  if (std::fwrite(status.data(), 1, status.size(), stdout) == status.size() &&
+      std::fflush(stdout) == 0)
+    return Exit::ok;
+  spdlog::error("cannot write standard output");
+  return Exit::failure;
 }
 
 // The companion is sent away only when nothing is left for it to do: else it sees this process end

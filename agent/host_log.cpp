@@ -73,7 +73,7 @@ void HostLog::standing_down(const std::string& reason, Mode mode) {
            fmt::format("nobody else manages limits here any more: mode {} again", to_string(mode)),
            {{"MODE", to_string(mode)}}});
   else
-    tell_({Message::host_stood_down, "only observing, every limit is the original: " + reason,
+    tell_({Message::host_stood_down, "only observing, with the original limits: " + reason,
            {{"CAUSE", reason}}});
 }
 

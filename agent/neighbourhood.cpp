@@ -36,7 +36,7 @@ std::string tell(const Neighbours& neighbours, Wanted wanted) {
 bool Neighbourhood::look(MonotonicTime now) {
   const bool fresh = looked_ && error_.empty() && now >= *looked_ && now - *looked_ < kPeriod;
   if (!std::exchange(asked_, false) && fresh) return false;
-  Result<Neighbours> found = find_neighbours(proc_root_, &kernel_threads_);
+  Result<Neighbours> found = find_neighbours(proc_root_, &kernel_threads_, above_root_);
   if (found) {
     found_ = std::move(*found);
     looked_ = now;

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "collectors/neighbours.h"
 #include "collectors/node_sampler.h"
+#include "collectors/process_cgroup.h"
 
 namespace cgphase {
 
@@ -19,7 +20,9 @@ class Neighbourhood {
  public:
   static constexpr std::chrono::seconds kPeriod{60};
 
-  explicit Neighbourhood(std::string proc_root) : proc_root_(std::move(proc_root)) {}
+  Neighbourhood(std::string proc_root, const std::string& cgroup_root)
+      : proc_root_(std::move(proc_root)),
+        above_root_(kernel_path_of_root(proc_root_, cgroup_root)) {}
 
   // Looks through /proc where the last look is a minute old; after one that failed, at once again.
   // What was seen stands until a look succeeds. True after a look that did.
@@ -41,6 +44,7 @@ class Neighbourhood {
   void judge();
 
   std::string proc_root_;
+  CgroupPath above_root_;
   Neighbours found_;
   KernelThreads kernel_threads_;
   bool killer_ = false;

@@ -169,7 +169,7 @@ function showStatus(status) {
   if (!status.changed_anything) words.push("nothing has been changed on this host");
   say(document.getElementById("line"), words.join(" · "));
   const complaints = [...(status.degraded ?? [])];
-  if (status.kill_switch) complaints.unshift("The kill switch holds: every limit is the original.");
+  if (status.kill_switch) complaints.unshift("The kill switch holds: limits go back to the originals and nothing is lowered.");
   if (status.standing_down) complaints.unshift(`Only observing: ${status.standing_down}`);
   lines(document.getElementById("complaints"), complaints);
 }

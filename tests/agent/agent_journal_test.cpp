@@ -62,9 +62,14 @@ TEST_CASE("a limit that could not be put back is not journaled as raised, and is
   CHECK(raised(Resource::memory) == 0);
   CHECK(world.container().in_force.cpu_max == world.container().original.cpu_max);
   CHECK(world.container().in_force.memory_max != world.container().original.memory_max);
-  world.writer->stuck.reset();
   world.agent->set_paused(id, true);
+  REQUIRE(world.agent->degraded().size() == 1);
+  CHECK(world.agent->degraded()[0] ==
+        "limits that could not be put back yet, and are tried again: test-a");
+  world.writer->stuck.reset();
+  world.run(2);
   CHECK(world.original());
+  CHECK(world.agent->degraded().empty());
 }
 
 TEST_CASE("where nothing may be lowered any more what is lowered goes back all the same") {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "storage/store.h"
@@ -30,9 +31,18 @@ class WatchedRuns {
     }
   }
 
+  // As the agent does; what the database has after it.
+  std::optional<json> end(CgroupId id, const std::string& image) {
+    const std::optional<RunBursts> run = watch.end(id);
+    if (!run) return std::nullopt;
+    watch.add(image, *run);
+    return stored_[image] = merge_bursts(stored_[image], *run);
+  }
+
   BurstWatch watch;
 
  private:
+  std::map<std::string, json> stored_;
   std::uint64_t received_ = 0;
   int seconds_ = 0;
 };
@@ -61,15 +71,15 @@ TEST_CASE("a run is measured while it lasts, and foretells the next of its image
   CHECK(report["now"]["network_transmit"].is_null());
   CHECK(report["next"]["network_receive"].is_null());
 
-  const auto stored = runs.watch.end(kWatched, "web");
+  const auto stored = runs.end(kWatched, "web");
   REQUIRE(stored);
-  CHECK_FALSE(runs.watch.end(kWatched, "web"));
+  CHECK_FALSE(runs.end(kWatched, "web"));
   runs.run(kNextRun, 200, 10);
   report = runs.watch.report(kNextRun, "web");
   CHECK(report["now"]["network_receive"]["idle_seconds"]["mean"] == 10);
   CHECK(report["next"]["network_receive"]["idle_seconds"]["value"] == 15);
   CHECK(runs.watch.report(kNextRun, "db")["next"]["network_receive"].is_null());
-  REQUIRE(runs.watch.end(kNextRun, "web"));
+  REQUIRE(runs.end(kNextRun, "web"));
   const json next = runs.watch.report(kNextRun, "web")["next"]["network_receive"]["idle_seconds"];
   CHECK(next["runs"] == 2);
   CHECK(next["relative_error"] == 0.5);
@@ -80,7 +90,7 @@ TEST_CASE("what is stored of an image foretells its next run after the daemon st
   {
     WatchedRuns runs;
     runs.run(kWatched, 200, 15);
-    const auto ended = runs.watch.end(kWatched, "web");
+    const auto ended = runs.end(kWatched, "web");
     REQUIRE(ended);
     REQUIRE(store.save_learned("web#bursts", *ended));
   }
@@ -99,19 +109,19 @@ TEST_CASE("what is stored of an image foretells its next run after the daemon st
 TEST_CASE("a run without bursts and one that only vanished leave nothing behind") {
   WatchedRuns runs;
   runs.run(kWatched, 200, 20);
-  CHECK_FALSE(runs.watch.end(kWatched, "web"));
+  CHECK_FALSE(runs.end(kWatched, "web"));
   runs.run(kNextRun, 200, 15);
   NodeSample tick;
   tick.vanished = {kNextRun};
   runs.watch.observe(tick);
-  CHECK_FALSE(runs.watch.end(kNextRun, "web"));
+  CHECK_FALSE(runs.end(kNextRun, "web"));
   CHECK_FALSE(runs.watch.knows("web"));
 }
 
 TEST_CASE("of more images than are kept the first by name goes") {
   WatchedRuns runs;
   runs.run(kWatched, 200, 15);
-  const auto stored = runs.watch.end(kWatched, "b");
+  const auto stored = runs.end(kWatched, "b");
   REQUIRE(stored);
   for (std::size_t i = 1; i < kBurstImages; ++i)
     runs.watch.remember("c" + std::to_string(i), *stored);

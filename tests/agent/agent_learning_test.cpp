@@ -1,0 +1,85 @@
+// What runs taught, between the agent and its history.
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "storage/store.h"
+#include "tests/agent/agent_world.h"
+
+using namespace cgphase;
+using namespace cgphase::test;
+
+namespace {
+
+// An agent with a history, whose answers come too late: none is handed on.
+struct LateAnswers {
+  LateAnswers() { world.config.policy = "autopilot"; }
+
+  void start(const StoreThread::Options& options = {}) {
+    world.start(std::make_unique<StoreThread>(Store::open(history).value(), options));
+  }
+  // Runs of what the file knows after the agent has stopped.
+  int runs_at_end() {
+    REQUIRE(world.agent->store_all().has_value());
+    world.agent.reset();
+    return Store::open(history)->load_learned(key).value().at("runs").get<int>();
+  }
+
+  AgentWorld world;
+  const Store::Options history{.path = world.tree.root() + "/history.db", .boot_id = "boot"};
+  const std::string key = "test-a#" + model_key(small_engine().get());
+};
+
+}  // namespace
+
+TEST_CASE("a run is added to what earlier ones taught, though that did not come in time") {
+  LateAnswers late;
+  late.start();
+  late.world.run(30);
+  CHECK(late.runs_at_end() == 1);
+  late.start();
+  late.world.run(1);
+  late.world.restart_container();
+  late.world.run(30);
+  late.world.restart_container();
+  late.world.run(30);
+  CHECK(late.runs_at_end() >= 3);
+}
+
+TEST_CASE("many containers that appear at once, or are there at the stop, are a few queries") {
+  LateAnswers late;
+  constexpr int kMany = 40;
+  for (int i = 0; i < kMany; ++i) {
+    const std::string path = "/test-" + std::to_string(i);
+    late.world.tree.write(path + "/cpu.stat", "usage_usec 1\nnr_periods 0\nnr_throttled 0\n");
+    late.world.tree.write(path + "/cgroup.events", "populated 1\nfrozen 0\n");
+  }
+  late.start({.query_bound = 8});
+  late.world.run(3);
+  CHECK(late.world.agent->pipeline().containers().size() == kMany + 1);
+  CHECK(late.world.agent->store()->counts().refused_queries == 0);
+  REQUIRE(late.world.agent->store_all().has_value());
+  CHECK(late.world.agent->store()->counts().refused_queries == 0);
+}
+
+TEST_CASE("each sample is stored once, the last one too") {
+  LateAnswers late;
+  late.start();
+  late.world.run(12);
+  REQUIRE(late.world.agent->store_all().has_value());
+  const CgroupId id = late.world.container().info.id;
+  late.world.agent.reset();
+  Store store = Store::open(late.history).value();
+  CHECK(store.history(id, WallTime(), WallTime::max(), 100)->size() == 12);
+}
+
+TEST_CASE("without a history what is journaled does not pile up") {
+  AgentWorld world;
+  REQUIRE(world.run_until_lowered());
+  world.run(2);
+  CHECK_FALSE(world.agent->recent_decisions().empty());
+  CHECK(world.agent->unsaved_decisions().empty());
+  CHECK(world.agent->unsaved_outcomes().empty());
+}
