@@ -267,6 +267,7 @@ dropped_in() {
     '/usr/sbin/cgphased --config /home/own.toml' >"$folder/own.conf"
   echo 'model = "/home/own.json"' >/home/own.toml
   cp "$tree/model/default_model.json" /home/own.json
+  raw_write  # systemd has to read the drop-in
   must_apt install "$package"
   until_true 10000 answers || fail "no answer with a drop-in: $(journalctl -u cgphased -n 5)"
   cgphase status --json | grep -q '"path": *"/home/own.json"' || fail 'its drop-in is not used'
