@@ -3,6 +3,10 @@
 "use strict";
 
 const everyMs = 2000, mostEvents = 20, mostDecisions = 5, colours = 6;
+// Longer than the daemon gives itself to answer and to be read (docs/http.md), 10 s together.
+const answerMs = 12000;
+// All clients together have 20 questions a second.
+const mostExplained = 5;
 const shown = new Map();  // by path, the card of a container
 
 function element(name, className, ...inside) {
@@ -17,11 +21,15 @@ function say(place, text) {
   if (place.textContent !== next) place.textContent = next;
 }
 
+// What did not change stays: a selection in it, and who has it read aloud, is not disturbed.
+function fill(place, items) {
+  const same = place.children.length === items.length &&
+      items.every((item, i) => item.isEqualNode(place.children[i]));
+  if (!same) place.replaceChildren(...items);
+}
+
 function lines(place, texts) {
-  const same = place.children.length === texts.length &&
-      texts.every((text, i) => place.children[i].textContent === text);
-  if (same) return;
-  place.replaceChildren(...texts.map((text) => {
+  fill(place, texts.map((text) => {
     const item = element("li");
     say(item, text);
     return item;
@@ -49,8 +57,21 @@ function duration(seconds) {
   return `${Math.floor(whole / 86400)} d ${Math.floor(whole % 86400 / 3600)} h`;
 }
 
-function clockTime(seconds) {
-  return isNumber(seconds) ? new Date(seconds * 1000).toLocaleTimeString() : "";
+// Without its date only today's.
+function timeElement(seconds) {
+  const made = element("time");
+  if (!isNumber(seconds)) return made;
+  const time = new Date(seconds * 1000);
+  const today = time.toDateString() === new Date().toDateString();
+  say(made, today ? time.toLocaleTimeString() : time.toLocaleString());
+  made.dateTime = time.toISOString();
+  return made;
+}
+
+function timedLine(seconds, text) {
+  const words = element("span");
+  say(words, text);
+  return element("li", "", timeElement(seconds), words);
 }
 
 // Usage within the limit within the original one.
@@ -67,14 +88,15 @@ function resource(title, text) {
     limit.style.width = percent(now ?? whole);
     used.style.width = percent(usage);
     const bound = isNumber(now) ? `limit ${text(now)}` : "no limit";
-    const was = isNumber(original) && original !== now ? `, was ${text(original)}` : "";
+    const was = isNumber(original) ? (original !== now ? `, was ${text(original)}` : "") :
+        isNumber(now) ? ", was none" : "";
     say(value, `${text(usage)} used, ${bound}${was}`);
   };
   return part;
 }
 
 function makeCard(path) {
-  const parts = {};
+  const parts = { explained: 0 };  // when it was last asked about, in ms
   for (const name of ["phase", "about", "mode", "saving", "holds", "next"])
     parts[name] = element(name === "phase" || name === "mode" ? "span" : "p", name);
   parts.name = element("h3");
@@ -96,10 +118,17 @@ function makeCard(path) {
 function holdText(holding) {
   const words = (value) => value.replaceAll("_", " ");
   const { cpu, memory } = holding ?? {};
-  if (!cpu && !memory) return "";
+  const held = [["CPU", cpu], ["memory", memory]].filter(([, why]) => why && why !== "allowed");
+  if (held.length === 0) return "";
   if (cpu === memory) return `Held: ${words(cpu)}`;
-  return "Held: " + [["CPU", cpu], ["memory", memory]].filter(([, why]) => why)
-      .map(([name, why]) => `${name} ${words(why)}`).join(", ");
+  return "Held: " + held.map(([name, why]) => `${name} ${words(why)}`).join(", ");
+}
+
+// As `cgphase list` has it: whose limits are left alone is told that, whatever its mode.
+function modeText({ hands_off: handsOff, paused, holding, mode }) {
+  if (handsOff) return "hands off";
+  if (paused) return "paused";
+  return holding?.cpu === "rival" || holding?.memory === "rival" ? "rival" : mode;
 }
 
 function savingText(saving) {
@@ -127,7 +156,7 @@ function showCard(parts, container) {
   say(parts.phase, phase?.letter);
   say(parts.name, container.name || container.path);
   say(parts.about, [container.engine, container.image].filter(Boolean).join(" · "));
-  const mode = container.paused ? "paused" : container.mode;
+  const mode = modeText(container);
   parts.mode.className = mode === "enforce" ? "mode enforce" : "mode";
   say(parts.mode, mode);
   parts.cpu.show(usage?.cpu_cores, limits?.cpu_cores, original?.cpu_cores);
@@ -157,6 +186,38 @@ function showContainers(containers) {
   }
 }
 
+// What of the history is gone for good since the daemon started.
+function lossText(store) {
+  const counts = [
+    [store.dropped_samples, "samples that memory had no room for"],
+    [store.dropped_entries, "entries of the journal that memory had no room for"],
+    [store.damaged, "damaged blocks or rows"],
+  ];
+  const parts = counts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
+  if (store.quarantined) parts.push(`what was in a damaged file, kept as ${store.quarantined}`);
+  return parts.length ? `Lost of the history: ${parts.join("; ")}` : "";
+}
+
+// What `cgphase status` tells of it, the gravest first.
+function complaintsOf(status) {
+  const { store = {}, degraded = [], sources = [] } = status;
+  const found = [];
+  if (status.kill_switch)
+    found.push("The kill switch holds: limits go back to the originals and nothing is lowered.");
+  if (status.companion_alive === false && status.mode !== "observe")
+    found.push("The companion is not running: nobody restores if the daemon dies.");
+  found.push(...degraded);
+  // "degraded" tells the state of the store, too, in a sentence.
+  if (store.state && !["ok", "off"].includes(store.state) &&
+      !degraded.some((sentence) => sentence.includes(store.state)))
+    found.push(`History: ${store.state}`);
+  const lost = lossText(store);
+  if (lost) found.push(lost);
+  for (const { name, present, detail } of sources)
+    if (!present) found.push(detail ? `${name} off: ${detail}` : `${name} off`);
+  return found;
+}
+
 function showStatus(status) {
   const counts = status.containers ?? {};
   const saved = status.saved_now ?? {};
@@ -168,52 +229,77 @@ function showStatus(status) {
   ];
   if (!status.changed_anything) words.push("nothing has been changed on this host");
   say(document.getElementById("line"), words.join(" · "));
-  const complaints = [...(status.degraded ?? [])];
-  if (status.kill_switch) complaints.unshift("The kill switch holds: limits go back to the originals and nothing is lowered.");
-  if (status.standing_down) complaints.unshift(`Only observing: ${status.standing_down}`);
-  lines(document.getElementById("complaints"), complaints);
+  lines(document.getElementById("complaints"), complaintsOf(status));
 }
 
-function showEvents(events) {
-  const place = document.getElementById("events");
+function showEvents({ events = [], unreadable }) {
   document.getElementById("quiet").hidden = events.length > 0;
-  place.replaceChildren(...events.slice(-mostEvents).reverse().map((event) => {
-    const time = element("time"), words = element("span");
-    say(time, clockTime(event.time));
-    say(words, event.sentence);
-    return element("li", "", time, words);
-  }));
+  say(document.getElementById("untold"), unreadable &&
+      `The history cannot be read now, this is what waits in memory: ${unreadable}`);
+  fill(document.getElementById("events"), events.slice(-mostEvents).reverse()
+      .map(({ time, sentence }) => timedLine(time, sentence)));
 }
 
 async function ask(question) {
-  const reply = await fetch(`/api/v1/${question}`, { cache: "no-store", credentials: "omit" });
-  const body = await reply.json();
+  const reply = await fetch(`/api/v1/${question}`, {
+    cache: "no-store", credentials: "omit", signal: AbortSignal.timeout(answerMs),
+  });
+  const body = await reply.json().catch((error) => {
+    // No JSON: not the daemon's own words. A connection that broke tells that itself.
+    throw error instanceof SyntaxError ? new Error(`HTTP ${reply.status}`) : error;
+  });
   if (body.error) throw new Error(body.error.text);
   return body;
 }
 
 async function explain(path, parts) {
   if (!parts.why.open) return;
+  parts.explained = Date.now();
   try {
     const body = await ask(`explain?container=${encodeURIComponent(path)}`);
     say(parts.sentence, body.sentence);
-    lines(parts.decisions, (body.decisions ?? []).slice(1, mostDecisions)
-        .map(({ sentence }) => sentence));
+    fill(parts.decisions, (body.decisions ?? []).slice(1, mostDecisions)
+        .map(({ decision, sentence }) => timedLine(decision?.time, sentence)));
   } catch (error) {
     say(parts.sentence, error.message);
+    fill(parts.decisions, []);
   }
 }
 
+async function tellEvents() {
+  try {
+    showEvents(await ask(`events?limit=${mostEvents}`));
+  } catch (error) {
+    document.getElementById("quiet").hidden = true;
+    say(document.getElementById("untold"), `The events are not told: ${error.message}`);
+  }
+}
+
+let telling = false;
+
+// What comes out of the history, which may take its time: limits do not wait for it.
+async function tellHistory() {
+  if (telling) return;
+  telling = true;
+  await tellEvents();
+  const open = [...shown].filter(([, { why }]) => why.open);
+  open.sort(([, one], [, other]) => one.explained - other.explained);  // each has its turn
+  await Promise.all(open.slice(0, mostExplained).map(([path, parts]) => explain(path, parts)));
+  telling = false;
+}
+
 async function refresh() {
+  const answers = document.getElementById("answers");
   try {
     showStatus(await ask("status"));
     showContainers((await ask("list")).containers ?? []);
-    showEvents((await ask(`events?limit=${mostEvents}`)).events ?? []);
+    say(answers, "the daemon answers");
     document.body.classList.remove("stale");
   } catch (error) {
-    say(document.getElementById("line"), `the daemon does not answer: ${error.message}`);
+    say(answers, `the daemon does not answer: ${error.message}`);
     document.body.classList.add("stale");
   }
+  tellHistory();
 }
 
 async function run() {

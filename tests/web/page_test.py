@@ -168,6 +168,11 @@ class Page(unittest.TestCase):
         self.assertIn(f"mode observe · {len(NAMES)} containers, 0 managed", text)
         self.assertIn("nothing has been changed on this host", text)
 
+    def test_what_does_not_work_is_told_and_that_the_daemon_answers(self):
+        texts = [data for _, data in Elements(self.dom).texts]
+        self.assertIn("cgroup v2 off: the root is a plain directory, not a cgroup2 mount", texts)
+        self.assertIn("the daemon answers", texts)
+
     def test_the_policy_of_the_page_refuses_nothing_that_is_its_own(self):
         self.assertEqual([line for line in self.console.split("\n") if "CONSOLE" in line], [])
 
