@@ -70,6 +70,8 @@ OrComplaint<int> replay_verb(const ReplayRequest& request, const CommonOptions& 
   }
   if (const std::string left_out = session->left_out(); !left_out.empty())
     complain(Exit::ok, "replay leaves out: " + left_out);
+  if (const std::string knows = session->model_knows(); !knows.empty())
+    complain(Exit::ok, "replay: " + knows);
   if (const std::string by_use = measured_by_use(*report);
       !by_use.empty() && common.output != Output::json && common.output != Output::jsonl)
     complain(Exit::ok, "replay: " + by_use);

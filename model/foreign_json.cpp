@@ -29,9 +29,12 @@ Result<json> parse_foreign_json(const std::string& text, const std::string& name
 }
 
 std::string reason_of(const std::exception& exception) {
-  const std::string_view what = exception.what();
+  std::string_view what = exception.what();
   const std::size_t end = what.starts_with("[json.exception") ? what.find("] ") : what.npos;
-  return printable(end == what.npos ? what : what.substr(end + 2));
+  if (end != what.npos) what.remove_prefix(end + 2);
+  // It quotes what it read last, which may be all of the document.
+  if (what.size() <= kMaxReasonBytes) return printable(what);
+  return printable(what.substr(0, kMaxReasonBytes)) + "...";
 }
 
 }  // namespace cgphase

@@ -46,6 +46,21 @@ std::string joined(const std::string& path, std::string_view key) {
   return path.empty() ? std::string(key) : path + "." + std::string(key);
 }
 
+// A foreign key or name to print: what no file of ours could have is cut.
+std::string shown(const std::string& name) {
+  constexpr std::size_t kShownBytes = 64;
+  if (name.size() <= kMaxTextBytes) return escape_name(name);
+  return escape_name(name.substr(0, kShownBytes)) + "...";
+}
+
+// ", did you mean ..." where something known is near. What is too long is near to nothing: to
+// measure how far costs its length times that of each of the known.
+std::string suggestion(const std::string& name, std::span<const std::string_view> known) {
+  if (name.size() > kMaxTextBytes) return "";
+  const std::string_view near = nearest(name, known);
+  return near.empty() ? "" : ", did you mean \"" + std::string(near) + "\"?";
+}
+
 void require_keys(const json& object, const std::string& path,
                   std::span<const std::string_view> known,
                   std::span<const std::string_view> optional = {}) {
@@ -54,10 +69,7 @@ void require_keys(const json& object, const std::string& path,
   allowed.insert(allowed.end(), optional.begin(), optional.end());
   for (const auto& [key, value] : object.items()) {
     if (std::ranges::find(allowed, key) != allowed.end()) continue;
-    const std::string_view near = nearest(key, allowed);
-    throw Refusal{joined(path, escape_name(key)),
-                  near.empty() ? "unknown key"
-                               : "unknown key, did you mean \"" + std::string(near) + "\"?"};
+    throw Refusal{joined(path, shown(key)), "unknown key" + suggestion(key, allowed)};
   }
   for (const std::string_view key : known)
     if (!object.contains(key)) throw Refusal{joined(path, key), "is missing"};
@@ -141,10 +153,8 @@ FeatureSchema parse_features(const json& features) {
     const std::optional<Feature> feature = feature_by_name(name);
     if (!feature) {
       const std::vector<std::string_view> names = feature_names();
-      const std::string_view near = nearest(name, names);
       throw Refusal{"features",
-                    "unknown feature \"" + escape_name(name) + "\"" +
-                        (near.empty() ? "" : ", did you mean \"" + std::string(near) + "\"?")};
+                    "unknown feature \"" + shown(name) + "\"" + suggestion(name, names)};
     }
     schema.entries.push_back({*feature, name});
   }
@@ -240,7 +250,7 @@ Model from_json(const json& document) {
   model.phases = parse_phases(document["phases"]);
   if (!document["provenance"].is_object()) throw Refusal{"provenance", "must be an object"};
   for (const auto& [key, value] : document["provenance"].items())
-    model.provenance[key] = text(value, joined("provenance", escape_name(key)));
+    model.provenance[key] = text(value, joined("provenance", shown(key)));
   require_fixed(document["fixed"], model.crbm);
   return model;
 }

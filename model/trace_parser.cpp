@@ -16,7 +16,7 @@ constexpr double kMaxNumber = 9.2e18;       // an uint64 read by way of a double
 constexpr std::uint64_t kMaxWhole = 9'200'000'000'000'000'000U;
 constexpr double kIntervalTolerance = 1.5;  // seconds; timestamps may be whole seconds
 constexpr double kQuotaPeriodUsec = 100'000;
-constexpr double kMostLimitCores = 1e9;     // more is as much
+constexpr double kMostCores = 1e9;          // of a limit or a host; more is as much
 
 std::int64_t to_nanoseconds(double seconds) { return std::llround(seconds * kNsPerSec); }
 
@@ -167,6 +167,14 @@ double TraceParser::fill_time(TraceRow& row, Progress& progress) {
   return elapsed;
 }
 
+// The mean of the interval as replay sees it, so that none of its samples is above the largest.
+std::optional<double> TraceParser::used_cores(const TraceRow& row, const Progress& progress) {
+  const double seconds = seconds_of(row.time) - seconds_of(progress.time);
+  const Counter used = growth(row.sample.cpu.usage_usec, progress.usage_usec);
+  if (!used || !(seconds > 0)) return std::nullopt;
+  return static_cast<double>(*used) / 1e6 / seconds;
+}
+
 // Without a counter one is rebuilt: from the nanoseconds of the interval where the row says how
 // long it was, else from the cores, because AI4DL's nanoseconds are over intervals of their own.
 void TraceParser::fill_cpu(TraceRow& row, Progress& progress, double elapsed) {
@@ -176,15 +184,18 @@ void TraceParser::fill_cpu(TraceRow& row, Progress& progress, double elapsed) {
   const std::optional<double> percent = not_negative(cpu_pct_);
   if (!cpu_limit_ && cores && percent && *percent > 0 &&
       progress.cores_per_pct.size() < kMaxLimitRows)
-    progress.cores_per_pct.push_back(std::min(*cores / *percent, kMostLimitCores));
-  if (cores) progress.most_cores = std::max(progress.most_cores, *cores);
-  if (has_usage_counter_) return;
-  if (nanoseconds >= 0 && (interval_ || !cores)) progress.cpu_usec += nanoseconds / 1000;
-  else if (cores) progress.cpu_usec += *cores * std::max(elapsed, 0.0) * 1e6;
-  else return;
-  if (progress.cpu_usec > kMaxNumber)
-    return fault(cpu_usage_ ? "cpu.usage" : "cpu.usage.cores", "adds up to too much");
-  row.sample.cpu.usage_usec = static_cast<std::uint64_t>(progress.cpu_usec);
+    progress.cores_per_pct.push_back(std::min(*cores / *percent, kMostCores));
+  if (!has_usage_counter_ && (nanoseconds >= 0 || cores)) {
+    const bool by_time = nanoseconds >= 0 && (interval_ || !cores);
+    progress.cpu_usec += by_time ? nanoseconds / 1000 : *cores * std::max(elapsed, 0.0) * 1e6;
+    if (progress.cpu_usec > kMaxNumber)
+      return fault(cpu_usage_ ? "cpu.usage" : "cpu.usage.cores", "adds up to too much");
+    row.sample.cpu.usage_usec = static_cast<std::uint64_t>(progress.cpu_usec);
+  }
+  if (const auto most = cores ? cores : used_cores(row, progress))
+    progress.most_cores = std::max(progress.most_cores, *most);
+  progress.usage_usec = row.sample.cpu.usage_usec;
+  progress.time = row.time;
 }
 
 void TraceParser::fill_memory(TraceRow& row, Progress& progress) {
@@ -207,14 +218,15 @@ void TraceParser::fill_limits(TraceRow& row, ExecutionHeader& execution) {
     if (cpu_limit && *cpu_limit > 0)
       row.sample.limits.cpu_max->quota =
           Microseconds{static_cast<std::uint64_t>(std::llround(
-              std::min(*cpu_limit, kMostLimitCores) * kQuotaPeriodUsec))};
+              std::min(*cpu_limit, kMostCores) * kQuotaPeriodUsec))};
   }
   if (memory_limit_) {
     row.sample.limits.memory_max.emplace();
     if (memory_limit && *memory_limit > 0)
       row.sample.limits.memory_max->bytes = Bytes{static_cast<std::uint64_t>(*memory_limit)};
   }
-  if (host_cores && execution.host.cpu_cores == 0) execution.host.cpu_cores = *host_cores;
+  if (host_cores && execution.host.cpu_cores == 0)
+    execution.host.cpu_cores = std::min(*host_cores, kMostCores);
   if (host_memory && execution.host.memory.value == 0)
     execution.host.memory.value = static_cast<std::uint64_t>(*host_memory);
 }
@@ -247,7 +259,8 @@ Result<bool> TraceParser::read_row(std::string_view line, std::uint64_t line_num
 bool TraceParser::complete(std::size_t index) const {
   const bool limit = cpu_limit_ || !cpu_cores_ || !cpu_pct_;
   const HostCapacity& host = executions_[index].host;
-  const bool cores = host.cpu_cores > 0 || (!host_cores_ && !cpu_cores_);
+  const bool cores = host.cpu_cores > 0 ||
+                     (!host_cores_ && !cpu_cores_ && !cpu_usage_ && !has_usage_counter_);
   const bool memory = host.memory.value > 0 ||
                       (!host_memory_ && !has_anon_ && !memory_current_ && !working_set_);
   return limit && cores && memory;
@@ -260,7 +273,8 @@ TraceParser::Measured TraceParser::measured(std::string_view id) const {
   if (found == indices_.end()) return {};
   const Progress& progress = progress_[found->second];
   Measured measured{.cpu_max = {}, .host = executions_[found->second].host,
-                    .most_used = {progress.most_cores, Bytes{progress.most_memory}}};
+                    .most_used = {std::min(progress.most_cores, kMostCores),
+                                  Bytes{progress.most_memory}}};
   if (!cpu_limit_ && !progress.cores_per_pct.empty()) {
     std::vector<double> ratios = progress.cores_per_pct;
     const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);

@@ -51,6 +51,8 @@ class TraceParser {
     bool begun = false;
     double timestamp = 0, seconds = 0;
     double cpu_usec = 0;                // rebuilt counter
+    Counter usage_usec;                 // of the row before, and its time
+    MonotonicTime time;
     std::vector<double> cores_per_pct;  // what 100 % of the request was, by row
     double most_cores = 0;
     std::uint64_t most_memory = 0;
@@ -69,6 +71,8 @@ class TraceParser {
   Status find_execution(std::string_view id);
   void fill_columns(TraceRow& row);
   double fill_time(TraceRow& row, Progress& progress);
+  // Of the row and the one before; absent where they do not tell it.
+  static std::optional<double> used_cores(const TraceRow& row, const Progress& progress);
   void fill_cpu(TraceRow& row, Progress& progress, double elapsed);
   void fill_memory(TraceRow& row, Progress& progress);
   void fill_limits(TraceRow& row, ExecutionHeader& execution);

@@ -1,5 +1,6 @@
 #include "policy/ai4dl_policy.h"
 
+#include <cmath>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -14,13 +15,18 @@ Allocation Ai4dlPolicy::allocate(const Limits& original, const HostCapacity& hos
   if (!phase_.known() || phase_.index < 0 || index >= statistics_->size()) return {};
   const PhaseStatistics& phase = (*statistics_)[index];
   if (!(phase.count > 0)) return {};
+  const double cores = phase.cpu_mean_cores + deviations_ * phase.cpu_deviation_cores;
+  const double bytes = phase.memory_mean_bytes + deviations_ * phase.memory_deviation_bytes;
   Allocation allocation;
-  allocation.cpu = capped_cores(phase.cpu_mean_cores + deviations_ * phase.cpu_deviation_cores,
-                                original, host);
-  allocation.memory = capped_bytes(
-      phase.memory_mean_bytes + deviations_ * phase.memory_deviation_bytes, original, host);
   allocation.reason = Reason::phase_statistics;
-  allocation.cpu_sample_count = allocation.memory_sample_count = phase.count;
+  if (std::isfinite(cores)) {
+    allocation.cpu = capped_cores(cores, original, host);
+    allocation.cpu_sample_count = phase.count;
+  }
+  if (std::isfinite(bytes)) {
+    allocation.memory = capped_bytes(bytes, original, host);
+    allocation.memory_sample_count = phase.count;
+  }
   return allocation;
 }
 

@@ -3,8 +3,9 @@
 // One arithmetic for both: the first is fed the phases of cgphase's model, the second those of
 // AI4DL's own way of making them.
 //
-// A phase that is not known, or that training never saw, gives no opinion: the limit stays. For
-// replay only: the statistics are those of the recorded demand of the training executions.
+// A phase that is not known, or that training never saw, gives no opinion: the limit stays. So it
+// does for a resource that training did not measure in the phase: its mean is no number (NaN).
+// For replay only: the statistics are those of the recorded demand of the training executions.
 #pragma once
 
 #include "policy/policy_entry.h"

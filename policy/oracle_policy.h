@@ -32,7 +32,8 @@ class OraclePolicy final : public Policy {
   double window_seconds_;
   std::optional<double> deviations_;
   std::size_t next_ = 0;  // of the future; what is before it was in the window once
-  WindowStatistic cpu_, memory_;
+  // The oldest is the nearest future: none may be pushed out.
+  WindowStatistic cpu_{WindowStatistic::kAnySamples}, memory_{WindowStatistic::kAnySamples};
   std::optional<double> last_cpu_, last_memory_;
 };
 

@@ -7,7 +7,7 @@ namespace cgphase {
 
 void WindowStatistic::add(double seconds, double value) {
   if (!std::isfinite(value)) return;
-  if (samples_.size() >= kMostSamples) drop_oldest();
+  if (samples_.size() >= most_samples_) drop_oldest();
   if (samples_.empty()) {
     reference_ = value;
     sum_ = squares_ = 0;

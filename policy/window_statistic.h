@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <limits>
 #include <optional>
 
 #include "policy/sliding_maximum.h"
@@ -12,8 +13,14 @@ namespace cgphase {
 
 class WindowStatistic {
  public:
-  // One past it pushes the oldest out. An hour at ten samples a second.
+  // Of who has no end of samples to come: an hour at ten a second.
   static constexpr std::size_t kMostSamples = 36'000;
+  // Of who has all of them in memory anyway.
+  static constexpr std::size_t kAnySamples = std::numeric_limits<std::size_t>::max();
+
+  WindowStatistic() = default;
+  // One past `most_samples` pushes the oldest out.
+  explicit WindowStatistic(std::size_t most_samples) : most_samples_(most_samples) {}
 
   // Times ascend. A value that is not finite is ignored.
   void add(double seconds, double value);
@@ -32,6 +39,7 @@ class WindowStatistic {
   };
   void drop_oldest();
 
+  std::size_t most_samples_ = kMostSamples;
   std::deque<Sample> samples_;
   SlidingMaximum maximum_;  // by number of the sample
   double first_ = 0;        // number of the oldest sample

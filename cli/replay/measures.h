@@ -35,10 +35,11 @@ struct ReplaySums {
   ReplaySums& operator+=(const ReplaySums& other);
 };
 
-// Of sums the ratios are weighted by resource-hour; their mean over executions, by job.
+// Of sums the ratios of what was allocated or demanded are weighted by resource-hour, slack by
+// time and shares by what they count; their mean over executions, by job.
 struct ReplayMeasures {
   double alloc_vs_static = 0;
-  double slack = 0;            // mean (limit - usage) / limit
+  double slack = 0;            // mean over time of (limit - usage) / limit
   double samples_over = 0;     // share
   double windows_clean = 0;    // share
   double overrun_area = 0;     // of what was demanded

@@ -3,10 +3,14 @@
 #include <chrono>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <span>
+#include <string_view>
+#include <utility>
 
 #include "base/crc32.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "cli/replay/demand.h"
 #include "model/ai4dl.h"
 
@@ -30,7 +34,7 @@ double length_seconds(const Execution& execution) {
 }
 
 struct ReadTrace : TraceSource {
-  std::size_t rows = 0;
+  std::size_t rows = 0, executions = 0;
 };
 
 std::unexpected<Error> knows_the_future(const std::string& training, const std::string& trace) {
@@ -58,6 +62,47 @@ Status check_contents(std::span<const ReadTrace> traces, std::span<const ReadTra
   return {};
 }
 
+// An execution and the file that it is of.
+struct FiledExecution {
+  const Execution* execution;
+  const std::string* path;
+};
+
+std::vector<FiledExecution> with_files(std::span<const ReadTrace> traces,
+                                       std::span<const Execution> executions) {
+  std::vector<FiledExecution> all;
+  for (const ReadTrace& trace : traces)
+    for (std::size_t i = 0; i < trace.executions; ++i)
+      all.push_back({&executions[all.size()], &trace.path});
+  return all;
+}
+
+bool at_one_time(const Execution& a, const Execution& b) {
+  return a.rows.front().wall_time <= b.rows.back().wall_time &&
+         b.rows.front().wall_time <= a.rows.back().wall_time;
+}
+
+// The same of single executions: part of a recording, a longer one, or several in one file.
+Status check_executions(const std::vector<FiledExecution>& replayed,
+                        const std::vector<FiledExecution>& training) {
+  using Names = std::pair<std::string_view, std::string_view>;
+  std::map<Names, std::vector<FiledExecution>> known;
+  for (const FiledExecution& taught : training)
+    known[{taught.execution->service, taught.execution->id}].push_back(taught);
+  for (const FiledExecution& played : replayed) {
+    const auto namesakes = known.find({played.execution->service, played.execution->id});
+    if (namesakes == known.end()) continue;
+    for (const FiledExecution& taught : namesakes->second)
+      if (at_one_time(*played.execution, *taught.execution))
+        return failure(ErrorKind::invalid,
+                       *taught.path + ": --train has execution \"" +
+                           escape_name(played.execution->id) + "\" at the time at which " +
+                           *played.path + " replays it: it would know its own future; leave it "
+                           "out of one, or give another run another pod.id");
+  }
+  return {};
+}
+
 // Adds the executions of the traces to `executions`. `rows_left` falls by theirs.
 Result<std::vector<ReadTrace>> read_traces(const std::vector<std::string>& paths,
                                              const std::vector<std::string>& columns,
@@ -68,6 +113,7 @@ Result<std::vector<ReadTrace>> read_traces(const std::vector<std::string>& paths
     Result<Trace> trace = read_trace(path, {.columns = columns, .max_rows = rows_left});
     if (!trace) return std::unexpected(trace.error());
     ReadTrace& source = sources.emplace_back(ReadTrace{*trace});
+    source.executions = trace->executions.size();
     for (const Execution& execution : trace->executions) source.rows += execution.rows.size();
     rows_left -= source.rows;
     std::ranges::move(trace->executions, std::back_inserter(executions));
@@ -106,6 +152,10 @@ Result<Recorded> read_recorded(const RecordedPaths& paths) {
   if (!training) return std::unexpected(training.error());
   if (Status copies = check_contents(*traces, *training); !copies)
     return std::unexpected(copies.error());
+  if (Status runs = check_executions(with_files(*traces, input.executions),
+                                     with_files(*training, input.training));
+      !runs)
+    return std::unexpected(runs.error());
   recorded.traces.assign(traces->begin(), traces->end());
   recorded.training.assign(training->begin(), training->end());
   recorded.cadence_seconds = cadence_of(input.executions.front());

@@ -26,7 +26,8 @@ struct Recorded {
 };
 
 // All in memory, kMaxTraceRows at most in all. Errors: those of the files; invalid where no trace
-// has a row, and where the same recording is replayed and learned from.
+// has a row, and where the same recording, or an execution of the same names at the same time, is
+// replayed and learned from.
 Result<Recorded> read_recorded(const RecordedPaths& paths);
 
 }  // namespace cgphase

@@ -35,6 +35,14 @@ bool anything_measured(const ContenderResult& result) {
   });
 }
 
+// Training and merging name each of their traces by its CRC-32C.
+bool was_trained_on(const Model& model, const TraceSource& trace) {
+  const std::string crc = fmt::format(" crc32c {:08x}", trace.crc);
+  return std::ranges::any_of(model.provenance, [&](const auto& told) {
+    return told.second.find(crc) != std::string::npos;
+  });
+}
+
 std::string last_part(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
@@ -164,6 +172,26 @@ std::string ReplaySession::left_out() const {
       reasons.push_back(std::move(why));
   }
   return fmt::format("{}", fmt::join(reasons, "; "));
+}
+
+bool ReplaySession::asks_for_phases() const {
+  bool asked = std::ranges::any_of(lineup_.policies, needs_model);
+  for (const EnteredPlan& compared : compared_) asked |= any_needs_model(compared.plan);
+  return asked;
+}
+
+std::string ReplaySession::model_knows() const {
+  const auto& engine = recorded_.input.engine;
+  if (!engine || !asks_for_phases()) return "";
+  std::vector<std::string> known;
+  for (const TraceSource& trace : recorded_.traces)
+    if (was_trained_on(engine->model(), trace)) known.push_back(escape_name(trace.path));
+  if (known.empty()) return "";
+  const bool one = known.size() == 1;
+  return fmt::format("{} was trained on {}{}, which {} replayed: it knows {} future",
+                     escape_name(request_.paths.model), known.front(),
+                     one ? "" : fmt::format(" and {} more", known.size() - 1),
+                     one ? "is" : "are", one ? "its" : "their");
 }
 
 Status ReplaySession::compare_sweeps(ReplayReport& report) const {

@@ -38,6 +38,9 @@ class ReplaySession {
 
   // After run(): what `all` leaves out and why; empty where nothing is.
   std::string left_out() const;
+  // After run(): that the model was trained on what is replayed, in a sentence; empty where its
+  // provenance tells of none, and where no policy asks it for phases.
+  std::string model_knows() const;
   // After run(): the pictures. Returns the names of earlier ones that it cannot remove. Errors: io,
   // denied.
   Result<std::vector<std::string>> draw() const;
@@ -61,6 +64,7 @@ class ReplaySession {
   ReplayReport empty_report() const;
   // Why; empty where it can.
   std::string why_not(std::size_t entrant) const;
+  bool asks_for_phases() const;
   bool lacks_model(const PolicySpec& policy) const;
   std::optional<double> value(const MeasureName& name) const;
   Result<Sweep> sweep_of(const EnteredPlan& entered) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <utility>
 
 #include "cli/replay/demand.h"
@@ -21,6 +22,10 @@ struct Moments {
     const double before = value - mean;
     mean += before / count;
     squares += before * (value - mean);
+  }
+  // No number where nothing was measured: that is no demand of zero.
+  double known_mean() const {
+    return count > 0 ? mean : std::numeric_limits<double>::quiet_NaN();
   }
   double deviation() const { return count > 0 ? std::sqrt(squares / count) : 0; }
 };
@@ -66,9 +71,9 @@ Result<TrainedStatistics> TrainedStatistics::create(
   if (!training.empty()) {
     for (const PhaseMoments& phase : measure(training, engine, compat))
       phases.push_back({.count = std::max(phase.cpu.count, phase.memory.count),
-                        .cpu_mean_cores = phase.cpu.mean,
+                        .cpu_mean_cores = phase.cpu.known_mean(),
                         .cpu_deviation_cores = phase.cpu.deviation(),
-                        .memory_mean_bytes = phase.memory.mean,
+                        .memory_mean_bytes = phase.memory.known_mean(),
                         .memory_deviation_bytes = phase.memory.deviation()});
   } else {
     trained.relative_ = true;

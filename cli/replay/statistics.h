@@ -15,8 +15,9 @@ namespace cgphase {
 class TrainedStatistics {
  public:
   // Over the rows of `training`, all containers together, in cores and bytes, as AI4DL publishes
-  // it. Without any, the statistics in the engine's model, which are relative to a container's
-  // limits. `compat`: phases as AI4DL's release computes them. Errors: invalid (neither is there).
+  // it; the mean of a resource that was not measured in a phase is no number (NaN). Without any,
+  // the statistics in the engine's model, which are relative to a container's limits. `compat`:
+  // phases as AI4DL's release computes them. Errors: invalid (neither is there).
   static Result<TrainedStatistics> create(std::span<const Execution> training,
                                           const std::shared_ptr<const PhaseEngine>& engine,
                                           bool compat);

@@ -337,6 +337,52 @@ TEST_CASE_FIXTURE(Replays, "a recording that is replayed is not learned from, by
               same + ": --train has the same recording as " + kGolden + "replay.csv"));
 }
 
+TEST_CASE_FIXTURE(Replays, "an execution that is replayed is not learned from, in part neither") {
+  const std::string path = command.directory() / "part.csv";
+  const auto train_on = [&](const std::string& text) {
+    REQUIRE(replace_file(path, text));
+    return replay(kGolden + "replay.csv", {"--policy", "phase", "--train", path});
+  };
+  const std::string header = "timestamp,service,pod.id,cpu.num.cores,cpu.usage.cores\n";
+  // job-2 of the recording is from second 1300 to 1449.
+  for (const char* rows : {"1449,train,job-2,4,1\n1450,train,job-2,4,1\n",
+                           "1,train,other,4,1\n1200,train,job-2,4,1\n1300,train,job-2,4,1\n",
+                           "1,train,job-2,4,1\n9999,train,job-2,4,1\n"}) {
+    const Ran ran = train_on(header + rows);
+    CHECK(ran.exit == 6);
+    CHECK(ran.out.empty());
+    CHECK_MESSAGE(one_line(ran.err), ran.err);
+    CHECK(has(ran.err, path + ": --train has execution \"job-2\" at the time at which " +
+                           kGolden + "replay.csv replays it: it would know its own future"));
+  }
+  for (const char* rows : {"1200,train,job-2,4,1\n1299,train,job-2,4,1\n",
+                           "1450,train,job-2,4,1\n1451,train,job-2,4,1\n",
+                           "1300,train,job-3,4,1\n1301,train,job-3,4,1\n",
+                           "1300,serve,job-2,4,1\n1301,serve,job-2,4,1\n"}) {
+    const Ran ran = train_on(header + rows);
+    CHECK_MESSAGE(ran.exit == 0, ran.err);
+  }
+}
+
+TEST_CASE_FIXTURE(Replays, "a model that was trained on what is replayed is told of, in one line") {
+  const std::string path = kGolden + "replay.csv";
+  const Ran before = replay(path, {"--policy", "phase,hold"});
+  REQUIRE(before.exit == 0);
+  CHECK(before.err.empty());
+  const std::string crc = replay_json()["hashes"]["traces"][0]["crc32c"];
+  Model trained = small_model();
+  trained.provenance["input_01"] = "other.csv crc32c 00000000";
+  trained.provenance["input_02"] = "renamed.csv.gz crc32c " + crc;
+  REQUIRE(save_model(trained, model));
+  const Ran ran = replay(path, {"--policy", "phase,hold"});
+  CHECK(ran.exit == 0);
+  CHECK(ran.out == before.out);
+  CHECK(ran.err == "cgphase: replay: " + model + " was trained on " + path +
+                       ", which is replayed: it knows its future\n");
+  CHECK(replay(path, {"--policy", "hold"}).err.empty());  // it is not asked
+  CHECK_FALSE(replay(path, {"--policy", "hold", "--compare", "phase", "hold"}).err.empty());
+}
+
 TEST_CASE_FIXTURE(Replays, "what tells neither limit nor host is measured by its use, aloud") {
   std::string text = "timestamp,service,pod.id,cpu.usage.cores,mem.working.set,host.memory\n";
   for (int i = 0; i < 30; ++i)

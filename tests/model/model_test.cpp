@@ -107,6 +107,20 @@ TEST_CASE("an unknown key is refused naming the nearest") {
         "m.json: crbm.zzzzzzzzzzzz: unknown key");
 }
 
+TEST_CASE("a key longer than any text may be is cut where it is named, and near to nothing") {
+  const auto key = [](std::size_t size) { return std::string(size, 'k'); };
+  CHECK(refusal_of([&](json& d) { d[key(kMaxTextBytes)] = 1; }) ==
+        "m.json: " + key(kMaxTextBytes) + ": unknown key");
+  CHECK(refusal_of([&](json& d) { d["crbm"][key(kMaxTextBytes + 1)] = 1; }) ==
+        "m.json: crbm." + key(64) + "...: unknown key");
+  CHECK(refusal_of([&](json& d) { d["provenance"][key(kMaxTextBytes + 1)] = 1; }) ==
+        "m.json: provenance." + key(64) + "...: must be a text");
+  CHECK(refusal_of([&](json& d) { d["provenance"][key(kMaxTextBytes + 1)] = "x"; }) ==
+        "m.json: provenance: a text longer than 4096 bytes");
+  CHECK(refusal_of([&](json& d) { d["features"][0] = key(kMaxTextBytes + 1); }) ==
+        "m.json: features: unknown feature \"" + key(64) + "...\"");
+}
+
 TEST_CASE("a missing key is refused by name") {
   CHECK(refusal_of([](json& d) { d.erase("scaler"); }) == "m.json: scaler: is missing");
   CHECK(refusal_of([](json& d) { d["phases"][0].erase("count"); }) ==
@@ -134,6 +148,10 @@ TEST_CASE("a refusal of what is no JSON is printable and tells line and column")
         "object key - invalid string: ill-formed UTF-8 byte; last read: '\"\\xff'; expected "
         "string literal");
   CHECK(refusal("[1e999]").starts_with("m.json: not well-formed JSON: number overflow"));
+  const std::string endless = refusal("\"" + std::string(1'000'000, 'x'));
+  CHECK(endless.starts_with("m.json: not well-formed JSON: parse error at line 1, column 1000002"));
+  CHECK(endless.size() < 2 * kMaxReasonBytes);
+  CHECK(endless.ends_with("..."));
 }
 
 TEST_CASE("nesting is read to its bound and refused one past it, however deep it goes") {

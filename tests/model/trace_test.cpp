@@ -244,6 +244,36 @@ TEST_CASE("a trace that tells neither limit nor host is its own measure") {
   CHECK_FALSE(trace->executions[0].host_memory_told);
 }
 
+TEST_CASE("the largest use is that of the counter where no column tells cores") {
+  const auto host_of = [](const std::string& text) {
+    const Result<Trace> trace = read_text(text);
+    REQUIRE(trace);
+    CHECK_FALSE(trace->executions[0].host_cores_told);
+    return trace->executions[0].host.cpu_cores;
+  };
+  // 2, 3 and 0.5 cores; it began anew before the last, and tells nothing then.
+  CHECK(host_of("timestamp,cpu.usage.usec\n10,500000\n11,2500000\n13,8500000\n15,9500000\n"
+                "16,0\n") == 3);
+  CHECK(host_of("timestamp,cpu.usage\n10,9000000000\n11,2000000000\n13,6000000000\n") == 3);
+  // A cell that is empty is a column that is missing.
+  CHECK(host_of("timestamp,cpu.usage.cores,cpu.usage.usec\n10,,0\n11,,1500000\n12,1,2500000\n") ==
+        1.5);
+  CHECK(host_of("timestamp,cpu.usage.usec\n10,5\n") == 0);
+}
+
+TEST_CASE("a host and a use of more cores than there can be are as many as there can be") {
+  const Result<Trace> told = read_text("timestamp,cpu.num.cores\n1,9e18\n");
+  REQUIRE(told);
+  CHECK(told->executions[0].host.cpu_cores == 1e9);
+  CHECK(told->executions[0].host_cores_told);
+  const Result<Trace> bound = read_text("timestamp,cpu.num.cores\n1,1000000000\n");
+  REQUIRE(bound);
+  CHECK(bound->executions[0].host.cpu_cores == 1e9);
+  const Result<Trace> used = read_text("timestamp,cpu.usage.cores\n1,9e18\n");
+  REQUIRE(used);
+  CHECK(used->executions[0].host.cpu_cores == 1e9);
+}
+
 TEST_CASE("whether the host is told is known of each resource and execution") {
   const Result<Trace> trace = read_text(
       "timestamp,pod.id,cpu.num.cores,cpu.usage.cores,mem.current\n"

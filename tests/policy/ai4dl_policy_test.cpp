@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include "policy_run.h"
 
 using namespace cgphase;
@@ -43,6 +45,23 @@ TEST_CASE("AI4DL's policies have no opinion of phases that are not known") {
   CHECK(silent(PhaseState::not_enough_history, -1));
   CHECK(silent(PhaseState::known, 1));  // no statistics
   CHECK(silent(PhaseState::known, 2));  // not of this training
+}
+
+TEST_CASE("AI4DL's policies have no opinion of a resource that training did not measure") {
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  PolicySurroundings around;
+  around.phase_statistics = std::make_shared<std::vector<PhaseStatistics>>(
+      std::vector<PhaseStatistics>{{500, none, 0, 100 * kMib, 10 * kMib},
+                                   {500, 1, 0.25, none, 0}});
+  PolicyRun run("ai4dl-phase", nullptr, around);
+  feed_phase(run, PhaseState::known, 0);
+  CHECK_FALSE(run.allocation().cpu.has_value());
+  CHECK(run.allocation().cpu_sample_count == 0);
+  CHECK(run.mib() == 120);
+  feed_phase(run, PhaseState::known, 1);
+  CHECK(run.cores() == 1.5);
+  CHECK_FALSE(run.allocation().memory.has_value());
+  CHECK(run.allocation().memory_sample_count == 0);
 }
 
 TEST_CASE("AI4DL's policies are refused without statistics") {

@@ -57,6 +57,27 @@ TEST_CASE("a coming window without a sample sees the next one") {
   CHECK(wishes("oracle-max", 0.5) == std::vector<double>{3, 2, 1, 1, 1});
 }
 
+TEST_CASE("the nearest of more samples than a window of the past keeps is not forgotten") {
+  constexpr int kSamples = static_cast<int>(WindowStatistic::kMostSamples) + 1;
+  FutureDemand future;
+  for (int i = 0; i < kSamples; ++i) {
+    future.seconds.push_back(1 + i / 100.0);
+    future.cpu_cores.push_back(i == 0 ? 3 : 1);
+    future.memory_bytes.push_back(i == 0 ? 3e9 : 1e9);
+  }
+  PolicySurroundings around;
+  around.window_seconds = 600;
+  around.future = std::make_shared<FutureDemand>(future);
+  PolicyRun largest("oracle-max", nullptr, around);
+  largest.feed(1, 1e9, 1, 0.5);
+  CHECK(largest.cores() == 3);
+  CHECK(largest.mib() * kMib == doctest::Approx(3e9));
+  CHECK(largest.allocation().cpu_sample_count == kSamples);
+  PolicyRun mean("oracle-2sd:deviations=0", nullptr, around);
+  mean.feed(1, 1e9, 1, 0.5);
+  CHECK(mean.cores() == doctest::Approx(1 + 2.0 / kSamples).epsilon(1e-7));
+}
+
 TEST_CASE("a sample that was not measured is not demand of zero") {
   FutureDemand future{{1, 2, 3, 4}, {2.0, std::nullopt, 4.0, std::nullopt},
                       {std::nullopt, std::nullopt, 3e9, std::nullopt}};

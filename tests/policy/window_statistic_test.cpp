@@ -73,6 +73,17 @@ TEST_CASE("a window holds 36,000 samples; one more pushes the oldest out") {
   CHECK(window.mean_plus_deviations(2) == doctest::Approx(1));
 }
 
+TEST_CASE("a window pushes out at the bound it was given, and without one never") {
+  WindowStatistic two(2), any(WindowStatistic::kAnySamples);
+  for (const double value : {9.0, 1.0, 2.0}) two.add(0, value);
+  CHECK(two.size() == 2);
+  CHECK(two.maximum() == 2);
+  any.add(0, 9);
+  for (std::size_t i = 0; i < WindowStatistic::kMostSamples; ++i) any.add(0, 1);
+  CHECK(any.size() == WindowStatistic::kMostSamples + 1);
+  CHECK(any.maximum() == 9);
+}
+
 TEST_CASE("a window takes no value that is not finite") {
   WindowStatistic window;
   window.add(0, std::numeric_limits<double>::quiet_NaN());

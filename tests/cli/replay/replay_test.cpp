@@ -218,6 +218,15 @@ TEST_CASE("AI4DL's policies say what they miss") {
   CHECK(refused.error().text.find("--compat-model") != std::string::npos);
 }
 
+TEST_CASE("what AI4DL's training did not measure keeps its limit") {
+  ReplayInput input = one_run();
+  Execution& taught = input.training.emplace_back(run_of("job", seconds(9000), 2));
+  for (TraceRow& row : taught.rows) row.sample.memory.anon_bytes.reset();
+  const auto result = played(input, kOpen, named("ai4dl-phase"));
+  CHECK(measures_of(result.executions[0].memory).alloc_vs_static == 1);
+  CHECK(measures_of(result.executions[0].cpu).alloc_vs_static < 1);
+}
+
 TEST_CASE("an unknown policy is refused") {
   CHECK_FALSE(replay(one_run(), kOpen, named("holdd"), false));
 }

@@ -50,6 +50,21 @@ TEST_CASE("statistics of a phase are mean and deviation over all of its samples"
   CHECK(seen >= 3);
 }
 
+TEST_CASE("what training did not measure in a phase has no mean, rather than one of zero") {
+  std::vector<Execution> training{synthetic_trace(1).executions[0]};
+  for (TraceRow& row : training[0].rows) row.sample.memory.anon_bytes.reset();
+  const auto trained = TrainedStatistics::create(training, own_engine(), false).value();
+  const auto phases = trained.of({}, {});
+  int seen = 0;
+  for (const PhaseStatistics& phase : *phases) {
+    CHECK(std::isnan(phase.memory_mean_bytes));
+    if (!(phase.count > 0)) continue;
+    CHECK(phase.cpu_mean_cores > 0);
+    ++seen;
+  }
+  CHECK(seen > 0);
+}
+
 TEST_CASE("without training the model's own ratios are scaled to the container's limits") {
   const auto engine = own_engine();
   const auto trained = TrainedStatistics::create({}, engine, false).value();
