@@ -77,7 +77,7 @@ void settle_leases(const ChangeTools& tools, const TrackedCgroup& cgroup) {
     if (!found && found.error().kind == ErrorKind::gone)
       tools.leases.release(*record, cgroup.id, knob);
     else if (found && values && same_value(knob, *found, values->original))
-      release_restored(tools.leases, *record, cgroup.id, knob, cgroup.directory.get());
+      (void)release_restored(tools.leases, *record, cgroup.id, knob, cgroup.directory.get());
     else
       any_held = true;
   }

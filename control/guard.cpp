@@ -418,12 +418,15 @@ void Guard::report(const GuardAction& action) {
   ::eventfd_write(action_event_.get(), 1);
 }
 
-std::vector<GuardAction> Guard::take_actions() {
+void Guard::close_dropped() {
   for (int i = 0; i < kGuardReaped; ++i) {
     // Let go in between: a raise may wait for its turn.
     const std::lock_guard lock(model_plane_);
     if (!reap()) break;
   }
+}
+
+std::vector<GuardAction> Guard::take_actions() {
   eventfd_t count = 0;
   ::eventfd_read(action_event_.get(), &count);
   std::vector<GuardAction> taken;

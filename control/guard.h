@@ -46,7 +46,7 @@ inline constexpr std::chrono::milliseconds kGuardRiskInterval{150};
 inline constexpr std::chrono::milliseconds kGuardQuietInterval{500};
 inline constexpr std::chrono::milliseconds kGuardIdleInterval{10'000};  // of a thread with nobody
 inline constexpr int kGuardContainers = 1024;
-// Slots whose descriptors are closed with one take_actions(): the kernel takes some 10 ms for each.
+// Slots whose descriptors one close_dropped() closes: the kernel takes some 10 ms for each.
 inline constexpr int kGuardReaped = 2;
 inline constexpr std::size_t kGuardActions = 256;  // not yet taken; more are counted as lost
 
@@ -102,8 +102,10 @@ class Guard {
 
   // Readable when actions wait, or when somebody else wrote a limit.
   int action_fd() const { return action_event_.get(); }
-  // To be called in every tick: closes the files of dropped containers too, a few at a time.
   std::vector<GuardAction> take_actions();
+  // To be called in every tick, and nowhere else: closes the files of dropped containers, a few at
+  // a time.
+  void close_dropped();
   // Waits, at most so long, until each value that is in a file has its action: a file that was read
   // before may be ahead of them. False where the guard is still at it.
   bool settle(std::chrono::milliseconds most) const;

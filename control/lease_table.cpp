@@ -490,6 +490,19 @@ std::optional<int> LeaseTable::claim(CgroupId id, const CgroupPath& path, Knob k
   return record;
 }
 
+// What it held was overwritten by somebody, and is not ours any more, what the guard wrote neither:
+// its slots become void as those of a former container. Nothing of ours is in the file then.
+void LeaseTable::begin_anew(int record) {
+  Record& place = file_->record(record);
+  Identity identity = place.identity.load();
+  ModelSlot released{};
+  released.state = State::released;
+  publish(place.model, latest(place.model, identity.crc), released, identity.crc);
+  identity.tenure += 1;
+  identity.crc = crc_of(identity, 0);
+  place.identity.store(identity);
+}
+
 Result<int> LeaseTable::hold(CgroupId id, const CgroupPath& path, Knob knob,
                              const KnobText& previous, const KnobText& next,
                              std::string_view reason) {
@@ -504,13 +517,14 @@ Result<int> LeaseTable::hold(CgroupId id, const CgroupPath& path, Knob knob,
   if (!record)
     return failure(ErrorKind::invalid, "all " + std::to_string(record_count()) +
                                            " leases are in use: nothing more is changed");
+  const auto values = read_values(*record, id, knob);
+  const bool known =
+      values && (same_value(knob, values->original, previous) || values->is_ours(knob, previous));
+  if (values && !known) begin_anew(*record);
   Record& place = file_->record(*record);
   const std::uint32_t identity_crc = place.identity.load().crc;
   const auto model = latest(place.model, identity_crc);
   ModelSlot slot = model.value.value_or(ModelSlot{});
-  const auto values = read_values(*record, id, knob);
-  const bool known =
-      values && (same_value(knob, values->original, previous) || values->is_ours(knob, previous));
   if (!known) {
     slot = ModelSlot{};
     slot.original = previous;

@@ -125,6 +125,7 @@ class LeaseTable {
   Status check(const std::string& boot_id) const;
   void take_over();
   void read_records(int first, int count, std::span<char> records) const;
+  void begin_anew(int record);
   std::optional<int> claim(CgroupId id, const CgroupPath& path, Knob knob);
 
   Fd fd_;

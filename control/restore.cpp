@@ -57,11 +57,14 @@ Fate restore_and_release(LeaseTable& leases, Pending& pending,
   const Fate fate =
       directory ? restore_one(pending, directory->get()) : fate_of(pending, directory.error());
   if (!release || fate == Fate::failed) return fate;
-  if (fate == Fate::restored || fate == Fate::already_original)
-    release_restored(leases, record, lease.id, lease.knob, directory->get());
-  else
+  if (fate == Fate::gone) {
     leases.release(record, lease.id, lease.knob);
-  return fate;
+    return fate;
+  }
+  // Also what looks like somebody else's: the guard may have raised it since the lease was read.
+  const bool written =
+      release_restored(leases, record, lease.id, lease.knob, directory->get());
+  return written ? Fate::restored : fate;
 }
 
 std::string failure_line(const Pending& pending) {
@@ -100,12 +103,13 @@ Result<Fd> open_leased_directory(const std::string& cgroup_root, const Lease& le
   return fd;
 }
 
-void release_restored(LeaseTable& leases, int record, CgroupId id, Knob knob, int directory_fd) {
+bool release_restored(LeaseTable& leases, int record, CgroupId id, Knob knob, int directory_fd) {
   const LeaseValues last = leases.release(record, id, knob);
   const auto found = read_knob(directory_fd, knob);
-  if (!found || same_value(knob, *found, last.original)) return;
+  if (!found || same_value(knob, *found, last.original) || !last.is_ours(knob, *found))
+    return false;
   // Failing means that the cgroup went away just now.
-  if (last.is_ours(knob, *found)) (void)write_knob(directory_fd, knob, last.original);
+  return write_knob(directory_fd, knob, last.original).has_value();
 }
 
 std::vector<HeldLease> held_leases(const LeaseTable& leases, std::optional<CgroupId> id) {

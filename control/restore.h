@@ -41,8 +41,9 @@ RestoreReport restore_held(LeaseTable& leases, std::vector<HeldLease> held,
 // Releases a lease whose file holds its original. The guard may be raising the same file at this
 // moment: it stores its lease, writes, and then looks whether the lease is still held; this stores
 // the release and then looks whether the file still holds the original. One of the two sees the
-// other and puts the original back.
-void release_restored(LeaseTable& leases, int record, CgroupId id, Knob knob, int directory_fd);
+// other and puts the original back. Likewise one whose file seemed to hold somebody else's value,
+// for that may be the guard's. True where this put the original back.
+bool release_restored(LeaseTable& leases, int record, CgroupId id, Knob knob, int directory_fd);
 
 // All leases, by path below the table's root, or below `cgroup_root` where the table has none;
 // released where the table is owned. An owner that lives is told (LeaseTable::revoke): before, so

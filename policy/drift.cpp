@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <type_traits>
+#include <utility>
 
 namespace cgphase {
 namespace {
@@ -48,8 +49,8 @@ void DriftWatch::asked(const Decision& decision) {
   next_asked_ = (next_asked_ + 1) % kRemembered;
 }
 
-// The kernel and the writer round memory up to whole pages, of up to 64 KiB on arm64; the rails,
-// whose decisions are the same on every machine, to 4 KiB.
+// The writer rounds memory up to whole pages, of up to 64 KiB on arm64; the rails, whose decisions
+// are the same on every machine, to 4 KiB.
 template <class Value>
 bool DriftWatch::ours_in_force(const std::optional<Value>& asked,
                                const std::optional<Value>& found) {
@@ -94,9 +95,18 @@ void DriftWatch::written(const Limits& in_force, Resource resource, MonotonicTim
   copy_knobs(ours, resource, expected_);
 }
 
+// Of what we asked for before, the former original is nobody's of ours from now on: whoever sets it
+// once more means it. A lowered value may still land late.
 template <class Value>
 void DriftWatch::adopt(std::optional<Value> Limits::*knob, const Limits& found) {
-  if (judge(knob, found) == Owner::foreign) original_.*knob = found.*knob;
+  if (judge(knob, found) == Owner::foreign) {
+    const auto former = std::exchange(original_.*knob, found.*knob);
+    const auto forget = [&](Limits& asked) {
+      if (asked.*knob == former) (asked.*knob).reset();
+    };
+    forget(newest_ask_);
+    std::ranges::for_each(asked_, forget);
+  }
   if (found.*knob) expected_.*knob = found.*knob;
 }
 

@@ -31,7 +31,7 @@ std::vector<Decision> ContainerRails::Impl::step(const RailInput& input, const A
   if (!std::exchange(begun_, true)) begin(step);
   wants_gpu_look_ = false;
   model_step_seconds_ = input.model_step_seconds;
-  interval_seconds_ = input.interval_seconds;
+  sampling_seconds_ = input.sampling_seconds;
   watch_.add(input);
   if (drift_.observe(input, step.active())) rival_.changed(input.time);
   step.rival = rival_.holding(input.time);
@@ -405,7 +405,7 @@ void ContainerRails::Impl::written(const Decision& decision, WriteEnd end,
     return conclude(decision, OutcomeKind::overtaken, "raised before it was written", time);
   const std::chrono::duration<double> least(
       std::max(model_step_seconds_ * config_.trial_model_steps,
-               interval_seconds_ * static_cast<double>(Trial::kFewestTicks)));
+               sampling_seconds_ * static_cast<double>(Trial::kFewestTicks)));
   const auto length = std::max<std::chrono::nanoseconds>(
       config_.trial, std::chrono::duration_cast<std::chrono::nanoseconds>(least));
   one.trial = std::make_unique<Trial>(decision, time, length);

@@ -47,6 +47,7 @@ struct RailInput {
   Limits original;                 // read at the first step only; a knob it lacks: the sample's
   HostCapacity host;
   double model_step_seconds = 1;
+  double sampling_seconds = 1;     // between two samples, as configured
   double oom_floor_bytes = 0;      // that OOMs of the image taught (policy/oom_memory.h); 0: none
   // When systemd was last seen to write the limits anew: after a reload, or at an engine's update.
   std::optional<MonotonicTime> reload;

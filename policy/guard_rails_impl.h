@@ -145,7 +145,7 @@ class ContainerRails::Impl {
   const RailsConfig& config_;
   CgroupId id_;
   bool begun_ = false;
-  double model_step_seconds_ = 1, interval_seconds_ = 1;
+  double model_step_seconds_ = 1, sampling_seconds_ = 1;
   DriftWatch drift_;
   RivalWatch rival_;
   RailWatch watch_;

@@ -61,6 +61,8 @@ struct RailsConfig {
   std::chrono::seconds rival_window{6 * 3600};
   std::chrono::seconds rival_pause{24 * 3600};  // only observed; then the next change is enough
   bool lower_gpu_quota = false;            // of a container that has a GPU, or may have one
+
+  friend bool operator==(const RailsConfig&, const RailsConfig&) = default;
 };
 
 }  // namespace cgphase

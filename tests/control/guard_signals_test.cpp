@@ -245,7 +245,7 @@ TEST_CASE("a hundred containers that come, tell of an event and go leave nothing
     if (i % 2 == 0) box.remove();
     guarded.look(kAtOnce);
   }
-  guarded.guard->take_actions();  // closes what was left
+  guarded.guard->close_dropped();
   CHECK(open_descriptors() == before);
 }
 
@@ -260,11 +260,12 @@ TEST_CASE("neither raising nor dropping waits until the files of others are clos
   const auto before = open_descriptors();
   guarded.lower(third, Knob::memory_max, "500000000");
   guarded.guard->drop(third.id());
+  guarded.guard->take_actions();
   CHECK(open_descriptors() == before);
   guarded.lower(fourth, Knob::memory_max, kLowered);
   CHECK(open_descriptors() > before);
   guarded.look(kAtOnce);
-  for (int i = 0; i < 2; ++i) guarded.guard->take_actions();
+  for (int i = 0; i < 2; ++i) guarded.guard->close_dropped();
   CHECK(open_descriptors() < before);
 }
 
@@ -274,7 +275,7 @@ TEST_CASE("a container covered anew before its former slot was given up is still
   guarded.guard->drop(guarded.box.id());
   guarded.lower(Knob::memory_max, "500000000");  // in the second slot
   guarded.look(kAtOnce);
-  guarded.guard->take_actions();  // closes the first slot
+  guarded.guard->close_dropped();  // the first slot
   guarded.lower(Knob::memory_high, "400000000");
   guarded.look(kAtOnce);
   guarded.box.put("memory.events", max_event(1));
@@ -294,7 +295,7 @@ TEST_CASE("the sources say what is missing and why, in whole sentences") {
   CHECK(told.guard->inotify().present);
   told.guard->drop(told.box.id());
   told.look();
-  told.guard->take_actions();
+  told.guard->close_dropped();
   CHECK(told.guard->pressure().detail ==
         "lowered containers are polled: this kernel has no PSI (CONFIG_PSI, psi=1) (ENOENT)");
 }

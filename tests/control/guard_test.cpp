@@ -135,7 +135,7 @@ TEST_CASE("a second raise goes to the original though all limits were original m
     release_lease(*guarded.leases, guarded.box.id(), Knob::cpu_max);
     guarded.guard->drop(guarded.box.id());
     guarded.look();
-    guarded.guard->take_actions();  // its slot is another's now
+    guarded.guard->close_dropped();  // its slot is another's now
     guarded.lower(other, Knob::cpu_max, "150000 100000");
   };
   CHECK(raised_to() == "120000 100000");

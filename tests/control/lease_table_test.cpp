@@ -116,11 +116,18 @@ TEST_CASE("the original stays through later changes, the values before the last 
 TEST_CASE("a value of somebody else that is built upon becomes the original") {
   const TemporaryDirectory directory;
   const auto table = open_in(directory);
-  hold(*table, kBox, "200000 100000", "150000 100000");
+  const int first = hold(*table, kBox, "200000 100000", "150000 100000");
+  REQUIRE(table->guard_hold(first, kBox, Knob::cpu_max, text_of("150000 100000"),
+                            text_of("200000 100000")));
   const int record = hold(*table, kBox, "300000 100000", "250000 100000");
   const LeaseValues values = table->read(record)->values;
   CHECK(values.original.view() == "300000 100000");
-  CHECK_FALSE(values.is_ours(Knob::cpu_max, text_of("150000 100000")));
+  for (const char* former : {"150000 100000", "200000 100000"})  // what the guard wrote, too
+    CHECK_FALSE(values.is_ours(Knob::cpu_max, text_of(former)));
+  CHECK(record == first);  // the guard knows it by its number
+  REQUIRE(table->guard_hold(record, kBox, Knob::cpu_max, text_of("250000 100000"),
+                            text_of("280000 100000")));
+  CHECK(table->read(record)->values.is_ours(Knob::cpu_max, text_of("280000 100000")));
 }
 
 TEST_CASE("a released record is held no more and is used again") {

@@ -168,9 +168,29 @@ TEST_CASE("a guard's raise that landed after the release is taken back") {
   REQUIRE(leased.leases().guard_hold(record, box.id(), Knob::cpu_max, text_of("50000 100000"),
                                      text_of("60000 100000")));
   box.put("cpu.max", "60000 100000\n");
-  release_restored(leased.leases(), record, box.id(), Knob::cpu_max, box.open().get());
+  CHECK(release_restored(leased.leases(), record, box.id(), Knob::cpu_max, box.open().get()));
   CHECK(box.get("cpu.max") == "200000 100000");
   CHECK(leased.leases().held().empty());
+}
+
+TEST_CASE("a guard's raise between a look at the lease and one at the file is nobody else's") {
+  Leased leased;
+  const FakeCgroup box(leased.root());
+  leased.change(box, Knob::cpu_max, "50000 100000");
+  const int record = leased.leases().find(box.id(), Knob::cpu_max).value();
+  const auto raised_meanwhile = [&](const Lease&) -> Result<Fd> {
+    REQUIRE(leased.leases().guard_hold(record, box.id(), Knob::cpu_max, text_of("50000 100000"),
+                                       text_of("60000 100000")));
+    box.put("cpu.max", "60000 100000\n");
+    return box.open();
+  };
+  const auto report =
+      restore_held(leased.leases(), held_leases(leased.leases()), raised_meanwhile, true);
+  CHECK(box.get("cpu.max") == "200000 100000");
+  CHECK(leased.leases().held().empty());
+  CHECK(report.restored == 1);
+  CHECK(report.foreign == 0);
+  CHECK(report.left.empty());
 }
 
 TEST_CASE("a daemon is silent when its last beat is older than the bound") {

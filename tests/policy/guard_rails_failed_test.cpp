@@ -30,7 +30,7 @@ TEST_CASE("the end of a trial that is not written is asked for until the origina
   }
 }
 
-TEST_CASE("a limit of ours that the kernel rounds up to its pages of 64 KiB is ours") {
+TEST_CASE("a limit of ours that is rounded up to pages of 64 KiB is ours") {
   RailWorld world;
   world.wish.cpu.reset();
   world.wish.memory = Bytes{2 * kGiB + kPageBytes};

@@ -56,6 +56,22 @@ TEST_CASE("a GPU that is seen while the quota is on its way down brings it back 
   CHECK_FALSE(world.lowers(Resource::cpu, 1200));
 }
 
+TEST_CASE("a former original that somebody sets once more is theirs, though we had put it back") {
+  RailWorld world;
+  world.wish.cpu.reset();
+  REQUIRE(world.lowers(Resource::memory, kLong));
+  world.sample.memory_events.max = 1;
+  world.ticks(2);
+  REQUIRE(world.memory_bytes() == 8 * kGiB);
+  for (const std::uint64_t gib : {3, 8}) {
+    world.ticks(20);
+    world.sample.limits.memory_max = MemoryLimit{Bytes{gib * kGiB}};
+    world.tick();
+    CHECK(world.rails.original().memory_max == world.sample.limits.memory_max);
+    CHECK(world.rails.holding(Resource::memory) == Verdict::standing_down);
+  }
+}
+
 TEST_CASE("a rival that is recognised while a lowering is on its way gets what it lowered back") {
   RailWorld world;
   world.wish.cpu = Cores{2};

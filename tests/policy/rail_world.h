@@ -62,6 +62,7 @@ struct RailWorld {
     input.previous = previous ? &*previous : nullptr;
     input.interval_seconds = previous ? static_cast<double>(interval.count()) : 0;
     input.original = original;
+    input.sampling_seconds = static_cast<double>(interval.count());
     auto decisions = rails.step(input, wish, budget, next_id);
     previous = sample;
     for (const Decision& decision : decisions) {
