@@ -165,6 +165,14 @@ OrComplaint<json> conclude(ChallengeReport report, const ChallengeWords& words,
       return complaint(saved.error());
   if (words.dry_run)
     return report_json(report, host, "the new model wins; nothing is changed (--dry-run)");
+  if (words.model.empty()) {  // hours may have gone by
+    const auto now = host_setting(common, words.state_dir);
+    if (!now) return std::unexpected(now.error());
+    if (now->model != host.model || now->model_set_at != host.model_set_at)
+      return report_json(report, host,
+                         "nothing is changed: another model came into use meanwhile, which the "
+                         "new one was not compared with");
+  }
   const auto change = install_model(common, host, text);
   if (!change) return std::unexpected(change.error());
   json body = report_json(report, host, "the new model wins: " + change->done);

@@ -10,6 +10,8 @@
 
 #include "base/text.h"
 #include "cli/bursts_verb.h"
+#include "cli/completion_verb.h"
+#include "cli/config_verb.h"
 #include "cli/daemon_verbs.h"
 #include "cli/doctor_verb.h"
 #include "cli/export_verb.h"
@@ -104,6 +106,7 @@ int parse_and_run(int count, const char* const* words) {
   app.require_subcommand(1);
   add_common_options(app, options);
   add_daemon_verbs(app, options, exit_code);
+  add_config_verbs(app, options, exit_code);
   add_doctor_verb(app, options, exit_code);
   add_model_verbs(app, options, exit_code);
   add_installed_model_verbs(app, options, exit_code);
@@ -115,6 +118,7 @@ int parse_and_run(int count, const char* const* words) {
   add_fit_verb(app, options, exit_code);
   add_bursts_verb(app, options, exit_code);
   add_replay_verb(app, options, exit_code);
+  add_completion_verb(app, exit_code);
   try {
     app.parse(count, words);
   } catch (const CLI::ParseError& error) {

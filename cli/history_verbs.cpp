@@ -328,7 +328,9 @@ int follow_events(Request request, CommonOptions options) {
     request.args.erase("limit");  // of what was there at the begin
     if (!request.args.contains("from_seconds")) request.args["from_seconds"] = now;
     printed = std::move(seen);
-    if (!fresh["events"].empty())
+    // The titles of CSV do not wait for an event.
+    const bool titles = options.output == Output::csv && options.legend;
+    if (titles || !fresh["events"].empty())
       if (const int code = print(kEventsForm, fresh, options); code != 0) return code;
     options.legend = false;
     ::poll(nullptr, 0, kFollowMilliseconds);

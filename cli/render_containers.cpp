@@ -1,6 +1,7 @@
 // list, show, and what they share.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -78,8 +79,11 @@ std::string holding_text(const json& container) {
   return "cpu " + (cpu.empty() ? "-" : cpu) + ", memory " + (memory.empty() ? "-" : memory);
 }
 
+// In whole microseconds below a millisecond, which is the least that a duration is told in.
 std::string usec_text(std::optional<double> usec) {
-  return usec ? duration_text(*usec / 1e6) : "-";
+  if (!usec) return "-";
+  const double whole = std::round(*usec);
+  return whole >= 1 && whole < 1000 ? fmt::format("{:.0f} us", whole) : duration_text(*usec / 1e6);
 }
 
 std::string or_dash(std::string text) { return text.empty() ? "-" : text; }
@@ -127,8 +131,8 @@ std::string block_text(const json& container) {
   if (!requests) return "";
   std::string text = bytes_text(view_number(stat, "/bytes")) + " in " + count_text(requests) +
                      " requests";
-  if (*requests > 0)
-    text += ", " + usec_text(view_number(stat, "/latency_usec").value_or(0) / *requests) + " each";
+  const auto latency = view_number(stat, "/latency_usec");
+  if (latency && *requests > 0) text += ", " + usec_text(*latency / *requests) + " each";
   return text;
 }
 
@@ -157,7 +161,7 @@ std::vector<Table::Column> list_columns(const TextStyle& style) {
 std::vector<Table::Cell> list_row(const json& container, const TextStyle& style) {
   const std::string name = view_text(container, "/name");
   std::vector<Table::Cell> row = {
-      {style.shorten ? shortened(name, kNameWidth) : name, Tone::plain},
+      {style.shorten ? shortened_name(name, kNameWidth) : name, Tone::plain},
       {mode_text(container), mode_tone(container)},
       {phase_text(container), phase_tone(container)},
       {duration_text(view_number(container, "/seconds_in_phase")), Tone::plain},
@@ -209,10 +213,12 @@ std::string phase_text(const json& container) {
 
 std::string next_text(const json& container) {
   const json& next = view_array(container, "/next");
-  if (next.empty()) return "-";
+  if (next.empty() || view_number(next[0], "/phase").value_or(0) < 0) return "-";
+  // 0: nothing tells when (model/forecast.h).
+  auto seconds = view_number(next[0], "/in_seconds");
+  if (seconds == 0) seconds.reset();
   return fmt::format("{} {} in {}", or_dash(view_text(next[0], "/letter")),
-                     percent_text(view_number(next[0], "/probability")),
-                     duration_text(view_number(next[0], "/in_seconds")));
+                     percent_text(view_number(next[0], "/probability")), duration_text(seconds));
 }
 
 std::string render_list(const json& body, const TextStyle& style) {

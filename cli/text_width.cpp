@@ -60,6 +60,19 @@ std::string_view head(std::string_view text, std::size_t width) {
   return text.substr(0, text.size() - rest.size());
 }
 
+// The end of `text` that fits into `width` columns, without marks of a character before it.
+std::string_view tail(std::string_view text, std::size_t width) {
+  std::size_t left = display_width(text);
+  while (!text.empty()) {
+    std::string_view after = text;
+    const std::size_t first = width_of(next_code(after));
+    if (left <= width && first > 0) break;
+    left -= first;
+    text = after;
+  }
+  return text;
+}
+
 }  // namespace
 
 std::size_t display_width(std::string_view text) {
@@ -72,6 +85,15 @@ std::string shortened(std::string_view text, std::size_t width) {
   if (display_width(text) <= width) return std::string(text);
   const std::size_t kept = width > kEllipsis.size() ? width - kEllipsis.size() : 0;
   return std::string(head(text, kept)) + std::string(kEllipsis.substr(0, width));
+}
+
+std::string shortened_name(std::string_view name, std::size_t width) {
+  if (display_width(name) <= width) return std::string(name);
+  const std::size_t kept = width > kEllipsis.size() ? width - kEllipsis.size() : 0;
+  std::string text(head(name, kept / 2));
+  const std::size_t left = kept - display_width(text);
+  text += kEllipsis.substr(0, width);
+  return text += tail(name, left);
 }
 
 }  // namespace cgphase

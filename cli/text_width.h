@@ -13,5 +13,7 @@ std::size_t display_width(std::string_view text);
 
 // At most `width` columns; what is longer ends in "...".
 std::string shortened(std::string_view text, std::size_t width);
+// The same with both ends kept, for names differ at either: "ml-platform-tr...peline-worker-1".
+std::string shortened_name(std::string_view name, std::size_t width);
 
 }  // namespace cgphase

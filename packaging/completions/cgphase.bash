@@ -21,6 +21,16 @@ _cgphase_offer() {
   done
 }
 
+# Their names are quoted, too, but for the tilde that stands for a folder.
+_cgphase_offer_files() {
+  local name quoted
+  while IFS= read -r name; do
+    quoted=$(printf %q "$name")
+    [[ $name != "~"* ]] || quoted=${quoted#\\}
+    COMPREPLY+=("$quoted")
+  done < <(compgen -f -- "$word")
+}
+
 _cgphase() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} verb=() i
   COMPREPLY=()
@@ -30,7 +40,7 @@ _cgphase() {
       -*) ;;
       *)
         verb+=("${COMP_WORDS[i]}")
-        if [ "${verb[*]}" != model ]; then break; fi
+        case "${verb[*]}" in model | config) ;; *) break ;; esac
         ;;
     esac
   done
@@ -47,7 +57,10 @@ _cgphase() {
     fi
   fi
   case "${verb[*]}" in
-    '' | model) mapfile -t COMPREPLY < <(compgen -W "$(_cgphase_verbs "${verb[@]}")" -- "$word") ;;
+    '' | model | config)
+      mapfile -t COMPREPLY < <(compgen -W "$(_cgphase_verbs "${verb[@]}")" -- "$word")
+      ;;
+    completion) mapfile -t COMPREPLY < <(compgen -W 'bash zsh' -- "$word") ;;
     mode)
       if [ "$before" = mode ]; then
         mapfile -t COMPREPLY < <(compgen -W 'observe advise enforce' -- "$word")
@@ -59,7 +72,8 @@ _cgphase() {
       _cgphase_offer < <(_cgphase_containers)
       ;;
     record | size | plot)
-      _cgphase_offer < <(_cgphase_containers; compgen -f -- "$word")
+      _cgphase_offer < <(_cgphase_containers)
+      _cgphase_offer_files
       ;;
   esac
 }

@@ -9,7 +9,7 @@ for word in ${words[2,CURRENT-1]}; do
   [[ $word == (-o|--output|--color|--socket) ]] && value=follows  # before a verb
   [[ $word == -* ]] && continue
   verb+=($word)
-  [[ "$verb" == model ]] || break
+  [[ "$verb" == (model|config) ]] || break
 done
 
 if [[ $PREFIX == -* ]]; then
@@ -19,10 +19,13 @@ if [[ $PREFIX == -* ]]; then
   return
 fi
 case "$verb" in
-  '' | model)
+  '' | model | config)
     found=(${(f)"$(cgphase $verb --help 2>/dev/null |
       sed -n '/^Subcommands:/,$s/^  \([a-z]*\)  *\(.*\)/\1:\2/p')"})
     _describe verb found
+    return ;;
+  completion)
+    compadd bash zsh
     return ;;
   mode)
     if [[ ${words[CURRENT-1]} == mode ]]; then

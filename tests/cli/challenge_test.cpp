@@ -207,6 +207,27 @@ TEST_CASE_FIXTURE(Challenged, "a better model is installed, and does not beat it
   CHECK(installed_models(state)->current == 1);
 }
 
+TEST_CASE_FIXTURE(Challenged, "a model that came into use meanwhile is not replaced") {
+  write_blind_champion();
+  int asked = 0;
+  command.serve([&](const Request& request) {
+    if (request.verb == Verb::config)
+      return json{{"ok", true},
+                  {"config", {{{"key", "state_dir"},
+                               {"value", json(state).dump()},
+                               {"origin", "default"}}}}};
+    StatusReport status;
+    status.model.path = ++asked == 1 ? champion : "/another.json";
+    return to_json(status);
+  });
+  const Ran ran = command.run({"model", "challenge", traces[0], "--state-dir", state, "--clusters",
+                               "2", "--least", "5m", "--exit-code"});
+  CHECK_MESSAGE(ran.exit == 7, ran.err);
+  CHECK(has(ran.out, "another model came into use meanwhile"));
+  CHECK(asked == 2);
+  CHECK(nothing_changed());
+}
+
 TEST_CASE_FIXTURE(Challenged, "a dry run compares and changes nothing") {
   write_blind_champion();
   const Ran ran = run({"--least", "5m", "--dry-run"});

@@ -69,6 +69,7 @@ TEST_CASE("without a daemon every verb that needs one exits with 4 and one line"
        {std::vector<std::string>{"status"}, {"list"}, {"show", "x"}, {"explain", "x"},
         {"history", "x"}, {"events"}, {"mode", "observe"}, {"pause", "x"}, {"resume", "x"},
         {"restore", "x"}, {"size", "x"}, {"size", "--image", "x"},
+        {"config", "show"}, {"config", "diff"},
         {"fit", "--cpus", "1", "--memory", "1G", "--for", "1h"},
         {"record", "-o", command.directory() / "x.csv"},
         {"export", "-o", command.directory() / "x.db"}}) {
@@ -86,7 +87,9 @@ TEST_CASE("a usage error exits with 2 and one line") {
        {std::vector<std::string>{}, {"stauts"}, {"show"}, {"list", "--bogus"},
         {"list", "-o", "xml"}, {"mode", "enfroce"}, {"restore"}, {"restore", "--all", "x"},
         {"explain", "x", "--at", "?"},
-        {"list", "extra"}, {"list", "--color", "pink"}, {"history", "x", "-n", "0"}}) {
+        {"list", "extra"}, {"list", "--color", "pink"}, {"history", "x", "-n", "0"},
+        {"config"}, {"config", "shwo"}, {"config", "show", "extra"}, {"completion"},
+        {"completion", "fish"}}) {
     const Ran ran = command.run(words);
     CHECK_MESSAGE(ran.exit == 2, (words.empty() ? "(nothing)" : words[0]), ran.err);
     CHECK(ran.out.empty());
@@ -248,6 +251,15 @@ TEST_CASE("help and version exit with 0") {
   CHECK(command.run({"--version"}).out.starts_with("cgphase "));
   CHECK(command.run({"--help"}).exit == 0);
   CHECK(command.run({"list", "--help"}).exit == 0);
+}
+
+TEST_CASE("completion prints what the package installs") {
+  CommandRun command;
+  for (const std::string shell : {"bash", "zsh"}) {
+    const Ran ran = command.run({"completion", shell});
+    CHECK(ran.exit == 0);
+    CHECK(ran.out == content(CGPHASE_SOURCE_DIR "/packaging/completions/cgphase." + shell));
+  }
 }
 
 TEST_CASE("output that is lost fails the command, also where it is longer than a buffer") {

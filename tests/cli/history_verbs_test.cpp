@@ -246,6 +246,21 @@ TEST_CASE_FIXTURE(Journaled, "events -f -n tells so many of those before, and th
   CHECK(ids(ran.out) == std::vector<int>{kDecisions - 1, kDecisions, kDecisions + 1});
 }
 
+TEST_CASE("the titles of events -f -o csv do not wait for an event, and come once") {
+  CommandRun command;
+  command.serve([&](const Request&) {
+    const std::size_t asked = command.requests().size();
+    if (asked > 2) return error_reply(Exit::failure, "no more");
+    return events_reply(
+        std::vector(asked - 1, EventReport{.name = "web-1", .time = {}, .decision = {},
+                                           .outcome = {}}));
+  });
+  const Ran ran = command.run({"events", "-f", "-o", "csv"});
+  CHECK(has(ran.err, "no more"));
+  CHECK(ran.out.starts_with("time,name,event,decision_id,"));
+  CHECK(line_count(ran.out) == 2);
+}
+
 TEST_CASE_FIXTURE(Journaled, "events are told out of the files of a daemon that has stopped") {
   const std::string files = command.directory() / ".";
   CHECK(command.run({"events", "--state-dir", files}).exit == 6);  // in use

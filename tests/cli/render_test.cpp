@@ -75,14 +75,47 @@ TEST_CASE("a paused container and one of another manager show it as their mode")
   CHECK(mode_text(to_json(report)) == "hands off");
 }
 
-TEST_CASE("a long name is cut on a terminal only") {
+TEST_CASE("a long name is cut on a terminal only, and not its end, which tells it from others") {
   ContainerReport report = fresh();
-  report.container.name = std::string(40, 'n');
+  report.container.name = std::string(40, 'n') + "-1";
   TextStyle tty = plain();
   tty.shorten = true;
   const json body = list_reply(std::vector{report});
-  CHECK(render_list(body, tty).find(std::string(29, 'n') + "...  ") != std::string::npos);
-  CHECK(render_list(body, plain()).find(std::string(40, 'n')) != std::string::npos);
+  CHECK(render_list(body, tty).find("\n" + std::string(14, 'n') + "..." + std::string(13, 'n') +
+                                    "-1  ") != std::string::npos);
+  CHECK(render_list(body, plain()).find(report.container.name) != std::string::npos);
+}
+
+TEST_CASE("what comes next has no time where nothing tells when, and is nothing without a phase") {
+  ContainerReport report = web();
+  CHECK(next_text(to_json(report)) == "C 71 % in 40 s");
+  json body = to_json(report);
+  body["next"][0]["in_seconds"] = 0;
+  CHECK(next_text(body) == "C 71 % in -");
+  body["next"][0].erase("in_seconds");
+  CHECK(next_text(body) == "C 71 % in -");
+  report.next[0].phase = -1;
+  CHECK(next_text(to_json(report)) == "-");
+  report.next.clear();
+  CHECK(next_text(to_json(report)) == "-");
+}
+
+TEST_CASE("times below a millisecond are told in microseconds") {
+  const auto told = [](std::uint64_t latency_usec, std::uint64_t longest_wait_usec) {
+    json body = to_json(web());
+    body["block"]["latency_usec"] = latency_usec;  // of 256 requests
+    body["run_queue"]["longest_wait_usec"] = longest_wait_usec;
+    return render_show(body, plain());
+  };
+  CHECK(told(256 * 85, 3000).find("in 256 requests, 85 us each\n") != std::string::npos);
+  CHECK(told(256 * 85 + 200, 3000).find(", 86 us each\n") != std::string::npos);
+  CHECK(told(256 * 999, 3000).find(", 999 us each\n") != std::string::npos);
+  CHECK(told(256 * 1000 - 1, 3000).find(", 1 ms each\n") != std::string::npos);
+  CHECK(told(0, 3000).find(", 0 s each\n") != std::string::npos);
+  CHECK(told(0, 420).find("of late up to 420 us;") != std::string::npos);
+  json unmeasured = to_json(web());
+  unmeasured["block"]["latency_usec"] = nullptr;
+  CHECK(render_show(unmeasured, plain()).find("64.0 MiB in 256 requests\n") != std::string::npos);
 }
 
 TEST_CASE("show tells one container in full") {

@@ -23,3 +23,26 @@ TEST_CASE("text is cut at its width and not within a character") {
   CHECK(shortened("\u6f22\u5b57\u6f22\u5b57", 6) == "\u6f22...");
   CHECK(shortened("abcdefg", 2) == "..");
 }
+
+TEST_CASE("names of one family stay apart when they are cut") {
+  CHECK(shortened_name("ml-platform-training-pipeline-worker-1", 32) ==
+        "ml-platform-tr...peline-worker-1");
+  CHECK(shortened_name("ml-platform-training-pipeline-worker-2", 32) ==
+        "ml-platform-tr...peline-worker-2");
+}
+
+TEST_CASE("a name is cut at its width, in its middle and not within a character") {
+  CHECK(shortened_name("abcdef", 6) == "abcdef");
+  CHECK(shortened_name("abcdefg", 6) == "a...fg");
+  CHECK(shortened_name("abcdefg", 4) == "...g");
+  CHECK(shortened_name("abcdefg", 3) == "...");
+  CHECK(shortened_name("abcdefg", 2) == "..");
+  CHECK(shortened_name("abcdefg", 0).empty());
+  // What the head cannot use is the tail's.
+  CHECK(shortened_name("\u6f22\u5b57\u6f22\u5b57", 6) == "...\u5b57");
+  CHECK(shortened_name("\u6f22\u5b57\u6f22\u5b57", 7) == "\u6f22...\u5b57");
+  // A mark goes with its character.
+  CHECK(shortened_name("abcdu\u0308fg", 6) == "a...fg");
+  CHECK(shortened_name("u\u0308bcdefu\u0308", 5) == "u\u0308...u\u0308");
+  CHECK(display_width(shortened_name(std::string(64, '\xff'), 5)) <= 5);
+}

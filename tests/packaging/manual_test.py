@@ -177,9 +177,10 @@ class Completions(unittest.TestCase):
                            "".join(f"{name},enforce\n" for name in names) + "END\n")
             os.chmod(stub, 0o755)
 
-            def offered(*words):
+            def offered(*words, **more):
+                path = folder + ":" + os.environ["PATH"]
                 done = subprocess.run(["bash", "-c", BASH, "bash", "cgphase", *words], cwd=TREE,
-                                      env={**os.environ, "PATH": folder + ":" + os.environ["PATH"]},
+                                      env={**os.environ, "PATH": path, **more},
                                       capture_output=True, text=True, check=True)
                 self.assertEqual(done.stderr, "")
                 return done.stdout.splitlines()
@@ -189,6 +190,9 @@ class Completions(unittest.TestCase):
                                  [[name] for name in names[1:]])
                 self.assertIn("web", offered(verb, "w"))
             self.assertEqual(len(offered("mode", "enforce", "")), len(names))
+            with open(os.path.join(folder, "trace one.csv"), "w", encoding="utf-8"):
+                pass
+            self.assertEqual(offered("size", "~/tr", HOME=folder), ["~/trace\\ one.csv"])
             self.assertFalse(os.path.exists(mark))
 
     def test_zsh_offers_every_verb_and_option_and_no_other(self):

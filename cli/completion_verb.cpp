@@ -1,0 +1,23 @@
+#include "cli/completion_verb.h"
+
+#include <memory>
+#include <string>
+
+#include "cli/embedded_files.h"
+#include "cli/offline.h"
+
+namespace cgphase {
+
+void add_completion_verb(CLI::App& app, int& exit_code) {
+  CLI::App* const verb = app.add_subcommand("completion", "What completes this command in a shell");
+  const auto shell = std::make_shared<std::string>();
+  verb->add_option("shell", *shell, "bash or zsh")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh"}));
+  verb->callback([shell, &exit_code] {
+    const std::string text(*shell == "bash" ? bash_completion() : zsh_completion());
+    exit_code = finish("completion", emit(text, ""));
+  });
+}
+
+}  // namespace cgphase

@@ -1,0 +1,26 @@
+// Runs another program of ours and waits for it.
+#pragma once
+
+#include <expected>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/daemon_client.h"
+
+namespace cgphase {
+
+// `name` beside this program, else `installed`; empty where neither can be run.
+std::string find_program(const std::string& name, const std::string& installed);
+
+struct ProgramEnd {
+  std::optional<int> exit;  // absent where a signal ended it
+  std::string said;         // at most kSaidLimitBytes; what comes behind is dropped
+};
+inline constexpr std::size_t kSaidLimitBytes = 64 * 1024;
+
+// The first of `words` is its path. What it writes to `heard`, STDOUT_FILENO or STDERR_FILENO, is
+// taken; the other goes where ours goes. Complaints: failure where it cannot be run.
+std::expected<ProgramEnd, Complaint> run_program(std::vector<std::string> words, int heard);
+
+}  // namespace cgphase
