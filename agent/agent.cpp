@@ -107,7 +107,9 @@ void Agent::tick() {
   adopt_after_revocation();
   // What writer and guard did before the files were read must not look like somebody else's intent.
   take_results();
+  if (parts_.guard) (void)parts_.guard->settle(kGuardPatience);
   take_guard_actions();
+  if (parts_.guard) parts_.guard->close_dropped();
   const auto gpu_look_wanted = [this](CgroupId id) {
     const ContainerView* view = parts_.pipeline.find(id);
     return view != nullptr && view->wants_gpu_look;
@@ -127,7 +129,7 @@ void Agent::tick() {
   remember_outcomes();
   squeeze_cache();
   store_ooms(false);
-  save_taught();
+  save_taught(false);
   ask_wanted();
   store_tick();
   if (!holds_error_.empty() && totals_.ticks % kHoldsRetryTicks == 0) save_holds();
@@ -191,6 +193,8 @@ void Agent::farewell(CgroupId id) {
     parts_.writer->detach(id);
   }
   asked_modes_.erase(id);
+  for (auto& [key, ids] : wanted_.learned) std::erase(ids, id);
+  std::erase_if(wanted_.learned, [](const auto& wanted) { return wanted.second.empty(); });
   foreign_writes_.forget(id);
   if (parts_.log != nullptr) parts_.log->forget(id);
 }
@@ -253,7 +257,6 @@ void Agent::take_results() {
 // What the guard raised by itself, between two ticks.
 void Agent::take_guard_actions() {
   if (!parts_.guard) return;
-  (void)parts_.guard->settle(kGuardPatience);
   const std::vector<GuardAction> actions = parts_.guard->take_actions();
   // Counted after the guard's wake was taken: one that comes later wakes again.
   const std::uint64_t outside_writes = parts_.guard->outside_writes();
@@ -367,6 +370,7 @@ void Agent::set_writable(bool writable) {
 }
 
 LimitWriter::RestoreReport Agent::set_mode(Mode mode) {
+  parts_.holds.end_loss();
   parts_.holds.clear_modes();
   if (mode < configured_mode_) parts_.holds.set_host(mode);
   save_holds();
@@ -448,7 +452,7 @@ Status Agent::store_all() {
     learn_bursts(view->info);
   }
   store_ooms(true);
-  save_taught();
+  save_taught(true);
   remember_outcomes();
   tick_.containers.clear();  // these samples are stored
   store_tick();
@@ -474,13 +478,16 @@ int Agent::guard_fd() const { return parts_.guard ? parts_.guard->action_fd() : 
 
 std::vector<std::string> Agent::reload(Config config) {
   std::vector<std::string> kept = keep_until_restart(config_, config);
-  if (!may_write() && config.mode != Mode::observe) {
+  if (parts_.writer == nullptr && config.mode != Mode::observe) {
     kept.push_back("mode stays observe: this host cannot be written to");
     config.mode = Mode::observe;
   }
+  if (config.rails != config_.rails && !parts_.pipeline.containers().empty())
+    kept.push_back("[rails] hold for containers that appear from now on");
   config_ = std::move(config);
   configured_mode_ = config_.mode;
   parts_.holds.clear_modes();
+  config_.mode = std::min(config_.mode, parts_.holds.host().value_or(Mode::enforce));
   save_holds();
   asked_modes_.clear();
   parts_.pipeline.set_rails(config_.rails);

@@ -140,6 +140,8 @@ class Agent {
   }
   // Idle and burst of its network and GPUs, as BurstWatch::report() has them.
   nlohmann::json bursts(const ContainerView& view) const;
+  // Containers that are to hear of earlier runs, and have not been asked about.
+  std::size_t wanted_priors() const;
   std::vector<std::string> degraded() const;
   // The newest entries of the journal, also where history is off. Oldest first, bounded.
   const std::deque<JournalDecision>& recent_decisions() const { return recent_decisions_; }
@@ -174,9 +176,10 @@ class Agent {
   void keep_learned(const std::string& key, nlohmann::json known);
   void learn(const ContainerView& view);
   void learn_bursts(const ContainerInfo& info);
-  void save_taught();
-  void add_run(Store& store, const TaughtRuns::Run& run);           // on the store's thread
-  void add_bursts(Store& store, const TaughtRuns::Bursts& bursts);  // likewise
+  void save_taught(bool last);
+  void keep_taught(TaughtRuns&& older);
+  bool add_run(Store& store, const TaughtRuns::Run& run);           // on the store's thread
+  bool add_bursts(Store& store, const TaughtRuns::Bursts& bursts);  // likewise
   void store_ooms(bool last);
   void note_restored(const ContainerView& view, Reason reason, std::span<const Knob> left);
   WallTime wall_of(MonotonicTime time) const;
@@ -217,6 +220,7 @@ class Agent {
   MonotonicTime next_ooms_try_;
   std::map<std::string, nlohmann::json> learned_;  // by learning_key(), bounded
   TaughtRuns taught_;    // while the store takes no more
+  MonotonicTime next_taught_try_;
   WantedPriors wanted_;  // likewise
   std::deque<JournalDecision> recent_decisions_;
   std::deque<JournalOutcome> recent_outcomes_;

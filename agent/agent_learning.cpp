@@ -44,10 +44,17 @@ void Agent::want_prior(const ContainerInfo& info) {
   wanted_.learned[learning_key(info)].push_back(info.id);
 }
 
+std::size_t Agent::wanted_priors() const {
+  std::size_t count = 0;
+  for (const auto& [key, ids] : wanted_.learned) count += ids.size();
+  return count;
+}
+
 void Agent::want_bursts(const ContainerInfo& info) {
   if (!parts_.store) return;
   const std::string& image = image_of(info);
-  if (!bursts_.knows(image)) wanted_.bursts.insert(image);
+  if (!bursts_.knows(image) && std::ssize(wanted_.bursts) < kMostTaught)
+    wanted_.bursts.insert(image);
 }
 
 // All of a tick in one query; while too many wait it is asked again in the next.
@@ -104,47 +111,62 @@ void Agent::learn_bursts(const ContainerInfo& info) {
 }
 
 // The sum is made where the file is read: the copy here may come too late, or was given up. What
-// cannot be read now may still be there, and is not replaced by this run alone.
-void Agent::add_run(Store& store, const TaughtRuns::Run& run) {
+// cannot be read now may still be there, and is not replaced by this run alone. False: to be tried
+// again.
+bool Agent::add_run(Store& store, const TaughtRuns::Run& run) {
   const Result<nlohmann::json> stored = store.load_learned(run.key);
-  if (!stored && stored.error().kind == ErrorKind::io) return;
+  if (!stored && stored.error().kind == ErrorKind::io) return false;
   nlohmann::json sum = merge_learned(stored.value_or(nlohmann::json()), run.learned);
-  (void)store.save_learned(run.key, sum);
-  if (run.counted) return;
+  if (const Status saved = store.save_learned(run.key, sum);
+      !saved && saved.error().kind == ErrorKind::io)
+    return false;
+  if (run.counted) return true;
   post_([this, run, sum = std::move(sum)] {
     const auto known = learned_.find(run.key);
     keep_learned(run.key,
                  known == learned_.end() ? sum : merge_learned(known->second, run.learned));
   });
+  return true;
 }
 
-void Agent::add_bursts(Store& store, const TaughtRuns::Bursts& bursts) {
+bool Agent::add_bursts(Store& store, const TaughtRuns::Bursts& bursts) {
   const std::string key = bursts.image + kBurstsSuffix;
   const Result<nlohmann::json> stored = store.load_learned(key);
-  if (!stored && stored.error().kind == ErrorKind::io) return;
+  if (!stored && stored.error().kind == ErrorKind::io) return false;
   nlohmann::json sum = merge_bursts(stored.value_or(nlohmann::json()), bursts.run);
-  (void)store.save_learned(key, sum);
-  if (bursts.counted) return;
+  if (const Status saved = store.save_learned(key, sum);
+      !saved && saved.error().kind == ErrorKind::io)
+    return false;
+  if (bursts.counted) return true;
   post_([this, bursts, sum = std::move(sum)] {
     if (bursts_.knows(bursts.image)) bursts_.add(bursts.image, bursts.run);
     else bursts_.remember(bursts.image, sum);
   });
+  return true;
 }
 
-void Agent::save_taught() {
-  if (taught_.empty()) return;
+// What the disk refused is tried again at the pace of the history, and the last time in any case.
+void Agent::save_taught(bool last) {
+  if (taught_.empty() || (!last && tick_.time < next_taught_try_)) return;
   const auto taught = std::make_shared<TaughtRuns>(std::exchange(taught_, {}));
   const bool asked = parts_.store->query([this, taught](Store& store) {
-    for (const TaughtRuns::Run& run : taught->runs) add_run(store, run);
-    for (const TaughtRuns::Bursts& bursts : taught->bursts) add_bursts(store, bursts);
+    std::erase_if(taught->runs, [&](const auto& run) { return add_run(store, run); });
+    std::erase_if(taught->bursts, [&](const auto& bursts) { return add_bursts(store, bursts); });
+    if (!taught->empty()) post_([this, taught] { keep_taught(std::move(*taught)); });
   });
-  if (asked) return;
-  taught_ = std::move(*taught);
-  const auto bound = [](auto& runs) {
+  if (!asked) keep_taught(std::move(*taught));
+}
+
+// What is older than what came meanwhile.
+void Agent::keep_taught(TaughtRuns&& older) {
+  next_taught_try_ = tick_.time + Store::kFlushInterval;
+  const auto put_back = [](auto& runs, auto& before) {
+    runs.insert(runs.begin(), std::make_move_iterator(before.begin()),
+                std::make_move_iterator(before.end()));
     if (std::ssize(runs) > kMostTaught) runs.erase(runs.begin(), runs.end() - kMostTaught);
   };
-  bound(taught_.runs);
-  bound(taught_.bursts);
+  put_back(taught_.runs, older.runs);
+  put_back(taught_.bursts, older.bursts);
 }
 
 nlohmann::json Agent::bursts(const ContainerView& view) const {

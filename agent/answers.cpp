@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 
 #include "base/parse.h"
@@ -18,6 +19,10 @@ namespace cgphase {
 namespace {
 
 constexpr std::size_t kMostFitsKept = 64;
+
+// How far `next` looks: the window that policies are compared over (`replay --window`). A shorter
+// one would leave out phases that last some minutes, and over hours any phase follows any.
+constexpr std::chrono::minutes kNextHorizon{10};
 
 double own_cpu_seconds() {
   struct rusage usage{};
@@ -46,6 +51,20 @@ std::optional<Limits> proposal_of(const ContainerView& view) {
   return limits;
 }
 
+std::vector<const ContainerInfo*> infos_of(std::span<const ContainerView* const> views) {
+  std::vector<const ContainerInfo*> infos;
+  infos.reserve(views.size());
+  for (const ContainerView* view : views) infos.push_back(&view->info);
+  return infos;
+}
+
+// `held`: from doing anything, by the kill switch.
+std::string not_before(bool paused, bool held) {
+  if (!paused && !held) return "";
+  return std::string(" as soon as ") + (paused ? "it is resumed" : "") +
+         (paused && held ? " and " : "") + (held ? "the kill switch is gone" : "");
+}
+
 std::string knobs_text(const LimitWriter::RestoreReport& restored) {
   return std::to_string(restored.restored) + " knobs written back, " +
          std::to_string(restored.foreign) + " left as somebody else set them, " +
@@ -60,8 +79,8 @@ std::vector<std::string> changes_of(const LimitWriter::RestoreReport& restored) 
 
 }  // namespace
 
-// A container takes some 40 us in a list, fewer than 5 in a status; one that is shown is looked for
-// among all.
+// A container takes some 40 us in a list, and once a tick at most 20 more for what may follow (as
+// bench_fit has it); fewer than 5 in a status. One that is shown is looked for among all.
 const Answers::Share Answers::kStatusShare = {.containers = 65'536, .fewest = 8, .most = 256};
 const Answers::Share Answers::kListShare = {.containers = 8192, .fewest = 4, .most = 128};
 const Answers::Share Answers::kShowShare = {.containers = 256, .fewest = 1, .most = 256};
@@ -76,6 +95,8 @@ ContainerReport Answers::report(const ContainerView& view) const {
                          .paused = agent_.paused(view.info), .phase = view.phase,
                          .cpu_cores = view.cpu_cores, .limits = view.sample.limits,
                          .original = view.original, .proposal = proposal_of(view),
+                         .cpu_limit_around = view.cpu_limit_around,
+                         .memory_limit_around = view.memory_limit_around,
                          .holding_cpu = view.cpu_holding, .holding_memory = view.memory_holding,
                          .throttled_usec = view.sample.cpu.throttled_usec,
                          .oom_kills = view.sample.memory_events.oom_kill};
@@ -98,6 +119,18 @@ ContainerReport Answers::report(const ContainerView& view) const {
           static_cast<std::uint64_t>(seconds / engine->model().step_seconds);
   }
   return report;
+}
+
+ContainerReport Answers::report_with_next(const ContainerView& view) {
+  ContainerReport told = report(view);
+  const std::uint64_t ticks = agent_.totals().ticks;
+  if (std::exchange(next_of_ticks_, ticks) != ticks) next_.clear();
+  const auto [next, added] = next_.try_emplace(view.info.id);
+  if (added)
+    if (const auto forecast = agent_.pipeline().forecast(view.info.id, kNextHorizon))
+      next->second = told_next(*forecast);
+  told.next = next->second;
+  return told;
 }
 
 std::vector<ContainerReport> Answers::reports() const {
@@ -124,6 +157,8 @@ StatusReport Answers::status() const {
   if (const PhaseEngine* engine = agent_.engine()) {
     const Model& model = engine->model();
     status.model.path = agent_.model().path;
+    if (const auto program = model.provenance.find("program"); program != model.provenance.end())
+      status.model.provenance = program->second;
     status.model.origin = agent_.model().origin;
     status.model.phases = model.centroids.count;
     status.model.features = model.crbm.n_vis;
@@ -164,9 +199,7 @@ StatusReport Answers::status() const {
 
 Result<const ContainerView*> Answers::container(const Request& request) const {
   const std::vector<const ContainerView*> views = agent_.pipeline().containers();
-  std::vector<const ContainerInfo*> infos;
-  for (const ContainerView* view : views) infos.push_back(&view->info);
-  const Result<std::size_t> index = find_container(infos, *request.text("container"));
+  const Result<std::size_t> index = find_container(infos_of(views), *request.text("container"));
   if (!index) return std::unexpected(index.error());
   return views[*index];
 }
@@ -247,15 +280,19 @@ void Answers::answer(const Request& request, const Peer& peer, Respond respond) 
       if (auto why = refusal(request.verb, peer, kStatusShare, containers()))
         return respond(*std::move(why));
       return respond(ok_reply(to_json(status())));
-    case Verb::list:
+    case Verb::list: {
       if (auto why = refusal(request.verb, peer, kListShare, containers()))
         return respond(*std::move(why));
-      return respond(list_reply(reports()));
+      std::vector<ContainerReport> told;
+      for (const ContainerView* view : agent_.pipeline().containers())
+        told.push_back(report_with_next(*view));
+      return respond(list_reply(told));
+    }
     case Verb::show: {
       if (auto why = refusal(request.verb, peer, kShowShare, 1)) return respond(*std::move(why));
       const auto view = container(request);
       if (!view) return respond(error_reply(view.error()));
-      nlohmann::json shown = to_json(report(**view));
+      nlohmann::json shown = to_json(report_with_next(**view));
       shown["bursts"] = agent_.bursts(**view);
       return respond(ok_reply(std::move(shown)));
     }
@@ -314,12 +351,14 @@ void Answers::learned(const Request& request, const Peer& peer, Respond respond)
 const std::vector<KnownContainer>& Answers::known(std::chrono::seconds duration) {
   const auto [found, added] = known_.try_emplace(duration);
   if (!added) return found->second;
-  for (const ContainerView* view : agent_.pipeline().containers())
+  for (const ContainerView* view : agent_.pipeline().containers()) {
+    if (view->inside) continue;  // what that needs is needed by the one it lies in
     found->second.push_back({.name = view->info.name,
                              .forecast = agent_.pipeline().forecast(view->info.id, duration),
                              .original = view->original,
                              .highest_cpu_cores = view->highest_cpu_cores,
                              .highest_memory_bytes = view->highest_memory_bytes});
+  }
   return found->second;
 }
 
@@ -365,11 +404,31 @@ nlohmann::json Answers::act(const Request& request, const Peer&) {
   const bool before = agent_.paused((*view)->info);
   auto restored = agent_.set_paused((*view)->info.id, pause);
   return ok_reply(to_json(ActionReport{
-      .done = pause ? name + " is left alone until it is resumed"
-                    : name + " is managed again as the configuration says",
-      .undo = before == pause ? "" : shell_command({"cgphase", pause ? "resume" : "pause", name}),
+      .done = (pause ? name + " is left alone until it is resumed"
+                     : name + " is managed again as the configuration says") +
+              others_of_name((*view)->info),
+      .undo = before == pause ? ""
+                              : shell_command({"cgphase", pause ? "resume" : "pause",
+                                               found_by(**view)}),
       .changes = changes_of(restored),
       .failures = std::move(restored.failures)}));
+}
+
+std::string Answers::found_by(const ContainerView& view) const {
+  const std::vector<const ContainerView*> views = agent_.pipeline().containers();
+  std::string name = escape_name(view.info.name);
+  const Result<std::size_t> index = find_container(infos_of(views), name);
+  return index && views[*index] == &view ? name : escape_name(view.info.path);
+}
+
+// As the key of agent/holds.h.
+std::string Answers::others_of_name(const ContainerInfo& info) const {
+  const auto count =
+      std::ranges::count_if(agent_.pipeline().containers(), [&](const ContainerView* view) {
+        return view->info.engine == info.engine && view->info.name == info.name;
+      });
+  if (count < 2) return "";
+  return "; this goes by engine and name, which " + std::to_string(count) + " containers have";
 }
 
 std::vector<std::string> Answers::own_modes() const {
@@ -379,7 +438,7 @@ std::vector<std::string> Answers::own_modes() const {
     const std::string name = escape_name(view->info.name);
     if (own)
       ending.push_back("the mode of " + name + " itself, " + to_string(*own) + ", ends: " +
-                       shell_command({"cgphase", "mode", to_string(*own), name}));
+                       shell_command({"cgphase", "mode", to_string(*own), found_by(*view)}));
   }
   return ending;
 }
@@ -396,7 +455,8 @@ nlohmann::json Answers::set_mode(const Request& request) {
     std::ranges::move(changes_of(restored), std::back_inserter(changes));
     return ok_reply(to_json(ActionReport{
         .done = std::string("mode is ") + to_string(mode) +
-                (mode == Mode::enforce ? " for the containers that the configuration names" : ""),
+                (mode == Mode::enforce ? " for the containers that the configuration names" : "") +
+                not_before(false, mode != Mode::observe && agent_.kill_switch()),
         .undo = before == mode ? "" : shell_command({"cgphase", "mode", to_string(before)}),
         .changes = std::move(changes),
         .failures = std::move(restored.failures)}));
@@ -407,13 +467,20 @@ nlohmann::json Answers::set_mode(const Request& request) {
       mode == Mode::enforce && !owner.empty())
     return error_reply(Exit::failure, "mode: " + escape_name((*view)->info.name) +
                                           " is never written to: " + owner);
-  const Mode before = agent_.asked_mode((*view)->info);
-  const std::string name = escape_name((*view)->info.name);
-  auto restored = agent_.set_mode((*view)->info.id, mode);
+  const ContainerInfo& info = (*view)->info;
+  const Mode before = agent_.asked_mode(info);
+  // One above the configured mode is of this container alone.
+  const Mode configured = mode_for(agent_.config(), info);
+  const bool by_name =
+      mode < configured || (mode == configured && agent_.own_mode(info).value_or(mode) < mode);
+  auto restored = agent_.set_mode(info.id, mode);
+  const bool held = mode != Mode::observe && agent_.kill_switch();
   return ok_reply(to_json(ActionReport{
-      .done = "mode of " + name + " is " + to_string(mode) +
-              (agent_.paused((*view)->info) ? " as soon as it is resumed" : ""),
-      .undo = before == mode ? "" : shell_command({"cgphase", "mode", to_string(before), name}),
+      .done = "mode of " + escape_name(info.name) + " is " + to_string(mode) +
+              not_before(agent_.paused(info), held) + (by_name ? others_of_name(info) : ""),
+      .undo = before == mode
+                  ? ""
+                  : shell_command({"cgphase", "mode", to_string(before), found_by(**view)}),
       .changes = changes_of(restored),
       .failures = std::move(restored.failures)}));
 }
@@ -444,7 +511,8 @@ nlohmann::json Answers::restore(const Request& request) {
     restored.failures = rest.failures;
     action.done = restored.failures.empty() ? name + " has its original limits and is left alone"
                                             : name + " is left alone, but could not be restored";
-    if (!before) action.undo = shell_command({"cgphase", "resume", name});
+    action.done += others_of_name((*view)->info);
+    if (!before) action.undo = shell_command({"cgphase", "resume", found_by(**view)});
   }
   action.changes.push_back(knobs_text(restored));
   action.failures = std::move(restored.failures);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
@@ -61,6 +62,11 @@ class Answers {
   // With "unreadable" where only what waits in memory could be asked.
   static nlohmann::json told(const Store& store, nlohmann::json reply);
   nlohmann::json no_store(const char* verb) const;
+  // The text that a command finds this container by, and no other: its name, else its path.
+  std::string found_by(const ContainerView& view) const;
+  // What to add where a pause or a mode that is set or lifted is of more containers than this one;
+  // else empty.
+  std::string others_of_name(const ContainerInfo& info) const;
   // Of containers that have one by command, which a mode for all ends: each with how to have it
   // again.
   std::vector<std::string> own_modes() const;
@@ -90,7 +96,8 @@ class Answers {
   nlohmann::json set_mode(const Request& request);
   nlohmann::json restore(const Request& request);
   Result<const ContainerView*> container(const Request& request) const;
-  ContainerReport report(const ContainerView& view) const;
+  ContainerReport report(const ContainerView& view) const;  // but for `next`
+  ContainerReport report_with_next(const ContainerView& view);
 
   Agent& agent_;
   const Clock& clock_;
@@ -101,6 +108,9 @@ class Answers {
   MonotonicTime fits_of_;
   std::map<std::string, nlohmann::json> fits_;
   std::map<std::chrono::seconds, std::vector<KnownContainer>> known_;
+  // What may follow, of the containers that were told of since that tick.
+  std::uint64_t next_of_ticks_ = 0;
+  std::map<CgroupId, std::vector<Forecast::Next>> next_;
   // Containers that questions looked at within a second.
   MonotonicTime asked_since_;
   std::map<std::pair<Verb, uid_t>, std::size_t> asked_;

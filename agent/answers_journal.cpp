@@ -43,7 +43,9 @@ void Answers::explain(const Request& request, Respond respond) {
   Result<Asked> asked = asked_about(request);
   if (!asked) return respond(error_reply(asked.error()));
   ExplainReport explained{.now = {}, .at = request.time("at_seconds"), .gone = asked->gone()};
-  if (!asked->gone()) explained.now = report(*agent_.pipeline().find(asked->subject.id));
+  explained.kill_switch = agent_.kill_switch();
+  if (!asked->gone())
+    explained.now = report_with_next(*agent_.pipeline().find(asked->subject.id));
   const WallTime until = explained.at.value_or(clock_.wall_now());
   if (agent_.store() == nullptr) return respond(explain_from_memory(std::move(explained), until));
   // A refused question drops `respond`, and the client is told that there was no answer.

@@ -212,7 +212,7 @@ std::vector<ConfigKey> config_keys() {
 
 bool matches_any(const std::vector<std::string>& patterns, const std::string& text) {
   return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
-    return ::fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
+    return ::fnmatch(pattern.c_str(), text.c_str(), FNM_NOESCAPE) == 0;
   });
 }
 
@@ -247,6 +247,7 @@ std::vector<std::string> keep_until_restart(const Config& now, Config& asked) {
   keep("socket.group", now.socket.group, asked.socket.group);
   keep("store.enabled", now.store.enabled, asked.store.enabled);
   keep("store.cap", now.store.cap.value, asked.store.cap.value);
+  keep("store.min_free", now.store.min_free.value, asked.store.min_free.value);
   keep("store.raw_for", now.store.retention.raw_for, asked.store.retention.raw_for);
   keep("store.medium_step", now.store.retention.medium_step, asked.store.retention.medium_step);
   keep("store.medium_for", now.store.retention.medium_for, asked.store.retention.medium_for);

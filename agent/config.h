@@ -120,7 +120,8 @@ std::vector<ConfigKey> config_keys();
 // where somebody else manages it (hands_off). A label of no known mode means observe.
 Mode mode_for(const Config& config, const ContainerInfo& container);
 
-// Shell pattern: * any bytes ('/' too), ? one byte, [abc] one of a set (fnmatch(3), no flags).
+// Shell pattern: * any bytes ('/' too), ? one byte, [abc] one of a set; a backslash is
+// itself, for names of units have them (fnmatch(3), FNM_NOESCAPE).
 bool matches_any(const std::vector<std::string>& patterns, const std::string& text);
 
 // Puts back in `asked` what a running daemon cannot change; one sentence for each such key.

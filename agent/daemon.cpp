@@ -50,6 +50,9 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::chrono::seconds kStatusInterval{10};
+// So long a companion has to live after one that ended before that.
+constexpr std::chrono::seconds kCompanionProof{3};
+
 // Well below the silence after which the companion restores (3 s).
 constexpr std::chrono::milliseconds kBeatInterval{500};
 // Each word to the service manager wakes it, and WatchdogSec= is 15 s.
@@ -125,6 +128,8 @@ class Daemon {
   std::unique_ptr<LeaseTable> leases_;
   std::optional<Companion> companion_;
   std::string companion_error_;  // why there is none
+  MonotonicTime companion_started_;
+  bool companion_doubted_ = false;
   std::unique_ptr<Guard> guard_;
   std::unique_ptr<KernelLimitWriter> writer_;
   std::unique_ptr<Agent> agent_;
@@ -201,6 +206,7 @@ Started<void> Daemon::prepare_writing() {
 Status Daemon::start_companion() {
   Result<Companion> companion = Companion::start(
       {.runtime_dir = config_.runtime_dir, .cgroup_root = root_.path, .program_directories = {}});
+  companion_started_ = clock_.monotonic_now();
   if (companion) {
     companion_.emplace(std::move(*companion));
     companion_error_.clear();
@@ -213,10 +219,22 @@ Status Daemon::start_companion() {
   return std::unexpected(companion.error());
 }
 
+// One that ended as soon as it had begun may never have watched; the next one has to live as long
+// before anything is lowered, and nobody is started in each beat.
 void Daemon::keep_companion() {
-  if (!writer_ || (companion_ && companion_->alive())) return;
-  if (companion_) spdlog::error("the dead-man companion ended; starting another");
-  agent_->set_writable(start_companion().has_value());
+  if (!writer_) return;
+  const bool young = clock_.monotonic_now() - companion_started_ < kCompanionProof;
+  if (companion_ && companion_->alive()) {
+    if (young || !std::exchange(companion_doubted_, false)) return;
+    return agent_->set_writable(true);
+  }
+  if (companion_doubted_ && young) return agent_->set_writable(false);
+  if (companion_) {
+    spdlog::error("the dead-man companion ended; starting another");
+    companion_doubted_ = young;
+  }
+  const bool started = start_companion().has_value();
+  agent_->set_writable(started && !companion_doubted_);
 }
 
 // The model that is to be in use now. Where it cannot be had the one before goes on.
@@ -274,7 +292,7 @@ Holds Daemon::load_holds() const {
   log_.damaged(holds.error().text + (moved ? ", kept as " + kept : "") +
                "; only observing until `cgphase mode " + to_string(config_.mode) + "`");
   Holds observe(path);
-  observe.set_host(Mode::observe);
+  observe.lose();
   (void)observe.save();
   return observe;
 }

@@ -59,6 +59,9 @@ Result<Holds> Holds::load(const std::string& path) {
   if (!file.is_object() || file.value("schema", json()) != kFileSchema ||
       !read_mode(file, "host", holds.host_))
     return damaged();
+  const json lost = file.value("lost", json(false));
+  if (!lost.is_boolean()) return damaged();
+  holds.lost_ = lost.get<bool>();
   const json containers = file.value("containers", json::object());
   if (!containers.is_object() || containers.size() > kMaxHolds) return damaged();
   for (const auto& [key, value] : containers.items())
@@ -76,8 +79,13 @@ void Holds::set(const ContainerInfo& container, Hold hold) {
   else containers_[key_of(container)] = hold;
 }
 
+void Holds::lose() {
+  host_ = Mode::observe;
+  lost_ = true;
+}
+
 void Holds::clear_modes() {
-  host_.reset();
+  if (!lost_) host_.reset();
   for (auto entry = containers_.begin(); entry != containers_.end();) {
     entry->second.at_most.reset();
     entry = empty(entry->second) ? containers_.erase(entry) : std::next(entry);
@@ -89,6 +97,7 @@ Status Holds::save() const {
   if (containers_.size() > kMaxHolds)
     return failure(ErrorKind::invalid, path_ + ": too many containers are held back to keep them");
   json file = {{"schema", kFileSchema}, {"host", mode_json(host_)}, {"containers", json::object()}};
+  if (lost_) file["lost"] = true;
   for (const auto& [key, hold] : containers_)
     file["containers"][key] = {{"paused", hold.paused}, {"mode", mode_json(hold.at_most)}};
   return replace_file(path_, file.dump(1) + "\n", 0640);

@@ -32,13 +32,18 @@ class Holds {
 
   void set(const ContainerInfo& container, Hold hold);
   void set_host(std::optional<Mode> at_most) { host_ = at_most; }
-  void clear_modes();  // pauses stay
+  void clear_modes();  // pauses stay, and what holds the host since they could not be read
+  // What was held cannot be read, and may have been everybody: until an administrator says more the
+  // host is observed.
+  void lose();
+  void end_loss() { lost_ = false; }
   // Waits for the disk. After an error what was set holds until this process ends.
   Status save() const;
 
  private:
   std::string path_;  // empty: in memory alone
   std::optional<Mode> host_;
+  bool lost_ = false;
   std::map<std::string, Hold> containers_;  // by "engine:name", printable
 };
 

@@ -54,12 +54,14 @@ void OutsideUse::observe_cpu(const NodeSample& tick,
   const double seconds = std::chrono::duration<double>(tick.time - time_).count();
   if (!usage_usec || !before || *usage_usec < *before || !(seconds > 0)) return;
   double cores = static_cast<double>(*usage_usec - *before) / 1e6 / seconds;
-  for (const ContainerView* view : containers) cores -= view->cpu_cores.value_or(0);
+  for (const ContainerView* view : containers)
+    if (!view->inside) cores -= view->cpu_cores.value_or(0);
   cpu_cores_.add(std::max(cores, 0.0), seconds,
                  std::chrono::duration<double>(tick.time.time_since_epoch()).count());
 }
 
-// What cannot be had at once, whoever holds it, less the containers' need.
+// What cannot be had at once, whoever holds it, less the containers' need. What of that is swapped
+// out is not in RAM.
 void OutsideUse::observe_memory(const NodeSample& tick,
                                 std::span<const ContainerView* const> containers) {
   constexpr double kKiB = 1024;
@@ -71,8 +73,12 @@ void OutsideUse::observe_memory(const NodeSample& tick,
   memory_time_ = tick.time;
   double bytes =
       static_cast<double>(tick.host.memory.value) - static_cast<double>(*available) * kKiB;
-  for (const ContainerView* view : containers)
-    if (view->memory_need) bytes -= static_cast<double>(view->memory_need->value);
+  for (const ContainerView* view : containers) {
+    if (view->inside || !view->memory_need) continue;
+    const std::uint64_t need = view->memory_need->value;
+    const std::uint64_t swapped = view->sample.swap_current.value_or(Bytes{}).value;
+    bytes -= static_cast<double>(need - std::min(swapped, need));
+  }
   memory_bytes_.add(std::max(bytes, 0.0), 1,
                     std::chrono::duration<double>(tick.time.time_since_epoch()).count());
 }

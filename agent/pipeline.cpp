@@ -1,7 +1,9 @@
 #include "agent/pipeline.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 
@@ -10,6 +12,17 @@ namespace {
 
 double seconds(std::chrono::nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
+}
+
+// "/a", "/a/b", "/a-b": what lies in a cgroup follows it at once.
+bool comes_before(const CgroupPath& one, const CgroupPath& other) {
+  const auto rank = [](char c) { return c == '/' ? 0 : int{static_cast<unsigned char>(c)}; };
+  return std::ranges::lexicographical_compare(one, other, {}, rank, rank);
+}
+
+bool lies_in(const CgroupPath& path, const CgroupPath& other) {
+  return !other.empty() && path.size() > other.size() && path.starts_with(other) &&
+         path[other.size()] == '/';
 }
 
 }  // namespace
@@ -30,6 +43,14 @@ struct Pipeline::Container {
   // The lowest CPU limit since that one was read: what a throttled container ran against, even if
   // it was written after that reading and raised again before the next.
   std::optional<double> lowest_cpu_cores;
+  const Container* around = nullptr;  // the innermost that it lies in
+
+  // Whether one that it lies in had such a limit before cgphase came.
+  bool limited_around(auto limit) const {
+    for (const Container* one = around; one != nullptr; one = one->around)
+      if (std::invoke(limit, one->view.original)) return true;
+    return false;
+  }
 
   // Phases by this engine, from the next sample on.
   void follow(const std::shared_ptr<const PhaseEngine>& engine) {
@@ -133,6 +154,23 @@ void Pipeline::set_care(CgroupId id, const Care& care) {
   else admissions_[id].care = care;
 }
 
+void Pipeline::find_nested() {
+  std::vector<Container*> by_path;
+  by_path.reserve(containers_.size());
+  for (const auto& [id, container] : containers_) by_path.push_back(container.get());
+  std::ranges::stable_sort(by_path, comes_before, [](const Container* container) -> auto& {
+    return container->view.info.path;
+  });
+  std::vector<const Container*> open;  // each in the one before it
+  for (Container* container : by_path) {
+    while (!open.empty() && !lies_in(container->view.info.path, open.back()->view.info.path))
+      open.pop_back();
+    container->around = open.empty() ? nullptr : open.back();
+    container->view.inside = container->around != nullptr;
+    open.push_back(container);
+  }
+}
+
 std::vector<Decision> Pipeline::step(const NodeSample& tick) {
   if (oom_memory_.follow_clock(tick.wall_time)) oom_news_ = true;
   for (const CgroupId& id : tick.vanished) {
@@ -149,6 +187,7 @@ std::vector<Decision> Pipeline::step(const NodeSample& tick) {
     containers_[info.id] = make_container(info);
     admissions_.erase(info.id);
   }
+  if (!tick.vanished.empty() || !tick.appeared.empty()) find_nested();
   std::vector<Decision> decisions;
   // Both ascend, and mostly one is there for the other.
   auto at = containers_.begin();
@@ -203,17 +242,18 @@ void keep_highest(std::optional<double>& highest, std::optional<double> value) {
   if (value) highest = std::max(*value, highest.value_or(*value));
 }
 
-// A limit that somebody raised above the original takes nothing back of what was saved.
+// A limit that somebody raised above the original takes nothing back of what was saved. Of two in
+// each other the outer one's limit is what the host grants.
 void account(ContainerView& view, const Sample& sample, double interval_seconds) {
   view.seconds_in_phase[view.phase.known() ? view.phase.index : -1] += interval_seconds;
   const auto original_cores = view.original.cpu_cores();
   const auto cores = sample.limits.cpu_cores();
-  if (original_cores && cores)
+  if (original_cores && cores && !view.cpu_limit_around)
     view.saved_core_seconds +=
         std::max(0.0, original_cores->value - cores->value) * interval_seconds;
   const auto original_bytes = view.original.memory_bytes();
   const auto bytes = sample.limits.memory_bytes();
-  if (original_bytes && bytes)
+  if (original_bytes && bytes && !view.memory_limit_around)
     view.saved_byte_seconds += std::max(0.0, static_cast<double>(original_bytes->value) -
                                                  static_cast<double>(bytes->value)) *
                                interval_seconds;
@@ -252,6 +292,8 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
   keep_highest(view.highest_cpu_cores, observation.cpu_cores);
   keep_highest(view.highest_memory_bytes, observation.memory_need_bytes);
   container.policy->observe(observation);
+  view.cpu_limit_around = container.limited_around(&Limits::cpu_cores);
+  view.memory_limit_around = container.limited_around(&Limits::memory_bytes);
   account(view, sample, interval_seconds);
   view.wish = container.policy->allocate(view.original, tick.host);
   const RailInput input{
@@ -263,6 +305,7 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
       .gpu_ruled_out = container.care.gpu_ruled_out,
       .original = view.original, .host = tick.host,
       .model_step_seconds = engine_ ? engine_->model().step_seconds : seconds(config_.interval),
+      .sampling_seconds = seconds(config_.interval),
       // While it is only observed nobody asks.
       .oom_floor_bytes = view.mode == Mode::observe
           ? 0 : oom_memory_.floor_bytes(image_of(view.info), tick.wall_time),
@@ -300,9 +343,14 @@ Decision Pipeline::guard_raised(CgroupId id, Resource resource, Reason reason,
                     .new_limits = in_force, .reason = reason};
   const auto found = containers_.find(id);
   if (found == containers_.end()) return decision;
-  decision.old_limits = found->second->view.in_force;
-  decision.phase = found->second->view.phase;
-  decision.evidence = evidence_of(found->second->view.sample);
+  const ContainerView& view = found->second->view;
+  decision.old_limits = view.in_force;
+  decision.phase = view.phase;
+  // As of the last tick, like the evidence.
+  decision.usage = resource == Resource::cpu
+                       ? view.cpu_cores.value_or(0)
+                       : static_cast<double>(view.memory_need.value_or(Bytes{}).value);
+  decision.evidence = evidence_of(view.sample);
   found->second->in_force(in_force);
   found->second->rails.written(decision, WriteEnd::done, in_force, time);
   return decision;

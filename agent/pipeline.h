@@ -77,7 +77,10 @@ struct ContainerView {
   Verdict cpu_holding = Verdict::observe_mode;
   Verdict memory_holding = Verdict::observe_mode;
   bool wants_gpu_look = false;              // ContainerRails::wants_gpu_look()
-  // Given back so far against the original limit: core-seconds and byte-seconds.
+  bool inside = false;                      // in another one here, which uses what it uses as well
+  // One that it lies in has such a limit: only what that one gives back is the host's again.
+  bool cpu_limit_around = false, memory_limit_around = false;
+  // Given back to the host so far against the original limit: core-seconds and byte-seconds.
   double saved_core_seconds = 0;
   double saved_byte_seconds = 0;
 };
@@ -141,6 +144,7 @@ class Pipeline {
   Pipeline(const PipelineConfig& config, std::shared_ptr<const PhaseEngine> engine);
   PolicySurroundings surroundings() const;
   std::unique_ptr<Container> make_container(const ContainerInfo& info) const;
+  void find_nested();
   void remember_oom(Container& container, WallTime time);
   void step_container(Container& container, const Sample& sample, const NodeSample& tick,
                       std::vector<Decision>& decisions);

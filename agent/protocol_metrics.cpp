@@ -47,7 +47,8 @@ constexpr Metric kOfDaemon[] = {
 constexpr Metric kOfContainer[] = {
     {"cgphase_container_mode", "gauge", "0 observe, 1 advise, 2 enforce.", "/mode", "", 1,
      MetricForm::mode},
-    {"cgphase_container_phase", "gauge", "Index of the phase, where it is known.", "/phase/index"},
+    {"cgphase_container_phase", "gauge", "Index of the phase, where it is known.", "/phase",
+     "", 1, MetricForm::phase},
     {"cgphase_container_phase_seconds", "gauge", "In this phase so far.", "/seconds_in_phase"},
     {"cgphase_container_cpu_cores", "gauge", "CPU in use.", "/usage/cpu_cores"},
     {"cgphase_container_memory_need_bytes", "gauge", "Memory that cannot be dropped.",
@@ -130,6 +131,9 @@ std::optional<double> value_of(const json& row, const Metric& metric) {
     if (mode == kModes.end()) return std::nullopt;
     return static_cast<double>(mode - kModes.begin());
   }
+  // Of an unknown phase the index is that of the nearest one.
+  if (metric.measure == MetricForm::phase)
+    return view_text(found, "/state") == "known" ? view_number(found, "/index") : std::nullopt;
   if (found.is_boolean()) return found.get<bool>() ? 1 : 0;
   const std::optional<double> number = view_number(row, metric.path);
   return number ? std::optional(*number * metric.scale) : std::nullopt;

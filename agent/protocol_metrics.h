@@ -13,7 +13,7 @@
 namespace cgphase {
 
 // What of a reply is the value: a number or a truth; how many there are; 0 to 2 of a mode.
-enum class MetricForm : std::uint8_t { number, count, mode };
+enum class MetricForm : std::uint8_t { number, count, mode, phase };
 
 // One sample of a reply. Samples of one family follow each other.
 struct Metric {

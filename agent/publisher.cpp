@@ -70,15 +70,16 @@ void Publisher::start(const HttpPages::Ask& ask) {
   }
   if (textfile_path_.empty()) return;
   textfile_.emplace(textfile_path_);
-  write_textfile();
+  write_textfile_in(std::chrono::seconds(0));  // when the loop runs, and there is something to tell
 }
 
-void Publisher::write_textfile() {
-  timer_.expires_after(textfile_interval_);
+void Publisher::write_textfile_in(std::chrono::nanoseconds delay) {
+  timer_.expires_after(delay);
   timer_.async_wait([this](const boost::system::error_code& error) {
-    if (!error) write_textfile();
+    if (error) return;
+    write_textfile_in(textfile_interval_);
+    textfile_->put(metrics_text(ask_, false));
   });
-  textfile_->put(metrics_text(ask_, false));
 }
 
 }  // namespace cgphase

@@ -36,7 +36,7 @@ class Publisher {
 
  private:
   void open_sockets(const Config& config);
-  void write_textfile();
+  void write_textfile_in(std::chrono::nanoseconds delay);
 
   boost::asio::io_context& io_;
   HttpServer::Options options_;

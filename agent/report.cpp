@@ -116,6 +116,25 @@ json phases_seen_json(std::span<const std::uint64_t> steps) {
   return out;
 }
 
+// What holds now instead of the decision that is explained; empty where nothing else does. A change
+// that was made stays made.
+std::string now_text(const ExplainReport& report, const Decision& decision) {
+  const ContainerReport& now = report.now;
+  const Verdict then = decision.verdict;
+  if (!now.container.hands_off.empty())
+    return then == Verdict::hands_off
+               ? ""
+               : "it is only observed, " + printable(now.container.hands_off);
+  if (report.kill_switch) return "nothing is written while the kill switch is there";
+  if (now.paused) return "it is paused";
+  if (now.mode == Mode::observe)
+    return then == Verdict::observe_mode ? "" : std::string(because(Verdict::observe_mode));
+  const auto& holding =
+      decision.resource == Resource::cpu ? now.holding_cpu : now.holding_memory;
+  if (then == Verdict::allowed || !holding || *holding == then) return "";
+  return *holding == Verdict::allowed ? "nothing holds it back" : std::string(because(*holding));
+}
+
 bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
          std::string_view("-_./=:,@%+").find(c) != std::string_view::npos;
@@ -172,7 +191,7 @@ json to_json(const Forecast::Next& next) {
   return {{"phase", next.phase},
           {"letter", phase_letter(next.phase)},
           {"probability", next.probability},
-          {"in_seconds", next.in.count()}};
+          {"in_seconds", next.in.count() > 0 ? json(next.in.count()) : json(nullptr)}};
 }
 
 json to_json(const ContainerInfo& container) {
@@ -271,6 +290,13 @@ Saving saving(const Limits& original, const Limits& in_force) {
   return out;
 }
 
+std::vector<Forecast::Next> told_next(const Forecast& forecast) {
+  std::vector<Forecast::Next> told;
+  for (const Forecast::Next& next : forecast.next)
+    if (next.phase >= 0 && told.size() < kMostNext) told.push_back(next);
+  return told;
+}
+
 json to_json(const ContainerReport& report) {
   json out = to_json(report.container);
   out["mode"] = to_string(report.mode);
@@ -365,8 +391,8 @@ void sum_up(StatusReport& status, std::span<const ContainerReport> reports) {
     }
     if (!report.container.hands_off.empty()) ++status.containers_hands_off;
     const Saving one = saving(report.original, report.limits);
-    status.saved_now.cpu_cores += one.cpu_cores;
-    status.saved_now.memory_bytes += one.memory_bytes;
+    if (!report.cpu_limit_around) status.saved_now.cpu_cores += one.cpu_cores;
+    if (!report.memory_limit_around) status.saved_now.memory_bytes += one.memory_bytes;
   }
 }
 
@@ -391,6 +417,10 @@ json to_json(const ExplainReport& report) {
   }
   const bool gone = report.gone && !report.stopped;
   if (!sentence.empty() && gone) sentence += " The container is gone.";
+  if (!sentence.empty() && !report.gone && !report.at)
+    if (const std::string now = now_text(report, report.decisions.front().decision.decision);
+        !now.empty())
+      sentence += " Now: " + now + ".";
   if (sentence.empty())
     sentence = report.gone || report.at
                    ? escape_name(report.now.container.name) + (gone ? ": gone, and" : ":") +

@@ -34,7 +34,7 @@ namespace cgphase {
 nlohmann::json to_json(const CgroupId& id);
 nlohmann::json to_json(const Limits& limits);
 nlohmann::json to_json(const Phase& phase);
-nlohmann::json to_json(const Forecast::Next& next);
+nlohmann::json to_json(const Forecast::Next& next);  // in_seconds null where nothing tells
 nlohmann::json to_json(const ContainerInfo& container);
 nlohmann::json to_json(const Decision& decision, WallTime time);
 nlohmann::json to_json(const Outcome& outcome, WallTime time);
@@ -60,6 +60,11 @@ struct Saving {
 };
 Saving saving(const Limits& original, const Limits& in_force);
 
+// So many of what may follow a phase are told: a reply has room for thousands of containers.
+inline constexpr std::size_t kMostNext = 3;
+// The most probable of them that are phases, that one first.
+std::vector<Forecast::Next> told_next(const Forecast& forecast);
+
 struct ContainerReport {
   ContainerInfo container;
   Mode mode = Mode::observe;
@@ -71,7 +76,9 @@ struct ContainerReport {
   Limits limits;                   // in force
   Limits original;
   std::optional<Limits> proposal;  // what the policy wants now, before the rails
-  std::vector<Forecast::Next> next;                     // most probable first
+  // Another container that it lies in has such a limit: what it gives back is not the host's.
+  bool cpu_limit_around = false, memory_limit_around = false;
+  std::vector<Forecast::Next> next;                     // told_next()
   std::optional<Verdict> holding_cpu, holding_memory;   // why nothing is lowered now
   std::optional<std::uint64_t> throttled_usec, oom_kills;
   std::vector<std::uint64_t> phases_seen;               // model steps by phase index
@@ -144,7 +151,8 @@ struct StatusReport {
   std::vector<std::string> degraded;   // one sentence each
 };
 nlohmann::json to_json(const StatusReport& report);
-// Sets the container counts and saved_now from the containers.
+// Sets the container counts and saved_now from the containers; of two in each other it is the limit
+// of the outer one that is given back.
 void sum_up(StatusReport& status, std::span<const ContainerReport> reports);
 
 // --- why: explain, events ---
@@ -155,8 +163,10 @@ struct ExplainReport {
   std::vector<JournalEntry> decisions = {};  // newest first; the first is explained
   bool gone = false;             // the container: of `now` only who it was is known
   bool stopped = false;          // the daemon: that it is gone is not known, either
+  bool kill_switch = false;      // now
 };
-// With "sentence" first (agent/sentence.h).
+// With "sentence" first (agent/sentence.h), and behind it what holds now where that is something
+// else and neither a time was asked for nor the container is gone.
 nlohmann::json to_json(const ExplainReport& report);
 
 struct EventReport {

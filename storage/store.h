@@ -70,8 +70,8 @@ class Store {
   // All samples appended so far are in the file when it returns without error.
   Status flush();
 
-  // What earlier runs of an image learned (policy/policy.h). not_found where there is none; io
-  // where the stored text is damaged.
+  // What earlier runs of an image learned (policy/policy.h). not_found where there is none;
+  // invalid where the stored text is damaged; io where it cannot be read.
   Result<nlohmann::json> load_learned(const std::string& image);
   Status save_learned(const std::string& image, const nlohmann::json& learned);
 

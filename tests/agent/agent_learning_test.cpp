@@ -1,6 +1,9 @@
 // What runs taught, between the agent and its history.
 #include <doctest/doctest.h>
+#include <signal.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,6 +15,27 @@ using namespace cgphase;
 using namespace cgphase::test;
 
 namespace {
+
+// While it lives no file grows beyond a KiB: a database is refused, what FakeTree writes is not.
+class SmallFiles {
+ public:
+  SmallFiles() : before_(::signal(SIGXFSZ, SIG_IGN)) { set(1024); }
+  ~SmallFiles() {
+    set(RLIM_INFINITY);
+    ::signal(SIGXFSZ, before_);
+  }
+  SmallFiles(const SmallFiles&) = delete;
+  SmallFiles& operator=(const SmallFiles&) = delete;
+
+ private:
+  static void set(rlim_t bytes) {
+    rlimit limit{};
+    ::getrlimit(RLIMIT_FSIZE, &limit);
+    limit.rlim_cur = std::min(bytes, limit.rlim_max);
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  sighandler_t before_;
+};
 
 // An agent with a history, whose answers come too late: none is handed on.
 struct LateAnswers {
@@ -46,6 +70,35 @@ TEST_CASE("a run is added to what earlier ones taught, though that did not come 
   late.world.restart_container();
   late.world.run(30);
   CHECK(late.runs_at_end() >= 3);
+}
+
+TEST_CASE("a run that the disk refuses is added when it takes it again") {
+  for (const bool known : {false, true}) {
+    CAPTURE(known);
+    LateAnswers late;
+    late.start();
+    late.world.run(30);
+    if (known) {  // an earlier run, which the agent has heard of
+      late.world.restart_container();
+      late.world.hand_on();
+      late.world.run(30);
+    }
+    {
+      const SmallFiles refused;
+      late.world.restart_container();
+      late.world.hand_on();
+    }
+    late.world.run(30);
+    late.world.hand_on();
+    CHECK(late.runs_at_end() == (known ? 3 : 2));
+  }
+}
+
+TEST_CASE("what waits for the disk is of containers that live") {
+  LateAnswers late;
+  late.start({.query_bound = 0});
+  for (int i = 0; i < 20; ++i) late.world.restart_container();
+  CHECK(late.world.agent->wanted_priors() == 1);
 }
 
 TEST_CASE("many containers that appear at once, or are there at the stop, are a few queries") {

@@ -310,6 +310,41 @@ TEST_CASE("a pause that cannot be stored holds all the same, is told, and is sto
   CHECK(Holds::load(world.tree.root() + "/holds.json")->of(world.container().info).paused);
 }
 
+TEST_CASE("a reload while there is no companion does not end the mode") {
+  AgentWorld world;
+  world.run(2);
+  world.agent->set_writable(false);
+  CHECK(world.container().mode == Mode::observe);
+  CHECK(world.agent->reload(world.config).empty());
+  CHECK(world.agent->config().mode == Mode::enforce);
+  world.agent->set_writable(true);
+  CHECK(world.container().mode == Mode::enforce);
+}
+
+TEST_CASE("a reload does not end what holds the host since holds were lost") {
+  AgentWorld world;
+  Holds lost(world.tree.root() + "/holds.json");
+  lost.lose();
+  REQUIRE(lost.save());
+  world.start();
+  world.run(2);
+  CHECK(world.agent->reload(world.config).empty());
+  CHECK(world.container().mode == Mode::observe);
+  world.agent->set_mode(Mode::enforce);
+  CHECK(world.container().mode == Mode::enforce);
+}
+
+TEST_CASE("a reload tells that rails hold for those who come") {
+  AgentWorld world;
+  world.run(2);
+  Config other = world.config;
+  other.rails.quarantine *= 2;
+  other.store.min_free.value *= 2;
+  CHECK(world.agent->reload(other) ==
+        std::vector<std::string>{"store.min_free changes only with a restart",
+                                 "[rails] hold for containers that appear from now on"});
+}
+
 TEST_CASE("a reload tells what changes only with a restart, and keeps it") {
   AgentWorld world;
   Config other = world.config;

@@ -7,7 +7,10 @@
 #include <chrono>
 #include <deque>
 #include <fstream>
+#include <functional>
+#include <future>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -123,7 +126,7 @@ class AgentWorld {
     write_cpu();
   }
 
-  // With a history what it posts is dropped: it comes from another thread.
+  // With a history what it posts comes from another thread, and waits for hand_on().
   void start(std::unique_ptr<StoreThread> store = nullptr, const OomMemory& ooms = {}) {
     agent.reset();
     writer = std::make_unique<TreeWriter>(tree);
@@ -147,9 +150,24 @@ class AgentWorld {
                                .model = {.engine = small_engine()},
                                .holds = Holds::load(tree.root() + "/holds.json").value(),
                                .log = &change_log},
-                  clock, [inline_posts](std::function<void()> work) {
-                    if (inline_posts) work();
+                  clock, [this, inline_posts](std::function<void()> work) {
+                    if (inline_posts) return work();
+                    const std::lock_guard lock(posted_mutex);
+                    posted.push_back(std::move(work));
                   });
+  }
+
+  // What the history has posted, after all that it was asked so far.
+  void hand_on() {
+    std::promise<void> answered;
+    REQUIRE(agent->store()->query([&](Store&) { answered.set_value(); }));
+    answered.get_future().wait();
+    std::vector<std::function<void()>> work;
+    {
+      const std::lock_guard lock(posted_mutex);
+      work.swap(posted);
+    }
+    for (const auto& one : work) one();
   }
 
   // The container's cgroup is removed and made anew: another identity, the same name.
@@ -191,6 +209,8 @@ class AgentWorld {
   ToldGpus* gpus = nullptr;      // the agent's
   ToldEntries told;              // the log
   ChangeLog change_log{told.teller()};
+  std::mutex posted_mutex;  // before the agent, whose store posts until its end
+  std::vector<std::function<void()>> posted;
   std::optional<Agent> agent;
 
  private:

@@ -1,137 +1,11 @@
 // What the daemon answers out of its history and its policies: full pages, records, what was
 // learned, and whether a job fits.
-#include "agent/answers.h"
-
-#include <doctest/doctest.h>
-#include <fcntl.h>
-
-#include <algorithm>
-#include <atomic>
-#include <functional>
-#include <nlohmann/json.hpp>
-#include <thread>
-#include <utility>
-#include <vector>
-
-#include "agent/protocol_history.h"
-#include "base/fd.h"
-#include "tests/agent/agent_world.h"
-#include "tests/agent/inline_gpu_looks.h"
-#include "tests/agent/small_model.h"
-#include "tests/collectors/fake_tree.h"
+#include "tests/agent/asked_agent.h"
 
 using namespace cgphase;
+using namespace cgphase::test;
 using nlohmann::json;
 using std::chrono::seconds;
-
-namespace {
-
-// A host of 4 cores and 1 GB, of which 300 MB are not available and 1 core is used, with one
-// container of 2 cores and 100 MiB that uses 0.1 core and 50 MiB.
-class AskedAgent {
- public:
-  explicit AskedAgent(const char* policy = "phase") {
-    tree.write("/cgroup.controllers", "cpu memory\n");
-    tree.link("/proc/self", "2");  // or the pid of this test may be one of those below
-    tree.write("/proc/stat", "cpu0 0\ncpu1 0\ncpu2 0\ncpu3 0\n");
-    tree.write("/proc/meminfo", "MemTotal: 1000000 kB\nMemAvailable: 700000 kB\n");
-    tree.write("/test-a/cpu.max", "200000 100000\n");
-    tree.write("/test-a/memory.max", "104857600\n");
-    tree.write("/test-a/memory.stat", "anon 52428800\nfile 0\nshmem 0\nkernel 0\nsock 0\n");
-    write_cpu();
-    config.cgroup_root = tree.root();
-    config.proc_root = tree.root() + "/proc";
-    config.include = {"/test-*", "/many/*/same"};
-    config.kill_switch = tree.root() + "/disabled";
-    config.policy = policy;
-    auto sampler = NodeSampler::open({.cgroup_root = tree.root(), .proc_root = config.proc_root,
-                                      .include = config.include});
-    auto pipeline = Pipeline::create({.policy = policy}, small_engine());
-    auto store = Store::open({.path = ":memory:", .boot_id = "boot-1"});
-    REQUIRE(sampler);
-    REQUIRE(pipeline);
-    REQUIRE(store);
-    auto told = std::make_unique<ToldProbes>();
-    probes = told.get();
-    agent.emplace(config,
-                  Agent::Parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
-                               .probes = std::move(told),
-                               .gpu_looks = std::make_unique<InlineGpuLooks>(tree.root(),
-                                                                             config.proc_root),
-                               .store = std::make_unique<StoreThread>(std::move(*store)),
-                               .model = {.engine = small_engine()},
-                               .holds = Holds::load(tree.root() + "/holds.json").value()},
-                  clock, post());
-    answers.emplace(*agent, clock, post(), Answers::Facts{});
-  }
-  ~AskedAgent() { (void)agent->store_all(); }
-
-  void run(int ticks) {
-    for (int i = 0; i < ticks; ++i) {
-      agent->tick();
-      clock.advance(seconds(1));
-      container_usec += 100'000;
-      root_usec += 1'000'000;
-      write_cpu();
-    }
-  }
-
-  // Waits for the thread that owns the store.
-  json ask(const Request& request, uid_t uid = 0) {
-    std::atomic<bool> done = false;
-    json body;
-    Peer peer;
-    peer.uid = uid;
-    answers->answer(request, peer, [&](json reply) {
-      body = std::move(reply);
-      done = true;
-    });
-    while (!done) std::this_thread::yield();
-    return body;
-  }
-
-  FakeTree tree;
-  Config config;
-  ManualClock clock;
-  ToldProbes* probes = nullptr;  // the agent's
-  std::optional<Agent> agent;
-  std::optional<Answers> answers;
-
- private:
-  // The store's thread may post as well: nothing else runs meanwhile.
-  static Agent::Post post() {
-    return [](std::function<void()> work) { work(); };
-  }
-  void write_cpu() const {
-    tree.write("/test-a/cpu.stat", "usage_usec " + std::to_string(container_usec) + "\n");
-    tree.write("/cpu.stat", "usage_usec " + std::to_string(root_usec) + "\n");
-  }
-  std::uint64_t container_usec = 0, root_usec = 0;
-};
-
-Request fit(double cpus, double memory_mib) {
-  return {.verb = Verb::fit,
-          .args = {{"cpus", cpus}, {"memory_mib", memory_mib}, {"seconds", 600}}};
-}
-
-bool asked_too_much(const json& reply) {
-  return reply.value(json::json_pointer("/error/text"), "").ends_with("ask again in a second");
-}
-
-// So many of one name.
-void make_many(const AskedAgent& world, std::size_t containers) {
-  for (std::size_t i = 0; i < containers; ++i)
-    world.tree.make("/many/" + std::to_string(i) + "/same");
-}
-
-// How often one user is answered before the first refusal.
-std::size_t answered(AskedAgent& world, const Request& request, uid_t uid) {
-  std::size_t count = 0;
-  while (count < 1000 && !asked_too_much(world.ask(request, uid))) ++count;
-  return count;
-}
-
-}  // namespace
 
 TEST_CASE("records and full pages tell all that was sampled, with originals and host") {
   AskedAgent world;
@@ -223,114 +97,65 @@ TEST_CASE("a job fits into the host less reserve, outside use and what container
                                                {"seconds", 1e8}}})["error"]["exit"] == 2);
 }
 
-TEST_CASE("between two ticks the same question has one answer, and few others are weighed") {
+TEST_CASE("what is swapped out takes nothing off what is used outside of containers") {
   AskedAgent world("static");
-  world.run(60);
-  const json first = world.ask(fit(0.1, 1));
-  for (std::size_t i = 1; i < Answers::kMostFits; ++i)
-    CHECK(world.ask(fit(0.1 + static_cast<double>(i), 1)).contains("fits"));
-  const json refused = world.ask(fit(0.2, 1));
-  CHECK(refused["error"]["exit"] == 1);
-  CHECK(refused["error"]["text"].get<std::string>().find("ask again in a second") !=
-        std::string::npos);
-  CHECK(world.ask(fit(0.1, 1)) == first);
-  world.run(1);
-  CHECK(world.ask(fit(0.2, 1)).contains("fits"));
+  world.tree.write("/test-a/memory.swap.current", "31457280\n");
+  world.run(2);
+  // 300 MB less 50 MiB, and a bucket's width.
+  CHECK(world.ask(fit(0.1, 1))["outside"]["memory_bytes"].get<double>() > 250e6);
 }
 
-TEST_CASE("what one user may ask is not used up by another, and is of a second, not of a tick") {
-  constexpr uid_t kGreedy = 1000, kOther = 1001;
+TEST_CASE("a container in another is counted once, within what containers need and beside it") {
   AskedAgent world("static");
+  world.nest();
   world.run(60);
-  for (std::size_t i = 0; i < Answers::kMostFits; ++i)
-    CHECK(world.ask(fit(0.1 + static_cast<double>(i), 1), kGreedy).contains("fits"));
-  CHECK(world.ask(fit(0.2, 1), kGreedy)["error"]["exit"] == 1);
-  CHECK(world.ask(fit(0.2, 1), kOther).contains("fits"));
-  CHECK(world.ask(fit(0.3, 1)).contains("fits"));
-  CHECK(world.ask(fit(0.2, 1), kGreedy).contains("fits"));  // weighed already, for another
-  world.clock.advance(std::chrono::milliseconds(500));
-  world.agent->tick();
-  CHECK(world.ask(fit(0.4, 1), kGreedy)["error"]["exit"] == 1);
-  world.clock.advance(std::chrono::milliseconds(500));
-  CHECK(world.ask(fit(0.4, 1), kGreedy).contains("fits"));
+  REQUIRE(world.agent->pipeline().containers().size() == 2);
+  const json told = world.ask(fit(0.8, 100));
+  CHECK(told["fits"] == true);
+  REQUIRE(told["containers"].size() == 1);
+  CHECK(told["containers"][0]["name"] == "test-a");
+  CHECK(told["outside"]["cpu_cores"].get<double>() > 0.87);
+  CHECK(told["outside"]["memory_bytes"].get<double>() > 250e6);
 }
 
-TEST_CASE("a question that is refused for its words costs nothing") {
-  AskedAgent world("static");
-  world.run(60);
-  for (std::size_t i = 0; i <= Answers::kMostFits; ++i)
-    CHECK(world.ask({.verb = Verb::fit, .args = {{"cpus", i}, {"memory_mib", 1},
-                                                 {"seconds", 1e8}}})["error"]["exit"] == 2);
-  CHECK(world.ask(fit(0.2, 1)).contains("fits"));
-}
-
-TEST_CASE("of what is heavy one user is answered only so much within a second, and each as much") {
-  constexpr uid_t kGreedy = 1000, kOther = 1001;
+TEST_CASE("list, show and explain tell what usually follows the phase, and when") {
   AskedAgent world;
-  world.run(1);
   const json one = {{"container", "test-a"}};
-  const std::pair<Request, std::size_t> most[] = {{{.verb = Verb::status}, 256},
-                                                  {{.verb = Verb::list}, 128},
-                                                  {{.verb = Verb::show, .args = one}, 256},
-                                                  {{.verb = Verb::learned, .args = one}, 66}};
-  for (const auto& [request, count] : most) {
-    CAPTURE(to_string(request.verb));
-    CHECK(answered(world, request, kGreedy) == count);
-    CHECK(world.ask(request, kGreedy)["error"]["exit"] == 1);
-    CHECK_FALSE(asked_too_much(world.ask(request, kOther)));
+  const auto next = [&] { return world.ask({.verb = Verb::show, .args = one})["next"]; };
+  world.run(1);
+  CHECK(next().empty());
+  for (int visit = 0; visit < 6; ++visit) {
+    world.busy = visit % 2 == 1;
+    world.run(20);
   }
-  world.clock.advance(seconds(1));
-  for (const auto& [request, count] : most)
-    CHECK_FALSE(asked_too_much(world.ask(request, kGreedy)));
+  world.busy = false;
+  world.run(5);
+  const json told = next();
+  REQUIRE(told.size() == 1);
+  CHECK(told[0]["phase"] == 1);
+  CHECK(told[0]["letter"] == "B");
+  CHECK(told[0]["probability"].get<double>() == doctest::Approx(1));
+  CHECK(told[0]["in_seconds"] > 10);
+  CHECK(told[0]["in_seconds"] <= 20);
+  CHECK(world.ask({.verb = Verb::list})["containers"][0]["next"] == told);
+  CHECK(world.ask({.verb = Verb::explain, .args = one})["container"]["next"] == told);
+  world.run(30);  // no visit before lasted so long
+  REQUIRE(next().size() == 1);
+  CHECK(next()[0]["phase"] == 1);
+  CHECK(next()[0]["in_seconds"].is_null());
 }
 
-TEST_CASE("the more containers there are, the fewer lists one user is answered within a second") {
+TEST_CASE("status tells which program made the model") {
   AskedAgent world;
-  make_many(world, 255);
   world.run(1);
-  REQUIRE(world.agent->pipeline().containers().size() == 256);
-  CHECK(answered(world, {.verb = Verb::list}, 1000) == 32);
-}
-
-TEST_CASE("what runs of one image taught is added up only so often, and of not too many") {
-  const Request same{.verb = Verb::learned, .args = {{"image", "same"}}};
-  AskedAgent world;
-  make_many(world, Answers::kMostLearned / 2 + 1);
-  world.run(1);
-  CHECK(answered(world, same, 1000) == 1);
-  CHECK(answered(world, same, 1001) == 1);
-  world.clock.advance(seconds(1));
-  make_many(world, Answers::kMostLearned);
-  world.run(1);
-  CHECK(answered(world, same, 1000) == 1);
-  world.tree.make("/many/more/same");
-  world.run(1);
-  CHECK(world.ask(same)["error"]["text"] == "learned: more containers of the image 'same' run than "
-                                            "are added up at once, 400; ask for one of them");
-}
-
-TEST_CASE("a second that answers took up themselves makes no room for more of them") {
-  AgentWorld world;
-  world.run(1);
-  std::vector<std::function<void()>> posted;
-  Answers answers(*world.agent, world.clock, [&](auto work) { posted.push_back(std::move(work)); },
-                  {});
-  const auto refused = [&] {
-    json body;
-    answers.answer({.verb = Verb::show, .args = {{"container", "test-a"}}}, {},
-                   [&](json reply) { body = std::move(reply); });
-    return asked_too_much(body);
+  const auto made_by = [&] {
+    return world.ask({.verb = Verb::status})["model"]["provenance"].get<std::string>();
   };
-  const auto come_round = [&] {
-    for (const auto& work : std::exchange(posted, {})) work();
-  };
-  while (!refused()) {}
-  world.clock.advance(seconds(5));
-  CHECK(refused());
-  come_round();  // what was due comes with this one, and behind it what it posts
-  CHECK(refused());
-  come_round();
-  CHECK_FALSE(refused());
+  CHECK(made_by() == "");
+  Model model = small_model();
+  model.provenance["program"] = "cgphase train 1.2";
+  world.agent->take_model({.engine = PhaseEngine::create(model).value()});
+  CHECK(made_by() == "cgphase train 1.2");
 }
 
 TEST_CASE("undo is what takes an action back, and empty where nothing changed") {
@@ -361,6 +186,77 @@ TEST_CASE("undo is what takes an action back, and empty where nothing changed") 
   CHECK(act(Verb::restore, one)["undo"] == "");  // paused it is still
   CHECK(act(Verb::resume, one)["undo"] == "cgphase pause test-a");
   CHECK(act(Verb::restore, one)["undo"] == "cgphase resume test-a");
+}
+
+namespace {
+
+// Of an agent without a store, which answers at once.
+json acted(Answers& answers, Verb verb, json args) {
+  json body;
+  answers.answer({.verb = verb, .args = std::move(args)}, {},
+                 [&](json reply) { body = std::move(reply); });
+  return body;
+}
+
+}  // namespace
+
+TEST_CASE("where containers share a name the undo has the path, and it is told how many are held") {
+  AgentWorld world;
+  world.config.include.push_back("/many/*/same");
+  world.config.enforce.cgroups.push_back("/many/*/same");
+  for (const char* path : {"/many/1/same", "/many/2/same"})
+    world.tree.write(std::string(path) + "/cpu.max", kCpuMax);
+  world.start();
+  world.run(1);
+  Answers answers(*world.agent, world.clock, [](auto work) { work(); }, {});
+  const auto act = [&](Verb verb, json args) { return acted(answers, verb, std::move(args)); };
+  const std::string both = "; this goes by engine and name, which 2 containers have";
+  const json first = {{"container", "/many/1/same"}};
+  const json paused = act(Verb::pause, first);
+  CHECK(paused["done"] == "same is left alone until it is resumed" + both);
+  CHECK(paused["undo"] == "cgphase resume /many/1/same");
+  CHECK(act(Verb::resume, {{"container", "/many/2/same"}})["undo"] == "cgphase pause /many/2/same");
+  const json put_back = act(Verb::restore, first);
+  CHECK(put_back["done"] == "same has its original limits and is left alone" + both);
+  CHECK(put_back["undo"] == "cgphase resume /many/1/same");
+  act(Verb::resume, first);
+  const json advised = act(Verb::mode, {{"container", "/many/1/same"}, {"mode", "advise"}});
+  CHECK(advised["done"] == "mode of same is advise" + both);
+  CHECK(advised["undo"] == "cgphase mode enforce /many/1/same");
+  std::vector<std::string> ended = act(Verb::mode, {{"mode", "observe"}})["changes"];
+  std::ranges::sort(ended);
+  REQUIRE(ended.size() == 2);
+  CHECK(ended[0] == "the mode of same itself, advise, ends: cgphase mode advise /many/1/same");
+  CHECK(ended[1] == "the mode of same itself, advise, ends: cgphase mode advise /many/2/same");
+  // One above the configured mode is of one container, and so is a name that nobody shares.
+  CHECK(act(Verb::mode, {{"container", "/many/1/same"}, {"mode", "advise"}})["done"] ==
+        "mode of same is advise");
+  CHECK(act(Verb::pause, {{"container", "test-a"}})["done"] ==
+        "test-a is left alone until it is resumed");
+}
+
+TEST_CASE("under the kill switch a mode waits for its end, and explain tells of it") {
+  AgentWorld world;
+  REQUIRE(world.run_until_lowered());
+  world.tree.write("/disabled", "");
+  world.run(1);
+  REQUIRE(world.agent->kill_switch());
+  Answers answers(*world.agent, world.clock, [](auto work) { work(); }, {});
+  const auto done = [&](Verb verb, json args) {
+    return acted(answers, verb, std::move(args))["done"].get<std::string>();
+  };
+  const auto mode = [](const char* name) { return json{{"container", "test-a"}, {"mode", name}}; };
+  CHECK(done(Verb::mode, mode("advise")) ==
+        "mode of test-a is advise as soon as the kill switch is gone");
+  CHECK(done(Verb::mode, mode("observe")) == "mode of test-a is observe");
+  done(Verb::pause, {{"container", "test-a"}});
+  CHECK(done(Verb::mode, mode("advise")) ==
+        "mode of test-a is advise as soon as it is resumed and the kill switch is gone");
+  CHECK(done(Verb::mode, {{"mode", "advise"}}) ==
+        "mode is advise as soon as the kill switch is gone");
+  const json why = acted(answers, Verb::explain, {{"container", "test-a"}});
+  CHECK(why["sentence"].get<std::string>().ends_with(
+      " Now: nothing is written while the kill switch is there."));
 }
 
 TEST_CASE("without a store history says why there is none, and the way out") {

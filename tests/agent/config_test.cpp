@@ -593,3 +593,8 @@ TEST_CASE("an empty name matches only a pattern for anything") {
   CHECK(matches_any({"*"}, ""));
   CHECK(matches_any({"[ab]c"}, "bc"));
 }
+
+TEST_CASE("a backslash in a pattern is itself") {
+  CHECK(matches_any({R"(/system.slice/my\x2djob.service)"}, R"(/system.slice/my\x2djob.service)"));
+  CHECK_FALSE(matches_any({R"(a\*)"}, "a*"));
+}

@@ -45,6 +45,22 @@ TEST_CASE("holds: what was saved is found again by engine and name, hostile name
   CHECK(again->host() == Mode::observe);
 }
 
+TEST_CASE("holds: what was lost holds the host until an administrator says more") {
+  const TemporaryDirectory directory;
+  Holds holds(directory / "holds.json");
+  holds.lose();
+  REQUIRE(holds.save());
+  auto again = Holds::load(directory / "holds.json");
+  REQUIRE(again);
+  again->clear_modes();
+  CHECK(again->host() == Mode::observe);
+  again->end_loss();
+  again->clear_modes();
+  CHECK_FALSE(again->host());
+  write(directory / "holds.json", R"({"schema": 1, "lost": 1})");
+  CHECK_FALSE(Holds::load(directory / "holds.json"));
+}
+
 TEST_CASE("holds: clearing the modes leaves the pauses") {
   Holds holds;
   const ContainerInfo one = container(Engine::docker, "a"), other = container(Engine::docker, "b");

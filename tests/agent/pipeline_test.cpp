@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <random>
+#include <utility>
 
 #include "tests/agent/small_model.h"
 
@@ -201,6 +202,53 @@ TEST_CASE("a raise by the guard is a decision of its own and counts against the 
   CHECK(decision.direction == Direction::raise);
   CHECK(decision.reason == Reason::throttled);
   CHECK(decision.new_limits == original);
+  CHECK(decision.usage == doctest::Approx(0.1));
+  CHECK(host.pipeline.guard_raised(kId, Resource::memory, Reason::headroom, original,
+                                   MonotonicTime(seconds(401))).usage == 200.0 * kMiB);
+}
+
+TEST_CASE("what is given back in a container is the host's where that one has no limit, and once") {
+  constexpr CgroupId kInner{1, 3}, kBeside{1, 5}, kOuter{1, 9};
+  for (const bool limited : {true, false}) {
+    CAPTURE(limited);
+    Pipeline pipeline = Pipeline::create(Host::quick(), small_engine()).value();
+    NodeSample tick;
+    tick.host = {.cpu_cores = 4, .memory = Bytes{4 * kGiB}};
+    for (const auto& [id, path] : {std::pair(kInner, "/a/b/c"), std::pair(kBeside, "/a-b"),
+                                   std::pair(kOuter, "/a")}) {
+      tick.appeared.push_back(container());
+      tick.appeared.back().id = id;
+      tick.appeared.back().path = path;
+      tick.containers.emplace_back().id = id;
+      if (id == kOuter && !limited) continue;
+      tick.containers.back().limits.cpu_max = CpuMax{Microseconds{100'000}, Microseconds{100'000}};
+      tick.containers.back().limits.memory_max = MemoryLimit{Bytes{kGiB}};
+    }
+    tick.time = MonotonicTime(seconds(1));
+    (void)pipeline.step(tick);
+    tick.appeared.clear();
+    for (Sample& sample : tick.containers) {
+      if (!sample.limits.cpu_max) continue;
+      sample.limits.cpu_max->quota->value /= 2;
+      sample.limits.memory_max->bytes->value /= 2;
+    }
+    tick.time += seconds(1);
+    (void)pipeline.step(tick);
+    const ContainerView &inner = *pipeline.find(kInner), &outer = *pipeline.find(kOuter);
+    CHECK(inner.inside);
+    CHECK_FALSE(outer.inside);
+    CHECK_FALSE(pipeline.find(kBeside)->inside);
+    CHECK(inner.saved_core_seconds + outer.saved_core_seconds == 0.5);
+    CHECK(inner.saved_byte_seconds + outer.saved_byte_seconds == 0.5 * kGiB);
+    CHECK(outer.saved_core_seconds == (limited ? 0.5 : 0));
+    CHECK(pipeline.find(kBeside)->saved_core_seconds == 0.5);
+    tick.vanished = {kOuter};
+    tick.containers.pop_back();
+    tick.time += seconds(1);
+    (void)pipeline.step(tick);
+    CHECK_FALSE(pipeline.find(kInner)->inside);
+    CHECK_FALSE(pipeline.find(kInner)->cpu_limit_around);
+  }
 }
 
 TEST_CASE("what an OOM taught follows the clock of the wall, and that is news") {

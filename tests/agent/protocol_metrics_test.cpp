@@ -86,6 +86,18 @@ TEST_CASE("modes are numbers, and complaints are counted") {
   CHECK(page.find("\ncgphase_container_mode{container=\"41:1201\"} 2\n") != std::string::npos);
 }
 
+TEST_CASE("a phase has its index where it is known, not that of the nearest one") {
+  const auto told = [](PhaseState state) {
+    ContainerReport report = test::web();
+    report.phase.state = state;
+    return metrics_page(to_json(test::status()), list_reply(std::vector{report}),
+                        MetricsForm::openmetrics)
+               .find("\ncgphase_container_phase{") != std::string::npos;
+  };
+  CHECK(told(PhaseState::known));
+  CHECK_FALSE(told(PhaseState::unknown));
+}
+
 TEST_CASE("as many containers as the bound have series, and of one more it is told") {
   const json body = to_json(test::status());
   const auto series = [&](std::size_t containers) {

@@ -87,8 +87,10 @@ TEST_CASE("the textfile has all metrics, and a complaint while it cannot be writ
   Config config;
   config.metrics.textfile = tmp / "cgphase.prom";
   Publisher publisher(io, config, clock);
-  publisher.start(answer);
   const auto text = [&] { return read_file(config.metrics.textfile, 1 << 20).value_or(""); };
+  publisher.start(answer);
+  CHECK(text().empty());
+  io.poll();  // not before the loop runs: then there is something to tell
   REQUIRE(comes_true([&] { return !text().empty(); }));
   CHECK(text().find("\ncgphase_container_info{container=\"41:1201\",name=\"web-1\"") !=
         std::string::npos);
@@ -96,5 +98,7 @@ TEST_CASE("the textfile has all metrics, and a complaint while it cannot be writ
   config.metrics.textfile = tmp / "none/cgphase.prom";
   Publisher failing(io, config, clock);
   failing.start(answer);
+  io.restart();
+  io.poll();
   CHECK(comes_true([&] { return failing.complaint().has_value(); }));
 }

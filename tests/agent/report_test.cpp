@@ -9,6 +9,7 @@
 
 using namespace cgphase;
 using nlohmann::json;
+using std::chrono::seconds;
 
 namespace {
 
@@ -33,6 +34,7 @@ const std::string kHostile = std::string("\x1b[31m<script>\"\n\xff") + "\u202e";
 // Of a container of which everything is known.
 ContainerReport full_report() {
   ContainerReport report = test::web();
+  report.next.assign(kMostNext, {.phase = 31, .probability = 1.0 / 3, .in = seconds(86'400)});
   report.container.engine_id = std::string(64, 'a');
   report.container.path = "/system.slice/docker-" + report.container.engine_id + ".scope";
   return report;
@@ -136,6 +138,44 @@ TEST_CASE("status sums its containers") {
   CHECK(status.saved_now.memory_bytes == 300);
 }
 
+TEST_CASE("status sums what is given back once where a container lies in another") {
+  ContainerReport inner = report_of(Mode::enforce, limits(200'000, 300), limits(100'000, 100));
+  const ContainerReport outer = inner;
+  inner.cpu_limit_around = true;
+  StatusReport status;
+  sum_up(status, std::vector{outer, inner});
+  CHECK(status.containers_enforce == 2);
+  CHECK(status.saved_now.cpu_cores == 1);
+  CHECK(status.saved_now.memory_bytes == 400);  // the outer one has no limit of it
+  inner.memory_limit_around = true;
+  sum_up(status, std::vector{outer, inner});
+  CHECK(status.saved_now.memory_bytes == 200);
+}
+
+TEST_CASE("what may follow is told of phases alone, the most probable of them") {
+  Forecast forecast;
+  const auto add = [&](int phase) {
+    forecast.next.push_back({.phase = phase, .probability = 0.2, .in = seconds(40)});
+  };
+  add(5);
+  add(-1);
+  for (std::size_t i = 1; i < kMostNext; ++i) add(static_cast<int>(i));
+  CHECK(told_next(forecast).size() == kMostNext);
+  CHECK(told_next(forecast)[0].phase == 5);
+  CHECK(told_next(forecast)[1].phase == 1);
+  add(9);
+  CHECK(told_next(forecast).size() == kMostNext);
+  CHECK(told_next(forecast).back().phase == static_cast<int>(kMostNext) - 1);
+}
+
+TEST_CASE("when a phase begins is null where nothing tells") {
+  Forecast::Next next{.phase = 1, .probability = 0.5, .in = seconds(40)};
+  CHECK(to_json(next) ==
+        json{{"phase", 1}, {"letter", "B"}, {"probability", 0.5}, {"in_seconds", 40}});
+  next.in = seconds(0);
+  CHECK(to_json(next)["in_seconds"].is_null());
+}
+
 TEST_CASE("a container's report has a null for each thing that was not measured") {
   const json out = to_json(ContainerReport{});
   for (const char* path : {"/usage/cpu_cores", "/usage/memory_need_bytes", "/seconds_in_phase",
@@ -173,6 +213,7 @@ TEST_CASE("a decision carries the noun's names") {
 TEST_CASE("explain begins with the sentence of the newest decision") {
   ExplainReport report;
   report.now.container.name = "web-1";
+  report.now.mode = Mode::enforce;
   report.decisions.resize(2);
   report.decisions[0].decision.decision.decision_id = 2;
   report.decisions[0].end = JournalOutcome{};
@@ -218,6 +259,7 @@ TEST_CASE("explain and events tell who wrote, and null where nobody knows") {
   Decision decision;
   decision.verdict = Verdict::standing_down;
   ExplainReport report;
+  report.now.mode = Mode::enforce;
   report.decisions = {{.decision = {.decision = decision, .writer = writer}},
                       {.decision = {.decision = decision}}};
   const json out = to_json(report);
@@ -228,6 +270,42 @@ TEST_CASE("explain and events tell who wrote, and null where nobody knows") {
   CHECK(to_json(event)["writer"] == writer);
   CHECK(to_json(event)["sentence"].get<std::string>().ends_with(": " + writer + "."));
   CHECK(to_json(EventReport{.decision = decision})["writer"] == nullptr);
+}
+
+TEST_CASE("explain tells what holds now where that is not what it explains") {
+  ExplainReport report;
+  report.now.mode = Mode::enforce;
+  report.now.holding_cpu = Verdict::cool_down;
+  report.now.holding_memory = Verdict::memory_growing;
+  Decision decision;
+  decision.verdict = Verdict::cool_down;
+  report.decisions = {{.decision = {.decision = decision}}};
+  const auto now = [&] {
+    const std::string sentence = to_json(report)["sentence"];
+    const std::size_t clause = sentence.find(" Now: ");
+    return clause == std::string::npos ? "" : sentence.substr(clause + 1);
+  };
+  CHECK(now() == "");
+  report.now.holding_cpu = Verdict::too_small;
+  CHECK(now() == "Now: the difference is not worth a write.");
+  report.now.holding_cpu = Verdict::allowed;
+  CHECK(now() == "Now: nothing holds it back.");
+  report.decisions[0].decision.decision.verdict = Verdict::allowed;
+  report.now.holding_cpu = Verdict::trial_running;
+  CHECK(now() == "");
+  report.now.mode = Mode::observe;
+  CHECK(now() == "Now: the mode is observe.");
+  report.now.paused = true;
+  CHECK(now() == "Now: it is paused.");
+  report.kill_switch = true;
+  CHECK(now() == "Now: nothing is written while the kill switch is there.");
+  report.now.container.hands_off = "managed by Slurm";
+  CHECK(now() == "Now: it is only observed, managed by Slurm.");
+  report.at = WallTime{};
+  CHECK(now() == "");
+  report.at.reset();
+  report.gone = true;
+  CHECK(now() == "");
 }
 
 TEST_CASE("explain leaves out what no reply has room for, the oldest first") {

@@ -122,6 +122,29 @@ no_companion() {
   terminate
 }
 
+told_no_companion() { grep -q 'companion .*not running' <(cgphase_says status); }
+cgphase_says() { "$bin/cgphase" --socket "$runtime/read.sock" "$@" 2>/dev/null; }
+
+# One that ends as soon as it has begun watches nobody: nothing is lowered beside it.
+useless_companion() {
+  local programs=/tmp/programs started
+  mkdir "$programs"
+  cp "$bin/cgphased" "$bin/cgphase" "$programs"
+  printf '#!/bin/sh\nexit 0\n' >"$programs/cgphase-restore"
+  chmod 755 "$programs/cgphase-restore"
+  bin=$programs start_daemon
+  until_true 20000 told_no_companion || fail "useless companion: $(cgphase_says status)"
+  pause_ms 30000
+  all_original || fail 'useless companion: a limit was lowered'
+  started=$(grep -c 'companion ended; starting another' /tmp/daemon.log)
+  [ "$started" -gt 0 ] && [ "$started" -lt 15 ] || fail "useless companion: $started times"
+  cp "$bin/cgphase-restore" "$programs/new"
+  mv "$programs/new" "$programs/cgphase-restore"
+  await_change 'a companion that stays'
+  terminate
+  rm -r "$programs"
+}
+
 # Room for the daemon, its companion and ROOM - 2 threads: it says so and ends, nothing lowered.
 no_thread() {  # ROOM
   local message status
@@ -245,6 +268,7 @@ mkdir "$agent"
 out_of_memory 0
 out_of_memory 1
 no_companion
+useless_companion
 for room in 2 3 4; do no_thread "$room"; done
 no_history_thread
 full_disks
