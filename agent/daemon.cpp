@@ -231,7 +231,7 @@ void Daemon::keep_companion() {
   if (companion_doubted_ && young) return agent_->set_writable(false);
   if (companion_) {
     spdlog::error("the dead-man companion ended; starting another");
-    companion_doubted_ = young;
+    companion_doubted_ = companion_doubted_ || young;  // until one has proved itself
   }
   const bool started = start_companion().has_value();
   agent_->set_writable(started && !companion_doubted_);

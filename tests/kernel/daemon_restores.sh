@@ -124,6 +124,16 @@ no_companion() {
 told_no_companion() { grep -q 'companion .*not running' <(cgphase_says status); }
 cgphase_says() { "$bin/cgphase" --socket "$runtime/read.sock" "$@" 2>/dev/null; }
 
+# Asked often: beside a companion that ends at once there must be no moment in which it may be.
+enforced_for_a_moment() {  # SECONDS
+  local end=$(($(now_ms) + $1 * 1000))
+  while [ "$(now_ms)" -lt "$end" ]; do
+    cgphase_says list -o csv | grep -q ',enforce,' && return
+    pause_ms 100
+  done
+  return 1
+}
+
 # One that ends as soon as it has begun watches nobody: nothing is lowered beside it.
 useless_companion() {
   local programs=/tmp/programs before started
@@ -134,13 +144,14 @@ useless_companion() {
   before=$(grep -c 'companion ended; starting another' /tmp/daemon.log)
   bin=$programs start_daemon
   until_true 20000 told_no_companion || fail "useless companion: $(cgphase_says status)"
-  pause_ms 30000
+  enforced_for_a_moment 30 && fail "useless companion: enforced: $(cgphase_says list)"
   all_original || fail 'useless companion: a limit was lowered'
   started=$(($(grep -c 'companion ended; starting another' /tmp/daemon.log) - before))
   if [ "$started" -lt 1 ] || [ "$started" -gt 20 ]; then fail "useless companion: $started"; fi
   cp "$bin/cgphase-restore" "$programs/new"
   mv "$programs/new" "$programs/cgphase-restore"
   await_change 'a companion that stays'
+  enforced_for_a_moment 10 || fail 'a companion that stays: enforced is not told'
   terminate
   rm -r "$programs"
 }
