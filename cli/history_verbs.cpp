@@ -313,7 +313,7 @@ int follow_events(Request request, CommonOptions options) {
     if (!body) return complain(body.error());
     json fresh = {{"schema", kSchema}, {"events", json::array()}};
     std::set<std::string> seen;
-    const json events = view_array(*body, "/events");
+    const json& events = view_array(*body, "/events");
     // What the limit left out does not come as new.
     if (const auto limit = request.number("limit");
         limit && static_cast<double>(events.size()) >= *limit)
