@@ -35,7 +35,8 @@ struct RecordOptions {
 constexpr std::chrono::nanoseconds kLongestRecord = std::chrono::hours(24 * 30);
 
 // The signals that end the wait, but for those that are ignored, as by nohup. While this object
-// lives they are held back: one that comes after the wait loses nothing of what was recorded.
+// lives, or until it lets go, they are held back: one that comes after the wait loses nothing of
+// what was recorded.
 class EndingSignals {
  public:
   EndingSignals() {
@@ -64,6 +65,9 @@ class EndingSignals {
       if (::sigtimedwait(&ending_, nullptr, &time) >= 0 || errno != EINTR) return;
     }
   }
+
+  // From now on they end the command at once, as they did before.
+  void let_go() const { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
   // Whether Ctrl-C came after the wait: then the command ends by it with this object.
   bool interrupted() const {
@@ -135,6 +139,8 @@ std::expected<HostTraceCounts, Complaint> record(HostHistory wanted,
     if (const Status place = take_place(path, output); !place) return failed(place);
     if (const auto wrong = follow(options.duration, wanted, signals))
       return std::unexpected(*wrong);
+    // Whoever reads what is written through may never go on, and there is nothing to clear away.
+    if (output) signals->let_go();
   }
   if (!output) {
     Result<TextOutput> opened = TextOutput::open(path);

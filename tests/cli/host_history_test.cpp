@@ -339,6 +339,18 @@ TEST_CASE("record --for writes into a pipe, which is open from before its wait t
   CHECK(std::filesystem::is_fifo(following.file));
 }
 
+TEST_CASE("a signal after the wait of record --for ends it at once where a pipe may stall it") {
+  Following following;
+  following.file = following.command.directory() / "pipe";
+  REQUIRE(::mkfifo(following.file.c_str(), 0600) == 0);
+  const Fd reader = open_path(following.file, O_RDONLY | O_NONBLOCK).value();
+  for (const int signal : {SIGINT, SIGTERM}) {
+    CAPTURE(signal);
+    following.at_history = [&] { REQUIRE(::kill(command_pid(), signal) == 0); };
+    CHECK(following.record().exit == 128 + signal);
+  }
+}
+
 TEST_CASE("record takes names, ids and spans, and refuses what the history does not have") {
   World world;
   world.stop();
