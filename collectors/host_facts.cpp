@@ -2,6 +2,7 @@
 
 #include <linux/magic.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include <array>
 #include <optional>
@@ -94,6 +95,8 @@ HostCapacity read_host_capacity(const std::string& proc_root) {
     host.cpu_cores = count_processors(*stat);
   if (const auto meminfo = read_file(proc_root + "/meminfo", kProcBytes))
     host.memory = meminfo_bytes(*meminfo, "MemTotal:").value_or(Bytes{});
+  if (const long page = ::sysconf(_SC_PAGESIZE); page > 0)
+    host.page = Bytes{static_cast<std::uint64_t>(page)};
   return host;
 }
 

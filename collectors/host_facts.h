@@ -10,8 +10,8 @@
 
 namespace cgphase {
 
-// MemTotal of meminfo and the processors that are online, from stat, both below `proc_root`. A
-// missing file leaves its field 0.
+// MemTotal of meminfo and the processors that are online, from stat, both below `proc_root`, and
+// this kernel's page. A missing file leaves its field 0.
 HostCapacity read_host_capacity(const std::string& proc_root);
 
 // An open cgroup2 root, or a plain directory as in tests. unsupported: cgroup v1 or a hybrid

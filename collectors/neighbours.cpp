@@ -120,16 +120,6 @@ bool is_kernel_thread(const std::string& process) {
          (nth_number(rest, kFlags).value_or(0) & kFlag) != 0;
 }
 
-// A job's processes are under the manager that we look for.
-bool inside_container(std::string_view cgroup) {
-  for (std::size_t end = 0; end != std::string_view::npos;) {
-    end = cgroup.find('/', end + 1);
-    const auto who = recognise_path(cgroup.substr(0, end), {});
-    if (who && who->engine != Engine::slurm) return true;
-  }
-  return false;
-}
-
 bool may_manage(const ProcessStatus& status) {
   return !status.effective_uid || *status.effective_uid == 0 ||
          *status.effective_uid == ::geteuid();
@@ -142,7 +132,7 @@ std::optional<Neighbour> neighbour_at(const std::string& process, const Neighbou
   const CgroupPath cgroup = cgroup_of_process(process);
   Neighbour neighbour{name, pid, path_below(cgroup, above_root)};
   if (name->kind == monitor) return neighbour;
-  const bool inside = status.nested || inside_container(cgroup);
+  const bool inside = status.nested || is_in_container(cgroup);
   if (inside || (name->kind != killer && !may_manage(status))) return std::nullopt;
   return neighbour;
 }

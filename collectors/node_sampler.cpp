@@ -18,6 +18,7 @@
 #include "collectors/containers/engine_files.h"
 #include "collectors/containers/recognise.h"
 #include "collectors/directory_writes.h"
+#include "collectors/granted_limits.h"
 #include "collectors/host_facts.h"
 #include "collectors/kernel_text.h"
 #include "collectors/pull_session.h"
@@ -55,7 +56,9 @@ struct Tracked {
   CgroupFiles files;
   UnitResets resets;
   int watch;          // in DirectoryWrites; where it cannot be watched all is read at every tick
+  bool for_parent;    // stands for the cgroup above it
   bool close = true;  // somebody may change its limits
+  Granted granted = {};
   std::optional<std::uint32_t> place = {};  // in PullSession
 };
 using TrackedList = std::vector<std::unique_ptr<Tracked>>;
@@ -73,6 +76,12 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// A cgroup that is not tracked, as those do that stand for it.
+struct StoodFor {
+  std::size_t by = 0;            // how many
+  std::optional<CgroupId> id{};  // of itself, where it was found
+};
+
 // Empty by its own word; a directory without that file is none to wait for.
 bool is_empty(int directory_fd) {
   const auto events = read_file_at(directory_fd, kernel_file_name(KernelFile::cgroup_events),
@@ -80,16 +89,35 @@ bool is_empty(int directory_fd) {
   return events && scan_cgroup_events(*events).populated == false;
 }
 
-// Whoever owns the directory above a cgroup can give it any container's id: what root's engines
-// know of that id is of this cgroup only where root, or who runs this, owns it.
+// A file of an engine's tells of it.
+bool is_known(const Recognised& who, const std::string& engine_root) {
+  ContainerInfo container;
+  container.engine = who.engine;
+  container.engine_id = who.engine_id;
+  read_engine_files(engine_root, container);
+  return !container.name.empty() || !container.image.empty() || !container.labels.empty();
+}
+
+// crun's inner cgroup, and one of a pod; not what looks like one below a container, which can make
+// cgroups of any name.
+bool stands_for_parent(const CgroupPath& path, const Recognised& who,
+                       const std::string& engine_root) {
+  if (who.inside_scope || !who.in_pod) return who.inside_scope;
+  const auto above = recognise_path(parent_of(path), {});
+  return !above || !is_known(*above, engine_root);
+}
+
+// Whoever owns the directory above a cgroup, or is root in a container around it, can give it any
+// container's id: what root's engines know of that id is of this cgroup only where root, or who
+// runs this, owns the one, and there is no other.
 bool is_made_by_root(int directory_fd, bool inside_scope) {
   struct stat above{};
   return ::fstatat(directory_fd, inside_scope ? "../.." : "..", &above, 0) == 0 &&
          (above.st_uid == 0 || above.st_uid == ::geteuid());
 }
 
-ContainerInfo describe(const TreeChange::Appeared& cgroup, Recognised&& who, int directory_fd,
-                       const std::string& engine_root) {
+ContainerInfo describe(const TreeChange::Appeared& cgroup, Recognised&& who, bool for_parent,
+                       int directory_fd, const std::string& engine_root) {
   ContainerInfo container;
   container.id = cgroup.id;
   container.path = cgroup.path;
@@ -98,7 +126,10 @@ ContainerInfo describe(const TreeChange::Appeared& cgroup, Recognised&& who, int
   container.name = std::move(who.name);
   container.hands_off = std::move(who.hands_off);
   container.systemd_unit = is_systemd_unit(cgroup.path);
-  if (is_made_by_root(directory_fd, who.inside_scope)) read_engine_files(engine_root, container);
+  const CgroupPath above = parent_of(cgroup.path);
+  const bool nested = is_in_container(for_parent ? parent_of(above) : above);
+  if (!nested && is_made_by_root(directory_fd, who.inside_scope))
+    read_engine_files(engine_root, container);
   if (container.engine == Engine::cgroup) read_attributes(directory_fd, container);
   return container;
 }
@@ -109,7 +140,8 @@ class NodeSampler::Impl {
  public:
   Impl(const Options& options, CgroupTree tree)
       : options_(options), tree_(std::move(tree)), buffer_(kKernelTextBytes),
-        sources_(find_sources(tree_.root_fd(), options.proc_root)), pull_(options.open_pull) {}
+        sources_(find_sources(tree_.root_fd(), options.proc_root)), pull_(options.open_pull),
+        granted_(tree_.root_fd()) {}
 
   int event_fd() const { return tree_.event_fd(); }
   const Tracked* find(CgroupId id) const;
@@ -124,6 +156,7 @@ class NodeSampler::Impl {
     tick.wall_time = clock.wall_now();
     tick.appeared.clear();
     tick.vanished.clear();
+    tick.granted.clear();
     follow_tree(tick.time, tick);
     tick.host = host_;
     if (!tick.appeared.empty() || !tick.vanished.empty()) {
@@ -138,6 +171,9 @@ class NodeSampler::Impl {
   void settle(const Settling& settling, NodeSample& tick);
   void track(const TreeChange::Appeared& cgroup, Recognised&& who, Fd directory, NodeSample& tick);
   void forget(TrackedList::iterator at, NodeSample& tick);
+  void stand_for(const CgroupPath& parent, NodeSample& tick);
+  void stand_no_more_for(const CgroupPath& parent, MonotonicTime now);
+  void find_granted(Tracked& tracked, NodeSample& tick);
   void give_places();
   void find_flushes();
   void flush();
@@ -158,6 +194,8 @@ class NodeSampler::Impl {
   TrackedList tracked_;  // ascending id
   std::vector<Settling> settling_;  // looked at again at each tick
   std::vector<Settling> waiting_;   // not to be opened or beyond the bound: at each sweep
+  std::map<CgroupPath, StoodFor> stood_for_;
+  GrantedLimits granted_;
   TreeChange change_;  // kept for its capacity
   std::vector<Fd> flushes_;  // cpu.stat of the parents of many
   std::optional<MonotonicTime> start_time_, sweep_time_;
@@ -207,6 +245,8 @@ void NodeSampler::Impl::follow_tree(MonotonicTime now, NodeSample& tick) {
     host_ = read_host_capacity(options_.proc_root);
     sources_ = find_sources(tree_.root_fd(), options_.proc_root);
     std::ranges::move(std::exchange(waiting_, {}), std::back_inserter(settling_));
+    granted_.forget();
+    for (const auto& tracked : tracked_) find_granted(*tracked, tick);
   }
   for (const CgroupId id : change_.vanished) {
     const auto at = std::ranges::lower_bound(tracked_, id, {}, id_of);
@@ -224,6 +264,10 @@ void NodeSampler::Impl::settle(const Settling& settling, NodeSample& tick) {
   if (find(cgroup.id) != nullptr) return;
   std::optional<Recognised> who = recognise_path(cgroup.path, options_.include);
   if (!who) return;
+  if (const auto at = stood_for_.find(cgroup.path); at != stood_for_.end()) {
+    at->second.id = cgroup.id;
+    return;
+  }
   if (tracked_.size() >= kMaxContainers) return waiting_.push_back(settling);
   Result<Fd> directory = tree_.open_directory(cgroup.path, cgroup.id);
   if (!directory) {
@@ -239,19 +283,42 @@ void NodeSampler::Impl::settle(const Settling& settling, NodeSample& tick) {
 
 void NodeSampler::Impl::track(const TreeChange::Appeared& cgroup, Recognised&& who, Fd directory,
                               NodeSample& tick) {
-  if (who.inside_scope || who.in_pod) {
-    const auto above = std::ranges::find(tracked_, parent_of(cgroup.path),
-                                         [](const auto& one) -> auto& { return one->path; });
-    if (above != tracked_.end()) forget(above, tick);
-  }
+  const bool for_parent = stands_for_parent(cgroup.path, who, options_.engine_root);
+  if (for_parent) stand_for(parent_of(cgroup.path), tick);
   tick.appeared.push_back(
-      describe(cgroup, std::move(who), directory.get(), options_.engine_root));
+      describe(cgroup, std::move(who), for_parent, directory.get(), options_.engine_root));
   UnitResets resets(tick.appeared.back(), directory.get(), unit_writes_, options_.engine_root);
   const int watch = writes_.add(directory.get());
-  tracked_.insert(
+  const auto at = tracked_.insert(
       std::ranges::lower_bound(tracked_, cgroup.id, {}, id_of),
       std::make_unique<Tracked>(cgroup.id, cgroup.path, CgroupFiles(std::move(directory)),
-                                std::move(resets), watch));
+                                std::move(resets), watch, for_parent));
+  find_granted(**at, tick);
+}
+
+void NodeSampler::Impl::find_granted(Tracked& tracked, NodeSample& tick) {
+  const Granted found = granted_.within(parent_of(tracked.path));
+  if (found == tracked.granted) return;
+  tracked.granted = found;
+  tick.granted.emplace_back(tracked.id, found);
+}
+
+void NodeSampler::Impl::stand_for(const CgroupPath& parent, NodeSample& tick) {
+  StoodFor& stood = stood_for_[parent];
+  ++stood.by;
+  const auto at = std::ranges::find(tracked_, parent,
+                                    [](const auto& one) -> auto& { return one->path; });
+  if (at == tracked_.end()) return;
+  stood.id = (*at)->id;
+  forget(at, tick);
+}
+
+// With the last one the parent is a container of its own again, if it is still there.
+void NodeSampler::Impl::stand_no_more_for(const CgroupPath& parent, MonotonicTime now) {
+  const auto at = stood_for_.find(parent);
+  if (--at->second.by > 0) return;
+  if (at->second.id) settling_.push_back({{*at->second.id, parent}, now});
+  stood_for_.erase(at);
 }
 
 // A container that came within this tick was not told of yet and need not be.
@@ -259,6 +326,7 @@ void NodeSampler::Impl::forget(TrackedList::iterator at, NodeSample& tick) {
   const CgroupId id = (*at)->id;
   if ((*at)->watch >= 0) writes_.remove((*at)->watch);
   if ((*at)->place) pull_.remove(id.inode, *(*at)->place);
+  if ((*at)->for_parent) stand_no_more_for(parent_of((*at)->path), tick.time);
   tracked_.erase(at);
   if (std::erase_if(tick.appeared, [&](const auto& one) { return one.id == id; }) == 0)
     tick.vanished.push_back(id);

@@ -6,7 +6,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -130,10 +132,20 @@ struct Sample {
   GpuStat gpu;
 };
 
+// What the cgroups around a container grant it whatever its own limits say: their lowest quota, in
+// cores, and their lowest memory.max.
+struct Granted {
+  double cpu_cores = std::numeric_limits<double>::infinity();
+  double memory_bytes = std::numeric_limits<double>::infinity();
+  bool operator==(const Granted&) const = default;
+};
+
 // What the whole host has; the ceiling for a container without a limit.
 struct HostCapacity {
   double cpu_cores = 0;
   Bytes memory;
+  Bytes page{kPageBytes};  // limits of memory are whole ones
+  Granted granted = {};    // of all this, where one container is meant
 };
 
 // One tick: everything that was read at one moment, plus who came and went since the last one.
@@ -143,6 +155,8 @@ struct NodeSample {
   HostCapacity host;
   std::vector<ContainerInfo> appeared;  // before their first Sample
   std::vector<CgroupId> vanished;
+  // Of those for which it changed, or is told for the first time; looked at once a minute.
+  std::vector<std::pair<CgroupId, Granted>> granted;
   std::vector<Sample> containers;  // ascending CgroupId
 };
 

@@ -14,7 +14,9 @@ constexpr std::size_t kIdDigits = 64;
 constexpr std::size_t kShortIdDigits = 12;
 
 constexpr std::string_view kKubelet = "managed by kubelet";
-constexpr std::string_view kPodmanParent = "libpod_parent";  // of its cgroupfs driver
+// What the cgroupfs drivers call the cgroup above theirs.
+constexpr std::string_view kPodmanParent = "libpod_parent";
+constexpr std::string_view kDockerParent = "docker";
 
 // A last element of `prefix` + 64 hex digits + `suffix`.
 struct IdPattern {
@@ -34,11 +36,16 @@ constexpr std::array<IdPattern, 9> kIdPatterns = {{
 }};
 
 // Units that an include pattern may name, but that must never be limited.
-constexpr std::array<std::string_view, 16> kUntouchableUnits = {
+constexpr auto kUntouchableUnits = std::to_array<std::string_view>({
     "sshd.service", "ssh.service", "sshd@*.service", "ssh@*.service", "docker.service",
-    "containerd.service", "podman.service", "podman@*.service", "crio.service", "kubelet.service",
-    "cgphased.service", "cgphase-*.service", "systemd-*.service", "dbus*.service",
-    "incus.service", "lxc*.service"};
+    "snap.docker.dockerd.service", "buildkit.service", "containerd.service", "podman.service",
+    "podman@*.service", "crio.service", "cri-docker.service", "kubelet.service", "k3s*.service",
+    "rke2-*.service", "snap.microk8s.daemon-*.service", "incus*.service", "lxc*.service",
+    "lxd.service", "snap.lxd.daemon.service", "libvirtd.service", "virtqemud.service",
+    "virtlxcd.service", "cgphased.service", "cgphase-*.service", "systemd-*.service",
+    "dbus*.service",
+    "user@*.service",  // all of a user's own services, rootless engines among them
+});
 
 bool is_hex_id(std::string_view text) {
   return text.size() == kIdDigits &&
@@ -121,9 +128,10 @@ std::optional<Recognised> other_scope(std::string_view name) {
 }
 
 // One of a pod under the cgroupfs driver: with a --cgroup-parent of its own the pod above it looks
-// like a container of Docker's.
+// like a container of Docker's. Where Docker puts its own by itself is none.
 bool is_in_pod(Engine engine, std::string_view parent) {
-  return engine == Engine::podman && is_hex_id(last_element(parent));
+  return engine == Engine::podman && is_hex_id(last_element(parent)) &&
+         last_element(parent_of(parent)) != kDockerParent;
 }
 
 std::optional<Recognised> container_by_id(std::string_view parent, std::string_view name) {
@@ -195,6 +203,15 @@ std::optional<Recognised> recognise_path(std::string_view path,
   if (!result) result = by_include(path, name, include);
   if (result && is_kubelets(path)) result->hands_off = kKubelet;
   return result;
+}
+
+bool is_in_container(std::string_view path) {
+  for (std::size_t end = 0; end != std::string_view::npos;) {
+    end = path.find('/', end + 1);
+    const auto who = recognise_path(path.substr(0, end), {});
+    if (who && who->engine != Engine::slurm) return true;
+  }
+  return false;
 }
 
 bool is_systemd_unit(std::string_view path) {

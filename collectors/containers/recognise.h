@@ -18,7 +18,8 @@ struct Recognised {
   std::string hands_off;  // as in ContainerInfo
   // crun's cgroup inside the scope: it holds the limits, so it stands for its parent.
   bool inside_scope = false;
-  // One of a pod of Podman's, whose own cgroup, its parent, may look like a container and is none.
+  // As one of a pod of Podman's lies: its parent looks like a container, and is the pod unless an
+  // engine knows that one.
   bool in_pod = false;
 };
 
@@ -28,6 +29,10 @@ struct Recognised {
 // matched against the last element. A backslash is itself, as unit names hold "\x2d".
 std::optional<Recognised> recognise_path(std::string_view path,
                                          std::span<const std::string> include);
+
+// The cgroup at `path`, or one above it, is a container. A job of Slurm's is none here: its
+// processes are the host's own.
+bool is_in_container(std::string_view path);
 
 // The last element of `path` is a unit whose limits systemd may rewrite.
 bool is_systemd_unit(std::string_view path);

@@ -41,7 +41,7 @@ class CgroupCounter {
   virtual void forget(CgroupId container) = 0;
 
   // What containers have, and where another counter of the same signal goes on from before its
-  // first reading.
+  // first reading. The former one lost events: of whom it has no sums nothing is known here either.
   virtual ContainerSums container_sums() const = 0;
   virtual void go_on_from(const ContainerSums& former) = 0;
 
@@ -107,7 +107,10 @@ class CounterTable {
     ledger_.for_each(samples, !losing_, each);
   }
   ContainerSums container_sums() const { return ledger_.container_sums(); }
-  void go_on_from(const ContainerSums& former) { ledger_.go_on_from(former); }
+  void go_on_from(const ContainerSums& former) {
+    ledger_.go_on_from(former);
+    losing_ = true;
+  }
   void forget(CgroupId container) {
     ++forgotten_;
     ledger_.forget(container);

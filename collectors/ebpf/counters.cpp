@@ -62,6 +62,7 @@ struct Slot {
   std::unique_ptr<CgroupCounter> counter{};
   std::uint32_t room = 0;         // of its map, or more that was refused
   std::uint64_t lost_before = 0;  // as of the last sweep
+  std::uint64_t lost_by_former = 0;  // by those that it goes on from
   std::string why_not{};
   std::string trouble{};  // of the last reading
   CounterCost cost{.every = 0};
@@ -86,7 +87,7 @@ std::string describe(const Slot& slot) {
   std::string text = slot.counter->tier();
   if (slot.cost.every > 1)
     text += ", one event of " + std::to_string(slot.cost.every) + " to stay within bpf.budget";
-  if (const std::uint64_t lost = slot.counter->lost(); lost > 0)
+  if (const std::uint64_t lost = slot.lost_by_former + slot.counter->lost(); lost > 0)
     text += ", " + std::to_string(lost) + " events were not counted for want of room";
   if (!slot.trouble.empty()) text += ", " + slot.trouble;
   return text;
@@ -108,6 +109,7 @@ struct KernelCounters::Impl {
       return;
     }
     slot.cost = {};
+    slot.lost_by_former = 0;
     count_by(slot, std::move(*started), room, now);
   }
 
@@ -139,6 +141,7 @@ struct KernelCounters::Impl {
     (void)slot.counter->read(owners, false);  // what it counted while the other one was loaded
     (*started)->go_on_from(slot.counter->container_sums());
     if (slot.cost.every > 1) (*started)->look_at_one_of(slot.cost.every);
+    slot.lost_by_former += slot.counter->lost();
     count_by(slot, std::move(*started), room, now);
   }
 

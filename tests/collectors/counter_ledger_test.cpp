@@ -141,6 +141,19 @@ TEST_CASE("from a lost event until a minute without one, who has no record has n
   CHECK(inner_is_told(false));
 }
 
+TEST_CASE("after one that lost events a minute goes by before who has no record has zeros") {
+  const FakeTree tree;
+  CgroupOwners owners(tree.root());
+  const __u64 entered = 0, lost = 0;
+  CounterTable<tcp_counts> table(-1, 1, entered, lost);
+  table.go_on_from({{kOuter, {7}}});
+  REQUIRE(table.read(owners, false));
+  CHECK(table.of(kOuter) == CounterTable<tcp_counts>::Counts{7});
+  CHECK_FALSE(table.of(kInner));
+  REQUIRE(table.read(owners, true));
+  CHECK(table.of(kInner) == CounterTable<tcp_counts>::Counts{0});
+}
+
 TEST_CASE("a cgroup belongs to the nearest container above it") {
   const FakeTree tree;  // knows no cgroup by its inode: only containers are known
   CgroupOwners owners(tree.root());

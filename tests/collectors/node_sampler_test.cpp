@@ -10,51 +10,16 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <map>
 #include <thread>
 
 #include "tests/collectors/allocation_count.h"
-#include "tests/collectors/fake_tree.h"
+#include "tests/collectors/fake_node.h"
 #include "tests/collectors/fill_inotify.h"
 #include "tests/emulation.h"
 
 using namespace cgphase;
 
 namespace {
-
-const std::string kDockerId(64, 'a');
-const std::string kOtherId(64, 'b');
-
-struct Node : FakeTree {
-  ManualClock clock;
-  NodeSample tick;
-
-  Node() {
-    write("/proc/stat", "cpu  1 2 3\ncpu0 1 2 3\ncpu1 1 2 3\nintr 5\n");
-    write("/proc/meminfo", "MemTotal:        2048 kB\nMemFree: 5 kB\nSwapTotal: 0 kB\n");
-    make("/cg");
-  }
-  NodeSampler open(std::vector<std::string> include = {}) {
-    auto sampler = NodeSampler::open({.cgroup_root = root() + "/cg",
-                                      .proc_root = root() + "/proc",
-                                      .engine_root = root(),
-                                      .include = std::move(include)});
-    REQUIRE(sampler.has_value());
-    return std::move(*sampler);
-  }
-  // A Docker container and one of Podman.
-  void write_engine_files() const {
-    write("/var/lib/docker/containers/" + kDockerId + "/config.v2.json",
-          R"({"Name":"/web","Config":{"Image":"nginx:1","Labels":{"cgphase.mode":"enforce"}}})");
-    write("/var/lib/containers/storage/overlay-containers/containers.json",
-          R"([{"id":")" + kOtherId + R"(","names":["db"],"metadata":"{}"}])");
-  }
-  const NodeSample& sample(NodeSampler& sampler) {
-    clock.advance(std::chrono::seconds(1));
-    sampler.sample(clock, tick);
-    return tick;
-  }
-};
 
 Source source_of(const NodeSampler& sampler, std::string_view name) {
   for (const Source& source : sampler.sources())
@@ -101,40 +66,6 @@ TEST_CASE("a container is found, named once and read at every tick") {
   node.write("/cg/docker/" + kDockerId + "/cpu.stat", "usage_usec 3000\n");
   CHECK(node.sample(sampler).appeared.empty());
   CHECK(node.tick.containers[0].cpu.usage_usec == 3000);
-}
-
-TEST_CASE("by another's id nobody gets its name, image and labels in a directory of his own") {
-  constexpr uid_t kSomebody = 1000;
-  Node node;
-  node.write_engine_files();
-  const std::string docker = "/docker-" + kDockerId + ".scope";
-  const std::string podman = "/libpod-" + kOtherId + ".scope";
-  for (const std::string slice : {"/system.slice", "/user.slice"}) {
-    node.make("/cg" + slice + docker);
-    node.make("/cg" + slice + podman + "/container");
-  }
-  // Of crun's cgroup the scope may be the container's own: what holds the scope says whose it is.
-  const bool given =
-      ::chown((node.root() + "/cg/user.slice").c_str(), kSomebody, kSomebody) == 0 &&
-      ::chown((node.root() + "/cg/system.slice" + podman).c_str(), kSomebody, kSomebody) == 0;
-  NodeSampler sampler = node.open();
-  std::map<CgroupPath, ContainerInfo> found;
-  for (const ContainerInfo& one : node.sample(sampler).appeared) found[one.path] = one;
-  REQUIRE(found.size() == 4);
-  CHECK(found["/system.slice" + docker].name == "web");
-  CHECK(found["/system.slice" + docker].image == "nginx:1");
-  CHECK(found["/system.slice" + docker].labels.at("cgphase.mode") == "enforce");
-  CHECK(found["/system.slice" + podman + "/container"].name == "db");
-  if (!given) {
-    MESSAGE("only root can give a directory away: the rest is not tested");
-    return;
-  }
-  for (const std::string& path : {docker, podman + "/container"}) {
-    const ContainerInfo& stolen = found["/user.slice" + path];
-    CHECK(stolen.name == stolen.engine_id.substr(0, 12));
-    CHECK(stolen.image.empty());
-    CHECK(stolen.labels.empty());
-  }
 }
 
 TEST_CASE("the host's capacity comes from the proc root") {
@@ -199,57 +130,12 @@ TEST_CASE("a container that comes and goes between two ticks is never told of") 
   CHECK(node.tick.vanished.empty());
 }
 
-TEST_CASE("crun's inner cgroup takes the place of its scope") {
-  Node node;
-  const std::string scope = "/machine.slice/libpod-" + kDockerId + ".scope";
-  node.make("/cg" + scope + "/container");
-  NodeSampler sampler = node.open();
-  REQUIRE(node.sample(sampler).appeared.size() == 1);
-  CHECK(node.tick.appeared[0].path == scope + "/container");
-  CHECK(node.tick.appeared[0].engine == Engine::podman);
-  CHECK_FALSE(node.tick.appeared[0].systemd_unit);
-  CHECK(node.tick.vanished.empty());
-}
-
-TEST_CASE("crun's inner cgroup that is made a tick later replaces the scope that was told of") {
-  Node node;
-  const std::string scope = "/machine.slice/libpod-" + kDockerId + ".scope";
-  node.make("/cg" + scope);
-  NodeSampler sampler = node.open();
-  REQUIRE(node.sample(sampler).appeared.size() == 1);
-  const ContainerInfo outer = node.tick.appeared[0];
-  CHECK(outer.systemd_unit);
-  node.make("/cg" + scope + "/container");
-  CHECK(node.sample(sampler).vanished == std::vector{outer.id});
-  CHECK(node.tick.appeared.at(0).path == scope + "/container");
-  CHECK(node.tick.containers.size() == 1);
-}
-
-TEST_CASE("a pod that looks like a container of Docker's is none once one of Podman's is in it") {
-  Node node;
-  const std::string pod = "/batch/" + kDockerId;
-  node.make("/cg" + pod);
-  NodeSampler sampler = node.open();
-  const CgroupId id = node.sample(sampler).appeared.at(0).id;
-  node.make("/cg" + pod + "/libpod-" + kOtherId);
-  CHECK(node.sample(sampler).vanished == std::vector{id});
-  CHECK(node.tick.appeared.at(0).path == pod + "/libpod-" + kOtherId);
-  CHECK(node.tick.containers.size() == 1);
-}
-
 TEST_CASE("containers are ordered by identity") {
   Node node;
   for (int i = 0; i < 20; ++i) node.make("/cg/jobs/" + std::to_string(i * 7 % 20));
   NodeSampler sampler = node.open({"/jobs/*"});
   REQUIRE(node.sample(sampler).containers.size() == 20);
   CHECK(std::ranges::is_sorted(node.tick.containers, {}, &Sample::id));
-}
-
-TEST_CASE("a container within a container is one too") {
-  Node node;
-  node.make("/cg/docker/" + kDockerId + "/docker/" + kOtherId);
-  NodeSampler sampler = node.open();
-  CHECK(node.sample(sampler).containers.size() == 2);
 }
 
 TEST_CASE("hostile names are carried as the bytes they are") {

@@ -80,6 +80,20 @@ TEST_CASE("a pod of Podman's is no container, and what is in it is one") {
     CHECK_FALSE(who->inside_scope);
   }
   CHECK_FALSE(recognise("/libpod_parent/libpod-" + kHexId)->in_pod);
+  CHECK_FALSE(recognise("/docker/" + pod + "/libpod-" + kHexId)->in_pod);  // Docker's own place
+}
+
+TEST_CASE("a cgroup is in a container where that or one above it is one, but a Slurm job") {
+  const std::string scope = "/system.slice/docker-" + kHexId + ".scope";
+  for (const std::string& path : {scope, scope + "/a/b", "/lxc.payload.web/system.slice" + scope}) {
+    CAPTURE(path);
+    CHECK(is_in_container(path));
+  }
+  for (const std::string path : {"", "/", "/docker", "/system.slice/web.service/a",
+                                 "/system.slice/slurmstepd.scope/job_1/step_0"}) {
+    CAPTURE(path);
+    CHECK_FALSE(is_in_container(path));
+  }
 }
 
 TEST_CASE("what kubelet manages is recognised and left alone") {
@@ -166,15 +180,23 @@ TEST_CASE("a backslash in a pattern is itself") {
 }
 
 TEST_CASE("services that the system needs are recognised and left alone") {
-  for (const char* unit : {"ssh.service", "sshd.service", "docker.service", "containerd.service",
-                           "podman.service", "cgphased.service", "systemd-journald.service",
-                           "dbus.service", "sshd@1.service"}) {
+  for (const char* unit : {
+           "ssh.service", "sshd.service", "sshd@1.service", "docker.service",
+           "snap.docker.dockerd.service", "buildkit.service", "containerd.service",
+           "podman.service", "crio.service", "cri-docker.service", "kubelet.service",
+           "k3s.service", "k3s-agent.service", "rke2-server.service", "rke2-agent.service",
+           "snap.microk8s.daemon-kubelite.service", "incus.service", "incus-lxcfs.service",
+           "lxc.service", "lxcfs.service", "lxd.service", "snap.lxd.daemon.service",
+           "libvirtd.service", "virtqemud.service", "virtlxcd.service", "cgphased.service",
+           "systemd-journald.service", "dbus.service", "user@1000.service"}) {
     CAPTURE(unit);
     const auto who = recognise(std::string("/system.slice/") + unit, {"*.service"});
     REQUIRE(who.has_value());
     CHECK_FALSE(who->hands_off.empty());
   }
   CHECK_FALSE(recognise("/cgphase.slice/own", {"/cgphase.slice/*"})->hands_off.empty());
+  const std::string user = "/user.slice/user-1000.slice/user@1000.service/app.slice/";
+  CHECK(recognise(user + "web.service", {"*.service"})->hands_off.empty());
 }
 
 TEST_CASE("slices, init and monitors are none, whatever the patterns say") {

@@ -1,0 +1,65 @@
+#include "collectors/granted_limits.h"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <limits>
+#include <string>
+
+#include "tests/collectors/fake_node.h"
+
+using namespace cgphase;
+
+namespace {
+
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+const std::string kScope = "/work.slice/jobs.slice/docker-" + kDockerId + ".scope";
+
+struct SlicedNode : Node {
+  SlicedNode() {
+    write("/cg" + kScope + "/cpu.max", "50000 100000\n");
+    limit("/work.slice", "200000 100000\n", "8589934592\n");
+    limit("/work.slice/jobs.slice", "max 100000\n", "4294967296\n");
+  }
+  void limit(const std::string& slice, const std::string& cpu, const std::string& memory) const {
+    write("/cg" + slice + "/cpu.max", cpu);
+    write("/cg" + slice + "/memory.max", memory);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("what the slices around a container grant is their lowest limits, not its own") {
+  SlicedNode node;
+  auto sampler = node.open();
+  const NodeSample& tick = node.sample(sampler);
+  REQUIRE(tick.appeared.size() == 1);
+  REQUIRE(tick.granted.size() == 1);
+  CHECK(tick.granted[0].first == tick.appeared[0].id);
+  CHECK(tick.granted[0].second.cpu_cores == 2);
+  CHECK(tick.granted[0].second.memory_bytes == 4294967296.0);
+}
+
+TEST_CASE("what slices grant is looked at once a minute, and told where it changed") {
+  SlicedNode node;
+  auto sampler = node.open();
+  REQUIRE(node.sample(sampler).granted.size() == 1);
+  node.limit("/work.slice", "max 100000\n", "max\n");
+  for (int second = 0; second < 58; ++second) CHECK(node.sample(sampler).granted.empty());
+  for (int second = 0; second < 3 && node.sample(sampler).granted.empty(); ++second) {
+  }
+  REQUIRE(node.tick.granted.size() == 1);
+  CHECK(node.tick.granted[0].second.cpu_cores == kNoLimit);
+  CHECK(node.tick.granted[0].second.memory_bytes == 4294967296.0);
+  for (int second = 0; second < 130; ++second) CHECK(node.sample(sampler).granted.empty());
+}
+
+TEST_CASE("where no slice has a limit, or it cannot be read, nothing is told") {
+  Node node;
+  node.write("/cg/plain.slice/docker-" + kDockerId + ".scope/cpu.max", "50000 100000\n");
+  node.write("/cg/plain.slice/cpu.max", "nonsense\n");
+  auto sampler = node.open();
+  const NodeSample& tick = node.sample(sampler);
+  CHECK(tick.appeared.size() == 1);
+  CHECK(tick.granted.empty());
+}

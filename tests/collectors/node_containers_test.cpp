@@ -1,0 +1,207 @@
+// Which cgroups the sampler takes for containers where one lies in another, and whose names they
+// have.
+#include <unistd.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collectors/node_sampler.h"
+#include "tests/collectors/fake_node.h"
+
+using namespace cgphase;
+
+namespace {
+
+std::map<CgroupPath, ContainerInfo> appeared_by_path(const NodeSample& tick) {
+  std::map<CgroupPath, ContainerInfo> found;
+  for (const ContainerInfo& one : tick.appeared) found[one.path] = one;
+  return found;
+}
+
+void check_nameless(const ContainerInfo& info) {
+  CHECK(info.name == info.engine_id.substr(0, 12));
+  CHECK(info.image.empty());
+  CHECK(info.labels.empty());
+}
+
+}  // namespace
+
+TEST_CASE("by another's id nobody gets its name, image and labels in a directory of his own") {
+  constexpr uid_t kSomebody = 1000;
+  Node node;
+  node.write_engine_files();
+  const std::string docker = "/docker-" + kDockerId + ".scope";
+  const std::string podman = "/libpod-" + kOtherId + ".scope";
+  for (const std::string slice : {"/system.slice", "/user.slice"}) {
+    node.make("/cg" + slice + docker);
+    node.make("/cg" + slice + podman + "/container");
+  }
+  // Of crun's cgroup the scope may be the container's own: what holds the scope says whose it is.
+  const bool given =
+      ::chown((node.root() + "/cg/user.slice").c_str(), kSomebody, kSomebody) == 0 &&
+      ::chown((node.root() + "/cg/system.slice" + podman).c_str(), kSomebody, kSomebody) == 0;
+  NodeSampler sampler = node.open();
+  auto found = appeared_by_path(node.sample(sampler));
+  REQUIRE(found.size() == 4);
+  CHECK(found["/system.slice" + docker].name == "web");
+  CHECK(found["/system.slice" + docker].image == "nginx:1");
+  CHECK(found["/system.slice" + docker].labels.at("cgphase.mode") == "enforce");
+  CHECK(found["/system.slice" + podman + "/container"].name == "db");
+  if (!given) {
+    MESSAGE("only root can give a directory away: the rest is not tested");
+    return;
+  }
+  for (const std::string& path : {docker, podman + "/container"})
+    check_nameless(found["/user.slice" + path]);
+}
+
+TEST_CASE("a container within a container is one too") {
+  Node node;
+  node.make("/cg/docker/" + kDockerId + "/docker/" + kOtherId);
+  NodeSampler sampler = node.open();
+  CHECK(node.sample(sampler).containers.size() == 2);
+}
+
+TEST_CASE("crun's inner cgroup takes the place of its scope") {
+  Node node;
+  const std::string scope = "/machine.slice/libpod-" + kDockerId + ".scope";
+  node.make("/cg" + scope + "/container");
+  NodeSampler sampler = node.open();
+  REQUIRE(node.sample(sampler).appeared.size() == 1);
+  CHECK(node.tick.appeared[0].path == scope + "/container");
+  CHECK(node.tick.appeared[0].engine == Engine::podman);
+  CHECK_FALSE(node.tick.appeared[0].systemd_unit);
+  CHECK(node.tick.vanished.empty());
+}
+
+TEST_CASE("crun's inner cgroup that is made a tick later replaces the scope that was told of") {
+  Node node;
+  const std::string scope = "/machine.slice/libpod-" + kDockerId + ".scope";
+  node.make("/cg" + scope);
+  NodeSampler sampler = node.open();
+  REQUIRE(node.sample(sampler).appeared.size() == 1);
+  const ContainerInfo outer = node.tick.appeared[0];
+  CHECK(outer.systemd_unit);
+  node.make("/cg" + scope + "/container");
+  CHECK(node.sample(sampler).vanished == std::vector{outer.id});
+  CHECK(node.tick.appeared.at(0).path == scope + "/container");
+  CHECK(node.tick.containers.size() == 1);
+}
+
+TEST_CASE("a pod that looks like a container of Docker's is none once one of Podman's is in it") {
+  Node node;
+  const std::string pod = "/batch/" + kDockerId;
+  node.make("/cg" + pod);
+  NodeSampler sampler = node.open();
+  const CgroupId id = node.sample(sampler).appeared.at(0).id;
+  node.make("/cg" + pod + "/libpod-" + kOtherId);
+  CHECK(node.sample(sampler).vanished == std::vector{id});
+  CHECK(node.tick.appeared.at(0).path == pod + "/libpod-" + kOtherId);
+  CHECK(node.tick.containers.size() == 1);
+}
+
+TEST_CASE("a scope or pod is a container again when the one that stood for it is gone") {
+  Node node;
+  const std::string scope = "/machine.slice/libpod-" + kDockerId + ".scope";
+  for (const auto& [outer, inner] : {std::pair{scope, scope + "/container"},
+                                     std::pair{"/batch/" + kOtherId,
+                                               "/batch/" + kOtherId + "/libpod-" + kDockerId}}) {
+    CAPTURE(outer);
+    node.make("/cg" + inner);
+    NodeSampler sampler = node.open();
+    const CgroupId id = node.sample(sampler).appeared.at(0).id;
+    CHECK(node.tick.appeared.at(0).path == inner);
+    for (int round = 0; round < 2; ++round) {
+      node.remove("/cg" + inner);
+      node.sample(sampler);
+      CHECK(node.tick.vanished.size() == 1);
+      CHECK(node.tick.appeared.at(0).path == outer);
+      CHECK(node.tick.appeared.at(0).id != id);
+      CHECK(node.tick.containers.size() == 1);
+      node.make("/cg" + inner);
+      CHECK(node.sample(sampler).appeared.at(0).path == inner);
+      CHECK(node.tick.containers.size() == 1);
+    }
+    node.remove("/cg" + outer);
+    CHECK(node.sample(sampler).appeared.empty());
+    CHECK(node.sample(sampler).appeared.empty());
+    CHECK(node.tick.containers.empty());
+  }
+}
+
+TEST_CASE("a pod is none as long as one of its containers is left") {
+  Node node;
+  const std::string pod = "/batch/" + kOtherId;
+  const std::string first = pod + "/libpod-" + kDockerId;
+  const std::string second = pod + "/libpod-" + std::string(64, 'c');
+  for (const std::string& path : {first, second}) node.make("/cg" + path);
+  NodeSampler sampler = node.open();
+  REQUIRE(node.sample(sampler).containers.size() == 2);
+  node.remove("/cg" + first);
+  CHECK(node.sample(sampler).appeared.empty());
+  CHECK(node.tick.containers.size() == 1);
+  node.remove("/cg" + second);
+  CHECK(node.sample(sampler).appeared.at(0).path == pod);
+}
+
+TEST_CASE("a scope that is left empty is no container again until its time is over") {
+  Node node;
+  const std::string scope = "/machine.slice/libpod-" + kDockerId + ".scope";
+  node.make("/cg" + scope + "/container");
+  NodeSampler sampler = node.open();
+  node.sample(sampler);
+  node.write("/cg" + scope + "/cgroup.events", "populated 0\n");
+  node.remove("/cg" + scope + "/container");
+  for (int second = 0; second < 5; ++second) CHECK(node.sample(sampler).appeared.empty());
+  CHECK(node.sample(sampler).appeared.size() == 1);
+}
+
+TEST_CASE("a container of Docker's in which one of Podman's seems to be stays one") {
+  for (const std::string parent : {"/docker/", "/batch/"}) {
+    CAPTURE(parent);
+    Node node;
+    // Elsewhere than where Docker puts it by itself only its file tells it from a pod.
+    if (parent == "/batch/") node.write_engine_files();
+    const std::string outer = parent + kDockerId, inner = outer + "/libpod-" + kOtherId;
+    node.make("/cg" + outer);
+    NodeSampler sampler = node.open();
+    REQUIRE(node.sample(sampler).containers.size() == 1);
+    node.make("/cg" + inner);
+    CHECK(node.sample(sampler).vanished.empty());
+    CHECK(node.tick.appeared.at(0).path == inner);
+    CHECK(node.tick.containers.size() == 2);
+  }
+}
+
+TEST_CASE("below a container nobody gets another's name, image and labels by its id") {
+  Node node;
+  node.write_engine_files();
+  const std::string docker = "/docker-" + kDockerId + ".scope";
+  const std::string podman = "/libpod-" + kOtherId;
+  const std::string another = std::string(64, 'c');
+  const std::string stolen[] = {"/docker/" + another + podman,
+                                "/docker/" + another + podman + ".scope/container",
+                                "/batch/" + kDockerId + podman,
+                                "/system.slice/docker-" + another + ".scope" + docker,
+                                "/lxc.payload.web/system.slice" + docker,
+                                "/machine.slice/machine-box.scope/payload/system.slice" + docker};
+  const std::string own[] = {"/batch/" + another + podman, "/libpod_parent/" + another + podman,
+                             "/system.slice/slurmstepd.scope/job_1" + docker,
+                             "/machine.slice" + podman + ".scope/container"};
+  for (const std::string& path : stolen) node.make("/cg" + path);
+  for (const std::string& path : own) node.make("/cg" + path);
+  NodeSampler sampler = node.open();
+  auto found = appeared_by_path(node.sample(sampler));
+  for (const std::string& path : stolen) {
+    CAPTURE(path);
+    REQUIRE(found.contains(path));
+    check_nameless(found[path]);
+  }
+  for (const std::string& path : own) {
+    CAPTURE(path);
+    REQUIRE(found.contains(path));
+    CHECK(found[path].name == (found[path].engine == Engine::docker ? "web" : "db"));
+  }
+}
