@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "control/lease_file.h"
 
 namespace cgphase {
 
@@ -53,8 +54,13 @@ Started<void> ready_runtime_dir(const Config& config) {
 
 Started<void> check_readiness(const Config& config) {
   if (const auto ready = ready_runtime_dir(config); !ready) return ready;
-  if (const auto root = ready_root(config); !root) return std::unexpected(root.error());
+  const Started<CgroupRoot> root = ready_root(config);
+  if (!root) return std::unexpected(root.error());
   if (const auto model = ready_model(config); !model) return std::unexpected(model.error());
+  // Who may write here opens the leases that there are.
+  if (!root->can_enforce || !root->writable) return {};
+  if (const Status leases = check_lease_file(config.runtime_dir); !leases)
+    return refuse(leases.error());
   return {};
 }
 

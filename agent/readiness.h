@@ -39,7 +39,8 @@ Started<void> ready_runtime_dir(const Config& config, std::string_view given);
 // The same with what this process was given.
 Started<void> ready_runtime_dir(const Config& config);
 
-// Whether a daemon with `config` would start here, as far as nothing has to be changed to know it.
+// Whether a daemon with `config` would start here, once the one that may run has ended, as far as
+// nothing has to be changed to know it.
 Started<void> check_readiness(const Config& config);
 
 }  // namespace cgphase

@@ -37,12 +37,8 @@ KnobText higher(Knob knob, const KnobText& first, const KnobText& second) {
 
 // The kernel takes no burst above the quota. Where the quota cannot be read, it says so itself.
 bool fits_quota(int directory, const KnobText& burst) {
-  const auto found = read_knob(directory, Knob::cpu_max);
-  Limits limits;
-  if (!found || !parse_knob(Knob::cpu_max, found->view(), limits) ||
-      !parse_knob(Knob::cpu_max_burst, burst.view(), limits))
-    return true;
-  return !limits.cpu_max->quota || *limits.cpu_max_burst <= *limits.cpu_max->quota;
+  const auto quota = read_knob(directory, Knob::cpu_max);
+  return !quota || !cut_to_quota(burst, *quota);
 }
 
 std::string mib(Bytes bytes) { return std::to_string(bytes.value / kMiB) + " MiB"; }
@@ -194,13 +190,20 @@ Status ChangeRun::still_wanted() const {
   return {};
 }
 
+Status ChangeRun::write_by_library(const ChangeStep& step) const {
+  const LeasesByKnob leased = leases_of(tools_.leases, cgroup_.id);
+  const LeaseValues* lease = leased.of(step.knob);
+  return tools_.library->write(cgroup_.id, cgroup_.path, cgroup_.directory.get(), step.knob,
+                               step.to, lease != nullptr ? lease->original : step.from);
+}
+
 Status ChangeRun::write_step(const ChangeStep& step) {
   const int directory = cgroup_.directory.get();
-  const bool slow = !change_.raise && tools_.library != nullptr;
-  Status written =
-      slow ? tools_.library->write(cgroup_.id, cgroup_.path, directory, step.knob, step.to)
-           : write_knob(directory, step.knob, step.to);
-  if (!written) return written;
+  if (Status written = change_.raise || tools_.library == nullptr
+                           ? write_knob(directory, step.knob, step.to)
+                           : write_by_library(step);
+      !written)
+    return written;
   const auto found = read_knob(directory, step.knob);
   if (!found) return std::unexpected(found.error());
   if (!same_value(step.knob, *found, step.to))

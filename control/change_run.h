@@ -54,6 +54,7 @@ class ChangeRun {
   Status write_steps();
   bool overtaken() const;
   Status still_wanted() const;
+  Status write_by_library(const ChangeStep& step) const;
   Status write_step(const ChangeStep& step);
   Status make_room(const ChangeStep& step) const;
   enum class Start { as_planned, higher_already };

@@ -254,6 +254,16 @@ void copy_knob(Knob knob, const Limits& from, Limits& to) {
   }
 }
 
+std::optional<KnobText> cut_to_quota(const KnobText& burst, const KnobText& quota) {
+  Limits limits;
+  if (!parse_knob(Knob::cpu_max, quota.view(), limits) ||
+      !parse_knob(Knob::cpu_max_burst, burst.view(), limits))
+    return std::nullopt;
+  const std::optional<Microseconds> most = limits.cpu_max->quota;
+  if (!most || *limits.cpu_max_burst <= *most) return std::nullopt;
+  return KnobText::from(std::to_string(most->value));
+}
+
 std::array<Knob, kKnobCount> write_order(const Limits& before, const Limits& after) {
   const auto rises = [&](Knob first, Knob second) {
     const auto direction = compare_knob(first, after, before);

@@ -64,6 +64,10 @@ std::strong_ordering compare_knob(Knob knob, const Limits& after, const Limits& 
 // Copies the field of `knob`.
 void copy_knob(Knob knob, const Limits& from, Limits& to);
 
+// The kernel takes no burst above the quota: what it takes of `burst` beside a cpu.max of `quota`.
+// Absent where it takes all.
+std::optional<KnobText> cut_to_quota(const KnobText& burst, const KnobText& quota);
+
 // The knobs of one cgroup in the order in which they may be written, so that no moment between two
 // writes is refused by the kernel or tighter than both ends: when the CPU limit rises cpu.max goes
 // before cpu.max.burst, when it falls the other way round; memory.max before memory.high when

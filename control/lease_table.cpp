@@ -18,16 +18,10 @@
 
 #include "base/check.h"
 #include "base/crc32.h"
-#include "base/file.h"
-#include "base/parse.h"
 
 namespace cgphase {
 namespace {
 
-constexpr std::size_t kHeaderBytes = 4096;
-constexpr std::array<char, 8> kMagic = {'c', 'g', 'p', 'h', 'l', 'e', 'a', 's'};
-constexpr std::size_t kBootIdBytes = 40;
-constexpr int kLargestRecordCount = 1 << 20;
 constexpr int kOpenAttempts = 3;
 // A restorer owns the file for moments only; a daemon that starts meanwhile waits for it.
 constexpr int kOwnAttempts = 150;
@@ -95,24 +89,13 @@ struct Record {
   std::array<Shared<GuardSlot>, 2> guard;
 };
 
-// Written once, before the file gets its name.
-struct Header {
-  std::array<char, 8> magic;
-  std::uint32_t version;
-  std::uint32_t record_bytes;
-  std::uint32_t record_count;
-  std::array<char, kBootIdBytes> boot_id;
-  std::uint32_t crc;
-};
-
 struct Root {
   std::array<char, kLeaseRootBytes + 1> path;
   std::uint32_t path_bytes;
   std::uint32_t crc;
 };
 
-constexpr std::size_t kRecordBytes = 1024;
-static_assert(sizeof(Record) <= kRecordBytes);
+static_assert(sizeof(Record) <= kLeaseRecordBytes);
 
 // The CRC is the last field of each of them.
 template <class T>
@@ -176,59 +159,6 @@ void push_front(std::array<KnobText, N>& values, const KnobText& text) {
   values.front() = text;
 }
 
-Result<std::string> current_boot_id(const std::string& asked) {
-  if (!asked.empty()) return asked.substr(0, kBootIdBytes - 1);
-  auto text = read_file("/proc/sys/kernel/random/boot_id", 128);
-  if (!text) return text;
-  return std::string(trim(*text)).substr(0, kBootIdBytes - 1);
-}
-
-Status write_new_file(int fd, const std::string& path, int records, const std::string& boot_id) {
-  const std::size_t bytes = kHeaderBytes + static_cast<std::size_t>(records) * kRecordBytes;
-  // The whole file is allocated now: a full tmpfs later would be SIGBUS in the guard.
-  const int error = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
-  if (error != 0)
-    return errno_failure(path + ": " + std::to_string(bytes / 1024) +
-                             " KiB are needed there to keep the original limits in",
-                         error);
-  Header header{};
-  header.magic = kMagic;
-  header.version = kLeaseVersion;
-  header.record_bytes = kRecordBytes;
-  header.record_count = static_cast<std::uint32_t>(records);
-  boot_id.copy(header.boot_id.data(), kBootIdBytes - 1);
-  header.crc = crc_of(header, 0);
-  if (::pwrite(fd, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header))
-    return errno_failure(path, errno);
-  return {};
-}
-
-// Creates the file under a name of its own and gives it its name when it is complete. `replace`
-// puts it over an old one, which the caller owns; otherwise an existing file wins.
-Status create_file(const std::string& path, int records, const std::string& boot_id, bool replace) {
-  const std::string fresh = path + ".new." + std::to_string(::getpid());
-  ::unlink(fresh.c_str());
-  auto fd = open_path(fresh, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
-  if (!fd) return std::unexpected(fd.error());
-  Status status = write_new_file(fd->get(), path, records, boot_id);
-  if (status && replace && ::rename(fresh.c_str(), path.c_str()) != 0)
-    status = errno_failure(path, errno);
-  if (status && !replace && ::link(fresh.c_str(), path.c_str()) != 0 && errno != EEXIST)
-    status = errno_failure(path, errno);
-  ::unlink(fresh.c_str());
-  return status;
-}
-
-Result<Fd> open_file(const std::string& path) {
-  auto fd = open_path(path, O_RDWR | O_NOFOLLOW);
-  if (!fd) return fd;
-  struct stat status;
-  if (::fstat(fd->get(), &status) != 0) return errno_failure(path, errno);
-  if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid())
-    return failure(ErrorKind::denied, path + ": not a regular file of this user; remove it");
-  return fd;
-}
-
 bool alive(pid_t pid) { return pid > 0 && (::kill(pid, 0) == 0 || errno == EPERM); }
 
 // False at once where the owner is a living process.
@@ -239,6 +169,12 @@ bool own_patiently(LeaseTable& table) {
     ::nanosleep(&kOwnPause, nullptr);
   }
   return false;
+}
+
+// Who restores owns the file, too, and does not say so in it.
+std::string owner_of(pid_t pid) {
+  return alive(pid) ? "another cgphased (process " + std::to_string(pid) + "); stop it first"
+                    : "a cgphase-restore that is not done yet; start again when it is";
 }
 
 bool same_file(int fd, const std::string& path) {
@@ -271,7 +207,7 @@ std::optional<Lease> lease_in(const Record& place) {
 }  // namespace
 
 struct LeaseTable::File {
-  Header header;
+  LeaseHeader header;
   alignas(64) std::atomic<std::uint64_t> heartbeat_ns;
   std::atomic<std::uint64_t> revocations;
   std::atomic<std::uint64_t> acknowledged;
@@ -280,50 +216,32 @@ struct LeaseTable::File {
 
   Record& record(int index) {
     CHECK_INVARIANT(index >= 0 && index < static_cast<int>(header.record_count));
-    char* start = reinterpret_cast<char*>(this) + kHeaderBytes;
-    return *reinterpret_cast<Record*>(start + static_cast<std::size_t>(index) * kRecordBytes);
+    char* start = reinterpret_cast<char*>(this) + kLeaseHeaderBytes;
+    return *reinterpret_cast<Record*>(start + static_cast<std::size_t>(index) * kLeaseRecordBytes);
   }
 };
 
 LeaseTable::LeaseTable(Fd fd, File* file, std::size_t bytes, std::string path)
     : fd_(std::move(fd)), file_(file), bytes_(bytes), path_(std::move(path)) {
-  static_assert(sizeof(File) <= kHeaderBytes);
+  static_assert(sizeof(File) <= kLeaseHeaderBytes);
 }
 
 LeaseTable::~LeaseTable() { ::munmap(file_, bytes_); }
 
 Result<std::unique_ptr<LeaseTable>> LeaseTable::map(Fd fd, std::string path) {
-  struct stat status;
-  if (::fstat(fd.get(), &status) != 0) return errno_failure(path, errno);
-  const auto bytes = static_cast<std::size_t>(status.st_size);
-  const std::string way_out =
-      "; restore the limits shown in it by hand or restart the containers, then remove the file";
-  if (bytes < kHeaderBytes)
-    return failure(ErrorKind::invalid, path + ": damaged (too short for leases)" + way_out);
-  void* start = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  const auto bytes = checked_lease_bytes(fd.get(), path);
+  if (!bytes) return std::unexpected(bytes.error());
+  void* start = ::mmap(nullptr, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (start == MAP_FAILED) return errno_failure(path, errno);
-  std::unique_ptr<LeaseTable> table(
-      new LeaseTable(std::move(fd), static_cast<File*>(start), bytes, std::move(path)));
-  const Header& header = table->file_->header;
-  if (header.magic != kMagic || header.crc != crc_of(header, 0))
-    return failure(ErrorKind::invalid, table->path_ + ": damaged (header)" + way_out);
-  if (header.version != kLeaseVersion || header.record_bytes != kRecordBytes)
-    return failure(ErrorKind::unsupported,
-                   table->path_ + ": written by another version of cgphase (format " +
-                       std::to_string(header.version) + ", this one is " +
-                       std::to_string(kLeaseVersion) +
-                       "); run cgphase-restore of that version, then remove the file");
-  if (header.record_count > static_cast<std::uint32_t>(kLargestRecordCount) ||
-      bytes != kHeaderBytes + std::size_t{header.record_count} * kRecordBytes)
-    return failure(ErrorKind::invalid, table->path_ + ": damaged (size)" + way_out);
-  return table;
+  return std::unique_ptr<LeaseTable>(
+      new LeaseTable(std::move(fd), static_cast<File*>(start), *bytes, std::move(path)));
 }
 
 Result<std::unique_ptr<LeaseTable>> LeaseTable::open_existing(const Options& options) {
   const std::string path = options.runtime_dir + "/" + kLeaseFileName;
   auto boot_id = current_boot_id(options.boot_id);
   if (!boot_id) return std::unexpected(boot_id.error());
-  auto fd = open_file(path);
+  auto fd = open_lease_file(path);
   if (!fd) return std::unexpected(fd.error());
   auto table = map(std::move(*fd), path);
   if (table && *boot_id != (*table)->file_->header.boot_id.data())
@@ -332,16 +250,16 @@ Result<std::unique_ptr<LeaseTable>> LeaseTable::open_existing(const Options& opt
 }
 
 Result<std::unique_ptr<LeaseTable>> LeaseTable::open(const Options& options) {
-  CHECK_INVARIANT(options.records > 0 && options.records <= kLargestRecordCount);
+  CHECK_INVARIANT(options.records > 0 && options.records <= kLargestLeaseCount);
   const std::string path = options.runtime_dir + "/" + kLeaseFileName;
   auto boot_id = current_boot_id(options.boot_id);
   if (!boot_id) return std::unexpected(boot_id.error());
   if (::mkdir(options.runtime_dir.c_str(), 0750) != 0 && errno != EEXIST)
     return errno_failure(options.runtime_dir, errno);
   for (int attempt = 0; attempt < kOpenAttempts; ++attempt) {
-    auto fd = open_file(path);
+    auto fd = open_lease_file(path);
     if (!fd && fd.error().kind == ErrorKind::not_found) {
-      if (Status made = create_file(path, options.records, *boot_id, false); !made)
+      if (Status made = create_lease_file(path, options.records, *boot_id, false); !made)
         return std::unexpected(made.error());
       continue;
     }
@@ -349,15 +267,13 @@ Result<std::unique_ptr<LeaseTable>> LeaseTable::open(const Options& options) {
     auto table = map(std::move(*fd), path);
     if (!table) return table;
     if (!own_patiently(**table))
-      return failure(ErrorKind::denied, path + ": in use by another cgphased (process " +
-                                            std::to_string((*table)->owner_pid()) +
-                                            "); stop it first");
+      return failure(ErrorKind::io, path + ": in use by " + owner_of((*table)->owner_pid()));
     if (!same_file((*table)->fd_.get(), path)) continue;
     if (*boot_id == (*table)->file_->header.boot_id.data()) {
       (*table)->take_over();
       return table;
     }
-    if (Status made = create_file(path, options.records, *boot_id, true); !made)
+    if (Status made = create_lease_file(path, options.records, *boot_id, true); !made)
       return std::unexpected(made.error());
   }
   return failure(ErrorKind::io, path + ": replaced by others again and again");
@@ -403,13 +319,13 @@ void LeaseTable::take_over() {
   file_->heartbeat_ns.store(0);
   file_->acknowledged.store(file_->revocations.load());
   taken_over_ = true;
-  std::vector<char> records(kScannedRecords * kRecordBytes);
+  std::vector<char> records(kScannedRecords * kLeaseRecordBytes);
   for (int i = record_count(); i-- > 0;) {
     const int first = i / kScannedRecords * kScannedRecords;
     // The last one of a piece comes first.
     if (i == record_count() - 1 || i % kScannedRecords == kScannedRecords - 1)
       read_records(first, i + 1 - first, records);
-    const char* start = records.data() + static_cast<std::size_t>(i - first) * kRecordBytes;
+    const char* start = records.data() + static_cast<std::size_t>(i - first) * kLeaseRecordBytes;
     if (const auto lease = lease_in(*reinterpret_cast<const Record*>(start)))
       index_[{lease->id, lease->knob}] = i;
     else
@@ -419,8 +335,9 @@ void LeaseTable::take_over() {
 
 // A copy: through the mapping all of the file, mostly unused, would become resident and be locked.
 void LeaseTable::read_records(int first, int count, std::span<char> records) const {
-  const std::size_t bytes = static_cast<std::size_t>(count) * kRecordBytes;
-  const std::size_t offset = kHeaderBytes + static_cast<std::size_t>(first) * kRecordBytes;
+  const std::size_t bytes = static_cast<std::size_t>(count) * kLeaseRecordBytes;
+  const std::size_t offset =
+      kLeaseHeaderBytes + static_cast<std::size_t>(first) * kLeaseRecordBytes;
   if (::pread(fd_.get(), records.data(), bytes, static_cast<off_t>(offset)) !=
       static_cast<ssize_t>(bytes))
     std::copy_n(reinterpret_cast<const char*>(file_) + offset, bytes, records.data());
@@ -453,12 +370,12 @@ std::vector<int> LeaseTable::held() const {
     std::ranges::sort(records);
     return records;
   }
-  std::array<char, kGlancedRecords * kRecordBytes> copy;
+  std::array<char, kGlancedRecords * kLeaseRecordBytes> copy;
   for (int i = 0; i < record_count(); ++i) {
     const int at = i % kGlancedRecords;
     if (at == 0) read_records(i, std::min(kGlancedRecords, record_count() - i), copy);
-    const auto record = std::span(copy).subspan(static_cast<std::size_t>(at) * kRecordBytes,
-                                                kRecordBytes);
+    const auto record = std::span(copy).subspan(static_cast<std::size_t>(at) * kLeaseRecordBytes,
+                                                kLeaseRecordBytes);
     const bool used = std::ranges::any_of(record, [](char byte) { return byte != 0; });
     if (used && read(i)) records.push_back(i);
   }

@@ -32,12 +32,11 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "control/lease.h"
+#include "control/lease_file.h"
 
 namespace cgphase {
 
-inline constexpr std::uint32_t kLeaseVersion = 1;
 inline constexpr int kLeaseRecords = 4096;
-inline constexpr const char* kLeaseFileName = "leases";
 inline constexpr std::size_t kLeaseRootBytes = 1007;  // a longer root cannot be leased below
 
 class LeaseTable {
@@ -50,9 +49,9 @@ class LeaseTable {
 
   // For the daemon: opens or creates the file (0600, never through a symbolic link) and becomes its
   // owner. Leases of an earlier process of this boot are kept: restore them first. A file of an
-  // earlier boot is replaced. Errors: denied (another daemon owns it, or it belongs to somebody
-  // else), invalid (damaged), unsupported (written by another version); the file is then left as
-  // it is.
+  // earlier boot is replaced. Errors: io (another process owns it and does not let go in 3 s: later
+  // it may), denied (it belongs to somebody else), invalid (damaged), unsupported (written by
+  // another version: only that one knows whether anything is held); the file is then left as it is.
   static Result<std::unique_ptr<LeaseTable>> open(const Options& options);
 
   // For restorers: the existing file, not owned. Errors: not_found (nothing was ever leased in this
@@ -122,7 +121,6 @@ class LeaseTable {
   struct File;  // the mapped file
   explicit LeaseTable(Fd fd, File* file, std::size_t bytes, std::string path);
   static Result<std::unique_ptr<LeaseTable>> map(Fd fd, std::string path);
-  Status check(const std::string& boot_id) const;
   void take_over();
   void read_records(int first, int count, std::span<char> records) const;
   void begin_anew(int record);

@@ -12,6 +12,8 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/fd.h"
+
 namespace cgphase {
 namespace {
 
@@ -66,6 +68,14 @@ Status classify(int directory_fd, Knob knob, int status, int library_errno) {
 
 }  // namespace
 
+void take_back_from_successor(const std::string& directory, Knob knob, const KnobText& text,
+                              const KnobText& original) {
+  const auto fd = open_path(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (!fd) return;
+  const auto found = read_knob(fd->get(), knob);
+  if (found && same_value(knob, *found, text)) (void)write_knob(fd->get(), knob, original);
+}
+
 Status initialise_libcgroup() {
   static const int status = [] {
     ::cgroup_set_logger(swallow_log, CGROUP_LOG_ERROR, nullptr);
@@ -91,7 +101,7 @@ Result<LibcgroupWrite> LibcgroupWrite::open(const std::string& cgroup_root) {
 }
 
 Status LibcgroupWrite::write(CgroupId id, const CgroupPath& path, int directory_fd, Knob knob,
-                             const KnobText& text) const {
+                             const KnobText& text, const KnobText& original) const {
   const std::string directory = root_ + path;
   if (Status same = check_identity(directory, id); !same) return same;
   const std::string name = trim_slashes(prefix_ + "/" + trim_slashes(path));
@@ -102,9 +112,13 @@ Status LibcgroupWrite::write(CgroupId id, const CgroupPath& path, int directory_
   const std::string value(text.view());
   if (::cgroup_add_value_string(controller, file_name(knob), value.c_str()) != 0)
     return failure(ErrorKind::invalid, "libcgroup: the value was not taken");
-  if (const int status = ::cgroup_modify_cgroup(group.get()); status != 0)
-    return classify(directory_fd, knob, status, ::cgroup_get_last_errno());
-  return check_identity(directory, id);
+  const int status = ::cgroup_modify_cgroup(group.get());
+  if (Status same = check_identity(directory, id); !same) {
+    take_back_from_successor(directory, knob, text, original);
+    return same;
+  }
+  if (status != 0) return classify(directory_fd, knob, status, ::cgroup_get_last_errno());
+  return {};
 }
 
 }  // namespace cgphase

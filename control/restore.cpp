@@ -35,17 +35,37 @@ Fate fate_of(Pending& pending, Error error) {
   return Fate::failed;
 }
 
-Fate restore_one(Pending& pending, int directory_fd) {
+// Somebody has set a quota below the original burst: as much of the burst as that lets. A quota of
+// ours says nothing, it goes back itself.
+std::optional<KnobText> cut_original(const LeaseTable& leases, const Lease& lease,
+                                     int directory_fd) {
+  if (lease.knob != Knob::cpu_max_burst) return std::nullopt;
+  const auto quota = read_knob(directory_fd, Knob::cpu_max);
+  if (!quota) return std::nullopt;
+  for (const HeldLease& other : held_leases(leases))
+    if (other.lease.id == lease.id && other.lease.knob == Knob::cpu_max &&
+        other.lease.values.is_ours(Knob::cpu_max, *quota))
+      return std::nullopt;
+  return cut_to_quota(lease.values.original, *quota);
+}
+
+Fate restore_one(const LeaseTable& leases, Pending& pending, int directory_fd) {
   const Lease& lease = pending.held.lease;
   const auto found = read_knob(directory_fd, lease.knob);
   if (!found) return fate_of(pending, found.error());
   if (same_value(lease.knob, *found, lease.values.original)) return Fate::already_original;
   if (!lease.values.is_ours(lease.knob, *found)) return Fate::foreign;
-  if (Status written = write_knob(directory_fd, lease.knob, lease.values.original); !written)
-    return fate_of(pending, written.error());
+  KnobText back = lease.values.original;
+  Status written = write_knob(directory_fd, lease.knob, back);
+  if (!written)
+    if (const auto cut = cut_original(leases, lease, directory_fd)) {
+      back = *cut;
+      written = write_knob(directory_fd, lease.knob, back);
+    }
+  if (!written) return fate_of(pending, written.error());
   const auto now = read_knob(directory_fd, lease.knob);
   if (!now) return fate_of(pending, now.error());
-  if (!same_value(lease.knob, *now, lease.values.original))
+  if (!same_value(lease.knob, *now, back))
     return fate_of(pending, Error{ErrorKind::io, "the kernel did not keep the value"});
   return Fate::restored;
 }
@@ -55,7 +75,8 @@ Fate restore_and_release(LeaseTable& leases, Pending& pending,
   const auto& [record, lease] = pending.held;
   const auto directory = open_directory(lease);
   const Fate fate =
-      directory ? restore_one(pending, directory->get()) : fate_of(pending, directory.error());
+      directory ? restore_one(leases, pending, directory->get())
+                : fate_of(pending, directory.error());
   if (!release || fate == Fate::failed) return fate;
   if (fate == Fate::gone) {
     leases.release(record, lease.id, lease.knob);

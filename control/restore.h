@@ -32,9 +32,10 @@ std::vector<HeldLease> held_leases(const LeaseTable& leases,
 
 // Restores these leases, compare-and-set: a file that holds one of our values gets its original,
 // one that holds the original stays, any other value is somebody's intent and stays (foreign). What
-// the kernel refuses is tried again after the rest, until nothing more succeeds. With `release`
-// (only by the owner of the table) those that need nothing more are released. Blocks as long as the
-// kernel does.
+// the kernel refuses is tried again after the rest, until nothing more succeeds. A burst that it
+// refuses because somebody has set a quota below the original becomes as large as that quota, and
+// counts as restored. With `release` (only by the owner of the table) those that need nothing more
+// are released. Blocks as long as the kernel does.
 RestoreReport restore_held(LeaseTable& leases, std::vector<HeldLease> held,
                            const DirectoryOpener& open_directory, bool release);
 

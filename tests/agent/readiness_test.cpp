@@ -2,8 +2,15 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
+#include <cstring>
 #include <fstream>
+#include <string>
+#include <string_view>
 
+#include "base/crc32.h"
+#include "base/file.h"
+#include "control/lease_table.h"
 #include "model/model.h"
 #include "tests/agent/small_model.h"
 #include "tests/agent/temporary_directory.h"
@@ -14,12 +21,24 @@ namespace {
 
 void put(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
 
+// What another version leaves: the same header but for the number.
+void change_version(const std::string& path) {
+  constexpr std::size_t kVersionAt = 8, kCrcAt = 60;
+  std::string file = read_file(path, 1 << 20).value();
+  const std::uint32_t version = kLeaseVersion + 1;
+  std::memcpy(file.data() + kVersionAt, &version, sizeof version);
+  const std::uint32_t crc = crc32c(std::string_view(file).substr(0, kCrcAt));
+  std::memcpy(file.data() + kCrcAt, &crc, sizeof crc);
+  put(path, file);
+}
+
 // A host whose cgroups have `controllers`, and a model that loads.
 struct Host {
   explicit Host(const std::string& controllers = "cpu memory io") {
     put(directory / "cgroup.controllers", controllers + "\n");
     REQUIRE(save_model(small_model(), directory / "model.json"));
     config.model = directory / "model.json";
+    config.runtime_dir = directory / "run";
     config.cgroup_root = directory.path();
     config.origins["cgroup_root"] = "a test";
   }
@@ -72,6 +91,30 @@ TEST_CASE("leases that the unit would not restore from are refused for good") {
   REQUIRE_FALSE(ready);
   CHECK(ready.error().exit == Exit::invalid);
   CHECK(ready.error().text.find("runtime_dir is /run/cgphase/a") == 0);
+}
+
+TEST_CASE("leases of another version are refused for good, before a daemon is stopped for it") {
+  Host host;
+  const LeaseTable::Options options{.runtime_dir = host.config.runtime_dir, .records = 4};
+  REQUIRE(LeaseTable::open(options));
+  CHECK(host.refusal() == Exit::ok);
+  change_version(host.config.runtime_dir + "/" + kLeaseFileName);
+  const Started<void> ready = check_readiness(host.config);
+  REQUIRE_FALSE(ready);
+  CHECK(ready.error().exit == Exit::invalid);
+  CHECK(ready.error().text.find("another version of cgphase") != std::string::npos);
+  CHECK(ready.error().text == LeaseTable::open(options).error().text);
+}
+
+TEST_CASE("a start while somebody else holds the leases fails, not for good") {
+  Host host;
+  const LeaseTable::Options options{.runtime_dir = host.config.runtime_dir, .records = 4};
+  const auto held = LeaseTable::open(options);
+  REQUIRE(held);
+  const auto second = LeaseTable::open(options);
+  REQUIRE_FALSE(second);
+  CHECK(refuse(second.error()).error().exit == Exit::failure);
+  CHECK(host.refusal() == Exit::ok);
 }
 
 TEST_CASE("cgroups that are named and not there are refused for good") {

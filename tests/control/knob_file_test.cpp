@@ -237,6 +237,16 @@ TEST_CASE("max is above every number, and cpu.max compares by its share") {
   CHECK(compare(Knob::cpu_weight, "200", "100") > 0);
 }
 
+TEST_CASE("a burst is cut to a quota below it, and fits every other") {
+  const auto cut = [](const char* burst, const char* quota) {
+    return cut_to_quota(text_of(burst), text_of(quota));
+  };
+  CHECK(cut("50001", "50000 100000") == text_of("50000"));
+  CHECK_FALSE(cut("50000", "50000 100000"));
+  CHECK_FALSE(cut("50000", "max 100000"));
+  CHECK_FALSE(cut("50000", "no quota"));
+}
+
 TEST_CASE("the quota goes before the burst when cpu rises, after it when it falls") {
   const auto up = order("50000 100000", "80000 100000", "max", "max");
   CHECK(comes_before(up, Knob::cpu_max, Knob::cpu_max_burst));

@@ -6,11 +6,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/crc32.h"
 #include "tests/control/fake_cgroup.h"
 
 using namespace cgphase;
@@ -61,6 +65,16 @@ void overwrite(const std::string& path, std::size_t offset, std::string_view byt
   const Fd fd = open_path(path, O_WRONLY).value();
   REQUIRE(::pwrite(fd.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset)) ==
           static_cast<ssize_t>(bytes.size()));
+}
+
+// The same file but for the number of its format.
+std::string of_next_version(std::string file) {
+  constexpr std::size_t kVersionAt = 8, kCrcAt = 60;
+  const std::uint32_t version = kLeaseVersion + 1;
+  std::memcpy(file.data() + kVersionAt, &version, sizeof version);
+  const std::uint32_t crc = crc32c(std::string_view(file).substr(0, kCrcAt));
+  std::memcpy(file.data() + kCrcAt, &crc, sizeof crc);
+  return file;
 }
 
 }  // namespace
@@ -297,7 +311,7 @@ TEST_CASE("the file is private and a second owner is refused while the first liv
   REQUIRE(::stat(file_in(directory).c_str(), &status) == 0);
   CHECK((status.st_mode & 0777) == 0600);
   const auto second = LeaseTable::open(options_in(directory));
-  CHECK(second.error().kind == ErrorKind::denied);
+  CHECK(second.error().kind == ErrorKind::io);
   CHECK(second.error().text.find(std::to_string(::getpid())) != std::string::npos);
 }
 
@@ -355,6 +369,7 @@ TEST_CASE("a damaged or foreign file is refused and left as it is") {
     put_file(file_in(directory), content);
     CHECK(LeaseTable::open(options_in(directory)).error().kind == kind);
     CHECK(LeaseTable::open_existing(options_in(directory)).error().kind == kind);
+    CHECK(check_lease_file(directory.path()).error().kind == kind);
     CHECK(get_file(file_in(directory)) == content);
   };
   check("", ErrorKind::invalid);
@@ -364,6 +379,20 @@ TEST_CASE("a damaged or foreign file is refused and left as it is") {
   std::string flipped = whole;
   flipped[9] = static_cast<char>(flipped[9] ^ 1);
   check(flipped, ErrorKind::invalid);
+  check(of_next_version(whole), ErrorKind::unsupported);
+}
+
+TEST_CASE("a check takes a file that is whole, owned or not, and none") {
+  const TemporaryDirectory directory;
+  CHECK(check_lease_file(directory.path() + "/none"));
+  CHECK(check_lease_file(directory.path()));
+  CHECK_FALSE(std::filesystem::exists(file_in(directory)));
+  auto table = open_in(directory);
+  const std::string before = get_file(file_in(directory));
+  CHECK(check_lease_file(directory.path()));
+  table.reset();
+  CHECK(check_lease_file(directory.path()));
+  CHECK(get_file(file_in(directory)) == before);
 }
 
 TEST_CASE("the lease file is never reached through a symbolic link") {
@@ -372,6 +401,7 @@ TEST_CASE("the lease file is never reached through a symbolic link") {
   std::filesystem::create_symlink(file_in(elsewhere), file_in(directory));
   CHECK_FALSE(LeaseTable::open(options_in(directory)));
   CHECK_FALSE(LeaseTable::open_existing(options_in(directory)));
+  CHECK_FALSE(check_lease_file(directory.path()));
 }
 
 TEST_CASE("a revocation holds until the owner acknowledges it") {

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <string>
 
 #include "tests/simulator/bench.h"
@@ -126,4 +127,32 @@ TEST_CASE("a guard's raise while the kernel reclaims for a lowering stays, and t
   REQUIRE(results.size() == 1);
   CHECK_FALSE(results[0].written);
   CHECK(bench.get("memory.max") == "1073741824");
+}
+
+TEST_CASE("a burst above the quota that somebody set becomes that quota, and is restored") {
+  Bench bench;
+  REQUIRE(bench.change(Knob::cpu_max, "30000 100000").written);
+  REQUIRE(bench.get("cpu.max.burst") == "30000");
+  bench.put("cpu.max", "40000 100000");
+  const LimitWriter::RestoreReport report = bench.writer->restore_all();
+  CHECK(report.failures.empty());
+  CHECK(report.restored == 1);
+  CHECK(report.foreign == 1);
+  CHECK(bench.get("cpu.max") == "40000 100000");
+  CHECK(bench.get("cpu.max.burst") == "40000");  // of 50000
+  CHECK(bench.leases->held().empty());
+}
+
+TEST_CASE("a burst waits for a quota of ours that cannot be put back yet") {
+  Bench bench;
+  REQUIRE(bench.change(Knob::cpu_max, "30000 100000").written);
+  bench.on_call = [](const Call& call) {
+    return call.kind == Call::Kind::write && call.file == "cpu.max" ? EIO : 0;
+  };
+  CHECK(bench.writer->restore_all().failures.size() == 2);
+  CHECK(bench.get("cpu.max.burst") == "30000");
+  bench.on_call = nullptr;
+  CHECK(bench.writer->restore_all().restored == 2);
+  CHECK(bench.get("cpu.max") == "200000 100000");
+  CHECK(bench.get("cpu.max.burst") == "50000");
 }

@@ -142,7 +142,7 @@ void World::write_memory(Box& box) {
   (void)write_as_other(box, Knob::memory_max, text);
 }
 
-// The intended burst must fit, or the intent could not be put back.
+// The intended burst must fit: cut to the quota, as a restore cuts it, it would be nobody's intent.
 void World::write_quota(Box& box) {
   std::uint64_t least = 20'000;
   for (const KnobText& text : laws_.intents(box.inode, Knob::cpu_max_burst)) {
