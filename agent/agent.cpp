@@ -128,7 +128,7 @@ void Agent::tick() {
   take_results();
   remember_outcomes();
   squeeze_cache();
-  store_ooms(false);
+  store_rails_memory(false);
   save_taught(false);
   ask_wanted();
   store_tick();
@@ -144,7 +144,7 @@ void Agent::beat() {
 void Agent::welcome(const ContainerInfo& info) {
   const auto learned = learned_.find(learning_key(info));
   Admission admission{.mode = mode_of(info)};
-  if (learned != learned_.end()) admission.prior = learned->second;
+  if (learned != learned_.end()) admission.prior = learned->second.taught;
   if (parts_.kernel_writer != nullptr)
     admission.original = parts_.kernel_writer->leased_originals(info.id);
   const bool leased = admission.original != Limits{};
@@ -159,7 +159,7 @@ void Agent::welcome(const ContainerInfo& info) {
   if (!parts_.store) return;
   parts_.store->enqueue({.containers = {{info, tick_.wall_time}}});
   want_bursts(info);
-  if (learned == learned_.end()) want_prior(info);
+  if (learned == learned_.end() || !learned->second.whole) want_prior(info);
 }
 
 // A container that was lost from sight, and whose limits could not be put back then. The originals
@@ -183,7 +183,7 @@ void Agent::farewell(CgroupId id) {
   if (view != nullptr) {
     totals_.saved_core_seconds += view->saved_core_seconds;
     totals_.saved_byte_seconds += view->saved_byte_seconds;
-    learn(*view);
+    learn(*view, false);
     learn_bursts(view->info);
   }
   if (parts_.writer) {
@@ -200,15 +200,15 @@ void Agent::farewell(CgroupId id) {
 }
 
 // News at once, what the disk refused at the pace of the history, and the last time in any case.
-void Agent::store_ooms(bool last) {
-  const bool news = parts_.pipeline.take_oom_news();
-  ooms_unsaved_ = ooms_unsaved_ || news;
-  const bool due = news || last || tick_.time >= next_ooms_try_;
-  if (!parts_.store || !ooms_unsaved_ || !due) return;
-  next_ooms_try_ = tick_.time + Store::kFlushInterval;
-  ooms_unsaved_ = !parts_.store->query([this, ooms = parts_.pipeline.oom_memory().to_json()](
-                                           Store& store) {
-    if (!store.save_learned(kOomMemoryName, ooms)) post_([this] { ooms_unsaved_ = true; });
+void Agent::store_rails_memory(bool last) {
+  const bool news = parts_.pipeline.take_rails_news();
+  rails_unsaved_ = rails_unsaved_ || news;
+  const bool due = news || last || tick_.time >= next_rails_try_;
+  if (!parts_.store || !rails_unsaved_ || !due) return;
+  next_rails_try_ = tick_.time + Store::kFlushInterval;
+  rails_unsaved_ = !parts_.store->query([this, memory = parts_.pipeline.rails_memory().to_json()](
+                                            Store& store) {
+    if (!store.save_learned(kRailsMemoryName, memory)) post_([this] { rails_unsaved_ = true; });
   });
 }
 
@@ -447,15 +447,15 @@ LimitWriter::RestoreReport Agent::stop() {
 }
 
 Status Agent::store_all() {
-  for (const ContainerView* view : parts_.pipeline.containers()) {
-    learn(*view);
-    learn_bursts(view->info);
-  }
-  store_ooms(true);
-  save_taught(true);
   remember_outcomes();
   tick_.containers.clear();  // these samples are stored
   store_tick();
+  for (const ContainerView* view : parts_.pipeline.containers()) {
+    learn(*view, true);
+    learn_bursts(view->info);
+  }
+  store_rails_memory(true);
+  save_taught(true);
   return parts_.store ? parts_.store->flush_and_stop() : Status{};
 }
 
@@ -521,8 +521,16 @@ std::uint64_t Agent::store_size_bytes() const {
   return bytes;
 }
 
+const char* Agent::unwritable() const {
+  return parts_.writer == nullptr || writable_
+             ? ""
+             : "the dead-man companion ended, and none has lasted since";
+}
+
 std::vector<std::string> Agent::degraded() const {
   std::vector<std::string> sentences = parts_.model.passed_over;
+  if (const std::string why = unwritable(); !why.empty())
+    sentences.push_back("only observing, with the original limits: " + why);
   if (!standing_down().empty())
     sentences.push_back("only observing, with the original limits: " + standing_down());
   const std::vector<const ContainerView*> containers = parts_.pipeline.containers();

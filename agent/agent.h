@@ -114,6 +114,8 @@ class Agent {
   const ChosenModel& model() const { return parts_.model; }
   bool kill_switch() const { return kill_switch_; }
   bool may_write() const { return parts_.writer != nullptr && writable_; }
+  // Why nothing is written for now on a host that could be written to; empty: it is.
+  const char* unwritable() const;
   // As the configuration and commands have it, were it not paused and could all be written.
   Mode asked_mode(const ContainerInfo& info) const;
   // By a command for it alone.
@@ -173,14 +175,17 @@ class Agent {
   void ask_wanted();
   void take_prior(const std::string& key, const std::vector<CgroupId>& ids,
                   const nlohmann::json& prior);
-  void keep_learned(const std::string& key, nlohmann::json known);
-  void learn(const ContainerView& view);
+  KnownRuns& known_runs(const std::string& key);
+  void take_stored(const std::string& key, nlohmann::json stored);
+  void learn(const ContainerView& view, bool last);
   void learn_bursts(const ContainerInfo& info);
   void save_taught(bool last);
   void keep_taught(TaughtRuns&& older);
-  bool add_run(Store& store, const TaughtRuns::Run& run);           // on the store's thread
-  bool add_bursts(Store& store, const TaughtRuns::Bursts& bursts);  // likewise
-  void store_ooms(bool last);
+  void keep_runs(const std::string& key, const nlohmann::json& sum,
+                 const std::vector<nlohmann::json>& fresh);
+  void keep_bursts(const std::string& image, const nlohmann::json& sum,
+                   const std::vector<RunBursts>& fresh);
+  void store_rails_memory(bool last);
   void note_restored(const ContainerView& view, Reason reason, std::span<const Knob> left);
   WallTime wall_of(MonotonicTime time) const;
   const ContainerView* logged(CgroupId id) const;
@@ -216,9 +221,9 @@ class Agent {
   MonotonicTime next_squeeze_;
   std::map<CgroupId, Mode> asked_modes_;  // above the configured ones, until the container is gone
   std::string holds_error_;               // why the holds are not on disk
-  bool ooms_unsaved_ = false;
-  MonotonicTime next_ooms_try_;
-  std::map<std::string, nlohmann::json> learned_;  // by learning_key(), bounded
+  bool rails_unsaved_ = false;
+  MonotonicTime next_rails_try_;
+  std::map<std::string, KnownRuns> learned_;  // by learning_key(), bounded
   TaughtRuns taught_;    // while the store takes no more
   MonotonicTime next_taught_try_;
   WantedPriors wanted_;  // likewise

@@ -1,6 +1,8 @@
 // What the agent learns, and under which model.
 #include <iterator>
+#include <map>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "agent/agent.h"
@@ -14,6 +16,32 @@ constexpr std::size_t kLearnedImages = 256;
 constexpr std::ptrdiff_t kMostTaught = 256;
 constexpr const char* kBurstsSuffix = "#bursts";
 
+// Adds runs to what the database has, with one load and one save for all of an image; those to be
+// tried again stay in `runs`. The sum is made where the file is read: the agent's copy may come too
+// late, or was given up. What cannot be read now may still be there, and is not replaced by these
+// alone. `keep` hears of runs that the agent's copy lacks, also where the disk refuses them.
+template <class Taught, class Merge, class Keep>
+void add_up(Store& store, const char* suffix, std::vector<TaughtRuns::Run<Taught>>& runs,
+            const Merge& merge, const Keep& keep) {
+  std::map<std::string_view, std::vector<TaughtRuns::Run<Taught>*>> images;
+  for (auto& run : runs) images[run.key].push_back(&run);
+  for (const auto& [key, same] : images) {
+    const std::string row = std::string(key) + suffix;
+    const Result<nlohmann::json> before = store.load_learned(row);
+    if (!before && before.error().kind == ErrorKind::io) continue;
+    nlohmann::json sum = before.value_or(nlohmann::json());
+    for (const auto* run : same) sum = merge(sum, run->taught);
+    const Status saved = store.save_learned(row, sum);
+    std::vector<Taught> fresh;
+    for (auto* run : same) {
+      run->stored = saved || saved.error().kind != ErrorKind::io;
+      if (!std::exchange(run->counted, true)) fresh.push_back(run->taught);
+    }
+    if (!fresh.empty()) keep(std::string(key), std::move(sum), std::move(fresh));
+  }
+  std::erase_if(runs, [](const auto& run) { return run.stored; });
+}
+
 }  // namespace
 
 std::string Agent::learning_key(const ContainerInfo& info) const {
@@ -24,21 +52,21 @@ bool Agent::take_model(ChosenModel model) {
   const std::string key = model_key(model.engine.get());
   parts_.model = std::move(model);
   if (key == model_key_) return false;
-  for (const ContainerView* view : parts_.pipeline.containers()) learn(*view);
+  for (const ContainerView* view : parts_.pipeline.containers()) learn(*view, false);
   model_key_ = key;
   parts_.pipeline.set_engine(parts_.model.engine);
   parts_.sampler.set_observed_memory_age(observed_memory_age(parts_.model.engine.get()));
   for (const ContainerView* view : parts_.pipeline.containers()) {
     const auto known = learned_.find(learning_key(view->info));
     if (known != learned_.end())
-      parts_.pipeline.admit(view->info.id, {.mode = view->mode, .prior = known->second});
-    else
-      want_prior(view->info);
+      parts_.pipeline.admit(view->info.id, {.mode = view->mode, .prior = known->second.taught});
+    if (known == learned_.end() || !known->second.whole) want_prior(view->info);
   }
   return true;
 }
 
-// The prior comes from the database a moment later; where it does not, the container learns anew.
+// The prior comes from the database a moment later; where it does not, the container has what waits
+// for the database, or learns anew.
 void Agent::want_prior(const ContainerInfo& info) {
   if (!parts_.store) return;
   wanted_.learned[learning_key(info)].push_back(info.id);
@@ -74,29 +102,42 @@ void Agent::ask_wanted() {
 
 void Agent::take_prior(const std::string& key, const std::vector<CgroupId>& ids,
                        const nlohmann::json& prior) {
-  if (!learned_.contains(key)) keep_learned(key, prior);  // what this run teaches is added to it
+  if (!known_runs(key).whole) take_stored(key, prior);  // what this run teaches is added to it
   for (const CgroupId id : ids) {
     const ContainerView* view = parts_.pipeline.find(id);
     if (view != nullptr && learning_key(view->info) == key)  // no other model came meanwhile
-      parts_.pipeline.admit(id, {.mode = view->mode, .prior = prior});
+      parts_.pipeline.admit(id, {.mode = view->mode, .prior = known_runs(key).taught});
   }
 }
 
-void Agent::keep_learned(const std::string& key, nlohmann::json known) {
+KnownRuns& Agent::known_runs(const std::string& key) {
   if (learned_.size() >= kLearnedImages && !learned_.contains(key))
     learned_.erase(learned_.begin());
-  learned_[key] = std::move(known);
+  return learned_[key];
 }
 
-void Agent::learn(const ContainerView& view) {
+// What the database has, and with it what waits to be added there.
+void Agent::take_stored(const std::string& key, nlohmann::json stored) {
+  for (auto& run : taught_.runs) {
+    if (run.key != key) continue;
+    stored = merge_learned(stored, run.taught);
+    run.counted = true;
+  }
+  known_runs(key) = {.taught = std::move(stored), .whole = true};
+}
+
+// The next run of the image may begin before the database was asked, or while the disk refuses;
+// after the last there is none.
+void Agent::learn(const ContainerView& view, bool last) {
   nlohmann::json run = parts_.pipeline.learned(view.info.id);
   if (run.is_null()) return;
   std::string key = learning_key(view.info);
-  const auto known = learned_.find(key);
-  const bool counted = known != learned_.end() || !parts_.store;
-  if (counted)
-    keep_learned(key, merge_learned(known == learned_.end() ? nlohmann::json() : known->second,
-                                    run));
+  bool counted = last;
+  if (!last) {
+    KnownRuns& known = known_runs(key);
+    known.taught = merge_learned(known.taught, run);
+    counted = known.whole = known.whole || !parts_.store;
+  }
   if (parts_.store) taught_.runs.push_back({std::move(key), std::move(run), counted});
 }
 
@@ -110,48 +151,33 @@ void Agent::learn_bursts(const ContainerInfo& info) {
   if (parts_.store) taught_.bursts.push_back({image, *run, counted});
 }
 
-// The sum is made where the file is read: the copy here may come too late, or was given up. What
-// cannot be read now may still be there, and is not replaced by this run alone. False: to be tried
-// again.
-bool Agent::add_run(Store& store, const TaughtRuns::Run& run) {
-  const Result<nlohmann::json> stored = store.load_learned(run.key);
-  if (!stored && stored.error().kind == ErrorKind::io) return false;
-  nlohmann::json sum = merge_learned(stored.value_or(nlohmann::json()), run.learned);
-  if (const Status saved = store.save_learned(run.key, sum);
-      !saved && saved.error().kind == ErrorKind::io)
-    return false;
-  if (run.counted) return true;
-  post_([this, run, sum = std::move(sum)] {
-    const auto known = learned_.find(run.key);
-    keep_learned(run.key,
-                 known == learned_.end() ? sum : merge_learned(known->second, run.learned));
-  });
-  return true;
+void Agent::keep_runs(const std::string& key, const nlohmann::json& sum,
+                      const std::vector<nlohmann::json>& fresh) {
+  KnownRuns& known = known_runs(key);
+  if (!known.whole) return take_stored(key, sum);
+  for (const nlohmann::json& run : fresh) known.taught = merge_learned(known.taught, run);
 }
 
-bool Agent::add_bursts(Store& store, const TaughtRuns::Bursts& bursts) {
-  const std::string key = bursts.image + kBurstsSuffix;
-  const Result<nlohmann::json> stored = store.load_learned(key);
-  if (!stored && stored.error().kind == ErrorKind::io) return false;
-  nlohmann::json sum = merge_bursts(stored.value_or(nlohmann::json()), bursts.run);
-  if (const Status saved = store.save_learned(key, sum);
-      !saved && saved.error().kind == ErrorKind::io)
-    return false;
-  if (bursts.counted) return true;
-  post_([this, bursts, sum = std::move(sum)] {
-    if (bursts_.knows(bursts.image)) bursts_.add(bursts.image, bursts.run);
-    else bursts_.remember(bursts.image, sum);
-  });
-  return true;
+void Agent::keep_bursts(const std::string& image, const nlohmann::json& sum,
+                        const std::vector<RunBursts>& fresh) {
+  if (!bursts_.knows(image)) return bursts_.remember(image, sum);
+  for (const RunBursts& run : fresh) bursts_.add(image, run);
 }
 
-// What the disk refused is tried again at the pace of the history, and the last time in any case.
+// What the disk refused is tried again at the pace of the history, and the last time in any case:
+// then after the samples, for it takes longer, and the end may not be waited for.
 void Agent::save_taught(bool last) {
   if (taught_.empty() || (!last && tick_.time < next_taught_try_)) return;
   const auto taught = std::make_shared<TaughtRuns>(std::exchange(taught_, {}));
-  const bool asked = parts_.store->query([this, taught](Store& store) {
-    std::erase_if(taught->runs, [&](const auto& run) { return add_run(store, run); });
-    std::erase_if(taught->bursts, [&](const auto& bursts) { return add_bursts(store, bursts); });
+  const bool asked = parts_.store->query([this, taught, last](Store& store) {
+    if (last) static_cast<void>(store.flush());
+    add_up(store, "", taught->runs, merge_learned, [this](auto key, auto sum, auto fresh) {
+      post_([=, this] { keep_runs(key, sum, fresh); });
+    });
+    add_up(store, kBurstsSuffix, taught->bursts, merge_bursts,
+           [this](auto image, auto sum, auto fresh) {
+             post_([=, this] { keep_bursts(image, sum, fresh); });
+           });
     if (!taught->empty()) post_([this, taught] { keep_taught(std::move(*taught)); });
   });
   if (!asked) keep_taught(std::move(*taught));
@@ -175,7 +201,7 @@ nlohmann::json Agent::bursts(const ContainerView& view) const {
 
 nlohmann::json Agent::learned(const ContainerView& view) const {
   const auto earlier = learned_.find(learning_key(view.info));
-  return merge_learned(earlier == learned_.end() ? nlohmann::json() : earlier->second,
+  return merge_learned(earlier == learned_.end() ? nlohmann::json() : earlier->second.taught,
                        parts_.pipeline.learned(view.info.id));
 }
 
@@ -190,7 +216,7 @@ bool Agent::ask_learned(const std::string& image, std::function<void(nlohmann::j
   const std::string key = learning_key(image);
   const auto known = learned_.find(key);
   if (known != learned_.end() || !parts_.store) {
-    take(with_live(known == learned_.end() ? nlohmann::json() : known->second, key));
+    take(with_live(known == learned_.end() ? nlohmann::json() : known->second.taught, key));
     return true;
   }
   return parts_.store->ask([this, key, take = std::move(take)](Store& store) {

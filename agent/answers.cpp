@@ -95,6 +95,7 @@ ContainerReport Answers::report(const ContainerView& view) const {
                          .paused = agent_.paused(view.info), .phase = view.phase,
                          .cpu_cores = view.cpu_cores, .limits = view.sample.limits,
                          .original = view.original, .proposal = proposal_of(view),
+                         .granted = view.granted,
                          .cpu_limit_around = view.cpu_limit_around,
                          .memory_limit_around = view.memory_limit_around,
                          .holding_cpu = view.cpu_holding, .holding_memory = view.memory_holding,
@@ -445,6 +446,9 @@ std::vector<std::string> Answers::own_modes() const {
 
 nlohmann::json Answers::set_mode(const Request& request) {
   const Mode mode = *parse_mode(*request.text("mode"));
+  if (const std::string why = agent_.unwritable(); mode != Mode::observe && !why.empty())
+    return error_reply(Exit::failure, "mode: nothing is written now, for " + why +
+                                          "; ask again in some seconds");
   if (mode != Mode::observe && !agent_.may_write())
     return error_reply(Exit::invalid, "mode: this host cannot be written to; `cgphase doctor` says "
                                       "what is missing");

@@ -44,8 +44,11 @@ void Answers::explain(const Request& request, Respond respond) {
   if (!asked) return respond(error_reply(asked.error()));
   ExplainReport explained{.now = {}, .at = request.time("at_seconds"), .gone = asked->gone()};
   explained.kill_switch = agent_.kill_switch();
-  if (!asked->gone())
-    explained.now = report_with_next(*agent_.pipeline().find(asked->subject.id));
+  if (!asked->gone()) {
+    const ContainerView& view = *agent_.pipeline().find(asked->subject.id);
+    explained.now = report_with_next(view);
+    if (agent_.asked_mode(view.info) != Mode::observe) explained.unwritable = agent_.unwritable();
+  }
   const WallTime until = explained.at.value_or(clock_.wall_now());
   if (agent_.store() == nullptr) return respond(explain_from_memory(std::move(explained), until));
   // A refused question drops `respond`, and the client is told that there was no answer.

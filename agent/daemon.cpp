@@ -89,8 +89,8 @@ class Daemon {
   Result<std::string> take_model();
   Started<void> make_agent();
   Started<void> open_sockets();
-  std::unique_ptr<StoreThread> open_store(std::uint64_t& first_decision_id, OomMemory& ooms);
-  OomMemory load_ooms(Store& store) const;
+  std::unique_ptr<StoreThread> open_store(std::uint64_t& first_decision_id, RailsMemory& memory);
+  RailsMemory load_rails_memory(Store& store) const;
   Holds load_holds() const;
   std::unique_ptr<ProbeSource> make_probes() const;
   OpenCgroupPull pull_opener() const;
@@ -249,18 +249,19 @@ Result<std::string> Daemon::take_model() {
 }
 
 // What cannot be read protects nobody; it is begun anew.
-OomMemory Daemon::load_ooms(Store& store) const {
-  const Result<nlohmann::json> stored = store.load_learned(kOomMemoryName);
+RailsMemory Daemon::load_rails_memory(Store& store) const {
+  const Result<nlohmann::json> stored = store.load_learned(kRailsMemoryName);
   if (!stored && stored.error().kind == ErrorKind::not_found) return {};
-  Result<OomMemory> ooms = stored ? OomMemory::from_json(*stored) : std::unexpected(stored.error());
-  if (ooms) return *std::move(ooms);
-  log_.damaged("what OOMs taught is forgotten: " + ooms.error().text);
+  Result<RailsMemory> memory =
+      stored ? RailsMemory::from_json(*stored) : std::unexpected(stored.error());
+  if (memory) return *std::move(memory);
+  log_.damaged("what OOMs taught is forgotten, and quarantines: " + memory.error().text);
   return {};
 }
 
 // A database that cannot be had is no reason not to protect containers: it is told in `status`.
 std::unique_ptr<StoreThread> Daemon::open_store(std::uint64_t& first_decision_id,
-                                                OomMemory& ooms) {
+                                                RailsMemory& memory) {
   if (!config_.store.enabled) return nullptr;
   Result<Store> store = Store::open({.path = config_.state_dir + "/history.db",
                                      .boot_id = boot_id(), .cap = config_.store.cap,
@@ -277,7 +278,7 @@ std::unique_ptr<StoreThread> Daemon::open_store(std::uint64_t& first_decision_id
   // What those had changed was put back before. On a full disk the next start does it.
   static_cast<void>(store->end_open_decisions(clock_.wall_now()));
   first_decision_id = store->last_decision_id().value_or(0) + 1;
-  ooms = load_ooms(*store);
+  memory = load_rails_memory(*store);
   return std::make_unique<StoreThread>(std::move(*store));
 }
 
@@ -337,8 +338,8 @@ Started<void> Daemon::make_agent() {
   if (!sampler) return refuse(sampler.error());
   ::mkdir(config_.state_dir.c_str(), 0750);  // where it cannot be made, what opens in it says why
   std::uint64_t first_decision_id = 1;
-  OomMemory ooms;
-  std::unique_ptr<StoreThread> store = open_store(first_decision_id, ooms);
+  RailsMemory memory;
+  std::unique_ptr<StoreThread> store = open_store(first_decision_id, memory);
   Result<Pipeline> pipeline = Pipeline::create({.policy = config_.policy, .risk = config_.risk,
                                                 .rails = config_.rails,
                                                 .interval = config_.interval,
@@ -346,7 +347,7 @@ Started<void> Daemon::make_agent() {
                                                 .first_decision_id = first_decision_id},
                                                model->engine);
   if (!pipeline) return refuse(pipeline.error());
-  pipeline->set_oom_memory(std::move(ooms));
+  pipeline->set_rails_memory(std::move(memory));
   Agent::Parts parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
                      .writer = writer_.get(), .kernel_writer = writer_.get(),
                      .guard = guard_.get(), .probes = make_probes(),

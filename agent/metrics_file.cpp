@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <utility>
 
@@ -16,14 +17,22 @@ namespace {
 
 constexpr mode_t kMode = 0644;
 
+// For a disk to remove the file: limits are restored after it.
+constexpr std::chrono::milliseconds kRemovePatience{200};
+
+// It may be another user's: files in it are reached by its descriptor, and no link is followed.
+Result<Fd> textfile_directory(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return open_path(slash == 0 ? "/" : path.substr(0, slash), O_PATH | O_DIRECTORY);
+}
+
+std::string textfile_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
 }  // namespace
 
-// By the directory's descriptor: it may be another user's, and no link in it is followed.
 Status write_metrics_file(const std::string& path, const std::string& text) {
-  const std::size_t slash = path.rfind('/');
-  const std::string name = path.substr(slash + 1), temporary = "." + name + ".new";
-  const Result<Fd> directory =
-      open_path(slash == 0 ? "/" : path.substr(0, slash), O_PATH | O_DIRECTORY);
+  const std::string name = textfile_name(path), temporary = "." + name + ".new";
+  const Result<Fd> directory = textfile_directory(path);
   if (!directory) return std::unexpected(directory.error());
   ::unlinkat(directory->get(), temporary.c_str(), 0);
   const Result<Fd> file = open_at(directory->get(), temporary.c_str(),
@@ -36,6 +45,11 @@ Status write_metrics_file(const std::string& path, const std::string& text) {
     written = errno_failure(path, errno);
   if (!written) ::unlinkat(directory->get(), temporary.c_str(), 0);
   return written;
+}
+
+void remove_metrics_file(const std::string& path) {
+  const Result<Fd> directory = textfile_directory(path);
+  if (directory) ::unlinkat(directory->get(), textfile_name(path).c_str(), 0);
 }
 
 MetricsFile::MetricsFile(std::string path) {
@@ -52,26 +66,30 @@ MetricsFile::~MetricsFile() {
   if (!thread_.joinable()) return;
   std::unique_lock lock(shared_->mutex);
   shared_->stopping = true;
-  const bool writing = shared_->writing;
+  shared_->wake.notify_all();
+  const bool removed =
+      shared_->wake.wait_for(lock, kRemovePatience, [&] { return shared_->removed; });
   lock.unlock();
-  shared_->wake.notify_one();
-  if (writing) thread_.detach();
-  else thread_.join();
+  if (removed) thread_.join();
+  else thread_.detach();
 }
 
 void MetricsFile::run(Shared& shared, const std::string& path) {
   std::unique_lock lock(shared.mutex);
   for (;;) {
     shared.wake.wait(lock, [&] { return shared.stopping || shared.text; });
-    if (shared.stopping) return;
+    if (shared.stopping) break;
     const std::string text = *std::exchange(shared.text, std::nullopt);
-    shared.writing = true;
     lock.unlock();
     const Status written = write_metrics_file(path, text);
     lock.lock();
-    shared.writing = false;
     shared.failure = written ? "" : written.error().text;
   }
+  lock.unlock();
+  remove_metrics_file(path);
+  lock.lock();
+  shared.removed = true;
+  shared.wake.notify_all();
 }
 
 void MetricsFile::put(std::string text) {

@@ -1,5 +1,5 @@
-// Metrics as a file, for node_exporter's textfile collector. A thread of its own writes it: a disk
-// that never answers holds nobody up, not even the end.
+// Metrics as a file, for node_exporter's textfile collector. A thread of its own writes it, and
+// removes it in the end: a disk that never answers holds nobody up.
 #pragma once
 
 #include <condition_variable>
@@ -17,12 +17,16 @@ namespace cgphase {
 // text or the new, never a part. Nothing is forced to the disk. Errors: denied, not_found, io.
 Status write_metrics_file(const std::string& path, const std::string& text);
 
+// Removes what that wrote, where it is there.
+void remove_metrics_file(const std::string& path);
+
 class MetricsFile {
  public:
   explicit MetricsFile(std::string path);
   MetricsFile(const MetricsFile&) = delete;
   MetricsFile& operator=(const MetricsFile&) = delete;
-  // A text that is just being written is left to the thread, which may hang.
+  // Removes the file: what it tells holds no longer. A disk that does not answer soon is left to
+  // the thread.
   ~MetricsFile();
 
   // To be written soon; one that still waits is dropped for it. Never blocks.
@@ -35,7 +39,7 @@ class MetricsFile {
     std::mutex mutex;
     std::condition_variable wake;
     std::optional<std::string> text;
-    bool writing = false, stopping = false;
+    bool stopping = false, removed = false;
     std::string failure;
   };
   static void run(Shared& shared, const std::string& path);

@@ -1,11 +1,14 @@
 #include "agent/pipeline.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/check.h"
+#include "policy/saving.h"
 
 namespace cgphase {
 namespace {
@@ -38,6 +41,7 @@ struct Pipeline::Container {
   std::optional<PhaseTracker> tracker;
   std::unique_ptr<Policy> policy;
   ContainerRails rails;
+  std::array<std::optional<MonotonicTime>, 2> quarantined_until;  // as last remembered
   bool seen = false;  // view.sample is a sample: until the next one is done, the one before it
   MonotonicTime previous_time;
   // The lowest CPU limit since that one was read: what a throttled container ran against, even if
@@ -172,14 +176,14 @@ void Pipeline::find_nested() {
 }
 
 std::vector<Decision> Pipeline::step(const NodeSample& tick) {
-  if (oom_memory_.follow_clock(tick.wall_time)) oom_news_ = true;
+  if (rails_memory_.follow_clock(tick.wall_time)) rails_news_ = true;
   for (const CgroupId& id : tick.vanished) {
     const auto found = containers_.find(id);
     if (found == containers_.end()) continue;
     found->second->rails.vanished(tick.time);
     for (Outcome& outcome : found->second->rails.take_outcomes())
       outcomes_.push_back(std::move(outcome));
-    remember_oom(*found->second, tick.wall_time);
+    remember(*found->second, tick);
     containers_.erase(found);
     std::erase_if(pending_, [&](const auto& entry) { return entry.second.container == id; });
   }
@@ -188,6 +192,9 @@ std::vector<Decision> Pipeline::step(const NodeSample& tick) {
     admissions_.erase(info.id);
   }
   if (!tick.vanished.empty() || !tick.appeared.empty()) find_nested();
+  for (const auto& [id, granted] : tick.granted)
+    if (const auto found = containers_.find(id); found != containers_.end())
+      found->second->view.granted = granted;
   std::vector<Decision> decisions;
   // Both ascend, and mostly one is there for the other.
   auto at = containers_.begin();
@@ -246,26 +253,29 @@ void keep_highest(std::optional<double>& highest, std::optional<double> value) {
 // each other the outer one's limit is what the host grants.
 void account(ContainerView& view, const Sample& sample, double interval_seconds) {
   view.seconds_in_phase[view.phase.known() ? view.phase.index : -1] += interval_seconds;
-  const auto original_cores = view.original.cpu_cores();
-  const auto cores = sample.limits.cpu_cores();
-  if (original_cores && cores && !view.cpu_limit_around)
-    view.saved_core_seconds +=
-        std::max(0.0, original_cores->value - cores->value) * interval_seconds;
-  const auto original_bytes = view.original.memory_bytes();
-  const auto bytes = sample.limits.memory_bytes();
-  if (original_bytes && bytes && !view.memory_limit_around)
-    view.saved_byte_seconds += std::max(0.0, static_cast<double>(original_bytes->value) -
-                                                 static_cast<double>(bytes->value)) *
-                               interval_seconds;
+  const Saving saved = saving(view.original, sample.limits, view.granted);
+  if (!view.cpu_limit_around) view.saved_core_seconds += saved.cpu_cores * interval_seconds;
+  if (!view.memory_limit_around)
+    view.saved_byte_seconds += static_cast<double>(saved.memory_bytes) * interval_seconds;
 }
 
 }  // namespace
 
-void Pipeline::remember_oom(Container& container, WallTime time) {
-  const auto oom = container.rails.take_oom();
-  if (!oom) return;
-  oom_memory_.remember(image_of(container.view.info), *oom, time);
-  oom_news_ = true;
+void Pipeline::remember(Container& container, const NodeSample& tick) {
+  if (const auto oom = container.rails.take_oom()) {
+    rails_memory_.ooms.remember(image_of(container.view.info), *oom, tick.wall_time);
+    rails_news_ = true;
+  }
+  for (const Resource resource : {Resource::cpu, Resource::memory}) {
+    const auto until = container.rails.quarantined_until(resource);
+    auto& kept = container.quarantined_until[static_cast<std::size_t>(resource)];
+    if (until == kept) continue;
+    kept = until;
+    if (!until || *until <= tick.time) continue;
+    rails_memory_.quarantines.keep(container.view.info.name, resource, *until - tick.time,
+                                   tick.wall_time);
+    rails_news_ = true;
+  }
 }
 
 void Pipeline::step_container(Container& container, const Sample& sample, const NodeSample& tick,
@@ -295,25 +305,31 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
   view.cpu_limit_around = container.limited_around(&Limits::cpu_cores);
   view.memory_limit_around = container.limited_around(&Limits::memory_bytes);
   account(view, sample, interval_seconds);
-  view.wish = container.policy->allocate(view.original, tick.host);
-  const RailInput input{
+  HostCapacity room = tick.host;
+  room.granted = view.granted;
+  view.wish = container.policy->allocate(view.original, room);
+  RailInput input{
       .time = tick.time, .interval_seconds = interval_seconds, .sample = &sample,
       .previous = first ? nullptr : &view.sample, .gap = gap, .phase = view.phase,
       .mode = view.mode, .hands_off = hands_off_ || !view.info.hands_off.empty(),
       .manage_unlimited = config_.manage_unlimited,
       .larger_margin = container.care.larger_margin, .gpu = container.care.gpu,
       .gpu_ruled_out = container.care.gpu_ruled_out,
-      .original = view.original, .host = tick.host,
+      .original = view.original, .host = room,
       .model_step_seconds = engine_ ? engine_->model().step_seconds : seconds(config_.interval),
       .sampling_seconds = seconds(config_.interval),
       // While it is only observed nobody asks.
       .oom_floor_bytes = view.mode == Mode::observe
-          ? 0 : oom_memory_.floor_bytes(image_of(view.info), tick.wall_time),
+          ? 0 : rails_memory_.ooms.floor_bytes(image_of(view.info), tick.wall_time),
       .reload = sample.limits_reset};
+  if (first)
+    for (const Resource resource : {Resource::cpu, Resource::memory})
+      input.quarantine_left[static_cast<std::size_t>(resource)] =
+          rails_memory_.quarantines.left(view.info.name, resource, tick.wall_time);
   for (Decision& decision :
        container.rails.step(input, view.wish, budget_, next_decision_id_))
     decisions.push_back(std::move(decision));
-  remember_oom(container, tick.wall_time);
+  remember(container, tick);
   view.original = container.rails.original();
   view.cpu_holding = container.rails.holding(Resource::cpu);
   view.memory_holding = container.rails.holding(Resource::memory);

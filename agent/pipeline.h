@@ -19,7 +19,7 @@
 #include "model/phase_tracker.h"
 #include "policy/decision.h"
 #include "policy/guard_rails.h"
-#include "policy/oom_memory.h"
+#include "policy/rails_memory.h"
 #include "policy/policy.h"
 
 namespace cgphase {
@@ -73,6 +73,7 @@ struct ContainerView {
   Sample sample;                            // the last one
   Limits in_force;                          // of CPU and memory.max, as last read or written
   Limits original;
+  Granted granted;                          // by the cgroups around it
   Allocation wish;                          // what the policy wants, before the rails
   Verdict cpu_holding = Verdict::observe_mode;
   Verdict memory_holding = Verdict::observe_mode;
@@ -128,11 +129,11 @@ class Pipeline {
   const ContainerView* find(CgroupId id) const;
   std::vector<const ContainerView*> containers() const;
 
-  // What OOMs under limits of ours taught, of this run and, once told, of earlier ones.
-  const OomMemory& oom_memory() const { return oom_memory_; }
-  void set_oom_memory(OomMemory memory) { oom_memory_ = std::move(memory); }
+  // What went wrong under limits of ours, in this run and, once told, in earlier ones.
+  const RailsMemory& rails_memory() const { return rails_memory_; }
+  void set_rails_memory(RailsMemory memory) { rails_memory_ = std::move(memory); }
   // True once after it changed.
-  bool take_oom_news() { return std::exchange(oom_news_, false); }
+  bool take_rails_news() { return std::exchange(rails_news_, false); }
 
   // What the run of a container taught its policy; null where nothing.
   nlohmann::json learned(CgroupId id) const;
@@ -145,7 +146,8 @@ class Pipeline {
   PolicySurroundings surroundings() const;
   std::unique_ptr<Container> make_container(const ContainerInfo& info) const;
   void find_nested();
-  void remember_oom(Container& container, WallTime time);
+  // What the rails of a container say that outlives it.
+  void remember(Container& container, const NodeSample& tick);
   void step_container(Container& container, const Sample& sample, const NodeSample& tick,
                       std::vector<Decision>& decisions);
 
@@ -158,8 +160,8 @@ class Pipeline {
   std::map<std::uint64_t, Decision> pending_; // allowed, not yet reported by the writer
   std::vector<Outcome> outcomes_;             // of containers that vanished meanwhile
   HostBudget budget_;
-  OomMemory oom_memory_;
-  bool oom_news_ = false;
+  RailsMemory rails_memory_;
+  bool rails_news_ = false;
   bool hands_off_ = false;
   std::uint64_t next_decision_id_;
 };

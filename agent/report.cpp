@@ -116,6 +116,10 @@ json phases_seen_json(std::span<const std::uint64_t> steps) {
   return out;
 }
 
+std::string unwritable_text(const ExplainReport& report) {
+  return "nothing is written, for " + printable(report.unwritable);
+}
+
 // What holds now instead of the decision that is explained; empty where nothing else does. A change
 // that was made stays made.
 std::string now_text(const ExplainReport& report, const Decision& decision) {
@@ -126,6 +130,7 @@ std::string now_text(const ExplainReport& report, const Decision& decision) {
                ? ""
                : "it is only observed, " + printable(now.container.hands_off);
   if (report.kill_switch) return "nothing is written while the kill switch is there";
+  if (!report.unwritable.empty()) return unwritable_text(report);
   if (now.paused) return "it is paused";
   if (now.mode == Mode::observe)
     return then == Verdict::observe_mode ? "" : std::string(because(Verdict::observe_mode));
@@ -281,15 +286,6 @@ std::string shell_command(std::initializer_list<std::string_view> words) {
   return shell_command(std::span(words.begin(), words.size()));
 }
 
-Saving saving(const Limits& original, const Limits& in_force) {
-  Saving out;
-  const auto cpu_before = original.cpu_cores(), cpu_now = in_force.cpu_cores();
-  if (cpu_before && cpu_now) out.cpu_cores = std::max(0.0, cpu_before->value - cpu_now->value);
-  const auto before = original.memory_bytes(), now = in_force.memory_bytes();
-  if (before && now && *before > *now) out.memory_bytes = before->value - now->value;
-  return out;
-}
-
 std::vector<Forecast::Next> told_next(const Forecast& forecast) {
   std::vector<Forecast::Next> told;
   for (const Forecast::Next& next : forecast.next)
@@ -306,10 +302,11 @@ json to_json(const ContainerReport& report) {
   out["usage"] = usage_json(report);
   out["limits"] = to_json(report.limits);
   out["original"] = to_json(report.original);
-  out["saving"] = to_json(saving(report.original, report.limits));
+  out["saving"] = to_json(saving(report.original, report.limits, report.granted));
   out["proposal"] = report.proposal ? to_json(*report.proposal) : json(nullptr);
   out["proposal_saving"] =
-      report.proposal ? to_json(saving(report.original, *report.proposal)) : json(nullptr);
+      report.proposal ? to_json(saving(report.original, *report.proposal, report.granted))
+                      : json(nullptr);
   out["next"] = next_json(report.next);
   out["holding"] = {{"cpu", verdict_or_null(report.holding_cpu)},
                     {"memory", verdict_or_null(report.holding_memory)}};
@@ -390,7 +387,7 @@ void sum_up(StatusReport& status, std::span<const ContainerReport> reports) {
       case Mode::enforce: ++status.containers_enforce; break;
     }
     if (!report.container.hands_off.empty()) ++status.containers_hands_off;
-    const Saving one = saving(report.original, report.limits);
+    const Saving one = saving(report.original, report.limits, report.granted);
     if (!report.cpu_limit_around) status.saved_now.cpu_cores += one.cpu_cores;
     if (!report.memory_limit_around) status.saved_now.memory_bytes += one.memory_bytes;
   }
@@ -425,7 +422,9 @@ json to_json(const ExplainReport& report) {
     sentence = report.gone || report.at
                    ? escape_name(report.now.container.name) + (gone ? ": gone, and" : ":") +
                          " no decision about it is kept from that time."
-                   : holding_sentence(report.now);
+                   : holding_sentence(report.now) +
+                         (report.unwritable.empty() ? ""
+                                                    : " Now: " + unwritable_text(report) + ".");
   return ok_reply({{"sentence", sentence},
                    {"at", report.at ? json(seconds_since_epoch(*report.at)) : json(nullptr)},
                    {"gone", report.gone},

@@ -24,6 +24,7 @@
 #include "model/forecast.h"
 #include "model/phase.h"
 #include "policy/decision.h"
+#include "policy/saving.h"
 #include "storage/journal_event.h"
 
 namespace cgphase {
@@ -52,14 +53,6 @@ std::string shell_command(std::initializer_list<std::string_view> words);
 
 // --- one container: list, show ---
 
-// What is given back against the original limits: never negative, and 0 where the original has no
-// limit (an unlimited container never counts as saved).
-struct Saving {
-  double cpu_cores = 0;
-  std::uint64_t memory_bytes = 0;
-};
-Saving saving(const Limits& original, const Limits& in_force);
-
 // So many of what may follow a phase are told: a reply has room for thousands of containers.
 inline constexpr std::size_t kMostNext = 3;
 // The most probable of them that are phases, that one first.
@@ -76,6 +69,7 @@ struct ContainerReport {
   Limits limits;                   // in force
   Limits original;
   std::optional<Limits> proposal;  // what the policy wants now, before the rails
+  Granted granted;                 // by the cgroups around it
   // Another container that it lies in has such a limit: what it gives back is not the host's.
   bool cpu_limit_around = false, memory_limit_around = false;
   std::vector<Forecast::Next> next;                     // told_next()
@@ -164,6 +158,7 @@ struct ExplainReport {
   bool gone = false;             // the container: of `now` only who it was is known
   bool stopped = false;          // the daemon: that it is gone is not known, either
   bool kill_switch = false;      // now
+  std::string unwritable = {};   // now: why nothing is written to it, where its mode allows it
 };
 // With "sentence" first (agent/sentence.h), and behind it what holds now where that is something
 // else and neither a time was asked for nor the container is gone.

@@ -110,7 +110,7 @@ class SocketServer::Impl : public std::enable_shared_from_this<Impl> {
         place_{lock.directory(), Fd(::fcntl(lock.directory_fd(), F_DUPFD_CLOEXEC, 0))} {
     access_ = {.own_uid = ::geteuid(), .read_group = group_id(options.group)};
     for (Listener& listener : listeners_)
-      listener.settings = std::make_shared<SessionSettings>(SessionSettings{options, answer, 0});
+      listener.settings = std::make_shared<SessionSettings>(options, answer);
   }
 
   Status open() {

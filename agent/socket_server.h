@@ -1,7 +1,8 @@
 // The two Unix sockets of the daemon, on the agent's io_context: DIRECTORY/read.sock (0660, group)
 // for reading verbs and DIRECTORY/admin.sock (0600) for all of them. One request and one reply per
-// connection (agent/protocol.h). A slow, silent or hostile client costs one descriptor and at most
-// 64 KiB for at most `request_limit`, and never delays the loop.
+// connection (agent/protocol.h). A slow, silent or hostile client costs one descriptor, at most
+// 64 KiB for at most `request_limit` until its request is there, and as long its reply until it is
+// taken; `unsent_limit_bytes` bounds the replies of one socket together. None delays the loop.
 //
 // Who may: decided from SO_PEERCRED and SO_PEERGROUPS at accept (agent/peer.h), behind the file
 // modes. Thread: that of the io_context, except for Respond.
@@ -11,6 +12,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -30,6 +32,8 @@ class SocketServer {
     std::chrono::milliseconds request_limit{2000};    // to send a request, and to take a reply
     std::chrono::milliseconds answer_limit{5000};     // for the agent to answer
     int client_limit = 32;                            // per socket, so readers cannot lock out root
+    // Of replies not taken yet, per socket: one above 64 KiB that finds no room becomes an error.
+    std::size_t unsent_limit_bytes = 2 * kReplyLimitBytes;
   };
 
   // Sends the reply of one request: from any thread, while the io_context lives; only the first

@@ -6,10 +6,36 @@
 #include <boost/asio/write.hpp>
 #include <exception>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace cgphase {
 
 using boost::system::error_code;
+
+namespace {
+
+// Such a reply is sent in any case: what a command did is told, and why another is not answered.
+constexpr std::size_t kSmallReplyBytes = 64 * 1024;
+
+// From any thread: what one makes is counted before another is made.
+ReplyFrame counted_frame(const std::shared_ptr<SessionSettings>& settings,
+                         const nlohmann::json& reply) {
+  std::string frame = encode_reply_frame(reply);
+  const std::size_t size = frame.size();
+  if ((settings->unsent_bytes += size) > settings->options.unsent_limit_bytes &&
+      size > kSmallReplyBytes) {
+    settings->unsent_bytes -= size;
+    return counted_frame(
+        settings, error_reply(Exit::failure, "the daemon is busy: too many answers wait to be "
+                                             "taken; try again"));
+  }
+  return {new const std::string(std::move(frame)), [settings](const std::string* sent) {
+            settings->unsent_bytes -= sent->size();
+            delete sent;
+          }};
+}
+
+}  // namespace
 
 SocketSession::SocketSession(Socket socket, Peer peer, std::shared_ptr<SessionSettings> settings)
     : socket_(std::move(socket)),
@@ -90,12 +116,12 @@ void SocketSession::handle_request() {
   arm(settings_->options.answer_limit);
   // Weak: an answer that never comes must not keep the client's descriptor.
   const auto respond = [weak = weak_from_this(),
-                        executor = socket_.get_executor()](nlohmann::json body) {
+                        executor = socket_.get_executor(),
+                        settings = settings_](nlohmann::json body) {
     // Where the answer was made, which is not the loop where it comes out of the history.
-    std::string frame = encode_reply_frame(ok_reply(std::move(body)));
-    boost::asio::post(executor, [weak, frame = std::move(frame)]() mutable {
+    boost::asio::post(executor, [weak, frame = counted_frame(settings, ok_reply(std::move(body)))] {
       const auto self = weak.lock();
-      if (self && self->state_ == State::answering) self->send(std::move(frame));
+      if (self && self->state_ == State::answering) self->send(frame);
     });
   };
   try {
@@ -105,13 +131,13 @@ void SocketSession::handle_request() {
   }
 }
 
-void SocketSession::reply(const nlohmann::json& body) { send(encode_reply_frame(body)); }
+void SocketSession::reply(const nlohmann::json& body) { send(counted_frame(settings_, body)); }
 
-void SocketSession::send(std::string frame) {
+void SocketSession::send(ReplyFrame frame) {
   state_ = State::writing;
   frame_ = std::move(frame);
   arm(settings_->options.request_limit);
-  boost::asio::async_write(socket_, boost::asio::buffer(frame_),
+  boost::asio::async_write(socket_, boost::asio::buffer(*frame_),
                            [self = shared_from_this()](error_code, std::size_t) { self->close(); });
 }
 

@@ -5,6 +5,7 @@
 #include <utility>  // before Asio 1.74, which uses std::exchange without it
 
 #include <array>
+#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -25,7 +26,11 @@ struct SessionSettings {
   SocketServer::Options options;
   SocketServer::Answer answer;  // emptied when the server stops
   int clients = 0;              // sessions alive
+  std::atomic<std::size_t> unsent_bytes = 0;  // of ReplyFrames alive
 };
+
+// A reply as a frame, counted in its socket's settings until nobody holds it.
+using ReplyFrame = std::shared_ptr<const std::string>;
 
 class SocketSession : public std::enable_shared_from_this<SocketSession> {
  public:
@@ -50,7 +55,7 @@ class SocketSession : public std::enable_shared_from_this<SocketSession> {
   void read_payload();
   void handle_request();
   void reply(const nlohmann::json& body);
-  void send(std::string frame);
+  void send(ReplyFrame frame);
   void arm(std::chrono::milliseconds limit);
   void expire();
 
@@ -61,7 +66,7 @@ class SocketSession : public std::enable_shared_from_this<SocketSession> {
   State state_ = State::reading;
   std::array<unsigned char, kFrameHeaderBytes> header_{};
   std::string payload_;
-  std::string frame_;
+  ReplyFrame frame_;
 };
 
 }  // namespace cgphase

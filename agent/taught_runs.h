@@ -15,19 +15,23 @@ namespace cgphase {
 
 // Runs that ended and are not yet asked to be added to what the database has.
 struct TaughtRuns {
+  template <class Taught>
   struct Run {
-    std::string key;
-    nlohmann::json learned;  // of the pipeline
-    bool counted = false;    // in the agent's copy already
+    std::string key;  // what runs of the same image share
+    Taught taught;
+    bool counted = false;  // in the agent's copy already, beside what the database has
+    bool stored = false;
   };
-  struct Bursts {
-    std::string image;
-    RunBursts run;
-    bool counted = false;
-  };
-  std::vector<Run> runs;
-  std::vector<Bursts> bursts;
+  std::vector<Run<nlohmann::json>> runs;  // of the pipeline
+  std::vector<Run<RunBursts>> bursts;
   bool empty() const { return runs.empty() && bursts.empty(); }
+};
+
+// The agent's copy of what runs of an image taught. Until it is whole it lacks what the database
+// has, and is made anew as soon as that is read.
+struct KnownRuns {
+  nlohmann::json taught;
+  bool whole = false;
 };
 
 // Images that containers of now are to hear of.

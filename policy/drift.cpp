@@ -25,13 +25,14 @@ void extend(std::optional<MonotonicTime>& end, MonotonicTime to) {
 
 }  // namespace
 
-void DriftWatch::begin(const Limits& original, const Limits& in_force) {
+void DriftWatch::begin(const Limits& original, const Limits& in_force, Bytes page) {
   const auto known = [](auto first, auto second) { return first ? first : second; };
   original_ = in_force;
   original_.cpu_max = known(original.cpu_max, in_force.cpu_max);
   original_.cpu_max_burst = known(original.cpu_max_burst, in_force.cpu_max_burst);
   original_.memory_max = known(original.memory_max, in_force.memory_max);
   expected_ = in_force;
+  page_ = page;
 }
 
 // A knob that the decision leaves alone is not ours to remember: its value may be somebody else's.
@@ -49,16 +50,15 @@ void DriftWatch::asked(const Decision& decision) {
   next_asked_ = (next_asked_ + 1) % kRemembered;
 }
 
-// The writer rounds memory up to whole pages, of up to 64 KiB on arm64; the rails, whose decisions
-// are the same on every machine, to 4 KiB.
+// The writer rounds memory up to whole pages of this machine; the rails, whose decisions are the
+// same on every machine, to 4 KiB.
 template <class Value>
 bool DriftWatch::ours_in_force(const std::optional<Value>& asked,
-                               const std::optional<Value>& found) {
+                               const std::optional<Value>& found) const {
   if constexpr (std::is_same_v<Value, MemoryLimit>) {
-    constexpr std::uint64_t kLargestPage = std::uint64_t{64} << 10;
     if (asked && found && asked->bytes && found->bytes)
       return *found->bytes >= *asked->bytes &&
-             found->bytes->value - asked->bytes->value < kLargestPage;
+             found->bytes->value - asked->bytes->value < page_.value;
   }
   return asked == found;
 }
@@ -134,6 +134,7 @@ void DriftWatch::reverted(MonotonicTime now) {
 }
 
 bool DriftWatch::observe(const RailInput& input, bool active) {
+  changed_ = {};
   // Read before our last write was done: it shows the past.
   if (predates_write(input.time)) return false;
   const Limits& found = input.sample->limits;
@@ -154,6 +155,7 @@ bool DriftWatch::observe(const RailInput& input, bool active) {
   adopt(&Limits::memory_max, found);
   const bool foreign = any(Owner::foreign);
   if (!foreign && !(any(Owner::reverted) && active)) return false;
+  changed_ = {owners[0] != Owner::ours || owners[1] != Owner::ours, owners[2] != Owner::ours};
   const bool reload = near(input, input.reload);
   if (!foreign && (reload || near(input, last_write_))) {
     reverted(input.time);

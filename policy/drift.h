@@ -2,6 +2,7 @@
 // somebody with an intent of their own (docs/safety.md, drift).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <vector>
@@ -16,8 +17,8 @@ class DriftWatch {
   // `config` outlives it.
   explicit DriftWatch(const RailsConfig& config) : config_(config) {}
 
-  // Before the first observe().
-  void begin(const Limits& original, const Limits& in_force);
+  // Before the first observe(). `page`: the writer rounds memory up to whole ones.
+  void begin(const Limits& original, const Limits& in_force, Bytes page);
   // `active`: limits are ours to set now; otherwise a return to the original is nobody's act. True
   // where somebody changed what is ours to set: not we, and no reload or update by the engine.
   bool observe(const RailInput& input, bool active);
@@ -26,6 +27,8 @@ class DriftWatch {
   void written(const Limits& in_force, Resource resource, MonotonicTime time);
 
   const Limits& original() const { return original_; }
+  // The last observe() found a limit of it that somebody changed, or a reset put back.
+  bool changed(Resource resource) const { return changed_[static_cast<std::size_t>(resource)]; }
   // Why nothing may be lowered: standing_down after somebody's change, silently_reverted in the
   // pause before a re-application; allowed otherwise.
   Verdict holding(MonotonicTime now) const;
@@ -35,7 +38,7 @@ class DriftWatch {
  private:
   enum class Owner { ours, reverted, foreign };
   template <class Value>
-  static bool ours_in_force(const std::optional<Value>& asked, const std::optional<Value>& found);
+  bool ours_in_force(const std::optional<Value>& asked, const std::optional<Value>& found) const;
   template <class Value>
   Owner judge(std::optional<Value> Limits::*knob, const Limits& found) const;
   template <class Value>
@@ -47,10 +50,12 @@ class DriftWatch {
 
   static constexpr std::size_t kRemembered = 8;
   const RailsConfig& config_;
+  Bytes page_{kPageBytes};
   Limits original_, expected_;
   Limits newest_ask_;  // per knob; may be in the file before its result is told
   std::vector<Limits> asked_;  // values of ours that may still show up; at most kRemembered
   std::size_t next_asked_ = 0;
+  std::array<bool, 2> changed_{};  // by resource
   std::optional<MonotonicTime> last_write_, stand_until_, pause_until_;
   std::vector<MonotonicTime> reverts_;  // of the last hour, at most reapplies_per_hour + 1
 };

@@ -56,8 +56,10 @@ std::vector<Decision> ContainerRails::Impl::step(const RailInput& input, const A
 // What is below a told original was lowered before these rails began, by us, and is in nobody's
 // trial.
 void ContainerRails::Impl::begin(const Step& step) {
-  drift_.begin(step.input.original, step.limits());
+  drift_.begin(step.input.original, step.limits(), step.input.host.page);
   for (const Resource resource : kResources) {
+    const auto left = step.input.quarantine_left[static_cast<std::size_t>(resource)];
+    if (left.count() > 0) lane(resource).restraint.quarantine(step.input.time, left);
     if (is_original(step.limits(), drift_.original(), resource)) continue;
     lane(resource).last_change = step.input.time;
     lane(resource).restore = Reason::restored;
@@ -123,7 +125,7 @@ void ContainerRails::Impl::follow_trials(const Step& step) {
     Lane& one = lane(resource);
     forget_unanswered(one, now);
     const bool gone = !older && is_original(step.limits(), drift_.original(), resource);
-    if (one.trial && (gone || drift_.holding(now) != Verdict::allowed)) {
+    if (one.trial && (gone || drift_.changed(resource))) {
       conclude(one.trial->decision(), OutcomeKind::overtaken, "the limit was changed by others",
                now);
       one.trial.reset();
@@ -174,7 +176,10 @@ void ContainerRails::Impl::note_oom(bool limit_met) {
 // the cgroup along before its counters are read. What was measured before says least of a sudden
 // one, so the limit counts as the need.
 void ContainerRails::Impl::vanished(MonotonicTime time) {
-  if (guard_saw_event_) note_oom(true);
+  if (guard_saw_event_) {
+    lane(Resource::memory).restraint.quarantine(time, config_.quarantine);
+    note_oom(true);
+  }
   for (Lane& one : lanes_)
     if (one.trial)
       conclude(one.trial->decision(), OutcomeKind::overtaken, "the container is gone", time);
@@ -277,11 +282,9 @@ std::optional<ContainerRails::Impl::Raise> ContainerRails::Impl::cpu_raise(doubl
   Reason reason = throttled ? Reason::throttled : at_risk ? Reason::headroom : step.wish.reason;
   Raise raise{with_cpu(step.limits(), drift_.original(), step.input.host, cores), 0, reason};
   if (!throttled) return raise;
+  cpu.restraint.event(now);  // also where the raise must wait, and the throttling is over by then
   if (within(cpu.last_cpu_raise, config_.cpu_raises_window, now))
     raise.limits = with_original(step.limits(), drift_.original(), Resource::cpu);
-  cpu.last_cpu_raise = now;
-  cpu.restraint.event(now);
-  senses_->forget_throttling(now);
   return raise;
 }
 
@@ -314,6 +317,11 @@ Decision ContainerRails::Impl::raise(Resource resource, const Raise& raise, cons
              harmful ? OutcomeKind::trial_reverted : OutcomeKind::overtaken,
              std::string("raised: ") + to_string(raise.reason), now);
     one.trial.reset();
+  }
+  // Only now: a raise that was put off has answered nothing.
+  if (raise.reason == Reason::throttled) {
+    one.last_cpu_raise = now;
+    senses_->forget_throttling(now);
   }
   one.raising = std::make_unique<Pending>(decision, raise.target);
   one.last_change = now;
@@ -430,6 +438,9 @@ void ContainerRails::written(const Decision& decision, WriteEnd end, const Limit
 }
 void ContainerRails::vanished(MonotonicTime time) { impl_->vanished(time); }
 void ContainerRails::forget_phases() { impl_->forget_phases(); }
+std::optional<MonotonicTime> ContainerRails::quarantined_until(Resource resource) const {
+  return impl_->quarantined_until(resource);
+}
 std::optional<OomSeen> ContainerRails::take_oom() { return impl_->take_oom(); }
 const Limits& ContainerRails::original() const { return impl_->original(); }
 bool ContainerRails::predates_write(MonotonicTime time) const {

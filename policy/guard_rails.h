@@ -2,6 +2,7 @@
 // time comes in with each step. Rails may raise or revert on their own; lowering must pass all.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -48,6 +49,9 @@ struct RailInput {
   HostCapacity host;
   double model_step_seconds = 1;
   double sampling_seconds = 1;     // between two samples, as configured
+  // Left of what the container earned in an earlier cgroup of it (policy/quarantines.h), of CPU and
+  // of memory; read at the first step only.
+  std::array<std::chrono::nanoseconds, 2> quarantine_left{};
   double oom_floor_bytes = 0;      // that OOMs of the image taught (policy/oom_memory.h); 0: none
   // When systemd was last seen to write the limits anew: after a reload, or at an engine's update.
   std::optional<MonotonicTime> reload;
@@ -74,6 +78,8 @@ class ContainerRails {
   void written(const Decision& decision, WriteEnd end, const Limits& in_force, MonotonicTime time);
   // The cgroup is gone since the last step; a trial that ran is over.
   void vanished(MonotonicTime time);
+  // When the last quarantine of it ends, or ended; absent where there was none.
+  std::optional<MonotonicTime> quarantined_until(Resource resource) const;
   // An OOM under a limit of ours since the last call.
   std::optional<OomSeen> take_oom();
   // Another model gives phases from now on: what was measured by phase is forgotten, and a trial

@@ -43,6 +43,9 @@ class ContainerRails::Impl {
   void written(const Decision& decision, WriteEnd end, const Limits& in_force, MonotonicTime time);
   void vanished(MonotonicTime time);
   void forget_phases();
+  std::optional<MonotonicTime> quarantined_until(Resource resource) const {
+    return lane(resource).restraint.quarantined_until();
+  }
   std::optional<OomSeen> take_oom() { return std::exchange(oom_seen_, std::nullopt); }
   const Limits& original() const { return drift_.original(); }
   bool predates_write(MonotonicTime time) const { return drift_.predates_write(time); }

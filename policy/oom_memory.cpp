@@ -23,36 +23,20 @@ std::unexpected<Error> refuse_ooms(const char* why) {
 
 bool possible_need(double bytes) { return bytes > 0 && bytes <= kMostNeedBytes; }
 
-bool possible_time(const nlohmann::json& ns) {
-  return ns.is_number_integer() && ns.get<double>() >= 0 && ns.get<double>() < 9e18;
-}
-
-WallTime time_of(const nlohmann::json& ns) {
-  return WallTime(std::chrono::nanoseconds(ns.get<std::int64_t>()));
-}
-
 }  // namespace
 
 double oom_floor_bytes(double need_bytes) {
   return std::max(need_bytes * kOomRatio, need_bytes + kOomMarginBytes);
 }
 
-WallTime OomMemory::begin_of(const Need& need, WallTime now) {
-  return need.time <= now ? need.time : std::min(need.ages_from.value_or(now), now);
-}
-
 bool OomMemory::follow_clock(WallTime now) {
   bool changed = false;
-  for (auto& [name, need] : needs_) {
-    if (need.time <= now || (need.ages_from && *need.ages_from <= now)) continue;
-    need.ages_from = now;
-    changed = true;
-  }
+  for (auto& [name, need] : needs_) changed = need.oom.follow_clock(now) || changed;
   return changed;
 }
 
 double OomMemory::floor_of(const Need& need, WallTime now) {
-  const double age = std::chrono::duration<double>(now - begin_of(need, now)).count();
+  const double age = std::chrono::duration<double>(need.oom.age(now)).count();
   const double half_lives = age / std::chrono::duration<double>(kHalfLife).count();
   return half_lives < kHalfLives ? oom_floor_bytes(need.bytes) * power_of_two(-half_lives) : 0;
 }
@@ -68,9 +52,9 @@ void OomMemory::remember(const std::string& image, const OomSeen& oom, WallTime 
   if (standing > oom_floor_bytes(bytes)) return;
   if (needs_.size() >= kImages && !needs_.contains(name))
     needs_.erase(std::min_element(needs_.begin(), needs_.end(), [&](const auto& a, const auto& b) {
-      return begin_of(a.second, time) < begin_of(b.second, time);
+      return a.second.oom.begin(time) < b.second.oom.begin(time);
     }));
-  needs_[name] = {bytes, time};
+  needs_[name] = {bytes, {time}};
 }
 
 double OomMemory::floor_bytes(const std::string& image, WallTime now) const {
@@ -82,9 +66,8 @@ double OomMemory::floor_bytes(const std::string& image, WallTime now) const {
 nlohmann::json OomMemory::to_json() const {
   nlohmann::json images = nlohmann::json::object();
   for (const auto& [name, need] : needs_) {
-    images[name] = {{"need_bytes", need.bytes}, {"time_ns", need.time.time_since_epoch().count()}};
-    if (need.ages_from)
-      images[name]["ages_from_ns"] = need.ages_from->time_since_epoch().count();
+    nlohmann::json& image = images[name] = {{"need_bytes", need.bytes}};
+    need.oom.to_json(image);
   }
   return {{"schema", kOomSchema}, {"images", std::move(images)}};
 }
@@ -98,15 +81,12 @@ Result<OomMemory> OomMemory::from_json(const nlohmann::json& json) {
   OomMemory memory;
   for (const auto& [name, entry] : images->items()) {
     if (name.size() > kMostNameBytes || !entry.is_object()) return refuse_ooms("a bad entry");
-    const auto bytes = entry.find("need_bytes"), time = entry.find("time_ns"),
-               from = entry.find("ages_from_ns");
+    const auto bytes = entry.find("need_bytes");
     if (bytes == entry.end() || !bytes->is_number() || !possible_need(bytes->get<double>()))
       return refuse_ooms("a need is missing or out of range");
-    if (time == entry.end() || !possible_time(*time) ||
-        (from != entry.end() && !possible_time(*from)))
-      return refuse_ooms("a time is missing or out of range");
-    Need& need = memory.needs_[name] = {bytes->get<double>(), time_of(*time)};
-    if (from != entry.end()) need.ages_from = time_of(*from);
+    const auto oom = RememberedTime::from_json(entry);
+    if (!oom) return refuse_ooms("a time is missing or out of range");
+    memory.needs_[name] = {bytes->get<double>(), *oom};
   }
   return memory;
 }

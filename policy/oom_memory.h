@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "policy/remembered_time.h"
 
 namespace cgphase {
 
@@ -37,12 +38,9 @@ class OomMemory {
   // stands, limits may come from it, and only a need that was measured makes it higher: otherwise
   // it would feed on itself. An OOM at a limit then renews it.
   void remember(const std::string& image, const OomSeen& oom, WallTime time);
-  // Once per tick. What is dated later than `now` ages from now on: the clock was far ahead then.
-  // If it is far behind now instead, and is put right, the old date counts again. True where this
-  // changed something that should outlive the daemon.
+  // Once per tick, as RememberedTime.
   bool follow_clock(WallTime now);
-  // memory.max should not come below this; 0 where nothing is remembered. A clock that was set back
-  // shortens nothing.
+  // memory.max should not come below this; 0 where nothing is remembered.
   double floor_bytes(const std::string& image, WallTime now) const;
   std::size_t size() const { return needs_.size(); }
 
@@ -53,10 +51,8 @@ class OomMemory {
  private:
   struct Need {
     double bytes = 0;
-    WallTime time;
-    std::optional<WallTime> ages_from = {};  // while `time` is later than now
+    RememberedTime oom;
   };
-  static WallTime begin_of(const Need& need, WallTime now);
   static double floor_of(const Need& need, WallTime now);
 
   std::map<std::string, Need> needs_;  // by image, printable

@@ -77,6 +77,7 @@ void RailSenses::add(const RailInput& input, bool lost) {
   follow_usage(input, lost);
   follow_throttling(input);
   judge_pressure(input);
+  last_time_ = input.time;
 }
 
 void RailSenses::follow_need(const RailInput& input) {
@@ -162,8 +163,7 @@ void RailSenses::follow_throttling(const RailInput& input) {
     throttling_.erase(throttling_.begin());
   if (!input.previous) return;
   // Of the interval in which a raise came nobody knows how much was before it.
-  const std::chrono::duration<double> interval(input.interval_seconds);
-  if (answered_ && input.time - *answered_ < interval) return;
+  if (answered_ > last_time_) return;
   const CpuStat& before = input.previous->cpu;
   const CpuStat& now = input.sample->cpu;
   const double usec =

@@ -116,6 +116,7 @@ class RailSenses {
   DecayingHistogram allocation_;  // bytes per second
   std::vector<Throttling> throttling_;
   std::optional<MonotonicTime> answered_;  // the newest, by a raise
+  std::optional<MonotonicTime> last_time_;  // of the sample before
   std::vector<Stalls> stalls_;  // the newest, and back to the last that is kStallSpan old
   PhaseUsage usage_;
   Measures measures_{};

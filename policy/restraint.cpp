@@ -25,7 +25,7 @@ void Restraint::trial_failed(MonotonicTime now) {
   failures_ = 0;
 }
 
-void Restraint::quarantine(MonotonicTime now, std::chrono::seconds length) {
+void Restraint::quarantine(MonotonicTime now, std::chrono::nanoseconds length) {
   const MonotonicTime until = now + length;
   quarantine_until_ = quarantine_until_ ? std::max(*quarantine_until_, until) : until;
 }

@@ -19,12 +19,13 @@ class Restraint {
   // A trial that was reverted or a write that failed.
   void trial_failed(MonotonicTime now);
   // An OOM or a stall under a limit of ours. A longer one that runs already stays.
-  void quarantine(MonotonicTime now, std::chrono::seconds length);
+  void quarantine(MonotonicTime now, std::chrono::nanoseconds length);
 
   bool cooling(MonotonicTime now) const { return cool_until_ && now < *cool_until_; }
   bool quarantined(MonotonicTime now) const {
     return quarantine_until_ && now < *quarantine_until_;
   }
+  std::optional<MonotonicTime> quarantined_until() const { return quarantine_until_; }
 
  private:
   void extend(MonotonicTime until);

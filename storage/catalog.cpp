@@ -258,7 +258,7 @@ Status Catalog::save_learned(const std::string& image, const nlohmann::json& lea
                                            std::to_string(text.size()) + " bytes, at most " +
                                            std::to_string(kMaxLearnedBytes) + " are kept");
   if (Status saved = save_.run(name, std::int64_t{crc32c(text)}, text); !saved) return saved;
-  return drop_learned_.run(std::string_view(kOomMemoryName), kMaxLearnedImages);
+  return drop_learned_.run(std::string_view(kRailsMemoryName), kMaxLearnedImages);
 }
 
 Result<std::vector<StoredRecord>> runs_of(

@@ -26,8 +26,9 @@ namespace cgphase {
 // Bounds; one past any of them is refused (invalid), or the oldest make room.
 inline constexpr std::size_t kMaxLearnedBytes = 256 * 1024;  // of one image, as JSON text
 inline constexpr std::int64_t kMaxLearnedImages = 256;       // the one saved longest ago goes
-// What OOMs taught of all images, beside them: no image of this name, for each has a model's key.
-inline constexpr const char* kOomMemoryName = "#oom";        // never goes
+// What OOMs taught of all images, and quarantines, beside them: no image of this name, for each has
+// a model's key. It never goes.
+inline constexpr const char* kRailsMemoryName = "#oom";
 
 // Decisions, outcomes, containers and learned statistics are in the file when a call returns.
 // Samples are held in memory for up to kFlushInterval (of the time that append() is told), or until

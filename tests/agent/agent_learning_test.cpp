@@ -4,9 +4,12 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "storage/store.h"
 #include "tests/agent/agent_world.h"
@@ -92,6 +95,70 @@ TEST_CASE("a run that the disk refuses is added when it takes it again") {
     late.world.hand_on();
     CHECK(late.runs_at_end() == (known ? 3 : 2));
   }
+}
+
+TEST_CASE("a run that the disk refuses is known to the next one all the same, and counted once") {
+  for (const int before : {0, 1}) {
+    CAPTURE(before);
+    LateAnswers late;
+    if (before == 1) {  // of another daemon; this one hears of it late
+      late.start();
+      late.world.run(30);
+      CHECK(late.runs_at_end() == 1);
+    }
+    late.start();
+    late.world.run(30);
+    {
+      const SmallFiles refused;
+      late.world.restart_container();
+      CHECK(late.world.container().wish.earlier_runs == 1);
+      late.world.hand_on();
+      late.world.run(1);
+      CHECK(late.world.container().wish.earlier_runs == before + 1);
+    }
+    late.world.run(30);
+    late.world.hand_on();
+    CHECK(late.world.agent->learned(late.world.container()).at("runs") == before + 2);
+    CHECK(late.runs_at_end() == before + 2);
+  }
+}
+
+TEST_CASE("bursts of a run that the disk refuses foretell the next one all the same") {
+  LateAnswers late;
+  late.start();
+  std::uint64_t received = 0;
+  for (int i = 0; i < 200; ++i) {  // idle for 15 of each 20 s
+    if (i % 20 >= 15) received += 1000;
+    late.world.probes->received_bytes = received;
+    late.world.tick();
+  }
+  const SmallFiles refused;
+  late.world.restart_container();
+  late.world.hand_on();
+  const auto known = late.world.agent->bursts(late.world.container());
+  CHECK_FALSE(known.at("next").at("network_receive").is_null());
+}
+
+TEST_CASE("runs of one image that end together are one write") {
+  LateAnswers late;
+  late.world.config.mode = Mode::observe;  // what else is remembered is of lowered limits
+  late.world.config.include.push_back("/many/*/same");
+  constexpr int kMany = 5;
+  for (int i = 0; i < kMany; ++i) {
+    const std::string path = "/many/" + std::to_string(i) + "/same";
+    late.world.tree.write(path + "/cpu.stat", "usage_usec 1\nnr_periods 0\nnr_throttled 0\n");
+    late.world.tree.write(path + "/cgroup.events", "populated 1\nfrozen 0\n");
+  }
+  late.start();
+  late.world.run(30);
+  CHECK(late.runs_at_end() == 1);
+  Store store = Store::open(late.history).value();
+  const std::string same = "same#" + model_key(small_engine().get());
+  CHECK(store.load_learned(same).value().at("runs") == kMany);
+  // Each write has a number of its own.
+  const TablePage saved = store.table_page("learned", 0).value();
+  REQUIRE(saved.rows.size() >= 2);
+  CHECK(std::get<std::int64_t>(saved.rows.back().at(0)) == std::ssize(saved.rows));
 }
 
 TEST_CASE("what waits for the disk is of containers that live") {

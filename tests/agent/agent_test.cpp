@@ -219,20 +219,20 @@ TEST_CASE("what an OOM under a lowered limit taught outlives the daemon") {
   world.tree.write("/test-a/memory.events", "low 0\nhigh 0\nmax 1\noom 1\noom_kill 1\n");
   world.run(2);
   const WallTime now = world.clock.wall_now();
-  const double floor = world.agent->pipeline().oom_memory().floor_bytes("test-a", now);
+  const double floor = world.agent->pipeline().rails_memory().ooms.floor_bytes("test-a", now);
   CHECK(floor > 0.9 * kGiB);
   REQUIRE(world.agent->store_all().has_value());
   world.agent.reset();
   Store store = Store::open(history).value();
-  const auto ooms = OomMemory::from_json(store.load_learned(kOomMemoryName).value());
-  REQUIRE(ooms.has_value());
-  CHECK(ooms->floor_bytes("test-a", now) == floor);
+  const auto memory = RailsMemory::from_json(store.load_learned(kRailsMemoryName).value());
+  REQUIRE(memory.has_value());
+  CHECK(memory->ooms.floor_bytes("test-a", now) == floor);
+  CHECK(memory->quarantines.left("test-a", Resource::memory, now) > std::chrono::hours(23));
   world.write_container();
-  world.start(nullptr, *ooms);
+  world.start(nullptr, *memory);
   world.run(400);
-  const auto limit = world.container().sample.limits.memory_bytes();
-  CHECK(static_cast<double>(limit->value) >= std::min<double>(floor, kGiB));
-  CHECK(world.container().memory_holding == Verdict::oom_remembered);
+  CHECK(world.container().sample.limits.memory_bytes()->value == kGiB);
+  CHECK(world.container().memory_holding == Verdict::quarantined);
 }
 
 TEST_CASE("what an OOM taught and the disk refuses is tried again every ten seconds") {

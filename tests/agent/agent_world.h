@@ -127,14 +127,14 @@ class AgentWorld {
   }
 
   // With a history what it posts comes from another thread, and waits for hand_on().
-  void start(std::unique_ptr<StoreThread> store = nullptr, const OomMemory& ooms = {}) {
+  void start(std::unique_ptr<StoreThread> store = nullptr, const RailsMemory& memory = {}) {
     agent.reset();
     writer = std::make_unique<TreeWriter>(tree);
     auto sampler = NodeSampler::open({.cgroup_root = tree.root(), .include = config.include});
     REQUIRE(sampler);
     auto pipeline = Pipeline::create({.policy = config.policy, .rails = config.rails},
                                      small_engine());
-    pipeline->set_oom_memory(ooms);
+    pipeline->set_rails_memory(memory);
     const bool inline_posts = store == nullptr;
     auto told = std::make_unique<ToldProbes>();
     probes = told.get();

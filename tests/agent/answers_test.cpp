@@ -259,6 +259,31 @@ TEST_CASE("under the kill switch a mode waits for its end, and explain tells of 
       " Now: nothing is written while the kill switch is there."));
 }
 
+TEST_CASE("without a companion that lasts status, explain and a mode that is refused say so") {
+  AgentWorld world;
+  REQUIRE(world.run_until_lowered());
+  Answers answers(*world.agent, world.clock, [](auto work) { work(); }, {});
+  CHECK(answers.status().degraded.empty());
+  world.agent->set_writable(false);
+  world.run(3);
+  const std::string why = "the dead-man companion ended, and none has lasted since";
+  CHECK(answers.status().degraded ==
+        std::vector{"only observing, with the original limits: " + why});
+  const auto sentence = [&] {
+    return acted(answers, Verb::explain, {{"container", "test-a"}})["sentence"].get<std::string>();
+  };
+  CHECK(sentence().ends_with(" Now: nothing is written, for " + why + "."));
+  const json refused = acted(answers, Verb::mode, {{"mode", "enforce"}});
+  CHECK(refused["error"]["exit"] == 1);
+  CHECK(refused["error"]["text"] ==
+        "mode: nothing is written now, for " + why + "; ask again in some seconds");
+  acted(answers, Verb::mode, {{"container", "test-a"}, {"mode", "observe"}});
+  CHECK_FALSE(sentence().ends_with(why + "."));  // its own mode is what holds it
+  world.agent->set_writable(true);
+  CHECK(answers.status().degraded.empty());
+  CHECK(acted(answers, Verb::mode, {{"mode", "enforce"}})["done"].is_string());
+}
+
 TEST_CASE("without a store history says why there is none, and the way out") {
   AgentWorld world;
   world.run(1);

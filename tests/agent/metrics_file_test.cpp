@@ -46,6 +46,25 @@ TEST_CASE("a link in the place of a metrics file is replaced, not followed") {
   CHECK(content_of(tmp / "cgphase.prom") == "text\n");
 }
 
+TEST_CASE("a metrics file goes with the daemon, and what a killed one left, too") {
+  const TemporaryDirectory tmp;
+  const std::string path = tmp / "cgphase.prom";
+  {
+    MetricsFile file(path);
+    file.put("one\n");
+    REQUIRE(comes_true([&] { return content_of(path) == "one\n"; }));
+  }
+  CHECK(comes_true([&] { return !std::filesystem::exists(path); }));
+  std::ofstream(path) << "of another daemon\n";
+  std::ofstream(tmp / "other") << "mine";
+  { const MetricsFile file(path); }
+  CHECK(comes_true([&] { return !std::filesystem::exists(path); }));
+  std::filesystem::create_symlink(tmp / "other", path);
+  { const MetricsFile file(path); }
+  CHECK(comes_true([&] { return !std::filesystem::is_symlink(path); }));
+  CHECK(content_of(tmp / "other") == "mine");
+}
+
 TEST_CASE("a metrics file that cannot be written says why, until it can") {
   const TemporaryDirectory tmp;
   const std::string path = tmp / "later/cgphase.prom";

@@ -86,6 +86,7 @@ class Host {
     sample_.limits.memory_max = MemoryLimit{Bytes{kGiB}};
     lowered = false;
   }
+  void grant(const Granted& granted) { tick_.granted = {{kId, granted}}; }
   void need(std::uint64_t bytes) { sample_.memory.anon_bytes = bytes; }
   void throttle() { ++*sample_.cpu.nr_throttled; }
   void out_of_memory() { ++*sample_.memory_events.oom; }
@@ -253,15 +254,15 @@ TEST_CASE("what is given back in a container is the host's where that one has no
 
 TEST_CASE("what an OOM taught follows the clock of the wall, and that is news") {
   Host host;
-  OomMemory memory;
-  memory.remember("t", {.measured_bytes = kGiB}, WallTime(seconds(1'900'000'000)));
-  host.pipeline.set_oom_memory(memory);
+  RailsMemory memory;
+  memory.ooms.remember("t", {.measured_bytes = kGiB}, WallTime(seconds(1'900'000'000)));
+  host.pipeline.set_rails_memory(memory);
   host.step(0.1);
-  CHECK(host.pipeline.take_oom_news());
+  CHECK(host.pipeline.take_rails_news());
   host.step(0.1);
-  CHECK_FALSE(host.pipeline.take_oom_news());
+  CHECK_FALSE(host.pipeline.take_rails_news());
   const WallTime later(seconds(1'700'000'000) + std::chrono::hours(120 * 24));
-  CHECK(host.pipeline.oom_memory().floor_bytes("t", later) == 0);
+  CHECK(host.pipeline.rails_memory().ooms.floor_bytes("t", later) == 0);
 }
 
 TEST_CASE("what an OOM taught holds for the next container of the image, and for no other") {
@@ -269,18 +270,19 @@ TEST_CASE("what an OOM taught holds for the next container of the image, and for
   host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
   for (int tick = 0; tick < 200 && !host.lowered_memory(); ++tick) host.step(0.1);
   REQUIRE(host.lowered_memory());
-  CHECK_FALSE(host.pipeline.take_oom_news());
+  CHECK_FALSE(host.pipeline.take_rails_news());
   const auto limit = static_cast<double>(host.limits().memory_bytes()->value);
   host.out_of_memory();
   host.step(0.1);
-  CHECK(host.pipeline.take_oom_news());
-  CHECK_FALSE(host.pipeline.take_oom_news());
-  const double floor = host.pipeline.oom_memory().floor_bytes("t", WallTime(seconds(0)));
+  CHECK(host.pipeline.take_rails_news());
+  CHECK_FALSE(host.pipeline.take_rails_news());
+  const double floor = host.pipeline.rails_memory().ooms.floor_bytes("t", WallTime(seconds(0)));
   CHECK(floor == doctest::Approx(std::max(1.2 * limit, limit + 100.0 * kMiB)));
   host.vanish();
   for (const bool same : {true, false}) {
     ContainerInfo next = container();
-    if (!same) next.image = "another";
+    next.name = "next";
+    next.image = same ? "t" : "another";
     host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
     host.appear(next);
     for (int tick = 0; tick < 400; ++tick) host.step(0.1);
@@ -288,6 +290,55 @@ TEST_CASE("what an OOM taught holds for the next container of the image, and for
     CHECK((reached >= std::min<double>(floor, kGiB)) == same);
     CHECK((host.pipeline.find(kId)->memory_holding == Verdict::oom_remembered) == same);
     host.vanish();
+  }
+}
+
+TEST_CASE("a container that an OOM ended under our limit is left alone for a day when it is back") {
+  Host host;
+  host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
+  for (int tick = 0; tick < 200 && !host.lowered_memory(); ++tick) host.step(0.1);
+  REQUIRE(host.lowered_memory());
+  host.out_of_memory();
+  host.step(0.1);
+  host.vanish();
+  // With little need the floor that the OOM taught is not what keeps the limit.
+  RailsMemory memory = host.pipeline.rails_memory();
+  memory.ooms = {};
+  host.pipeline.set_rails_memory(memory);
+  for (const bool same : {false, true}) {
+    ContainerInfo next = container();
+    if (!same) next.name = "another";
+    host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
+    host.appear(next);
+    for (int tick = 0; tick < 400; ++tick) host.step(0.1);
+    CHECK(host.lowered_memory() != same);
+    CHECK((host.pipeline.find(kId)->memory_holding == Verdict::quarantined) == same);
+    CHECK(host.pipeline.find(kId)->cpu_holding != Verdict::quarantined);
+    host.vanish();
+  }
+  // Once more of the same name, a day later.
+  host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
+  host.appear(container());
+  host.step(0.1, seconds(24 * 3600));
+  for (int tick = 0; tick < 400; ++tick) host.step(0.1);
+  CHECK(host.lowered_memory());
+}
+
+TEST_CASE("limits above what the cgroups around a container grant count for nothing") {
+  for (const double cores : {0.49, 0.1}) {
+    Host host;
+    host.grant({.cpu_cores = 0.5, .memory_bytes = 0.5 * kGiB});
+    host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
+    for (int tick = 0; tick < 400; ++tick) host.step(cores);
+    const ContainerView& view = *host.pipeline.find(kId);
+    CHECK(view.wish.cpu->value <= 0.5);
+    const double now = host.limits().cpu_cores()->value;
+    // Near its slice's quota, its own of 1 core is no room that it leaves.
+    CHECK((now == 1) == (cores > 0.4));
+    CHECK((view.saved_core_seconds > 0) == (now < 0.5));
+    const double before = view.saved_core_seconds;
+    host.step(cores);
+    CHECK(view.saved_core_seconds - before == doctest::Approx(std::max(0.0, 0.5 - now)));
   }
 }
 

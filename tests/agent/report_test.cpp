@@ -123,6 +123,15 @@ TEST_CASE("a container without a limit never counts as saved") {
   CHECK(saving(limits(50'000, 4096), Limits{}).memory_bytes == 0);
 }
 
+TEST_CASE("what a slice never granted is not given back") {
+  const Granted granted{.cpu_cores = 1, .memory_bytes = 5000};
+  const Saving saved = saving(limits(200'000, 8192), limits(50'000, 4096), granted);
+  CHECK(saved.cpu_cores == 0.5);
+  CHECK(saved.memory_bytes == 904);
+  CHECK(saving(limits(200'000, 8192), limits(150'000, 6000), granted).cpu_cores == 0);
+  CHECK(saving(limits(200'000, 8192), limits(150'000, 6000), granted).memory_bytes == 0);
+}
+
 TEST_CASE("status sums its containers") {
   StatusReport status;
   status.containers_observe = 99;
@@ -297,6 +306,8 @@ TEST_CASE("explain tells what holds now where that is not what it explains") {
   CHECK(now() == "Now: the mode is observe.");
   report.now.paused = true;
   CHECK(now() == "Now: it is paused.");
+  report.unwritable = "the companion ended";
+  CHECK(now() == "Now: nothing is written, for the companion ended.");
   report.kill_switch = true;
   CHECK(now() == "Now: nothing is written while the kill switch is there.");
   report.now.container.hands_off = "managed by Slurm";
@@ -329,8 +340,11 @@ TEST_CASE("explain leaves out what no reply has room for, the oldest first") {
 TEST_CASE("explain without a decision says what is waited for") {
   ExplainReport report;
   report.now.container.name = "web-1";
-  CHECK(to_json(report)["sentence"].get<std::string>().find("no decision yet") !=
-        std::string::npos);
+  const std::string sentence = to_json(report)["sentence"];
+  CHECK(sentence.find("no decision yet") != std::string::npos);
+  report.unwritable = "the companion ended";
+  CHECK(to_json(report)["sentence"] ==
+        sentence + " Now: nothing is written, for the companion ended.");
 }
 
 TEST_CASE("events are decisions and outcomes with a sentence each") {
@@ -367,7 +381,7 @@ TEST_CASE("hostile names leave as printable UTF-8 in every report") {
   status.degraded = {kHostile};
   status.model.path = status.store.state = status.store.quarantined = kHostile;
   status.sources = {{"PSI", false, kHostile}};
-  ExplainReport explain{.now = container, .at = {}, .decisions = {}};
+  ExplainReport explain{.now = container, .at = {}, .decisions = {}, .unwritable = kHostile};
   Decision held;
   held.verdict = Verdict::standing_down;
   explain.decisions.push_back({.decision = {.decision = held, .writer = kHostile}});

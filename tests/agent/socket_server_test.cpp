@@ -226,6 +226,51 @@ TEST_CASE("a client that never takes its reply is dropped") {
   CHECK(f.server->client_count() == 0);
 }
 
+TEST_CASE("replies that nobody takes have a bound, and what goes makes room") {
+  const json large = {{"t", std::string(1024 * 1024, 'x')}};
+  const std::size_t size = encode_reply_frame(ok_reply(large)).size();
+  const Request list{.verb = Verb::list, .args = json::object()};
+  for (const std::size_t missing : {std::size_t{0}, std::size_t{1}}) {
+    CAPTURE(missing);
+    SocketServer::Options options;
+    options.request_limit = 1min;  // nobody is dropped meanwhile
+    options.unsent_limit_bytes = 2 * size - missing;
+    Fixture f(options);
+    json body = large;
+    f.on_request = [&](const SocketServer::Respond& respond) { respond(body); };
+    const auto ask = [&] {
+      auto client = std::make_unique<Client>(f.read_path());
+      client->send(list);
+      for (const std::size_t before = f.requests.size(); f.requests.size() == before;)
+        f.io.run_one();
+      return client;
+    };
+    auto silent = ask();
+    auto second = ask();
+    auto third = ask();
+    f.run_until_end(*third);
+    CHECK(third->reply().exit == Exit::failure);
+    CHECK(third->reply().error ==
+          "the daemon is busy: too many answers wait to be taken; try again");
+    body = {{"t", "small"}};
+    const auto small = ask();
+    f.run_until_end(*small);
+    CHECK(small->reply().exit == Exit::ok);
+    Client root(f.admin_path());  // has room of its own
+    body = large;
+    root.send(list);
+    f.run_until_end(root);
+    CHECK(root.reply().exit == Exit::ok);
+    f.run_until_end(*second);
+    CHECK(second->reply().exit == (missing == 0 ? Exit::ok : Exit::failure));
+    silent.reset();
+    while (f.server->client_count() > 0) f.io.run_one();
+    const auto next = ask();
+    f.run_until_end(*next);
+    CHECK(next->reply().exit == Exit::ok);
+  }
+}
+
 TEST_CASE("a frame announced one byte past 64 KiB is refused before it is read") {
   Fixture f;
   Client client(f.read_path());

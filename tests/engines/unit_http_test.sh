@@ -133,10 +133,13 @@ textfile() {
   until_true 20000 grep -qs '^cgphase_container_info{' $folder/cgphase.prom ||
     fail "no textfile: $(cgphase status)"
   [ "$(stat -c %a $folder/cgphase.prom)" = 644 ] || fail 'others may not read the textfile'
+  must systemctl stop cgphased
+  [ ! -e $folder/cgphase.prom ] || fail 'the textfile of a daemon that stopped stays'
   rm -r $folder
   must systemctl restart cgphased
   until_true 20000 told_of_textfile || fail 'status does not say that the folder is gone'
-  echo 'textfile: refused without the drop-in and told, written with it; no folder, and told'
+  echo 'textfile: refused without the drop-in and told, written with it, gone with the daemon;' \
+    'no folder, and told'
 }
 
 told_of_textfile() { cgphase status | grep -q 'metrics.textfile is not written'; }

@@ -5,6 +5,30 @@
 
 using namespace cgphase;
 
+namespace {
+
+// A world with a lowered quota whose raise to the original the kernel has refused so many times,
+// and which nobody asks for any more.
+RailWorld refused_world(int times) {
+  RailWorld world;
+  world.wish.memory.reset();
+  world.wish.cpu = Cores{2};
+  REQUIRE(world.lowers(Resource::cpu, kLong));
+  world.ticks(40);
+  REQUIRE(world.cores() == doctest::Approx(2));
+  world.apply = false;
+  world.wish.cpu = Cores{4};
+  for (int refused = 0; refused < times; ++refused) {
+    const auto raise = world.find(Resource::cpu, Direction::raise, 10);
+    REQUIRE(raise.has_value());
+    world.rails.written(*raise, WriteEnd::failed, world.sample.limits, world.time);
+  }
+  world.wish.cpu = Cores{2};
+  return world;
+}
+
+}  // namespace
+
 TEST_CASE("the end of a trial that is not written is asked for until the original is in force") {
   for (const bool answered : {true, false}) {
     CAPTURE(answered);
@@ -31,13 +55,14 @@ TEST_CASE("the end of a trial that is not written is asked for until the origina
 }
 
 TEST_CASE("a limit of ours that is rounded up to pages of 64 KiB is ours") {
+  constexpr std::uint64_t kPage = std::uint64_t{64} << 10;
   RailWorld world;
+  world.input.host.page = Bytes{kPage};
   world.wish.cpu.reset();
   world.wish.memory = Bytes{2 * kGiB + kPageBytes};
   world.apply = false;
   const auto lowering = world.find(Resource::memory, Direction::lower, kLong);
   REQUIRE(lowering.has_value());
-  constexpr std::uint64_t kPage = std::uint64_t{64} << 10;
   const std::uint64_t asked = lowering->new_limits.memory_bytes()->value;
   REQUIRE(asked % kPage != 0);
   const Bytes rounded{(asked + kPage - 1) / kPage * kPage};
@@ -52,6 +77,17 @@ TEST_CASE("a limit of ours that is rounded up to pages of 64 KiB is ours") {
   world.sample.limits.memory_max = MemoryLimit{Bytes{rounded.value + kPage}};
   world.ticks(2);
   CHECK(world.rails.original().memory_max == world.sample.limits.memory_max);
+}
+
+TEST_CASE("a limit one page above one of ours is somebody's") {
+  RailWorld world;
+  world.wish.cpu.reset();
+  REQUIRE(world.lowers(Resource::memory, kLong));
+  world.ticks(20);
+  world.sample.limits.memory_max = MemoryLimit{Bytes{world.memory_bytes() + kPageBytes}};
+  world.tick();
+  CHECK(world.rails.original().memory_max == world.sample.limits.memory_max);
+  CHECK(world.rails.holding(Resource::memory) == Verdict::standing_down);
 }
 
 TEST_CASE("what was lowered before the rails began goes back, whatever the mode") {
@@ -112,4 +148,28 @@ TEST_CASE("who needs more than the raise that was refused does not wait for it")
   CHECK(world.tick().empty());
   world.wish.cpu = Cores{4};
   CHECK(world.find(Resource::cpu, Direction::raise, 1).has_value());
+}
+
+TEST_CASE("throttling that waits for a raise that was refused is answered when the wait is over") {
+  RailWorld world = refused_world(3);  // the next in four seconds
+  world.throttled_periods = 3;
+  CHECK_FALSE(world.find(Resource::cpu, Direction::raise, 1).has_value());
+  world.throttled_periods = 0;
+  CHECK_FALSE(world.find(Resource::cpu, Direction::raise, 2).has_value());
+  const auto raise = world.find(Resource::cpu, Direction::raise, 1);
+  REQUIRE(raise.has_value());
+  CHECK(raise->reason == Reason::throttled);
+  // It is the first: the one that waited counts once.
+  CHECK(raise->new_limits.cpu_cores()->value == doctest::Approx(2.4));
+}
+
+TEST_CASE("throttling that ends before a raise could be asked for cools down all the same") {
+  RailWorld world = refused_world(4);  // the next in eight seconds
+  world.throttled_periods = 3;
+  world.tick();
+  world.throttled_periods = 0;
+  CHECK_FALSE(world.find(Resource::cpu, Direction::raise, 20).has_value());
+  world.wish.cpu = Cores{1};
+  CHECK_FALSE(world.lowers(Resource::cpu, 270));
+  CHECK(world.lowers(Resource::cpu, 20));
 }

@@ -30,6 +30,27 @@ Decision written_after_sample(RailWorld& world, Limits& in_force) {
   return lowering;
 }
 
+// Both resources have just been lowered, in one tick.
+RailWorld in_both_trials() {
+  RailWorld world;
+  world.wish.cpu = Cores{2};
+  REQUIRE(world.lowers(Resource::memory, kLong));
+  REQUIRE(world.cores() == 2);
+  return world;
+}
+
+// Somebody else sets it, to more than is in force.
+void change_limit(RailWorld& world, Resource resource) {
+  if (resource == Resource::cpu) world.sample.limits.cpu_max->quota = Microseconds{300'000};
+  else world.sample.limits.memory_max = MemoryLimit{Bytes{7 * kGiB + 512 * kMiB}};
+}
+
+Resource resource_of(const RailWorld& world, const Outcome& outcome) {
+  const auto decision = std::ranges::find(world.all, outcome.decision_id, &Decision::decision_id);
+  REQUIRE(decision != world.all.end());
+  return decision->resource;
+}
+
 bool raised_for(const RailWorld& world, Resource resource, Reason reason) {
   return std::ranges::any_of(world.all, [&](const Decision& decision) {
     return decision.resource == resource && decision.direction == Direction::raise &&
@@ -128,6 +149,44 @@ TEST_CASE("a sample from before the end of our write ends no trial") {
   const auto outcome = std::ranges::find_if(world.outcomes, of_it);
   REQUIRE(outcome != world.outcomes.end());
   CHECK(outcome->kind == OutcomeKind::trial_passed);
+}
+
+TEST_CASE("who changes a limit of one resource ends its trial, not that of the other") {
+  for (const Resource changed : {Resource::cpu, Resource::memory}) {
+    CAPTURE(static_cast<int>(changed));
+    RailWorld world = in_both_trials();
+    change_limit(world, changed);
+    world.tick();
+    REQUIRE(world.outcomes.size() == 1);
+    CHECK(world.outcomes[0].kind == OutcomeKind::overtaken);
+    CHECK(resource_of(world, world.outcomes[0]) == changed);
+    CHECK(world.rails.holding(changed) == Verdict::standing_down);
+    world.ticks(30);
+    REQUIRE(world.outcomes.size() == 2);
+    CHECK(world.outcomes[1].kind == OutcomeKind::trial_passed);
+    CHECK(resource_of(world, world.outcomes[1]) != changed);
+  }
+}
+
+TEST_CASE("a trial that fails after somebody changed the other resource is taken back") {
+  RailWorld world = in_both_trials();
+  change_limit(world, Resource::cpu);
+  world.refaults = 11;  // of none
+  world.ticks(31);
+  CHECK(raised_for(world, Resource::memory, Reason::trial_failed));
+  CHECK(world.memory_bytes() == 8 * kGiB);
+  CHECK(world.cores() == 3);
+  world.refaults = 0;
+  CHECK_FALSE(world.lowers(Resource::memory, 800));
+}
+
+TEST_CASE("a burst that somebody sets ends the trial of the CPU") {
+  RailWorld world = in_both_trials();
+  world.sample.limits.cpu_max_burst = Microseconds{12'345};
+  world.tick();
+  REQUIRE(world.outcomes.size() == 1);
+  CHECK(world.outcomes[0].kind == OutcomeKind::overtaken);
+  CHECK(resource_of(world, world.outcomes[0]) == Resource::cpu);
 }
 
 TEST_CASE("a decision keeps the numbers that the rails knew") {

@@ -533,6 +533,19 @@ TEST_CASE("throttling that the guard has answered by a fifth is not answered by 
   CHECK(world.cores() == doctest::Approx(4));
 }
 
+TEST_CASE("throttling right after a raise counts, whatever the nanoseconds of the interval") {
+  for (int odd = -25; odd <= 25; ++odd) {
+    CAPTURE(odd);
+    auto world = lowered_world();
+    world.throttled_periods = 3;
+    world.tick();
+    REQUIRE(world.cores() == doctest::Approx(2.4));
+    world.interval += std::chrono::nanoseconds(odd);
+    world.tick();
+    CHECK(world.cores() == doctest::Approx(4));
+  }
+}
+
 TEST_CASE("a raise by the guard in a trial reverts it and doubles the cool-down") {
   RailWorld world;
   REQUIRE(world.lowers(Resource::memory, kLong));

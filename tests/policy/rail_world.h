@@ -60,9 +60,9 @@ struct RailWorld {
     input.time = time;
     input.sample = &sample;
     input.previous = previous ? &*previous : nullptr;
-    input.interval_seconds = previous ? static_cast<double>(interval.count()) : 0;
+    input.sampling_seconds = std::chrono::duration<double>(interval).count();
+    input.interval_seconds = previous ? input.sampling_seconds : 0;
     input.original = original;
-    input.sampling_seconds = static_cast<double>(interval.count());
     auto decisions = rails.step(input, wish, budget, next_id);
     previous = sample;
     for (const Decision& decision : decisions) {
@@ -112,7 +112,7 @@ struct RailWorld {
   RailInput input;
   Allocation wish;
   MonotonicTime time{};
-  std::chrono::seconds interval{1};
+  std::chrono::nanoseconds interval = std::chrono::seconds(1);
   bool apply = true;  // allowed decisions are written at once
   double cpu_cores = 0.5;
   std::uint64_t throttled_usec = 0, throttled_periods = 0, refaults = 0, major_faults = 0;

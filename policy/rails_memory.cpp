@@ -1,0 +1,31 @@
+#include "policy/rails_memory.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace cgphase {
+
+bool RailsMemory::follow_clock(WallTime now) {
+  const bool changed = ooms.follow_clock(now);
+  return quarantines.follow_clock(now) || changed;
+}
+
+nlohmann::json RailsMemory::to_json() const {
+  nlohmann::json json = ooms.to_json();
+  json["quarantines"] = quarantines.to_json();
+  return json;
+}
+
+Result<RailsMemory> RailsMemory::from_json(const nlohmann::json& json) {
+  Result<OomMemory> ooms = OomMemory::from_json(json);
+  if (!ooms) return std::unexpected(ooms.error());
+  RailsMemory memory{*std::move(ooms), {}};
+  const auto told = json.find("quarantines");
+  if (told == json.end()) return memory;
+  Result<Quarantines> quarantines = Quarantines::from_json(*told);
+  if (!quarantines) return std::unexpected(quarantines.error());
+  memory.quarantines = *std::move(quarantines);
+  return memory;
+}
+
+}  // namespace cgphase

@@ -1,0 +1,25 @@
+// What the rails learned of things that went wrong, and what outlives containers and daemon.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "policy/oom_memory.h"
+#include "policy/quarantines.h"
+
+namespace cgphase {
+
+struct RailsMemory {
+  OomMemory ooms;           // by image
+  Quarantines quarantines;  // by container
+
+  // Once per tick. True where something changed that should outlive the daemon.
+  bool follow_clock(WallTime now);
+  // That of OomMemory, and `quarantines` in it.
+  nlohmann::json to_json() const;
+  // One that has no quarantines is of an older program. Errors: invalid, naming what is wrong.
+  static Result<RailsMemory> from_json(const nlohmann::json& json);
+};
+
+}  // namespace cgphase

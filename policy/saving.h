@@ -1,0 +1,35 @@
+// What a lowered limit gives back to the host.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "collectors/sample.h"
+
+namespace cgphase {
+
+// Against the original limits: never negative, and 0 where the original has no limit (an unlimited
+// container never counts as saved).
+struct Saving {
+  double cpu_cores = 0;
+  std::uint64_t memory_bytes = 0;
+};
+
+// What is above that which the cgroups around the container grant it was never its own.
+inline Saving saving(const Limits& original, const Limits& in_force, const Granted& granted = {}) {
+  const auto given_back = [](double before, double now, double most) {
+    return std::max(0.0, std::min(before, most) - std::min(now, most));
+  };
+  Saving out;
+  const auto cpu_before = original.cpu_cores(), cpu_now = in_force.cpu_cores();
+  if (cpu_before && cpu_now)
+    out.cpu_cores = given_back(cpu_before->value, cpu_now->value, granted.cpu_cores);
+  const auto before = original.memory_bytes(), now = in_force.memory_bytes();
+  if (before && now)
+    out.memory_bytes = static_cast<std::uint64_t>(
+        given_back(static_cast<double>(before->value), static_cast<double>(now->value),
+                   granted.memory_bytes));
+  return out;
+}
+
+}  // namespace cgphase
