@@ -11,7 +11,10 @@ install(TARGETS cgphase RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS cgphase-restore RUNTIME DESTINATION lib/cgphase)
 install(FILES model/default_model.json DESTINATION ${CMAKE_INSTALL_DATADIR}/cgphase
   RENAME model.json)
-install(FILES agent/default_config.toml DESTINATION /etc/cgphase
+# The same in every release, as dpkg asks who edited it about every change. Keys, which do change,
+# are an example.
+install(FILES packaging/cgphase.toml DESTINATION /etc/cgphase)
+install(FILES agent/default_config.toml DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
   RENAME cgphase.toml)
 install(FILES systemd/cgphased.service systemd/cgphased-http.socket
   systemd/cgphase-restore.service systemd/cgphase.slice

@@ -11,6 +11,8 @@ export DEBIAN_FRONTEND=noninteractive
 . "$(dirname "$0")/../kernel/daemon_fixture.sh"
 # shellcheck source-path=SCRIPTDIR/../engines source=../engines/unit_fixture.sh
 . "$(dirname "$0")/../engines/unit_fixture.sh"
+# shellcheck source-path=SCRIPTDIR source=package_fixture.sh
+. "$(dirname "$0")/package_fixture.sh"
 
 cgroups=system.slice/plain.service
 # Computes, holds memory, and does nothing, some seconds each.
@@ -23,12 +25,6 @@ work='while :; do
 done'
 
 answers() { cgphase status --json >/tmp/status 2>/dev/null; }
-
-system() {
-  # shellcheck disable=SC1091
-  (. /etc/os-release && echo "$PRETTY_NAME") && uname -srm && dpkg-query -Wf \
-    '${Package} ${Version} ${Architecture}\n' cgphase systemd 'libcgroup[0-9]*' libbpf1
-}
 
 installed() {
   local start

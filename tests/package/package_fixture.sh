@@ -2,6 +2,15 @@
 # source before it. $package is the file that is installed, and repacked.
 # shellcheck shell=bash disable=SC2154
 
+# What this is, for docs/tested.md: of the engines those that are here.
+# shellcheck disable=SC1091
+system() {
+  (. /etc/os-release && echo "$PRETTY_NAME")
+  uname -srm
+  dpkg-query -Wf '${db:Status-Status} ${Package} ${Version} ${Architecture}\n' cgphase systemd \
+    docker.io podman crun 'libcgroup[0-9]*' libbpf1 2>/dev/null | sed -n 's/^installed //p'
+}
+
 # How often systemd read its units again, by its own word.
 units_loaded() { journalctl -b _PID=1 -o cat | grep -c '^Reloading'; }
 

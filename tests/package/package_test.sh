@@ -33,9 +33,22 @@ untouched() {  # WHAT
 
 answers() { cgphase status --json >/tmp/status; }
 status_has() { grep -q "$1" /tmp/status; }
+value_is() {  # FILE VALUE
+  [ "$(cat "$1")" = "$2" ] || fail "$1 is $(cat "$1") and not $2"
+}
+
+# An upgrade of Debian has to be an upgrade of the package, which has other libraries there.
+version_tells_the_release() {
+  local debian version
+  read -r debian </etc/debian_version
+  version=$(dpkg-query -Wf '${Version}' cgphase)
+  [[ $version == *"+deb${debian%%.*}u1" ]] || fail "version $version, on Debian $debian"
+}
 
 installed() {
   must_apt install "$package"
+  system
+  version_tells_the_release
   untouched 'the installation'
   until_true 10000 answers || fail 'cgphase status does not answer within 10 s'
   status_has '"mode": *"observe"' || fail "the mode is not observe: $(cat /tmp/status)"
@@ -46,7 +59,11 @@ installed() {
   systemd-analyze security --no-pager --threshold=20 cgphased.service >/tmp/security ||
     fail "exposed: $(tail -n 1 /tmp/security)"
   tail -n 1 /tmp/security
-  [ "$(cat "$root/cgphase.slice/memory.max")" = 268435456 ] || fail 'its slice has no bound'
+  value_is "$root/cgphase.slice/memory.max" 268435456
+  value_is "$root/cgphase.slice/memory.min" 33554432
+  value_is "$root/cgphase.slice/pids.max" 64
+  value_is "$root/cgphase.slice/cgphased.service/pids.max" 32
+  value_is "/proc/$(property MainPID)/oom_score_adj" -900
   [ -z "$(ss -Hltun)" ] || fail "a port is open: $(ss -Hltun)"
   [ "$(systemctl is-enabled cgphased-http.socket)" = disabled ] || fail 'HTTP is enabled'
   [ ! -e /run/cgphase/http.sock ] || fail 'HTTP is served though nobody asked for it'
@@ -56,6 +73,8 @@ installed() {
   # systemd's own trigger read it, as it does whatever package lays one there.
   journalctl --list-catalog 2>/dev/null | grep -q 'cgphase: cgphased has started' ||
     fail 'the catalog of the journal lacks ours'
+  # dpkg asks who edited it about every change, and keys change from release to release.
+  grep '=' /etc/cgphase/cgphase.toml && fail 'the file in /etc tells of keys'
   pause_ms 5000
   untouched 'the daemon, that observes,'
   answers
@@ -89,6 +108,7 @@ uses_installed() {
 upgraded() {
   local before pid
   printf 'include = ["/system.slice/*.service"]\n' >/etc/cgphase/conf.d/all.toml
+  echo '# mine' >>/etc/cgphase/cgphase.toml
   must systemctl restart cgphased
   until_true 20000 enough_samples || fail 'no history before the upgrade'
   read_by_the_group
@@ -100,38 +120,58 @@ upgraded() {
   must_apt install /tmp/cgphase_0.9.1.deb
   untouched 'the upgrade'
   property_is NeedDaemonReload no || fail 'the same unit needs a reload'
-  grep -q 'its unit has changed' /tmp/apt.log && fail 'a change of the unit was told, which is none'
+  same_unit 'the upgrade'
   [ "$(property MainPID)" != "$pid" ] || fail 'the upgrade did not start the new daemon'
   until_true 10000 answers || fail 'no answer after the upgrade'
   [ "$(samples)" -ge "$before" ] || fail "history had $before samples, then $(samples)"
   cgphase show /system.slice/plain.service | grep -q paused || fail 'a pause was forgotten'
   uses_installed || fail "the upgrade took the model: $(cgphase status | grep model)"
   grep -q all.toml <(ls /etc/cgphase/conf.d) || fail 'configuration was removed'
+  grep -q '^# mine' /etc/cgphase/cgphase.toml || fail 'configuration was replaced'
   echo "upgraded: history ($before samples, then $(samples)) pause, model kept"
 }
 
+same_unit() {  # WHAT
+  grep -q 'its unit has changed' /tmp/apt.log && fail "$1: the unit is the same, told was a change"
+}
+other_unit() {  # WHAT
+  grep -q 'takes effect when systemd reads its units again' /tmp/apt.log ||
+    fail "$1: a changed unit is not told: $(tail -n 5 /tmp/apt.log)"
+}
+
 # With a date before that of the one that it replaces, which systemd takes for no change.
-change_unit() {
-  find . -name cgphased.service -exec sed -i 's/^TasksMax=32/TasksMax=33/' {} + \
+change_unit() {  # TASKS
+  find . -name cgphased.service -exec sed -i "s/^TasksMax=.*/TasksMax=$1/" {} + \
     -exec touch -d 2025-01-01 {} +
 }
 
 unit_changed() {
-  repack 0.9.2 change_unit
+  repack 0.9.2 change_unit 33
   must_apt install /tmp/cgphase_0.9.2.deb
   untouched 'an upgrade with another unit'
   property_is ActiveState active || fail 'not active after an upgrade with another unit'
-  grep -q 'takes effect when systemd reads its units again' /tmp/apt.log ||
-    fail "a changed unit was not told: $(tail -n 5 /tmp/apt.log)"
+  other_unit 'an upgrade'
   echo 'another unit: told, not reloaded'
+}
+
+# With a package that is unpacked, and never configured as the next one comes.
+unit_changed_between() {
+  repack 0.9.3 change_unit 34
+  repack 0.9.4 change_unit 34
+  must systemctl reset-failed cgphased  # it is started more often than the unit allows
+  must dpkg --unpack /tmp/cgphase_0.9.3.deb >/dev/null
+  must_apt install /tmp/cgphase_0.9.4.deb
+  untouched 'an upgrade over one that was not finished'
+  other_unit 'an upgrade over one that was not finished'
+  echo 'another unit, unpacked by an upgrade that was not finished: told by the next'
 }
 
 wrong_configuration() {
   local pid
   pid=$(property MainPID)
   echo 'mode = 3' >/etc/cgphase/conf.d/wrong.toml
-  repack 0.9.3
-  must_apt install /tmp/cgphase_0.9.3.deb
+  repack 0.9.5
+  must_apt install /tmp/cgphase_0.9.5.deb
   grep -q 'wrong.toml:1' /tmp/apt.log || fail 'the upgrade does not name the wrong line'
   [ "$(property MainPID)" = "$pid" ] || fail 'a daemon that ran was stopped'
   answers || fail 'the daemon before does not answer'
@@ -259,6 +299,30 @@ masked() {
   echo 'masked: installed, not started'
 }
 
+# A unit that was enabled when systemd read its units stays with it, though its file goes.
+unit_changed_away() {
+  must_apt install "$package"
+  raw_write
+  must_apt remove cgphase
+  must_apt install "$package"
+  same_unit 'removed, and installed again'
+  must_apt remove cgphase
+  must_apt install /tmp/cgphase_0.9.2.deb
+  other_unit 'removed, and another installed'
+  must dpkg --unpack /tmp/cgphase_0.9.4.deb >/dev/null
+  raw_write  # as the installation of another package in between does it
+  must_apt --fix-broken install
+  same_unit 'a unit that systemd has read already'
+  must_apt purge cgphase
+  must_apt install "$package"
+  other_unit 'purged, and another installed'
+  must_apt purge cgphase
+  untouched 'another unit after a removal'
+  nothing_left
+  raw_write  # systemd has to forget it
+  echo 'another unit after removal and purge: told, not reloaded'
+}
+
 # Drop-ins say how the daemon runs, and so with what an upgrade has to try it.
 dropped_in() {
   local folder=/etc/systemd/system/cgphased.service.d pid
@@ -302,6 +366,7 @@ original=$(snapshot $cgroups)
 installed
 upgraded
 unit_changed
+unit_changed_between
 wrong_configuration
 downgraded
 removal_refused
@@ -312,6 +377,7 @@ removed
 purged
 again
 masked
+unit_changed_away
 dropped_in
 seen_if_done
 finish

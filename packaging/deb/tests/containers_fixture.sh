@@ -7,6 +7,7 @@ export CGPHASE_CGROUP_ROOT=/sys/fs/cgroup
 . tests/kernel/daemon_fixture.sh
 . tests/engines/engines_fixture.sh
 . tests/engines/unit_fixture.sh
+. tests/package/package_fixture.sh
 
 kept=/var/lib/containers-test  # what is needed after the machine started again
 limits=(--network none --tmpfs /hold -m 128m --memory-swap 128m --cpus 0.8)
@@ -146,9 +147,3 @@ none_killed() {
 
 main_is_other() { [ "$(property MainPID)" != "$1" ] && property_is ActiveState active; }
 same_id() { [ "$(cgphase show "$1" --json 2>/dev/null | grep -c "$2")" != 0 ]; }
-
-system() {
-  # shellcheck disable=SC1091
-  (. /etc/os-release && echo "$PRETTY_NAME") && uname -sr && dpkg-query -Wf \
-    '${Package} ${Version}\n' cgphase systemd docker.io podman crun libcgroup[0-9]* libbpf1
-}
