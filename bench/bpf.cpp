@@ -4,9 +4,10 @@
 //
 //   bench_bpf [--events N]
 //
-// Takes root. Makes cgroups below the machine's cgroup v2, a network namespace, and a file in the
-// working directory, whose file system must lie on a block device, and removes them again; all is
-// written to standard output.
+// Takes root. Makes cgroups below the machine's cgroup v2, a network namespace, and a folder in the
+// working directory, whose file system must lie on a block device, and removes them again, also
+// where SIGHUP, SIGINT, SIGTERM or SIGPIPE ends it; all is written to standard output. Exit status:
+// 2 for wrong words, 128 and the number of such a signal.
 #include <bpf/libbpf.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -18,13 +19,16 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/parse.h"
+#include "bench/clean_run.h"
 #include "collectors/ebpf/network_counter.h"
 #include "collectors/ebpf/probe.h"
 #include "collectors/ebpf/program_cost.h"
@@ -188,13 +192,12 @@ void read_blocks(const std::string& path, std::uint64_t count) {
   std::free(block);
 }
 
-void bench_block(std::uint64_t events, const char* tier, bpf_program* empty_program) {
+void bench_block(const std::string& directory, std::uint64_t events, const char* tier,
+                 bpf_program* empty_program) {
   // Requests cost the same where they belong to cgroups of v1. The daemon does not start the
   // counter there, so it is told of a hierarchy that has the io controller.
-  char directory[] = "bench-bpf-XXXXXX";
-  if (::mkdtemp(directory) == nullptr) return (void)std::perror("bench_bpf: mkdtemp");
-  const std::string controllers = std::string(directory) + "/cgroup.controllers",
-                    blocks = std::string(directory) + "/blocks";
+  const std::string controllers = directory + "/cgroup.controllers",
+                    blocks = directory + "/blocks";
   const auto made = [](const std::string& path, std::string_view text) {
     const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
     return write_all(file.get(), text) && ::fsync(file.get()) == 0;
@@ -209,9 +212,6 @@ void bench_block(std::uint64_t events, const char* tier, bpf_program* empty_prog
     else
       std::printf("{\"error\":\"%s\"}\n", counter.error().text.c_str());
   }
-  ::unlink(controllers.c_str());
-  ::unlink(blocks.c_str());
-  ::rmdir(directory);
 }
 
 // Connections that nobody answers, each until its first segment has been sent again.
@@ -242,12 +242,8 @@ void bench_retransmits(std::uint64_t events, const char* tier, bpf_program* empt
           tier == std::string("tp_btf") ? "unanswered, tp_btf" : "unanswered, raw_tp");
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  std::uint64_t events = kDefaultEvents;
-  if (argc == 3 && std::strcmp(argv[1], "--events") == 0)
-    events = parse_u64(argv[2]).value_or(kDefaultEvents);
+// `directory`: for its files, empty.
+int bench(const std::string& directory, std::uint64_t events) {
   listen_to_libbpf();
   stay_on_one();
   const CgroupPaths paths(cgroup2_mount());
@@ -269,8 +265,29 @@ int main(int argc, char** argv) {
   // Beside the same empty program: takes tracefs. Without two more programs, at each wakeup.
   bench_run_queue(events, "tracepoint", none->progs.empty_copied);
   for (const char* tier : {"tp_btf", "raw_tp"}) {
-    bench_block(events, tier, none->progs.empty_completion);
+    bench_block(directory, events, tier, none->progs.empty_completion);
     bench_retransmits(events, tier, none->progs.empty_retransmit);
   }
   return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::optional<std::uint64_t> events;
+  if (argc == 1) events = kDefaultEvents;
+  if (argc == 3 && std::strcmp(argv[1], "--events") == 0) events = parse_u64(argv[2]);
+  if (!events || *events == 0) {
+    std::fputs("usage: bench_bpf [--events N]\n", stderr);
+    return 2;
+  }
+  char directory[] = "bench-bpf-XXXXXX";
+  if (::mkdtemp(directory) == nullptr) {
+    std::perror("bench_bpf: mkdtemp");
+    return 1;
+  }
+  const int status = run_and_clean_up([&] { return bench(directory, *events); });
+  std::error_code gone;
+  std::filesystem::remove_all(directory, gone);
+  return status;
 }

@@ -30,6 +30,7 @@
 
 #include "base/fd.h"
 #include "base/parse.h"
+#include "bench/clean_run.h"
 #include "collectors/ebpf/kernel_pull.h"
 #include "collectors/ebpf/probe.h"
 #include "tests/collectors/host_cgroup.h"
@@ -181,13 +182,15 @@ int main(int argc, char** argv) {
     std::fputs("usage: bench_floor N [FOLDER SECONDS]\n", stderr);
     return 2;
   }
-  try {
-    // Each round is one walk's: two of SECONDS.
-    run(*count, argc == 4 ? argv[2] : nullptr,
-        seconds ? std::optional(*seconds / 2) : std::nullopt);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "bench_floor: %s\n", error.what());
-    return 1;
-  }
-  return 0;
+  return run_and_clean_up([&] {
+    try {
+      // Each round is one walk's: two of SECONDS.
+      run(*count, argc == 4 ? argv[2] : nullptr,
+          seconds ? std::optional(*seconds / 2) : std::nullopt);
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "bench_floor: %s\n", error.what());
+      return 1;
+    }
+    return 0;
+  });
 }

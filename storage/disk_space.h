@@ -1,5 +1,6 @@
 // The space on the disk that the history lies on: how much is left, and a reserve that is given up
-// when there is none, so that decisions can still be written (docs/storage.md, "A full disk").
+// when there is none, so that decisions can still be written (docs/storage.md, "What is in the file
+// when").
 #pragma once
 
 #include <cstdint>

@@ -44,3 +44,8 @@ struct pull_record {
   __u64 stall_avg[6][3]; /* of 10, 60 and 300 s, 11 bits behind the point */
   __u64 memory[PULL_MEMORY_LINES];
 };
+#ifdef __cplusplus
+static_assert(sizeof(pull_record) == 608, "docs/ebpf.md says so");
+#else
+_Static_assert(sizeof(struct pull_record) == 608, "docs/ebpf.md says so");
+#endif

@@ -1,21 +1,30 @@
 // What a walk by a BPF program tells on this machine against cpu.stat and cpu.pressure: file, walk,
-// file again. What needs controllers is compared in a guest (tests/kernel/pull_kernel_test.cpp).
+// file again, or what the daemon does by itself and then the file. What needs controllers is
+// compared in a guest (tests/kernel/pull_kernel_test.cpp).
 #include <sched.h>
 #include <signal.h>
+#include <sys/stat.h>
 
+#include <algorithm>
+#include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "collectors/cgroup_files.h"
 #include "collectors/ebpf/kernel_pull.h"
+#include "collectors/node_sampler.h"
 #include "tests/collectors/bpf_fixture.h"
+#include "tests/kernel/stopped.h"
 
 namespace cgphase {
 namespace {
 
 constexpr std::size_t kPullRoom = 64;
 constexpr const char* kPullWays[] = {"BPF css iterator", "BPF iterator"};
+constexpr int kFlushTurns = 8;
+constexpr int kMadeBesideWalks = 200, kWalksBesideMade = 100;
 
 void burn_and_stop() {
   for (;;) {
@@ -56,8 +65,7 @@ TEST_CASE("CPU time and stalls that a walk tells are those of the files, in each
     AgingStalls stalls;
     int compared = 0;
     for (int turn = 0; turn < 40 && compared < 4; ++turn) {
-      int status = 0;
-      REQUIRE(::waitpid(worker.pid(), &status, WUNTRACED) == worker.pid());
+      REQUIRE(await_stop(worker.pid()));
       const Sample before = files_of(cgroup);
       REQUIRE(pull->walk(0));
       const Sample after = files_of(cgroup);
@@ -79,6 +87,77 @@ TEST_CASE("CPU time and stalls that a walk tells are those of the files, in each
       REQUIRE(::kill(worker.pid(), SIGCONT) == 0);
     }
     CHECK(compared == 4);
+  }
+}
+
+// Before it no file is read that would bring CPU time up to date: the daemon's flush is all there
+// is. A walk right before it tells less, so the kernel had not done it by itself.
+TEST_CASE("the daemon's flush and walk tell CPU time until a process stopped, in each way") {
+  for (const char* way : kPullWays) {
+    CAPTURE(way);
+    const HostCgroup parent;
+    const HostCgroup cgroup(parent.path());
+    const auto early = pull_by(way);
+    const auto place = early->add(cgroup.id().inode);
+    REQUIRE(place.has_value());
+    auto sampler = NodeSampler::open({.cgroup_root = cgroup2_mount(),
+                                      .include = {parent.path() + "/*"},
+                                      .open_pull = [way](std::size_t room) {
+                                        return start_kernel_pull(cgroup2_mount(), room, way);
+                                      }});
+    REQUIRE(sampler.has_value());
+    BornIn worker(cgroup, [] {
+      burn_and_stop();
+      return 0;
+    });
+    ManualClock clock;
+    NodeSample tick;
+    int late = 0;
+    for (int turn = 0; turn < kFlushTurns; ++turn) {
+      REQUIRE(await_stop(worker.pid()));
+      clock.advance(std::chrono::seconds(1));
+      REQUIRE(early->walk(0));
+      sampler->sample(clock, tick);
+      const Sample after = files_of(cgroup);
+      const auto at = std::ranges::find(tick.containers, cgroup.id(), &Sample::id);
+      REQUIRE(at != tick.containers.end());
+      CHECK(at->cpu.usage_usec == after.cpu.usage_usec);
+      REQUIRE(early->record(*place) != nullptr);
+      late += cpu_stat_of(*early->record(*place)).usage_usec < after.cpu.usage_usec;
+      REQUIRE(::kill(worker.pid(), SIGCONT) == 0);
+    }
+    CHECK(2 * late > kFlushTurns);
+  }
+}
+
+// The kernel's iterator holds the mutex that this takes, the other way holds none: how long one
+// waits for the other is what bench_mkdir measures.
+TEST_CASE("cgroups are made and removed while walks go on, in each way") {
+  for (const char* way : kPullWays) {
+    CAPTURE(way);
+    const HostCgroup stays;
+    const auto pull = pull_by(way);
+    const auto place = pull->add(stays.id().inode);
+    REQUIRE(place.has_value());
+    std::atomic<int> made{0}, walks{0};
+    std::atomic<bool> refused{false};
+    const auto enough = [&] {
+      return refused || (made >= kMadeBesideWalks && walks >= kWalksBesideMade);
+    };
+    std::thread maker([&, path = stays.directory() + "/made"] {
+      while (!enough()) {
+        if (::mkdir(path.c_str(), 0755) != 0 || ::rmdir(path.c_str()) != 0) refused = true;
+        ++made;
+      }
+    });
+    int told = 0;
+    while (!enough()) {
+      told += pull->walk(0) && pull->record(*place) != nullptr;
+      ++walks;
+    }
+    maker.join();
+    CHECK_FALSE(refused);
+    CHECK(told == walks);
   }
 }
 

@@ -3,16 +3,27 @@ a daemon that watches them once a second: what grew while they came and went?
 
 churn.py CGROUP PID SECONDS WARM_UP, as root; exit status 0: nothing grew in SECONDS after WARM_UP.
 """
+import ctypes
+import errno
 import os
 import re
 import signal
 import statistics
+import struct
 import sys
 import time
 
 RATE, LIFE = 100, 2
-KIB_MORE = 128   # of anonymous memory: the free places in a heap are not the same twice
-BYTES_MORE = 64  # and so many for each container that came and went: a record of it has more
+# Of anonymous memory: the free places in a heap are not the same twice. A record of each of 60,000
+# containers would be more, however small.
+KIB_MORE = 256
+SWEEP = 60       # seconds, after which the daemon looks which counted cgroups are gone
+SWEEP_LOOKS = SWEEP + 5
+HASH, PER_CPU_HASH, NO_PREALLOC = 1, 5, 1  # of linux/bpf.h
+GET_NEXT_KEY, GET_FD_BY_ID = 4, 14
+TOLD = re.compile(r"^(map_\w+|key_size|max_entries|memlock):\s+(\w+)$", re.M)
+BPF = {"x86_64": 321, "aarch64": 280}.get(os.uname().machine)
+LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Churn:
@@ -48,6 +59,31 @@ class Churn:
         sys.exit(f"{path} cannot be removed")
 
 
+def bpf(command, attributes):
+    """Of the system call: -1 where it is refused."""
+    buffer = ctypes.create_string_buffer(attributes, len(attributes))
+    return LIBC.syscall(BPF, command, buffer, len(attributes))
+
+
+def entries(map_id, key_bytes, most):
+    """How many keys are in a hash."""
+    fd = bpf(GET_FD_BY_ID, struct.pack("III", map_id, 0, 0))
+    if fd < 0:
+        if ctypes.get_errno() != errno.ENOENT:  # it was closed meanwhile
+            sys.exit("entries of BPF maps cannot be counted: nothing is proved")
+        return 0
+    key, following = (ctypes.create_string_buffer(key_bytes) for _ in range(2))
+    keys, at = set(), 0
+    for _ in range(4 * most):  # where a key goes meanwhile it begins anew
+        if bpf(GET_NEXT_KEY, struct.pack("IxxxxQQ", fd, at, ctypes.addressof(following))) != 0:
+            break
+        key.raw = following.raw
+        at = ctypes.addressof(key)
+        keys.add(key.raw)
+    os.close(fd)
+    return len(keys)
+
+
 class Daemon:
     def __init__(self, pid):
         self.proc = f"/proc/{pid}"
@@ -59,9 +95,9 @@ class Daemon:
     def descriptors(self):
         return len(os.listdir(f"{self.proc}/fd"))
 
-    def map_kib(self):
-        """What the kernel accounts for its BPF maps."""
-        total = 0
+    def maps(self):
+        """What the kernel tells of each of its BPF maps: numbers, by their names."""
+        found = {}
         for number in os.listdir(f"{self.proc}/fdinfo"):
             try:
                 with open(f"{self.proc}/fdinfo/{number}") as info:
@@ -69,18 +105,46 @@ class Daemon:
             except FileNotFoundError:  # closed meanwhile
                 continue
             if "map_id:" in text:
-                total += int(re.search(r"memlock:\s+(\d+)", text)[1])
-        return total // 1024
+                told = {name: int(value, 0) for name, value in TOLD.findall(text)}
+                found[told["map_id"]] = told
+        return found.values()
+
+    def map_kib(self):
+        return sum(one["memlock"] for one in self.maps()) // 1024
+
+    def entries(self, kind, flags):
+        """By map."""
+        return {one["map_id"]: entries(one["map_id"], one["key_size"], one["max_entries"])
+                for one in self.maps()
+                if one["map_type"] == kind and one["map_flags"] & NO_PREALLOC == flags}
+
+    def walked(self):
+        """Containers that are walked over (collectors/ebpf/pull.bpf.h)."""
+        return sum(self.entries(HASH, NO_PREALLOC).values())
+
+    def counted(self):
+        """Cgroups of which events were counted, by map (collectors/ebpf/counted_cgroups.bpf.h)."""
+        return self.entries(PER_CPU_HASH, 0)
+
+
+def most_left(looks):
+    """Of all maps that were there all the while the most that stayed after a sweep."""
+    return max((min(look[one] for look in looks) for one in looks[-1]
+                if all(one in look for look in looks)), default=0)
 
 
 def main(parent, pid, seconds, warm_up):
     churn, daemon = Churn(parent), Daemon(pid)
-    kib_more = KIB_MORE + RATE * seconds * BYTES_MORE / 1024
+    others = daemon.walked()
+    cgroups = sum(1 for _ in os.walk(os.path.dirname(parent)))
     # What there may be more: descriptors and maps follow those who live, a few more or less.
-    measures = {"anonymous memory in KiB": (daemon.anonymous_kib, lambda early: early + kib_more),
+    measures = {"anonymous memory in KiB": (daemon.anonymous_kib, lambda early: early + KIB_MORE),
                 "descriptors": (daemon.descriptors, lambda early: early * 1.1),
-                "BPF maps in KiB": (daemon.map_kib, lambda early: early * 1.1)}
+                "BPF maps in KiB": (daemon.map_kib, lambda early: early * 1.1),
+                "containers that are walked over":
+                    (daemon.walked, lambda _: others + 1.2 * statistics.median(alive[-5:]))}
     seen = {what: [] for what in measures}
+    alive, counted = [], []
     start = time.monotonic()
     looks = 0
     try:
@@ -92,6 +156,8 @@ def main(parent, pid, seconds, warm_up):
                 looks += 1
                 for what, (measure, _) in measures.items():
                     seen[what].append(measure())
+                alive.append(len(churn.live))
+                counted.append(daemon.counted())
             time.sleep(0.002)
     finally:
         churn.end_those_before(float("inf"))
@@ -105,6 +171,14 @@ def main(parent, pid, seconds, warm_up):
         print(f"{what}: {early:.0f}, in the end {late:.0f}")
         if late > at_most(early):
             grown.append(what)
+    # Between two sweeps more come than there is room for. After one only those who live are left,
+    # and who came and went until it was looked at.
+    print(f"entries of counted cgroups: at most {max(sum(look.values()) for look in counted)}")
+    if seconds >= 2 * SWEEP:
+        left, most = most_left(counted[-SWEEP_LOOKS:]), cgroups + RATE * (LIFE + 4)
+        print(f"entries after the last sweep: {left} in one map, where {most} may be")
+        if left > most:
+            grown.append("entries of counted cgroups")
     return f"grew: {', '.join(grown)}" if grown else 0
 
 

@@ -1,5 +1,6 @@
-// What a walk over cgroups tells against their files: file, walk, file again, of cgroups whose
-// processes have stopped. In a guest with BPF and all controllers.
+// What a walk over cgroups tells against their files: file, walk, file again, or what the daemon
+// does by itself and then the file, of cgroups whose processes have stopped. In a guest with BPF
+// and all controllers.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -8,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <set>
@@ -20,12 +22,16 @@
 #include "collectors/cgroup_files.h"
 #include "collectors/ebpf/kernel_pull.h"
 #include "collectors/node_sampler.h"
+#include "tests/kernel/stopped.h"
 
 namespace cgphase {
 namespace {
 
 constexpr int kPulledCount = 4;
 constexpr int kMostTurns = 60;
+constexpr int kLearningTurns = MemoryLines::kFirstLessons + 1;  // files are read in these
+constexpr int kFlushTurns = 8;
+constexpr const char* kWays[] = {"BPF css iterator", "BPF iterator"};
 
 std::string pull_root() { return std::getenv("CGPHASE_CGROUP_ROOT"); }
 
@@ -66,7 +72,9 @@ class Worked {
     for (const pid_t pid : pids_) ::kill(pid, SIGCONT);
     settle();
   }
+  const std::string& parent() const { return parent_; }
   std::string directory(int i) const { return parent_ + "/" + std::to_string(i); }
+  CgroupId id(int i) const { return CgroupFiles::identify(files(i).directory_fd()).value(); }
   CgroupFiles files(int i) const {
     return CgroupFiles(open_path(directory(i), O_RDONLY | O_DIRECTORY).value());
   }
@@ -93,11 +101,7 @@ class Worked {
     pids_.push_back(pid);
   }
   void settle() {
-    for (const pid_t pid : pids_) {
-      int status = 0;
-      REQUIRE(::waitpid(pid, &status, WUNTRACED) == pid);
-      REQUIRE(WIFSTOPPED(status));
-    }
+    for (const pid_t pid : pids_) REQUIRE(await_stop(pid));
   }
 
   std::string parent_;
@@ -188,6 +192,37 @@ Sample files_tell(const Worked& worked, int i, std::vector<char>& buffer) {
   return sample;
 }
 
+// Counts that grow with each turn of the work, and by nothing else.
+std::string count_difference(const Sample& a, const Sample& b) {
+  std::string text;
+  const auto compare = [&](const char* name, const Counter& one, const Counter& other) {
+    if (one != other)
+      text += std::string(" ") + name + " " + std::to_string(one.value_or(0)) + "/" +
+              std::to_string(other.value_or(0));
+  };
+  compare("usage", a.cpu.usage_usec, b.cpu.usage_usec);
+  compare("pgfault", a.memory.pgfault, b.memory.pgfault);
+  return text;
+}
+
+Result<NodeSampler> sampler_of_worked(const std::string& way) {
+  return NodeSampler::open({.cgroup_root = pull_root(), .include = {"/cgphase-pulled/*"},
+                            .open_pull = [way](std::size_t room) {
+                              return start_kernel_pull(pull_root(), room, way);
+                            }});
+}
+
+// By its own walk, and no read of a file: the places are those of worked.id(0), (1), ...
+std::vector<std::uint32_t> add_all(CgroupPull& pull, const Worked& worked) {
+  std::vector<std::uint32_t> places;
+  for (int i = 0; i < kPulledCount; ++i) {
+    const auto place = pull.add(worked.id(i).inode);
+    REQUIRE(place.has_value());
+    places.push_back(*place);
+  }
+  return places;
+}
+
 // Files of the cgroups that this process holds open.
 std::set<std::string> files_held(const Worked& worked) {
   std::set<std::string> names;
@@ -218,17 +253,14 @@ TEST_CASE("bpf: what a walk tells is what the files tell, in each way that this 
   Worked worked;
   std::vector<char> buffer(kKernelTextBytes);
   int ways = 0;
-  for (const std::string way : {"BPF css iterator", "BPF iterator"}) {
+  for (const std::string way : kWays) {
     CAPTURE(way);
     auto trial = start_kernel_pull(pull_root(), 64, way);
     MESSAGE(way << ": " << (trial ? "" : trial.error().text));
     if (!trial) continue;
     trial->reset();
     ++ways;
-    auto sampler = NodeSampler::open({.cgroup_root = pull_root(), .include = {"/cgphase-pulled/*"},
-                                      .open_pull = [&](std::size_t room) {
-                                        return start_kernel_pull(pull_root(), room, way);
-                                      }});
+    auto sampler = sampler_of_worked(way);
     REQUIRE(sampler.has_value());
     ManualClock clock;
     NodeSample tick;
@@ -244,8 +276,7 @@ TEST_CASE("bpf: what a walk tells is what the files tell, in each way that this 
       REQUIRE(tick.containers.size() == kPulledCount);
       for (int i = 0; i < kPulledCount; ++i) {
         const Sample after = files_tell(worked, i, buffer);
-        const CgroupId id = CgroupFiles::identify(worked.files(i).directory_fd()).value();
-        const auto at = std::ranges::find(tick.containers, id, &Sample::id);
+        const auto at = std::ranges::find(tick.containers, worked.id(i), &Sample::id);
         REQUIRE(at != tick.containers.end());
         throttled += at->cpu.nr_throttled.value_or(0);
         written += at->io.write_bytes.value_or(0);
@@ -277,6 +308,83 @@ TEST_CASE("bpf: what a walk tells is what the files tell, in each way that this 
   CHECK(ways >= (expected ? std::atoi(expected) : 1));
 }
 
+// Before it no file is read that would bring counts up to date: the daemon's flush is all there is.
+// A walk right before it tells less, so the kernel had not done it by itself.
+TEST_CASE("bpf: the daemon's flush and walk tell all that was done until processes stopped") {
+  Worked worked;
+  std::vector<char> buffer(kKernelTextBytes);
+  int ways = 0;
+  for (const std::string way : kWays) {
+    CAPTURE(way);
+    auto early = start_kernel_pull(pull_root(), 64, way);
+    if (!early) continue;
+    ++ways;
+    const std::vector<std::uint32_t> places = add_all(**early, worked);
+    auto sampler = sampler_of_worked(way);
+    REQUIRE(sampler.has_value());
+    ManualClock clock;
+    NodeSample tick;
+    int late_turns = 0, compared = 0, same_writes = 0;
+    std::string other;
+    for (int turn = 0; turn < kLearningTurns + kFlushTurns; ++turn) {
+      worked.turn();
+      clock.advance(std::chrono::seconds(2));
+      REQUIRE((*early)->walk(0));
+      sampler->sample(clock, tick);
+      bool late = false;
+      for (int i = 0; i < kPulledCount; ++i) {
+        const Sample after = files_tell(worked, i, buffer);
+        const auto at = std::ranges::find(tick.containers, worked.id(i), &Sample::id);
+        REQUIRE(at != tick.containers.end());
+        const pull_record* before = (*early)->record(places[static_cast<std::size_t>(i)]);
+        REQUIRE(before != nullptr);
+        late = late || cpu_stat_of(*before).usage_usec < after.cpu.usage_usec;
+        const std::string differs = count_difference(*at, after);
+        if (!differs.empty()) other += " turn " + std::to_string(turn) + ":" + differs;
+        ++compared;
+        same_writes += at->io.write_bytes == after.io.write_bytes;
+      }
+      late_turns += turn >= kLearningTurns && late;
+    }
+    CHECK(other == "");
+    CHECK(2 * late_turns > kFlushTurns);
+    CHECK(2 * same_writes > compared);  // the file system's own blocks may follow at any time
+    CHECK(read_from_files(worked) == "");
+  }
+  CHECK(ways > 0);
+}
+
+// Since 6.16 each controller has its own to bring up to date, and the daemon reads a file of each.
+TEST_CASE("bpf: a walk knows whether one read of cpu.stat brings I/O up to date, too") {
+  Worked worked;
+  std::vector<char> buffer(kKernelTextBytes);
+  int ways = 0;
+  for (const std::string way : kWays) {
+    CAPTURE(way);
+    auto pull = start_kernel_pull(pull_root(), 64, way);
+    if (!pull) continue;
+    ++ways;
+    const std::vector<std::uint32_t> places = add_all(**pull, worked);
+    int compared = 0, late = 0;
+    for (int turn = 0; turn < kFlushTurns; ++turn) {
+      worked.turn();
+      REQUIRE(read_file(worked.parent() + "/cpu.stat", kKernelTextBytes).has_value());
+      REQUIRE((*pull)->walk(0));
+      for (int i = 0; i < kPulledCount; ++i) {
+        const pull_record* record = (*pull)->record(places[static_cast<std::size_t>(i)]);
+        REQUIRE(record != nullptr);
+        const Sample after = files_tell(worked, i, buffer);
+        CHECK(cpu_stat_of(*record).usage_usec == after.cpu.usage_usec);
+        ++compared;
+        late += io_stat_of(*record).write_bytes != after.io.write_bytes;
+      }
+    }
+    MESSAGE(way << ": of " << compared << " I/O was not up to date in " << late);
+    CHECK((*pull)->one_flush() == (2 * late < compared));
+  }
+  CHECK(ways > 0);
+}
+
 // Whatever divides their growth by a shorter time finds nothing and twice as much in turn.
 TEST_CASE("bpf: sums of stalls move every 2 s, however often a walk looks") {
   const std::string directory = pull_root() + "/cgphase-stalled";
@@ -291,7 +399,7 @@ TEST_CASE("bpf: sums of stalls move every 2 s, however often a walk looks") {
   }
   const Result<Fd> opened = open_path(directory, O_RDONLY | O_DIRECTORY);
   const CgroupId id = CgroupFiles::identify(opened.value().get()).value();
-  for (const std::string way : {"BPF css iterator", "BPF iterator"}) {
+  for (const std::string way : kWays) {
     CAPTURE(way);
     auto pull = start_kernel_pull(pull_root(), 64, way);
     if (!pull) continue;
@@ -321,9 +429,9 @@ TEST_CASE("bpf: sums of stalls move every 2 s, however often a walk looks") {
 TEST_CASE("bpf: a walk tells of each limit that was written, and of a cgroup that froze") {
   const Worked worked;
   const std::string directory = worked.directory(0) + "/";
-  const CgroupId id = CgroupFiles::identify(worked.files(0).directory_fd()).value();
+  const CgroupId id = worked.id(0);
   std::uint64_t number = 0;  // another one for each way
-  for (const std::string way : {"BPF css iterator", "BPF iterator"}) {
+  for (const std::string way : kWays) {
     CAPTURE(way);
     auto pull = start_kernel_pull(pull_root(), 64, way);
     if (!pull) continue;
