@@ -3,6 +3,9 @@
 # the types of the kernel that a program reads stand in a header of ours, and libbpf moves them to
 # where they lie in the kernel that loads it (CO-RE).
 find_program(CGPHASE_BPF_CLANG NAMES clang-19 clang)
+# Ubuntu's bpftool is a script that runs the one of the kernel that runs; any of its kernels' does.
+file(GLOB tools_of_kernels /usr/lib/linux-tools/*)
+find_program(CGPHASE_BPFTOOL bpftool PATHS ${tools_of_kernels} NO_DEFAULT_PATH)
 find_program(CGPHASE_BPFTOOL bpftool)
 if(NOT CGPHASE_BPF_CLANG OR NOT CGPHASE_BPFTOOL)
   message(FATAL_ERROR "BPF programs are compiled with clang and bpftool, and one is missing: run "

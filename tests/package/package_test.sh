@@ -38,11 +38,15 @@ value_is() {  # FILE VALUE
 }
 
 # An upgrade of Debian has to be an upgrade of the package, which has other libraries there.
+# shellcheck disable=SC1091
 version_tells_the_release() {
-  local debian version
-  read -r debian </etc/debian_version
+  local release version
+  release=$(. /etc/os-release && echo "$ID$VERSION_ID")
   version=$(dpkg-query -Wf '${Version}' cgphase)
-  [[ $version == *"+deb${debian%%.*}u1" ]] || fail "version $version, on Debian $debian"
+  case $release:$version in
+    debian*:*+deb"${release#debian}"u1 | ubuntu*:*+"$release".1) ;;
+    *) fail "version $version, on $release" ;;
+  esac
 }
 
 installed() {

@@ -1,0 +1,36 @@
+# Where the packages of a suite come from: sourced by what makes systems of one with mmdebstrap.
+# shellcheck shell=bash
+
+# suite_system SUITE FOLDER: sets `suite_options`, what mmdebstrap is told of every system of SUITE,
+# and `suite_sources`, where this machine takes its packages from: nothing where it is of another
+# family, and mmdebstrap knows where they are. Files for them go into FOLDER.
+# shellcheck disable=SC2034
+suite_system() {
+  local suite=$1 folder=$2 family=debian id codename keyring file
+  # shellcheck disable=SC1091
+  read -r id codename < <(. /etc/os-release && echo "$ID" "${VERSION_CODENAME:-none}")
+  apt-config dump Acquire >"$folder/apt.conf"
+  suite_options=(--quiet --mode=root --aptopt="$folder/apt.conf"
+    --aptopt='APT::Install-Recommends "false"' --dpkgopt=force-unsafe-io)
+  suite_sources=()
+  if [ "$suite" = noble ]; then
+    family=ubuntu
+    keyring=/usr/share/keyrings/ubuntu-archive-keyring.gpg
+    if [ ! -s $keyring ]; then  # Debian 12 has no package of it, Debian 13 has
+      suite_system trixie "$folder"
+      mmdebstrap "${suite_options[@]}" --variant=extract --include=ubuntu-archive-keyring \
+        trixie "$folder/keyring" "${suite_sources[@]}"
+      keyring=$folder/keyring$keyring
+      chmod a+rx "$folder"  # apt reads it as another user
+    fi
+    suite_options+=(--components=main,universe --keyring="$keyring")
+    suite_sources=()
+  fi
+  [ "$id" = $family ] || return 0
+  for file in /etc/apt/sources.list.d/$family.sources /etc/apt/sources.list; do
+    [ -s "$file" ] || continue
+    suite_sources=("$folder/$suite-${file##*/}")
+    sed "s/$codename/$suite/g" "$file" >"${suite_sources[0]}"
+    return
+  done
+}
