@@ -531,8 +531,9 @@ void Daemon::stop() {
   timer_.cancel();
   beat_.cancel();
   sockets_.reset();
-  publisher_.reset();
-  log_.stopped(restore_and_part());
+  const LimitWriter::RestoreReport restored = restore_and_part();
+  publisher_.reset();  // after it, for this may wait for a disk
+  log_.stopped(restored);
   work_.reset();
   io_.stop();
 }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr mode_t kMode = 0644;
 
-// For a disk to remove the file: limits are restored after it.
+// For a disk to remove the file.
 constexpr std::chrono::milliseconds kRemovePatience{200};
 
 // It may be another user's: files in it are reached by its descriptor, and no link is followed.
