@@ -26,7 +26,8 @@ constexpr const char* kPullWays[] = {"BPF css iterator", "BPF iterator"};
 constexpr int kFlushTurns = 8;
 constexpr int kMadeBesideWalks = 200, kWalksBesideMade = 100;
 
-void burn_and_stop() {
+// The work of a process: it stops after some CPU time, each time that it is told to go on.
+[[noreturn]] int burn_and_stop() {
   for (;;) {
     for (int i = 0; i < 20'000'000; ++i) asm volatile("");
     ::raise(SIGSTOP);
@@ -57,10 +58,7 @@ TEST_CASE("CPU time and stalls that a walk tells are those of the files, in each
     const auto pull = pull_by(way);
     const auto place = pull->add(cgroup.id().inode);
     REQUIRE(place.has_value());
-    BornIn worker(cgroup, [] {
-      burn_and_stop();
-      return 0;
-    });
+    const BornIn worker(cgroup, burn_and_stop);
     AdjustedCpuTime time;
     AgingStalls stalls;
     int compared = 0;
@@ -106,10 +104,7 @@ TEST_CASE("the daemon's flush and walk tell CPU time until a process stopped, in
                                         return start_kernel_pull(cgroup2_mount(), room, way);
                                       }});
     REQUIRE(sampler.has_value());
-    BornIn worker(cgroup, [] {
-      burn_and_stop();
-      return 0;
-    });
+    const BornIn worker(cgroup, burn_and_stop);
     ManualClock clock;
     NodeSample tick;
     int late = 0;
