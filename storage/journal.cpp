@@ -278,19 +278,13 @@ std::optional<CpuMax> parse_cpu_max(std::string_view text) {
   return limit;
 }
 
-// Rows are only ever deleted from the front, so that first and last tell how many there are, or at
-// most.
 Result<std::int64_t> Journal::Rows::drop_oldest(std::int64_t keep, std::int64_t at_most) {
-  span.begin();
-  const Result<bool> row = span.next();
-  if (!row) return std::unexpected(row.error());
-  const bool empty = !*row || span.is_null(0);
-  const std::int64_t first = span.integer(0), last = span.integer(1);
-  span.stop();
-  if (empty) return 0;
-  const std::int64_t excess = std::min(last - first + 1 - keep, at_most);
+  const Result<RowSpan> rows = read_row_span(span);
+  if (!rows) return std::unexpected(rows.error());
+  const std::int64_t excess = std::min(rows->count() - keep, at_most);
   if (excess <= 0) return 0;
-  if (Status dropped = drop.run(first + excess); !dropped) return std::unexpected(dropped.error());
+  if (Status dropped = drop.run(rows->first + excess); !dropped)
+    return std::unexpected(dropped.error());
   return excess;
 }
 
@@ -316,7 +310,7 @@ Result<Journal> Journal::prepare(Connection& connection) {
     wanted.push_back({&rows.read_container, select_from(table, columns, "AND container = ?3")});
     wanted.push_back({&rows.events, select_events(table, columns, "")});
     wanted.push_back({&rows.events_container, select_events(table, columns, "AND container = ?5")});
-    wanted.push_back({&rows.span, "SELECT min(" + table + "), max(" + table + ") FROM " + table});
+    wanted.push_back({&rows.span, row_span_sql(table)});
     wanted.push_back({&rows.drop, "DELETE FROM " + table + " WHERE " + table + " < ?"});
   };
   want(journal.decisions_, "decision", decision_columns());

@@ -35,7 +35,7 @@ Status SampleHistory::prepare_blocks(Connection& connection) {
         {&blocks.read, "SELECT " + columns + " FROM " + table +
                            " WHERE container = ? AND first_ns <= ? AND last_ns >= ?"
                            " ORDER BY first_ns, block"},
-        {&blocks.span, "SELECT min(block), max(block) FROM " + table},
+        {&blocks.span, row_span_sql(table)},
         {&blocks.drop, "DELETE FROM " + table + " WHERE block < ?"},
         {&blocks.list, "SELECT block,first_ns,last_ns FROM " + table + " ORDER BY block LIMIT ?"},
         {&blocks.containers, "SELECT DISTINCT container FROM " + table + " WHERE block <= ?"},
@@ -275,25 +275,14 @@ Result<std::vector<HistoryPoint>> SampleHistory::read(const ContainerRow& contai
   return points.take();
 }
 
-Result<SampleHistory::BlockSpan> SampleHistory::span_of(Tier tier) {
-  Statement& span = of(tier).span;
-  span.begin();
-  const Result<bool> row = span.next();
-  if (!row) return std::unexpected(row.error());
-  BlockSpan found;
-  if (*row && !span.is_null(0)) found = {span.integer(0), span.integer(1)};
-  span.stop();
-  return found;
-}
-
 Result<std::int64_t> SampleHistory::block_count(Tier tier) {
-  const Result<BlockSpan> span = span_of(tier);
+  const Result<RowSpan> span = span_of(tier);
   if (!span) return std::unexpected(span.error());
   return span->count();
 }
 
 Result<std::int64_t> SampleHistory::drop_oldest(Tier tier, std::int64_t count) {
-  const Result<BlockSpan> span = span_of(tier);
+  const Result<RowSpan> span = span_of(tier);
   if (!span) return std::unexpected(span.error());
   const std::int64_t dropped = std::min(count, span->count());
   if (dropped == 0) return 0;
@@ -333,7 +322,7 @@ Result<std::int64_t> SampleHistory::retire(Tier tier, const Retention& retention
 Result<std::int64_t> SampleHistory::thin(Tier tier, const Retention& retention,
                                          std::int64_t count) {
   CHECK_INVARIANT(tier != Tier::coarse);
-  const Result<BlockSpan> span = span_of(tier);
+  const Result<RowSpan> span = span_of(tier);
   if (!span) return std::unexpected(span.error());
   const std::int64_t last = std::min(span->last, span->first + count - 1);
   std::vector<std::int64_t> containers;

@@ -115,15 +115,10 @@ class SampleHistory {
   struct Blocks {
     Statement add, read, span, drop, list, containers, read_prefix, last;
   };
-  // The row ids of a table; none where `last` is below `first`. Blocks are only ever deleted from
-  // the front, so there are no gaps.
-  struct BlockSpan {
-    std::int64_t first = 1, last = 0;
-    std::int64_t count() const { return last - first + 1; }
-  };
   Status prepare_blocks(Connection& connection);
   Blocks& of(Tier tier) { return blocks_[static_cast<std::size_t>(tier)]; }
-  Result<BlockSpan> span_of(Tier tier);
+  // Blocks are only ever deleted from the front, so there are no gaps.
+  Result<RowSpan> span_of(Tier tier) { return read_row_span(of(tier).span); }
   Result<std::int64_t> drop_oldest(Tier tier, std::int64_t count);
   Status thin_container(Tier tier, std::int64_t container, std::int64_t last_block,
                         std::chrono::seconds step);

@@ -254,6 +254,21 @@ void Connection::keep_wal_on_close() {
   sqlite3_db_config(connection_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
 }
 
+std::string row_span_sql(std::string_view table) {
+  const std::string from = " FROM " + std::string(table);
+  return "SELECT (SELECT min(rowid)" + from + "), (SELECT max(rowid)" + from + ")";
+}
+
+Result<RowSpan> read_row_span(Statement& statement) {
+  statement.begin();
+  const Result<bool> row = statement.next();
+  if (!row) return std::unexpected(row.error());
+  RowSpan span;
+  if (*row && !statement.is_null(0)) span = {statement.integer(0), statement.integer(1)};
+  statement.stop();
+  return span;
+}
+
 Result<Transaction> Transaction::begin(Connection& connection) {
   if (Status begun = connection.execute("BEGIN IMMEDIATE"); !begun)
     return std::unexpected(begun.error());

@@ -133,6 +133,17 @@ class Connection {
   std::unique_ptr<sqlite3, Close> connection_;
 };
 
+// The lowest and highest row id of a table; none where `last` is below `first`. Of one whose rows
+// only ever go from the front they tell how many there are, or at most.
+struct RowSpan {
+  std::int64_t first = 1, last = 0;
+  std::int64_t count() const { return last - first + 1; }
+};
+// Finds both at the ends of the b-tree: of a query for two aggregates SQLite reads each row.
+std::string row_span_sql(std::string_view table);
+// `statement`: prepared from row_span_sql().
+Result<RowSpan> read_row_span(Statement& statement);
+
 // BEGIN IMMEDIATE ... COMMIT; rolled back when it goes out of scope without commit().
 class Transaction {
  public:
