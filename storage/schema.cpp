@@ -137,7 +137,9 @@ constexpr int kCacheKib = 512;
 // Changes nothing in a file that is there: auto_vacuum would write to one that has it, and a number
 // of ours over somebody else's. EXCLUSIVE comes before all that reads the file: the write-ahead
 // log's index then lies in this process' memory, not in a -shm file, and no second connection can
-// ever take part. INCREMENTAL lets the file shrink when the cap does.
+// ever take part. INCREMENTAL lets the file shrink when the cap does. FAST: distributions build
+// SQLite so that it writes zeros over all that is deleted, a sixth of what is written at the cap;
+// what nothing else has to be written for stays as it was.
 Status set_session(Connection& connection) {
   if (Status first = connection.execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA page_size=" +
                                         std::to_string(kPageSizeBytes));
@@ -147,7 +149,7 @@ Status set_session(Connection& connection) {
   if (!pages) return std::unexpected(pages.error());
   return connection.execute(
       std::string(*pages == 0 ? "PRAGMA auto_vacuum=INCREMENTAL;" : "") +
-      "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON;"
+      "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA secure_delete=FAST;"
       "PRAGMA mmap_size=0; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-" +
       std::to_string(kCacheKib) + "; BEGIN EXCLUSIVE; COMMIT");
 }
