@@ -334,6 +334,7 @@ Result<std::vector<HistoryPoint>> read_block(std::string_view payload, CgroupId 
   if (columns > kColumnCount) return damaged("more columns than this version knows");
   std::uint64_t time_ns = unzigzag(cursor.varint()), step_ns = 0;
   std::vector<HistoryPoint> points;
+  points.reserve(kBlockPoints);
   ColumnRow row;
   for (;;) {
     read_row(cursor, columns, row);

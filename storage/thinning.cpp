@@ -58,12 +58,10 @@ Columns state_columns() {
   return columns_of(states) | to_columns(HistoryPoint{}).present;
 }
 
-// `next` with what it has to keep of `so_far`.
-HistoryPoint fold(const HistoryPoint& so_far, const HistoryPoint& next) {
+// Into `row`, the next one, what it has to keep of those before it.
+void keep(const ColumnRow& before, ColumnRow& row) {
   static const Columns kGauges = gauge_columns(), kSubtracted = subtracted_columns(),
                        kStates = state_columns();
-  const ColumnRow before = to_columns(so_far);
-  ColumnRow row = to_columns(next);
   for (std::size_t column = 0; column < kColumnCount; ++column) {
     if (kSubtracted[column]) {  // what was not read subtracts nothing
       row.present.set(column, row.present[column] && before.present[column]);
@@ -75,44 +73,51 @@ HistoryPoint fold(const HistoryPoint& so_far, const HistoryPoint& next) {
       row.values[column] = before.values[column];
     row.present.set(column);
   }
-  HistoryPoint folded;
-  folded.time = next.time;
-  CHECK_INVARIANT(from_columns(row, folded));
-  folded.sample.id = next.sample.id;
-  return folded;
-}
-
-// In cores; absent where the counter or the clock went back.
-std::optional<double> usage_between(const HistoryPoint& before, const HistoryPoint& now) {
-  const Counter usec = growth(now.sample.cpu.usage_usec, before.sample.cpu.usage_usec);
-  const double seconds = std::chrono::duration<double>(now.time - before.time).count();
-  if (!usec || seconds <= 0) return std::nullopt;
-  return static_cast<double>(*usec) / 1e6 / seconds;
 }
 
 }  // namespace
 
 Thinner::Thinner(std::chrono::seconds step, const std::optional<HistoryPoint>& before)
-    : step_ns_(std::chrono::nanoseconds(step).count()), before_(before) {
+    : step_ns_(std::chrono::nanoseconds(step).count()) {
   CHECK_INVARIANT(step_ns_ > 0);
+  if (before) before_ = {before->time, before->sample.cpu.usage_usec};
 }
 
-std::int64_t Thinner::span_of(const HistoryPoint& point) const {
-  const std::int64_t ns = point.time.time_since_epoch().count();
+// In cores; absent where the counter or the clock went back.
+std::optional<double> Thinner::usage_since_before(const HistoryPoint& point) const {
+  const Counter usec = growth(point.sample.cpu.usage_usec, before_.usage_usec);
+  const double seconds = std::chrono::duration<double>(point.time - before_.time).count();
+  if (!usec || seconds <= 0) return std::nullopt;
+  return static_cast<double>(*usec) / 1e6 / seconds;
+}
+
+std::int64_t Thinner::span_of(WallTime time) const {
+  const std::int64_t ns = time.time_since_epoch().count();
   return ns / step_ns_ - (ns % step_ns_ < 0 ? 1 : 0);
 }
 
 std::optional<HistoryPoint> Thinner::add(HistoryPoint point) {
   // One that was thinned before knows its peak; what its counters grew by is only their mean.
-  if (before_ && !point.peak_cpu_cores) point.peak_cpu_cores = usage_between(*before_, point);
-  before_ = point;
-  if (!open_ || span_of(*open_) == span_of(point)) {
-    open_ = open_ ? fold(*open_, point) : std::move(point);
-    return std::nullopt;
-  }
-  return std::exchange(open_, std::move(point));
+  if (!point.peak_cpu_cores) point.peak_cpu_cores = usage_since_before(point);
+  before_ = {point.time, point.sample.cpu.usage_usec};
+  ColumnRow row = to_columns(point);
+  std::optional<HistoryPoint> whole;
+  if (open_ && span_of(open_->time) == span_of(point.time))
+    keep(open_->row, row);
+  else
+    whole = finish();
+  open_ = {point.time, point.sample.id, row};
+  return whole;
 }
 
-std::optional<HistoryPoint> Thinner::finish() { return std::exchange(open_, std::nullopt); }
+std::optional<HistoryPoint> Thinner::finish() {
+  if (!open_) return std::nullopt;
+  HistoryPoint point;
+  CHECK_INVARIANT(from_columns(open_->row, point));
+  point.time = open_->time;
+  point.sample.id = open_->id;
+  open_.reset();
+  return point;
+}
 
 }  // namespace cgphase

@@ -26,11 +26,22 @@ class Thinner {
   std::optional<HistoryPoint> finish();
 
  private:
-  std::int64_t span_of(const HistoryPoint& point) const;
+  struct Reading {
+    WallTime time;
+    Counter usage_usec;
+  };
+  // What stands for the span so far.
+  struct Open {
+    WallTime time;
+    CgroupId id;
+    ColumnRow row;
+  };
+  std::optional<double> usage_since_before(const HistoryPoint& point) const;
+  std::int64_t span_of(WallTime time) const;
 
   std::int64_t step_ns_;
-  std::optional<HistoryPoint> before_;
-  std::optional<HistoryPoint> open_;
+  Reading before_;
+  std::optional<Open> open_;
 };
 
 }  // namespace cgphase
