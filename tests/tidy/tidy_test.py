@@ -296,7 +296,8 @@ class Files(TidyTest):
     def test_what_reloads_nothing(self):
         self.write("packaging/postinst",
                    "# never daemon-reload\nsystemctl start cgphased  # no daemon-reload\n"
-                   "systemctl --no-reload enable cgphased.service\n")
+                   "systemctl --no-reload enable cgphased.service\n"
+                   "rm -f /etc/systemd/system/*.wants/cgphased.service\n")
         self.write("control/a.cpp", "// after a daemon-reload\nint reload();\n"
                                     'f("/run/systemd/transient/");\n')
         self.write("systemd/x.service", "[Service]\nExecReload=/bin/kill -HUP $MAINPID\n")
