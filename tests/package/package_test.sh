@@ -274,6 +274,7 @@ again() {
   until_true 10000 answers || fail 'no answer after installing it again'
   untouched 'installing it again'
   must systemctl --root=/ --no-reload --quiet enable cgphased-http.socket cgphase-train.timer
+  must systemctl --root=/ --no-reload --quiet add-requires rescue.target cgphased.service
   must cgphase -q model install /usr/share/cgphase/model.json
   must_apt remove cgphase
   must_apt install "$package"

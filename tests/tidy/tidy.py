@@ -39,7 +39,7 @@ RELOAD = re.compile(
     r"""daemon-re(load|exec)|"Re(load|execute)"|\bManager[. ]Re(load|execute)\b"""
     r"""|\b(systemctl\b(?!.*\s--no-reload\b)|deb-systemd-helper\b)"""
     r""".*\b(enable|disable|reenable|mask|unmask|preset|link|edit|revert|purge)\b"""
-    r"""|/(etc|run)/systemd/system(\.control|\.attached)?/(?!\*\.wants/)""")
+    r"""|/(etc|run)/systemd/system(\.control|\.attached)?/(?!\*\.(wants|requires|upholds)/)""")
 SAFETY = "docs/safety.md"
 ITALIC = re.compile(r"(?<![*\w])\*(?![*\s])((?:[^*\n]|\n(?!\n))+)\*(?!\*)")
 TEST_NAME = re.compile(r'\bTEST_CASE(?:_FIXTURE)?\(\s*(?:\w+,\s*)?((?:"(?:[^"\\]|\\.)*"\s*)+)')
