@@ -138,7 +138,7 @@ constexpr int kCacheKib = 512;
 // of ours over somebody else's. EXCLUSIVE comes before all that reads the file: the write-ahead
 // log's index then lies in this process' memory, not in a -shm file, and no second connection can
 // ever take part. INCREMENTAL lets the file shrink when the cap does. FAST: distributions build
-// SQLite so that it writes zeros over all that is deleted, a sixth of what is written at the cap;
+// SQLite so that it writes zeros over all that is deleted, a fifth of what is written at the cap;
 // what nothing else has to be written for stays as it was.
 Status set_session(Connection& connection) {
   if (Status first = connection.execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA page_size=" +
