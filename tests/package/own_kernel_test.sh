@@ -15,10 +15,11 @@ export DEBIAN_FRONTEND=noninteractive
 . "$(dirname "$0")/package_fixture.sh"
 
 cgroups=system.slice/plain.service
-# Computes, holds memory, and does nothing, some seconds each.
+# Computes, holds memory, and does nothing, some seconds each. It computes for a time, not for an
+# amount: an emulated processor would be too slow for the quota, and nothing would be there to save.
 work='while :; do
   end=$((SECONDS + 8)); while [ $SECONDS -lt $end ]; do
-    i=0; while [ $i -lt 3000 ]; do i=$((i + 1)); done; sleep 0.2
+    timeout 0.1 bash -c "while :; do :; done"; sleep 0.3
   done
   dd if=/dev/zero of=/dev/shm/data bs=1M count=24 2>/dev/null; sleep 5
   rm /dev/shm/data; sleep 5
