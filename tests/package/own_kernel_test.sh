@@ -16,14 +16,22 @@ export DEBIAN_FRONTEND=noninteractive
 
 cgroups=system.slice/plain.service
 # Computes, holds memory, and does nothing, some seconds each. It computes for a time, not for an
-# amount: an emulated processor would be too slow for the quota, and nothing would be there to save.
-work='while :; do
-  end=$((SECONDS + 8)); while [ $SECONDS -lt $end ]; do
-    timeout 0.1 bash -c "while :; do :; done"; sleep 0.3
+# amount, and starts no program for it: an emulated processor would be too slow for the quota, there
+# would be nothing to save, and what is throttled is left alone.
+work=/run/plain
+cat >$work <<'WORK'
+exec {never}<> <(:)
+while :; do
+  end=$((SECONDS + 8))
+  while [ $SECONDS -lt $end ]; do
+    until=$((${EPOCHREALTIME/./} + 40000))
+    while [ "${EPOCHREALTIME/./}" -lt $until ]; do :; done
+    read -rt 0.16 -u "$never"
   done
   dd if=/dev/zero of=/dev/shm/data bs=1M count=24 2>/dev/null; sleep 5
   rm /dev/shm/data; sleep 5
-done'
+done
+WORK
 
 answers() { cgphase status --json >/tmp/status 2>/dev/null; }
 
@@ -130,7 +138,7 @@ ended() {
 
 [ -n "$package" ] || { echo "FAILED: no package in $1"; exit 1; }
 must systemd-run --quiet --unit plain -p MemoryMax=128M -p MemorySwapMax=0 -p CPUQuota=80% \
-  bash -c "$work"
+  bash $work
 original=$(snapshot $cgroups)
 installed
 trained
