@@ -61,8 +61,15 @@ void NvmlGpus::read(MonotonicTime now, GpuReading& reading) {
   const std::size_t before = reading.devices.size();
   const Result<unsigned> count = library_->device_count();
   if (!count) note(count.error());
-  for (unsigned i = 0; i < std::min<unsigned>(count.value_or(0), kMostGpus); ++i)
-    read_device(i, now, reading);
+  if (!next_look_ || now >= *next_look_ || count.value_or(0) != units_count_) {
+    look(count.value_or(0));
+    next_look_ = now + kLook;
+  }
+  for (const Unit& unit : units_) read_unit(unit, now, reading);
+  if (!trouble_.empty() || std::ranges::any_of(units_, [](const Unit& unit) {
+        return unit.instance.has_value();
+      }))
+    next_look_.reset();
   if (count && *count == 0) trouble_ = "the driver has no GPU";
   if (count.value_or(0) > kMostGpus)
     trouble_ = "the driver tells of " + std::to_string(*count) + " GPUs, of which " +
@@ -72,70 +79,76 @@ void NvmlGpus::read(MonotonicTime now, GpuReading& reading) {
   });
   // A driver that lost all it had does not find it again until it is opened anew.
   if (reading.devices.size() > before || (count && !lost_)) return;
+  units_.clear();  // their handles are the library's
+  next_look_.reset();
   library_.reset();
   next_probe_ = now + kProbe;
 }
 
-void NvmlGpus::read_device(unsigned index, MonotonicTime now, GpuReading& reading) {
+void NvmlGpus::look(unsigned count) {
+  units_.clear();
+  units_count_ = count;
+  for (unsigned i = 0; i < std::min<unsigned>(count, kMostGpus); ++i) look_at(i);
+}
+
+void NvmlGpus::look_at(unsigned index) {
   const Result<nvml::Device> device = library_->device(index);
   if (!device) return note(device.error());
   const auto instances = library_->instances(*device);
-  if (!instances && instances.error().kind == ErrorKind::gone) return note(instances.error());
-  if (!instances || instances->empty()) return add_whole(*device, now, reading);
-  for (const NvmlLibrary::Instance& instance : *instances) add_instance(instance, reading);
+  if (!instances && instances.error().kind != ErrorKind::unsupported) note(instances.error());
+  if (!instances && instances.error().kind == ErrorKind::gone) return;
+  if (!instances || instances->empty()) return add_unit(*device, std::nullopt);
+  for (const NvmlLibrary::Instance& instance : *instances) add_unit(instance.device, instance);
 }
 
 // Without an identity nobody could tell it from others.
-std::optional<std::size_t> NvmlGpus::add_device(nvml::Device device, GpuReading& reading) {
+void NvmlGpus::add_unit(nvml::Device device, std::optional<NvmlLibrary::Instance> instance) {
   const Result<std::string> uuid = library_->uuid(device);
-  if (!uuid) note(uuid.error());
-  if (!uuid || reading.devices.size() == kMostGpus) return std::nullopt;
-  GpuDevice one{.id = *uuid, .name = library_->name(device).value_or(""), .use = {},
-                .memory_total = {}};
-  const Result<nvml::Memory> memory = library_->memory(device);
+  if (!uuid) return note(uuid.error());
+  units_.push_back({device, *uuid, library_->name(device).value_or(""), instance});
+}
+
+void NvmlGpus::read_unit(const Unit& unit, MonotonicTime now, GpuReading& reading) {
+  if (reading.devices.size() == kMostGpus) return;
+  GpuDevice one{.id = unit.id, .name = unit.name, .use = {}, .memory_total = {}};
+  const Result<nvml::Memory> memory = library_->memory(unit.device);
   if (memory) one.use.memory_bytes = Bytes{memory->used};
   if (memory) one.memory_total = Bytes{memory->total};
   else if (memory.error().kind != ErrorKind::unsupported) note(memory.error());
+  // How busy an instance is no driver tells.
+  if (!unit.instance) {
+    if (const Result<nvml::Utilization> busy = library_->utilization(unit.device)) {
+      one.use.utilisation_ratio = ratio_of_percent(busy->gpu);
+      one.use.memory_utilisation_ratio = ratio_of_percent(busy->memory);
+    } else if (busy.error().kind != ErrorKind::unsupported) {
+      note(busy.error());
+    }
+  }
   reading.devices.push_back(std::move(one));
-  return reading.devices.size() - 1;
+  add_processes(unit, now, reading);
 }
 
-void NvmlGpus::add_whole(nvml::Device device, MonotonicTime now, GpuReading& reading) {
-  const std::optional<std::size_t> index = add_device(device, reading);
-  if (!index) return;
-  GpuStat& whole = reading.devices[*index].use;
-  if (const Result<nvml::Utilization> busy = library_->utilization(device)) {
-    whole.utilisation_ratio = ratio_of_percent(busy->gpu);
-    whole.memory_utilisation_ratio = ratio_of_percent(busy->memory);
-  } else if (busy.error().kind != ErrorKind::unsupported) {
-    note(busy.error());
-  }
-  const auto processes = library_->processes(device);
-  if (!processes && processes.error().kind != ErrorKind::unsupported) note(processes.error());
+// Of the device that was added last.
+void NvmlGpus::add_processes(const Unit& unit, MonotonicTime now, GpuReading& reading) {
+  const auto processes = library_->processes(unit.device);
+  if (!processes && (unit.instance || processes.error().kind != ErrorKind::unsupported))
+    note(processes.error());
   if (!processes) return;
-  History& history = histories_[reading.devices[*index].id];
-  const bool told = hear(device, now, history);
+  if (processes->empty()) return;  // nobody to hear of, and to ask takes the most time of all
+  History* const history = unit.instance ? nullptr : &histories_[unit.id];
+  const bool told = history != nullptr && hear(unit.device, now, *history);
   for (const nvml::ProcessInfo& info : *processes) {
+    if (unit.instance && !is_in(info, *unit.instance)) continue;
     if (reading.clients.size() == kMostGpuClients) return;
-    GpuClient client = client_of(info, *index);
-    const auto busy = history.processes.find(info.pid);
-    const GpuStat idle{.utilisation_ratio = 0.0, .memory_utilisation_ratio = 0.0};
-    const GpuStat& use = busy == history.processes.end() ? idle : busy->second.use;
-    if (told) client.use.utilisation_ratio = use.utilisation_ratio;
-    if (told) client.use.memory_utilisation_ratio = use.memory_utilisation_ratio;
+    GpuClient client = client_of(info, reading.devices.size() - 1);
+    if (told) {
+      const auto busy = history->processes.find(info.pid);
+      const bool idle = busy == history->processes.end();
+      client.use.utilisation_ratio = idle ? 0.0 : busy->second.use.utilisation_ratio;
+      client.use.memory_utilisation_ratio = idle ? 0.0 : busy->second.use.memory_utilisation_ratio;
+    }
     reading.clients.push_back(std::move(client));
   }
-}
-
-// Process utilisation is of whole GPUs only.
-void NvmlGpus::add_instance(const NvmlLibrary::Instance& instance, GpuReading& reading) {
-  const std::optional<std::size_t> index = add_device(instance.device, reading);
-  if (!index) return;
-  const auto processes = library_->processes(instance.device);
-  if (!processes) return note(processes.error());
-  for (const nvml::ProcessInfo& info : *processes)
-    if (is_in(info, instance) && reading.clients.size() < kMostGpuClients)
-      reading.clients.push_back(client_of(info, *index));
 }
 
 bool NvmlGpus::hear(nvml::Device device, MonotonicTime now, History& history) {

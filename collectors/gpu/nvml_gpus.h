@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -22,6 +23,10 @@ class NvmlGpus {
   static constexpr std::chrono::seconds kProbe{60};
   // Drivers take a sample at least once a second: a process without a new one for longer is idle.
   static constexpr std::chrono::seconds kIdle{2};
+  // Which GPUs there are, and whether they are divided, is asked once in this time, and again after
+  // any trouble: whether one is divided takes 0.3 ms, a tenth of a reading and more. Instances are
+  // asked for each time, as handles of those that are gone may come to stand for others.
+  static constexpr std::chrono::seconds kLook{10};
 
   explicit NvmlGpus(std::string path) : path_(std::move(path)) {}
 
@@ -45,11 +50,19 @@ class NvmlGpus {
     std::map<unsigned, Busy> processes;
   };
 
+  // A whole GPU, or an instance of one.
+  struct Unit {
+    nvml::Device device = nullptr;
+    std::string id, name;
+    std::optional<NvmlLibrary::Instance> instance;
+  };
+
   bool open(MonotonicTime now);
-  void read_device(unsigned index, MonotonicTime now, GpuReading& reading);
-  std::optional<std::size_t> add_device(nvml::Device device, GpuReading& reading);
-  void add_whole(nvml::Device device, MonotonicTime now, GpuReading& reading);
-  void add_instance(const NvmlLibrary::Instance& instance, GpuReading& reading);
+  void look(unsigned count);
+  void look_at(unsigned index);
+  void add_unit(nvml::Device device, std::optional<NvmlLibrary::Instance> instance);
+  void read_unit(const Unit& unit, MonotonicTime now, GpuReading& reading);
+  void add_processes(const Unit& unit, MonotonicTime now, GpuReading& reading);
   // False where the device does not tell how busy processes are.
   bool hear(nvml::Device device, MonotonicTime now, History& history);
   void note(const Error& error);
@@ -57,6 +70,9 @@ class NvmlGpus {
   std::string path_, trouble_;
   std::optional<NvmlLibrary> library_;
   std::optional<MonotonicTime> next_probe_;
+  std::vector<Unit> units_;
+  unsigned units_count_ = 0;  // of whole GPUs, as the driver told when `units_` were looked at
+  std::optional<MonotonicTime> next_look_;
   std::map<std::string, History> histories_;  // by uuid
   bool lost_ = false, present_ = false;
 };

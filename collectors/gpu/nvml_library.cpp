@@ -17,9 +17,11 @@
 namespace cgphase {
 namespace {
 
-// What a driver may say more of between two calls, and how often it is asked again.
+// Room that suffices on most hosts: to ask how much there is takes as long as to ask for it.
+constexpr unsigned kUsualProcesses = 32, kUsualSamples = 128;
+// What a driver may say more of between two calls, and how often it is asked.
 constexpr unsigned kMoreProcesses = 16;
-constexpr int kTries = 3;
+constexpr int kTries = 4;
 
 // The first of `names` that is in the library.
 template <class Function>
@@ -232,11 +234,11 @@ Status NvmlLibrary::append_processes(nvml::DeviceGetRunningProcesses get, const 
                                      nvml::Device device,
                                      std::vector<nvml::ProcessInfo>& out) const {
   if (get == nullptr) return {};
-  unsigned count = 0;
-  nvml::Return result = get(device, &count, nullptr);
+  unsigned count = kUsualProcesses;
+  nvml::Return result = nvml::kInsufficientSize;
   for (int i = 0; i < kTries && result == nvml::kInsufficientSize; ++i) {
     if (count > kMostGpuClients) break;
-    const unsigned room = count + kMoreProcesses;
+    const unsigned room = i == 0 ? count : count + kMoreProcesses;
     // Room for the longer entries, and some that only a driver which clears it all would touch.
     std::vector<unsigned char> buffer((room + 1) * nvml::kLongProcessInfoBytes, kNvmlSentinel);
     count = room;
@@ -271,17 +273,16 @@ Result<std::vector<nvml::ProcessSample>> NvmlLibrary::samples(
     nvml::Device device, unsigned long long last_seen_usec) const {
   if (functions_.samples == nullptr)
     return failure(ErrorKind::unsupported, "this driver does not tell how busy processes are");
-  unsigned count = 0;
+  unsigned count = kUsualSamples;
   std::vector<nvml::ProcessSample> samples;
-  nvml::Return result = functions_.samples(device, nullptr, &count, last_seen_usec);
+  nvml::Return result = nvml::kInsufficientSize;
   for (int i = 0; i < kTries && result == nvml::kInsufficientSize; ++i) {
     if (count > kMostGpuClients) break;
-    samples.assign(count + kMoreProcesses, {});
+    samples.assign(i == 0 ? count : count + kMoreProcesses, {});
     count = static_cast<unsigned>(samples.size());
     result = functions_.samples(device, samples.data(), &count, last_seen_usec);
   }
-  if (result == nvml::kNotFound || (result == nvml::kSuccess && samples.empty()))
-    return std::vector<nvml::ProcessSample>{};
+  if (result == nvml::kNotFound) return std::vector<nvml::ProcessSample>{};
   if (result == nvml::kSuccess && count <= samples.size()) {
     samples.resize(count);
     return samples;

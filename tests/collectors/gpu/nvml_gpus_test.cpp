@@ -110,6 +110,17 @@ TEST_CASE("a process of which no new sample comes is idle, after drivers would h
   CHECK(driver.read().clients.at(0).use.utilisation_ratio == 0.0);
 }
 
+TEST_CASE("while nobody is on a GPU nobody is asked for, and who comes is told at once") {
+  ReadDriver driver;
+  const std::string process = "process GPU-1 11 400 compute 0 0\n";
+  driver.settled(kOne + process);
+  driver.says(std::string(kOne) + "result nvmlDeviceGetProcessUtilization 2\n");
+  CHECK(driver.read(seconds(60)).clients.empty());
+  CHECK(driver.gpus.trouble().empty());
+  driver.says(kOne + process + "sample GPU-1 11 2000 60 30\n");
+  CHECK(driver.read().clients.at(0).use == GpuStat{0.6, 0.3, Bytes{400}});
+}
+
 TEST_CASE("of several samples the newest counts, and nonsense is absent") {
   ReadDriver driver;
   const std::string base = std::string(kOne) + "process GPU-1 11 400 compute 0 0\n"
@@ -159,6 +170,65 @@ TEST_CASE("MIG instances are GPUs of their own, with memory alone") {
   CHECK(reading.clients[1] == GpuClient{.pid = 12, .device = 1, .use = {{}, {}, Bytes{100}}});
 }
 
+TEST_CASE("more processes and samples than most hosts have are read") {
+  ReadDriver driver;
+  std::string text = kOne;
+  for (int pid = 1; pid <= 200; ++pid)
+    text += "process GPU-1 " + std::to_string(pid) + " 10 compute 0 0\n";
+  driver.settled(text);
+  for (int pid = 1; pid <= 200; ++pid)
+    text += "sample GPU-1 " + std::to_string(pid) + " 1000 " + std::to_string(pid % 100) + " 0\n";
+  driver.says(text);
+  const GpuReading reading = driver.read();
+  REQUIRE(reading.clients.size() == 200);
+  CHECK(reading.clients[198].pid == 199);
+  CHECK(reading.clients[198].use.utilisation_ratio == 0.99);
+  CHECK(driver.gpus.trouble().empty());
+}
+
+TEST_CASE("a GPU that is divided is told as its parts within ten seconds, one that comes at once") {
+  ReadDriver driver;
+  driver.settled(kOne);
+  const std::string two = std::string(kOne) + "device GPU-2 500 50 10 10\n";
+  driver.says(two);
+  CHECK(driver.read().devices.size() == 2);
+  driver.says(two + "instance GPU-1 MIG-a 400 300 1 0\n");
+  CHECK(driver.read(NvmlGpus::kLook - seconds(1)).devices.at(0).id == "GPU-1");
+  CHECK(driver.read().devices.at(0).id == "MIG-a");
+}
+
+TEST_CASE("an instance whose handle comes to stand for another is told as that one at once") {
+  ReadDriver driver;
+  driver.settled(std::string(kOne) + "instance GPU-1 MIG-a 400 300 1 0\n");
+  driver.says(std::string(kOne) + "instance GPU-1 MIG-b 400 200 1 0\n");
+  const GpuReading reading = driver.read();
+  CHECK(reading.devices.at(0).id == "MIG-b");
+  CHECK(reading.devices.at(0).use.memory_bytes == Bytes{200});
+  driver.says(kOne);
+  CHECK(driver.read().devices.at(0).id == "GPU-1");
+}
+
+TEST_CASE("a GPU that does not tell whether it is divided is told as whole, and asked again") {
+  ReadDriver driver;
+  const std::string divided = std::string(kOne) + "instance GPU-1 MIG-a 400 300 1 0\n";
+  driver.says(divided + "result nvmlDeviceGetMigMode 999\n");
+  CHECK(driver.read().devices.at(0).id == "GPU-1");
+  CHECK(driver.gpus.trouble() == "nvmlDeviceGetMigMode: fake trouble (999)");
+  driver.says(divided);
+  CHECK(driver.read().devices.at(0).id == "MIG-a");
+}
+
+TEST_CASE("after any trouble the GPUs are looked at anew, not in ten seconds") {
+  ReadDriver driver;
+  driver.settled(kOne);
+  driver.says(std::string(kOne) + "result nvmlDeviceGetMemoryInfo 15\n"
+                                  "result nvmlDeviceGetHandleByIndex_v2 15\n");
+  CHECK(driver.read().devices.at(0).memory_total == std::nullopt);
+  CHECK(driver.gpus.trouble() == "nvmlDeviceGetMemoryInfo: GPU is lost (15)");
+  CHECK(driver.read().devices.empty());
+  CHECK(driver.gpus.trouble() == "nvmlDeviceGetHandleByIndex_v2: GPU is lost (15)");
+}
+
 TEST_CASE("a GPU that tells nothing of itself is told without numbers") {
   ReadDriver driver;
   driver.says(std::string(kOne) + "process GPU-1 11 400 compute 0 0\n"
@@ -204,7 +274,7 @@ TEST_CASE("GPUs that are lost are told, and the driver is opened anew a minute l
   ReadDriver driver;
   driver.settled(kOne);
   driver.says(std::string(kOne) + "result nvmlDeviceGetHandleByIndex_v2 15\n");
-  CHECK(driver.read().devices.empty());
+  CHECK(driver.read(NvmlGpus::kLook).devices.empty());
   CHECK(driver.gpus.trouble() == "nvmlDeviceGetHandleByIndex_v2: GPU is lost (15)");
   driver.says(kOne);
   CHECK(driver.read().devices.empty());
