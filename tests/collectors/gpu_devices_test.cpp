@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 
@@ -221,4 +222,16 @@ TEST_CASE("a look leaves no descriptor open, whatever it finds") {
   box.tree.link("/proc/10/fd/5", "/dev/nvidia0");
   CHECK(box.use() == GpuUse::seen);
   CHECK(open_descriptors() == before);
+}
+
+// No host of the tests has one: `tests/nvidia/telemetry` runs this on a cgroup that does.
+TEST_CASE("by hand: a process of a cgroup has a real GPU" *
+          doctest::skip(std::getenv("CGPHASE_GPU_CGROUP") == nullptr)) {
+  const char* const path = std::getenv("CGPHASE_GPU_CGROUP");
+  REQUIRE(path != nullptr);
+  const Fd cgroup(::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  REQUIRE(cgroup.valid());
+  const HostDevices host = read_host_devices("/proc").value();
+  CHECK(host.gpu);
+  CHECK(find_gpu(cgroup.get(), "/proc", host).use == GpuUse::seen);
 }
