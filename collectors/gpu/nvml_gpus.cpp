@@ -158,24 +158,31 @@ bool NvmlGpus::hear(nvml::Device device, MonotonicTime now, History& history) {
     history = {};
     return false;
   }
-  // The first answer is of a past that may be long ago.
-  const bool first = !history.last_seen_usec;
+  // An answer to who asks for all there is, is of a past that may be long ago.
+  const bool all = !history.last_seen_usec;
   const unsigned long long before = history.last_seen_usec.value_or(0);
   unsigned long long newest = before;
   std::map<unsigned, unsigned long long> newest_of;
   for (const nvml::ProcessSample& sample : *samples) {
     newest = std::max(newest, sample.time_usec);
     // Entries that were not filled, and samples that are told again.
-    if (first || sample.pid == 0 || sample.time_usec <= before) continue;
+    if (all || sample.pid == 0 || sample.time_usec <= before) continue;
     const auto [at, fresh] = newest_of.try_emplace(sample.pid, sample.time_usec);
     if (!fresh && sample.time_usec < at->second) continue;
     at->second = sample.time_usec;
     history.processes[sample.pid] = {now, use_of(sample)};
   }
   history.last_seen_usec = newest;
+  if (newest > before || !history.asked) {
+    history.newer = now;
+  } else if (now - history.newer >= kLook) {
+    // All are idle, or the clock was set back that samples are dated by.
+    history.last_seen_usec.reset();
+    history.newer = now;
+  }
   std::erase_if(history.processes,
                 [now](const auto& one) { return now - one.second.heard > kIdle; });
-  return !first;
+  return std::exchange(history.asked, true);
 }
 
 }  // namespace cgphase

@@ -47,6 +47,8 @@ class NvmlGpus {
   // What has to be kept of a device from one reading to the next.
   struct History {
     std::optional<unsigned long long> last_seen_usec;
+    MonotonicTime newer;  // when something newer was told, or all was asked for
+    bool asked = false;
     std::map<unsigned, Busy> processes;
   };
 

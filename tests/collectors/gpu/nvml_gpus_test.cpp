@@ -121,6 +121,36 @@ TEST_CASE("while nobody is on a GPU nobody is asked for, and who comes is told a
   CHECK(driver.read().clients.at(0).use == GpuStat{0.6, 0.3, Bytes{400}});
 }
 
+TEST_CASE("who works after a time of idleness is told so at once, or a second later") {
+  const std::string base = std::string(kOne) + "process GPU-1 11 400 compute 0 0\n";
+  for (int idle = 0; idle < 25; ++idle) {
+    CAPTURE(idle);
+    ReadDriver driver;
+    driver.now += std::chrono::hours(5);
+    driver.settled(base);
+    for (int second = 0; second < idle; ++second)
+      CHECK(driver.read().clients.at(0).use.utilisation_ratio == 0.0);
+    driver.says(base + "sample GPU-1 11 1000 70 30\n");
+    const auto first = driver.read().clients.at(0).use.utilisation_ratio;
+    CHECK((first == 0.7 || (first == 0.0 && idle % 10 == 9)));
+    driver.says(base + "sample GPU-1 11 2000 60 30\n");
+    CHECK(driver.read().clients.at(0).use.utilisation_ratio == 0.6);
+  }
+}
+
+TEST_CASE("a clock that is set back leaves no process idle for longer than ten seconds") {
+  ReadDriver driver;
+  const std::string base = std::string(kOne) + "process GPU-1 11 400 compute 0 0\n";
+  driver.settled(base);
+  driver.says(base + "sample GPU-1 11 9000 70 30\n");
+  CHECK(driver.read().clients.at(0).use.utilisation_ratio == 0.7);
+  driver.says(base + "sample GPU-1 11 1000 60 30\n");
+  CHECK(driver.read(NvmlGpus::kLook).clients.at(0).use.utilisation_ratio == 0.0);
+  CHECK(driver.read().clients.at(0).use.utilisation_ratio == 0.0);  // of when, is not known
+  driver.says(base + "sample GPU-1 11 2000 50 30\n");
+  CHECK(driver.read().clients.at(0).use.utilisation_ratio == 0.5);
+}
+
 TEST_CASE("of several samples the newest counts, and nonsense is absent") {
   ReadDriver driver;
   const std::string base = std::string(kOne) + "process GPU-1 11 400 compute 0 0\n"
