@@ -91,10 +91,12 @@ def enters(cgroup):
 def load(python, cgroup, program, *words):
     """A program of PyTorch that says when it is ready, and may write into the file of its last
     word: `counted`."""
-    with (tempfile.NamedTemporaryFile() as counted,
-          running([python, "-c", program, *words, counted.name], stdout=subprocess.PIPE, text=True,
-                  preexec_fn=enters(cgroup)) as process):
-        process.counted = lambda: pathlib.Path(counted.name).read_text()
+    with tempfile.TemporaryDirectory() as own, contextlib.ExitStack() as stack:
+        counted = pathlib.Path(own) / "counted"
+        counted.write_text("")
+        process = stack.enter_context(running([python, "-c", program, *words, counted], text=True,
+                                              stdout=subprocess.PIPE, preexec_fn=enters(cgroup)))
+        process.counted = counted.read_text
         if process.stdout.readline().strip() != "ready":
             cannot("the load does not start: is torch there, and does it see the GPU?")
         yield process
