@@ -81,6 +81,13 @@ class Examples(unittest.TestCase):
                     cells.add((x, y))
         self.assertEqual(len({panel["id"] for panel in panels}), len(panels))
 
+    def test_phases_have_the_letters_of_the_command(self):
+        panel = next(panel for panel in json.loads(read(DASHBOARD))["panels"]
+                     if panel["title"] == "Phase")
+        shown = panel["fieldConfig"]["defaults"]["mappings"][0]["options"]
+        self.assertEqual({index: value["text"] for index, value in shown.items()},
+                         {str(index): chr(ord("A") + index) for index in range(26)})
+
     def test_every_alert_is_tried(self):
         alerts = set(re.findall(r"alert: (\w+)", read(RULES)))
         tried = re.findall(r"alertname: (\w+)", read(RULES_TEST))

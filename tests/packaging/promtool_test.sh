@@ -1,6 +1,7 @@
 #!/bin/bash
-# Prometheus' own checker on the rules of packaging/prometheus, on their tests, and on the text that
-# node_exporter reads. The package would start a server, so that only its promtool is unpacked.
+# Prometheus' own checker on the rules of packaging/prometheus, on their tests, on the text that
+# node_exporter reads, and on the queries of the dashboard. The package would start a server, so
+# that only its promtool is unpacked.
 # promtool_test.sh FOLDER PRINT_METRICS
 set -euo pipefail
 folder=$(realpath -m "$1") print_metrics=$(realpath "$2")
@@ -30,4 +31,6 @@ cd "$work"
 "$promtool" test rules prometheus-rules-test.yml
 "$print_metrics" prometheus >page
 "$promtool" check metrics <page
-echo 'promtool: rules, their tests and the textfile are good'
+"$tree/tests/packaging/dashboard_queries.py" <page >queries.yml
+"$promtool" test rules queries.yml
+echo 'promtool: rules, their tests, the textfile and the queries of the dashboard are good'
