@@ -4,7 +4,8 @@
 limits=(--network none -m 64m --cpus 0.5)
 both_swap=(--memory-swap 64m)
 
-must() { "$@" || { echo "FAILED, so nothing is proved: $*"; exit 1; }; }
+# Ends the test; within $(...), whose output is taken, only with `|| exit` behind it.
+must() { "$@" || { echo "FAILED, so nothing is proved: $*" >&2; exit 1; }; }
 
 # What each container runs: busybox, in a directory and as a tar.
 busybox_root() {
@@ -18,8 +19,10 @@ busybox_root() {
 # Two of Docker's, for its updates of two limits, and a service.
 start_drifters() {
   must docker import /tmp/root.tar shop:1 >/dev/null
-  docker_id=$(must docker run -d --name web "${limits[@]}" "${both_swap[@]}" shop:1 sleep 1000)
-  cart_id=$(must docker run -d --name cart "${limits[@]}" "${both_swap[@]}" shop:1 sleep 1000)
+  docker_id=$(must docker run -d --name web "${limits[@]}" "${both_swap[@]}" \
+    shop:1 sleep 1000) || exit
+  cart_id=$(must docker run -d --name cart "${limits[@]}" "${both_swap[@]}" \
+    shop:1 sleep 1000) || exit
   docker_cgroup=system.slice/docker-$docker_id.scope
   cart_cgroup=system.slice/docker-$cart_id.scope
   must systemd-run --quiet --unit plain -p MemoryMax=64M -p CPUQuota=50% sleep 1000
@@ -49,11 +52,11 @@ EOF
 start_other_engines() {
   must podman --log-level error import /tmp/root.tar localhost/batch:2 >/dev/null
   crun_id=$(must podman --runtime crun run -d --name nightly "${limits[@]}" "${both_swap[@]}" \
-    localhost/batch:2 sleep 1000)
+    localhost/batch:2 sleep 1000) || exit
   runc_id=$(must podman --runtime runc run -d --name hourly "${limits[@]}" "${both_swap[@]}" \
-    localhost/batch:2 sleep 1000)
+    localhost/batch:2 sleep 1000) || exit
   plain_id=$(must podman --cgroup-manager cgroupfs --runtime crun run -d --name daily \
-    "${limits[@]}" "${both_swap[@]}" localhost/batch:2 sleep 1000)
+    "${limits[@]}" "${both_swap[@]}" localhost/batch:2 sleep 1000) || exit
   must ctr run -d --rootfs --memory-limit 67108864 --cpus 0.5 /tmp/root lab /bin/sleep 1000
   crun_cgroup=machine.slice/libpod-$crun_id.scope/container
   runc_cgroup=machine.slice/libpod-$runc_id.scope

@@ -128,7 +128,7 @@ all_gone() {
 podman_that_removes_itself() {
   local id
   id=$(must podman --runtime runc run -d --rm --name once "${limits[@]}" localhost/batch:2 \
-    sleep 1000)
+    sleep 1000) || exit
   must "$bin/list_containers" "$root" >/tmp/found
   expect 'Podman with --rm' podman "$id" once localhost/batch:2 \
     "/machine.slice/libpod-$id.scope" 0.5 67108864
@@ -140,7 +140,7 @@ docker_with_cgroupfs() {
   must systemctl stop docker.socket docker
   sed -i 's/cgroupdriver=systemd/cgroupdriver=cgroupfs/' /etc/docker/daemon.json
   must systemctl start docker
-  docker_id=$(must docker run -d --name web2 "${limits[@]}" shop:1 sleep 1000)
+  docker_id=$(must docker run -d --name web2 "${limits[@]}" shop:1 sleep 1000) || exit
   must "$bin/list_containers" "$root" >/tmp/found
   expect 'Docker, cgroupfs driver' docker "$docker_id" web2 shop:1 "/docker/$docker_id" 0.5 67108864
   docker rm -f web2 >/dev/null

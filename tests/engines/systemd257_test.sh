@@ -23,7 +23,7 @@ start_docker_with_cgroupfs() {
     must cat /tmp/docker2.log /nonexistent
   must "${docker_cgroupfs[@]}" import /tmp/root.tar shop:1 >/dev/null
   file_id=$(must "${docker_cgroupfs[@]}" run -d --name web2 "${limits[@]}" "${both_swap[@]}" \
-    shop:1 sleep 1000)
+    shop:1 sleep 1000) || exit
   file_cgroup=docker/$file_id
 }
 

@@ -11,11 +11,12 @@ export CGPHASE_CGROUP_ROOT=/sys/fs/cgroup
 
 kept=/var/lib/containers-test  # what is needed after the machine started again
 limits=(--network none --tmpfs /hold -m 128m --memory-swap 128m --cpus 0.8)
-# Computes, holds memory, and does nothing, some seconds each; never as much as it may, which would
-# be a reason to leave its limits alone.
+# Computes, holds memory, and does nothing, some seconds each; on slow machines, too, never as much
+# as it may, which would be a reason to leave its limits alone.
 work='while :; do
   n=0; while [ $n -lt 16 ]; do
-    i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done
+    until=$((${EPOCHREALTIME/./} + 50000))
+    while [ ${EPOCHREALTIME/./} -lt $until ]; do :; done
     busybox sleep 0.25; n=$((n + 1))
   done
   busybox dd if=/dev/zero of=/hold/data bs=1M count=24 2>/dev/null; busybox sleep 4
@@ -32,9 +33,9 @@ start_containers() {
   must systemctl start docker
   must docker import /tmp/root.tar shop:1 >/dev/null
   must podman --log-level error import /tmp/root.tar localhost/batch:2 >/dev/null
-  docker_id=$(must docker run -d --name web "${limits[@]}" shop:1 busybox sh -c "$work")
+  docker_id=$(must docker run -d --name web "${limits[@]}" shop:1 busybox sh -c "$work") || exit
   podman_id=$(must podman --runtime crun run -d --name nightly "${limits[@]}" localhost/batch:2 \
-    busybox sh -c "$work")
+    busybox sh -c "$work") || exit
   mkdir -p "$kept"
   echo "docker_id=$docker_id podman_id=$podman_id" >"$kept/ids"
 }
