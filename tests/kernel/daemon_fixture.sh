@@ -99,6 +99,7 @@ start_daemon() {  # [POLICY]
 # The limits of $cgroups, against $original, a snapshot that the test took.
 all_original() { [ "$(snapshot $cgroups)" = "$original" ]; }
 some_changed() { ! all_original; }
+difference() { diff <(echo "$original") <(snapshot $cgroups); }
 
 await_change() {
   until_true 60000 some_changed && return

@@ -44,7 +44,7 @@ installed() {
   grep -q '"mode": *"observe"' /tmp/status || fail "the mode is not observe: $(cat /tmp/status)"
   property_is ActiveState active || fail 'not started'
   pause_ms 5000
-  all_original || fail "observing changed a limit: $(snapshot $cgroups)"
+  all_original || fail "observing changed a limit: $(difference)"
   system
   cgphase status
 }

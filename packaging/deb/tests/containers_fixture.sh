@@ -135,7 +135,7 @@ meant() { original=$(sed "s|^\($1/$2=\).*|\1$3|" <<<"$original"); }
 
 restored() {  # WHEN
   until_true "$restore_limit_ms" all_original ||
-    fail "not restored $1: $(diff <(echo "$original") <(snapshot $cgroups))"
+    fail "not restored $1: $(difference)"
 }
 
 none_killed() {
