@@ -25,6 +25,7 @@
 #include "cli/record_verb.h"
 #include "cli/replay_verb.h"
 #include "cli/size_verb.h"
+#include "cli/top_verb.h"
 
 #ifndef CGPHASE_VERSION
 #error "the build defines CGPHASE_VERSION"
@@ -106,6 +107,7 @@ int parse_and_run(int count, const char* const* words) {
   app.require_subcommand(1);
   add_common_options(app, options);
   add_daemon_verbs(app, options, exit_code);
+  add_top_verb(app, options, exit_code);
   add_config_verbs(app, options, exit_code);
   add_doctor_verb(app, options, exit_code);
   add_model_verbs(app, options, exit_code);

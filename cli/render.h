@@ -11,6 +11,8 @@
 namespace cgphase {
 
 std::string render_status(const nlohmann::json& body, const TextStyle& style);
+// What of a status changes from second to second: the lines above the containers of `top`.
+std::string render_summary(const nlohmann::json& body, const TextStyle& style);
 std::string render_list(const nlohmann::json& body, const TextStyle& style);
 std::string render_show(const nlohmann::json& body, const TextStyle& style);
 std::string render_explain(const nlohmann::json& body, const TextStyle& style);

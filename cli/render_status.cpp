@@ -125,10 +125,8 @@ std::string lost_text(const json& body) {
   return text;
 }
 
-}  // namespace
-
-std::string render_status(const json& body, const TextStyle& style) {
-  Lines lines;
+// What the daemon does and saves.
+void add_effects(Lines& lines, const json& body) {
   if (!view_flag(body, "/changed_anything"))
     lines.add("changes", "nothing has been changed on this host", Tone::good);
   else
@@ -138,6 +136,20 @@ std::string render_status(const json& body, const TextStyle& style) {
               Tone::caution);
   lines.add("containers", containers_text(body));
   lines.add("saved", saved_text(body));
+}
+
+}  // namespace
+
+std::string render_summary(const json& body, const TextStyle& style) {
+  Lines lines;
+  add_effects(lines, body);
+  lines.add("own cost", own_cost_text(body));
+  return heading(body, style) + lines.text(style);
+}
+
+std::string render_status(const json& body, const TextStyle& style) {
+  Lines lines;
+  add_effects(lines, body);
   lines.add("model", model_text(body));
   lines.add("store", bytes_text(view_number(body, "/store/size_bytes")) + " of " +
                          bytes_text(view_number(body, "/store/cap_bytes")) + ", " +
