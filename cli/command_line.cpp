@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "cli/bundle_verb.h"
 #include "cli/bursts_verb.h"
 #include "cli/completion_verb.h"
 #include "cli/config_verb.h"
@@ -110,6 +111,7 @@ int parse_and_run(int count, const char* const* words) {
   add_top_verb(app, options, exit_code);
   add_config_verbs(app, options, exit_code);
   add_doctor_verb(app, options, exit_code);
+  add_bundle_verb(app, options, exit_code);
   add_model_verbs(app, options, exit_code);
   add_installed_model_verbs(app, options, exit_code);
   add_prototypes(app, options, exit_code);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <initializer_list>
 
 #include "base/fd.h"
 
@@ -32,17 +33,26 @@ std::string read_said(const Fd& pipe) {
   }
 }
 
-int spawn_program(pid_t& child, std::vector<std::string>& words, const Fd& pipe, int heard) {
+int spawn_program(pid_t& child, std::vector<std::string>& words, const Fd& to,
+                  std::initializer_list<int> heard) {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, pipe.get(), heard);
-  const int error = ::posix_spawn(&child, arguments.front(), &actions, nullptr, arguments.data(),
-                                  environ);
+  for (const int stream : heard) ::posix_spawn_file_actions_adddup2(&actions, to.get(), stream);
+  const int error = ::posix_spawnp(&child, arguments.front(), &actions, nullptr, arguments.data(),
+                                   environ);
   ::posix_spawn_file_actions_destroy(&actions);
   return error;
+}
+
+// The exit status; absent where a signal ended it.
+std::optional<int> wait_for(pid_t child) {
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? std::optional(WEXITSTATUS(status)) : std::nullopt;
 }
 
 }  // namespace
@@ -62,15 +72,21 @@ std::expected<ProgramEnd, Complaint> run_program(std::vector<std::string> words,
   const Fd reading(ends[0]);
   Fd writing(ends[1]);
   pid_t child = -1;
-  if (const int error = spawn_program(child, words, writing, heard); error != 0)
+  if (const int error = spawn_program(child, words, writing, {heard}); error != 0)
     return not_run("run " + words.front() + ": " + errno_word(error));
   writing.reset();
   ProgramEnd end{.exit = std::nullopt, .said = read_said(reading)};
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (WIFEXITED(status)) end.exit = WEXITSTATUS(status);
+  end.exit = wait_for(child);
   return end;
+}
+
+std::expected<std::optional<int>, Complaint> run_program_into(const Fd& file,
+                                                              std::vector<std::string> words) {
+  pid_t child = -1;
+  if (const int error = spawn_program(child, words, file, {STDOUT_FILENO, STDERR_FILENO});
+      error != 0)
+    return not_run("run " + words.front() + ": " + errno_word(error));
+  return wait_for(child);
 }
 
 }  // namespace cgphase

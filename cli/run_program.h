@@ -1,4 +1,4 @@
-// Runs another program of ours and waits for it.
+// Runs another program and waits for it.
 #pragma once
 
 #include <expected>
@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fd.h"
 #include "cli/daemon_client.h"
 
 namespace cgphase {
@@ -22,5 +23,10 @@ inline constexpr std::size_t kSaidLimitBytes = 64 * 1024;
 // The first of `words` is its path. What it writes to `heard`, STDOUT_FILENO or STDERR_FILENO, is
 // taken; the other goes where ours goes. Complaints: failure where it cannot be run.
 std::expected<ProgramEnd, Complaint> run_program(std::vector<std::string> words, int heard);
+
+// All that it writes goes to `file`; the first of `words` may be a name that $PATH leads to. Its
+// exit status, absent where a signal ended it.
+std::expected<std::optional<int>, Complaint> run_program_into(const Fd& file,
+                                                              std::vector<std::string> words);
 
 }  // namespace cgphase
