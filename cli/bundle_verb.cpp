@@ -1,21 +1,26 @@
 #include "cli/bundle_verb.h"
 
 #include <fcntl.h>
-#include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include <cstdio>
+#include <cerrno>
+#include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/interruption.h"
 #include "cli/print.h"
 #include "cli/run_program.h"
 #include "cli/view.h"
@@ -25,16 +30,17 @@ namespace {
 
 using nlohmann::json;
 
-constexpr unsigned kMode = 0600;  // names of other people's containers, and the journal, are in it
+constexpr unsigned kOwnerOnly = 0600;  // names of other people's containers are in it
+constexpr std::chrono::seconds kCommandLimit{30}, kArchiveLimit{600};
+constexpr const char* kThisProgram = "/proc/self/exe";
 
 struct BundleItem {
   const char* file;
   std::vector<std::string> words;
 };
 
-// What this command says. The rest of what is of use is in files that nobody can read but root, or
-// large: cgphase record and export give these.
-const std::vector<BundleItem> kOwn = {
+// What this command says. Samples are for cgphase record and export.
+const std::vector<BundleItem> kOwnItems = {
     {"version.txt", {"--version"}},
     {"doctor.txt", {"doctor"}},
     {"status.json", {"status", "--json"}},
@@ -45,13 +51,17 @@ const std::vector<BundleItem> kOwn = {
     {"models.txt", {"model", "list"}},
 };
 // What the host says of it.
-const std::vector<BundleItem> kOfHost = {
+const std::vector<BundleItem> kHostItems = {
     {"configuration-files.txt",
-     {"sh", "-c", "exec tail -n +1 /etc/cgphase/*.toml /etc/cgphase/conf.d/*.toml"}},
-    {"kernel.txt", {"uname", "-a"}},
+     {"find", "/etc/cgphase", "-name", "*.toml", "-type", "f", "-exec", "tail", "-v", "-n", "+1",
+      "{}", "+"}},
+    {"kernel.txt", {"uname", "-srvm"}},
     {"system.txt", {"cat", "/etc/os-release"}},
     {"unit.txt", {"systemctl", "--no-pager", "cat", "cgphased.service"}},
-    {"unit-state.txt", {"systemctl", "--no-pager", "show", "cgphased.service"}},
+    {"unit-state.txt",
+     {"systemctl", "--no-pager", "show", "cgphased.service", "-p",
+      "ActiveState,SubState,Result,ExecMainStatus,NRestarts,NeedDaemonReload,FragmentPath,"
+      "DropInPaths,MemoryCurrent,TasksCurrent,StateChangeTimestamp"}},
     {"journal.txt",
      {"journalctl", "--no-pager", "--since", "-24h", "--lines", "5000", "-u", "cgphased.service",
       "-u", "cgphase-restore.service", "-u", "cgphase-train.service"}},
@@ -62,9 +72,13 @@ class WorkFolder {
  public:
   static OrComplaint<WorkFolder> make() {
     std::error_code error;
-    std::string path = std::filesystem::temp_directory_path(error) / "cgphase-bundle.XXXXXX";
-    if (error || ::mkdtemp(path.data()) == nullptr)
-      return complaint(Exit::failure, path + ": no folder can be made: " + errno_word(errno));
+    const auto where = std::filesystem::temp_directory_path(error);
+    if (error) return complaint(Exit::failure, "no folder for temporary files: " + error.message());
+    std::string path = where / "cgphase-bundle.XXXXXX";
+    if (::mkdtemp(path.data()) == nullptr) {
+      const int number = errno;
+      return complaint(Exit::failure, path + ": " + errno_word(number));
+    }
     return WorkFolder(std::move(path));
   }
   WorkFolder(WorkFolder&& other) noexcept : path_(std::exchange(other.path_, "")) {}
@@ -80,65 +94,122 @@ class WorkFolder {
   std::filesystem::path path_;
 };
 
+// "cgphase-bundle-20260131T140305Z"
+std::string bundle_name() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(
+      std::chrono::floor<std::chrono::seconds>(SystemClock().wall_now()));
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  return fmt::format("cgphase-bundle-{:04}{:02}{:02}T{:02}{:02}{:02}Z", utc.tm_year + 1900,
+                     utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec);
+}
+
 std::vector<BundleItem> all_items(const CommonOptions& options) {
   std::vector<BundleItem> items;
-  for (BundleItem item : kOwn) {
-    item.words.insert(item.words.begin(), {"/proc/self/exe", "--socket", options.socket});
+  for (BundleItem item : kOwnItems) {
+    item.words.insert(item.words.begin(), {kThisProgram, "--socket", options.socket, "--color",
+                                           "never", "--utc"});
     items.push_back(std::move(item));
   }
-  items.insert(items.end(), kOfHost.begin(), kOfHost.end());
+  items.insert(items.end(), kHostItems.begin(), kHostItems.end());
   return items;
 }
 
-// What comes of it is in the file, also why there is nothing.
+// What it writes goes into its file of `folder`; what went wrong is told.
 json collect(const BundleItem& item, const std::filesystem::path& folder) {
-  json told = {{"name", item.file}, {"command", item.words}, {"exit", nullptr}};
-  if (item.words.front() == "/proc/self/exe") told["command"][0] = "cgphase";
-  const Result<Fd> file = open_path(folder / item.file, O_WRONLY | O_CREAT | O_EXCL, kMode);
-  if (!file) return told;
-  const auto exit = run_program_into(*file, item.words);
-  if (exit && *exit) told["exit"] = **exit;
-  if (!exit) ::dprintf(file->get(), "%s\n", exit.error().text.c_str());
+  json told = {{"name", item.file}, {"command", json::array()}, {"exit", nullptr}, {"said", ""}};
+  for (const std::string& word : item.words)
+    told["command"].push_back(word == kThisProgram ? "cgphase" : escape_name(word));
+  const Result<Fd> file = open_path(folder / item.file, O_WRONLY | O_CREAT | O_EXCL, kOwnerOnly);
+  if (!file) {
+    told["said"] = file.error().text;
+    return told;
+  }
+  const auto end = run_program_into(*file, item.words, kCommandLimit);
+  told["said"] = printable(end ? end->said : end.error().text);
+  if (end && end->exit) told["exit"] = *end->exit;
   return told;
 }
 
+// Of a folder in a place that nobody else can change.
+OrComplaint<std::string> pack(const std::filesystem::path& work, const std::string& name) {
+  std::string archive = work / "archive.tar.gz";
+  const Result<Fd> nothing = open_path("/dev/null", O_WRONLY);
+  if (!nothing) return complaint(nothing.error());
+  const auto end = run_program_into(
+      *nothing, {"tar", "--create", "--gzip", "--file", archive, "--directory", work, name},
+      kArchiveLimit);
+  if (!end) return std::unexpected(end.error());
+  if (end->exit == 0) return archive;
+  return complaint(Exit::failure,
+                   "tar: " + (end->exit ? printable(end->said) : "was ended by a signal"));
+}
+
+Status copy_into(FileReplacement& to, const std::string& path) {
+  const Result<Fd> from = open_path(path, O_RDONLY);
+  if (!from) return std::unexpected(from.error());
+  std::vector<char> piece(std::size_t{64} << 10);
+  for (;;) {
+    const ssize_t got = ::read(from->get(), piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return failure(ErrorKind::io, path + ": " + errno_word(errno));
+    if (got == 0) return {};
+    if (Status kept = to.write({piece.data(), static_cast<std::size_t>(got)}); !kept) return kept;
+  }
+}
+
 OrComplaint<json> bundle(std::string path, const CommonOptions& options) {
-  const std::string name =
-      fmt::format("cgphase-bundle-{:%Y%m%dT%H%M%SZ}",
-                  std::chrono::floor<std::chrono::seconds>(SystemClock().wall_now()));
+  const std::string name = bundle_name();
   if (path.empty()) path = name + ".tar.gz";
-  Result<FileReplacement> archive = FileReplacement::create(path, kMode);
-  if (!archive) return complaint(archive.error());
+  catch_interruptions();
+  ::setenv("LC_ALL", "C.UTF-8", 1);
+  Result<FileReplacement> file = FileReplacement::create(path, kOwnerOnly);
+  if (!file) return complaint(file.error());
   auto work = WorkFolder::make();
   if (!work) return std::unexpected(work.error());
   const std::filesystem::path folder = work->path() / name;
-  std::filesystem::create_directory(folder);
+  std::error_code error;
+  if (!std::filesystem::create_directory(folder, error))
+    return complaint(Exit::failure, folder.string() + ": " + error.message());
   json body = {{"schema", kSchema}, {"file", escape_name(path)}, {"items", json::array()}};
-  for (const BundleItem& item : all_items(options)) body["items"].push_back(collect(item, folder));
-  if (const Status kept = replace_file(folder / "items.json", body.dump(2) + "\n", kMode); !kept)
+  for (const BundleItem& item : all_items(options)) {
+    body["items"].push_back(collect(item, folder));
+    if (const Status more = not_interrupted(); !more) return complaint(more.error());
+  }
+  if (const Status kept = replace_file(folder / "items.json", body.dump(2) + "\n", kOwnerOnly);
+      !kept)
     return complaint(kept.error());
-  const auto end = run_program({"tar", "--create", "--gzip", "--file", archive->temporary_path(),
-                                "--directory", work->path(), name}, STDERR_FILENO);
-  if (!end) return std::unexpected(end.error());
-  if (end->exit != 0) return complaint(Exit::failure, path + ": " + end->said);
-  if (const Status done = archive->commit(); !done) return complaint(done.error());
+  const auto archive = pack(work->path(), name);
+  if (const Status more = not_interrupted(); !more) return complaint(more.error());
+  if (!archive) return std::unexpected(archive.error());
+  if (const Status copied = copy_into(*file, *archive); !copied) return complaint(copied.error());
+  if (const Status done = file->commit(); !done) return complaint(done.error());
   return body;
 }
 
 std::string render_bundle(const json& body, const TextStyle& style) {
   std::string text;
-  for (const json& item : view_array(body, "/items"))
-    if (view_number(item, "/exit") != 0)
-      text += toned(view_text(item, "/name") + ": its command failed, and says there why\n",
-                    Tone::caution, style);
+  for (const json& item : view_array(body, "/items")) {
+    if (view_number(item, "/exit") == 0) continue;
+    const std::string said = view_text(item, "/said");
+    const auto exit = view_number(item, "/exit");
+    const std::string how = exit ? fmt::format("its command ended with {:.0f}", *exit)
+                                 : "its command did not end by itself";
+    text += toned(view_text(item, "/name") + ": " + (said.empty() ? how : said), Tone::caution,
+                  style) +
+            '\n';
+  }
   return text + view_text(body, "/file") +
-         ": names of containers and images, limits and the journal of the last day; look through "
-         "it before you give it away\n";
+         ": has names, images and paths of containers, the configuration, and the journal of the "
+         "last day with the name of this host; look through it before you give it away\n";
 }
 
-const Form kBundleForm{.text = render_bundle, .rows = "/items"};
+constexpr CsvColumn kBundleColumns[] = {{"name", "/name"}, {"exit", "/exit"}, {"said", "/said"}};
+const Form kBundleForm{.text = render_bundle, .rows = "/items", .columns = kBundleColumns};
 
-int run(const std::string& path, const CommonOptions& options) {
+int run_bundle(const std::string& path, const CommonOptions& options) {
+  if (const auto form = present(kBundleForm, json::object(), options.output, {}); !form)
+    return complain(Exit::usage, form.error().text);
   const auto body = bundle(path, options);
   if (!body) return complain(body.error());
   return options.silent() ? 0 : print(kBundleForm, *body, options);
@@ -152,7 +223,7 @@ void add_bundle_verb(CLI::App& app, const CommonOptions& options, int& exit_code
       "bundle", "What somebody who helps has to see, in one archive (as root: with the journal)");
   verb->add_option("-o,--output", *path,
                    "archive to write [cgphase-bundle-TIME.tar.gz in this folder]");
-  verb->callback([path, &options, &exit_code] { exit_code = run(*path, options); });
+  verb->callback([path, &options, &exit_code] { exit_code = run_bundle(*path, options); });
 }
 
 }  // namespace cgphase

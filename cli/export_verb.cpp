@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -19,6 +18,7 @@
 #include "base/text.h"
 #include "cli/history_verbs.h"
 #include "cli/host_history.h"
+#include "cli/interruption.h"
 #include "cli/print.h"
 #include "cli/time_text.h"
 #include "storage/snapshot.h"
@@ -39,24 +39,6 @@ const std::vector<TableColumn> kPhaseColumns = {
 const std::vector<TableColumn> kAboutColumns = {
     {"program", "TEXT"}, {"written_ns", "INTEGER"}, {"since_ns", "INTEGER"},
     {"until_ns", "INTEGER"}};
-
-// A signal lets the export end by itself, so that its temporary file goes with it.
-volatile std::sig_atomic_t export_ended = 0;
-
-void catch_export_signals() {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction now{};
-    ::sigaction(signal, nullptr, &now);
-    if (now.sa_handler == SIG_IGN) continue;
-    struct sigaction ending{};
-    ending.sa_handler = [](int) { export_ended = 1; };
-    ::sigaction(signal, &ending, nullptr);
-  }
-}
-
-Status not_ended() {
-  return export_ended != 0 ? failure(ErrorKind::io, "interrupted; nothing was written") : Status{};
-}
 
 // Puts what is read into the tables of a snapshot.
 class Exporter {
@@ -83,7 +65,7 @@ class Exporter {
 
   // Rows with a time of their own are left out where it is not asked for.
   Status add_page(const std::string& table, const TablePage& page) {
-    if (Status more = not_ended(); !more) return more;
+    if (Status more = not_interrupted(); !more) return more;
     if (table_ != table) {
       table_ = table;
       made_ = false;
@@ -103,7 +85,7 @@ class Exporter {
   }
 
   Status add_point(std::int64_t container, const HistoryPoint& point) {
-    if (Status more = not_ended(); !more) return more;
+    if (Status more = not_interrupted(); !more) return more;
     samples += 1;
     if (!same_phase(container, point.phase)) {
       if (Status ended = end_phase(); !ended) return ended;
@@ -122,7 +104,7 @@ class Exporter {
     if (with_samples_)
       if (Status made = snapshot_.add_index("sample", "container, time_ns"); !made) return made;
     if (Status made = snapshot_.add_index("phase", "container, first_ns"); !made) return made;
-    if (Status more = not_ended(); !more) return more;
+    if (Status more = not_interrupted(); !more) return more;
     return snapshot_.finish();
   }
 
@@ -169,7 +151,7 @@ class Exporter {
 // A file that is written is there whole or, when anything fails, as it was before.
 int write_export(HostHistory wanted, const ExportOptions& options, bool quiet) {
   const auto failed = [](const Error& error) { return complain(complaint(error).error()); };
-  catch_export_signals();
+  catch_interruptions();
   Result<FileReplacement> file = FileReplacement::create(options.output, 0640);
   if (!file) return failed(file.error());
   Result<Snapshot> snapshot = Snapshot::create(file->temporary_path());

@@ -1,6 +1,7 @@
 // Runs another program and waits for it.
 #pragma once
 
+#include <chrono>
 #include <expected>
 #include <optional>
 #include <string>
@@ -24,9 +25,10 @@ inline constexpr std::size_t kSaidLimitBytes = 64 * 1024;
 // taken; the other goes where ours goes. Complaints: failure where it cannot be run.
 std::expected<ProgramEnd, Complaint> run_program(std::vector<std::string> words, int heard);
 
-// All that it writes goes to `file`; the first of `words` may be a name that $PATH leads to. Its
-// exit status, absent where a signal ended it.
-std::expected<std::optional<int>, Complaint> run_program_into(const Fd& file,
-                                                              std::vector<std::string> words);
+// Of anybody: the first of `words` may be a name that $PATH leads to. What it writes to standard
+// output goes to `file`, the rest is taken; it has nothing to read, and is killed after `limit`.
+std::expected<ProgramEnd, Complaint> run_program_into(const Fd& file,
+                                                      std::vector<std::string> words,
+                                                      std::chrono::milliseconds limit);
 
 }  // namespace cgphase

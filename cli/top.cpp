@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
@@ -52,13 +53,16 @@ std::string render_top(const json& status, const json& list, const TextStyle& st
 std::string top_frame(const std::string& text, std::size_t rows) {
   std::string frame = std::string(kHome) + std::string(kNoWrap);
   std::string_view rest = text;
-  for (std::size_t row = 0; !rest.empty() && (rows == 0 || row < rows); ++row) {
+  std::size_t row = 0;
+  for (; !rest.empty() && (rows == 0 || row < rows); ++row) {
     if (row > 0) frame += '\n';
     const std::size_t end = rest.find('\n');
-    frame.append(rest.substr(0, end)).append(kClearLine);
+    // Cleared first: behind a line that fills its row the cursor is still on its last column.
+    frame.append(kClearLine).append(rest.substr(0, end));
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
   }
-  return frame.append(kClearBelow).append(kWrap);
+  if (rows == 0 || row < rows) frame.append(row > 0 ? "\n" : "").append(kClearBelow);
+  return frame.append(kWrap);
 }
 
 }  // namespace cgphase

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -20,7 +21,7 @@ std::string render_top(const nlohmann::json& status, const nlohmann::json& list,
                        const TextStyle& style);
 
 // What draws `text` over the last picture of a terminal with so many `rows`: the lines that fit,
-// each cut at the right edge. 0 rows: of unknown size, all of them.
+// none wrapped. 0 rows: of unknown size, all of them.
 std::string top_frame(const std::string& text, std::size_t rows);
 
 }  // namespace cgphase

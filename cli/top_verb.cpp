@@ -5,13 +5,18 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "cli/daemon_client.h"
@@ -25,8 +30,9 @@ using nlohmann::json;
 using std::chrono::milliseconds;
 
 constexpr double kDelaySeconds = 2;
-constexpr char kInterrupt = 'C' - '@', kQuit = '\\' - '@', kEndOfInput = 'D' - '@';
+constexpr double kLeastSeconds = 0.1, kMostSeconds = 3600;
 constexpr const char* kClear = "\x1b[2J";
+constexpr std::string_view kLeave = "\x1b[?7h\n";  // lines wrap again, below the picture
 
 struct TopWords {
   double delay_seconds = kDelaySeconds;
@@ -34,38 +40,63 @@ struct TopWords {
   TopOrder order = TopOrder::cpu;
 };
 
-// Keys as they are pressed, while it lives. Ctrl-C is a key then, so that nothing ends this program
-// before the terminal is as it was.
+// The terminal before this program, and during it. Signals may come at any time.
+termios keys_before, keys_now;
+
+void set_keys(const termios& keys) { ::tcsetattr(STDIN_FILENO, TCSANOW, &keys); }
+
+void end_by(int signal) {
+  set_keys(keys_before);
+  const ssize_t ignored = ::write(STDOUT_FILENO, kLeave.data(), kLeave.size());
+  static_cast<void>(ignored);
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
+
+// Keys as they are pressed, not line by line, while it lives; a signal that ends this program
+// leaves the terminal as it was, too. Standard input that is no terminal has no keys.
 class Keyboard {
  public:
-  Keyboard() {
-    termios keys{};
-    if (::tcgetattr(STDIN_FILENO, &keys) != 0) return;
-    before_ = keys;
-    keys.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | ISIG);
-    ::tcsetattr(STDIN_FILENO, TCSANOW, &keys);
+  Keyboard() : there_(::tcgetattr(STDIN_FILENO, &keys_before) == 0) {
+    if (!there_) return;
+    keys_now = keys_before;
+    keys_now.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+    for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) handle(signal, end_by);
+    handle(SIGCONT, [](int) { set_keys(keys_now); });  // a shell has its own meanwhile
+    set_keys(keys_now);
   }
   ~Keyboard() {
-    if (before_) ::tcsetattr(STDIN_FILENO, TCSANOW, &*before_);
+    if (there_) set_keys(keys_before);
   }
   Keyboard(const Keyboard&) = delete;
   Keyboard& operator=(const Keyboard&) = delete;
 
-  // Waits so long; true at once where a key says that it is enough. Another key ends the wait.
-  bool ended_within(milliseconds time) {
-    if (!before_) {
-      std::this_thread::sleep_for(time);
-      return false;
+  // Waits so long; true at once where q is pressed or nobody can press it any more.
+  bool ended_within(milliseconds time) const {
+    const auto end = std::chrono::steady_clock::now() + time;
+    for (;;) {
+      const auto left = std::chrono::ceil<milliseconds>(end - std::chrono::steady_clock::now());
+      if (left.count() <= 0) return false;
+      pollfd input{.fd = there_ ? STDIN_FILENO : -1, .events = POLLIN, .revents = 0};
+      if (::poll(&input, 1, static_cast<int>(left.count())) <= 0) continue;
+      char keys[64];
+      const ssize_t count = ::read(STDIN_FILENO, keys, sizeof keys);
+      if (count <= 0) return count == 0 || errno != EINTR;
+      if (std::string_view(keys, static_cast<std::size_t>(count)).contains('q')) return true;
     }
-    pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
-    if (::poll(&input, 1, static_cast<int>(time.count())) <= 0) return false;
-    char key = kQuit;  // also where the terminal has gone
-    if (::read(STDIN_FILENO, &key, 1) <= 0) return true;
-    return key == 'q' || key == kInterrupt || key == kQuit || key == kEndOfInput;
   }
 
  private:
-  std::optional<termios> before_;  // absent: standard input is no terminal
+  static void handle(int signal, void (*handler)(int)) {
+    struct sigaction action{};
+    ::sigaction(signal, nullptr, &action);
+    if (action.sa_handler == SIG_IGN) return;
+    action = {};
+    action.sa_handler = handler;
+    ::sigaction(signal, &action, nullptr);
+  }
+
+  bool there_;
 };
 
 std::size_t terminal_rows() {
@@ -88,13 +119,14 @@ int draw(const json& status, const json& list, bool first, const CommonOptions& 
   return complain(Exit::failure, "cannot write standard output");
 }
 
-int look(const TopWords& words, bool drawn, bool first, const CommonOptions& options) {
-  auto list = ask(Verb::list, options);
-  if (!list) return complain(list.error());
-  sort_containers(*list, words.order);
-  if (!drawn) return print(kListForm, *list, options);
-  const auto status = ask(Verb::status, options);
-  return status ? draw(*status, *list, first, options) : complain(status.error());
+// As often as is asked for, each in a form that can follow another.
+int print_look(const json& list, bool only, bool first, CommonOptions options) {
+  if (!only && options.output == Output::json) {
+    std::printf("%s\n", list.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
+    return std::fflush(stdout) == 0 ? 0 : complain(Exit::failure, "cannot write standard output");
+  }
+  if (options.output == Output::csv) options.legend = options.legend && first;
+  return print(kListForm, list, options);
 }
 
 int top(const TopWords& words, const CommonOptions& options) {
@@ -102,16 +134,35 @@ int top(const TopWords& words, const CommonOptions& options) {
   const bool text = options.output == Output::table || options.output == Output::wide;
   const bool drawn = text && terminal.is_tty && !terminal.term.empty() && terminal.term != "dumb";
   const int times = words.iterations > 0 || terminal.is_tty ? words.iterations : 1;
+  // A number that is none is in every range.
+  if (!std::isfinite(words.delay_seconds))
+    return complain(Exit::usage, "top: -d takes a number of seconds");
+  if (options.output == Output::openmetrics && times != 1)
+    return complain(Exit::usage, "top: -o openmetrics is of one look: add -n 1");
   const milliseconds delay(static_cast<std::int64_t>(words.delay_seconds * 1000));
   std::optional<Keyboard> keyboard;
   if (terminal.is_tty) keyboard.emplace();
+  const auto leave = [&](bool below) {
+    if (drawn && below) std::fwrite(kLeave.data(), 1, kLeave.size(), stdout);
+    std::fflush(stdout);
+    keyboard.reset();
+  };
   for (int looks = 1;; ++looks) {
-    if (const int code = look(words, drawn, looks == 1, options); code != 0) return code;
+    auto list = ask(Verb::list, options);
+    const auto status = drawn && list ? ask(Verb::status, options) : json();
+    if (!list || !status) {
+      leave(looks > 1);
+      return complain(list ? status.error() : list.error());
+    }
+    sort_containers(*list, words.order);
+    const int code = drawn ? draw(*status, *list, looks == 1, options)
+                           : print_look(*list, times == 1, looks == 1, options);
+    if (code != 0) return code;
     if (looks == times) break;
     if (!keyboard) std::this_thread::sleep_for(delay);
     else if (keyboard->ended_within(delay)) break;
   }
-  if (drawn) std::fputs("\n", stdout);
+  leave(true);
   return 0;
 }
 
@@ -127,7 +178,7 @@ void add_top_verb(CLI::App& app, const CommonOptions& options, int& exit_code) {
   CLI::App* const verb =
       app.add_subcommand("top", "Every container again and again, those that need most first");
   verb->add_option("-d,--delay", words->delay_seconds, "seconds between two looks (2)")
-      ->check(CLI::Range(0.1, 3600.0));
+      ->check(CLI::Range(kLeastSeconds, kMostSeconds));
   verb->add_option("-n,--iterations", words->iterations,
                    "end after so many looks (until q or Ctrl-C; not on a terminal: 1)")
       ->check(CLI::Range(1, 1'000'000'000));

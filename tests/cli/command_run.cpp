@@ -22,9 +22,10 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return out;
 }
 
-std::vector<std::string> environment(const std::map<std::string, std::string>& more) {
-  std::vector<std::string> out = {"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "TZ=UTC"};
-  for (const auto& [name, value] : more) out.push_back(name + "=" + value);
+std::vector<std::string> environment(std::map<std::string, std::string> variables) {
+  variables.insert({{"PATH", "/usr/bin:/bin"}, {"LC_ALL", "C.UTF-8"}, {"TZ", "UTC"}});
+  std::vector<std::string> out;
+  for (const auto& [name, value] : variables) out.push_back(name + "=" + value);
   return out;
 }
 

@@ -1,36 +1,56 @@
 #!/usr/bin/python3
-"""Runs a program on a terminal of 24 rows, types keys once it has drawn, and prints what it drew;
-whether the terminal is as it was goes to standard error. in_terminal.py KEYS PROGRAM WORD..."""
+"""Runs a program on a terminal of 24 rows, ends it once it has drawn, by keys or by a signal
+(TERM), and prints what it drew. Whether it had keys as they are pressed, and whether the terminal
+is as it was, goes to standard error. in_terminal.py KEYS PROGRAM WORD..."""
 
 import fcntl
 import os
 import pty
+import signal
 import struct
 import sys
 import termios
 
 
-def main():
-    keys, program = sys.argv[1], sys.argv[2:]
-    child, terminal = pty.fork()
+def start(program, terminal):
+    child = os.fork()
     if child == 0:
+        os.setsid()
+        fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+        for stream in (0, 1, 2):
+            os.dup2(terminal, stream)
         os.execvpe(program[0], program, {**os.environ, "TERM": "xterm"})
+    return child
+
+
+def main():
+    end, program = sys.argv[1], sys.argv[2:]
+    signal.alarm(60)
+    screen, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     before = termios.tcgetattr(terminal)
-    drawn = b""
-    while True:
+    child = start(program, terminal)
+    drawn, status, ended = b"", None, False
+    os.set_blocking(screen, False)
+    while status is None:
+        pid, code = os.waitpid(child, os.WNOHANG)
+        status = code if pid else None
         try:
-            drawn += os.read(terminal, 65536)
-        except OSError:  # it has ended
-            break
-        if keys and b"\x1b[?7h" in drawn:
-            os.write(terminal, keys.encode())
-            keys = ""
-    status = os.waitpid(child, 0)[1]
+            drawn += os.read(screen, 65536)
+        except BlockingIOError:
+            signal.sigtimedwait([], 0.01)
+        if not ended and b"\x1b[?7h" in drawn:
+            ended = True
+            raw = not termios.tcgetattr(terminal)[3] & (termios.ECHO | termios.ICANON)
+            print("keys", "as they are pressed" if raw else "line by line", file=sys.stderr)
+            if end == "TERM":
+                os.kill(child, signal.SIGTERM)
+            else:
+                os.write(screen, end.encode())
     print(drawn.decode(), end="")
     same = termios.tcgetattr(terminal) == before
     print("the terminal is", "as it was" if same else "another", file=sys.stderr)
-    sys.exit(os.waitstatus_to_exitcode(status))
+    sys.exit(128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <csignal>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "agent/report.h"
 #include "tests/cli/command_run.h"
@@ -66,10 +69,11 @@ TEST_CASE("a reply that is no list is left alone") {
 }
 
 TEST_CASE("a picture has the lines that fit, each over what was there") {
-  const std::string head = "\x1b[H\x1b[?7l", end = "\x1b[J\x1b[?7h";
-  CHECK(top_frame("one\ntwo\nthree\n", 2) == head + "one\x1b[K\ntwo\x1b[K" + end);
-  CHECK(top_frame("one\ntwo\n", 0) == head + "one\x1b[K\ntwo\x1b[K" + end);
-  CHECK(top_frame("", 5) == head + end);
+  const std::string head = "\x1b[H\x1b[?7l", below = "\x1b[J", end = "\x1b[?7h";
+  CHECK(top_frame("one\ntwo\nthree\n", 2) == head + "\x1b[Kone\n\x1b[Ktwo" + end);
+  CHECK(top_frame("one\ntwo\n", 3) == head + "\x1b[Kone\n\x1b[Ktwo\n" + below + end);
+  CHECK(top_frame("one\n", 0) == head + "\x1b[Kone\n" + below + end);
+  CHECK(top_frame("", 5) == head + below + end);
 }
 
 TEST_CASE("top into a pipe is a list in that order, once or as often as is asked for") {
@@ -90,23 +94,57 @@ TEST_CASE("top into a pipe is a list in that order, once or as often as is asked
   CHECK(seen == "abcabc");
 }
 
-TEST_CASE("top on a terminal is drawn until q, and leaves the terminal as it was") {
+TEST_CASE("each look of top can follow another") {
   CommandRun command;
   command.serve(three_and_status);
-  for (const char* key : {"q", "\x03"}) {
-    command.through({"python3", CGPHASE_SOURCE_DIR "/tests/cli/in_terminal.py", key});
-    const Ran ran = command.run({"top", "-d", "600"});
-    INFO(ran.out);
+  const auto lines = [&](const char* form) {
+    const Ran ran = command.run({"top", "-n", "2", "-d", "0.1", "-o", form});
     CHECK(ran.exit == 0);
-    CHECK(ran.err == "the terminal is as it was\n");
-    CHECK(ran.out.find("\x1b[2J\x1b[H") == 0);
+    return std::ranges::count(ran.out, '\n');
+  };
+  CHECK(lines("json") == 2);
+  CHECK(lines("csv") == 1 + 2 * 3);
+  CHECK(json::parse(command.run({"top", "--json"}).out)["containers"].size() == 3);
+  CHECK(command.run({"top", "-n", "2", "-o", "openmetrics"}).exit == 2);
+  CHECK(command.run({"top", "-o", "openmetrics"}).exit == 0);
+}
+
+TEST_CASE("top on a terminal is drawn until q or a signal, and leaves the terminal as it was") {
+  CommandRun command;
+  command.serve(three_and_status);
+  for (const auto& [end, exit] : {std::pair("q", 0), std::pair("\x03", 128 + SIGINT),
+                                  std::pair("TERM", 128 + SIGTERM)}) {
+    command.through({"python3", CGPHASE_SOURCE_DIR "/tests/cli/in_terminal.py", end});
+    const Ran ran = command.run({"top", "-d", "600"});
+    INFO(end, ": ", ran.out);
+    CHECK(ran.exit == exit);
+    CHECK(ran.err == "keys as they are pressed\nthe terminal is as it was\n");
+    CHECK(ran.out.starts_with("\x1b[2J\x1b[H"));
     CHECK(ran.out.find("0.90") != std::string::npos);
   }
+}
+
+TEST_CASE("top on a terminal tells below its picture that the daemon has gone") {
+  CommandRun command;
+  int asked = 0;
+  command.serve([&asked](const Request& request) {
+    return ++asked <= 2 ? three_and_status(request)
+                        : error_reply({ErrorKind::io, "gone"});
+  });
+  command.through({"python3", CGPHASE_SOURCE_DIR "/tests/cli/in_terminal.py", ""});
+  const Ran ran = command.run({"top", "-d", "0.1"});
+  INFO(ran.out);
+  CHECK(ran.exit != 0);
+  CHECK(ran.err == "keys as they are pressed\nthe terminal is as it was\n");
+  CHECK(ran.out.find("\x1b[?7h\r\ncgphase: ") != std::string::npos);
 }
 
 TEST_CASE("top without a daemon ends as every verb does") {
   CommandRun command;
   CHECK(command.run({"top"}).exit == 4);
-  CHECK(command.run({"top", "-n", "0"}).exit == 2);
+  for (const char* number : {"0", "-1", "x"})
+    CHECK(command.run({"top", "-n", number}).exit == 2);
+  for (const char* seconds : {"0", "nan", "inf", "-1"})
+    CHECK(command.run({"top", "-d", seconds}).exit == 2);
   CHECK(command.run({"top", "--sort", "luck"}).exit == 2);
 }
