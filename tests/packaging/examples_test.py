@@ -85,8 +85,11 @@ class Examples(unittest.TestCase):
         panel = next(panel for panel in json.loads(read(DASHBOARD))["panels"]
                      if panel["title"] == "Phase")
         shown = panel["fieldConfig"]["defaults"]["mappings"][0]["options"]
-        self.assertEqual({index: value["text"] for index, value in shown.items()},
-                         {str(index): chr(ord("A") + index) for index in range(26)})
+        phases = int(re.search(r"kMaxPhases = (\d+);", read("model/model.h"))[1])
+        alphabet = [chr(ord("A") + index) for index in range(26)]
+        letters = alphabet + ["A" + letter for letter in alphabet]
+        self.assertEqual({int(index): value["text"] for index, value in shown.items()},
+                         dict(enumerate(letters[:phases])))
 
     def test_every_alert_is_tried(self):
         alerts = set(re.findall(r"alert: (\w+)", read(RULES)))
