@@ -4,10 +4,11 @@
 property() { systemctl show "${2:-cgphased}" -p "$1" --value; }
 property_is() { [ "$(property "$1")" = "$2" ]; }
 
+# As that of engines_fixture.sh, with what the daemon said.
 must() {
   "$@" && return
-  echo "FAILED, so nothing is proved: $*"
-  journalctl -u cgphased -n 20
+  echo "FAILED, so nothing is proved: $*" >&2
+  journalctl -u cgphased -n 20 >&2
   exit 1
 }
 

@@ -11,6 +11,8 @@ system() {
     docker.io podman crun 'libcgroup[0-9]*' libbpf1 2>/dev/null | sed -n 's/^installed //p'
 }
 
+unproved() { echo "FAILED, so nothing is proved: $*"; exit 1; }
+
 # How often systemd read its units again, by its own word.
 units_loaded() { journalctl -b _PID=1 -o cat | grep -c '^Reloading'; }
 
