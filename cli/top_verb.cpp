@@ -141,7 +141,7 @@ int top(const TopWords& words, const CommonOptions& options) {
     return complain(Exit::usage, "top: -o openmetrics is of one look: add -n 1");
   const milliseconds delay(static_cast<std::int64_t>(words.delay_seconds * 1000));
   std::optional<Keyboard> keyboard;
-  if (terminal.is_tty) keyboard.emplace();
+  if (drawn) keyboard.emplace();
   const auto leave = [&](bool below) {
     if (drawn && below) std::fwrite(kLeave.data(), 1, kLeave.size(), stdout);
     std::fflush(stdout);
