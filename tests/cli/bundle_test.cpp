@@ -79,7 +79,8 @@ TEST_CASE("a bundle has what the daemon says, and what the host says of it") {
   CHECK(bundles.file("system.txt").find("ID=") != std::string::npos);
   CHECK(bundles.file("doctor.txt").find("cgroup") != std::string::npos);
   CHECK(bundles.file("journal.txt") == "lines of the journal\n");
-  for (const json& item : json::parse(bundles.file("items.json"))["items"]) {
+  const json told = json::parse(bundles.file("items.json"));
+  for (const json& item : told["items"]) {
     const std::string name = item["name"];
     INFO(name, ": ", item.dump());
     CHECK(std::filesystem::exists(bundles.unpacked + "/" + name));
