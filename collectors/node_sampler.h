@@ -15,7 +15,7 @@
 
 namespace cgphase {
 
-// One source of facts: present, or absent and why. Shown by `status` and `doctor`.
+// One source of facts: present, or absent and why. Shown by `status`.
 struct Source {
   std::string name;    // "cgroup v2", "memory controller", "PSI", ...
   bool present = false;
