@@ -8,6 +8,8 @@
 
 #include "agent/daemon.h"
 #include "agent/readiness.h"
+#include "collectors/ebpf/probe.h"
+#include "storage/store.h"
 
 namespace {
 
@@ -49,6 +51,13 @@ int usage_error(const std::string& text) {
   return code(cgphase::Exit::usage);
 }
 
+// The program's, then of the libraries that can tell theirs, one per line.
+int version() {
+  std::printf("cgphased %s\n%s\n%s\n", CGPHASE_VERSION, cgphase::libbpf_release().c_str(),
+              cgphase::sqlite_release().c_str());
+  return code(cgphase::Exit::ok);
+}
+
 int check_config(const cgphase::DaemonOptions& options) {
   const auto config = cgphase::effective_config(options);
   if (!config) {
@@ -79,7 +88,7 @@ int main(int argc, char** argv) {
       case kConfig: options.config_path = optarg; break;
       case kOnce: options.once = true; break;
       case kCheckConfig: only_check = true; break;
-      case kVersion: std::puts("cgphased " CGPHASE_VERSION); return 0;
+      case kVersion: return version();
       case kHelp: std::fputs(kUsage, stdout); return 0;
       case '?': return usage_error(std::string("unknown or incomplete option ") + argv[optind - 1]);
       default: add_override(options, kKeyOptions.at(static_cast<std::size_t>(found)), optarg);

@@ -101,6 +101,10 @@ constexpr std::string_view kOnlyObserved =
     "containers are only observed; advise and enforce end the start with exit 6";
 constexpr std::string_view kAnotherKernel =
     "look at the finding cgroup, or take a kernel that was built with it";
+constexpr std::string_view kNoTraffic =
+    "what containers read from disks and write is not seen: their phases are told apart by CPU and "
+    "memory alone";
+constexpr std::string_view kNoProcesses = "how many processes a container has is not told";
 
 const std::array kRows = {
     Degradation{"cgroup", Level::fail, "no cgroup file system",
@@ -134,6 +138,24 @@ const std::array kRows = {
                 "echo +cpu >/sys/fs/cgroup/cgroup.subtree_control; systemd does it for units "
                 "with limits",
                 [](const DoctorRoots& roots) { return not_passed_on(roots, "cpu"); }},
+    Degradation{"controllers", Level::warn, "no io controller in cgroup v2", kNoTraffic,
+                "a kernel with CONFIG_BLK_CGROUP has it; limits do not depend on it",
+                [](const DoctorRoots& roots) { return unified(roots) && !offered(roots, "io"); }},
+    Degradation{"controllers", Level::warn, "the io controller is not passed on by the root",
+                kNoTraffic,
+                "echo +io >/sys/fs/cgroup/cgroup.subtree_control; systemd does it for units with "
+                "IOAccounting=yes",
+                [](const DoctorRoots& roots) { return not_passed_on(roots, "io"); }},
+    Degradation{"controllers", Level::warn, "no pids controller in cgroup v2", kNoProcesses,
+                "a kernel with CONFIG_CGROUP_PIDS has it; phases and limits do not depend on it",
+                [](const DoctorRoots& roots) {
+                  return unified(roots) && !offered(roots, "pids");
+                }},
+    Degradation{"controllers", Level::warn, "the pids controller is not passed on by the root",
+                kNoProcesses,
+                "echo +pids >/sys/fs/cgroup/cgroup.subtree_control; systemd does it for units "
+                "with TasksAccounting=yes, its default",
+                [](const DoctorRoots& roots) { return not_passed_on(roots, "pids"); }},
     Degradation{"bandwidth", Level::fail, "no cpu.max beside cpu.weight",
                 "CPU limits are neither seen nor set; those of memory are",
                 "a kernel with CONFIG_CFS_BANDWIDTH has it (JetPack 6 may lack it)",
@@ -187,6 +209,12 @@ const std::array kRows = {
                   return has_word(text_of(roots.sys + "/kernel/security/lockdown"),
                                   "[confidentiality]");
                 }},
+    Degradation{"systemd", Level::warn, "systemd does not manage this machine",
+                "the units of the package do nothing: nobody starts the daemon, or again after "
+                "its end; then its companion alone restores limits",
+                "let another service manager start cgphased, start it again, and run "
+                "cgphase-restore when it ended (cgphased(8), cgphase-restore(8))",
+                [](const DoctorRoots& roots) { return !is_there(roots.run + "/systemd/system"); }},
 };
 
 }  // namespace

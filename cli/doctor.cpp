@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/statvfs.h>
 #include <sys/timex.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/degradations.h"
+#include "cli/run_program.h"
 #include "collectors/neighbours.h"
 
 namespace cgphase {
@@ -54,7 +56,7 @@ constexpr Check kChecks[] = {
      [](const DoctorRoots& roots) { return "unified cgroup v2 at " + printable(roots.cgroup); }},
     {"controllers",
      [](const DoctorRoots& roots) {
-       return std::string(unified(roots) ? "cpu and memory controllers" : "");
+       return std::string(unified(roots) ? "cpu, memory, io and pids controllers" : "");
      }},
     {"bandwidth",
      [](const DoctorRoots& roots) {
@@ -73,6 +75,7 @@ constexpr Check kChecks[] = {
     {"btf", [](const DoctorRoots&) { return std::string("kernel type information for eBPF"); }},
     {"lockdown",
      [](const DoctorRoots&) { return std::string("no lockdown that BPF programs would mind"); }},
+    {"systemd", [](const DoctorRoots&) { return std::string("systemd manages this machine"); }},
 };
 
 void add_findings(const Check& check, const DoctorRoots& roots, std::vector<Finding>& findings) {
@@ -162,6 +165,27 @@ Finding judge_disk(const std::string& path, std::uint64_t free_bytes) {
   if (free_bytes >= kDiskWarnBytes) return {Level::ok, "disk", text, ""};
   return {free_bytes < kDiskFailBytes ? Level::fail : Level::warn, "disk", text,
           "the history takes up to 256 MiB: free some, or lower its cap; control goes on without"};
+}
+
+Finding examine_programs(const std::string& daemon, const std::string& systemctl) {
+  if (daemon.empty())
+    return {Level::warn, "programs",
+            "there is no cgphased beside this program and none in /usr/sbin",
+            "install the package cgphase"};
+  const auto told = run_program({daemon, "--version"}, STDOUT_FILENO);
+  if (!told || told->exit != 0)
+    return {Level::fail, "programs", daemon + " does not run here" +
+                                         (told ? "" : ": " + told.error().text),
+            "install the package that was built for this release of this system, which brings the "
+            "libraries that it needs"};
+  std::string text = std::string(trim(told->said));
+  if (!systemctl.empty())
+    if (const auto system = run_program({systemctl, "--version"}, STDOUT_FILENO))
+      text += '\n' + system->said.substr(0, system->said.find('\n'));
+  std::string line;
+  for (std::string_view rest = text, part; next_line(rest, part);)
+    line += (line.empty() ? "" : ", ") + printable(part);
+  return {Level::ok, "programs", std::move(line), ""};
 }
 
 Finding examine_clock() {

@@ -23,6 +23,7 @@ struct DoctorRoots {
   std::string cgroup = "/sys/fs/cgroup";
   std::string proc = "/proc";
   std::string sys = "/sys";
+  std::string run = "/run";
   std::string state = "/var/lib/cgphase";
 };
 
@@ -30,6 +31,9 @@ struct DoctorRoots {
 // disk, neighbours. A check that has nothing to look at gives none.
 std::vector<Finding> examine(const DoctorRoots& roots);
 
+// Whether the daemon can run here, by running it for its version, with those of its libraries and
+// of systemd. A path of "" is a program that is not there.
+Finding examine_programs(const std::string& daemon, const std::string& systemctl);
 // Whether the kernel's clock is kept right (adjtimex).
 Finding examine_clock();
 // From the free bytes of the file system that holds the history. Pure.

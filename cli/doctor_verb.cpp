@@ -3,9 +3,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/config_check.h"
 #include "cli/daemon_client.h"
 #include "cli/doctor.h"
 #include "cli/print.h"
+#include "cli/run_program.h"
 #include "cli/view.h"
 
 namespace cgphase {
@@ -23,6 +25,8 @@ Finding examine_daemon(const CommonOptions& options) {
 
 int doctor(const DoctorRoots& roots, const CommonOptions& options) {
   std::vector<Finding> findings = examine(roots);
+  findings.push_back(examine_programs(find_daemon_program(),
+                                      find_program("systemctl", "/usr/bin/systemctl")));
   findings.push_back(examine_clock());
   findings.push_back(examine_daemon(options));
   const int printed = print(kDoctorForm, doctor_reply(findings), options);
@@ -38,6 +42,7 @@ void add_doctor_verb(CLI::App& app, const CommonOptions& options, int& exit_code
   verb->add_option("--cgroup-root", roots->cgroup, "the cgroup v2 mount");
   verb->add_option("--proc-root", roots->proc, "where /proc is");
   verb->add_option("--sys-root", roots->sys, "where /sys is");
+  verb->add_option("--run-root", roots->run, "where /run is");
   verb->add_option("--state-dir", roots->state, "where the history is to lie");
   verb->callback([roots, &options, &exit_code] { exit_code = doctor(*roots, options); });
 }

@@ -24,6 +24,8 @@ constexpr std::uint64_t kReserveShare = 64;    // of the cap, for decisions when
 
 }  // namespace
 
+std::string sqlite_release() { return std::string("SQLite ") + sqlite3_libversion(); }
+
 Store::Impl::Impl(Options options)
     : options_(std::move(options)),
       budget_(page_budget(options_.cap)),

@@ -30,6 +30,9 @@ inline constexpr std::int64_t kMaxLearnedImages = 256;       // the one saved lo
 // a model's key. It never goes.
 inline constexpr const char* kRailsMemoryName = "#oom";
 
+// What is linked at run time: "SQLite 3.40.1".
+std::string sqlite_release();
+
 // Decisions, outcomes, containers and learned statistics are in the file when a call returns.
 // Samples are held in memory for up to kFlushInterval (of the time that append() is told), or until
 // flush(); reading sees them at once. When the file nears its cap the oldest samples make room. A

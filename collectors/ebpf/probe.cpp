@@ -75,6 +75,11 @@ void set_probe_log(void (*take)(const std::string& line)) { take_line = take; }
 
 void listen_to_libbpf() { libbpf_set_print(print); }
 
+std::string libbpf_release() {
+  return "libbpf " + std::to_string(libbpf_major_version()) + '.' +
+         std::to_string(libbpf_minor_version());
+}
+
 Status check_types() {
   listen_to_libbpf();
   if (::access(kTypes, R_OK) == 0) return {};

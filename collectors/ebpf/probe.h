@@ -14,6 +14,9 @@ namespace cgphase {
 // libbpf's words go where set_probe_log() says, not to standard error. Before its first call.
 void listen_to_libbpf();
 
+// What is linked at run time: "libbpf 1.1".
+std::string libbpf_release();
+
 // Whether programs that read the kernel's own types can be loaded. Errors: unsupported (a kernel
 // without type information).
 Status check_types();

@@ -37,22 +37,32 @@ const std::map<std::string_view, Loss> kLosses = {
      }},
     {"the memory controller is switched off",
      [](const FakeHost& host) {
-       without_controller(host, "cpu io\n");
+       without_controller(host, "cpu io pids\n");
        host.write("proc/cmdline", "coherent_pool=1M cgroup_disable=memory quiet\n");
      }},
     {"the cpu controller is switched off",
      [](const FakeHost& host) {
-       without_controller(host, "memory io\n");
+       without_controller(host, "memory io pids\n");
        host.write("proc/cgroups", "#name h n enabled\nmemory 0 9 1\ncpu 0 9 0\n");
      }},
     {"no memory controller in cgroup v2",
-     [](const FakeHost& host) { without_controller(host, "cpu io\n"); }},
+     [](const FakeHost& host) { without_controller(host, "cpu io pids\n"); }},
     {"no cpu controller in cgroup v2",
-     [](const FakeHost& host) { without_controller(host, "cpuset memory\n"); }},
+     [](const FakeHost& host) { without_controller(host, "cpuset memory io pids\n"); }},
     {"the memory controller is not passed on by the root",
-     [](const FakeHost& host) { host.write("cgroup/cgroup.subtree_control", "cpu\n"); }},
+     [](const FakeHost& host) { host.write("cgroup/cgroup.subtree_control", "cpu io pids\n"); }},
     {"the cpu controller is not passed on by the root",
-     [](const FakeHost& host) { host.write("cgroup/cgroup.subtree_control", "memory\n"); }},
+     [](const FakeHost& host) { host.write("cgroup/cgroup.subtree_control", "memory io pids\n"); }},
+    {"no io controller in cgroup v2",
+     [](const FakeHost& host) { without_controller(host, "cpu memory pids\n"); }},
+    {"the io controller is not passed on by the root",
+     [](const FakeHost& host) {
+       host.write("cgroup/cgroup.subtree_control", "cpu memory pids\n");
+     }},
+    {"no pids controller in cgroup v2",
+     [](const FakeHost& host) { without_controller(host, "cpu memory io\n"); }},
+    {"the pids controller is not passed on by the root",
+     [](const FakeHost& host) { host.write("cgroup/cgroup.subtree_control", "cpu memory io\n"); }},
     {"no cpu.max beside cpu.weight",
      [](const FakeHost& host) {
        host.remove("cgroup/system.slice/cpu.max");
@@ -72,6 +82,8 @@ const std::map<std::string_view, Loss> kLosses = {
      [](const FakeHost& host) {
        host.write("sys/kernel/security/lockdown", "none integrity [confidentiality]\n");
      }},
+    {"systemd does not manage this machine",
+     [](const FakeHost& host) { host.remove("run/systemd"); }},
 };
 
 std::vector<Finding> not_ok(const FakeHost& host) {
@@ -119,7 +131,7 @@ TEST_CASE("a PSI file that cannot be read is PSI that is off, as on Linux 5.10 w
 
 TEST_CASE("a controller is switched off only where that one is named at boot") {
   const FakeHost host;
-  without_controller(host, "cpu io\n");
+  without_controller(host, "cpu io pids\n");
   host.write("proc/cmdline", "cgroup_disable=cpu,hugetlb xcgroup_disable=memory\n");
   CHECK(host.of("controllers").starts_with("fail: no memory controller in cgroup v2: "));
   host.write("proc/cmdline", "cgroup_disable=cpu,memory\n");

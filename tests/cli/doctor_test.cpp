@@ -12,7 +12,7 @@ TEST_CASE("a unified host is found fit") {
   const FakeHost host;
   CHECK(worst(host.examine()) == Level::ok);
   CHECK(host.of("kernel") == "ok: Linux 6.1.0-28-amd64\n");
-  CHECK(host.of("controllers") == "ok: cpu and memory controllers\n");
+  CHECK(host.of("controllers") == "ok: cpu, memory, io and pids controllers\n");
   CHECK(host.of("bandwidth") == "ok: cpu.max is there\n");
 }
 
@@ -51,6 +51,7 @@ TEST_CASE("a host without anything readable still gets its findings") {
   const auto findings = examine({.cgroup = "/nonexistent/a",
                                  .proc = "/nonexistent/b",
                                  .sys = "/nonexistent/c",
+                                 .run = "/nonexistent/e",
                                  .state = "/nonexistent/d"});
   CHECK(worst(findings) == Level::fail);
   for (const Finding& finding : findings) CHECK_FALSE(finding.text.empty());
@@ -77,6 +78,40 @@ TEST_CASE("the reply of doctor names the worst finding") {
   CHECK(body["schema"] == 1);
   CHECK(body["worst"] == "fail");
   CHECK(body["findings"][1]["way_out"] == "w");
+}
+
+namespace {
+
+std::string script(const FakeHost& host, const std::string& name, const std::string& text) {
+  host.write(name, "#!/bin/sh\n" + text + "\n");
+  std::filesystem::permissions(host.path(name), std::filesystem::perms::owner_all);
+  return host.path(name);
+}
+
+}  // namespace
+
+TEST_CASE("the daemon's program is run for what it is and what it is linked with") {
+  const FakeHost host;
+  const std::string daemon =
+      script(host, "cgphased", "[ $1 = --version ] && printf 'a 1\\nb 2\\n'");
+  CHECK(examine_programs(daemon, "").text == "a 1, b 2");
+  const std::string systemctl = script(host, "systemctl", "printf 'systemd 252 (x)\\n+PAM\\n'");
+  const Finding fine = examine_programs(daemon, systemctl);
+  CHECK(fine.level == Level::ok);
+  CHECK(fine.text == "a 1, b 2, systemd 252 (x)");
+}
+
+TEST_CASE("a daemon's program that does not run, or is not there, is told with a way out") {
+  const FakeHost host;
+  const Finding broken = examine_programs(script(host, "cgphased", "exit 127"), "");
+  CHECK(broken.level == Level::fail);
+  CHECK(broken.text == host.path("cgphased") + " does not run here");
+  CHECK_FALSE(broken.way_out.empty());
+  host.write("text", "no program");
+  CHECK(examine_programs(host.path("text"), "").level == Level::fail);
+  const Finding missing = examine_programs("", "");
+  CHECK(missing.level == Level::warn);
+  CHECK_FALSE(missing.way_out.empty());
 }
 
 TEST_CASE("the clock is judged") { CHECK(examine_clock().name == "clock"); }

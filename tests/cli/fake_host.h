@@ -16,7 +16,7 @@ class FakeHost {
  public:
   FakeHost() {
     write("cgroup/cgroup.controllers", "cpuset cpu io memory pids\n");
-    write("cgroup/cgroup.subtree_control", "cpu memory pids\n");
+    write("cgroup/cgroup.subtree_control", "cpu io memory pids\n");
     write("cgroup/system.slice/cpu.max", "max 100000\n");
     write("cgroup/system.slice/cpu.max.burst", "0\n");
     write("cgroup/system.slice/cpu.weight", "100\n");
@@ -30,6 +30,7 @@ class FakeHost {
     write("proc/1/comm", "systemd\n");
     write("proc/cgroups", "#subsys_name hierarchy num_cgroups enabled\ncpu 0 9 1\nmemory 0 9 1\n");
     write("sys/kernel/btf/vmlinux", "btf");
+    std::filesystem::create_directories(tmp_ / "run/systemd/system");
   }
 
   void write(const std::string& path, const std::string& text) const {
@@ -43,6 +44,7 @@ class FakeHost {
     return cgphase::examine({.cgroup = tmp_ / "cgroup",
                              .proc = tmp_ / "proc",
                              .sys = tmp_ / "sys",
+                             .run = tmp_ / "run",
                              .state = tmp_ / "var/lib/cgphase"});
   }
   // The findings of one name, one per line: "warn: text".

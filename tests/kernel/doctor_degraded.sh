@@ -18,10 +18,14 @@ says 'kernel type information for eBPF'  # Debian's has it
 says 'the bpf system call'
 [[ $told != *'no memory controller in cgroup v2'* ]] || fail "told twice: $told"
 
-echo +cpu >"$root/cgroup.subtree_control"
+echo '+cpu -io' >"$root/cgroup.subtree_control"
 mkdir "$root/test"
 told=$("$bin/cgphase" doctor)
 says 'cpu.max is there'
+says 'the io controller is not passed on by the root: '
+says '-> echo +io >'
+says 'systemd does not manage this machine: '
+says "$("$bin/cgphased" --version | head -n 1), libbpf "
 [[ $told != *'memory.reclaim'* ]] || fail "without memory there is no reclaim to miss: $told"
 
 message=$("$bin/cgphased" --cgroup-root "$root" --state-dir /tmp/s --runtime-dir /tmp/r \

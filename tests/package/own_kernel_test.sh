@@ -47,6 +47,18 @@ installed() {
   all_original || fail "observing changed a limit: $(difference)"
   system
   cgphase status
+  diagnosed
+}
+
+# Nothing keeps it from working here, and each of docs/support.md's versions is told.
+diagnosed() {
+  local word
+  cgphase doctor >/tmp/doctor || fail 'doctor found something that fails'
+  cat /tmp/doctor
+  for word in "kernel *Linux $(uname -r)" 'systemd *systemd manages this machine' \
+    'programs *cgphased [0-9.]*, libbpf [0-9.]*, SQLite [0-9.]*, systemd [0-9]'; do
+    grep -q "^ok  *$word" /tmp/doctor || fail "doctor does not tell '$word'"
+  done
 }
 
 configure() {  # MODE, with rails for seconds instead of hours
