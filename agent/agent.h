@@ -116,6 +116,8 @@ class Agent {
   bool may_write() const { return parts_.writer != nullptr && writable_; }
   // Why nothing is written for now on a host that could be written to; empty: it is.
   const char* unwritable() const;
+  // Of the host, as the configuration has it: what a command set above it ends with this daemon.
+  Mode configured_mode() const { return configured_mode_; }
   // As the configuration and commands have it, were it not paused and could all be written.
   Mode asked_mode(const ContainerInfo& info) const;
   // By a command for it alone.

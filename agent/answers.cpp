@@ -65,6 +65,11 @@ std::string not_before(bool paused, bool held) {
          (paused && held ? " and " : "") + (held ? "the kill switch is gone" : "");
 }
 
+// Of what a command allows beyond the configuration.
+std::string until_ends(const char* what) {
+  return std::string(", until ") + what + " ends; what is to last stands in cgphase.toml(5)";
+}
+
 std::string knobs_text(const LimitWriter::RestoreReport& restored) {
   return std::to_string(restored.restored) + " knobs written back, " +
          std::to_string(restored.foreign) + " left as somebody else set them, " +
@@ -460,7 +465,8 @@ nlohmann::json Answers::set_mode(const Request& request) {
     return ok_reply(to_json(ActionReport{
         .done = std::string("mode is ") + to_string(mode) +
                 (mode == Mode::enforce ? " for the containers that the configuration names" : "") +
-                not_before(false, mode != Mode::observe && agent_.kill_switch()),
+                not_before(false, mode != Mode::observe && agent_.kill_switch()) +
+                (mode > agent_.configured_mode() ? until_ends("the daemon") : ""),
         .undo = before == mode ? "" : shell_command({"cgphase", "mode", to_string(before)}),
         .changes = std::move(changes),
         .failures = std::move(restored.failures)}));
@@ -481,7 +487,8 @@ nlohmann::json Answers::set_mode(const Request& request) {
   const bool held = mode != Mode::observe && agent_.kill_switch();
   return ok_reply(to_json(ActionReport{
       .done = "mode of " + escape_name(info.name) + " is " + to_string(mode) +
-              not_before(agent_.paused(info), held) + (by_name ? others_of_name(info) : ""),
+              not_before(agent_.paused(info), held) + (by_name ? others_of_name(info) : "") +
+              (mode > configured ? until_ends("it or the daemon") : ""),
       .undo = before == mode
                   ? ""
                   : shell_command({"cgphase", "mode", to_string(before), found_by(**view)}),
