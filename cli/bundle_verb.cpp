@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/file.h"
+#include "base/parse.h"
 #include "base/text.h"
 #include "cli/interruption.h"
 #include "cli/print.h"
@@ -126,7 +127,7 @@ json collect(const BundleItem& item, const std::filesystem::path& folder) {
     return told;
   }
   const auto end = run_program_into(*file, item.words, kCommandLimit);
-  told["said"] = printable(end ? end->said : end.error().text);
+  told["said"] = printable(end ? trim(end->said) : end.error().text);
   if (end && end->exit) told["exit"] = *end->exit;
   return told;
 }
@@ -142,7 +143,7 @@ OrComplaint<std::string> pack(const std::filesystem::path& work, const std::stri
   if (!end) return std::unexpected(end.error());
   if (end->exit == 0) return archive;
   return complaint(Exit::failure,
-                   "tar: " + (end->exit ? printable(end->said) : "was ended by a signal"));
+                   "tar: " + (end->exit ? printable(trim(end->said)) : "was ended by a signal"));
 }
 
 Status copy_into(FileReplacement& to, const std::string& path) {
