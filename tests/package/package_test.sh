@@ -61,6 +61,7 @@ installed() {
   property_is ActiveState active || fail 'not started'
   property_is NeedDaemonReload no || fail 'systemd says that its unit has changed'
   [ "$(systemctl is-enabled cgphased)" = enabled ] || fail 'not enabled'
+  property_is Type notify && property_is WatchdogUSec 15s || fail 'not watched by systemd'
   property_is Slice cgphase.slice || fail 'not in its slice'
   systemd-analyze security --no-pager --threshold=20 cgphased.service >/tmp/security ||
     fail "exposed: $(tail -n 1 /tmp/security)"
@@ -269,6 +270,7 @@ purged() {
   must_apt purge cgphase
   untouched 'purge'
   nothing_left
+  journalctl --list-catalog 2>/dev/null | grep -q ' cgphase: ' && fail 'our catalog is left'
   echo 'purged: nothing left'
 }
 
