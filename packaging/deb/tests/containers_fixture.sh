@@ -78,6 +78,8 @@ start_up = "0s"
 stand_down = "1min"
 silent_revert = "3s"
 reapply_pause = "2s"
+quiet_cpu_some_avg10 = 1.0
+quiet_memory_io_some_avg10 = 1.0
 TOML
 }
 
@@ -85,7 +87,8 @@ observed() {  # SECONDS
   until_true 10000 answers || fail 'cgphase status does not answer within 10 s'
   must cgphase -q record --for "$1s" -o /tmp/here.csv web nightly
   all_original || fail 'observing changed a limit'
-  must cgphase -q train --clusters 3 --epochs 40 -o "$kept/here.json" /tmp/here.csv
+  must cgphase -q train --clusters 3 --epochs 40 -o "$kept/here.json" /tmp/here.csv \
+    2>/tmp/trained  # on a console it would tell of its progress
   echo "observed: $(wc -l </tmp/here.csv) samples, a model made of them"
 }
 
