@@ -61,8 +61,8 @@ work() {
   local datagram
   printf -v datagram '%1200s' ''
   while :; do
-    local i
-    for ((i = 0; i < 150; ++i)); do
+    local end=$(($(now_ms) + 1500))
+    while [ "$(now_ms)" -lt $end ]; do
       echo -n "$datagram" >/dev/udp/10.77.0.2/9
       pause_ms 10
     done
