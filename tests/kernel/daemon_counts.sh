@@ -119,7 +119,8 @@ series = json.load(open(sys.argv[1]))["bursts"]["next"]["network_transmit"]
 idle, burst, size = (series[k]["value"] for k in
                      ("idle_seconds", "burst_seconds", "burst_consumption"))
 print(f"foretold: {idle:.2f} s idle, {burst:.2f} s burst of {size:.0f} bytes")
-sys.exit(not (0.5 < idle < 6 and 0.5 < burst < 6 and 50e3 < size < 400e3))
+# As work() does it, or parts of that: on a busy machine it pauses within a burst, too.
+sys.exit(not (0.2 < idle < 6 and 0.2 < burst < 6 and 10e3 < size < 400e3))
 ' "$job/shown" 2>"$job/python"
 }
 expect 'the next run is foretold' foretold
