@@ -376,6 +376,7 @@ LimitWriter::RestoreReport Agent::set_mode(Mode mode) {
   save_holds();
   config_.mode = mode;
   asked_modes_.clear();
+  parts_.pipeline.clear_pins();
   return apply_modes();
 }
 

@@ -100,6 +100,7 @@ ContainerReport Answers::report(const ContainerView& view) const {
                          .paused = agent_.paused(view.info), .phase = view.phase,
                          .cpu_cores = view.cpu_cores, .limits = view.sample.limits,
                          .original = view.original, .proposal = proposal_of(view),
+                         .pinned = view.pin,
                          .granted = view.granted,
                          .cpu_limit_around = view.cpu_limit_around,
                          .memory_limit_around = view.memory_limit_around,
@@ -310,6 +311,7 @@ void Answers::answer(const Request& request, const Peer& peer, Respond respond) 
     case Verb::learned: return learned(request, peer, std::move(respond));
     case Verb::fit: return respond(fit(request, peer));
     case Verb::mode: case Verb::pause: case Verb::resume: case Verb::restore: case Verb::model:
+    case Verb::pin:
       return respond(act(request, peer));
     case Verb::config: {
       nlohmann::json rows = nlohmann::json::array();
@@ -397,6 +399,7 @@ nlohmann::json Answers::fit(const Request& request, const Peer& peer) {
 nlohmann::json Answers::act(const Request& request, const Peer&) {
   if (request.verb == Verb::mode) return set_mode(request);
   if (request.verb == Verb::restore) return restore(request);
+  if (request.verb == Verb::pin) return pin(request);
   if (request.verb == Verb::model) {
     const Result<std::string> taken = facts_.take_model();
     if (!taken) return error_reply(taken.error());
@@ -442,6 +445,10 @@ std::vector<std::string> Answers::own_modes() const {
   for (const ContainerView* view : agent_.pipeline().containers()) {
     const auto own = agent_.own_mode(view->info);
     const std::string name = escape_name(view->info.name);
+    if (view->pin.any())
+      ending.push_back("what " + name + " is pinned to ends: " +
+                       shell_command({"cgphase", "pin", found_by(*view),
+                                      pin_words(view->pin, true)}));
     if (own)
       ending.push_back("the mode of " + name + " itself, " + to_string(*own) + ", ends: " +
                        shell_command({"cgphase", "mode", to_string(*own), found_by(*view)}));

@@ -95,6 +95,7 @@ class Answers {
   nlohmann::json act(const Request& request, const Peer& peer);
   nlohmann::json set_mode(const Request& request);
   nlohmann::json restore(const Request& request);
+  nlohmann::json pin(const Request& request);
   Result<const ContainerView*> container(const Request& request) const;
   ContainerReport report(const ContainerView& view) const;  // but for `next`
   ContainerReport report_with_next(const ContainerView& view);

@@ -158,6 +158,15 @@ void Pipeline::set_care(CgroupId id, const Care& care) {
   else admissions_[id].care = care;
 }
 
+void Pipeline::set_pin(CgroupId id, const Pin& pin) {
+  if (const auto found = containers_.find(id); found != containers_.end())
+    found->second->view.pin = pin;
+}
+
+void Pipeline::clear_pins() {
+  for (auto& [id, container] : containers_) container->view.pin = {};
+}
+
 void Pipeline::find_nested() {
   std::vector<Container*> by_path;
   by_path.reserve(containers_.size());
@@ -245,6 +254,11 @@ Observation observe(const Sample& sample, const Sample& previous,
   return observation;
 }
 
+double samples_of_phase(const ContainerView& view, std::chrono::nanoseconds interval) {
+  const auto spent = view.seconds_in_phase.find(view.phase.known() ? view.phase.index : -1);
+  return spent == view.seconds_in_phase.end() ? 0 : spent->second / seconds(interval);
+}
+
 void keep_highest(std::optional<double>& highest, std::optional<double> value) {
   if (value) highest = std::max(*value, highest.value_or(*value));
 }
@@ -308,6 +322,8 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
   HostCapacity room = tick.host;
   room.granted = view.granted;
   view.wish = container.policy->allocate(view.original, room);
+  if (view.pin.any())
+    view.wish = view.wish.pinned(view.pin, samples_of_phase(view, config_.interval));
   RailInput input{
       .time = tick.time, .interval_seconds = interval_seconds, .sample = &sample,
       .previous = first ? nullptr : &view.sample, .gap = gap, .phase = view.phase,

@@ -74,7 +74,8 @@ struct ContainerView {
   Limits in_force;                          // of CPU and memory.max, as last read or written
   Limits original;
   Granted granted;                          // by the cgroups around it
-  Allocation wish;                          // what the policy wants, before the rails
+  Allocation wish;                          // what the policy or a pin wants, before the rails
+  Pin pin;
   Verdict cpu_holding = Verdict::observe_mode;
   Verdict memory_holding = Verdict::observe_mode;
   bool wants_gpu_look = false;              // ContainerRails::wants_gpu_look()
@@ -102,6 +103,9 @@ class Pipeline {
   void set_mode(CgroupId id, Mode mode);
   // Before or after its first sample, after admit().
   void set_care(CgroupId id, const Care& care);
+  // From the next step on, for as long as this container is there.
+  void set_pin(CgroupId id, const Pin& pin);
+  void clear_pins();
   // Somebody else sets limits on this host: nothing is lowered, and what was is raised again.
   void set_hands_off(bool hands_off) { hands_off_ = hands_off; }
   // Another model from the next step on; null: no phases. Nothing of what phases of the one before

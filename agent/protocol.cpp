@@ -63,6 +63,8 @@ constexpr std::array<VerbRow, kVerbCount> kVerbs = {{
     {Verb::table, "table", false,
      {Arg{"name", ArgKind::text, true}, Arg{"after", ArgKind::number, false}}},
     {Verb::model, "model", true, {}},
+    {Verb::pin, "pin", true,
+     {kContainer, Arg{"cpus", ArgKind::number, false}, Arg{"memory_mib", ArgKind::number, false}}},
 }};
 
 const VerbRow& row_of(Verb verb) { return kVerbs[static_cast<std::size_t>(verb)]; }

@@ -52,8 +52,9 @@ enum class Verb : std::uint8_t {
   learned, fit,                                  // what is known of the phases, and what may come
   table,                                         // the journal's tables, row by row
   model,                                         // acting: take the model that is installed now
+  pin,                                           // acting: what a container's limits should be
 };
-inline constexpr int kVerbCount = 16;
+inline constexpr int kVerbCount = 17;
 const char* to_string(Verb verb);
 bool is_admin(Verb verb);
 
@@ -65,6 +66,7 @@ bool is_admin(Verb verb);
 //   events                [container], [from_seconds], [until_seconds], [limit], [before]
 //   mode                  mode, [container]
 //   restore               container, or all=true, exactly one
+//   pin                   container, and [cpus], [memory_mib], one at least; 0: as the policy says
 //   records               [after]
 //   learned               container or image, exactly one
 //   fit                   cpus, memory_mib, seconds, [risk]

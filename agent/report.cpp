@@ -1,5 +1,7 @@
 #include "agent/report.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -286,6 +288,15 @@ std::string shell_command(std::initializer_list<std::string_view> words) {
   return shell_command(std::span(words.begin(), words.size()));
 }
 
+std::string pin_words(const Pin& pin, bool all) {
+  std::string words;
+  if (pin.cpu) words = fmt::format("cpu={}", pin.cpu->value);
+  else if (all) words = "cpu=auto";
+  if (pin.memory || all) words += words.empty() ? "memory=" : ",memory=";
+  if (pin.memory) return words + std::to_string(pin.memory->value);
+  return all ? words + "auto" : words;
+}
+
 std::vector<Forecast::Next> told_next(const Forecast& forecast) {
   std::vector<Forecast::Next> told;
   for (const Forecast::Next& next : forecast.next)
@@ -304,6 +315,9 @@ json to_json(const ContainerReport& report) {
   out["original"] = to_json(report.original);
   out["saving"] = to_json(saving(report.original, report.limits, report.granted));
   out["proposal"] = report.proposal ? to_json(*report.proposal) : json(nullptr);
+  out["pinned"] = {{"cpu_cores", nullptr}, {"memory_bytes", nullptr}};
+  if (report.pinned.cpu) out["pinned"]["cpu_cores"] = report.pinned.cpu->value;
+  if (report.pinned.memory) out["pinned"]["memory_bytes"] = report.pinned.memory->value;
   out["proposal_saving"] =
       report.proposal ? to_json(saving(report.original, *report.proposal, report.granted))
                       : json(nullptr);

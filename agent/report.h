@@ -24,6 +24,7 @@
 #include "model/forecast.h"
 #include "model/phase.h"
 #include "policy/decision.h"
+#include "policy/pin.h"
 #include "policy/saving.h"
 #include "storage/journal_event.h"
 
@@ -51,6 +52,9 @@ double phase_confidence(const Phase& phase);
 std::string shell_command(std::span<const std::string_view> words);
 std::string shell_command(std::initializer_list<std::string_view> words);
 
+// As `cgphase pin` takes it, and `all` of it also what is not pinned: "cpu=0.5,memory=auto".
+std::string pin_words(const Pin& pin, bool all);
+
 // --- one container: list, show ---
 
 // So many of what may follow a phase are told: a reply has room for thousands of containers.
@@ -69,6 +73,7 @@ struct ContainerReport {
   Limits limits;                   // in force
   Limits original;
   std::optional<Limits> proposal;  // what the policy wants now, before the rails
+  Pin pinned;                      // what an administrator asked for
   Granted granted;                 // by the cgroups around it
   // Another container that it lies in has such a limit: what it gives back is not the host's.
   bool cpu_limit_around = false, memory_limit_around = false;

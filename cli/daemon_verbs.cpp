@@ -1,13 +1,16 @@
 #include "cli/daemon_verbs.h"
 
 #include <algorithm>
+#include <expected>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "agent/report.h"
 #include "base/clock.h"
+#include "base/parse.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "cli/daemon_client.h"
 #include "cli/history_source.h"
 #include "cli/history_verbs.h"
@@ -25,7 +28,7 @@ constexpr double kHistoryDefaultSeconds = 3600;
 
 // What the verbs take beyond the common options. One per verb, alive as long as its callback.
 struct Words {
-  std::string container, mode, at, from, until, cgroup_root = "/sys/fs/cgroup", state_dir;
+  std::string container, mode, pin, at, from, until, cgroup_root = "/sys/fs/cgroup", state_dir;
   int limit = 0;
   bool all = false, follow = false;
 };
@@ -124,6 +127,44 @@ int mode(const Words& words, const CommonOptions& options) {
   return act(std::move(request), options);
 }
 
+// One of "cpu=0.5" and "memory=512M" into its argument: 0 for `auto`.
+std::expected<void, std::string> take_pin(std::string_view word, json& args) {
+  const std::size_t equals = word.find('=');
+  const std::string_view name = word.substr(0, equals);
+  const std::string value(equals == word.npos ? "" : word.substr(equals + 1));
+  const char* const argument = name == "cpu" ? "cpus" : "memory_mib";
+  if (equals == word.npos || (name != "cpu" && name != "memory"))
+    return std::unexpected(escape_name(word) + " is neither cpu=CORES nor memory=SIZE");
+  if (args.contains(argument)) return std::unexpected(std::string(name) + " is given twice");
+  if (value == "auto") {
+    args[argument] = 0;
+  } else if (name == "cpu") {
+    const auto cores = parse_double(value);
+    if (!cores || !(*cores > 0 && *cores <= 1e6))
+      return std::unexpected("cpu=" + escape_name(value) +
+                             " is no number of cores (0.5), nor auto");
+    args[argument] = *cores;
+  } else {
+    const auto bytes = parse_bytes(value);
+    if (!bytes || *bytes == 0)
+      return std::unexpected("memory=" + escape_name(value) +
+                             " is no size (512M, 1.5GiB), nor auto");
+    args[argument] = static_cast<double>(*bytes) / static_cast<double>(kMiB);
+  }
+  return {};
+}
+
+int pin(const Words& words, const CommonOptions& options) {
+  Request request{.verb = Verb::pin, .args = {{"container", words.container}}};
+  for (std::string_view rest = words.pin; !rest.empty();) {
+    const std::string_view word = rest.substr(0, rest.find(','));
+    if (const auto taken = take_pin(word, request.args); !taken)
+      return complain(Exit::usage, "pin: " + taken.error());
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+  }
+  return act(std::move(request), options);
+}
+
 constexpr const char* kContainerHelp = "name, id (4 characters or more) or cgroup path";
 
 class Verbs {
@@ -191,6 +232,12 @@ class Verbs {
             [](const Words& one, const CommonOptions& options) {
               return act({.verb = Verb::resume, .args = {{"container", one.container}}}, options);
             });
+    words = std::make_shared<Words>();
+    verb = add("pin", "Ask for limits in the place of the policy's (admin)", words, pin);
+    add_container(*verb, *words)->required();
+    verb->add_option("limits", words->pin,
+                     "cpu=CORES,memory=SIZE, or one of them; auto: the policy's again")
+        ->required();
     words = std::make_shared<Words>();
     verb = add("restore", "Put original limits back (admin; --all works without a daemon)", words,
                restore);

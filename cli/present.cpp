@@ -39,6 +39,8 @@ constexpr CsvColumn kContainerColumns[] = {
     {"original_memory_bytes", "/original/memory_bytes"},
     {"proposal_cpu_cores", "/proposal/cpu_cores"},
     {"proposal_memory_bytes", "/proposal/memory_bytes"},
+    {"pinned_cpu_cores", "/pinned/cpu_cores"},
+    {"pinned_memory_bytes", "/pinned/memory_bytes"},
     {"saving_cpu_cores", "/saving/cpu_cores"},
     {"saving_memory_bytes", "/saving/memory_bytes"},
     {"next_phase", "/next/0/phase"},

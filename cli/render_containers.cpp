@@ -242,6 +242,12 @@ std::string render_show(const json& body, const TextStyle& style) {
   line("mode", mode_text(body));
   if (const std::string owner = view_text(body, "/hands_off"); !owner.empty())
     line("hands off", owner);
+  const auto pinned_cpu = view_number(body, "/pinned/cpu_cores");
+  const auto pinned_memory = view_number(body, "/pinned/memory_bytes");
+  if (pinned_cpu || pinned_memory)
+    line("pinned", (pinned_cpu ? cores_text(pinned_cpu) + " cores" : "") +
+                       (pinned_cpu && pinned_memory ? ", " : "") +
+                       (pinned_memory ? bytes_text(pinned_memory) + " of memory" : ""));
   line("phase", phase_text(body) + " (" + or_dash(view_text(body, "/phase/state")) + "), for " +
                     duration_text(view_number(body, "/seconds_in_phase")));
   line("next", next_text(body));

@@ -35,6 +35,7 @@ enum class Reason : std::uint8_t {
   another_manager,      // restored, because somebody else sets limits here
   oom_remembered,       // raised to what an OOM of another run of the image taught
   gpu_seen,             // restored, because the container has a GPU, or may have one
+  pinned,               // to what an administrator asked for
 };
 
 // What the guard rails said.
@@ -143,6 +144,7 @@ constexpr const char* to_string(Reason reason) {
     case Reason::another_manager: return "another_manager";
     case Reason::oom_remembered: return "oom_remembered";
     case Reason::gpu_seen: return "gpu_seen";
+    case Reason::pinned: return "pinned";
   }
   return "";
 }

@@ -279,7 +279,8 @@ std::optional<ContainerRails::Impl::Raise> ContainerRails::Impl::cpu_raise(doubl
   if (!throttled && !at_risk && !wished) return std::nullopt;
   double cores = wished ? wanted : in_force;
   if (throttled || at_risk) cores = std::max(cores, in_force * config_.cpu_raise_factor);
-  Reason reason = throttled ? Reason::throttled : at_risk ? Reason::headroom : step.wish.reason;
+  Reason reason = throttled ? Reason::throttled : at_risk ? Reason::headroom
+                                                  : step.wish.reason_for(Resource::cpu);
   Raise raise{with_cpu(step.limits(), drift_.original(), step.input.host, cores), 0, reason};
   if (!throttled) return raise;
   cpu.restraint.event(now);  // also where the raise must wait, and the throttling is over by then
@@ -300,7 +301,7 @@ std::optional<ContainerRails::Impl::Raise> ContainerRails::Impl::memory_raise(do
   const double wanted = std::max(wished, step.input.oom_floor_bytes);
   if (!(wanted > in_force * (1 + config_.smallest_raise_ratio))) return std::nullopt;
   return Raise{with_memory(step.limits(), drift_.original(), step.input.host, wanted), 0,
-               wanted > wished ? Reason::oom_remembered : step.wish.reason};
+               wanted > wished ? Reason::oom_remembered : step.wish.reason_for(Resource::memory)};
 }
 
 Decision ContainerRails::Impl::raise(Resource resource, const Raise& raise, const Step& step) {

@@ -185,8 +185,8 @@ std::optional<Decision> ContainerRails::Impl::tell(Resource resource, Verdict ve
   Decision decision = new_decision(resource, Direction::lower, proposal.limits, step);
   decision.verdict = verdict;
   decision.evidence[Fact::floor] = proposal.floor;
-  decision.reason = step.wish.reason == Reason::phase_changed ? Reason::phase_statistics
-                                                              : step.wish.reason;
+  const Reason reason = step.wish.reason_for(resource);
+  decision.reason = reason == Reason::phase_changed ? Reason::phase_statistics : reason;
   decision.decision_id = step.next_id++;
   if (verdict != Verdict::allowed) return decision;
   one.lowering = std::make_unique<Pending>(decision, proposal.target);

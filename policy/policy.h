@@ -17,6 +17,7 @@
 #include "model/forecast.h"
 #include "model/phase.h"
 #include "policy/decision.h"
+#include "policy/pin.h"
 #include "policy/policy_spec.h"
 
 namespace cgphase {
@@ -40,6 +41,14 @@ struct Allocation {
   double cpu_sample_count = 0;     // behind `cpu`, for the "enough samples" rail
   double memory_sample_count = 0;  // behind `memory`
   int earlier_runs = 0;            // earlier runs of the same image that saw this phase
+  bool cpu_pinned = false;         // `cpu` is what an administrator asked for, `memory` so
+  bool memory_pinned = false;
+
+  Reason reason_for(Resource resource) const {
+    return (resource == Resource::cpu ? cpu_pinned : memory_pinned) ? Reason::pinned : reason;
+  }
+  // `samples`: how many there are of this phase in this run, whatever the policy counts.
+  Allocation pinned(const Pin& pin, double samples) const;
 };
 
 class Policy {

@@ -68,6 +68,14 @@ _cgphase() {
         _cgphase_offer < <(_cgphase_containers)
       fi
       ;;
+    pin)
+      if [ "$before" = pin ]; then
+        _cgphase_offer < <(_cgphase_containers)
+      else
+        mapfile -t COMPREPLY < <(compgen -W 'cpu= memory=' -- "$word")
+        compopt -o nospace
+      fi
+      ;;
     show | explain | history | events | pause | resume | restore)
       _cgphase_offer < <(_cgphase_containers)
       ;;

@@ -32,9 +32,14 @@ case "$verb" in
       compadd observe advise enforce
       return
     fi ;;
+  pin)
+    if [[ ${words[CURRENT-1]} != pin ]]; then
+      compadd -S '' cpu= memory=
+      return
+    fi ;;
 esac
 case "$verb" in
-  show | explain | history | events | mode | pause | resume | restore | record | size | plot)
+  show | explain | history | events | mode | pause | resume | pin | restore | record | size | plot)
     found=(${(f)"$(cgphase list -o csv --no-legend 2>/dev/null | cut -d, -f1 | tr -d '"')"})
     compadd -- $found ;;
 esac

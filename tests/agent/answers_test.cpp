@@ -236,6 +236,66 @@ TEST_CASE("where containers share a name the undo has the path, and it is told h
         "test-a is left alone until it is resumed");
 }
 
+TEST_CASE("a pin says what holds now, how far it goes and how to undo it") {
+  AgentWorld world;
+  world.start();
+  world.run(1);
+  Answers answers(*world.agent, world.clock, [](auto work) { work(); }, {});
+  const auto act = [&](Verb verb, json args) { return acted(answers, verb, std::move(args)); };
+  const auto pin = [&](json args) {
+    args["container"] = "test-a";
+    return act(Verb::pin, std::move(args));
+  };
+  const json cpu = pin({{"cpus", 0.5}});
+  CHECK(cpu["done"] == "test-a is pinned to cpu=0.5, until it or the daemon ends");
+  CHECK(cpu["undo"] == "cgphase pin test-a cpu=auto,memory=auto");
+  REQUIRE(cpu["changes"].size() == 1);
+  CHECK(cpu["changes"][0] ==
+        "its limits follow by steps, as far as the rails allow: cgphase explain test-a");
+  const json both = pin({{"memory_mib", 300}});
+  CHECK(both["done"] ==
+        "test-a is pinned to cpu=0.5,memory=314572800, until it or the daemon ends");
+  CHECK(both["undo"] == "cgphase pin test-a cpu=0.5,memory=auto");
+  CHECK(pin({{"memory_mib", 300}})["undo"] == "");
+  const json shown = acted(answers, Verb::show, {{"container", "test-a"}});
+  CHECK(shown["pinned"] == json{{"cpu_cores", 0.5}, {"memory_bytes", 314572800}});
+  act(Verb::pause, {{"container", "test-a"}});
+  act(Verb::mode, {{"container", "test-a"}, {"mode", "advise"}});
+  const json held = pin({{"cpus", 0.6}});
+  REQUIRE(held["changes"].size() == 3);
+  CHECK(held["changes"][1] ==
+        "nothing is written in mode advise: cgphase mode enforce test-a");
+  CHECK(held["changes"][2] == "nothing is written while it is paused: cgphase resume test-a");
+  CHECK(pin({{"cpus", 0}, {"memory_mib", 0}})["done"] ==
+        "limits of test-a are as the policy has them");
+  CHECK_FALSE(world.agent->pipeline().containers()[0]->pin.any());
+}
+
+TEST_CASE("a pin gives no more than there was, and ends with a mode of the host, which says so") {
+  AgentWorld world;
+  world.start();
+  world.run(1);
+  Answers answers(*world.agent, world.clock, [](auto work) { work(); }, {});
+  const auto act = [&](Verb verb, json args) { return acted(answers, verb, std::move(args)); };
+  const auto refused = [&](json args) {
+    args["container"] = "test-a";
+    const json reply = act(Verb::pin, std::move(args));
+    return std::to_string(reply["error"]["exit"].get<int>()) + " " +
+           reply["error"]["text"].get<std::string>();
+  };
+  CHECK(refused({{"cpus", 1.5}}) == "6 pin: test-a: 1.5 cores are more than its own limit, 1");
+  CHECK(refused({{"memory_mib", 2048}}) ==
+        "6 pin: test-a: 2147483648 bytes are more than its own limit, 1073741824");
+  CHECK(refused(json::object()) ==
+        "2 pin: neither a CPU limit nor one of memory is asked for");
+  CHECK_FALSE(world.agent->pipeline().containers()[0]->pin.any());
+  act(Verb::pin, {{"container", "test-a"}, {"cpus", 0.5}});
+  const json all = act(Verb::restore, {{"all", true}});
+  CHECK(all["changes"][0] ==
+        "what test-a is pinned to ends: cgphase pin test-a cpu=0.5,memory=auto");
+  CHECK_FALSE(world.agent->pipeline().containers()[0]->pin.any());
+}
+
 TEST_CASE("a mode above the configured one is told to end with the daemon, one below is not") {
   AgentWorld world;
   world.config.mode = Mode::advise;

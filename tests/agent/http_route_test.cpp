@@ -57,8 +57,8 @@ TEST_CASE("a query is taken with as many arguments as the bound and refused with
 }
 
 TEST_CASE("nothing that changes something is reached over HTTP") {
-  for (const char* verb : {"mode", "pause", "resume", "restore", "config", "records", "learned",
-                           "fit", "table", "", "status/", "STATUS", "nothing"})
+  for (const char* verb : {"mode", "pause", "resume", "restore", "pin", "config", "records",
+                           "learned", "fit", "table", "", "status/", "STATUS", "nothing"})
     CHECK_MESSAGE(refusal_of(asking("/api/v1/" + std::string(verb) + "?all=true")) == 404, verb);
   for (const char* method : {"POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "get",
                              ""}) {

@@ -134,6 +134,79 @@ TEST_CASE("an enforced container that needs little is lowered, and what is given
   CHECK(host.pipeline.find(kId)->original.cpu_cores()->value == 1.0);
 }
 
+namespace {
+
+PipelineConfig never_lowers() {
+  PipelineConfig config = Host::quick();
+  config.policy = "static";
+  return config;
+}
+
+double cores(const Host& host) { return host.limits().cpu_cores()->value; }
+double mib(const Host& host) {
+  return static_cast<double>(host.limits().memory_bytes()->value) / kMiB;
+}
+
+// Every change until then is for `reason`.
+bool steps_for(Host& host, int ticks, Reason reason) {
+  bool same = true;
+  for (int i = 0; i < ticks; ++i)
+    for (const Decision& decision : host.step(0.1))
+      if (decision.verdict == Verdict::allowed) same = same && decision.reason == reason;
+  return same;
+}
+
+}  // namespace
+
+TEST_CASE("a pin takes the place of a policy's wish, down as the rails allow and up at once") {
+  Host host(never_lowers());
+  host.pipeline.admit(kId, {.mode = Mode::enforce});
+  CHECK(steps_for(host, 600, Reason::pinned));
+  CHECK_FALSE(host.lowered);
+  host.pipeline.set_pin(kId, {.cpu = Cores{0.3}});
+  CHECK(steps_for(host, 600, Reason::pinned));
+  CHECK(cores(host) == doctest::Approx(0.3));
+  CHECK(mib(host) == 1024);  // which is not pinned
+  CHECK(host.pipeline.find(kId)->wish.cpu->value == 0.3);
+  host.pipeline.set_pin(kId, {.cpu = Cores{0.8}});
+  CHECK(steps_for(host, 2, Reason::pinned));
+  CHECK(cores(host) == doctest::Approx(0.8));
+}
+
+TEST_CASE("a pin below what is needed is kept from it by the rails, and the guard's raises hold") {
+  Host host(never_lowers());
+  host.pipeline.admit(kId, {.mode = Mode::enforce});
+  host.step(0.1);
+  host.pipeline.set_pin(kId, {.cpu = Cores{0.01}, .memory = Bytes{kMiB}});
+  CHECK(steps_for(host, 6000, Reason::pinned));
+  REQUIRE(host.lowered_memory());
+  CHECK(mib(host) > 200);  // what it needs
+  CHECK(cores(host) > 0.1);  // what it uses
+  const double before = cores(host);
+  for (int period = 0; period < 10; ++period) host.throttle();
+  CHECK(steps_for(host, 1, Reason::throttled));
+  CHECK(cores(host) > before);
+}
+
+TEST_CASE("a pin changes nothing in mode observe or advise, and goes with its container") {
+  for (const Mode mode : {Mode::observe, Mode::advise}) {
+    Host host(never_lowers());
+    host.pipeline.admit(kId, {.mode = mode});
+    host.step(0.1);
+    host.pipeline.set_pin(kId, {.cpu = Cores{0.5}, .memory = Bytes{512 * kMiB}});
+    bool advised = false;
+    for (int i = 0; i < 600; ++i)
+      for (const Decision& decision : host.step(0.1))
+        advised = advised || decision.verdict == Verdict::advise_mode;
+    CHECK_FALSE(host.lowered);
+    CHECK(advised == (mode == Mode::advise));
+    host.vanish();
+    host.appear(container());
+    host.step(0.1);
+    CHECK_FALSE(host.pipeline.find(kId)->pin.any());
+  }
+}
+
 TEST_CASE("a limit that somebody raised above the original takes nothing back of what was saved") {
   Host host;
   host.step(0.1);

@@ -48,6 +48,7 @@ TEST_CASE("only mode, pause, resume, restore and model act") {
   CHECK(is_admin(Verb::model));
   CHECK(is_admin(Verb::mode));
   CHECK(is_admin(Verb::pause));
+  CHECK(is_admin(Verb::pin));
   CHECK(is_admin(Verb::resume));
   CHECK(is_admin(Verb::restore));
   for (const Verb verb : {Verb::status, Verb::list, Verb::show, Verb::explain, Verb::history,

@@ -68,7 +68,7 @@ TEST_CASE("without a daemon every verb that needs one exits with 4 and one line"
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"status"}, {"list"}, {"show", "x"}, {"explain", "x"},
         {"history", "x"}, {"events"}, {"mode", "observe"}, {"pause", "x"}, {"resume", "x"},
-        {"restore", "x"}, {"size", "x"}, {"size", "--image", "x"},
+        {"pin", "x", "cpu=1"}, {"restore", "x"}, {"size", "x"}, {"size", "--image", "x"},
         {"config", "show"}, {"config", "diff"},
         {"fit", "--cpus", "1", "--memory", "1G", "--for", "1h"},
         {"record", "-o", command.directory() / "x.csv"},
@@ -166,6 +166,27 @@ TEST_CASE("mode goes to the admin socket with its container and prints the undo"
   REQUIRE(command.requests().size() == 1);
   CHECK(command.requests()[0].verb == Verb::mode);
   CHECK(command.requests()[0].args == json{{"mode", "enforce"}, {"container", "web-1"}});
+}
+
+TEST_CASE("a pin is asked for in cores and sizes, and a wrong one is told before it is sent") {
+  CommandRun command;
+  command.serve(done);
+  CHECK(command.run({"pin", "a", "cpu=0.5,memory=1.5GiB"}).exit == 0);
+  CHECK(command.run({"pin", "a", "memory=auto"}).exit == 0);
+  REQUIRE(command.requests().size() == 2);
+  CHECK(command.requests()[0].verb == Verb::pin);
+  CHECK(command.requests()[0].args ==
+        json{{"container", "a"}, {"cpus", 0.5}, {"memory_mib", 1536.0}});
+  CHECK(command.requests()[1].args == json{{"container", "a"}, {"memory_mib", 0}});
+  for (const char* wrong : {"0.5", "cpus=1", "cpu=", "cpu=0", "cpu=-1", "cpu=x", "memory=0",
+                            "memory=lots", "cpu=1,cpu=2", "cpu=1,,memory=1M"}) {
+    CAPTURE(wrong);
+    const Ran ran = command.run({"pin", "a", wrong});
+    CHECK(ran.exit == 2);
+    CHECK(ran.err.starts_with("cgphase: pin: "));
+  }
+  CHECK(command.run({"pin", "a"}).exit == 2);
+  CHECK(command.requests().size() == 2);
 }
 
 TEST_CASE("pause, resume and restore name their container") {

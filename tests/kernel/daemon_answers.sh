@@ -219,6 +219,29 @@ check_original() {
   [ "$now" = "$before" ] || fail "$1: limits of $cgroups are not the original ones: $now"
 }
 
+# It needs 20 MiB of 128, and would be lowered further by the policy.
+at_pin() { [ "$(<"$root/test-idle/memory.max")" = "$1" ]; }
+pinning() {
+  expect 0 mode enforce
+  expect 0 pin test-idle memory=100M,cpu=0.4
+  says 'cgphase pin test-idle cpu=auto,memory=auto'
+  logged 'uid 0 asked: pin .*test-idle' || fail 'who pinned a container is not in the log'
+  until_true 60000 at_pin $((100 << 20)) ||
+    fail "memory.max of test-idle is $(<"$root/test-idle/memory.max")"
+  expect 0 show test-idle
+  says '0.40 cores'
+  expect 0 explain test-idle
+  says 'an administrator pinned it to'
+  expect 6 pin test-idle memory=1G
+  one_line
+  expect 0 pin test-idle memory=120M
+  until_true 10000 at_pin $((120 << 20)) || fail 'a higher pin does not raise the limit'
+  expect 0 restore --all
+  says 'cgphase pin test-idle'
+  until_true 5000 all_original || fail 'restore --all did not restore what was pinned'
+  expect 0 mode enforce
+}
+
 modes() {
   await_change 'before mode observe'
   expect 0 mode observe
@@ -386,6 +409,7 @@ questions
 recording
 capacity
 pausing
+pinning
 modes
 reloads
 beside_managers
