@@ -412,6 +412,10 @@ nlohmann::json Answers::act(const Request& request, const Peer&) {
   const std::string name = escape_name((*view)->info.name);
   const bool before = agent_.paused((*view)->info);
   auto restored = agent_.set_paused((*view)->info.id, pause);
+  std::vector<std::string> changes = changes_of(restored);
+  if (const Pin& pin = (*view)->pin; !pause && pin.any())
+    changes.push_back("it is pinned to " + pin_words(pin, false) + " still: " +
+                      shell_command({"cgphase", "pin", found_by(**view), pin_words({}, true)}));
   return ok_reply(to_json(ActionReport{
       .done = (pause ? name + " is left alone until it is resumed"
                      : name + " is managed again as the configuration says") +
@@ -419,7 +423,7 @@ nlohmann::json Answers::act(const Request& request, const Peer&) {
       .undo = before == pause ? ""
                               : shell_command({"cgphase", pause ? "resume" : "pause",
                                                found_by(**view)}),
-      .changes = changes_of(restored),
+      .changes = std::move(changes),
       .failures = std::move(restored.failures)}));
 }
 

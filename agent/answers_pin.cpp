@@ -1,6 +1,7 @@
 // The verb `pin`.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -15,8 +16,8 @@ namespace {
 Pin asked_of(const std::optional<double>& cpus, const std::optional<double>& mib, Pin pin) {
   if (cpus) pin.cpu = *cpus > 0 ? std::optional(Cores{*cpus}) : std::nullopt;
   if (!mib) return pin;
-  const Bytes bytes{static_cast<std::uint64_t>(std::llround(*mib * static_cast<double>(kMiB)))};
-  pin.memory = bytes.value > 0 ? std::optional(bytes) : std::nullopt;
+  const auto bytes = std::max(1LL, std::llround(*mib * static_cast<double>(kMiB)));
+  pin.memory = *mib > 0 ? std::optional(Bytes{static_cast<std::uint64_t>(bytes)}) : std::nullopt;
   return pin;
 }
 
@@ -24,8 +25,8 @@ Pin asked_of(const std::optional<double>& cpus, const std::optional<double>& mib
 std::string pin_refusal(const Pin& asked, const Limits& original) {
   const auto cores = original.cpu_cores();
   const auto bytes = original.memory_bytes();
-  if (asked.cpu && !cores) return "it has no CPU limit, and is given none";
-  if (asked.memory && !bytes) return "it has no memory limit, and is given none";
+  if (asked.cpu && !cores) return "it has no CPU limit of its own, and a pin gives none";
+  if (asked.memory && !bytes) return "it has no memory limit of its own, and a pin gives none";
   if (asked.cpu && asked.cpu->value > cores->value)
     return fmt::format("{} cores are more than its own limit, {}", asked.cpu->value, cores->value);
   if (asked.memory && asked.memory->value > bytes->value)
@@ -41,12 +42,13 @@ nlohmann::json Answers::pin(const Request& request) {
   if (!view) return error_reply(view.error());
   const ContainerInfo& info = (*view)->info;
   const std::string name = escape_name(info.name), by = found_by(**view);
-  if (const std::string& owner = agent_.hands_off(info); !owner.empty())
-    return error_reply(Exit::failure, "pin: " + name + " is never written to: " + owner);
   const auto cpus = request.number("cpus"), mib = request.number("memory_mib");
   if (!cpus && !mib)
     return error_reply(Exit::usage, "pin: neither a CPU limit nor one of memory is asked for");
-  if (const std::string why = pin_refusal(asked_of(cpus, mib, {}), (*view)->original); !why.empty())
+  const Pin asked = asked_of(cpus, mib, {});
+  if (const std::string& owner = agent_.hands_off(info); asked.any() && !owner.empty())
+    return error_reply(Exit::failure, "pin: " + name + " is never written to: " + owner);
+  if (const std::string why = pin_refusal(asked, (*view)->original); !why.empty())
     return error_reply(Exit::invalid, "pin: " + name + ": " + why);
   const Pin before = (*view)->pin, after = asked_of(cpus, mib, before);
   agent_.set_pin(info.id, after);
@@ -56,7 +58,7 @@ nlohmann::json Answers::pin(const Request& request) {
     action.undo = shell_command({"cgphase", "pin", by, pin_words(before, true)});
   if (!after.any()) return ok_reply(to_json(action));
   action.done = name + " is pinned to " + pin_words(after, false) +
-                ", until it or the daemon ends";
+                ", until it or the daemon ends, or a mode of the host is set";
   action.changes.push_back("its limits follow by steps, as far as the rails allow: " +
                            shell_command({"cgphase", "explain", by}));
   if (const Mode mode = agent_.asked_mode(info); mode != Mode::enforce)

@@ -47,6 +47,7 @@ struct Pipeline::Container {
   // The lowest CPU limit since that one was read: what a throttled container ran against, even if
   // it was written after that reading and raised again before the next.
   std::optional<double> lowest_cpu_cores;
+  std::map<int, double> pinned_samples;  // by phase index, since it was pinned; -1 = no phase
   const Container* around = nullptr;  // the innermost that it lies in
 
   // Whether one that it lies in had such a limit before cgphase came.
@@ -131,6 +132,7 @@ void Pipeline::set_engine(std::shared_ptr<const PhaseEngine> engine) {
     view.seconds_in_phase.clear();
     container->follow(engine_);
     container->policy = make_policy(policy_, nullptr, surroundings()).value();
+    container->pinned_samples.clear();
     container->rails.forget_phases();
   }
 }
@@ -159,12 +161,17 @@ void Pipeline::set_care(CgroupId id, const Care& care) {
 }
 
 void Pipeline::set_pin(CgroupId id, const Pin& pin) {
-  if (const auto found = containers_.find(id); found != containers_.end())
-    found->second->view.pin = pin;
+  const auto found = containers_.find(id);
+  if (found == containers_.end()) return;
+  found->second->view.pin = pin;
+  if (!pin.any()) found->second->pinned_samples.clear();
 }
 
 void Pipeline::clear_pins() {
-  for (auto& [id, container] : containers_) container->view.pin = {};
+  for (auto& [id, container] : containers_) {
+    container->view.pin = {};
+    container->pinned_samples.clear();
+  }
 }
 
 void Pipeline::find_nested() {
@@ -254,9 +261,11 @@ Observation observe(const Sample& sample, const Sample& previous,
   return observation;
 }
 
-double samples_of_phase(const ContainerView& view, std::chrono::nanoseconds interval) {
-  const auto spent = view.seconds_in_phase.find(view.phase.known() ? view.phase.index : -1);
-  return spent == view.seconds_in_phase.end() ? 0 : spent->second / seconds(interval);
+// A policy would have learned of a peak; the rails themselves remember one for a minute.
+Pin above_need(Pin pin, std::optional<double> highest_memory_bytes) {
+  const Bytes need{static_cast<std::uint64_t>(highest_memory_bytes.value_or(0))};
+  if (pin.memory && pin.memory->value < need.value) pin.memory = need;
+  return pin;
 }
 
 void keep_highest(std::optional<double>& highest, std::optional<double> value) {
@@ -322,8 +331,12 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
   HostCapacity room = tick.host;
   room.granted = view.granted;
   view.wish = container.policy->allocate(view.original, room);
-  if (view.pin.any())
-    view.wish = view.wish.pinned(view.pin, samples_of_phase(view, config_.interval));
+  if (view.pin.any()) {
+    const bool measured = observation.cpu_cores && observation.memory_need_bytes;
+    double& samples = container.pinned_samples[view.phase.known() ? view.phase.index : -1];
+    if (measured) samples += 1;
+    view.wish = view.wish.pinned(above_need(view.pin, view.highest_memory_bytes), samples);
+  }
   RailInput input{
       .time = tick.time, .interval_seconds = interval_seconds, .sample = &sample,
       .previous = first ? nullptr : &view.sample, .gap = gap, .phase = view.phase,

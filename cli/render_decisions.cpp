@@ -97,8 +97,11 @@ std::string decision_details(const json& entry, const TextStyle& style) {
                     fmt::format("{:.3g}, margin {:.3g}",
                                 view_number(decision, "/phase/distance").value_or(0),
                                 view_number(decision, "/phase/margin").value_or(0)));
-  line("statistic", amount(decision, "/statistic") + " from " +
-                        count_text(view_number(decision, "/sample_count")) + " samples");
+  if (view_text(decision, "/reason") == to_string(Reason::pinned))
+    line("pinned to", amount(decision, "/statistic"));
+  else
+    line("statistic", amount(decision, "/statistic") + " from " +
+                          count_text(view_number(decision, "/sample_count")) + " samples");
   line("rule", view_text(decision, "/reason"));
   line("guard rails", rails_text(decision));
   line("limit", limit_amount(decision, "/old_limits") + " -> " +

@@ -348,7 +348,7 @@ Decision ContainerRails::Impl::new_decision(Resource resource, Direction directi
                            : static_cast<double>(step.wish.memory.value_or(Bytes{}).value);
   decision.sample_count = cpu ? step.wish.cpu_sample_count : step.wish.memory_sample_count;
   decision.evidence = senses_->evidence(*step.input.sample);
-  decision.evidence[Fact::earlier_runs] = step.wish.earlier_runs;
+  decision.evidence[Fact::earlier_runs] = step.wish.earlier_runs_for(resource);
   return decision;
 }
 

@@ -72,7 +72,8 @@ ContainerRails::Impl::Proposal ContainerRails::Impl::propose(Resource resource, 
   state.margin_factor = step.input.larger_margin ? config_.killed_margin_factor : 1;
   state.oom_floor_bytes = step.input.oom_floor_bytes;
   state.long_step = step.input.phase.known() && (senses_->steady(in_force) ||
-                                                 step.wish.earlier_runs >= config_.enough_runs);
+                                                 step.wish.earlier_runs_for(resource) >=
+                                                      config_.enough_runs);
   const double bytes = lowered_memory(config_, limits, state, wanted);
   proposal.floor = memory_floor(config_, limits, state);
   proposal.limits = with_memory(limits, drift_.original(), host, bytes);
@@ -139,7 +140,8 @@ Verdict ContainerRails::Impl::gate_container(Resource resource, const Step& step
   if (drift_.holding(now) != Verdict::allowed) return drift_.holding(now);
   if (watch_.stale()) return Verdict::stale_data;
   if (!step.input.phase.known()) return Verdict::phase_unknown;
-  if (samples < config_.enough_samples && wish.earlier_runs < config_.enough_runs)
+  if (samples < config_.enough_samples &&
+      wish.earlier_runs_for(resource) < config_.enough_runs)
     return Verdict::not_enough_samples;
   // Whatever earlier runs proved: peaks, rates and baselines of this one begin with the senses.
   if (catching_up_ && !senses_->know(step.input.phase, config_.enough_samples))

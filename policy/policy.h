@@ -47,7 +47,11 @@ struct Allocation {
   Reason reason_for(Resource resource) const {
     return (resource == Resource::cpu ? cpu_pinned : memory_pinned) ? Reason::pinned : reason;
   }
-  // `samples`: how many there are of this phase in this run, whatever the policy counts.
+  // What they proved is the policy's need, not what was asked for.
+  int earlier_runs_for(Resource resource) const {
+    return reason_for(resource) == Reason::pinned ? 0 : earlier_runs;
+  }
+  // `samples`: how many there are of this phase since it was pinned, whatever the policy counts.
   Allocation pinned(const Pin& pin, double samples) const;
 };
 

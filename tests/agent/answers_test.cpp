@@ -247,14 +247,16 @@ TEST_CASE("a pin says what holds now, how far it goes and how to undo it") {
     return act(Verb::pin, std::move(args));
   };
   const json cpu = pin({{"cpus", 0.5}});
-  CHECK(cpu["done"] == "test-a is pinned to cpu=0.5, until it or the daemon ends");
+  CHECK(cpu["done"] ==
+        "test-a is pinned to cpu=0.5, until it or the daemon ends, or a mode of the host is set");
   CHECK(cpu["undo"] == "cgphase pin test-a cpu=auto,memory=auto");
   REQUIRE(cpu["changes"].size() == 1);
   CHECK(cpu["changes"][0] ==
         "its limits follow by steps, as far as the rails allow: cgphase explain test-a");
   const json both = pin({{"memory_mib", 300}});
   CHECK(both["done"] ==
-        "test-a is pinned to cpu=0.5,memory=314572800, until it or the daemon ends");
+        "test-a is pinned to cpu=0.5,memory=314572800, until it or the daemon ends, or a mode of "
+        "the host is set");
   CHECK(both["undo"] == "cgphase pin test-a cpu=0.5,memory=auto");
   CHECK(pin({{"memory_mib", 300}})["undo"] == "");
   const json shown = acted(answers, Verb::show, {{"container", "test-a"}});
@@ -266,6 +268,10 @@ TEST_CASE("a pin says what holds now, how far it goes and how to undo it") {
   CHECK(held["changes"][1] ==
         "nothing is written in mode advise: cgphase mode enforce test-a");
   CHECK(held["changes"][2] == "nothing is written while it is paused: cgphase resume test-a");
+  CHECK(act(Verb::resume, {{"container", "test-a"}})["changes"][0] ==
+        "it is pinned to cpu=0.6,memory=314572800 still: cgphase pin test-a cpu=auto,memory=auto");
+  CHECK(pin({{"memory_mib", 1e-7}})["done"].get<std::string>().starts_with(
+      "test-a is pinned to cpu=0.6,memory=1, "));
   CHECK(pin({{"cpus", 0}, {"memory_mib", 0}})["done"] ==
         "limits of test-a are as the policy has them");
   CHECK_FALSE(world.agent->pipeline().containers()[0]->pin.any());

@@ -188,6 +188,38 @@ TEST_CASE("a pin below what is needed is kept from it by the rails, and the guar
   CHECK(cores(host) > before);
 }
 
+TEST_CASE("a pin of memory stays above each peak of the run, however long ago that was") {
+  Host host(never_lowers());
+  host.pipeline.admit(kId, {.mode = Mode::enforce});
+  host.need(400 * kMiB);
+  CHECK(steps_for(host, 10, Reason::pinned));
+  host.need(200 * kMiB);
+  host.pipeline.set_pin(kId, {.memory = Bytes{kMiB}});
+  CHECK(steps_for(host, 6000, Reason::pinned));
+  REQUIRE(host.lowered_memory());
+  CHECK(mib(host) >= 400);
+}
+
+TEST_CASE("a pin waits for samples of the phase, whatever earlier runs taught a policy") {
+  Allocation wish{.earlier_runs = 100};
+  CHECK(wish.earlier_runs_for(Resource::cpu) == 100);
+  const Allocation pinned = wish.pinned({.cpu = Cores{0.5}}, 7);
+  CHECK(pinned.cpu_sample_count == 7);
+  CHECK(pinned.earlier_runs_for(Resource::cpu) == 0);
+  CHECK(pinned.earlier_runs_for(Resource::memory) == 100);
+  CHECK(pinned.reason_for(Resource::memory) == wish.reason);
+  PipelineConfig config = never_lowers();
+  config.rails.enough_samples = 500;
+  Host host(config);
+  host.pipeline.admit(kId, {.mode = Mode::enforce});
+  CHECK(steps_for(host, 600, Reason::pinned));
+  host.pipeline.set_pin(kId, {.cpu = Cores{0.5}});
+  CHECK(steps_for(host, 499, Reason::pinned));
+  CHECK(cores(host) == 1);
+  CHECK(steps_for(host, 200, Reason::pinned));
+  CHECK(cores(host) == doctest::Approx(0.5));
+}
+
 TEST_CASE("a pin changes nothing in mode observe or advise, and goes with its container") {
   for (const Mode mode : {Mode::observe, Mode::advise}) {
     Host host(never_lowers());

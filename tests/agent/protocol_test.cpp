@@ -44,7 +44,7 @@ TEST_CASE("every verb has a name that is read back") {
   }
 }
 
-TEST_CASE("only mode, pause, resume, restore and model act") {
+TEST_CASE("only mode, pause, resume, restore, model and pin act") {
   CHECK(is_admin(Verb::model));
   CHECK(is_admin(Verb::mode));
   CHECK(is_admin(Verb::pause));
