@@ -67,7 +67,8 @@ std::string not_before(bool paused, bool held) {
 
 // Of what a command allows beyond the configuration.
 std::string until_ends(const char* what) {
-  return std::string(", until ") + what + " ends; what is to last stands in cgphase.toml(5)";
+  return std::string(", until ") + what + " ends or its configuration is read again; what is to " +
+         "last stands in cgphase.toml(5)";
 }
 
 std::string knobs_text(const LimitWriter::RestoreReport& restored) {
@@ -492,6 +493,9 @@ nlohmann::json Answers::set_mode(const Request& request) {
   const Mode before = agent_.asked_mode(info);
   // One above the configured mode is of this container alone.
   const Mode configured = mode_for(agent_.config(), info);
+  Config file = agent_.config();
+  file.mode = agent_.configured_mode();
+  const Mode lasting = std::min(configured, mode_for(file, info));
   const bool by_name =
       mode < configured || (mode == configured && agent_.own_mode(info).value_or(mode) < mode);
   auto restored = agent_.set_mode(info.id, mode);
@@ -499,7 +503,7 @@ nlohmann::json Answers::set_mode(const Request& request) {
   return ok_reply(to_json(ActionReport{
       .done = "mode of " + escape_name(info.name) + " is " + to_string(mode) +
               not_before(agent_.paused(info), held) + (by_name ? others_of_name(info) : "") +
-              (mode > configured ? until_ends("it or the daemon") : ""),
+              (mode > lasting ? until_ends("it or the daemon") : ""),
       .undo = before == mode
                   ? ""
                   : shell_command({"cgphase", "mode", to_string(before), found_by(**view)}),

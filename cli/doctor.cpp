@@ -167,6 +167,17 @@ Finding judge_disk(const std::string& path, std::uint64_t free_bytes) {
           "the history takes up to 256 MiB: free some, or lower its cap; control goes on without"};
 }
 
+namespace {
+
+// What it says where it cannot even be begun, as the dynamic linker does of a missing library.
+std::string complaint_of(const std::string& program) {
+  const auto end = run_program({program, "--version"}, STDERR_FILENO);
+  if (!end) return end.error().text;
+  return printable(trim(end->said.substr(0, end->said.find('\n'))));
+}
+
+}  // namespace
+
 Finding examine_programs(const std::string& daemon, const std::string& systemctl) {
   if (daemon.empty())
     return {Level::warn, "programs",
@@ -174,8 +185,7 @@ Finding examine_programs(const std::string& daemon, const std::string& systemctl
             "install the package cgphase"};
   const auto told = run_program({daemon, "--version"}, STDOUT_FILENO);
   if (!told || told->exit != 0)
-    return {Level::fail, "programs", daemon + " does not run here" +
-                                         (told ? "" : ": " + told.error().text),
+    return {Level::fail, "programs", daemon + " does not run here: " + complaint_of(daemon),
             "install the package that was built for this release of this system, which brings the "
             "libraries that it needs"};
   std::string text = std::string(trim(told->said));

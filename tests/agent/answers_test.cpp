@@ -230,8 +230,8 @@ TEST_CASE("where containers share a name the undo has the path, and it is told h
   CHECK(ended[1] == "the mode of same itself, advise, ends: cgphase mode advise /many/2/same");
   // One above the configured mode is of one container, and so is a name that nobody shares.
   CHECK(act(Verb::mode, {{"container", "/many/1/same"}, {"mode", "advise"}})["done"] ==
-        "mode of same is advise, until it or the daemon ends; what is to last stands in "
-        "cgphase.toml(5)");
+        "mode of same is advise, until it or the daemon ends or its configuration is read again; "
+        "what is to last stands in cgphase.toml(5)");
   CHECK(act(Verb::pause, {{"container", "test-a"}})["done"] ==
         "test-a is left alone until it is resumed");
 }
@@ -312,7 +312,8 @@ TEST_CASE("a mode above the configured one is told to end with the daemon, one b
     return acted(answers, Verb::mode, {{"mode", mode}})["done"].get<std::string>();
   };
   CHECK(done("enforce") == "mode is enforce for the containers that the configuration names, until "
-                           "the daemon ends; what is to last stands in cgphase.toml(5)");
+                           "the daemon ends or its configuration is read again; what is to last "
+                           "stands in cgphase.toml(5)");
   CHECK(done("advise") == "mode is advise");
   CHECK(done("observe") == "mode is observe");
 }

@@ -103,9 +103,10 @@ TEST_CASE("the daemon's program is run for what it is and what it is linked with
 
 TEST_CASE("a daemon's program that does not run, or is not there, is told with a way out") {
   const FakeHost host;
-  const Finding broken = examine_programs(script(host, "cgphased", "exit 127"), "");
+  const std::string unlinked = script(host, "cgphased", "echo no library >&2; exit 127");
+  const Finding broken = examine_programs(unlinked, "");
   CHECK(broken.level == Level::fail);
-  CHECK(broken.text == host.path("cgphased") + " does not run here");
+  CHECK(broken.text == unlinked + " does not run here: no library");
   CHECK_FALSE(broken.way_out.empty());
   host.write("text", "no program");
   CHECK(examine_programs(host.path("text"), "").level == Level::fail);
