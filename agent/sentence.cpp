@@ -72,7 +72,7 @@ std::string why(const Decision& decision) {
     case Reason::another_manager: return "another manager of limits was seen";
     case Reason::oom_remembered: return "its image ran out of memory under a lowered limit";
     case Reason::gpu_seen: return "it has a GPU, or that cannot be ruled out any more";
-    case Reason::pinned: return "an administrator pinned it to " + statistic;
+    case Reason::pinned: return "an administrator's pin asks for " + statistic;
   }
   return "";
 }

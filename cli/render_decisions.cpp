@@ -98,7 +98,7 @@ std::string decision_details(const json& entry, const TextStyle& style) {
                                 view_number(decision, "/phase/distance").value_or(0),
                                 view_number(decision, "/phase/margin").value_or(0)));
   if (view_text(decision, "/reason") == to_string(Reason::pinned))
-    line("pinned to", amount(decision, "/statistic"));
+    line("pin asks for", amount(decision, "/statistic"));
   else
     line("statistic", amount(decision, "/statistic") + " from " +
                           count_text(view_number(decision, "/sample_count")) + " samples");

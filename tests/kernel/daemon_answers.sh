@@ -231,7 +231,7 @@ pinning() {
   expect 0 show test-idle
   says '0.40 cores'
   expect 0 explain test-idle
-  says 'an administrator pinned it to'
+  says "an administrator's pin asks for"
   expect 6 pin test-idle memory=1G
   one_line
   expect 0 pin test-idle memory=120M
