@@ -12,12 +12,14 @@ export CGPHASE_CGROUP_ROOT=/sys/fs/cgroup
 kept=/var/lib/containers-test  # what is needed after the machine started again
 limits=(--network none --tmpfs /hold -m 128m --memory-swap 128m --cpus 0.8)
 # Computes, holds memory, and does nothing, some seconds each; on slow machines, too, never as much
-# as it may, which would be a reason to leave its limits alone.
-work='while :; do
+# as it may, which would be a reason to leave its limits alone. So it starts no program while it
+# computes: on an emulated processor that takes more than the rest.
+work='busybox mkfifo /hold/never; exec 3<>/hold/never
+while :; do
   n=0; while [ $n -lt 16 ]; do
     until=$((${EPOCHREALTIME/./} + 50000))
     while [ ${EPOCHREALTIME/./} -lt $until ]; do :; done
-    busybox sleep 0.25; n=$((n + 1))
+    read -t 0.25 -u 3; n=$((n + 1))
   done
   busybox dd if=/dev/zero of=/hold/data bs=1M count=24 2>/dev/null; busybox sleep 4
   busybox rm /hold/data; busybox sleep 4
