@@ -5,6 +5,7 @@
 #include "cli/table.h"
 #include "cli/time_text.h"
 #include "cli/view.h"
+#include "policy/decision.h"
 
 namespace cgphase {
 namespace {
