@@ -1,7 +1,6 @@
 #include "cli/daemon_verbs.h"
 
 #include <algorithm>
-#include <expected>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -9,6 +8,7 @@
 #include "agent/report.h"
 #include "base/clock.h"
 #include "base/parse.h"
+#include "base/result.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/daemon_client.h"
@@ -127,28 +127,29 @@ int mode(const Words& words, const CommonOptions& options) {
   return act(std::move(request), options);
 }
 
-// One of "cpu=0.5" and "memory=512M" into its argument: 0 for `auto`.
-std::expected<void, std::string> take_pin(std::string_view word, json& args) {
+// One of "cpu=0.5" and "memory=512M" into its argument: 0 for `auto`. Errors: invalid.
+Status take_pin(std::string_view word, json& args) {
   const std::size_t equals = word.find('=');
   const std::string_view name = word.substr(0, equals);
   const std::string value(equals == word.npos ? "" : word.substr(equals + 1));
   const char* const argument = name == "cpu" ? "cpus" : "memory_mib";
   if (equals == word.npos || (name != "cpu" && name != "memory"))
-    return std::unexpected(escape_name(word) + " is neither cpu=CORES nor memory=SIZE");
-  if (args.contains(argument)) return std::unexpected(std::string(name) + " is given twice");
+    return failure(ErrorKind::invalid, escape_name(word) + " is neither cpu=CORES nor memory=SIZE");
+  if (args.contains(argument))
+    return failure(ErrorKind::invalid, std::string(name) + " is given twice");
   if (value == "auto") {
     args[argument] = 0;
   } else if (name == "cpu") {
     const auto cores = parse_double(value);
     if (!cores || !(*cores > 0 && *cores <= 1e6))
-      return std::unexpected("cpu=" + escape_name(value) +
-                             " is no number of cores (0.5), nor auto");
+      return failure(ErrorKind::invalid,
+                     "cpu=" + escape_name(value) + " is no number of cores (0.5), nor auto");
     args[argument] = *cores;
   } else {
     const auto bytes = parse_bytes(value);
     if (!bytes || *bytes == 0)
-      return std::unexpected("memory=" + escape_name(value) +
-                             " is no size (512M, 1.5GiB), nor auto");
+      return failure(ErrorKind::invalid,
+                     "memory=" + escape_name(value) + " is no size (512M, 1.5GiB), nor auto");
     args[argument] = static_cast<double>(*bytes) / static_cast<double>(kMiB);
   }
   return {};
@@ -158,8 +159,8 @@ int pin(const Words& words, const CommonOptions& options) {
   Request request{.verb = Verb::pin, .args = {{"container", words.container}}};
   for (std::string_view rest = words.pin; !rest.empty();) {
     const std::string_view word = rest.substr(0, rest.find(','));
-    if (const auto taken = take_pin(word, request.args); !taken)
-      return complain(Exit::usage, "pin: " + taken.error());
+    if (const Status taken = take_pin(word, request.args); !taken)
+      return complain(Exit::usage, "pin: " + taken.error().text);
     rest.remove_prefix(std::min(rest.size(), word.size() + 1));
   }
   return act(std::move(request), options);
