@@ -123,7 +123,7 @@ class Agent {
   // By a command for it alone.
   std::optional<Mode> own_mode(const ContainerInfo& info) const;
   bool paused(const ContainerInfo& info) const { return parts_.holds.of(info).paused; }
-  // For as long as it or the daemon runs.
+  // For as long as it or the daemon runs, and no mode of the host is set.
   void set_pin(CgroupId id, const Pin& pin) { parts_.pipeline.set_pin(id, pin); }
   // Why nothing is written on this host at all: somebody else sets limits here. Empty: nobody.
   const std::string& standing_down() const { return neighbourhood_.standing_down(); }

@@ -261,13 +261,6 @@ Observation observe(const Sample& sample, const Sample& previous,
   return observation;
 }
 
-// A policy would have learned of a peak; the rails themselves remember one for a minute.
-Pin above_need(Pin pin, std::optional<double> highest_memory_bytes) {
-  const Bytes need{static_cast<std::uint64_t>(highest_memory_bytes.value_or(0))};
-  if (pin.memory && pin.memory->value < need.value) pin.memory = need;
-  return pin;
-}
-
 void keep_highest(std::optional<double>& highest, std::optional<double> value) {
   if (value) highest = std::max(*value, highest.value_or(*value));
 }
@@ -335,7 +328,7 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
     const bool measured = observation.cpu_cores && observation.memory_need_bytes;
     double& samples = container.pinned_samples[view.phase.known() ? view.phase.index : -1];
     if (measured) samples += 1;
-    view.wish = view.wish.pinned(above_need(view.pin, view.highest_memory_bytes), samples);
+    view.wish = view.wish.pinned(view.pin, samples, view.highest_memory_bytes.value_or(0));
   }
   RailInput input{
       .time = tick.time, .interval_seconds = interval_seconds, .sample = &sample,

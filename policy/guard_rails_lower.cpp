@@ -65,7 +65,7 @@ ContainerRails::Impl::Proposal ContainerRails::Impl::propose(Resource resource, 
   state.limit_bytes = in_force;
   // Where the need is not known nothing is given away.
   state.need_bytes = senses_->need_bytes().value_or(in_force);
-  state.peak_bytes = senses_->need_peak_bytes();
+  state.peak_bytes = std::max(senses_->need_peak_bytes(), step.wish.memory_peak_bytes);
   state.bytes_per_sec = senses_->allocation_p99_bytes_per_sec();
   state.current_bytes =
       static_cast<double>(step.input.sample->memory_current.value_or(Bytes{0}).value);

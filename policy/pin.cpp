@@ -4,7 +4,7 @@
 
 namespace cgphase {
 
-Allocation Allocation::pinned(const Pin& pin, double samples) const {
+Allocation Allocation::pinned(const Pin& pin, double samples, double peak_bytes) const {
   Allocation wish = *this;
   if (pin.cpu) {
     wish.cpu = pin.cpu;
@@ -15,6 +15,7 @@ Allocation Allocation::pinned(const Pin& pin, double samples) const {
     wish.memory = pin.memory;
     wish.memory_sample_count = samples;
     wish.memory_pinned = true;
+    wish.memory_peak_bytes = peak_bytes;
   }
   return wish;
 }

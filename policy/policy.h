@@ -43,6 +43,7 @@ struct Allocation {
   int earlier_runs = 0;            // earlier runs of the same image that saw this phase
   bool cpu_pinned = false;         // `cpu` is what an administrator asked for, `memory` so
   bool memory_pinned = false;
+  double memory_peak_bytes = 0;    // the rails keep above it as above one of the last minute
 
   Reason reason_for(Resource resource) const {
     return (resource == Resource::cpu ? cpu_pinned : memory_pinned) ? Reason::pinned : reason;
@@ -52,7 +53,8 @@ struct Allocation {
     return reason_for(resource) == Reason::pinned ? 0 : earlier_runs;
   }
   // `samples`: how many there are of this phase since it was pinned, whatever the policy counts.
-  Allocation pinned(const Pin& pin, double samples) const;
+  // `peak_bytes`: of the run's need, of which a policy would have learned.
+  Allocation pinned(const Pin& pin, double samples, double peak_bytes) const;
 };
 
 class Policy {
