@@ -1,7 +1,8 @@
 #!/bin/bash
 # However the daemon ends, every limit is what it was: 20 times SIGKILL at random moments, a hang,
-# SIGTERM, out of memory, no process left for a companion, one that ends at once, no thread, full
-# disks, all killed at once. Also: a second daemon is refused. daemon_restores.sh PROGRAMS [SEED]
+# one of its loop alone, SIGTERM, out of memory, no process left for a companion, one that ends at
+# once, no thread, full disks, all killed at once. Also: a second daemon is refused.
+# daemon_restores.sh PROGRAMS [SEED]
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
 . "$(dirname "$0")/daemon_fixture.sh"
 
@@ -46,6 +47,30 @@ hang() {
   kill -KILL "$daemon"
   wait "$daemon" 2>/dev/null
   check_restored 'SIGKILL after SIGSTOP'
+}
+
+thread_states() {
+  awk '$1 == "Name:" { name = $2 } $1 == "State:" { print name, $2 }' "/proc/$daemon/task/"*/status
+}
+
+# Its other threads live and could feed whoever watches over it. A loop that goes on lowers again.
+hang_of_loop() {
+  local holder states
+  start_daemon
+  await_change 'hang of the loop'
+  "$bin/hold_thread" "$daemon" >/tmp/held &
+  holder=$!
+  until_true 5000 grep -q held /tmp/held || fail 'hang of the loop: it was not held'
+  check_restored 'hang of the loop'
+  states=$(thread_states)
+  [ "$(grep -c ' t$' <<<"$states")" = 1 ] && [ "$(grep -c ' [SRD]$' <<<"$states")" -ge 3 ] ||
+    fail "hang of the loop: not one thread held and the others alive: $states"
+  pause_ms 2000
+  all_original || fail 'hang of the loop: a limit was lowered meanwhile'
+  kill "$holder"
+  wait "$holder" 2>/dev/null
+  await_change 'after a hang of the loop'
+  terminate
 }
 
 second_daemon() {
@@ -272,6 +297,7 @@ for ((round = 1; round <= kills; round++)); do kill_at_random "$round"; done
 [ "$changed_rounds" -ge $((kills * 2 / 5)) ] ||
   fail "limits were changed in only $changed_rounds of $kills kills"
 hang
+hang_of_loop
 second_daemon
 terminate
 agent=$root/agent
