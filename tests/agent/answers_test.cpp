@@ -158,11 +158,20 @@ TEST_CASE("status tells which program made the model") {
   CHECK(made_by() == "cgphase train 1.2");
 }
 
+namespace {
+
+// What is asked is done at once, in this thread.
+Answers answers_of(AgentWorld& world) {
+  return {*world.agent, world.clock, [](auto work) { work(); }, {}};
+}
+
+}  // namespace
+
 TEST_CASE("undo is what takes an action back, and empty where nothing changed") {
   AgentWorld world;
   REQUIRE(world.run_until_lowered());
   world.run(1);
-  Answers answers(*world.agent, world.clock, [](auto work) { work(); }, {});
+  Answers answers = answers_of(world);
   const auto act = [&](Verb verb, const json& args) {
     json body;
     answers.answer({.verb = verb, .args = args}, {}, [&](json reply) { body = std::move(reply); });
@@ -208,7 +217,7 @@ TEST_CASE("where containers share a name the undo has the path, and it is told h
     world.tree.write(std::string(path) + "/cpu.max", kCpuMax);
   world.start();
   world.run(1);
-  Answers answers(*world.agent, world.clock, [](auto work) { work(); }, {});
+  Answers answers = answers_of(world);
   const auto act = [&](Verb verb, json args) { return acted(answers, verb, std::move(args)); };
   const std::string both = "; this goes by engine and name, which 2 containers have";
   const json first = {{"container", "/many/1/same"}};
@@ -240,7 +249,7 @@ TEST_CASE("a pin says what holds now, how far it goes and how to undo it") {
   AgentWorld world;
   world.start();
   world.run(1);
-  Answers answers(*world.agent, world.clock, [](auto work) { work(); }, {});
+  Answers answers = answers_of(world);
   const auto act = [&](Verb verb, json args) { return acted(answers, verb, std::move(args)); };
   const auto pin = [&](json args) {
     args["container"] = "test-a";
@@ -281,7 +290,7 @@ TEST_CASE("a pin gives no more than there was, and ends with a mode of the host,
   AgentWorld world;
   world.start();
   world.run(1);
-  Answers answers(*world.agent, world.clock, [](auto work) { work(); }, {});
+  Answers answers = answers_of(world);
   const auto act = [&](Verb verb, json args) { return acted(answers, verb, std::move(args)); };
   const auto refused = [&](json args) {
     args["container"] = "test-a";
@@ -307,7 +316,7 @@ TEST_CASE("a mode above the configured one is told to end with the daemon, one b
   world.config.mode = Mode::advise;
   world.start();
   world.run(1);
-  Answers answers(*world.agent, world.clock, [](auto work) { work(); }, {});
+  Answers answers = answers_of(world);
   const auto done = [&](const char* mode) {
     return acted(answers, Verb::mode, {{"mode", mode}})["done"].get<std::string>();
   };
@@ -324,7 +333,7 @@ TEST_CASE("under the kill switch a mode waits for its end, and explain tells of 
   world.tree.write("/disabled", "");
   world.run(1);
   REQUIRE(world.agent->kill_switch());
-  Answers answers(*world.agent, world.clock, [](auto work) { work(); }, {});
+  Answers answers = answers_of(world);
   const auto done = [&](Verb verb, json args) {
     return acted(answers, verb, std::move(args))["done"].get<std::string>();
   };
@@ -345,7 +354,7 @@ TEST_CASE("under the kill switch a mode waits for its end, and explain tells of 
 TEST_CASE("without a companion that lasts status, explain and a mode that is refused say so") {
   AgentWorld world;
   REQUIRE(world.run_until_lowered());
-  Answers answers(*world.agent, world.clock, [](auto work) { work(); }, {});
+  Answers answers = answers_of(world);
   CHECK(answers.status().degraded.empty());
   world.agent->set_writable(false);
   world.run(3);
@@ -528,6 +537,12 @@ TEST_CASE("beside another manager of limits status, list and show say why nothin
   const json list = world.ask({.verb = Verb::list});
   CHECK(list["containers"][0]["hands_off"] == why);
   CHECK(list["containers"][0]["mode"] == "observe");
+  const auto pin = [&](double cores) {
+    return world.ask({.verb = Verb::pin, .args = {{"container", "test-a"}, {"cpus", cores}}});
+  };
+  CHECK(pin(0.5)["error"]["text"] == "pin: test-a is never written to: " + why);
+  CHECK_FALSE(world.agent->pipeline().containers()[0]->pin.any());
+  CHECK(pin(0)["done"] == "limits of test-a are as the policy has them");  // which may be asked for
   world.tree.remove("/proc/812");
   CHECK(world.agent->reload(world.config).empty());
   world.run(1);
