@@ -16,6 +16,9 @@ unproved() { echo "FAILED, so nothing is proved: $*"; exit 1; }
 # How often systemd read its units again, by its own word.
 units_loaded() { journalctl -b _PID=1 -o cat | grep -c '^Reloading'; }
 
+# Images have no procps: nothing of the package may need it.
+daemon_runs() { grep -qsx cgphased /proc/[0-9]*/comm; }
+
 apt_get() { DEBIAN_FRONTEND=noninteractive apt-get -q -y "$@" </dev/null >/tmp/apt.log 2>&1; }
 
 must_apt() {

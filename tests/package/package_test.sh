@@ -263,7 +263,7 @@ removed() {
   raw_write
   [ ! -e /usr/sbin/cgphased ] || fail 'the program is still there'
   [ -e /var/lib/cgphase ] || fail 'removal took the history, which is for purge'
-  pgrep -x cgphased >/dev/null && fail 'the daemon still runs'
+  daemon_runs && fail 'the daemon still runs'
   echo 'removed: every limit is the original'
 }
 
@@ -303,7 +303,7 @@ masked() {
   must systemctl --root=/ --no-reload --quiet mask cgphased.service
   must_apt install "$package"
   grep -q 'cgphase: not enabled' /tmp/apt.log || fail "not told: $(tail -n 5 /tmp/apt.log)"
-  pgrep -x cgphased >/dev/null && fail 'a masked daemon was started'
+  daemon_runs && fail 'a masked daemon was started'
   must_apt purge cgphase
   must systemctl --root=/ --no-reload --quiet unmask cgphased.service
   untouched 'installing it masked'
