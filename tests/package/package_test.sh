@@ -195,6 +195,32 @@ downgraded() {
   echo 'downgraded: works, history kept'
 }
 
+unknown_history() { cgphase status 2>/dev/null | grep -q 'schema 99 is newer than'; }
+
+# The history of a version that does not exist yet: its number is in the header, where SQLite has
+# it (user_version, 4 bytes from 60 on).
+downgraded_below_its_history() {
+  local history=/var/lib/cgphase/history.db
+  repack 0.9.6
+  must_apt install /tmp/cgphase_0.9.6.deb
+  must systemctl reset-failed cgphased
+  must systemctl stop cgphased
+  [ ! -e $history-wal ] || fail 'a -wal is left, so the file alone proves nothing'
+  cp $history /tmp/ours
+  printf '\0\0\0\143' | dd of=$history bs=1 seek=60 conv=notrunc status=none
+  cp $history /tmp/newer
+  must_apt install --allow-downgrades "$package"
+  untouched 'the downgrade below its history'
+  property_is ActiveState active || must systemctl start cgphased
+  until_true 10000 unknown_history || fail "not told: $(cgphase status)"
+  cmp -s $history /tmp/newer || fail 'a newer history was changed'
+  must systemctl stop cgphased
+  cp /tmp/ours $history
+  must systemctl start cgphased
+  until_true 10000 enough_samples || fail 'history is gone after the downgrade below it'
+  echo 'downgraded below its history: told, works, nothing of it changed'
+}
+
 removal_refused() {
   policy 101
   apt_get remove cgphase && fail 'removed under a daemon that may not be stopped'
@@ -381,6 +407,7 @@ unit_changed
 unit_changed_between
 wrong_configuration
 downgraded
+downgraded_below_its_history
 removal_refused
 lowered
 no_memory
