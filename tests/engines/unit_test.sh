@@ -43,15 +43,24 @@ killed() {
   until_true 30000 main_is_other "$before" || fail 'not started again after SIGKILL'
 }
 
-# The companion too: ExecStopPost is what is left.
+# The companion too. ExecStopPost is what is left, as long as no other daemon starts.
 all_killed() {
-  local before
+  local before drop_in=/run/systemd/system/cgphased.service.d
+  mkdir -p $drop_in
+  printf '[Service]\nRestartSec=10min\n' >$drop_in/late.conf
+  must systemctl daemon-reload
+  must systemd-run --quiet --wait true  # systemd 257 writes limits at the next start of a unit
   await 'before SIGKILL to all'
   before=$(property MainPID)
   must systemctl reset-failed cgphased  # the test starts it more often than the unit allows
   systemctl kill --signal=KILL cgphased
   check_restored 'SIGKILL to daemon and companion'
-  until_true 30000 main_is_other "$before" || fail 'not started again after SIGKILL to all'
+  until_true 5000 property_is SubState auto-restart ||
+    fail "restored by another daemon: $(property SubState)"
+  rm -r $drop_in
+  must systemctl daemon-reload
+  must systemctl start cgphased
+  main_is_other "$before" || fail 'not started again after SIGKILL to all'
 }
 
 # So much that the daemon does not fit in, and those that restore after it do.
@@ -86,7 +95,16 @@ hung() {
 }
 
 reloaded() {
+  local before
   await 'before reload'
+  before=$(property MainPID)
+  mkdir -p /etc/cgphase/conf.d
+  echo 'mode = 3' >/etc/cgphase/conf.d/wrong.toml
+  must systemctl reload cgphased
+  until_true 20000 told_wrong || fail "the journal does not tell: $(journalctl -u cgphased -n 9)"
+  rm /etc/cgphase/conf.d/wrong.toml
+  property_is MainPID "$before" || fail 'a wrong configuration ended the daemon'
+  await 'after a wrong reload'
   sed -i 's/^mode = .*/mode = "observe"/' /etc/cgphase/cgphase.toml
   must systemctl reload cgphased
   check_restored 'reload to observe'
@@ -94,6 +112,8 @@ reloaded() {
   sed -i 's/^mode = .*/mode = "enforce"/' /etc/cgphase/cgphase.toml
   must systemctl reload cgphased
 }
+
+told_wrong() { journalctl -u cgphased -n 50 | grep -q 'conf.d/wrong.toml:1'; }
 
 stopped() {
   await 'before stop'
