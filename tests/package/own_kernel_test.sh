@@ -2,7 +2,7 @@
 # The package on a whole Debian with systemd and its suite's own kernel, which has what user-mode
 # Linux lacks, as far as emulation goes: the installation changes no limit, `cgphase status`
 # answers, phases are learned from what was recorded here, a service that works in them has its
-# limits lowered, a stop and the removal restore them.
+# limits lowered, a stop and the removal restore them, and purge leaves nothing.
 # own_kernel_test.sh FOLDER, run by tests/kernel/psi_guest --image; the package lies in FOLDER.
 # shellcheck disable=SC2154  # what the fixtures set
 package=$(find "$1" -name 'cgphase_*.deb')
@@ -39,12 +39,14 @@ installed() {
   local start
   must apt-get -q -y install "$package" </dev/null >/tmp/apt.log
   start=$(now_ms)
-  until_true 60000 answers || fail "no answer within 60 s: $(journalctl -u cgphased -n 20)"
+  until_true 10000 answers || fail "no answer within 10 s: $(journalctl -u cgphased -n 20)"
   echo "installed: status answers after $(($(now_ms) - start)) ms"
   grep -q '"mode": *"observe"' /tmp/status || fail "the mode is not observe: $(cat /tmp/status)"
   property_is ActiveState active || fail 'not started'
   pause_ms 5000
   all_original || fail "observing changed a limit: $(difference)"
+  [ "$(units_loaded)" = "$loaded" ] || fail 'the installation reloaded systemd'
+  [ "$(ss -Hltun)" = "$ports" ] || fail "a port is open: $(ss -Hltun)"
   system
   cgphase status
   diagnosed
@@ -146,12 +148,18 @@ ended() {
   must apt-get -q -y remove cgphase </dev/null >/tmp/apt.log
   restored 'the removal'
   [ ! -e /usr/sbin/cgphased ] || fail 'the program is still there'
+  must apt-get -q -y purge cgphase </dev/null >/tmp/apt.log
+  nothing_left
+  [ "$(units_loaded)" = "$loaded" ] || fail 'systemd was reloaded'
+  echo 'purged: nothing is left, systemd was never reloaded'
 }
 
 [ -n "$package" ] || { echo "FAILED: no package in $1"; exit 1; }
 must systemd-run --quiet --unit plain -p MemoryMax=128M -p MemorySwapMax=0 -p CPUQuota=80% \
   bash $work
 original=$(snapshot $cgroups)
+loaded=$(units_loaded)
+ports=$(ss -Hltun)
 installed
 trained
 enforced
