@@ -51,12 +51,14 @@ name_cgroups() {
 }
 
 # The package's own configuration is not touched, as an administrator would.
-write_enforcing() {  # '"NAME", ...'
+write_enforcing() {  # '"NAME", ...' [POLICY]; an empty one is the one that is shipped
+  local policy=${2-hold}
+  [ -z "$policy" ] || policy="policy = \"$policy\""
   mkdir -p /etc/cgphase/conf.d
   cat >/etc/cgphase/conf.d/containers.toml <<TOML
 mode = "enforce"
 model = "$kept/here.json"
-policy = "hold"
+$policy
 [enforce]
 names = [$1]
 [rails]
