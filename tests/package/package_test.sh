@@ -83,12 +83,16 @@ installed() {
     fail 'the catalog of the journal lacks ours'
   # dpkg asks who edited it about every change, and keys change from release to release.
   grep '=' /etc/cgphase/cgphase.toml && fail 'the file in /etc tells of keys'
+  [ "$(cksum </etc/cgphase/cgphase.toml)" = "$conffile" ] ||
+    fail 'the file in /etc is not that of every release'
   pause_ms 5000
   untouched 'the daemon, that observes,'
   answers
   status_has '"degraded": *\[\]' || fail "degraded from the start: $(cat /tmp/status)"
   echo 'installed: observes, nothing changed, nothing reloaded'
 }
+
+conffile='1920958976 531'  # if it must change after all: who edited it is asked then
 
 samples() { cgphase history /system.slice/plain.service -o csv --no-legend 2>/dev/null | wc -l; }
 enough_samples() { [ "$(samples)" -ge 3 ]; }
