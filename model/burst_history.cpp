@@ -72,12 +72,14 @@ void BurstHistory::Number::add(const Moments& run) {
     predicted += 1;
     error_sum += std::abs(mean - run.mean) / run.mean;
   }
-  // West's update of a weighted mean and its sum of squares (CACM 22, 1979).
+  // The update of a weighted mean and its sum of squares by Chan, Golub and LeVeque (The American
+  // Statistician 37, 1983): no rounding makes the sum negative, which is refused when read.
+  const double apart = run.mean - mean, before = count;
   runs += 1;
   count += run.count;
-  const double apart = run.mean - mean;
-  mean += apart * run.count / count;
-  squares += run.count * apart * (run.mean - mean);
+  const double share = run.count / count;
+  mean += apart * share;
+  squares += apart * apart * before * share;
 }
 
 void BurstHistory::add(const RunBursts& run) {

@@ -78,6 +78,16 @@ TEST_CASE("a history reads back as it was written, and keeps the newest runs onl
   CHECK(again->predict(kTx, kIdle)->runs == kBurstRunsKept + 3);
 }
 
+TEST_CASE("whatever the numbers of its runs, what was written reads back") {
+  for (int i = 0; i < 1000; ++i) {
+    BurstHistory history;
+    for (int run = 0; run < 3; ++run) {
+      history.add(run_of(3 + (i + run) % 7, 0.5 + 0.0123 * i + 1e-9 * run));
+      CHECK(BurstHistory::from_json(history.to_json()).has_value());
+    }
+  }
+}
+
 TEST_CASE("a history that is damaged is refused by what is wrong") {
   BurstHistory history;
   history.add(run_of(2, 10));
