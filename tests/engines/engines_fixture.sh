@@ -50,7 +50,7 @@ EOF
 
 # One of each: Podman with both runtimes, and with the other driver, ctr, nspawn and LXC.
 start_other_engines() {
-  must podman --log-level error import /tmp/root.tar localhost/batch:2 >/dev/null
+  must podman import -q /tmp/root.tar localhost/batch:2 >/dev/null
   crun_id=$(must podman --runtime crun run -d --name nightly "${limits[@]}" "${both_swap[@]}" \
     localhost/batch:2 sleep 1000) || exit
   runc_id=$(must podman --runtime runc run -d --name hourly "${limits[@]}" "${both_swap[@]}" \
