@@ -13,41 +13,32 @@ kept=/var/lib/containers-test  # what is needed after the machine started again
 # The host's programs in a root that has none.
 limits=(--network none --tmpfs /hold -m 128m --memory-swap 128m --cpus 0.8
   -v /usr:/usr:ro -v /etc/alternatives:/etc/alternatives:ro)
-# A server that answers requests, holds memory, and does nothing, some seconds each; on slow
-# machines, too, never as much as it may, which would be a reason to leave its limits alone: a
-# request is 50 ms of computing, and no program is started in between.
-# shellcheck disable=SC2016
-serving='redis-server --port 0 --unixsocket /hold/socket --save "" >/hold/log &
-ask() { redis-cli -s /hold/socket "$@" >/dev/null; }
-until ask ping; do busybox sleep 0.1; done
-while :; do
-  ask -r 16 -i 0.25 eval "
-    local from = os.clock()
-    repeat
-      for page = 1, 10 do redis.call(\"hincrby\", \"visits\", page, 1) end
-    until os.clock() - from > 0.05" 0
-  ask setrange held 25165823 x; busybox sleep 4
-  ask del held; ask memory purge; busybox sleep 4
-done'
 
 cli() { cgphase "$@"; }
 answers() { cgphase -q status >/dev/null 2>&1; }
 status_says() { cgphase status --json 2>/dev/null | grep -q "$1"; }
 told() { cgphase events >/tmp/events 2>/dev/null && grep -q "$1" /tmp/events; }
 
+confined() {  # where the kernel can, as on every Debian
+  grep -q Y /sys/module/apparmor/parameters/enabled 2>/dev/null || return 0
+  echo "AppArmor: $(docker exec web busybox cat /proc/1/attr/current)" | tee /tmp/confined
+  grep -q ': docker-default (enforce)' /tmp/confined
+}
+
 # A server in Docker and a training job in Podman.
 start_containers() {
   busybox_root
   mkdir -p /tmp/root/etc/alternatives
   ln -s usr/lib usr/lib64 /tmp/root/
-  cp packaging/deb/tests/training.py /tmp/root/
+  cp packaging/deb/tests/serving.sh packaging/deb/tests/training.py /tmp/root/
   tar -C /tmp/root -cf /tmp/root.tar .
   must systemctl start docker
   must docker import /tmp/root.tar shop:1 >/dev/null
   must podman import -q /tmp/root.tar localhost/batch:2 >/dev/null
-  docker_id=$(must docker run -d --name web "${limits[@]}" shop:1 busybox sh -c "$serving") || exit
+  docker_id=$(must docker run -d --name web "${limits[@]}" shop:1 busybox sh /serving.sh) || exit
   podman_id=$(must podman --runtime crun run -d --name nightly "${limits[@]}" localhost/batch:2 \
     python3 /training.py) || exit
+  confined || fail "AppArmor does not confine Docker's container: $(docker inspect web)"
   mkdir -p "$kept"
   echo "docker_id=$docker_id podman_id=$podman_id" >"$kept/ids"
 }

@@ -1,0 +1,27 @@
+# A server that answers requests, holds 24 MiB, and does nothing, some seconds each, without end;
+# for busybox sh. On slow machines, too, it never uses as much as it may, which would be a reason to
+# leave its limits alone: a request computes for 50 ms of the processor, and no program is started
+# in between, which on an emulated processor takes more than the rest.
+# shellcheck shell=dash disable=SC3045  # `read -t`, which busybox has
+socket=/hold/socket
+redis-server --port 0 --unixsocket $socket --save '' >/hold/log &
+until redis-cli -s $socket ping >/dev/null; do busybox sleep 0.5; done
+busybox mkfifo /hold/never
+exec 3<>/hold/never
+pause() { read -r -t "$1" _ <&3; }
+
+request="local from = os.clock()"
+request="$request repeat redis.call(\"incr\", \"visits\") until os.clock() - from > 0.05"
+while :; do
+  requests=0
+  while [ $requests -lt 16 ]; do
+    echo "eval '$request' 0"
+    pause 0.25
+    requests=$((requests + 1))
+  done
+  echo 'setrange held 25165823 x'
+  pause 4
+  echo 'del held'
+  echo 'memory purge'
+  pause 4
+done | redis-cli -s $socket >/dev/null
