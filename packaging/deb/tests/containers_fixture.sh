@@ -154,5 +154,15 @@ none_killed() {
   done
 }
 
+# What a lower limit is not to keep from its work.
+all_work() {  # WHEN
+  local answer
+  answer=$(docker exec web redis-cli -s /hold/socket exists visits 2>&1)
+  [ "$answer" = 1 ] || fail "$1: the server answers '$answer'"
+  podman exec nightly busybox timeout 120 busybox sh -c 'busybox rm -f /hold/checkpoint.npz
+    until [ -s /hold/checkpoint.npz ]; do busybox sleep 1; done' ||
+    fail "$1: the training does not go on: $(podman logs nightly 2>&1 | tail -n 5)"
+}
+
 main_is_other() { [ "$(property MainPID)" != "$1" ] && property_is ActiveState active; }
 same_id() { [ "$(cgphase show "$1" --json 2>/dev/null | grep -c "$2")" != 0 ]; }
