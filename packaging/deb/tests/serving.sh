@@ -1,6 +1,6 @@
 # A server that answers requests, holds 24 MiB, and does nothing, some seconds each, without end;
 # for busybox sh. On slow machines, too, it never uses as much as it may, which would be a reason to
-# leave its limits alone: a request computes for 50 ms of the processor, and no program is started
+# leave its limits alone: a request computes for 50 ms, not for an amount, and no program is started
 # in between, which on an emulated processor takes more than the rest.
 # shellcheck shell=dash disable=SC3045  # `read -t`, which busybox has
 socket=/hold/socket
@@ -10,8 +10,13 @@ busybox mkfifo /hold/never
 exec 3<>/hold/never
 pause() { read -r -t "$1" _ <&3; }
 
-request="local from = os.clock()"
-request="$request repeat redis.call(\"incr\", \"visits\") until os.clock() - from > 0.05"
+request='local from = redis.call("time")
+for visit = 1, 100000 do
+  redis.call("incr", "visits")
+  local now = redis.call("time")
+  if (now[1] - from[1]) * 1000000 + now[2] - from[2] > 50000 then break end
+end'
+request=$(echo "$request" | busybox tr '\n' ' ')  # a line, as redis-cli reads it
 while :; do
   requests=0
   while [ $requests -lt 16 ]; do
