@@ -134,7 +134,11 @@ lowered() {  # WHEN
   until_true 180000 each_lowered && echo "$1: limits of both are lowered" && return
   fail "$1: not lowered within 3 min: $(snapshot $cgroups)"
   cgphase list
-  cgphase events --from -10s
+  cgphase events --from -1min | tail -n 40
+  docker ps -a
+  podman ps -a
+  podman logs nightly 2>&1 | tail -n 5
+  dmesg | grep -i 'oom.kill\|killed process' | tail -n 5
   finish
 }
 
