@@ -111,7 +111,7 @@ each_lowered() {
     lower=no
     for knob in cpu.max memory.max; do
       meant=$(sed -n "s|^$cgroup/$knob=\([0-9]*\).*|\1|p" <<<"$original")
-      read -r in_force _ <"$root/$cgroup/$knob" || return 1
+      { read -r in_force _ <"$root/$cgroup/$knob"; } 2>/dev/null || return 1
       if [ "$in_force" = max ] || [ "$in_force" -gt "$meant" ]; then
         all=no
       elif [ "$in_force" -lt "$meant" ]; then
