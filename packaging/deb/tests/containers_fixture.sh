@@ -79,7 +79,6 @@ memory_headroom_bytes = "8M"
 memory_step_ratio = 0.5
 dwell = "1s"
 settle = "0s"
-start_up = "0s"
 stand_down = "1min"
 silent_revert = "3s"
 reapply_pause = "2s"
