@@ -6,7 +6,7 @@
 # family, and mmdebstrap knows where they are. Files for them go into FOLDER.
 # shellcheck disable=SC2034
 suite_system() {
-  local suite=$1 folder=$2 family=debian id codename keyring file
+  local suite=$1 folder=$2 family=debian id codename keyring file list url
   # shellcheck disable=SC1091
   read -r id codename < <(. /etc/os-release && echo "$ID" "${VERSION_CODENAME:-none}")
   apt-config dump Acquire >"$folder/apt.conf"
@@ -31,6 +31,11 @@ suite_system() {
     [ -s "$file" ] || continue
     suite_sources=("$folder/$suite-${file##*/}")
     sed "s/$codename/$suite/g" "$file" >"${suite_sources[0]}"
+    # Images for clouds keep addresses in files, which a system that is made here has not.
+    for list in $(grep -o 'mirror+file:[^ ]*' "${suite_sources[0]}" | sort -u); do
+      url=$(awk '/^[a-z]+:/ { print $1; exit }' "${list#mirror+file:}")
+      sed -i "s|$list|${url:?no address in $list}|g" "${suite_sources[0]}"
+    done
     return
   done
 }
