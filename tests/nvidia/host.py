@@ -150,8 +150,8 @@ runtime_dir = "{folder}/run"
     def source(self, name):
         return next(one for one in self.ask("status")["sources"] if one["name"] == name)
 
-    def container(self, cgroup):
-        for one in self.ask("list")["containers"]:
+    def container(self, cgroup, containers=None):
+        for one in containers or self.ask("list")["containers"]:
             if one["path"].endswith("/" + cgroup.name):
                 return one
         return None
