@@ -115,7 +115,8 @@ both_lowered() {
 }
 phases() {  # Two at least: a load that changes and one phase would be no phase at all.
   cgphase show "/$cgroups" --json >/tmp/shown 2>/dev/null &&
-    [ "$(sed 's/.*"phases_seen"//; s/\].*//' /tmp/shown | grep -o '"letter"' | wc -l)" -ge 2 ]
+    [ "$(tr -d '\n' </tmp/shown | sed 's/.*"phases_seen"//; s/\].*//' |
+      grep -o '"letter"' | wc -l)" -ge 2 ]
 }
 
 enforced() {

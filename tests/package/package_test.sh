@@ -95,7 +95,7 @@ installed() {
 conffile='1920958976 531'  # if it must change after all: who edited it is asked then
 
 samples() { cgphase history /system.slice/plain.service -o csv --no-legend 2>/dev/null | wc -l; }
-enough_samples() { [ "$(samples)" -ge 3 ]; }
+has_samples() { [ "$(samples)" -ge "$1" ]; }
 
 # Whoever is in the group reads all there is, and changes nothing.
 read_by_the_group() {
@@ -122,7 +122,7 @@ upgraded() {
   printf 'include = ["/system.slice/*.service"]\n' >/etc/cgphase/conf.d/all.toml
   echo '# mine' >>/etc/cgphase/cgphase.toml
   must systemctl restart cgphased
-  until_true 20000 enough_samples || fail 'no history before the upgrade'
+  until_true 20000 has_samples 3 || fail 'no history before the upgrade'
   read_by_the_group
   must cgphase -q pause /system.slice/plain.service
   must cgphase -q model install /usr/share/cgphase/model.json
@@ -191,11 +191,19 @@ wrong_configuration() {
   echo 'a wrong configuration: told, the daemon before goes on'
 }
 
+# More than a new history would have soon.
+long_history() {
+  until_true 60000 has_samples 30 || unproved "there are $(samples) samples alone"
+}
+
 downgraded() {
+  local before
+  long_history
+  before=$(samples)
   must_apt install --allow-downgrades "$package"
   untouched 'the downgrade'
   until_true 10000 answers || fail 'no answer after the downgrade'
-  enough_samples || fail 'history is gone after the downgrade'
+  has_samples "$before" || fail "history had $before samples, then $(samples)"
   echo 'downgraded: works, history kept'
 }
 
@@ -204,9 +212,12 @@ unknown_history() { cgphase status 2>/dev/null | grep -q 'schema 99 is newer tha
 # The history of a version that does not exist yet: its number is in the header, where SQLite has
 # it (user_version, 4 bytes from 60 on).
 downgraded_below_its_history() {
-  local history=/var/lib/cgphase/history.db
+  local history=/var/lib/cgphase/history.db before
   repack 0.9.6
   must_apt install /tmp/cgphase_0.9.6.deb
+  until_true 10000 answers || fail 'no answer after the upgrade'
+  long_history
+  before=$(samples)
   must systemctl reset-failed cgphased
   must systemctl stop cgphased
   [ ! -e $history-wal ] || fail 'a -wal is left, so the file alone proves nothing'
@@ -221,7 +232,8 @@ downgraded_below_its_history() {
   must systemctl stop cgphased
   cp /tmp/ours $history
   must systemctl start cgphased
-  until_true 10000 enough_samples || fail 'history is gone after the downgrade below it'
+  until_true 10000 has_samples "$before" ||
+    fail "history had $before samples, then $(samples) after the downgrade below it"
   echo 'downgraded below its history: told, works, nothing of it changed'
 }
 

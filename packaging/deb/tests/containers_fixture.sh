@@ -92,7 +92,7 @@ observed() {  # SECONDS
   until_true 10000 answers || fail 'cgphase status does not answer within 10 s'
   must cgphase -q record --for "$1s" -o /tmp/here.csv web nightly
   all_original || fail 'observing changed a limit'
-  must cgphase -q train --clusters 3 --epochs 40 -o "$kept/here.json" /tmp/here.csv \
+  must cgphase -q train --epochs 40 -o "$kept/here.json" /tmp/here.csv \
     2>/tmp/trained  # on a console it would tell of its progress
   echo "observed: $(wc -l </tmp/here.csv) samples, a model made of them"
 }
@@ -140,6 +140,11 @@ lowered() {  # WHEN
   podman logs nightly 2>&1 | tail -n 5
   dmesg | grep -i 'oom.kill\|killed process' | tail -n 5
   finish
+}
+
+# Before what has to put every limit back: in between the guard may have done so.
+still_lowered() {
+  until_true 60000 each_lowered || unproved "there is nothing to put back: $(cgphase list)"
 }
 
 # From now on somebody means CGROUP's KNOB to be VALUE.
