@@ -144,7 +144,7 @@ lowered() {  # WHEN
 
 # Before what has to put every limit back: in between the guard may have done so.
 still_lowered() {
-  until_true 60000 each_lowered || unproved "there is nothing to put back: $(cgphase list)"
+  until_true 180000 each_lowered || unproved "there is nothing to put back: $(cgphase list)"
 }
 
 # From now on somebody means CGROUP's KNOB to be VALUE.
