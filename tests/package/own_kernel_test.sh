@@ -113,11 +113,6 @@ both_lowered() {
     read -r in_force _ <"$root/$knob" && [ "$in_force" -lt "${meant% *}" ] || return 1
   done <<<"$original"
 }
-phases() {  # Two at least: a load that changes and one phase would be no phase at all.
-  cgphase show "/$cgroups" --json >/tmp/shown 2>/dev/null &&
-    [ "$(tr -d '\n' </tmp/shown | sed 's/.*"phases_seen"//; s/\].*//' |
-      grep -o '"letter"' | wc -l)" -ge 2 ]
-}
 
 enforced() {
   configure enforce 'model = "/etc/cgphase/here.json"
@@ -129,7 +124,7 @@ policy = "hold"'
     cgphase list -o wide
     cgphase events
   fi
-  until_true 120000 phases || fail "fewer than two phases: $(cat /tmp/shown)"
+  until_true 120000 two_phases "/$cgroups" || fail "fewer than two phases: $(cat /tmp/shown)"
   grep -q '^oom_kill 0' "$root/$cgroups/memory.events" || fail 'something was killed'
   cgphase list
   cgphase status | grep 'sampling ok, BPF' || fail "no walk by BPF: $(cgphase status)"

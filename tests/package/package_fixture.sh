@@ -13,6 +13,13 @@ system() {
 
 unproved() { echo "FAILED, so nothing is proved: $*"; exit 1; }
 
+# A load that changes and one phase would be no phase at all. An answer has many lines.
+two_phases() {  # CONTAINER
+  cgphase show "$1" --json >/tmp/shown 2>/dev/null &&
+    [ "$(tr -d '\n' </tmp/shown | sed 's/.*"phases_seen"//; s/\].*//' |
+      grep -o '"letter"' | wc -l)" -ge 2 ]
+}
+
 # How often systemd read its units again, by its own word.
 units_loaded() { journalctl -b _PID=1 -o cat | grep -c '^Reloading'; }
 
