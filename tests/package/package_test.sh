@@ -405,6 +405,20 @@ dropped_in() {
   echo 'drop-ins: an upgrade tries the daemon as they have it run'
 }
 
+# As who makes images may do it, without a chroot.
+in_an_image() {
+  local image=/tmp/image
+  mkdir -p "$image/var/lib/dpkg/info" "$image/var/lib/dpkg/updates" "$image/etc"
+  touch "$image/var/lib/dpkg/status"
+  must dpkg --root="$image" --force-script-chrootless --force-depends -i "$package" \
+    >/tmp/dpkg.log 2>&1
+  [ -L "$image/etc/systemd/system/multi-user.target.wants/cgphased.service" ] ||
+    fail "not enabled in an image: $(tail -n 5 /tmp/dpkg.log)"
+  untouched 'the installation into an image'
+  rm -rf "$image"
+  echo 'in an image: enabled, nothing of this system changed'
+}
+
 # That what is asked above would be seen.
 seen_if_done() {
   must systemctl daemon-reload
@@ -413,8 +427,8 @@ seen_if_done() {
   [ "$(units_loaded)" != "$loaded" ] || fail 'a reload is not seen, so nothing was proved'
 }
 
-must systemd-run --quiet --unit plain -p MemoryMax=64M -p CPUQuota=50% sleep 1000
-must systemd-run --quiet --unit raw -p MemoryMax=128M -p CPUQuota=60% sleep 1000
+must systemd-run --quiet --unit plain -p MemoryMax=64M -p CPUQuota=50% sleep infinity
+must systemd-run --quiet --unit raw -p MemoryMax=128M -p CPUQuota=60% sleep infinity
 raw_write
 original=$(snapshot $cgroups)
 installed
@@ -434,5 +448,6 @@ again
 masked
 unit_changed_away
 dropped_in
+in_an_image
 seen_if_done
 finish
