@@ -67,4 +67,7 @@ expect 'its container' "2.0 GiB, on $uuid" show plain.service
 for hardening in MemoryDenyWriteExecute PrivateNetwork NoNewPrivileges; do
   property_is "$hardening" yes || fail "gpu.conf takes $hardening away"
 done
+# 1.9 without: a device is what it is for.
+systemd-analyze security --no-pager --threshold=21 cgphased.service >/tmp/security ||
+  fail "exposed: $(tail -n 1 /tmp/security)"
 finish
