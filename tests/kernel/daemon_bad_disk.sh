@@ -11,7 +11,10 @@ until=''
 
 cli() { "$bin/cgphase" --socket "$runtime/read.sock" "$@"; }
 answers() { cli -q status >/dev/null 2>&1; }
-well() { cli status --json | grep -q '"state": *"ok"' && ! cli status | grep -q '^degraded'; }
+well() {
+  cli status --json | grep -q '"state": *"ok"' && cli status >/tmp/status &&
+    ! grep -q '^degraded' /tmp/status
+}
 suffers() { cli status | grep -q 'history is kept in memory for now'; }
 suffers_not() { ! suffers; }
 suffers_for() { cli status | grep -q "^degraded *history is kept in memory for now: .*$1"; }

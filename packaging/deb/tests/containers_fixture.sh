@@ -18,7 +18,10 @@ limits=(--network none --tmpfs /hold -m 128m --memory-swap 128m --cpus 0.8
 cli() { cgphase "$@"; }
 answers() { cgphase -q status >/dev/null 2>&1; }
 status_says() { cgphase status --json 2>/dev/null | grep -q "$1"; }
-told() { cgphase events >/tmp/events 2>/dev/null && grep -q "$1" /tmp/events; }
+# In this step: what one before it told would be enough.
+told() {
+  cgphase events --from "@$step_began" >/tmp/events 2>/dev/null && grep -q "$1" /tmp/events
+}
 
 confined() {  # where the kernel can, as on every Debian
   grep -q Y /sys/module/apparmor/parameters/enabled 2>/dev/null || return 0
