@@ -176,10 +176,10 @@ room() {
   (echo "$BASHPID" >"$root/quiet/cgroup.procs" && exec sleep 600) &
   start_daemon phase
   until_true 20000 answers || fail 'the daemon with policy phase does not answer'
-  until_true 60000 fit_says '"basis": "forecast".*"basis": "forecast"' --json ||
-    fail "no forecast within a minute: $(cat /tmp/fit)"
-  until_true 60000 fit_says 'yes: .*forecast' || fail "it does not fit: $(cat /tmp/fit)"
-  until_true 60000 fit_says '"fits": true' --json || fail "it does not fit: $(cat /tmp/fit)"
+  until_true 180000 fit_says '"basis": "forecast".*"basis": "forecast"' --json ||
+    fail "no forecast within 3 min: $(cat /tmp/fit)"
+  until_true 180000 fit_says 'yes: .*forecast' || fail "it does not fit: $(cat /tmp/fit)"
+  until_true 180000 fit_says '"fits": true' --json || fail "it does not fit: $(cat /tmp/fit)"
   expect 7 fit --cpus 0.99 --memory 1M --for 1m --risk 50%
   says 'no: '
   expect 7 fit --cpus 0.01 --memory 100T --for 1m --risk 50% --json
