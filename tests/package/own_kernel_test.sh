@@ -17,7 +17,8 @@ export DEBIAN_FRONTEND=noninteractive
 cgroups=system.slice/plain.service
 # Computes, holds memory, and does nothing, some seconds each. It computes for a time, not for an
 # amount, and starts no program for it: an emulated processor would be too slow for the quota, there
-# would be nothing to save, and what is throttled is left alone.
+# would be nothing to save, and what is throttled is left alone. For the same reason its quota is
+# more than one processor, as dd takes the whole of one while it writes.
 work=/run/plain
 cat >$work <<'WORK'
 exec {never}<> <(:)
@@ -151,7 +152,7 @@ ended() {
 }
 
 [ -n "$package" ] || { echo "FAILED: no package in $1"; exit 1; }
-must systemd-run --quiet --unit plain -p MemoryMax=128M -p MemorySwapMax=0 -p CPUQuota=80% \
+must systemd-run --quiet --unit plain -p MemoryMax=128M -p MemorySwapMax=0 -p CPUQuota=150% \
   bash $work
 original=$(snapshot $cgroups)
 loaded=$(units_loaded)
