@@ -107,11 +107,13 @@ trained() {
   echo "observed: $(wc -l </tmp/here.csv) samples, a model made of them"
 }
 
+# A quota of more than one processor is lowered when it is less than one, so that it is in force
+# where there is one only: less than the period, which stands behind it.
 both_lowered() {
   local knob meant in_force
   while IFS='=' read -r knob meant; do
     case $knob in */memory.max | */cpu.max) ;; *) continue ;; esac
-    read -r in_force _ <"$root/$knob" && [ "$in_force" -lt "${meant% *}" ] || return 1
+    read -r in_force _ <"$root/$knob" && [ "$in_force" -lt "${meant#* }" ] || return 1
   done <<<"$original"
 }
 
