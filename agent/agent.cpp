@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "control/knob_file.h"
+#include "policy/limit_arithmetic.h"
 
 namespace cgphase {
 namespace {
@@ -62,8 +63,9 @@ bool rivalled(const ContainerView& view) {
 
 // That should have its originals and has not.
 bool left_lowered(const ContainerView& view) {
-  return view.mode != Mode::enforce && (view.in_force.cpu_max != view.original.cpu_max ||
-                                        view.in_force.memory_max != view.original.memory_max);
+  return view.mode != Mode::enforce &&
+         !(is_original(view.in_force, view.original, Resource::cpu) &&
+           is_original(view.in_force, view.original, Resource::memory));
 }
 
 // Of many the first.

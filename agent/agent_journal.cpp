@@ -6,6 +6,7 @@
 #include "agent/agent.h"
 #include "agent/read_back.h"
 #include "control/knob_file.h"
+#include "policy/limit_arithmetic.h"
 
 namespace cgphase {
 namespace {
@@ -69,10 +70,8 @@ void Agent::remember_written(const Decision& decision, const Limits& in_force, s
 void Agent::note_restored(const ContainerView& view, Reason reason, std::span<const Knob> left) {
   for (const Resource resource : {Resource::cpu, Resource::memory}) {
     const bool cpu = resource == Resource::cpu;
-    const bool changed = cpu ? view.in_force.cpu_max != view.original.cpu_max
-                             : view.in_force.memory_max != view.original.memory_max;
-    if (!changed) continue;
-    if (std::ranges::find(left, cpu ? Knob::cpu_max : Knob::memory_max) != left.end()) continue;
+    if (is_original(view.in_force, view.original, resource)) continue;
+    if (std::ranges::find(left, cpu ? Knob::cpu_max : Knob::memory_high) != left.end()) continue;
     Limits restored = view.in_force;
     for (const Knob knob : kKnobs)
       if (resource_of(knob) == resource && std::ranges::find(left, knob) == left.end())
@@ -132,7 +131,8 @@ void Agent::store_tick() {
     if (view == nullptr) continue;
     point.phase = view->phase;
     point.original.cpu_max = view->original.cpu_max;
-    point.original.memory_max = view->original.memory_max;
+    if (view->original.memory_max || view->original.memory_high)
+      point.original.memory_max = MemoryLimit{view->original.memory_bytes()};
   }
   std::vector<StoredContainer> names;
   if (parts_.store->take_name_request())

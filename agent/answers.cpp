@@ -47,7 +47,7 @@ std::optional<Limits> proposal_of(const ContainerView& view) {
   if (view.wish.cpu && limits.cpu_max)
     limits.cpu_max->quota = Microseconds{static_cast<std::uint64_t>(
         view.wish.cpu->value * static_cast<double>(limits.cpu_max->period.value))};
-  if (view.wish.memory && limits.memory_max) limits.memory_max->bytes = view.wish.memory;
+  if (view.wish.memory && limits.memory_high) limits.memory_high->bytes = view.wish.memory;
   return limits;
 }
 
@@ -107,7 +107,8 @@ ContainerReport Answers::report(const ContainerView& view) const {
                          .memory_limit_around = view.memory_limit_around,
                          .holding_cpu = view.cpu_holding, .holding_memory = view.memory_holding,
                          .throttled_usec = view.sample.cpu.throttled_usec,
-                         .oom_kills = view.sample.memory_events.oom_kill};
+                         .oom_kills = view.sample.memory_events.oom_kill,
+                         .memory_delay_usec = view.memory_delay_usec};
   report.container.hands_off = agent_.hands_off(view.info);
   if (!report.container.hands_off.empty()) report.mode = Mode::observe;
   report.seconds_in_phase =

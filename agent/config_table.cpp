@@ -408,7 +408,7 @@ std::vector<ConfigRow> amount_rows() {
                               kDay, "One lowering of a quota in this time."));
   rows.push_back(number_row("rails.memory_headroom_ratio",
                             CGPHASE_FIELD(rails.memory_headroom_ratio), 1, 10,
-                            "memory.max is at least this times the peak of need."));
+                            "memory.high is at least this times the peak of need."));
   rows.push_back(bytes_row("rails.memory_headroom_bytes",
                            CGPHASE_FIELD(rails.memory_headroom_bytes), kMiB, 1024 * kGiB,
                            "And at least so much above need; 25 % of a limit below 1 GiB."));
@@ -417,11 +417,13 @@ std::vector<ConfigRow> amount_rows() {
                             "Both margins are so many times larger beside who kills on memory "
                             "pressure."));
   rows.push_back(number_row("rails.memory_step_ratio", CGPHASE_FIELD(rails.memory_step_ratio),
-                            0.001, 0.5, "A step lowers memory.max by at most this part."));
+                            0.001, 0.5,
+                            "A step lowers memory.high by at most this part, unless need is steady "
+                            "or earlier runs prove it."));
   rows.push_back(duration_row("rails.memory_lower_window", CGPHASE_FIELD(rails.memory_lower_window),
-                              0s, kDay, "One lowering of memory.max in this time."));
+                              0s, kDay, "memory.high comes down once in this time."));
   rows.push_back(duration_row("rails.dwell", CGPHASE_FIELD(rails.dwell), 0s, kDay,
-                              "Need steady for so long: a step may take half the gap."));
+                              "Need steady for this long: one step may go all the way."));
   rows.push_back(number_row("rails.smallest_change_ratio",
                             CGPHASE_FIELD(rails.smallest_change_ratio), 0, 0.5,
                             "A lowering by less is not worth a write."));

@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kMaxWord = "max";
 constexpr std::size_t kMostText = 255;
 
-// What the kernel makes of a value for memory.max: whole pages.
+// What the kernel makes of a value for memory.max or memory.high: whole pages.
 bool sets_memory(std::string_view value, const MemoryLimit& limit) {
   if (value == kMaxWord) return !limit.bytes;
   static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
@@ -39,6 +39,8 @@ bool sets_cpu(std::string_view value, const CpuMax& limit) {
 bool in_force(const LimitWrite& write, const Limits& limits) {
   if (write.file == "memory.max")
     return limits.memory_max && sets_memory(write.value, *limits.memory_max);
+  if (write.file == "memory.high")
+    return limits.memory_high && sets_memory(write.value, *limits.memory_high);
   if (write.file == "cpu.max") return limits.cpu_max && sets_cpu(write.value, *limits.cpu_max);
   return limits.cpu_max_burst && parse_u64(write.value) == limits.cpu_max_burst->value;
 }

@@ -8,10 +8,14 @@
 #include <vector>
 
 #include "base/check.h"
+#include "policy/limit_arithmetic.h"
 #include "policy/saving.h"
 
 namespace cgphase {
 namespace {
+
+// What managed runs have shown is saved so often.
+constexpr std::chrono::seconds kRunSaveInterval{60};
 
 double seconds(std::chrono::nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
@@ -48,6 +52,7 @@ struct Pipeline::Container {
   // it was written after that reading and raised again before the next.
   std::optional<double> lowest_cpu_cores;
   std::map<int, double> pinned_samples;  // by phase index, since it was pinned; -1 = no phase
+  double resumed_bytes = 0;  // what the run had shown before its first sample
   const Container* around = nullptr;  // the innermost that it lies in
 
   // Whether one that it lies in had such a limit before cgphase came.
@@ -71,6 +76,7 @@ struct Pipeline::Container {
     know(limits.cpu_max, view.in_force.cpu_max);
     know(limits.cpu_max_burst, view.in_force.cpu_max_burst);
     know(limits.memory_max, view.in_force.memory_max);
+    know(limits.memory_high, view.in_force.memory_high);
     const auto cores = limits.cpu_cores();
     if (cores) lowest_cpu_cores = std::min(cores->value, lowest_cpu_cores.value_or(cores->value));
   }
@@ -100,7 +106,7 @@ PolicySurroundings Pipeline::surroundings() const {
   const double step_seconds = engine_ ? engine_->model().step_seconds : seconds(config_.interval);
   PolicySurroundings around;
   around.cpu_horizon_seconds = kReactionSteps * step_seconds;
-  around.memory_horizon_seconds = seconds(config_.rails.memory_lower_window);
+  around.memory_horizon_seconds = seconds(kMemoryHorizon);
   around.risk = config_.risk;
   around.guard_threshold = config_.rails.at_risk_ratio;
   around.cpu_risk_factor = config_.cpu_risk_factor;
@@ -118,9 +124,41 @@ std::unique_ptr<Pipeline::Container> Pipeline::make_container(const ContainerInf
     container->view.original = admission->second.original;
     prior = admission->second.prior;
   }
-  container->policy = make_policy(policy_, prior, surroundings()).value();
+  set_policy(*container, prior);
   container->follow(engine_);
   return container;
+}
+
+void Pipeline::set_policy(Container& container, const nlohmann::json& prior) const {
+  container.policy = make_policy(policy_, prior, surroundings()).value();
+  const double peak =
+      std::max(container.resumed_bytes, container.view.highest_memory_bytes.value_or(0));
+  if (peak > 0) container.policy->resume(peak);
+}
+
+// A run that began before this daemon: the need that an earlier one saved, else memory.peak, which
+// counts cache as well.
+void Pipeline::resume_run(Container& container, const Sample& first) const {
+  const ContainerInfo& info = container.view.info;
+  const auto saved = rails_memory_.runs.peak_bytes(info.id, info.name);
+  container.resumed_bytes =
+      saved.value_or(static_cast<double>(first.memory_peak.value_or(Bytes{}).value));
+  if (container.resumed_bytes > 0) container.policy->resume(container.resumed_bytes);
+}
+
+// Of what is managed, for the next daemon.
+void Pipeline::save_runs(MonotonicTime now) {
+  if (now < next_run_save_) return;
+  next_run_save_ = now + kRunSaveInterval;
+  rails_memory_.runs.retain([this](CgroupId id) { return containers_.contains(id); });
+  for (const auto& [id, container] : containers_) {
+    const ContainerView& view = container->view;
+    if (view.mode == Mode::observe || !view.highest_memory_bytes) continue;
+    const auto saved = rails_memory_.runs.peak_bytes(id, view.info.name);
+    rails_memory_.runs.keep(id, view.info.name,
+                            std::max(*view.highest_memory_bytes, saved.value_or(0)));
+  }
+  if (rails_memory_.runs.take_news()) rails_news_ = true;
 }
 
 void Pipeline::set_engine(std::shared_ptr<const PhaseEngine> engine) {
@@ -131,7 +169,7 @@ void Pipeline::set_engine(std::shared_ptr<const PhaseEngine> engine) {
     view.phase_since = container->previous_time;
     view.seconds_in_phase.clear();
     container->follow(engine_);
-    container->policy = make_policy(policy_, nullptr, surroundings()).value();
+    set_policy(*container, nullptr);
     container->pinned_samples.clear();
     container->rails.forget_phases();
   }
@@ -145,8 +183,7 @@ void Pipeline::admit(CgroupId id, Admission admission) {
   }
   found->second->view.mode = admission.mode;
   if (!admission.prior.is_null())
-    found->second->policy =
-        make_policy(policy_, admission.prior, surroundings()).value();
+    set_policy(*found->second, admission.prior);
 }
 
 void Pipeline::set_mode(CgroupId id, Mode mode) {
@@ -220,6 +257,7 @@ std::vector<Decision> Pipeline::step(const NodeSample& tick) {
     step_container(*at->second, sample, tick, decisions);
     ++at;
   }
+  save_runs(tick.time);
   for (const Decision& decision : decisions)
     if (decision.verdict == Verdict::allowed) pending_[decision.decision_id] = decision;
   return decisions;
@@ -269,6 +307,11 @@ void keep_highest(std::optional<double>& highest, std::optional<double> value) {
 // each other the outer one's limit is what the host grants.
 void account(ContainerView& view, const Sample& sample, double interval_seconds) {
   view.seconds_in_phase[view.phase.known() ? view.phase.index : -1] += interval_seconds;
+  const Counter stalled = sample.memory_pressure.some.total_usec;
+  if (stalled && !view.memory_delay_usec) view.memory_delay_usec = 0;
+  if (!is_original(sample.limits, view.original, Resource::memory))
+    if (const auto delay = growth(stalled, view.sample.memory_pressure.some.total_usec))
+      *view.memory_delay_usec += *delay;
   const Saving saved = saving(view.original, sample.limits, view.granted);
   if (!view.cpu_limit_around) view.saved_core_seconds += saved.cpu_cores * interval_seconds;
   if (!view.memory_limit_around)
@@ -307,7 +350,9 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
     if (told.cpu_max) view.original.cpu_max = told.cpu_max;
     if (told.cpu_max_burst) view.original.cpu_max_burst = told.cpu_max_burst;
     if (told.memory_max) view.original.memory_max = told.memory_max;
+    if (told.memory_high) view.original.memory_high = told.memory_high;
     view.phase_since = tick.time;
+    resume_run(container, sample);
   }
   update_phase(view, container.extractor, container.tracker, sample, tick, gap);
   view.memory_need = memory_need(sample);

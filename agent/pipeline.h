@@ -71,7 +71,7 @@ struct ContainerView {
   std::optional<Bytes> memory_need;
   std::optional<double> highest_cpu_cores, highest_memory_bytes;  // of use and need, so far
   Sample sample;                            // the last one
-  Limits in_force;                          // of CPU and memory.max, as last read or written
+  Limits in_force;                          // of CPU and memory, as last read or written
   Limits original;
   Granted granted;                          // by the cgroups around it
   Allocation wish;                          // what the policy or a pin wants, before the rails
@@ -85,6 +85,8 @@ struct ContainerView {
   // Given back to the host so far against the original limit: core-seconds and byte-seconds.
   double saved_core_seconds = 0;
   double saved_byte_seconds = 0;
+  // Of its tasks, for memory, while memory.high was lowered: PSI `some`; absent without PSI.
+  std::optional<std::uint64_t> memory_delay_usec;
 };
 
 // Owned and used by one thread.
@@ -150,6 +152,10 @@ class Pipeline {
   PolicySurroundings surroundings() const;
   std::unique_ptr<Container> make_container(const ContainerInfo& info) const;
   void find_nested();
+  // Policy of a container by `prior`, which knows what the run has shown.
+  void set_policy(Container& container, const nlohmann::json& prior) const;
+  void resume_run(Container& container, const Sample& first) const;
+  void save_runs(MonotonicTime now);
   // What the rails of a container say that outlives it.
   void remember(Container& container, const NodeSample& tick);
   void step_container(Container& container, const Sample& sample, const NodeSample& tick,
@@ -166,6 +172,7 @@ class Pipeline {
   HostBudget budget_;
   RailsMemory rails_memory_;
   bool rails_news_ = false;
+  MonotonicTime next_run_save_;
   bool hands_off_ = false;
   std::uint64_t next_decision_id_;
 };

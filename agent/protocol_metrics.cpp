@@ -65,6 +65,8 @@ constexpr Metric kOfContainer[] = {
      "/original/memory_bytes"},
     {"cgphase_container_throttled_seconds", "counter", "Throttled time.", "/throttled_usec", "",
      kMicro},
+    {"cgphase_container_memory_delay_seconds", "counter",
+     "Waits for memory while memory.high was lowered.", "/memory_delay_usec", "", kMicro},
     {"cgphase_container_oom_kills", "counter", "Processes killed for want of memory.",
      "/oom_kills"},
     {"cgphase_container_run_queue_longest_wait_seconds", "gauge",

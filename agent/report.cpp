@@ -326,6 +326,7 @@ json to_json(const ContainerReport& report) {
                     {"memory", verdict_or_null(report.holding_memory)}};
   out["throttled_usec"] = or_null(report.throttled_usec);
   out["oom_kills"] = or_null(report.oom_kills);
+  out["memory_delay_usec"] = or_null(report.memory_delay_usec);
   out["phases_seen"] = phases_seen_json(report.phases_seen);
   out["run_queue"] = run_queue_json(report);
   out["network"] = to_json(report.network);

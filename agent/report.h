@@ -80,6 +80,7 @@ struct ContainerReport {
   std::vector<Forecast::Next> next;                     // told_next()
   std::optional<Verdict> holding_cpu, holding_memory;   // why nothing is lowered now
   std::optional<std::uint64_t> throttled_usec, oom_kills;
+  std::optional<std::uint64_t> memory_delay_usec;       // while memory.high was lowered
   std::vector<std::uint64_t> phases_seen;               // model steps by phase index
   RunQueueStat run_queue;                               // this and the next: by BPF programs
   std::optional<RunQueueHistogram> run_queue_histogram;

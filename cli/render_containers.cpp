@@ -269,6 +269,7 @@ std::string render_show(const json& body, const TextStyle& style) {
   line("saved", saving_text(body));
   line("holding", holding_text(body));
   line("throttled", usec_text(view_number(body, "/throttled_usec")));
+  line("memory wait", usec_text(view_number(body, "/memory_delay_usec")));
   line("oom kills", count_text(view_number(body, "/oom_kills")));
   TextStyle bare = style;
   bare.legend = false;

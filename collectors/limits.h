@@ -3,6 +3,7 @@
 // of "max" is an empty inner optional, never a number.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -54,12 +55,16 @@ struct Limits {
   std::optional<MemoryLimit> memory_min;
   friend bool operator==(const Limits&, const Limits&) = default;
 
-  // The limit in cores or bytes; absent where there is no file or it says "max".
+  // The limit in cores; absent where there is no file or it says "max".
   std::optional<Cores> cpu_cores() const {
     return cpu_max ? cpu_max->cores() : std::nullopt;
   }
+  // The lower of memory.max and memory.high: the kernel keeps the cgroup near it. Absent where
+  // neither is a number.
   std::optional<Bytes> memory_bytes() const {
-    return memory_max ? memory_max->bytes : std::nullopt;
+    const auto hard = memory_max ? memory_max->bytes : std::nullopt;
+    const auto soft = memory_high ? memory_high->bytes : std::nullopt;
+    return hard && soft ? std::min(*hard, *soft) : hard ? hard : soft;
   }
 };
 

@@ -147,7 +147,7 @@ Status ChangeRun::lease_steps() {
 
 Status ChangeRun::write_steps() {
   for (const ChangeStep& step : steps_) {
-    if (step.knob == Knob::memory_max && step.lowers)
+    if (step.knob == Knob::memory_high && step.lowers)
       if (Status room = make_room(step); !room) return room;
     const auto start = look_again(step);
     if (!start) return std::unexpected(start.error());
@@ -213,15 +213,14 @@ Status ChangeRun::write_step(const ChangeStep& step) {
   return {};
 }
 
-// The last look before memory.max falls. The kernel would reclaim down to the new limit by itself,
-// but kill when it does not get there, so the cache above it is dropped first by memory.reclaim,
-// which kills nobody.
+// The last check before memory.high falls. The kernel would make the tasks of the container reclaim
+// what is above the new limit, so the cache above it is dropped here first, by memory.reclaim.
 Status ChangeRun::make_room(const ChangeStep& step) const {
   const int directory = cgroup_.directory.get();
   Limits target;
-  if (Status parsed = parse_knob(Knob::memory_max, step.to.view(), target); !parsed) return parsed;
-  if (!target.memory_max->bytes) return {};
-  const Bytes limit = *target.memory_max->bytes;
+  if (Status parsed = parse_knob(step.knob, step.to.view(), target); !parsed) return parsed;
+  if (!target.memory_high->bytes) return {};
+  const Bytes limit = *target.memory_high->bytes;
   const Bytes ceiling = std::min(change_.memory_need_ceiling.value_or(limit), limit);
   const auto current = read_byte_count(directory, "memory.current");
   if (current && current->value + kRoomBytes > limit.value) {
@@ -231,7 +230,7 @@ Status ChangeRun::make_room(const ChangeStep& step) const {
     const auto now = read_byte_count(directory, "memory.current");
     if (!now) return std::unexpected(now.error());
     if (*now > limit)
-      return failure(ErrorKind::invalid, "memory.max: " + mib(*now) +
+      return failure(ErrorKind::invalid, "memory.high: " + mib(*now) +
                                              " are in use and cannot be "
                                              "dropped below " +
                                              mib(limit));
@@ -239,7 +238,7 @@ Status ChangeRun::make_room(const ChangeStep& step) const {
   const auto need = read_memory_need(directory);
   if (!need) return std::unexpected(need.error());
   if (*need > ceiling)
-    return failure(ErrorKind::invalid, "memory.max: the need is " + mib(*need) +
+    return failure(ErrorKind::invalid, "memory.high: the need is " + mib(*need) +
                                            " now, above the ceiling of " + mib(ceiling));
   return {};
 }
@@ -249,15 +248,6 @@ Status ChangeRun::check_after() const {
   if (tools_.leases.revoked())
     return failure(ErrorKind::denied, "the originals were put back from outside meanwhile");
   if (Status still = still_wanted(); !still) return still;
-  for (const ChangeStep& step : steps_) {
-    if (step.knob != Knob::memory_max || !step.lowers) continue;
-    Limits target;
-    const auto current = read_byte_count(cgroup_.directory.get(), "memory.current");
-    if (!current || !parse_knob(Knob::memory_max, step.to.view(), target)) continue;
-    // The write returns without error when the deadline ends its reclaim.
-    if (target.memory_max->bytes && *current > *target.memory_max->bytes)
-      return failure(ErrorKind::io, "memory.max: not reached before the deadline");
-  }
   return {};
 }
 

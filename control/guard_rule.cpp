@@ -42,6 +42,8 @@ void GuardRule::pause() {
   growth_base_.reset();
   window_.reset();
   stall_window_.reset();
+  delay_ = {};
+  met_high_.reset();
 }
 
 // Above the ratio now, or above the limit within at_risk_growth at the pace since the base.
@@ -78,11 +80,36 @@ bool GuardRule::stalls(const GuardReading& reading) {
           reclaims_in_vain(reading, *stall_window_, numbers_.stall_full_avg10));
 }
 
+// More delay by memory.high than its bound allows.
+bool GuardRule::delayed(const GuardReading& reading) {
+  const auto high = reading.memory_high ? value_of(reading.memory_high->bytes) : std::nullopt;
+  const auto above = [&](const GuardReading& one) {
+    const auto current = value_of(one.memory_current);
+    return high && current && *current > *high * kAboveHighRatio;
+  };
+  if (!high || !previous_) return false;
+  const auto current = value_of(reading.memory_current);
+  if (grew(reading.high_events, previous_->high_events) ||
+      (current && *current > numbers_.at_risk_ratio * *high))
+    met_high_ = reading.time;
+  const auto elapsed = reading.time - previous_->time;
+  std::chrono::nanoseconds stalled{0};
+  if (reading.stalled_usec) {
+    const bool ours = met_high_ && reading.time - *met_high_ <= kDelayBlame;
+    if (ours && grew(reading.stalled_usec, previous_->stalled_usec))
+      stalled = std::chrono::microseconds(*reading.stalled_usec - *previous_->stalled_usec);
+  } else if (above(*previous_) && above(reading)) {
+    stalled = elapsed;
+  }
+  return delay_.add(stalled, elapsed);
+}
+
 MemoryRisk GuardRule::judge_memory(const GuardReading& reading) {
   if (previous_ && (grew(reading.max_events, previous_->max_events) ||
                     grew(reading.oom_events, previous_->oom_events)))
     return MemoryRisk::event;
-  if (stalls(reading)) return MemoryRisk::stall;
+  const bool too_much_delay = delayed(reading);
+  if (stalls(reading) || too_much_delay) return MemoryRisk::stall;
   const auto limit = lowest_limit(reading);
   if (!limit) return MemoryRisk::none;
   // A stall of a container that is far from its limit is somebody else's doing.

@@ -43,6 +43,16 @@ inline constexpr std::chrono::seconds kStallWindow{5};
 inline constexpr double kStallReclaimRatio = 0.10;  // pgsteal to pgscan
 inline constexpr double kStallFileRatio = 0.02;  // page cache to memory.current
 
+// The bound on the delay that memory.high may cause: kDelayShare of the time, and no more than
+// kDelayBurst on top of it, so at most 100 ms in any 10 s. PSI `some` of memory measures it; on a
+// kernel without PSI the time that memory.current stays above memory.high does.
+inline constexpr double kDelayShare = 0.005;
+inline constexpr std::chrono::milliseconds kDelayBurst{50};
+// PSI sums lag by up to 2 s: a stall is put down to memory.high for so long after it was met.
+inline constexpr std::chrono::seconds kDelayBlame{4};
+// memory.current passes memory.high by charges that the kernel batches per CPU.
+inline constexpr double kAboveHighRatio = 1.01;
+
 // Absent fields switch their rule off.
 struct GuardReading {
   MonotonicTime time;
@@ -55,11 +65,12 @@ struct GuardReading {
   bool quota_is_ours = true;  // false: what it is throttled at is its owner's, and no risk
   std::optional<bool> populated;
   bool full_stall = false;  // the kernel has just told of a stall (PSI trigger, memory, `full`)
+  Counter stalled_usec;     // PSI, memory, `some`: read where memory.high is leased
+  std::optional<double> full_avg10;
   // Only where needs_detail() asked for it.
   std::optional<Bytes> memory_need;
   std::optional<Bytes> page_cache;  // file without shmem
   Counter pgscan, pgsteal;
-  std::optional<double> full_avg10;  // memory.pressure
 };
 
 enum class CpuRaise { none, by_factor, to_original };
@@ -72,6 +83,22 @@ struct GuardVerdict {
   MemoryRisk memory = MemoryRisk::none;  // other than none: restore the originals
   // The last process ended, or the first came: it will size itself by the limits it finds.
   bool restarted = false;
+};
+
+// The delay of one container against its bound: a leaky bucket that drains by kDelayShare and holds
+// kDelayBurst.
+class DelayBudget {
+ public:
+  // `delayed` since the last call, which was `elapsed` ago. True where the bound is passed.
+  bool add(std::chrono::nanoseconds delayed, std::chrono::nanoseconds elapsed) {
+    const auto drained =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed * kDelayShare);
+    level_ = std::max(level_ - drained, level_.zero()) + delayed;
+    return level_ > kDelayBurst;
+  }
+
+ private:
+  std::chrono::nanoseconds level_{0};
 };
 
 // Of one container. Nothing is allocated.
@@ -96,6 +123,7 @@ class GuardRule {
   CpuRaise judge_cpu(const GuardReading& reading);
   MemoryRisk judge_memory(const GuardReading& reading);
   bool stalls(const GuardReading& reading);
+  bool delayed(const GuardReading& reading);
 
   GuardNumbers numbers_;
   std::optional<GuardReading> previous_;
@@ -103,6 +131,8 @@ class GuardRule {
   std::optional<GuardReading> window_;        // where the throttling window began
   std::optional<GuardReading> stall_window_;  // where the count of `high` events began
   std::optional<MonotonicTime> last_cpu_raise_;
+  DelayBudget delay_;
+  std::optional<MonotonicTime> met_high_;  // memory.high, last
 };
 
 // How long one container is looked at more often after the kernel told of pressure on it: a period

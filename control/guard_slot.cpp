@@ -39,15 +39,14 @@ std::optional<Bytes> bytes_of(std::string_view text) {
   return Bytes{*value};
 }
 
-// "full avg10=1.50 avg60=..." as a ratio.
-std::optional<double> full_avg10_of(std::string_view pressure) {
-  constexpr std::string_view kKey = "avg10=";
+// "some avg10=1.50 avg60=0.20 avg300=0.00 total=5": what follows `key` in the line of `kind`.
+std::optional<std::string_view> pressure_field(std::string_view pressure, std::string_view kind,
+                                               std::string_view key) {
   std::string_view line, word;
   while (next_line(pressure, line)) {
-    if (!next_word(line, word) || word != "full") continue;
-    if (!next_word(line, word) || !word.starts_with(kKey)) return std::nullopt;
-    const auto percent = parse_double(word.substr(kKey.size()));
-    return percent ? std::optional<double>(*percent / 100) : std::nullopt;
+    if (!next_word(line, word) || word != kind) continue;
+    while (next_word(line, word))
+      if (word.starts_with(key)) return word.substr(key.size());
   }
   return std::nullopt;
 }
@@ -155,7 +154,10 @@ void GuardFiles::read(GuardReading& reading, bool with_high) const {
   for (const Knob knob : {Knob::memory_max, Knob::memory_high})
     if (const auto text = read(knob)) (void)parse_knob(knob, text->view(), limits);
   reading.memory_max = limits.memory_max;
-  if (with_high) reading.memory_high = limits.memory_high;
+  if (with_high) {
+    reading.memory_high = limits.memory_high;
+    read_pressure(reading);
+  }
   const std::string_view events = read_held(memory_events_, buffer);
   reading.max_events = field_of(events, "max");
   reading.oom_events = field_of(events, "oom");
@@ -167,10 +169,19 @@ void GuardFiles::read(GuardReading& reading, bool with_high) const {
     reading.populated = *populated != 0;
 }
 
+void GuardFiles::read_pressure(GuardReading& reading) const {
+  std::array<char, kKnobFileBytes> buffer;
+  const std::string_view text = read_held(memory_pressure_, buffer);
+  if (const auto total = pressure_field(text, "some", "total="))
+    reading.stalled_usec = parse_u64(*total);
+  const auto percent = pressure_field(text, "full", "avg10=");
+  const auto value = percent ? parse_double(*percent) : std::nullopt;
+  if (value) reading.full_avg10 = *value / 100;
+}
+
 void GuardFiles::read_detail(GuardReading& reading) const {
   std::array<char, kMemoryStatBytes> stat;
   const Bytes swap = bytes_of(read_held(memory_swap_, stat)).value_or(Bytes{});
-  reading.full_avg10 = full_avg10_of(read_held(memory_pressure_, stat));
   const std::string_view text = read_held(memory_stat_, stat);
   reading.memory_need = need_of(text, swap);
   reading.pgscan = field_of(text, "pgscan");

@@ -28,13 +28,15 @@ class GuardFiles {
   // their controller was switched off, also after it is on again. Errors: gone.
   Status watches(Knob knob) const;
 
-  // What the rule wants to know; `with_high`: memory.high is leased.
+  // What the rule wants to know; `with_high`: memory.high is leased, so its delay counts.
   void read(GuardReading& reading, bool with_high) const;
   void read_detail(GuardReading& reading) const;
   std::optional<KnobText> read(Knob knob) const;
   bool write(Knob knob, const KnobText& value) const;
 
  private:
+  void read_pressure(GuardReading& reading) const;
+
   std::array<Fd, kKnobCount> knobs_;
   Fd memory_current_, memory_stat_, memory_swap_, memory_events_, memory_pressure_, cpu_stat_,
       cgroup_events_;

@@ -23,7 +23,7 @@ struct LimitChange {
   Limits new_limits;   // only knobs that differ from old_limits are written
   bool raise = false;  // fast path: raw held descriptors, never waits behind a lowering
   std::string reason;  // for the lease record
-  // Lowering memory.max is skipped when need, read again just before the write, exceeds this.
+  // Lowering memory.high is skipped when need, read again just before the write, exceeds this.
   std::optional<Bytes> memory_need_ceiling;
 };
 

@@ -13,6 +13,7 @@ namespace {
 void copy_knobs(const Limits& from, Resource resource, Limits& to) {
   if (resource == Resource::memory) {
     if (from.memory_max) to.memory_max = from.memory_max;
+    if (from.memory_high) to.memory_high = from.memory_high;
     return;
   }
   if (from.cpu_max) to.cpu_max = from.cpu_max;
@@ -31,6 +32,7 @@ void DriftWatch::begin(const Limits& original, const Limits& in_force, Bytes pag
   original_.cpu_max = known(original.cpu_max, in_force.cpu_max);
   original_.cpu_max_burst = known(original.cpu_max_burst, in_force.cpu_max_burst);
   original_.memory_max = known(original.memory_max, in_force.memory_max);
+  original_.memory_high = known(original.memory_high, in_force.memory_high);
   expected_ = in_force;
   page_ = page;
 }
@@ -44,6 +46,7 @@ void DriftWatch::asked(const Decision& decision) {
   keep_changed(&Limits::cpu_max);
   keep_changed(&Limits::cpu_max_burst);
   keep_changed(&Limits::memory_max);
+  keep_changed(&Limits::memory_high);
   copy_knobs(changed, decision.resource, newest_ask_);
   if (asked_.size() < kRemembered) asked_.push_back(changed);
   else asked_[next_asked_] = changed;
@@ -92,6 +95,7 @@ void DriftWatch::written(const Limits& in_force, Resource resource, MonotonicTim
   drop_foreign(&Limits::cpu_max, ours);
   drop_foreign(&Limits::cpu_max_burst, ours);
   drop_foreign(&Limits::memory_max, ours);
+  drop_foreign(&Limits::memory_high, ours);
   copy_knobs(ours, resource, expected_);
 }
 
@@ -142,20 +146,23 @@ bool DriftWatch::observe(const RailInput& input, bool active) {
     return !(found.*knob) || found.*knob == expected_.*knob;
   };
   if (unchanged(&Limits::cpu_max) && unchanged(&Limits::cpu_max_burst) &&
-      unchanged(&Limits::memory_max))
+      unchanged(&Limits::memory_max) && unchanged(&Limits::memory_high))
     return false;
-  const std::array<Owner, 3> owners = {judge(&Limits::cpu_max, found),
+  const std::array<Owner, 4> owners = {judge(&Limits::cpu_max, found),
                                        judge(&Limits::cpu_max_burst, found),
-                                       judge(&Limits::memory_max, found)};
+                                       judge(&Limits::memory_max, found),
+                                       judge(&Limits::memory_high, found)};
   const auto any = [&](Owner owner) {
     return std::find(owners.begin(), owners.end(), owner) != owners.end();
   };
   adopt(&Limits::cpu_max, found);
   adopt(&Limits::cpu_max_burst, found);
   adopt(&Limits::memory_max, found);
+  adopt(&Limits::memory_high, found);
   const bool foreign = any(Owner::foreign);
   if (!foreign && !(any(Owner::reverted) && active)) return false;
-  changed_ = {owners[0] != Owner::ours || owners[1] != Owner::ours, owners[2] != Owner::ours};
+  changed_ = {owners[0] != Owner::ours || owners[1] != Owner::ours,
+              owners[2] != Owner::ours || owners[3] != Owner::ours};
   const bool reload = near(input, input.reload);
   if (!foreign && (reload || near(input, last_write_))) {
     reverted(input.time);

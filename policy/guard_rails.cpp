@@ -46,8 +46,7 @@ std::vector<Decision> ContainerRails::Impl::step(const RailInput& input, const A
   for (const Resource resource : kResources)
     if (auto decision = decide(resource, step)) decisions.push_back(std::move(*decision));
   if (!drift_.predates_write(input.time))
-    oom_.step(memory_in_force(step.limits(), input.host).value_or(0),
-              memory_in_force(drift_.original(), input.host).value_or(0),
+    oom_.step(!is_original(step.limits(), drift_.original(), Resource::memory),
               within(lane(Resource::memory).last_guard_raise, kGuardBlame, input.time));
   guard_saw_event_ = false;
   return decisions;
@@ -169,7 +168,9 @@ void ContainerRails::Impl::latch_memory_trouble(const Step& step) {
 
 void ContainerRails::Impl::note_oom(bool limit_met) {
   const double measured = senses_ ? senses_->need_peak_bytes() : 0;
-  if (const auto seen = oom_.seen(measured, limit_met)) oom_seen_ = seen;
+  const auto& hard = drift_.original().memory_max;
+  const double limit = hard && hard->bytes ? static_cast<double>(hard->bytes->value) : 0;
+  if (const auto seen = oom_.seen(measured, limit_met, limit)) oom_seen_ = seen;
 }
 
 // One that ends right after the guard saw an event was most likely ended by it: an OOM kill takes
@@ -203,6 +204,9 @@ void ContainerRails::Impl::latch_restores(const Step& step) {
     const bool restarted = watch_.emptied() || watch_.started();
     if (ours && (restarted || !step.active()))
       want_restore(resource, step.rival ? Reason::another_manager : Reason::restored, step);
+    else if (ours && drift_.changed(resource) &&
+             drift_.holding(step.input.time) == Verdict::standing_down)
+      want_restore(resource, Reason::another_manager, step);  // of memory.max, with high still ours
     else if (ours && gate_owner(resource, step) == Verdict::gpu_container)
       want_restore(resource, Reason::gpu_seen, step);
   }
@@ -327,7 +331,8 @@ Decision ContainerRails::Impl::raise(Resource resource, const Raise& raise, cons
   one.raising = std::make_unique<Pending>(decision, raise.target);
   one.last_change = now;
   one.refused.reset();
-  one.holding = Verdict::rate_limited;
+  const Verdict after_others = drift_.holding(now);
+  one.holding = after_others == Verdict::allowed ? Verdict::rate_limited : after_others;
   drift_.asked(decision);
   return decision;
 }
@@ -395,9 +400,8 @@ void ContainerRails::Impl::written(const Decision& decision, WriteEnd end,
   if (end == WriteEnd::failed && !lowering) put_off(one, asked ? pending->target : 0, time);
   if (end == WriteEnd::done && !lowering) one.failed.reset();
   if (asked) pending.reset();
-  const auto bytes = in_force.memory_bytes();
-  if (end == WriteEnd::done && decision.resource == Resource::memory && bytes)
-    oom_.written(static_cast<double>(bytes->value));
+  if (end == WriteEnd::done && decision.resource == Resource::memory)
+    oom_.written(!is_original(in_force, drift_.original(), Resource::memory));
   if (end == WriteEnd::overtaken)
     return conclude(decision, OutcomeKind::overtaken, "raised before it was written", time);
   if (end == WriteEnd::failed) {

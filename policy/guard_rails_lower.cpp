@@ -15,7 +15,7 @@ std::optional<Decision> ContainerRails::Impl::lower(Resource resource, const Ste
   const auto in_force = cpu ? cpu_in_force(limits, step.input.host)
                             : memory_in_force(limits, step.input.host);
   const bool limited = cpu ? original.cpu_cores().has_value() : original.memory_bytes().has_value();
-  const bool file = cpu ? original.cpu_max.has_value() : original.memory_max.has_value();
+  const bool file = cpu ? original.cpu_max.has_value() : original.memory_high && limits.memory_high;
   const bool wish = cpu ? step.wish.cpu.has_value() : step.wish.memory.has_value();
   one.holding = Verdict::observe_mode;
   if (step.input.mode == Mode::observe) return std::nullopt;
@@ -69,6 +69,8 @@ ContainerRails::Impl::Proposal ContainerRails::Impl::propose(Resource resource, 
   state.bytes_per_sec = senses_->allocation_p99_bytes_per_sec();
   state.current_bytes =
       static_cast<double>(step.input.sample->memory_current.value_or(Bytes{0}).value);
+  state.cold_cache_bytes =
+      static_cast<double>(step.input.sample->memory.inactive_file_bytes.value_or(0));
   state.margin_factor = step.input.larger_margin ? config_.killed_margin_factor : 1;
   state.oom_floor_bytes = step.input.oom_floor_bytes;
   state.long_step = step.input.phase.known() && (senses_->steady(in_force) ||
@@ -78,7 +80,7 @@ ContainerRails::Impl::Proposal ContainerRails::Impl::propose(Resource resource, 
   proposal.floor = memory_floor(config_, limits, state);
   proposal.limits = with_memory(limits, drift_.original(), host, bytes);
   proposal.target = memory_in_force(proposal.limits, host).value_or(0);
-  proposal.worth_it = proposal.target <= worth;
+  proposal.worth_it = proposal.target < in_force && proposal.target <= worth;
   MemoryState bare = state;
   bare.oom_floor_bytes = 0;
   const double lower = lowered_memory(config_, limits, bare, wanted);
@@ -86,7 +88,7 @@ ContainerRails::Impl::Proposal ContainerRails::Impl::propose(Resource resource, 
     proposal.oom_floor_in_way = true;  // what it forbids is told
     proposal.limits = with_memory(limits, drift_.original(), host, lower);
   }
-  state.current_bytes = 0;
+  state.current_bytes = state.cold_cache_bytes = 0;
   proposal.cache_in_way =
       !proposal.worth_it && lowered_memory(config_, limits, state, wanted) <= worth;
   return proposal;
@@ -163,11 +165,13 @@ bool ContainerRails::Impl::trial_running(MonotonicTime now) const {
 bool ContainerRails::Impl::rate_limited(Resource resource, const Step& step) const {
   const MonotonicTime now = step.input.time;
   const Lane& one = lane(resource);
-  const auto window = resource == Resource::cpu ? config_.cpu_lower_window
-                                                : config_.memory_lower_window;
+  const bool cpu = resource == Resource::cpu;
+  // A soft limit of memory may follow need quickly; a quota throttles at once.
+  const auto window = cpu ? std::max(config_.cpu_lower_window, config_.container_lower_window)
+                          : config_.memory_lower_window;
   // A raise counts too: what was just raised is not taken back within the window.
-  if (within(one.last_change, std::max(window, config_.container_lower_window), now)) return true;
-  const bool other = std::any_of(lanes_.begin(), lanes_.end(), [&](const Lane& any) {
+  if (within(one.last_change, window, now)) return true;
+  const bool other = cpu && std::any_of(lanes_.begin(), lanes_.end(), [&](const Lane& any) {
     return any.last_lowered != now && within(any.last_lowered, config_.container_lower_window, now);
   });
   return other || !step.budget.may_lower(now, config_);

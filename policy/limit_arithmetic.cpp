@@ -16,8 +16,7 @@ constexpr double kReactions = 4;            // allocation rate x 4 x reaction ti
 constexpr double kSmallLimitBytes = kGiB;   // below it the fixed headroom becomes a share
 constexpr double kSmallHeadroomRatio = 0.25;
 constexpr double kHeadroomRatio = 0.10;
-constexpr double kLongStepShare = 0.5;      // of the gap
-constexpr double kLongStepHeadrooms = 2;
+constexpr double kColdCacheShare = 0.5;     // that one step may leave to reclaim
 
 std::uint64_t page_up(double bytes) {
   const auto whole = static_cast<std::uint64_t>(std::ceil(std::max(bytes, 0.0)));
@@ -36,15 +35,17 @@ std::optional<double> cpu_in_force(const Limits& limits, const HostCapacity& hos
 }
 
 std::optional<double> memory_in_force(const Limits& limits, const HostCapacity& host) {
-  if (!limits.memory_max) return std::nullopt;
+  if (!limits.memory_max && !limits.memory_high) return std::nullopt;
   return memory_ceiling_bytes(limits, host);
 }
 
 namespace {
 
-// What of `limits` the original takes the place of.
-std::optional<MemoryLimit> original_memory(const Limits& limits, const Limits& original) {
-  return limits.memory_max && original.memory_max ? original.memory_max : limits.memory_max;
+// The original of a knob that both have; else what `limits` says.
+template <class Value>
+std::optional<Value> original_of(std::optional<Value> Limits::*knob, const Limits& limits,
+                                 const Limits& original) {
+  return limits.*knob && original.*knob ? original.*knob : limits.*knob;
 }
 
 struct CpuKnobs {
@@ -67,7 +68,8 @@ CpuKnobs original_cpu(const Limits& limits, const Limits& original) {
 Limits with_original(const Limits& limits, const Limits& original, Resource resource) {
   Limits result = limits;
   if (resource == Resource::memory) {
-    result.memory_max = original_memory(limits, original);
+    result.memory_max = original_of(&Limits::memory_max, limits, original);
+    result.memory_high = original_of(&Limits::memory_high, limits, original);
     return result;
   }
   const CpuKnobs knobs = original_cpu(limits, original);
@@ -77,14 +79,13 @@ Limits with_original(const Limits& limits, const Limits& original, Resource reso
 }
 
 bool is_original(const Limits& limits, const Limits& original, Resource resource) {
-  const auto known = [](const auto& now, const auto& first) -> const auto& {
-    return now && first ? first : now;
-  };
+  const auto known = [&](auto knob) { return original_of(knob, limits, original); };
   if (resource == Resource::memory)
-    return known(limits.memory_max, original.memory_max) == limits.memory_max;
-  const auto& max = known(limits.cpu_max, original.cpu_max);
+    return known(&Limits::memory_max) == limits.memory_max &&
+           known(&Limits::memory_high) == limits.memory_high;
+  const auto max = known(&Limits::cpu_max);
   if (max != limits.cpu_max) return false;
-  const auto& burst = known(limits.cpu_max_burst, original.cpu_max_burst);
+  const auto burst = known(&Limits::cpu_max_burst);
   if (burst == limits.cpu_max_burst && !(burst && max && max->quota)) return true;
   return original_cpu(limits, original).burst == limits.cpu_max_burst;
 }
@@ -105,12 +106,12 @@ Limits with_cpu(const Limits& limits, const Limits& original, const HostCapacity
 
 Limits with_memory(const Limits& limits, const Limits& original, const HostCapacity& host,
                    double bytes) {
-  CHECK_INVARIANT(limits.memory_max && original.memory_max);
   const std::uint64_t wanted = page_up(bytes);
-  if (static_cast<double>(wanted) >= memory_ceiling_bytes(original, host))
+  const bool settable = limits.memory_high && original.memory_high;
+  if (!settable || static_cast<double>(wanted) >= memory_ceiling_bytes(original, host))
     return with_original(limits, original, Resource::memory);
   Limits result = limits;
-  result.memory_max = MemoryLimit{Bytes{wanted}};
+  result.memory_high = MemoryLimit{Bytes{wanted}};
   return result;
 }
 
@@ -147,21 +148,17 @@ double memory_floor(const RailsConfig& config, const Limits& limits, const Memor
                       (config.memory_headroom_ratio - 1) * (state.margin_factor - 1);
   return std::max({state.peak_bytes * peak, state.need_bytes + state_headroom(config, state),
                    state.oom_floor_bytes, finite_bytes(limits.memory_min),
-                   finite_bytes(limits.memory_low), finite_bytes(limits.memory_high)});
+                   finite_bytes(limits.memory_low)});
 }
 
 double lowered_memory(const RailsConfig& config, const Limits& limits, const MemoryState& state,
                       double bytes) {
   const double floor = memory_floor(config, limits, state);
-  const double room = state.current_bytes + config.cache_room_ratio * state.limit_bytes;
+  const double kept = state.current_bytes - kColdCacheShare * state.cold_cache_bytes;
+  const double room = kept + config.cache_room_ratio * state.limit_bytes;
   const double target = std::max({bytes, floor, room});
-  double step = state.limit_bytes * (1 - config.memory_step_ratio);
-  if (state.long_step) {
-    const double headroom = state_headroom(config, state);
-    const double half = state.limit_bytes - kLongStepShare * (state.limit_bytes - target);
-    step = std::min(step, std::max(half, state.need_bytes + kLongStepHeadrooms * headroom));
-  }
-  return std::max(target, step);
+  return state.long_step ? target
+                         : std::max(target, state.limit_bytes * (1 - config.memory_step_ratio));
 }
 
 }  // namespace cgphase

@@ -21,8 +21,8 @@ bool is_original(const Limits& limits, const Limits& original, Resource resource
 Limits with_cpu(const Limits& limits, const Limits& original, const HostCapacity& host,
                 double cores);
 
-// `limits` with memory.max of `bytes`, rounded up to a page. At or above the ceiling it is the
-// original. Needs limits.memory_max and original.memory_max.
+// `limits` with memory.high of `bytes`, rounded up to a page; memory.max stays its owner's. At or
+// above the ceiling, or where memory.high cannot be read, both are the originals.
 Limits with_memory(const Limits& limits, const Limits& original, const HostCapacity& host,
                    double bytes);
 
@@ -43,16 +43,17 @@ struct MemoryState {
   double peak_bytes = 0;        // of the need within the lowering window
   double bytes_per_sec = 0;     // p99 of the allocation rate
   double current_bytes = 0;     // memory.current, cache and all; 0 where unknown
+  double cold_cache_bytes = 0;  // inactive_file, of which half may be reclaimed by one step
   bool long_step = false;       // need is steady, or earlier runs prove it
   double margin_factor = 1;     // what stays free above peak and need is so many times larger
   double oom_floor_bytes = 0;   // that earlier OOMs of the image taught
 };
 
-// max(peak x 1.15, need + headroom, floor of earlier OOMs), and not below memory.min, low and high.
+// max(peak x 1.15, need + headroom, floor of earlier OOMs), and not below memory.min and low.
 double memory_floor(const RailsConfig& config, const Limits& limits, const MemoryState& state);
 
-// What one lowering of memory.max may come down to on its way to `bytes`: a tenth of the limit, or
-// half the gap where long steps are allowed and twice the headroom remains.
+// What one lowering of memory.high may come down to on its way to `bytes`: by memory_step_ratio of
+// the limit, or all the way where long steps are allowed.
 double lowered_memory(const RailsConfig& config, const Limits& limits, const MemoryState& state,
                       double bytes);
 

@@ -91,18 +91,4 @@ Result<OomMemory> OomMemory::from_json(const nlohmann::json& json) {
   return memory;
 }
 
-void OomWatch::written(double limit_bytes) {
-  lowest_ = std::min(limit_bytes, lowest_.value_or(limit_bytes));
-}
-
-void OomWatch::step(double limit_bytes, double original_bytes, bool raised_just_now) {
-  if (!raised_just_now) lowest_.reset();
-  if (!lowest_ && limit_bytes < original_bytes) lowest_ = limit_bytes;
-}
-
-std::optional<OomSeen> OomWatch::seen(double measured_bytes, bool limit_met) const {
-  if (!lowest_) return std::nullopt;
-  return OomSeen{std::min(measured_bytes, *lowest_), limit_met ? *lowest_ : 0};
-}
-
 }  // namespace cgphase

@@ -1,4 +1,4 @@
-// What OOMs under limits of ours taught of images: a floor for memory.max that decays
+// What OOMs under limits of ours taught of images: a floor for memory limits that decays
 // (docs/safety.md). It never enters the statistics of a policy.
 #pragma once
 
@@ -15,10 +15,10 @@
 
 namespace cgphase {
 
-// An OOM of one container under a limit of ours.
+// An OOM of one container while a limit of ours was in force.
 struct OomSeen {
-  double measured_bytes = 0;  // the highest need measured shortly before, at most the limit
-  double limit_bytes = 0;     // where the kernel says that this limit was met; else 0
+  double measured_bytes = 0;  // the highest need measured shortly before
+  double limit_bytes = 0;     // memory.max, where the kernel says that it was met; else 0
 };
 
 // After an OOM at that need: max(need x 1.2, need + 100 MiB).
@@ -40,7 +40,7 @@ class OomMemory {
   void remember(const std::string& image, const OomSeen& oom, WallTime time);
   // Once per tick, as RememberedTime.
   bool follow_clock(WallTime now);
-  // memory.max should not come below this; 0 where nothing is remembered.
+  // The memory limit should not come below this; 0 where nothing is remembered.
   double floor_bytes(const std::string& image, WallTime now) const;
   std::size_t size() const { return needs_.size(); }
 
@@ -58,19 +58,26 @@ class OomMemory {
   std::map<std::string, Need> needs_;  // by image, printable
 };
 
-// Of one container: what it needed when an OOM met it.
+// Of one container: whether a limit of ours was in force when an OOM met it. memory.high does not
+// kill, but what is told of the need is worth keeping.
 class OomWatch {
  public:
-  // Our own write, or the guard's, is in force.
-  void written(double limit_bytes);
-  // At the end of each step, with the limits of its sample; the original one is not ours. What the
-  // guard has just raised was in force so short a while ago that an OOM may still be seen.
-  void step(double limit_bytes, double original_bytes, bool raised_just_now);
-  // An OOM since the last step(); absent where no limit was ours.
-  std::optional<OomSeen> seen(double measured_bytes, bool limit_met) const;
+  // Our own write, or the fast path's, is in force.
+  void written(bool lowered) { lowered_ = lowered_ || lowered; }
+  // At the end of each step. What the fast path has just raised was in force so short a while ago
+  // that an OOM may still be seen.
+  void step(bool lowered, bool raised_just_now) {
+    lowered_ = lowered || (lowered_ && raised_just_now);
+  }
+  // An OOM since the last step(), at a memory.max of `limit_bytes` where `limit_met`; absent where
+  // no limit was ours.
+  std::optional<OomSeen> seen(double measured_bytes, bool limit_met, double limit_bytes) const {
+    if (!lowered_) return std::nullopt;
+    return OomSeen{measured_bytes, limit_met ? limit_bytes : 0};
+  }
 
  private:
-  std::optional<double> lowest_;  // limit of ours since the last step
+  bool lowered_ = false;  // since the last step
 };
 
 }  // namespace cgphase

@@ -171,7 +171,15 @@ double PhasePolicy::memory_kept() const {
   const double horizon = surroundings_.memory_horizon_seconds;
   const double lasts = now_ - entered_;
   if (ends || horizon <= surroundings_.risk * (lasts + horizon)) return 0;
-  return memory_.own().peak();
+  return run_peak_bytes();
+}
+
+void PhasePolicy::resume(double memory_peak_bytes) {
+  resumed_bytes_ = std::max(resumed_bytes_, memory_peak_bytes);
+}
+
+double PhasePolicy::run_peak_bytes() const {
+  return std::max(memory_.own().peak(), resumed_bytes_);
 }
 
 MomentPeak PhasePolicy::memory_ahead() const {
@@ -239,7 +247,7 @@ nlohmann::json PhasePolicy::learned() const {
   const double samples =
       static_cast<double>(std::max(cpu_.own().count(), memory_.own().count()));
   if (samples >= kFewSamples)
-    learned.runs.push_back({samples, cpu_.own().peak(), memory_.own().peak(),
+    learned.runs.push_back({samples, cpu_.own().peak(), run_peak_bytes(),
                             memory_.own().rise_per_second()});
   return learned_to_json(learned);
 }

@@ -25,6 +25,7 @@ class PhasePolicy : public Policy {
                        Foresight foresight = Foresight::phase);
 
   void observe(const Observation& observation) override;
+  void resume(double memory_peak_bytes) override;
   Allocation allocate(const Limits& original, const HostCapacity& host) const override;
   nlohmann::json learned() const override;
   std::optional<Forecast> forecast(std::chrono::seconds horizon) const override;
@@ -42,6 +43,7 @@ class PhasePolicy : public Policy {
   Ahead ahead_now() const;  // of moments like this one
   MomentPeak cpu_ahead() const;
   MomentPeak memory_ahead() const;
+  double run_peak_bytes() const;
   double memory_kept() const;  // ready for whatever follows, in bytes
   const PhaseRecords& known() const { return with_earlier_.empty() ? own_ : with_earlier_; }
   bool room_made() const;  // for another phase than this one
@@ -54,6 +56,7 @@ class PhasePolicy : public Policy {
   PhasePeakRecorder peaks_;
   Ahead ahead_;  // as of the last observation
   ForeseenLimit cpu_, memory_;
+  double resumed_bytes_ = 0;  // of this run, before the first observation
   double visit_cores_ = 0, visit_bytes_ = 0;  // the highest of this visit
   std::map<int, int> earlier_runs_;  // by slot
   std::optional<int> slot_;          // absent before the first observation

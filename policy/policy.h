@@ -61,6 +61,8 @@ class Policy {
  public:
   virtual ~Policy() = default;
   virtual void observe(const Observation& observation) = 0;
+  // What is known of this run from before the first observation: memory went up to so many bytes.
+  virtual void resume([[maybe_unused]] double memory_peak_bytes) {}
   // `original` is the ceiling, `host` stands in where there is none.
   virtual Allocation allocate(const Limits& original, const HostCapacity& host) const = 0;
   // What this run learned, mergeable into the priors of later runs of the same image; null for

@@ -65,7 +65,7 @@ double NeedWindow::high() const {
 
 RailSenses::RailSenses(const RailsConfig& config)
     : config_(config),
-      peak_(config.memory_lower_window),
+      peak_(kMemoryHorizon),
       dwell_(config.dwell),
       allocation_(kAllocationShape) {}
 

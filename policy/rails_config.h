@@ -8,6 +8,10 @@
 
 namespace cgphase {
 
+// The horizon of memory: a peak of the last minute, and one foreseen within a minute, are kept room
+// for.
+inline constexpr std::chrono::seconds kMemoryHorizon{60};
+
 // Each number is one row of the table in docs/safety.md and has a test.
 struct RailsConfig {
   double enough_samples = 60;
@@ -36,8 +40,8 @@ struct RailsConfig {
   double memory_headroom_ratio = 1.15;
   std::uint64_t memory_headroom_bytes = 256 * kMiB;  // 25 % of the limit below 1 GiB
   double killed_margin_factor = 2;         // of these two, beside who kills on pressure or limit
-  double memory_step_ratio = 0.10;
-  std::chrono::seconds memory_lower_window{60};
+  double memory_step_ratio = 0.50;         // a step down, where need is not steady and unproven
+  std::chrono::seconds memory_lower_window{10};
   std::chrono::seconds dwell{30};          // need steady for so long: a step may take half the gap
   std::chrono::minutes stand_down{15};     // after somebody else's change
   double smallest_change_ratio = 0.05;     // lowering by less is not worth a write

@@ -13,6 +13,7 @@ bool RailsMemory::follow_clock(WallTime now) {
 nlohmann::json RailsMemory::to_json() const {
   nlohmann::json json = ooms.to_json();
   json["quarantines"] = quarantines.to_json();
+  json["runs"] = runs.to_json();
   return json;
 }
 
@@ -20,11 +21,16 @@ Result<RailsMemory> RailsMemory::from_json(const nlohmann::json& json) {
   Result<OomMemory> ooms = OomMemory::from_json(json);
   if (!ooms) return std::unexpected(ooms.error());
   RailsMemory memory{*std::move(ooms), {}};
-  const auto told = json.find("quarantines");
-  if (told == json.end()) return memory;
-  Result<Quarantines> quarantines = Quarantines::from_json(*told);
-  if (!quarantines) return std::unexpected(quarantines.error());
-  memory.quarantines = *std::move(quarantines);
+  if (const auto told = json.find("quarantines"); told != json.end()) {
+    Result<Quarantines> quarantines = Quarantines::from_json(*told);
+    if (!quarantines) return std::unexpected(quarantines.error());
+    memory.quarantines = *std::move(quarantines);
+  }
+  if (const auto told = json.find("runs"); told != json.end()) {
+    Result<LiveRuns> runs = LiveRuns::from_json(*told);
+    if (!runs) return std::unexpected(runs.error());
+    memory.runs = *std::move(runs);
+  }
   return memory;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "policy/live_runs.h"
 #include "policy/oom_memory.h"
 #include "policy/quarantines.h"
 
@@ -13,12 +14,13 @@ namespace cgphase {
 struct RailsMemory {
   OomMemory ooms;           // by image
   Quarantines quarantines;  // by container
+  LiveRuns runs = {};       // by cgroup
 
   // Once per tick. True where something changed that should outlive the daemon.
   bool follow_clock(WallTime now);
-  // That of OomMemory, and `quarantines` in it.
+  // That of OomMemory, and `quarantines` and `runs` in it.
   nlohmann::json to_json() const;
-  // One that has no quarantines is of an older program. Errors: invalid, naming what is wrong.
+  // One that lacks either is of an older program. Errors: invalid, naming what is wrong.
   static Result<RailsMemory> from_json(const nlohmann::json& json);
 };
 

@@ -24,6 +24,7 @@ class SimulatedCgroup {
     limits_ = execution.original;
     if (!limits_.cpu_max) limits_.cpu_max = CpuMax{};
     if (!limits_.memory_max) limits_.memory_max = MemoryLimit{};
+    if (!limits_.memory_high) limits_.memory_high = MemoryLimit{};
     original_ = limits_;
   }
 
@@ -41,7 +42,7 @@ class SimulatedCgroup {
     }
     if (!memory) return;
     events_ += memory->passed ? 1 : 0;
-    if (memory->raises > 0) limits_.memory_max = original_.memory_max;
+    if (memory->raises > 0) limits_.memory_high = original_.memory_high;
   }
 
   Sample sample(std::size_t index, double backlog_core_seconds) {
@@ -155,7 +156,7 @@ class RailedRun {
       limits.cpu_max_burst = decision.new_limits.cpu_max_burst;
       cpu_.set(cpu_ceiling_cores(limits, execution_.host));
     } else {
-      limits.memory_max = decision.new_limits.memory_max;
+      limits.memory_high = decision.new_limits.memory_high;
       memory_.set(memory_ceiling_bytes(limits, execution_.host));
     }
     kernel_.write(limits);

@@ -22,7 +22,8 @@ union file_name {
   char text[LIMIT_WRITE_FILE_BYTES];
   __u64 words[LIMIT_WRITE_FILE_BYTES / sizeof(__u64)];
 };
-static const union file_name limit_files[] = {{"memory.max"}, {"cpu.max"}, {"cpu.max.burst"}};
+static const union file_name limit_files[] = {
+    {"memory.max"}, {"memory.high"}, {"cpu.max"}, {"cpu.max.burst"}};
 
 static __always_inline int is_limit(const union file_name *name) {
   for (unsigned int i = 0; i < sizeof(limit_files) / sizeof(limit_files[0]); i++)

@@ -18,7 +18,8 @@
 namespace cgphase {
 namespace {
 
-constexpr std::string_view kLimitFiles[] = {"memory.max", "cpu.max", "cpu.max.burst"};
+constexpr std::string_view kLimitFiles[] = {"memory.max", "memory.high", "cpu.max",
+                                              "cpu.max.burst"};
 
 // Up to the 0 that ends it, or all of it.
 template <std::size_t size>

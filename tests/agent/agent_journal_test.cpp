@@ -44,7 +44,7 @@ TEST_CASE("a limit that could not be put back is not journaled as raised, and is
   const auto lowered = [&] {
     const ContainerView& view = world.container();
     return view.in_force.cpu_max != view.original.cpu_max &&
-           view.in_force.memory_max != view.original.memory_max;
+           view.in_force.memory_high != view.original.memory_high;
   };
   world.run(1);
   for (int i = 0; i < 600 && !lowered(); ++i) world.tick();
@@ -56,12 +56,12 @@ TEST_CASE("a limit that could not be put back is not journaled as raised, and is
     };
     return std::ranges::count_if(world.agent->recent_decisions(), is_it);
   };
-  world.writer->stuck = Knob::memory_max;
+  world.writer->stuck = Knob::memory_high;
   CHECK(world.agent->restore(id).failures.size() == 1);
   CHECK(raised(Resource::cpu) == 1);
   CHECK(raised(Resource::memory) == 0);
   CHECK(world.container().in_force.cpu_max == world.container().original.cpu_max);
-  CHECK(world.container().in_force.memory_max != world.container().original.memory_max);
+  CHECK(world.container().in_force.memory_high != world.container().original.memory_high);
   world.agent->set_paused(id, true);
   REQUIRE(world.agent->degraded().size() == 1);
   CHECK(world.agent->degraded()[0] ==
@@ -76,7 +76,7 @@ TEST_CASE("where nothing may be lowered any more what is lowered goes back all t
   AgentWorld world;
   REQUIRE(world.run_until_lowered());
   world.run(1);
-  world.writer->stuck = Knob::memory_max;
+  world.writer->stuck = Knob::memory_high;
   world.agent->set_writable(false);
   CHECK_FALSE(world.original());
   const auto failed = world.agent->totals().writes_failed;

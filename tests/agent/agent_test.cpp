@@ -381,12 +381,12 @@ TEST_CASE("what a container had saved stays in the totals when it is gone") {
   CHECK(world.agent->totals().saved_byte_seconds == doctest::Approx(saved));
 }
 
-TEST_CASE("the need is read again before memory.max falls, against 90 % of the new limit") {
+TEST_CASE("the need is read again before memory.high falls, against 90 % of the new limit") {
   AgentWorld world;
   world.run(300);
   bool memory_fell = false;
   for (const LimitChange& change : world.changes()) {
-    const bool falls = compare_knob(Knob::memory_max, change.new_limits, change.old_limits) < 0;
+    const bool falls = compare_knob(Knob::memory_high, change.new_limits, change.old_limits) < 0;
     memory_fell = memory_fell || falls;
     CHECK(change.memory_need_ceiling.has_value() == falls);
     if (!falls) continue;
@@ -406,7 +406,7 @@ TEST_CASE("cache in the way is squeezed by 1 % in six seconds, only while pressu
     world.tree.write(file, kQuiet);
   world.tree.write("/test-a/memory.current", "1063256064\n");
   world.tree.write("/test-a/memory.stat", "anon 104857600\nfile 958398464\nshmem 0\nkernel 0\n"
-                                          "sock 0\ninactive_file 819200000\n");
+                                          "sock 0\ninactive_file 102400000\n");
   world.start();
   const auto& reclaims = world.writer->recording.reclaims();
   for (int i = 0; i < 300 && reclaims.empty(); ++i) world.tick();
@@ -415,7 +415,7 @@ TEST_CASE("cache in the way is squeezed by 1 % in six seconds, only while pressu
   CHECK(reclaims.size() == 10);
   for (const auto& reclaim : reclaims) {
     CHECK(reclaim.id == world.container().info.id);
-    CHECK(reclaim.bytes.value == 8'192'000);
+    CHECK(reclaim.bytes.value == 1'024'000);
   }
   for (const char* file : {"/test-a/memory.pressure", "/test-a/io.pressure"})
     for (const char* loud : {"some avg10=0.10 avg60=0.00 avg300=0.00 total=0\n",

@@ -42,6 +42,7 @@ inline Config quick_config(const FakeTree& tree) {
 
 inline constexpr const char* kCpuMax = "100000 100000\n";
 inline constexpr const char* kMemoryMax = "1073741824\n";
+inline constexpr const char* kMemoryHigh = "max\n";
 
 // Puts what it is asked for into the files of the tree at once, as the real one does in a kernel.
 class TreeWriter final : public LimitWriter {
@@ -57,7 +58,7 @@ class TreeWriter final : public LimitWriter {
     const std::size_t accepted = recording.changes().size();
     recording.submit(std::move(change));
     if (recording.changes().size() == accepted) return;  // told to fail
-    for (const Knob knob : {Knob::cpu_max, Knob::memory_max})
+    for (const Knob knob : {Knob::cpu_max, Knob::memory_high})
       if (compare_knob(knob, asked, before) != 0)
         tree_.write(file(knob), std::string(format_knob(knob, asked)->view()) + "\n");
   }
@@ -66,7 +67,7 @@ class TreeWriter final : public LimitWriter {
   std::vector<LimitResult> take_results() override { return recording.take_results(); }
   RestoreReport restore_all() override {
     if (stuck != Knob::cpu_max) tree_.write(file(Knob::cpu_max), kCpuMax);
-    if (stuck != Knob::memory_max) tree_.write(file(Knob::memory_max), kMemoryMax);
+    if (stuck != Knob::memory_high) tree_.write(file(Knob::memory_high), kMemoryHigh);
     RestoreReport report = recording.restore_all();
     if (stuck) {
       report.left.push_back(*stuck);
@@ -119,6 +120,7 @@ class AgentWorld {
   void write_container() const {
     tree.write("/test-a/cpu.max", kCpuMax);
     tree.write("/test-a/memory.max", kMemoryMax);
+    tree.write("/test-a/memory.high", kMemoryHigh);
     tree.write("/test-a/memory.current", "104857600\n");
     tree.write("/test-a/memory.stat", "anon 104857600\nfile 0\nshmem 0\nkernel 0\nsock 0\n");
     tree.write("/test-a/memory.events", "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\n");
@@ -197,7 +199,7 @@ class AgentWorld {
   const std::deque<LimitChange>& changes() const { return writer->recording.changes(); }
   bool original() const {
     return read_file(tree.root() + "/test-a/cpu.max", 100).value() == kCpuMax &&
-           read_file(tree.root() + "/test-a/memory.max", 100).value() == kMemoryMax;
+           read_file(tree.root() + "/test-a/memory.high", 100).value() == kMemoryHigh;
   }
   const ContainerView& container() const { return *agent->pipeline().containers().at(0); }
 

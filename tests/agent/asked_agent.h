@@ -33,6 +33,7 @@ class AskedAgent {
     tree.write("/proc/meminfo", "MemTotal: 1000000 kB\nMemAvailable: 700000 kB\n");
     tree.write("/test-a/cpu.max", "200000 100000\n");
     tree.write("/test-a/memory.max", "104857600\n");
+    tree.write("/test-a/memory.high", "max\n");
     tree.write("/test-a/memory.stat", "anon 52428800\nfile 0\nshmem 0\nkernel 0\nsock 0\n");
     write_cpu();
     config.cgroup_root = tree.root();

@@ -214,7 +214,7 @@ TEST_CASE("the agent tells the log what it lowered, the kill switch, and what it
   for (std::size_t i = lowered + 1; i < world.told.entries.size(); ++i) {
     CHECK(world.told.kinds()[i] == Message::limit_restored);
     const bool cpu = world.told.field(i, "KNOB") == "cpu.max";
-    CHECK(world.told.field(i, "NEW") + "\n" == (cpu ? kCpuMax : kMemoryMax));
+    CHECK(world.told.field(i, "NEW") + "\n" == (cpu ? kCpuMax : kMemoryHigh));
     CHECK(world.told.text(i).find(cpu ? "cpu limit raised" : "memory limit raised") !=
           std::string::npos);
   }

@@ -33,6 +33,7 @@ class Host {
     sample_.id = kId;
     sample_.limits.cpu_max = CpuMax{Microseconds{100'000}, Microseconds{100'000}};
     sample_.limits.memory_max = MemoryLimit{Bytes{kGiB}};
+    sample_.limits.memory_high = MemoryLimit{};
     sample_.cpu = {.usage_usec = 0, .nr_periods = 0, .nr_throttled = 0, .throttled_usec = 0};
     sample_.memory.anon_bytes = 200 * kMiB;
     sample_.memory.file_bytes = 0;
@@ -68,7 +69,7 @@ class Host {
       if (decision.verdict != Verdict::allowed) continue;
       // Both resources may change in one tick; each decision carries its own.
       if (decision.resource == Resource::cpu) sample_.limits.cpu_max = decision.new_limits.cpu_max;
-      else sample_.limits.memory_max = decision.new_limits.memory_max;
+      else sample_.limits.memory_high = decision.new_limits.memory_high;
       pipeline.written(decision.decision_id, WriteEnd::done, sample_.limits, tick_.time);
       if (decision.direction == Direction::lower) lowered = true;
     }
@@ -84,8 +85,15 @@ class Host {
     tick_.vanished.clear();
     tick_.appeared = {info};
     sample_.limits.memory_max = MemoryLimit{Bytes{kGiB}};
+    sample_.limits.memory_high = MemoryLimit{};
     lowered = false;
   }
+  void step_alone() {  // without a container
+    tick_.time += seconds(1);
+    tick_.vanished.clear();
+    (void)pipeline.step(tick_);
+  }
+  void memory_peak(std::optional<Bytes> peak) { sample_.memory_peak = peak; }
   void grant(const Granted& granted) { tick_.granted = {{kId, granted}}; }
   void need(std::uint64_t bytes) { sample_.memory.anon_bytes = bytes; }
   void throttle() { ++*sample_.cpu.nr_throttled; }
@@ -376,14 +384,13 @@ TEST_CASE("what an OOM taught holds for the next container of the image, and for
   host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
   for (int tick = 0; tick < 200 && !host.lowered_memory(); ++tick) host.step(0.1);
   REQUIRE(host.lowered_memory());
-  CHECK_FALSE(host.pipeline.take_rails_news());
-  const auto limit = static_cast<double>(host.limits().memory_bytes()->value);
+  (void)host.pipeline.take_rails_news();  // of the run's peak
   host.out_of_memory();
   host.step(0.1);
   CHECK(host.pipeline.take_rails_news());
   CHECK_FALSE(host.pipeline.take_rails_news());
   const double floor = host.pipeline.rails_memory().ooms.floor_bytes("t", WallTime(seconds(0)));
-  CHECK(floor == doctest::Approx(std::max(1.2 * limit, limit + 100.0 * kMiB)));
+  CHECK(floor == doctest::Approx(1.2 * kGiB));  // of memory.max, which was met
   host.vanish();
   for (const bool same : {true, false}) {
     ContainerInfo next = container();
@@ -428,6 +435,45 @@ TEST_CASE("a container that an OOM ended under our limit is left alone for a day
   host.step(0.1, seconds(24 * 3600));
   for (int tick = 0; tick < 400; ++tick) host.step(0.1);
   CHECK(host.lowered_memory());
+}
+
+TEST_CASE("a successor does not lower memory below what the run had shown before") {
+  const auto lowest_of = [](bool saved, std::optional<Bytes> memory_peak) {
+    PipelineConfig config = Host::quick();
+    config.policy = "phase";
+    config.rails.start_up = config.rails.settle = seconds(0);
+    Host host(config);
+    RailsMemory memory;
+    if (saved) memory.runs.keep(kId, "t", 800.0 * kMiB);
+    host.pipeline.set_rails_memory(memory);
+    host.memory_peak(memory_peak);
+    host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
+    std::uint64_t lowest = kGiB;
+    for (int tick = 0; tick < 400; ++tick) {
+      host.step(0.1);
+      lowest = std::min(lowest, host.limits().memory_bytes()->value);
+    }
+    return lowest;
+  };
+  CHECK(lowest_of(false, std::nullopt) < 600 * kMiB);
+  CHECK(lowest_of(true, std::nullopt) >= 800 * kMiB);
+  CHECK(lowest_of(false, Bytes{800 * kMiB}) >= 800 * kMiB);
+  // What was saved is need; memory.peak counts cache as well.
+  CHECK(lowest_of(true, Bytes{1000 * kMiB}) < 1000 * kMiB);
+}
+
+TEST_CASE("the peaks of managed runs are news for the next daemon, those of others are not") {
+  for (const Mode mode : {Mode::observe, Mode::advise, Mode::enforce}) {
+    Host host;
+    host.pipeline.admit(kId, {.mode = mode, .prior = nullptr});
+    for (int tick = 0; tick < 70; ++tick) host.step(0.1);
+    const bool managed = mode != Mode::observe;
+    CHECK(host.pipeline.take_rails_news() == managed);
+    CHECK(host.pipeline.rails_memory().runs.peak_bytes(kId, "t").has_value() == managed);
+    host.vanish();
+    for (int tick = 0; tick < 70; ++tick) host.step_alone();
+    CHECK(host.pipeline.rails_memory().runs.size() == 0);
+  }
 }
 
 TEST_CASE("limits above what the cgroups around a container grant count for nothing") {

@@ -189,6 +189,7 @@ TEST_CASE("a container's report has a null for each thing that was not measured"
   const json out = to_json(ContainerReport{});
   for (const char* path : {"/usage/cpu_cores", "/usage/memory_need_bytes", "/seconds_in_phase",
                            "/proposal", "/proposal_saving", "/throttled_usec", "/oom_kills",
+                           "/memory_delay_usec",
                            "/gpu/utilisation_ratio", "/gpu/memory_bytes",
                            "/run_queue/waits", "/run_queue/histogram", "/network/receive_bytes",
                            "/network/tcp_retransmits", "/block/requests",

@@ -141,6 +141,7 @@ TEST_CASE("show tells one container in full") {
         "saved        1.40, 819 MiB\n"
         "holding      cpu too_small, memory trial_running\n"
         "throttled    1.5 s\n"
+        "memory wait  40 ms\n"
         "oom kills    0\n");
 }
 

@@ -42,6 +42,7 @@ inline ContainerReport web() {
   report.holding_memory = Verdict::trial_running;
   report.throttled_usec = 1'500'000;
   report.oom_kills = 0;
+  report.memory_delay_usec = 40'000;
   report.phases_seen = {30, 142};
   report.run_queue = {2'500'000, 1200, 3000, 1100, 90};
   report.run_queue_histogram = RunQueueHistogram{900, 299};

@@ -112,9 +112,9 @@ TEST_CASE("a record that is too short is no write, one that is longer is") {
 }
 
 TEST_CASE("a record of a file that is no limit is no write") {
-  for (const char* file : {"", "cpu", "cpu.maximum", "memory.high", "memory.max.x"})
+  for (const char* file : {"", "cpu", "cpu.maximum", "memory.low", "memory.max.x"})
     CHECK_FALSE(parsed(record_of(file, "1")));
-  for (const char* file : {"cpu.max", "cpu.max.burst", "memory.max"})
+  for (const char* file : {"cpu.max", "cpu.max.burst", "memory.max", "memory.high"})
     CHECK(parsed(record_of(file, "1")));
 }
 

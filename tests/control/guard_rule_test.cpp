@@ -49,6 +49,22 @@ MemoryRisk after_high_events(void (*change)(GuardReading&)) {
   return rule.step(many).memory;
 }
 
+// At its memory.high of 1000, read each half second; PSI has what its tasks stood still meanwhile.
+struct DelayedContainer {
+  DelayedContainer() { (void)stalls(milliseconds(0)); }
+  MemoryRisk stalls(std::chrono::microseconds delay) {
+    time += milliseconds(500);
+    total += static_cast<std::uint64_t>(delay.count());
+    GuardReading reading = memory_at(time, current, 10'000);
+    reading.memory_high = MemoryLimit{Bytes{1000}};
+    reading.stalled_usec = total;
+    return rule.step(reading).memory;
+  }
+  GuardRule rule;
+  milliseconds time{0};
+  std::uint64_t total = 0, current = 950;
+};
+
 }  // namespace
 
 TEST_CASE("memory below 90 % of the limit is no risk, above it is") {
@@ -279,6 +295,44 @@ TEST_CASE("too few `high` events are no stall, and rare ones never add up to one
     reading.page_cache = Bytes{0};
     CHECK(rule.step(reading).memory == MemoryRisk::none);
   }
+}
+
+TEST_CASE("delay by memory.high above its bound is a stall") {
+  DelayedContainer container;
+  CHECK(container.stalls(milliseconds(50)) == MemoryRisk::none);
+  CHECK(container.stalls(milliseconds(6)) == MemoryRisk::stall);  // 2.5 ms of it had drained
+}
+
+TEST_CASE("delay within its bound is none") {
+  DelayedContainer container;
+  std::chrono::nanoseconds most{0};
+  for (int i = 0; i < 2000; ++i) CHECK(container.stalls(milliseconds(2)) == MemoryRisk::none);
+  // In no ten seconds more than 100 ms: after a burst only what drains.
+  DelayedContainer burst;
+  REQUIRE(burst.stalls(milliseconds(50)) == MemoryRisk::none);
+  for (int i = 0; i < 20; ++i)
+    if (burst.stalls(milliseconds(2)) == MemoryRisk::none) most += milliseconds(2);
+  CHECK(milliseconds(50) + most <= milliseconds(100));
+}
+
+TEST_CASE("a stall far from memory.high is no delay of ours") {
+  DelayedContainer container;
+  container.current = 500;
+  CHECK(container.stalls(seconds(1)) == MemoryRisk::none);
+}
+
+TEST_CASE("without PSI the time above memory.high is the delay") {
+  GuardRule rule;
+  const auto at = [](int ms, std::uint64_t current) {
+    GuardReading reading = memory_at(milliseconds(ms), current, 10'000);
+    reading.memory_high = MemoryLimit{Bytes{1000}};
+    return reading;
+  };
+  rule.step(at(0, 1010));
+  CHECK(rule.step(at(500, 1010)).memory == MemoryRisk::none);  // by 1 %: the kernel's batches
+  rule.step(at(600, 1011));
+  CHECK(rule.step(at(640, 1011)).memory == MemoryRisk::none);
+  CHECK(rule.step(at(670, 1011)).memory == MemoryRisk::stall);
 }
 
 TEST_CASE("`high` events keep a container at risk, and its details are read") {

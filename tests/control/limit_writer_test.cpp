@@ -54,7 +54,7 @@ class Writing {
   }
   Limits with_memory(std::uint64_t bytes) const {
     Limits after = box.limits();
-    after.memory_max = MemoryLimit{Bytes{bytes}};
+    after.memory_high = MemoryLimit{Bytes{bytes}};
     return after;
   }
   std::size_t held() const { return leases->held().size(); }
@@ -146,8 +146,8 @@ TEST_CASE("a burst above the new quota is lowered before it and comes back after
 
 TEST_CASE("memory.high falls before memory.max and rises after it") {
   Writing writing;
-  Limits after = writing.with_memory(800 * kMiB);
-  after.memory_high = MemoryLimit{Bytes{700 * kMiB}};
+  Limits after = writing.with_memory(700 * kMiB);
+  after.memory_max = MemoryLimit{Bytes{800 * kMiB}};
   const WriteOrder order(writing.box);
   CHECK(writing.write(writing.change(after)).written);
   CHECK(order.files() == std::vector<std::string>{"memory.high", "memory.max"});
@@ -155,7 +155,7 @@ TEST_CASE("memory.high falls before memory.max and rises after it") {
   CHECK(order.files() == std::vector<std::string>{"memory.max", "memory.high"});
 }
 
-TEST_CASE("memory.max is not lowered when need exceeds the ceiling by one byte") {
+TEST_CASE("memory.high is not lowered when need exceeds the ceiling by one byte") {
   Writing writing;
   const std::uint64_t need = 209715200 + 1048576;
   LimitChange change = writing.change(writing.with_memory(512 * kMiB));
@@ -163,34 +163,34 @@ TEST_CASE("memory.max is not lowered when need exceeds the ceiling by one byte")
   const LimitResult result = writing.write(change);
   CHECK(result.failed_as == ErrorKind::invalid);
   CHECK(result.error.find("need") != std::string::npos);
-  CHECK(writing.box.get("memory.max") == "1073741824");
+  CHECK(writing.box.get("memory.high") == "max");
   CHECK(writing.held() == 0);
   change.memory_need_ceiling = Bytes{need};
   CHECK(writing.write(change).written);
 }
 
-TEST_CASE("without memory.reclaim memory.max is not lowered below what is in use, need or not") {
+TEST_CASE("without memory.reclaim memory.high is not lowered below what is in use, need or not") {
   Writing writing;
   const WriteOrder order(writing.box);
   writing.box.put("memory.current", std::to_string(600 * kMiB) + "\n");
   const LimitResult result = writing.write(writing.change(writing.with_memory(512 * kMiB)));
   CHECK(result.failed_as == ErrorKind::invalid);
   CHECK(result.error.find("in use") != std::string::npos);
-  CHECK(writing.box.get("memory.max") == "1073741824");
-  CHECK(std::ranges::count(order.files(), "memory.max") == 0);
+  CHECK(writing.box.get("memory.high") == "max");
+  CHECK(std::ranges::count(order.files(), "memory.high") == 0);
 }
 
-TEST_CASE("memory.max is never lowered below need, ceiling or not") {
+TEST_CASE("memory.high is never lowered below need, ceiling or not") {
   Writing writing;
   CHECK_FALSE(writing.write(writing.change(writing.with_memory(150 * kMiB))).written);
-  CHECK(writing.box.get("memory.max") == "1073741824");
+  CHECK(writing.box.get("memory.high") == "max");
 }
 
-TEST_CASE("memory.max is not lowered where need cannot be read") {
+TEST_CASE("memory.high is not lowered where need cannot be read") {
   Writing writing;
   std::filesystem::remove(writing.box.directory() + "/memory.stat");
   CHECK_FALSE(writing.write(writing.change(writing.with_memory(512 * kMiB))).written);
-  CHECK(writing.box.get("memory.max") == "1073741824");
+  CHECK(writing.box.get("memory.high") == "max");
 }
 
 TEST_CASE("when one knob fails the ones before it are taken back") {

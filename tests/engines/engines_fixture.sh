@@ -72,8 +72,8 @@ all_lowered() {
   local line knob meant in_force
   while read -r line; do
     knob=${line%%=*} meant=${line#*=}
-    case $knob in */memory.max | */cpu.max) ;; *) continue ;; esac
-    read -r in_force _ <"$root/$knob" && [ "$in_force" -lt "${meant% *}" ] || return 1
+    case $knob in */memory.high | */cpu.max) ;; *) continue ;; esac
+    read -r in_force _ <"$root/$knob" && is_below "$in_force" "${meant% *}" || return 1
   done <<<"$original"
 }
 

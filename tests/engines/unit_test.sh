@@ -158,28 +158,28 @@ has() {  # MESSAGE PART...
 told_in_journal() {
   local change=('"DECISION_ID":"' '"PHASE":"' '"REASON":"' '"CONTAINER_ID":"' '"PRIORITY":"5"'
     '"SYSLOG_IDENTIFIER":"cgphased"')
-  local plain=('"CGROUP_PATH":"/system.slice/plain.service"' '"KNOB":"memory.max"' "${change[@]}")
+  local plain=('"CGROUP_PATH":"/system.slice/plain.service"' '"KNOB":"memory.high"' "${change[@]}")
   local evil=("\"CGROUP_PATH\":\"$hostile_told\"" "${change[@]}")
   local invocation
   make_container "$hostile" 'max 100000' 67108864 0
   sed -i 's|"/system.slice/plain.service"|&, "/evil*"|' /etc/cgphase/cgphase.toml
   must systemctl start cgphased
   invocation=$(property InvocationID)
-  until_true 60000 entries limit_lowered "${plain[@]}" '"OLD":"67108864"' >/dev/null ||
-    fail "no lowered memory.max in the journal: $(entries limit_lowered)"
+  until_true 60000 entries limit_lowered "${plain[@]}" '"OLD":"max"' >/dev/null ||
+    fail "no lowered memory.high in the journal: $(entries limit_lowered)"
   until_true 60000 entries limit_lowered "${evil[@]}" >/dev/null ||
     fail "no hostile name in the journal: $(entries limit_lowered)"
   has started '"MODE":"enforce"' '"PRIORITY":"6"'
   must systemctl stop cgphased
-  has limit_restored "${plain[@]}" '"NEW":"67108864"' '"REASON":"restored"'
+  has limit_restored "${plain[@]}" '"NEW":"max"' '"REASON":"restored"'
   has limit_restored "${evil[@]}" '"REASON":"restored"'
   has stopped '"MESSAGE":"stopped: '
-  journalctl -x _SYSTEMD_INVOCATION_ID="$invocation" KNOB=memory.max >/tmp/explained
-  grep -q 'Subject: plain.service: memory.max was lowered to [0-9]' /tmp/explained ||
+  journalctl -x _SYSTEMD_INVOCATION_ID="$invocation" KNOB=memory.high >/tmp/explained
+  grep -q 'Subject: plain.service: memory.high was lowered to [0-9]' /tmp/explained ||
     fail "journalctl -x does not explain: $(tail -n 20 /tmp/explained)"
-  grep -q 'The limit memory.max of cgroup /system.slice/plain.service was 67108864' \
+  grep -q 'The limit memory.high of cgroup /system.slice/plain.service was max' \
     /tmp/explained || fail "the catalog lacks fields: $(tail -n 20 /tmp/explained)"
-  grep -q 'Subject: plain.service: memory.max was put back to 67108864' /tmp/explained ||
+  grep -q 'Subject: plain.service: memory.high was put back to max' /tmp/explained ||
     fail "no restore is explained: $(tail -n 20 /tmp/explained)"
   journalctl -u cgphased -o cat --all >/tmp/explained
   ! LC_ALL=C grep -q $'[\e\xff]' /tmp/explained ||

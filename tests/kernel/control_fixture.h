@@ -139,6 +139,7 @@ class Child {
     return pid_ > 0;
   }
   bool killed() const { return pid_ < 0 && WIFSIGNALED(status_) && WTERMSIG(status_) == SIGKILL; }
+  bool ended_well() const { return pid_ < 0 && WIFEXITED(status_) && WEXITSTATUS(status_) == 0; }
   void wait() {
     if (pid_ > 0) ::waitpid(pid_, &status_, 0);
     pid_ = -1;
@@ -270,7 +271,7 @@ inline Limits with_quota(Limits limits, std::uint64_t quota_usec) {
 }
 
 inline Limits with_memory(Limits limits, std::uint64_t bytes) {
-  limits.memory_max = MemoryLimit{Bytes{bytes}};
+  limits.memory_high = MemoryLimit{Bytes{bytes}};
   return limits;
 }
 

@@ -176,12 +176,12 @@ class Box {
     group.put("cpu.max.burst", "0");
     group.put("cpu.max", "90000 100000");
     group.put("cpu.max.burst", "70000");
-    group.put("memory.max", std::to_string(kOriginalMemory));
+    group.put("memory.high", std::to_string(kOriginalMemory));
     original = group.limits();
   }
   void write_as_others() const {
     group.put("cpu.max", kForeignCpu);
-    group.put("memory.max", std::to_string(kForeignMemory));
+    group.put("memory.high", std::to_string(kForeignMemory));
   }
   Limits as_others_left_it() const {
     return with_memory(with_quota(original, 77'000), kForeignMemory);
@@ -208,7 +208,7 @@ class Box {
   // All that outlives the process of a change.
   std::string state() const {
     return read_file(runtime() + "/leases", kLeaseFileBytes).value() + group.get("cpu.max") +
-           group.get("cpu.max.burst") + group.get("memory.max");
+           group.get("cpu.max.burst") + group.get("memory.high");
   }
   bool leased() const {
     const auto leases = LeaseTable::open_existing({.runtime_dir = runtime()});
@@ -328,9 +328,10 @@ TEST_CASE("kernel: hung at any step of a change, what others wrote meanwhile sta
     change.run_to_end();
     const Limits found = box.group.limits();
     CHECK((found.cpu_max == others.cpu_max || found.cpu_max == box.original.cpu_max));
-    CHECK((found.memory_max == others.memory_max || found.memory_max == box.original.memory_max));
+    CHECK((found.memory_high == others.memory_high ||
+           found.memory_high == box.original.memory_high));
     steps += 1;
-    lost += found.cpu_max != others.cpu_max || found.memory_max != others.memory_max;
+    lost += found.cpu_max != others.cpu_max || found.memory_high != others.memory_high;
   });
   CAPTURE(steps);
   CAPTURE(lost);

@@ -220,14 +220,14 @@ check_original() {
 }
 
 # It needs 20 MiB of 128, and would be lowered further by the policy.
-at_pin() { [ "$(<"$root/test-idle/memory.max")" = "$1" ]; }
+at_pin() { [ "$(<"$root/test-idle/memory.high")" = "$1" ]; }
 pinning() {
   expect 0 mode enforce
   expect 0 pin test-idle memory=100M,cpu=0.4
   says 'cgphase pin test-idle cpu=auto,memory=auto'
   logged 'uid 0 asked: pin .*test-idle' || fail 'who pinned a container is not in the log'
   until_true 60000 at_pin $((100 << 20)) ||
-    fail "memory.max of test-idle is $(<"$root/test-idle/memory.max")"
+    fail "memory.high of test-idle is $(<"$root/test-idle/memory.high")"
   expect 0 show test-idle
   says '0.40 cores'
   expect 0 explain test-idle
@@ -331,7 +331,7 @@ make_gpu_containers() {
 
 lowered() { [ "$(snapshot "$1" | grep "/$2=")" != "$(grep "^$1/$2=" <<<"$original")" ]; }
 gpus_judged() {
-  lowered test-idle cpu.max && lowered test-gpu memory.max && lowered test-node memory.max
+  lowered test-idle cpu.max && lowered test-gpu memory.high && lowered test-node memory.high
 }
 with_gpus() {
   local name

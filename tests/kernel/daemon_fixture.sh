@@ -17,6 +17,9 @@ fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 
 now_ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
 
+# Whether the limit $1 is below $2; "max" is above every number.
+is_below() { [ "$1" != max ] && { [ "$2" = max ] || [ "$1" -lt "$2" ]; }; }
+
 # Waits, without starting a program, for so many milliseconds.
 exec {never}<> <(:)
 pause_ms() { read -rt "$(printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)))" -u "$never" || true; }

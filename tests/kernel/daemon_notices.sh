@@ -11,8 +11,8 @@ notice_ms=3000
 
 cli() { "$bin/cgphase" --socket /tmp/r/read.sock "$@"; }
 knows_limit() { cli show test-idle --json | grep -q "\"memory_max_bytes\": *$1\\b"; }
-memory_is() { [ "$(cat "$root/$1/memory.max")" = "$2" ]; }
-lowered() { ! memory_is test-idle 134217728 && ! memory_is test-ending 134217728; }
+memory_is() { [ "$(cat "$root/$1/memory.high")" = "$2" ]; }
+lowered() { ! memory_is test-idle max && ! memory_is test-ending max; }
 
 # Of several, for a reading in turn may happen to follow one of them at once.
 foreign_writes() {
@@ -59,8 +59,8 @@ until_true 150000 lowered || { fail 'memory was not lowered within 150 s'; finis
 kill_switch
 kill -KILL "$load"
 wait "$load" 2>/dev/null
-until_true "$notice_ms" memory_is test-ending 134217728 ||
-  fail "the last process ended, and memory.max is $(cat "$root/test-ending/memory.max")"
+until_true "$notice_ms" memory_is test-ending max ||
+  fail "the last process ended, and memory.high is $(cat "$root/test-ending/memory.high")"
 foreign_writes
 sources
 kill -TERM "$daemon"

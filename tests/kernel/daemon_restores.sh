@@ -230,23 +230,23 @@ all_killed() {
   echo 1 >"$agent/cgroup.kill"
   wait "$daemon"
   both_lowered || fail 'all killed: somebody was left to restore'
-  ours=$(<"$goes/memory.max")
+  ours=$(<"$goes/memory.high")
   kill -KILL "$load"
   wait "$load" 2>/dev/null
   # The kernel may be busy with it for a moment after the last process was waited for.
   until_true 5000 rmdir "$goes" 2>/dev/null
   mkdir "$goes" || fail 'all killed: the cgroup could not be replaced'
-  echo "$ours" >"$goes/memory.max"
+  echo "$ours" >"$goes/memory.high"
   "$bin/cgphase-restore" --runtime-dir "$runtime" || fail 'all killed: cgphase-restore failed'
-  [ "$(<"$goes/memory.max")" = "$ours" ] || fail 'a cgroup that took over a path was written'
+  [ "$(<"$goes/memory.high")" = "$ours" ] || fail 'a cgroup that took over a path was written'
   cgroups=below/test-stays
   [ "$(snapshot $cgroups)" = "$(grep test-stays <<<"$original")" ] ||
     fail 'all killed: cgphase-restore did not find the cgroup'
 }
 
 both_lowered() {
-  [ "$(<"$root/below/test-stays/memory.max")" != 134217728 ] &&
-    [ "$(<"$root/below/test-goes/memory.max")" != 134217728 ]
+  [ "$(<"$root/below/test-stays/memory.high")" != max ] &&
+    [ "$(<"$root/below/test-goes/memory.high")" != max ]
 }
 
 cli() { "$bin/cgphase" --socket "$runtime/read.sock" "$@"; }

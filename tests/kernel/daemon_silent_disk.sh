@@ -58,7 +58,7 @@ add_silent() {  # NAME SERVER: the server is $server, and has its /dev before it
 hangs_at() {  # NAME
   until_true 60000 says "looking for a GPU hangs at $1" status ||
     fail "status does not tell of $1: $(cli status; cat /tmp/server.log)"
-  until_true 30000 lowered "$1" memory.max || fail "the memory of $1 is not lowered"
+  until_true 30000 lowered "$1" memory.high || fail "the memory of $1 is not lowered"
   says 'cpu gpu_container' list -o wide || fail "list does not say why: $(cli list -o wide)"
   if lowered "$1" cpu.max; then fail "the quota of $1 was lowered, which may have a GPU"; fi
 }
@@ -82,7 +82,7 @@ goes_on() {
   add_silent test-silent "$unread"
   hangs_at test-silent
   make_idle test-late
-  until_true 30000 lowered test-late memory.max || fail 'the memory of test-late is not lowered'
+  until_true 30000 lowered test-late memory.high || fail 'the memory of test-late is not lowered'
   pause_ms 3000
   if lowered test-late cpu.max; then fail 'the quota of test-late was lowered without a look'; fi
   lowered test-idle cpu.max || fail 'the hang raised the quota of another container'
@@ -112,7 +112,7 @@ another_starts() {
   pause_ms 1000
   if gone "$before"; then fail 'that look could be ended, so nothing is proved'; fi
   start_daemon
-  until_true 60000 lowered test-dumb memory.max ||
+  until_true 60000 lowered test-dumb memory.high ||
     fail "no other daemon can start: $(tail -n 3 /tmp/daemon.log)"
   kill -TERM "$daemon"
   check_restored 'the last stop'

@@ -112,8 +112,8 @@ trained() {
 both_lowered() {
   local knob meant in_force
   while IFS='=' read -r knob meant; do
-    case $knob in */memory.max | */cpu.max) ;; *) continue ;; esac
-    read -r in_force _ <"$root/$knob" && [ "$in_force" -lt "${meant#* }" ] || return 1
+    case $knob in */memory.high | */cpu.max) ;; *) continue ;; esac
+    read -r in_force _ <"$root/$knob" && is_below "$in_force" "${meant#* }" || return 1
   done <<<"$original"
 }
 
@@ -121,7 +121,7 @@ enforced() {
   configure enforce 'model = "/etc/cgphase/here.json"
 policy = "hold"'
   if until_true 240000 both_lowered; then
-    echo "enforced: $(snapshot $cgroups | grep -E 'cpu.max=|memory.max=' | tr '\n' ' ')"
+    echo "enforced: $(snapshot $cgroups | grep -E 'cpu.max=|memory.high=' | tr '\n' ' ')"
   else
     fail "not lowered within 4 min: $(snapshot $cgroups)"
     cgphase list -o wide

@@ -277,7 +277,7 @@ is_lower() { [ "$(cat "$1")" != max ] && [ "$(cat "$1")" -lt "$2" ]; }  # FILE V
 
 # A file of a limit that nobody may write any more. Who runs already does not see that.
 restore_refused() {
-  local file=$root/system.slice/plain.service/memory.max
+  local file=$root/system.slice/plain.service/memory.high
   until_true 60000 is_lower "$file" 67108864 || unproved 'its memory is not lowered'
   must mount --bind "$file" "$file"
   must mount -o remount,ro,bind "$file"

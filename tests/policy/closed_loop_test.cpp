@@ -50,6 +50,7 @@ struct Kernel {
     sample.limits.cpu_max = CpuMax{Microseconds{800'000}, Microseconds{100'000}};
     sample.limits.cpu_max_burst = Microseconds{0};
     sample.limits.memory_max = MemoryLimit{Bytes{16 * kGiB}};
+    sample.limits.memory_high = MemoryLimit{};
   }
   void run_period(const Demand& demand) {
     const double quota = sample.limits.cpu_cores().value_or(Cores{16}).value;
@@ -140,7 +141,8 @@ struct Loop {
          rails.step(input, policy->allocate(ceiling, kHost), budget, next_id)) {
       if (decision.verdict != Verdict::allowed) continue;
       Limits& limits = kernel.sample.limits;
-      if (decision.resource == Resource::memory) limits.memory_max = decision.new_limits.memory_max;
+      if (decision.resource == Resource::memory)
+        limits.memory_high = decision.new_limits.memory_high;
       if (decision.resource == Resource::cpu) limits.cpu_max = decision.new_limits.cpu_max;
       rails.written(decision, WriteEnd::done, limits, input.time);
       report.writes += 1;

@@ -60,23 +60,24 @@ TEST_CASE("a limit of ours that is rounded up to pages of 64 KiB is ours") {
   world.input.host.page = Bytes{kPage};
   world.wish.cpu.reset();
   world.wish.memory = Bytes{2 * kGiB + kPageBytes};
+  world.wish.earlier_runs = 3;  // the step goes all the way
   world.apply = false;
   const auto lowering = world.find(Resource::memory, Direction::lower, kLong);
   REQUIRE(lowering.has_value());
   const std::uint64_t asked = lowering->new_limits.memory_bytes()->value;
   REQUIRE(asked % kPage != 0);
   const Bytes rounded{(asked + kPage - 1) / kPage * kPage};
-  world.sample.limits.memory_max = MemoryLimit{rounded};
+  world.sample.limits.memory_high = MemoryLimit{rounded};
   world.rails.written(*lowering, WriteEnd::done, world.sample.limits, world.time);
   for (int i = 0; i < 5; ++i) {
     world.tick();
-    CHECK(world.rails.original().memory_max == world.original.memory_max);
+    CHECK(world.rails.original().memory_high == world.original.memory_high);
     CHECK(world.rails.holding(Resource::memory) != Verdict::standing_down);
   }
   CHECK(world.outcomes.empty());
-  world.sample.limits.memory_max = MemoryLimit{Bytes{rounded.value + kPage}};
+  world.sample.limits.memory_high = MemoryLimit{Bytes{rounded.value + kPage}};
   world.ticks(2);
-  CHECK(world.rails.original().memory_max == world.sample.limits.memory_max);
+  CHECK(world.rails.original().memory_high == world.sample.limits.memory_high);
 }
 
 TEST_CASE("a limit one page above one of ours is somebody's") {
@@ -84,9 +85,9 @@ TEST_CASE("a limit one page above one of ours is somebody's") {
   world.wish.cpu.reset();
   REQUIRE(world.lowers(Resource::memory, kLong));
   world.ticks(20);
-  world.sample.limits.memory_max = MemoryLimit{Bytes{world.memory_bytes() + kPageBytes}};
+  world.sample.limits.memory_high = MemoryLimit{Bytes{world.memory_bytes() + kPageBytes}};
   world.tick();
-  CHECK(world.rails.original().memory_max == world.sample.limits.memory_max);
+  CHECK(world.rails.original().memory_high == world.sample.limits.memory_high);
   CHECK(world.rails.holding(Resource::memory) == Verdict::standing_down);
 }
 

@@ -25,7 +25,7 @@ Decision written_after_sample(RailWorld& world, Limits& in_force) {
   world.wish.cpu.reset();
   const Decision lowering = ask_lowering(world, Resource::memory);
   in_force = world.sample.limits;
-  in_force.memory_max = lowering.new_limits.memory_max;
+  in_force.memory_high = lowering.new_limits.memory_high;
   world.rails.written(lowering, WriteEnd::done, in_force, world.time + seconds(1));
   return lowering;
 }

@@ -378,18 +378,36 @@ TEST_CASE("a change of less than 5 % is not worth a write") {
   CHECK_FALSE(holds(Resource::cpu, Verdict::too_small, wish(3.79)));
 }
 
-TEST_CASE("one change down per container and minute, after the trial of the last") {
+TEST_CASE("a quota comes down once a minute, after the trial of the last change") {
   RailWorld world;
   world.wish.cpu = Cores{0.1};
+  world.wish.memory.reset();
   world.cpu_cores = 0.01;
-  REQUIRE(world.lowers(Resource::memory, kLong));
+  world.sample.limits.cpu_max->quota = Microseconds{4'000'000};  // 40 cores
+  world.original = world.sample.limits;
+  REQUIRE(world.lowers(Resource::cpu, kLong));
   const MonotonicTime first = world.time;
   world.tick();
-  CHECK(world.rails.holding(Resource::memory) == Verdict::trial_running);
+  CHECK(world.rails.holding(Resource::cpu) == Verdict::trial_running);
   world.ticks(35);
+  CHECK(world.rails.holding(Resource::cpu) == Verdict::rate_limited);
+  REQUIRE(world.lowers(Resource::cpu, kLong));
+  CHECK(world.time - first == std::chrono::seconds(60));
+}
+
+TEST_CASE("memory.high follows need ten seconds after it was raised") {
+  RailWorld world;
+  world.wish.cpu.reset();
+  REQUIRE(world.lowers(Resource::memory, kLong));
+  world.ticks(40);
+  world.wish.memory = Bytes{4 * kGiB};
+  REQUIRE(world.find(Resource::memory, Direction::raise, 2).has_value());
+  const MonotonicTime raised = world.time;
+  world.wish.memory = Bytes{2 * kGiB};
+  world.tick();
   CHECK(world.rails.holding(Resource::memory) == Verdict::rate_limited);
   REQUIRE(world.lowers(Resource::memory, kLong));
-  CHECK(world.time - first == std::chrono::seconds(60));
+  CHECK(world.time - raised == std::chrono::seconds(10));
 }
 
 TEST_CASE("while a trial runs nothing is lowered") {
@@ -460,37 +478,37 @@ TEST_CASE("burst comes down with the quota, never above it") {
   CHECK(world.sample.limits.cpu_max_burst == Microseconds{200'000});
 }
 
-TEST_CASE("a memory step is a tenth of the limit, in whole pages") {
+TEST_CASE("a first memory step takes half of the limit at most, in whole pages") {
   RailWorld world;
   *world.sample.memory.anon_bytes = kGiB + 1;
   REQUIRE(world.find(Resource::memory, Direction::lower, 25).has_value());  // before a dwell
-  CHECK(world.memory_bytes() >= 8 * kGiB / 10 * 9);
-  CHECK(world.memory_bytes() < 8 * kGiB / 10 * 9 + kPageBytes * 2);
-  CHECK(world.memory_bytes() % kPageBytes == 0);
+  CHECK(world.memory_bytes() == 4 * kGiB);
+  CHECK(world.sample.limits.memory_max == world.original.memory_max);
 }
 
-TEST_CASE("a memory step is half the gap after a steady dwell, or with earlier runs") {
+TEST_CASE("a memory step goes all the way after a steady dwell, or with earlier runs") {
   RailWorld world;
   world.wish.memory_sample_count = 1;
   world.ticks(40);
   world.wish.memory_sample_count = 100;
   REQUIRE(world.find(Resource::memory, Direction::lower, 60).has_value());
-  CHECK(world.memory_bytes() == 5 * kGiB);
+  CHECK(world.memory_bytes() == 2 * kGiB);
   RailWorld proven;
   proven.wish.earlier_runs = 3;
   REQUIRE(proven.find(Resource::memory, Direction::lower, 25).has_value());
-  CHECK(proven.memory_bytes() == 5 * kGiB);
+  CHECK(proven.memory_bytes() == 2 * kGiB);
 }
 
-TEST_CASE("half the gap is taken only where twice the headroom remains") {
+TEST_CASE("one memory step leaves half of the cold cache in place") {
   const RailsConfig config;
   MemoryState state;
   state.long_step = true;
   state.need_bytes = 1.0 * kGiB;
-  state.limit_bytes = 3.0 * kGiB;  // half of what is above the floor
-  CHECK(lowered_memory(config, {}, state, 0) == doctest::Approx((3.0 + 1.3) / 2 * kGiB));
-  state.limit_bytes = 1.7 * kGiB;  // half of it would leave 1.9 times 256 MiB
-  CHECK(lowered_memory(config, {}, state, 0) == 1.5 * kGiB);
+  state.limit_bytes = 8.0 * kGiB;
+  state.current_bytes = 7.0 * kGiB;
+  CHECK(lowered_memory(config, {}, state, 0) == doctest::Approx(7.4 * kGiB));
+  state.cold_cache_bytes = 4.0 * kGiB;
+  CHECK(lowered_memory(config, {}, state, 0) == doctest::Approx(5.4 * kGiB));
 }
 
 TEST_CASE("the memory floor is the largest of its three terms") {
@@ -535,11 +553,11 @@ TEST_CASE("headroom is a quarter of a limit below 1 GiB and a tenth of a large o
   CHECK(memory_headroom(config, 100.0 * kGiB, 0) == 10.0 * kGiB);
 }
 
-TEST_CASE("memory.max never comes below high, low or min") {
+TEST_CASE("memory.high never comes below low or min") {
   const RailsConfig config;
   MemoryState state;
   state.limit_bytes = 8.0 * kGiB;
-  for (auto knob : {&Limits::memory_high, &Limits::memory_low, &Limits::memory_min}) {
+  for (auto knob : {&Limits::memory_low, &Limits::memory_min}) {
     Limits limits;
     limits.*knob = MemoryLimit{Bytes{7 * kGiB}};
     CHECK(memory_floor(config, limits, state) == 7.0 * kGiB);

@@ -104,7 +104,7 @@ bool burst_fits(const Limits& limits) {
 bool only_decided_differ(Limits after, const Limits& before) {
   after.cpu_max = before.cpu_max;
   after.cpu_max_burst = before.cpu_max_burst;
-  after.memory_max = before.memory_max;
+  after.memory_high = before.memory_high;
   return after == before;
 }
 
@@ -153,7 +153,7 @@ TEST_CASE("random containers never break the laws of lowering") {
     CAPTURE(seed);
     RandomWorld world(seed);
     std::deque<MonotonicTime> recent;
-    std::optional<MonotonicTime> memory_event, last_lowering;
+    std::optional<MonotonicTime> memory_event, last_lowering, last_memory_lowering;
     for (int i = 0; i < kTicks; ++i) {
       CAPTURE(i);
       world.disturb();
@@ -166,7 +166,7 @@ TEST_CASE("random containers never break the laws of lowering") {
       if (event) {
         events += 1;
         memory_event = world.time;
-        CHECK(world.sample.limits.memory_max == world.rails.original().memory_max);
+        CHECK(is_original(world.sample.limits, world.rails.original(), Resource::memory));
       }
       for (const Decision& decision : decisions) {
         if (decision.verdict != Verdict::allowed) continue;
@@ -177,15 +177,19 @@ TEST_CASE("random containers never break the laws of lowering") {
         check_lowering(world, decision);
         if (decision.resource == Resource::memory && memory_event)
           CHECK(world.time - *memory_event >= world.config.cool_down);
-        CHECK((!last_lowering || *last_lowering == world.time ||
-               world.time - *last_lowering >= world.config.container_lower_window));
+        const bool cpu = decision.resource == Resource::cpu;
+        const auto& last = cpu ? last_lowering : last_memory_lowering;
+        CHECK((!last || *last == world.time ||
+               world.time - *last >= (cpu ? world.config.container_lower_window
+                                          : world.config.memory_lower_window)));
         last_lowering = world.time;
+        if (!cpu) last_memory_lowering = world.time;
         recent.push_back(world.time);
         while (world.time - recent.front() >= world.config.host_lower_window) recent.pop_front();
         CHECK(static_cast<int>(recent.size()) <= world.config.host_lowers_per_window);
       }
       if (world.input.mode != Mode::enforce || world.input.hands_off)
-        CHECK((world.rails.original().memory_max == world.sample.limits.memory_max ||
+        CHECK((is_original(world.sample.limits, world.rails.original(), Resource::memory) ||
                world.all.empty()));
     }
   }
@@ -204,7 +208,8 @@ TEST_CASE("no lowering in quarantine") {
     std::optional<MonotonicTime> oom;
     for (int i = 0; i < kTicks; ++i) {
       world.disturb();
-      const bool lowered = !(world.sample.limits.memory_max == world.rails.original().memory_max);
+      const bool lowered =
+          !is_original(world.sample.limits, world.rails.original(), Resource::memory);
       const auto before = world.previous;
       const auto decisions = world.tick();
       for (const Decision& decision : decisions)

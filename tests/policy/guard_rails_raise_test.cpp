@@ -443,11 +443,11 @@ TEST_CASE("a reset that is read in two ticks, knob by knob, counts once") {
   auto world = lowered_world();
   world.wish.memory = Bytes{2 * kGiB};
   for (int revert = 1; revert <= 3; ++revert) {
-    REQUIRE(world.sample.limits.memory_max != world.original.memory_max);
+    REQUIRE(world.sample.limits.memory_high != world.original.memory_high);
     world.wish.cpu = Cores{1};
     REQUIRE((world.cores() < 4 || world.lowers(Resource::cpu, kLong)));
     world.input.reload = world.time;
-    world.sample.limits.memory_max = world.original.memory_max;
+    world.sample.limits.memory_high = world.original.memory_high;
     world.tick();
     world.sample.limits = world.original;
     world.tick();
@@ -474,7 +474,7 @@ TEST_CASE("a sample from before our last write is no drift") {
   const auto lowering = world.find(Resource::memory, Direction::lower, kLong);
   REQUIRE(lowering.has_value());
   Limits in_force = world.sample.limits;
-  in_force.memory_max = lowering->new_limits.memory_max;
+  in_force.memory_high = lowering->new_limits.memory_high;
   world.rails.written(*lowering, WriteEnd::done, in_force, world.time + seconds(2));
   world.tick();  // its limits were read a second before the write was done
   CHECK(world.rails.holding(Resource::memory) != Verdict::standing_down);
@@ -494,7 +494,7 @@ void guard_restores(RailWorld& world, Resource resource, Reason reason) {
   decision.old_limits = world.sample.limits;
   decision.new_limits = world.sample.limits;
   if (resource == Resource::cpu) decision.new_limits.cpu_max = world.original.cpu_max;
-  else decision.new_limits.memory_max = world.original.memory_max;
+  else decision.new_limits.memory_high = world.original.memory_high;
   world.write(decision);
 }
 

@@ -192,25 +192,24 @@ TEST_CASE("a kill at which no limit was met does not renew a floor") {
   CHECK(memory.floor_bytes("img", later) == doctest::Approx(2.4 * kGibi));
 }
 
-TEST_CASE("what is seen of an OOM is the measured need, at most the limit, and a limit of ours") {
+TEST_CASE("an OOM is seen with the measured need, and with memory.max where it was met") {
   OomWatch watch;
-  watch.step(8 * kGibi, 8 * kGibi, false);
-  CHECK_FALSE(watch.seen(kGibi, true).has_value());  // the original limit is not ours
-  watch.written(4 * kGibi);
-  CHECK(watch.seen(kGibi, true)->measured_bytes == kGibi);
-  CHECK(watch.seen(kGibi, true)->limit_bytes == 4 * kGibi);
-  CHECK(watch.seen(kGibi, false)->limit_bytes == 0);
-  CHECK(watch.seen(5 * kGibi, false)->measured_bytes == 4 * kGibi);  // before it came down
+  watch.step(false, false);
+  CHECK_FALSE(watch.seen(kGibi, true, 8 * kGibi).has_value());  // nothing of ours was in force
+  watch.written(true);
+  CHECK(watch.seen(kGibi, true, 8 * kGibi)->measured_bytes == kGibi);
+  CHECK(watch.seen(kGibi, true, 8 * kGibi)->limit_bytes == 8 * kGibi);
+  CHECK(watch.seen(kGibi, false, 8 * kGibi)->limit_bytes == 0);
 }
 
-TEST_CASE("the limit at an OOM is the lowest since the last step, also if it was raised since") {
+TEST_CASE("a limit of ours that was raised since the last step still counts at an OOM") {
   OomWatch watch;
-  watch.written(4 * kGibi);
-  watch.step(4 * kGibi, 8 * kGibi, false);
-  watch.written(8 * kGibi);  // the guard
-  CHECK(watch.seen(kGibi, true)->limit_bytes == 4 * kGibi);
-  watch.step(8 * kGibi, 8 * kGibi, true);
-  CHECK(watch.seen(kGibi, true)->limit_bytes == 4 * kGibi);
-  watch.step(8 * kGibi, 8 * kGibi, false);
-  CHECK_FALSE(watch.seen(kGibi, true).has_value());
+  watch.written(true);
+  watch.step(true, false);
+  watch.written(false);  // the fast path
+  CHECK(watch.seen(kGibi, true, 8 * kGibi).has_value());
+  watch.step(false, true);
+  CHECK(watch.seen(kGibi, true, 8 * kGibi).has_value());
+  watch.step(false, false);
+  CHECK_FALSE(watch.seen(kGibi, true, 8 * kGibi).has_value());
 }

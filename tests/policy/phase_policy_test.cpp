@@ -126,6 +126,20 @@ TEST_CASE("a phase that never ended keeps the memory of everything seen ready") 
   CHECK(is_need(run.gib(), 8));
 }
 
+TEST_CASE("what a run had shown before the daemon began is kept ready while its phase never "
+          "ended") {
+  for (const int phase : {0, -1}) {
+    CAPTURE(phase);
+    Run fresh, resumed;
+    fresh.feed(phase, 1, 1, 200);
+    REQUIRE(fresh.gib() < 2);
+    resumed.policy.resume(6 * kGib);
+    resumed.feed(phase, 1, 1, 200);
+    CHECK(resumed.gib() >= 6);
+    CHECK(resumed.policy.learned()["runs"][0]["memory_bytes"] == 6 * kGib);
+  }
+}
+
 TEST_CASE("the unknown keeps its memory ready where it is and where it follows") {
   Run run;
   for (int round = 0; round < 3; ++round) {

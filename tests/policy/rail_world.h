@@ -18,6 +18,7 @@ struct RailWorld {
     sample.limits.cpu_max = CpuMax{Microseconds{400'000}, Microseconds{100'000}};
     sample.limits.cpu_max_burst = Microseconds{300'000};
     sample.limits.memory_max = MemoryLimit{Bytes{8 * kGiB}};
+    sample.limits.memory_high = MemoryLimit{};
     sample.memory.anon_bytes = kGiB;
     sample.memory.workingset_refault_file = 0;
     sample.memory.workingset_refault_anon = 0;
@@ -75,6 +76,7 @@ struct RailWorld {
   void write(const Decision& decision) {
     if (decision.resource == Resource::memory) {
       sample.limits.memory_max = decision.new_limits.memory_max;
+      sample.limits.memory_high = decision.new_limits.memory_high;
     } else {
       sample.limits.cpu_max = decision.new_limits.cpu_max;
       sample.limits.cpu_max_burst = decision.new_limits.cpu_max_burst;

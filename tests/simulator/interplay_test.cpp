@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kLoweredMemory = "536870912";
 
-// Page cache that a lowering of memory.max to the half must drop first.
+// Page cache that a lowering of memory.high to the half must drop first.
 void fill_with_cache(Bench& bench) {
   const int pid = bench.kernel.spawn(bench.inode);
   REQUIRE(bench.kernel.allocate(pid, MemoryKind::file_inactive, 800 * kMiB));
@@ -27,7 +27,7 @@ CgroupId lower_one_behind_another(Bench& bench) {
   const CgroupId second{kSimulatedDevice, bench.make("/second")};
   bench.attach(second, "/second");
   bench.parks = true;
-  bench.submit(bench.id(), "/box", Knob::memory_max, kLoweredMemory);
+  bench.submit(bench.id(), "/box", Knob::memory_high, kLoweredMemory);
   REQUIRE(lanes().parked());
   bench.submit(second, "/second", Knob::cpu_max, "100000 100000");
   return second;
@@ -56,7 +56,7 @@ TEST_CASE("a lowering that waits behind another one is void after a restore") {
   std::string text;
   CHECK(bench.kernel.read(second.inode, "cpu.max", text) == 0);
   CHECK(text == "200000 100000\n");
-  CHECK(bench.get("memory.max") == kLoweredMemory);  // nobody wanted that one back
+  CHECK(bench.get("memory.high") == kLoweredMemory);  // nobody wanted that one back
 }
 
 // Its records had been looked up before, and were the next one's by then.
@@ -66,7 +66,7 @@ TEST_CASE("a restore that waits for a lowering leaves what is lowered next alone
   REQUIRE(bench.leases->held().size() == 1);
   bench.on_wait = [] { lanes().resume(true); };
   CHECK(bench.writer->restore(bench.id()).failures.empty());
-  CHECK(bench.get("memory.max") == "1073741824");
+  CHECK(bench.get("memory.high") == "max");
   CHECK(bench.leases->find(second, Knob::cpu_max).has_value());
   std::string text;
   CHECK(bench.kernel.read(second.inode, "cpu.max", text) == 0);
@@ -82,51 +82,51 @@ TEST_CASE("after a revocation nothing at all is written, not even to be taken ba
     return 0;
   };
   companion->revoke();
-  CHECK(bench.change(Knob::memory_max, kLoweredMemory).failed_as == ErrorKind::denied);
+  CHECK(bench.change(Knob::memory_high, kLoweredMemory).failed_as == ErrorKind::denied);
   CHECK(bench.change(Knob::cpu_max, "100000 100000").failed_as == ErrorKind::denied);
   CHECK(writes == 0);
   bench.writer->acknowledge_revocation();
-  CHECK(bench.change(Knob::memory_max, kLoweredMemory).written);
+  CHECK(bench.change(Knob::memory_high, kLoweredMemory).written);
   CHECK(writes == 1);
 }
 
 TEST_CASE("a lowering that the companion restores in its middle ends at the original") {
   Bench bench;
-  REQUIRE(bench.change(Knob::memory_max, "805306368").written);
+  REQUIRE(bench.change(Knob::memory_high, "805306368").written);
   const auto companion = bench.other_leases();
   bool revoked = false;
   bench.on_call = [&](const Call& call) {
     if (!writes_knob(call) || std::exchange(revoked, true)) return 0;
     // Between the last look and the write: nothing can hold those together.
     companion->revoke();
-    bench.put("memory.max", "1073741824");
+    bench.put("memory.high", "max");
     return 0;
   };
-  const LimitResult result = bench.change(Knob::memory_max, kLoweredMemory);
+  const LimitResult result = bench.change(Knob::memory_high, kLoweredMemory);
   CHECK(revoked);
   CHECK_FALSE(result.written);
-  CHECK(bench.get("memory.max") == "1073741824");
+  CHECK(bench.get("memory.high") == "max");
 }
 
 TEST_CASE("a guard's raise while the kernel reclaims for a lowering stays, and the lowering ends") {
   Bench bench;
   fill_with_cache(bench);
-  REQUIRE(bench.change(Knob::memory_max, "805306368").written);
-  const int record = bench.leases->find(bench.id(), Knob::memory_max).value();
+  REQUIRE(bench.change(Knob::memory_high, "805306368").written);
+  const int record = bench.leases->find(bench.id(), Knob::memory_high).value();
   bench.parks = true;
-  bench.submit(bench.id(), "/box", Knob::memory_max, kLoweredMemory);
+  bench.submit(bench.id(), "/box", Knob::memory_high, kLoweredMemory);
   REQUIRE(lanes().parked());
   const auto text = [](const char* value) { return KnobText::from(value).value(); };
   bench.writer->interrupt_lowering(bench.id());
-  REQUIRE(bench.leases->guard_hold(record, bench.id(), Knob::memory_max, text("805306368"),
+  REQUIRE(bench.leases->guard_hold(record, bench.id(), Knob::memory_high, text("805306368"),
                                    text("1073741824")));
-  bench.put("memory.max", "1073741824");
+  bench.put("memory.high", "max");
   bench.parks = false;
   lanes().resume(true);
   const auto results = bench.writer->take_results();
   REQUIRE(results.size() == 1);
   CHECK_FALSE(results[0].written);
-  CHECK(bench.get("memory.max") == "1073741824");
+  CHECK(bench.get("memory.high") == "max");
 }
 
 TEST_CASE("a burst above the quota that somebody set becomes that quota, and is restored") {

@@ -136,8 +136,8 @@ void Laws::judge_ours(const Call& call, Knob knob, const KnobText& text, const W
   const auto facts = facts_(call.inode);
   const std::string what = quote(text) + " in " + name(call.inode, knob);
   if (!facts->may_write) return violate("written where nothing may be: " + what);
-  if (knob == Knob::memory_high || knob == Knob::cpu_weight)
-    return violate("of a knob that nothing decides: " + what);
+  if (knob == Knob::memory_max || knob == Knob::cpu_weight)
+    return violate("of a knob that is only its owner's: " + what);
   Limits after;
   if (!parse_knob(knob, text.view(), after)) return violate("malformed: " + what);
   const bool above = std::all_of(will.now.begin(), will.now.end(), [&](const KnobText& one) {
@@ -163,8 +163,8 @@ void Laws::judge_lowering(const Call& call, Knob knob, const Limits& after) {
   if (knob == Knob::cpu_max && !facts_(call.inode)->may_lower_quota)
     violate("lowered though there is a GPU: " + what);
   if (call.lane == Lane::companion) violate("lowered by the companion: " + what);
-  if (knob == Knob::memory_max &&
-      after.memory_max->bytes->value < kernel_.need_bytes(call.inode))
+  if (knob == Knob::memory_high &&
+      after.memory_high->bytes->value < kernel_.need_bytes(call.inode))
     violate("below the need of " + std::to_string(kernel_.need_bytes(call.inode)) + ": " + what);
   if (knob == Knob::cpu_max && after.cpu_max->quota->value < kSmallestQuota)
     violate("below 10 ms per period: " + what);

@@ -139,7 +139,8 @@ void World::write_memory(Box& box) {
   const auto& intents = laws_.intents(box.inode, Knob::memory_max);
   if (random_.one_in(4)) text = std::string(intents.front().view());  // the same again
   if (random_.one_in(12)) text = "max";
-  (void)write_as_other(box, Knob::memory_max, text);
+  const Knob knob = random_.one_in(4) ? Knob::memory_high : Knob::memory_max;
+  (void)write_as_other(box, knob, text);
 }
 
 // The intended burst must fit: cut to the quota, as a restore cuts it, it would be nobody's intent.
@@ -174,7 +175,7 @@ void World::reload() {
       mark, std::filesystem::file_time_type(std::chrono::nanoseconds(time_ns())));
   for (Box& box : boxes_) {
     if (box.inode == 0) continue;
-    for (const Knob knob : {Knob::memory_max, Knob::cpu_max}) {
+    for (const Knob knob : {Knob::memory_max, Knob::memory_high, Knob::cpu_max}) {
       const auto& intents = laws_.intents(box.inode, knob);
       (void)write_as_other(box, knob, std::string(intents[random_.below(intents.size())].view()));
     }

@@ -15,10 +15,10 @@ using namespace cgphase::simulator;
 
 namespace {
 
-// Fails each call that wants to know whether the cgroup is there, and the opening of memory.max.
+// Fails each call that wants to know whether the cgroup is there, and the opening of memory.high.
 int short_of_memory(const Call& call) {
   if (call.kind == Call::Kind::look) return ENOMEM;
-  return call.kind == Call::Kind::open && call.file == "memory.max" ? EMFILE : 0;
+  return call.kind == Call::Kind::open && call.file == "memory.high" ? EMFILE : 0;
 }
 
 // Lets the opening of one directory fail, by the number of the attempt.
@@ -75,40 +75,40 @@ TEST_CASE("a container that the tree lost while it waited to be opened is told o
 
 TEST_CASE("a look that fails for want of memory costs no lease") {
   Bench bench;
-  REQUIRE(bench.change(Knob::memory_max, "536870912").written);
+  REQUIRE(bench.change(Knob::memory_high, "536870912").written);
   bench.on_call = short_of_memory;
   (void)bench.change(Knob::cpu_max, "100000 100000");
   bench.on_call = nullptr;
-  REQUIRE(bench.get("memory.max") == "536870912");
-  CHECK(bench.leases->find(bench.id(), Knob::memory_max).has_value());
+  REQUIRE(bench.get("memory.high") == "536870912");
+  CHECK(bench.leases->find(bench.id(), Knob::memory_high).has_value());
   CHECK(bench.writer->restore_all().restored == 1);
-  CHECK(bench.get("memory.max") == "1073741824");
+  CHECK(bench.get("memory.high") == "max");
 }
 
 TEST_CASE("a restore that cannot look at the cgroup does not call it gone") {
   Bench bench;
-  REQUIRE(bench.change(Knob::memory_max, "536870912").written);
+  REQUIRE(bench.change(Knob::memory_high, "536870912").written);
   bench.writer->detach(bench.id());
   bench.on_call = [](const Call& call) { return call.kind == Call::Kind::look ? ENOMEM : 0; };
   CHECK(bench.writer->restore_all().failures.size() == 1);
   bench.on_call = nullptr;
   CHECK(bench.writer->restore_all().restored == 1);
-  CHECK(bench.get("memory.max") == "1073741824");
+  CHECK(bench.get("memory.high") == "max");
 }
 
 TEST_CASE("what somebody writes between the plan and the write stays") {
   Bench bench;
   bench.on_call = [&](const Call& call) {
     if (call.kind == Call::Kind::read && call.file == "memory.stat")
-      bench.put("memory.max", "805306368");
+      bench.put("memory.high", "805306368");
     return 0;
   };
-  const LimitResult result = bench.change(Knob::memory_max, "536870912");
+  const LimitResult result = bench.change(Knob::memory_high, "536870912");
   CHECK_FALSE(result.written);
   CHECK(result.failed_as == ErrorKind::invalid);
-  CHECK(bench.get("memory.max") == "805306368");
+  CHECK(bench.get("memory.high") == "805306368");
   CHECK(bench.writer->restore_all().restored == 0);
-  CHECK(bench.get("memory.max") == "805306368");
+  CHECK(bench.get("memory.high") == "805306368");
 }
 
 TEST_CASE("what somebody writes right after us is no success, and stays") {
@@ -154,10 +154,10 @@ TEST_CASE("a raise does not lower what the guard has raised meanwhile") {
 
 TEST_CASE("a text that was cut short is not somebody else's value") {
   Bench bench;
-  REQUIRE(bench.change(Knob::memory_max, "536870912").written);
+  REQUIRE(bench.change(Knob::memory_high, "536870912").written);
   bench.on_call = [](const Call& call) { return call.kind == Call::Kind::read ? kShortRead : 0; };
   CHECK(bench.writer->restore_all().foreign == 0);
   bench.on_call = nullptr;
   CHECK(bench.writer->restore_all().restored == 1);
-  CHECK(bench.get("memory.max") == "1073741824");
+  CHECK(bench.get("memory.high") == "max");
 }

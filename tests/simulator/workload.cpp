@@ -1,5 +1,5 @@
-// What the containers do. Their need grows no faster than the headroom that the rails keep allows;
-// more than Scenario::growth_ratio and nobody could be quick enough.
+// What the containers do. Mostly their need grows by Scenario::growth_ratio, and now and then at
+// once: no rate of allocation may end in a kill by a limit of the agent's.
 #include <algorithm>
 
 #include "tests/simulator/world.h"
@@ -93,7 +93,7 @@ void World::grow(Box& box, double limit) {
     kernel_.release(box.pid, MemoryKind::file_inactive, cache);
 }
 
-// At once, and not near the limit in force.
+// At once, past any memory.high, and not near its owner's memory.max.
 void World::jump(Box& box) {
   const MemoryController& memory = kernel_.cgroup(box.inode)->memory;
   const double limit = memory.max ? static_cast<double>(*memory.max) : intended_bytes(box);

@@ -143,6 +143,8 @@ void World::make_box(Box& box) {
   }
   if (!random_.one_in(6))
     put("memory.max", std::to_string(random_.between(32, 2048) * 4 * kMiB));
+  if (random_.one_in(8))
+    put("memory.high", std::to_string(random_.between(32, 2048) * 4 * kMiB));
   if (random_.one_in(6)) put("memory.low", std::to_string(random_.below(64) * kMiB));
   start_process(box);
   box.target = 0.05 + 0.4 * random_.share();
@@ -347,7 +349,7 @@ void World::judge_blame() {
       if (holding == Verdict::standing_down || holding == Verdict::silently_reverted ||
           holding == Verdict::rival)
         laws_.violate(to_string(holding) + whose);
-    for (const Knob knob : {Knob::cpu_max, Knob::memory_max}) {
+    for (const Knob knob : {Knob::cpu_max, Knob::memory_max, Knob::memory_high}) {
       Limits intended;
       const KnobText& text = laws_.intents(view->info.id.inode, knob).front();
       if (parse_knob(knob, text.view(), intended) &&

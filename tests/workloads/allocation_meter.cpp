@@ -1,5 +1,7 @@
 #include "tests/workloads/allocation_meter.h"
 
+#include <algorithm>
+
 #include "base/parse.h"
 
 namespace cgphase::workloads {
@@ -38,12 +40,14 @@ void AllocationMeter::read(double seconds, const KnobTexts& knobs) {
   if (started_) end(seconds);
   note_change(seconds, "cpu.max", knobs_.cpu_max, knobs.cpu_max);
   note_change(seconds, "memory.max", knobs_.memory_max, knobs.memory_max);
+  note_change(seconds, "memory.high", knobs_.memory_high, knobs.memory_high);
   if (!started_) first_seconds_ = last_seconds_ = seconds;
   started_ = true;
   knobs_ = knobs;
   cores_ = cores_of(knobs.cpu_max, kUnlimitedCores).value_or(cores_);
-  if (const auto bytes = bytes_of(knobs.memory_max, kUnlimitedBytes))
-    bytes_ = static_cast<double>(*bytes);
+  const auto hard = bytes_of(knobs.memory_max, kUnlimitedBytes);
+  if (hard) bytes_ = static_cast<double>(std::min(*hard, bytes_of(knobs.memory_high, *hard)
+                                                             .value_or(*hard)));
 }
 
 void AllocationMeter::end(double seconds) {

@@ -12,9 +12,9 @@
 
 namespace cgphase::workloads {
 
-// The two knobs of a container as the kernel writes them.
+// The knobs of a container as the kernel writes them.
 struct KnobTexts {
-  std::string cpu_max, memory_max;
+  std::string cpu_max, memory_max, memory_high;
   friend bool operator==(const KnobTexts&, const KnobTexts&) = default;
 };
 

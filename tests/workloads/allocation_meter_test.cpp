@@ -28,6 +28,15 @@ TEST_CASE("meter: a limit counts until the next reading") {
   CHECK(meter.seconds() == 12);
 }
 
+TEST_CASE("meter: the lower of memory.max and memory.high counts") {
+  AllocationMeter meter;
+  meter.read(0, {"50000 100000", "100", "max"});
+  meter.read(1, {"50000 100000", "100", "40"});
+  meter.read(2, {"50000 100000", "100", "200"});
+  meter.end(3);
+  CHECK(meter.byte_seconds() == doctest::Approx(100 + 40 + 100));
+}
+
 TEST_CASE("meter: each change is noted once, with its time since the start") {
   AllocationMeter meter;
   meter.read(10, {"50000 100000", "100"});

@@ -154,7 +154,8 @@ class Run {
 
 KnobTexts read_knobs(const Container& container) {
   return {container.read_knob("cpu.max").value_or(""),
-          container.read_knob("memory.max").value_or("")};
+          container.read_knob("memory.max").value_or(""),
+          container.read_knob("memory.high").value_or("")};
 }
 
 Status Run::make_containers() {
@@ -295,7 +296,9 @@ std::string truth_line(const std::string& labels_path, double begin, double seco
 }
 
 ordered_json knobs_json(const KnobTexts& knobs) {
-  return {{"cpu.max", knobs.cpu_max}, {"memory.max", knobs.memory_max}};
+  return {{"cpu.max", knobs.cpu_max},
+          {"memory.max", knobs.memory_max},
+          {"memory.high", knobs.memory_high}};
 }
 
 ordered_json changes_json(const AllocationMeter& meter) {

@@ -229,7 +229,7 @@ namespace {
 std::string knob_text(const std::string& knob, const std::string& value) {
   const double number = first_number(value);
   if (number >= 1e300) return value;
-  if (knob == "memory.max") return human_bytes(number);
+  if (knob.starts_with("memory.")) return human_bytes(number);
   const std::size_t space = value.find(' ');
   return space == std::string::npos
              ? value
@@ -244,7 +244,7 @@ void append_timeline(const json& container, std::string& text) {
 void append_changes(const json& container, std::string& text) {
   for (const json& change : container.at("changes")) {
     const auto knob = change.at("knob").get<std::string>();
-    text += fmt::format("    {:6.1f} s  {:<10}  {} -> {}\n", change.at("seconds").get<double>(),
+    text += fmt::format("    {:6.1f} s  {:<11}  {} -> {}\n", change.at("seconds").get<double>(),
                         knob, knob_text(knob, change.at("from").get<std::string>()),
                         knob_text(knob, change.at("to").get<std::string>()));
   }

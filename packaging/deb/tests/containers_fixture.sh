@@ -112,12 +112,13 @@ each_lowered() {
   local cgroup knob meant in_force lower all=yes
   for cgroup in $cgroups; do
     lower=no
-    for knob in cpu.max memory.max; do
-      meant=$(sed -n "s|^$cgroup/$knob=\([0-9]*\).*|\1|p" <<<"$original")
+    for knob in cpu.max memory.high; do
+      meant=$(sed -n "s|^$cgroup/$knob=\([^ ]*\).*|\1|p" <<<"$original")
       { read -r in_force _ <"$root/$cgroup/$knob"; } 2>/dev/null || return 1
-      if [ "$in_force" = max ] || [ "$in_force" -gt "$meant" ]; then
+      if [ "$meant" != "$in_force" ] && { [ "$in_force" = max ] ||
+        { [ "$meant" != max ] && [ "$in_force" -gt "$meant" ]; }; }; then
         all=no
-      elif [ "$in_force" -lt "$meant" ]; then
+      elif [ "$in_force" != "$meant" ]; then
         lower=yes
         [[ $knobs_lowered == *" $cgroup/$knob "* ]] || knobs_lowered+=" $cgroup/$knob "
       fi
