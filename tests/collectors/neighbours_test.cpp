@@ -76,7 +76,8 @@ TEST_CASE("every neighbour is found by the name of its process, managers first")
   CHECK(found.complete);
   const auto kind = [](const Neighbour& one) { return one.name->kind; };
   CHECK(std::ranges::is_sorted(found.seen, {}, kind));
-  CHECK(describe(found.seen.front()) == "the kubelet manages limits here (pid 899)");
+  CHECK(describe(found.seen.front()) == "the kubelet manages limits here (pid " +
+                                            std::to_string(found.seen.front().pid) + ")");
 }
 
 TEST_CASE("a process that changed its name is found by its program, also after an upgrade") {
