@@ -472,7 +472,7 @@ void Agent::adopt_after_revocation() {
   take_guard_actions();
   parts_.kernel_writer->acknowledge_revocation();
   for (const ContainerView* view : parts_.pipeline.containers())
-    note_restored(*view, Reason::restored, parts_.kernel_writer->not_original(view->info.id));
+    note_restored(*view, Reason::silence, parts_.kernel_writer->not_original(view->info.id));
 }
 
 int Agent::result_fd() const { return parts_.writer ? parts_.writer->result_fd() : -1; }

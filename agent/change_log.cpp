@@ -38,7 +38,8 @@ std::vector<LogField> decision_fields(const ContainerInfo& info, std::uint64_t d
 // Back to what was there before, whoever asked for it.
 bool puts_back(Reason reason) {
   return reason == Reason::restored || reason == Reason::another_manager ||
-         reason == Reason::gpu_seen || reason == Reason::trial_failed;
+         reason == Reason::gpu_seen || reason == Reason::trial_failed ||
+         reason == Reason::silence;
 }
 
 Message message_of(const Decision& decision) {

@@ -9,16 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "base/result.h"
-
 namespace cgphase {
-
-// Puts `text` into `path` (mode 0644) by a file of another name beside it: a reader sees the old
-// text or the new, never a part. Nothing is forced to the disk. Errors: denied, not_found, io.
-Status write_metrics_file(const std::string& path, const std::string& text);
-
-// Removes what that wrote, where it is there.
-void remove_metrics_file(const std::string& path);
 
 class MetricsFile {
  public:

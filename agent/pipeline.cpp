@@ -378,6 +378,7 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
   RailInput input{
       .time = tick.time, .interval_seconds = interval_seconds, .sample = &sample,
       .previous = first ? nullptr : &view.sample, .gap = gap, .phase = view.phase,
+      .owner = view.info.owner,
       .mode = view.mode, .hands_off = hands_off_ || !view.info.hands_off.empty(),
       .manage_unlimited = config_.manage_unlimited,
       .larger_margin = container.care.larger_margin, .gpu = container.care.gpu,

@@ -73,6 +73,8 @@ std::string why(const Decision& decision) {
     case Reason::oom_remembered: return "its image ran out of memory under a lowered limit";
     case Reason::gpu_seen: return "it has a GPU, or that cannot be ruled out any more";
     case Reason::pinned: return "an administrator's pin asks for " + statistic;
+    case Reason::silence:
+      return "the daemon was silent for too long, and cgphase-restore put the original back";
   }
   return "";
 }

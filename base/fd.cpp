@@ -1,6 +1,7 @@
 #include "base/fd.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -29,6 +30,13 @@ Result<Fd> open_at(int directory_fd, const char* name, int flags, unsigned mode)
   const int fd = ::openat(directory_fd, name, flags | O_CLOEXEC, mode);
   if (fd < 0) return errno_failure(name, errno);
   return Fd(fd);
+}
+
+bool is_among_last(const Fd& fd, unsigned count) {
+  rlimit limit{};
+  if (!fd.valid() || ::getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
+  const auto number = static_cast<rlim_t>(fd.get());
+  return number < limit.rlim_cur && limit.rlim_cur - number <= count;
 }
 
 Result<std::string_view> pread_text(int fd, std::span<char> buffer) {

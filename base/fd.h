@@ -36,6 +36,10 @@ class Fd {
 Result<Fd> open_path(const std::string& path, int flags, unsigned mode = 0);
 Result<Fd> open_at(int directory_fd, const char* name, int flags, unsigned mode = 0);
 
+// Whether `fd` is among the last `count` that this process may have: the kernel gives out the
+// lowest number that is free.
+bool is_among_last(const Fd& fd, unsigned count);
+
 // One pread(2) from offset 0 into `buffer`, as kernel text files want it: the bytes read, as a view
 // into `buffer`. A file that fills the buffer to the last byte is an error (invalid), not a
 // truncated answer. ENODEV after rmdir of a cgroup is `gone`.

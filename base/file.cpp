@@ -5,8 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 namespace cgphase {
@@ -27,33 +25,23 @@ Result<std::string> read_all(int fd, const std::string& name, std::size_t limit_
   }
 }
 
-Status sync_directory(const std::string& directory) {
-  Result<Fd> fd = open_path(directory, O_RDONLY | O_DIRECTORY);
-  if (!fd) return std::unexpected(fd.error());
-  if (::fsync(fd->get()) != 0) return errno_failure(directory, errno);
-  return {};
+// A directory that cannot be opened for reading can be written all the same.
+Status sync_directory(int directory_fd, const std::string& path) {
+  Result<Fd> fd = open_at(directory_fd, ".", O_RDONLY | O_DIRECTORY);
+  if (!fd) return fd.error().kind == ErrorKind::denied ? Status{} : std::unexpected(fd.error());
+  return ::fsync(fd->get()) == 0 ? Status{} : errno_failure(path, errno);
 }
 
-// Whose place is taken.
-Result<std::string> replaced_path(const std::string& path) {
-  struct stat itself{}, target{};
-  if (::lstat(path.c_str(), &itself) != 0) {
-    if (errno == ENOENT) return path;
-    return errno_failure(path, errno);
-  }
-  if (::stat(path.c_str(), &target) != 0) {
-    if (errno == ENOENT)
-      return failure(ErrorKind::invalid, path + ": is a link to nothing: name the file itself");
-    return errno_failure(path, errno);
-  }
-  if (!S_ISREG(target.st_mode))
-    return failure(ErrorKind::invalid,
-                   path + ": is no regular file, and only such a one is replaced");
-  if (!S_ISLNK(itself.st_mode)) return path;
-  std::error_code error;
-  const std::filesystem::path real = std::filesystem::canonical(path, error);
-  if (error) return errno_failure(path, error.value());
-  return real.string();
+Status check_replaceable(const HeldPlace& place, const std::string& path) {
+  struct stat there{};
+  if (::fstatat(place.directory.get(), place.name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0)
+    return errno == ENOENT ? Status{} : errno_failure(path, errno);
+  if (S_ISLNK(there.st_mode))
+    return failure(ErrorKind::invalid, path + ": is a symbolic link: name the file it points to");
+  if (!S_ISREG(there.st_mode))
+    return failure(ErrorKind::invalid, path + ": is not a regular file, and only such a file is "
+                                              "replaced: choose another name");
+  return {};
 }
 
 }  // namespace
@@ -77,36 +65,73 @@ Status replace_file(const std::string& path, std::string_view content, unsigned 
   return file->commit();
 }
 
-FileReplacement::FileReplacement(std::string path, std::string temporary, Fd fd)
-    : path_(std::move(path)), temporary_(std::move(temporary)), fd_(std::move(fd)) {}
+Status replace_shared_file(const std::string& path, std::string_view content) {
+  constexpr mode_t kReadByAll = 0644;
+  Result<HeldPlace> place = hold_place(path, PlaceRule::shared);
+  if (!place) return std::unexpected(place.error());
+  Result<NewFile> made = create_new_file(place->directory.get(), kReadByAll);
+  if (!made) return failure(made.error().kind, path + ": " + made.error().text);
+  FileReplacement file(*std::move(place), path, *std::move(made));
+  if (::fchmod(file.file_.fd.get(), kReadByAll) != 0) return errno_failure(path, errno);
+  if (Status written = file.write(content); !written) return written;
+  return file.rename_into_place();
+}
+
+void remove_shared_file(const std::string& path) {
+  const Result<HeldPlace> place = hold_place(path, PlaceRule::shared);
+  if (place) ::unlinkat(place->directory.get(), place->name.c_str(), 0);
+}
+
+FileReplacement::FileReplacement(HeldPlace place, std::string path, NewFile file)
+    : place_(std::move(place)), path_(std::move(path)), file_(std::move(file)) {}
 
 FileReplacement::FileReplacement(FileReplacement&& other) noexcept
-    : path_(std::move(other.path_)),
-      temporary_(std::exchange(other.temporary_, {})),
-      fd_(std::move(other.fd_)) {}
+    : place_(std::move(other.place_)),
+      path_(std::move(other.path_)),
+      file_{std::move(other.file_.fd), std::exchange(other.file_.name, {})} {}
 
 FileReplacement::~FileReplacement() {
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  if (!file_.name.empty()) ::unlinkat(place_.directory.get(), file_.name.c_str(), 0);
 }
 
 Result<FileReplacement> FileReplacement::create(const std::string& path, unsigned mode) {
-  Result<std::string> replaced = replaced_path(path);
-  if (!replaced) return std::unexpected(replaced.error());
-  std::string temporary = *replaced + ".new." + std::to_string(::getpid());
-  ::unlink(temporary.c_str());
-  Result<Fd> fd = open_path(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
-  if (!fd) return std::unexpected(fd.error());
-  return FileReplacement(*std::move(replaced), std::move(temporary), *std::move(fd));
+  Result<HeldPlace> place = hold_place(path, PlaceRule::exclusive);
+  if (!place) return std::unexpected(place.error());
+  return create(*std::move(place), path, mode);
 }
 
-Status FileReplacement::write(std::string_view content) { return write_all(fd_.get(), content); }
+Result<FileReplacement> FileReplacement::create(HeldPlace place, const std::string& path,
+                                                unsigned mode) {
+  if (Status free = check_replaceable(place, path); !free) return std::unexpected(free.error());
+  Result<NewFile> file = create_new_file(place.directory.get(), mode);
+  if (!file) return failure(file.error().kind, path + ": " + file.error().text);
+  return FileReplacement(std::move(place), path, *std::move(file));
+}
+
+Status FileReplacement::write(std::string_view content) {
+  Status written = write_all(file_.fd.get(), content);
+  if (written) return {};
+  return failure(written.error().kind, path_ + ": " + written.error().text);
+}
 
 Status FileReplacement::commit() {
-  if (::fsync(fd_.get()) != 0) return errno_failure(temporary_, errno);
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) return errno_failure(path_, errno);
-  temporary_.clear();
-  const std::filesystem::path parent = std::filesystem::path(path_).parent_path();
-  return sync_directory(parent.empty() ? "." : parent.string());
+  if (::fsync(file_.fd.get()) != 0) return errno_failure(path_, errno);
+  if (Status renamed = rename_into_place(); !renamed) return renamed;
+  return sync_directory(place_.directory.get(), path_);
+}
+
+Status FileReplacement::rename_into_place() {
+  const int directory = place_.directory.get();
+  struct stat ours{}, named{};
+  if (::fstat(file_.fd.get(), &ours) != 0) return errno_failure(path_, errno);
+  if (::fstatat(directory, file_.name.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0 ||
+      named.st_dev != ours.st_dev || named.st_ino != ours.st_ino)
+    return failure(ErrorKind::io, path_ + ": another process moved the new file away before it "
+                                          "had its name; the old content stays");
+  if (::renameat(directory, file_.name.c_str(), directory, place_.name.c_str()) != 0)
+    return errno_failure(path_, errno);
+  file_.name.clear();
+  return {};
 }
 
 }  // namespace cgphase

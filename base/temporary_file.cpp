@@ -1,27 +1,51 @@
 #include "base/temporary_file.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "base/held_place.h"
 
 namespace cgphase {
+namespace {
+
+// Whatever it was: not what the user asked to be read.
+std::unexpected<Error> no_temporary(const Error& error) {
+  return failure(ErrorKind::io, temporary_folder() + ": a temporary file: " + error.text);
+}
+
+}  // namespace
 
 std::string temporary_folder() {
   const char* named = std::getenv("TMPDIR");
-  return named != nullptr && *named != '\0' ? named : "/var/tmp";
+  if (named != nullptr && *named != '\0') return named;
+  return ::access("/var/tmp", W_OK | X_OK) == 0 ? "/var/tmp" : "/tmp";
 }
 
 Result<Fd> unlinked_file() {
-  const std::string folder = temporary_folder();
-  std::string name = folder + "/cgphase-XXXXXX";
-  const int fd = ::mkostemp(name.data(), O_CLOEXEC);
-  // Whatever it was: not what the user asked to be read.
-  if (fd < 0)
-    return failure(ErrorKind::io, errno_failure(folder + ": a temporary file", errno).error().text);
-  ::unlink(name.c_str());
-  return Fd(fd);
+  const Result<HeldPlace> place = hold_place(temporary_folder() + "/file", PlaceRule::exclusive);
+  if (!place) return no_temporary(place.error());
+  Result<NewFile> file = create_new_file(place->directory.get(), 0600);
+  if (!file) return no_temporary(file.error());
+  ::unlinkat(place->directory.get(), file->name.c_str(), 0);
+  return std::move(file->fd);
+}
+
+Result<PrivateFolder> PrivateFolder::make() {
+  // For root the path then leads nowhere else while it is used: only root can change it.
+  std::string path = temporary_folder() + "/cgphase-XXXXXX";
+  const Result<HeldPlace> place = hold_place(path, PlaceRule::exclusive);
+  if (!place) return no_temporary(place.error());
+  if (::mkdtemp(path.data()) == nullptr) return errno_failure(path, errno);
+  return PrivateFolder(std::move(path));
+}
+
+PrivateFolder::~PrivateFolder() {
+  std::error_code ignored;
+  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
 }
 
 }  // namespace cgphase

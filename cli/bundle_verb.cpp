@@ -20,8 +20,10 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/parse.h"
+#include "base/temporary_file.h"
 #include "base/text.h"
 #include "cli/interruption.h"
+#include "cli/offline.h"
 #include "cli/print.h"
 #include "cli/run_program.h"
 #include "cli/view.h"
@@ -68,33 +70,6 @@ const std::vector<BundleItem> kHostItems = {
       "-u", "cgphase-restore.service", "-u", "cgphase-train.service"}},
 };
 
-// A folder of its own that goes with it.
-class WorkFolder {
- public:
-  static OrComplaint<WorkFolder> make() {
-    std::error_code error;
-    const auto where = std::filesystem::temp_directory_path(error);
-    if (error) return complaint(Exit::failure, "no folder for temporary files: " + error.message());
-    std::string path = where / "cgphase-bundle.XXXXXX";
-    if (::mkdtemp(path.data()) == nullptr) {
-      const int number = errno;
-      return complaint(Exit::failure, path + ": " + errno_word(number));
-    }
-    return WorkFolder(std::move(path));
-  }
-  WorkFolder(WorkFolder&& other) noexcept : path_(std::exchange(other.path_, "")) {}
-  WorkFolder& operator=(WorkFolder&&) = delete;
-  ~WorkFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  explicit WorkFolder(std::string path) : path_(std::move(path)) {}
-  std::filesystem::path path_;
-};
-
 // "cgphase-bundle-20260131T140305Z"
 std::string bundle_name() {
   const std::time_t now = std::chrono::system_clock::to_time_t(
@@ -133,8 +108,8 @@ json collect(const BundleItem& item, const std::filesystem::path& folder) {
 }
 
 // Of a folder in a place that nobody else can change.
-OrComplaint<std::string> pack(const std::filesystem::path& work, const std::string& name) {
-  std::string archive = work / "archive.tar.gz";
+OrComplaint<std::string> pack(const std::string& work, const std::string& name) {
+  std::string archive = work + "/archive.tar.gz";
   const Result<Fd> nothing = open_path("/dev/null", O_WRONLY);
   if (!nothing) return complaint(nothing.error());
   const auto end = run_program_into(
@@ -146,29 +121,16 @@ OrComplaint<std::string> pack(const std::filesystem::path& work, const std::stri
                    "tar: " + (end->exit ? printable(trim(end->said)) : "was ended by a signal"));
 }
 
-Status copy_into(FileReplacement& to, const std::string& path) {
-  const Result<Fd> from = open_path(path, O_RDONLY);
-  if (!from) return std::unexpected(from.error());
-  std::vector<char> piece(std::size_t{64} << 10);
-  for (;;) {
-    const ssize_t got = ::read(from->get(), piece.data(), piece.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return failure(ErrorKind::io, path + ": " + errno_word(errno));
-    if (got == 0) return {};
-    if (Status kept = to.write({piece.data(), static_cast<std::size_t>(got)}); !kept) return kept;
-  }
-}
-
 OrComplaint<json> bundle(std::string path, const CommonOptions& options) {
   const std::string name = bundle_name();
   if (path.empty()) path = name + ".tar.gz";
   catch_interruptions();
   ::setenv("LC_ALL", "C.UTF-8", 1);
-  Result<FileReplacement> file = FileReplacement::create(path, kOwnerOnly);
+  Result<TextOutput> file = TextOutput::open(path, kOwnerOnly);
   if (!file) return complaint(file.error());
-  auto work = WorkFolder::make();
-  if (!work) return std::unexpected(work.error());
-  const std::filesystem::path folder = work->path() / name;
+  const Result<PrivateFolder> work = PrivateFolder::make();
+  if (!work) return complaint(work.error());
+  const std::filesystem::path folder = std::filesystem::path(work->path()) / name;
   std::error_code error;
   if (!std::filesystem::create_directory(folder, error))
     return complaint(Exit::failure, folder.string() + ": " + error.message());
@@ -183,8 +145,8 @@ OrComplaint<json> bundle(std::string path, const CommonOptions& options) {
   const auto archive = pack(work->path(), name);
   if (const Status more = not_interrupted(); !more) return complaint(more.error());
   if (!archive) return std::unexpected(archive.error());
-  if (const Status copied = copy_into(*file, *archive); !copied) return complaint(copied.error());
-  if (const Status done = file->commit(); !done) return complaint(done.error());
+  if (const Status copied = file->copy(*archive); !copied) return complaint(copied.error());
+  if (const Status done = file->finish(); !done) return complaint(done.error());
   return body;
 }
 
@@ -213,7 +175,13 @@ int run_bundle(const std::string& path, const CommonOptions& options) {
     return complain(Exit::usage, form.error().text);
   const auto body = bundle(path, options);
   if (!body) return complain(body.error());
-  return options.silent() ? 0 : print(kBundleForm, *body, options);
+  if (options.silent()) return 0;
+  if (path.empty()) return print(kBundleForm, *body, options);
+  const auto told = present(kBundleForm, *body, options.output,
+                            text_style(options, terminal_environment()));
+  if (!told) return complain(Exit::usage, told.error().text);
+  const Status written = emit_beside(*told, path);
+  return written ? 0 : complain(complaint(written.error()).error());
 }
 
 }  // namespace
@@ -223,7 +191,8 @@ void add_bundle_verb(CLI::App& app, const CommonOptions& options, int& exit_code
   CLI::App* const verb = app.add_subcommand(
       "bundle", "What somebody who helps has to see, in one archive (as root: with the journal)");
   verb->add_option("-o,--output", *path,
-                   "archive to write [cgphase-bundle-TIME.tar.gz in this folder]");
+                   "archive to write; - is standard output [cgphase-bundle-TIME.tar.gz in this "
+                   "folder]");
   verb->callback([path, &options, &exit_code] { exit_code = run_bundle(*path, options); });
 }
 

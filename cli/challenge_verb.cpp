@@ -161,7 +161,7 @@ OrComplaint<json> conclude(ChallengeReport report, const ChallengeWords& words,
   add_provenance(*report.model, report, host, host.policy);
   const std::string text = serialize_model(*report.model);
   if (!words.output.empty())
-    if (const Status saved = save_model(*report.model, words.output); !saved)
+    if (const Status saved = emit(text, words.output); !saved)
       return complaint(saved.error());
   if (words.dry_run)
     return report_json(report, host, "the new model wins; nothing is changed (--dry-run)");

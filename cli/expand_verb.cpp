@@ -99,14 +99,14 @@ Status expand(ExpandOptions& options) {
   if (!options.output.empty()) {
     const Result<Model> split = split_phase(*model, windows->data, samples, options.split);
     if (!split) return std::unexpected(split.error());
-    if (Status saved = save_model(*split, options.output); !saved) return saved;
+    if (Status saved = emit(serialize_model(*split), options.output); !saved) return saved;
     if (!options.as_json)
       text += fmt::format("phase {} is now phases {}..{}: {}\n", phase_letter(options.split.phase),
                           phase_letter(model->centroids.count),
                           phase_letter(split->centroids.count - 1),
                           escape_name(options.output));
   }
-  return emit(text, {});
+  return options.output.empty() ? emit(text, {}) : emit_beside(text, options.output);
 }
 
 }  // namespace

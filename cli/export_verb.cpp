@@ -14,11 +14,12 @@
 #include <vector>
 
 #include "agent/protocol_history.h"
-#include "base/file.h"
+#include "base/temporary_file.h"
 #include "base/text.h"
 #include "cli/history_verbs.h"
 #include "cli/host_history.h"
 #include "cli/interruption.h"
+#include "cli/offline.h"
 #include "cli/print.h"
 #include "cli/time_text.h"
 #include "storage/snapshot.h"
@@ -152,9 +153,13 @@ class Exporter {
 int write_export(HostHistory wanted, const ExportOptions& options, bool quiet) {
   const auto failed = [](const Error& error) { return complain(complaint(error).error()); };
   catch_interruptions();
-  Result<FileReplacement> file = FileReplacement::create(options.output, 0640);
-  if (!file) return failed(file.error());
-  Result<Snapshot> snapshot = Snapshot::create(file->temporary_path());
+  Result<TextOutput> output = TextOutput::open(options.output, 0640);
+  if (!output) return failed(output.error());
+  // SQLite writes by path, so it writes where nobody else can.
+  const Result<PrivateFolder> folder = PrivateFolder::make();
+  if (!folder) return failed(folder.error());
+  const std::string database = folder->path() + "/export.db";
+  Result<Snapshot> snapshot = Snapshot::create(database);
   if (!snapshot) return failed(snapshot.error());
   wanted.until = wanted.until.value_or(SystemClock().wall_now());
   Exporter exporter(*std::move(snapshot), wanted.since, *wanted.until, options.samples);
@@ -167,7 +172,8 @@ int write_export(HostHistory wanted, const ExportOptions& options, bool quiet) {
                }});
   if (!read) return complain(read.error());
   if (const Status done = exporter.finish(); !done) return failed(done.error());
-  if (const Status done = file->commit(); !done) return failed(done.error());
+  if (const Status copied = output->copy(database); !copied) return failed(copied.error());
+  if (const Status done = output->finish(); !done) return failed(done.error());
   if (!quiet)
     fmt::print(stderr, "{}: {} rows of the journal, {}{} samples\n", printable(options.output),
                exporter.journal_rows, options.samples ? "" : "phases of ", exporter.samples);
@@ -194,7 +200,8 @@ void add_export_verb(CLI::App& app, const CommonOptions& options, int& exit_code
   CLI::App* const verb = app.add_subcommand(
       "export", "This host's journal, phases and samples as a SQLite database of plain tables");
   const auto words = std::make_shared<ExportOptions>();
-  verb->add_option("-o,--output", words->output, "database to write; one of this name is replaced")
+  verb->add_option("-o,--output", words->output,
+                   "database to write; one of this name is replaced; - is standard output")
       ->required();
   verb->add_option("--from,--since", words->since,
                    "begin (-10m, \"3m ago\", ISO, epoch) [all there is]");

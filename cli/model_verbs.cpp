@@ -179,8 +179,8 @@ Status train_verb(const CLI::App& verb, TrainVerbOptions& options) {
       options.compat ? train_compat(verb, options, progress) : train_own(options, progress);
   if (tty) fmt::print(stderr, "\r\x1b[K");
   if (!model) return std::unexpected(model.error());
-  if (Status status = save_model(*model, options.output); !status) return status;
-  return emit(describe(*model), {});
+  if (Status status = emit(serialize_model(*model), options.output); !status) return status;
+  return emit_beside(describe(*model), options.output);
 }
 
 void add_train(CLI::App& app, int& exit_code) {
@@ -247,7 +247,7 @@ Status import_parameters(const std::string& from, const std::string& to, bool ex
   if (!text) return std::unexpected(text.error());
   const Result<Model> model = import_ai4dl(*text, from, expanded);
   if (!model) return std::unexpected(model.error());
-  return save_model(*model, to);
+  return emit(serialize_model(*model), to);
 }
 
 struct MergeOptions {
@@ -301,8 +301,8 @@ Status merge(const MergeOptions& options) {
   }
   merged->provenance["statistics"] = tell_merged(parts);
   if (Status sound = check_model(*merged, "merged model"); !sound) return sound;
-  if (Status saved = save_model(*merged, options.output); !saved) return saved;
-  return emit(describe_phases(*merged), {});
+  if (Status saved = emit(serialize_model(*merged), options.output); !saved) return saved;
+  return emit_beside(describe_phases(*merged), options.output);
 }
 
 void add_merge(CLI::App& models, int& exit_code) {

@@ -5,14 +5,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <filesystem>
+#include <vector>
 
+#include "base/held_place.h"
+#include "base/parse.h"
 #include "base/text.h"
 
 namespace cgphase {
 namespace {
 
+constexpr std::size_t kCopyBytes = std::size_t{64} << 10;
 constexpr int kFoldersOfBuilds = 2;
 constexpr int kExitFailure = 1, kExitDenied = 5, kExitInput = 6;
 
@@ -26,18 +33,47 @@ int exit_code_of(const Error& error) {
   }
 }
 
-// /dev/stdout cannot be opened where it is a socket, nor replaced where others write behind it.
+// The descriptor that this process was started with and that `path` names: "-" and "" for standard
+// output, /dev/stdout, /dev/stderr, /dev/fd/N, /proc/self/fd/N. It is written as it is: opening it
+// anew fails for a socket, and replacing it breaks whoever else writes there.
+std::optional<int> inherited_descriptor(std::string_view path) {
+  if (path.empty() || path == "-" || path == "/dev/stdout") return STDOUT_FILENO;
+  if (path == "/dev/stderr") return STDERR_FILENO;
+  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"})
+    if (path.starts_with(folder))
+      if (const auto number = parse_u64(path.substr(folder.size())); number && *number <= INT_MAX)
+        return static_cast<int>(*number);
+  return std::nullopt;
+}
+
 bool is_standard_output(const std::string& path) {
+  if (const auto inherited = inherited_descriptor(path)) return *inherited == STDOUT_FILENO;
   struct stat named{}, standard{};
   return ::stat(path.c_str(), &named) == 0 && ::fstat(STDOUT_FILENO, &standard) == 0 &&
          named.st_dev == standard.st_dev && named.st_ino == standard.st_ino;
 }
 
-// Takes a text, and stays what it is.
-bool is_stream(const std::string& path) {
-  struct stat status{};
-  return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) &&
-         !S_ISDIR(status.st_mode);
+// A device, a pipe or a socket takes a text, and stays what it is.
+bool is_stream(mode_t mode) { return !S_ISREG(mode) && !S_ISDIR(mode) && !S_ISLNK(mode); }
+
+// The stream of that name; no descriptor where there is none. As root none that another user made,
+// who would read what is written.
+Result<Fd> open_stream(const HeldPlace& place, const std::string& path) {
+  struct stat named{}, opened{};
+  const int directory = place.directory.get();
+  if (::fstatat(directory, place.name.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0 ||
+      !is_stream(named.st_mode))
+    return Fd();
+  const std::vector<uid_t> trusted = trusted_users();
+  if (::geteuid() == 0 && std::ranges::find(trusted, named.st_uid) == trusted.end())
+    return failure(ErrorKind::denied, path + ": another user made this pipe or device, so root "
+                                             "does not write to it: choose another name");
+  Result<Fd> stream = open_at(directory, place.name.c_str(), O_WRONLY | O_NOCTTY | O_NOFOLLOW);
+  if (!stream) return failure(stream.error().kind, path + ": " + stream.error().text);
+  if (::fstat(stream->get(), &opened) != 0 || opened.st_dev != named.st_dev ||
+      opened.st_ino != named.st_ino)
+    return failure(ErrorKind::io, path + ": was replaced while it was opened: try again");
+  return stream;
 }
 
 }  // namespace
@@ -69,19 +105,41 @@ Status emit(const std::string& text, const std::string& path) {
   return output->finish();
 }
 
-Result<TextOutput> TextOutput::open(const std::string& path) {
+Status emit_beside(const std::string& text, const std::string& output) {
+  return emit(text, is_standard_output(output) ? "/dev/stderr" : "");
+}
+
+Result<TextOutput> TextOutput::open(const std::string& path, unsigned mode) {
   TextOutput output;
-  if (path.empty() || is_standard_output(path)) return output;
-  if (is_stream(path)) {
-    Result<Fd> stream = open_path(path, O_WRONLY | O_NOCTTY);
-    if (!stream) return std::unexpected(stream.error());
-    output.stream_ = *std::move(stream);
+  if (is_standard_output(path)) return output;
+  if (const auto inherited = inherited_descriptor(path)) {
+    output.stream_.reset(::fcntl(*inherited, F_DUPFD_CLOEXEC, 0));
+    if (!output.stream_.valid()) return errno_failure(path, errno);
     return output;
   }
-  Result<FileReplacement> file = FileReplacement::create(path);
+  Result<HeldPlace> place = hold_place(path, PlaceRule::exclusive);
+  if (!place) return std::unexpected(place.error());
+  Result<Fd> stream = open_stream(*place, path);
+  if (!stream) return std::unexpected(stream.error());
+  output.stream_ = *std::move(stream);
+  if (output.stream_.valid()) return output;
+  Result<FileReplacement> file = FileReplacement::create(*std::move(place), path, mode);
   if (!file) return std::unexpected(file.error());
   output.file_.emplace(*std::move(file));
   return output;
+}
+
+Status TextOutput::copy(const std::string& from) {
+  const Result<Fd> fd = open_path(from, O_RDONLY | O_NOFOLLOW);
+  if (!fd) return std::unexpected(fd.error());
+  std::vector<char> piece(kCopyBytes);
+  for (;;) {
+    const ssize_t got = ::read(fd->get(), piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno_failure(from, errno);
+    if (got == 0) return {};
+    if (Status kept = write({piece.data(), static_cast<std::size_t>(got)}); !kept) return kept;
+  }
 }
 
 Status TextOutput::write(std::string_view text) {

@@ -22,15 +22,21 @@ std::string default_model_path();
 int finish(const char* verb, const Status& status);
 
 // To the file, which appears whole or not at all; into what is there where that is a device or a
-// pipe; to standard output where `path` is empty or names that.
+// pipe; to standard output where `path` is empty, "-" or another name of it.
 Status emit(const std::string& text, const std::string& path);
+
+// For people, about what went to `output`: to standard output, or to standard error where that is
+// taken.
+Status emit_beside(const std::string& text, const std::string& output);
 
 // The same piece by piece, for what should not be in memory at once; the file appears with
 // finish().
 class TextOutput {
  public:
-  static Result<TextOutput> open(const std::string& path);
+  static Result<TextOutput> open(const std::string& path, unsigned mode = 0644);
   Status write(std::string_view text);
+  // All of another file.
+  Status copy(const std::string& from);
   Status finish();
   // Whether there is nothing to put in its place at the end, nor to clear away without that.
   bool writes_through() const { return !file_; }

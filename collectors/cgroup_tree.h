@@ -2,14 +2,19 @@
 // stands behind it, because events can be lost and watches can run out.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/result.h"
 #include "collectors/cgroup_id.h"
@@ -23,6 +28,23 @@ inline constexpr std::size_t kMaxCgroupDepth = 24;
 inline constexpr std::size_t kMaxCgroupPathBytes = 1024;
 // Cgroups known at once. One more is counted, not followed.
 inline constexpr std::size_t kMaxCgroups = 16384;
+// Of them in the subtree of one owner (CgroupOwner). All owners together have half of kMaxCgroups.
+inline constexpr std::size_t kMaxCgroupsPerOwner = 1024;
+// Events that one owner's subtree may cause at once, and per second. Beyond it the directory that
+// causes them is not watched for a time that doubles from the first to the last of these, and then
+// scanned once.
+inline constexpr int kOwnerEventBurst = 200;
+inline constexpr int kOwnerEventsPerSecond = 20;
+inline constexpr std::chrono::seconds kFirstScanDelay{2}, kLastScanDelay{64};
+
+// Who makes the cgroups of a subtree: an ordinary user to whom it is delegated, or the container
+// that it lies in. What root makes elsewhere has no owner: root may do anyway what it likes.
+struct CgroupOwner {
+  std::string name;         // "uid 1000", or the path of the container
+  std::size_t count = 0;    // known cgroups of its own
+  std::size_t beyond = 0;   // not followed, by the last scan
+  bool delayed = false;     // a part of its subtree is scanned later
+};
 
 // What changed since the last look. Ordered by path, so a parent stands before its children.
 struct TreeChange {
@@ -32,6 +54,7 @@ struct TreeChange {
   };
   std::vector<Appeared> appeared;
   std::vector<CgroupId> vanished;
+  std::vector<Appeared> woken;  // listen(): their cgroup.events changed
 };
 
 // Owned by the sampler's thread. Nothing here is an error: a directory that vanishes while it is
@@ -43,6 +66,7 @@ class CgroupTree {
     std::size_t depth = kMaxCgroupDepth;
     std::size_t count = kMaxCgroups;
     std::size_t path_bytes = kMaxCgroupPathBytes;
+    std::size_t owner_count = kMaxCgroupsPerOwner;
   };
 
   // Errors: those of opening `root`. The tree is empty until the first sweep().
@@ -57,14 +81,23 @@ class CgroupTree {
   int root_fd() const { return root_.get(); }
 
   // Takes in what inotify told since the last call. One system call and no allocation when that
-  // is nothing. True when a sweep() is due because events were lost.
-  bool drain(TreeChange& change);
+  // is nothing. Scans what was delayed until `now`. True when a sweep() is due because events were
+  // lost.
+  bool drain(TreeChange& change, MonotonicTime now = {});
   // Walks the whole tree.
   void sweep(TreeChange& change);
 
   // A descriptor of the directory that drain() or sweep() told of, opened without following links
   // at any element. gone when it is no longer that one.
   Result<Fd> open_directory(const CgroupPath& path, CgroupId id) const;
+
+  // Whether `change.woken` tells of this cgroup from now on; false where it cannot be watched.
+  bool listen(const CgroupPath& path, int directory_fd, bool on);
+
+  // Whose subtree the cgroup at `path` lies in; null where it has no owner.
+  const CgroupOwner* owner_of(const CgroupPath& path) const;
+  // Those with cgroups that are not followed, or scanned later.
+  std::vector<CgroupOwner> owners_in_trouble() const;
 
   std::size_t size() const { return nodes_.size(); }
   // Counted by the last sweep() and the events since.
@@ -74,10 +107,21 @@ class CgroupTree {
   std::size_t unreadable() const { return unreadable_; }  // directories that could not be opened
 
  private:
+  struct Subtree : CgroupOwner {
+    double tokens = kOwnerEventBurst;
+    MonotonicTime refilled;
+    std::chrono::seconds delay{0};
+    std::optional<MonotonicTime> due;
+    std::set<CgroupPath> unwatched;  // directories to scan then
+  };
+  using SubtreePointer = std::shared_ptr<Subtree>;
+
   struct Node {
     CgroupId id;
     int watch = -1;
     std::uint64_t sweep = 0;  // the last sweep that saw it
+    SubtreePointer owner, below;  // of itself and of its children; null: no owner
+    bool listening = false;
   };
   using Nodes = std::map<CgroupPath, Node, std::less<>>;
 
@@ -86,15 +130,30 @@ class CgroupTree {
   void visit_children(int directory_fd, const CgroupPath& path, TreeChange& change);
   // Adds a new node or keeps the known one; false when a bound forbids it.
   bool admit(int directory_fd, const CgroupPath& path, TreeChange& change);
+  SubtreePointer below_of(const CgroupPath& path) const;
+  SubtreePointer subtree_below(const CgroupPath& path, std::uint64_t uid,
+                               const SubtreePointer& owner);
+  bool has_room(const SubtreePointer& owner) const;
+  void take_event(int watch, std::uint32_t mask, const char* name, TreeChange& change,
+                  MonotonicTime now);
+  static bool spend(Subtree& owner, MonotonicTime now);
+  void delay(Subtree& owner, const CgroupPath& path, MonotonicTime now);
+  void scan_delayed(TreeChange& change, MonotonicTime now);
+  void scan(const CgroupPath& path, TreeChange& change);
   void reconcile(const CgroupPath& parent, const char* name, TreeChange& change);
   void drop(std::string_view path, TreeChange& change);
+  Nodes::iterator erase(Nodes::iterator at, TreeChange& change);
+  // What cannot be looked at stands as it was.
+  void keep(const CgroupPath& path);
   void leave(const CgroupPath& path);
-  int watch(int directory_fd, const CgroupPath& path);
+  int watch(int directory_fd, const CgroupPath& path, bool listening);
   Fd open_below(std::string_view path) const;
 
   Fd root_, inotify_;
   Bounds bounds_;
   Nodes nodes_;  // without the root
+  std::map<std::string, std::weak_ptr<Subtree>> owners_;
+  std::size_t owned_ = 0;  // nodes that have an owner
   std::unordered_map<int, CgroupPath> watches_;
   std::uint64_t sweep_ = 0;
   std::size_t beyond_depth_ = 0, beyond_count_ = 0, unwatched_ = 0, unreadable_ = 0;

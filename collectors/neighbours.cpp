@@ -1,15 +1,21 @@
 #include "collectors/neighbours.h"
 
 #include <dirent.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <memory>
 #include <optional>
+#include <set>
+#include <system_error>
+#include <utility>
 
 #include "base/file.h"
+#include "base/held_place.h"
 #include "base/parse.h"
 #include "collectors/containers/recognise.h"
 #include "collectors/process_cgroup.h"
@@ -24,8 +30,10 @@ constexpr std::size_t kLinkBytes = 4096;
 using enum NeighbourKind;
 constexpr NeighbourName kNames[] = {
     {"kubelet", manager, "the kubelet manages limits here"},
-    {"k3s-server", manager, "k3s manages limits here"},
-    {"k3s-agent", manager, "k3s manages limits here"},
+    {"kubelet", manager, "the kubelet manages limits here", "hyperkube"},
+    {"k3s-server", manager, "k3s manages limits here", "k3s"},
+    {"k3s-agent", manager, "k3s manages limits here", "k3s"},
+    {"rke2", manager, "RKE2 manages limits here"},
     {"kubelite", manager, "MicroK8s manages limits here"},
     {"koordlet", manager, "koordlet manages limits here"},
     {"slurmd", manager, "Slurm manages limits here"},
@@ -42,20 +50,28 @@ constexpr NeighbourName kNames[] = {
 // What matters of /proc/PID/status; absent where the file does not tell.
 struct ProcessStatus {
   bool ended = false;  // a zombie
-  std::optional<std::uint64_t> parent, effective_uid;
+  std::optional<std::uint64_t> parent, real_uid, effective_uid, capabilities;
   bool nested = false;  // it has more pids than the one shown here: a pid namespace of its own
 };
 
-const NeighbourName* find_name(std::string_view process) {
-  const auto row = std::ranges::find(kNames, process, &NeighbourName::process);
-  return row == std::end(kNames) ? nullptr : row;
-}
+// What /proc/PID/exe leads to; the path is empty where it cannot be read.
+struct Program {
+  std::string path;
+  std::string_view name() const { return std::string_view(path).substr(path.rfind('/') + 1); }
+};
 
 std::optional<std::uint64_t> nth_number(std::string_view words, int n) {
   std::string_view word;
   for (int i = 0; i <= n; ++i)
     if (!next_word(words, word)) return std::nullopt;
   return parse_u64(word);
+}
+
+std::optional<std::uint64_t> parse_hexadecimal(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
 }
 
 ProcessStatus read_status(const std::string& process) {
@@ -67,7 +83,9 @@ ProcessStatus read_status(const std::string& process) {
     if (!next_word(line, key)) continue;
     if (key == "State:") status.ended = trim(line).starts_with('Z');
     else if (key == "PPid:") status.parent = nth_number(line, 0);
-    else if (key == "Uid:") status.effective_uid = nth_number(line, 1);
+    else if (key == "Uid:") status.real_uid = nth_number(line, 0),
+                            status.effective_uid = nth_number(line, 1);
+    else if (key == "CapEff:") status.capabilities = parse_hexadecimal(trim(line));
     else if (key == "NSpid:") status.nested = nth_number(line, 1).has_value();
   }
   return status;
@@ -79,31 +97,42 @@ std::string read_link(const std::string& path) {
   return length > 0 ? std::string(target.data(), static_cast<std::size_t>(length)) : std::string();
 }
 
-// The name of the program; after an upgrade the kernel adds that the file is gone.
-std::string program_name(const std::string& process) {
+// After an upgrade the kernel adds that the file is gone.
+Program read_program(const std::string& process) {
   constexpr std::string_view kDeleted = " (deleted)";
-  std::string path = read_link(process + "/exe");
-  if (path.ends_with(kDeleted)) path.resize(path.size() - kDeleted.size());
-  return path.substr(path.rfind('/') + 1);
+  Program program{read_link(process + "/exe")};
+  if (program.path.ends_with(kDeleted))
+    program.path.resize(program.path.size() - kDeleted.size());
+  return program;
 }
 
-struct ReadName {
+bool is_named(const NeighbourName& row, std::string_view comm, const Program& program) {
+  if (row.kind == monitor) return comm == row.process || program.name() == row.process;
+  if (program.path.empty()) return comm == row.process;
+  if (row.program.empty()) return program.name() == row.process;
+  return program.name() == row.program && comm == row.process;
+}
+
+struct Candidate {
   const NeighbourName* name = nullptr;
-  bool no_program = false;  // as of a thread of the kernel
+  Program program;
 };
 
-// A process may change its comm. An error where it lives and could be read at another time.
-Result<ReadName> name_of(const std::string& process) {
+// An error where the process lives and could be read at another time.
+Result<Candidate> candidate_at(const std::string& process) {
   const auto comm = read_file(process + "/comm", kCommBytes);
   if (!comm) {
     const bool hidden = comm.error().kind == ErrorKind::denied;
     const bool ended = ::access(process.c_str(), F_OK) != 0;
-    if (hidden || ended) return ReadName();
+    if (hidden || ended) return Candidate();
     return std::unexpected(comm.error());
   }
-  if (const NeighbourName* name = find_name(trim(*comm))) return ReadName{name};
-  const std::string program = program_name(process);
-  return ReadName{find_name(program), program.empty()};
+  Candidate candidate{nullptr, read_program(process)};
+  const auto row = std::ranges::find_if(kNames, [&](const NeighbourName& one) {
+    return is_named(one, trim(*comm), candidate.program);
+  });
+  if (row != std::end(kNames)) candidate.name = row;
+  return candidate;
 }
 
 // By /proc/PID/stat: a flag of the kernel's (PF_KTHREAD), and who made it (kthreadd).
@@ -120,20 +149,71 @@ bool is_kernel_thread(const std::string& process) {
          (nth_number(rest, kFlags).value_or(0) & kFlag) != 0;
 }
 
-bool may_manage(const ProcessStatus& status) {
-  return !status.effective_uid || *status.effective_uid == 0 ||
-         *status.effective_uid == ::geteuid();
+bool is_trusted(uid_t user) { return user == 0 || user == ::geteuid(); }
+
+// Of a directory that is not in our mount namespace nothing is known.
+bool is_above_suspicion(const std::string& directory) {
+  const uid_t trusted[] = {0, ::geteuid()};
+  struct stat status{};
+  return ::stat(directory.c_str(), &status) != 0 || is_exclusive(status, trusted);
 }
 
-std::optional<Neighbour> neighbour_at(const std::string& process, const NeighbourName* name,
+bool is_our_program(const struct stat& file) {
+  struct stat ours{};
+  return ::stat("/proc/self/exe", &ours) == 0 && ours.st_dev == file.st_dev &&
+         ours.st_ino == file.st_ino;
+}
+
+// Nobody but root can have put another program there, or have root run this one.
+bool is_trusted_program(const std::string& process, const Program& program) {
+  struct stat file{};
+  if (program.path.empty() || ::stat((process + "/exe").c_str(), &file) != 0) return true;
+  if ((file.st_mode & (S_ISUID | S_ISGID)) != 0) return false;
+  if (is_our_program(file)) return true;
+  if (!is_trusted(file.st_uid) || (file.st_mode & (S_IWGRP | S_IWOTH)) != 0) return false;
+  for (std::size_t end = program.path.rfind('/'); end != std::string::npos && end > 0;
+       end = program.path.rfind('/', end - 1))
+    if (!is_above_suspicion(program.path.substr(0, end))) return false;
+  return true;
+}
+
+bool runs_as_root(const ProcessStatus& status) {
+  const auto trusted = [](std::optional<std::uint64_t> uid) {
+    return !uid || (*uid <= UINT32_MAX && is_trusted(static_cast<uid_t>(*uid)));
+  };
+  return trusted(status.real_uid) && trusted(status.effective_uid);
+}
+
+bool may_kill(const ProcessStatus& status) {
+  constexpr std::uint64_t kCapKill = 1ULL << 5;
+  return runs_as_root(status) || !status.capabilities || (*status.capabilities & kCapKill) != 0;
+}
+
+// Whether an ordinary user may have started it there.
+bool is_users(std::string_view cgroup, bool also_sessions) {
+  while (!cgroup.empty()) {
+    cgroup.remove_prefix(1);
+    const std::string_view element = cgroup.substr(0, cgroup.find('/'));
+    if (also_sessions && element == "user.slice") return true;
+    if (element.starts_with("user@") && element.ends_with(".service")) return true;
+    cgroup.remove_prefix(element.size());
+  }
+  return false;
+}
+
+std::optional<Neighbour> neighbour_at(const std::string& process, const Candidate& candidate,
                                       pid_t pid, pid_t self, const CgroupPath& above_root) {
+  const NeighbourName* const name = candidate.name;
   const ProcessStatus status = read_status(process);
   if (status.ended || status.parent == static_cast<std::uint64_t>(self)) return std::nullopt;
   const CgroupPath cgroup = cgroup_of_process(process);
   Neighbour neighbour{name, pid, path_below(cgroup, above_root)};
   if (name->kind == monitor) return neighbour;
-  const bool inside = status.nested || is_in_container(cgroup);
-  if (inside || (name->kind != killer && !may_manage(status))) return std::nullopt;
+  if (status.nested || is_in_container(cgroup)) return std::nullopt;
+  const bool unproven = candidate.program.path.empty() || name->kind == killer;
+  if (is_users(cgroup, unproven)) return std::nullopt;
+  if (!(name->kind == killer ? may_kill(status) : runs_as_root(status))) return std::nullopt;
+  if (!is_trusted_program(process, candidate.program)) return std::nullopt;
   return neighbour;
 }
 
@@ -171,6 +251,7 @@ Result<Neighbours> find_neighbours(const std::string& proc_root, KernelThreads* 
   const pid_t self = own_pid(proc_root);
   Neighbours found;
   std::size_t processes = 0, monitors = 0;
+  std::set<std::pair<const NeighbourName*, CgroupPath>> monitored;
   if (threads != nullptr) threads->begin();
   while (const dirent* entry = ::readdir(directory.get())) {
     const auto pid = parse_u64(entry->d_name);
@@ -182,15 +263,20 @@ Result<Neighbours> find_neighbours(const std::string& proc_root, KernelThreads* 
     const auto number = static_cast<pid_t>(*pid);
     if (threads != nullptr && threads->meet(number, entry->d_ino)) continue;
     const std::string process = proc_root + "/" + entry->d_name;
-    const Result<ReadName> read = name_of(process);
-    if (!read) return std::unexpected(read.error());
-    if (read->name == nullptr) {
-      if (threads != nullptr && read->no_program && is_kernel_thread(process))
+    const Result<Candidate> candidate = candidate_at(process);
+    if (!candidate) return std::unexpected(candidate.error());
+    if (candidate->name == nullptr) {
+      const bool no_program = candidate->program.path.empty();
+      if (threads != nullptr && no_program && is_kernel_thread(process))
         threads->add(number, entry->d_ino);
       continue;
     }
-    auto neighbour = neighbour_at(process, read->name, number, self, above_root);
+    auto neighbour = neighbour_at(process, *candidate, number, self, above_root);
     if (!neighbour) continue;
+    // One of each name and cgroup says all that there is to know.
+    if (neighbour->name->kind == monitor && !neighbour->cgroup.empty() &&
+        !monitored.emplace(neighbour->name, neighbour->cgroup).second)
+      continue;
     const bool room = neighbour->name->kind != monitor || monitors++ < kMostMonitors;
     if (room) found.seen.push_back(std::move(*neighbour));
     else found.complete = false;

@@ -1,5 +1,6 @@
 // Programs beside cgphase that set limits themselves, or that kill on the pressure and the limits
-// that it makes: found among the processes of this host by their names.
+// that it makes: found among the processes of this host. A process can choose its name, so the
+// name alone proves nothing.
 #pragma once
 
 #include <cstddef>
@@ -27,6 +28,9 @@ struct NeighbourName {
   std::string_view process;  // as in /proc/PID/comm
   NeighbourKind kind = NeighbourKind::manager;
   const char* text = "";     // "the kubelet manages limits here"
+  // The last element of /proc/PID/exe, where it is another one than `process`: a program with many
+  // names, of which only this one is meant.
+  std::string_view program = {};
 };
 // Sorted by what weighs most.
 std::span<const NeighbourName> neighbour_names();
@@ -69,12 +73,19 @@ class KernelThreads {
 inline constexpr std::size_t kMostProcesses = 32768;  // looked at, in the order of /proc
 inline constexpr std::size_t kMostMonitors = 1024;
 
-// Reads comm of every process below `proc_root`, the name of its program where that may be read,
-// and status and cgroup of those that either names: about 6 us per process, no lock of theirs.
-// Managers and copies count only outside of containers, and only with the rights to be one: root,
-// or this process's user. A process counts as inside where it is in another pid namespace than
-// `proc_root` shows, or below a cgroup that recognise_path() knows. What cannot be read of a
-// process that has the name counts against us. This process and its children are left out.
+// Reads comm and the program of every process below `proc_root`, and status and cgroup of those
+// that may be a neighbour: about 6 us per process, no lock of theirs.
+// A manager, a copy or a killer counts by its program, /proc/PID/exe, and only where all of this
+// holds; what cannot be read counts against us:
+// - the file of the program, and every directory above it, can be changed by root (or this user)
+//   alone, and the file is not set-uid; a second copy of our own program counts anywhere;
+// - a manager runs as root (or this user), by its real and its effective uid; a killer runs as root
+//   or has CAP_KILL;
+// - it is in no container: no pid namespace of its own, no cgroup that recognise_path() knows;
+// - it is not below user@UID.service, whose user can start anything there. Where the program cannot
+//   be read, and of killers, nothing in user.slice counts.
+// A monitor counts by its name: it concerns its own container alone.
+// This process and its children are left out.
 // `threads` is kept from look to look; without it all are read. `above_root`: what
 // kernel_path_of_root() says of the root that is watched; paths begin below it.
 // Errors: `proc_root` cannot be opened, or a process cannot be read that is there (descriptors).

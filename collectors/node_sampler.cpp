@@ -10,12 +10,13 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "base/file.h"
 #include "base/text.h"
 #include "collectors/cgroup_files.h"
 #include "collectors/cgroup_tree.h"
-#include "collectors/containers/engine_files.h"
+#include "collectors/containers/layout.h"
 #include "collectors/containers/recognise.h"
 #include "collectors/directory_writes.h"
 #include "collectors/granted_limits.h"
@@ -45,6 +46,9 @@ constexpr std::size_t kFewContainers = 16;
 // Watches that could not be had are asked for again so often.
 constexpr std::chrono::seconds kWatchAgain{60};
 
+// Descriptors that are left to the guard, the history and those who ask; of few an eighth.
+constexpr unsigned kSpareForOthers = 256;
+
 struct Settling {
   TreeChange::Appeared cgroup;
   MonotonicTime since;
@@ -57,6 +61,9 @@ struct Tracked {
   UnitResets resets;
   int watch;          // in DirectoryWrites; where it cannot be watched all is read at every tick
   bool for_parent;    // stands for the cgroup above it
+  MonotonicTime since;
+  bool own_processes;  // when it was first seen: it is no cgroup around containers
+  std::string quota;   // the owner on whose quota it is; empty: none
   bool close = true;  // somebody may change its limits
   Granted granted = {};
   std::optional<std::uint32_t> place = {};  // in PullSession
@@ -76,6 +83,21 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+std::size_t descriptor_limit() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 0;
+}
+
+std::size_t containers_per_owner() {
+  return std::clamp<std::size_t>(descriptor_limit() / 4 / kDescriptorsPerContainer, 1,
+                                 kMaxContainersPerOwner);
+}
+
+bool is_spare(const Fd& fd) {
+  const std::size_t spare = std::min<std::size_t>(kSpareForOthers, descriptor_limit() / 8);
+  return is_among_last(fd, static_cast<unsigned>(spare));
+}
+
 // A cgroup that is not tracked, as those do that stand for it.
 struct StoodFor {
   std::size_t by = 0;            // how many
@@ -87,51 +109,6 @@ bool is_empty(int directory_fd) {
   const auto events = read_file_at(directory_fd, kernel_file_name(KernelFile::cgroup_events),
                                    kKernelTextBytes);
   return events && scan_cgroup_events(*events).populated == false;
-}
-
-// A file of an engine's tells of it.
-bool is_known(const Recognised& who, const std::string& engine_root) {
-  ContainerInfo container;
-  container.engine = who.engine;
-  container.engine_id = who.engine_id;
-  read_engine_files(engine_root, container);
-  return !container.name.empty() || !container.image.empty() || !container.labels.empty();
-}
-
-// crun's inner cgroup, and one of a pod; not what looks like one below a container, which can make
-// cgroups of any name.
-bool stands_for_parent(const CgroupPath& path, const Recognised& who,
-                       const std::string& engine_root) {
-  if (who.inside_scope || !who.in_pod) return who.inside_scope;
-  const auto above = recognise_path(parent_of(path), {});
-  return !above || !is_known(*above, engine_root);
-}
-
-// Whoever owns the directory above a cgroup, or is root in a container around it, can give it any
-// container's id: what root's engines know of that id is of this cgroup only where root, or who
-// runs this, owns the one, and there is no other.
-bool is_made_by_root(int directory_fd, bool inside_scope) {
-  struct stat above{};
-  return ::fstatat(directory_fd, inside_scope ? "../.." : "..", &above, 0) == 0 &&
-         (above.st_uid == 0 || above.st_uid == ::geteuid());
-}
-
-ContainerInfo describe(const TreeChange::Appeared& cgroup, Recognised&& who, bool for_parent,
-                       int directory_fd, const std::string& engine_root) {
-  ContainerInfo container;
-  container.id = cgroup.id;
-  container.path = cgroup.path;
-  container.engine = who.engine;
-  container.engine_id = std::move(who.engine_id);
-  container.name = std::move(who.name);
-  container.hands_off = std::move(who.hands_off);
-  container.systemd_unit = is_systemd_unit(cgroup.path);
-  const CgroupPath above = parent_of(cgroup.path);
-  const bool nested = is_in_container(for_parent ? parent_of(above) : above);
-  if (!nested && is_made_by_root(directory_fd, who.inside_scope))
-    read_engine_files(engine_root, container);
-  if (container.engine == Engine::cgroup) read_attributes(directory_fd, container);
-  return container;
 }
 
 }  // namespace
@@ -169,7 +146,15 @@ class NodeSampler::Impl {
  private:
   void follow_tree(MonotonicTime now, NodeSample& tick);
   void settle(const Settling& settling, NodeSample& tick);
-  void track(const TreeChange::Appeared& cgroup, Recognised&& who, Fd directory, NodeSample& tick);
+  bool may_be_container(const Settling& settling, const Recognised& who) const;
+  // Whether it takes the place of the container around it, as far as is known yet.
+  enum class Stands { no, yes, not_yet };
+  Stands takes_place(const Settling& settling, const Recognised& who, int directory_fd,
+                     MonotonicTime now) const;
+  bool has_quota(const CgroupPath& path) const;
+  void track(const TreeChange::Appeared& cgroup, Recognised&& who, bool for_parent, Fd directory,
+             NodeSample& tick);
+  TrackedList::const_iterator find_path(const CgroupPath& path) const;
   void forget(TrackedList::iterator at, NodeSample& tick);
   void stand_for(const CgroupPath& parent, NodeSample& tick);
   void stand_no_more_for(const CgroupPath& parent, MonotonicTime now);
@@ -183,6 +168,7 @@ class NodeSampler::Impl {
   void find_resets(NodeSample& tick);
   void watch_again(MonotonicTime now);
   Source inotify_source() const;
+  Source cgroups_source() const;
 
   Options options_;
   CgroupTree tree_;
@@ -193,12 +179,19 @@ class NodeSampler::Impl {
   DirectoryWrites writes_;  // to the directories of those that are only observed
   TrackedList tracked_;  // ascending id
   std::vector<Settling> settling_;  // looked at again at each tick
-  std::vector<Settling> waiting_;   // not to be opened or beyond the bound: at each sweep
+  std::vector<Settling> waiting_;   // not to be opened or beyond a bound: at each sweep
+  struct Empty {
+    CgroupPath path;
+    bool told;  // of its first process; else it is looked at again at each sweep
+  };
+  std::map<CgroupId, Empty> empty_;  // without a process yet
+  std::map<std::string, std::size_t> tracked_of_;  // by owner
   std::map<CgroupPath, StoodFor> stood_for_;
   GrantedLimits granted_;
   TreeChange change_;  // kept for its capacity
   std::vector<Fd> flushes_;  // cpu.stat of the parents of many
   std::optional<MonotonicTime> start_time_, sweep_time_;
+  bool events_lost_ = false;
   std::size_t next_pupil_ = 0;
   MonotonicTime next_watch_;  // not before, where some are missing
   HostCapacity host_;
@@ -236,10 +229,18 @@ Look NodeSampler::Impl::look_for(const Tracked& tracked, const Pulled& pulled) {
 void NodeSampler::Impl::follow_tree(MonotonicTime now, NodeSample& tick) {
   change_.appeared.clear();
   change_.vanished.clear();
-  const bool events_lost = tree_.drain(change_);
-  const auto period =
-      tree_.event_fd() < 0 ? std::min(options_.sweep, kBlindSweep) : options_.sweep;
-  if (events_lost || !sweep_time_ || now < *sweep_time_ || now - *sweep_time_ >= period) {
+  change_.woken.clear();
+  events_lost_ = tree_.drain(change_, now) || events_lost_;
+  // Who makes events faster than they are read does not cause a walk at every tick.
+  const auto period = tree_.event_fd() < 0 || events_lost_ ? std::min(options_.sweep, kBlindSweep)
+                                                           : options_.sweep;
+  if (!sweep_time_ || now < *sweep_time_ || now - *sweep_time_ >= period) {
+    std::erase_if(empty_, [&](const auto& one) {
+      const bool again = !one.second.told || events_lost_;
+      if (again) settling_.push_back({{one.first, one.second.path}, now});
+      return again;
+    });
+    events_lost_ = false;
     sweep_time_ = now;
     tree_.sweep(change_);
     host_ = read_host_capacity(options_.proc_root);
@@ -251,11 +252,43 @@ void NodeSampler::Impl::follow_tree(MonotonicTime now, NodeSample& tick) {
   for (const CgroupId id : change_.vanished) {
     const auto at = std::ranges::lower_bound(tracked_, id, {}, id_of);
     if (at != tracked_.end() && (*at)->id == id) forget(at, tick);
+    empty_.erase(id);
   }
   if (!start_time_) start_time_ = now;
+  for (auto& cgroup : change_.woken)
+    if (empty_.erase(cgroup.id) > 0) settling_.push_back({std::move(cgroup), now});
   for (auto& cgroup : change_.appeared) settling_.push_back({std::move(cgroup), now});
   if (settling_.empty()) return;
   for (const Settling& one : std::exchange(settling_, {})) settle(one, tick);
+}
+
+// Below a container only what an administrator's pattern names, and what an engine puts there.
+bool NodeSampler::Impl::may_be_container(const Settling& settling, const Recognised& who) const {
+  if (who.engine == Engine::service || who.engine == Engine::cgroup) return true;
+  const CgroupPath& path = settling.cgroup.path;
+  const CgroupPath around = container_around(path);
+  return around.empty() || (around == parent_of(path) && (who.inside_scope || who.in_pod));
+}
+
+NodeSampler::Impl::Stands NodeSampler::Impl::takes_place(const Settling& settling,
+                                                         const Recognised& who, int directory_fd,
+                                                         MonotonicTime now) const {
+  const CgroupPath& path = settling.cgroup.path;
+  const auto outer = find_path(parent_of(path));
+  const auto is_young = [&](MonotonicTime since) {
+    return since != *start_time_ && now - since < kSetUpGrace;
+  };
+  const bool young = outer != tracked_.end() && is_young((*outer)->since);
+  if (outer != tracked_.end() && (*outer)->own_processes && !young) return Stands::no;
+  if (stands_for_parent(path, who, directory_fd, options_.engine_root)) return Stands::yes;
+  return who.inside_scope && young && is_young(settling.since) ? Stands::not_yet : Stands::no;
+}
+
+bool NodeSampler::Impl::has_quota(const CgroupPath& path) const {
+  const CgroupOwner* const owner = tree_.owner_of(path);
+  if (owner == nullptr) return true;
+  const auto at = tracked_of_.find(owner->name);
+  return at == tracked_of_.end() || at->second < containers_per_owner();
 }
 
 void NodeSampler::Impl::settle(const Settling& settling, NodeSample& tick) {
@@ -263,36 +296,64 @@ void NodeSampler::Impl::settle(const Settling& settling, NodeSample& tick) {
   // One that the tree lost for want of descriptors while it waited here, and found again.
   if (find(cgroup.id) != nullptr) return;
   std::optional<Recognised> who = recognise_path(cgroup.path, options_.include);
-  if (!who) return;
+  if (!who || !may_be_container(settling, *who)) return;
   if (const auto at = stood_for_.find(cgroup.path); at != stood_for_.end()) {
     at->second.id = cgroup.id;
     return;
   }
-  if (tracked_.size() >= kMaxContainers) return waiting_.push_back(settling);
+  // One that may stand for its parent is on the quota of the one that this is on.
+  const bool inner = who->inside_scope || who->in_pod;
+  if (tracked_.size() >= kMaxContainers ||
+      !has_quota(inner ? parent_of(cgroup.path) : cgroup.path))
+    return waiting_.push_back(settling);
   Result<Fd> directory = tree_.open_directory(cgroup.path, cgroup.id);
+  if (directory && is_spare(*directory))
+    directory = failure(ErrorKind::io, "descriptors run out");
   if (!directory) {
     const ErrorKind kind = directory.error().kind;
     if (kind != ErrorKind::gone && kind != ErrorKind::not_found) waiting_.push_back(settling);
     return;
   }
+  // Of a user's own cgroups, or a container's, an empty one is nothing yet.
+  const bool owned = tree_.owner_of(cgroup.path) != nullptr;
+  const bool told = owned && tree_.listen(cgroup.path, directory->get(), true);
   // What was there when we came is set up.
   const bool recent = since != *start_time_ && tick.time - since < kSetUpGrace;
-  if (recent && is_empty(directory->get())) return settling_.push_back(settling);
-  track(cgroup, std::move(*who), std::move(*directory), tick);
+  if ((owned || recent) && is_empty(directory->get())) {
+    if (owned) empty_.emplace(cgroup.id, Empty{cgroup.path, told});
+    else settling_.push_back(settling);
+    return;
+  }
+  if (told) tree_.listen(cgroup.path, directory->get(), false);
+  const Stands stands = takes_place(settling, *who, directory->get(), tick.time);
+  if (stands == Stands::not_yet) return settling_.push_back(settling);
+  const bool below = is_engine_container(parent_of(cgroup.path));
+  if (stands == Stands::no && (who->inside_scope || (who->in_pod && below))) return;
+  track(cgroup, std::move(*who), stands == Stands::yes, std::move(*directory), tick);
 }
 
-void NodeSampler::Impl::track(const TreeChange::Appeared& cgroup, Recognised&& who, Fd directory,
-                              NodeSample& tick) {
-  const bool for_parent = stands_for_parent(cgroup.path, who, options_.engine_root);
+TrackedList::const_iterator NodeSampler::Impl::find_path(const CgroupPath& path) const {
+  return std::ranges::find(tracked_, path, [](const auto& one) -> auto& { return one->path; });
+}
+
+void NodeSampler::Impl::track(const TreeChange::Appeared& cgroup, Recognised&& who, bool for_parent,
+                              Fd directory, NodeSample& tick) {
   if (for_parent) stand_for(parent_of(cgroup.path), tick);
   tick.appeared.push_back(
-      describe(cgroup, std::move(who), for_parent, directory.get(), options_.engine_root));
+      describe_container(cgroup.id, cgroup.path, std::move(who), for_parent, directory.get(),
+                         options_.engine_root));
+  const CgroupOwner* const owner =
+      tree_.owner_of(for_parent ? parent_of(cgroup.path) : cgroup.path);
+  const std::string quota = owner != nullptr ? owner->name : "";
+  if (owner != nullptr) ++tracked_of_[quota], tick.appeared.back().owner = quota;
   UnitResets resets(tick.appeared.back(), directory.get(), unit_writes_, options_.engine_root);
   const int watch = writes_.add(directory.get());
+  const bool own_processes = has_processes(directory.get(), "cgroup.procs");
   const auto at = tracked_.insert(
       std::ranges::lower_bound(tracked_, cgroup.id, {}, id_of),
       std::make_unique<Tracked>(cgroup.id, cgroup.path, CgroupFiles(std::move(directory)),
-                                std::move(resets), watch, for_parent));
+                                std::move(resets), watch, for_parent, tick.time, own_processes,
+                                quota));
   find_granted(**at, tick);
 }
 
@@ -306,11 +367,10 @@ void NodeSampler::Impl::find_granted(Tracked& tracked, NodeSample& tick) {
 void NodeSampler::Impl::stand_for(const CgroupPath& parent, NodeSample& tick) {
   StoodFor& stood = stood_for_[parent];
   ++stood.by;
-  const auto at = std::ranges::find(tracked_, parent,
-                                    [](const auto& one) -> auto& { return one->path; });
+  const auto at = find_path(parent);
   if (at == tracked_.end()) return;
   stood.id = (*at)->id;
-  forget(at, tick);
+  forget(tracked_.begin() + (at - tracked_.cbegin()), tick);
 }
 
 // With the last one the parent is a container of its own again, if it is still there.
@@ -327,6 +387,9 @@ void NodeSampler::Impl::forget(TrackedList::iterator at, NodeSample& tick) {
   if ((*at)->watch >= 0) writes_.remove((*at)->watch);
   if ((*at)->place) pull_.remove(id.inode, *(*at)->place);
   if ((*at)->for_parent) stand_no_more_for(parent_of((*at)->path), tick.time);
+  if (const auto quota = tracked_of_.find((*at)->quota);
+      quota != tracked_of_.end() && --quota->second == 0)
+    tracked_of_.erase(quota);
   tracked_.erase(at);
   if (std::erase_if(tick.appeared, [&](const auto& one) { return one.id == id; }) == 0)
     tick.vanished.push_back(id);
@@ -436,16 +499,31 @@ Source NodeSampler::Impl::inotify_source() const {
               "fs.inotify.max_queued_events"};
 }
 
+Source NodeSampler::Impl::cgroups_source() const {
+  const std::size_t beyond = tree_.beyond_depth() + tree_.beyond_count() + waiting_.size();
+  std::string text;
+  if (beyond > 0 || tree_.unreadable() > 0)
+    text = std::to_string(beyond) + " beyond the bounds on depth, length, count or descriptors, " +
+           std::to_string(tree_.unreadable()) + " not to be opened";
+  // The one with most of them says enough.
+  const auto owners = tree_.owners_in_trouble();
+  const auto worst = std::ranges::max_element(owners, {}, &CgroupOwner::beyond);
+  if (worst != owners.end()) {
+    if (!text.empty()) text += "; ";
+    text += "the subtree of " + escape_name(worst->name) + " has ";
+    text += worst->beyond > 0 ? "more than its quota of " + std::to_string(kMaxCgroupsPerOwner) +
+                                    " cgroups, and the rest is not followed"
+                              : "more changes than its quota, and is scanned later";
+    if (owners.size() > 1) text += "; so have " + std::to_string(owners.size() - 1) + " others";
+  }
+  return {"all cgroups", text.empty(), text};
+}
+
 std::vector<Source> NodeSampler::Impl::sources() const {
   std::vector<Source> sources = sources_;
   sources.push_back(inotify_source());
   sources.push_back(pull_.source());
-  const std::size_t beyond = tree_.beyond_depth() + tree_.beyond_count() + waiting_.size();
-  const bool complete = beyond == 0 && tree_.unreadable() == 0;
-  sources.push_back({"all cgroups", complete,
-                     complete ? "" : std::to_string(beyond) + " beyond the bounds on depth, "
-                                     "length, count or descriptors, " +
-                                     std::to_string(tree_.unreadable()) + " not to be opened"});
+  sources.push_back(cgroups_source());
   const bool starved = std::ranges::any_of(
       tracked_, [](const auto& one) { return one->files.short_of_descriptors(); });
   sources.push_back({"descriptors", !starved,

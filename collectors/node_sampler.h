@@ -24,6 +24,10 @@ struct Source {
 
 // Containers read at once. One more waits until there is room; sources() tells.
 inline constexpr std::size_t kMaxContainers = 4096;
+// Of them in the subtree of one owner (CgroupOwner), and at most so many that their descriptors are
+// a quarter of what this process may have.
+inline constexpr std::size_t kMaxContainersPerOwner = 256;
+inline constexpr std::size_t kDescriptorsPerContainer = 24;
 
 // Owned and used by the agent's thread alone.
 class NodeSampler {

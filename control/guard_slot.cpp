@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <sys/resource.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -80,12 +79,7 @@ class Opener {
 
 }  // namespace
 
-bool is_spare(const Fd& fd) {
-  rlimit limit{};
-  if (!fd.valid() || ::getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
-  const auto number = static_cast<rlim_t>(fd.get());
-  return number < limit.rlim_cur && limit.rlim_cur - number <= kSpareDescriptors;
-}
+bool is_spare(const Fd& fd) { return is_among_last(fd, kSpareDescriptors); }
 
 Status GuardFiles::open(int directory_fd, Knob must_watch) {
   Opener files(directory_fd);

@@ -36,6 +36,7 @@ enum class Reason : std::uint8_t {
   oom_remembered,       // raised to what an OOM of another run of the image taught
   gpu_seen,             // restored, because the container has a GPU, or may have one
   pinned,               // to what an administrator asked for
+  silence,              // restored by cgphase-restore, because the daemon was silent for too long
 };
 
 // What the guard rails said.
@@ -145,6 +146,7 @@ constexpr const char* to_string(Reason reason) {
     case Reason::oom_remembered: return "oom_remembered";
     case Reason::gpu_seen: return "gpu_seen";
     case Reason::pinned: return "pinned";
+    case Reason::silence: return "silence";
   }
   return "";
 }

@@ -382,8 +382,9 @@ void ContainerRails::Impl::raised_by_guard(const Decision& decision, MonotonicTi
     one.restraint.quarantine(time, config_.stall_quarantine);
   if (!one.trial) return;
   if (harmful) one.restraint.trial_failed(time);
-  const bool put_back =
-      decision.reason == Reason::restored || decision.reason == Reason::another_manager;
+  const bool put_back = decision.reason == Reason::restored ||
+                        decision.reason == Reason::another_manager ||
+                        decision.reason == Reason::silence;
   conclude(one.trial->decision(), harmful ? OutcomeKind::trial_reverted : OutcomeKind::overtaken,
            std::string(put_back ? "put back: " : "raised by the guard: ") +
                to_string(decision.reason),

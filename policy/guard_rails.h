@@ -5,13 +5,14 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "collectors/sample.h"
 #include "policy/decision.h"
+#include "policy/host_budget.h"
 #include "policy/oom_memory.h"
 #include "policy/policy.h"
 #include "policy/rails_config.h"
@@ -22,16 +23,6 @@ namespace cgphase {
 // intervals where these are longer.
 inline constexpr std::chrono::seconds kFreshGpuLook{5};
 
-// Lowerings of the whole host in the current window; shared by all containers of one pipeline.
-class HostBudget {
- public:
-  bool may_lower(MonotonicTime now, const RailsConfig& config) const;
-  void lowered(MonotonicTime now);
-
- private:
-  std::deque<MonotonicTime> lowerings_;
-};
-
 struct RailInput {
   MonotonicTime time;
   double interval_seconds = 0;     // since the previous sample of this container, 0 for the first
@@ -39,6 +30,7 @@ struct RailInput {
   const Sample* previous = nullptr;  // null for the first
   bool gap = false;                // samples were lost before this one
   Phase phase;
+  std::string_view owner;          // who shares the host's budget (ContainerInfo::owner)
   Mode mode = Mode::observe;
   bool hands_off = false;
   bool manage_unlimited = false;

@@ -43,6 +43,10 @@ std::optional<Decision> ContainerRails::Impl::lower(Resource resource, const Ste
       return std::nullopt;
     }
   }
+  // Last of all: who asks is served before others.
+  if (one.holding == Verdict::allowed &&
+      !step.budget.may_lower(step.input.time, step.input.owner, id_, config_))
+    one.holding = Verdict::rate_limited;
   return tell(resource, one.holding, proposal, step);
 }
 
@@ -171,10 +175,9 @@ bool ContainerRails::Impl::rate_limited(Resource resource, const Step& step) con
                           : config_.memory_lower_window;
   // A raise counts too: what was just raised is not taken back within the window.
   if (within(one.last_change, window, now)) return true;
-  const bool other = cpu && std::any_of(lanes_.begin(), lanes_.end(), [&](const Lane& any) {
+  return cpu && std::any_of(lanes_.begin(), lanes_.end(), [&](const Lane& any) {
     return any.last_lowered != now && within(any.last_lowered, config_.container_lower_window, now);
   });
-  return other || !step.budget.may_lower(now, config_);
 }
 
 std::optional<Decision> ContainerRails::Impl::tell(Resource resource, Verdict verdict,
@@ -198,7 +201,7 @@ std::optional<Decision> ContainerRails::Impl::tell(Resource resource, Verdict ve
   one.lowering = std::make_unique<Pending>(decision, proposal.target);
   one.last_change = one.last_lowered = now;
   one.refused.reset();
-  step.budget.lowered(now);
+  step.budget.lowered(now, step.input.owner, id_);
   drift_.asked(decision);
   return decision;
 }

@@ -25,6 +25,9 @@ struct ContainerInfo {
   std::string name;       // what the user calls it; short id or last path element where unknown
   std::string image;      // empty where unknown
   std::map<std::string, std::string> labels;
+  // Who shares quotas and the host's budget with it: "uid 1000" whose delegated subtree it lies in,
+  // else the path of the cgroup around it.
+  std::string owner = {};
   bool systemd_unit = false;  // `path` is itself a systemd unit: systemd may rewrite its limits
   // Why cgphase must never write here (SAFETY.md law 9: kubelet-managed, an engine, our own unit);
   // empty when it may.

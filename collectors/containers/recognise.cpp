@@ -197,6 +197,7 @@ std::optional<Recognised> recognise_path(std::string_view path,
   std::optional<Recognised> result = container_by_id(parent, name);
   if (!result && name == "container") {
     result = container_by_id(parent_of(parent), last_element(parent));
+    if (result && result->engine != Engine::podman) result.reset();  // no other engine's layout
     if (result) result->inside_scope = true;
   }
   if (!result) result = container_by_name(parent, name);
@@ -205,11 +206,15 @@ std::optional<Recognised> recognise_path(std::string_view path,
   return result;
 }
 
+bool is_engine_container(std::string_view path) {
+  const auto who = recognise_path(path, {});
+  return who && who->engine != Engine::slurm;
+}
+
 bool is_in_container(std::string_view path) {
   for (std::size_t end = 0; end != std::string_view::npos;) {
     end = path.find('/', end + 1);
-    const auto who = recognise_path(path.substr(0, end), {});
-    if (who && who->engine != Engine::slurm) return true;
+    if (is_engine_container(path.substr(0, end))) return true;
   }
   return false;
 }

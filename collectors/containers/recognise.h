@@ -30,6 +30,10 @@ struct Recognised {
 std::optional<Recognised> recognise_path(std::string_view path,
                                          std::span<const std::string> include);
 
+// The path itself is that of an engine's container, whatever lies above it. A job of Slurm's is
+// none here.
+bool is_engine_container(std::string_view path);
+
 // The cgroup at `path`, or one above it, is a container. A job of Slurm's is none here: its
 // processes are the host's own.
 bool is_in_container(std::string_view path);

@@ -24,10 +24,10 @@ TEST_CASE("a metrics file is replaced whole, is for all to read, and leaves noth
   const TemporaryDirectory tmp;
   const std::string path = tmp / "cgphase.prom";
   const mode_t old = ::umask(0077);
-  REQUIRE(write_metrics_file(path, "one\n"));
+  REQUIRE(replace_shared_file(path, "one\n"));
   ::umask(old);
   CHECK(content_of(path) == "one\n");
-  REQUIRE(write_metrics_file(path, "two\n"));
+  REQUIRE(replace_shared_file(path, "two\n"));
   CHECK(content_of(path) == "two\n");
   struct stat status {};
   REQUIRE(::lstat(path.c_str(), &status) == 0);
@@ -40,8 +40,7 @@ TEST_CASE("a link in the place of a metrics file is replaced, not followed") {
   const TemporaryDirectory tmp;
   std::ofstream(tmp / "other") << "mine";
   std::filesystem::create_symlink(tmp / "other", tmp / "cgphase.prom");
-  std::filesystem::create_symlink(tmp / "other", tmp / ".cgphase.prom.new");
-  REQUIRE(write_metrics_file(tmp / "cgphase.prom", "text\n"));
+  REQUIRE(replace_shared_file(tmp / "cgphase.prom", "text\n"));
   CHECK(content_of(tmp / "other") == "mine");
   CHECK(content_of(tmp / "cgphase.prom") == "text\n");
 }

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <array>
@@ -50,4 +51,19 @@ TEST_CASE("a file that fills the buffer is refused, one byte less is read") {
 TEST_CASE("what is opened is closed on exec") {
   const Fd fd = open_path("/dev/null", O_RDONLY).value();
   CHECK((::fcntl(fd.get(), F_GETFD) & FD_CLOEXEC) != 0);
+}
+
+TEST_CASE("the last descriptors that this process may have are told from the others") {
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit few{200, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  {
+    const Fd fd(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 195));
+    REQUIRE(fd.get() == 195);
+    CHECK(is_among_last(fd, 5));
+    CHECK_FALSE(is_among_last(fd, 4));
+    CHECK_FALSE(is_among_last(Fd(), 200));
+  }
+  ::setrlimit(RLIMIT_NOFILE, &before);
 }

@@ -1,7 +1,9 @@
 #include "base/file.h"
 
 #include <doctest/doctest.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -19,6 +21,16 @@ struct Directory {
     path = name;
   }
   ~Directory() { std::filesystem::remove_all(path); }
+  int entries() const {
+    const std::filesystem::directory_iterator all(path);
+    return static_cast<int>(std::distance(begin(all), end(all)));
+  }
+  // The file that is not renamed yet.
+  std::string hidden() const {
+    for (const auto& entry : std::filesystem::directory_iterator(path))
+      if (entry.path().filename().string().starts_with(".cgphase-")) return entry.path();
+    return {};
+  }
 };
 
 }  // namespace
@@ -81,42 +93,136 @@ TEST_CASE("a file that is never committed stays as it was, and nothing lies besi
   CHECK(std::distance(begin(entries), end(entries)) == 1);
 }
 
-TEST_CASE("what is no regular file is not replaced, and stays what it is") {
+TEST_CASE("a directory, a pipe or a device is not replaced, and stays what it is") {
   Directory directory;
   const std::string pipe = directory.path + "/pipe", folder = directory.path + "/folder";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   REQUIRE(std::filesystem::create_directory(folder));
-  for (const std::string& path : {pipe, folder}) {
+  for (const std::string& path : {pipe, folder, std::string("/dev/null")}) {
     const Status replaced = replace_file(path, "new");
     REQUIRE_FALSE(replaced);
     CHECK(replaced.error().kind == ErrorKind::invalid);
-    CHECK(replaced.error().text.starts_with(path + ": is no regular file"));
+    CHECK(replaced.error().text.starts_with(path + ": is not a regular file"));
   }
   CHECK(std::filesystem::is_fifo(pipe));
-  const std::filesystem::directory_iterator entries(directory.path);
-  CHECK(std::distance(begin(entries), end(entries)) == 2);
+  CHECK(directory.entries() == 2);
 }
 
-TEST_CASE("behind a link what it leads to is replaced, and the link stays") {
+TEST_CASE("a link in the place of a file is refused, and what it points to stays") {
   Directory directory;
-  const std::string link = directory.path + "/link", target = directory.path + "/folder/f";
-  REQUIRE(std::filesystem::create_directory(directory.path + "/folder"));
-  REQUIRE(replace_file(target, "old"));
-  std::filesystem::create_symlink("folder/f", link);
-  REQUIRE(replace_file(link, "new"));
-  CHECK(std::filesystem::is_symlink(link));
-  CHECK(read_file(target, 100).value() == "new");
-  const std::filesystem::directory_iterator entries(directory.path + "/folder");
-  CHECK(std::distance(begin(entries), end(entries)) == 1);
-}
-
-TEST_CASE("a link to nothing is not replaced, nor is there anything then") {
-  Directory directory;
-  const std::string link = directory.path + "/link";
-  std::filesystem::create_symlink("nothing", link);
+  const std::string link = directory.path + "/link", target = directory.path + "/target";
+  SUBCASE("to a file") { REQUIRE(replace_file(target, "mine")); }
+  SUBCASE("to nothing") {}
+  const std::string before = read_file(target, 100).value_or("none");
+  std::filesystem::create_symlink("target", link);
+  const int entries = directory.entries();
   const Status replaced = replace_file(link, "new");
   REQUIRE_FALSE(replaced);
   CHECK(replaced.error().kind == ErrorKind::invalid);
+  CHECK(replaced.error().text == link + ": is a symbolic link: name the file it points to");
+  CHECK(read_file(target, 100).value_or("none") == before);
   CHECK(std::filesystem::is_symlink(link));
-  CHECK_FALSE(std::filesystem::exists(link));
+  CHECK(directory.entries() == entries);
+}
+
+TEST_CASE("a hard link in the place of a file is replaced, and the other name keeps its content") {
+  Directory directory;
+  const std::string path = directory.path + "/f", other = directory.path + "/other";
+  REQUIRE(replace_file(other, "mine"));
+  std::filesystem::create_hard_link(other, path);
+  REQUIRE(replace_file(path, "new"));
+  CHECK(read_file(path, 100).value() == "new");
+  CHECK(read_file(other, 100).value() == "mine");
+}
+
+TEST_CASE("a new file that somebody swaps is not given the name, and the old content stays") {
+  Directory directory;
+  const std::string path = directory.path + "/f", other = directory.path + "/other";
+  REQUIRE(replace_file(path, "old"));
+  REQUIRE(replace_file(other, "mine"));
+  {
+    Result<FileReplacement> file = FileReplacement::create(path);
+    REQUIRE(file);
+    const std::string temporary = directory.hidden();
+    SUBCASE("for a link") {
+      std::filesystem::remove(temporary);
+      std::filesystem::create_symlink("other", temporary);
+    }
+    SUBCASE("for another file") {
+      std::filesystem::remove(temporary);
+      REQUIRE(replace_file(temporary, "planted"));
+    }
+    SUBCASE("for nothing") { std::filesystem::remove(temporary); }
+    REQUIRE(file->write("new"));
+    const Status done = file->commit();
+    REQUIRE_FALSE(done);
+    CHECK(done.error().text.find("another process moved the new file away") != std::string::npos);
+  }
+  CHECK(read_file(path, 100).value() == "old");
+  CHECK(read_file(other, 100).value() == "mine");
+}
+
+TEST_CASE("a directory that is swapped for a link after it was opened receives the file") {
+  Directory directory;
+  const std::string place = directory.path + "/place", moved = directory.path + "/moved";
+  const std::string victim = directory.path + "/victim";
+  for (const std::string& path : {place, victim})
+    REQUIRE(std::filesystem::create_directory(path));
+  Result<FileReplacement> file = FileReplacement::create(place + "/f");
+  REQUIRE(file);
+  std::filesystem::rename(place, moved);
+  std::filesystem::create_directory_symlink("victim", place);
+  REQUIRE(file->write("new"));
+  REQUIRE(file->commit());
+  CHECK(std::filesystem::is_empty(victim));
+  CHECK(read_file(moved + "/f", 100).value() == "new");
+}
+
+TEST_CASE("of two writers of one file the last one counts, and each file is whole") {
+  Directory directory;
+  const std::string path = directory.path + "/f";
+  Result<FileReplacement> first = FileReplacement::create(path);
+  Result<FileReplacement> second = FileReplacement::create(path);
+  REQUIRE((first && second));
+  REQUIRE(first->write("first"));
+  REQUIRE(second->write("second"));
+  REQUIRE(second->commit());
+  CHECK(read_file(path, 100).value() == "second");
+  REQUIRE(first->commit());
+  CHECK(read_file(path, 100).value() == "first");
+  CHECK(directory.entries() == 1);
+}
+
+TEST_CASE("a file that finds no room leaves the old content, and nothing beside it") {
+  Directory directory;
+  const std::string path = directory.path + "/f";
+  REQUIRE(replace_file(path, "old"));
+  // The kernel refuses to let a file grow, as a full disk does.
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{4096, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
+  const Status replaced = replace_file(path, std::string(8192, 'x'));
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  ::signal(SIGXFSZ, handler);
+  REQUIRE_FALSE(replaced);
+  CHECK(replaced.error().text.starts_with(path + ": "));
+  CHECK(read_file(path, 100).value() == "old");
+  CHECK(directory.entries() == 1);
+}
+
+TEST_CASE("a name as long as the file system takes can be replaced") {
+  Directory directory;
+  const std::string path = directory.path + "/" + std::string(255, 'n');
+  REQUIRE(replace_file(path, "old"));
+  REQUIRE(replace_file(path, "new"));
+  CHECK(read_file(path, 100).value() == "new");
+}
+
+TEST_CASE("a path without a file name is refused") {
+  for (const char* path : {"", "/", "/tmp/", ".", "..", "/tmp/.."}) {
+    CAPTURE(path);
+    CHECK(replace_file(path, "x").error().kind == ErrorKind::invalid);
+  }
 }

@@ -4,6 +4,9 @@
 #include <sys/stat.h>
 
 #include <array>
+#include <filesystem>
+
+#include "base/file.h"
 
 using namespace cgphase;
 
@@ -17,4 +20,18 @@ TEST_CASE("an unlinked file has no name, and gives back what was written") {
   REQUIRE(write_all(file->get(), "phases"));
   std::array<char, 16> buffer;
   CHECK(pread_text(file->get(), buffer).value() == "phases");
+}
+
+TEST_CASE("a private folder is for its owner alone, and goes with all that is in it") {
+  std::string path;
+  {
+    const Result<PrivateFolder> folder = PrivateFolder::make();
+    REQUIRE(folder);
+    path = folder->path();
+    struct stat status {};
+    REQUIRE(::stat(path.c_str(), &status) == 0);
+    CHECK((status.st_mode & 07777) == 0700);
+    REQUIRE(replace_file(path + "/f", "text"));
+  }
+  CHECK_FALSE(std::filesystem::exists(path));
 }

@@ -328,24 +328,73 @@ TEST_CASE_FIXTURE(Places, "a text goes to standard output by a link to /dev/stdo
   CHECK(content(both) == "before\n" + content(file));
 }
 
-TEST_CASE_FIXTURE(Places, "a text replaces the file that a link leads to, and the link stays") {
+TEST_CASE_FIXTURE(Places, "a link to a file is refused as output, and the file stays as it was") {
   const std::string to_file = command.directory() / "to-file";
   REQUIRE(replace_file(file, "old"));
   std::filesystem::create_symlink("file", to_file);
-  CHECK(predict(to_file).exit == 0);
-  CHECK(std::filesystem::is_symlink(to_file));
-  CHECK(content(file).starts_with("timestamp,"));
-}
-
-TEST_CASE_FIXTURE(Places, "a model and a database are refused a name that is no file's") {
   for (const std::vector<std::string>& words :
-       {std::vector<std::string>{"export", "-o", pipe},
-        {"model", "merge", "-o", pipe, model, model}}) {
+       {std::vector<std::string>{"predict", "--model", model, "--output", to_file, trace},
+        {"plot", "--model", model, "-o", to_file, trace},
+        {"export", "-o", to_file},
+        {"record", "-o", to_file},
+        {"bundle", "-o", to_file},
+        {"model", "merge", "-o", to_file, model, model}}) {
+    CAPTURE(words.front());
     const Ran ran = command.run(words);
     CHECK(ran.exit == 6);
     CHECK(one_line(ran.err));
-    CHECK(has(ran.err, pipe + ": is no regular file"));
+    CHECK(has(ran.err, to_file + ": is a symbolic link: name the file it points to"));
   }
-  CHECK(std::filesystem::is_fifo(pipe));
-  CHECK(predict(command.directory() / ".").exit == 6);  // a folder
+  CHECK(std::filesystem::is_symlink(to_file));
+  CHECK(content(file) == "old");
+}
+
+TEST_CASE_FIXTURE(Places, "- is standard output, and so is what /dev/fd/1 names") {
+  REQUIRE(predict(file).exit == 0);
+  for (const char* output : {"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}) {
+    CAPTURE(output);
+    CHECK(predict(output).out == content(file));
+    CHECK(has(plot(output).out, "<svg"));
+  }
+  CHECK(predict("/dev/fd/777").exit != 0);
+  CHECK_FALSE(std::filesystem::exists("-"));
+}
+
+TEST_CASE_FIXTURE(Places, "a model goes to standard output, and what is said of it elsewhere") {
+  const std::string merged = command.directory() / "merged.json";
+  REQUIRE(command.run({"model", "merge", "-o", merged, model, model}).exit == 0);
+  const Ran ran = command.run({"model", "merge", "-o", "-", model, model});
+  REQUIRE(ran.exit == 0);
+  CHECK(ran.out == content(merged));
+  CHECK(has(ran.err, "phase"));
+  CHECK(command.run({"model", "merge", "-o", pipe, model, model}).exit == 0);
+  CHECK(piped() == content(merged));
+}
+
+TEST_CASE_FIXTURE(Places, "a folder is refused as output") {
+  CHECK(predict(command.directory() / ".").exit == 6);
+  CHECK(predict(command.directory().path()).exit == 6);
+}
+
+TEST_CASE_FIXTURE(Places, "root writes no file into another user's folder, and says what to do" *
+                              doctest::skip(::geteuid() != 0)) {
+  const std::string folder = command.directory() / "theirs", at = folder + "/out";
+  ::unsetenv("SUDO_UID");
+  REQUIRE(std::filesystem::create_directory(folder));
+  REQUIRE(::chown(folder.c_str(), 1000, 1000) == 0);
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"predict", "--model", model, "--output", at, trace},
+        {"plot", "--model", model, "-o", at, trace},
+        {"export", "-o", at},
+        {"record", "-o", at},
+        {"bundle", "-o", at},
+        {"prototypes", "--output", at, trace, "--model", model},
+        {"model", "merge", "-o", at, model, model}}) {
+    CAPTURE(words.front());
+    const Ran ran = command.run(words);
+    CHECK(ran.exit == 5);
+    CHECK(one_line(ran.err));
+    CHECK(has(ran.err, "-o -"));
+  }
+  CHECK(std::filesystem::is_empty(folder));
 }

@@ -201,3 +201,11 @@ TEST_CASE_FIXTURE(ExportWorld, "export names a folder that is not there") {
   CHECK(run({}).exit == 6);
   CHECK(command.requests().empty());
 }
+
+TEST_CASE_FIXTURE(ExportWorld, "export writes the same database to standard output") {
+  serve();
+  const Ran ran = command.run({"export", "-o", "-"});
+  REQUIRE_MESSAGE(ran.exit == 0, ran.err);
+  REQUIRE(replace_file(file, ran.out));
+  check_all(*this);
+}

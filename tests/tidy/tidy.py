@@ -40,7 +40,7 @@ RELOAD = re.compile(
     r"""|\b(systemctl\b(?!.*\s--no-reload\b)|deb-systemd-helper\b)"""
     r""".*\b(enable|disable|reenable|mask|unmask|preset|link|edit|revert|purge)\b"""
     r"""|/(etc|run)/systemd/system(\.control|\.attached)?/(?!\*\.(wants|requires|upholds)/)""")
-SAFETY = "docs/safety.md"
+QUOTING = ("docs/safety.md", "docs/threat-model.md")  # their italics are names of tests
 ITALIC = re.compile(r"(?<![*\w])\*(?![*\s])((?:[^*\n]|\n(?!\n))+)\*(?!\*)")
 TEST_NAME = re.compile(r'\bTEST_CASE(?:_FIXTURE)?\(\s*(?:\w+,\s*)?((?:"(?:[^"\\]|\\.)*"\s*)+)')
 EMPHASIS_WORDS = 3  # an italic of so many is no name of a test
@@ -221,16 +221,17 @@ def unknown_names(italic, names):
         del parts[:count]
 
 
-def check_safety(tree):
-    if SAFETY not in tree.paths:
-        return
-    names = test_names(tree)
-    for italic in ITALIC.finditer(tree.text(SAFETY)):
-        if len(italic.group(1).split()) <= EMPHASIS_WORDS:
-            continue
-        line = tree.text(SAFETY).count("\n", 0, italic.start()) + 1
-        for name in unknown_names(italic.group(1), names):
-            tree.complain(SAFETY, line, f"no test has this name: {name}")
+def check_quoted_tests(tree):
+    quoting = [path for path in QUOTING if path in tree.paths]
+    names = test_names(tree) if quoting else set()
+    for path in quoting:
+        text = tree.text(path)
+        for italic in ITALIC.finditer(text):
+            if len(italic.group(1).split()) <= EMPHASIS_WORDS:
+                continue
+            line = text.count("\n", 0, italic.start()) + 1
+            for name in unknown_names(italic.group(1), names):
+                tree.complain(path, line, f"no test has this name: {name}")
 
 
 def check_scripts(tree):
@@ -326,7 +327,7 @@ def check(root, build=None):
     """All complaints about the tree at `root`, as (path, line, what)."""
     tree = Tree(root)
     for rule in (check_lines, check_sizes, check_headers, check_includes, check_reloads,
-                 check_names, check_local_names, check_safety, check_scripts):
+                 check_names, check_local_names, check_quoted_tests, check_scripts):
         rule(tree)
     if build:
         flags = compile_flags(tree, build)

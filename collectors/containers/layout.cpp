@@ -1,0 +1,88 @@
+#include "collectors/containers/layout.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <optional>
+#include <utility>
+
+#include "base/file.h"
+#include "collectors/containers/engine_files.h"
+#include "collectors/kernel_text.h"
+
+namespace cgphase {
+namespace {
+
+CgroupPath parent_path(const CgroupPath& path) { return path.substr(0, path.rfind('/')); }
+
+// A file of an engine's tells of it.
+bool is_known(const Recognised& who, const std::string& engine_root) {
+  ContainerInfo container;
+  container.engine = who.engine;
+  container.engine_id = who.engine_id;
+  read_engine_files(engine_root, container);
+  return !container.name.empty() || !container.image.empty() || !container.labels.empty();
+}
+
+// Of CPU or memory.
+bool has_limits(int directory_fd, const std::string& above) {
+  for (const char* const file : {"cpu.max", "memory.max", "memory.high"}) {
+    const auto text = read_file_at(directory_fd, (above + file).c_str(), kKernelTextBytes);
+    if (text && !text->starts_with("max")) return true;
+  }
+  return false;
+}
+
+// Whoever owns the directory above a cgroup, or is root in a container around it, can give it any
+// container's id: what root's engines know of that id is of this cgroup only where root, or who
+// runs this, owns the one, and there is no other.
+bool is_made_by_root(int directory_fd, bool inside_scope) {
+  struct stat above{};
+  return ::fstatat(directory_fd, inside_scope ? "../.." : "..", &above, 0) == 0 &&
+         (above.st_uid == 0 || above.st_uid == ::geteuid());
+}
+
+}  // namespace
+
+bool has_processes(int directory_fd, const char* file) {
+  const auto processes = read_file_at(directory_fd, file, kKernelTextBytes);
+  return processes ? !processes->empty() : processes.error().kind == ErrorKind::invalid;
+}
+
+bool stands_for_parent(const CgroupPath& path, const Recognised& who, int directory_fd,
+                       const std::string& engine_root) {
+  if (!who.inside_scope && !who.in_pod) return false;
+  if (has_processes(directory_fd, "../cgroup.procs")) return false;
+  if (who.inside_scope) return has_limits(directory_fd, "") || !has_limits(directory_fd, "../");
+  const auto above = recognise_path(parent_path(path), {});
+  return !above || !is_known(*above, engine_root);
+}
+
+CgroupPath container_around(const CgroupPath& path) {
+  for (std::size_t end = path.find('/', 1); end != std::string::npos;
+       end = path.find('/', end + 1))
+    if (is_engine_container(path.substr(0, end))) return path.substr(0, end);
+  return {};
+}
+
+ContainerInfo describe_container(CgroupId id, const CgroupPath& path, Recognised&& who,
+                                 bool for_parent, int directory_fd,
+                                 const std::string& engine_root) {
+  ContainerInfo container;
+  container.id = id;
+  container.path = path;
+  container.engine = who.engine;
+  container.engine_id = std::move(who.engine_id);
+  container.name = std::move(who.name);
+  container.hands_off = std::move(who.hands_off);
+  container.systemd_unit = is_systemd_unit(path);
+  const CgroupPath above = parent_path(path);
+  container.owner = for_parent ? parent_path(above) : above;
+  const bool nested = is_in_container(for_parent ? parent_path(above) : above);
+  if (!nested && is_made_by_root(directory_fd, who.inside_scope))
+    read_engine_files(engine_root, container);
+  if (container.engine == Engine::cgroup) read_attributes(directory_fd, container);
+  return container;
+}
+
+}  // namespace cgphase
