@@ -139,7 +139,8 @@ ContainerInfo describe(const TreeChange::Appeared& cgroup, Recognised&& who, boo
 class NodeSampler::Impl {
  public:
   Impl(const Options& options, CgroupTree tree)
-      : options_(options), tree_(std::move(tree)), buffer_(kKernelTextBytes),
+      : options_(options), tree_(std::move(tree)),
+        buffer_(std::make_unique_for_overwrite<char[]>(kKernelTextBytes)),
         sources_(find_sources(tree_.root_fd(), options.proc_root)), pull_(options.open_pull),
         granted_(tree_.root_fd()) {}
 
@@ -184,9 +185,11 @@ class NodeSampler::Impl {
   void watch_again(MonotonicTime now);
   Source inotify_source() const;
 
+  std::span<char> buffer() const { return {buffer_.get(), kKernelTextBytes}; }
+
   Options options_;
   CgroupTree tree_;
-  std::vector<char> buffer_;
+  const std::unique_ptr<char[]> buffer_;  // of which only what is read is touched
   std::vector<Source> sources_;
   PullSession pull_;
   WriteWatch unit_writes_;
@@ -364,7 +367,7 @@ void NodeSampler::Impl::find_flushes() {
 void NodeSampler::Impl::flush() {
   // What they say is not used, nor whether they say it.
   for (const Fd& fd : flushes_)
-    [[maybe_unused]] const ssize_t count = ::pread(fd.get(), buffer_.data(), buffer_.size(), 0);
+    [[maybe_unused]] const ssize_t count = ::pread(fd.get(), buffer_.get(), kKernelTextBytes, 0);
 }
 
 // Each in its turn teaches what memory.stat is made of; first who was not understood.
@@ -377,7 +380,7 @@ void NodeSampler::Impl::walk(MonotonicTime now) {
     if (at == tracked_.end())
       at = tracked_.begin() + static_cast<std::ptrdiff_t>(next_pupil_++ % tracked_.size());
     pupil = {.inode = (*at)->id.inode,
-             .read = [&files = (*at)->files, this] { return files.read_memory_lines(buffer_); }};
+             .read = [&files = (*at)->files, this] { return files.read_memory_lines(buffer()); }};
   }
   pull_.walk(now, pupil);
 }
@@ -393,7 +396,7 @@ void NodeSampler::Impl::read_all(NodeSample& tick) {
     Tracked& tracked = *tracked_[i];
     const Pulled pulled =
         tracked.place ? pull_.told(tracked.id.inode, *tracked.place) : Pulled{};
-    if (!tracked.files.read(tick.time, sample, buffer_, look_for(tracked, pulled), pulled)) {
+    if (!tracked.files.read(tick.time, sample, buffer(), look_for(tracked, pulled), pulled)) {
       forget(tracked_.begin() + static_cast<std::ptrdiff_t>(i), tick);
       continue;
     }
