@@ -169,6 +169,7 @@ class NodeSampler::Impl {
 
  private:
   void follow_tree(MonotonicTime now, NodeSample& tick);
+  void read_host();
   void settle(const Settling& settling, NodeSample& tick);
   void track(const TreeChange::Appeared& cgroup, Recognised&& who, Fd directory, NodeSample& tick);
   void forget(TrackedList::iterator at, NodeSample& tick);
@@ -245,10 +246,10 @@ void NodeSampler::Impl::follow_tree(MonotonicTime now, NodeSample& tick) {
   if (events_lost || !sweep_time_ || now < *sweep_time_ || now - *sweep_time_ >= period) {
     sweep_time_ = now;
     tree_.sweep(change_);
-    host_ = read_host_capacity(options_.proc_root);
+    granted_.forget();
+    read_host();
     sources_ = find_sources(tree_.root_fd(), options_.proc_root);
     std::ranges::move(std::exchange(waiting_, {}), std::back_inserter(settling_));
-    granted_.forget();
     for (const auto& tracked : tracked_) find_granted(*tracked, tick);
   }
   for (const CgroupId id : change_.vanished) {
@@ -259,6 +260,15 @@ void NodeSampler::Impl::follow_tree(MonotonicTime now, NodeSample& tick) {
   for (auto& cgroup : change_.appeared) settling_.push_back({std::move(cgroup), now});
   if (settling_.empty()) return;
   for (const Settling& one : std::exchange(settling_, {})) settle(one, tick);
+}
+
+// No more than the limits of the cgroup namespace that this runs in.
+void NodeSampler::Impl::read_host() {
+  host_ = read_host_capacity(options_.proc_root);
+  const Granted most = granted_.within({});
+  host_.cpu_cores = std::min(host_.cpu_cores, most.cpu_cores);
+  if (static_cast<double>(host_.memory.value) > most.memory_bytes)
+    host_.memory = Bytes{static_cast<std::uint64_t>(most.memory_bytes)};
 }
 
 void NodeSampler::Impl::settle(const Settling& settling, NodeSample& tick) {
