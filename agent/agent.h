@@ -107,6 +107,7 @@ class Agent {
   const Config& config() const { return config_; }
   const Pipeline& pipeline() const { return parts_.pipeline; }
   const Totals& totals() const { return totals_; }
+  std::uint64_t impossible_samples() const { return parts_.sampler.impossible_samples(); }
   std::vector<Source> sources() const;
   std::uint64_t store_size_bytes() const;
   StoreThread* store() { return parts_.store.get(); }
@@ -200,6 +201,7 @@ class Agent {
   std::string writer_of(const Decision& decision) const;
   void squeeze_cache();
   void remember_outcomes();
+  void follow_clock();
   void store_tick();
 
   Config config_;         // its mode is the one in force
@@ -208,6 +210,7 @@ class Agent {
   Post post_;
   Parts parts_;  // after what its threads use
   std::string model_key_;
+  Counter clock_start_ms_;  // of stored points
   NodeSample tick_;
   OutsideUse outside_;
   Neighbourhood neighbourhood_;

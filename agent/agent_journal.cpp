@@ -116,18 +116,31 @@ WallTime Agent::wall_of(MonotonicTime time) const {
   return tick_.wall_time + (time - tick_.time);
 }
 
+// A clock that is only slewed moves by less than matters, and each move is stored.
+void Agent::follow_clock() {
+  constexpr std::uint64_t kMoveMs = 20;
+  const auto start = std::chrono::duration_cast<std::chrono::milliseconds>(
+      tick_.wall_time.time_since_epoch() - tick_.time.time_since_epoch());
+  if (start.count() < 0) return clock_start_ms_.reset();
+  const auto now = static_cast<std::uint64_t>(start.count());
+  const std::uint64_t known = clock_start_ms_.value_or(0);
+  if (std::max(now, known) - std::min(now, known) > kMoveMs) clock_start_ms_ = now;
+}
+
 void Agent::store_tick() {
   if (!parts_.store) {
     unsaved_decisions_.clear();
     unsaved_outcomes_.clear();
     return;
   }
+  follow_clock();
   std::vector<HistoryPoint> points;
   points.reserve(tick_.containers.size());
   for (const Sample& sample : tick_.containers) {
     const ContainerView* view = parts_.pipeline.find(sample.id);
     HistoryPoint& point = points.emplace_back(tick_.wall_time, sample);
     point.host = tick_.host;
+    point.clock_start_ms = clock_start_ms_;
     if (view == nullptr) continue;
     point.phase = view->phase;
     point.original.cpu_max = view->original.cpu_max;

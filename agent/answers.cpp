@@ -196,6 +196,7 @@ StatusReport Answers::status() const {
   status.writes_up = totals.writes_up;
   status.writes_down = totals.writes_down;
   status.trials_reverted = totals.trials_reverted;
+  status.impossible_samples = agent_.impossible_samples();
   status.changed_anything = totals.writes_up + totals.writes_down > 0;
   status.kill_switch = agent_.kill_switch();
   status.companion_alive = facts_.companion_alive && facts_.companion_alive();
@@ -325,9 +326,11 @@ void Answers::answer(const Request& request, const Peer& peer, Respond respond) 
 }
 
 void Answers::learned(const Request& request, const Peer& peer, Respond respond) {
-  const auto reply = [policy = agent_.config().policy](const std::string& name,
-                                                       nlohmann::json known) {
+  const auto reply = [policy = agent_.config().policy, host = agent_.host()](
+                         const std::string& name, nlohmann::json known) {
     return ok_reply({{"name", escape_name(name)}, {"policy", policy},
+                     {"host", {{"cpu_cores", host.cpu_cores},
+                               {"memory_bytes", host.memory.value}}},
                      {"learned", std::move(known)}});
   };
   if (const auto image = request.text("image")) {
@@ -366,6 +369,7 @@ const std::vector<KnownContainer>& Answers::known(std::chrono::seconds duration)
     found->second.push_back({.name = view->info.name,
                              .forecast = agent_.pipeline().forecast(view->info.id, duration),
                              .original = view->original,
+                             .granted = view->granted,
                              .highest_cpu_cores = view->highest_cpu_cores,
                              .highest_memory_bytes = view->highest_memory_bytes});
   }

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/check.h"
+#include "policy/ceiling.h"
 #include "policy/limit_arithmetic.h"
 #include "policy/saving.h"
 
@@ -54,6 +56,7 @@ struct Pipeline::Container {
   std::map<int, double> pinned_samples;  // by phase index, since it was pinned; -1 = no phase
   double resumed_bytes = 0;  // what the run had shown before its first sample
   const Container* around = nullptr;  // the innermost that it lies in
+  Granted granted;                    // by the cgroups around it
 
   // Whether one that it lies in had such a limit before cgphase came.
   bool limited_around(auto limit) const {
@@ -247,7 +250,7 @@ std::vector<Decision> Pipeline::step(const NodeSample& tick) {
   if (!tick.vanished.empty() || !tick.appeared.empty()) find_nested();
   for (const auto& [id, granted] : tick.granted)
     if (const auto found = containers_.find(id); found != containers_.end())
-      found->second->view.granted = granted;
+      found->second->granted = granted;
   std::vector<Decision> decisions;
   // Both ascend, and mostly one is there for the other.
   auto at = containers_.begin();
@@ -271,7 +274,7 @@ void update_phase(ContainerView& view, std::optional<FeatureExtractor>& extracto
                   const NodeSample& tick, bool gap) {
   if (!extractor) return;
   const FeatureExtractor::Step step =
-      extractor->add(sample, tick.time, view.original, tick.host);
+      extractor->add(sample, sample.read_time.value_or(tick.time), view.original, tick.host);
   Phase phase = view.phase;
   if (gap || step.gap) {
     tracker->reset();
@@ -283,16 +286,22 @@ void update_phase(ContainerView& view, std::optional<FeatureExtractor>& extracto
   view.phase = phase;
 }
 
+// Counters are read a little before or after their time: no container uses more than the host.
+double most_cores(const HostCapacity& host) {
+  return host.cpu_cores > 0 ? host.cpu_cores : std::numeric_limits<double>::infinity();
+}
+
 // `interval_seconds` is 0 for the first sample and after a gap: then nothing is known of the CPU.
 Observation observe(const Sample& sample, const Sample& previous,
                     std::optional<double> lowest_cpu_cores, double interval_seconds,
-                    MonotonicTime time, const Phase& phase) {
-  Observation observation{.time = time, .interval_seconds = interval_seconds, .phase = phase};
+                    const NodeSample& tick, const Phase& phase) {
+  Observation observation{.time = tick.time, .interval_seconds = interval_seconds, .phase = phase};
   if (const auto need = memory_need(sample))
     observation.memory_need_bytes = static_cast<double>(need->value);
   if (interval_seconds <= 0) return observation;
   if (const Counter used = growth(sample.cpu.usage_usec, previous.cpu.usage_usec))
-    observation.cpu_cores = static_cast<double>(*used) / 1e6 / interval_seconds;
+    observation.cpu_cores =
+        std::min(static_cast<double>(*used) / 1e6 / interval_seconds, most_cores(tick.host));
   observation.cpu_censored =
       growth(sample.cpu.nr_throttled, previous.cpu.nr_throttled).value_or(0) > 0;
   observation.cpu_limit_cores = lowest_cpu_cores;
@@ -341,7 +350,8 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
                               std::vector<Decision>& decisions) {
   ContainerView& view = container.view;
   const bool first = !std::exchange(container.seen, true);
-  const auto elapsed = tick.time - container.previous_time;
+  const MonotonicTime read = sample.read_time.value_or(tick.time);
+  const auto elapsed = read - container.previous_time;
   const bool gap = !first && (elapsed <= elapsed.zero() ||
                               elapsed > kGapIntervals * config_.interval);
   const double interval_seconds = first || gap ? 0 : seconds(elapsed);
@@ -357,7 +367,7 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
   update_phase(view, container.extractor, container.tracker, sample, tick, gap);
   view.memory_need = memory_need(sample);
   const Observation observation =
-      observe(sample, view.sample, container.lowest_cpu_cores, interval_seconds, tick.time,
+      observe(sample, view.sample, container.lowest_cpu_cores, interval_seconds, tick,
               view.phase);
   view.cpu_cores = observation.cpu_cores;
   keep_highest(view.highest_cpu_cores, observation.cpu_cores);
@@ -365,9 +375,10 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
   container.policy->observe(observation);
   view.cpu_limit_around = container.limited_around(&Limits::cpu_cores);
   view.memory_limit_around = container.limited_around(&Limits::memory_bytes);
-  account(view, sample, interval_seconds);
   HostCapacity room = tick.host;
-  room.granted = view.granted;
+  room.granted = container.granted;
+  view.granted = within_host(room);
+  account(view, sample, interval_seconds);
   view.wish = container.policy->allocate(view.original, room);
   if (view.pin.any()) {
     const bool measured = observation.cpu_cores && observation.memory_need_bytes;
@@ -403,7 +414,7 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
   view.memory_holding = container.rails.holding(Resource::memory);
   view.wants_gpu_look = container.rails.wants_gpu_look();
   view.sample = sample;
-  container.previous_time = tick.time;
+  container.previous_time = read;
   container.lowest_cpu_cores.reset();
   if (!container.rails.predates_write(tick.time)) container.in_force(sample.limits);
 }

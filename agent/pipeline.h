@@ -73,7 +73,7 @@ struct ContainerView {
   Sample sample;                            // the last one
   Limits in_force;                          // of CPU and memory, as last read or written
   Limits original;
-  Granted granted;                          // by the cgroups around it
+  Granted granted;                          // by the host and the cgroups around it
   Allocation wish;                          // what the policy or a pin wants, before the rails
   Pin pin;
   Verdict cpu_holding = Verdict::observe_mode;

@@ -49,6 +49,7 @@ void visit_memory(S& s, Visit& visit) {
   visit("memory.file_bytes", s.memory.file_bytes);
   visit("memory.shmem_bytes", s.memory.shmem_bytes);
   visit("memory.unevictable_bytes", s.memory.unevictable_bytes);
+  visit("memory.hugetlb_bytes", s.memory.hugetlb_bytes);
   visit("memory.kernel_bytes", s.memory.kernel_bytes);
   visit("memory.slab_reclaimable_bytes", s.memory.slab_reclaimable_bytes);
   visit("memory.slab_unreclaimable_bytes", s.memory.slab_unreclaimable_bytes);
@@ -135,6 +136,7 @@ void visit_point(P& point, Visit& visit) {
   visit("host.cpu_cores", point.host.cpu_cores);
   visit("host.memory_bytes", point.host.memory);
   visit("peak_cpu_cores", point.peak_cpu_cores);
+  visit("clock_start_ms", point.clock_start_ms);
 }
 
 json json_of(WallTime time) { return time.time_since_epoch().count(); }
@@ -278,9 +280,11 @@ std::vector<HistoryRow> rows_of(std::span<const HistoryPoint> points) {
     if (point.sample.memory_current) row.memory_current_bytes = point.sample.memory_current->value;
     const Counter now = point.sample.cpu.usage_usec;
     const Counter before = previous != nullptr ? previous->sample.cpu.usage_usec : std::nullopt;
-    if (now && before && *now >= *before && point.time > previous->time)
-      row.cpu_cores = static_cast<double>(*now - *before) * 1e3 /
-                      static_cast<double>((point.time - previous->time).count());
+    const double seconds = previous != nullptr ? seconds_between(*previous, point) : 0;
+    if (const Counter used = growth(now, before); used && seconds > 0)
+      row.cpu_cores = static_cast<double>(*used) / 1e6 / seconds;
+    if (row.cpu_cores && point.host.cpu_cores > 0)
+      row.cpu_cores = std::min(*row.cpu_cores, point.host.cpu_cores);
     rows.push_back(std::move(row));
     previous = &point;
   }

@@ -36,6 +36,8 @@ constexpr Metric kOfDaemon[] = {
     {"cgphase_writes", "counter", "Limits written.", "/writes/up", "direction=\"up\""},
     {"cgphase_writes", "counter", "", "/writes/down", "direction=\"down\""},
     {"cgphase_trials_reverted", "counter", "Lowerings that were taken back.", "/trials_reverted"},
+    {"cgphase_impossible_samples", "counter",
+     "Samples with more than the host has, or a counter that jumped.", "/impossible_samples"},
     {"cgphase_kill_switch", "gauge", "1 while the kill switch holds.", "/kill_switch"},
     {"cgphase_companion_alive", "gauge", "1 while the companion lives.", "/companion_alive"},
     {"cgphase_mode", "gauge", "What may be done at most: 0 observe, 1 advise, 2 enforce.", "/mode",

@@ -383,6 +383,7 @@ json to_json(const StatusReport& report) {
       {"saved_byte_seconds", report.saved_byte_seconds},
       {"writes", {{"up", report.writes_up}, {"down", report.writes_down}}},
       {"trials_reverted", report.trials_reverted},
+      {"impossible_samples", report.impossible_samples},
       {"changed_anything", report.changed_anything},
       {"kill_switch", report.kill_switch},
       {"standing_down", printable(report.standing_down)},

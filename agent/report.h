@@ -74,7 +74,7 @@ struct ContainerReport {
   Limits original;
   std::optional<Limits> proposal;  // what the policy wants now, before the rails
   Pin pinned;                      // what an administrator asked for
-  Granted granted;                 // by the cgroups around it
+  Granted granted;                 // by the host and the cgroups around it
   // Another container that it lies in has such a limit: what it gives back is not the host's.
   bool cpu_limit_around = false, memory_limit_around = false;
   std::vector<Forecast::Next> next;                     // told_next()
@@ -144,6 +144,7 @@ struct StatusReport {
   Saving saved_now;                // sum over containers
   double saved_core_seconds = 0, saved_byte_seconds = 0;   // since the start
   std::uint64_t writes_up = 0, writes_down = 0, trials_reverted = 0;
+  std::uint64_t impossible_samples = 0;  // left out, or without what was impossible
   bool changed_anything = false;   // false: "nothing has been changed on this host"
   bool kill_switch = false;
   std::string standing_down;       // why nothing is written on this host; empty where it may be

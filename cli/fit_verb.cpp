@@ -122,7 +122,8 @@ Body recorded(const FitQuestion& question, const FitOptions& options) {
     std::vector<KnownContainer> known;
     for (const WatchedRun& run : *runs)
       known.push_back({.name = unescape_name(run.id), .forecast = run.policy->forecast(duration),
-                       .original = run.original, .highest_cpu_cores = run.highest_cpu_cores,
+                       .original = run.original, .granted = {},
+                       .highest_cpu_cores = run.highest_cpu_cores,
                        .highest_memory_bytes = run.highest_memory_bytes});
     return known;
   }));

@@ -239,7 +239,7 @@ class Writer {
                     .label_detail = {}};
     if (previous_) {
       row.previous = &previous_->sample;
-      row.interval_seconds = std::chrono::duration<double>(point.time - previous_->time).count();
+      row.interval_seconds = seconds_between(*previous_, point);
     }
     if (point.phase.known()) row.phase = point.phase.index;
     write_trace_row(text_, row);

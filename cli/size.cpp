@@ -13,6 +13,7 @@
 #include "cli/table.h"
 #include "cli/view.h"
 #include "model/phase.h"
+#include "policy/ceiling.h"
 
 namespace cgphase {
 namespace {
@@ -36,7 +37,7 @@ double up_to_centicores(double cores) {
 
 double up_to_mib(double bytes) { return std::max(std::ceil(bytes / kMiBs), 1.0); }
 
-SizedPart part_of(int slot, const PhaseRecord& record, double risk) {
+SizedPart part_of(int slot, const PhaseRecord& record, double risk, const Granted& most) {
   SizedPart part{.slot = slot};
   part.samples = std::max(record.cpu_cores.count(), record.memory_bytes.count());
   part.seconds = std::max(record.cpu_cores.total_weight(), record.memory_bytes.total_weight());
@@ -46,8 +47,9 @@ SizedPart part_of(int slot, const PhaseRecord& record, double risk) {
   part.enough = cpu && memory && part.samples >= kSizeLeastSamples &&
                 (part.seconds >= kSizeLeastSeconds || part.runs >= kSizeLeastRuns);
   if (!part.enough) return part;
-  part.cpu_cores = up_to_centicores(*cpu);
-  part.memory_bytes = up_to_mib(*memory * (1 + kSizeMemoryHeadroom)) * kMiBs;
+  part.cpu_cores = std::min(up_to_centicores(*cpu), most.cpu_cores);
+  part.memory_bytes = std::min(up_to_mib(*memory * (1 + kSizeMemoryHeadroom)),
+                               std::max(std::floor(most.memory_bytes / kMiBs), 1.0)) * kMiBs;
   return part;
 }
 
@@ -147,7 +149,9 @@ const ShirtSize* shirt_for(double cpu_cores, double memory_bytes) {
   return found == kShirts.end() ? nullptr : &*found;
 }
 
-Sized size_of(std::string name, std::string kind, const PhaseRecords* records, double risk) {
+Sized size_of(std::string name, std::string kind, const PhaseRecords* records, double risk,
+              const HostCapacity& host) {
+  const Granted most = within_host(host);
   Sized sized{.name = std::move(name), .kind = std::move(kind), .risk = risk, .overall = {},
               .phases = {}, .reason = {}};
   PhaseRecord all;
@@ -156,9 +160,9 @@ Sized size_of(std::string name, std::string kind, const PhaseRecords* records, d
       all.cpu_cores.merge(record.cpu_cores, 1);
       all.memory_bytes.merge(record.memory_bytes, 1);
       all.runs = std::max(all.runs, record.runs);
-      sized.phases.push_back(part_of(slot, record, risk));
+      sized.phases.push_back(part_of(slot, record, risk, most));
     }
-  sized.overall = part_of(-1, all, risk);
+  sized.overall = part_of(-1, all, risk, most);
   for (SizedPart& part : sized.phases)
     part.share = sized.overall.seconds > 0 ? part.seconds / sized.overall.seconds : 0;
   if (records == nullptr || records->empty())

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/style.h"
+#include "collectors/sample.h"
 #include "policy/phase_record.h"
 
 namespace cgphase {
@@ -48,8 +49,10 @@ struct Sized {
 };
 
 // CPU: as much as all but `risk` of the samples used, as far as the samples can tell. Memory: the
-// highest need, and the headroom. `records` null: nothing was learned.
-Sized size_of(std::string name, std::string kind, const PhaseRecords* records, double risk);
+// highest need, and the headroom. Neither is more than `host` has. `records` null: nothing was
+// learned.
+Sized size_of(std::string name, std::string kind, const PhaseRecords* records, double risk,
+              const HostCapacity& host = {});
 
 // {"schema":1, "risk", "sizes":[...]} and its text.
 nlohmann::json size_json(std::span<const Sized> sizes, double risk);

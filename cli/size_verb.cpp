@@ -32,9 +32,20 @@ struct SizeOptions {
 };
 
 // Null records for what is not there or was learned in another way.
-Sized sized(std::string name, const char* kind, const json& learned, double risk) {
+Sized sized(std::string name, const char* kind, const json& learned, double risk,
+            const HostCapacity& host) {
   const Result<LearnedPhases> phases = learned_from_json(learned);
-  return size_of(std::move(name), kind, phases ? &phases->records : nullptr, risk);
+  return size_of(std::move(name), kind, phases ? &phases->records : nullptr, risk, host);
+}
+
+// The largest host of all runs that tell one: a service may move.
+HostCapacity largest_host(const std::vector<WatchedRun>& runs) {
+  HostCapacity host;
+  for (const WatchedRun& run : runs) {
+    if (run.host_cores_told) host.cpu_cores = std::max(host.cpu_cores, run.host.cpu_cores);
+    if (run.host_memory_told) host.memory = std::max(host.memory, run.host.memory);
+  }
+  return host;
 }
 
 Sizes live(const SizeOptions& options, const CommonOptions& common) {
@@ -48,8 +59,11 @@ Sizes live(const SizeOptions& options, const CommonOptions& common) {
                      body.error().text + fmt::format("; '{}' is no file, so it was taken for a "
                                                      "container", escape_name(name)));
   if (!body) return std::unexpected(body.error());
+  HostCapacity host{.cpu_cores = view_number(*body, "/host/cpu_cores").value_or(0), .memory = {}};
+  host.memory.value =
+      static_cast<std::uint64_t>(view_number(*body, "/host/memory_bytes").value_or(0));
   Sized one = sized(unescape_name(view_text(*body, "/name")), by_image ? "image" : "container",
-                    view(*body, "/learned"), options.risk);
+                    view(*body, "/learned"), options.risk, host);
   const std::string policy = view_text(*body, "/policy");
   if (!one.overall.enough && view(*body, "/learned").is_null() && !policy.starts_with("phase") &&
       !policy.starts_with("proactive"))
@@ -67,10 +81,11 @@ Sizes recorded(const SizeOptions& options) {
     return complaint(runs.error().kind == ErrorKind::not_found ? Exit::invalid
                                                                : exit_of(runs.error().kind),
                      runs.error().text);
+  const HostCapacity host = largest_host(*runs);
   std::vector<Sized> sizes;
   for (const auto& [service, learned] : learned_by_service(*runs))
     if (options.image.empty() || options.image == service)
-      sizes.push_back(sized(unescape_name(service), "service", learned, options.risk));
+      sizes.push_back(sized(unescape_name(service), "service", learned, options.risk, host));
   if (sizes.empty())
     return complaint(Exit::invalid,
                      options.image.empty()

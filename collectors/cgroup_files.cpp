@@ -21,23 +21,35 @@ constexpr KernelFile kFilesOfLimits[] = {
     KernelFile::memory_min, KernelFile::memory_swap_max, KernelFile::pids_max};
 
 // One pread, for a kernel file gives its whole text at offset 0. Empty on any failure, errno says
-// which; a text that fills the buffer may be cut and is refused, one without a last newline is cut:
-// half a number would be another number.
+// which.
 std::optional<std::string_view> read_text(int fd, std::span<char> buffer) {
   ssize_t count;
   do {
     count = ::pread(fd, buffer.data(), buffer.size(), 0);
   } while (count < 0 && errno == EINTR);
   if (count < 0) return std::nullopt;
-  if (static_cast<std::size_t>(count) >= buffer.size()) {
-    errno = EFBIG;
-    return std::nullopt;
-  }
-  if (count > 0 && buffer[static_cast<std::size_t>(count) - 1] != '\n') {
-    errno = EIO;
-    return std::nullopt;
-  }
   return std::string_view(buffer.data(), static_cast<std::size_t>(count));
+}
+
+// Whether the end of a text is missing. Of io.stat some kernels write the last device without
+// numbers and newline.
+bool is_cut(KernelFile file, std::string_view text, std::size_t room) {
+  if (text.size() >= room) return true;
+  if (text.empty()) return false;
+  return text.back() != '\n' && !(file == KernelFile::io_stat && text.back() == ' ');
+}
+
+// The kernel had no memory for the text, or was interrupted: nothing is said of the file.
+bool is_passing(int error_number) {
+  return error_number == ENOMEM || error_number == EAGAIN || error_number == EINTR;
+}
+
+// Counters of which some devices may be missing: none falls.
+IoStat not_below(IoStat io, const IoStat& before) {
+  for (Counter IoStat::*field : {&IoStat::read_bytes, &IoStat::write_bytes, &IoStat::read_ios,
+                                 &IoStat::write_ios})
+    if (io.*field && before.*field) io.*field = std::max(*(io.*field), *(before.*field));
+  return io;
 }
 
 bool is_due(MonotonicTime now, const std::optional<MonotonicTime>& last,
@@ -150,10 +162,11 @@ void CgroupFiles::read_events(MonotonicTime now, const Look& look, std::span<cha
   if (!look.events && !moved &&
       !is_due(now, events_time_, walk_tells ? kWalkedEventsPeriod : kUntoldEventsPeriod))
     return;
+  failed_ = false;
   if (!pulled_events) read_memory_events(buffer);
   read_cgroup_events(buffer);
   state_ = state;
-  events_time_ = now;
+  events_time_ = stamp(now);
 }
 
 // What a walk tells of before the files are read is read; what is written meanwhile it tells later.
@@ -170,8 +183,9 @@ void CgroupFiles::read_written(MonotonicTime now, const Look& look, std::span<ch
                                       : in_play ? kUntoldLimitsPeriod
                                                 : kWalkedLimitsPeriod;
   if (look.limits || moved || is_due(now, limits_time_, period)) {
+    failed_ = false;
     read_limits(buffer);
-    limits_time_ = now;
+    limits_time_ = stamp(now);
   }
   const std::chrono::seconds slow_period =
       limits ? period : look.told ? kUntoldLimitsPeriod : kSlowPeriod;
@@ -197,7 +211,17 @@ void CgroupFiles::fill_kept(Sample& sample) const {
 
 Counter CgroupFiles::read_count(KernelFile file, std::span<char> buffer) {
   const auto text = read_held(file, buffer);
-  return text ? scan_number(*text) : std::nullopt;
+  return text ? scan_amount(*text) : std::nullopt;
+}
+
+std::optional<MonotonicTime> CgroupFiles::stamp(MonotonicTime now) const {
+  return failed_ ? std::nullopt : std::optional(now);
+}
+
+std::optional<KernelFile> CgroupFiles::cut_file() const {
+  const auto cut = std::ranges::find(slots_, true, &Slot::cut);
+  if (cut == slots_.end()) return std::nullopt;
+  return static_cast<KernelFile>(cut - slots_.begin());
 }
 
 // A file that never told anything is not there, or not for us: then the walk may not speak for it.
@@ -206,6 +230,7 @@ bool CgroupFiles::take(KernelFile file, const Pulled& pulled, std::uint64_t part
   Slot& slot = slots_[index_of(file)];
   if (pulled.record == nullptr || (pulled.record->parts & part) != part || !slot.told) return false;
   slot.fd.reset();
+  slot.cut = false;
   return true;
 }
 
@@ -246,8 +271,9 @@ void CgroupFiles::read_pids(MonotonicTime now, const Look& look, Sample& sample,
   if (take(KernelFile::pids_current, pulled, PULL_PIDS)) {
     kept_.pids_current = pulled.record->pids;
   } else if (!look.sparse || is_due(now, pids_time_, kSparsePeriod)) {
+    failed_ = false;
     kept_.pids_current = read_count(KernelFile::pids_current, buffer);
-    pids_time_ = now;
+    pids_time_ = stamp(now);
   }
   sample.pids_current = kept_.pids_current;
 }
@@ -260,10 +286,12 @@ void CgroupFiles::read_io(MonotonicTime now, const Look& look, Sample& sample,
   if (take(KernelFile::io_stat, pulled, PULL_IO)) {
     kept_.io = io_stat_of(*pulled.record);
   } else if (!look.sparse || !idle || is_due(now, io_time_, kSparsePeriod)) {
+    failed_ = false;
     const auto text = read_held(KernelFile::io_stat, buffer);
-    kept_.io = text ? scan_io_stat(*text) : IoStat{};
+    const IoStat io = text ? scan_io_stat(*text) : IoStat{};
+    kept_.io = failed_ ? not_below(io, kept_.io) : io;
     kept_.io_usage_usec = usage;
-    io_time_ = now;
+    io_time_ = stamp(now);
   }
   sample.io = kept_.io;
 }
@@ -307,17 +335,30 @@ bool CgroupFiles::limit_came() const {
   });
 }
 
+// Of a limit that was cut the one before stands: none is no limit, and a part of one is another's.
 void CgroupFiles::read_limits(std::span<char> buffer) {
   Limits& limits = kept_.limits;
-  limits = {.memory_low = limits.memory_low, .memory_min = limits.memory_min};
-  if (const auto text = read_held(KernelFile::cpu_max, buffer))
-    limits.cpu_max = scan_cpu_max(*text);
-  limits.cpu_max_burst = as_microseconds(read_count(KernelFile::cpu_max_burst, buffer));
-  limits.cpu_weight = as_weight(read_count(KernelFile::cpu_weight, buffer));
-  if (const auto text = read_held(KernelFile::memory_max, buffer))
-    limits.memory_max = scan_limit(*text);
-  if (const auto text = read_held(KernelFile::memory_high, buffer))
-    limits.memory_high = scan_limit(*text);
+  bool failed = false;
+  const auto put = [&](auto& limit, auto read) {
+    failed_ = false;
+    auto found = read();
+    if (!failed_) limit = found;
+    failed = failed || failed_;
+  };
+  const auto memory = [&](KernelFile file) {
+    const auto text = read_held(file, buffer);
+    return text ? scan_limit(*text) : std::nullopt;
+  };
+  put(limits.cpu_max, [&] {
+    const auto text = read_held(KernelFile::cpu_max, buffer);
+    return text ? scan_cpu_max(*text) : std::nullopt;
+  });
+  put(limits.cpu_max_burst,
+      [&] { return as_microseconds(read_count(KernelFile::cpu_max_burst, buffer)); });
+  put(limits.cpu_weight, [&] { return as_weight(read_count(KernelFile::cpu_weight, buffer)); });
+  put(limits.memory_max, [&] { return memory(KernelFile::memory_max); });
+  put(limits.memory_high, [&] { return memory(KernelFile::memory_high); });
+  failed_ = failed;
 }
 
 bool CgroupFiles::memory_is_due(MonotonicTime now, const Look& look, const Sample& sample) const {
@@ -332,31 +373,45 @@ bool CgroupFiles::memory_is_due(MonotonicTime now, const Look& look, const Sampl
   return moved > before / kMovedMemoryShare || is_due(now, memory_time_, *look.memory_period);
 }
 
+// memory.stat, memory.current and what is swapped out make up need together: those of one sample
+// are of one moment.
 void CgroupFiles::read_memory(MonotonicTime now, const Look& look, Sample& sample,
                               std::span<char> buffer, const Pulled& pulled) {
   const bool lines = pulled.memory && take(KernelFile::memory_stat, pulled, PULL_MEMORY);
-  const bool due = lines || memory_is_due(now, look, sample);
-  // What is swapped out belongs to need: it must not leave one sum before it is in the other.
-  if (take(KernelFile::memory_swap_current, pulled, PULL_MEMORY)) {
-    if (due || !look.memory_period) kept_.swap_current = pages(pulled.record->swap_pages);
-  } else if (due || !look.memory_period) {
-    kept_.swap_current = as_bytes(read_count(KernelFile::memory_swap_current, buffer));
-  }
-  if (lines) kept_.memory = *pulled.memory;
-  else if (due) {
+  bool due = lines || memory_is_due(now, look, sample);
+  failed_ = slots_[index_of(KernelFile::memory_current)].cut;
+  if (due || !look.memory_period)
+    kept_.swap_current = take(KernelFile::memory_swap_current, pulled, PULL_MEMORY)
+                             ? pages(pulled.record->swap_pages)
+                             : as_bytes(read_count(KernelFile::memory_swap_current, buffer));
+  // Without one of the two numbers need would be too small.
+  const bool cut = failed_;
+  due = due || cut;
+  if (lines) {
+    kept_.memory = *pulled.memory;
+  } else if (due) {
     const auto text = read_held(KernelFile::memory_stat, buffer);
     kept_.memory = text ? scan_memory_stat(*text) : MemoryStat{};
   }
+  if (cut) kept_.memory = {};
   if (due) {
     kept_.usage_usec = sample.cpu.usage_usec;
     kept_.memory_current = sample.memory_current;
-    memory_time_ = now;
+    memory_time_ = stamp(now);
+  } else {
+    sample.memory_current = kept_.memory_current;
   }
+  read_memory_peak(now, look, buffer, pulled);
+}
+
+void CgroupFiles::read_memory_peak(MonotonicTime now, const Look& look, std::span<char> buffer,
+                                   const Pulled& pulled) {
   if (take(KernelFile::memory_peak, pulled, PULL_MEMORY)) {
     kept_.memory_peak = pages(pulled.record->memory_peak_pages);
   } else if (!look.memory_period || is_due(now, peak_time_, kSlowPeriod)) {
+    failed_ = false;
     kept_.memory_peak = as_bytes(read_count(KernelFile::memory_peak, buffer));
-    peak_time_ = now;
+    peak_time_ = stamp(now);
   }
 }
 
@@ -368,6 +423,7 @@ std::optional<MemoryLineValues> CgroupFiles::read_memory_lines(std::span<char> b
 void CgroupFiles::read_pressure(MonotonicTime now, std::span<char> buffer, const Pulled& pulled) {
   const bool told = pulled.record != nullptr && (pulled.record->parts & PULL_PRESSURE) != 0;
   if (told) stalls_.take(*pulled.record);
+  failed_ = false;
   const auto pressure = [&](KernelFile file, std::size_t resource) {
     if (take(file, pulled, PULL_PRESSURE)) return stalls_.pressure(resource);
     const auto text = read_held(file, buffer);
@@ -376,36 +432,46 @@ void CgroupFiles::read_pressure(MonotonicTime now, std::span<char> buffer, const
   kept_.io_pressure = pressure(KernelFile::io_pressure, 0);
   kept_.memory_pressure = pressure(KernelFile::memory_pressure, 1);
   kept_.cpu_pressure = pressure(KernelFile::cpu_pressure, 2);
-  pressure_time_ = now;
+  pressure_time_ = stamp(now);
 }
 
 void CgroupFiles::read_slow(MonotonicTime now, std::span<char> buffer) {
-  const auto limit = [&](KernelFile file) -> std::optional<MemoryLimit> {
+  bool failed = false;
+  const auto put = [&](std::optional<MemoryLimit>& limit, KernelFile file) {
+    failed_ = false;
     const auto text = read_once(file, buffer);
-    return text ? scan_limit(*text) : std::nullopt;
+    if (!failed_) limit = text ? scan_limit(*text) : std::nullopt;
+    failed = failed || failed_;
   };
-  kept_.limits.memory_low = limit(KernelFile::memory_low);
-  kept_.limits.memory_min = limit(KernelFile::memory_min);
-  kept_.swap_max = limit(KernelFile::memory_swap_max);
-  kept_.pids_max = limit(KernelFile::pids_max);
-  slow_time_ = now;
+  put(kept_.limits.memory_low, KernelFile::memory_low);
+  put(kept_.limits.memory_min, KernelFile::memory_min);
+  put(kept_.swap_max, KernelFile::memory_swap_max);
+  put(kept_.pids_max, KernelFile::pids_max);
+  failed_ = failed;
+  slow_time_ = stamp(now);
+}
+
+std::optional<std::string_view> CgroupFiles::read_from(const Fd& fd, KernelFile file,
+                                                       std::span<char> buffer) {
+  Slot& slot = slots_[index_of(file)];
+  const auto text = read_text(fd.get(), buffer);
+  slot.cut = text ? is_cut(file, *text, buffer.size()) : is_passing(errno);
+  failed_ = failed_ || slot.cut;
+  // ENODEV: the cgroup was removed, or only this file's controller was disabled.
+  if (!text && errno == ENODEV) lost_file_ = true;
+  return text;
 }
 
 std::optional<std::string_view> CgroupFiles::read_held(KernelFile file, std::span<char> buffer) {
   Slot& slot = slots_[index_of(file)];
   if (slot.absent) return std::nullopt;
   if (!slot.fd.valid()) slot.fd = open_file(file);
-  if (slot.fd.valid()) {
-    if (const auto text = read_text(slot.fd.get(), buffer)) {
-      slot.told = true;
-      return text;
-    }
-    // ENODEV: the cgroup was removed, or only this file's controller was disabled.
-    if (errno == ENODEV) lost_file_ = true;
-    slot.fd.reset();
-  }
+  slot.cut = false;
+  const auto text = slot.fd.valid() ? read_from(slot.fd, file, buffer) : std::nullopt;
+  slot.told = text.has_value();
+  if (text || slot.cut) return text;
+  slot.fd.reset();
   slot.absent = true;
-  slot.told = false;
   return std::nullopt;
 }
 
@@ -414,7 +480,8 @@ std::optional<std::string_view> CgroupFiles::read_once(KernelFile file, std::spa
   if (slot.absent) return std::nullopt;
   const Fd fd = open_file(file);
   slot.absent = !fd.valid();
-  return fd.valid() ? read_text(fd.get(), buffer) : std::nullopt;
+  slot.cut = false;
+  return fd.valid() ? read_from(fd, file, buffer) : std::nullopt;
 }
 
 Fd CgroupFiles::open_file(KernelFile file) {

@@ -59,9 +59,9 @@ inline constexpr std::chrono::milliseconds kSparsePeriod{9900};
 inline constexpr std::chrono::seconds kAbsentPeriod{60};
 // So many descriptors are not taken for files of cgroups.
 inline constexpr std::size_t kReservedDescriptors = 128;
-// Longest file that is read; a longer one is absent. memory.stat has about 2 KB, io.stat 80 bytes
-// per device.
-inline constexpr std::size_t kKernelTextBytes = 16384;
+// So much of a file is read; of a longer one the whole lines up to there count. memory.stat has
+// about 2 KB, io.stat 85 bytes per device: of some 3,000 devices all is read.
+inline constexpr std::size_t kKernelTextBytes = 256 * 1024;
 
 // What a reading has to bring up to date beside usage and pressure: all of it, unless somebody
 // knows better. What it leaves out stands as it was read last.
@@ -98,14 +98,22 @@ class CgroupFiles {
 
   // Files that could not be opened for want of descriptors at the last try.
   bool short_of_descriptors() const { return short_of_descriptors_; }
+  // A file of which the last reading lacked the end, or failed for want of memory: what was whole
+  // counts, and it is read again at the next tick.
+  std::optional<KernelFile> cut_file() const;
 
  private:
-  // After a failure not tried again before the next kAbsentPeriod. The slow files hold no fd.
+  // One that is not there is not tried again before the next kAbsentPeriod. The slow files hold no
+  // fd.
   struct Slot {
     Fd fd;
     bool absent = false;
     bool told = false;  // gave its text when it was read last
+    bool cut = false;   // not all of it
   };
+  std::optional<std::string_view> read_from(const Fd& fd, KernelFile file, std::span<char> buffer);
+  // When what was read since failed_ was cleared is next due: at once, where some of it was cut.
+  std::optional<MonotonicTime> stamp(MonotonicTime now) const;
   std::optional<std::string_view> read_held(KernelFile file, std::span<char> buffer);
   std::optional<std::string_view> read_once(KernelFile file, std::span<char> buffer);
   Fd open_file(KernelFile file);
@@ -129,6 +137,8 @@ class CgroupFiles {
   void read_limits(std::span<char> buffer);
   void read_memory(MonotonicTime now, const Look& look, Sample& sample, std::span<char> buffer,
                    const Pulled& pulled);
+  void read_memory_peak(MonotonicTime now, const Look& look, std::span<char> buffer,
+                        const Pulled& pulled);
   Counter read_count(KernelFile file, std::span<char> buffer);
   bool memory_is_due(MonotonicTime now, const Look& look, const Sample& sample) const;
   void read_pressure(MonotonicTime now, std::span<char> buffer, const Pulled& pulled);
@@ -165,6 +175,7 @@ class CgroupFiles {
   std::optional<MonotonicTime> bandwidth_time_;  // cpu.stat was read to see whether it has them
   bool is_cgroup_ = false;  // on cgroup2, not a plain directory
   bool lost_file_ = false;  // a file that was there answered ENODEV in this reading
+  bool failed_ = false;     // a file was cut since this was cleared
   bool short_of_descriptors_ = false;
 };
 

@@ -10,9 +10,10 @@
 namespace cgphase {
 
 Granted GrantedLimits::within(const CgroupPath& path) {
-  if (path.empty() || root_fd_ < 0) return {};  // the root has no limits
+  if (root_fd_ < 0) return {};
   if (const auto known = known_.find(path); known != known_.end()) return known->second;
-  const Granted around = within(path.substr(0, path.rfind('/'))), own = read(path);
+  const Granted around = path.empty() ? Granted{} : within(path.substr(0, path.rfind('/')));
+  const Granted own = read(path);
   return known_[path] = {std::min(around.cpu_cores, own.cpu_cores),
                          std::min(around.memory_bytes, own.memory_bytes)};
 }
@@ -24,11 +25,11 @@ Granted GrantedLimits::read(const CgroupPath& path) const {
         .value_or("");
   };
   Granted own;
-  const Limits limits{.cpu_max = scan_cpu_max(text(KernelFile::cpu_max)),
-                      .memory_max = scan_limit(text(KernelFile::memory_max))};
+  const Limits limits{.cpu_max = scan_cpu_max(text(KernelFile::cpu_max))};
   if (const auto cores = limits.cpu_cores()) own.cpu_cores = cores->value;
-  if (const auto bytes = limits.memory_bytes())
-    own.memory_bytes = static_cast<double>(bytes->value);
+  for (const KernelFile file : {KernelFile::memory_max, KernelFile::memory_high})
+    if (const auto limit = scan_limit(text(file)); limit && limit->bytes)
+      own.memory_bytes = std::min(own.memory_bytes, static_cast<double>(limit->bytes->value));
   return own;
 }
 

@@ -1,5 +1,7 @@
-// The limits of the cgroups around containers: of slices, of enclosing containers. A quota counts
-// only as far as the lowest one above it (Documentation/admin-guide/cgroup-v2.rst, "CPU").
+// The limits of the cgroups around containers: of slices, of enclosing containers, and of the root,
+// which has limits where it is that of a cgroup namespace. A quota counts only as far as the lowest
+// one above it (Documentation/admin-guide/cgroup-v2.rst, "CPU"). Of memory the lower of memory.max
+// and memory.high counts: the kernel denies what is above either.
 #pragma once
 
 #include <map>
@@ -16,7 +18,8 @@ class GrantedLimits {
 
   // All are read anew from now on.
   void forget() { known_.clear(); }
-  // What the cgroup at `path` and those above it leave; what cannot be read limits nothing.
+  // What the cgroup at `path` and those above it leave; empty is the root. What cannot be read
+  // limits nothing.
   Granted within(const CgroupPath& path);
 
  private:

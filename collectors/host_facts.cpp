@@ -17,18 +17,6 @@ namespace {
 constexpr std::size_t kProcBytes = 1 << 20;  // stat has a line per processor and interrupt
 constexpr std::size_t kControllerBytes = 4096;
 
-// The number after "KEY:" in meminfo, as bytes.
-std::optional<Bytes> meminfo_bytes(std::string_view text, std::string_view key) {
-  std::string_view line, word;
-  while (next_line(text, line)) {
-    if (!next_word(line, word) || word != key || !next_word(line, word)) continue;
-    const std::optional<std::uint64_t> kilobytes = parse_u64(word);
-    if (!kilobytes || *kilobytes > UINT64_MAX / 1024) return std::nullopt;
-    return Bytes{*kilobytes * 1024};
-  }
-  return std::nullopt;
-}
-
 // Lines "cpu0 ...", without the sum "cpu ...".
 int count_processors(std::string_view stat) {
   int count = 0;
@@ -89,12 +77,25 @@ Source swap_source(const std::string& proc_root) {
 
 }  // namespace
 
+std::optional<Bytes> meminfo_bytes(std::string_view text, std::string_view key) {
+  std::string_view line, word;
+  while (next_line(text, line)) {
+    if (!next_word(line, word) || word != key || !next_word(line, word)) continue;
+    const std::optional<std::uint64_t> kilobytes = parse_u64(word);
+    if (!kilobytes || *kilobytes > UINT64_MAX / 1024) return std::nullopt;
+    return Bytes{*kilobytes * 1024};
+  }
+  return std::nullopt;
+}
+
 HostCapacity read_host_capacity(const std::string& proc_root) {
   HostCapacity host;
   if (const auto stat = read_file(proc_root + "/stat", kProcBytes))
     host.cpu_cores = count_processors(*stat);
-  if (const auto meminfo = read_file(proc_root + "/meminfo", kProcBytes))
+  if (const auto meminfo = read_file(proc_root + "/meminfo", kProcBytes)) {
     host.memory = meminfo_bytes(*meminfo, "MemTotal:").value_or(Bytes{});
+    host.swap = meminfo_bytes(*meminfo, "SwapTotal:").value_or(Bytes{});
+  }
   if (const long page = ::sysconf(_SC_PAGESIZE); page > 0)
     host.page = Bytes{static_cast<std::uint64_t>(page)};
   return host;

@@ -1,7 +1,9 @@
 // What this host has, and what can be read on it.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -10,8 +12,11 @@
 
 namespace cgphase {
 
-// MemTotal of meminfo and the processors that are online, from stat, both below `proc_root`, and
-// this kernel's page. A missing file leaves its field 0.
+// The number behind `key` ("MemTotal:") in the text of /proc/meminfo.
+std::optional<Bytes> meminfo_bytes(std::string_view text, std::string_view key);
+
+// MemTotal and SwapTotal of meminfo and the processors that are online, from stat, both below
+// `proc_root`, and this kernel's page. A missing file leaves its field 0.
 HostCapacity read_host_capacity(const std::string& proc_root);
 
 // An open cgroup2 root, or a plain directory as in tests. unsupported: cgroup v1 or a hybrid

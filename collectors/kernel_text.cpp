@@ -1,17 +1,19 @@
 #include "collectors/kernel_text.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
-#include <limits>
 
 namespace cgphase {
 namespace {
 
-// One key of a flat keyed file and where its number goes.
+// One key of a flat keyed file and where its number goes. Reading goes on for the sake of an
+// optional one no longer than for the others.
 template <class Record>
 struct Key {
   std::string_view name;
   Counter Record::*field;
+  bool optional = false;
 };
 
 // memory.stat with the fields that only kernel_bytes is made of.
@@ -31,7 +33,7 @@ constexpr std::array<Key<CpuStat>, 6> kCpuKeys = {{
     {"throttled_usec", &CpuStat::throttled_usec},
 }};
 
-constexpr std::array<Key<MemoryRecord>, 22> kMemoryKeys = {{
+constexpr std::array<Key<MemoryRecord>, 23> kMemoryKeys = {{
     {"anon", &MemoryRecord::anon_bytes},
     {"file", &MemoryRecord::file_bytes},
     {"kernel", &MemoryRecord::kernel},
@@ -40,6 +42,7 @@ constexpr std::array<Key<MemoryRecord>, 22> kMemoryKeys = {{
     {"percpu", &MemoryRecord::percpu},
     {"sock", &MemoryRecord::sock_bytes},
     {"shmem", &MemoryRecord::shmem_bytes},
+    {"hugetlb", &MemoryRecord::hugetlb_bytes, true},
     {"inactive_anon", &MemoryRecord::inactive_anon_bytes},
     {"inactive_file", &MemoryRecord::inactive_file_bytes},
     {"active_file", &MemoryRecord::active_file_bytes},
@@ -76,6 +79,9 @@ constexpr std::array<Key<IoStat>, 4> kIoKeys = {{
     {"wios", &IoStat::write_ios},
 }};
 
+// A counter of the kernel that fell below zero is printed as a number from here on.
+constexpr std::uint64_t kNegative = std::uint64_t{1} << 63;
+
 // Walks over the bytes once and never past the end. Written by hand: the general functions of
 // base/parse.h search each word twice, which cost more than the kernel's own work.
 class Cursor {
@@ -84,6 +90,9 @@ class Cursor {
 
   bool at_end() const { return at_ == end_; }
   bool at_line_end() const { return at_ == end_ || *at_ == '\n'; }
+  // The kernel ended the line: what stands before is whole.
+  bool at_newline() const { return at_ != end_ && *at_ == '\n'; }
+  bool at_blank() const { return at_ != end_ && (*at_ == ' ' || *at_ == '\n'); }
   bool at_word_end() const { return at_ == end_ || *at_ == '\n' || *at_ == ' '; }
 
   // Up to the next blank, '=' or end of line, which stays.
@@ -97,7 +106,8 @@ class Cursor {
     ++at_;
     return true;
   }
-  // Digits; absent when there are none or too many. `digits` counts them.
+  // Digits; absent when there are none or too many, as for a number of any file. `digits` counts
+  // them.
   Counter number(int& digits) {
     std::uint64_t value = 0;
     bool fits = true;
@@ -121,18 +131,26 @@ class Cursor {
   const char* end_;
 };
 
+template <class Record, std::size_t N>
+constexpr std::size_t needed_keys(const std::array<Key<Record>, N>& keys) {
+  return static_cast<std::size_t>(
+      std::ranges::count(keys, false, [](const Key<Record>& key) { return key.optional; }));
+}
+
 // Finds a key by length, first and last character, most often at the first look. Built by the
 // compiler.
 template <class Record, std::size_t N>
 class KeyTable {
  public:
-  consteval explicit KeyTable(const std::array<Key<Record>, N>& keys) : keys_(keys) {
+  consteval explicit KeyTable(const std::array<Key<Record>, N>& keys)
+      : keys_(keys), needed_(needed_keys(keys)) {
     for (std::size_t i = 0; i < N; ++i) {
       std::size_t slot = slot_of(keys[i].name);
       while (slots_[slot] != 0) slot = (slot + 1) % kSlots;
       slots_[slot] = static_cast<std::uint8_t>(i + 1);
     }
   }
+  std::size_t needed() const { return needed_; }
   const Key<Record>* find(std::string_view name) const {
     if (name.empty()) return nullptr;
     for (std::size_t slot = slot_of(name); slots_[slot] != 0; slot = (slot + 1) % kSlots) {
@@ -152,6 +170,7 @@ class KeyTable {
   }
 
   std::array<Key<Record>, N> keys_;
+  std::size_t needed_;
   std::array<std::uint8_t, kSlots> slots_{};  // index into keys_ plus 1, 0 is empty
 };
 
@@ -161,37 +180,36 @@ constexpr KeyTable kMemoryEventTable(kMemoryEventKeys);
 constexpr KeyTable kCgroupEventTable(kCgroupEventKeys);
 constexpr KeyTable kIoTable(kIoKeys);
 
-// Lines of "KEY NUMBER".
+// A number of which the kernel wrote the end, and that is not below zero.
+Counter whole(const Counter& number, bool ended) {
+  return ended && number && *number < kNegative ? number : std::nullopt;
+}
+
+// Lines of "KEY NUMBER" that the kernel ended. Of a key that is there twice the first number
+// counts.
 template <class Record, std::size_t N>
 void scan_keys(std::string_view text, const KeyTable<Record, N>& keys, Record& record) {
   Cursor cursor(text);
   int digits = 0;
-  std::size_t missing = N;  // no need to read on behind the last one
+  std::size_t missing = keys.needed();  // no need to read on behind the last one
   while (!cursor.at_end() && missing > 0) {
     const Key<Record>* key = keys.find(cursor.word());
-    if (key && cursor.take(' ')) {
-      --missing;
+    if (key && !(record.*(key->field)) && cursor.take(' ')) {
       const Counter number = cursor.number(digits);
-      record.*(key->field) = cursor.at_line_end() ? number : std::nullopt;
+      record.*(key->field) = whole(number, cursor.at_newline());
+      if (record.*(key->field) && !key->optional) --missing;
     }
     cursor.skip_line();
   }
 }
 
-// The sum, or the largest number where it would overflow.
-std::uint64_t saturating_sum(std::uint64_t a, std::uint64_t b) {
-  return a > std::numeric_limits<std::uint64_t>::max() - b
-             ? std::numeric_limits<std::uint64_t>::max()
-             : a + b;
-}
-
 Counter kernel_bytes(const MemoryRecord& record) {
   const std::uint64_t sock = record.sock_bytes.value_or(0);
-  if (record.kernel) return saturating_sum(*record.kernel, sock);
+  if (record.kernel) return saturating_add(*record.kernel, sock);
   if (!record.kernel_stack && !record.slab) return std::nullopt;
   std::uint64_t sum = sock;
   for (const Counter& part : {record.kernel_stack, record.pagetables, record.percpu, record.slab})
-    sum = saturating_sum(sum, part.value_or(0));
+    sum = saturating_add(sum, part.value_or(0));
   return sum;
 }
 
@@ -201,9 +219,17 @@ std::optional<double> scan_percent(Cursor& cursor) {
   const Counter whole = cursor.number(digits);
   if (!whole || *whole > 100 || !cursor.take('.')) return std::nullopt;
   const Counter hundredths = cursor.number(digits);
-  if (!hundredths || digits != 2 || !cursor.at_word_end()) return std::nullopt;
+  if (!hundredths || digits != 2 || !cursor.at_blank()) return std::nullopt;
   const std::uint64_t sum = *whole * 100 + *hundredths;
   return sum <= 10'000 ? std::optional(static_cast<double>(sum) / 10'000) : std::nullopt;
+}
+
+// "max", or a number.
+Counter scan_quota(Cursor& cursor, bool unlimited) {
+  int digits = 0;
+  if (!unlimited) return cursor.number(digits);
+  cursor.word();
+  return std::nullopt;
 }
 
 std::optional<bool> as_flag(const Counter& number) {
@@ -222,8 +248,8 @@ PressureLine scan_pressure_line(Cursor& cursor) {
     } else if (key == "avg60") {
       result.avg60_ratio = scan_percent(cursor);
     } else if (key == "total") {
-      result.total_usec = cursor.number(digits);
-      if (!cursor.at_word_end()) result.total_usec.reset();
+      const Counter number = cursor.number(digits);
+      result.total_usec = whole(number, cursor.at_blank());
     }
     cursor.skip_word();
   }
@@ -260,9 +286,10 @@ IoStat scan_io_stat(std::string_view text) {
     if (key && cursor.take('=')) {
       const Counter number = cursor.number(digits);
       Counter& sum = result.*(key->field);
+      if (cursor.at_end()) break;  // the end of this number is missing
       // One malformed number makes the whole sum unknown.
-      if (!sum || !number || !cursor.at_word_end()) sum.reset();
-      else sum = saturating_sum(*sum, *number);
+      const bool sound = sum && number && cursor.at_blank();
+      sum = whole(sound ? Counter(saturating_add(*sum, *number)) : std::nullopt, true);
     }
     cursor.skip_word();
     if (!cursor.take(' ')) cursor.take('\n');
@@ -284,19 +311,18 @@ Pressure scan_pressure(std::string_view text) {
 
 std::optional<CpuMax> scan_cpu_max(std::string_view text) {
   Cursor cursor(text);
-  const Counter quota = scan_number(cursor.word());
-  const bool unlimited = text.starts_with("max ");
   int digits = 0;
+  const bool unlimited = text.starts_with("max ");
+  const Counter quota = scan_quota(cursor, unlimited);
   if (!cursor.take(' ') || (!quota && !unlimited)) return std::nullopt;
   const Counter period = cursor.number(digits);
-  cursor.take('\n');
-  if (!cursor.at_end() || !period || *period == 0) return std::nullopt;
-  if (unlimited) return CpuMax{std::nullopt, Microseconds{*period}};
-  return CpuMax{Microseconds{*quota}, Microseconds{*period}};
+  if (!cursor.take('\n') || !cursor.at_end() || !period || *period == 0) return std::nullopt;
+  return CpuMax{unlimited ? std::nullopt : std::optional(Microseconds{*quota}),
+                Microseconds{*period}};
 }
 
 std::optional<MemoryLimit> scan_limit(std::string_view text) {
-  if (text == "max\n" || text == "max") return MemoryLimit{};
+  if (text == "max\n") return MemoryLimit{};
   const Counter number = scan_number(text);
   if (!number) return std::nullopt;
   return MemoryLimit{Bytes{*number}};
@@ -306,9 +332,10 @@ Counter scan_number(std::string_view text) {
   Cursor cursor(text);
   int digits = 0;
   const Counter number = cursor.number(digits);
-  cursor.take('\n');
-  return cursor.at_end() ? number : std::nullopt;
+  return cursor.take('\n') && cursor.at_end() ? number : std::nullopt;
 }
+
+Counter scan_amount(std::string_view text) { return whole(scan_number(text), true); }
 
 CgroupEvents scan_cgroup_events(std::string_view text) {
   EventsRecord record;

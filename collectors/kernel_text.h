@@ -1,6 +1,9 @@
 // Scanners for the text of cgroup v2 files (Documentation/admin-guide/cgroup-v2.rst). Pure, no
 // allocation. Each gives what stands in `text`: a key that is missing or malformed stays absent, a
 // key that is unknown is passed over. Arbitrary bytes are allowed.
+// A text may be cut anywhere. A number counts only where the kernel wrote what follows it, a blank
+// or a newline: half a number is another number. A counter or an amount below zero, which the
+// kernel prints as a number from 2^63 on, is absent.
 #pragma once
 
 #include <optional>
@@ -18,7 +21,8 @@ CpuStat scan_cpu_stat(std::string_view text);
 MemoryStat scan_memory_stat(std::string_view text);
 MemoryEvents scan_memory_events(std::string_view text);
 
-// Sums over all devices. An empty text is a cgroup that did no I/O: zeros, not absent.
+// Sums over all devices. An empty text is a cgroup that did no I/O: zeros, not absent. Some kernels
+// print devices without numbers, without a newline, or without a name.
 IoStat scan_io_stat(std::string_view text);
 Pressure scan_pressure(std::string_view text);
 
@@ -28,8 +32,10 @@ std::optional<CpuMax> scan_cpu_max(std::string_view text);
 // One number, or "max" for no limit.
 std::optional<MemoryLimit> scan_limit(std::string_view text);
 
-// One number and nothing else.
+// One number and its newline, nothing else.
 Counter scan_number(std::string_view text);
+// The same of something that is counted, and so never below zero.
+Counter scan_amount(std::string_view text);
 
 // cgroup.events.
 struct CgroupEvents {

@@ -41,6 +41,7 @@ constexpr std::array<MemoryLine, kMemoryLineCount> kMemoryLines = {{
     {"pgsteal_kswapd", false, nullptr},
     {"pgsteal_khugepaged", false, nullptr},
     {"pgsteal_proactive", false, nullptr},
+    {"hugetlb", true, &MemoryStat::hugetlb_bytes},
 }};
 // The sums that memory.stat has of them.
 constexpr std::size_t kScanParts[] = {15, 16, 17, 18};

@@ -19,7 +19,7 @@
 
 namespace cgphase {
 
-inline constexpr std::size_t kMemoryLineCount = 23;
+inline constexpr std::size_t kMemoryLineCount = 24;
 static_assert(kMemoryLineCount <= PULL_MEMORY_LINES);
 // As memory.stat tells them, in the order of memory_line_name().
 using MemoryLineValues = std::array<Counter, kMemoryLineCount>;

@@ -23,6 +23,7 @@
 #include "collectors/host_facts.h"
 #include "collectors/kernel_text.h"
 #include "collectors/pull_session.h"
+#include "collectors/sample_filter.h"
 #include "collectors/unit_resets.h"
 
 namespace cgphase {
@@ -67,6 +68,7 @@ struct Tracked {
   bool close = true;  // somebody may change its limits
   Granted granted = {};
   std::optional<std::uint32_t> place = {};  // in PullSession
+  SampleFilter filter = {};
 };
 using TrackedList = std::vector<std::unique_ptr<Tracked>>;
 
@@ -116,7 +118,8 @@ bool is_empty(int directory_fd) {
 class NodeSampler::Impl {
  public:
   Impl(const Options& options, CgroupTree tree)
-      : options_(options), tree_(std::move(tree)), buffer_(kKernelTextBytes),
+      : options_(options), tree_(std::move(tree)),
+        buffer_(std::make_unique_for_overwrite<char[]>(kKernelTextBytes)),
         sources_(find_sources(tree_.root_fd(), options.proc_root)), pull_(options.open_pull),
         granted_(tree_.root_fd()) {}
 
@@ -127,6 +130,7 @@ class NodeSampler::Impl {
     options_.observed_memory_age = age;
   }
   std::vector<Source> sources() const;
+  std::uint64_t impossible_samples() const { return impossible_samples_; }
 
   void sample(const Clock& clock, NodeSample& tick) {
     tick.time = clock.monotonic_now();
@@ -140,11 +144,12 @@ class NodeSampler::Impl {
       give_places();
       find_flushes();
     }
-    read_all(tick);
+    read_all(clock, tick);
   }
 
  private:
   void follow_tree(MonotonicTime now, NodeSample& tick);
+  void read_host();
   void settle(const Settling& settling, NodeSample& tick);
   bool may_be_container(const Settling& settling, const Recognised& who) const;
   // Whether it takes the place of the container around it, as far as is known yet.
@@ -163,16 +168,20 @@ class NodeSampler::Impl {
   void find_flushes();
   void flush();
   void walk(MonotonicTime now);
-  void read_all(NodeSample& tick);
+  void read_all(const Clock& clock, NodeSample& tick);
+  void leave_out_impossible(NodeSample& tick);
   Look look_for(const Tracked& tracked, const Pulled& pulled);
   void find_resets(NodeSample& tick);
   void watch_again(MonotonicTime now);
   Source inotify_source() const;
   Source cgroups_source() const;
+  Source kernel_files_source() const;
+
+  std::span<char> buffer() const { return {buffer_.get(), kKernelTextBytes}; }
 
   Options options_;
   CgroupTree tree_;
-  std::vector<char> buffer_;
+  const std::unique_ptr<char[]> buffer_;  // of which only what is read is touched
   std::vector<Source> sources_;
   PullSession pull_;
   WriteWatch unit_writes_;
@@ -194,7 +203,8 @@ class NodeSampler::Impl {
   bool events_lost_ = false;
   std::size_t next_pupil_ = 0;
   MonotonicTime next_watch_;  // not before, where some are missing
-  HostCapacity host_;
+  HostCapacity host_, machine_;  // machine_: whatever its cgroup namespace allows
+  std::uint64_t impossible_samples_ = 0;
 };
 
 const Tracked* NodeSampler::Impl::find(CgroupId id) const {
@@ -243,10 +253,10 @@ void NodeSampler::Impl::follow_tree(MonotonicTime now, NodeSample& tick) {
     events_lost_ = false;
     sweep_time_ = now;
     tree_.sweep(change_);
-    host_ = read_host_capacity(options_.proc_root);
+    granted_.forget();
+    read_host();
     sources_ = find_sources(tree_.root_fd(), options_.proc_root);
     std::ranges::move(std::exchange(waiting_, {}), std::back_inserter(settling_));
-    granted_.forget();
     for (const auto& tracked : tracked_) find_granted(*tracked, tick);
   }
   for (const CgroupId id : change_.vanished) {
@@ -289,6 +299,15 @@ bool NodeSampler::Impl::has_quota(const CgroupPath& path) const {
   if (owner == nullptr) return true;
   const auto at = tracked_of_.find(owner->name);
   return at == tracked_of_.end() || at->second < containers_per_owner();
+}
+
+// No more than the limits of the cgroup namespace that this runs in.
+void NodeSampler::Impl::read_host() {
+  host_ = machine_ = read_host_capacity(options_.proc_root);
+  const Granted most = granted_.within({});
+  host_.cpu_cores = std::min(host_.cpu_cores, most.cpu_cores);
+  if (static_cast<double>(host_.memory.value) > most.memory_bytes)
+    host_.memory = Bytes{static_cast<std::uint64_t>(most.memory_bytes)};
 }
 
 void NodeSampler::Impl::settle(const Settling& settling, NodeSample& tick) {
@@ -427,7 +446,7 @@ void NodeSampler::Impl::find_flushes() {
 void NodeSampler::Impl::flush() {
   // What they say is not used, nor whether they say it.
   for (const Fd& fd : flushes_)
-    [[maybe_unused]] const ssize_t count = ::pread(fd.get(), buffer_.data(), buffer_.size(), 0);
+    [[maybe_unused]] const ssize_t count = ::pread(fd.get(), buffer_.get(), kKernelTextBytes, 0);
 }
 
 // Each in its turn teaches what memory.stat is made of; first who was not understood.
@@ -440,13 +459,14 @@ void NodeSampler::Impl::walk(MonotonicTime now) {
     if (at == tracked_.end())
       at = tracked_.begin() + static_cast<std::ptrdiff_t>(next_pupil_++ % tracked_.size());
     pupil = {.inode = (*at)->id.inode,
-             .read = [&files = (*at)->files, this] { return files.read_memory_lines(buffer_); }};
+             .read = [&files = (*at)->files, this] { return files.read_memory_lines(buffer()); }};
   }
   pull_.walk(now, pupil);
 }
 
-void NodeSampler::Impl::read_all(NodeSample& tick) {
+void NodeSampler::Impl::read_all(const Clock& clock, NodeSample& tick) {
   flush();
+  const MonotonicTime walked = clock.monotonic_now();
   if (pull_.active()) walk(tick.time);
   writes_.look();  // before what it tells of is read: a later write is told at the next tick
   tick.containers.resize(tracked_.size());
@@ -456,16 +476,38 @@ void NodeSampler::Impl::read_all(NodeSample& tick) {
     Tracked& tracked = *tracked_[i];
     const Pulled pulled =
         tracked.place ? pull_.told(tracked.id.inode, *tracked.place) : Pulled{};
-    if (!tracked.files.read(tick.time, sample, buffer_, look_for(tracked, pulled), pulled)) {
+    const MonotonicTime read = pulled.record != nullptr ? walked : clock.monotonic_now();
+    if (!tracked.files.read(tick.time, sample, buffer(), look_for(tracked, pulled), pulled)) {
       forget(tracked_.begin() + static_cast<std::ptrdiff_t>(i), tick);
       continue;
     }
     sample.id = tracked.id;
+    sample.read_time = read;
     ++count;
     ++i;
   }
   tick.containers.resize(count);
   find_resets(tick);
+  leave_out_impossible(tick);
+}
+
+// The host may have grown since it was read last: before anything is left out it is read again.
+void NodeSampler::Impl::leave_out_impossible(NodeSample& tick) {
+  bool fresh = false;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < tick.containers.size(); ++i) {
+    Sample& sample = tick.containers[i];
+    SampleFilter& filter = tracked_[i]->filter;
+    if (!filter.accept(*sample.read_time, machine_, sample)) {
+      if (!std::exchange(fresh, true)) read_host();
+      const bool sound = filter.accept(*sample.read_time, machine_, sample);
+      if (!sound) ++impossible_samples_;
+      if (!sound && !filter.mend(*sample.read_time, machine_, sample)) continue;
+    }
+    if (kept != i) tick.containers[kept] = sample;
+    ++kept;
+  }
+  tick.containers.resize(kept);
 }
 
 // Those that vanished are not tracked any more, so each sample has its place.
@@ -519,6 +561,25 @@ Source NodeSampler::Impl::cgroups_source() const {
   return {"all cgroups", text.empty(), text};
 }
 
+// Files that the kernel did not end, and readings that no kernel can have counted.
+Source NodeSampler::Impl::kernel_files_source() const {
+  std::size_t cut = 0;
+  std::string detail;
+  for (const auto& tracked : tracked_) {
+    const auto file = tracked->files.cut_file();
+    if (!file || cut++ > 0) continue;
+    detail = escape_name(tracked->path) + "/" + kernel_file_name(*file);
+  }
+  if (cut > 0)
+    detail = "the end of a file is missing in " + std::to_string(cut) + " cgroups, first " +
+             detail + "; what is whole counts, and it is read again at each tick";
+  if (impossible_samples_ > 0)
+    detail += (detail.empty() ? "" : "; ") + std::to_string(impossible_samples_) +
+              " samples were impossible (more than the host has, or a counter that jumped) and "
+              "do not count";
+  return {"kernel files", cut == 0, detail};
+}
+
 std::vector<Source> NodeSampler::Impl::sources() const {
   std::vector<Source> sources = sources_;
   sources.push_back(inotify_source());
@@ -529,6 +590,7 @@ std::vector<Source> NodeSampler::Impl::sources() const {
   sources.push_back({"descriptors", !starved,
                      starved ? "files could not be opened: raise the limit of open files "
                                "(LimitNOFILE=)" : ""});
+  sources.push_back(kernel_files_source());
   return sources;
 }
 
@@ -556,6 +618,8 @@ void NodeSampler::set_observed_memory_age(std::chrono::nanoseconds age) {
   impl_->set_observed_memory_age(age);
 }
 void NodeSampler::attend(CgroupId id, bool close) { impl_->attend(id, close); }
+
+std::uint64_t NodeSampler::impossible_samples() const { return impl_->impossible_samples(); }
 
 std::vector<Source> NodeSampler::sources() const { return impl_->sources(); }
 

@@ -74,6 +74,9 @@ class NodeSampler {
   // A descriptor of its own (dup) for the directory of a container now tracked; gone otherwise.
   Result<Fd> duplicate_directory(CgroupId id) const;
 
+  // Samples with a value that cannot be, since open(): left out, or without that value.
+  std::uint64_t impossible_samples() const;
+
   // What can be read here, found at open() and at each sweep.
   std::vector<Source> sources() const;
 

@@ -36,6 +36,7 @@ struct CpuStat {
 // memory.stat, the fields that need, cache and pressure are made of. Bytes, and event counters.
 struct MemoryStat {
   Counter anon_bytes, file_bytes, shmem_bytes, unevictable_bytes;
+  Counter hugetlb_bytes;  // Linux 6.13 and newer, where cgroup2 is mounted to charge huge pages
   // `kernel` + `sock`, or the sum of their parts where the kernel is too old for `kernel`.
   Counter kernel_bytes;
   Counter slab_reclaimable_bytes, slab_unreclaimable_bytes, sock_bytes;
@@ -130,22 +131,26 @@ struct Sample {
   NetworkStat network;
   BlockStat block;
   GpuStat gpu;
+  // When its counters were read; absent: when reading of its tick began.
+  std::optional<MonotonicTime> read_time;
 };
 
 // What the cgroups around a container grant it whatever its own limits say: their lowest quota, in
-// cores, and their lowest memory.max.
+// cores, and their lowest memory.max or memory.high.
 struct Granted {
   double cpu_cores = std::numeric_limits<double>::infinity();
   double memory_bytes = std::numeric_limits<double>::infinity();
   bool operator==(const Granted&) const = default;
 };
 
-// What the whole host has; the ceiling for a container without a limit.
+// What the whole host has, or the cgroup namespace where that has limits; the ceiling for a
+// container without a limit.
 struct HostCapacity {
   double cpu_cores = 0;
   Bytes memory;
   Bytes page{kPageBytes};  // limits of memory are whole ones
   Granted granted = {};    // of all this, where one container is meant
+  Bytes swap = {};
 };
 
 // One tick: everything that was read at one moment, plus who came and went since the last one.
@@ -157,27 +162,70 @@ struct NodeSample {
   std::vector<CgroupId> vanished;
   // Of those for which it changed, or is told for the first time; looked at once a minute.
   std::vector<std::pair<CgroupId, Granted>> granted;
-  std::vector<Sample> containers;  // ascending CgroupId
+  // Ascending CgroupId. One that told what cannot be is left out (collectors/sample_filter.h).
+  std::vector<Sample> containers;
 };
 
-// anon + shmem + locked file cache + kernel (unreclaimable) + swap: what cannot be dropped without
-// hurting (docs/safety.md, lowering). Absent when memory.stat was not read.
-inline std::optional<Bytes> memory_need(const Sample& sample) {
+// memory.stat lags behind memory.current by the batches of each processor, and the two are read one
+// after the other. A line that exceeds the charged total by more than this share is no reading.
+inline constexpr std::uint64_t kMemorySkewShare = 8;  // 1/8
+
+inline std::uint64_t saturating_add(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::uint64_t>::max() : sum;
+}
+
+// What a line of memory.stat says can be reclaimed; 0 where it says more than can be.
+inline std::uint64_t reclaimable_bytes(const Sample& sample, const Counter& line) {
+  const std::uint64_t bytes = line.value_or(0);
+  if (!sample.memory_current) return bytes;
+  const std::uint64_t charged = sample.memory_current->value;
+  return bytes > saturating_add(charged, charged / kMemorySkewShare) ? 0 : bytes;
+}
+
+// The part of need that memory.stat explains: anon + shmem + locked file cache + huge pages +
+// kernel memory but for reclaimable slab. Absent where memory.stat has none of its main lines.
+inline std::optional<Bytes> explained_memory_need(const Sample& sample) {
   const MemoryStat& memory = sample.memory;
-  if (!memory.anon_bytes) return std::nullopt;
+  if (!memory.anon_bytes && !memory.file_bytes && !memory.kernel_bytes) return std::nullopt;
   const std::uint64_t shmem = memory.shmem_bytes.value_or(0);
-  // Locked pages of all kinds are in `unevictable`; those of files (`file` without shmem) that can
-  // be evicted are on one of two lists.
-  const std::uint64_t others = shmem + memory.inactive_file_bytes.value_or(0) +
-                               memory.active_file_bytes.value_or(0);
+  // `unevictable` has locked pages of all kinds. Pages of files (`file` without shmem) that can be
+  // evicted are on one of two lists.
+  const std::uint64_t others =
+      saturating_add(shmem, saturating_add(memory.inactive_file_bytes.value_or(0),
+                                           memory.active_file_bytes.value_or(0)));
   const std::uint64_t file = memory.file_bytes.value_or(0);
   const std::uint64_t locked_file =
       std::min(memory.unevictable_bytes.value_or(0), file - std::min(file, others));
-  const std::uint64_t counted = *memory.anon_bytes + shmem;
   const std::uint64_t kernel = memory.kernel_bytes.value_or(0);
-  const std::uint64_t reclaimable = std::min(memory.slab_reclaimable_bytes.value_or(0), kernel);
-  const std::uint64_t swap = sample.swap_current ? sample.swap_current->value : 0;
-  return Bytes{counted + locked_file + kernel - reclaimable + swap};
+  const std::uint64_t slab =
+      std::min(reclaimable_bytes(sample, memory.slab_reclaimable_bytes), kernel);
+  std::uint64_t sum = saturating_add(memory.anon_bytes.value_or(0), shmem);
+  sum = saturating_add(sum, locked_file);
+  sum = saturating_add(sum, memory.hugetlb_bytes.value_or(0));
+  return Bytes{saturating_add(sum, kernel - slab)};
+}
+
+// Need: all that is charged and not known to be reclaimable, and what is swapped out. Charged
+// memory that no line of memory.stat explains is need: huge pages before Linux 6.13, lines of
+// future kernels. Page cache on the lists of files and reclaimable slab are not, dirty pages
+// included; swapped pages that are still in memory count twice, as does the pool of zswap. Absent
+// where memory.stat was not read. Every part of cgphase uses this function (docs/safety.md).
+inline std::optional<Bytes> memory_need(const Sample& sample) {
+  const std::optional<Bytes> explained = explained_memory_need(sample);
+  // Without `anon` the explained part is known to be too small.
+  if (!explained || (!sample.memory.anon_bytes && !sample.memory_current)) return std::nullopt;
+  std::uint64_t need = explained->value;
+  if (sample.memory_current) {
+    const MemoryStat& memory = sample.memory;
+    const std::uint64_t reclaimable = saturating_add(
+        saturating_add(reclaimable_bytes(sample, memory.inactive_file_bytes),
+                       reclaimable_bytes(sample, memory.active_file_bytes)),
+        reclaimable_bytes(sample, memory.slab_reclaimable_bytes));
+    const std::uint64_t charged = sample.memory_current->value;
+    need = std::max(need, charged - std::min(charged, reclaimable));
+  }
+  return Bytes{saturating_add(need, sample.swap_current ? sample.swap_current->value : 0)};
 }
 
 }  // namespace cgphase

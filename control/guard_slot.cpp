@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/parse.h"
+#include "collectors/kernel_text.h"
 #include "control/memory_reading.h"
 
 namespace cgphase {
@@ -20,8 +21,10 @@ template <std::size_t N>
 std::string_view read_held(const Fd& fd, std::array<char, N>& buffer) {
   if (!fd.valid()) return {};
   const ssize_t count = ::pread(fd.get(), buffer.data(), buffer.size(), 0);
-  return count <= 0 ? std::string_view()
-                    : std::string_view(buffer.data(), static_cast<std::size_t>(count));
+  if (count <= 0) return {};
+  // What the kernel did not end may be half a number.
+  const std::string_view text(buffer.data(), static_cast<std::size_t>(count));
+  return text.substr(0, text.rfind('\n') + 1);
 }
 
 Counter field_of(std::string_view text, std::string_view wanted) {
@@ -33,7 +36,7 @@ Counter field_of(std::string_view text, std::string_view wanted) {
 }
 
 std::optional<Bytes> bytes_of(std::string_view text) {
-  const auto value = parse_u64(trim(text));
+  const Counter value = scan_amount(text);
   if (!value) return std::nullopt;
   return Bytes{*value};
 }
@@ -175,9 +178,9 @@ void GuardFiles::read_pressure(GuardReading& reading) const {
 
 void GuardFiles::read_detail(GuardReading& reading) const {
   std::array<char, kMemoryStatBytes> stat;
-  const Bytes swap = bytes_of(read_held(memory_swap_, stat)).value_or(Bytes{});
+  const std::optional<Bytes> swap = bytes_of(read_held(memory_swap_, stat));
   const std::string_view text = read_held(memory_stat_, stat);
-  reading.memory_need = need_of(text, swap);
+  if (reading.memory_current) reading.memory_need = need_of(text, reading.memory_current, swap);
   reading.pgscan = field_of(text, "pgscan");
   reading.pgsteal = field_of(text, "pgsteal");
   const Counter file = field_of(text, "file"), shmem = field_of(text, "shmem");

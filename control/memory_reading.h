@@ -13,11 +13,12 @@ namespace cgphase {
 // The whole of memory.stat is shorter (about 2 KiB in Linux 6.18).
 inline constexpr std::size_t kMemoryStatBytes = 16384;
 
-// memory_need (collectors/sample.h) of the text of memory.stat plus what is swapped out. Absent
-// where the text has no `anon` line.
-std::optional<Bytes> need_of(std::string_view memory_stat, Bytes swap_current);
+// memory_need (collectors/sample.h) of the text of memory.stat and of the two numbers. Absent where
+// the text has none of the main lines.
+std::optional<Bytes> need_of(std::string_view memory_stat, std::optional<Bytes> memory_current,
+                             std::optional<Bytes> swap_current);
 
-// Reads memory.stat and memory.swap.current. Errors: gone, not_found, invalid.
+// Reads memory.current, memory.stat and memory.swap.current. Errors: gone, not_found, invalid, io.
 Result<Bytes> read_memory_need(int directory_fd);
 // Reads a file of one number.
 Result<Bytes> read_byte_count(int directory_fd, const char* name);

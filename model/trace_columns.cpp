@@ -114,6 +114,7 @@ constexpr TraceColumn kColumns[] = {
     counter<&Sample::block, &BlockStat::bytes>("block.bytes"),
     counter<&Sample::block, &BlockStat::requests>("block.requests"),
     counter<&Sample::block, &BlockStat::latency_usec>("block.latency.usec"),
+    counter<&Sample::memory, &MemoryStat::hugetlb_bytes>("memory.hugetlb"),
     {"gpu.memory",
      [](const Sample& sample) -> Counter {
        return sample.gpu.memory_bytes ? Counter(sample.gpu.memory_bytes->value) : std::nullopt;

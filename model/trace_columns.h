@@ -15,6 +15,9 @@ namespace cgphase {
 // What a limit that is none is written as, as in the kernel's files.
 inline constexpr std::string_view kMaxWord = "max";
 
+// The largest whole number that is read, and so that is written.
+inline constexpr std::uint64_t kMostTraceNumber = 9'200'000'000'000'000'000U;
+
 // A whole number of a Sample under its column name; cumulative counters as the kernel counts them.
 struct TraceColumn {
   std::string_view name;

@@ -13,7 +13,7 @@ namespace {
 constexpr double kNsPerSec = 1e9;
 constexpr double kMaxTimestamp = 9e9;       // seconds: an int64 of nanoseconds still holds it
 constexpr double kMaxNumber = 9.2e18;       // an uint64 read by way of a double
-constexpr std::uint64_t kMaxWhole = 9'200'000'000'000'000'000U;
+constexpr std::uint64_t kMaxWhole = kMostTraceNumber;
 constexpr double kIntervalTolerance = 1.5;  // seconds; timestamps may be whole seconds
 constexpr double kQuotaPeriodUsec = 100'000;
 constexpr double kMostCores = 1e9;          // of a limit or a host; more is as much
@@ -202,10 +202,20 @@ void TraceParser::fill_memory(TraceRow& row, Progress& progress) {
   const std::optional<double> current = not_negative(memory_current_);
   const std::optional<double> in_use = not_negative(working_set_);
   if (current) row.sample.memory_current = Bytes{static_cast<std::uint64_t>(*current)};
-  if (!has_anon_ && (in_use || current))
-    row.sample.memory.anon_bytes = static_cast<std::uint64_t>(in_use ? *in_use : *current);
+  if (!has_anon_ && (in_use || current)) fill_need(in_use ? *in_use : *current, row.sample);
   const std::optional<Bytes> need = memory_need(row.sample);
   if (need) progress.most_memory = std::max(progress.most_memory, need->value);
+}
+
+// What mem.working.set leaves out of mem.current is page cache, and no need.
+void TraceParser::fill_need(double in_use, Sample& sample) {
+  MemoryStat& memory = sample.memory;
+  memory.anon_bytes = static_cast<std::uint64_t>(in_use);
+  if (!sample.memory_current || memory.active_file_bytes) return;
+  const std::uint64_t known = saturating_add(*memory.anon_bytes,
+                                             memory.inactive_file_bytes.value_or(0));
+  if (sample.memory_current->value > known)
+    memory.active_file_bytes = sample.memory_current->value - known;
 }
 
 void TraceParser::fill_limits(TraceRow& row, ExecutionHeader& execution) {

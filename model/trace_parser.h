@@ -75,6 +75,7 @@ class TraceParser {
   static std::optional<double> used_cores(const TraceRow& row, const Progress& progress);
   void fill_cpu(TraceRow& row, Progress& progress, double elapsed);
   void fill_memory(TraceRow& row, Progress& progress);
+  static void fill_need(double in_use, Sample& sample);
   void fill_limits(TraceRow& row, ExecutionHeader& execution);
 
   std::string path_;

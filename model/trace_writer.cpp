@@ -35,6 +35,10 @@ class Row {
     const auto end = std::to_chars(text, text + sizeof text, *value).ptr;
     add(std::string_view(text, static_cast<std::size_t>(end - text)));
   }
+  void add(const Counter& value) {
+    if (value && *value > kMostTraceNumber) return add(std::string_view());
+    add<std::uint64_t>(value);
+  }
   // As the kernel's file has it: a number, or that there is no limit.
   void add_limit(const std::optional<MemoryLimit>& limit) {
     if (limit && !limit->bytes) return add(std::string_view(kMaxWord));

@@ -1,5 +1,5 @@
-// The most that a container may get: its original limit, or the host where it has none, as far as
-// the cgroups around it grant it.
+// The effective limits of a container: its own, at most what the host has, and at most what the
+// cgroups around it grant. Whatever is said to be saved, free or possible is within them.
 #pragma once
 
 #include <algorithm>
@@ -9,14 +9,23 @@
 
 namespace cgphase {
 
-inline double cpu_ceiling_cores(const Limits& original, const HostCapacity& host) {
-  return std::min(original.cpu_cores().value_or(Cores{host.cpu_cores}).value,
-                  host.granted.cpu_cores);
+// What one container can have of `host` at most. A capacity of 0 is not known and bounds nothing.
+inline Granted within_host(const HostCapacity& host) {
+  Granted most = host.granted;
+  if (host.cpu_cores > 0) most.cpu_cores = std::min(most.cpu_cores, host.cpu_cores);
+  if (host.memory.value > 0)
+    most.memory_bytes = std::min(most.memory_bytes, static_cast<double>(host.memory.value));
+  return most;
 }
 
-inline double memory_ceiling_bytes(const Limits& original, const HostCapacity& host) {
-  return std::min(static_cast<double>(original.memory_bytes().value_or(host.memory).value),
-                  host.granted.memory_bytes);
+inline double cpu_ceiling_cores(const Limits& limits, const HostCapacity& host) {
+  return std::min(limits.cpu_cores().value_or(Cores{host.cpu_cores}).value,
+                  within_host(host).cpu_cores);
+}
+
+inline double memory_ceiling_bytes(const Limits& limits, const HostCapacity& host) {
+  return std::min(static_cast<double>(limits.memory_bytes().value_or(host.memory).value),
+                  within_host(host).memory_bytes);
 }
 
 // `wanted`, not above the ceiling. Bytes are rounded up.

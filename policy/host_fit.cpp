@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "policy/ceiling.h"
 
 namespace cgphase {
 namespace {
@@ -195,14 +196,17 @@ FitDemand demand_of(const KnownContainer& container, const HostCapacity& host) {
   FitDemand demand{.name = container.name, .cpu_cores = {}, .memory_bytes = {}};
   const std::optional<Forecast>& forecast = container.forecast;
   const double risk = forecast ? forecast->risk : 0;
+  HostCapacity room = host;
+  room.granted = container.granted;
+  const Granted most = within_host(room);
   demand.cpu_cores =
       peak_of(forecast ? number(forecast->cpu_peak) : std::nullopt, risk,
-              number(container.original.cpu_cores()), container.highest_cpu_cores, host.cpu_cores,
+              number(container.original.cpu_cores()), container.highest_cpu_cores, most.cpu_cores,
               demand.cpu_basis);
   demand.memory_bytes =
       peak_of(forecast ? number(forecast->memory_peak) : std::nullopt, risk,
               number(container.original.memory_bytes()), container.highest_memory_bytes,
-              static_cast<double>(host.memory.value), demand.memory_basis);
+              most.memory_bytes, demand.memory_basis);
   return demand;
 }
 

@@ -45,6 +45,7 @@ struct KnownContainer {
   std::string name;
   std::optional<Forecast> forecast;
   Limits original;
+  Granted granted = {};  // by the cgroups around it
   std::optional<double> highest_cpu_cores, highest_memory_bytes;
 };
 FitDemand demand_of(const KnownContainer& container, const HostCapacity& host);

@@ -27,6 +27,14 @@ std::optional<double> rate(const Counter& before, const Counter& now, double int
   return count ? std::optional(static_cast<double>(*count) / interval) : std::nullopt;
 }
 
+// memory.current counts pages that processors keep in store for later, and memory.stat lags behind
+// by as many: up to 64 pages for each (MEMCG_CHARGE_BATCH in include/linux/memcontrol.h). Need that
+// no line explains comes and goes by so much while nothing is allocated.
+double batches_of(const HostCapacity& host) {
+  constexpr double kBatchPages = 64;
+  return 2 * kBatchPages * static_cast<double>(host.page.value) * host.cpu_cores;
+}
+
 bool passed(const std::optional<MonotonicTime>& until, MonotonicTime now) {
   return !until || now >= *until;
 }
@@ -81,10 +89,14 @@ void RailSenses::add(const RailInput& input, bool lost) {
 }
 
 void RailSenses::follow_need(const RailInput& input) {
-  const auto bytes = memory_need(*input.sample);
+  const auto as_double = [](const std::optional<Bytes>& bytes) {
+    return bytes ? std::optional(static_cast<double>(bytes->value)) : std::nullopt;
+  };
+  const auto explained_before =
+      std::exchange(explained_, as_double(explained_memory_need(*input.sample)));
   need_before_ = need_;
-  need_ = bytes ? std::optional(static_cast<double>(bytes->value)) : std::nullopt;
-  need_rate_ = 0;
+  need_ = as_double(memory_need(*input.sample));
+  need_rate_ = grown_ = 0;
   if (input.gap || !need_) {
     dwell_.clear();
     need_before_.reset();
@@ -94,7 +106,10 @@ void RailSenses::follow_need(const RailInput& input) {
   dwell_.add(input.time, *need_);
   if (!need_before_ || !(input.interval_seconds > 0)) return;
   need_rate_ = (*need_ - *need_before_) / input.interval_seconds;
-  allocation_.add(std::max(need_rate_, 0.0), input.interval_seconds, seconds_of(input.time));
+  grown_ = *need_ - *need_before_ - batches_of(input.host);
+  if (explained_ && explained_before) grown_ = std::max(grown_, *explained_ - *explained_before);
+  allocation_.add(std::max(grown_, 0.0) / input.interval_seconds, input.interval_seconds,
+                  seconds_of(input.time));
 }
 
 void RailSenses::follow_stalls(const RailInput& input) {
@@ -247,7 +262,7 @@ bool RailSenses::steady(double limit_bytes) const {
 }
 
 bool RailSenses::growing(double limit_bytes) const {
-  return need_ && need_before_ && *need_ - *need_before_ > config_.growing_ratio * limit_bytes;
+  return grown_ > config_.growing_ratio * limit_bytes;
 }
 
 }  // namespace cgphase

@@ -78,7 +78,8 @@ class RailSenses {
   double need_bytes_per_sec() const { return need_rate_; }
   double allocation_p99_bytes_per_sec() const;
   bool steady(double limit_bytes) const;       // need, for a whole dwell
-  bool growing(double limit_bytes) const;      // need, over the last interval
+  // Need, over the last interval, by more than what the kernel's batches make it seem to.
+  bool growing(double limit_bytes) const;
   const Measures& measures() const { return measures_; }
   // They had so many samples in the phase (in any, where CPU is not measured), and saw the need
   // for as long as its peak is asked for.
@@ -110,7 +111,8 @@ class RailSenses {
   std::optional<MonotonicTime> memory_strain_until_, throttle_strain_until_;
   double samples_ = 0;
   bool cpu_measured_ = false;  // ever
-  std::optional<double> need_, need_before_;
+  std::optional<double> need_, need_before_, explained_;
+  double grown_ = 0;  // what need certainly grew by over the last interval
   double need_rate_ = 0;
   NeedWindow peak_, dwell_;
   DecayingHistogram allocation_;  // bytes per second

@@ -15,7 +15,8 @@ struct Saving {
   std::uint64_t memory_bytes = 0;
 };
 
-// What is above that which the cgroups around the container grant it was never its own.
+// What is above that which the host has, or the cgroups around the container grant it, was never
+// its own: `granted` is within_host() (policy/ceiling.h).
 inline Saving saving(const Limits& original, const Limits& in_force, const Granted& granted = {}) {
   const auto given_back = [](double before, double now, double most) {
     return std::max(0.0, std::min(before, most) - std::min(now, most));

@@ -92,6 +92,7 @@ template <class P, class Visit>
   visit_surroundings(point, visit);
   visit_senses(point.sample, visit);
   visit(point.peak_cpu_cores);
+  visit(point.sample.memory.hugetlb_bytes), visit(point.clock_start_ms);
 }
 
 constexpr std::size_t kWordBits = 64;

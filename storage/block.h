@@ -18,7 +18,7 @@ inline constexpr int kBlockPoints = 60;
 // Columns of a point: every field of Sample and Phase, the original limits, the host, the peak of
 // usage; a field of three states ("max", a number, absent) as two. The list in block.cpp is the
 // format: it only ever grows at its end.
-inline constexpr std::size_t kColumnCount = 102;
+inline constexpr std::size_t kColumnCount = 104;
 
 // A point as optional integers; a double is its bit pattern, so that nothing is lost.
 struct ColumnRow {

@@ -24,8 +24,8 @@ Columns gauge_columns() {
   MemoryStat& m = s.memory;
   for (Counter* gauge :
        {&m.anon_bytes, &m.file_bytes, &m.shmem_bytes, &m.unevictable_bytes, &m.kernel_bytes,
-        &m.slab_unreclaimable_bytes, &m.sock_bytes, &m.inactive_anon_bytes, &s.pids_current,
-        &s.run_queue.longest_wait_usec})
+        &m.hugetlb_bytes, &m.slab_unreclaimable_bytes, &m.sock_bytes, &m.inactive_anon_bytes,
+        &s.pids_current, &s.run_queue.longest_wait_usec})
     *gauge = 0;
   for (Pressure* pressure : {&s.cpu_pressure, &s.memory_pressure, &s.io_pressure})
     for (PressureLine* line : {&pressure->some, &pressure->full})
@@ -36,7 +36,8 @@ Columns gauge_columns() {
 }
 
 // What the working set and memory_need() only ever subtract: of a thinned point neither may be
-// lower than it was. Shared memory is subtracted, too, but added at least as often.
+// lower than it was. Shared memory is subtracted, too, but added at least as often. Where
+// memory.current is known, finish() replaces the lowest of each by what fits the highest of both.
 Columns subtracted_columns() {
   HistoryPoint subtracted;
   MemoryStat& m = subtracted.sample.memory;
@@ -55,6 +56,7 @@ Columns state_columns() {
   s.limits.cpu_max_burst = Microseconds{0};
   s.limits.cpu_weight = 0;
   s.populated = s.frozen = false;
+  states.clock_start_ms = 0;
   return columns_of(states) | to_columns(HistoryPoint{}).present;
 }
 
@@ -75,18 +77,56 @@ void keep(const ColumnRow& before, ColumnRow& row) {
   }
 }
 
+void keep_highest(std::optional<std::uint64_t>& highest, std::optional<std::uint64_t> value) {
+  if (value) highest = std::max(highest.value_or(0), *value);
+}
+
+// The need without what is swapped out.
+std::optional<std::uint64_t> charged_need(const Sample& sample) {
+  Sample charged = sample;
+  charged.swap_current.reset();
+  const auto need = memory_need(charged);
+  return need ? std::optional(need->value) : std::nullopt;
+}
+
+std::optional<std::uint64_t> working_set(const Sample& sample) {
+  if (!sample.memory_current) return std::nullopt;
+  const std::uint64_t charged = sample.memory_current->value;
+  return charged - std::min(charged, sample.memory.inactive_file_bytes.value_or(0));
+}
+
+// Of the highest memory.current, as much is page cache as leaves this need and this working set:
+// the highest charge and the least cache of a span, together, would make cache that grew a need.
+void fit_cache(std::uint64_t need, std::uint64_t in_use, Sample& sample) {
+  MemoryStat& memory = sample.memory;
+  const std::uint64_t charged = sample.memory_current->value;
+  const std::uint64_t listed = std::min(charged, std::max(need, in_use));
+  const std::uint64_t spare = listed - std::min(listed, need);
+  const std::uint64_t slab = std::min(memory.slab_reclaimable_bytes.value_or(0), spare);
+  const auto put = [](Counter& line, std::uint64_t bytes) {
+    if (line || bytes > 0) line = bytes;
+  };
+  put(memory.inactive_file_bytes, charged - listed);
+  put(memory.active_file_bytes, spare - slab);
+  put(memory.slab_reclaimable_bytes, slab);
+}
+
 }  // namespace
 
 Thinner::Thinner(std::chrono::seconds step, const std::optional<HistoryPoint>& before)
     : step_ns_(std::chrono::nanoseconds(step).count()) {
   CHECK_INVARIANT(step_ns_ > 0);
-  if (before) before_ = {before->time, before->sample.cpu.usage_usec};
+  if (before)
+    before_ = {before->time, before->clock_start_ms, before->sample.cpu.usage_usec};
 }
 
 // In cores; absent where the counter or the clock went back.
 std::optional<double> Thinner::usage_since_before(const HistoryPoint& point) const {
   const Counter usec = growth(point.sample.cpu.usage_usec, before_.usage_usec);
-  const double seconds = std::chrono::duration<double>(point.time - before_.time).count();
+  HistoryPoint before;
+  before.time = before_.time;
+  before.clock_start_ms = before_.clock_start_ms;
+  const double seconds = seconds_between(before, point);
   if (!usec || seconds <= 0) return std::nullopt;
   return static_cast<double>(*usec) / 1e6 / seconds;
 }
@@ -99,14 +139,19 @@ std::int64_t Thinner::span_of(WallTime time) const {
 std::optional<HistoryPoint> Thinner::add(HistoryPoint point) {
   // One that was thinned before knows its peak; what its counters grew by is only their mean.
   if (!point.peak_cpu_cores) point.peak_cpu_cores = usage_since_before(point);
-  before_ = {point.time, point.sample.cpu.usage_usec};
+  before_ = {point.time, point.clock_start_ms, point.sample.cpu.usage_usec};
   ColumnRow row = to_columns(point);
   std::optional<HistoryPoint> whole;
   if (open_ && span_of(open_->time) == span_of(point.time))
     keep(open_->row, row);
   else
     whole = finish();
-  open_ = {point.time, point.sample.id, row};
+  if (!open_) open_.emplace();
+  open_->time = point.time;
+  open_->id = point.sample.id;
+  open_->row = row;
+  keep_highest(open_->charged_need, charged_need(point.sample));
+  keep_highest(open_->working_set, working_set(point.sample));
   return whole;
 }
 
@@ -116,6 +161,8 @@ std::optional<HistoryPoint> Thinner::finish() {
   CHECK_INVARIANT(from_columns(open_->row, point));
   point.time = open_->time;
   point.sample.id = open_->id;
+  if (open_->charged_need && open_->working_set)
+    fit_cache(*open_->charged_need, *open_->working_set, point.sample);
   open_.reset();
   return point;
 }

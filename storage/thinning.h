@@ -28,13 +28,14 @@ class Thinner {
  private:
   struct Reading {
     WallTime time;
-    Counter usage_usec;
+    Counter clock_start_ms, usage_usec;
   };
   // What stands for the span so far.
   struct Open {
     WallTime time;
     CgroupId id;
     ColumnRow row;
+    std::optional<std::uint64_t> charged_need, working_set;  // the highest
   };
   std::optional<double> usage_since_before(const HistoryPoint& point) const;
   std::int64_t span_of(WallTime time) const;

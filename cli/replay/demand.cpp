@@ -55,6 +55,13 @@ double cadence_of(const Execution& execution) {
   return *middle;
 }
 
+HostCapacity told_host(const ExecutionHeader& execution) {
+  HostCapacity host = execution.host;
+  if (!execution.host_cores_told && execution.original.cpu_cores()) host.cpu_cores = 0;
+  if (!execution.host_memory_told && execution.original.memory_bytes()) host.memory = {};
+  return host;
+}
+
 std::vector<DemandPoint> demand_of(const Execution& execution, double cadence_seconds) {
   std::vector<DemandPoint> points;
   points.reserve(execution.rows.size());

@@ -27,6 +27,10 @@ struct DemandPoint {
 // and memory.events do not tell).
 inline constexpr double kCensoredRatio = 0.98;
 
+// The host as far as the trace tells it. Where it does not, the largest use stands for it only
+// where there is no limit: it bounds none.
+HostCapacity told_host(const ExecutionHeader& execution);
+
 // One point per row. `cadence_seconds` is the usual distance of two rows.
 std::vector<DemandPoint> demand_of(const Execution& execution, double cadence_seconds);
 // The median distance of two rows; 1 where there are fewer than two.

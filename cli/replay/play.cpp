@@ -95,7 +95,7 @@ Observation observe(const Execution& execution, const DemandPoint& point, std::s
 
 void allocate(const Policy& policy, const PlayPlan& plan, const Execution& execution,
               ResourceScore& cpu, ResourceScore& memory) {
-  const Allocation wish = policy.allocate(execution.original, execution.host);
+  const Allocation wish = policy.allocate(execution.original, told_host(execution));
   const double factor = 1 + plan.contender.margin;
   if (wish.cpu) cpu.set(wish.cpu->value * factor);
   if (wish.memory) memory.set(static_cast<double>(wish.memory->value) * factor);
@@ -119,7 +119,7 @@ Result<Played> play(const Execution& execution, const PlayPlan& plan) {
                             surroundings_of(plan, points, cadence));
   if (!policy) return std::unexpected(policy.error());
   const Limits& original = execution.original;
-  const HostCapacity& host = execution.host;
+  const HostCapacity host = told_host(execution);
   ResourceScore cpu(plan.settings, Resource::cpu, cpu_ceiling_cores(original, host), points);
   ResourceScore memory(plan.settings, Resource::memory, memory_ceiling_bytes(original, host),
                        points);

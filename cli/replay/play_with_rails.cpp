@@ -88,15 +88,16 @@ class RailedRun {
  public:
   RailedRun(const Execution& execution, const PlayPlan& plan, Pipeline pipeline)
       : execution_(execution),
+        host_(told_host(execution)),
         plan_(plan),
         cadence_(cadence_of(execution)),
         points_(demand_of(execution, cadence_)),
         pipeline_(std::move(pipeline)),
         kernel_(execution),
-        cpu_(plan.settings, Resource::cpu, cpu_ceiling_cores(execution.original, execution.host),
+        cpu_(plan.settings, Resource::cpu, cpu_ceiling_cores(execution.original, host_),
              points_),
         memory_(plan.settings, Resource::memory,
-                memory_ceiling_bytes(execution.original, execution.host), points_) {
+                memory_ceiling_bytes(execution.original, host_), points_) {
     pipeline_.admit(kContainer, {.mode = Mode::enforce, .prior = plan.prior});
   }
 
@@ -126,7 +127,7 @@ class RailedRun {
     const TraceRow& row = execution_.rows[index];
     if (cpu && cpu->raises > 0) tell_raised(Resource::cpu, Reason::throttled, row.time);
     if (memory && memory->raises > 0) tell_raised(Resource::memory, Reason::headroom, row.time);
-    NodeSample tick{.time = row.time, .wall_time = row.wall_time, .host = execution_.host,
+    NodeSample tick{.time = row.time, .wall_time = row.wall_time, .host = host_,
                     .appeared = {}, .vanished = {}, .containers = {}};
     if (index == 0) tick.appeared.push_back(container());
     tick.containers.push_back(kernel_.sample(index, cpu_.backlog()));
@@ -154,15 +155,16 @@ class RailedRun {
     if (decision.resource == Resource::cpu) {
       limits.cpu_max = decision.new_limits.cpu_max;
       limits.cpu_max_burst = decision.new_limits.cpu_max_burst;
-      cpu_.set(cpu_ceiling_cores(limits, execution_.host));
+      cpu_.set(cpu_ceiling_cores(limits, host_));
     } else {
       limits.memory_high = decision.new_limits.memory_high;
-      memory_.set(memory_ceiling_bytes(limits, execution_.host));
+      memory_.set(memory_ceiling_bytes(limits, host_));
     }
     kernel_.write(limits);
   }
 
   const Execution& execution_;
+  HostCapacity host_;
   const PlayPlan& plan_;
   double cadence_;
   std::vector<DemandPoint> points_;

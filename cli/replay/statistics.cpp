@@ -9,7 +9,6 @@
 #include "cli/replay/demand.h"
 #include "model/ai4dl.h"
 #include "model/trace_phases.h"
-#include "policy/ceiling.h"
 
 namespace cgphase {
 namespace {
@@ -91,8 +90,9 @@ Result<TrainedStatistics> TrainedStatistics::create(
 std::shared_ptr<const std::vector<PhaseStatistics>> TrainedStatistics::of(
     const Limits& original, const HostCapacity& host) const {
   if (!relative_) return phases_;
-  const double cores = cpu_ceiling_cores(original, host);
-  const double bytes = memory_ceiling_bytes(original, host);
+  // As the features have it: shares of the limit, whatever the host has.
+  const double cores = original.cpu_cores().value_or(Cores{host.cpu_cores}).value;
+  const auto bytes = static_cast<double>(original.memory_bytes().value_or(host.memory).value);
   std::vector<PhaseStatistics> absolute = *phases_;
   for (PhaseStatistics& phase : absolute) {
     phase.cpu_mean_cores *= cores;

@@ -95,7 +95,11 @@ class Host {
   }
   void memory_peak(std::optional<Bytes> peak) { sample_.memory_peak = peak; }
   void grant(const Granted& granted) { tick_.granted = {{kId, granted}}; }
-  void need(std::uint64_t bytes) { sample_.memory.anon_bytes = bytes; }
+  void need(std::uint64_t bytes) {
+    sample_.memory.anon_bytes = bytes;
+    sample_.memory_current = Bytes{bytes};
+  }
+  void read_late(std::chrono::milliseconds by) { sample_.read_time = tick_.time + seconds(1) + by; }
   void throttle() { ++*sample_.cpu.nr_throttled; }
   void out_of_memory() { ++*sample_.memory_events.oom; }
   bool lowered_memory() const { return sample_.limits.memory_bytes()->value < kGiB; }
@@ -592,4 +596,35 @@ TEST_CASE("the original back is taken for a reset where systemd was seen to writ
     for (int tick = 0; tick < 60; ++tick) host.step(0.1);
     CHECK(host.lowered == by_systemd);
   }
+}
+
+TEST_CASE("what the host does not have is neither saved nor a limit") {
+  Host host;
+  Limits large = host.limits();
+  large.cpu_max = CpuMax{Microseconds{800'000}, Microseconds{100'000}};
+  large.memory_max = MemoryLimit{Bytes{64 * kGiB}};
+  host.put(large, false);
+  (void)host.step(0.1);
+  Limits lower = large;
+  lower.cpu_max->quota = Microseconds{150'000};
+  lower.memory_max->bytes = Bytes{3 * kGiB};
+  host.put(lower, false);
+  (void)host.step(0.1);
+  const ContainerView& view = *host.pipeline.find(kId);
+  CHECK(view.granted == Granted{.cpu_cores = 2, .memory_bytes = 4.0 * kGiB});
+  CHECK(view.saved_core_seconds <= 0.5 + 1e-9);
+  CHECK(view.saved_byte_seconds <= static_cast<double>(kGiB));
+}
+
+TEST_CASE("CPU use is counted between the readings, however late a tick was read") {
+  Host host;
+  for (const int late_ms : {0, 0, 600, 0, 900, 900, 0}) {
+    host.read_late(std::chrono::milliseconds(late_ms));
+    (void)host.step(1);
+  }
+  const ContainerView& view = *host.pipeline.find(kId);
+  CHECK(view.highest_cpu_cores.value() <= 2.0);  // the host has two
+  host.read_late(std::chrono::milliseconds(500));
+  (void)host.step(1.5);
+  CHECK(view.cpu_cores.value() == doctest::Approx(1));
 }

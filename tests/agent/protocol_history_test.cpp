@@ -16,6 +16,7 @@ HistoryPoint point_of(std::uint64_t second) {
   point.original.cpu_max = CpuMax{Microseconds{250'000}};
   point.original.memory_max = MemoryLimit{};
   point.host = {7.5, Bytes{16 * kGiB}};
+  point.clock_start_ms = 1'700'000'000'000;
   return point;
 }
 
@@ -41,6 +42,26 @@ TEST_CASE("a page gives its points back, field by field") {
   check_same((*back)[1], bare);
 }
 
+TEST_CASE("CPU use is told by the monotonic clock, whatever the wall clock was set to") {
+  const auto cores_of = [](std::int64_t second_ms, std::uint64_t start_ms) {
+    std::vector<HistoryPoint> points(2);
+    points[0].time = at_second(10);
+    points[1].time = points[0].time + std::chrono::milliseconds(second_ms);
+    points[0].clock_start_ms = 1'700'000'000'000;
+    points[1].clock_start_ms = start_ms;
+    points[0].sample.cpu.usage_usec = 0;
+    points[1].sample.cpu.usage_usec = 990'000;
+    points[1].host.cpu_cores = 1;
+    return history_of_record({}, points)["points"][1]["cpu_cores"];
+  };
+  CHECK(cores_of(1000, 1'700'000'000'000) == doctest::Approx(0.99));
+  CHECK(cores_of(400, 1'699'999'999'400) == doctest::Approx(0.99));   // set back by 600 ms
+  CHECK(cores_of(-4000, 1'699'999'995'000) == doctest::Approx(0.99));
+  CHECK(cores_of(61'000, 1'700'000'060'000) == doctest::Approx(0.99));
+  CHECK(cores_of(400, 1'700'000'000'000) == 1);  // not more than the host has
+  CHECK(cores_of(30'000, 1'700'000'900'000) == doctest::Approx(0.033));  // started anew
+}
+
 TEST_CASE("a page is at most 64 KiB and 120 points, whatever is in them") {
   std::vector<HistoryPoint> points;
   for (std::uint64_t i = 0; i < 500; ++i) points.push_back(point_of(i));
@@ -52,7 +73,10 @@ TEST_CASE("a page is at most 64 KiB and 120 points, whatever is in them") {
     std::mt19937_64 random(static_cast<std::uint64_t>(seed));
     for (HistoryPoint& point : points) point.sample = random_sample({}, random);
   }
-  for (HistoryPoint& point : points) point.sample = {};
+  for (HistoryPoint& point : points) {
+    point.sample = {};
+    point.clock_start_ms = {};
+  }
   CHECK(history_page(points)["samples"].size() == std::size_t{kHistoryPagePoints});
 }
 

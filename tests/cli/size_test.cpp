@@ -57,6 +57,15 @@ TEST_CASE("CPU is the quantile of the risk, memory the highest need and the head
   CHECK(sized(records, 0.0001).overall.cpu_cores >= 4);
 }
 
+TEST_CASE("no size is larger than the host") {
+  const PhaseRecords records = {{0, record_of(2000, 3, 900)}};
+  const HostCapacity host{.cpu_cores = 2, .memory = Bytes{std::uint64_t{1000} << 20}};
+  const Sized one = size_of("web", "image", &records, kSizeDefaultRisk, host);
+  CHECK(one.overall.cpu_cores == 2);
+  CHECK(one.overall.memory_bytes == 1000 * kMebi);
+  CHECK(one.phases[0].cpu_cores == 2);
+}
+
 TEST_CASE("every phase has a size, and overall covers all of them") {
   const PhaseRecords records = {{0, record_of(500, 0.2, 100)}, {2, record_of(500, 1.5, 6000)}};
   const json body = size_json(std::vector{sized(records, 0.01)}, 0.01);

@@ -4,34 +4,10 @@
 
 #include <vector>
 
-#include "tests/collectors/fake_tree.h"
+#include "tests/collectors/one_cgroup.h"
 #include "tests/few_descriptors.h"
 
 using namespace cgphase;
-
-namespace {
-
-struct OneCgroup : FakeTree {
-  std::vector<char> buffer = std::vector<char>(kKernelTextBytes);
-  Sample sample;
-  MonotonicTime now{};
-  std::optional<CgroupFiles> files;
-
-  OneCgroup() { make("/c"); }
-  void put(const std::string& file, std::string_view text) const { write("/c/" + file, text); }
-  CgroupFiles open() const {
-    Result<Fd> directory = open_path(root() + "/c", O_RDONLY | O_DIRECTORY);
-    REQUIRE(directory.has_value());
-    return CgroupFiles(std::move(*directory));
-  }
-  bool read(CgroupFiles& files, std::chrono::nanoseconds after = std::chrono::seconds(1),
-            const Look& look = {}, const Pulled& pulled = {}) {
-    now += after;
-    return files.read(now, sample, buffer, look, pulled);
-  }
-};
-
-}  // namespace
 
 TEST_CASE("every file goes to its field") {
   OneCgroup cgroup;
@@ -110,29 +86,6 @@ TEST_CASE("malformed files are absent fields") {
   REQUIRE(cgroup.read(files));
   CHECK_FALSE(cgroup.sample.memory_current.has_value());
   CHECK(cgroup.sample.limits == Limits{});
-}
-
-TEST_CASE("a file at its bound is read, one byte longer is absent") {
-  OneCgroup cgroup;
-  const std::string line = "usage_usec 5\n";
-  cgroup.put("cpu.stat", line + std::string(kKernelTextBytes - 2 - line.size(), ' ') + "\n");
-  CgroupFiles files = cgroup.open();
-  REQUIRE(cgroup.read(files));
-  CHECK(cgroup.sample.cpu.usage_usec == 5);
-  cgroup.put("cpu.stat", line + std::string(kKernelTextBytes - 1 - line.size(), ' ') + "\n");
-  REQUIRE(cgroup.read(files));
-  CHECK_FALSE(cgroup.sample.cpu.usage_usec.has_value());
-}
-
-// Half a number is another number.
-TEST_CASE("a text that the kernel did not end is no reading") {
-  OneCgroup cgroup;
-  cgroup.put("memory.current", "1234");
-  cgroup.put("cpu.stat", "usage_usec 5\nuser_u");
-  CgroupFiles files = cgroup.open();
-  REQUIRE(cgroup.read(files));
-  CHECK_FALSE(cgroup.sample.memory_current.has_value());
-  CHECK_FALSE(cgroup.sample.cpu.usage_usec.has_value());
 }
 
 TEST_CASE("a directory removed before its files were opened is gone") {

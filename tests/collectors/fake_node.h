@@ -30,6 +30,12 @@ struct Node : FakeTree {
     REQUIRE(sampler.has_value());
     return std::move(*sampler);
   }
+  // As at the root of a cgroup namespace.
+  void limit_root(const std::string& cpu, const std::string& max, const std::string& high) const {
+    write("/cg/cpu.max", cpu);
+    write("/cg/memory.max", max);
+    write("/cg/memory.high", high);
+  }
   // A Docker container and one of Podman.
   void write_engine_files() const {
     write("/var/lib/docker/containers/" + kDockerId + "/config.v2.json",

@@ -40,6 +40,49 @@ TEST_CASE("what the slices around a container grant is their lowest limits, not 
   CHECK(tick.granted[0].second.memory_bytes == 4294967296.0);
 }
 
+TEST_CASE("memory.high of what is around a container denies what memory.max would grant") {
+  SlicedNode node;
+  node.write("/cg/work.slice/memory.high", "3221225472\n");
+  auto sampler = node.open();
+  REQUIRE(node.sample(sampler).granted.size() == 1);
+  CHECK(node.tick.granted[0].second.memory_bytes == 3221225472.0);
+}
+
+TEST_CASE("the root of a cgroup namespace is the host: no more of it is there, or granted") {
+  Node node;
+  node.write("/proc/meminfo", "MemTotal:      1000000 kB\nSwapTotal: 0 kB\n");
+  node.write("/cg/docker/" + kDockerId + "/cpu.max", "max 100000\n");
+  node.limit_root("50000 100000\n", "268435456\n", "max\n");
+  {
+    auto sampler = node.open();
+    CHECK(node.sample(sampler).host.cpu_cores == 0.5);
+    CHECK(node.tick.host.memory == Bytes{256 * kMiB});
+    REQUIRE(node.tick.granted.size() == 1);
+    CHECK(node.tick.granted[0].second == Granted{.cpu_cores = 0.5, .memory_bytes = 268435456.0});
+  }
+  node.limit_root("max 100000\n", "max\n", "134217728\n");
+  auto sampler = node.open();
+  CHECK(node.sample(sampler).host.cpu_cores == 2);
+  CHECK(node.tick.host.memory == Bytes{128 * kMiB});
+}
+
+TEST_CASE("limits of a namespace above what the machine has leave what the machine has") {
+  Node node;
+  node.limit_root("800000 100000\n", "68719476736\n", "68719476736\n");
+  auto sampler = node.open();
+  CHECK(node.sample(sampler).host.cpu_cores == 2);
+  CHECK(node.tick.host.memory == Bytes{2048 * 1024});
+}
+
+TEST_CASE("a limit that is cut short grants what no limit grants") {
+  SlicedNode node;
+  node.limit("/work.slice", "200000 1000", "85899");
+  auto sampler = node.open();
+  REQUIRE(node.sample(sampler).granted.size() == 1);
+  CHECK(node.tick.granted[0].second.memory_bytes == 4294967296.0);
+  CHECK(node.tick.granted[0].second.cpu_cores == kNoLimit);
+}
+
 TEST_CASE("what slices grant is looked at once a minute, and told where it changed") {
   SlicedNode node;
   auto sampler = node.open();

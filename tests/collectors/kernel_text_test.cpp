@@ -45,7 +45,7 @@ TEST_CASE("the largest 64-bit number is read, one more is absent") {
 
 TEST_CASE("a number is a number and nothing else") {
   CHECK(scan_number("7\n") == 7);
-  CHECK(scan_number("7") == 7);
+  CHECK_FALSE(scan_number("7").has_value());  // the rest of it may be missing
   CHECK_FALSE(scan_number("").has_value());
   CHECK_FALSE(scan_number("\n").has_value());
   CHECK_FALSE(scan_number("7 8\n").has_value());
@@ -123,8 +123,38 @@ TEST_CASE("an empty io.stat is no I/O, a malformed number in it makes its sum ab
   CHECK_FALSE(io.write_bytes.has_value());
 }
 
-TEST_CASE("io.stat sums stay at the largest number instead of wrapping") {
-  CHECK(scan_io_stat("8:0 rbytes=18446744073709551615\n8:1 rbytes=2\n").read_bytes == UINT64_MAX);
+TEST_CASE("a sum of io.stat that no counter holds is absent instead of wrapping") {
+  const std::string most = std::to_string((std::uint64_t{1} << 63) - 1);
+  CHECK(scan_io_stat("8:0 rbytes=" + most + "\n").read_bytes == (std::uint64_t{1} << 63) - 1);
+  CHECK_FALSE(scan_io_stat("8:0 rbytes=" + most + "\n8:1 rbytes=2\n").read_bytes.has_value());
+  CHECK_FALSE(scan_io_stat("8:0 rbytes=18446744073709551615\n8:1 rbytes=2\n").read_bytes);
+}
+
+TEST_CASE("devices of io.stat may lack their numbers, their name and the last newline") {
+  for (const char* text : {"252:0 ", "7:1 7:0 \n", "(unknown) \n", "7:7 7:6"}) {
+    CHECK(scan_io_stat(text).read_bytes == 0);
+    CHECK(scan_io_stat(text).write_ios == 0);
+  }
+  const std::string one = "rbytes=1000 wbytes=2000 rios=1 wios=2 dbytes=0 dios=0\n";
+  for (const std::string& text :
+       {"259:0 " + one + "7:1 7:0 ", "7:7 7:6 7:4 " + one, "(unknown) " + one, "8:0 " + one}) {
+    CHECK(scan_io_stat(text).read_bytes == 1000);
+    CHECK(scan_io_stat(text).write_bytes == 2000);
+  }
+}
+
+TEST_CASE("of io.stat that is cut anywhere the whole numbers count, and no part of one") {
+  const std::string text = "8:0 rbytes=100 wbytes=200 rios=30 wios=40 dbytes=0 dios=0\n"
+                           "8:16 rbytes=500 wbytes=600 rios=70 wios=80 dbytes=0 dios=0\n";
+  for (std::size_t length = 0; length <= text.size(); ++length) {
+    const IoStat io = scan_io_stat(text.substr(0, length));
+    CAPTURE(length);
+    CHECK((io.read_bytes == 0 || io.read_bytes == 100 || io.read_bytes == 600));
+    CHECK((io.write_bytes == 0 || io.write_bytes == 200 || io.write_bytes == 800));
+    CHECK((io.read_ios == 0 || io.read_ios == 30 || io.read_ios == 100));
+    CHECK((io.write_ios == 0 || io.write_ios == 40 || io.write_ios == 120));
+  }
+  CHECK(scan_io_stat(text).write_ios == 120);
 }
 
 TEST_CASE("pressure averages are ratios and totals microseconds") {
@@ -173,6 +203,56 @@ TEST_CASE("a limit is a number or max, and max is no number") {
   CHECK(scan_limit("0\n") == MemoryLimit{Bytes{0}});
   CHECK_FALSE(scan_limit("maximum\n").has_value());
   CHECK_FALSE(scan_limit("").has_value());
+}
+
+TEST_CASE("of a file that is cut anywhere every number is the kernel's or absent") {
+  const auto either = [](const auto& value, auto right) { return !value || *value == right; };
+  const std::string stat = "usage_usec 123456\nuser_usec 1234\nnr_throttled 77\n";
+  const std::string pressure = "some avg10=12.34 avg60=5.67 avg300=0.00 total=98765\n"
+                               "full avg10=1.25 avg60=0.00 avg300=0.00 total=43210\n";
+  for (std::size_t length = 0; length < pressure.size(); ++length) {
+    const CpuStat cpu = scan_cpu_stat(stat.substr(0, length));
+    CHECK(either(cpu.usage_usec, 123456U));
+    CHECK(either(cpu.user_usec, 1234U));
+    const Pressure some = scan_pressure(pressure.substr(0, length));
+    CHECK(either(some.some.avg10_ratio, 0.1234));
+    CHECK(either(some.some.total_usec, 98765U));
+    CHECK(either(some.full.avg10_ratio, 0.0125));
+    CHECK_FALSE(some.full.total_usec.has_value());
+    CHECK_FALSE(scan_number(std::string("1048576\n").substr(0, std::min(length, std::size_t{7}))));
+    CHECK_FALSE(scan_limit(std::string("max\n").substr(0, std::min(length, std::size_t{3}))));
+  }
+  CHECK_FALSE(scan_cpu_max("200000 100").has_value());
+  CHECK_FALSE(scan_cpu_max("max 100000").has_value());
+  CHECK_FALSE(scan_cgroup_events("populated 1").populated.has_value());
+}
+
+TEST_CASE("a number below zero is absent, whichever file has it") {
+  constexpr const char* kNegatives[] = {"18446744073709547520", "9223372036854775808", "-4096"};
+  for (const std::string number : kNegatives) {
+    CHECK_FALSE(scan_cpu_stat("usage_usec " + number + "\n").usage_usec.has_value());
+    CHECK_FALSE(scan_memory_stat("anon " + number + "\n").anon_bytes.has_value());
+    CHECK_FALSE(scan_memory_stat("kernel " + number + "\nsock 1\n").kernel_bytes.has_value());
+    CHECK_FALSE(scan_memory_events("max " + number + "\n").max.has_value());
+    CHECK_FALSE(scan_amount(number + "\n").has_value());
+    const Pressure pressure = scan_pressure("some avg10=0.00 total=" + number + "\n");
+    CHECK_FALSE(pressure.some.total_usec.has_value());
+  }
+  CHECK(scan_amount("9223372036854775807\n") == (std::uint64_t{1} << 63) - 1);
+}
+
+TEST_CASE("of a key that is there twice the first number counts, and no other key is lost") {
+  const CpuStat cpu = scan_cpu_stat(
+      "usage_usec 5\nusage_usec 6\nusage_usec 7\nusage_usec 7\nuser_usec x\nuser_usec 3\n"
+      "system_usec 2\nnr_periods 9\nnr_throttled 8\nthrottled_usec 7\n");
+  CHECK(cpu.usage_usec == 5);
+  CHECK(cpu.user_usec == 3);
+  CHECK(cpu.throttled_usec == 7);
+}
+
+TEST_CASE("huge pages are read where the kernel has a line for them") {
+  CHECK(scan_memory_stat("anon 1\nhugetlb 2097152\npgfault 3\n").hugetlb_bytes == 2097152);
+  CHECK_FALSE(scan_memory_stat("anon 1\n").hugetlb_bytes.has_value());
 }
 
 TEST_CASE("cgroup.events are flags") {

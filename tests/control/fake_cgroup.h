@@ -70,7 +70,8 @@ class FakeCgroup {
     put("memory.max", "1073741824\n");
     put("memory.high", "max\n");
     put("memory.current", "314572800\n");
-    put("memory.stat", "anon 209715200\nfile 104857600\nkernel 1048576\nshmem 0\n");
+    put("memory.stat",
+        "anon 209715200\nfile 103809024\nkernel 1048576\nshmem 0\ninactive_file 103809024\n");
     put("memory.events", "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\n");
     put("cpu.stat", "usage_usec 0\nnr_periods 0\nnr_throttled 0\nthrottled_usec 0\n");
     id_ = id_of(directory_);

@@ -12,6 +12,7 @@ using namespace cgphase;
 
 namespace {
 
+constexpr std::uint64_t kMost = 9'200'000'000'000'000'000U;
 const std::string kOwnHeader = "timestamp,service,pod.id,cpu.num.cores,cpu.usage.cores,mem.current,"
                             "mem.limit,mem.working.set,label\n";
 
@@ -50,6 +51,21 @@ TEST_CASE("rows become executions by pod.id, in file order") {
   CHECK(b.original.memory_bytes()->value == 4096);
   CHECK(b.host.cpu_cores == 4);
   CHECK(b.rows[0].sample.id != trace->executions[1].rows[0].sample.id);
+}
+
+TEST_CASE("need of a row is that of a sample: charged memory that no column explains is in it") {
+  const Result<Trace> trace = read_text(
+      "timestamp,pod.id,mem.current,memory.anon,memory.file,memory.inactive_file,memory.swap\n"
+      "1,a,70000,1000,9000,9000,500\n"
+      "2,a,10000,1000,9000,9000,\n"
+      "3,a,70000,,9000,9000,\n"
+      "4,a,,1000,9000,9000,\n");
+  REQUIRE(trace);
+  const auto& rows = trace->executions[0].rows;
+  CHECK(memory_need(rows[0].sample) == Bytes{61'500});
+  CHECK(memory_need(rows[1].sample) == Bytes{1000});
+  CHECK(memory_need(rows[2].sample) == Bytes{61'000});
+  CHECK(memory_need(rows[3].sample) == Bytes{1000});
 }
 
 TEST_CASE("CRLF, quotes and a blank line read as LF, plain and nothing") {
@@ -435,4 +451,31 @@ TEST_CASE("all public traces read, with their rows, executions and CPU limits") 
     const std::optional<Cores> limit = trace->executions[0].original.cpu_cores();
     CHECK((limit ? limit->value : 0) == doctest::Approx(expected.cpu_limit).epsilon(0.01));
   }
+}
+
+TEST_CASE("whatever a sample holds, what is written of it can be read again") {
+  ContainerInfo info;
+  info.name = "a";
+  Sample sample = full_sample(1);
+  sample.memory_current = Bytes{UINT64_MAX};
+  sample.memory.anon_bytes = UINT64_MAX - 4095;
+  sample.memory.pgfault = kMost;
+  sample.io.read_bytes = kMost + 1;
+  sample.limits.memory_max = MemoryLimit{Bytes{9'223'372'036'854'771'712U}};
+  TraceRecord record;
+  record.container = &info;
+  record.host = {8, Bytes{16 * kGiB}};
+  record.original = sample.limits;
+  record.sample = &sample;
+  std::string text;
+  write_trace_header(text);
+  write_trace_row(text, record);
+  const Result<Trace> trace = read_text(text);
+  REQUIRE(trace);
+  const Sample& back = trace->executions[0].rows[0].sample;
+  CHECK_FALSE(back.memory_current.has_value());
+  CHECK_FALSE(back.memory.anon_bytes.has_value());
+  CHECK(back.memory.pgfault == kMost);
+  CHECK_FALSE(back.io.read_bytes.has_value());
+  CHECK_FALSE(trace->executions[0].original.memory_bytes().has_value());
 }

@@ -193,6 +193,7 @@ TEST_CASE("a decision keeps the numbers that the rails knew") {
   RailWorld world;
   world.set_pressure(0.05, 0.0005, 0.0002);
   world.sample.memory_current = Bytes{3 * kGiB};
+  world.sample.memory.inactive_file_bytes = 2 * kGiB;
   world.cpu_cores = 0.5;
   world.wish.earlier_runs = 2;
   const auto cpu = world.find(Resource::cpu, Direction::lower, kLong);

@@ -367,7 +367,10 @@ TEST_CASE("need that rose by more than 1 % of the limit since the last sample is
 
 TEST_CASE("page cache that would meet the new limit at once holds") {
   CHECK(holds(Resource::memory, Verdict::cache_in_way,
-              [](RailWorld& w) { w.sample.memory_current = Bytes{8 * kGiB - 4096}; }));
+              [](RailWorld& w) {
+                w.sample.memory_current = Bytes{8 * kGiB - 4096};
+                w.sample.memory.inactive_file_bytes = 7 * kGiB - 4096;
+              }));
 }
 
 TEST_CASE("a change of less than 5 % is not worth a write") {
@@ -438,6 +441,7 @@ TEST_CASE("a container whose host has no budget left waits") {
 
 TEST_CASE("CPU comes down by two cores or a tenth at most, in any case 30 s apart") {
   RailWorld world;
+  world.input.host.cpu_cores = 64;
   world.sample.limits.cpu_max->quota = Microseconds{4'000'000};  // 40 cores
   world.original = world.sample.limits;
   REQUIRE(world.lowers(Resource::cpu, kLong));

@@ -92,6 +92,14 @@ TEST_CASE("without a forecast the limit counts, else the highest use, else it is
   CHECK(demand.cpu_cores.front().value == kNode.cpu_cores);  // no more than there is
 }
 
+TEST_CASE("a container may need no more than the cgroups around it grant") {
+  KnownContainer container = forecasting(1, 8, 0.01);
+  container.granted = {.cpu_cores = 3, .memory_bytes = 500};
+  const FitDemand demand = demand_of(container, kNode);
+  CHECK(demand.cpu_cores.back().value == 3);
+  CHECK(demand.memory_bytes.back().value == 500);
+}
+
 TEST_CASE("a job fits up to what is free, and not beyond") {
   const std::vector<KnownContainer> one = {forecasting(1, 4, 0.001)};
   const double free = 10 * (1 - kFitReserve) - 1;

@@ -36,9 +36,11 @@ std::vector<HistoryPoint> read_points(std::string_view payload) {
 }  // namespace
 
 // Whoever adds a field: append it to the columns of block.cpp, count it there, and correct this.
-// limits_reset and own_limit_events have none: what they led to is in the journal.
+// limits_reset and own_limit_events have none: what they led to is in the journal. read_time has
+// none: a point has a time of its own.
 TEST_CASE("a new field of Sample or Phase needs a column") {
-  CHECK(sizeof(Sample) - sizeof(Sample::limits_reset) - sizeof(Sample::own_limit_events) == 1360);
+  CHECK(sizeof(Sample) - sizeof(Sample::limits_reset) - sizeof(Sample::own_limit_events) -
+            sizeof(Sample::read_time) == 1376);
   CHECK(sizeof(Phase) == 24);
 }
 
@@ -55,11 +57,13 @@ TEST_CASE("the original limits and the host come back with their points") {
   point.original.cpu_max = CpuMax{Microseconds{150'000}, Microseconds{50'000}};
   point.original.memory_max = MemoryLimit{};
   point.host = {7.5, Bytes{3 * kGiB}};
+  point.clock_start_ms = 1'700'000'000'123;
   const auto points = read_points(write_points({point}).payload());
   REQUIRE(points.size() == 1);
   CHECK(points[0].original == point.original);
   CHECK(points[0].host.cpu_cores == 7.5);
   CHECK(points[0].host.memory == point.host.memory);
+  CHECK(points[0].clock_start_ms == point.clock_start_ms);
 }
 
 TEST_CASE("an empty sample stays empty") {
@@ -179,8 +183,8 @@ TEST_CASE("a block with fewer columns leaves the later fields absent") {
 }
 
 TEST_CASE("a block with one column more than known is refused") {
-  const std::string known("\x01\x66\x00\x00", 4);
-  const std::string more("\x01\x67\x00\x00", 4);
+  const std::string known("\x01\x68\x00\x00", 4);
+  const std::string more("\x01\x69\x00\x00", 4);
   CHECK(read_block(known, kBlockId).has_value());
   CHECK_FALSE(read_block(more, kBlockId).has_value());
 }

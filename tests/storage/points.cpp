@@ -24,7 +24,8 @@ auto fields(const CpuStat& cpu) {
 }
 
 auto fields(const MemoryStat& m) {
-  return std::tie(m.anon_bytes, m.file_bytes, m.shmem_bytes, m.unevictable_bytes, m.kernel_bytes,
+  return std::tie(m.anon_bytes, m.file_bytes, m.shmem_bytes, m.unevictable_bytes,
+                  m.hugetlb_bytes, m.kernel_bytes,
                   m.slab_reclaimable_bytes, m.slab_unreclaimable_bytes, m.sock_bytes,
                   m.inactive_file_bytes, m.active_file_bytes, m.inactive_anon_bytes, m.pgfault,
                   m.pgmajfault, m.workingset_refault_file, m.workingset_refault_anon, m.pgscan,
@@ -174,7 +175,7 @@ bool same(const Phase& a, const Phase& b) {
 
 bool same(const HistoryPoint& a, const HistoryPoint& b) {
   return a.time == b.time && same(a.sample, b.sample) && same(a.phase, b.phase) &&
-         a.peak_cpu_cores == b.peak_cpu_cores;
+         a.peak_cpu_cores == b.peak_cpu_cores && a.clock_start_ms == b.clock_start_ms;
 }
 
 JournalDecision decision_of(CgroupId id, std::uint64_t decision_id, WallTime time) {

@@ -75,6 +75,19 @@ TEST_CASE("the highest usage between two readings stays through both steps") {
   CHECK(coarse[0].sample.cpu.usage_usec == usage);
 }
 
+TEST_CASE("a wall clock that is set back makes no peak of CPU") {
+  std::vector<HistoryPoint> points;
+  for (std::uint64_t second = 0; second < 10; ++second) {
+    points.push_back(point_at(kMinute + second, second * 990'000, 1));
+    points.back().clock_start_ms = second < 5 ? 1'000'000 : 999'400;
+    if (second >= 5) points.back().time -= std::chrono::milliseconds(600);
+  }
+  const auto out = thinned(std::chrono::seconds(60), points);
+  REQUIRE(out.size() == 1);
+  CHECK(out[0].peak_cpu_cores == doctest::Approx(0.99));
+  CHECK(out[0].clock_start_ms == 999'400);
+}
+
 TEST_CASE("a counter that starts anew is no peak") {
   const auto out = thinned(std::chrono::seconds(60), {point_at(kMinute, 5'000'000, 1),
                                                       point_at(kMinute + 1, 100, 1),
@@ -100,8 +113,28 @@ TEST_CASE("what is absent in the last reading is that of one before, but for lim
   CHECK(same(out[0].phase, last.phase));
 }
 
-TEST_CASE("of what is only ever subtracted the lowest stays, and nothing where it was not read") {
+TEST_CASE("page cache that comes and goes within a span is no need of it") {
+  std::vector<HistoryPoint> points;
+  for (std::uint64_t second = 0; second < 60; ++second) {
+    const std::uint64_t cache = second % 20 * kGiB;
+    HistoryPoint& point = points.emplace_back(point_at(kMinute + second, second, 0));
+    point.sample.memory_current = Bytes{5 * kMiB + cache};
+    point.sample.memory.anon_bytes = 3 * kMiB;
+    point.sample.memory.inactive_file_bytes = cache;
+    point.sample.memory.slab_reclaimable_bytes = kMiB;
+    point.sample.memory.kernel_bytes = kMiB;
+  }
+  const auto coarse =
+      thinned(std::chrono::seconds(60), thinned(std::chrono::seconds(15), points));
+  REQUIRE(coarse.size() == 1);
+  CHECK(memory_need(coarse[0].sample) == Bytes{4 * kMiB});  // one of them in no line
+  CHECK(working_set_of(coarse[0].sample) == 5 * kMiB);
+  CHECK(coarse[0].sample.memory_current == Bytes{5 * kMiB + 19 * kGiB});
+}
+
+TEST_CASE("without memory.current the lowest of what is only ever subtracted stays, if read") {
   HistoryPoint first = point_at(kMinute, 1, 100), last = point_at(kMinute + 1, 2, 100);
+  first.sample.memory_current = last.sample.memory_current = {};
   first.sample.memory.inactive_file_bytes = 10;
   last.sample.memory.inactive_file_bytes = 90;
   first.sample.memory.active_file_bytes = 80;

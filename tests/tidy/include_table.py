@@ -25,7 +25,7 @@ MAY_INCLUDE = {
     "model": ({"base"}, NOUNS["collectors"]),
     "model/train": ({"base", "model"}, NOUNS["collectors"]),
     "policy": ({"base"}, NOUNS["collectors"] | NOUNS["model"]),
-    "control": ({"base"}, ALL_NOUNS),
+    "control": ({"base"}, ALL_NOUNS | {"collectors/kernel_text.h"}),
     "storage": ({"base"}, ALL_NOUNS),
     "agent": ({"base", "collectors", "model", "policy", "control", "storage", "agent/pipeline",
                "agent/protocol"}, set()),

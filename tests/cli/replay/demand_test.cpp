@@ -31,6 +31,19 @@ TEST_CASE("demand is CPU over each interval and need at its end") {
   CHECK_FALSE(points[2].cpu_censored);
 }
 
+TEST_CASE("a host that the trace does not tell bounds no limit") {
+  Execution execution = steady(3);
+  execution.host = {.cpu_cores = 1.5, .memory = Bytes{kGiB}};
+  execution.host_cores_told = execution.host_memory_told = false;
+  CHECK(told_host(execution).cpu_cores == 0);
+  CHECK(told_host(execution).memory == Bytes{});
+  execution.original = {};  // then it is what there is to measure by
+  CHECK(told_host(execution).cpu_cores == 1.5);
+  CHECK(told_host(execution).memory == Bytes{kGiB});
+  execution = steady(3);
+  CHECK(told_host(execution).cpu_cores == 8);
+}
+
 TEST_CASE("the cadence is the usual distance of two rows") {
   Execution execution = steady(5);
   execution.rows[4].time += std::chrono::hours(1);

@@ -1,0 +1,177 @@
+#include "collectors/sample_filter.h"
+
+#include <doctest/doctest.h>
+
+#include <functional>
+
+#include "tests/collectors/fake_node.h"
+
+using namespace cgphase;
+
+namespace {
+
+constexpr HostCapacity kHost{.cpu_cores = 2, .memory = Bytes{kGiB}, .swap = Bytes{kMiB}};
+
+Sample sample_at(std::uint64_t second) {
+  Sample sample;
+  sample.cpu.usage_usec = 1'000'000'000 + second * 1'500'000;
+  sample.cpu.throttled_usec = second;
+  sample.memory_current = Bytes{100 * kMiB};
+  sample.swap_current = Bytes{0};
+  sample.memory.anon_bytes = 90 * kMiB;
+  sample.memory.pgfault = second * 1000;
+  sample.io.read_bytes = second * 1'000'000;
+  sample.pids_current = 3;
+  return sample;
+}
+
+struct Filtered {
+  SampleFilter filter;
+  std::uint64_t second = 0;
+
+  Filtered() {
+    CHECK(next() == 's');
+    CHECK(next() == 's');
+  }
+  // 's': sound, 'm': mended, 'l': left out.
+  char next(const std::function<void(Sample&)>& change = {}) {
+    sample = sample_at(++second);
+    if (change) change(sample);
+    const MonotonicTime time(std::chrono::seconds{second});
+    if (filter.accept(time, kHost, sample)) return 's';
+    return filter.mend(time, kHost, sample) ? 'm' : 'l';
+  }
+  Sample sample;
+};
+
+}  // namespace
+
+TEST_CASE("an impossible sample is left out, and the one after it is sound") {
+  const std::function<void(Sample&)> changes[] = {
+      [](Sample& s) { s.cpu.usage_usec = 1'700'000'000'000'000; },
+      [](Sample& s) { *s.cpu.usage_usec += 1'200'000; },  // 2.7 cores of 2
+      [](Sample& s) { s.cpu.throttled_usec = 9'000'000'000'000'000; },
+      [](Sample& s) { s.io.read_bytes = 4'000'000'000'000'000; },
+      [](Sample& s) { s.memory.pgfault = 1'000'000'000'000'000; },
+      [](Sample& s) { s.memory_current = Bytes{kGiB + kMiB + 1}; },
+      [](Sample& s) { s.memory.anon_bytes = kGiB + kMiB + 1; },
+      [](Sample& s) { s.swap_current = Bytes{2 * kGiB}; },
+      [](Sample& s) { s.memory_peak = Bytes{UINT64_MAX}; },
+      [](Sample& s) { s.pids_current = kMostTasks + 1; },
+  };
+  for (const auto& change : changes) {
+    Filtered one;
+    CHECK(one.next(change) == 'l');
+    CHECK(one.next() == 's');
+    CHECK(one.next() == 's');
+  }
+}
+
+TEST_CASE("what a host can have is sound to the last byte, and a counter may begin anew") {
+  Filtered one;
+  CHECK(one.next([](Sample& s) { s.memory_current = Bytes{kGiB + kMiB}; }) == 's');
+  CHECK(one.next([](Sample& s) { s.pids_current = kMostTasks; }) == 's');
+  CHECK(one.next([](Sample& s) { *s.cpu.usage_usec += 1'000'000; }) == 's');  // 2.5: at ticks
+  CHECK(one.next([](Sample& s) { s.cpu.usage_usec = 5; }) == 's');
+}
+
+TEST_CASE("a counter that stays at a new level is believed, but for what it jumped by") {
+  Filtered one;
+  const auto higher = [](Sample& s) { *s.cpu.usage_usec += 1'000'000'000'000; };
+  CHECK(one.next(higher) == 'l');
+  CHECK(one.next(higher) == 'm');
+  CHECK_FALSE(one.sample.cpu.usage_usec.has_value());
+  CHECK(one.sample.memory_current.has_value());
+  CHECK(one.next(higher) == 's');
+}
+
+TEST_CASE("counters that jump to and fro leave out two samples in a row at most") {
+  Filtered one;
+  for (std::uint64_t round = 0; round < 20; ++round) {
+    const auto higher = [&](Sample& s) { *s.cpu.usage_usec += (round + 1) * 1'000'000'000'000; };
+    const char verdict = one.next(higher);
+    CHECK(verdict == (round < kMostLeftOut ? 'l' : 'm'));
+    if (verdict == 'm') CHECK_FALSE(one.sample.cpu.usage_usec.has_value());
+  }
+}
+
+TEST_CASE("an amount that stays impossible is absent, and so is need where it may be too small") {
+  Filtered one;
+  const auto wrong = [](Sample& s) { s.swap_current = Bytes{2 * kGiB}; };
+  CHECK(one.next(wrong) == 'l');
+  CHECK(one.next(wrong) == 'l');
+  for (int i = 0; i < 5; ++i) {
+    CHECK(one.next(wrong) == 'm');
+    CHECK_FALSE(one.sample.swap_current.has_value());
+    CHECK_FALSE(memory_need(one.sample).has_value());
+    CHECK(one.sample.cpu.usage_usec.has_value());
+  }
+  CHECK(one.next() == 's');
+  const auto anon = [](Sample& s) { s.memory.anon_bytes = 2 * kGiB; };
+  CHECK(one.next(anon) == 'l');
+  CHECK(one.next(anon) == 'l');
+  CHECK(one.next(anon) == 'm');
+  CHECK(memory_need(one.sample).has_value() == false);  // no line of its own is left
+}
+
+TEST_CASE("a host of which nothing is known bounds only what no kernel counts") {
+  SampleFilter filter;
+  Sample sample = sample_at(1);
+  CHECK(filter.accept(MonotonicTime(std::chrono::seconds(1)), {}, sample));
+  *sample.cpu.usage_usec += 900'000'000;
+  sample.memory_current = Bytes{std::uint64_t{1} << 50};
+  CHECK(filter.accept(MonotonicTime(std::chrono::seconds(2)), {}, sample));
+}
+
+TEST_CASE("an impossible sample is not in the tick, is counted and told; the next one is") {
+  Node node;
+  const auto put = [&](std::uint64_t usec) {
+    node.write("/cg/docker/" + kDockerId + "/cpu.stat",
+               "usage_usec " + std::to_string(usec) + "\n");
+  };
+  put(1'000'000);
+  node.write("/cg/docker/" + kOtherId + "/cpu.stat", "usage_usec 5\n");
+  NodeSampler sampler = node.open();
+  CHECK(node.sample(sampler).containers.size() == 2);
+  put(1'700'000'000'000'000);
+  CHECK(node.sample(sampler).containers.size() == 1);
+  CHECK(node.tick.vanished.empty());
+  CHECK(sampler.impossible_samples() == 1);
+  put(1'500'000);
+  CHECK(node.sample(sampler).containers.size() == 2);
+  CHECK(sampler.impossible_samples() == 1);
+  for (const Source& source : sampler.sources())
+    if (source.name == "kernel files") CHECK(source.detail.find("1 samples") != std::string::npos);
+}
+
+TEST_CASE("a host that grew is read before what its new processors did is left out") {
+  Node node;
+  const auto put = [&](std::uint64_t usec) {
+    node.write("/cg/docker/" + kDockerId + "/cpu.stat",
+               "usage_usec " + std::to_string(usec) + "\n");
+  };
+  put(0);
+  NodeSampler sampler = node.open();
+  CHECK(node.sample(sampler).containers.size() == 1);
+  node.write("/proc/stat", "cpu  1 2 3\ncpu0 1\ncpu1 1\ncpu2 1\ncpu3 1\n");
+  put(4'000'000);
+  CHECK(node.sample(sampler).containers.size() == 1);
+  CHECK(sampler.impossible_samples() == 0);
+}
+
+TEST_CASE("a file whose end is missing is told as long as it is") {
+  Node node;
+  const auto kernel_files = [](const NodeSampler& sampler) {
+    for (const Source& source : sampler.sources())
+      if (source.name == "kernel files") return source;
+    return Source{};
+  };
+  node.write("/cg/docker/" + kDockerId + "/memory.current", "12");
+  NodeSampler sampler = node.open();
+  node.sample(sampler);
+  CHECK_FALSE(kernel_files(sampler).present);
+  CHECK(kernel_files(sampler).detail.find("/memory.current") != std::string::npos);
+  node.write("/cg/docker/" + kDockerId + "/memory.current", "1234\n");
+  CHECK(node.sample(sampler).containers[0].memory_current == Bytes{1234});
+  CHECK(kernel_files(sampler).present);
+}

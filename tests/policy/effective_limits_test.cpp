@@ -1,0 +1,82 @@
+// What counts is at most what the host has, and what is measured at most what was counted.
+#include <doctest/doctest.h>
+
+#include "policy/ceiling.h"
+#include "policy/rail_senses.h"
+#include "policy/saving.h"
+#include "tests/policy/rail_world.h"
+
+using namespace cgphase;
+
+namespace {
+
+Limits limits_of(std::uint64_t quota_usec, std::uint64_t bytes) {
+  Limits limits;
+  limits.cpu_max = CpuMax{Microseconds{quota_usec}};
+  limits.memory_max = MemoryLimit{Bytes{bytes}};
+  return limits;
+}
+
+}  // namespace
+
+TEST_CASE("an effective limit is at most the host's, and at most what is granted") {
+  const Limits large = limits_of(800'000, 64 * kGiB), small = limits_of(50'000, kMiB);
+  HostCapacity host{.cpu_cores = 1, .memory = Bytes{kGiB}};
+  CHECK(cpu_ceiling_cores(large, host) == 1);
+  CHECK(memory_ceiling_bytes(large, host) == kGiB);
+  CHECK(cpu_ceiling_cores(small, host) == 0.5);
+  CHECK(memory_ceiling_bytes(small, host) == kMiB);
+  CHECK(cpu_ceiling_cores({}, host) == 1);
+  CHECK(capped_bytes(1e15, large, host) == Bytes{kGiB});
+  host.granted = {.cpu_cores = 0.25, .memory_bytes = 4096};
+  CHECK(cpu_ceiling_cores(large, host) == 0.25);
+  CHECK(memory_ceiling_bytes({}, host) == 4096);
+}
+
+TEST_CASE("a host of which nothing is known bounds no limit") {
+  const Limits large = limits_of(800'000, 64 * kGiB);
+  CHECK(cpu_ceiling_cores(large, {}) == 8);
+  CHECK(memory_ceiling_bytes(large, {}) == 64.0 * kGiB);
+}
+
+TEST_CASE("limits above the host save nothing until they are below what it has") {
+  const HostCapacity host{.cpu_cores = 1, .memory = Bytes{kGiB}};
+  const Limits large = limits_of(800'000, 64 * kGiB);
+  const auto saved = [&](const Limits& now) { return saving(large, now, within_host(host)); };
+  CHECK(saved(limits_of(100'000, kGiB)).cpu_cores == 0);
+  CHECK(saved(limits_of(100'000, kGiB)).memory_bytes == 0);
+  CHECK(saved(limits_of(42'000, kMiB)).cpu_cores == doctest::Approx(0.58));
+  CHECK(saved(limits_of(42'000, kMiB)).memory_bytes == kGiB - kMiB);
+}
+
+TEST_CASE("a limit above the host comes down from what the host has, not from what the file says") {
+  RailWorld world;
+  world.sample.limits.cpu_max->quota = Microseconds{40'000'000};  // 400 cores
+  world.sample.limits.memory_max = MemoryLimit{Bytes{1024 * kGiB}};
+  world.original = world.sample.limits;
+  REQUIRE(world.lowers(Resource::cpu, kLong));
+  CHECK(world.cores() < world.input.host.cpu_cores);
+  REQUIRE(world.lowers(Resource::memory, kLong));
+  CHECK(world.sample.limits.memory_bytes() < world.input.host.memory);
+}
+
+TEST_CASE("need that no line explains grows only by more than what processors keep in store") {
+  const auto growing_by = [](std::uint64_t bytes, bool explained) {
+    RailWorld world;
+    world.input.host.cpu_cores = 64;  // 2 x 64 pages x 64 CPUs: 32 MiB
+    world.input.sample = &world.sample;
+    world.input.interval_seconds = 1;
+    RailSenses senses(world.config);
+    for (const std::uint64_t more : {std::uint64_t{0}, bytes}) {
+      world.input.time += std::chrono::seconds(1);
+      world.sample.memory_current = Bytes{2 * kGiB + more};
+      if (explained) world.sample.memory.anon_bytes = 2 * kGiB + more;
+      senses.add(world.input, false);
+    }
+    return senses.growing(static_cast<double>(kGiB));  // by more than 1 % of it
+  };
+  CHECK_FALSE(growing_by(32 * kMiB, false));
+  CHECK(growing_by(44 * kMiB, false));
+  CHECK_FALSE(growing_by(10 * kMiB, true));
+  CHECK(growing_by(11 * kMiB, true));
+}
