@@ -134,7 +134,7 @@ class ContainerRails::Impl {
   Verdict gate(Resource resource, const Proposal& proposal, const Step& step) const;
   Verdict gate_container(Resource resource, const Step& step) const;
   Verdict gate_owner(Resource resource, const Step& step) const;
-  bool trial_running(MonotonicTime now) const;
+  bool trial_running(Resource resource, MonotonicTime now) const;
   bool rate_limited(Resource resource, const Step& step) const;
   bool gpu_look_too_old(const Step& step) const;
   std::optional<Decision> tell(Resource resource, Verdict verdict, const Proposal& proposal,

@@ -104,7 +104,7 @@ Verdict ContainerRails::Impl::gate(Resource resource, const Proposal& proposal,
   const Verdict verdict = gate_container(resource, step);
   if (verdict != Verdict::allowed) return verdict;
   if (proposal.oom_floor_in_way) return Verdict::oom_remembered;
-  if (trial_running(step.input.time)) return Verdict::trial_running;
+  if (trial_running(resource, step.input.time)) return Verdict::trial_running;
   if (rate_limited(resource, step)) return Verdict::rate_limited;
   if (resource == Resource::memory) {
     const auto in_force = memory_in_force(step.limits(), step.input.host);
@@ -159,11 +159,14 @@ Verdict ContainerRails::Impl::gate_container(Resource resource, const Step& step
   return Verdict::allowed;
 }
 
-// Both resources may be lowered in one tick; the next change waits for the trials of both.
-bool ContainerRails::Impl::trial_running(MonotonicTime now) const {
-  return std::any_of(lanes_.begin(), lanes_.end(), [&](const Lane& one) {
+// Both resources may be lowered in one tick. After that a quota waits for the trials of both, and
+// memory, whose trial judges other measures, for its own.
+bool ContainerRails::Impl::trial_running(Resource resource, MonotonicTime now) const {
+  const auto busy = [now](const Lane& one) {
     return one.trial || one.raising || (one.lowering && one.lowering->decision.time != now);
-  });
+  };
+  if (resource == Resource::memory) return busy(lane(resource));
+  return std::any_of(lanes_.begin(), lanes_.end(), busy);
 }
 
 bool ContainerRails::Impl::rate_limited(Resource resource, const Step& step) const {
