@@ -67,9 +67,6 @@ class Answers {
   // What to add where a pause or a mode that is set or lifted is of more containers than this one;
   // else empty.
   std::string others_of_name(const ContainerInfo& info) const;
-  // Of containers that have one by command, which a mode for all ends: each with how to have it
-  // again.
-  std::vector<std::string> own_modes() const;
   std::vector<JournalEvent> events_in_memory(std::optional<CgroupId> only, const EventSpan& span,
                                              bool all) const;
   void explain(const Request& request, Respond respond);
@@ -92,9 +89,20 @@ class Answers {
                                         std::size_t containers);
   const std::vector<KnownContainer>& known(std::chrono::seconds duration);
   void events(const Request& request, Respond respond);
-  nlohmann::json act(const Request& request, const Peer& peer);
+  void act(const Request& request, Respond respond);
+  nlohmann::json acted(const Request& request);
   nlohmann::json set_mode(const Request& request);
+  nlohmann::json set_host_mode(std::optional<Mode> mode, bool until_restart);
+  nlohmann::json set_own_mode(const Request& request, std::optional<Mode> mode,
+                              bool until_restart);
+  nlohmann::json pause(const Request& request);
+  nlohmann::json config() const;
+  // What keeps a container in this mode from being changed, or part of it; one sentence each.
+  std::vector<std::string> obstacles(const ContainerView& view, Mode mode) const;
+  std::vector<std::string> capped_text() const;
+  std::string still_pinned(const ContainerView& view) const;
   nlohmann::json restore(const Request& request);
+  nlohmann::json restore_all();
   nlohmann::json pin(const Request& request);
   Result<const ContainerView*> container(const Request& request) const;
   ContainerReport report(const ContainerView& view) const;  // but for `next`

@@ -291,7 +291,7 @@ Holds Daemon::load_holds() const {
   const std::string kept = path + ".damaged";
   const bool moved = ::rename(path.c_str(), kept.c_str()) == 0;
   log_.damaged(holds.error().text + (moved ? ", kept as " + kept : "") +
-               "; only observing until `cgphase mode " + to_string(config_.mode) + "`");
+               "; only observing until `cgphase mode default`");
   Holds observe(path);
   observe.lose();
   (void)observe.save();

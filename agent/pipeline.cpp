@@ -167,13 +167,6 @@ void Pipeline::set_pin(CgroupId id, const Pin& pin) {
   if (!pin.any()) found->second->pinned_samples.clear();
 }
 
-void Pipeline::clear_pins() {
-  for (auto& [id, container] : containers_) {
-    container->view.pin = {};
-    container->pinned_samples.clear();
-  }
-}
-
 void Pipeline::find_nested() {
   std::vector<Container*> by_path;
   by_path.reserve(containers_.size());

@@ -105,7 +105,6 @@ class Pipeline {
   void set_care(CgroupId id, const Care& care);
   // From the next step on, for as long as this container is there.
   void set_pin(CgroupId id, const Pin& pin);
-  void clear_pins();
   // Somebody else sets limits on this host: nothing is lowered, and what was is raised again.
   void set_hands_off(bool hands_off) { hands_off_ = hands_off; }
   // Another model from the next step on; null: no phases. Nothing of what phases of the one before

@@ -128,8 +128,8 @@ ContainerInfo describe(const TreeChange::Appeared& cgroup, Recognised&& who, boo
   container.systemd_unit = is_systemd_unit(cgroup.path);
   const CgroupPath above = parent_of(cgroup.path);
   const bool nested = is_in_container(for_parent ? parent_of(above) : above);
-  if (!nested && is_made_by_root(directory_fd, who.inside_scope))
-    read_engine_files(engine_root, container);
+  container.made_by_root = !nested && is_made_by_root(directory_fd, who.inside_scope);
+  if (container.made_by_root) read_engine_files(engine_root, container);
   if (container.engine == Engine::cgroup) read_attributes(directory_fd, container);
   return container;
 }

@@ -26,6 +26,9 @@ struct ContainerInfo {
   std::string image;      // empty where unknown
   std::map<std::string, std::string> labels;
   bool systemd_unit = false;  // `path` is itself a systemd unit: systemd may rewrite its limits
+  // Only root, or the user that runs this process, could create the cgroup here. Otherwise an
+  // ordinary user can give its name to another container.
+  bool made_by_root = false;
   // Why cgphase must never write here (SAFETY.md law 9: kubelet-managed, an engine, our own unit);
   // empty when it may.
   std::string hands_off;
