@@ -67,7 +67,8 @@ std::string lacks(const Limits& original) {
 
 void Answers::act(const Request& request, Respond respond) {
   nlohmann::json reply = acted(request);
-  if (reply.contains("error")) return respond(std::move(reply));
+  const bool is_saved = request.verb != Verb::pin && request.verb != Verb::model;
+  if (!is_saved || reply.contains("error")) return respond(std::move(reply));
   agent_.after_save([reply = std::move(reply), respond = std::move(respond)](
                         const std::string& error) mutable {
     if (!error.empty())

@@ -37,13 +37,13 @@ restart_container() {
   kill -KILL "$load"
   wait "$load" 2>/dev/null
   until_true 10000 rmdir "$root/test-named" 2>/dev/null || fail 'the cgroup cannot be removed'
-  make_container test-named '40000 100000' $((256 << 20)) 0
+  make_container test-named '150000 100000' $((256 << 20)) 0
   load=$!
 }
 
-make_container test-named '40000 100000' $((256 << 20)) 0
+make_container test-named '150000 100000' $((256 << 20)) 0
 load=$!
-make_container test-other '40000 100000' $((256 << 20)) 0
+make_container test-other '150000 100000' $((256 << 20)) 0
 original=$(snapshot $cgroups)
 write_config '/test-*' observe
 sed -i '/^\[enforce\]/,/^cgroups/d' /tmp/cgphase.toml
@@ -61,6 +61,7 @@ crash
 start
 keeps test-named enforce 'after SIGKILL'
 keeps test-other observe 'until the restart, after SIGKILL'
+until_true 60000 lowered test-named || fail "after SIGKILL nothing is lowered: $(cli events -n 9)"
 lowered test-other && fail 'what was enforced until the restart is lowered'
 
 kill -HUP "$daemon"
