@@ -14,6 +14,8 @@ struct RailsMemory {
   OomMemory ooms;           // by image
   Quarantines quarantines;  // by container
 
+  // What is remembered of both; the stricter one counts.
+  void add(const RailsMemory& earlier, WallTime now);
   // Once per tick. True where something changed that should outlive the daemon.
   bool follow_clock(WallTime now);
   // That of OomMemory, and `quarantines` in it.
