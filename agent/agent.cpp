@@ -130,6 +130,7 @@ void Agent::tick() {
   take_results();
   remember_outcomes();
   squeeze_cache();
+  take_up_history();
   store_rails_memory(false);
   save_taught(false);
   ask_wanted();
@@ -207,7 +208,8 @@ void Agent::store_rails_memory(bool last) {
   const bool news = parts_.pipeline.take_rails_news();
   rails_unsaved_ = rails_unsaved_ || news;
   const bool due = news || last || tick_.time >= next_rails_try_;
-  if (!parts_.store || !rails_unsaved_ || !due) return;
+  // A history that is locked may have more than this run knows.
+  if (!parts_.store || parts_.history_locked || !rails_unsaved_ || !due) return;
   next_rails_try_ = tick_.time + Store::kFlushInterval;
   rails_unsaved_ = !parts_.store->query([this, memory = parts_.pipeline.rails_memory().to_json()](
                                             Store& store) {
@@ -495,6 +497,7 @@ std::vector<std::string> Agent::degraded() const {
   if (parts_.store)
     if (const auto reason = parts_.store->degraded())
       sentences.push_back("history is kept in memory for now: " + *reason);
+  if (!history_damage_.empty()) sentences.push_back(history_damage_);
   if (parts_.guard && parts_.guard->lost_actions() > 0)
     sentences.push_back(std::to_string(parts_.guard->lost_actions()) +
                         " raises by the guard are missing in the journal");

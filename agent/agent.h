@@ -18,6 +18,7 @@
 #include "agent/change_log.h"
 #include "agent/chosen_model.h"
 #include "agent/config.h"
+#include "agent/earlier_runs.h"
 #include "agent/foreign_writes.h"
 #include "agent/gpu_usage.h"
 #include "agent/gpu_watch.h"
@@ -49,6 +50,8 @@ class Agent {
     std::unique_ptr<GpuLooks> gpu_looks;         // never null
     std::unique_ptr<GpuSource> gpus;             // may be null: GPUs are not read
     std::unique_ptr<StoreThread> store;          // may be null: history is off
+    bool history_locked = false;                 // the store was not open yet when it was made
+    std::optional<WallTime> last_written = {};   // a limit, by an earlier run
     ChosenModel model;                           // the pipeline's
     Holds holds;                                 // what administrators asked for before
     ChangeLog* log = nullptr;                    // may be null: nothing is told
@@ -113,6 +116,8 @@ class Agent {
   const Totals& totals() const { return totals_; }
   std::vector<Source> sources() const;
   std::uint64_t store_size_bytes() const;
+  // When a limit was last written by an earlier run, as far as the history knows.
+  std::optional<WallTime> last_written() const { return parts_.last_written; }
   StoreThread* store() { return parts_.store.get(); }
   const PhaseEngine* engine() const { return parts_.model.engine.get(); }
   const ChosenModel& model() const { return parts_.model; }
@@ -198,6 +203,8 @@ class Agent {
   Limits restore_found(CgroupId id);
   void farewell(CgroupId id);
   void submit(const Decision& decision);
+  void take_up_history();
+  void take_earlier(const Result<EarlierRuns>& earlier);
   void want_prior(const ContainerInfo& info);
   void want_bursts(const ContainerInfo& info);
   void ask_wanted();
@@ -252,6 +259,8 @@ class Agent {
   std::string holds_error_;      // why the holds are not on disk
   std::size_t saves_begun_ = 0;  // on their way to the disk
   std::vector<std::pair<MonotonicTime, AfterSave>> after_save_;
+  bool history_asked_ = false;   // for what a locked history has of earlier runs
+  std::string history_damage_;
   bool rails_unsaved_ = false;
   MonotonicTime next_rails_try_;
   std::map<std::string, KnownRuns> learned_;  // by learning_key(), bounded

@@ -24,6 +24,10 @@ constexpr std::size_t kMostFitsKept = 64;
 // one would leave out phases that last some minutes, and over hours any phase follows any.
 constexpr std::chrono::minutes kNextHorizon{10};
 
+// What `overhead` is about; one measurement in each step of it is kept.
+constexpr std::chrono::minutes kOverheadWindow{5};
+constexpr std::chrono::seconds kOverheadStep{10};
+
 double own_cpu_seconds() {
   struct rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
@@ -116,6 +120,22 @@ ContainerReport Answers::report_with_next(const ContainerView& view) {
   return told;
 }
 
+void Answers::measure_overhead() {
+  const MonotonicTime now = clock_.monotonic_now();
+  while (!cpu_seconds_.empty() && now - cpu_seconds_.front().first > kOverheadWindow)
+    cpu_seconds_.pop_front();
+  if (cpu_seconds_.empty() || now - cpu_seconds_.back().first >= kOverheadStep)
+    cpu_seconds_.emplace_back(now, own_cpu_seconds());
+}
+
+std::optional<double> Answers::overhead_cpu_cores() const {
+  if (cpu_seconds_.empty()) return std::nullopt;
+  const auto& [since, before] = cpu_seconds_.front();
+  const MonotonicTime now = clock_.monotonic_now();
+  if (now - since < kOverheadStep) return std::nullopt;
+  return (own_cpu_seconds() - before) / seconds_between(since, now);
+}
+
 std::vector<ContainerReport> Answers::reports() const {
   std::vector<ContainerReport> reports;
   for (const ContainerView* view : agent_.pipeline().containers()) reports.push_back(report(*view));
@@ -128,7 +148,9 @@ StatusReport Answers::status() const {
                       .policy = agent_.config().policy};
   status.uptime_seconds =
       std::chrono::duration<double>(clock_.monotonic_now() - facts_.started).count();
+  status.started = clock_.wall_now() - (clock_.monotonic_now() - facts_.started);
   status.cpu_seconds = own_cpu_seconds();
+  status.overhead_cpu_cores = overhead_cpu_cores();
   status.rss_bytes = own_rss_bytes();
   for (const auto& list : {facts_.host_sources, agent_.sources()})
     for (const Source& source : list)
@@ -170,8 +192,11 @@ StatusReport Answers::status() const {
   status.writes_up = totals.writes_up;
   status.writes_down = totals.writes_down;
   status.trials_reverted = totals.trials_reverted;
-  status.changed_anything = totals.writes_up + totals.writes_down > 0;
+  status.last_written_before = agent_.last_written();
+  status.changed_anything =
+      totals.writes_up + totals.writes_down > 0 || status.last_written_before;
   status.kill_switch = agent_.kill_switch();
+  status.companion_needed = facts_.companion_needed;
   status.companion_alive = facts_.companion_alive && facts_.companion_alive();
   status.standing_down = agent_.standing_down();
   status.degraded = agent_.degraded();

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
@@ -36,6 +37,7 @@ class Answers {
     MonotonicTime started;
     std::vector<Source> host_sources;            // found at start: cgroup root, controllers
     std::function<Result<std::string>()> take_model;  // that is installed now; says which it is
+    bool companion_needed = true;  // limits can be written here
     std::function<bool()> companion_alive;
     // Of what is no part of the agent; one more sentence of "degraded".
     std::function<std::optional<std::string>()> complaint = {};
@@ -45,6 +47,8 @@ class Answers {
 
   void answer(const Request& request, const Peer& peer, Respond respond);
   StatusReport status() const;
+  // Once per tick; what it costs before the first call, to start, is not counted.
+  void measure_overhead();
   std::vector<ContainerReport> reports() const;
 
  private:
@@ -108,6 +112,8 @@ class Answers {
   ContainerReport report(const ContainerView& view) const;  // but for `next`
   ContainerReport report_with_next(const ContainerView& view);
 
+  std::optional<double> overhead_cpu_cores() const;
+
   Agent& agent_;
   const Clock& clock_;
   Agent::Post post_;
@@ -120,6 +126,8 @@ class Answers {
   // What may follow, of the containers that were told of since that tick.
   std::uint64_t next_of_ticks_ = 0;
   std::map<CgroupId, std::vector<Forecast::Next>> next_;
+  // CPU seconds of this process by time, within kOverheadWindow.
+  std::deque<std::pair<MonotonicTime, double>> cpu_seconds_;
   // Containers that questions looked at within a second.
   MonotonicTime asked_since_;
   std::map<std::pair<Verb, uid_t>, std::size_t> asked_;

@@ -135,6 +135,8 @@ class Pipeline {
   // What went wrong under limits of ours, in this run and, once told, in earlier ones.
   const RailsMemory& rails_memory() const { return rails_memory_; }
   void set_rails_memory(RailsMemory memory) { rails_memory_ = std::move(memory); }
+  // Adds what earlier runs knew, for the containers that are here, too.
+  void take_earlier(const RailsMemory& earlier, WallTime now);
   // True once after it changed.
   bool take_rails_news() { return std::exchange(rails_news_, false); }
 

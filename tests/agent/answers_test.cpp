@@ -1,5 +1,7 @@
 // What the daemon answers out of its history and its policies: full pages, records, what was
 // learned, and whether a job fits.
+#include <ctime>
+
 #include "tests/agent/asked_agent.h"
 
 using namespace cgphase;
@@ -143,6 +145,32 @@ TEST_CASE("list, show and explain tell what usually follows the phase, and when"
   REQUIRE(next().size() == 1);
   CHECK(next()[0]["phase"] == 1);
   CHECK(next()[0]["in_seconds"].is_null());
+}
+
+TEST_CASE("overhead is that of the last minutes, without what the start took") {
+  AskedAgent world;
+  const auto told = [&] { return world.ask({.verb = Verb::status})["overhead_cpu_cores"]; };
+  constexpr double kBurnt = 0.3;  // seconds of CPU: much more than the rest of this takes
+  const auto burn = [] {
+    const std::clock_t end =
+        std::clock() + static_cast<std::clock_t>(kBurnt * static_cast<double>(CLOCKS_PER_SEC));
+    while (std::clock() < end) {}
+  };
+  world.run(1);
+  burn();
+  CHECK(told().is_null());
+  world.answers->measure_overhead();
+  world.clock.advance(seconds(9));
+  CHECK(told().is_null());
+  world.clock.advance(seconds(1));
+  CHECK(told().get<double>() * 10 < kBurnt);
+  burn();
+  CHECK(told().get<double>() * 10 >= kBurnt);
+  for (int minute = 0; minute < 6; ++minute) {
+    world.answers->measure_overhead();
+    world.clock.advance(seconds(60));
+  }
+  CHECK(told().get<double>() * 300 < kBurnt);
 }
 
 TEST_CASE("status tells which program made the model") {
