@@ -68,6 +68,8 @@ bool left_lowered(const ContainerView& view) {
            is_original(view.in_force, view.original, Resource::memory));
 }
 
+bool any(const ContainerView&) { return true; }
+
 // Of many the first.
 std::string names_of(const std::vector<const ContainerView*>& containers,
                      bool (*wanted)(const ContainerView&)) {
@@ -95,7 +97,7 @@ Agent::Agent(Config config, Parts parts, const Clock& clock, Post post)
       neighbourhood_(config_.proc_root, config_.cgroup_root),
       gpus_(std::move(parts_.gpu_looks)),
       gpu_usage_(parts_.gpus ? std::move(parts_.gpus) : no_gpu_source("not asked for")) {
-  if (const auto held = parts_.holds.host()) config_.mode = std::min(config_.mode, *held);
+  follow_host_mode();
 }
 
 void Agent::tick() {
@@ -130,6 +132,7 @@ void Agent::tick() {
   take_results();
   remember_outcomes();
   squeeze_cache();
+  take_up_history();
   store_rails_memory(false);
   save_taught(false);
   ask_wanted();
@@ -140,6 +143,7 @@ void Agent::tick() {
 
 void Agent::beat() {
   watch_kill_switch();
+  if (!after_save_.empty()) answer_saved();
   if (parts_.kernel_writer != nullptr) parts_.kernel_writer->heartbeat(clock_.monotonic_now());
 }
 
@@ -206,7 +210,8 @@ void Agent::store_rails_memory(bool last) {
   const bool news = parts_.pipeline.take_rails_news();
   rails_unsaved_ = rails_unsaved_ || news;
   const bool due = news || last || tick_.time >= next_rails_try_;
-  if (!parts_.store || !rails_unsaved_ || !due) return;
+  // A history that is locked may have more than this run knows.
+  if (!parts_.store || parts_.history_locked || !rails_unsaved_ || !due) return;
   next_rails_try_ = tick_.time + Store::kFlushInterval;
   rails_unsaved_ = !parts_.store->query([this, memory = parts_.pipeline.rails_memory().to_json()](
                                             Store& store) {
@@ -293,24 +298,6 @@ void Agent::squeeze_cache() {
   }
 }
 
-Mode Agent::mode_of(const ContainerInfo& info) const {
-  if (kill_switch_ || !may_write() || paused(info)) return Mode::observe;
-  // As for a container that somebody else manages: the journal then tells what holds it.
-  return std::min(asked_mode(info), standing_down().empty() ? Mode::enforce : Mode::advise);
-}
-
-Mode Agent::asked_mode(const ContainerInfo& info) const {
-  if (const auto above = asked_modes_.find(info.id); above != asked_modes_.end())
-    return above->second;
-  return std::min(mode_for(config_, info), parts_.holds.of(info).at_most.value_or(Mode::enforce));
-}
-
-std::optional<Mode> Agent::own_mode(const ContainerInfo& info) const {
-  if (const auto above = asked_modes_.find(info.id); above != asked_modes_.end())
-    return above->second;
-  return parts_.holds.of(info).at_most;
-}
-
 LimitWriter::RestoreReport Agent::apply_modes() {
   LimitWriter::RestoreReport report;
   const Reason reason = standing_down().empty() ? Reason::restored : Reason::another_manager;
@@ -371,51 +358,16 @@ void Agent::set_writable(bool writable) {
   if (!writable) (void)restore_all();
 }
 
-LimitWriter::RestoreReport Agent::set_mode(Mode mode) {
-  parts_.holds.end_loss();
-  parts_.holds.clear_modes();
-  if (mode < configured_mode_) parts_.holds.set_host(mode);
-  save_holds();
-  config_.mode = mode;
-  asked_modes_.clear();
-  parts_.pipeline.clear_pins();
-  return apply_modes();
-}
-
-LimitWriter::RestoreReport Agent::set_mode(CgroupId id, std::optional<Mode> mode) {
-  const ContainerView* view = parts_.pipeline.find(id);
-  if (view == nullptr) return {};
-  const Mode configured = mode_for(config_, view->info);
-  Holds::Hold hold = parts_.holds.of(view->info);
-  hold.at_most = mode && *mode < configured ? mode : std::nullopt;
-  parts_.holds.set(view->info, hold);
-  save_holds();
-  asked_modes_.erase(id);
-  if (mode && *mode > configured) asked_modes_[id] = *mode;
-  return apply_modes();
-}
-
 LimitWriter::RestoreReport Agent::set_paused(CgroupId id, bool paused) {
   const ContainerView* view = parts_.pipeline.find(id);
   if (view == nullptr) return {};
   Holds::Hold hold = parts_.holds.of(view->info);
   hold.paused = paused;
-  parts_.holds.set(view->info, hold);
+  const Status kept = parts_.holds.set(view->info, hold);
   save_holds();
-  return apply_modes();
-}
-
-// On the thread that may wait for a disk, where there is one: the loop must not, and an older state
-// that waits there must not be written after a newer one.
-void Agent::save_holds() {
-  const auto note = [this](const Status& saved) {
-    holds_error_ = saved ? "" : saved.error().text;
-  };
-  const auto save = [this, note, holds = parts_.holds](Store&) {
-    post_([note, saved = holds.save()] { note(saved); });
-  };
-  if (!parts_.store) note(parts_.holds.save());
-  else if (!parts_.store->query(save)) holds_error_ = "too much waits for the disk; ask again";
+  LimitWriter::RestoreReport report = apply_modes();
+  if (!kept) report.failures.push_back(kept.error().text);
+  return report;
 }
 
 LimitWriter::RestoreReport Agent::restore(CgroupId id, Reason reason) {
@@ -488,11 +440,12 @@ std::vector<std::string> Agent::reload(Config config) {
   if (config.rails != config_.rails && !parts_.pipeline.containers().empty())
     kept.push_back("[rails] hold for containers that appear from now on");
   config_ = std::move(config);
-  configured_mode_ = config_.mode;
-  parts_.holds.clear_modes();
-  config_.mode = std::min(config_.mode, parts_.holds.host().value_or(Mode::enforce));
-  save_holds();
-  asked_modes_.clear();
+  // The newer word wins: who edits the mode of the host takes back what a command set before.
+  if (std::exchange(configured_mode_, config_.mode) != config_.mode && !parts_.holds.lost()) {
+    parts_.holds.set_host({});
+    save_holds();
+  }
+  follow_host_mode();
   parts_.pipeline.set_rails(config_.rails);
   if (parts_.guard) parts_.guard->set_rails(config_.rails);
   neighbourhood_.look_again();
@@ -546,13 +499,23 @@ std::vector<std::string> Agent::degraded() const {
   if (parts_.store)
     if (const auto reason = parts_.store->degraded())
       sentences.push_back("history is kept in memory for now: " + *reason);
+  if (!history_damage_.empty()) sentences.push_back(history_damage_);
   if (parts_.guard && parts_.guard->lost_actions() > 0)
     sentences.push_back(std::to_string(parts_.guard->lost_actions()) +
                         " raises by the guard are missing in the journal");
-  if (const auto held = parts_.holds.host(); held && *held < configured_mode_)
-    sentences.push_back(std::string("an administrator holds this host at ") + to_string(*held) +
-                        ", the configuration says " + to_string(configured_mode_) +
-                        "; `cgphase mode " + to_string(configured_mode_) + "` ends that");
+  if (parts_.holds.lost())
+    sentences.push_back("only observing: the file of pauses and modes was damaged, so a pause may "
+                        "be lost; `cgphase mode " +
+                        std::string(configured_mode_ == Mode::enforce ? "enforce" : "default") +
+                        "` ends that");
+  else if (config_.mode < configured_mode_)
+    sentences.push_back(std::string("`cgphase mode` set this host to ") +
+                        to_string(config_.mode) + ", the configuration says " +
+                        to_string(configured_mode_) + "; `cgphase mode " +
+                        to_string(configured_mode_) + "` ends that");
+  else if (const std::string names = names_of(capped(), any); !names.empty())
+    sentences.push_back("`cgphase mode observe` holds containers below their own modes: " + names +
+                        "; `cgphase mode default` ends that");
   if (!holds_error_.empty())
     sentences.push_back("pauses and modes are not saved yet, and end with this process: " +
                         holds_error_);

@@ -18,6 +18,7 @@
 #include "agent/change_log.h"
 #include "agent/chosen_model.h"
 #include "agent/config.h"
+#include "agent/earlier_runs.h"
 #include "agent/foreign_writes.h"
 #include "agent/gpu_usage.h"
 #include "agent/gpu_watch.h"
@@ -49,8 +50,10 @@ class Agent {
     std::unique_ptr<GpuLooks> gpu_looks;         // never null
     std::unique_ptr<GpuSource> gpus;             // may be null: GPUs are not read
     std::unique_ptr<StoreThread> store;          // may be null: history is off
+    bool history_locked = false;                 // the store was not open yet when it was made
+    std::optional<WallTime> last_written = {};   // a limit, by an earlier run
     ChosenModel model;                           // the pipeline's
-    Holds holds;                                 // what an administrator asked for before
+    Holds holds;                                 // what administrators asked for before
     ChangeLog* log = nullptr;                    // may be null: nothing is told
   };
   // Runs a function on the agent's thread, from any thread; how the store's answers come back.
@@ -89,11 +92,15 @@ class Agent {
   Status store_all();
 
   // Acting on behalf of an administrator. What leaves enforce is restored; the report says how that
-  // went. A mode lasts until the configuration is reloaded: one below the configured one through
-  // restarts of container and daemon (agent/holds.h), one above it until container or daemon ends.
-  LimitWriter::RestoreReport set_mode(Mode mode);
-  // Absent: as the configuration says.
-  LimitWriter::RestoreReport set_mode(CgroupId id, std::optional<Mode> mode);
+  // went. A mode lasts until it is changed (agent/holds.h), or until this process ends. Absent: as
+  // the configuration says. The mode of the host is for containers without a mode of their own, but
+  // observe is the ceiling for every container. Modes of containers stay when it changes.
+  LimitWriter::RestoreReport set_mode(std::optional<Mode> mode, bool until_restart = false);
+  // It ends with the container where it is not kept_by_name().
+  LimitWriter::RestoreReport set_mode(CgroupId id, std::optional<Mode> mode,
+                                      bool until_restart = false);
+  // Of containers of this printable name, running or not; how many there were.
+  std::size_t forget_modes(const std::string& name);
   // Lasts until it is taken back.
   LimitWriter::RestoreReport set_paused(CgroupId id, bool paused);
   // False while there is no dead-man companion: everything is restored and only observed.
@@ -110,6 +117,8 @@ class Agent {
   std::uint64_t impossible_samples() const { return parts_.sampler.impossible_samples(); }
   std::vector<Source> sources() const;
   std::uint64_t store_size_bytes() const;
+  // When a limit was last written by an earlier run, as far as the history knows.
+  std::optional<WallTime> last_written() const { return parts_.last_written; }
   StoreThread* store() { return parts_.store.get(); }
   const PhaseEngine* engine() const { return parts_.model.engine.get(); }
   const ChosenModel& model() const { return parts_.model; }
@@ -117,14 +126,31 @@ class Agent {
   bool may_write() const { return parts_.writer != nullptr && writable_; }
   // Why nothing is written for now on a host that could be written to; empty: it is.
   const char* unwritable() const;
-  // Of the host, as the configuration has it: what a command set above it ends with this daemon.
+  // Of the host, as the configuration has it.
   Mode configured_mode() const { return configured_mode_; }
   // As the configuration and commands have it, were it not paused and could all be written.
   Mode asked_mode(const ContainerInfo& info) const;
-  // By a command for it alone.
-  std::optional<Mode> own_mode(const ContainerInfo& info) const;
+  // That a command set for it alone; not held under the mode of the host.
+  std::optional<AskedMode> own_mode(const ContainerInfo& info) const;
+  // A name that an ordinary user can give to another container is no permission.
+  bool kept_by_name(const ContainerInfo& info, Mode mode) const {
+    return info.made_by_root || mode <= mode_for(config_, info);
+  }
+  // No container gets more than this: observe if a command set the host to it.
+  Mode mode_ceiling() const;
+  // Containers whose own mode is above it.
+  std::vector<const ContainerView*> capped() const;
+  const Holds& holds() const { return parts_.holds; }
+  // Its CPU quota is never lowered, because it has a GPU or may have one.
+  bool keeps_cpu_quota(CgroupId id) const {
+    return gpus_.may_have_gpu(id) && !config_.rails.lower_gpu_quota;
+  }
+  // Runs `then` when all that was asked is on disk, with why it is not where that fails or takes
+  // longer than kSavePatience.
+  using AfterSave = std::function<void(const std::string& error)>;
+  void after_save(AfterSave then);
   bool paused(const ContainerInfo& info) const { return parts_.holds.of(info).paused; }
-  // For as long as it or the daemon runs, and no mode of the host is set.
+  // For as long as it or the daemon runs.
   void set_pin(CgroupId id, const Pin& pin) { parts_.pipeline.set_pin(id, pin); }
   // Why nothing is written on this host at all: somebody else sets limits here. Empty: nobody.
   const std::string& standing_down() const { return neighbourhood_.standing_down(); }
@@ -165,7 +191,10 @@ class Agent {
   Mode mode_of(const ContainerInfo& info) const;
   Care care_of(const ContainerInfo& info) const;
   LimitWriter::RestoreReport apply_modes();
+  ModeRequest changed(ModeRequest request, std::optional<Mode> mode, bool until_restart) const;
+  void follow_host_mode();
   void save_holds();
+  void answer_saved();
   void watch_kill_switch();
   void watch_kill_switch_in_tick();
   void watch_neighbours();
@@ -175,6 +204,8 @@ class Agent {
   Limits restore_found(CgroupId id);
   void farewell(CgroupId id);
   void submit(const Decision& decision);
+  void take_up_history();
+  void take_earlier(const Result<EarlierRuns>& earlier);
   void want_prior(const ContainerInfo& info);
   void want_bursts(const ContainerInfo& info);
   void ask_wanted();
@@ -226,8 +257,13 @@ class Agent {
   bool look_requested_ = false;
   std::map<std::uint64_t, std::string> write_errors_;  // by decision, since the last tick
   MonotonicTime next_squeeze_;
-  std::map<CgroupId, Mode> asked_modes_;  // above the configured ones, until the container is gone
-  std::string holds_error_;               // why the holds are not on disk
+  // Above the configured ones, of containers whose name is no permission: until they are gone.
+  std::map<CgroupId, AskedMode> asked_modes_;
+  std::string holds_error_;      // why the holds are not on disk
+  std::size_t saves_begun_ = 0;  // on their way to the disk
+  std::vector<std::pair<MonotonicTime, AfterSave>> after_save_;
+  bool history_asked_ = false;   // for what a locked history has of earlier runs
+  std::string history_damage_;
   bool rails_unsaved_ = false;
   MonotonicTime next_rails_try_;
   std::map<std::string, KnownRuns> learned_;  // by learning_key(), bounded

@@ -65,6 +65,23 @@ bool Agent::take_model(ChosenModel model) {
   return true;
 }
 
+// Quarantines, OOM floors and priors of a history that was locked at the start, once it is free.
+void Agent::take_up_history() {
+  if (!parts_.history_locked || history_asked_) return;
+  history_asked_ = parts_.store->query([this](Store& store) {
+    post_([this, earlier = load_earlier_runs(store)] { take_earlier(earlier); });
+  });
+}
+
+void Agent::take_earlier(const Result<EarlierRuns>& earlier) {
+  history_asked_ = false;
+  if (!earlier) return;  // asked again in the next tick
+  parts_.history_locked = false;
+  parts_.last_written = earlier->last_written;
+  history_damage_ = earlier->damage;
+  parts_.pipeline.take_earlier(earlier->rails, tick_.wall_time);
+}
+
 // The prior comes from the database a moment later; where it does not, the container has what waits
 // for the database, or learns anew.
 void Agent::want_prior(const ContainerInfo& info) {
@@ -87,7 +104,7 @@ void Agent::want_bursts(const ContainerInfo& info) {
 
 // All of a tick in one query; while too many wait it is asked again in the next.
 void Agent::ask_wanted() {
-  if (wanted_.empty()) return;
+  if (wanted_.empty() || parts_.history_locked) return;
   const auto wanted = std::make_shared<WantedPriors>(std::exchange(wanted_, {}));
   const bool asked = parts_.store->query([this, wanted](Store& store) {
     for (const auto& [key, ids] : wanted->learned)

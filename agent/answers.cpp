@@ -24,6 +24,10 @@ constexpr std::size_t kMostFitsKept = 64;
 // one would leave out phases that last some minutes, and over hours any phase follows any.
 constexpr std::chrono::minutes kNextHorizon{10};
 
+// What `overhead` is about; one measurement in each step of it is kept.
+constexpr std::chrono::minutes kOverheadWindow{5};
+constexpr std::chrono::seconds kOverheadStep{10};
+
 double own_cpu_seconds() {
   struct rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
@@ -56,31 +60,6 @@ std::vector<const ContainerInfo*> infos_of(std::span<const ContainerView* const>
   infos.reserve(views.size());
   for (const ContainerView* view : views) infos.push_back(&view->info);
   return infos;
-}
-
-// `held`: from doing anything, by the kill switch.
-std::string not_before(bool paused, bool held) {
-  if (!paused && !held) return "";
-  return std::string(" as soon as ") + (paused ? "it is resumed" : "") +
-         (paused && held ? " and " : "") + (held ? "the kill switch is gone" : "");
-}
-
-// Of what a command allows beyond the configuration.
-std::string until_ends(const char* what) {
-  return std::string(", until ") + what + " ends or its configuration is read again; what is to " +
-         "last stands in cgphase.toml(5)";
-}
-
-std::string knobs_text(const LimitWriter::RestoreReport& restored) {
-  return std::to_string(restored.restored) + " knobs written back, " +
-         std::to_string(restored.foreign) + " left as somebody else set them, " +
-         std::to_string(restored.gone) + " gone with their cgroups";
-}
-
-// Nothing where no limit was changed.
-std::vector<std::string> changes_of(const LimitWriter::RestoreReport& restored) {
-  if (restored.restored + restored.foreign + restored.gone == 0) return {};
-  return {knobs_text(restored)};
 }
 
 }  // namespace
@@ -142,6 +121,22 @@ ContainerReport Answers::report_with_next(const ContainerView& view) {
   return told;
 }
 
+void Answers::measure_overhead() {
+  const MonotonicTime now = clock_.monotonic_now();
+  while (!cpu_seconds_.empty() && now - cpu_seconds_.front().first > kOverheadWindow)
+    cpu_seconds_.pop_front();
+  if (cpu_seconds_.empty() || now - cpu_seconds_.back().first >= kOverheadStep)
+    cpu_seconds_.emplace_back(now, own_cpu_seconds());
+}
+
+std::optional<double> Answers::overhead_cpu_cores() const {
+  if (cpu_seconds_.empty()) return std::nullopt;
+  const auto& [since, before] = cpu_seconds_.front();
+  const MonotonicTime now = clock_.monotonic_now();
+  if (now - since < kOverheadStep) return std::nullopt;
+  return (own_cpu_seconds() - before) / seconds_between(since, now);
+}
+
 std::vector<ContainerReport> Answers::reports() const {
   std::vector<ContainerReport> reports;
   for (const ContainerView* view : agent_.pipeline().containers()) reports.push_back(report(*view));
@@ -154,7 +149,9 @@ StatusReport Answers::status() const {
                       .policy = agent_.config().policy};
   status.uptime_seconds =
       std::chrono::duration<double>(clock_.monotonic_now() - facts_.started).count();
+  status.started = clock_.wall_now() - (clock_.monotonic_now() - facts_.started);
   status.cpu_seconds = own_cpu_seconds();
+  status.overhead_cpu_cores = overhead_cpu_cores();
   status.rss_bytes = own_rss_bytes();
   for (const auto& list : {facts_.host_sources, agent_.sources()})
     for (const Source& source : list)
@@ -197,8 +194,11 @@ StatusReport Answers::status() const {
   status.writes_down = totals.writes_down;
   status.trials_reverted = totals.trials_reverted;
   status.impossible_samples = agent_.impossible_samples();
-  status.changed_anything = totals.writes_up + totals.writes_down > 0;
+  status.last_written_before = agent_.last_written();
+  status.changed_anything =
+      totals.writes_up + totals.writes_down > 0 || status.last_written_before;
   status.kill_switch = agent_.kill_switch();
+  status.companion_needed = facts_.companion_needed;
   status.companion_alive = facts_.companion_alive && facts_.companion_alive();
   status.standing_down = agent_.standing_down();
   status.degraded = agent_.degraded();
@@ -315,13 +315,8 @@ void Answers::answer(const Request& request, const Peer& peer, Respond respond) 
     case Verb::fit: return respond(fit(request, peer));
     case Verb::mode: case Verb::pause: case Verb::resume: case Verb::restore: case Verb::model:
     case Verb::pin:
-      return respond(act(request, peer));
-    case Verb::config: {
-      nlohmann::json rows = nlohmann::json::array();
-      for (const ConfigValue& row : config_rows(agent_.config()))
-        rows.push_back({{"key", row.key}, {"value", row.value}, {"origin", row.origin}});
-      return respond(ok_reply({{"config", std::move(rows)}}));
-    }
+      return act(request, std::move(respond));
+    case Verb::config: return respond(config());
   }
 }
 
@@ -402,37 +397,6 @@ nlohmann::json Answers::fit(const Request& request, const Peer& peer) {
              }));
 }
 
-nlohmann::json Answers::act(const Request& request, const Peer&) {
-  if (request.verb == Verb::mode) return set_mode(request);
-  if (request.verb == Verb::restore) return restore(request);
-  if (request.verb == Verb::pin) return pin(request);
-  if (request.verb == Verb::model) {
-    const Result<std::string> taken = facts_.take_model();
-    if (!taken) return error_reply(taken.error());
-    return ok_reply(to_json(ActionReport{.done = *taken, .undo = {}, .changes = {},
-                                         .failures = {}}));
-  }
-  const auto view = container(request);
-  if (!view) return error_reply(view.error());
-  const bool pause = request.verb == Verb::pause;
-  const std::string name = escape_name((*view)->info.name);
-  const bool before = agent_.paused((*view)->info);
-  auto restored = agent_.set_paused((*view)->info.id, pause);
-  std::vector<std::string> changes = changes_of(restored);
-  if (const Pin& pin = (*view)->pin; !pause && pin.any())
-    changes.push_back("it is pinned to " + pin_words(pin, false) + " still: " +
-                      shell_command({"cgphase", "pin", found_by(**view), pin_words({}, true)}));
-  return ok_reply(to_json(ActionReport{
-      .done = (pause ? name + " is left alone until it is resumed"
-                     : name + " is managed again as the configuration says") +
-              others_of_name((*view)->info),
-      .undo = before == pause ? ""
-                              : shell_command({"cgphase", pause ? "resume" : "pause",
-                                               found_by(**view)}),
-      .changes = std::move(changes),
-      .failures = std::move(restored.failures)}));
-}
-
 std::string Answers::found_by(const ContainerView& view) const {
   const std::vector<const ContainerView*> views = agent_.pipeline().containers();
   std::string name = escape_name(view.info.name);
@@ -448,106 +412,6 @@ std::string Answers::others_of_name(const ContainerInfo& info) const {
       });
   if (count < 2) return "";
   return "; this goes by engine and name, which " + std::to_string(count) + " containers have";
-}
-
-std::vector<std::string> Answers::own_modes() const {
-  std::vector<std::string> ending;
-  for (const ContainerView* view : agent_.pipeline().containers()) {
-    const auto own = agent_.own_mode(view->info);
-    const std::string name = escape_name(view->info.name);
-    if (view->pin.any())
-      ending.push_back("what " + name + " is pinned to ends: " +
-                       shell_command({"cgphase", "pin", found_by(*view),
-                                      pin_words(view->pin, true)}));
-    if (own)
-      ending.push_back("the mode of " + name + " itself, " + to_string(*own) + ", ends: " +
-                       shell_command({"cgphase", "mode", to_string(*own), found_by(*view)}));
-  }
-  return ending;
-}
-
-nlohmann::json Answers::set_mode(const Request& request) {
-  const Mode mode = *parse_mode(*request.text("mode"));
-  if (const std::string why = agent_.unwritable(); mode != Mode::observe && !why.empty())
-    return error_reply(Exit::failure, "mode: nothing is written now, for " + why +
-                                          "; ask again in some seconds");
-  if (mode != Mode::observe && !agent_.may_write())
-    return error_reply(Exit::invalid, "mode: this host cannot be written to; `cgphase doctor` says "
-                                      "what is missing");
-  if (!request.text("container")) {
-    const Mode before = agent_.config().mode;
-    std::vector<std::string> changes = own_modes();
-    auto restored = agent_.set_mode(mode);
-    std::ranges::move(changes_of(restored), std::back_inserter(changes));
-    return ok_reply(to_json(ActionReport{
-        .done = std::string("mode is ") + to_string(mode) +
-                (mode == Mode::enforce ? " for the containers that the configuration names" : "") +
-                not_before(false, mode != Mode::observe && agent_.kill_switch()) +
-                (mode > agent_.configured_mode() ? until_ends("the daemon") : ""),
-        .undo = before == mode ? "" : shell_command({"cgphase", "mode", to_string(before)}),
-        .changes = std::move(changes),
-        .failures = std::move(restored.failures)}));
-  }
-  const auto view = container(request);
-  if (!view) return error_reply(view.error());
-  if (const std::string& owner = agent_.hands_off((*view)->info);
-      mode == Mode::enforce && !owner.empty())
-    return error_reply(Exit::failure, "mode: " + escape_name((*view)->info.name) +
-                                          " is never written to: " + owner);
-  const ContainerInfo& info = (*view)->info;
-  const Mode before = agent_.asked_mode(info);
-  // One above the configured mode is of this container alone.
-  const Mode configured = mode_for(agent_.config(), info);
-  Config file = agent_.config();
-  file.mode = agent_.configured_mode();
-  const Mode lasting = std::min(configured, mode_for(file, info));
-  const bool by_name =
-      mode < configured || (mode == configured && agent_.own_mode(info).value_or(mode) < mode);
-  auto restored = agent_.set_mode(info.id, mode);
-  const bool held = mode != Mode::observe && agent_.kill_switch();
-  return ok_reply(to_json(ActionReport{
-      .done = "mode of " + escape_name(info.name) + " is " + to_string(mode) +
-              not_before(agent_.paused(info), held) + (by_name ? others_of_name(info) : "") +
-              (mode > lasting ? until_ends("it or the daemon") : ""),
-      .undo = before == mode
-                  ? ""
-                  : shell_command({"cgphase", "mode", to_string(before), found_by(**view)}),
-      .changes = changes_of(restored),
-      .failures = std::move(restored.failures)}));
-}
-
-nlohmann::json Answers::restore(const Request& request) {
-  ActionReport action;
-  LimitWriter::RestoreReport restored;
-  if (request.flag("all")) {
-    const Mode before = agent_.config().mode;
-    action.changes = own_modes();
-    restored = agent_.set_mode(Mode::observe);
-    const auto rest = agent_.restore_all();
-    restored.restored += rest.restored;
-    restored.failures = rest.failures;  // the second attempt tells what really failed
-    action.done = restored.failures.empty() ? "every limit is as it was; mode is observe"
-                                            : "mode is observe; not every limit could be restored";
-    if (before != Mode::observe)
-      action.undo = shell_command({"cgphase", "mode", to_string(before)});
-  } else {
-    const auto view = container(request);
-    if (!view) return error_reply(view.error());
-    const std::string name = escape_name((*view)->info.name);
-    const CgroupId id = (*view)->info.id;
-    const bool before = agent_.paused((*view)->info);
-    restored = agent_.set_paused(id, true);
-    const auto rest = agent_.restore(id);
-    restored.restored += rest.restored;
-    restored.failures = rest.failures;
-    action.done = restored.failures.empty() ? name + " has its original limits and is left alone"
-                                            : name + " is left alone, but could not be restored";
-    action.done += others_of_name((*view)->info);
-    if (!before) action.undo = shell_command({"cgphase", "resume", found_by(**view)});
-  }
-  action.changes.push_back(knobs_text(restored));
-  action.failures = std::move(restored.failures);
-  return ok_reply(to_json(action));
 }
 
 }  // namespace cgphase

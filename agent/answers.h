@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
@@ -36,6 +37,7 @@ class Answers {
     MonotonicTime started;
     std::vector<Source> host_sources;            // found at start: cgroup root, controllers
     std::function<Result<std::string>()> take_model;  // that is installed now; says which it is
+    bool companion_needed = true;  // limits can be written here
     std::function<bool()> companion_alive;
     // Of what is no part of the agent; one more sentence of "degraded".
     std::function<std::optional<std::string>()> complaint = {};
@@ -45,6 +47,8 @@ class Answers {
 
   void answer(const Request& request, const Peer& peer, Respond respond);
   StatusReport status() const;
+  // Once per tick; what it costs before the first call, to start, is not counted.
+  void measure_overhead();
   std::vector<ContainerReport> reports() const;
 
  private:
@@ -67,9 +71,6 @@ class Answers {
   // What to add where a pause or a mode that is set or lifted is of more containers than this one;
   // else empty.
   std::string others_of_name(const ContainerInfo& info) const;
-  // Of containers that have one by command, which a mode for all ends: each with how to have it
-  // again.
-  std::vector<std::string> own_modes() const;
   std::vector<JournalEvent> events_in_memory(std::optional<CgroupId> only, const EventSpan& span,
                                              bool all) const;
   void explain(const Request& request, Respond respond);
@@ -92,13 +93,26 @@ class Answers {
                                         std::size_t containers);
   const std::vector<KnownContainer>& known(std::chrono::seconds duration);
   void events(const Request& request, Respond respond);
-  nlohmann::json act(const Request& request, const Peer& peer);
+  void act(const Request& request, Respond respond);
+  nlohmann::json acted(const Request& request);
   nlohmann::json set_mode(const Request& request);
+  nlohmann::json set_host_mode(std::optional<Mode> mode, bool until_restart);
+  nlohmann::json set_own_mode(const Request& request, std::optional<Mode> mode,
+                              bool until_restart);
+  nlohmann::json pause(const Request& request);
+  nlohmann::json config() const;
+  // What keeps a container in this mode from being changed, or part of it; one sentence each.
+  std::vector<std::string> obstacles(const ContainerView& view, Mode mode) const;
+  std::vector<std::string> capped_text() const;
+  std::string still_pinned(const ContainerView& view) const;
   nlohmann::json restore(const Request& request);
+  nlohmann::json restore_all();
   nlohmann::json pin(const Request& request);
   Result<const ContainerView*> container(const Request& request) const;
   ContainerReport report(const ContainerView& view) const;  // but for `next`
   ContainerReport report_with_next(const ContainerView& view);
+
+  std::optional<double> overhead_cpu_cores() const;
 
   Agent& agent_;
   const Clock& clock_;
@@ -112,6 +126,8 @@ class Answers {
   // What may follow, of the containers that were told of since that tick.
   std::uint64_t next_of_ticks_ = 0;
   std::map<CgroupId, std::vector<Forecast::Next>> next_;
+  // CPU seconds of this process by time, within kOverheadWindow.
+  std::deque<std::pair<MonotonicTime, double>> cpu_seconds_;
   // Containers that questions looked at within a second.
   MonotonicTime asked_since_;
   std::map<std::pair<Verb, uid_t>, std::size_t> asked_;

@@ -58,7 +58,7 @@ nlohmann::json Answers::pin(const Request& request) {
     action.undo = shell_command({"cgphase", "pin", by, pin_words(before, true)});
   if (!after.any()) return ok_reply(to_json(action));
   action.done = name + " is pinned to " + pin_words(after, false) +
-                ", until it or the daemon ends, or a mode of the host is set";
+                " until this container or cgphased ends";
   action.changes.push_back("its limits follow by steps, as far as the rails allow: " +
                            shell_command({"cgphase", "explain", by}));
   if (const Mode mode = agent_.asked_mode(info); mode != Mode::enforce)

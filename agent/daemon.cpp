@@ -89,8 +89,14 @@ class Daemon {
   Result<std::string> take_model();
   Started<void> make_agent();
   Started<void> open_sockets();
-  std::unique_ptr<StoreThread> open_store(std::uint64_t& first_decision_id, RailsMemory& memory);
-  RailsMemory load_rails_memory(Store& store) const;
+  // Filled where the history can be read at once.
+  struct Opened {
+    std::unique_ptr<StoreThread> store;
+    bool locked = false;
+    std::uint64_t first_decision_id = 1;
+    EarlierRuns earlier = {};
+  };
+  Opened open_store();
   Holds load_holds() const;
   std::unique_ptr<ProbeSource> make_probes() const;
   OpenCgroupPull pull_opener() const;
@@ -248,38 +254,40 @@ Result<std::string> Daemon::take_model() {
   return "the model in use is " + path + (other ? "" : ", as before");
 }
 
-// What cannot be read protects nobody; it is begun anew.
-RailsMemory Daemon::load_rails_memory(Store& store) const {
-  const Result<nlohmann::json> stored = store.load_learned(kRailsMemoryName);
-  if (!stored && stored.error().kind == ErrorKind::not_found) return {};
-  Result<RailsMemory> memory =
-      stored ? RailsMemory::from_json(*stored) : std::unexpected(stored.error());
-  if (memory) return *std::move(memory);
-  log_.damaged("what OOMs taught is forgotten, and quarantines: " + memory.error().text);
-  return {};
-}
-
-// A database that cannot be had is no reason not to protect containers: it is told in `status`.
-std::unique_ptr<StoreThread> Daemon::open_store(std::uint64_t& first_decision_id,
-                                                RailsMemory& memory) {
-  if (!config_.store.enabled) return nullptr;
+// A database that cannot be had is no reason not to protect containers: it is told in `status`. One
+// that another process has locked is opened once that lets go of it.
+Daemon::Opened Daemon::open_store() {
+  if (!config_.store.enabled) return {};
+  const WallTime now = clock_.wall_now();
   Result<Store> store = Store::open({.path = config_.state_dir + "/history.db",
                                      .boot_id = boot_id(), .cap = config_.store.cap,
                                      .retention = config_.store.retention,
-                                     .min_free = config_.store.min_free});
+                                     .min_free = config_.store.min_free,
+                                     .wait_for_lock_since = now});
   if (!store) {
     host_sources_.push_back({"history", false, store.error().text});
     log_.history_off(store.error().text);
-    return nullptr;
+    return {};
   }
-  if (store->quarantined())
-    log_.damaged("the history was damaged; it was kept as " + *store->quarantined() +
-                 " and a new one begun");
-  // What those had changed was put back before. On a full disk the next start does it.
-  static_cast<void>(store->end_open_decisions(clock_.wall_now()));
-  first_decision_id = store->last_decision_id().value_or(0) + 1;
-  memory = load_rails_memory(*store);
-  return std::make_unique<StoreThread>(std::move(*store));
+  Opened opened;
+  opened.locked = store->let_go();
+  if (opened.locked) {
+    // Above every id that the journal can have.
+    opened.first_decision_id = static_cast<std::uint64_t>(
+        std::chrono::floor<std::chrono::milliseconds>(now.time_since_epoch()).count());
+    log_.history_off("another process has locked it; it is tried again until it is free");
+  } else {
+    if (store->quarantined())
+      log_.damaged("the history was damaged; it was kept as " + *store->quarantined() +
+                   " and a new one begun");
+    // What those had changed was put back before. On a full disk the next start does it.
+    static_cast<void>(store->end_open_decisions(now));
+    opened.first_decision_id = store->last_decision_id().value_or(0) + 1;
+    opened.earlier = load_earlier_runs(*store).value_or(EarlierRuns{});
+    if (!opened.earlier.damage.empty()) log_.damaged(opened.earlier.damage);
+  }
+  opened.store = std::make_unique<StoreThread>(std::move(*store));
+  return opened;
 }
 
 // What cannot be read may have said "leave it alone": then nothing is written until an
@@ -291,7 +299,7 @@ Holds Daemon::load_holds() const {
   const std::string kept = path + ".damaged";
   const bool moved = ::rename(path.c_str(), kept.c_str()) == 0;
   log_.damaged(holds.error().text + (moved ? ", kept as " + kept : "") +
-               "; only observing until `cgphase mode " + to_string(config_.mode) + "`");
+               "; only observing until `cgphase mode default`");
   Holds observe(path);
   observe.lose();
   (void)observe.save();
@@ -337,17 +345,15 @@ Started<void> Daemon::make_agent() {
                          .open_pull = pull_opener()});
   if (!sampler) return refuse(sampler.error());
   ::mkdir(config_.state_dir.c_str(), 0750);  // where it cannot be made, what opens in it says why
-  std::uint64_t first_decision_id = 1;
-  RailsMemory memory;
-  std::unique_ptr<StoreThread> store = open_store(first_decision_id, memory);
+  Opened history = open_store();
   Result<Pipeline> pipeline = Pipeline::create({.policy = config_.policy, .risk = config_.risk,
                                                 .rails = config_.rails,
                                                 .interval = config_.interval,
                                                 .manage_unlimited = config_.manage_unlimited,
-                                                .first_decision_id = first_decision_id},
+                                                .first_decision_id = history.first_decision_id},
                                                model->engine);
   if (!pipeline) return refuse(pipeline.error());
-  pipeline->set_rails_memory(std::move(memory));
+  pipeline->set_rails_memory(std::move(history.earlier.rails));
   Agent::Parts parts{.sampler = std::move(*sampler), .pipeline = std::move(*pipeline),
                      .writer = writer_.get(), .kernel_writer = writer_.get(),
                      .guard = guard_.get(), .probes = make_probes(),
@@ -356,7 +362,8 @@ Started<void> Daemon::make_agent() {
                            return look_for_gpu(cgroups, proc, question);
                          }),
                      .gpus = make_gpus(),
-                     .store = std::move(store), .model = *std::move(model),
+                     .store = std::move(history.store), .history_locked = history.locked,
+                     .last_written = history.earlier.last_written, .model = *std::move(model),
                      .holds = load_holds(), .log = &changes_};
   const Agent::Post post = [this](std::function<void()> work) { asio::post(io_, std::move(work)); };
   agent_ = std::make_unique<Agent>(config_, std::move(parts), clock_, post);
@@ -364,6 +371,7 @@ Started<void> Daemon::make_agent() {
       *agent_, clock_, post,
       Answers::Facts{.version = CGPHASE_VERSION, .started = clock_.monotonic_now(),
                      .host_sources = host_sources_, .take_model = [this] { return take_model(); },
+                     .companion_needed = root_.can_enforce && root_.writable,
                      .companion_alive = [this] { return companion_ && companion_->alive(); },
                      .complaint = [this] { return publisher_ ? publisher_->complaint()
                                                              : std::nullopt; }});
@@ -404,6 +412,7 @@ void Daemon::tick() {
 void Daemon::on_tick() {
   beat();
   tick();
+  answers_->measure_overhead();
   const MonotonicTime now = clock_.monotonic_now();
   if (now >= next_status_) {
     const StatusReport status = answers_->status();

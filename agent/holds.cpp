@@ -1,5 +1,6 @@
 #include "agent/holds.h"
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -12,34 +13,45 @@ namespace {
 
 using nlohmann::json;
 
+// The first version of the file has no "since" and only modes below the configured one.
 constexpr int kFileSchema = 1;
 constexpr std::size_t kMaxFileBytes = std::size_t{4} << 20;
-constexpr std::size_t kMaxHolds = 10'000;
+constexpr std::int64_t kLatestSeconds = 9'000'000'000;  // what WallTime can hold, in nanoseconds
 
 std::string key_of(const ContainerInfo& container) {
   return std::string(engine_name(container.engine)) + ":" + escape_name(container.name);
 }
 
-bool empty(const Holds::Hold& hold) { return !hold.paused && !hold.at_most; }
+bool empty(const ModeRequest& mode) { return !mode.in_force(); }
+bool empty(const Holds::Hold& hold) { return !hold.paused && empty(hold.mode); }
 
-// Absent and null are no mode; anything else that is none makes the file a damaged one.
-bool read_mode(const json& object, const char* key, std::optional<Mode>& mode) {
+// An absent or null mode is none. Any other value that is not a mode makes the file damaged.
+bool read_mode(const json& object, const char* key, const char* since, ModeRequest& request) {
   const auto found = object.find(key);
   if (found == object.end() || found->is_null()) return true;
-  if (found->is_string()) mode = parse_mode(found->get_ref<const std::string&>());
-  return mode.has_value();
+  if (!found->is_string()) return false;
+  const auto mode = parse_mode(found->get_ref<const std::string&>());
+  const json seconds = object.value(since, json(0));
+  if (!mode || !seconds.is_number_integer() || seconds < 0 || seconds > kLatestSeconds)
+    return false;
+  request.lasting = {*mode, WallTime(std::chrono::seconds(seconds.get<std::int64_t>()))};
+  return true;
 }
 
 bool read_hold(const json& object, Holds::Hold& hold) {
-  if (!object.is_object() || !read_mode(object, "mode", hold.at_most)) return false;
+  if (!object.is_object() || !read_mode(object, "mode", "since", hold.mode)) return false;
   const auto paused = object.find("paused");
   if (paused == object.end()) return true;
   hold.paused = paused->is_boolean() && paused->get<bool>();
   return paused->is_boolean();
 }
 
-json mode_json(const std::optional<Mode>& mode) {
-  return mode ? json(to_string(*mode)) : json(nullptr);
+void write_mode(const ModeRequest& request, const char* key, const char* since, json& object) {
+  object[key] = nullptr;
+  if (!request.lasting) return;
+  object[key] = to_string(request.lasting->mode);
+  object[since] = std::chrono::floor<std::chrono::seconds>(
+                      request.lasting->since.time_since_epoch()).count();
 }
 
 }  // namespace
@@ -53,17 +65,17 @@ Result<Holds> Holds::load(const std::string& path) {
   }
   const json file = json::parse(*text, nullptr, false);
   const auto damaged = [&] {
-    return failure(ErrorKind::invalid,
-                   path + ": what an administrator asked for cannot be read from it");
+    return failure(ErrorKind::invalid, path + ": damaged, so the pauses and modes that "
+                                              "`cgphase` commands set are lost");
   };
   if (!file.is_object() || file.value("schema", json()) != kFileSchema ||
-      !read_mode(file, "host", holds.host_))
+      !read_mode(file, "host", "host_since", holds.host_))
     return damaged();
   const json lost = file.value("lost", json(false));
   if (!lost.is_boolean()) return damaged();
   holds.lost_ = lost.get<bool>();
   const json containers = file.value("containers", json::object());
-  if (!containers.is_object() || containers.size() > kMaxHolds) return damaged();
+  if (!containers.is_object() || containers.size() > kMostContainers) return damaged();
   for (const auto& [key, value] : containers.items())
     if (!read_hold(value, holds.containers_[key])) return damaged();
   return holds;
@@ -74,32 +86,49 @@ Holds::Hold Holds::of(const ContainerInfo& container) const {
   return found == containers_.end() ? Hold{} : found->second;
 }
 
-void Holds::set(const ContainerInfo& container, Hold hold) {
-  if (empty(hold)) containers_.erase(key_of(container));
-  else containers_[key_of(container)] = hold;
+Status Holds::set(const ContainerInfo& container, const Hold& hold) {
+  const std::string key = key_of(container);
+  if (empty(hold)) {
+    containers_.erase(key);
+    return {};
+  }
+  if (containers_.size() >= kMostContainers && !containers_.contains(key))
+    return failure(ErrorKind::invalid,
+                   std::to_string(kMostContainers) + " containers have a mode or a pause already; "
+                   "take one back with `cgphase mode default NAME` or `cgphase resume NAME`");
+  containers_[key] = hold;
+  return {};
+}
+
+std::size_t Holds::forget_modes(const std::string& name) {
+  std::size_t count = 0;
+  for (auto entry = containers_.begin(); entry != containers_.end();) {
+    auto& [key, hold] = *entry;
+    const bool meant = key.substr(key.find(':') + 1) == name && !empty(hold.mode);
+    if (meant) {
+      hold.mode = {};
+      ++count;
+    }
+    entry = empty(hold) ? containers_.erase(entry) : std::next(entry);
+  }
+  return count;
 }
 
 void Holds::lose() {
-  host_ = Mode::observe;
+  host_ = {.lasting = AskedMode{}, .until_restart = {}};
   lost_ = true;
-}
-
-void Holds::clear_modes() {
-  if (!lost_) host_.reset();
-  for (auto entry = containers_.begin(); entry != containers_.end();) {
-    entry->second.at_most.reset();
-    entry = empty(entry->second) ? containers_.erase(entry) : std::next(entry);
-  }
 }
 
 Status Holds::save() const {
   if (path_.empty()) return {};
-  if (containers_.size() > kMaxHolds)
-    return failure(ErrorKind::invalid, path_ + ": too many containers are held back to keep them");
-  json file = {{"schema", kFileSchema}, {"host", mode_json(host_)}, {"containers", json::object()}};
+  json file = {{"schema", kFileSchema}, {"containers", json::object()}};
+  write_mode(host_, "host", "host_since", file);
   if (lost_) file["lost"] = true;
-  for (const auto& [key, hold] : containers_)
-    file["containers"][key] = {{"paused", hold.paused}, {"mode", mode_json(hold.at_most)}};
+  for (const auto& [key, hold] : containers_) {
+    if (!hold.paused && !hold.mode.lasting) continue;
+    json& one = file["containers"][key] = {{"paused", hold.paused}};
+    write_mode(hold.mode, "mode", "since", one);
+  }
   return replace_file(path_, file.dump(1) + "\n", 0640);
 }
 

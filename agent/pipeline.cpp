@@ -48,6 +48,7 @@ struct Pipeline::Container {
   std::unique_ptr<Policy> policy;
   ContainerRails rails;
   std::array<std::optional<MonotonicTime>, 2> quarantined_until;  // as last remembered
+  bool told_quarantines = false;
   bool seen = false;  // view.sample is a sample: until the next one is done, the one before it
   MonotonicTime previous_time;
   // The lowest CPU limit since that one was read: what a throttled container ran against, even if
@@ -205,13 +206,6 @@ void Pipeline::set_pin(CgroupId id, const Pin& pin) {
   if (found == containers_.end()) return;
   found->second->view.pin = pin;
   if (!pin.any()) found->second->pinned_samples.clear();
-}
-
-void Pipeline::clear_pins() {
-  for (auto& [id, container] : containers_) {
-    container->view.pin = {};
-    container->pinned_samples.clear();
-  }
 }
 
 void Pipeline::find_nested() {
@@ -401,7 +395,7 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
       .oom_floor_bytes = view.mode == Mode::observe
           ? 0 : rails_memory_.ooms.floor_bytes(image_of(view.info), tick.wall_time),
       .reload = sample.limits_reset};
-  if (first)
+  if (!std::exchange(container.told_quarantines, true))
     for (const Resource resource : {Resource::cpu, Resource::memory})
       input.quarantine_left[static_cast<std::size_t>(resource)] =
           rails_memory_.quarantines.left(view.info.name, resource, tick.wall_time);
@@ -429,6 +423,12 @@ void Pipeline::written(std::uint64_t decision_id, WriteEnd end, const Limits& in
   if (container == containers_.end()) return;
   container->second->in_force(in_force);
   container->second->rails.written(decision, end, in_force, time);
+}
+
+void Pipeline::take_earlier(const RailsMemory& earlier, WallTime now) {
+  rails_memory_.add(earlier, now);
+  rails_news_ = true;
+  for (auto& [id, container] : containers_) container->told_quarantines = false;
 }
 
 Decision Pipeline::guard_raised(CgroupId id, Resource resource, Reason reason,

@@ -107,7 +107,6 @@ class Pipeline {
   void set_care(CgroupId id, const Care& care);
   // From the next step on, for as long as this container is there.
   void set_pin(CgroupId id, const Pin& pin);
-  void clear_pins();
   // Somebody else sets limits on this host: nothing is lowered, and what was is raised again.
   void set_hands_off(bool hands_off) { hands_off_ = hands_off; }
   // Another model from the next step on; null: no phases. Nothing of what phases of the one before
@@ -138,6 +137,8 @@ class Pipeline {
   // What went wrong under limits of ours, in this run and, once told, in earlier ones.
   const RailsMemory& rails_memory() const { return rails_memory_; }
   void set_rails_memory(RailsMemory memory) { rails_memory_ = std::move(memory); }
+  // Adds what earlier runs knew, for the containers that are here, too.
+  void take_earlier(const RailsMemory& earlier, WallTime now);
   // True once after it changed.
   bool take_rails_news() { return std::exchange(rails_news_, false); }
 

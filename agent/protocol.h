@@ -64,7 +64,7 @@ bool is_admin(Verb verb);
 //   history               container or record, exactly one, [from_seconds], [until_seconds],
 //                         [limit], [full], [rows]
 //   events                [container], [from_seconds], [until_seconds], [limit], [before]
-//   mode                  mode, [container]
+//   mode                  mode (or "default"), [container], [until_restart]
 //   restore               container, or all=true, exactly one
 //   pin                   container, and [cpus], [memory_mib], one at least; 0: as the policy says
 //   records               [after]

@@ -352,7 +352,9 @@ json to_json(const StatusReport& report) {
       {"mode", to_string(report.mode)},
       {"policy", report.policy},
       {"uptime_seconds", report.uptime_seconds},
+      {"started", seconds_since_epoch(report.started)},
       {"cpu_seconds", report.cpu_seconds},
+      {"overhead_cpu_cores", or_null(report.overhead_cpu_cores)},
       {"rss_bytes", report.rss_bytes},
       {"sources", std::move(sources)},
       {"gpus", gpus_json(report.gpus)},
@@ -385,8 +387,12 @@ json to_json(const StatusReport& report) {
       {"trials_reverted", report.trials_reverted},
       {"impossible_samples", report.impossible_samples},
       {"changed_anything", report.changed_anything},
+      {"last_written_before", report.last_written_before
+                                  ? json(seconds_since_epoch(*report.last_written_before))
+                                  : json(nullptr)},
       {"kill_switch", report.kill_switch},
       {"standing_down", printable(report.standing_down)},
+      {"companion_needed", report.companion_needed},
       {"companion_alive", report.companion_alive},
       {"degraded", texts(report.degraded)},
   });

@@ -121,7 +121,10 @@ struct StatusReport {
   Mode mode = Mode::observe;
   std::string policy;
   double uptime_seconds = 0;
+  WallTime started;
   double cpu_seconds = 0;          // of the daemon itself, since its start
+  // The same over the last minutes, without its start; absent in the first seconds.
+  std::optional<double> overhead_cpu_cores;
   std::uint64_t rss_bytes = 0;
   std::vector<SourceReport> sources;
   std::vector<GpuReport> gpus;
@@ -145,9 +148,12 @@ struct StatusReport {
   double saved_core_seconds = 0, saved_byte_seconds = 0;   // since the start
   std::uint64_t writes_up = 0, writes_down = 0, trials_reverted = 0;
   std::uint64_t impossible_samples = 0;  // left out, or without what was impossible
-  bool changed_anything = false;   // false: "nothing has been changed on this host"
+  // When an earlier run last wrote a limit, as far back as the journal goes.
+  std::optional<WallTime> last_written_before;
+  bool changed_anything = false;   // by this run, or by one that the journal knows
   bool kill_switch = false;
   std::string standing_down;       // why nothing is written on this host; empty where it may be
+  bool companion_needed = true;    // false: no limit can be written on this host
   bool companion_alive = false;
   std::vector<std::string> degraded;   // one sentence each
 };

@@ -73,9 +73,12 @@ OrComplaint<json> ask_config(const CommonOptions& options) {
   return ask_daemon(options.socket, {.verb = Verb::config, .args = json::object()});
 }
 
+// The modes of containers are no keys, but they have an origin.
 int show_config(bool with_origin, const CommonOptions& options) {
-  const auto body = ask_config(options);
+  auto body = ask_config(options);
   if (!body) return complain(body.error());
+  if (with_origin)
+    for (const json& mode : view_array(*body, "/modes")) (*body)["config"].push_back(mode);
   return print(with_origin ? kOriginsForm : kValuesForm, *body, options);
 }
 
@@ -104,7 +107,8 @@ void add_config_verbs(CLI::App& app, const CommonOptions& options, int& exit_cod
   verb->callback([file, &options, &exit_code] { exit_code = check_config(*file, options); });
   const auto with_origin = std::make_shared<bool>(false);
   verb = config->add_subcommand("show", "every key and the value in force");
-  verb->add_flag("--origin", *with_origin, "and where it was set: file and line, option, default");
+  verb->add_flag("--origin", *with_origin,
+                 "and where it was set: file and line, option, command or default");
   verb->callback([with_origin, &options, &exit_code] {
     exit_code = show_config(*with_origin, options);
   });

@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "agent/report.h"
 #include "base/clock.h"
@@ -29,8 +30,9 @@ constexpr double kHistoryDefaultSeconds = 3600;
 // What the verbs take beyond the common options. One per verb, alive as long as its callback.
 struct Words {
   std::string container, mode, pin, at, from, until, cgroup_root = "/sys/fs/cgroup", state_dir;
+  std::vector<std::string> containers;
   int limit = 0;
-  bool all = false, follow = false;
+  bool all = false, follow = false, until_restart = false;
 };
 
 // Puts the time that `text` means into the argument; true where there is none.
@@ -67,14 +69,28 @@ int act(Request request, const CommonOptions& options) {
   return body ? print_action(*body, options) : complain(body.error());
 }
 
+// The same request for each of them; the exit code is that of the first that fails.
+int act_on_each(const Request& request, const std::vector<std::string>& containers,
+                const CommonOptions& options) {
+  int exit_code = 0;
+  for (const std::string& container : containers) {
+    Request one = request;
+    one.args["container"] = container;
+    const int code = act(std::move(one), options);
+    if (exit_code == 0) exit_code = code;
+  }
+  return exit_code;
+}
+
 int restore(const Words& words, const CommonOptions& options) {
-  if (words.all == !words.container.empty())
-    return complain(Exit::usage, "restore: name a container, or --all, not both");
-  Request request{.verb = Verb::restore, .args = {{"all", true}}};
-  if (!words.all) request.args = {{"container", words.container}};
+  if (words.all == !words.containers.empty())
+    return complain(Exit::usage, "restore: name a container or use --all");
+  if (!words.all)
+    return act_on_each({.verb = Verb::restore, .args = json::object()}, words.containers, options);
+  const Request request{.verb = Verb::restore, .args = {{"all", true}}};
   const auto body = ask_daemon(options.admin_socket(), request);
   if (body) return print_action(*body, options);
-  if (!words.all || body.error().exit != Exit::unreachable) return complain(body.error());
+  if (body.error().exit != Exit::unreachable) return complain(body.error());
   const std::string program = find_restore_program();
   if (program.empty())
     return complain(Exit::unreachable,
@@ -122,9 +138,12 @@ int events(const Words& words, const CommonOptions& options) {
 }
 
 int mode(const Words& words, const CommonOptions& options) {
+  if (words.until_restart && words.mode == "default")
+    return complain(Exit::usage, "mode: default takes no --until-restart");
   Request request{.verb = Verb::mode, .args = {{"mode", words.mode}}};
-  if (!words.container.empty()) request.args["container"] = words.container;
-  return act(std::move(request), options);
+  if (words.until_restart) request.args["until_restart"] = true;
+  return words.containers.empty() ? act(std::move(request), options)
+                                  : act_on_each(request, words.containers, options);
 }
 
 // One of "cpu=0.5" and "memory=512M" into its argument: 0 for `auto`. Errors: invalid.
@@ -134,7 +153,8 @@ Status take_pin(std::string_view word, json& args) {
   const std::string value(equals == word.npos ? "" : word.substr(equals + 1));
   const char* const argument = name == "cpu" ? "cpus" : "memory_mib";
   if (equals == word.npos || (name != "cpu" && name != "memory"))
-    return failure(ErrorKind::invalid, escape_name(word) + " is neither cpu=CORES nor memory=SIZE");
+    return failure(ErrorKind::invalid,
+                   escape_name(word) + " is not cpu=CORES, memory=SIZE or auto");
   if (args.contains(argument))
     return failure(ErrorKind::invalid, std::string(name) + " is given twice");
   if (value == "auto") {
@@ -157,6 +177,10 @@ Status take_pin(std::string_view word, json& args) {
 
 int pin(const Words& words, const CommonOptions& options) {
   Request request{.verb = Verb::pin, .args = {{"container", words.container}}};
+  if (words.pin == "auto") {
+    request.args["cpus"] = request.args["memory_mib"] = 0;
+    return act(std::move(request), options);
+  }
   for (std::string_view rest = words.pin; !rest.empty();) {
     const std::string_view word = rest.substr(0, rest.find(','));
     if (const Status taken = take_pin(word, request.args); !taken)
@@ -167,6 +191,8 @@ int pin(const Words& words, const CommonOptions& options) {
 }
 
 constexpr const char* kContainerHelp = "name, id (4 characters or more) or cgroup path";
+constexpr const char* kContainersHelp =
+    "one or more: name, id (4 characters or more) or cgroup path";
 
 class Verbs {
  public:
@@ -221,28 +247,25 @@ class Verbs {
   void add_acting() {
     auto words = std::make_shared<Words>();
     CLI::App* verb = add("mode", "Set the mode of a container, or of all (admin)", words, mode);
-    verb->add_option("mode", words->mode, "observe, advise or enforce")
+    verb->add_option("mode", words->mode,
+                     "observe, advise or enforce; default: as the configuration says")
         ->required()
-        ->check(CLI::IsMember({"observe", "advise", "enforce"}));
-    add_container(*verb, *words);
-    add_one("pause", "Put a container's limits back and leave it alone (admin)",
-            [](const Words& one, const CommonOptions& options) {
-              return act({.verb = Verb::pause, .args = {{"container", one.container}}}, options);
-            });
-    add_one("resume", "Take a paused or restored container up again (admin)",
-            [](const Words& one, const CommonOptions& options) {
-              return act({.verb = Verb::resume, .args = {{"container", one.container}}}, options);
-            });
+        ->check(CLI::IsMember({"observe", "advise", "enforce", "default"}));
+    add_containers(*verb, *words);
+    verb->add_flag("--until-restart", words->until_restart,
+                   "end with the daemon, instead of lasting until the mode is changed");
+    add_each("pause", "Put a container's limits back and leave it alone (admin)", Verb::pause);
+    add_each("resume", "Manage a paused or restored container again (admin)", Verb::resume);
     words = std::make_shared<Words>();
     verb = add("pin", "Ask for limits in the place of the policy's (admin)", words, pin);
     add_container(*verb, *words)->required();
     verb->add_option("limits", words->pin,
-                     "cpu=CORES,memory=SIZE, or one of them; auto: the policy's again")
+                     "cpu=CORES,memory=SIZE, or one of them; auto: the policy decides again")
         ->required();
     words = std::make_shared<Words>();
     verb = add("restore", "Put original limits back (admin; --all works without a daemon)", words,
                restore);
-    add_container(*verb, *words);
+    add_containers(*verb, *words);
     verb->add_flag("--all", words->all, "every container");
     verb->add_option("--cgroup-root", words->cgroup_root, "the cgroup v2 mount, without a daemon");
   }
@@ -254,12 +277,27 @@ class Verbs {
     add_container(*add(name, help, words, std::move(body)), *words)->required();
   }
 
+  void add_each(const char* name, const char* help, Verb verb) {
+    auto words = std::make_shared<Words>();
+    add_containers(*add(name, help, words,
+                        [verb](const Words& all, const CommonOptions& options) {
+                          return act_on_each({.verb = verb, .args = json::object()},
+                                             all.containers, options);
+                        }),
+                   *words)->required();
+  }
+
   // JSON carries no stray bytes: a raw name that has such is sent as it is printed.
+  static std::string sent(std::string name) {
+    return printable(name) == name ? name : escape_name(name);
+  }
+
   static CLI::Option* add_container(CLI::App& verb, Words& words) {
-    return verb.add_option("container", words.container, kContainerHelp)
-        ->transform([](std::string name) {
-          return printable(name) == name ? name : escape_name(name);
-        });
+    return verb.add_option("container", words.container, kContainerHelp)->transform(sent);
+  }
+
+  static CLI::Option* add_containers(CLI::App& verb, Words& words) {
+    return verb.add_option("container", words.containers, kContainersHelp)->transform(sent);
   }
 
   static void add_span(CLI::App& verb, Words& words) {

@@ -5,6 +5,7 @@
 
 #include "cli/render.h"
 #include "cli/table.h"
+#include "cli/time_text.h"
 #include "cli/view.h"
 
 namespace cgphase {
@@ -49,17 +50,30 @@ std::string containers_text(const json& body) {
 std::string saved_text(const json& body) {
   const double core_seconds = view_number(body, "/saved_core_seconds").value_or(0);
   const double byte_seconds = view_number(body, "/saved_byte_seconds").value_or(0);
-  return fmt::format("now {} cores, {}; since the start {:.2f} core-hours, {:.2f} GiB-hours",
+  return fmt::format("now {} cores, {}; since cgphased started {:.2f} core-hours, {:.2f} GiB-hours",
                      cores_text(view_number(body, "/saved_now/cpu_cores")),
                      bytes_text(view_number(body, "/saved_now/memory_bytes")),
                      core_seconds / kSecondsPerHour, byte_seconds / kSecondsPerHour / 0x1p30);
 }
 
-std::string writes_text(const json& body) {
-  return fmt::format("{} up, {} down, {} trials reverted",
-                     count_text(view_number(body, "/writes/up")),
-                     count_text(view_number(body, "/writes/down")),
-                     count_text(view_number(body, "/trials_reverted")));
+std::string started_text(const json& body, const TextStyle& style) {
+  return "since cgphased started at " +
+         time_text(view_number(body, "/started").value_or(0), style.utc);
+}
+
+// True as far back as the journal goes, or without one of this run alone, and then it says so.
+std::string changes_text(const json& body, const TextStyle& style) {
+  const auto up = view_number(body, "/writes/up"), down = view_number(body, "/writes/down");
+  if (!view_flag(body, "/changed_anything"))
+    return view_text(body, "/store/state") == "off"
+               ? "nothing has been changed " + started_text(body, style)
+               : "nothing has been changed on this host";
+  if (up.value_or(0) + down.value_or(0) > 0)
+    return fmt::format("{} up, {} down, {} trials reverted {}", count_text(up), count_text(down),
+                       count_text(view_number(body, "/trials_reverted")),
+                       started_text(body, style));
+  return fmt::format("none {}; the last one before was at {}", started_text(body, style),
+                     time_text(view_number(body, "/last_written_before").value_or(0), style.utc));
 }
 
 std::string model_text(const json& body) {
@@ -73,11 +87,17 @@ std::string model_text(const json& body) {
   return provenance.empty() ? text : text + ", " + provenance;
 }
 
-std::string own_cost_text(const json& body) {
-  const double cpu = view_number(body, "/cpu_seconds").value_or(0);
-  const double up = view_number(body, "/uptime_seconds").value_or(0);
-  return fmt::format("{:.1f} s CPU ({:.2f} % of one core), {}", cpu, up > 0 ? 100 * cpu / up : 0.0,
-                     bytes_text(view_number(body, "/rss_bytes")));
+std::string overhead_text(const json& body) {
+  const auto cores = view_number(body, "/overhead_cpu_cores");
+  return (cores ? fmt::format("{:.2f} % of one core", 100 * *cores) : "CPU not measured yet") +
+         ", " + bytes_text(view_number(body, "/rss_bytes"));
+}
+
+void add_companion(Lines& lines, const json& body) {
+  if (view_flag(body, "/companion_alive")) return lines.add("companion", "alive");
+  if (const json& needed = view(body, "/companion_needed"); needed.is_boolean() && !needed)
+    return lines.add("companion", "not needed: no limit can be written on this host");
+  lines.add("companion", "not running: nobody restores if the daemon dies", Tone::bad);
 }
 
 void add_sources(Lines& lines, const json& body) {
@@ -126,11 +146,9 @@ std::string lost_text(const json& body) {
 }
 
 // What the daemon does and saves.
-void add_effects(Lines& lines, const json& body) {
-  if (!view_flag(body, "/changed_anything"))
-    lines.add("changes", "nothing has been changed on this host", Tone::good);
-  else
-    lines.add("changes", writes_text(body));
+void add_effects(Lines& lines, const json& body, const TextStyle& style) {
+  lines.add("changes", changes_text(body, style),
+            view_flag(body, "/changed_anything") ? Tone::plain : Tone::good);
   if (view_flag(body, "/kill_switch"))
     lines.add("kill switch", "on: all is restored and only observed until its file is removed",
               Tone::caution);
@@ -142,26 +160,24 @@ void add_effects(Lines& lines, const json& body) {
 
 std::string render_summary(const json& body, const TextStyle& style) {
   Lines lines;
-  add_effects(lines, body);
-  lines.add("own cost", own_cost_text(body));
+  add_effects(lines, body, style);
+  lines.add("overhead", overhead_text(body));
   return heading(body, style) + lines.text(style);
 }
 
 std::string render_status(const json& body, const TextStyle& style) {
   Lines lines;
-  add_effects(lines, body);
+  add_effects(lines, body, style);
   lines.add("model", model_text(body));
   lines.add("store", bytes_text(view_number(body, "/store/size_bytes")) + " of " +
                          bytes_text(view_number(body, "/store/cap_bytes")) + ", " +
                          view_text(body, "/store/state"));
   if (const std::string lost = lost_text(body); !lost.empty())
     lines.add("lost", lost, Tone::caution);
-  lines.add("own cost", own_cost_text(body));
+  lines.add("overhead", overhead_text(body));
   add_sources(lines, body);
   add_gpus(lines, body);
-  const bool alive = view_flag(body, "/companion_alive");
-  lines.add("companion", alive ? "alive" : "not running: nobody restores if the daemon dies",
-            alive ? Tone::plain : Tone::bad);
+  add_companion(lines, body);
   for (const json& line : view_array(body, "/degraded"))
     lines.add("degraded", view_text(line, ""), Tone::caution);
   return heading(body, style) + lines.text(style);

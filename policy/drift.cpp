@@ -139,6 +139,7 @@ void DriftWatch::reverted(MonotonicTime now) {
 
 bool DriftWatch::observe(const RailInput& input, bool active) {
   changed_ = {};
+  if (!begun_) begun_ = input.time;
   // Read before our last write was done: it shows the past.
   if (predates_write(input.time)) return false;
   const Limits& found = input.sample->limits;
@@ -160,6 +161,9 @@ bool DriftWatch::observe(const RailInput& input, bool active) {
   adopt(&Limits::memory_max, found);
   adopt(&Limits::memory_high, found);
   const bool foreign = any(Owner::foreign);
+  // An engine writes a container's limits just after it made the cgroup: they are the originals.
+  const bool untouched = !last_write_ && newest_ask_ == Limits{};
+  if (untouched && input.time - *begun_ < config_.start_up) return false;
   if (!foreign && !(any(Owner::reverted) && active)) return false;
   changed_ = {owners[0] != Owner::ours || owners[1] != Owner::ours,
               owners[2] != Owner::ours || owners[3] != Owner::ours};

@@ -56,7 +56,7 @@ class DriftWatch {
   std::vector<Limits> asked_;  // values of ours that may still show up; at most kRemembered
   std::size_t next_asked_ = 0;
   std::array<bool, 2> changed_{};  // by resource
-  std::optional<MonotonicTime> last_write_, stand_until_, pause_until_;
+  std::optional<MonotonicTime> begun_, last_write_, stand_until_, pause_until_;
   std::vector<MonotonicTime> reverts_;  // of the last hour, at most reapplies_per_hour + 1
 };
 

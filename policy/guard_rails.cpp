@@ -29,6 +29,7 @@ std::vector<Decision> ContainerRails::Impl::step(const RailInput& input, const A
   CHECK_INVARIANT(input.sample != nullptr);
   Step step{input, wish, budget, next_id, rival_.holding(input.time)};
   if (!std::exchange(begun_, true)) begin(step);
+  take_quarantines(step);
   wants_gpu_look_ = false;
   model_step_seconds_ = input.model_step_seconds;
   sampling_seconds_ = input.sampling_seconds;
@@ -57,11 +58,20 @@ std::vector<Decision> ContainerRails::Impl::step(const RailInput& input, const A
 void ContainerRails::Impl::begin(const Step& step) {
   drift_.begin(step.input.original, step.limits(), step.input.host.page);
   for (const Resource resource : kResources) {
-    const auto left = step.input.quarantine_left[static_cast<std::size_t>(resource)];
-    if (left.count() > 0) lane(resource).restraint.quarantine(step.input.time, left);
     if (is_original(step.limits(), drift_.original(), resource)) continue;
     lane(resource).last_change = step.input.time;
     lane(resource).restore = Reason::restored;
+  }
+}
+
+// A container that was lowered before its quarantine was known gets its original back.
+void ContainerRails::Impl::take_quarantines(const Step& step) {
+  for (const Resource resource : kResources) {
+    const auto left = step.input.quarantine_left[static_cast<std::size_t>(resource)];
+    if (left.count() <= 0) continue;
+    lane(resource).restraint.quarantine(step.input.time, left);
+    if (!is_original(step.limits(), drift_.original(), resource))
+      lane(resource).restore = Reason::restored;
   }
 }
 

@@ -108,6 +108,7 @@ class ContainerRails::Impl {
   const Lane& lane(Resource resource) const { return lanes_[static_cast<std::size_t>(resource)]; }
 
   void begin(const Step& step);
+  void take_quarantines(const Step& step);
   // Nothing of ours is in force or on its way, and nobody may act: only what must be known later.
   bool only_watched(const Step& step) const;
   void only_watch(const Step& step);

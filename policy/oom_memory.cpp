@@ -50,11 +50,23 @@ void OomMemory::remember(const std::string& image, const OomSeen& oom, WallTime 
   bytes = std::max(bytes, oom.measured_bytes);
   if (!possible_need(bytes) || name.size() > kMostNameBytes) return;
   if (standing > oom_floor_bytes(bytes)) return;
+  set(name, {bytes, {time}}, time);
+}
+
+void OomMemory::set(const std::string& name, const Need& need, WallTime now) {
   if (needs_.size() >= kImages && !needs_.contains(name))
     needs_.erase(std::min_element(needs_.begin(), needs_.end(), [&](const auto& a, const auto& b) {
-      return a.second.oom.begin(time) < b.second.oom.begin(time);
+      return a.second.oom.begin(now) < b.second.oom.begin(now);
     }));
-  needs_[name] = {bytes, {time}};
+  needs_[name] = need;
+}
+
+void OomMemory::add(const OomMemory& earlier, WallTime now) {
+  for (const auto& [name, need] : earlier.needs_) {
+    const auto mine = needs_.find(name);
+    if (mine == needs_.end() || floor_of(mine->second, now) < floor_of(need, now))
+      set(name, need, now);
+  }
 }
 
 double OomMemory::floor_bytes(const std::string& image, WallTime now) const {

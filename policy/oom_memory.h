@@ -38,6 +38,8 @@ class OomMemory {
   // stands, limits may come from it, and only a need that was measured makes it higher: otherwise
   // it would feed on itself. An OOM at a limit then renews it.
   void remember(const std::string& image, const OomSeen& oom, WallTime time);
+  // Of each image the higher floor stays.
+  void add(const OomMemory& earlier, WallTime now);
   // Once per tick, as RememberedTime.
   bool follow_clock(WallTime now);
   // The memory limit should not come below this; 0 where nothing is remembered.
@@ -54,6 +56,7 @@ class OomMemory {
     RememberedTime oom;
   };
   static double floor_of(const Need& need, WallTime now);
+  void set(const std::string& name, const Need& need, WallTime now);
 
   std::map<std::string, Need> needs_;  // by image, printable
 };

@@ -42,6 +42,13 @@ void Quarantines::keep(const std::string& container, Resource resource,
   if (one.left(now) < length) one = {{now}, length};
 }
 
+void Quarantines::add(const Quarantines& earlier, WallTime now) {
+  for (const auto& [name, of] : earlier.containers_)
+    for (const Resource resource : {Resource::cpu, Resource::memory})
+      if (const auto left = of[static_cast<std::size_t>(resource)].left(now); left.count() > 0)
+        keep(unescape_name(name), resource, left, now);
+}
+
 std::chrono::nanoseconds Quarantines::left(const std::string& container, Resource resource,
                                            WallTime now) const {
   if (containers_.empty()) return std::chrono::nanoseconds(0);

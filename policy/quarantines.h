@@ -26,6 +26,7 @@ class Quarantines {
   // may share one. A longer one that runs already stays.
   void keep(const std::string& container, Resource resource, std::chrono::nanoseconds length,
             WallTime now);
+  void add(const Quarantines& earlier, WallTime now);
   // What is left of it; zero where there is none.
   std::chrono::nanoseconds left(const std::string& container, Resource resource,
                                 WallTime now) const;

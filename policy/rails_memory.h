@@ -16,6 +16,8 @@ struct RailsMemory {
   Quarantines quarantines;  // by container
   LiveRuns runs = {};       // by cgroup
 
+  // What is remembered of both; the stricter one counts.
+  void add(const RailsMemory& earlier, WallTime now);
   // Once per tick. True where something changed that should outlive the daemon.
   bool follow_clock(WallTime now);
   // That of OomMemory, and `quarantines` and `runs` in it.

@@ -302,6 +302,8 @@ Result<Journal> Journal::prepare(Connection& connection) {
        "SELECT max((SELECT ifnull(max(decision_id), 0) FROM decision),"
        " (SELECT ifnull(max(decision_id), 0) FROM refusal),"
        " (SELECT ifnull(max(decision_id), 0) FROM outcome))"},
+      {&journal.last_written_, "SELECT max(time_ns) FROM outcome WHERE kind = '" +
+                                   std::string(to_string(OutcomeKind::written)) + "'"},
       {&journal.end_open_, end_open_sql()},
   };
   const auto want = [&](Rows& rows, const std::string& table, const std::string& columns) {
@@ -454,6 +456,16 @@ Result<std::uint64_t> Journal::last_decision_id() {
   const std::uint64_t last = unsigned_at(last_id_, 0);
   last_id_.stop();
   return last;
+}
+
+Result<std::optional<WallTime>> Journal::last_written() {
+  last_written_.begin();
+  const Result<bool> row = last_written_.next();
+  if (!row) return std::unexpected(row.error());
+  std::optional<WallTime> time;
+  if (!last_written_.is_null(0)) time = wall_time(last_written_.integer(0));
+  last_written_.stop();
+  return time;
 }
 
 Status Journal::end_open(WallTime now) {

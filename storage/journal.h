@@ -40,6 +40,7 @@ class Journal {
   Result<std::vector<JournalEvent>> events(const std::vector<std::int64_t>& containers,
                                            const EventSpan& span);
   Result<std::uint64_t> last_decision_id();
+  Result<std::optional<WallTime>> last_written();
   Status end_open(WallTime now);  // Store::end_open_decisions()
 
   // Deletes the oldest rows until there are at most `rows` outcomes, and half as many decisions
@@ -64,7 +65,7 @@ class Journal {
                                               const EventSpan& span);
 
   Rows decisions_, refusals_, outcomes_;  // decisions that were written, and that were not
-  Statement read_outcomes_of_, last_id_, end_open_;
+  Statement read_outcomes_of_, last_id_, last_written_, end_open_;
   Damaged damaged_;
 };
 

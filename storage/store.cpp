@@ -101,7 +101,14 @@ Status Store::Impl::open_again() {
     return failure(ErrorKind::io, escape_name(options_.path) +
                                       ": its file system failed, and it is not back");
   Status opened = open_file();
-  return opened || !open_fault_.corrupt() ? opened : quarantine();
+  if (!opened && open_fault_.corrupt()) opened = quarantine();
+  if (!opened && open_fault_.busy())
+    return failure(ErrorKind::io, escape_name(options_.path) +
+                                      ": in use by another process; tried again until it is free");
+  // Before anything of this run is in it.
+  if (opened && std::exchange(ends_open_, false))
+    static_cast<void>(file_->journal.end_open(*options_.wait_for_lock_since));
+  return opened;
 }
 
 Status Store::Impl::open() {
@@ -113,6 +120,10 @@ Status Store::Impl::open() {
     return failure(ErrorKind::invalid, "history: " + wrong);
   Status opened = open_file();
   if (!opened && open_fault_.corrupt()) opened = quarantine();
+  if (!opened && open_fault_.busy() && options_.wait_for_lock_since) {
+    let_go_ = ends_open_ = true;
+    return {};
+  }
   if (!opened) return opened;
   // The cap may have been lowered; one that cannot be met now is met at a later flush.
   static_cast<void>(make_room(*file_));

@@ -51,11 +51,14 @@ class Store {
     // the rest is written, out of a reserve of a 64th of the cap where the disk is full. 0: no such
     // bound and no reserve.
     Bytes min_free{0};
+    // If another process has the file locked, open() returns a store that is let go, and each call
+    // tries to open the file again. What earlier runs left open ended by this time.
+    std::optional<WallTime> wait_for_lock_since = {};
   };
   // A corrupt file is renamed to PATH.corrupt-N and a new one begun; `quarantined()` says so.
   // Errors: denied, io, not_found (no such directory), unsupported (a newer schema), invalid
-  // (another process has it open, not a database of ours, a cap below 512 KiB,
-  // tiers that are none).
+  // (another process has it open and wait_for_lock_since is absent, not a database of ours, a cap
+  // below 512 KiB, tiers that are none).
   static Result<Store> open(const Options& options);
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
@@ -121,6 +124,8 @@ class Store {
   // The highest decision_id in the journal, 0 when it is empty. A pipeline that begins above it
   // keeps decisions and outcomes of different runs apart.
   Result<std::uint64_t> last_decision_id();
+  // When a limit was last written, as far back as the journal goes.
+  Result<std::optional<WallTime>> last_written();
   // Gives each decision of earlier runs that was written, or begun to be, and has no end, one at
   // `now`: overtaken, as its daemon was killed or its container went.
   Status end_open_decisions(WallTime now);

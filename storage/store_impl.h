@@ -91,6 +91,7 @@ class Store::Impl {
   SampleHistory::Memory kept_;      // of a file that was let go
   int failures_ = 0;
   bool let_go_ = false;
+  bool ends_open_ = false;  // decisions of earlier runs, once the file is open
   bool cap_reached_ = false, cap_holds_ = false;  // by what may not go: last write(), last flush
   SqlFault open_fault_;
   RowMap rows_;  // of the containers that have points in memory

@@ -112,6 +112,10 @@ Result<std::uint64_t> Store::last_decision_id() {
   return impl_->with_file([](OpenFile& file) { return file.journal.last_decision_id(); });
 }
 
+Result<std::optional<WallTime>> Store::last_written() {
+  return impl_->with_file([](OpenFile& file) { return file.journal.last_written(); });
+}
+
 Status Store::end_open_decisions(WallTime now) {
   return impl_->with_file([&](OpenFile& file) { return file.journal.end_open(now); });
 }

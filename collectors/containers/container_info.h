@@ -29,6 +29,9 @@ struct ContainerInfo {
   // else the path of the cgroup around it.
   std::string owner = {};
   bool systemd_unit = false;  // `path` is itself a systemd unit: systemd may rewrite its limits
+  // Only root, or the user that runs this process, could create the cgroup here. Otherwise an
+  // ordinary user can give its name to another container.
+  bool made_by_root = false;
   // Why cgphase must never write here (SAFETY.md law 9: kubelet-managed, an engine, our own unit);
   // empty when it may.
   std::string hands_off;

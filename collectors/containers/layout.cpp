@@ -79,8 +79,8 @@ ContainerInfo describe_container(CgroupId id, const CgroupPath& path, Recognised
   const CgroupPath above = parent_path(path);
   container.owner = for_parent ? parent_path(above) : above;
   const bool nested = is_in_container(for_parent ? parent_path(above) : above);
-  if (!nested && is_made_by_root(directory_fd, who.inside_scope))
-    read_engine_files(engine_root, container);
+  container.made_by_root = !nested && is_made_by_root(directory_fd, who.inside_scope);
+  if (container.made_by_root) read_engine_files(engine_root, container);
   if (container.engine == Engine::cgroup) read_attributes(directory_fd, container);
   return container;
 }

@@ -63,7 +63,7 @@ _cgphase() {
     completion) mapfile -t COMPREPLY < <(compgen -W 'bash zsh' -- "$word") ;;
     mode)
       if [ "$before" = mode ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'observe advise enforce' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'observe advise enforce default' -- "$word")
       else
         _cgphase_offer < <(_cgphase_containers)
       fi
@@ -72,7 +72,7 @@ _cgphase() {
       if [ "$before" = pin ]; then
         _cgphase_offer < <(_cgphase_containers)
       else
-        mapfile -t COMPREPLY < <(compgen -W 'cpu= memory=' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'cpu= memory= auto' -- "$word")
         compopt -o nospace
       fi
       ;;

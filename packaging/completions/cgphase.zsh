@@ -29,12 +29,12 @@ case "$verb" in
     return ;;
   mode)
     if [[ ${words[CURRENT-1]} == mode ]]; then
-      compadd observe advise enforce
+      compadd observe advise enforce default
       return
     fi ;;
   pin)
     if [[ ${words[CURRENT-1]} != pin ]]; then
-      compadd -S '' cpu= memory=
+      compadd -S '' cpu= memory= auto
       return
     fi ;;
 esac

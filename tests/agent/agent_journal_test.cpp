@@ -156,13 +156,14 @@ TEST_CASE("programs are wanted in the kernel only while something is not just ob
   CHECK_FALSE(world.probes->wanted);
   world.run(2);
   CHECK(world.probes->wanted);
-  world.agent->set_mode(Mode::advise);
+  (void)world.agent->set_mode(Mode::advise);
   world.tick();
   CHECK(world.probes->wanted);
-  world.agent->set_mode(Mode::observe);
+  (void)world.agent->set_mode(Mode::observe);
   world.tick();
   CHECK_FALSE(world.probes->wanted);
-  world.agent->set_mode(world.container().info.id, Mode::enforce);
+  (void)world.agent->set_mode(world.container().info.id, Mode::enforce);
+  (void)world.agent->set_mode(Mode::advise);
   world.tick();
   CHECK(world.probes->wanted);
 }
@@ -170,7 +171,7 @@ TEST_CASE("programs are wanted in the kernel only while something is not just ob
 TEST_CASE("what the kernel's probes count is in the samples, also where all is only observed") {
   AgentWorld world;
   world.probes->received_bytes = 4711;
-  world.agent->set_mode(Mode::observe);
+  (void)world.agent->set_mode(Mode::observe);
   world.run(2);
   CHECK(world.container().sample.network.receive_bytes == 4711);
   CHECK_FALSE(world.container().sample.run_queue.waits);

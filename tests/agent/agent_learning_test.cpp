@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
 
+#include "storage/sqlite.h"
 #include "storage/store.h"
 #include "tests/agent/agent_world.h"
 
@@ -202,4 +204,48 @@ TEST_CASE("without a history what is journaled does not pile up") {
   CHECK_FALSE(world.agent->recent_decisions().empty());
   CHECK(world.agent->unsaved_decisions().empty());
   CHECK(world.agent->unsaved_outcomes().empty());
+}
+
+TEST_CASE("what a locked history knows takes effect when it is free, and is not overwritten") {
+  AgentWorld world;
+  const std::string path = world.tree.root() + "/history.db";
+  const Store::Options options{.path = path, .boot_id = "boot"};
+  {
+    RailsMemory memory;
+    for (const Resource resource : {Resource::cpu, Resource::memory})
+      memory.quarantines.keep("test-a", resource, std::chrono::hours(24), world.clock.wall_now());
+    memory.ooms.remember("test-a", {.measured_bytes = 6e8, .limit_bytes = 0},
+                         world.clock.wall_now());
+    Store before = Store::open(options).value();
+    REQUIRE(before.save_learned(kRailsMemoryName, memory.to_json()));
+  }
+  std::optional<Connection> lock = Connection::open(path).value();
+  REQUIRE(lock->execute("BEGIN EXCLUSIVE"));
+  Store::Options waiting = options;
+  waiting.wait_for_lock_since = world.clock.wall_now();
+  world.history_locked = true;
+  world.start(std::make_unique<StoreThread>(Store::open(waiting).value()));
+  REQUIRE(world.run_until_lowered());
+  CHECK(world.agent->wanted_priors() == 1);  // asked for when it can be read
+  CHECK(world.agent->pipeline().rails_memory().quarantines.size() == 0);
+
+  lock.reset();
+  for (int i = 0; i < 3; ++i) {  // one answer from before is still on its way
+    world.tick();
+    world.hand_on();
+  }
+  world.run(5);
+  CHECK(world.agent->wanted_priors() == 0);
+  CHECK(world.container().memory_holding == Verdict::quarantined);
+  CHECK(world.container().cpu_holding == Verdict::quarantined);
+  CHECK(world.original());
+  const WallTime now = world.clock.wall_now();
+  CHECK(world.agent->pipeline().rails_memory().ooms.floor_bytes("test-a", now) > 6e8);
+  REQUIRE(world.agent->store_all().has_value());
+  world.agent.reset();
+  Store after = Store::open(options).value();
+  const auto kept = RailsMemory::from_json(after.load_learned(kRailsMemoryName).value());
+  REQUIRE(kept);
+  CHECK(kept->quarantines.left("test-a", Resource::memory, now) > std::chrono::hours(23));
+  CHECK_FALSE(after.decisions(std::nullopt, now, 100).value().empty());
 }

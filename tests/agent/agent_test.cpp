@@ -180,16 +180,6 @@ TEST_CASE("pausing a container restores it, resuming gives it back its mode") {
   CHECK(world.container().mode == Mode::enforce);
 }
 
-TEST_CASE("an administrator's mode for one container lasts until the configuration is reloaded") {
-  AgentWorld world;
-  world.run(3);
-  const CgroupId id = world.container().info.id;
-  world.agent->set_mode(id, Mode::observe);
-  CHECK(world.container().mode == Mode::observe);
-  CHECK(world.agent->reload(world.config).empty());
-  CHECK(world.container().mode == Mode::enforce);
-}
-
 TEST_CASE("a pause outlives the container and the daemon, until it is taken back") {
   AgentWorld world;
   world.run(3);
@@ -259,43 +249,6 @@ TEST_CASE("what an OOM taught and the disk refuses is tried again every ten seco
   CHECK(refused() == before + 6);
 }
 
-TEST_CASE("a mode below the configured one outlives container and daemon, one above it does not") {
-  AgentWorld world;
-  world.run(3);
-  world.agent->set_mode(world.container().info.id, Mode::advise);
-  world.restart_container();
-  CHECK(world.container().mode == Mode::advise);
-  world.start();
-  world.run(3);
-  CHECK(world.container().mode == Mode::advise);
-
-  AgentWorld careful;
-  careful.config.mode = Mode::observe;
-  careful.start();
-  careful.run(3);
-  careful.agent->set_mode(careful.container().info.id, Mode::enforce);
-  CHECK(careful.container().mode == Mode::enforce);
-  careful.restart_container();
-  CHECK(careful.container().mode == Mode::observe);
-}
-
-TEST_CASE("a host held at observe stays so after a restart, and says so until it is let go") {
-  AgentWorld world;
-  world.run(3);
-  world.agent->set_mode(Mode::observe);
-  world.start();
-  world.run(3);
-  CHECK(world.agent->config().mode == Mode::observe);
-  CHECK(world.container().mode == Mode::observe);
-  REQUIRE(world.agent->degraded().size() == 1);
-  CHECK(world.agent->degraded()[0].find("`cgphase mode enforce`") != std::string::npos);
-  world.agent->set_mode(Mode::enforce);
-  CHECK(world.agent->degraded().empty());
-  world.start();
-  world.run(3);
-  CHECK(world.container().mode == Mode::enforce);
-}
-
 TEST_CASE("a pause that cannot be stored holds all the same, is told, and is stored later") {
   AgentWorld world;
   world.run(3);
@@ -318,19 +271,6 @@ TEST_CASE("a reload while there is no companion does not end the mode") {
   CHECK(world.agent->reload(world.config).empty());
   CHECK(world.agent->config().mode == Mode::enforce);
   world.agent->set_writable(true);
-  CHECK(world.container().mode == Mode::enforce);
-}
-
-TEST_CASE("a reload does not end what holds the host since holds were lost") {
-  AgentWorld world;
-  Holds lost(world.tree.root() + "/holds.json");
-  lost.lose();
-  REQUIRE(lost.save());
-  world.start();
-  world.run(2);
-  CHECK(world.agent->reload(world.config).empty());
-  CHECK(world.container().mode == Mode::observe);
-  world.agent->set_mode(Mode::enforce);
   CHECK(world.container().mode == Mode::enforce);
 }
 

@@ -148,7 +148,7 @@ class AgentWorld {
                                .gpu_looks = std::make_unique<InlineGpuLooks>(tree.root(),
                                                                              config.proc_root),
                                .gpus = std::move(told_gpus),
-                               .store = std::move(store),
+                               .store = std::move(store), .history_locked = history_locked,
                                .model = {.engine = small_engine()},
                                .holds = Holds::load(tree.root() + "/holds.json").value(),
                                .log = &change_log},
@@ -206,6 +206,7 @@ class AgentWorld {
   FakeTree tree;
   Config config;
   ManualClock clock;
+  bool history_locked = false;  // by another process, when the store was made
   std::unique_ptr<TreeWriter> writer;
   ToldProbes* probes = nullptr;  // the agent's
   ToldGpus* gpus = nullptr;      // the agent's

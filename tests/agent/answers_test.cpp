@@ -1,5 +1,7 @@
 // What the daemon answers out of its history and its policies: full pages, records, what was
 // learned, and whether a job fits.
+#include <ctime>
+
 #include "tests/agent/asked_agent.h"
 
 using namespace cgphase;
@@ -145,6 +147,32 @@ TEST_CASE("list, show and explain tell what usually follows the phase, and when"
   CHECK(next()[0]["in_seconds"].is_null());
 }
 
+TEST_CASE("overhead is that of the last minutes, without what the start took") {
+  AskedAgent world;
+  const auto told = [&] { return world.ask({.verb = Verb::status})["overhead_cpu_cores"]; };
+  constexpr double kBurnt = 0.3;  // seconds of CPU: much more than the rest of this takes
+  const auto burn = [] {
+    const std::clock_t end =
+        std::clock() + static_cast<std::clock_t>(kBurnt * static_cast<double>(CLOCKS_PER_SEC));
+    while (std::clock() < end) {}
+  };
+  world.run(1);
+  burn();
+  CHECK(told().is_null());
+  world.answers->measure_overhead();
+  world.clock.advance(seconds(9));
+  CHECK(told().is_null());
+  world.clock.advance(seconds(1));
+  CHECK(told().get<double>() * 10 < kBurnt);
+  burn();
+  CHECK(told().get<double>() * 10 >= kBurnt);
+  for (int minute = 0; minute < 6; ++minute) {
+    world.answers->measure_overhead();
+    world.clock.advance(seconds(60));
+  }
+  CHECK(told().get<double>() * 300 < kBurnt);
+}
+
 TEST_CASE("status tells which program made the model") {
   AskedAgent world;
   world.run(1);
@@ -156,199 +184,6 @@ TEST_CASE("status tells which program made the model") {
   model.provenance["program"] = "cgphase train 1.2";
   world.agent->take_model({.engine = PhaseEngine::create(model).value()});
   CHECK(made_by() == "cgphase train 1.2");
-}
-
-namespace {
-
-// What is asked is done at once, in this thread.
-Answers answers_of(AgentWorld& world) {
-  return {*world.agent, world.clock, [](auto work) { work(); }, {}};
-}
-
-}  // namespace
-
-TEST_CASE("undo is what takes an action back, and empty where nothing changed") {
-  AgentWorld world;
-  REQUIRE(world.run_until_lowered());
-  world.run(1);
-  Answers answers = answers_of(world);
-  const auto act = [&](Verb verb, const json& args) {
-    json body;
-    answers.answer({.verb = verb, .args = args}, {}, [&](json reply) { body = std::move(reply); });
-    return body;
-  };
-  const json one = {{"container", "test-a"}};
-  const json paused = act(Verb::pause, one);
-  CHECK(paused["undo"] == "cgphase resume test-a");
-  CHECK(paused["changes"].size() == 1);  // its limits were put back
-  CHECK(world.original());
-  CHECK(act(Verb::pause, one)["undo"] == "");
-  // A pause is no mode: what is undone is the mode that it has without.
-  CHECK(act(Verb::mode, {{"container", "test-a"}, {"mode", "advise"}})["undo"] ==
-        "cgphase mode enforce test-a");
-  CHECK(act(Verb::mode, {{"container", "test-a"}, {"mode", "advise"}})["undo"] == "");
-  const json all = act(Verb::mode, {{"mode", "observe"}});
-  CHECK(all["undo"] == "cgphase mode enforce");
-  CHECK(all["changes"][0] == "the mode of test-a itself, advise, ends: cgphase mode advise test-a");
-  CHECK(act(Verb::mode, {{"mode", "observe"}})["undo"] == "");
-  CHECK(act(Verb::restore, {{"all", true}})["undo"] == "");
-  CHECK(act(Verb::restore, one)["undo"] == "");  // paused it is still
-  CHECK(act(Verb::resume, one)["undo"] == "cgphase pause test-a");
-  CHECK(act(Verb::restore, one)["undo"] == "cgphase resume test-a");
-}
-
-namespace {
-
-// Of an agent without a store, which answers at once.
-json acted(Answers& answers, Verb verb, json args) {
-  json body;
-  answers.answer({.verb = verb, .args = std::move(args)}, {},
-                 [&](json reply) { body = std::move(reply); });
-  return body;
-}
-
-}  // namespace
-
-TEST_CASE("where containers share a name the undo has the path, and it is told how many are held") {
-  AgentWorld world;
-  world.config.include.push_back("/many/*/same");
-  world.config.enforce.cgroups.push_back("/many/*/same");
-  for (const char* path : {"/many/1/same", "/many/2/same"})
-    world.tree.write(std::string(path) + "/cpu.max", kCpuMax);
-  world.start();
-  world.run(1);
-  Answers answers = answers_of(world);
-  const auto act = [&](Verb verb, json args) { return acted(answers, verb, std::move(args)); };
-  const std::string both = "; this goes by engine and name, which 2 containers have";
-  const json first = {{"container", "/many/1/same"}};
-  const json paused = act(Verb::pause, first);
-  CHECK(paused["done"] == "same is left alone until it is resumed" + both);
-  CHECK(paused["undo"] == "cgphase resume /many/1/same");
-  CHECK(act(Verb::resume, {{"container", "/many/2/same"}})["undo"] == "cgphase pause /many/2/same");
-  const json put_back = act(Verb::restore, first);
-  CHECK(put_back["done"] == "same has its original limits and is left alone" + both);
-  CHECK(put_back["undo"] == "cgphase resume /many/1/same");
-  act(Verb::resume, first);
-  const json advised = act(Verb::mode, {{"container", "/many/1/same"}, {"mode", "advise"}});
-  CHECK(advised["done"] == "mode of same is advise" + both);
-  CHECK(advised["undo"] == "cgphase mode enforce /many/1/same");
-  std::vector<std::string> ended = act(Verb::mode, {{"mode", "observe"}})["changes"];
-  std::ranges::sort(ended);
-  REQUIRE(ended.size() == 2);
-  CHECK(ended[0] == "the mode of same itself, advise, ends: cgphase mode advise /many/1/same");
-  CHECK(ended[1] == "the mode of same itself, advise, ends: cgphase mode advise /many/2/same");
-  // One above the configured mode is of one container, and so is a name that nobody shares.
-  CHECK(act(Verb::mode, {{"container", "/many/1/same"}, {"mode", "advise"}})["done"] ==
-        "mode of same is advise, until it or the daemon ends or its configuration is read again; "
-        "what is to last stands in cgphase.toml(5)");
-  CHECK(act(Verb::pause, {{"container", "test-a"}})["done"] ==
-        "test-a is left alone until it is resumed");
-}
-
-TEST_CASE("a pin says what holds now, how far it goes and how to undo it") {
-  AgentWorld world;
-  world.start();
-  world.run(1);
-  Answers answers = answers_of(world);
-  const auto act = [&](Verb verb, json args) { return acted(answers, verb, std::move(args)); };
-  const auto pin = [&](json args) {
-    args["container"] = "test-a";
-    return act(Verb::pin, std::move(args));
-  };
-  const json cpu = pin({{"cpus", 0.5}});
-  CHECK(cpu["done"] ==
-        "test-a is pinned to cpu=0.5, until it or the daemon ends, or a mode of the host is set");
-  CHECK(cpu["undo"] == "cgphase pin test-a cpu=auto,memory=auto");
-  REQUIRE(cpu["changes"].size() == 1);
-  CHECK(cpu["changes"][0] ==
-        "its limits follow by steps, as far as the rails allow: cgphase explain test-a");
-  const json both = pin({{"memory_mib", 300}});
-  CHECK(both["done"] ==
-        "test-a is pinned to cpu=0.5,memory=314572800, until it or the daemon ends, or a mode of "
-        "the host is set");
-  CHECK(both["undo"] == "cgphase pin test-a cpu=0.5,memory=auto");
-  CHECK(pin({{"memory_mib", 300}})["undo"] == "");
-  const json shown = acted(answers, Verb::show, {{"container", "test-a"}});
-  CHECK(shown["pinned"] == json{{"cpu_cores", 0.5}, {"memory_bytes", 314572800}});
-  act(Verb::pause, {{"container", "test-a"}});
-  act(Verb::mode, {{"container", "test-a"}, {"mode", "advise"}});
-  const json held = pin({{"cpus", 0.6}});
-  REQUIRE(held["changes"].size() == 3);
-  CHECK(held["changes"][1] ==
-        "nothing is written in mode advise: cgphase mode enforce test-a");
-  CHECK(held["changes"][2] == "nothing is written while it is paused: cgphase resume test-a");
-  CHECK(act(Verb::resume, {{"container", "test-a"}})["changes"][0] ==
-        "it is pinned to cpu=0.6,memory=314572800 still: cgphase pin test-a cpu=auto,memory=auto");
-  CHECK(pin({{"memory_mib", 1e-7}})["done"].get<std::string>().starts_with(
-      "test-a is pinned to cpu=0.6,memory=1, "));
-  CHECK(pin({{"cpus", 0}, {"memory_mib", 0}})["done"] ==
-        "limits of test-a are as the policy has them");
-  CHECK_FALSE(world.agent->pipeline().containers()[0]->pin.any());
-}
-
-TEST_CASE("a pin gives no more than there was, and ends with a mode of the host, which says so") {
-  AgentWorld world;
-  world.start();
-  world.run(1);
-  Answers answers = answers_of(world);
-  const auto act = [&](Verb verb, json args) { return acted(answers, verb, std::move(args)); };
-  const auto refused = [&](json args) {
-    args["container"] = "test-a";
-    const json reply = act(Verb::pin, std::move(args));
-    return std::to_string(reply["error"]["exit"].get<int>()) + " " +
-           reply["error"]["text"].get<std::string>();
-  };
-  CHECK(refused({{"cpus", 1.5}}) == "6 pin: test-a: 1.5 cores are more than its own limit, 1");
-  CHECK(refused({{"memory_mib", 2048}}) ==
-        "6 pin: test-a: 2147483648 bytes are more than its own limit, 1073741824");
-  CHECK(refused(json::object()) ==
-        "2 pin: neither a CPU limit nor one of memory is asked for");
-  CHECK_FALSE(world.agent->pipeline().containers()[0]->pin.any());
-  act(Verb::pin, {{"container", "test-a"}, {"cpus", 0.5}});
-  const json all = act(Verb::restore, {{"all", true}});
-  CHECK(all["changes"][0] ==
-        "what test-a is pinned to ends: cgphase pin test-a cpu=0.5,memory=auto");
-  CHECK_FALSE(world.agent->pipeline().containers()[0]->pin.any());
-}
-
-TEST_CASE("a mode above the configured one is told to end with the daemon, one below is not") {
-  AgentWorld world;
-  world.config.mode = Mode::advise;
-  world.start();
-  world.run(1);
-  Answers answers = answers_of(world);
-  const auto done = [&](const char* mode) {
-    return acted(answers, Verb::mode, {{"mode", mode}})["done"].get<std::string>();
-  };
-  CHECK(done("enforce") == "mode is enforce for the containers that the configuration names, until "
-                           "the daemon ends or its configuration is read again; what is to last "
-                           "stands in cgphase.toml(5)");
-  CHECK(done("advise") == "mode is advise");
-  CHECK(done("observe") == "mode is observe");
-}
-
-TEST_CASE("under the kill switch a mode waits for its end, and explain tells of it") {
-  AgentWorld world;
-  REQUIRE(world.run_until_lowered());
-  world.tree.write("/disabled", "");
-  world.run(1);
-  REQUIRE(world.agent->kill_switch());
-  Answers answers = answers_of(world);
-  const auto done = [&](Verb verb, json args) {
-    return acted(answers, verb, std::move(args))["done"].get<std::string>();
-  };
-  const auto mode = [](const char* name) { return json{{"container", "test-a"}, {"mode", name}}; };
-  CHECK(done(Verb::mode, mode("advise")) ==
-        "mode of test-a is advise as soon as the kill switch is gone");
-  CHECK(done(Verb::mode, mode("observe")) == "mode of test-a is observe");
-  done(Verb::pause, {{"container", "test-a"}});
-  CHECK(done(Verb::mode, mode("advise")) ==
-        "mode of test-a is advise as soon as it is resumed and the kill switch is gone");
-  CHECK(done(Verb::mode, {{"mode", "advise"}}) ==
-        "mode is advise as soon as the kill switch is gone");
-  const json why = acted(answers, Verb::explain, {{"container", "test-a"}});
-  CHECK(why["sentence"].get<std::string>().ends_with(
-      " Now: nothing is written while the kill switch is there."));
 }
 
 TEST_CASE("without a companion that lasts status, explain and a mode that is refused say so") {

@@ -130,4 +130,17 @@ inline void make_many(const AskedAgent& world, std::size_t containers) {
     world.tree.make("/many/" + std::to_string(i) + "/same");
 }
 
+// What is asked is done at once, in this thread.
+inline Answers answers_of(AgentWorld& world) {
+  return {*world.agent, world.clock, [](auto work) { work(); }, {}};
+}
+
+// Of an agent without a store, which answers at once.
+inline nlohmann::json acted(Answers& answers, Verb verb, nlohmann::json args) {
+  nlohmann::json body;
+  answers.answer({.verb = verb, .args = std::move(args)}, {},
+                 [&](nlohmann::json reply) { body = std::move(reply); });
+  return body;
+}
+
 }  // namespace cgphase::test

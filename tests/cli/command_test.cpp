@@ -189,6 +189,27 @@ TEST_CASE("a pin is asked for in cores and sizes, and a wrong one is told before
   CHECK(command.requests().size() == 2);
 }
 
+TEST_CASE("a mode of several containers is one request for each, and may end with the daemon") {
+  CommandRun command;
+  command.serve(done);
+  CHECK(command.run({"mode", "observe", "a", "b", "--until-restart"}).exit == 0);
+  REQUIRE(command.requests().size() == 2);
+  CHECK(command.requests()[0].args ==
+        json{{"mode", "observe"}, {"container", "a"}, {"until_restart", true}});
+  CHECK(command.requests()[1].args["container"] == "b");
+  CHECK(command.run({"mode", "default", "a"}).exit == 0);
+  CHECK(command.requests()[2].args == json{{"mode", "default"}, {"container", "a"}});
+  CHECK(command.run({"mode", "default", "--until-restart"}).exit == 2);
+}
+
+TEST_CASE("pin auto lets the policy decide on both again") {
+  CommandRun command;
+  command.serve(done);
+  CHECK(command.run({"pin", "a", "auto"}).exit == 0);
+  CHECK(command.requests()[0].args == json{{"container", "a"}, {"cpus", 0}, {"memory_mib", 0}});
+  CHECK(command.run({"pin", "a", "auto,cpu=1"}).exit == 2);
+}
+
 TEST_CASE("pause, resume and restore name their container") {
   CommandRun command;
   command.serve(done);

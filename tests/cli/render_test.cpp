@@ -161,15 +161,17 @@ TEST_CASE("show has a table of bursts where the run or an earlier one of its ima
                  "network_receive idle_seconds 15 s 3 s 4 - - -\n");
 }
 
-TEST_CASE("status tells mode, work, savings, model, store, own cost and sources") {
+TEST_CASE("status tells mode, work, savings, model, store, overhead and sources") {
   CHECK(render_status(to_json(status()), plain()) ==
         "cgphase 0.1.0, mode enforce, policy phase, up 3 h 12 min\n"
-        "changes     3 up, 12 down, 1 trials reverted\n"
+        "changes     3 up, 12 down, 1 trials reverted since cgphased started at "
+        "2026-03-15 11:18:00 UTC\n"
         "containers  2 seen: 1 observe, 0 advise, 1 enforce\n"
-        "saved       now 1.40 cores, 819 MiB; since the start 1.20 core-hours, 3.40 GiB-hours\n"
+        "saved       now 1.40 cores, 819 MiB; since cgphased started 1.20 core-hours, 3.40 "
+        "GiB-hours\n"
         "model       /usr/share/cgphase/model.json (5 phases, 6 features, step 5 s)\n"
         "store       12.0 MiB of 256 MiB, ok\n"
-        "own cost    12.5 s CPU (0.11 % of one core), 24.0 MiB\n"
+        "overhead    0.11 % of one core, 24.0 MiB\n"
         "sources     cgroup v2 ok, /sys/fs/cgroup\n"
         "            eBPF off: no BTF\n"
         "gpus        GPU-8f1e9a3c NVIDIA H200: 90 % busy, 70.0 GiB of 140 GiB\n"
@@ -193,6 +195,31 @@ TEST_CASE("status says that nothing was changed while that is true") {
   report.changed_anything = false;
   CHECK(render_status(to_json(report), plain())
             .find("changes     nothing has been changed on this host\n") != std::string::npos);
+}
+
+TEST_CASE("status speaks of this run where an earlier one changed limits, or nobody knows") {
+  StatusReport report = status();
+  report.writes_up = report.writes_down = 0;
+  report.last_written_before = WallTime(std::chrono::seconds(1'773'500'000));
+  const auto has = [&](const char* words) {
+    return render_status(to_json(report), plain()).find(words) != std::string::npos;
+  };
+  CHECK(has("changes     none since cgphased started at 2026-03-15 11:18:00 UTC; the last one "
+            "before was at 2026-03-14 14:53:20 UTC\n"));
+  report.last_written_before.reset();
+  report.changed_anything = false;
+  report.store.state = "off";
+  CHECK(has("changes     nothing has been changed since cgphased started at "));
+}
+
+TEST_CASE("status tells of a companion only what matters, and of CPU what was measured") {
+  StatusReport report = status();
+  report.companion_alive = report.companion_needed = false;
+  report.overhead_cpu_cores.reset();
+  const std::string text = render_status(to_json(report), plain());
+  CHECK(text.find("companion   not needed: no limit can be written on this host\n") !=
+        std::string::npos);
+  CHECK(text.find("overhead    CPU not measured yet, 24.0 MiB\n") != std::string::npos);
 }
 
 TEST_CASE("status names the kill switch, a dead companion and what is degraded") {

@@ -79,7 +79,9 @@ inline StatusReport status() {
   report.mode = Mode::enforce;
   report.policy = "phase";
   report.uptime_seconds = 11'520;
+  report.started = WallTime(std::chrono::seconds(1'773'573'480));
   report.cpu_seconds = 12.5;
+  report.overhead_cpu_cores = 0.0011;
   report.rss_bytes = 24 * kMiB;
   report.sources = {{"cgroup v2", true, "/sys/fs/cgroup"}, {"eBPF", false, "no BTF"}};
   report.model = {.path = "/usr/share/cgphase/model.json",

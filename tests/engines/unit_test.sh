@@ -100,10 +100,12 @@ reloaded() {
   before=$(property MainPID)
   mkdir -p /etc/cgphase/conf.d
   echo 'mode = 3' >/etc/cgphase/conf.d/wrong.toml
-  must systemctl reload cgphased
+  systemctl reload cgphased 2>/tmp/reload && fail 'a reload with a wrong configuration succeeded'
   until_true 20000 told_wrong || fail "the journal does not tell: $(journalctl -u cgphased -n 9)"
   rm /etc/cgphase/conf.d/wrong.toml
   property_is MainPID "$before" || fail 'a wrong configuration ended the daemon'
+  property_is ActiveState active || fail "after a wrong reload: $(property ActiveState)"
+  status_text 'enforce, ' || fail "a wrong reload changed the mode: $(property StatusText)"
   await 'after a wrong reload'
   sed -i 's/^mode = .*/mode = "observe"/' /etc/cgphase/cgphase.toml
   must systemctl reload cgphased
@@ -111,6 +113,27 @@ reloaded() {
   until_true 20000 status_text 'observe, ' || fail "STATUS is '$(property StatusText)'"
   sed -i 's/^mode = .*/mode = "enforce"/' /etc/cgphase/cgphase.toml
   must systemctl reload cgphased
+}
+
+# The file that a drop-in names is the one that is checked, not the default one.
+reloaded_with_option() {
+  local drop_in=/run/systemd/system/cgphased.service.d
+  mkdir -p $drop_in /etc/cgphase-other
+  cp /etc/cgphase/cgphase.toml /etc/cgphase-other/other.toml
+  printf '[Service]\nExecStart=\nExecStart=/usr/sbin/cgphased --config %s\n' \
+    /etc/cgphase-other/other.toml >$drop_in/other.conf
+  must systemctl daemon-reload
+  must systemctl restart cgphased
+  cp /etc/cgphase/cgphase.toml /tmp/good.toml
+  echo 'mode = 3' >/etc/cgphase/cgphase.toml
+  must systemctl reload cgphased
+  cp /etc/cgphase/cgphase.toml /etc/cgphase-other/other.toml
+  systemctl reload cgphased 2>/tmp/reload && fail 'the file of a drop-in is not checked'
+  cp /tmp/good.toml /etc/cgphase/cgphase.toml
+  rm -r $drop_in /etc/cgphase-other
+  must systemctl daemon-reload
+  must systemctl restart cgphased
+  echo 'a reload checks what the daemon was started with'
 }
 
 told_wrong() { journalctl -u cgphased -n 50 | grep -q 'conf.d/wrong.toml:1'; }
@@ -197,6 +220,7 @@ all_killed
 out_of_memory
 hung
 reloaded
+reloaded_with_option
 stopped
 told_in_journal
 refused

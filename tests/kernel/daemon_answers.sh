@@ -239,6 +239,7 @@ pinning() {
   expect 0 restore --all
   says 'cgphase pin test-idle'
   until_true 5000 all_original || fail 'restore --all did not restore what was pinned'
+  expect 0 pin test-idle auto
   expect 0 mode enforce
 }
 

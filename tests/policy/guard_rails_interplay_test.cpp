@@ -229,3 +229,30 @@ TEST_CASE("a container that vanishes in a trial ends it") {
     CHECK(outcome.detail == "the container is gone");
   }
 }
+
+TEST_CASE("a quarantine that is heard of late restores what was lowered, and holds") {
+  RailWorld world;
+  REQUIRE(world.lowers(Resource::memory, 2 * kLong));
+  world.tick();
+  world.input.quarantine_left = {std::chrono::hours(24), std::chrono::hours(24)};
+  world.tick();
+  world.input.quarantine_left = {};
+  world.ticks(2);
+  CHECK(world.sample.limits == world.original);
+  CHECK(world.rails.holding(Resource::memory) == Verdict::quarantined);
+  CHECK_FALSE(world.lowers(Resource::memory, kLong));
+}
+
+TEST_CASE("limits that are written just after a container began are its originals, later not") {
+  RailWorld world;
+  world.ticks(2);
+  world.original = {};
+  world.sample.limits.memory_max = MemoryLimit{Bytes{4 * kGiB}};
+  world.tick();
+  CHECK(world.rails.holding(Resource::memory) != Verdict::standing_down);
+  CHECK(world.rails.original().memory_bytes()->value == 4 * kGiB);
+  world.ticks(static_cast<int>(world.config.start_up.count()));
+  world.sample.limits.memory_max = MemoryLimit{Bytes{5 * kGiB}};
+  world.tick();
+  CHECK(world.rails.holding(Resource::memory) == Verdict::standing_down);
+}

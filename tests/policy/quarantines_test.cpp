@@ -112,3 +112,19 @@ TEST_CASE("damaged quarantines are refused, and those that an older program left
   REQUIRE(read.has_value());
   CHECK(read->quarantines.size() == 0);
 }
+
+TEST_CASE("of two memories the longer quarantine and the higher floor of each name stay") {
+  RailsMemory earlier, now;
+  earlier.quarantines.keep("job", Resource::memory, hours(24), kEarned);
+  earlier.quarantines.keep("both", Resource::cpu, hours(2), kEarned);
+  now.quarantines.keep("both", Resource::cpu, hours(5), kEarned);
+  earlier.ooms.remember("img", {.measured_bytes = 2e9, .limit_bytes = 0}, kEarned);
+  now.ooms.remember("img", {.measured_bytes = 1e9, .limit_bytes = 0}, kEarned);
+  earlier.ooms.remember("low", {.measured_bytes = 1e9, .limit_bytes = 0}, kEarned);
+  now.ooms.remember("low", {.measured_bytes = 2e9, .limit_bytes = 0}, kEarned);
+  now.add(earlier, kEarned + hours(1));
+  CHECK(now.quarantines.left("job", Resource::memory, kEarned + hours(1)) == hours(23));
+  CHECK(now.quarantines.left("both", Resource::cpu, kEarned + hours(1)) == hours(4));
+  CHECK(now.ooms.floor_bytes("img", kEarned) == oom_floor_bytes(2e9));
+  CHECK(now.ooms.floor_bytes("low", kEarned) == oom_floor_bytes(2e9));
+}

@@ -1,0 +1,21 @@
+#include "agent/earlier_runs.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace cgphase {
+
+Result<EarlierRuns> load_earlier_runs(Store& store) {
+  EarlierRuns earlier;
+  const Result<nlohmann::json> stored = store.load_learned(kRailsMemoryName);
+  if (store.let_go()) return std::unexpected(stored.error());
+  Result<RailsMemory> rails =
+      stored ? RailsMemory::from_json(*stored) : std::unexpected(stored.error());
+  if (rails) earlier.rails = *std::move(rails);
+  else if (rails.error().kind != ErrorKind::not_found)
+    earlier.damage = "what OOMs taught is forgotten, and quarantines: " + rails.error().text;
+  earlier.last_written = store.last_written().value_or(std::nullopt);
+  return earlier;
+}
+
+}  // namespace cgphase
