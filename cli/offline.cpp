@@ -16,16 +16,6 @@ namespace {
 constexpr int kFoldersOfBuilds = 2;
 constexpr int kExitFailure = 1, kExitDenied = 5, kExitInput = 6;
 
-int exit_code_of(const Error& error) {
-  switch (error.kind) {
-    case ErrorKind::invalid:
-    case ErrorKind::unsupported:
-    case ErrorKind::not_found: return kExitInput;
-    case ErrorKind::denied: return kExitDenied;
-    default: return kExitFailure;
-  }
-}
-
 // /dev/stdout cannot be opened where it is a socket, nor replaced where others write behind it.
 bool is_standard_output(const std::string& path) {
   struct stat named{}, standard{};
@@ -56,9 +46,21 @@ std::string default_model_path() {
   return kInstalledModel;
 }
 
-int finish(const char* verb, const Status& status) {
+int exit_code_of(const Error& error) {
+  switch (error.kind) {
+    case ErrorKind::invalid:
+    case ErrorKind::unsupported:
+    case ErrorKind::not_found: return kExitInput;
+    case ErrorKind::denied: return kExitDenied;
+    default: return kExitFailure;
+  }
+}
+
+void say(std::string_view text) { fmt::print(stderr, "cgphase: {}\n", printable(text)); }
+
+int finish(const Status& status) {
   if (status) return 0;
-  fmt::print(stderr, "cgphase {}: {}\n", verb, printable(status.error().text));
+  say(status.error().text);
   return exit_code_of(status.error());
 }
 
