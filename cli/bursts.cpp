@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "cli/table.h"
+#include "cli/trace_input.h"
 #include "cli/view.h"
 #include "model/burst_history.h"
 #include "model/trace.h"
@@ -56,7 +57,7 @@ Status read_runs_of(const std::string& path, bool network_per_interval,
   Result<TraceReader> reader = TraceReader::open(path, options);
   if (!reader) return std::unexpected(reader.error());
   std::vector<Metered> metered;
-  const Status read = read_rows(*reader, [&](const TraceRow& row) -> Status {
+  const Status read = read_trace_input(*reader, [&](const TraceRow& row) -> Status {
     if (reader->index() == metered.size())
       metered.push_back({.meter = {}, .sums = {}, .begin = row.wall_time});
     Metered& one = metered[reader->index()];

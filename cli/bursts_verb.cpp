@@ -25,7 +25,6 @@ const Form kBurstsForm{.text = render_bursts, .rows = "/rows", .columns = kBurst
 int report_bursts(const BurstsOptions& options, const CommonOptions& common) {
   const auto runs = read_burst_runs(options.files, options.network_per_interval);
   if (!runs) return complain(complaint(runs.error()).error());
-  if (runs->empty()) return complain(Exit::invalid, options.files.front() + ": has no rows");
   return print(kBurstsForm, bursts_report(*runs), common);
 }
 

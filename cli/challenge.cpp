@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "cli/replay/measure_table.h"
+#include "cli/trace_input.h"
 #include "model/phase_tracker.h"
 #include "model/trace_features.h"
 #include "model/train/dataset.h"
@@ -43,15 +44,17 @@ struct Span {
 
 Result<Span> span_of(const std::vector<std::string>& traces) {
   Span span;
-  const Status read = each_row(traces, [&](const TraceReader&, const TraceRow& row) -> Status {
-    span.first = std::min(span.first, row.wall_time);
-    span.last = std::max(span.last, row.wall_time);
-    ++span.rows;
-    return {};
-  });
-  if (!read) return std::unexpected(read.error());
-  if (span.rows == 0)
-    return failure(ErrorKind::invalid, traces.front() + ": has no rows; record some first");
+  for (const std::string& path : traces) {
+    Result<TraceReader> reader = TraceReader::open(path);
+    if (!reader) return std::unexpected(reader.error());
+    const Status read = read_trace_input(*reader, [&](const TraceRow& row) -> Status {
+      span.first = std::min(span.first, row.wall_time);
+      span.last = std::max(span.last, row.wall_time);
+      ++span.rows;
+      return {};
+    });
+    if (!read) return std::unexpected(read.error());
+  }
   return span;
 }
 

@@ -16,7 +16,7 @@ void add_completion_verb(CLI::App& app, int& exit_code) {
       ->check(CLI::IsMember({"bash", "zsh"}));
   verb->callback([shell, &exit_code] {
     const std::string text(*shell == "bash" ? bash_completion() : zsh_completion());
-    exit_code = finish("completion", emit(text, ""));
+    exit_code = finish(emit(text, ""));
   });
 }
 

@@ -127,7 +127,7 @@ void add_expand(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   verb->add_flag("--json", options->as_json, "JSON instead of text");
   verb->add_option("traces", options->traces, "traces, CSV or CSV.gz")->required();
-  verb->callback([options, &exit_code] { exit_code = finish("expand", expand(*options)); });
+  verb->callback([options, &exit_code] { exit_code = finish(expand(*options)); });
 }
 
 }  // namespace cgphase

@@ -108,12 +108,9 @@ std::expected<HostCapacity, Complaint> host_of(const FitOptions& options,
 // All executions at once, each where its recording ends.
 Body recorded(const FitQuestion& question, const FitOptions& options) {
   const auto engine = engine_of(options.model);
-  if (!engine) return complaint(Exit::invalid, engine.error().text);
+  if (!engine) return complaint(engine.error());
   const auto runs = watch_traces(options.traces, *engine, PolicySurroundings{}.risk);
-  if (!runs)
-    return complaint(runs.error().kind == ErrorKind::not_found ? Exit::invalid
-                                                               : exit_of(runs.error().kind),
-                     runs.error().text);
+  if (!runs) return complaint(runs.error());
   const auto host = host_of(options, *runs);
   if (!host) return std::unexpected(host.error());
   const FitHost surroundings{.capacity = *host, .outside_cpu_cores = {},

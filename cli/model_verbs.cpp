@@ -24,6 +24,7 @@
 #include "cli/model_windows.h"
 #include "cli/offline.h"
 #include "cli/predict_verb.h"
+#include "cli/trace_input.h"
 #include "model/ai4dl.h"
 #include "model/phase.h"
 #include "model/train/ai4dl_train.h"
@@ -64,7 +65,7 @@ Result<std::vector<Trace>> read_traces(const std::vector<std::string>& paths,
                                        const TraceOptions& options) {
   std::vector<Trace> traces;
   for (const std::string& path : paths) {
-    Result<Trace> trace = read_trace(path, options);
+    Result<Trace> trace = read_trace_input(path, options);
     if (!trace) return std::unexpected(trace.error());
     traces.push_back(std::move(*trace));
   }
@@ -220,7 +221,7 @@ void add_train(CLI::App& app, int& exit_code) {
   verb->add_flag("--in-order", options->in_order, "with --compat: windows in file order")
       ->needs(compat);
   verb->callback([verb, options, &exit_code] {
-    exit_code = finish("train", train_verb(*verb, *options));
+    exit_code = finish(train_verb(*verb, *options));
   });
 }
 
@@ -315,7 +316,7 @@ void add_merge(CLI::App& models, int& exit_code) {
       "--traces", options->traces, "traces, CSV or CSV.gz, in which the phases are counted too");
   verb->add_flag("--only-traces", options->only_traces, "forget what the models counted before")
       ->needs(traces);
-  verb->callback([options, &exit_code] { exit_code = finish("model merge", merge(*options)); });
+  verb->callback([options, &exit_code] { exit_code = finish(merge(*options)); });
 }
 
 void add_model(CLI::App& app, int& exit_code) {
@@ -328,7 +329,7 @@ void add_model(CLI::App& app, int& exit_code) {
   const auto paths = std::make_shared<Paths>();
   CLI::App* showing = verb->add_subcommand("show", "what a model holds");
   showing->add_option("file", paths->file, "model file")->capture_default_str();
-  showing->callback([paths, &exit_code] { exit_code = finish("model show", show(paths->file)); });
+  showing->callback([paths, &exit_code] { exit_code = finish(show(paths->file)); });
   CLI::App* checking = verb->add_subcommand(
       "check", "read a model as the daemon would, and prove its fixed point on traces");
   const auto checked = std::make_shared<ModelCheckOptions>();
@@ -337,15 +338,14 @@ void add_model(CLI::App& app, int& exit_code) {
   checking->add_option("traces", checked->traces, "traces, CSV or CSV.gz");
   checking->add_flag("--json", checked->as_json, "JSON instead of text");
   checking->callback(
-      [checked, &exit_code] { exit_code = finish("model check", check(*checked)); });
+      [checked, &exit_code] { exit_code = finish(check(*checked)); });
   CLI::App* importing = verb->add_subcommand("import", "make a model file of AI4DL's parameters");
   importing->add_option("file", paths->file, "AI4DL's parameters as JSON")->required();
   importing->add_option("-o,--output", paths->output, "model file to write")->required();
   importing->add_flag("--expanded", paths->expanded,
                       "with the parts of the phase that was expanded (kmeans_sub)");
   importing->callback([paths, &exit_code] {
-    exit_code = finish("model import",
-                       import_parameters(paths->file, paths->output, paths->expanded));
+    exit_code = finish(import_parameters(paths->file, paths->output, paths->expanded));
   });
   add_merge(*verb, exit_code);
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/trace_input.h"
 #include "model/trace_features.h"
 
 namespace cgphase {
@@ -41,7 +42,7 @@ Result<TraceSource> add_trace(DatasetMaker& maker, const std::string& path,
   Result<TraceReader> reader =
       TraceReader::open(path, {.columns = columns});
   if (!reader) return std::unexpected(reader.error());
-  const Status read = read_rows(*reader, [&](const TraceRow& row) -> Status {
+  const Status read = read_trace_input(*reader, [&](const TraceRow& row) -> Status {
     maker.add(reader->index(), reader->execution(), row);
     return {};
   });

@@ -23,16 +23,6 @@ constexpr std::size_t kCopyBytes = std::size_t{64} << 10;
 constexpr int kFoldersOfBuilds = 2;
 constexpr int kExitFailure = 1, kExitDenied = 5, kExitInput = 6;
 
-int exit_code_of(const Error& error) {
-  switch (error.kind) {
-    case ErrorKind::invalid:
-    case ErrorKind::unsupported:
-    case ErrorKind::not_found: return kExitInput;
-    case ErrorKind::denied: return kExitDenied;
-    default: return kExitFailure;
-  }
-}
-
 // The descriptor that this process was started with and that `path` names: "-" and "" for standard
 // output, /dev/stdout, /dev/stderr, /dev/fd/N, /proc/self/fd/N. It is written as it is: opening it
 // anew fails for a socket, and replacing it breaks whoever else writes there.
@@ -92,9 +82,21 @@ std::string default_model_path() {
   return kInstalledModel;
 }
 
-int finish(const char* verb, const Status& status) {
+int exit_code_of(const Error& error) {
+  switch (error.kind) {
+    case ErrorKind::invalid:
+    case ErrorKind::unsupported:
+    case ErrorKind::not_found: return kExitInput;
+    case ErrorKind::denied: return kExitDenied;
+    default: return kExitFailure;
+  }
+}
+
+void say(std::string_view text) { fmt::print(stderr, "cgphase: {}\n", printable(text)); }
+
+int finish(const Status& status) {
   if (status) return 0;
-  fmt::print(stderr, "cgphase {}: {}\n", verb, printable(status.error().text));
+  say(status.error().text);
   return exit_code_of(status.error());
 }
 

@@ -17,9 +17,15 @@ inline constexpr const char* kInstalledModel = "/usr/share/cgphase/model.json";
 // the one of the source tree it lies in (TREE/BUILD/bin/cgphase, TREE/build/PRESET/bin/cgphase).
 std::string default_model_path();
 
-// 0, or after one line on standard error ("cgphase VERB: ...") 6 input invalid or not there,
-// 5 not permitted, 1 any other failure.
-int finish(const char* verb, const Status& status);
+// Of a file that a verb reads or writes: 6 invalid or not there, 5 not permitted, 1 any other
+// failure.
+int exit_code_of(const Error& error);
+
+// "cgphase: TEXT" as one printable line on standard error.
+void say(std::string_view text);
+
+// 0, or after say() the exit code of the error.
+int finish(const Status& status);
 
 // To the file, which appears whole or not at all; into what is there where that is a device or a
 // pipe; to standard output where `path` is empty, "-" or another name of it.

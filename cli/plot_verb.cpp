@@ -22,6 +22,7 @@
 #include "cli/print.h"
 #include "cli/replay/figures.h"
 #include "cli/replay/recorded.h"
+#include "cli/trace_input.h"
 #include "model/trace_features.h"
 #include "model/trace_phases.h"
 #include "model/train/cluster_variance.h"
@@ -101,7 +102,7 @@ OrComplaint<Source> survey(const PlotOptions& options, std::vector<std::string> 
       options.trace, {.columns = std::move(columns), .max_rows = most_rows});
   if (!reader) return complaint(reader.error());
   Source source{*std::move(reader), {}};
-  const Status read = read_rows(source.reader, [&](const TraceRow& row) -> Status {
+  const Status read = read_trace_input(source.reader, [&](const TraceRow& row) -> Status {
     if (source.reader.index() == source.executions.size()) source.executions.emplace_back();
     Surveyed& execution = source.executions[source.reader.index()];
     execution.span.add(row);
@@ -110,8 +111,6 @@ OrComplaint<Source> survey(const PlotOptions& options, std::vector<std::string> 
     return {};
   });
   if (!read) return complaint(read.error());
-  if (source.executions.empty())
-    return complaint(Exit::invalid, options.trace + ": has no rows; record some first");
   source.end = source.executions.size();
   if (options.id)
     if (OrComplaint<void> selected = select(source, *options.id); !selected)

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "cli/offline.h"
 #include "cli/phase_spool.h"
+#include "cli/trace_input.h"
 #include "model/ai4dl.h"
 #include "model/feature_schema.h"
 #include "model/text_lines.h"
@@ -74,7 +75,7 @@ Status follow(TraceReader& reader, const std::shared_ptr<const PhaseEngine>& eng
               PhaseSpool& spool) {
   Seen seen;
   std::vector<Follower> followers;
-  const Status read = read_rows(reader, [&](const TraceRow& row) {
+  const Status read = read_trace_input(reader, [&](const TraceRow& row) {
     if (reader.index() == followers.size()) followers.push_back(follower(engine, compat, seen));
     const Phase phase = followers[reader.index()](reader.execution(), row);
     return spool.add(reader.index(), {row.wall_time, phase});
@@ -196,7 +197,7 @@ void add_predict(CLI::App& app, const CommonOptions& common, int& exit_code) {
   verb->add_flag("--compat", options->compat, "reproduce AI4DL's Predict (imported models)");
   verb->callback([options, &common, &exit_code] {
     options->legend = common.legend;
-    exit_code = finish("predict", predict(*options));
+    exit_code = finish(predict(*options));
   });
 }
 

@@ -4,12 +4,12 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/text.h"
+#include "cli/offline.h"
 
 namespace cgphase {
 
 int complain(Exit exit, std::string_view text) {
-  std::fprintf(stderr, "cgphase: %s\n", printable(text).c_str());
+  say(text);
   return static_cast<int>(exit);
 }
 
@@ -22,13 +22,7 @@ std::unexpected<Complaint> complaint(Exit exit, std::string text) {
 }
 
 std::unexpected<Complaint> complaint(const Error& error) {
-  switch (error.kind) {
-    case ErrorKind::invalid:
-    case ErrorKind::unsupported:
-    case ErrorKind::not_found: return complaint(Exit::invalid, error.text);
-    case ErrorKind::denied: return complaint(Exit::denied, error.text);
-    default: return complaint(Exit::failure, error.text);
-  }
+  return complaint(static_cast<Exit>(exit_code_of(error)), error.text);
 }
 
 int print(const Form& form, const nlohmann::json& body, const CommonOptions& options) {

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "cli/offline.h"
 #include "cli/prototypes_render.h"
+#include "cli/trace_input.h"
 #include "model/phase_sequence_reader.h"
 #include "model/phase_tracker.h"
 #include "model/text_lines.h"
@@ -51,7 +52,7 @@ Status track(const std::shared_ptr<const PhaseEngine>& engine, const std::string
   Result<TraceReader> reader = TraceReader::open(
       path, {.columns = schema_columns(engine->model().schema)});
   if (!reader) return std::unexpected(reader.error());
-  const Status read = read_rows(*reader, [&](const TraceRow& row) -> Status {
+  const Status read = read_trace_input(*reader, [&](const TraceRow& row) -> Status {
     if (reader->index() == tracked.size())
       tracked.push_back({PhaseFollower(engine), {reader->execution().id, {}}});
     Tracked& execution = tracked[reader->index()];
@@ -190,7 +191,7 @@ void add_prototypes(CLI::App& app, const CommonOptions& common, int& exit_code) 
   add_output_options(*verb, options);
   verb->callback([options, &common, &exit_code] {
     options->legend = common.legend;
-    exit_code = finish("prototypes", prototypes(*options));
+    exit_code = finish(prototypes(*options));
   });
 }
 

@@ -75,12 +75,9 @@ Sizes live(const SizeOptions& options, const CommonOptions& common) {
 
 Sizes recorded(const SizeOptions& options) {
   const auto engine = engine_of(options.model);
-  if (!engine) return complaint(Exit::invalid, engine.error().text);
+  if (!engine) return complaint(engine.error());
   const auto runs = watch_traces(options.what, *engine, options.risk);
-  if (!runs)
-    return complaint(runs.error().kind == ErrorKind::not_found ? Exit::invalid
-                                                               : exit_of(runs.error().kind),
-                     runs.error().text);
+  if (!runs) return complaint(runs.error());
   const HostCapacity host = largest_host(*runs);
   std::vector<Sized> sizes;
   for (const auto& [service, learned] : learned_by_service(*runs))
@@ -88,9 +85,7 @@ Sizes recorded(const SizeOptions& options) {
       sizes.push_back(sized(unescape_name(service), "service", learned, options.risk, host));
   if (sizes.empty())
     return complaint(Exit::invalid,
-                     options.image.empty()
-                         ? options.what.front() + ": has no rows"
-                         : "no service '" + escape_name(options.image) + "' in these traces");
+                     "no service '" + escape_name(options.image) + "' in these traces");
   return sizes;
 }
 

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <optional>
 
+#include "base/iso_time.h"
 #include "base/parse.h"
 #include "base/text.h"
 
@@ -70,22 +71,6 @@ Maybe epoch(std::string_view text) {
   return seconds ? from_seconds(*seconds) : std::nullopt;
 }
 
-// Takes exactly `count` digits off `rest`.
-std::optional<int> digits(std::string_view& rest, std::size_t count) {
-  if (rest.size() < count || !std::all_of(rest.begin(), rest.begin() + count, is_digit))
-    return std::nullopt;
-  int value = 0;
-  for (const char c : rest.substr(0, count)) value = value * 10 + (c - '0');
-  rest.remove_prefix(count);
-  return value;
-}
-
-bool take(std::string_view& rest, char c) {
-  if (!rest.starts_with(c)) return false;
-  rest.remove_prefix(1);
-  return true;
-}
-
 std::tm broken_down(WallTime time, bool utc) {
   const auto whole = std::chrono::floor<std::chrono::seconds>(time.time_since_epoch());
   const std::time_t seconds = whole.count();
@@ -93,60 +78,6 @@ std::tm broken_down(WallTime time, bool utc) {
   if (utc) ::gmtime_r(&seconds, &parts);
   else ::localtime_r(&seconds, &parts);
   return parts;
-}
-
-bool take_date(std::string_view& rest, std::tm& parts) {
-  const auto year = digits(rest, 4);
-  if (!year || !take(rest, '-')) return false;
-  const auto month = digits(rest, 2);
-  if (!month || *month < 1 || *month > 12 || !take(rest, '-')) return false;
-  const auto day = digits(rest, 2);
-  const std::chrono::year_month_day date{std::chrono::year(*year),
-                                         std::chrono::month(static_cast<unsigned>(*month)),
-                                         std::chrono::day(static_cast<unsigned>(day.value_or(0)))};
-  if (!date.ok()) return false;
-  parts.tm_year = *year - 1900;
-  parts.tm_mon = *month - 1;
-  parts.tm_mday = *day;
-  return true;
-}
-
-// "14:03", "14:03:05", "14:03:05.25".
-bool take_clock(std::string_view& rest, std::tm& parts, double& fraction) {
-  const auto hour = digits(rest, 2);
-  if (!hour || *hour > 23 || !take(rest, ':')) return false;
-  const auto minute = digits(rest, 2);
-  if (!minute || *minute > 59) return false;
-  parts.tm_hour = *hour;
-  parts.tm_min = *minute;
-  if (!take(rest, ':')) return true;
-  const auto second = digits(rest, 2);
-  if (!second || *second > 59) return false;
-  parts.tm_sec = *second;
-  if (!take(rest, '.')) return true;
-  const std::size_t length = std::min(rest.find_first_not_of("0123456789"), rest.size());
-  const auto value = parse_double("0." + std::string(rest.substr(0, length)));
-  if (length == 0 || !value) return false;
-  fraction = *value;
-  rest.remove_prefix(length);
-  return true;
-}
-
-// "Z", "UTC", "+01:00", "-0530": seconds east of Greenwich. Empty rest: none given.
-bool take_zone(std::string_view rest, std::optional<int>& offset) {
-  if (rest.empty()) return true;
-  if (rest == "Z" || rest == " UTC" || rest == "UTC") {
-    offset = 0;
-    return true;
-  }
-  const int sign = take(rest, '-') ? -1 : take(rest, '+') ? 1 : 0;
-  if (sign == 0) return false;
-  const auto hours = digits(rest, 2);
-  take(rest, ':');
-  const auto minutes = digits(rest, 2);
-  if (!hours || !minutes || !rest.empty() || *hours > 14 || *minutes > 59) return false;
-  offset = sign * (*hours * 3600 + *minutes * 60);
-  return true;
 }
 
 Maybe assemble(std::tm parts, double fraction, std::optional<int> offset, bool utc) {
@@ -171,7 +102,7 @@ Maybe calendar(std::string_view text, WallTime now, bool utc) {
     dated = false;
   }
   if (dated && text.empty()) return assemble(parts, 0, std::nullopt, utc);
-  if (dated && !take(text, ' ') && !take(text, 'T')) return std::nullopt;
+  if (dated && !take_char(text, ' ') && !take_char(text, 'T')) return std::nullopt;
   double fraction = 0;
   std::optional<int> offset;
   if (!take_clock(text, parts, fraction) || !take_zone(text, offset)) return std::nullopt;

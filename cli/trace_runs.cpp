@@ -7,6 +7,7 @@
 
 #include "agent/pipeline.h"
 #include "cli/offline.h"
+#include "cli/trace_input.h"
 #include "model/model.h"
 #include "model/trace_phases.h"
 
@@ -22,7 +23,7 @@ Result<std::vector<double>> cadences(TraceReader& reader) {
     std::vector<double> seconds;
   };
   std::vector<Intervals> found;
-  const Status read = read_rows(reader, [&](const TraceRow& row) -> Status {
+  const Status read = read_trace_input(reader, [&](const TraceRow& row) -> Status {
     if (reader.index() == found.size()) found.emplace_back();
     Intervals& one = found[reader.index()];
     if (one.last && one.seconds.size() < kCadenceIntervals)

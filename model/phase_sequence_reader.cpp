@@ -48,7 +48,6 @@ std::optional<std::size_t> SequenceFile::find(std::string_view name) const {
 }
 
 Status SequenceFile::read_header(std::string_view line) {
-  if (line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
   if (!split_csv(line, names_)) return bad("(header)", "a quote does not end");
   std::vector<std::string> sorted = names_;
   std::ranges::sort(sorted);

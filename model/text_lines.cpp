@@ -5,12 +5,14 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <utility>
 
 #include "base/crc32.h"
 #include "base/temporary_file.h"
+#include "model/foreign_file.h"
 
 namespace cgphase {
 namespace {
@@ -41,6 +43,29 @@ Result<Fd> spooled(const Fd& from, const std::string& path) {
   }
   if (::lseek(spool->get(), 0, SEEK_SET) != 0) return errno_failure(path, errno);
   return spool;
+}
+
+// A code point as UTF-8.
+void append_utf8(std::uint32_t point, std::string& out) {
+  const auto byte = [](std::uint32_t value) { return static_cast<char>(value); };
+  const auto trailing = [&](unsigned shift) { return byte(0x80U | (point >> shift & 0x3FU)); };
+  if (point < 0x80) {
+    out += byte(point);
+  } else if (point < 0x800) {
+    out += {byte(0xC0U | point >> 6), trailing(0)};
+  } else if (point < 0x10000) {
+    out += {byte(0xE0U | point >> 12), trailing(6), trailing(0)};
+  } else {
+    out += {byte(0xF0U | point >> 18), trailing(12), trailing(6), trailing(0)};
+  }
+}
+
+bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+// Where a quote opens a field that may have blanks before it; npos where it does not.
+std::size_t opening_quote(std::string_view line, std::size_t i, char separator) {
+  while (i < line.size() && is_blank(line[i]) && line[i] != separator) ++i;
+  return i < line.size() && line[i] == '"' ? i : line.npos;
 }
 
 // From the opening quote at line[i] to the closing one; false when there is none.
@@ -80,6 +105,9 @@ TextLines& TextLines::operator=(TextLines&& other) noexcept {
   std::swap(buffer_, other.buffer_);
   std::swap(position_, other.position_);
   std::swap(at_end_, other.at_end_);
+  std::swap(encoding_, other.encoding_);
+  std::swap(line_end_, other.line_end_);
+  std::swap(undecoded_, other.undecoded_);
   std::swap(line_number_, other.line_number_);
   std::swap(crc_, other.crc_);
   return *this;
@@ -116,6 +144,42 @@ Result<TextLines> TextLines::read(const std::string& path, Fd fd) {
   return TextLines(path, file, fd.release());
 }
 
+Status TextLines::recognise(std::string_view head) {
+  if (head.starts_with("\xFF\xFE")) encoding_ = Encoding::utf16_little;
+  else if (head.starts_with("\xFE\xFF")) encoding_ = Encoding::utf16_big;
+  else encoding_ = Encoding::utf8;
+  if (const std::string why = foreign_file(head); !why.empty())
+    return failure(ErrorKind::invalid, path_ + ": " + why);
+  return {};
+}
+
+// A character that is not whole is kept for the next chunk, or at the end replaced.
+void TextLines::decode_utf16(std::string_view bytes, bool last) {
+  constexpr std::uint32_t kReplacement = 0xFFFD;
+  undecoded_ += bytes;
+  const bool little = encoding_ == Encoding::utf16_little;
+  const auto unit = [&](std::size_t at) {
+    const auto first = static_cast<unsigned char>(undecoded_[at]);
+    const auto second = static_cast<unsigned char>(undecoded_[at + 1]);
+    return static_cast<std::uint32_t>(little ? first | second << 8 : first << 8 | second);
+  };
+  std::size_t at = 0;
+  while (at + 1 < undecoded_.size()) {
+    const std::uint32_t high = unit(at);
+    const bool pair = high >= 0xD800 && high < 0xDC00;
+    if (pair && at + 3 >= undecoded_.size() && !last) break;
+    const std::uint32_t low = pair && at + 3 < undecoded_.size() ? unit(at + 2) : 0;
+    const bool whole = low >= 0xDC00 && low < 0xE000;
+    const bool lone = high >= 0xD800 && high < 0xE000 && !whole;
+    append_utf8(whole  ? 0x10000U + ((high - 0xD800U) << 10) + (low - 0xDC00U)
+                : lone ? kReplacement
+                       : high,
+                buffer_);
+    at += whole ? 4 : 2;
+  }
+  undecoded_.erase(0, at);
+}
+
 Result<bool> TextLines::refill() {
   buffer_.erase(0, position_);
   position_ = 0;
@@ -131,20 +195,34 @@ Result<bool> TextLines::refill() {
     return failure(code == Z_ERRNO ? ErrorKind::io : ErrorKind::invalid,
                    path_ + ": line " + std::to_string(line_number_ + 1) +
                        ": cannot be read on: " + std::string(reason));
-  crc_ = crc32c(std::string_view(buffer_).substr(old_size), crc_);
+  const std::string_view chunk = std::string_view(buffer_).substr(old_size);
+  crc_ = crc32c(chunk, crc_);
+  const bool first = encoding_ == Encoding::unknown;
+  if (first)
+    if (Status known = recognise(chunk); !known) return std::unexpected(known.error());
+  if (encoding_ != Encoding::utf8) {
+    const std::string bytes(chunk);
+    buffer_.resize(old_size);
+    decode_utf16(bytes, count == 0);
+  }
+  if (first) {
+    constexpr std::string_view kMark = "\xEF\xBB\xBF";
+    if (buffer_.starts_with(kMark)) position_ = kMark.size();
+    if (!buffer_.contains('\n') && buffer_.contains('\r')) line_end_ = '\r';
+  }
   return count > 0;
 }
 
 Result<bool> TextLines::next(std::string_view& line) {
   std::size_t searched = position_;
-  std::size_t end = buffer_.find('\n', searched);
+  std::size_t end = buffer_.find(line_end_, searched);
   while (end == std::string::npos && !at_end_) {
     if (buffer_.size() - position_ > kMaxLineBytes) break;
     searched = buffer_.size() - position_;
     const Result<bool> more = refill();
     if (!more) return more;
     at_end_ = !*more;
-    end = buffer_.find('\n', searched);
+    end = buffer_.find(line_end_, std::max(searched, position_));
   }
   if (end == std::string::npos && position_ == buffer_.size()) return false;
   ++line_number_;
@@ -160,20 +238,21 @@ Result<bool> TextLines::next(std::string_view& line) {
 }
 
 bool split_csv(std::string_view line, std::vector<std::string_view>& fields,
-               std::string& unquoted) {
+               std::string& unquoted, char separator) {
   fields.clear();
   unquoted.clear();
   std::size_t i = 0;
   for (;;) {
-    if (i < line.size() && line[i] == '"') {
-      const std::size_t begin = i + 1;
+    if (const std::size_t quote = opening_quote(line, i, separator); quote != line.npos) {
+      i = quote;
       if (!find_closing_quote(line, i)) return false;
-      fields.push_back(without_quotes(line.substr(begin, i - begin), line.size(), unquoted));
-      ++i;
-      if (i < line.size() && line[i] != ',') return false;
+      fields.push_back(
+          without_quotes(line.substr(quote + 1, i - quote - 1), line.size(), unquoted));
+      for (++i; i < line.size() && is_blank(line[i]) && line[i] != separator;) ++i;
+      if (i < line.size() && line[i] != separator) return false;
     } else {
       const std::size_t begin = i;
-      while (i < line.size() && line[i] != ',') ++i;
+      while (i < line.size() && line[i] != separator) ++i;
       fields.push_back(line.substr(begin, i - begin));
     }
     if (i >= line.size()) return true;
@@ -181,10 +260,10 @@ bool split_csv(std::string_view line, std::vector<std::string_view>& fields,
   }
 }
 
-bool split_csv(std::string_view line, std::vector<std::string>& fields) {
+bool split_csv(std::string_view line, std::vector<std::string>& fields, char separator) {
   std::vector<std::string_view> views;
   std::string unquoted;
-  const bool whole = split_csv(line, views, unquoted);
+  const bool whole = split_csv(line, views, unquoted, separator);
   fields.assign(views.begin(), views.end());
   return whole;
 }

@@ -1,4 +1,4 @@
-// Lines of a text file, plain or compressed with gzip.
+// Lines of a text file, plain or compressed with gzip, as programs and spreadsheets write them.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,9 @@ namespace cgphase {
 inline constexpr std::size_t kMaxLineBytes = 64 * 1024;
 
 // Streams through one buffer: a file of any length needs the memory of its longest line. What can
-// be read only once (a pipe) goes to an unlinked temporary file first. Owned and used by one
-// thread.
+// be read only once (a pipe) goes to an unlinked temporary file first. UTF-16 with a byte order
+// mark becomes UTF-8, and the mark of UTF-8 is skipped. Lines end with LF, CRLF, or CR where the
+// first chunk has no LF. Owned and used by one thread.
 class TextLines {
  public:
   // Errors: not_found, denied, io.
@@ -29,8 +30,9 @@ class TextLines {
   TextLines& operator=(TextLines&& other) noexcept;
   ~TextLines();
 
-  // The next line without LF or CRLF, valid until the next call; false at the end. Errors name file
-  // and line: invalid (a line beyond kMaxLineBytes, a damaged or cut-off gzip stream), io.
+  // The next line without its end, valid until the next call; false at the end. Errors name the
+  // file: invalid (a line beyond kMaxLineBytes, a damaged or cut-off gzip stream, another
+  // compression, an archive, bytes that are no text), io.
   Result<bool> next(std::string_view& line);
 
   std::uint64_t line_number() const { return line_number_; }  // of the line last returned, from 1
@@ -40,7 +42,11 @@ class TextLines {
  private:
   static Result<TextLines> read(const std::string& path, Fd fd);
   TextLines(std::string path, gzFile_s* file, int fd);
+  enum class Encoding : std::uint8_t { unknown, utf8, utf16_little, utf16_big };
   Result<bool> refill();
+  // Of the first bytes of the text: what they are, or why this is no text.
+  Status recognise(std::string_view head);
+  void decode_utf16(std::string_view bytes, bool last);
 
   std::string path_;
   gzFile_s* file_ = nullptr;
@@ -48,18 +54,22 @@ class TextLines {
   std::string buffer_;
   std::size_t position_ = 0;
   bool at_end_ = false;
+  Encoding encoding_ = Encoding::unknown;
+  char line_end_ = '\n';
+  std::string undecoded_;  // a character of UTF-16 that the last chunk cut
   std::uint64_t line_number_ = 0;
   std::uint32_t crc_ = 0;
 };
 
 // Cuts a CSV line into fields (RFC 4180: a field may be quoted, "" is a quote in it; line breaks
-// within quotes are not supported). False when a quote does not end or is followed by text.
-bool split_csv(std::string_view line, std::vector<std::string>& fields);
+// within quotes are not supported). Blanks around a quoted field are not part of it. False when a
+// quote does not end or is followed by text.
+bool split_csv(std::string_view line, std::vector<std::string>& fields, char separator = ',');
 
 // The same without a copy: views into `line`, or into `unquoted` where "" stands for a quote. Both
 // must outlive them.
 bool split_csv(std::string_view line, std::vector<std::string_view>& fields,
-               std::string& unquoted);
+               std::string& unquoted, char separator = ',');
 
 // A field as CSV: quoted where it must be.
 std::string csv_field(std::string_view text);

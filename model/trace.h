@@ -92,6 +92,12 @@ class TraceReader {
 
   const std::string& path() const;
   std::uint32_t crc() const;  // of what was read so far, as TraceSource::crc
+  // How the file was read so far, where a user must know it: sentences without the file's name,
+  // such as "timestamps taken as milliseconds". Complete once all rows were read.
+  std::vector<std::string> notes() const;
+  // Once all rows were read: invalid where there was none, or none with a number of the format or
+  // in a column asked for.
+  Status check_measured() const;
   // The same file from its beginning, with the same options; also where it came through a pipe.
   Result<TraceReader> again() const;
 
@@ -104,6 +110,9 @@ class TraceReader {
 // All rows that are left, one after the other, until `take` fails. Errors as of TraceReader, and of
 // `take`.
 Status read_rows(TraceReader& reader, const std::function<Status(const TraceRow&)>& take);
+
+// The same, in memory. Errors as of TraceReader.
+Result<Trace> collect_rows(TraceReader& reader);
 
 // The whole file in memory. Errors as of TraceReader.
 Result<Trace> read_trace(const std::string& path, const TraceOptions& options = {});

@@ -2,6 +2,7 @@
 // reader and the writer. Private to model/.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,22 +13,38 @@
 
 namespace cgphase {
 
-// What a limit that is none is written as, as in the kernel's files.
+// How a limit that is none is written, as in the kernel's files.
 inline constexpr std::string_view kMaxWord = "max";
 
-// The largest whole number that is read, and so that is written.
-inline constexpr std::uint64_t kMostTraceNumber = 9'200'000'000'000'000'000U;
+// What a whole number of a Sample counts; all but the first four are cumulative, as the kernel
+// counts them.
+enum class Quantity : std::uint8_t {
+  memory,       // bytes of the host's memory
+  other_bytes,
+  tasks,
+  flag,
+  cpu_time,     // us, of all processors
+  wall_time,    // us, of one clock
+  traffic,      // bytes
+  events
+};
+// Whether it is cumulative.
+constexpr bool is_cumulative(Quantity quantity) { return quantity >= Quantity::cpu_time; }
+// A larger value of it cannot be true: a field of memory.stat below zero reads as 2^64 less it.
+std::uint64_t largest(Quantity quantity);
 
-// A whole number of a Sample under its column name; cumulative counters as the kernel counts them.
+// A whole number of a Sample under its column name.
 struct TraceColumn {
   std::string_view name;
+  Quantity quantity;
   Counter (*get)(const Sample&);
   void (*set)(Sample&, std::uint64_t);
 };
 
-// A ratio of a Sample: 0..1, of GPUs one for each.
+// A ratio of a Sample: at most `most`, for GPUs are several.
 struct TraceRatio {
   std::string_view name;
+  double most;
   std::optional<double> (*get)(const Sample&);
   void (*set)(Sample&, double);
 };

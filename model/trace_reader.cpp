@@ -3,16 +3,21 @@
 #include "model/text_lines.h"
 #include "model/trace.h"
 #include "model/trace_parser.h"
+#include "model/trace_shape.h"
 
 namespace cgphase {
 namespace {
 
-Status read_header(TextLines& lines, TraceParser& parser) {
+// To the first line behind the header.
+Status skip_header(TextLines& lines, const TraceShape& shape) {
   std::string_view line;
-  const Result<bool> more = lines.next(line);
-  if (!more) return std::unexpected(more.error());
-  if (!*more) return failure(ErrorKind::invalid, lines.path() + ": line 1: the file is empty");
-  return parser.read_header(line);
+  while (lines.line_number() < shape.header_line) {
+    const Result<bool> more = lines.next(line);
+    if (!more) return std::unexpected(more.error());
+    if (!*more)
+      return failure(ErrorKind::io, lines.path() + ": the file changed while it was read");
+  }
+  return {};
 }
 
 Result<bool> read_row(TextLines& lines, TraceParser& parser, TraceRow& row) {
@@ -29,8 +34,19 @@ Result<bool> read_row(TextLines& lines, TraceParser& parser, TraceRow& row) {
 
 class TraceReader::Impl {
  public:
-  Impl(TextLines the_lines, const TraceOptions& the_options)
-      : lines(std::move(the_lines)), options(the_options), parser(lines.path(), the_options) {}
+  Impl(TextLines the_lines, const TraceOptions& the_options, const TraceShape& the_shape)
+      : lines(std::move(the_lines)), options(the_options), shape(the_shape),
+        parser(lines.path(), the_options, the_shape) {}
+
+  // The same file from its first row.
+  static Result<std::unique_ptr<Impl>> begin(const TextLines& file, const TraceOptions& options,
+                                             const TraceShape& shape) {
+    Result<TextLines> lines = file.again();
+    if (!lines) return std::unexpected(lines.error());
+    if (Status skipped = skip_header(*lines, shape); !skipped)
+      return std::unexpected(skipped.error());
+    return std::make_unique<Impl>(std::move(*lines), options, shape);
+  }
 
   // The first row of an execution is there.
   Status begin_execution(const TraceRow& row) {
@@ -61,8 +77,8 @@ class TraceReader::Impl {
     if (whole) return {};
     Result<TextLines> all = lines.again();
     if (!all) return std::unexpected(all.error());
-    TraceParser everything(lines.path(), options);
-    if (Status status = read_header(*all, everything); !status) return status;
+    TraceParser everything(lines.path(), options, shape);
+    if (Status skipped = skip_header(*all, shape); !skipped) return skipped;
     TraceRow row;
     for (bool more = true; more;) {
       const Result<bool> is_row = read_row(*all, everything, row);
@@ -75,6 +91,7 @@ class TraceReader::Impl {
 
   TextLines lines;
   TraceOptions options;
+  TraceShape shape;
   TraceParser parser;
   std::optional<TraceParser> whole;             // all of the file, once it was needed
   std::vector<std::optional<CpuMax>> derived;   // per execution
@@ -88,10 +105,11 @@ TraceReader::~TraceReader() = default;
 Result<TraceReader> TraceReader::open(const std::string& path, const TraceOptions& options) {
   Result<TextLines> lines = TextLines::open(path);
   if (!lines) return std::unexpected(lines.error());
-  auto impl = std::make_unique<Impl>(std::move(*lines), options);
-  if (Status status = read_header(impl->lines, impl->parser); !status)
-    return std::unexpected(status.error());
-  return TraceReader(std::move(impl));
+  const Result<TraceShape> shape = recognise_trace(*lines);
+  if (!shape) return std::unexpected(shape.error());
+  auto impl = Impl::begin(*lines, options, *shape);
+  if (!impl) return std::unexpected(impl.error());
+  return TraceReader(*std::move(impl));
 }
 
 Result<bool> TraceReader::next(TraceRow& row) {
@@ -115,13 +133,13 @@ std::span<const ExecutionHeader> TraceReader::executions() const {
 const std::string& TraceReader::path() const { return impl_->lines.path(); }
 std::uint32_t TraceReader::crc() const { return impl_->lines.crc(); }
 
+std::vector<std::string> TraceReader::notes() const { return impl_->parser.notes(); }
+Status TraceReader::check_measured() const { return impl_->parser.check_measured(); }
+
 Result<TraceReader> TraceReader::again() const {
-  Result<TextLines> lines = impl_->lines.again();
-  if (!lines) return std::unexpected(lines.error());
-  auto impl = std::make_unique<Impl>(std::move(*lines), impl_->options);
-  if (Status status = read_header(impl->lines, impl->parser); !status)
-    return std::unexpected(status.error());
-  return TraceReader(std::move(impl));
+  auto impl = Impl::begin(impl_->lines, impl_->options, impl_->shape);
+  if (!impl) return std::unexpected(impl.error());
+  return TraceReader(*std::move(impl));
 }
 
 Status read_rows(TraceReader& reader, const std::function<Status(const TraceRow&)>& take) {
@@ -134,20 +152,24 @@ Status read_rows(TraceReader& reader, const std::function<Status(const TraceRow&
   }
 }
 
-Result<Trace> read_trace(const std::string& path, const TraceOptions& options) {
-  Result<TraceReader> reader = TraceReader::open(path, options);
-  if (!reader) return std::unexpected(reader.error());
+Result<Trace> collect_rows(TraceReader& reader) {
   Trace trace;
-  trace.path = path;
-  const Status read = read_rows(*reader, [&](const TraceRow& row) -> Status {
-    if (reader->index() == trace.executions.size())
-      trace.executions.push_back({reader->execution(), {}});
-    trace.executions[reader->index()].rows.push_back(row);
+  trace.path = reader.path();
+  const Status read = read_rows(reader, [&](const TraceRow& row) -> Status {
+    if (reader.index() == trace.executions.size())
+      trace.executions.push_back({reader.execution(), {}});
+    trace.executions[reader.index()].rows.push_back(row);
     return {};
   });
   if (!read) return std::unexpected(read.error());
-  trace.crc = reader->crc();
+  trace.crc = reader.crc();
   return trace;
+}
+
+Result<Trace> read_trace(const std::string& path, const TraceOptions& options) {
+  Result<TraceReader> reader = TraceReader::open(path, options);
+  if (!reader) return std::unexpected(reader.error());
+  return collect_rows(*reader);
 }
 
 }  // namespace cgphase

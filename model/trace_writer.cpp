@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <limits>
 
 #include "base/text.h"
 #include "model/text_lines.h"
@@ -35,10 +37,6 @@ class Row {
     const auto end = std::to_chars(text, text + sizeof text, *value).ptr;
     add(std::string_view(text, static_cast<std::size_t>(end - text)));
   }
-  void add(const Counter& value) {
-    if (value && *value > kMostTraceNumber) return add(std::string_view());
-    add<std::uint64_t>(value);
-  }
   // As the kernel's file has it: a number, or that there is no limit.
   void add_limit(const std::optional<MemoryLimit>& limit) {
     if (limit && !limit->bytes) return add(std::string_view(kMaxWord));
@@ -49,6 +47,12 @@ class Row {
   std::string& out_;
   bool first_ = true;
 };
+
+// Absent where the reader would ignore it: the kernel shows some numbers below zero as 2^64 less
+// them.
+Counter possible(const Counter& value, Quantity quantity) {
+  return value && *value <= largest(quantity) ? value : std::nullopt;
+}
 
 std::optional<std::uint64_t> bytes_of(const std::optional<Bytes>& bytes) {
   return bytes ? std::optional(bytes->value) : std::nullopt;
@@ -65,14 +69,16 @@ std::optional<std::uint64_t> cpu_nanoseconds(const TraceRecord& record) {
   if (record.previous == nullptr || record.previous->id != record.sample->id) return std::nullopt;
   const Counter now = record.sample->cpu.usage_usec, then = record.previous->cpu.usage_usec;
   if (!now || !then || *now < *then) return std::nullopt;
-  return (*now - *then) * 1000;
+  constexpr std::uint64_t kMostUsec = std::numeric_limits<std::uint64_t>::max() / 1000;
+  return *now - *then <= kMostUsec ? std::optional((*now - *then) * 1000) : std::nullopt;
 }
 
 // AI4DL's working set: what is in use less the file pages that could go at once.
 std::optional<std::uint64_t> working_set(const Sample& sample) {
-  if (!sample.memory_current) return std::nullopt;
-  const std::uint64_t idle = sample.memory.inactive_file_bytes.value_or(0);
-  return sample.memory_current->value > idle ? sample.memory_current->value - idle : 0;
+  const Counter current = possible(bytes_of(sample.memory_current), Quantity::memory);
+  if (!current) return std::nullopt;
+  const Counter idle = possible(sample.memory.inactive_file_bytes, Quantity::memory);
+  return *current - std::min(*current, idle.value_or(0));
 }
 
 template <class Integer>
@@ -107,7 +113,7 @@ void add_cpu(Row& row, const TraceRecord& record) {
 void add_memory(Row& row, const TraceRecord& record) {
   const std::optional<std::uint64_t> limit = bytes_of(record.original.memory_bytes());
   const std::optional<std::uint64_t> in_use = working_set(*record.sample);
-  row.add(bytes_of(record.sample->memory_current));
+  row.add(possible(bytes_of(record.sample->memory_current), Quantity::memory));
   row.add(limit);
   row.add(ratio(real(in_use), static_cast<double>(limit.value_or(0)), 100));
   row.add(in_use);
@@ -150,7 +156,8 @@ void write_trace_row(std::string& out, const TraceRecord& record) {
   row.add(record.previous != nullptr ? std::optional(record.interval_seconds) : std::nullopt);
   row.add(cpu_limit ? std::optional(cpu_limit->value) : std::nullopt);
   row.add(record.host.memory.value > 0 ? std::optional(record.host.memory.value) : std::nullopt);
-  for (const TraceColumn& column : trace_columns()) row.add(column.get(*record.sample));
+  for (const TraceColumn& column : trace_columns())
+    row.add(possible(column.get(*record.sample), column.quantity));
   for (const TraceRatio& column : trace_ratios()) row.add(column.get(*record.sample));
   add_now(row, record);
   row.add(record.label);

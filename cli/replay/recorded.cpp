@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/replay/demand.h"
+#include "cli/trace_input.h"
 #include "model/ai4dl.h"
 
 namespace cgphase {
@@ -110,7 +111,7 @@ Result<std::vector<ReadTrace>> read_traces(const std::vector<std::string>& paths
                                              std::vector<Execution>& executions) {
   std::vector<ReadTrace> sources;
   for (const std::string& path : paths) {
-    Result<Trace> trace = read_trace(path, {.columns = columns, .max_rows = rows_left});
+    Result<Trace> trace = read_trace_input(path, {.columns = columns, .max_rows = rows_left});
     if (!trace) return std::unexpected(trace.error());
     ReadTrace& source = sources.emplace_back(ReadTrace{*trace});
     source.executions = trace->executions.size();
@@ -146,8 +147,6 @@ Result<Recorded> read_recorded(const RecordedPaths& paths) {
   std::size_t rows_left = kMaxTraceRows;
   auto traces = read_traces(paths.traces, *columns, rows_left, input.executions);
   if (!traces) return std::unexpected(traces.error());
-  if (input.executions.empty())
-    return failure(ErrorKind::invalid, paths.traces.front() + ": has no rows; record some first");
   auto training = read_traces(paths.training, *columns, rows_left, input.training);
   if (!training) return std::unexpected(training.error());
   if (Status copies = check_contents(*traces, *training); !copies)

@@ -85,7 +85,7 @@ TEST_CASE_FIXTURE(PlotRun, "a trace without rows, time, readings or labels exits
   CHECK(has(refused(6, trace(kPlotHeader), {"--model", model}), "has no rows"));
   CHECK(has(refused(6, trace("a,b\n1,2\n"), {"--model", model}), "column timestamp: is missing"));
   CHECK(has(refused(6, trace("timestamp,label\n1,x\n2,x\n"), {"--labels"}),
-            "no column tells the use of CPU"));
+            "no row has CPU use"));
   CHECK(has(refused(6, trace(kPlotHeader + "1,a,1,1\n"), {"--labels"}),
             "column label: is missing or empty"));
   CHECK(has(refused(6, trace(kPlotHeader + "1,a,1,1\n2,a,many,1\n"), {"--model", model}),

@@ -266,11 +266,14 @@ TEST_CASE_FIXTURE(Replays, "words out of bounds exit with 2 and tell the bounds"
 }
 
 TEST_CASE_FIXTURE(Replays, "a trace that measured nothing, or only once, exits with 6") {
-  for (const std::string& text : {std::string("timestamp,pod.id\n1,a\n2,a\n"),
-                                  kHeader + "1,s,a,,1,9,\n"})
+  const std::pair<std::string, const char*> cases[] = {
+      {"timestamp,pod.id\n1,a\n2,a\n", "t.csv: no row has CPU use"},
+      {kHeader + "1,s,a,,1,9,\n",
+       "t.csv: nothing to replay: no two rows that follow each other tell"}};
+  for (const auto& [text, why] : cases)
     for (const char* policy : {"hold", "all"})
       CHECK(has(refused(6, trace(text), {"--policy", policy, "--closed-loop", "--svg", pictures}),
-                "t.csv: nothing to replay: no two rows that follow each other tell"));
+                why));
   CHECK_FALSE(std::filesystem::exists(pictures));
 }
 

@@ -43,7 +43,7 @@ void check_trace(const std::vector<HistoryPoint>& points) {
   static const MemoryFile file;
   file.write(text);
   const Result<Trace> trace = read_trace(file.path());
-  if (!trace) return check_refusal(trace.error(), file.path(), "line ");
+  if (!trace) return check_refusal(trace.error(), file.path(), "");
   std::size_t rows = 0;
   for (const Execution& execution : trace->executions) rows += execution.rows.size();
   CHECK_INVARIANT(rows == points.size());

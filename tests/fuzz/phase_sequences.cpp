@@ -52,7 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   file.write(bytes, size);
   PhaseSequences sequences, copy;
   if (const Status read = read_phase_sequences(file.path(), sequences); !read) {
-    check_refusal(read.error(), file.path(), "line ");
+    check_refusal(read.error(), file.path(), "");
     return 0;
   }
   const std::vector<PhaseSequence>& all = sequences.with_phases();

