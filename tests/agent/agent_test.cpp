@@ -346,7 +346,8 @@ TEST_CASE("cache in the way is squeezed by 1 % in six seconds, only while pressu
     world.tree.write(file, kQuiet);
   world.tree.write("/test-a/memory.current", "1063256064\n");
   world.tree.write("/test-a/memory.stat", "anon 104857600\nfile 958398464\nshmem 0\nkernel 0\n"
-                                          "sock 0\ninactive_file 102400000\n");
+                                          "sock 0\ninactive_file 102400000\n"
+                                          "active_file 855998464\n");
   world.start();
   const auto& reclaims = world.writer->recording.reclaims();
   for (int i = 0; i < 300 && reclaims.empty(); ++i) world.tick();

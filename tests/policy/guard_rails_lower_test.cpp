@@ -369,7 +369,7 @@ TEST_CASE("page cache that would meet the new limit at once holds") {
   CHECK(holds(Resource::memory, Verdict::cache_in_way,
               [](RailWorld& w) {
                 w.sample.memory_current = Bytes{8 * kGiB - 4096};
-                w.sample.memory.inactive_file_bytes = 7 * kGiB - 4096;
+                w.sample.memory.active_file_bytes = 7 * kGiB - 4096;
               }));
 }
 
