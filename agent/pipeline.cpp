@@ -140,9 +140,16 @@ void Pipeline::set_policy(Container& container, const nlohmann::json& prior) con
   if (peak > 0) container.policy->resume(peak);
 }
 
-// A run that began before this daemon: the need that an earlier one saved, else memory.peak, which
-// counts cache as well.
-void Pipeline::resume_run(Container& container, const Sample& first) const {
+// The run may have begun before this daemon. What it needed is what an earlier one saved, else
+// memory.peak, which counts cache as well.
+void Pipeline::begin_run(Container& container, const Sample& first, MonotonicTime now) const {
+  Limits& original = container.view.original;
+  const Limits told = std::exchange(original, first.limits);
+  if (told.cpu_max) original.cpu_max = told.cpu_max;
+  if (told.cpu_max_burst) original.cpu_max_burst = told.cpu_max_burst;
+  if (told.memory_max) original.memory_max = told.memory_max;
+  if (told.memory_high) original.memory_high = told.memory_high;
+  container.view.phase_since = now;
   const ContainerInfo& info = container.view.info;
   const auto saved = rails_memory_.runs.peak_bytes(info.id, info.name);
   container.resumed_bytes =
@@ -349,15 +356,7 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
   const bool gap = !first && (elapsed <= elapsed.zero() ||
                               elapsed > kGapIntervals * config_.interval);
   const double interval_seconds = first || gap ? 0 : seconds(elapsed);
-  if (first) {
-    const Limits told = std::exchange(view.original, sample.limits);
-    if (told.cpu_max) view.original.cpu_max = told.cpu_max;
-    if (told.cpu_max_burst) view.original.cpu_max_burst = told.cpu_max_burst;
-    if (told.memory_max) view.original.memory_max = told.memory_max;
-    if (told.memory_high) view.original.memory_high = told.memory_high;
-    view.phase_since = tick.time;
-    resume_run(container, sample);
-  }
+  if (first) begin_run(container, sample, tick.time);
   update_phase(view, container.extractor, container.tracker, sample, tick, gap);
   view.memory_need = memory_need(sample);
   const Observation observation =

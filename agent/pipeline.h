@@ -155,7 +155,7 @@ class Pipeline {
   void find_nested();
   // Policy of a container by `prior`, which knows what the run has shown.
   void set_policy(Container& container, const nlohmann::json& prior) const;
-  void resume_run(Container& container, const Sample& first) const;
+  void begin_run(Container& container, const Sample& first, MonotonicTime now) const;
   void save_runs(MonotonicTime now);
   // What the rails of a container say that outlives it.
   void remember(Container& container, const NodeSample& tick);

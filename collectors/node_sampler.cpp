@@ -24,6 +24,7 @@
 #include "collectors/kernel_text.h"
 #include "collectors/pull_session.h"
 #include "collectors/sample_filter.h"
+#include "collectors/sampler_sources.h"
 #include "collectors/unit_resets.h"
 
 namespace cgphase {
@@ -173,8 +174,6 @@ class NodeSampler::Impl {
   Look look_for(const Tracked& tracked, const Pulled& pulled);
   void find_resets(NodeSample& tick);
   void watch_again(MonotonicTime now);
-  Source inotify_source() const;
-  Source cgroups_source() const;
   Source kernel_files_source() const;
 
   std::span<char> buffer() const { return {buffer_.get(), kKernelTextBytes}; }
@@ -526,41 +525,6 @@ void NodeSampler::Impl::watch_again(MonotonicTime now) {
   for (const auto& one : tracked_) one->resets.watch_again(one->files.directory_fd());
 }
 
-Source NodeSampler::Impl::inotify_source() const {
-  constexpr const char* kMore = ": raise fs.inotify.max_user_watches and max_user_instances";
-  const bool nothing_there = tree_.root_fd() < 0;  // no cgroup v2: nothing to watch
-  if (!nothing_there && (tree_.event_fd() < 0 || tree_.unwatched() > 0))
-    return {"inotify", false, std::string("cgroups are found by a walk only") + kMore};
-  if (unit_writes_.unwatched() > 0)
-    return {"inotify", false,
-            std::string("limits that systemd resets are taken for somebody's change") + kMore};
-  if (unit_writes_.overflows() == 0) return {"inotify", true, ""};
-  return {"inotify", true,
-          "overflows: " + std::to_string(unit_writes_.overflows()) +
-              "; limits that systemd reset then were taken for somebody's change: raise "
-              "fs.inotify.max_queued_events"};
-}
-
-Source NodeSampler::Impl::cgroups_source() const {
-  const std::size_t beyond = tree_.beyond_depth() + tree_.beyond_count() + waiting_.size();
-  std::string text;
-  if (beyond > 0 || tree_.unreadable() > 0)
-    text = std::to_string(beyond) + " beyond the bounds on depth, length, count or descriptors, " +
-           std::to_string(tree_.unreadable()) + " not to be opened";
-  // The one with most of them says enough.
-  const auto owners = tree_.owners_in_trouble();
-  const auto worst = std::ranges::max_element(owners, {}, &CgroupOwner::beyond);
-  if (worst != owners.end()) {
-    if (!text.empty()) text += "; ";
-    text += "the subtree of " + escape_name(worst->name) + " has ";
-    text += worst->beyond > 0 ? "more than its quota of " + std::to_string(kMaxCgroupsPerOwner) +
-                                    " cgroups, and the rest is not followed"
-                              : "more changes than its quota, and is scanned later";
-    if (owners.size() > 1) text += "; so have " + std::to_string(owners.size() - 1) + " others";
-  }
-  return {"all cgroups", text.empty(), text};
-}
-
 // Files that the kernel did not end, and readings that no kernel can have counted.
 Source NodeSampler::Impl::kernel_files_source() const {
   std::size_t cut = 0;
@@ -582,9 +546,9 @@ Source NodeSampler::Impl::kernel_files_source() const {
 
 std::vector<Source> NodeSampler::Impl::sources() const {
   std::vector<Source> sources = sources_;
-  sources.push_back(inotify_source());
+  sources.push_back(inotify_source(tree_, unit_writes_));
   sources.push_back(pull_.source());
-  sources.push_back(cgroups_source());
+  sources.push_back(cgroups_source(tree_, waiting_.size()));
   const bool starved = std::ranges::any_of(
       tracked_, [](const auto& one) { return one->files.short_of_descriptors(); });
   sources.push_back({"descriptors", !starved,

@@ -1,0 +1,124 @@
+// A host of one container for the tests of the pipeline.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "agent/pipeline.h"
+#include "tests/agent/small_model.h"
+
+namespace cgphase::test {
+
+
+using std::chrono::seconds;
+
+inline constexpr CgroupId kId{1, 42};
+
+inline ContainerInfo container() {
+  ContainerInfo info;
+  info.id = kId;
+  info.path = "/t";
+  info.name = "t";
+  return info;
+}
+
+// A host with one container of 1 core and 1 GiB whose demand the test sets; written decisions are
+// put into force at once, as a kernel would.
+class Host {
+ public:
+  explicit Host(PipelineConfig config = quick())
+      : pipeline(Pipeline::create(config, small_engine()).value()) {
+    sample_.id = kId;
+    sample_.limits.cpu_max = CpuMax{Microseconds{100'000}, Microseconds{100'000}};
+    sample_.limits.memory_max = MemoryLimit{Bytes{kGiB}};
+    sample_.limits.memory_high = MemoryLimit{};
+    sample_.cpu = {.usage_usec = 0, .nr_periods = 0, .nr_throttled = 0, .throttled_usec = 0};
+    sample_.memory.anon_bytes = 200 * kMiB;
+    sample_.memory.file_bytes = 0;
+    sample_.memory_current = Bytes{200 * kMiB};
+    sample_.memory_events = {.low = 0, .high = 0, .max = 0, .oom = 0, .oom_kill = 0};
+    sample_.populated = true;
+    tick_.host = {.cpu_cores = 2, .memory = Bytes{4 * kGiB}};
+    tick_.time = MonotonicTime(seconds(100));
+    tick_.wall_time = WallTime(seconds(1'700'000'000));
+    tick_.appeared = {container()};
+  }
+
+  static PipelineConfig quick() {
+    PipelineConfig config;
+    config.policy = "hold";
+    config.rails.enough_samples = 5;
+    return config;
+  }
+
+  std::vector<Decision> step(double cores, seconds elapsed = seconds(1)) {
+    if (started_) {
+      tick_.time += elapsed;
+      tick_.wall_time += elapsed;
+      *sample_.cpu.usage_usec += static_cast<std::uint64_t>(cores * 1e6) *
+                                 static_cast<std::uint64_t>(elapsed.count());
+      *sample_.cpu.nr_periods += 10;
+    }
+    tick_.containers = {sample_};
+    std::vector<Decision> decisions = pipeline.step(tick_);
+    tick_.appeared.clear();
+    started_ = true;
+    for (const Decision& decision : decisions) {
+      if (decision.verdict != Verdict::allowed) continue;
+      // Both resources may change in one tick; each decision carries its own.
+      if (decision.resource == Resource::cpu) sample_.limits.cpu_max = decision.new_limits.cpu_max;
+      else sample_.limits.memory_high = decision.new_limits.memory_high;
+      pipeline.written(decision.decision_id, WriteEnd::done, sample_.limits, tick_.time);
+      if (decision.direction == Direction::lower) lowered = true;
+    }
+    return decisions;
+  }
+  void vanish() {
+    tick_.time += seconds(1);
+    tick_.vanished = {kId};
+    tick_.containers.clear();
+    (void)pipeline.step(tick_);
+  }
+  void appear(const ContainerInfo& info) {
+    tick_.vanished.clear();
+    tick_.appeared = {info};
+    sample_.limits.memory_max = MemoryLimit{Bytes{kGiB}};
+    sample_.limits.memory_high = MemoryLimit{};
+    lowered = false;
+  }
+  void step_alone() {  // without a container
+    tick_.time += seconds(1);
+    tick_.vanished.clear();
+    (void)pipeline.step(tick_);
+  }
+  void memory_peak(std::optional<Bytes> peak) { sample_.memory_peak = peak; }
+  void grant(const Granted& granted) { tick_.granted = {{kId, granted}}; }
+  void need(std::uint64_t bytes) {
+    sample_.memory.anon_bytes = bytes;
+    sample_.memory_current = Bytes{bytes};
+  }
+  void read_late(std::chrono::milliseconds by) { sample_.read_time = tick_.time + seconds(1) + by; }
+  void throttle() { ++*sample_.cpu.nr_throttled; }
+  void out_of_memory() { ++*sample_.memory_events.oom; }
+  bool lowered_memory() const { return sample_.limits.memory_bytes()->value < kGiB; }
+  // Somebody, or systemd behind our back, puts these limits into force.
+  void put(const Limits& limits, bool by_systemd) {
+    sample_.limits = limits;
+    if (by_systemd) sample_.limits_reset = tick_.time;
+  }
+  const Limits& limits() const { return sample_.limits; }
+
+  Pipeline pipeline;
+  bool lowered = false;
+
+ private:
+  Sample sample_;
+  NodeSample tick_;
+  bool started_ = false;
+};
+
+
+}  // namespace cgphase::test

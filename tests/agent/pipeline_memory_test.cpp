@@ -1,0 +1,107 @@
+// What the pipeline remembers of runs and of what went wrong in them.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "tests/agent/pipeline_host.h"
+
+using namespace cgphase;
+using namespace cgphase::test;
+
+TEST_CASE("what an OOM taught holds for the next container of the image, and for no other") {
+  Host host;
+  host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
+  for (int tick = 0; tick < 200 && !host.lowered_memory(); ++tick) host.step(0.1);
+  REQUIRE(host.lowered_memory());
+  (void)host.pipeline.take_rails_news();  // of the run's peak
+  host.out_of_memory();
+  host.step(0.1);
+  CHECK(host.pipeline.take_rails_news());
+  CHECK_FALSE(host.pipeline.take_rails_news());
+  const double floor = host.pipeline.rails_memory().ooms.floor_bytes("t", WallTime(seconds(0)));
+  CHECK(floor == doctest::Approx(1.2 * kGiB));  // of memory.max, which was met
+  host.vanish();
+  for (const bool same : {true, false}) {
+    ContainerInfo next = container();
+    next.name = "next";
+    next.image = same ? "t" : "another";
+    host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
+    host.appear(next);
+    for (int tick = 0; tick < 400; ++tick) host.step(0.1);
+    const auto reached = static_cast<double>(host.limits().memory_bytes()->value);
+    CHECK((reached >= std::min<double>(floor, kGiB)) == same);
+    CHECK((host.pipeline.find(kId)->memory_holding == Verdict::oom_remembered) == same);
+    host.vanish();
+  }
+}
+
+TEST_CASE("a container that an OOM ended under our limit is left alone for a day when it is back") {
+  Host host;
+  host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
+  for (int tick = 0; tick < 200 && !host.lowered_memory(); ++tick) host.step(0.1);
+  REQUIRE(host.lowered_memory());
+  host.out_of_memory();
+  host.step(0.1);
+  host.vanish();
+  // With little need the floor that the OOM taught is not what keeps the limit.
+  RailsMemory memory = host.pipeline.rails_memory();
+  memory.ooms = {};
+  host.pipeline.set_rails_memory(memory);
+  for (const bool same : {false, true}) {
+    ContainerInfo next = container();
+    if (!same) next.name = "another";
+    host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
+    host.appear(next);
+    for (int tick = 0; tick < 400; ++tick) host.step(0.1);
+    CHECK(host.lowered_memory() != same);
+    CHECK((host.pipeline.find(kId)->memory_holding == Verdict::quarantined) == same);
+    CHECK(host.pipeline.find(kId)->cpu_holding != Verdict::quarantined);
+    host.vanish();
+  }
+  // Once more of the same name, a day later.
+  host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
+  host.appear(container());
+  host.step(0.1, seconds(24 * 3600));
+  for (int tick = 0; tick < 400; ++tick) host.step(0.1);
+  CHECK(host.lowered_memory());
+}
+
+TEST_CASE("a successor does not lower memory below what the run had shown before") {
+  const auto lowest_of = [](bool saved, std::optional<Bytes> memory_peak) {
+    PipelineConfig config = Host::quick();
+    config.policy = "phase";
+    config.rails.start_up = config.rails.settle = seconds(0);
+    Host host(config);
+    RailsMemory memory;
+    if (saved) memory.runs.keep(kId, "t", 800.0 * kMiB);
+    host.pipeline.set_rails_memory(memory);
+    host.memory_peak(memory_peak);
+    host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
+    std::uint64_t lowest = kGiB;
+    for (int tick = 0; tick < 400; ++tick) {
+      host.step(0.1);
+      lowest = std::min(lowest, host.limits().memory_bytes()->value);
+    }
+    return lowest;
+  };
+  CHECK(lowest_of(false, std::nullopt) < 600 * kMiB);
+  CHECK(lowest_of(true, std::nullopt) >= 800 * kMiB);
+  CHECK(lowest_of(false, Bytes{800 * kMiB}) >= 800 * kMiB);
+  // What was saved is need; memory.peak counts cache as well.
+  CHECK(lowest_of(true, Bytes{1000 * kMiB}) < 1000 * kMiB);
+}
+
+TEST_CASE("the peaks of managed runs are news for the next daemon, those of others are not") {
+  for (const Mode mode : {Mode::observe, Mode::advise, Mode::enforce}) {
+    Host host;
+    host.pipeline.admit(kId, {.mode = mode, .prior = nullptr});
+    for (int tick = 0; tick < 70; ++tick) host.step(0.1);
+    const bool managed = mode != Mode::observe;
+    CHECK(host.pipeline.take_rails_news() == managed);
+    CHECK(host.pipeline.rails_memory().runs.peak_bytes(kId, "t").has_value() == managed);
+    host.vanish();
+    for (int tick = 0; tick < 70; ++tick) host.step_alone();
+    CHECK(host.pipeline.rails_memory().runs.size() == 0);
+  }
+}
