@@ -17,7 +17,7 @@ namespace cgphase {
 // makes one gives it its name afterwards.
 class Snapshot {
  public:
-  // In an empty file that is there. Errors: denied, io.
+  // In a new file. Errors: denied, io.
   static Result<Snapshot> create(const std::string& path);
   Snapshot(Snapshot&&) noexcept;
   Snapshot& operator=(Snapshot&&) noexcept;

@@ -71,7 +71,7 @@ TEST_CASE("an owner alone has the whole budget, however few containers it has") 
   CHECK(tenants.served("a") == 40);
 }
 
-TEST_CASE("a thousand containers of one owner delay another owner's by one window at most") {
+TEST_CASE("a thousand containers of one owner delay another owner by one window at most") {
   Tenants tenants;
   tenants.add("crowd", 1000);
   tenants.add("lone", 2);
