@@ -283,7 +283,7 @@ void Agent::take_guard_actions() {
   }
 }
 
-// Where page cache alone keeps memory.max from following need, a little of it is dropped at a time:
+// If page cache alone keeps memory.high from following need, a little of it is dropped at a time:
 // memory.reclaim leaves no state behind (docs/safety.md).
 void Agent::squeeze_cache() {
   if (!parts_.writer || tick_.time < next_squeeze_) return;

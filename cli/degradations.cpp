@@ -169,7 +169,7 @@ const std::array kRows = {
                   return children_lack(roots, "cpu.max.burst", "cpu.max");
                 }},
     Degradation{"reclaim", Level::warn, "no memory.reclaim beside memory.max",
-                "page cache that is in the way of a lower memory.max stays there, and so does the "
+                "page cache that is in the way of a lower memory.high stays there, and so does the "
                 "limit",
                 "Linux 5.19 or newer has it",
                 [](const DoctorRoots& roots) {

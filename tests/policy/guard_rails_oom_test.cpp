@@ -157,7 +157,7 @@ TEST_CASE("a cgroup that is gone right after the guard saw an event had an OOM")
   }
 }
 
-TEST_CASE("memory.max comes down to what an OOM taught, not below, and the verdict says so") {
+TEST_CASE("memory comes down to what an OOM taught, not below, and the verdict says so") {
   RailWorld world;
   world.input.oom_floor_bytes = 5 * kGibiOfOom;
   settle(world);
