@@ -160,7 +160,7 @@ TEST_CASE("kernel: a burst beside the guard is not killed: one write to shared m
 
 // Each first touch of a page is slow in user-mode Linux.
 TEST_CASE("kernel: a burst beside the guard is not killed: touched memory") {
-  survives({"malloc and touch", touched, 256 * kMiB});
+  survives({"malloc and touch", touched, 128 * kMiB});
 }
 
 TEST_CASE("psi: a burst beside the guard is not killed: huge pages") {
