@@ -49,6 +49,8 @@ struct Guard::Slot {
   std::atomic<MonotonicTime> cpu_raised{};
   MonotonicTime due;
   std::array<KnobText, kKnobCount> outside;  // what somebody else wrote, as last seen
+  // As last seen while it had no lease: it is its owner's alone, and memory.high depends on it.
+  std::optional<MemoryLimit> memory_max;
 
   Slot() { forget_records(); }
   int record(Knob knob) const { return records[static_cast<std::size_t>(knob)].load(); }
@@ -66,6 +68,7 @@ struct Guard::Slot {
     cpu_raised.store(MonotonicTime());
     due = MonotonicTime();
     outside = {};
+    memory_max.reset();
   }
 };
 
@@ -208,7 +211,9 @@ Status Guard::cover(CgroupId id, int directory_fd, Knob knob, int record) {
   slot->told = signals_->arm(place_of(*slot), directory_fd);
   recall_cpu_raise(*slot);
   // Events count from now, not from the guard's next look.
-  slot->rule.step(read(*slot, false));
+  const GuardReading first = read(*slot, false);
+  slot->rule.step(first);
+  note_memory_max(*slot, first);
   if (former != nullptr) former->state.store(SlotState::leaving);
   slot->state.store(SlotState::active);
   // It may be idle: cover() comes once for each container and knob.
@@ -293,6 +298,7 @@ void Guard::watch(Slot& slot, Signals signals) {
   const GuardVerdict verdict = slot.rule.step(reading);
   act(slot, reading, verdict);
   if (signals & kSignalKnob) note_outside_writes(slot);
+  note_memory_max(slot, reading);
   const bool cpu = (signals & kSignalCpuPressure) && reading.quota_is_ours;
   slot.pressure.step(woken_, signals & kSignalMemoryPressure, cpu, verdict.throttled);
   if (verdict.at_risk || !slot.told || slot.pressure.alert(woken_))
@@ -333,9 +339,20 @@ void Guard::note_outside_writes(Slot& slot) {
     }
     if (seen == *found) continue;
     seen = *found;
-    outside_writes_.fetch_add(1);
-    ::eventfd_write(action_event_.get(), 1);
+    tell_outside_write();
   }
+}
+
+void Guard::note_memory_max(Slot& slot, const GuardReading& reading) {
+  if (holds(slot, Knob::memory_max)) return slot.memory_max.reset();
+  if (slot.memory_max && reading.memory_max && reading.memory_max != slot.memory_max)
+    tell_outside_write();
+  slot.memory_max = reading.memory_max;
+}
+
+void Guard::tell_outside_write() {
+  outside_writes_.fetch_add(1);
+  ::eventfd_write(action_event_.get(), 1);
 }
 
 void Guard::restore(Slot& slot, std::span<const Knob> knobs, Reason reason) {

@@ -131,6 +131,8 @@ class Guard {
   bool holds_any(const Slot& slot) const;
   GuardReading read(Slot& slot, bool full_stall) const;
   void note_outside_writes(Slot& slot);
+  void note_memory_max(Slot& slot, const GuardReading& reading);
+  void tell_outside_write();
   void raise_cpu(Slot& slot, const GuardReading& reading, CpuRaise raise);
   void restore(Slot& slot, std::span<const Knob> knobs, Reason reason);
   bool raise_to(Slot& slot, Knob knob, const KnobText& from, const KnobText& to,

@@ -140,6 +140,19 @@ TEST_CASE("somebody else's limit wakes the agent once for each value, and stays"
   CHECK(guarded.box.get("memory.max") == "800000000");
 }
 
+TEST_CASE("somebody else's memory.max wakes the agent where memory.high is lowered") {
+  Guarded guarded;
+  guarded.lower(Knob::memory_high, kLowered);
+  guarded.look();
+  CHECK(guarded.guard->outside_writes() == 0);
+  for (const char* value : {"700000000\n", "700000000\n", "800000000\n"}) {
+    guarded.box.put("memory.max", value);
+    guarded.look(kAtOnce);
+  }
+  CHECK(guarded.guard->outside_writes() == 2);
+  CHECK(guarded.box.get("memory.max") == "800000000");
+}
+
 TEST_CASE("the original put back behind our back is an outside write, our own values are none") {
   Guarded guarded;
   guarded.lower(Knob::memory_max, kLowered);
