@@ -224,6 +224,8 @@ Status ChangeRun::make_room(const ChangeStep& step) const {
   const Bytes ceiling = std::min(change_.memory_need_ceiling.value_or(limit), limit);
   const auto current = read_byte_count(directory, "memory.current");
   if (current && current->value + kRoomBytes > limit.value) {
+    // It may have waited for another container's reclaim.
+    if (Status still = still_wanted(); !still) return still;
     const Bytes excess{current->value + kRoomBytes - limit.value};
     // Failing, or without such a file, it leaves in use what it did not drop.
     (void)reclaim_memory(directory, excess, tools_.expired);

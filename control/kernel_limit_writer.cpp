@@ -238,7 +238,10 @@ LimitResult KernelLimitWriter::carry_out(const Work& work, const ChangeTools& wi
   if (work.reclaim) {
     result.id = work.cgroup->id;
     const int directory = work.cgroup->directory.get();
-    const Status reclaimed = reclaim_memory(directory, *work.reclaim, with.expired);
+    const bool overtaken = work.epoch != work.cgroup->epoch.load();
+    const Status reclaimed =
+        overtaken ? failure(ErrorKind::invalid, "overtaken by a raise or a restore")
+                  : reclaim_memory(directory, *work.reclaim, with.expired);
     result.written = reclaimed.has_value();
     if (!reclaimed) result.error = reclaimed.error().text;
     if (!reclaimed) result.failed_as = reclaimed.error().kind;
