@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -49,14 +50,13 @@ void allocated(std::size_t bytes) {
   if (::posix_fallocate(shared_file("fallocate"), 0, static_cast<off_t>(bytes)) != 0) ::_exit(7);
 }
 
+// In one call, from one small buffer: a large one would take as much memory again.
 void written(std::size_t bytes) {
-  const char* zeros = map(bytes, 0);
+  std::vector<char> buffer(kMiB);
+  const std::vector<iovec> pieces(bytes / buffer.size(), {buffer.data(), buffer.size()});
   const int file = shared_file("write");
-  for (std::size_t done = 0; done < bytes;) {  // mostly in one call
-    const ssize_t count = ::write(file, zeros + done, bytes - done);
-    if (count <= 0) ::_exit(8);
-    done += static_cast<std::size_t>(count);
-  }
+  const ssize_t count = ::writev(file, pieces.data(), static_cast<int>(pieces.size()));
+  if (count != static_cast<ssize_t>(bytes)) ::_exit(8);
 }
 
 // Where the kernel has transparent huge pages; small ones elsewhere.

@@ -53,7 +53,7 @@ goes_on() {  # WHAT CONTAINER
   until_true 5000 all_original || fail "$1: mode observe did not restore"
   make_idle "$2"
   cli mode enforce >/tmp/said 2>&1 || fail "$1: mode enforce: $(cat /tmp/said)"
-  until_true 60000 all_lowered || fail "$1: not all is lowered: $(cli list -o wide)"
+  until_true 150000 all_lowered || fail "$1: not all is lowered: $(cli list -o wide)"
   until_true 20000 was_written "$2" || fail "$1: the journal does not answer: $(cli events)"
   suffers || fail "$1: the disk was well meanwhile, so nothing is proved"
   until=$((EPOCHSECONDS + 1))  # a decision of this second is before it

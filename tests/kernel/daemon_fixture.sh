@@ -105,8 +105,8 @@ some_changed() { ! all_original; }
 difference() { diff <(echo "$original") <(snapshot $cgroups); }
 
 await_change() {
-  until_true 60000 some_changed && return
-  fail "$1: the daemon changed no limit within 60 s, so nothing is proved"
+  until_true 150000 some_changed && return
+  fail "$1: the daemon changed no limit within 150 s, so nothing is proved"
   tail -n 3 /tmp/daemon.log
   "$bin/cgphase" --socket "$runtime/read.sock" list -o wide
   "$bin/cgphase" --socket "$runtime/read.sock" events
