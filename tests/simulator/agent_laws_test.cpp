@@ -96,7 +96,7 @@ TEST_CASE("laws: others act while a lowering waits in the kernel") {
   scenario.slow_writes_one_in = 2;
   scenario.blocked_events_one_in = 8;
   const Sum sum =
-      run_seeds("laws: others act while a lowering waits in the kernel", scenario, 24);
+      run_seeds("laws: others act while a lowering waits in the kernel", scenario, 36);
   CHECK((sum.runs < 2 || sum.lowered > 100));
   CHECK((sum.runs < 2 || sum.parked > 100));
 }
