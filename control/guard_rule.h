@@ -43,8 +43,8 @@ inline constexpr std::chrono::seconds kStallWindow{5};
 inline constexpr double kStallReclaimRatio = 0.10;  // pgsteal to pgscan
 inline constexpr double kStallFileRatio = 0.02;  // page cache to memory.current
 
-// The bound on the delay that memory.high may cause: kDelayShare of the time, and no more than
-// kDelayBurst on top of it, so at most 100 ms in any 10 s. PSI `some` of memory measures it; on a
+// The bound on the delay that memory.high may cause before its original is back: kDelayShare of the
+// time, and kDelayBurst on top of it: 100 ms in 10 s. PSI `some` of memory measures it; on a
 // kernel without PSI the time that memory.current stays above memory.high does.
 inline constexpr double kDelayShare = 0.005;
 inline constexpr std::chrono::milliseconds kDelayBurst{50};
