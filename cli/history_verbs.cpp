@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <cstdio>
 #include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -46,12 +45,6 @@ OrComplaint<std::string> text_of(const Form& form, const json& body, const Commo
   const Result<std::string> text = present(form, body, options.output, style);
   if (!text) return complaint(Exit::usage, text.error().text);
   return *text;
-}
-
-OrComplaint<void> put(const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
-    return {};
-  return complaint(Exit::failure, "cannot write standard output");
 }
 
 // --- events ---

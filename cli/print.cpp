@@ -1,9 +1,12 @@
 #include "cli/print.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/fd.h"
 #include "cli/offline.h"
 
 namespace cgphase {
@@ -29,11 +32,13 @@ int print(const Form& form, const nlohmann::json& body, const CommonOptions& opt
   const TextStyle style = text_style(options, terminal_environment());
   const Result<std::string> text = present(form, body, options.output, style);
   if (!text) return complain(Exit::usage, text.error().text);
-  // What does not fit into the buffer fails in fwrite, and leaves fflush nothing to fail of.
-  if (std::fwrite(text->data(), 1, text->size(), stdout) != text->size() ||
-      std::fflush(stdout) != 0)
-    return complain(Exit::failure, "cannot write standard output");
-  return 0;
+  const OrComplaint<void> written = put(*text);
+  return written ? 0 : complain(written.error());
+}
+
+OrComplaint<void> put(std::string_view text) {
+  if (std::fflush(stdout) == 0 && write_all(STDOUT_FILENO, text)) return {};
+  return complaint(Exit::failure, "cannot write standard output");
 }
 
 }  // namespace cgphase

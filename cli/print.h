@@ -25,6 +25,9 @@ std::unexpected<Complaint> complaint(Exit exit, std::string text);
 // read.
 std::unexpected<Complaint> complaint(const Error& error);
 
+// On standard output, in one write: who goes after the line that it wants, as grep -q does, has been
+// given all of it, up to what a pipe holds.
+OrComplaint<void> put(std::string_view text);
 // The reply in the form that the options ask for, on standard output.
 int print(const Form& form, const nlohmann::json& body, const CommonOptions& options);
 

@@ -314,6 +314,17 @@ TEST_CASE("output that is lost fails the command, also where it is longer than a
   CHECK(ran.err == "cgphase: cannot write standard output\n");
 }
 
+// As under systemd, which ignores SIGPIPE: the second of two writes would fail.
+TEST_CASE("output is given in one write, for a reader that wants its beginning only") {
+  CommandRun command;
+  command.serve([](const Request&) { return list_reply(std::vector(20, web())); });
+  REQUIRE(command.run({"list", "--json"}).out.size() > kOutputBuffer);
+  command.through({"sh", "-c", "trap '' PIPE; { \"$0\" \"$@\" || echo lost >&2; } | head -c 1"});
+  const Ran ran = command.run({"list", "--json"});
+  CHECK(ran.out == "{");
+  CHECK(ran.err == "");
+}
+
 TEST_CASE("events -f ends with its output") {
   CommandRun command;
   command.serve([&](const Request&) {
