@@ -25,7 +25,7 @@ std::unexpected<Complaint> complaint(Exit exit, std::string text);
 // read.
 std::unexpected<Complaint> complaint(const Error& error);
 
-// On standard output, in one write: who goes after the line that it wants, as grep -q does, has been
+// On standard output, in one write: who goes after the line that it wants, as grep -q does, was
 // given all of it, up to what a pipe holds.
 OrComplaint<void> put(std::string_view text);
 // The reply in the form that the options ask for, on standard output.
