@@ -75,7 +75,7 @@ change_each() {
   must podman --cgroup-manager cgroupfs update --cpus 0.4 daily >/dev/null
   must systemctl set-property --runtime plain.service MemoryMax=48M
   echo 50331648 >"$root/default/lab/memory.max"
-  echo 67108864 >"$root/machine.slice/machine-room.scope/memory.max"
+  echo max >"$root/machine.slice/machine-room.scope/memory.high"
   echo 50000 100000 >"$root/lxc.payload.box/cpu.max"
 }
 
@@ -90,7 +90,7 @@ others_change() {
   set_to "$plain_cgroup" cpu.max '40000 100000'
   set_to system.slice/plain.service memory.max 50331648
   set_to default/lab memory.max 50331648
-  set_to machine.slice/machine-room.scope memory.max 67108864
+  set_to machine.slice/machine-room.scope memory.high max
   set_to lxc.payload.box cpu.max '50000 100000'
   judged 'changes by others' "$drift_names" ''
   nothing_lowered 'changes by others'

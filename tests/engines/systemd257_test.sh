@@ -72,8 +72,8 @@ another_property() {
 others_change() {
   begin 'changes by others'
   must systemctl daemon-reload
-  echo 67108864 >"$root/system.slice/bare.scope/memory.max"
-  echo 67108864 >"$root/machine.slice/machine-room.scope/memory.max"
+  echo max >"$root/system.slice/bare.scope/memory.high"
+  echo max >"$root/machine.slice/machine-room.scope/memory.high"
   judged 'echo of the original' 'bare.scope room' ''
   must systemctl set-property --runtime plain.service MemoryMax=48M
   judged 'set-property of a limit' 'bare.scope room plain.service' 'web cart'
@@ -86,8 +86,8 @@ others_change() {
   echo 50000 100000 >"$root/lxc.payload.box/cpu.max"
   judged 'updates' \
     "bare.scope room plain.service web hourly nightly daily lab box ${file_id:0:12}" 'web cart'
-  set_to system.slice/bare.scope memory.max 67108864
-  set_to machine.slice/machine-room.scope memory.max 67108864
+  set_to system.slice/bare.scope memory.high max
+  set_to machine.slice/machine-room.scope memory.high max
   set_to system.slice/plain.service memory.max 50331648
   set_to "$docker_cgroup" cpu.max '40000 100000'
   set_to "$runc_cgroup" cpu.max '40000 100000'
