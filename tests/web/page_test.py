@@ -55,7 +55,8 @@ def make_tree(root):
         write(folder, b"cpu.stat", "usage_usec 1000\nthrottled_usec 0\nnr_throttled 0\n")
         write(folder, b"memory.max", "1073741824\n")
         write(folder, b"memory.current", "209715200\n")
-        write(folder, b"memory.stat", "anon 104857600\nfile 0\nshmem 0\nkernel 0\nsock 0\n")
+        write(folder, b"memory.stat", "anon 104857600\nfile 104857600\n"
+              "inactive_file 104857600\nshmem 0\nkernel 0\nsock 0\n")
         write(folder, b"memory.events", "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\n")
         write(folder, b"cgroup.events", "populated 1\nfrozen 0\n")
 
