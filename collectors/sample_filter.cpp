@@ -32,23 +32,28 @@ SampleFilter::Reading SampleFilter::reading_of(MonotonicTime time, const Sample&
   return reading;
 }
 
+SampleFilter::Growth SampleFilter::most_growth(MonotonicTime now, MonotonicTime before,
+                                               const HostCapacity& host) {
+  const auto whole = [](double most) { return static_cast<std::uint64_t>(std::min(most, 1e19)); };
+  constexpr double kSlack = std::chrono::duration<double>(kCpuTimeSlack).count();
+  const double seconds = seconds_between(before, now);
+  const std::uint64_t counts = whole(kMostCountsPerSecond * std::max(seconds, 1.0));
+  if (!(host.cpu_cores > 0)) return {counts, counts};
+  return {whole(std::max(host.cpu_cores * (seconds * kCpuTimeTolerance + kSlack) * 1e6, 0.0)),
+          counts};
+}
+
 // One that fell began anew: that is no jump.
-bool SampleFilter::follows(const Reading& now, const Reading& before, const HostCapacity& host,
+bool SampleFilter::follows(const Reading& now, const Reading& before, const Growth& most,
                            std::size_t counter) {
   const Counter grown = growth(now.counters[counter], before.counters[counter]);
-  if (!grown || *grown == 0) return true;
-  const auto counts = static_cast<double>(*grown);
-  const double seconds = seconds_between(before.time, now.time);
-  if (counter < kCpuCounters && host.cpu_cores > 0) {
-    constexpr double kSlack = std::chrono::duration<double>(kCpuTimeSlack).count();
-    return counts <= host.cpu_cores * (seconds * kCpuTimeTolerance + kSlack) * 1e6;
-  }
-  return counts <= kMostCountsPerSecond * std::max(seconds, 1.0);
+  return !grown || *grown <= (counter < kCpuCounters ? most.cpu_usec : most.counts);
 }
 
 bool SampleFilter::follows(const Reading& now, const Reading& before, const HostCapacity& host) {
+  const Growth most = most_growth(now.time, before.time, host);
   for (std::size_t i = 0; i < kCounters; ++i)
-    if (!follows(now, before, host, i)) return false;
+    if (!follows(now, before, most, i)) return false;
   return true;
 }
 
@@ -102,8 +107,9 @@ bool SampleFilter::mend(MonotonicTime time, const HostCapacity& host, Sample& sa
   if (lasts) left_out_ = 0;
   fits<true>(host, sample);
   const auto counters = counters_of(sample);
+  const Growth most = most_growth(now.time, sound_ ? sound_->time : now.time, host);
   for (std::size_t i = 0; sound_ && i < kCounters; ++i)
-    if (!follows(now, *sound_, host, i)) counters[i]->reset();
+    if (!follows(now, *sound_, most, i)) counters[i]->reset();
   sound_ = now;
   return true;
 }

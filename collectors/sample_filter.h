@@ -45,7 +45,12 @@ class SampleFilter {
     std::array<Counter, kCounters> counters;
   };
   static Reading reading_of(MonotonicTime time, const Sample& sample);
-  static bool follows(const Reading& now, const Reading& before, const HostCapacity& host,
+  // The most that a counter can grow by from one reading to the other.
+  struct Growth {
+    std::uint64_t cpu_usec, counts;
+  };
+  static Growth most_growth(MonotonicTime now, MonotonicTime before, const HostCapacity& host);
+  static bool follows(const Reading& now, const Reading& before, const Growth& most,
                       std::size_t counter);
   static bool follows(const Reading& now, const Reading& before, const HostCapacity& host);
   template <bool reset>
