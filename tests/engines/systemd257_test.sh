@@ -40,13 +40,15 @@ start_containers() {
   must systemd-run --quiet --unit other sleep 1000
 }
 
-# Nothing happens at the reload itself, however long it is ago, and then in that slice alone.
+# Nothing happens at the reload itself, however long it is ago, and then in that slice alone. What
+# the daemon lowers meanwhile is its own affair: a reset would be told.
 deferred() {  # VERB COMMAND...
   local verb=$1
   shift
   begin "$verb"
   must systemctl "$verb"
-  settled && all_lowered || fail "$verb: this systemd writes limits at once"
+  until_true 60000 settled && all_lowered ||
+    fail "$verb: this systemd writes limits at once: $(snapshot $cgroups)"
   judged "$verb" '' ''
   must "$@"
   judged "$verb, then $1" '' "$system_units"
