@@ -14,9 +14,7 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "base/file.h"
-#include "base/parse.h"
-#include "collectors/cgroup_tree.h"
+#include "collectors/cgroup_processes.h"
 
 namespace cgphase {
 namespace {
@@ -24,7 +22,6 @@ namespace {
 constexpr std::string_view kDevicesFolder = "/dev/";
 // A device may be named at greater length; these suffice to know it.
 constexpr std::size_t kDeviceLinkBytes = 64;
-constexpr std::size_t kProcsBytes = 64 * 1024;  // far more than kMostGpuProcesses lines
 
 // A link in a container's /dev is not followed: it may lead to a disk that does not answer.
 constexpr int kFolderFlags = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -33,12 +30,6 @@ using Listing = std::unique_ptr<DIR, int (*)(DIR*)>;
 
 bool begins_with_digit(std::string_view text) {
   return !text.empty() && text.front() >= '0' && text.front() <= '9';
-}
-
-// It ended, or never was there: nothing can be hidden behind that.
-bool is_absent(int error_number) {
-  return error_number == ENOENT || error_number == ESRCH || error_number == ENOTDIR ||
-         error_number == ELOOP || error_number == ENODEV;
 }
 
 // The /dev that a process sees. In two pieces, for it is no path of the machine that builds this.
@@ -81,7 +72,13 @@ class GpuSearch {
   GpuSearch(const std::string& proc_root, const HostDevices& host)
       : proc_root_(proc_root), known_{{host.device, host.inode}} {}
 
-  void visit(int cgroup_fd, std::size_t depth);
+  void visit(int cgroup_fd) {
+    const bool complete = visit_processes(cgroup_fd, [this](std::string_view pid) {
+      look_at(pid);
+      return !seen_;
+    });
+    incomplete_ = incomplete_ || !complete;
+  }
   GpuLook result() const {
     GpuLook look{GpuUse::none, processes_};
     if (seen_) look.use = GpuUse::seen;
@@ -98,34 +95,9 @@ class GpuSearch {
 
   const std::string& proc_root_;
   std::vector<std::pair<dev_t, ino_t>> known_;  // folders that need no look, or no further one
-  std::size_t cgroups_ = 0, processes_ = 0, found_ = 0, descriptors_ = 0;
+  std::size_t processes_ = 0, found_ = 0, descriptors_ = 0;
   bool seen_ = false, incomplete_ = false;
 };
-
-void GpuSearch::visit(int cgroup_fd, std::size_t depth) {
-  if (cgroups_++ == kMostGpuCgroups || depth > kMaxCgroupDepth) {
-    incomplete_ = true;
-    return;
-  }
-  // In a threaded cgroup the file cannot be read; its processes stand in the one above.
-  if (const auto pids = read_file_at(cgroup_fd, "cgroup.procs", kProcsBytes)) {
-    std::string_view rest = *pids, pid;
-    while (!seen_ && next_line(rest, pid)) look_at(pid);
-  } else if (pids.error().kind == ErrorKind::denied || pids.error().kind == ErrorKind::invalid ||
-             pids.error().kind == ErrorKind::io) {
-    incomplete_ = true;
-  }
-  const Listing listing = listing_of(::openat(cgroup_fd, ".", O_RDONLY | kFolderFlags));
-  if (!listing) return missed(errno);
-  while (const dirent* entry = seen_ ? nullptr : ::readdir(listing.get())) {
-    const std::string_view name = entry->d_name;
-    if (entry->d_type != DT_DIR || name == "." || name == "..") continue;
-    const Fd child(::openat(cgroup_fd, entry->d_name, O_RDONLY | kFolderFlags));
-    if (child.valid()) visit(child.get(), depth + 1);
-    else missed(errno);
-    if (cgroups_ > kMostGpuCgroups) return;
-  }
-}
 
 void GpuSearch::look_at(std::string_view pid) {
   // 0: a process that has no number where this one lives.
@@ -209,7 +181,7 @@ Result<HostDevices> read_host_devices(const std::string& proc_root) {
 
 GpuLook find_gpu(int cgroup_fd, const std::string& proc_root, const HostDevices& host) {
   GpuSearch search(proc_root, host);
-  search.visit(cgroup_fd, 0);
+  search.visit(cgroup_fd);
   return search.result();
 }
 

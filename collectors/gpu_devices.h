@@ -38,8 +38,7 @@ struct GpuLook {
   std::size_t processes = 0;  // looked at
 };
 
-// Bounds of one look; what is beyond one makes it `unknown`.
-inline constexpr std::size_t kMostGpuCgroups = 256;
+// Bounds of one look, beside that of visit_processes(); what is beyond one makes it `unknown`.
 inline constexpr std::size_t kMostGpuProcesses = 512;
 inline constexpr std::size_t kMostGpuDescriptors = 16384;  // of all these processes
 inline constexpr std::size_t kMostDeviceNames = 4096;      // in one directory

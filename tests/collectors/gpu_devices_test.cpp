@@ -1,3 +1,4 @@
+#include "collectors/cgroup_processes.h"
 #include "collectors/gpu_devices.h"
 
 #include <doctest/doctest.h>
@@ -183,7 +184,7 @@ TEST_CASE("as many descriptors as the bound are looked at, one more makes the re
 TEST_CASE("as many nested cgroups as the bound are looked at, one more makes the rest unknown") {
   const GpuBox box;
   box.add(7);
-  for (std::size_t i = 1; i < kMostGpuCgroups; ++i)
+  for (std::size_t i = 1; i < kMostVisitedCgroups; ++i)
     box.tree.make("/box/" + std::to_string(i));
   CHECK(box.use() == GpuUse::none);
   box.tree.make("/box/inner");
