@@ -122,6 +122,7 @@ void Agent::tick() {
   // The kernel tells of a write before it is done: whoever wrote what was read is known here.
   take_limit_writes();
   for (const CgroupId& id : tick_.vanished) farewell(id);
+  watch_programs();
   for (const ContainerInfo& info : tick_.appeared) welcome(info);
   for (const Decision& decision : parts_.pipeline.step(tick_)) {
     remember(decision);
@@ -145,6 +146,20 @@ void Agent::beat() {
   watch_kill_switch();
   if (!after_save_.empty()) answer_saved();
   if (parts_.kernel_writer != nullptr) parts_.kernel_writer->heartbeat(clock_.monotonic_now());
+void Agent::watch_programs() {
+  ProbeSource* const probes = parts_.probes.get();
+  const auto attended = [this](CgroupId id) {
+    const ContainerView* view = parts_.pipeline.find(id);
+    return view != nullptr && view->mode != Mode::observe;
+  };
+  const auto directory = [this](CgroupId id) { return parts_.sampler.duplicate_directory(id); };
+  programs_.look(tick_, {.probes = probes, .proc_root = config_.proc_root, .attended = attended,
+                         .directory = directory, .start_up = config_.rails.start_up});
+  if (listening_ || !parts_.guard || !probes) return;
+  if (auto starts = probes->program_starts())
+    listening_ = parts_.guard->listen(std::move(starts)).has_value();
+}
+
 }
 
 void Agent::welcome(const ContainerInfo& info) {

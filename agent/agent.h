@@ -26,6 +26,7 @@
 #include "agent/neighbourhood.h"
 #include "agent/outside_use.h"
 #include "agent/pipeline.h"
+#include "agent/program_watch.h"
 #include "agent/taught_runs.h"
 #include "base/clock.h"
 #include "base/result.h"
@@ -229,6 +230,7 @@ class Agent {
   void remember(const Outcome& outcome);
   void remember_written(const Decision& decision, const Limits& in_force, std::string by);
   void take_limit_writes();
+  void watch_programs();
   std::string writer_of(const Decision& decision) const;
   void squeeze_cache();
   void remember_outcomes();
@@ -251,6 +253,8 @@ class Agent {
   ForeignWrites foreign_writes_;
   Totals totals_;
   bool kill_switch_ = false;
+  ProgramWatch programs_;
+  bool listening_ = false;  // the guard, to programs that start
   std::optional<MonotonicTime> kill_switch_time_;  // looked for
   bool writable_ = true;
   std::uint64_t outside_writes_ = 0;  // told by the guard so far

@@ -39,6 +39,7 @@ std::vector<LogField> decision_fields(const ContainerInfo& info, std::uint64_t d
 bool puts_back(Reason reason) {
   return reason == Reason::restored || reason == Reason::another_manager ||
          reason == Reason::gpu_seen || reason == Reason::trial_failed ||
+         reason == Reason::program_started || reason == Reason::reads_limits ||
          reason == Reason::silence;
 }
 

@@ -322,7 +322,7 @@ std::vector<ConfigRow> general_rows() {
                           "Raise limits on events between two readings."));
   rows.push_back(bool_row("bpf.enabled", CGPHASE_FIELD(bpf.enabled),
                           "Ask the kernel by BPF programs: what no file counts, and, unless all "
-                          "is only observed, who writes limits."));
+                          "is only observed, who writes limits and which programs start."));
   rows.push_back(bool_row("bpf.sampling", CGPHASE_FIELD(bpf.sampling),
                           "Let a BPF program, where the kernel takes one, read what else the "
                           "files of containers tell (docs/ebpf.md)."));

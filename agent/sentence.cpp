@@ -35,6 +35,7 @@ constexpr Phrase kPhrases[] = {
     {"oom_remembered", "its image ran out of memory under a lowered limit and needs more"},
     {"rival", "another manager changes its limits again and again, so it is left alone"},
     {"gpu_container", "it has a GPU, or that cannot be ruled out (rails.lower_gpu_quota)"},
+    {"reads_limits", "its programs read this limit again while they run, so it stays as it is"},
     {"at_floor", "what it uses and may need leaves no step lower that is worth a write"},
 };
 
@@ -73,6 +74,8 @@ std::string why(const Decision& decision) {
     case Reason::oom_remembered: return "its image ran out of memory under a lowered limit";
     case Reason::gpu_seen: return "it has a GPU, or that cannot be ruled out any more";
     case Reason::pinned: return "an administrator's pin asks for " + statistic;
+    case Reason::program_started: return "a new program started, which may read it";
+    case Reason::reads_limits: return "its programs read this limit again while they run";
     case Reason::silence:
       return "the daemon was silent for too long, and cgphase-restore put the original back";
   }

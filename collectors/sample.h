@@ -109,6 +109,13 @@ struct GpuStat {
   bool operator==(const GpuStat&) const = default;
 };
 
+// What its programs do with limits, as far as somebody looks (agent/program_watch.h).
+struct ProgramStat {
+  bool started = false;  // since the sample before: one that may read the limits
+  // Known to read them again while it runs: cpu.max, memory.high.
+  bool reads_cpu = false, reads_memory = false;
+};
+
 // One reading of one container.
 struct Sample {
   CgroupId id;
@@ -131,6 +138,7 @@ struct Sample {
   NetworkStat network;
   BlockStat block;
   GpuStat gpu;
+  ProgramStat programs;
   // When its counters were read; absent: when reading of its tick began.
   std::optional<MonotonicTime> read_time;
 };

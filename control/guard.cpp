@@ -232,6 +232,11 @@ void Guard::set_rails(const RailsConfig& rails) {
   numbers_ = GuardNumbers(rails);
 }
 
+Status Guard::listen(std::shared_ptr<ProgramStarts> starts) {
+  const std::lock_guard lock(model_plane_);
+  return signals_->listen(std::move(starts));
+}
+
 GuardSource Guard::pressure() const {
   const std::lock_guard lock(model_plane_);
   return signals_->pressure();
@@ -245,7 +250,14 @@ GuardSource Guard::inotify() const {
 std::chrono::milliseconds Guard::look() {
   woken_ = clock_.monotonic_now();
   MonotonicTime next = woken_ + kGuardQuietInterval;
-  // Those first to whom something happened.
+  // First of all programs that are about to read their limits, whatever else was looked at lately.
+  for (Slot& slot : used()) {
+    if (slot.state.load() != SlotState::active || !signals_->take_program(place_of(slot))) continue;
+    acting_.store(true);
+    restore(slot, kSizeKnobs, Reason::program_started);
+    acting_.store(false);
+  }
+  // Then those to whom something happened.
   for (Slot& slot : used()) {
     if (slot.state.load() != SlotState::active || signals_->waiting(place_of(slot)) == 0) continue;
     if (due(slot)) watch(slot, signals_->take(place_of(slot)));

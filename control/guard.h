@@ -96,6 +96,9 @@ class Guard {
   // The numbers of containers that are watched from now on; the others keep theirs.
   void set_rails(const RailsConfig& rails);
 
+  // Of programs that start in lowered containers, which get their originals back at once. Once.
+  Status listen(std::shared_ptr<ProgramStarts> starts);
+
   // Whether containers are told of by PSI triggers and by inotify, or polled, and why.
   GuardSource pressure() const;
   GuardSource inotify() const;

@@ -4,12 +4,15 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <string_view>
+#include <utility>
 
+#include "base/check.h"
 #include "collectors/limits.h"
 #include "control/guard_slot.h"
 #include "control/knob_file.h"
@@ -32,6 +35,7 @@ constexpr std::array<Trigger, 3> kTriggers = {{
 // Tags of epoll: a trigger has place and number, the others are beyond all of these.
 constexpr std::uint64_t kWakeTag = ~std::uint64_t{0};
 constexpr std::uint64_t kInotifyTag = kWakeTag - 1;
+constexpr std::uint64_t kProgramTag = kWakeTag - 2;
 
 constexpr std::uint32_t kEraShift = 8;
 // Beside the signals: stays until the place is armed anew, for what `status` says.
@@ -114,6 +118,8 @@ GuardSignals::GuardSignals(const Options& options)
       places_(std::make_unique<Place[]>(static_cast<std::size_t>(options.places))),
       watches_(std::make_unique<std::atomic<int>[]>(static_cast<std::size_t>(options.places))),
       told_(std::make_unique<std::atomic<std::uint32_t>[]>(
+          static_cast<std::size_t>(options.places))),
+      cgroups_(std::make_unique<std::atomic<std::uint64_t>[]>(
           static_cast<std::size_t>(options.places))) {
   for (int i = 0; i < options.places; ++i) watches_[static_cast<std::size_t>(i)].store(-1);
 }
@@ -125,23 +131,23 @@ Result<std::unique_ptr<GuardSignals>> GuardSignals::create(const Options& option
   signals->epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
   if (!signals->epoll_.valid()) return errno_failure("guard: epoll", errno);
   signals->wake_event_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (Status added = signals->add(signals->wake_event_, EPOLLIN, kWakeTag); !added)
+  if (Status added = signals->add(signals->wake_event_.get(), EPOLLIN, kWakeTag); !added)
     return std::unexpected(added.error());
   if (options.inotify) {
     signals->inotify_ = Fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
     if (!signals->inotify_.valid()) signals->inotify_error_ = errno;
-    else if (Status added = signals->add(signals->inotify_, EPOLLIN, kInotifyTag); !added)
+    else if (Status added = signals->add(signals->inotify_.get(), EPOLLIN, kInotifyTag); !added)
       return std::unexpected(added.error());
   }
   if (options.pressure && !options.cgroup_root.empty()) signals->try_pressure(options.cgroup_root);
   return signals;
 }
 
-Status GuardSignals::add(const Fd& fd, std::uint32_t events, std::uint64_t tag) {
+Status GuardSignals::add(int fd, std::uint32_t events, std::uint64_t tag) {
   epoll_event event{};
   event.events = events;
   event.data.u64 = tag;
-  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd.get(), &event) != 0)
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
     return errno_failure("guard: epoll", errno);
   return {};
 }
@@ -158,6 +164,9 @@ void GuardSignals::try_pressure(const std::string& cgroup_root) {
 bool GuardSignals::arm(int place, int directory_fd) {
   Place& one = places_[static_cast<std::size_t>(place)];
   one.armed = true;
+  struct stat status{};
+  const bool known = ::fstat(directory_fd, &status) == 0;
+  cgroups_[static_cast<std::size_t>(place)].store(known ? status.st_ino : 0);
   told_[static_cast<std::size_t>(place)].store(((era_of(place) + 1) % kEras) << kEraShift);
   one.all_triggers = options_.pressure && arm_triggers(place, directory_fd);
   one.watched = options_.inotify && arm_watch(place, directory_fd);
@@ -179,7 +188,7 @@ bool GuardSignals::arm_triggers(int place, int directory_fd) {
     // Edge-triggered: the file of a removed cgroup is ready for ever.
     const std::uint64_t tag = std::uint64_t{era_of(place)} << kTagEraShift |
                               (static_cast<std::uint64_t>(place) * kTriggers.size() + i);
-    if (!add(one.triggers[i], EPOLLPRI | EPOLLET, tag)) {
+    if (!add(one.triggers[i].get(), EPOLLPRI | EPOLLET, tag)) {
       trigger_error_ = errno;
       one.triggers[i].reset();
       return false;
@@ -209,6 +218,7 @@ void GuardSignals::disarm(int place) {
   if (!one.armed) return;
   const int watch = watches_[static_cast<std::size_t>(place)].exchange(-1);
   if (watch >= 0) ::inotify_rm_watch(inotify_.get(), watch);
+  cgroups_[static_cast<std::size_t>(place)].store(0);
   --armed_;
   without_triggers_ -= one.all_triggers ? 0 : 1;
   without_watch_ -= one.watched ? 0 : 1;
@@ -242,6 +252,14 @@ GuardSource GuardSignals::inotify() const {
   return {};
 }
 
+Status GuardSignals::listen(std::shared_ptr<ProgramStarts> starts) {
+  CHECK_INVARIANT(!starts_);
+  starts_ = std::move(starts);
+  Status added = add(starts_->fd(), EPOLLIN, kProgramTag);
+  if (!added) starts_.reset();  // in no epoll: its thread does not know of it
+  return added;
+}
+
 bool GuardSignals::collect(std::chrono::milliseconds longest) {
   std::array<epoll_event, kEventsAtOnce> events;
   const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
@@ -251,6 +269,10 @@ bool GuardSignals::collect(std::chrono::milliseconds longest) {
     const epoll_event& event = events[static_cast<std::size_t>(i)];
     if (event.data.u64 == kWakeTag) woken = true;
     else if (event.data.u64 == kInotifyTag) take_watches();
+    else if (event.data.u64 == kProgramTag)
+      starts_->take([](void* self, std::uint64_t container) {
+        static_cast<GuardSignals*>(self)->take_program_start(container);
+      }, this);
     else take_trigger(event.data.u64, event.events);
   }
   eventfd_t told = 0;
@@ -321,6 +343,20 @@ void GuardSignals::take_watch_event(int watch, std::uint32_t mask, const char* n
 void GuardSignals::everything_changed() {
   for (int i = 0; i < options_.places; ++i)
     told_[static_cast<std::size_t>(i)].fetch_or(kSignalEvents | kSignalKnob);
+}
+
+// As in take_watch_event() the era is read first.
+void GuardSignals::take_program_start(std::uint64_t container) {
+  for (int place = 0; place < options_.places; ++place) {
+    const std::uint32_t era = era_of(place);
+    if (cgroups_[static_cast<std::size_t>(place)].load() == container)
+      tell(place, era, kSignalProgram);
+  }
+}
+
+bool GuardSignals::take_program(int place) {
+  auto& told = told_[static_cast<std::size_t>(place)];
+  return (told.fetch_and(~std::uint32_t{kSignalProgram}) & kSignalProgram) != 0;
 }
 
 Signals GuardSignals::take(int place) {

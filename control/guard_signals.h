@@ -16,6 +16,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "base/program_starts.h"
 
 namespace cgphase {
 
@@ -32,6 +33,7 @@ inline constexpr Signals kSignalPressure = kSignalMemoryPressure | kSignalCpuPre
 inline constexpr Signals kSignalFullStall = 2;   // memory, `full`
 inline constexpr Signals kSignalEvents = 4;      // memory.events or cgroup.events
 inline constexpr Signals kSignalKnob = 8;        // a file with a limit was written, by anybody
+inline constexpr Signals kSignalProgram = 64;    // a program started that may read the limits
 inline constexpr Signals kSignalLost = 16;       // the place has lost a source: poll it
 
 // Whether a kind of signal is to be had; if not, or not everywhere, why.
@@ -62,6 +64,8 @@ class GuardSignals {
   void disarm(int place);
   GuardSource pressure() const;
   GuardSource inotify() const;
+  // From now on tells of programs that start. Once; `starts` is then the guard's thread's.
+  Status listen(std::shared_ptr<ProgramStarts> starts);
 
   // --- the guard's thread ---
 
@@ -69,6 +73,8 @@ class GuardSignals {
   bool collect(std::chrono::milliseconds longest);
   // What happened at the place since it was last taken.
   Signals take(int place);
+  // kSignalProgram alone: whether it was told since it was last taken.
+  bool take_program(int place);
   Signals waiting(int place) const;
 
   // Any thread: collect() returns at once, after stop() with false, once. call() is for a place
@@ -81,7 +87,7 @@ class GuardSignals {
  private:
   struct Place;
   explicit GuardSignals(const Options& options);
-  Status add(const Fd& fd, std::uint32_t events, std::uint64_t tag);
+  Status add(int fd, std::uint32_t events, std::uint64_t tag);
   void try_pressure(const std::string& cgroup_root);
   bool arm_triggers(int place, int directory_fd);
   bool arm_watch(int place, int directory_fd);
@@ -94,6 +100,7 @@ class GuardSignals {
   void take_watches();
   void take_watch_event(int watch, std::uint32_t mask, const char* name);
   void everything_changed();
+  void take_program_start(std::uint64_t container);
 
   const Options options_;
   Fd epoll_, wake_event_, inotify_;
@@ -103,6 +110,9 @@ class GuardSignals {
   std::unique_ptr<std::atomic<int>[]> watches_;
   // Of each place: its era above kEraShift, below it what was told and not yet taken.
   std::unique_ptr<std::atomic<std::uint32_t>[]> told_;
+  // Of each place: the inode of its cgroup, 0 where it is not armed.
+  std::unique_ptr<std::atomic<std::uint64_t>[]> cgroups_;
+  std::shared_ptr<ProgramStarts> starts_;  // in epoll_ only after this was set
   int last_found_ = 0;  // the guard's thread alone
   int inotify_error_ = 0;
   // Of the model plane: places armed, and why some are without a source.

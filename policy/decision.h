@@ -36,6 +36,8 @@ enum class Reason : std::uint8_t {
   oom_remembered,       // raised to what an OOM of another run of the image taught
   gpu_seen,             // restored, because the container has a GPU, or may have one
   pinned,               // to what an administrator asked for
+  program_started,      // restored: a new program reads the limits, which are to be the original
+  reads_limits,         // restored, because its programs read the limit again and again
   silence,              // restored by cgphase-restore, because the daemon was silent for too long
 };
 
@@ -62,6 +64,7 @@ enum class Verdict : std::uint8_t {
   oom_remembered,        // its image ran out of memory under a limit of ours: not below that floor
   rival,                 // somebody else changes its limits again and again: theirs
   gpu_container,         // it has a GPU, or that cannot be ruled out: its quota stays
+  reads_limits,          // its programs read this limit again and again: it stays what they read
   at_floor,              // what it uses or needs leaves no step that is worth a write
 };
 
@@ -146,6 +149,8 @@ constexpr const char* to_string(Reason reason) {
     case Reason::oom_remembered: return "oom_remembered";
     case Reason::gpu_seen: return "gpu_seen";
     case Reason::pinned: return "pinned";
+    case Reason::program_started: return "program_started";
+    case Reason::reads_limits: return "reads_limits";
     case Reason::silence: return "silence";
   }
   return "";
@@ -174,6 +179,7 @@ constexpr const char* to_string(Verdict verdict) {
     case Verdict::oom_remembered: return "oom_remembered";
     case Verdict::rival: return "rival";
     case Verdict::gpu_container: return "gpu_container";
+    case Verdict::reads_limits: return "reads_limits";
     case Verdict::at_floor: return "at_floor";
   }
   return "";

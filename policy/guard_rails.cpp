@@ -219,6 +219,10 @@ void ContainerRails::Impl::latch_restores(const Step& step) {
       want_restore(resource, Reason::another_manager, step);  // of memory.max, with high still ours
     else if (ours && gate_owner(resource, step) == Verdict::gpu_container)
       want_restore(resource, Reason::gpu_seen, step);
+    else if (ours && gate_owner(resource, step) == Verdict::reads_limits)
+      want_restore(resource, Reason::reads_limits, step);
+    else if (ours && step.input.sample->programs.started)
+      want_restore(resource, Reason::program_started, step);
   }
   latch_memory_trouble(step);
 }
@@ -382,6 +386,7 @@ void ContainerRails::Impl::raised_by_guard(const Decision& decision, MonotonicTi
                        decision.reason == Reason::memory_event ||
                        decision.reason == Reason::stalled;
   one.last_change = one.last_guard_raise = time;
+  if (decision.reason == Reason::program_started) watch_.program_started(time);
   if (decision.reason == Reason::memory_event) guard_saw_event_ = true;
   if (decision.reason == Reason::throttled) {
     one.last_cpu_raise = time;
@@ -394,6 +399,7 @@ void ContainerRails::Impl::raised_by_guard(const Decision& decision, MonotonicTi
   if (harmful) one.restraint.trial_failed(time);
   const bool put_back = decision.reason == Reason::restored ||
                         decision.reason == Reason::another_manager ||
+                        decision.reason == Reason::program_started ||
                         decision.reason == Reason::silence;
   conclude(one.trial->decision(), harmful ? OutcomeKind::trial_reverted : OutcomeKind::overtaken,
            std::string(put_back ? "put back: " : "raised by the guard: ") +

@@ -119,8 +119,11 @@ Verdict ContainerRails::Impl::gate(Resource resource, const Proposal& proposal,
 Verdict ContainerRails::Impl::gate_owner(Resource resource, const Step& step) const {
   if (step.input.hands_off) return Verdict::hands_off;
   if (step.rival) return Verdict::rival;
-  const bool gpu = step.input.gpu && !config_.lower_gpu_quota;
-  return gpu && resource == Resource::cpu ? Verdict::gpu_container : Verdict::allowed;
+  const bool cpu = resource == Resource::cpu;
+  if (cpu && step.input.gpu && !config_.lower_gpu_quota) return Verdict::gpu_container;
+  const ProgramStat& programs = step.input.sample->programs;
+  return (cpu ? programs.reads_cpu : programs.reads_memory) ? Verdict::reads_limits
+                                                            : Verdict::allowed;
 }
 
 // Somebody may have opened a GPU since. It matters where the quota is the original: one that is

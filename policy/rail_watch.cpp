@@ -27,22 +27,23 @@ void RailWatch::add(const RailInput& input) {
   follow_events(input);
 }
 
+void RailWatch::hold(MonotonicTime until) {
+  hold_until_ = hold_until_ ? std::max(*hold_until_, until) : until;
+}
+
 void RailWatch::judge_freshness(const RailInput& input) {
   const Sample& now = *input.sample;
   const std::optional<bool> before = populated_;
   emptied_ = now.populated == false;
   started_ = before == false && now.populated == true;
-  const auto hold = [&](std::chrono::seconds length) {
-    const MonotonicTime until = input.time + length;
-    hold_until_ = hold_until_ ? std::max(*hold_until_, until) : until;
-  };
-  if (started_ || (!before && now.populated == true)) hold(config_.start_up);
+  if (started_ || now.programs.started || (!before && now.populated == true))
+    program_started(input.time);
   if (now.populated) populated_ = now.populated;
   const bool reset = input.previous && counters_fell(*input.previous, now);
   const bool thawed = input.previous && input.previous->frozen == true && now.frozen != true;
   const bool stopped = sources_.lost(now);  // counts samples, so it sees each
   lost_ = input.gap || now.frozen == true || thawed || emptied_ || reset || stopped;
-  if (lost_) hold(config_.settle);
+  if (lost_) hold(input.time + config_.settle);
   const bool first = !input.previous || !(input.interval_seconds > 0);
   stale_ = first || lost_ || (hold_until_ && input.time < *hold_until_);
 }

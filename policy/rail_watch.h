@@ -18,10 +18,12 @@ class RailWatch {
 
   // Once per tick, in order of time.
   void add(const RailInput& input);
+  // One started that may read its limits; between two samples, too.
+  void program_started(MonotonicTime time) { hold(time + config_.start_up); }
 
   // Too little is known of this moment to lower anything: first sample, gap, frozen or just
   // thawed, a counter fell, a file that was there is not, or one of these a short while ago, or
-  // processes that just started.
+  // processes or a program that just started.
   bool stale() const { return stale_; }
   bool lost() const { return lost_; }          // one of these with this sample
   bool emptied() const { return emptied_; }    // no process is left
@@ -31,6 +33,7 @@ class RailWatch {
   bool limit_met() const { return limit_met_; }  // an OOM for the limit, not for the whole host
 
  private:
+  void hold(MonotonicTime until);
   void judge_freshness(const RailInput& input);
   void follow_events(const RailInput& input);
 

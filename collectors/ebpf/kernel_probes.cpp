@@ -7,11 +7,13 @@
 
 #include "collectors/ebpf/counters.h"
 #include "collectors/ebpf/limit_writes.h"
+#include "collectors/ebpf/programs.h"
 
 namespace cgphase {
 namespace {
 
 constexpr const char* kLimitWrites = "eBPF: who writes limits";
+constexpr const char* kPrograms = "eBPF: programs that start";
 constexpr const char* kCounters = "eBPF: counters";
 
 class KernelProbes final : public ProbeSource {
@@ -34,13 +36,32 @@ class KernelProbes final : public ProbeSource {
       no_limit_writes_ = started.error().text;
   }
 
+  bool watch_programs(CgroupId container, bool wanted) override {
+    if (!std::exchange(programs_wanted_, true)) {
+      auto started = ProgramProbe::start();
+      if (started) programs_.emplace(std::move(*started));
+      else no_programs_ = started.error().text;
+    }
+    return programs_ && programs_->watch(container.inode, wanted);
+  }
+  void ignore_program(CgroupId container, std::uint64_t key, bool ignored) override {
+    if (programs_) programs_->ignore(container.inode, key, ignored);
+  }
+  std::vector<ProgramAct> take_program_acts() override {
+    return programs_ ? programs_->take() : std::vector<ProgramAct>();
+  }
+  bool tells_limit_reads() const override { return programs_ && programs_->tells_reads(); }
+  std::shared_ptr<ProgramStarts> program_starts() override {
+    return programs_ ? programs_->starts() : nullptr;
+  }
+
   void fill_counters(NodeSample& tick) override { counters_.fill(tick); }
   std::optional<RunQueueHistogram> run_queue_histogram(CgroupId container) const override {
     return counters_.run_queue_histogram(container);
   }
 
   std::vector<Source> sources() const override {
-    std::vector<Source> sources = {limit_write_source()};
+    std::vector<Source> sources = {limit_write_source(), program_source()};
     std::ranges::move(counters_.sources(), std::back_inserter(sources));
     return sources;
   }
@@ -54,10 +75,22 @@ class KernelProbes final : public ProbeSource {
             lost > 0 ? std::to_string(lost) + " writes were too many at once" : ""};
   }
 
+  Source program_source() const {
+    if (!programs_wanted_) return {kPrograms, false, "not needed where all is only observed"};
+    if (!programs_) return {kPrograms, false, no_programs_};
+    const std::uint64_t lost = programs_->lost();
+    return {kPrograms, true,
+            programs_->tier() +
+                (lost > 0 ? ", " + std::to_string(lost) + " were too many at once" : "")};
+  }
+
   const std::string cgroup_root_;
   bool wanted_ = false;
   std::optional<LimitWriteProbe> limit_writes_;
   std::string no_limit_writes_;  // why not
+  bool programs_wanted_ = false;
+  std::optional<ProgramProbe> programs_;
+  std::string no_programs_;  // why not
   KernelCounters counters_;
 };
 
@@ -66,10 +99,15 @@ class NoProbes final : public ProbeSource {
   explicit NoProbes(std::string why) : why_(std::move(why)) {}
   std::vector<LimitWrite> take_limit_writes() override { return {}; }
   void set_wanted(bool) override {}
+  bool watch_programs(CgroupId, bool) override { return false; }
+  void ignore_program(CgroupId, std::uint64_t, bool) override {}
+  std::vector<ProgramAct> take_program_acts() override { return {}; }
+  bool tells_limit_reads() const override { return false; }
+  std::shared_ptr<ProgramStarts> program_starts() override { return nullptr; }
   void fill_counters(NodeSample&) override {}
   std::optional<RunQueueHistogram> run_queue_histogram(CgroupId) const override { return {}; }
   std::vector<Source> sources() const override {
-    return {{kLimitWrites, false, why_}, {kCounters, false, why_}};
+    return {{kLimitWrites, false, why_}, {kPrograms, false, why_}, {kCounters, false, why_}};
   }
 
  private:

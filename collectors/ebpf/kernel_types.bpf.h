@@ -22,10 +22,14 @@ struct kernfs_node___guarded {
 struct kernfs_open_file {
   struct kernfs_node *kn;
 } KERNEL_TYPE;
+struct seq_file {
+  void *private;
+} KERNEL_TYPE;
 
 // Of one controller in one cgroup.
 struct cgroup_subsys_state {
   struct cgroup *cgroup;
+  struct cgroup_subsys_state *parent;
   unsigned int flags;
 } KERNEL_TYPE;
 // Of the controllers' and the cgroup's own, in 7.2; before it of the cgroup's alone, which has it.
@@ -127,6 +131,11 @@ struct css_set {
   struct cgroup *dfl_cgrp;
 } KERNEL_TYPE;
 
+// Of a process's memory: where its command line lies.
+struct mm_struct {
+  unsigned long arg_start, arg_end;
+} KERNEL_TYPE;
+
 struct task_struct {
   int pid;
   unsigned int flags;
@@ -134,6 +143,9 @@ struct task_struct {
   __u64 start_time;             // CLOCK_MONOTONIC
   struct sched_info sched_info;
   struct css_set *cgroups;
+  struct mm_struct *mm;
+  struct task_struct *group_leader;
+  __u64 start_boottime;  // CLOCK_BOOTTIME
 } KERNEL_TYPE;
 
 struct hlist_node {

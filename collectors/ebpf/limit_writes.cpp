@@ -31,10 +31,6 @@ std::string_view text_in(const char (&bytes)[size]) {
 static_assert(ProbeSource::kMostLimitWrites ==
               LIMIT_WRITE_RING_BYTES / (sizeof(limit_write_record) + LIMIT_WRITE_HEADER_BYTES));
 
-struct FreeRing {
-  void operator()(ring_buffer* ring) const { ring_buffer__free(ring); }
-};
-
 }  // namespace
 
 std::optional<LimitWrite> parse_limit_write(std::span<const std::byte> record) {
@@ -67,7 +63,7 @@ struct LimitWriteProbe::Impl {
   }
 
   Probe<limit_writes> probe;
-  std::unique_ptr<ring_buffer, FreeRing> ring;  // of the probe's
+  Ring ring;  // of the probe's
   CgroupPaths paths;
   std::vector<LimitWrite> taken;
 };

@@ -1,6 +1,8 @@
 // What all BPF programs of ours have in common: opened, loaded and attached, or a reason why not.
 #pragma once
 
+#include <bpf/libbpf.h>
+
 #include <cerrno>
 #include <cstdint>
 #include <memory>
@@ -58,6 +60,11 @@ template <class Skeleton>
 struct DestroySkeleton {
   void operator()(Skeleton* skeleton) const { Skeleton::destroy(skeleton); }
 };
+struct FreeRing {
+  void operator()(ring_buffer* ring) const { ring_buffer__free(ring); }
+};
+using Ring = std::unique_ptr<ring_buffer, FreeRing>;
+
 template <class Skeleton>
 using Probe = std::unique_ptr<Skeleton, DestroySkeleton<Skeleton>>;
 

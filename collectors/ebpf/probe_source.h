@@ -2,6 +2,7 @@
 // line in `status`, never a failure: each program is loaded and attached, and then it is known.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "base/clock.h"
 #include "collectors/cgroup_id.h"
 #include "collectors/node_sampler.h"
+#include "base/program_starts.h"
 
 namespace cgphase {
 
@@ -27,6 +29,17 @@ struct LimitWrite {
   std::string command;          // its comm
   std::uint64_t writer_cgroup = 0;  // inode of the cgroup that it was in
   CgroupPath writer_path;           // of that cgroup; empty where it is gone or not to be had
+};
+
+// What a program did in a container of which one asked to be told.
+struct ProgramAct {
+  // cpu.max, memory.high; and that more happened than is told.
+  enum class Kind : std::uint8_t { starts, reads_cpu, reads_memory, untold };
+  Kind kind = Kind::starts;
+  std::uint64_t container = 0;  // the inode of CgroupId; 0, if untold: in all
+  std::uint64_t key = 0;        // of the command line; 0: unknown
+  std::chrono::nanoseconds age{0};  // of its process
+  std::string command;          // its comm, foreign bytes
 };
 
 // Owned and used by one thread.
@@ -44,6 +57,22 @@ class ProbeSource {
   // the kernel only while somebody does. A change takes tens of milliseconds, for the kernel's
   // types are read.
   virtual void set_wanted(bool wanted) = 0;
+
+  // Programs that start in these containers are told from then on, and who reads the limits of its
+  // own. False where nothing tells of them.
+  virtual bool watch_programs(CgroupId container, bool wanted) = 0;
+  // Starts of the command line of that key are told no longer there, as it reads no limits; or are
+  // told again.
+  virtual void ignore_program(CgroupId container, std::uint64_t key, bool ignored) = 0;
+  // What they did since the last call; the same of the same command line once in a second. Never
+  // blocks.
+  static constexpr std::size_t kMostProgramActs = 4681;  // as many as the kernel keeps
+  virtual std::vector<ProgramAct> take_program_acts() = 0;
+  // Whether reads are among them. Not before the first watch_programs().
+  virtual bool tells_limit_reads() const = 0;
+  // The starts among these at once, for another thread, from the first watch_programs() on; null
+  // where nothing tells of them.
+  virtual std::shared_ptr<ProgramStarts> program_starts() = 0;
 
   // Fills run_queue, network and block of the samples of a tick just read, as far as this kernel
   // lets something count them; the programs are loaded at the first call. Every tick is to be

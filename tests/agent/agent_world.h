@@ -11,6 +11,7 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -90,6 +91,14 @@ class ToldProbes final : public ProbeSource {
  public:
   std::vector<LimitWrite> take_limit_writes() override { return std::exchange(writes, {}); }
   void set_wanted(bool now) override { wanted = now; }
+  bool watch_programs(CgroupId, bool) override { return tells_programs; }
+  void ignore_program(CgroupId, std::uint64_t key, bool ignored) override {
+    if (ignored) ignored_programs.insert(key);
+    else ignored_programs.erase(key);
+  }
+  std::vector<ProgramAct> take_program_acts() override { return std::exchange(acts, {}); }
+  bool tells_limit_reads() const override { return tells_reads; }
+  std::shared_ptr<ProgramStarts> program_starts() override { return nullptr; }
   void fill_counters(NodeSample& tick) override {
     for (Sample& sample : tick.containers) sample.network.receive_bytes = received_bytes;
   }
@@ -97,7 +106,9 @@ class ToldProbes final : public ProbeSource {
   std::vector<Source> sources() const override { return {{"eBPF: told", false, "by a test"}}; }
 
   std::vector<LimitWrite> writes;
-  bool wanted = false;
+  bool wanted = false, tells_programs = false, tells_reads = true;
+  std::vector<ProgramAct> acts;
+  std::set<std::uint64_t> ignored_programs;
   Counter received_bytes;
   std::optional<RunQueueHistogram> waits;
 };

@@ -82,7 +82,8 @@ TEST_CASE("each file that reads otherwise is told, as it was read back") {
 
 TEST_CASE("what goes back is told as put back, whatever asked for it, and other raises as raises") {
   for (const Reason reason : {Reason::restored, Reason::another_manager, Reason::silence,
-                              Reason::gpu_seen, Reason::trial_failed}) {
+                              Reason::gpu_seen, Reason::trial_failed, Reason::program_started,
+                              Reason::reads_limits}) {
     ToldEntries told;
     ChangeLog log(told.teller());
     Decision decision = lowering();

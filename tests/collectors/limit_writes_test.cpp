@@ -159,7 +159,7 @@ TEST_CASE("a kernel that refuses to count is told of once per signal, and sample
   tick.containers.resize(1);
   const auto of_counters = [&] {
     std::vector<Source> sources = probes->sources();
-    sources.erase(sources.begin());
+    sources.erase(sources.begin(), sources.begin() + 2);  // writes and programs
     return sources;
   };
   for (const Source& source : of_counters()) CHECK(source.detail == "not asked for yet");

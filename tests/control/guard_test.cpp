@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 
 #include <filesystem>
 
@@ -58,6 +59,59 @@ TEST_CASE("the guard restores both memory limits when need comes close") {
   CHECK(actions[0].new_value.view() == "1073741824");
   CHECK(actions[0].reason == Reason::headroom);
   CHECK(actions[0].written);
+}
+
+namespace {
+
+// Tells of one start in each container that it is given.
+class ToldStarts final : public ProgramStarts {
+ public:
+  void start(std::uint64_t container) {
+    container_ = container;
+    REQUIRE(::eventfd_write(event_.get(), 1) == 0);
+  }
+  int fd() const override { return event_.get(); }
+  void take(void (*tell)(void*, std::uint64_t), void* listener) override {
+    eventfd_t count = 0;
+    if (::eventfd_read(event_.get(), &count) == 0) tell(listener, container_);
+  }
+
+ private:
+  Fd event_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  std::uint64_t container_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a program that starts finds all originals, however often the container was looked at") {
+  Guarded guarded;
+  const auto starts = std::make_shared<ToldStarts>();
+  REQUIRE(guarded.guard->listen(starts));
+  guarded.lower(Knob::memory_high, "419430400");
+  guarded.lower(Knob::cpu_max, "20000 100000");
+  starts->start(guarded.box.id().inode + 1);
+  for (int i = 0; i < 2 * kPromptLooks; ++i) {
+    guarded.look(milliseconds(1));
+    CHECK(guarded.box.get("memory.high") == "419430400");
+  }
+  starts->start(guarded.box.id().inode);
+  guarded.look(milliseconds(1));
+  CHECK(guarded.box.get("memory.high") == "max");
+  CHECK(guarded.box.get("cpu.max") == "200000 100000");
+  const auto actions = guarded.guard->take_actions();
+  REQUIRE(actions.size() == 2);
+  for (const GuardAction& action : actions) CHECK(action.reason == Reason::program_started);
+}
+
+TEST_CASE("a program that starts in a container that was dropped changes nothing") {
+  Guarded guarded;
+  const auto starts = std::make_shared<ToldStarts>();
+  REQUIRE(guarded.guard->listen(starts));
+  guarded.lower(Knob::memory_high, "419430400");
+  guarded.guard->drop(guarded.box.id());
+  starts->start(guarded.box.id().inode);
+  guarded.look();
+  CHECK(guarded.box.get("memory.high") == "419430400");
 }
 
 TEST_CASE("while the guard writes, what it wrote has no action yet") {

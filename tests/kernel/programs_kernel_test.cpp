@@ -1,0 +1,131 @@
+// Programs that start in a container whose limits are lowered, told by a real kernel with BPF and
+// type information, which user-mode Linux has not (tests/kernel/psi_guest).
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "collectors/ebpf/programs.h"
+#include "tests/kernel/control_fixture.h"
+
+namespace cgphase {
+namespace {
+
+ProgramProbe start_programs() {
+  Result<ProgramProbe> probe = ProgramProbe::start();
+  REQUIRE_MESSAGE(probe.has_value(), (probe ? "" : probe.error().text));
+  return std::move(*probe);
+}
+
+// What `cat FILE...` says when it is started in the cgroup.
+std::string cat(const TestCgroup& group, const std::vector<std::string>& files) {
+  int ends[2];
+  REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
+  const std::string procs = group.directory() + "/cgroup.procs";
+  const pid_t pid = ::fork();
+  REQUIRE(pid >= 0);
+  if (pid == 0) {
+    std::vector<char*> words;
+    static char program[] = "cat";
+    words.push_back(program);
+    for (const std::string& file : files) words.push_back(const_cast<char*>(file.c_str()));
+    words.push_back(nullptr);
+    if (try_write(procs, "0") != 0 || ::dup2(ends[1], 1) < 0) ::_exit(3);
+    ::execv("/bin/cat", words.data());
+    ::_exit(4);
+  }
+  ::close(ends[1]);
+  const Fd reading(ends[0]);
+  std::string said;
+  char block[256];
+  for (ssize_t count = 0; (count = ::read(reading.get(), block, sizeof block)) > 0;)
+    said.append(block, static_cast<std::size_t>(count));
+  ::waitpid(pid, nullptr, 0);
+  return said;
+}
+
+bool has(const std::vector<ProgramAct>& acts, ProgramAct::Kind kind) {
+  return std::ranges::find(acts, kind, &ProgramAct::kind) != acts.end();
+}
+
+using Kind = ProgramAct::Kind;
+
+}  // namespace
+
+TEST_CASE("bpf: a program that starts in a container is told, and that it reads its limits") {
+  const TestCgroup target, other("-other");
+  ProgramProbe probe = start_programs();
+  CHECK(probe.tier() == "starts and reads");
+  REQUIRE(probe.watch(target.id().inode, true));
+  const std::string quota = target.directory() + "/cpu.max";
+  (void)cat(other, {quota});  // neither its container, nor its limits
+  (void)cat(target, {other.directory() + "/cpu.max", other.directory() + "/memory.high"});
+  const std::vector<ProgramAct> foreign = probe.take();
+  REQUIRE(foreign.size() == 1);
+  CHECK(foreign[0].kind == Kind::starts);
+
+  (void)cat(target, {quota, target.directory() + "/memory.high"});
+  const std::vector<ProgramAct> acts = probe.take();
+  REQUIRE(acts.size() >= 3);
+  CHECK(acts[0].kind == Kind::starts);
+  CHECK(has(acts, Kind::reads_cpu));
+  CHECK(has(acts, Kind::reads_memory));
+  for (const ProgramAct& act : acts) {
+    CHECK(act.container == target.id().inode);
+    CHECK(act.command == "cat");
+    CHECK(act.key == acts[0].key);
+    CHECK(act.key != 0);
+    CHECK(act.age < std::chrono::minutes(1));
+  }
+  CHECK(acts[0].key != foreign[0].key);
+  CHECK(probe.lost() == 0);
+}
+
+TEST_CASE("bpf: a command line that is ignored is told no more, and others are") {
+  const TestCgroup target;
+  ProgramProbe probe = start_programs();
+  REQUIRE(probe.watch(target.id().inode, true));
+  (void)cat(target, {"/proc/version"});
+  const std::vector<ProgramAct> first = probe.take();
+  REQUIRE(first.size() == 1);
+  probe.ignore(target.id().inode, first[0].key, true);
+  (void)cat(target, {"/proc/version"});
+  CHECK(probe.take().empty());
+  (void)cat(target, {"/proc/uptime"});
+  CHECK(has(probe.take(), Kind::starts));
+  probe.ignore(target.id().inode, first[0].key, false);
+  (void)cat(target, {"/proc/version"});
+  CHECK(has(probe.take(), Kind::starts));
+  CHECK(probe.watch(target.id().inode, false));
+  (void)cat(target, {"/proc/uptime"});
+  CHECK(probe.take().empty());
+}
+
+TEST_CASE("bpf: a program that starts in a lowered container has the guard put the originals back") {
+  constexpr int kRounds = 50;
+  Writing writing(true);
+  const TestCgroup target;
+  target.put("cpu.max", "80000 100000");
+  target.put("memory.max", "268435456");
+  writing.attach(target);
+  ProgramProbe probe = start_programs();
+  REQUIRE(probe.watch(target.id().inode, true));
+  REQUIRE(writing.guard->listen(probe.starts()));
+  const Limits original = target.limits();
+  const Child resident(target, holding(kMiB));  // or the first process puts them back as well
+  int found = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    REQUIRE(writing.write(target, with_quota(original, 20'000)).written);
+    REQUIRE(writing.write(target, with_memory(target.limits(), 64 * kMiB)).written);
+    const std::string read =
+        cat(target, {target.directory() + "/cpu.max", target.directory() + "/memory.high"});
+    if (read == "80000 100000\nmax\n") ++found;
+    REQUIRE(eventually([&] { return target.limits() == original; }));
+    const auto actions = writing.guard->take_actions();
+    REQUIRE(!actions.empty());
+    for (const GuardAction& action : actions) CHECK(action.reason == Reason::program_started);
+    ::poll(nullptr, 0, 120);  // one start in 100 ms is told at once
+  }
+  MESSAGE(found << " of " << kRounds << " found the originals: cat, which reads at once");
+}
+
+}  // namespace cgphase
