@@ -1,6 +1,7 @@
 #include "agent/agent.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -93,6 +94,8 @@ Agent::Agent(Config config, Parts parts, const Clock& clock, Post post)
       post_(std::move(post)),
       parts_(std::move(parts)),
       model_key_(model_key(parts_.model.engine.get())),
+      daemon_(std::to_string(::getpid()) + " " +
+              std::to_string(clock_.wall_now().time_since_epoch().count())),
       outside_(config_.cgroup_root, config_.proc_root),
       neighbourhood_(config_.proc_root, config_.cgroup_root),
       gpus_(std::move(parts_.gpu_looks)),
@@ -119,10 +122,10 @@ void Agent::tick() {
     return view != nullptr && view->wants_gpu_look;
   };
   if (gpus_.look(tick_, gpu_look_wanted)) renew_care();
+  watch_programs();
   // The kernel tells of a write before it is done: whoever wrote what was read is known here.
   take_limit_writes();
   for (const CgroupId& id : tick_.vanished) farewell(id);
-  watch_programs();
   for (const ContainerInfo& info : tick_.appeared) welcome(info);
   for (const Decision& decision : parts_.pipeline.step(tick_)) {
     remember(decision);
@@ -136,16 +139,13 @@ void Agent::tick() {
   take_up_history();
   store_rails_memory(false);
   save_taught(false);
+  checkpoint();
   ask_wanted();
   store_tick();
   if (!holds_error_.empty() && totals_.ticks % kHoldsRetryTicks == 0) save_holds();
   totals_.ticks += 1;
 }
 
-void Agent::beat() {
-  watch_kill_switch();
-  if (!after_save_.empty()) answer_saved();
-  if (parts_.kernel_writer != nullptr) parts_.kernel_writer->heartbeat(clock_.monotonic_now());
 void Agent::watch_programs() {
   ProbeSource* const probes = parts_.probes.get();
   const auto attended = [this](CgroupId id) {
@@ -160,6 +160,10 @@ void Agent::watch_programs() {
     listening_ = parts_.guard->listen(std::move(starts)).has_value();
 }
 
+void Agent::beat() {
+  watch_kill_switch();
+  if (!after_save_.empty()) answer_saved();
+  if (parts_.kernel_writer != nullptr) parts_.kernel_writer->heartbeat(clock_.monotonic_now());
 }
 
 void Agent::welcome(const ContainerInfo& info) {

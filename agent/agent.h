@@ -217,6 +217,8 @@ class Agent {
   void learn(const ContainerView& view, bool last);
   void learn_bursts(const ContainerInfo& info);
   void save_taught(bool last);
+  void checkpoint();
+  void save_unended(const std::string& key);
   void keep_taught(TaughtRuns&& older);
   void keep_runs(const std::string& key, const nlohmann::json& sum,
                  const std::vector<nlohmann::json>& fresh);
@@ -229,8 +231,8 @@ class Agent {
   void remember(const Decision& decision);
   void remember(const Outcome& outcome);
   void remember_written(const Decision& decision, const Limits& in_force, std::string by);
-  void take_limit_writes();
   void watch_programs();
+  void take_limit_writes();
   std::string writer_of(const Decision& decision) const;
   void squeeze_cache();
   void remember_outcomes();
@@ -243,6 +245,7 @@ class Agent {
   Post post_;
   Parts parts_;  // after what its threads use
   std::string model_key_;
+  const std::string daemon_;  // this run of it, told from all others
   Counter clock_start_ms_;  // of stored points
   NodeSample tick_;
   OutsideUse outside_;
@@ -251,10 +254,10 @@ class Agent {
   GpuUsage gpu_usage_;
   BurstWatch bursts_;
   ForeignWrites foreign_writes_;
-  Totals totals_;
-  bool kill_switch_ = false;
   ProgramWatch programs_;
   bool listening_ = false;  // the guard, to programs that start
+  Totals totals_;
+  bool kill_switch_ = false;
   std::optional<MonotonicTime> kill_switch_time_;  // looked for
   bool writable_ = true;
   std::uint64_t outside_writes_ = 0;  // told by the guard so far
@@ -272,7 +275,8 @@ class Agent {
   MonotonicTime next_rails_try_;
   std::map<std::string, KnownRuns> learned_;  // by learning_key(), bounded
   TaughtRuns taught_;    // while the store takes no more
-  MonotonicTime next_taught_try_;
+  MonotonicTime next_taught_try_, next_checkpoint_;
+  std::string last_checkpoint_;  // a learning_key()
   WantedPriors wanted_;  // likewise
   std::deque<JournalDecision> recent_decisions_;
   std::deque<JournalOutcome> recent_outcomes_;

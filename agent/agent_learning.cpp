@@ -1,7 +1,9 @@
 // What the agent learns, and under which model.
+#include <chrono>
 #include <iterator>
 #include <map>
 #include <memory>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -15,6 +17,37 @@ constexpr std::size_t kLearnedImages = 256;
 // Runs that wait for a disk; of more the oldest are given up.
 constexpr std::ptrdiff_t kMostTaught = 256;
 constexpr const char* kBurstsSuffix = "#bursts";
+// In the row of an image: what its runs taught that have not ended, and the daemon that saw them.
+constexpr const char* kUnended = "unended";
+// In this time what lives is saved once.
+constexpr std::chrono::nanoseconds kCheckpointInterval = std::chrono::minutes(5);
+
+// Whether the row has runs that another daemon saw, which was killed before they ended.
+bool has_lost_runs(const nlohmann::json& row, const std::string& daemon) {
+  const auto unended = row.is_object() ? row.find(kUnended) : row.end();
+  return unended != row.end() && unended->is_object() && unended->contains("learned") &&
+         unended->value("daemon", nlohmann::json()) != daemon;
+}
+
+// What the row has of runs: with lost ones, and without those that this daemon still sees.
+nlohmann::json runs_in(nlohmann::json row, const std::string& daemon) {
+  if (!row.is_object() || !row.contains(kUnended)) return row;
+  const bool lost = has_lost_runs(row, daemon);
+  const nlohmann::json unended = row[kUnended];
+  row.erase(kUnended);
+  if (row.empty()) row = nullptr;
+  return lost ? merge_learned(row, unended["learned"]) : row;
+}
+
+// As Store::load_learned(). Lost runs are among the ended ones from then on.
+Result<nlohmann::json> load_runs(Store& store, const std::string& key,
+                                 const std::string& daemon) {
+  Result<nlohmann::json> row = store.load_learned(key);
+  if (!row) return row;
+  nlohmann::json runs = runs_in(*row, daemon);
+  if (has_lost_runs(*row, daemon)) (void)store.save_learned(key, runs);
+  return runs;
+}
 
 // Adds runs to what the database has, with one load and one save for all of an image; those to be
 // tried again stay in `runs`. The sum is made where the file is read: the agent's copy may come too
@@ -22,14 +55,14 @@ constexpr const char* kBurstsSuffix = "#bursts";
 // alone. `keep` hears of runs that the agent's copy lacks, also where the disk refuses them.
 template <class Taught, class Merge, class Keep>
 void add_up(Store& store, const char* suffix, std::vector<TaughtRuns::Run<Taught>>& runs,
-            const Merge& merge, const Keep& keep) {
+            const std::string& daemon, const Merge& merge, const Keep& keep) {
   std::map<std::string_view, std::vector<TaughtRuns::Run<Taught>*>> images;
   for (auto& run : runs) images[run.key].push_back(&run);
   for (const auto& [key, same] : images) {
     const std::string row = std::string(key) + suffix;
     const Result<nlohmann::json> before = store.load_learned(row);
     if (!before && before.error().kind == ErrorKind::io) continue;
-    nlohmann::json sum = before.value_or(nlohmann::json());
+    nlohmann::json sum = runs_in(before.value_or(nlohmann::json()), daemon);
     for (const auto* run : same) sum = merge(sum, run->taught);
     const Status saved = store.save_learned(row, sum);
     std::vector<Taught> fresh;
@@ -108,7 +141,7 @@ void Agent::ask_wanted() {
   const auto wanted = std::make_shared<WantedPriors>(std::exchange(wanted_, {}));
   const bool asked = parts_.store->query([this, wanted](Store& store) {
     for (const auto& [key, ids] : wanted->learned)
-      if (Result<nlohmann::json> prior = store.load_learned(key))
+      if (Result<nlohmann::json> prior = load_runs(store, key, daemon_))
         post_([this, key, ids, prior = std::move(*prior)] { take_prior(key, ids, prior); });
     for (const std::string& image : wanted->bursts)
       if (Result<nlohmann::json> stored = store.load_learned(image + kBurstsSuffix))
@@ -188,16 +221,51 @@ void Agent::save_taught(bool last) {
   const auto taught = std::make_shared<TaughtRuns>(std::exchange(taught_, {}));
   const bool asked = parts_.store->query([this, taught, last](Store& store) {
     if (last) static_cast<void>(store.flush());
-    add_up(store, "", taught->runs, merge_learned, [this](auto key, auto sum, auto fresh) {
-      post_([=, this] { keep_runs(key, sum, fresh); });
-    });
-    add_up(store, kBurstsSuffix, taught->bursts, merge_bursts,
+    add_up(store, "", taught->runs, daemon_, merge_learned,
+           [this](auto key, auto sum, auto fresh) {
+             post_([=, this] { keep_runs(key, sum, fresh); });
+           });
+    add_up(store, kBurstsSuffix, taught->bursts, daemon_, merge_bursts,
            [this](auto image, auto sum, auto fresh) {
              post_([=, this] { keep_bursts(image, sum, fresh); });
            });
     if (!taught->empty()) post_([this, taught] { keep_taught(std::move(*taught)); });
   });
   if (!asked) keep_taught(std::move(*taught));
+}
+
+// What the containers of an image have taught so far, one image after the other: a daemon that is
+// killed forgets no more than was learned since.
+void Agent::checkpoint() {
+  if (!parts_.store || parts_.history_locked || tick_.time < next_checkpoint_) return;
+  std::set<std::string> images;
+  for (const ContainerView* view : parts_.pipeline.containers())
+    images.insert(learning_key(view->info));
+  if (images.empty()) return;
+  const bool first = next_checkpoint_ == MonotonicTime();
+  if (first) next_checkpoint_ = tick_.time;
+  const auto each = kCheckpointInterval / static_cast<std::int64_t>(images.size());
+  // Several at once where readings are rarer than that.
+  for (std::size_t i = 0; i < images.size() && next_checkpoint_ <= tick_.time; ++i) {
+    next_checkpoint_ += each;
+    if (first) return;
+    const auto after = images.upper_bound(last_checkpoint_);
+    last_checkpoint_ = after == images.end() ? *images.begin() : *after;
+    save_unended(last_checkpoint_);
+  }
+}
+
+void Agent::save_unended(const std::string& key) {
+  nlohmann::json live = with_live(nullptr, key);
+  if (live.is_null()) return;
+  (void)parts_.store->query([this, key, live = std::move(live)](Store& store) {
+    const Result<nlohmann::json> before = store.load_learned(key);
+    if (!before && before.error().kind == ErrorKind::io) return;
+    nlohmann::json row = runs_in(before.value_or(nlohmann::json()), daemon_);
+    if (!row.is_object()) row = nlohmann::json::object();
+    row[kUnended] = {{"daemon", daemon_}, {"learned", live}};
+    (void)store.save_learned(key, row);
+  });
 }
 
 // What is older than what came meanwhile.
@@ -237,7 +305,8 @@ bool Agent::ask_learned(const std::string& image, std::function<void(nlohmann::j
     return true;
   }
   return parts_.store->ask([this, key, take = std::move(take)](Store& store) {
-    post_([this, key, take, stored = store.load_learned(key).value_or(nlohmann::json())] {
+    nlohmann::json row = store.load_learned(key).value_or(nlohmann::json());
+    post_([this, key, take, stored = runs_in(std::move(row), daemon_)] {
       take(with_live(stored, key));
     });
   });

@@ -77,6 +77,34 @@ TEST_CASE("a run is added to what earlier ones taught, though that did not come 
   CHECK(late.runs_at_end() >= 3);
 }
 
+TEST_CASE("what a run taught outlives a daemon that is killed, and is one run") {
+  LateAnswers late;
+  late.start();
+  late.world.run(601);  // ten minutes: two checkpoints
+  late.world.hand_on();
+  late.world.agent.reset();  // nothing is saved at such an end
+  late.start();
+  late.world.run(1);
+  late.world.hand_on();
+  CHECK(late.world.container().wish.earlier_runs == 0);
+  late.world.run(30);
+  CHECK(late.world.container().wish.earlier_runs == 1);
+  CHECK(late.runs_at_end() == 2);
+}
+
+TEST_CASE("what is saved of a run that goes on is no run before it ends") {
+  LateAnswers late;
+  late.start();
+  late.world.run(601);
+  late.world.hand_on();
+  CHECK(late.world.agent->learned(late.world.container()).at("runs") == 1);
+  late.world.restart_container();
+  late.world.hand_on();
+  CHECK(late.world.container().wish.earlier_runs == 1);
+  late.world.run(400);
+  CHECK(late.runs_at_end() == 2);
+}
+
 TEST_CASE("a run that the disk refuses is added when it takes it again") {
   for (const bool known : {false, true}) {
     CAPTURE(known);
