@@ -133,15 +133,21 @@ bool CgroupFiles::read(MonotonicTime now, Sample& sample, std::span<char> buffer
                        const Look& look, const Pulled& pulled) {
   sample = Sample{};
   lost_file_ = false;
-  if (is_due(now, absent_time_, kAbsentPeriod)) {
+  const bool due = is_due(now, absent_time_, kAbsentPeriod);
+  if (std::exchange(misses_file_, false) || due) {
     // Their own period may be ten times as long.
     if (limit_came()) {
       limits_time_.reset();
       slow_time_.reset();
     }
-    for (Slot& slot : slots_) slot.absent = false;
-    short_of_descriptors_ = false;
-    absent_time_ = now;
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      Slot& slot = slots_[i];
+      if (!slot.absent || !(slot.known || due)) continue;
+      slot.absent = slot.known && !is_there(static_cast<KernelFile>(i));
+      misses_file_ = misses_file_ || slot.absent;
+    }
+    short_of_descriptors_ = short_of_descriptors_ && !due;
+    if (due) absent_time_ = now;
   }
   read_usage(now, look, sample, buffer, pulled);
   read_events(now, look, buffer, pulled);
@@ -330,9 +336,12 @@ void CgroupFiles::read_cgroup_events(std::span<char> buffer) {
 // One that was absent is there now.
 bool CgroupFiles::limit_came() const {
   return std::ranges::any_of(kFilesOfLimits, [this](KernelFile file) {
-    return slots_[index_of(file)].absent &&
-           ::faccessat(directory_.get(), kernel_file_name(file), F_OK, 0) == 0;
+    return slots_[index_of(file)].absent && is_there(file);
   });
+}
+
+bool CgroupFiles::is_there(KernelFile file) const {
+  return ::faccessat(directory_.get(), kernel_file_name(file), F_OK, 0) == 0;
 }
 
 // Of a limit that was cut the one before stands: none is no limit, and a part of one is another's.
@@ -469,9 +478,10 @@ std::optional<std::string_view> CgroupFiles::read_held(KernelFile file, std::spa
   slot.cut = false;
   const auto text = slot.fd.valid() ? read_from(slot.fd, file, buffer) : std::nullopt;
   slot.told = text.has_value();
+  slot.known = slot.known || slot.told;
   if (text || slot.cut) return text;
   slot.fd.reset();
-  slot.absent = true;
+  miss(slot);
   return std::nullopt;
 }
 
@@ -479,9 +489,16 @@ std::optional<std::string_view> CgroupFiles::read_once(KernelFile file, std::spa
   Slot& slot = slots_[index_of(file)];
   if (slot.absent) return std::nullopt;
   const Fd fd = open_file(file);
-  slot.absent = !fd.valid();
   slot.cut = false;
-  return fd.valid() ? read_from(fd, file, buffer) : std::nullopt;
+  slot.known = slot.known || fd.valid();
+  if (fd.valid()) return read_from(fd, file, buffer);
+  miss(slot);
+  return std::nullopt;
+}
+
+void CgroupFiles::miss(Slot& slot) {
+  slot.absent = true;
+  misses_file_ = misses_file_ || slot.known;
 }
 
 Fd CgroupFiles::open_file(KernelFile file) {

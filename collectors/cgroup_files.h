@@ -103,11 +103,12 @@ class CgroupFiles {
   std::optional<KernelFile> cut_file() const;
 
  private:
-  // One that is not there is not tried again before the next kAbsentPeriod. The slow files hold no
-  // fd.
+  // One that never was there is not tried again before the next kAbsentPeriod, one that was is at
+  // the next reading. The slow files hold no fd.
   struct Slot {
     Fd fd;
     bool absent = false;
+    bool known = false;  // was there once
     bool told = false;  // gave its text when it was read last
     bool cut = false;   // not all of it
   };
@@ -117,6 +118,8 @@ class CgroupFiles {
   std::optional<std::string_view> read_held(KernelFile file, std::span<char> buffer);
   std::optional<std::string_view> read_once(KernelFile file, std::span<char> buffer);
   Fd open_file(KernelFile file);
+  void miss(Slot& slot);
+  bool is_there(KernelFile file) const;
   bool take(KernelFile file, const Pulled& pulled, std::uint64_t part);
   bool bandwidth_came(MonotonicTime now, const Pulled& pulled);
   void read_cpu(MonotonicTime now, Sample& sample, std::span<char> buffer, const Pulled& pulled);
@@ -174,6 +177,7 @@ class CgroupFiles {
   std::optional<MonotonicTime> io_time_, pids_time_;
   std::optional<MonotonicTime> bandwidth_time_;  // cpu.stat was read to see whether it has them
   bool is_cgroup_ = false;  // on cgroup2, not a plain directory
+  bool misses_file_ = false;  // one that was there once
   bool lost_file_ = false;  // a file that was there answered ENODEV in this reading
   bool failed_ = false;     // a file was cut since this was cleared
   bool short_of_descriptors_ = false;

@@ -456,6 +456,22 @@ TEST_CASE("a file that comes later is found after its period") {
   CHECK(cgroup.sample.pids_max.has_value());
 }
 
+TEST_CASE("a file that vanished is looked for at each reading, and found as soon as it is back") {
+  OneCgroup cgroup;
+  cgroup.put("pids.max", "9\n");
+  CgroupFiles files = cgroup.open();
+  REQUIRE(cgroup.read(files));
+  CHECK(cgroup.sample.pids_max.has_value());
+  cgroup.remove("/c/pids.max");
+  REQUIRE(cgroup.read(files, kSlowPeriod));
+  CHECK_FALSE(cgroup.sample.pids_max.has_value());
+  for (int i = 0; i < 3; ++i) REQUIRE(cgroup.read(files, std::chrono::seconds(1)));
+  CHECK_FALSE(cgroup.sample.pids_max.has_value());
+  cgroup.put("pids.max", "8\n");
+  REQUIRE(cgroup.read(files, std::chrono::seconds(1)));
+  CHECK(cgroup.sample.pids_max.has_value());
+}
+
 TEST_CASE("a link in place of a kernel file is not followed") {
   OneCgroup cgroup;
   cgroup.write("/elsewhere", "5\n");

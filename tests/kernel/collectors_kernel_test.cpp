@@ -402,7 +402,7 @@ TEST_CASE("a cgroup removed between discovery and reading is gone, also when its
   CHECK(CgroupFiles::identify(open_files(again).directory_fd()).value() != id);
 }
 
-TEST_CASE("a controller that is taken away makes fields absent, not the cgroup gone") {
+TEST_CASE("fields are absent from when a controller left to the reading after it is back") {
   const OwnCgroup parent("/cgphase-sampler-parent");
   parent.write("cgroup.subtree_control", "+memory");
   const OwnCgroup child("/cgphase-sampler-parent/child");
@@ -416,8 +416,10 @@ TEST_CASE("a controller that is taken away makes fields absent, not the cgroup g
   CHECK_FALSE(sample.memory_current.has_value());
   CHECK(sample.cpu.usage_usec.has_value());
   parent.write("cgroup.subtree_control", "+memory");
-  REQUIRE(files.read(MonotonicTime(kAbsentPeriod), sample, buffer));
+  child.write("memory.max", "67108864");
+  REQUIRE(files.read(MonotonicTime(std::chrono::seconds(1)), sample, buffer));
   CHECK(sample.memory_current.has_value());
+  CHECK(sample.limits.memory_max == MemoryLimit{Bytes{67108864}});
 }
 
 TEST_CASE("extended attributes of a cgroup name it") {
