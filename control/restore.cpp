@@ -14,7 +14,7 @@
 namespace cgphase {
 namespace {
 
-enum class Fate { restored, already_original, foreign, gone, failed };
+enum class Fate { restored, already_original, foreign, gone, file_gone, failed };
 
 struct Pending {
   HeldLease held;
@@ -52,6 +52,8 @@ std::optional<KnobText> cut_original(const LeaseTable& leases, const Lease& leas
 Fate restore_one(const LeaseTable& leases, Pending& pending, int directory_fd) {
   const Lease& lease = pending.held.lease;
   const auto found = read_knob(directory_fd, lease.knob);
+  // A file goes with its controller, and the limit with it: one that comes back has the kernel's.
+  if (!found && found.error().kind == ErrorKind::not_found) return Fate::file_gone;
   if (!found) return fate_of(pending, found.error());
   if (same_value(lease.knob, *found, lease.values.original)) return Fate::already_original;
   if (!lease.values.is_ours(lease.knob, *found)) return Fate::foreign;
@@ -78,7 +80,7 @@ Fate restore_and_release(LeaseTable& leases, Pending& pending,
       directory ? restore_one(leases, pending, directory->get())
                 : fate_of(pending, directory.error());
   if (!release || fate == Fate::failed) return fate;
-  if (fate == Fate::gone) {
+  if (fate == Fate::gone || fate == Fate::file_gone) {
     leases.release(record, lease.id, lease.knob);
     return fate;
   }

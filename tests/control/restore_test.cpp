@@ -97,6 +97,20 @@ TEST_CASE("a removed cgroup is gone, not a failure") {
   CHECK(report.failures.empty());
 }
 
+TEST_CASE("a limit whose controller left the cgroup is given up, and the others go back") {
+  Leased leased;
+  const FakeCgroup box(leased.root());
+  leased.change(box, Knob::cpu_max, "50000 100000");
+  leased.change(box, Knob::memory_high, "536870912");
+  std::filesystem::remove(leased.root() + box.path() + "/memory.high");
+  const RestoreReport report = leased.restore();
+  CHECK(report.restored == 1);
+  CHECK(report.gone == 0);
+  CHECK(report.failures.empty());
+  CHECK(report.left.empty());
+  CHECK(leased.leases().held().empty());
+}
+
 TEST_CASE("another cgroup of the same path is not written") {
   Leased leased;
   const FakeCgroup first(leased.root());
@@ -150,8 +164,8 @@ TEST_CASE("what cannot be restored is named and stays leased while the rest is r
   const FakeCgroup box(leased.root());
   leased.change(box, Knob::cpu_max, "50000 100000");
   leased.change(box, Knob::memory_max, "536870912");
-  box.put("cpu.max", "unreadable\nnonsense that is longer than any value of this file can be");
   std::filesystem::remove(box.directory() + "/cpu.max");
+  std::filesystem::create_directory(box.directory() + "/cpu.max");  // it cannot be read
   const RestoreReport report = leased.restore();
   CHECK(report.restored == 1);
   CHECK(report.left == std::vector{Knob::cpu_max});
