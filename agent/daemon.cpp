@@ -59,6 +59,8 @@ constexpr std::chrono::milliseconds kBeatInterval{500};
 constexpr std::chrono::microseconds kWatchdogInterval{2'000'000};
 // Two readings are never closer than this, however often somebody else writes a limit.
 constexpr std::chrono::milliseconds kClosestTicks{250};
+// Who writes a limit often writes several, one after the other: they are judged together.
+constexpr std::chrono::milliseconds kWritesTogether{200};
 
 // Who asks over HTTP, whoever that is: only reading verbs come from there.
 const Peer kNobody{.uid = 65534, .gid = 65534};
@@ -147,6 +149,7 @@ class Daemon {
   asio::posix::stream_descriptor results_{io_};
   asio::posix::stream_descriptor guard_actions_{io_};
   MonotonicTime next_tick_, next_status_, next_watchdog_;
+  MonotonicTime out_of_turn_{};  // the last tick between two
 };
 
 Started<void> Daemon::start() {
@@ -509,8 +512,12 @@ void Daemon::on_guard() {
 
 // Those in turn stay where they are.
 void Daemon::tick_out_of_turn() {
-  const MonotonicTime soon = agent_->last_tick() + kClosestTicks;
-  if (soon + kClosestTicks < next_tick_) wait_for_tick(soon);
+  const MonotonicTime now = clock_.monotonic_now();
+  if (out_of_turn_ > now) return;  // not later, however much more is written
+  const MonotonicTime soon = std::max(agent_->last_tick() + kClosestTicks, now + kWritesTogether);
+  if (soon + kClosestTicks >= next_tick_) return;
+  out_of_turn_ = soon;
+  wait_for_tick(soon);
 }
 
 Exit Daemon::run_once() {

@@ -43,6 +43,9 @@ std::optional<Decision> ContainerRails::Impl::lower(Resource resource, const Ste
       return std::nullopt;
     }
   }
+  // Whoever sets one limit may put the others back first: the next reading tells a reset from that.
+  const bool just_found = drift_.changed(Resource::cpu) || drift_.changed(Resource::memory);
+  if (one.holding == Verdict::silently_reverted && just_found) return std::nullopt;
   // Last of all: who asks is served before others.
   if (one.holding == Verdict::allowed &&
       !step.budget.may_lower(step.input.time, step.input.owner, id_, config_))

@@ -11,19 +11,6 @@ using std::chrono::seconds;
 
 namespace {
 
-
-// A world in which both limits were lowered and the trials have passed.
-RailWorld lowered_world(const RailsConfig& config = {}) {
-  RailWorld world(config);
-  world.wish.cpu = Cores{2};
-  REQUIRE(world.lowers(Resource::cpu, kLong));
-  world.ticks(40);
-  REQUIRE(world.cores() == doctest::Approx(2));
-  REQUIRE(world.memory_bytes() < 8 * kGiB);
-  world.wish.memory = Bytes{world.memory_bytes()};
-  return world;
-}
-
 bool has_outcome(const RailWorld& world, OutcomeKind kind) {
   return std::any_of(world.outcomes.begin(), world.outcomes.end(),
                      [&](const Outcome& outcome) { return outcome.kind == kind; });
@@ -385,53 +372,6 @@ TEST_CASE("a quota of a GPU's container that was never lowered is nobody's to ra
   world.sample.limits.cpu_max->quota = Microseconds{50'000};
   world.ticks(kLong);
   CHECK(world.cores() == 0.5);
-}
-
-TEST_CASE("a program that starts finds the originals, and twenty seconds after it nothing is lowered") {
-  auto world = lowered_world();
-  world.sample.programs.started = true;
-  const auto decisions = world.tick();
-  world.sample.programs.started = false;
-  REQUIRE(decisions.size() == 2);
-  for (const Decision& decision : decisions) {
-    CHECK(decision.direction == Direction::raise);
-    CHECK(decision.reason == Reason::program_started);
-  }
-  CHECK(world.sample.limits == world.original);
-  CHECK_FALSE(world.lowers(Resource::memory, 19));
-  CHECK(world.lowers(Resource::memory, 1));
-}
-
-TEST_CASE("a program that starts while a lowering is on its way finds the original once it is in force") {
-  RailWorld world;
-  world.apply = false;
-  const auto lowering = world.find(Resource::memory, Direction::lower, kLong);
-  REQUIRE(lowering.has_value());
-  world.sample.programs.started = true;
-  world.tick();
-  world.sample.programs.started = false;
-  world.write(*lowering);
-  world.apply = true;
-  const auto raise = world.find(Resource::memory, Direction::raise, 1);
-  REQUIRE(raise.has_value());
-  CHECK(raise->reason == Reason::program_started);
-}
-
-TEST_CASE("a limit that programs read again goes back and stays, and the other one comes down") {
-  for (const Resource read : {Resource::cpu, Resource::memory}) {
-    const Resource other = read == Resource::cpu ? Resource::memory : Resource::cpu;
-    auto world = lowered_world();
-    (read == Resource::cpu ? world.sample.programs.reads_cpu
-                           : world.sample.programs.reads_memory) = true;
-    const auto raise = world.find(read, Direction::raise, 1);
-    REQUIRE(raise.has_value());
-    CHECK(raise->reason == Reason::reads_limits);
-    CHECK_FALSE(world.lowers(read, 10 * kLong));
-    CHECK(world.rails.holding(read) == Verdict::reads_limits);
-    CHECK(world.rails.holding(other) != Verdict::reads_limits);
-    CHECK(is_original(world.sample.limits, world.original, read));
-    CHECK_FALSE(is_original(world.sample.limits, world.original, other));
-  }
 }
 
 TEST_CASE("somebody else's limit becomes the original and we stand down for 15 minutes") {

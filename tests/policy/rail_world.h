@@ -122,4 +122,16 @@ struct RailWorld {
   std::vector<Outcome> outcomes;
 };
 
+// A world in which both limits were lowered and the trials have passed.
+inline RailWorld lowered_world(const RailsConfig& config = {}) {
+  RailWorld world(config);
+  world.wish.cpu = Cores{2};
+  REQUIRE(world.lowers(Resource::cpu, kLong));
+  world.ticks(40);
+  REQUIRE(world.cores() == doctest::Approx(2));
+  REQUIRE(world.memory_bytes() < 8 * kGiB);
+  world.wish.memory = Bytes{world.memory_bytes()};
+  return world;
+}
+
 }  // namespace cgphase

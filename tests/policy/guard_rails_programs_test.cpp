@@ -1,0 +1,87 @@
+// Programs that start or read limits again, and limits that somebody puts back.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "policy/limit_arithmetic.h"
+#include "tests/policy/rail_world.h"
+
+using namespace cgphase;
+
+TEST_CASE("for twenty seconds after a program started the limits stay the originals") {
+  auto world = lowered_world();
+  world.sample.programs.started = true;
+  const auto decisions = world.tick();
+  world.sample.programs.started = false;
+  REQUIRE(decisions.size() == 2);
+  for (const Decision& decision : decisions) {
+    CHECK(decision.direction == Direction::raise);
+    CHECK(decision.reason == Reason::program_started);
+  }
+  CHECK(world.sample.limits == world.original);
+  CHECK_FALSE(world.lowers(Resource::memory, 19));
+  CHECK(world.lowers(Resource::memory, 1));
+}
+
+TEST_CASE("a program that starts while a lowering is on its way has it put back") {
+  RailWorld world;
+  world.apply = false;
+  const auto lowering = world.find(Resource::memory, Direction::lower, kLong);
+  REQUIRE(lowering.has_value());
+  world.sample.programs.started = true;
+  world.tick();
+  world.sample.programs.started = false;
+  world.write(*lowering);
+  world.apply = true;
+  const auto raise = world.find(Resource::memory, Direction::raise, 1);
+  REQUIRE(raise.has_value());
+  CHECK(raise->reason == Reason::program_started);
+}
+
+TEST_CASE("a limit that programs read again goes back and stays, and the other one comes down") {
+  for (const Resource read : {Resource::cpu, Resource::memory}) {
+    const Resource other = read == Resource::cpu ? Resource::memory : Resource::cpu;
+    auto world = lowered_world();
+    (read == Resource::cpu ? world.sample.programs.reads_cpu
+                           : world.sample.programs.reads_memory) = true;
+    const auto raise = world.find(read, Direction::raise, 1);
+    REQUIRE(raise.has_value());
+    CHECK(raise->reason == Reason::reads_limits);
+    CHECK_FALSE(world.lowers(read, 10 * kLong));
+    CHECK(world.rails.holding(read) == Verdict::reads_limits);
+    CHECK(world.rails.holding(other) != Verdict::reads_limits);
+    CHECK(is_original(world.sample.limits, world.original, read));
+    CHECK_FALSE(is_original(world.sample.limits, world.original, other));
+  }
+}
+
+TEST_CASE("what the guard put back for a program that started stays for twenty seconds") {
+  auto world = lowered_world();
+  Decision raise{.resource = Resource::memory};
+  raise.direction = Direction::raise;
+  raise.reason = Reason::program_started;
+  raise.new_limits = world.original;
+  world.write(raise);
+  CHECK_FALSE(world.lowers(Resource::memory, 19));
+  CHECK(world.rails.holding(Resource::memory) == Verdict::stale_data);
+  CHECK(world.lowers(Resource::memory, 2));
+}
+
+TEST_CASE("originals that come back just before somebody's limit are no reset") {
+  for (const bool somebody : {false, true}) {
+    auto world = lowered_world();
+    world.wish.memory = Bytes{2 * kGiB};
+    const std::size_t before = world.all.size();
+    world.input.reload = world.time;
+    world.sample.limits = world.original;
+    world.tick();
+    if (somebody) world.sample.limits.memory_max = MemoryLimit{Bytes{6 * kGiB}};
+    world.ticks(2);
+    const auto told = [&](Verdict verdict) {
+      return std::any_of(world.all.begin() + static_cast<std::ptrdiff_t>(before), world.all.end(),
+                         [=](const Decision& one) { return one.verdict == verdict; });
+    };
+    CHECK(told(Verdict::silently_reverted) == !somebody);
+    CHECK(told(Verdict::standing_down) == somebody);
+  }
+}
