@@ -231,7 +231,7 @@ class Agent {
   void remember(const Decision& decision);
   void remember(const Outcome& outcome);
   void remember_written(const Decision& decision, const Limits& in_force, std::string by);
-  void watch_programs();
+  void watch_programs(bool between_ticks);
   void take_limit_writes();
   std::string writer_of(const Decision& decision) const;
   void squeeze_cache();

@@ -18,6 +18,10 @@ constexpr std::array<LimitReader, 4> kLimitReaders = {{{"java", true, false},
                                                        {"node", true, true},
                                                        {"raylet", true, false}}};
 
+// An engine's own process on its way into a container ("runc:[2:INIT]"): what it reads is not for
+// the program that it becomes, which is told as a start.
+constexpr std::string_view kEngineCommand = "runc:[";
+
 }  // namespace
 
 const LimitReader* find_limit_reader(std::string_view command, std::string_view program) {
@@ -32,8 +36,7 @@ void ProgramWatch::look(NodeSample& tick, const Surroundings& around) {
   for (const CgroupId& id : tick.vanished) drop(id, around);
   for (const Sample& sample : tick.containers) attend(sample, around);
   list_in_turn(tick, around);
-  if (around.probes)
-    for (const ProgramAct& act : around.probes->take_program_acts()) take(act, tick.time, around);
+  hear(tick.time, around);
   for (Sample& sample : tick.containers) {
     const auto found = watched_.find(sample.id);
     if (found == watched_.end()) continue;
@@ -44,6 +47,11 @@ void ProgramWatch::look(NodeSample& tick, const Surroundings& around) {
         watched.stat, {.reads_cpu = watched.stat.reads_cpu,
                        .reads_memory = watched.stat.reads_memory});
   }
+}
+
+void ProgramWatch::hear(MonotonicTime now, const Surroundings& around) {
+  if (!around.probes) return;
+  for (const ProgramAct& act : around.probes->take_program_acts()) take(act, now, around);
 }
 
 void ProgramWatch::attend(const Sample& sample, const Surroundings& around) {
@@ -68,10 +76,14 @@ void ProgramWatch::drop(CgroupId id, const Surroundings& around) {
   watched_.erase(gone);
 }
 
+void ProgramWatch::hear_again(CgroupId id, std::uint64_t key, Program& program,
+                              const Surroundings& around) {
+  if (std::exchange(program.ignored, false)) around.probes->ignore_program(id, key, false);
+}
+
 // What the kernel keeps to itself of them it tells again.
 void ProgramWatch::forget_programs(CgroupId id, Watched& watched, const Surroundings& around) {
-  for (const auto& [key, program] : watched.programs)
-    if (program.ignored) around.probes->ignore_program(id, key, false);
+  for (auto& [key, program] : watched.programs) hear_again(id, key, program, around);
   watched.programs.clear();
 }
 
@@ -97,9 +109,9 @@ void ProgramWatch::list_in_turn(const NodeSample& tick, const Surroundings& arou
 
 std::size_t ProgramWatch::list(Watched& watched, CgroupId id, MonotonicTime now,
                                const Surroundings& around) {
-  const bool first = !std::exchange(watched.listed, true);
   const Result<Fd> directory = around.directory(id);
   if (!directory) return 0;
+  const bool first = !std::exchange(watched.listed, true), started = watched.stat.started;
   std::map<std::string, std::string, std::less<>> running;
   std::size_t processes = 0;
   (void)visit_processes(directory->get(), [&](std::string_view pid) {
@@ -117,7 +129,7 @@ std::size_t ProgramWatch::list(Watched& watched, CgroupId id, MonotonicTime now,
   });
   watched.running = std::move(running);
   // Those that ran before anybody looked have read what they read.
-  if (first) watched.stat.started = false;
+  if (first) watched.stat.started = started;
   if (watched.told) {
     watched.running.clear();
     watched.programs.clear();  // BPF has other keys
@@ -131,9 +143,8 @@ void ProgramWatch::start(CgroupId id, Watched& watched, std::uint64_t key,
   watched.stat.started = true;
   if (watched.programs.size() >= kMostPrograms && !watched.programs.contains(key))
     forget_programs(id, watched, around);
-  const auto [found, fresh] = watched.programs.try_emplace(key);
-  Program& program = found->second;
-  if (fresh || program.ignored) program.first = now;
+  Program& program = watched.programs[key];
+  if (!program.first) program.first = now;
   program.last = now;
   program.ignored = false;
   if (reader == nullptr) return;
@@ -145,7 +156,7 @@ void ProgramWatch::start(CgroupId id, Watched& watched, std::uint64_t key,
 void ProgramWatch::take(const ProgramAct& act, MonotonicTime now, const Surroundings& around) {
   if (act.kind == ProgramAct::Kind::untold && act.container == 0) {
     for (auto& [id, watched] : watched_)
-      if (watched.told) take_untold(watched, now);
+      if (watched.told) take_untold(id, watched, around);
     return;
   }
   const auto known = by_inode_.find(act.container);
@@ -155,22 +166,26 @@ void ProgramWatch::take(const ProgramAct& act, MonotonicTime now, const Surround
   switch (act.kind) {
     case ProgramAct::Kind::starts:
       return start(id, watched, act.key, find_limit_reader(act.command, {}), now, around);
-    case ProgramAct::Kind::untold: return take_untold(watched, now);
+    case ProgramAct::Kind::untold: return take_untold(id, watched, around);
     case ProgramAct::Kind::reads_cpu:
     case ProgramAct::Kind::reads_memory: return take_read(id, watched, act, now, around);
   }
 }
 
-// Any program may have started, and any may have read.
-void ProgramWatch::take_untold(Watched& watched, MonotonicTime now) {
+// Any program may have started, and any may have read: who is quiet is seen when it starts anew.
+void ProgramWatch::take_untold(CgroupId id, Watched& watched, const Surroundings& around) {
   watched.stat.started = true;
-  for (auto& [key, program] : watched.programs) program.first = now;
+  for (auto& [key, program] : watched.programs) {
+    program.first.reset();
+    hear_again(id, key, program, around);
+  }
 }
 
 // A program that started lately reads its limits for the first time, any other again. One that gave
 // itself another command line meanwhile, or whose start was ignored, may be either: its age tells.
 void ProgramWatch::take_read(CgroupId id, Watched& watched, const ProgramAct& act,
                              MonotonicTime now, const Surroundings& around) {
+  if (act.command.starts_with(kEngineCommand)) return;
   const auto lately = [&](const Program& one) { return now - one.last <= around.start_up; };
   const auto program = watched.programs.find(act.key);
   const bool known = act.key != 0 && program != watched.programs.end();
@@ -179,9 +194,7 @@ void ProgramWatch::take_read(CgroupId id, Watched& watched, const ProgramAct& ac
     if (known && key != act.key) continue;
     if (one.ignored || lately(one)) again = act.age > around.start_up && !(known && lately(one));
     if (known || lately(one)) one.reads = true;
-    if (!std::exchange(one.ignored, false)) continue;
-    one.first = now;
-    around.probes->ignore_program(id, key, false);
+    hear_again(id, key, one, around);
   }
   if (!again) return;
   (act.kind == ProgramAct::Kind::reads_cpu ? watched.stat.reads_cpu : watched.stat.reads_memory) =
@@ -193,8 +206,9 @@ void ProgramWatch::take_read(CgroupId id, Watched& watched, const ProgramAct& ac
 void ProgramWatch::ignore_quiet(CgroupId id, Watched& watched, MonotonicTime now,
                                 const Surroundings& around) {
   for (auto& [key, program] : watched.programs) {
-    if (program.ignored || program.reads || key == 0 || now - program.first < around.start_up)
+    if (program.reads || key == 0 || !program.first || now - *program.first < around.start_up)
       continue;
+    program.first.reset();
     program.ignored = true;
     around.probes->ignore_program(id, key, true);
   }

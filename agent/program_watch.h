@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -47,10 +48,13 @@ class ProgramWatch {
   // nothing the processes of a container are compared with those at the last call, and a program is
   // new when it is none that the container ran before.
   void look(NodeSample& tick, const Surroundings& around);
+  // Between two readings: the kernel has no room for what many programs do in a long time.
+  void hear(MonotonicTime now, const Surroundings& around);
 
  private:
   struct Program {
-    MonotonicTime first;   // start that was told since it was last ignored, if ever
+    // Start since which all that it did was told; absent: none, or it is ignored.
+    std::optional<MonotonicTime> first;
     MonotonicTime last;    // start
     bool reads = false;    // limits, or it may
     bool ignored = false;  // the kernel tells of its starts no more
@@ -68,12 +72,14 @@ class ProgramWatch {
   void take(const ProgramAct& act, MonotonicTime now, const Surroundings& around);
   static std::size_t list(Watched& watched, CgroupId id, MonotonicTime now,
                           const Surroundings& around);
+  static void hear_again(CgroupId id, std::uint64_t key, Program& program,
+                         const Surroundings& around);
   static void forget_programs(CgroupId id, Watched& watched, const Surroundings& around);
   static void start(CgroupId id, Watched& watched, std::uint64_t key, const LimitReader* reader,
                     MonotonicTime now, const Surroundings& around);
   static void take_read(CgroupId id, Watched& watched, const ProgramAct& act, MonotonicTime now,
                         const Surroundings& around);
-  static void take_untold(Watched& watched, MonotonicTime now);
+  static void take_untold(CgroupId id, Watched& watched, const Surroundings& around);
   static void ignore_quiet(CgroupId id, Watched& watched, MonotonicTime now,
                            const Surroundings& around);
 

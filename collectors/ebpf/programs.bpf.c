@@ -49,7 +49,7 @@ struct {
   __type(value, __u64);
 } recent SEC(".maps");
 
-__u64 lost = 0;  // acts that found a ring full
+__u64 lost = 0;  // acts that found `told` full
 
 #define SECOND_NS (1000 * 1000 * 1000ULL)
 // What was put back then stands far longer.
@@ -77,12 +77,13 @@ static __always_inline __u64 key_of(struct task_struct *task) {
   return key;
 }
 
-static __always_inline void count_lost(void) { __sync_fetch_and_add(&lost, 1); }
-
 static __always_inline void put(__u64 container, __u64 key, struct task_struct *task,
                                 enum program_act act) {
   struct program_record *record = bpf_ringbuf_reserve(&told, sizeof(*record), 0);
-  if (!record) return count_lost();
+  if (!record) {
+    __sync_fetch_and_add(&lost, 1);
+    return;
+  }
   record->container = container;
   record->key = key;
   record->age_ns = bpf_ktime_get_boot_ns() - BPF_CORE_READ(task, group_leader, start_boottime);
@@ -113,7 +114,7 @@ static __always_inline void wake(struct watched_container *watch, __u64 containe
   const __u64 now = bpf_ktime_get_ns();
   if (now - watch->woken_ns < WOKEN_AGAIN_NS) return;
   __u64 *record = bpf_ringbuf_reserve(&starts, sizeof(*record), 0);
-  if (!record) return count_lost();
+  if (!record) return;  // nobody listens, or has not run for long; it is told with the tick
   watch->woken_ns = now;
   *record = container;
   bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);

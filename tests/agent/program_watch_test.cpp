@@ -49,24 +49,29 @@ class ProgramBox {
     sample.populated = populated;
     tick_.containers.clear();
     if (sampled) tick_.containers.push_back(sample);
-    const std::string proc = tree_.root() + "/proc";
-    watch_.look(tick_, {.probes = told_ ? &probes_ : nullptr,
-                        .proc_root = proc,
-                        .attended = [this](CgroupId) { return attended; },
-                        .directory = [this](CgroupId) -> Result<Fd> {
-                          return open_path(tree_.root() + "/cg", O_RDONLY | O_DIRECTORY);
-                        },
-                        .start_up = kStartUp});
+    watch_.look(tick_, around());
     return sampled ? tick_.containers[0].programs : ProgramStat{};
   }
+  void hear() { watch_.hear(tick_.time, around()); }
   bool ignored(std::uint64_t key) const { return probes_.ignored_programs.contains(key); }
 
   static constexpr seconds kStartUp{20};
   static constexpr CgroupId kId{1, 42};
-  bool attended = true, populated = true, sampled = true;
+  bool attended = true, populated = true, sampled = true, listable = true;
 
  private:
+  ProgramWatch::Surroundings around() {
+    return {.probes = told_ ? &probes_ : nullptr,
+            .proc_root = proc_,
+            .attended = [this](CgroupId) { return attended; },
+            .directory = [this](CgroupId) -> Result<Fd> {
+              return open_path(tree_.root() + (listable ? "/cg" : "/none"), O_RDONLY | O_DIRECTORY);
+            },
+            .start_up = kStartUp};
+  }
+
   FakeTree tree_;
+  const std::string proc_ = tree_.root() + "/proc";
   ToldProbes probes_;
   bool told_;
   ProgramWatch watch_;
@@ -205,7 +210,9 @@ TEST_CASE("a read under another command line is that of each program that began 
   box.act(Kind::reads_cpu, 8, seconds(1), "titled");
   CHECK_FALSE(box.look().reads_cpu);
   CHECK_FALSE(box.ignored(5));  // it may have been that one, whose starts were told no more
+  box.act(Kind::starts, 5, seconds(0), "early");
   (void)box.look(2 * ProgramBox::kStartUp);
+  (void)box.look(ProgramBox::kStartUp);
   CHECK(box.ignored(5));
   CHECK_FALSE(box.ignored(7));
 }
@@ -230,18 +237,55 @@ TEST_CASE("where reads are not told nobody is known to be quiet") {
   CHECK_FALSE(box.ignored(7));
 }
 
-TEST_CASE("what is not told may have been a start of anything") {
+TEST_CASE("what is not told may have been a start and a read of anything") {
   for (const std::uint64_t whose : {ProgramBox::kId.inode, std::uint64_t{0}}) {
     ProgramBox box(true);
     (void)box.look();
-    box.act(Kind::starts, 7, seconds(0), "probe");
+    box.act(Kind::starts, 6, seconds(0), "quiet");
     (void)box.look();
+    (void)box.look(ProgramBox::kStartUp);
+    REQUIRE(box.ignored(6));
+    box.act(Kind::starts, 7, seconds(0), "probe");
     box.act(Kind::untold, 0, seconds(0), "", whose);
-    CHECK(box.look(ProgramBox::kStartUp).started);
+    CHECK(box.look().started);
+    CHECK_FALSE(box.ignored(6));
+    (void)box.look(2 * ProgramBox::kStartUp);
     CHECK_FALSE(box.ignored(7));
+    box.act(Kind::starts, 7, seconds(0), "probe");  // all of this one is told
+    (void)box.look();
     (void)box.look(ProgramBox::kStartUp);
     CHECK(box.ignored(7));
+    CHECK_FALSE(box.ignored(6));
   }
+}
+
+TEST_CASE("what an engine reads on its way into a container is no program's") {
+  ProgramBox box(true);
+  (void)box.look();
+  box.act(Kind::reads_cpu, 9, seconds(0), "runc:[2:INIT]");
+  CHECK_FALSE(box.look().reads_cpu);
+}
+
+TEST_CASE("what is told between two readings is told with the next one") {
+  ProgramBox box(true);
+  (void)box.look();
+  box.act(Kind::starts, 7, seconds(0), "step");
+  box.hear();
+  CHECK(box.look().started);
+  CHECK_FALSE(box.look().started);
+}
+
+TEST_CASE("processes that could not be listed at first are, and what was told meanwhile counts") {
+  ProgramBox box(true);
+  box.run({{1, "/usr/bin/java"}});
+  box.listable = false;
+  CHECK_FALSE(box.look().reads_cpu);
+  box.act(Kind::starts, 7, seconds(0), "step");
+  box.hear();
+  box.listable = true;
+  const ProgramStat stat = box.look();
+  CHECK(stat.reads_cpu);
+  CHECK(stat.started);
 }
 
 TEST_CASE("a start is told with the next sample of its container, however late that is") {

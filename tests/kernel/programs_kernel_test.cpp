@@ -90,16 +90,19 @@ TEST_CASE("bpf: a command line that is ignored is told no more, and others are")
   (void)cat(target, {"/proc/version"});
   const std::vector<ProgramAct> first = probe.take();
   REQUIRE(first.size() == 1);
+  ::poll(nullptr, 0, 1100);  // the same is told once in a second
+  (void)cat(target, {"/proc/version"});
+  REQUIRE(has(probe.take(), Kind::starts));
+  ::poll(nullptr, 0, 1100);
   probe.ignore(target.id().inode, first[0].key, true);
   (void)cat(target, {"/proc/version"});
   CHECK(probe.take().empty());
   (void)cat(target, {"/proc/uptime"});
   CHECK(has(probe.take(), Kind::starts));
   probe.ignore(target.id().inode, first[0].key, false);
-  CHECK(eventually([&] {  // the same is told once in a second
-    (void)cat(target, {"/proc/version"});
-    return has(probe.take(), Kind::starts);
-  }));
+  (void)cat(target, {"/proc/version"});
+  CHECK(has(probe.take(), Kind::starts));
+  ::poll(nullptr, 0, 1100);
   CHECK(probe.watch(target.id().inode, false));
   (void)cat(target, {"/proc/uptime"});
   CHECK(probe.take().empty());
@@ -127,9 +130,11 @@ TEST_CASE("bpf: the guard puts the originals back when a program starts in a low
     REQUIRE(eventually([&] { return target.limits() == original; }));
     const auto actions = writing.guard->take_actions();
     REQUIRE(!actions.empty());
-    for (const GuardAction& action : actions) CHECK(action.reason == Reason::program_started);
+    for (const GuardAction& action : actions)  // at 0.2 cores cat may be throttled first
+      CHECK((action.reason == Reason::program_started || action.reason == Reason::throttled));
     ::poll(nullptr, 0, 120);  // one start in 100 ms is told at once
   }
+  CHECK(found > kRounds / 2);
   MESSAGE(found << " of " << kRounds << " found the originals: cat, which reads at once");
 }
 
