@@ -255,7 +255,8 @@ void Agent::submit(const Decision& decision) {
   LimitChange change{.decision_id = decision.decision_id, .id = decision.container,
                      .path = view->info.path, .old_limits = decision.old_limits,
                      .new_limits = decision.new_limits,
-                     .raise = decision.direction == Direction::raise, .reason = why(decision)};
+                     .raise = decision.direction == Direction::raise,
+                     .decided = decision.time, .reason = why(decision)};
   const bool lowers_memory =
       decision.resource == Resource::memory && decision.direction == Direction::lower;
   if (const auto bytes = decision.new_limits.memory_bytes(); lowers_memory && bytes)

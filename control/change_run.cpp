@@ -179,12 +179,20 @@ Result<ChangeRun::Start> ChangeRun::look_again(const ChangeStep& step) const {
                                          "' any more: somebody else changed it");
 }
 
-bool ChangeRun::overtaken() const { return !change_.raise && cgroup_.epoch.load() != epoch_; }
+bool ChangeRun::overtaken() const {
+  return !change_.raise && (cgroup_.epoch.load() != epoch_ || program_started());
+}
+
+// The guard may have looked before this was written, and found nothing to put back.
+bool ChangeRun::program_started() const {
+  return !change_.raise && change_.decided && tools_.guard != nullptr &&
+         tools_.guard->program_started(cgroup_.id, *change_.decided);
+}
 
 Status ChangeRun::still_wanted() const {
   if (change_.raise) return {};
   if (overtaken())
-    return failure(ErrorKind::invalid, "overtaken by a raise or a restore");
+    return failure(ErrorKind::invalid, "overtaken by a raise, a restore or a program that started");
   if (tools_.expired())
     return failure(ErrorKind::io, "not done before the deadline, or the guard wants the opposite");
   return {};
@@ -254,11 +262,12 @@ Status ChangeRun::check_after() const {
 }
 
 // Compare-and-set, in the opposite order: what the guard or somebody else wrote meanwhile stays. A
-// raise that overtook this change knows best; a revocation means the originals.
+// raise that overtook this change knows best; a revocation means the originals, and so does a
+// program that started.
 void ChangeRun::roll_back() {
   if (begun_.empty()) return;
   const int directory = cgroup_.directory.get();
-  const bool to_original = tools_.leases.revoked();
+  const bool to_original = tools_.leases.revoked() || program_started();
   const LeasesByKnob leased = leases_of(tools_.leases, cgroup_.id);
   const std::lock_guard lock(cgroup_.mutex);
   for (auto begun = begun_.rbegin(); begun != begun_.rend(); ++begun) {

@@ -53,6 +53,7 @@ class ChangeRun {
   Status lease_steps();
   Status write_steps();
   bool overtaken() const;
+  bool program_started() const;
   Status still_wanted() const;
   Status write_by_library(const ChangeStep& step) const;
   Status write_step(const ChangeStep& step);

@@ -86,7 +86,8 @@ Result<std::unique_ptr<Guard>> Guard::create(const Options& options) {
   auto signals = GuardSignals::create({.places = options.containers,
                                        .pressure = options.pressure,
                                        .inotify = options.inotify,
-                                       .cgroup_root = options.cgroup_root});
+                                       .cgroup_root = options.cgroup_root,
+                                       .clock = options.clock});
   if (!signals) return std::unexpected(signals.error());
   std::unique_ptr<Guard> guard(new Guard(options, std::move(*signals)));
   guard->action_event_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -235,6 +236,10 @@ void Guard::set_rails(const RailsConfig& rails) {
 Status Guard::listen(std::shared_ptr<ProgramStarts> starts) {
   const std::lock_guard lock(model_plane_);
   return signals_->listen(std::move(starts));
+}
+
+bool Guard::program_started(CgroupId id, MonotonicTime since) const {
+  return signals_->program_started(id.inode, since);
 }
 
 GuardSource Guard::pressure() const {

@@ -99,6 +99,9 @@ class Guard {
   // Of programs that start in lowered containers, which get their originals back at once. Once.
   Status listen(std::shared_ptr<ProgramStarts> starts);
 
+  // Any thread: whether one was told to have started there since then.
+  bool program_started(CgroupId id, MonotonicTime since) const;
+
   // Whether containers are told of by PSI triggers and by inotify, or polled, and why.
   GuardSource pressure() const;
   GuardSource inotify() const;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <string_view>
@@ -347,11 +348,24 @@ void GuardSignals::everything_changed() {
 
 // As in take_watch_event() the era is read first.
 void GuardSignals::take_program_start(std::uint64_t container) {
+  // Before it is told: whoever acts on that finds it.
+  if (options_.clock != nullptr) {
+    Start& start = recent_[next_start_++ % kStarts];
+    start.cgroup.store(0);
+    start.time.store(options_.clock->monotonic_now());
+    start.cgroup.store(container);
+  }
   for (int place = 0; place < options_.places; ++place) {
     const std::uint32_t era = era_of(place);
     if (cgroups_[static_cast<std::size_t>(place)].load() == container)
       tell(place, era, kSignalProgram);
   }
+}
+
+bool GuardSignals::program_started(std::uint64_t cgroup, MonotonicTime since) const {
+  return std::ranges::any_of(recent_, [&](const Start& start) {
+    return start.cgroup.load() == cgroup && start.time.load() >= since;
+  });
 }
 
 bool GuardSignals::take_program(int place) {

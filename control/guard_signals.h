@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/result.h"
 #include "base/program_starts.h"
@@ -49,6 +50,7 @@ class GuardSignals {
     bool pressure = true;  // false: no PSI triggers, as on a kernel without
     bool inotify = true;
     std::string cgroup_root = {};  // where triggers are tried at once; empty: with the first place
+    const Clock* clock = nullptr;  // outlives this; null: no start of a program is remembered
   };
   // Errors: io (no epoll or eventfd).
   static Result<std::unique_ptr<GuardSignals>> create(const Options& options);
@@ -76,6 +78,11 @@ class GuardSignals {
   // kSignalProgram alone: whether it was told since it was last taken.
   bool take_program(int place);
   Signals waiting(int place) const;
+
+  // Any thread: whether a program was told to have started in that cgroup since then, of the last
+  // kStarts.
+  static constexpr std::size_t kStarts = 1024;
+  bool program_started(std::uint64_t cgroup, MonotonicTime since) const;
 
   // Any thread: collect() returns at once, after stop() with false, once. call() is for a place
   // that is lowered and must be polled, for the guard may have just begun a long rest.
@@ -113,6 +120,12 @@ class GuardSignals {
   // Of each place: the inode of its cgroup, 0 where it is not armed.
   std::unique_ptr<std::atomic<std::uint64_t>[]> cgroups_;
   std::shared_ptr<ProgramStarts> starts_;  // in epoll_ only after this was set
+  struct Start {
+    std::atomic<std::uint64_t> cgroup{0};  // 0 while the other changes
+    std::atomic<MonotonicTime> time{MonotonicTime()};
+  };
+  std::array<Start, kStarts> recent_;  // written by the guard's thread alone
+  std::size_t next_start_ = 0;
   int last_found_ = 0;  // the guard's thread alone
   int inotify_error_ = 0;
   // Of the model plane: places armed, and why some are without a source.

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/result.h"
 #include "collectors/cgroup_id.h"
@@ -22,6 +23,8 @@ struct LimitChange {
   Limits old_limits;   // what the decision was made on; another value in the file refuses it
   Limits new_limits;   // only knobs that differ from old_limits are written
   bool raise = false;  // fast path: raw held descriptors, never waits behind a lowering
+  // A lowering is void where a program has started in the container since. Absent: not asked.
+  std::optional<MonotonicTime> decided = {};
   std::string reason;  // for the lease record
   // Lowering memory.high is skipped when need, read again just before the write, exceeds this.
   std::optional<Bytes> memory_need_ceiling;

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "control/kernel_limit_writer.h"
 #include "control/restore.h"
 #include "tests/control/fake_cgroup.h"
 #include "tests/control/guarded.h"
@@ -112,6 +113,37 @@ TEST_CASE("a program that starts in a container that was dropped changes nothing
   starts->start(guarded.box.id().inode);
   guarded.look();
   CHECK(guarded.box.get("memory.high") == "419430400");
+}
+
+TEST_CASE("a lowering that was decided before a program started is void, however late it is told") {
+  Guarded guarded;
+  const auto starts = std::make_shared<ToldStarts>();
+  REQUIRE(guarded.guard->listen(starts));
+  auto writer = KernelLimitWriter::create({.cgroup_root = guarded.root(),
+                                           .leases = guarded.leases.get(),
+                                           .guard = guarded.guard.get(),
+                                           .allow_plain_directory = true});
+  REQUIRE(writer);
+  REQUIRE((*writer)->attach(guarded.box.id(), guarded.box.path(), guarded.box.open()));
+  LimitChange change{.id = guarded.box.id(), .path = guarded.box.path(), .reason = "test"};
+  change.old_limits = change.new_limits = guarded.box.limits();
+  change.new_limits.cpu_max->quota = Microseconds{20'000};
+  change.decided = guarded.clock.monotonic_now();
+  const auto submit = [&] {
+    (*writer)->submit(change);
+    pollfd ready{(*writer)->result_fd(), POLLIN, 0};
+    REQUIRE(::poll(&ready, 1, 30'000) == 1);
+    return (*writer)->take_results().at(0);
+  };
+  starts->start(guarded.box.id().inode);
+  guarded.look(milliseconds(1));  // nothing is lowered yet that could be put back
+  const LimitResult result = submit();
+  CHECK_FALSE(result.written);
+  CHECK(result.overtaken);
+  CHECK(guarded.box.get("cpu.max") == "200000 100000");
+  change.decided = guarded.clock.monotonic_now() + milliseconds(1);
+  CHECK(submit().written);
+  CHECK(guarded.box.get("cpu.max") == "20000 100000");
 }
 
 TEST_CASE("while the guard writes, what it wrote has no action yet") {
