@@ -1,4 +1,5 @@
 // What the agent learns, and under which model.
+#include <algorithm>
 #include <chrono>
 #include <iterator>
 #include <map>
@@ -219,6 +220,8 @@ void Agent::keep_bursts(const std::string& image, const nlohmann::json& sum,
 void Agent::save_taught(bool last) {
   if (taught_.empty() || (!last && tick_.time < next_taught_try_)) return;
   const auto taught = std::make_shared<TaughtRuns>(std::exchange(taught_, {}));
+  std::set<std::string> images;
+  for (const auto& run : taught->runs) images.insert(run.key);
   const bool asked = parts_.store->query([this, taught, last](Store& store) {
     if (last) static_cast<void>(store.flush());
     add_up(store, "", taught->runs, daemon_, merge_learned,
@@ -231,7 +234,10 @@ void Agent::save_taught(bool last) {
            });
     if (!taught->empty()) post_([this, taught] { keep_taught(std::move(*taught)); });
   });
-  if (!asked) keep_taught(std::move(*taught));
+  if (!asked) return keep_taught(std::move(*taught));
+  // The row of an image is written anew, without what its containers teach that live on.
+  if (last) return;
+  for (const std::string& image : images) save_unended(image);
 }
 
 // What the containers of an image have taught so far, one image after the other: a daemon that is
@@ -243,7 +249,9 @@ void Agent::checkpoint() {
     images.insert(learning_key(view->info));
   if (images.empty()) return;
   const bool first = next_checkpoint_ == MonotonicTime();
-  if (first) next_checkpoint_ = tick_.time;
+  // Of a time in which nothing lived nothing is made up for.
+  next_checkpoint_ = first ? tick_.time
+                           : std::max(next_checkpoint_, tick_.time - kCheckpointInterval);
   const auto each = kCheckpointInterval / static_cast<std::int64_t>(images.size());
   // Several at once where readings are rarer than that.
   for (std::size_t i = 0; i < images.size() && next_checkpoint_ <= tick_.time; ++i) {
@@ -255,15 +263,20 @@ void Agent::checkpoint() {
   }
 }
 
+// The sum is made by the thread that owns the file: an image may have hundreds of containers.
 void Agent::save_unended(const std::string& key) {
-  nlohmann::json live = with_live(nullptr, key);
-  if (live.is_null()) return;
+  std::vector<nlohmann::json> live;
+  for (const ContainerView* view : parts_.pipeline.containers())
+    if (learning_key(view->info) == key) live.push_back(parts_.pipeline.learned(view->info.id));
+  std::erase_if(live, [](const nlohmann::json& one) { return one.is_null(); });
+  if (live.empty()) return;
   (void)parts_.store->query([this, key, live = std::move(live)](Store& store) {
     const Result<nlohmann::json> before = store.load_learned(key);
     if (!before && before.error().kind == ErrorKind::io) return;
-    nlohmann::json row = runs_in(before.value_or(nlohmann::json()), daemon_);
+    nlohmann::json row = runs_in(before.value_or(nlohmann::json()), daemon_), sum;
+    for (const nlohmann::json& one : live) sum = merge_learned(sum, one);
     if (!row.is_object()) row = nlohmann::json::object();
-    row[kUnended] = {{"daemon", daemon_}, {"learned", live}};
+    row[kUnended] = {{"daemon", daemon_}, {"learned", sum}};
     (void)store.save_learned(key, row);
   });
 }
