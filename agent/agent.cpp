@@ -50,6 +50,7 @@ void add(LimitWriter::RestoreReport& sum, LimitWriter::RestoreReport more) {
 
 WriteEnd end_of(const LimitResult& result) {
   if (result.written) return WriteEnd::done;
+  if (result.program_started) return WriteEnd::program_started;
   return result.overtaken ? WriteEnd::overtaken : WriteEnd::failed;
 }
 
@@ -122,7 +123,7 @@ void Agent::tick() {
     return view != nullptr && view->wants_gpu_look;
   };
   if (gpus_.look(tick_, gpu_look_wanted)) renew_care();
-  watch_programs(false);
+  watch_programs();
   // The kernel tells of a write before it is done: whoever wrote what was read is known here.
   take_limit_writes();
   for (const CgroupId& id : tick_.vanished) farewell(id);
@@ -146,25 +147,25 @@ void Agent::tick() {
   totals_.ticks += 1;
 }
 
-void Agent::watch_programs(bool between_ticks) {
-  ProbeSource* const probes = parts_.probes.get();
+ProgramWatch::Surroundings Agent::around_programs() const {
   const auto attended = [this](CgroupId id) {
     const ContainerView* view = parts_.pipeline.find(id);
     return view != nullptr && view->mode != Mode::observe;
   };
   const auto directory = [this](CgroupId id) { return parts_.sampler.duplicate_directory(id); };
-  const ProgramWatch::Surroundings around{.probes = probes, .proc_root = config_.proc_root,
-                                          .attended = attended, .directory = directory,
-                                          .start_up = config_.rails.start_up};
-  if (between_ticks) return programs_.hear(clock_.monotonic_now(), around);
-  programs_.look(tick_, around);
-  if (listening_ || !parts_.guard || !probes) return;
-  if (auto starts = probes->program_starts())
+  return {.probes = parts_.probes.get(), .proc_root = config_.proc_root, .attended = attended,
+          .directory = directory, .start_up = config_.rails.start_up};
+}
+
+void Agent::watch_programs() {
+  programs_.look(tick_, around_programs());
+  if (listening_ || !parts_.guard || !parts_.probes) return;
+  if (auto starts = parts_.probes->program_starts())
     listening_ = parts_.guard->listen(std::move(starts)).has_value();
 }
 
 void Agent::beat() {
-  watch_programs(true);
+  programs_.hear(clock_.monotonic_now(), around_programs());
   watch_kill_switch();
   if (!after_save_.empty()) answer_saved();
   if (parts_.kernel_writer != nullptr) parts_.kernel_writer->heartbeat(clock_.monotonic_now());

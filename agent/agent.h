@@ -231,7 +231,8 @@ class Agent {
   void remember(const Decision& decision);
   void remember(const Outcome& outcome);
   void remember_written(const Decision& decision, const Limits& in_force, std::string by);
-  void watch_programs(bool between_ticks);
+  ProgramWatch::Surroundings around_programs() const;
+  void watch_programs();
   void take_limit_writes();
   std::string writer_of(const Decision& decision) const;
   void squeeze_cache();

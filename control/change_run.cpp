@@ -93,7 +93,8 @@ LimitResult ChangeRun::run() {
   settle_leases(tools_, cgroup_);
   result.written = status.has_value();
   if (!status) {
-    result.overtaken = overtaken();
+    result.program_started = program_started();
+    result.overtaken = overtaken() && !result.program_started;
     result.error = status.error().text;
     result.failed_as = status.error().kind;
   }
@@ -191,8 +192,10 @@ bool ChangeRun::program_started() const {
 
 Status ChangeRun::still_wanted() const {
   if (change_.raise) return {};
+  if (program_started())
+    return failure(ErrorKind::invalid, "a program started, which may read it");
   if (overtaken())
-    return failure(ErrorKind::invalid, "overtaken by a raise, a restore or a program that started");
+    return failure(ErrorKind::invalid, "overtaken by a raise or a restore");
   if (tools_.expired())
     return failure(ErrorKind::io, "not done before the deadline, or the guard wants the opposite");
   return {};

@@ -35,6 +35,7 @@ struct LimitResult {
   CgroupId id;
   bool written = false;
   bool overtaken = false;              // not written: a raise or a restore came first
+  bool program_started = false;        // not written, and the originals are back: one came first
   Limits in_force;                     // read back after the change or its roll-back
   std::string error;                   // empty when written
   std::optional<ErrorKind> failed_as;  // with `error`: gone, invalid (refused), denied, ...

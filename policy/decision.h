@@ -95,6 +95,7 @@ enum class WriteEnd : std::uint8_t {
   done,
   failed,
   overtaken,  // a raise or a restore came first: nothing was changed, nobody is to blame
+  program_started,  // one came first, and the originals are back: nobody is to blame
 };
 
 enum class OutcomeKind : std::uint8_t {

@@ -417,8 +417,18 @@ void ContainerRails::Impl::written(const Decision& decision, WriteEnd end,
   if (end == WriteEnd::failed && !lowering) put_off(one, asked ? pending->target : 0, time);
   if (end == WriteEnd::done && !lowering) one.failed.reset();
   if (asked) pending.reset();
-  if (end == WriteEnd::done && decision.resource == Resource::memory)
+  if ((end == WriteEnd::done || end == WriteEnd::program_started) &&
+      decision.resource == Resource::memory)
     oom_.written(!is_original(in_force, drift_.original(), Resource::memory));
+  if (end == WriteEnd::program_started) {
+    // What it wrote, or what was in force before it, is the original again.
+    Decision back = decision;
+    back.reason = Reason::program_started;
+    raised_by_guard(back, time);
+    drift_.written(in_force, decision.resource, time);
+    return conclude(decision, OutcomeKind::overtaken, "a program started before it was written",
+                    time);
+  }
   if (end == WriteEnd::overtaken)
     return conclude(decision, OutcomeKind::overtaken, "raised before it was written", time);
   if (end == WriteEnd::failed) {

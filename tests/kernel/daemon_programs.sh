@@ -49,7 +49,9 @@ small_in() { run_in "$1" "${small[@]}" "$root/$1"; }
 java_in() { run_in "$1" "${sizes[@]}" | sized; }
 
 # What was put back; or what was on its way down, and is void.
-told() { cli events test-steps | grep -qE 'a new program started|raised before it was written'; }
+told() {
+  cli events test-steps | grep -qE 'a new program started|a program started before it was written'
+}
 keeps_quota() {
   until_true 120000 lowered test-java ||
     fail "the memory of a Java machine is not lowered: $(cli explain test-java)"

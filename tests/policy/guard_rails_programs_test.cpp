@@ -85,3 +85,26 @@ TEST_CASE("originals that come back just before somebody's limit are no reset") 
     CHECK(told(Verdict::standing_down) == somebody);
   }
 }
+
+TEST_CASE("a lowering that a program's start made void is told as that, and no reset") {
+  auto world = lowered_world();  // what was in force before it goes back, too
+  world.apply = false;
+  world.wish.cpu = Cores{1};
+  const auto lowering = world.find(Resource::cpu, Direction::lower, kLong);
+  REQUIRE(lowering.has_value());
+  world.sample.limits.cpu_max = world.original.cpu_max;
+  world.rails.written(*lowering, WriteEnd::program_started, world.sample.limits, world.time);
+  const std::size_t before = world.all.size();
+  world.ticks(19);
+  CHECK(world.rails.holding(Resource::cpu) == Verdict::stale_data);
+  CHECK(std::none_of(world.all.begin() + static_cast<std::ptrdiff_t>(before), world.all.end(),
+                     [](const Decision& one) {
+                       return one.verdict == Verdict::silently_reverted ||
+                              one.verdict == Verdict::standing_down;
+                     }));
+  world.apply = true;
+  CHECK(world.lowers(Resource::cpu, 60));
+  CHECK(std::any_of(world.outcomes.begin(), world.outcomes.end(), [&](const Outcome& one) {
+    return one.decision_id == lowering->decision_id && one.kind == OutcomeKind::overtaken;
+  }));
+}
