@@ -13,13 +13,13 @@ cli() { "$bin/cgphase" --socket /tmp/r/read.sock "$@"; }
 # What the command says, kept in $answer. On a slow machine the daemon may be busy for longer than
 # the command waits for it: then it says so, and is asked again.
 expect() {  # EXIT WORD...
-  local wanted=$1 status=1 tries=0
+  local wanted=$1 status tries
   shift
-  answer=''
-  while [ $((tries++)) = 0 ] ||
-    { [ "$tries" -lt 10 ] && [[ $status = 1 && $answer == *'is busy and did not answer'* ]]; }; do
+  for ((tries = 0; tries < 10; ++tries)); do
     answer=$(cli "$@" 2>&1 </dev/null)
     status=$?
+    [ "$status" != "$wanted" ] || break
+    [[ $answer == *'did not answer in time'* || $answer == *'does not answer'* ]] || break
   done
   [ "$status" = "$wanted" ] || fail "cgphase $*: exit $status instead of $wanted: $answer"
   if LC_ALL=C grep -q $'[\e\xff]' <<<"$answer"; then fail "cgphase $*: prints raw bytes"; fi
