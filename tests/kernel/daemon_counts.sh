@@ -58,13 +58,15 @@ sys.exit(not (rows and float(rows[-1]["net.tx.bytes"]) > 10e3 and rows[-1]["run_
 # Sends 1200 bytes about 100 times a second for a second and a half, and rests as long.
 work() {
   echo "$BASHPID" >"$root/$name/cgroup.procs"
-  local datagram
+  local datagram now
   printf -v datagram '%1200s' ''
   while :; do
-    local end=$(($(now_ms) + 1500))
-    while [ "$(now_ms)" -lt $end ]; do
+    set_now_ms
+    local end=$((now + 1500))
+    while [ "$now" -lt $end ]; do
       echo -n "$datagram" >/dev/udp/10.77.0.2/9
       pause_ms 10
+      set_now_ms
     done
     pause_ms 1500
   done

@@ -16,32 +16,51 @@ state=/tmp/s runtime=/tmp/r
 fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 
 now_ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
+# Into $now, for loops: $(now_ms) forks, which takes a guest 50 ms, and more than a load is to take.
+set_now_ms() { now=$((${EPOCHREALTIME/./} / 1000)); }
 
 # Whether the limit $1 is below $2; "max" is above every number.
 is_below() { [ "$1" != max ] && { [ "$2" = max ] || [ "$1" -lt "$2" ]; }; }
 
 # Waits, without starting a program, for so many milliseconds.
 exec {never}<> <(:)
-pause_ms() { read -rt "$(printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)))" -u "$never" || true; }
+pause_ms() {
+  local seconds
+  printf -v seconds '%d.%03d' $(($1 / 1000)) $(($1 % 1000))
+  read -rt "$seconds" -u "$never" || true
+}
 
-# Every knob of every cgroup given, one "cgroup/knob=value" per line.
-snapshot() {
+# Every knob of every cgroup given, one "cgroup/knob=value" per line; into $taken, which does not
+# fork as $(snapshot ...) does.
+take_snapshot() {
   local cgroup knob value
+  taken=''
   for cgroup; do
     for knob in $knobs; do
       [ -e "$root/$cgroup/$knob" ] || continue
-      read -r value <"$root/$cgroup/$knob" && echo "$cgroup/$knob=$value"
+      read -r value <"$root/$cgroup/$knob" && taken+="$cgroup/$knob=$value"$'\n'
     done
   done
 }
+snapshot() {
+  local taken
+  take_snapshot "$@"
+  printf %s "$taken"
+}
 
-# until_true MILLISECONDS COMMAND...: polls; false if it never came true.
+# until_true MILLISECONDS COMMAND...: polls; false if it never came true. What takes long to ask is
+# asked for half of the time at most, so that what is waited for can come.
 until_true() {
-  local end=$(($(now_ms) + $1))
+  local now end begun
+  set_now_ms
+  begun=$now end=$((now + $1))
   shift
   until "$@"; do
-    [ "$(now_ms)" -lt "$end" ] || return 1
-    pause_ms 100
+    set_now_ms
+    [ "$now" -lt "$end" ] || return 1
+    pause_ms $((now - begun > 100 ? now - begun : 100))
+    set_now_ms
+    begun=$now
   done
 }
 
@@ -52,8 +71,9 @@ make_container() {  # NAME CPU.MAX MEMORY.MAX DUTY: a load that works DUTY of 10
   (
     echo "$BASHPID" >"$root/$1/cgroup.procs"
     while :; do
-      end=$(($(now_ms) + $4 * 20))
-      while [ "$(now_ms)" -lt "$end" ]; do :; done
+      set_now_ms
+      end=$((now + $4 * 20))
+      while [ "$now" -lt "$end" ]; do set_now_ms; done
       pause_ms $(((10 - $4) * 20))
     done
   ) &
@@ -100,7 +120,11 @@ start_daemon() {  # [POLICY]
 }
 
 # The limits of $cgroups, against $original, a snapshot that the test took.
-all_original() { [ "$(snapshot $cgroups)" = "$original" ]; }
+all_original() {
+  local taken
+  take_snapshot $cgroups
+  [ "$taken" = "$original"$'\n' ]
+}
 some_changed() { ! all_original; }
 difference() { diff <(echo "$original") <(snapshot $cgroups); }
 
