@@ -178,6 +178,10 @@ has() {  # MESSAGE PART...
   entries "$@" >/dev/null || fail "no $1 with ${*:2}: $(entries "$1")"
 }
 
+both_lowered() {
+  [ "$(<"$root/system.slice/plain.service/memory.high")" != max ] &&
+    [ "$(<"$root/$hostile/memory.high")" != max ]
+}
 told_in_journal() {
   local change=('"DECISION_ID":"' '"PHASE":"' '"REASON":"' '"CONTAINER_ID":"' '"PRIORITY":"5"'
     '"SYSLOG_IDENTIFIER":"cgphased"')
@@ -193,6 +197,7 @@ told_in_journal() {
   until_true 60000 entries limit_lowered "${evil[@]}" >/dev/null ||
     fail "no hostile name in the journal: $(entries limit_lowered)"
   has started '"MODE":"enforce"' '"PRIORITY":"6"'
+  until_true 60000 both_lowered || fail "one was raised meanwhile: $(entries limit_raised)"
   must systemctl stop cgphased
   has limit_restored "${plain[@]}" '"NEW":"max"' '"REASON":"restored"'
   has limit_restored "${evil[@]}" '"REASON":"restored"'
