@@ -1,4 +1,5 @@
-# Where the packages of a suite come from: sourced by what makes systems of one with mmdebstrap.
+# Where the packages of a suite come from: sourced by what makes systems of one with mmdebstrap, or
+# downloads single packages.
 # shellcheck shell=bash
 
 # suite_system SUITE FOLDER: sets `suite_options`, what mmdebstrap is told of every system of SUITE,
@@ -38,4 +39,22 @@ suite_system() {
     done
     return
   done
+}
+
+# suite_apt SUITE ARCHITECTURE FOLDER: sets `apt_options`, with which apt-get and apt-cache look
+# into another SUITE of Debian and leave this machine's lists alone; the lists come into FOLDER.
+# shellcheck disable=SC2034
+suite_apt() {
+  local suite=$1 architecture=$2 folder=$3 file sources=''
+  for file in /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list; do
+    [ ! -s "$file" ] || { sources=$folder/${file##*/}; break; }
+  done
+  [ -n "$sources" ] && grep -q bookworm "$file" || return
+  mkdir -p "$folder/lists/partial" "$folder/archives/partial"
+  sed "s/bookworm/$suite/g" "$file" >"$sources"
+  apt_options=(-o "Dir::Etc::SourceList=$sources" -o Dir::Etc::SourceParts=/dev/null
+    -o "Dir::State::Lists=$folder/lists" -o "Dir::Cache=$folder" -o Acquire::Languages=none
+    -o APT::Sandbox::User=root -o Dir::State::status=/dev/null
+    -o "APT::Architecture=$architecture" -o "APT::Architectures::=$architecture")
+  timeout 120 apt-get -qq "${apt_options[@]}" update
 }

@@ -51,14 +51,15 @@ snapshot() {
 # until_true MILLISECONDS COMMAND...: polls; false if it never came true. What takes long to ask is
 # asked for half of the time at most, so that what is waited for can come.
 until_true() {
-  local now end begun
+  local now end begun pause
   set_now_ms
   begun=$now end=$((now + $1))
   shift
   until "$@"; do
     set_now_ms
     [ "$now" -lt "$end" ] || return 1
-    pause_ms $((now - begun > 100 ? now - begun : 100))
+    pause=$((now - begun > 100 ? now - begun : 100))
+    pause_ms $((pause < end - now ? pause : end - now))
     set_now_ms
     begun=$now
   done

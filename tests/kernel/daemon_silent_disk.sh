@@ -6,7 +6,9 @@
 . "$(dirname "$0")/daemon_fixture.sh"
 
 cgroups=''
-fuse=/usr/lib/uml/modules/$(uname -r)/kernel/fs/fuse/fuse.ko
+modules=/usr/lib/uml/modules/$(uname -r)
+[ -d "$modules" ] || modules=$tree/build/guest/modules/$(uname -r)
+fuse=$modules/kernel/fs/fuse/fuse.ko
 
 cli() { "$bin/cgphase" --socket "$runtime/read.sock" "$@" 2>&1; }
 says() { cli "${@:2}" | grep -q "$1"; }
