@@ -23,6 +23,7 @@
 #include "agent/gpu_usage.h"
 #include "agent/gpu_watch.h"
 #include "agent/holds.h"
+#include "agent/journal_share.h"
 #include "agent/neighbourhood.h"
 #include "agent/outside_use.h"
 #include "agent/pipeline.h"
@@ -179,6 +180,7 @@ class Agent {
   std::vector<std::string> degraded() const;
   // The newest entries of the journal, also where history is off. Oldest first, bounded.
   const std::deque<JournalDecision>& recent_decisions() const { return recent_decisions_; }
+  const JournalShare& journal_share() const { return journal_share_; }
   const std::deque<JournalOutcome>& recent_outcomes() const { return recent_outcomes_; }
   // Of these, what goes to the history with the next tick.
   const std::vector<JournalDecision>& unsaved_decisions() const { return unsaved_decisions_; }
@@ -255,6 +257,7 @@ class Agent {
   GpuUsage gpu_usage_;
   BurstWatch bursts_;
   ForeignWrites foreign_writes_;
+  JournalShare journal_share_;
   ProgramWatch programs_;
   bool listening_ = false;  // the guard, to programs that start
   Totals totals_;

@@ -39,10 +39,14 @@ const ContainerView* Agent::logged(CgroupId id) const {
 }
 
 void Agent::remember(const Decision& decision) {
+  const ContainerView* const view = parts_.pipeline.find(decision.container);
   JournalDecision entry{wall_of(decision.time), decision, writer_of(decision)};
-  const ContainerView* view = logged(decision.container);
-  if (view != nullptr && decision.verdict != Verdict::allowed)
+  const bool refused = decision.verdict != Verdict::allowed;
+  if (refused && view != nullptr && parts_.log != nullptr)
     parts_.log->held(view->info, decision, entry.writer);
+  if (refused && decision.verdict != Verdict::advise_mode && view != nullptr &&
+      !journal_share_.take(view->info.owner, decision.time))
+    return;
   unsaved_decisions_.push_back(entry);
   push_bounded(recent_decisions_, std::move(entry));
 }

@@ -171,6 +171,7 @@ StatusReport Answers::status() const {
     status.model.step_seconds = model.step_seconds;
   }
   status.store.cap_bytes = agent_.config().store.cap.value;
+  status.store.left_out = agent_.journal_share().left_out();
   if (StoreThread* store = agent_.store()) {
     status.store.size_bytes = agent_.store_size_bytes();
     status.store.state = store->degraded().value_or("ok");

@@ -371,6 +371,7 @@ json to_json(const StatusReport& report) {
         {"state", printable(report.store.state)},
         {"dropped_samples", report.store.dropped_samples},
         {"dropped_entries", report.store.dropped_entries},
+        {"left_out", report.store.left_out},
         {"damaged", report.store.damaged},
         {"quarantined", report.store.quarantined.empty()
                             ? json()

@@ -140,6 +140,7 @@ struct StatusReport {
     // Gone for good since the start: samples and entries of the journal that memory had no room
     // for, and what is damaged in the file; where a corrupt file went, empty: there was none.
     std::uint64_t dropped_samples = 0, dropped_entries = 0, damaged = 0;
+    std::uint64_t left_out = 0;  // refusals above one user's share of the journal
     std::string quarantined;
   } store;
   int containers_observe = 0, containers_advise = 0, containers_enforce = 0;

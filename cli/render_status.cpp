@@ -139,6 +139,7 @@ std::string lost_text(const json& body) {
   };
   count("/store/dropped_samples", "samples that memory had no room for");
   count("/store/dropped_entries", "entries of the journal that memory had no room for");
+  count("/store/left_out", "refusals above one user's share of the journal");
   count("/store/damaged", "damaged blocks or rows");
   if (const std::string kept = view_text(body, "/store/quarantined"); !kept.empty())
     add("what was in a damaged file, kept as " + kept);
