@@ -39,7 +39,7 @@ daemon=$!
 answers() { "$bin/cgphase" --socket "$runtime/read.sock" status >"$job/status" 2>&1; }
 until_true 20000 answers || fail "no daemon: $(cat "$job/log")"
 
-python3 "$tree/tests/kernel/churn.py" "$root/$name" "$daemon" "${2:-20}" "${3:-25}" ||
+python3 "$tree/tests/kernel/churn.py" "$root/$name" "$daemon" "${2:-20}" "${3:-60}" ||
   fail "see above; the daemon said: $(tail -n 5 "$job/log")"
 answers || fail "it does not answer any more: $(cat "$job/status")"
 # Told and no failure: a minute brings more cgroups than the maps have room for.
