@@ -1,7 +1,9 @@
 // What is in the journal: writes, their failures, and whose writes hold something back.
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <string>
 
 #include "tests/agent/agent_world.h"
 
@@ -182,4 +184,49 @@ TEST_CASE("what the kernel's probes can tell is among the sources") {
   CHECK(std::ranges::any_of(world.agent->sources(), [](const Source& source) {
     return source.name == "eBPF: told" && !source.present && source.detail == "by a test";
   }));
+}
+
+// Only root can give a directory away.
+TEST_CASE("a user whose containers come and go leaves the journal to others" *
+          doctest::skip(::geteuid() != 0)) {
+  AgentWorld world;
+  world.config.include.push_back("/user/test-*");
+  world.config.enforce.cgroups.push_back("/user/test-*");
+  world.tree.write("/user/cgroup.events", "populated 1\nfrozen 0\n");
+  REQUIRE(::chown((world.tree.root() + "/user").c_str(), 1000, 1000) == 0);
+  world.start();
+  const auto refused_since = [&](std::uint64_t id, CgroupId other) {
+    return std::ranges::count_if(world.agent->recent_decisions(), [&](const JournalDecision& one) {
+      return one.decision.decision_id > id && one.decision.container != other &&
+             one.decision.verdict != Verdict::allowed;
+    });
+  };
+  world.run(3);
+  const CgroupId rooted = world.container().info.id;
+  constexpr int kAtATime = 10, kRounds = 40, kTicks = 20;
+  for (int round = 0; round < kRounds; ++round) {
+    for (int i = 0; i < kAtATime; ++i) {
+      const std::string path = "/user/test-" + std::to_string(i);
+      world.tree.write(path + "/cpu.max", kCpuMax);
+      world.tree.write(path + "/memory.max", kMemoryMax);
+      world.tree.write(path + "/memory.high", kMemoryHigh);
+      world.tree.write(path + "/memory.current", "104857600\n");
+      world.tree.write(path + "/memory.stat", "anon 104857600\nfile 0\nshmem 0\n");
+      world.tree.write(path + "/cgroup.events", "populated 1\nfrozen 0\n");
+      world.tree.write(path + "/cpu.stat", "usage_usec 1\nnr_periods 1\n");
+    }
+    world.run(kTicks);
+    for (int i = 0; i < kAtATime; ++i) world.tree.remove("/user/test-" + std::to_string(i));
+    world.run(1);
+  }
+  const auto of_user = refused_since(0, rooted);
+  CHECK(of_user >= JournalShare::kAtOnce);
+  constexpr double kMinutes = kRounds * (kTicks + 1) / 60.0;
+  CHECK(of_user <= JournalShare::kAtOnce + JournalShare::kPerMinute * kMinutes + 1);
+  CHECK(world.agent->journal_share().left_out() > 0);
+  // Who is not of that user is still told of.
+  const std::uint64_t last = world.agent->recent_decisions().back().decision.decision_id;
+  world.restart_container();
+  world.run(kTicks);
+  CHECK(refused_since(last, {}) > 0);
 }
