@@ -2,7 +2,8 @@
 2 s, below a cgroup, and looks at a daemon that watches them once a second: what grew while they
 came and went?
 
-churn.py CGROUP PID SECONDS WARM_UP, as root; exit status 0: nothing grew in SECONDS after WARM_UP.
+churn.py CGROUP PID SECONDS WARM_UP, as root; exit status 0: in SECONDS after WARM_UP, or once more
+SECONDS later, nothing grew.
 """
 import ctypes
 import errno
@@ -17,6 +18,7 @@ import time
 RATE, LIFE = 100, 2
 # Of those that RATE would make while it is measured; where the machine is slower it takes longer.
 LEAST = 0.9
+LEVELLING = 3  # times that it may be measured until nothing grew
 # Of anonymous memory: the free places in a heap are not the same twice. A record of each of 60,000
 # containers would be more, however small.
 KIB_MORE = 256
@@ -149,33 +151,44 @@ def main(parent, pid, seconds, warm_up):
     seen = {what: [] for what in measures}
     alive, counted = [], []
     start = time.monotonic()
-    looks = early = warm = 0  # seconds; looks, and containers, while it warms up
-    try:
-        while ((now := time.monotonic() - start) < warm_up + seconds
-               or churn.made - warm < LEAST * RATE * seconds):
+
+    def watch(seconds, containers):
+        """While so many are made, and for so long."""
+        until, enough = time.monotonic() + seconds, churn.made + containers
+        while (now := time.monotonic()) < until or churn.made < enough:
             # Where that is too fast for the machine, not all that is missing at once.
-            for _ in range(min(int(now * RATE) - churn.made, RATE // 10)):
+            for _ in range(min(int((now - start) * RATE) - churn.made, RATE // 10)):
                 churn.begin()
-            churn.end_those_before(start + now)
-            warm = churn.made if now < warm_up else warm
-            if looks < now:
-                looks = int(now) + 1
-                early = len(alive) if now < warm_up else early
+            churn.end_those_before(now)
+            if len(alive) < now - start:
                 for what, (measure, _) in measures.items():
                     seen[what].append(measure())
                 alive.append(len(churn.live))
                 counted.append(daemon.counted())
             time.sleep(0.002)
+
+    def grown():
+        """What grew while the wanted number came and went, and is told."""
+        begin = len(alive)
+        watch(seconds, LEAST * RATE * seconds)
+        found = []
+        for what, (_, at_most) in measures.items():
+            before = statistics.median(seen[what][begin - 5:begin + 1])
+            late = statistics.median(seen[what][-5:])
+            print(f"{what}: {before:.0f}, in the end {late:.0f}", flush=True)
+            if late > at_most(before):
+                found.append(what)
+        return found
+
+    try:
+        watch(warm_up, 0)
+        # A heap takes its time to have the room that it needs: what leaks grows each time.
+        for _ in range(LEVELLING):
+            if not (more := grown()):
+                break
     finally:
         churn.end_those_before(float("inf"))
     print(f"{churn.made} containers in {time.monotonic() - start:.0f} s")
-    grown = []
-    for what, (_, at_most) in measures.items():
-        before = statistics.median(seen[what][max(early - 5, 0):early + 1])
-        late = statistics.median(seen[what][-5:])
-        print(f"{what}: {before:.0f}, in the end {late:.0f}")
-        if late > at_most(before):
-            grown.append(what)
     # Between two sweeps more come than there is room for. After one only those who live are left,
     # and who came and went until it was looked at.
     print(f"entries of counted cgroups: at most {max(sum(look.values()) for look in counted)}")
@@ -183,8 +196,8 @@ def main(parent, pid, seconds, warm_up):
         left, most = most_left(counted[-SWEEP_LOOKS:]), cgroups + RATE * (LIFE + 4)
         print(f"entries after the last sweep: {left} in one map, where {most} may be")
         if left > most:
-            grown.append("entries of counted cgroups")
-    return f"grew: {', '.join(grown)}" if grown else 0
+            more.append("entries of counted cgroups")
+    return f"grew: {', '.join(more)}" if more else 0
 
 
 # What was made is removed however it ends.

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Containers come and go, 100 a second, before a whole daemon on this machine's own kernel: neither
 # its memory nor its descriptors nor its BPF maps nor what is in them may grow with their number.
-# daemon_churn.sh PROGRAMS [SECONDS WARM_UP], as root. The short form (20 s after 25 s) keeps no
+# daemon_churn.sh PROGRAMS [SECONDS WARM_UP], as root. The short form (40 s after 25 s) keeps no
 # history, whose cache fills for minutes; 600 s after 180 s is the long form, with it. No limit is
 # written: the daemon only observes. Exit status 77: it cannot be tried here.
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
@@ -39,7 +39,7 @@ daemon=$!
 answers() { "$bin/cgphase" --socket "$runtime/read.sock" status >"$job/status" 2>&1; }
 until_true 20000 answers || fail "no daemon: $(cat "$job/log")"
 
-python3 "$tree/tests/kernel/churn.py" "$root/$name" "$daemon" "${2:-20}" "${3:-60}" ||
+python3 "$tree/tests/kernel/churn.py" "$root/$name" "$daemon" "${2:-40}" "${3:-25}" ||
   fail "see above; the daemon said: $(tail -n 5 "$job/log")"
 answers || fail "it does not answer any more: $(cat "$job/status")"
 # Told and no failure: a minute brings more cgroups than the maps have room for.
