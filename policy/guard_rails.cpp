@@ -299,7 +299,9 @@ std::optional<ContainerRails::Impl::Raise> ContainerRails::Impl::cpu_raise(doubl
   if (throttled || at_risk) cores = std::max(cores, in_force * config_.cpu_raise_factor);
   Reason reason = throttled ? Reason::throttled : at_risk ? Reason::headroom
                                                   : step.wish.reason_for(Resource::cpu);
-  Raise raise{with_cpu(step.limits(), drift_.original(), step.input.host, cores), 0, reason};
+  Raise raise{with_cpu(step.limits(), drift_.original(), step.input.host, cores,
+                       step.wish.cpu_pinned),
+              0, reason};
   if (!throttled) return raise;
   cpu.restraint.event(now);  // also where the raise must wait, and the throttling is over by then
   if (within(cpu.last_cpu_raise, config_.cpu_raises_window, now))
@@ -318,7 +320,9 @@ std::optional<ContainerRails::Impl::Raise> ContainerRails::Impl::memory_raise(do
   const double wished = static_cast<double>(step.wish.memory.value_or(Bytes{0}).value);
   const double wanted = std::max(wished, step.input.oom_floor_bytes);
   if (!(wanted > in_force * (1 + config_.smallest_raise_ratio))) return std::nullopt;
-  return Raise{with_memory(step.limits(), drift_.original(), step.input.host, wanted), 0,
+  return Raise{with_memory(step.limits(), drift_.original(), step.input.host, wanted,
+                           step.wish.memory_pinned),
+               0,
                wanted > wished ? Reason::oom_remembered : step.wish.reason_for(Resource::memory)};
 }
 

@@ -63,7 +63,7 @@ ContainerRails::Impl::Proposal ContainerRails::Impl::propose(Resource resource, 
   if (resource == Resource::cpu) {
     proposal.floor = cpu_floor(config_, limits, senses_->usage_p99_cores(step.input.phase));
     const double cores = lowered_cpu(in_force, proposal.floor, wanted);
-    proposal.limits = with_cpu(limits, drift_.original(), host, cores);
+    proposal.limits = with_cpu(limits, drift_.original(), host, cores, step.wish.cpu_pinned);
     proposal.target = cpu_in_force(proposal.limits, host).value_or(0);
     proposal.worth_it = proposal.target <= worth;
     return proposal;
@@ -85,7 +85,7 @@ ContainerRails::Impl::Proposal ContainerRails::Impl::propose(Resource resource, 
                                                       config_.enough_runs);
   const double bytes = lowered_memory(config_, limits, state, wanted);
   proposal.floor = memory_floor(config_, limits, state);
-  proposal.limits = with_memory(limits, drift_.original(), host, bytes);
+  proposal.limits = with_memory(limits, drift_.original(), host, bytes, step.wish.memory_pinned);
   proposal.target = memory_in_force(proposal.limits, host).value_or(0);
   proposal.worth_it = proposal.target < in_force && proposal.target <= worth;
   MemoryState bare = state;
@@ -93,7 +93,7 @@ ContainerRails::Impl::Proposal ContainerRails::Impl::propose(Resource resource, 
   const double lower = lowered_memory(config_, limits, bare, wanted);
   if (!proposal.worth_it && lower <= worth) {
     proposal.oom_floor_in_way = true;  // what it forbids is told
-    proposal.limits = with_memory(limits, drift_.original(), host, lower);
+    proposal.limits = with_memory(limits, drift_.original(), host, lower, step.wish.memory_pinned);
   }
   state.current_bytes = state.cold_cache_bytes = 0;
   proposal.cache_in_way =

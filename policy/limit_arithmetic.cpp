@@ -17,6 +17,14 @@ constexpr double kSmallLimitBytes = kGiB;   // below it the fixed headroom becom
 constexpr double kSmallHeadroomRatio = 0.25;
 constexpr double kHeadroomRatio = 0.10;
 constexpr double kColdCacheShare = 0.5;     // that one step may leave to reclaim
+// People write multiples of these.
+constexpr std::uint64_t kRoundQuota = 10;  // microseconds
+constexpr std::uint64_t kRoundMemory = kMiB;
+
+// `value`, or `step` more where it is a multiple of `round` and a person's wish did not set it.
+std::uint64_t not_round(std::uint64_t value, std::uint64_t round, std::uint64_t step, bool asked) {
+  return !asked && value % round == 0 ? value + step : value;
+}
 
 std::uint64_t page_up(double bytes) {
   const auto whole = static_cast<std::uint64_t>(std::ceil(std::max(bytes, 0.0)));
@@ -91,22 +99,23 @@ bool is_original(const Limits& limits, const Limits& original, Resource resource
 }
 
 Limits with_cpu(const Limits& limits, const Limits& original, const HostCapacity& host,
-                double cores) {
+                double cores, bool asked) {
   CHECK_INVARIANT(limits.cpu_max && original.cpu_max);
   if (!(cores < cpu_ceiling_cores(original, host)))
     return with_original(limits, original, Resource::cpu);
   Limits result = limits;
   const Microseconds period = limits.cpu_max->period;
   const double quota = std::ceil(std::max(cores, 0.0) * static_cast<double>(period.value));
-  result.cpu_max = CpuMax{Microseconds{static_cast<std::uint64_t>(quota)}, period};
+  const std::uint64_t usec = not_round(static_cast<std::uint64_t>(quota), kRoundQuota, 1, asked);
+  result.cpu_max = CpuMax{Microseconds{usec}, period};
   if (limits.cpu_max_burst && original.cpu_max_burst)
     result.cpu_max_burst = std::min(*original.cpu_max_burst, *result.cpu_max->quota);
   return result;
 }
 
 Limits with_memory(const Limits& limits, const Limits& original, const HostCapacity& host,
-                   double bytes) {
-  const std::uint64_t wanted = page_up(bytes);
+                   double bytes, bool asked) {
+  const std::uint64_t wanted = not_round(page_up(bytes), kRoundMemory, kPageBytes, asked);
   const bool settable = limits.memory_high && original.memory_high;
   if (!settable || static_cast<double>(wanted) >= memory_ceiling_bytes(original, host))
     return with_original(limits, original, Resource::memory);

@@ -15,16 +15,19 @@ std::optional<double> memory_in_force(const Limits& limits, const HostCapacity& 
 Limits with_original(const Limits& limits, const Limits& original, Resource resource);
 bool is_original(const Limits& limits, const Limits& original, Resource resource);
 
+// Whether a value in force is ours is told by the value. So what nobody `asked` for is never one
+// that people write: no multiple of 10 microseconds or 1 MiB, but a microsecond or a page more.
+
 // `limits` with a quota of `cores`, rounded up to a microsecond, and the period kept. At or above
 // the ceiling it is the original. Burst is the original one, never above the quota.
 // Needs limits.cpu_max and original.cpu_max.
 Limits with_cpu(const Limits& limits, const Limits& original, const HostCapacity& host,
-                double cores);
+                double cores, bool asked = false);
 
 // `limits` with memory.high of `bytes`, rounded up to a page; memory.max stays its owner's. At or
 // above the ceiling, or where memory.high cannot be read, both are the originals.
 Limits with_memory(const Limits& limits, const Limits& original, const HostCapacity& host,
-                   double bytes);
+                   double bytes, bool asked = false);
 
 // max(p99 of the usage in the phase x 1.15, 10 ms per period), in cores. Needs limits.cpu_max.
 double cpu_floor(const RailsConfig& config, const Limits& limits, double usage_p99_cores);

@@ -35,7 +35,7 @@ RailWorld in_both_trials() {
   RailWorld world;
   world.wish.cpu = Cores{2};
   REQUIRE(world.lowers(Resource::memory, kLong));
-  REQUIRE(world.cores() == 2);
+  REQUIRE(world.cores() == doctest::Approx(2));
   return world;
 }
 

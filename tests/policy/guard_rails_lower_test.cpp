@@ -457,22 +457,45 @@ TEST_CASE("CPU never comes below 10 ms per period, and the period stays") {
   world.wish.cpu = Cores{0};
   world.cpu_cores = 0.001;
   world.ticks(400);
-  CHECK(world.sample.limits.cpu_max->quota == Microseconds{10'000});
+  CHECK(world.sample.limits.cpu_max->quota == Microseconds{10'001});
   CHECK(world.sample.limits.cpu_max->period == Microseconds{100'000});
 }
 
 TEST_CASE("burst comes down with the quota, never above it") {
   RailWorld world;
   REQUIRE(world.lowers(Resource::cpu, kLong));
-  CHECK(world.sample.limits.cpu_max->quota == Microseconds{200'000});
-  CHECK(world.sample.limits.cpu_max_burst == Microseconds{200'000});
+  CHECK(world.sample.limits.cpu_max->quota == Microseconds{200'001});
+  CHECK(world.sample.limits.cpu_max_burst == Microseconds{200'001});
+}
+
+// What somebody else writes is told from ours by its value alone.
+TEST_CASE("nothing is lowered to a value that people write, unless it is asked for") {
+  for (double cores = 0; cores < 3.5; cores += 0.05) {
+    RailWorld world;
+    world.wish.cpu = Cores{cores};
+    REQUIRE(world.lowers(Resource::cpu, kLong));
+    CHECK(world.sample.limits.cpu_max->quota->value % 10 != 0);
+  }
+  for (std::uint64_t bytes = kGiB; bytes < 7 * kGiB; bytes += 256 * kMiB) {
+    RailWorld world;
+    world.wish.memory = Bytes{bytes};
+    REQUIRE(world.lowers(Resource::memory, kLong));
+    CHECK(world.memory_bytes() % kMiB != 0);
+  }
+  RailWorld pinned;
+  pinned.wish.cpu = Cores{2.5};
+  pinned.wish.memory = Bytes{6 * kGiB};
+  pinned.wish.cpu_pinned = pinned.wish.memory_pinned = true;
+  pinned.ticks(kLong);
+  CHECK(pinned.sample.limits.cpu_max->quota == Microseconds{250'000});
+  CHECK(pinned.memory_bytes() == 6 * kGiB);
 }
 
 TEST_CASE("a first memory step takes half of the limit at most, in whole pages") {
   RailWorld world;
   *world.sample.memory.anon_bytes = kGiB + 1;
   REQUIRE(world.find(Resource::memory, Direction::lower, 25).has_value());  // before a dwell
-  CHECK(world.memory_bytes() == 4 * kGiB);
+  CHECK(world.memory_bytes() == 4 * kGiB + kPageBytes);
   CHECK(world.sample.limits.memory_max == world.original.memory_max);
 }
 
@@ -482,11 +505,11 @@ TEST_CASE("a memory step goes all the way after a steady dwell, or with earlier 
   world.ticks(40);
   world.wish.memory_sample_count = 100;
   REQUIRE(world.find(Resource::memory, Direction::lower, 60).has_value());
-  CHECK(world.memory_bytes() == 2 * kGiB);
+  CHECK(world.memory_bytes() == 2 * kGiB + kPageBytes);
   RailWorld proven;
   proven.wish.earlier_runs = 3;
   REQUIRE(proven.find(Resource::memory, Direction::lower, 25).has_value());
-  CHECK(proven.memory_bytes() == 2 * kGiB);
+  CHECK(proven.memory_bytes() == 2 * kGiB + kPageBytes);
 }
 
 TEST_CASE("one memory step leaves half of the cold cache in place") {

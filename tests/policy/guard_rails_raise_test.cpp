@@ -108,7 +108,7 @@ TEST_CASE("what the policy wants more is given at once, in an unknown phase too"
   REQUIRE(decisions.size() == 2);
   CHECK(decisions[0].reason == Reason::phase_changed);
   CHECK(world.cores() == doctest::Approx(3));
-  CHECK(world.memory_bytes() == 8 * kGiB - kMiB);
+  CHECK(world.memory_bytes() == 8 * kGiB - kMiB + kPageBytes);
 }
 
 TEST_CASE("need above 90 % of a lowered limit restores the original at once") {

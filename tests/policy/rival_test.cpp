@@ -199,7 +199,7 @@ TEST_CASE("the original burst comes back no higher than a quota that somebody el
   world.wish.cpu = Cores{2};
   REQUIRE(world.lowers(Resource::cpu, kLong));
   world.ticks(40);
-  REQUIRE(world.sample.limits.cpu_max_burst == Microseconds{200'000});
+  REQUIRE(world.sample.limits.cpu_max_burst == Microseconds{200'001});
   world.sample.limits.cpu_max->quota = Microseconds{250'000};
   world.tick();
   world.input.mode = Mode::advise;
