@@ -56,9 +56,20 @@ struct LateAnswers {
     return Store::open(history)->load_learned(key).value().at("runs").get<int>();
   }
 
+  // Containers of one image.
+  void make_same(int count) {
+    world.config.include.push_back("/many/*/same");
+    for (int i = 0; i < count; ++i) {
+      const std::string path = "/many/" + std::to_string(i) + "/same";
+      world.tree.write(path + "/cpu.stat", "usage_usec 1\nnr_periods 0\nnr_throttled 0\n");
+      world.tree.write(path + "/cgroup.events", "populated 1\nfrozen 0\n");
+    }
+  }
+
   AgentWorld world;
   const Store::Options history{.path = world.tree.root() + "/history.db", .boot_id = "boot"};
   const std::string key = "test-a#" + model_key(small_engine().get());
+  const std::string same = "same#" + model_key(small_engine().get());
 };
 
 }  // namespace
@@ -103,6 +114,19 @@ TEST_CASE("what is saved of a run that goes on is no run before it ends") {
   CHECK(late.world.container().wish.earlier_runs == 1);
   late.world.run(400);
   CHECK(late.runs_at_end() == 2);
+}
+
+TEST_CASE("runs of one image that go on side by side are saved each, and counted once") {
+  LateAnswers late;
+  late.make_same(2);
+  late.start();
+  late.world.run(601);  // two checkpoints
+  late.world.hand_on();
+  late.world.agent.reset();  // as if it was killed
+  late.start();
+  late.world.run(601);
+  CHECK(late.runs_at_end() == 2);
+  CHECK(Store::open(late.history)->load_learned(late.same).value().at("runs") == 4);
 }
 
 TEST_CASE("a run that the disk refuses is added when it takes it again") {
@@ -172,19 +196,13 @@ TEST_CASE("bursts of a run that the disk refuses foretell the next one all the s
 TEST_CASE("runs of one image that end together are one write") {
   LateAnswers late;
   late.world.config.mode = Mode::observe;  // what else is remembered is of lowered limits
-  late.world.config.include.push_back("/many/*/same");
   constexpr int kMany = 5;
-  for (int i = 0; i < kMany; ++i) {
-    const std::string path = "/many/" + std::to_string(i) + "/same";
-    late.world.tree.write(path + "/cpu.stat", "usage_usec 1\nnr_periods 0\nnr_throttled 0\n");
-    late.world.tree.write(path + "/cgroup.events", "populated 1\nfrozen 0\n");
-  }
+  late.make_same(kMany);
   late.start();
   late.world.run(30);
   CHECK(late.runs_at_end() == 1);
   Store store = Store::open(late.history).value();
-  const std::string same = "same#" + model_key(small_engine().get());
-  CHECK(store.load_learned(same).value().at("runs") == kMany);
+  CHECK(store.load_learned(late.same).value().at("runs") == kMany);
   // Each write has a number of its own.
   const TablePage saved = store.table_page("learned", 0).value();
   REQUIRE(saved.rows.size() >= 2);
