@@ -342,7 +342,7 @@ std::vector<ConfigRow> general_rows() {
 std::vector<ConfigRow> when_rows() {
   std::vector<ConfigRow> rows;
   rows.push_back(number_row("rails.enough_samples", CGPHASE_FIELD(rails.enough_samples), 1, 100000,
-                            "Samples in a phase before its statistic may lower a limit."));
+                            "Samples in a phase before it may lower a quota; a third for memory."));
   rows.push_back(integer_row("rails.enough_runs", CGPHASE_FIELD(rails.enough_runs), 1, 1000,
                              "Earlier runs of the image that saw the phase, instead of samples."));
   rows.push_back(number_row("rails.quiet_memory_io_some_avg10",
@@ -372,7 +372,7 @@ std::vector<ConfigRow> when_rows() {
                             "Worse than the phase's own median by more than this: reverted."));
   rows.push_back(duration_row("rails.container_lower_window",
                               CGPHASE_FIELD(rails.container_lower_window), 0s, kDay,
-                              "One lowering per container in this time."));
+                              "Of a container one lowering of the quota in this time."));
   rows.push_back(duration_row("rails.host_lower_window", CGPHASE_FIELD(rails.host_lower_window), 0s,
                               kDay, "The window of `host_lowers_per_window`."));
   rows.push_back(integer_row("rails.host_lowers_per_window",

@@ -76,7 +76,7 @@ class ContainerRails::Impl {
     std::unique_ptr<Pending> lowering, raising;  // asked for, not yet answered
     std::unique_ptr<FailedRaise> failed;         // since a raise was last written
     std::optional<Reason> restore;             // wanted until the original is in force
-    std::optional<MonotonicTime> last_change, last_lowered, last_cpu_raise, last_guard_raise;
+    std::optional<MonotonicTime> last_change, last_cpu_raise, last_guard_raise;
     std::optional<Refusal> refused;
     Verdict holding = Verdict::stale_data;
   };
@@ -135,7 +135,7 @@ class ContainerRails::Impl {
   Verdict gate(Resource resource, const Proposal& proposal, const Step& step) const;
   Verdict gate_container(Resource resource, const Step& step) const;
   Verdict gate_owner(Resource resource, const Step& step) const;
-  bool trial_running(Resource resource, MonotonicTime now) const;
+  bool trial_running(Resource resource) const;
   bool rate_limited(Resource resource, const Step& step) const;
   bool gpu_look_too_old(const Step& step) const;
   std::optional<Decision> tell(Resource resource, Verdict verdict, const Proposal& proposal,

@@ -107,7 +107,7 @@ Verdict ContainerRails::Impl::gate(Resource resource, const Proposal& proposal,
   const Verdict verdict = gate_container(resource, step);
   if (verdict != Verdict::allowed) return verdict;
   if (proposal.oom_floor_in_way) return Verdict::oom_remembered;
-  if (trial_running(resource, step.input.time)) return Verdict::trial_running;
+  if (trial_running(resource)) return Verdict::trial_running;
   if (rate_limited(resource, step)) return Verdict::rate_limited;
   if (resource == Resource::memory) {
     const auto in_force = memory_in_force(step.limits(), step.input.host);
@@ -152,7 +152,8 @@ Verdict ContainerRails::Impl::gate_container(Resource resource, const Step& step
   if (drift_.holding(now) != Verdict::allowed) return drift_.holding(now);
   if (watch_.stale()) return Verdict::stale_data;
   if (!step.input.phase.known()) return Verdict::phase_unknown;
-  if (samples < config_.enough_samples &&
+  const double share = resource == Resource::memory ? kMemorySampleShare : 1;
+  if (samples < share * config_.enough_samples &&
       wish.earlier_runs_for(resource) < config_.enough_runs)
     return Verdict::not_enough_samples;
   // Whatever earlier runs proved: peaks, rates and baselines of this one begin with the senses.
@@ -165,28 +166,20 @@ Verdict ContainerRails::Impl::gate_container(Resource resource, const Step& step
   return Verdict::allowed;
 }
 
-// Both resources may be lowered in one tick. After that a quota waits for the trials of both, and
-// memory, whose trial judges other measures, for its own.
-bool ContainerRails::Impl::trial_running(Resource resource, MonotonicTime now) const {
-  const auto busy = [now](const Lane& one) {
-    return one.trial || one.raising || (one.lowering && one.lowering->decision.time != now);
-  };
-  if (resource == Resource::memory) return busy(lane(resource));
-  return std::any_of(lanes_.begin(), lanes_.end(), busy);
+// Each resource waits for its own trial: they judge other measures, and what both judge, progress,
+// takes back both.
+bool ContainerRails::Impl::trial_running(Resource resource) const {
+  const Lane& one = lane(resource);
+  return one.trial || one.raising || one.lowering;
 }
 
 bool ContainerRails::Impl::rate_limited(Resource resource, const Step& step) const {
-  const MonotonicTime now = step.input.time;
-  const Lane& one = lane(resource);
-  const bool cpu = resource == Resource::cpu;
   // A soft limit of memory may follow need quickly; a quota throttles at once.
-  const auto window = cpu ? std::max(config_.cpu_lower_window, config_.container_lower_window)
+  const auto window = resource == Resource::cpu
+                          ? std::max(config_.cpu_lower_window, config_.container_lower_window)
                           : config_.memory_lower_window;
   // A raise counts too: what was just raised is not taken back within the window.
-  if (within(one.last_change, window, now)) return true;
-  return cpu && std::any_of(lanes_.begin(), lanes_.end(), [&](const Lane& any) {
-    return any.last_lowered != now && within(any.last_lowered, config_.container_lower_window, now);
-  });
+  return within(lane(resource).last_change, window, step.input.time);
 }
 
 std::optional<Decision> ContainerRails::Impl::tell(Resource resource, Verdict verdict,
@@ -208,7 +201,7 @@ std::optional<Decision> ContainerRails::Impl::tell(Resource resource, Verdict ve
   decision.decision_id = step.next_id++;
   if (verdict != Verdict::allowed) return decision;
   one.lowering = std::make_unique<Pending>(decision, proposal.target);
-  one.last_change = one.last_lowered = now;
+  one.last_change = now;
   one.refused.reset();
   step.budget.lowered(now, step.input.owner, id_);
   drift_.asked(decision);

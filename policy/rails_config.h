@@ -11,6 +11,8 @@ namespace cgphase {
 // The horizon of memory: a peak of the last minute, and one foreseen within a minute, are kept room
 // for.
 inline constexpr std::chrono::seconds kMemoryHorizon{60};
+// Of enough_samples, what memory needs: its limit is soft, and a wrong one costs milliseconds.
+inline constexpr double kMemorySampleShare = 1.0 / 3;
 
 // Each number is one row of the table in docs/safety.md and has a test.
 struct RailsConfig {
@@ -26,7 +28,7 @@ struct RailsConfig {
   std::chrono::seconds trial{30};
   int trial_model_steps = 3;
   double trial_tolerance_ratio = 0.20;
-  std::chrono::seconds container_lower_window{60};   // one change down per container
+  std::chrono::seconds container_lower_window{60};   // one change of its quota
   std::chrono::seconds host_lower_window{60};
   int host_lowers_per_window = 4;
   std::chrono::milliseconds reaction_time{500};
