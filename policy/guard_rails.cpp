@@ -21,6 +21,8 @@ constexpr std::array<Resource, 2> kResources = {Resource::cpu, Resource::memory}
 
 // So long after a raise by the guard an event is still put down to the limit before it.
 constexpr std::chrono::seconds kGuardBlame{3};
+// Of the cool-down, where a trial measured that a limit is in the way, which is soft.
+constexpr double kSoftShare = 0.2;
 
 }  // namespace
 
@@ -278,7 +280,7 @@ std::optional<ContainerRails::Impl::Raise> ContainerRails::Impl::end_trial(Resou
     conclude(decision, OutcomeKind::trial_passed, std::move(judgement.detail), now);
     return std::nullopt;
   }
-  if (measured) one.restraint.trial_failed(now);
+  if (measured) one.restraint.trial_failed(now, resource == Resource::memory ? kSoftShare : 1);
   conclude(decision, OutcomeKind::trial_reverted,
            measured ? std::move(judgement.detail) : "nothing could be measured", now);
   return Raise{with_original(step.limits(), decision.old_limits, resource), 0,

@@ -15,11 +15,13 @@ void Restraint::extend(MonotonicTime until) {
 
 void Restraint::event(MonotonicTime now) { extend(now + config_.cool_down); }
 
-void Restraint::trial_failed(MonotonicTime now) {
+void Restraint::trial_failed(MonotonicTime now, double share) {
   if (last_failure_ && now - *last_failure_ > config_.failure_memory) failures_ = 0;
   failures_ += 1;
   last_failure_ = now;
-  extend(now + config_.cool_down * (1 << std::min(failures_, kMostDoublings)));
+  const std::chrono::duration<double> cool_down = config_.cool_down * share;
+  extend(now + std::chrono::duration_cast<std::chrono::nanoseconds>(
+                   cool_down * (1 << std::min(failures_, kMostDoublings))));
   if (failures_ < config_.trials_before_quarantine) return;
   quarantine(now, config_.quarantine);
   failures_ = 0;

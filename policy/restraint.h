@@ -16,8 +16,8 @@ class Restraint {
 
   // A throttle or memory event: cool down.
   void event(MonotonicTime now);
-  // A trial that was reverted or a write that failed.
-  void trial_failed(MonotonicTime now);
+  // A trial that was reverted or a write that failed; `share` of the cool-down is enough.
+  void trial_failed(MonotonicTime now, double share = 1);
   // An OOM or a stall under a limit of ours. A longer one that runs already stays.
   void quarantine(MonotonicTime now, std::chrono::nanoseconds length);
 

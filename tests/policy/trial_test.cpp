@@ -253,6 +253,18 @@ TEST_CASE("a trial is compared with the same phase before, not with another") {
   CHECK(end_of_trial(other) == "refaults");
 }
 
+TEST_CASE("what a trial of memory measured cools down for two minutes, of the quota for ten") {
+  for (const auto& [resource, minutes] : {std::pair(Resource::memory, 2), {Resource::cpu, 10}}) {
+    RailWorld world = in_trial(resource);
+    resource == Resource::cpu ? world.set_pressure(0.11, 0, 0) : world.set_pressure(0, 0.02, 0);
+    while (world.outcomes.empty()) world.tick();
+    REQUIRE(world.outcomes.front().kind == OutcomeKind::trial_reverted);
+    world.set_pressure(0, 0, 0);
+    CHECK_FALSE(world.lowers(resource, minutes * 60 - 1));
+    CHECK(world.lowers(resource, 30));
+  }
+}
+
 TEST_CASE("the cool-down is 5 min after an event, 10 and 20 after failed trials, then comes a "
           "quarantine") {
   RailWorld world;
