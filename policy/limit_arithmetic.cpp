@@ -101,12 +101,14 @@ bool is_original(const Limits& limits, const Limits& original, Resource resource
 Limits with_cpu(const Limits& limits, const Limits& original, const HostCapacity& host,
                 double cores, bool asked) {
   CHECK_INVARIANT(limits.cpu_max && original.cpu_max);
-  if (!(cores < cpu_ceiling_cores(original, host)))
-    return with_original(limits, original, Resource::cpu);
-  Limits result = limits;
+  const double ceiling = cpu_ceiling_cores(original, host);
+  if (!(cores < ceiling)) return with_original(limits, original, Resource::cpu);
   const Microseconds period = limits.cpu_max->period;
   const double quota = std::ceil(std::max(cores, 0.0) * static_cast<double>(period.value));
   const std::uint64_t usec = not_round(static_cast<std::uint64_t>(quota), kRoundQuota, 1, asked);
+  if (static_cast<double>(usec) >= ceiling * static_cast<double>(period.value))
+    return with_original(limits, original, Resource::cpu);
+  Limits result = limits;
   result.cpu_max = CpuMax{Microseconds{usec}, period};
   if (limits.cpu_max_burst && original.cpu_max_burst)
     result.cpu_max_burst = std::min(*original.cpu_max_burst, *result.cpu_max->quota);

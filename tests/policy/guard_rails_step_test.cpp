@@ -49,6 +49,13 @@ TEST_CASE("nothing is lowered to a value that people write, unless it is asked f
     REQUIRE(world.lowers(Resource::memory, kLong));
     CHECK(world.memory_bytes() % kMiB != 0);
   }
+  // Just below the original that is the original, not a microsecond above it.
+  RailWorld world;
+  const Limits& original = world.original;
+  const double ceiling = *cpu_in_force(original, world.input.host);
+  for (const double below : {1e-9, 1e-7, 1e-6})
+    CHECK(with_cpu(original, original, world.input.host, ceiling - below).cpu_max ==
+          original.cpu_max);
   RailWorld pinned;
   pinned.wish.cpu = Cores{2.5};
   pinned.wish.memory = Bytes{6 * kGiB};
