@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "control/knob_file.h"
+#include "cgroupfs/knob_file.h"
 #include "policy/limit_arithmetic.h"
 
 namespace cgphase {

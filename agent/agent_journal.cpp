@@ -5,7 +5,7 @@
 
 #include "agent/agent.h"
 #include "agent/read_back.h"
-#include "control/knob_file.h"
+#include "cgroupfs/knob_file.h"
 #include "policy/limit_arithmetic.h"
 
 namespace cgphase {

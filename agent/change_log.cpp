@@ -9,7 +9,7 @@
 #include "agent/report.h"
 #include "agent/sentence.h"
 #include "base/text.h"
-#include "control/knob_file.h"
+#include "cgroupfs/knob_file.h"
 
 namespace cgphase {
 namespace {

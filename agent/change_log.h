@@ -9,9 +9,9 @@
 
 #include "agent/log_entry.h"
 #include "base/clock.h"
-#include "collectors/cgroup_id.h"
+#include "cgroupfs/cgroup_id.h"
+#include "cgroupfs/limits.h"
 #include "collectors/containers/container_info.h"
-#include "collectors/limits.h"
 #include "policy/decision.h"
 
 namespace cgphase {

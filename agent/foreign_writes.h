@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "collectors/cgroup_id.h"
+#include "cgroupfs/cgroup_id.h"
+#include "cgroupfs/limits.h"
 #include "collectors/ebpf/probe_source.h"
-#include "collectors/limits.h"
 
 namespace cgphase {
 

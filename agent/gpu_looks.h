@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "collectors/cgroup_id.h"
+#include "cgroupfs/cgroup_id.h"
 #include "collectors/gpu_devices.h"
 
 namespace cgphase {

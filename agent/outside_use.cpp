@@ -7,8 +7,8 @@
 #include <array>
 #include <utility>
 
+#include "cgroupfs/kernel_text.h"
 #include "collectors/host_facts.h"
-#include "collectors/kernel_text.h"
 
 namespace cgphase {
 namespace {

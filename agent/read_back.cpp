@@ -1,6 +1,6 @@
 #include "agent/read_back.h"
 
-#include "control/knob_file.h"
+#include "cgroupfs/knob_file.h"
 
 namespace cgphase {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "collectors/limits.h"
+#include "cgroupfs/limits.h"
 #include "policy/decision.h"
 
 namespace cgphase {

@@ -9,7 +9,7 @@
 #include "agent/chosen_model.h"
 #include "agent/config.h"
 #include "agent/protocol.h"
-#include "control/cgroup_root.h"
+#include "cgroupfs/cgroup_root.h"
 
 namespace cgphase {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "collectors/cgroup_id.h"
+#include "cgroupfs/cgroup_id.h"
 #include "model/bursts.h"
 
 namespace cgphase {

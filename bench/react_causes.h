@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "base/fd.h"
-#include "collectors/limits.h"
+#include "cgroupfs/limits.h"
 
 namespace cgphase {
 

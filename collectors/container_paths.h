@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "collectors/cgroup_id.h"
+#include "cgroupfs/cgroup_id.h"
 #include "collectors/sample.h"
 
 namespace cgphase {

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "base/file.h"
+#include "cgroupfs/kernel_text.h"
 #include "collectors/cgroup_files.h"
-#include "collectors/kernel_text.h"
 
 namespace cgphase {
 

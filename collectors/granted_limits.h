@@ -6,7 +6,7 @@
 
 #include <map>
 
-#include "collectors/cgroup_id.h"
+#include "cgroupfs/cgroup_id.h"
 #include "collectors/sample.h"
 
 namespace cgphase {

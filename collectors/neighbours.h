@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 #include "base/result.h"
-#include "collectors/cgroup_id.h"
+#include "cgroupfs/cgroup_id.h"
 
 namespace cgphase {
 

@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "cgroupfs/kernel_text.h"
 #include "collectors/cgroup_files.h"
 #include "collectors/cgroup_tree.h"
 #include "collectors/containers/layout.h"
@@ -21,7 +22,6 @@
 #include "collectors/directory_writes.h"
 #include "collectors/granted_limits.h"
 #include "collectors/host_facts.h"
-#include "collectors/kernel_text.h"
 #include "collectors/pull_session.h"
 #include "collectors/sample_filter.h"
 #include "collectors/sampler_sources.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "collectors/cgroup_id.h"
+#include "cgroupfs/cgroup_id.h"
 
 namespace cgphase {
 

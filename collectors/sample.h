@@ -1,4 +1,4 @@
-// Raw readings, as the kernel gave them: counters stay counters, absent stays absent. Rates and
+// What is read of a container at one moment: counters stay counters, absent stays absent. Rates and
 // ratios are derived in model/ and policy/.
 #pragma once
 
@@ -13,66 +13,14 @@
 
 #include "base/clock.h"
 #include "base/units.h"
-#include "collectors/cgroup_id.h"
+#include "cgroupfs/cgroup_id.h"
+#include "cgroupfs/cgroup_stats.h"
+#include "cgroupfs/limits.h"
 #include "collectors/containers/container_info.h"
-#include "collectors/limits.h"
 
 namespace cgphase {
 
-using Counter = std::optional<std::uint64_t>;
-
-// Growth of a counter; absent when it was not read twice or fell.
-inline Counter growth(const Counter& now, const Counter& before) {
-  if (!now || !before || *now < *before) return std::nullopt;
-  return *now - *before;
-}
-
-// cpu.stat. The bandwidth fields exist only with the cpu controller enabled.
-struct CpuStat {
-  Counter usage_usec, user_usec, system_usec;
-  Counter nr_periods, nr_throttled, throttled_usec;
-};
-
-// memory.stat, the fields that need, cache and pressure are made of. Bytes, and event counters.
-struct MemoryStat {
-  Counter anon_bytes, file_bytes, shmem_bytes, unevictable_bytes;
-  Counter hugetlb_bytes;  // Linux 6.13 and newer, where cgroup2 is mounted to charge huge pages
-  // `kernel` + `sock`, or the sum of their parts where the kernel is too old for `kernel`.
-  Counter kernel_bytes;
-  Counter slab_reclaimable_bytes, slab_unreclaimable_bytes, sock_bytes;
-  Counter inactive_file_bytes, active_file_bytes, inactive_anon_bytes;
-  Counter pgfault, pgmajfault, workingset_refault_file, workingset_refault_anon;
-  Counter pgscan, pgsteal, pgscan_direct;
-};
-
-// memory.events of the cgroup and its descendants.
-struct MemoryEvents {
-  Counter low, high, max, oom, oom_kill;
-  bool operator==(const MemoryEvents&) const = default;
-};
-
-// memory.events.local, of Linux 5.2 and newer: how often this cgroup's own limit was met. In
-// memory.events those of its descendants at limits of theirs count too. A kill is counted where the
-// victim was, which tells nothing of the limit.
-struct OwnLimitEvents {
-  Counter max, oom;
-};
-
-// io.stat summed over devices.
-struct IoStat {
-  Counter read_bytes, write_bytes, read_ios, write_ios;
-};
-
-// One line of a *.pressure file. Stall totals in microseconds; avg10 and avg60 as ratios 0..1.
-struct PressureLine {
-  std::optional<double> avg10_ratio, avg60_ratio;
-  Counter total_usec;
-};
-struct Pressure {
-  PressureLine some, full;
-};
-
-// From here to Sample: what no file tells, from BPF programs (collectors/ebpf/) and GPU drivers
+// What no file tells, from BPF programs (collectors/ebpf/) and GPU drivers
 // (collectors/gpu/). Absent where nothing counts it.
 
 // Of all its threads: from being runnable to running. `longest` is since the reading before.
@@ -174,66 +122,12 @@ struct NodeSample {
   std::vector<Sample> containers;
 };
 
-// memory.stat lags behind memory.current by the batches of each processor, and the two are read one
-// after the other. A line that exceeds the charged total by more than this share is no reading.
-inline constexpr std::uint64_t kMemorySkewShare = 8;  // 1/8
-
-inline std::uint64_t saturating_add(std::uint64_t a, std::uint64_t b) {
-  std::uint64_t sum = 0;
-  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::uint64_t>::max() : sum;
-}
-
-// What a line of memory.stat says can be reclaimed; 0 where it says more than can be.
-inline std::uint64_t reclaimable_bytes(const Sample& sample, const Counter& line) {
-  const std::uint64_t bytes = line.value_or(0);
-  if (!sample.memory_current) return bytes;
-  const std::uint64_t charged = sample.memory_current->value;
-  return bytes > saturating_add(charged, charged / kMemorySkewShare) ? 0 : bytes;
-}
-
-// The part of need that memory.stat explains: anon + shmem + locked file cache + huge pages +
-// kernel memory but for reclaimable slab. Absent where memory.stat has none of its main lines.
-inline std::optional<Bytes> explained_memory_need(const Sample& sample) {
-  const MemoryStat& memory = sample.memory;
-  if (!memory.anon_bytes && !memory.file_bytes && !memory.kernel_bytes) return std::nullopt;
-  const std::uint64_t shmem = memory.shmem_bytes.value_or(0);
-  // `unevictable` has locked pages of all kinds. Pages of files (`file` without shmem) that can be
-  // evicted are on one of two lists.
-  const std::uint64_t others =
-      saturating_add(shmem, saturating_add(memory.inactive_file_bytes.value_or(0),
-                                           memory.active_file_bytes.value_or(0)));
-  const std::uint64_t file = memory.file_bytes.value_or(0);
-  const std::uint64_t locked_file =
-      std::min(memory.unevictable_bytes.value_or(0), file - std::min(file, others));
-  const std::uint64_t kernel = memory.kernel_bytes.value_or(0);
-  const std::uint64_t slab =
-      std::min(reclaimable_bytes(sample, memory.slab_reclaimable_bytes), kernel);
-  std::uint64_t sum = saturating_add(memory.anon_bytes.value_or(0), shmem);
-  sum = saturating_add(sum, locked_file);
-  sum = saturating_add(sum, memory.hugetlb_bytes.value_or(0));
-  return Bytes{saturating_add(sum, kernel - slab)};
-}
-
-// Need: all that is charged and not known to be reclaimable, and what is swapped out. Charged
-// memory that no line of memory.stat explains is need: huge pages before Linux 6.13, lines of
-// future kernels. Page cache on the lists of files and reclaimable slab are not, dirty pages
-// included; swapped pages that are still in memory count twice, as does the pool of zswap. Absent
-// where memory.stat was not read. Every part of cgphase uses this function (docs/safety.md).
+// memory_need() of what was read together. Every part of cgphase uses it (docs/safety.md).
 inline std::optional<Bytes> memory_need(const Sample& sample) {
-  const std::optional<Bytes> explained = explained_memory_need(sample);
-  // Without `anon` the explained part is known to be too small.
-  if (!explained || (!sample.memory.anon_bytes && !sample.memory_current)) return std::nullopt;
-  std::uint64_t need = explained->value;
-  if (sample.memory_current) {
-    const MemoryStat& memory = sample.memory;
-    const std::uint64_t reclaimable = saturating_add(
-        saturating_add(reclaimable_bytes(sample, memory.inactive_file_bytes),
-                       reclaimable_bytes(sample, memory.active_file_bytes)),
-        reclaimable_bytes(sample, memory.slab_reclaimable_bytes));
-    const std::uint64_t charged = sample.memory_current->value;
-    need = std::max(need, charged - std::min(charged, reclaimable));
-  }
-  return Bytes{saturating_add(need, sample.swap_current ? sample.swap_current->value : 0)};
+  return memory_need(sample.memory, sample.memory_current, sample.swap_current);
+}
+inline std::optional<Bytes> explained_memory_need(const Sample& sample) {
+  return explained_memory_need(sample.memory, sample.memory_current);
 }
 
 }  // namespace cgphase

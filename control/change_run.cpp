@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <charconv>
 
-#include "control/memory_reading.h"
+#include "cgroupfs/memory_reading.h"
 #include "control/restore.h"
 
 namespace cgphase {

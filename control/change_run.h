@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "cgroupfs/libcgroup_write.h"
 #include "control/change_plan.h"
 #include "control/guard.h"
 #include "control/lease_table.h"
-#include "control/libcgroup_write.h"
 #include "control/limit_writer.h"
 
 namespace cgphase {

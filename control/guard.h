@@ -33,7 +33,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/result.h"
-#include "collectors/cgroup_id.h"
+#include "cgroupfs/cgroup_id.h"
 #include "control/guard_rule.h"
 #include "control/guard_signals.h"
 #include "control/lease_table.h"

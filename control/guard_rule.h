@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
-#include "collectors/limits.h"
+#include "cgroupfs/limits.h"
 #include "collectors/sample.h"
 #include "policy/rails_config.h"
 

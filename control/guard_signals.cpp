@@ -14,9 +14,9 @@
 #include <utility>
 
 #include "base/check.h"
-#include "collectors/limits.h"
+#include "cgroupfs/knob_file.h"
+#include "cgroupfs/limits.h"
 #include "control/guard_slot.h"
-#include "control/knob_file.h"
 
 namespace cgphase {
 namespace {

@@ -10,8 +10,8 @@
 #include <cstring>
 
 #include "base/parse.h"
-#include "collectors/kernel_text.h"
-#include "control/memory_reading.h"
+#include "cgroupfs/kernel_text.h"
+#include "cgroupfs/memory_reading.h"
 
 namespace cgphase {
 namespace {

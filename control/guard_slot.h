@@ -8,8 +8,8 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "cgroupfs/knob_file.h"
 #include "control/guard_rule.h"
-#include "control/knob_file.h"
 
 namespace cgphase {
 

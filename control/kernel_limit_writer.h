@@ -22,10 +22,10 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "cgroupfs/libcgroup_write.h"
 #include "control/change_run.h"
 #include "control/guard.h"
 #include "control/lease_table.h"
-#include "control/libcgroup_write.h"
 #include "control/limit_writer.h"
 #include "control/write_deadline.h"
 

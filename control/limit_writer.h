@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/result.h"
-#include "collectors/cgroup_id.h"
-#include "collectors/limits.h"
+#include "cgroupfs/cgroup_id.h"
+#include "cgroupfs/limits.h"
 
 namespace cgphase {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "control/knob_file.h"
+#include "cgroupfs/knob_file.h"
 
 namespace cgphase {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "control/knob_file.h"
+#include "cgroupfs/knob_file.h"
 
 namespace cgphase {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "collectors/limits.h"
+#include "cgroupfs/limits.h"
 #include "collectors/sample.h"
 
 namespace cgphase {

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "base/clock.h"
-#include "collectors/cgroup_id.h"
-#include "collectors/limits.h"
+#include "cgroupfs/cgroup_id.h"
+#include "cgroupfs/limits.h"
 #include "model/phase.h"
 #include "policy/evidence.h"
 

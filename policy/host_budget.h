@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "base/clock.h"
-#include "collectors/cgroup_id.h"
+#include "cgroupfs/cgroup_id.h"
 #include "policy/rails_config.h"
 
 namespace cgphase {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "collectors/limits.h"
+#include "cgroupfs/limits.h"
 #include "collectors/sample.h"
 #include "model/forecast.h"
 

@@ -1,7 +1,7 @@
 // Limits from cores and bytes: quota with its burst, whole pages, floors and steps. Pure.
 #pragma once
 
-#include "collectors/limits.h"
+#include "cgroupfs/limits.h"
 #include "collectors/sample.h"
 #include "policy/guard_rails.h"
 

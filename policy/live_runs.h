@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "collectors/cgroup_id.h"
+#include "cgroupfs/cgroup_id.h"
 
 namespace cgphase {
 

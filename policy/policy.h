@@ -12,7 +12,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
-#include "collectors/limits.h"
+#include "cgroupfs/limits.h"
 #include "collectors/sample.h"
 #include "model/forecast.h"
 #include "model/phase.h"

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/clock.h"
-#include "collectors/limits.h"
+#include "cgroupfs/limits.h"
 #include "collectors/sample.h"
 #include "model/phase.h"
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "collectors/cgroup_id.h"
+#include "cgroupfs/cgroup_id.h"
 #include "storage/history_point.h"
 
 namespace cgphase {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "collectors/limits.h"
+#include "cgroupfs/limits.h"
 #include "collectors/sample.h"
 #include "model/trace.h"
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "collectors/cgroup_id.h"
+#include "cgroupfs/cgroup_id.h"
 
 namespace cgphase {
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/file.h"
+#include "cgroupfs/kernel_text.h"
 #include "collectors/containers/engine_files.h"
-#include "collectors/kernel_text.h"
 
 namespace cgphase {
 namespace {

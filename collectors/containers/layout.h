@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "collectors/cgroup_id.h"
+#include "cgroupfs/cgroup_id.h"
 #include "collectors/containers/container_info.h"
 #include "collectors/containers/recognise.h"
 

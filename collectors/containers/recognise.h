@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "collectors/cgroup_id.h"
+#include "cgroupfs/cgroup_id.h"
 #include "collectors/containers/container_info.h"
 
 namespace cgphase {

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "collectors/cgroup_id.h"
+#include "cgroupfs/cgroup_id.h"
 #include "collectors/container_paths.h"
 #include "collectors/ebpf/cgroup_paths.h"
 #include "collectors/sample.h"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/fd.h"
-#include "collectors/cgroup_id.h"
+#include "cgroupfs/cgroup_id.h"
 
 namespace cgphase {
 

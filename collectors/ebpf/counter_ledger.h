@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "collectors/cgroup_id.h"
+#include "cgroupfs/cgroup_id.h"
 #include "collectors/sample.h"
 
 namespace cgphase {

@@ -12,9 +12,9 @@
 #include <sys/types.h>
 
 #include "base/clock.h"
-#include "collectors/cgroup_id.h"
-#include "collectors/node_sampler.h"
 #include "base/program_starts.h"
+#include "cgroupfs/cgroup_id.h"
+#include "collectors/node_sampler.h"
 
 namespace cgphase {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "collectors/cgroup_id.h"
+#include "cgroupfs/cgroup_id.h"
 #include "collectors/gpu/drm_fdinfo.h"
 #include "collectors/gpu/gpu_reading.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "collectors/cgroup_id.h"
+#include "cgroupfs/cgroup_id.h"
 #include "collectors/gpu/drm_gpus.h"
 #include "collectors/gpu/gpu_reading.h"
 #include "collectors/gpu/nvml_gpus.h"

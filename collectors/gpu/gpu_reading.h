@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
-#include "collectors/cgroup_id.h"
+#include "cgroupfs/cgroup_id.h"
 #include "collectors/sample.h"
 
 namespace cgphase {

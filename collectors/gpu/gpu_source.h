@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "collectors/cgroup_id.h"
+#include "cgroupfs/cgroup_id.h"
 #include "collectors/gpu/gpu_reading.h"
 #include "collectors/node_sampler.h"
 

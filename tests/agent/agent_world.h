@@ -18,7 +18,7 @@
 
 #include "agent/agent.h"
 #include "base/file.h"
-#include "control/knob_file.h"
+#include "cgroupfs/knob_file.h"
 #include "control/recording_limit_writer.h"
 #include "tests/agent/inline_gpu_looks.h"
 #include "tests/agent/small_model.h"

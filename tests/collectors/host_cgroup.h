@@ -15,7 +15,7 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/parse.h"
-#include "collectors/cgroup_id.h"
+#include "cgroupfs/cgroup_id.h"
 
 namespace cgphase {
 

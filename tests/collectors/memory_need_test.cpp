@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "cgroupfs/kernel_text.h"
 #include "collectors/cgroup_files.h"
-#include "collectors/kernel_text.h"
 #include "collectors/sample.h"
 #include "tests/collectors/fake_tree.h"
 

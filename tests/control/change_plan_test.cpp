@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/control/fake_cgroup.h"
+#include "tests/cgroupfs/fake_cgroup.h"
 
 using namespace cgphase;
 

@@ -13,7 +13,7 @@
 #include <array>
 #include <cerrno>
 
-#include "tests/control/fake_cgroup.h"
+#include "tests/cgroupfs/fake_cgroup.h"
 
 using namespace cgphase;
 

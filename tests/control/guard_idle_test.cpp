@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "control/guard.h"
-#include "tests/control/fake_cgroup.h"
+#include "tests/cgroupfs/fake_cgroup.h"
 
 using namespace cgphase;
 using std::chrono::milliseconds;

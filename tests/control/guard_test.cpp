@@ -8,7 +8,7 @@
 
 #include "control/kernel_limit_writer.h"
 #include "control/restore.h"
-#include "tests/control/fake_cgroup.h"
+#include "tests/cgroupfs/fake_cgroup.h"
 #include "tests/control/guarded.h"
 
 using namespace cgphase;

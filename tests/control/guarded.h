@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "control/guard.h"
 #include "tests/collectors/allocation_count.h"
-#include "tests/control/fake_cgroup.h"
+#include "tests/cgroupfs/fake_cgroup.h"
 
 namespace cgphase {
 

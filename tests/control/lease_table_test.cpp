@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/crc32.h"
-#include "tests/control/fake_cgroup.h"
+#include "tests/cgroupfs/fake_cgroup.h"
 
 using namespace cgphase;
 

@@ -4,10 +4,10 @@
 
 #include <filesystem>
 
+#include "cgroupfs/libcgroup_write.h"
 #include "control/kernel_limit_writer.h"
-#include "control/libcgroup_write.h"
 #include "control/recording_limit_writer.h"
-#include "tests/control/fake_cgroup.h"
+#include "tests/cgroupfs/fake_cgroup.h"
 
 using namespace cgphase;
 

@@ -1,12 +1,12 @@
-#include "control/memory_reading.h"
+#include "cgroupfs/memory_reading.h"
 
 #include <doctest/doctest.h>
 
 #include <filesystem>
 
-#include "collectors/kernel_text.h"
+#include "cgroupfs/kernel_text.h"
 #include "control/guard_slot.h"
-#include "tests/control/fake_cgroup.h"
+#include "tests/cgroupfs/fake_cgroup.h"
 
 using namespace cgphase;
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "control/heartbeat_watch.h"
-#include "tests/control/fake_cgroup.h"
+#include "tests/cgroupfs/fake_cgroup.h"
 
 using namespace cgphase;
 

@@ -1,6 +1,6 @@
 // The scanners of kernel files: no number is read of which the end is missing, none is negative,
 // and need lies between what is explained and what no sum can pass. The first byte cuts the text.
-#include "collectors/kernel_text.h"
+#include "cgroupfs/kernel_text.h"
 
 #include <algorithm>
 #include <string_view>

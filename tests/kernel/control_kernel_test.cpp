@@ -15,10 +15,10 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "control/cgroup_root.h"
+#include "cgroupfs/cgroup_root.h"
+#include "cgroupfs/memory_reading.h"
 #include "control/companion.h"
 #include "control/kernel_limit_writer.h"
-#include "control/memory_reading.h"
 #include "control/restore.h"
 #include "tests/kernel/control_fixture.h"
 

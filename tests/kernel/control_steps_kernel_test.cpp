@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "cgroupfs/libcgroup_write.h"
 #include "control/change_run.h"
-#include "control/libcgroup_write.h"
 #include "control/restore.h"
 #include "tests/kernel/control_fixture.h"
 

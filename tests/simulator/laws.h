@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "control/knob_file.h"
+#include "cgroupfs/knob_file.h"
 #include "control/lease_table.h"
 #include "control/limit_writer.h"
 #include "tests/simulator/cgroup_kernel.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "collectors/limits.h"
+#include "cgroupfs/limits.h"
 #include "tests/workloads/mix.h"
 
 namespace cgphase::workloads {

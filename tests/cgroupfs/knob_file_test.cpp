@@ -1,4 +1,4 @@
-#include "control/knob_file.h"
+#include "cgroupfs/knob_file.h"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 #include <initializer_list>
 #include <random>
 
-#include "tests/control/fake_cgroup.h"
+#include "tests/cgroupfs/fake_cgroup.h"
 
 using namespace cgphase;
 

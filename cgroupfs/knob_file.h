@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "collectors/limits.h"
+#include "cgroupfs/limits.h"
 
 namespace cgphase {
 

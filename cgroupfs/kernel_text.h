@@ -9,8 +9,8 @@
 #include <optional>
 #include <string_view>
 
-#include "collectors/limits.h"
-#include "collectors/sample.h"
+#include "cgroupfs/cgroup_stats.h"
+#include "cgroupfs/limits.h"
 
 namespace cgphase {
 

@@ -1,8 +1,8 @@
-#include "control/cgroup_root.h"
+#include "cgroupfs/cgroup_root.h"
 
 #include <doctest/doctest.h>
 
-#include "tests/control/fake_cgroup.h"
+#include "tests/cgroupfs/fake_cgroup.h"
 
 using namespace cgphase;
 

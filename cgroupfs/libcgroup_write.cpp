@@ -1,4 +1,4 @@
-#include "control/libcgroup_write.h"
+#include "cgroupfs/libcgroup_write.h"
 
 #include <fcntl.h>
 #include <libcgroup.h>

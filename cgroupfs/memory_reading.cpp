@@ -1,4 +1,4 @@
-#include "control/memory_reading.h"
+#include "cgroupfs/memory_reading.h"
 
 #include <fcntl.h>
 
@@ -7,9 +7,9 @@
 
 #include "base/fd.h"
 #include "base/parse.h"
-#include "collectors/kernel_text.h"
-#include "collectors/sample.h"
-#include "control/knob_file.h"
+#include "cgroupfs/cgroup_stats.h"
+#include "cgroupfs/kernel_text.h"
+#include "cgroupfs/knob_file.h"
 
 namespace cgphase {
 namespace {
@@ -29,11 +29,7 @@ Result<std::string_view> read_text(int directory_fd, const char* name, std::span
 
 std::optional<Bytes> need_of(std::string_view memory_stat, std::optional<Bytes> memory_current,
                              std::optional<Bytes> swap_current) {
-  Sample sample;
-  sample.memory = scan_memory_stat(memory_stat);
-  sample.memory_current = memory_current;
-  sample.swap_current = swap_current;
-  return memory_need(sample);
+  return memory_need(scan_memory_stat(memory_stat), memory_current, swap_current);
 }
 
 Result<Bytes> read_byte_count(int directory_fd, const char* name) {

@@ -1,4 +1,4 @@
-#include "collectors/kernel_text.h"
+#include "cgroupfs/kernel_text.h"
 
 #include <doctest/doctest.h>
 

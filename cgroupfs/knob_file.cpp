@@ -1,4 +1,4 @@
-#include "control/knob_file.h"
+#include "cgroupfs/knob_file.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>

@@ -13,8 +13,8 @@
 #include <string>
 
 #include "base/fd.h"
-#include "collectors/cgroup_id.h"
-#include "control/knob_file.h"
+#include "cgroupfs/cgroup_id.h"
+#include "cgroupfs/knob_file.h"
 #include "control/lease_table.h"
 
 namespace cgphase {

@@ -8,9 +8,9 @@
 #include <string>
 
 #include "base/result.h"
-#include "collectors/cgroup_id.h"
-#include "collectors/limits.h"
-#include "control/knob_file.h"
+#include "cgroupfs/cgroup_id.h"
+#include "cgroupfs/knob_file.h"
+#include "cgroupfs/limits.h"
 
 namespace cgphase {
 

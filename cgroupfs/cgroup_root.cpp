@@ -1,4 +1,4 @@
-#include "control/cgroup_root.h"
+#include "cgroupfs/cgroup_root.h"
 
 #include <fcntl.h>
 #include <libcgroup.h>
@@ -16,7 +16,7 @@
 
 #include "base/file.h"
 #include "base/parse.h"
-#include "control/libcgroup_write.h"
+#include "cgroupfs/libcgroup_write.h"
 
 namespace cgphase {
 namespace {
