@@ -17,12 +17,12 @@
 #include <string_view>
 
 #include "base/parse.h"
-#include "model/text_lines.h"
-#include "model/trace.h"
 #include "model/trace_features.h"
 #include "model/trace_phases.h"
 #include "tests/model/example_models.h"
 #include "tests/model/temporary_folder.h"
+#include "traces/text_lines.h"
+#include "traces/trace.h"
 
 namespace {
 

@@ -16,7 +16,7 @@
 #include "cli/trace_input.h"
 #include "cli/view.h"
 #include "model/burst_history.h"
-#include "model/trace.h"
+#include "traces/trace.h"
 
 namespace cgphase {
 namespace {

@@ -11,8 +11,8 @@
 #include "agent/protocol_history.h"
 #include "base/temporary_file.h"
 #include "base/text.h"
-#include "model/trace.h"
 #include "storage/stored_history.h"
+#include "traces/trace.h"
 
 namespace cgphase {
 namespace {

@@ -19,9 +19,9 @@
 #include "cli/trace_input.h"
 #include "model/ai4dl.h"
 #include "model/feature_schema.h"
-#include "model/text_lines.h"
 #include "model/trace_features.h"
 #include "model/trace_phases.h"
+#include "traces/text_lines.h"
 
 namespace cgphase {
 namespace {

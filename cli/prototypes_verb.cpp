@@ -18,9 +18,9 @@
 #include "cli/trace_input.h"
 #include "model/phase_sequence_reader.h"
 #include "model/phase_tracker.h"
-#include "model/text_lines.h"
 #include "model/trace_features.h"
 #include "model/trace_phases.h"
+#include "traces/text_lines.h"
 
 namespace cgphase {
 namespace {

@@ -22,7 +22,7 @@
 #include "cli/offline.h"
 #include "cli/print.h"
 #include "cli/time_text.h"
-#include "model/gzip_text.h"
+#include "traces/gzip_text.h"
 
 namespace cgphase {
 namespace {

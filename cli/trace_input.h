@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "model/trace.h"
+#include "traces/trace.h"
 
 namespace cgphase {
 

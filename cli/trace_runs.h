@@ -12,8 +12,8 @@
 
 #include "base/result.h"
 #include "model/phase_tracker.h"
-#include "model/trace.h"
 #include "policy/policy.h"
+#include "traces/trace.h"
 
 namespace cgphase {
 

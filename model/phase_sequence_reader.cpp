@@ -8,7 +8,7 @@
 
 #include "base/parse.h"
 #include "base/text.h"
-#include "model/text_lines.h"
+#include "traces/text_lines.h"
 
 namespace cgphase {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "model/feature_extractor.h"
-#include "model/trace.h"
+#include "traces/trace.h"
 
 namespace cgphase {
 

@@ -7,8 +7,8 @@
 
 #include "model/phase.h"
 #include "model/phase_tracker.h"
-#include "model/trace.h"
 #include "model/trace_features.h"
+#include "traces/trace.h"
 
 namespace cgphase {
 

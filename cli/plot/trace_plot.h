@@ -12,7 +12,7 @@
 #include "model/feature_extractor.h"
 #include "model/model.h"
 #include "model/phase.h"
-#include "model/trace.h"
+#include "traces/trace.h"
 
 namespace cgphase {
 

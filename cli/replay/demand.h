@@ -7,7 +7,7 @@
 
 #include "cgroupfs/limits.h"
 #include "collectors/sample.h"
-#include "model/trace.h"
+#include "traces/trace.h"
 
 namespace cgphase {
 

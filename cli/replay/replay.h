@@ -14,9 +14,9 @@
 #include "cli/replay/closed_loop.h"
 #include "cli/replay/measures.h"
 #include "model/phase_tracker.h"
-#include "model/trace.h"
 #include "policy/decision.h"
 #include "policy/policy_spec.h"
+#include "traces/trace.h"
 
 namespace cgphase {
 

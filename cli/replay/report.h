@@ -12,7 +12,7 @@
 #include "cli/replay/measure_table.h"
 #include "cli/replay/replay.h"
 #include "cli/style.h"
-#include "model/trace.h"
+#include "traces/trace.h"
 
 namespace cgphase {
 

@@ -7,8 +7,8 @@
 
 #include "base/result.h"
 #include "model/phase_tracker.h"
-#include "model/trace.h"
 #include "policy/policy_spec.h"
+#include "traces/trace.h"
 
 namespace cgphase {
 

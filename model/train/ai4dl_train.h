@@ -10,8 +10,8 @@
 
 #include "base/result.h"
 #include "model/model.h"
-#include "model/trace.h"
 #include "model/train/epoch_report.h"
+#include "traces/trace.h"
 
 namespace cgphase {
 

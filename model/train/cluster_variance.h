@@ -8,8 +8,8 @@
 
 #include "base/result.h"
 #include "model/model.h"
-#include "model/trace.h"
 #include "model/train/dataset.h"
+#include "traces/trace.h"
 
 namespace cgphase {
 

@@ -10,8 +10,8 @@
 
 #include "model/feature_vector.h"
 #include "model/model.h"
-#include "model/trace.h"
 #include "model/trace_features.h"
+#include "traces/trace.h"
 
 namespace cgphase {
 

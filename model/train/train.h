@@ -8,9 +8,9 @@
 #include "base/result.h"
 #include "model/feature_schema.h"
 #include "model/model.h"
-#include "model/trace.h"
 #include "model/train/dataset.h"
 #include "model/train/epoch_report.h"
+#include "traces/trace.h"
 
 namespace cgphase {
 

@@ -16,11 +16,11 @@
 #include "agent/protocol_history.h"
 #include "base/fd.h"
 #include "base/file.h"
-#include "model/trace.h"
 #include "storage/stored_history.h"
 #include "tests/cli/command_run.h"
 #include "tests/storage/points.h"
 #include "tests/text.h"
+#include "traces/trace.h"
 
 using namespace cgphase;
 using namespace cgphase::test;

@@ -7,10 +7,10 @@
 
 #include "agent/protocol.h"
 #include "agent/protocol_history.h"
-#include "model/trace.h"
 #include "policy/learned_phases.h"
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/refusal.h"
+#include "traces/trace.h"
 
 using namespace cgphase;
 using nlohmann::json;

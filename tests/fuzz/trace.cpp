@@ -1,7 +1,7 @@
 // read_trace: what it refuses it refuses with file and line; what it accepts keeps the promises of
-// model/trace.h, is the same when read again, can be looked at by a model, and survives being
+// traces/trace.h, is the same when read again, can be looked at by a model, and survives being
 // written down.
-#include "model/trace.h"
+#include "traces/trace.h"
 
 #include <cmath>
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/units.h"
-#include "model/trace.h"
 #include "model/train/random.h"
 #include "tests/model/test_data.h"
+#include "traces/trace.h"
 
 using namespace cgphase;
 

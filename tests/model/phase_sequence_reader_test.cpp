@@ -2,9 +2,9 @@
 
 #include <doctest/doctest.h>
 
-#include "model/text_lines.h"
 #include "model/train/random.h"
 #include "tests/model/temporary_folder.h"
+#include "traces/text_lines.h"
 
 using namespace cgphase;
 

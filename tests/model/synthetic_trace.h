@@ -1,8 +1,8 @@
 // Made-up telemetry with known phases, from a seed.
 #pragma once
 
-#include "model/trace.h"
 #include "model/train/random.h"
+#include "traces/trace.h"
 
 namespace cgphase {
 

@@ -35,7 +35,7 @@ std::vector<HistoryPoint> thinned(std::chrono::seconds step,
   return out;
 }
 
-// As AI4DL counts it (model/trace_writer.cpp).
+// As AI4DL counts it (traces/trace_writer.cpp).
 std::optional<std::uint64_t> working_set_of(const Sample& sample) {
   if (!sample.memory_current) return std::nullopt;
   const std::uint64_t idle = sample.memory.inactive_file_bytes.value_or(0);

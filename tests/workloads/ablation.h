@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "model/model.h"
-#include "model/trace.h"
+#include "traces/trace.h"
 
 namespace cgphase::workloads {
 

@@ -10,9 +10,9 @@
 
 #include "base/result.h"
 #include "model/model.h"
-#include "model/trace.h"
 #include "model/train/dataset.h"
 #include "model/train/train.h"
+#include "traces/trace.h"
 
 namespace cgphase::workloads {
 

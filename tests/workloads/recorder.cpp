@@ -17,10 +17,10 @@
 #include "base/parse.h"
 #include "collectors/ebpf/counters.h"
 #include "collectors/node_sampler.h"
-#include "model/trace.h"
 #include "tests/workloads/container.h"
 #include "tests/workloads/label_file.h"
 #include "tests/workloads/pace.h"
+#include "traces/trace.h"
 
 namespace {
 

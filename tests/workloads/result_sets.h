@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "model/phase_tracker.h"
-#include "model/trace.h"
+#include "traces/trace.h"
 
 namespace cgphase::workloads {
 

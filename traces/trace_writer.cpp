@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "base/text.h"
-#include "model/text_lines.h"
-#include "model/trace.h"
-#include "model/trace_columns.h"
+#include "traces/text_lines.h"
+#include "traces/trace.h"
+#include "traces/trace_columns.h"
 
 namespace cgphase {
 namespace {

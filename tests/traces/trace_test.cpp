@@ -1,12 +1,12 @@
-#include "model/trace.h"
+#include "traces/trace.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "model/text_lines.h"
 #include "tests/model/temporary_folder.h"
 #include "tests/model/test_data.h"
+#include "traces/text_lines.h"
 
 using namespace cgphase;
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "model/text_lines.h"
-#include "model/trace_cell.h"
-#include "model/trace_time.h"
+#include "traces/text_lines.h"
+#include "traces/trace_cell.h"
+#include "traces/trace_time.h"
 
 namespace cgphase {
 

@@ -1,4 +1,4 @@
-#include "model/trace_shape.h"
+#include "traces/trace_shape.h"
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,7 @@
 #include "base/iso_time.h"
 #include "base/parse.h"
 #include "base/text.h"
-#include "model/trace.h"
+#include "traces/trace.h"
 
 namespace cgphase {
 namespace {

@@ -1,4 +1,4 @@
-#include "model/gzip_text.h"
+#include "traces/gzip_text.h"
 
 #include <zlib.h>
 

@@ -1,4 +1,4 @@
-#include "model/foreign_file.h"
+#include "traces/foreign_file.h"
 
 namespace cgphase {
 namespace {

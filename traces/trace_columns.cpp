@@ -1,8 +1,8 @@
-#include "model/trace_columns.h"
+#include "traces/trace_columns.h"
 
 #include <algorithm>
 
-#include "model/trace_bounds.h"
+#include "traces/trace_bounds.h"
 
 namespace cgphase {
 namespace {

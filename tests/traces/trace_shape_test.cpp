@@ -1,12 +1,12 @@
 // One trace in the shapes in which programs and spreadsheets write it: each reads as the plain one.
-#include "model/trace_shape.h"
+#include "traces/trace_shape.h"
 
 #include <doctest/doctest.h>
 
 #include <functional>
 
-#include "model/trace.h"
 #include "tests/model/temporary_folder.h"
+#include "traces/trace.h"
 
 using namespace cgphase;
 

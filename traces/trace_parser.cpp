@@ -1,4 +1,4 @@
-#include "model/trace_parser.h"
+#include "traces/trace_parser.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include "base/iso_time.h"
 #include "base/parse.h"
 #include "base/text.h"
-#include "model/text_lines.h"
+#include "traces/text_lines.h"
 
 namespace cgphase {
 namespace {

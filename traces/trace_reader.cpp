@@ -1,9 +1,9 @@
 #include <utility>
 
-#include "model/text_lines.h"
-#include "model/trace.h"
-#include "model/trace_parser.h"
-#include "model/trace_shape.h"
+#include "traces/text_lines.h"
+#include "traces/trace.h"
+#include "traces/trace_parser.h"
+#include "traces/trace_shape.h"
 
 namespace cgphase {
 namespace {

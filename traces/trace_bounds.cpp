@@ -1,4 +1,4 @@
-#include "model/trace_bounds.h"
+#include "traces/trace_bounds.h"
 
 #include <cstdio>
 

@@ -5,10 +5,10 @@
 #include <fstream>
 #include <thread>
 
-#include "model/trace.h"
 #include "tests/model/allocated.h"
 #include "tests/model/temporary_folder.h"
 #include "tests/model/test_data.h"
+#include "traces/trace.h"
 
 using namespace cgphase;
 

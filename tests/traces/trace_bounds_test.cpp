@@ -1,9 +1,9 @@
-#include "model/trace_bounds.h"
+#include "traces/trace_bounds.h"
 
 #include <doctest/doctest.h>
 
-#include "model/trace.h"
 #include "tests/model/temporary_folder.h"
+#include "traces/trace.h"
 
 using namespace cgphase;
 

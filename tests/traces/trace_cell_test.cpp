@@ -1,4 +1,4 @@
-#include "model/trace_cell.h"
+#include "traces/trace_cell.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "model/trace_time.h"
+#include "traces/trace_time.h"
 
 #include <doctest/doctest.h>
 

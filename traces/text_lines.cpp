@@ -1,4 +1,4 @@
-#include "model/text_lines.h"
+#include "traces/text_lines.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 
 #include "base/crc32.h"
 #include "base/temporary_file.h"
-#include "model/foreign_file.h"
+#include "traces/foreign_file.h"
 
 namespace cgphase {
 namespace {

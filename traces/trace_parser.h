@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "base/result.h"
-#include "model/trace.h"
-#include "model/trace_bounds.h"
-#include "model/trace_columns.h"
-#include "model/trace_shape.h"
+#include "traces/trace.h"
+#include "traces/trace_bounds.h"
+#include "traces/trace_columns.h"
+#include "traces/trace_shape.h"
 
 namespace cgphase {
 

@@ -1,4 +1,4 @@
-#include "model/foreign_file.h"
+#include "traces/foreign_file.h"
 
 #include <doctest/doctest.h>
 
