@@ -26,7 +26,6 @@
 #include "agent/journal_share.h"
 #include "agent/neighbourhood.h"
 #include "agent/outside_use.h"
-#include "agent/pipeline.h"
 #include "agent/program_watch.h"
 #include "agent/taught_runs.h"
 #include "base/clock.h"
@@ -35,6 +34,7 @@
 #include "collectors/node_sampler.h"
 #include "control/guard.h"
 #include "control/kernel_limit_writer.h"
+#include "core/pipeline.h"
 #include "storage/store_thread.h"
 
 namespace cgphase {

@@ -8,10 +8,10 @@
 #include <string>
 #include <string_view>
 
-#include "agent/pipeline.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "collectors/sample.h"
+#include "core/pipeline.h"
 #include "policy/histogram.h"
 
 namespace cgphase {

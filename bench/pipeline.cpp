@@ -11,9 +11,9 @@
 #include <string>
 #include <utility>
 
-#include "agent/pipeline.h"
 #include "base/parse.h"
 #include "bench/busy_host.h"
+#include "core/pipeline.h"
 #include "model/model.h"
 
 namespace {

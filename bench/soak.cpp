@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "agent/pipeline.h"
 #include "base/parse.h"
 #include "bench/busy_host.h"
+#include "core/pipeline.h"
 #include "model/model.h"
 #include "storage/store.h"
 

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "agent/pipeline.h"
 #include "cli/offline.h"
 #include "cli/trace_input.h"
+#include "core/pipeline.h"
 #include "model/model.h"
 #include "model/trace_phases.h"
 

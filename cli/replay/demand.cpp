@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstddef>
 
-#include "agent/pipeline.h"
+#include "core/pipeline.h"
 
 namespace cgphase {
 namespace {

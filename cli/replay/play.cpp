@@ -7,9 +7,9 @@
 #include <string_view>
 #include <utility>
 
-#include "agent/pipeline.h"
 #include "base/crc32.h"
 #include "cli/replay/scoring.h"
+#include "core/pipeline.h"
 #include "model/ai4dl.h"
 #include "model/trace_phases.h"
 #include "policy/ceiling.h"

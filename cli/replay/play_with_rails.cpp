@@ -5,9 +5,9 @@
 #include <optional>
 #include <utility>
 
-#include "agent/pipeline.h"
 #include "cli/replay/play.h"
 #include "cli/replay/scoring.h"
+#include "core/pipeline.h"
 #include "policy/ceiling.h"
 #include "policy/policy.h"
 

@@ -21,10 +21,10 @@
 #include "cgroupfs/knob_file.h"
 #include "control/recording_limit_writer.h"
 #include "tests/agent/inline_gpu_looks.h"
-#include "tests/agent/small_model.h"
 #include "tests/agent/told_entries.h"
 #include "tests/agent/told_gpus.h"
 #include "tests/collectors/fake_tree.h"
+#include "tests/core/small_model.h"
 
 namespace cgphase::test {
 

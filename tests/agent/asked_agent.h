@@ -17,8 +17,8 @@
 #include "base/fd.h"
 #include "tests/agent/agent_world.h"
 #include "tests/agent/inline_gpu_looks.h"
-#include "tests/agent/small_model.h"
 #include "tests/collectors/fake_tree.h"
+#include "tests/core/small_model.h"
 
 namespace cgphase::test {
 

@@ -11,8 +11,8 @@
 #include "control/kernel_limit_writer.h"
 #include "control/lease_table.h"
 #include "tests/agent/inline_gpu_looks.h"
-#include "tests/agent/small_model.h"
 #include "tests/collectors/fake_tree.h"
+#include "tests/core/small_model.h"
 
 using namespace cgphase;
 

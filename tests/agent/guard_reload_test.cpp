@@ -7,8 +7,8 @@
 #include "base/file.h"
 #include "collectors/cgroup_files.h"
 #include "control/lease_table.h"
-#include "tests/agent/small_model.h"
 #include "tests/collectors/fake_tree.h"
+#include "tests/core/small_model.h"
 
 using namespace cgphase;
 

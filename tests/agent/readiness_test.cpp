@@ -12,8 +12,8 @@
 #include "base/file.h"
 #include "control/lease_table.h"
 #include "model/model.h"
-#include "tests/agent/small_model.h"
 #include "tests/agent/temporary_directory.h"
+#include "tests/core/small_model.h"
 
 using namespace cgphase;
 

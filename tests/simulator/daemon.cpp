@@ -6,7 +6,7 @@
 
 #include "control/restore.h"
 #include "tests/agent/inline_gpu_looks.h"
-#include "tests/agent/small_model.h"
+#include "tests/core/small_model.h"
 #include "tests/simulator/system_calls.h"
 
 namespace cgphase::simulator {

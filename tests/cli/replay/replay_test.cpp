@@ -5,7 +5,7 @@
 #include <chrono>
 #include <utility>
 
-#include "agent/pipeline.h"
+#include "core/pipeline.h"
 #include "model/ai4dl.h"
 #include "policy/policy.h"
 #include "tests/model/synthetic_trace.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "tests/agent/pipeline_host.h"
+#include "tests/core/pipeline_host.h"
 
 using namespace cgphase;
 using namespace cgphase::test;

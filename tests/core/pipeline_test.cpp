@@ -1,4 +1,4 @@
-#include "agent/pipeline.h"
+#include "core/pipeline.h"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@
 #include <random>
 #include <utility>
 
-#include "tests/agent/pipeline_host.h"
+#include "tests/core/pipeline_host.h"
 
 using namespace cgphase;
 using namespace cgphase::test;

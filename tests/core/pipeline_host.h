@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "agent/pipeline.h"
-#include "tests/agent/small_model.h"
+#include "core/pipeline.h"
+#include "tests/core/small_model.h"
 
 namespace cgphase::test {
 

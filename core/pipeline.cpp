@@ -1,4 +1,4 @@
-#include "agent/pipeline.h"
+#include "core/pipeline.h"
 
 #include <algorithm>
 #include <array>
