@@ -1,4 +1,4 @@
-// Answers to what is asked on the sockets: fills the reports of agent/report.h from the agent, and
+// Answers to what is asked on the sockets: fills the reports of protocol/report.h from the agent, and
 // carries out what an administrator asks for.
 #pragma once
 
@@ -15,9 +15,9 @@
 
 #include "agent/agent.h"
 #include "agent/peer.h"
-#include "agent/protocol.h"
-#include "agent/report.h"
 #include "policy/host_fit.h"
+#include "protocol/protocol.h"
+#include "protocol/report.h"
 
 namespace cgphase {
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "agent/answers.h"
-#include "agent/protocol_history.h"
+#include "protocol/history.h"
 
 namespace cgphase {
 

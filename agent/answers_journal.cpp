@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "agent/answers.h"
-#include "agent/protocol_events.h"
 #include "base/text.h"
+#include "protocol/events.h"
 
 namespace cgphase {
 namespace {

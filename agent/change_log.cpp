@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "agent/read_back.h"
-#include "agent/report.h"
-#include "agent/sentence.h"
 #include "base/text.h"
 #include "cgroupfs/knob_file.h"
+#include "protocol/report.h"
+#include "protocol/sentence.h"
 
 namespace cgphase {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "agent/config.h"
-#include "agent/protocol.h"
+#include "protocol/protocol.h"
 
 namespace cgphase {
 

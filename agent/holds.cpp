@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "agent/report.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "protocol/report.h"
 
 namespace cgphase {
 namespace {

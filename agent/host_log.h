@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "agent/log_entry.h"
-#include "agent/report.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "control/limit_writer.h"
 #include "policy/decision.h"
+#include "protocol/report.h"
 
 namespace cgphase {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "agent/protocol_metrics.h"
 #include "agent/web_files.h"
 #include "base/text.h"
+#include "protocol/metrics.h"
 
 namespace cgphase {
 namespace {

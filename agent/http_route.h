@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "agent/protocol.h"
 #include "base/result.h"
+#include "protocol/protocol.h"
 
 namespace cgphase {
 

@@ -8,8 +8,8 @@
 
 #include "agent/chosen_model.h"
 #include "agent/config.h"
-#include "agent/protocol.h"
 #include "cgroupfs/cgroup_root.h"
+#include "protocol/protocol.h"
 
 namespace cgphase {
 

@@ -1,6 +1,6 @@
 // The two Unix sockets of the daemon, on the agent's io_context: DIRECTORY/read.sock (0660, group)
 // for reading verbs and DIRECTORY/admin.sock (0600) for all of them. One request and one reply per
-// connection (agent/protocol.h). A slow, silent or hostile client costs one descriptor, at most
+// connection (protocol/protocol.h). A slow, silent or hostile client costs one descriptor, at most
 // 64 KiB for at most `request_limit` until its request is there, and as long its reply until it is
 // taken; `unsent_limit_bytes` bounds the replies of one socket together. None delays the loop.
 //
@@ -20,8 +20,8 @@
 
 #include "agent/instance_lock.h"
 #include "agent/peer.h"
-#include "agent/protocol.h"
 #include "base/result.h"
+#include "protocol/protocol.h"
 
 namespace cgphase {
 

@@ -16,8 +16,8 @@
 #include <string_view>
 
 #include "agent/peer.h"
-#include "agent/protocol.h"
 #include "agent/socket_server.h"
+#include "protocol/protocol.h"
 
 namespace cgphase {
 

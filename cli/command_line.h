@@ -3,7 +3,7 @@
 
 namespace cgphase {
 
-// Never throws; errors are one line on standard error. Exit codes: agent/protocol.h, Exit.
+// Never throws; errors are one line on standard error. Exit codes: protocol/protocol.h, Exit.
 int run_command(int count, const char* const* words);
 
 }  // namespace cgphase

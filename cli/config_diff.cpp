@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "agent/protocol_view.h"
+#include "protocol/view.h"
 
 namespace cgphase {
 namespace {

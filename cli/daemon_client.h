@@ -6,7 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "agent/protocol.h"
+#include "protocol/protocol.h"
 
 namespace cgphase {
 

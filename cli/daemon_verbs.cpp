@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "agent/report.h"
 #include "base/clock.h"
 #include "base/parse.h"
 #include "base/result.h"
@@ -19,6 +18,7 @@
 #include "cli/restore_alone.h"
 #include "cli/time_text.h"
 #include "cli/view.h"
+#include "protocol/report.h"
 
 namespace cgphase {
 namespace {

@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "agent/protocol.h"
 #include "base/file.h"
 #include "base/parse.h"
 #include "base/text.h"
@@ -18,6 +17,7 @@
 #include "cli/degradations.h"
 #include "cli/run_program.h"
 #include "collectors/neighbours.h"
+#include "protocol/protocol.h"
 
 namespace cgphase {
 namespace {

@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "agent/protocol_history.h"
 #include "base/temporary_file.h"
 #include "base/text.h"
 #include "cli/history_verbs.h"
@@ -22,6 +21,7 @@
 #include "cli/offline.h"
 #include "cli/print.h"
 #include "cli/time_text.h"
+#include "protocol/history.h"
 #include "storage/snapshot.h"
 
 namespace cgphase {

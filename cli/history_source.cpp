@@ -5,13 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include "agent/protocol_events.h"
-#include "agent/protocol_history.h"
-#include "agent/report.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/daemon_client.h"
 #include "cli/host_history.h"
+#include "protocol/events.h"
+#include "protocol/history.h"
+#include "protocol/report.h"
 #include "storage/stored_history.h"
 
 namespace cgphase {

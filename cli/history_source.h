@@ -6,8 +6,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "agent/protocol.h"
 #include "cli/print.h"
+#include "protocol/protocol.h"
 
 namespace cgphase {
 

@@ -14,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "agent/protocol_events.h"
 #include "base/clock.h"
 #include "cli/history_source.h"
 #include "cli/host_history.h"
@@ -22,6 +21,7 @@
 #include "cli/style.h"
 #include "cli/time_text.h"
 #include "cli/view.h"
+#include "protocol/events.h"
 
 namespace cgphase {
 namespace {

@@ -4,8 +4,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "agent/protocol.h"
 #include "cli/options.h"
+#include "protocol/protocol.h"
 
 namespace cgphase {
 

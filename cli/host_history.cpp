@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "agent/protocol_history.h"
 #include "base/temporary_file.h"
 #include "base/text.h"
+#include "protocol/history.h"
 #include "storage/stored_history.h"
 #include "traces/trace.h"
 

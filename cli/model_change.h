@@ -6,11 +6,11 @@
 #include <string>
 #include <string_view>
 
-#include "agent/report.h"
 #include "cli/options.h"
 #include "cli/print.h"
 #include "model/installed_models.h"
 #include "model/model.h"
+#include "protocol/report.h"
 
 namespace cgphase {
 

@@ -5,10 +5,10 @@
 #include <span>
 #include <string>
 
-#include "agent/protocol_metrics.h"
 #include "base/result.h"
 #include "cli/options.h"
 #include "cli/style.h"
+#include "protocol/metrics.h"
 
 namespace cgphase {
 

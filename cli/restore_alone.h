@@ -12,7 +12,7 @@ namespace cgphase {
 // cgphase-restore beside this program, else in /usr/lib/cgphase; empty where there is none.
 std::string find_restore_program();
 
-// Runs it and waits. The body has the form of an acting verb's reply (agent/report.h).
+// Runs it and waits. The body has the form of an acting verb's reply (protocol/report.h).
 std::expected<nlohmann::json, Complaint> restore_alone(const std::string& program,
                                                        const std::string& runtime_directory,
                                                        const std::string& cgroup_root);

@@ -1,10 +1,10 @@
-// Quantities of a reply (agent/protocol_view.h) for tables; "-" where absent.
+// Quantities of a reply (protocol/view.h) for tables; "-" where absent.
 #pragma once
 
 #include <optional>
 #include <string>
 
-#include "agent/protocol_view.h"
+#include "protocol/view.h"
 
 namespace cgphase {
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "agent/answers.h"
-#include "agent/protocol_history.h"
 #include "base/fd.h"
+#include "protocol/history.h"
 #include "tests/agent/agent_world.h"
 #include "tests/agent/inline_gpu_looks.h"
 #include "tests/collectors/fake_tree.h"

@@ -8,8 +8,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "agent/report.h"
 #include "base/file.h"
+#include "protocol/report.h"
 #include "tests/cli/command_run.h"
 #include "tests/cli/reports.h"
 

@@ -1,4 +1,4 @@
-// plot of a container: the daemon's answers are made by its own functions (agent/report.h).
+// plot of a container: the daemon's answers are made by its own functions (protocol/report.h).
 #include "cli/container_plot.h"
 
 #include <doctest/doctest.h>

@@ -8,8 +8,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "agent/protocol_history.h"
 #include "base/file.h"
+#include "protocol/history.h"
 #include "storage/sqlite.h"
 #include "storage/store.h"
 #include "tests/cli/command_run.h"

@@ -9,7 +9,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "agent/protocol_events.h"
+#include "protocol/events.h"
 #include "storage/sqlite.h"
 #include "storage/store.h"
 #include "tests/cli/command_run.h"

@@ -13,9 +13,9 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "agent/protocol_history.h"
 #include "base/fd.h"
 #include "base/file.h"
+#include "protocol/history.h"
 #include "storage/stored_history.h"
 #include "tests/cli/command_run.h"
 #include "tests/storage/points.h"

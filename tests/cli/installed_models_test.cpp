@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "agent/report.h"
 #include "base/file.h"
 #include "model/installed_models.h"
 #include "model/model.h"
+#include "protocol/report.h"
 #include "tests/cli/command_run.h"
 #include "tests/cli/small_model.h"
 #include "tests/text.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/report.h"
+#include "protocol/report.h"
 
 namespace cgphase::test {
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "agent/report.h"
+#include "protocol/report.h"
 #include "tests/cli/command_run.h"
 #include "tests/cli/reports.h"
 

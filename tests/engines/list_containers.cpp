@@ -5,10 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "agent/report.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "collectors/node_sampler.h"
+#include "protocol/report.h"
 
 namespace cgphase {
 namespace {

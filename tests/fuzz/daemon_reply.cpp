@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "agent/protocol.h"
-#include "agent/protocol_history.h"
 #include "policy/learned_phases.h"
+#include "protocol/history.h"
+#include "protocol/protocol.h"
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/refusal.h"
 #include "traces/trace.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/protocol_metrics.h"
+#include "protocol/metrics.h"
 #include "tests/cli/reports.h"
 
 using namespace cgphase;

@@ -30,9 +30,9 @@ MAY_INCLUDE = {
     "agent": ({"base", "collectors", "model", "policy", "control", "storage", "agent/pipeline",
                "agent/protocol"}, set()),
     "agent/pipeline": ({"base", "model", "policy"}, ALL_NOUNS),
-    "agent/protocol": ({"base"}, ALL_NOUNS | {"agent/report.h"}),
+    "agent/protocol": ({"base"}, ALL_NOUNS | {"protocol/report.h"}),
     "cli": ({"base", "model", "model/train", "policy", "storage", "agent/pipeline",
-             "agent/protocol"}, ALL_NOUNS | {"collectors/neighbours.h", "agent/report.h"}),
+             "agent/protocol"}, ALL_NOUNS | {"collectors/neighbours.h", "protocol/report.h"}),
     "tests": ({"*"}, set()),
     "bench": ({"*"}, set()),
 }

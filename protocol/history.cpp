@@ -1,4 +1,4 @@
-#include "agent/protocol_history.h"
+#include "protocol/history.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,9 +8,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "agent/report.h"
 #include "base/text.h"
 #include "collectors/sample.h"
+#include "protocol/report.h"
 
 namespace cgphase {
 namespace {

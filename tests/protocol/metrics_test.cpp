@@ -1,4 +1,4 @@
-#include "agent/protocol_metrics.h"
+#include "protocol/metrics.h"
 
 #include <doctest/doctest.h>
 

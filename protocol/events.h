@@ -6,8 +6,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 
-#include "agent/protocol.h"
 #include "base/result.h"
+#include "protocol/protocol.h"
 #include "storage/journal_event.h"
 
 namespace cgphase {

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "agent/report.h"
 #include "policy/decision.h"
+#include "protocol/report.h"
 
 namespace cgphase {
 

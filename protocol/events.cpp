@@ -1,4 +1,4 @@
-#include "agent/protocol_events.h"
+#include "protocol/events.h"
 
 #include <algorithm>
 #include <charconv>
@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "agent/report.h"
+#include "protocol/report.h"
 
 namespace cgphase {
 namespace {

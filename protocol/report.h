@@ -174,7 +174,7 @@ struct ExplainReport {
   bool kill_switch = false;      // now
   std::string unwritable = {};   // now: why nothing is written to it, where its mode allows it
 };
-// With "sentence" first (agent/sentence.h), and behind it what holds now where that is something
+// With "sentence" first (protocol/sentence.h), and behind it what holds now where that is something
 // else and neither a time was asked for nor the container is gone.
 nlohmann::json to_json(const ExplainReport& report);
 

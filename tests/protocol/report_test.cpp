@@ -1,10 +1,10 @@
-#include "agent/report.h"
+#include "protocol/report.h"
 
 #include <doctest/doctest.h>
 
-#include "agent/protocol.h"
 #include "collectors/cgroup_tree.h"
 #include "collectors/node_sampler.h"
+#include "protocol/protocol.h"
 #include "tests/cli/reports.h"
 
 using namespace cgphase;

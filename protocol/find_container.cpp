@@ -1,9 +1,9 @@
-// find_container() of agent/report.h.
+// find_container() of protocol/report.h.
 #include <algorithm>
 #include <functional>
 
-#include "agent/report.h"
 #include "base/text.h"
+#include "protocol/report.h"
 
 namespace cgphase {
 namespace {

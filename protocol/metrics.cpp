@@ -1,4 +1,4 @@
-#include "agent/protocol_metrics.h"
+#include "protocol/metrics.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "agent/protocol_view.h"
+#include "protocol/view.h"
 
 namespace cgphase {
 namespace {

@@ -1,4 +1,4 @@
-#include "agent/sentence.h"
+#include "protocol/sentence.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "agent/report.h"
+#include "protocol/report.h"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,9 @@
 #include <chrono>
 #include <cmath>
 
-#include "agent/protocol.h"
-#include "agent/sentence.h"
 #include "base/text.h"
+#include "protocol/protocol.h"
+#include "protocol/sentence.h"
 
 namespace cgphase {
 namespace {

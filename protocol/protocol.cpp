@@ -1,4 +1,4 @@
-#include "agent/protocol.h"
+#include "protocol/protocol.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "agent/protocol_history.h"
+#include "protocol/history.h"
 
 #include <doctest/doctest.h>
 

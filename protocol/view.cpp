@@ -1,4 +1,4 @@
-#include "agent/protocol_view.h"
+#include "protocol/view.h"
 
 #include "base/text.h"
 

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
-#include "agent/report.h"
 #include "base/text.h"
+#include "protocol/report.h"
 
 using namespace cgphase;
 
