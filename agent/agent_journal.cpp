@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "agent/agent.h"
-#include "agent/read_back.h"
+#include "agent/observers/read_back.h"
 #include "cgroupfs/knob_file.h"
 #include "policy/limit_arithmetic.h"
 

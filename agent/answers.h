@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "agent/agent.h"
-#include "agent/peer.h"
+#include "agent/server/peer.h"
 #include "policy/host_fit.h"
 #include "protocol/protocol.h"
 #include "protocol/report.h"

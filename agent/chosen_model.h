@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/config.h"
+#include "agent/config/config.h"
 #include "base/result.h"
 #include "model/phase_tracker.h"
 

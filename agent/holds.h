@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "agent/config.h"
+#include "agent/config/config.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "collectors/containers/container_info.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "agent/chosen_model.h"
-#include "agent/config.h"
+#include "agent/config/config.h"
 #include "cgroupfs/cgroup_root.h"
 #include "protocol/protocol.h"
 

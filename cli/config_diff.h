@@ -9,7 +9,7 @@
 namespace cgphase {
 
 // Key -> value, as the daemon prints it, of a file that lists each as "#key = value" below its
-// [section] (agent/default_config.toml).
+// [section] (agent/config/default_config.toml).
 using ConfigDefaults = std::map<std::string, std::string>;
 ConfigDefaults parse_config_defaults(std::string_view file);
 

@@ -11,7 +11,7 @@ std::string_view bash_completion();
 std::string_view zsh_completion();
 
 // Every key of the daemon's configuration at its default, commented out
-// (agent/default_config.toml).
+// (agent/config/default_config.toml).
 std::string_view default_config_file();
 
 }  // namespace cgphase

@@ -14,7 +14,7 @@ install(FILES model/default_model.json DESTINATION ${CMAKE_INSTALL_DATADIR}/cgph
 # The same in every release, as dpkg asks who edited it about every change. Keys, which do change,
 # are an example.
 install(FILES packaging/cgphase.toml DESTINATION /etc/cgphase)
-install(FILES agent/default_config.toml DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
+install(FILES agent/config/default_config.toml DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
   RENAME cgphase.toml)
 install(FILES systemd/cgphased.service systemd/cgphased-http.socket
   systemd/cgphase-restore.service systemd/cgphase.slice
@@ -33,7 +33,7 @@ if(CGPHASE_SCDOC)
   file(MAKE_DIRECTORY ${pages})
   set(keys ${PROJECT_SOURCE_DIR}/docs/man/cgphase.toml.5.head.scd)
   set(awk ${PROJECT_SOURCE_DIR}/docs/man/configuration.awk)
-  set(defaults ${PROJECT_SOURCE_DIR}/agent/default_config.toml)
+  set(defaults ${PROJECT_SOURCE_DIR}/agent/config/default_config.toml)
   add_custom_command(OUTPUT ${pages}/cgphase.toml.5
     COMMAND awk -f ${awk} ${defaults} | cat ${keys} - | ${CGPHASE_SCDOC} > ${pages}/cgphase.toml.5
     DEPENDS ${awk} ${defaults} ${keys} VERBATIM)

@@ -57,7 +57,7 @@ struct GpuStat {
   bool operator==(const GpuStat&) const = default;
 };
 
-// What its programs do with limits, as far as somebody looks (agent/program_watch.h).
+// What its programs do with limits, as far as somebody looks (agent/observers/program_watch.h).
 struct ProgramStat {
   bool started = false;  // since the sample before: one that may read the limits
   // Known to read them again while it runs: cpu.max, memory.high.

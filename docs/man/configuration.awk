@@ -1,4 +1,4 @@
-# agent/default_config.toml as a part of cgphase.toml(5), in scdoc's language: a comment says what a
+# agent/config/default_config.toml as a part of cgphase.toml(5), in scdoc's language: a comment says what a
 # key means, "Allowed:" what it may be, and "#key = value" is the key at its default.
 function plain(text) {
   gsub(/\\/, "\\\\", text)

@@ -16,7 +16,7 @@
 #include "base/fd.h"
 #include "protocol/history.h"
 #include "tests/agent/agent_world.h"
-#include "tests/agent/inline_gpu_looks.h"
+#include "tests/agent/observers/inline_gpu_looks.h"
 #include "tests/collectors/fake_tree.h"
 #include "tests/core/small_model.h"
 

@@ -10,7 +10,7 @@
 #include "collectors/cgroup_files.h"
 #include "control/kernel_limit_writer.h"
 #include "control/lease_table.h"
-#include "tests/agent/inline_gpu_looks.h"
+#include "tests/agent/observers/inline_gpu_looks.h"
 #include "tests/collectors/fake_tree.h"
 #include "tests/core/small_model.h"
 

@@ -2,7 +2,7 @@
 // socket server, whose answers the test gives. Both turn on one io_context in the test's thread.
 #pragma once
 
-#include "agent/socket_server.h"
+#include "agent/server/socket_server.h"
 
 #include <functional>
 #include <map>

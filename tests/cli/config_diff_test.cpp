@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "agent/config.h"
+#include "agent/config/config.h"
 #include "cli/embedded_files.h"
 
 using namespace cgphase;

@@ -163,11 +163,11 @@ refused() {
 hostile=$'evil\e[2J"\xff'
 hostile_told='/evil\\x1b[2J\"\\xff'
 
-# Entries of one message since the last start, by the name that it has in agent/log_entry.cpp, as
+# Entries of one message since the last start, by the name that it has in agent/logging/log_entry.cpp, as
 # JSON lines that have all of the parts.
 entries() {  # MESSAGE PART...
   local id found part
-  id=$(sed -n "s/.*Message::$1, \"\([0-9a-f]*\)\".*/\1/p" "$tree/agent/log_entry.cpp")
+  id=$(sed -n "s/.*Message::$1, \"\([0-9a-f]*\)\".*/\1/p" "$tree/agent/logging/log_entry.cpp")
   [ -n "$id" ] || fail "no message $1"
   found=$(journalctl -q -o json _SYSTEMD_INVOCATION_ID="$invocation" MESSAGE_ID="$id")
   for part in "${@:2}"; do found=$(grep -F "$part" <<<"$found"); done

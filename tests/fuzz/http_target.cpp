@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "agent/http_address.h"
-#include "agent/http_route.h"
+#include "agent/config/http_address.h"
+#include "agent/http/http_route.h"
 #include "base/check.h"
 #include "base/text.h"
 

@@ -116,7 +116,7 @@ class Manual(unittest.TestCase):
         pages = "".join(page(name) for name in (
             "cgphase.1", "cgphase.7", "cgphased.8", "cgphase-restore.8", "cgphase.toml.5.head"))
         ours = re.sub(r"systemctl( --[a-z-]+)+", "", pages)  # those are systemctl's own
-        named = set(LONG.findall(ours + text_of("agent/default_config.toml")))
+        named = set(LONG.findall(ours + text_of("agent/config/default_config.toml")))
         self.assertEqual(named - known, set())
 
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "control/restore.h"
-#include "tests/agent/inline_gpu_looks.h"
+#include "tests/agent/observers/inline_gpu_looks.h"
 #include "tests/core/small_model.h"
 #include "tests/simulator/system_calls.h"
 

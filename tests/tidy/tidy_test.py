@@ -232,8 +232,8 @@ class Includes(TidyTest):
         self.assert_complaint('agent/ may not include "model/train/trainer.h"')
 
     def test_the_command_does_not_reach_the_sockets_of_the_daemon(self):
-        self.write("cli/a.cpp", '#include "agent/socket_server.h"\n')
-        self.assert_complaint('cli/ may not include "agent/socket_server.h"')
+        self.write("cli/a.cpp", '#include "agent/server/socket_server.h"\n')
+        self.assert_complaint('cli/ may not include "agent/server/socket_server.h"')
 
     def test_programs_do_not_include_tests(self):
         self.write("control/a.cpp", '#include "tests/fixture.h"\n')

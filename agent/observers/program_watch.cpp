@@ -1,0 +1,217 @@
+#include "agent/observers/program_watch.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <utility>
+
+#include "collectors/cgroup_processes.h"
+
+namespace cgphase {
+namespace {
+
+// JVM: cpu.max whenever a pool or the collector asks for processors. .NET: as the thread pool
+// grows. libuv: cpu.max, and the smaller of memory.max and memory.high, whenever it is asked. Ray:
+// as it starts workers.
+constexpr std::array<LimitReader, 4> kLimitReaders = {{{"java", true, false},
+                                                       {"dotnet", true, false},
+                                                       {"node", true, true},
+                                                       {"raylet", true, false}}};
+
+// An engine's own process on its way into a container ("runc:[2:INIT]"): what it reads is not for
+// the program that it becomes, which is told as a start.
+constexpr std::string_view kEngineCommand = "runc:[";
+
+}  // namespace
+
+const LimitReader* find_limit_reader(std::string_view command, std::string_view program) {
+  const std::string_view base = program.substr(program.rfind('/') + 1);
+  const auto found = std::ranges::find_if(kLimitReaders, [&](const LimitReader& reader) {
+    return reader.name == command || reader.name == base;
+  });
+  return found == kLimitReaders.end() ? nullptr : &*found;
+}
+
+void ProgramWatch::look(NodeSample& tick, const Surroundings& around) {
+  for (const CgroupId& id : tick.vanished) drop(id, around);
+  for (const Sample& sample : tick.containers) attend(sample, around);
+  list_in_turn(tick, around);
+  hear(tick.time, around);
+  for (Sample& sample : tick.containers) {
+    const auto found = watched_.find(sample.id);
+    if (found == watched_.end()) continue;
+    Watched& watched = found->second;
+    if (watched.told && around.probes->tells_limit_reads())
+      ignore_quiet(sample.id, watched, tick.time, around);
+    sample.programs = std::exchange(
+        watched.stat, {.reads_cpu = watched.stat.reads_cpu,
+                       .reads_memory = watched.stat.reads_memory});
+  }
+}
+
+void ProgramWatch::hear(MonotonicTime now, const Surroundings& around) {
+  if (!around.probes) return;
+  for (const ProgramAct& act : around.probes->take_program_acts()) take(act, now, around);
+}
+
+void ProgramWatch::attend(const Sample& sample, const Surroundings& around) {
+  if (!around.attended(sample.id)) return drop(sample.id, around);
+  const auto [found, fresh] = watched_.try_emplace(sample.id);
+  Watched& watched = found->second;
+  if (fresh) {
+    by_inode_.insert_or_assign(sample.id.inode, sample.id);
+    watched.told = around.probes && around.probes->watch_programs(sample.id, true);
+  }
+  if (sample.populated != false) return;
+  forget_programs(sample.id, watched, around);
+  watched = Watched{.told = watched.told, .listed = true};
+}
+
+void ProgramWatch::drop(CgroupId id, const Surroundings& around) {
+  const auto gone = watched_.find(id);
+  if (gone == watched_.end()) return;
+  forget_programs(id, gone->second, around);
+  if (gone->second.told) (void)around.probes->watch_programs(id, false);
+  by_inode_.erase(id.inode);
+  watched_.erase(gone);
+}
+
+void ProgramWatch::hear_again(CgroupId id, std::uint64_t key, Program& program,
+                              const Surroundings& around) {
+  if (std::exchange(program.ignored, false)) around.probes->ignore_program(id, key, false);
+}
+
+// What the kernel keeps to itself of them it tells again.
+void ProgramWatch::forget_programs(CgroupId id, Watched& watched, const Surroundings& around) {
+  for (auto& [key, program] : watched.programs) hear_again(id, key, program, around);
+  watched.programs.clear();
+}
+
+// All that run, where BPF tells nothing or nothing yet, as far as one call may go.
+void ProgramWatch::list_in_turn(const NodeSample& tick, const Surroundings& around) {
+  std::size_t processes = 0;
+  CgroupId listed;
+  const auto list_some = [&](bool later) {
+    for (const Sample& sample : tick.containers) {
+      const auto found = watched_.find(sample.id);
+      if (found == watched_.end() || (sample.id > last_listed_) != later) continue;
+      Watched& watched = found->second;
+      if (sample.populated == false || (watched.told && watched.listed)) continue;
+      if (processes >= kMostProcessesInAll) return;
+      processes += list(watched, sample.id, tick.time, around);
+      listed = sample.id;
+    }
+  };
+  list_some(true);
+  list_some(false);
+  last_listed_ = processes < kMostProcessesInAll ? CgroupId() : listed;
+}
+
+std::size_t ProgramWatch::list(Watched& watched, CgroupId id, MonotonicTime now,
+                               const Surroundings& around) {
+  const Result<Fd> directory = around.directory(id);
+  if (!directory) return 0;
+  const bool first = !std::exchange(watched.listed, true), started = watched.stat.started;
+  std::map<std::string, std::string, std::less<>> running;
+  std::size_t processes = 0;
+  (void)visit_processes(directory->get(), [&](std::string_view pid) {
+    std::string program = process_program(around.proc_root, pid);
+    const auto before = watched.running.find(pid);
+    if (!program.empty() && (before == watched.running.end() || before->second != program)) {
+      const std::string command = process_command(around.proc_root, pid);
+      const LimitReader* const reader = find_limit_reader(command, program);
+      const std::uint64_t key = std::hash<std::string>()(program);
+      if (reader != nullptr || !watched.programs.contains(key))
+        start(id, watched, key, reader, now, around);
+    }
+    running.emplace(pid, std::move(program));
+    return ++processes < kMostProcesses;
+  });
+  watched.running = std::move(running);
+  // Those that ran before anybody looked have read what they read.
+  if (first) watched.stat.started = started;
+  if (watched.told) {
+    watched.running.clear();
+    watched.programs.clear();  // BPF has other keys
+  }
+  return processes;
+}
+
+void ProgramWatch::start(CgroupId id, Watched& watched, std::uint64_t key,
+                         const LimitReader* reader, MonotonicTime now,
+                         const Surroundings& around) {
+  watched.stat.started = true;
+  if (watched.programs.size() >= kMostPrograms && !watched.programs.contains(key))
+    forget_programs(id, watched, around);
+  Program& program = watched.programs[key];
+  if (!program.first) program.first = now;
+  program.last = now;
+  program.ignored = false;
+  if (reader == nullptr) return;
+  program.reads = true;
+  watched.stat.reads_cpu = watched.stat.reads_cpu || reader->reads_cpu;
+  watched.stat.reads_memory = watched.stat.reads_memory || reader->reads_memory;
+}
+
+void ProgramWatch::take(const ProgramAct& act, MonotonicTime now, const Surroundings& around) {
+  if (act.kind == ProgramAct::Kind::untold && act.container == 0) {
+    for (auto& [id, watched] : watched_)
+      if (watched.told) take_untold(id, watched, around);
+    return;
+  }
+  const auto known = by_inode_.find(act.container);
+  const auto found = known == by_inode_.end() ? watched_.end() : watched_.find(known->second);
+  if (found == watched_.end()) return;
+  auto& [id, watched] = *found;
+  switch (act.kind) {
+    case ProgramAct::Kind::starts:
+      return start(id, watched, act.key, find_limit_reader(act.command, {}), now, around);
+    case ProgramAct::Kind::untold: return take_untold(id, watched, around);
+    case ProgramAct::Kind::reads_cpu:
+    case ProgramAct::Kind::reads_memory: return take_read(id, watched, act, now, around);
+  }
+}
+
+// Any program may have started, and any may have read: who is quiet is seen when it starts anew.
+void ProgramWatch::take_untold(CgroupId id, Watched& watched, const Surroundings& around) {
+  watched.stat.started = true;
+  for (auto& [key, program] : watched.programs) {
+    program.first.reset();
+    hear_again(id, key, program, around);
+  }
+}
+
+// A program that started lately reads its limits for the first time, any other again. One that gave
+// itself another command line meanwhile, or whose start was ignored, may be either: its age tells.
+void ProgramWatch::take_read(CgroupId id, Watched& watched, const ProgramAct& act,
+                             MonotonicTime now, const Surroundings& around) {
+  if (act.command.starts_with(kEngineCommand)) return;
+  const auto lately = [&](const Program& one) { return now - one.last <= around.start_up; };
+  const auto program = watched.programs.find(act.key);
+  const bool known = act.key != 0 && program != watched.programs.end();
+  bool again = true;
+  for (auto& [key, one] : watched.programs) {
+    if (known && key != act.key) continue;
+    if (one.ignored || lately(one)) again = act.age > around.start_up && !(known && lately(one));
+    if (known || lately(one)) one.reads = true;
+    hear_again(id, key, one, around);
+  }
+  if (!again) return;
+  (act.kind == ProgramAct::Kind::reads_cpu ? watched.stat.reads_cpu : watched.stat.reads_memory) =
+      true;
+}
+
+// Who read nothing in its first time under the originals will not the next time: what is run for
+// health checks and by loops must not keep the limits up for ever.
+void ProgramWatch::ignore_quiet(CgroupId id, Watched& watched, MonotonicTime now,
+                                const Surroundings& around) {
+  for (auto& [key, program] : watched.programs) {
+    if (program.reads || key == 0 || !program.first || now - *program.first < around.start_up)
+      continue;
+    program.first.reset();
+    program.ignored = true;
+    around.probes->ignore_program(id, key, true);
+  }
+}
+
+}  // namespace cgphase
