@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 #include "cgroupfs/knob_file.h"
-#include "policy/limit_arithmetic.h"
+#include "policy/safety/limit_arithmetic.h"
 
 namespace cgphase {
 namespace {

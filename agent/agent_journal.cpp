@@ -6,7 +6,7 @@
 #include "agent/agent.h"
 #include "agent/observers/read_back.h"
 #include "cgroupfs/knob_file.h"
-#include "policy/limit_arithmetic.h"
+#include "policy/safety/limit_arithmetic.h"
 
 namespace cgphase {
 namespace {

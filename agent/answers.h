@@ -15,7 +15,7 @@
 
 #include "agent/agent.h"
 #include "agent/server/peer.h"
-#include "policy/host_fit.h"
+#include "policy/budget/host_fit.h"
 #include "protocol/protocol.h"
 #include "protocol/report.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "policy/rails_memory.h"
+#include "policy/safety/rails_memory.h"
 #include "storage/store.h"
 
 namespace cgphase {

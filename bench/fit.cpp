@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/parse.h"
-#include "policy/host_fit.h"
+#include "policy/budget/host_fit.h"
 #include "policy/policy.h"
 
 using namespace cgphase;

@@ -18,7 +18,7 @@
 #include "cli/table.h"
 #include "cli/trace_runs.h"
 #include "cli/view.h"
-#include "policy/host_fit.h"
+#include "policy/budget/host_fit.h"
 
 namespace cgphase {
 namespace {

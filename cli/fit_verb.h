@@ -14,7 +14,7 @@ namespace cgphase {
 // it does not. `options` and `exit_code` must outlive the parsing.
 void add_fit_verb(CLI::App& app, const CommonOptions& options, int& exit_code);
 
-// The answer (policy/host_fit.h) as text: a sentence, what it is made of, a row per container.
+// The answer (policy/budget/host_fit.h) as text: a sentence, what it is made of, a row per container.
 std::string render_fit(const nlohmann::json& body, const TextStyle& style);
 
 }  // namespace cgphase

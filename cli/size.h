@@ -10,7 +10,7 @@
 
 #include "cli/style.h"
 #include "collectors/sample.h"
-#include "policy/phase_record.h"
+#include "policy/phase/phase_record.h"
 
 namespace cgphase {
 

@@ -17,7 +17,7 @@
 #include "cli/size.h"
 #include "cli/trace_runs.h"
 #include "cli/view.h"
-#include "policy/learned_phases.h"
+#include "policy/phase/learned_phases.h"
 
 namespace cgphase {
 namespace {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/check.h"
+#include "policy/budget/saving.h"
 #include "policy/ceiling.h"
-#include "policy/limit_arithmetic.h"
-#include "policy/saving.h"
+#include "policy/safety/limit_arithmetic.h"
 
 namespace cgphase {
 namespace {

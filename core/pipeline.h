@@ -18,9 +18,9 @@
 #include "model/feature_extractor.h"
 #include "model/phase_tracker.h"
 #include "policy/decision.h"
-#include "policy/guard_rails.h"
-#include "policy/rails_memory.h"
 #include "policy/policy.h"
+#include "policy/safety/guard_rails.h"
+#include "policy/safety/rails_memory.h"
 
 namespace cgphase {
 

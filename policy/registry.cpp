@@ -3,18 +3,18 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "policy/adaptive_policy.h"
-#include "policy/ai4dl_policy.h"
-#include "policy/autopilot_policy.h"
-#include "policy/hold_policy.h"
-#include "policy/oracle_policy.h"
-#include "policy/phase_policy.h"
+#include "policy/baselines/adaptive_policy.h"
+#include "policy/baselines/ai4dl_policy.h"
+#include "policy/baselines/autopilot_policy.h"
+#include "policy/baselines/hold_policy.h"
+#include "policy/baselines/oracle_policy.h"
+#include "policy/baselines/sliding_policy.h"
+#include "policy/baselines/static_policy.h"
+#include "policy/baselines/theta_scan_policy.h"
+#include "policy/baselines/vpa_policy.h"
+#include "policy/phase/phase_policy.h"
 #include "policy/policy.h"
 #include "policy/policy_entry.h"
-#include "policy/sliding_policy.h"
-#include "policy/static_policy.h"
-#include "policy/theta_scan_policy.h"
-#include "policy/vpa_policy.h"
 
 namespace cgphase {
 namespace {

@@ -23,9 +23,9 @@
 #include "collectors/sample.h"
 #include "model/forecast.h"
 #include "model/phase.h"
+#include "policy/budget/saving.h"
 #include "policy/decision.h"
 #include "policy/pin.h"
-#include "policy/saving.h"
 #include "storage/journal_event.h"
 
 namespace cgphase {

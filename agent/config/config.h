@@ -12,7 +12,7 @@
 #include "base/units.h"
 #include "collectors/containers/container_info.h"
 #include "policy/decision.h"
-#include "policy/guard_rails.h"
+#include "policy/safety/guard_rails.h"
 #include "storage/retention.h"
 
 namespace cgphase {

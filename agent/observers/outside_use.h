@@ -12,7 +12,7 @@
 #include "base/fd.h"
 #include "collectors/sample.h"
 #include "core/pipeline.h"
-#include "policy/histogram.h"
+#include "policy/phase/histogram.h"
 
 namespace cgphase {
 

@@ -6,8 +6,8 @@
 
 #include "cli/replay/sweep_plan.h"
 #include "cli/replay/words.h"
-#include "policy/guard_rails.h"
 #include "policy/policy.h"
+#include "policy/safety/guard_rails.h"
 
 namespace cgphase {
 namespace {

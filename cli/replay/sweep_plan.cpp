@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "policy/control_sweep.h"
+#include "policy/baselines/control_sweep.h"
 
 namespace cgphase {
 namespace {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
-#include "policy/host_fit.h"
+#include "policy/budget/host_fit.h"
 #include "tests/cli/command_run.h"
 #include "tests/text.h"
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "policy/limit_arithmetic.h"
+#include "policy/safety/limit_arithmetic.h"
 #include "tests/kernel/control_fixture.h"
 
 using namespace cgphase;

@@ -10,7 +10,7 @@
 #include <random>
 #include <string>
 
-#include "policy/guard_rails.h"
+#include "policy/safety/guard_rails.h"
 
 using namespace cgphase;
 

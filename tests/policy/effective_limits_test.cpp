@@ -1,10 +1,10 @@
 // What counts is at most what the host has, and what is measured at most what was counted.
 #include <doctest/doctest.h>
 
+#include "policy/budget/saving.h"
 #include "policy/ceiling.h"
-#include "policy/rail_senses.h"
-#include "policy/saving.h"
-#include "tests/policy/rail_world.h"
+#include "policy/safety/rail_senses.h"
+#include "tests/policy/safety/rail_world.h"
 
 using namespace cgphase;
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "policy/guard_rails.h"
+#include "policy/safety/guard_rails.h"
 #include "tests/agent/observers/inline_gpu_looks.h"
 #include "tests/collectors/fake_tree.h"
 

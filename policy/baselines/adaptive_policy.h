@@ -1,0 +1,38 @@
+// `adaptive-max` and `adaptive-2sd`: the statistic of the window that just passed, (now - window,
+// now], taken for the coming one: the reactive policy that AI4DL (Buchaca et al., HotCloud'20)
+// compares with. The window is that of the surroundings, at most WindowStatistic::kMostSamples.
+#pragma once
+
+#include "policy/baselines/window_statistic.h"
+#include "policy/policy_entry.h"
+
+namespace cgphase {
+
+inline constexpr std::array kAdaptiveDeviations = {PolicyParameter{"deviations", 2, 0, 10}};
+
+class AdaptivePolicy final : public Policy {
+ public:
+  // `deviations`: mean plus so many standard deviations; absent: the maximum.
+  AdaptivePolicy(double window_seconds, std::optional<double> deviations)
+      : window_seconds_(window_seconds), deviations_(deviations) {}
+
+  void observe(const Observation& observation) override;
+  Allocation allocate(const Limits& original, const HostCapacity& host) const override;
+  nlohmann::json learned() const override;
+
+ private:
+  struct Measure {
+    WindowStatistic window;
+    int seen = 0;  // up to the warm-up
+  };
+  std::optional<double> wanted(const Measure& measure) const;
+
+  double window_seconds_;
+  std::optional<double> deviations_;
+  Measure cpu_, memory_;
+};
+
+Result<std::unique_ptr<Policy>> make_adaptive_max(const PolicyMaking& making);
+Result<std::unique_ptr<Policy>> make_adaptive_2sd(const PolicyMaking& making);
+
+}  // namespace cgphase

@@ -1,0 +1,73 @@
+// `autopilot` and `autopilot-tuned`: the moving window recommender of Google's Autopilot (K. Rzadca
+// et al., EuroSys 2020, section 3.2.2).
+//
+// CPU: 95th percentile of the load-adjusted histogram, in which each sample weighs as much as it
+// used, half as much after 12 h. Memory: 98th percentile (1 is the maximum) of the same histogram
+// of the peaks of five minutes, the running one counted, with 48 h. Both x 1.15 (the paper's margin
+// is 10 to 15 %, less for large limits), then the maximum of what was recommended in the last hour.
+// Histograms are handed on to later runs of the image, as Autopilot's are of a job.
+//
+// Left out: the recommenders that choose among machine-learned arms; aggregation over the tasks of
+// a job; for CPU the five-minute aggregates (each sample is counted at once).
+//
+// `autopilot-tuned` is the same with half-lives tuned to the job: CPU's is `jobs` of its lengths
+// (an eighth, as `vpa-tuned`; where the length is not told, the window of the surroundings), the
+// other times keep Autopilot's proportions to it: memory x 4, windows of the peaks / 144, the last
+// hour / 12.
+#pragma once
+
+#include <optional>
+
+#include "policy/baselines/learned_usage.h"
+#include "policy/phase/sliding_maximum.h"
+#include "policy/policy_entry.h"
+
+namespace cgphase {
+
+inline constexpr std::array kAutopilotParameters = {
+    PolicyParameter{"cpu-quantile", 0.95, 0, 1},
+    PolicyParameter{"memory-quantile", 0.98, 0, 1},
+    PolicyParameter{"margin", 1.15, 1, 10},
+    PolicyParameter{"half-life", 43200, 1, 1e8},  // of CPU, seconds; the rest in proportion
+};
+inline constexpr std::array kAutopilotTunedParameters = {
+    PolicyParameter{"cpu-quantile", 0.95, 0, 1},
+    PolicyParameter{"memory-quantile", 0.98, 0, 1},
+    PolicyParameter{"margin", 1.15, 1, 10},
+    PolicyParameter{"jobs", 0.125, 0.001, 1000},  // half-life of CPU, in lengths of the job
+};
+
+class AutopilotPolicy final : public Policy {
+ public:
+  AutopilotPolicy(const PolicyMaking& making, double cpu_half_life_seconds);
+
+  void observe(const Observation& observation) override;
+  Allocation allocate(const Limits& original, const HostCapacity& host) const override;
+  nlohmann::json learned() const override;
+
+ private:
+  struct Peak {
+    double bytes = 0, end_seconds = 0;
+  };
+  void observe_memory(double bytes, double time_seconds);
+  void recommend(double time_seconds);
+  std::optional<double> memory_quantile() const;
+
+  std::string_view name_;
+  UsageShapes shapes_;
+  double cpu_quantile_, memory_quantile_, margin_;
+  double peak_seconds_, hold_seconds_;
+  DecayingHistogram own_cpu_, own_memory_;  // of this run; memory without the running peak
+  DecayingHistogram cpu_, memory_;          // of earlier runs, too
+  std::optional<Peak> peak_;                // the running one
+  SlidingMaximum recommended_cpu_, recommended_memory_;
+  bool taught_cpu_ = false, taught_memory_ = false;  // by earlier runs
+  int earlier_runs_ = 0;
+  double cpu_count_ = 0, memory_count_ = 0;  // samples of this run
+};
+
+Result<std::unique_ptr<Policy>> make_autopilot(const PolicyMaking& making);
+Result<std::unique_ptr<Policy>> make_autopilot_tuned(const PolicyMaking& making);
+nlohmann::json merge_autopilot(const nlohmann::json& earlier, const nlohmann::json& run);
+
+}  // namespace cgphase

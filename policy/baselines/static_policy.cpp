@@ -1,0 +1,22 @@
+#include "policy/baselines/static_policy.h"
+
+#include <nlohmann/json.hpp>
+
+#include "policy/ceiling.h"
+
+namespace cgphase {
+
+void StaticPolicy::observe(const Observation&) { samples_ += 1; }
+
+Allocation StaticPolicy::allocate(const Limits& original, const HostCapacity& host) const {
+  Allocation allocation;
+  allocation.cpu = Cores{cpu_ceiling_cores(original, host)};
+  allocation.memory = original.memory_bytes().value_or(host.memory);
+  allocation.reason = Reason::window_statistics;
+  allocation.cpu_sample_count = allocation.memory_sample_count = samples_;
+  return allocation;
+}
+
+nlohmann::json StaticPolicy::learned() const { return nullptr; }
+
+}  // namespace cgphase

@@ -1,0 +1,203 @@
+#include "policy/phase/histogram.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+
+#include "base/check.h"
+#include "policy/phase/power_of_two.h"
+
+namespace cgphase {
+namespace {
+
+// Weights are kept relative to a reference time and moved to a new one before they could overflow.
+constexpr double kMaxExponent = 64;
+// Far above any sum of weights that a run can reach, far below what could overflow.
+constexpr double kMaxJsonNumber = 1e18;
+
+// 1.05^i by repeated multiplication: the C library's pow differs by processor.
+constexpr auto kEdges = [] {
+  std::array<double, DecayingHistogram::kMaxBuckets> edges{};
+  double value = 1;
+  for (double& edge : edges) {
+    edge = value;
+    value *= DecayingHistogram::kGrowth;
+  }
+  return edges;
+}();
+
+// A number from 1 on lies in a cell by its exponent and the first bits of its fraction: a cell is
+// at most 1/16 of itself wide, so few edges are in it.
+constexpr int kCellBits = 4;
+constexpr std::size_t cell_of(double scaled) {
+  return static_cast<std::size_t>((std::bit_cast<std::uint64_t>(scaled) >> (52 - kCellBits)) -
+                                  (std::uint64_t{1023} << kCellBits));
+}
+// Of each cell the first edge above its beginning.
+constexpr auto kFirstAbove = [] {
+  std::array<std::uint16_t, cell_of(kEdges.back()) + 1> first{};
+  std::uint16_t edge = 0;
+  for (std::size_t cell = 0; cell < first.size(); ++cell) {
+    while (edge < kEdges.size() && cell_of(kEdges[edge]) < cell) ++edge;
+    first[cell] = edge;
+  }
+  return first;
+}();
+
+std::optional<double> bounded_number(const nlohmann::json& json) {
+  if (!json.is_number()) return std::nullopt;
+  const double value = json.get<double>();
+  if (!(value >= 0 && value <= kMaxJsonNumber)) return std::nullopt;
+  return value;
+}
+
+std::optional<double> number_at(const nlohmann::json& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() ? std::nullopt : bounded_number(*found);
+}
+
+}  // namespace
+
+DecayingHistogram::DecayingHistogram(const Shape& shape) : shape_(shape) {
+  CHECK_INVARIANT(shape.first > 0 && shape.half_life_seconds > 0);
+}
+
+int DecayingHistogram::bucket_of(double value) const {
+  const double scaled = value / shape_.first;
+  if (!(scaled < kEdges.back())) return kMaxBuckets - 1;
+  if (scaled < 1) return 0;
+  std::size_t above = kFirstAbove[cell_of(scaled)];
+  while (kEdges[above] <= scaled) ++above;
+  return static_cast<int>(above);
+}
+
+void DecayingHistogram::scale(double factor) {
+  for (double& weight : weights_) weight *= factor;
+  total_ *= factor;
+}
+
+void DecayingHistogram::put(int bucket, double weight) {
+  const auto index = static_cast<std::size_t>(bucket);
+  if (weights_.empty()) lowest_ = index;
+  // Exactly as long as needed: a container has many of these, and its range is soon known.
+  if (index < lowest_) {
+    weights_.reserve(weights_.size() + lowest_ - index);
+    weights_.insert(weights_.begin(), lowest_ - index, 0.0);
+    lowest_ = index;
+  }
+  if (weights_.size() <= index - lowest_) {
+    weights_.reserve(index - lowest_ + 1);
+    weights_.resize(index - lowest_ + 1, 0.0);
+  }
+  weights_[index - lowest_] += weight;
+  total_ += weight;
+}
+
+void DecayingHistogram::add(double value, double weight, double time_seconds) {
+  if (!(std::isfinite(value) && value >= 0) || !(std::isfinite(weight) && weight > 0)) return;
+  if (!std::isfinite(time_seconds)) return;
+  if (!reference_) reference_ = latest_ = time_seconds;
+  latest_ = std::max(*latest_, time_seconds);
+  double exponent = (*latest_ - *reference_) / shape_.half_life_seconds;
+  if (exponent > kMaxExponent) {
+    scale(power_of_two(-exponent));
+    reference_ = latest_;
+    exponent = 0;
+  }
+  put(bucket_of(value), weight * power_of_two(exponent));
+  count_ += 1;
+}
+
+std::optional<double> DecayingHistogram::quantile(double share) const {
+  if (!(total_ > 0)) return std::nullopt;
+  double below = 0;
+  std::size_t last = 0;  // highest bucket with any weight, should rounding keep us short of `share`
+  for (std::size_t i = 0; i < weights_.size(); ++i) {
+    if (!(weights_[i] > 0)) continue;
+    below += weights_[i];
+    last = lowest_ + i;
+    if (below >= share * total_) break;
+  }
+  return shape_.first * kEdges[last];
+}
+
+double DecayingHistogram::to_latest() const {
+  return reference_ ? power_of_two((*reference_ - *latest_) / shape_.half_life_seconds) : 1;
+}
+
+std::optional<double> DecayingHistogram::peak(double least_weight) const {
+  const double least = least_weight / to_latest();
+  for (std::size_t i = weights_.size(); i > 0; --i)
+    if (weights_[i - 1] >= least) return shape_.first * kEdges[lowest_ + i - 1];
+  return std::nullopt;
+}
+
+double DecayingHistogram::weight_between(double from, double to) const {
+  const auto first = static_cast<std::size_t>(bucket_of(std::max(from, 0.0)));
+  const auto last = static_cast<std::size_t>(bucket_of(std::max(to, 0.0)));
+  double sum = 0;
+  for (std::size_t i = std::max(first, lowest_); i <= last && i - lowest_ < weights_.size(); ++i)
+    sum += weights_[i - lowest_];
+  return sum * to_latest();
+}
+
+double DecayingHistogram::total_weight() const {
+  return weight_between(0, shape_.first * kEdges.back());
+}
+
+void DecayingHistogram::merge(const DecayingHistogram& other, double factor) {
+  CHECK_INVARIANT(shape_ == other.shape_);
+  const double to_mine = factor * other.to_latest() / to_latest();
+  for (std::size_t i = 0; i < other.weights_.size(); ++i)
+    if (other.weights_[i] > 0)
+      put(static_cast<int>(other.lowest_ + i), other.weights_[i] * to_mine);
+  count_ += other.count_ * factor;
+}
+
+nlohmann::json DecayingHistogram::to_json() const {
+  nlohmann::json weights = nlohmann::json::array();
+  const double age = to_latest();
+  for (std::size_t i = 0; i < weights_.size(); ++i)
+    if (weights_[i] > 0) weights.push_back({lowest_ + i, weights_[i] * age});
+  return {{"first", shape_.first},
+          {"half_life_seconds", shape_.half_life_seconds},
+          {"count", count_},
+          {"weights", std::move(weights)}};
+}
+
+Result<DecayingHistogram> DecayingHistogram::from_json(const nlohmann::json& json,
+                                                       const Shape& shape) {
+  const auto refuse = [](const char* why) {
+    return failure(ErrorKind::invalid, std::string("histogram refused: ") + why);
+  };
+  if (!json.is_object()) return refuse("not an object");
+  if (number_at(json, "first") != shape.first ||
+      number_at(json, "half_life_seconds") != shape.half_life_seconds)
+    return refuse("made with other buckets or another half-life");
+  const auto count = number_at(json, "count");
+  if (!count) return refuse("\"count\" is no number in range");
+  const auto weights = json.find("weights");
+  if (weights == json.end() || !weights->is_array() || weights->size() > kMaxBuckets)
+    return refuse("\"weights\" is no list of at most 400 pairs");
+  DecayingHistogram histogram(shape);
+  int previous = -1;
+  for (const auto& pair : *weights) {
+    if (!pair.is_array() || pair.size() != 2 || !pair[0].is_number_integer())
+      return refuse("a weight is no pair of bucket and number");
+    const auto bucket = bounded_number(pair[0]);
+    const auto weight = bounded_number(pair[1]);
+    if (!bucket || *bucket >= kMaxBuckets || static_cast<int>(*bucket) <= previous)
+      return refuse("buckets are out of range or not ascending");
+    if (!weight) return refuse("a weight is negative, too large or no number");
+    previous = static_cast<int>(*bucket);
+    if (*weight > 0) histogram.put(previous, *weight);
+  }
+  histogram.count_ = *count;
+  return histogram;
+}
+
+}  // namespace cgphase

@@ -1,0 +1,179 @@
+#include "policy/safety/drift.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <type_traits>
+#include <utility>
+
+namespace cgphase {
+namespace {
+
+// The knobs of one resource that `from` has.
+void copy_knobs(const Limits& from, Resource resource, Limits& to) {
+  if (resource == Resource::memory) {
+    if (from.memory_max) to.memory_max = from.memory_max;
+    if (from.memory_high) to.memory_high = from.memory_high;
+    return;
+  }
+  if (from.cpu_max) to.cpu_max = from.cpu_max;
+  if (from.cpu_max_burst) to.cpu_max_burst = from.cpu_max_burst;
+}
+
+void extend(std::optional<MonotonicTime>& end, MonotonicTime to) {
+  end = end ? std::max(*end, to) : to;
+}
+
+}  // namespace
+
+void DriftWatch::begin(const Limits& original, const Limits& in_force, Bytes page) {
+  const auto known = [](auto first, auto second) { return first ? first : second; };
+  original_ = in_force;
+  original_.cpu_max = known(original.cpu_max, in_force.cpu_max);
+  original_.cpu_max_burst = known(original.cpu_max_burst, in_force.cpu_max_burst);
+  original_.memory_max = known(original.memory_max, in_force.memory_max);
+  original_.memory_high = known(original.memory_high, in_force.memory_high);
+  expected_ = in_force;
+  page_ = page;
+}
+
+// A knob that the decision leaves alone is not ours to remember: its value may be somebody else's.
+void DriftWatch::asked(const Decision& decision) {
+  Limits changed = decision.new_limits;
+  const auto keep_changed = [&](auto Limits::*knob) {
+    if (changed.*knob == decision.old_limits.*knob) (changed.*knob).reset();
+  };
+  keep_changed(&Limits::cpu_max);
+  keep_changed(&Limits::cpu_max_burst);
+  keep_changed(&Limits::memory_max);
+  keep_changed(&Limits::memory_high);
+  copy_knobs(changed, decision.resource, newest_ask_);
+  if (asked_.size() < kRemembered) asked_.push_back(changed);
+  else asked_[next_asked_] = changed;
+  next_asked_ = (next_asked_ + 1) % kRemembered;
+}
+
+// The writer rounds memory up to whole pages of this machine; the rails, whose decisions are the
+// same on every machine, to 4 KiB.
+template <class Value>
+bool DriftWatch::ours_in_force(const std::optional<Value>& asked,
+                               const std::optional<Value>& found) const {
+  if constexpr (std::is_same_v<Value, MemoryLimit>) {
+    if (asked && found && asked->bytes && found->bytes)
+      return *found->bytes >= *asked->bytes &&
+             found->bytes->value - asked->bytes->value < page_.value;
+  }
+  return asked == found;
+}
+
+template <class Value>
+DriftWatch::Owner DriftWatch::judge(std::optional<Value> Limits::*knob,
+                                    const Limits& found) const {
+  const auto& value = found.*knob;
+  if (!value || value == expected_.*knob) return Owner::ours;
+  // A file that appears only now (a unit gets a property) states its owner's wish.
+  if (!(expected_.*knob)) return Owner::foreign;
+  if (value == newest_ask_.*knob) return Owner::ours;
+  if (value == original_.*knob) return Owner::reverted;
+  const bool once_asked = ours_in_force(newest_ask_.*knob, value) ||
+                          std::any_of(asked_.begin(), asked_.end(), [&](const Limits& limits) {
+                            return ours_in_force(limits.*knob, value);
+                          });
+  return once_asked ? Owner::ours : Owner::foreign;
+}
+
+// What somebody else wrote right after us is read back too, and stays theirs.
+template <class Value>
+void DriftWatch::drop_foreign(std::optional<Value> Limits::*knob, Limits& in_force) const {
+  if (judge(knob, in_force) == Owner::foreign) (in_force.*knob).reset();
+}
+
+void DriftWatch::written(const Limits& in_force, Resource resource, MonotonicTime time) {
+  // The guard's are told later than they were done.
+  last_write_ = last_write_ ? std::max(*last_write_, time) : time;
+  Limits ours = in_force;
+  drop_foreign(&Limits::cpu_max, ours);
+  drop_foreign(&Limits::cpu_max_burst, ours);
+  drop_foreign(&Limits::memory_max, ours);
+  drop_foreign(&Limits::memory_high, ours);
+  copy_knobs(ours, resource, expected_);
+}
+
+// Of what we asked for before, the former original is nobody's of ours from now on: whoever sets it
+// once more means it. A lowered value may still land late.
+template <class Value>
+void DriftWatch::adopt(std::optional<Value> Limits::*knob, const Limits& found) {
+  if (judge(knob, found) == Owner::foreign) {
+    const auto former = std::exchange(original_.*knob, found.*knob);
+    const auto forget = [&](Limits& asked) {
+      if (asked.*knob == former) (asked.*knob).reset();
+    };
+    forget(newest_ask_);
+    std::ranges::for_each(asked_, forget);
+  }
+  if (found.*knob) expected_.*knob = found.*knob;
+}
+
+bool DriftWatch::near(const RailInput& input, const std::optional<MonotonicTime>& moment) const {
+  return moment && std::chrono::abs(input.time - *moment) <= config_.silent_revert;
+}
+
+Verdict DriftWatch::holding(MonotonicTime now) const {
+  if (stand_until_ && now < *stand_until_) return Verdict::standing_down;
+  if (pause_until_ && now < *pause_until_) return Verdict::silently_reverted;
+  return Verdict::allowed;
+}
+
+void DriftWatch::reverted(MonotonicTime now) {
+  // One reset may be read in two ticks, knob by knob.
+  if (pause_until_ && now < *pause_until_) return;
+  constexpr std::chrono::hours kHour{1};
+  while (!reverts_.empty() && now - reverts_.front() >= kHour) reverts_.erase(reverts_.begin());
+  reverts_.push_back(now);
+  extend(pause_until_, now + config_.reapply_pause);
+  if (static_cast<int>(reverts_.size()) <= config_.reapplies_per_hour) return;
+  reverts_.erase(reverts_.begin());
+  extend(pause_until_, now + std::max<std::chrono::nanoseconds>(
+                                 kHour - (now - reverts_.front()), config_.stand_down));
+}
+
+bool DriftWatch::observe(const RailInput& input, bool active) {
+  changed_ = {};
+  if (!begun_) begun_ = input.time;
+  // Read before our last write was done: it shows the past.
+  if (predates_write(input.time)) return false;
+  const Limits& found = input.sample->limits;
+  const auto unchanged = [&](auto Limits::*knob) {
+    return !(found.*knob) || found.*knob == expected_.*knob;
+  };
+  if (unchanged(&Limits::cpu_max) && unchanged(&Limits::cpu_max_burst) &&
+      unchanged(&Limits::memory_max) && unchanged(&Limits::memory_high))
+    return false;
+  const std::array<Owner, 4> owners = {judge(&Limits::cpu_max, found),
+                                       judge(&Limits::cpu_max_burst, found),
+                                       judge(&Limits::memory_max, found),
+                                       judge(&Limits::memory_high, found)};
+  const auto any = [&](Owner owner) {
+    return std::find(owners.begin(), owners.end(), owner) != owners.end();
+  };
+  adopt(&Limits::cpu_max, found);
+  adopt(&Limits::cpu_max_burst, found);
+  adopt(&Limits::memory_max, found);
+  adopt(&Limits::memory_high, found);
+  const bool foreign = any(Owner::foreign);
+  // An engine writes a container's limits just after it made the cgroup: they are the originals.
+  const bool untouched = !last_write_ && newest_ask_ == Limits{};
+  if (untouched && input.time - *begun_ < config_.start_up) return false;
+  if (!foreign && !(any(Owner::reverted) && active)) return false;
+  changed_ = {owners[0] != Owner::ours || owners[1] != Owner::ours,
+              owners[2] != Owner::ours || owners[3] != Owner::ours};
+  const bool reload = near(input, input.reload);
+  if (!foreign && (reload || near(input, last_write_))) {
+    reverted(input.time);
+    return !reload;
+  }
+  extend(stand_until_, input.time + config_.stand_down);
+  return active;
+}
+
+}  // namespace cgphase

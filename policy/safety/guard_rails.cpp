@@ -1,0 +1,490 @@
+#include "policy/safety/guard_rails.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "policy/safety/guard_rails_impl.h"
+#include "policy/safety/limit_arithmetic.h"
+
+namespace cgphase {
+namespace {
+
+// A raise without an answer is asked again, a lowering without one is given up.
+constexpr std::chrono::seconds kRaisePatience{2};
+constexpr std::chrono::seconds kLowerPatience{60};
+constexpr std::chrono::seconds kFirstRaisePause{1}, kLongestRaisePause{10};  // that failed
+constexpr std::size_t kMostOutcomes = 64;      // not taken: the oldest go
+constexpr std::array<Resource, 2> kResources = {Resource::cpu, Resource::memory};
+
+// So long after a raise by the guard an event is still put down to the limit before it.
+constexpr std::chrono::seconds kGuardBlame{3};
+// Of the cool-down, where a trial measured that a limit is in the way, which is soft.
+constexpr double kSoftShare = 0.2;
+
+}  // namespace
+
+std::vector<Decision> ContainerRails::Impl::step(const RailInput& input, const Allocation& wish,
+                                                 HostBudget& budget, std::uint64_t& next_id) {
+  CHECK_INVARIANT(input.sample != nullptr);
+  Step step{input, wish, budget, next_id, rival_.holding(input.time)};
+  if (!std::exchange(begun_, true)) begin(step);
+  take_quarantines(step);
+  wants_gpu_look_ = false;
+  model_step_seconds_ = input.model_step_seconds;
+  sampling_seconds_ = input.sampling_seconds;
+  watch_.add(input);
+  if (drift_.observe(input, step.active())) rival_.changed(input.time);
+  step.rival = rival_.holding(input.time);
+  if (only_watched(step)) {
+    only_watch(step);
+    return {};
+  }
+  sense(step);
+  follow_trials(step);
+  latch_restores(step);
+  std::vector<Decision> decisions;
+  for (const Resource resource : kResources)
+    if (auto decision = decide(resource, step)) decisions.push_back(std::move(*decision));
+  if (!drift_.predates_write(input.time))
+    oom_.step(!is_original(step.limits(), drift_.original(), Resource::memory),
+              within(lane(Resource::memory).last_guard_raise, kGuardBlame, input.time));
+  guard_saw_event_ = false;
+  return decisions;
+}
+
+// What is below a told original was lowered before these rails began, by us, and is in nobody's
+// trial.
+void ContainerRails::Impl::begin(const Step& step) {
+  drift_.begin(step.input.original, step.limits(), step.input.host.page);
+  for (const Resource resource : kResources) {
+    if (is_original(step.limits(), drift_.original(), resource)) continue;
+    lane(resource).last_change = step.input.time;
+    lane(resource).restore = Reason::restored;
+  }
+}
+
+// A container that was lowered before its quarantine was known gets its original back.
+void ContainerRails::Impl::take_quarantines(const Step& step) {
+  for (const Resource resource : kResources) {
+    const auto left = step.input.quarantine_left[static_cast<std::size_t>(resource)];
+    if (left.count() <= 0) continue;
+    lane(resource).restraint.quarantine(step.input.time, left);
+    if (!is_original(step.limits(), drift_.original(), resource))
+      lane(resource).restore = Reason::restored;
+  }
+}
+
+bool ContainerRails::Impl::only_watched(const Step& step) const {
+  if (step.input.mode != Mode::observe) return false;
+  return std::ranges::all_of(kResources, [&](Resource resource) {
+    return !lane(resource).last_change &&
+           is_original(step.limits(), drift_.original(), resource);
+  });
+}
+
+void ContainerRails::Impl::only_watch(const Step& step) {
+  if (senses_) {
+    senses_.reset();
+    baselines_ = {};
+  }
+  watched_ = true;
+  if (watch_.max_event() || watch_.oom_event())
+    lane(Resource::memory).restraint.event(step.input.time);
+  for (Lane& one : lanes_) one.holding = Verdict::observe_mode;
+  guard_saw_event_ = false;
+}
+
+void ContainerRails::Impl::sense(const Step& step) {
+  if (!senses_) {
+    senses_ = std::make_unique<RailSenses>(config_);
+    catching_up_ = watched_;
+  }
+  senses_->add(step.input, watch_.lost());
+}
+
+// What ends a trial is asked for once; all else that raises is asked for again as long as its cause
+// lasts. So where that write failed the original is wanted until it is in force.
+void ContainerRails::Impl::keep_wanted(Lane& lane, Reason reason) {
+  if (reason == Reason::trial_failed && !lane.restore) lane.restore = reason;
+}
+
+void ContainerRails::Impl::put_off(Lane& lane, double target, MonotonicTime time) {
+  if (!lane.failed) lane.failed = std::make_unique<FailedRaise>();
+  FailedRaise& failed = *lane.failed;
+  failed.pause = std::clamp(2 * failed.pause, kFirstRaisePause, kLongestRaisePause);
+  failed.until = time + failed.pause;
+  failed.target = target;
+}
+
+void ContainerRails::Impl::forget_unanswered(Lane& lane, MonotonicTime now) {
+  if (lane.raising && now - lane.raising->decision.time >= kRaisePatience) {
+    keep_wanted(lane, lane.raising->decision.reason);
+    lane.raising.reset();
+  }
+  if (lane.lowering && now - lane.lowering->decision.time >= kLowerPatience) lane.lowering.reset();
+}
+
+void ContainerRails::Impl::follow_trials(const Step& step) {
+  const MonotonicTime now = step.input.time;
+  // A sample that is older than the write shows what was before it: neither an end nor a measure.
+  const bool older = drift_.predates_write(now);
+  bool in_trial = false;
+  for (const Resource resource : kResources) {
+    Lane& one = lane(resource);
+    forget_unanswered(one, now);
+    const bool gone = !older && is_original(step.limits(), drift_.original(), resource);
+    if (one.trial && (gone || drift_.changed(resource))) {
+      conclude(one.trial->decision(), OutcomeKind::overtaken, "the limit was changed by others",
+               now);
+      one.trial.reset();
+    }
+    in_trial = in_trial || one.trial;
+    if (one.trial && !older && senses_->cpu_cores())
+      one.trial->add(step.input.phase, senses_->measures());
+  }
+  if (!in_trial && senses_->cpu_cores()) baselines_.add(step.input.phase, senses_->measures());
+}
+
+// Whether a limit below the original is in force or on its way, by our doing, or may be: what must
+// be restored must not be forgotten because the sample is older than the write.
+bool ContainerRails::Impl::lowered(Resource resource, const Step& step) const {
+  return lane(resource).lowering || drift_.predates_write(step.input.time) ||
+         !is_original(step.limits(), drift_.original(), resource);
+}
+
+void ContainerRails::Impl::want_restore(Resource resource, Reason reason, const Step& step) {
+  if (lowered(resource, step)) lane(resource).restore = reason;
+}
+
+void ContainerRails::Impl::latch_memory_trouble(const Step& step) {
+  Lane& memory = lane(Resource::memory);
+  const MonotonicTime now = step.input.time;
+  if (watch_.max_event() || watch_.oom_event()) {
+    memory.restraint.event(now);
+    // The guard may have restored between the event and this step: the limit was ours all the same.
+    const bool ours = lowered(Resource::memory, step) ||
+                      within(memory.last_guard_raise, kGuardBlame, now);
+    if (watch_.oom_event() && ours) {
+      memory.restraint.quarantine(now, config_.quarantine);
+      note_oom(watch_.limit_met());
+    }
+    want_restore(Resource::memory, Reason::memory_event, step);
+  } else if (senses_->stalled() && lowered(Resource::memory, step)) {
+    memory.restraint.event(now);
+    want_restore(Resource::memory, Reason::pressure, step);
+  }
+}
+
+void ContainerRails::Impl::note_oom(bool limit_met) {
+  const double measured = senses_ ? senses_->need_peak_bytes() : 0;
+  const auto& hard = drift_.original().memory_max;
+  const double limit = hard && hard->bytes ? static_cast<double>(hard->bytes->value) : 0;
+  if (const auto seen = oom_.seen(measured, limit_met, limit)) oom_seen_ = seen;
+}
+
+// One that ends right after the guard saw an event was most likely ended by it: an OOM kill takes
+// the cgroup along before its counters are read. What was measured before says least of a sudden
+// one, so the limit counts as the need.
+void ContainerRails::Impl::vanished(MonotonicTime time) {
+  if (guard_saw_event_) {
+    lane(Resource::memory).restraint.quarantine(time, config_.quarantine);
+    note_oom(true);
+  }
+  for (Lane& one : lanes_)
+    if (one.trial)
+      conclude(one.trial->decision(), OutcomeKind::overtaken, "the container is gone", time);
+}
+
+void ContainerRails::Impl::forget_phases() {
+  baselines_ = {};
+  if (senses_) senses_->forget_phases();
+  for (Lane& one : lanes_)
+    if (one.trial) one.trial->forget_phase();
+}
+
+void ContainerRails::Impl::latch_restores(const Step& step) {
+  for (const Resource resource : kResources) {
+    Lane& one = lane(resource);
+    if (!lowered(resource, step)) {
+      one.restore.reset();
+      one.failed.reset();
+    }
+    const bool ours = one.last_change.has_value();
+    const bool restarted = watch_.emptied() || watch_.started();
+    if (ours && (restarted || !step.active()))
+      want_restore(resource, step.rival ? Reason::another_manager : Reason::restored, step);
+    else if (ours && drift_.changed(resource) &&
+             drift_.holding(step.input.time) == Verdict::standing_down)
+      want_restore(resource, Reason::another_manager, step);  // of memory.max, with high still ours
+    else if (ours && gate_owner(resource, step) == Verdict::gpu_container)
+      want_restore(resource, Reason::gpu_seen, step);
+    else if (ours && gate_owner(resource, step) == Verdict::reads_limits)
+      want_restore(resource, Reason::reads_limits, step);
+    else if (ours && step.input.sample->programs.started)
+      want_restore(resource, Reason::program_started, step);
+  }
+  latch_memory_trouble(step);
+}
+
+std::optional<Decision> ContainerRails::Impl::decide(Resource resource, const Step& step) {
+  if (const auto found = find_raise(resource, step)) return raise(resource, *found, step);
+  return lower(resource, step);
+}
+
+std::optional<ContainerRails::Impl::Raise> ContainerRails::Impl::find_raise(Resource resource,
+                                                                            const Step& step) {
+  const Limits& limits = step.limits();
+  const bool cpu = resource == Resource::cpu;
+  const auto in_force = cpu ? cpu_in_force(limits, step.input.host)
+                            : memory_in_force(limits, step.input.host);
+  Lane& one = lane(resource);
+  auto trial_end = end_trial(resource, step);
+  if (!in_force || is_original(limits, drift_.original(), resource)) return std::nullopt;
+  std::optional<Raise> found;
+  if (one.restore) {
+    found = Raise{with_original(limits, drift_.original(), resource), 0, *one.restore};
+  } else if (!step.active()) {
+    return std::nullopt;
+  } else if (trial_end) {
+    found = std::move(trial_end);
+  } else {
+    found = cpu ? cpu_raise(*in_force, step) : memory_raise(*in_force, step);
+  }
+  if (!found) return std::nullopt;
+  found->target = (cpu ? cpu_in_force(found->limits, step.input.host)
+                       : memory_in_force(found->limits, step.input.host))
+                      .value_or(0);
+  if (found->limits == limits) return std::nullopt;
+  if (one.raising && one.raising->target >= found->target) return std::nullopt;
+  if (one.failed && step.input.time < one.failed->until && one.failed->target >= found->target) {
+    keep_wanted(one, found->reason);
+    return std::nullopt;
+  }
+  return found;
+}
+
+// A trial whose time has come passes, or its lowering is taken back.
+std::optional<ContainerRails::Impl::Raise> ContainerRails::Impl::end_trial(Resource resource,
+                                                                           const Step& step) {
+  Lane& one = lane(resource);
+  const MonotonicTime now = step.input.time;
+  if (!one.trial || one.restore || !one.trial->over(now)) return std::nullopt;
+  const Decision decision = one.trial->decision();
+  const bool measured = one.trial->measured();
+  auto judgement = one.trial->judge(baselines_, config_);
+  one.trial.reset();
+  if (measured && !judgement.worse) {
+    conclude(decision, OutcomeKind::trial_passed, std::move(judgement.detail), now);
+    return std::nullopt;
+  }
+  if (measured) one.restraint.trial_failed(now, resource == Resource::memory ? kSoftShare : 1);
+  conclude(decision, OutcomeKind::trial_reverted,
+           measured ? std::move(judgement.detail) : "nothing could be measured", now);
+  return Raise{with_original(step.limits(), decision.old_limits, resource), 0,
+               Reason::trial_failed};
+}
+
+std::optional<ContainerRails::Impl::Raise> ContainerRails::Impl::cpu_raise(double in_force,
+                                                                           const Step& step) {
+  Lane& cpu = lane(Resource::cpu);
+  const MonotonicTime now = step.input.time;
+  const double usage = senses_->cpu_cores().value_or(0);
+  const double wanted = step.wish.cpu.value_or(Cores{0}).value;
+  const bool throttled = senses_->throttled() && !cpu.raising;
+  const bool at_risk = usage > config_.at_risk_ratio * in_force && !cpu.raising;
+  const bool wished = wanted > in_force * (1 + config_.smallest_raise_ratio);
+  if (!throttled && !at_risk && !wished) return std::nullopt;
+  double cores = wished ? wanted : in_force;
+  if (throttled || at_risk) cores = std::max(cores, in_force * config_.cpu_raise_factor);
+  Reason reason = throttled ? Reason::throttled : at_risk ? Reason::headroom
+                                                  : step.wish.reason_for(Resource::cpu);
+  Raise raise{with_cpu(step.limits(), drift_.original(), step.input.host, cores,
+                       step.wish.cpu_pinned),
+              0, reason};
+  if (!throttled) return raise;
+  cpu.restraint.event(now);  // also where the raise must wait, and the throttling is over by then
+  if (within(cpu.last_cpu_raise, config_.cpu_raises_window, now))
+    raise.limits = with_original(step.limits(), drift_.original(), Resource::cpu);
+  return raise;
+}
+
+std::optional<ContainerRails::Impl::Raise> ContainerRails::Impl::memory_raise(double in_force,
+                                                                              const Step& step) {
+  const double need = senses_->need_bytes().value_or(0);
+  const double soon = std::chrono::duration<double>(config_.at_risk_growth).count();
+  const double growth = std::max(senses_->need_bytes_per_sec(), 0.0) * soon;
+  if (need > config_.at_risk_ratio * in_force || need + growth >= in_force)
+    return Raise{with_original(step.limits(), drift_.original(), Resource::memory), 0,
+                 Reason::headroom};
+  const double wished = static_cast<double>(step.wish.memory.value_or(Bytes{0}).value);
+  const double wanted = std::max(wished, step.input.oom_floor_bytes);
+  if (!(wanted > in_force * (1 + config_.smallest_raise_ratio))) return std::nullopt;
+  return Raise{with_memory(step.limits(), drift_.original(), step.input.host, wanted,
+                           step.wish.memory_pinned),
+               0,
+               wanted > wished ? Reason::oom_remembered : step.wish.reason_for(Resource::memory)};
+}
+
+Decision ContainerRails::Impl::raise(Resource resource, const Raise& raise, const Step& step) {
+  Lane& one = lane(resource);
+  const MonotonicTime now = step.input.time;
+  Decision decision = new_decision(resource, Direction::raise, raise.limits, step);
+  decision.reason = raise.reason;
+  decision.decision_id = step.next_id++;
+  const bool harmful = raise.reason == Reason::throttled || raise.reason == Reason::pressure ||
+                       raise.reason == Reason::memory_event;
+  if (one.trial) {
+    if (harmful) one.restraint.trial_failed(now);
+    conclude(one.trial->decision(),
+             harmful ? OutcomeKind::trial_reverted : OutcomeKind::overtaken,
+             std::string("raised: ") + to_string(raise.reason), now);
+    one.trial.reset();
+  }
+  // Only now: a raise that was put off has answered nothing.
+  if (raise.reason == Reason::throttled) {
+    one.last_cpu_raise = now;
+    senses_->forget_throttling(now);
+  }
+  one.raising = std::make_unique<Pending>(decision, raise.target);
+  one.last_change = now;
+  one.refused.reset();
+  const Verdict after_others = drift_.holding(now);
+  one.holding = after_others == Verdict::allowed ? Verdict::rate_limited : after_others;
+  drift_.asked(decision);
+  return decision;
+}
+
+Decision ContainerRails::Impl::new_decision(Resource resource, Direction direction,
+                                            const Limits& limits, const Step& step) const {
+  const bool cpu = resource == Resource::cpu;
+  Decision decision;
+  decision.time = step.input.time;
+  decision.container = id_;
+  decision.resource = resource;
+  decision.direction = direction;
+  decision.old_limits = step.limits();
+  decision.new_limits = limits;
+  decision.phase = step.input.phase;
+  decision.usage = (cpu ? senses_->cpu_cores() : senses_->need_bytes()).value_or(0);
+  decision.statistic = cpu ? step.wish.cpu.value_or(Cores{}).value
+                           : static_cast<double>(step.wish.memory.value_or(Bytes{}).value);
+  decision.sample_count = cpu ? step.wish.cpu_sample_count : step.wish.memory_sample_count;
+  decision.evidence = senses_->evidence(*step.input.sample);
+  decision.evidence[Fact::earlier_runs] = step.wish.earlier_runs_for(resource);
+  return decision;
+}
+
+void ContainerRails::Impl::conclude(const Decision& decision, OutcomeKind kind,
+                                    std::string detail, MonotonicTime time) {
+  if (outcomes_.size() >= kMostOutcomes) outcomes_.erase(outcomes_.begin());
+  outcomes_.push_back({decision.decision_id, time, id_, kind, std::move(detail)});
+}
+
+// A raise that these rails did not ask for. For what hurt, the lowering before it is to blame, as
+// if the rails had seen it themselves; a restore on request blames nothing.
+void ContainerRails::Impl::raised_by_guard(const Decision& decision, MonotonicTime time) {
+  Lane& one = lane(decision.resource);
+  const bool harmful = decision.reason == Reason::throttled ||
+                       decision.reason == Reason::pressure ||
+                       decision.reason == Reason::memory_event ||
+                       decision.reason == Reason::stalled;
+  one.last_change = one.last_guard_raise = time;
+  if (decision.reason == Reason::program_started) watch_.program_started(time);
+  if (decision.reason == Reason::memory_event) guard_saw_event_ = true;
+  if (decision.reason == Reason::throttled) {
+    one.last_cpu_raise = time;
+    if (senses_) senses_->forget_throttling(time);
+  }
+  if (harmful) one.restraint.event(time);
+  if (decision.reason == Reason::stalled)
+    one.restraint.quarantine(time, config_.stall_quarantine);
+  if (!one.trial) return;
+  if (harmful) one.restraint.trial_failed(time);
+  const bool put_back = decision.reason == Reason::restored ||
+                        decision.reason == Reason::another_manager ||
+                        decision.reason == Reason::program_started ||
+                        decision.reason == Reason::silence;
+  conclude(one.trial->decision(), harmful ? OutcomeKind::trial_reverted : OutcomeKind::overtaken,
+           std::string(put_back ? "put back: " : "raised by the guard: ") +
+               to_string(decision.reason),
+           time);
+  one.trial.reset();
+}
+
+void ContainerRails::Impl::written(const Decision& decision, WriteEnd end,
+                                   const Limits& in_force, MonotonicTime time) {
+  Lane& one = lane(decision.resource);
+  const bool lowering = decision.direction == Direction::lower;
+  auto& pending = lowering ? one.lowering : one.raising;
+  const bool asked = pending && pending->decision.decision_id == decision.decision_id;
+  if (end == WriteEnd::failed && !lowering) put_off(one, asked ? pending->target : 0, time);
+  if (end == WriteEnd::done && !lowering) one.failed.reset();
+  if (asked) pending.reset();
+  if ((end == WriteEnd::done || end == WriteEnd::program_started) &&
+      decision.resource == Resource::memory)
+    oom_.written(!is_original(in_force, drift_.original(), Resource::memory));
+  if (end == WriteEnd::program_started) {
+    // What it wrote, or what was in force before it, is the original again.
+    Decision back = decision;
+    back.reason = Reason::program_started;
+    raised_by_guard(back, time);
+    drift_.written(in_force, decision.resource, time);
+    return conclude(decision, OutcomeKind::overtaken, "a program started before it was written",
+                    time);
+  }
+  if (end == WriteEnd::overtaken)
+    return conclude(decision, OutcomeKind::overtaken, "raised before it was written", time);
+  if (end == WriteEnd::failed) {
+    if (lowering) one.restraint.trial_failed(time);
+    else keep_wanted(one, decision.reason);
+    return conclude(decision, OutcomeKind::write_failed, "", time);
+  }
+  if (!lowering && !asked) raised_by_guard(decision, time);
+  drift_.asked(decision);
+  drift_.written(in_force, decision.resource, time);
+  if (!lowering) return;
+  rival_.lowered();
+  if (one.raising || one.restore)
+    return conclude(decision, OutcomeKind::overtaken, "raised before it was written", time);
+  const std::chrono::duration<double> least(
+      std::max(model_step_seconds_ * config_.trial_model_steps,
+               sampling_seconds_ * static_cast<double>(Trial::kFewestTicks)));
+  const auto length = std::max<std::chrono::nanoseconds>(
+      config_.trial, std::chrono::duration_cast<std::chrono::nanoseconds>(least));
+  one.trial = std::make_unique<Trial>(decision, time, length);
+}
+
+ContainerRails::ContainerRails(const RailsConfig& config, CgroupId id)
+    : ContainerRails(std::make_shared<const RailsConfig>(config), id) {}
+ContainerRails::ContainerRails(std::shared_ptr<const RailsConfig> config, CgroupId id)
+    : impl_(std::make_unique<Impl>(std::move(config), id)) {}
+ContainerRails::ContainerRails(ContainerRails&&) noexcept = default;
+ContainerRails& ContainerRails::operator=(ContainerRails&&) noexcept = default;
+ContainerRails::~ContainerRails() = default;
+
+std::vector<Decision> ContainerRails::step(const RailInput& input, const Allocation& wish,
+                                           HostBudget& budget, std::uint64_t& next_decision_id) {
+  return impl_->step(input, wish, budget, next_decision_id);
+}
+std::vector<Outcome> ContainerRails::take_outcomes() { return impl_->take_outcomes(); }
+void ContainerRails::written(const Decision& decision, WriteEnd end, const Limits& in_force,
+                             MonotonicTime time) {
+  impl_->written(decision, end, in_force, time);
+}
+void ContainerRails::vanished(MonotonicTime time) { impl_->vanished(time); }
+void ContainerRails::forget_phases() { impl_->forget_phases(); }
+std::optional<MonotonicTime> ContainerRails::quarantined_until(Resource resource) const {
+  return impl_->quarantined_until(resource);
+}
+std::optional<OomSeen> ContainerRails::take_oom() { return impl_->take_oom(); }
+const Limits& ContainerRails::original() const { return impl_->original(); }
+bool ContainerRails::predates_write(MonotonicTime time) const {
+  return impl_->predates_write(time);
+}
+Verdict ContainerRails::holding(Resource resource) const { return impl_->holding(resource); }
+bool ContainerRails::wants_gpu_look() const { return impl_->wants_gpu_look(); }
+
+}  // namespace cgphase

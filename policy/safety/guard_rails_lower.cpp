@@ -1,0 +1,211 @@
+// What must hold before a limit comes down.
+#include <algorithm>
+#include <cmath>
+
+#include "policy/safety/guard_rails_impl.h"
+#include "policy/safety/limit_arithmetic.h"
+
+namespace cgphase {
+
+std::optional<Decision> ContainerRails::Impl::lower(Resource resource, const Step& step) {
+  Lane& one = lane(resource);
+  const Limits& limits = step.limits();
+  const Limits& original = drift_.original();
+  const bool cpu = resource == Resource::cpu;
+  const auto in_force = cpu ? cpu_in_force(limits, step.input.host)
+                            : memory_in_force(limits, step.input.host);
+  const bool limited = cpu ? original.cpu_cores().has_value() : original.memory_bytes().has_value();
+  const bool file = cpu ? original.cpu_max.has_value() : original.memory_high && limits.memory_high;
+  const bool wish = cpu ? step.wish.cpu.has_value() : step.wish.memory.has_value();
+  one.holding = Verdict::observe_mode;
+  if (step.input.mode == Mode::observe) return std::nullopt;
+  one.holding = Verdict::no_limit;
+  if (!in_force || !file || (!limited && !step.input.manage_unlimited)) return std::nullopt;
+  const Verdict owner = gate_owner(resource, step);
+  const auto unless_owned = [&](Verdict verdict) {
+    return owner == Verdict::allowed ? verdict : owner;
+  };
+  one.holding = unless_owned(step.input.phase.known() ? Verdict::not_enough_samples
+                                                      : Verdict::phase_unknown);
+  if (!wish) return std::nullopt;
+  const double wanted =
+      cpu ? step.wish.cpu->value : static_cast<double>(step.wish.memory->value);
+  one.holding = unless_owned(Verdict::too_small);
+  if (wanted > *in_force * (1 - config_.smallest_change_ratio)) return std::nullopt;
+  const Proposal proposal = propose(resource, *in_force, wanted, step);
+  one.holding = gate(resource, proposal, step);
+  if (cpu && proposal.worth_it && gpu_look_too_old(step)) {
+    // Asked for in time: while it waits for a look, the memory could come first again and again.
+    wants_gpu_look_ = one.holding == Verdict::allowed || one.holding == Verdict::trial_running ||
+                      one.holding == Verdict::rate_limited;
+    if (one.holding == Verdict::allowed) {
+      one.holding = Verdict::gpu_container;  // for a tick or two: not worth a line in the journal
+      return std::nullopt;
+    }
+  }
+  // Whoever sets one limit may put the others back first: the next reading tells a reset from that.
+  const bool just_found = drift_.changed(Resource::cpu) || drift_.changed(Resource::memory);
+  if (one.holding == Verdict::silently_reverted && just_found) return std::nullopt;
+  // Last of all: who asks is served before others.
+  if (one.holding == Verdict::allowed &&
+      !step.budget.may_lower(step.input.time, step.input.owner, id_, config_))
+    one.holding = Verdict::rate_limited;
+  return tell(resource, one.holding, proposal, step);
+}
+
+ContainerRails::Impl::Proposal ContainerRails::Impl::propose(Resource resource, double in_force,
+                                                             double wanted,
+                                                             const Step& step) const {
+  const Limits& limits = step.limits();
+  const HostCapacity& host = step.input.host;
+  Proposal proposal;
+  const double worth = in_force * (1 - config_.smallest_change_ratio);
+  if (resource == Resource::cpu) {
+    proposal.floor = cpu_floor(config_, limits, senses_->usage_p99_cores(step.input.phase));
+    const double cores = lowered_cpu(in_force, proposal.floor, wanted);
+    proposal.limits = with_cpu(limits, drift_.original(), host, cores, step.wish.cpu_pinned);
+    proposal.target = cpu_in_force(proposal.limits, host).value_or(0);
+    proposal.worth_it = proposal.target <= worth;
+    return proposal;
+  }
+  MemoryState state;
+  state.limit_bytes = in_force;
+  // Where the need is not known nothing is given away.
+  state.need_bytes = senses_->need_bytes().value_or(in_force);
+  state.peak_bytes = std::max(senses_->need_peak_bytes(), step.wish.memory_peak_bytes);
+  state.bytes_per_sec = senses_->allocation_p99_bytes_per_sec();
+  state.current_bytes =
+      static_cast<double>(step.input.sample->memory_current.value_or(Bytes{0}).value);
+  state.cold_cache_bytes =
+      static_cast<double>(step.input.sample->memory.inactive_file_bytes.value_or(0));
+  state.margin_factor = step.input.larger_margin ? config_.killed_margin_factor : 1;
+  state.oom_floor_bytes = step.input.oom_floor_bytes;
+  state.long_step = step.input.phase.known() && (senses_->steady(in_force) ||
+                                                 step.wish.earlier_runs_for(resource) >=
+                                                      config_.enough_runs);
+  const double bytes = lowered_memory(config_, limits, state, wanted);
+  proposal.floor = memory_floor(config_, limits, state);
+  proposal.limits = with_memory(limits, drift_.original(), host, bytes, step.wish.memory_pinned);
+  proposal.target = memory_in_force(proposal.limits, host).value_or(0);
+  proposal.worth_it = proposal.target < in_force && proposal.target <= worth;
+  MemoryState bare = state;
+  bare.oom_floor_bytes = 0;
+  const double lower = lowered_memory(config_, limits, bare, wanted);
+  if (!proposal.worth_it && lower <= worth) {
+    proposal.oom_floor_in_way = true;  // what it forbids is told
+    proposal.limits = with_memory(limits, drift_.original(), host, lower, step.wish.memory_pinned);
+  }
+  state.current_bytes = state.cold_cache_bytes = 0;
+  proposal.cache_in_way =
+      !proposal.worth_it && lowered_memory(config_, limits, state, wanted) <= worth;
+  return proposal;
+}
+
+// Every rule that a lowering must pass; the first that refuses is told.
+Verdict ContainerRails::Impl::gate(Resource resource, const Proposal& proposal,
+                                   const Step& step) const {
+  const Verdict verdict = gate_container(resource, step);
+  if (verdict != Verdict::allowed) return verdict;
+  if (proposal.oom_floor_in_way) return Verdict::oom_remembered;
+  if (trial_running(resource)) return Verdict::trial_running;
+  if (rate_limited(resource, step)) return Verdict::rate_limited;
+  if (resource == Resource::memory) {
+    const auto in_force = memory_in_force(step.limits(), step.input.host);
+    if (senses_->growing(in_force.value_or(0))) return Verdict::memory_growing;
+    if (proposal.cache_in_way) return Verdict::cache_in_way;
+  }
+  if (!proposal.worth_it) return Verdict::at_floor;
+  return step.input.mode == Mode::enforce ? Verdict::allowed : Verdict::advise_mode;
+}
+
+// What keeps a limit as it is, whatever the policy wants.
+Verdict ContainerRails::Impl::gate_owner(Resource resource, const Step& step) const {
+  if (step.input.hands_off) return Verdict::hands_off;
+  if (step.rival) return Verdict::rival;
+  const bool cpu = resource == Resource::cpu;
+  if (cpu && step.input.gpu && !config_.lower_gpu_quota) return Verdict::gpu_container;
+  const ProgramStat& programs = step.input.sample->programs;
+  return (cpu ? programs.reads_cpu : programs.reads_memory) ? Verdict::reads_limits
+                                                            : Verdict::allowed;
+}
+
+// Somebody may have opened a GPU since. It matters where the quota is the original: one that is
+// lowered goes back once a GPU is seen.
+bool ContainerRails::Impl::gpu_look_too_old(const Step& step) const {
+  const auto& ruled_out = step.input.gpu_ruled_out;
+  if (!ruled_out || config_.lower_gpu_quota ||
+      !is_original(step.limits(), drift_.original(), Resource::cpu))
+    return false;
+  const std::chrono::duration<double> two_intervals(2 * step.input.interval_seconds);
+  return step.input.time - *ruled_out >
+         std::max<std::chrono::duration<double>>(kFreshGpuLook, two_intervals);
+}
+
+Verdict ContainerRails::Impl::gate_container(Resource resource, const Step& step) const {
+  const Lane& one = lane(resource);
+  const MonotonicTime now = step.input.time;
+  const Allocation& wish = step.wish;
+  const double samples =
+      resource == Resource::cpu ? wish.cpu_sample_count : wish.memory_sample_count;
+  const Verdict owner = gate_owner(resource, step);
+  if (owner != Verdict::allowed) return owner;
+  if (drift_.holding(now) != Verdict::allowed) return drift_.holding(now);
+  if (watch_.stale()) return Verdict::stale_data;
+  if (!step.input.phase.known()) return Verdict::phase_unknown;
+  const double share = resource == Resource::memory ? kMemorySampleShare : 1;
+  if (samples < share * config_.enough_samples &&
+      wish.earlier_runs_for(resource) < config_.enough_runs)
+    return Verdict::not_enough_samples;
+  // Whatever earlier runs proved: peaks, rates and baselines of this one begin with the senses.
+  if (catching_up_ && !senses_->know(step.input.phase, config_.enough_samples))
+    return Verdict::not_enough_samples;
+  if (one.restraint.quarantined(now)) return Verdict::quarantined;
+  if (one.restraint.cooling(now)) return Verdict::cool_down;
+  if (!senses_->quiet(resource)) return Verdict::pressure_not_quiet;
+  if (resource == Resource::cpu && senses_->throttled()) return Verdict::pressure_not_quiet;
+  return Verdict::allowed;
+}
+
+// Each resource waits for its own trial: they judge other measures, and what both judge, progress,
+// takes back both.
+bool ContainerRails::Impl::trial_running(Resource resource) const {
+  const Lane& one = lane(resource);
+  return one.trial || one.raising || one.lowering;
+}
+
+bool ContainerRails::Impl::rate_limited(Resource resource, const Step& step) const {
+  // A soft limit of memory may follow need quickly; a quota throttles at once.
+  const auto window = resource == Resource::cpu
+                          ? std::max(config_.cpu_lower_window, config_.container_lower_window)
+                          : config_.memory_lower_window;
+  // A raise counts too: what was just raised is not taken back within the window.
+  return within(lane(resource).last_change, window, step.input.time);
+}
+
+std::optional<Decision> ContainerRails::Impl::tell(Resource resource, Verdict verdict,
+                                                   const Proposal& proposal, const Step& step) {
+  Lane& one = lane(resource);
+  const MonotonicTime now = step.input.time;
+  if (verdict != Verdict::allowed) {
+    const bool told = one.refused && one.refused->verdict == verdict &&
+                      std::abs(one.refused->target - proposal.target) <=
+                          config_.smallest_change_ratio * one.refused->target;
+    if (told) return std::nullopt;
+    one.refused = Refusal{verdict, proposal.target};
+  }
+  Decision decision = new_decision(resource, Direction::lower, proposal.limits, step);
+  decision.verdict = verdict;
+  decision.evidence[Fact::floor] = proposal.floor;
+  const Reason reason = step.wish.reason_for(resource);
+  decision.reason = reason == Reason::phase_changed ? Reason::phase_statistics : reason;
+  decision.decision_id = step.next_id++;
+  if (verdict != Verdict::allowed) return decision;
+  one.lowering = std::make_unique<Pending>(decision, proposal.target);
+  one.last_change = now;
+  one.refused.reset();
+  step.budget.lowered(now, step.input.owner, id_);
+  drift_.asked(decision);
+  return decision;
+}
+
+}  // namespace cgphase

@@ -1,0 +1,71 @@
+#include "policy/safety/rail_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace cgphase {
+namespace {
+
+bool fell(const Counter& before, const Counter& now) { return before && now && *now < *before; }
+
+bool went_up(const Counter& before, const Counter& now) {
+  return growth(now, before).value_or(0) > 0;
+}
+
+bool counters_fell(const Sample& before, const Sample& now) {
+  return fell(before.cpu.usage_usec, now.cpu.usage_usec) ||
+         fell(before.cpu.throttled_usec, now.cpu.throttled_usec) ||
+         fell(before.memory.pgfault, now.memory.pgfault) ||
+         fell(before.memory_events.max, now.memory_events.max) ||
+         fell(before.memory_events.oom_kill, now.memory_events.oom_kill);
+}
+
+}  // namespace
+
+void RailWatch::add(const RailInput& input) {
+  judge_freshness(input);
+  follow_events(input);
+}
+
+void RailWatch::hold(MonotonicTime until) {
+  hold_until_ = hold_until_ ? std::max(*hold_until_, until) : until;
+}
+
+void RailWatch::judge_freshness(const RailInput& input) {
+  const Sample& now = *input.sample;
+  const std::optional<bool> before = populated_;
+  emptied_ = now.populated == false;
+  started_ = before == false && now.populated == true;
+  if (started_ || now.programs.started || (!before && now.populated == true))
+    program_started(input.time);
+  if (now.populated) populated_ = now.populated;
+  const bool reset = input.previous && counters_fell(*input.previous, now);
+  const bool thawed = input.previous && input.previous->frozen == true && now.frozen != true;
+  const bool stopped = sources_.lost(now);  // counts samples, so it sees each
+  lost_ = input.gap || now.frozen == true || thawed || emptied_ || reset || stopped;
+  if (lost_) hold(input.time + config_.settle);
+  const bool first = !input.previous || !(input.interval_seconds > 0);
+  stale_ = first || lost_ || (hold_until_ && input.time < *hold_until_);
+}
+
+// Events count over gaps too, so they are compared with the last ones seen, not with `previous`. A
+// cgroup below this one that meets a limit of its own, and is killed for it, is no event of ours;
+// where the kernel does not tell them apart every one is.
+void RailWatch::follow_events(const RailInput& input) {
+  const MemoryEvents& now = input.sample->memory_events;
+  const OwnLimitEvents own = input.sample->own_limit_events;
+  const OwnLimitEvents own_before = std::exchange(own_events_, own);
+  const bool told_max = own.max && own_before.max, told_oom = own.oom && own_before.oom;
+  max_event_ = told_max ? went_up(own_before.max, own.max) : went_up(events_.max, now.max);
+  limit_met_ = told_oom ? went_up(own_before.oom, own.oom) : went_up(events_.oom, now.oom);
+  const bool below = told_oom && !limit_met_ && went_up(events_.oom, now.oom);
+  oom_event_ = limit_met_ || (went_up(events_.oom_kill, now.oom_kill) && !below);
+  const auto keep = [](Counter& kept, const Counter& seen) {
+    if (seen) kept = seen;
+  };
+  keep(events_.max, now.max);
+  keep(events_.oom, now.oom);
+  keep(events_.oom_kill, now.oom_kill);
+}
+
+}  // namespace cgphase

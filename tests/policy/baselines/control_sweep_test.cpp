@@ -1,0 +1,29 @@
+#include "policy/baselines/control_sweep.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "policy/policy.h"
+
+using namespace cgphase;
+
+TEST_CASE("every control of the sweep can be made") {
+  for (const PolicySpec& spec : control_sweep()) {
+    CAPTURE(to_string(spec));
+    CHECK((spec.name == "sliding" || spec.name == "hold"));
+    CHECK(make_policy(spec, nullptr).has_value());
+  }
+}
+
+TEST_CASE("the sweep is a few hundred controls, no two equal, the published ones first") {
+  const auto specs = control_sweep();
+  std::set<std::string> texts;
+  for (const PolicySpec& spec : specs) texts.insert(to_string(spec));
+  CHECK(texts.size() == specs.size());
+  CHECK(specs.size() >= 200);
+  CHECK(specs.size() <= 400);
+  CHECK(to_string(specs[0]) == "sliding");
+  CHECK(to_string(specs[1]) == "hold");
+}

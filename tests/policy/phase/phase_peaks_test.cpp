@@ -1,0 +1,165 @@
+#include "policy/phase/phase_peaks.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "policy/phase/demand_bound.h"
+#include "policy/phase/phase_record.h"
+
+using namespace cgphase;
+
+namespace {
+
+constexpr double kSoonSeconds = 5;
+constexpr int kAhead = DemandBound::kAheadSamples;
+
+void feed(PhasePeakRecorder& recorder, int slot, double demand, int samples, bool first = false) {
+  for (int i = 0; i < samples; ++i)
+    recorder.add(slot, first && i == 0 ? 0 : 1, {demand, demand * 10});
+}
+
+// Phase 0 for 40 samples at 1, then phase 1 for 20 at 5, and so on.
+PhasePeakRecorder cycled(int rounds) {
+  PhasePeakRecorder recorder(kSoonSeconds, kAhead);
+  for (int round = 0; round < rounds; ++round) {
+    feed(recorder, 0, 1, 40, round == 0);
+    feed(recorder, 1, 5, 20);
+  }
+  return recorder;
+}
+
+PhaseMoment any(int slot, int age) { return {slot, PhaseMoment::kAny, age}; }
+
+}  // namespace
+
+TEST_CASE("the age of a visit doubles from bin to bin") {
+  CHECK(PhaseMoment::age_of(0) == 0);
+  CHECK(PhaseMoment::age_of(3) == 0);
+  CHECK(PhaseMoment::age_of(4) == 1);
+  CHECK(PhaseMoment::age_of(7) == 1);
+  CHECK(PhaseMoment::age_of(8) == 2);
+  CHECK(PhaseMoment::age_of(16) == 3);
+  CHECK(PhaseMoment::age_of(1'000'000) == 11);
+}
+
+TEST_CASE("a moment is known only when what followed was seen") {
+  PhasePeakRecorder recorder(kSoonSeconds, kAhead);
+  feed(recorder, 0, 1, kAhead, true);
+  CHECK(recorder.peaks().empty());
+  feed(recorder, 0, 1, 1);
+  CHECK(recorder.peaks().at(any(0, 0)).moments == 1);
+}
+
+TEST_CASE("at the end of a run nothing more follows the last moments") {
+  PhasePeakRecorder recorder(kSoonSeconds, kAhead);
+  feed(recorder, 0, 1, 3, true);
+  CHECK(recorder.peaks().empty());
+  CHECK(recorder.of_whole_run().at(any(0, 0)).moments == 2);
+}
+
+TEST_CASE("early in a phase nothing but the phase follows, late in it the next one does") {
+  const PhasePeakRecorder recorder = cycled(3);
+  CHECK(recorder.peaks().at(any(0, 2)).cpu_cores == 1);  // 8 to 15 samples of 40
+  CHECK(recorder.peaks().at(any(0, 4)).cpu_cores == 5);  // 32 and later
+  CHECK(recorder.peaks().at(any(0, 4)).memory_bytes == 50);
+}
+
+TEST_CASE("the phase before tells moments apart") {
+  PhasePeakRecorder recorder(kSoonSeconds, kAhead);
+  for (int round = 0; round < 3; ++round) {
+    feed(recorder, 2, 1, 20, round == 0);
+    feed(recorder, 0, 1, 4);  // after 2: 5 follows
+    feed(recorder, 1, 5, 20);
+    feed(recorder, 0, 1, 4);  // after 1: 1 follows
+  }
+  feed(recorder, 2, 1, 20);
+  CHECK(recorder.peaks().at({0, 2, 0}).cpu_cores == 5);
+  CHECK(recorder.peaks().at({0, 1, 0}).cpu_cores == 1);
+  CHECK(recorder.peaks().at(any(0, 0)).cpu_cores == 5);
+}
+
+TEST_CASE("CPU that jumps soon is counted, and what it jumps to") {
+  const PhasePeakRecorder recorder = cycled(3);
+  const PeakAhead& late = recorder.peaks().at(any(0, 4));  // samples 32 to 39 of 40
+  CHECK(late.moments == 24);
+  CHECK(late.visits == 3);
+  CHECK(late.cpu_jumps == 15);  // of the last five, three times
+  CHECK(late.cpu_jump_cores == 75);
+  CHECK(recorder.peaks().at(any(0, 2)).cpu_jumps == 0);
+}
+
+TEST_CASE("with samples far apart the next one comes soon") {
+  PhasePeakRecorder recorder(kSoonSeconds, kAhead);
+  recorder.add(0, 0, {1.0, 1.0});
+  for (int i = 0; i < kAhead; ++i) recorder.add(0, 60, {i == 0 ? 9.0 : 1.0, 1.0});
+  CHECK(recorder.peaks().at(any(0, 0)).cpu_jumps == 1);
+}
+
+TEST_CASE("nothing is said to follow across a gap") {
+  PhasePeakRecorder recorder(kSoonSeconds, kAhead);
+  feed(recorder, 0, 1, 5, true);
+  feed(recorder, 1, 9, 30, true);
+  CHECK_FALSE(recorder.peaks().contains(any(0, 0)));
+  CHECK(recorder.now().previous == kUnknownSlot);
+}
+
+TEST_CASE("peaks of runs are merged, and a peak not reached again wears off") {
+  PhasePeaks peaks = cycled(2).peaks();
+  PhasePeaks low;
+  low[any(0, 4)] = {10, 1, 1, 10, 0, 0};
+  merge_peaks(peaks, low);
+  CHECK(peaks.at(any(0, 4)).cpu_cores == doctest::Approx(1 + 0.8 * 4));
+  for (int i = 0; i < 60; ++i) merge_peaks(peaks, low);
+  CHECK(peaks.at(any(0, 4)).cpu_cores == doctest::Approx(1).epsilon(0.01));
+}
+
+TEST_CASE("peaks make the round trip through JSON") {
+  const PhasePeaks peaks = cycled(3).peaks();
+  const auto back = peaks_from_json(peaks_to_json(peaks));
+  REQUIRE(back.has_value());
+  CHECK(peaks_to_json(*back) == peaks_to_json(peaks));
+}
+
+TEST_CASE("memory that jumps is counted, and an earlier version's peaks may all have jumped") {
+  const PhasePeakRecorder recorder = cycled(3);
+  CHECK(recorder.peaks().at(any(0, 2)).memory_jumps == 0);
+  const PeakAhead& late = recorder.peaks().at(any(0, 4));
+  CHECK(late.memory_jumps == 24);  // within kAhead samples, from all eight of each visit
+  nlohmann::json earlier = peaks_to_json(recorder.peaks());
+  for (auto& entry : earlier) entry.erase("memory_jumps");
+  const auto back = peaks_from_json(earlier);
+  REQUIRE(back.has_value());
+  CHECK(back->at(any(0, 4)).memory_jumps == late.moments);
+}
+
+TEST_CASE("peaks of a stranger are refused") {
+  const nlohmann::json good = peaks_to_json(cycled(3).peaks());
+  REQUIRE(peaks_from_json(good).has_value());
+  const auto refused = [&](auto change) {
+    nlohmann::json bad = good;
+    change(bad);
+    return !peaks_from_json(bad).has_value();
+  };
+  CHECK(refused([](auto& bad) { bad = 5; }));
+  CHECK(refused([](auto& bad) { bad[0] = 5; }));
+  CHECK(refused([](auto& bad) { bad[0]["slot"] = -1; }));
+  CHECK(refused([](auto& bad) { bad[0]["slot"] = kPhaseSlots; }));
+  CHECK(refused([](auto& bad) { bad[0]["previous"] = -2; }));
+  CHECK(refused([](auto& bad) { bad[0]["age"] = 12; }));
+  CHECK(refused([](auto& bad) { bad[0]["age"] = 0.5; }));
+  CHECK(refused([](auto& bad) { bad[0]["moments"] = -1; }));
+  CHECK(refused([](auto& bad) { bad[0]["cpu_cores"] = "much"; }));
+  CHECK(refused([](auto& bad) { bad[0]["memory_bytes"] = 1e300; }));
+  CHECK(refused([](auto& bad) { bad[0]["memory_jumps"] = -1; }));
+  CHECK(refused([](auto& bad) { bad[0].erase("moments"); }));
+  CHECK(refused([](auto& bad) { bad.push_back(bad[0]); }));
+}
+
+TEST_CASE("a run of very many different moments stays small") {
+  PhasePeakRecorder recorder(kSoonSeconds, kAhead);
+  recorder.add(0, 0, {1.0, 1.0});
+  for (int i = 1; i < 50'000; ++i) recorder.add((i * 7 + i / 31) % 33, 1, {1.0, 1.0});
+  CHECK(recorder.peaks().size() <= 512 + 33 * 12);
+  CHECK(peaks_from_json(peaks_to_json(recorder.peaks())).has_value());
+}

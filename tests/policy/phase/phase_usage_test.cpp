@@ -1,0 +1,154 @@
+// What a container used in each phase, and the floor that it is for the quota.
+#include "policy/phase/phase_usage.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "policy/safety/limit_arithmetic.h"
+#include "tests/policy/safety/rail_world.h"
+
+using namespace cgphase;
+using std::chrono::hours;
+using std::chrono::seconds;
+
+namespace {
+
+constexpr double kBucket = 1.05;  // of the histogram: so much above the true quantile at most
+
+// A world that only wants its quota down, to nothing.
+struct IdleWish : RailWorld {
+  IdleWish() {
+    wish.memory.reset();
+    wish.cpu = Cores{0};
+  }
+  // `seconds` of use without a lowering.
+  void use(double cores, int seconds, Phase phase = known(0)) {
+    const Phase before = input.phase;
+    const auto wished = wish.cpu;
+    wish.cpu.reset();
+    input.phase = phase;
+    cpu_cores = cores;
+    ticks(seconds);
+    wish.cpu = wished;
+    input.phase = before;
+  }
+  // The quota after all the lowerings of a container that now uses 0.2 cores.
+  double lowest() {
+    cpu_cores = 0.2;
+    ticks(600);
+    return cores();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the p99 of a phase is at most 5 % above the true one, and of that phase alone") {
+  PhaseUsage usage;
+  for (int i = 1; i <= 1000; ++i)
+    usage.add(RailWorld::known(0), 0.004 * i, 1, MonotonicTime(seconds(i)));
+  CHECK(usage.p99_cores(RailWorld::known(0)) >= 3.96);
+  CHECK(usage.p99_cores(RailWorld::known(0)) <= 3.96 * kBucket);
+  CHECK(usage.p99_cores(RailWorld::known(1)) == 0);
+}
+
+TEST_CASE("usage of an unknown phase, or of no size, is no floor") {
+  PhaseUsage usage;
+  usage.add(RailWorld::unknown(), 3, 1, MonotonicTime(seconds(1)));
+  usage.add(RailWorld::known(1), 0.009, 1, MonotonicTime(seconds(2)));
+  CHECK(usage.p99_cores(RailWorld::unknown()) == 0);
+  CHECK(usage.p99_cores(RailWorld::known(1)) == 0);
+}
+
+TEST_CASE("the usage of 33 phases is kept, that of one more is not") {
+  PhaseUsage usage;
+  const auto count = static_cast<int>(PhaseUsage::kPhases);
+  for (int index = 0; index <= count; ++index)
+    usage.add(RailWorld::known(index), 1, 1, MonotonicTime(seconds(index)));
+  CHECK(usage.p99_cores(RailWorld::known(count - 1)) >= 1);
+  CHECK(usage.p99_cores(RailWorld::known(count)) == 0);
+}
+
+TEST_CASE("what a phase used long ago counts ever less") {
+  PhaseUsage usage;
+  for (int i = 0; i < 600; ++i) usage.add(RailWorld::known(0), 3, 1, MonotonicTime(seconds(i)));
+  for (int i = 0; i < 600; ++i)
+    usage.add(RailWorld::known(0), 1, 1, MonotonicTime(hours(8) + seconds(i)));
+  CHECK(usage.p99_cores(RailWorld::known(0)) <= 1 * kBucket);
+}
+
+TEST_CASE("CPU is not lowered below 1.15 times the p99 of the usage in the phase") {
+  IdleWish world;
+  world.use(1.2, 30);
+  world.use(0.2, 60);  // what the trial compares with
+  const double lowest = world.lowest();  // one second in twenty used more than is used now
+  CHECK(lowest >= 1.15 * 1.2);
+  CHECK(lowest <= 1.15 * 1.2 * kBucket + 1e-4);
+  IdleWish quiet;
+  CHECK(quiet.lowest() <= 1.15 * 0.2 * kBucket + 1e-4);
+}
+
+TEST_CASE("a floor that leaves no step worth a write is told, with the floor") {
+  IdleWish world;
+  world.use(3.6, 30);
+  world.use(0.2, 60);
+  CHECK_FALSE(world.lowers(Resource::cpu, 40));
+  CHECK(world.rails.holding(Resource::cpu) == Verdict::at_floor);
+  const auto told = std::ranges::find(world.all, Verdict::at_floor, &Decision::verdict);
+  REQUIRE(told != world.all.end());
+  CHECK(told->evidence[Fact::floor].value_or(0) >= 1.15 * 3.6);
+}
+
+TEST_CASE("what another phase used, or one second in two hundred, is no floor") {
+  IdleWish world;
+  world.use(1.2, 30, RailWorld::known(1));
+  world.use(0.2, 600);
+  world.use(1.2, 3);
+  CHECK(world.lowest() <= 1.15 * 0.2 * kBucket + 1e-4);
+}
+
+TEST_CASE("a throttled second counts as the limit in force for the floor") {
+  IdleWish world;
+  world.use(0.2, 60);
+  world.throttled_periods = 1;  // now and then: no raise is called for
+  world.use(0.2, 1);
+  world.throttled_periods = 0;
+  world.use(0.2, 59);
+  world.throttled_periods = 1;
+  world.use(0.2, 1);
+  world.throttled_periods = 0;
+  world.use(0.2, 30);
+  CHECK_FALSE(world.lowers(Resource::cpu, 40));
+  CHECK(world.cores() == 4);
+}
+
+TEST_CASE("seconds in which a container was frozen do not lower the floor") {
+  IdleWish world;
+  world.use(1.2, 30);
+  world.sample.frozen = true;
+  world.use(0, 6000);
+  world.sample.frozen = false;
+  const double lowest = world.lowest();
+  CHECK(lowest >= 1.15 * 1.2);
+  CHECK(lowest < 2);
+}
+
+TEST_CASE("with few samples of the phase the floor is what is known so far") {
+  IdleWish world;
+  world.sample.limits.cpu_max->quota = world.sample.limits.cpu_max_burst = Microseconds{200'000};
+  world.original = world.sample.limits;
+  world.wish.cpu_sample_count = 1;
+  world.wish.earlier_runs = 3;
+  world.use(0.2, 30, RailWorld::known(1));
+  REQUIRE(world.lowers(Resource::cpu, 1));  // the first second of phase 0
+  CHECK(world.cores() <= 1.15 * 0.2 * kBucket + 1e-4);
+  IdleWish more;
+  more.sample.limits = more.original = world.original;
+  more.wish.cpu_sample_count = 1;
+  more.wish.earlier_runs = 3;
+  more.use(0.2, 30, RailWorld::known(1));
+  more.use(1.2, 1);
+  REQUIRE(more.lowers(Resource::cpu, 1));
+  CHECK(more.cores() >= 1.15 * 1.2);
+}

@@ -1,0 +1,176 @@
+// Raises that the kernel refuses, and what was lowered before the rails began.
+#include <doctest/doctest.h>
+
+#include "tests/policy/safety/rail_world.h"
+
+using namespace cgphase;
+
+namespace {
+
+// A world with a lowered quota whose raise to the original the kernel has refused so many times,
+// and which nobody asks for any more.
+RailWorld refused_world(int times) {
+  RailWorld world;
+  world.wish.memory.reset();
+  world.wish.cpu = Cores{2};
+  REQUIRE(world.lowers(Resource::cpu, kLong));
+  world.ticks(40);
+  REQUIRE(world.cores() == doctest::Approx(2));
+  world.apply = false;
+  world.wish.cpu = Cores{4};
+  for (int refused = 0; refused < times; ++refused) {
+    const auto raise = world.find(Resource::cpu, Direction::raise, 10);
+    REQUIRE(raise.has_value());
+    world.rails.written(*raise, WriteEnd::failed, world.sample.limits, world.time);
+  }
+  world.wish.cpu = Cores{2};
+  return world;
+}
+
+}  // namespace
+
+TEST_CASE("the end of a trial that is not written is asked for until the original is in force") {
+  for (const bool answered : {true, false}) {
+    CAPTURE(answered);
+    RailWorld world;
+    world.wish.cpu.reset();
+    REQUIRE(world.lowers(Resource::memory, kLong));
+    world.apply = false;
+    world.refaults = 11;  // of none
+    const auto raise = world.find(Resource::memory, Direction::raise, 40);
+    REQUIRE(raise.has_value());
+    REQUIRE(raise->reason == Reason::trial_failed);
+    if (answered)
+      world.rails.written(*raise, WriteEnd::failed, world.sample.limits, world.time);
+    world.refaults = 0;
+    world.wish.memory.reset();  // nothing else asks for more
+    world.apply = true;
+    world.ticks(answered ? 2 : 15);
+    CHECK(world.memory_bytes() == 8 * kGiB);
+    CHECK(world.all.back().reason == Reason::trial_failed);
+    const std::size_t count = world.all.size();
+    world.ticks(5);
+    CHECK(world.all.size() == count);
+  }
+}
+
+TEST_CASE("a limit of ours that is rounded up to pages of 64 KiB is ours") {
+  constexpr std::uint64_t kPage = std::uint64_t{64} << 10;
+  RailWorld world;
+  world.input.host.page = Bytes{kPage};
+  world.wish.cpu.reset();
+  world.wish.memory = Bytes{2 * kGiB + kPageBytes};
+  world.wish.earlier_runs = 3;  // the step goes all the way
+  world.apply = false;
+  const auto lowering = world.find(Resource::memory, Direction::lower, kLong);
+  REQUIRE(lowering.has_value());
+  const std::uint64_t asked = lowering->new_limits.memory_bytes()->value;
+  REQUIRE(asked % kPage != 0);
+  const Bytes rounded{(asked + kPage - 1) / kPage * kPage};
+  world.sample.limits.memory_high = MemoryLimit{rounded};
+  world.rails.written(*lowering, WriteEnd::done, world.sample.limits, world.time);
+  for (int i = 0; i < 5; ++i) {
+    world.tick();
+    CHECK(world.rails.original().memory_high == world.original.memory_high);
+    CHECK(world.rails.holding(Resource::memory) != Verdict::standing_down);
+  }
+  CHECK(world.outcomes.empty());
+  world.sample.limits.memory_high = MemoryLimit{Bytes{rounded.value + kPage}};
+  world.ticks(2);
+  CHECK(world.rails.original().memory_high == world.sample.limits.memory_high);
+}
+
+TEST_CASE("a limit one page above one of ours is somebody's") {
+  RailWorld world;
+  world.wish.cpu.reset();
+  REQUIRE(world.lowers(Resource::memory, kLong));
+  world.ticks(20);
+  world.sample.limits.memory_high = MemoryLimit{Bytes{world.memory_bytes() + kPageBytes}};
+  world.tick();
+  CHECK(world.rails.original().memory_high == world.sample.limits.memory_high);
+  CHECK(world.rails.holding(Resource::memory) == Verdict::standing_down);
+}
+
+TEST_CASE("what was lowered before the rails began goes back, whatever the mode") {
+  for (const Mode mode : {Mode::observe, Mode::advise, Mode::enforce}) {
+    RailWorld world;
+    world.input.mode = mode;
+    world.sample.limits.memory_max = MemoryLimit{Bytes{2 * kGiB}};
+    world.apply = false;
+    const auto raise = world.find(Resource::memory, Direction::raise, 1);
+    REQUIRE(raise.has_value());
+    CHECK(raise->reason == Reason::restored);
+    CHECK(raise->new_limits.memory_max == world.original.memory_max);
+    world.apply = true;
+    world.rails.written(*raise, WriteEnd::failed, world.sample.limits, world.time);
+    world.ticks(2);
+    CHECK(world.memory_bytes() == 8 * kGiB);
+    CHECK(world.cores() == 4);
+    CHECK(world.rails.holding(Resource::memory) != Verdict::standing_down);
+  }
+}
+
+TEST_CASE("a raise that the kernel refuses is asked for again, every ten seconds in the end") {
+  RailWorld world;
+  world.wish.cpu.reset();
+  REQUIRE(world.lowers(Resource::memory, kLong));
+  world.input.mode = Mode::observe;
+  world.apply = false;
+  const auto asked_in = [&](int count) {
+    int asked = 0;
+    for (int i = 0; i < count; ++i)
+      for (const Decision& decision : world.tick()) {
+        REQUIRE(decision.direction == Direction::raise);
+        world.rails.written(decision, WriteEnd::failed, world.sample.limits, world.time);
+        ++asked;
+      }
+    return asked;
+  };
+  CHECK(asked_in(3) >= 2);
+  asked_in(15);
+  CHECK(asked_in(100) == 10);
+  world.apply = true;
+  world.ticks(10);
+  CHECK(world.memory_bytes() == 8 * kGiB);
+}
+
+TEST_CASE("who needs more than the raise that was refused does not wait for it") {
+  RailWorld world;
+  world.wish.memory.reset();
+  REQUIRE(world.lowers(Resource::cpu, kLong));
+  world.apply = false;
+  world.wish.cpu = Cores{world.cores() * 1.5};
+  const auto refused = world.find(Resource::cpu, Direction::raise, 5);
+  REQUIRE(refused.has_value());
+  world.rails.written(*refused, WriteEnd::failed, world.sample.limits, world.time);
+  const auto again = world.find(Resource::cpu, Direction::raise, 5);
+  REQUIRE(again.has_value());
+  world.rails.written(*again, WriteEnd::failed, world.sample.limits, world.time);
+  CHECK(world.tick().empty());
+  world.wish.cpu = Cores{4};
+  CHECK(world.find(Resource::cpu, Direction::raise, 1).has_value());
+}
+
+TEST_CASE("throttling that waits for a raise that was refused is answered when the wait is over") {
+  RailWorld world = refused_world(3);  // the next in four seconds
+  world.throttled_periods = 3;
+  CHECK_FALSE(world.find(Resource::cpu, Direction::raise, 1).has_value());
+  world.throttled_periods = 0;
+  CHECK_FALSE(world.find(Resource::cpu, Direction::raise, 2).has_value());
+  const auto raise = world.find(Resource::cpu, Direction::raise, 1);
+  REQUIRE(raise.has_value());
+  CHECK(raise->reason == Reason::throttled);
+  // It is the first: the one that waited counts once.
+  CHECK(raise->new_limits.cpu_cores()->value == doctest::Approx(2.4));
+}
+
+TEST_CASE("throttling that ends before a raise could be asked for cools down all the same") {
+  RailWorld world = refused_world(4);  // the next in eight seconds
+  world.throttled_periods = 3;
+  world.tick();
+  world.throttled_periods = 0;
+  CHECK_FALSE(world.find(Resource::cpu, Direction::raise, 20).has_value());
+  world.wish.cpu = Cores{1};
+  CHECK_FALSE(world.lowers(Resource::cpu, 270));
+  CHECK(world.lowers(Resource::cpu, 20));
+}

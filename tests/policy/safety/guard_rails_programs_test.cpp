@@ -1,0 +1,110 @@
+// Programs that start or read limits again, and limits that somebody puts back.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "policy/safety/limit_arithmetic.h"
+#include "tests/policy/safety/rail_world.h"
+
+using namespace cgphase;
+
+TEST_CASE("for twenty seconds after a program started the limits stay the originals") {
+  auto world = lowered_world();
+  world.sample.programs.started = true;
+  const auto decisions = world.tick();
+  world.sample.programs.started = false;
+  REQUIRE(decisions.size() == 2);
+  for (const Decision& decision : decisions) {
+    CHECK(decision.direction == Direction::raise);
+    CHECK(decision.reason == Reason::program_started);
+  }
+  CHECK(world.sample.limits == world.original);
+  CHECK_FALSE(world.lowers(Resource::memory, 19));
+  CHECK(world.lowers(Resource::memory, 1));
+}
+
+TEST_CASE("a program that starts while a lowering is on its way has it put back") {
+  RailWorld world;
+  world.apply = false;
+  const auto lowering = world.find(Resource::memory, Direction::lower, kLong);
+  REQUIRE(lowering.has_value());
+  world.sample.programs.started = true;
+  world.tick();
+  world.sample.programs.started = false;
+  world.write(*lowering);
+  world.apply = true;
+  const auto raise = world.find(Resource::memory, Direction::raise, 1);
+  REQUIRE(raise.has_value());
+  CHECK(raise->reason == Reason::program_started);
+}
+
+TEST_CASE("a limit that programs read again goes back and stays, and the other one comes down") {
+  for (const Resource read : {Resource::cpu, Resource::memory}) {
+    const Resource other = read == Resource::cpu ? Resource::memory : Resource::cpu;
+    auto world = lowered_world();
+    (read == Resource::cpu ? world.sample.programs.reads_cpu
+                           : world.sample.programs.reads_memory) = true;
+    const auto raise = world.find(read, Direction::raise, 1);
+    REQUIRE(raise.has_value());
+    CHECK(raise->reason == Reason::reads_limits);
+    CHECK_FALSE(world.lowers(read, 10 * kLong));
+    CHECK(world.rails.holding(read) == Verdict::reads_limits);
+    CHECK(world.rails.holding(other) != Verdict::reads_limits);
+    CHECK(is_original(world.sample.limits, world.original, read));
+    CHECK_FALSE(is_original(world.sample.limits, world.original, other));
+  }
+}
+
+TEST_CASE("what the guard put back for a program that started stays for twenty seconds") {
+  auto world = lowered_world();
+  Decision raise{.resource = Resource::memory};
+  raise.direction = Direction::raise;
+  raise.reason = Reason::program_started;
+  raise.new_limits = world.original;
+  world.write(raise);
+  CHECK_FALSE(world.lowers(Resource::memory, 19));
+  CHECK(world.rails.holding(Resource::memory) == Verdict::stale_data);
+  CHECK(world.lowers(Resource::memory, 2));
+}
+
+TEST_CASE("originals that come back just before somebody's limit are no reset") {
+  for (const bool somebody : {false, true}) {
+    auto world = lowered_world();
+    world.wish.memory = Bytes{2 * kGiB};
+    const std::size_t before = world.all.size();
+    world.input.reload = world.time;
+    world.sample.limits = world.original;
+    world.tick();
+    if (somebody) world.sample.limits.memory_max = MemoryLimit{Bytes{6 * kGiB}};
+    world.ticks(2);
+    const auto told = [&](Verdict verdict) {
+      return std::any_of(world.all.begin() + static_cast<std::ptrdiff_t>(before), world.all.end(),
+                         [=](const Decision& one) { return one.verdict == verdict; });
+    };
+    CHECK(told(Verdict::silently_reverted) == !somebody);
+    CHECK(told(Verdict::standing_down) == somebody);
+  }
+}
+
+TEST_CASE("a lowering that a program's start made void is told as that, and no reset") {
+  auto world = lowered_world();  // what was in force before it goes back, too
+  world.apply = false;
+  world.wish.cpu = Cores{1};
+  const auto lowering = world.find(Resource::cpu, Direction::lower, kLong);
+  REQUIRE(lowering.has_value());
+  world.sample.limits.cpu_max = world.original.cpu_max;
+  world.rails.written(*lowering, WriteEnd::program_started, world.sample.limits, world.time);
+  const std::size_t before = world.all.size();
+  world.ticks(19);
+  CHECK(world.rails.holding(Resource::cpu) == Verdict::stale_data);
+  CHECK(std::none_of(world.all.begin() + static_cast<std::ptrdiff_t>(before), world.all.end(),
+                     [](const Decision& one) {
+                       return one.verdict == Verdict::silently_reverted ||
+                              one.verdict == Verdict::standing_down;
+                     }));
+  world.apply = true;
+  CHECK(world.lowers(Resource::cpu, 60));
+  CHECK(std::any_of(world.outcomes.begin(), world.outcomes.end(), [&](const Outcome& one) {
+    return one.decision_id == lowering->decision_id && one.kind == OutcomeKind::overtaken;
+  }));
+}

@@ -1,0 +1,581 @@
+// Raises, trials, drift: what the rails do on their own.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "policy/safety/limit_arithmetic.h"
+#include "tests/policy/safety/rail_world.h"
+
+using namespace cgphase;
+using std::chrono::seconds;
+
+namespace {
+
+bool has_outcome(const RailWorld& world, OutcomeKind kind) {
+  return std::any_of(world.outcomes.begin(), world.outcomes.end(),
+                     [&](const Outcome& outcome) { return outcome.kind == kind; });
+}
+
+}  // namespace
+
+TEST_CASE("throttling of more than 2 % of five seconds raises by 1.2") {
+  auto world = lowered_world();
+  world.throttled_usec = 100'000;
+  CHECK_FALSE(world.find(Resource::cpu, Direction::raise, 1).has_value());
+  world.throttled_usec = 1;
+  const auto raise = world.find(Resource::cpu, Direction::raise, 1);
+  REQUIRE(raise.has_value());
+  CHECK(raise->reason == Reason::throttled);
+  CHECK(world.cores() == doctest::Approx(2.4));
+}
+
+TEST_CASE("three throttled periods in five seconds raise, two do not") {
+  auto world = lowered_world();
+  world.throttled_periods = 2;
+  CHECK_FALSE(world.find(Resource::cpu, Direction::raise, 1).has_value());
+  world.throttled_periods = 0;
+  CHECK_FALSE(world.find(Resource::cpu, Direction::raise, 5).has_value());
+  world.throttled_periods = 3;
+  CHECK(world.find(Resource::cpu, Direction::raise, 1).has_value());
+}
+
+TEST_CASE("a second raise for throttling within ten minutes goes back to the original") {
+  auto world = lowered_world();
+  world.throttled_periods = 3;
+  world.tick();
+  CHECK(world.cores() == doctest::Approx(2.4));
+  world.throttled_periods = 0;
+  world.ticks(590);
+  world.throttled_periods = 3;
+  world.tick();
+  CHECK(world.sample.limits == [&] {
+    Limits limits = world.sample.limits;
+    limits.cpu_max = world.original.cpu_max;
+    limits.cpu_max_burst = world.original.cpu_max_burst;
+    return limits;
+  }());
+}
+
+TEST_CASE("a second raise after more than ten minutes is one of 1.2 again") {
+  auto world = lowered_world();
+  world.throttled_periods = 3;
+  world.tick();
+  world.wish.cpu = Cores{2.4};
+  world.throttled_periods = 0;
+  world.ticks(601);
+  world.throttled_periods = 3;
+  world.tick();
+  CHECK(world.cores() == doctest::Approx(2.88));
+}
+
+TEST_CASE("a raise for throttling never passes the original") {
+  auto world = lowered_world();
+  world.wish.cpu = Cores{3.9};
+  world.tick();
+  world.throttled_periods = 3;
+  world.tick();
+  CHECK(world.sample.limits.cpu_max == world.original.cpu_max);
+  CHECK(world.sample.limits.cpu_max_burst == world.original.cpu_max_burst);
+}
+
+TEST_CASE("CPU is not lowered for five minutes after it was throttled by us") {
+  auto world = lowered_world();
+  world.throttled_periods = 3;
+  world.tick();
+  world.throttled_periods = 0;
+  world.wish.cpu = Cores{1};
+  CHECK_FALSE(world.lowers(Resource::cpu, 299));
+  CHECK(world.lowers(Resource::cpu, 2));
+}
+
+TEST_CASE("usage above 90 % of a lowered limit raises it") {
+  auto world = lowered_world();
+  world.cpu_cores = 1.8;
+  CHECK_FALSE(world.find(Resource::cpu, Direction::raise, 1).has_value());
+  world.cpu_cores = 1.81;
+  const auto raise = world.find(Resource::cpu, Direction::raise, 1);
+  REQUIRE(raise.has_value());
+  CHECK(raise->reason == Reason::headroom);
+}
+
+TEST_CASE("what the policy wants more is given at once, in an unknown phase too") {
+  auto world = lowered_world();
+  world.input.phase = RailWorld::unknown();
+  world.wish.cpu = Cores{3};
+  world.wish.memory = Bytes{8 * kGiB - kMiB};
+  world.wish.reason = Reason::phase_changed;
+  const auto decisions = world.tick();
+  REQUIRE(decisions.size() == 2);
+  CHECK(decisions[0].reason == Reason::phase_changed);
+  CHECK(world.cores() == doctest::Approx(3));
+  CHECK(world.memory_bytes() == 8 * kGiB - kMiB + kPageBytes);
+}
+
+TEST_CASE("need above 90 % of a lowered limit restores the original at once") {
+  auto world = lowered_world();
+  world.sample.memory.anon_bytes = world.memory_bytes() / 100 * 91;
+  const auto raise = world.find(Resource::memory, Direction::raise, 1);
+  REQUIRE(raise.has_value());
+  CHECK(raise->reason == Reason::headroom);
+  CHECK(world.memory_bytes() == 8 * kGiB);
+}
+
+TEST_CASE("need that grows to the limit within two seconds restores the original at once") {
+  auto world = lowered_world();
+  const std::uint64_t gap = world.memory_bytes() - kGiB;
+  world.sample.memory.anon_bytes = kGiB + gap / 3 - kMiB;
+  CHECK_FALSE(world.find(Resource::memory, Direction::raise, 1).has_value());
+  auto faster = lowered_world();
+  faster.sample.memory.anon_bytes = kGiB + gap / 3 + kMiB;
+  CHECK(faster.find(Resource::memory, Direction::raise, 1).has_value());
+}
+
+TEST_CASE("a max event restores the original at once") {
+  auto world = lowered_world();
+  world.sample.memory_events.max = 1;
+  const auto raise = world.find(Resource::memory, Direction::raise, 1);
+  REQUIRE(raise.has_value());
+  CHECK(raise->reason == Reason::memory_event);
+  CHECK(world.memory_bytes() == 8 * kGiB);
+}
+
+TEST_CASE("an event in a gap of samples is seen after it") {
+  auto world = lowered_world();
+  world.previous.reset();
+  world.input.gap = true;
+  world.sample.memory_events.max = 1;
+  CHECK(world.find(Resource::memory, Direction::raise, 1).has_value());
+}
+
+TEST_CASE("an OOM under our limit quarantines the memory for a day") {
+  auto world = lowered_world();
+  world.sample.memory_events.oom_kill = 1;
+  world.tick();
+  CHECK(world.memory_bytes() == 8 * kGiB);
+  world.wish.memory = Bytes{2 * kGiB};
+  CHECK_FALSE(world.lowers(Resource::memory, 400));
+  CHECK(world.rails.holding(Resource::memory) == Verdict::quarantined);
+  world.time += std::chrono::hours(24);
+  CHECK(world.lowers(Resource::memory, kLong));
+}
+
+TEST_CASE("an OOM under the original limit is no quarantine") {
+  RailWorld world;
+  world.ticks(5);
+  world.sample.memory_events.oom_kill = 1;
+  world.ticks(3);
+  CHECK(world.rails.holding(Resource::memory) != Verdict::quarantined);
+  CHECK(world.lowers(Resource::memory, 400));
+}
+
+TEST_CASE("full memory pressure under our limit restores the original") {
+  auto world = lowered_world();
+  world.sample.memory_pressure.full.avg10_ratio = 0.10;
+  CHECK_FALSE(world.find(Resource::memory, Direction::raise, 1).has_value());
+  world.sample.memory_pressure.full.avg10_ratio = 0.11;
+  const auto raise = world.find(Resource::memory, Direction::raise, 1);
+  REQUIRE(raise.has_value());
+  CHECK(raise->reason == Reason::pressure);
+}
+
+TEST_CASE("processes that end or come find the original limits") {
+  auto world = lowered_world();
+  world.sample.populated = false;
+  world.tick();
+  CHECK(world.sample.limits == world.original);
+  auto started = lowered_world();
+  started.apply = false;  // the restore at their end went unanswered
+  started.sample.populated = false;
+  started.tick();
+  started.ticks(2);
+  started.apply = true;
+  started.sample.populated = true;
+  started.ticks(2);
+  CHECK(started.sample.limits == started.original);
+}
+
+TEST_CASE("leaving mode enforce restores, and never before anything was lowered") {
+  auto world = lowered_world();
+  world.input.mode = Mode::observe;
+  const auto decisions = world.tick();
+  REQUIRE(decisions.size() == 2);
+  CHECK(decisions[0].reason == Reason::restored);
+  CHECK(world.sample.limits == world.original);
+  RailWorld fresh;
+  fresh.input.mode = Mode::observe;
+  fresh.ticks(5);
+  CHECK(fresh.all.empty());
+}
+
+TEST_CASE("a raise without an answer is asked again after two seconds") {
+  auto world = lowered_world();
+  world.apply = false;
+  world.sample.memory_events.max = 1;
+  CHECK(world.find(Resource::memory, Direction::raise, 1).has_value());
+  CHECK_FALSE(world.find(Resource::memory, Direction::raise, 1).has_value());
+  CHECK(world.find(Resource::memory, Direction::raise, 1).has_value());
+}
+
+TEST_CASE("an event while a lowering is on its way restores as soon as it is in force") {
+  RailWorld world;
+  world.apply = false;
+  const auto lowering = world.find(Resource::memory, Direction::lower, kLong);
+  REQUIRE(lowering.has_value());
+  world.sample.memory_events.max = 1;
+  world.tick();
+  world.apply = true;
+  world.write(*lowering);
+  world.tick();
+  CHECK(world.memory_bytes() == 8 * kGiB);
+  CHECK(has_outcome(world, OutcomeKind::overtaken));
+}
+
+TEST_CASE("a trial without harm passes after 30 s") {
+  RailWorld world;
+  REQUIRE(world.lowers(Resource::memory, kLong));
+  world.ticks(29);
+  CHECK(world.outcomes.empty());
+  world.tick();
+  CHECK(has_outcome(world, OutcomeKind::trial_passed));
+  CHECK_FALSE(has_outcome(world, OutcomeKind::trial_reverted));
+}
+
+TEST_CASE("refaults above those of the phase before revert the lowering") {
+  RailWorld world;
+  REQUIRE(world.lowers(Resource::memory, kLong));
+  const std::uint64_t low = world.memory_bytes();
+  world.refaults = 11;  // of none
+  world.ticks(30);
+  CHECK(has_outcome(world, OutcomeKind::trial_reverted));
+  CHECK(world.memory_bytes() > low);
+  CHECK(world.all.back().reason == Reason::trial_failed);
+}
+
+TEST_CASE("refaults as before, and 20 % more, are no harm") {
+  RailWorld world;
+  world.refaults = 100;
+  REQUIRE(world.lowers(Resource::memory, kLong));
+  world.refaults = 120;
+  world.ticks(31);
+  CHECK(has_outcome(world, OutcomeKind::trial_passed));
+  RailWorld worse;
+  worse.refaults = 100;
+  REQUIRE(worse.lowers(Resource::memory, kLong));
+  worse.refaults = 121;
+  worse.ticks(31);
+  CHECK(has_outcome(worse, OutcomeKind::trial_reverted));
+}
+
+TEST_CASE("memory pressure and major faults of a trial revert it") {
+  RailWorld pressure;
+  REQUIRE(pressure.lowers(Resource::memory, kLong));
+  pressure.set_pressure(0, 0.02, 0);
+  pressure.ticks(31);
+  CHECK(has_outcome(pressure, OutcomeKind::trial_reverted));
+  RailWorld faults;
+  REQUIRE(faults.lowers(Resource::memory, kLong));
+  faults.major_faults = 20;
+  faults.ticks(31);
+  CHECK(has_outcome(faults, OutcomeKind::trial_reverted));
+}
+
+TEST_CASE("an event in a trial reverts it at once and doubles the cool-down") {
+  RailWorld world;
+  REQUIRE(world.lowers(Resource::memory, kLong));
+  world.sample.memory_events.max = 1;
+  world.tick();
+  CHECK(has_outcome(world, OutcomeKind::trial_reverted));
+  CHECK(world.memory_bytes() == 8 * kGiB);
+  CHECK_FALSE(world.lowers(Resource::memory, 599));
+  CHECK(world.lowers(Resource::memory, 2));
+}
+
+TEST_CASE("three failed trials quarantine, two do not") {
+  RailsConfig config;
+  config.cool_down = seconds(10);
+  RailWorld world(config);
+  for (int failed = 1; failed <= 3; ++failed) {
+    REQUIRE(world.lowers(Resource::memory, 400));
+    *world.sample.memory_events.max += 1;
+    world.ticks(2);
+    CHECK((world.rails.holding(Resource::memory) == Verdict::quarantined) == (failed == 3));
+  }
+  CHECK_FALSE(world.lowers(Resource::memory, 1000));
+}
+
+TEST_CASE("a failed trial is forgotten after an hour without another") {
+  RailsConfig config;
+  config.cool_down = seconds(10);
+  RailWorld world(config);
+  for (int failed = 1; failed <= 4; ++failed) {
+    REQUIRE(world.lowers(Resource::memory, 400));
+    *world.sample.memory_events.max += 1;
+    world.tick();
+    world.time += std::chrono::hours(1) + seconds(1);
+  }
+  world.ticks(kLong);
+  CHECK(world.rails.holding(Resource::memory) != Verdict::quarantined);
+}
+
+TEST_CASE("a write that failed counts as a failed trial") {
+  RailWorld world;
+  world.apply = false;
+  const auto lowering = world.find(Resource::memory, Direction::lower, kLong);
+  REQUIRE(lowering.has_value());
+  world.rails.written(*lowering, WriteEnd::failed, world.sample.limits, world.time);
+  world.apply = true;
+  CHECK_FALSE(world.lowers(Resource::memory, 599));
+  CHECK(has_outcome(world, OutcomeKind::write_failed));
+  CHECK(world.lowers(Resource::memory, 2));
+}
+
+TEST_CASE("a lowering that a raise came before is no failed trial") {
+  RailWorld world;
+  world.apply = false;
+  const auto lowering = world.find(Resource::memory, Direction::lower, kLong);
+  REQUIRE(lowering.has_value());
+  world.rails.written(*lowering, WriteEnd::overtaken, world.sample.limits, world.time);
+  world.apply = true;
+  CHECK(world.lowers(Resource::memory, 120));
+  CHECK(has_outcome(world, OutcomeKind::overtaken));
+  CHECK_FALSE(has_outcome(world, OutcomeKind::write_failed));
+}
+
+TEST_CASE("a raise for another reason overtakes a trial without blame") {
+  RailWorld world;
+  world.wish.memory.reset();
+  REQUIRE(world.lowers(Resource::cpu, kLong));
+  world.wish.cpu = Cores{4};
+  world.tick();
+  CHECK(has_outcome(world, OutcomeKind::overtaken));
+  world.wish.cpu = Cores{1};
+  CHECK(world.lowers(Resource::cpu, 61));
+}
+
+TEST_CASE("a quota that was lowered before a GPU was seen goes back at once, memory does not") {
+  auto world = lowered_world();
+  const auto memory = world.memory_bytes();
+  world.input.gpu = true;
+  const auto raise = world.find(Resource::cpu, Direction::raise, 1);
+  REQUIRE(raise.has_value());
+  CHECK(raise->reason == Reason::gpu_seen);
+  CHECK(world.sample.limits.cpu_max == world.original.cpu_max);
+  CHECK(world.sample.limits.cpu_max_burst == world.original.cpu_max_burst);
+  world.ticks(5);
+  CHECK(world.memory_bytes() <= memory);
+}
+
+TEST_CASE("a quota of a GPU's container that was never lowered is nobody's to raise") {
+  RailWorld world;
+  world.tick();
+  world.input.gpu = true;
+  world.sample.limits.cpu_max->quota = Microseconds{50'000};
+  world.ticks(kLong);
+  CHECK(world.cores() == 0.5);
+}
+
+TEST_CASE("somebody else's limit becomes the original and we stand down for 15 minutes") {
+  auto world = lowered_world();
+  world.sample.limits.memory_max = MemoryLimit{Bytes{6 * kGiB}};
+  world.wish.memory = Bytes{2 * kGiB};
+  world.tick();
+  CHECK(world.rails.original().memory_max == MemoryLimit{Bytes{6 * kGiB}});
+  CHECK(world.rails.holding(Resource::memory) == Verdict::standing_down);
+  CHECK_FALSE(world.lowers(Resource::memory, 15 * 60 - 1));
+  CHECK(world.lowers(Resource::memory, 2));
+}
+
+TEST_CASE("a limit that is lower than ours is adopted too, and not raised above") {
+  auto world = lowered_world();
+  world.sample.limits.cpu_max->quota = Microseconds{50'000};
+  world.wish.cpu = Cores{4};
+  world.ticks(20);
+  CHECK(world.cores() == 0.5);
+}
+
+TEST_CASE("the original back without a reload is somebody's intent: 15 minutes") {
+  auto world = lowered_world();
+  world.sample.limits = world.original;
+  world.wish.memory = Bytes{2 * kGiB};
+  CHECK_FALSE(world.lowers(Resource::memory, 15 * 60));
+  CHECK(world.lowers(Resource::memory, 2));
+}
+
+TEST_CASE("the original back within seconds of a reload is re-applied after a pause") {
+  auto world = lowered_world();
+  world.wish.memory = Bytes{2 * kGiB};
+  world.input.reload = world.time;
+  world.sample.limits = world.original;
+  world.tick();
+  CHECK(world.rails.holding(Resource::memory) == Verdict::silently_reverted);
+  CHECK_FALSE(world.lowers(Resource::memory, 29));
+  CHECK(world.lowers(Resource::memory, 35));
+}
+
+TEST_CASE("three silent reverts an hour are re-applied, after the fourth we yield") {
+  auto world = lowered_world();
+  world.wish.memory = Bytes{2 * kGiB};
+  const MonotonicTime begin = world.time;
+  for (int revert = 1; revert <= 4; ++revert) {
+    world.input.reload = world.time;
+    world.sample.limits = world.original;
+    world.tick();
+    const bool again = world.lowers(Resource::memory, 200);
+    CHECK(again == (revert <= 3));
+  }
+  CHECK(world.lowers(Resource::memory, 3600));
+  CHECK(world.time - begin >= std::chrono::hours(1));
+}
+
+TEST_CASE("a reset that is read in two ticks, knob by knob, counts once") {
+  auto world = lowered_world();
+  world.wish.memory = Bytes{2 * kGiB};
+  for (int revert = 1; revert <= 3; ++revert) {
+    REQUIRE(world.sample.limits.memory_high != world.original.memory_high);
+    world.wish.cpu = Cores{1};
+    REQUIRE((world.cores() < 4 || world.lowers(Resource::cpu, kLong)));
+    world.input.reload = world.time;
+    world.sample.limits.memory_high = world.original.memory_high;
+    world.tick();
+    world.sample.limits = world.original;
+    world.tick();
+    CHECK(world.lowers(Resource::memory, 200));
+  }
+}
+
+TEST_CASE("a value of ours in the file is never taken for somebody else's") {
+  auto world = lowered_world();
+  const Limits first = world.sample.limits;
+  world.wish.cpu = Cores{1};
+  REQUIRE(world.lowers(Resource::cpu, kLong));
+  world.ticks(2);
+  world.sample.limits.cpu_max = first.cpu_max;  // an older write shows up again
+  world.sample.limits.cpu_max_burst = first.cpu_max_burst;
+  world.tick();
+  CHECK(world.rails.original().cpu_max == world.original.cpu_max);
+  CHECK(world.rails.holding(Resource::cpu) != Verdict::standing_down);
+}
+
+TEST_CASE("a sample from before our last write is no drift") {
+  RailWorld world;
+  world.apply = false;
+  const auto lowering = world.find(Resource::memory, Direction::lower, kLong);
+  REQUIRE(lowering.has_value());
+  Limits in_force = world.sample.limits;
+  in_force.memory_high = lowering->new_limits.memory_high;
+  world.rails.written(*lowering, WriteEnd::done, in_force, world.time + seconds(2));
+  world.tick();  // its limits were read a second before the write was done
+  CHECK(world.rails.holding(Resource::memory) != Verdict::standing_down);
+}
+
+namespace {
+
+// The guard puts the original back between two ticks, as the pipeline tells the rails.
+void guard_restores(RailWorld& world, Resource resource, Reason reason) {
+  Decision decision;
+  decision.decision_id = 1'000'000;
+  decision.time = world.time;
+  decision.container = world.sample.id;
+  decision.resource = resource;
+  decision.direction = Direction::raise;
+  decision.reason = reason;
+  decision.old_limits = world.sample.limits;
+  decision.new_limits = world.sample.limits;
+  if (resource == Resource::cpu) decision.new_limits.cpu_max = world.original.cpu_max;
+  else decision.new_limits.memory_high = world.original.memory_high;
+  world.write(decision);
+}
+
+}  // namespace
+
+TEST_CASE("a raise by the guard for throttling cools down for five minutes") {
+  auto world = lowered_world();
+  guard_restores(world, Resource::cpu, Reason::throttled);
+  CHECK_FALSE(world.lowers(Resource::cpu, 299));
+  CHECK(world.lowers(Resource::cpu, 3));
+}
+
+TEST_CASE("throttling that the guard has answered by a fifth is not answered by the original") {
+  auto world = lowered_world();
+  world.cpu_cores = 1;
+  Decision raise;
+  raise.decision_id = 1'000'000;
+  raise.container = world.sample.id;
+  raise.resource = Resource::cpu;
+  raise.direction = Direction::raise;
+  raise.reason = Reason::throttled;
+  raise.old_limits = raise.new_limits = world.sample.limits;
+  raise.new_limits.cpu_max->quota = Microseconds{240'000};
+  // In the middle of an interval, whose throttling was before it.
+  world.sample.limits.cpu_max = raise.new_limits.cpu_max;
+  world.rails.written(raise, WriteEnd::done, world.sample.limits,
+                      world.time + std::chrono::milliseconds(500));
+  world.throttled_usec = 240'000;
+  world.throttled_periods = 4;
+  world.tick();
+  world.throttled_usec = world.throttled_periods = 0;
+  world.ticks(3);
+  CHECK(world.cores() == doctest::Approx(2.4));
+  world.throttled_usec = 240'000;
+  world.ticks(2);
+  CHECK(world.cores() == doctest::Approx(4));
+}
+
+TEST_CASE("throttling right after a raise counts, whatever the nanoseconds of the interval") {
+  for (int odd = -25; odd <= 25; ++odd) {
+    CAPTURE(odd);
+    auto world = lowered_world();
+    world.throttled_periods = 3;
+    world.tick();
+    REQUIRE(world.cores() == doctest::Approx(2.4));
+    world.interval += std::chrono::nanoseconds(odd);
+    world.tick();
+    CHECK(world.cores() == doctest::Approx(4));
+  }
+}
+
+TEST_CASE("a raise by the guard in a trial reverts it and doubles the cool-down") {
+  RailWorld world;
+  REQUIRE(world.lowers(Resource::memory, kLong));
+  guard_restores(world, Resource::memory, Reason::memory_event);
+  world.tick();
+  CHECK(has_outcome(world, OutcomeKind::trial_reverted));
+  CHECK_FALSE(world.lowers(Resource::memory, 598));
+  CHECK(world.lowers(Resource::memory, 3));
+}
+
+TEST_CASE("an OOM that the guard answered first is still put down to our limit") {
+  auto world = lowered_world();
+  guard_restores(world, Resource::memory, Reason::memory_event);
+  world.sample.memory_events.oom_kill = 1;
+  world.tick();
+  world.wish.memory = Bytes{2 * kGiB};
+  CHECK_FALSE(world.lowers(Resource::memory, 700));
+  CHECK(world.rails.holding(Resource::memory) == Verdict::quarantined);
+}
+
+TEST_CASE("a stall that the guard broke quarantines the memory for half an hour, not the CPU") {
+  auto world = lowered_world();
+  world.wish.memory = Bytes{2 * kGiB};
+  guard_restores(world, Resource::memory, Reason::stalled);
+  CHECK_FALSE(world.lowers(Resource::memory, 1799));
+  CHECK(world.rails.holding(Resource::memory) == Verdict::quarantined);
+  CHECK(world.rails.holding(Resource::cpu) != Verdict::quarantined);
+  CHECK(world.lowers(Resource::memory, 120));
+}
+
+TEST_CASE("a stall does not shorten the quarantine of an OOM") {
+  auto world = lowered_world();
+  world.sample.memory_events.oom_kill = 1;
+  world.tick();
+  world.wish.memory = Bytes{2 * kGiB};
+  guard_restores(world, Resource::memory, Reason::stalled);
+  CHECK_FALSE(world.lowers(Resource::memory, 1900));
+}
+
+TEST_CASE("a restore on request blames nothing") {
+  auto world = lowered_world();
+  world.wish.memory = Bytes{2 * kGiB};
+  guard_restores(world, Resource::memory, Reason::restored);
+  CHECK(world.lowers(Resource::memory, 120));
+}

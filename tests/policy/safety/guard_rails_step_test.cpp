@@ -1,0 +1,154 @@
+// How far a limit comes down: steps, floors and what must stay free.
+#include <doctest/doctest.h>
+
+#include "policy/safety/limit_arithmetic.h"
+#include "tests/policy/safety/rail_world.h"
+
+using namespace cgphase;
+
+TEST_CASE("CPU comes down by two cores or a tenth at most, in any case 30 s apart") {
+  RailWorld world;
+  world.input.host.cpu_cores = 64;
+  world.sample.limits.cpu_max->quota = Microseconds{4'000'000};  // 40 cores
+  world.original = world.sample.limits;
+  REQUIRE(world.lowers(Resource::cpu, kLong));
+  CHECK(world.cores() == doctest::Approx(36));
+  const MonotonicTime first = world.time;
+  REQUIRE(world.lowers(Resource::cpu, kLong));
+  CHECK(world.time - first >= world.config.cpu_lower_window);
+  CHECK(world.cores() == doctest::Approx(32.4));
+}
+
+TEST_CASE("CPU never comes below 10 ms per period, and the period stays") {
+  RailWorld world;
+  world.wish.cpu = Cores{0};
+  world.cpu_cores = 0.001;
+  world.ticks(400);
+  CHECK(world.sample.limits.cpu_max->quota == Microseconds{10'001});
+  CHECK(world.sample.limits.cpu_max->period == Microseconds{100'000});
+}
+
+TEST_CASE("burst comes down with the quota, never above it") {
+  RailWorld world;
+  REQUIRE(world.lowers(Resource::cpu, kLong));
+  CHECK(world.sample.limits.cpu_max->quota == Microseconds{200'001});
+  CHECK(world.sample.limits.cpu_max_burst == Microseconds{200'001});
+}
+
+// What somebody else writes is told from ours by its value alone.
+TEST_CASE("nothing is lowered to a value that people write, unless it is asked for") {
+  for (double cores = 0; cores < 3.5; cores += 0.05) {
+    RailWorld world;
+    world.wish.cpu = Cores{cores};
+    REQUIRE(world.lowers(Resource::cpu, kLong));
+    CHECK(world.sample.limits.cpu_max->quota->value % 10 != 0);
+  }
+  for (std::uint64_t bytes = kGiB; bytes < 7 * kGiB; bytes += 256 * kMiB) {
+    RailWorld world;
+    world.wish.memory = Bytes{bytes};
+    REQUIRE(world.lowers(Resource::memory, kLong));
+    CHECK(world.memory_bytes() % kMiB != 0);
+  }
+  // Just below the original that is the original, not a microsecond above it.
+  RailWorld world;
+  const Limits& original = world.original;
+  const double ceiling = *cpu_in_force(original, world.input.host);
+  for (const double below : {1e-9, 1e-7, 1e-6})
+    CHECK(with_cpu(original, original, world.input.host, ceiling - below).cpu_max ==
+          original.cpu_max);
+  RailWorld pinned;
+  pinned.wish.cpu = Cores{2.5};
+  pinned.wish.memory = Bytes{6 * kGiB};
+  pinned.wish.cpu_pinned = pinned.wish.memory_pinned = true;
+  pinned.ticks(kLong);
+  CHECK(pinned.sample.limits.cpu_max->quota == Microseconds{250'000});
+  CHECK(pinned.memory_bytes() == 6 * kGiB);
+}
+
+TEST_CASE("a first memory step takes half of the limit at most, in whole pages") {
+  RailWorld world;
+  *world.sample.memory.anon_bytes = kGiB + 1;
+  REQUIRE(world.find(Resource::memory, Direction::lower, 25).has_value());  // before a dwell
+  CHECK(world.memory_bytes() == 4 * kGiB + kPageBytes);
+  CHECK(world.sample.limits.memory_max == world.original.memory_max);
+}
+
+TEST_CASE("a memory step goes all the way after a steady dwell, or with earlier runs") {
+  RailWorld world;
+  world.wish.memory_sample_count = 1;
+  world.ticks(40);
+  world.wish.memory_sample_count = 100;
+  REQUIRE(world.find(Resource::memory, Direction::lower, 60).has_value());
+  CHECK(world.memory_bytes() == 2 * kGiB + kPageBytes);
+  RailWorld proven;
+  proven.wish.earlier_runs = 3;
+  REQUIRE(proven.find(Resource::memory, Direction::lower, 25).has_value());
+  CHECK(proven.memory_bytes() == 2 * kGiB + kPageBytes);
+}
+
+TEST_CASE("one memory step leaves half of the cold cache in place") {
+  const RailsConfig config;
+  MemoryState state;
+  state.long_step = true;
+  state.need_bytes = 1.0 * kGiB;
+  state.limit_bytes = 8.0 * kGiB;
+  state.current_bytes = 7.0 * kGiB;
+  CHECK(lowered_memory(config, {}, state, 0) == doctest::Approx(7.4 * kGiB));
+  state.cold_cache_bytes = 4.0 * kGiB;
+  CHECK(lowered_memory(config, {}, state, 0) == doctest::Approx(5.4 * kGiB));
+}
+
+TEST_CASE("the memory floor is the largest of its three terms") {
+  const RailsConfig config;
+  MemoryState state;
+  state.limit_bytes = 2.0 * kGiB;
+  state.need_bytes = 1.0 * kGiB;
+  CHECK(memory_floor(config, {}, state) == 1.25 * kGiB);  // 256 MiB
+  state.peak_bytes = 1.5 * kGiB;
+  CHECK(memory_floor(config, {}, state) == doctest::Approx(1.15 * 1.5 * kGiB));
+  state.bytes_per_sec = 0.5 * kGiB;  // x 4 x 0.5 s
+  CHECK(memory_floor(config, {}, state) == 2.0 * kGiB);
+}
+
+TEST_CASE("beside who kills on memory pressure the margins are twice as large") {
+  const RailsConfig config;
+  MemoryState state;
+  state.margin_factor = config.killed_margin_factor;
+  state.limit_bytes = 2.0 * kGiB;
+  state.need_bytes = 1.0 * kGiB;
+  CHECK(memory_floor(config, {}, state) == 1.5 * kGiB);  // 2 x 256 MiB
+  state.peak_bytes = 1.5 * kGiB;
+  CHECK(memory_floor(config, {}, state) == doctest::Approx(1.3 * 1.5 * kGiB));
+  RailWorld plain, beside;
+  for (RailWorld* world : {&plain, &beside}) {
+    world->wish.cpu.reset();
+    world->wish.memory = Bytes{0};
+    world->sample.limits.memory_max = MemoryLimit{Bytes{2 * kGiB}};
+    world->original = world->sample.limits;
+  }
+  beside.input.larger_margin = true;
+  plain.ticks(1200);
+  beside.ticks(1200);
+  CHECK(plain.memory_bytes() < 1.3 * kGiB);
+  CHECK(beside.memory_bytes() >= 1.5 * kGiB);
+}
+
+TEST_CASE("headroom is a quarter of a limit below 1 GiB and a tenth of a large one") {
+  const RailsConfig config;
+  CHECK(memory_headroom(config, 400.0 * kMiB, 0) == 100.0 * kMiB);
+  CHECK(memory_headroom(config, 1.0 * kGiB, 0) == 256.0 * kMiB);
+  CHECK(memory_headroom(config, 100.0 * kGiB, 0) == 10.0 * kGiB);
+}
+
+TEST_CASE("memory.high never comes below low or min") {
+  const RailsConfig config;
+  MemoryState state;
+  state.limit_bytes = 8.0 * kGiB;
+  for (auto knob : {&Limits::memory_low, &Limits::memory_min}) {
+    Limits limits;
+    limits.*knob = MemoryLimit{Bytes{7 * kGiB}};
+    CHECK(memory_floor(config, limits, state) == 7.0 * kGiB);
+    limits.*knob = MemoryLimit{};  // max
+    CHECK(memory_floor(config, limits, state) == 0.8 * kGiB);
+  }
+}

@@ -1,0 +1,84 @@
+// What the rails remember of a container that was only observed, and what they must learn anew.
+#include <doctest/doctest.h>
+
+#include "tests/policy/safety/rail_world.h"
+
+using namespace cgphase;
+
+namespace {
+
+// What an observed container that is to be enforced now has behind it.
+RailWorld observed(int ticks) {
+  RailWorld world;
+  world.input.mode = Mode::observe;
+  world.ticks(ticks);
+  world.input.mode = Mode::enforce;
+  return world;
+}
+
+}  // namespace
+
+TEST_CASE("what was only observed is lowered no sooner than one that is new, whatever is known") {
+  for (const Resource resource : {Resource::cpu, Resource::memory}) {
+    RailWorld fresh, late = observed(500);
+    for (RailWorld* world : {&fresh, &late}) world->wish.earlier_runs = 100;
+    int fresh_ticks = 0, late_ticks = 0;
+    while (fresh_ticks < 300 && !fresh.lowers(resource, 1)) fresh_ticks += 1;
+    while (late_ticks < 300 && !late.lowers(resource, 1)) late_ticks += 1;
+    CHECK(late_ticks >= fresh_ticks);
+    CHECK(late_ticks >= 59);  // enough samples of its own, and the peak of a minute
+    CHECK(late_ticks < 120);
+  }
+}
+
+TEST_CASE("after observing each phase must be seen anew before a limit comes down in it") {
+  RailWorld world = observed(500);
+  world.ticks(50);
+  world.input.phase = RailWorld::known(1);
+  CHECK_FALSE(world.lowers(Resource::cpu, 59));
+  CHECK(world.rails.holding(Resource::cpu) == Verdict::not_enough_samples);
+  CHECK(world.lowers(Resource::cpu, 2));
+}
+
+TEST_CASE("a memory event that was only observed cools down as any other") {
+  RailWorld world = observed(200);
+  world.input.mode = Mode::observe;
+  *world.sample.memory_events.max += 1;
+  world.tick();
+  world.input.mode = Mode::enforce;
+  CHECK_FALSE(world.lowers(Resource::memory, 298));
+  CHECK(world.lowers(Resource::memory, 5));
+}
+
+TEST_CASE("a limit that somebody changed while it was only observed is the original") {
+  RailWorld world = observed(200);
+  world.input.mode = Mode::observe;
+  world.sample.limits.memory_max = MemoryLimit{Bytes{6 * kGiB}};
+  world.ticks(2);
+  CHECK(world.rails.original().memory_bytes() == Bytes{6 * kGiB});
+  world.input.mode = Mode::enforce;
+  world.tick();
+  CHECK(world.rails.holding(Resource::memory) == Verdict::standing_down);
+}
+
+TEST_CASE("back from advising, an observed container must be seen anew") {
+  RailWorld world;
+  world.input.mode = Mode::advise;
+  world.ticks(200);
+  world.input.mode = Mode::observe;
+  world.tick();
+  CHECK(world.rails.holding(Resource::cpu) == Verdict::observe_mode);
+  world.input.mode = Mode::enforce;
+  CHECK_FALSE(world.lowers(Resource::cpu, 59));
+  CHECK(world.lowers(Resource::cpu, 5));
+}
+
+TEST_CASE("what is lowered is put back when it shall only be observed, and sensed on") {
+  RailWorld world;
+  REQUIRE(world.lowers(Resource::cpu, kLong));
+  world.input.mode = Mode::observe;
+  const auto back = world.find(Resource::cpu, Direction::raise, 3);
+  REQUIRE(back.has_value());
+  CHECK(back->reason == Reason::restored);
+  CHECK(world.cores() == 4);
+}

@@ -1,0 +1,88 @@
+#include "policy/safety/live_runs.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/units.h"
+
+using namespace cgphase;
+using nlohmann::json;
+
+namespace {
+
+constexpr CgroupId kRun{7, 42};
+constexpr double kMany = 600.0 * kMiB;
+
+LiveRuns one_run() {
+  LiveRuns runs;
+  runs.keep(kRun, "trainer", kMany);
+  return runs;
+}
+
+}  // namespace
+
+TEST_CASE("the peak of a run is that of its cgroup and name, and never comes down") {
+  LiveRuns runs = one_run();
+  runs.keep(kRun, "trainer", kMany / 2);
+  CHECK(runs.peak_bytes(kRun, "trainer") == kMany);
+  CHECK_FALSE(runs.peak_bytes(kRun, "another").has_value());
+  CHECK_FALSE(runs.peak_bytes({7, 43}, "trainer").has_value());
+  runs.keep(kRun, "another", kMiB);  // the numbers of a cgroup came back
+  CHECK(runs.peak_bytes(kRun, "another") == kMiB);
+}
+
+TEST_CASE("growth by more than 2 % is news, once") {
+  LiveRuns runs = one_run();
+  CHECK(runs.take_news());
+  CHECK_FALSE(runs.take_news());
+  runs.keep(kRun, "trainer", 1.02 * kMany);
+  CHECK_FALSE(runs.take_news());
+  runs.keep(kRun, "trainer", 1.021 * kMany);
+  CHECK(runs.take_news());
+}
+
+TEST_CASE("1024 runs are kept and one more is not") {
+  LiveRuns runs;
+  for (std::uint64_t inode = 0; inode <= LiveRuns::kRuns; ++inode)
+    runs.keep({1, inode}, "c", kMiB);
+  CHECK(runs.size() == LiveRuns::kRuns);
+  CHECK_FALSE(runs.peak_bytes({1, LiveRuns::kRuns}, "c").has_value());
+  runs.retain([](CgroupId id) { return id.inode == 3; });
+  CHECK(runs.size() == 1);
+}
+
+TEST_CASE("a name that is too long and a need that is none are not kept") {
+  LiveRuns runs;
+  runs.keep(kRun, std::string(LiveRuns::kMostNameBytes + 1, 'n'), kMiB);
+  runs.keep(kRun, "none", 0);
+  CHECK(runs.size() == 0);
+  runs.keep(kRun, std::string(LiveRuns::kMostNameBytes, 'n'), kMiB);
+  CHECK(runs.size() == 1);
+}
+
+TEST_CASE("peaks of live runs are read as they were written, and are no news then") {
+  auto read = LiveRuns::from_json(json::parse(one_run().to_json().dump()));
+  REQUIRE(read.has_value());
+  CHECK(read->peak_bytes(kRun, "trainer") == kMany);
+  CHECK_FALSE(read->take_news());
+}
+
+TEST_CASE("peaks of live runs that are damaged are refused") {
+  const json good = one_run().to_json();
+  const auto refused = [&](const char* key, const json& value) {
+    json bad = good;
+    bad[0][key] = value;
+    return !LiveRuns::from_json(bad).has_value();
+  };
+  CHECK(LiveRuns::from_json(good).has_value());
+  CHECK_FALSE(LiveRuns::from_json(json::object()).has_value());
+  for (const char* key : {"device", "inode", "name", "need_bytes"}) {
+    CHECK(refused(key, nullptr));
+    CHECK(refused(key, json::array()));
+  }
+  CHECK(refused("need_bytes", -1));
+  CHECK(refused("need_bytes", 1e16));
+  CHECK(refused("inode", -1));
+}

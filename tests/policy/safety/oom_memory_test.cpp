@@ -1,0 +1,215 @@
+// What OOMs taught of images, and what one container needed at its own.
+#include "policy/safety/oom_memory.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/units.h"
+
+using namespace cgphase;
+using nlohmann::json;
+using std::chrono::hours;
+
+namespace {
+
+constexpr double kMebi = kMiB;
+constexpr double kGibi = kGiB;
+const WallTime kThen{std::chrono::seconds(1'700'000'000)};
+
+OomMemory with_need(double bytes) {
+  OomMemory memory;
+  memory.remember("img", {bytes, 0}, kThen);
+  return memory;
+}
+
+}  // namespace
+
+TEST_CASE("the floor after an OOM is the larger of 1.2 times the need and 100 MiB more") {
+  CHECK(oom_floor_bytes(kGibi) == doctest::Approx(1.2 * kGibi));
+  CHECK(oom_floor_bytes(400 * kMebi) == doctest::Approx(500 * kMebi));
+  CHECK(oom_floor_bytes(500 * kMebi) == doctest::Approx(600 * kMebi));
+}
+
+TEST_CASE("the floor of an image halves every thirty days and is gone after four times that") {
+  const OomMemory memory = with_need(kGibi);
+  CHECK(memory.floor_bytes("img", kThen) == doctest::Approx(1.2 * kGibi));
+  CHECK(memory.floor_bytes("img", kThen + hours(7 * 24)) > kGibi);
+  CHECK(memory.floor_bytes("img", kThen + hours(8 * 24)) < kGibi);
+  CHECK(memory.floor_bytes("img", kThen + hours(30 * 24)) == doctest::Approx(0.6 * kGibi));
+  CHECK(memory.floor_bytes("img", kThen + hours(60 * 24)) == doctest::Approx(0.3 * kGibi));
+  CHECK(memory.floor_bytes("img", kThen + hours(120 * 24 - 1)) > 0);
+  CHECK(memory.floor_bytes("img", kThen + hours(120 * 24)) == 0);
+}
+
+TEST_CASE("a clock that was set back keeps the floor, and no image has another's") {
+  const OomMemory memory = with_need(kGibi);
+  CHECK(memory.floor_bytes("img", WallTime{}) == doctest::Approx(1.2 * kGibi));
+  CHECK(memory.floor_bytes("other", kThen) == 0);
+  CHECK(memory.floor_bytes("", kThen) == 0);
+}
+
+TEST_CASE("what a clock far ahead dated is forgotten as if it were of the first day seen right") {
+  OomMemory memory;
+  memory.remember("img", {kGibi, 0}, kThen + hours(10 * 365 * 24));
+  CHECK(memory.follow_clock(kThen));
+  CHECK_FALSE(memory.follow_clock(kThen + hours(1)));
+  memory = OomMemory::from_json(json::parse(memory.to_json().dump())).value();
+  CHECK_FALSE(memory.follow_clock(kThen + hours(2)));
+  CHECK(memory.floor_bytes("img", kThen) == doctest::Approx(1.2 * kGibi));
+  CHECK(memory.floor_bytes("img", kThen + hours(30 * 24)) == doctest::Approx(0.6 * kGibi));
+  CHECK(memory.floor_bytes("img", kThen + hours(120 * 24)) == 0);
+  // Set back again: from there on.
+  CHECK(memory.follow_clock(kThen - hours(24)));
+  CHECK(memory.floor_bytes("img", kThen + hours(29 * 24)) == doctest::Approx(0.6 * kGibi));
+}
+
+TEST_CASE("a clock that is far behind until it is put right forgets nothing") {
+  OomMemory memory = with_need(kGibi);
+  CHECK_FALSE(memory.follow_clock(kThen));
+  CHECK(memory.follow_clock(WallTime{}));
+  CHECK(memory.floor_bytes("img", WallTime{}) == doctest::Approx(1.2 * kGibi));
+  CHECK_FALSE(memory.follow_clock(kThen + hours(30 * 24)));
+  CHECK(memory.floor_bytes("img", kThen + hours(30 * 24)) == doctest::Approx(0.6 * kGibi));
+}
+
+TEST_CASE("a date far ahead does not keep an image before those of newer OOMs") {
+  OomMemory memory;
+  memory.remember("ahead", {kGibi, 0}, kThen + hours(10 * 365 * 24));
+  memory.follow_clock(kThen);
+  for (std::size_t i = 1; i < OomMemory::kImages; ++i)
+    memory.remember("img" + std::to_string(i), {kGibi, 0}, kThen + hours(i));
+  memory.remember("one more", {kGibi, 0}, kThen + hours(1000));
+  CHECK(memory.floor_bytes("ahead", kThen) == 0);
+  CHECK(memory.floor_bytes("img1", kThen) > 0);
+}
+
+TEST_CASE("of two OOMs the one with the higher floor counts, as it has decayed") {
+  OomMemory memory = with_need(2 * kGibi);
+  memory.remember("img", {kGibi, 0}, kThen + hours(24));
+  CHECK(memory.floor_bytes("img", kThen + hours(30 * 24)) == doctest::Approx(1.2 * kGibi));
+  memory.remember("img", {kGibi, 0}, kThen + hours(31 * 24));
+  CHECK(memory.floor_bytes("img", kThen + hours(31 * 24)) == doctest::Approx(1.2 * kGibi));
+  CHECK(memory.size() == 1);
+}
+
+TEST_CASE("of one image more than the bound the one whose OOM was longest ago is forgotten") {
+  OomMemory memory;
+  for (std::size_t i = 0; i < OomMemory::kImages; ++i)
+    memory.remember("img" + std::to_string(i), {kGibi, 0}, kThen + hours(i));
+  CHECK(memory.size() == OomMemory::kImages);
+  CHECK(memory.floor_bytes("img0", kThen) > 0);
+  memory.remember("one more", {kGibi, 0}, kThen + hours(1000));
+  CHECK(memory.size() == OomMemory::kImages);
+  CHECK(memory.floor_bytes("img0", kThen) == 0);
+  CHECK(memory.floor_bytes("img1", kThen) > 0);
+}
+
+TEST_CASE("a name is remembered up to its bound, a need only if there can be one") {
+  OomMemory memory;
+  memory.remember(std::string(OomMemory::kMostNameBytes, 'a'), {kGibi, 0}, kThen);
+  CHECK(memory.size() == 1);
+  memory.remember(std::string(OomMemory::kMostNameBytes + 1, 'a'), {kGibi, 0}, kThen);
+  for (const double none : {0.0, -1.0, 1e300}) memory.remember("b", {none, 0}, kThen);
+  CHECK(memory.size() == 1);
+}
+
+TEST_CASE("what OOMs taught reads back, of hostile names too") {
+  OomMemory memory = with_need(kGibi);
+  memory.remember("\xff\"\n", {3 * kGibi, 0}, kThen);
+  const auto read = OomMemory::from_json(json::parse(memory.to_json().dump()));
+  REQUIRE(read.has_value());
+  CHECK(read->to_json() == memory.to_json());
+  CHECK(read->floor_bytes("\xff\"\n", kThen) == doctest::Approx(3.6 * kGibi));
+}
+
+TEST_CASE("a full memory with the longest names fits into what is stored of an image") {
+  OomMemory memory;
+  for (std::size_t i = 0; i < OomMemory::kImages; ++i)
+    memory.remember(std::to_string(i) + std::string(OomMemory::kMostNameBytes - 3, 'a'),
+                    {1.23456789e14, 0}, kThen);
+  CHECK(memory.size() == OomMemory::kImages);
+  CHECK(memory.to_json().dump().size() < 256 * 1024);
+}
+
+TEST_CASE("damaged memories of OOMs are refused, a need or a time out of range too") {
+  const json good = with_need(kGibi).to_json();
+  const auto with = [&](const char* path, const json& value) {
+    json changed = good;
+    changed[json::json_pointer(path)] = value;
+    return changed;
+  };
+  const json bad[] = {
+      nullptr, json::array(), json::object(), with("/schema", 2), with("/images", 3),
+      with("/images/img", 7), with("/images/img/need_bytes", "1"),
+      with("/images/img/need_bytes", 0), with("/images/img/need_bytes", -1),
+      with("/images/img/need_bytes", 1e300), with("/images/img/time_ns", -1),
+      with("/images/img/time_ns", 1e19), with("/images/img/time_ns", "x"),
+      with("/images/img/ages_from_ns", -1), with("/images/img/ages_from_ns", "x"),
+      json{{"schema", 1}}, with("/images/img", json::object()),
+  };
+  for (const json& one : bad) {
+    CAPTURE(one.dump());
+    CHECK_FALSE(OomMemory::from_json(one).has_value());
+  }
+  json many = good;
+  for (std::size_t i = 1; i < OomMemory::kImages; ++i)
+    many["images"][std::to_string(i)] = good["images"]["img"];
+  CHECK(OomMemory::from_json(many).has_value());
+  many["images"]["one more"] = good["images"]["img"];
+  CHECK_FALSE(OomMemory::from_json(many).has_value());
+}
+
+TEST_CASE("the need at a first OOM is the limit that was met, else what was measured") {
+  OomMemory memory;
+  memory.remember("met", {kGibi, 4 * kGibi}, kThen);
+  CHECK(memory.floor_bytes("met", kThen) == doctest::Approx(4.8 * kGibi));
+  memory.remember("not met", {kGibi, 0}, kThen);
+  CHECK(memory.floor_bytes("not met", kThen) == doctest::Approx(1.2 * kGibi));
+}
+
+TEST_CASE("while a floor stands a limit renews it, and only a measured need makes it higher") {
+  OomMemory memory;
+  memory.remember("img", {kGibi, 4 * kGibi}, kThen);
+  for (int day = 1; day <= 10; ++day) {
+    const WallTime now = kThen + hours(24 * day);
+    CAPTURE(day);
+    // A step above the floor that stands.
+    memory.remember("img", {kGibi, 1.05 * memory.floor_bytes("img", now)}, now);
+    CHECK(memory.floor_bytes("img", now) == doctest::Approx(4.8 * kGibi));
+  }
+  const WallTime later = kThen + hours(24 * 11);
+  memory.remember("img", {4.5 * kGibi, 5 * kGibi}, later);
+  CHECK(memory.floor_bytes("img", later) == doctest::Approx(1.2 * 4.5 * kGibi));
+}
+
+TEST_CASE("a kill at which no limit was met does not renew a floor") {
+  OomMemory memory;
+  memory.remember("img", {kGibi, 4 * kGibi}, kThen);
+  const WallTime later = kThen + hours(24 * 30);
+  memory.remember("img", {kGibi, 0}, later);
+  CHECK(memory.floor_bytes("img", later) == doctest::Approx(2.4 * kGibi));
+}
+
+TEST_CASE("an OOM is seen with the measured need, and with memory.max where it was met") {
+  OomWatch watch;
+  watch.step(false, false);
+  CHECK_FALSE(watch.seen(kGibi, true, 8 * kGibi).has_value());  // nothing of ours was in force
+  watch.written(true);
+  CHECK(watch.seen(kGibi, true, 8 * kGibi)->measured_bytes == kGibi);
+  CHECK(watch.seen(kGibi, true, 8 * kGibi)->limit_bytes == 8 * kGibi);
+  CHECK(watch.seen(kGibi, false, 8 * kGibi)->limit_bytes == 0);
+}
+
+TEST_CASE("a limit of ours that was raised since the last step still counts at an OOM") {
+  OomWatch watch;
+  watch.written(true);
+  watch.step(true, false);
+  watch.written(false);  // the fast path
+  CHECK(watch.seen(kGibi, true, 8 * kGibi).has_value());
+  watch.step(false, true);
+  CHECK(watch.seen(kGibi, true, 8 * kGibi).has_value());
+  watch.step(false, false);
+  CHECK_FALSE(watch.seen(kGibi, true, 8 * kGibi).has_value());
+}

@@ -1,0 +1,209 @@
+// A manager that is known by what it does alone.
+#include "policy/safety/rival.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "tests/policy/safety/rail_world.h"
+
+using namespace cgphase;
+using std::chrono::hours;
+using std::chrono::seconds;
+
+namespace {
+
+MonotonicTime at(std::chrono::nanoseconds time) { return MonotonicTime{} + time; }
+
+// Lowers, and lets somebody answer that.
+bool contest(RailWorld& world, const std::function<void(RailWorld&)>& answer) {
+  if (!world.lowers(Resource::memory, 1200)) return false;
+  world.ticks(15);  // longer than rails.silent_revert
+  answer(world);
+  world.ticks(2);
+  return true;
+}
+
+// A manager that sets 6 GiB and a bit, never twice the same.
+void set_another(RailWorld& world) {
+  const auto gib = world.rails.original().memory_bytes()->value / kGiB;
+  world.sample.limits.memory_max = MemoryLimit{Bytes{(gib == 6 ? 7 : 6) * kGiB}};
+}
+
+bool left_alone(const RailWorld& world) {
+  return world.rails.holding(Resource::cpu) == Verdict::rival &&
+         world.rails.holding(Resource::memory) == Verdict::rival;
+}
+
+RailWorld world_for_rivals() {
+  RailWorld world;
+  world.wish.cpu = Cores{2};
+  world.wish.memory = Bytes{2 * kGiB};
+  return world;
+}
+
+// Left alone since the tick just done.
+RailWorld rivalled_world() {
+  RailWorld world = world_for_rivals();
+  for (int i = 0; i < 3; ++i) REQUIRE(contest(world, set_another));
+  REQUIRE(left_alone(world));
+  return world;
+}
+
+}  // namespace
+
+TEST_CASE("the third change within six hours is a rival's, the second is not") {
+  const RailsConfig config;
+  RivalWatch rival{config};
+  for (const int hour : {1, 2}) {
+    rival.lowered();
+    rival.changed(at(hours(hour)));
+    CHECK_FALSE(rival.holding(at(hours(hour))));
+  }
+  rival.lowered();
+  rival.changed(at(hours(7) - seconds(1)));
+  CHECK(rival.holding(at(hours(7) - seconds(1))));
+}
+
+TEST_CASE("three changes in more than six hours are no rival's") {
+  const RailsConfig config;
+  RivalWatch rival{config};
+  for (const int hour : {1, 2, 7, 13, 19}) {
+    rival.lowered();
+    rival.changed(at(hours(hour)));
+    CHECK_FALSE(rival.holding(at(hours(hour))));
+  }
+}
+
+TEST_CASE("changes count once after each lowering, and none before the first") {
+  const RailsConfig config;
+  RivalWatch rival{config};
+  for (int minute = 0; minute < 10; ++minute) rival.changed(at(std::chrono::minutes(minute)));
+  for (const int hour : {1, 2}) {
+    rival.lowered();
+    for (int second = 0; second < 10; ++second) rival.changed(at(hours(hour) + seconds(second)));
+  }
+  CHECK_FALSE(rival.holding(at(hours(3))));
+  rival.lowered();
+  rival.changed(at(hours(3)));
+  CHECK(rival.holding(at(hours(3))));
+}
+
+TEST_CASE("a rival has the container for a day, then one change is enough") {
+  const RailsConfig config;
+  RivalWatch rival{config};
+  for (const int hour : {1, 2, 3}) {
+    rival.lowered();
+    rival.changed(at(hours(hour)));
+  }
+  CHECK(rival.holding(at(hours(27) - seconds(1))));
+  CHECK_FALSE(rival.holding(at(hours(27))));
+  rival.changed(at(hours(28)));  // nothing was lowered meanwhile
+  CHECK_FALSE(rival.holding(at(hours(28))));
+  rival.lowered();
+  rival.changed(at(hours(40)));
+  CHECK(rival.holding(at(hours(64) - seconds(1))));
+  CHECK_FALSE(rival.holding(at(hours(64))));
+}
+
+TEST_CASE("who changes a limit again after each lowering has the container to himself") {
+  RailWorld world = world_for_rivals();
+  for (int i = 0; i < 3; ++i) {
+    CHECK_FALSE(left_alone(world));
+    REQUIRE(contest(world, set_another));
+  }
+  CHECK(left_alone(world));
+  const MonotonicTime since = world.time - seconds(1);  // the tick in which it was recognised
+  world.ticks(20 * 60);  // longer than rails.stand_down
+  CHECK(left_alone(world));
+  world.time = since + hours(24) - seconds(2);
+  CHECK_FALSE(world.lowers(Resource::memory, 1));
+  CHECK(world.lowers(Resource::memory, kLong));
+}
+
+TEST_CASE("beside a rival its limits stay, and what else was lowered is the original again") {
+  RailWorld world = world_for_rivals();
+  for (int i = 0; i < 2; ++i) REQUIRE(contest(world, set_another));
+  REQUIRE(world.lowers(Resource::memory, 1200));
+  world.ticks(100);
+  REQUIRE(world.cores() < 4);
+  set_another(world);
+  const auto set = world.sample.limits.memory_max;
+  world.tick();
+  CHECK(world.cores() == 4);
+  CHECK(std::ranges::any_of(world.all, [&](const Decision& decision) {
+    return decision.time == world.time && decision.resource == Resource::cpu &&
+           decision.reason == Reason::another_manager;
+  }));
+  world.tick();
+  CHECK(left_alone(world));
+  const std::size_t told = world.all.size();
+  world.wish.cpu = Cores{8};
+  world.sample.memory.anon_bytes = set->bytes->value / 100 * 95;  // close to the rival's limit
+  world.ticks(100);
+  CHECK(world.sample.limits.memory_max == set);
+  CHECK(std::all_of(world.all.begin() + static_cast<std::ptrdiff_t>(told), world.all.end(),
+                    [](const Decision& decision) { return decision.verdict == Verdict::rival; }));
+}
+
+TEST_CASE("a rival is told in the journal once") {
+  RailWorld world = rivalled_world();
+  world.ticks(100);
+  for (const Resource resource : {Resource::cpu, Resource::memory})
+    CHECK(std::ranges::count_if(world.all, [&](const Decision& decision) {
+            return decision.verdict == Verdict::rival && decision.resource == resource;
+          }) == 1);
+}
+
+TEST_CASE("two changes by a person are no rival's") {
+  RailWorld world = world_for_rivals();
+  for (int i = 0; i < 2; ++i) REQUIRE(contest(world, set_another));
+  CHECK(world.rails.holding(Resource::memory) == Verdict::standing_down);
+  CHECK(world.lowers(Resource::memory, 1200));
+}
+
+TEST_CASE("who puts the original back is a rival, also within seconds, a reload is none") {
+  for (const bool reload : {false, true})
+    for (const int after : {1, 20}) {
+      RailWorld world = world_for_rivals();
+      for (int i = 0; i < 3; ++i) {
+        REQUIRE(world.lowers(Resource::memory, 1200));
+        world.ticks(after);
+        if (reload) world.input.reload = world.time;
+        world.sample.limits = world.original;
+        world.ticks(2);
+      }
+      CHECK(left_alone(world) == !reload);
+    }
+}
+
+TEST_CASE("changes while we only observe are no rival's") {
+  RailWorld world = world_for_rivals();
+  for (int i = 0; i < 3; ++i) {
+    REQUIRE(world.lowers(Resource::memory, 1200));
+    world.ticks(15);
+    world.input.mode = Mode::observe;
+    world.ticks(3);
+    set_another(world);
+    world.ticks(3);
+    world.input.mode = Mode::enforce;
+    world.tick();
+  }
+  CHECK_FALSE(left_alone(world));
+}
+
+TEST_CASE("the original burst comes back no higher than a quota that somebody else set") {
+  RailWorld world;
+  world.wish.memory.reset();
+  world.wish.cpu = Cores{2};
+  REQUIRE(world.lowers(Resource::cpu, kLong));
+  world.ticks(40);
+  REQUIRE(world.sample.limits.cpu_max_burst == Microseconds{200'001});
+  world.sample.limits.cpu_max->quota = Microseconds{250'000};
+  world.tick();
+  world.input.mode = Mode::advise;
+  world.ticks(2);
+  CHECK(world.sample.limits.cpu_max->quota == Microseconds{250'000});
+  CHECK(world.sample.limits.cpu_max_burst == Microseconds{250'000});
+}

@@ -1,0 +1,288 @@
+// Each measure that a trial judges by takes a lowering back on its own, against the same phase.
+#include "policy/safety/trial.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "tests/policy/safety/rail_world.h"
+
+using namespace cgphase;
+using std::chrono::seconds;
+
+namespace {
+
+// A world in which `resource` alone has just been lowered.
+RailWorld in_trial(Resource resource, const std::function<void(RailWorld&)>& before = {}) {
+  RailWorld world;
+  if (resource == Resource::cpu) world.wish.memory.reset();
+  else world.wish.cpu.reset();
+  if (before) before(world);
+  REQUIRE(world.lowers(resource, kLong));
+  return world;
+}
+
+// How the trial ended, "" while it runs; with the measure that is to blame.
+std::string end_of_trial(RailWorld& world) {
+  world.ticks(31);
+  if (world.outcomes.empty()) return "";
+  const Outcome& outcome = world.outcomes.front();
+  if (outcome.kind == OutcomeKind::trial_passed) return "passed";
+  REQUIRE(outcome.kind == OutcomeKind::trial_reverted);
+  return outcome.detail.substr(0, outcome.detail.find_first_of("0123456789") - 1);
+}
+
+std::string reverted_by(Resource resource, const std::function<void(RailWorld&)>& harm) {
+  RailWorld world = in_trial(resource);
+  const Limits lowered = world.sample.limits;
+  harm(world);
+  const std::string end = end_of_trial(world);
+  CHECK((world.sample.limits == lowered) == (end == "passed"));
+  return end;
+}
+
+}  // namespace
+
+TEST_CASE("CPU pressure of a trial of the CPU reverts it, that of memory does not mind it") {
+  const auto busy = [](RailWorld& world) { world.set_pressure(0.11, 0, 0); };
+  CHECK(reverted_by(Resource::cpu, busy) == "cpu stall");
+  CHECK(reverted_by(Resource::memory, busy) == "passed");
+  CHECK(reverted_by(Resource::cpu, [](RailWorld& world) { world.set_pressure(0.10, 0, 0); }) ==
+        "passed");
+}
+
+TEST_CASE("memory pressure of a trial reverts it") {
+  CHECK(reverted_by(Resource::memory, [](RailWorld& world) {
+          world.set_pressure(0, 0.011, 0);
+        }) == "memory stall");
+}
+
+TEST_CASE("I/O pressure of a trial reverts it") {
+  CHECK(reverted_by(Resource::memory, [](RailWorld& world) {
+          world.set_pressure(0, 0, 0.011);
+        }) == "io stall");
+}
+
+TEST_CASE("pressure is judged by the kernel's totals where there are any") {
+  RailWorld world = in_trial(Resource::memory, [](RailWorld& fresh) {
+    fresh.sample.memory_pressure.some.total_usec = 0;
+  });
+  for (int i = 0; i < 31; ++i) {
+    *world.sample.memory_pressure.some.total_usec += 20'000;  // 2 %; the average stays at 0
+    world.tick();
+  }
+  REQUIRE_FALSE(world.outcomes.empty());
+  CHECK(world.outcomes.front().detail.starts_with("memory stall 0.02"));
+}
+
+// The kernel brings them up to date every 2 s, however often they are read.
+TEST_CASE("totals that grow in each second tick alone are no stall that comes and goes") {
+  // A limit of 1 % of the time; whether the trial begins with a tick that told or one that did not.
+  const auto end = [](std::uint64_t usec, bool tells) {
+    bool tick_tells = tells;
+    const auto pass = [&](RailWorld& world, std::uint64_t growth) {
+      if (tick_tells) *world.sample.memory_pressure.some.total_usec += growth;
+      tick_tells = !tick_tells;
+      world.tick();
+    };
+    RailWorld world;
+    world.wish.cpu.reset();
+    world.sample.memory_pressure.some.total_usec = 0;
+    REQUIRE(world.lowers(Resource::memory, kLong));
+    for (int i = 0; i < 31; ++i) pass(world, usec);
+    REQUIRE_FALSE(world.outcomes.empty());
+    return world.outcomes.front().detail;
+  };
+  for (const bool tells : {true, false}) {
+    CAPTURE(tells);
+    CHECK(end(24'000, tells).starts_with("memory stall 0.012, before 0"));
+    CHECK(end(16'000, tells).ends_with("nothing worse than before"));
+  }
+}
+
+TEST_CASE("refaults of a trial revert it, and so do major faults") {
+  CHECK(reverted_by(Resource::memory, [](RailWorld& world) { world.refaults = 11; }) ==
+        "refaults");
+  CHECK(reverted_by(Resource::memory, [](RailWorld& world) { world.major_faults = 11; }) ==
+        "major faults");
+}
+
+TEST_CASE("throttling in a trial reverts it before it ends") {
+  RailWorld world = in_trial(Resource::cpu);
+  world.throttled_usec = 30'000;  // 3 %
+  world.ticks(5);
+  REQUIRE_FALSE(world.outcomes.empty());
+  CHECK(world.outcomes.front().kind == OutcomeKind::trial_reverted);
+  CHECK(world.outcomes.front().detail == "raised: throttled");
+}
+
+namespace {
+
+// How a trial of `resource` ends in a phase of `usual` cores, and `quiet` in each tenth tick, when
+// `harm` befalls it.
+std::string end_of_progress(Resource resource, double usual, double quiet,
+                            const std::function<void(RailWorld&)>& harm) {
+  RailWorld world;
+  world.input.mode = Mode::advise;
+  for (int i = 0; i < kLong; ++i) {
+    world.cpu_cores = i % 10 == 0 ? quiet : usual;
+    world.tick();
+  }
+  world.input.mode = Mode::enforce;
+  world.cpu_cores = usual;
+  if (resource == Resource::cpu) world.wish.memory.reset();
+  else world.wish.cpu.reset();
+  REQUIRE(world.lowers(resource, 1));
+  harm(world);
+  return end_of_trial(world);
+}
+
+std::function<void(RailWorld&)> progress_of(double cores) {
+  return [cores](RailWorld& world) { world.cpu_cores = cores; };
+}
+
+}  // namespace
+
+TEST_CASE("CPU progress that falls while tasks are held back reverts") {
+  const auto held_back = [](double cores) {
+    return [cores](RailWorld& world) {
+      world.cpu_cores = cores;
+      world.throttled_usec = 1000;
+    };
+  };
+  CHECK(end_of_progress(Resource::cpu, 0.8, 0.3, held_back(0.63)) == "cpu progress");
+  CHECK(end_of_progress(Resource::cpu, 0.8, 0.3, held_back(0.65)) == "passed");
+}
+
+TEST_CASE("CPU progress below the quiet spells of the phase reverts, though nothing else tells") {
+  for (const Resource resource : {Resource::cpu, Resource::memory}) {
+    CHECK(end_of_progress(resource, 0.8, 0.8, progress_of(0.63)) == "cpu progress");
+    CHECK(end_of_progress(resource, 0.8, 0.8, progress_of(0.65)) == "passed");
+    CHECK(end_of_progress(resource, 0.8, 0.5, progress_of(0.39)) == "cpu progress");
+  }
+}
+
+TEST_CASE("a failed trial tells the CPU time that it was compared with") {
+  const auto told = [](std::uint64_t throttled_usec) {
+    RailWorld world;
+    world.input.mode = Mode::advise;
+    for (int i = 0; i < kLong; ++i) {
+      world.cpu_cores = i % 10 == 0 ? 0.5 : 0.8;
+      world.tick();
+    }
+    world.input.mode = Mode::enforce;
+    world.wish.memory.reset();
+    world.cpu_cores = 0.8;
+    REQUIRE(world.lowers(Resource::cpu, 1));
+    world.throttled_usec = throttled_usec;
+    world.cpu_cores = 0.39;
+    REQUIRE(end_of_trial(world) == "cpu progress");
+    return world.outcomes.front().detail;
+  };
+  CHECK(told(1000) == "cpu progress 0.39 cores, before 0.8");
+  CHECK(told(0) == "cpu progress 0.39 cores, before 0.5 in all but one tick in twenty");
+}
+
+TEST_CASE("an ordinary quiet spell of a bursty phase is no harm, nor is an idle container's") {
+  CHECK(end_of_progress(Resource::memory, 0.8, 0.5, progress_of(0.41)) == "passed");
+  CHECK(end_of_progress(Resource::memory, 0.8, 0.01, progress_of(0.01)) == "passed");
+  CHECK(end_of_progress(Resource::memory, 0.04, 0.04, progress_of(0.01)) == "passed");
+}
+
+TEST_CASE("GPU utilisation that falls by more than five points in a trial reverts it") {
+  const auto falls_to = [](Resource resource, std::optional<double> ratio) {
+    RailWorld world = in_trial(resource, [](RailWorld& fresh) {
+      fresh.sample.gpu.utilisation_ratio = 0.8;
+    });
+    world.sample.gpu.utilisation_ratio = ratio;
+    return end_of_trial(world);
+  };
+  for (const Resource resource : {Resource::cpu, Resource::memory}) {
+    CHECK(falls_to(resource, 0.74) == "gpu utilisation");
+    CHECK(falls_to(resource, 0.76) == "passed");
+    CHECK(falls_to(resource, std::nullopt) == "passed");  // nobody tells any more
+  }
+}
+
+TEST_CASE("a trial lasts as long as its fewest readings take") {
+  RailWorld world;
+  world.interval = seconds(60);
+  world.wish.memory.reset();
+  REQUIRE(world.lowers(Resource::cpu, kLong));
+  world.ticks(2);
+  CHECK(world.outcomes.empty());
+  world.ticks(2);
+  REQUIRE(world.outcomes.size() == 1);
+  CHECK(world.outcomes[0].kind == OutcomeKind::trial_passed);
+}
+
+TEST_CASE("a max and an oom event in a trial revert it at once") {
+  for (const bool oom : {false, true}) {
+    RailWorld world = in_trial(Resource::memory);
+    *(oom ? world.sample.memory_events.oom_kill : world.sample.memory_events.max) += 1;
+    world.tick();
+    REQUIRE_FALSE(world.outcomes.empty());
+    CHECK(world.outcomes.front().kind == OutcomeKind::trial_reverted);
+    CHECK(world.memory_bytes() == 8 * kGiB);
+  }
+}
+
+TEST_CASE("a trial is compared with the same phase before, not with another") {
+  // Phase 1 always refaults, phase 0 never does.
+  const auto both = [](RailWorld& world) {
+    world.input.mode = Mode::advise;
+    for (const int phase : {0, 1}) {
+      world.input.phase = RailWorld::known(phase);
+      world.refaults = phase == 0 ? 0 : 100;
+      world.ticks(30);
+    }
+    world.input.mode = Mode::enforce;
+  };
+  RailWorld same = in_trial(Resource::memory, both);
+  CHECK(same.input.phase.index == 1);
+  CHECK(end_of_trial(same) == "passed");
+  RailWorld other = in_trial(Resource::memory, [&](RailWorld& world) {
+    both(world);
+    world.input.phase = RailWorld::known(0);
+    world.refaults = 0;
+  });
+  other.refaults = 100;  // as in phase 1: no excuse for phase 0
+  CHECK(end_of_trial(other) == "refaults");
+}
+
+TEST_CASE("what a trial of memory measured cools down for two minutes, of the quota for ten") {
+  for (const auto& [resource, minutes] : {std::pair(Resource::memory, 2), {Resource::cpu, 10}}) {
+    RailWorld world = in_trial(resource);
+    resource == Resource::cpu ? world.set_pressure(0.11, 0, 0) : world.set_pressure(0, 0.02, 0);
+    while (world.outcomes.empty()) world.tick();
+    REQUIRE(world.outcomes.front().kind == OutcomeKind::trial_reverted);
+    world.set_pressure(0, 0, 0);
+    CHECK_FALSE(world.lowers(resource, minutes * 60 - 1));
+    CHECK(world.lowers(resource, 30));
+  }
+}
+
+TEST_CASE("the cool-down is 5 min after an event, 10 and 20 after failed trials, then comes a "
+          "quarantine") {
+  RailWorld world;
+  world.wish.cpu.reset();
+  world.wish.earlier_runs = 3;  // one step goes all the way
+  while (world.outcomes.empty()) world.tick();
+  REQUIRE(world.outcomes.front().kind == OutcomeKind::trial_passed);
+  *world.sample.memory_events.max += 1;  // in no trial
+  world.tick();
+  for (const int minutes : {5, 10, 20}) {
+    CAPTURE(minutes);
+    CHECK_FALSE(world.lowers(Resource::memory, minutes * 60 - 1));
+    CHECK(world.rails.holding(Resource::memory) == Verdict::cool_down);
+    REQUIRE(world.lowers(Resource::memory, 2));
+    *world.sample.memory_events.max += 1;
+    world.tick();
+    CHECK(world.outcomes.back().kind == OutcomeKind::trial_reverted);
+  }
+  CHECK_FALSE(world.lowers(Resource::memory, 3000));
+  CHECK(world.rails.holding(Resource::memory) == Verdict::quarantined);
+}
