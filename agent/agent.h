@@ -32,8 +32,8 @@
 #include "base/result.h"
 #include "collectors/ebpf/probe_source.h"
 #include "collectors/node_sampler.h"
-#include "control/guard.h"
-#include "control/kernel_limit_writer.h"
+#include "control/fast_path/guard.h"
+#include "control/writer/kernel_limit_writer.h"
 #include "core/pipeline.h"
 #include "storage/store_thread.h"
 

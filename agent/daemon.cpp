@@ -38,10 +38,10 @@
 #include "collectors/ebpf/probe_source.h"
 #include "collectors/gpu/gpu_reader.h"
 #include "collectors/gpu/gpu_thread.h"
-#include "control/companion.h"
-#include "control/guard.h"
-#include "control/kernel_limit_writer.h"
-#include "control/restore.h"
+#include "control/fast_path/guard.h"
+#include "control/lease/companion.h"
+#include "control/lease/restore.h"
+#include "control/writer/kernel_limit_writer.h"
 #include "policy/policy.h"
 
 namespace cgphase {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "control/lease_file.h"
+#include "control/lease/lease_file.h"
 
 namespace cgphase {
 

@@ -42,10 +42,10 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/parse.h"
-#include "control/guard.h"
-#include "control/lease_table.h"
 #include "bench/react_causes.h"
 #include "bench/react_listener.h"
+#include "control/fast_path/guard.h"
+#include "control/lease/lease_table.h"
 
 using namespace cgphase;
 

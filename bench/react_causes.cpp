@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/parse.h"
-#include "control/guard.h"
+#include "control/fast_path/guard.h"
 
 namespace cgphase {
 namespace {

@@ -19,11 +19,11 @@
 #include "agent/agent.h"
 #include "base/file.h"
 #include "cgroupfs/knob_file.h"
-#include "control/recording_limit_writer.h"
 #include "tests/agent/logging/told_entries.h"
 #include "tests/agent/observers/inline_gpu_looks.h"
 #include "tests/agent/observers/told_gpus.h"
 #include "tests/collectors/fake_tree.h"
+#include "tests/control/writer/recording_limit_writer.h"
 #include "tests/core/small_model.h"
 
 namespace cgphase::test {

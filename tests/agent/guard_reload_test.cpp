@@ -6,7 +6,7 @@
 #include "agent/agent.h"
 #include "base/file.h"
 #include "collectors/cgroup_files.h"
-#include "control/lease_table.h"
+#include "control/lease/lease_table.h"
 #include "tests/collectors/fake_tree.h"
 #include "tests/core/small_model.h"
 

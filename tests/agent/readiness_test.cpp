@@ -10,7 +10,7 @@
 
 #include "base/crc32.h"
 #include "base/file.h"
-#include "control/lease_table.h"
+#include "control/lease/lease_table.h"
 #include "model/model.h"
 #include "tests/agent/temporary_directory.h"
 #include "tests/core/small_model.h"

@@ -15,7 +15,7 @@
 #include "base/fd.h"
 #include "cgroupfs/cgroup_id.h"
 #include "cgroupfs/knob_file.h"
-#include "control/lease_table.h"
+#include "control/lease/lease_table.h"
 
 namespace cgphase {
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "cgroupfs/kernel_text.h"
-#include "control/guard_slot.h"
+#include "control/fast_path/guard_slot.h"
 #include "tests/cgroupfs/fake_cgroup.h"
 
 using namespace cgphase;

@@ -23,8 +23,8 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/parse.h"
-#include "control/guard.h"
-#include "control/kernel_limit_writer.h"
+#include "control/fast_path/guard.h"
+#include "control/writer/kernel_limit_writer.h"
 
 namespace cgphase {
 

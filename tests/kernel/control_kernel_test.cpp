@@ -17,9 +17,9 @@
 #include "base/fd.h"
 #include "cgroupfs/cgroup_root.h"
 #include "cgroupfs/memory_reading.h"
-#include "control/companion.h"
-#include "control/kernel_limit_writer.h"
-#include "control/restore.h"
+#include "control/lease/companion.h"
+#include "control/lease/restore.h"
+#include "control/writer/kernel_limit_writer.h"
 #include "tests/kernel/control_fixture.h"
 
 using namespace cgphase;

@@ -20,8 +20,8 @@
 
 #include "base/clock.h"
 #include "cgroupfs/libcgroup_write.h"
-#include "control/change_run.h"
-#include "control/restore.h"
+#include "control/lease/restore.h"
+#include "control/writer/change_run.h"
 #include "tests/kernel/control_fixture.h"
 
 using namespace cgphase;

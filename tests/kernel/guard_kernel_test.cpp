@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "control/guard.h"
-#include "control/guard_signals.h"
+#include "control/fast_path/guard.h"
+#include "control/fast_path/guard_signals.h"
 #include "tests/kernel/control_fixture.h"
 
 using namespace cgphase;

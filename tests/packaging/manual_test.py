@@ -105,7 +105,7 @@ class Manual(unittest.TestCase):
         self.assertEqual(options, set(LONG.findall(described)))
 
     def test_usage_and_page_of_the_restore_helper_name_every_option_and_no_other(self):
-        options = set(re.findall(r'== "(--[a-z-]+)"', text_of("control/restore_main.cpp")))
+        options = set(re.findall(r'== "(--[a-z-]+)"', text_of("control/lease/restore_main.cpp")))
         self.assertIn("--watch", options)
         self.assertEqual(options, set(LONG.findall(help_of(RESTORE))))
         self.assertEqual(options, set(LONG.findall(page("cgphase-restore.8"))) - {"--all"})

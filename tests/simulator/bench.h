@@ -10,8 +10,8 @@
 #include <string>
 #include <utility>
 
-#include "control/kernel_limit_writer.h"
-#include "control/restore.h"
+#include "control/lease/restore.h"
+#include "control/writer/kernel_limit_writer.h"
 #include "tests/simulator/lanes.h"
 #include "tests/simulator/system_calls.h"
 

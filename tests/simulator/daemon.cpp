@@ -4,7 +4,7 @@
 #include <thread>
 #include <utility>
 
-#include "control/restore.h"
+#include "control/lease/restore.h"
 #include "tests/agent/observers/inline_gpu_looks.h"
 #include "tests/core/small_model.h"
 #include "tests/simulator/system_calls.h"

@@ -10,11 +10,11 @@
 #include <string>
 
 #include "agent/agent.h"
-#include "control/companion.h"
-#include "control/guard.h"
-#include "control/heartbeat_watch.h"
-#include "control/kernel_limit_writer.h"
-#include "control/lease_table.h"
+#include "control/fast_path/guard.h"
+#include "control/lease/companion.h"
+#include "control/lease/heartbeat_watch.h"
+#include "control/lease/lease_table.h"
+#include "control/writer/kernel_limit_writer.h"
 #include "tests/simulator/settling_writer.h"
 
 namespace cgphase::simulator {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "control/restore.h"
+#include "control/lease/restore.h"
 #include "tests/simulator/lanes.h"
 #include "tests/simulator/world.h"
 

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "control/lease_table.h"
+#include "control/lease/lease_table.h"
 #include "tests/simulator/system_calls.h"
 
 using namespace cgphase;

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "control/kernel_limit_writer.h"
+#include "control/writer/kernel_limit_writer.h"
 #include "tests/simulator/lanes.h"
 #include "tests/simulator/random.h"
 

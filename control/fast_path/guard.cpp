@@ -1,0 +1,474 @@
+#include "control/fast_path/guard.h"
+
+#include <signal.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/check.h"
+#include "base/thread.h"
+#include "control/fast_path/guard_slot.h"
+
+namespace cgphase {
+namespace {
+
+enum class SlotState : std::uint32_t { empty, filling, active, leaving, left };
+
+constexpr int kNoRecord = -1;
+constexpr std::array<Knob, 2> kMemoryKnobs = {Knob::memory_max, Knob::memory_high};
+// What the guard lets the kernel reclaim for while it raises a limit.
+constexpr std::chrono::milliseconds kLongestWrite{5};
+// Quota before burst, memory.max before memory.high: raising.
+constexpr std::array<Knob, 4> kSizeKnobs = {Knob::cpu_max, Knob::cpu_max_burst, Knob::memory_max,
+                                            Knob::memory_high};
+
+Reason reason_of(MemoryRisk risk) {
+  switch (risk) {
+    case MemoryRisk::event: return Reason::memory_event;
+    case MemoryRisk::stall: return Reason::stalled;
+    case MemoryRisk::pressure: return Reason::pressure;
+    case MemoryRisk::headroom:
+    case MemoryRisk::none: break;
+  }
+  return Reason::headroom;
+}
+
+}  // namespace
+
+struct Guard::Slot {
+  std::atomic<SlotState> state{SlotState::empty};
+  std::array<std::atomic<int>, kKnobCount> records;
+  CgroupId id;
+  GuardFiles files;
+  bool told = false;  // by the kernel, of all that happens: need not be polled
+  GuardRule rule;
+  LookBudget budget;
+  PressureAlert pressure;
+  // When the guard last raised the quota; default: never. For the slot that comes after this one.
+  std::atomic<MonotonicTime> cpu_raised{};
+  MonotonicTime due;
+  std::array<KnobText, kKnobCount> outside;  // what somebody else wrote, as last seen
+  // As last seen while it had no lease: it is its owner's alone, and memory.high depends on it.
+  std::optional<MemoryLimit> memory_max;
+
+  Slot() { forget_records(); }
+  int record(Knob knob) const { return records[static_cast<std::size_t>(knob)].load(); }
+  void forget_records() {
+    for (auto& record : records) record.store(kNoRecord);
+  }
+  void take_records(const Slot& former) {
+    for (std::size_t i = 0; i < records.size(); ++i) records[i].store(former.records[i].load());
+  }
+  void begin(CgroupId cgroup, const GuardNumbers& numbers) {
+    id = cgroup;
+    rule = GuardRule(numbers);
+    budget = LookBudget();
+    pressure = PressureAlert();
+    cpu_raised.store(MonotonicTime());
+    due = MonotonicTime();
+    outside = {};
+    memory_max.reset();
+  }
+};
+
+Guard::Guard(const Options& options, std::unique_ptr<GuardSignals> signals)
+    : leases_(*options.leases),
+      clock_(*options.clock),
+      signals_(std::move(signals)),
+      slots_(static_cast<std::size_t>(options.containers)),
+      numbers_(options.rails) {}
+
+Guard::~Guard() { stop(); }
+
+Result<std::unique_ptr<Guard>> Guard::create(const Options& options) {
+  CHECK_INVARIANT(options.leases != nullptr && options.clock != nullptr && options.containers > 0);
+  auto signals = GuardSignals::create({.places = options.containers,
+                                       .pressure = options.pressure,
+                                       .inotify = options.inotify,
+                                       .cgroup_root = options.cgroup_root,
+                                       .clock = options.clock});
+  if (!signals) return std::unexpected(signals.error());
+  std::unique_ptr<Guard> guard(new Guard(options, std::move(*signals)));
+  guard->action_event_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!guard->action_event_.valid()) return errno_failure("guard: eventfd", errno);
+  return guard;
+}
+
+Status Guard::start() {
+  CHECK_INVARIANT(!thread_.joinable());
+  Result<std::thread> thread = start_thread("cgphase-guard", [this] { run(); });
+  if (!thread) return std::unexpected(thread.error());
+  thread_ = std::move(*thread);
+  return {};
+}
+
+void Guard::stop() {
+  if (!thread_.joinable()) return;
+  signals_->stop();
+  thread_.join();
+}
+
+void Guard::run() {
+  WriteDeadline deadline;
+  deadline_ = &deadline;
+  for (std::chrono::milliseconds next{0}; signals_->collect(next);) {
+    next = look();
+    if (next == kGuardQuietInterval && !watches_any()) next = kGuardIdleInterval;
+  }
+  deadline_ = nullptr;
+}
+
+std::chrono::milliseconds Guard::poll_once() {
+  signals_->collect(std::chrono::milliseconds(0));
+  return look();
+}
+
+bool Guard::watches_any() {
+  return std::ranges::any_of(used(), [](const Slot& slot) {
+    const SlotState state = slot.state.load();
+    return state != SlotState::empty && state != SlotState::left;
+  });
+}
+
+Guard::Slot* Guard::find(CgroupId id) {
+  for (Slot& slot : used())
+    if (slot.state.load() == SlotState::active && slot.id == id) return &slot;
+  return nullptr;
+}
+
+Guard::Slot* Guard::find_empty() {
+  for (Slot& slot : slots_)
+    if (slot.state.load() == SlotState::empty) return &slot;
+  return nullptr;
+}
+
+std::span<Guard::Slot> Guard::used() { return std::span(slots_).first(used_.load()); }
+
+int Guard::place_of(const Slot& slot) const { return static_cast<int>(&slot - slots_.data()); }
+
+// Closes one slot that the guard's thread has left. False where there is none.
+bool Guard::reap() {
+  for (Slot& slot : used()) {
+    if (slot.state.load() != SlotState::left) continue;
+    remember_cpu_raise(slot);
+    signals_->disarm(place_of(slot));
+    slot.files.close();
+    slot.forget_records();
+    slot.state.store(SlotState::empty);
+    return true;
+  }
+  return false;
+}
+
+void Guard::remember_cpu_raise(const Slot& slot) {
+  const MonotonicTime raised = slot.cpu_raised.load();
+  if (raised == MonotonicTime()) return;
+  const MonotonicTime now = clock_.monotonic_now();
+  std::erase_if(cpu_raises_, [&](const auto& one) {
+    return now - one.second > numbers_.cpu_raises_window;
+  });
+  MonotonicTime& last = cpu_raises_[slot.id];
+  last = std::max(last, raised);
+}
+
+// A container that was dropped, or whose files are opened anew, is still the one that was raised.
+void Guard::recall_cpu_raise(Slot& slot) {
+  for (const Slot& former : used()) {
+    const SlotState state = former.state.load();
+    const bool its = state == SlotState::active || state == SlotState::leaving ||
+                     state == SlotState::left;
+    if (its && former.id == slot.id) remember_cpu_raise(former);
+  }
+  const auto raised = cpu_raises_.find(slot.id);
+  if (raised == cpu_raises_.end()) return;
+  slot.cpu_raised.store(raised->second);
+  slot.rule.cpu_raised(raised->second);
+}
+
+Status Guard::cover(CgroupId id, int directory_fd, Knob knob, int record) {
+  const std::lock_guard lock(model_plane_);
+  Slot* former = find(id);
+  if (former != nullptr && former->files.watches(knob)) {
+    former->records[static_cast<std::size_t>(knob)].store(record);
+    if (!former->told) signals_->call(place_of(*former));
+    return {};
+  }
+  Slot* slot = find_empty();
+  if (slot == nullptr && reap()) slot = find_empty();
+  if (slot == nullptr)
+    return failure(ErrorKind::invalid, "the guard watches its " + std::to_string(slots_.size()) +
+                                           " containers already: nothing more is lowered");
+  // The first empty one is taken, so these are as many as there ever were at once.
+  used_.store(std::max(used_.load(), static_cast<std::size_t>(place_of(*slot)) + 1));
+  slot->state.store(SlotState::filling);
+  slot->begin(id, numbers_);
+  if (Status opened = slot->files.open(directory_fd, knob); !opened) {
+    slot->state.store(SlotState::empty);
+    return opened;
+  }
+  if (former != nullptr) slot->take_records(*former);
+  slot->records[static_cast<std::size_t>(knob)].store(record);
+  slot->told = signals_->arm(place_of(*slot), directory_fd);
+  recall_cpu_raise(*slot);
+  // Events count from now, not from the guard's next look.
+  const GuardReading first = read(*slot, false);
+  slot->rule.step(first);
+  note_memory_max(*slot, first);
+  if (former != nullptr) former->state.store(SlotState::leaving);
+  slot->state.store(SlotState::active);
+  // It may be idle: cover() comes once for each container and knob.
+  if (slot->told) signals_->rouse();
+  else signals_->call(place_of(*slot));
+  return {};
+}
+
+void Guard::drop(CgroupId id) {
+  const std::lock_guard lock(model_plane_);
+  if (Slot* slot = find(id)) slot->state.store(SlotState::leaving);
+}
+
+void Guard::set_rails(const RailsConfig& rails) {
+  const std::lock_guard lock(model_plane_);
+  numbers_ = GuardNumbers(rails);
+}
+
+Status Guard::listen(std::shared_ptr<ProgramStarts> starts) {
+  const std::lock_guard lock(model_plane_);
+  return signals_->listen(std::move(starts));
+}
+
+bool Guard::program_started(CgroupId id, MonotonicTime since) const {
+  return signals_->program_started(id.inode, since);
+}
+
+GuardSource Guard::pressure() const {
+  const std::lock_guard lock(model_plane_);
+  return signals_->pressure();
+}
+
+GuardSource Guard::inotify() const {
+  const std::lock_guard lock(model_plane_);
+  return signals_->inotify();
+}
+
+std::chrono::milliseconds Guard::look() {
+  woken_ = clock_.monotonic_now();
+  MonotonicTime next = woken_ + kGuardQuietInterval;
+  // First of all programs that are about to read their limits, whatever else was looked at lately.
+  for (Slot& slot : used()) {
+    if (slot.state.load() != SlotState::active || !signals_->take_program(place_of(slot))) continue;
+    acting_.store(true);
+    restore(slot, kSizeKnobs, Reason::program_started);
+    acting_.store(false);
+  }
+  // Then those to whom something happened.
+  for (Slot& slot : used()) {
+    if (slot.state.load() != SlotState::active || signals_->waiting(place_of(slot)) == 0) continue;
+    if (due(slot)) watch(slot, signals_->take(place_of(slot)));
+  }
+  for (Slot& slot : used()) {
+    const SlotState state = slot.state.load();
+    if (state == SlotState::active) {
+      if (due(slot)) watch(slot, signals_->take(place_of(slot)));
+      next = std::min(next, slot.due);
+    }
+    if (state == SlotState::leaving) slot.state.store(SlotState::left);
+  }
+  const auto wait = std::chrono::ceil<std::chrono::milliseconds>(next - clock_.monotonic_now());
+  return std::clamp(wait, std::chrono::milliseconds(0), kGuardQuietInterval);
+}
+
+bool Guard::due(Slot& slot) {
+  if (woken_ >= slot.due) return true;
+  if (signals_->waiting(place_of(slot)) == 0) return false;
+  if (slot.budget.take(woken_)) return true;
+  slot.due = std::min(slot.due, slot.budget.next());
+  return false;
+}
+
+// A record stays known to the slot when its lease has ended.
+bool Guard::holds(const Slot& slot, Knob knob) const {
+  const int record = slot.record(knob);
+  return record != kNoRecord && leases_.read_values(record, slot.id, knob).has_value();
+}
+
+bool Guard::holds_any(const Slot& slot) const {
+  return std::any_of(kKnobs.begin(), kKnobs.end(), [&](Knob knob) { return holds(slot, knob); });
+}
+
+GuardReading Guard::read(Slot& slot, bool full_stall) const {
+  GuardReading reading;
+  reading.time = clock_.monotonic_now();
+  reading.full_stall = full_stall;
+  reading.quota_is_ours = holds(slot, Knob::cpu_max);
+  slot.files.read(reading, holds(slot, Knob::memory_high));
+  if (slot.rule.needs_detail(reading)) slot.files.read_detail(reading);
+  return reading;
+}
+
+void Guard::watch(Slot& slot, Signals signals) {
+  if (signals & kSignalLost) slot.told = false;
+  slot.due = woken_ + kGuardQuietInterval;
+  if (!holds_any(slot)) return slot.rule.pause();
+  const GuardReading reading = read(slot, signals & kSignalFullStall);
+  const GuardVerdict verdict = slot.rule.step(reading);
+  act(slot, reading, verdict);
+  if (signals & kSignalKnob) note_outside_writes(slot);
+  note_memory_max(slot, reading);
+  const bool cpu = (signals & kSignalCpuPressure) && reading.quota_is_ours;
+  slot.pressure.step(woken_, signals & kSignalMemoryPressure, cpu, verdict.throttled);
+  if (verdict.at_risk || !slot.told || slot.pressure.alert(woken_))
+    slot.due = woken_ + kGuardRiskInterval;
+  if (slot.pressure.in_period(woken_) && slot.budget.take(woken_))
+    slot.due = woken_ + kPeriodLook;
+}
+
+void Guard::act(Slot& slot, const GuardReading& reading, const GuardVerdict& verdict) {
+  acting_.store(true);
+  // An OOM that ends the last process is an event first.
+  if (verdict.memory != MemoryRisk::none) restore(slot, kMemoryKnobs, reason_of(verdict.memory));
+  if (verdict.restarted) restore(slot, kSizeKnobs, Reason::restored);
+  if (verdict.cpu != CpuRaise::none) raise_cpu(slot, reading, verdict.cpu);
+  acting_.store(false);
+}
+
+bool Guard::settle(std::chrono::milliseconds most) const {
+  constexpr std::chrono::milliseconds kStep{1};
+  for (auto waited = kStep.zero(); acting_.load(); waited += kStep) {
+    if (waited >= most) return false;
+    std::this_thread::sleep_for(kStep);
+  }
+  return true;
+}
+
+// What it means is for the rails to judge: the agent is only woken to look.
+void Guard::note_outside_writes(Slot& slot) {
+  for (const Knob knob : kKnobs) {
+    const int record = slot.record(knob);
+    if (record == kNoRecord) continue;
+    const auto values = leases_.read_values(record, slot.id, knob);
+    const auto found = slot.files.read(knob);
+    KnobText& seen = slot.outside[static_cast<std::size_t>(knob)];
+    if (!values || !found || values->is_ours(knob, *found)) {
+      seen = KnobText();
+      continue;
+    }
+    if (seen == *found) continue;
+    seen = *found;
+    tell_outside_write();
+  }
+}
+
+void Guard::note_memory_max(Slot& slot, const GuardReading& reading) {
+  if (holds(slot, Knob::memory_max)) return slot.memory_max.reset();
+  if (slot.memory_max && reading.memory_max && reading.memory_max != slot.memory_max)
+    tell_outside_write();
+  slot.memory_max = reading.memory_max;
+}
+
+void Guard::tell_outside_write() {
+  outside_writes_.fetch_add(1);
+  ::eventfd_write(action_event_.get(), 1);
+}
+
+void Guard::restore(Slot& slot, std::span<const Knob> knobs, Reason reason) {
+  for (const Knob knob : knobs) {
+    const int record = slot.record(knob);
+    if (record == kNoRecord) continue;
+    const auto values = leases_.read_values(record, slot.id, knob);
+    const auto found = slot.files.read(knob);
+    if (!values || !found || same_value(knob, *found, values->original)) continue;
+    const bool memory = knob == Knob::memory_max || knob == Knob::memory_high;
+    if (memory && memory_raise_) memory_raise_(slot.id);
+    raise_to(slot, knob, *found, values->original, *values, reason);
+  }
+}
+
+// `factor` times the quota in the file, not above the original; the original where asked for.
+static KnobText raised_quota(const KnobText& found, const KnobText& original, CpuRaise raise,
+                             double factor) {
+  Limits now, most;
+  if (raise == CpuRaise::to_original || !parse_knob(Knob::cpu_max, found.view(), now) ||
+      !parse_knob(Knob::cpu_max, original.view(), most) || !now.cpu_max->quota)
+    return original;
+  const auto quota = static_cast<double>(now.cpu_max->quota->value) * factor;
+  now.cpu_max->quota = Microseconds{static_cast<std::uint64_t>(quota)};
+  if (compare_knob(Knob::cpu_max, now, most) >= 0) return original;
+  return format_knob(Knob::cpu_max, now).value_or(original);
+}
+
+void Guard::raise_cpu(Slot& slot, const GuardReading& reading, CpuRaise raise) {
+  const int record = slot.record(Knob::cpu_max);
+  if (record == kNoRecord) return;
+  const auto values = leases_.read_values(record, slot.id, Knob::cpu_max);
+  const auto found = slot.files.read(Knob::cpu_max);
+  if (!values || !found || same_value(Knob::cpu_max, *found, values->original)) return;
+  const KnobText target =
+      raised_quota(*found, values->original, raise, slot.rule.numbers().cpu_raise_factor);
+  if (!raise_to(slot, Knob::cpu_max, *found, target, *values, Reason::throttled)) return;
+  slot.rule.cpu_raised(reading.time);
+  slot.cpu_raised.store(reading.time);
+  constexpr std::array<Knob, 1> kBurst = {Knob::cpu_max_burst};
+  if (target == values->original) restore(slot, kBurst, Reason::throttled);
+}
+
+// Writes `to` where the file holds one of our values that is lower. True when it was written.
+bool Guard::raise_to(Slot& slot, Knob knob, const KnobText& from, const KnobText& to,
+                     const LeaseValues& values, Reason reason) {
+  Limits before, after;
+  if (!values.is_ours(knob, from) || !parse_knob(knob, from.view(), before) ||
+      !parse_knob(knob, to.view(), after) || compare_knob(knob, after, before) <= 0)
+    return false;
+  const int record = slot.record(knob);
+  if (!leases_.guard_hold(record, slot.id, knob, from, to)) return false;
+  const bool written = write(slot, knob, to);
+  // The model plane may have put the original back and released the lease between our look and
+  // our write (see release_restored in control/lease/restore.h).
+  if (!leases_.read_values(record, slot.id, knob)) write(slot, knob, values.original);
+  report({woken_, clock_.monotonic_now(), slot.id, knob, from, to, reason, written});
+  return written;
+}
+
+// A memory.high below what is in use is in force at once, but then the kernel reclaims in the
+// writer, and all others would be blind meanwhile (memory_high_write in mm/memcontrol.c).
+bool Guard::write(Slot& slot, Knob knob, const KnobText& value) {
+  const bool may_reclaim = knob == Knob::memory_high || knob == Knob::memory_max;
+  if (deadline_ == nullptr || !may_reclaim) return slot.files.write(knob, value);
+  deadline_->arm(kLongestWrite);
+  const bool written = slot.files.write(knob, value);
+  deadline_->disarm();
+  return written;
+}
+
+void Guard::report(const GuardAction& action) {
+  const std::size_t written = actions_written_.load(std::memory_order_relaxed);
+  if (written - actions_taken_.load(std::memory_order_acquire) >= actions_.size()) {
+    lost_.fetch_add(1);
+    return;
+  }
+  actions_[written % actions_.size()] = action;
+  actions_written_.store(written + 1, std::memory_order_release);
+  ::eventfd_write(action_event_.get(), 1);
+}
+
+void Guard::close_dropped() {
+  for (int i = 0; i < kGuardReaped; ++i) {
+    // Let go in between: a raise may wait for its turn.
+    const std::lock_guard lock(model_plane_);
+    if (!reap()) break;
+  }
+}
+
+std::vector<GuardAction> Guard::take_actions() {
+  eventfd_t count = 0;
+  ::eventfd_read(action_event_.get(), &count);
+  std::vector<GuardAction> taken;
+  std::size_t next = actions_taken_.load(std::memory_order_relaxed);
+  const std::size_t end = actions_written_.load(std::memory_order_acquire);
+  for (; next != end; ++next) taken.push_back(actions_[next % actions_.size()]);
+  actions_taken_.store(next, std::memory_order_release);
+  return taken;
+}
+
+}  // namespace cgphase

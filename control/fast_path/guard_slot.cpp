@@ -1,0 +1,190 @@
+#include "control/fast_path/guard_slot.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/parse.h"
+#include "cgroupfs/kernel_text.h"
+#include "cgroupfs/memory_reading.h"
+
+namespace cgphase {
+namespace {
+
+// The guard's own reading: empty on any failure, which switches the rule off.
+template <std::size_t N>
+std::string_view read_held(const Fd& fd, std::array<char, N>& buffer) {
+  if (!fd.valid()) return {};
+  const ssize_t count = ::pread(fd.get(), buffer.data(), buffer.size(), 0);
+  if (count <= 0) return {};
+  // What the kernel did not end may be half a number.
+  const std::string_view text(buffer.data(), static_cast<std::size_t>(count));
+  return text.substr(0, text.rfind('\n') + 1);
+}
+
+Counter field_of(std::string_view text, std::string_view wanted) {
+  std::string_view line, name, number;
+  while (next_line(text, line))
+    if (next_word(line, name) && name == wanted && next_word(line, number))
+      return parse_u64(number);
+  return std::nullopt;
+}
+
+std::optional<Bytes> bytes_of(std::string_view text) {
+  const Counter value = scan_amount(text);
+  if (!value) return std::nullopt;
+  return Bytes{*value};
+}
+
+// "some avg10=1.50 avg60=0.20 avg300=0.00 total=5": what follows `key` in the line of `kind`.
+std::optional<std::string_view> pressure_field(std::string_view pressure, std::string_view kind,
+                                               std::string_view key) {
+  std::string_view line, word;
+  while (next_line(pressure, line)) {
+    if (!next_word(line, word) || word != kind) continue;
+    while (next_word(line, word))
+      if (word.starts_with(key)) return word.substr(key.size());
+  }
+  return std::nullopt;
+}
+
+bool is_plain(int directory_fd) {
+  struct statfs filesystem;
+  return ::fstatfs(directory_fd, &filesystem) == 0 && filesystem.f_type != CGROUP2_SUPER_MAGIC;
+}
+
+std::unexpected<Error> blind(const char* file) {
+  return failure(ErrorKind::gone, std::string(file) + ": the guard cannot read it");
+}
+
+// Opens its files one after another and remembers whether the process ran out of descriptors.
+// O_NONBLOCK: newer kernels then set a limit without reclaiming; Guard::write is for the others.
+class Opener {
+ public:
+  explicit Opener(int directory_fd) : directory_fd_(directory_fd) {}
+  Fd open(const char* name, int flags) {
+    Fd fd(::openat(directory_fd_, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (!fd.valid() && (errno == EMFILE || errno == ENFILE)) out_of_descriptors_ = true;
+    if (is_spare(fd)) out_of_descriptors_ = true;
+    return fd;
+  }
+  bool out_of_descriptors() const { return out_of_descriptors_; }
+
+ private:
+  int directory_fd_;
+  bool out_of_descriptors_ = false;
+};
+
+}  // namespace
+
+bool is_spare(const Fd& fd) { return is_among_last(fd, kSpareDescriptors); }
+
+Status GuardFiles::open(int directory_fd, Knob must_watch) {
+  Opener files(directory_fd);
+  plain_ = is_plain(directory_fd);
+  for (const Knob knob : kKnobs)
+    knobs_[static_cast<std::size_t>(knob)] = files.open(file_name(knob), O_RDWR);
+  memory_current_ = files.open("memory.current", O_RDONLY);
+  memory_stat_ = files.open("memory.stat", O_RDONLY);
+  memory_swap_ = files.open("memory.swap.current", O_RDONLY);
+  // The limit of a cgroup below this one is no business of ours.
+  memory_events_ = files.open("memory.events.local", O_RDONLY);
+  if (!memory_events_.valid()) memory_events_ = files.open("memory.events", O_RDONLY);
+  memory_pressure_ = files.open("memory.pressure", O_RDONLY);
+  cpu_stat_ = files.open("cpu.stat", O_RDONLY);
+  // Held open also because the kernel tells inotify only of files that somebody has open.
+  cgroup_events_ = files.open("cgroup.events", O_RDONLY);
+  Status watched = watches(must_watch);
+  if (files.out_of_descriptors())
+    watched = failure(ErrorKind::io, "the guard cannot hold its files open: descriptors ran out, "
+                                     "raise LimitNOFILE=");
+  if (!watched) close();
+  return watched;
+}
+
+Status GuardFiles::watches(Knob knob) const {
+  if (!read(knob)) return blind(file_name(knob));
+  GuardReading reading;
+  read(reading, false);
+  switch (knob) {
+    case Knob::cpu_max:
+    case Knob::cpu_max_burst: return reading.throttled_usec ? Status() : blind("cpu.stat");
+    case Knob::memory_max:
+    case Knob::memory_high: break;
+    case Knob::cpu_weight: return {};
+  }
+  if (!reading.memory_current) return blind("memory.current");
+  const bool events = knob == Knob::memory_max ? reading.max_events && reading.oom_events
+                                               : reading.high_events.has_value();
+  return events ? Status() : blind("memory.events");
+}
+
+void GuardFiles::close() { *this = GuardFiles(); }
+
+std::optional<KnobText> GuardFiles::read(Knob knob) const {
+  std::array<char, kKnobTextBytes * 2> buffer;
+  const std::string_view text = read_held(knobs_[static_cast<std::size_t>(knob)], buffer);
+  if (text.empty()) return std::nullopt;
+  return KnobText::from(trim(text.substr(0, text.find('\n'))));
+}
+
+bool GuardFiles::write(Knob knob, const KnobText& value) const {
+  const Fd& file = knobs_[static_cast<std::size_t>(knob)];
+  std::array<char, kKnobTextBytes + 1> line;
+  const std::string_view text = value.view();
+  std::memcpy(line.data(), text.data(), text.size());
+  line[text.size()] = '\n';
+  const ssize_t count = ::pwrite(file.get(), line.data(), text.size() + 1, 0);
+  if (count <= 0) return false;
+  return !plain_ || ::ftruncate(file.get(), count) == 0;
+}
+
+void GuardFiles::read(GuardReading& reading, bool with_high) const {
+  std::array<char, kKnobFileBytes> buffer;
+  reading.memory_current = bytes_of(read_held(memory_current_, buffer));
+  Limits limits;
+  for (const Knob knob : {Knob::memory_max, Knob::memory_high})
+    if (const auto text = read(knob)) (void)parse_knob(knob, text->view(), limits);
+  reading.memory_max = limits.memory_max;
+  if (with_high) {
+    reading.memory_high = limits.memory_high;
+    read_pressure(reading);
+  }
+  const std::string_view events = read_held(memory_events_, buffer);
+  reading.max_events = field_of(events, "max");
+  reading.oom_events = field_of(events, "oom");
+  reading.high_events = field_of(events, "high");
+  const std::string_view cpu = read_held(cpu_stat_, buffer);
+  reading.throttled_usec = field_of(cpu, "throttled_usec");
+  reading.throttled_periods = field_of(cpu, "nr_throttled");
+  if (const auto populated = field_of(read_held(cgroup_events_, buffer), "populated"))
+    reading.populated = *populated != 0;
+}
+
+void GuardFiles::read_pressure(GuardReading& reading) const {
+  std::array<char, kKnobFileBytes> buffer;
+  const std::string_view text = read_held(memory_pressure_, buffer);
+  if (const auto total = pressure_field(text, "some", "total="))
+    reading.stalled_usec = parse_u64(*total);
+  const auto percent = pressure_field(text, "full", "avg10=");
+  const auto value = percent ? parse_double(*percent) : std::nullopt;
+  if (value) reading.full_avg10 = *value / 100;
+}
+
+void GuardFiles::read_detail(GuardReading& reading) const {
+  std::array<char, kMemoryStatBytes> stat;
+  const std::optional<Bytes> swap = bytes_of(read_held(memory_swap_, stat));
+  const std::string_view text = read_held(memory_stat_, stat);
+  if (reading.memory_current) reading.memory_need = need_of(text, reading.memory_current, swap);
+  reading.pgscan = field_of(text, "pgscan");
+  reading.pgsteal = field_of(text, "pgsteal");
+  const Counter file = field_of(text, "file"), shmem = field_of(text, "shmem");
+  if (file) reading.page_cache = Bytes{*file - std::min(*file, shmem.value_or(0))};
+}
+
+}  // namespace cgphase

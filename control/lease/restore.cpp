@@ -1,0 +1,197 @@
+#include "control/lease/restore.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <set>
+#include <vector>
+
+#include "base/text.h"
+#include "cgroupfs/knob_file.h"
+
+namespace cgphase {
+namespace {
+
+enum class Fate { restored, already_original, foreign, gone, file_gone, failed };
+
+struct Pending {
+  HeldLease held;
+  Error error;
+};
+
+// cpu.max.burst may not exceed the quota: where both are raised the quota goes first; where both
+// fall the first attempt is refused and the next pass succeeds.
+bool in_order(const Pending& left, const Pending& right) {
+  const Lease& first = left.held.lease;
+  const Lease& second = right.held.lease;
+  return std::pair(first.id, first.knob) < std::pair(second.id, second.knob);
+}
+
+Fate fate_of(Pending& pending, Error error) {
+  if (error.kind == ErrorKind::gone) return Fate::gone;
+  pending.error = std::move(error);
+  return Fate::failed;
+}
+
+// Somebody has set a quota below the original burst: as much of the burst as that lets. A quota of
+// ours says nothing, it goes back itself.
+std::optional<KnobText> cut_original(const LeaseTable& leases, const Lease& lease,
+                                     int directory_fd) {
+  if (lease.knob != Knob::cpu_max_burst) return std::nullopt;
+  const auto quota = read_knob(directory_fd, Knob::cpu_max);
+  if (!quota) return std::nullopt;
+  for (const HeldLease& other : held_leases(leases))
+    if (other.lease.id == lease.id && other.lease.knob == Knob::cpu_max &&
+        other.lease.values.is_ours(Knob::cpu_max, *quota))
+      return std::nullopt;
+  return cut_to_quota(lease.values.original, *quota);
+}
+
+Fate restore_one(const LeaseTable& leases, Pending& pending, int directory_fd) {
+  const Lease& lease = pending.held.lease;
+  const auto found = read_knob(directory_fd, lease.knob);
+  // A file goes with its controller, and the limit with it: one that comes back has the kernel's.
+  if (!found && found.error().kind == ErrorKind::not_found) return Fate::file_gone;
+  if (!found) return fate_of(pending, found.error());
+  if (same_value(lease.knob, *found, lease.values.original)) return Fate::already_original;
+  if (!lease.values.is_ours(lease.knob, *found)) return Fate::foreign;
+  KnobText back = lease.values.original;
+  Status written = write_knob(directory_fd, lease.knob, back);
+  if (!written)
+    if (const auto cut = cut_original(leases, lease, directory_fd)) {
+      back = *cut;
+      written = write_knob(directory_fd, lease.knob, back);
+    }
+  if (!written) return fate_of(pending, written.error());
+  const auto now = read_knob(directory_fd, lease.knob);
+  if (!now) return fate_of(pending, now.error());
+  if (!same_value(lease.knob, *now, back))
+    return fate_of(pending, Error{ErrorKind::io, "the kernel did not keep the value"});
+  return Fate::restored;
+}
+
+Fate restore_and_release(LeaseTable& leases, Pending& pending,
+                         const DirectoryOpener& open_directory, bool release) {
+  const auto& [record, lease] = pending.held;
+  const auto directory = open_directory(lease);
+  const Fate fate =
+      directory ? restore_one(leases, pending, directory->get())
+                : fate_of(pending, directory.error());
+  if (!release || fate == Fate::failed) return fate;
+  if (fate == Fate::gone || fate == Fate::file_gone) {
+    leases.release(record, lease.id, lease.knob);
+    return fate;
+  }
+  // Also what looks like somebody else's: the guard may have raised it since the lease was read.
+  const bool written =
+      release_restored(leases, record, lease.id, lease.knob, directory->get());
+  return written ? Fate::restored : fate;
+}
+
+std::string failure_line(const Pending& pending) {
+  const Lease& lease = pending.held.lease;
+  return escape_name(lease.path) + "/" + file_name(lease.knob) + ": original '" +
+         std::string(lease.values.original.view()) + "' not put back: " + pending.error.text;
+}
+
+// Without it every cgroup would look removed where the hierarchy is not mounted.
+Status check_root(const std::string& cgroup_root, const Lease& lease) {
+  struct stat status;
+  if (::stat(cgroup_root.c_str(), &status) != 0) return errno_failure(cgroup_root, errno);
+  if (status.st_dev == lease.id.device) return {};
+  return failure(ErrorKind::invalid,
+                 cgroup_root + " is not on the file system of the leased cgroup; mount it there");
+}
+
+bool climbs(const CgroupPath& path) {
+  const std::string padded = path + "/";
+  return padded.find("/../") != std::string::npos || path.empty() || path.front() != '/';
+}
+
+}  // namespace
+
+Result<Fd> open_leased_directory(const std::string& cgroup_root, const Lease& lease) {
+  if (climbs(lease.path)) return failure(ErrorKind::invalid, "the leased path leaves the root");
+  if (Status there = check_root(cgroup_root, lease); !there) return std::unexpected(there.error());
+  auto fd = open_path(cgroup_root + lease.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (!fd && fd.error().kind == ErrorKind::not_found)
+    return failure(ErrorKind::gone, "the cgroup was removed");
+  if (!fd) return fd;
+  struct stat status;
+  if (::fstat(fd->get(), &status) != 0) return errno_failure("the leased cgroup", errno);
+  if (status.st_dev != lease.id.device || status.st_ino != lease.id.inode)
+    return failure(ErrorKind::gone, "another cgroup has this path now");
+  return fd;
+}
+
+bool release_restored(LeaseTable& leases, int record, CgroupId id, Knob knob, int directory_fd) {
+  const LeaseValues last = leases.release(record, id, knob);
+  const auto found = read_knob(directory_fd, knob);
+  if (!found || same_value(knob, *found, last.original) || !last.is_ours(knob, *found))
+    return false;
+  // Failing means that the cgroup went away just now.
+  return write_knob(directory_fd, knob, last.original).has_value();
+}
+
+std::vector<HeldLease> held_leases(const LeaseTable& leases, std::optional<CgroupId> id) {
+  std::vector<int> records;
+  if (!id) records = leases.held();
+  else
+    for (const Knob knob : kKnobs)
+      if (const auto record = leases.find(*id, knob)) records.push_back(*record);
+  std::vector<HeldLease> held;
+  // Another thread may have released one meanwhile, and given its record to another cgroup.
+  for (const int record : records)
+    if (auto lease = leases.read(record); lease && (!id || lease->id == *id))
+      held.push_back({record, std::move(*lease)});
+  return held;
+}
+
+RestoreReport restore_held(LeaseTable& leases, std::vector<HeldLease> held,
+                           const DirectoryOpener& open_directory, bool release) {
+  RestoreReport report;
+  std::vector<Pending> pending;
+  for (HeldLease& one : held) pending.push_back({std::move(one), {}});
+  std::sort(pending.begin(), pending.end(), in_order);
+  std::set<CgroupId> gone;
+  bool progress = true;
+  while (!pending.empty() && progress) {
+    progress = false;
+    std::vector<Pending> refused;
+    for (Pending& one : pending) {
+      const Fate fate = restore_and_release(leases, one, open_directory, release);
+      if (fate == Fate::failed) {
+        refused.push_back(std::move(one));
+        continue;
+      }
+      progress = true;
+      if (fate == Fate::restored) ++report.restored;
+      if (fate == Fate::foreign) {
+        ++report.foreign;
+        report.left.push_back(one.held.lease.knob);
+      }
+      if (fate == Fate::gone) gone.insert(one.held.lease.id);
+    }
+    pending = std::move(refused);
+  }
+  report.gone = static_cast<int>(gone.size());
+  for (const Pending& one : pending) {
+    report.left.push_back(one.held.lease.knob);
+    report.failures.push_back(failure_line(one));
+  }
+  return report;
+}
+
+RestoreReport restore_leases(LeaseTable& leases, const std::string& cgroup_root) {
+  const std::string root = leases.cgroup_root().value_or(cgroup_root);
+  const auto by_path = [&](const Lease& lease) { return open_leased_directory(root, lease); };
+  if (leases.owned()) return restore_held(leases, held_leases(leases), by_path, true);
+  leases.revoke();
+  RestoreReport report = restore_held(leases, held_leases(leases), by_path, false);
+  if (report.restored > 0) leases.revoke();
+  return report;
+}
+
+}  // namespace cgphase

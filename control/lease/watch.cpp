@@ -1,0 +1,149 @@
+// The companion's side of control/lease/companion.h; linked into cgphase-restore without threads or
+// outside libraries.
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <ctime>
+#include <string>
+
+#include "base/memory_lock.h"
+#include "control/lease/companion.h"
+#include "control/lease/heartbeat_watch.h"
+#include "control/lease/restore.h"
+
+namespace cgphase {
+namespace {
+
+constexpr int kFreeAttempts = 100;
+constexpr timespec kFreePause = {0, 20'000'000};
+
+enum class Wake { timeout, told_to_stop, daemon_dead };
+
+// Standard error is the daemon's too, and may be what it hangs on: a pipe or a terminal that
+// nobody reads. What cannot be said at once is left unsaid.
+void say(const std::string& text) {
+  const std::string line = "cgphase-restore: " + text + "\n";
+  const int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
+  if (::send(STDERR_FILENO, line.data(), line.size(), flags) >= 0 || errno != ENOTSOCK) return;
+  // O_NONBLOCK belongs to the description, which the daemon shares; this is one of our own.
+  const Fd own(::open("/proc/self/fd/2", O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (::write(own.get(), line.data(), line.size()) < 0) return;
+}
+
+int tell(const RestoreReport& report) {
+  for (const std::string& line : report.failures) say(line);
+  return report.failures.empty() ? 0 : 1;
+}
+
+// Of processes that run out of memory together the kernel ends the largest, or all of them
+// (memory.oom.group), but none that asks for this. Without CAP_SYS_RESOURCE it stays as it was.
+void outlive_out_of_memory() {
+  const Fd fd(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
+  if (::write(fd.get(), "-1000", 5) < 0) return;
+}
+
+class Watch {
+ public:
+  explicit Watch(const WatchOptions& options)
+      : options_(options),
+        pidfd_(static_cast<int>(::syscall(SYS_pidfd_open, options.pid, 0))),
+        heartbeat_(options.silence, kWatchInterval) {}
+
+  int run() {
+    if (!pidfd_.valid() && errno == ESRCH) return after_death();
+    for (;;) {
+      const Wake wake = wait();
+      if (wake == Wake::told_to_stop) return 0;
+      if (wake == Wake::daemon_dead) return after_death();
+      look();
+    }
+  }
+
+ private:
+  Wake wait() {
+    std::array<pollfd, 2> watched = {pollfd{pidfd_.get(), POLLIN, 0},
+                                     pollfd{options_.stop_fd, POLLIN, 0}};
+    // Without a pidfd its death may be seen by looking alone.
+    const auto rest = pidfd_.valid()
+                          ? std::chrono::ceil<std::chrono::milliseconds>(heartbeat_.rest())
+                          : kWatchInterval;
+    const int count = ::poll(watched.data(), watched.size(), static_cast<int>(rest.count()));
+    if (count > 0 && watched[1].revents != 0) return read_stop();
+    if (count > 0 && watched[0].revents != 0) return Wake::daemon_dead;
+    // Without a pidfd and a pipe a vanished pid is all there is.
+    if (!pidfd_.valid() && ::kill(options_.pid, 0) != 0 && errno == ESRCH) return Wake::daemon_dead;
+    return Wake::timeout;
+  }
+
+  Wake read_stop() {
+    char byte = 0;
+    const ssize_t count = ::read(options_.stop_fd, &byte, 1);
+    if (count > 0) return Wake::told_to_stop;
+    return count == 0 ? Wake::daemon_dead : Wake::timeout;
+  }
+
+  // While the daemon is silent every look restores again: a write that was under way when it
+  // stopped may land late.
+  void look() {
+    if (!leases_ && !open_leases()) return;
+    const bool silent = heartbeat_.silent(clock_.monotonic_now(), leases_->last_beat());
+    if (!silent) {
+      silent_ = false;
+      return;
+    }
+    const RestoreReport report = restore_leases(*leases_, options_.cgroup_root);
+    if (!silent_) {
+      say("process " + std::to_string(options_.pid) + " is silent, its limits were put back");
+      tell(report);
+    }
+    silent_ = true;
+  }
+
+  // The owner's lock ends with it. Where it does not come free a new daemon owns the leases, and
+  // has restored them before anything else.
+  int after_death() {
+    if (!leases_ && !open_leases()) return 0;
+    for (int attempt = 0; attempt < kFreeAttempts; ++attempt) {
+      if (leases_->try_own()) return tell(restore_leases(*leases_, options_.cgroup_root));
+      if (leases_->owner_pid() != options_.pid) return 0;
+      ::nanosleep(&kFreePause, nullptr);
+    }
+    // Held by somebody who is not the daemon: restoring is compare-and-set and needs no lock.
+    return tell(restore_leases(*leases_, options_.cgroup_root));
+  }
+
+  bool open_leases() {
+    auto table = LeaseTable::open_existing({.runtime_dir = options_.runtime_dir});
+    if (table) leases_ = std::move(*table);
+    if (!table && table.error().kind != ErrorKind::not_found && !complained_) {
+      say(table.error().text);
+      complained_ = true;
+    }
+    return leases_ != nullptr;
+  }
+
+  const WatchOptions& options_;
+  Fd pidfd_;
+  HeartbeatWatch heartbeat_;
+  SystemClock clock_;
+  std::unique_ptr<LeaseTable> leases_;
+  bool silent_ = false;
+  bool complained_ = false;
+};
+
+}  // namespace
+
+int watch_daemon(const WatchOptions& options) {
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE}) ::signal(signal, SIG_IGN);
+  outlive_out_of_memory();
+  (void)lock_memory();  // where it may not, the daemon says so
+  return Watch(options).run();
+}
+
+}  // namespace cgphase

@@ -1,0 +1,295 @@
+#include "control/writer/change_run.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+
+#include "cgroupfs/memory_reading.h"
+#include "control/lease/restore.h"
+
+namespace cgphase {
+namespace {
+
+constexpr std::uint64_t kReclaimPieceBytes = 64 * kMiB;
+// What is dropped beyond the new limit, so that the container does not meet it at once.
+constexpr std::uint64_t kRoomBytes = 4 * kMiB;
+
+std::size_t index_of(Knob knob) { return static_cast<std::size_t>(knob); }
+
+LeasesByKnob leases_of(const LeaseTable& leases, CgroupId id) {
+  LeasesByKnob result;
+  for (const Knob knob : kKnobs)
+    if (const auto record = leases.find(id, knob))
+      if (const auto values = leases.read_values(*record, id, knob)) result.add(knob, *values);
+  return result;
+}
+
+// The second may be empty.
+KnobText higher(Knob knob, const KnobText& first, const KnobText& second) {
+  Limits one, other;
+  if (!parse_knob(knob, first.view(), one) || !parse_knob(knob, second.view(), other)) return first;
+  return compare_knob(knob, other, one) > 0 ? second : first;
+}
+
+// The kernel takes no burst above the quota. Where the quota cannot be read, it says so itself.
+bool fits_quota(int directory, const KnobText& burst) {
+  const auto quota = read_knob(directory, Knob::cpu_max);
+  return !quota || !cut_to_quota(burst, *quota);
+}
+
+std::string mib(Bytes bytes) { return std::to_string(bytes.value / kMiB) + " MiB"; }
+
+}  // namespace
+
+Status reclaim_memory(int directory_fd, Bytes bytes, const std::function<bool()>& expired) {
+  const auto fd = open_at(directory_fd, "memory.reclaim", O_WRONLY | O_NOFOLLOW);
+  if (!fd && !directory_alive(directory_fd))
+    return failure(ErrorKind::gone, "memory.reclaim: the cgroup was removed");
+  if (!fd) return std::unexpected(fd.error());
+  for (std::uint64_t left = bytes.value; left > 0 && !expired();) {
+    const std::uint64_t piece = std::min(left, kReclaimPieceBytes);
+    const std::string text = std::to_string(piece);
+    if (::pwrite(fd->get(), text.data(), text.size(), 0) < 0) {
+      if (errno == EAGAIN || errno == EINTR) return {};
+      return errno_failure("memory.reclaim", errno);
+    }
+    left -= piece;
+  }
+  return {};
+}
+
+void settle_leases(const ChangeTools& tools, const TrackedCgroup& cgroup) {
+  if (tools.lowering_elsewhere(cgroup.id)) return;
+  bool any_held = false;
+  for (const Knob knob : kKnobs) {
+    const auto record = tools.leases.find(cgroup.id, knob);
+    if (!record) continue;
+    const auto values = tools.leases.read_values(*record, cgroup.id, knob);
+    const auto found = read_knob(cgroup.directory.get(), knob);
+    if (!found && found.error().kind == ErrorKind::gone)
+      tools.leases.release(*record, cgroup.id, knob);
+    else if (found && values && same_value(knob, *found, values->original))
+      (void)release_restored(tools.leases, *record, cgroup.id, knob, cgroup.directory.get());
+    else
+      any_held = true;
+  }
+  if (!any_held && tools.guard != nullptr) tools.guard->drop(cgroup.id);
+}
+
+ChangeRun::ChangeRun(const ChangeTools& tools, TrackedCgroup& cgroup, const LimitChange& change,
+                     std::uint64_t epoch)
+    : tools_(tools), cgroup_(cgroup), change_(change), epoch_(epoch) {}
+
+LimitResult ChangeRun::run() {
+  LimitResult result;
+  result.decision_id = change_.decision_id;
+  result.id = change_.id;
+  Status status = apply();
+  if (!status) roll_back();
+  settle_leases(tools_, cgroup_);
+  result.written = status.has_value();
+  if (!status) {
+    result.program_started = program_started();
+    result.overtaken = overtaken() && !result.program_started;
+    result.error = status.error().text;
+    result.failed_as = status.error().kind;
+  }
+  if (const auto limits = read_limits(cgroup_.directory.get())) result.in_force = *limits;
+  return result;
+}
+
+Status ChangeRun::apply() {
+  if (tools_.leases.revoked())
+    return failure(ErrorKind::denied,
+                   "the originals were put back from outside; nothing is changed before the agent "
+                   "has looked again");
+  if (Status same = check_identity(); !same) return same;
+  const auto in_file = read_limits(cgroup_.directory.get());
+  if (!in_file) return std::unexpected(in_file.error());
+  auto steps = plan_change(change_, *in_file, leases_of(tools_.leases, cgroup_.id));
+  if (!steps) return std::unexpected(steps.error());
+  steps_ = std::move(*steps);
+  if (Status leased = lease_steps(); !leased) return leased;
+  if (Status written = write_steps(); !written) return written;
+  return check_after();
+}
+
+Status ChangeRun::check_identity() const {
+  if (!directory_alive(cgroup_.directory.get()))
+    return failure(ErrorKind::gone, "the cgroup was removed");
+  struct stat named;
+  if (::stat((tools_.cgroup_root + cgroup_.path).c_str(), &named) != 0 ||
+      named.st_dev != cgroup_.id.device || named.st_ino != cgroup_.id.inode)
+    return failure(ErrorKind::gone, "another cgroup, or none, has this path now");
+  return {};
+}
+
+Status ChangeRun::lease_steps() {
+  for (const ChangeStep& step : steps_) {
+    const auto record =
+        tools_.leases.hold(cgroup_.id, cgroup_.path, step.knob, step.from, step.to, change_.reason);
+    if (!record) return std::unexpected(record.error());
+    if (tools_.guard == nullptr) continue;
+    const Status covered =
+        tools_.guard->cover(cgroup_.id, cgroup_.directory.get(), step.knob, *record);
+    if (!covered && step.lowers) return covered;
+  }
+  // What a lowering may have to be rolled back to is what comes after it: one that came before, and
+  // is asked for later, has made this change void already.
+  const std::lock_guard lock(cgroup_.mutex);
+  for (const ChangeStep& step : steps_)
+    cgroup_.raised_to[index_of(step.knob)] = change_.raise ? step.to : KnobText{};
+  return {};
+}
+
+Status ChangeRun::write_steps() {
+  for (const ChangeStep& step : steps_) {
+    if (step.knob == Knob::memory_high && step.lowers)
+      if (Status room = make_room(step); !room) return room;
+    const auto start = look_again(step);
+    if (!start) return std::unexpected(start.error());
+    if (*start == Start::higher_already) continue;
+    if (Status still = still_wanted(); !still) return still;
+    begun_.push_back(step);
+    if (Status written = write_step(step); !written) return written;
+  }
+  return {};
+}
+
+// Between the plan and a write may lie a reclaim of seconds. What somebody else wrote meanwhile
+// stays; a raise also goes on from what the guard wrote, and leaves a higher value alone.
+Result<ChangeRun::Start> ChangeRun::look_again(const ChangeStep& step) const {
+  const auto found = read_knob(cgroup_.directory.get(), step.knob);
+  if (!found) return std::unexpected(found.error());
+  if (same_value(step.knob, *found, step.from)) return Start::as_planned;
+  const LeasesByKnob leased = leases_of(tools_.leases, cgroup_.id);
+  const LeaseValues* lease = leased.of(step.knob);
+  Limits now, wanted;
+  const bool ours = lease != nullptr && (lease->is_ours(step.knob, *found) ||
+                                         same_value(step.knob, *found, lease->original));
+  if (change_.raise && ours && parse_knob(step.knob, found->view(), now) &&
+      parse_knob(step.knob, step.to.view(), wanted))
+    return compare_knob(step.knob, wanted, now) > 0 ? Start::as_planned : Start::higher_already;
+  return failure(ErrorKind::invalid, std::string(file_name(step.knob)) + " holds '" +
+                                         std::string(found->view()) + "' and not '" +
+                                         std::string(step.from.view()) +
+                                         "' any more: somebody else changed it");
+}
+
+bool ChangeRun::overtaken() const {
+  return !change_.raise && (cgroup_.epoch.load() != epoch_ || program_started());
+}
+
+// The guard may have looked before this was written, and found nothing to put back.
+bool ChangeRun::program_started() const {
+  return !change_.raise && change_.decided && tools_.guard != nullptr &&
+         tools_.guard->program_started(cgroup_.id, *change_.decided);
+}
+
+Status ChangeRun::still_wanted() const {
+  if (change_.raise) return {};
+  if (program_started())
+    return failure(ErrorKind::invalid, "a program started, which may read it");
+  if (overtaken())
+    return failure(ErrorKind::invalid, "overtaken by a raise or a restore");
+  if (tools_.expired())
+    return failure(ErrorKind::io, "not done before the deadline, or the guard wants the opposite");
+  return {};
+}
+
+Status ChangeRun::write_by_library(const ChangeStep& step) const {
+  const LeasesByKnob leased = leases_of(tools_.leases, cgroup_.id);
+  const LeaseValues* lease = leased.of(step.knob);
+  return tools_.library->write(cgroup_.id, cgroup_.path, cgroup_.directory.get(), step.knob,
+                               step.to, lease != nullptr ? lease->original : step.from);
+}
+
+Status ChangeRun::write_step(const ChangeStep& step) {
+  const int directory = cgroup_.directory.get();
+  if (Status written = change_.raise || tools_.library == nullptr
+                           ? write_knob(directory, step.knob, step.to)
+                           : write_by_library(step);
+      !written)
+    return written;
+  const auto found = read_knob(directory, step.knob);
+  if (!found) return std::unexpected(found.error());
+  if (!same_value(step.knob, *found, step.to))
+    return failure(ErrorKind::invalid, std::string(file_name(step.knob)) + ": '" +
+                                           std::string(step.to.view()) + "' was written, '" +
+                                           std::string(found->view()) + "' is in force");
+  return {};
+}
+
+// The last check before memory.high falls. The kernel would make the tasks of the container reclaim
+// what is above the new limit, so the cache above it is dropped here first, by memory.reclaim.
+Status ChangeRun::make_room(const ChangeStep& step) const {
+  const int directory = cgroup_.directory.get();
+  Limits target;
+  if (Status parsed = parse_knob(step.knob, step.to.view(), target); !parsed) return parsed;
+  if (!target.memory_high->bytes) return {};
+  const Bytes limit = *target.memory_high->bytes;
+  const Bytes ceiling = std::min(change_.memory_need_ceiling.value_or(limit), limit);
+  const auto current = read_byte_count(directory, "memory.current");
+  if (current && current->value + kRoomBytes > limit.value) {
+    // It may have waited for another container's reclaim.
+    if (Status still = still_wanted(); !still) return still;
+    const Bytes excess{current->value + kRoomBytes - limit.value};
+    // Failing, or without such a file, it leaves in use what it did not drop.
+    (void)reclaim_memory(directory, excess, tools_.expired);
+    const auto now = read_byte_count(directory, "memory.current");
+    if (!now) return std::unexpected(now.error());
+    if (*now > limit)
+      return failure(ErrorKind::invalid, "memory.high: " + mib(*now) +
+                                             " are in use and cannot be "
+                                             "dropped below " +
+                                             mib(limit));
+  }
+  const auto need = read_memory_need(directory);
+  if (!need) return std::unexpected(need.error());
+  if (*need > ceiling)
+    return failure(ErrorKind::invalid, "memory.high: the need is " + mib(*need) +
+                                           " now, above the ceiling of " + mib(ceiling));
+  return {};
+}
+
+Status ChangeRun::check_after() const {
+  if (Status same = check_identity(); !same) return same;
+  if (tools_.leases.revoked())
+    return failure(ErrorKind::denied, "the originals were put back from outside meanwhile");
+  if (Status still = still_wanted(); !still) return still;
+  return {};
+}
+
+// Compare-and-set, in the opposite order: what the guard or somebody else wrote meanwhile stays. A
+// raise that overtook this change knows best; a revocation means the originals, and so does a
+// program that started.
+void ChangeRun::roll_back() {
+  if (begun_.empty()) return;
+  const int directory = cgroup_.directory.get();
+  const bool to_original = tools_.leases.revoked() || program_started();
+  const LeasesByKnob leased = leases_of(tools_.leases, cgroup_.id);
+  const std::lock_guard lock(cgroup_.mutex);
+  for (auto begun = begun_.rbegin(); begun != begun_.rend(); ++begun) {
+    const ChangeStep& step = *begun;
+    const auto found = read_knob(directory, step.knob);
+    if (!found || !same_value(step.knob, *found, step.to)) continue;
+    const LeaseValues* lease = leased.of(step.knob);
+    KnobText back = step.from;
+    if (overtaken()) back = higher(step.knob, back, cgroup_.raised_to[index_of(step.knob)]);
+    if (to_original && lease != nullptr) back = lease->original;
+    // The raise that overtook this one may not have raised the quota yet: it writes the burst after
+    // that. If it has by now, its burst may be the one before.
+    if (step.knob == Knob::cpu_max_burst && !fits_quota(directory, back)) {
+      (void)write_knob(directory, step.knob, step.from);
+      if (!fits_quota(directory, back)) continue;
+    }
+    // Failing means that the cgroup is going away; what is left is in the lease.
+    (void)write_knob(directory, step.knob, back);
+  }
+}
+
+}  // namespace cgphase

@@ -1,0 +1,97 @@
+// The guard's own thread while it watches nobody: it wakes every 10 s only, and must wake at the
+// first lowering.
+#include <doctest/doctest.h>
+#include <poll.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "control/fast_path/guard.h"
+#include "tests/cgroupfs/fake_cgroup.h"
+
+using namespace cgphase;
+using std::chrono::milliseconds;
+
+namespace {
+
+// What /proc calls it: epoll_wait(2) of x86-64, epoll_pwait(2) of arm64, which has no other, and of
+// x86-64, which is what the kernel sees of an arm64 program in qemu-user.
+constexpr std::array<std::string_view, 3> kEpollWaits = {"232", "22", "281"};
+
+// What the guard's thread waits for in epoll_wait(2), as the kernel tells of it; absent while it
+// runs.
+std::optional<milliseconds> guard_wait() {
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::getline(std::ifstream(task.path() / "comm"), name);
+    if (name != "cgphase-guard") continue;
+    std::string number, descriptor, events, room, timeout;
+    std::ifstream(task.path() / "syscall") >> number >> descriptor >> events >> room >> timeout;
+    if (std::ranges::find(kEpollWaits, number) != kEpollWaits.end())
+      return milliseconds(std::stol(timeout, nullptr, 16));
+  }
+  return std::nullopt;
+}
+
+bool idle() { return guard_wait() == kGuardIdleInterval; }
+
+// A guard with its thread, beside a container that is close to the limit it is lowered to.
+struct IdleGuard {
+  explicit IdleGuard(bool sources) {
+    auto table = LeaseTable::open({.runtime_dir = runtime.path(), .records = 16, .boot_id = "b"});
+    REQUIRE(table);
+    leases = std::move(*table);
+    auto made = Guard::create({.leases = leases.get(), .clock = &clock, .containers = 4,
+                               .pressure = sources, .inotify = sources});
+    REQUIRE(made);
+    guard = std::move(*made);
+    // Pipes take the text of a PSI trigger as the kernel does, and are never ready.
+    for (const char* file : {"memory.pressure", "cpu.pressure"})
+      if (sources) REQUIRE(::mkfifo((box.directory() + "/" + file).c_str(), 0600) == 0);
+    box.put("memory.current", "520000000\n");
+    box.put("memory.stat", "anon 500000000\nfile 0\nkernel 0\n");
+    REQUIRE(guard->start());
+  }
+  void lower() {
+    const KnobText before = text_of(box.get("memory.max")), to = text_of("536870912");
+    const auto record =
+        leases->hold(box.id(), box.path(), Knob::memory_max, before, to, "test");
+    box.put("memory.max", "536870912\n");
+    REQUIRE(guard->cover(box.id(), box.open().get(), Knob::memory_max, record.value()));
+  }
+  // Half of the idle pace: a guard that is not woken does not act in that time.
+  bool acts() const {
+    pollfd acted{guard->action_fd(), POLLIN, 0};
+    return ::poll(&acted, 1, static_cast<int>(kGuardIdleInterval.count() / 2)) == 1;
+  }
+
+  TemporaryDirectory root, runtime;
+  FakeCgroup box{root.path()};
+  SystemClock clock;
+  std::unique_ptr<LeaseTable> leases;
+  std::unique_ptr<Guard> guard;
+};
+
+}  // namespace
+
+// Told of all that happens to the container, and told of nothing: both ways to be woken.
+TEST_CASE("a guard that watches nobody waits for 10 s, and is woken by the first lowering") {
+  for (const bool sources : {true, false}) {
+    IdleGuard world(sources);
+    while (!idle()) std::this_thread::yield();
+    world.lower();
+    CHECK(world.guard->pressure().present == sources);
+    CHECK(world.acts());
+    CHECK(world.box.get("memory.max") == "1073741824");
+    CHECK(guard_wait() != kGuardIdleInterval);
+    world.guard->drop(world.box.id());
+    while (!idle()) std::this_thread::yield();
+  }
+}

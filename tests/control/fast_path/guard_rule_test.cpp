@@ -1,0 +1,420 @@
+#include "control/fast_path/guard_rule.h"
+
+#include <doctest/doctest.h>
+
+using namespace cgphase;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+namespace {
+
+GuardReading memory_at(milliseconds time, std::uint64_t current, std::uint64_t limit) {
+  GuardReading reading;
+  reading.time = MonotonicTime(time);
+  reading.memory_current = Bytes{current};
+  reading.memory_max = MemoryLimit{Bytes{limit}};
+  return reading;
+}
+
+GuardReading throttled_at(milliseconds time, std::uint64_t usec) {
+  GuardReading reading;
+  reading.time = MonotonicTime(time);
+  reading.throttled_usec = usec;
+  return reading;
+}
+
+// Far below memory.max, with `high` events; reclaim works and cache is plenty.
+GuardReading high_at(milliseconds time, std::uint64_t events) {
+  GuardReading reading = memory_at(time, 500, 1000);
+  reading.high_events = events;
+  reading.memory_need = Bytes{300};
+  reading.page_cache = Bytes{200};
+  reading.pgscan = events * 100;
+  reading.pgsteal = events * 90;
+  reading.full_avg10 = 0.0;
+  return reading;
+}
+
+// What the rule says to kStallHighEvents events since the first look, after `change` of the second
+// and the third reading.
+MemoryRisk after_high_events(void (*change)(GuardReading&)) {
+  GuardRule rule;
+  rule.step(high_at(seconds(0), 1'000));
+  GuardReading some = high_at(seconds(1), 1'001);
+  change(some);
+  CHECK(rule.step(some).memory == MemoryRisk::none);
+  GuardReading many = high_at(seconds(2), 1'000 + kStallHighEvents);
+  change(many);
+  return rule.step(many).memory;
+}
+
+// At its memory.high of 1000, read each half second; PSI has what its tasks stood still meanwhile.
+struct DelayedContainer {
+  DelayedContainer() { (void)stalls(milliseconds(0)); }
+  MemoryRisk stalls(std::chrono::microseconds delay) {
+    time += milliseconds(500);
+    total += static_cast<std::uint64_t>(delay.count());
+    GuardReading reading = memory_at(time, current, 10'000);
+    reading.memory_high = MemoryLimit{Bytes{1000}};
+    reading.stalled_usec = total;
+    return rule.step(reading).memory;
+  }
+  GuardRule rule;
+  milliseconds time{0};
+  std::uint64_t total = 0, current = 950;
+};
+
+}  // namespace
+
+TEST_CASE("memory below 90 % of the limit is no risk, above it is") {
+  GuardRule rule;
+  CHECK_FALSE(rule.step(memory_at(milliseconds(0), 900, 1000)).at_risk);
+  CHECK(rule.step(memory_at(milliseconds(500), 901, 1000)).at_risk);
+}
+
+TEST_CASE("memory that grows to the limit within two seconds is at risk") {
+  GuardRule rule;
+  rule.step(memory_at(seconds(0), 500, 1000));
+  CHECK_FALSE(rule.needs_detail(memory_at(seconds(1), 660, 1000)));
+  CHECK(rule.needs_detail(memory_at(seconds(1), 670, 1000)));
+}
+
+TEST_CASE("cache close to the limit is looked at closely and left alone") {
+  GuardRule rule;
+  GuardReading reading = memory_at(seconds(0), 990, 1000);
+  reading.memory_need = Bytes{300};
+  const GuardVerdict verdict = rule.step(reading);
+  CHECK(verdict.at_risk);
+  CHECK(verdict.memory == MemoryRisk::none);
+}
+
+TEST_CASE("need close to the limit asks for the original") {
+  GuardRule rule;
+  GuardReading reading = memory_at(seconds(0), 990, 1000);
+  reading.memory_need = Bytes{901};
+  CHECK(rule.step(reading).memory == MemoryRisk::headroom);
+}
+
+TEST_CASE("a new max or oom event asks for the original, an old one does not") {
+  for (Counter GuardReading::*field : {&GuardReading::max_events, &GuardReading::oom_events}) {
+    GuardRule rule;
+    GuardReading reading = memory_at(seconds(0), 100, 1000);
+    reading.*field = 5;
+    CHECK(rule.step(reading).memory == MemoryRisk::none);
+    CHECK(rule.step(reading).memory == MemoryRisk::none);
+    reading.*field = 6;
+    CHECK(rule.step(reading).memory == MemoryRisk::event);
+  }
+}
+
+TEST_CASE("no limit is never at risk") {
+  GuardRule rule;
+  GuardReading reading = memory_at(seconds(0), 990, 1000);
+  reading.memory_max = MemoryLimit{};
+  reading.memory_need = Bytes{990};
+  CHECK_FALSE(rule.step(reading).at_risk);
+}
+
+TEST_CASE("a throttled period is told, before its time is counted too") {
+  GuardRule rule;
+  GuardReading reading = throttled_at(milliseconds(0), 5'000);
+  reading.throttled_periods = 3;
+  CHECK_FALSE(rule.step(reading).throttled);
+  reading.throttled_periods = 4;
+  const GuardVerdict verdict = rule.step(reading);
+  CHECK(verdict.throttled);
+  CHECK(verdict.at_risk);
+  CHECK_FALSE(rule.step(reading).throttled);
+  reading.throttled_usec = 5'001;
+  CHECK(rule.step(reading).throttled);
+}
+
+TEST_CASE("pressure on the CPU asks for more looks once, then only where tasks are throttled") {
+  PressureAlert pressure;
+  const auto at = [](int ms) { return MonotonicTime(milliseconds(ms)); };
+  pressure.step(at(1000), false, true, false);
+  CHECK(pressure.in_period(at(1119)));
+  CHECK_FALSE(pressure.in_period(at(1120)));
+  for (int ms = 1500; ms <= 60'000; ms += 500) {
+    pressure.step(at(ms), false, true, false);  // a busy host
+    CHECK_FALSE(pressure.in_period(at(ms + 1)));
+  }
+  pressure.step(at(60'500), false, true, true);
+  CHECK(pressure.in_period(at(60'619)));
+  pressure.step(at(61'200), false, true, false);  // throttled 700 ms ago
+  CHECK_FALSE(pressure.in_period(at(61'201)));
+  pressure.step(at(63'200), false, true, false);  // after a quiet time
+  CHECK(pressure.in_period(at(63'201)));
+}
+
+TEST_CASE("pressure on the CPU asks for a look every 150 ms, each time") {
+  PressureAlert pressure;
+  const auto at = [](int ms) { return MonotonicTime(milliseconds(ms)); };
+  for (int ms = 1000; ms <= 60'000; ms += 500) {
+    pressure.step(at(ms), false, true, false);
+    CHECK(pressure.alert(at(ms + 599)));
+  }
+  CHECK_FALSE(pressure.alert(at(60'600)));
+}
+
+TEST_CASE("throttling at a quota that is not ours is no risk") {
+  GuardRule rule;
+  GuardReading reading = throttled_at(milliseconds(0), 5'000);
+  reading.quota_is_ours = false;
+  rule.step(reading);
+  reading.throttled_usec = 5'001;
+  CHECK_FALSE(rule.step(reading).at_risk);
+  reading.quota_is_ours = true;
+  reading.throttled_usec = 5'002;
+  CHECK(rule.step(reading).at_risk);
+}
+
+TEST_CASE("pressure on memory asks for more looks each time, throttling alone for none") {
+  PressureAlert pressure;
+  const auto at = [](int ms) { return MonotonicTime(milliseconds(ms)); };
+  pressure.step(at(1000), false, false, true);
+  CHECK_FALSE(pressure.alert(at(1001)));
+  for (int ms = 1500; ms <= 5000; ms += 500) {
+    pressure.step(at(ms), true, false, false);
+    CHECK(pressure.alert(at(ms + 599)));
+    CHECK_FALSE(pressure.in_period(at(ms + 1)));
+  }
+}
+
+TEST_CASE("throttled for 2 % of a second is tolerated, for more is not") {
+  GuardRule rule;
+  rule.step(throttled_at(milliseconds(0), 1'000));
+  CHECK(rule.step(throttled_at(milliseconds(500), 21'000)).cpu == CpuRaise::none);
+  CHECK(rule.step(throttled_at(milliseconds(900), 21'001)).cpu == CpuRaise::by_factor);
+}
+
+TEST_CASE("throttling is counted within a window, not for ever") {
+  GuardRule rule;
+  rule.step(throttled_at(milliseconds(0), 0));
+  for (int second = 1; second <= 20; ++second) {
+    const auto verdict =
+        rule.step(throttled_at(seconds(second), static_cast<std::uint64_t>(second) * 15'000));
+    CHECK(verdict.cpu == CpuRaise::none);
+    CHECK(verdict.at_risk);
+  }
+}
+
+TEST_CASE("a counter that fell begins a new window") {
+  GuardRule rule;
+  rule.step(throttled_at(milliseconds(0), 900'000));
+  CHECK(rule.step(throttled_at(milliseconds(150), 100)).cpu == CpuRaise::none);
+  CHECK(rule.step(throttled_at(milliseconds(300), 30'000)).cpu == CpuRaise::by_factor);
+}
+
+TEST_CASE("the second raise within ten minutes goes to the original, a later one does not") {
+  for (const bool within : {true, false}) {
+    GuardRule rule;
+    rule.step(throttled_at(seconds(0), 0));
+    CHECK(rule.step(throttled_at(seconds(1), 50'000)).cpu == CpuRaise::by_factor);
+    rule.cpu_raised(MonotonicTime(seconds(1)));
+    const auto later = seconds(1) + minutes(10) + seconds(within ? 0 : 1);
+    CHECK(rule.step(throttled_at(later, 100'000)).cpu ==
+          (within ? CpuRaise::to_original : CpuRaise::by_factor));
+  }
+}
+
+TEST_CASE("growth is not judged over less than 100 ms") {
+  GuardRule rule;
+  rule.step(memory_at(milliseconds(0), 500, 1000));
+  CHECK_FALSE(rule.needs_detail(memory_at(milliseconds(99), 600, 1000)));
+  rule.step(memory_at(milliseconds(99), 600, 1000));
+  CHECK(rule.needs_detail(memory_at(milliseconds(100), 600, 1000)));
+}
+
+TEST_CASE("a memory.high of ours is a limit like memory.max, the lower one counts") {
+  for (const bool leased : {false, true}) {
+    GuardRule rule;
+    GuardReading reading = memory_at(seconds(0), 600, 1000);
+    if (leased) reading.memory_high = MemoryLimit{Bytes{650}};
+    reading.memory_need = Bytes{590};
+    CHECK(rule.step(reading).memory == (leased ? MemoryRisk::headroom : MemoryRisk::none));
+  }
+}
+
+TEST_CASE("`high` events with reclaim that works are no stall") {
+  CHECK(after_high_events([](GuardReading&) {}) == MemoryRisk::none);
+}
+
+TEST_CASE("`high` events with reclaim that frees less than a tenth of what it scans are a stall") {
+  CHECK(after_high_events([](GuardReading& reading) {
+          reading.pgsteal = *reading.pgscan / 10;
+        }) == MemoryRisk::none);
+  CHECK(after_high_events([](GuardReading& reading) {
+          reading.pgsteal = *reading.pgscan * 3 / 100;
+        }) == MemoryRisk::stall);
+}
+
+TEST_CASE("`high` events while all tasks stand still for more than 10 % are a stall") {
+  CHECK(after_high_events([](GuardReading& reading) { reading.full_avg10 = 0.10; }) ==
+        MemoryRisk::none);
+  GuardRule rule;
+  rule.step(high_at(seconds(0), 0));
+  GuardReading stuck = high_at(seconds(1), kStallHighEvents);
+  stuck.full_avg10 = 0.11;
+  CHECK(rule.step(stuck).memory == MemoryRisk::stall);
+}
+
+TEST_CASE("`high` events with less than 2 % of cache left to reclaim are a stall") {
+  CHECK(after_high_events([](GuardReading& reading) { reading.page_cache = Bytes{10}; }) ==
+        MemoryRisk::none);
+  CHECK(after_high_events([](GuardReading& reading) { reading.page_cache = Bytes{9}; }) ==
+        MemoryRisk::stall);
+}
+
+TEST_CASE("a single `high` event is a stall where the kernel tells of one within five seconds") {
+  for (const int seconds_later : {5, 6}) {
+    GuardRule rule;
+    rule.step(high_at(seconds(0), 0));
+    CHECK(rule.step(high_at(seconds(1), 1)).memory == MemoryRisk::none);
+    GuardReading told = high_at(seconds(1 + seconds_later), 1);
+    told.full_stall = true;
+    CHECK(rule.step(told).memory ==
+          (seconds_later == 5 ? MemoryRisk::stall : MemoryRisk::none));
+  }
+}
+
+TEST_CASE("`high` events without details are no stall: absent is not zero") {
+  CHECK(after_high_events([](GuardReading& reading) {
+          reading.page_cache.reset();
+          reading.pgscan.reset();
+          reading.full_avg10.reset();
+        }) == MemoryRisk::none);
+}
+
+TEST_CASE("too few `high` events are no stall, and rare ones never add up to one") {
+  GuardRule rule;
+  rule.step(high_at(seconds(0), 0));
+  for (std::uint64_t i = 1; i <= 4 * kStallHighEvents; ++i) {
+    GuardReading reading = high_at(seconds(i), i);
+    reading.page_cache = Bytes{0};
+    CHECK(rule.step(reading).memory == MemoryRisk::none);
+  }
+}
+
+TEST_CASE("delay by memory.high above its bound is a stall") {
+  DelayedContainer container;
+  CHECK(container.stalls(milliseconds(50)) == MemoryRisk::none);
+  CHECK(container.stalls(milliseconds(6)) == MemoryRisk::stall);  // 2.5 ms of it had drained
+}
+
+TEST_CASE("delay within its bound is none") {
+  DelayedContainer container;
+  std::chrono::nanoseconds most{0};
+  for (int i = 0; i < 2000; ++i) CHECK(container.stalls(milliseconds(2)) == MemoryRisk::none);
+  // In no ten seconds more than 100 ms: after a burst only what drains.
+  DelayedContainer burst;
+  REQUIRE(burst.stalls(milliseconds(50)) == MemoryRisk::none);
+  for (int i = 0; i < 20; ++i)
+    if (burst.stalls(milliseconds(2)) == MemoryRisk::none) most += milliseconds(2);
+  CHECK(milliseconds(50) + most <= milliseconds(100));
+}
+
+TEST_CASE("a stall far from memory.high is no delay of ours") {
+  DelayedContainer container;
+  container.current = 500;
+  CHECK(container.stalls(seconds(1)) == MemoryRisk::none);
+}
+
+TEST_CASE("without PSI the time above memory.high is the delay") {
+  GuardRule rule;
+  const auto at = [](int ms, std::uint64_t current) {
+    GuardReading reading = memory_at(milliseconds(ms), current, 10'000);
+    reading.memory_high = MemoryLimit{Bytes{1000}};
+    return reading;
+  };
+  rule.step(at(0, 1010));
+  CHECK(rule.step(at(500, 1010)).memory == MemoryRisk::none);  // by 1 %: the kernel's batches
+  rule.step(at(600, 1011));
+  CHECK(rule.step(at(640, 1011)).memory == MemoryRisk::none);
+  CHECK(rule.step(at(670, 1011)).memory == MemoryRisk::stall);
+}
+
+TEST_CASE("`high` events keep a container at risk, and its details are read") {
+  GuardRule rule;
+  rule.step(high_at(seconds(0), 7));
+  CHECK_FALSE(rule.needs_detail(high_at(seconds(1), 7)));
+  CHECK(rule.needs_detail(high_at(seconds(1), 8)));
+  CHECK(rule.step(high_at(seconds(1), 8)).at_risk);
+}
+
+TEST_CASE("a stall that the kernel tells of asks for the original, only close to the limit") {
+  for (const std::uint64_t current : {900, 901}) {
+    GuardRule rule;
+    GuardReading reading = memory_at(seconds(0), current, 1000);
+    reading.full_stall = true;
+    CHECK(rule.step(reading).memory ==
+          (current > 900 ? MemoryRisk::pressure : MemoryRisk::none));
+  }
+}
+
+TEST_CASE("the last process that ends and the first that comes are a restart") {
+  GuardRule rule;
+  const auto populated_at = [&rule](int second, std::optional<bool> populated) {
+    GuardReading reading = memory_at(seconds(second), 100, 1000);
+    reading.populated = populated;
+    return rule.step(reading).restarted;
+  };
+  CHECK_FALSE(populated_at(0, true));
+  CHECK_FALSE(populated_at(1, true));
+  CHECK_FALSE(populated_at(2, std::nullopt));
+  CHECK_FALSE(populated_at(3, true));
+  CHECK(populated_at(4, false));
+  CHECK(populated_at(5, true));
+  CHECK_FALSE(populated_at(6, true));
+}
+
+TEST_CASE("eight looks out of turn at once, then twenty a second") {
+  LookBudget budget;
+  MonotonicTime now(seconds(10));
+  for (int i = 0; i < kPromptLooks; ++i) CHECK(budget.take(now));
+  CHECK_FALSE(budget.take(now));
+  CHECK(budget.next() == now + kPromptLookPace);
+  CHECK_FALSE(budget.take(now + kPromptLookPace - std::chrono::nanoseconds(1)));
+  int taken = 0;
+  for (int ms = 1; ms <= 1000; ++ms) taken += budget.take(now + milliseconds(ms)) ? 1 : 0;
+  CHECK(taken == 20);
+}
+
+TEST_CASE("each number that the guard shares with the rails is theirs") {
+  RailsConfig rails;
+  const auto rule = [&rails] { return GuardRule(GuardNumbers(rails)); };
+  const auto close = [&] { return rule().step(memory_at(seconds(0), 850, 1000)).at_risk; };
+  CHECK_FALSE(close());
+  rails.at_risk_ratio = 0.8;
+  CHECK(close());
+  const auto grows = [&] {
+    GuardRule one = rule();
+    one.step(memory_at(seconds(0), 500, 1000));
+    return one.needs_detail(memory_at(seconds(1), 640, 1000));
+  };
+  CHECK_FALSE(grows());
+  rails.at_risk_growth = seconds(3);
+  CHECK(grows());
+  const auto throttled = [&](seconds later) {
+    GuardRule one = rule();
+    one.cpu_raised(MonotonicTime(seconds(1)));
+    one.step(throttled_at(seconds(1) + later, 0));
+    return one.step(throttled_at(seconds(1) + later, 25'000)).cpu;
+  };
+  CHECK(throttled(seconds(60)) == CpuRaise::to_original);
+  rails.cpu_raises_window = seconds(59);
+  CHECK(throttled(seconds(60)) == CpuRaise::by_factor);
+  rails.throttled_ratio = 0.03;
+  CHECK(throttled(seconds(60)) == CpuRaise::none);
+  const auto stalls = [&] {
+    GuardRule one = rule();
+    one.step(high_at(seconds(0), 0));
+    GuardReading stuck = high_at(seconds(1), kStallHighEvents);
+    stuck.full_avg10 = 0.06;
+    return one.step(stuck).memory;
+  };
+  CHECK(stalls() == MemoryRisk::none);
+  rails.stall_full_avg10 = 0.05;
+  CHECK(stalls() == MemoryRisk::stall);
+}

@@ -1,0 +1,379 @@
+// What the kernel tells the guard, with the real inotify on plain files. PSI triggers and the
+// events of kernfs are in tests/kernel.
+#include "control/fast_path/guard_signals.h"
+
+#include <doctest/doctest.h>
+#include <poll.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <thread>
+
+#include "control/fast_path/guard_slot.h"
+#include "tests/control/fast_path/guarded.h"
+#include "tests/few_descriptors.h"
+
+using namespace cgphase;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr const char* kLowered = "536870912";
+constexpr const char* kOriginal = "1073741824";
+constexpr milliseconds kAtOnce{1};  // long before the next look is due
+
+std::string max_event(int count) {
+  return "low 0\nhigh 0\nmax " + std::to_string(count) + "\noom 0\n";
+}
+
+long events_that_overflow() {
+  long limit = 0;
+  std::ifstream("/proc/sys/fs/inotify/max_queued_events") >> limit;
+  REQUIRE(limit > 0);
+  return limit + 1;
+}
+
+// One event each, for the kernel merges what follows one another alike.
+void flood(const FakeCgroup& box, long events) {
+  std::ofstream one(box.directory() + "/cgroup.procs"), other(box.directory() + "/cgroup.freeze");
+  for (long i = 0; i < events; ++i) (i % 2 == 0 ? one : other) << '0' << std::flush;
+}
+
+std::ptrdiff_t open_descriptors() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+}
+
+// Pipes take the text of a PSI trigger as the kernel does, and are never ready.
+void take_triggers(const FakeCgroup& box) {
+  for (const char* file : {"memory.pressure", "cpu.pressure"})
+    REQUIRE(::mkfifo((box.directory() + "/" + file).c_str(), 0600) == 0);
+}
+
+}  // namespace
+
+TEST_CASE("a wait ends when somebody calls for a look, and tells once that it is to stop") {
+  for (const bool told : {false, true}) {
+    auto signals = GuardSignals::create({.places = 1, .pressure = false, .inotify = told}).value();
+    signals->call(0);
+    CHECK(signals->collect(std::chrono::hours(1)));
+    CHECK(signals->waiting(0) != 0);
+    signals->stop();
+    CHECK_FALSE(signals->collect(std::chrono::hours(1)));
+    CHECK(signals->collect(milliseconds(0)));
+  }
+}
+
+TEST_CASE("an event is acted on when it is told, not when the next look is due") {
+  for (const bool told : {true, false}) {
+    Guarded guarded({.containers = 4, .inotify = told});
+    guarded.lower(Knob::memory_max, kLowered);
+    guarded.look();
+    guarded.box.put("memory.events", max_event(1));
+    guarded.look(kAtOnce);
+    CHECK(guarded.box.get("memory.max") == (told ? kOriginal : kLowered));
+    guarded.look(kGuardRiskInterval);
+    CHECK(guarded.box.get("memory.max") == kOriginal);
+  }
+}
+
+TEST_CASE("those of whom something is told are looked at before those who are merely due") {
+  Guarded guarded;
+  const FakeCgroup told(guarded.root(), "/told");
+  guarded.lower(Knob::memory_max, kLowered);
+  guarded.lower(told, Knob::memory_max, kLowered);
+  guarded.look();
+  guarded.box.put("memory.current", "530000000\n");
+  guarded.box.put("memory.stat", "anon 530000000\n");
+  told.put("memory.events", max_event(1));
+  guarded.look();
+  const auto actions = guarded.guard->take_actions();
+  REQUIRE(actions.size() == 2);
+  CHECK(actions[0].id == told.id());
+}
+
+TEST_CASE("an event before the first look is not lost") {
+  Guarded guarded;
+  guarded.lower(Knob::memory_max, kLowered);
+  guarded.box.put("memory.events", max_event(1));
+  guarded.look(kAtOnce);
+  CHECK(guarded.box.get("memory.max") == kOriginal);
+}
+
+TEST_CASE("processes that end or come find the original limits at once, burst and quota too") {
+  for (const bool end : {true, false}) {
+    Guarded guarded;
+    guarded.box.put("cgroup.events", end ? "populated 1\nfrozen 0\n" : "populated 0\nfrozen 0\n");
+    guarded.box.put("cpu.max.burst", "150000\n");
+    guarded.lower(Knob::cpu_max_burst, "50000");
+    guarded.lower(Knob::cpu_max, "50000 100000");
+    guarded.lower(Knob::memory_high, kLowered);
+    guarded.lower(Knob::memory_max, kLowered);
+    guarded.box.put("cgroup.events", end ? "populated 0\nfrozen 0\n" : "populated 1\nfrozen 0\n");
+    guarded.look(kAtOnce);
+    CHECK(guarded.box.get("cpu.max") == "200000 100000");
+    CHECK(guarded.box.get("cpu.max.burst") == "150000");
+    CHECK(guarded.box.get("memory.max") == kOriginal);
+    CHECK(guarded.box.get("memory.high") == "max");
+    const auto actions = guarded.guard->take_actions();
+    REQUIRE(actions.size() == 4);
+    for (const GuardAction& action : actions) CHECK(action.reason == Reason::restored);
+    CHECK(actions[0].knob == Knob::cpu_max);
+    CHECK(actions[2].knob == Knob::memory_max);
+  }
+}
+
+TEST_CASE("somebody else's limit wakes the agent once for each value, and stays") {
+  Guarded guarded;
+  guarded.lower(Knob::memory_max, kLowered);
+  guarded.look();
+  CHECK(guarded.guard->outside_writes() == 0);
+  pollfd woken{guarded.guard->action_fd(), POLLIN, 0};
+  CHECK(::poll(&woken, 1, 0) == 0);
+  for (const char* value : {"700000000\n", "700000000\n", "800000000\n"}) {
+    guarded.box.put("memory.max", value);
+    guarded.look(kAtOnce);
+  }
+  CHECK(guarded.guard->outside_writes() == 2);
+  CHECK(::poll(&woken, 1, 0) == 1);
+  CHECK(guarded.guard->take_actions().empty());
+  CHECK(guarded.box.get("memory.max") == "800000000");
+}
+
+TEST_CASE("somebody else's memory.max wakes the agent where memory.high is lowered") {
+  Guarded guarded;
+  guarded.lower(Knob::memory_high, kLowered);
+  guarded.look();
+  CHECK(guarded.guard->outside_writes() == 0);
+  for (const char* value : {"700000000\n", "700000000\n", "800000000\n"}) {
+    guarded.box.put("memory.max", value);
+    guarded.look(kAtOnce);
+  }
+  CHECK(guarded.guard->outside_writes() == 2);
+  CHECK(guarded.box.get("memory.max") == "800000000");
+}
+
+TEST_CASE("the original put back behind our back is an outside write, our own values are none") {
+  Guarded guarded;
+  guarded.lower(Knob::memory_max, kLowered);
+  guarded.lower(Knob::memory_max, "500000000");
+  guarded.look();
+  CHECK(guarded.guard->outside_writes() == 0);
+  guarded.box.put("memory.max", std::string(kOriginal) + "\n");
+  guarded.look(kAtOnce);
+  CHECK(guarded.guard->outside_writes() == 1);
+}
+
+TEST_CASE("what the guard raised itself is no outside write") {
+  Guarded guarded;
+  guarded.lower(Knob::memory_max, kLowered);
+  guarded.box.put("memory.events", max_event(1));
+  guarded.look(kAtOnce);
+  guarded.look(kAtOnce);
+  CHECK(guarded.box.get("memory.max") == kOriginal);
+  CHECK(guarded.guard->outside_writes() == 0);
+}
+
+TEST_CASE("after an overflow of inotify's queue every container is looked at") {
+  Guarded guarded;
+  const FakeCgroup other(guarded.root(), "/other");
+  guarded.lower(Knob::memory_max, kLowered);
+  guarded.lower(other, Knob::memory_max, kLowered);
+  guarded.look();
+  flood(other, events_that_overflow());
+  guarded.box.put("memory.events", max_event(1));  // this one is lost
+  // The clock stands still: only what is told causes a look. A look takes one event at least.
+  for (long i = events_that_overflow(); i > 0 && guarded.box.get("memory.max") == kLowered; --i)
+    guarded.look(milliseconds(0));
+  CHECK(guarded.box.get("memory.max") == kOriginal);
+  CHECK(other.get("memory.max") == kLowered);
+}
+
+TEST_CASE("a container whose files change all the time is looked at less often, never not at all") {
+  Guarded guarded;
+  guarded.lower(Knob::memory_max, kLowered);
+  guarded.look();
+  for (int i = 0; i < kPromptLooks; ++i) {
+    guarded.box.put("memory.events", max_event(0));
+    guarded.look(milliseconds(0));
+  }
+  guarded.box.put("memory.events", max_event(1));
+  const milliseconds next = guarded.look(kAtOnce);
+  CHECK(guarded.box.get("memory.max") == kLowered);
+  CHECK(next < kPromptLookPace);
+  guarded.look(next);
+  CHECK(guarded.box.get("memory.max") == kOriginal);
+}
+
+TEST_CASE("files that do not matter cause no look") {
+  Guarded guarded;
+  guarded.lower(Knob::memory_max, kLowered);
+  guarded.look();
+  guarded.box.put("memory.current", "530000000\n");
+  guarded.box.put("memory.stat", "anon 530000000\n");
+  guarded.box.put("cgroup.procs", "1\n");
+  guarded.look(kAtOnce);
+  CHECK(guarded.box.get("memory.max") == kLowered);
+}
+
+TEST_CASE("a container that vanishes is no accident, nor is one that takes its place") {
+  Guarded guarded({.containers = 1});
+  guarded.lower(Knob::memory_max, kLowered);
+  guarded.box.remove();
+  guarded.look(kAtOnce);
+  CHECK(guarded.look() == kGuardRiskInterval);
+  guarded.guard->drop(guarded.box.id());
+  guarded.look(kAtOnce);
+  const FakeCgroup next(guarded.root(), "/next");
+  guarded.lower(next, Knob::memory_max, kLowered);
+  next.put("memory.events", max_event(1));
+  guarded.look(kAtOnce);
+  CHECK(next.get("memory.max") == kOriginal);
+}
+
+TEST_CASE("what the kernel tells late of a place's former container is not its next one's") {
+  Guarded guarded({.containers = 1});
+  const FakeCgroup former(guarded.root(), "/former"), next(guarded.root(), "/next");
+  for (const FakeCgroup* box : {&former, &next}) take_triggers(*box);
+  guarded.lower(former, Knob::memory_max, kLowered);
+  guarded.guard->drop(former.id());
+  guarded.look(kAtOnce);
+  former.remove();
+  guarded.look(kAtOnce);  // tells that the watch is lost
+  guarded.lower(next, Knob::memory_max, kLowered);
+  CHECK(guarded.look(kAtOnce) == kGuardQuietInterval);
+}
+
+TEST_CASE("a hundred containers that come, tell of an event and go leave nothing behind") {
+  Guarded guarded({.containers = 2});
+  const auto before = open_descriptors();
+  for (int i = 0; i < 100; ++i) {
+    const FakeCgroup box(guarded.root(), "/c" + std::to_string(i));
+    guarded.lower(box, Knob::memory_max, kLowered);
+    box.put("memory.events", max_event(1));
+    guarded.look(kAtOnce);
+    CHECK(box.get("memory.max") == kOriginal);
+    release_lease(*guarded.leases, box.id(), Knob::memory_max);
+    guarded.guard->drop(box.id());
+    if (i % 2 == 0) box.remove();
+    guarded.look(kAtOnce);
+  }
+  guarded.guard->close_dropped();
+  CHECK(open_descriptors() == before);
+}
+
+TEST_CASE("neither raising nor dropping waits until the files of others are closed") {
+  Guarded guarded;
+  const FakeCgroup first(guarded.root(), "/first"), second(guarded.root(), "/second");
+  const FakeCgroup third(guarded.root(), "/third"), fourth(guarded.root(), "/fourth");
+  for (const FakeCgroup* box : {&first, &second, &third})
+    guarded.lower(*box, Knob::memory_max, kLowered);
+  for (const FakeCgroup* box : {&first, &second}) guarded.guard->drop(box->id());
+  guarded.look(kAtOnce);
+  const auto before = open_descriptors();
+  guarded.lower(third, Knob::memory_max, "500000000");
+  guarded.guard->drop(third.id());
+  guarded.guard->take_actions();
+  CHECK(open_descriptors() == before);
+  guarded.lower(fourth, Knob::memory_max, kLowered);
+  CHECK(open_descriptors() > before);
+  guarded.look(kAtOnce);
+  for (int i = 0; i < 2; ++i) guarded.guard->close_dropped();
+  CHECK(open_descriptors() < before);
+}
+
+TEST_CASE("a container covered anew before its former slot was given up is still told of") {
+  Guarded guarded({.containers = 2});
+  guarded.lower(Knob::memory_max, kLowered);
+  guarded.guard->drop(guarded.box.id());
+  guarded.lower(Knob::memory_max, "500000000");  // in the second slot
+  guarded.look(kAtOnce);
+  guarded.guard->close_dropped();  // the first slot
+  guarded.lower(Knob::memory_high, "400000000");
+  guarded.look(kAtOnce);
+  guarded.box.put("memory.events", max_event(1));
+  guarded.look(kAtOnce);
+  CHECK(guarded.box.get("memory.max") == kOriginal);
+}
+
+TEST_CASE("the sources say what is missing and why, in whole sentences") {
+  Guarded guarded({.containers = 2, .inotify = false});
+  guarded.lower(Knob::memory_max, kLowered);
+  CHECK_FALSE(guarded.guard->pressure().present);
+  CHECK(guarded.guard->pressure().detail ==
+        "1 of 1 containers are polled: this kernel has no PSI (CONFIG_PSI, psi=1) (ENOENT)");
+  CHECK_FALSE(guarded.guard->inotify().present);
+  Guarded told;
+  told.lower(Knob::memory_max, kLowered);
+  CHECK(told.guard->inotify().present);
+  told.guard->drop(told.box.id());
+  told.look();
+  told.guard->close_dropped();
+  CHECK(told.guard->pressure().detail ==
+        "lowered containers are polled: this kernel has no PSI (CONFIG_PSI, psi=1) (ENOENT)");
+}
+
+TEST_CASE("a container that has all sources does not hide why another one has not") {
+  Guarded guarded;
+  guarded.lower(Knob::memory_max, kLowered);
+  const FakeCgroup told(guarded.root(), "/told");
+  take_triggers(told);
+  guarded.lower(told, Knob::memory_max, kLowered);
+  CHECK(guarded.guard->pressure().detail ==
+        "1 of 2 containers are polled: this kernel has no PSI (CONFIG_PSI, psi=1) (ENOENT)");
+}
+
+TEST_CASE("where descriptors run short a container has all its triggers, none, or is refused") {
+  std::set<std::ptrdiff_t> opened;
+  for (int more = 0; more < 20; ++more) {
+    Guarded guarded;
+    take_triggers(guarded.box);
+    const Fd directory = guarded.box.open();
+    const auto before = open_descriptors();
+    const FewDescriptors few(kSpareDescriptors + more);
+    const Status covered =
+        guarded.guard->cover(guarded.box.id(), directory.get(), Knob::memory_max, 0);
+    opened.insert(open_descriptors() - before);
+    CHECK(open_at(directory.get(), "memory.max", O_WRONLY));
+    if (!covered) CHECK(covered.error().kind == ErrorKind::io);
+  }
+  CHECK(opened == std::set<std::ptrdiff_t>{0, 10, 13});
+}
+
+TEST_CASE("where descriptors run out nothing may be lowered") {
+  Guarded guarded;
+  const Fd directory = guarded.box.open();
+  const FewDescriptors few(3);
+  const Status covered =
+      guarded.guard->cover(guarded.box.id(), directory.get(), Knob::memory_max, 0);
+  REQUIRE_FALSE(covered.has_value());
+  CHECK(covered.error().kind == ErrorKind::io);
+}
+
+TEST_CASE("the guard's thread allocates nothing, whatever happens") {
+  const SystemClock clock;
+  const TemporaryDirectory runtime, root;
+  const FakeCgroup box(root.path());
+  const auto leases =
+      std::move(*LeaseTable::open({.runtime_dir = runtime.path(), .records = 4, .boot_id = "b"}));
+  const auto guard = std::move(*Guard::create({.leases = leases.get(), .clock = &clock}));
+  const auto record = leases->hold(box.id(), box.path(), Knob::memory_max, text_of(kOriginal),
+                                   text_of(kLowered), "test");
+  box.put("memory.max", std::string(kLowered) + "\n");
+  REQUIRE(guard->cover(box.id(), box.open().get(), Knob::memory_max, record.value()));
+  REQUIRE(guard->start());
+  const long overflow = events_that_overflow();
+  std::ofstream one(box.directory() + "/cgroup.procs"), other(box.directory() + "/memory.high");
+  const Fd events = open_path(box.directory() + "/memory.events", O_WRONLY).value();
+  const std::string event = max_event(1);
+  pollfd acted{guard->action_fd(), POLLIN, 0};
+  const long before = allocation_count();
+  for (long i = 0; i < overflow; ++i) (i % 2 == 0 ? one : other) << '0' << std::flush;
+  CHECK(pwrite_text(events.get(), event));
+  const int woken = ::poll(&acted, 1, 30'000);
+  const long after = allocation_count();
+  CHECK(woken == 1);
+  CHECK(after == before);
+  guard->stop();
+  CHECK(box.get("memory.max") == kOriginal);
+}

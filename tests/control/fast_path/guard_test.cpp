@@ -1,0 +1,445 @@
+#include "control/fast_path/guard.h"
+
+#include <doctest/doctest.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include <filesystem>
+
+#include "control/lease/restore.h"
+#include "control/writer/kernel_limit_writer.h"
+#include "tests/cgroupfs/fake_cgroup.h"
+#include "tests/control/fast_path/guarded.h"
+
+using namespace cgphase;
+using std::chrono::milliseconds;
+
+TEST_CASE("without pressure triggers the guard looks every 150 ms") {
+  Guarded guarded;
+  guarded.lower(Knob::memory_max, "536870912");
+  CHECK(guarded.look() == kGuardRiskInterval);
+}
+
+TEST_CASE("without sources a lowering is looked at at once, though it follows a look") {
+  Guarded guarded({.containers = 4, .inotify = false});
+  guarded.lower(Knob::memory_max, "536870912");
+  release_lease(*guarded.leases, guarded.box.id(), Knob::memory_max);
+  guarded.box.put("memory.max", "1073741824\n");
+  CHECK(guarded.look() == kGuardQuietInterval);
+  guarded.box.put("memory.current", "520000000\n");
+  guarded.box.put("memory.stat", "anon 500000000\nfile 0\nkernel 0\n");
+  guarded.lower(Knob::memory_max, "536870912");
+  guarded.look(milliseconds(1));
+  CHECK(guarded.box.get("memory.max") == "1073741824");
+}
+
+TEST_CASE("what is not due is not looked at") {
+  Guarded guarded({.containers = 4, .inotify = false});
+  guarded.lower(Knob::memory_max, "536870912");
+  guarded.look();
+  guarded.box.put("memory.events", "high 0\nmax 1\noom 0\n");
+  CHECK(guarded.look(milliseconds(149)) == milliseconds(1));
+  CHECK(guarded.box.get("memory.max") == "536870912");
+  guarded.look(milliseconds(1));
+  CHECK(guarded.box.get("memory.max") == "1073741824");
+}
+
+TEST_CASE("the guard restores both memory limits when need comes close") {
+  Guarded guarded;
+  guarded.lower(Knob::memory_high, "419430400");
+  guarded.lower(Knob::memory_max, "536870912");
+  guarded.box.put("memory.current", "520000000\n");
+  guarded.box.put("memory.stat", "anon 500000000\nfile 0\nkernel 0\n");
+  guarded.look();
+  CHECK(guarded.box.get("memory.max") == "1073741824");
+  CHECK(guarded.box.get("memory.high") == "max");
+  const auto actions = guarded.guard->take_actions();
+  REQUIRE(actions.size() == 2);
+  CHECK(actions[0].knob == Knob::memory_max);
+  CHECK(actions[0].old_value.view() == "536870912");
+  CHECK(actions[0].new_value.view() == "1073741824");
+  CHECK(actions[0].reason == Reason::headroom);
+  CHECK(actions[0].written);
+}
+
+namespace {
+
+// Tells of one start in each container that it is given.
+class ToldStarts final : public ProgramStarts {
+ public:
+  void start(std::uint64_t container) {
+    container_ = container;
+    REQUIRE(::eventfd_write(event_.get(), 1) == 0);
+  }
+  int fd() const override { return event_.get(); }
+  void take(void (*tell)(void*, std::uint64_t), void* listener) override {
+    eventfd_t count = 0;
+    if (::eventfd_read(event_.get(), &count) == 0) tell(listener, container_);
+  }
+
+ private:
+  Fd event_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  std::uint64_t container_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a program that starts finds all originals, however often the container was looked at") {
+  Guarded guarded;
+  const auto starts = std::make_shared<ToldStarts>();
+  REQUIRE(guarded.guard->listen(starts));
+  guarded.lower(Knob::memory_high, "419430400");
+  guarded.lower(Knob::cpu_max, "20000 100000");
+  starts->start(guarded.box.id().inode + 1);
+  for (int i = 0; i < 2 * kPromptLooks; ++i) {
+    guarded.look(milliseconds(1));
+    CHECK(guarded.box.get("memory.high") == "419430400");
+  }
+  starts->start(guarded.box.id().inode);
+  guarded.look(milliseconds(1));
+  CHECK(guarded.box.get("memory.high") == "max");
+  CHECK(guarded.box.get("cpu.max") == "200000 100000");
+  const auto actions = guarded.guard->take_actions();
+  REQUIRE(actions.size() == 2);
+  for (const GuardAction& action : actions) CHECK(action.reason == Reason::program_started);
+}
+
+TEST_CASE("a program that starts in a container that was dropped changes nothing") {
+  Guarded guarded;
+  const auto starts = std::make_shared<ToldStarts>();
+  REQUIRE(guarded.guard->listen(starts));
+  guarded.lower(Knob::memory_high, "419430400");
+  guarded.guard->drop(guarded.box.id());
+  starts->start(guarded.box.id().inode);
+  guarded.look();
+  CHECK(guarded.box.get("memory.high") == "419430400");
+}
+
+TEST_CASE("a lowering that was decided before a program started is void, however late it is told") {
+  Guarded guarded;
+  const auto starts = std::make_shared<ToldStarts>();
+  REQUIRE(guarded.guard->listen(starts));
+  auto writer = KernelLimitWriter::create({.cgroup_root = guarded.root(),
+                                           .leases = guarded.leases.get(),
+                                           .guard = guarded.guard.get(),
+                                           .allow_plain_directory = true});
+  REQUIRE(writer);
+  REQUIRE((*writer)->attach(guarded.box.id(), guarded.box.path(), guarded.box.open()));
+  LimitChange change{.id = guarded.box.id(), .path = guarded.box.path(), .reason = "test"};
+  change.old_limits = change.new_limits = guarded.box.limits();
+  change.new_limits.cpu_max->quota = Microseconds{20'000};
+  change.decided = guarded.clock.monotonic_now();
+  const auto submit = [&] {
+    (*writer)->submit(change);
+    pollfd ready{(*writer)->result_fd(), POLLIN, 0};
+    REQUIRE(::poll(&ready, 1, 30'000) == 1);
+    return (*writer)->take_results().at(0);
+  };
+  starts->start(guarded.box.id().inode);
+  guarded.look(milliseconds(1));  // nothing is lowered yet that could be put back
+  const LimitResult result = submit();
+  CHECK_FALSE(result.written);
+  CHECK(result.program_started);
+  CHECK_FALSE(result.overtaken);
+  CHECK(guarded.box.get("cpu.max") == "200000 100000");
+  change.decided = guarded.clock.monotonic_now() + milliseconds(1);
+  CHECK(submit().written);
+  CHECK(guarded.box.get("cpu.max") == "20000 100000");
+}
+
+TEST_CASE("while the guard writes, what it wrote has no action yet") {
+  Guarded guarded;
+  guarded.lower(Knob::memory_max, "536870912");
+  guarded.box.put("memory.events", "low 0\nhigh 0\nmax 1\noom 0\noom_kill 0\n");
+  bool settled_meanwhile = true;
+  guarded.guard->on_memory_raise([&](CgroupId) {
+    settled_meanwhile = guarded.guard->settle(std::chrono::milliseconds(2));
+  });
+  CHECK(guarded.guard->settle(std::chrono::milliseconds(0)));
+  guarded.look();
+  CHECK_FALSE(settled_meanwhile);
+  CHECK(guarded.guard->settle(std::chrono::milliseconds(0)));
+  CHECK(guarded.guard->take_actions().size() == 1);
+}
+
+TEST_CASE("the guard restores memory after an event between its looks, the first included") {
+  Guarded guarded;
+  guarded.lower(Knob::memory_max, "536870912");
+  guarded.box.put("memory.events", "low 0\nhigh 0\nmax 1\noom 0\noom_kill 0\n");
+  guarded.look();
+  CHECK(guarded.box.get("memory.max") == "1073741824");
+  CHECK(guarded.guard->take_actions().front().reason == Reason::memory_event);
+}
+
+TEST_CASE("events of this cgroup alone count where the kernel tells them apart") {
+  Guarded guarded;
+  guarded.box.put("memory.events.local", "max 0\noom 0\n");
+  guarded.lower(Knob::memory_max, "536870912");
+  guarded.box.put("memory.events", "max 9\noom 9\n");
+  guarded.look();
+  CHECK(guarded.box.get("memory.max") == "536870912");
+}
+
+TEST_CASE("the guard raises cpu by a fifth, then to the original") {
+  Guarded guarded;
+  guarded.lower(Knob::cpu_max, "100000 100000");
+  guarded.throttle(30'000);
+  guarded.look();
+  CHECK(guarded.box.get("cpu.max") == "120000 100000");
+  guarded.throttle(60'000);
+  guarded.look();
+  CHECK(guarded.box.get("cpu.max") == "200000 100000");
+  CHECK(guarded.guard->take_actions().size() == 2);
+}
+
+TEST_CASE("a second raise goes to the original though the files were opened anew meanwhile") {
+  Guarded guarded;
+  std::filesystem::remove(guarded.box.directory() + "/memory.current");
+  guarded.lower(Knob::cpu_max, "100000 100000");
+  guarded.throttle(30'000);
+  guarded.look();
+  REQUIRE(guarded.box.get("cpu.max") == "120000 100000");
+  guarded.box.put("memory.current", "314572800\n");
+  guarded.lower(Knob::memory_max, "536870912");
+  guarded.throttle(60'000);
+  guarded.look();
+  CHECK(guarded.box.get("cpu.max") == "200000 100000");
+}
+
+TEST_CASE("a second raise goes to the original though all limits were original meanwhile") {
+  Guarded guarded;
+  const FakeCgroup other(guarded.root(), "/other");
+  const auto raised_to = [&] {
+    guarded.lower(Knob::cpu_max, "100000 100000");
+    guarded.throttle(0);
+    guarded.look();
+    guarded.throttle(30'000);
+    guarded.look();
+    return guarded.box.get("cpu.max");
+  };
+  const auto back_to_original = [&] {
+    guarded.box.put("cpu.max", "200000 100000\n");
+    release_lease(*guarded.leases, guarded.box.id(), Knob::cpu_max);
+    guarded.guard->drop(guarded.box.id());
+    guarded.look();
+    guarded.guard->close_dropped();  // its slot is another's now
+    guarded.lower(other, Knob::cpu_max, "150000 100000");
+  };
+  CHECK(raised_to() == "120000 100000");
+  back_to_original();
+  CHECK(raised_to() == "200000 100000");
+  back_to_original();
+  guarded.clock.advance(RailsConfig{}.cpu_raises_window);
+  CHECK(raised_to() == "120000 100000");
+}
+
+TEST_CASE("the guard raises by the factor of the rails, at a reload from the next container on") {
+  Guarded guarded({.containers = 4, .rails = {.cpu_raise_factor = 1.5}});
+  RailsConfig reloaded;
+  reloaded.cpu_raise_factor = 1.1;
+  guarded.lower(Knob::cpu_max, "100000 100000");
+  guarded.guard->set_rails(reloaded);
+  const FakeCgroup later(guarded.root(), "/later");
+  guarded.lower(later, Knob::cpu_max, "100000 100000");
+  guarded.throttle(30'000);
+  later.put("cpu.stat", "usage_usec 1\nthrottled_usec 30000\n");
+  guarded.look();
+  CHECK(guarded.box.get("cpu.max") == "150000 100000");
+  CHECK(later.get("cpu.max") == "110000 100000");
+}
+
+TEST_CASE("the guard never raises cpu above the original") {
+  Guarded guarded;
+  guarded.lower(Knob::cpu_max, "190000 100000");
+  guarded.throttle(30'000);
+  guarded.look();
+  CHECK(guarded.box.get("cpu.max") == "200000 100000");
+}
+
+TEST_CASE("the guard puts the burst back after the original quota") {
+  Guarded guarded;
+  guarded.box.put("cpu.max.burst", "150000\n");
+  guarded.lower(Knob::cpu_max_burst, "100000");
+  guarded.lower(Knob::cpu_max, "190000 100000");
+  guarded.throttle(30'000);
+  guarded.look();
+  CHECK(guarded.box.get("cpu.max.burst") == "150000");
+  const auto actions = guarded.guard->take_actions();
+  REQUIRE(actions.size() == 2);
+  CHECK(actions[0].knob == Knob::cpu_max);
+  CHECK(actions[1].knob == Knob::cpu_max_burst);
+}
+
+TEST_CASE("what the guard wrote is leased and restored like the rest") {
+  Guarded guarded;
+  guarded.lower(Knob::cpu_max, "100000 100000");
+  guarded.throttle(30'000);
+  guarded.look();
+  REQUIRE(guarded.box.get("cpu.max") == "120000 100000");
+  const std::string root = guarded.box.directory().substr(0, guarded.box.directory().rfind('/'));
+  CHECK(restore_leases(*guarded.leases, root).restored == 1);
+  CHECK(guarded.box.get("cpu.max") == "200000 100000");
+}
+
+TEST_CASE("the guard leaves somebody else's value alone") {
+  Guarded guarded;
+  guarded.lower(Knob::cpu_max, "100000 100000");
+  guarded.box.put("cpu.max", "70000 100000\n");
+  guarded.throttle(30'000);
+  guarded.look();
+  CHECK(guarded.box.get("cpu.max") == "70000 100000");
+  CHECK(guarded.guard->take_actions().empty());
+}
+
+TEST_CASE("a container whose leases are released is not touched and not at risk") {
+  Guarded guarded;
+  guarded.lower(Knob::cpu_max, "100000 100000");
+  release_lease(*guarded.leases, guarded.box.id(), Knob::cpu_max);
+  guarded.throttle(30'000);
+  CHECK(guarded.look() == kGuardQuietInterval);
+  CHECK(guarded.box.get("cpu.max") == "100000 100000");
+}
+
+TEST_CASE("a memory.high whose lease has ended is no limit of ours any more") {
+  Guarded guarded;
+  guarded.box.put("memory.current", "390000000\n");
+  guarded.box.put("memory.stat", "anon 390000000\nfile 0\nkernel 0\n");
+  guarded.lower(Knob::memory_max, "536870912");
+  guarded.lower(Knob::memory_high, "400000000");
+  release_lease(*guarded.leases, guarded.box.id(), Knob::memory_high);
+  guarded.look();
+  CHECK(guarded.box.get("memory.max") == "536870912");
+}
+
+TEST_CASE("a full table refuses the next container until one is dropped") {
+  Guarded guarded({.containers = 1});
+  guarded.lower(Knob::cpu_max, "100000 100000");
+  const TemporaryDirectory root;
+  const FakeCgroup other(root.path());
+  const auto refused = guarded.guard->cover(other.id(), other.open().get(), Knob::cpu_max, 1);
+  CHECK(refused.error().kind == ErrorKind::invalid);
+  guarded.guard->drop(guarded.box.id());
+  guarded.look();
+  CHECK(guarded.guard->cover(other.id(), other.open().get(), Knob::cpu_max, 1));
+}
+
+TEST_CASE("files that come after a container was covered are seen, and its other limits too") {
+  Guarded guarded;
+  const auto without = [&](const char* file) {
+    std::filesystem::remove(guarded.box.directory() + "/" + file);
+  };
+  for (const char* file : {"memory.max", "memory.current", "memory.events"}) without(file);
+  guarded.lower(Knob::cpu_max, "100000 100000");
+  guarded.look();
+  guarded.box.put("memory.max", "1073741824\n");
+  guarded.box.put("memory.current", "314572800\n");
+  guarded.box.put("memory.events", "max 0\noom 0\n");
+  guarded.lower(Knob::memory_max, "536870912");
+  guarded.look();
+  guarded.box.put("memory.events", "max 1\noom 0\n");
+  guarded.throttle(30'000);
+  guarded.look();
+  CHECK(guarded.box.get("memory.max") == "1073741824");
+  CHECK(guarded.box.get("cpu.max") == "120000 100000");
+}
+
+TEST_CASE("a limit that the guard cannot see to is refused, and the others stay watched") {
+  struct Case {
+    Knob knob;
+    const char* file;
+  };
+  for (const Case& blind : {Case{Knob::memory_max, "memory.current"},
+                            Case{Knob::memory_max, "memory.events"},
+                            Case{Knob::memory_high, "memory.current"},
+                            Case{Knob::memory_high, "memory.high"},
+                            Case{Knob::cpu_max, "cpu.stat"}}) {
+    for (const bool covered_before : {false, true}) {
+      Guarded guarded;
+      std::filesystem::remove(guarded.box.directory() + "/" + blind.file);
+      const Knob other = blind.knob == Knob::cpu_max ? Knob::memory_max : Knob::cpu_max;
+      const char* lowered = other == Knob::cpu_max ? "100000 100000" : "1048576";
+      if (covered_before) guarded.lower(other, lowered);
+      const auto refused =
+          guarded.guard->cover(guarded.box.id(), guarded.box.open().get(), blind.knob, 7);
+      REQUIRE_FALSE(refused.has_value());
+      CHECK(refused.error().kind == ErrorKind::gone);
+      CHECK(refused.error().text == std::string(blind.file) + ": the guard cannot read it");
+      if (!covered_before) continue;
+      guarded.throttle(30'000);
+      guarded.box.put("memory.events", "max 1\noom 0\n");
+      guarded.look();
+      CHECK(guarded.guard->take_actions().size() == 1);
+    }
+  }
+}
+
+TEST_CASE("a removed container is no accident") {
+  Guarded guarded;
+  guarded.lower(Knob::cpu_max, "100000 100000");
+  guarded.box.remove();
+  guarded.look();
+  guarded.look();
+  CHECK(guarded.guard->action_fd() >= 0);
+}
+
+TEST_CASE("actions that nobody takes are counted as lost, never overwritten") {
+  Guarded guarded;
+  for (std::size_t i = 0; i < kGuardActions + 3; ++i) {
+    guarded.lower(Knob::memory_max, "536870912");
+    guarded.box.put("memory.current", "530000000\n");
+    guarded.box.put("memory.stat", "anon 530000000\n");
+    guarded.look();
+  }
+  CHECK(guarded.guard->lost_actions() == 3);
+  CHECK(guarded.guard->take_actions().size() == kGuardActions);
+}
+
+TEST_CASE("the guard's thread puts back a finite memory.high that is below what is in use") {
+  const SystemClock clock;
+  const TemporaryDirectory runtime, root;
+  const FakeCgroup box(root.path());
+  const auto leases =
+      std::move(*LeaseTable::open({.runtime_dir = runtime.path(), .records = 4, .boot_id = "b"}));
+  const auto guard = std::move(*Guard::create({.leases = leases.get(), .clock = &clock}));
+  const auto lower = [&](Knob knob, const char* from, const char* to) {
+    const auto record =
+        leases->hold(box.id(), box.path(), knob, text_of(from), text_of(to), "test");
+    box.put(file_name(knob), std::string(to) + "\n");
+    REQUIRE(guard->cover(box.id(), box.open().get(), knob, record.value()));
+  };
+  lower(Knob::memory_high, "209715200", "104857600");
+  lower(Knob::memory_max, "1073741824", "536870912");
+  box.put("memory.events", "max 1\noom 0\n");
+  REQUIRE(guard->start());
+  std::vector<GuardAction> actions;
+  while (actions.size() < 2) {
+    pollfd acted{guard->action_fd(), POLLIN, 0};
+    REQUIRE(::poll(&acted, 1, 30'000) == 1);
+    for (const GuardAction& action : guard->take_actions()) actions.push_back(action);
+  }
+  guard->stop();
+  CHECK(actions[0].knob == Knob::memory_max);
+  CHECK(actions[1].written);
+  CHECK(box.get("memory.max") == "1073741824");
+  CHECK(box.get("memory.high") == "209715200");
+}
+
+TEST_CASE("the guard's thread acts by itself, reports it, and stops") {
+  const SystemClock clock;
+  const TemporaryDirectory runtime, root;
+  const FakeCgroup box(root.path());
+  const auto leases =
+      std::move(*LeaseTable::open({.runtime_dir = runtime.path(), .records = 4, .boot_id = "b"}));
+  const auto guard = std::move(*Guard::create({.leases = leases.get(), .clock = &clock}));
+  const auto record = leases->hold(box.id(), box.path(), Knob::memory_max, text_of("1073741824"),
+                                   text_of("536870912"), "test");
+  box.put("memory.max", "536870912\n");
+  REQUIRE(guard->cover(box.id(), box.open().get(), Knob::memory_max, record.value()));
+  box.put("memory.events", "max 1\noom 0\n");
+  REQUIRE(guard->start());
+  pollfd acted{guard->action_fd(), POLLIN, 0};
+  CHECK(::poll(&acted, 1, 30'000) == 1);
+  guard->stop();
+  CHECK(guard->take_actions().size() == 1);
+  CHECK(box.get("memory.max") == "1073741824");
+}

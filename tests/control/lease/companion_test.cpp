@@ -1,0 +1,259 @@
+// The companion as it runs on a host: cgphase-restore beside this runner, real processes, real
+// signals; only the cgroup is a plain directory.
+#include "control/lease/companion.h"
+
+#include <doctest/doctest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/inotify.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "tests/cgroupfs/fake_cgroup.h"
+
+using namespace cgphase;
+
+namespace {
+
+constexpr int kPatienceMs = 30'000;
+
+// A daemon in a process of its own: it leases a change, makes it, starts a companion and then does
+// as it is told by a byte.
+class Daemon {
+ public:
+  // With a standard error of its own, which its companion inherits, where one is given.
+  Daemon(const FakeCgroup& box, const std::string& root, const std::string& runtime,
+         std::chrono::milliseconds silence, int standard_error = -1) {
+    int orders[2], reports[2];
+    REQUIRE(::pipe2(orders, O_CLOEXEC) == 0);
+    REQUIRE(::pipe2(reports, O_CLOEXEC) == 0);
+    pid_ = ::fork();
+    if (pid_ == 0 && standard_error >= 0) ::dup2(standard_error, STDERR_FILENO);
+    if (pid_ == 0) live(box, root, runtime, silence, orders[0], reports[1]);
+    orders_ = Fd(orders[1]);
+    reports_ = Fd(reports[0]);
+    ::close(orders[0]);
+    ::close(reports[1]);
+    REQUIRE(::read(reports_.get(), &companion_, sizeof companion_) == sizeof companion_);
+    REQUIRE(companion_ > 0);
+    companion_fd_ = Fd(static_cast<int>(::syscall(SYS_pidfd_open, companion_, 0)));
+  }
+  ~Daemon() {
+    signal(SIGCONT);
+    signal(SIGKILL);
+    reap();
+    companion_ended();
+  }
+  void signal(int number) const {
+    if (pid_ > 0) ::kill(pid_, number);
+  }
+  void order(char what) const { REQUIRE(::write(orders_.get(), &what, 1) == 1); }
+  void reap() {
+    if (pid_ > 0) ::waitpid(pid_, nullptr, 0);
+    pid_ = -1;
+  }
+  pid_t companion() const { return companion_; }
+  bool companion_ended() const {
+    pollfd ended{companion_fd_.get(), POLLIN, 0};
+    return ::poll(&ended, 1, kPatienceMs) == 1;
+  }
+
+ private:
+  [[noreturn]] static void live(const FakeCgroup& box, const std::string& root,
+                                const std::string& runtime, std::chrono::milliseconds silence,
+                                int orders, int reports) {
+    auto leases = LeaseTable::open({.runtime_dir = runtime, .records = 4});
+    if (!leases) ::_exit(2);
+    auto companion =
+        Companion::start({.runtime_dir = runtime, .cgroup_root = root, .silence = silence});
+    if (!companion) ::_exit(3);
+    const SystemClock clock;
+    (*leases)->beat(clock.monotonic_now());
+    (void)(*leases)->hold(box.id(), box.path(), Knob::cpu_max, text_of("200000 100000"),
+                          text_of("50000 100000"), "test");
+    box.put("cpu.max", "50000 100000\n");
+    const pid_t pid = companion->pid();
+    if (::write(reports, &pid, sizeof pid) != sizeof pid) ::_exit(4);
+    pollfd order{orders, POLLIN, 0};
+    while (::poll(&order, 1, 50) == 0) (*leases)->beat(clock.monotonic_now());
+    char what = 0;
+    if (::read(orders, &what, 1) == 1 && what == 's') companion->stop();
+    ::_exit(0);
+  }
+
+  pid_t pid_ = -1, companion_ = -1;
+  Fd orders_, reports_, companion_fd_;
+};
+
+struct Host {
+  TemporaryDirectory root, runtime;
+  FakeCgroup box{root.path()};
+
+  // Waits until cpu.max holds `text`.
+  bool becomes(const std::string& text) const {
+    const Fd inotify(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+    REQUIRE(::inotify_add_watch(inotify.get(), box.directory().c_str(),
+                                IN_MODIFY | IN_CLOSE_WRITE) >= 0);
+    while (box.get("cpu.max") != text) {
+      pollfd changed{inotify.get(), POLLIN, 0};
+      if (::poll(&changed, 1, kPatienceMs) != 1) return false;
+      std::array<char, 4096> events;
+      if (::read(inotify.get(), events.data(), events.size()) < 0) return false;
+    }
+    return true;
+  }
+};
+
+constexpr std::chrono::milliseconds kLong{60'000};
+
+// A pipe that nobody reads and nothing more fits into; a write to it waits.
+struct FullPipe {
+  FullPipe() {
+    int ends[2];
+    REQUIRE(::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0);
+    reading = Fd(ends[0]);
+    writing = Fd(ends[1]);
+    const std::array<char, 4096> page{};
+    while (::write(writing.get(), page.data(), page.size()) > 0) {
+    }
+    REQUIRE(errno == EAGAIN);
+    REQUIRE(::fcntl(writing.get(), F_SETFL, 0) == 0);
+  }
+  Fd reading, writing;
+};
+
+int run_restore(const std::vector<std::string>& words) {
+  std::vector<char*> arguments;
+  std::vector<std::string> all = {"cgphase-restore"};
+  all.insert(all.end(), words.begin(), words.end());
+  for (std::string& word : all) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  const std::string program =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path().string() + "/cgphase-restore";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int null = ::open("/dev/null", O_WRONLY);
+    ::dup2(null, 1);
+    ::dup2(null, 2);
+    ::execv(program.c_str(), arguments.data());
+    ::_exit(127);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+}  // namespace
+
+TEST_CASE("kill -9 of the daemon brings the originals back and ends the companion") {
+  Host host;
+  Daemon daemon(host.box, host.root.path(), host.runtime.path(), kLong);
+  REQUIRE(host.box.get("cpu.max") == "50000 100000");
+  daemon.signal(SIGKILL);
+  daemon.reap();
+  CHECK(daemon.companion_ended());
+  CHECK(host.box.get("cpu.max") == "200000 100000");
+}
+
+TEST_CASE("the companion outlives SIGTERM and SIGINT and still does its work") {
+  Host host;
+  Daemon daemon(host.box, host.root.path(), host.runtime.path(), kLong);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP})
+    REQUIRE(::kill(daemon.companion(), signal) == 0);
+  CHECK(::getsid(daemon.companion()) == daemon.companion());
+  daemon.signal(SIGKILL);
+  daemon.reap();
+  CHECK(daemon.companion_ended());
+  CHECK(host.box.get("cpu.max") == "200000 100000");
+}
+
+TEST_CASE("a clean shutdown ends the companion and changes nothing") {
+  Host host;
+  Daemon daemon(host.box, host.root.path(), host.runtime.path(), kLong);
+  daemon.order('s');
+  daemon.reap();
+  CHECK(daemon.companion_ended());
+  CHECK(host.box.get("cpu.max") == "50000 100000");
+}
+
+TEST_CASE(
+    "a stopped daemon is silent: originals come back, its leases are revoked, the companion "
+    "stays") {
+  Host host;
+  Daemon daemon(host.box, host.root.path(), host.runtime.path(), std::chrono::milliseconds(600));
+  daemon.signal(SIGSTOP);
+  CHECK(host.becomes("200000 100000"));
+  const auto leases = LeaseTable::open_existing({.runtime_dir = host.runtime.path()});
+  REQUIRE(leases);
+  CHECK((*leases)->revoked());
+  CHECK((*leases)->held().size() == 1);
+  CHECK(::kill(daemon.companion(), 0) == 0);
+  daemon.signal(SIGCONT);
+  daemon.order('s');
+  daemon.reap();
+  CHECK(daemon.companion_ended());
+}
+
+TEST_CASE("a daemon that hangs because nobody reads what it says is restored all the same") {
+  Host host;
+  const FullPipe standard_error;
+  Daemon daemon(host.box, host.root.path(), host.runtime.path(), std::chrono::milliseconds(600),
+                standard_error.writing.get());
+  daemon.signal(SIGSTOP);
+  CHECK(host.becomes("200000 100000"));
+  daemon.signal(SIGKILL);
+  daemon.reap();
+  CHECK(daemon.companion_ended());
+}
+
+TEST_CASE("cgphase-restore restores what a dead daemon left") {
+  Host host;
+  {
+    const auto leases =
+        std::move(*LeaseTable::open({.runtime_dir = host.runtime.path(), .records = 4}));
+    REQUIRE(leases->hold(host.box.id(), host.box.path(), Knob::cpu_max, text_of("200000 100000"),
+                         text_of("50000 100000"), "test"));
+    host.box.put("cpu.max", "50000 100000\n");
+  }
+  const std::vector<std::string> words = {"--runtime-dir", host.runtime.path(), "--cgroup-root",
+                                          host.root.path()};
+  CHECK(run_restore(words) == 0);
+  CHECK(host.box.get("cpu.max") == "200000 100000");
+  CHECK(run_restore(words) == 0);
+}
+
+TEST_CASE("cgphase-restore under a living daemon restores and revokes") {
+  Host host;
+  const auto leases =
+      std::move(*LeaseTable::open({.runtime_dir = host.runtime.path(), .records = 4}));
+  REQUIRE(leases->hold(host.box.id(), host.box.path(), Knob::cpu_max, text_of("200000 100000"),
+                       text_of("50000 100000"), "test"));
+  host.box.put("cpu.max", "50000 100000\n");
+  CHECK(run_restore({"--runtime-dir", host.runtime.path(), "--cgroup-root", host.root.path()}) ==
+        0);
+  CHECK(host.box.get("cpu.max") == "200000 100000");
+  CHECK(leases->revoked());
+  CHECK(leases->held().size() == 1);
+}
+
+TEST_CASE("cgphase-restore without leases has nothing to do, with damaged ones it fails") {
+  Host host;
+  const std::vector<std::string> words = {"--runtime-dir", host.runtime.path(), "--cgroup-root",
+                                          host.root.path()};
+  CHECK(run_restore(words) == 0);
+  put_file(host.runtime.path() + "/leases", "damaged");
+  CHECK(run_restore(words) == 1);
+  CHECK(get_file(host.runtime.path() + "/leases") == "damaged");
+}
+
+TEST_CASE("cgphase-restore refuses what it does not understand") {
+  CHECK(run_restore({"--everything"}) == 2);
+  CHECK(run_restore({"--watch"}) == 2);
+  CHECK(run_restore({"--watch", "--pid", "x"}) == 2);
+  CHECK(run_restore({"--silence", "soon"}) == 2);
+  CHECK(run_restore({"--help"}) == 0);
+}

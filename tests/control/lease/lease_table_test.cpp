@@ -1,0 +1,457 @@
+#include "control/lease/lease_table.h"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/crc32.h"
+#include "tests/cgroupfs/fake_cgroup.h"
+
+using namespace cgphase;
+
+namespace {
+
+constexpr CgroupId kBox{1, 42};
+constexpr CgroupId kOther{1, 43};
+constexpr std::size_t kHeaderBytes = 4096;
+constexpr std::size_t kRecordBytes = 1024;
+constexpr std::size_t kModelSlots = 400;  // offset in a record
+constexpr std::size_t kModelSlotBytes = 232;
+
+LeaseTable::Options options_in(const TemporaryDirectory& directory, int records = 4) {
+  return {.runtime_dir = directory.path(), .records = records, .boot_id = "boot-one"};
+}
+
+std::unique_ptr<LeaseTable> open_in(const TemporaryDirectory& directory, int records = 4) {
+  auto table = LeaseTable::open(options_in(directory, records));
+  REQUIRE_MESSAGE(table, table.error().text);
+  return std::move(*table);
+}
+
+int hold(LeaseTable& table, CgroupId id, std::string_view previous, std::string_view next) {
+  const auto record =
+      table.hold(id, "/box", Knob::cpu_max, text_of(previous), text_of(next), "test");
+  REQUIRE_MESSAGE(record, record.error().text);
+  return *record;
+}
+
+std::string file_in(const TemporaryDirectory& directory) {
+  return directory.path() + "/" + kLeaseFileName;
+}
+
+// Of all mappings of that file by this process.
+std::size_t resident_bytes(const std::string& path) {
+  std::ifstream maps("/proc/self/smaps");
+  std::size_t sum = 0;
+  bool here = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find('-') < line.find(' ')) here = line.ends_with(path);
+    if (here && line.starts_with("Rss:")) sum += std::stoul(line.substr(4)) * 1024;
+  }
+  return sum;
+}
+
+void overwrite(const std::string& path, std::size_t offset, std::string_view bytes) {
+  const Fd fd = open_path(path, O_WRONLY).value();
+  REQUIRE(::pwrite(fd.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset)) ==
+          static_cast<ssize_t>(bytes.size()));
+}
+
+// The same file but for the number of its format.
+std::string of_next_version(std::string file) {
+  constexpr std::size_t kVersionAt = 8, kCrcAt = 60;
+  const std::uint32_t version = kLeaseVersion + 1;
+  std::memcpy(file.data() + kVersionAt, &version, sizeof version);
+  const std::uint32_t crc = crc32c(std::string_view(file).substr(0, kCrcAt));
+  std::memcpy(file.data() + kCrcAt, &crc, sizeof crc);
+  return file;
+}
+
+}  // namespace
+
+TEST_CASE("a lease is read back as it was held") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory);
+  const int record = hold(*table, kBox, "200000 100000", "150000 100000");
+  const Lease lease = table->read(record).value();
+  CHECK(lease.id == kBox);
+  CHECK(lease.path == "/box");
+  CHECK(lease.knob == Knob::cpu_max);
+  CHECK(lease.reason == "test");
+  CHECK(lease.values.original.view() == "200000 100000");
+  CHECK(lease.values.is_ours(Knob::cpu_max, text_of("150000 100000")));
+  CHECK_FALSE(lease.values.is_ours(Knob::cpu_max, text_of("200000 100000")));
+}
+
+TEST_CASE("leases of an earlier process are found wherever they lie, the rest is free") {
+  constexpr int kRecords = 150;
+  const TemporaryDirectory directory;
+  const auto box = [](int record) { return CgroupId{1, 100 + static_cast<std::uint64_t>(record)}; };
+  {
+    const auto table = open_in(directory, kRecords);
+    for (int i = 0; i < kRecords; ++i)
+      REQUIRE(hold(*table, box(i), "200000 100000", std::to_string(i + 1000) + " 100000") == i);
+    for (int i = 0; i < kRecords; ++i)
+      if (i % 64 != 0 && i % 64 != 63 && i != kRecords - 1)
+        table->release(i, box(i), Knob::cpu_max);
+  }
+  const auto table = open_in(directory, kRecords);
+  const std::vector<int> kept = {0, 63, 64, 127, 128, 149};
+  CHECK(table->held() == kept);
+  for (const int record : kept) {
+    CHECK(table->find(box(record), Knob::cpu_max) == record);
+    CHECK(table->read(record)->values.is_ours(
+        Knob::cpu_max, text_of(std::to_string(record + 1000) + " 100000")));
+  }
+  CHECK(hold(*table, box(500), "200000 100000", "150000 100000") == 1);
+}
+
+TEST_CASE("the original stays through later changes, the values before the last stay ours") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory);
+  hold(*table, kBox, "200000 100000", "150000 100000");
+  const int record = hold(*table, kBox, "150000 100000", "120000 100000");
+  const LeaseValues values = table->read(record)->values;
+  CHECK(values.original.view() == "200000 100000");
+  CHECK(values.is_ours(Knob::cpu_max, text_of("150000 100000")));
+  CHECK(values.is_ours(Knob::cpu_max, text_of("120000 100000")));
+}
+
+TEST_CASE("a value of somebody else that is built upon becomes the original") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory);
+  const int first = hold(*table, kBox, "200000 100000", "150000 100000");
+  REQUIRE(table->guard_hold(first, kBox, Knob::cpu_max, text_of("150000 100000"),
+                            text_of("200000 100000")));
+  const int record = hold(*table, kBox, "300000 100000", "250000 100000");
+  const LeaseValues values = table->read(record)->values;
+  CHECK(values.original.view() == "300000 100000");
+  for (const char* former : {"150000 100000", "200000 100000"})  // what the guard wrote, too
+    CHECK_FALSE(values.is_ours(Knob::cpu_max, text_of(former)));
+  CHECK(record == first);  // the guard knows it by its number
+  REQUIRE(table->guard_hold(record, kBox, Knob::cpu_max, text_of("250000 100000"),
+                            text_of("280000 100000")));
+  CHECK(table->read(record)->values.is_ours(Knob::cpu_max, text_of("280000 100000")));
+}
+
+TEST_CASE("a released record is held no more and is used again") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory, 1);
+  const int record = hold(*table, kBox, "200000 100000", "150000 100000");
+  table->release(record, kBox, Knob::cpu_max);
+  CHECK(table->held().empty());
+  CHECK_FALSE(table->find(kBox, Knob::cpu_max).has_value());
+  CHECK(hold(*table, kOther, "80000 100000", "60000 100000") == record);
+  CHECK(table->read(record)->id == kOther);
+  CHECK(table->release(record, kBox, Knob::cpu_max).original.empty());  // by whoever had it before
+  CHECK(table->find(kOther, Knob::cpu_max) == record);
+  CHECK(table->read(record)->id == kOther);
+}
+
+TEST_CASE("a full table refuses the next lease and keeps the others") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory, 1);
+  hold(*table, kBox, "200000 100000", "150000 100000");
+  const auto refused = table->hold(kOther, "/other", Knob::cpu_max, text_of("max 100000"),
+                                   text_of("1000 100000"), "test");
+  CHECK(refused.error().kind == ErrorKind::invalid);
+  CHECK(table->held().size() == 1);
+}
+
+TEST_CASE("the longest path is leased, one byte more is refused") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory);
+  const std::string longest = "/" + std::string(kLeasePathBytes - 1, 'p');
+  const auto record = table->hold(kBox, longest, Knob::cpu_max, text_of("max 100000"),
+                                  text_of("1000 100000"), "test");
+  CHECK(table->read(record.value())->path == longest);
+  const auto refused = table->hold(kOther, longest + "p", Knob::cpu_max, text_of("max 100000"),
+                                   text_of("1000 100000"), "test");
+  CHECK(refused.error().kind == ErrorKind::invalid);
+}
+
+TEST_CASE("a reason longer than its bound is cut") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory);
+  const auto record = table->hold(kBox, "/box", Knob::cpu_max, text_of("max 100000"),
+                                  text_of("1000 100000"), std::string(kLeaseReasonBytes + 1, 'r'));
+  CHECK(table->read(record.value())->reason == std::string(kLeaseReasonBytes, 'r'));
+}
+
+TEST_CASE("the root of the leases survives the process, and stays while any is held below it") {
+  const TemporaryDirectory directory;
+  {
+    const auto table = open_in(directory);
+    CHECK_FALSE(table->cgroup_root().has_value());
+    REQUIRE(table->set_cgroup_root("/one"));
+    hold(*table, kBox, "200000 100000", "150000 100000");
+  }
+  const auto table = open_in(directory);
+  CHECK(table->cgroup_root() == "/one");
+  CHECK(table->set_cgroup_root("/one"));
+  const Status refused = table->set_cgroup_root("/two");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::invalid);
+  CHECK(refused.error().text.find("/one") != std::string::npos);
+  CHECK(table->cgroup_root() == "/one");
+  table->release(table->held().front(), kBox, Knob::cpu_max);
+  CHECK(table->set_cgroup_root("/two"));
+  CHECK(table->cgroup_root() == "/two");
+}
+
+TEST_CASE("the longest root is kept, one byte more is refused, a torn one is none") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory);
+  const std::string longest = "/" + std::string(kLeaseRootBytes - 1, 'r');
+  CHECK(table->set_cgroup_root(longest));
+  CHECK(table->cgroup_root() == longest);
+  CHECK(table->set_cgroup_root(longest + "r").error().kind == ErrorKind::invalid);
+  CHECK(table->cgroup_root() == longest);
+  std::string file = get_file(file_in(directory));
+  overwrite(file_in(directory), file.find(longest) + 500, "torn");
+  CHECK_FALSE(table->cgroup_root().has_value());
+  CHECK(table->set_cgroup_root("/one"));
+}
+
+TEST_CASE("leases survive their process") {
+  const TemporaryDirectory directory;
+  { hold(*open_in(directory), kBox, "200000 100000", "150000 100000"); }
+  const auto table = open_in(directory);
+  REQUIRE(table->held().size() == 1);
+  CHECK(table->read(table->held().front())->values.original.view() == "200000 100000");
+  CHECK(table->find(kBox, Knob::cpu_max) == table->held().front());
+}
+
+TEST_CASE("a record torn in its newest slot falls back to the copy before it") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory, 1);
+  const int record = hold(*table, kBox, "200000 100000", "150000 100000");
+  hold(*table, kBox, "150000 100000", "120000 100000");
+  // The first hold went to slot 0, the second to slot 1.
+  overwrite(file_in(directory), kHeaderBytes + kModelSlots + kModelSlotBytes + 60, "torn");
+  const LeaseValues values = table->read(record)->values;
+  CHECK(values.original.view() == "200000 100000");
+  CHECK(values.is_ours(Knob::cpu_max, text_of("150000 100000")));
+  CHECK_FALSE(values.is_ours(Knob::cpu_max, text_of("120000 100000")));
+}
+
+TEST_CASE("a first lease torn before it was whole is no lease") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory, 1);
+  hold(*table, kBox, "200000 100000", "150000 100000");
+  overwrite(file_in(directory), kHeaderBytes + kModelSlots + 60, "torn");
+  CHECK(table->held().empty());
+}
+
+TEST_CASE("slots of one cgroup are never read with the identity of another") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory, 1);
+  hold(*table, kBox, "200000 100000", "150000 100000");
+  const std::uint64_t inode = 43;
+  overwrite(file_in(directory), kHeaderBytes + 8,
+            {reinterpret_cast<const char*>(&inode), sizeof inode});
+  CHECK(table->held().empty());
+}
+
+TEST_CASE("every byte of a held record is under a checksum") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory, 1);
+  const int record = hold(*table, kBox, "200000 100000", "150000 100000");
+  const std::string before = get_file(file_in(directory)).substr(kHeaderBytes, kRecordBytes);
+  for (std::size_t i = 0; i < kModelSlots + kModelSlotBytes; ++i) {
+    const char flipped = static_cast<char>(before[i] ^ 0x10);
+    overwrite(file_in(directory), kHeaderBytes + i, {&flipped, 1});
+    CAPTURE(i);
+    CHECK_FALSE(table->read(record).has_value());
+    overwrite(file_in(directory), kHeaderBytes + i, {&before[i], 1});
+  }
+  CHECK(table->read(record).has_value());
+}
+
+TEST_CASE("what the guard wrote is ours as well") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory);
+  const int record = hold(*table, kBox, "200000 100000", "100000 100000");
+  REQUIRE(table->guard_hold(record, kBox, Knob::cpu_max, text_of("100000 100000"),
+                            text_of("120000 100000")));
+  CHECK(table->read(record)->values.is_ours(Knob::cpu_max, text_of("120000 100000")));
+  CHECK_FALSE(table->guard_hold(record, kOther, Knob::cpu_max, text_of("100000 100000"),
+                                text_of("120000 100000")));
+  const LeaseValues last = table->release(record, kBox, Knob::cpu_max);
+  CHECK(last.is_ours(Knob::cpu_max, text_of("120000 100000")));
+  CHECK_FALSE(table->guard_hold(record, kBox, Knob::cpu_max, text_of("100000 100000"),
+                                text_of("120000 100000")));
+}
+
+TEST_CASE("the guard's values of an earlier tenant of the record are forgotten") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory, 1);
+  const int record = hold(*table, kBox, "200000 100000", "100000 100000");
+  table->guard_hold(record, kBox, Knob::cpu_max, text_of("100000 100000"),
+                    text_of("120000 100000"));
+  table->release(record, kBox, Knob::cpu_max);
+  hold(*table, kBox, "200000 100000", "100000 100000");
+  CHECK_FALSE(table->read(record)->values.is_ours(Knob::cpu_max, text_of("120000 100000")));
+}
+
+TEST_CASE("the file is private and a second owner is refused while the first lives") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory);
+  struct stat status;
+  REQUIRE(::stat(file_in(directory).c_str(), &status) == 0);
+  CHECK((status.st_mode & 0777) == 0600);
+  const auto second = LeaseTable::open(options_in(directory));
+  CHECK(second.error().kind == ErrorKind::io);
+  CHECK(second.error().text.find(std::to_string(::getpid())) != std::string::npos);
+}
+
+TEST_CASE("a restorer reads the leases of a living owner and does not own them") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory);
+  hold(*table, kBox, "200000 100000", "150000 100000");
+  const auto restorer = LeaseTable::open_existing(options_in(directory));
+  REQUIRE(restorer);
+  CHECK((*restorer)->held().size() == 1);
+  CHECK_FALSE((*restorer)->try_own());
+}
+
+TEST_CASE("a restorer finds leases wherever they lie, and the rest does not become resident") {
+  constexpr int kRecords = kLeaseRecords;
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory, kRecords);
+  std::vector<int> records;
+  for (std::uint64_t i = 0; i < 150; ++i)
+    records.push_back(hold(*table, CgroupId{1, 100 + i}, "200000 100000", "150000 100000"));
+  std::ranges::sort(records);
+  const auto restorer = LeaseTable::open_existing(options_in(directory, kRecords));
+  REQUIRE(restorer);
+  const auto before = resident_bytes(file_in(directory));
+  CHECK((*restorer)->held() == records);
+  // Its pages of those leases; the kernel maps some around each.
+  CHECK(resident_bytes(file_in(directory)) - before < kRecords * kRecordBytes / 4);
+}
+
+TEST_CASE("leases of an earlier boot are discarded") {
+  const TemporaryDirectory directory;
+  { hold(*open_in(directory), kBox, "200000 100000", "150000 100000"); }
+  LeaseTable::Options later = options_in(directory);
+  later.boot_id = "boot-two";
+  CHECK(LeaseTable::open_existing(later).error().kind == ErrorKind::not_found);
+  const auto table = LeaseTable::open(later);
+  REQUIRE_MESSAGE(table, table.error().text);
+  CHECK((*table)->held().empty());
+}
+
+TEST_CASE("a missing file is made by the owner and not found by a restorer") {
+  const TemporaryDirectory directory;
+  CHECK(LeaseTable::open_existing(options_in(directory)).error().kind == ErrorKind::not_found);
+  LeaseTable::Options deeper = options_in(directory);
+  deeper.runtime_dir += "/run";
+  CHECK(LeaseTable::open(deeper));
+  CHECK(std::filesystem::exists(deeper.runtime_dir + "/" + kLeaseFileName));
+}
+
+TEST_CASE("a damaged or foreign file is refused and left as it is") {
+  const TemporaryDirectory directory;
+  { open_in(directory); }
+  const std::string whole = get_file(file_in(directory));
+  const auto check = [&](const std::string& content, ErrorKind kind) {
+    put_file(file_in(directory), content);
+    CHECK(LeaseTable::open(options_in(directory)).error().kind == kind);
+    CHECK(LeaseTable::open_existing(options_in(directory)).error().kind == kind);
+    CHECK(check_lease_file(directory.path()).error().kind == kind);
+    CHECK(get_file(file_in(directory)) == content);
+  };
+  check("", ErrorKind::invalid);
+  check("not leases", ErrorKind::invalid);
+  check(std::string(whole.size(), '\0'), ErrorKind::invalid);
+  check(whole.substr(0, whole.size() - 1), ErrorKind::invalid);
+  std::string flipped = whole;
+  flipped[9] = static_cast<char>(flipped[9] ^ 1);
+  check(flipped, ErrorKind::invalid);
+  check(of_next_version(whole), ErrorKind::unsupported);
+}
+
+TEST_CASE("a check takes a file that is whole, owned or not, and none") {
+  const TemporaryDirectory directory;
+  CHECK(check_lease_file(directory.path() + "/none"));
+  CHECK(check_lease_file(directory.path()));
+  CHECK_FALSE(std::filesystem::exists(file_in(directory)));
+  auto table = open_in(directory);
+  const std::string before = get_file(file_in(directory));
+  CHECK(check_lease_file(directory.path()));
+  table.reset();
+  CHECK(check_lease_file(directory.path()));
+  CHECK(get_file(file_in(directory)) == before);
+}
+
+TEST_CASE("the lease file is never reached through a symbolic link") {
+  const TemporaryDirectory directory, elsewhere;
+  { open_in(elsewhere); }
+  std::filesystem::create_symlink(file_in(elsewhere), file_in(directory));
+  CHECK_FALSE(LeaseTable::open(options_in(directory)));
+  CHECK_FALSE(LeaseTable::open_existing(options_in(directory)));
+  CHECK_FALSE(check_lease_file(directory.path()));
+}
+
+TEST_CASE("a revocation holds until the owner acknowledges it") {
+  const TemporaryDirectory directory;
+  const auto table = open_in(directory);
+  CHECK_FALSE(table->revoked());
+  const auto restorer = std::move(*LeaseTable::open_existing(options_in(directory)));
+  restorer->revoke();
+  CHECK(table->revoked());
+  table->acknowledge_revocation();
+  CHECK_FALSE(table->revoked());
+}
+
+TEST_CASE("the heartbeat is seen by other processes and starts anew with each owner") {
+  const TemporaryDirectory directory;
+  {
+    const auto table = open_in(directory);
+    CHECK(table->last_beat() == MonotonicTime{});
+    table->beat(MonotonicTime(std::chrono::seconds(7)));
+    const auto watcher = std::move(*LeaseTable::open_existing(options_in(directory)));
+    CHECK(watcher->last_beat() == MonotonicTime(std::chrono::seconds(7)));
+  }
+  CHECK(open_in(directory)->last_beat() == MonotonicTime{});
+}
+
+TEST_CASE("an owner killed in the middle of storing leaves a lease that can be used") {
+  const TemporaryDirectory directory;
+  const KnobText first = text_of("150000 100000"), second = text_of("120000 100000");
+  int ready[2];
+  REQUIRE(::pipe(ready) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto table = LeaseTable::open(options_in(directory, 1));
+    const KnobText original = text_of("200000 100000");
+    (void)(*table)->hold(kBox, "/box", Knob::cpu_max, original, first, "test");
+    if (::write(ready[1], "r", 1) != 1) ::_exit(1);
+    for (;;) {
+      (void)(*table)->hold(kBox, "/box", Knob::cpu_max, first, second, "test");
+      (void)(*table)->hold(kBox, "/box", Knob::cpu_max, second, first, "test");
+    }
+  }
+  char byte;
+  REQUIRE(::read(ready[0], &byte, 1) == 1);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  ::close(ready[0]);
+  ::close(ready[1]);
+  const auto table = open_in(directory, 1);
+  REQUIRE(table->held().size() == 1);
+  const LeaseValues values = table->read(0)->values;
+  CHECK(values.original.view() == "200000 100000");
+  CHECK(values.is_ours(Knob::cpu_max, first));
+}
