@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/replay/replay.h"
+#include "lab/replay/replay.h"
 #include "policy/policy.h"
 #include "tests/model/synthetic_trace.h"
 

@@ -4,29 +4,15 @@
 #include <algorithm>
 #include <exception>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/text.h"
-#include "cli/bundle_verb.h"
-#include "cli/bursts_verb.h"
-#include "cli/completion_verb.h"
-#include "cli/config_verb.h"
-#include "cli/daemon_verbs.h"
-#include "cli/doctor_verb.h"
-#include "cli/export_verb.h"
-#include "cli/fit_verb.h"
-#include "cli/installed_models_verb.h"
-#include "cli/model_verbs.h"
+#include "cli/commands/verbs.h"
 #include "cli/options.h"
-#include "cli/plot_verb.h"
-#include "cli/print.h"
-#include "cli/prototypes_verb.h"
-#include "cli/record_verb.h"
-#include "cli/replay_verb.h"
-#include "cli/size_verb.h"
-#include "cli/top_verb.h"
+#include "cli/output/print.h"
 
 #ifndef CGPHASE_VERSION
 #error "the build defines CGPHASE_VERSION"
@@ -97,7 +83,7 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error, int count,
   return complain(Exit::usage, text + "; see 'cgphase --help'");
 }
 
-int parse_and_run(int count, const char* const* words) {
+int parse_and_run(int count, const char* const* words, std::span<AddVerbs* const> more) {
   CLI::App app("cgphase: watches containers, recognises the phases of their behaviour and gives "
                "each the limits it needs",
                "cgphase");
@@ -107,22 +93,8 @@ int parse_and_run(int count, const char* const* words) {
   app.fallthrough();
   app.require_subcommand(1);
   add_common_options(app, options);
-  add_daemon_verbs(app, options, exit_code);
-  add_top_verb(app, options, exit_code);
-  add_config_verbs(app, options, exit_code);
-  add_doctor_verb(app, options, exit_code);
-  add_bundle_verb(app, options, exit_code);
-  add_model_verbs(app, options, exit_code);
-  add_installed_model_verbs(app, options, exit_code);
-  add_prototypes(app, options, exit_code);
-  add_plot_verb(app, options, exit_code);
-  add_record_verb(app, options, exit_code);
-  add_export_verb(app, options, exit_code);
-  add_size_verb(app, options, exit_code);
-  add_fit_verb(app, options, exit_code);
-  add_bursts_verb(app, options, exit_code);
-  add_replay_verb(app, options, exit_code);
-  add_completion_verb(app, exit_code);
+  for (AddVerbs* const add : cli_verbs()) add(app, options, exit_code);
+  for (AddVerbs* const add : more) add(app, options, exit_code);
   try {
     app.parse(count, words);
   } catch (const CLI::ParseError& error) {
@@ -134,9 +106,9 @@ int parse_and_run(int count, const char* const* words) {
 
 }  // namespace
 
-int run_command(int count, const char* const* words) {
+int run_command(int count, const char* const* words, std::span<AddVerbs* const> more) {
   try {
-    return parse_and_run(count, words);
+    return parse_and_run(count, words, more);
   } catch (const std::exception& error) {
     return complain(Exit::failure, error.what());
   }

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/replay/replay.h"
+#include "lab/replay/replay.h"
 #include "model/centroids.h"
 #include "model/crbm.h"
 #include "model/crbm_fixed.h"

@@ -14,7 +14,7 @@
 
 namespace cgphase::test {
 
-inline const std::string kGolden = CGPHASE_SOURCE_DIR "/tests/cli/golden/";
+inline const std::string kGolden = CGPHASE_SOURCE_DIR "/tests/golden/";
 
 // Of a file that must be there.
 std::string content(const std::string& path);

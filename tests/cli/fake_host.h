@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/doctor.h"
+#include "cli/commands/doctor.h"
 #include "tests/agent/temporary_directory.h"
 
 namespace cgphase::test {

@@ -1,6 +1,6 @@
 // Assertion::parse: a refusal is one printable line; what is accepted names only what is known, has
 // an outcome whatever the values are, and without values does not hold if it names any.
-#include "cli/replay/assertion.h"
+#include "lab/replay/assertion.h"
 
 #include <cmath>
 

@@ -2,7 +2,7 @@
 // model/phase_sequence.h, is the same when written and read again, and adds up as a tree.
 #include "model/phase_sequence_reader.h"
 
-#include "model/prototypes.h"
+#include "lab/prototypes/prototypes.h"
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/refusal.h"
 

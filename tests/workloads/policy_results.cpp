@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "cli/replay/contest.h"
-#include "cli/replay/sweep_plan.h"
+#include "lab/replay/contest.h"
+#include "lab/replay/sweep_plan.h"
 #include "policy/policy.h"
 
 namespace cgphase::workloads {

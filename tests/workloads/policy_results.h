@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "cli/replay/comparison.h"
-#include "cli/replay/replay.h"
+#include "lab/replay/comparison.h"
+#include "lab/replay/replay.h"
 #include "tests/workloads/result_sets.h"
 
 namespace cgphase::workloads {

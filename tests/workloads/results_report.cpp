@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "cli/replay/figures.h"
+#include "lab/replay/figures.h"
 #include "model/ai4dl.h"
 #include "model/trace_features.h"
 #include "tests/workloads/ablation.h"

@@ -1,0 +1,333 @@
+// The verbs that ask the daemon: status, list, show, explain, history, events, mode, pause, resume,
+// restore.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/parse.h"
+#include "base/result.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/commands/history_source.h"
+#include "cli/commands/history_verbs.h"
+#include "cli/commands/restore_alone.h"
+#include "cli/commands/verbs.h"
+#include "cli/daemon_client.h"
+#include "cli/options.h"
+#include "cli/output/print.h"
+#include "cli/output/time_text.h"
+#include "cli/output/view.h"
+#include "protocol/report.h"
+
+namespace cgphase {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kHistoryDefaultSeconds = 3600;
+
+// What the verbs take beyond the common options. One per verb, alive as long as its callback.
+struct Words {
+  std::string container, mode, pin, at, from, until, cgroup_root = "/sys/fs/cgroup", state_dir;
+  std::vector<std::string> containers;
+  int limit = 0;
+  bool all = false, follow = false, until_restart = false;
+};
+
+// Puts the time that `text` means into the argument; true where there is none.
+bool take_time(const std::string& text, const char* name, const CommonOptions& options,
+               Request& request, int& exit_code) {
+  if (text.empty()) return true;
+  const Result<WallTime> time = parse_time(text, SystemClock().wall_now(), options.utc);
+  if (!time) {
+    exit_code = complain(Exit::usage, time.error().text);
+    return false;
+  }
+  request.args[name] = seconds_since_epoch(*time);
+  return true;
+}
+
+int ask_and_print(Request request, const Form& form, const CommonOptions& options,
+                  const std::string& state_dir = "") {
+  const auto ask = history_source(options, state_dir);
+  if (!ask) return complain(ask.error());
+  const auto body = (*ask)(request);
+  if (!body) return complain(body.error());
+  warn_unreadable(*body);
+  return print(form, *body, options);
+}
+
+int print_action(const json& body, const CommonOptions& options) {
+  const bool failed = !view_array(body, "/failures").empty();
+  const int printed = options.silent() && !failed ? 0 : print(kActionForm, body, options);
+  return failed ? static_cast<int>(Exit::failure) : printed;
+}
+
+int act(Request request, const CommonOptions& options) {
+  const auto body = ask_daemon(options.admin_socket(), request);
+  return body ? print_action(*body, options) : complain(body.error());
+}
+
+// The same request for each of them; the exit code is that of the first that fails.
+int act_on_each(const Request& request, const std::vector<std::string>& containers,
+                const CommonOptions& options) {
+  int exit_code = 0;
+  for (const std::string& container : containers) {
+    Request one = request;
+    one.args["container"] = container;
+    const int code = act(std::move(one), options);
+    if (exit_code == 0) exit_code = code;
+  }
+  return exit_code;
+}
+
+int restore(const Words& words, const CommonOptions& options) {
+  if (words.all == !words.containers.empty())
+    return complain(Exit::usage, "restore: name a container or use --all");
+  if (!words.all)
+    return act_on_each({.verb = Verb::restore, .args = json::object()}, words.containers, options);
+  const Request request{.verb = Verb::restore, .args = {{"all", true}}};
+  const auto body = ask_daemon(options.admin_socket(), request);
+  if (body) return print_action(*body, options);
+  if (body.error().exit != Exit::unreachable) return complain(body.error());
+  const std::string program = find_restore_program();
+  if (program.empty())
+    return complain(Exit::unreachable,
+                    body.error().text + "; and there is no cgphase-restore to do it alone");
+  const auto alone = restore_alone(program, options.runtime_directory(), words.cgroup_root);
+  return alone ? print_action(*alone, options) : complain(alone.error());
+}
+
+int explain(const Words& words, const CommonOptions& options) {
+  Request request{.verb = Verb::explain, .args = {{"container", words.container}}};
+  int code = 0;
+  if (!take_time(words.at, "at_seconds", options, request, code)) return code;
+  return ask_and_print(std::move(request), kExplainForm, options, words.state_dir);
+}
+
+bool take_span(const Words& words, const CommonOptions& options, Request& request, int& code) {
+  if (words.limit > 0) request.args["limit"] = words.limit;
+  if (!words.container.empty()) request.args["container"] = words.container;
+  return take_time(words.from, "from_seconds", options, request, code) &&
+         take_time(words.until, "until_seconds", options, request, code);
+}
+
+int history(const Words& words, const CommonOptions& options) {
+  Request request{.verb = Verb::history, .args = json::object()};
+  int code = 0;
+  if (!take_span(words, options, request, code)) return code;
+  if (words.from.empty())
+    request.args["from_seconds"] =
+        std::max(0.0, request.number("until_seconds")
+                              .value_or(seconds_since_epoch(SystemClock().wall_now())) -
+                          kHistoryDefaultSeconds);
+  return tell_history(std::move(request), words.state_dir, options);
+}
+
+int events(const Words& words, const CommonOptions& options) {
+  Request request{.verb = Verb::events, .args = json::object()};
+  int code = 0;
+  if (!take_span(words, options, request, code)) return code;
+  if (words.follow && !words.state_dir.empty())
+    return complain(Exit::usage, "events: -f asks a daemon that runs: leave out --state-dir");
+  if (words.follow && !words.until.empty())
+    return complain(Exit::usage, "events: -f has no end: leave out --until");
+  if (words.follow) return follow_events(std::move(request), options);
+  return tell_events(std::move(request), words.state_dir, options);
+}
+
+int mode(const Words& words, const CommonOptions& options) {
+  if (words.until_restart && words.mode == "default")
+    return complain(Exit::usage, "mode: default takes no --until-restart");
+  Request request{.verb = Verb::mode, .args = {{"mode", words.mode}}};
+  if (words.until_restart) request.args["until_restart"] = true;
+  return words.containers.empty() ? act(std::move(request), options)
+                                  : act_on_each(request, words.containers, options);
+}
+
+// One of "cpu=0.5" and "memory=512M" into its argument: 0 for `auto`. Errors: invalid.
+Status take_pin(std::string_view word, json& args) {
+  const std::size_t equals = word.find('=');
+  const std::string_view name = word.substr(0, equals);
+  const std::string value(equals == word.npos ? "" : word.substr(equals + 1));
+  const char* const argument = name == "cpu" ? "cpus" : "memory_mib";
+  if (equals == word.npos || (name != "cpu" && name != "memory"))
+    return failure(ErrorKind::invalid,
+                   escape_name(word) + " is not cpu=CORES, memory=SIZE or auto");
+  if (args.contains(argument))
+    return failure(ErrorKind::invalid, std::string(name) + " is given twice");
+  if (value == "auto") {
+    args[argument] = 0;
+  } else if (name == "cpu") {
+    const auto cores = parse_double(value);
+    if (!cores || !(*cores > 0 && *cores <= 1e6))
+      return failure(ErrorKind::invalid,
+                     "cpu=" + escape_name(value) + " is no number of cores (0.5), nor auto");
+    args[argument] = *cores;
+  } else {
+    const auto bytes = parse_bytes(value);
+    if (!bytes || *bytes == 0)
+      return failure(ErrorKind::invalid,
+                     "memory=" + escape_name(value) + " is no size (512M, 1.5GiB), nor auto");
+    args[argument] = static_cast<double>(*bytes) / static_cast<double>(kMiB);
+  }
+  return {};
+}
+
+int pin(const Words& words, const CommonOptions& options) {
+  Request request{.verb = Verb::pin, .args = {{"container", words.container}}};
+  if (words.pin == "auto") {
+    request.args["cpus"] = request.args["memory_mib"] = 0;
+    return act(std::move(request), options);
+  }
+  for (std::string_view rest = words.pin; !rest.empty();) {
+    const std::string_view word = rest.substr(0, rest.find(','));
+    if (const Status taken = take_pin(word, request.args); !taken)
+      return complain(Exit::usage, "pin: " + taken.error().text);
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+  }
+  return act(std::move(request), options);
+}
+
+constexpr const char* kContainerHelp = "name, id (4 characters or more) or cgroup path";
+constexpr const char* kContainersHelp =
+    "one or more: name, id (4 characters or more) or cgroup path";
+
+class Verbs {
+ public:
+  Verbs(CLI::App& app, const CommonOptions& options, int& exit_code)
+      : app_(app), options_(options), exit_code_(exit_code) {}
+
+  // A verb whose body is run with its words and the common options.
+  CLI::App* add(const char* name, const char* help, std::shared_ptr<Words> words,
+                std::function<int(const Words&, const CommonOptions&)> body) {
+    CLI::App* const verb = app_.add_subcommand(name, help);
+    verb->callback([this_options = &options_, code = &exit_code_, words, body] {
+      *code = body(*words, *this_options);
+    });
+    return verb;
+  }
+
+  void add_reading() {
+    add("status", "What the daemon does, costs, saves and lacks", std::make_shared<Words>(),
+        [](const Words&, const CommonOptions& options) {
+          return ask_and_print({.verb = Verb::status, .args = json::object()}, kStatusForm,
+                               options);
+        });
+    add("list", "Every container: phase, usage, limits, saving", std::make_shared<Words>(),
+        [](const Words&, const CommonOptions& options) {
+          return ask_and_print({.verb = Verb::list, .args = json::object()}, kListForm, options);
+        });
+    add_one("show", "One container in full", [](const Words& words, const CommonOptions& options) {
+      return ask_and_print({.verb = Verb::show, .args = {{"container", words.container}}},
+                           kShowForm, options);
+    });
+    auto words = std::make_shared<Words>();
+    CLI::App* const verb = add("explain", "Why a limit was changed, or was not", words, explain);
+    add_container(*verb, *words)->required();
+    verb->add_option("--at", words->at, "the decision in force then (-10m, ISO, epoch)");
+    add_state_dir(*verb, *words);
+  }
+
+  void add_spans() {
+    auto words = std::make_shared<Words>();
+    CLI::App* verb = add("history", "Samples, phases and limits of a container", words, history);
+    add_container(*verb, *words)->required();
+    add_span(*verb, *words);
+    add_state_dir(*verb, *words);
+    words = std::make_shared<Words>();
+    verb = add("events", "The journal: every decision and what became of it", words, events);
+    add_container(*verb, *words);
+    verb->add_flag("-f,--follow", words->follow, "go on printing new ones");
+    add_span(*verb, *words);
+    add_state_dir(*verb, *words);
+  }
+
+  void add_acting() {
+    auto words = std::make_shared<Words>();
+    CLI::App* verb = add("mode", "Set the mode of a container, or of all (admin)", words, mode);
+    verb->add_option("mode", words->mode,
+                     "observe, advise or enforce; default: as the configuration says")
+        ->required()
+        ->check(CLI::IsMember({"observe", "advise", "enforce", "default"}));
+    add_containers(*verb, *words);
+    verb->add_flag("--until-restart", words->until_restart,
+                   "end with the daemon, instead of lasting until the mode is changed");
+    add_each("pause", "Put a container's limits back and leave it alone (admin)", Verb::pause);
+    add_each("resume", "Manage a paused or restored container again (admin)", Verb::resume);
+    words = std::make_shared<Words>();
+    verb = add("pin", "Ask for limits in the place of the policy's (admin)", words, pin);
+    add_container(*verb, *words)->required();
+    verb->add_option("limits", words->pin,
+                     "cpu=CORES,memory=SIZE, or one of them; auto: the policy decides again")
+        ->required();
+    words = std::make_shared<Words>();
+    verb = add("restore", "Put original limits back (admin; --all works without a daemon)", words,
+               restore);
+    add_containers(*verb, *words);
+    verb->add_flag("--all", words->all, "every container");
+    verb->add_option("--cgroup-root", words->cgroup_root, "the cgroup v2 mount, without a daemon");
+  }
+
+ private:
+  void add_one(const char* name, const char* help,
+               std::function<int(const Words&, const CommonOptions&)> body) {
+    auto words = std::make_shared<Words>();
+    add_container(*add(name, help, words, std::move(body)), *words)->required();
+  }
+
+  void add_each(const char* name, const char* help, Verb verb) {
+    auto words = std::make_shared<Words>();
+    add_containers(*add(name, help, words,
+                        [verb](const Words& all, const CommonOptions& options) {
+                          return act_on_each({.verb = verb, .args = json::object()},
+                                             all.containers, options);
+                        }),
+                   *words)->required();
+  }
+
+  // JSON carries no stray bytes: a raw name that has such is sent as it is printed.
+  static std::string sent(std::string name) {
+    return printable(name) == name ? name : escape_name(name);
+  }
+
+  static CLI::Option* add_container(CLI::App& verb, Words& words) {
+    return verb.add_option("container", words.container, kContainerHelp)->transform(sent);
+  }
+
+  static CLI::Option* add_containers(CLI::App& verb, Words& words) {
+    return verb.add_option("container", words.containers, kContainersHelp)->transform(sent);
+  }
+
+  static void add_span(CLI::App& verb, Words& words) {
+    verb.add_option("--from,--since", words.from, "begin (-10m, \"3m ago\", ISO, epoch)");
+    verb.add_option("--until", words.until, "end");
+    verb.add_option("-n,--limit", words.limit, "the newest, at most so many")
+        ->check(CLI::Range(1, 1'000'000));
+  }
+
+  static void add_state_dir(CLI::App& verb, Words& words) {
+    verb.add_option(
+        "--state-dir", words.state_dir,
+        "read the files of a daemon that does not run, instead of asking one that does");
+  }
+
+  CLI::App& app_;
+  const CommonOptions& options_;
+  int& exit_code_;
+};
+
+}  // namespace
+
+void add_daemon_verbs(CLI::App& app, const CommonOptions& options, int& exit_code) {
+  Verbs verbs(app, options, exit_code);
+  verbs.add_reading();
+  verbs.add_spans();
+  verbs.add_acting();
+}
+
+}  // namespace cgphase

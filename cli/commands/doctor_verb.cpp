@@ -1,0 +1,52 @@
+// doctor: what this host offers cgphase, and what is in its way. Needs no daemon.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/config_check.h"
+#include "cli/commands/doctor.h"
+#include "cli/commands/verbs.h"
+#include "cli/daemon_client.h"
+#include "cli/options.h"
+#include "cli/output/print.h"
+#include "cli/output/view.h"
+#include "cli/run_program.h"
+
+namespace cgphase {
+namespace {
+
+Finding examine_daemon(const CommonOptions& options) {
+  const Request request{.verb = Verb::status, .args = nlohmann::json::object()};
+  const auto status = ask_daemon(options.socket, request);
+  if (!status) return {Level::warn, "daemon", status.error().text, ""};
+  return {Level::ok, "daemon",
+          "answers, version " + view_text(*status, "/version") + ", mode " +
+              view_text(*status, "/mode"),
+          ""};
+}
+
+int doctor(const DoctorRoots& roots, const CommonOptions& options) {
+  std::vector<Finding> findings = examine(roots);
+  findings.push_back(examine_programs(find_daemon_program(),
+                                      find_program("systemctl", "/usr/bin/systemctl")));
+  findings.push_back(examine_clock());
+  findings.push_back(examine_daemon(options));
+  const int printed = print(kDoctorForm, doctor_reply(findings), options);
+  return worst(findings) == Level::fail ? static_cast<int>(Exit::failure) : printed;
+}
+
+}  // namespace
+
+void add_doctor_verb(CLI::App& app, const CommonOptions& options, int& exit_code) {
+  const auto roots = std::make_shared<DoctorRoots>();
+  CLI::App* const verb =
+      app.add_subcommand("doctor", "What this host offers cgphase, and what is in its way");
+  verb->add_option("--cgroup-root", roots->cgroup, "the cgroup v2 mount");
+  verb->add_option("--proc-root", roots->proc, "where /proc is");
+  verb->add_option("--sys-root", roots->sys, "where /sys is");
+  verb->add_option("--run-root", roots->run, "where /run is");
+  verb->add_option("--state-dir", roots->state, "where the history is to lie");
+  verb->callback([roots, &options, &exit_code] { exit_code = doctor(*roots, options); });
+}
+
+}  // namespace cgphase

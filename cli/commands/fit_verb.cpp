@@ -1,0 +1,203 @@
+#include "cli/commands/fit_verb.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <expected>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "base/parse.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/commands/trace_runs.h"
+#include "cli/commands/verbs.h"
+#include "cli/daemon_client.h"
+#include "cli/offline.h"
+#include "cli/options.h"
+#include "cli/output/job_words.h"
+#include "cli/output/print.h"
+#include "cli/output/table.h"
+#include "cli/output/view.h"
+#include "policy/budget/host_fit.h"
+
+namespace cgphase {
+namespace {
+
+constexpr double kMostHostCpus = 65536;
+
+using nlohmann::json;
+using Body = std::expected<json, Complaint>;
+
+struct FitOptions {
+  double cpus = 0;
+  std::string memory, duration, risk, model = default_model_path();
+  std::vector<std::string> traces;
+  double host_cpus = 0;
+  std::string host_memory;
+};
+
+std::expected<double, Complaint> bytes_of(const char* option, const std::string& text) {
+  const auto bytes = parse_bytes(text);
+  if (bytes && *bytes > 0) return static_cast<double>(*bytes);
+  return complaint(Exit::usage, fmt::format("{} {} is no size (512M, 1.5GiB)", option,
+                                            escape_name(text)));
+}
+
+std::expected<FitQuestion, Complaint> question_of(const FitOptions& options) {
+  FitQuestion question{.cpu_cores = options.cpus};
+  if (!(options.cpus > 0 && options.cpus <= 1e6))
+    return complaint(Exit::usage, "--cpus must be above 0 and at most 1000000");
+  const auto memory = bytes_of("--memory", options.memory);
+  if (!memory) return std::unexpected(memory.error());
+  question.memory_bytes = *memory;
+  const auto duration = parse_duration_ns(options.duration);
+  if (duration) question.duration = std::chrono::ceil<std::chrono::seconds>(
+                    std::chrono::nanoseconds(*duration));
+  if (!duration || question.duration.count() <= 0 || question.duration > kLongestFit)
+    return complaint(Exit::usage, "--for " + escape_name(options.duration) +
+                                      " is no time up to 30 days (90s, 10m, 2h)");
+  const auto risk = parse_risk(options.risk, question.risk);
+  if (!risk) return complaint(Exit::usage, risk.error().text);
+  question.risk = *risk;
+  return question;
+}
+
+Body live(const FitQuestion& question, const CommonOptions& common) {
+  return ask_daemon(common.socket,
+                    {.verb = Verb::fit,
+                     .args = {{"cpus", question.cpu_cores},
+                              {"memory_mib", question.memory_bytes / static_cast<double>(kMiB)},
+                              {"seconds", question.duration.count()},
+                              {"risk", question.risk}}});
+}
+
+std::unexpected<Complaint> no_host(const std::string& trace, const HostCapacity& told) {
+  const char* const why = told.cpu_cores > 0
+                              ? "how much memory their host has (column host.memory): give "
+                                "--host-memory"
+                          : told.memory.value > 0
+                              ? "how many cores their host has (column cpu.num.cores): give "
+                                "--host-cpus"
+                              : "how large their host is (columns cpu.num.cores and host.memory): "
+                                "give --host-cpus and --host-memory";
+  return complaint(Exit::invalid, trace + ": the traces do not tell " + why);
+}
+
+// As options say, else the largest that a run tells; never the largest use, which leaves nothing.
+std::expected<HostCapacity, Complaint> host_of(const FitOptions& options,
+                                               const std::vector<WatchedRun>& runs) {
+  HostCapacity host;
+  for (const WatchedRun& run : runs) {
+    if (run.host_cores_told) host.cpu_cores = std::max(host.cpu_cores, run.host.cpu_cores);
+    if (run.host_memory_told) host.memory = std::max(host.memory, run.host.memory);
+  }
+  if (options.host_cpus != 0) {
+    if (!(options.host_cpus > 0 && options.host_cpus <= kMostHostCpus))
+      return complaint(Exit::usage, "--host-cpus: must be above 0 and at most 65536");
+    host.cpu_cores = options.host_cpus;
+  }
+  if (!options.host_memory.empty()) {
+    const auto bytes = bytes_of("--host-memory", options.host_memory);
+    if (!bytes) return std::unexpected(bytes.error());
+    host.memory.value = static_cast<std::uint64_t>(*bytes);
+  }
+  if (host.cpu_cores > 0 && host.memory.value > 0) return host;
+  return no_host(options.traces.front(), host);
+}
+
+// All executions at once, each where its recording ends.
+Body recorded(const FitQuestion& question, const FitOptions& options) {
+  const auto engine = engine_of(options.model);
+  if (!engine) return complaint(engine.error());
+  const auto runs = watch_traces(options.traces, *engine, PolicySurroundings{}.risk);
+  if (!runs) return complaint(runs.error());
+  const auto host = host_of(options, *runs);
+  if (!host) return std::unexpected(host.error());
+  const FitHost surroundings{.capacity = *host, .outside_cpu_cores = {},
+                             .outside_memory_bytes = {}};
+  return to_json(answer_fit(question, surroundings, [&](std::chrono::seconds duration) {
+    std::vector<KnownContainer> known;
+    for (const WatchedRun& run : *runs)
+      known.push_back({.name = unescape_name(run.id), .forecast = run.policy->forecast(duration),
+                       .original = run.original, .granted = {},
+                       .highest_cpu_cores = run.highest_cpu_cores,
+                       .highest_memory_bytes = run.highest_memory_bytes});
+    return known;
+  }));
+}
+
+std::string pair_text(const json& body, const char* where) {
+  const std::string path = where;
+  return fmt::format("{:>8}  {:>10}", cores_text(view_number(body, (path + "/cpu_cores").c_str())),
+                     bytes_text(view_number(body, (path + "/memory_bytes").c_str())));
+}
+
+constexpr CsvColumn kColumns[] = {
+    {"name", "/name"},
+    {"cpu_cores_peak", "/cpu_cores/peak"},
+    {"cpu_cores_at_most", "/cpu_cores/at_most"},
+    {"cpu_basis", "/cpu_cores/basis"},
+    {"memory_bytes_peak", "/memory_bytes/peak"},
+    {"memory_bytes_at_most", "/memory_bytes/at_most"},
+    {"memory_basis", "/memory_bytes/basis"}};
+const Form kFitForm{.text = render_fit, .rows = "/containers", .columns = kColumns};
+
+int run(const FitOptions& options, const CommonOptions& common) {
+  const auto question = question_of(options);
+  if (!question) return complain(question.error());
+  const Body body = options.traces.empty() ? live(*question, common)
+                                           : recorded(*question, options);
+  if (!body) return complain(body.error());
+  if (const int printed = print(kFitForm, *body, common); printed != 0) return printed;
+  return view_flag(*body, "/fits") ? 0 : static_cast<int>(Exit::not_met);
+}
+
+}  // namespace
+
+std::string render_fit(const json& body, const TextStyle& style) {
+  std::string text = view_text(body, "/sentence") + "\n";
+  if (style.legend) text += fmt::format("  {:32}{:>8}  {:>10}\n", "", "CPU", "MEMORY");
+  constexpr std::pair<const char*, const char*> kParts[] = {
+      {"host", "/host"},
+      {"kept free", "/reserve"},
+      {"used outside of containers", "/outside"},
+      {"containers may need at once", "/containers_need"},
+      {"free", "/free"},
+      {"asked for", "/asked"}};
+  for (const auto& [title, path] : kParts)
+    text += fmt::format("  {:32}{}\n", title, pair_text(body, path));
+  using enum Table::Align;
+  Table table({{"NAME", left}, {"CPU", right}, {"AT MOST", right}, {"BASIS", left},
+               {"MEMORY", right}, {"AT MOST", right}, {"BASIS", left}});
+  for (const json& one : view_array(body, "/containers"))
+    table.add({{view_text(one, "/name")},
+               {cores_text(view_number(one, "/cpu_cores/peak"))},
+               {cores_text(view_number(one, "/cpu_cores/at_most"))},
+               {view_text(one, "/cpu_cores/basis")},
+               {bytes_text(view_number(one, "/memory_bytes/peak"))},
+               {bytes_text(view_number(one, "/memory_bytes/at_most"))},
+               {view_text(one, "/memory_bytes/basis")}});
+  return view_array(body, "/containers").empty() ? text : text + table.text(style);
+}
+
+void add_fit_verb(CLI::App& app, const CommonOptions& common, int& exit_code) {
+  CLI::App* const verb = app.add_subcommand(
+      "fit", "Does a job fit into what is really free on this host, by the forecasts; exit 0 or 7");
+  const auto options = std::make_shared<FitOptions>();
+  verb->add_option("--cpus", options->cpus, "cores that the job needs")->required();
+  verb->add_option("--memory", options->memory, "memory that it needs (512M, 1.5GiB)")->required();
+  verb->add_option("--for", options->duration, "how long it runs (90s, 10m, 2h)")->required();
+  verb->add_option("--risk", options->risk,
+                   "that a resource runs short meanwhile (0.1% or 0.001) [1%]");
+  verb->add_option("trace", options->traces,
+                   "recordings instead of the daemon: all their executions at once");
+  verb->add_option("--model", options->model, "model file, for traces")->capture_default_str();
+  verb->add_option("--host-cpus", options->host_cpus, "cores of the host, for traces");
+  verb->add_option("--host-memory", options->host_memory, "memory of the host, for traces");
+  verb->callback([options, &common, &exit_code] { exit_code = run(*options, common); });
+}
+
+}  // namespace cgphase

@@ -1,0 +1,148 @@
+#include "cli/commands/history_source.h"
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "cli/daemon_client.h"
+#include "cli/host_history.h"
+#include "protocol/events.h"
+#include "protocol/history.h"
+#include "protocol/report.h"
+#include "storage/stored_history.h"
+
+namespace cgphase {
+namespace {
+
+using nlohmann::json;
+
+// Which containers live is not known without a daemon: of each only who it was.
+class StoredAnswers {
+ public:
+  explicit StoredAnswers(StoredHistory history) : history_(std::move(history)) {}
+
+  OrComplaint<json> answer(const Request& request) {
+    auto told = find(request);
+    if (history_.damaged_count() > 0 && !std::exchange(warned_, true))
+      complain(Exit::ok, kDamagedLeftOut);
+    return told;
+  }
+
+ private:
+  OrComplaint<json> find(const Request& request) {
+    switch (request.verb) {
+      case Verb::history:
+        return request.args.contains("record") ? record_rows(request) : history(request);
+      case Verb::explain: return explain(request);
+      case Verb::events: return events(request);
+      default: break;
+    }
+    return complaint(Exit::usage, "no answer out of files");
+  }
+
+  struct Asked {
+    StoredRecord record;
+    Store::Subject subject;
+  };
+
+  // The last container of a name, and those that go with it.
+  OrComplaint<Asked> asked_about(const Request& request) {
+    const std::string text = *request.text("container");
+    auto last = history_.last_container(text);
+    if (!last) return complaint(last.error());
+    if (!*last)
+      return complaint(Exit::no_container, "no container '" + printable(text) + "' in the history");
+    Asked asked{.record = **std::move(last), .subject = {}};
+    asked.subject.record = asked.record.record;
+    asked.subject.name = asked.record.stored.container.name;
+    asked.subject.engine = asked.record.stored.container.engine;
+    return asked;
+  }
+
+  OrComplaint<json> history(const Request& request) {
+    const auto asked = asked_about(request);
+    if (!asked) return std::unexpected(asked.error());
+    const WallTime from = from_of(request), until = until_of(request);
+    const auto runs = history_.runs(asked->subject, from, until);
+    if (!runs) return complaint(runs.error());
+    std::vector<HistoryPoint> points;
+    if (!runs->empty()) {
+      auto read = history_.history_of(runs->front().record, from, until, rows_of(request));
+      if (!read) return complaint(read.error());
+      points = *std::move(read);
+    }
+    return history_of_name(asked->record.stored.container, *runs, points, true);
+  }
+
+  OrComplaint<json> record_rows(const Request& request) {
+    const auto record = static_cast<std::int64_t>(*request.number("record"));
+    const auto run = history_.records(record - 1, 1);
+    if (!run) return complaint(run.error());
+    if (run->empty() || run->front().record != record)
+      return complaint(Exit::no_container,
+                       "no record " + std::to_string(record) + " in the history");
+    const auto points =
+        history_.history_of(record, from_of(request), until_of(request), rows_of(request));
+    if (!points) return complaint(points.error());
+    return history_of_record(run->front(), *points);
+  }
+
+  OrComplaint<json> explain(const Request& request) {
+    const auto asked = asked_about(request);
+    if (!asked) return std::unexpected(asked.error());
+    ExplainReport report{.now = {}, .at = request.time("at_seconds"), .gone = true,
+                         .stopped = true};
+    report.now.container = asked->record.stored.container;
+    auto entries = history_.entries(asked->subject, report.at.value_or(clock_.wall_now()),
+                                    kExplainDecisions);
+    if (!entries) return complaint(entries.error());
+    report.decisions = *std::move(entries);
+    return to_json(report);
+  }
+
+  OrComplaint<json> events(const Request& request) {
+    const Result<EventSpan> span = event_span(request);
+    if (!span) return complaint(span.error());
+    std::optional<Store::Subject> subject;
+    if (request.text("container")) {
+      const auto asked = asked_about(request);
+      if (!asked) return std::unexpected(asked.error());
+      subject = asked->subject;
+    }
+    const auto events = history_.events(subject, *span);
+    if (!events) return complaint(events.error());
+    return events_page(*events, events->size() == static_cast<std::size_t>(span->limit));
+  }
+
+  static WallTime from_of(const Request& request) {
+    return request.time("from_seconds").value_or(WallTime{});
+  }
+  WallTime until_of(const Request& request) const {
+    return request.time("until_seconds").value_or(clock_.wall_now());
+  }
+  static int rows_of(const Request& request) {
+    return request.count("limit", kHistoryRows, kMostHistoryRows);
+  }
+
+  StoredHistory history_;
+  SystemClock clock_;
+  bool warned_ = false;
+};
+
+}  // namespace
+
+OrComplaint<Ask> history_source(const CommonOptions& options, const std::string& state_dir) {
+  if (state_dir.empty())
+    return [socket = options.socket](const Request& request) {
+      return ask_daemon(socket, request);
+    };
+  Result<StoredHistory> opened = StoredHistory::open(state_dir);
+  if (!opened) return complaint(opened.error());
+  const auto answers = std::make_shared<StoredAnswers>(*std::move(opened));
+  return [answers](const Request& request) { return answers->answer(request); };
+}
+
+}  // namespace cgphase

@@ -1,0 +1,333 @@
+#include "cli/commands/history_verbs.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "cli/commands/history_source.h"
+#include "cli/host_history.h"
+#include "cli/output/print.h"
+#include "cli/output/style.h"
+#include "cli/output/time_text.h"
+#include "cli/output/view.h"
+#include "protocol/events.h"
+
+namespace cgphase {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kFollowMilliseconds = 1000;
+// An event may come to the journal after one that is newer.
+constexpr double kFollowOverlapSeconds = 5;
+constexpr int kHistoryPage = 2000;
+constexpr double kStepSeconds = 1e-6;  // what a time loses on the wire, and more
+
+double now_seconds() {
+  return std::chrono::duration<double>(SystemClock().wall_now().time_since_epoch()).count();
+}
+
+OrComplaint<std::string> text_of(const Form& form, const json& body, const CommonOptions& options,
+                                 bool legend) {
+  TextStyle style = text_style(options, terminal_environment());
+  style.legend = style.legend && legend;
+  const Result<std::string> text = present(form, body, options.output, style);
+  if (!text) return complaint(Exit::usage, text.error().text);
+  return *text;
+}
+
+// --- events ---
+
+// Pages from the newest to the oldest, each with its events in order. All where the request has a
+// begin or a limit, one where it has neither; `take` is told which is the last.
+OrComplaint<void> each_page(const Ask& ask, Request request,
+                            const std::function<OrComplaint<void>(const json&, bool last)>& take) {
+  const bool all = request.args.contains("from_seconds") || request.args.contains("limit");
+  const auto wanted = request.number("limit");
+  for (double left = wanted.value_or(0);;) {
+    if (wanted) request.args["limit"] = std::min<double>(left, kMostEvents);
+    const auto page = ask(request);
+    if (!page) return std::unexpected(page.error());
+    warn_unreadable(*page);
+    left -= static_cast<double>(view_array(*page, "/events").size());
+    const std::string earlier = view_text(*page, "/earlier");
+    const bool last = !all || earlier.empty() || (wanted && left < 1);
+    if (const auto taken = take(*page, last); !taken || last) return taken;
+    request.args["before"] = earlier;
+  }
+}
+
+// The events of all pages in one.
+OrComplaint<json> whole(const Ask& ask, Request request) {
+  json all = {{"schema", kSchema}};
+  std::vector<json> pages;
+  const auto take = [&](const json& page, bool) -> OrComplaint<void> {
+    if (pages.empty()) all = page;
+    pages.push_back(view_array(page, "/events"));
+    all["earlier"] = view(page, "/earlier");
+    return {};
+  };
+  const auto done = each_page(ask, std::move(request), take);
+  if (!done) return std::unexpected(done.error());
+  json events = json::array();
+  for (auto page = pages.rbegin(); page != pages.rend(); ++page)
+    for (json& event : *page) events.push_back(std::move(event));
+  all["events"] = std::move(events);
+  return all;
+}
+
+// Made to text page by page, which is a tenth of the size, and printed from the last one on.
+int print_pages(const Ask& ask, Request request, const CommonOptions& options) {
+  std::vector<std::string> texts;
+  const auto take = [&](const json& page, bool last) -> OrComplaint<void> {
+    auto text = text_of(kEventsForm, page, options, last);
+    if (!text) return std::unexpected(text.error());
+    texts.push_back(*std::move(text));
+    return {};
+  };
+  auto done = each_page(ask, std::move(request), take);
+  for (auto text = texts.rbegin(); done && text != texts.rend(); ++text) done = put(*text);
+  return done ? 0 : complain(done.error());
+}
+
+int tell(const Ask& ask, Request request, const CommonOptions& options) {
+  if (options.output != Output::json && options.output != Output::openmetrics)
+    return print_pages(ask, std::move(request), options);
+  const auto body = whole(ask, std::move(request));
+  return body ? print(kEventsForm, *body, options) : complain(body.error());
+}
+
+// --- history ---
+
+// Points of one record after `first`, a reply that has the first of them; `take` gets each page.
+OrComplaint<void> each_points(const Ask& ask, const Request& asked, json first,
+                              const std::function<OrComplaint<void>(json page)>& take) {
+  const auto record = view_number(first, "/record");
+  for (json page = std::move(first);;) {
+    const json points = view_array(page, "/points");
+    if (points.empty()) return {};
+    if (const auto taken = take(std::move(page)); !taken) return taken;
+    if (!record) return {};
+    const double last = view_number(points.back(), "/time").value_or(0);
+    Request request{.verb = Verb::history, .args = {{"record", *record}, {"rows", true}}};
+    request.args["from_seconds"] = last - kStepSeconds;
+    if (asked.args.contains("until_seconds"))
+      request.args["until_seconds"] = asked.args["until_seconds"];
+    request.args["limit"] = kHistoryPage;
+    auto next = ask(request);
+    if (!next) return std::unexpected(next.error());
+    // The last one again, which the next is measured from.
+    json fresh = json::array();
+    for (const json& point : view_array(*next, "/points"))
+      if (view_number(point, "/time").value_or(0) > last + kStepSeconds / 2) fresh.push_back(point);
+    (*next)["points"] = std::move(fresh);
+    page = *std::move(next);
+  }
+}
+
+// The first page of an earlier container of the name, of which `run` is what a reply says.
+OrComplaint<json> first_of(const Ask& ask, const Request& asked, const json& run) {
+  Request request{.verb = Verb::history,
+                  .args = {{"record", view_number(run, "/record").value_or(0)},
+                           {"rows", true},
+                           {"limit", kHistoryPage}}};
+  for (const char* name : {"from_seconds", "until_seconds"})
+    if (asked.args.contains(name)) request.args[name] = asked.args[name];
+  return ask(request);
+}
+
+// All points of one record, or its newest `most`, as one page that begins as `first` does.
+OrComplaint<json> collect(const Ask& ask, const Request& asked, json first, std::size_t most) {
+  json body = first;
+  json::array_t points;
+  const auto take = [&](json page) -> OrComplaint<void> {
+    for (json& point : page["points"]) points.push_back(std::move(point));
+    if (points.size() > most)
+      points.erase(points.begin(), points.end() - static_cast<std::ptrdiff_t>(most));
+    return {};
+  };
+  if (const auto told = each_points(ask, asked, std::move(first), take); !told)
+    return std::unexpected(told.error());
+  body["points"] = std::move(points);
+  return body;
+}
+
+// The container of `first` and, if wanted, those before it, oldest first: each with its points, of
+// which there are the newest `most` in all.
+OrComplaint<std::vector<json>> collect_runs(const Ask& ask, const Request& asked, json first,
+                                            std::size_t most, bool with_earlier) {
+  const json earlier = with_earlier ? view_array(first, "/earlier") : json::array();
+  std::vector<json> runs;
+  auto body = collect(ask, asked, std::move(first), most);
+  for (auto run = earlier.rbegin(); body && run != earlier.rend(); ++run) {
+    most -= view_array(*body, "/points").size();
+    runs.push_back(*std::move(body));
+    if (most == 0) break;
+    body = first_of(ask, asked, *run);
+    if (body) body = collect(ask, asked, *std::move(body), most);
+  }
+  if (!body) return std::unexpected(body.error());
+  if (most > 0) runs.push_back(*std::move(body));
+  std::ranges::reverse(runs);
+  return runs;
+}
+
+// The line between containers of one name: whose points begin here.
+std::string run_title(const json& run, const TextStyle& style) {
+  std::string id = view_text(run, "/container/engine_id");
+  if (id.empty()) id = view_text(run, "/container/path");
+  const double first_seen = view_number(run, "/first_seen").value_or(0);
+  return toned("-- " + view_text(run, "/container/engine") + " " + id + ", first seen at " +
+                   time_text(first_seen, style.utc) + " --",
+               Tone::dim, style) +
+         "\n";
+}
+
+// Prints pages one after the other, the titles with the first.
+class HistoryText {
+ public:
+  explicit HistoryText(const CommonOptions& options) : options_(options) {}
+
+  // Between containers of one name: which begins here.
+  OrComplaint<void> begin(const json& run) {
+    return put(run_title(run, text_style(options_, terminal_environment())));
+  }
+  OrComplaint<void> page(const json& body) {
+    const auto text = text_of(kHistoryForm, body, options_, !std::exchange(begun_, true));
+    return text ? put(*text) : std::unexpected(text.error());
+  }
+
+ private:
+  const CommonOptions& options_;
+  bool begun_ = false;
+};
+
+// Page by page, so that the oldest are printed before the newest are read.
+OrComplaint<void> print_all(const Ask& ask, const Request& request, json first,
+                            const json& earlier, HistoryText& text) {
+  if (earlier.empty() && view_array(first, "/points").empty()) return text.page(first);
+  const auto take = [&](const json& page) { return text.page(page); };
+  for (const json& run : earlier) {
+    if (const auto begun = text.begin(run); !begun) return begun;
+    auto page = first_of(ask, request, run);
+    if (!page) return std::unexpected(page.error());
+    if (const auto told = each_points(ask, request, *std::move(page), take); !told)
+      return told;
+  }
+  if (!earlier.empty())
+    if (const auto begun = text.begin(first); !begun) return begun;
+  return each_points(ask, request, std::move(first), take);
+}
+
+// Rows of CSV do not say whose they are: they are of the last container alone.
+OrComplaint<void> print_history(const Ask& ask, const Request& request, json first,
+                                std::optional<std::size_t> newest, const CommonOptions& options) {
+  HistoryText text(options);
+  const bool rows = options.output == Output::csv || options.output == Output::jsonl;
+  const json earlier = rows ? json::array() : view_array(first, "/earlier");
+  if (!newest) return print_all(ask, request, std::move(first), earlier, text);
+  const auto runs = collect_runs(ask, request, std::move(first), *newest, !rows);
+  if (!runs) return std::unexpected(runs.error());
+  for (const json& run : *runs) {
+    if (runs->size() > 1)
+      if (const auto begun = text.begin(run); !begun) return begun;
+    if (const auto told = text.page(run); !told) return told;
+  }
+  return {};
+}
+
+// In one document: earlier containers with their points, and this one as ever.
+OrComplaint<json> history_document(const Ask& ask, const Request& request, json first,
+                                   std::optional<std::size_t> newest) {
+  auto runs = collect_runs(ask, request, std::move(first),
+                           newest.value_or(std::numeric_limits<std::size_t>::max()), true);
+  if (!runs) return std::unexpected(runs.error());
+  json body = std::move(runs->back());
+  runs->pop_back();
+  for (json& run : *runs) run.erase("schema");
+  if (body.contains("earlier")) body["earlier"] = std::move(*runs);
+  return body;
+}
+
+}  // namespace
+
+void complain_incomplete(const std::string& sentence) { complain(Exit::ok, sentence); }
+
+void warn_unreadable(const json& reply) {
+  const std::string why = view_text(reply, "/unreadable");
+  if (!why.empty()) complain_incomplete(memory_alone(why));
+}
+
+int tell_history(Request request, const std::string& state_dir, const CommonOptions& options) {
+  const auto ask = history_source(options, state_dir);
+  if (!ask) return complain(ask.error());
+  std::optional<std::size_t> newest;
+  if (const auto limit = request.number("limit")) newest = static_cast<std::size_t>(*limit);
+  request.args["limit"] = kHistoryPage;
+  auto first = (*ask)(request);
+  if (!first) return complain(first.error());
+  warn_unreadable(*first);
+  if (options.output != Output::json && options.output != Output::openmetrics) {
+    const auto told = print_history(*ask, request, *std::move(first), newest, options);
+    return told ? 0 : complain(told.error());
+  }
+  const auto body = history_document(*ask, request, *std::move(first), newest);
+  return body ? print(kHistoryForm, *body, options) : complain(body.error());
+}
+
+int tell_events(Request request, const std::string& state_dir, const CommonOptions& options) {
+  const auto ask = history_source(options, state_dir);
+  return ask ? tell(*ask, std::move(request), options) : complain(ask.error());
+}
+
+// Asks again from a little before the last event on, and leaves out what was printed.
+int follow_events(Request request, CommonOptions options) {
+  std::set<std::string> printed;
+  const double now = now_seconds();
+  if (!request.args.contains("from_seconds") && !request.args.contains("limit"))
+    request.args["from_seconds"] = now;
+  double begin = request.number("from_seconds").value_or(0);
+  if (options.output == Output::json) options.output = Output::jsonl;
+  const auto ask = history_source(options, "");
+  if (!ask) return complain(ask.error());
+  for (;;) {
+    const auto body = whole(*ask, request);
+    if (!body) return complain(body.error());
+    json fresh = {{"schema", kSchema}, {"events", json::array()}};
+    std::set<std::string> seen;
+    const json& events = view_array(*body, "/events");
+    // What the limit left out does not come as new.
+    if (const auto limit = request.number("limit");
+        limit && static_cast<double>(events.size()) >= *limit)
+      begin = std::max(begin, view_number(events.front(), "/time").value_or(0) + kStepSeconds);
+    for (const json& event : events) {
+      const std::string text = event.dump();
+      if (!printed.contains(text)) fresh["events"].push_back(event);
+      seen.insert(text);
+      const double time = view_number(event, "/time").value_or(0);
+      request.args["from_seconds"] = std::max(begin, time - kFollowOverlapSeconds);
+    }
+    request.args.erase("limit");  // of what was there at the begin
+    if (!request.args.contains("from_seconds")) request.args["from_seconds"] = now;
+    printed = std::move(seen);
+    // The titles of CSV do not wait for an event.
+    const bool titles = options.output == Output::csv && options.legend;
+    if (titles || !fresh["events"].empty())
+      if (const int code = print(kEventsForm, fresh, options); code != 0) return code;
+    options.legend = false;
+    ::poll(nullptr, 0, kFollowMilliseconds);
+  }
+}
+
+}  // namespace cgphase

@@ -1,0 +1,166 @@
+#include "cli/commands/model_change.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/parse.h"
+#include "base/text.h"
+#include "cli/daemon_client.h"
+#include "cli/offline.h"
+#include "cli/output/view.h"
+#include "model/model.h"
+#include "model/trace_features.h"
+
+namespace cgphase {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kStateDir = "/var/lib/cgphase";
+
+// A value as it stands in the file: text in quotes, which JSON reads as well, or a number.
+json toml_value(const std::string& text) { return json::parse(text, nullptr, false); }
+
+void take_row(const json& row, HostSetting& host) {
+  const std::string key = view_text(row, "/key"), origin = view_text(row, "/origin");
+  const json& raw = view(row, "/value");
+  const json value = toml_value(raw.is_string() ? raw.get<std::string>() : std::string());
+  const std::string text = value.is_string() ? value.get<std::string>() : std::string();
+  if (key == "state_dir") host.state_dir = text;
+  if (key == "model" && origin != "default") host.model_set_at = origin;
+  if (key == "policy") host.policy = text;
+  if (key == "risk") host.risk = parse_share(text);
+  if (key == "rails.at_risk_ratio" && value.is_number()) host.at_risk_ratio = value.get<double>();
+}
+
+// That a daemon which starts now would use.
+OrComplaint<std::string> model_without_daemon(const std::string& state_dir) {
+  const Result<InstalledModels> found = installed_models(state_dir);
+  if (!found) return complaint(found.error());
+  for (const InstalledModel& model : found->in_order())
+    if (load_model(model.path)) return model.path;
+  return default_model_path();
+}
+
+// Only then is anything changed that cannot be taken back.
+std::optional<Complaint> tell(const CommonOptions& options, const HostSetting& host,
+                              ActionReport& report) {
+  if (!host.running) {
+    report.done += "; the daemon takes it when it starts";
+    return std::nullopt;
+  }
+  const auto body =
+      ask_daemon(options.admin_socket(), {.verb = Verb::model, .args = json::object()});
+  if (!body) return body.error();
+  report.changes.push_back(view_text(*body, "/done"));
+  return std::nullopt;
+}
+
+std::string named(std::optional<std::uint64_t> number) {
+  return number ? "model " + std::to_string(*number) : "the package's model";
+}
+
+}  // namespace
+
+OrComplaint<HostSetting> host_setting(const CommonOptions& options, const std::string& state_dir) {
+  HostSetting host{.state_dir = state_dir.empty() ? kStateDir : state_dir};
+  const auto config = ask_daemon(options.socket, {.verb = Verb::config, .args = json::object()});
+  const auto status = ask_daemon(options.socket, {.verb = Verb::status, .args = json::object()});
+  for (const auto* body : {&config, &status})
+    if (!*body && state_dir.empty() && body->error().exit != Exit::unreachable)
+      return std::unexpected(body->error());
+  if (config && status) {
+    HostSetting asked;
+    for (const json& row : view_array(*config, "/config")) take_row(row, asked);
+    asked.running = true;
+    asked.model = unescape_name(view_text(*status, "/model/path"));
+    if (state_dir.empty() || asked.state_dir == state_dir) return asked;
+  }
+  auto model = model_without_daemon(host.state_dir);
+  if (!model) return std::unexpected(model.error());
+  host.model = *std::move(model);
+  return host;
+}
+
+std::optional<Complaint> check_may_change(const HostSetting& host) {
+  if (host.model_set_at.empty()) return std::nullopt;
+  return Complaint{Exit::invalid, "the configuration names a model (" + host.model_set_at +
+                                      "), which goes before an installed one: remove that line "
+                                      "and reload first"};
+}
+
+OrComplaint<ActionReport> install_model(const CommonOptions& options, const HostSetting& host,
+                                        std::string_view text) {
+  if (const auto wrong = check_may_change(host)) return std::unexpected(*wrong);
+  Result<ModelInstaller> installer = ModelInstaller::open(host.state_dir);
+  if (!installer) return complaint(installer.error());
+  const Result<InstalledModels> found = installed_models(host.state_dir);
+  const std::optional<std::uint64_t> before = found ? found->current : std::nullopt;
+  const Result<InstalledModel> added = installer->add(text);
+  if (!added) return complaint(added.error());
+  ActionReport report{.done = named(added->number) + " is installed in place of " + named(before),
+                      .undo = shell_command({"cgphase", "model", "rollback"}), .changes = {},
+                      .failures = {}};
+  std::optional<Complaint> wrong;
+  if (const Status used = installer->use(added->number); !used)
+    wrong = complaint(used.error()).error();
+  else
+    wrong = tell(options, host, report);
+  if (wrong) {
+    const Status back = installer->use(before), removed = installer->remove(added->number);
+    for (const Status* failed : {&back, &removed})
+      if (!*failed) wrong->text += "; and it cannot be taken back: " + failed->error().text;
+    return std::unexpected(*wrong);
+  }
+  if (const Status tidied = installer->tidy(before); !tidied)
+    report.failures.push_back("an old model stays: " + tidied.error().text);
+  return report;
+}
+
+OrComplaint<ActionReport> roll_back_model(const CommonOptions& options, const HostSetting& host) {
+  if (const auto wrong = check_may_change(host)) return std::unexpected(*wrong);
+  const Result<InstalledModels> found = installed_models(host.state_dir);
+  if (!found) return complaint(found.error());
+  if (!found->current)
+    return complaint(Exit::failure, "there is no model to go back from in " +
+                                        printable(host.state_dir) +
+                                        ": the package's is in use; `cgphase model list`");
+  std::optional<std::uint64_t> before;
+  std::string undo;
+  for (const InstalledModel& model : found->in_order()) {
+    if (model.number == *found->current)
+      undo = shell_command({"cgphase", "model", "install", escape_name(model.path)});
+    else if (!before)
+      before = model.number;
+  }
+  Result<ModelInstaller> installer = ModelInstaller::open(host.state_dir);
+  if (!installer) return complaint(installer.error());
+  ActionReport report{.done = named(before) + " is in use again, in place of " +
+                              named(found->current),
+                      .undo = undo, .changes = {}, .failures = {}};
+  if (const Status used = installer->use(before); !used) return complaint(used.error());
+  if (auto wrong = tell(options, host, report)) {
+    if (const Status back = installer->use(found->current); !back)
+      wrong->text += "; and it cannot be taken back: " + back.error().text;
+    return std::unexpected(*wrong);
+  }
+  return report;
+}
+
+Status check_for_daemon(const Model& model, const std::string& name) {
+  if (schema_columns(model.schema).empty()) return {};
+  return failure(ErrorKind::invalid, name + ": looks at columns of traces, which the daemon does "
+                                            "not have: it cannot be installed");
+}
+
+int print_change(const OrComplaint<ActionReport>& change, const CommonOptions& options) {
+  if (!change) return complain(change.error());
+  const bool failed = !change->failures.empty();
+  if (!options.silent() || failed)
+    if (const int printed = print(kActionForm, to_json(*change), options); printed != 0)
+      return printed;
+  return failed ? static_cast<int>(Exit::failure) : 0;
+}
+
+}  // namespace cgphase

@@ -1,0 +1,200 @@
+#include "cli/commands/size.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/output/table.h"
+#include "cli/output/view.h"
+#include "model/phase.h"
+#include "policy/ceiling.h"
+
+namespace cgphase {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kGiBs = 0x1p30, kMiBs = 0x1p20;
+constexpr std::array<ShirtSize, 5> kShirts = {{{"XS", 0.5, 1 * kGiBs},
+                                               {"S", 1, 4 * kGiBs},
+                                               {"M", 2, 8 * kGiBs},
+                                               {"L", 4, 16 * kGiBs},
+                                               {"XL", 8, 32 * kGiBs}}};
+// A peak of one second that weighs less was forgotten: policy `phase` has the same.
+constexpr double kForgottenWeight = 1.0 / 64;
+constexpr double kRuleOfThree = 3;  // no event in n samples: its share is below 3 / n, at 95 %
+
+// "1.35", "2": never less than `cores`, to a hundredth of a core.
+double up_to_centicores(double cores) {
+  return std::max(std::ceil(cores * 100 - 1e-9) / 100, 0.01);
+}
+
+double up_to_mib(double bytes) { return std::max(std::ceil(bytes / kMiBs), 1.0); }
+
+SizedPart part_of(int slot, const PhaseRecord& record, double risk, const Granted& most) {
+  SizedPart part{.slot = slot};
+  part.samples = std::max(record.cpu_cores.count(), record.memory_bytes.count());
+  part.seconds = std::max(record.cpu_cores.total_weight(), record.memory_bytes.total_weight());
+  part.runs = record.runs;
+  const auto cpu = record.cpu_cores.quantile(1 - risk);
+  const auto memory = record.memory_bytes.peak(kForgottenWeight);
+  part.enough = cpu && memory && part.samples >= kSizeLeastSamples &&
+                (part.seconds >= kSizeLeastSeconds || part.runs >= kSizeLeastRuns);
+  if (!part.enough) return part;
+  part.cpu_cores = std::min(up_to_centicores(*cpu), most.cpu_cores);
+  part.memory_bytes = std::min(up_to_mib(*memory * (1 + kSizeMemoryHeadroom)),
+                               std::max(std::floor(most.memory_bytes / kMiBs), 1.0)) * kMiBs;
+  return part;
+}
+
+json part_json(const SizedPart& part, double risk) {
+  json out = {{"enough_history", part.enough}, {"samples", std::round(part.samples)},
+              {"hours", part.seconds / 3600}, {"runs", part.runs},
+              {"cpu_cores", nullptr}, {"cpu_millicores", nullptr}, {"memory_bytes", nullptr},
+              {"memory_mib", nullptr}, {"size", nullptr}, {"docker", nullptr},
+              {"systemd", nullptr}, {"risk_shown", nullptr}};
+  if (!part.enough) return out;
+  const double mib = std::round(part.memory_bytes / kMiBs);
+  out["cpu_cores"] = part.cpu_cores;
+  out["cpu_millicores"] = std::llround(part.cpu_cores * 1000);
+  out["memory_bytes"] = static_cast<std::uint64_t>(part.memory_bytes);
+  out["memory_mib"] = mib;
+  if (const ShirtSize* shirt = shirt_for(part.cpu_cores, part.memory_bytes))
+    out["size"] = shirt->name;
+  out["docker"] = fmt::format("--cpus {:.2f} --memory {:.0f}m", part.cpu_cores, mib);
+  out["systemd"] = fmt::format("CPUQuota={:.0f}% MemoryMax={:.0f}M", part.cpu_cores * 100, mib);
+  out["risk_shown"] = std::min(1.0, std::max(risk, kRuleOfThree / part.samples));
+  return out;
+}
+
+json sized_json(const Sized& sized) {
+  json out = {{"name", escape_name(sized.name)}, {"kind", sized.kind},
+              {"enough_history", sized.overall.enough},
+              {"reason", sized.overall.enough ? json() : json(sized.reason)},
+              {"overall", part_json(sized.overall, sized.risk)}};
+  json phases = json::array();
+  for (const SizedPart& part : sized.phases) {
+    json one = part_json(part, sized.risk);
+    const bool known = part.slot != kUnknownSlot;
+    one["phase"] = known ? json(part.slot) : json();
+    one["letter"] = known ? phase_letter(part.slot) : "?";
+    one["share"] = part.share;
+    phases.push_back(std::move(one));
+  }
+  out["phases"] = std::move(phases);
+  return out;
+}
+
+std::string basis_text(const json& part) {
+  return fmt::format("{:.0f} samples over {:.1f} hours of {:.0f} {}",
+                     view_number(part, "/samples").value_or(0),
+                     view_number(part, "/hours").value_or(0),
+                     view_number(part, "/runs").value_or(0),
+                     view_number(part, "/runs") == 1.0 ? "run" : "runs");
+}
+
+std::string sentence(const json& sized, double risk) {
+  const std::string name = view_text(sized, "/name");
+  const json& overall = view(sized, "/overall");
+  if (!view_flag(sized, "/enough_history"))
+    return name + ": not enough history: " + view_text(sized, "/reason") + "\n";
+  const std::string size = view_text(overall, "/size");
+  std::string text = fmt::format(
+      "{}: {}, {} millicores and {} MiB ({})\n", name,
+      size.empty() ? "larger than " + std::string(kShirts.back().name) : "size " + size,
+      count_text(view_number(overall, "/cpu_millicores")),
+      count_text(view_number(overall, "/memory_mib")), basis_text(overall));
+  text += fmt::format("  docker run {}\n  systemctl set-property UNIT {}\n",
+                      view_text(overall, "/docker"), view_text(overall, "/systemd"));
+  text += fmt::format("  CPU: all but {:.3g} % of the samples used less; memory: the highest need, "
+                      "plus {:.0f} %\n",
+                      risk * 100, kSizeMemoryHeadroom * 100);
+  const double shown = view_number(overall, "/risk_shown").value_or(1);
+  if (shown > risk)
+    text += fmt::format("  so few samples cannot show a risk below {:.2g} %\n", shown * 100);
+  return text;
+}
+
+std::string phase_table(const json& sized, const TextStyle& style) {
+  using enum Table::Align;
+  Table table({{"PHASE", left}, {"TIME", right}, {"SIZE", left}, {"MILLICORES", right},
+               {"MIB", right}, {"SAMPLES", right}});
+  for (const json& part : view_array(sized, "/phases")) {
+    const bool enough = view_flag(part, "/enough_history");
+    const std::string size = view_text(part, "/size");
+    table.add({{view_text(part, "/letter")},
+               {percent_text(view_number(part, "/share"))},
+               {!enough ? "-" : size.empty() ? "> " + std::string(kShirts.back().name) : size},
+               {count_text(view_number(part, "/cpu_millicores"))},
+               {count_text(view_number(part, "/memory_mib"))},
+               {count_text(view_number(part, "/samples"))}});
+  }
+  return table.text(style);
+}
+
+}  // namespace
+
+std::span<const ShirtSize> shirt_sizes() { return kShirts; }
+
+const ShirtSize* shirt_for(double cpu_cores, double memory_bytes) {
+  const auto found = std::ranges::find_if(kShirts, [&](const ShirtSize& shirt) {
+    return shirt.cpu_cores >= cpu_cores && shirt.memory_bytes >= memory_bytes;
+  });
+  return found == kShirts.end() ? nullptr : &*found;
+}
+
+Sized size_of(std::string name, std::string kind, const PhaseRecords* records, double risk,
+              const HostCapacity& host) {
+  const Granted most = within_host(host);
+  Sized sized{.name = std::move(name), .kind = std::move(kind), .risk = risk, .overall = {},
+              .phases = {}, .reason = {}};
+  PhaseRecord all;
+  if (records != nullptr)
+    for (const auto& [slot, record] : *records) {
+      all.cpu_cores.merge(record.cpu_cores, 1);
+      all.memory_bytes.merge(record.memory_bytes, 1);
+      all.runs = std::max(all.runs, record.runs);
+      sized.phases.push_back(part_of(slot, record, risk, most));
+    }
+  sized.overall = part_of(-1, all, risk, most);
+  for (SizedPart& part : sized.phases)
+    part.share = sized.overall.seconds > 0 ? part.seconds / sized.overall.seconds : 0;
+  if (records == nullptr || records->empty())
+    sized.reason = "nothing was learned of it yet";
+  else if (!sized.overall.enough)
+    sized.reason = fmt::format(
+        "{:.0f} samples over {:.0f} s of {} run{}; it takes {:.0f} samples, over {:.0f} s or of {} "
+        "runs",
+        sized.overall.samples, sized.overall.seconds, sized.overall.runs,
+        sized.overall.runs == 1 ? "" : "s", kSizeLeastSamples, kSizeLeastSeconds, kSizeLeastRuns);
+  return sized;
+}
+
+json size_json(std::span<const Sized> sizes, double risk) {
+  json list = json::array();
+  for (const Sized& sized : sizes) list.push_back(sized_json(sized));
+  return {{"schema", 1},
+          {"risk", risk},
+          {"cpu_quantile", 1 - risk},
+          {"memory_headroom", kSizeMemoryHeadroom},
+          {"sizes", std::move(list)}};
+}
+
+std::string render_sizes(const json& body, const TextStyle& style) {
+  const double risk = view_number(body, "/risk").value_or(kSizeDefaultRisk);
+  std::string text;
+  for (const json& sized : view_array(body, "/sizes")) {
+    if (!text.empty()) text += '\n';
+    text += sentence(sized, risk);
+    if (!view_array(sized, "/phases").empty()) text += phase_table(sized, style);
+  }
+  return text;
+}
+
+}  // namespace cgphase

@@ -1,0 +1,131 @@
+// The verb size: what to request the next time.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <expected>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "cli/commands/size.h"
+#include "cli/commands/trace_runs.h"
+#include "cli/commands/verbs.h"
+#include "cli/daemon_client.h"
+#include "cli/offline.h"
+#include "cli/options.h"
+#include "cli/output/job_words.h"
+#include "cli/output/print.h"
+#include "cli/output/view.h"
+#include "policy/phase/learned_phases.h"
+
+namespace cgphase {
+namespace {
+
+using nlohmann::json;
+using Sizes = std::expected<std::vector<Sized>, Complaint>;
+
+struct SizeOptions {
+  std::vector<std::string> what;
+  std::string image, model = default_model_path(), risk_text;
+  double risk = kSizeDefaultRisk;
+};
+
+// Null records for what is not there or was learned in another way.
+Sized sized(std::string name, const char* kind, const json& learned, double risk,
+            const HostCapacity& host) {
+  const Result<LearnedPhases> phases = learned_from_json(learned);
+  return size_of(std::move(name), kind, phases ? &phases->records : nullptr, risk, host);
+}
+
+// The largest host of all runs that tell one: a service may move.
+HostCapacity largest_host(const std::vector<WatchedRun>& runs) {
+  HostCapacity host;
+  for (const WatchedRun& run : runs) {
+    if (run.host_cores_told) host.cpu_cores = std::max(host.cpu_cores, run.host.cpu_cores);
+    if (run.host_memory_told) host.memory = std::max(host.memory, run.host.memory);
+  }
+  return host;
+}
+
+Sizes live(const SizeOptions& options, const CommonOptions& common) {
+  const bool by_image = !options.image.empty();
+  const std::string& name = by_image ? options.image : options.what.front();
+  const std::string sent = printable(name) == name ? name : escape_name(name);
+  const auto body = ask_daemon(common.socket, {.verb = Verb::learned,
+                                               .args = {{by_image ? "image" : "container", sent}}});
+  if (!body && body.error().exit == Exit::unreachable && !by_image)
+    return complaint(Exit::unreachable,
+                     body.error().text + fmt::format("; '{}' is no file, so it was taken for a "
+                                                     "container", escape_name(name)));
+  if (!body) return std::unexpected(body.error());
+  HostCapacity host{.cpu_cores = view_number(*body, "/host/cpu_cores").value_or(0), .memory = {}};
+  host.memory.value =
+      static_cast<std::uint64_t>(view_number(*body, "/host/memory_bytes").value_or(0));
+  Sized one = sized(unescape_name(view_text(*body, "/name")), by_image ? "image" : "container",
+                    view(*body, "/learned"), options.risk, host);
+  const std::string policy = view_text(*body, "/policy");
+  if (!one.overall.enough && view(*body, "/learned").is_null() && !policy.starts_with("phase") &&
+      !policy.starts_with("proactive"))
+    one.reason = fmt::format("the daemon's policy is {}, which learns no phases; record a trace of "
+                             "it and size that (cgphase record -o F.csv)",
+                             policy);
+  return std::vector{std::move(one)};
+}
+
+Sizes recorded(const SizeOptions& options) {
+  const auto engine = engine_of(options.model);
+  if (!engine) return complaint(engine.error());
+  const auto runs = watch_traces(options.what, *engine, options.risk);
+  if (!runs) return complaint(runs.error());
+  const HostCapacity host = largest_host(*runs);
+  std::vector<Sized> sizes;
+  for (const auto& [service, learned] : learned_by_service(*runs))
+    if (options.image.empty() || options.image == service)
+      sizes.push_back(sized(unescape_name(service), "service", learned, options.risk, host));
+  if (sizes.empty())
+    return complaint(Exit::invalid,
+                     "no service '" + escape_name(options.image) + "' in these traces");
+  return sizes;
+}
+
+constexpr CsvColumn kSizeColumns[] = {
+    {"name", "/name"}, {"kind", "/kind"}, {"enough_history", "/enough_history"},
+    {"size", "/overall/size"}, {"cpu_millicores", "/overall/cpu_millicores"},
+    {"memory_mib", "/overall/memory_mib"}, {"runs", "/overall/runs"},
+    {"samples", "/overall/samples"}, {"hours", "/overall/hours"},
+    {"risk_shown", "/overall/risk_shown"}};
+const Form kSizeForm{.text = render_sizes, .rows = "/sizes", .columns = kSizeColumns};
+
+int run(SizeOptions options, const CommonOptions& common) {
+  if (const auto risk = parse_risk(options.risk_text, kSizeDefaultRisk); risk) options.risk = *risk;
+  else return complain(Exit::usage, risk.error().text);
+  const auto files = std::ranges::count_if(options.what, names_a_file);
+  const auto words = static_cast<std::ptrdiff_t>(options.what.size());
+  if (words == 0 && options.image.empty())
+    return complain(Exit::usage, "size: name a container, --image NAME, or traces");
+  if (files != words && (words != 1 || !options.image.empty()))
+    return complain(Exit::usage, "size: one container, or --image NAME, or traces only");
+  const Sizes sizes = words > 0 && files == words ? recorded(options) : live(options, common);
+  if (!sizes) return complain(sizes.error());
+  return print(kSizeForm, size_json(*sizes, options.risk), common);
+}
+
+}  // namespace
+
+void add_size_verb(CLI::App& app, const CommonOptions& options, int& exit_code) {
+  CLI::App* const verb = app.add_subcommand(
+      "size", "What to request next time, overall and per phase: exact numbers and a T-shirt size");
+  const auto words = std::make_shared<SizeOptions>();
+  verb->add_option("container", words->what,
+                   "a container's name, id or path; or traces, CSV or CSV.gz");
+  verb->add_option("--image", words->image, "of all runs of an image; of a service, with traces");
+  verb->add_option("--model", words->model, "model file, for traces")->capture_default_str();
+  verb->add_option("--risk", words->risk_text,
+                   "share of the samples that may want more CPU (0.1% or 0.001) [0.1%]");
+  verb->callback([words, &options, &exit_code] { exit_code = run(*words, options); });
+}
+
+}  // namespace cgphase

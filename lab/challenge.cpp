@@ -1,0 +1,268 @@
+#include "lab/challenge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "base/text.h"
+#include "cli/trace_input.h"
+#include "lab/replay/measure_table.h"
+#include "model/phase_tracker.h"
+#include "model/trace_features.h"
+#include "model/train/dataset.h"
+#include "model/train/train.h"
+
+namespace cgphase {
+namespace {
+
+// Times are told apart so finely, of the whole length.
+constexpr std::size_t kBuckets = 4096;
+
+using RowTaker = std::function<Status(const TraceReader&, const TraceRow&)>;
+
+// All rows of all traces; `end` after each trace.
+Status each_row(const std::vector<std::string>& traces, const RowTaker& take,
+                const std::function<void(const TraceReader&)>& end = {}) {
+  for (const std::string& path : traces) {
+    Result<TraceReader> reader = TraceReader::open(path);
+    if (!reader) return std::unexpected(reader.error());
+    const Status read = read_rows(*reader, [&](const TraceRow& row) { return take(*reader, row); });
+    if (!read) return read;
+    if (end) end(*reader);
+  }
+  return {};
+}
+
+struct Span {
+  WallTime first = WallTime::max(), last = WallTime::min();
+  std::size_t rows = 0;
+};
+
+Result<Span> span_of(const std::vector<std::string>& traces) {
+  Span span;
+  for (const std::string& path : traces) {
+    Result<TraceReader> reader = TraceReader::open(path);
+    if (!reader) return std::unexpected(reader.error());
+    const Status read = read_trace_input(*reader, [&](const TraceRow& row) -> Status {
+      span.first = std::min(span.first, row.wall_time);
+      span.last = std::max(span.last, row.wall_time);
+      ++span.rows;
+      return {};
+    });
+    if (!read) return std::unexpected(read.error());
+  }
+  return span;
+}
+
+// How many rows fall into each of kBuckets equal parts of the span.
+class RowsByTime {
+ public:
+  explicit RowsByTime(const Span& span)
+      : first_(span.first), width_((span.last - span.first) / static_cast<long>(kBuckets) +
+                                   std::chrono::nanoseconds(1)), rows_(kBuckets) {}
+  void add(WallTime time) { ++rows_[static_cast<std::size_t>((time - first_) / width_)]; }
+  // From `bucket` down, as many buckets as have at most `most` rows, but at least one; they are
+  // taken off `bucket`.
+  std::size_t take(std::size_t& bucket, std::size_t most) const {
+    std::size_t taken = 0;
+    for (bool any = false; bucket > 0; any = true) {
+      const std::size_t more = rows_[bucket - 1];
+      if (any && taken + more > most) break;
+      taken += more;
+      --bucket;
+    }
+    return taken;
+  }
+  WallTime begin_of(std::size_t bucket) const {
+    return first_ + static_cast<long>(bucket) * width_;
+  }
+
+ private:
+  WallTime first_;
+  std::chrono::nanoseconds width_;
+  std::vector<std::size_t> rows_;
+};
+
+double length(const Span& span) {
+  return std::chrono::duration<double>(span.last - span.first).count();
+}
+
+// The windows before the cut, and what they were cut from.
+struct TrainingPart {
+  Dataset data;
+  std::vector<TraceSource> sources;
+};
+
+Result<TrainingPart> training_part(const ChallengeOptions& options, const TrainOptions& train,
+                                   const HistorySplit& split) {
+  DatasetMaker maker(train.schema, train.step_seconds, train.history);
+  TrainingPart part;
+  const Status read = each_row(
+      options.traces,
+      [&](const TraceReader& reader, const TraceRow& row) -> Status {
+        if (row.wall_time >= split.begin && row.wall_time < split.cut)
+          maker.add(reader.index(), reader.execution(), row);
+        return {};
+      },
+      [&](const TraceReader& reader) {
+        maker.end_trace();
+        const bool own = reader.path().starts_with("/proc/self/fd/");
+        part.sources.push_back({own ? "history of this host" : reader.path(), reader.crc()});
+      });
+  if (!read) return std::unexpected(read.error());
+  part.data = maker.finish();
+  return part;
+}
+
+Result<std::vector<Execution>> executions_between(const ChallengeOptions& options, WallTime from,
+                                                  WallTime until) {
+  std::vector<Execution> executions;
+  std::map<std::size_t, std::size_t> places;  // of the executions of one trace
+  const Status read = each_row(
+      options.traces,
+      [&](const TraceReader& reader, const TraceRow& row) -> Status {
+        if (row.wall_time < from || row.wall_time >= until) return {};
+        const auto [place, fresh] = places.try_emplace(reader.index(), executions.size());
+        if (fresh) executions.push_back({reader.execution(), {}});
+        executions[place->second].rows.push_back(row);
+        return {};
+      },
+      [&](const TraceReader&) { places.clear(); });
+  if (!read) return std::unexpected(read.error());
+  return executions;
+}
+
+Result<ChallengeSide> play(ReplayInput& input, const Model& model,
+                           const ChallengeOptions& options) {
+  auto engine = PhaseEngine::create(model);
+  if (!engine) return std::unexpected(engine.error());
+  input.engine = *std::move(engine);
+  const ReplaySettings settings{.loop = options.loop, .risk = options.risk};
+  const auto result = replay(input, settings, {.policy = options.policy}, false);
+  if (!result) return std::unexpected(result.error());
+  ChallengeSide side;
+  for (const Resource resource : kResources) {
+    const std::vector<ReplaySums> sums = sums_of(*result, resource);
+    if (measured(sums)) (resource == Resource::cpu ? side.cpu : side.memory) = total_of(sums);
+  }
+  return side;
+}
+
+TrainOptions training_options(const Model& champion, const ChallengeOptions& options) {
+  TrainOptions train;
+  train.schema = champion.schema;
+  train.step_seconds = champion.step_seconds;
+  train.clusters = options.clusters;
+  train.seed = options.seed;
+  return train;
+}
+
+// Of one resource, what the challenger does worse; empty: nothing.
+std::string worse(const char* name, const ReplaySums& old, const ReplaySums& fresh) {
+  if (fresh.samples_over > old.samples_over)
+    return fmt::format("{}: {} samples over the limit, the one in use has {}", name,
+                       fresh.samples_over, old.samples_over);
+  if (fresh.would_oom > old.would_oom)
+    return fmt::format("{}: {} windows that would have had an OOM, the one in use has {}", name,
+                       fresh.would_oom, old.would_oom);
+  return "";
+}
+
+double allocated(const std::optional<ReplaySums>& sums) {
+  return sums && sums->original > 0 ? sums->allocated / sums->original : 0;
+}
+
+}  // namespace
+
+Result<std::optional<HistorySplit>> split_history(const std::vector<std::string>& traces,
+                                                  const HistoryBounds& bounds, std::string& why) {
+  const Result<Span> span = span_of(traces);
+  if (!span) return std::unexpected(span.error());
+  if (length(*span) < bounds.least_seconds) {
+    why = fmt::format("too little history: {} from the first sample to the last, at least {} is "
+                      "asked for", human_duration(length(*span)),
+                      human_duration(bounds.least_seconds));
+    return std::nullopt;
+  }
+  RowsByTime rows(*span);
+  const Status counted = each_row(traces, [&](const TraceReader&, const TraceRow& row) -> Status {
+    rows.add(row.wall_time);
+    return {};
+  });
+  if (!counted) return std::unexpected(counted.error());
+  const double share = bounds.held_out_ratio * static_cast<double>(span->rows);
+  HistorySplit split{.begin = {}, .teaching = {}, .cut = {}, .end = span->last};
+  std::size_t bucket = kBuckets;
+  split.held_out_rows =
+      rows.take(bucket, std::min(static_cast<std::size_t>(share), bounds.most_held_out_rows));
+  split.cut = rows.begin_of(bucket);
+  std::size_t teaching = bucket;
+  rows.take(teaching, std::min(bounds.most_teaching_rows, bounds.most_training_rows));
+  split.teaching = rows.begin_of(teaching);
+  split.training_rows = rows.take(bucket, bounds.most_training_rows);
+  split.begin = rows.begin_of(bucket);
+  return split;
+}
+
+std::string why_not_better(const ChallengeSide& champion, const ChallengeSide& challenger) {
+  if (champion.cpu && challenger.cpu)
+    if (std::string more = worse("cpu", *champion.cpu, *challenger.cpu); !more.empty())
+      return more;
+  if (champion.memory && challenger.memory)
+    if (std::string more = worse("memory", *champion.memory, *challenger.memory); !more.empty())
+      return more;
+  const double old = allocated(champion.cpu) + allocated(champion.memory);
+  const double fresh = allocated(challenger.cpu) + allocated(challenger.memory);
+  if (fresh <= old * (1 - kLeastGain)) return "";
+  return fmt::format("it allocates {:+.2f} % against the one in use, {:+.0f} % at most is asked "
+                     "for",
+                     old > 0 ? 100 * (fresh / old - 1) : 0.0, -100 * kLeastGain);
+}
+
+Result<ChallengeReport> challenge(const Model& champion, const ChallengeOptions& options) {
+  if (!schema_columns(champion.schema).empty())
+    return failure(ErrorKind::invalid, "the model in use looks at columns of traces, which the "
+                                       "daemon does not have: name another one with --model");
+  ChallengeReport report;
+  const auto split = split_history(options.traces, options.bounds, report.too_little);
+  if (!split) return std::unexpected(split.error());
+  if (!*split) return report;
+  report.split = **split;
+  const TrainOptions train_options = training_options(champion, options);
+  auto training = training_part(options, train_options, report.split);
+  if (!training) return std::unexpected(training.error());
+  report.windows = training->data.size();
+  if (report.windows < kFewestWindows) {
+    report.too_little = fmt::format("too little history: {} windows to train on, at least {} are "
+                                    "needed", report.windows, kFewestWindows);
+    return report;
+  }
+  Result<Model> model = train(train_options, training->data, training->sources);
+  if (!model) return std::unexpected(model.error());
+  training = TrainingPart{};
+  ReplayInput input;
+  auto taught = executions_between(options, report.split.teaching, report.split.cut);
+  if (!taught) return std::unexpected(taught.error());
+  input.training = *std::move(taught);
+  auto executions = executions_between(options, report.split.cut, WallTime::max());
+  if (!executions) return std::unexpected(executions.error());
+  input.executions = *std::move(executions);
+  for (const bool old : {true, false}) {
+    auto side = play(input, old ? champion : *model, options);
+    if (!side) return std::unexpected(side.error());
+    (old ? report.champion : report.challenger) = *side;
+  }
+  if (!report.champion.cpu && !report.champion.memory) {
+    report.too_little = "too little history: nothing was measured in the part that is held out";
+    return report;
+  }
+  report.lost = why_not_better(report.champion, report.challenger);
+  report.model = *std::move(model);
+  return report;
+}
+
+}  // namespace cgphase

@@ -1,0 +1,169 @@
+#include "lab/plot/container_plot.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "cli/output/print.h"
+#include "cli/output/time_text.h"
+#include "cli/output/view.h"
+#include "lab/plot/phase_lane.h"
+#include "lab/plot/trace_plot.h"
+#include "model/model.h"
+#include "model/phase.h"
+
+namespace cgphase {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kDefaultSeconds = 3600;
+constexpr double kMaxTime = 9e9, kMaxQuantity = 1e18;
+constexpr int kMostPoints = 3600;  // as many fit a reply
+constexpr std::size_t kMostReplies = 20;
+constexpr double kPeriodUsec = 100'000, kMostUsec = 1e15;
+
+std::optional<double> quantity(const json& point, const char* path) {
+  const std::optional<double> value = view_number(point, path);
+  return value && *value >= 0 && *value <= kMaxQuantity ? value : std::nullopt;
+}
+
+int lane_phase(const json& point) {
+  const std::string state = view_text(point, "/phase/state");
+  const std::optional<double> index = view_number(point, "/phase/index");
+  if (state == to_string(PhaseState::known) && index && *index >= 0 && *index < kMaxPhases)
+    return static_cast<int>(*index);
+  return state == to_string(PhaseState::unknown) ? kLaneUnknown : kLaneNothing;
+}
+
+Limits limits_of(const json& point) {
+  Limits limits;
+  if (const auto cores = quantity(point, "/limits/cpu_cores"); cores && *cores <= 1e9)
+    limits.cpu_max = CpuMax{
+        Microseconds{static_cast<std::uint64_t>(std::llround(*cores * kPeriodUsec))}};
+  if (const auto bytes = quantity(point, "/limits/memory_bytes"))
+    limits.memory_max = MemoryLimit{Bytes{static_cast<std::uint64_t>(*bytes)}};
+  return limits;
+}
+
+// The samples that the daemon made the points of, as far as a plot needs them: a counter of CPU
+// time, which falls where the daemon had no rate.
+class Rebuilder {
+ public:
+  // Points that do not come after the one before are left out: a reply begins with the last one
+  // of the reply before it.
+  void add(const json& point) {
+    const std::optional<double> time = quantity(point, "/time");
+    if (!time || *time > kMaxTime || (before_ && *time <= *before_)) return;
+    TraceRow row;
+    row.wall_time = WallTime(std::chrono::nanoseconds(std::llround(*time * 1e9)));
+    row.time = MonotonicTime(row.wall_time.time_since_epoch());
+    const double seconds = before_ ? *time - *before_ : 0;
+    before_ = time;
+    const auto cores = quantity(point, "/cpu_cores");
+    if (cores) usec_ += static_cast<std::uint64_t>(std::min(*cores * seconds * 1e6, kMostUsec));
+    else --usec_;
+    row.sample.cpu.usage_usec = usec_;
+    if (const auto need = quantity(point, "/memory_need_bytes"))
+      row.sample.memory.anon_bytes = static_cast<std::uint64_t>(*need);
+    row.sample.limits = limits_of(point);
+    execution.rows.push_back(std::move(row));
+    phases.push_back(lane_phase(point));
+  }
+
+  Execution execution;
+  std::vector<int> phases;
+
+ private:
+  std::optional<double> before_;
+  std::uint64_t usec_ = std::uint64_t{1} << 32;  // so that it can fall
+};
+
+// Its time, or the default, in seconds since the epoch.
+std::expected<double, Complaint> seconds_of(const std::string& text, double otherwise, bool utc) {
+  if (text.empty()) return otherwise;
+  const Result<WallTime> time = parse_time(text, SystemClock().wall_now(), utc);
+  if (!time) return complaint(Exit::usage, time.error().text);
+  return std::chrono::duration<double>(time->time_since_epoch()).count();
+}
+
+// A reply has the oldest points of its span: where it is full, the next one begins at its last.
+std::expected<std::vector<json>, Complaint> ask_history(const std::string& name, double from,
+                                                        double until,
+                                                        const CommonOptions& common) {
+  // JSON carries no stray bytes: a raw name that has such is sent as it is printed.
+  const std::string sent = printable(name) == name ? name : escape_name(name);
+  std::vector<json> replies;
+  for (;;) {
+    auto reply = ask_daemon(common.socket, {.verb = Verb::history,
+                                            .args = {{"container", sent},
+                                                     {"from_seconds", from},
+                                                     {"until_seconds", until},
+                                                     {"limit", kMostPoints}}});
+    if (!reply) return std::unexpected(reply.error());
+    const json& points = view_array(*reply, "/points");
+    const bool full = points.size() >= std::size_t{kMostPoints};
+    if (full) from = std::max(view_number(points.back(), "/time").value_or(until), from);
+    replies.push_back(*std::move(reply));
+    if (!full || from >= until) return replies;
+    if (replies.size() == kMostReplies)
+      return complaint(Exit::usage, fmt::format("more than {} samples; choose a shorter time with "
+                                                "--since and --until",
+                                                kMostReplies * kMostPoints));
+  }
+}
+
+}  // namespace
+
+std::expected<std::string, Complaint> draw_history(std::span<const json> replies,
+                                                   int phase_count) {
+  Rebuilder history;
+  for (const json& reply : replies)
+    for (const json& point : view_array(reply, "/points")) history.add(point);
+  const std::string name = view_text(replies.front(), "/container/name");
+  if (history.phases.empty())
+    return complaint(Exit::invalid, name + ": nothing was recorded in this time; choose an earlier "
+                                           "--since");
+  // The daemon escaped the names already, and the picture does.
+  history.execution.id = unescape_name(name);
+  history.execution.service = unescape_name(view_text(replies.front(), "/container/image"));
+  TracePlot plot;
+  plot.kind = "Container";
+  plot.source = history.execution.id;
+  plot.phase_source = "phases as the daemon recognised them";
+  const int highest = *std::ranges::max_element(history.phases);
+  plot.phase_names.resize(
+      static_cast<std::size_t>(std::clamp(phase_count, std::max(highest + 1, 0), kMaxPhases)));
+  PlotSpan span;
+  for (const TraceRow& row : history.execution.rows) span.add(row);
+  PlottedExecution& drawn = plot.executions.emplace_back(history.execution, span);
+  for (std::size_t i = 0; i < history.phases.size(); ++i)
+    drawn.add(history.execution.rows[i], history.phases[i]);
+  plot.total = 1;
+  return draw_trace(plot);
+}
+
+std::expected<std::string, Complaint> plot_container(const ContainerPlotOptions& options,
+                                                     const CommonOptions& common) {
+  const double now = std::chrono::duration<double>(
+                         SystemClock().wall_now().time_since_epoch()).count();
+  const auto until = seconds_of(options.until, now, common.utc);
+  if (!until) return std::unexpected(until.error());
+  const auto from = seconds_of(options.from, *until - kDefaultSeconds, common.utc);
+  if (!from) return std::unexpected(from.error());
+  const auto replies = ask_history(options.container, std::max(*from, 0.0), *until, common);
+  if (!replies) return std::unexpected(replies.error());
+  const auto status = ask_daemon(common.socket, {.verb = Verb::status, .args = json::object()});
+  if (!status) return std::unexpected(status.error());
+  const double phases = quantity(*status, "/model/phases").value_or(0);
+  return draw_history(*replies, static_cast<int>(std::min(phases, double{kMaxPhases})));
+}
+
+}  // namespace cgphase

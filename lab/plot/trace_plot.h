@@ -1,0 +1,92 @@
+// Executions of a trace as a picture: CPU and memory over time with their limits, and the phases
+// below them.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lab/plot/envelope.h"
+#include "lab/plot/phase_lane.h"
+#include "model/feature_extractor.h"
+#include "model/model.h"
+#include "model/phase.h"
+#include "traces/trace.h"
+
+namespace cgphase {
+
+inline constexpr std::size_t kMostPlottedExecutions = 8;
+inline constexpr std::size_t kMostPlottedPolicies = 3;
+
+// The limits that a policy would have set, over time.
+struct PlottedLimits {
+  Envelope cores, gib;
+};
+
+// Where the rows of an execution lie, which must be known before any is drawn.
+struct PlotSpan {
+  MonotonicTime first, last;  // the earliest and the latest of all rows
+  WallTime start;             // of the first row in the file
+  std::size_t rows = 0;
+
+  void add(const TraceRow& row);
+};
+
+// What is drawn of one execution, taken from its rows one by one; none of them is kept.
+class PlottedExecution {
+ public:
+  // `span` has at least one row.
+  PlottedExecution(const ExecutionHeader& execution, const PlotSpan& span);
+
+  // `phase` is an index, or as of phase_lane.h.
+  void add(const TraceRow& row, int phase);
+  // From `time` on, what policy number `policy` (below kMostPlottedPolicies) had in force; absent
+  // where nothing was measured.
+  void add_limits(std::size_t policy, MonotonicTime time, std::optional<double> cores,
+                  std::optional<double> bytes);
+
+  const std::string& id() const { return id_; }
+  const std::string& service() const { return service_; }
+  const PlotSpan& span() const { return span_; }
+  double seconds() const { return seconds_; }  // from the earliest row to the latest
+  const Lane& lane() const { return lane_; }
+  const Envelope& cores() const { return cores_; }
+  const Envelope& core_limit() const { return core_limit_; }
+  const Envelope& gib() const { return gib_; }  // memory need
+  const Envelope& gib_limit() const { return gib_limit_; }
+  std::span<const PlottedLimits> policies() const { return policies_; }
+
+ private:
+  std::string id_, service_;
+  PlotSpan span_;
+  double seconds_;
+  Lane lane_;
+  Envelope cores_, core_limit_, gib_, gib_limit_;
+  std::vector<PlottedLimits> policies_;
+  FeatureExtractor extractor_;
+};
+
+struct TracePlot {
+  std::string kind = "Trace";  // what `source` names
+  std::string source;       // the trace's name, not escaped
+  std::string phase_source; // "phases of model M", "labels", not escaped
+  std::vector<std::string> phase_names;  // by index, not escaped; "" where the letter is the name
+  std::vector<std::string> policies;     // whose limits are drawn, not escaped
+  std::string unknown_name = "unknown phase";
+  std::string nothing_name = "not enough history";
+  std::vector<PlottedExecution> executions;  // at most kMostPlottedExecutions
+  std::size_t total = 0;                     // how many the trace has
+};
+
+// What draws a phase in the lane.
+int lane_phase(const Phase& phase);
+// What the samples of each phase used in training, of their limits: "(CPU 41 %, memory 52 %)"; ""
+// where the model does not tell.
+std::vector<std::string> phase_names_of(const Model& model);
+
+// The SVG. Its size is bounded whatever the number of rows: each line has two points per two pixels
+// at most.
+std::string draw_trace(const TracePlot& plot);
+
+}  // namespace cgphase

@@ -1,0 +1,71 @@
+// What --assert takes: a claim about a replay, such as
+//
+//   phase.cpu.samples_over <= 1 %
+//   phase.memory.would_oom == 0
+//   phase.cpu.alloc_vs_static < 0.9 * hold.cpu.alloc_vs_static
+//
+// CLAIM = SUM (< | <= | > | >= | == | !=) SUM; in a SUM may stand numbers ("1.5", "5 %"), values
+// POLICY.RESOURCE[.by_resource_hour].MEASURE, + - * / and parentheses, with the usual precedence.
+// POLICY is all in front of the resource, its parameters in any order: there is no doubt about the
+// minus in vpa-tuned or the points in hold:margin=1.05. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "lab/replay/measure_table.h"
+
+namespace cgphase {
+
+inline constexpr std::size_t kMostAssertionBytes = 4096;
+inline constexpr int kMostAssertionDepth = 32;  // of parentheses and signs
+
+// A value that an assertion names. `policy` counts the known ones.
+struct MeasureName {
+  std::size_t policy = 0;
+  Resource resource = Resource::cpu;
+  bool by_resource_hour = false;
+  const Measure* measure = nullptr;
+};
+
+class Assertion {
+ public:
+  // Absent: not measured, or it does not exist.
+  using Values = std::function<std::optional<double>(const MeasureName&)>;
+  struct Outcome {
+    bool holds = false;  // no where a side has no value
+    std::optional<double> left, right;
+  };
+
+  // `policies` are the names that may stand in it. Errors: invalid, one line that quotes the text.
+  static Result<Assertion> parse(std::string_view text, std::span<const std::string> policies);
+
+  Outcome check(const Values& values) const;
+  const std::string& text() const { return text_; }
+
+ private:
+  friend class AssertionParser;
+  enum class Comparison : std::uint8_t { less, at_most, more, at_least, equal, unequal };
+  // Postfix: operands first.
+  struct Step {
+    enum class Kind : std::uint8_t { number, value, add, subtract, multiply, divide, negate };
+    Kind kind = Kind::number;
+    double number = 0;
+    MeasureName value;
+  };
+  static std::optional<double> calculate(const std::vector<Step>& steps, const Values& values);
+  static bool compare(double left, Comparison comparison, double right);
+
+  std::string text_;
+  std::vector<Step> left_, right_;
+  Comparison comparison_ = Comparison::equal;
+};
+
+}  // namespace cgphase

@@ -1,0 +1,250 @@
+// `cgphase replay`: what policies would have done on recorded executions (docs/replay.md).
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "cli/commands/history_verbs.h"
+#include "cli/commands/verbs.h"
+#include "cli/host_history.h"
+#include "cli/offline.h"
+#include "cli/options.h"
+#include "cli/output/print.h"
+#include "cli/output/time_text.h"
+#include "lab/replay/session.h"
+#include "lab/replay/words.h"
+
+namespace cgphase {
+namespace {
+
+constexpr double kLeastWindow = 1, kMostWindow = 7 * 86'400;
+constexpr double kLeastStep = 0.001, kMostStep = 86'400;
+constexpr double kLeastRaise = 0.001, kMostRaise = 3600;
+constexpr double kLeastThreshold = 0.1, kMostThreshold = 1;
+
+std::string value_text(const std::optional<double>& value) {
+  return value ? fmt::format("{}", *value) : "no value";
+}
+
+// Whether all hold; one line for each that does not.
+bool all_hold(const std::vector<AssertionReport>& assertions) {
+  bool all = true;
+  for (const AssertionReport& assertion : assertions) {
+    all &= assertion.holds;
+    if (!assertion.holds)
+      complain(Exit::assertion, fmt::format("assertion failed: {} (left {}, right {})",
+                                            escape_name(assertion.text),
+                                            value_text(assertion.left),
+                                            value_text(assertion.right)));
+  }
+  return all;
+}
+
+std::string shown(const ReplayReport& report, const CommonOptions& common) {
+  switch (common.output) {
+    case Output::json: return replay_json(report);
+    case Output::jsonl: return replay_jsonl(report);
+    case Output::csv: return replay_csv(report, common.legend);
+    default: return replay_text(report, text_style(common, terminal_environment()));
+  }
+}
+
+// Nothing is printed and no picture is there before all was replayed.
+OrComplaint<int> replay_verb(const ReplayRequest& request, const CommonOptions& common) {
+  if (common.output == Output::openmetrics)
+    return complaint(Exit::usage, "-o openmetrics: replay has table, wide, json, jsonl, csv");
+  Result<ReplaySession> session = ReplaySession::create(request);
+  if (!session) return complaint(Exit::usage, session.error().text);
+  const Result<ReplayReport> report = session->run();
+  if (!report) return complaint(report.error());
+  if (!request.directory.empty()) {
+    const auto earlier = session->draw();
+    if (!earlier) return complaint(earlier.error());
+    if (!earlier->empty())
+      complain(Exit::ok, fmt::format("replay: cannot remove earlier pictures from {}: {}",
+                                     request.directory, fmt::join(*earlier, ", ")));
+  }
+  if (const std::string left_out = session->left_out(); !left_out.empty())
+    complain(Exit::ok, "replay leaves out: " + left_out);
+  if (const std::string knows = session->model_knows(); !knows.empty())
+    complain(Exit::ok, "replay: " + knows);
+  if (const std::string by_use = measured_by_use(*report);
+      !by_use.empty() && common.output != Output::json && common.output != Output::jsonl)
+    complain(Exit::ok, "replay: " + by_use);
+  const bool hold = all_hold(report->assertions);
+  if (const Status written = emit(shown(*report, common), {}); !written)
+    return complaint(written.error());
+  return hold ? 0 : static_cast<int>(Exit::assertion);
+}
+
+// What CLI11 says where it does not understand.
+template <class T>
+T taken(const char* option, const Result<T>& value) {
+  if (!value) throw CLI::ValidationError(fmt::format("{} {}", option, value.error().text));
+  return *value;
+}
+
+struct ReplayWords : ReplayRequest {
+  bool host = false;
+  HostHistory history;
+  std::string since, until;
+};
+using Options = std::shared_ptr<ReplayWords>;
+
+std::optional<Complaint> take_times(ReplayWords& words, const CommonOptions& common) {
+  const auto take = [&](const std::string& text, std::optional<WallTime>& time)
+      -> std::optional<Complaint> {
+    if (text.empty()) return std::nullopt;
+    const Result<WallTime> parsed = parse_time(text, SystemClock().wall_now(), common.utc);
+    if (!parsed) return Complaint{Exit::usage, parsed.error().text};
+    time = *parsed;
+    return std::nullopt;
+  };
+  if (auto wrong = take(words.since, words.history.since)) return wrong;
+  return take(words.until, words.history.until);
+}
+
+// The traces of the command line, and this host's history behind them where it is asked for.
+OrComplaint<int> replay_words(ReplayWords words, const CommonOptions& common) {
+  words.host |= !words.history.containers.empty() || !words.history.state_dir.empty();
+  if (!words.host && words.paths.traces.empty())
+    return complaint(Exit::usage, "replay needs traces, or --host for this host's own history");
+  std::optional<HostTrace> recorded;
+  if (!words.host && !(words.since.empty() && words.until.empty()))
+    return complaint(Exit::usage, "--since and --until are for --host, not for traces");
+  if (words.host) {
+    if (auto wrong = take_times(words, common)) return std::unexpected(*wrong);
+    words.history.socket = common.socket;
+    words.history.incomplete = complain_incomplete;
+    auto trace = host_trace(words.history);
+    if (!trace) return std::unexpected(trace.error());
+    recorded = *std::move(trace);
+    words.paths.traces.push_back(recorded->path);
+  }
+  return replay_verb(words, common);
+}
+
+void add_input_options(CLI::App& verb, const Options& options) {
+  verb.add_option("traces", options->paths.traces, "traces to replay, CSV or CSV.gz");
+  verb.add_flag("--host", options->host, "this host's own history, of all containers");
+  verb.add_option("--container", options->history.containers,
+                  "of this one: name, id (4 characters or more) or cgroup path")
+      ->allow_extra_args(false);
+  verb.add_option("--from,--since", options->since,
+                  "begin of the history (-10m, \"3m ago\", ISO, epoch) [all there is]");
+  verb.add_option("--until", options->until, "its end [now]");
+  verb.add_option("--state-dir", options->history.state_dir,
+                  "read the files of a daemon that does not run, instead of asking one that does");
+  verb.add_option("--train", options->paths.training, "traces of earlier runs, to learn from");
+  verb.add_option_function<std::string>(
+          "--model",
+          [options](const std::string& path) {
+            options->paths.model = path;
+            options->model_named = true;
+          },
+          "model file [" + std::string(kInstalledModel) + "]");
+  verb.add_option("--compat-model", options->paths.compat_model,
+                  "model imported from AI4DL, for ai4dl-phase-compat");
+}
+
+void add_policy_options(CLI::App& verb, const Options& options) {
+  verb.add_option("--policy", options->lineup.policies,
+                  "NAME or NAME:KEY=NUMBER,..., several with commas, or all [phase,hold,oracle-max,"
+                  "static]")
+      ->allow_extra_args(false);
+  verb.add_option_function<std::string>(
+      "--margin",
+      [options](const std::string& text) {
+        options->lineup.margins = taken("--margin", parse_margins(text));
+      },
+      "percent on what policies want, such as 0,5,10 [0]");
+  verb.add_option_function<std::string>(
+      "--risk",
+      [options](const std::string& text) {
+        options->settings.risk = taken("--risk", parse_share(text, kLeastRisk, kMostRisk));
+      },
+      "share of the samples that may want more than they got [0.1%]");
+  verb.add_flag("--rails", options->lineup.rails, "ours with the daemon's rails, too");
+}
+
+void add_time_options(CLI::App& verb, const Options& options) {
+  verb.add_option_function<std::string>(
+      "--window",
+      [options](const std::string& text) {
+        options->settings.window_seconds =
+            taken("--window", parse_seconds(text, kLeastWindow, kMostWindow));
+      },
+      "of the oracles, of policies with a window, and of windows without overrun [10m]");
+  verb.add_option_function<std::string>(
+      "--step",
+      [options](const std::string& text) {
+        options->settings.step_seconds =
+            taken("--step", parse_seconds(text, kLeastStep, kMostStep));
+      },
+      "between two decisions [each sample]");
+}
+
+void add_loop_options(CLI::App& verb, const Options& options) {
+  ClosedLoop& loop = options->settings.loop;
+  CLI::Option* const closed =
+      verb.add_flag("--closed-loop", loop.enabled, "a guard raises limits, unmet demand waits");
+  verb.add_option_function<std::string>(
+          "--time-to-raise",
+          [&loop](const std::string& text) {
+            loop.time_to_raise_seconds =
+                taken("--time-to-raise", parse_seconds(text, kLeastRaise, kMostRaise));
+          },
+          "of the guard, after demand came near the limit [100ms]")
+      ->needs(closed);
+  verb.add_option_function<std::string>(
+          "--guard-threshold",
+          [&loop, &lineup = options->lineup](const std::string& text) {
+            lineup.threshold_told = true;
+            loop.guard_threshold =
+                taken("--guard-threshold", parse_share(text, kLeastThreshold, kMostThreshold));
+          },
+          "how near, of the limit [95%]")
+      ->needs(closed);
+}
+
+void add_outcome_options(CLI::App& verb, const Options& options) {
+  verb.add_option("--compare", options->compared,
+                  "what A and B cost at the same share of samples over; controls: all without "
+                  "phases")
+      ->expected(2)
+      ->type_name("A B");
+  verb.add_option("--assert", options->assertions,
+                  "such as 'phase.cpu.samples_over <= 1%'; exit 8 where it does not hold")
+      ->allow_extra_args(false);
+  verb.add_option("--svg", options->directory, "directory for pictures");
+  verb.add_option("--seed", options->bootstrap.seed, "of the 95 % intervals")
+      ->capture_default_str();
+  verb.add_option("--bootstrap", options->bootstrap.resamples, "resamples; 0: no intervals")
+      ->check(CLI::Range(0, kMostResamples))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void add_replay_verb(CLI::App& app, const CommonOptions& common, int& exit_code) {
+  CLI::App* const verb = app.add_subcommand(
+      "replay", "what policies would have saved and cost on recorded executions");
+  const auto options = std::make_shared<ReplayWords>();
+  options->paths.model = default_model_path();
+  add_input_options(*verb, options);
+  add_policy_options(*verb, options);
+  add_time_options(*verb, options);
+  add_loop_options(*verb, options);
+  add_outcome_options(*verb, options);
+  verb->callback([options, &common, &exit_code] {
+    const OrComplaint<int> outcome = replay_words(*options, common);
+    exit_code = outcome ? *outcome : complain(outcome.error());
+  });
+}
+
+}  // namespace cgphase

@@ -1,0 +1,63 @@
+// All that `cgphase replay` has to tell, and its forms: JSON and CSV for programs, a table for
+// people. Pure: the same replay gives the same bytes on every machine.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/output/style.h"
+#include "lab/replay/bootstrap.h"
+#include "lab/replay/comparison.h"
+#include "lab/replay/measure_table.h"
+#include "lab/replay/replay.h"
+#include "traces/trace.h"
+
+namespace cgphase {
+
+struct AssertionReport {
+  std::string text;
+  bool holds = false;
+  std::optional<double> left, right;
+};
+
+struct ReplayReport {
+  std::vector<TraceSource> traces;    // in the order of the command line
+  std::vector<TraceSource> training;
+  std::optional<std::uint32_t> model_crc, compat_model_crc;  // CRC-32C of the files
+  ReplaySettings settings;
+  double cadence_seconds = 1;         // the usual one; for people
+  double played_seconds = 0;          // of all executions
+  BootstrapOptions bootstrap;
+  std::vector<ContenderResult> results;
+  std::optional<Comparison> comparison;
+  std::vector<AssertionReport> assertions;
+
+  std::size_t executions() const {
+    return results.empty() ? 0 : results.front().executions.size();
+  }
+};
+
+// As --assert and people know it: its text, "+rails" behind it with rails.
+std::string policy_name(const ContenderResult& result);
+
+// CRC-32C of the limits of all executions.
+std::uint32_t decisions_crc(const ContenderResult& result);
+std::uint32_t decisions_crc(const ReplayReport& report);
+
+// 95 % of the resampled means of every ratio of all_measures(), in its order without the others.
+std::vector<std::optional<Interval>> ratio_intervals(std::span<const ReplaySums> executions,
+                                                     const BootstrapOptions& options);
+
+// Of how many executions a resource is measured by the largest use in it, in a sentence; empty
+// where of none.
+std::string measured_by_use(const ReplayReport& report);
+
+std::string replay_json(const ReplayReport& report);
+// One line for each execution under each policy, margin and resource.
+std::string replay_jsonl(const ReplayReport& report);
+std::string replay_csv(const ReplayReport& report, bool legend);
+std::string replay_text(const ReplayReport& report, const TextStyle& style);
+
+}  // namespace cgphase

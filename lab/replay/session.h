@@ -1,0 +1,84 @@
+// One call of `cgphase replay`, from its words to its report and pictures.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "lab/replay/assertion.h"
+#include "lab/replay/contest.h"
+#include "lab/replay/lineup.h"
+#include "lab/replay/recorded.h"
+#include "lab/replay/report.h"
+#include "lab/replay/sweep_plan.h"
+
+namespace cgphase {
+
+// What was asked for.
+struct ReplayRequest {
+  RecordedPaths paths;
+  bool model_named = false;           // else the model need not be there
+  LineupOptions lineup;
+  ReplaySettings settings;
+  std::vector<std::string> compared;  // two policies, or none
+  std::vector<std::string> assertions;
+  std::string directory;              // of the pictures; empty: none
+  BootstrapOptions bootstrap;
+};
+
+class ReplaySession {
+ public:
+  // Only words are looked at. Errors: invalid, beginning with the option.
+  static Result<ReplaySession> create(const ReplayRequest& request);
+
+  // Reads and replays everything, and checks the assertions. Errors: those of read_recorded(), and
+  // invalid where a policy cannot run that was asked for by its name.
+  Result<ReplayReport> run();
+
+  // After run(): what `all` leaves out and why; empty where nothing is.
+  std::string left_out() const;
+  // After run(): that the model was trained on what is replayed, in a sentence; empty where its
+  // provenance tells of none, and where no policy asks it for phases.
+  std::string model_knows() const;
+  // After run(): the pictures. Returns the names of earlier ones that it cannot remove. Errors: io,
+  // denied.
+  Result<std::vector<std::string>> draw() const;
+
+ private:
+  // A plan and the places of its entrants in the contest.
+  struct EnteredPlan {
+    SweepPlan plan;
+    std::vector<std::size_t> places;
+  };
+
+  explicit ReplaySession(const ReplayRequest& request) : request_(request) {}
+  Status take_words();
+  Status read();
+  void enter();
+  void enter(EnteredPlan& entered);
+  void enter_figures();
+  Status take_results(ReplayReport& report) const;
+  Status compare_sweeps(ReplayReport& report) const;
+  void check_assertions(ReplayReport& report) const;
+  ReplayReport empty_report() const;
+  // Why; empty where it can.
+  std::string why_not(std::size_t entrant) const;
+  bool asks_for_phases() const;
+  bool lacks_model(const PolicySpec& policy) const;
+  std::optional<double> value(const MeasureName& name) const;
+  Result<Sweep> sweep_of(const EnteredPlan& entered) const;
+  std::string source_name() const;
+  std::string subtitle() const;
+
+  ReplayRequest request_;
+  Lineup lineup_;
+  std::vector<Assertion> assertions_;
+  Recorded recorded_;
+  Contest contest_;
+  std::vector<std::size_t> places_;  // of the lineup's entrants
+  std::vector<EnteredPlan> compared_, drawn_;
+  EnteredPlan controls_;
+};
+
+}  // namespace cgphase

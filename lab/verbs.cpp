@@ -1,0 +1,21 @@
+#include "lab/verbs.h"
+
+namespace cgphase {
+
+// Each is defined in the file that is named after it.
+AddVerbs add_prototypes_verb, add_plot_verb, add_replay_verb, add_challenge_verb;
+
+namespace {
+
+constexpr AddVerbs* kVerbs[] = {
+    add_prototypes_verb,
+    add_plot_verb,
+    add_replay_verb,
+    add_challenge_verb,
+};
+
+}  // namespace
+
+std::span<AddVerbs* const> lab_verbs() { return kVerbs; }
+
+}  // namespace cgphase

@@ -1,0 +1,352 @@
+#include "cli/output/render.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "cli/commands/doctor.h"
+#include "tests/cli/reports.h"
+
+using namespace cgphase;
+using namespace cgphase::test;
+using nlohmann::json;
+
+namespace {
+
+TextStyle plain() {
+  TextStyle style;
+  style.utc = true;
+  return style;
+}
+
+TextStyle wide() {
+  TextStyle style = plain();
+  style.wide = true;
+  return style;
+}
+
+using Renderer = std::string (*)(const json&, const TextStyle&);
+constexpr Renderer kRenderers[] = {render_status, render_list,   render_show,   render_explain,
+                                   render_history, render_events, render_action, render_doctor};
+
+std::vector<EventReport> events_of(const std::string& name) {
+  const ExplainReport why = explain();
+  const auto& [decision, written, end] = why.decisions[0];
+  return {{name, decision.time, decision.decision, std::nullopt},
+          {name, end->time, std::nullopt, end->outcome}};
+}
+
+}  // namespace
+
+TEST_CASE("list shows phase, usage, limits, saving and what comes next") {
+  CHECK(render_list(list_reply(std::vector{web(), fresh()}), plain()) ==
+        "NAME   MODE     PHASE         FOR   CPU     CPU LIMIT   MEMORY        MEMORY LIMIT       "
+        "PROPOSAL          SAVED  NEXT\n"
+        "web-1  enforce  B 90 %  2 min 5 s  0.25  0.60 of 2.00  900 MiB  1.2 GiB of 2.0 GiB  "
+        "0.50, 1.1 GiB  1.40, 819 MiB  C 71 % in 40 s\n"
+        "fresh  observe  -               -     -          none        -                none  "
+        "            -              -  -\n");
+}
+
+TEST_CASE("wide adds GPUs, engine, id, image, what holds, throttling, kills and path") {
+  const std::string text = render_list(list_reply(std::vector{web()}), wide());
+  CHECK(text.find("ENGINE  ID            IMAGE       HOLDING") != std::string::npos);
+  CHECK(text.find("0.85    12.0 GiB  GPU-8f1e9a3c, 0000:03:00.0  docker") != std::string::npos);
+  CHECK(text.find("docker  4f2a9bc01d22  shop/web:7  cpu too_small, memory trial_running") !=
+        std::string::npos);
+  CHECK(text.ends_with("1.5 s    0  /system.slice/docker-4f2a9bc01d22.scope\n"));
+}
+
+TEST_CASE("an empty host says that no containers are seen") {
+  CHECK(render_list(list_reply({}), plain()) == "no containers seen\n");
+  TextStyle bare = plain();
+  bare.legend = false;
+  CHECK(render_list(list_reply({}), bare).empty());
+}
+
+TEST_CASE("a paused container and one of another manager show it as their mode") {
+  ContainerReport report = web();
+  report.holding_memory = Verdict::rival;
+  CHECK(mode_text(to_json(report)) == "rival");
+  report.paused = true;
+  CHECK(mode_text(to_json(report)) == "paused");
+  report.container.hands_off = "managed by the kubelet";
+  CHECK(mode_text(to_json(report)) == "hands off");
+}
+
+TEST_CASE("a long name is cut on a terminal only, and not its end, which tells it from others") {
+  ContainerReport report = fresh();
+  report.container.name = std::string(40, 'n') + "-1";
+  TextStyle tty = plain();
+  tty.shorten = true;
+  const json body = list_reply(std::vector{report});
+  CHECK(render_list(body, tty).find("\n" + std::string(14, 'n') + "..." + std::string(13, 'n') +
+                                    "-1  ") != std::string::npos);
+  CHECK(render_list(body, plain()).find(report.container.name) != std::string::npos);
+}
+
+TEST_CASE("what comes next has no time where nothing tells when, and is nothing without a phase") {
+  ContainerReport report = web();
+  CHECK(next_text(to_json(report)) == "C 71 % in 40 s");
+  json body = to_json(report);
+  body["next"][0]["in_seconds"] = 0;
+  CHECK(next_text(body) == "C 71 % in -");
+  body["next"][0].erase("in_seconds");
+  CHECK(next_text(body) == "C 71 % in -");
+  report.next[0].phase = -1;
+  CHECK(next_text(to_json(report)) == "-");
+  report.next.clear();
+  CHECK(next_text(to_json(report)) == "-");
+}
+
+TEST_CASE("times below a millisecond are told in microseconds") {
+  const auto told = [](std::uint64_t latency_usec, std::uint64_t longest_wait_usec) {
+    json body = to_json(web());
+    body["block"]["latency_usec"] = latency_usec;  // of 256 requests
+    body["run_queue"]["longest_wait_usec"] = longest_wait_usec;
+    return render_show(body, plain());
+  };
+  CHECK(told(256 * 85, 3000).find("in 256 requests, 85 us each\n") != std::string::npos);
+  CHECK(told(256 * 85 + 200, 3000).find(", 86 us each\n") != std::string::npos);
+  CHECK(told(256 * 999, 3000).find(", 999 us each\n") != std::string::npos);
+  CHECK(told(256 * 1000 - 1, 3000).find(", 1 ms each\n") != std::string::npos);
+  CHECK(told(0, 3000).find(", 0 s each\n") != std::string::npos);
+  CHECK(told(0, 420).find("of late up to 420 us;") != std::string::npos);
+  json unmeasured = to_json(web());
+  unmeasured["block"]["latency_usec"] = nullptr;
+  CHECK(render_show(unmeasured, plain()).find("64.0 MiB in 256 requests\n") != std::string::npos);
+}
+
+TEST_CASE("show tells one container in full") {
+  CHECK(render_show(to_json(web()), plain()) ==
+        "name         web-1\n"
+        "engine       docker\n"
+        "id           4f2a9bc01d22e0f14f2a9bc01d22e0f1\n"
+        "image        shop/web:7\n"
+        "path         /system.slice/docker-4f2a9bc01d22.scope\n"
+        "mode         enforce\n"
+        "phase        B 90 % (known), for 2 min 5 s\n"
+        "next         C 71 % in 40 s\n"
+        "phases seen  A 30, B 142 steps\n"
+        "cpu          0.25 cores, limit 0.60 of 2.00\n"
+        "memory       900 MiB needed, 1000 MiB charged, limit 1.2 GiB of 2.0 GiB\n"
+        "gpu          0.85 busy, 12.0 GiB, on GPU-8f1e9a3c-0b52-4c1e-a7d3-5d2f6e9b1c04, "
+        "0000:03:00.0\n"
+        "run queue    2.5 s waited in 1200 waits, of late up to 3 ms; 1100 voluntary, 90 "
+        "involuntary switches\n"
+        "network      3.0 MiB received, 5.0 MiB sent, 7 TCP segments sent again\n"
+        "block        64.0 MiB in 256 requests, 2 ms each\n"
+        "proposal     0.50, 1.1 GiB\n"
+        "saved        1.40, 819 MiB\n"
+        "holding      cpu too_small, memory trial_running\n"
+        "throttled    1.5 s\n"
+        "memory wait  40 ms\n"
+        "oom kills    0\n");
+}
+
+TEST_CASE("show has a table of bursts where the run or an earlier one of its image has any") {
+  json body = to_json(web());
+  body["bursts"] = {{"now", {{"network_receive", nullptr}}}, {"next", json::object()}};
+  CHECK(render_show(body, plain()) == render_show(to_json(web()), plain()));
+  body["bursts"]["now"]["network_receive"] = {
+      {"idle_seconds", {{"count", 4}, {"mean", 15}, {"sd", 3}}}};
+  body["bursts"]["next"]["network_transmit"] = {
+      {"burst_consumption", {{"value", 5000}, {"deviation", nullptr}, {"relative_error", 0.25}}}};
+  const std::string text = render_show(body, plain());
+  std::string table = text.substr(text.find("\n\n") + 2);
+  for (std::size_t at = 0; (at = table.find("  ")) != std::string::npos;) table.erase(at, 1);
+  CHECK(table == "BURSTS OF NUMBER NOW SPREAD COUNT NEXT RUN SPREAD ERROR\n"
+                 "network_transmit burst_consumption - - - 5000 - 25 %\n"
+                 "network_receive idle_seconds 15 s 3 s 4 - - -\n");
+}
+
+TEST_CASE("status tells mode, work, savings, model, store, overhead and sources") {
+  CHECK(render_status(to_json(status()), plain()) ==
+        "cgphase 0.1.0, mode enforce, policy phase, up 3 h 12 min\n"
+        "changes     3 up, 12 down, 1 trials reverted since cgphased started at "
+        "2026-03-15 11:18:00 UTC\n"
+        "containers  2 seen: 1 observe, 0 advise, 1 enforce\n"
+        "saved       now 1.40 cores, 819 MiB; since cgphased started 1.20 core-hours, 3.40 "
+        "GiB-hours\n"
+        "model       /usr/share/cgphase/model.json (5 phases, 6 features, step 5 s)\n"
+        "store       12.0 MiB of 256 MiB, ok\n"
+        "overhead    0.11 % of one core, 24.0 MiB\n"
+        "sources     cgroup v2 ok, /sys/fs/cgroup\n"
+        "            eBPF off: no BTF\n"
+        "gpus        GPU-8f1e9a3c NVIDIA H200: 90 % busy, 70.0 GiB of 140 GiB\n"
+        "            0000:03:00.0: - busy, - of -\n"
+        "companion   alive\n");
+}
+
+TEST_CASE("status tells what of the history is gone for good") {
+  StatusReport report = status();
+  report.store.dropped_samples = 1200;
+  report.store.damaged = 2;
+  report.store.quarantined = "/var/lib/cgphase/history.db.corrupt-1";
+  CHECK(render_status(to_json(report), plain())
+            .find("lost        1200 samples that memory had no room for; 2 damaged blocks or rows; "
+                  "what was in a damaged file, kept as /var/lib/cgphase/history.db.corrupt-1\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("status says that nothing was changed while that is true") {
+  StatusReport report = status();
+  report.changed_anything = false;
+  CHECK(render_status(to_json(report), plain())
+            .find("changes     nothing has been changed on this host\n") != std::string::npos);
+}
+
+TEST_CASE("status speaks of this run where an earlier one changed limits, or nobody knows") {
+  StatusReport report = status();
+  report.writes_up = report.writes_down = 0;
+  report.last_written_before = WallTime(std::chrono::seconds(1'773'500'000));
+  const auto has = [&](const char* words) {
+    return render_status(to_json(report), plain()).find(words) != std::string::npos;
+  };
+  CHECK(has("changes     none since cgphased started at 2026-03-15 11:18:00 UTC; the last one "
+            "before was at 2026-03-14 14:53:20 UTC\n"));
+  report.last_written_before.reset();
+  report.changed_anything = false;
+  report.store.state = "off";
+  CHECK(has("changes     nothing has been changed since cgphased started at "));
+}
+
+TEST_CASE("status tells of a companion only what matters, and of CPU what was measured") {
+  StatusReport report = status();
+  report.companion_alive = report.companion_needed = false;
+  report.overhead_cpu_cores.reset();
+  const std::string text = render_status(to_json(report), plain());
+  CHECK(text.find("companion   not needed: no limit can be written on this host\n") !=
+        std::string::npos);
+  CHECK(text.find("overhead    CPU not measured yet, 24.0 MiB\n") != std::string::npos);
+}
+
+TEST_CASE("status names the kill switch, a dead companion and what is degraded") {
+  StatusReport report = status();
+  report.kill_switch = true;
+  report.companion_alive = false;
+  report.degraded = {"history is kept in memory: disk full"};
+  const std::string text = render_status(to_json(report), plain());
+  CHECK(text.find("kill switch  on: ") != std::string::npos);
+  CHECK(text.find("companion    not running: ") != std::string::npos);
+  CHECK(text.find("degraded     history is kept in memory: disk full\n") != std::string::npos);
+}
+
+TEST_CASE("explain begins with one sentence and then shows the numbers") {
+  CHECK(render_explain(to_json(explain()), plain()) ==
+        "web-1: memory limit lowered from 2.0 GiB to 1.5 GiB because phase B needs 1.0 GiB "
+        "(142 samples); the trial passed (refaults 2 -> 2 per s).\n"
+        "\n"
+        "decision     17 at 2026-03-15 14:30:00 UTC\n"
+        "inputs       900 MiB needed, 950 MiB at most lately, 1.1 GiB charged, 3 earlier runs\n"
+        "pressure     cpu 1.20 %, memory 0.00 % (full -), io -; 2 refaults/s, - major faults/s\n"
+        "phase        B (known), distance 0.5, margin 9\n"
+        "statistic    1.0 GiB from 142 samples\n"
+        "rule         phase_statistics\n"
+        "guard rails  allowed, floor 1.1 GiB\n"
+        "limit        2.0 GiB -> 1.5 GiB\n"
+        "written      memory.max reads 1610612736 at 2026-03-15 14:30:01 UTC\n"
+        "trial        trial_passed, refaults 2 -> 2 per s at 2026-03-15 14:30:30 UTC\n"
+        "\n"
+        "earlier\n"
+        "2026-03-15 14:25:00 UTC  web-1: memory limit stays at 2.0 GiB instead of 1.5 GiB because "
+        "there are not enough samples of its phase yet.\n");
+}
+
+TEST_CASE("explain without a decision is its sentence") {
+  ExplainReport report;
+  report.now = fresh();
+  CHECK(render_explain(to_json(report), plain()) ==
+        "fresh: not enough history for a phase yet; no decision yet.\n");
+}
+
+TEST_CASE("events are one line each") {
+  CHECK(render_events(events_reply(events_of("web-1")), plain()) ==
+        "2026-03-15 14:30:00 UTC  web-1: memory limit lowered from 2.0 GiB to 1.5 GiB because "
+        "phase B needs 1.0 GiB (142 samples); not answered yet.\n"
+        "2026-03-15 14:30:30 UTC  web-1: decision 17: the trial passed (refaults 2 -> 2 per s).\n");
+}
+
+TEST_CASE("history is a table of samples") {
+  const std::vector<HistoryRow> rows = {
+      {.time = WallTime(std::chrono::seconds(1'773'585'000)),
+       .phase = web().phase,
+       .cpu_cores = 0.5,
+       .memory_need_bytes = 4096,
+       .memory_current_bytes = std::nullopt,
+       .limits = web().limits}};
+  CHECK(render_history(history_reply(web().container, rows), plain()) ==
+        "TIME                     PHASE   CPU  CPU LIMIT     NEED  CHARGED  MEMORY LIMIT\n"
+        "2026-03-15 14:30:00 UTC  B      0.50       0.60  4.0 KiB        -       1.2 GiB\n");
+}
+
+TEST_CASE("an action tells what was done and how to undo it") {
+  const ActionReport report{"web-1 is in mode enforce", "cgphase mode observe web-1", {}, {}};
+  CHECK(render_action(to_json(report), plain()) ==
+        "web-1 is in mode enforce\nundo: cgphase mode observe web-1\n");
+}
+
+TEST_CASE("an action names each change and each failure") {
+  const ActionReport report{"2 containers restored", "", {"a: cpu.max"}, {"b: memory.max: EIO"}};
+  CHECK(render_action(to_json(report), plain()) ==
+        "2 containers restored\n  a: cpu.max\n  failed: b: memory.max: EIO\n");
+}
+
+TEST_CASE("a finding of doctor comes with its way out") {
+  const std::vector<Finding> findings = {{Level::ok, "kernel", "Linux 6.1", ""},
+                                         {Level::warn, "psi", "none", "boot with psi=1"}};
+  CHECK(render_doctor(doctor_reply(findings), plain()) ==
+        "ok    kernel  Linux 6.1\n"
+        "warn  psi     none\n"
+        "              -> boot with psi=1\n");
+}
+
+TEST_CASE("no renderer lets a hostile name reach the terminal") {
+  StatusReport status_report = status();
+  status_report.degraded = {kHostileName};
+  status_report.policy = status_report.version = kHostileName;
+  status_report.sources = {{kHostileName, true, kHostileName}};
+  ExplainReport why = explain();
+  why.now = hostile();
+  why.decisions[0].end->outcome.detail = kHostileName;
+  const ActionReport action{kHostileName, kHostileName, {kHostileName}, {kHostileName}};
+  const std::vector<Finding> findings = {{Level::warn, kHostileName, kHostileName, kHostileName}};
+  const json bodies[] = {to_json(status_report), list_reply(std::vector{hostile()}),
+                         to_json(hostile()), to_json(why), events_reply(events_of(kHostileName)),
+                         to_json(action), doctor_reply(findings)};
+  for (const json& body : bodies)
+    for (const Renderer render : kRenderers)
+      for (const TextStyle& style : {plain(), wide()}) {
+        const std::string text = render(body, style);
+        CHECK(text.find_first_of("\x1b\x07\r\xff") == std::string::npos);
+        CHECK(text.find("\u202e") == std::string::npos);
+      }
+}
+
+TEST_CASE("strings that a reply did not escape are escaped by the renderer") {
+  const json body = {{"containers", {{{"name", "a\x1b[2Jb\u202e"}}}}};
+  const std::string text = render_list(body, plain());
+  CHECK(text.find("a\\x1b[2Jb\\xe2\\x80\\xae") != std::string::npos);
+}
+
+TEST_CASE("every renderer takes any JSON") {
+  constexpr unsigned kSeed = 20260315;
+  INFO("seed ", kSeed);
+  std::mt19937 random(kSeed);
+  const json whole[] = {to_json(status()), list_reply(std::vector{web()}), to_json(web()),
+                        to_json(explain()), events_reply(events_of("x")), 1, "text",
+                        json::array({1, nullptr, json::object()}), nullptr};
+  const json odd[] = {nullptr, -1, 1e300, "x", json::array({1}), json::object(), true};
+  for (int round = 0; round < 3000; ++round) {
+    json flat = whole[random() % std::size(whole)].flatten();
+    if (flat.is_object() && !flat.empty()) {
+      auto victim = flat.begin();
+      std::advance(victim, random() % flat.size());
+      victim.value() = odd[random() % std::size(odd)];
+      if (victim.value().is_structured()) victim.value() = 7;
+      flat = flat.unflatten();
+    }
+    for (const Renderer render : kRenderers) CHECK_NOTHROW(render(flat, wide()));
+  }
+}

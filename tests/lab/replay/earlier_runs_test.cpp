@@ -1,0 +1,81 @@
+#include "lab/replay/earlier_runs.h"
+
+#include <doctest/doctest.h>
+
+#include "policy/policy.h"
+
+using namespace cgphase;
+
+namespace {
+
+// What `phase` learns in twenty seconds of one core.
+nlohmann::json learned(double cores) {
+  auto policy = make_policy("phase", nullptr).value();
+  for (int i = 0; i < 20; ++i)
+    policy->observe({.time = MonotonicTime(std::chrono::seconds(i)), .interval_seconds = 1,
+                     .cpu_cores = cores, .memory_need_bytes = 1e9, .cpu_limit_cores = 2.0,
+                     .phase = {.state = PhaseState::known, .index = 0}});
+  return policy->learned();
+}
+
+void expect_often(EarlierRuns& runs, const std::string& service, double begin_seconds, int times) {
+  for (int i = 0; i < times; ++i) runs.expect(service, begin_seconds);
+}
+
+}  // namespace
+
+TEST_CASE("a run knows nothing before another of its service ended") {
+  EarlierRuns runs;
+  expect_often(runs, "job", 100, 3);
+  runs.ended("job", 100, 90, learned(1));
+  CHECK(runs.before("job", 50).learned.is_null());
+  CHECK_FALSE(runs.before("job", 99).usual_seconds);
+  const auto known = runs.before("job", 100);
+  CHECK(known.learned == merge_learned(nullptr, learned(1)));
+  CHECK(known.usual_seconds == 90);
+}
+
+TEST_CASE("other services teach nothing") {
+  EarlierRuns runs;
+  runs.expect("service", 200);
+  runs.expect("job", 200);
+  runs.ended("job", 100, 90, learned(1));
+  CHECK(runs.before("service", 200).learned.is_null());
+}
+
+TEST_CASE("runs are merged in the order in which they ended, each once") {
+  EarlierRuns runs;
+  expect_often(runs, "job", 1000, 3);
+  runs.ended("job", 200, 30, learned(2));
+  runs.ended("job", 100, 10, learned(1));
+  runs.ended("job", 300, 20, learned(3));
+  const auto merged = merge_learned(
+      merge_learned(merge_learned(nullptr, learned(1)), learned(2)), learned(3));
+  CHECK(runs.before("job", 1000).learned == merged);
+  CHECK(runs.before("job", 1000).learned == merged);
+  CHECK(runs.before("job", 1000).usual_seconds == 20);
+}
+
+TEST_CASE("training runs are over before all others") {
+  EarlierRuns runs;
+  runs.expect("job", EarlierRuns::kBeforeAll);
+  runs.expect("job", 0);
+  runs.ended("job", EarlierRuns::kBeforeAll, 10, learned(1));
+  CHECK_FALSE(runs.before("job", EarlierRuns::kBeforeAll).learned.is_null());
+  CHECK_FALSE(runs.before("job", 0).learned.is_null());
+}
+
+TEST_CASE("what no run to come may know is forgotten") {
+  EarlierRuns runs;
+  CHECK(runs.kept() == 0);
+  expect_often(runs, "job", 50, 2);
+  runs.ended("nobody's", 10, 10, learned(1));
+  runs.ended("job", 51, 10, learned(1));  // all have begun by then
+  CHECK(runs.kept() == 0);
+  runs.ended("job", 50, 10, learned(1));
+  CHECK(runs.kept() == 1);
+  CHECK_FALSE(runs.before("job", 50).learned.is_null());
+  CHECK(runs.kept() == 1);
+  CHECK_FALSE(runs.before("job", 50).learned.is_null());
+  CHECK(runs.kept() == 0);  // that was the last
+}

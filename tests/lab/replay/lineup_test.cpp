@@ -1,0 +1,82 @@
+#include "lab/replay/lineup.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "policy/policy.h"
+
+using namespace cgphase;
+
+namespace {
+
+Lineup line_up(const LineupOptions& options) {
+  const auto lineup = cgphase::line_up(options, {});
+  REQUIRE(lineup);
+  return *lineup;
+}
+
+// Of the entrant that a name means: its policy and margin, and whether with rails.
+std::string meant(const Lineup& lineup, const std::string& name) {
+  const auto found = std::ranges::find(lineup.names, name);
+  if (found == lineup.names.end()) return "nobody";
+  const Entrant& entrant =
+      lineup.entrants[lineup.named[static_cast<std::size_t>(found - lineup.names.begin())]];
+  return to_string(entrant.contender.policy) + " " + std::to_string(entrant.contender.margin) +
+         (entrant.settings.rails ? " rails" : "");
+}
+
+}  // namespace
+
+TEST_CASE("without a word it is ours, what is best without phases, and the limits of the user") {
+  const Lineup lineup = line_up({});
+  CHECK_FALSE(lineup.all);
+  CHECK(lineup.policies.front().name == "phase");
+  CHECK(meant(lineup, "hold") == "hold 0.000000");
+  CHECK(meant(lineup, "static") == "static 0.000000");
+}
+
+TEST_CASE("all are those that there are, each once") {
+  const Lineup lineup = line_up({.policies = {"hold", "all"}});
+  CHECK(lineup.all);
+  CHECK(lineup.policies.size() == policy_names().size());
+  CHECK(lineup.policies.front().name == "hold");
+}
+
+TEST_CASE("a name without a margin means the first margin") {
+  const Lineup lineup = line_up({.policies = {"hold"}, .margins = {0.05, 0}});
+  CHECK(lineup.entrants.size() == 2);
+  CHECK(meant(lineup, "hold") == "hold 0.050000");
+  CHECK(meant(lineup, "hold@5") == "hold 0.050000");
+  CHECK(meant(lineup, "hold@0") == "hold 0.000000");
+}
+
+TEST_CASE("with rails ours are there twice, and nobody else is") {
+  const Lineup lineup =
+      line_up({.policies = {"phase,hold"}, .margins = {0, 0.05}, .rails = true});
+  CHECK(lineup.entrants.size() == 5);
+  CHECK(meant(lineup, "phase+rails") == "phase 0.000000 rails");
+  CHECK(meant(lineup, "hold+rails") == "nobody");
+}
+
+TEST_CASE("rails without ours, and policies that there are not, are refused with the option") {
+  const auto refusal = [](const LineupOptions& options) {
+    const auto lineup = cgphase::line_up(options, {});
+    return lineup ? "" : lineup.error().text;
+  };
+  CHECK(refusal({.policies = {"hold"}, .rails = true}).starts_with("--rails goes with phase"));
+  CHECK(refusal({.policies = {"hodl"}}).starts_with("--policy: "));
+}
+
+TEST_CASE("pictures show ours first, then hold, then others, and what is fixed only by itself") {
+  const auto names = [](const LineupOptions& options) {
+    const Lineup lineup = line_up(options);
+    std::string out;
+    for (const std::size_t i : pictured(lineup, 3))
+      out += to_string(lineup.entrants[i].contender.policy) + " ";
+    return out;
+  };
+  CHECK(names({.policies = {"static,sliding,hold,phase"}, .margins = {0, 0.1}}) ==
+        "phase hold sliding ");
+  CHECK(names({.policies = {"static"}}) == "static ");
+}

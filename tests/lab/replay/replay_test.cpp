@@ -1,0 +1,243 @@
+#include "lab/replay/replay.h"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <utility>
+
+#include "core/pipeline.h"
+#include "model/ai4dl.h"
+#include "policy/policy.h"
+#include "tests/model/synthetic_trace.h"
+
+using namespace cgphase;
+using doctest::Approx;
+using std::chrono::seconds;
+
+namespace {
+
+std::shared_ptr<const PhaseEngine> default_engine() {
+  static const auto engine =
+      PhaseEngine::create(
+          load_model(CGPHASE_SOURCE_DIR "/model/default_model.json").value()).value();
+  return engine;
+}
+
+// A run of `service` that begins at `begin`.
+Execution run_of(std::string service, seconds begin, std::uint64_t seed = 1, int length = 360) {
+  Execution execution = std::move(synthetic_trace(seed, length).executions.front());
+  execution.service = std::move(service);
+  for (TraceRow& row : execution.rows) {
+    row.wall_time = WallTime(begin + row.time.time_since_epoch());
+    // So that no jump is more than the limit could be raised in time for.
+    row.sample.memory.anon_bytes = *row.sample.memory.anon_bytes / 8;
+  }
+  return execution;
+}
+
+ReplayInput one_run() {
+  ReplayInput input;
+  input.executions.push_back(run_of("job", seconds(0)));
+  input.engine = default_engine();
+  return input;
+}
+
+constexpr ReplaySettings kOpen{.window_seconds = 60};
+constexpr ReplaySettings kClosed{.loop = {.enabled = true}, .window_seconds = 60};
+
+Contender named(std::string name, double margin = 0) {
+  return {.policy = {.name = std::move(name), .parameters = {}}, .margin = margin};
+}
+
+ContenderResult played(const ReplayInput& input, const ReplaySettings& settings,
+                       const Contender& contender) {
+  auto result = replay(input, settings, contender, true);
+  REQUIRE_MESSAGE(result, (result ? "" : result.error().text));
+  return std::move(*result);
+}
+
+double limit_sum(const ExecutionResult& result, std::size_t rows) {
+  double sum = 0;
+  for (std::size_t i = 0; i < rows; ++i) sum += result.limits.memory_bytes[i];
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("the user's limit is all there is to save from") {
+  const auto result = played(one_run(), kClosed, named("static"));
+  REQUIRE(result.executions.size() == 1);
+  for (const ReplaySums& sums : {result.executions[0].cpu, result.executions[0].memory}) {
+    CHECK(measures_of(sums).alloc_vs_static == 1);
+    CHECK(*measures_of(sums).gap_to_oracle == Approx(1));
+    CHECK(sums.samples == 359);
+    CHECK(sums.seconds == 359);
+    CHECK(sums.windows == 6);
+    CHECK(sums.writes_up + sums.writes_down + sums.would_oom == 0);
+  }
+  CHECK(result.executions[0].memory.windows_clean == 6);
+  CHECK(result.executions[0].cpu.windows_clean == 4);  // the recording passes its own limit
+}
+
+TEST_CASE("replay puts in force what the daemon's pipeline wishes") {
+  for (const char* policy : {"hold", "sliding", "phase"}) {
+    CAPTURE(policy);
+    const ReplayInput input = one_run();
+    const Execution& execution = input.executions[0];
+    const auto result = played(input, kOpen, named(policy));
+    PipelineConfig config;
+    config.policy = policy;
+    config.cpu_risk_factor = 1;  // there are no rails behind a bare policy
+    config.rails.at_risk_ratio = ClosedLoop{}.guard_threshold;
+    auto pipeline = Pipeline::create(config, default_engine()).value();
+    int said = 0;
+    for (std::size_t i = 0; i < execution.rows.size(); ++i) {
+      NodeSample tick{.time = execution.rows[i].time, .host = execution.host};
+      if (i == 0) tick.appeared.push_back({.id = execution.rows[0].sample.id});
+      tick.containers.push_back(execution.rows[i].sample);
+      tick.containers[0].limits = execution.original;
+      pipeline.step(tick);
+      const Allocation& wish = pipeline.containers().at(0)->wish;
+      const auto& limits = result.executions[0].limits;
+      // Rounded up to a microsecond of quota and a page.
+      if (wish.cpu) {
+        CHECK(limits.cpu_cores[i] >= wish.cpu->value);
+        CHECK(limits.cpu_cores[i] < wish.cpu->value + 1.1e-5);
+      }
+      if (wish.memory) {
+        const auto wished = static_cast<double>(wish.memory->value);
+        CHECK(limits.memory_bytes[i] >= wished);
+        CHECK(limits.memory_bytes[i] < wished + kPageBytes);
+      }
+      said += wish.cpu && wish.memory ? 1 : 0;
+    }
+    CHECK(said > 100);
+  }
+}
+
+TEST_CASE("the same replay gives the same bits, another policy others") {
+  const ReplayInput input = one_run();
+  const auto first = played(input, kClosed, named("hold"));
+  CHECK(first.executions[0].crc == played(input, kClosed, named("hold")).executions[0].crc);
+  CHECK(first.executions[0].crc != played(input, kClosed, named("sliding")).executions[0].crc);
+}
+
+TEST_CASE("a margin is added to what the policy wants, up to the limit") {
+  const ReplayInput input = one_run();
+  const auto bare = played(input, kOpen, named("hold"));
+  const auto wide = played(input, kOpen, named("hold", 0.1));
+  for (std::size_t i = 20; i < 100; ++i) {
+    const double wanted = 1.1 * bare.executions[0].limits.memory_bytes[i];
+    CHECK(wide.executions[0].limits.memory_bytes[i] ==
+          Approx(std::min(wanted, 1.0 * kGiB)).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("limits change on the grid of decisions alone") {
+  ReplaySettings settings = kOpen;
+  settings.step_seconds = 10;
+  const auto result = played(one_run(), settings, named("sliding"));
+  const auto& memory = result.executions[0].limits.memory_bytes;
+  int changes = 0;
+  for (std::size_t i = 1; i < memory.size(); ++i) {
+    if (memory[i] == memory[i - 1]) continue;
+    CHECK(i % 10 == 0);
+    changes += 1;
+  }
+  CHECK(changes > 5);
+}
+
+TEST_CASE("the guard raises where the policy was too low, and that is counted") {
+  // A job that works in bursts of which `hold` with a long memory knows nothing.
+  ReplayInput input = one_run();
+  auto& rows = input.executions[0].rows;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i].sample.cpu.usage_usec = i < 200 ? i * 100'000 : 20'000'000 + (i - 200) * 1'900'000;
+    rows[i].sample.memory.anon_bytes = (i < 200 ? 100 : 300) * kMiB;
+  }
+  const auto open = played(input, kOpen, named("hold")).executions[0];
+  const auto closed = played(input, kClosed, named("hold")).executions[0];
+  CHECK(open.cpu.guard_raises == 0);
+  CHECK(open.cpu.samples_over == 1);
+  CHECK(closed.cpu.samples_over == 2);  // of the first it saw only what the quota let through
+  CHECK(closed.cpu.guard_raises > 3);
+  CHECK(closed.cpu.backlog_core_seconds > 0);
+  CHECK(open.cpu.backlog_core_seconds == 0);
+  CHECK(closed.memory.guard_raises == 1);
+  CHECK(closed.memory.would_oom == 1);  // 200 MiB in one second from a limit of 110 MiB
+  CHECK(closed.memory.windows_clean == closed.memory.windows - 1);
+}
+
+TEST_CASE("what a run taught serves those that begin after it ended") {
+  ReplayInput input = one_run();
+  input.executions.push_back(run_of("job", seconds(400), 2));
+  input.executions.push_back(run_of("job", seconds(100), 3));
+  input.executions.push_back(run_of("other", seconds(400), 2));
+  const auto runs = played(input, kClosed, named("phase")).executions;
+  constexpr std::size_t kStart = kWarmUpSamples;  // of who knows nothing
+  CHECK(limit_sum(runs[1], kStart) < 0.9 * kStart * kGiB);
+  CHECK(limit_sum(runs[1], kStart) < limit_sum(runs[3], kStart));  // as cold as the first one
+  CHECK(runs[1].crc != runs[3].crc);
+}
+
+TEST_CASE("training runs serve all and are not scored") {
+  ReplayInput input = one_run();
+  input.training.push_back(run_of("job", seconds(9000), 2));
+  const auto taught = played(input, kClosed, named("phase"));
+  REQUIRE(taught.executions.size() == 1);
+  const auto untaught = played(one_run(), kClosed, named("phase"));
+  CHECK(limit_sum(taught.executions[0], kWarmUpSamples) <
+        limit_sum(untaught.executions[0], kWarmUpSamples));
+}
+
+TEST_CASE("rails keep the limits between the rules and the original") {
+  ReplayInput input;
+  for (int i = 0; i < 3; ++i)
+    input.executions.push_back(run_of("job", seconds(4000 * i), 5, 3600));
+  input.engine = default_engine();
+  ReplaySettings settings = kClosed;
+  settings.rails = true;
+  const auto railed = played(input, settings, named("phase")).executions;
+  const auto bare = played(input, kClosed, named("phase")).executions;
+  for (std::size_t i = 0; i < railed.size(); ++i) {
+    CHECK(railed[i].cpu.writes_down + railed[i].memory.writes_down > 0);
+    CHECK(railed[i].memory.would_oom == 0);
+    // In an hour: a quota comes down once a minute, memory once in ten seconds.
+    CHECK(railed[i].cpu.writes_down <= 60);
+    CHECK(railed[i].memory.writes_down <= 360);
+    CHECK(railed[i].cpu.allocated > bare[i].cpu.allocated);
+    CHECK(railed[i].memory.allocated > bare[i].memory.allocated);
+    CHECK(railed[i].memory.allocated < railed[i].memory.original);
+  }
+}
+
+TEST_CASE("AI4DL's policies say what they miss") {
+  const auto refused = replay(one_run(), kOpen, named("ai4dl-phase-compat"), false);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::invalid);
+  CHECK(refused.error().text.find("--compat-model") != std::string::npos);
+}
+
+TEST_CASE("what AI4DL's training did not measure keeps its limit") {
+  ReplayInput input = one_run();
+  Execution& taught = input.training.emplace_back(run_of("job", seconds(9000), 2));
+  for (TraceRow& row : taught.rows) row.sample.memory.anon_bytes.reset();
+  const auto result = played(input, kOpen, named("ai4dl-phase"));
+  CHECK(measures_of(result.executions[0].memory).alloc_vs_static == 1);
+  CHECK(measures_of(result.executions[0].cpu).alloc_vs_static < 1);
+}
+
+TEST_CASE("an unknown policy is refused") {
+  CHECK_FALSE(replay(one_run(), kOpen, named("holdd"), false));
+}
+
+TEST_CASE("executions without rows, and without measurements, have no sums") {
+  ReplayInput input = one_run();
+  input.executions.push_back({});
+  Execution& blind = input.executions.emplace_back(run_of("blind", seconds(0)));
+  for (TraceRow& row : blind.rows) row.sample.memory.anon_bytes.reset();
+  const auto result = played(input, kClosed, named("hold"));
+  CHECK(result.executions[1].cpu.seconds == 0);
+  CHECK(result.executions[2].cpu.seconds == 359);
+  CHECK(result.executions[2].memory.seconds == 0);
+}
