@@ -93,7 +93,8 @@ CgroupRoot no_cgroup2(const Mounted& mounted) {
   if (mounted.v1_controllers.empty())
     return no_root("no cgroup file system is mounted here: mount one with 'mount -t cgroup2 none "
                    "/sys/fs/cgroup', or name it with --cgroup-root");
-  return no_root(std::string("this host has cgroup v1 only, cgphase needs cgroup v2: ") + kUnified);
+  std::string reason = "this host has cgroup v1 only, cgphase needs cgroup v2: ";
+  return no_root(reason += kUnified);
 }
 
 // As systemd mounts the controllers of cgroup v1: each below one directory.

@@ -10,7 +10,7 @@
 #include <span>
 
 #include "base/result.h"
-#include "collectors/ebpf/pull_record.h"
+#include "collectors/pull_record.h"
 
 namespace cgphase {
 

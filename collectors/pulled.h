@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "collectors/ebpf/pull_record.h"
+#include "collectors/pull_record.h"
 #include "collectors/sample.h"
 
 namespace cgphase {

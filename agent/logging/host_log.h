@@ -11,7 +11,7 @@
 #include "agent/logging/log_entry.h"
 #include "base/clock.h"
 #include "base/result.h"
-#include "control/writer/limit_writer.h"
+#include "control/limit_writer.h"
 #include "policy/decision.h"
 #include "protocol/report.h"
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/commands/bursts.h"
 #include "cli/commands/verbs.h"
 #include "cli/options.h"
+#include "cli/output/bursts.h"
 #include "cli/output/print.h"
 
 namespace cgphase {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/commands/bursts.h"
+#include "cli/output/bursts.h"
 #include "cli/output/render.h"
 #include "cli/output/table.h"
 #include "cli/output/view.h"

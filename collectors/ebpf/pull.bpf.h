@@ -15,7 +15,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "collectors/ebpf/pull_record.h"
+#include "collectors/pull_record.h"
 
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);

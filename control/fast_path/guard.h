@@ -37,7 +37,7 @@
 #include "control/fast_path/guard_rule.h"
 #include "control/fast_path/guard_signals.h"
 #include "control/lease/lease_table.h"
-#include "control/writer/write_deadline.h"
+#include "control/write_deadline.h"
 #include "policy/decision.h"
 
 namespace cgphase {

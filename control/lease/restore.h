@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "control/lease/lease_table.h"
-#include "control/writer/limit_writer.h"
+#include "control/limit_writer.h"
 
 namespace cgphase {
 

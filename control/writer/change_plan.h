@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "control/lease/lease.h"
-#include "control/writer/limit_writer.h"
+#include "control/limit_writer.h"
 
 namespace cgphase {
 

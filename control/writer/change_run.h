@@ -12,8 +12,8 @@
 #include "cgroupfs/libcgroup_write.h"
 #include "control/fast_path/guard.h"
 #include "control/lease/lease_table.h"
+#include "control/limit_writer.h"
 #include "control/writer/change_plan.h"
-#include "control/writer/limit_writer.h"
 
 namespace cgphase {
 

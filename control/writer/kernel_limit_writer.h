@@ -25,9 +25,9 @@
 #include "cgroupfs/libcgroup_write.h"
 #include "control/fast_path/guard.h"
 #include "control/lease/lease_table.h"
+#include "control/limit_writer.h"
+#include "control/write_deadline.h"
 #include "control/writer/change_run.h"
-#include "control/writer/limit_writer.h"
-#include "control/writer/write_deadline.h"
 
 namespace cgphase {
 

@@ -12,8 +12,8 @@
 
 #include "base/check.h"
 #include "base/file.h"
-#include "lab/plot/pareto_plot.h"
 #include "lab/plot/svg.h"
+#include "lab/replay/pareto_plot.h"
 #include "lab/replay/report.h"
 #include "model/trace_phases.h"
 

@@ -18,7 +18,7 @@
 
 #include <optional>
 
-#include "policy/baselines/learned_usage.h"
+#include "policy/phase/learned_usage.h"
 #include "policy/phase/sliding_maximum.h"
 #include "policy/policy_entry.h"
 

@@ -20,7 +20,7 @@
 
 #include <optional>
 
-#include "policy/baselines/learned_usage.h"
+#include "policy/phase/learned_usage.h"
 #include "policy/policy_entry.h"
 
 namespace cgphase {

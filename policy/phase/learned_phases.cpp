@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "policy/baselines/learned_usage.h"
+#include "policy/phase/learned_usage.h"
 
 namespace cgphase {
 

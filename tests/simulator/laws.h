@@ -13,7 +13,7 @@
 
 #include "cgroupfs/knob_file.h"
 #include "control/lease/lease_table.h"
-#include "control/writer/limit_writer.h"
+#include "control/limit_writer.h"
 #include "tests/simulator/cgroup_kernel.h"
 #include "tests/simulator/system_calls.h"
 

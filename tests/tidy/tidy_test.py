@@ -209,7 +209,7 @@ class Includes(TidyTest):
                    '#include "collectors/sample.h"\n')
         self.write("agent/pipeline/a.cpp", '#include "policy/policy.h"\n#include "model/crbm.h"\n')
         self.write("agent/a.cpp", '#include <boost/asio/io_context.hpp>\n'
-                   '#include "control/writer/limit_writer.h"\n#include "agent/pipeline/a.h"\n')
+                   '#include "control/limit_writer.h"\n#include "agent/pipeline/a.h"\n')
         self.write("cli/a.cpp", '#include <CLI/CLI.hpp>\n#include "model/train/trainer.h"\n'
                    '#include "protocol/protocol.h"\n')
         self.write("tests/model/a.cpp", '#include <doctest/doctest.h>\n#include "model/crbm.h"\n')

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "control/writer/limit_writer.h"
+#include "control/limit_writer.h"
 
 namespace cgphase {
 

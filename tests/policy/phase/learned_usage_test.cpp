@@ -1,4 +1,4 @@
-#include "policy/baselines/learned_usage.h"
+#include "policy/phase/learned_usage.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "lab/plot/pareto_plot.h"
+#include "lab/replay/pareto_plot.h"
 
 #include <fmt/format.h>
 

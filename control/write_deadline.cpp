@@ -1,4 +1,4 @@
-#include "control/writer/write_deadline.h"
+#include "control/write_deadline.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "control/writer/write_deadline.h"
+#include "control/write_deadline.h"
 
 #include <doctest/doctest.h>
 #include <poll.h>

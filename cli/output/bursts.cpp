@@ -1,4 +1,4 @@
-#include "cli/commands/bursts.h"
+#include "cli/output/bursts.h"
 
 #include <fmt/format.h>
 
