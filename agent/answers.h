@@ -1,5 +1,5 @@
-// Answers to what is asked on the sockets: fills the reports of protocol/report.h from the agent, and
-// carries out what an administrator asks for.
+// Answers to what is asked on the sockets: fills the reports of protocol/report.h from the agent,
+// and carries out what an administrator asks for.
 #pragma once
 
 #include <chrono>

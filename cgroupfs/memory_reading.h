@@ -13,8 +13,8 @@ namespace cgphase {
 // The whole of memory.stat is shorter (about 2 KiB in Linux 6.18).
 inline constexpr std::size_t kMemoryStatBytes = 16384;
 
-// memory_need (cgroupfs/cgroup_stats.h) of the text of memory.stat and of the two numbers. Absent where
-// the text has none of the main lines.
+// memory_need (cgroupfs/cgroup_stats.h) of the text of memory.stat and of the two numbers. Absent
+// where the text has none of the main lines.
 std::optional<Bytes> need_of(std::string_view memory_stat, std::optional<Bytes> memory_current,
                              std::optional<Bytes> swap_current);
 

@@ -24,15 +24,15 @@ using Answer = std::expected<T, Complaint>;
 
 constexpr std::size_t kShortestIdPrefix = 4;
 constexpr std::size_t kShownBytes = 128;
-constexpr std::size_t kWriteBytes = 64 * 1024;
+constexpr std::size_t kFlushBytes = 64 * 1024;
 constexpr std::chrono::microseconds kClockStep{1};  // what a time loses on the wire, and more
 
-std::unexpected<Complaint> complaint(Exit exit, std::string text) {
+std::unexpected<Complaint> refusal(Exit exit, std::string text) {
   return std::unexpected(Complaint{exit, std::move(text)});
 }
 
-std::unexpected<Complaint> complaint(const Error& error) {
-  return complaint(error.kind == ErrorKind::not_found ? Exit::invalid : exit_of(error.kind),
+std::unexpected<Complaint> refusal(const Error& error) {
+  return refusal(error.kind == ErrorKind::not_found ? Exit::invalid : exit_of(error.kind),
                    error.text);
 }
 
@@ -60,7 +60,7 @@ struct Daemon {
     const bool memory = why != body.end() && why->is_string();
     if (memory && !from_memory && incomplete) incomplete(memory_alone(why->get<std::string>()));
     if (from_memory.value_or(memory) != memory)
-      return complaint(Exit::failure, memory ? "the history cannot be read any more: " +
+      return refusal(Exit::failure, memory ? "the history cannot be read any more: " +
                                                    why->get<std::string>()
                                              : "the history can be read again: ask once more");
     from_memory = memory;
@@ -75,7 +75,7 @@ Answer<Page> ask_page(Daemon& daemon, Request request, Result<Page> (*parse)(con
   if (const auto one = daemon.check(*body); !one) return std::unexpected(one.error());
   Result<Page> page = parse(*body);
   if (page) return *std::move(page);
-  return complaint(Exit::failure,
+  return refusal(Exit::failure,
                    "the daemon answers in a way this command does not know: " +
                        page.error().text + "; are both of one version?");
 }
@@ -107,12 +107,12 @@ Source daemon_source(const HostHistory& wanted) {
 
 Answer<Source> stored_source(const HostHistory& wanted) {
   Result<StoredHistory> opened = StoredHistory::open(wanted.state_dir);
-  if (!opened) return complaint(opened.error());
+  if (!opened) return refusal(opened.error());
   const auto history = std::make_shared<StoredHistory>(*std::move(opened));
   Source source;
   source.records = [history](std::int64_t after) -> Answer<Runs> {
     const auto found = history->records(after, kRecordsPage);
-    if (!found) return complaint(found.error());
+    if (!found) return refusal(found.error());
     Runs runs;
     for (const StoredRecord& record : *found)
       runs.push_back({record.record, record.stored.container, record.stored.first_seen});
@@ -122,14 +122,14 @@ Answer<Source> stored_source(const HostHistory& wanted) {
   source.points = [history, tell](std::int64_t record, WallTime from,
                                   WallTime until) -> Answer<std::vector<HistoryPoint>> {
     auto points = history->history_of(record, from, until, kHistoryPagePoints);
-    if (!points) return complaint(points.error());
+    if (!points) return refusal(points.error());
     if (history->damaged_count() > 0)
       if (const auto once = std::exchange(*tell, nullptr)) once(kDamagedLeftOut);
     return *std::move(points);
   };
   source.table = [history](const std::string& table, std::int64_t after) -> Answer<TablePage> {
     auto page = history->table_page(table, after);
-    if (!page) return complaint(page.error());
+    if (!page) return refusal(page.error());
     return *std::move(page);
   };
   return source;
@@ -145,7 +145,7 @@ Answer<Runs> all_runs(const Source& source) {
     if (!page) return std::unexpected(page.error());
     if (page->empty()) return runs;
     if (page->front().record <= (runs.empty() ? 0 : runs.back().record))
-      return complaint(Exit::failure, "the history counts backwards");
+      return refusal(Exit::failure, "the history counts backwards");
     runs.insert(runs.end(), page->begin(), page->end());
   }
 }
@@ -182,7 +182,7 @@ std::unexpected<Complaint> missing(const Runs& runs, const std::string& text) {
   for (const RecordEntry& run : runs)
     if (run.container.name.size() <= kShownBytes) names.emplace_back(run.container.name);
   const std::string_view close = nearest(shown, names);
-  return complaint(Exit::no_container,
+  return refusal(Exit::no_container,
                    "no container '" + printable(shown) + "' in the history" +
                        (close.empty() ? "" : "; did you mean '" + escape_name(close) + "'?"));
 }
@@ -244,7 +244,7 @@ class Writer {
     if (point.phase.known()) row.phase = point.phase.index;
     write_trace_row(text_, row);
     previous_ = point;
-    return text_.size() >= kWriteBytes ? flush() : Status{};
+    return text_.size() >= kFlushBytes ? flush() : Status{};
   }
 
   Status flush() {
@@ -270,7 +270,7 @@ Answer<void> read_run(const Source& source, const RecordEntry& run, WallTime fro
     bool fresh = false;
     for (const HistoryPoint& point : *page) {
       if (point.time < from || point.time > until || (last && point.time <= *last)) continue;
-      if (const Status added = add(point); !added) return complaint(added.error());
+      if (const Status added = add(point); !added) return refusal(added.error());
       last = point.time;
       fresh = true;
     }
@@ -294,12 +294,12 @@ Answer<void> read_table(const Source& source, const std::string& table,
   for (std::int64_t last = 0;;) {
     const auto page = source.table(table, last);
     if (!page) return std::unexpected(page.error());
-    if (const Status taken = reader.table(table, *page); !taken) return complaint(taken.error());
+    if (const Status taken = reader.table(table, *page); !taken) return refusal(taken.error());
     if (page->rows.empty()) return {};
     const auto& row = page->rows.back();
     const auto* const number = row.empty() ? nullptr : std::get_if<std::int64_t>(&row.front());
     if (number == nullptr || *number <= last)
-      return complaint(Exit::failure, "table " + table + " of the history counts backwards");
+      return refusal(Exit::failure, "table " + table + " of the history counts backwards");
     last = *number;
   }
 }
@@ -339,21 +339,21 @@ Answer<HostTraceCounts> write_host_trace(const HostHistory& wanted,
     if (const auto done = read_run(*source, run, begin_of(wanted), until, add); !done)
       return std::unexpected(done.error());
     if (writer.counts.executions <= kMaxTraceExecutions) continue;
-    return complaint(Exit::invalid, "more than " + std::to_string(kMaxTraceExecutions) +
+    return refusal(Exit::invalid, "more than " + std::to_string(kMaxTraceExecutions) +
                                         " runs of containers; choose a shorter time with --since "
                                         "and --until");
   }
   if (writer.counts.rows == 0)
-    return complaint(Exit::invalid, std::string("nothing was recorded in this time; ") +
+    return refusal(Exit::invalid, std::string("nothing was recorded in this time; ") +
                                         (wanted.from_now ? "`cgphase list` says what is sampled"
                                                          : "choose an earlier --since"));
-  if (const Status written = writer.flush(); !written) return complaint(written.error());
+  if (const Status written = writer.flush(); !written) return refusal(written.error());
   return writer.counts;
 }
 
 Answer<HostTrace> host_trace(const HostHistory& wanted) {
   Result<Fd> file = unlinked_file();
-  if (!file) return complaint(file.error());
+  if (!file) return refusal(file.error());
   HostTrace trace{.file = *std::move(file), .path = {}, .counts = {}};
   trace.path = "/proc/self/fd/" + std::to_string(trace.file.get());
   const auto counts = write_host_trace(wanted, [&](std::string_view text) {

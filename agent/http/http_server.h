@@ -1,10 +1,10 @@
 // HTTP on the agent's io_context: one request and one reply per connection. What is asked is judged
-// by its head alone (agent/http/http_route.h), what is answered comes from `Serve`. A slow, silent or
-// hostile client costs one descriptor, 8 KiB and its reply for at most the three limits of time,
+// by its head alone (agent/http/http_route.h), what is answered comes from `Serve`. A slow, silent
+// or hostile client costs one descriptor, 8 KiB and its reply for at most the three limits of time,
 // and never delays the loop.
 //
-// Who may: on a Unix socket who may read read.sock (agent/server/peer.h), behind the file mode; on a port
-// every user of this machine. Thread: that of the io_context, except for Respond.
+// Who may: on a Unix socket who may read read.sock (agent/server/peer.h), behind the file mode; on
+// a port every user of this machine. Thread: that of the io_context, except for Respond.
 #pragma once
 
 #include <utility>  // before Asio 1.74, which uses std::exchange without it

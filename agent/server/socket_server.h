@@ -4,8 +4,8 @@
 // 64 KiB for at most `request_limit` until its request is there, and as long its reply until it is
 // taken; `unsent_limit_bytes` bounds the replies of one socket together. None delays the loop.
 //
-// Who may: decided from SO_PEERCRED and SO_PEERGROUPS at accept (agent/server/peer.h), behind the file
-// modes. Thread: that of the io_context, except for Respond.
+// Who may: decided from SO_PEERCRED and SO_PEERGROUPS at accept (agent/server/peer.h), behind the
+// file modes. Thread: that of the io_context, except for Respond.
 #pragma once
 
 #include <utility>  // before Asio 1.74, which uses std::exchange without it

@@ -27,8 +27,8 @@ struct DoctorRoots {
   std::string state = "/var/lib/cgphase";
 };
 
-// One finding or more per check, in a fixed order: kernel, what cli/commands/degradations.h looks for, swap,
-// disk, neighbours. A check that has nothing to look at gives none.
+// One finding or more per check, in a fixed order: kernel, what cli/commands/degradations.h looks
+// for, swap, disk, neighbours. A check that has nothing to look at gives none.
 std::vector<Finding> examine(const DoctorRoots& roots);
 
 // Whether the daemon can run here, by running it for its version, with those of its libraries and

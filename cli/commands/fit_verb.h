@@ -8,7 +8,8 @@
 
 namespace cgphase {
 
-// The answer (policy/budget/host_fit.h) as text: a sentence, what it is made of, a row per container.
+// The answer (policy/budget/host_fit.h) as text: a sentence, what it is made of, a row per
+// container.
 std::string render_fit(const nlohmann::json& body, const TextStyle& style);
 
 }  // namespace cgphase

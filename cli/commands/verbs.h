@@ -1,5 +1,5 @@
-// The table of verbs: a new verb is one file and one row in verbs.cpp (in lab/, of what compares and
-// draws, one row in lab/verbs.cpp).
+// The table of verbs: a new verb is one file and one row in verbs.cpp (in lab/, of what compares
+// and draws, one row in lab/verbs.cpp).
 #pragma once
 
 #include <span>

@@ -1,9 +1,9 @@
 // The guard plane: one thread that watches the containers whose limits are lowered and may only
 // raise or restore. It looks at a container when the kernel tells that something happened to it
-// (control/fast_path/guard_signals.h), every 150 ms while it is at risk or cannot be told of, and every
-// 500 ms in any case: memory that grows is told by nobody, and a lost event must not be fatal. It
-// writes through descriptors that are held open. Between start() and stop() its thread allocates
-// nothing, touches no disk and takes no lock.
+// (control/fast_path/guard_signals.h), every 150 ms while it is at risk or cannot be told of, and
+// every 500 ms in any case: memory that grows is told by nobody, and a lost event must not be
+// fatal. It writes through descriptors that are held open. Between start() and stop() its thread
+// allocates nothing, touches no disk and takes no lock.
 //
 // How it shares with the model plane. A container has a slot of a fixed table. A slot's state says
 // whose it is: empty, filling and left belong to the model plane (whose threads take turns under a
@@ -11,9 +11,9 @@
 // moves empty -> filling -> active, active -> leaving and left -> empty, and does all opening and
 // closing, for closing a PSI trigger waits for the kernel; the guard moves leaving -> left. Only
 // the lease record numbers of an active slot are written by the model plane, each an atomic. What
-// may be raised, and to what, stands in the lease (control/lease/lease_table.h): the guard acts on a file
-// only while it holds one of our values, and stores its own value there first. Its actions come
-// back through a ring with one writer and one reader.
+// may be raised, and to what, stands in the lease (control/lease/lease_table.h): the guard acts on
+// a file only while it holds one of our values, and stores its own value there first. Its actions
+// come back through a ring with one writer and one reader.
 #pragma once
 
 #include <sys/types.h>

@@ -84,8 +84,8 @@ class LeaseTable {
   Result<int> hold(CgroupId id, const CgroupPath& path, Knob knob, const KnobText& previous,
                    const KnobText& next, std::string_view reason);
   // The original is in the file again, or the cgroup is gone. Returns the last values, those of the
-  // guard as they stand after the release (see release_restored in control/lease/restore.h). Nothing
-  // where another thread released it first: the record may be somebody else's by now.
+  // guard as they stand after the release (see release_restored in control/lease/restore.h).
+  // Nothing where another thread released it first: the record may be somebody else's by now.
   LeaseValues release(int record, CgroupId id, Knob knob);
   // The record that is held for this knob.
   std::optional<int> find(CgroupId id, Knob knob) const;

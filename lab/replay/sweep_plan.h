@@ -22,7 +22,8 @@ struct SweepPlan {
 // +100 % on what they want, and as published.
 SweepPlan sweep_plan(const PolicySpec& policy, const ReplaySettings& settings);
 
-// Every control, swept over its parameters (policy/baselines/control_sweep.h): nothing of it is shipped.
+// Every control, swept over its parameters (policy/baselines/control_sweep.h): nothing of it is
+// shipped.
 inline constexpr std::string_view kControls = "controls";
 SweepPlan control_plan(const ReplaySettings& settings);
 

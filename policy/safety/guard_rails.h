@@ -41,10 +41,11 @@ struct RailInput {
   HostCapacity host;
   double model_step_seconds = 1;
   double sampling_seconds = 1;     // between two samples, as configured
-  // Left of what the container earned in an earlier cgroup of it (policy/safety/quarantines.h), of CPU and
-  // of memory: at the first step, and when the history is read later than that.
+  // Left of what the container earned in an earlier cgroup of it (policy/safety/quarantines.h), of
+  // CPU and of memory: at the first step, and when the history is read later than that.
   std::array<std::chrono::nanoseconds, 2> quarantine_left{};
-  double oom_floor_bytes = 0;      // that OOMs of the image taught (policy/safety/oom_memory.h); 0: none
+  // What OOMs of the image taught (policy/safety/oom_memory.h); 0: nothing.
+  double oom_floor_bytes = 0;
   // When systemd was last seen to write the limits anew: after a reload, or at an engine's update.
   std::optional<MonotonicTime> reload;
 };

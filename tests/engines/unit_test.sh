@@ -163,8 +163,8 @@ refused() {
 hostile=$'evil\e[2J"\xff'
 hostile_told='/evil\\x1b[2J\"\\xff'
 
-# Entries of one message since the last start, by the name that it has in agent/logging/log_entry.cpp, as
-# JSON lines that have all of the parts.
+# Entries of one message since the last start, by its name in agent/logging/log_entry.cpp, as JSON
+# lines that have all of the parts.
 entries() {  # MESSAGE PART...
   local id found part
   id=$(sed -n "s/.*Message::$1, \"\([0-9a-f]*\)\".*/\1/p" "$tree/agent/logging/log_entry.cpp")

@@ -5,61 +5,82 @@ Changing a row here changes the architecture: change the document in the same co
 
 import re
 
-# Headers that only hold nouns: what the parts of the program tell each other.
-NOUNS = {
-    "cgroupfs": {"cgroupfs/cgroup_id.h", "cgroupfs/cgroup_stats.h", "cgroupfs/limits.h"},
-    "collectors": {"collectors/sample.h", "collectors/containers/container_info.h"},
-    "model": {"model/feature_vector.h", "model/forecast.h", "model/phase.h"},
-    "policy": {"policy/decision.h", "policy/rails_config.h"},
-    "storage": {"storage/history_point.h", "storage/journal_event.h", "storage/stored_record.h",
-                "storage/table_page.h"},
-}
-ALL_NOUNS = set().union(*NOUNS.values())
-
-# Unit (the longest prefix of a file's path that is a key) -> units it may include beside itself,
-# and single headers. "*" is everything.
-MAY_INCLUDE = {
-    "base": (set(), set()),
-    "cmake": (set(), set()),
-    "collectors": ({"base"}, set()),
-    "model": ({"base"}, NOUNS["collectors"]),
-    "model/train": ({"base", "model"}, NOUNS["collectors"]),
-    "policy": ({"base"}, NOUNS["collectors"] | NOUNS["model"]),
-    "control": ({"base"}, ALL_NOUNS | {"cgroupfs/kernel_text.h"}),
-    "storage": ({"base"}, ALL_NOUNS),
-    "agent": ({"base", "collectors", "model", "policy", "control", "storage", "agent/pipeline",
-               "agent/protocol"}, set()),
-    "agent/pipeline": ({"base", "model", "policy"}, ALL_NOUNS),
-    "agent/protocol": ({"base"}, ALL_NOUNS | {"protocol/report.h"}),
-    "cli": ({"base", "model", "model/train", "policy", "storage", "agent/pipeline",
-             "agent/protocol"}, ALL_NOUNS | {"collectors/neighbours.h", "protocol/report.h"}),
-    "tests": ({"*"}, set()),
-    "bench": ({"*"}, set()),
+# The vocabulary: headers of values only, which every folder above their own may include. Each lies
+# in the folder that owns the noun.
+VOCABULARY = {
+    "cgroupfs/cgroup_id.h", "cgroupfs/cgroup_stats.h", "cgroupfs/limits.h",
+    "collectors/containers/container_info.h", "collectors/sample.h",
+    "model/feature_vector.h", "model/forecast.h", "model/phase.h",
+    "policy/decision.h", "policy/pin.h", "policy/rails_config.h", "policy/budget/saving.h",
+    "storage/history_point.h", "storage/journal_event.h", "storage/retention.h",
+    "storage/stored_record.h", "storage/table_page.h",
 }
 
-# Outside headers (a prefix of what stands in the brackets) -> units that may use them.
+# From the bottom up. A folder may include itself, the folders of its row, which lie above its row
+# in this table or are its own sub-folders or parent, and the vocabulary of the rows above.
+FOLDERS = {
+    "base": "",
+    "cmake": "",
+    "cgroupfs": "base",
+    "collectors/containers": "base cgroupfs",
+    "collectors": "base cgroupfs collectors/containers",
+    "collectors/ebpf": "base cgroupfs collectors",
+    "collectors/gpu": "base cgroupfs collectors",
+    "traces": "base",
+    "model": "base traces",
+    "model/train": "base traces model",
+    "policy": "base policy/phase policy/baselines",
+    "policy/phase": "base policy",
+    "policy/budget": "base policy",
+    "policy/baselines": "base policy policy/phase",
+    "policy/safety": "base policy policy/phase policy/budget",
+    "control": "base cgroupfs",
+    "control/lease": "base cgroupfs control",
+    "control/fast_path": "base cgroupfs control control/lease",
+    "control/writer": "base cgroupfs control control/lease control/fast_path",
+    "storage": "base",
+    "core": "base model policy policy/budget policy/safety",
+    "protocol": "base",
+    "agent/config": "base policy policy/safety",
+    "agent/server": "base protocol",
+    "agent/http": "base collectors protocol agent/config agent/server",
+    "agent/observers": "base cgroupfs collectors collectors/ebpf collectors/gpu model "
+                       "policy/phase policy/safety core",
+    "agent/logging": "base cgroupfs control protocol agent/observers",
+    "agent": "base cgroupfs collectors collectors/ebpf collectors/gpu model policy policy/budget "
+             "policy/safety control/lease control/fast_path control/writer storage core protocol "
+             "agent/config agent/server agent/http agent/observers agent/logging",
+    "cli": "base traces storage protocol cli/commands cli/output",
+    "cli/output": "base traces model protocol cli",
+    "cli/commands": "base collectors traces model model/train policy policy/phase policy/budget "
+                    "storage core protocol cli cli/output",
+    "lab/plot": "base traces model model/train cli cli/output",
+    "lab/prototypes": "base traces model cli cli/commands cli/output lab/plot",
+    "lab/replay": "base traces model model/train policy policy/baselines policy/safety core cli "
+                  "cli/commands cli/output lab/plot",
+    "lab": "base traces model model/train policy cli cli/commands cli/output lab/plot lab/replay",
+}
+ANYTHING = {"tests", "bench"}  # they use what the code under test uses
+
+# Outside headers (a prefix of the name in the brackets) -> the folders, each with its sub-folders,
+# that may use them.
 EVERYWHERE = {"*"}
 OWNERS = {
     "nlohmann/": EVERYWHERE,
     "fmt/": EVERYWHERE,
-    "spdlog/": {"agent", "cli"},
-    "Eigen/": {"model", "model/train"},
-    "zlib.h": {"model", "model/train"},
-    "libcgroup": {"control"},
-    "systemd/sd-bus": {"control"},
+    "spdlog/": {"agent"},
+    "Eigen/": {"model"},
+    "zlib.h": {"traces"},
+    "libcgroup": {"cgroupfs"},
     "systemd/": {"agent"},
     "sqlite3.h": {"storage"},
     "toml++/": {"agent"},
-    "CLI/": {"cli"},
-    "boost/asio": {"agent", "cli"},
-    "boost/beast": {"agent", "collectors/containers"},
+    "CLI/": {"cli", "lab"},
     "boost/": {"agent"},
     "bpf/": {"collectors/ebpf"},
     "skeletons/": {"collectors/ebpf"},
     "doctest/": {"tests"},
 }
-ANYTHING = {"tests", "bench"}  # they use what the code under test uses
-
 SYSTEM_FOLDERS = {"arpa", "asm", "linux", "net", "netinet", "sys", "bits"}
 SYSTEM_HEADERS = set("""
     alloca assert cpuid ctype dirent dlfcn elf endian err errno fcntl fenv fnmatch ftw
@@ -80,45 +101,39 @@ def includes_of(lines):
             yield number, match.group(1) == '"', match.group(2)
 
 
-def unit_of(path):
-    """The row that `path` (relative to the root) belongs to, or None."""
-    best = None
-    for unit in list(MAY_INCLUDE) + ["collectors/containers", "collectors/ebpf"]:
-        inside = path.startswith(unit + "/") or path.startswith(unit + ".") or \
-            path.startswith(unit + "_")
-        if inside and (best is None or len(unit) > len(best)):
-            best = unit
-    return best
-
-
-def row_of(unit):
-    while unit not in MAY_INCLUDE:
-        unit = unit.rpartition("/")[0]
-    return unit
+def folder_of(path):
+    """The row of the file at `path` (relative to the root): its folder; or "tests" and "bench"."""
+    folder = path.rpartition("/")[0]
+    top = folder.partition("/")[0]
+    if top in ANYTHING:
+        return top
+    return folder if folder in FOLDERS else None
 
 
 def project_complaint(path, header):
     """Why the file at `path` may not include the project's `header`; None if it may."""
-    source, target = unit_of(path), unit_of(header)
+    source, target = folder_of(path), folder_of(header)
     if target is None:
         return f'"{header}" is not written from the root of the tree'
-    source, target = row_of(source), row_of(target)
-    units, headers = MAY_INCLUDE[source]
-    if source == target or header in headers or target in units or "*" in units:
+    if source in ANYTHING or source == target or target in FOLDERS[source].split():
+        return None
+    order = list(FOLDERS)
+    if header in VOCABULARY and order.index(target) < order.index(source):
         return None
     return f'{source}/ may not include "{header}"'
 
 
 def outside_complaint(path, header):
     """Why the file at `path` may not include the outside `header`; None if it may."""
-    unit = unit_of(path)
+    source = folder_of(path)
     owner = max((prefix for prefix in OWNERS if header.startswith(prefix)), key=len, default=None)
     if owner is None:
         folder, _, name = header.rpartition("/")
         system = folder.partition("/")[0] in SYSTEM_FOLDERS or \
             not folder and (not name.endswith(".h") or name[:-2] in SYSTEM_HEADERS)
         return None if system else f"<{header}> belongs to no folder in the include table"
-    units = OWNERS[owner]
-    if "*" in units or unit in units or row_of(unit) in units or row_of(unit) in ANYTHING:
+    owners = OWNERS[owner]
+    if "*" in owners or source in ANYTHING or \
+            any(source == one or source.startswith(one + "/") for one in owners):
         return None
-    return f"<{header}> belongs to {', '.join(sorted(units))}, not to {row_of(unit)}/"
+    return f"<{header}> belongs to {', '.join(sorted(owners))}, not to {source}/"

@@ -33,8 +33,9 @@ RECORDED = re.compile(r"^(tests/.*(data|corpus|golden)/|model/default_model\.jso
 # A reload of systemd puts limits of containers back and takes GPUs from those that run: nothing
 # that is installed may cause one, nor write what would need one. Some verbs of systemctl reload,
 # and so does deb-systemd-helper when it changes a link.
-INSTALLED_FOLDERS = ("agent/", "base/", "cli/", "collectors/", "control/", "model/", "packaging/",
-                     "policy/", "storage/", "systemd/")
+INSTALLED_FOLDERS = ("agent/", "base/", "cgroupfs/", "cli/", "collectors/", "control/", "core/",
+                     "lab/", "model/", "packaging/", "policy/", "protocol/", "storage/", "systemd/",
+                     "traces/")
 RELOAD = re.compile(
     r"""daemon-re(load|exec)|"Re(load|execute)"|\bManager[. ]Re(load|execute)\b"""
     r"""|\b(systemctl\b(?!.*\s--no-reload\b)|deb-systemd-helper\b)"""
@@ -162,7 +163,7 @@ def check_includes(tree):
     for path in tree.paths:
         if not is_cpp(path) or tree.text(path) is None:
             continue
-        if include_table.unit_of(path) is None:
+        if include_table.folder_of(path) is None:
             tree.complain(path, 1, "lies in no folder of the include table")
             continue
         for number, quoted, header in include_table.includes_of(tree.lines(path)):

@@ -6,6 +6,7 @@ import tempfile
 import unittest
 
 import cpp_text
+import include_table
 import tidy
 
 MARK = "TO" + "DO"
@@ -203,15 +204,15 @@ class Headers(TidyTest):
 
 
 class Includes(TidyTest):
-    def test_the_arrows_of_the_table_pass(self):
+    def test_the_rows_of_the_table_pass(self):
         self.write("base/a.cpp", "#include <sys/stat.h>\n\n#include <vector>\n")
         self.write("model/a.cpp", '#include <Eigen/Core>\n\n#include "base/a.h"\n'
                    '#include "collectors/sample.h"\n')
-        self.write("agent/pipeline/a.cpp", '#include "policy/policy.h"\n#include "model/crbm.h"\n')
+        self.write("core/a.cpp", '#include "model/crbm.h"\n#include "policy/policy.h"\n')
         self.write("agent/a.cpp", '#include <boost/asio/io_context.hpp>\n'
-                   '#include "control/limit_writer.h"\n#include "agent/pipeline/a.h"\n')
-        self.write("cli/a.cpp", '#include <CLI/CLI.hpp>\n#include "model/train/trainer.h"\n'
-                   '#include "protocol/protocol.h"\n')
+                   '#include "control/writer/a.h"\n#include "core/a.h"\n')
+        self.write("cli/commands/a.cpp", '#include <CLI/CLI.hpp>\n#include "cli/a.h"\n'
+                   '#include "model/train/trainer.h"\n#include "protocol/protocol.h"\n')
         self.write("tests/model/a.cpp", '#include <doctest/doctest.h>\n#include "model/crbm.h"\n')
         self.assert_clean()
 
@@ -219,17 +220,25 @@ class Includes(TidyTest):
         self.write("base/a.cpp", '#include "collectors/sample.h"\n')
         self.assert_complaint('base/ may not include "collectors/sample.h"')
 
-    def test_model_includes_only_nouns_of_collectors(self):
+    def test_the_vocabulary_is_for_the_folders_above_it(self):
+        self.write("model/a.cpp", '#include "collectors/sample.h"\n')
+        self.assert_clean()
+        self.write("model/a.cpp", '#include "policy/decision.h"\n')
+        self.assert_complaint('model/ may not include "policy/decision.h"')
+
+    def test_model_includes_only_the_vocabulary_of_collectors(self):
         self.write("model/a.cpp", '#include "collectors/node_sampler.h"\n')
         self.assert_complaint('model/ may not include "collectors/node_sampler.h"')
 
-    def test_the_pipeline_does_not_reach_storage(self):
-        self.write("agent/pipeline/a.cpp", '#include "storage/store.h"\n')
-        self.assert_complaint('agent/pipeline/ may not include "storage/store.h"')
+    def test_the_core_does_not_reach_storage(self):
+        self.write("core/a.cpp", '#include "storage/store.h"\n')
+        self.assert_complaint('core/ may not include "storage/store.h"')
 
-    def test_the_daemon_does_not_train(self):
-        self.write("agent/a.cpp", '#include "model/train/trainer.h"\n')
-        self.assert_complaint('agent/ may not include "model/train/trainer.h"')
+    def test_the_daemon_does_not_train_and_not_compare(self):
+        for header in ("model/train/trainer.h", "lab/replay/replay.h", "cli/options.h"):
+            with self.subTest(header):
+                self.write("agent/a.cpp", f'#include "{header}"\n')
+                self.assert_complaint(f'agent/ may not include "{header}"')
 
     def test_the_command_does_not_reach_the_sockets_of_the_daemon(self):
         self.write("cli/a.cpp", '#include "agent/server/socket_server.h"\n')
@@ -239,15 +248,28 @@ class Includes(TidyTest):
         self.write("control/a.cpp", '#include "tests/fixture.h"\n')
         self.assert_complaint('control/ may not include "tests/fixture.h"')
 
+    def test_every_folder_of_a_row_has_a_row(self):
+        for folder, row in include_table.FOLDERS.items():
+            for other in row.split():
+                self.assertIn(other, include_table.FOLDERS, folder)
+
+    def test_folders_include_downwards_only(self):
+        order = list(include_table.FOLDERS)
+        for folder, row in include_table.FOLDERS.items():
+            for other in row.split():
+                kin = folder.startswith(other + "/") or other.startswith(folder + "/")
+                self.assertTrue(kin or order.index(other) < order.index(folder),
+                                f"{folder} -> {other}")
+
     def test_an_include_beside_the_file(self):
         self.write("base/a.cpp", '#include "a.h"\n')
         self.assert_complaint('"a.h" is not written from the root')
 
     def test_an_outside_library_has_one_owner(self):
         for header, owner in [("Eigen/Core", "model"), ("sqlite3.h", "storage"),
-                              ("libcgroup.h", "control"), ("CLI/CLI.hpp", "cli"),
-                              ("boost/asio/post.hpp", "agent, cli"), ("toml++/toml.h", "agent"),
-                              ("doctest/doctest.h", "tests"), ("zlib.h", "model")]:
+                              ("libcgroup.h", "cgroupfs"), ("CLI/CLI.hpp", "cli, lab"),
+                              ("boost/asio/post.hpp", "agent"), ("toml++/toml.h", "agent"),
+                              ("doctest/doctest.h", "tests"), ("zlib.h", "traces")]:
             with self.subTest(header):
                 self.write("policy/a.cpp", f"#include <{header}>\n")
                 self.assert_complaint(f"<{header}> belongs to {owner}")

@@ -21,7 +21,8 @@ PrototypesReport report_of(const std::vector<PhaseSequence>& sequences, const Le
   return report;
 }
 
-// The five executions of tests/lab/prototypes/prototypes_test.cpp, where the numbers are worked out.
+// The five executions of tests/lab/prototypes/prototypes_test.cpp, where the numbers are worked
+// out.
 PrototypesReport five() {
   const std::vector<PhaseSequence> sequences = {{"a", {{0, 2}, {1, 5}}},
                                                 {"b", {{0, 4}, {1, 9}}},
