@@ -11,29 +11,26 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "cli/output/print.h"
 
 namespace cgphase {
 namespace {
 
 using Deadline = std::chrono::steady_clock::time_point;
 
-std::unexpected<Complaint> complain(Exit exit, std::string text) {
-  return std::unexpected(Complaint{exit, std::move(text)});
-}
-
 std::unexpected<Complaint> no_daemon(const std::string& path, int error_number) {
   const std::string what =
       errno_failure("cannot reach the daemon at " + printable(path), error_number).error().text;
   if (error_number == EACCES || error_number == EPERM)
-    return complain(Exit::denied, what + "; run it with sudo" +
+    return complaint(Exit::denied, what + "; run it with sudo" +
                                       (path.ends_with("admin.sock")
                                            ? "" : " or as a member of group cgphase"));
-  return complain(Exit::unreachable,
+  return complaint(Exit::unreachable,
                   what + "; start it with 'systemctl start cgphased', or name its --socket");
 }
 
 std::unexpected<Complaint> silent(const std::string& path) {
-  return complain(Exit::unreachable, "the daemon at " + printable(path) +
+  return complaint(Exit::unreachable, "the daemon at " + printable(path) +
                                          " does not answer; 'systemctl status cgphased' may say "
                                          "why");
 }
@@ -54,7 +51,7 @@ std::expected<Fd, Complaint> connect_to(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path)
-    return complain(Exit::usage, "--socket " + printable(path) + " is longer than 107 bytes");
+    return complaint(Exit::usage, "--socket " + printable(path) + " is longer than 107 bytes");
   std::memcpy(address.sun_path, path.data(), path.size());
   Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.valid() ||
@@ -112,10 +109,10 @@ std::expected<nlohmann::json, Complaint> ask_daemon(const std::string& socket_pa
   if (payload.empty()) return silent(socket_path);
   Result<Reply> reply = parse_reply(payload);
   if (!reply)
-    return complain(Exit::failure, "the daemon at " + printable(socket_path) +
+    return complaint(Exit::failure, "the daemon at " + printable(socket_path) +
                                        " answers in a way this command does not know: " +
                                        reply.error().text + "; are both of one version?");
-  if (reply->exit != Exit::ok) return complain(reply->exit, reply->error);
+  if (reply->exit != Exit::ok) return complaint(reply->exit, reply->error);
   return std::move(reply->body);
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/temporary_file.h"
 #include "base/text.h"
+#include "cli/output/print.h"
 #include "protocol/history.h"
 #include "storage/stored_history.h"
 #include "traces/trace.h"
@@ -27,12 +28,8 @@ constexpr std::size_t kShownBytes = 128;
 constexpr std::size_t kFlushBytes = 64 * 1024;
 constexpr std::chrono::microseconds kClockStep{1};  // what a time loses on the wire, and more
 
-std::unexpected<Complaint> refusal(Exit exit, std::string text) {
-  return std::unexpected(Complaint{exit, std::move(text)});
-}
-
 std::unexpected<Complaint> refusal(const Error& error) {
-  return refusal(error.kind == ErrorKind::not_found ? Exit::invalid : exit_of(error.kind),
+  return complaint(error.kind == ErrorKind::not_found ? Exit::invalid : exit_of(error.kind),
                    error.text);
 }
 
@@ -60,7 +57,7 @@ struct Daemon {
     const bool memory = why != body.end() && why->is_string();
     if (memory && !from_memory && incomplete) incomplete(memory_alone(why->get<std::string>()));
     if (from_memory.value_or(memory) != memory)
-      return refusal(Exit::failure, memory ? "the history cannot be read any more: " +
+      return complaint(Exit::failure, memory ? "the history cannot be read any more: " +
                                                    why->get<std::string>()
                                              : "the history can be read again: ask once more");
     from_memory = memory;
@@ -75,7 +72,7 @@ Answer<Page> ask_page(Daemon& daemon, Request request, Result<Page> (*parse)(con
   if (const auto one = daemon.check(*body); !one) return std::unexpected(one.error());
   Result<Page> page = parse(*body);
   if (page) return *std::move(page);
-  return refusal(Exit::failure,
+  return complaint(Exit::failure,
                    "the daemon answers in a way this command does not know: " +
                        page.error().text + "; are both of one version?");
 }
@@ -145,7 +142,7 @@ Answer<Runs> all_runs(const Source& source) {
     if (!page) return std::unexpected(page.error());
     if (page->empty()) return runs;
     if (page->front().record <= (runs.empty() ? 0 : runs.back().record))
-      return refusal(Exit::failure, "the history counts backwards");
+      return complaint(Exit::failure, "the history counts backwards");
     runs.insert(runs.end(), page->begin(), page->end());
   }
 }
@@ -182,7 +179,7 @@ std::unexpected<Complaint> missing(const Runs& runs, const std::string& text) {
   for (const RecordEntry& run : runs)
     if (run.container.name.size() <= kShownBytes) names.emplace_back(run.container.name);
   const std::string_view close = nearest(shown, names);
-  return refusal(Exit::no_container,
+  return complaint(Exit::no_container,
                    "no container '" + printable(shown) + "' in the history" +
                        (close.empty() ? "" : "; did you mean '" + escape_name(close) + "'?"));
 }
@@ -299,7 +296,7 @@ Answer<void> read_table(const Source& source, const std::string& table,
     const auto& row = page->rows.back();
     const auto* const number = row.empty() ? nullptr : std::get_if<std::int64_t>(&row.front());
     if (number == nullptr || *number <= last)
-      return refusal(Exit::failure, "table " + table + " of the history counts backwards");
+      return complaint(Exit::failure, "table " + table + " of the history counts backwards");
     last = *number;
   }
 }
@@ -339,12 +336,12 @@ Answer<HostTraceCounts> write_host_trace(const HostHistory& wanted,
     if (const auto done = read_run(*source, run, begin_of(wanted), until, add); !done)
       return std::unexpected(done.error());
     if (writer.counts.executions <= kMaxTraceExecutions) continue;
-    return refusal(Exit::invalid, "more than " + std::to_string(kMaxTraceExecutions) +
+    return complaint(Exit::invalid, "more than " + std::to_string(kMaxTraceExecutions) +
                                         " runs of containers; choose a shorter time with --since "
                                         "and --until");
   }
   if (writer.counts.rows == 0)
-    return refusal(Exit::invalid, std::string("nothing was recorded in this time; ") +
+    return complaint(Exit::invalid, std::string("nothing was recorded in this time; ") +
                                         (wanted.from_now ? "`cgphase list` says what is sampled"
                                                          : "choose an earlier --since"));
   if (const Status written = writer.flush(); !written) return refusal(written.error());
