@@ -76,7 +76,6 @@ class Agent {
   // True once after somebody else wrote a limit of ours: what it means is for the next tick to
   // judge, which should not wait for its turn.
   bool take_look_request() { return std::exchange(look_requested_, false); }
-  int tree_fd() const { return parts_.sampler.event_fd(); }
 
   // New configuration: modes at once, rails for containers that appear from now on, the guard's
   // numbers for those that it watches from now on; the next tick looks for other managers.

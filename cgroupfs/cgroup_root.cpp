@@ -10,13 +10,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdarg>
 #include <cstdio>
 #include <memory>
 #include <utility>
 
 #include "base/file.h"
 #include "base/parse.h"
-#include "cgroupfs/libcgroup_write.h"
 
 namespace cgphase {
 namespace {
@@ -32,6 +32,18 @@ long magic_of(const std::string& path) {
 
 bool contains(const std::vector<std::string>& all, std::string_view one) {
   return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+// Failures come back as values; libcgroup would print them.
+void swallow_log(void*, int, const char*, va_list) {}
+
+// Once per process: the library reads the mounts now and never again.
+bool initialise_libcgroup() {
+  static const bool ready = [] {
+    ::cgroup_set_logger(swallow_log, CGROUP_LOG_ERROR, nullptr);
+    return ::cgroup_init() == 0;
+  }();
+  return ready;
 }
 
 // What is mounted, by libcgroup's walk over the controllers.

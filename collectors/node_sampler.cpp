@@ -124,7 +124,6 @@ class NodeSampler::Impl {
         sources_(find_sources(tree_.root_fd(), options.proc_root)), pull_(options.open_pull),
         granted_(tree_.root_fd()) {}
 
-  int event_fd() const { return tree_.event_fd(); }
   const Tracked* find(CgroupId id) const;
   void attend(CgroupId id, bool close);
   void set_observed_memory_age(std::chrono::nanoseconds age) {
@@ -573,8 +572,6 @@ NodeSampler::NodeSampler(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 NodeSampler::NodeSampler(NodeSampler&&) noexcept = default;
 NodeSampler& NodeSampler::operator=(NodeSampler&&) noexcept = default;
 NodeSampler::~NodeSampler() = default;
-
-int NodeSampler::event_fd() const { return impl_->event_fd(); }
 
 void NodeSampler::sample(const Clock& clock, NodeSample& tick) { impl_->sample(clock, tick); }
 

@@ -53,9 +53,6 @@ class NodeSampler {
   NodeSampler& operator=(NodeSampler&&) noexcept;
   ~NodeSampler();
 
-  // Readable when cgroups came or went; sample() then sees it. -1 where inotify is not to be had.
-  int event_fd() const;
-
   // One tick. A cgroup that comes after the first tick is told of when it has a process, or is 5 s
   // old: until then its owner sets it up. A cgroup that vanishes while it is read is in `vanished`,
   // not an error. A new tick costs no allocation per container once their number is steady.

@@ -30,7 +30,6 @@ enum class Reason : std::uint8_t {
   pressure,             // PSI or its substitutes
   trial_failed,         // reverted
   restored,             // back to the original: stop, kill switch, request, restart of processes
-  cache_reclaim,        // memory.reclaim of cold cache, no limit changes
   stalled,              // reclaim in vain at memory.high: the guard's stall breaker
   another_manager,      // restored, because somebody else sets limits here
   oom_remembered,       // raised to what an OOM of another run of the image taught
@@ -144,7 +143,6 @@ constexpr const char* to_string(Reason reason) {
     case Reason::pressure: return "pressure";
     case Reason::trial_failed: return "trial_failed";
     case Reason::restored: return "restored";
-    case Reason::cache_reclaim: return "cache_reclaim";
     case Reason::stalled: return "stalled";
     case Reason::another_manager: return "another_manager";
     case Reason::oom_remembered: return "oom_remembered";

@@ -68,7 +68,6 @@ std::string why(const Decision& decision) {
     case Reason::pressure: return "its tasks were stalled at " + usage;
     case Reason::trial_failed: return "the trial of the change before it failed";
     case Reason::restored: return "the original limit was to be restored";
-    case Reason::cache_reclaim: return "its cold cache could be reclaimed";
     case Reason::stalled: return "the kernel reclaimed its memory in vain at " + usage;
     case Reason::another_manager: return "another manager of limits was seen";
     case Reason::oom_remembered: return "its image ran out of memory under a lowered limit";

@@ -44,9 +44,6 @@ class Companion {
   ~Companion() = default;
 
   pid_t pid() const { return pid_; }
-  // Readable when the companion has ended; then start another one. -1 where the kernel has no
-  // pidfd (before 5.3): ask alive().
-  int ended_fd() const { return pidfd_.get(); }
   bool alive();
 
   // Clean shutdown: all is restored, the companion ends without touching anything. Waits up to two

@@ -201,20 +201,9 @@ Status ChangeRun::still_wanted() const {
   return {};
 }
 
-Status ChangeRun::write_by_library(const ChangeStep& step) const {
-  const LeasesByKnob leased = leases_of(tools_.leases, cgroup_.id);
-  const LeaseValues* lease = leased.of(step.knob);
-  return tools_.library->write(cgroup_.id, cgroup_.path, cgroup_.directory.get(), step.knob,
-                               step.to, lease != nullptr ? lease->original : step.from);
-}
-
 Status ChangeRun::write_step(const ChangeStep& step) {
   const int directory = cgroup_.directory.get();
-  if (Status written = change_.raise || tools_.library == nullptr
-                           ? write_knob(directory, step.knob, step.to)
-                           : write_by_library(step);
-      !written)
-    return written;
+  if (Status written = write_knob(directory, step.knob, step.to); !written) return written;
   const auto found = read_knob(directory, step.knob);
   if (!found) return std::unexpected(found.error());
   if (!same_value(step.knob, *found, step.to))

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "cgroupfs/libcgroup_write.h"
 #include "control/fast_path/guard.h"
 #include "control/lease/lease_table.h"
 #include "control/limit_writer.h"
@@ -33,7 +32,6 @@ struct TrackedCgroup {
 struct ChangeTools {
   LeaseTable& leases;
   Guard* guard;                   // null: nobody guards (tests)
-  const LibcgroupWrite* library;  // null: lowerings too are written by descriptor
   const std::string& cgroup_root;
   // Whether another thread is lowering this container: then its records are kept for it.
   std::function<bool(CgroupId)> lowering_elsewhere;
@@ -55,7 +53,6 @@ class ChangeRun {
   bool overtaken() const;
   bool program_started() const;
   Status still_wanted() const;
-  Status write_by_library(const ChangeStep& step) const;
   Status write_step(const ChangeStep& step);
   Status make_room(const ChangeStep& step) const;
   enum class Start { as_planned, higher_already };

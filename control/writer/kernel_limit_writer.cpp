@@ -51,8 +51,6 @@ Result<std::unique_ptr<KernelLimitWriter>> KernelLimitWriter::create(const Optio
   std::unique_ptr<KernelLimitWriter> writer(new KernelLimitWriter(options));
   writer->result_event_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!writer->result_event_.valid()) return errno_failure("eventfd", errno);
-  if (is_cgroup2(root->get()))
-    if (auto library = LibcgroupWrite::open(options.cgroup_root)) writer->library_ = *library;
   if (options.guard != nullptr)
     options.guard->on_memory_raise(
         [raw = writer.get()](CgroupId id) { raw->interrupt_lowering(id); });
@@ -184,7 +182,6 @@ ChangeTools KernelLimitWriter::tools(bool lowering_thread) {
   };
   return {leases_,
           options_.guard,
-          library_ ? &*library_ : nullptr,
           options_.cgroup_root,
           lowering_elsewhere,
           [this, lowering_thread] { return lowering_thread && now_ns() >= deadline_ns_.load(); }};

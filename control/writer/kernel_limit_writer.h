@@ -1,12 +1,10 @@
 // The limit writer for a real kernel.
 //
-// Two threads. Lowerings and memory.reclaim take the slow path: through libcgroup where the root is
-// (or lies in) a cgroup v2 mount that libcgroup knows, otherwise (a plain directory in tests) by
-// descriptor. Raises are written by descriptor in the other thread, so that none waits behind a
-// lowering that the kernel is still busy with; a raise also ends such a lowering of its own
-// container. Restores run in the caller's thread, always by descriptor. Every change is compared
-// with what the file holds, leased before its first write, read back, and rolled back as a whole
-// when any part of it fails.
+// Every limit is written by held descriptor. Two threads: one lowers and reclaims, the other raises,
+// so that no raise waits behind a lowering that the kernel is still busy with. A raise also ends
+// such a lowering of its own container. Restores run in the caller's thread. Every change is
+// compared with what the file holds, leased before its first write, read back, and rolled back as
+// a whole when any part of it fails.
 #pragma once
 
 #include <chrono>
@@ -22,7 +20,6 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "cgroupfs/libcgroup_write.h"
 #include "control/fast_path/guard.h"
 #include "control/lease/lease_table.h"
 #include "control/limit_writer.h"
@@ -78,8 +75,6 @@ class KernelLimitWriter final : public LimitWriter {
   // Ends a lowering of this container that the kernel is still busy with. Any thread; takes no lock
   // and allocates nothing.
   void interrupt_lowering(CgroupId id);
-  // Whether lowerings go through libcgroup.
-  bool uses_libcgroup() const { return library_.has_value(); }
 
  private:
   using Tracked = std::shared_ptr<TrackedCgroup>;
@@ -114,7 +109,6 @@ class KernelLimitWriter final : public LimitWriter {
 
   const Options options_;
   LeaseTable& leases_;
-  std::optional<LibcgroupWrite> library_;
   Fd result_event_;
 
   std::mutex raise_or_restore_;  // held for one raise, or one restore, as a whole

@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "cgroupfs/libcgroup_write.h"
 #include "control/lease/restore.h"
 #include "control/writer/change_run.h"
 #include "tests/kernel/control_fixture.h"
@@ -43,8 +42,7 @@ class Changing {
  public:
   Changing(const TestCgroup& group, const std::string& runtime)
       : root_(cgroup_root()),
-        leases_(take(LeaseTable::open({.runtime_dir = runtime, .records = 16}))),
-        library_(take(LibcgroupWrite::open(root_))) {
+        leases_(take(LeaseTable::open({.runtime_dir = runtime, .records = 16}))) {
     leases_->beat(SystemClock().monotonic_now());
     cgroup_.id = group.id();
     cgroup_.path = group.path();
@@ -59,7 +57,7 @@ class Changing {
     change.new_limits.cpu_max_burst = Microseconds{burst};
     change.raise = raise;
     change.reason = "steps";
-    const ChangeTools tools{*leases_, nullptr, &library_, root_,
+    const ChangeTools tools{*leases_, nullptr, root_,
                             [](CgroupId) { return false; }, [] { return false; }};
     return ChangeRun(tools, cgroup_, change, cgroup_.epoch.load()).run();
   }
@@ -79,7 +77,6 @@ class Changing {
   }
   const std::string root_;
   std::unique_ptr<LeaseTable> leases_;
-  const LibcgroupWrite library_;
   TrackedCgroup cgroup_;
 };
 
@@ -169,7 +166,7 @@ class Traced {
 
 class Box {
  public:
-  Box() : child_(group, holding(24 * kMiB)) { REQUIRE(initialise_libcgroup()); }
+  Box() : child_(group, holding(24 * kMiB)) {}
   // As it was before any change, with no lease.
   void reset() {
     std::filesystem::remove_all(runtime() + "/leases");

@@ -23,7 +23,7 @@ JournalDecision rich_decision() {
   Decision& decision = entry.decision;
   decision.resource = Resource::memory;
   decision.direction = Direction::raise;
-  decision.reason = Reason::cache_reclaim;
+  decision.reason = Reason::silence;
   decision.verdict = Verdict::standing_down;
   decision.old_limits = {CpuMax{Microseconds{50'000}, Microseconds{100'000}},
                          Microseconds{3},
@@ -77,7 +77,7 @@ TEST_CASE("every reason and verdict has a word that reads back") {
     JournalDecision entry = decision_of(kOne, static_cast<std::uint64_t>(i), at_second(i));
     entry.decision.verdict = static_cast<Verdict>(i);
     entry.decision.reason =
-        static_cast<Reason>(std::min(i, static_cast<int>(Reason::cache_reclaim)));
+        static_cast<Reason>(std::min(i, static_cast<int>(Reason::silence)));
     written.push_back(entry);
   }
   REQUIRE(store.append({}, written, {}).has_value());

@@ -4,7 +4,6 @@
 
 #include <filesystem>
 
-#include "cgroupfs/libcgroup_write.h"
 #include "control/writer/kernel_limit_writer.h"
 #include "tests/cgroupfs/fake_cgroup.h"
 #include "tests/control/writer/recording_limit_writer.h"
@@ -217,23 +216,6 @@ TEST_CASE("another cgroup of the same path is never written") {
   const FakeCgroup impostor(writing.root());
   CHECK(writing.write(change).failed_as == ErrorKind::gone);
   CHECK(impostor.get("cpu.max") == "200000 100000");
-}
-
-TEST_CASE("what was written to the cgroup that took a path over is taken back, and nothing else") {
-  const TemporaryDirectory root;
-  const FakeCgroup successor(root.path());
-  const auto take_back = [&] {
-    take_back_from_successor(successor.directory(), Knob::cpu_max, text_of("150000 100000"),
-                             text_of("200000 100000"));
-  };
-  successor.put("cpu.max", "150000 100000\n");
-  take_back();
-  CHECK(successor.get("cpu.max") == "200000 100000");
-  successor.put("cpu.max", "170000 100000\n");
-  take_back();
-  CHECK(successor.get("cpu.max") == "170000 100000");
-  successor.remove();
-  take_back();
 }
 
 TEST_CASE("a directory that is not the cgroup meant is not attached") {
