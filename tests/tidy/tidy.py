@@ -41,10 +41,6 @@ RELOAD = re.compile(
     r"""|\b(systemctl\b(?!.*\s--no-reload\b)|deb-systemd-helper\b)"""
     r""".*\b(enable|disable|reenable|mask|unmask|preset|link|edit|revert|purge)\b"""
     r"""|/(etc|run)/systemd/system(\.control|\.attached)?/(?!\*\.(wants|requires|upholds)/)""")
-QUOTING = ("docs/safety.md", "docs/threat-model.md")  # their italics are names of tests
-ITALIC = re.compile(r"(?<![*\w])\*(?![*\s])((?:[^*\n]|\n(?!\n))+)\*(?!\*)")
-TEST_NAME = re.compile(r'\bTEST_CASE(?:_FIXTURE)?\(\s*(?:\w+,\s*)?((?:"(?:[^"\\]|\\.)*"\s*)+)')
-EMPHASIS_WORDS = 3  # an italic of so many is no name of a test
 GENERATED_FOLDERS = {"build", "__pycache__", ".git", ".cache"}
 
 
@@ -198,43 +194,6 @@ def check_local_names(tree):
         tree.complain(path, line, what)
 
 
-def test_names(tree):
-    names = set()
-    for path in tree.paths:
-        if path.startswith("tests/") and path.endswith(".cpp") and tree.text(path) is not None:
-            for literals in TEST_NAME.findall(tree.text(path)):
-                names.add(re.sub(r'"\s*"', "", literals.strip())[1:-1])
-    return names
-
-
-def unknown_names(italic, names):
-    """What is no test's name of an italic that lists some, separated by "; ", which a name may have
-    in it, too; one that ends in "..." is the beginning of one."""
-    parts = re.split(r"; ", re.sub(r"(?<!\.)[.;]$", "", " ".join(italic.split())))
-    while parts:
-        for count in range(len(parts), 0, -1):
-            name = "; ".join(parts[:count])
-            if name in names or name.endswith("...") and \
-                    any(other.startswith(name[:-3]) for other in names):
-                break
-        else:
-            yield name
-        del parts[:count]
-
-
-def check_quoted_tests(tree):
-    quoting = [path for path in QUOTING if path in tree.paths]
-    names = test_names(tree) if quoting else set()
-    for path in quoting:
-        text = tree.text(path)
-        for italic in ITALIC.finditer(text):
-            if len(italic.group(1).split()) <= EMPHASIS_WORDS:
-                continue
-            line = text.count("\n", 0, italic.start()) + 1
-            for name in unknown_names(italic.group(1), names):
-                tree.complain(path, line, f"no test has this name: {name}")
-
-
 def check_scripts(tree):
     shell_scripts = []
     for path in tree.paths:
@@ -328,7 +287,7 @@ def check(root, build=None):
     """All complaints about the tree at `root`, as (path, line, what)."""
     tree = Tree(root)
     for rule in (check_lines, check_sizes, check_headers, check_includes, check_reloads,
-                 check_names, check_local_names, check_quoted_tests, check_scripts):
+                 check_names, check_local_names, check_scripts):
         rule(tree)
     if build:
         flags = compile_flags(tree, build)

@@ -290,18 +290,6 @@ class Files(TidyTest):
         self.assert_complaint("tests/base/a_test.cpp:1: no CMakeLists.txt builds it",
                               self.build("base/a.cpp"))
 
-    def test_a_test_that_the_rules_for_safety_name_and_that_is_not_there(self):
-        self.write("tests/control/a_test.cpp",
-                   'TEST_CASE("what others wrote stays") {}\n'
-                   'TEST_CASE_FIXTURE(A, "one rule; with a "\n                  "semicolon") {}\n')
-        self.write("docs/safety.md", "*Ours*: as *what others wrote stays; one rule; with a\n"
-                                     "semicolon.* *what others...*, **bold is no name of one**\n")
-        self.assert_clean()
-        for wrong in ("what others wrote goes", "what nobody wrote...",
-                      "what others wrote stays so"):
-            self.write("docs/safety.md", f"One.\n\nTwo, *what others wrote stays;\n{wrong}*.\n")
-            self.assert_complaint(f"docs/safety.md:3: no test has this name: {wrong}")
-
     def test_a_reload_of_systemd(self):
         for text in ("systemctl --system daemon-reload", "systemctl daemon-reexec",
                      "systemctl enable --now cgphased", "deb-x; systemctl -q mask cgphased",
