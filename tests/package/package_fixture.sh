@@ -2,7 +2,7 @@
 # source before it. $package is the file that is installed, and repacked.
 # shellcheck shell=bash disable=SC2154
 
-# What this is, for docs/tested.md: of the engines those that are here.
+# What was tested: system, kernel and versions; of the engines those that are here.
 # shellcheck disable=SC1091
 system() {
   (. /etc/os-release && echo "$PRETTY_NAME")

@@ -1,4 +1,4 @@
-// What the policies did on one set of executions: the numbers of docs/results.md.
+// What the policies did on one set of executions: the numbers of results.md.
 #pragma once
 
 #include <memory>

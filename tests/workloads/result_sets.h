@@ -1,4 +1,4 @@
-// The sets of executions on which docs/results.md compares policies.
+// The sets of executions on which results.md compares policies.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // policy_results RECORDED OTHERS|- MODEL DIRECTORY: replays every policy on every set of recorded
-// executions; prints docs/results.md and writes its figures into DIRECTORY, the same on each run.
+// executions; prints results.md (scripts/results) and writes its figures into DIRECTORY, the same
+// on each run.
 // RECORDED is a directory of our own recordings (tests/data), OTHERS one of public traces ("-":
 // left out), MODEL our model.
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// docs/results.md as text. Pure.
+// results.md (scripts/results) as text. Pure.
 #pragma once
 
 #include <span>
