@@ -42,7 +42,7 @@ constexpr std::size_t kFlushSiblings = 16;
 constexpr std::chrono::seconds kSetUpGrace{5};
 
 // Files of so many are read at the pace of the model though they are only observed. Of more that
-// would cost too much, and the model then knows less of them (docs/containers.md).
+// would cost too much, and the model then knows less of them (docs/operations.md).
 constexpr std::size_t kFewContainers = 16;
 
 // Watches that could not be had are asked for again so often.

@@ -1,4 +1,4 @@
-// Phase sequences that somebody has labelled already, from a file (docs/prototypes.md).
+// Phase sequences that somebody has labelled already, from a file (docs/internals/lab.md).
 #pragma once
 
 #include <string>

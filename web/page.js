@@ -3,7 +3,7 @@
 "use strict";
 
 const everyMs = 2000, mostEvents = 20, mostDecisions = 5, colours = 6;
-// Longer than the daemon gives itself to answer and to be read (docs/http.md), 10 s together.
+// Longer than the daemon gives itself to answer and to be read (docs/operations.md), 10 s together.
 const answerMs = 12000;
 // All clients together have 20 questions a second.
 const mostExplained = 5;

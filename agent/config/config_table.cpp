@@ -253,7 +253,7 @@ void add_published_rows(std::vector<ConfigRow>& rows) {
                           "[::1]:PORT",
                           wrong_listen,
                           "Serve the page, metrics and what reading verbs tell there "
-                          "(docs/http.md); under systemd rather by cgphased-http.socket."));
+                          "(docs/operations.md); under systemd rather by cgphased-http.socket."));
   rows.push_back(text_row("metrics.textfile", CGPHASE_FIELD(metrics.textfile),
                           "nothing, or an absolute path", wrong_textfile,
                           "Write metrics into this file, for node_exporter (docs/metrics.md)."));
@@ -330,7 +330,7 @@ std::vector<ConfigRow> general_rows() {
                            "What programs that count may cost of one core; above it they look at "
                            "fewer events, or leave the kernel."));
   rows.push_back(bool_row("gpu.enabled", CGPHASE_FIELD(gpu.enabled),
-                          "Read what containers use of GPUs (docs/gpu.md)."));
+                          "Read what containers use of GPUs (docs/operations.md)."));
   rows.push_back(text_row("gpu.nvml", CGPHASE_FIELD(gpu.nvml),
                           std::string(kNvmlLibrary) + " or an absolute path", wrong_nvml,
                           "The library of NVIDIA's driver that is asked."));

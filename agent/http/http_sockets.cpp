@@ -103,7 +103,7 @@ Result<HttpSocket> open_port(const HttpAddress& address) {
   if (!fd.valid() && errno == EAFNOSUPPORT)
     return failure(ErrorKind::unsupported,
                    what + ": this service may use no network; let systemd listen for it, with "
-                          "cgphased-http.socket (docs/http.md)");
+                          "cgphased-http.socket (docs/operations.md)");
   if (!fd.valid()) return errno_failure("make a socket for " + what, errno);
   const int on = 1;
   (void)::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);

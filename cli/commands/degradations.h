@@ -1,5 +1,5 @@
 // What a host may lack, what that costs, and the way out: the one table behind `cgphase doctor` and
-// docs/support.md. Every row is found by looking for the file itself, no version is judged.
+// docs/troubleshooting.md. Every row is found by looking for the file itself, no version is judged.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
 // What to request the next time, from what was learned of the phases: exact numbers and a T-shirt
-// size, overall and per phase (docs/capacity.md). Pure.
+// size, overall and per phase (docs/operations.md). Pure.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -1,5 +1,5 @@
 // Names, images and labels from the files that engines keep on disk: no socket, no daemon needed.
-// Formats: docs/containers.md. All of it is foreign: sizes are bounded, what does not parse is
+// Formats: docs/operations.md. All of it is foreign: sizes are bounded, what does not parse is
 // passed over.
 #pragma once
 

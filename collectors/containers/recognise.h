@@ -1,4 +1,4 @@
-// Who a cgroup is, from its path alone. The table of paths stands in docs/containers.md.
+// Who a cgroup is, from its path alone. The table of paths stands in docs/operations.md.
 #pragma once
 
 #include <optional>

@@ -84,7 +84,7 @@ std::string GpuReader::told(const GpuReading& reading) const {
   if (reading.devices.empty())
     return "NVML: " + nvml_.trouble() +
            (devices_hidden() ? "; the NVIDIA devices of this host are hidden from the daemon, "
-                               "gpu.conf (docs/gpu.md) shows them"
+                               "gpu.conf (docs/operations.md) shows them"
                              : "") +
            "; no other GPU";
   std::string text = count_of(reading.devices.size(), "GPU", "GPUs");

@@ -1,4 +1,4 @@
-// What `cgphase prototypes` found, in the forms that -o asks for (docs/prototypes.md). Pure: the
+// What `cgphase prototypes` found, in the forms that -o asks for (docs/internals/lab.md). Pure: the
 // same findings give the same bytes on every machine.
 #pragma once
 

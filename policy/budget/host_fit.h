@@ -1,5 +1,5 @@
 // Whether a job fits into what is really free on a host: what all others may need at once while it
-// runs, against what the host has (docs/capacity.md). Pure; the same numbers give the same bits.
+// runs, against what the host has (docs/operations.md). Pure; the same numbers give the same bits.
 #pragma once
 
 #include <chrono>

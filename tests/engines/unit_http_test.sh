@@ -42,7 +42,7 @@ without_socket() {
   echo 'without the socket: nothing is served, no port is open'
 }
 
-# How docs/http.md says it.
+# How docs/operations.md says it.
 turn_on() {
   must systemctl --no-reload --quiet enable cgphased-http.socket
   must systemctl stop cgphased

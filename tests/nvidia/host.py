@@ -1,5 +1,5 @@
 """What the tests on a host with a real NVIDIA GPU share. They run by hand and as root, on a machine
-whose GPU does nothing else (docs/gpu.md)."""
+whose GPU does nothing else (docs/operations.md)."""
 import argparse
 import contextlib
 import json

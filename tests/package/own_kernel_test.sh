@@ -53,7 +53,7 @@ installed() {
   diagnosed
 }
 
-# Nothing keeps it from working here, and each of docs/support.md's versions is told.
+# Nothing keeps it from working here, and each version is told.
 diagnosed() {
   local word
   cgphase doctor >/tmp/doctor || fail 'doctor found something that fails'

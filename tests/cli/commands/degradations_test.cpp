@@ -113,8 +113,8 @@ TEST_CASE("every degradation is found where a host lacks that, alone, with cost 
   }
 }
 
-TEST_CASE("docs/support.md has every degradation as doctor tells it, and no other") {
-  const auto text = read_file(CGPHASE_SOURCE_DIR "/docs/support.md", 256 * 1024);
+TEST_CASE("docs/troubleshooting.md has every degradation as doctor tells it, and no other") {
+  const auto text = read_file(CGPHASE_SOURCE_DIR "/docs/troubleshooting.md", 256 * 1024);
   REQUIRE(text);
   std::string table =
       "| finding | what is missing | what it costs | the way out |\n|---|---|---|---|\n";

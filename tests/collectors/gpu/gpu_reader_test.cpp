@@ -76,7 +76,7 @@ TEST_CASE("devices that the host has and this process does not see are told as h
   driver.tree.write("/proc/1/root/dev/nvidiactl", "");
   CHECK(reader_of(driver).read({}, {}).told ==
         trouble + "; the NVIDIA devices of this host are hidden from the daemon, gpu.conf "
-                  "(docs/gpu.md) shows them; no other GPU");
+                  "(docs/operations.md) shows them; no other GPU");
   driver.tree.write("/proc/self/root/dev/nvidiactl", "");
   CHECK(reader_of(driver).read({}, {}).told == trouble + "; no other GPU");
 }
