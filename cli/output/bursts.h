@@ -1,6 +1,6 @@
 // Bursts as people see them, and how well those of a run are foretold by earlier runs of the same
-// service, on recorded executions (docs/internals/lab.md). Pure but for the reading of traces, row by
-// row.
+// service, on recorded executions (docs/internals/lab.md). Pure but for the reading of traces, row
+// by row.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
