@@ -1,5 +1,5 @@
 // When the guard acts on one container: pure, so that each rule has a test without a kernel. It can
-// only ask for more. Numbers: those of the rails, and its own below (docs/safety.md, the guard).
+// only ask for more. Numbers: those of the rails, and its own below (docs/safety.md, fast path).
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Who set the limits that are in force: we, something that silently put the original back, or
-// somebody with an intent of their own (docs/safety.md, drift).
+// somebody with an intent of their own (docs/safety.md, S-08).
 #pragma once
 
 #include <array>
