@@ -1,10 +1,10 @@
 // The limit writer for a real kernel.
 //
-// Every limit is written by held descriptor. Two threads: one lowers and reclaims, the other raises,
-// so that no raise waits behind a lowering that the kernel is still busy with. A raise also ends
-// such a lowering of its own container. Restores run in the caller's thread. Every change is
-// compared with what the file holds, leased before its first write, read back, and rolled back as
-// a whole when any part of it fails.
+// Every limit is written by held descriptor. Two threads: one lowers and reclaims, the other
+// raises, so that no raise waits behind a lowering that the kernel is still busy with. A raise also
+// ends such a lowering of its own container. Restores run in the caller's thread. Every change is
+// compared with what the file contains, leased before its first write, read back, and rolled back
+// as a whole when any part of it fails.
 #pragma once
 
 #include <chrono>
