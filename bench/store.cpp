@@ -158,7 +158,7 @@ Tick busy_tick(std::uint64_t containers, std::uint64_t second, std::uint64_t sam
 bool fill(const std::string& path, Bytes cap, std::uint64_t containers) {
   Result<Store> store = open_named(path, cap, containers);
   if (!store) return false;
-  // What the cap leaves the file; docs/storage.md, "Size".
+  // What the cap leaves the file; docs/internals/storage.md, "Size".
   const std::uint64_t most = cap.value - std::min<std::uint64_t>(8 * kMiB, cap.value / 4);
   std::uint64_t second = 0;
   for (; second % 60 != 0 || std::filesystem::file_size(path) < most / 100 * 85; ++second) {

@@ -1,5 +1,5 @@
-// This host's own history as a trace (docs/trace_format.md): from the daemon that runs, or from the
-// files of one that has stopped. For `record`, and to be replayed.
+// This host's own history as a trace (docs/internals/trace-format.md): from the daemon that
+// runs, or from the files of one that has stopped. For `record`, and to be replayed.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 # Every outside library comes from Debian 12 packages and has one owner folder
-# (docs/architecture.md).
+# (docs/internals/architecture.md).
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(Eigen3 3.4 REQUIRED NO_MODULE)

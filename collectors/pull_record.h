@@ -45,7 +45,7 @@ struct pull_record {
   __u64 memory[PULL_MEMORY_LINES];
 };
 #ifdef __cplusplus
-static_assert(sizeof(pull_record) == 608, "docs/ebpf.md says so");
+static_assert(sizeof(pull_record) == 608, "docs/internals/ebpf.md says so");
 #else
-_Static_assert(sizeof(struct pull_record) == 608, "docs/ebpf.md says so");
+_Static_assert(sizeof(struct pull_record) == 608, "docs/internals/ebpf.md says so");
 #endif

@@ -1,4 +1,5 @@
-// Models of the released AI4DL, and the way its `Predict` computes phases (docs/model_file.md).
+// Models of the released AI4DL, and the way its `Predict` computes phases
+// (docs/internals/model-file.md).
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 // The Gaussian-Bernoulli CRBM in double precision: the reference of the fixed-point engine and what
-// training works on (docs/model_file.md; Taylor, Hinton and Roweis, NIPS 2006, with sigma = 1).
+// training works on (docs/internals/model-file.md; Taylor, Hinton and Roweis, NIPS 2006, with
+// sigma = 1).
 #pragma once
 
 #include <Eigen/Core>

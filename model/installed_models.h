@@ -1,5 +1,5 @@
 // The models that were installed on this host: numbered files in STATE_DIR/models and a link that
-// names the one in use. docs/model_file.md tells the layout.
+// names the one in use. docs/internals/model-file.md tells the layout.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
-// A learned model: everything that turns feature vectors into phases. A value; docs/model_file.md
-// defines its file. Read-only after loading, so one may serve all containers.
+// A learned model: everything that turns feature vectors into phases. A value;
+// docs/internals/model-file.md defines its file. Read-only after loading, so one may serve all
+// containers.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,7 @@ struct Scaler {
 };
 
 // Row-major matrices. W[n_hid * n_vis], A[n_vis * n_vis*n_his], B[n_hid * n_vis*n_his];
-// history is time-major, oldest first (docs/model_file.md).
+// history is time-major, oldest first (docs/internals/model-file.md).
 struct CrbmParameters {
   int n_vis = 0, n_hid = 0, n_his = 0;
   std::vector<double> w, a, b, visible_bias, hidden_bias;

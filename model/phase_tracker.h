@@ -32,10 +32,10 @@ class PhaseEngine {
 };
 
 // Holds the history of one container. The phase of a step uses that step (the released AI4DL code
-// leaves it out, docs/model_file.md). It is the nearest one, or where the model has a switch cost
-// the one on the path (phase_path.h). A step whose phase the fixed point does not certify is
-// unknown, as is one beyond the novelty bound. A step that measured no feature at all tells
-// nothing: it ends the history like a gap.
+// leaves it out, docs/internals/model-file.md). It is the nearest one, or where the model has a
+// switch cost the one on the path (phase_path.h). A step whose phase the fixed point does not
+// certify is unknown, as is one beyond the novelty bound. A step that measured no feature at all
+// tells nothing: it ends the history like a gap.
 class PhaseTracker {
  public:
   explicit PhaseTracker(std::shared_ptr<const PhaseEngine> engine);

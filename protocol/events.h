@@ -1,5 +1,6 @@
-// A page of the journal, as the reply to `events` carries it (docs/protocol.md). Pure, any thread;
-// the daemon answers with it, the command makes it of the files of a daemon that has stopped.
+// A page of the journal, as the reply to `events` carries it (docs/internals/protocol.md). Pure,
+// any thread; the daemon answers with it, the command makes it of the files of a daemon that has
+// stopped.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// Pages of the history as replies carry them (docs/protocol.md), with what is told of a point or
-// with every column that storage keeps. Pure, any thread: the daemon answers with them, the command
-// reads those, and makes the same of the files of a daemon that has stopped.
+// Pages of the history as replies carry them (docs/internals/protocol.md), with what is told of a
+// point or with every column that storage keeps. Pure, any thread: the daemon answers with them,
+// the command reads those, and makes the same of the files of a daemon that has stopped.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,5 +1,6 @@
-// What is spoken on the two Unix sockets of the daemon (docs/protocol.md): one request and one
-// reply per connection, each a frame of a 4-byte big-endian length and that many bytes of JSON.
+// What is spoken on the two Unix sockets of the daemon (docs/internals/protocol.md): one request
+// and one reply per connection, each a frame of a 4-byte big-endian length and that many bytes of
+// JSON.
 // Nothing on the wire is a command, a script or a file name; the verbs are a closed list. Pure, any
 // thread; used by the daemon and by the command.
 #pragma once

@@ -1,4 +1,4 @@
-// A block: up to sixty points of one container, packed (docs/storage.md, "A block").
+// A block: up to sixty points of one container, packed (docs/internals/storage.md, "A block").
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // What came since the last flush, of all containers, packed into pages of one size; and open blocks
-// put together again from them (docs/storage.md, "A page of recent").
+// put together again from them (docs/internals/storage.md, "A page of recent").
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // Table recent: the open blocks as they grow, in rows that are written anew when nothing of them is
-// needed any more (docs/storage.md).
+// needed any more (docs/internals/storage.md).
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // How old samples grow in each tier of the history, and what one of a tier stands for
-// (docs/storage.md, "Tiers").
+// (docs/internals/storage.md, "Tiers").
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,5 @@
-// What a database of ours looks like, and how an older one becomes a newer one (docs/storage.md).
+// What a database of ours looks like, and how an older one becomes a newer one
+// (docs/internals/storage.md).
 #pragma once
 
 #include <cstdint>

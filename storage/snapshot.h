@@ -1,5 +1,5 @@
 // A database of plain tables that any SQL client reads: what `cgphase export` writes
-// (docs/storage.md, "Export").
+// (docs/internals/storage.md, "Export").
 #pragma once
 
 #include <memory>

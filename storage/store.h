@@ -1,5 +1,5 @@
 // The history and the journal: one SQLite database, one connection, WAL, EXCLUSIVE
-// (docs/storage.md). Owned by one thread.
+// (docs/internals/storage.md). Owned by one thread.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // Points that grow old become fewer: one stands for all of a span of time, and keeps their peaks
-// (docs/storage.md, "Tiers").
+// (docs/internals/storage.md, "Tiers").
 #pragma once
 
 #include <chrono>

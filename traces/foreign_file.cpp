@@ -41,7 +41,8 @@ std::string foreign_file(std::string_view head) {
   if (head.find('\0') != head.npos)
     return "is not text: it has zero bytes; a trace is CSV in UTF-8, or in UTF-16 with a byte "
            "order mark";
-  if (is_json(head)) return "is JSON; a trace is CSV with a header line (docs/trace_format.md)";
+  if (is_json(head))
+    return "is JSON; a trace is CSV with a header line (docs/internals/trace-format.md)";
   return {};
 }
 

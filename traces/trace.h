@@ -1,5 +1,5 @@
-// Recorded telemetry in the trace format (docs/trace_format.md): reading it into the samples that
-// the daemon would have seen, and writing samples down.
+// Recorded telemetry in the trace format (docs/internals/trace-format.md): reading it into the
+// samples that the daemon would have seen, and writing samples down.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,8 @@ struct TraceRow {
 // What the rows of one pod.id have in common.
 struct ExecutionHeader {
   std::string id, service;
-  Limits original;     // of the first row; the CPU limit may be derived (docs/trace_format.md)
+  // Of the first row; the CPU limit may be derived (docs/internals/trace-format.md).
+  Limits original;
   HostCapacity host;
   // Where no row tells it, `host` is the largest use in the execution: enough to measure by where
   // there is no limit, and nothing that a machine could be filled up to.
@@ -68,9 +69,9 @@ struct TraceOptions {
 };
 
 // The rows of a file one by one, in file order: memory for one row, and some for each execution.
-// What the first row of an execution does not tell (the CPU limit, the host: docs/trace_format.md)
-// is looked for in all of the file before that row is handed out; the file is then read twice.
-// Owned and used by one thread.
+// What the first row of an execution does not tell (the CPU limit, the host:
+// docs/internals/trace-format.md) is looked for in all of the file before that row is handed out;
+// the file is then read twice. Owned and used by one thread.
 class TraceReader {
  public:
   // Reads the header. Errors: not_found, denied, io, and invalid naming file, line, column and

@@ -105,7 +105,8 @@ std::string NumberFormat::why_not(std::string_view cell) const {
   const std::size_t unit = cell.find_first_not_of("0123456789.,-+ ");
   if (unit != cell.npos && unit > 0 && is_digit(cell.front()) && std::isalpha(
           static_cast<unsigned char>(cell[unit])))
-    return "has a unit; write the number alone, in the unit that docs/trace_format.md names";
+    return "has a unit; write the number alone, in the unit that "
+           "docs/internals/trace-format.md names";
   return "is not a number";
 }
 

@@ -54,7 +54,7 @@ std::span<const TraceColumn> trace_columns();
 std::span<const TraceRatio> trace_ratios();
 
 // Those to read from a file whose header has `names`: of the table above the ones it has, and where
-// one is not in it, a column of others that means nearly the same (docs/trace_format.md).
+// one is not in it, a column of others that means nearly the same (docs/internals/trace-format.md).
 std::vector<const TraceColumn*> columns_to_read(std::span<const std::string> names);
 
 }  // namespace cgphase

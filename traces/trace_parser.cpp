@@ -133,7 +133,8 @@ Status TraceParser::check_measured() const {
   if (memory_pct_ && !memory_limit_ && !host_memory_)
     text += "; mem.usage.pct needs the column mem.limit or host.memory";
   return failure(ErrorKind::invalid,
-                 text + "; found " + first_names(shape_.names) + " (docs/trace_format.md)");
+                 text + "; found " + first_names(shape_.names) +
+                     " (docs/internals/trace-format.md)");
 }
 
 // Every row has as many fields as the first ones.

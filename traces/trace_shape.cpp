@@ -12,7 +12,7 @@
 namespace cgphase {
 namespace {
 
-constexpr std::string_view kFormatPage = "docs/trace_format.md";
+constexpr std::string_view kFormatPage = "docs/internals/trace-format.md";
 constexpr std::string_view kSeparators = ",;\t";
 constexpr double kLeastCores = 0.01;  // less is rounded too much to tell an interval
 constexpr std::size_t kShownNames = 8, kShownNameBytes = 40;

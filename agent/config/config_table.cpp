@@ -281,7 +281,7 @@ std::vector<ConfigRow> general_rows() {
                               "How often containers are read."));
   rows.push_back(text_row("policy", CGPHASE_FIELD(policy),
                           "the name of a policy, or NAME:KEY=NUMBER,...", wrong_policy,
-                          "Who says how much a container should have (docs/policies.md); "
+                          "Who says how much a container should have (docs/internals/policies.md); "
                           "`cgphase replay` compares them."));
   rows.push_back(share_row("risk", CGPHASE_FIELD(risk), kLeastRisk, kMostRisk,
                            "Share of the samples that may want more than `phase` and `proactive` "
@@ -325,7 +325,7 @@ std::vector<ConfigRow> general_rows() {
                           "is only observed, who writes limits and which programs start."));
   rows.push_back(bool_row("bpf.sampling", CGPHASE_FIELD(bpf.sampling),
                           "Let a BPF program, where the kernel takes one, read what else the "
-                          "files of containers tell (docs/ebpf.md)."));
+                          "files of containers tell (docs/internals/ebpf.md)."));
   rows.push_back(share_row("bpf.budget", CGPHASE_FIELD(bpf.budget), 0.0001, 1,
                            "What programs that count may cost of one core; above it they look at "
                            "fewer events, or leave the kernel."));

@@ -208,8 +208,8 @@ void add_train_verb(CLI::App& app, const CommonOptions&, int& exit_code) {
   verb->add_option("--batch", train.batch, "windows per step of the CRBM; 1: each by itself")
       ->capture_default_str();
   verb->add_option("--features", options->features,
-                   "what the model looks at (docs/model_file.md) [all but the optional ones, the "
-                   "two ratios in the logarithm]")
+                   "what the model looks at (docs/internals/model-file.md) [all but the optional "
+                   "ones, the two ratios in the logarithm]")
       ->delimiter(',');
   verb->add_option("--seed", train.seed, "same seed and traces, same model")
       ->capture_default_str();

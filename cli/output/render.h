@@ -1,5 +1,5 @@
 // Replies of the daemon as text: pure functions from JSON (protocol/report.h makes it,
-// docs/protocol.md defines it). Text is for people and not stable; every string is made
+// docs/internals/protocol.md defines it). Text is for people and not stable; every string is made
 // printable here, too.
 #pragma once
 

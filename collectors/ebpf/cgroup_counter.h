@@ -28,7 +28,7 @@ class CgroupCounter {
   virtual ~CgroupCounter() = default;
 
   virtual const char* name() const = 0;  // "network"
-  virtual const char* tier() const = 0;  // by what it is counted (docs/ebpf.md): "tp_btf"
+  virtual const char* tier() const = 0;  // by what it is counted (docs/internals/ebpf.md): "tp_btf"
 
   // Takes what was counted since the last call. `sweep`: records of cgroups that are gone make
   // room.

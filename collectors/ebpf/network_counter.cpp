@@ -48,7 +48,7 @@ class NetworkCounter final : public CgroupCounter {
   void look_at_one_of(std::uint32_t every) override {
     __atomic_store_n(&probe_->bss->sampling_mask, every - 1, __ATOMIC_RELAXED);
   }
-  // docs/ebpf.md
+  // docs/internals/ebpf.md
   double supposed_ns() const override { return 150; }
   std::uint64_t events() const override {
     const auto all = std::bit_cast<network_counts>(table_.all());

@@ -115,7 +115,7 @@ class KernelRunQueueCounter final : public CgroupCounter {
   void look_at_one_of(std::uint32_t every) override {
     __atomic_store_n(&started_.probe->bss->sampling_mask, every - 1, __ATOMIC_RELAXED);
   }
-  // Of a task that has not run for long (docs/ebpf.md).
+  // Of a task that has not run for long (docs/internals/ebpf.md).
   double supposed_ns() const override { return 500; }
   std::uint64_t events() const override {
     return std::bit_cast<Sums>(table_.all()).waits;

@@ -1,4 +1,4 @@
-// `cgphase replay`: what policies would have done on recorded executions (docs/replay.md).
+// `cgphase replay`: what policies would have done on recorded executions (docs/internals/lab.md).
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -1,5 +1,6 @@
 // Training of the CRBM by contrastive divergence, one step, mean field throughout (CD-1; Hinton,
-// "Training products of experts", Neural Computation 2002; docs/model_file.md has the equations).
+// "Training products of experts", Neural Computation 2002; docs/internals/model-file.md has the
+// equations).
 #pragma once
 
 #include <cstdint>

@@ -35,7 +35,7 @@ bool anything_varies(const Dataset& data) {
 std::string unmeasured(const Dataset& data) {
   if (!data.optional.empty())
     return "no two rows that follow each other tell all of " + data.optional +
-           " (docs/model_file.md says of which columns they are made)";
+           " (docs/internals/model-file.md says of which columns they are made)";
   return "no two rows that follow each other tell the use of CPU (columns cpu.usage.usec, "
          "cpu.usage, cpu.usage.cores) or of memory (memory.anon, mem.working.set, mem.current)";
 }

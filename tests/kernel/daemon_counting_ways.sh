@@ -1,7 +1,8 @@
 #!/bin/bash
-# Which way each signal of docs/ebpf.md is counted in a kernel of the matrix: with everything, with
-# capabilities missing, without type information, locked down. Whatever is refused, the daemon
-# runs, reads all else, and status has one line for each signal that says what is missing.
+# Which way each signal of docs/internals/ebpf.md is counted in a kernel of the matrix: with
+# everything, with capabilities missing, without type information, locked down. Whatever is refused,
+# the daemon runs, reads all else, and status has one line for each signal that says what is
+# missing.
 # daemon_counting_ways.sh PROGRAMS KERNEL, run by tests/kernel/psi_guest.
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
 . "$(dirname "$0")/daemon_fixture.sh"

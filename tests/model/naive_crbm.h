@@ -9,7 +9,7 @@
 
 namespace cgphase::naive {
 
-// `visible` and `history` as in docs/model_file.md: history is time-major, oldest first.
+// `visible` and `history` as in docs/internals/model-file.md: history is time-major, oldest first.
 inline std::vector<double> hidden(const CrbmParameters& crbm, const std::vector<double>& visible,
                                   const std::vector<double>& history) {
   const auto n_vis = static_cast<std::size_t>(crbm.n_vis);

@@ -102,8 +102,8 @@ TEST_CASE("every parameter takes its least, its most and its published value, no
     }
 }
 
-TEST_CASE("docs/policies.md has every policy and parameter") {
-  const auto text = read_file(CGPHASE_SOURCE_DIR "/docs/policies.md", 1 << 20);
+TEST_CASE("docs/internals/policies.md has every policy and parameter") {
+  const auto text = read_file(CGPHASE_SOURCE_DIR "/docs/internals/policies.md", 1 << 20);
   REQUIRE(text.has_value());
   for (const PolicyEntry& entry : policy_entries()) {
     CAPTURE(entry.name);

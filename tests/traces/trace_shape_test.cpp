@@ -300,12 +300,12 @@ TEST_CASE("a repeated header is skipped and said") {
 TEST_CASE("what is no trace is refused with what was found") {
   CHECK(not_read("1700000000,svc,4\n1700000001,svc,4\n") ==
         "t.csv: line 1: there is no header line: the names of the columns come first "
-        "(docs/trace_format.md)");
+        "(docs/internals/trace-format.md)");
   CHECK(not_read("2023-11-14 22:13:20,svc\n")
             .starts_with("t.csv: line 1: there is no header line"));
   CHECK(not_read("Timestamp [ms];CPU cores;Memory usage [KB]\n1;2;3\n") ==
-        "t.csv: line 1: column timestamp: is missing: this is not a trace (docs/trace_format.md); "
-        "found Timestamp [ms], CPU cores, Memory usage [KB]");
+        "t.csv: line 1: column timestamp: is missing: this is not a trace "
+        "(docs/internals/trace-format.md); found Timestamp [ms], CPU cores, Memory usage [KB]");
   CHECK(not_read("# only a comment\n") == "t.csv: line 1: the file has no header");
   CHECK(not_read("") == "t.csv: line 1: the file is empty");
   CHECK(not_read("timestamp,Mem.Limit,MEM.LIMIT\n1,2,3\n") ==

@@ -195,7 +195,7 @@ TEST_CASE("a quote that does not end is refused") {
 TEST_CASE("an empty file, a header without timestamp and a column named twice are refused") {
   CHECK(refused("") == "t.csv: line 1: the file is empty");
   CHECK(refused("a,b\n") == "t.csv: line 1: column timestamp: is missing: this is not a trace "
-                            "(docs/trace_format.md); found a, b");
+                            "(docs/internals/trace-format.md); found a, b");
   CHECK(refused("timestamp,b,b\n") == "t.csv: line 1: column b: appears twice");
 }
 

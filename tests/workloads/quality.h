@@ -1,5 +1,5 @@
 // Finding phases in several ways on the same steps, and how well each agrees with the true ones:
-// what docs/model_quality.md is made of.
+// what the report on model quality is made of (docs/internals/lab.md).
 #pragma once
 
 #include <cstddef>

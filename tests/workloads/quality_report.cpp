@@ -1,5 +1,5 @@
-// phase_quality TRACES [TORCH]: prints docs/model_quality.md, the same on each run. TRACES is a
-// directory of our own recordings (tests/data), TORCH one of labelled deep-learning jobs; without
+// phase_quality TRACES [TORCH]: prints the report on model quality, the same on each run. TRACES is
+// a directory of our own recordings (tests/data), TORCH one of labelled deep-learning jobs; without
 // it the report says what is left out.
 #include <fmt/format.h>
 
@@ -212,10 +212,10 @@ Status print_counters(const std::string& directory) {
       "The same three programs in emulated machines whose kernel has BPF, their network through a "
       "veth pair, a fiftieth of their\nmultiplications (tests/data/README.md): trained on {} "
       "executions, tested on the {} steps of {} others in which all was\ncounted. The default "
-      "model's six features (log features), the same with each optional one (docs/model_file.md), "
-      "and with\nall; all else as above. The programs share one processor, so waiting for it tells "
-      "of the others, and they sleep twenty times a\nsecond whatever they do, so voluntary "
-      "switches tell little. Not exercised: {}.\n",
+      "model's six features (log features), the same with each optional one "
+      "(docs/internals/model-file.md), and with\nall; all else as above. The programs share one "
+      "processor, so waiting for it tells of the others, and they sleep twenty times "
+      "a\nsecond whatever they do, so voluntary switches tell little. Not exercised: {}.\n",
       training->size(), experiment.folds[0].test_logs.size(), held_out->size(),
       absent.empty() ? "none" : absent);
   if (Status status = print_features(experiment, counted); !status) return status;
@@ -252,7 +252,7 @@ void print_introduction() {
   fmt::print(
       "# How good the phases are\n\n"
       "Printed by\n\n"
-      "    build/release/bin/phase_quality tests/data TORCH > docs/model_quality.md\n\n"
+      "    build/release/bin/phase_quality tests/data TORCH > build/model_quality.md\n\n"
       "TORCH being a directory of labelled deep-learning jobs; the same on each run, never edited "
       "by hand.\n\n"
       "Every way of finding phases but AI4DL's sees the same steps ({} s, history {}), and all "
@@ -284,7 +284,8 @@ void print_introduction() {
       "saw last.\n"
       "- log features: what our model sees. raw features: the same with plain ratios to the "
       "limit.\n"
-      "- the path: a price for changing the phase (docs/model_file.md), the same rule for all.\n",
+      "- the path: a price for changing the phase (docs/internals/model-file.md), the same rule "
+      "for all.\n",
       kFewestClusters, kMostClusters);
 }
 
