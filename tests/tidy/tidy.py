@@ -19,6 +19,7 @@ import sys
 import cpp_text
 import include_table
 import local_names
+import words
 
 MAX_COLUMNS = 100
 MAX_FILE_LINES = 600
@@ -194,6 +195,19 @@ def check_local_names(tree):
         tree.complain(path, line, what)
 
 
+def check_words(tree):
+    for path in tree.paths:
+        if tree.text(path) is None:
+            continue
+        found = ()
+        if words.is_page(path):
+            found = words.prose_complaints(tree.text(path), os.path.splitext(path)[1])
+        elif is_cpp(path) and path.startswith(words.CHECKED_FOLDERS):
+            found = words.literal_complaints(tree.text(path))
+        for line, what in found:
+            tree.complain(path, line, what)
+
+
 def check_scripts(tree):
     shell_scripts = []
     for path in tree.paths:
@@ -287,7 +301,7 @@ def check(root, build=None):
     """All complaints about the tree at `root`, as (path, line, what)."""
     tree = Tree(root)
     for rule in (check_lines, check_sizes, check_headers, check_includes, check_reloads,
-                 check_names, check_local_names, check_scripts):
+                 check_names, check_local_names, check_words, check_scripts):
         rule(tree)
     if build:
         flags = compile_flags(tree, build)
