@@ -29,6 +29,7 @@ TEST_CASE("a container that the configuration does not name is only advised") {
   CHECK(world.changes().empty());
 }
 
+// rule: S-01
 TEST_CASE("the kill switch restores every limit in the next tick and observes until it is gone") {
   AgentWorld world;
   REQUIRE(world.run_until_lowered());
@@ -46,6 +47,7 @@ TEST_CASE("the kill switch restores every limit in the next tick and observes un
   CHECK(world.container().mode == Mode::enforce);
 }
 
+// rule: S-09
 TEST_CASE("beside another manager of limits everything is the original until it is gone") {
   AgentWorld world;
   REQUIRE(world.run_until_lowered());
@@ -128,6 +130,7 @@ TEST_CASE("a container that opens a GPU gets its quota back, and keeps it until 
   CHECK(cores() < 1);
 }
 
+// rule: CPU-04
 TEST_CASE("a GPU that is opened right before a quota would come down for the first time is seen") {
   AgentWorld world;
   world.tree.make_device("/proc/1/root/dev/nvidia0");
@@ -323,6 +326,7 @@ TEST_CASE("what a container had saved stays in the totals when it is gone") {
   CHECK(world.agent->totals().saved_byte_seconds == doctest::Approx(saved));
 }
 
+// rule: MEM-04
 TEST_CASE("the need is read again before memory.high falls, against 90 % of the new limit") {
   AgentWorld world;
   world.run(300);
@@ -338,6 +342,7 @@ TEST_CASE("the need is read again before memory.high falls, against 90 % of the 
   CHECK(memory_fell);
 }
 
+// rule: MEM-06
 TEST_CASE("cache in the way is squeezed by 1 % in six seconds, only while pressure is quiet") {
   constexpr const char* kQuiet = "some avg10=0.09 avg60=0.09 avg300=9.00 total=0\n";
   AgentWorld world;

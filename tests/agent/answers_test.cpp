@@ -186,6 +186,7 @@ TEST_CASE("status tells which program made the model") {
   CHECK(made_by() == "cgphase train 1.2");
 }
 
+// rule: S-04
 TEST_CASE("without a companion that lasts status, explain and a mode that is refused say so") {
   AgentWorld world;
   REQUIRE(world.run_until_lowered());

@@ -74,6 +74,7 @@ bool may_lock() {
 
 }  // namespace
 
+// rule: S-12
 TEST_CASE("locked memory is that of later, too" * doctest::skip(!may_lock())) {
   CHECK(in_child(lock_and_look) == 0);
 }

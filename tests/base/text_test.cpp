@@ -28,6 +28,7 @@ TEST_CASE("escape sequences, controls and broken UTF-8 become hexadecimal") {
   CHECK(escape_name("\xe2\x80\xae" "cod") == "\\xe2\\x80\\xae" "cod");  // right-to-left override
 }
 
+// rule: SEC-03
 TEST_CASE("escaping is injective: a literal backslash does not look like an escape") {
   CHECK(escape_name("\\x1b") == "\\\\x1b");
   CHECK(escape_name("\\x1b") != escape_name("\x1b"));

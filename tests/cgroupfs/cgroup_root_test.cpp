@@ -29,6 +29,7 @@ TEST_CASE("a missing directory is not found") {
   CHECK(discover_cgroup_root("/nonexistent/cgroup").error().kind == ErrorKind::not_found);
 }
 
+// rule: S-14
 TEST_CASE("a host with cpu and memory on cgroup v1 is hybrid and only watched") {
   const CgroupRoot root = judge_cgroup_root("/u", {}, {"cpu", "cpuacct", "memory"});
   CHECK(root.hybrid);
@@ -42,6 +43,7 @@ TEST_CASE("other controllers on cgroup v1 do not matter") {
   CHECK(root.can_enforce);
 }
 
+// rule: S-14
 TEST_CASE("a missing controller is named with the way out") {
   const CgroupRoot no_memory = judge_cgroup_root("/u", {"cpu", "io"}, {});
   CHECK_FALSE(no_memory.can_enforce);

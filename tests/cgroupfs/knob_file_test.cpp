@@ -103,6 +103,7 @@ bool comes_before(const std::array<Knob, kKnobCount>& all, Knob first, Knob seco
 
 }  // namespace
 
+// rule: S-13
 TEST_CASE("the text of every knob survives reading and writing") {
   for (const char* text : {"50000 100000", "max 100000", "1000 1000", "8796093022208 1000000"})
     CHECK(there_and_back(Knob::cpu_max, text) == text);
@@ -115,6 +116,7 @@ TEST_CASE("the text of every knob survives reading and writing") {
   }
 }
 
+// rule: S-13
 TEST_CASE("whatever value a knob can have survives writing and reading, and none beyond its bounds "
           "is written") {
   constexpr std::uint32_t kSeed = 1, kRounds = 20'000;
@@ -247,6 +249,7 @@ TEST_CASE("a burst is cut to a quota below it, and fits every other") {
   CHECK_FALSE(cut("50000", "no quota"));
 }
 
+// rule: CPU-01
 TEST_CASE("the quota goes before the burst when cpu rises, after it when it falls") {
   const auto up = order("50000 100000", "80000 100000", "max", "max");
   CHECK(comes_before(up, Knob::cpu_max, Knob::cpu_max_burst));
@@ -254,6 +257,7 @@ TEST_CASE("the quota goes before the burst when cpu rises, after it when it fall
   CHECK(comes_before(down, Knob::cpu_max_burst, Knob::cpu_max));
 }
 
+// rule: MEM-01
 TEST_CASE("memory.max goes before memory.high when memory rises, after it when it falls") {
   const auto up = order("max 100000", "max 100000", "4096", "8192");
   CHECK(comes_before(up, Knob::memory_max, Knob::memory_high));
@@ -285,6 +289,7 @@ TEST_CASE("a removed directory reads and writes as gone") {
         ErrorKind::gone);
 }
 
+// rule: SEC-04
 TEST_CASE("a knob that is a symbolic link is not followed") {
   const TemporaryDirectory root;
   const FakeCgroup box(root.path());

@@ -141,6 +141,7 @@ TEST_CASE("a directory moved away is vanished, and its old watch tells nothing m
   CHECK(paths(change) == std::vector<CgroupPath>{"/b"});
 }
 
+// rule: S-02
 TEST_CASE("a sweep tells of a directory that took the place of another") {
   FakeTree fake;
   fake.make("/a");

@@ -120,6 +120,7 @@ TEST_CASE("deeply nested JSON does no harm") {
   CHECK(container.name == "short");
 }
 
+// rule: SEC-05
 TEST_CASE("as many labels as the bound are taken, not one more") {
   const auto labels = [](std::size_t count) {
     std::string json = R"({"annotations":{)";
@@ -157,6 +158,7 @@ TEST_CASE("a name at its bound is taken, a longer one is not") {
   CHECK(name(kMaxNameBytes + 1) == "short");
 }
 
+// rule: SEC-05
 TEST_CASE("an engine file at its bound is read, one byte more is not") {
   FakeTree fake;
   const std::string path = "/var/lib/docker/containers/" + kId + "/config.v2.json";
@@ -167,6 +169,7 @@ TEST_CASE("an engine file at its bound is read, one byte more is not") {
   CHECK(read(fake, Engine::docker).name == "short");
 }
 
+// rule: SEC-05
 TEST_CASE("an id that would leave its directory is not looked up") {
   FakeTree fake;
   fake.write("/var/lib/docker/config.v2.json", R"({"Name":"/stolen"})");
@@ -212,6 +215,7 @@ TEST_CASE("a directory without attributes changes nothing") {
   CHECK(container.labels.empty());
 }
 
+// rule: SEC-05
 TEST_CASE("arbitrary bytes in engine files do no harm") {
   constexpr unsigned kSeed = 77;
   CAPTURE(kSeed);

@@ -31,6 +31,7 @@ std::string line(const std::string& key, std::uint64_t value) {
 
 }  // namespace
 
+// rule: MEM-02
 TEST_CASE("huge pages that no line explains are need, as anonymous memory is") {
   const std::string job = line("anon", 2 * kMiB) + line("file", 0) + line("kernel", kMiB);
   CHECK(need(job, 63 * kMiB) == 63 * kMiB);
@@ -49,6 +50,7 @@ TEST_CASE("need is never below what memory.stat explains, whatever memory.curren
   CHECK(need(stat, 5000) == 5000 - 900 - 60 - 40);
 }
 
+// rule: MEM-02
 TEST_CASE("page cache is no need, clean or dirty, active or not") {
   const std::string base = line("anon", 5 * kMiB) + line("kernel", kMiB);
   for (const char* list : {"inactive_file", "active_file"})
@@ -97,6 +99,7 @@ TEST_CASE("without memory.stat there is no need to tell") {
   CHECK_FALSE(memory_need(sample).has_value());  // neither `anon` nor what is charged
 }
 
+// rule: MEM-02
 TEST_CASE("need lies between what is explained and what is charged and swapped, line by line") {
   constexpr unsigned kSeed = 42;
   CAPTURE(kSeed);

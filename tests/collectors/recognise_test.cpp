@@ -97,6 +97,7 @@ TEST_CASE("a cgroup is in a container where that or one above it is one, but a S
   }
 }
 
+// rule: S-09
 TEST_CASE("what kubelet manages is recognised and left alone") {
   const std::string pods = "/kubepods.slice/kubepods-burstable.slice/kubepods-pod1.slice";
   const std::string node = "/system.slice/docker-" + kHexId + ".scope";
@@ -134,6 +135,7 @@ TEST_CASE("a name that only holds the kubelet's word is none of its own") {
   }
 }
 
+// rule: S-09
 TEST_CASE("a Slurm job is recognised and left alone") {
   const auto who = recognise("/system.slice/node1_slurmstepd.scope/job_42");
   REQUIRE(who.has_value());
@@ -180,6 +182,7 @@ TEST_CASE("a backslash in a pattern is itself") {
   CHECK(recognise("/s/a\\x2db.service", {"/s/a\\x2db.service"}).has_value());
 }
 
+// rule: S-09
 TEST_CASE("services that the system needs are recognised and left alone") {
   for (const char* unit : {
            "ssh.service", "sshd.service", "sshd@1.service", "docker.service",

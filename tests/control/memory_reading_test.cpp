@@ -60,6 +60,7 @@ TEST_CASE("need is read from a directory, with swap where there is some") {
   CHECK(read_memory_need(box.open().get())->value == 400000000 - 103809024 + 4096);
 }
 
+// rule: MEM-02
 TEST_CASE("the guard and the writer's last check find the need that a sample has") {
   const TemporaryDirectory root;
   const FakeCgroup box(root.path());

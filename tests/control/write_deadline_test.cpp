@@ -32,6 +32,7 @@ struct Pipe {
 
 }  // namespace
 
+// rule: S-11
 TEST_CASE("a system call that blocks ends at the deadline") {
   const Pipe pipe;
   WriteDeadline deadline;

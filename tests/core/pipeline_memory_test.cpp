@@ -67,6 +67,7 @@ TEST_CASE("a container that an OOM ended under our limit is left alone for a day
   CHECK(host.lowered_memory());
 }
 
+// rule: MEM-08
 TEST_CASE("a successor does not lower memory below what the run had shown before") {
   const auto lowest_of = [](bool saved, std::optional<Bytes> memory_peak) {
     PipelineConfig config = Host::quick();
@@ -92,6 +93,7 @@ TEST_CASE("a successor does not lower memory below what the run had shown before
   CHECK(lowest_of(true, Bytes{1000 * kMiB}) < 1000 * kMiB);
 }
 
+// rule: MEM-08
 TEST_CASE("the peaks of managed runs are news for the next daemon, those of others are not") {
   for (const Mode mode : {Mode::observe, Mode::advise, Mode::enforce}) {
     Host host;

@@ -3,6 +3,7 @@
 # turned on, which reloads nothing; then metrics, page and JSON come through the socket that systemd
 # passes in, also on a port, though the unit has no network.
 # unit_http_test.sh PROGRAMS, run by scripts/guest --image.
+# rule: SEC-02
 # shellcheck source-path=SCRIPTDIR/../kernel source=../kernel/daemon_fixture.sh
 . "$(dirname "$0")/../kernel/daemon_fixture.sh"
 # shellcheck source-path=SCRIPTDIR source=unit_fixture.sh

@@ -4,6 +4,7 @@
 # companion, out of memory, hung until the watchdog, refused), every limit is the original. What it
 # does is in systemd's journal, with its fields and its catalog.
 # unit_test.sh PROGRAMS, run by scripts/guest --image.
+# rule: S-01, S-04
 # shellcheck source-path=SCRIPTDIR/../kernel source=../kernel/daemon_fixture.sh
 . "$(dirname "$0")/../kernel/daemon_fixture.sh"
 # shellcheck source-path=SCRIPTDIR source=unit_fixture.sh

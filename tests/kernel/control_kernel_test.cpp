@@ -100,6 +100,7 @@ TEST_CASE("kernel: cache above a new memory limit is dropped first, without an e
   CHECK(group.number("memory.events", "oom") == 0);
 }
 
+// rule: MEM-06
 TEST_CASE("kernel: memory.reclaim drops file cache and leaves no state") {
   const TestCgroup group;
   Writing writing;
@@ -114,6 +115,7 @@ TEST_CASE("kernel: memory.reclaim drops file cache and leaves no state") {
   CHECK(group.get("memory.max") == "max");
 }
 
+// rule: S-02
 TEST_CASE("kernel: a removed cgroup is gone, and its path made anew is never written") {
   TestCgroup group;
   Writing writing;

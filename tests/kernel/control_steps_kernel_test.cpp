@@ -278,6 +278,7 @@ void kill_at_each_step(Box& box, const std::function<void(Traced&)>& cut) {
 
 }  // namespace
 
+// rule: S-03
 TEST_CASE("kernel: killed at any step of a change, the originals are put back") {
   Box box;
   kill_at_each_step(box, [&](Traced& change) {

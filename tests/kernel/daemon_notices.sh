@@ -3,6 +3,7 @@
 # somebody else's limit is judged within three; the kill switch restores; processes that end find
 # the original limits; status names the guard's sources and says what is missing.
 # daemon_notices.sh PROGRAMS
+# rule: S-01, S-08
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
 . "$(dirname "$0")/daemon_fixture.sh"
 

@@ -4,6 +4,7 @@
 # What a Java machine reads again while it runs stays as it is. Where BPF tells of programs, and
 # where it does not (user-mode Linux); without JAVA the small one alone.
 # daemon_programs.sh PROGRAMS [JAVA]
+# rule: MEM-07
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
 . "$(dirname "$0")/daemon_fixture.sh"
 java=${2:-}

@@ -2,6 +2,7 @@
 # On a host whose controllers are on cgroup v1 the daemon refuses to enforce: one sentence, exit 6,
 # nothing touched. It observes what there is, and says what is missing. daemon_refuses.sh PROGRAMS,
 # in a guest, whose cgroups it mounts anew.
+# rule: S-14
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
 . "$(dirname "$0")/daemon_fixture.sh"
 

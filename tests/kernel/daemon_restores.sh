@@ -3,6 +3,7 @@
 # one of its loop alone, SIGTERM, out of memory, no process left for a companion, one that ends at
 # once, no thread, full disks, all killed at once. Also: a second daemon is refused.
 # daemon_restores.sh PROGRAMS [SEED]
+# rule: S-03, S-04
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
 . "$(dirname "$0")/daemon_fixture.sh"
 

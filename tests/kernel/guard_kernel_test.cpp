@@ -257,6 +257,7 @@ TEST_CASE("kernel: the last process that ends leaves the original limits behind"
 
 // The outage of 46 million `high` events in two hours (vm0-ai/vm0#27110): anonymous memory above
 // memory.high and no swap. The kernel can free nothing, and puts each task that allocates to sleep.
+// rule: MEM-05
 TEST_CASE("kernel: anonymous memory above memory.high without swap does not stall") {
   const TestCgroup group;
   const Progress progress;
@@ -268,6 +269,7 @@ TEST_CASE("kernel: anonymous memory above memory.high without swap does not stal
 
 // The outage of 90 minutes with reclaim that was 3 % effective (FootprintAI/Containarium#1454): the
 // need is small, nothing but reclaim in vain tells.
+// rule: MEM-05
 TEST_CASE("kernel: reclaim in vain at memory.high is broken, though the need is small") {
   const TestCgroup group;
   const Progress progress;

@@ -77,6 +77,7 @@ TEST_CASE("numbers come back exactly, the smallest and the awkward too") {
   CHECK(std::signbit(loaded->scaler.mean[2]));
 }
 
+// rule: SEC-06
 TEST_CASE("a flipped bit anywhere is refused or changes nothing") {
   const std::string text = serialize_model(random_model(1, {2, 2, 1, 2}));
   for (std::size_t i = 0; i < text.size(); ++i)
@@ -227,6 +228,7 @@ TEST_CASE("a switch cost that is no number or out of bounds is refused") {
   CHECK(!passes([](Model& m) { m.switch_cost = std::numeric_limits<double>::quiet_NaN(); }));
 }
 
+// rule: SEC-06
 TEST_CASE("numbers that are not finite or not in range do not pass the check") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   CHECK(passes([](Model&) {}));

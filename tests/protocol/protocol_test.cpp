@@ -44,6 +44,7 @@ TEST_CASE("every verb has a name that is read back") {
   }
 }
 
+// rule: SEC-01
 TEST_CASE("only mode, pause, resume, restore, model and pin act") {
   CHECK(is_admin(Verb::model));
   CHECK(is_admin(Verb::mode));
@@ -65,6 +66,7 @@ TEST_CASE("history needs a container or a record, and not both") {
   CHECK_FALSE(parse({{"verb", "history"}, {"args", {{"record", "7"}}}}));
 }
 
+// rule: SEC-01
 TEST_CASE("an unknown verb is refused and the nearest is named") {
   CHECK(error_of(parse({{"verb", "stauts"}})) ==
         "request refused: no verb 'stauts'; did you mean 'status'?");

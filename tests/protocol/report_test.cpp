@@ -374,6 +374,7 @@ TEST_CASE("every reply carries the schema") {
   CHECK(to_json(ActionReport{})["schema"] == 1);
 }
 
+// rule: SEC-03
 TEST_CASE("hostile names leave as printable UTF-8 in every report") {
   ContainerReport container;
   container.container.name = container.container.path = container.container.image = kHostile;

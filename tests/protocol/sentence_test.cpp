@@ -139,6 +139,7 @@ TEST_CASE("a container that is another's says whose") {
   CHECK(holding_sentence(report) == "pod: observed only, managed by the kubelet.");
 }
 
+// rule: SEC-03
 TEST_CASE("a hostile name cannot break out of the sentence") {
   const std::string text = explain_sentence("a\n\x1b[2J\xff", lowering(), nullptr);
   CHECK(text.starts_with("a\\x0a\\x1b[2J\\xff: memory"));

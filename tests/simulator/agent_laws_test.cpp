@@ -65,6 +65,7 @@ Sum run_seeds(const std::string& name, Scenario scenario, std::uint64_t seeds) {
 
 }  // namespace
 
+// rule: S-03, MEM-09, MEM-10, CPU-03, REST-01
 TEST_CASE("laws: containers that only grow and shrink") {
   Scenario scenario;
   scenario.events_one_in = 0;
@@ -73,6 +74,7 @@ TEST_CASE("laws: containers that only grow and shrink") {
   CHECK((sum.runs < 2 || sum.lowered > 100));
 }
 
+// rule: REST-01
 TEST_CASE("laws: others write, remove, freeze, reload and switch modes") {
   Scenario scenario;
   scenario.nested_one_in = 0;

@@ -111,6 +111,7 @@ TEST_CASE("what somebody writes between the plan and the write stays") {
   CHECK(bench.get("memory.high") == "805306368");
 }
 
+// rule: S-06
 TEST_CASE("what somebody writes right after us is no success, and stays") {
   Bench bench;
   for (const bool raise : {false, true}) {

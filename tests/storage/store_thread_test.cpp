@@ -163,6 +163,7 @@ TEST_CASE("a query runs on the storage thread and sees what was enqueued before 
   CHECK(thread_id != std::this_thread::get_id());
 }
 
+// rule: S-12
 TEST_CASE("the queue takes its bound and drops the oldest samples one past it") {
   StoreThread thread(open_store(":memory:"), {.queue_bound = 10});
   {

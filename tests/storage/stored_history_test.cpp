@@ -131,6 +131,7 @@ constexpr const char* kView = "ALTER TABLE container RENAME TO kept; CREATE VIEW
 constexpr const char* kTrigger = "CREATE TRIGGER planted AFTER INSERT ON container BEGIN "
                                  "SELECT file FROM pragma_database_list; END";
 
+// rule: SEC-06
 TEST_CASE_FIXTURE(Directory, "what the schema of a file would run is refused") {
   { Store store = open_store(file); }
   SUBCASE("a file that is read") {
@@ -147,6 +148,7 @@ TEST_CASE_FIXTURE(Directory, "what the schema of a file would run is refused") {
   }
 }
 
+// rule: SEC-06
 TEST_CASE_FIXTURE(Directory, "no SQL rewrites the schema of a file") {
   { Store store = open_store(file); }
   const std::string rewrite = "PRAGMA writable_schema=ON; PRAGMA query_only=OFF;"

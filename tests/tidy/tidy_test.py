@@ -1,4 +1,5 @@
 """Each rule of tidy.py, on small trees that break it and ones that just do not."""
+# rule: S-10
 
 import json
 import os

@@ -56,6 +56,7 @@ TEST_CASE("a query is taken with as many arguments as the bound and refused with
   CHECK_FALSE(parse_query(query + "&more="));
 }
 
+// rule: SEC-02
 TEST_CASE("nothing that changes something is reached over HTTP") {
   for (const char* verb : {"mode", "pause", "resume", "restore", "pin", "config", "records",
                            "learned", "fit", "table", "", "status/", "STATUS", "nothing"})
@@ -75,6 +76,7 @@ TEST_CASE("HEAD is GET without the body") {
   CHECK_FALSE(route_of(asking("/metrics"))->head_only);
 }
 
+// rule: SEC-02
 TEST_CASE("a Host that is none or not this machine's is refused") {
   HttpHead head = asking("/metrics");
   head.host = "";

@@ -22,6 +22,7 @@ void answer(const Request& request, const std::function<void(nlohmann::json)>& r
 
 }  // namespace
 
+// rule: SEC-02
 TEST_CASE("HTTP and the textfile are off, and then nothing is opened or told") {
   const Config config;
   CHECK(config.http.listen.empty());
@@ -35,6 +36,7 @@ TEST_CASE("HTTP and the textfile are off, and then nothing is opened or told") {
   CHECK(io.poll() == 0);
 }
 
+// rule: SEC-02
 TEST_CASE("an address that others could reach is refused by the configuration") {
   Config config;
   const Status refused = override_config(config, "http.listen", "0.0.0.0:80", "x");

@@ -49,6 +49,7 @@ TEST_CASE("a lock file with hostile content does not disturb the message") {
   CHECK(second.error().text.starts_with("another cgphased runs in "));
 }
 
+// rule: SEC-04
 TEST_CASE("a runtime directory that others may write to is refused") {
   const TemporaryDirectory tmp;
   REQUIRE(::mkdir((tmp / "run").c_str(), 0700) == 0);
@@ -58,6 +59,7 @@ TEST_CASE("a runtime directory that others may write to is refused") {
   CHECK(lock.error().kind == ErrorKind::denied);
 }
 
+// rule: SEC-04
 TEST_CASE("a runtime directory that is a link is refused") {
   const TemporaryDirectory tmp;
   REQUIRE(::mkdir((tmp / "real").c_str(), 0700) == 0);

@@ -48,6 +48,7 @@ TEST_CASE("ready is said with a status line") {
   CHECK(manager.received() == "READY=1\nSTATUS=observing 3 containers");
 }
 
+// rule: SEC-03
 TEST_CASE("a status cannot smuggle another assignment") {
   const ServiceManager manager;
   notify::status("web\nMAINPID=1");

@@ -18,6 +18,7 @@ TEST_CASE("root may read and act") {
   CHECK(may_admin(peer, kAccess));
 }
 
+// rule: SEC-01
 TEST_CASE("a member of the group may read and not act") {
   for (const Peer& peer : {Peer{.uid = 1000, .gid = 120, .groups = {}},
                            Peer{.uid = 1000, .gid = 1000, .groups = {4, 120}}}) {
@@ -26,6 +27,7 @@ TEST_CASE("a member of the group may read and not act") {
   }
 }
 
+// rule: SEC-01
 TEST_CASE("others may neither read nor act") {
   const Peer peer{.uid = 1000, .gid = 1000, .groups = {4, 121}};
   CHECK_FALSE(may_read(peer, kAccess));
@@ -39,6 +41,7 @@ TEST_CASE("without the group only root and the daemon's user read") {
   CHECK_FALSE(may_read({.uid = 1001, .gid = 0, .groups = {0}}, access));
 }
 
+// rule: SEC-01
 TEST_CASE("the kernel says who a peer is") {
   int ends[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);

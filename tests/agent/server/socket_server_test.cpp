@@ -125,6 +125,7 @@ TEST_CASE("a reading request is answered and the connection ends") {
   CHECK_FALSE(f.peers[0].admin);
 }
 
+// rule: SEC-04
 TEST_CASE("the sockets have the modes of the contract whatever the umask") {
   const mode_t old = ::umask(0077);
   const Fixture f;
@@ -148,6 +149,7 @@ TEST_CASE("an acting verb is taken on the admin socket") {
   CHECK(f.peers.at(0).admin);
 }
 
+// rule: SEC-01
 TEST_CASE("an acting verb on the read socket is refused and does not reach the agent") {
   Fixture f;
   Client client(f.read_path());

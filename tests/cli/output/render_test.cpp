@@ -302,6 +302,7 @@ TEST_CASE("a finding of doctor comes with its way out") {
         "              -> boot with psi=1\n");
 }
 
+// rule: SEC-03
 TEST_CASE("no renderer lets a hostile name reach the terminal") {
   StatusReport status_report = status();
   status_report.degraded = {kHostileName};

@@ -297,6 +297,7 @@ TEST_CASE("too few `high` events are no stall, and rare ones never add up to one
   }
 }
 
+// rule: MEM-05
 TEST_CASE("delay by memory.high above its bound is a stall") {
   DelayedContainer container;
   CHECK(container.stalls(milliseconds(50)) == MemoryRisk::none);

@@ -100,6 +100,7 @@ TEST_CASE("an event before the first look is not lost") {
   CHECK(guarded.box.get("memory.max") == kOriginal);
 }
 
+// rule: MEM-07
 TEST_CASE("processes that end or come find the original limits at once, burst and quota too") {
   for (const bool end : {true, false}) {
     Guarded guarded;
@@ -350,6 +351,7 @@ TEST_CASE("where descriptors run out nothing may be lowered") {
   CHECK(covered.error().kind == ErrorKind::io);
 }
 
+// rule: S-12
 TEST_CASE("the guard's thread allocates nothing, whatever happens") {
   const SystemClock clock;
   const TemporaryDirectory runtime, root;

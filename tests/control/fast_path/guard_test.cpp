@@ -84,6 +84,7 @@ class ToldStarts final : public ProgramStarts {
 
 }  // namespace
 
+// rule: MEM-07
 TEST_CASE("a program that starts finds all originals, however often the container was looked at") {
   Guarded guarded;
   const auto starts = std::make_shared<ToldStarts>();

@@ -180,6 +180,7 @@ TEST_CASE("a clean shutdown ends the companion and changes nothing") {
   CHECK(host.box.get("cpu.max") == "50000 100000");
 }
 
+// rule: S-04
 TEST_CASE(
     "a stopped daemon is silent: originals come back, its leases are revoked, the companion "
     "stays") {

@@ -341,6 +341,7 @@ TEST_CASE("a restorer finds leases wherever they lie, and the rest does not beco
   CHECK(resident_bytes(file_in(directory)) - before < kRecords * kRecordBytes / 4);
 }
 
+// rule: S-02
 TEST_CASE("leases of an earlier boot are discarded") {
   const TemporaryDirectory directory;
   { hold(*open_in(directory), kBox, "200000 100000", "150000 100000"); }
@@ -395,6 +396,7 @@ TEST_CASE("a check takes a file that is whole, owned or not, and none") {
   CHECK(get_file(file_in(directory)) == before);
 }
 
+// rule: SEC-04
 TEST_CASE("the lease file is never reached through a symbolic link") {
   const TemporaryDirectory directory, elsewhere;
   { open_in(elsewhere); }

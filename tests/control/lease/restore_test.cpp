@@ -40,6 +40,7 @@ MonotonicTime at(milliseconds time) { return MonotonicTime(time); }
 
 }  // namespace
 
+// rule: S-04
 TEST_CASE("originals come back where the file holds our value") {
   Leased leased;
   const FakeCgroup box(leased.root());
@@ -63,6 +64,7 @@ TEST_CASE("an earlier value of ours is taken back too: the last write never took
   CHECK(box.get("cpu.max") == "200000 100000");
 }
 
+// rule: S-04
 TEST_CASE("somebody else's value stays") {
   Leased leased;
   const FakeCgroup box(leased.root());
@@ -111,6 +113,7 @@ TEST_CASE("a limit whose controller left the cgroup is given up, and the others 
   CHECK(leased.leases().held().empty());
 }
 
+// rule: S-02
 TEST_CASE("another cgroup of the same path is not written") {
   Leased leased;
   const FakeCgroup first(leased.root());
@@ -207,6 +210,7 @@ TEST_CASE("a guard's raise between a look at the lease and one at the file is no
   CHECK(report.left.empty());
 }
 
+// rule: S-04
 TEST_CASE("a daemon is silent when its last beat is older than the bound") {
   HeartbeatWatch watch(seconds(3), milliseconds(250));
   CHECK_FALSE(watch.silent(at(milliseconds(10'000)), at(milliseconds(10'000))));

@@ -96,6 +96,7 @@ class WriteOrder {
 
 }  // namespace
 
+// rule: S-03
 TEST_CASE("a lowering is written, read back, and leased") {
   Writing writing;
   const LimitResult result = writing.write(writing.change(writing.with_quota(150'000)));
@@ -143,6 +144,7 @@ TEST_CASE("a burst above the new quota is lowered before it and comes back after
   CHECK(writing.held() == 0);
 }
 
+// rule: MEM-01
 TEST_CASE("memory.high falls before memory.max and rises after it") {
   Writing writing;
   Limits after = writing.with_memory(700 * kMiB);
@@ -154,6 +156,7 @@ TEST_CASE("memory.high falls before memory.max and rises after it") {
   CHECK(order.files() == std::vector<std::string>{"memory.max", "memory.high"});
 }
 
+// rule: MEM-04
 TEST_CASE("memory.high is not lowered when need exceeds the ceiling by one byte") {
   Writing writing;
   const std::uint64_t need = 209715200 + 1048576;
@@ -192,6 +195,7 @@ TEST_CASE("memory.high is not lowered where need cannot be read") {
   CHECK(writing.box.get("memory.high") == "max");
 }
 
+// rule: S-06
 TEST_CASE("when one knob fails the ones before it are taken back") {
   Writing writing;
   Limits after = writing.with_memory(150 * kMiB);
@@ -209,6 +213,7 @@ TEST_CASE("a removed cgroup is gone") {
   CHECK(writing.write(change).failed_as == ErrorKind::gone);
 }
 
+// rule: S-02
 TEST_CASE("another cgroup of the same path is never written") {
   Writing writing;
   const LimitChange change = writing.change(writing.with_quota(150'000));
@@ -218,6 +223,7 @@ TEST_CASE("another cgroup of the same path is never written") {
   CHECK(impostor.get("cpu.max") == "200000 100000");
 }
 
+// rule: S-02
 TEST_CASE("a directory that is not the cgroup meant is not attached") {
   Writing writing;
   const FakeCgroup other(writing.root(), "/other");
@@ -327,6 +333,7 @@ TEST_CASE("which knobs are not the originals is what their files say") {
   CHECK(writing.writer->not_original(id).empty());
 }
 
+// rule: S-11
 TEST_CASE("a lowering asked for before a raise does not take place after it") {
   Writing writing;
   writing.write(writing.change(writing.with_quota(150'000)));

@@ -49,6 +49,7 @@ struct Tenants {
 
 }  // namespace
 
+// rule: S-05
 TEST_CASE("four changes down per host and minute, the fifth waits") {
   HostBudget budget;
   const RailsConfig config;

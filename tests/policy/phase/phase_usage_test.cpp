@@ -78,6 +78,7 @@ TEST_CASE("what a phase used long ago counts ever less") {
   CHECK(usage.p99_cores(RailWorld::known(0)) <= 1 * kBucket);
 }
 
+// rule: CPU-01
 TEST_CASE("CPU is not lowered below 1.15 times the p99 of the usage in the phase") {
   IdleWish world;
   world.use(1.2, 30);
@@ -89,6 +90,7 @@ TEST_CASE("CPU is not lowered below 1.15 times the p99 of the usage in the phase
   CHECK(quiet.lowest() <= 1.15 * 0.2 * kBucket + 1e-4);
 }
 
+// rule: S-05
 TEST_CASE("a floor that leaves no step worth a write is told, with the floor") {
   IdleWish world;
   world.use(3.6, 30);

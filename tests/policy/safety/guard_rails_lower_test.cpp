@@ -53,6 +53,7 @@ int allowed_lowerings(const RailWorld& world, Resource resource) {
 
 }  // namespace
 
+// rule: S-01
 TEST_CASE("mode observe lowers nothing and proposes nothing") {
   CHECK(holds_both(Verdict::observe_mode, [](RailWorld& w) { w.input.mode = Mode::observe; }));
   RailWorld world;
@@ -61,6 +62,7 @@ TEST_CASE("mode observe lowers nothing and proposes nothing") {
   CHECK(world.all.empty());
 }
 
+// rule: S-01
 TEST_CASE("mode advise tells the decision that enforce would write") {
   RailWorld advised, enforced;
   advised.input.mode = Mode::advise;
@@ -95,6 +97,7 @@ TEST_CASE("hands off means hands off") {
   CHECK(holds_both(Verdict::hands_off, [](RailWorld& w) { w.input.hands_off = true; }));
 }
 
+// rule: CPU-04
 TEST_CASE("a container with a GPU keeps its CPU quota, and its memory comes down") {
   const auto gpu = [](RailWorld& w) { w.input.gpu = true; };
   CHECK(holds(Resource::cpu, Verdict::gpu_container, gpu));
@@ -175,6 +178,7 @@ TEST_CASE("a look for a GPU is asked for while the quota waits for its turn, and
   CHECK_FALSE(world.rails.wants_gpu_look());
 }
 
+// rule: CPU-04
 TEST_CASE("lower_gpu_quota lowers the quota of a container with a GPU like any other") {
   RailsConfig config;
   config.lower_gpu_quota = true;
@@ -185,6 +189,7 @@ TEST_CASE("lower_gpu_quota lowers the quota of a container with a GPU like any o
   CHECK(gpu.sample.limits == plain.sample.limits);
 }
 
+// rule: S-01
 TEST_CASE("a container without a limit is left alone unless manage_unlimited") {
   const auto unlimited = [](RailWorld& w) {
     if (w.time != MonotonicTime{}) return;
@@ -200,11 +205,13 @@ TEST_CASE("a container without a limit is left alone unless manage_unlimited") {
   CHECK(world.cores() == doctest::Approx(14));  // 16 of the host, two fewer
 }
 
+// rule: S-05
 TEST_CASE("an unknown phase is not lowered") {
   CHECK(holds_both(Verdict::phase_unknown,
                    [](RailWorld& w) { w.input.phase = RailWorld::unknown(); }));
 }
 
+// rule: S-05
 TEST_CASE("59 samples are not enough for CPU, 60 are; 19 for memory, 20 are") {
   const auto held = [](Resource resource, double count) {
     return holds(resource, Verdict::not_enough_samples, [count](RailWorld& w) {
@@ -217,6 +224,7 @@ TEST_CASE("59 samples are not enough for CPU, 60 are; 19 for memory, 20 are") {
   CHECK_FALSE(held(Resource::memory, 20));
 }
 
+// rule: S-05
 TEST_CASE("two earlier runs are not enough, three are") {
   const auto runs = [](int count) {
     return [count](RailWorld& w) {
@@ -228,6 +236,7 @@ TEST_CASE("two earlier runs are not enough, three are") {
   CHECK_FALSE(holds_both(Verdict::not_enough_samples, runs(3)));
 }
 
+// rule: S-07
 TEST_CASE("a gap holds, and ten seconds after it") {
   CHECK(holds_both(Verdict::stale_data, [](RailWorld& w) { w.input.gap = true; }));
   RailWorld world;
@@ -242,10 +251,12 @@ TEST_CASE("a gap holds, and ten seconds after it") {
   CHECK(world.lowers(Resource::cpu, 1));
 }
 
+// rule: S-07
 TEST_CASE("a frozen container is not lowered") {
   CHECK(holds_both(Verdict::stale_data, [](RailWorld& w) { w.sample.frozen = true; }));
 }
 
+// rule: S-07
 TEST_CASE("a counter that fell holds") {
   CHECK(holds_both(Verdict::stale_data, [](RailWorld& w) {
     if (w.previous) w.previous->memory.pgfault = 1;  // and now it is 0
@@ -270,6 +281,7 @@ TEST_CASE("ten seconds after a counter that fell nothing is lowered") {
   CHECK(world.lowers(Resource::cpu, 1));
 }
 
+// rule: S-07
 TEST_CASE("a source that stopped holds, and ten seconds more once it is back") {
   const auto stops = [](auto Sample::*source) {
     RailWorld world = almost_lowered();
@@ -289,12 +301,14 @@ TEST_CASE("a first sample alone lowers nothing") {
   CHECK(holds_both(Verdict::stale_data, [](RailWorld& w) { w.previous.reset(); }));
 }
 
+// rule: S-07
 TEST_CASE("twenty seconds after processes came nothing is lowered") {
   RailWorld world;
   CHECK_FALSE(world.lowers(Resource::cpu, 20));
   CHECK(world.lowers(Resource::cpu, 1));
 }
 
+// rule: S-05
 TEST_CASE("pressure that is not quiet holds, each of the three") {
   CHECK(holds_both(Verdict::pressure_not_quiet,
                    [](RailWorld& w) { w.set_pressure(0.10, 0, 0); }));
@@ -320,6 +334,7 @@ TEST_CASE("pressure just below the bounds is quiet") {
   CHECK(world.lowers(Resource::cpu, kLong));
 }
 
+// rule: S-05
 TEST_CASE("without PSI growing refaults, major faults, scans or throttling hold") {
   const auto grow = [](auto field) {
     return [field](RailWorld& w) {
@@ -346,6 +361,7 @@ TEST_CASE("memory is not lowered within five minutes of a max event, and is afte
   CHECK(world.lowers(Resource::memory, 5));
 }
 
+// rule: MEM-03
 TEST_CASE("need that rose by more than 1 % of the limit since the last sample is not squeezed") {
   const auto rises_each_tick_by = [](std::uint64_t bytes) {
     return [bytes](RailWorld& w) {
@@ -372,6 +388,7 @@ TEST_CASE("need that rose by more than 1 % of the limit since the last sample is
   CHECK(lowers(81 * kMiB));
 }
 
+// rule: MEM-06
 TEST_CASE("page cache that would meet the new limit at once holds") {
   CHECK(holds(Resource::memory, Verdict::cache_in_way,
               [](RailWorld& w) {
@@ -380,6 +397,7 @@ TEST_CASE("page cache that would meet the new limit at once holds") {
               }));
 }
 
+// rule: S-05
 TEST_CASE("a change of less than 5 % is not worth a write") {
   const auto wish = [](double cores) {
     return [cores](RailWorld& w) { w.wish.cpu = Cores{cores}; };
@@ -420,6 +438,7 @@ TEST_CASE("memory.high follows need ten seconds after it was raised") {
   CHECK(world.time - raised == std::chrono::seconds(10));
 }
 
+// rule: S-06
 TEST_CASE("while a trial runs nothing is lowered") {
   RailsConfig config;
   config.container_lower_window = config.memory_lower_window = std::chrono::seconds(1);

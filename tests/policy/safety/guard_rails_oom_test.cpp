@@ -198,6 +198,7 @@ TEST_CASE("a lowered limit is raised to what an OOM of the image taught since, n
   CHECK(world.memory_bytes() == 8 * kGiB);
 }
 
+// rule: MEM-04
 TEST_CASE("ten OOMs in a row of the same need give the same floor") {
   RailWorld world;
   OomMemory memory;

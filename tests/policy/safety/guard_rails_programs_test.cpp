@@ -8,6 +8,7 @@
 
 using namespace cgphase;
 
+// rule: MEM-07
 TEST_CASE("for twenty seconds after a program started the limits stay the originals") {
   auto world = lowered_world();
   world.sample.programs.started = true;
@@ -38,6 +39,7 @@ TEST_CASE("a program that starts while a lowering is on its way has it put back"
   CHECK(raise->reason == Reason::program_started);
 }
 
+// rule: MEM-07
 TEST_CASE("a limit that programs read again goes back and stays, and the other one comes down") {
   for (const Resource read : {Resource::cpu, Resource::memory}) {
     const Resource other = read == Resource::cpu ? Resource::memory : Resource::cpu;

@@ -147,6 +147,7 @@ void check_lowering(RandomWorld& world, const Decision& decision) {
 
 }  // namespace
 
+// rule: S-05, MEM-03, MEM-09, MEM-10, CPU-03
 TEST_CASE("random containers never break the laws of lowering") {
   int lowerings = 0, raises = 0, events = 0;
   for (std::uint32_t seed = 1; seed <= kRounds; ++seed) {

@@ -18,6 +18,7 @@ bool has_outcome(const RailWorld& world, OutcomeKind kind) {
 
 }  // namespace
 
+// rule: CPU-02
 TEST_CASE("throttling of more than 2 % of five seconds raises by 1.2") {
   auto world = lowered_world();
   world.throttled_usec = 100'000;
@@ -29,6 +30,7 @@ TEST_CASE("throttling of more than 2 % of five seconds raises by 1.2") {
   CHECK(world.cores() == doctest::Approx(2.4));
 }
 
+// rule: CPU-02
 TEST_CASE("three throttled periods in five seconds raise, two do not") {
   auto world = lowered_world();
   world.throttled_periods = 2;
@@ -39,6 +41,7 @@ TEST_CASE("three throttled periods in five seconds raise, two do not") {
   CHECK(world.find(Resource::cpu, Direction::raise, 1).has_value());
 }
 
+// rule: CPU-02
 TEST_CASE("a second raise for throttling within ten minutes goes back to the original") {
   auto world = lowered_world();
   world.throttled_periods = 3;
@@ -78,6 +81,7 @@ TEST_CASE("a raise for throttling never passes the original") {
   CHECK(world.sample.limits.cpu_max_burst == world.original.cpu_max_burst);
 }
 
+// rule: S-05
 TEST_CASE("CPU is not lowered for five minutes after it was throttled by us") {
   auto world = lowered_world();
   world.throttled_periods = 3;
@@ -88,6 +92,7 @@ TEST_CASE("CPU is not lowered for five minutes after it was throttled by us") {
   CHECK(world.lowers(Resource::cpu, 2));
 }
 
+// rule: CPU-02
 TEST_CASE("usage above 90 % of a lowered limit raises it") {
   auto world = lowered_world();
   world.cpu_cores = 1.8;
@@ -98,6 +103,7 @@ TEST_CASE("usage above 90 % of a lowered limit raises it") {
   CHECK(raise->reason == Reason::headroom);
 }
 
+// rule: S-05
 TEST_CASE("what the policy wants more is given at once, in an unknown phase too") {
   auto world = lowered_world();
   world.input.phase = RailWorld::unknown();
@@ -111,6 +117,7 @@ TEST_CASE("what the policy wants more is given at once, in an unknown phase too"
   CHECK(world.memory_bytes() == 8 * kGiB - kMiB + kPageBytes);
 }
 
+// rule: MEM-04
 TEST_CASE("need above 90 % of a lowered limit restores the original at once") {
   auto world = lowered_world();
   world.sample.memory.anon_bytes = world.memory_bytes() / 100 * 91;
@@ -130,6 +137,7 @@ TEST_CASE("need that grows to the limit within two seconds restores the original
   CHECK(faster.find(Resource::memory, Direction::raise, 1).has_value());
 }
 
+// rule: MEM-04
 TEST_CASE("a max event restores the original at once") {
   auto world = lowered_world();
   world.sample.memory_events.max = 1;
@@ -147,6 +155,7 @@ TEST_CASE("an event in a gap of samples is seen after it") {
   CHECK(world.find(Resource::memory, Direction::raise, 1).has_value());
 }
 
+// rule: MEM-04
 TEST_CASE("an OOM under our limit quarantines the memory for a day") {
   auto world = lowered_world();
   world.sample.memory_events.oom_kill = 1;
@@ -168,6 +177,7 @@ TEST_CASE("an OOM under the original limit is no quarantine") {
   CHECK(world.lowers(Resource::memory, 400));
 }
 
+// rule: MEM-04
 TEST_CASE("full memory pressure under our limit restores the original") {
   auto world = lowered_world();
   world.sample.memory_pressure.full.avg10_ratio = 0.10;
@@ -178,6 +188,7 @@ TEST_CASE("full memory pressure under our limit restores the original") {
   CHECK(raise->reason == Reason::pressure);
 }
 
+// rule: MEM-07
 TEST_CASE("processes that end or come find the original limits") {
   auto world = lowered_world();
   world.sample.populated = false;
@@ -240,6 +251,7 @@ TEST_CASE("a trial without harm passes after 30 s") {
   CHECK_FALSE(has_outcome(world, OutcomeKind::trial_reverted));
 }
 
+// rule: S-06
 TEST_CASE("refaults above those of the phase before revert the lowering") {
   RailWorld world;
   REQUIRE(world.lowers(Resource::memory, kLong));
@@ -290,6 +302,7 @@ TEST_CASE("an event in a trial reverts it at once and doubles the cool-down") {
   CHECK(world.lowers(Resource::memory, 2));
 }
 
+// rule: S-06
 TEST_CASE("three failed trials quarantine, two do not") {
   RailsConfig config;
   config.cool_down = seconds(10);
@@ -374,6 +387,7 @@ TEST_CASE("a quota of a GPU's container that was never lowered is nobody's to ra
   CHECK(world.cores() == 0.5);
 }
 
+// rule: S-08
 TEST_CASE("somebody else's limit becomes the original and we stand down for 15 minutes") {
   auto world = lowered_world();
   world.sample.limits.memory_max = MemoryLimit{Bytes{6 * kGiB}};
@@ -401,6 +415,7 @@ TEST_CASE("the original back without a reload is somebody's intent: 15 minutes")
   CHECK(world.lowers(Resource::memory, 2));
 }
 
+// rule: S-08
 TEST_CASE("the original back within seconds of a reload is re-applied after a pause") {
   auto world = lowered_world();
   world.wish.memory = Bytes{2 * kGiB};
@@ -412,6 +427,7 @@ TEST_CASE("the original back within seconds of a reload is re-applied after a pa
   CHECK(world.lowers(Resource::memory, 35));
 }
 
+// rule: S-08
 TEST_CASE("three silent reverts an hour are re-applied, after the fourth we yield") {
   auto world = lowered_world();
   world.wish.memory = Bytes{2 * kGiB};
@@ -554,6 +570,7 @@ TEST_CASE("an OOM that the guard answered first is still put down to our limit")
   CHECK(world.rails.holding(Resource::memory) == Verdict::quarantined);
 }
 
+// rule: MEM-05
 TEST_CASE("a stall that the guard broke quarantines the memory for half an hour, not the CPU") {
   auto world = lowered_world();
   world.wish.memory = Bytes{2 * kGiB};

@@ -6,6 +6,7 @@
 
 using namespace cgphase;
 
+// rule: CPU-02
 TEST_CASE("CPU comes down by two cores or a tenth at most, in any case 30 s apart") {
   RailWorld world;
   world.input.host.cpu_cores = 64;
@@ -19,6 +20,7 @@ TEST_CASE("CPU comes down by two cores or a tenth at most, in any case 30 s apar
   CHECK(world.cores() == doctest::Approx(32.4));
 }
 
+// rule: CPU-01
 TEST_CASE("CPU never comes below 10 ms per period, and the period stays") {
   RailWorld world;
   world.wish.cpu = Cores{0};
@@ -28,6 +30,7 @@ TEST_CASE("CPU never comes below 10 ms per period, and the period stays") {
   CHECK(world.sample.limits.cpu_max->period == Microseconds{100'000});
 }
 
+// rule: CPU-01
 TEST_CASE("burst comes down with the quota, never above it") {
   RailWorld world;
   REQUIRE(world.lowers(Resource::cpu, kLong));
@@ -36,6 +39,7 @@ TEST_CASE("burst comes down with the quota, never above it") {
 }
 
 // What somebody else writes is told from ours by its value alone.
+// rule: S-03
 TEST_CASE("nothing is lowered to a value that people write, unless it is asked for") {
   for (double cores = 0; cores < 3.5; cores += 0.05) {
     RailWorld world;
@@ -65,6 +69,7 @@ TEST_CASE("nothing is lowered to a value that people write, unless it is asked f
   CHECK(pinned.memory_bytes() == 6 * kGiB);
 }
 
+// rule: MEM-01
 TEST_CASE("a first memory step takes half of the limit at most, in whole pages") {
   RailWorld world;
   *world.sample.memory.anon_bytes = kGiB + 1;
@@ -73,6 +78,7 @@ TEST_CASE("a first memory step takes half of the limit at most, in whole pages")
   CHECK(world.sample.limits.memory_max == world.original.memory_max);
 }
 
+// rule: MEM-03
 TEST_CASE("a memory step goes all the way after a steady dwell, or with earlier runs") {
   RailWorld world;
   world.wish.memory_sample_count = 1;
@@ -98,6 +104,7 @@ TEST_CASE("one memory step leaves half of the cold cache in place") {
   CHECK(lowered_memory(config, {}, state, 0) == doctest::Approx(5.4 * kGiB));
 }
 
+// rule: MEM-03
 TEST_CASE("the memory floor is the largest of its three terms") {
   const RailsConfig config;
   MemoryState state;
@@ -110,6 +117,7 @@ TEST_CASE("the memory floor is the largest of its three terms") {
   CHECK(memory_floor(config, {}, state) == 2.0 * kGiB);
 }
 
+// rule: S-09
 TEST_CASE("beside who kills on memory pressure the margins are twice as large") {
   const RailsConfig config;
   MemoryState state;
@@ -133,6 +141,7 @@ TEST_CASE("beside who kills on memory pressure the margins are twice as large") 
   CHECK(beside.memory_bytes() >= 1.5 * kGiB);
 }
 
+// rule: MEM-03
 TEST_CASE("headroom is a quarter of a limit below 1 GiB and a tenth of a large one") {
   const RailsConfig config;
   CHECK(memory_headroom(config, 400.0 * kMiB, 0) == 100.0 * kMiB);
@@ -140,6 +149,7 @@ TEST_CASE("headroom is a quarter of a limit below 1 GiB and a tenth of a large o
   CHECK(memory_headroom(config, 100.0 * kGiB, 0) == 10.0 * kGiB);
 }
 
+// rule: MEM-01
 TEST_CASE("memory.high never comes below low or min") {
   const RailsConfig config;
   MemoryState state;

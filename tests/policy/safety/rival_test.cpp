@@ -122,6 +122,7 @@ TEST_CASE("who changes a limit again after each lowering has the container to hi
   CHECK(world.lowers(Resource::memory, kLong));
 }
 
+// rule: S-08
 TEST_CASE("beside a rival its limits stay, and what else was lowered is the original again") {
   RailWorld world = world_for_rivals();
   for (int i = 0; i < 2; ++i) REQUIRE(contest(world, set_another));

@@ -192,6 +192,7 @@ TEST_CASE("an ordinary quiet spell of a bursty phase is no harm, nor is an idle 
   CHECK(end_of_progress(Resource::memory, 0.04, 0.04, progress_of(0.01)) == "passed");
 }
 
+// rule: S-06
 TEST_CASE("GPU utilisation that falls by more than five points in a trial reverts it") {
   const auto falls_to = [](Resource resource, std::optional<double> ratio) {
     RailWorld world = in_trial(resource, [](RailWorld& fresh) {
