@@ -35,7 +35,7 @@ struct PlotRun {
       REQUIRE(replace_file(kGolden + name, made));
       MESSAGE("made anew: " << name);
     }
-    CHECK_MESSAGE((made == content(kGolden + name)), name, " differs: tests/golden/README.md");
+    CHECK_MESSAGE((made == content(kGolden + name)), name, " differs: docs/internals/testing.md");
   }
   // The one line of a plot that must fail, and leave what is at the place of the picture.
   std::string refused(int exit, const std::string& path, std::vector<std::string> more) {

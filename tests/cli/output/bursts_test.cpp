@@ -19,7 +19,7 @@ const std::string kBurstTrace = kGolden + "bursts.csv";
 
 void same_as_golden(const std::string& made, const std::string& name) {
   if (std::getenv("CGPHASE_UPDATE_GOLDEN") != nullptr) REQUIRE(replace_file(kGolden + name, made));
-  CHECK_MESSAGE((made == content(kGolden + name)), name, " differs: tests/golden/README.md");
+  CHECK_MESSAGE((made == content(kGolden + name)), name, " differs: docs/internals/testing.md");
 }
 
 BurstRun burst_run(const char* service, const char* id, int begin, double idle_seconds) {

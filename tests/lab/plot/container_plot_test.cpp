@@ -98,7 +98,7 @@ TEST_CASE("a container's history makes the golden picture") {
   if (std::getenv("CGPHASE_UPDATE_GOLDEN") != nullptr) REQUIRE(replace_file(golden, made));
   const Result<std::string> kept = read_file(golden, 1 << 22);
   REQUIRE(kept);
-  CHECK_MESSAGE((made == *kept), "container.svg differs: tests/golden/README.md");
+  CHECK_MESSAGE((made == *kept), "container.svg differs: docs/internals/testing.md");
 }
 
 TEST_CASE("the picture tells container, image, phases, peaks and limits") {

@@ -55,7 +55,7 @@ struct Replays {
       REQUIRE(replace_file(kGolden + name, made));
       MESSAGE("made anew: " << name);
     }
-    CHECK_MESSAGE((made == content(kGolden + name)), name, " differs: tests/golden/README.md");
+    CHECK_MESSAGE((made == content(kGolden + name)), name, " differs: docs/internals/testing.md");
   }
 };
 
