@@ -1,6 +1,6 @@
 // The space on the disk that the history lies on: how much is left, and a reserve that is given up
-// when there is none, so that decisions can still be written (docs/internals/storage.md, "What is
-// in the file when").
+// when there is none, so that decisions can still be written (docs/internals/storage.md,
+// "Durability").
 #pragma once
 
 #include <cstdint>
