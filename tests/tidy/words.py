@@ -26,7 +26,7 @@ NEVER = tuple((re.compile(pattern, re.I), advice) for pattern, advice in (
     (r"\b(holds?|held|holding) (the|a|an) (?!((\w|-)+ ){0,2}(locks?|mutex)\b)",
      "keep, block, record, contain"),
     (r"\b(whoever|whosoever|whom)\b", "the name of the program, user or process"),
-    (r"^(?-i:What(ever)?)\b(?!.*\?$)", "the name of the thing"),
+    (r"^(?-i:What(ever)?)\b(?!.*\?$)(?!.*:)", "the name of the thing"),
     (r"^(?-i:Who)\b(?!.*\?$)", "the name of the program, user or process"),
     (r"^(?-i:Of) (?!course\b)[^,]+, ", "the subject first"),
     (r"\bso long\b", "while, as long as, for that time"),
@@ -79,7 +79,7 @@ def paragraphs(text, kind):
 
 def plain(paragraph):
     """Without code and markup: what is code is one word."""
-    return MARKUP.sub("", LINK.sub(r"\1", CODE.sub("X", paragraph)))
+    return MARKUP.sub("", LINK.sub(r"\1", CODE.sub("code", paragraph)))
 
 
 def sentences(paragraph):
@@ -92,8 +92,11 @@ def sentences(paragraph):
         yield paragraph[begin:].strip()
 
 
-def word_complaints(sentence):
+def word_complaints(sentence, fragment=False):
+    """A fragment, such as the description of an option, may begin with any word."""
     for pattern, advice in NEVER:
+        if fragment and pattern.pattern.startswith("^"):
+            continue
         found = pattern.search(sentence)
         if found:
             yield f'"{" ".join(found.group(0).split()[:3])}": write {advice}'
@@ -101,8 +104,8 @@ def word_complaints(sentence):
 
 def prose_complaints(text, kind=".md"):
     for line, paragraph in paragraphs(text, kind):
-        for sentence in sentences(plain(paragraph)):
-            for what in word_complaints(sentence):
+        for at, sentence in enumerate(sentences(plain(paragraph))):
+            for what in word_complaints(sentence, fragment=kind == ".scd" and at == 0):
                 yield line, what
             count = sum(1 for word in sentence.split() if re.search(r"\w", word))
             if count > MAX_SENTENCE_WORDS:

@@ -31,7 +31,7 @@ class Words(unittest.TestCase):
                 "A label tells the two programs apart.", "A look-up takes a microsecond.",
                 "The thread holds the lock.", "The rule holds everywhere.",
                 "It holds no lock.", "A stand-alone program.", "A standard limit.",
-                "What is a phase?", "Who may act?", "Of course it fails.",
+                "What is a phase?", "What is new: a phase.", "Who may act?", "Of course it fails.",
                 "The user who asks waits.", "It reports what it read."):
             with self.subTest(sentence):
                 self.assertEqual(complaints(sentence), [])
@@ -52,6 +52,9 @@ class Words(unittest.TestCase):
     def test_a_description_of_scdoc_is_prose(self):
         self.assertEqual(len(complaints("*-o* FILE\n\tIt tells all.\n", ".scd")), 1)
 
+    def test_a_description_of_scdoc_may_be_a_fragment(self):
+        self.assertEqual(complaints("*-o* FILE\n\tWhat the file contains.\n", ".scd"), [])
+
 
 class Lengths(unittest.TestCase):
     def sentence(self, count):
@@ -70,6 +73,9 @@ class Lengths(unittest.TestCase):
     def test_items_of_a_list_are_sentences_of_their_own(self):
         item = "- " + " ".join(["word"] * 20) + "\n"
         self.assertEqual(complaints(item + item), [])
+
+    def test_code_ends_a_sentence(self):
+        self.assertEqual(complaints(self.sentence(20)[:-2] + " `code`. " + self.sentence(20)), [])
 
     def test_code_is_one_word(self):
         self.assertEqual(complaints("Run `" + " ".join(["word"] * 40) + "` now.\n"), [])
