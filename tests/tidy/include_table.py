@@ -1,4 +1,4 @@
-"""Who may include whom, and which folder owns which outside library (docs/architecture.md).
+"""Who may include whom, and which folder owns which outside library (docs/internals/architecture.md).
 
 Changing a row here changes the architecture: change the document in the same commit.
 """
