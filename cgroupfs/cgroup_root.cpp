@@ -2,10 +2,8 @@
 
 #include <fcntl.h>
 #include <libcgroup.h>
-#include <linux/magic.h>
 #include <mntent.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +15,7 @@
 
 #include "base/file.h"
 #include "base/parse.h"
+#include "cgroupfs/cgroup_directory.h"
 
 namespace cgphase {
 namespace {
@@ -24,11 +23,6 @@ namespace {
 constexpr std::size_t kControllersBytes = 4096;
 constexpr const char* kUnified =
     "boot with systemd.unified_cgroup_hierarchy=1 cgroup_no_v1=all on the kernel command line";
-
-long magic_of(const std::string& path) {
-  struct statfs filesystem;
-  return ::statfs(path.c_str(), &filesystem) == 0 ? static_cast<long>(filesystem.f_type) : 0;
-}
 
 bool contains(const std::vector<std::string>& all, std::string_view one) {
   return std::find(all.begin(), all.end(), one) != all.end();
@@ -53,9 +47,9 @@ struct Mounted {
 };
 
 void add_mount(const cgroup_mount_point& found, Mounted& mounted) {
-  const long magic = magic_of(found.path);
-  if (magic == CGROUP2_SUPER_MAGIC && mounted.v2.empty()) mounted.v2 = found.path;
-  if (magic == CGROUP_SUPER_MAGIC) mounted.v1_controllers.emplace_back(found.name);
+  const Hierarchy hierarchy = hierarchy_of(found.path);
+  if (hierarchy == Hierarchy::v2 && mounted.v2.empty()) mounted.v2 = found.path;
+  if (hierarchy == Hierarchy::v1) mounted.v1_controllers.emplace_back(found.name);
 }
 
 // libcgroup leaves out a cgroup2 mount without controllers, which is what a hybrid host has.
@@ -112,16 +106,16 @@ CgroupRoot no_cgroup2(const Mounted& mounted) {
 // As systemd mounts the controllers of cgroup v1: each below one directory.
 bool has_v1_below(const std::string& path) {
   for (const char* controller : {"/memory", "/cpu", "/systemd"})
-    if (magic_of(path + controller) == CGROUP_SUPER_MAGIC) return true;
+    if (hierarchy_of(path + controller) == Hierarchy::v1) return true;
   return false;
 }
 
 Result<CgroupRoot> not_a_root(const std::string& path, const Error& error) {
   if (error.kind != ErrorKind::not_found) return std::unexpected(error);
-  if (magic_of(path + "/unified") == CGROUP2_SUPER_MAGIC)
+  if (hierarchy_of(path + "/unified") == Hierarchy::v2)
     return no_root(path + ": this host is hybrid, its cgroup v2 lies in " + path +
                    "/unified: name that with --cgroup-root to observe, and to enforce " + kUnified);
-  if (magic_of(path) == CGROUP_SUPER_MAGIC || has_v1_below(path))
+  if (hierarchy_of(path) == Hierarchy::v1 || has_v1_below(path))
     return no_root(path + ": this is cgroup v1, cgphase needs cgroup v2: " + kUnified);
   struct stat status;
   if (::stat(path.c_str(), &status) != 0)
@@ -167,7 +161,7 @@ Result<CgroupRoot> discover_cgroup_root(const std::optional<std::string>& asked)
   if (path.empty()) return no_cgroup2(mounted);
   auto controllers = read_controllers(path);
   if (!controllers) return not_a_root(path, controllers.error());
-  const bool real = magic_of(path) == CGROUP2_SUPER_MAGIC;
+  const bool real = hierarchy_of(path) == Hierarchy::v2;
   CgroupRoot root = judge_cgroup_root(path, std::move(*controllers),
                                       real ? mounted.v1_controllers : std::vector<std::string>{});
   root.writable = may_write(path);

@@ -309,23 +309,50 @@ Pressure scan_pressure(std::string_view text) {
   return result;
 }
 
-std::optional<CpuMax> scan_cpu_max(std::string_view text) {
-  Cursor cursor(text);
+std::optional<CpuMax> parse_cpu_max(std::string_view line) {
+  Cursor cursor(line);
   int digits = 0;
-  const bool unlimited = text.starts_with("max ");
+  const bool unlimited = line.starts_with("max ");
   const Counter quota = scan_quota(cursor, unlimited);
   if (!cursor.take(' ') || (!quota && !unlimited)) return std::nullopt;
   const Counter period = cursor.number(digits);
-  if (!cursor.take('\n') || !cursor.at_end() || !period || *period == 0) return std::nullopt;
+  if (!cursor.at_end() || !period || *period == 0) return std::nullopt;
   return CpuMax{unlimited ? std::nullopt : std::optional(Microseconds{*quota}),
                 Microseconds{*period}};
 }
 
-std::optional<MemoryLimit> scan_limit(std::string_view text) {
-  if (text == "max\n") return MemoryLimit{};
-  const Counter number = scan_number(text);
-  if (!number) return std::nullopt;
+std::optional<CpuMax> scan_cpu_max(std::string_view text) {
+  if (!text.ends_with('\n')) return std::nullopt;
+  return parse_cpu_max(text.substr(0, text.size() - 1));
+}
+
+std::optional<MemoryLimit> parse_limit(std::string_view line) {
+  if (line == "max") return MemoryLimit{};
+  Cursor cursor(line);
+  int digits = 0;
+  const Counter number = cursor.number(digits);
+  if (!number || !cursor.at_end()) return std::nullopt;
   return MemoryLimit{Bytes{*number}};
+}
+
+std::optional<MemoryLimit> scan_limit(std::string_view text) {
+  if (!text.ends_with('\n')) return std::nullopt;
+  return parse_limit(text.substr(0, text.size() - 1));
+}
+
+void scan_flat_keyed(std::string_view text, std::span<const std::string_view> names,
+                     std::span<Counter> values) {
+  Cursor cursor(text);
+  int digits = 0;
+  while (!cursor.at_end()) {
+    const auto known = std::ranges::find(names, cursor.word());
+    if (known != names.end() && cursor.take(' ')) {
+      const Counter number = cursor.number(digits);
+      if (const Counter value = whole(number, cursor.at_newline()))
+        values[static_cast<std::size_t>(known - names.begin())] = value;
+    }
+    cursor.skip_line();
+  }
 }
 
 Counter scan_number(std::string_view text) {

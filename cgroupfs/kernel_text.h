@@ -7,6 +7,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "cgroupfs/cgroup_stats.h"
@@ -27,10 +28,18 @@ IoStat scan_io_stat(std::string_view text);
 Pressure scan_pressure(std::string_view text);
 
 // "QUOTA PERIOD" in microseconds, QUOTA may be "max". Absent when malformed or the period is 0.
+// parse_ takes the line without its newline, scan_ the whole file.
+std::optional<CpuMax> parse_cpu_max(std::string_view line);
 std::optional<CpuMax> scan_cpu_max(std::string_view text);
 
 // One number, or "max" for no limit.
+std::optional<MemoryLimit> parse_limit(std::string_view line);
 std::optional<MemoryLimit> scan_limit(std::string_view text);
+
+// The numbers of `names` in a flat keyed file, "KEY NUMBER" in each line, for a caller with keys of
+// its own. `values` is as long as `names`; what the file does not have stays as it was.
+void scan_flat_keyed(std::string_view text, std::span<const std::string_view> names,
+                     std::span<Counter> values);
 
 // One number and its newline, nothing else.
 Counter scan_number(std::string_view text);

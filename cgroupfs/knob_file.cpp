@@ -1,9 +1,7 @@
 #include "cgroupfs/knob_file.h"
 
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,6 +12,8 @@
 
 #include "base/fd.h"
 #include "base/parse.h"
+#include "cgroupfs/cgroup_directory.h"
+#include "cgroupfs/kernel_text.h"
 
 namespace cgphase {
 namespace {
@@ -26,33 +26,17 @@ std::unexpected<Error> refuse(Knob knob, std::string_view text) {
 
 std::string_view first_line(std::string_view text) { return trim(text.substr(0, text.find('\n'))); }
 
-Status parse_cpu_max(std::string_view text, Limits& limits) {
-  std::string_view rest = text, quota, period, extra;
-  CpuMax result;
-  if (!next_word(rest, quota) || !next_word(rest, period) || next_word(rest, extra))
+Status parse_cpu_max_into(std::string_view text, Limits& limits) {
+  const auto limit = parse_cpu_max(text);
+  if (!limit || limit->period.value < kSmallestPeriodUsec ||
+      limit->period.value > kLargestPeriodUsec)
     return refuse(Knob::cpu_max, text);
-  const auto period_usec = parse_u64(period);
-  if (!period_usec || *period_usec < kSmallestPeriodUsec || *period_usec > kLargestPeriodUsec)
-    return refuse(Knob::cpu_max, text);
-  result.period = Microseconds{*period_usec};
-  if (quota != "max") {
-    const auto quota_usec = parse_u64(quota);
-    if (!quota_usec) return refuse(Knob::cpu_max, text);
-    result.quota = Microseconds{*quota_usec};
-  }
-  limits.cpu_max = result;
+  limits.cpu_max = limit;
   return {};
 }
 
-std::optional<MemoryLimit> parse_memory(std::string_view text) {
-  if (text == "max") return MemoryLimit{};
-  const auto bytes = parse_u64(text);
-  if (!bytes) return std::nullopt;
-  return MemoryLimit{Bytes{*bytes}};
-}
-
 Status parse_memory_into(Knob knob, std::string_view text, std::optional<MemoryLimit>& field) {
-  const auto limit = parse_memory(text);
+  const auto limit = parse_limit(text);
   if (!limit) return refuse(knob, text);
   field = limit;
   return {};
@@ -184,7 +168,7 @@ std::string_view KnobText::view() const {
 Status parse_knob(Knob knob, std::string_view text, Limits& limits) {
   const std::string_view line = first_line(text);
   switch (knob) {
-    case Knob::cpu_max: return parse_cpu_max(line, limits);
+    case Knob::cpu_max: return parse_cpu_max_into(line, limits);
     case Knob::memory_max: return parse_memory_into(knob, line, limits.memory_max);
     case Knob::memory_high: return parse_memory_into(knob, line, limits.memory_high);
     case Knob::cpu_max_burst:
@@ -296,9 +280,9 @@ Result<Limits> read_limits(int directory_fd) {
       return std::unexpected(parsed.error());
   }
   if (const auto low = read_small(directory_fd, "memory.low", buffer))
-    limits.memory_low = parse_memory(first_line(*low));
+    limits.memory_low = scan_limit(*low);
   if (const auto min = read_small(directory_fd, "memory.min", buffer))
-    limits.memory_min = parse_memory(first_line(*min));
+    limits.memory_min = scan_limit(*min);
   return limits;
 }
 
@@ -314,17 +298,6 @@ Status write_knob(int directory_fd, Knob knob, const KnobText& text) {
   if (count < 0) return classify(directory_fd, name, errno);
   cut_plain_file(fd.get(), count);
   return {};
-}
-
-// Only an answer that says so counts: a look that fails for want of memory must not cost a lease.
-bool directory_alive(int directory_fd) {
-  struct stat status;
-  if (::fstat(directory_fd, &status) == 0 && status.st_nlink == 0) return false;
-  struct statfs filesystem;
-  if (::fstatfs(directory_fd, &filesystem) != 0) return true;
-  if (filesystem.f_type != CGROUP2_SUPER_MAGIC) return true;
-  return ::faccessat(directory_fd, "cgroup.controllers", F_OK, 0) == 0 ||
-         (errno != ENOENT && errno != ENODEV);
 }
 
 }  // namespace cgphase

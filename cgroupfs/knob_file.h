@@ -85,7 +85,4 @@ Result<Limits> read_limits(int directory_fd);
 // (EINTR, io). Errors: gone, not_found, invalid (the kernel refused the value), denied.
 Status write_knob(int directory_fd, Knob knob, const KnobText& text);
 
-// False once the directory behind the descriptor was removed.
-bool directory_alive(int directory_fd);
-
 }  // namespace cgphase

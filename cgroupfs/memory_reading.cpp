@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "base/parse.h"
+#include "cgroupfs/cgroup_directory.h"
 #include "cgroupfs/cgroup_stats.h"
 #include "cgroupfs/kernel_text.h"
 #include "cgroupfs/knob_file.h"
@@ -27,11 +28,6 @@ Result<std::string_view> read_text(int directory_fd, const char* name, std::span
 
 }  // namespace
 
-std::optional<Bytes> need_of(std::string_view memory_stat, std::optional<Bytes> memory_current,
-                             std::optional<Bytes> swap_current) {
-  return memory_need(scan_memory_stat(memory_stat), memory_current, swap_current);
-}
-
 Result<Bytes> read_byte_count(int directory_fd, const char* name) {
   std::array<char, 64> buffer;
   const auto text = read_text(directory_fd, name, buffer);
@@ -50,7 +46,8 @@ Result<Bytes> read_memory_need(int directory_fd) {
   // Without swap there is no such file.
   const auto swap = read_byte_count(directory_fd, "memory.swap.current");
   if (!swap && swap.error().kind != ErrorKind::not_found) return std::unexpected(swap.error());
-  const auto need = need_of(*text, *current, swap ? std::optional(*swap) : std::nullopt);
+  const auto need = memory_need(scan_memory_stat(*text), *current,
+                                swap ? std::optional(*swap) : std::nullopt);
   if (!need) return failure(ErrorKind::invalid, "memory.stat: no anon, file or kernel line");
   return *need;
 }

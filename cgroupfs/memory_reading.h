@@ -2,8 +2,7 @@
 // limit. Nothing is allocated on success.
 #pragma once
 
-#include <optional>
-#include <string_view>
+#include <cstddef>
 
 #include "base/result.h"
 #include "base/units.h"
@@ -12,11 +11,6 @@ namespace cgphase {
 
 // The whole of memory.stat is shorter (about 2 KiB in Linux 6.18).
 inline constexpr std::size_t kMemoryStatBytes = 16384;
-
-// memory_need (cgroupfs/cgroup_stats.h) of the text of memory.stat and of the two numbers. Absent
-// where the text has none of the main lines.
-std::optional<Bytes> need_of(std::string_view memory_stat, std::optional<Bytes> memory_current,
-                             std::optional<Bytes> swap_current);
 
 // Reads memory.current, memory.stat and memory.swap.current. Errors: gone, not_found, invalid, io.
 Result<Bytes> read_memory_need(int directory_fd);

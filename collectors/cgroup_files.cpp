@@ -1,14 +1,14 @@
 #include "collectors/cgroup_files.h"
 
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+
+#include "cgroupfs/cgroup_directory.h"
 
 namespace cgphase {
 namespace {
@@ -119,14 +119,7 @@ const char* kernel_file_name(KernelFile file) {
 }
 
 CgroupFiles::CgroupFiles(Fd directory) : directory_(std::move(directory)) {
-  struct statfs status{};
-  is_cgroup_ = ::fstatfs(directory_.get(), &status) == 0 && status.f_type == CGROUP2_SUPER_MAGIC;
-}
-
-Result<CgroupId> CgroupFiles::identify(int directory_fd) {
-  struct stat status{};
-  if (::fstat(directory_fd, &status) != 0) return errno_failure("cgroup directory", errno);
-  return CgroupId{status.st_dev, status.st_ino};
+  is_cgroup_ = is_cgroup2(directory_.get());
 }
 
 bool CgroupFiles::read(MonotonicTime now, Sample& sample, std::span<char> buffer,

@@ -83,9 +83,6 @@ class CgroupFiles {
   // Takes the directory's descriptor. Opens no file yet.
   explicit CgroupFiles(Fd directory);
 
-  // The identity of a directory descriptor. gone, io.
-  static Result<CgroupId> identify(int directory_fd);
-
   // One reading. Absent files are absent fields. False when the cgroup is gone; `sample` is then
   // undefined. No allocation.
   // What `pulled` has is taken from there instead of the file, if the file told it before.

@@ -1,7 +1,5 @@
 #include "collectors/host_facts.h"
 
-#include <linux/magic.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <array>
@@ -10,6 +8,7 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/parse.h"
+#include "cgroupfs/cgroup_directory.h"
 
 namespace cgphase {
 namespace {
@@ -31,17 +30,6 @@ bool has_word(std::string_view text, std::string_view wanted) {
   while (next_word(text, word))
     if (word == wanted) return true;
   return false;
-}
-
-long file_system_type(int fd) {
-  struct statfs status{};
-  return ::fstatfs(fd, &status) == 0 ? static_cast<long>(status.f_type) : 0;
-}
-
-bool is_cgroup_mount(const std::string& path) {
-  struct statfs status{};
-  return ::statfs(path.c_str(), &status) == 0 &&
-         (status.f_type == CGROUP_SUPER_MAGIC || status.f_type == CGROUP2_SUPER_MAGIC);
 }
 
 Source controller_source(int root_fd, const std::string& name) {
@@ -102,18 +90,18 @@ HostCapacity read_host_capacity(const std::string& proc_root) {
 }
 
 Status require_cgroup_v2(int root_fd, const std::string& root) {
-  const long type = file_system_type(root_fd);
-  if (type == CGROUP2_SUPER_MAGIC) return {};
-  if (type == CGROUP_SUPER_MAGIC)
+  const Hierarchy hierarchy = hierarchy_of(root_fd);
+  if (hierarchy == Hierarchy::v2) return {};
+  if (hierarchy == Hierarchy::v1)
     return failure(ErrorKind::unsupported,
                    root + ": this is cgroup v1; boot with systemd.unified_cgroup_hierarchy=1");
-  if (is_cgroup_mount(root + "/unified"))
+  if (hierarchy_of(root + "/unified") != Hierarchy::none)
     return failure(ErrorKind::unsupported,
                    root + ": this is a hybrid hierarchy, its cgroup v2 lies in " + root +
                        "/unified without the controllers; boot with "
                        "systemd.unified_cgroup_hierarchy=1");
   for (const char* controller : {"/memory", "/cpu", "/systemd"})
-    if (is_cgroup_mount(root + controller))
+    if (hierarchy_of(root + controller) != Hierarchy::none)
       return failure(ErrorKind::unsupported,
                      root + ": cgroup v1 is mounted below it; boot with "
                             "systemd.unified_cgroup_hierarchy=1");
@@ -121,7 +109,7 @@ Status require_cgroup_v2(int root_fd, const std::string& root) {
 }
 
 std::vector<Source> find_sources(int root_fd, const std::string& proc_root) {
-  const bool cgroup2 = file_system_type(root_fd) == CGROUP2_SUPER_MAGIC;
+  const bool cgroup2 = is_cgroup2(root_fd);
   const char* const other = root_fd < 0 ? "this host has none, so no container can be seen"
                                         : "the root is a plain directory, not a cgroup2 mount";
   std::vector<Source> sources = {{"cgroup v2", cgroup2, cgroup2 ? "" : other}};

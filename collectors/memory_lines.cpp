@@ -7,13 +7,13 @@
 #include <numeric>
 #include <utility>
 
-#include "base/parse.h"
+#include "cgroupfs/kernel_text.h"
 
 namespace cgphase {
 namespace {
 
 struct MemoryLine {
-  const char* name;
+  std::string_view name;
   bool pages;
   Counter MemoryStat::*field;  // null: a part of a sum
 };
@@ -61,19 +61,16 @@ std::uint64_t not_below_zero(std::uint64_t raw) {
 
 }  // namespace
 
-const char* memory_line_name(std::size_t line) { return kMemoryLines[line].name; }
+std::string_view memory_line_name(std::size_t line) { return kMemoryLines[line].name; }
 
 MemoryLineValues scan_memory_lines(std::string_view memory_stat) {
+  static constexpr auto kNames = [] {
+    std::array<std::string_view, kMemoryLineCount> names;
+    for (std::size_t i = 0; i < names.size(); ++i) names[i] = kMemoryLines[i].name;
+    return names;
+  }();
   MemoryLineValues values;
-  std::string_view line, name, number;
-  while (next_line(memory_stat, line)) {
-    if (!next_word(line, name) || !next_word(line, number)) continue;
-    const auto known = std::ranges::find_if(
-        kMemoryLines, [&](const MemoryLine& one) { return name == one.name; });
-    if (known == kMemoryLines.end()) continue;
-    if (const auto value = parse_u64(number))
-      values[static_cast<std::size_t>(known - kMemoryLines.begin())] = *value;
-  }
+  scan_flat_keyed(memory_stat, kNames, values);
   return values;
 }
 

@@ -23,7 +23,7 @@ inline constexpr std::size_t kMemoryLineCount = 24;
 static_assert(kMemoryLineCount <= PULL_MEMORY_LINES);
 // As memory.stat tells them, in the order of memory_line_name().
 using MemoryLineValues = std::array<Counter, kMemoryLineCount>;
-const char* memory_line_name(std::size_t line);
+std::string_view memory_line_name(std::size_t line);
 
 MemoryLineValues scan_memory_lines(std::string_view memory_stat);
 

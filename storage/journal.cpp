@@ -10,6 +10,7 @@
 
 #include "base/parse.h"
 #include "base/text.h"
+#include "cgroupfs/kernel_text.h"
 
 namespace cgphase {
 namespace {
@@ -117,7 +118,7 @@ std::optional<std::int64_t> weight_number(const Limits& limits) {
 void read_memory_limit(const Statement& row, int column, std::optional<MemoryLimit>& limit,
                        bool& sound) {
   if (row.is_null(column)) return;
-  limit = parse_memory_limit(row.text(column));
+  limit = parse_limit(row.text(column));
   sound = sound && limit.has_value();
 }
 
@@ -257,25 +258,6 @@ std::string to_text(const MemoryLimit& limit) {
 std::string to_text(const CpuMax& limit) {
   return (limit.quota ? std::to_string(limit.quota->value) : "max") + " " +
          std::to_string(limit.period.value);
-}
-
-std::optional<MemoryLimit> parse_memory_limit(std::string_view text) {
-  if (text == "max") return MemoryLimit{};
-  const std::optional<std::uint64_t> bytes = parse_u64(text);
-  if (!bytes) return std::nullopt;
-  return MemoryLimit{Bytes{*bytes}};
-}
-
-std::optional<CpuMax> parse_cpu_max(std::string_view text) {
-  std::string_view quota_word, period_word;
-  if (!next_word(text, quota_word) || !next_word(text, period_word) || !trim(text).empty())
-    return std::nullopt;
-  const std::optional<std::uint64_t> quota = parse_u64(quota_word), period = parse_u64(period_word);
-  if (!period || (!quota && quota_word != "max")) return std::nullopt;
-  CpuMax limit;
-  if (quota) limit.quota = Microseconds{*quota};
-  limit.period = Microseconds{*period};
-  return limit;
 }
 
 Result<std::int64_t> Journal::Rows::drop_oldest(std::int64_t keep, std::int64_t at_most) {

@@ -72,7 +72,5 @@ class Journal {
 // "max 100000", "50000 100000", "max", "1073741824": as the kernel writes its files.
 std::string to_text(const CpuMax& limit);
 std::string to_text(const MemoryLimit& limit);
-std::optional<CpuMax> parse_cpu_max(std::string_view text);
-std::optional<MemoryLimit> parse_memory_limit(std::string_view text);
 
 }  // namespace cgphase

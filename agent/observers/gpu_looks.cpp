@@ -1,7 +1,6 @@
 #include "agent/observers/gpu_looks.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <iterator>
@@ -9,6 +8,7 @@
 
 #include "base/fd.h"
 #include "base/thread.h"
+#include "cgroupfs/cgroup_directory.h"
 
 namespace cgphase {
 
@@ -17,9 +17,7 @@ GpuAnswer look_for_gpu(const std::string& cgroup_root, const std::string& proc_r
   if (!question.container) return {read_host_devices(proc_root), GpuUse::unknown};
   const Result<Fd> directory =
       open_path(cgroup_root + question.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  struct stat status{};
-  if (!directory || ::fstat(directory->get(), &status) != 0 ||
-      CgroupId{status.st_dev, status.st_ino} != *question.container)
+  if (!directory || identify(directory->get()) != *question.container)
     return {question.host, GpuUse::unknown};
   return {question.host, find_gpu(directory->get(), proc_root, question.host).use};
 }

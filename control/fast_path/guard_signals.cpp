@@ -4,7 +4,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "cgroupfs/cgroup_directory.h"
 #include "cgroupfs/knob_file.h"
 #include "cgroupfs/limits.h"
 #include "control/fast_path/guard_slot.h"
@@ -165,9 +165,8 @@ void GuardSignals::try_pressure(const std::string& cgroup_root) {
 bool GuardSignals::arm(int place, int directory_fd) {
   Place& one = places_[static_cast<std::size_t>(place)];
   one.armed = true;
-  struct stat status{};
-  const bool known = ::fstat(directory_fd, &status) == 0;
-  cgroups_[static_cast<std::size_t>(place)].store(known ? status.st_ino : 0);
+  const auto id = identify(directory_fd);
+  cgroups_[static_cast<std::size_t>(place)].store(id ? id->inode : 0);
   told_[static_cast<std::size_t>(place)].store(((era_of(place) + 1) % kEras) << kEraShift);
   one.all_triggers = options_.pressure && arm_triggers(place, directory_fd);
   one.watched = options_.inotify && arm_watch(place, directory_fd);

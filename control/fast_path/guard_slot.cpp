@@ -1,8 +1,6 @@
 #include "control/fast_path/guard_slot.h"
 
 #include <fcntl.h>
-#include <linux/magic.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +8,8 @@
 #include <cstring>
 
 #include "base/parse.h"
+#include "cgroupfs/cgroup_directory.h"
+#include "cgroupfs/cgroup_stats.h"
 #include "cgroupfs/kernel_text.h"
 #include "cgroupfs/memory_reading.h"
 
@@ -27,35 +27,10 @@ std::string_view read_held(const Fd& fd, std::array<char, N>& buffer) {
   return text.substr(0, text.rfind('\n') + 1);
 }
 
-Counter field_of(std::string_view text, std::string_view wanted) {
-  std::string_view line, name, number;
-  while (next_line(text, line))
-    if (next_word(line, name) && name == wanted && next_word(line, number))
-      return parse_u64(number);
-  return std::nullopt;
-}
-
 std::optional<Bytes> bytes_of(std::string_view text) {
   const Counter value = scan_amount(text);
   if (!value) return std::nullopt;
   return Bytes{*value};
-}
-
-// "some avg10=1.50 avg60=0.20 avg300=0.00 total=5": what follows `key` in the line of `kind`.
-std::optional<std::string_view> pressure_field(std::string_view pressure, std::string_view kind,
-                                               std::string_view key) {
-  std::string_view line, word;
-  while (next_line(pressure, line)) {
-    if (!next_word(line, word) || word != kind) continue;
-    while (next_word(line, word))
-      if (word.starts_with(key)) return word.substr(key.size());
-  }
-  return std::nullopt;
-}
-
-bool is_plain(int directory_fd) {
-  struct statfs filesystem;
-  return ::fstatfs(directory_fd, &filesystem) == 0 && filesystem.f_type != CGROUP2_SUPER_MAGIC;
 }
 
 std::unexpected<Error> blind(const char* file) {
@@ -86,7 +61,7 @@ bool is_spare(const Fd& fd) { return is_among_last(fd, kSpareDescriptors); }
 
 Status GuardFiles::open(int directory_fd, Knob must_watch) {
   Opener files(directory_fd);
-  plain_ = is_plain(directory_fd);
+  plain_ = !is_cgroup2(directory_fd);
   for (const Knob knob : kKnobs)
     knobs_[static_cast<std::size_t>(knob)] = files.open(file_name(knob), O_RDWR);
   memory_current_ = files.open("memory.current", O_RDONLY);
@@ -155,36 +130,34 @@ void GuardFiles::read(GuardReading& reading, bool with_high) const {
     reading.memory_high = limits.memory_high;
     read_pressure(reading);
   }
-  const std::string_view events = read_held(memory_events_, buffer);
-  reading.max_events = field_of(events, "max");
-  reading.oom_events = field_of(events, "oom");
-  reading.high_events = field_of(events, "high");
-  const std::string_view cpu = read_held(cpu_stat_, buffer);
-  reading.throttled_usec = field_of(cpu, "throttled_usec");
-  reading.throttled_periods = field_of(cpu, "nr_throttled");
-  if (const auto populated = field_of(read_held(cgroup_events_, buffer), "populated"))
-    reading.populated = *populated != 0;
+  const MemoryEvents events = scan_memory_events(read_held(memory_events_, buffer));
+  reading.max_events = events.max;
+  reading.oom_events = events.oom;
+  reading.high_events = events.high;
+  const CpuStat cpu = scan_cpu_stat(read_held(cpu_stat_, buffer));
+  reading.throttled_usec = cpu.throttled_usec;
+  reading.throttled_periods = cpu.nr_throttled;
+  const CgroupEvents cgroup = scan_cgroup_events(read_held(cgroup_events_, buffer));
+  if (cgroup.populated) reading.populated = *cgroup.populated;
 }
 
 void GuardFiles::read_pressure(GuardReading& reading) const {
   std::array<char, kKnobFileBytes> buffer;
-  const std::string_view text = read_held(memory_pressure_, buffer);
-  if (const auto total = pressure_field(text, "some", "total="))
-    reading.stalled_usec = parse_u64(*total);
-  const auto percent = pressure_field(text, "full", "avg10=");
-  const auto value = percent ? parse_double(*percent) : std::nullopt;
-  if (value) reading.full_avg10 = *value / 100;
+  const Pressure pressure = scan_pressure(read_held(memory_pressure_, buffer));
+  if (pressure.some.total_usec) reading.stalled_usec = pressure.some.total_usec;
+  if (pressure.full.avg10_ratio) reading.full_avg10 = *pressure.full.avg10_ratio;
 }
 
 void GuardFiles::read_detail(GuardReading& reading) const {
   std::array<char, kMemoryStatBytes> stat;
   const std::optional<Bytes> swap = bytes_of(read_held(memory_swap_, stat));
-  const std::string_view text = read_held(memory_stat_, stat);
-  if (reading.memory_current) reading.memory_need = need_of(text, reading.memory_current, swap);
-  reading.pgscan = field_of(text, "pgscan");
-  reading.pgsteal = field_of(text, "pgsteal");
-  const Counter file = field_of(text, "file"), shmem = field_of(text, "shmem");
-  if (file) reading.page_cache = Bytes{*file - std::min(*file, shmem.value_or(0))};
+  const MemoryStat memory = scan_memory_stat(read_held(memory_stat_, stat));
+  if (reading.memory_current)
+    reading.memory_need = memory_need(memory, reading.memory_current, swap);
+  reading.pgscan = memory.pgscan;
+  reading.pgsteal = memory.pgsteal;
+  if (const Counter& file = memory.file_bytes)
+    reading.page_cache = Bytes{*file - std::min(*file, memory.shmem_bytes.value_or(0))};
 }
 
 }  // namespace cgphase

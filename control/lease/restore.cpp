@@ -1,7 +1,6 @@
 #include "control/lease/restore.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "cgroupfs/cgroup_directory.h"
 #include "cgroupfs/knob_file.h"
 
 namespace cgphase {
@@ -98,9 +98,9 @@ std::string failure_line(const Pending& pending) {
 
 // Without it every cgroup would look removed where the hierarchy is not mounted.
 Status check_root(const std::string& cgroup_root, const Lease& lease) {
-  struct stat status;
-  if (::stat(cgroup_root.c_str(), &status) != 0) return errno_failure(cgroup_root, errno);
-  if (status.st_dev == lease.id.device) return {};
+  const auto root = identify(cgroup_root);
+  if (!root) return std::unexpected(root.error());
+  if (root->device == lease.id.device) return {};
   return failure(ErrorKind::invalid,
                  cgroup_root + " is not on the file system of the leased cgroup; mount it there");
 }
@@ -119,9 +119,9 @@ Result<Fd> open_leased_directory(const std::string& cgroup_root, const Lease& le
   if (!fd && fd.error().kind == ErrorKind::not_found)
     return failure(ErrorKind::gone, "the cgroup was removed");
   if (!fd) return fd;
-  struct stat status;
-  if (::fstat(fd->get(), &status) != 0) return errno_failure("the leased cgroup", errno);
-  if (status.st_dev != lease.id.device || status.st_ino != lease.id.inode)
+  const auto found = identify(fd->get());
+  if (!found) return std::unexpected(found.error());
+  if (*found != lease.id)
     return failure(ErrorKind::gone, "another cgroup has this path now");
   return fd;
 }

@@ -1,13 +1,13 @@
 #include "control/writer/change_run.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 
+#include "cgroupfs/cgroup_directory.h"
 #include "cgroupfs/memory_reading.h"
 #include "control/lease/restore.h"
 
@@ -121,9 +121,8 @@ Status ChangeRun::apply() {
 Status ChangeRun::check_identity() const {
   if (!directory_alive(cgroup_.directory.get()))
     return failure(ErrorKind::gone, "the cgroup was removed");
-  struct stat named;
-  if (::stat((tools_.cgroup_root + cgroup_.path).c_str(), &named) != 0 ||
-      named.st_dev != cgroup_.id.device || named.st_ino != cgroup_.id.inode)
+  const auto named = identify(tools_.cgroup_root + cgroup_.path);
+  if (!named || *named != cgroup_.id)
     return failure(ErrorKind::gone, "another cgroup, or none, has this path now");
   return {};
 }

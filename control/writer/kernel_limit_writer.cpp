@@ -1,11 +1,8 @@
 #include "control/writer/kernel_limit_writer.h"
 
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <signal.h>
 #include <sys/eventfd.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,15 +10,11 @@
 
 #include "base/check.h"
 #include "base/thread.h"
+#include "cgroupfs/cgroup_directory.h"
 #include "control/lease/restore.h"
 
 namespace cgphase {
 namespace {
-
-bool is_cgroup2(int fd) {
-  struct statfs filesystem;
-  return ::fstatfs(fd, &filesystem) == 0 && filesystem.f_type == CGROUP2_SUPER_MAGIC;
-}
 
 std::int64_t now_ns() { return SystemClock().monotonic_now().time_since_epoch().count(); }
 
@@ -85,9 +78,7 @@ KernelLimitWriter::~KernelLimitWriter() {
 }
 
 Status KernelLimitWriter::attach(CgroupId id, const CgroupPath& path, Fd directory) {
-  struct stat status;
-  if (::fstat(directory.get(), &status) != 0 || status.st_dev != id.device ||
-      status.st_ino != id.inode)
+  if (const auto found = identify(directory.get()); !found || *found != id)
     return failure(ErrorKind::gone, "the directory is not the cgroup that was meant");
   if (!options_.allow_plain_directory && !is_cgroup2(directory.get()))
     return failure(ErrorKind::unsupported, "the directory is not on cgroup v2");

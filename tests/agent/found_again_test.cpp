@@ -7,6 +7,7 @@
 
 #include "agent/agent.h"
 #include "base/file.h"
+#include "cgroupfs/cgroup_directory.h"
 #include "collectors/cgroup_files.h"
 #include "control/lease/lease_table.h"
 #include "control/writer/kernel_limit_writer.h"
@@ -26,7 +27,7 @@ struct FoundAgain {
     tree.write("/test-a/cpu.stat", "usage_usec 1\nnr_periods 1\nnr_throttled 0\n");
     tree.write("/test-a/cgroup.events", "populated 1\nfrozen 0\n");
     const Fd directory = open_path(tree.root() + "/test-a", O_RDONLY | O_DIRECTORY).value();
-    id = CgroupFiles::identify(directory.get()).value();
+    id = identify(directory.get()).value();
     REQUIRE(leases->hold(id, "/test-a", Knob::cpu_max, *KnobText::from("200000 100000"),
                          *KnobText::from("100000 100000"), "test"));
     writer = KernelLimitWriter::create({.cgroup_root = tree.root(), .leases = leases.get(),

@@ -302,3 +302,15 @@ TEST_CASE("arbitrary bytes do no harm to any scanner") {
     scan_all(text);
   }
 }
+
+TEST_CASE("limit text that the kernel would not write is refused") {
+  for (const char* text :
+       {"", "max", "max ", "100000", "x 100000", "1 2 3", "-1 100000", "1 max"}) {
+    CAPTURE(text);
+    CHECK_FALSE(parse_cpu_max(text).has_value());
+  }
+  for (const char* text : {"", "-1", "4096 ", "Max", "1e3", "18446744073709551616"}) {
+    CAPTURE(text);
+    CHECK_FALSE(parse_limit(text).has_value());
+  }
+}

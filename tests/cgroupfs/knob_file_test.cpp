@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <random>
 
+#include "cgroupfs/cgroup_directory.h"
 #include "tests/cgroupfs/fake_cgroup.h"
 
 using namespace cgphase;

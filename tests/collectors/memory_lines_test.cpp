@@ -20,7 +20,7 @@ struct Kernel {
     raw[0] = 77;  // of no line that is asked for
   }
   static std::uint64_t unit(std::size_t line) {
-    const std::string name = memory_line_name(line);
+    const std::string_view name = memory_line_name(line);
     const bool bytes = name.starts_with("slab") || name.starts_with("pg") ||
                        name.starts_with("workingset");
     return bytes ? 1 : static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));

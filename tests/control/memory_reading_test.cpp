@@ -4,11 +4,21 @@
 
 #include <filesystem>
 
+#include "cgroupfs/cgroup_stats.h"
 #include "cgroupfs/kernel_text.h"
 #include "control/fast_path/guard_slot.h"
 #include "tests/cgroupfs/fake_cgroup.h"
 
 using namespace cgphase;
+
+namespace {
+
+std::optional<Bytes> need_of(std::string_view stat, std::optional<Bytes> current,
+                             std::optional<Bytes> swap) {
+  return memory_need(scan_memory_stat(stat), current, swap);
+}
+
+}  // namespace
 
 TEST_CASE("need is what cannot be dropped: anonymous, shared, kernel and swapped out") {
   const char* stat =

@@ -1,11 +1,15 @@
-// The scanners of kernel files: no number is read of which the end is missing, none is negative,
-// and need lies between what is explained and what no sum can pass. The first byte cuts the text.
+// The parsers of kernel files: no number is read whose end is missing, none is negative, need lies
+// between the explained part and what no sum can pass, and a limit that was read is written back
+// the same. The first byte cuts the text.
 #include "cgroupfs/kernel_text.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string_view>
 
 #include "base/check.h"
+#include "cgroupfs/cgroup_stats.h"
+#include "cgroupfs/knob_file.h"
 
 using namespace cgphase;
 
@@ -34,17 +38,28 @@ void check_cut(std::string_view text, std::string_view part) {
   }
 }
 
-void check_need(const MemoryStat& memory, std::uint64_t current) {
-  Sample sample;
-  sample.memory = memory;
-  sample.memory_current = Bytes{current};
-  const auto need = memory_need(sample), explained = explained_memory_need(sample);
+void check_need(const MemoryStat& memory, Bytes current) {
+  const auto need = memory_need(memory, current, {});
+  const auto explained = explained_memory_need(memory, current);
   CHECK_INVARIANT(need.has_value() == explained.has_value());
   if (!need) return;
   CHECK_INVARIANT(*need >= *explained);
-  CHECK_INVARIANT(need->value <= std::max(explained->value, current));
-  sample.swap_current = Bytes{current};
-  CHECK_INVARIANT(*memory_need(sample) >= *need);
+  CHECK_INVARIANT(need->value <= std::max(explained->value, current.value));
+  CHECK_INVARIANT(*memory_need(memory, current, current) >= *need);
+}
+
+// What is read of a file that cgphase writes is what it would write, within the kernel's bounds.
+void check_knobs(std::string_view text) {
+  for (const Knob knob : kKnobs) {
+    Limits limits;
+    if (!parse_knob(knob, text, limits)) continue;
+    const auto written = format_knob(knob, limits);
+    if (!written) continue;  // out of bounds
+    Limits again;
+    CHECK_INVARIANT(parse_knob(knob, written->view(), again).has_value());
+    CHECK_INVARIANT(format_knob(knob, again) == *written);
+    CHECK_INVARIANT(compare_knob(knob, again, limits) >= 0);  // memory is rounded up to a page
+  }
 }
 
 }  // namespace
@@ -58,7 +73,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
                                 memory.slab_reclaimable_bytes, memory.pgfault})
     CHECK_INVARIANT(sound(number));
   for (const std::uint64_t current : {std::uint64_t{0}, kPageBytes * bytes[0], kNegativeFrom})
-    check_need(memory, current);
+    check_need(memory, Bytes{current});
+  check_knobs(text);
   const IoStat io = scan_io_stat(text);
   for (const Counter& sum : {io.read_bytes, io.write_bytes, io.read_ios, io.write_ios})
     CHECK_INVARIANT(sound(sum));

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "cgroupfs/cgroup_directory.h"
 #include "collectors/cgroup_files.h"
 #include "collectors/node_sampler.h"
 
@@ -408,13 +409,13 @@ TEST_CASE("a cgroup removed between discovery and reading is gone, also when its
   Sample sample;
   CHECK(files.read(MonotonicTime{}, sample, buffer));
   CgroupFiles unread = open_files(cgroup);
-  const CgroupId id = CgroupFiles::identify(files.directory_fd()).value();
+  const CgroupId id = identify(files.directory_fd()).value();
   cgroup.remove();
   CHECK_FALSE(files.read(MonotonicTime{}, sample, buffer));
   CHECK_FALSE(unread.read(MonotonicTime{}, sample, buffer));
   const OwnCgroup again("/cgphase-sampler-race");
   CHECK_FALSE(files.read(MonotonicTime{}, sample, buffer));
-  CHECK(CgroupFiles::identify(open_files(again).directory_fd()).value() != id);
+  CHECK(identify(open_files(again).directory_fd()).value() != id);
 }
 
 TEST_CASE("fields are absent from when a controller left to the reading after it is back") {

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "cgroupfs/cgroup_directory.h"
 #include "cgroupfs/cgroup_root.h"
 #include "cgroupfs/memory_reading.h"
 #include "control/lease/companion.h"

@@ -19,6 +19,7 @@
 
 #include "base/fd.h"
 #include "base/file.h"
+#include "cgroupfs/cgroup_directory.h"
 #include "collectors/cgroup_files.h"
 #include "collectors/ebpf/kernel_pull.h"
 #include "collectors/node_sampler.h"
@@ -74,7 +75,7 @@ class Worked {
   }
   const std::string& parent() const { return parent_; }
   std::string directory(int i) const { return parent_ + "/" + std::to_string(i); }
-  CgroupId id(int i) const { return CgroupFiles::identify(files(i).directory_fd()).value(); }
+  CgroupId id(int i) const { return identify(files(i).directory_fd()).value(); }
   CgroupFiles files(int i) const {
     return CgroupFiles(open_path(directory(i), O_RDONLY | O_DIRECTORY).value());
   }
@@ -407,7 +408,7 @@ TEST_CASE("bpf: sums of stalls move every 2 s, however often a walk looks") {
     for (;;) asm volatile("");
   }
   const Result<Fd> opened = open_path(directory, O_RDONLY | O_DIRECTORY);
-  const CgroupId id = CgroupFiles::identify(opened.value().get()).value();
+  const CgroupId id = identify(opened.value().get()).value();
   for (const std::string way : kWays) {
     CAPTURE(way);
     auto pull = start_kernel_pull(pull_root(), 64, way);

@@ -38,7 +38,7 @@ FOLDERS = {
     "control/lease": "base cgroupfs control",
     "control/fast_path": "base cgroupfs control control/lease",
     "control/writer": "base cgroupfs control control/lease control/fast_path",
-    "storage": "base",
+    "storage": "base cgroupfs",
     "core": "base model policy policy/budget policy/safety",
     "protocol": "base",
     "agent/config": "base policy policy/safety",
