@@ -463,7 +463,7 @@ std::vector<std::string> Agent::reload(Config config) {
     config.mode = Mode::observe;
   }
   if (config.rails != config_.rails && !parts_.pipeline.containers().empty())
-    kept.push_back("[rails] hold for containers that appear from now on");
+    kept.push_back("lower_gpu_quota applies to containers that appear from now on");
   config_ = std::move(config);
   // The newer word wins: who edits the mode of the host takes back what a command set before.
   if (std::exchange(configured_mode_, config_.mode) != config_.mode && !parts_.holds.lost()) {

@@ -134,7 +134,7 @@ std::vector<std::string> Answers::obstacles(const ContainerView& view, Mode mode
                     (lacking.starts_with("CPU and") ? "changes nothing" : "leaves that alone"));
   if (view.original.cpu_cores() && agent_.keeps_cpu_quota(view.info.id))
     found.emplace_back("it has a GPU, or that cannot be ruled out: cgphase leaves its CPU quota "
-                       "alone (rails.lower_gpu_quota)");
+                       "alone (lower_gpu_quota)");
   return found;
 }
 

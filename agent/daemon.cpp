@@ -195,19 +195,16 @@ Started<void> Daemon::prepare_writing() {
     host_sources_.push_back({"companion", false, started.error().text});
     return {};
   }
-  if (config_.guard.enabled) {
-    Result<std::unique_ptr<Guard>> guard =
-        Guard::create({.leases = leases_.get(), .clock = &clock_, .cgroup_root = root_.path,
-                       .rails = config_.rails});
-    if (!guard) return refuse(guard.error());
-    guard_ = std::move(*guard);
-  }
+  Result<std::unique_ptr<Guard>> guard =
+      Guard::create({.leases = leases_.get(), .clock = &clock_, .cgroup_root = root_.path,
+                     .rails = config_.rails});
+  if (!guard) return refuse(guard.error());
+  guard_ = std::move(*guard);
   Result<std::unique_ptr<KernelLimitWriter>> writer = KernelLimitWriter::create(
       {.cgroup_root = root_.path, .leases = leases_.get(), .guard = guard_.get()});
   if (!writer) return refuse(writer.error());
   writer_ = std::move(*writer);
-  if (guard_)
-    if (const Status started = guard_->start(); !started) return refuse(started.error());
+  if (const Status started = guard_->start(); !started) return refuse(started.error());
   return {};
 }
 
@@ -264,7 +261,6 @@ Daemon::Opened Daemon::open_store() {
   const WallTime now = clock_.wall_now();
   Result<Store> store = Store::open({.path = config_.state_dir + "/history.db",
                                      .boot_id = boot_id(), .cap = config_.store.cap,
-                                     .retention = config_.store.retention,
                                      .min_free = config_.store.min_free,
                                      .wait_for_lock_since = now});
   if (!store) {
@@ -318,7 +314,7 @@ std::unique_ptr<ProbeSource> Daemon::make_probes() const {
 
 // For one reading nothing is learned, and loading costs more than it saves.
 OpenCgroupPull Daemon::pull_opener() const {
-  if (!config_.bpf.enabled || !config_.bpf.sampling || options_.once || root_.path.empty())
+  if (!config_.bpf.enabled || options_.once || root_.path.empty())
     return nullptr;
   return [root = root_.path](std::size_t room) { return start_kernel_pull(root, room); };
 }
@@ -483,6 +479,7 @@ void Daemon::reload() {
     if (const auto model = take_model(); !model)
       kept.push_back("the model before stays in use: " + model.error().text);
     log_.reloaded(kept, agent_->config().mode);
+    log_.keys_ignored(agent_->config().warnings);
   } else {
     log_.reload_refused(config.error().text);
   }
@@ -567,6 +564,7 @@ Exit Daemon::run() {
   const StatusReport status = answers_->status();
   notify::ready(status_line(status));
   log_.started(status_line(status), status.mode);
+  log_.keys_ignored(config_.warnings);
   schedule_tick();
   io_.run();
   return Exit::ok;

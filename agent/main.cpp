@@ -64,6 +64,8 @@ int check_config(const cgphase::DaemonOptions& options) {
     std::fprintf(stderr, "cgphased: %s\n", config.error().text.c_str());
     return code(cgphase::Exit::invalid);
   }
+  for (const std::string& warning : config->warnings)
+    std::fprintf(stderr, "cgphased: %s\n", warning.c_str());
   const cgphase::Started<void> ready = cgphase::check_readiness(*config);
   if (ready) return code(cgphase::Exit::ok);
   std::fprintf(stderr, "cgphased: %s\n", ready.error().text.c_str());

@@ -28,7 +28,6 @@ struct RailsConfig {
   std::chrono::seconds trial{30};
   int trial_model_steps = 3;
   double trial_tolerance_ratio = 0.20;
-  std::chrono::seconds container_lower_window{60};   // one change of its quota
   std::chrono::seconds host_lower_window{60};
   int host_lowers_per_window = 4;
   std::chrono::milliseconds reaction_time{500};
@@ -38,7 +37,7 @@ struct RailsConfig {
   double throttled_ratio = 0.02;
   std::chrono::seconds throttled_window{5};
   double cpu_raise_factor = 1.2;
-  std::chrono::seconds cpu_lower_window{30};
+  std::chrono::seconds cpu_lower_window{60};
   double memory_headroom_ratio = 1.15;
   std::uint64_t memory_headroom_bytes = 256 * kMiB;  // 25 % of the limit below 1 GiB
   double killed_margin_factor = 2;         // of these two, beside who kills on pressure or limit

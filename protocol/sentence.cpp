@@ -34,7 +34,7 @@ constexpr Phrase kPhrases[] = {
     {"silently_reverted", "a reload or the engine put the original back (pause)"},
     {"oom_remembered", "its image ran out of memory under a lowered limit and needs more"},
     {"rival", "another manager changes its limits again and again, so it is left alone"},
-    {"gpu_container", "it has a GPU, or that cannot be ruled out (rails.lower_gpu_quota)"},
+    {"gpu_container", "it has a GPU, or that cannot be ruled out (lower_gpu_quota)"},
     {"reads_limits", "its programs read this limit again while they run, so it stays as it is"},
     {"at_floor", "what it uses and may need leaves no step lower that is worth a write"},
 };

@@ -5,6 +5,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 
@@ -72,18 +73,12 @@ std::string take(const ConfigRow& row, const RawValue& raw, Config& config) {
 
 std::string unknown_key(const std::string& key) {
   std::vector<std::string_view> known;
-  for (const ConfigRow& row : config_table()) known.push_back(row.key);
+  for (const ConfigRow& row : config_table())
+    if (!row.internal) known.push_back(row.key);
   const std::string_view near = nearest(key, known);
   return fmt::format(
       "unknown key {}; {}", escape_name(key),
       near.empty() ? "docs/configuration.md lists them all" : fmt::format("nearest is {}", near));
-}
-
-bool is_section(const std::string& key) {
-  const auto rows = config_table();
-  return std::any_of(rows.begin(), rows.end(), [&](const ConfigRow& row) {
-    return row.key.size() > key.size() && row.key.starts_with(key) && row.key[key.size()] == '.';
-  });
 }
 
 // One file laid over what `config` holds so far.
@@ -103,7 +98,12 @@ class Layer {
  private:
   void read_node(const toml::key& name, const toml::node& node, const std::string& prefix) {
     const std::string key = prefix + std::string(name.str());
-    if (const ConfigRow* row = find_row(key)) return read_value(*row, node);
+    const ConfigRow* row = find_row(key);
+    if (row != nullptr && (!row->internal || std::getenv(kTestKeys) != nullptr))
+      return read_value(*row, node);
+    if (const std::string former = former_key(key); !former.empty())
+      return config_.warnings.push_back(
+          fmt::format("{}:{}: {}", escape_name(file_), node.source().begin.line, former));
     if (!is_section(key)) return fault(name.source().begin, unknown_key(key));
     if (const toml::table* section = node.as_table()) return read_table(*section, key + ".");
     fault(node.source().begin,
@@ -173,8 +173,6 @@ Result<Config> load_config(const ConfigSource& source) {
   for (const std::string& file : *files)
     if (const Status laid = lay_over(file, config); !laid)
       return std::unexpected(laid.error());
-  if (const std::string wrong = wrong_retention(config.store.retention); !wrong.empty())
-    return failure(ErrorKind::invalid, escape_name(source.file) + ": store." + wrong);
   return config;
 }
 
@@ -195,6 +193,7 @@ Status override_config(Config& config, std::string_view key, std::string_view va
 std::vector<ConfigValue> config_rows(const Config& config) {
   std::vector<ConfigValue> values;
   for (const ConfigRow& row : config_table()) {
+    if (row.internal) continue;
     const auto origin = config.origins.find(row.key);
     values.push_back(
         {row.key, row.print(config), origin == config.origins.end() ? "default" : origin->second});
@@ -206,7 +205,7 @@ std::vector<ConfigKey> config_keys() {
   const Config defaults;
   std::vector<ConfigKey> keys;
   for (const ConfigRow& row : config_table())
-    keys.push_back({row.key, row.allowed, row.print(defaults), row.meaning});
+    if (!row.internal) keys.push_back({row.key, row.allowed, row.print(defaults), row.meaning});
   return keys;
 }
 
@@ -242,26 +241,12 @@ std::vector<std::string> keep_until_restart(const Config& now, Config& asked) {
   keep("interval", now.interval, asked.interval);
   keep("policy", now.policy, asked.policy);
   keep("risk", now.risk, asked.risk);
-  keep("proc_root", now.proc_root, asked.proc_root);
   keep("manage_unlimited", now.manage_unlimited, asked.manage_unlimited);
-  keep("socket.group", now.socket.group, asked.socket.group);
-  keep("store.enabled", now.store.enabled, asked.store.enabled);
   keep("store.cap", now.store.cap.value, asked.store.cap.value);
-  keep("store.min_free", now.store.min_free.value, asked.store.min_free.value);
-  keep("store.raw_for", now.store.retention.raw_for, asked.store.retention.raw_for);
-  keep("store.medium_step", now.store.retention.medium_step, asked.store.retention.medium_step);
-  keep("store.medium_for", now.store.retention.medium_for, asked.store.retention.medium_for);
-  keep("store.coarse_step", now.store.retention.coarse_step, asked.store.retention.coarse_step);
-  keep("store.coarse_for", now.store.retention.coarse_for, asked.store.retention.coarse_for);
-  keep("guard.enabled", now.guard.enabled, asked.guard.enabled);
   keep("bpf.enabled", now.bpf.enabled, asked.bpf.enabled);
-  keep("bpf.sampling", now.bpf.sampling, asked.bpf.sampling);
-  keep("bpf.budget", now.bpf.budget, asked.bpf.budget);
   keep("gpu.enabled", now.gpu.enabled, asked.gpu.enabled);
-  keep("gpu.nvml", now.gpu.nvml, asked.gpu.nvml);
   keep("http.listen", now.http.listen, asked.http.listen);
   keep("metrics.textfile", now.metrics.textfile, asked.metrics.textfile);
-  keep("metrics.interval", now.metrics.interval, asked.metrics.interval);
   return kept;
 }
 

@@ -13,7 +13,6 @@
 #include "collectors/containers/container_info.h"
 #include "policy/decision.h"
 #include "policy/safety/guard_rails.h"
-#include "storage/retention.h"
 
 namespace cgphase {
 
@@ -41,18 +40,13 @@ struct Config {
     bool enabled = true;
     Bytes cap{256 * kMiB};
     Bytes min_free{32 * kMiB};
-    Retention retention = {};
   } store;
   // Globs; a container that matches any of them may be acted on.
   struct Enforce {
     std::vector<std::string> names, images, cgroups;
   } enforce;
-  struct Guard {
-    bool enabled = true;
-  } guard;
   struct Bpf {
     bool enabled = true;
-    bool sampling = true;
     double budget = 0.005;  // of one core, for all that counts
   } bpf;
   struct Gpu {
@@ -71,6 +65,8 @@ struct Config {
 
   // Where each key that is no default was set: "FILE:LINE", or the option of the command line.
   std::map<std::string, std::string> origins;
+  // One sentence for each key that an earlier version had: "FILE:LINE: KEY is ignored: WHY".
+  std::vector<std::string> warnings;
 };
 
 inline constexpr const char* kDefaultConfigFile = "/etc/cgphase/cgphase.toml";

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 
 #include "agent/config/http_address.h"
@@ -172,8 +171,8 @@ ConfigRow patterns_row(std::string key, Get get, std::string meaning) {
 
 ConfigRow mode_row() {
   return {"mode", "observe, advise, enforce",
-          "What may be done at most: watch; also decide and write it to the journal; also change "
-          "limits, of the containers that `[enforce]` or their label name.",
+          "The most that cgphase may do: observe; also decide and journal (advise); also change "
+          "limits of the containers that `[enforce]` or their label names (enforce).",
           [](const RawValue& raw, Config& config) -> std::string {
             const auto* text = std::get_if<std::string>(&raw);
             const auto mode = text ? parse_mode(*text) : std::nullopt;
@@ -193,11 +192,6 @@ std::string wrong_path_of(std::string_view path, std::size_t longest) {
 
 std::string wrong_path(std::string_view path) { return wrong_path_of(path, kMaxPathBytes); }
 
-// As the loader finds it, or where it lies; what depends on the working directory is neither.
-std::string wrong_nvml(std::string_view path) {
-  return path == kNvmlLibrary ? std::string() : wrong_path(path);
-}
-
 std::string wrong_runtime_dir(std::string_view path) {
   return wrong_path_of(path, kMaxRuntimeDirBytes);
 }
@@ -214,16 +208,6 @@ std::string wrong_textfile(std::string_view path) {
   return wrong_path(path);
 }
 
-// Names of groups: what useradd allows.
-std::string wrong_name(std::string_view name) {
-  const auto is_good = [](unsigned char byte) {
-    return std::isalnum(byte) != 0 || byte == '_' || byte == '-';
-  };
-  const bool good = !name.empty() && name.size() <= 32 && name.front() != '-' &&
-                    std::all_of(name.begin(), name.end(), is_good);
-  return good ? "" : "not a name";
-}
-
 std::string wrong_policy(std::string_view text) {
   const Status good = check_live_policy(text);
   return good ? std::string{} : good.error().text;
@@ -233,250 +217,125 @@ std::string wrong_policy(std::string_view text) {
 #define CGPHASE_FIELD(field) \
   [](auto& config) -> auto& { return config.field; }
 
-void add_tier_rows(std::vector<ConfigRow>& rows) {
-  rows.push_back(duration_row("store.raw_for", CGPHASE_FIELD(store.retention.raw_for), 600s,
-                              365 * kDay, "Samples are kept as they are for so long."));
-  rows.push_back(duration_row("store.medium_step", CGPHASE_FIELD(store.retention.medium_step), 1s,
-                              600s, "Then one stands for so long, with its peaks."));
-  rows.push_back(duration_row("store.medium_for", CGPHASE_FIELD(store.retention.medium_for), 600s,
-                              3650 * kDay, "Until they are so old."));
-  rows.push_back(duration_row("store.coarse_step", CGPHASE_FIELD(store.retention.coarse_step), 2s,
-                              3600s,
-                              "Then one stands for so long; a multiple of `medium_step`."));
-  rows.push_back(duration_row("store.coarse_for", CGPHASE_FIELD(store.retention.coarse_for), 600s,
-                              3650 * kDay, "And what is older than this goes."));
-}
-
-void add_published_rows(std::vector<ConfigRow>& rows) {
-  rows.push_back(text_row("http.listen", CGPHASE_FIELD(http.listen),
-                          "nothing, an absolute path of at most 107 bytes, 127.0.0.1:PORT, "
-                          "[::1]:PORT",
-                          wrong_listen,
-                          "Serve the page, metrics and what reading verbs tell there "
-                          "(docs/operations.md); under systemd rather by cgphased-http.socket."));
-  rows.push_back(text_row("metrics.textfile", CGPHASE_FIELD(metrics.textfile),
-                          "nothing, or an absolute path", wrong_textfile,
-                          "Write metrics into this file, for node_exporter (docs/metrics.md)."));
-  rows.push_back(duration_row("metrics.interval", CGPHASE_FIELD(metrics.interval), 1s, 3600s,
-                              "How often that file is written."));
-}
-
-void add_store_rows(std::vector<ConfigRow>& rows) {
-  rows.push_back(bool_row("store.enabled", CGPHASE_FIELD(store.enabled),
-                          "Keep a history and a journal in `state_dir`."));
-  rows.push_back(bytes_row("store.cap", CGPHASE_FIELD(store.cap.value), 8 * kMiB, 64 * kGiB,
-                           "Most that history may take on the disk; the oldest samples make "
-                           "room."));
-  rows.push_back(bytes_row("store.min_free", CGPHASE_FIELD(store.min_free.value), 0, 64 * kGiB,
-                           "While the disk has less free, samples are kept in memory only; "
-                           "decisions are written."));
-  add_tier_rows(rows);
-}
-
 std::vector<ConfigRow> general_rows() {
   constexpr const char* kPath = "an absolute path";
   std::vector<ConfigRow> rows;
   rows.push_back(mode_row());
   rows.push_back(duration_row("interval", CGPHASE_FIELD(interval), 100ms, 60s,
-                              "How often containers are read."));
+                              "Time between two samples of a container. A shorter one costs more "
+                              "CPU and reacts sooner."));
   rows.push_back(text_row("policy", CGPHASE_FIELD(policy),
                           "the name of a policy, or NAME:KEY=NUMBER,...", wrong_policy,
-                          "Who says how much a container should have (docs/internals/policies.md); "
-                          "`cgphase replay` compares them."));
+                          "The policy that recommends limits. `cgphase replay` compares them."));
   rows.push_back(share_row("risk", CGPHASE_FIELD(risk), kLeastRisk, kMostRisk,
-                           "Share of the samples that may want more than `phase` and `proactive` "
-                           "allow: the one knob between saving and safety."));
+                           "Share of the samples that may need more than the recommended limit. "
+                           "Raise it to save more, lower it to be safer."));
   rows.push_back(text_row("model", CGPHASE_FIELD(model), kPath, wrong_path,
-                          "The learned model. Where it is not set, one that `cgphase model "
-                          "install` put on this host goes before the default."));
+                          "The model file. If it is not set, a model that `cgphase model install` "
+                          "installed is used before the default."));
   rows.push_back(text_row("cgroup_root", CGPHASE_FIELD(cgroup_root), kPath, wrong_path,
-                          "Where cgroup v2 is mounted."));
-  rows.push_back(text_row("proc_root", CGPHASE_FIELD(proc_root), kPath, wrong_path,
-                          "Where procfs is mounted."));
+                          "The mount point of cgroup v2."));
   rows.push_back(text_row("state_dir", CGPHASE_FIELD(state_dir), kPath, wrong_path,
-                          "Where the history lies."));
+                          "The directory of the history."));
   rows.push_back(text_row("runtime_dir", CGPHASE_FIELD(runtime_dir),
                           fmt::format("an absolute path of at most {} bytes", kMaxRuntimeDirBytes),
                           wrong_runtime_dir,
-                          "Where leases and sockets lie; must survive the process, not the "
-                          "boot. Under systemd it is the unit's RuntimeDirectory=."));
-  rows.push_back(text_row("kill_switch", CGPHASE_FIELD(kill_switch), kPath, wrong_path,
-                          "While this file exists, all limits are restored and nothing is "
-                          "changed."));
+                          "The directory of leases and sockets, on a tmpfs. The systemd unit sets "
+                          "it with RuntimeDirectory=."));
   rows.push_back(patterns_row("include", CGPHASE_FIELD(include),
-                              "Cgroups that are watched although no engine runs them, by path "
-                              "below the root: `\"/system.slice/nightly-*\"`."));
+                              "Paths of cgroups below the root to watch although no engine runs "
+                              "them: `\"/system.slice/nightly-*\"`."));
   rows.push_back(bool_row("manage_unlimited", CGPHASE_FIELD(manage_unlimited),
-                          "Containers without a limit are managed too, with the host as their "
-                          "ceiling."));
-  rows.push_back(text_row("socket.group", CGPHASE_FIELD(socket.group), "the name of a group",
-                          wrong_name, "Who may read the daemon's state."));
-  add_store_rows(rows);
+                          "Also manage containers without a limit. The host is their ceiling."));
+  rows.push_back(bool_row("lower_gpu_quota", CGPHASE_FIELD(rails.lower_gpu_quota),
+                          "Also lower the CPU quota of containers with a GPU."));
+  return rows;
+}
+
+std::vector<ConfigRow> section_rows() {
+  std::vector<ConfigRow> rows;
+  rows.push_back(bytes_row("store.cap", CGPHASE_FIELD(store.cap.value), 8 * kMiB, 64 * kGiB,
+                           "Maximum size of the history on disk. The oldest samples are deleted "
+                           "first."));
   rows.push_back(patterns_row("enforce.names", CGPHASE_FIELD(enforce.names),
-                              "Containers that may be acted on in mode enforce, by name."));
-  rows.push_back(
-      patterns_row("enforce.images", CGPHASE_FIELD(enforce.images), "The same, by image."));
+                              "Names of containers that mode enforce may change."));
+  rows.push_back(patterns_row("enforce.images", CGPHASE_FIELD(enforce.images),
+                              "Images of containers that mode enforce may change."));
   rows.push_back(patterns_row("enforce.cgroups", CGPHASE_FIELD(enforce.cgroups),
-                              "The same, by cgroup path below the root."));
-  rows.push_back(bool_row("guard.enabled", CGPHASE_FIELD(guard.enabled),
-                          "Raise limits on events between two readings."));
+                              "Paths of cgroups below the root that mode enforce may change."));
   rows.push_back(bool_row("bpf.enabled", CGPHASE_FIELD(bpf.enabled),
-                          "Ask the kernel by BPF programs: what no file counts, and, unless all "
-                          "is only observed, who writes limits and which programs start."));
-  rows.push_back(bool_row("bpf.sampling", CGPHASE_FIELD(bpf.sampling),
-                          "Let a BPF program, where the kernel takes one, read what else the "
-                          "files of containers tell (docs/internals/ebpf.md)."));
-  rows.push_back(share_row("bpf.budget", CGPHASE_FIELD(bpf.budget), 0.0001, 1,
-                           "What programs that count may cost of one core; above it they look at "
-                           "fewer events, or leave the kernel."));
+                          "Use BPF programs: they count what no file reports, and name the writer "
+                          "of a limit."));
   rows.push_back(bool_row("gpu.enabled", CGPHASE_FIELD(gpu.enabled),
-                          "Read what containers use of GPUs (docs/operations.md)."));
-  rows.push_back(text_row("gpu.nvml", CGPHASE_FIELD(gpu.nvml),
-                          std::string(kNvmlLibrary) + " or an absolute path", wrong_nvml,
-                          "The library of NVIDIA's driver that is asked."));
-  add_published_rows(rows);
+                          "Read the GPU use of containers (docs/operations.md)."));
+  rows.push_back(text_row("http.listen", CGPHASE_FIELD(http.listen),
+                          "nothing, an absolute path of at most 107 bytes, 127.0.0.1:PORT, "
+                          "[::1]:PORT",
+                          wrong_listen,
+                          "Address of the page, the metrics and the reading verbs over HTTP. "
+                          "Under systemd, use cgphased-http.socket instead."));
+  rows.push_back(text_row("metrics.textfile", CGPHASE_FIELD(metrics.textfile),
+                          "nothing, or an absolute path", wrong_textfile,
+                          "File to write metrics into, for node_exporter (docs/metrics.md)."));
   return rows;
 }
 
-// Each number is one row of the table in docs/safety.md.
-std::vector<ConfigRow> when_rows() {
-  std::vector<ConfigRow> rows;
-  rows.push_back(number_row("rails.enough_samples", CGPHASE_FIELD(rails.enough_samples), 1, 100000,
-                            "Samples in a phase before it may lower a quota; a third for memory."));
-  rows.push_back(integer_row("rails.enough_runs", CGPHASE_FIELD(rails.enough_runs), 1, 1000,
-                             "Earlier runs of the image that saw the phase, instead of samples."));
-  rows.push_back(number_row("rails.quiet_memory_io_some_avg10",
-                            CGPHASE_FIELD(rails.quiet_memory_io_some_avg10), 0, 1,
-                            "Memory and io pressure below this is quiet."));
-  rows.push_back(number_row("rails.quiet_cpu_some_avg10", CGPHASE_FIELD(rails.quiet_cpu_some_avg10),
-                            0, 1, "CPU pressure below this is quiet."));
-  rows.push_back(bool_row("rails.cpu_pressure_holds_memory",
-                          CGPHASE_FIELD(rails.cpu_pressure_holds_memory),
-                          "CPU pressure that is not quiet holds memory limits too."));
-  rows.push_back(duration_row("rails.cool_down", CGPHASE_FIELD(rails.cool_down), 0s, 7 * kDay,
-                              "No lowering for so long after an event; doubled per failed trial."));
-  rows.push_back(duration_row("rails.quarantine", CGPHASE_FIELD(rails.quarantine), 0s, 30 * kDay,
-                              "No lowering for so long after too many failed trials or an OOM."));
-  rows.push_back(duration_row("rails.stall_quarantine", CGPHASE_FIELD(rails.stall_quarantine), 0s,
-                              30 * kDay,
-                              "No lowering for so long after reclaim in vain at memory.high."));
-  rows.push_back(integer_row("rails.trials_before_quarantine",
-                             CGPHASE_FIELD(rails.trials_before_quarantine), 1, 100,
-                             "Failed trials that lead to quarantine."));
-  rows.push_back(duration_row("rails.trial", CGPHASE_FIELD(rails.trial), 1s, 3600s,
-                              "How long a lowering is on trial."));
-  rows.push_back(integer_row("rails.trial_model_steps", CGPHASE_FIELD(rails.trial_model_steps), 1,
-                             1000, "And at least so many model steps."));
-  rows.push_back(number_row("rails.trial_tolerance_ratio",
-                            CGPHASE_FIELD(rails.trial_tolerance_ratio), 0.01, 10,
-                            "Worse than the phase's own median by more than this: reverted."));
-  rows.push_back(duration_row("rails.container_lower_window",
-                              CGPHASE_FIELD(rails.container_lower_window), 0s, kDay,
-                              "Of a container one lowering of the quota in this time."));
-  rows.push_back(duration_row("rails.host_lower_window", CGPHASE_FIELD(rails.host_lower_window), 0s,
-                              kDay, "The window of `host_lowers_per_window`."));
-  rows.push_back(integer_row("rails.host_lowers_per_window",
-                             CGPHASE_FIELD(rails.host_lowers_per_window), 1, 1000,
-                             "Lowerings of the whole host in that window."));
-  rows.push_back(bool_row("rails.lower_gpu_quota", CGPHASE_FIELD(rails.lower_gpu_quota),
-                          "Quotas of containers that have a GPU are lowered too."));
-  rows.push_back(duration_row("rails.stand_down", CGPHASE_FIELD(rails.stand_down), 0s, 7 * kDay,
-                              "No lowering for so long after somebody else changed the limit."));
-  return rows;
+// Keys for tests, which cannot wait for hours (kTestKeys). Any value of the right kind is allowed.
+template <class Get>
+ConfigRow test_row(std::string key, Get get) {
+  using Field = std::remove_cvref_t<decltype(get(std::declval<Config&>()))>;
+  const auto row = [&] {
+    if constexpr (std::is_same_v<Field, bool>) return bool_row(key, get, "");
+    else if constexpr (std::is_same_v<Field, std::string>)
+      return text_row(key, get, "text", [](std::string_view) { return std::string(); }, "");
+    else if constexpr (std::is_same_v<Field, double>) return number_row(key, get, 0, 1e12, "");
+    else if constexpr (std::is_same_v<Field, int>) return integer_row(key, get, 0, 1'000'000, "");
+    else if constexpr (std::is_same_v<Field, std::uint64_t>)
+      return bytes_row(key, get, 0, 64 * kGiB, "");
+    else
+      return duration_row(key, get, 0s, 30 * kDay, "");
+  };
+  ConfigRow made = row();
+  made.internal = true;
+  return made;
 }
 
-std::vector<ConfigRow> amount_rows() {
-  std::vector<ConfigRow> rows;
-  rows.push_back(duration_row("rails.reaction_time", CGPHASE_FIELD(rails.reaction_time), 500ms, 60s,
-                              "How long a raise takes, for the headroom formulas."));
-  rows.push_back(number_row("rails.at_risk_ratio", CGPHASE_FIELD(rails.at_risk_ratio), 0.5, 1,
-                            "Use above this part of the limit is at risk."));
-  rows.push_back(number_row("rails.cpu_headroom_ratio", CGPHASE_FIELD(rails.cpu_headroom_ratio), 1,
-                            10,
-                            "A quota is not lowered below this times the p99 of the usage in "
-                            "the phase."));
-  rows.push_back(integer_row("rails.cpu_floor_usec_per_period",
-                             CGPHASE_FIELD(rails.cpu_floor_usec_per_period), 1000, 1'000'000,
-                             "A quota is never lower, in microseconds per period."));
-  rows.push_back(number_row("rails.throttled_ratio", CGPHASE_FIELD(rails.throttled_ratio), 0, 1,
-                            "Throttled for more than this part of the time: raised."));
-  rows.push_back(duration_row("rails.throttled_window", CGPHASE_FIELD(rails.throttled_window), 1s,
-                              600s, "The time that `throttled_ratio` is taken over."));
-  rows.push_back(number_row("rails.cpu_raise_factor", CGPHASE_FIELD(rails.cpu_raise_factor), 1.01,
-                            10, "A raise after throttling is by this factor."));
-  rows.push_back(duration_row("rails.cpu_lower_window", CGPHASE_FIELD(rails.cpu_lower_window), 0s,
-                              kDay, "One lowering of a quota in this time."));
-  rows.push_back(number_row("rails.memory_headroom_ratio",
-                            CGPHASE_FIELD(rails.memory_headroom_ratio), 1, 10,
-                            "memory.high is at least this times the peak of need."));
-  rows.push_back(bytes_row("rails.memory_headroom_bytes",
-                           CGPHASE_FIELD(rails.memory_headroom_bytes), kMiB, 1024 * kGiB,
-                           "And at least so much above need; 25 % of a limit below 1 GiB."));
-  rows.push_back(number_row("rails.killed_margin_factor",
-                            CGPHASE_FIELD(rails.killed_margin_factor), 1, 10,
-                            "Both margins are so many times larger beside who kills on memory "
-                            "pressure."));
-  rows.push_back(number_row("rails.memory_step_ratio", CGPHASE_FIELD(rails.memory_step_ratio),
-                            0.001, 0.5,
-                            "A step lowers memory.high by at most this part, unless need is steady "
-                            "or earlier runs prove it."));
-  rows.push_back(duration_row("rails.memory_lower_window", CGPHASE_FIELD(rails.memory_lower_window),
-                              0s, kDay, "memory.high comes down once in this time."));
-  rows.push_back(duration_row("rails.dwell", CGPHASE_FIELD(rails.dwell), 0s, kDay,
-                              "Need steady for this long: one step may go all the way."));
-  rows.push_back(number_row("rails.smallest_change_ratio",
-                            CGPHASE_FIELD(rails.smallest_change_ratio), 0, 0.5,
-                            "A lowering by less is not worth a write."));
-  return rows;
-}
-
-std::vector<ConfigRow> event_rows() {
-  std::vector<ConfigRow> rows;
-  rows.push_back(number_row("rails.smallest_raise_ratio", CGPHASE_FIELD(rails.smallest_raise_ratio),
-                            0, 0.5, "A wish above the limit by less is not worth a write."));
-  rows.push_back(integer_row("rails.throttled_periods", CGPHASE_FIELD(rails.throttled_periods), 1,
-                             1000, "Throttled in so many periods of the window: raised."));
-  rows.push_back(duration_row("rails.cpu_raises_window", CGPHASE_FIELD(rails.cpu_raises_window), 0s,
-                              kDay, "A second raise in this time goes back to the original."));
-  rows.push_back(duration_row("rails.at_risk_growth", CGPHASE_FIELD(rails.at_risk_growth), 0s, 60s,
-                              "Need that grows to the limit within this time is at risk."));
-  rows.push_back(number_row("rails.stall_full_avg10", CGPHASE_FIELD(rails.stall_full_avg10), 0, 1,
-                            "Full memory pressure above this under our limit: back to the "
-                            "original."));
-  rows.push_back(duration_row("rails.settle", CGPHASE_FIELD(rails.settle), 0s, kDay,
-                              "No lowering for so long after a gap, a freeze or a counter reset."));
-  rows.push_back(duration_row("rails.start_up", CGPHASE_FIELD(rails.start_up), 0s, kDay,
-                              "No lowering for so long after processes start: they read their "
-                              "limits."));
-  rows.push_back(duration_row("rails.failure_memory", CGPHASE_FIELD(rails.failure_memory), 0s,
-                              30 * kDay, "Failed trials are forgotten after so long."));
-  rows.push_back(number_row("rails.steady_ratio", CGPHASE_FIELD(rails.steady_ratio), 0, 1,
-                            "Need that moves by less than this part of the limit in a dwell is "
-                            "steady."));
-  rows.push_back(number_row("rails.growing_ratio", CGPHASE_FIELD(rails.growing_ratio), 0, 1,
-                            "Need that rose by more than this part of the limit is growing."));
-  rows.push_back(number_row("rails.cache_room_ratio", CGPHASE_FIELD(rails.cache_room_ratio), 0, 1,
-                            "Part of the limit kept free above memory.current, cache and all."));
-  rows.push_back(number_row("rails.trial_stall_allowance",
-                            CGPHASE_FIELD(rails.trial_stall_allowance), 0, 1,
-                            "Stalled for less than this part of the time is never worse."));
-  rows.push_back(number_row("rails.trial_faults_allowance",
-                            CGPHASE_FIELD(rails.trial_faults_allowance), 0, 1e6,
-                            "Fewer refaults or major faults per second are never worse."));
-  rows.push_back(duration_row("rails.silent_revert", CGPHASE_FIELD(rails.silent_revert), 0s, 3600s,
-                              "A limit back at its original so soon after a reload or our write "
-                              "was reset, not changed."));
-  rows.push_back(duration_row("rails.reapply_pause", CGPHASE_FIELD(rails.reapply_pause), 0s, kDay,
-                              "Time before a limit that was reset is written again."));
-  rows.push_back(integer_row("rails.reapplies_per_hour", CGPHASE_FIELD(rails.reapplies_per_hour), 0,
-                             1000, "Limits that were reset are written again so often."));
-  rows.push_back(integer_row("rails.rival_changes", CGPHASE_FIELD(rails.rival_changes), 1, 1000,
-                             "Somebody who changed a container's limits so often, each time after "
-                             "they were lowered, is a manager of their own."));
-  rows.push_back(duration_row("rails.rival_window", CGPHASE_FIELD(rails.rival_window), 1s,
-                              30 * kDay, "The window of `rival_changes`."));
-  rows.push_back(duration_row("rails.rival_pause", CGPHASE_FIELD(rails.rival_pause), 1s, 30 * kDay,
-                              "A container with such a manager is only observed for so long."));
+std::vector<ConfigRow> test_rows() {
+  std::vector<ConfigRow> rows = {
+      test_row("proc_root", CGPHASE_FIELD(proc_root)),
+      test_row("kill_switch", CGPHASE_FIELD(kill_switch)),
+      test_row("socket.group", CGPHASE_FIELD(socket.group)),
+      test_row("store.enabled", CGPHASE_FIELD(store.enabled)),
+      test_row("store.min_free", CGPHASE_FIELD(store.min_free.value)),
+      test_row("bpf.budget", CGPHASE_FIELD(bpf.budget)),
+      test_row("gpu.nvml", CGPHASE_FIELD(gpu.nvml)),
+      test_row("metrics.interval", CGPHASE_FIELD(metrics.interval)),
+  };
+#define CGPHASE_RAIL(field) rows.push_back(test_row("rails." #field, CGPHASE_FIELD(rails.field)))
+  CGPHASE_RAIL(enough_samples);
+  CGPHASE_RAIL(enough_runs);
+  CGPHASE_RAIL(quiet_memory_io_some_avg10);
+  CGPHASE_RAIL(quiet_cpu_some_avg10);
+  CGPHASE_RAIL(cool_down);
+  CGPHASE_RAIL(quarantine);
+  CGPHASE_RAIL(trial);
+  CGPHASE_RAIL(trial_model_steps);
+  CGPHASE_RAIL(trial_tolerance_ratio);
+  CGPHASE_RAIL(host_lower_window);
+  CGPHASE_RAIL(host_lowers_per_window);
+  CGPHASE_RAIL(cpu_lower_window);
+  CGPHASE_RAIL(cpu_raises_window);
+  CGPHASE_RAIL(memory_lower_window);
+  CGPHASE_RAIL(memory_headroom_bytes);
+  CGPHASE_RAIL(memory_step_ratio);
+  CGPHASE_RAIL(dwell);
+  CGPHASE_RAIL(settle);
+  CGPHASE_RAIL(start_up);
+  CGPHASE_RAIL(stand_down);
+  CGPHASE_RAIL(smallest_change_ratio);
+  CGPHASE_RAIL(silent_revert);
+  CGPHASE_RAIL(reapply_pause);
+#undef CGPHASE_RAIL
   return rows;
 }
 
@@ -484,10 +343,33 @@ std::vector<ConfigRow> event_rows() {
 
 std::vector<ConfigRow> all_rows() {
   std::vector<ConfigRow> rows = general_rows();
-  for (auto part : {when_rows, amount_rows, event_rows})
+  for (auto part : {section_rows, test_rows})
     for (ConfigRow& row : part()) rows.push_back(std::move(row));
   return rows;
 }
+
+// What keys of earlier versions are now. Those of [rails] and [guard] are constants.
+struct FormerKey {
+  std::string_view key, now;
+};
+constexpr FormerKey kFormerKeys[] = {
+    {"proc_root", "give cgphased the option --proc-root"},
+    {"kill_switch", "it is always /etc/cgphase/disabled"},
+    {"socket.group", "it is always cgphase"},
+    {"store.enabled", "the history is always kept"},
+    {"store.min_free", "it is always 32M"},
+    {"store.raw_for", "it is always 1d"},
+    {"store.medium_step", "it is always 15s"},
+    {"store.medium_for", "it is always 7d"},
+    {"store.coarse_step", "it is always 1min"},
+    {"store.coarse_for", "it is always 30d"},
+    {"bpf.sampling", "bpf.enabled decides"},
+    {"bpf.budget", "it is always 0.5 %"},
+    {"gpu.nvml", "the library is found as the loader finds it"},
+    {"metrics.interval", "it is always 15s"},
+    {"rails.lower_gpu_quota", "write lower_gpu_quota at the top of the file"},
+};
+constexpr std::string_view kFormerSections[] = {"rails.", "guard."};
 
 struct Unit {
   std::uint64_t size;
@@ -529,6 +411,22 @@ const ConfigRow* find_row(std::string_view key) {
   const auto found =
       std::find_if(rows.begin(), rows.end(), [&](const ConfigRow& row) { return row.key == key; });
   return found == rows.end() ? nullptr : &*found;
+}
+
+std::string former_key(std::string_view key) {
+  for (const FormerKey& former : kFormerKeys)
+    if (former.key == key) return fmt::format("{} is ignored: {}", key, former.now);
+  for (const std::string_view section : kFormerSections)
+    if (key.starts_with(section))
+      return fmt::format("{} is ignored: it is a constant now (docs/safety.md)", escape_name(key));
+  return {};
+}
+
+bool is_section(std::string_view name) {
+  const std::string prefix = std::string(name) + '.';
+  return std::ranges::find(kFormerSections, prefix) != std::end(kFormerSections) ||
+         std::ranges::any_of(config_table(),
+                             [&](const ConfigRow& row) { return row.key.starts_with(prefix); });
 }
 
 }  // namespace cgphase

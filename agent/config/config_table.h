@@ -24,10 +24,18 @@ struct ConfigRow {
   // Empty when the value was taken, else what is wrong with it ("not a duration").
   std::function<std::string(const RawValue&, Config&)> read;
   std::function<std::string(const Config&)> print;
+  bool internal = false;  // not documented; files may set it only while kTestKeys is set
 };
+
+// The environment variable with which tests set internal keys.
+inline constexpr const char* kTestKeys = "CGPHASE_TEST_KEYS";
 
 std::span<const ConfigRow> config_table();
 const ConfigRow* find_row(std::string_view key);
+
+// What became of a key of an earlier version, as one sentence; empty for every other name.
+std::string former_key(std::string_view key);
+bool is_section(std::string_view name);
 
 // "250ms", "30s", "1d": the largest unit that leaves no rest. "256M" likewise.
 std::string duration_text(std::chrono::nanoseconds duration);

@@ -42,6 +42,10 @@ void HostLog::reload_refused(const std::string& why) {
   tell_({Message::reload_refused, "reload: the old configuration stays in force: " + why});
 }
 
+void HostLog::keys_ignored(const std::vector<std::string>& sentences) {
+  for (const std::string& sentence : sentences) tell_({Message::key_ignored, sentence});
+}
+
 void HostLog::companion_lost(const std::string& why) {
   tell_({Message::companion_lost, "no dead-man companion, so nothing is written: " + why,
          {{"CAUSE", why}}});

@@ -34,6 +34,7 @@ class HostLog {
   void refused(const std::string& why, int exit_code);
   void reloaded(const std::vector<std::string>& kept, Mode mode);
   void reload_refused(const std::string& why);
+  void keys_ignored(const std::vector<std::string>& sentences);
   void companion_lost(const std::string& why);
   void history_off(const std::string& why);
   void damaged(const std::string& text);  // something that was stored

@@ -21,6 +21,7 @@ constexpr std::array kKinds = {
     MessageKind{Message::left_behind, "d730b539d6734c15a0ffb02ae4d2b239", Priority::notice, ""},
     MessageKind{Message::reloaded, "669c7509e957470ba6c3bfbf6302b530", Priority::info, "MODE"},
     MessageKind{Message::reload_refused, "6a52b21655e34911a8c043ec20e52c48", Priority::error, ""},
+    MessageKind{Message::key_ignored, "e3583c13d3874f049a724b54b01761d0", Priority::warning, ""},
     MessageKind{Message::kill_switch_on, "d9bfb9b3ba1744269cfb709ceab7ad7b", Priority::warning,
                 "KILL_SWITCH"},
     MessageKind{Message::kill_switch_off, "ae647b0617314139974b2ceae2721e2c", Priority::notice,

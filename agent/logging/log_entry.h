@@ -18,6 +18,7 @@ enum class Message : std::uint8_t {
   left_behind,           // limits of an earlier run, restored at the start
   reloaded,
   reload_refused,        // the old configuration stays
+  key_ignored,           // of the configuration, which earlier versions had
   kill_switch_on,
   kill_switch_off,
   host_stood_down,       // somebody else manages limits on this host

@@ -86,7 +86,7 @@ ProgramRuns runs_of(const CgroupCounter& counter) {
 std::string describe(const Slot& slot) {
   std::string text = slot.counter->tier();
   if (slot.cost.every > 1)
-    text += ", one event of " + std::to_string(slot.cost.every) + " to stay within bpf.budget";
+    text += ", one event of " + std::to_string(slot.cost.every) + " to stay within the CPU budget";
   if (const std::uint64_t lost = slot.lost_by_former + slot.counter->lost(); lost > 0)
     text += ", " + std::to_string(lost) + " events were not counted for want of room";
   if (!slot.trouble.empty()) text += ", " + slot.trouble;
@@ -226,7 +226,7 @@ struct KernelCounters::Impl {
     slot.why_not = std::string("its programs ") +
                    (costs_supposed ? "are supposed to cost " : "cost ") +
                    percent(slot.cost.core_ratio) +
-                   " of a core, and bpf.budget is " + percent(budget_ratio) +
+                   " of a core, and the CPU budget is " + percent(budget_ratio) +
                    ": out of the kernel for ten minutes";
   }
 

@@ -175,9 +175,8 @@ bool ContainerRails::Impl::trial_running(Resource resource) const {
 
 bool ContainerRails::Impl::rate_limited(Resource resource, const Step& step) const {
   // A soft limit of memory may follow need quickly; a quota throttles at once.
-  const auto window = resource == Resource::cpu
-                          ? std::max(config_.cpu_lower_window, config_.container_lower_window)
-                          : config_.memory_lower_window;
+  const auto window =
+      resource == Resource::cpu ? config_.cpu_lower_window : config_.memory_lower_window;
   // A raise counts too: what was just raised is not taken back within the window.
   return within(lane(resource).last_change, window, step.input.time);
 }

@@ -279,15 +279,15 @@ TEST_CASE("a reload while there is no companion does not end the mode") {
   CHECK(world.container().mode == Mode::enforce);
 }
 
-TEST_CASE("a reload tells that rails hold for those who come") {
+TEST_CASE("a reload reports that lower_gpu_quota applies to new containers") {
   AgentWorld world;
   world.run(2);
   Config other = world.config;
-  other.rails.quarantine *= 2;
-  other.store.min_free.value *= 2;
+  other.rails.lower_gpu_quota = true;
+  other.store.cap.value *= 2;
   CHECK(world.agent->reload(other) ==
-        std::vector<std::string>{"store.min_free changes only with a restart",
-                                 "[rails] hold for containers that appear from now on"});
+        std::vector<std::string>{"store.cap changes only with a restart",
+                                 "lower_gpu_quota applies to containers that appear from now on"});
 }
 
 TEST_CASE("a reload tells what changes only with a restart, and keeps it") {

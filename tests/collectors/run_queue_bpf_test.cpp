@@ -336,8 +336,8 @@ TEST_CASE("what costs more than its budget looks at less, then leaves the kernel
   }
   REQUIRE(told.size() == 12);  // all, one of 2, 4, ... 1024, none
   CHECK(told[0] == "tp_btf");
-  CHECK(told[1] == "tp_btf, one event of 2 to stay within bpf.budget");
-  CHECK(told[10] == "tp_btf, one event of 1024 to stay within bpf.budget");
+  CHECK(told[1] == "tp_btf, one event of 2 to stay within the CPU budget");
+  CHECK(told[10] == "tp_btf, one event of 1024 to stay within the CPU budget");
   CHECK(told[11].contains("out of the kernel"));
   tick.time += std::chrono::minutes(10);
   counters.fill(tick);

@@ -1,6 +1,9 @@
 # What the tests of the installed unit share beside daemon_fixture.sh, which they source before it.
 # shellcheck shell=bash disable=SC2154
 
+# The units that the manager starts take the keys for tests, too.
+systemctl set-environment CGPHASE_TEST_KEYS=1
+
 property() { systemctl show "${2:-cgphased}" -p "$1" --value; }
 property_is() { [ "$(property "$1")" = "$2" ]; }
 

@@ -3,6 +3,7 @@ whose GPU does nothing else (docs/operations.md)."""
 import argparse
 import contextlib
 import json
+import os
 import pathlib
 import re
 import signal
@@ -119,7 +120,8 @@ runtime_dir = "{folder}/run"
             (folder / name).mkdir(exist_ok=True)
         self.log = open(folder / "log", "a")
         self.context = running([*command, build / "bin/cgphased", "--config", path],
-                               stdout=self.log, stderr=self.log, **more)
+                               stdout=self.log, stderr=self.log,
+                               env={**os.environ, "CGPHASE_TEST_KEYS": "1"}, **more)
 
     def __enter__(self):
         self.process = self.context.__enter__()

@@ -65,6 +65,8 @@ diagnosed() {
 }
 
 configure() {  # MODE, with rails for seconds instead of hours
+  export CGPHASE_TEST_KEYS=1
+  must systemctl set-environment CGPHASE_TEST_KEYS=1
   cat >/etc/cgphase/conf.d/plain.toml <<TOML
 mode = "$1"
 include = ["/$cgroups"]
@@ -79,7 +81,6 @@ quarantine = "1s"
 trial = "1s"
 trial_model_steps = 1
 trial_tolerance_ratio = 10.0
-container_lower_window = "1s"
 host_lower_window = "1s"
 host_lowers_per_window = 100
 cpu_lower_window = "1s"

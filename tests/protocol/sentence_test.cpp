@@ -125,11 +125,11 @@ TEST_CASE("what holds CPU and what holds memory are both told where they differ"
   report.holding_memory = Verdict::not_enough_samples;
   CHECK(holding_sentence(report) ==
         "trainer: not enough history for a phase yet; no decision yet: of its CPU because it has a "
-        "GPU, or that cannot be ruled out (rails.lower_gpu_quota); of its memory because there are "
+        "GPU, or that cannot be ruled out (lower_gpu_quota); of its memory because there are "
         "not enough samples of its phase yet.");
   report.holding_memory = Verdict::gpu_container;
   CHECK(holding_sentence(report).ends_with("no decision yet: it has a GPU, or that cannot be ruled "
-                                           "out (rails.lower_gpu_quota)."));
+                                           "out (lower_gpu_quota)."));
 }
 
 TEST_CASE("a container that is another's says whose") {

@@ -35,8 +35,7 @@ RailsConfig quick_rails() {
   config.cool_down = seconds(20);
   config.quarantine = seconds(120);
   config.trial = seconds(4);
-  config.container_lower_window = config.memory_lower_window = seconds(5);
-  config.cpu_lower_window = seconds(5);
+  config.cpu_lower_window = config.memory_lower_window = seconds(5);
   config.host_lower_window = seconds(5);
   config.start_up = seconds(2);
   config.settle = seconds(2);

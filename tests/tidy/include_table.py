@@ -1,4 +1,5 @@
-"""Who may include whom, and which folder owns which outside library (docs/internals/architecture.md).
+"""Which folder may include which, and which owns an outside library
+(docs/internals/architecture.md).
 
 Changing a row here changes the architecture: change the document in the same commit.
 """

@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -85,7 +87,8 @@ TEST_CASE("nothing configured is observe with the documented defaults") {
   CHECK(config.store.cap.value == 256 * kMiB);
   CHECK(config.enforce.names.empty());
   CHECK_FALSE(config.manage_unlimited);
-  CHECK(config.rails.cool_down == 5min);
+  CHECK_FALSE(config.rails.lower_gpu_quota);
+  CHECK(config.warnings.empty());
 }
 
 TEST_CASE("every kind of value is read") {
@@ -95,39 +98,63 @@ interval = "250ms"
 policy = "hold:window=120"
 include = ["/system.slice/*.service", "/a"]
 manage_unlimited = true
-[socket]
-group = "wheel"
+lower_gpu_quota = true
+risk = "1 %"
 [store]
-enabled = false
 cap = "1.5G"
 [enforce]
 names = ["train-*"]
-[rails]
-enough_samples = 90
-trials_before_quarantine = 5
-throttled_ratio = 0.05
-stand_down = "1h"
-memory_headroom_bytes = "128M"
 )");
   CHECK(config.mode == Mode::enforce);
   CHECK(config.interval == 250ms);
   CHECK(config.policy == "hold:window=120");
   CHECK(config.include == std::vector<std::string>{"/system.slice/*.service", "/a"});
   CHECK(config.manage_unlimited);
-  CHECK(config.socket.group == "wheel");
-  CHECK_FALSE(config.store.enabled);
+  CHECK(config.rails.lower_gpu_quota);
+  CHECK(config.risk == 0.01);
   CHECK(config.store.cap.value == 1536 * kMiB);
   CHECK(config.enforce.names == std::vector<std::string>{"train-*"});
-  CHECK(config.rails.enough_samples == 90);
-  CHECK(config.rails.trials_before_quarantine == 5);
-  CHECK(config.rails.throttled_ratio == 0.05);
-  CHECK(config.rails.stand_down == 1h);
-  CHECK(config.rails.memory_headroom_bytes == 128 * kMiB);
+}
+
+TEST_CASE("a key of an earlier version is one warning that says what became of it") {
+  ConfigFiles files;
+  files.write("mode = \"advise\"\nkill_switch = \"/x\"\n[rails]\nlower_gpu_quota = true\n"
+              "trial = \"1s\"\ntypo = 5\n[guard]\nenabled = false\n[store]\nraw_for = 7\n");
+  const Result<Config> config = files.load();
+  REQUIRE(config.has_value());
+  CHECK(config->mode == Mode::advise);
+  CHECK(config->kill_switch == "/etc/cgphase/disabled");
+  CHECK(config->rails == RailsConfig{});
+  std::vector<std::string> warnings = config->warnings;
+  std::ranges::sort(warnings);
+  const std::string at = files.path() + ":";
+  CHECK(warnings ==
+        std::vector<std::string>{
+            at + "10: store.raw_for is ignored: it is always 1d",
+            at + "2: kill_switch is ignored: it is always /etc/cgphase/disabled",
+            at + "4: rails.lower_gpu_quota is ignored: write lower_gpu_quota at the top of the "
+                 "file",
+            at + "5: rails.trial is ignored: it is a constant now (docs/safety.md)",
+            at + "6: rails.typo is ignored: it is a constant now (docs/safety.md)",
+            at + "8: guard.enabled is ignored: it is a constant now (docs/safety.md)"});
+}
+
+TEST_CASE("tests may set internal keys, by an environment variable") {
+  const std::string text = "rails.trial = \"1s\"\nkill_switch = \"/x\"\n";
+  REQUIRE(::setenv(kTestKeys, "1", 1) == 0);
+  const Config config = config_of(text);
+  const bool bad_is_refused = !accepts("rails.trial = 5");
+  ::unsetenv(kTestKeys);
+  CHECK(config.rails.trial == 1s);
+  CHECK(config.kill_switch == "/x");
+  CHECK(config.warnings.empty());
+  CHECK(bad_is_refused);
+  CHECK(config_of(text).rails.trial == 30s);
 }
 
 TEST_CASE("an unknown key is refused with the nearest one, at its line and column") {
-  CHECK(refusal_of("mode = \"observe\"\n[rails]\n  cooldown = \"30s\"\n") ==
-        "3:3: unknown key rails.cooldown; nearest is rails.cool_down");
+  CHECK(refusal_of("mode = \"observe\"\n[store]\n  capp = \"30M\"\n") ==
+        "3:3: unknown key store.capp; nearest is store.cap");
 }
 
 TEST_CASE("an unknown key that is near nothing points to the document") {
@@ -162,9 +189,9 @@ TEST_CASE("a duration finer than its key is refused") {
 TEST_CASE("a key that is a table, and a section that is a value, are refused") {
   CHECK(refusal_of("mode = {a = 1}").find("mode = a value of kind table: not a mode") !=
         std::string::npos);
-  CHECK(refusal_of("rails = 5").find("rails is a section, written [rails], not 5") !=
+  CHECK(refusal_of("store = 5").find("store is a section, written [store], not 5") !=
         std::string::npos);
-  CHECK(refusal_of("[[rails]]\ndwell = \"1s\"").find("rails is a section") != std::string::npos);
+  CHECK(refusal_of("[[store]]\ncap = \"1G\"").find("store is a section") != std::string::npos);
 }
 
 TEST_CASE("the wrong kind of value is refused for every key") {
@@ -182,15 +209,8 @@ TEST_CASE("an array with one number in it is refused") {
 }
 
 TEST_CASE("of several faults the first line is told") {
-  CHECK(refusal_of("zz = 1\n[rails]\ndwell = 5\n[enforce]\nname = []\n").starts_with("1:1:"));
-  CHECK(refusal_of("[store]\ncap = 5\n[guard]\nenabled = 1\n").starts_with("2:7:"));
-}
-
-TEST_CASE("tiers of the history that do not follow one another are refused") {
-  CHECK(accepts("[store]\nmedium_step = \"20s\"\ncoarse_step = \"40s\"\n"));
-  CHECK(refusal_of("[store]\nmedium_step = \"25s\"\n").starts_with(" store.coarse_step is no m"));
-  CHECK(refusal_of("[store]\nraw_for = \"8d\"\n") == " store.medium_for is shorter than raw_for");
-  CHECK(refusal_of("[store]\nmedium_for = \"31d\"\n").starts_with(" store.coarse_for is shorter"));
+  CHECK(refusal_of("zz = 1\n[store]\ncap = 5\n[enforce]\nname = []\n").starts_with("1:1:"));
+  CHECK(refusal_of("[store]\ncap = 5\n[gpu]\nenabled = 1\n").starts_with("2:7:"));
 }
 
 TEST_CASE("broken TOML is refused with line and column") {
@@ -223,14 +243,6 @@ TEST_CASE("numbers and lengths are taken at their bounds and refused one past th
   CHECK_FALSE(at("store.cap = \"8388607\""));
   CHECK(at("store.cap = \"64G\""));
   CHECK_FALSE(at("store.cap = \"68719476737\""));
-  CHECK(at("rails.trials_before_quarantine = 100"));
-  CHECK_FALSE(at("rails.trials_before_quarantine = 101"));
-  CHECK_FALSE(at("rails.trials_before_quarantine = 0"));
-  CHECK_FALSE(at("rails.trials_before_quarantine = 2.0"));
-  CHECK(at("rails.memory_step_ratio = 0.5"));
-  CHECK_FALSE(at("rails.memory_step_ratio = 0.5000001"));
-  CHECK_FALSE(at("rails.memory_step_ratio = nan"));
-  CHECK_FALSE(at("rails.memory_step_ratio = inf"));
   CHECK(at("risk = 0.5"));
   CHECK(at("risk = \"0.0001 %\""));
   CHECK_FALSE(at("risk = 0.5000001"));
@@ -241,8 +253,7 @@ TEST_CASE("numbers and lengths are taken at their bounds and refused one past th
   CHECK_FALSE(at("runtime_dir = \"/" + std::string(kMaxRuntimeDirBytes, 'r') + "\""));
   CHECK(at("state_dir = \"/" + std::string(kMaxPathBytes - 1, 'r') + "\""));
   CHECK_FALSE(at("state_dir = \"/" + std::string(kMaxPathBytes, 'r') + "\""));
-  CHECK(at("socket.group = \"" + std::string(32, 'g') + "\""));
-  CHECK_FALSE(at("socket.group = \"" + std::string(33, 'g') + "\""));
+  CHECK_FALSE(at("risk = nan"));
 }
 
 TEST_CASE("patterns are taken at their bounds and refused one past them") {
@@ -391,27 +402,6 @@ TEST_CASE("a bad option changes nothing") {
 
 namespace {
 
-// Stands for a value of any type in the count below.
-struct Any {
-  template <class T>
-  operator T() const;
-};
-
-// How many members an aggregate has.
-template <class T, class... Members>
-constexpr std::size_t member_count() {
-  if constexpr (requires { T{Members{}..., Any{}}; })
-    return member_count<T, Members..., Any>();
-  else
-    return sizeof...(Members);
-}
-
-std::size_t keys_of(const std::string& section) {
-  std::size_t count = 0;
-  for (const ConfigKey& key : config_keys()) count += key.key.starts_with(section + ".") ? 1 : 0;
-  return count;
-}
-
 // The table of the document, made from the rows.
 std::string key_table() {
   std::string table = "| key | allowed | default | meaning |\n|---|---|---|---|\n";
@@ -454,21 +444,10 @@ std::string uncommented(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("every number of the rails has a key") {
-  CHECK(keys_of("rails") == member_count<RailsConfig>());
-}
-
 TEST_CASE("the table in docs/configuration.md is the table of the program") {
   const std::string table = key_table();
   CAPTURE(table);
   CHECK(source_file("docs/configuration.md").find("\n" + table + "\n") != std::string::npos);
-}
-
-TEST_CASE("a reaction time below half a second is refused") {
-  CHECK(refusal_of("[rails]\nreaction_time = \"499ms\"").find("out of bounds") !=
-        std::string::npos);
-  CHECK(config_of("[rails]\nreaction_time = \"500ms\"").rails.reaction_time ==
-        std::chrono::milliseconds(500));
 }
 
 TEST_CASE("the file that is installed lists every key at its default") {
@@ -493,7 +472,7 @@ TEST_CASE("the file that is installed changes nothing, commented or not") {
 TEST_CASE("what config show prints reads back as the same") {
   Config config = config_of(
       "mode = \"advise\"\ninterval = \"1500ms\"\ninclude = [\"/a\\\\b\\\"c\"]\n"
-      "[rails]\ncool_down = \"90s\"\nthrottled_ratio = 0.125\n");
+      "risk = \"2.5 %\"\n[store]\ncap = \"1537M\"\n");
   std::string shown;
   for (const ConfigValue& value : config_rows(config))
     shown += value.key + " = " + value.value + "\n";
@@ -502,7 +481,8 @@ TEST_CASE("what config show prints reads back as the same") {
     CHECK(value_of(again, value.key) == value.value);
   CHECK(again.include == config.include);
   CHECK(value_of(config, "interval") == "\"1500ms\"");
-  CHECK(value_of(config, "rails.cool_down") == "\"90s\"");
+  CHECK(value_of(config, "risk") == "\"2.5 %\"");
+  CHECK(value_of(config, "store.cap") == "\"1537M\"");
 }
 
 TEST_CASE("durations and sizes are printed in the largest unit without rest") {

@@ -33,7 +33,7 @@ struct ConfiguredDaemon {
 
   json rows = {set_key("mode", R"("enforce")", "default"),
                set_key("store.cap", R"("1G")", "/etc/cgphase/cgphase.toml:3"),
-               set_key("guard.enabled", "true", "/etc/cgphase/conf.d/a.toml:2"),
+               set_key("gpu.enabled", "true", "/etc/cgphase/conf.d/a.toml:2"),
                set_key("policy", R"("hold")", "--policy"),
                set_key("new.key", "7", "/etc/cgphase/cgphase.toml:9")};
   CommandRun command;
@@ -67,19 +67,19 @@ struct CheckedFiles {
 
 TEST_CASE_FIXTURE(ConfiguredDaemon, "config show lists keys and values, and where they were set") {
   CHECK(text({"show"}) ==
-        "KEY            VALUE\n"
-        "mode           \"enforce\"\n"
-        "store.cap      \"1G\"\n"
-        "guard.enabled  true\n"
-        "policy         \"hold\"\n"
-        "new.key        7\n");
+        "KEY          VALUE\n"
+        "mode         \"enforce\"\n"
+        "store.cap    \"1G\"\n"
+        "gpu.enabled  true\n"
+        "policy       \"hold\"\n"
+        "new.key      7\n");
   CHECK(text({"show", "--origin"}) ==
-        "KEY            VALUE      ORIGIN\n"
-        "mode           \"enforce\"  default\n"
-        "store.cap      \"1G\"       /etc/cgphase/cgphase.toml:3\n"
-        "guard.enabled  true       /etc/cgphase/conf.d/a.toml:2\n"
-        "policy         \"hold\"     --policy\n"
-        "new.key        7          /etc/cgphase/cgphase.toml:9\n");
+        "KEY          VALUE      ORIGIN\n"
+        "mode         \"enforce\"  default\n"
+        "store.cap    \"1G\"       /etc/cgphase/cgphase.toml:3\n"
+        "gpu.enabled  true       /etc/cgphase/conf.d/a.toml:2\n"
+        "policy       \"hold\"     --policy\n"
+        "new.key      7          /etc/cgphase/cgphase.toml:9\n");
   REQUIRE(command.requests().size() == 2);
   CHECK(command.requests()[0].verb == Verb::config);
   CHECK(command.requests()[0].args.empty());

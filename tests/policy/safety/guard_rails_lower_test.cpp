@@ -441,7 +441,7 @@ TEST_CASE("memory.high follows need ten seconds after it was raised") {
 // rule: S-06
 TEST_CASE("while a trial runs nothing is lowered") {
   RailsConfig config;
-  config.container_lower_window = config.memory_lower_window = std::chrono::seconds(1);
+  config.cpu_lower_window = config.memory_lower_window = std::chrono::seconds(1);
   RailWorld world(config);
   REQUIRE(world.lowers(Resource::memory, kLong));
   CHECK_FALSE(world.lowers(Resource::memory, 29));

@@ -41,8 +41,7 @@ struct RandomWorld : RailWorld {
     config.cool_down = seconds(20);
     config.quarantine = seconds(200);
     config.trial = seconds(5);
-    config.container_lower_window = config.memory_lower_window = seconds(8);
-    config.cpu_lower_window = seconds(8);
+    config.cpu_lower_window = config.memory_lower_window = seconds(8);
     config.host_lowers_per_window = 3;
     config.host_lower_window = seconds(30);
     config.start_up = seconds(2);
@@ -180,7 +179,7 @@ TEST_CASE("random containers never break the laws of lowering") {
           CHECK(world.time - *memory_event >= world.config.cool_down);
         const bool cpu = decision.resource == Resource::cpu;
         auto& last = cpu ? last_cpu_lowering : last_memory_lowering;
-        CHECK((!last || world.time - *last >= (cpu ? world.config.container_lower_window
+        CHECK((!last || world.time - *last >= (cpu ? world.config.cpu_lower_window
                                                    : world.config.memory_lower_window)));
         last = world.time;
         recent.push_back(world.time);
