@@ -1,5 +1,5 @@
-// CHECK is for our own bugs, on in every build: it prints where and ends the process, whose
-// limits the dead-man companion then restores.
+// CHECK_INVARIANT catches bugs of cgphase itself, in every build. It prints the place and ends the
+// process. The companion process then restores the limits.
 #pragma once
 
 namespace cgphase {

@@ -1,4 +1,4 @@
-// Time has one door. Intervals are measured on the monotonic clock, dates come from the wall clock.
+// All code reads time through a Clock. Intervals use the monotonic clock, dates use the wall clock.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@ using WallTime = std::chrono::time_point<std::chrono::system_clock, std::chrono:
 constexpr double seconds_between(MonotonicTime from, MonotonicTime to) {
   return std::chrono::duration<double>(to - from).count();
 }
-// Since the beginning of that clock.
+// Seconds since the beginning of the monotonic clock.
 constexpr double seconds_of(MonotonicTime time) { return seconds_between(MonotonicTime(), time); }
 
 class Clock {
@@ -31,7 +31,7 @@ class SystemClock final : public Clock {
   WallTime wall_now() const override;
 };
 
-// For tests and replay: stands still until told to advance.
+// For tests and replay. The time changes only in advance(). One thread.
 class ManualClock final : public Clock {
  public:
   MonotonicTime monotonic_now() const override { return MonotonicTime(elapsed_); }

@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t kSlices = 8;
 using Tables = std::array<std::array<std::uint32_t, 256>, kSlices>;
 
-// tables[0] takes one byte on; tables[k] takes it on by k zero bytes more.
+// tables[0] advances the sum by one byte. tables[k] advances it by k further zero bytes.
 constexpr Tables make_tables() {
   Tables tables{};
   for (std::uint32_t index = 0; index < 256; ++index) {
@@ -28,7 +28,7 @@ constexpr Tables make_tables() {
 
 constexpr Tables kTables = make_tables();
 
-// Byte `index` of the eight at `at`, taken on over those behind it.
+// The contribution of byte `index` of the eight at `at`, advanced past the bytes behind it.
 std::uint32_t slice(std::string_view bytes, std::size_t at, std::size_t index, std::uint32_t mix) {
   const auto byte = static_cast<unsigned char>(bytes[at + index]);
   return kTables[kSlices - 1 - index][(byte ^ mix) & 0xFFU];
@@ -50,7 +50,7 @@ std::uint32_t sum_by_tables(std::string_view bytes, std::uint32_t crc) {
 }
 
 #if defined(__x86_64__)
-// By the instruction that SSE 4.2 has for it.
+// SSE 4.2 has an instruction for this polynomial.
 [[gnu::target("sse4.2")]] std::uint32_t sum_by_instruction(std::string_view bytes,
                                                            std::uint32_t crc) {
   std::uint64_t sum = crc;

@@ -1,4 +1,5 @@
-// CRC-32C (Castagnoli, RFC 3720 appendix B.4): guards lease records, model files and stored blocks.
+// CRC-32C (Castagnoli, RFC 3720 appendix B.4). It protects lease records, model files and stored
+// blocks.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,7 @@ namespace cgphase {
 // `seed` continues an earlier sum: crc32c(b, crc32c(a)) == crc32c(ab).
 std::uint32_t crc32c(std::string_view bytes, std::uint32_t seed = 0);
 std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t seed = 0);
-// The same without the processor's instruction for it; for tests.
+// The same sum without the CPU instruction. For tests.
 std::uint32_t crc32c_by_tables(std::string_view bytes, std::uint32_t seed = 0);
 
 }  // namespace cgphase

@@ -46,7 +46,7 @@ Result<std::string_view> pread_text(int fd, std::span<char> buffer) {
   } while (count < 0 && errno == EINTR);
   if (count < 0) return errno_failure("read", errno);
   if (static_cast<std::size_t>(count) == buffer.size())
-    return failure(ErrorKind::invalid, "read: the file is larger than its bound");
+    return failure(ErrorKind::invalid, "read: the file does not fit the buffer");
   return std::string_view(buffer.data(), static_cast<std::size_t>(count));
 }
 
@@ -54,7 +54,7 @@ Status pwrite_text(int fd, std::string_view text) {
   const ssize_t count = ::pwrite(fd, text.data(), text.size(), 0);
   if (count < 0) return errno_failure("write", errno);
   if (static_cast<std::size_t>(count) != text.size())
-    return failure(ErrorKind::io, "write: the kernel took only a part of the value");
+    return failure(ErrorKind::io, "write: the kernel accepted only part of the value");
   return {};
 }
 

@@ -1,4 +1,4 @@
-// A file descriptor that closes itself, and the few calls made on one.
+// A file descriptor that closes itself, and the few system calls that are made on one.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace cgphase {
 
-// Owns one descriptor; -1 is empty. Movable, closes on destruction. Every descriptor that cgphase
-// opens is O_CLOEXEC.
+// Owns one descriptor; -1 is empty. It is movable and closes on destruction. cgphase opens every
+// descriptor with O_CLOEXEC.
 class Fd {
  public:
   Fd() = default;
@@ -32,23 +32,23 @@ class Fd {
   int fd_ = -1;
 };
 
-// open(2) and openat(2) with O_CLOEXEC added; `path` appears in the error.
+// open(2) and openat(2) with O_CLOEXEC added. `path` and `name` appear in the error.
 Result<Fd> open_path(const std::string& path, int flags, unsigned mode = 0);
 Result<Fd> open_at(int directory_fd, const char* name, int flags, unsigned mode = 0);
 
-// Whether `fd` is among the last `count` that this process may have: the kernel gives out the
-// lowest number that is free.
+// True if `fd` is one of the last `count` numbers below this process's limit of descriptors. The
+// kernel hands out the lowest free number, so few descriptors are left then.
 bool is_among_last(const Fd& fd, unsigned count);
 
-// One pread(2) from offset 0 into `buffer`, as kernel text files want it: the bytes read, as a view
-// into `buffer`. A file that fills the buffer to the last byte is an error (invalid), not a
-// truncated answer. ENODEV after rmdir of a cgroup is `gone`.
+// Reads a kernel text file with one pread(2) from offset 0. Returns the bytes read as a view into
+// `buffer`. A file that fills the whole buffer is an error (invalid), not a truncated answer.
+// ENODEV after rmdir of a cgroup is `gone`.
 Result<std::string_view> pread_text(int fd, std::span<char> buffer);
 
-// One pwrite(2) of all of `text` at offset 0, as kernel text files want it. A short write is io.
+// Writes all of `text` to a kernel text file with one pwrite(2) at offset 0. A short write is io.
 Status pwrite_text(int fd, std::string_view text);
 
-// write(2) until all of it is written.
+// Repeats write(2) until all bytes are written.
 Status write_all(int fd, std::string_view bytes);
 
 }  // namespace cgphase

@@ -20,12 +20,12 @@ Result<std::string> read_all(int fd, const std::string& name, std::size_t limit_
     if (count == 0) return content;
     content.append(chunk, static_cast<std::size_t>(count));
     if (content.size() > limit_bytes)
-      return failure(ErrorKind::invalid, name + ": larger than the bound of " +
-                                             std::to_string(limit_bytes) + " bytes");
+      return failure(ErrorKind::invalid,
+                     name + ": larger than the limit of " + std::to_string(limit_bytes) + " bytes");
   }
 }
 
-// A directory that cannot be opened for reading can be written all the same.
+// A directory may be writable but not readable. It cannot be synced then, which is not an error.
 Status sync_directory(int directory_fd, const std::string& path) {
   Result<Fd> fd = open_at(directory_fd, ".", O_RDONLY | O_DIRECTORY);
   if (!fd) return fd.error().kind == ErrorKind::denied ? Status{} : std::unexpected(fd.error());
@@ -39,8 +39,9 @@ Status check_replaceable(const HeldPlace& place, const std::string& path) {
   if (S_ISLNK(there.st_mode))
     return failure(ErrorKind::invalid, path + ": is a symbolic link: name the file it points to");
   if (!S_ISREG(there.st_mode))
-    return failure(ErrorKind::invalid, path + ": is not a regular file, and only such a file is "
-                                              "replaced: choose another name");
+    return failure(ErrorKind::invalid, path +
+                                           ": is not a regular file and is not replaced: "
+                                           "choose another name");
   return {};
 }
 
@@ -126,8 +127,9 @@ Status FileReplacement::rename_into_place() {
   if (::fstat(file_.fd.get(), &ours) != 0) return errno_failure(path_, errno);
   if (::fstatat(directory, file_.name.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0 ||
       named.st_dev != ours.st_dev || named.st_ino != ours.st_ino)
-    return failure(ErrorKind::io, path_ + ": another process moved the new file away before it "
-                                          "had its name; the old content stays");
+    return failure(ErrorKind::io, path_ +
+                                      ": another process moved the new file away before the "
+                                      "rename; the old content is unchanged");
   if (::renameat(directory, file_.name.c_str(), directory, place_.name.c_str()) != 0)
     return errno_failure(path_, errno);
   file_.name.clear();

@@ -1,4 +1,4 @@
-// Whole small files.
+// Reads and replaces whole small files.
 #pragma once
 
 #include <cstddef>
@@ -11,29 +11,29 @@
 
 namespace cgphase {
 
-// The whole file, at most `limit_bytes`; a larger one is invalid.
+// Reads the whole file. A file larger than `limit_bytes` is invalid.
 Result<std::string> read_file(const std::string& path, std::size_t limit_bytes);
 Result<std::string> read_file_at(int directory_fd, const char* name, std::size_t limit_bytes);
 
 // Writes a new file in the directory of `path`, fsyncs it, renames it over `path` and fsyncs the
-// directory: a reader sees the old content or the new, never a part. Errors: invalid (a link, a
-// directory, a device or a pipe of that name, which stays what it is), denied
-// (PlaceRule::exclusive), and those of the files. The old content stays then.
+// directory. A reader sees the old content or the new, never a part. Errors: invalid (`path` is a
+// link, a directory, a device or a pipe), denied (PlaceRule::exclusive), and those of the files.
+// After an error the old content is unchanged.
 Status replace_file(const std::string& path, std::string_view content, unsigned mode = 0644);
 
-// The same for a file that another program reads, in a directory that may be another user's: the
-// rule is PlaceRule::shared, the mode is 0644 whatever the umask, a link of that name is replaced,
-// and nothing is forced to the disk.
+// Replaces a file that another program reads, in a directory that may belong to another user. The
+// rule is PlaceRule::shared and the mode is 0644 whatever the umask. A link of that name is
+// replaced. Nothing is synced to the disk.
 Status replace_shared_file(const std::string& path, std::string_view content);
-// Removes what that wrote, where it is there.
+// Removes a file that replace_shared_file() wrote, if it exists.
 void remove_shared_file(const std::string& path);
 
-// The same piece by piece, for what should not be in memory at once. Without commit() the old
-// content stays.
+// Replaces a file piece by piece, for content that is too large for memory. Without commit() the
+// old content is kept. Owned and used by one thread.
 class FileReplacement {
  public:
   static Result<FileReplacement> create(const std::string& path, unsigned mode = 0644);
-  // In a place that is held already; `path` appears in errors.
+  // In a directory that is open already. `path` appears in errors.
   static Result<FileReplacement> create(HeldPlace place, const std::string& path, unsigned mode);
   FileReplacement(FileReplacement&& other) noexcept;
   FileReplacement& operator=(FileReplacement&&) = delete;
@@ -46,12 +46,12 @@ class FileReplacement {
   friend Status replace_shared_file(const std::string& path, std::string_view content);
 
   FileReplacement(HeldPlace place, std::string path, NewFile file);
-  // Gives the new file its name.
+  // Renames the new file over the old one.
   Status rename_into_place();
 
   HeldPlace place_;
   std::string path_;  // for errors
-  NewFile file_;      // its name is empty once it is gone
+  NewFile file_;      // its name is empty once it was renamed or removed
 };
 
 }  // namespace cgphase

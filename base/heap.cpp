@@ -5,7 +5,8 @@
 namespace cgphase {
 namespace {
 
-// Above what a tick of many containers takes and frees, which is not to be faulted in each time.
+// The thresholds exceed what one tick of many containers allocates and frees. That memory must not
+// be faulted in again at each tick.
 constexpr int kMappedFromBytes = 4 << 20;
 constexpr int kKeptFreeBytes = 4 << 20;
 

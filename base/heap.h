@@ -1,13 +1,14 @@
-// The heap of a program that stays: what starting it took is given back (mallopt(3)).
+// Keeps the heap of the daemon small: memory that only start-up needed goes back to the kernel
+// (mallopt(3)).
 #pragma once
 
 namespace cgphase {
 
-// At the start, before there is a second thread. Without it glibc takes what was once freed in one
-// piece (the types of the kernel, 5 MB) for the usual size of a request, and keeps twice as much.
+// Call it at the start, before a second thread exists. Otherwise glibc adapts to one large block
+// that was freed (the kernel's BTF, 5 MB) and keeps twice as much free memory.
 void keep_heap_small();
 
-// What is free goes back to the kernel; some milliseconds.
+// Returns free memory to the kernel. Takes some milliseconds.
 void give_back_heap();
 
 }  // namespace cgphase

@@ -19,17 +19,17 @@
 namespace cgphase {
 namespace {
 
-constexpr int kMostLinks = 40;  // as the kernel
+constexpr int kMostLinks = 40;  // the kernel's own limit
 constexpr int kNameTries = 16;
 
 std::unexpected<Error> refused(const std::string& path, const char* why) {
   return failure(ErrorKind::denied,
                  path + ": " + why +
-                     ", so root writes no file there: write to standard output with -o - or to a "
+                     ", so root does not write there: write to standard output with -o - or to a "
                      "directory that only you can change");
 }
 
-// Opens a directory element by element, as root: each one is checked before the next is looked up.
+// Opens a directory element by element, as root. Each element is checked before the next is opened.
 class Walk {
  public:
   Walk(const std::string& path, PlaceRule rule) : path_(path), rule_(rule) {}
@@ -111,7 +111,7 @@ Result<HeldPlace> hold_place(const std::string& path, PlaceRule rule) {
   const std::size_t slash = path.rfind('/');
   const std::string name = path.substr(slash + 1);  // npos + 1 is 0
   if (name.empty() || name == "." || name == "..")
-    return failure(ErrorKind::invalid, path + ": is not the name of a file");
+    return failure(ErrorKind::invalid, path + ": does not end in a file name");
   const std::string parent = slash == std::string::npos ? "."
                              : slash == 0               ? "/"
                                                         : path.substr(0, slash);

@@ -1,5 +1,5 @@
-// The directory that an output file is made in. It is opened once and held, so that nobody can
-// swap it for another one between two steps.
+// The directory in which an output file is created. It is opened once and its descriptor is kept,
+// so that nobody can replace the directory between two steps.
 #pragma once
 
 #include <sys/stat.h>
@@ -16,32 +16,33 @@ namespace cgphase {
 
 struct HeldPlace {
   Fd directory;      // O_PATH
-  std::string name;  // in it: one path element, never "." or ".."
+  std::string name;  // of the file in `directory`: one path element, never "." or ".."
 };
 
 enum class PlaceRule {
-  // As root: every directory on the way can be changed by root and by the caller alone.
+  // As root: only root and the caller can change the directories on the path.
   exclusive,
-  // As root: the directories may be another user's, but no link that another user made is followed.
+  // As root: the directories may belong to another user, but no link of another user is followed.
   shared,
 };
 
-// Root, this process's user and, as root below sudo, the user who called sudo.
+// Root, the user of this process, and the user who called sudo if this process runs under sudo.
 std::vector<uid_t> trusted_users();
 
-// Nobody but `trusted` can remove or rename what they made in a directory of this owner and mode.
-// A sticky directory such as /tmp qualifies: there only the owner of an entry can.
+// True if only users in `trusted` can remove or rename their entries in a directory with this owner
+// and mode. A sticky directory such as /tmp qualifies: only the owner of an entry can remove it.
 bool is_exclusive(const struct stat& directory, std::span<const uid_t> trusted);
 
-// Opens the directory of `path`. As another user than root the rule asks for nothing: that user
-// loses no rights. Errors: denied (the rule), invalid (`path` ends in no name), those of open(2).
+// Opens the directory of `path`. The rule applies to root only, because no other user loses rights
+// by it. Errors: denied (the rule), invalid (`path` does not end in a file name), those of open(2).
 Result<HeldPlace> hold_place(const std::string& path, PlaceRule rule);
 
 struct NewFile {
   Fd fd;  // for reading and writing
   std::string name;
 };
-// A file of a new name in a held directory; nothing that is there is opened or followed.
+// Creates a file with a new name in an open directory. Existing entries are never opened or
+// followed.
 Result<NewFile> create_new_file(int directory_fd, unsigned mode);
 
 }  // namespace cgphase

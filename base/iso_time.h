@@ -1,5 +1,5 @@
-// Dates and times of day as ISO 8601 has them. Each function cuts what it understood off the
-// beginning of `rest`; where it returns false, `rest` is in between.
+// Parses dates and times of day in ISO 8601. Each function removes what it parsed from the
+// beginning of `rest`. If it returns false, `rest` may be partly consumed.
 #pragma once
 
 #include <ctime>
@@ -14,23 +14,24 @@ std::optional<int> take_digits(std::string_view& rest, std::size_t count);
 // This one character.
 bool take_char(std::string_view& rest, char c);
 
-// "2026-01-31", or "2026/01/31" with that separator: a day that the calendar has.
+// "2026-01-31", or "2026/01/31" with `separator` '/'. Days that are not in the calendar are
+// refused.
 bool take_date(std::string_view& rest, std::tm& parts, char separator = '-');
 
 // "14:03", "14:03:05", "14:03:05.25", "14:03:05,25".
 bool take_clock(std::string_view& rest, std::tm& parts, double& fraction);
 
-// All of the rest: "Z", "UTC", "+01:00", "-0530", "+01" are seconds east of Greenwich; an empty
-// rest is no zone.
+// Parses all of `rest` as a zone: "Z", "UTC", "+01:00", "-0530", "+01" give seconds east of
+// Greenwich. An empty `rest` leaves the offset absent.
 bool take_zone(std::string_view rest, std::optional<int>& offset_seconds);
 
 struct IsoTime {
-  double seconds = 0;  // since the epoch; UTC where the text has no zone
+  double seconds = 0;  // since the epoch; UTC if the text has no zone
   bool zoned = false;
 };
 
-// The whole of "2026-01-31T14:03:05.25+01:00", also with a blank in place of T, slashes in the
-// date, and no zone. Absent where it is anything else.
+// Parses all of "2026-01-31T14:03:05.25+01:00". A blank may replace the T, the date may have
+// slashes, and the zone may be missing. Any other text is absent.
 std::optional<IsoTime> parse_iso_time(std::string_view text);
 
 }  // namespace cgphase

@@ -15,7 +15,8 @@
 namespace cgphase {
 namespace {
 
-// The kernel asks for the capability of the first user namespace, and nobody tells of it elsewhere.
+// The kernel checks the capability in the initial user namespace. The uid map is the only way to
+// recognise that namespace.
 bool in_first_namespace() {
   const auto map = read_file("/proc/self/uid_map", 256);
   std::string_view rest = map ? std::string_view(*map) : std::string_view(), word;
@@ -24,7 +25,7 @@ bool in_first_namespace() {
   return true;
 }
 
-// With it the kernel looks at no bound.
+// With CAP_IPC_LOCK the kernel ignores RLIMIT_MEMLOCK.
 bool has_ipc_lock() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3]{};
@@ -44,8 +45,9 @@ bool is_unbounded() {
 Status lock_memory() {
   if (!is_unbounded() && !(in_first_namespace() && has_ipc_lock()))
     return failure(ErrorKind::denied,
-                   "what this process needs may be evicted when memory is short, and it would act "
-                   "late: run it with LimitMEMLOCK=infinity or CAP_IPC_LOCK");
+                   "memory cannot be locked: the kernel may evict this process when memory is "
+                   "short, and it would act late: run it with LimitMEMLOCK=infinity or "
+                   "CAP_IPC_LOCK");
   if (::mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) == 0) return {};
   return errno_failure("mlockall", errno);
 }

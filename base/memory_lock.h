@@ -1,16 +1,15 @@
-// Keeps what this process uses in memory, for one that must act when memory is short: code that was
-// evicted would have to come from a disk that everybody waits for.
+// Locks a process into memory, because it must act when memory is short. Evicted code would have to
+// be read from a disk that every process waits for.
 #pragma once
 
 #include "base/result.h"
 
 namespace cgphase {
 
-// Every page of this process stays in memory once it was touched, those of later mappings and
-// threads too (mlockall(2) with MCL_ONFAULT); a fork or exec ends that for the child. Not within a
-// bound, for there a later mapping would fail: RLIMIT_MEMLOCK is raised to have none. Errors:
-// denied (it takes CAP_IPC_LOCK, CAP_SYS_RESOURCE or LimitMEMLOCK=infinity; all stays as it was),
-// io.
+// Locks every page of this process once it was touched, also pages of later mappings and threads
+// (mlockall(2) with MCL_ONFAULT). A child of fork or exec is not locked. RLIMIT_MEMLOCK is raised
+// to unlimited, because a later mapping would fail at a limit. Errors: denied (CAP_IPC_LOCK,
+// CAP_SYS_RESOURCE or LimitMEMLOCK=infinity is needed; nothing is changed), io.
 Status lock_memory();
 
 }  // namespace cgphase

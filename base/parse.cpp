@@ -42,9 +42,9 @@ std::optional<double> scaled(std::string_view text, const std::array<Suffix, N>&
 constexpr double kPowersOfTen[] = {1,   1e1, 1e2, 1e3, 1e4,  1e5,  1e6,  1e7,
                                    1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
 
-// "12" and "-3.25": at most 15 digits as a whole number and as a power of ten are exact, and so
-// their quotient is rounded once (Clinger, "How to read floating point numbers accurately", 1990).
-// All else is absent and not wrong.
+// Parses "12" and "-3.25". At most 15 digits and their power of ten are exact as doubles, so that
+// the quotient is rounded once (Clinger, "How to read floating point numbers accurately", 1990).
+// Any other text is absent.
 std::optional<double> parse_short_decimal(std::string_view text) {
   const bool negative = text.starts_with('-');
   if (negative) text.remove_prefix(1);

@@ -1,17 +1,18 @@
-// That a program starts in a container, told while it does.
+// Reports that a program starts in a container, while it starts.
 #pragma once
 
 #include <cstdint>
 
 namespace cgphase {
 
-// Used by one thread.
+// Implemented by the BPF programs. Used by one thread.
 class ProgramStarts {
  public:
   virtual ~ProgramStarts() = default;
-  // Readable when a start is told.
+  // Becomes readable when a start is reported.
   virtual int fd() const = 0;
-  // Calls `tell` with the inode of each container in which one started. Allocates nothing.
+  // Calls `tell` with the inode of each container's cgroup in which a program started. Allocates
+  // nothing.
   virtual void take(void (*tell)(void* listener, std::uint64_t container), void* listener) = 0;
 };
 

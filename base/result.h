@@ -1,4 +1,5 @@
-// Failures as values: what kernel, disk, user or peer can cause is a Result, never an exception.
+// Failures are values. What the kernel, the disk, a user or a peer can cause is a Result, never an
+// exception.
 #pragma once
 
 #include <expected>
@@ -10,7 +11,7 @@ namespace cgphase {
 // What a caller can do about a failure. The text is for people; only the kind is for code.
 enum class ErrorKind {
   gone,         // the cgroup or process vanished: normal, drop it quietly
-  not_found,    // the named thing never was there
+  not_found,    // the named object does not exist
   invalid,      // input or value refused; nothing was changed
   denied,       // not permitted
   io,           // the disk, the kernel or a peer failed
@@ -26,14 +27,14 @@ template <class T>
 using Result = std::expected<T, Error>;
 using Status = Result<void>;
 
-// The word the field uses for a kind: "gone", "not found", ...
+// The word for a kind: "gone", "not found", ...
 std::string_view to_string(ErrorKind kind);
 
-// "ENOENT" for 2; the number as text for one without a name.
+// "ENOENT" for 2. A number without a name becomes its decimal text.
 std::string errno_word(int error_number);
 
-// ENOENT -> not_found, ENODEV -> gone, EACCES/EPERM/EROFS -> denied, EINVAL/ERANGE -> invalid,
-// ENOSYS/EOPNOTSUPP -> unsupported, all else io.
+// ENOENT, ENOTDIR -> not_found; ENODEV, ESRCH -> gone; EACCES, EPERM, EROFS -> denied; EINVAL,
+// ERANGE -> invalid; ENOSYS, EOPNOTSUPP -> unsupported; all others -> io.
 ErrorKind kind_of_errno(int error_number);
 
 // "WHAT: No such file or directory (ENOENT)", with the kind of the errno.

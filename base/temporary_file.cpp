@@ -12,9 +12,10 @@
 namespace cgphase {
 namespace {
 
-// Whatever it was: not what the user asked to be read.
+// The kind is always io, because the failure does not concern the file that the user named.
 std::unexpected<Error> no_temporary(const Error& error) {
-  return failure(ErrorKind::io, temporary_folder() + ": a temporary file: " + error.text);
+  return failure(ErrorKind::io,
+                 temporary_folder() + ": cannot create a temporary file: " + error.text);
 }
 
 }  // namespace
@@ -35,7 +36,7 @@ Result<Fd> unlinked_file() {
 }
 
 Result<PrivateFolder> PrivateFolder::make() {
-  // For root the path then leads nowhere else while it is used: only root can change it.
+  // For root the path cannot be redirected while it is used: only root can change it.
   std::string path = temporary_folder() + "/cgphase-XXXXXX";
   const Result<HeldPlace> place = hold_place(path, PlaceRule::exclusive);
   if (!place) return no_temporary(place.error());

@@ -1,4 +1,4 @@
-// A place on disk for what must not fill the memory.
+// Temporary files on disk, for data that is too large for memory.
 #pragma once
 
 #include <string>
@@ -9,19 +9,19 @@
 
 namespace cgphase {
 
-// $TMPDIR where that is set, else /var/tmp, which is a disk also where /tmp lies in memory, and
-// /tmp on a system without that.
+// $TMPDIR if it is set, else /var/tmp, which is on disk even if /tmp is in memory. /tmp is used if
+// /var/tmp is not writable.
 std::string temporary_folder();
 
-// An empty file in temporary_folder() to write and to read, which has no name and is gone with its
-// descriptor. Errors name the folder: not_found, denied, io.
+// An empty file in temporary_folder(), open for reading and writing. It has no name and disappears
+// with its descriptor. The error (io) names the folder.
 Result<Fd> unlinked_file();
 
 // An empty directory of mode 0700 in temporary_folder(), for programs and libraries that write by
-// path. It goes with the object, and all that is in it.
+// path. The destructor removes it and its content.
 class PrivateFolder {
  public:
-  // Errors name the folder; denied where other users can change it and we run as root.
+  // The error names the folder. As root it is an error if other users can change the folder.
   static Result<PrivateFolder> make();
   PrivateFolder(PrivateFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
   PrivateFolder& operator=(PrivateFolder&&) = delete;

@@ -65,7 +65,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-// Of what is printed; more is as much. Not a number prints as this, too.
+// The largest duration that is printed. Larger values and NaN print as this one.
 constexpr double kLongestDuration = 1e15;
 
 }  // namespace

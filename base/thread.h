@@ -1,4 +1,4 @@
-// Threads whose start may fail, as memory and process limits have it.
+// Starts threads. A start may fail because of memory and process limits.
 #pragma once
 
 #include <functional>
@@ -9,14 +9,14 @@
 
 namespace cgphase {
 
-// A thread that runs `body` with every signal blocked: signals to the process are for the thread
-// that waits for them. `name` is what the kernel shows, at most 15 bytes. The error (io) says that
-// no thread could be started (pthread_create(3): EAGAIN).
+// Starts a thread that runs `body` with every signal blocked: another thread waits for the signals
+// of the process. `name` is the name in the kernel, at most 15 bytes. The error has the kind of the
+// errno, usually io (pthread_create(3): EAGAIN).
 Result<std::thread> start_thread(const std::string& name, std::function<void()> body);
 
-// Gives the calling thread a table of descriptors of its own with nothing in it but the standard
-// ones. A thread that hangs in the kernel outlives its process: so it keeps neither lock nor socket
-// from the program that is started next. (Linux 5.9; before, nothing.)
+// Gives the calling thread its own table of descriptors with only the standard ones. A thread that
+// hangs in the kernel outlives its process. With its own table it keeps no lock and no socket from
+// the next instance. (Since Linux 5.9; before, it does nothing.)
 void leave_descriptors();
 
 }  // namespace cgphase

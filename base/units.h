@@ -1,4 +1,4 @@
-// Units that must not be mixed up where a limit is concerned.
+// Types for units that must not be mixed up when a limit is written.
 #pragma once
 
 #include <compare>

@@ -32,7 +32,7 @@ TEST_CASE("a descriptor is closed once, by its last owner") {
   CHECK(::fcntl(number, F_GETFD) == -1);
 }
 
-TEST_CASE("a kernel text file is read from its start each time") {
+TEST_CASE("a kernel text file is read from offset 0 each time") {
   const Fd fd = temporary_file("max 100000\n");
   std::array<char, 64> buffer{};
   for (int round = 0; round < 2; ++round) {
@@ -40,7 +40,7 @@ TEST_CASE("a kernel text file is read from its start each time") {
   }
 }
 
-TEST_CASE("a file that fills the buffer is refused, one byte less is read") {
+TEST_CASE("a file that fills the buffer is invalid, one byte less is read") {
   const Fd fd = temporary_file("12345678");
   std::array<char, 8> small{};
   CHECK(pread_text(fd.get(), small).error().kind == ErrorKind::invalid);
@@ -48,12 +48,12 @@ TEST_CASE("a file that fills the buffer is refused, one byte less is read") {
   CHECK(pread_text(fd.get(), enough).value() == "12345678");
 }
 
-TEST_CASE("what is opened is closed on exec") {
+TEST_CASE("open_path and open_at set close-on-exec") {
   const Fd fd = open_path("/dev/null", O_RDONLY).value();
   CHECK((::fcntl(fd.get(), F_GETFD) & FD_CLOEXEC) != 0);
 }
 
-TEST_CASE("the last descriptors that this process may have are told from the others") {
+TEST_CASE("is_among_last recognises the last descriptors below the limit") {
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
   const rlimit few{200, before.rlim_max};

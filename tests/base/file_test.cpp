@@ -25,7 +25,7 @@ struct Directory {
     const std::filesystem::directory_iterator all(path);
     return static_cast<int>(std::distance(begin(all), end(all)));
   }
-  // The file that is not renamed yet.
+  // The new file before its rename.
   std::string hidden() const {
     for (const auto& entry : std::filesystem::directory_iterator(path))
       if (entry.path().filename().string().starts_with(".cgphase-")) return entry.path();
@@ -35,7 +35,7 @@ struct Directory {
 
 }  // namespace
 
-TEST_CASE("a file is read up to its bound and refused beyond") {
+TEST_CASE("a file up to the limit is read, a larger one is invalid") {
   Directory directory;
   const std::string path = directory.path + "/f";
   REQUIRE(replace_file(path, "12345"));
@@ -49,7 +49,7 @@ TEST_CASE("a missing file is not found, and the error names it") {
   CHECK(result.error().text.starts_with("/nonexistent/x: "));
 }
 
-TEST_CASE("replacing a file leaves no temporary behind and keeps the mode asked for") {
+TEST_CASE("replace_file leaves no temporary file behind and sets the mode") {
   Directory directory;
   const std::string path = directory.path + "/f";
   REQUIRE(replace_file(path, "old", 0600));
@@ -64,7 +64,7 @@ TEST_CASE("replacing a file leaves no temporary behind and keeps the mode asked 
   CHECK(entries == 1);
 }
 
-TEST_CASE("a file that is replaced in pieces is the old one until it is committed") {
+TEST_CASE("a file replaced in pieces keeps its old content until commit") {
   Directory directory;
   const std::string path = directory.path + "/f";
   REQUIRE(replace_file(path, "old"));
@@ -79,7 +79,7 @@ TEST_CASE("a file that is replaced in pieces is the old one until it is committe
   CHECK(read_file(path, 100).value() == "one, two");
 }
 
-TEST_CASE("a file that is never committed stays as it was, and nothing lies beside it") {
+TEST_CASE("a replacement without commit changes nothing and leaves no file behind") {
   Directory directory;
   const std::string path = directory.path + "/f";
   REQUIRE(replace_file(path, "old"));
@@ -93,7 +93,7 @@ TEST_CASE("a file that is never committed stays as it was, and nothing lies besi
   CHECK(std::distance(begin(entries), end(entries)) == 1);
 }
 
-TEST_CASE("a directory, a pipe or a device is not replaced, and stays what it is") {
+TEST_CASE("a directory, a pipe or a device is not replaced and stays unchanged") {
   Directory directory;
   const std::string pipe = directory.path + "/pipe", folder = directory.path + "/folder";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
@@ -108,7 +108,7 @@ TEST_CASE("a directory, a pipe or a device is not replaced, and stays what it is
   CHECK(directory.entries() == 2);
 }
 
-TEST_CASE("a link in the place of a file is refused, and what it points to stays") {
+TEST_CASE("a symbolic link is refused, and its target stays unchanged") {
   Directory directory;
   const std::string link = directory.path + "/link", target = directory.path + "/target";
   SUBCASE("to a file") { REQUIRE(replace_file(target, "mine")); }
@@ -125,7 +125,7 @@ TEST_CASE("a link in the place of a file is refused, and what it points to stays
   CHECK(directory.entries() == entries);
 }
 
-TEST_CASE("a hard link in the place of a file is replaced, and the other name keeps its content") {
+TEST_CASE("a hard link is replaced, and the other name keeps its content") {
   Directory directory;
   const std::string path = directory.path + "/f", other = directory.path + "/other";
   REQUIRE(replace_file(other, "mine"));
@@ -135,7 +135,7 @@ TEST_CASE("a hard link in the place of a file is replaced, and the other name ke
   CHECK(read_file(other, 100).value() == "mine");
 }
 
-TEST_CASE("a new file that somebody swaps is not given the name, and the old content stays") {
+TEST_CASE("if the new file is swapped, it is not renamed and the old content stays") {
   Directory directory;
   const std::string path = directory.path + "/f", other = directory.path + "/other";
   REQUIRE(replace_file(path, "old"));
@@ -144,15 +144,15 @@ TEST_CASE("a new file that somebody swaps is not given the name, and the old con
     Result<FileReplacement> file = FileReplacement::create(path);
     REQUIRE(file);
     const std::string temporary = directory.hidden();
-    SUBCASE("for a link") {
+    SUBCASE("by a link") {
       std::filesystem::remove(temporary);
       std::filesystem::create_symlink("other", temporary);
     }
-    SUBCASE("for another file") {
+    SUBCASE("by another file") {
       std::filesystem::remove(temporary);
       REQUIRE(replace_file(temporary, "planted"));
     }
-    SUBCASE("for nothing") { std::filesystem::remove(temporary); }
+    SUBCASE("by nothing") { std::filesystem::remove(temporary); }
     REQUIRE(file->write("new"));
     const Status done = file->commit();
     REQUIRE_FALSE(done);
@@ -162,7 +162,7 @@ TEST_CASE("a new file that somebody swaps is not given the name, and the old con
   CHECK(read_file(other, 100).value() == "mine");
 }
 
-TEST_CASE("a directory that is swapped for a link after it was opened receives the file") {
+TEST_CASE("a directory that is replaced by a link after it was opened receives the file") {
   Directory directory;
   const std::string place = directory.path + "/place", moved = directory.path + "/moved";
   const std::string victim = directory.path + "/victim";
@@ -178,7 +178,7 @@ TEST_CASE("a directory that is swapped for a link after it was opened receives t
   CHECK(read_file(moved + "/f", 100).value() == "new");
 }
 
-TEST_CASE("of two writers of one file the last one counts, and each file is whole") {
+TEST_CASE("with two writers the last one wins, and each file is complete") {
   Directory directory;
   const std::string path = directory.path + "/f";
   Result<FileReplacement> first = FileReplacement::create(path);
@@ -193,7 +193,7 @@ TEST_CASE("of two writers of one file the last one counts, and each file is whol
   CHECK(directory.entries() == 1);
 }
 
-TEST_CASE("a file that finds no room leaves the old content, and nothing beside it") {
+TEST_CASE("on a full disk the old content stays, and no file is left behind") {
   Directory directory;
   const std::string path = directory.path + "/f";
   REQUIRE(replace_file(path, "old"));
@@ -212,7 +212,7 @@ TEST_CASE("a file that finds no room leaves the old content, and nothing beside 
   CHECK(directory.entries() == 1);
 }
 
-TEST_CASE("a name as long as the file system takes can be replaced") {
+TEST_CASE("a file with the longest possible name can be replaced") {
   Directory directory;
   const std::string path = directory.path + "/" + std::string(255, 'n');
   REQUIRE(replace_file(path, "old"));

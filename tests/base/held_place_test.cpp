@@ -24,7 +24,7 @@ struct stat directory_of(uid_t owner, mode_t mode) {
   return status;
 }
 
-// SUDO_UID is as it was afterwards.
+// Sets SUDO_UID and restores it on destruction.
 class CalledBy {
  public:
   explicit CalledBy(const char* uid) {
@@ -74,7 +74,7 @@ const bool kRoot = ::geteuid() == 0;
 
 }  // namespace
 
-TEST_CASE("a directory is exclusive where nobody but trusted users can change its entries") {
+TEST_CASE("a directory is exclusive if only trusted users can change its entries") {
   const uid_t trusted[] = {0, kCaller};
   const auto exclusive = [&](uid_t owner, mode_t mode) {
     return is_exclusive(directory_of(owner, mode), trusted);
@@ -89,7 +89,7 @@ TEST_CASE("a directory is exclusive where nobody but trusted users can change it
   CHECK_FALSE(exclusive(0, 0757));
 }
 
-TEST_CASE("trusted are root, this user and, as root, the user who called sudo") {
+TEST_CASE("trusted users are root, this user and, as root, the user who called sudo") {
   const CalledBy caller("1001");
   const std::vector<uid_t> users = trusted_users();
   CHECK(users.size() == (kRoot ? 3 : 2));
@@ -102,7 +102,7 @@ TEST_CASE("trusted are root, this user and, as root, the user who called sudo") 
   }
 }
 
-TEST_CASE("a relative path is held from the working directory, and its name is the last element") {
+TEST_CASE("a relative path starts at the working directory, and its last element is the name") {
   const Result<HeldPlace> place = hold_place("file.csv", PlaceRule::shared);
   REQUIRE(place);
   CHECK(place->name == "file.csv");
@@ -112,7 +112,7 @@ TEST_CASE("a relative path is held from the working directory, and its name is t
   CHECK(held.st_ino == here.st_ino);
 }
 
-TEST_CASE("a missing directory, or a file in its place, is not found") {
+TEST_CASE("a missing directory, or a file instead of a directory, is not found") {
   CHECK(error_of("/nonexistent/f", PlaceRule::exclusive) == ErrorKind::not_found);
   CHECK(error_of("/dev/null/f", PlaceRule::exclusive) == ErrorKind::not_found);
 }
@@ -153,8 +153,9 @@ TEST_CASE_FIXTURE(Places, "root follows a link to a directory only if no other u
   }
 }
 
-TEST_CASE_FIXTURE(Places, "a shared file goes into another user's directory, and follows no link" *
-                              doctest::skip(!kRoot)) {
+TEST_CASE_FIXTURE(Places,
+                  "a shared file may be in another user's directory, but not behind a link" *
+                      doctest::skip(!kRoot)) {
   REQUIRE(replace_shared_file(theirs + "/f.prom", "text"));
   CHECK(read_file(theirs + "/f.prom", 100).value() == "text");
   REQUIRE(replace_file(path + "/ours/secret", "mine"));

@@ -26,12 +26,12 @@ TEST_CASE("ISO 8601 reads with T or a blank, slashes, a fraction and any zone") 
   CHECK(seconds("2024-02-29T00:00") == 1'709'164'800);
 }
 
-TEST_CASE("a time without a zone is UTC and says so") {
+TEST_CASE("a time without a zone is UTC and not marked as zoned") {
   CHECK(parse_iso_time("2023-11-14T22:13:20Z")->zoned);
   CHECK_FALSE(parse_iso_time("2023-11-14T22:13:20")->zoned);
 }
 
-TEST_CASE("what is no date and time of day is absent") {
+TEST_CASE("text that is no date and time of day is absent") {
   for (const char* text : {"", "2023", "1700000000", "2023-11-14", "2023-11-14T",
                            "2023-02-29T00:00", "14.11.2023 22:13", "11/14/2023 22:13",
                            "2023-11/14 22:13",

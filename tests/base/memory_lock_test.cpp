@@ -16,16 +16,16 @@ using namespace cgphase;
 
 namespace {
 
-constexpr uid_t kNobodyElse = 60'002;  // of no other process here
+constexpr uid_t kNobodyElse = 60'002;  // no other process here has it
 
-// The line of /proc/self/status.
+// The value of a line of /proc/self/status.
 std::string status_of(const std::string& key) {
   const std::string text = read_file("/proc/self/status", 1 << 16).value_or("");
   const std::size_t at = text.find(key + ":");
   return at == text.npos ? "" : text.substr(at, text.find('\n', at) - at);
 }
 
-// In a child, which the lock ends with.
+// Runs in a child process, whose end releases the lock.
 int in_child(int (*body)()) {
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
@@ -35,17 +35,17 @@ int in_child(int (*body)()) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-int lock_and_look() {
+int lock_and_check() {
   if (!lock_memory()) return 1;
   const std::string before = status_of("VmLck");
-  // A mapping of later is locked too, whatever its size.
+  // A later mapping is locked too, whatever its size.
   void* later = ::mmap(nullptr, 1 << 28, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (later == MAP_FAILED) return 2;
   return status_of("VmLck") != before ? 0 : 3;
 }
 
-// As a user without the right to it, under a bound.
+// Runs as a user who may not lock memory, with a limit.
 int lock_without_right() {
   const rlimit some{1 << 16, 1 << 16};
   if (::setrlimit(RLIMIT_MEMLOCK, &some) != 0) return 1;
@@ -59,12 +59,12 @@ int lock_without_right() {
 
 bool may_lock() {
 #ifdef CGPHASE_SANITIZED
-  return false;  // its runtime answers mlockall() by itself
+  return false;  // the sanitizer's runtime replaces mlockall()
 #endif
   constexpr std::uint64_t kEither = 1ULL << CAP_IPC_LOCK | 1ULL << CAP_SYS_RESOURCE;
   const std::string held = status_of("CapEff");
   const std::uint64_t effective = std::stoull(held.substr(held.find('\t')), nullptr, 16);
-  // Another user namespace's capabilities do not count.
+  // Capabilities of another user namespace do not count.
   const bool first_namespace =
       read_file("/proc/self/uid_map", 256).value_or("").find("4294967295") != std::string::npos;
   rlimit limit{};
@@ -75,10 +75,10 @@ bool may_lock() {
 }  // namespace
 
 // rule: S-12
-TEST_CASE("locked memory is that of later, too" * doctest::skip(!may_lock())) {
-  CHECK(in_child(lock_and_look) == 0);
+TEST_CASE("later mappings are locked too" * doctest::skip(!may_lock())) {
+  CHECK(in_child(lock_and_check) == 0);
 }
 
-TEST_CASE("without the right to lock memory nothing is locked, and a sentence says what it takes") {
+TEST_CASE("without permission nothing is locked, and the error names what is needed") {
   CHECK(in_child(lock_without_right) == 0);
 }

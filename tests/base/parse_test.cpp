@@ -8,12 +8,12 @@
 
 using namespace cgphase;
 
-TEST_CASE("an unsigned number is read to its bound") {
+TEST_CASE("an unsigned number is read up to its maximum") {
   CHECK(parse_u64("0") == 0);
   CHECK(parse_u64("18446744073709551615") == 18446744073709551615ULL);
 }
 
-TEST_CASE("one past the bound of an unsigned number is absent") {
+TEST_CASE("a number above the maximum of an unsigned number is absent") {
   CHECK_FALSE(parse_u64("18446744073709551616"));
 }
 
@@ -22,7 +22,7 @@ TEST_CASE("anything around an unsigned number makes it absent") {
     CHECK_FALSE(parse_u64(text));
 }
 
-TEST_CASE("a floating-point number must be finite and whole") {
+TEST_CASE("a floating-point number must be finite and complete") {
   CHECK(parse_double("-2.5e3") == -2500.0);
   for (const char* text : {"", "nan", "inf", "-inf", "1e999", "1.5x"})
     CHECK_FALSE(parse_double(text));
@@ -51,7 +51,7 @@ TEST_CASE("a floating-point number reads as std::from_chars reads it, to the las
   CHECK(unlike == "");
 }
 
-TEST_CASE("lines come one by one, the last without a newline too") {
+TEST_CASE("lines are returned one by one, the last also without a newline") {
   std::string_view rest = "a 1\n\nb 2";
   std::string_view line;
   CHECK(next_line(rest, line));
@@ -63,7 +63,7 @@ TEST_CASE("lines come one by one, the last without a newline too") {
   CHECK_FALSE(next_line(rest, line));
 }
 
-TEST_CASE("words are separated by any blanks") {
+TEST_CASE("any blanks separate words") {
   std::string_view rest = "  50000\t100000\n";
   std::string_view word;
   CHECK(next_word(rest, word));
@@ -90,7 +90,7 @@ TEST_CASE("durations need a unit") {
   for (const char* text : {"", "5", "-1s", "1y", "s"}) CHECK_FALSE(parse_duration_ns(text));
 }
 
-TEST_CASE("a share is told as a number or in per cent") {
+TEST_CASE("a share is a number or a percentage") {
   CHECK(parse_share("0.001") == 0.001);
   CHECK(parse_share("0.1 %") == 0.1 / 100);
   CHECK(parse_share(" 5% ") == 0.05);

@@ -10,7 +10,7 @@
 
 using namespace cgphase;
 
-TEST_CASE("an unlinked file has no name, and gives back what was written") {
+TEST_CASE("an unlinked file has no name and returns what was written") {
   const Result<Fd> file = unlinked_file();
   REQUIRE(file);
   struct stat status {};
@@ -22,7 +22,7 @@ TEST_CASE("an unlinked file has no name, and gives back what was written") {
   CHECK(pread_text(file->get(), buffer).value() == "phases");
 }
 
-TEST_CASE("a private folder is for its owner alone, and goes with all that is in it") {
+TEST_CASE("a private folder has mode 0700 and is removed with its content") {
   std::string path;
   {
     const Result<PrivateFolder> folder = PrivateFolder::make();

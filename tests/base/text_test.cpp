@@ -7,14 +7,14 @@
 
 using namespace cgphase;
 
-TEST_CASE("printable text keeps single backslashes and escapes what a terminal would obey") {
+TEST_CASE("printable text keeps single backslashes and escapes control characters") {
   CHECK(printable("a\\x1b[31m \x1b[31m\n") == "a\\x1b[31m \\x1b[31m\\x0a");
   CHECK(printable(printable("\\\x1b\\")) == printable("\\\x1b\\"));
   CHECK(printable("\\") == "\\");
   CHECK(printable("").empty());
 }
 
-TEST_CASE("a name of printable UTF-8 stays as it is") {
+TEST_CASE("a name of printable UTF-8 is unchanged") {
   CHECK(escape_name("docker-ab12.scope/größe") == "docker-ab12.scope/größe");
 }
 
@@ -29,7 +29,7 @@ TEST_CASE("escape sequences, controls and broken UTF-8 become hexadecimal") {
 }
 
 // rule: SEC-03
-TEST_CASE("escaping is injective: a literal backslash does not look like an escape") {
+TEST_CASE("escaping is injective: a literal backslash differs from an escape") {
   CHECK(escape_name("\\x1b") == "\\\\x1b");
   CHECK(escape_name("\\x1b") != escape_name("\x1b"));
 }
@@ -44,14 +44,14 @@ TEST_CASE("unescape_name undoes escape_name for any bytes") {
   }
 }
 
-TEST_CASE("the nearest word is offered, a far one is not") {
+TEST_CASE("nearest returns a close word and no distant one") {
   constexpr std::array<std::string_view, 3> kKeys = {"interval", "mode", "memory_floor"};
   CHECK(nearest("intervall", kKeys) == "interval");
   CHECK(nearest("memory_flor", kKeys) == "memory_floor");
   CHECK(nearest("zzzzzzzz", kKeys).empty());
 }
 
-TEST_CASE("sizes and durations for people") {
+TEST_CASE("sizes and durations print with units") {
   CHECK(human_bytes(0) == "0 B");
   CHECK(human_bytes(1536) == "1.5 KiB");
   CHECK(human_bytes(512.0 * 1024 * 1024) == "512 MiB");
@@ -60,7 +60,7 @@ TEST_CASE("sizes and durations for people") {
   CHECK(human_duration(3 * 3600 + 12 * 60) == "3 h 12 min");
 }
 
-TEST_CASE("a duration is rounded to what is printed, and takes the unit of that") {
+TEST_CASE("a duration is rounded to its last printed unit, which decides the format") {
   CHECK(human_duration(0) == "0 s");
   CHECK(human_duration(0.0004) == "0 s");
   CHECK(human_duration(0.9994) == "999 ms");

@@ -15,9 +15,9 @@ using namespace cgphase;
 
 namespace {
 
-constexpr uid_t kSomebody = 60'001;  // of no other process here
+constexpr uid_t kSomebody = 60'001;  // no other process here has it
 
-// In a child that may have no process or thread but itself.
+// Runs in a child that may have no other process or thread.
 int start_without_room() {
   const rlimit none{1, 1};
   if (::getuid() == 0 && ::setuid(kSomebody) != 0) return 1;
@@ -30,7 +30,7 @@ int start_without_room() {
 
 }  // namespace
 
-TEST_CASE("a thread has its name and takes no signal of the process, its starter does") {
+TEST_CASE("a thread has its name and blocks all signals, its creator does not") {
   std::promise<void> may_end;
   bool blocked = false;
   auto thread = start_thread("named", [&] {
@@ -51,7 +51,7 @@ TEST_CASE("a thread has its name and takes no signal of the process, its starter
   CHECK(::sigismember(&mine, SIGTERM) == 0);
 }
 
-TEST_CASE("where no thread can be started the error says which, and nothing ends") {
+TEST_CASE("if no thread can be started, the error names it and the process continues") {
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) ::_exit(start_without_room());
