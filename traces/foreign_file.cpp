@@ -35,11 +35,11 @@ std::string foreign_file(std::string_view head) {
   for (const Format& format : kFormats)
     if (head.size() > format.offset && head.substr(format.offset).starts_with(format.magic))
       return std::string(format.what) + "; unpack it first (" + std::string(format.command) +
-             ") and name the CSV file in it";
+             "), then pass the CSV file in it";
   const bool utf16 = head.starts_with("\xFF\xFE"sv) || head.starts_with("\xFE\xFF"sv);
   if (utf16 && !head.starts_with("\xFF\xFE\0\0"sv)) return {};
   if (head.find('\0') != head.npos)
-    return "is not text: it has zero bytes; a trace is CSV in UTF-8, or in UTF-16 with a byte "
+    return "is not text: it contains zero bytes; a trace is CSV in UTF-8, or in UTF-16 with a byte "
            "order mark";
   if (is_json(head))
     return "is JSON; a trace is CSV with a header line (docs/internals/trace-format.md)";

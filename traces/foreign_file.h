@@ -1,4 +1,4 @@
-// Files that are no text, or no CSV, told by their first bytes.
+// Recognises files that are not text, or not CSV, by their first bytes.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace cgphase {
 
-// One sentence that says what the file is and what to do with it, for a file that begins with these
-// bytes. Empty where it may be CSV. A tar archive is recognised from 512 bytes on.
+// Returns what the file is and what to do with it, as a predicate after its name. `head` is the
+// beginning of the file. Empty if it may be CSV. A tar archive is recognised from 512 bytes on.
 std::string foreign_file(std::string_view head);
 
 }  // namespace cgphase

@@ -11,7 +11,7 @@ namespace cgphase {
 namespace {
 
 constexpr int kGzip = 16 + MAX_WBITS;
-constexpr std::size_t kPieceBytes = 1U << 20;  // what deflate() is given at once
+constexpr std::size_t kPieceBytes = 1U << 20;  // the most that one deflate() call gets
 
 }  // namespace
 
@@ -30,7 +30,7 @@ GzipText::~GzipText() = default;
 
 void GzipText::run(std::string_view text, bool last, std::string& out) {
   std::array<Bytef, 16 * 1024> buffer;
-  // zlib does not write there.
+  // zlib only reads from next_in; its type is not const.
   stream_->next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(text.data()));
   stream_->avail_in = static_cast<uInt>(text.size());
   do {

@@ -1,4 +1,4 @@
-// Text compressed with gzip, piece by piece.
+// Compresses text with gzip, piece by piece.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,8 @@ struct z_stream_s;
 
 namespace cgphase {
 
-// The same text gives the same bytes: no time and no file name are in them. One thread.
+// The same text gives the same bytes, because no time and no file name is stored. Owned and used by
+// one thread.
 class GzipText {
  public:
   GzipText();
@@ -19,7 +20,7 @@ class GzipText {
   GzipText& operator=(GzipText&&) noexcept;
   ~GzipText();
 
-  // Append to `out` what is ready. finish() is called once, after all text.
+  // Append the compressed bytes that are ready to `out`. Call finish() once, after all text.
   void add(std::string_view text, std::string& out);
   void finish(std::string& out);
 

@@ -18,13 +18,13 @@ namespace cgphase {
 namespace {
 
 constexpr unsigned kChunkBytes = 64 * 1024;
-// Of what comes through a pipe, which is kept in a temporary file because it cannot be read twice.
+// Input from a pipe is copied to a temporary file, because it cannot be read twice.
 constexpr std::uint64_t kMaxSpooledBytes = std::uint64_t{4} << 30;
 
 Result<Fd> spooled(const Fd& from, const std::string& path) {
   Result<Fd> spool = unlinked_file();
   if (!spool)
-    return failure(ErrorKind::io, path + ": is no file, and a copy cannot be kept: " +
+    return failure(ErrorKind::io, path + ": is a pipe, and no temporary copy could be made: " +
                                       spool.error().text);
   std::vector<char> chunk(kChunkBytes);
   for (std::uint64_t total = 0;;) {
@@ -38,14 +38,14 @@ Result<Fd> spooled(const Fd& from, const std::string& path) {
                                                 "file first");
     const std::string_view bytes(chunk.data(), static_cast<std::size_t>(count));
     if (Status written = write_all(spool->get(), bytes); !written)
-      return failure(ErrorKind::io, path + ": a copy cannot be kept in " +
-                                               temporary_folder() + ": " + written.error().text);
+      return failure(ErrorKind::io, path + ": cannot write a temporary copy in " +
+                                        temporary_folder() + ": " + written.error().text);
   }
   if (::lseek(spool->get(), 0, SEEK_SET) != 0) return errno_failure(path, errno);
   return spool;
 }
 
-// A code point as UTF-8.
+// Appends a code point as UTF-8.
 void append_utf8(std::uint32_t point, std::string& out) {
   const auto byte = [](std::uint32_t value) { return static_cast<char>(value); };
   const auto trailing = [&](unsigned shift) { return byte(0x80U | (point >> shift & 0x3FU)); };
@@ -62,13 +62,13 @@ void append_utf8(std::uint32_t point, std::string& out) {
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-// Where a quote opens a field that may have blanks before it; npos where it does not.
+// Position of the quote that opens a field, after optional blanks; npos if the field is not quoted.
 std::size_t opening_quote(std::string_view line, std::size_t i, char separator) {
   while (i < line.size() && is_blank(line[i]) && line[i] != separator) ++i;
   return i < line.size() && line[i] == '"' ? i : line.npos;
 }
 
-// From the opening quote at line[i] to the closing one; false when there is none.
+// Moves `i` from the opening quote to the closing one. False if there is none.
 bool find_closing_quote(std::string_view line, std::size_t& i) {
   for (++i; i < line.size(); ++i) {
     if (line[i] != '"') continue;
@@ -78,7 +78,7 @@ bool find_closing_quote(std::string_view line, std::size_t& i) {
   return false;
 }
 
-// `unquoted` holds at most all of a line: what lies in it stays where it is.
+// `unquoted` is reserved for the whole line, so that views into it stay valid.
 std::string_view without_quotes(std::string_view field, std::size_t line_size,
                                 std::string& unquoted) {
   if (field.find('"') == std::string_view::npos) return field;
@@ -131,14 +131,15 @@ Result<TextLines> TextLines::open(const std::string& path) {
 }
 
 Result<TextLines> TextLines::again() const {
-  // A descriptor of its own, with a position of its own, of the very same file.
+  // A new open file description has its own position. /proc/self/fd names the same file even if the
+  // path changed.
   Result<Fd> fd = open_path("/proc/self/fd/" + std::to_string(fd_), O_RDONLY);
   if (!fd) return failure(fd.error().kind, path_ + ": cannot be read again: " + fd.error().text);
   return read(path_, *std::move(fd));
 }
 
 Result<TextLines> TextLines::read(const std::string& path, Fd fd) {
-  // zlib passes a file without the gzip magic through as it is.
+  // zlib returns the bytes of a file without the gzip magic unchanged.
   gzFile_s* file = gzdopen(fd.get(), "rb");
   if (file == nullptr) return errno_failure(path, ENOMEM);
   return TextLines(path, file, fd.release());
@@ -153,7 +154,7 @@ Status TextLines::recognise(std::string_view head) {
   return {};
 }
 
-// A character that is not whole is kept for the next chunk, or at the end replaced.
+// An incomplete character is kept for the next chunk, or replaced at the end.
 void TextLines::decode_utf16(std::string_view bytes, bool last) {
   constexpr std::uint32_t kReplacement = 0xFFFD;
   undecoded_ += bytes;
@@ -189,12 +190,12 @@ Result<bool> TextLines::refill() {
   buffer_.resize(old_size + static_cast<std::size_t>(count > 0 ? count : 0));
   int code = Z_OK;
   std::string_view reason = gzerror(file_, &code);
-  // zlib names the file by its descriptor.
+  // zlib's text names the file by its descriptor, which is cut off.
   if (const auto colon = reason.find(">: "); colon != reason.npos) reason.remove_prefix(colon + 3);
   if (count < 0 || code == Z_BUF_ERROR)
     return failure(code == Z_ERRNO ? ErrorKind::io : ErrorKind::invalid,
                    path_ + ": line " + std::to_string(line_number_ + 1) +
-                       ": cannot be read on: " + std::string(reason));
+                       ": cannot be read further: " + std::string(reason));
   const std::string_view chunk = std::string_view(buffer_).substr(old_size);
   crc_ = crc32c(chunk, crc_);
   const bool first = encoding_ == Encoding::unknown;

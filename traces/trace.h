@@ -1,5 +1,5 @@
-// Recorded telemetry in the trace format (docs/internals/trace-format.md): reading it into the
-// samples that the daemon would have seen, and writing samples down.
+// Reads recorded telemetry in the trace format (docs/internals/trace-format.md) into the samples
+// that the daemon would have seen, and writes samples.
 #pragma once
 
 #include <cstddef>
@@ -22,34 +22,36 @@ namespace cgphase {
 
 inline constexpr std::size_t kMaxTraceColumns = 512;
 inline constexpr std::size_t kMaxTraceExecutions = 65'536;
-// Of who keeps something of every row in memory; who does not needs no bound.
+// Limit for readers that keep data of every row in memory. Others need no limit.
 inline constexpr std::size_t kMaxTraceRows = 4'000'000;
 inline constexpr std::size_t kAnyTraceRows = std::numeric_limits<std::size_t>::max();
-// A CPU limit that no column tells is the median of so many rows of an execution at most.
+// If no column has the CPU limit, it is the median over at most this many rows of an execution.
 inline constexpr std::size_t kMaxLimitRows = 4096;
 
 struct TraceRow {
   MonotonicTime time;     // since the first row of the file
   WallTime wall_time;     // column timestamp
   std::uint64_t line = 0; // in the file, from 1
-  Sample sample;          // counters rebuilt; sample.limits are those of the row
+  Sample sample;          // counters are rebuilt; sample.limits are the limits of this row
   std::string label, label_detail;
-  std::vector<std::optional<double>> columns;  // those asked for, in that order
+  // The columns of TraceOptions::columns, in that order.
+  std::vector<std::optional<double>> columns;
 };
 
-// What the rows of one pod.id have in common.
+// The part that all rows of one pod.id share.
 struct ExecutionHeader {
   std::string id, service;
-  // Of the first row; the CPU limit may be derived (docs/internals/trace-format.md).
+  // Limits of the first row. The CPU limit may be derived (docs/internals/trace-format.md).
   Limits original;
   HostCapacity host;
-  // Where no row tells it, `host` is the largest use in the execution: enough to measure by where
-  // there is no limit, and nothing that a machine could be filled up to.
+  // True if the trace has the capacity of the host. Otherwise `host` is the largest use in the
+  // execution. That serves as a scale if there is no limit, but it is not the capacity of a
+  // machine.
   bool host_cores_told = true, host_memory_told = true;
 };
 
-// The rows of one pod.id, in file order. All of a trace's samples of one execution carry the same
-// CgroupId {0, n}, n counting executions from 1.
+// The rows of one pod.id, in file order. All samples of one execution have the same CgroupId {0,
+// n}, where n counts executions from 1.
 struct Execution : ExecutionHeader {
   std::vector<TraceRow> rows;
 };
@@ -64,42 +66,42 @@ struct Trace : TraceSource {
 };
 
 struct TraceOptions {
-  std::vector<std::string> columns;        // numeric columns to keep beside the sample
+  std::vector<std::string> columns;  // numeric columns to keep in addition to the sample
   std::size_t max_rows = kMaxTraceRows;
 };
 
-// The rows of a file one by one, in file order: memory for one row, and some for each execution.
-// What the first row of an execution does not tell (the CPU limit, the host:
-// docs/internals/trace-format.md) is looked for in all of the file before that row is handed out;
-// the file is then read twice. Owned and used by one thread.
+// Reads the rows of a file one by one, in file order. Memory is needed for one row and a little per
+// execution. If the first row of an execution lacks the CPU limit or the host
+// (docs/internals/trace-format.md), the whole file is searched before that row is returned. The
+// file is then read twice. Owned and used by one thread.
 class TraceReader {
  public:
-  // Reads the header. Errors: not_found, denied, io, and invalid naming file, line, column and
+  // Reads the header. Errors: not_found, denied, io, and invalid with file, line, column and
   // reason.
   static Result<TraceReader> open(const std::string& path, const TraceOptions& options = {});
   TraceReader(TraceReader&& other) noexcept;
   TraceReader& operator=(TraceReader&& other) noexcept;
   ~TraceReader();
 
-  // The next row, in place of what `row` held; false at the end. Errors as of open().
+  // Reads the next row into `row`; false at the end. Errors as open().
   Result<bool> next(TraceRow& row);
 
-  // The execution of the row last read, and its place in the order of first appearance, from 0.
-  // Valid until the next call of next().
+  // The execution of the last row, and its index in order of first appearance, from 0. The
+  // reference is valid until the next call of next().
   const ExecutionHeader& execution() const;
   std::size_t index() const;
-  // All that had a row so far, in that order.
+  // All executions with a row so far, in that order.
   std::span<const ExecutionHeader> executions() const;
 
   const std::string& path() const;
-  std::uint32_t crc() const;  // of what was read so far, as TraceSource::crc
-  // How the file was read so far, where a user must know it: sentences without the file's name,
-  // such as "timestamps taken as milliseconds". Complete once all rows were read.
+  std::uint32_t crc() const;  // of the text read so far, as TraceSource::crc
+  // Remarks for the user on how the file was interpreted, without the file's name, such as
+  // "timestamps taken as milliseconds". Complete once all rows were read.
   std::vector<std::string> notes() const;
-  // Once all rows were read: invalid where there was none, or none with a number of the format or
-  // in a column asked for.
+  // Call it once all rows were read. Invalid if there was no row, or if no row has a number in a
+  // column of the format or a requested column.
   Status check_measured() const;
-  // The same file from its beginning, with the same options; also where it came through a pipe.
+  // Reads the same file from its beginning, with the same options. Works for a pipe too.
   Result<TraceReader> again() const;
 
  private:
@@ -108,31 +110,30 @@ class TraceReader {
   std::unique_ptr<Impl> impl_;
 };
 
-// All rows that are left, one after the other, until `take` fails. Errors as of TraceReader, and of
-// `take`.
+// Calls `take` with each remaining row until it fails. Errors: those of TraceReader and of `take`.
 Status read_rows(TraceReader& reader, const std::function<Status(const TraceRow&)>& take);
 
-// The same, in memory. Errors as of TraceReader.
+// Reads the remaining rows into memory. Errors as TraceReader.
 Result<Trace> collect_rows(TraceReader& reader);
 
-// The whole file in memory. Errors as of TraceReader.
+// Reads the whole file into memory. Errors as TraceReader.
 Result<Trace> read_trace(const std::string& path, const TraceOptions& options = {});
 
-// One row to write. `previous` is the reading of the same container before this one, null for the
-// first; `interval_seconds` lies between the two.
+// One row to write. `previous` is the sample of the same container before this one, null for the
+// first. `interval_seconds` is the time between the two.
 struct TraceRecord {
   const ContainerInfo* container = nullptr;
   WallTime time;
   HostCapacity host;
-  Limits original;  // before cgphase changed any
+  Limits original;  // limits before cgphase changed any
   const Sample* sample = nullptr;
   const Sample* previous = nullptr;
   double interval_seconds = 0;
-  std::optional<int> phase;   // as cgphase recognised it then; the label is the truth
+  std::optional<int> phase;  // as cgphase recognised it then; the label is the ground truth
   std::string_view label, label_detail;
 };
 
-// Append to `out`; one header, then one row per record. An absent value is an empty field.
+// Append to `out`: one header, then one row per record. An absent value is an empty field.
 void write_trace_header(std::string& out);
 void write_trace_row(std::string& out, const TraceRecord& record);
 

@@ -1,4 +1,4 @@
-// What no machine can measure: values of a trace that are taken for absent. Private to model/.
+// Bounds of plausible values. A trace value beyond them is treated as absent. Private to traces/.
 #pragma once
 
 #include <cstdint>
@@ -8,46 +8,47 @@
 
 namespace cgphase {
 
-// Linux runs on at most so many processors; no processor addresses more physical memory.
+// The most processors that Linux supports, and the most physical memory that a processor addresses.
 inline constexpr double kMostHostCores = 8192;
 inline constexpr double kMostMemoryBytes = 0x1p52;
-// A limit at or above this is none: cgroup v1's "unlimited" is 9223372036854771712.
+// A limit at or above this value means no limit. cgroup v1 writes 9223372036854771712.
 inline constexpr double kNoLimit = 0x1p62;
-// Where the host is unknown, use may be so many times the limit: limits change, and requests are
-// no limits.
+// If the host is unknown, use may be this many times the limit. Limits change, and requests are not
+// limits.
 inline constexpr double kMostTimesLimit = 64;
-// Use above the host's capacity that comes of reading at uneven intervals.
+// Readings at uneven intervals may exceed the capacity of the host by these factors.
 inline constexpr double kCpuTolerance = 1.25, kMemoryTolerance = 1.05;
-// By how much an interval may be longer than it says: timestamps may be whole seconds.
+// An interval may be longer than recorded by this much. Timestamps may be whole seconds.
 inline constexpr double kWholeSecond = 1, kTickSeconds = 0.02;
-// No host moves more bytes, or counts more events, in a second.
+// No host transfers more bytes, or counts more events, per second.
 inline constexpr double kMostBytesPerSecond = 1e13, kMostEventsPerSecond = 1e10;
 inline constexpr double kMostTasks = 4'194'304;  // PID_MAX_LIMIT
 
-// The largest value that can be true, and why.
+// The largest plausible value, and its reason.
 struct Bound {
   double most;
-  // "above the host's 4 cores": `source` and where it is not 0 `capacity` with its `unit`.
+  // The reason in a message, such as "above the host's 4 cores": `source`, then `capacity` with
+  // `unit` if capacity is not 0.
   std::string_view source;
   double capacity = 0;
   std::string_view unit = {};
 };
 
-// What one host can do: a row's own capacities, where it or its execution has them.
+// Bounds of one row: the capacities of its host, from the row or its execution.
 struct RowBounds {
   Bound cores{kMostHostCores, "more than any host has"};
   Bound memory{kMostMemoryBytes, "more than any host has"};
-  double jitter_seconds = kTickSeconds;  // by which the interval may be longer
+  double jitter_seconds = kTickSeconds;  // the interval may be longer by this
 };
-// Zero is unknown.
+// An argument of 0 is unknown.
 RowBounds row_bounds(double host_cores, double host_memory, double cpu_limit, double memory_limit);
 
-// Counts what was ignored in a file, and remembers the first.
+// Counts the values that were ignored in a file, and remembers the first.
 class Impossible {
  public:
   void add(std::string_view column, double value, std::uint64_t line, const Bound& bound);
-  // "1 impossible value ignored: cpu.usage.cores 1.7e+09 at line 812, above the host's 4 cores";
-  // empty where there was none.
+  // "1 impossible value ignored: cpu.usage.cores 1.7e+09 at line 812, above the host's 4 cores".
+  // Empty if no value was ignored.
   std::string note() const;
 
  private:
@@ -55,11 +56,11 @@ class Impossible {
   std::string first_;
 };
 
-// Follows one cumulative counter. A value that it cannot have reached is not taken; one that goes
-// on from there is, for then the counter did jump.
+// Checks one cumulative counter. A value that grew too fast is refused. A later value that
+// continues from the refused one is accepted, because the counter did jump.
 class CounterGuard {
  public:
-  // Whether `value` can be true at `seconds`, which do not fall.
+  // True if `value` is plausible at time `seconds`. Times must not decrease.
   bool takes(std::uint64_t value, double seconds, double most_per_second, double jitter_seconds);
 
  private:
@@ -67,7 +68,7 @@ class CounterGuard {
     std::uint64_t value;
     double seconds;
   };
-  // At first any value goes on from the one, and none from the other.
+  // The initial readings: every value continues from taken_, and none from refused_.
   Reading taken_{0, -std::numeric_limits<double>::infinity()};
   Reading refused_{std::numeric_limits<std::uint64_t>::max(), 0};
 };

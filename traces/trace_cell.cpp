@@ -17,7 +17,7 @@ bool all_digits(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, is_digit);
 }
 
-// What the commas of a number mean.
+// The meaning of commas in a number.
 enum class Commas : std::uint8_t { no_number, decimal, either, thousands };
 
 Commas commas_of(std::string_view cell) {
@@ -58,7 +58,7 @@ bool is_missing(std::string_view cell) {
       "nan", "-nan", "na", "n/a", "[n/a]", "#n/a", "<na>", "null", "nil", "none", "undefined",
       "-", "--"};
   if (cell.empty()) return true;
-  if (is_digit(cell.front())) return false;  // as nearly every cell
+  if (is_digit(cell.front())) return false;  // fast path: nearly every cell
   return cell.size() <= 9 && std::ranges::find(kWords, lower_case(cell)) != kWords.end();
 }
 
@@ -98,9 +98,9 @@ std::string NumberFormat::why_not(std::string_view cell) const {
   const Commas commas = commas_of(cell);
   if (commas == Commas::thousands) return "has thousands separators; write the digits alone";
   if (commas == Commas::either && decimal_ != Decimal::comma)
-    return "may have a decimal comma or a thousands separator; write it without";
+    return "may have a decimal comma or a thousands separator; use a decimal point or digits only";
   if (commas == Commas::decimal || (decimal_ == Decimal::comma && parse_double(cell)))
-    return "does not go with the numbers before it: some have a decimal point, some a comma";
+    return "contradicts the numbers before it: some have a decimal point, some a comma";
   if (cell.ends_with('%')) return "is a percentage, and the column is not";
   const std::size_t unit = cell.find_first_not_of("0123456789.,-+ ");
   if (unit != cell.npos && unit > 0 && is_digit(cell.front()) && std::isalpha(

@@ -1,4 +1,4 @@
-// Cells of a trace as programs and people write them. Private to model/.
+// Parses cells of a trace as programs and people write them. Private to traces/.
 #pragma once
 
 #include <cstdint>
@@ -8,24 +8,25 @@
 
 namespace cgphase {
 
-// `text` with ASCII letters in lower case.
+// Returns `text` with its ASCII letters in lower case.
 std::string lower_case(std::string_view text);
 
-// Of trimmed cells, in any case: "", NaN, NA, N/A, null, None, undefined, "-" and the like; max,
-// inf and unlimited; infinity or a number beyond a double.
+// Predicates on trimmed cells, in upper or lower case. Missing: "", NaN, NA, N/A, null, None,
+// undefined, "-" and the like. No limit: max, inf and unlimited. Infinite: infinity, or a number
+// that a double cannot represent.
 bool is_missing(std::string_view cell);
 bool is_no_limit(std::string_view cell);
 bool is_infinite(std::string_view cell);
 
-// How the numbers of one file are written. Whether a comma is a decimal comma or separates
-// thousands is certain of some cells only ("0,5"; "1,234" is not); they decide for the others.
+// The number format of one file. Only some cells show whether a comma is a decimal comma or
+// separates thousands: "0,5" does, "1,234" does not. The first clear cell decides for all.
 class NumberFormat {
  public:
-  // Takes note of a cell, to be read later.
+  // Updates the format from a cell that is read later.
   void learn(std::string_view cell);
-  // Absent where the cell is no number, or not certainly one.
+  // Absent if the cell is not a number, or an ambiguous one.
   std::optional<double> read(std::string_view cell);
-  // Why read() finds none: a predicate behind the cell.
+  // Why read() returns no number, as a predicate for a message after the cell.
   std::string why_not(std::string_view cell) const;
 
  private:

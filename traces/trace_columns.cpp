@@ -11,7 +11,7 @@ using Q = Quantity;
 
 constexpr double kMostStall = 1.01, kMostGpus = 1024;
 
-// A field given as the path of members to it.
+// A column for the field that the two member pointers name.
 template <auto Group, auto Field>
 constexpr TraceColumn field(std::string_view name, Quantity quantity) {
   return {name, quantity, [](const Sample& sample) { return sample.*Group.*Field; },
@@ -152,12 +152,12 @@ constexpr TraceRatio kRatios[] = {
     ratio<&Sample::gpu, &GpuStat::memory_utilisation_ratio>("gpu.memory.utilisation"),
 };
 
-// A column of others, read in the place of one of ours that the file does not have.
-struct StandIn {
-  std::string_view name;  // of ours
+// A column of another tool that is read if the file lacks ours.
+struct Fallback {
+  std::string_view name;  // our column
   TraceColumn column;
 };
-constexpr StandIn kStandIns[] = {
+constexpr Fallback kFallbacks[] = {
     {"io.rbytes", field<&Sample::io, &IoStat::read_bytes>("io.rchar", Q::traffic)},
     {"io.wbytes", field<&Sample::io, &IoStat::write_bytes>("io.wchar", Q::traffic)},
     {"pids", count<&Sample::pids_current>("threads")},
@@ -166,7 +166,7 @@ constexpr StandIn kStandIns[] = {
 }  // namespace
 
 std::uint64_t largest(Quantity quantity) {
-  constexpr std::uint64_t kMostCounted = 9'200'000'000'000'000'000U;  // a double holds it, too
+  constexpr std::uint64_t kMostCounted = 9'200'000'000'000'000'000U;  // exact as a double
   switch (quantity) {
     case Q::memory:
     case Q::other_bytes: return static_cast<std::uint64_t>(kMostMemoryBytes);
@@ -185,7 +185,7 @@ std::vector<const TraceColumn*> columns_to_read(std::span<const std::string> nam
   std::vector<const TraceColumn*> columns;
   for (const TraceColumn& column : kColumns)
     if (has(column.name)) columns.push_back(&column);
-  for (const auto& [name, column] : kStandIns)
+  for (const auto& [name, column] : kFallbacks)
     if (!has(name) && has(column.name)) columns.push_back(&column);
   return columns;
 }

@@ -1,5 +1,5 @@
-// The columns of the trace format that stand for one field of a Sample, as a table that drives the
-// reader and the writer. Private to model/.
+// The table of trace columns that map to one field of a Sample. It drives the reader and the
+// writer. Private to traces/.
 #pragma once
 
 #include <cstdint>
@@ -13,27 +13,27 @@
 
 namespace cgphase {
 
-// How a limit that is none is written, as in the kernel's files.
+// The text for no limit, as in the kernel's files.
 inline constexpr std::string_view kMaxWord = "max";
 
-// What a whole number of a Sample counts; all but the first four are cumulative, as the kernel
-// counts them.
+// The quantity that an integer field of a Sample counts. All but the first four are cumulative, as
+// in the kernel.
 enum class Quantity : std::uint8_t {
-  memory,       // bytes of the host's memory
+  memory,  // bytes of the host's memory
   other_bytes,
   tasks,
   flag,
-  cpu_time,     // us, of all processors
-  wall_time,    // us, of one clock
-  traffic,      // bytes
+  cpu_time,   // us, summed over all processors
+  wall_time,  // us, of one clock
+  traffic,    // bytes
   events
 };
-// Whether it is cumulative.
 constexpr bool is_cumulative(Quantity quantity) { return quantity >= Quantity::cpu_time; }
-// A larger value of it cannot be true: a field of memory.stat below zero reads as 2^64 less it.
+// The largest plausible value. memory.stat shows a negative field as 2^64 minus its amount, which
+// is larger.
 std::uint64_t largest(Quantity quantity);
 
-// A whole number of a Sample under its column name.
+// An integer field of a Sample and its column name.
 struct TraceColumn {
   std::string_view name;
   Quantity quantity;
@@ -41,7 +41,7 @@ struct TraceColumn {
   void (*set)(Sample&, std::uint64_t);
 };
 
-// A ratio of a Sample: at most `most`, for GPUs are several.
+// A ratio of a Sample. It is at most `most`, which exceeds 1 for several GPUs.
 struct TraceRatio {
   std::string_view name;
   double most;
@@ -49,12 +49,12 @@ struct TraceRatio {
   void (*set)(Sample&, double);
 };
 
-// Those that are written, in that order; the ratios behind the whole numbers.
+// The columns that are written, in order. Ratios follow the integers.
 std::span<const TraceColumn> trace_columns();
 std::span<const TraceRatio> trace_ratios();
 
-// Those to read from a file whose header has `names`: of the table above the ones it has, and where
-// one is not in it, a column of others that means nearly the same (docs/internals/trace-format.md).
+// The columns to read from a file whose header has `names`. If a column is missing, a column of
+// another tool with nearly the same meaning is used (docs/internals/trace-format.md).
 std::vector<const TraceColumn*> columns_to_read(std::span<const std::string> names);
 
 }  // namespace cgphase

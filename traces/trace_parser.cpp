@@ -14,12 +14,12 @@ namespace cgphase {
 namespace {
 
 constexpr double kNsPerSec = 1e9;
-constexpr double kMaxNumber = 9.2e18;       // an uint64 read by way of a double
+constexpr double kMaxNumber = 9.2e18;       // a uint64 that was read as a double
 constexpr double kIntervalTolerance = 1.5;  // seconds; timestamps may be whole seconds
 constexpr double kQuotaPeriodUsec = 100'000;
-constexpr double kMostLimitCores = 1e9;     // more is as much
+constexpr double kMostLimitCores = 1e9;  // larger limits are reduced to this
 constexpr double kMostPercent = 100 * kCpuTolerance;
-// AI4DL's nanoseconds are over intervals of their own, not so many times those of the rows.
+// AI4DL's nanoseconds cover intervals of their own. These are at most this many row intervals long.
 constexpr double kMostOwnIntervals = 10;
 constexpr Bound kAnyNumber{kMaxNumber, "more than a counter holds"};
 
@@ -27,7 +27,7 @@ std::int64_t to_nanoseconds(double seconds) { return std::llround(seconds * kNsP
 
 bool is_whole(double value) { return value == std::floor(value); }
 
-// What "1%" is in a column of this name.
+// The value of "1%" in a column of this name; 0 if percentages are not allowed.
 double percent_of(const std::string& name) {
   if (name.ends_with(".pct") || name.contains(".pct.")) return 1;
   for (const TraceRatio& ratio : trace_ratios())
@@ -94,7 +94,7 @@ void TraceParser::bind_columns() {
   has_anon_ = shape_.find("memory.anon").has_value();
 }
 
-// Percentages stand in for columns that the file does not have.
+// Percentages replace columns that the file lacks.
 void TraceParser::find_conversions() {
   if (!has_usage_counter_ && !cpu_usage_ && !cpu_cores_) {
     cores_by_host_pct_ = cpu_host_pct_ && host_cores_;
@@ -137,12 +137,12 @@ Status TraceParser::check_measured() const {
                      " (docs/internals/trace-format.md)");
 }
 
-// Every row has as many fields as the first ones.
+// Every row must have as many fields as the first rows.
 Status TraceParser::check_fields() {
   const std::size_t named = shape_.leading + shape_.names.size();
   const bool as_many = fields_.size() == named + shape_.trailing;
   if (as_many && (shape_.trailing == 0 || trim(fields_.back()).empty())) return {};
-  const std::string wrong = as_many ? "a value behind the last column of the header"
+  const std::string wrong = as_many ? "a value after the last column of the header"
                                     : std::to_string(fields_.size()) + " fields, not " +
                                           std::to_string(named + shape_.trailing);
   return failure(ErrorKind::invalid,
@@ -187,7 +187,7 @@ std::optional<double> TraceParser::reading(const Position& position, const Bound
   return std::nullopt;
 }
 
-// 0 and -1 are how some programs write that there is none.
+// Some programs write 0 or -1 for no limit.
 std::optional<double> TraceParser::limit(const Position& position) {
   if (!position || is_no_limit(trim(text(position)))) return std::nullopt;
   std::optional<double> value = number(position);
@@ -197,7 +197,7 @@ std::optional<double> TraceParser::limit(const Position& position) {
   return value;
 }
 
-// Rows of one execution mostly follow each other.
+// Consecutive rows mostly belong to the same execution.
 Status TraceParser::find_execution(std::string_view id) {
   if (index_ < executions_.size() && executions_[index_].id == id) return {};
   const auto found = indices_.find(id);
@@ -221,7 +221,7 @@ Status TraceParser::find_execution(std::string_view id) {
 void TraceParser::fill_column(const TraceColumn& column, std::size_t position, TraceRow& row,
                               CounterGuard& guard, double seconds) {
   const Quantity quantity = column.quantity;
-  // Whole numbers keep all their digits.
+  // Integers are not read as a double, which would lose digits.
   std::optional<std::uint64_t> value = parse_u64(fields_[position + shape_.leading]);
   if (!value)
     if (const std::optional<double> rounded = reading(position, kAnyNumber))
@@ -251,13 +251,13 @@ void TraceParser::fill_columns(TraceRow& row, Progress& progress) {
     if (guarded) ++cumulative;
   }
   for (const auto& [ratio, position] : ratios_)
-    if (const auto value = reading(position, {ratio->most, "more than all of the time"})) {
+    if (const auto value = reading(position, {ratio->most, "above 100 % of the time"})) {
       ratio->set(row.sample, *value);
       measured_ = true;
     }
 }
 
-// After all others: what they ignored is absent here, too.
+// Requested columns are filled last, because a value that another step ignored is absent here too.
 void TraceParser::fill_asked(TraceRow& row) {
   row.columns.clear();
   for (const auto& [position, is_limit] : asked_) {
@@ -271,7 +271,7 @@ void TraceParser::fill_asked(TraceRow& row) {
   }
 }
 
-// In seconds, by the unit of the file; below zero after fault().
+// The time in seconds, from the unit of the file. Negative after fault().
 double TraceParser::timestamp() {
   const std::string_view cell = trim(text(timestamp_));
   const auto refuse = [&](const std::string& why) {
@@ -291,12 +291,12 @@ double TraceParser::timestamp() {
   if (*value > kLastDate) return refuse("is too large");
   if (shape_.dated && shape_.time != TimeForm::seconds && *value < kFirstDate)
     return refuse("is not in " + std::string(time_form_name(shape_.time)) +
-                  ", which the first rows are in");
+                  ", unlike the first rows");
   return *value;
 }
 
-// The seconds between two rows are their `interval` where that agrees with the timestamps, which
-// are often rounded.
+// Timestamps are often rounded. So the time between two rows is the column `interval`, if it agrees
+// with the timestamps.
 double TraceParser::fill_time(TraceRow& row, Progress& progress) {
   const double now = timestamp();
   const std::optional<double> interval = reading(interval_, kAnyNumber);
@@ -311,8 +311,9 @@ double TraceParser::fill_time(TraceRow& row, Progress& progress) {
     agreed = interval && *interval > 0 && std::abs(*interval - elapsed) <= kIntervalTolerance;
     if (agreed) elapsed = *interval;
     if (elapsed < 0)
-      fault("timestamp", "runs backwards: it is before that of the row above with the same "
-                         "pod.id; sort the rows by time, or name what follows another pod.id");
+      fault("timestamp",
+            "runs backwards: it is before that of the row above with the same "
+            "pod.id; sort the rows by time, or give later rows another pod.id");
     progress.seconds += elapsed;
   }
   bounds_.jitter_seconds = !agreed && is_whole(now) && is_whole(progress.timestamp)
@@ -325,7 +326,8 @@ double TraceParser::fill_time(TraceRow& row, Progress& progress) {
   return elapsed;
 }
 
-// The mean of the interval as replay sees it, so that none of its samples is above the largest.
+// The mean over the interval as replay computes it, so that no replayed sample exceeds the largest
+// use.
 std::optional<double> TraceParser::used_cores(const TraceRow& row, const Progress& progress) {
   const double seconds = seconds_of(row.time) - seconds_of(progress.time);
   const Counter used = growth(row.sample.cpu.usage_usec, progress.usage_usec);
@@ -333,7 +335,7 @@ std::optional<double> TraceParser::used_cores(const TraceRow& row, const Progres
   return static_cast<double>(*used) / 1e6 / seconds;
 }
 
-// CPU use as the row tells it; `of_limit` becomes its percentage of the limit.
+// CPU use in the columns of the row. `of_limit` receives its percentage of the limit.
 std::optional<double> TraceParser::cores_of_row(const TraceRow& row,
                                                 std::optional<double>& of_limit) {
   const double limit = row.sample.limits.cpu_cores().value_or(Cores{0}).value;
@@ -348,8 +350,9 @@ std::optional<double> TraceParser::cores_of_row(const TraceRow& row,
   return cores;
 }
 
-// Without a counter one is rebuilt: from the nanoseconds of the interval where the row says how
-// long it was, else from the cores, because AI4DL's nanoseconds are over intervals of their own.
+// Rebuilds the counter if the file has none. The nanoseconds of the interval are used if the row
+// has the interval. Otherwise the cores are used, because AI4DL's nanoseconds cover intervals of
+// their own.
 void TraceParser::fill_cpu(TraceRow& row, Progress& progress, double elapsed) {
   std::optional<double> percent;
   const std::optional<double> cores = cores_of_row(row, percent);
@@ -367,7 +370,7 @@ void TraceParser::fill_cpu(TraceRow& row, Progress& progress, double elapsed) {
     progress.cpu_usec += nanoseconds && by_time ? *nanoseconds / 1000
                                                 : *cores * std::max(elapsed, 0.0) * 1e6;
     if (progress.cpu_usec > kMaxNumber)
-      return fault(cpu_usage_ ? "cpu.usage" : "cpu.usage.cores", "adds up to too much");
+      return fault(cpu_usage_ ? "cpu.usage" : "cpu.usage.cores", "the sum is too large");
     row.sample.cpu.usage_usec = static_cast<std::uint64_t>(progress.cpu_usec);
   }
   for (const auto& used : {cores, used_cores(row, progress)})
@@ -392,7 +395,7 @@ void TraceParser::fill_memory(TraceRow& row, Progress& progress) {
   measured_ |= need.has_value();
 }
 
-// What mem.working.set leaves out of mem.current is page cache, and no need.
+// mem.current minus mem.working.set is page cache, which is not need.
 void TraceParser::fill_need(double in_use, Sample& sample) {
   MemoryStat& memory = sample.memory;
   memory.anon_bytes = static_cast<std::uint64_t>(in_use);
@@ -403,7 +406,7 @@ void TraceParser::fill_need(double in_use, Sample& sample) {
     memory.active_file_bytes = sample.memory_current->value - known;
 }
 
-// Limits and host, and by them the bounds of what the row can say.
+// Reads limits and host, which set the bounds for the other values of the row.
 void TraceParser::fill_capacity(TraceRow& row, ExecutionHeader& execution) {
   const std::optional<double> cpu_limit = limit(cpu_limit_);
   const std::optional<double> memory_limit = limit(memory_limit_);
@@ -481,8 +484,8 @@ bool TraceParser::complete(std::size_t index) const {
   return limit && cores && memory;
 }
 
-// AI4DL's columns tell the CPU request only as usage and its percentage, each rounded: the median
-// over the rows.
+// AI4DL's columns have the CPU request only as usage and its percentage, both rounded. So the limit
+// is the median over the rows.
 TraceParser::Measured TraceParser::measured(std::string_view id) const {
   const auto found = indices_.find(id);
   if (found == indices_.end()) return {};

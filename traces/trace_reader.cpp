@@ -8,7 +8,7 @@
 namespace cgphase {
 namespace {
 
-// To the first line behind the header.
+// Skips to the first line after the header.
 Status skip_header(TextLines& lines, const TraceShape& shape) {
   std::string_view line;
   while (lines.line_number() < shape.header_line) {
@@ -38,7 +38,7 @@ class TraceReader::Impl {
       : lines(std::move(the_lines)), options(the_options), shape(the_shape),
         parser(lines.path(), the_options, the_shape) {}
 
-  // The same file from its first row.
+  // Reads the same file from its first row.
   static Result<std::unique_ptr<Impl>> begin(const TextLines& file, const TraceOptions& options,
                                              const TraceShape& shape) {
     Result<TextLines> lines = file.again();
@@ -48,7 +48,7 @@ class TraceReader::Impl {
     return std::make_unique<Impl>(std::move(*lines), options, shape);
   }
 
-  // The first row of an execution is there.
+  // Completes the header of an execution when its first row was read.
   Status begin_execution(const TraceRow& row) {
     ExecutionHeader& execution = parser.execution(parser.index());
     derived.emplace_back();
@@ -56,15 +56,15 @@ class TraceReader::Impl {
       if (Status status = survey(); !status) return status;
       TraceParser::Measured measured = whole->measured(execution.id);
       derived.back() = measured.cpu_max;
-      tell_host(measured, execution);
+      fill_host(measured, execution);
     }
     execution.original = row.sample.limits;
     if (derived.back()) execution.original.cpu_max = derived.back();
     return {};
   }
 
-  // A trace that tells neither limit nor host is its own measure.
-  static void tell_host(const TraceParser::Measured& measured, ExecutionHeader& execution) {
+  // If the trace has neither limit nor host, its largest use is the scale.
+  static void fill_host(const TraceParser::Measured& measured, ExecutionHeader& execution) {
     execution.host_cores_told = measured.host.cpu_cores > 0;
     execution.host_memory_told = measured.host.memory.value > 0;
     execution.host = measured.host;
@@ -72,7 +72,7 @@ class TraceReader::Impl {
     if (!execution.host_memory_told) execution.host.memory = measured.most_used.memory;
   }
 
-  // Reads all of the file once, ahead of this reader.
+  // Reads the whole file once, ahead of this reader.
   Status survey() {
     if (whole) return {};
     Result<TextLines> all = lines.again();
@@ -93,7 +93,7 @@ class TraceReader::Impl {
   TraceOptions options;
   TraceShape shape;
   TraceParser parser;
-  std::optional<TraceParser> whole;             // all of the file, once it was needed
+  std::optional<TraceParser> whole;             // totals of the whole file, read when first needed
   std::vector<std::optional<CpuMax>> derived;   // per execution
 };
 

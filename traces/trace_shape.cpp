@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::string_view kFormatPage = "docs/internals/trace-format.md";
 constexpr std::string_view kSeparators = ",;\t";
-constexpr double kLeastCores = 0.01;  // less is rounded too much to tell an interval
+constexpr double kLeastCores = 0.01;  // smaller values are too rounded to compute an interval
 constexpr std::size_t kShownNames = 8, kShownNameBytes = 40;
-// From here on it is said that a time since some start was taken as seconds.
+// From this step on, a note says that a time since a start was taken as seconds.
 constexpr double kSlowStep = 100;
 constexpr std::size_t kSlowSteps = 10;
 
@@ -56,37 +56,39 @@ class Recogniser {
     return true;
   }
 
-  // The separator under which the line names a timestamp, else that of most fields.
+  // Finds the separator with which the line has a column `timestamp`, else the one with most
+  // fields.
   bool names_timestamp(std::string_view line) {
     std::size_t most = 0;
     char best = kSeparators.front();
     for (const char separator : kSeparators) {
-      if (!separator_told_) shape_.separator = separator;
+      if (!separator_given_) shape_.separator = separator;
       if (!split(line, shape_.names)) continue;
       if (shape_.find("timestamp")) return true;
       if (shape_.names.size() > most) best = shape_.separator;
       most = std::max(most, shape_.names.size());
     }
-    if (!separator_told_) shape_.separator = best;
+    if (!separator_given_) shape_.separator = best;
     return false;
   }
 
-  // A spreadsheet's "sep=;" in the first line.
+  // Spreadsheets may write "sep=;" in the first line.
   bool is_separator_line(std::string_view line) {
     if (line.starts_with('"') && line.ends_with('"') && line.size() > 1)
       line = line.substr(1, line.size() - 2);
     if (line.size() != 5 || lower_case(line.substr(0, 4)) != "sep=") return false;
     shape_.separator = line[4];
-    separator_told_ = true;
+    separator_given_ = true;
     return true;
   }
 
-  void take_header(std::string_view line, std::uint64_t line_number) {
+  void set_header(std::string_view line, std::uint64_t line_number) {
     shape_.header = line;
     shape_.header_line = line_number;
   }
 
-  // Behind blank lines, a separator line and comments; a comment may be the header itself.
+  // The header follows blank lines, a separator line and comments. The last comment may be the
+  // header itself.
   Status read_header() {
     std::string comment;
     std::uint64_t comment_line = 0;
@@ -98,7 +100,7 @@ class Recogniser {
       if (trim(line).empty()) continue;
       if (lines_.line_number() == 1 && is_separator_line(trim(line))) continue;
       if (!line.starts_with('#')) {
-        take_header(line, lines_.line_number());
+        set_header(line, lines_.line_number());
         break;
       }
       comment = line.substr(line.find_first_not_of("# \t") == line.npos
@@ -110,7 +112,7 @@ class Recogniser {
     const std::string first = shape_.header;
     const std::uint64_t first_line = shape_.header_line;
     if (comment_line > 0 && names_timestamp(comment)) {
-      take_header(comment, comment_line);
+      set_header(comment, comment_line);
       if (first_line > 0) keep_row(first);
       return check_names();
     }
@@ -139,7 +141,7 @@ class Recogniser {
       if (name.empty()) continue;
       const std::string lower = lower_case(name);
       const auto [place, fresh] = known.emplace(lower, name);
-      // Where one of two is in lower case, that is the one that is meant.
+      // If two names differ only in case, the one in lower case is used.
       if (!fresh && (name == place->second || (name != lower && place->second != lower)))
         return bad(shape_.header_line, "column " + escape_name(name) + ": appears twice");
     }
@@ -159,14 +161,14 @@ class Recogniser {
     std::string_view line;
     while (rows_.size() < kShapeRows) {
       const Result<bool> more = lines_.next(line);
-      // The rows before a damage are read; then it is met again.
+      // An error here is ignored. The reader returns the rows before it and then meets it again.
       if (!more || !*more) return {};
       keep_row(line);
     }
     return {};
   }
 
-  // Fields that the header does not name: an index before the others, an empty one behind them.
+  // Finds fields that the header lacks: an index before the others, an empty one after them.
   void fix_fields() {
     if (rows_.empty() || rows_.front().size() <= shape_.names.size()) return;
     const std::size_t more = rows_.front().size() - shape_.names.size();
@@ -178,7 +180,7 @@ class Recogniser {
     else if (more == 2 && empty_last) shape_.leading = shape_.trailing = 1;
   }
 
-  // Whether a date stands one field behind the place of the timestamp, and no date in it.
+  // True if a date is one field after the timestamp's column, and no date is in it.
   bool has_index() const {
     const std::size_t place = *shape_.find("timestamp");
     const auto is_date = [&](std::size_t at) {
@@ -188,7 +190,7 @@ class Recogniser {
     return !is_date(place) && is_date(place + 1);
   }
 
-  // The cell of a row; empty where there is no such column.
+  // The cell of a row; empty if the column is missing.
   std::string_view cell(const Fields& row, std::string_view name) const {
     const auto place = shape_.find(name);
     if (!place || *place + shape_.leading >= row.size()) return {};
@@ -204,8 +206,8 @@ class Recogniser {
     }
   }
 
-  // The seconds since the row before, by a column that tells them in the row.
-  std::optional<double> told_seconds(const Fields& row) {
+  // The seconds since the previous row, from the other columns of this row.
+  std::optional<double> seconds_since_previous(const Fields& row) {
     const auto interval = shape_.numbers.read(cell(row, "interval"));
     if (interval && *interval > 0) return interval;
     const auto nanoseconds = shape_.numbers.read(cell(row, "cpu.usage"));
@@ -233,14 +235,14 @@ class Recogniser {
       const double step = *value - std::exchange(place->second, *value);
       if (fresh || !(step > 0)) continue;
       seen.steps.push_back(step);
-      if (const auto seconds = told_seconds(row)) seen.rates.push_back(step / *seconds);
+      if (const auto seconds = seconds_since_previous(row)) seen.rates.push_back(step / *seconds);
     }
     const double step = median_of(seen.steps);
     if (dates) {
       shape_.time = TimeForm::iso;
       shape_.step_seconds = step;
       shape_.notes.push_back(std::string("timestamps taken as ISO 8601") +
-                             (zoned ? "" : ", in UTC where they name no zone"));
+                             (zoned ? "" : ", in UTC if they have no zone"));
       return {};
     }
     const std::optional<TimeForm> form = time_form_of(seen);
@@ -248,16 +250,16 @@ class Recogniser {
       return bad(shape_.header_line + 1,
                  "column timestamp: the unit is unclear: " +
                      (step > 0 ? "rows are " + number_text(step) + " apart"
-                               : number_text(seen.values.front()) + " is no date in any") +
+                               : number_text(seen.values.front()) + " is not a date in any unit") +
                      "; write seconds since 1970 or since the start, or ISO 8601 (" +
                      std::string(kFormatPage) + ")");
     shape_.time = *form;
     shape_.step_seconds = step / per_second(*form);
-    say_unit(median_of(seen.values), seen.steps.size());
+    note_unit(median_of(seen.values), seen.steps.size());
     return {};
   }
 
-  void say_unit(double value, std::size_t steps) {
+  void note_unit(double value, std::size_t steps) {
     const std::string taken = "timestamps taken as " + std::string(time_form_name(shape_.time));
     shape_.dated = value / per_second(shape_.time) >= kFirstDate;
     if (shape_.time != TimeForm::seconds) shape_.notes.push_back(taken);
@@ -267,7 +269,7 @@ class Recogniser {
 
   TextLines& lines_;
   TraceShape shape_;
-  bool separator_told_ = false;
+  bool separator_given_ = false;
   std::vector<Fields> rows_;
 };
 

@@ -1,4 +1,4 @@
-// How one file writes a trace: what its first lines tell of it. Private to model/.
+// The format of one trace file, recognised from its first lines. Private to traces/.
 #pragma once
 
 #include <cstddef>
@@ -15,31 +15,32 @@
 
 namespace cgphase {
 
-// So many rows are looked at before the first is read.
+// The number of rows that are examined before the first is read.
 inline constexpr std::size_t kShapeRows = 256;
 
 struct TraceShape {
   char separator = ',';
-  std::uint64_t header_line = 0;     // rows begin behind it
-  std::string header;                // that line
-  std::vector<std::string> names;    // without blanks around them
+  std::uint64_t header_line = 0;          // rows begin after it
+  std::string header;                     // text of that line
+  std::vector<std::string> names;         // column names without blanks around them
   std::size_t leading = 0, trailing = 0;  // fields that only rows have: an index, empty ones
-  bool blanks = false;               // around names, and so around cells
+  bool blanks = false;                    // true if names, and so cells, have blanks around them
   TimeForm time = TimeForm::seconds;
-  bool dated = false;                // its numbers are dates, not the time since a start
-  double step_seconds = 0;           // usual distance of two rows of an execution; 0 = unknown
+  bool dated = false;       // its timestamps are dates, not the time since a start
+  double step_seconds = 0;  // usual time between two rows of an execution; 0 = unknown
   NumberFormat numbers;
-  std::vector<std::string> notes;    // what a user must know of this: sentences
+  std::vector<std::string> notes;  // remarks for the user
 
-  // The column of this name, in any case; `time` stands for `timestamp`.
+  // The index of the column with this name, in any case. `time` matches `timestamp`.
   std::optional<std::size_t> find(std::string_view name) const;
 };
 
-// The first of some names, for a message.
+// The first few names, for a message.
 std::string first_names(const std::vector<std::string>& names);
 
-// Reads the beginning of the file. Errors: those of TextLines; invalid naming file and line, where
-// there is no header, where a name appears twice, and where the unit of the timestamps is unclear.
+// Reads the beginning of the file. Errors: those of TextLines, and invalid with file and line. It
+// is invalid if the header is missing, a name appears twice, or the unit of the timestamps is
+// unclear.
 Result<TraceShape> recognise_trace(TextLines& lines);
 
 }  // namespace cgphase

@@ -1,4 +1,4 @@
-// Which unit the timestamps of a trace are in. Private to model/.
+// Finds the unit of the timestamps of a trace. Private to traces/.
 #pragma once
 
 #include <cstdint>
@@ -8,25 +8,26 @@
 
 namespace cgphase {
 
-inline constexpr double kFirstDate = 1e9, kLastDate = 9e9;  // seconds since 1970, of any trace
+// Seconds since 1970; range of all dates in traces.
+inline constexpr double kFirstDate = 1e9, kLastDate = 9e9;
 
 enum class TimeForm : std::uint8_t { seconds, milliseconds, microseconds, nanoseconds, iso };
 
-// As people read it; how many are one second.
+// The name for messages, and the number of units per second.
 std::string_view time_form_name(TimeForm form);
 double per_second(TimeForm form);
 
-// What the first rows of a file show.
+// Observations from the first rows of a file.
 struct TimeSeen {
-  std::vector<double> values;  // of the column timestamp
-  std::vector<double> steps;   // between rows of one execution, above zero
-  std::vector<double> rates;   // of those steps: timestamp units per second, by another column
+  std::vector<double> values;  // values of the column timestamp
+  std::vector<double> steps;   // positive differences between rows of one execution
+  std::vector<double> rates;   // timestamp units per second of those steps, from another column
 };
 
-double median_of(std::vector<double> values);  // 0 of none
+double median_of(std::vector<double> values);  // 0 if empty
 
-// By the date that the values then mean (2001 to 2255), else by the rates, else seconds where rows
-// are then at most a day apart. Absent where no unit is certain.
+// The unit in which the values are dates (2001 to 2255). Otherwise the unit that the rates imply.
+// Otherwise seconds, if rows are then at most a day apart. Absent if no unit is certain.
 std::optional<TimeForm> time_form_of(const TimeSeen& seen);
 
 }  // namespace cgphase

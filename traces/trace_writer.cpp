@@ -19,7 +19,7 @@ constexpr std::string_view kTrailingColumns =
     "cpu.limit.now.cores,mem.limit.now,cpu.max.burst.usec,cpu.weight,memory.high,memory.low,"
     "memory.min,memory.swap.max,pids.max,phase,label,label.detail";
 
-// Appends fields, each behind a comma but the first.
+// Appends fields, separated by commas.
 class Row {
  public:
   explicit Row(std::string& out) : out_(out) {}
@@ -29,7 +29,7 @@ class Row {
     first_ = false;
     out_ += csv_field(text);
   }
-  // Shortest decimal that reads back as the same number.
+  // Writes the shortest decimal that reads back as the same number.
   template <class Number>
   void add(const std::optional<Number>& value) {
     if (!value) return add(std::string_view());
@@ -37,7 +37,7 @@ class Row {
     const auto end = std::to_chars(text, text + sizeof text, *value).ptr;
     add(std::string_view(text, static_cast<std::size_t>(end - text)));
   }
-  // As the kernel's file has it: a number, or that there is no limit.
+  // Writes a limit as the kernel's file does: a number, or that there is no limit.
   void add_limit(const std::optional<MemoryLimit>& limit) {
     if (limit && !limit->bytes) return add(std::string_view(kMaxWord));
     add(limit ? std::optional(limit->bytes->value) : std::nullopt);
@@ -48,8 +48,8 @@ class Row {
   bool first_ = true;
 };
 
-// Absent where the reader would ignore it: the kernel shows some numbers below zero as 2^64 less
-// them.
+// Absent if the reader would ignore it. The kernel shows some negative numbers as 2^64 minus their
+// amount.
 Counter possible(const Counter& value, Quantity quantity) {
   return value && *value <= largest(quantity) ? value : std::nullopt;
 }
@@ -58,13 +58,13 @@ std::optional<std::uint64_t> bytes_of(const std::optional<Bytes>& bytes) {
   return bytes ? std::optional(bytes->value) : std::nullopt;
 }
 
-// Absent where there is no `whole`, which then is 0.
+// Absent if `whole` is unknown, which is 0.
 std::optional<double> ratio(std::optional<double> part, double whole, double scale) {
   if (!part || !(whole > 0)) return std::nullopt;
   return *part / whole * scale;
 }
 
-// Nanoseconds of CPU since the previous reading; absent when there is none or the counter fell.
+// Nanoseconds of CPU since the previous sample; absent if there is none or the counter fell.
 std::optional<std::uint64_t> cpu_nanoseconds(const TraceRecord& record) {
   if (record.previous == nullptr || record.previous->id != record.sample->id) return std::nullopt;
   const Counter now = record.sample->cpu.usage_usec, then = record.previous->cpu.usage_usec;
@@ -73,7 +73,7 @@ std::optional<std::uint64_t> cpu_nanoseconds(const TraceRecord& record) {
   return *now - *then <= kMostUsec ? std::optional((*now - *then) * 1000) : std::nullopt;
 }
 
-// AI4DL's working set: what is in use less the file pages that could go at once.
+// AI4DL's working set: memory in use without the inactive file pages.
 std::optional<std::uint64_t> working_set(const Sample& sample) {
   const Counter current = possible(bytes_of(sample.memory_current), Quantity::memory);
   if (!current) return std::nullopt;
@@ -91,7 +91,7 @@ std::string identity(const ContainerInfo& container) {
   return escape_name(id.empty() ? container.name : id);
 }
 
-// Seconds since the epoch, to the microsecond.
+// Seconds since the epoch, with microsecond resolution.
 double timestamp(WallTime time) {
   const auto usec = std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch());
   return static_cast<double>(usec.count()) / 1e6;
@@ -119,7 +119,7 @@ void add_memory(Row& row, const TraceRecord& record) {
   row.add(in_use);
 }
 
-// What was in force when the row was read, by cgphase's doing too.
+// The limits in force when the row was read, including those that cgphase set.
 void add_now(Row& row, const TraceRecord& record) {
   const Sample& sample = *record.sample;
   const Limits& limits = sample.limits;

@@ -29,23 +29,23 @@ Counter cpu_of(const TraceRow& row) { return row.sample.cpu.usage_usec; }
 
 }  // namespace
 
-TEST_CASE("a counter takes what it can have reached, at the bound and not one past it") {
+TEST_CASE("a counter value is accepted at the largest rate and refused above it") {
   CounterGuard guard;
-  CHECK(guard.takes(1'000'000, 0, kPerSecond, kNoJitter));  // a first value may be any
+  CHECK(guard.takes(1'000'000, 0, kPerSecond, kNoJitter));  // every first value is accepted
   CHECK(guard.takes(1'000'100, 1, kPerSecond, kNoJitter));
   CHECK_FALSE(guard.takes(1'000'201, 2, kPerSecond, kNoJitter));
   CHECK(guard.takes(1'000'300, 3, kPerSecond, kNoJitter));
-  CHECK(guard.takes(5, 4, kPerSecond, kNoJitter));  // it began anew
+  CHECK(guard.takes(5, 4, kPerSecond, kNoJitter));  // the counter restarted
 }
 
-TEST_CASE("a counter that jumped and goes on from there is taken again") {
+TEST_CASE("a counter that jumped and continues from there is accepted again") {
   CounterGuard guard;
   CHECK(guard.takes(10, 0, kPerSecond, kNoJitter));
   CHECK_FALSE(guard.takes(1'000'000, 1, kPerSecond, kNoJitter));
   CHECK(guard.takes(1'000'050, 2, kPerSecond, kNoJitter));
 }
 
-TEST_CASE("a use of CPU above the host's processors is absent and counted") {
+TEST_CASE("CPU use above the host's processors is absent and counted") {
   const BoundedRows read = bounded("timestamp,cpu.num.cores,cpu.usage.cores\n1,4,1\n2,4,5\n"
                                   "3,4,1.7e9\n4,4,5.01\n5,4,-1\n6,4,inf\n7,4,1\n",
                                   {.columns = {"cpu.usage.cores"}});
@@ -57,7 +57,7 @@ TEST_CASE("a use of CPU above the host's processors is absent and counted") {
                          "4, above the host's 4 cores");
 }
 
-TEST_CASE("one impossible value is named with its line and its bound") {
+TEST_CASE("a note names one impossible value with its line and its bound") {
   CHECK(bounded("timestamp,cpu.num.cores,cpu.usage.cores\n1,1,0.5\n2,1,2.47\n").notes ==
         std::vector<std::string>{"1 impossible value ignored: cpu.usage.cores 2.47 at line 3, "
                                  "above the host's 1 core"});
@@ -69,7 +69,7 @@ TEST_CASE("one impossible value is named with its line and its bound") {
                                  "zero"});
 }
 
-TEST_CASE("where no host is told the limit is the measure, else what any host can have") {
+TEST_CASE("without a host, the bound comes from the limit, else from any possible host") {
   const auto notes = [](const std::string& text) { return bounded(text).notes.size(); };
   CHECK(notes("timestamp,cpu.limit.cores,cpu.usage.cores\n1,2,128\n") == 0);
   CHECK(notes("timestamp,cpu.limit.cores,cpu.usage.cores\n1,2,129\n") == 1);
@@ -81,7 +81,7 @@ TEST_CASE("where no host is told the limit is the measure, else what any host ca
   CHECK(notes("timestamp,mem.current\n1,4503599627370497\n") == 1);
 }
 
-TEST_CASE("CPU time that the interval cannot have is absent, as after a clock was set back") {
+TEST_CASE("CPU time that exceeds the interval is absent, as after a clock was set back") {
   const BoundedRows read = bounded(
       "timestamp,cpu.num.cores,cpu.usage.usec,interval\n"
       "10.0,1,0,\n11.0,1,900000,1\n11.4,1,1888000,0.4\n12.4,1,2700000,1\n");
@@ -98,7 +98,7 @@ TEST_CASE("timestamps in whole seconds may hide nearly a second of the interval"
   CHECK_FALSE(cpu_of(read.rows[2]));
 }
 
-TEST_CASE("counters of every kind jump no further than a host can make them") {
+TEST_CASE("counters of every kind jump at most as far as a host can count") {
   for (const char* column : {"memory.pgfault", "io.rbytes", "memory.pressure.some.usec",
                              "cpu.user.usec", "net.rx.bytes", "switches.voluntary"}) {
     CAPTURE(column);
@@ -109,7 +109,7 @@ TEST_CASE("counters of every kind jump no further than a host can make them") {
   }
 }
 
-TEST_CASE("a field of memory.stat below zero is absent, and need is not wrapped by it") {
+TEST_CASE("a negative field of memory.stat is absent, and need does not wrap around") {
   const BoundedRows read = bounded(
       "timestamp,host.memory,memory.anon,memory.shmem,memory.inactive_file\n"
       "1,17179869184,1000,18446744073709547520,18446744073709547520\n");

@@ -17,7 +17,7 @@ namespace {
 const std::string kForeignHeader = "timestamp,service,pod.id,cpu.usage.cores,"
                                    "cpu.usage.pct.container.requested,mem.current,label\n";
 
-// Rows that tell neither limits nor host, of `executions` in turns.
+// Rows without limits and host, of `executions` in turns.
 std::string foreign_rows(int rows, int executions) {
   std::string text = kForeignHeader;
   for (int i = 0; i < rows; ++i) {
@@ -29,7 +29,7 @@ std::string foreign_rows(int rows, int executions) {
   return text;
 }
 
-// Rows that tell everything, as `record` writes them.
+// Rows with all columns, as `record` writes them.
 std::string own_rows(int rows) {
   std::string text =
       "timestamp,pod.id,cpu.num.cores,host.memory,cpu.limit.cores,mem.limit,cpu.usage.usec,"
@@ -40,7 +40,7 @@ std::string own_rows(int rows) {
   return text;
 }
 
-// What a trace tells, one line per row, execution by execution.
+// The content of a trace, one line per row, execution by execution.
 std::string told(const Execution& execution) {
   std::string text = execution.id + "|" + execution.service + "\n";
   for (const TraceRow& row : execution.rows)
@@ -52,13 +52,13 @@ std::string told(const Execution& execution) {
   return text;
 }
 
-// The rows as they are handed out one by one, put together here.
+// Collects the rows as the reader returns them one by one.
 std::vector<Execution> streamed(TraceReader& reader) {
   std::vector<Execution> executions;
   TraceRow row;
   for (Result<bool> more = reader.next(row); more && *more; more = reader.next(row)) {
     if (reader.index() == executions.size()) executions.push_back({reader.execution(), {}});
-    // What is told of an execution is told with its first row, and never changes.
+    // The header of an execution is complete with its first row and never changes.
     CHECK(reader.execution().original == executions[reader.index()].original);
     CHECK(reader.execution().host.cpu_cores == executions[reader.index()].host.cpu_cores);
     executions[reader.index()].rows.push_back(row);
@@ -85,7 +85,7 @@ void check_streams_as_collected(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("a stream of rows tells what the collected trace tells, packed and interleaved too") {
+TEST_CASE("streamed rows equal the collected trace, for packed and interleaved executions") {
   const TemporaryFolder folder;
   std::string text = foreign_rows(500, 7);
   check_streams_as_collected(folder.write("t.csv", text));
@@ -96,7 +96,7 @@ TEST_CASE("a stream of rows tells what the collected trace tells, packed and int
   check_streams_as_collected(folder.write("own.csv", own_rows(100)));
 }
 
-TEST_CASE("every trace of the tests' own data and of the public data streams as it is collected") {
+TEST_CASE("every trace of the test data and of the public data streams as it is collected") {
   std::vector<std::string> folders{CGPHASE_SOURCE_DIR "/tests/data"};
   if (const std::string data = test_data("."); !data.empty()) folders.push_back(data);
   int traces = 0;
@@ -104,14 +104,14 @@ TEST_CASE("every trace of the tests' own data and of the public data streams as 
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
       const std::string path = entry.path();
       if (!path.ends_with(".csv") && !path.ends_with(".csv.gz")) continue;
-      if (!TraceReader::open(path)) continue;  // tables that are no traces
+      if (!TraceReader::open(path)) continue;  // tables that are not traces
       check_streams_as_collected(path);
       ++traces;
     }
   CHECK(traces >= 18);
 }
 
-TEST_CASE("limit and host that only later rows tell are there with the first row") {
+TEST_CASE("limit and host from later rows are available with the first row") {
   const TemporaryFolder folder;
   Result<TraceReader> reader = TraceReader::open(folder.write(
       "t.csv", kForeignHeader + "1,s,a,0.041,1,500,\n2,s,b,1,50,70,\n3,s,a,2.048,50,900,\n"
@@ -130,7 +130,7 @@ TEST_CASE("limit and host that only later rows tell are there with the first row
   CHECK(row.sample.limits.cpu_cores()->value == doctest::Approx(2));
 }
 
-TEST_CASE("a host that only a later cell tells is there with the first row") {
+TEST_CASE("a host from a later cell is available with the first row") {
   const TemporaryFolder folder;
   Result<TraceReader> reader = TraceReader::open(folder.write(
       "t.csv", "timestamp,cpu.num.cores,host.memory,cpu.usage.usec\n1,,,5\n2,6,,7\n3,8,99,9\n"));
@@ -141,7 +141,7 @@ TEST_CASE("a host that only a later cell tells is there with the first row") {
   CHECK(reader->execution().host.memory.value == 99);
 }
 
-TEST_CASE("a derived CPU limit is the median of the first rows that tell, up to a bound") {
+TEST_CASE("a derived CPU limit is the median of the first usable rows, up to a maximum") {
   const TemporaryFolder folder;
   std::string text = "timestamp,cpu.usage.cores,cpu.usage.pct.container.requested\n";
   const auto add = [&](std::size_t count, const char* cells) {
@@ -154,7 +154,7 @@ TEST_CASE("a derived CPU limit is the median of the first rows that tell, up to 
   CHECK(trace->executions[0].original.cpu_cores()->value == doctest::Approx(2));
 }
 
-TEST_CASE("a bad row after rows that need all of the file is the same error, before any row") {
+TEST_CASE("a bad row gives the same error before any row if the whole file must be read first") {
   const TemporaryFolder folder;
   const std::string path = folder.write("t.csv", foreign_rows(50, 2) + "oops\n");
   const Result<Trace> whole = read_trace(path);
@@ -167,7 +167,7 @@ TEST_CASE("a bad row after rows that need all of the file is the same error, bef
   CHECK(whole.error().text == more.error().text);
 }
 
-TEST_CASE("a trace that comes through a pipe reads as from a file, also where it is read twice") {
+TEST_CASE("a trace from a pipe reads as from a file, also if it is read twice") {
   const TemporaryFolder folder;
   const std::string text = foreign_rows(20'000, 3), pipe = folder.path("pipe");
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
@@ -185,14 +185,14 @@ TEST_CASE("a trace that comes through a pipe reads as from a file, also where it
   }
 }
 
-TEST_CASE("a device, which may never end, is refused") {
+TEST_CASE("a device is refused, because it may never end") {
   const auto reader = TraceReader::open("/dev/zero");
   REQUIRE(!reader);
   CHECK(reader.error().kind == ErrorKind::invalid);
   CHECK(reader.error().text == "/dev/zero: is a device, not a trace");
 }
 
-TEST_CASE("a trace reads again from its beginning, also when its name is gone") {
+TEST_CASE("a trace can be read again from its beginning after its file was removed") {
   const TemporaryFolder folder;
   const std::string path = folder.write_gzip("t.csv.gz", foreign_rows(100, 2));
   Result<TraceReader> reader = TraceReader::open(path);
@@ -207,7 +207,7 @@ TEST_CASE("a trace reads again from its beginning, also when its name is gone") 
   CHECK(told(first[1]) == told(second[1]));
 }
 
-TEST_CASE("the bound on executions holds at the limit and one past it") {
+TEST_CASE("the execution limit accepts the last execution and refuses one more") {
   const TemporaryFolder folder;
   std::string text = "timestamp,pod.id\n";
   for (std::size_t i = 0; i < kMaxTraceExecutions; ++i) text += "1,e" + std::to_string(i) + "\n";
@@ -224,7 +224,7 @@ TEST_CASE("the bound on executions holds at the limit and one past it") {
                                     std::to_string(kMaxTraceExecutions) + " executions");
 }
 
-TEST_CASE("what a reader holds does not grow with the rows") {
+TEST_CASE("memory of a reader does not grow with the rows") {
   const TemporaryFolder folder;
   for (const bool foreign : {false, true}) {
     CAPTURE(foreign);
@@ -243,7 +243,7 @@ TEST_CASE("what a reader holds does not grow with the rows") {
       CHECK(seen == rows);
       most.push_back(allocation.bytes());
     }
-    // A row of a collected trace takes hundreds of bytes.
+    // A row of a collected trace needs hundreds of bytes.
     CHECK(most[1] < most[0] + 60'000);
   }
 }

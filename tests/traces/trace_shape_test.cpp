@@ -1,4 +1,4 @@
-// One trace in the shapes in which programs and spreadsheets write it: each reads as the plain one.
+// One trace in the formats that programs and spreadsheets write. Each must read as the plain one.
 #include "traces/trace_shape.h"
 
 #include <doctest/doctest.h>
@@ -75,7 +75,7 @@ ShapedTrace read_bytes(const std::string& text) {
   return read;
 }
 
-// What the rows tell, whatever the lines were.
+// The content of the rows, without line numbers.
 std::string told_rows(const Trace& trace) {
   std::string text;
   const auto add = [&](const auto& value) { text += std::to_string(value) + "|"; };
@@ -154,7 +154,7 @@ TEST_CASE("UTF-16 becomes UTF-8 across chunks, with characters beyond 16 bits") 
   }
 }
 
-TEST_CASE("capitals, blanks and comments around the header, and a header in a comment") {
+TEST_CASE("the header may have capitals, blanks and comments around it, or be in a comment") {
   Shape capitals;
   capitals.header = [](Cells& names) {
     for (std::string& name : names) name[0] = static_cast<char>(name[0] - 'a' + 'A');
@@ -177,7 +177,7 @@ TEST_CASE("every word for a missing value reads as an empty cell") {
   }
 }
 
-TEST_CASE("a column more in all rows is an index before them or an empty one behind them") {
+TEST_CASE("an additional column in all rows is an index before them or an empty one after them") {
   Shape trailing;
   trailing.row = [](Cells& row) { row.emplace_back(); };
   reads_same(shaped(trailing));
@@ -198,15 +198,15 @@ TEST_CASE("a column more in all rows is an index before them or an empty one beh
   reads_same(shaped(named));
 }
 
-TEST_CASE("a value behind the last column is refused, however late it comes") {
+TEST_CASE("a value after the last column is refused, also in a late row") {
   std::string text = "timestamp,cpu.usage.cores\n";
   for (std::size_t i = 0; i < kShapeRows; ++i) text += std::to_string(i) + ",1,\n";
   CHECK(read_bytes(text).trace);
   CHECK(not_read(text + "1000,1,5\n") ==
-        "t.csv: line 258: has a value behind the last column of the header");
+        "t.csv: line 258: has a value after the last column of the header");
 }
 
-TEST_CASE("timestamps in other units and as ISO 8601 read as seconds, and it is said once") {
+TEST_CASE("timestamps in other units and in ISO 8601 read as seconds, with one note") {
   const auto stamps = [](const std::string& zeros) {
     return shaped(with_column(0, [&](const std::string& cell) { return cell + zeros; }));
   };
@@ -221,10 +221,10 @@ TEST_CASE("timestamps in other units and as ISO 8601 read as seconds, and it is 
   for (const char* zone : {"Z", "+00:00", "-0000", ".000Z", " UTC"})
     reads_same(dates("T", zone), {"timestamps taken as ISO 8601"});
   for (const char* middle : {"T", " "})
-    reads_same(dates(middle, ""), {"timestamps taken as ISO 8601, in UTC where they name no zone"});
+    reads_same(dates(middle, ""), {"timestamps taken as ISO 8601, in UTC if they have no zone"});
 }
 
-TEST_CASE("time since the start is in the unit that an interval tells") {
+TEST_CASE("time since the start has the unit that an interval implies") {
   const auto second = [](const std::string& text) {
     const ShapedTrace read = read_bytes(text);
     REQUIRE_MESSAGE(read.trace, read.trace.error().text);
@@ -243,17 +243,17 @@ TEST_CASE("time since the start is in the unit that an interval tells") {
                          "300000000 apart"));
 }
 
-TEST_CASE("a timestamp that is not as the first ones is refused with its line") {
+TEST_CASE("a timestamp in another format than the first ones is refused with its line") {
   CHECK(not_read(shaped({}) + "2023-11-14T22:13:20Z,svc,c,4,1,1,1,1\n")
             .starts_with("t.csv: line 22: column timestamp: \"2023-11-14T22:13:20Z\" is not"));
   CHECK(not_read("timestamp,pod.id,mem.current\n1700000000000,a,1\n1700000001000,a,1\n"
-                "1700000002,b,1\n") ==
-        "t.csv: line 4: column timestamp: is not in milliseconds, which the first rows are in");
+                 "1700000002,b,1\n") ==
+        "t.csv: line 4: column timestamp: is not in milliseconds, unlike the first rows");
   CHECK(not_read("timestamp,pod.id,mem.current\n2023-11-14T22:13:20,a,1\n14.11.2023,a,1\n")
             .starts_with("t.csv: line 3: column timestamp: \"14.11.2023\" is not a time"));
 }
 
-TEST_CASE("a decimal comma reads where it is certain") {
+TEST_CASE("a decimal comma is read if it is unambiguous") {
   Shape commas = with_column(4, [](std::string cell) { return cell.replace(1, 1, ","); });
   commas.separator = ";";
   reads_same(shaped(commas));
@@ -266,14 +266,14 @@ TEST_CASE("a decimal comma reads where it is certain") {
             .starts_with("t.csv: line 2: column mem.current: \"1,234\" may have a decimal comma"));
 }
 
-TEST_CASE("percent signs read in columns of percentages, and nowhere else") {
+TEST_CASE("percent signs are accepted only in columns of percentages") {
   const std::string header = "timestamp,cpu.num.cores,cpu.usage.cores,cpu.usage.pct\n";
   CHECK(read_bytes(header + "1,4,1,25%\n2,4,1,25 %\n").trace);
   CHECK(not_read(header + "1,4,1%,25\n") ==
         "t.csv: line 2: column cpu.usage.cores: \"1%\" is a percentage, and the column is not");
 }
 
-TEST_CASE("percentages and capacities stand in for columns that are missing") {
+TEST_CASE("percentages and capacities replace missing columns") {
   const ShapedTrace read = read_bytes(
       "timestamp,cpu.num.cores,cpu.usage.pct,mem.limit,mem.usage.pct\n"
       "1,4,25,1000,50\n2,4,50,1000,60\n");
@@ -290,14 +290,14 @@ TEST_CASE("percentages and capacities stand in for columns that are missing") {
   CHECK(memory_need(of_limits.trace->executions[0].rows[1].sample) == Bytes{600});
 }
 
-TEST_CASE("a repeated header is skipped and said") {
+TEST_CASE("a repeated header is skipped and noted") {
   std::string text = shaped({});
   const std::string header = text.substr(0, text.find('\n') + 1);
   text.insert(text.find("1700000000,svc,b"), header);
   reads_same(text, {"the header is repeated in line 12; that line is ignored"});
 }
 
-TEST_CASE("what is no trace is refused with what was found") {
+TEST_CASE("a file that is not a trace is refused, and the error names its columns") {
   CHECK(not_read("1700000000,svc,4\n1700000001,svc,4\n") ==
         "t.csv: line 1: there is no header line: the names of the columns come first "
         "(docs/internals/trace-format.md)");

@@ -53,7 +53,7 @@ TEST_CASE("rows become executions by pod.id, in file order") {
   CHECK(b.rows[0].sample.id != trace->executions[1].rows[0].sample.id);
 }
 
-TEST_CASE("need of a row is that of a sample: charged memory that no column explains is in it") {
+TEST_CASE("need of a row is computed as of a sample: unexplained charged memory is in it") {
   const Result<Trace> trace = read_text(
       "timestamp,pod.id,mem.current,memory.anon,memory.file,memory.inactive_file,memory.swap\n"
       "1,a,70000,1000,9000,9000,500\n"
@@ -68,7 +68,7 @@ TEST_CASE("need of a row is that of a sample: charged memory that no column expl
   CHECK(memory_need(rows[3].sample) == Bytes{1000});
 }
 
-TEST_CASE("CRLF, quotes and a blank line read as LF, plain and nothing") {
+TEST_CASE("CRLF and quotes are accepted, and blank lines are skipped") {
   const Result<Trace> trace =
       read_text("\"timestamp\",\"pod.id\"\r\n\"1\",\"a \"\"b\"\", c\"\r\n\r\n2,\"a \"\"b\"\", c\"");
   REQUIRE(trace);
@@ -86,7 +86,7 @@ TEST_CASE("an unnamed first index column may be missing in the header") {
   CHECK(unnamed->executions[0].rows[0].wall_time.time_since_epoch() == std::chrono::seconds(50));
 }
 
-TEST_CASE("gzip reads like plain text, the CRC is that of the text") {
+TEST_CASE("gzip reads like plain text, and the CRC covers the uncompressed text") {
   const std::string text = kOwnHeader + "100,s,b,4,0.5,1000,4096,800,train\n";
   const TemporaryFolder folder;
   const Result<Trace> plain = read_trace(folder.write("t.csv", text));
@@ -97,7 +97,7 @@ TEST_CASE("gzip reads like plain text, the CRC is that of the text") {
   CHECK(packed->crc == plain->crc);
 }
 
-TEST_CASE("a gzip file cut off is refused, not read as shorter") {
+TEST_CASE("a truncated gzip file is refused, not read as a shorter one") {
   std::string text = kOwnHeader;
   for (int i = 0; i < 5000; ++i) text += std::to_string(i * 7919) + ",s,b,4,0.5,1000,4096,800,x\n";
   const TemporaryFolder folder;
@@ -115,11 +115,11 @@ TEST_CASE("empty and NaN cells are absent values") {
   CHECK(!sample.cpu.usage_usec);
   CHECK(!sample.memory_current);
   CHECK(!memory_need(sample));
-  CHECK(sample.limits.memory_max);        // the column exists and says: no limit
+  CHECK(sample.limits.memory_max);  // the column exists and means no limit
   CHECK(!sample.limits.memory_bytes());
 }
 
-TEST_CASE("an unknown column is kept when asked for, and absent where the file has none") {
+TEST_CASE("an unknown column is kept on request, and is absent if the file lacks it") {
   TraceOptions options;
   options.columns = {"gpu.load", "other"};
   const Result<Trace> trace = read_text("timestamp,gpu.load\n1,-0.5\n", options);
@@ -130,7 +130,7 @@ TEST_CASE("an unknown column is kept when asked for, and absent where the file h
   CHECK(!columns[1]);
 }
 
-TEST_CASE("columns of others stand in for ours that the file does not have") {
+TEST_CASE("columns of other tools replace ours if the file lacks them") {
   const Result<Trace> trace = read_text("timestamp,threads,io.rchar,io.wchar\n1,7,100,20\n");
   REQUIRE(trace);
   const Sample& sample = trace->executions[0].rows[0].sample;
@@ -139,7 +139,7 @@ TEST_CASE("columns of others stand in for ours that the file does not have") {
   CHECK(sample.io.write_bytes == 20);
 }
 
-TEST_CASE("a column of ours is never mixed with its stand-in, even where its cell is empty") {
+TEST_CASE("our column is never mixed with its replacement, even if its cell is empty") {
   const Result<Trace> trace =
       read_text("timestamp,io.rchar,io.rbytes,threads,pids\n1,100,5,7,2\n2,200,,8,\n");
   REQUIRE(trace);
@@ -160,18 +160,19 @@ TEST_CASE("a bad cell is refused with file, line, column and reason") {
         "t.csv: line 2: column timestamp: is before 1970");
 }
 
-TEST_CASE("time that runs backwards within an execution is refused, between executions not") {
+TEST_CASE("time may run backwards between executions but not within one") {
   const std::string header = "timestamp,pod.id,interval\n";
   CHECK(refused(header + "5,a,\n6,a,1\n2,a,\n") ==
         "t.csv: line 4: column timestamp: runs backwards: it is before that of the row above with "
-        "the same pod.id; sort the rows by time, or name what follows another pod.id");
+        "the same pod.id; sort the rows by time, or give later rows another pod.id");
   CHECK(read_text(header + "5,a,\n2,b,\n6,a,1\n3,b,1\n"));
-  // The clock was set back by less than what timestamps may be wrong by: the interval tells.
+  // The clock was set back by less than the tolerance of timestamps, and the interval column is
+  // right.
   CHECK(read_text(header + "5,a,\n4.75,a,1\n"));
   CHECK(read_text(header + "5,a,\n5,a,\n"));
 }
 
-TEST_CASE("a counter at its bound is read, and absent one past it") {
+TEST_CASE("a counter at its limit is read, and absent above it") {
   const auto usage = [](const std::string& cell) {
     const Result<Trace> trace = read_text("timestamp,cpu.usage.usec\n1," + cell + "\n");
     REQUIRE(trace);
@@ -182,12 +183,12 @@ TEST_CASE("a counter at its bound is read, and absent one past it") {
   CHECK_FALSE(usage("18446744073709551615"));
 }
 
-TEST_CASE("a row with a field too few or too many is refused") {
+TEST_CASE("a row with a missing or an additional field is refused") {
   CHECK(refused(kOwnHeader + "100,s,b,4\n") == "t.csv: line 2: has 4 fields, not 9");
   CHECK(refused("timestamp,pod.id\n1,a\n2,a,3\n") == "t.csv: line 3: has 3 fields, not 2");
 }
 
-TEST_CASE("a quote that does not end is refused") {
+TEST_CASE("a quote that is not closed is refused") {
   CHECK(refused(kOwnHeader + "100,\"s,b,4,1,1000,4096,800,x\n") ==
         "t.csv: line 2: column (row): a quote does not end");
 }
@@ -211,28 +212,28 @@ TEST_CASE("a missing file is not found") {
   CHECK(trace.error().kind == ErrorKind::not_found);
 }
 
-TEST_CASE("the bound on rows holds at the limit and one past it") {
+TEST_CASE("the row limit accepts the last row and refuses one more") {
   TraceOptions options;
   options.max_rows = 2;
   CHECK(read_text("timestamp\n1\n2\n", options));
   CHECK(!read_text("timestamp\n1\n2\n3\n", options));
 }
 
-TEST_CASE("the bound on columns holds at the limit and one past it") {
+TEST_CASE("the column limit accepts the last column and refuses one more") {
   std::string header = "timestamp";
   for (std::size_t i = 1; i < kMaxTraceColumns; ++i) header += ",c" + std::to_string(i);
   CHECK(read_text(header + "\n"));
   CHECK(!read_text(header + ",more\n"));
 }
 
-TEST_CASE("the bound on a line holds at the limit and one past it") {
+TEST_CASE("the line limit accepts the last byte and refuses one more") {
   const std::string row = "1," + std::string(kMaxLineBytes - 2, 'x');
   CHECK(read_text("timestamp,pod.id\n" + row + "\n"));
   CHECK(!read_text("timestamp,pod.id\n" + row + "x\n"));
   CHECK(!read_text(std::string(10 * kMaxLineBytes, 'x')));
 }
 
-TEST_CASE("the CPU limit is derived from usage and its percentage where no column tells it") {
+TEST_CASE("the CPU limit is derived from usage and its percentage if no column has it") {
   const Result<Trace> trace = read_text(
       "timestamp,cpu.usage.cores,cpu.usage.pct.container.requested\n"
       "1,0.041,1\n2,2.048,50\n3,4.096,100\n");
@@ -241,7 +242,7 @@ TEST_CASE("the CPU limit is derived from usage and its percentage where no colum
   CHECK(trace->executions[0].original.cpu_cores()->value == doctest::Approx(4.096));
 }
 
-TEST_CASE("the interval is the time base where it agrees with rounded timestamps") {
+TEST_CASE("the interval is the time base if it agrees with rounded timestamps") {
   const Result<Trace> trace = read_text("timestamp,cpu.usage,interval\n10,0,\n11,500000000,0.75\n"
                                         "12,100,500\n");
   REQUIRE(trace);
@@ -251,7 +252,7 @@ TEST_CASE("the interval is the time base where it agrees with rounded timestamps
   CHECK(*rows[1].sample.cpu.usage_usec == 500'000);
 }
 
-TEST_CASE("a trace that tells neither limit nor host is its own measure") {
+TEST_CASE("a trace without limit and host uses its largest use as the scale") {
   const Result<Trace> trace = read_text("timestamp,cpu.usage.cores,mem.current\n1,2,100\n2,3,50\n");
   REQUIRE(trace);
   CHECK(trace->executions[0].host.cpu_cores == 3);
@@ -261,24 +262,24 @@ TEST_CASE("a trace that tells neither limit nor host is its own measure") {
   CHECK_FALSE(trace->executions[0].host_memory_told);
 }
 
-TEST_CASE("the largest use is that of the counter where no column tells cores") {
+TEST_CASE("the largest use comes from the counter if no column has cores") {
   const auto host_of = [](const std::string& text) {
     const Result<Trace> trace = read_text(text);
     REQUIRE(trace);
     CHECK_FALSE(trace->executions[0].host_cores_told);
     return trace->executions[0].host.cpu_cores;
   };
-  // 2, 3 and 0.5 cores; it began anew before the last, and tells nothing then.
+  // 2, 3 and 0.5 cores. The counter restarted before the last row, which has no use then.
   CHECK(host_of("timestamp,cpu.usage.usec\n10,500000\n11,2500000\n13,8500000\n15,9500000\n"
                 "16,0\n") == 3);
   CHECK(host_of("timestamp,cpu.usage\n10,9000000000\n11,2000000000\n13,6000000000\n") == 3);
-  // A cell that is empty is a column that is missing.
+  // An empty cell counts as a missing column.
   CHECK(host_of("timestamp,cpu.usage.cores,cpu.usage.usec\n10,,0\n11,,1500000\n12,1,2500000\n") ==
         1.5);
   CHECK(host_of("timestamp,cpu.usage.usec\n10,5\n") == 0);
 }
 
-TEST_CASE("a host of as many cores as Linux knows is told, and of more it is not") {
+TEST_CASE("a host with as many cores as Linux supports is accepted, with more it is ignored") {
   const Result<Trace> most = read_text("timestamp,cpu.num.cores\n1,8192\n");
   REQUIRE(most);
   CHECK(most->executions[0].host.cpu_cores == 8192);
@@ -288,7 +289,7 @@ TEST_CASE("a host of as many cores as Linux knows is told, and of more it is not
   CHECK_FALSE(more->executions[0].host_cores_told);
 }
 
-TEST_CASE("whether the host is told is known of each resource and execution") {
+TEST_CASE("the host may be known per resource and per execution") {
   const Result<Trace> trace = read_text(
       "timestamp,pod.id,cpu.num.cores,cpu.usage.cores,mem.current\n"
       "1,a,,1,100\n2,a,4,1,100\n2,b,,2,50\n");
@@ -300,7 +301,7 @@ TEST_CASE("whether the host is told is known of each resource and execution") {
   CHECK(trace->executions[1].host.cpu_cores == 2);
 }
 
-TEST_CASE("of a column of limits, max is no number and no fault") {
+TEST_CASE("max in a limit column is no number and no error") {
   const Result<Trace> trace = read_text("timestamp,memory.high,pids.max\n1,max,12\n",
                                         {.columns = {"memory.high", "pids.max"}});
   REQUIRE(trace);
@@ -309,7 +310,7 @@ TEST_CASE("of a column of limits, max is no number and no fault") {
   CHECK_FALSE(read_text("timestamp,memory.high\n1,most\n", {.columns = {"memory.high"}}));
 }
 
-TEST_CASE("a limit that is none is absent, however programs write it") {
+TEST_CASE("every notation of no limit is absent") {
   const auto limits = [](const std::string& cell) {
     const Result<Trace> trace = read_text("timestamp,mem.limit,cpu.limit.cores,memory.high\n1," +
                                               cell + "," + cell + "," + cell + "\n",
@@ -356,7 +357,7 @@ Sample full_sample(std::uint64_t step) {
 
 }  // namespace
 
-TEST_CASE("what is written reads back as the same samples, limits and labels") {
+TEST_CASE("written rows read back as the same samples, limits and labels") {
   ContainerInfo info;
   info.name = "job \x1b[31m,\"x\"";
   info.path = "/a";
@@ -402,7 +403,7 @@ TEST_CASE("what is written reads back as the same samples, limits and labels") {
   CHECK(memory_need(row.sample) == memory_need(second));
 }
 
-TEST_CASE("a value that the kernel shows below zero is written as absent and reads back") {
+TEST_CASE("a negative value from the kernel is written as absent and reads back") {
   ContainerInfo info;
   Sample first = full_sample(1), second = full_sample(2);
   first.memory.inactive_file_bytes = second.memory.shmem_bytes = 18'446'744'073'709'547'520U;
@@ -433,7 +434,7 @@ TEST_CASE("a value that the kernel shows below zero is written as absent and rea
   CHECK(rows[1].sample.memory.anon_bytes == second.memory.anon_bytes);
 }
 
-TEST_CASE("AI4DL's columns in a written row are derived from the two readings") {
+TEST_CASE("AI4DL's columns in a written row are derived from the two samples") {
   ContainerInfo info;
   info.name = "a";
   const Sample first = full_sample(1), second = full_sample(3);
@@ -505,7 +506,7 @@ TEST_CASE("all public traces read, with their rows, executions and CPU limits") 
   }
 }
 
-TEST_CASE("whatever a sample holds, what is written of it can be read again") {
+TEST_CASE("any sample can be written and read again") {
   ContainerInfo info;
   info.name = "a";
   Sample sample = full_sample(1);

@@ -15,7 +15,7 @@ std::optional<TimeForm> form_of(double value, double step, std::vector<double> r
 
 }  // namespace
 
-TEST_CASE("dates of this time tell their unit by their size") {
+TEST_CASE("present dates have a unit that their size shows") {
   CHECK(form_of(kNow, 1) == TimeForm::seconds);
   CHECK(form_of(kNow * 1e3, 1e3) == TimeForm::milliseconds);
   CHECK(form_of(kNow * 1e6, 1e6) == TimeForm::microseconds);
@@ -24,7 +24,7 @@ TEST_CASE("dates of this time tell their unit by their size") {
   CHECK(form_of(kLastDate - 300, 300) == TimeForm::seconds);
 }
 
-TEST_CASE("time since a start is in the unit that another column tells, else in seconds") {
+TEST_CASE("time since a start has the unit that another column implies, else seconds") {
   CHECK(form_of(0, 1000, {1000}) == TimeForm::milliseconds);
   CHECK(form_of(0, 3e8, {1e6}) == TimeForm::microseconds);
   CHECK(form_of(5e12, 1e9, {1e9}) == TimeForm::nanoseconds);
@@ -33,7 +33,7 @@ TEST_CASE("time since a start is in the unit that another column tells, else in 
   CHECK(time_form_of({}) == TimeForm::seconds);
 }
 
-TEST_CASE("rows that are more than a day apart, or dates of no unit, are unclear") {
+TEST_CASE("rows more than a day apart, and numbers that are dates in no unit, are unclear") {
   CHECK(form_of(0, 86'400) == TimeForm::seconds);
   CHECK_FALSE(form_of(0, 86'401));
   CHECK_FALSE(form_of(0, 3e8, {1}) == TimeForm::microseconds);
