@@ -29,7 +29,7 @@ class Visit {
       complete_ = false;
       return;
     }
-    // In a threaded cgroup the file cannot be read; its processes stand in the one above.
+    // In a threaded cgroup the file cannot be read. The cgroup above lists its processes.
     if (const auto pids = read_file_at(cgroup_fd, "cgroup.procs", kProcsBytes)) {
       std::string_view rest = *pids, pid;
       while (wanted_ && next_line(rest, pid)) wanted_ = look_(pid);

@@ -34,9 +34,9 @@ bool is_absence(int error) { return error == ENOENT || error == ENODEV; }
 
 bool is_dots(const char* name) { return !std::strcmp(name, ".") || !std::strcmp(name, ".."); }
 
-// Child directories of an open directory; symbolic links are none.
+// Lists an open directory. Callers skip symbolic links.
 Directory list(int directory_fd) {
-  // A descriptor of its own: reading moves the offset, and closedir() closes it.
+  // It needs its own descriptor: reading moves the offset, and closedir() closes it.
   const int fd = ::openat(directory_fd, ".", kDirectoryFlags);
   if (fd < 0) return nullptr;
   Directory directory(::fdopendir(fd));
@@ -79,7 +79,7 @@ Result<CgroupTree> CgroupTree::open(const std::string& root, Watching watching, 
   Result<Fd> directory = open_path(root, O_RDONLY | O_DIRECTORY);
   if (!directory) return std::unexpected(directory.error());
   tree.root_ = std::move(*directory);
-  // Without inotify (too many instances, an old sandbox) the sweep does all.
+  // Without inotify (too many instances, an old sandbox) the sweep does all the work.
   if (watching == Watching::on) tree.inotify_.reset(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   if (tree.inotify_.valid()) tree.watch(tree.root_.get(), "/", false);
   return tree;
@@ -146,7 +146,7 @@ bool CgroupTree::spend(Subtree& owner, MonotonicTime now) {
   return true;
 }
 
-// Without its watch a directory costs nothing, whatever is made and removed in it.
+// An unwatched directory costs nothing, whatever is created and removed in it.
 void CgroupTree::delay(Subtree& owner, const CgroupPath& path, MonotonicTime now) {
   const auto node = nodes_.find(path);
   if (node == nodes_.end()) return;
@@ -178,7 +178,8 @@ void CgroupTree::scan(const CgroupPath& path, TreeChange& change) {
   const Fd directory = open_below(path);
   if (!directory.valid()) return is_absence(errno) ? drop(path, change) : leave(path);
   node->second.watch = watch(directory.get(), path, node->second.listening);
-  if (node->second.listening) change.woken.push_back({node->second.id, path});  // it may have been
+  // It may have changed meanwhile.
+  if (node->second.listening) change.woken.push_back({node->second.id, path});
   visit_children(directory.get(), path, change);
   const std::string below = path + "/";
   std::vector<CgroupPath> lost;
@@ -188,8 +189,8 @@ void CgroupTree::scan(const CgroupPath& path, TreeChange& change) {
   for (const CgroupPath& one : lost) drop(one, change);
 }
 
-// An event says only that something happened to a name: what is there now decides, so late, double
-// and reordered events do no harm.
+// An event shows only that something happened to a name. The present state decides, so that late,
+// duplicate and reordered events do no harm.
 void CgroupTree::reconcile(const CgroupPath& parent, const char* name, TreeChange& change) {
   const CgroupPath path = child_path(parent, name);
   const Fd directory = parent == "/" ? Fd(::dup(root_.get())) : open_below(parent);
@@ -201,7 +202,8 @@ void CgroupTree::reconcile(const CgroupPath& parent, const char* name, TreeChang
   visit(directory.get(), parent, name, change);
 }
 
-// What cannot be looked at, for want of descriptors or memory, is not gone: it stands as it was.
+// A directory that cannot be read for lack of descriptors or memory is not gone. Its known nodes
+// are kept.
 void CgroupTree::leave(const CgroupPath& path) {
   ++unreadable_;
   keep(path);
@@ -228,7 +230,7 @@ void CgroupTree::visit(int parent_fd, const CgroupPath& parent, const char* name
 
 void CgroupTree::visit_children(int directory_fd, const CgroupPath& path, TreeChange& change) {
   struct stat status{};
-  // cgroupfs counts child directories in the link count: most cgroups need no listing.
+  // cgroupfs counts child directories in the link count, so that most cgroups need no listing.
   if (::fstat(directory_fd, &status) != 0 || status.st_nlink == 2) return;
   const SubtreePointer owner = below_of(path);
   if (owner && owner->unwatched.contains(path)) return keep(path);  // it is scanned later
@@ -240,7 +242,7 @@ void CgroupTree::visit_children(int directory_fd, const CgroupPath& path, TreeCh
   while (const dirent* entry = ::readdir(directory.get())) {
     if (is_dots(entry->d_name) || !may_be_directory(directory_fd, *entry)) continue;
     if (!has_room(owner) && !nodes_.contains(child_path(path, entry->d_name))) {
-      // Of many that are not followed not even all are counted.
+      // Beyond a limit, cgroups that are not followed are not even counted.
       if (++owner->beyond <= bounds_.owner_count) continue;
       return keep(path);
     }
@@ -295,7 +297,7 @@ bool CgroupTree::admit(int directory_fd, const CgroupPath& path, TreeChange& cha
   if (nodes_.size() >= bounds_.count) return ++beyond_count_, false;
   if (owner) ++owner->count, ++owned_;
   SubtreePointer below = subtree_below(path, status.st_uid, owner);
-  // The watch before the listing, so that nothing can come between the two unseen.
+  // The watch comes before the listing, so that no change between them is missed.
   const int watched = watch(directory_fd, path, false);
   nodes_.emplace(path, Node{id, watched, sweep_, std::move(owner), std::move(below), false});
   change.appeared.push_back({id, path});
@@ -304,7 +306,7 @@ bool CgroupTree::admit(int directory_fd, const CgroupPath& path, TreeChange& cha
 
 int CgroupTree::watch(int directory_fd, const CgroupPath& path, bool listening) {
   if (!inotify_.valid()) return -1;
-  // By descriptor: the path may be another directory by now.
+  // The watch uses the descriptor, because the path may be another directory by now.
   const std::string name = "/proc/self/fd/" + std::to_string(directory_fd);
   const int descriptor = ::inotify_add_watch(inotify_.get(), name.c_str(),
                                              listening ? kWatchMask | IN_MODIFY : kWatchMask);
@@ -336,12 +338,12 @@ std::vector<CgroupOwner> CgroupTree::owners_in_trouble() const {
 
 CgroupTree::Nodes::iterator CgroupTree::erase(Nodes::iterator at, TreeChange& change) {
   const Node& node = at->second;
-  // The kernel drops the watch with the directory; this is for one that was only renamed.
+  // The kernel removes the watch with the directory. This is for one that was only renamed.
   if (node.watch >= 0 && watches_.erase(node.watch) > 0)
     ::inotify_rm_watch(inotify_.get(), node.watch);
   if (node.owner) --node.owner->count, --owned_;
   if (node.below) node.below->unwatched.erase(at->first);
-  // One that came and went within one look was never told of.
+  // A cgroup that came and went between two calls was never reported.
   if (std::erase_if(change.appeared, [&](const auto& one) { return one.id == node.id; }) == 0)
     change.vanished.push_back(node.id);
   return nodes_.erase(at);

@@ -1,5 +1,5 @@
-// Which cgroups exist below one root. inotify tells of directories that come and go; a full walk
-// stands behind it, because events can be lost and watches can run out.
+// Tracks which cgroups exist below one root. inotify reports directories that come and go. A
+// periodic full walk backs it up, because events can be lost and watches can run out.
 #pragma once
 
 #include <chrono>
@@ -21,32 +21,32 @@
 
 namespace cgphase {
 
-// Path elements below the root. One deeper is counted, not followed.
+// Maximum number of path elements below the root. A deeper cgroup is counted, not followed.
 inline constexpr std::size_t kMaxCgroupDepth = 24;
-// Of a path as it is printed, so that a reply has room for all. A longer one is counted, not
-// followed.
+// Maximum length of a printed path, so that a reply has room for all. A cgroup with a longer path
+// is counted, not followed.
 inline constexpr std::size_t kMaxCgroupPathBytes = 1024;
-// Cgroups known at once. One more is counted, not followed.
+// Maximum number of known cgroups. More are counted, not followed.
 inline constexpr std::size_t kMaxCgroups = 16384;
-// Of them in the subtree of one owner (CgroupOwner). All owners together have half of kMaxCgroups.
+// Maximum in the subtree of one owner (CgroupOwner). All owners together have half of kMaxCgroups.
 inline constexpr std::size_t kMaxCgroupsPerOwner = 1024;
-// Events that one owner's subtree may cause at once, and per second. Beyond it the directory that
-// causes them is not watched for a time that doubles from the first to the last of these, and then
-// scanned once.
+// Events that one owner's subtree may cause at once, and per second. Beyond that, the directory
+// that causes them is not watched for a time and then scanned once. The time doubles from
+// kFirstScanDelay to kLastScanDelay.
 inline constexpr int kOwnerEventBurst = 200;
 inline constexpr int kOwnerEventsPerSecond = 20;
 inline constexpr std::chrono::seconds kFirstScanDelay{2}, kLastScanDelay{64};
 
-// Who makes the cgroups of a subtree: an ordinary user to whom it is delegated, or the container
-// that it lies in. What root makes elsewhere has no owner: root may do anyway what it likes.
+// The owner of a subtree: an ordinary user to whom it is delegated, or the container that contains
+// it. Other cgroups of root have no owner, because root has no quota.
 struct CgroupOwner {
   std::string name;         // "uid 1000", or the path of the container
-  std::size_t count = 0;    // known cgroups of its own
-  std::size_t beyond = 0;   // not followed, by the last scan
-  bool delayed = false;     // a part of its subtree is scanned later
+  std::size_t count = 0;    // known cgroups of this owner
+  std::size_t beyond = 0;   // cgroups that the last scan did not follow
+  bool delayed = false;     // part of its subtree is scanned later
 };
 
-// What changed since the last look. Ordered by path, so a parent stands before its children.
+// Changes since the last call. Ordered by path, so that a parent comes before its children.
 struct TreeChange {
   struct Appeared {
     CgroupId id;
@@ -54,11 +54,11 @@ struct TreeChange {
   };
   std::vector<Appeared> appeared;
   std::vector<CgroupId> vanished;
-  std::vector<Appeared> woken;  // listen(): their cgroup.events changed
+  std::vector<Appeared> woken;  // cgroups of listen() whose cgroup.events changed
 };
 
-// Owned by the sampler's thread. Nothing here is an error: a directory that vanishes while it is
-// looked at is not there, one that cannot be opened is counted.
+// Owned by the sampler's thread. Nothing here is an error. A directory that vanishes while it is
+// read does not exist. One that cannot be opened is counted.
 class CgroupTree {
  public:
   enum class Watching { on, off };
@@ -73,34 +73,34 @@ class CgroupTree {
   static Result<CgroupTree> open(const std::string& root, Watching watching = Watching::on);
   static Result<CgroupTree> open(const std::string& root, Watching watching, Bounds bounds);
 
-  // Of a host without cgroup v2: empty for ever.
+  // The tree of a host without cgroup v2: always empty.
   static CgroupTree none() { return {}; }
 
-  // Readable when directories came or went; -1 without inotify.
+  // Readable if directories came or went; -1 without inotify.
   int event_fd() const { return inotify_.get(); }
   int root_fd() const { return root_.get(); }
 
-  // Takes in what inotify told since the last call. One system call and no allocation when that
-  // is nothing. Scans what was delayed until `now`. True when a sweep() is due because events were
-  // lost.
+  // Processes the inotify events since the last call, and scans that are due by `now`. Without
+  // events it costs one system call and no allocation. True if events were lost, so that a sweep()
+  // is due.
   bool drain(TreeChange& change, MonotonicTime now = {});
   // Walks the whole tree.
   void sweep(TreeChange& change);
 
-  // A descriptor of the directory that drain() or sweep() told of, opened without following links
-  // at any element. gone when it is no longer that one.
+  // Opens a directory that drain() or sweep() reported, without following links in any element.
+  // `gone` if another directory has its path now.
   Result<Fd> open_directory(const CgroupPath& path, CgroupId id) const;
 
-  // Whether `change.woken` tells of this cgroup from now on; false where it cannot be watched.
+  // Turns reports of this cgroup in `change.woken` on or off. False if it cannot be watched.
   bool listen(const CgroupPath& path, int directory_fd, bool on);
 
-  // Whose subtree the cgroup at `path` lies in; null where it has no owner.
+  // The owner of the subtree that contains `path`; null if it has none.
   const CgroupOwner* owner_of(const CgroupPath& path) const;
-  // Those with cgroups that are not followed, or scanned later.
+  // Owners with cgroups that are not followed, or scanned later.
   std::vector<CgroupOwner> owners_in_trouble() const;
 
   std::size_t size() const { return nodes_.size(); }
-  // Counted by the last sweep() and the events since.
+  // These are counted by the last sweep() and the events since.
   std::size_t beyond_depth() const { return beyond_depth_; }  // too deep, or too long a path
   std::size_t beyond_count() const { return beyond_count_; }
   std::size_t unwatched() const { return unwatched_; }    // inotify watches ran out
@@ -112,15 +112,15 @@ class CgroupTree {
     MonotonicTime refilled;
     std::chrono::seconds delay{0};
     std::optional<MonotonicTime> due;
-    std::set<CgroupPath> unwatched;  // directories to scan then
+    std::set<CgroupPath> unwatched;  // directories to scan at `due`
   };
   using SubtreePointer = std::shared_ptr<Subtree>;
 
   struct Node {
     CgroupId id;
     int watch = -1;
-    std::uint64_t sweep = 0;  // the last sweep that saw it
-    SubtreePointer owner, below;  // of itself and of its children; null: no owner
+    std::uint64_t sweep = 0;      // number of the last sweep that saw it
+    SubtreePointer owner, below;  // owners of itself and of its children; null: no owner
     bool listening = false;
   };
   using Nodes = std::map<CgroupPath, Node, std::less<>>;
@@ -128,7 +128,7 @@ class CgroupTree {
   CgroupTree() = default;
   void visit(int parent_fd, const CgroupPath& parent, const char* name, TreeChange& change);
   void visit_children(int directory_fd, const CgroupPath& path, TreeChange& change);
-  // Adds a new node or keeps the known one; false when a bound forbids it.
+  // Adds a new node or keeps the known one; false if a limit forbids it.
   bool admit(int directory_fd, const CgroupPath& path, TreeChange& change);
   SubtreePointer below_of(const CgroupPath& path) const;
   SubtreePointer subtree_below(const CgroupPath& path, std::uint64_t uid,
@@ -143,7 +143,7 @@ class CgroupTree {
   void reconcile(const CgroupPath& parent, const char* name, TreeChange& change);
   void drop(std::string_view path, TreeChange& change);
   Nodes::iterator erase(Nodes::iterator at, TreeChange& change);
-  // What cannot be looked at stands as it was.
+  // Keep the known nodes of a directory that cannot be read.
   void keep(const CgroupPath& path);
   void leave(const CgroupPath& path);
   int watch(int directory_fd, const CgroupPath& path, bool listening);
@@ -153,7 +153,7 @@ class CgroupTree {
   Bounds bounds_;
   Nodes nodes_;  // without the root
   std::map<std::string, std::weak_ptr<Subtree>> owners_;
-  std::size_t owned_ = 0;  // nodes that have an owner
+  std::size_t owned_ = 0;  // nodes with an owner
   std::unordered_map<int, CgroupPath> watches_;
   std::uint64_t sweep_ = 0;
   std::size_t beyond_depth_ = 0, beyond_count_ = 0, unwatched_ = 0, unreadable_ = 0;

@@ -1,4 +1,4 @@
-// Which container a path of cgroup v2 lies in: the innermost one.
+// Finds the container that contains a cgroup v2 path: the innermost one.
 #pragma once
 
 #include <functional>
@@ -15,12 +15,12 @@ namespace cgphase {
 // Owned and used by one thread.
 class ContainerPaths {
  public:
-  // Takes note of who came and who went. False: nobody did.
+  // Updates the table from a tick. False if no container came or went.
   bool follow(const NodeSample& tick) {
     for (const CgroupId& id : tick.vanished) {
       const auto gone = paths_.extract(id);
       if (gone.empty()) continue;
-      // Another one may have its path by now.
+      // Another container may have its path by now.
       const auto at_path = containers_.find(gone.mapped());
       if (at_path != containers_.end() && at_path->second == id) containers_.erase(at_path);
     }
@@ -33,7 +33,7 @@ class ContainerPaths {
 
   bool has(CgroupId id) const { return paths_.contains(id); }
 
-  // The container that the cgroup at `path` is, or the nearest one above it.
+  // The container at `path`, or the nearest one above it.
   std::optional<CgroupId> nearest(std::string_view path) const {
     for (; path.starts_with('/'); path = path.substr(0, path.rfind('/'))) {
       const auto found = containers_.find(path);

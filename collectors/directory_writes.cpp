@@ -20,7 +20,7 @@ constexpr DirectoryChange kAllChanged{true, true};
 DirectoryChange change_of(std::string_view file_name) {
   if (file_name.starts_with("memory.events") || file_name == "cgroup.events")
     return {.events = true};
-  // cgroup.subtree_control makes and removes files, but below.
+  // cgroup.subtree_control creates and removes files, but in the children.
   if (file_name.starts_with("cgroup.") || file_name.ends_with(".pressure") ||
       file_name.ends_with(".events") || file_name == "memory.reclaim")
     return {};
@@ -31,7 +31,7 @@ DirectoryWrites::DirectoryWrites() : inotify_(::inotify_init1(IN_NONBLOCK | IN_C
 
 int DirectoryWrites::add(int directory_fd) {
   if (!inotify_.valid()) return -1;
-  // By descriptor: the path may be another directory by now.
+  // The watch uses the descriptor, because the path may be another directory by now.
   const std::string path = "/proc/self/fd/" + std::to_string(directory_fd);
   const int watch = ::inotify_add_watch(inotify_.get(), path.c_str(), IN_MODIFY | IN_ONLYDIR);
   if (watch < 0) return -1;
@@ -61,7 +61,7 @@ void DirectoryWrites::take_event(int watch, std::string_view name) {
   one->change.limits |= change.limits;
 }
 
-void DirectoryWrites::look() {
+void DirectoryWrites::poll() {
   if (!inotify_.valid()) return;
   alignas(inotify_event) char events[kChangeEventBytes];
   for (;;) {
@@ -84,7 +84,7 @@ DirectoryChange DirectoryWrites::take(int place) {
   return one == nullptr ? kAllChanged : std::exchange(one->change, {});
 }
 
-void DirectoryWrites::doubt(int place) {
+void DirectoryWrites::mark_changed(int place) {
   if (Watched* one = find(place)) one->change = kAllChanged;
 }
 

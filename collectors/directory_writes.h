@@ -1,6 +1,6 @@
-// Which kinds of files of many cgroups changed, by one inotify instance: the kernel tells of each
-// write to a file of a cgroup, and of new events in memory.events and cgroup.events. So a file that
-// nobody wrote need not be read to be known.
+// Detects which kinds of files of many cgroups changed, with one inotify instance. The kernel
+// reports each write to a file of a cgroup, and new events in memory.events and cgroup.events. So a
+// file that was not written need not be read again.
 #pragma once
 
 #include <cstddef>
@@ -11,33 +11,34 @@
 
 namespace cgphase {
 
-// What may differ from the last reading.
+// The files that may differ from the last reading.
 struct DirectoryChange {
   bool events = false;  // memory.events, memory.events.local, cgroup.events
-  bool limits = false;  // what people and programs write
+  bool limits = false;  // files that people and programs write
 };
 
-// Which kind a file of that name is of; neither for those that are read at every tick anyway, and
-// for those that move processes.
+// The kind of a file with that name. Neither kind for files that are read at every tick anyway, and
+// for files that move processes.
 DirectoryChange change_of(std::string_view file_name);
 
-// Owned and used by one thread. Without inotify, or where watches ran out, nothing is watched, and
-// who asks must read.
+// Owned and used by one thread. Without inotify, or if watches ran out, nothing is watched, and the
+// caller must read the files.
 class DirectoryWrites {
  public:
   DirectoryWrites();
 
-  // A place in the table from now on, with everything changed at first. -1: not watched, which
-  // take() tells as everything changed each time.
+  // Adds a directory and returns its place in the table. At first everything counts as changed. -1
+  // if it cannot be watched: take() then reports everything as changed each time.
   int add(int directory_fd);
   void remove(int place);
 
-  // Takes what the kernel told since the last look. No allocation.
-  void look();
-  // What changed up to the last look, once. All of it where more was told than inotify keeps.
+  // Reads the kernel's events since the last call. No allocation.
+  void poll();
+  // Returns and clears the changes up to the last poll(). After an inotify overflow everything
+  // counts as changed.
   DirectoryChange take(int place);
-  // Everything counts as changed, once.
-  void doubt(int place);
+  // Marks everything as changed, once.
+  void mark_changed(int place);
 
  private:
   struct Watched {
@@ -48,7 +49,7 @@ class DirectoryWrites {
   void take_event(int watch, std::string_view name);
 
   Fd inotify_;
-  std::vector<Watched> watched_;  // ascending watch; inotify never gives one out twice
+  std::vector<Watched> watched_;  // ascending watch; inotify never reuses a number
 };
 
 }  // namespace cgphase

@@ -20,10 +20,11 @@ namespace cgphase {
 namespace {
 
 constexpr std::string_view kDevicesFolder = "/dev/";
-// A device may be named at greater length; these suffice to know it.
+// Longer names are cut; these bytes are enough to recognise a device.
 constexpr std::size_t kDeviceLinkBytes = 64;
 
-// A link in a container's /dev is not followed: it may lead to a disk that does not answer.
+// Links in a container's /dev are not followed, because they may lead to a disk that does not
+// answer.
 constexpr int kFolderFlags = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
 using Listing = std::unique_ptr<DIR, int (*)(DIR*)>;
@@ -32,18 +33,19 @@ bool begins_with_digit(std::string_view text) {
   return !text.empty() && text.front() >= '0' && text.front() <= '9';
 }
 
-// The /dev that a process sees. In two pieces, for it is no path of the machine that builds this.
+// The /dev that a process sees. The path has two parts, because it is not a path of the build
+// machine.
 std::string devices_of(const std::string& process) { return process + "/root" + "/dev"; }
 
-// Takes the descriptor.
+// Takes ownership of the descriptor.
 Listing listing_of(int fd) {
   DIR* const directory = fd < 0 ? nullptr : ::fdopendir(fd);
   if (directory == nullptr && fd >= 0) ::close(fd);
   return {directory, ::closedir};
 }
 
-// Whether a folder of device nodes has a GPU's, looked at as the one named `path`, which ends with
-// a slash. Absent where that cannot be said.
+// True if a folder of device nodes has a GPU's node. `path` is its name and ends with a slash.
+// Absent if that is unknown.
 std::optional<bool> lists_gpu(int folder_fd, const std::string& path) {
   const Listing listing = listing_of(::openat(folder_fd, ".", O_RDONLY | kFolderFlags));
   if (!listing) return std::nullopt;
@@ -74,33 +76,35 @@ class GpuSearch {
 
   void visit(int cgroup_fd) {
     const bool complete = visit_processes(cgroup_fd, [this](std::string_view pid) {
-      look_at(pid);
+      scan(pid);
       return !seen_;
     });
     incomplete_ = incomplete_ || !complete;
   }
-  GpuLook result() const {
-    GpuLook look{GpuUse::none, processes_};
-    if (seen_) look.use = GpuUse::seen;
-    else if (incomplete_ || (processes_ > 0 && found_ == 0)) look.use = GpuUse::unknown;
-    return look;
+  GpuScan result() const {
+    GpuScan outcome{GpuUse::none, processes_};
+    if (seen_)
+      outcome.use = GpuUse::seen;
+    else if (incomplete_ || (processes_ > 0 && found_ == 0))
+      outcome.use = GpuUse::unknown;
+    return outcome;
   }
 
  private:
-  void look_at(std::string_view pid);
-  void look_at_devices(const std::string& process);
-  void look_at_descriptors(const std::string& process);
-  // What could not be opened: it is not there, or it was not seen.
+  void scan(std::string_view pid);
+  void scan_devices(const std::string& process);
+  void scan_descriptors(const std::string& process);
+  // Records that something could not be opened: it does not exist, or it is hidden.
   void missed(int error_number) { incomplete_ = incomplete_ || !is_absent(error_number); }
 
   const std::string& proc_root_;
-  std::vector<std::pair<dev_t, ino_t>> known_;  // folders that need no look, or no further one
+  std::vector<std::pair<dev_t, ino_t>> known_;  // folders that need no scan, or no further scan
   std::size_t processes_ = 0, found_ = 0, descriptors_ = 0;
   bool seen_ = false, incomplete_ = false;
 };
 
-void GpuSearch::look_at(std::string_view pid) {
-  // 0: a process that has no number where this one lives.
+void GpuSearch::scan(std::string_view pid) {
+  // Pid 0 is a process that has no number in this pid namespace.
   if (pid == "0" || processes_ == kMostGpuProcesses) {
     incomplete_ = true;
     return;
@@ -109,11 +113,11 @@ void GpuSearch::look_at(std::string_view pid) {
   const std::string process = proc_root_ + "/" + std::string(pid);
   if (::access(process.c_str(), F_OK) != 0) return missed(errno);
   found_ += 1;
-  look_at_devices(process);
-  if (!seen_) look_at_descriptors(process);
+  scan_devices(process);
+  if (!seen_) scan_descriptors(process);
 }
 
-void GpuSearch::look_at_devices(const std::string& process) {
+void GpuSearch::scan_devices(const std::string& process) {
   const Fd devices(::open(devices_of(process).c_str(), O_PATH | kFolderFlags));
   struct stat status{};
   if (!devices.valid() || ::fstat(devices.get(), &status) != 0) return missed(errno);
@@ -125,7 +129,7 @@ void GpuSearch::look_at_devices(const std::string& process) {
   incomplete_ = incomplete_ || !gpu;
 }
 
-void GpuSearch::look_at_descriptors(const std::string& process) {
+void GpuSearch::scan_descriptors(const std::string& process) {
   const Listing listing =
       listing_of(::open((process + "/fd").c_str(), O_RDONLY | kFolderFlags));
   if (!listing) return missed(errno);
@@ -179,7 +183,7 @@ Result<HostDevices> read_host_devices(const std::string& proc_root) {
   return errno_failure(devices_of(proc_root + "/self"), error_number);
 }
 
-GpuLook find_gpu(int cgroup_fd, const std::string& proc_root, const HostDevices& host) {
+GpuScan find_gpu(int cgroup_fd, const std::string& proc_root, const HostDevices& host) {
   GpuSearch search(proc_root, host);
   search.visit(cgroup_fd);
   return search.result();

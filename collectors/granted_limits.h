@@ -1,7 +1,7 @@
-// The limits of the cgroups around containers: of slices, of enclosing containers, and of the root,
-// which has limits where it is that of a cgroup namespace. A quota counts only as far as the lowest
-// one above it (Documentation/admin-guide/cgroup-v2.rst, "CPU"). Of memory the lower of memory.max
-// and memory.high counts: the kernel denies what is above either.
+// The limits of the ancestors of containers: of slices, of enclosing containers, and of the root,
+// which has limits if it is the root of a cgroup namespace. A quota counts only up to the lowest
+// one above it (Documentation/admin-guide/cgroup-v2.rst, "CPU"). Of memory.max and memory.high the
+// lower counts: the kernel grants no more than either.
 #pragma once
 
 #include <map>
@@ -13,13 +13,13 @@ namespace cgphase {
 
 class GrantedLimits {
  public:
-  // `root_fd` outlives it; -1: there are none.
+  // `root_fd` must outlive this object; -1 means no limits.
   explicit GrantedLimits(int root_fd) : root_fd_(root_fd) {}
 
-  // All are read anew from now on.
+  // Forgets all values, so that they are read again.
   void forget() { known_.clear(); }
-  // What the cgroup at `path` and those above it leave; empty is the root. What cannot be read
-  // limits nothing.
+  // The resources that the cgroup at `path` and its ancestors grant. An empty path is the root. A
+  // file that cannot be read sets no limit.
   Granted within(const CgroupPath& path);
 
  private:

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kProcBytes = 1 << 20;  // stat has a line per processor and interrupt
 constexpr std::size_t kControllerBytes = 4096;
 
-// Lines "cpu0 ...", without the sum "cpu ...".
+// Counts lines "cpu0 ...", without the sum "cpu ...".
 int count_processors(std::string_view stat) {
   int count = 0;
   std::string_view line;
@@ -39,8 +39,9 @@ Source controller_source(int root_fd, const std::string& name) {
   if (!available)
     source.detail = "the root has no readable cgroup.controllers";
   else if (!has_word(*available, name))
-    source.detail = "not in the root's cgroup.controllers: the kernel lacks it, cgroup_disable= "
-                    "turns it off, or cgroup v1 holds it";
+    source.detail =
+        "not in the root's cgroup.controllers: the kernel lacks it, cgroup_disable= "
+        "turns it off, or cgroup v1 uses it";
   else if (enabled && !has_word(*enabled, name))
     source.detail = "not enabled for child cgroups: echo +" + name + " into the root's "
                     "cgroup.subtree_control";
@@ -52,8 +53,9 @@ Source controller_source(int root_fd, const std::string& name) {
 Source pressure_source(const std::string& proc_root) {
   const bool present = read_file(proc_root + "/pressure/cpu", kControllerBytes).has_value();
   return {"PSI", present,
-          present ? "" : "no readable pressure/cpu in " + proc_root +
-                             ": boot with psi=1 where the kernel has it"};
+          present ? ""
+                  : "no readable pressure/cpu in " + proc_root +
+                        ": boot with psi=1 if the kernel supports it"};
 }
 
 Source swap_source(const std::string& proc_root) {

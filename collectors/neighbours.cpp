@@ -47,14 +47,14 @@ constexpr NeighbourName kNames[] = {
     {"dask-worker", monitor, "Dask's memory monitor kills near the limit"},
 };
 
-// What matters of /proc/PID/status; absent where the file does not tell.
+// The needed fields of /proc/PID/status; absent if the file lacks them.
 struct ProcessStatus {
   bool ended = false;  // a zombie
   std::optional<std::uint64_t> parent, real_uid, effective_uid, capabilities;
-  bool nested = false;  // it has more pids than the one shown here: a pid namespace of its own
+  bool nested = false;  // it has several pids: it is in its own pid namespace
 };
 
-// What /proc/PID/exe leads to; the path is empty where it cannot be read.
+// The target of /proc/PID/exe; the path is empty if it cannot be read.
 struct Program {
   std::string path;
   std::string_view name() const { return std::string_view(path).substr(path.rfind('/') + 1); }
@@ -97,7 +97,7 @@ std::string read_link(const std::string& path) {
   return length > 0 ? std::string(target.data(), static_cast<std::size_t>(length)) : std::string();
 }
 
-// After an upgrade the kernel adds that the file is gone.
+// After an upgrade the kernel appends that the file is deleted.
 Program read_program(const std::string& process) {
   constexpr std::string_view kDeleted = " (deleted)";
   Program program{read_link(process + "/exe")};
@@ -118,7 +118,7 @@ struct Candidate {
   Program program;
 };
 
-// An error where the process lives and could be read at another time.
+// Returns an error if the process lives and could be read at another time.
 Result<Candidate> candidate_at(const std::string& process) {
   const auto comm = read_file(process + "/comm", kCommBytes);
   if (!comm) {
@@ -135,12 +135,12 @@ Result<Candidate> candidate_at(const std::string& process) {
   return candidate;
 }
 
-// By /proc/PID/stat: a flag of the kernel's (PF_KTHREAD), and who made it (kthreadd).
+// Recognised in /proc/PID/stat by a flag of the kernel (PF_KTHREAD) and by the parent (kthreadd).
 bool is_kernel_thread(const std::string& process) {
   constexpr std::uint64_t kFlag = 0x0020'0000, kMaker = 2;
-  constexpr int kParent = 0, kFlags = 5;  // behind the state
+  constexpr int kParent = 0, kFlags = 5;  // index after the state
   const auto text = read_file(process + "/stat", kStatusBytes);
-  // The name before it is in brackets, and may have any of its own.
+  // The name before it is in brackets, and may contain brackets itself.
   const std::size_t end = text ? text->rfind(") ") : std::string::npos;
   if (end == std::string::npos) return false;
   std::string_view rest = std::string_view(*text).substr(end + 2), state;
@@ -151,8 +151,8 @@ bool is_kernel_thread(const std::string& process) {
 
 bool is_trusted(uid_t user) { return user == 0 || user == ::geteuid(); }
 
-// Of a directory that is not in our mount namespace nothing is known.
-bool is_above_suspicion(const std::string& directory) {
+// A directory that is not in our mount namespace is trusted, because nothing is known of it.
+bool is_trusted_directory(const std::string& directory) {
   const uid_t trusted[] = {0, ::geteuid()};
   struct stat status{};
   return ::stat(directory.c_str(), &status) != 0 || is_exclusive(status, trusted);
@@ -164,7 +164,7 @@ bool is_our_program(const struct stat& file) {
          ours.st_ino == file.st_ino;
 }
 
-// Nobody but root can have put another program there, or have root run this one.
+// True if only root can have placed the program there and have root run it.
 bool is_trusted_program(const std::string& process, const Program& program) {
   struct stat file{};
   if (program.path.empty() || ::stat((process + "/exe").c_str(), &file) != 0) return true;
@@ -173,7 +173,7 @@ bool is_trusted_program(const std::string& process, const Program& program) {
   if (!is_trusted(file.st_uid) || (file.st_mode & (S_IWGRP | S_IWOTH)) != 0) return false;
   for (std::size_t end = program.path.rfind('/'); end != std::string::npos && end > 0;
        end = program.path.rfind('/', end - 1))
-    if (!is_above_suspicion(program.path.substr(0, end))) return false;
+    if (!is_trusted_directory(program.path.substr(0, end))) return false;
   return true;
 }
 
@@ -189,7 +189,7 @@ bool may_kill(const ProcessStatus& status) {
   return runs_as_root(status) || !status.capabilities || (*status.capabilities & kCapKill) != 0;
 }
 
-// Whether an ordinary user may have started it there.
+// True if an ordinary user may have started it there.
 bool is_users(std::string_view cgroup, bool also_sessions) {
   while (!cgroup.empty()) {
     cgroup.remove_prefix(1);
@@ -217,7 +217,7 @@ std::optional<Neighbour> neighbour_at(const std::string& process, const Candidat
   return neighbour;
 }
 
-// Ours, as `proc_root` numbers it; which may be the /proc of another pid namespace.
+// Our pid in the numbering of `proc_root`, which may belong to another pid namespace.
 pid_t own_pid(const std::string& proc_root) {
   const auto self = parse_u64(read_link(proc_root + "/self"));
   return self ? static_cast<pid_t>(*self) : ::getpid();
@@ -231,7 +231,7 @@ std::string describe(const Neighbour& neighbour) {
   return std::string(neighbour.name->text) + " (pid " + std::to_string(neighbour.pid) + ")";
 }
 
-// The kernel's /proc tells them in this order anyway.
+// /proc lists them in this order anyway.
 void KernelThreads::end() {
   std::ranges::sort(met_, {}, &Thread::pid);
   known_.swap(met_);
@@ -273,7 +273,7 @@ Result<Neighbours> find_neighbours(const std::string& proc_root, KernelThreads* 
     }
     auto neighbour = neighbour_at(process, *candidate, number, self, above_root);
     if (!neighbour) continue;
-    // One of each name and cgroup says all that there is to know.
+    // One monitor of each name and cgroup is enough.
     if (neighbour->name->kind == monitor && !neighbour->cgroup.empty() &&
         !monitored.emplace(neighbour->name, neighbour->cgroup).second)
       continue;

@@ -1,6 +1,6 @@
-// Programs beside cgphase that set limits themselves, or that kill on the pressure and the limits
-// that it makes: found among the processes of this host. A process can choose its name, so the
-// name alone proves nothing.
+// Finds programs on this host that set limits themselves, or that kill because of the pressure and
+// the limits that cgphase creates. A process can choose its name, so that the name alone proves
+// nothing.
 #pragma once
 
 #include <cstddef>
@@ -18,47 +18,47 @@
 namespace cgphase {
 
 enum class NeighbourKind : std::uint8_t {
-  manager,  // sets limits of its own: beside it cgphase only observes
-  copy,     // another cgphased: likewise
-  killer,   // kills on memory pressure, wherever it finds it
-  monitor,  // kills within its own container, near that one's limit
+  manager,  // sets its own limits: cgphase then only observes
+  copy,     // another cgphased: cgphase then only observes
+  killer,   // kills because of memory pressure anywhere on the host
+  monitor,  // kills within its own container, near that container's limit
 };
 
 struct NeighbourName {
   std::string_view process;  // as in /proc/PID/comm
   NeighbourKind kind = NeighbourKind::manager;
   const char* text = "";     // "the kubelet manages limits here"
-  // The last element of /proc/PID/exe, where it is another one than `process`: a program with many
-  // names, of which only this one is meant.
+  // The last element of /proc/PID/exe, if it differs from `process`. Such a program has many names,
+  // and only this one counts.
   std::string_view program = {};
 };
-// Sorted by what weighs most.
+// Sorted by importance.
 std::span<const NeighbourName> neighbour_names();
 
 struct Neighbour {
   const NeighbourName* name = nullptr;  // into neighbour_names()
   pid_t pid = 0;
-  // Of the process, as containers have it; foreign bytes, empty where it cannot be read, or lies
-  // outside the root that is watched.
+  // The cgroup of the process, as in ContainerInfo. Foreign bytes; empty if it cannot be read or is
+  // outside the watched root.
   CgroupPath cgroup;
 };
-// "the kubelet manages limits here (pid 812)": nothing in it is foreign.
+// "the kubelet manages limits here (pid 812)". The text contains no foreign bytes.
 std::string describe(const Neighbour& neighbour);
 
 struct Neighbours {
   std::vector<Neighbour> seen;
-  bool complete = true;  // else there are more processes or monitors than the bounds below
+  bool complete = true;  // false if there are more processes or monitors than the limits below
 };
 
-// Threads of the kernel, half of the processes of a quiet host, never become a program: one that is
-// known is not read again. By pid and by the inode of its directory in /proc, which is another one
-// for the next process of that pid.
+// Remembers kernel threads, which are half of the processes of an idle host and never become a
+// program. So a known one is not read again. The key is the pid and the inode of its directory in
+// /proc, which changes if the pid is reused.
 class KernelThreads {
  public:
-  // A look begins, and ends; what it did not meet is forgotten.
+  // Mark the begin and end of a scan. A thread that the scan did not meet is forgotten.
   void begin() { met_.clear(); }
   void end();
-  // Whether it is one that is known.
+  // True if the thread is known.
   bool meet(pid_t pid, std::uint64_t inode);
   void add(pid_t pid, std::uint64_t inode) { met_.push_back({pid, inode}); }
 
@@ -67,28 +67,29 @@ class KernelThreads {
     pid_t pid = 0;
     std::uint64_t inode = 0;
   };
-  std::vector<Thread> known_, met_;  // ascending pid between looks
+  std::vector<Thread> known_, met_;  // ascending pid between scans
 };
 
-inline constexpr std::size_t kMostProcesses = 32768;  // looked at, in the order of /proc
+// Processes that are read, in the order of /proc.
+inline constexpr std::size_t kMostProcesses = 32768;
 inline constexpr std::size_t kMostMonitors = 1024;
 
-// Reads comm and the program of every process below `proc_root`, and status and cgroup of those
-// that may be a neighbour: about 6 us per process, no lock of theirs.
-// A manager, a copy or a killer counts by its program, /proc/PID/exe, and only where all of this
-// holds; what cannot be read counts against us:
-// - the file of the program, and every directory above it, can be changed by root (or this user)
-//   alone, and the file is not set-uid; a second copy of our own program counts anywhere;
-// - a manager runs as root (or this user), by its real and its effective uid; a killer runs as root
-//   or has CAP_KILL;
-// - it is in no container: no pid namespace of its own, no cgroup that recognise_path() knows;
-// - it is not below user@UID.service, whose user can start anything there. Where the program cannot
-//   be read, and of killers, nothing in user.slice counts.
-// A monitor counts by its name: it concerns its own container alone.
-// This process and its children are left out.
-// `threads` is kept from look to look; without it all are read. `above_root`: what
-// kernel_path_of_root() says of the root that is watched; paths begin below it.
-// Errors: `proc_root` cannot be opened, or a process cannot be read that is there (descriptors).
+// Reads comm and the program of every process below `proc_root`, and status and cgroup of possible
+// neighbours. It takes about 6 us per process and no lock of theirs.
+// A manager, a copy or a killer counts by its program, /proc/PID/exe, and only if all of these
+// hold. A condition that cannot be checked counts as met.
+// - Only root (or this user) can change the program file and every directory above it, and the file
+// is not set-uid. A second copy of our own program counts anywhere.
+// - A manager runs as root (or this user), by its real and its effective uid. A killer runs as root
+// or has CAP_KILL.
+// - It is not in a container: no own pid namespace, no cgroup that recognise_path() knows.
+// - It is not below user@UID.service, where the user can start anything. If the program cannot be
+// read, and for killers, nothing in user.slice counts.
+// A monitor counts by its name, because it affects only its own container.
+// This process and its children are skipped.
+// `threads` is kept between scans; without it all processes are read. `above_root` is the result of
+// kernel_path_of_root() for the watched root; paths begin below it.
+// Errors: `proc_root` cannot be opened, or an existing process cannot be read (descriptors).
 Result<Neighbours> find_neighbours(const std::string& proc_root, KernelThreads* threads = nullptr,
                                    const CgroupPath& above_root = {});
 

@@ -30,25 +30,26 @@
 namespace cgphase {
 namespace {
 
-// Without inotify the walk is all there is.
+// Without inotify only the walk finds cgroups.
 constexpr std::chrono::seconds kBlindSweep{5};
 
-// From so many containers on, one read of their parent's cpu.stat comes first: it brings the
-// statistics of all of them up to date at once, which halves their own reads at a thousand.
+// From this many siblings on, their parent's cpu.stat is read first. It flushes the statistics of
+// all of them at once, which halves the cost of their own reads at a thousand.
 constexpr std::size_t kFlushSiblings = 16;
 
-// A cgroup that comes while we watch is still being set up: its limits and attributes follow, then
-// its first process. It is told of with that, or when so much time went by.
+// A new cgroup is still being set up: its limits and attributes follow, then its first process. It
+// is reported with its first process, or after this time.
 constexpr std::chrono::seconds kSetUpGrace{5};
 
-// Files of so many are read at the pace of the model though they are only observed. Of more that
-// would cost too much, and the model then knows less of them (docs/operations.md).
+// Files of this many observed containers are read at the pace of the model. For more that would
+// cost too much, and the model then gets fewer data (docs/operations.md).
 constexpr std::size_t kFewContainers = 16;
 
-// Watches that could not be had are asked for again so often.
+// Interval of retries for inotify watches that could not be created.
 constexpr std::chrono::seconds kWatchAgain{60};
 
-// Descriptors that are left to the guard, the history and those who ask; of few an eighth.
+// Descriptors that are reserved for the fast path, the history and clients. If the limit is low, an
+// eighth of it.
 constexpr unsigned kSpareForOthers = 256;
 
 struct Settling {
@@ -61,14 +62,14 @@ struct Tracked {
   CgroupPath path;
   CgroupFiles files;
   UnitResets resets;
-  int watch;          // in DirectoryWrites; where it cannot be watched all is read at every tick
-  bool for_parent;    // stands for the cgroup above it
+  int watch;        // in DirectoryWrites; -1: all files are read at every tick
+  bool for_parent;  // represents the cgroup above it
   MonotonicTime since;
-  bool own_processes;  // when it was first seen: it is no cgroup around containers
-  std::string quota;   // the owner on whose quota it is; empty: none
-  bool close = true;  // somebody may change its limits
+  bool own_processes;  // at first sight: it does not contain containers
+  std::string quota;   // the owner whose quota it uses; empty: none
+  bool close = true;   // its limits may be changed
   Granted granted = {};
-  std::optional<std::uint32_t> place = {};  // in PullSession
+  std::optional<std::uint32_t> place = {};  // place in PullSession
   SampleFilter filter = {};
 };
 using TrackedList = std::vector<std::unique_ptr<Tracked>>;
@@ -77,8 +78,8 @@ CgroupId id_of(const std::unique_ptr<Tracked>& tracked) { return tracked->id; }
 
 CgroupPath parent_of(const CgroupPath& path) { return path.substr(0, path.rfind('/')); }
 
-// One container holds about twenty descriptors. The usual soft limit of 1024 is there for programs
-// that call select(), and this one does not.
+// A container needs about twenty descriptors. The usual soft limit of 1024 is meant for programs
+// that call select(), which this one does not.
 void raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
@@ -101,13 +102,13 @@ bool is_spare(const Fd& fd) {
   return is_among_last(fd, static_cast<unsigned>(spare));
 }
 
-// A cgroup that is not tracked, as those do that stand for it.
-struct StoodFor {
-  std::size_t by = 0;            // how many
-  std::optional<CgroupId> id{};  // of itself, where it was found
+// A cgroup that is not tracked, because inner cgroups represent it.
+struct Represented {
+  std::size_t by = 0;            // number of inner cgroups
+  std::optional<CgroupId> id{};  // its own id, if it was found
 };
 
-// Empty by its own word; a directory without that file is none to wait for.
+// True if cgroup.events reports it as empty. A directory without that file is not waited for.
 bool is_empty(int directory_fd) {
   const auto events = read_file_at(directory_fd, kernel_file_name(KernelFile::cgroup_events),
                                    kKernelTextBytes);
@@ -152,17 +153,17 @@ class NodeSampler::Impl {
   void read_host();
   void settle(const Settling& settling, NodeSample& tick);
   bool may_be_container(const Settling& settling, const Recognised& who) const;
-  // Whether it takes the place of the container around it, as far as is known yet.
-  enum class Stands { no, yes, not_yet };
-  Stands takes_place(const Settling& settling, const Recognised& who, int directory_fd,
-                     MonotonicTime now) const;
+  // Whether it represents the container around it, as far as is known yet.
+  enum class Represents { no, yes, not_yet };
+  Represents represents(const Settling& settling, const Recognised& who, int directory_fd,
+                        MonotonicTime now) const;
   bool has_quota(const CgroupPath& path) const;
   void track(const TreeChange::Appeared& cgroup, Recognised&& who, bool for_parent, Fd directory,
              NodeSample& tick);
   TrackedList::const_iterator find_path(const CgroupPath& path) const;
   void forget(TrackedList::iterator at, NodeSample& tick);
-  void stand_for(const CgroupPath& parent, NodeSample& tick);
-  void stand_no_more_for(const CgroupPath& parent, MonotonicTime now);
+  void represent(const CgroupPath& parent, NodeSample& tick);
+  void release_parent(const CgroupPath& parent, MonotonicTime now);
   void find_granted(Tracked& tracked, NodeSample& tick);
   void give_places();
   void find_flushes();
@@ -179,29 +180,29 @@ class NodeSampler::Impl {
 
   Options options_;
   CgroupTree tree_;
-  const std::unique_ptr<char[]> buffer_;  // of which only what is read is touched
+  const std::unique_ptr<char[]> buffer_;  // untouched pages need no memory
   std::vector<Source> sources_;
   PullSession pull_;
   WriteWatch unit_writes_;
-  DirectoryWrites writes_;  // to the directories of those that are only observed
+  DirectoryWrites writes_;  // writes to the directories of containers
   TrackedList tracked_;  // ascending id
-  std::vector<Settling> settling_;  // looked at again at each tick
-  std::vector<Settling> waiting_;   // not to be opened or beyond a bound: at each sweep
+  std::vector<Settling> settling_;  // checked again at each tick
+  std::vector<Settling> waiting_;   // cannot be opened, or beyond a limit: checked at each sweep
   struct Empty {
     CgroupPath path;
-    bool told;  // of its first process; else it is looked at again at each sweep
+    bool reported;  // its first process is reported; else it is checked at each sweep
   };
-  std::map<CgroupId, Empty> empty_;  // without a process yet
-  std::map<std::string, std::size_t> tracked_of_;  // by owner
-  std::map<CgroupPath, StoodFor> stood_for_;
+  std::map<CgroupId, Empty> empty_;                // cgroups without a process yet
+  std::map<std::string, std::size_t> tracked_of_;  // number of containers by owner
+  std::map<CgroupPath, Represented> represented_;
   GrantedLimits granted_;
   TreeChange change_;  // kept for its capacity
-  std::vector<Fd> flushes_;  // cpu.stat of the parents of many
+  std::vector<Fd> flushes_;  // files whose read flushes the statistics of many cgroups
   std::optional<MonotonicTime> start_time_, sweep_time_;
   bool events_lost_ = false;
-  std::size_t next_pupil_ = 0;
-  MonotonicTime next_watch_;  // not before, where some are missing
-  HostCapacity host_, machine_;  // machine_: whatever its cgroup namespace allows
+  std::size_t next_target_ = 0;
+  MonotonicTime next_watch_;     // earliest retry if some watches are missing
+  HostCapacity host_, machine_;  // machine_: without the limits of its cgroup namespace
   std::uint64_t impossible_samples_ = 0;
 };
 
@@ -214,10 +215,10 @@ void NodeSampler::Impl::attend(CgroupId id, bool close) {
   const auto at = std::ranges::lower_bound(tracked_, id, {}, id_of);
   if (at == tracked_.end() || (*at)->id != id || (*at)->close == close) return;
   (*at)->close = close;
-  if (close) writes_.doubt((*at)->watch);  // nothing is lowered on what was only told
+  if (close) writes_.mark_changed((*at)->watch);  // a limit is never lowered on old values
 }
 
-// The kernel tells of a write as soon as it is done, of an event a moment later.
+// The kernel reports a write immediately, an event a moment later.
 Look NodeSampler::Impl::look_for(const Tracked& tracked, const Pulled& pulled) {
   const DirectoryChange change = writes_.take(tracked.watch);
   Look look{.events = change.events, .limits = change.limits, .told = tracked.watch >= 0};
@@ -239,12 +240,12 @@ void NodeSampler::Impl::follow_tree(MonotonicTime now, NodeSample& tick) {
   change_.vanished.clear();
   change_.woken.clear();
   events_lost_ = tree_.drain(change_, now) || events_lost_;
-  // Who makes events faster than they are read does not cause a walk at every tick.
+  // An owner that causes events faster than they are read must not cause a walk at every tick.
   const auto period = tree_.event_fd() < 0 || events_lost_ ? std::min(options_.sweep, kBlindSweep)
                                                            : options_.sweep;
   if (!sweep_time_ || now < *sweep_time_ || now - *sweep_time_ >= period) {
     std::erase_if(empty_, [&](const auto& one) {
-      const bool again = !one.second.told || events_lost_;
+      const bool again = !one.second.reported || events_lost_;
       if (again) settling_.push_back({{one.first, one.second.path}, now});
       return again;
     });
@@ -270,7 +271,8 @@ void NodeSampler::Impl::follow_tree(MonotonicTime now, NodeSample& tick) {
   for (const Settling& one : std::exchange(settling_, {})) settle(one, tick);
 }
 
-// Below a container only what an administrator's pattern names, and what an engine puts there.
+// Below a container, only cgroups that an administrator's pattern names or that an engine creates
+// count.
 bool NodeSampler::Impl::may_be_container(const Settling& settling, const Recognised& who) const {
   if (who.engine == Engine::service || who.engine == Engine::cgroup) return true;
   const CgroupPath& path = settling.cgroup.path;
@@ -278,18 +280,19 @@ bool NodeSampler::Impl::may_be_container(const Settling& settling, const Recogni
   return around.empty() || (around == parent_of(path) && (who.inside_scope || who.in_pod));
 }
 
-NodeSampler::Impl::Stands NodeSampler::Impl::takes_place(const Settling& settling,
-                                                         const Recognised& who, int directory_fd,
-                                                         MonotonicTime now) const {
+NodeSampler::Impl::Represents NodeSampler::Impl::represents(const Settling& settling,
+                                                            const Recognised& who, int directory_fd,
+                                                            MonotonicTime now) const {
   const CgroupPath& path = settling.cgroup.path;
   const auto outer = find_path(parent_of(path));
   const auto is_young = [&](MonotonicTime since) {
     return since != *start_time_ && now - since < kSetUpGrace;
   };
   const bool young = outer != tracked_.end() && is_young((*outer)->since);
-  if (outer != tracked_.end() && (*outer)->own_processes && !young) return Stands::no;
-  if (stands_for_parent(path, who, directory_fd, options_.engine_root)) return Stands::yes;
-  return who.inside_scope && young && is_young(settling.since) ? Stands::not_yet : Stands::no;
+  if (outer != tracked_.end() && (*outer)->own_processes && !young) return Represents::no;
+  if (represents_parent(path, who, directory_fd, options_.engine_root)) return Represents::yes;
+  return who.inside_scope && young && is_young(settling.since) ? Represents::not_yet
+                                                               : Represents::no;
 }
 
 bool NodeSampler::Impl::has_quota(const CgroupPath& path) const {
@@ -299,7 +302,7 @@ bool NodeSampler::Impl::has_quota(const CgroupPath& path) const {
   return at == tracked_of_.end() || at->second < containers_per_owner();
 }
 
-// No more than the limits of the cgroup namespace that this runs in.
+// The host has at most the limits of the cgroup namespace of this process.
 void NodeSampler::Impl::read_host() {
   host_ = machine_ = read_host_capacity(options_.proc_root);
   const Granted most = granted_.within({});
@@ -310,43 +313,45 @@ void NodeSampler::Impl::read_host() {
 
 void NodeSampler::Impl::settle(const Settling& settling, NodeSample& tick) {
   const auto& [cgroup, since] = settling;
-  // One that the tree lost for want of descriptors while it waited here, and found again.
+  // The tree may have lost the cgroup for lack of descriptors while it waited here, and found it
+  // again.
   if (find(cgroup.id) != nullptr) return;
   std::optional<Recognised> who = recognise_path(cgroup.path, options_.include);
   if (!who || !may_be_container(settling, *who)) return;
-  if (const auto at = stood_for_.find(cgroup.path); at != stood_for_.end()) {
+  if (const auto at = represented_.find(cgroup.path); at != represented_.end()) {
     at->second.id = cgroup.id;
     return;
   }
-  // One that may stand for its parent is on the quota of the one that this is on.
+  // A cgroup that may represent its parent uses the quota of that parent.
   const bool inner = who->inside_scope || who->in_pod;
   if (tracked_.size() >= kMaxContainers ||
       !has_quota(inner ? parent_of(cgroup.path) : cgroup.path))
     return waiting_.push_back(settling);
   Result<Fd> directory = tree_.open_directory(cgroup.path, cgroup.id);
   if (directory && is_spare(*directory))
-    directory = failure(ErrorKind::io, "descriptors run out");
+    directory = failure(ErrorKind::io, "too few descriptors are left");
   if (!directory) {
     const ErrorKind kind = directory.error().kind;
     if (kind != ErrorKind::gone && kind != ErrorKind::not_found) waiting_.push_back(settling);
     return;
   }
-  // Of a user's own cgroups, or a container's, an empty one is nothing yet.
+  // An empty cgroup of a user, or in a container, is not a container yet.
   const bool owned = tree_.owner_of(cgroup.path) != nullptr;
-  const bool told = owned && tree_.listen(cgroup.path, directory->get(), true);
-  // What was there when we came is set up.
+  const bool reported = owned && tree_.listen(cgroup.path, directory->get(), true);
+  // A cgroup that existed at the start is set up.
   const bool recent = since != *start_time_ && tick.time - since < kSetUpGrace;
   if ((owned || recent) && is_empty(directory->get())) {
-    if (owned) empty_.emplace(cgroup.id, Empty{cgroup.path, told});
+    if (owned)
+      empty_.emplace(cgroup.id, Empty{cgroup.path, reported});
     else settling_.push_back(settling);
     return;
   }
-  if (told) tree_.listen(cgroup.path, directory->get(), false);
-  const Stands stands = takes_place(settling, *who, directory->get(), tick.time);
-  if (stands == Stands::not_yet) return settling_.push_back(settling);
+  if (reported) tree_.listen(cgroup.path, directory->get(), false);
+  const Represents represented = represents(settling, *who, directory->get(), tick.time);
+  if (represented == Represents::not_yet) return settling_.push_back(settling);
   const bool below = is_engine_container(parent_of(cgroup.path));
-  if (stands == Stands::no && (who->inside_scope || (who->in_pod && below))) return;
-  track(cgroup, std::move(*who), stands == Stands::yes, std::move(*directory), tick);
+  if (represented == Represents::no && (who->inside_scope || (who->in_pod && below))) return;
+  track(cgroup, std::move(*who), represented == Represents::yes, std::move(*directory), tick);
 }
 
 TrackedList::const_iterator NodeSampler::Impl::find_path(const CgroupPath& path) const {
@@ -355,7 +360,7 @@ TrackedList::const_iterator NodeSampler::Impl::find_path(const CgroupPath& path)
 
 void NodeSampler::Impl::track(const TreeChange::Appeared& cgroup, Recognised&& who, bool for_parent,
                               Fd directory, NodeSample& tick) {
-  if (for_parent) stand_for(parent_of(cgroup.path), tick);
+  if (for_parent) represent(parent_of(cgroup.path), tick);
   tick.appeared.push_back(
       describe_container(cgroup.id, cgroup.path, std::move(who), for_parent, directory.get(),
                          options_.engine_root));
@@ -381,29 +386,29 @@ void NodeSampler::Impl::find_granted(Tracked& tracked, NodeSample& tick) {
   tick.granted.emplace_back(tracked.id, found);
 }
 
-void NodeSampler::Impl::stand_for(const CgroupPath& parent, NodeSample& tick) {
-  StoodFor& stood = stood_for_[parent];
-  ++stood.by;
+void NodeSampler::Impl::represent(const CgroupPath& parent, NodeSample& tick) {
+  Represented& represented = represented_[parent];
+  ++represented.by;
   const auto at = find_path(parent);
   if (at == tracked_.end()) return;
-  stood.id = (*at)->id;
+  represented.id = (*at)->id;
   forget(tracked_.begin() + (at - tracked_.cbegin()), tick);
 }
 
-// With the last one the parent is a container of its own again, if it is still there.
-void NodeSampler::Impl::stand_no_more_for(const CgroupPath& parent, MonotonicTime now) {
-  const auto at = stood_for_.find(parent);
+// After the last inner cgroup, the parent is a container again, if it still exists.
+void NodeSampler::Impl::release_parent(const CgroupPath& parent, MonotonicTime now) {
+  const auto at = represented_.find(parent);
   if (--at->second.by > 0) return;
   if (at->second.id) settling_.push_back({{*at->second.id, parent}, now});
-  stood_for_.erase(at);
+  represented_.erase(at);
 }
 
-// A container that came within this tick was not told of yet and need not be.
+// A container that appeared within this tick was not reported yet and need not be.
 void NodeSampler::Impl::forget(TrackedList::iterator at, NodeSample& tick) {
   const CgroupId id = (*at)->id;
   if ((*at)->watch >= 0) writes_.remove((*at)->watch);
   if ((*at)->place) pull_.remove(id.inode, *(*at)->place);
-  if ((*at)->for_parent) stand_no_more_for(parent_of((*at)->path), tick.time);
+  if ((*at)->for_parent) release_parent(parent_of((*at)->path), tick.time);
   if (const auto quota = tracked_of_.find((*at)->quota);
       quota != tracked_of_.end() && --quota->second == 0)
     tracked_of_.erase(quota);
@@ -419,8 +424,8 @@ void NodeSampler::Impl::give_places() {
     if (!tracked->place) tracked->place = pull_.add(tracked->id.inode);
 }
 
-// A read of one file of a parent brings the statistics of all below it up to date. A walk reads
-// what all of them have then, so it begins at the top; of files it pays only for many siblings.
+// Reading one file of a parent flushes the statistics of all cgroups below it. A walk reads all of
+// them, so that it flushes at the top. With files it pays only for many siblings.
 void NodeSampler::Impl::find_flushes() {
   flushes_.clear();
   std::map<CgroupPath, std::size_t> parents;
@@ -442,38 +447,38 @@ void NodeSampler::Impl::find_flushes() {
 }
 
 void NodeSampler::Impl::flush() {
-  // What they say is not used, nor whether they say it.
+  // The text is not used, nor is the result.
   for (const Fd& fd : flushes_)
     [[maybe_unused]] const ssize_t count = ::pread(fd.get(), buffer_.get(), kKernelTextBytes, 0);
 }
 
-// Each in its turn teaches what memory.stat is made of; first who was not understood.
+// Each container in turn calibrates the lines of memory.stat. A container with a mismatch comes
+// first.
 void NodeSampler::Impl::walk(MonotonicTime now) {
-  PullSession::Pupil pupil;
-  if (pull_.wants_lesson(now) && !tracked_.empty()) {
-    const std::uint64_t wanted = pull_.wanted_pupil();
+  PullSession::CalibrationTarget target;
+  if (pull_.needs_calibration(now) && !tracked_.empty()) {
+    const std::uint64_t wanted = pull_.preferred_target();
     auto at = std::ranges::find_if(
         tracked_, [&](const auto& one) { return one->id.inode == wanted; });
     if (at == tracked_.end())
-      at = tracked_.begin() + static_cast<std::ptrdiff_t>(next_pupil_++ % tracked_.size());
-    pupil = {.inode = (*at)->id.inode,
-             .read = [&files = (*at)->files, this] { return files.read_memory_lines(buffer()); }};
+      at = tracked_.begin() + static_cast<std::ptrdiff_t>(next_target_++ % tracked_.size());
+    target = {.inode = (*at)->id.inode,
+              .read = [&files = (*at)->files, this] { return files.read_memory_lines(buffer()); }};
   }
-  pull_.walk(now, pupil);
+  pull_.walk(now, target);
 }
 
 void NodeSampler::Impl::read_all(const Clock& clock, NodeSample& tick) {
   flush();
   const MonotonicTime walked = clock.monotonic_now();
   if (pull_.active()) walk(tick.time);
-  writes_.look();  // before what it tells of is read: a later write is told at the next tick
+  writes_.poll();  // before the files are read: a later write is reported at the next tick
   tick.containers.resize(tracked_.size());
   std::size_t count = 0;
   for (std::size_t i = 0; i < tracked_.size();) {
     Sample& sample = tick.containers[count];
     Tracked& tracked = *tracked_[i];
-    const Pulled pulled =
-        tracked.place ? pull_.told(tracked.id.inode, *tracked.place) : Pulled{};
+    const Pulled pulled = tracked.place ? pull_.record(tracked.id.inode, *tracked.place) : Pulled{};
     const MonotonicTime read = pulled.record != nullptr ? walked : clock.monotonic_now();
     if (!tracked.files.read(tick.time, sample, buffer(), look_for(tracked, pulled), pulled)) {
       forget(tracked_.begin() + static_cast<std::ptrdiff_t>(i), tick);
@@ -489,7 +494,7 @@ void NodeSampler::Impl::read_all(const Clock& clock, NodeSample& tick) {
   leave_out_impossible(tick);
 }
 
-// The host may have grown since it was read last: before anything is left out it is read again.
+// The host may have grown since it was read. It is read again before a sample is dropped.
 void NodeSampler::Impl::leave_out_impossible(NodeSample& tick) {
   bool fresh = false;
   std::size_t kept = 0;
@@ -508,9 +513,9 @@ void NodeSampler::Impl::leave_out_impossible(NodeSample& tick) {
   tick.containers.resize(kept);
 }
 
-// Those that vanished are not tracked any more, so each sample has its place.
+// Vanished containers are not tracked any more, so that tick.containers and tracked_ correspond.
 void NodeSampler::Impl::find_resets(NodeSample& tick) {
-  unit_writes_.look();
+  unit_writes_.poll();
   for (std::size_t i = 0; i < tracked_.size(); ++i)
     tick.containers[i].limits_reset = tracked_[i]->resets.last(tick.time);
   watch_again(tick.time);
@@ -524,7 +529,7 @@ void NodeSampler::Impl::watch_again(MonotonicTime now) {
   for (const auto& one : tracked_) one->resets.watch_again(one->files.directory_fd());
 }
 
-// Files that the kernel did not end, and readings that no kernel can have counted.
+// Reports truncated kernel files and impossible samples.
 Source NodeSampler::Impl::kernel_files_source() const {
   std::size_t cut = 0;
   std::string detail;
@@ -534,8 +539,8 @@ Source NodeSampler::Impl::kernel_files_source() const {
     detail = escape_name(tracked->path) + "/" + kernel_file_name(*file);
   }
   if (cut > 0)
-    detail = "the end of a file is missing in " + std::to_string(cut) + " cgroups, first " +
-             detail + "; what is whole counts, and it is read again at each tick";
+    detail = "a file was truncated in " + std::to_string(cut) + " cgroups, first " + detail +
+             "; complete lines are used, and it is read again at each tick";
   if (impossible_samples_ > 0)
     detail += (detail.empty() ? "" : "; ") + std::to_string(impossible_samples_) +
               " samples were impossible (more than the host has, or a counter that jumped) and "
@@ -586,7 +591,7 @@ std::vector<Source> NodeSampler::sources() const { return impl_->sources(); }
 
 Result<Fd> NodeSampler::duplicate_directory(CgroupId id) const {
   const Tracked* tracked = impl_->find(id);
-  if (!tracked) return failure(ErrorKind::gone, "this container is not tracked any more");
+  if (!tracked) return failure(ErrorKind::gone, "this container is no longer tracked");
   const int fd = ::fcntl(tracked->files.directory_fd(), F_DUPFD_CLOEXEC, 0);
   if (fd < 0) return errno_failure("cgroup " + escape_name(tracked->path), errno);
   return Fd(fd);

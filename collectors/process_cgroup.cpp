@@ -12,14 +12,14 @@
 namespace cgphase {
 namespace {
 
-// One line for each hierarchy of cgroup v1, each with a path of at most 4096 bytes.
+// One line per hierarchy of cgroup v1, each with a path of at most 4096 bytes.
 constexpr std::size_t kProcessCgroupBytes = 64 * 1024;
-constexpr std::size_t kMountsBytes = 16 << 20;  // of thousands of containers
+constexpr std::size_t kMountsBytes = 16 << 20;  // enough for thousands of containers
 constexpr std::string_view kUnified = "0::";
 
 bool is_octal(char digit) { return digit >= '0' && digit <= '7'; }
 
-// Blanks and backslashes of a path stand in mountinfo as \OOO.
+// mountinfo escapes blanks and backslashes of a path as \OOO.
 std::string unescape_mount(std::string_view text) {
   std::string path;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -50,7 +50,7 @@ CgroupPath kernel_path_of_root(const std::string& proc_root, const std::string& 
   std::string_view rest = *mounts, line;
   std::size_t longest = 0;
   CgroupPath found;
-  // Of mounts below one another, and over one another, the last and innermost is seen.
+  // If mounts are nested or stacked, the last and innermost is visible.
   while (next_line(rest, line)) {
     if (line.find(" - cgroup2 ") == std::string_view::npos) continue;
     std::string_view top, point;

@@ -1,5 +1,5 @@
-// Where a process lies in cgroup v2, by the paths that containers have: below the root that is
-// watched, which may lie below the mount.
+// Finds the cgroup v2 path of a process. Paths begin at the watched root, which may be below the
+// mount, as the paths of containers do.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace cgphase {
 
-// `path` as it is below `root`, "/" for `root` itself; empty for one outside, and for none.
+// `path` relative to `root`; "/" for `root` itself. Empty for a path outside, and for an empty one.
 inline CgroupPath path_below(std::string_view path, std::string_view root) {
   if (path.empty() || !path.starts_with(root)) return {};
   path.remove_prefix(root.size());
@@ -17,13 +17,13 @@ inline CgroupPath path_below(std::string_view path, std::string_view root) {
   return path.front() == '/' ? CgroupPath(path) : CgroupPath();
 }
 
-// What the kernel calls the directory `cgroup_root` in /proc/PID/cgroup, by mountinfo of this
-// process below `proc_root`: "/a/b". Empty where it is the top, or nothing tells: a plain
-// directory. It holds as long as the mount does.
+// The kernel's path of the directory `cgroup_root` in /proc/PID/cgroup, such as "/a/b", from
+// mountinfo of this process below `proc_root`. Empty if it is the top, or if it is a plain
+// directory. Valid as long as the mount.
 CgroupPath kernel_path_of_root(const std::string& proc_root, const std::string& cgroup_root);
 
-// The cgroup v2 path of a process, whose directory in /proc `process` is, from the top; empty where
-// it is not to be had.
+// The cgroup v2 path of a process from the top. `process` is its directory in /proc. Empty if it
+// cannot be read.
 CgroupPath cgroup_of_process(const std::string& process);
 
 }  // namespace cgphase

@@ -8,19 +8,19 @@ namespace cgphase {
 namespace {
 
 constexpr std::size_t kLeastRoom = 64;
-// What was learned is proved again so often.
-constexpr std::chrono::seconds kLessonPeriod{60};
+// Interval at which the calibration is verified.
+constexpr std::chrono::seconds kCalibrationPeriod{60};
 
 }  // namespace
 
 bool PullSession::make_room(std::size_t cgroups) {
   if (!open_ || cgroups <= room_) return false;
   room_ = std::bit_ceil(std::max(cgroups, kLeastRoom));
-  pull_.reset();  // what it has of the kernel's memory first
+  pull_.reset();  // frees its kernel memory first
   auto opened = open_(room_);
   if (!opened) {
     refusal_ = opened.error().text;
-    open_ = nullptr;  // what a kernel refuses it refuses again
+    open_ = nullptr;  // a retry would fail again
     return false;
   }
   pull_ = std::move(*opened);
@@ -34,35 +34,35 @@ std::optional<std::uint32_t> PullSession::add(std::uint64_t inode) {
 
 void PullSession::remove(std::uint64_t inode, std::uint32_t place) {
   if (pull_) pull_->remove(inode, place);
-  if (surprised_ == inode) surprised_ = 0;
+  if (mismatch_ == inode) mismatch_ = 0;
 }
 
-bool PullSession::wants_lesson(MonotonicTime now) const {
+bool PullSession::needs_calibration(MonotonicTime now) const {
   if (!pull_ || lines_.hopeless()) return false;
-  return !lines_.usable() || surprised_ != 0 || !last_lesson_ ||
-         now - *last_lesson_ >= kLessonPeriod;
+  return !lines_.usable() || mismatch_ != 0 || !last_calibration_ ||
+         now - *last_calibration_ >= kCalibrationPeriod;
 }
 
-// The choice is changed after the walk: its records are of the one before.
-void PullSession::walk(MonotonicTime now, const Pupil& pupil) {
+// The choice changes after the walk, whose records use the previous choice.
+void PullSession::walk(MonotonicTime now, const CalibrationTarget& target) {
   if (!pull_) return;
-  const auto before = pupil.read ? pupil.read() : std::nullopt;
-  chosen_ = pull_->walk(pupil.inode);
+  const auto before = target.read ? target.read() : std::nullopt;
+  chosen_ = pull_->walk(target.inode);
   if (!chosen_ || !before) return;
-  const auto after = pupil.read();
+  const auto after = target.read();
   if (!after) return;
-  last_lesson_ = now;
-  surprised_ = 0;
+  last_calibration_ = now;
+  mismatch_ = 0;
   if (!lines_.learn(*before, *after, pull_->raw())) return;
   pull_->choose(lines_.choice());
   chosen_ = false;
 }
 
-Pulled PullSession::told(std::uint64_t inode, std::uint32_t place) {
+Pulled PullSession::record(std::uint64_t inode, std::uint32_t place) {
   Pulled pulled{.record = pull_ ? pull_->record(place) : nullptr};
   if (pulled.record == nullptr || !chosen_) return pulled;
   pulled.memory = lines_.decode(*pulled.record);
-  if (lines_.usable() && (pulled.record->parts & PULL_SURPRISE) != 0) surprised_ = inode;
+  if (lines_.usable() && (pulled.record->parts & PULL_SURPRISE) != 0) mismatch_ = inode;
   return pulled;
 }
 

@@ -1,5 +1,5 @@
-// Sampling by walks: which cgroups are walked over, and what must be learned of the kernel before
-// all that a walk tells is understood.
+// Samples cgroups by BPF walks. It keeps the list of cgroups, and calibrates the position of the
+// lines of memory.stat in the kernel's numbers.
 #pragma once
 
 #include <cstdint>
@@ -18,30 +18,31 @@ namespace cgphase {
 // Owned and used by the sampler's thread.
 class PullSession {
  public:
-  // Without `open`, or where it refuses, nothing is ever told.
+  // Without `open`, or if it fails, there are no records.
   explicit PullSession(OpenCgroupPull open) : open_(std::move(open)) {}
 
   bool active() const { return pull_ != nullptr; }
   bool one_flush() const { return pull_ != nullptr && pull_->one_flush(); }
 
-  // Makes room for so many cgroups. True when all of them have to be added anew.
+  // Makes room for `cgroups` cgroups. True if all of them must be added again.
   bool make_room(std::size_t cgroups);
-  // A place, or nothing.
+  // Returns a place; absent if there is none.
   std::optional<std::uint32_t> add(std::uint64_t inode);
   void remove(std::uint64_t inode, std::uint32_t place);
 
-  // Who is asked for memory.stat before and after a walk. No reading teaches nothing.
-  struct Pupil {
+  // The cgroup whose memory.stat is read before and after a walk. Without a reading nothing is
+  // calibrated.
+  struct CalibrationTarget {
     std::uint64_t inode = 0;
     std::function<std::optional<MemoryLineValues>()> read;
   };
-  // Whether the next walk should have a pupil.
-  bool wants_lesson(MonotonicTime now) const;
-  // The inode of the cgroup that surprised; 0 for any.
-  std::uint64_t wanted_pupil() const { return surprised_; }
+  // True if the next walk should have a target.
+  bool needs_calibration(MonotonicTime now) const;
+  // The inode of the cgroup with a mismatch; 0 for any.
+  std::uint64_t preferred_target() const { return mismatch_; }
 
-  void walk(MonotonicTime now, const Pupil& pupil);
-  Pulled told(std::uint64_t inode, std::uint32_t place);
+  void walk(MonotonicTime now, const CalibrationTarget& target);
+  Pulled record(std::uint64_t inode, std::uint32_t place);
 
   Source source() const;
 
@@ -51,9 +52,9 @@ class PullSession {
   std::size_t room_ = 0;
   std::string refusal_;
   MemoryLines lines_;
-  bool chosen_ = false;  // the last walk brought what lines_ would have
-  std::uint64_t surprised_ = 0;
-  std::optional<MonotonicTime> last_lesson_;
+  bool chosen_ = false;  // the last walk used the choice of lines_
+  std::uint64_t mismatch_ = 0;
+  std::optional<MonotonicTime> last_calibration_;
 };
 
 }  // namespace cgphase

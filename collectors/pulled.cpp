@@ -8,14 +8,14 @@ namespace cgphase {
 namespace {
 
 constexpr std::uint64_t kPullNsPerUsec = 1000;
-// include/linux/sched/loadavg.h: shares that are left after a period, with 11 bits.
+// include/linux/sched/loadavg.h: decay factors per period, with 11 fractional bits.
 constexpr unsigned kFixedBits = 11;
 constexpr std::uint64_t kLeftOf10s = 1677, kLeftOf60s = 1981;
-// Readings without news after which nobody brings averages up to date any more: one may fall
-// between two of the kernel's.
-constexpr int kNoNews = 2;
+// Number of unchanged readings after which the kernel no longer updates the averages. One may fall
+// between two updates.
+constexpr int kMostUnchanged = 2;
 
-// As the kernel prints it: whole percent and hundredths.
+// Rounds as the kernel prints: whole per cent and hundredths.
 double ratio_of(std::uint64_t fixed) {
   const std::uint64_t whole = fixed >> kFixedBits;
   const std::uint64_t rest = fixed & ((1U << kFixedBits) - 1);
@@ -31,7 +31,7 @@ std::uint64_t share(std::uint64_t part, std::uint64_t rest, std::uint64_t of) {
 }  // namespace
 
 void AdjustedCpuTime::fill(const pull_record& record, CpuStat& cpu) {
-  // Somebody read the file since.
+  // Another process has read the file since.
   if (record.told_user_ns + record.told_system_ns > user_ns_ + system_ns_) {
     user_ns_ = record.told_user_ns;
     system_ns_ = record.told_system_ns;
@@ -63,7 +63,7 @@ void AgingStalls::take(const pull_record& record) {
     if (news) {
       avg10_[i] = record.stall_avg[i][0];
       avg60_[i] = record.stall_avg[i][1];
-    } else if (unchanged_ >= kNoNews) {
+    } else if (unchanged_ >= kMostUnchanged) {
       avg10_[i] = (avg10_[i] * kLeftOf10s) >> kFixedBits;
       avg60_[i] = (avg60_[i] * kLeftOf60s) >> kFixedBits;
     }

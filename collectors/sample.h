@@ -1,5 +1,5 @@
-// What is read of a container at one moment: counters stay counters, absent stays absent. Rates and
-// ratios are derived in model/ and policy/.
+// The data of a container at one moment. Counters stay counters, and absent values stay absent.
+// model/ and policy/ derive rates and ratios.
 #pragma once
 
 #include <algorithm>
@@ -20,47 +20,48 @@
 
 namespace cgphase {
 
-// What no file tells, from BPF programs (collectors/ebpf/) and GPU drivers
-// (collectors/gpu/). Absent where nothing counts it.
+// Values without a file, from BPF programs (collectors/ebpf/) and GPU drivers (collectors/gpu/).
+// Absent if nothing counts them.
 
-// Of all its threads: from being runnable to running. `longest` is since the reading before.
+// Waits of all its threads: from runnable to running. `longest` is since the previous reading.
 struct RunQueueStat {
   Counter wait_usec, waits, longest_wait_usec;
   Counter voluntary_switches, involuntary_switches;
   bool operator==(const RunQueueStat&) const = default;
 };
 
-// Those waits by length: bucket i has those of up to 2^(3 + i) us, the last one all longer ones.
-// While not all events are looked at, a mean stands for several.
+// Waits by length: bucket i has waits of up to 2^(3 + i) us, the last one all longer ones. If only
+// some events are counted, a mean represents several.
 inline constexpr std::size_t kRunQueueBuckets = 16;
 using RunQueueHistogram = std::array<std::uint64_t, kRunQueueBuckets>;
 
-// Of the sockets that were opened in it, loopback apart: bytes and packets of the network layer.
+// Traffic of the sockets that were opened in it, without loopback: bytes and packets of the network
+// layer.
 struct NetworkStat {
   Counter receive_bytes, receive_packets, transmit_bytes, transmit_packets;
   Counter tcp_retransmits;
   bool operator==(const NetworkStat&) const = default;
 };
 
-// Requests to block devices that were completed, written back cache too; latency from being asked
-// for to completion, summed.
+// Completed requests to block devices, including writeback. The latency is the sum from request to
+// completion.
 struct BlockStat {
   Counter bytes, requests, latency_usec;
   bool operator==(const BlockStat&) const = default;
 };
 
-// Of its processes, over all GPUs: 1 is the whole of one GPU.
+// GPU use of its processes over all GPUs: 1 is one whole GPU.
 struct GpuStat {
-  std::optional<double> utilisation_ratio;         // of time in which its kernels ran
-  std::optional<double> memory_utilisation_ratio;  // of time in which GPU memory was in use by them
+  std::optional<double> utilisation_ratio;         // time in which its kernels ran
+  std::optional<double> memory_utilisation_ratio;  // time in which they used GPU memory
   std::optional<Bytes> memory_bytes;
   bool operator==(const GpuStat&) const = default;
 };
 
-// What its programs do with limits, as far as somebody looks (agent/observers/program_watch.h).
+// How its programs use limits, as far as observed (agent/observers/program_watch.h).
 struct ProgramStat {
-  bool started = false;  // since the sample before: one that may read the limits
-  // Known to read them again while it runs: cpu.max, memory.high.
+  bool started = false;  // since the previous sample: one that may read the limits
+  // Known to read the limits again while it runs: cpu.max, memory.high.
   bool reads_cpu = false, reads_memory = false;
 };
 
@@ -68,8 +69,8 @@ struct ProgramStat {
 struct Sample {
   CgroupId id;
   CpuStat cpu;
-  Limits limits;  // in force when read
-  // When systemd was last seen to write the limits of this unit anew; a reset in `limits` is told.
+  Limits limits;  // limits in force when read
+  // When systemd last rewrote the limits of this unit. It marks a reset in `limits`.
   std::optional<MonotonicTime> limits_reset;
   std::optional<Bytes> memory_current, memory_peak;
   MemoryStat memory;
@@ -87,42 +88,42 @@ struct Sample {
   BlockStat block;
   GpuStat gpu;
   ProgramStat programs;
-  // When its counters were read; absent: when reading of its tick began.
+  // When its counters were read; absent: at the start of its tick.
   std::optional<MonotonicTime> read_time;
 };
 
-// What the cgroups around a container grant it whatever its own limits say: their lowest quota, in
-// cores, and their lowest memory.max or memory.high.
+// The resources that the ancestors of a container grant it, whatever its own limits are: their
+// lowest quota in cores, and their lowest memory.max or memory.high.
 struct Granted {
   double cpu_cores = std::numeric_limits<double>::infinity();
   double memory_bytes = std::numeric_limits<double>::infinity();
   bool operator==(const Granted&) const = default;
 };
 
-// What the whole host has, or the cgroup namespace where that has limits; the ceiling for a
-// container without a limit.
+// The capacity of the whole host, or of the cgroup namespace if that has limits. It is the ceiling
+// for a container without a limit.
 struct HostCapacity {
   double cpu_cores = 0;
   Bytes memory;
-  Bytes page{kPageBytes};  // limits of memory are whole ones
-  Granted granted = {};    // of all this, where one container is meant
+  Bytes page{kPageBytes};  // memory limits are whole pages
+  Granted granted = {};    // the part for one container
   Bytes swap = {};
 };
 
-// One tick: everything that was read at one moment, plus who came and went since the last one.
+// One tick: all data of one moment, and the containers that came and went since the last tick.
 struct NodeSample {
-  MonotonicTime time;  // when reading began
+  MonotonicTime time;  // start of the reading
   WallTime wall_time;
   HostCapacity host;
-  std::vector<ContainerInfo> appeared;  // before their first Sample
+  std::vector<ContainerInfo> appeared;  // in or before the tick of their first Sample
   std::vector<CgroupId> vanished;
-  // Of those for which it changed, or is told for the first time; looked at once a minute.
+  // Containers whose granted resources are new or changed; checked once a minute.
   std::vector<std::pair<CgroupId, Granted>> granted;
-  // Ascending CgroupId. One that told what cannot be is left out (collectors/sample_filter.h).
+  // Ascending CgroupId. A sample with impossible values is left out (collectors/sample_filter.h).
   std::vector<Sample> containers;
 };
 
-// memory_need() of what was read together. Every part of cgphase uses it (docs/safety.md).
+// memory_need() of one sample. Every part of cgphase uses it (docs/safety.md).
 inline std::optional<Bytes> memory_need(const Sample& sample) {
   return memory_need(sample.memory, sample.memory_current, sample.swap_current);
 }

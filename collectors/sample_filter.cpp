@@ -8,7 +8,7 @@
 namespace cgphase {
 namespace {
 
-// Counters that only ever grow; CPU time first.
+// Counters that only grow; CPU time comes first.
 constexpr std::size_t kCpuCounters = 3;
 constexpr auto counters_of = [](auto& s) {
   auto& c = s.cpu;
@@ -43,7 +43,7 @@ SampleFilter::Growth SampleFilter::most_growth(MonotonicTime now, MonotonicTime 
           counts};
 }
 
-// One that fell began anew: that is no jump.
+// A counter that fell has restarted. That is no jump.
 bool SampleFilter::follows(const Reading& now, const Reading& before, const Growth& most,
                            std::size_t counter) {
   const Counter grown = growth(now.counters[counter], before.counters[counter]);
@@ -57,13 +57,13 @@ bool SampleFilter::follows(const Reading& now, const Reading& before, const Host
   return true;
 }
 
-// Whether the amounts are what the host can have; `reset`: those that are not are absent then.
+// True if the host can have these amounts. With `reset`, the others become absent.
 template <bool reset>
 bool SampleFilter::fits(const HostCapacity& host, auto& sample) {
   bool fit = true;
   const std::uint64_t most =
       host.memory.value == 0 ? UINT64_MAX : saturating_add(host.memory.value, host.swap.value);
-  const auto judge = [&](auto& amount, std::uint64_t bytes, std::uint64_t bound) {
+  const auto check = [&](auto& amount, std::uint64_t bytes, std::uint64_t bound) {
     if (bytes <= bound) return true;
     fit = false;
     if constexpr (reset) amount.reset();
@@ -74,15 +74,15 @@ bool SampleFilter::fits(const HostCapacity& host, auto& sample) {
        {&m.anon_bytes, &m.file_bytes, &m.shmem_bytes, &m.unevictable_bytes, &m.hugetlb_bytes,
         &m.kernel_bytes, &m.slab_reclaimable_bytes, &m.slab_unreclaimable_bytes, &m.sock_bytes,
         &m.inactive_file_bytes, &m.active_file_bytes, &m.inactive_anon_bytes})
-    judge(*bytes, bytes->value_or(0), most);
-  judge(sample.memory_peak, sample.memory_peak.value_or(Bytes{}).value, most);
+    check(*bytes, bytes->value_or(0), most);
+  check(sample.memory_peak, sample.memory_peak.value_or(Bytes{}).value, most);
   bool counted = true;
   for (auto* bytes : {&sample.memory_current, &sample.swap_current})
-    counted = judge(*bytes, bytes->value_or(Bytes{}).value, most) && counted;
-  // Without one of these two need would be too small.
+    counted = check(*bytes, bytes->value_or(Bytes{}).value, most) && counted;
+  // Without both of these, need would be too small.
   if constexpr (reset)
     if (!counted) m = {};
-  judge(sample.pids_current, sample.pids_current.value_or(0), kMostTasks);
+  check(sample.pids_current, sample.pids_current.value_or(0), kMostTasks);
   return fit;
 }
 

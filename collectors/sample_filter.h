@@ -1,5 +1,5 @@
-// What no kernel can have counted: more CPU time than the host has processors, more memory than it
-// has, counters that jump. One wrong reading must not become a peak, a phase or a limit.
+// Detects impossible samples: more CPU time than the host has processors, more memory than it has,
+// counters that jump. One wrong reading must not become a peak, a phase or a limit.
 #pragma once
 
 #include <array>
@@ -12,30 +12,30 @@
 
 namespace cgphase {
 
-// CPU time is counted at the ticks of the kernel, and a reading takes time: so much more than the
-// processors can run in an interval is believed.
+// CPU time is counted at kernel ticks, and a reading takes time. So this much more than the
+// processors can run in an interval is accepted.
 inline constexpr double kCpuTimeTolerance = 1.25;
 inline constexpr std::chrono::milliseconds kCpuTimeSlack{50};
-// No other counter grows faster: a terabyte, or as many events or microseconds, in a second.
+// No other counter grows faster: a terabyte, or as many events or microseconds, per second.
 inline constexpr double kMostCountsPerSecond = 1e12;
-// The most that pid_max can be (PID_MAX_LIMIT in include/linux/threads.h).
+// The largest value of pid_max (PID_MAX_LIMIT in include/linux/threads.h).
 inline constexpr std::uint64_t kMostTasks = std::uint64_t{1} << 22;
-// So many samples in a row are left out. After that, what is impossible is absent in them: a hole
-// as long as a gap would begin all that is known of the container anew.
+// At most this many consecutive samples are dropped. After that, only impossible values are absent.
+// A longer hole would count as a gap and reset all that is known of the container.
 inline constexpr int kMostLeftOut = 2;
 
-// The threads of a cgroup bound its CPU time, too, but pids.current does not count those that came
-// and went between two readings.
+// The threads of a cgroup limit its CPU time too, but pids.current misses threads that came and
+// went between two readings.
 //
-// Of one container, owned and used by the sampler's thread. Nothing is allocated.
+// The filter of one container, owned and used by the sampler's thread. It does not allocate.
 class SampleFilter {
  public:
-  // `host` is the whole machine, with its swap; what is 0 of it bounds nothing. True, and the
-  // sample is the one that later ones are compared with, where all of it can be.
+  // `host` is the whole machine with its swap; a field of 0 sets no bound. Returns true if all
+  // values are possible. Later samples are then compared with this one.
   bool accept(MonotonicTime time, const HostCapacity& host, const Sample& sample);
-  // One that was not accepted. False: it is to be left out, the next one tells what it would have
-  // told. True: what is impossible of it is absent now. A counter that stays at its new level is
-  // believed from the second reading there, but for what it jumped by.
+  // Handles a sample that was not accepted. False: drop it; the next sample includes its data.
+  // True: its impossible values are absent now. If a counter stays at its new level, it is accepted
+  // from the second reading on, without the jump.
   bool mend(MonotonicTime time, const HostCapacity& host, Sample& sample);
 
  private:
@@ -45,7 +45,7 @@ class SampleFilter {
     std::array<Counter, kCounters> counters;
   };
   static Reading reading_of(MonotonicTime time, const Sample& sample);
-  // The most that a counter can grow by from one reading to the other.
+  // The largest possible growth of a counter between two readings.
   struct Growth {
     std::uint64_t cpu_usec, counts;
   };
@@ -56,8 +56,9 @@ class SampleFilter {
   template <bool reset>
   static bool fits(const HostCapacity& host, auto& sample);
 
-  std::optional<Reading> sound_, suspect_;  // the last one, and the one left out after it
-  int left_out_ = 0;                        // in a row
+  // The last accepted reading, and the one dropped after it.
+  std::optional<Reading> sound_, suspect_;
+  int left_out_ = 0;  // consecutive samples
 };
 
 }  // namespace cgphase

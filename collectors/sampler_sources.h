@@ -1,4 +1,4 @@
-// What `status` reports of the tree of cgroups and of inotify.
+// The sources in `status` for the cgroup tree and for inotify.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,8 @@ namespace cgphase {
 
 Source inotify_source(const CgroupTree& tree, const WriteWatch& unit_writes);
 
-// Off where some cgroups are not followed, and why. `waiting`: containers without descriptors.
+// Absent if some cgroups are not followed, with the reason. `waiting`: containers without
+// descriptors.
 Source cgroups_source(const CgroupTree& tree, std::size_t waiting);
 
 }  // namespace cgphase

@@ -13,10 +13,11 @@ namespace {
 
 constexpr std::size_t kWriteEventBytes = 4096;
 
-// Each is written before a knob of ours, so that a reset of which half was read is known as one.
+// systemd writes each of these before one of our knobs, so that a reset that was read halfway is
+// recognised.
 constexpr const char* kWrittenFirst[] = {"cpu.idle", "memory.low"};
 
-// Where systemd keeps what `systemctl set-property` set on a unit.
+// Where systemd stores the properties that `systemctl set-property` set on a unit.
 constexpr const char* kPropertyDirectories[] = {
     "/run/systemd/transient", "/run/systemd/system.control", "/etc/systemd/system.control"};
 
@@ -24,12 +25,13 @@ std::int64_t stamp_ns(const timespec& time) {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-// What an engine updates: the properties of other units are set by people, who mean what they set.
+// True for units whose properties an engine updates. People set the properties of other units, and
+// mean it.
 bool is_engines(const ContainerInfo& container) {
   return container.engine != Engine::service && container.engine != Engine::cgroup;
 }
 
-// Those of a user's own service manager lie below, with their properties elsewhere.
+// Units of a user's service manager are below, with their properties elsewhere.
 bool is_users(const CgroupPath& path) { return path.find("/user@") != CgroupPath::npos; }
 
 int open_inotify() { return ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC); }
@@ -37,9 +39,9 @@ int open_inotify() { return ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC); }
 }  // namespace
 
 ChangeMark::ChangeMark(std::string path)
-    : path_(std::move(path)), seen_(look().value_or(Stamp{})) {}
+    : path_(std::move(path)), seen_(read_stamp().value_or(Stamp{})) {}
 
-std::optional<ChangeMark::Stamp> ChangeMark::look() const {
+std::optional<ChangeMark::Stamp> ChangeMark::read_stamp() const {
   struct stat status;
   if (::stat(path_.c_str(), &status) == 0)
     return Stamp{status.st_ino, stamp_ns(status.st_mtim), stamp_ns(status.st_ctim)};
@@ -47,7 +49,7 @@ std::optional<ChangeMark::Stamp> ChangeMark::look() const {
 }
 
 bool ChangeMark::changed() {
-  const std::optional<Stamp> now = look();
+  const std::optional<Stamp> now = read_stamp();
   return now && *now != std::exchange(seen_, *now);
 }
 
@@ -59,11 +61,11 @@ WriteWatch::File::File(WriteWatch& owner, int directory_fd, const char* name)
 }
 
 void WriteWatch::File::watch(int directory_fd) {
-  // By descriptor: the path may be another directory by now.
+  // The watch uses the descriptor, because the path may be another directory by now.
   const std::string path = "/proc/self/fd/" + std::to_string(directory_fd) + "/" + name_;
   watch_ = ::inotify_add_watch(owner_->inotify_.get(), path.c_str(), IN_MODIFY | IN_DONT_FOLLOW);
   missed_ = watch_ < 0 && errno != ENOENT;
-  (void)written();  // of another file that had this watch
+  (void)written();  // clears an event of another file that had this watch
   if (watch_ >= 0) owner_->written_.insert_or_assign(watch_, false);
   if (missed_) ++owner_->unwatched_;
 }
@@ -79,7 +81,7 @@ WriteWatch::File::File(File&& other) noexcept
     : owner_(other.owner_), name_(other.name_), watch_(std::exchange(other.watch_, -1)),
       missed_(std::exchange(other.missed_, false)) {}
 
-// A removed cgroup's files keep their watches until told.
+// A removed cgroup's files keep their watches until they are removed here.
 WriteWatch::File::~File() {
   if (missed_) --owner_->unwatched_;
   (void)written();
@@ -88,15 +90,15 @@ WriteWatch::File::~File() {
 }
 
 bool WriteWatch::File::written() {
-  if (owner_->untold_ == 0) return false;
+  if (owner_->unreported_ == 0) return false;
   const auto at = owner_->written_.find(watch_);
   if (at == owner_->written_.end() || !at->second) return false;
   at->second = false;
-  --owner_->untold_;
+  --owner_->unreported_;
   return true;
 }
 
-void WriteWatch::look() {
+void WriteWatch::poll() {
   if (!inotify_.valid()) return;
   alignas(inotify_event) char events[kWriteEventBytes];
   for (;;) {
@@ -109,7 +111,7 @@ void WriteWatch::look() {
       if (event->mask & IN_Q_OVERFLOW) ++overflows_;
       const auto file = written_.find(event->wd);
       if (file == written_.end() || !(event->mask & IN_MODIFY)) continue;
-      if (!std::exchange(file->second, true)) ++untold_;
+      if (!std::exchange(file->second, true)) ++unreported_;
     }
   }
 }
@@ -125,7 +127,7 @@ UnitResets::UnitResets(const ContainerInfo& container, int directory_fd, WriteWa
     properties_.emplace_back(root + directory + "/" + unit + ".d");
 }
 
-// Each is asked, so that none tells later of what is over.
+// Each is queried, so that none reports an old change later.
 std::optional<MonotonicTime> UnitResets::last(MonotonicTime now) {
   bool written = false, set = false;
   for (auto& file : files_) written = file.written() || written;

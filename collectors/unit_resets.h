@@ -1,8 +1,8 @@
-// When systemd wrote the limits of its units anew. That undoes, with no word to anybody, what was
-// written to their cgroups by others (moby/moby#51446): at a daemon-reload, whenever any property
-// of the unit is set, and with systemd 257 as late as the next start of a unit in the same slice.
-// Always it writes all knobs in one go: cpu.idle before cpu.max, memory.low before memory.max, and
-// those two nobody else writes. Measured with 252 and 257: tests/engines/drift.sh.
+// Detects when systemd rewrites the limits of its units. That silently undoes what others wrote to
+// their cgroups (moby/moby#51446). It happens at a daemon-reload and whenever a property of the
+// unit is set. With systemd 257 it also happens at the next start of a unit in the same slice.
+// systemd always writes all knobs at once: cpu.idle before cpu.max, memory.low before memory.max.
+// Nobody else writes cpu.idle and memory.low. Measured with 252 and 257: tests/engines/drift.sh.
 #pragma once
 
 #include <cstddef>
@@ -18,29 +18,29 @@
 
 namespace cgphase {
 
-// Whether a file, or what stands in a directory, changed: made, written, touched or removed.
-// One stat() per look, no allocation.
+// Detects changes of a file, or of the entries of a directory: created, written, touched or
+// removed. One stat() per call, no allocation.
 class ChangeMark {
  public:
-  explicit ChangeMark(std::string path);  // the first look
-  // Since the last look. What cannot be looked at did not change.
+  explicit ChangeMark(std::string path);  // reads the first state
+  // True if it changed since the last call. If it cannot be read, it counts as unchanged.
   bool changed();
 
  private:
   struct Stamp {
-    std::uint64_t inode = 0;  // 0: not there
+    std::uint64_t inode = 0;  // 0: it does not exist
     std::int64_t modified_ns = 0, status_changed_ns = 0;
     friend bool operator==(const Stamp&, const Stamp&) = default;
   };
-  std::optional<Stamp> look() const;
+  std::optional<Stamp> read_stamp() const;
 
   std::string path_;
   Stamp seen_;
 };
 
-// Writes to the files of many directories, by one inotify instance. Without one, or where watches
-// ran out, nothing is seen; nor is what the instance had no room for. A write that was not seen is
-// taken for none: whoever asks then errs on the side of somebody's intent.
+// Detects writes to files of many directories, with one inotify instance. Without inotify, without
+// a watch or after an overflow, writes are not seen. An unseen write counts as none, so that a
+// caller takes a reset for an intended change.
 class WriteWatch {
  public:
   WriteWatch();
@@ -54,9 +54,9 @@ class WriteWatch {
     File(File&& other) noexcept;
     File& operator=(File&& other) = delete;
     ~File();
-    // Since it was last asked for, as far as look() saw.
+    // True if it was written since the last call, up to the last poll().
     bool written();
-    // Where it could not be watched so far; what was written until now is not told.
+    // Retries a watch that failed. Writes until now are not reported.
     void watch_again(int directory_fd);
 
    private:
@@ -68,32 +68,32 @@ class WriteWatch {
     bool missed_ = false;
   };
 
-  // One system call and no allocation when nothing was written.
-  void look();
-  // Files that are there and could not be watched.
+  // Reads new events. Without a write it costs one system call and no allocation.
+  void poll();
+  // Number of existing files that could not be watched.
   std::size_t unwatched() const { return unwatched_; }
-  // How often more was written between two looks than inotify keeps
-  // (fs.inotify.max_queued_events).
+  // Number of inotify overflows between two calls of poll() (fs.inotify.max_queued_events).
   std::uint64_t overflows() const { return overflows_; }
 
  private:
   Fd inotify_;
   std::map<int, bool> written_;  // by watch
-  std::size_t untold_ = 0;       // of them written
+  std::size_t unreported_ = 0;   // number of written files that written() did not report yet
   std::size_t unwatched_ = 0;
   std::uint64_t overflows_ = 0;
 };
 
-// One container's limits, if they are those of a unit.
+// The limits of one container, if it is a systemd unit.
 class UnitResets {
  public:
-  // `root` is "/" where the engines and systemd are this machine's.
+  // `root` is "/" if engines and systemd run on this machine.
   UnitResets(const ContainerInfo& container, int directory_fd, WriteWatch& writes,
              const std::string& root);
-  // After each reading of its limits and the look() that followed it, so that a reset that was
-  // read is known as one. When they were last written anew, and not because people set a property.
+  // Call it after each reading of the limits and the poll() that followed, so that a reset that was
+  // read is recognised. Returns when systemd last rewrote the limits without a change of properties
+  // by people.
   std::optional<MonotonicTime> last(MonotonicTime now);
-  // What could not be watched, once more: whoever holds all watches may have let go of some.
+  // Retries watches that failed, because another process may have freed some.
   void watch_again(int directory_fd);
 
  private:

@@ -1,4 +1,4 @@
-// What a container is called and who runs it. All text here is foreign bytes: escape at every sink.
+// The names and the engine of a container. All text here is foreign bytes: escape it in all output.
 #pragma once
 
 #include <cstdint>
@@ -17,23 +17,23 @@ enum class Engine : std::uint8_t {
 
 struct ContainerInfo {
   CgroupId id;
-  // The cgroup whose files are read and whose limits are written: the innermost one that holds the
+  // The cgroup whose files are read and whose limits are written: the innermost one that has the
   // container's limits (crun: libpod-ID.scope/container).
   CgroupPath path;
   Engine engine = Engine::cgroup;
   std::string engine_id;  // the engine's own id (64 hex digits, an LXC name, a unit name)
-  std::string name;       // what the user calls it; short id or last path element where unknown
-  std::string image;      // empty where unknown
+  std::string name;       // the user's name for it; short id or last path element if unknown
+  std::string image;      // empty if unknown
   std::map<std::string, std::string> labels;
-  // Who shares quotas and the host's budget with it: "uid 1000" whose delegated subtree it lies in,
-  // else the path of the cgroup around it.
+  // The owner with whom it shares quotas and the host's budget: "uid 1000" whose delegated subtree
+  // contains it, else the path of the cgroup around it.
   std::string owner = {};
   bool systemd_unit = false;  // `path` is itself a systemd unit: systemd may rewrite its limits
-  // Only root, or the user that runs this process, could create the cgroup here. Otherwise an
-  // ordinary user can give its name to another container.
+  // True if only root, or the user of this process, could create the cgroup here. Otherwise an
+  // ordinary user can give it the name of another container.
   bool made_by_root = false;
-  // Why cgphase must never write here (SAFETY.md law 9: kubelet-managed, an engine, our own unit);
-  // empty when it may.
+  // Why cgphase must never write here (managed by the kubelet, an engine, our own unit); empty if
+  // it may.
   std::string hands_off;
 };
 

@@ -28,7 +28,7 @@ constexpr std::size_t kAttributeListBytes = 4096;
 
 Json parse(std::string_view text) { return Json::parse(text, nullptr, false); }
 
-// The string at `key`, empty unless it is one.
+// The string at `key`; empty if it is missing or not a string.
 std::string text_at(const Json& object, const char* key) {
   if (!object.is_object()) return {};
   const auto at = object.find(key);
@@ -58,7 +58,7 @@ void add_labels(ContainerInfo& container, const Json& labels) {
     if (value.is_string()) add_label(container, key, value.get<std::string>());
 }
 
-// Reads a file and applies it; a missing or oversized one is passed over.
+// Reads a file and applies it. A missing or oversized file is ignored.
 bool apply_file(const std::string& path, void (*apply)(std::string_view, ContainerInfo&),
                 ContainerInfo& container) {
   const Result<std::string> text = read_file(path, kMaxEngineFileBytes);
@@ -66,7 +66,7 @@ bool apply_file(const std::string& path, void (*apply)(std::string_view, Contain
   return text.has_value();
 }
 
-// The task directory does not say in which namespace: all are looked at.
+// The id does not contain its namespace, so that all are searched.
 void read_containerd(const std::string& tasks, ContainerInfo& container) {
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(tasks.c_str()), ::closedir);
   if (!directory) return;
@@ -79,7 +79,7 @@ void read_containerd(const std::string& tasks, ContainerInfo& container) {
   }
 }
 
-// An id becomes part of a path, and it comes from a cgroup's name.
+// An id becomes part of a path, although it comes from a cgroup's name.
 bool is_safe_element(std::string_view id) {
   return !id.empty() && id.size() <= kMaxNameBytes && id.front() != '.' &&
          id.find('/') == std::string_view::npos && id.find('\0') == std::string_view::npos;
@@ -101,7 +101,7 @@ void read_engine_files(const std::string& engine_root, ContainerInfo& container)
     case Engine::crio:
       apply_file(root + kStorageContainers + container.engine_id + "/userdata/config.json",
                  apply_oci_config, container);
-      // Those that need not outlive a crash are in a list of their own: `--rm`, every Quadlet.
+      // Containers that need not survive a crash have their own list: `--rm`, every Quadlet.
       for (const char* list : {"containers.json", "volatile-containers.json"})
         apply_file(root + kStorageContainers + list, apply_storage_list, container);
       return;
@@ -109,7 +109,7 @@ void read_engine_files(const std::string& engine_root, ContainerInfo& container)
     case Engine::kubernetes:
       return read_containerd(root + kContainerdTasks, container);
     case Engine::lxc:
-      // LXC and Incus use the same path in the tree.
+      // LXC and Incus use the same path in the cgroup tree.
       if (!exists(root + kLxcContainers + container.engine_id) &&
           exists(root + kIncusContainers + container.engine_id))
         container.engine = Engine::incus;
@@ -135,7 +135,7 @@ void apply_storage_list(std::string_view json, ContainerInfo& container) {
     const Json& names = member(entry, "names");
     if (names.is_array() && !names.empty() && names.front().is_string())
       set_text(container.name, names.front().get<std::string>());
-    // A JSON text within the JSON text.
+    // The metadata are JSON text in a JSON string.
     const Json metadata = parse(text_at(entry, "metadata"));
     set_text(container.image, text_at(metadata, "image-name"));
     return;

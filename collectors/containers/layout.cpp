@@ -15,7 +15,7 @@ namespace {
 
 CgroupPath parent_path(const CgroupPath& path) { return path.substr(0, path.rfind('/')); }
 
-// A file of an engine's tells of it.
+// True if a file of the engine describes it.
 bool is_known(const Recognised& who, const std::string& engine_root) {
   ContainerInfo container;
   container.engine = who.engine;
@@ -24,7 +24,7 @@ bool is_known(const Recognised& who, const std::string& engine_root) {
   return !container.name.empty() || !container.image.empty() || !container.labels.empty();
 }
 
-// Of CPU or memory.
+// True if a limit of CPU or memory is set.
 bool has_limits(int directory_fd, const std::string& above) {
   for (const char* const file : {"cpu.max", "memory.max", "memory.high"}) {
     const auto text = read_file_at(directory_fd, (above + file).c_str(), kKernelTextBytes);
@@ -33,9 +33,9 @@ bool has_limits(int directory_fd, const std::string& above) {
   return false;
 }
 
-// Whoever owns the directory above a cgroup, or is root in a container around it, can give it any
-// container's id: what root's engines know of that id is of this cgroup only where root, or who
-// runs this, owns the one, and there is no other.
+// The owner of the directory above a cgroup, or root in a container around it, can give it any
+// container's id. Engine metadata of that id is used only if root or this process's user owns that
+// directory and no container is around it.
 bool is_made_by_root(int directory_fd, bool inside_scope) {
   struct stat above{};
   return ::fstatat(directory_fd, inside_scope ? "../.." : "..", &above, 0) == 0 &&
@@ -49,7 +49,7 @@ bool has_processes(int directory_fd, const char* file) {
   return processes ? !processes->empty() : processes.error().kind == ErrorKind::invalid;
 }
 
-bool stands_for_parent(const CgroupPath& path, const Recognised& who, int directory_fd,
+bool represents_parent(const CgroupPath& path, const Recognised& who, int directory_fd,
                        const std::string& engine_root) {
   if (!who.inside_scope && !who.in_pod) return false;
   if (has_processes(directory_fd, "../cgroup.procs")) return false;

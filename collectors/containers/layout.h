@@ -1,4 +1,4 @@
-// Which of several cgroups below one another is the container, and what it is called.
+// Decides which of several nested cgroups is the container, and describes it.
 #pragma once
 
 #include <string>
@@ -9,20 +9,21 @@
 
 namespace cgphase {
 
-// Whether processes are listed in `file` ("cgroup.procs"), relative to a cgroup.
+// True if `file` ("cgroup.procs"), relative to a cgroup, lists processes.
 bool has_processes(int directory_fd, const char* file);
 
-// A container is its outermost cgroup, and what it makes below itself is its own affair. Of two
-// layouts it is the inner one: crun's `container` below the scope, and one in a pod, whose cgroup
-// looks like a container of Docker's. The root of a container can make either by name. It is none
-// where the outer cgroup has processes of its own, or is known to an engine, or alone has limits.
-bool stands_for_parent(const CgroupPath& path, const Recognised& who, int directory_fd,
+// A container is its outermost cgroup; cgroups that it creates below are its own matter. In two
+// layouts the inner cgroup represents it: crun's `container` below the scope, and a container in a
+// pod whose cgroup looks like a container of Docker. The root of a container can create either
+// name. So the inner cgroup does not count if the outer one has processes, is known to an engine,
+// or alone has limits.
+bool represents_parent(const CgroupPath& path, const Recognised& who, int directory_fd,
                        const std::string& engine_root);
 
-// The outermost container of an engine's above `path`; empty: none.
+// The outermost engine container above `path`; empty if there is none.
 CgroupPath container_around(const CgroupPath& path);
 
-// `for_parent`: it stands for its parent. Reads the engines' files and the cgroup's attributes.
+// `for_parent`: it represents its parent. Reads the engines' files and the cgroup's attributes.
 ContainerInfo describe_container(CgroupId id, const CgroupPath& path, Recognised&& who,
                                  bool for_parent, int directory_fd,
                                  const std::string& engine_root);

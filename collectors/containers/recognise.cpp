@@ -14,11 +14,11 @@ constexpr std::size_t kIdDigits = 64;
 constexpr std::size_t kShortIdDigits = 12;
 
 constexpr std::string_view kKubelet = "managed by kubelet";
-// What the cgroupfs drivers call the cgroup above theirs.
+// The cgroupfs drivers use these names for the cgroup above their containers.
 constexpr std::string_view kPodmanParent = "libpod_parent";
 constexpr std::string_view kDockerParent = "docker";
 
-// A last element of `prefix` + 64 hex digits + `suffix`.
+// A last path element of `prefix` + 64 hex digits + `suffix`.
 struct IdPattern {
   std::string_view prefix, suffix;
   Engine engine;
@@ -35,16 +35,23 @@ constexpr std::array<IdPattern, 9> kIdPatterns = {{
     {"cri-containerd-", "", Engine::containerd},
 }};
 
-// Units that an include pattern may name, but that must never be limited.
+// Units that an include pattern may match, but that must never be limited.
 constexpr auto kUntouchableUnits = std::to_array<std::string_view>({
-    "sshd.service", "ssh.service", "sshd@*.service", "ssh@*.service", "docker.service",
-    "snap.docker.dockerd.service", "buildkit.service", "containerd.service", "podman.service",
-    "podman@*.service", "crio.service", "cri-docker.service", "kubelet.service", "k3s*.service",
-    "rke2-*.service", "snap.microk8s.daemon-*.service", "incus*.service", "lxc*.service",
-    "lxd.service", "snap.lxd.daemon.service", "libvirtd.service", "virtqemud.service",
-    "virtlxcd.service", "cgphased.service", "cgphase-*.service", "systemd-*.service",
+    "sshd.service",      "ssh.service",
+    "sshd@*.service",    "ssh@*.service",
+    "docker.service",    "snap.docker.dockerd.service",
+    "buildkit.service",  "containerd.service",
+    "podman.service",    "podman@*.service",
+    "crio.service",      "cri-docker.service",
+    "kubelet.service",   "k3s*.service",
+    "rke2-*.service",    "snap.microk8s.daemon-*.service",
+    "incus*.service",    "lxc*.service",
+    "lxd.service",       "snap.lxd.daemon.service",
+    "libvirtd.service",  "virtqemud.service",
+    "virtlxcd.service",  "cgphased.service",
+    "cgphase-*.service", "systemd-*.service",
     "dbus*.service",
-    "user@*.service",  // all of a user's own services, rootless engines among them
+    "user@*.service",  // all services of a user, including rootless engines
 });
 
 bool is_hex_id(std::string_view text) {
@@ -52,7 +59,7 @@ bool is_hex_id(std::string_view text) {
          text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-// What an engine lets a container be called; nothing that could leave a directory when it is made
+// True if an engine accepts the text as a name, and it cannot leave a directory when it becomes
 // part of a path.
 bool is_plain_name(std::string_view text) {
   return !text.empty() && text.front() != '.' &&
@@ -64,7 +71,7 @@ bool matches(const std::string& pattern, std::string_view text) {
   return ::fnmatch(pattern.c_str(), std::string(text).c_str(), FNM_PATHNAME | FNM_NOESCAPE) == 0;
 }
 
-// The text between `prefix` and `suffix`, which must not be empty.
+// The text between `prefix` and `suffix`; it must not be empty.
 std::optional<std::string_view> between(std::string_view text, std::string_view prefix,
                                         std::string_view suffix) {
   if (text.size() <= prefix.size() + suffix.size() || !text.starts_with(prefix) ||
@@ -89,8 +96,8 @@ bool has_element(std::string_view path, std::string_view prefix) {
   return false;
 }
 
-// The kubelet's part of the tree begins at `kubepods`; below a cgroup root of its own, as on a node
-// that is a container, systemd's driver puts the names of the slices above before it.
+// The kubelet's subtree starts at `kubepods`. Below its own cgroup root, as on a node that is a
+// container, systemd's driver prepends the names of the slices above.
 bool is_kubelets(std::string_view path) {
   constexpr std::string_view kPods = "kubepods";
   for (std::size_t at = path.find(kPods); at != std::string_view::npos;
@@ -107,18 +114,18 @@ Recognised by_id(Engine engine, std::string_view id) {
 }
 
 Recognised by_name(Engine engine, std::string_view id) {
-  // systemd writes '-' of a machine's name as \x2d.
+  // systemd writes '-' in a machine's name as \x2d.
   return {engine, std::string(id), unescape_name(id), "", false};
 }
 
-// Monitors, the cgroups between, and what the engines run for themselves.
+// Monitors, intermediate cgroups, and cgroups that engines use for themselves.
 bool is_excluded(std::string_view name) {
   return name == "init.scope" || name.ends_with(".slice") || name == "buildkit" ||
          name.starts_with("buildkit-") || name.starts_with("libpod-conmon-") ||
          name.starts_with("lxc.monitor") || name.starts_with("crio-conmon-");
 }
 
-// <prefix>-<id>.scope of a containerd client of its own prefix.
+// <prefix>-<id>.scope of a containerd client with its own prefix.
 std::optional<Recognised> other_scope(std::string_view name) {
   const auto inside = between(name, "", ".scope");
   if (!inside || inside->size() <= kIdDigits + 1) return std::nullopt;
@@ -127,8 +134,8 @@ std::optional<Recognised> other_scope(std::string_view name) {
   return by_id(Engine::containerd, id);
 }
 
-// One of a pod under the cgroupfs driver: with a --cgroup-parent of its own the pod above it looks
-// like a container of Docker's. Where Docker puts its own by itself is none.
+// A container in a pod under the cgroupfs driver. With its own --cgroup-parent, the pod above it
+// looks like a container of Docker. The directory where Docker puts its own containers is no pod.
 bool is_in_pod(Engine engine, std::string_view parent) {
   return engine == Engine::podman && is_hex_id(last_element(parent)) &&
          last_element(parent_of(parent)) != kDockerParent;
@@ -143,8 +150,8 @@ std::optional<Recognised> container_by_id(std::string_view parent, std::string_v
     }
   if (parent == "/default" && is_plain_name(name)) return by_id(Engine::containerd, name);
   if (!is_hex_id(name)) return other_scope(name);
-  if (last_element(parent) == kPodmanParent) return std::nullopt;  // a pod
-  // The cgroupfs driver: /docker/ID, or ID below whatever --cgroup-parent says.
+  if (last_element(parent) == kPodmanParent) return std::nullopt;  // this is a pod
+  // The cgroupfs driver uses /docker/ID, or ID below the --cgroup-parent.
   return by_id(is_kubelets(parent) ? Engine::kubernetes : Engine::docker, name);
 }
 
@@ -180,7 +187,7 @@ std::string hands_off_unit(std::string_view path, std::string_view name) {
 std::optional<Recognised> by_include(std::string_view path, std::string_view name,
                                      std::span<const std::string> include) {
   if (!is_included(path, include)) return std::nullopt;
-  // A pattern such as "*.service" must not take in what watches over containers.
+  // A pattern such as "*.service" must not include a monitor of containers.
   if (name.find("-monitor") != std::string_view::npos) return std::nullopt;
   const Engine engine = name.ends_with(".service") ? Engine::service : Engine::cgroup;
   return Recognised{engine, std::string(name), std::string(name), hands_off_unit(path, name),
@@ -197,7 +204,8 @@ std::optional<Recognised> recognise_path(std::string_view path,
   std::optional<Recognised> result = container_by_id(parent, name);
   if (!result && name == "container") {
     result = container_by_id(parent_of(parent), last_element(parent));
-    if (result && result->engine != Engine::podman) result.reset();  // no other engine's layout
+    // Other engines do not use this layout.
+    if (result && result->engine != Engine::podman) result.reset();
     if (result) result->inside_scope = true;
   }
   if (!result) result = container_by_name(parent, name);

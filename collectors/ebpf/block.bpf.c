@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// Requests to block devices by the cgroup that they were made for, written back cache too. The
-// kernel notes itself when a request was made, so its completion is all that is hooked. Two
-// programs for the same, as in run_queue.bpf.c.
+// Counts requests to block devices by the cgroup that caused them, including writeback. The kernel
+// itself records when a request was made, so that only its completion is hooked. There are two
+// programs for this, as in run_queue.bpf.c.
 #include "collectors/ebpf/kernel_types.bpf.h"
 
 #include <bpf/bpf_core_read.h>
@@ -11,10 +11,11 @@
 #define RECORD block_counts
 #include "collectors/ebpf/hot_cgroups.bpf.h"
 
-__u32 sampling_mask = 0;  // 2^n - 1: about one of 2^n is counted, as that many
+__u32 sampling_mask = 0;  // 2^n - 1: about one of 2^n is counted, with weight 2^n
 
-// `left`: bytes of the request that had been to do until now. Atomic, for one completion may
-// interrupt another. What asks for no data, as a flush does, is nobody's.
+// `left` is the number of bytes of the request that were not done yet. The addition is atomic,
+// because one completion may interrupt another. A request without data, such as a flush, has no
+// cgroup.
 static __always_inline void add(__u64 cgroup, __u64 start_ns, __u32 left, __u32 bytes) {
   const __u32 mask = sampling_mask;
   const __u64 weight = (__u64)mask + 1;

@@ -1,4 +1,4 @@
-// One signal that programs of ours count by cgroup.
+// One signal that BPF programs count by cgroup.
 #pragma once
 
 #include <linux/types.h>
@@ -22,46 +22,47 @@
 
 namespace cgphase {
 
-// Owned and used by one thread. Its programs run as long as it lives.
+// Owned and used by one thread. Its programs run as long as it exists.
 class CgroupCounter {
  public:
   virtual ~CgroupCounter() = default;
 
   virtual const char* name() const = 0;  // "network"
-  virtual const char* tier() const = 0;  // by what it is counted (docs/internals/ebpf.md): "tp_btf"
+  virtual const char* tier() const = 0;  // how it is counted (docs/internals/ebpf.md): "tp_btf"
 
-  // Takes what was counted since the last call. `sweep`: records of cgroups that are gone make
-  // room.
+  // Reads the counts since the last call. With `sweep`, records of removed cgroups are deleted.
   virtual Status read(CgroupOwners& owners, bool sweep) = 0;
-  // What it knows of these containers, ascending by id, into the fields that are its own.
+  // Fills its own fields of these containers, which ascend by id.
   virtual void fill_all(std::span<Sample> samples) const = 0;
   void fill(Sample& sample) const { fill_all({&sample, 1}); }
-  // Of its waits for a processor, since the programs were loaded; nothing where it counts none.
+  // The container's waits for a processor since the programs were loaded; absent if this counter
+  // has none.
   virtual std::optional<RunQueueHistogram> histogram(CgroupId) const { return std::nullopt; }
   virtual void forget(CgroupId container) = 0;
 
-  // What containers have, and where another counter of the same signal goes on from before its
-  // first reading. The former one lost events: of whom it has no sums nothing is known here either.
+  // The sums of containers, for another counter of the same signal that continues before its first
+  // reading. The previous counter lost events. So a container without sums there is unknown here
+  // too.
   virtual ContainerSums container_sums() const = 0;
-  virtual void go_on_from(const ContainerSums& former) = 0;
+  virtual void continue_from(const ContainerSums& previous) = 0;
 
-  // Events that found no room in its map. While there are such, a container that has no record has
+  // Events that found no room in its map. While events are lost, a container without a record has
   // no fields.
   virtual std::uint64_t lost() const = 0;
   virtual std::uint64_t memory_bytes() const = 0;
 
-  // Descriptors of its programs, and how their cost is made less: of `every` events, a power of
-  // two, one is looked at.
+  // Descriptors of its programs, and the way to lower their cost: only one event of `every`, a
+  // power of two, is counted.
   virtual std::vector<int> programs() const = 0;
-  virtual void look_at_one_of(std::uint32_t every) = 0;
-  // Nanoseconds of one event, supposed where the kernel does not let them be measured; and events
-  // so far, as far as it counts them.
-  virtual double supposed_ns() const = 0;
+  virtual void count_one_of(std::uint32_t every) = 0;
+  // Assumed cost of one event in nanoseconds, if the kernel cannot measure it; and the number of
+  // events so far, if it counts them.
+  virtual double assumed_ns() const = 0;
   virtual std::uint64_t events() const = 0;
 };
 
-// What the programs of one counter keep, for all counters alike: a hash, and places. Record: a
-// struct of counter_records.h, __u64 throughout, of whose words the first `sums` are sums.
+// The records of the programs of one counter: in a hash, and in places of their own. Record is a
+// struct of counter_records.h with only __u64 fields, whose first `sums` words are sums.
 template <class Record, std::size_t sums = sizeof(Record) / sizeof(std::uint64_t)>
 class CounterTable {
  public:
@@ -70,9 +71,9 @@ class CounterTable {
   using Container = typename Ledger::Container;
 
   CounterTable() = default;
-  // `entered`, `lost`: the program's own words, which outlive this. The first is another one when a
-  // cgroup came into the hash, the second counts events that found no room. `hot`: where the
-  // programs look first.
+  // `entered` and `lost` are words of the program and must outlive this object. The first changes
+  // if a cgroup enters the hash. The second counts events that found no room. `hot`: the places
+  // that the programs search first.
   CounterTable(int fd, std::size_t max_entries, const __u64& entered, const __u64& lost,
                HotCgroups hot = {})
       : map_(fd, sizeof(Record), max_entries),
@@ -80,24 +81,25 @@ class CounterTable {
         lost_(&lost),
         hot_(std::move(hot)) {}
 
-  // `each`: (Container&, const Record& of one processor), for what is no sum.
+  // `each` is called with (Container&, const Record& of one processor), for fields that are not
+  // sums.
   template <class Each>
   Status read(CgroupOwners& owners, bool sweep, Each each) {
     const auto take = [&](std::uint64_t cgroup, std::span<const std::byte> bytes) {
       return take_hashed(cgroup, bytes, owners, each);
     };
     const Status done = read_hash(take, sweep);
-    look_for_losses(sweep);
+    update_losses(sweep);
     all_ = {};
     for (Hot& one : given_) take_hot(one, owners, each);
-    if (sweep) bury_the_gone(owners);
+    if (sweep) remove_gone(owners);
     return done;
   }
   Status read(CgroupOwners& owners, bool sweep) {
     return read(owners, sweep, [](Container&, const Record&) {});
   }
 
-  // Nothing where something may have been lost.
+  // Absent if events may have been lost.
   std::optional<Counts> of(CgroupId container) const {
     return losing_ && !ledger_.has(container) ? std::nullopt
                                               : std::optional(ledger_.of(container));
@@ -107,15 +109,15 @@ class CounterTable {
     ledger_.for_each(samples, !losing_, each);
   }
   ContainerSums container_sums() const { return ledger_.container_sums(); }
-  void go_on_from(const ContainerSums& former) {
-    ledger_.go_on_from(former);
+  void continue_from(const ContainerSums& previous) {
+    ledger_.continue_from(previous);
     losing_ = true;
   }
   void forget(CgroupId container) {
     ++forgotten_;
     ledger_.forget(container);
   }
-  // Of all cgroups that have a record, in a container or not; of the hash as it was read last.
+  // Sum over all cgroups with a record, in a container or not; the hash as of its last reading.
   Counts all() const {
     Counts sum = all_;
     add(sum, hashed_);
@@ -129,13 +131,13 @@ class CounterTable {
   struct Hot {
     std::uint64_t cgroup = 0;
     std::uint32_t place = 0;
-    std::uint64_t generation = 0;  // when `container` was looked up
+    std::uint64_t generation = 0;  // generation of the lookup of `container`
     Container* container = nullptr;
     Counts taken{};
   };
 
   static Record record_at(const std::byte* bytes) {
-    Record record;  // copied, for nothing says that these bytes lie as records must
+    Record record;  // copied, because the bytes may not be aligned
     std::memcpy(&record, bytes, sizeof record);
     return record;
   }
@@ -148,9 +150,9 @@ class CounterTable {
     for (std::size_t i = 0; i < sums; ++i) counts[i] += words[i];
   }
 
-  // Cgroups that came into the hash are found by reading all of it. After that only those are
-  // looked at that have no place, and once those that were given one: an event may have been on its
-  // way. What comes later still is found by the next sweep.
+  // New cgroups in the hash are found by reading all of it. After that, only cgroups without a
+  // place are read, and once those that were given one, because an event may have been in progress.
+  // A later event is found by the next sweep.
   template <class Take>
   Status read_hash(const Take& take, bool sweep) {
     const std::uint64_t entered = entered_ == nullptr ? 0 : __atomic_load_n(entered_,
@@ -158,7 +160,7 @@ class CounterTable {
     if (entered == 0) return {};
     if (!sweep && entered == entered_before_) {
       for (const std::uint64_t cgroup : std::exchange(cold_, {})) {
-        map_.look(cgroup, take);
+        map_.lookup(cgroup, take);
         if (!hot_.place_of(cgroup)) cold_.push_back(cgroup);
       }
       return {};
@@ -171,22 +173,24 @@ class CounterTable {
     });
     if (done) entered_before_ = entered;
     cold_.clear();
-    for (const std::uint64_t cgroup : hashed_cgroups_) give(cgroup);
+    for (const std::uint64_t cgroup : hashed_cgroups_) assign(cgroup);
     return done;
   }
 
-  // Until a sweep finds that nothing was lost since the one before: who counts then has a record.
-  void look_for_losses(bool sweep) {
+  // Events count as lost until a sweep finds no loss since the previous sweep. Then each counting
+  // cgroup has a record.
+  void update_losses(bool sweep) {
     const std::uint64_t lost = lost_ == nullptr ? 0 : __atomic_load_n(lost_, __ATOMIC_RELAXED);
     if (lost != lost_before_) losing_ = true;
     else if (sweep) losing_ = false;
     if (sweep) lost_before_ = lost;
   }
 
-  void give(std::uint64_t cgroup) {
+  void assign(std::uint64_t cgroup) {
     if (hot_.place_of(cgroup)) return;
     cold_.push_back(cgroup);
-    if (const auto place = hot_.give(cgroup)) given_.push_back({.cgroup = cgroup, .place = *place});
+    if (const auto place = hot_.assign(cgroup))
+      given_.push_back({.cgroup = cgroup, .place = *place});
   }
 
   template <class Each>
@@ -220,15 +224,16 @@ class CounterTable {
     if (one.container != nullptr) one.container->add(now, one.taken);
   }
 
-  // Their records make room. All of them: of one that stayed the owner would be asked for again.
-  void bury_the_gone(CgroupOwners& owners) {
+  // Deletes the records of removed cgroups. All of them are deleted, because the owner of a
+  // remaining one would be looked up again.
+  void remove_gone(CgroupOwners& owners) {
     for (const std::uint64_t cgroup : hashed_cgroups_)
-      if (owners.bury(cgroup)) remove(cgroup);
+      if (owners.drop_if_gone(cgroup)) remove(cgroup);
   }
   void remove(std::uint64_t cgroup) {
     std::erase_if(given_, [cgroup](const Hot& one) { return one.cgroup == cgroup; });
     std::erase(cold_, cgroup);
-    hot_.take_back(cgroup);
+    hot_.release(cgroup);
     map_.remove(cgroup);
     ledger_.drop(cgroup);
   }
@@ -238,14 +243,14 @@ class CounterTable {
   const __u64* lost_ = nullptr;
   HotCgroups hot_;
   std::vector<Hot> given_;
-  std::vector<std::uint64_t> cold_;            // in the hash, to be looked at one by one
-  std::vector<std::uint64_t> hashed_cgroups_;  // as of the last reading of all the hash
+  std::vector<std::uint64_t> cold_;            // in the hash, to be read one by one
+  std::vector<std::uint64_t> hashed_cgroups_;  // as of the last full reading of the hash
   std::uint64_t entered_before_ = 0;
   std::uint64_t lost_before_ = 0;  // as of the last sweep
   bool losing_ = false;
-  std::uint64_t forgotten_ = 0;  // containers so far
+  std::uint64_t forgotten_ = 0;  // number of forgotten containers
   Ledger ledger_;
-  Counts all_{}, hashed_{};  // of places, and of the hash
+  Counts all_{}, hashed_{};  // sums of places, and of the hash
   std::size_t processors_ = possible_processors();
 };
 

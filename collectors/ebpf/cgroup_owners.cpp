@@ -11,14 +11,14 @@ void CgroupOwners::follow(const NodeSample& tick) {
   for (const ContainerInfo& info : tick.appeared) known_[info.id.inode].path = info.path;
   for (auto at = known_.begin(); at != known_.end();) {
     Known& known = at->second;
-    // A container that takes the path of one that is gone takes nothing of its cgroups.
-    const bool of_the_dead = known.container && !containers_.has(*known.container);
-    if (of_the_dead && paths_.gone(at->first)) {
+    // A new container with the path of a removed one does not get its cgroups.
+    const bool orphaned = known.container && !containers_.has(*known.container);
+    if (orphaned && paths_.gone(at->first)) {
       known.path.clear();
       known.gone = true;
     }
     known.container = containers_.nearest(known.path);
-    const bool forgotten = known.gone && known.looks++ == kLooksAtTheGone;
+    const bool forgotten = known.gone && known.looks++ == kKeptChanges;
     at = forgotten ? known_.erase(at) : std::next(at);
   }
 }
@@ -28,23 +28,23 @@ std::optional<CgroupId> CgroupOwners::owner(std::uint64_t cgroup) {
   if (known_.size() >= kMostKnown) known_.clear();
   Known& known = known_[cgroup];
   known.path = paths_.find(cgroup);
-  // One outside the root has no path either, and is not gone.
+  // A cgroup outside the root has no path either, but is not gone.
   if (known.path.empty() && paths_.gone(cgroup)) ++unknown_;
   known.container = containers_.nearest(known.path);
   return known.container;
 }
 
-bool CgroupOwners::bury(std::uint64_t cgroup) {
-  if (buried_.contains(cgroup)) return true;
+bool CgroupOwners::drop_if_gone(std::uint64_t cgroup) {
+  if (dropped_.contains(cgroup)) return true;
   if (!paths_.gone(cgroup)) return false;
-  buried_.insert(cgroup);
+  dropped_.insert(cgroup);
   return true;
 }
 
 void CgroupOwners::end_sweep() {
-  for (const std::uint64_t cgroup : buried_before_)
-    if (!buried_.contains(cgroup)) known_.erase(cgroup);
-  buried_before_ = std::exchange(buried_, {});
+  for (const std::uint64_t cgroup : dropped_before_)
+    if (!dropped_.contains(cgroup)) known_.erase(cgroup);
+  dropped_before_ = std::exchange(dropped_, {});
 }
 
 }  // namespace cgphase

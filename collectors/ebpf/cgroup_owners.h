@@ -1,4 +1,4 @@
-// Which container a cgroup belongs to: the one that it is, or the nearest one above it.
+// Finds the container of a cgroup: the cgroup itself, or the nearest container above it.
 #pragma once
 
 #include <cstdint>
@@ -14,48 +14,47 @@
 
 namespace cgphase {
 
-// A cgroup that was seen once keeps its container when it is gone. Owned and used by one thread.
+// A cgroup that was seen once keeps its container after its removal. Owned and used by one thread.
 class CgroupOwners {
  public:
   explicit CgroupOwners(const std::string& cgroup_root) : paths_(cgroup_root) {}
 
-  // Takes note of who came and who went.
+  // Updates the containers from a tick.
   void follow(const NodeSample& tick);
 
-  // Nothing where it is in no container, or was gone before it was first asked for.
+  // Absent if the cgroup is in no container, or was removed before the first call.
   std::optional<CgroupId> owner(std::uint64_t cgroup);
 
-  // Another number: what owner() said before may not hold any more.
+  // If this number changes, earlier results of owner() may be outdated.
   std::uint64_t generation() const { return generation_; }
 
-  // Cgroups that were gone before they were first asked for.
+  // Number of cgroups that were removed before their first lookup.
   std::uint64_t unknown() const { return unknown_; }
 
-  // Whether a cgroup is gone. If so nothing is kept of it from the second end_sweep() after its
-  // last burial on: until then what others have of it, or find of it still, is its container's.
-  bool bury(std::uint64_t cgroup);
-  // All who count have read and buried.
+  // True if a cgroup is gone. Its entry is then deleted at the second end_sweep() after the last
+  // call for it. Until then, its remaining counts still belong to its container.
+  bool drop_if_gone(std::uint64_t cgroup);
+  // Call it after all counters have read and called drop_if_gone().
   void end_sweep();
 
   const CgroupPaths& paths() const { return paths_; }
 
-  // Cgroups kept at once; with one more all are looked up anew.
+  // Maximum number of known cgroups. With one more, all are looked up again.
   static constexpr std::size_t kMostKnown = 131072;
 
  private:
-  // What the kernel still counts of a cgroup that is gone is not unknown: its number is kept for so
-  // many changes more.
-  static constexpr int kLooksAtTheGone = 10;
+  // The kernel may still count for a removed cgroup. So its entry is kept for this many changes.
+  static constexpr int kKeptChanges = 10;
   struct Known {
-    CgroupPath path;  // empty: not to be had
+    CgroupPath path;  // empty: unknown
     std::optional<CgroupId> container;
-    bool gone = false;  // with its container
-    int looks = 0;      // since then
+    bool gone = false;  // removed with its container
+    int looks = 0;      // changes since then
   };
   CgroupPaths paths_;
   ContainerPaths containers_;
   std::map<std::uint64_t, Known> known_;
-  std::set<std::uint64_t> buried_, buried_before_;  // in this sweep, and in the one before
+  std::set<std::uint64_t> dropped_, dropped_before_;  // in this sweep, and in the previous one
   std::uint64_t unknown_ = 0, generation_ = 1;
 };
 

@@ -16,7 +16,7 @@
 namespace cgphase {
 namespace {
 
-// Where an open descriptor leads.
+// The path of an open descriptor.
 std::string path_of(int fd) {
   std::array<char, 4096> path;
   const std::string link = "/proc/self/fd/" + std::to_string(fd);
@@ -24,11 +24,11 @@ std::string path_of(int fd) {
   return length > 0 ? std::string(path.data(), static_cast<std::size_t>(length)) : std::string();
 }
 
-// Below a directory, so many levels deep. One that cannot be opened, as it is gone, has none.
+// Counts cgroups below a directory, `levels` deep. One that cannot be opened is gone and has none.
 std::size_t count_below(int parent_fd, const char* name, std::size_t levels, std::size_t most) {
   Fd opened(::openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat status{};
-  // cgroupfs counts child directories in the link count: most cgroups need no listing.
+  // cgroupfs counts child directories in the link count, so that most cgroups need no listing.
   if (!opened.valid() || ::fstat(opened.get(), &status) != 0 || status.st_nlink == 2) return 0;
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(::fdopendir(opened.get()), ::closedir);
   if (!directory) return 0;
@@ -66,7 +66,7 @@ int CgroupPaths::open(std::uint64_t inode) const {
                              O_PATH | O_CLOEXEC);
 }
 
-CgroupPath CgroupPaths::look(std::uint64_t inode) const {
+CgroupPath CgroupPaths::lookup(std::uint64_t inode) const {
   const Fd directory(open(inode));
   if (!directory.valid() || root_path_.empty()) return {};
   return path_below(path_of(directory.get()), root_path_);

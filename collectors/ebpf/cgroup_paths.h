@@ -1,4 +1,4 @@
-// Where a cgroup lies that the kernel names by its inode.
+// Finds the path of a cgroup that the kernel names by its inode.
 #pragma once
 
 #include <cstddef>
@@ -11,36 +11,37 @@
 
 namespace cgphase {
 
-// Opened as a file server does, by the handle that is the inode, for a pid may be somebody else's
-// by now. Takes CAP_DAC_READ_SEARCH. Owned and used by one thread.
+// Opens a cgroup by file handle, as a file server does. The handle is the inode. A pid could be
+// reused by now. Needs CAP_DAC_READ_SEARCH. Owned and used by one thread.
 class CgroupPaths {
  public:
   explicit CgroupPaths(const std::string& root);
 
-  // Empty where it is gone or cannot be known. The last answer is kept: who is asked for once is
+  // Empty if it is gone or unknown. The last result is cached, because the same cgroup is often
   // asked for again.
   const CgroupPath& find(std::uint64_t inode) {
-    if (inode != std::exchange(inode_, inode)) path_ = look(inode);
+    if (inode != std::exchange(inode_, inode)) path_ = lookup(inode);
     return path_;
   }
 
-  // Whether the kernel says that no cgroup has this inode any more. False where it says nothing,
-  // and of 0, which none ever had: packets without a socket are counted for it.
+  // True if the kernel reports that no cgroup has this inode any more. False if that is unknown,
+  // and for 0, which no cgroup has: packets without a socket count for it.
   bool gone(std::uint64_t inode) const;
 
-  // Of the root and all below it, up to `most`: what a map with one record of each must hold.
-  // One that goes meanwhile hides no other; deeper than kMaxCgroupDepth nobody looks.
+  // Number of cgroups including the root, up to `most`. A map with one record per cgroup must hold
+  // that many. A cgroup that vanishes meanwhile does not hide others. Levels below kMaxCgroupDepth
+  // are not searched.
   std::size_t count(std::size_t most) const;
 
-  int root_fd() const { return root_.get(); }  // -1 where it could not be opened
+  int root_fd() const { return root_.get(); }  // -1 if it could not be opened
 
  private:
   int open(std::uint64_t inode) const;
-  CgroupPath look(std::uint64_t inode) const;
+  CgroupPath lookup(std::uint64_t inode) const;
 
   Fd root_;
   std::string root_path_;
-  std::uint64_t inode_ = 0;  // no cgroup has it
+  std::uint64_t inode_ = 0;  // 0: no cgroup has it
   CgroupPath path_;
 };
 

@@ -3,7 +3,7 @@
 namespace cgphase {
 
 std::optional<BudgetStep> next_step(std::span<const CounterCost> costs, double budget_ratio) {
-  constexpr double kPlenty = 0.25;  // twice as often costs twice as much at most
+  constexpr double kPlenty = 0.25;  // sampling twice as often costs at most twice as much
   double sum = 0;
   std::optional<std::size_t> dearest, rarest;
   for (std::size_t i = 0; i < costs.size(); ++i) {
@@ -15,7 +15,7 @@ std::optional<BudgetStep> next_step(std::span<const CounterCost> costs, double b
   if (!dearest) return std::nullopt;
   if (sum > budget_ratio) {
     const std::uint32_t every = costs[*dearest].every;
-    return BudgetStep{*dearest, every >= kRarestLook ? 0 : 2 * every};
+    return BudgetStep{*dearest, every >= kRarestSampling ? 0 : 2 * every};
   }
   if (sum < kPlenty * budget_ratio && costs[*rarest].every > 1)
     return BudgetStep{*rarest, costs[*rarest].every / 2};
@@ -26,7 +26,7 @@ bool surely_cheap(std::span<const CounterCost> expected, double budget_ratio) {
   constexpr double kSurely = 0.1;
   double sum = 0;
   for (const CounterCost& cost : expected) {
-    if (cost.every > 1) return false;  // it may look more often
+    if (cost.every > 1) return false;  // it may sample more often
     if (cost.every == 1) sum += cost.core_ratio;
   }
   return sum < kSurely * budget_ratio;

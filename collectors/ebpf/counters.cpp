@@ -36,7 +36,7 @@ constexpr Signal kSignals[] = {{"network", start_network_counter},
                                {"block devices", start_block},
                                {"TCP retransmits", start_tcp}};
 
-// Room for as many cgroups as there are once more, and for some that come all at once.
+// Room for twice the present number of cgroups, and for a burst of new ones.
 constexpr std::size_t kSpareRoom = 256;
 constexpr std::size_t kMostRoom = 65536;
 std::uint32_t room_for(std::size_t cgroups) {
@@ -44,11 +44,11 @@ std::uint32_t room_for(std::size_t cgroups) {
 }
 constexpr std::chrono::seconds kSweepInterval{60};
 constexpr std::chrono::seconds kCostInterval{60};
-// So long at most what was measured stands, while few events make a measurement needless: it
-// rewrites the kernel's code to begin and to end, which costs more than they do.
+// Maximum age of a measurement while few events make a new one unnecessary. Starting and stopping a
+// measurement rewrites kernel code, which costs more than those events.
 constexpr std::chrono::minutes kLongestUnmeasured{10};
 constexpr std::chrono::minutes kRetryInterval{10};
-constexpr double kSkippedNs = 20;  // an event that is not looked at, where nothing can be measured
+constexpr double kSkippedNs = 20;  // cost of a skipped event, if nothing can be measured
 
 std::string percent(double ratio) {
   std::array<char, 32> text;
@@ -56,21 +56,21 @@ std::string percent(double ratio) {
   return text.data();
 }
 
-// One signal, and the counter where there is one.
+// One signal, and its counter if there is one.
 struct Slot {
   Signal signal;
   std::unique_ptr<CgroupCounter> counter{};
-  std::uint32_t room = 0;         // of its map, or more that was refused
+  std::uint32_t room = 0;         // room of its map, or a larger room that was refused
   std::uint64_t lost_before = 0;  // as of the last sweep
-  std::uint64_t lost_by_former = 0;  // by those that it goes on from
+  std::uint64_t lost_before_start = 0;  // lost by the counters before it
   std::string why_not{};
-  std::string trouble{};  // of the last reading
+  std::string error{};  // error of the last reading
   CounterCost cost{.every = 0};
   MonotonicTime retry_at{};
   ProgramRuns runs_before{};
   std::uint64_t events_before = 0;
-  double measured_ns = 0;  // of one event
-  std::uint64_t events_seen = 0;  // when it was last asked whether to measure
+  double measured_ns = 0;         // cost of one event
+  std::uint64_t events_seen = 0;  // at the last check whether to measure
 };
 
 ProgramRuns runs_of(const CgroupCounter& counter) {
@@ -87,9 +87,9 @@ std::string describe(const Slot& slot) {
   std::string text = slot.counter->tier();
   if (slot.cost.every > 1)
     text += ", one event of " + std::to_string(slot.cost.every) + " to stay within the CPU budget";
-  if (const std::uint64_t lost = slot.lost_by_former + slot.counter->lost(); lost > 0)
-    text += ", " + std::to_string(lost) + " events were not counted for want of room";
-  if (!slot.trouble.empty()) text += ", " + slot.trouble;
+  if (const std::uint64_t lost = slot.lost_before_start + slot.counter->lost(); lost > 0)
+    text += ", " + std::to_string(lost) + " events were not counted for lack of room";
+  if (!slot.error.empty()) text += ", " + slot.error;
   return text;
 }
 
@@ -103,17 +103,17 @@ struct KernelCounters::Impl {
   void start(Slot& slot, MonotonicTime now) {
     const std::uint32_t room = room_for(owners.paths().count(kMostRoom / 2));
     auto started = slot.signal.start(owners.paths(), room);
-    slot.retry_at = MonotonicTime::max();  // what a kernel refuses it refuses again
+    slot.retry_at = MonotonicTime::max();  // a retry would fail again
     if (!started) {
       slot.why_not = started.error().text;
       return;
     }
     slot.cost = {};
-    slot.lost_by_former = 0;
+    slot.lost_before_start = 0;
     count_by(slot, std::move(*started), room, now);
   }
 
-  // What is being measured began with another one.
+  // A running measurement belongs to the previous counter.
   void count_by(Slot& slot, std::unique_ptr<CgroupCounter> counter, std::uint32_t room,
                 MonotonicTime now) {
     slot.counter = std::move(counter);
@@ -125,8 +125,8 @@ struct KernelCounters::Impl {
     next_cost = now;
   }
 
-  // Where events found no room, and not only for cgroups that are gone by now, another one with
-  // more of it goes on. Where the kernel refuses it, this one counts as far as it can.
+  // If events found no room, and not only because of removed cgroups, a counter with more room
+  // replaces this one. If the kernel refuses it, this one continues.
   void grow(Slot& slot, MonotonicTime now) {
     const std::uint64_t lost = slot.counter->lost();
     if (lost == std::exchange(slot.lost_before, lost)) return;
@@ -138,17 +138,17 @@ struct KernelCounters::Impl {
       slot.room = room;
       return;
     }
-    (void)slot.counter->read(owners, false);  // what it counted while the other one was loaded
-    (*started)->go_on_from(slot.counter->container_sums());
-    if (slot.cost.every > 1) (*started)->look_at_one_of(slot.cost.every);
-    slot.lost_by_former += slot.counter->lost();
+    (void)slot.counter->read(owners, false);  // counts that were made while the new one was loaded
+    (*started)->continue_from(slot.counter->container_sums());
+    if (slot.cost.every > 1) (*started)->count_one_of(slot.cost.every);
+    slot.lost_before_start += slot.counter->lost();
     count_by(slot, std::move(*started), room, now);
   }
 
   void read(Slot& slot, const NodeSample& tick, bool sweep) {
     for (const CgroupId& id : tick.vanished) slot.counter->forget(id);
     const Status done = slot.counter->read(owners, sweep);
-    slot.trouble = done ? "" : done.error().text;
+    slot.error = done ? "" : done.error().text;
   }
 
   void begin_costs(MonotonicTime now) {
@@ -169,7 +169,7 @@ struct KernelCounters::Impl {
         double ns = static_cast<double>(runs_of(*slot.counter).ns - slot.runs_before.ns);
         if (!accounting) {
           const auto events = static_cast<double>(events_since(slot, slot.events_before));
-          ns = events * (slot.counter->supposed_ns() / slot.cost.every +
+          ns = events * (slot.counter->assumed_ns() / slot.cost.every +
                          (slot.cost.every > 1 ? kSkippedNs : 0));
         }
         slot.cost.core_ratio = ns / (1e9 * seconds);
@@ -178,7 +178,7 @@ struct KernelCounters::Impl {
       }
       costs.push_back(slot.cost);
     }
-    costs_supposed = !accounting && std::ranges::any_of(slots, [](const Slot& slot) {
+    costs_assumed = !accounting && std::ranges::any_of(slots, [](const Slot& slot) {
       return slot.counter != nullptr;
     });
     accounting.reset();
@@ -191,17 +191,17 @@ struct KernelCounters::Impl {
     if (!step) return;
     take_step(slots[step->counter], step->every, now);
     measured.reset();
-    next_cost = now;  // whether it was enough
+    next_cost = now;  // checks whether it was enough
   }
 
-  // Those of cgroups that are gone are not among its events any more.
+  // Events of removed cgroups are no longer included.
   static std::uint64_t events_since(const Slot& slot, std::uint64_t before) {
     const std::uint64_t events = slot.counter->events();
     return events - std::min(before, events);
   }
 
-  // By events since it was last asked. An event costs what it did, or more than was measured on a
-  // quiet machine.
+  // Estimates the cost from the events since the last check. An event costs what was measured, or
+  // more than on an idle machine.
   bool needs_measuring(MonotonicTime now) {
     if (!measured || now <= asked_at || now - *measured >= kLongestUnmeasured) return true;
     const double seconds = seconds_between(std::exchange(asked_at, now), now);
@@ -212,7 +212,7 @@ struct KernelCounters::Impl {
       const std::uint64_t before = std::exchange(slot.events_seen, slot.counter->events());
       const double events = static_cast<double>(slot.events_seen - std::min(before,
                                                                             slot.events_seen));
-      const double event_ns = std::max(slot.measured_ns, slot.counter->supposed_ns());
+      const double event_ns = std::max(slot.measured_ns, slot.counter->assumed_ns());
       expected.back().core_ratio = events * event_ns / (1e9 * seconds);
     }
     return !surely_cheap(expected, budget_ratio);
@@ -220,14 +220,13 @@ struct KernelCounters::Impl {
 
   void take_step(Slot& slot, std::uint32_t every, MonotonicTime now) {
     slot.cost.every = every;
-    if (every > 0) return slot.counter->look_at_one_of(every);
+    if (every > 0) return slot.counter->count_one_of(every);
     slot.counter.reset();
     slot.retry_at = now + kRetryInterval;
     slot.why_not = std::string("its programs ") +
-                   (costs_supposed ? "are supposed to cost " : "cost ") +
-                   percent(slot.cost.core_ratio) +
-                   " of a core, and the CPU budget is " + percent(budget_ratio) +
-                   ": out of the kernel for ten minutes";
+                   (costs_assumed ? "are assumed to cost " : "cost ") +
+                   percent(slot.cost.core_ratio) + " of a core, and the CPU budget is " +
+                   percent(budget_ratio) + ": out of the kernel for ten minutes";
   }
 
   void watch_costs(MonotonicTime now) {
@@ -247,7 +246,7 @@ struct KernelCounters::Impl {
   MonotonicTime asked_at{};
   std::optional<MonotonicTime> costs_since;
   std::optional<RunTimeAccounting> accounting;
-  bool costs_supposed = false;  // the last time: the kernel did not let them be measured
+  bool costs_assumed = false;  // the kernel could not measure the costs last time
 };
 
 KernelCounters::KernelCounters(const std::string& cgroup_root, double budget_ratio)
@@ -285,15 +284,16 @@ std::vector<Source> KernelCounters::sources() const {
     if (slot.counter)
       sources.push_back({name, true, describe(slot)});
     else
-      sources.push_back({name, false, impl_->asked ? slot.why_not : "not asked for yet"});
+      sources.push_back({name, false, impl_->asked ? slot.why_not : "not started yet"});
   }
   if (const std::uint64_t unknown = impl_->owners.unknown(); unknown > 0)
     sources.push_back({"eBPF: owners", true,
-                       std::to_string(unknown) + " cgroups were gone before they were looked up: "
-                                                 "what they did is nobody's"});
-  if (impl_->costs_supposed)
+                       std::to_string(unknown) +
+                           " cgroups were removed before they were looked up: "
+                           "their counts belong to no container"});
+  if (impl_->costs_assumed)
     sources.push_back({"eBPF: costs", true,
-                       "of each event supposed, as measuring them takes CAP_SYS_ADMIN"});
+                       "assumed for each event, because measuring them needs CAP_SYS_ADMIN"});
   return sources;
 }
 

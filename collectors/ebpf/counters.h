@@ -1,5 +1,5 @@
-// Everything that programs of ours count by cgroup: which of them this kernel takes, what they
-// cost, and their counters in the samples of a tick.
+// Manages all BPF programs that count by cgroup: which of them this kernel accepts, their cost, and
+// their counters in the samples of a tick.
 #pragma once
 
 #include <memory>
@@ -14,23 +14,22 @@ namespace cgphase {
 // Owned and used by one thread.
 class KernelCounters {
  public:
-  // Nothing is asked of the kernel before the first tick. `budget_ratio`: of one core, for all
-  // programs together; above it they look at fewer events, or leave the kernel.
+  // Nothing is loaded before the first tick. `budget_ratio` is a fraction of one core for all
+  // programs together. Above it they sample fewer events, or are unloaded.
   KernelCounters(const std::string& cgroup_root, double budget_ratio);
   ~KernelCounters();
 
-  // Fills run_queue, network and block of the samples, as far as something counts them: what was
-  // counted since the programs were loaded, which is at the first call. Nothing that fails here
-  // fails the tick.
+  // Fills run_queue, network and block of the samples, if something counts them. Counts start when
+  // the programs are loaded, at the first call. An error here does not fail the tick.
   void fill(NodeSample& tick);
 
-  // Of a container's waits for a processor; nothing where they are not counted.
+  // The container's waits for a processor; absent if they are not counted.
   std::optional<RunQueueHistogram> run_queue_histogram(CgroupId container) const;
 
-  // One for each signal: by what it is counted and how completely, or why not.
+  // One source per signal: how it is counted and how completely, or why not.
   std::vector<Source> sources() const;
 
-  // Bytes that the kernel took for the maps.
+  // Bytes of kernel memory for the maps.
   std::uint64_t memory_bytes() const;
 
  private:

@@ -14,8 +14,9 @@
 namespace cgphase {
 namespace {
 
-constexpr std::uint32_t kLeastPlaces = 2;  // one cgroup may have either of two
-// Beyond this memory of one map no places but so many: many processors.
+constexpr std::uint32_t kLeastPlaces = 2;  // a cgroup may have either of two places
+// If one map would need more memory than this, because of many processors, there are only
+// kFewPlaces places.
 constexpr std::size_t kMostHotBytes = 2 << 20;
 constexpr std::uint32_t kFewPlaces = 256;
 
@@ -65,7 +66,7 @@ std::optional<std::uint32_t> HotCgroups::place_of(std::uint64_t cgroup) const {
   return std::nullopt;
 }
 
-std::optional<std::uint32_t> HotCgroups::give(std::uint64_t cgroup) {
+std::optional<std::uint32_t> HotCgroups::assign(std::uint64_t cgroup) {
   if (owners_.empty() || cgroup == 0) return std::nullopt;
   if (const auto place = place_of(cgroup)) return place;
   const std::uint32_t first = first_place(cgroup);
@@ -77,7 +78,7 @@ std::optional<std::uint32_t> HotCgroups::give(std::uint64_t cgroup) {
   return std::nullopt;
 }
 
-void HotCgroups::take_back(std::uint64_t cgroup) {
+void HotCgroups::release(std::uint64_t cgroup) {
   const auto place = place_of(cgroup);
   if (!place) return;
   set_owner(*place, 0);

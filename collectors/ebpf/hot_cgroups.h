@@ -1,6 +1,5 @@
-// Places of their own for cgroups in a program's counters (hot_cgroups.bpf.h): where one has a
-// place, an event takes no look into a hash, which is most of what it costs, and a reading no call
-// of the kernel.
+// Assigns places of their own to cgroups in a program's counters (hot_cgroups.bpf.h). With a place,
+// an event needs no hash lookup, which is most of its cost, and a reading needs no system call.
 #pragma once
 
 #include <bpf/libbpf.h>
@@ -15,31 +14,30 @@
 
 namespace cgphase {
 
-// The places that a program is given for each processor, whose hash has room for so many cgroups: a
-// power of two, so many that hardly a cgroup finds both of its places taken.
+// The number of places per processor for a program whose hash has room for `room` cgroups. It is a
+// power of two, large enough that a cgroup rarely finds both of its places taken.
 std::uint32_t hot_places(std::uint32_t room, std::size_t record_bytes);
-// What a program must know of them.
+// The shift that the program uses to find them.
 std::uint32_t hot_shift(std::uint32_t places);
 
-// A place is given to the first that asks and may have it, and is its own until it is taken back:
-// so no event is ever on its way to a place that changes hands while its owner lives. What was
-// counted before stays in the hash. Owned and used by one thread; map and owners belong to the
-// programs.
+// A place is assigned to the first cgroup that asks and may have it, until it is released. So no
+// event is in progress for a place that changes its owner while that owner exists. Earlier counts
+// stay in the hash. Owned and used by one thread; the maps belong to the programs.
 class HotCgroups {
  public:
   HotCgroups() = default;
-  // `fd`: of the map of places, which is mapped; where it cannot be there are none. `owners_fd`: of
-  // the map that tells the programs whose they are. `record_bytes`: of one processor, a multiple of
-  // 8. `places`: of one processor.
+  // `fd` is the map of places, which is mapped into memory; if that fails, there are no places.
+  // `owners_fd` is the map that tells the programs the owners. `record_bytes` is the size per
+  // processor, a multiple of 8. `places` is the number per processor.
   HotCgroups(int fd, int owners_fd, std::size_t record_bytes, std::uint32_t places);
 
   std::optional<std::uint32_t> place_of(std::uint64_t cgroup) const;
-  // The place that it has, or is given; nothing where others have both that it may have.
-  std::optional<std::uint32_t> give(std::uint64_t cgroup);
-  // The cgroup is gone. Its place is empty, and nobody's.
-  void take_back(std::uint64_t cgroup);
+  // Returns its place, or assigns one; absent if others have both of its places.
+  std::optional<std::uint32_t> assign(std::uint64_t cgroup);
+  // Releases the place of a removed cgroup and clears it.
+  void release(std::uint64_t cgroup);
 
-  // The record of a place on one of the possible processors, which programs write meanwhile.
+  // The record of a place on one of the possible processors. Programs write it meanwhile.
   const std::byte* record(std::uint32_t place, std::size_t processor) const {
     return records_.get() + (processor * owners_.size() + place) * record_bytes_;
   }
@@ -56,11 +54,12 @@ class HotCgroups {
 
   int fd_ = -1, owners_fd_ = -1;
   std::size_t record_bytes_ = 0;
-  std::vector<std::uint64_t> owners_;  // 0: nobody
+  std::vector<std::uint64_t> owners_;  // 0: none
   std::unique_ptr<std::byte, Unmap> records_{nullptr, Unmap{0}};
 };
 
-// Of a skeleton whose program includes hot_cgroups.bpf.h: before it is loaded, and after that.
+// For a skeleton whose program includes hot_cgroups.bpf.h: call size_places() before loading, and
+// places_of() after it.
 template <class Skeleton>
 void size_places(Skeleton& skeleton, std::uint32_t room, std::size_t record_bytes) {
   const std::uint32_t places = hot_places(room, record_bytes);

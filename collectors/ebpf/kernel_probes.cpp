@@ -25,7 +25,7 @@ class KernelProbes final : public ProbeSource {
     return limit_writes_ ? limit_writes_->take() : std::vector<LimitWrite>();
   }
 
-  // Tried once each time that they become wanted: what a kernel refuses it refuses again.
+  // The program is tried once whenever it becomes wanted. A retry would fail again.
   void set_wanted(bool wanted) override {
     if (wanted == std::exchange(wanted_, wanted)) return;
     limit_writes_.reset();

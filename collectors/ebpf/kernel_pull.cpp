@@ -22,11 +22,11 @@ namespace {
 
 constexpr Tier<pull_css> kCssIterator = {"BPF css iterator", ProbeKind::copying,
                                          [](pull_css&) {}};
-constexpr Tier<pull> kIterator = {
-    "BPF iterator", ProbeKind::copying,
-    [](pull& skeleton) {
-      (void)bpf_program__set_autoattach(skeleton.progs.pull_each, false);  // where is told below
-    }};
+constexpr Tier<pull> kIterator = {"BPF iterator", ProbeKind::copying, [](pull& skeleton) {
+                                    // Attached explicitly below.
+                                    (void)bpf_program__set_autoattach(skeleton.progs.pull_each,
+                                                                      false);
+                                  }};
 
 struct Unlink {
   void operator()(bpf_link* link) const { bpf_link__destroy(link); }
@@ -44,7 +44,7 @@ class KernelPull final : public CgroupPull {
     if (records_ != nullptr) ::munmap(const_cast<pull_record*>(records_), map_bytes());
   }
 
-  // What can only be known by doing it: the first walk.
+  // Some errors appear only in the first walk, which is done here.
   Status open() {
     void* map = ::mmap(nullptr, map_bytes(), PROT_READ, MAP_SHARED,
                        bpf_map__fd(started_.probe->maps.records), 0);
@@ -79,18 +79,18 @@ class KernelPull final : public CgroupPull {
     auto& bss = *started_.probe->bss;
     bss.tick = ++tick_;
     bss.raw_of = raw_of;
-    told_ = run(*started_.probe);
-    return told_;
+    walked_ = run(*started_.probe);
+    return walked_;
   }
   bool one_flush() const override { return started_.probe->bss->one_flush != 0; }
-  // Records of a place whose cgroup left are of an earlier tick.
+  // A place whose cgroup was removed has a record of an earlier tick.
   const pull_record* record(std::uint32_t place) const override {
-    return told_ && records_[place].tick == tick_ ? &records_[place] : nullptr;
+    return walked_ && records_[place].tick == tick_ ? &records_[place] : nullptr;
   }
   std::span<const std::uint64_t> raw() const override {
     const auto& bss = *started_.probe->bss;
     static_assert(sizeof bss.raw[0] == sizeof(std::uint64_t));
-    if (!told_ || bss.raw_tick != tick_) return {};
+    if (!walked_ || bss.raw_tick != tick_) return {};
     return {reinterpret_cast<const std::uint64_t*>(bss.raw), PULL_RAW};
   }
 
@@ -137,11 +137,11 @@ class KernelPull final : public CgroupPull {
   Started<Skeleton> started_;
   Fd root_;
   const std::size_t room_;
-  Link link_;  // of the iterator
+  Link link_;  // link of the iterator
   const pull_record* records_ = nullptr;
   std::vector<std::uint32_t> free_;
   std::uint64_t tick_ = 0;
-  bool told_ = false;
+  bool walked_ = false;
 };
 
 template <class Skeleton>

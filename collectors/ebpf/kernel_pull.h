@@ -1,4 +1,4 @@
-// CgroupPull by a BPF program (pull.bpf.c).
+// Implements CgroupPull with a BPF program (pull.bpf.c).
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@
 
 namespace cgphase {
 
-// Of the cgroups below `cgroup_root`, by the first way that this kernel takes, or by the one named:
-// "BPF css iterator", which walks under RCU, or "BPF iterator", which holds the mutex of all
-// cgroups meanwhile. Errors: unsupported, denied, io; of all ways.
+// Starts a CgroupPull for the cgroups below `cgroup_root`. It uses the first way that this kernel
+// accepts, or the named one: "BPF css iterator", which walks under RCU, or "BPF iterator", which
+// locks the mutex of all cgroups. Errors: unsupported, denied, io; the text covers all ways.
 Result<std::unique_ptr<CgroupPull>> start_kernel_pull(const std::string& cgroup_root,
                                                       std::size_t room, std::string_view way = {});
 

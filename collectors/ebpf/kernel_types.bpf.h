@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// The kernel's types as far as BPF programs of ours read them. Only names count: libbpf finds where
-// each field lies in the running kernel (CO-RE). A type whose name ends in ___WORD is the same
-// type in kernels that differ.
+// The kernel's types, with the fields that our BPF programs read. Only names count: libbpf finds
+// the offset of each field in the running kernel (CO-RE). A type with a name ending in ___WORD is
+// the same type in other kernel versions.
 #pragma once
 
 #include <linux/bpf.h>
@@ -26,13 +26,14 @@ struct seq_file {
   void *private;
 } KERNEL_TYPE;
 
-// Of one controller in one cgroup.
+// The state of one controller in one cgroup.
 struct cgroup_subsys_state {
   struct cgroup *cgroup;
   struct cgroup_subsys_state *parent;
   unsigned int flags;
 } KERNEL_TYPE;
-// Of the controllers' and the cgroup's own, in 7.2; before it of the cgroup's alone, which has it.
+// In 7.2 each controller's and the cgroup's own state have this field; before, only struct cgroup
+// has it.
 struct cgroup_subsys_state___populated {
   int nr_populated_csets;
 } KERNEL_TYPE;
@@ -45,7 +46,7 @@ struct task_cputime {
   __u64 stime, utime;
   unsigned long long sum_exec_runtime;
 } KERNEL_TYPE;
-// What user and system time of cpu.stat were when it was last read: neither ever falls.
+// User and system time of cpu.stat when it was last read. Neither ever falls.
 struct prev_cputime {
   __u64 utime, stime;
 } KERNEL_TYPE;
@@ -53,8 +54,8 @@ struct cgroup_base_stat {
   struct task_cputime cputime;
 } KERNEL_TYPE;
 
-// Stalls. States as in enum psi_states up to CPU_FULL; totals in nanoseconds, first those that make
-// averages; averages of 10, 60 and 300 s with 11 bits behind the point.
+// Stalls. States as in enum psi_states up to CPU_FULL. Totals are in nanoseconds; the first ones
+// are those with averages. Averages of 10, 60 and 300 s have 11 fractional bits.
 #define PSI_STATES 6
 struct psi_group {
   _Bool enabled;
@@ -62,7 +63,7 @@ struct psi_group {
   __u64 total[2 * PSI_STATES];
   unsigned long avg[PSI_STATES * 3];
 } KERNEL_TYPE;
-// The same where type information tells of rows; older tools made one row of all.
+// The same type if the type information has rows. Older tools made one row of all.
 struct psi_group___rows {
   __u64 total[2][PSI_STATES];
   unsigned long avg[PSI_STATES][3];
@@ -73,9 +74,9 @@ struct list_head {
 } KERNEL_TYPE;
 struct cgroup {
   struct cgroup_subsys_state self;
-  unsigned long flags;  // frozen is one
+  unsigned long flags;  // includes frozen
   int nr_populated_csets, nr_populated_domain_children, nr_populated_threaded_children;
-  struct list_head rstat_css_list;  // where one flush is for all controllers
+  struct list_head rstat_css_list;  // exists if one flush covers all controllers
   struct kernfs_node *kn;
   struct cgroup_subsys_state *subsys[1];
   struct cgroup_base_stat bstat;
@@ -99,13 +100,13 @@ struct task_group {
   struct cfs_bandwidth cfs_bandwidth;
 } KERNEL_TYPE;
 
-// Pages.
+// Counted in pages.
 struct page_counter {
   atomic_long_t usage;
   unsigned long watermark;
   unsigned long min, low, high, max;
 } KERNEL_TYPE;
-// What memory.stat is printed of; at which place which line stands differs between kernels.
+// The source of memory.stat. The index of a line differs between kernels.
 struct memcg_vmstats {
   long state[1];
   unsigned long events[1];
@@ -120,18 +121,18 @@ struct pids_cgroup {
   atomic_long_t counter, limit;
 } KERNEL_TYPE;
 
-// How often a task came to run, and how long it waited for it in all, in nanoseconds.
+// How often a task started to run, and how long it waited in total, in nanoseconds.
 struct sched_info {
   unsigned long pcount;
   unsigned long long run_delay;
 } KERNEL_TYPE;
 
-// Of a task: where it is in each hierarchy.
+// The cgroups of a task in each hierarchy.
 struct css_set {
   struct cgroup *dfl_cgrp;
 } KERNEL_TYPE;
 
-// Of a process's memory: where its command line lies.
+// The memory of a process: the address of its command line.
 struct mm_struct {
   unsigned long arg_start, arg_end;
 } KERNEL_TYPE;
@@ -177,7 +178,7 @@ struct bio {
 } KERNEL_TYPE;
 struct request {
   struct bio *bio;
-  __u64 start_time_ns;  // CLOCK_MONOTONIC, when it was asked for
+  __u64 start_time_ns;  // CLOCK_MONOTONIC, time of the request
   unsigned int __data_len;
 } KERNEL_TYPE;
 

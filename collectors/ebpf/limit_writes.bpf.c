@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// Who writes the files with limits: tells of each write by another process, before it is done, in
-// a ring buffer that is read once per tick and wakes nobody.
+// Reports which processes write limit files. Each write by another process is put into a ring
+// buffer before it happens. The ring is read once per tick and wakes no reader.
 #include "collectors/ebpf/kernel_types.bpf.h"
 
 #include <bpf/bpf_core_read.h>
@@ -14,10 +14,10 @@ struct {
   __uint(max_entries, LIMIT_WRITE_RING_BYTES);
 } writes SEC(".maps");
 
-const volatile __u32 own_pid = 0;  // whose writes are not told
+const volatile __u32 own_pid = 0;  // whose writes are not reported
 __u64 lost = 0;                    // writes that found the ring full
 
-// Two words to compare, so it is filled with 0 to its end.
+// Compared as two words, so that it is filled with 0 to its end.
 union file_name {
   char text[LIMIT_WRITE_FILE_BYTES];
   __u64 words[LIMIT_WRITE_FILE_BYTES / sizeof(__u64)];
@@ -41,13 +41,13 @@ static __always_inline __u64 directory_of(struct kernfs_node *file) {
   return directory ? directory->id : 0;
 }
 
-// Every write to a file of a cgroup goes through this function of the kernel.
+// Every write to a file of a cgroup goes through this kernel function.
 SEC("fentry/cgroup_file_write")
 int BPF_PROG(on_cgroup_file_write, struct kernfs_open_file *of, char *buffer) {
   union file_name name = {};
   const __u32 pid = bpf_get_current_pid_tgid() >> 32;
   if (pid == own_pid) return 0;
-  // A longer name is cut, and then it is none of ours.
+  // A longer name is cut. It then matches none of ours.
   bpf_probe_read_kernel_str(name.text, sizeof(name.text), of->kn->name);
   if (!is_limit(&name)) return 0;
   struct limit_write_record *record = bpf_ringbuf_reserve(&writes, sizeof(*record), 0);

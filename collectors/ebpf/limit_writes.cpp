@@ -21,38 +21,38 @@ namespace {
 constexpr std::string_view kLimitFiles[] = {"memory.max", "memory.high", "cpu.max",
                                               "cpu.max.burst"};
 
-// Up to the 0 that ends it, or all of it.
+// The text up to its terminating 0, or all bytes.
 template <std::size_t size>
 std::string_view text_in(const char (&bytes)[size]) {
   return {bytes, ::strnlen(bytes, size)};
 }
 
-// All that the ring can hold is taken at once.
+// One call takes everything that the ring can contain.
 static_assert(ProbeSource::kMostLimitWrites ==
               LIMIT_WRITE_RING_BYTES / (sizeof(limit_write_record) + LIMIT_WRITE_HEADER_BYTES));
 
 }  // namespace
 
 std::optional<LimitWrite> parse_limit_write(std::span<const std::byte> record) {
-  limit_write_record told;
-  if (record.size() < sizeof(told)) return std::nullopt;
-  std::memcpy(&told, record.data(), sizeof(told));
-  const std::string_view file = text_in(told.file);
+  limit_write_record raw;
+  if (record.size() < sizeof(raw)) return std::nullopt;
+  std::memcpy(&raw, record.data(), sizeof(raw));
+  const std::string_view file = text_in(raw.file);
   if (std::ranges::find(kLimitFiles, file) == std::end(kLimitFiles)) return std::nullopt;
-  const auto since_boot = std::chrono::nanoseconds(static_cast<std::int64_t>(told.time_ns));
+  const auto since_boot = std::chrono::nanoseconds(static_cast<std::int64_t>(raw.time_ns));
   return LimitWrite{.time = MonotonicTime(since_boot),
-                    .directory = told.directory,
+                    .directory = raw.directory,
                     .file = std::string(file),
-                    .value = std::string(trim(text_in(told.value))),
-                    .pid = static_cast<pid_t>(told.pid),
-                    .command = std::string(text_in(told.command)),
-                    .writer_cgroup = told.writer_cgroup};
+                    .value = std::string(trim(text_in(raw.value))),
+                    .pid = static_cast<pid_t>(raw.pid),
+                    .command = std::string(text_in(raw.command)),
+                    .writer_cgroup = raw.writer_cgroup};
 }
 
 struct LimitWriteProbe::Impl {
   explicit Impl(const std::string& cgroup_root) : paths(cgroup_root) {}
 
-  // libbpf's: a negative answer ends the reading after this record.
+  // Callback of libbpf. A negative result ends the reading after this record.
   static int take_record(void* self, void* data, std::size_t size) {
     auto& impl = *static_cast<Impl*>(self);
     auto write = parse_limit_write({static_cast<const std::byte*>(data), size});
@@ -63,7 +63,7 @@ struct LimitWriteProbe::Impl {
   }
 
   Probe<limit_writes> probe;
-  Ring ring;  // of the probe's
+  Ring ring;  // the ring of the probe
   CgroupPaths paths;
   std::vector<LimitWrite> taken;
 };

@@ -1,4 +1,5 @@
-// Who writes the files with limits (limit_writes.bpf.c): from the kernel's ring buffer to nouns.
+// Reports which processes write limit files (limit_writes.bpf.c). It converts records of the
+// kernel's ring buffer.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +15,15 @@
 
 namespace cgphase {
 
-// A record of the ring buffer (limit_write_record.h), without writer_path. Nothing where it is
-// shorter than one, or of a file that is no limit.
+// Parses a record of the ring buffer (limit_write_record.h), without writer_path. Absent if it is
+// too short, or if the file is not a limit.
 std::optional<LimitWrite> parse_limit_write(std::span<const std::byte> record);
 
 // Owned and used by one thread.
 class LimitWriteProbe {
  public:
-  // Tells of what all processes but this one write from now on. Errors: unsupported, denied, and
-  // what the kernel says besides (collectors/ebpf/probe.h).
+  // Reports writes by all processes except this one from now on. Errors: unsupported, denied, and
+  // other errors of the kernel (collectors/ebpf/probe.h).
   static Result<LimitWriteProbe> start(const std::string& cgroup_root);
   LimitWriteProbe(LimitWriteProbe&&) noexcept;
   LimitWriteProbe& operator=(LimitWriteProbe&&) noexcept;
@@ -30,7 +31,7 @@ class LimitWriteProbe {
 
   // As ProbeSource::take_limit_writes().
   std::vector<LimitWrite> take();
-  // Writes that nobody will tell of: there were more at once than the ring has room for.
+  // Number of writes that were lost because the ring was full.
   std::uint64_t lost() const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// Network traffic by cgroup. Attached once to the root of cgroup v2 it sees every packet of every
-// socket below, in whatever network namespace, once each way. Nothing here asks where the kernel's
-// types lie (CO-RE): this object loads where no type information is.
+// Counts network traffic by cgroup. Attached once to the root of cgroup v2, it sees every packet of
+// every socket below, in any network namespace, once per direction. It does not use the layout of
+// kernel types (CO-RE), so that it loads without type information.
 #define RECORD network_counts
 #include "collectors/ebpf/hot_cgroups.bpf.h"
 
@@ -11,11 +11,11 @@
 #define LOOPBACK_IFINDEX 1
 #define PASS 1
 
-__u32 sampling_mask = 0;  // 2^n - 1: about one packet of 2^n is counted, as that many
+__u32 sampling_mask = 0;  // 2^n - 1: about one packet of 2^n is counted, with weight 2^n
 
-// Not atomic, which would cost as much as all the rest. On one processor packets are sent by tasks
-// and, between two instructions of theirs, by interrupts: one of some millions that a cgroup sends
-// both ways at once may go uncounted.
+// The addition is not atomic, because that would cost as much as all the rest. On one processor,
+// tasks send packets, and interrupts send some between two instructions of a task. About one in
+// some millions of packets that a cgroup sends both ways at once may be missed.
 static __always_inline void add(__u64 *bytes, __u64 *packets, const struct __sk_buff *skb,
                                 __u32 mask) {
   *bytes += (__u64)skb->len * (mask + 1);
@@ -33,8 +33,8 @@ int count_transmit(struct __sk_buff *skb) {
   }
   if (skb->ifindex == LOOPBACK_IFINDEX) {
     add(&counts->loopback_bytes, &counts->loopback_packets, skb, mask);
-    // Or the compiler makes one of both, at an offset that varies: before Linux 6.12 that takes
-    // CAP_PERFMON.
+    // Without this, the compiler merges both branches with a variable offset. Before Linux 6.12
+    // that needs CAP_PERFMON.
     asm volatile("");
   } else {
     add(&counts->transmit_bytes, &counts->transmit_packets, skb, mask);

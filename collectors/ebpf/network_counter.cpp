@@ -34,7 +34,7 @@ class NetworkCounter final : public CgroupCounter {
   }
   void forget(CgroupId container) override { table_.forget(container); }
   ContainerSums container_sums() const override { return table_.container_sums(); }
-  void go_on_from(const ContainerSums& former) override { table_.go_on_from(former); }
+  void continue_from(const ContainerSums& previous) override { table_.continue_from(previous); }
 
   std::uint64_t lost() const override {
     return __atomic_load_n(&probe_->bss->lost, __ATOMIC_RELAXED);
@@ -45,11 +45,11 @@ class NetworkCounter final : public CgroupCounter {
     return {bpf_program__fd(probe_->progs.count_transmit),
             bpf_program__fd(probe_->progs.count_receive)};
   }
-  void look_at_one_of(std::uint32_t every) override {
+  void count_one_of(std::uint32_t every) override {
     __atomic_store_n(&probe_->bss->sampling_mask, every - 1, __ATOMIC_RELAXED);
   }
   // docs/internals/ebpf.md
-  double supposed_ns() const override { return 150; }
+  double assumed_ns() const override { return 150; }
   std::uint64_t events() const override {
     const auto all = std::bit_cast<network_counts>(table_.all());
     return all.receive_packets + all.transmit_packets + 2 * all.loopback_packets;

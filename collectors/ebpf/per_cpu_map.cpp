@@ -29,13 +29,13 @@ PerCpuMap::PerCpuMap(int fd, std::size_t record_bytes, std::size_t max_entries)
       records_(keys_.size() * entry_bytes_) {}
 
 Status PerCpuMap::read(const Take& take) {
-  std::uint64_t position = 0;  // the kernel's own
+  std::uint64_t position = 0;  // opaque position of the kernel
   bool first = true;
   for (;;) {
     auto count = static_cast<__u32>(keys_.size());
     const int error = bpf_map_lookup_batch(fd_, first ? nullptr : &position, &position,
                                            keys_.data(), records_.data(), &count, nullptr);
-    // More of them in one place than there is room for here.
+    // One bucket of the hash has more entries than fit here.
     if (error == -ENOSPC && keys_.size() < max_entries_) {
       keys_.resize(std::min(2 * keys_.size(), max_entries_));
       records_.resize(keys_.size() * entry_bytes_);
@@ -45,12 +45,12 @@ Status PerCpuMap::read(const Take& take) {
       return errno_failure("reading a map of the kernel", -error);
     for (std::size_t i = 0; i < count; ++i)
       take(keys_[i], std::span(records_).subspan(i * entry_bytes_, entry_bytes_));
-    if (error == -ENOENT) return {};  // that was all
+    if (error == -ENOENT) return {};  // end of the map
     first = false;
   }
 }
 
-void PerCpuMap::look(std::uint64_t cgroup, const Take& take) {
+void PerCpuMap::lookup(std::uint64_t cgroup, const Take& take) {
   if (bpf_map_lookup_elem(fd_, &cgroup, records_.data()) == 0)
     take(cgroup, std::span(records_).first(entry_bytes_));
 }

@@ -22,7 +22,7 @@ namespace {
 constexpr const char* kTypes = "/sys/kernel/btf/vmlinux";
 constexpr const char* kLockdown = "/sys/kernel/security/lockdown";
 constexpr std::size_t kLockdownBytes = 256;
-// The inode of the machine's own pid namespace (PROC_PID_INIT_INO, since Linux 3.8).
+// The inode of the initial pid namespace (PROC_PID_INIT_INO, since Linux 3.8).
 constexpr ino_t kFirstPidNamespace = 0xEFFFFFFC;
 
 void (*take_line)(const std::string&) = nullptr;
@@ -50,7 +50,7 @@ ProbeGrants grants_here() {
   return grants;
 }
 
-// "CAP_BPF and CAP_PERFMON"; empty: none.
+// "CAP_BPF and CAP_PERFMON"; empty if none is missing.
 std::string missing_capabilities(ProbeKind kind, std::uint64_t granted) {
   const auto has = [&](int capability) { return (granted >> capability & 1U) != 0; };
   const bool traces = kind != ProbeKind::packets;
@@ -97,7 +97,7 @@ Status check_probes() {
 }
 
 std::string lockdown_refusal(std::string_view lockdown) {
-  // Integrity, the mode below it, forbids what writes to the kernel: ours only read.
+  // The integrity mode forbids only writes to the kernel. Our programs only read.
   if (!lockdown.contains("[confidentiality]")) return {};
   return "the kernel is locked down (confidentiality) and lets no BPF program read it; without "
          "lockdown=confidentiality on its command line it would";
@@ -118,7 +118,7 @@ std::string refusal_reason(ProbeKind kind, int error_number, const ProbeGrants& 
   if (!denied) return {};
   std::string reason = "it takes CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN in the machine's own user "
                        "namespace, and a kernel that lets its functions be traced";
-  // libbpf has raised the limit where it is needed and that is allowed.
+  // libbpf raises the limit if that is needed and allowed.
   if (grants.lockable_bytes != RLIM_INFINITY)
     reason += "; before Linux 5.11 also more memory that may be locked than " +
               human_bytes(static_cast<double>(grants.lockable_bytes)) + " (LimitMEMLOCK=infinity)";

@@ -1,4 +1,4 @@
-// What all BPF programs of ours have in common: opened, loaded and attached, or a reason why not.
+// Common code of all BPF programs: open, load and attach, or give the reason why not.
 #pragma once
 
 #include <bpf/libbpf.h>
@@ -13,49 +13,51 @@
 
 namespace cgphase {
 
-// libbpf's words go where set_probe_log() says, not to standard error. Before its first call.
+// Redirects libbpf's messages to set_probe_log() instead of standard error. Call it before the
+// first use of libbpf.
 void listen_to_libbpf();
 
-// What is linked at run time: "libbpf 1.1".
+// The version that is linked at run time: "libbpf 1.1".
 std::string libbpf_release();
 
-// Whether programs that read the kernel's own types can be loaded. Errors: unsupported (a kernel
-// without type information).
+// Checks whether programs that read the kernel's own types can be loaded. Errors: unsupported (a
+// kernel without type information).
 Status check_types();
 
-// Whether it makes sense to try what tells pids. Errors: unsupported (a kernel without type
-// information, a pid namespace of our own, where the pids that the kernel tells mean nothing).
+// Checks whether programs that report pids can work. Errors: unsupported (a kernel without type
+// information, or an own pid namespace, where the kernel's pids mean nothing).
 Status check_probes();
 
-// What the kernel's own account of its lockdown ("none integrity [confidentiality]") forbids BPF
-// programs; empty where it forbids them nothing that ours do.
+// The part of the kernel's lockdown state ("none integrity [confidentiality]") that forbids our BPF
+// programs; empty if nothing is forbidden.
 std::string lockdown_refusal(std::string_view lockdown);
 
-// How a program looks at the kernel, which decides what loading it takes beside CAP_BPF.
+// How a program reads the kernel. This decides which permissions loading needs in addition to
+// CAP_BPF.
 enum class ProbeKind {
   packets,  // CAP_NET_ADMIN
   typed,    // CAP_PERFMON
-  copying,  // CAP_PERFMON, and a kernel whose memory may be copied
-  classic,  // CAP_PERFMON, tracefs, and leave to open performance events
+  copying,  // CAP_PERFMON, and a kernel that allows copies of its memory
+  classic,  // CAP_PERFMON, tracefs, and permission to open performance events
 };
 
-// What this thread is granted and what its kernel forbids.
+// The permissions of this thread, and the restrictions of its kernel.
 struct ProbeGrants {
-  std::uint64_t capabilities = 0;    // effective: bit n for the one of number n
+  std::uint64_t capabilities = 0;    // effective: bit n for capability number n
   std::uint64_t lockable_bytes = 0;  // RLIMIT_MEMLOCK, RLIM_INFINITY for no limit
-  std::string lockdown{};            // the kernel's own account; empty where it gives none
+  std::string lockdown{};            // the kernel's lockdown state; empty if unknown
 };
 
-// What a refusal comes from, as far as it can be known: the kernel's error alone is often EINVAL
-// for a lockdown, and EPERM for memory. Empty where nothing is known.
+// The reason of a refusal, if it is known. The kernel's errno alone is often EINVAL for a lockdown,
+// and EPERM for memory. Empty if unknown.
 std::string refusal_reason(ProbeKind kind, int error_number, const ProbeGrants& grants);
 
-// "loading the BPF program limit_writes: Operation not permitted (EPERM); this process lacks
-// CAP_BPF".
+// An error such as "loading the BPF program limit_writes: Operation not permitted (EPERM); this
+// process lacks CAP_BPF".
 std::unexpected<Error> probe_failure(std::string_view step, std::string_view name, ProbeKind kind,
                                      int error_number);
 
-// Skeleton: the struct that bpftool generates (cmake/bpf.cmake).
+// `Skeleton` is the struct that bpftool generates (cmake/bpf.cmake).
 template <class Skeleton>
 struct DestroySkeleton {
   void operator()(Skeleton* skeleton) const { Skeleton::destroy(skeleton); }
@@ -68,8 +70,8 @@ using Ring = std::unique_ptr<ring_buffer, FreeRing>;
 template <class Skeleton>
 using Probe = std::unique_ptr<Skeleton, DestroySkeleton<Skeleton>>;
 
-// `prepare` sets what must be set before loading: constants, sizes of maps. The programs run until
-// the probe is destroyed, or this process ends, however it ends.
+// `prepare` sets constants and sizes of maps before loading. The programs run until the probe is
+// destroyed or this process ends in any way.
 template <class Skeleton, class Prepare>
 Result<Probe<Skeleton>> start_probe(std::string_view name, ProbeKind kind, Prepare prepare) {
   if (Status able = check_probes(); !able) return std::unexpected(able.error());

@@ -1,4 +1,4 @@
-// What programs cost, by the kernel's own account of their run time.
+// Reads the cost of BPF programs from the kernel's run-time statistics.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,17 @@
 
 namespace cgphase {
 
-// Of all runs of one program while accounting was on.
+// Statistics of all runs of one program while accounting was on.
 struct ProgramRuns {
   std::uint64_t ns = 0;
   std::uint64_t count = 0;
 };
 
-// `program`: a descriptor. Zeros where the kernel does not tell.
+// `program` is a descriptor. Zeros if the kernel has no statistics.
 ProgramRuns program_runs(int program);
 
-// The kernel accounts run times of all programs, whosever they are, while this lives, which makes
-// each run some tens of nanoseconds longer. Nothing without CAP_SYS_ADMIN.
+// While this object exists, the kernel measures run times of all BPF programs on the host. Each run
+// then takes some tens of nanoseconds longer. Absent without CAP_SYS_ADMIN.
 class RunTimeAccounting {
  public:
   static std::optional<RunTimeAccounting> start();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// Which programs start in containers, and which of them read the container's limits. A start is
-// told twice: at once, to whoever puts the original back, and once per tick to whoever learns.
+// Reports which programs start in containers, and which of them read the container's limits. A
+// start is reported twice: immediately, to the thread that restores the original, and once per tick
+// to the observer that learns.
 #include "collectors/ebpf/kernel_types.bpf.h"
 
 #include <bpf/bpf_core_read.h>
@@ -20,7 +21,7 @@ struct {
   __uint(max_entries, PROGRAM_START_RING_BYTES);
 } starts SEC(".maps");
 
-// Containers, by inode.
+// Watched containers, by inode.
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
   __uint(map_flags, BPF_F_NO_PREALLOC);
@@ -29,7 +30,7 @@ struct {
   __type(value, struct watched_container);
 } watched SEC(".maps");
 
-// Known to read no limits.
+// Command lines that are known to read no limits.
 struct {
   __uint(type, BPF_MAP_TYPE_LRU_HASH);
   __uint(max_entries, 4096);
@@ -37,7 +38,7 @@ struct {
   __type(value, __u8);
 } harmless SEC(".maps");
 
-// When each act of a command line was last told.
+// Time of the last report of each action of a command line.
 struct recent_act {
   struct program_key program;
   __u64 act;
@@ -52,7 +53,7 @@ struct {
 __u64 lost = 0;  // acts that found `told` full
 
 #define SECOND_NS (1000 * 1000 * 1000ULL)
-// What was put back then stands far longer.
+// A restored limit stays in force much longer than this.
 #define WOKEN_AGAIN_NS (100 * 1000 * 1000ULL)
 
 #define ARGUMENT_BYTES 128
@@ -92,7 +93,7 @@ static __always_inline void put(__u64 container, __u64 key, struct task_struct *
   bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
-// The same of the same command line once in a second.
+// Reports the same action of the same command line once per second.
 static __always_inline void tell(struct watched_container *watch, const struct program_key *program,
                                  struct task_struct *task, enum program_act act) {
   const __u64 now = bpf_ktime_get_ns();
@@ -114,14 +115,14 @@ static __always_inline void wake(struct watched_container *watch, __u64 containe
   const __u64 now = bpf_ktime_get_ns();
   if (now - watch->woken_ns < WOKEN_AGAIN_NS) return;
   __u64 *record = bpf_ringbuf_reserve(&starts, sizeof(*record), 0);
-  if (!record) return;  // nobody listens, or has not run for long; it is told with the tick
+  if (!record) return;  // the reader is missing or late; the start is reported with the tick
   watch->woken_ns = now;
   *record = container;
   bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
 }
 
-// Where this task is: inodes of its cgroup and those above it, from below; 0 beyond the root. The
-// kernel's helper that tells them is not for tracing before 5.16.
+// The inodes of a task's cgroup and its ancestors, from below; 0 beyond the root. The kernel's
+// helper for them is not available to tracing programs before 5.16.
 struct place {
   __u64 inodes[PROGRAM_CGROUP_DEPTH];
 };
@@ -169,8 +170,8 @@ static __always_inline int act_of(const struct kernfs_node *file, enum program_a
   return words[0] == memory.words[0] && words[1] == memory.words[1];
 }
 
-// Every file of a cgroup is read through this function of the kernel. Only readers of a cgroup that
-// they are in themselves are told: the others ask for somebody else.
+// Every file of a cgroup is read through this kernel function. Only readers inside the cgroup are
+// reported: others read the limits of somebody else.
 SEC("fentry/cgroup_seqfile_show")
 int BPF_PROG(on_read, struct seq_file *file) {
   struct kernfs_open_file *open = file->private;

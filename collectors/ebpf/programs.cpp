@@ -66,11 +66,11 @@ struct ProgramProbe::Impl final : ProgramStarts {
   }
 
   Started<programs> started;
-  Ring told;    // for the owner of the probe
-  Ring starts;  // for whoever has ProgramStarts, like what follows
+  Ring told;    // read by the owner of the probe
+  Ring starts;  // read through ProgramStarts, as are the members below
   void (*tell)(void*, std::uint64_t) = nullptr;
   void* listener = nullptr;
-  std::size_t left = 0;  // to be told in this take()
+  std::size_t left = 0;  // records left to report in this take()
   std::vector<ProgramAct> taken;
   std::uint64_t lost_before = 0;
 };

@@ -1,4 +1,5 @@
-// Which programs start in containers, and which read the container's limits (programs.bpf.c).
+// Reports which programs start in containers, and which of them read the container's limits
+// (programs.bpf.c).
 #pragma once
 
 #include <cstddef>
@@ -15,31 +16,31 @@
 
 namespace cgphase {
 
-// A record of the ring buffer (program_record.h). Nothing where it is shorter than one, or of an
-// unknown act.
+// Parses a record of the ring buffer (program_record.h). Absent if it is too short, or if the
+// action is unknown.
 std::optional<ProgramAct> parse_program_act(std::span<const std::byte> record);
 
-// Owned and used by one thread, but for what starts() gives.
+// Owned and used by one thread, except the result of starts().
 class ProgramProbe {
  public:
-  // Errors: unsupported, denied, and what the kernel says besides (collectors/ebpf/probe.h).
+  // Errors: unsupported, denied, and other errors of the kernel (collectors/ebpf/probe.h).
   static Result<ProgramProbe> start();
   ProgramProbe(ProgramProbe&&) noexcept;
   ProgramProbe& operator=(ProgramProbe&&) noexcept;
   ~ProgramProbe();
 
-  // Of one container from now on, or no longer. False where the kernel has no room for more.
+  // Turns reports of one container on or off. False if the kernel has no room for more.
   bool watch(std::uint64_t container, bool wanted);
   // As ProbeSource::ignore_program().
   void ignore(std::uint64_t container, std::uint64_t key, bool ignored);
   // As ProbeSource::take_program_acts().
   std::vector<ProgramAct> take();
-  // What is told: "starts and reads", or "starts" where this kernel tells of no more.
+  // The reported actions: "starts and reads", or "starts" if this kernel cannot report reads.
   std::string tier() const;
   bool tells_reads() const;
-  // Acts that nobody will tell of: there were more at once than the ring has room for.
+  // Number of actions that were lost because the ring was full.
   std::uint64_t lost() const;
-  // Outlives this object.
+  // The result may outlive this object.
   std::shared_ptr<ProgramStarts> starts() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// The walk that the kernel's iterator over cgroups makes (pull.bpf.h).
+// The walk of the kernel's own cgroup iterator (pull.bpf.h).
 #include "collectors/ebpf/pull.bpf.h"
 
 struct bpf_iter__cgroup {
@@ -11,7 +11,8 @@ SEC("iter/cgroup")
 int pull_each(struct bpf_iter__cgroup *context) {
   const struct cgroup *cgroup = context->cgroup;
   if (cgroup) take(cgroup);
-  else begin();  // told at the end, for the next flush
+  else
+    begin();  // called at the end, for the next walk
   return 0;
 }
 

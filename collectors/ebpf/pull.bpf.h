@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// What the kernel accounts by cgroup, of all cgroups that are asked for, in one walk: what files
-// tell as text, as numbers. Whoever starts the walk has flushed the statistics before, by reading a
-// file of a parent.
+// Copies the kernel's statistics of all requested cgroups in one walk: the numbers that files show
+// as text. The caller flushed the statistics before, by reading a file of a parent.
 //
-// Two programs do so. One is called for each cgroup by the kernel's own iterator, which holds the
-// mutex of all cgroups while it walks (pull.bpf.c); the other walks by itself under RCU and holds
-// up nobody (pull_css.bpf.c), by functions that older kernels lack: looking for them takes more
-// rights than the first one needs, so they lie in files of their own.
+// Two programs do this. The kernel's own iterator calls the first one for each cgroup and locks the
+// mutex of all cgroups while it walks (pull.bpf.c). The second one walks by itself under RCU and
+// blocks nobody (pull_css.bpf.c). It needs functions that older kernels lack. Looking for them
+// needs more rights than the first program, so that the programs are in separate files.
 #pragma once
 
 #include "collectors/ebpf/kernel_types.bpf.h"
@@ -33,27 +32,27 @@ struct {
   __type(value, struct pull_record);
 } records SEC(".maps");
 
-__u64 tick = 0;       // of this walk
+__u64 tick = 0;       // number of this walk
 __u64 raw_of = 0;     // inode of the cgroup whose raw numbers are wanted
-__u64 raw_tick = 0;   // the walk in which they were written
+__u64 raw_tick = 0;   // the walk that wrote them
 __u64 one_flush = 0;  // this kernel flushes the statistics of all controllers together (until 6.15)
 __u64 raw[PULL_RAW];
-// Where in the raw numbers what is asked for stands, and for each place another one in which the
-// same is expected; itself, where nothing is known.
+// The index of each requested line in the raw numbers, and for each index another one that is
+// expected to be equal; itself, if nothing is known.
 __u32 memory_index[PULL_MEMORY_LINES];
 __u32 same_index[PULL_RAW];
 
-static __u64 gathered[PULL_RAW];  // of the cgroup at hand
+static __u64 gathered[PULL_RAW];  // of the current cgroup
 
-// A copy of the kernel's memory is a call, and calls are what it costs: fields of one object that
-// lie close together are copied at once, with what lies between them.
+// A copy of kernel memory is a call, and calls dominate the cost. Fields of one object that are
+// close together are copied at once, including the bytes between them.
 struct neighbours {
   __u64 words[32];
 };
-static struct neighbours now;  // not on the stack, which is small; one walk at a time
+static struct neighbours now;  // not on the stack, which is small; there is one walk at a time
 #define BEGIN_OF(type, field) bpf_core_field_offset(type, field)
 #define END_OF(type, field) (BEGIN_OF(type, field) + bpf_core_field_size(type, field))
-// False where they lie further apart than that, in another order, or are not to be had.
+// False if the fields are further apart, in another order, or unreadable.
 #define COPY_NEIGHBOURS(type, object, first, last)                                \
   (END_OF(type, last) - BEGIN_OF(type, first) <= sizeof now &&                    \
    !bpf_probe_read_kernel(&now, END_OF(type, last) - BEGIN_OF(type, first),       \
@@ -69,13 +68,13 @@ static __always_inline void *state_of(const struct cgroup *cgroup, __u64 control
   return (state->flags & (CSS_ONLINE | CSS_VISIBLE)) == (CSS_ONLINE | CSS_VISIBLE) ? state : 0;
 }
 
-// Into one number that is another one as soon as one of them is.
+// Mixes numbers into one hash, which changes if any of them changes.
 #define MIX 0x9E3779B97F4A7C15ULL
 static __always_inline void mix(struct pull_record *to, __u64 number) {
   to->limits = (to->limits ^ number) * MIX;
 }
 
-// The limits of all controllers are to be had, whether this cgroup has them or not.
+// True if the limits of all controllers are readable, whether this cgroup has them or not.
 #define LIMITS_KNOWN                                                                           \
   (bpf_core_field_exists(struct task_group, cfs_bandwidth.quota) &&                            \
    bpf_core_field_exists(struct task_group, cfs_bandwidth.period) &&                           \
@@ -116,7 +115,7 @@ static __always_inline __u64 take_bandwidth(const struct cgroup *cgroup, struct 
 static __always_inline __u64 take_memory_lines(const struct mem_cgroup *memory, __u64 id,
                                                struct pull_record *to) {
   const struct memcg_vmstats *stats = BPF_CORE_READ(memory, vmstats);
-  // All of these are constants when it is loaded.
+  // All of these are constants at load time.
   const __u32 state = BEGIN_OF(struct memcg_vmstats, state);
   const __u32 event = BEGIN_OF(struct memcg_vmstats, events);
   const __u32 state_end = END_OF(struct memcg_vmstats, state);
@@ -128,8 +127,8 @@ static __always_inline __u64 take_memory_lines(const struct mem_cgroup *memory, 
   for (int i = 0; i < PULL_MEMORY_LINES; i++)
     to->memory[i] = gathered[memory_index[i] & (PULL_RAW - 1)];
   __u64 surprise = 0;
-  // Without a branch on what was read: older kernels would follow each way through it for each
-  // cgroup.
+  // There is no branch on the values, because the verifier of older kernels would follow each path
+  // for each cgroup.
 #pragma clang loop unroll(full)
   for (int i = 0; i < PULL_RAW; i++) {
     if (i * sizeof gathered[0] >= bytes) break;
@@ -197,7 +196,7 @@ static __always_inline __u64 take_io(const struct cgroup *cgroup, struct pull_re
       read_ios += requests->ios[0];
       write_ios += requests->ios[1];
     }
-    node = (const void *)now.words[0];  // of an hlist_node the first word is the next one
+    node = (const void *)now.words[0];  // the first word of an hlist_node is the next one
   }
   to->read_bytes = read_bytes;
   to->write_bytes = write_bytes;
@@ -249,11 +248,11 @@ static __always_inline __u64 take_state(const struct cgroup *cgroup, struct pull
     populated += self->nr_populated_csets;
   else
     return 0;
-  to->state = cgroup->flags << 1 | -populated >> 63;  // without a branch: none is 0
+  to->state = cgroup->flags << 1 | -populated >> 63;  // 1 if populated, without a branch
   return PULL_STATE;
 }
 
-// Once in each walk.
+// Called once in each walk.
 static __always_inline void begin(void) {
   one_flush = bpf_core_field_exists(struct cgroup, rstat_css_list);
 }
@@ -271,8 +270,8 @@ static __always_inline void take(const struct cgroup *cgroup) {
   to->told_user_ns = cgroup->prev_cputime.utime;
   to->told_system_ns = cgroup->prev_cputime.stime;
   to->limits = 0;
-  // One after the other into memory: what waits in a register, and is another number on each way
-  // through them, the verifier follows by itself for each cgroup of the walk.
+  // The parts are stored one after the other. The verifier would follow each path for each cgroup
+  // if a register held a value that depends on the path.
   to->parts = PULL_CPU | (LIMITS_KNOWN ? PULL_LIMITS : 0);
   to->parts |= take_state(cgroup, to);
   to->parts |= take_bandwidth(cgroup, to);

@@ -2,7 +2,7 @@
 // The walk over cgroups under RCU (pull.bpf.h).
 #include "collectors/ebpf/pull.bpf.h"
 
-__u64 root = 0;  // inode of the cgroup that it begins at
+__u64 root = 0;  // inode of the cgroup where the walk begins
 
 struct bpf_iter_css {
   __u64 opaque[3];

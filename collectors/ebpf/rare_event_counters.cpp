@@ -20,7 +20,7 @@ struct BlockRequests {
   using Skeleton = block;
   using Record = block_counts;
   static constexpr const char* kName = "block devices";
-  static constexpr double kSupposedNs = 400;
+  static constexpr double kAssumedNs = 400;
   static std::uint64_t events(const Record& counts) { return counts.requests; }
   static void fill(const Record& counts, Sample& sample) {
     sample.block = {counts.bytes, counts.requests, counts.latency_ns / kNsInUsec};
@@ -31,14 +31,14 @@ struct TcpRetransmits {
   using Skeleton = tcp;
   using Record = tcp_counts;
   static constexpr const char* kName = "TCP retransmits";
-  static constexpr double kSupposedNs = 200;
+  static constexpr double kAssumedNs = 200;
   static std::uint64_t events(const Record& counts) { return counts.retransmits; }
   static void fill(const Record& counts, Sample& sample) {
     sample.network.tcp_retransmits = counts.retransmits;
   }
 };
 
-// Of: one of the two above.
+// `Of` is one of the two structs above.
 template <class Of>
 class RareEventCounter final : public CgroupCounter {
  public:
@@ -76,7 +76,7 @@ class RareEventCounter final : public CgroupCounter {
   }
   void forget(CgroupId container) override { table_.forget(container); }
   ContainerSums container_sums() const override { return table_.container_sums(); }
-  void go_on_from(const ContainerSums& former) override { table_.go_on_from(former); }
+  void continue_from(const ContainerSums& previous) override { table_.continue_from(previous); }
   std::uint64_t lost() const override {
     return __atomic_load_n(&started_.probe->bss->lost, __ATOMIC_RELAXED);
   }
@@ -85,10 +85,10 @@ class RareEventCounter final : public CgroupCounter {
     const int typed = bpf_program__fd(started_.probe->progs.count_typed);
     return {typed >= 0 ? typed : bpf_program__fd(started_.probe->progs.count_copied)};
   }
-  void look_at_one_of(std::uint32_t every) override {
+  void count_one_of(std::uint32_t every) override {
     __atomic_store_n(&started_.probe->bss->sampling_mask, every - 1, __ATOMIC_RELAXED);
   }
-  double supposed_ns() const override { return Of::kSupposedNs; }
+  double assumed_ns() const override { return Of::kAssumedNs; }
   std::uint64_t events() const override { return Of::events(std::bit_cast<Record>(table_.all())); }
 
  private:

@@ -1,5 +1,5 @@
-// Events that are few beside what they cost themselves: requests to block devices (block.bpf.c) and
-// segments that TCP sends again (tcp.bpf.c).
+// Counts events that are rare compared with their own cost: requests to block devices (block.bpf.c)
+// and TCP retransmits (tcp.bpf.c).
 #pragma once
 
 #include <memory>
@@ -10,12 +10,12 @@
 
 namespace cgphase {
 
-// They count from now on. `tier`: "tp_btf" or "raw_tp", empty for the first that works. Errors:
-// unsupported (no type information), denied (it takes CAP_BPF and CAP_PERFMON), and what the kernel
-// says besides. `room`: cgroups with such events.
+// They count from now on. `tier` is "tp_btf" or "raw_tp"; empty means the first that works. Errors:
+// unsupported (no type information), denied (needs CAP_BPF and CAP_PERFMON), and other errors of
+// the kernel. `room` is the number of cgroups with such events.
 //
-// Block devices also: unsupported where the io controller is not in the hierarchy of `paths`, for
-// then requests belong to cgroups of another one.
+// Block devices also: unsupported if the io controller is not in the hierarchy of `paths`, because
+// requests then belong to cgroups of another one.
 Result<std::unique_ptr<CgroupCounter>> start_block_counter(const CgroupPaths& paths,
                                                            std::uint32_t room,
                                                            std::string_view tier = "");

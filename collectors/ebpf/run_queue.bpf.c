@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// How long threads wait for a processor, and why they leave it, by cgroup. The kernel sums up each
-// task's waits itself; when a task leaves the processor, what came to that sum since it last left
-// is its wait before this run. So one hook is enough, and nothing is asked of the clock.
+// Counts how long threads wait for a processor, and why they leave it, by cgroup. The kernel itself
+// sums each task's waits. When a task leaves the processor, the growth of that sum since it last
+// left is its wait before this run. So one hook is enough, and no clock is read.
 //
-// Two programs for the same: one with typed pointers and storage in the task, for kernels that have
-// both, and one that copies what it reads and finds tasks by their pid. One of them is loaded.
+// There are two programs for this, and one of them is loaded. One uses typed pointers and task
+// storage, for kernels that have both. The other copies the fields and finds tasks by their pid.
 #include "collectors/ebpf/kernel_types.bpf.h"
 
 #include <bpf/bpf_core_read.h>
@@ -15,11 +15,12 @@
 
 #define PF_EXITING 0x4
 
-// Of a task when it was looked at last. In the order of the kernel's fields, for copied().
+// State of a task at its last switch that was counted. In the order of the kernel's fields, for
+// copied().
 struct seen {
   __u64 runs, run_delay;
   __u64 voluntary, involuntary;
-  __u64 start_time;  // who it is, where the pid is all that it was found by
+  __u64 start_time;  // identity of the task, if it was found by its pid
 };
 
 struct {
@@ -55,7 +56,7 @@ static __always_inline void take(__u64 cgroup, struct seen *before, const struct
   before->involuntary = now->involuntary;
 }
 
-// The task that leaves is still the current one. Its last switch is always looked at.
+// The task that leaves is still the current one. Its last switch is always counted.
 SEC("tp_btf/sched_switch")
 int BPF_PROG(count_typed, _Bool preempt, struct task_struct *prev) {
   const __u32 mask = sampling_mask;
@@ -69,7 +70,8 @@ int BPF_PROG(count_typed, _Bool preempt, struct task_struct *prev) {
   }
   const struct seen now = {prev->sched_info.pcount, prev->sched_info.run_delay, prev->nvcsw,
                            prev->nivcsw, 0};
-  // What an older task waited before it was seen first is not of our time.
+  // Waits of an older task before its first counted switch are from before the programs were
+  // loaded.
   if (!before->runs && now.runs > 1 && prev->start_time < loaded_ns)
     *before = now;
   else
@@ -77,12 +79,13 @@ int BPF_PROG(count_typed, _Bool preempt, struct task_struct *prev) {
   return 0;
 }
 
-// Whether `second` lies right behind `first` in the running kernel, each of eight bytes.
+// True if `second` directly follows `first` in the running kernel, each with eight bytes.
 #define FOLLOWS(first, second)                                                      \
   (bpf_core_field_offset(second) - bpf_core_field_offset(first) == sizeof(__u64) && \
    bpf_core_field_size(first) == sizeof(__u64) && bpf_core_field_size(second) == sizeof(__u64))
 
-// A copy is a call, and calls are what this way costs: one copies neighbours.
+// A copy is a call, and calls dominate the cost of this program. So adjacent fields are copied at
+// once.
 static __always_inline void copied(struct task_struct *task, struct seen *now) {
   if (FOLLOWS(task->sched_info.pcount, task->sched_info.run_delay)) {
     bpf_core_read(&now->runs, 2 * sizeof(__u64), &task->sched_info.pcount);
@@ -114,7 +117,8 @@ int BPF_PROG(count_copied, _Bool preempt, struct task_struct *prev) {
     take(bpf_get_current_cgroup_id(), before, &now);
     return 0;
   }
-  // Never seen, or seen so long ago that it was forgotten: only of its first run is all known.
+  // The task was never seen, or so long ago that it was forgotten. Only the first run of a task is
+  // fully known.
   if (now.runs <= 1) {
     struct seen none = {};
     take(bpf_get_current_cgroup_id(), &none, &now);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// How long threads wait for a processor, and why they leave it, by cgroup, where the kernel has no
-// type information: from tracepoints alone, whose fields lie where user space may rely on them
+// Counts how long threads wait for a processor, and why they leave it, by cgroup, for kernels
+// without type information. It uses only tracepoints, whose fields have stable offsets
 // (tracing/events/sched/*/format). A wait begins when a task is woken, or leaves the processor
-// though it could go on, and ends when it comes to run; it is added up when the task leaves
-// again, for only then its cgroup can be asked for.
+// although it could continue. It ends when the task runs. It is added when the task leaves again,
+// because its cgroup is known only then.
 #include "collectors/ebpf/run_queue_counts.bpf.h"
 
 #include <bpf/bpf_helpers.h>
 
 #define COMM_BYTES 16
 #define RUNNING 0
-#define PREEMPTED 0x100  // TASK_REPORT_MAX: could go on, whatever it was about to do
+#define PREEMPTED 0x100  // TASK_REPORT_MAX: it could continue
 
 struct wakeup {
   __u64 common;
@@ -27,10 +27,10 @@ struct switched {
   __s32 next_pid, next_prio;
 };
 
-// Of a task.
+// The wait of a task.
 struct wait {
-  __u64 since_ns;  // waits since then; or was woken while it ran, before it could sleep
-  __u64 ns;        // waited so long before this run
+  __u64 since_ns;  // start of the wait; or of a wakeup while it ran, before it could sleep
+  __u64 ns;        // length of the wait before this run
 };
 
 struct {
@@ -61,7 +61,7 @@ int see_birth(struct wakeup *event) {
   return 0;
 }
 
-// Of `prev`, which is still the current task.
+// Ends the run of `prev`, which is still the current task.
 static __always_inline void end_run(__s32 pid, int could_go_on, __u64 now_ns) {
   struct wait *wait = bpf_map_lookup_elem(&waits, &pid);
   const __u64 waited_ns = wait ? wait->ns : 0;
@@ -69,7 +69,7 @@ static __always_inline void end_run(__s32 pid, int could_go_on, __u64 now_ns) {
     const struct wait next = {now_ns, 0};
     bpf_map_update_elem(&waits, &pid, &next, BPF_ANY);
   } else if (wait) {
-    // Also what began while it ran: it went to sleep after all.
+    // This also clears a wakeup while it ran: the task went to sleep after all.
     wait->since_ns = 0;
     wait->ns = 0;
   }

@@ -26,7 +26,7 @@ struct Sums {
 static_assert(sizeof(Sums) == RUN_QUEUE_SUMS * sizeof(std::uint64_t) &&
               offsetof(run_queue_counts, longest_ns) == sizeof(Sums));
 
-// Typed, without a copy: it loads also where a lockdown forbids to copy the kernel's memory.
+// The typed program copies nothing. So it loads even if a lockdown forbids copying kernel memory.
 void choose_typed(run_queue& skeleton) {
   (void)bpf_program__set_autoload(skeleton.progs.count_copied, false);
   (void)bpf_map__set_autocreate(skeleton.maps.seen_pids, false);
@@ -104,7 +104,7 @@ class KernelRunQueueCounter final : public CgroupCounter {
   }
   void forget(CgroupId container) override { table_.forget(container); }
   ContainerSums container_sums() const override { return table_.container_sums(); }
-  void go_on_from(const ContainerSums& former) override { table_.go_on_from(former); }
+  void continue_from(const ContainerSums& previous) override { table_.continue_from(previous); }
 
   std::uint64_t lost() const override {
     return __atomic_load_n(&started_.probe->bss->lost, __ATOMIC_RELAXED);
@@ -112,11 +112,11 @@ class KernelRunQueueCounter final : public CgroupCounter {
   std::uint64_t memory_bytes() const override { return table_.memory_bytes(); }
 
   std::vector<int> programs() const override { return programs_of(*started_.probe); }
-  void look_at_one_of(std::uint32_t every) override {
+  void count_one_of(std::uint32_t every) override {
     __atomic_store_n(&started_.probe->bss->sampling_mask, every - 1, __ATOMIC_RELAXED);
   }
-  // Of a task that has not run for long (docs/internals/ebpf.md).
-  double supposed_ns() const override { return 500; }
+  // Cost for a task that has not run for long (docs/internals/ebpf.md).
+  double assumed_ns() const override { return 500; }
   std::uint64_t events() const override {
     return std::bit_cast<Sums>(table_.all()).waits;
   }
@@ -125,7 +125,7 @@ class KernelRunQueueCounter final : public CgroupCounter {
   using Table = CounterTable<run_queue_counts, RUN_QUEUE_SUMS>;
   Started<Skeleton> started_;
   Table table_;
-  std::uint64_t number_ = 0;  // of the last reading
+  std::uint64_t number_ = 0;  // number of the last reading
 };
 
 template <class Skeleton, class Prepare>

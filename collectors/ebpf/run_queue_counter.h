@@ -1,4 +1,4 @@
-// Waits for a processor and switches of containers (run_queue.bpf.c).
+// Counts waits for a processor and context switches of containers (run_queue.bpf.c).
 #pragma once
 
 #include <memory>
@@ -8,11 +8,11 @@
 
 namespace cgphase {
 
-// Counts from now on. `tier`: "tp_btf", "raw_tp", or "tracepoint", which needs no type information,
-// takes tracefs and costs more; empty for the first that works, the last one only where there is no
-// type information. Errors: denied (it takes CAP_BPF and CAP_PERFMON, the last one CAP_SYS_ADMIN
-// or a low kernel.perf_event_paranoid), and what the kernel says besides. `room`: cgroups that have
-// running threads.
+// Counts from now on. `tier` is "tp_btf", "raw_tp" or "tracepoint". The last needs no type
+// information, but needs tracefs and costs more. If `tier` is empty, the first that works is used,
+// and the last only without type information. Errors: denied (needs CAP_BPF and CAP_PERFMON; the
+// last CAP_SYS_ADMIN or a low kernel.perf_event_paranoid), and other errors of the kernel. `room`
+// is the number of cgroups with running threads.
 Result<std::unique_ptr<CgroupCounter>> start_run_queue_counter(std::uint32_t room,
                                                                  std::string_view tier = "");
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// How waits for a processor are added up, whichever way they are found out.
+// Adds waits for a processor, for all programs that measure them.
 #pragma once
 
 #define RECORD run_queue_counts
 #include "collectors/ebpf/hot_cgroups.bpf.h"
 
-#define SHORTEST_SHIFT 3  // of the histogram: 8 us
+#define SHORTEST_SHIFT 3  // shortest bucket of the histogram: 8 us
 
 __u64 reading = 0;        // number of the next reading
-__u32 sampling_mask = 0;  // 2^n - 1: one event of 2^n is looked at
+__u32 sampling_mask = 0;  // 2^n - 1: one event of 2^n is counted
 
-// Of a wait in units of 2^10 ns, which pass for microseconds.
+// The bucket of a wait, in units of 2^10 ns as an approximation of microseconds.
 static __always_inline __u32 bucket_of(__u64 wait_ns) {
   __u64 left = wait_ns >> (10 + SHORTEST_SHIFT);
   __u32 bucket = 0;
@@ -23,13 +23,13 @@ static __always_inline __u32 bucket_of(__u64 wait_ns) {
   return bucket < RUN_QUEUE_BUCKETS ? bucket : RUN_QUEUE_BUCKETS - 1;
 }
 
-// `runs` waits of `wait_ns` together. Interrupts are off here, so nobody else adds to this
-// processor's record.
+// Adds `runs` waits with the sum `wait_ns`. Interrupts are off here, so that nobody else changes
+// this processor's record.
 static __always_inline void add_waits(struct run_queue_counts *counts, __u64 wait_ns, __u64 runs) {
   counts->wait_ns += wait_ns;
   counts->waits += runs;
   if (!runs) return;
-  // Where switches were not looked at these are several waits, and all that is known is their mean.
+  // If switches were skipped, these are several waits, and only their mean is known.
   const __u64 each_ns = runs == 1 ? wait_ns : wait_ns / runs;
   counts->histogram[bucket_of(each_ns) & (RUN_QUEUE_BUCKETS - 1)] += runs;
   if (counts->reading != reading) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// Segments that TCP sends again, by the cgroup that their socket was opened in. Two programs for
-// the same, as in run_queue.bpf.c. A kernel before 5.15 keeps the cgroup of a socket otherwise and
-// takes neither.
+// Counts TCP retransmits by the cgroup in which their socket was opened. There are two programs for
+// this, as in run_queue.bpf.c. A kernel before 5.15 stores the cgroup of a socket differently and
+// accepts neither.
 #define RECORD tcp_counts
 #include "collectors/ebpf/counted_cgroups.bpf.h"
 #include "collectors/ebpf/hot_cgroups.bpf.h"
@@ -11,7 +11,7 @@
 
 #include "collectors/ebpf/kernel_types.bpf.h"
 
-__u32 sampling_mask = 0;  // 2^n - 1: about one of 2^n is counted, as that many
+__u32 sampling_mask = 0;  // 2^n - 1: about one of 2^n is counted, with weight 2^n
 
 static __always_inline void add(__u64 cgroup) {
   const __u32 mask = sampling_mask;

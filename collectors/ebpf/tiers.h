@@ -1,5 +1,5 @@
-// The same counted in several ways: each is tried alone, and the first that this kernel takes is
-// used. Versions of kernels tell nothing: distributions move code between them.
+// Implements a signal in several ways (tiers). Each is tried, and the first that this kernel
+// accepts is used. Kernel versions are no guide, because distributions backport code.
 #pragma once
 
 #include <cerrno>
@@ -13,7 +13,7 @@
 
 namespace cgphase {
 
-// `choose` switches off what the other ways need: programs and maps.
+// `choose` disables the programs and maps of the other tiers.
 template <class Skeleton>
 struct Tier {
   const char* name;  // "tp_btf"
@@ -21,7 +21,7 @@ struct Tier {
   void (*choose)(Skeleton& skeleton);
 };
 
-// All, or the one of that name.
+// Returns all tiers, or the one with that name.
 template <class Skeleton>
 std::vector<Tier<Skeleton>> tiers_named(std::span<const Tier<Skeleton>> tiers,
                                         std::string_view name) {
@@ -37,7 +37,7 @@ struct Started {
   const char* tier;
 };
 
-// Why ways were refused: "tp_btf: WHY; raw_tp: WHY", and once what is the same of several.
+// Collects why tiers were refused: "tp_btf: WHY; raw_tp: WHY". Equal reasons are merged.
 class Refusals {
  public:
   void add(const char* tier, Error error) {
@@ -62,7 +62,8 @@ class Refusals {
   std::vector<Group> groups_;
 };
 
-// `prepare` as in start_probe(). Errors: of all ways, in their order; of the first's kind.
+// `prepare` is as in start_probe(). The error has the texts of all tiers in order, and the kind of
+// the first.
 template <class Skeleton, class Prepare>
 Result<Started<Skeleton>> start_first(std::string_view name,
                                       const std::vector<Tier<Skeleton>>& tiers, Prepare prepare) {

@@ -8,7 +8,7 @@
 namespace cgphase {
 namespace {
 
-// "NUMBER [UNIT]", of which the scale is known.
+// Parses "NUMBER [UNIT]" with a known unit.
 Counter scaled_number(std::string_view value) {
   std::string_view number, unit;
   if (!next_word(value, number)) return std::nullopt;
@@ -22,7 +22,7 @@ Counter scaled_number(std::string_view value) {
   return *count * scale;
 }
 
-// Cuts `prefix` off `text`.
+// Removes `prefix` from `text`.
 bool cut(std::string_view& text, std::string_view prefix) {
   if (!text.starts_with(prefix)) return false;
   text.remove_prefix(prefix.size());
@@ -36,11 +36,12 @@ DrmEngine* engine_of(DrmFdinfo& info, std::string_view name) {
   return &info.engines[std::string(name)];
 }
 
-// What a region of memory is told as, the best first: what is there, and not what it may become.
+// The keys of a memory region, the best first: resident memory, not reserved memory.
 constexpr std::array<std::string_view, 3> kMemoryKeys = {"drm-resident-", "drm-memory-",
                                                          "drm-total-"};
 
-// Of the GPU itself. Others ("gtt", "system0", "stolen") are of the host.
+// True for memory of the GPU itself. Other regions ("gtt", "system0", "stolen") are memory of the
+// host.
 bool is_device_memory(std::string_view region) {
   return region.starts_with("vram") || region.starts_with("local");
 }
@@ -122,7 +123,7 @@ std::optional<double> busy_ratio(const DrmFdinfo& before, const DrmFdinfo& now,
     if (const auto ratio = engine_ratio(earlier->second, engine, elapsed_ns))
       busiest = std::max(busiest.value_or(0), *ratio);
   }
-  // Time is taken a little before or after the counters are.
+  // The time is read slightly before or after the counters.
   if (busiest) busiest = std::min(*busiest, 1.0);
   return busiest;
 }

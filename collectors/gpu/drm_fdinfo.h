@@ -1,5 +1,5 @@
-// What the kernel tells of one open graphics device: /proc/PID/fdinfo/FD of drivers that have usage
-// stats (Documentation/gpu/drm-usage-stats.rst). Pure; arbitrary bytes are allowed.
+// Parses /proc/PID/fdinfo/FD of an open graphics device whose driver has usage statistics
+// (Documentation/gpu/drm-usage-stats.rst). Pure; arbitrary bytes are allowed.
 #pragma once
 
 #include <cstddef>
@@ -14,29 +14,29 @@
 
 namespace cgphase {
 
-// Kinds of engines of one descriptor; further ones are passed over.
+// Maximum number of engine kinds of one descriptor; more are ignored.
 inline constexpr std::size_t kMostEngines = 64;
 
-// One kind of engine: what the client has had of it so far. Drivers tell time, or cycles of it.
+// One kind of engine: the client's use of it so far. Drivers report time or cycles.
 struct DrmEngine {
   Counter busy_ns;
   Counter busy_cycles, total_cycles;
-  std::uint64_t capacity = 1;  // engines of this kind
+  std::uint64_t capacity = 1;  // number of engines of this kind
 };
 
 struct DrmFdinfo {
   std::string driver;
-  std::string pci_address;                 // empty where it is on no PCI bus
-  std::optional<std::uint64_t> client_id;  // the same for descriptors that share one client
+  std::string pci_address;                 // empty if it is not on a PCI bus
+  std::optional<std::uint64_t> client_id;  // equal for descriptors that share one client
   std::map<std::string, DrmEngine, std::less<>> engines;
-  std::optional<Bytes> memory;             // of the device's own; system memory is the cgroup's
+  std::optional<Bytes> memory;  // the device's own memory; system memory is charged to the cgroup
 };
 
-// Absent where it is no graphics device, or one whose driver tells nothing.
+// Absent if it is not a graphics device, or if its driver reports nothing.
 std::optional<DrmFdinfo> scan_drm_fdinfo(std::string_view text);
 
-// The part of one GPU that was used between two readings of a client, by its busiest kind of
-// engine: 1 is all of it. Absent where nothing was told both times.
+// The fraction of one GPU that a client used between two readings, by its busiest kind of engine: 1
+// is all of it. Absent if no engine was reported both times.
 std::optional<double> busy_ratio(const DrmFdinfo& before, const DrmFdinfo& now,
                                  double elapsed_ns);
 

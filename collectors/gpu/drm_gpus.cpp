@@ -20,7 +20,7 @@ constexpr std::size_t kFdinfoBytes = 16 * 1024;
 constexpr std::size_t kMostCgroupDepth = 24;
 constexpr std::string_view kDrmNodes = "/dev/dri/";
 
-// Names in a folder, in their order; none where it cannot be read.
+// Names in a folder, sorted; none if it cannot be read.
 std::vector<std::string> names_in(const std::string& folder, bool folders_only = false) {
   std::vector<std::string> names;
   std::error_code error, unknown;
@@ -30,7 +30,7 @@ std::vector<std::string> names_in(const std::string& folder, bool folders_only =
   return names;
 }
 
-// Where a link leads, by its last element.
+// The last element of the target of a link.
 std::string link_name(const std::string& link) {
   std::error_code error;
   const fs::path target = fs::read_symlink(link, error);
@@ -60,12 +60,12 @@ bool is_card(const std::string& name) {
                      [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-// NVIDIA's own driver tells nothing here, and NVML of it; a virtual display is no GPU.
+// NVIDIA's own driver reports nothing here; NVML covers it. A virtual display is no GPU.
 bool is_silent(std::string_view driver) {
   return driver.empty() || driver.starts_with("nvidia") || driver.starts_with("virtio");
 }
 
-// A display alone computes nothing.
+// A device that only drives a display computes nothing.
 bool renders(const std::string& device) {
   return std::ranges::any_of(names_in(device + "/drm"),
                              [](const std::string& name) { return name.starts_with("renderD"); });
@@ -89,10 +89,10 @@ void DrmGpus::find_devices() {
   }
 }
 
-// One look at the processes of the containers.
-class DrmGpus::Look {
+// One scan of the processes of the containers.
+class DrmGpus::Scan {
  public:
-  Look(const DrmGpus& gpus, double elapsed_ns) : gpus_(gpus), elapsed_ns_(elapsed_ns) {}
+  Scan(const DrmGpus& gpus, double elapsed_ns) : gpus_(gpus), elapsed_ns_(elapsed_ns) {}
 
   void visit(const std::string& cgroup, std::size_t depth);
 
@@ -101,17 +101,17 @@ class DrmGpus::Look {
   bool incomplete = false;
 
  private:
-  void look_at(const std::string& pid);
+  void scan_process(const std::string& pid);
   void take(const DrmFdinfo& info, std::vector<GpuClient>& of_process);
   std::optional<std::size_t> device_of(const DrmFdinfo& info) const;
 
   const DrmGpus& gpus_;
   const double elapsed_ns_;
-  std::set<std::string> cgroups_, pids_;  // a container may lie in another
+  std::set<std::string> cgroups_, pids_;  // containers may be nested
   std::size_t descriptors_ = 0;
 };
 
-void DrmGpus::Look::visit(const std::string& cgroup, std::size_t depth) {
+void DrmGpus::Scan::visit(const std::string& cgroup, std::size_t depth) {
   if (cgroups_.contains(cgroup)) return;
   if (cgroups_.size() == kMostDrmCgroups || depth > kMostCgroupDepth) {
     incomplete = true;
@@ -122,11 +122,11 @@ void DrmGpus::Look::visit(const std::string& cgroup, std::size_t depth) {
   if (!pids && pids.error().kind == ErrorKind::invalid) incomplete = true;
   std::string_view rest = pids ? std::string_view(*pids) : std::string_view(), pid;
   while (next_line(rest, pid))
-    if (parse_u64(pid).value_or(0) != 0) look_at(std::string(pid));
+    if (parse_u64(pid).value_or(0) != 0) scan_process(std::string(pid));
   for (const std::string& name : names_in(cgroup, true)) visit(cgroup + "/" + name, depth + 1);
 }
 
-void DrmGpus::Look::look_at(const std::string& pid) {
+void DrmGpus::Scan::scan_process(const std::string& pid) {
   if (pids_.contains(pid)) return;
   if (pids_.size() == kMostDrmProcesses || descriptors_ == kMostDrmDescriptors) {
     incomplete = true;
@@ -157,8 +157,8 @@ void DrmGpus::Look::look_at(const std::string& pid) {
   }
 }
 
-// A driver on no PCI bus names none.
-std::optional<std::size_t> DrmGpus::Look::device_of(const DrmFdinfo& info) const {
+// A driver that is not on a PCI bus reports no address.
+std::optional<std::size_t> DrmGpus::Scan::device_of(const DrmFdinfo& info) const {
   for (std::size_t i = 0; i < gpus_.devices_.size(); ++i)
     if (info.pci_address.empty() ? gpus_.devices_[i].name == info.driver
                                  : gpus_.devices_[i].id == info.pci_address)
@@ -167,7 +167,7 @@ std::optional<std::size_t> DrmGpus::Look::device_of(const DrmFdinfo& info) const
 }
 
 // A client that several descriptors or processes share counts once, for the first of them.
-void DrmGpus::Look::take(const DrmFdinfo& info, std::vector<GpuClient>& of_process) {
+void DrmGpus::Scan::take(const DrmFdinfo& info, std::vector<GpuClient>& of_process) {
   const std::optional<std::size_t> device = device_of(info);
   if (!device) return;
   const ClientKey key(gpus_.devices_[*device].id, *info.client_id);
@@ -185,22 +185,22 @@ void DrmGpus::Look::take(const DrmFdinfo& info, std::vector<GpuClient>& of_proce
     at->use.memory_bytes = Bytes{at->use.memory_bytes.value_or(Bytes{}).value + info.memory->value};
 }
 
-void DrmGpus::look(MonotonicTime now, const std::vector<CgroupPath>& containers) {
-  const double elapsed_ns = looked_ ? static_cast<double>((now - *looked_).count()) : 0;
-  Look look(*this, elapsed_ns);
+void DrmGpus::scan(MonotonicTime now, const std::vector<CgroupPath>& containers) {
+  const double elapsed_ns = scan_time_ ? static_cast<double>((now - *scan_time_).count()) : 0;
+  Scan found(*this, elapsed_ns);
   if (!devices_.empty())
-    for (const CgroupPath& path : containers) look.visit(roots_.cgroup + path, 0);
-  clients_ = std::move(look.clients);
-  known_ = std::move(look.known);
-  incomplete_ = look.incomplete;
+    for (const CgroupPath& path : containers) found.visit(roots_.cgroup + path, 0);
+  clients_ = std::move(found.clients);
+  known_ = std::move(found.known);
+  incomplete_ = found.incomplete;
 }
 
 void DrmGpus::read(MonotonicTime now, const std::vector<CgroupPath>& containers,
                    GpuReading& reading) {
-  if (!looked_ || now - *looked_ >= kPeriod) {
+  if (!scan_time_ || now - *scan_time_ >= kPeriod) {
     find_devices();
-    look(now, containers);
-    looked_ = now;
+    scan(now, containers);
+    scan_time_ = now;
   }
   const std::size_t first = reading.devices.size();
   for (const GpuDevice& device : devices_)

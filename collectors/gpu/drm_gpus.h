@@ -1,5 +1,5 @@
-// GPUs of the kernel's own drivers (amdgpu, i915, xe, msm, panfrost, ...): what sysfs tells of
-// them, and fdinfo of the processes that have one open.
+// Reads GPUs with in-kernel drivers (amdgpu, i915, xe, msm, panfrost, ...) from sysfs and from
+// fdinfo of the processes that have one open.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@
 
 namespace cgphase {
 
-// Bounds of one look at processes; what is beyond one is not looked at, and told.
+// Limits of one scan of processes. Beyond a limit nothing is read, and incomplete() is true.
 inline constexpr std::size_t kMostDrmCgroups = 4096;
 inline constexpr std::size_t kMostDrmProcesses = 4096;
 inline constexpr std::size_t kMostDrmDescriptors = 16384;
@@ -24,7 +24,7 @@ inline constexpr std::size_t kMostDrmDescriptors = 16384;
 // Owned and used by one thread.
 class DrmGpus {
  public:
-  // Looking at every descriptor of every process costs 1 to 3 us each.
+  // Reading every descriptor of every process takes 1 to 3 us each.
   static constexpr std::chrono::seconds kPeriod{5};
 
   struct Roots {
@@ -32,23 +32,23 @@ class DrmGpus {
   };
   explicit DrmGpus(Roots roots) : roots_(std::move(roots)) {}
 
-  // Adds devices, and clients among the processes of `containers`, to `reading`; those of the last
-  // look where it is not time for another.
+  // Adds devices, and clients among the processes of `containers`, to `reading`. Between two scans
+  // it adds the results of the last scan.
   void read(MonotonicTime now, const std::vector<CgroupPath>& containers, GpuReading& reading);
-  // Not all processes were looked at.
+  // True if not all processes were scanned.
   bool incomplete() const { return incomplete_; }
 
  private:
-  // A device's id and a client's.
+  // The id of a device and of a client.
   using ClientKey = std::pair<std::string, std::uint64_t>;
-  class Look;
+  class Scan;
 
   void find_devices();
-  void look(MonotonicTime now, const std::vector<CgroupPath>& containers);
+  void scan(MonotonicTime now, const std::vector<CgroupPath>& containers);
 
   Roots roots_;
-  std::optional<MonotonicTime> looked_;
-  std::vector<GpuDevice> devices_;  // named after their drivers
+  std::optional<MonotonicTime> scan_time_;
+  std::vector<GpuDevice> devices_;    // with the names of their drivers
   std::vector<GpuClient> clients_;    // `device` is an index in devices_
   std::map<ClientKey, DrmFdinfo> known_;
   bool incomplete_ = false;

@@ -20,7 +20,7 @@ std::string count_of(std::size_t count, const char* one, const char* many) {
   return std::to_string(count) + " " + (count == 1 ? one : many);
 }
 
-// Per mille of the time; the node may come late.
+// Load in per mille of the time. The node may appear late.
 Counter tegra_load(const std::string& sys_root) {
   for (const char* path : {"/devices/platform/gpu.0/load", "/devices/gpu.0/load"})
     if (const auto text = read_file(sys_root + path, kLoadBytes))
@@ -43,12 +43,12 @@ GpuReading GpuReader::read(MonotonicTime now, const std::vector<CgroupPath>& con
   read_tegra(reading);
   drm_.read(now, containers, reading);
   join_cgroups(reading);
-  reading.told = told(reading);
+  reading.told = summary(reading);
   return reading;
 }
 
-// The GPU of a Jetson: NVML lists it there as one that tells nothing, or not at all. Its memory is
-// the host's.
+// Reads the GPU of a Jetson. NVML lists it without values there, or not at all. Its memory is the
+// host's.
 void GpuReader::read_tegra(GpuReading& reading) const {
   const Counter load = tegra_load(options_.sys_root);
   if (!load) return;
@@ -71,7 +71,7 @@ void GpuReader::join_cgroups(GpuReading& reading) const {
   }
 }
 
-// As the unit does it; process 1 has what the host has.
+// The unit may hide devices, while process 1 sees those of the host.
 bool GpuReader::devices_hidden() const {
   const auto exists = [this](const char* path) {
     struct stat status{};
@@ -80,7 +80,7 @@ bool GpuReader::devices_hidden() const {
   return exists("/1/root/dev/nvidiactl") && !exists("/self/root/dev/nvidiactl");
 }
 
-std::string GpuReader::told(const GpuReading& reading) const {
+std::string GpuReader::summary(const GpuReading& reading) const {
   if (reading.devices.empty())
     return "NVML: " + nvml_.trouble() +
            (devices_hidden() ? "; the NVIDIA devices of this host are hidden from the daemon, "
@@ -91,7 +91,7 @@ std::string GpuReader::told(const GpuReading& reading) const {
   if (const std::string name = escape_name(reading.devices.front().name); !name.empty())
     text += " (" + name + (reading.devices.size() > 1 ? ", ..." : "") + ")";
   text += ", " + count_of(reading.clients.size(), "process", "processes");
-  if (drm_.incomplete()) text += ", and more containers than are looked at";
+  if (drm_.incomplete()) text += ", and more containers than are scanned";
   return nvml_.trouble().empty() || !nvml_.present() ? text : text + "; NVML: " + nvml_.trouble();
 }
 

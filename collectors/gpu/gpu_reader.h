@@ -1,4 +1,4 @@
-// All that the drivers of this host tell of their GPUs, and which cgroups their processes are in.
+// Reads all GPU drivers of this host, and finds the cgroups of the GPU processes.
 #pragma once
 
 #include <string>
@@ -12,25 +12,25 @@
 
 namespace cgphase {
 
-// Owned and used by one thread; reading takes as long as the drivers do.
+// Owned and used by one thread. A reading takes as long as the drivers need.
 class GpuReader {
  public:
   struct Options {
-    std::string nvml;  // the library, as dlopen(3) takes it
+    std::string nvml;  // the library, as an argument of dlopen(3)
     std::string proc_root = "/proc", sys_root = "/sys";
     std::string cgroup_root = "/sys/fs/cgroup";
   };
 
   explicit GpuReader(Options options);
 
-  // `containers`: whose processes to look for where a driver does not list them itself.
+  // `containers` are scanned for processes if a driver does not list them itself.
   GpuReading read(MonotonicTime now, const std::vector<CgroupPath>& containers);
 
  private:
   void read_tegra(GpuReading& reading) const;
   void join_cgroups(GpuReading& reading) const;
   bool devices_hidden() const;
-  std::string told(const GpuReading& reading) const;
+  std::string summary(const GpuReading& reading) const;
 
   Options options_;
   CgroupPath above_root_;  // kernel_path_of_root()

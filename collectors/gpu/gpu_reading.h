@@ -1,4 +1,5 @@
-// What GPU drivers told at one moment. Raw: what a driver does not tell is absent, never zero.
+// The raw values of GPU drivers at one moment. A value that a driver does not report is absent,
+// never zero.
 #pragma once
 
 #include <cstddef>
@@ -15,30 +16,30 @@
 
 namespace cgphase {
 
-// Bounds of one reading; what is beyond them is not read.
+// Limits of one reading; more is not read.
 inline constexpr std::size_t kMostGpus = 64;  // MIG instances count as one each
-inline constexpr std::size_t kMostGpuClients = 4096;  // processes, of all GPUs
+inline constexpr std::size_t kMostGpuClients = 4096;  // processes on all GPUs
 
-// One GPU, or one MIG instance, with what all its processes use together.
+// One GPU or MIG instance, with the total use of all its processes.
 struct GpuDevice {
   std::string id;      // "GPU-<uuid>", "MIG-<uuid>", else the PCI address; foreign bytes
-  std::string name;    // as the driver calls it; foreign bytes, may be empty
-  GpuStat use;         // of the whole device
+  std::string name;    // the driver's name for it; foreign bytes, may be empty
+  GpuStat use;         // use of the whole device
   std::optional<Bytes> memory_total;
   bool operator==(const GpuDevice&) const = default;
 };
 
-// What one process uses of one GPU; a process on two of them stands in two.
+// The use of one GPU by one process. A process on two GPUs has two entries.
 struct GpuClient {
   pid_t pid = 0;
-  CgroupPath cgroup;       // empty where it is not to be had, or outside the root
+  CgroupPath cgroup;       // empty if unknown, or outside the root
   std::size_t device = 0;  // index in GpuReading::devices
   GpuStat use;
   bool operator==(const GpuClient&) const = default;
 };
 
 struct GpuReading {
-  MonotonicTime time;  // when reading began
+  MonotonicTime time;  // start of the reading
   std::vector<GpuDevice> devices;
   std::vector<GpuClient> clients;
   std::string told;    // one sentence for `status`: what is read, or why nothing is

@@ -1,5 +1,5 @@
-// The door to what GPU drivers tell of processes. A driver may take as long as it likes, for ever
-// too: nobody waits for it, neither a tick nor the end of the daemon.
+// The interface to GPU telemetry. A driver may take arbitrarily long, even forever. So nothing
+// waits for it, neither a tick nor the end of the daemon.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ namespace cgphase {
 // Owned and used by one thread; no call waits for a driver.
 class GpuSource {
  public:
-  // What is older tells of nobody any more.
+  // Older readings are not used any more.
   static constexpr std::chrono::seconds kStale{5};
 
   GpuSource() = default;
@@ -25,17 +25,17 @@ class GpuSource {
   GpuSource& operator=(const GpuSource&) = delete;
   virtual ~GpuSource() = default;
 
-  // Whose processes to look for where a driver does not list them itself; from now on.
+  // Sets the containers that are scanned for processes if a driver does not list them itself.
   virtual void set_containers(std::vector<CgroupPath> paths) = 0;
 
-  // The newest reading; null before the first, and where there can be none.
+  // The newest reading; null before the first one, and if there can be none.
   virtual std::shared_ptr<const GpuReading> latest() const = 0;
 
   // For `status`: one line.
   virtual Source source(MonotonicTime now) const = 0;
 };
 
-// None: `why` is what `status` says.
+// A source without readings; `status` shows `why`.
 std::unique_ptr<GpuSource> no_gpu_source(const std::string& why);
 
 }  // namespace cgphase

@@ -47,7 +47,7 @@ GpuThread::~GpuThread() {
   shared_->stopping = true;
   shared_->wake.notify_all();
   const bool ended = !shared_->reading_since &&
-                     shared_->wake.wait_for(lock, kFarewell, [&] { return shared_->ended; });
+                     shared_->wake.wait_for(lock, kCloseTimeout, [&] { return shared_->ended; });
   lock.unlock();
   if (ended) thread_.join();
   else thread_.detach();

@@ -1,4 +1,4 @@
-// Reads GPUs on a thread of its own, which may be left behind.
+// Reads GPUs on a thread of its own, which may be abandoned.
 #pragma once
 
 #include <chrono>
@@ -15,24 +15,24 @@
 
 namespace cgphase {
 
-// Nobody ever waits for a reading, at the end neither: one that hangs is left behind, and holds
-// nothing of this process but memory and what the driver opened.
+// Nothing ever waits for a reading, not even at the end. A thread that hangs is abandoned. It keeps
+// only memory of this process and what the driver opened.
 class GpuThread final : public GpuSource {
  public:
-  // Called on the thread alone, and destroyed there.
+  // Called only on the thread, and destroyed there.
   using Read =
       std::function<GpuReading(MonotonicTime now, const std::vector<CgroupPath>& containers)>;
-  // Between two readings, where there is a GPU and where there is none.
+  // Interval of readings with a GPU, and without one.
   struct Periods {
     std::chrono::milliseconds with{1000};
     std::chrono::milliseconds without{60'000};
   };
-  // A reading that takes longer hangs, and is told.
+  // A longer reading counts as hung and is reported.
   static constexpr std::chrono::seconds kHung{10};
-  // At the end a driver that is not being read may take so long to close.
-  static constexpr std::chrono::seconds kFarewell{1};
+  // At the end, an idle driver may take this long to close.
+  static constexpr std::chrono::seconds kCloseTimeout{1};
 
-  // `clock` is used by both threads; where no thread can be started source() says why.
+  // Both threads use `clock`. If no thread can be started, source() has the reason.
   GpuThread(Read read, std::shared_ptr<const Clock> clock, Periods periods);
   ~GpuThread() override;
 
@@ -41,9 +41,9 @@ class GpuThread final : public GpuSource {
   Source source(MonotonicTime now) const override;
 
  private:
-  // Outlives the owner where a reading hangs.
+  // Outlives the owner if a reading hangs.
   struct Shared {
-    std::mutex mutex;  // never held while a driver is asked
+    std::mutex mutex;  // never locked during a driver call
     std::condition_variable wake;
     std::vector<CgroupPath> containers;
     std::shared_ptr<const GpuReading> latest;

@@ -1,6 +1,6 @@
-// The part of NVIDIA's management library that is used, as its binary interface has been since
-// driver 450: names, numbers and layouts after NVIDIA's NVML API reference. The library is loaded
-// at run time, for it comes with the driver and Debian has no header of it.
+// The part of the binary interface of NVIDIA's management library that is used, stable since driver
+// 450. Names, numbers and layouts follow NVIDIA's NVML API reference. The library is loaded at run
+// time, because it comes with the driver and Debian has no header of it.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,14 @@
 
 namespace cgphase::nvml {
 
-// nvmlReturn_t, those that are told apart.
+// The values of nvmlReturn_t that the code distinguishes.
 using Return = int;
 inline constexpr Return kSuccess = 0;
 inline constexpr Return kUninitialized = 1;
 inline constexpr Return kNotSupported = 3;
 inline constexpr Return kNoPermission = 4;
-inline constexpr Return kNotFound = 6;           // of process utilisation: no new samples
-inline constexpr Return kInsufficientSize = 7;   // with the count that is needed
+inline constexpr Return kNotFound = 6;          // for process utilisation: no new samples
+inline constexpr Return kInsufficientSize = 7;  // the required count is returned too
 inline constexpr Return kDriverNotLoaded = 9;
 inline constexpr Return kGpuIsLost = 15;
 
@@ -42,12 +42,12 @@ struct ProcessInfo {  // nvmlProcessInfo_v2_t, which is _v3's as well
   unsigned gpu_instance, compute_instance;
 };
 static_assert(sizeof(ProcessInfo) == 24 && offsetof(ProcessInfo, used_memory) == 8);
-// What some drivers of release 535 fill through _v3 instead: a field more at the end.
+// Some drivers of release 535 write this size through _v3: there is one more field at the end.
 inline constexpr std::size_t kLongProcessInfoBytes = 32;
 
 struct ProcessSample {  // nvmlProcessUtilizationSample_t
   unsigned pid;
-  unsigned long long time_usec;  // of the CPU
+  unsigned long long time_usec;           // CPU time stamp
   unsigned sm, memory, encoder, decoder;  // per cent
 };
 static_assert(sizeof(ProcessSample) == 32 && offsetof(ProcessSample, time_usec) == 8);

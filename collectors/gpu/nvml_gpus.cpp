@@ -9,7 +9,7 @@ namespace {
 
 constexpr unsigned kWholePercent = 100;
 
-// Some drivers tell of nonsense while a process starts or ends.
+// Some drivers report nonsense while a process starts or ends.
 std::optional<double> ratio_of_percent(unsigned percent) {
   if (percent > kWholePercent) return std::nullopt;
   return static_cast<double>(percent) / kWholePercent;
@@ -20,7 +20,7 @@ GpuStat use_of(const nvml::ProcessSample& sample) {
           .memory_utilisation_ratio = ratio_of_percent(sample.memory)};
 }
 
-// A driver may tell of the other instances of the same GPU instance, or of the whole GPU, too.
+// A driver may also report the other instances of the same GPU instance, or the whole GPU.
 bool is_in(const nvml::ProcessInfo& info, const NvmlLibrary::Instance& instance) {
   const auto fits = [](unsigned told, unsigned own) {
     return told == nvml::kNoInstance || own == nvml::kNoInstance || told == own;
@@ -37,8 +37,8 @@ GpuClient client_of(const nvml::ProcessInfo& info, std::size_t device) {
 
 }  // namespace
 
-// Keeps the first: the others mostly follow from it.
-void NvmlGpus::note(const Error& error) {
+// Only the first error is kept, because the others mostly follow from it.
+void NvmlGpus::record_error(const Error& error) {
   lost_ = lost_ || error.kind == ErrorKind::gone;
   if (trouble_.empty()) trouble_ = error.text;
 }
@@ -60,51 +60,52 @@ void NvmlGpus::read(MonotonicTime now, GpuReading& reading) {
   lost_ = false;
   const std::size_t before = reading.devices.size();
   const Result<unsigned> count = library_->device_count();
-  if (!count) note(count.error());
-  if (!next_look_ || now >= *next_look_ || count.value_or(0) != units_count_) {
-    look(count.value_or(0));
-    next_look_ = now + kLook;
+  if (!count) record_error(count.error());
+  if (!next_list_ || now >= *next_list_ || count.value_or(0) != units_count_) {
+    list_all(count.value_or(0));
+    next_list_ = now + kListPeriod;
   }
   for (const Unit& unit : units_) read_unit(unit, now, reading);
   if (!trouble_.empty() || std::ranges::any_of(units_, [](const Unit& unit) {
         return unit.instance.has_value();
       }))
-    next_look_.reset();
+    next_list_.reset();
   if (count && *count == 0) trouble_ = "the driver has no GPU";
   if (count.value_or(0) > kMostGpus)
-    trouble_ = "the driver tells of " + std::to_string(*count) + " GPUs, of which " +
+    trouble_ = "the driver reports " + std::to_string(*count) + " GPUs, of which " +
                std::to_string(kMostGpus) + " are read";
   std::erase_if(histories_, [&](const auto& one) {
     return std::ranges::find(reading.devices, one.first, &GpuDevice::id) == reading.devices.end();
   });
-  // A driver that lost all it had does not find it again until it is opened anew.
+  // A driver that lost all its devices does not find them again until it is reopened.
   if (reading.devices.size() > before || (count && !lost_)) return;
-  units_.clear();  // their handles are the library's
-  next_look_.reset();
+  units_.clear();  // their handles belong to the library
+  next_list_.reset();
   library_.reset();
   next_probe_ = now + kProbe;
 }
 
-void NvmlGpus::look(unsigned count) {
+void NvmlGpus::list_all(unsigned count) {
   units_.clear();
   units_count_ = count;
-  for (unsigned i = 0; i < std::min<unsigned>(count, kMostGpus); ++i) look_at(i);
+  for (unsigned i = 0; i < std::min<unsigned>(count, kMostGpus); ++i) list_units(i);
 }
 
-void NvmlGpus::look_at(unsigned index) {
+void NvmlGpus::list_units(unsigned index) {
   const Result<nvml::Device> device = library_->device(index);
-  if (!device) return note(device.error());
+  if (!device) return record_error(device.error());
   const auto instances = library_->instances(*device);
-  if (!instances && instances.error().kind != ErrorKind::unsupported) note(instances.error());
+  if (!instances && instances.error().kind != ErrorKind::unsupported)
+    record_error(instances.error());
   if (!instances && instances.error().kind == ErrorKind::gone) return;
   if (!instances || instances->empty()) return add_unit(*device, std::nullopt);
   for (const NvmlLibrary::Instance& instance : *instances) add_unit(instance.device, instance);
 }
 
-// Without an identity nobody could tell it from others.
+// A unit without an identity could not be distinguished from others.
 void NvmlGpus::add_unit(nvml::Device device, std::optional<NvmlLibrary::Instance> instance) {
   const Result<std::string> uuid = library_->uuid(device);
-  if (!uuid) return note(uuid.error());
+  if (!uuid) return record_error(uuid.error());
   units_.push_back({device, *uuid, library_->name(device).value_or(""), instance});
 }
 
@@ -114,29 +115,30 @@ void NvmlGpus::read_unit(const Unit& unit, MonotonicTime now, GpuReading& readin
   const Result<nvml::Memory> memory = library_->memory(unit.device);
   if (memory) one.use.memory_bytes = Bytes{memory->used};
   if (memory) one.memory_total = Bytes{memory->total};
-  else if (memory.error().kind != ErrorKind::unsupported) note(memory.error());
-  // How busy an instance is no driver tells.
+  else if (memory.error().kind != ErrorKind::unsupported)
+    record_error(memory.error());
+  // No driver reports the utilisation of an instance.
   if (!unit.instance) {
     if (const Result<nvml::Utilization> busy = library_->utilization(unit.device)) {
       one.use.utilisation_ratio = ratio_of_percent(busy->gpu);
       one.use.memory_utilisation_ratio = ratio_of_percent(busy->memory);
     } else if (busy.error().kind != ErrorKind::unsupported) {
-      note(busy.error());
+      record_error(busy.error());
     }
   }
   reading.devices.push_back(std::move(one));
   add_processes(unit, now, reading);
 }
 
-// Of the device that was added last.
+// Adds the processes of the device that was added last.
 void NvmlGpus::add_processes(const Unit& unit, MonotonicTime now, GpuReading& reading) {
   const auto processes = library_->processes(unit.device);
   if (!processes && (unit.instance || processes.error().kind != ErrorKind::unsupported))
-    note(processes.error());
+    record_error(processes.error());
   if (!processes) return;
-  if (processes->empty()) return;  // nobody to hear of, and to ask takes the most time of all
+  if (processes->empty()) return;  // there are no processes, and this query takes the most time
   History* const history = unit.instance ? nullptr : &histories_[unit.id];
-  const bool told = history != nullptr && hear(unit.device, now, *history);
+  const bool told = history != nullptr && read_samples(unit.device, now, *history);
   for (const nvml::ProcessInfo& info : *processes) {
     if (unit.instance && !is_in(info, *unit.instance)) continue;
     if (reading.clients.size() == kMostGpuClients) return;
@@ -151,21 +153,21 @@ void NvmlGpus::add_processes(const Unit& unit, MonotonicTime now, GpuReading& re
   }
 }
 
-bool NvmlGpus::hear(nvml::Device device, MonotonicTime now, History& history) {
+bool NvmlGpus::read_samples(nvml::Device device, MonotonicTime now, History& history) {
   const auto samples = library_->samples(device, history.last_seen_usec.value_or(0));
   if (!samples) {
-    if (samples.error().kind != ErrorKind::unsupported) note(samples.error());
+    if (samples.error().kind != ErrorKind::unsupported) record_error(samples.error());
     history = {};
     return false;
   }
-  // An answer to who asks for all there is, is of a past that may be long ago.
+  // The result of a request for all samples may be old.
   const bool all = !history.last_seen_usec;
   const unsigned long long before = history.last_seen_usec.value_or(0);
   unsigned long long newest = before;
   std::map<unsigned, unsigned long long> newest_of;
   for (const nvml::ProcessSample& sample : *samples) {
     newest = std::max(newest, sample.time_usec);
-    // Entries that were not filled, and samples that are told again.
+    // Skips entries that were not filled, and samples that were reported before.
     if (all || sample.pid == 0 || sample.time_usec <= before) continue;
     const auto [at, fresh] = newest_of.try_emplace(sample.pid, sample.time_usec);
     if (!fresh && sample.time_usec < at->second) continue;
@@ -175,8 +177,8 @@ bool NvmlGpus::hear(nvml::Device device, MonotonicTime now, History& history) {
   history.last_seen_usec = newest;
   if (newest > before || !history.asked) {
     history.newer = now;
-  } else if (now - history.newer >= kLook) {
-    // All are idle, or the clock was set back that samples are dated by.
+  } else if (now - history.newer >= kListPeriod) {
+    // All processes are idle, or the clock that dates the samples was set back.
     history.last_seen_usec.reset();
     history.newer = now;
   }

@@ -1,4 +1,4 @@
-// NVIDIA's GPUs as the driver's own library tells of them.
+// Reads NVIDIA's GPUs through the driver's own library.
 #pragma once
 
 #include <chrono>
@@ -15,39 +15,40 @@
 
 namespace cgphase {
 
-// Owned and used by one thread; a call takes as long as the driver does.
+// Owned and used by one thread. A call takes as long as the driver needs.
 class NvmlGpus {
  public:
-  // Without a driver, or after it was lost, the library is tried anew at most so often: loading it
-  // may make the driver wake its devices.
+  // Minimum interval between attempts to load the library if there is no driver or it was lost.
+  // Loading may make the driver wake its devices.
   static constexpr std::chrono::seconds kProbe{60};
-  // Drivers take a sample at least once a second: a process without a new one for longer is idle.
+  // Drivers sample at least once a second. A process without a new sample for longer is idle.
   static constexpr std::chrono::seconds kIdle{2};
-  // Which GPUs there are, and whether they are divided, is asked once in this time, and again after
-  // any trouble: whether one is divided takes 0.3 ms, a tenth of a reading and more. Instances are
-  // asked for each time, as handles of those that are gone may come to stand for others.
-  static constexpr std::chrono::seconds kLook{10};
+  // Interval for listing the GPUs and whether they are divided; also done after any error. The
+  // query for a divided GPU takes 0.3 ms, a tenth of a reading and more. Instances are listed each
+  // time, because handles of removed ones may be reused.
+  static constexpr std::chrono::seconds kListPeriod{10};
 
   explicit NvmlGpus(std::string path) : path_(std::move(path)) {}
 
-  // Adds devices and clients (without cgroups) to `reading`. What could not be read is absent.
+  // Adds devices and clients (without cgroups) to `reading`. A value that could not be read is
+  // absent.
   void read(MonotonicTime now, GpuReading& reading);
-  // What the last read() came to: why there are no devices, or which of them told nothing. Empty
-  // where all is well.
+  // The error of the last read(): why there are no devices, or which device failed. Empty if there
+  // was none.
   const std::string& trouble() const { return trouble_; }
-  // There is, or was, a driver behind the library.
+  // True if the library has, or had, a driver.
   bool present() const { return present_; }
 
  private:
-  // Of one process on one device; absent: told nothing of yet.
+  // The use of one device by one process; absent values were not reported yet.
   struct Busy {
     MonotonicTime heard;
     GpuStat use;
   };
-  // What has to be kept of a device from one reading to the next.
+  // State of a device between two readings.
   struct History {
     std::optional<unsigned long long> last_seen_usec;
-    MonotonicTime newer;  // when something newer was told, or all was asked for
+    MonotonicTime newer;  // last time with a newer sample, or with a request for all samples
     bool asked = false;
     std::map<unsigned, Busy> processes;
   };
@@ -60,21 +61,21 @@ class NvmlGpus {
   };
 
   bool open(MonotonicTime now);
-  void look(unsigned count);
-  void look_at(unsigned index);
+  void list_all(unsigned count);
+  void list_units(unsigned index);
   void add_unit(nvml::Device device, std::optional<NvmlLibrary::Instance> instance);
   void read_unit(const Unit& unit, MonotonicTime now, GpuReading& reading);
   void add_processes(const Unit& unit, MonotonicTime now, GpuReading& reading);
-  // False where the device does not tell how busy processes are.
-  bool hear(nvml::Device device, MonotonicTime now, History& history);
-  void note(const Error& error);
+  // False if the device does not report the use of processes.
+  bool read_samples(nvml::Device device, MonotonicTime now, History& history);
+  void record_error(const Error& error);
 
   std::string path_, trouble_;
   std::optional<NvmlLibrary> library_;
   std::optional<MonotonicTime> next_probe_;
   std::vector<Unit> units_;
-  unsigned units_count_ = 0;  // of whole GPUs, as the driver told when `units_` were looked at
-  std::optional<MonotonicTime> next_look_;
+  unsigned units_count_ = 0;  // number of whole GPUs when `units_` were listed
+  std::optional<MonotonicTime> next_list_;
   std::map<std::string, History> histories_;  // by uuid
   bool lost_ = false, present_ = false;
 };

@@ -17,13 +17,13 @@
 namespace cgphase {
 namespace {
 
-// Room that suffices on most hosts: to ask how much there is takes as long as to ask for it.
+// Room that suffices on most hosts. A query for the count takes as long as a query for the data.
 constexpr unsigned kUsualProcesses = 32, kUsualSamples = 128;
-// What a driver may say more of between two calls, and how often it is asked.
+// Additional room for processes that start between two calls, and the number of attempts.
 constexpr unsigned kMoreProcesses = 16;
 constexpr int kTries = 4;
 
-// The first of `names` that is in the library.
+// The first function in `names` that the library has.
 template <class Function>
 Function find_function(void* handle, std::initializer_list<const char*> names) {
   for (const char* name : names)
@@ -47,9 +47,9 @@ bool same_client(const nvml::ProcessInfo& a, const nvml::ProcessInfo& b) {
          a.compute_instance == b.compute_instance;
 }
 
-// A process with both kinds of context stands in both lists, with the same memory.
+// A process with both kinds of context is in both lists, with the same memory.
 void merge_clients(std::vector<nvml::ProcessInfo>& infos) {
-  // Known memory first: what is not available is the largest number there is.
+  // Known memory sorts first, because "not available" is the largest number.
   std::ranges::sort(infos, {}, [](const nvml::ProcessInfo& info) {
     return std::tuple(info.pid, info.gpu_instance, info.compute_instance, info.used_memory);
   });
@@ -69,9 +69,9 @@ nvml::ProcessInfo info_at(const std::vector<unsigned char>& buffer, std::size_t 
 
 }  // namespace
 
-// A driver writes its entries and no byte more: with 24 bytes each the bytes from 24 n to 32 n stay
-// as they were, with 32 the last entry ends at 32 n. One that clears the whole buffer first leaves
-// no trace of its kind: then every entry but a misread one has a pid.
+// A driver writes only its entries. With 24 bytes per entry, the bytes from 24 n to 32 n keep the
+// sentinel. With 32 bytes, the last entry ends at 32 n. A driver that clears the whole buffer first
+// leaves no trace of its entry size. Then every entry has a pid only if the size is right.
 std::vector<nvml::ProcessInfo> decode_processes(const std::vector<unsigned char>& buffer,
                                                 std::size_t count) {
   const std::size_t usual = sizeof(nvml::ProcessInfo) * count;
@@ -172,7 +172,7 @@ Result<nvml::Device> NvmlLibrary::device(unsigned index) const {
 Result<std::string> NvmlLibrary::text(nvml::DeviceGetText get, const char* function,
                                       nvml::Device device) const {
   if (get == nullptr) return failure(ErrorKind::unsupported, function);
-  std::array<char, nvml::kTextBytes + 1> text{};  // ends even where the driver does not end it
+  std::array<char, nvml::kTextBytes + 1> text{};  // terminated even if the driver does not do it
   const nvml::Return result = get(device, text.data(), nvml::kTextBytes);
   if (result != nvml::kSuccess) return failed(function, result);
   return std::string(text.data());
@@ -205,7 +205,7 @@ Result<nvml::Utilization> NvmlLibrary::utilization(nvml::Device device) const {
 std::optional<NvmlLibrary::Instance> NvmlLibrary::instance(nvml::Device device,
                                                            unsigned index) const {
   Instance found;
-  // Not every slot has one.
+  // Not every slot has an instance.
   if (functions_.instance(device, index, &found.device) != nvml::kSuccess) return std::nullopt;
   if (functions_.gpu_instance != nullptr)
     (void)functions_.gpu_instance(found.device, &found.gpu_instance);
@@ -239,7 +239,8 @@ Status NvmlLibrary::append_processes(nvml::DeviceGetRunningProcesses get, const 
   for (int i = 0; i < kTries && result == nvml::kInsufficientSize; ++i) {
     if (count > kMostGpuClients) break;
     const unsigned room = i == 0 ? count : count + kMoreProcesses;
-    // Room for the longer entries, and some that only a driver which clears it all would touch.
+    // Room for the longer entries, and a remainder that is only overwritten by a driver that clears
+    // the whole buffer.
     std::vector<unsigned char> buffer((room + 1) * nvml::kLongProcessInfoBytes, kNvmlSentinel);
     count = room;
     result = get(device, &count, buffer.data());
@@ -249,8 +250,8 @@ Status NvmlLibrary::append_processes(nvml::DeviceGetRunningProcesses get, const 
     return {};
   }
   if (count > kMostGpuClients)
-    return failure(ErrorKind::io, std::string(function) + ": it tells of " +
-                                      std::to_string(count) + " processes");
+    return failure(ErrorKind::io,
+                   std::string(function) + ": it reports  " + std::to_string(count) + " processes");
   if (result == nvml::kSuccess || result == nvml::kNotFound) return {};
   return failed(function, result);
 }
@@ -259,7 +260,7 @@ Result<std::vector<nvml::ProcessInfo>> NvmlLibrary::processes(nvml::Device devic
   std::vector<nvml::ProcessInfo> infos;
   const Functions& f = functions_;
   if (f.compute_processes == nullptr && f.graphics_processes == nullptr)
-    return failure(ErrorKind::unsupported, "this driver does not tell of processes");
+    return failure(ErrorKind::unsupported, "this driver does not report processes");
   const Status compute =
       append_processes(f.compute_processes, "nvmlDeviceGetComputeRunningProcesses", device, infos);
   const Status graphics = append_processes(f.graphics_processes,
@@ -272,7 +273,7 @@ Result<std::vector<nvml::ProcessInfo>> NvmlLibrary::processes(nvml::Device devic
 Result<std::vector<nvml::ProcessSample>> NvmlLibrary::samples(
     nvml::Device device, unsigned long long last_seen_usec) const {
   if (functions_.samples == nullptr)
-    return failure(ErrorKind::unsupported, "this driver does not tell how busy processes are");
+    return failure(ErrorKind::unsupported, "this driver does not report the use of processes");
   unsigned count = kUsualSamples;
   std::vector<nvml::ProcessSample> samples;
   nvml::Return result = nvml::kInsufficientSize;
@@ -288,7 +289,7 @@ Result<std::vector<nvml::ProcessSample>> NvmlLibrary::samples(
     return samples;
   }
   if (count > kMostGpuClients)
-    return failure(ErrorKind::io, "nvmlDeviceGetProcessUtilization: it tells of " +
+    return failure(ErrorKind::io, "nvmlDeviceGetProcessUtilization: it reports  " +
                                       std::to_string(count) + " samples");
   return failed("nvmlDeviceGetProcessUtilization", result);
 }

@@ -1,4 +1,4 @@
-// libnvidia-ml.so.1, loaded and asked.
+// Loads libnvidia-ml.so.1 and calls it.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@
 
 namespace cgphase {
 
-// Every call may take as long as the driver likes, for ever too. Owned and used by one thread.
-// Errors of its calls: gone (the GPU is lost, or the driver), unsupported, denied, io.
+// Every call may take arbitrarily long, even forever. Owned and used by one thread. Errors of its
+// calls: gone (the GPU or the driver is lost), unsupported, denied, io.
 class NvmlLibrary {
  public:
-  // Loads and initialises it. `path` as dlopen(3) takes it. Errors: not_found (no such library, or
-  // it has no device behind it), invalid (a function that is needed is not in it), io.
+  // Loads and initialises the library. `path` is an argument of dlopen(3). Errors: not_found (no
+  // such library, or it has no device), invalid (a required function is missing), io.
   static Result<NvmlLibrary> open(const std::string& path);
   NvmlLibrary(NvmlLibrary&&) noexcept = default;
   NvmlLibrary& operator=(NvmlLibrary&&) noexcept = default;
@@ -29,16 +29,16 @@ class NvmlLibrary {
   Result<nvml::Memory> memory(nvml::Device device) const;
   Result<nvml::Utilization> utilization(nvml::Device device) const;
 
-  // Handles of the MIG instances that a device is divided into; none where it is whole.
+  // The MIG instances of a device; none if it is not divided.
   struct Instance {
     nvml::Device device = nullptr;
     unsigned gpu_instance = nvml::kNoInstance, compute_instance = nvml::kNoInstance;
   };
   Result<std::vector<Instance>> instances(nvml::Device device) const;
 
-  // Compute and graphics contexts, each process once for each instance that it is in, ascending.
+  // Processes with compute and graphics contexts, each once per instance that it uses, ascending.
   Result<std::vector<nvml::ProcessInfo>> processes(nvml::Device device) const;
-  // Those newer than `last_seen_usec`; none: all were idle.
+  // Samples newer than `last_seen_usec`. If there are none, all processes were idle.
   Result<std::vector<nvml::ProcessSample>> samples(nvml::Device device,
                                                    unsigned long long last_seen_usec) const;
 
@@ -49,7 +49,7 @@ class NvmlLibrary {
     nvml::DeviceGetCount count;
     nvml::DeviceGetHandleByIndex handle;
     nvml::DeviceGetText uuid;
-    // Null in libraries of other ages and platforms.
+    // These may be null in libraries of other versions and platforms.
     nvml::ErrorString error_string;
     nvml::DeviceGetText name;
     nvml::DeviceGetMemoryInfo memory;
@@ -60,7 +60,7 @@ class NvmlLibrary {
     nvml::DeviceGetRunningProcesses compute_processes, graphics_processes;
     nvml::DeviceGetProcessUtilization samples;
   };
-  // Unloads; shuts down before where it was initialised.
+  // Unloads the library, after a shutdown if it was initialised.
   struct Close {
     nvml::Shutdown shutdown;
     void operator()(void* handle) const;
@@ -79,8 +79,8 @@ class NvmlLibrary {
   Functions functions_{};
 };
 
-// The entries of a buffer that was full of kNvmlSentinel bytes before a driver put `count` of them
-// into it, each of 24 or of 32 bytes. Precondition: room for `count` of 32 bytes.
+// Decodes a buffer that was filled with kNvmlSentinel bytes before a driver wrote `count` entries,
+// of 24 or of 32 bytes each. The buffer must have room for `count` entries of 32 bytes.
 inline constexpr unsigned char kNvmlSentinel = 0xa5;
 std::vector<nvml::ProcessInfo> decode_processes(const std::vector<unsigned char>& buffer,
                                                 std::size_t count);

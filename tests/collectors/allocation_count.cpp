@@ -10,13 +10,13 @@ std::atomic<long> count{0};
 
 long cgphase::allocation_count() { return count; }
 
-// In a file of its own, or the compiler sees through one of the pair and not the other.
+// In a file of its own, because the compiler must not inline only one of the pair.
 void* operator new(std::size_t size) {
   ++count;
   if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
   throw std::bad_alloc();
 }
-// What std::stable_sort asks for; freed by the same delete.
+// std::stable_sort uses this one; the same delete frees it.
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   ++count;
   return std::malloc(size == 0 ? 1 : size);

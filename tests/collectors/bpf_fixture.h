@@ -1,5 +1,5 @@
-// What the tests of counting programs share: processes in cgroups of their own on the machine that
-// runs them, and the counters of an agent.
+// Shared code of the tests of counting programs: processes in cgroups of their own on this machine,
+// and the counters of an agent.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -28,7 +28,8 @@ inline ContainerInfo container_in(const HostCgroup& cgroup) {
   return info;
 }
 
-// A process that is born in a cgroup: nothing of it is anywhere else. Killed and waited for.
+// A process that is created in a cgroup, so that nothing of it is elsewhere. The destructor kills
+// it and waits for it.
 class BornIn {
  public:
   BornIn(const HostCgroup& cgroup, const std::function<int()>& work) {
@@ -46,7 +47,7 @@ class BornIn {
   BornIn& operator=(const BornIn&) = delete;
 
   pid_t pid() const { return pid_; }
-  // Its exit status; -1 for a death by signal.
+  // Its exit status; -1 if a signal killed it.
   int wait() {
     int status = 0;
     REQUIRE(::waitpid(std::exchange(pid_, 0), &status, 0) > 0);
@@ -57,7 +58,7 @@ class BornIn {
   pid_t pid_ = 0;
 };
 
-// Counters as the agent has them, and the ticks that it would show them.
+// Counters as the agent has them, and the ticks that it would pass to them.
 class Counted {
  public:
   explicit Counted(std::vector<const HostCgroup*> containers) {
@@ -71,7 +72,7 @@ class Counted {
   }
   void read() {
     tick_.time += std::chrono::seconds(1);
-    for (Sample& sample : tick_.containers) {  // made anew, as in each tick
+    for (Sample& sample : tick_.containers) {  // reset, as in each tick
       const CgroupId id = sample.id;
       sample = {};
       sample.id = id;

@@ -1,5 +1,5 @@
-// The runner of tests that count with BPF programs on this machine. Where it cannot, it says why
-// and exits 77: skipped.
+// The runner of tests that count with BPF programs on this machine. If that is impossible, it
+// prints the reason and exits with 77: skipped.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
@@ -31,7 +31,8 @@ std::string obstacle() {
 
 }  // namespace
 
-// Tracepoints are found by their files. Where nobody mounted them, nobody but this process sees.
+// Tracepoints are found by their files. If tracefs is not mounted, it is mounted for this process
+// only.
 void mount_tracefs() {
   if (::access("/sys/kernel/tracing/events", F_OK) == 0) return;
   if (::unshare(CLONE_NEWNS) != 0) return;

@@ -20,7 +20,7 @@ constexpr std::size_t kMany = 100'000;
 
 }  // namespace
 
-TEST_CASE("the root and all below it are counted, as many as are asked for") {
+TEST_CASE("the root and all cgroups below it are counted, up to the given number") {
   FakeTree tree;
   for (const char* path : {"/a/b", "/a/c", "/d"}) tree.make(path);
   tree.write("/a/file", "");
@@ -33,7 +33,7 @@ TEST_CASE("the root and all below it are counted, as many as are asked for") {
   CHECK(CgroupPaths(tree.root() + "/none").count(kMany) == 1);
 }
 
-TEST_CASE("cgroups are counted down to the bound on depth, and not one deeper") {
+TEST_CASE("cgroups are counted down to the depth limit, and not deeper") {
   FakeTree tree;
   std::string path;
   for (std::size_t depth = 0; depth < kMaxCgroupDepth; ++depth) path += "/d";
@@ -43,9 +43,9 @@ TEST_CASE("cgroups are counted down to the bound on depth, and not one deeper") 
   CHECK(CgroupPaths(tree.root()).count(kMany) == 1 + kMaxCgroupDepth);
 }
 
-TEST_CASE("cgroups that go while they are counted hide no other") {
+TEST_CASE("cgroups that vanish during the count do not hide others") {
   constexpr int kStaying = 200, kGoing = 50, kCounts = 50;
-  constexpr std::size_t kEnough = 2000;  // some file systems list for ever what comes meanwhile
+  constexpr std::size_t kEnough = 2000;  // some file systems list new entries forever
   FakeTree tree;
   for (int i = 0; i < kStaying; ++i) tree.make("/stays-" + std::to_string(i) + "/below");
   std::atomic<bool> done = false;

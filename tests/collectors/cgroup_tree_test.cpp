@@ -59,7 +59,7 @@ TEST_CASE("a sweep finds all directories, parents before children") {
   CHECK(tree.size() == 5);
 }
 
-TEST_CASE("a second sweep of an unchanged tree tells nothing") {
+TEST_CASE("a second sweep of an unchanged tree reports nothing") {
   FakeTree fake;
   fake.make("/a/b");
   CgroupTree tree = open(fake);
@@ -69,7 +69,7 @@ TEST_CASE("a second sweep of an unchanged tree tells nothing") {
   CHECK(change.vanished.empty());
 }
 
-TEST_CASE("an event finds a new directory and what was made in it before the watch stood") {
+TEST_CASE("an event finds a new directory and what was created in it before the watch") {
   FakeTree fake;
   CgroupTree tree = open(fake);
   sweep(tree);
@@ -79,7 +79,7 @@ TEST_CASE("an event finds a new directory and what was made in it before the wat
   CHECK(paths(drain(tree)) == std::vector<CgroupPath>{"/a/b/d"});
 }
 
-TEST_CASE("without inotify a sweep finds what came and what went") {
+TEST_CASE("without inotify a sweep finds new and removed directories") {
   FakeTree fake;
   fake.make("/old");
   CgroupTree tree = open(fake, Watching::off);
@@ -93,7 +93,7 @@ TEST_CASE("without inotify a sweep finds what came and what went") {
   CHECK(change.vanished == std::vector{old});
 }
 
-TEST_CASE("a removed directory takes all below it along") {
+TEST_CASE("with a directory, all below it is removed") {
   FakeTree fake;
   fake.make("/a/b/c");
   fake.make("/a-b");
@@ -104,7 +104,7 @@ TEST_CASE("a removed directory takes all below it along") {
   CHECK(tree.size() == 1);
 }
 
-TEST_CASE("what cannot be looked at for want of descriptors is not gone") {
+TEST_CASE("a directory that cannot be opened for lack of descriptors is not gone") {
   FakeTree fake;
   fake.make("/a/x/y");
   fake.make("/a-b");
@@ -116,7 +116,7 @@ TEST_CASE("what cannot be looked at for want of descriptors is not gone") {
     CHECK(sweep(tree).vanished.empty());
     CHECK((more > 2 || tree.unreadable() > 0));
   }
-  fake.make("/c");  // first, or it may be given the number of the one that goes
+  fake.make("/c");  // first, or it may get the inode of the removed one
   fake.remove("/a/x/y");
   {
     const FewDescriptors few(0);
@@ -130,7 +130,7 @@ TEST_CASE("what cannot be looked at for want of descriptors is not gone") {
   CHECK(tree.unreadable() == 0);
 }
 
-TEST_CASE("a directory moved away is vanished, and its old watch tells nothing more") {
+TEST_CASE("a directory that moved away has vanished, and its old watch reports nothing") {
   FakeTree fake;
   fake.make("/a");
   CgroupTree tree = open(fake);
@@ -142,12 +142,12 @@ TEST_CASE("a directory moved away is vanished, and its old watch tells nothing m
 }
 
 // rule: S-02
-TEST_CASE("a sweep tells of a directory that took the place of another") {
+TEST_CASE("a sweep reports a directory that replaced another") {
   FakeTree fake;
   fake.make("/a");
   CgroupTree tree = open(fake, Watching::off);
   const auto first = sweep(tree).appeared.at(0);
-  // Held, so that the file system cannot use the inode again.
+  // Kept open, so that the file system cannot reuse the inode.
   const Result<Fd> held = tree.open_directory(first.path, first.id);
   REQUIRE(held.has_value());
   fake.remove("/a");
@@ -158,7 +158,7 @@ TEST_CASE("a sweep tells of a directory that took the place of another") {
   CHECK(tree.open_directory(first.path, first.id).error().kind == ErrorKind::gone);
 }
 
-TEST_CASE("files and links are no cgroups, also when their events come") {
+TEST_CASE("files and links are not cgroups, also if their events arrive") {
   FakeTree fake;
   fake.make("/real");
   CgroupTree tree = open(fake);
@@ -169,7 +169,7 @@ TEST_CASE("files and links are no cgroups, also when their events come") {
   CHECK(sweep(tree).appeared.empty());
 }
 
-TEST_CASE("depth at the bound is followed, one deeper is counted") {
+TEST_CASE("the maximum depth is followed, one level more is counted") {
   FakeTree fake;
   fake.make("/1/2/3/4");
   CgroupTree tree = open(fake, Watching::off, {.depth = 3, .count = 100});
@@ -180,7 +180,7 @@ TEST_CASE("depth at the bound is followed, one deeper is counted") {
   CHECK(enough.beyond_depth() == 0);
 }
 
-TEST_CASE("a path at its bound is followed, one byte more is counted") {
+TEST_CASE("a path of maximum length is followed, one byte more is counted") {
   FakeTree fake;
   fake.make("/1234/678");
   fake.make("/1234/6789/x");
@@ -192,7 +192,7 @@ TEST_CASE("a path at its bound is followed, one byte more is counted") {
   CHECK(tree.beyond_depth() == 0);
 }
 
-TEST_CASE("of a path counts what is printed of it") {
+TEST_CASE("the length of a path is that of its printed form") {
   FakeTree fake;
   fake.make("/\x01\x02");
   CgroupTree enough = open(fake, Watching::off, {.path_bytes = 9});
@@ -202,7 +202,7 @@ TEST_CASE("of a path counts what is printed of it") {
   CHECK(tree.beyond_depth() == 1);
 }
 
-TEST_CASE("long names on a deep path are not followed beyond the bound on its length") {
+TEST_CASE("long names on a deep path are not followed beyond the length limit") {
   FakeTree fake;
   const std::string name = "/" + std::string(255, '\x01');
   std::string path;
@@ -214,7 +214,7 @@ TEST_CASE("long names on a deep path are not followed beyond the bound on its le
   CHECK(tree.beyond_depth() == 1);
 }
 
-TEST_CASE("as many cgroups as the bound are known, one more is counted") {
+TEST_CASE("the maximum number of cgroups is known, one more is counted") {
   FakeTree fake;
   for (const char* name : {"/a", "/b", "/c"}) fake.make(name);
   CgroupTree enough = open(fake, Watching::off, {.depth = 3, .count = 3});
@@ -247,12 +247,12 @@ TEST_CASE("a root that is a file is refused") {
   CHECK_FALSE(CgroupTree::open(fake.root() + "/file").has_value());
 }
 
-TEST_CASE("of one owner as many cgroups as its quota are known, and one more hides nobody else's") {
+TEST_CASE("an owner's cgroups up to its quota are known, and one more hides nobody else's") {
   FakeTree fake;
   make_many(fake, kContainer, 0, 3);
   fake.make(kNeighbour + "/x");
   CgroupTree tree = open(fake, Watching::off, {.owner_count = 3});
-  CHECK(sweep(tree).appeared.size() == 3 + 4);  // and what they lie in
+  CHECK(sweep(tree).appeared.size() == 3 + 4);  // including their parents
   CHECK(tree.owners_in_trouble().empty());
   make_many(fake, kContainer, 3, 1);
   make_many(fake, kNeighbour, 0, 2);
@@ -271,7 +271,7 @@ TEST_CASE("of one owner as many cgroups as its quota are known, and one more hid
   CHECK(tree.owner_of(kNeighbour + "/x")->name == kNeighbour);
 }
 
-TEST_CASE("a scan of an owner beyond its quota ends early, and drops nothing that it knows") {
+TEST_CASE("a scan of an owner beyond its quota ends early and keeps known cgroups") {
   FakeTree fake;
   make_many(fake, kContainer, 0, 4);
   CgroupTree tree = open(fake, Watching::off, {.owner_count = 4});
@@ -285,7 +285,7 @@ TEST_CASE("a scan of an owner beyond its quota ends early, and drops nothing tha
   }
 }
 
-TEST_CASE("owners together have half of all cgroups that are known") {
+TEST_CASE("all owners together have half of the known cgroups") {
   FakeTree fake;
   make_many(fake, kContainer, 0, 9);
   for (const char* name : {"/a", "/b", "/c"}) fake.make(name);
@@ -294,7 +294,7 @@ TEST_CASE("owners together have half of all cgroups that are known") {
   CHECK(tree.beyond_count() == 0);
 }
 
-TEST_CASE("cgroups that one owner makes too fast are scanned later as one, others' at once") {
+TEST_CASE("cgroups that one owner makes too fast are scanned later, others immediately") {
   FakeTree fake;
   fake.make(kContainer);
   fake.make(kNeighbour);
@@ -308,8 +308,8 @@ TEST_CASE("cgroups that one owner makes too fast are scanned later as one, other
   CHECK(paths(drain(tree, at_second(1))) == std::vector<CgroupPath>{kNeighbour + "/c0"});
   REQUIRE(tree.owners_in_trouble().size() == 1);
   CHECK(tree.owners_in_trouble()[0].delayed);
-  // Nothing of it is noticed, also by a walk, until its time is over.
-  make_many(fake, kContainer, 1000, 10);  // first, or one may get the number of the one that goes
+  // Its changes are not seen, not even by a walk, until the delay is over.
+  make_many(fake, kContainer, 1000, 10);  // first, or one may get the inode of the removed one
   fake.remove(kContainer + "/c0");
   CHECK(drain(tree, at_second(2)).appeared.empty());
   TreeChange walked = sweep(tree);
@@ -320,7 +320,7 @@ TEST_CASE("cgroups that one owner makes too fast are scanned later as one, other
   CHECK(tree.owners_in_trouble().empty());
 }
 
-TEST_CASE("who goes on is scanned ever more seldom, and as before after a quiet time") {
+TEST_CASE("an owner that continues is scanned less and less often, until it was quiet") {
   FakeTree fake;
   fake.make(kContainer);
   CgroupTree tree = open(fake);
@@ -348,7 +348,7 @@ TEST_CASE("who goes on is scanned ever more seldom, and as before after a quiet 
   CHECK(delay() == kFirstScanDelay);
 }
 
-TEST_CASE("a cgroup that is listened to tells when its cgroup.events changed, and no other file") {
+TEST_CASE("listen reports changes of cgroup.events and of no other file") {
   FakeTree fake;
   fake.write("/a/cgroup.events", "populated 0\n");
   fake.write("/b/cgroup.events", "populated 0\n");

@@ -13,45 +13,46 @@ constexpr double kHalfPercent = 0.005;
 
 }  // namespace
 
-TEST_CASE("programs within their budget are left as they are") {
+TEST_CASE("programs within their budget are not changed") {
   CHECK_FALSE(next_step({}, kHalfPercent));
   CHECK_FALSE(next_step(std::array{CounterCost{0.002, 1}, CounterCost{0.003, 1}}, kHalfPercent));
   CHECK_FALSE(next_step(std::array{CounterCost{0, 1}}, kHalfPercent));
 }
 
-TEST_CASE("above the budget of all together the dearest looks half as often") {
+TEST_CASE("above the total budget the most expensive counter samples half as often") {
   CHECK(next_step(std::array{CounterCost{0.002, 1}, CounterCost{0.0031, 4}}, kHalfPercent) ==
         BudgetStep{1, 8});
 }
 
-TEST_CASE("what is too dear though it looks as rarely as it can leaves the kernel") {
-  CHECK(next_step(std::array{CounterCost{0.006, kRarestLook / 2}}, kHalfPercent) ==
-        BudgetStep{0, kRarestLook});
-  CHECK(next_step(std::array{CounterCost{0.006, kRarestLook}}, kHalfPercent) == BudgetStep{0, 0});
+TEST_CASE("a counter that is too expensive at the rarest sampling is unloaded") {
+  CHECK(next_step(std::array{CounterCost{0.006, kRarestSampling / 2}}, kHalfPercent) ==
+        BudgetStep{0, kRarestSampling});
+  CHECK(next_step(std::array{CounterCost{0.006, kRarestSampling}}, kHalfPercent) ==
+        BudgetStep{0, 0});
 }
 
-TEST_CASE("with a quarter of the budget used what looks rarest looks twice as often again") {
+TEST_CASE("with a quarter of the budget used, the rarest sampling doubles") {
   CHECK(next_step(std::array{CounterCost{0.0005, 2}, CounterCost{0.0005, 8}}, kHalfPercent) ==
         BudgetStep{1, 4});
   CHECK_FALSE(next_step(std::array{CounterCost{0.00125, 8}}, kHalfPercent));
 }
 
-TEST_CASE("what is out of the kernel neither costs nor is stepped") {
+TEST_CASE("an unloaded counter has no cost and is not changed") {
   CHECK_FALSE(next_step(std::array{CounterCost{1, 0}}, kHalfPercent));
   CHECK(next_step(std::array{CounterCost{1, 0}, CounterCost{0.006, 1}}, kHalfPercent) ==
         BudgetStep{1, 2});
 }
 
-TEST_CASE("far below the budget, and looking at each event, nothing need be measured") {
+TEST_CASE("far below the budget, and counting each event, no measurement is needed") {
   CHECK(surely_cheap({}, kHalfPercent));
   CHECK(surely_cheap(std::array{CounterCost{0.0002, 1}, CounterCost{0.0002, 1}}, kHalfPercent));
   CHECK_FALSE(surely_cheap(std::array{CounterCost{0.0003, 1}, CounterCost{0.0002, 1}},
                            kHalfPercent));
   CHECK_FALSE(surely_cheap(std::array{CounterCost{0, 2}}, kHalfPercent));
-  CHECK(surely_cheap(std::array{CounterCost{1, 0}}, kHalfPercent));  // out of the kernel
+  CHECK(surely_cheap(std::array{CounterCost{1, 0}}, kHalfPercent));  // not loaded
 }
 
-TEST_CASE("steps come to rest, whatever the cost of an event is") {
+TEST_CASE("steps converge for any cost of an event") {
   for (const double full : {0.001, 0.02, 0.5, 4.0}) {
     std::vector<CounterCost> costs = {{full, 1}};
     int steps = 0;

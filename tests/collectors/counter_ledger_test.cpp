@@ -33,7 +33,7 @@ NodeSample tick_with(std::vector<ContainerInfo> appeared, std::vector<CgroupId> 
   return tick;
 }
 
-// Who is gone is told, of a plain directory too: nobody is there.
+// Whether removed cgroups are recognised, in a plain directory too.
 bool knows_the_gone(const FakeTree& tree) {
   if (!test::kMayBeEmulated || CgroupPaths(tree.root()).gone(kInner.inode)) return true;
   MESSAGE("skipped: who is gone is not told here: it takes CAP_DAC_READ_SEARCH in the first user "
@@ -41,7 +41,7 @@ bool knows_the_gone(const FakeTree& tree) {
   return false;
 }
 
-// Of which of two samples a container is told, and with what.
+// Which of two samples get values, and which values.
 template <class Tell>
 std::map<CgroupId, std::uint64_t> told_by(const Tell& tell) {
   std::vector<Sample> samples(2);
@@ -56,7 +56,7 @@ std::map<CgroupId, std::uint64_t> told_by(const Tell& tell) {
 
 }  // namespace
 
-TEST_CASE("a container has the sum of what its cgroups counted") {
+TEST_CASE("a container has the sum of the counts of its cgroups") {
   Ledger ledger;
   ledger.take(1, {10, 1}, kOuter);
   ledger.take(2, {5, 2}, kOuter);
@@ -66,7 +66,7 @@ TEST_CASE("a container has the sum of what its cgroups counted") {
   CHECK(ledger.of(kInner) == Ledger::Counts{0, 0});
 }
 
-TEST_CASE("what a cgroup counted stays when its record is no more, and a new one adds to it") {
+TEST_CASE("counts stay when the record of a cgroup is deleted, and a new record adds to them") {
   Ledger ledger;
   ledger.take(1, {10, 1}, kOuter);
   ledger.drop(1);
@@ -75,7 +75,7 @@ TEST_CASE("what a cgroup counted stays when its record is no more, and a new one
   CHECK(ledger.of(kOuter) == Ledger::Counts{13, 2});
 }
 
-TEST_CASE("a cgroup that becomes another container's takes nothing away from the first") {
+TEST_CASE("a cgroup that moves to another container takes nothing from the first") {
   Ledger ledger;
   ledger.take(1, {10, 1}, kOuter);
   ledger.take(1, {25, 2}, kInner);
@@ -83,7 +83,7 @@ TEST_CASE("a cgroup that becomes another container's takes nothing away from the
   CHECK(ledger.of(kInner) == Ledger::Counts{15, 1});
 }
 
-TEST_CASE("what is counted before its container is known waits for it") {
+TEST_CASE("counts from before the container is known are added later") {
   Ledger ledger;
   ledger.take(1, {10, 1}, std::nullopt);
   ledger.take(1, {12, 1}, kOuter);
@@ -92,10 +92,10 @@ TEST_CASE("what is counted before its container is known waits for it") {
   CHECK(ledger.of(kOuter) == Ledger::Counts{0, 0});
 }
 
-TEST_CASE("a ledger that goes on from another has its sums and adds to them") {
-  Ledger former, ledger;
-  former.take(1, {10, 1}, kOuter);
-  ledger.go_on_from(former.container_sums());
+TEST_CASE("a ledger that continues another has its sums and adds to them") {
+  Ledger previous, ledger;
+  previous.take(1, {10, 1}, kOuter);
+  ledger.continue_from(previous.container_sums());
   CHECK(ledger.of(kOuter) == Ledger::Counts{10, 1});
   ledger.take(1, {3, 1}, kOuter);
   CHECK(ledger.of(kOuter) == Ledger::Counts{13, 2});
@@ -103,7 +103,7 @@ TEST_CASE("a ledger that goes on from another has its sums and adds to them") {
   CHECK_FALSE(ledger.has(kInner));
 }
 
-TEST_CASE("a container of which nothing was told has zeros where all was told, and else nothing") {
+TEST_CASE("a container without counts has zeros if the table is complete, else nothing") {
   Ledger ledger;
   ledger.take(1, {10, 1}, kOuter);
   for (const bool complete : {true, false}) {
@@ -115,13 +115,13 @@ TEST_CASE("a container of which nothing was told has zeros where all was told, a
   }
 }
 
-TEST_CASE("from a lost event until a minute without one, who has no record has no counters") {
+TEST_CASE("after a lost event, a container without a record has no counters for a minute") {
   const FakeTree tree;
   CgroupOwners owners(tree.root());
-  const __u64 entered = 0;  // nobody: no map is read
+  const __u64 entered = 0;  // 0: no map is read
   __u64 lost = 0;
   CounterTable<tcp_counts> table(-1, 1, entered, lost);
-  table.go_on_from({{kOuter, {7}}});
+  table.continue_from({{kOuter, {7}}});
   const auto inner_is_told = [&](bool sweep) {
     REQUIRE(table.read(owners, sweep));
     const auto told = told_by([&](std::span<Sample> samples, auto each) {
@@ -141,12 +141,12 @@ TEST_CASE("from a lost event until a minute without one, who has no record has n
   CHECK(inner_is_told(false));
 }
 
-TEST_CASE("after one that lost events a minute goes by before who has no record has zeros") {
+TEST_CASE("after a counter that lost events, zeros appear only after a minute") {
   const FakeTree tree;
   CgroupOwners owners(tree.root());
   const __u64 entered = 0, lost = 0;
   CounterTable<tcp_counts> table(-1, 1, entered, lost);
-  table.go_on_from({{kOuter, {7}}});
+  table.continue_from({{kOuter, {7}}});
   REQUIRE(table.read(owners, false));
   CHECK(table.of(kOuter) == CounterTable<tcp_counts>::Counts{7});
   CHECK_FALSE(table.of(kInner));
@@ -155,7 +155,7 @@ TEST_CASE("after one that lost events a minute goes by before who has no record 
 }
 
 TEST_CASE("a cgroup belongs to the nearest container above it") {
-  const FakeTree tree;  // knows no cgroup by its inode: only containers are known
+  const FakeTree tree;  // finds no cgroup by its inode: only containers are known
   CgroupOwners owners(tree.root());
   owners.follow(tick_with({container_at(kOuter, "/a"), container_at(kInner, "/a/b")}));
   CHECK(owners.owner(kOuter.inode) == kOuter);
@@ -163,19 +163,19 @@ TEST_CASE("a cgroup belongs to the nearest container above it") {
   CHECK(owners.unknown() == 0);
   CHECK_FALSE(owners.owner(300));
   CHECK_FALSE(owners.owner(300));
-  CHECK_FALSE(owners.owner(0));  // of packets without a socket: never there, so never gone
+  CHECK_FALSE(owners.owner(0));  // packets without a socket: it never existed, so it is never gone
   if (knows_the_gone(tree)) CHECK(owners.unknown() == 1);
 }
 
-TEST_CASE("a cgroup that one counter has buried keeps its container until all have done so") {
+TEST_CASE("a cgroup keeps its container until all counters have dropped it") {
   const FakeTree tree;
   CgroupOwners owners(tree.root());
   owners.follow(tick_with({container_at(kInner, "/a/b")}));
   if (!knows_the_gone(tree)) return;
-  for (int sweep = 0; sweep < 2; ++sweep) {  // what was counted late is found by the second
-    CHECK(owners.bury(kInner.inode));
+  for (int sweep = 0; sweep < 2; ++sweep) {  // the second sweep finds late counts
+    CHECK(owners.drop_if_gone(kInner.inode));
     CHECK(owners.owner(kInner.inode) == kInner);
-    CHECK(owners.bury(kInner.inode));
+    CHECK(owners.drop_if_gone(kInner.inode));
     owners.end_sweep();
     CHECK(owners.owner(kInner.inode) == kInner);
   }
@@ -184,7 +184,7 @@ TEST_CASE("a cgroup that one counter has buried keeps its container until all ha
   CHECK_FALSE(owners.owner(kInner.inode));
 }
 
-TEST_CASE("a container with another's name at its beginning is not above it") {
+TEST_CASE("a container whose name is a prefix of another's is not its parent") {
   const FakeTree tree;
   CgroupOwners owners(tree.root());
   owners.follow(tick_with({container_at(kOuter, "/a"), container_at(kInner, "/ab")}));
@@ -192,7 +192,7 @@ TEST_CASE("a container with another's name at its beginning is not above it") {
   CHECK_FALSE(owners.owner(kInner.inode));
 }
 
-TEST_CASE("a cgroup that is gone with its container is not unknown at once, and forgotten later") {
+TEST_CASE("a cgroup that is gone with its container is forgotten later, not immediately") {
   const FakeTree tree;
   CgroupOwners owners(tree.root());
   owners.follow(tick_with({container_at(kInner, "/a/b")}));
@@ -206,5 +206,5 @@ TEST_CASE("a cgroup that is gone with its container is not unknown at once, and 
   CHECK(owners.unknown() == 0);
   others_come(10);
   CHECK_FALSE(owners.owner(kInner.inode));
-  if (knows_the_gone(tree)) CHECK(owners.unknown() == 1);  // asked for anew
+  if (knows_the_gone(tree)) CHECK(owners.unknown() == 1);  // looked up again
 }

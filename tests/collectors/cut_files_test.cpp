@@ -1,4 +1,4 @@
-// Files that the kernel did not end, that are longer than what is read, or that go away.
+// Files that are truncated, longer than the read limit, or removed.
 #include <doctest/doctest.h>
 
 #include "collectors/cgroup_files.h"
@@ -6,7 +6,7 @@
 
 using namespace cgphase;
 
-TEST_CASE("a file at its bound is read, of one byte more the whole lines before it") {
+TEST_CASE("a file of maximum size is read completely, a longer one up to its last whole line") {
   OneCgroup cgroup;
   const std::string line = "usage_usec 5\n";
   const std::string filling(kKernelTextBytes - 2 - line.size() - 12, ' ');
@@ -21,7 +21,7 @@ TEST_CASE("a file at its bound is read, of one byte more the whole lines before 
   CHECK(files.cut_file() == KernelFile::cpu_stat);
 }
 
-TEST_CASE("io.stat of many devices is read whole") {
+TEST_CASE("io.stat of many devices is read completely") {
   OneCgroup cgroup;
   std::string text;
   for (int device = 0; device < 3000; ++device)
@@ -35,7 +35,7 @@ TEST_CASE("io.stat of many devices is read whole") {
 }
 
 // Half a number is another number.
-TEST_CASE("of a text that the kernel did not end the whole lines count, and it is read again") {
+TEST_CASE("the complete lines of a truncated file are used, and it is read again") {
   OneCgroup cgroup;
   cgroup.put("memory.current", "1234");
   cgroup.put("cpu.stat", "usage_usec 5\nuser_usec 12");
@@ -47,7 +47,7 @@ TEST_CASE("of a text that the kernel did not end the whole lines count, and it i
   CHECK(cgroup.sample.cpu.usage_usec == 5);
   CHECK_FALSE(cgroup.sample.cpu.user_usec.has_value());
   CHECK_FALSE(cgroup.sample.memory_peak.has_value());
-  CHECK_FALSE(memory_need(cgroup.sample).has_value());  // it would be too small
+  CHECK_FALSE(memory_need(cgroup.sample).has_value());  // need would be too small
   CHECK(files.cut_file().has_value());
   cgroup.put("memory.current", "12345\n");
   cgroup.put("cpu.stat", "usage_usec 5\nuser_usec 123\n");
@@ -61,7 +61,7 @@ TEST_CASE("of a text that the kernel did not end the whole lines count, and it i
   CHECK_FALSE(files.cut_file().has_value());
 }
 
-TEST_CASE("what was cut is read again at the next tick, however long its period is") {
+TEST_CASE("a truncated file is read again at the next tick for any period") {
   OneCgroup cgroup;
   const Look told{.events = false, .limits = false, .told = true,
                   .memory_period = std::chrono::seconds(5), .sparse = true};
@@ -98,7 +98,7 @@ TEST_CASE("what was cut is read again at the next tick, however long its period 
   CHECK(sample.cpu.usage_usec == 4096);
 }
 
-TEST_CASE("a limit that is cut is the one before, and a sum of io.stat does not fall") {
+TEST_CASE("a truncated limit keeps its previous value, and a sum of io.stat does not fall") {
   OneCgroup cgroup;
   cgroup.put("cpu.max", "200000 100000\n");
   cgroup.put("memory.max", "1048576\n");
@@ -115,13 +115,13 @@ TEST_CASE("a limit that is cut is the one before, and a sum of io.stat does not 
   CHECK(cgroup.sample.limits == before);
   CHECK(cgroup.sample.io.read_bytes == 300);
   cgroup.put("cpu.max", "max 100000\n");
-  cgroup.put("io.stat", "8:0 rbytes=150\n");  // a device went
+  cgroup.put("io.stat", "8:0 rbytes=150\n");  // a device was removed
   REQUIRE(cgroup.read(files));
   CHECK(cgroup.sample.limits.cpu_max == CpuMax{});
   CHECK(cgroup.sample.io.read_bytes == 150);
 }
 
-TEST_CASE("a file that goes away is absent, and read again once it is back") {
+TEST_CASE("a removed file is absent, and read again when it is back") {
   OneCgroup cgroup;
   const Look told{.events = false, .limits = false};
   cgroup.put("cpu.stat", "usage_usec 5\n");

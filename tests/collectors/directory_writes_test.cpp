@@ -26,14 +26,14 @@ struct WatchedDirectory : FakeTree {
     (void)take();
   }
   DirectoryChange take() {
-    writes.look();
+    writes.poll();
     return writes.take(place);
   }
 };
 
 }  // namespace
 
-TEST_CASE("a write to a limit is told once, to the directory that it was in") {
+TEST_CASE("a write to a limit is reported once, for its directory") {
   WatchedDirectory watched;
   watched.write("/d/memory.max", "0\n");
   const Fd other(::open((watched.root() + "/d").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -47,7 +47,7 @@ TEST_CASE("a write to a limit is told once, to the directory that it was in") {
   CHECK_FALSE(watched.take().limits);
 }
 
-TEST_CASE("new events are no change of limits, and what moves processes is neither") {
+TEST_CASE("new events do not change limits, and moving processes changes neither") {
   WatchedDirectory watched;
   watched.write("/c/memory.events", "low 1\n");
   const DirectoryChange change = watched.take();
@@ -58,7 +58,7 @@ TEST_CASE("new events are no change of limits, and what moves processes is neith
   CHECK_FALSE(watched.take().events);
 }
 
-TEST_CASE("each file that is read by what is told is of one kind") {
+TEST_CASE("each file that is read on a report has exactly one kind") {
   for (const char* file : {"memory.events", "memory.events.local", "cgroup.events"})
     CHECK((change_of(file).events && !change_of(file).limits));
   for (const char* file : {"cpu.max", "cpu.max.burst", "cpu.weight", "cpu.weight.nice", "cpu.idle",
@@ -67,7 +67,7 @@ TEST_CASE("each file that is read by what is told is of one kind") {
     CHECK((change_of(file).limits && !change_of(file).events));
 }
 
-TEST_CASE("what is watched from now on is taken for changed at first") {
+TEST_CASE("a new watch counts as changed at first") {
   WatchedDirectory watched;
   watched.writes.remove(watched.place);
   watched.place = watched.writes.add(watched.directory.get());
@@ -75,7 +75,7 @@ TEST_CASE("what is watched from now on is taken for changed at first") {
   CHECK_FALSE(watched.take().limits);
 }
 
-TEST_CASE("what is not watched may have changed at any time") {
+TEST_CASE("an unwatched directory always counts as changed") {
   WatchedDirectory watched;
   for (int i = 0; i < 2; ++i) {
     CHECK(watched.writes.take(-1).limits);
@@ -83,7 +83,7 @@ TEST_CASE("what is not watched may have changed at any time") {
   }
 }
 
-TEST_CASE("after more writes than are kept, all may have changed") {
+TEST_CASE("after an overflow everything counts as changed") {
   WatchedDirectory watched;
   fill_inotify(watched.root() + "/c/memory.max", watched.root() + "/c/cpu.weight");
   CHECK(watched.take().events);

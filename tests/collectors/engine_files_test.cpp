@@ -30,7 +30,7 @@ ContainerInfo read(const FakeTree& fake, Engine engine, const std::string& id = 
 
 }  // namespace
 
-TEST_CASE("Docker's file tells name, image and labels") {
+TEST_CASE("Docker's file has name, image and labels") {
   FakeTree fake;
   fake.write("/var/lib/docker/containers/" + kId + "/config.v2.json",
              R"({"Name":"/web","Config":{"Image":"nginx:1","Labels":{"cgphase.mode":"enforce"}}})");
@@ -40,7 +40,7 @@ TEST_CASE("Docker's file tells name, image and labels") {
   CHECK(container.labels.at("cgphase.mode") == "enforce");
 }
 
-TEST_CASE("Podman's files tell name, image and annotations") {
+TEST_CASE("Podman's files have name, image and annotations") {
   FakeTree fake;
   const std::string storage = "/var/lib/containers/storage/overlay-containers/";
   fake.write(storage + "containers.json",
@@ -54,7 +54,7 @@ TEST_CASE("Podman's files tell name, image and annotations") {
   CHECK(container.labels.at("io.container.manager") == "libpod");
 }
 
-TEST_CASE("a Podman container that is removed when it ends is named by the volatile list") {
+TEST_CASE("a Podman container with --rm has its name in the volatile list") {
   FakeTree fake;
   const std::string storage = "/var/lib/containers/storage/overlay-containers/";
   fake.write(storage + "containers.json", R"([{"id":"x","names":["other"]}])");
@@ -67,7 +67,7 @@ TEST_CASE("a Podman container that is removed when it ends is named by the volat
   CHECK(read(fake, Engine::podman).name == "once");
 }
 
-TEST_CASE("containerd's file is found in whatever namespace it lies") {
+TEST_CASE("containerd's file is found in any namespace") {
   FakeTree fake;
   const std::string tasks = "/run/containerd/io.containerd.runtime.v2.task/";
   fake.make(tasks + "a");
@@ -79,7 +79,7 @@ TEST_CASE("containerd's file is found in whatever namespace it lies") {
   CHECK(container.image == "app:2");
 }
 
-TEST_CASE("an Incus container is told from LXC's by its directory") {
+TEST_CASE("an Incus container differs from LXC's by its directory") {
   FakeTree fake;
   fake.make("/var/lib/incus/containers/one");
   fake.make("/var/lib/lxc/two");
@@ -88,7 +88,7 @@ TEST_CASE("an Incus container is told from LXC's by its directory") {
   CHECK(read(fake, Engine::lxc, "three").engine == Engine::lxc);
 }
 
-TEST_CASE("without files the name stays and the image is empty") {
+TEST_CASE("without files the name is unchanged and the image is empty") {
   FakeTree fake;
   for (const Engine engine : {Engine::docker, Engine::podman, Engine::containerd, Engine::crio}) {
     const ContainerInfo container = read(fake, engine);
@@ -98,7 +98,7 @@ TEST_CASE("without files the name stays and the image is empty") {
   }
 }
 
-TEST_CASE("files that do not parse, or hold other types, change nothing") {
+TEST_CASE("malformed files, and other types, change nothing") {
   for (const char* text : {"", "{", "null", "[]", "3", R"({"Name":5,"Config":[1]})", "\xff\xfe",
                            R"({"Name":"/","Config":{"Image":{},"Labels":[]}})",
                            R"({"Config":{"Labels":{"a":1}}})", R"({"annotations":"x"})",
@@ -114,14 +114,14 @@ TEST_CASE("files that do not parse, or hold other types, change nothing") {
   }
 }
 
-TEST_CASE("deeply nested JSON does no harm") {
+TEST_CASE("deeply nested JSON is harmless") {
   ContainerInfo container = container_of(Engine::docker);
   apply_docker_config(std::string(1'000'000, '['), container);
   CHECK(container.name == "short");
 }
 
 // rule: SEC-05
-TEST_CASE("as many labels as the bound are taken, not one more") {
+TEST_CASE("labels are taken up to the limit, and not one more") {
   const auto labels = [](std::size_t count) {
     std::string json = R"({"annotations":{)";
     for (std::size_t i = 0; i < count; ++i)
@@ -134,7 +134,7 @@ TEST_CASE("as many labels as the bound are taken, not one more") {
   CHECK(labels(kMaxLabels + 1) == kMaxLabels);
 }
 
-TEST_CASE("a label at the length bound is taken, a longer one is not") {
+TEST_CASE("a label of maximum length is taken, a longer one is not") {
   const auto taken = [](std::size_t key, std::size_t value) {
     ContainerInfo container;
     apply_oci_config(R"({"annotations":{")" + std::string(key, 'k') + R"(":")" +
@@ -148,7 +148,7 @@ TEST_CASE("a label at the length bound is taken, a longer one is not") {
   CHECK_FALSE(taken(0, 1));
 }
 
-TEST_CASE("a name at its bound is taken, a longer one is not") {
+TEST_CASE("a name of maximum length is taken, a longer one is not") {
   const auto name = [](std::size_t bytes) {
     ContainerInfo container = container_of(Engine::docker);
     apply_docker_config(R"({"Name":"/)" + std::string(bytes, 'n') + "\"}", container);
@@ -159,7 +159,7 @@ TEST_CASE("a name at its bound is taken, a longer one is not") {
 }
 
 // rule: SEC-05
-TEST_CASE("an engine file at its bound is read, one byte more is not") {
+TEST_CASE("an engine file of maximum size is read, one byte more is not") {
   FakeTree fake;
   const std::string path = "/var/lib/docker/containers/" + kId + "/config.v2.json";
   const std::string json = R"({"Name":"/web"})";
@@ -178,7 +178,7 @@ TEST_CASE("an id that would leave its directory is not looked up") {
     CHECK(read(fake, Engine::docker, id).name == "short");
 }
 
-TEST_CASE("hostile names are carried as they are") {
+TEST_CASE("hostile names are kept unchanged") {
   ContainerInfo container = container_of(Engine::docker);
   apply_docker_config(R"({"Name":"/\u001b[31m<b>","Config":{"Image":"\u202e"}})", container);
   CHECK(container.name == "\x1b[31m<b>");
@@ -216,7 +216,7 @@ TEST_CASE("a directory without attributes changes nothing") {
 }
 
 // rule: SEC-05
-TEST_CASE("arbitrary bytes in engine files do no harm") {
+TEST_CASE("arbitrary bytes in engine files are harmless") {
   constexpr unsigned kSeed = 77;
   CAPTURE(kSeed);
   std::mt19937 random(kSeed);

@@ -30,13 +30,13 @@ struct Node : FakeTree {
     REQUIRE(sampler.has_value());
     return std::move(*sampler);
   }
-  // As at the root of a cgroup namespace.
+  // Writes a limit at the root, as in a cgroup namespace.
   void limit_root(const std::string& cpu, const std::string& max, const std::string& high) const {
     write("/cg/cpu.max", cpu);
     write("/cg/memory.max", max);
     write("/cg/memory.high", high);
   }
-  // A Docker container and one of Podman.
+  // A Docker container and a Podman container.
   void write_engine_files() const {
     write("/var/lib/docker/containers/" + kDockerId + "/config.v2.json",
           R"({"Name":"/web","Config":{"Image":"nginx:1","Labels":{"cgphase.mode":"enforce"}}})");

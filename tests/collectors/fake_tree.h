@@ -1,4 +1,4 @@
-// A directory that looks like a cgroup v2 root; what stands in it is written by each test.
+// A directory that looks like a cgroup v2 root. Each test writes its content.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -26,7 +26,7 @@ class FakeTree {
 
   const std::string& root() const { return root_; }
 
-  // `path` begins with '/', as a CgroupPath.
+  // `path` begins with '/', as a CgroupPath does.
   void make(const std::string& path) const { std::filesystem::create_directories(root_ + path); }
   void remove(const std::string& path) const { std::filesystem::remove_all(root_ + path); }
   void write(const std::string& path, std::string_view text) const {
@@ -37,7 +37,7 @@ class FakeTree {
     std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
     std::filesystem::create_symlink(target, root_ + path);
   }
-  // Of the one number, 0:0, that needs no privilege; nothing answers behind it.
+  // Uses the device number 0:0, which needs no privilege and has no driver.
   void make_device(const std::string& path) const {
     std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
     REQUIRE(::mknod((root_ + path).c_str(), S_IFCHR | 0600, 0) == 0);

@@ -1,4 +1,4 @@
-// More writes to watched files than an inotify instance keeps.
+// Makes more writes to watched files than an inotify instance keeps.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -12,7 +12,7 @@
 
 namespace cgphase {
 
-// In turn, for a write is kept once where the one before was to the same file.
+// Alternates between files, because repeated writes to the same file are merged.
 inline void fill_inotify(const std::string& one, const std::string& other) {
   const Result<std::string> most = read_file("/proc/sys/fs/inotify/max_queued_events", 32);
   REQUIRE(most.has_value());

@@ -16,7 +16,7 @@ using namespace cgphase;
 
 namespace {
 
-// A container's cgroup, and a /proc of files; the host has a GPU.
+// A container's cgroup, and a /proc of plain files; the host has a GPU.
 class GpuBox {
  public:
   GpuBox() {
@@ -25,13 +25,13 @@ class GpuBox {
     tree.write("/box/cgroup.procs", "");
   }
 
-  // A process of the host's /dev, with standard input alone.
+  // A process with the host's /dev and only standard input.
   void add(int pid, const std::string& cgroup = "/box") const {
     list(pid, cgroup);
     tree.link(at(pid) + "/fd/0", "/dev/null");
     tree.link(at(pid) + "/root", tree.root() + "/proc/1/root");
   }
-  // One with a /dev of its own.
+  // A process with a /dev of its own.
   void add_apart(int pid, const std::string& cgroup = "/box") const {
     list(pid, cgroup);
     tree.link(at(pid) + "/fd/0", "/dev/null");
@@ -43,8 +43,8 @@ class GpuBox {
   }
   static std::string at(int pid) { return "/proc/" + std::to_string(pid); }
 
-  GpuUse use() const { return look().use; }
-  GpuLook look() const {
+  GpuUse use() const { return scan().use; }
+  GpuScan scan() const {
     const std::string proc = tree.root() + "/proc";
     const Fd box(::open((tree.root() + "/box").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     return find_gpu(box.get(), proc, read_host_devices(proc).value());
@@ -59,7 +59,7 @@ std::ptrdiff_t open_descriptors() {
 
 }  // namespace
 
-TEST_CASE("the devices of NVIDIA, AMD, WSL, Jetson and every render node are GPUs, others none") {
+TEST_CASE("devices of NVIDIA, AMD, WSL, Jetson and every render node are GPUs") {
   for (const char* path :
        {"/dev/nvidia0", "/dev/nvidia15", "/dev/nvidiactl", "/dev/nvidia-uvm",
         "/dev/nvidia-uvm-tools", "/dev/kfd", "/dev/dri/renderD128", "/dev/dxg", "/dev/nvmap",
@@ -72,7 +72,7 @@ TEST_CASE("the devices of NVIDIA, AMD, WSL, Jetson and every render node are GPU
     CHECK_MESSAGE(!is_gpu_device(path), path);
 }
 
-TEST_CASE("a process that has a GPU open is found, others of the host are not") {
+TEST_CASE("a process with an open GPU is found, others of the host are not") {
   const GpuBox box;
   box.add(7);
   box.add(8);
@@ -81,16 +81,16 @@ TEST_CASE("a process that has a GPU open is found, others of the host are not") 
   CHECK(box.use() == GpuUse::seen);
 }
 
-TEST_CASE("a GPU in a /dev of its own is found, one that everybody sees says nothing") {
+TEST_CASE("a GPU in a private /dev is found, one in the shared /dev does not count") {
   const GpuBox box;
   box.add(7);        // the host's /dev has nvidia0
-  box.add_apart(8);  // its own has not
+  box.add_apart(8);  // its own has none
   CHECK(box.use() == GpuUse::none);
   box.tree.make_device("/proc/8/root/dev/nvidiactl");
   CHECK(box.use() == GpuUse::seen);
 }
 
-TEST_CASE("a render node in a /dev of its own is found in its folder") {
+TEST_CASE("a render node in a private /dev is found in its folder") {
   const GpuBox box;
   box.add_apart(7);
   box.tree.make_device("/proc/7/root/dev/dri/card0");
@@ -99,7 +99,7 @@ TEST_CASE("a render node in a /dev of its own is found in its folder") {
   CHECK(box.use() == GpuUse::seen);
 }
 
-TEST_CASE("what only has the name of a GPU is none, and links in a container are not followed") {
+TEST_CASE("a file with a GPU's name is no GPU, and links in a container are not followed") {
   const GpuBox box;
   box.add_apart(7);
   box.tree.write("/proc/7/root/dev/nvidia0", "a file");
@@ -122,7 +122,7 @@ TEST_CASE("processes of nested cgroups belong to the container") {
   CHECK(box.use() == GpuUse::seen);
 }
 
-TEST_CASE("a process that ended meanwhile has no GPU, but none at all to be found is unknown") {
+TEST_CASE("an ended process has no GPU, but if no process is found the result is unknown") {
   const GpuBox box;
   CHECK(box.use() == GpuUse::none);  // an empty container
   box.list(7);
@@ -131,16 +131,16 @@ TEST_CASE("a process that ended meanwhile has no GPU, but none at all to be foun
   CHECK(box.use() == GpuUse::none);
 }
 
-TEST_CASE("what cannot be looked at is unknown, unless a GPU is seen beside it") {
+TEST_CASE("an unreadable process makes the result unknown, unless a GPU is seen") {
   const GpuBox box;
   box.add(7);
-  box.list(0);  // of a pid namespace that is not ours
+  box.list(0);  // of another pid namespace
   CHECK(box.use() == GpuUse::unknown);
   box.tree.link("/proc/7/fd/3", "/dev/dxg");
   CHECK(box.use() == GpuUse::seen);
 }
 
-TEST_CASE("a host without a GPU, or without a /dev, is known as one; self stands in for init") {
+TEST_CASE("a host without a GPU or without a /dev is recognised; self replaces init") {
   const FakeTree tree;
   const std::string proc = tree.root();
   CHECK_FALSE(read_host_devices(proc).value().gpu);
@@ -155,7 +155,7 @@ TEST_CASE("a host without a GPU, or without a /dev, is known as one; self stands
   CHECK(read_host_devices(proc).value().inode != without.inode);
 }
 
-TEST_CASE("as many processes as the bound are looked at, one more makes the rest unknown") {
+TEST_CASE("processes are scanned up to the limit, one more makes the rest unknown") {
   const GpuBox box;
   box.add(1'000);
   const auto add_twin = [&](std::size_t i) {
@@ -165,13 +165,13 @@ TEST_CASE("as many processes as the bound are looked at, one more makes the rest
   };
   for (std::size_t i = 1; i < kMostGpuProcesses; ++i) add_twin(i);
   CHECK(box.use() == GpuUse::none);
-  CHECK(box.look().processes == kMostGpuProcesses);
+  CHECK(box.scan().processes == kMostGpuProcesses);
   add_twin(kMostGpuProcesses);
   CHECK(box.use() == GpuUse::unknown);
-  CHECK(box.look().processes == kMostGpuProcesses);
+  CHECK(box.scan().processes == kMostGpuProcesses);
 }
 
-TEST_CASE("as many descriptors as the bound are looked at, one more makes the rest unknown") {
+TEST_CASE("descriptors are scanned up to the limit, one more makes the rest unknown") {
   const GpuBox box;
   box.add(7);
   for (std::size_t i = 1; i < kMostGpuDescriptors; ++i)
@@ -181,7 +181,7 @@ TEST_CASE("as many descriptors as the bound are looked at, one more makes the re
   CHECK(box.use() == GpuUse::unknown);
 }
 
-TEST_CASE("as many nested cgroups as the bound are looked at, one more makes the rest unknown") {
+TEST_CASE("nested cgroups are scanned up to the limit, one more makes the rest unknown") {
   const GpuBox box;
   box.add(7);
   for (std::size_t i = 1; i < kMostVisitedCgroups; ++i)
@@ -191,7 +191,7 @@ TEST_CASE("as many nested cgroups as the bound are looked at, one more makes the
   CHECK(box.use() == GpuUse::unknown);
 }
 
-TEST_CASE("cgroups are followed as deep as the tree is, one deeper makes the rest unknown") {
+TEST_CASE("cgroups are scanned down to the depth limit, one level more is unknown") {
   const GpuBox box;
   box.add(7);
   std::string path = "/box";
@@ -201,9 +201,9 @@ TEST_CASE("cgroups are followed as deep as the tree is, one deeper makes the res
   CHECK(box.use() == GpuUse::unknown);
 }
 
-TEST_CASE("names in a /dev of its own are bounded, one more makes the rest unknown") {
+TEST_CASE("names in a private /dev are limited, one more makes the rest unknown") {
   const GpuBox box;
-  box.add_apart(7);  // null, and the two of every folder
+  box.add_apart(7);  // null, and the two entries of every folder
   for (std::size_t i = 3; i < kMostDeviceNames; ++i)
     box.tree.write("/proc/7/root/dev/" + std::to_string(i), "");
   CHECK(box.use() == GpuUse::none);
@@ -211,7 +211,7 @@ TEST_CASE("names in a /dev of its own are bounded, one more makes the rest unkno
   CHECK(box.use() == GpuUse::unknown);
 }
 
-TEST_CASE("a look leaves no descriptor open, whatever it finds") {
+TEST_CASE("a scan leaves no descriptor open") {
   const GpuBox box;
   box.add(7);
   box.list(8);
@@ -225,7 +225,7 @@ TEST_CASE("a look leaves no descriptor open, whatever it finds") {
   CHECK(open_descriptors() == before);
 }
 
-// No host of the tests has one: `tests/nvidia/telemetry` runs this on a cgroup that does.
+// No test host has a GPU: `tests/nvidia/telemetry` runs this on a cgroup that has one.
 TEST_CASE("by hand: a process of a cgroup has a real GPU" *
           doctest::skip(std::getenv("CGPHASE_GPU_CGROUP") == nullptr)) {
   const char* const path = std::getenv("CGPHASE_GPU_CGROUP");

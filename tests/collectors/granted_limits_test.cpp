@@ -29,7 +29,7 @@ struct SlicedNode : Node {
 
 }  // namespace
 
-TEST_CASE("what the slices around a container grant is their lowest limits, not its own") {
+TEST_CASE("the slices around a container grant their lowest limits, its own do not count") {
   SlicedNode node;
   auto sampler = node.open();
   const NodeSample& tick = node.sample(sampler);
@@ -40,7 +40,7 @@ TEST_CASE("what the slices around a container grant is their lowest limits, not 
   CHECK(tick.granted[0].second.memory_bytes == 4294967296.0);
 }
 
-TEST_CASE("memory.high of what is around a container denies what memory.max would grant") {
+TEST_CASE("memory.high of an ancestor limits what memory.max would grant") {
   SlicedNode node;
   node.write("/cg/work.slice/memory.high", "3221225472\n");
   auto sampler = node.open();
@@ -48,7 +48,7 @@ TEST_CASE("memory.high of what is around a container denies what memory.max woul
   CHECK(node.tick.granted[0].second.memory_bytes == 3221225472.0);
 }
 
-TEST_CASE("the root of a cgroup namespace is the host: no more of it is there, or granted") {
+TEST_CASE("the limits of a cgroup namespace's root are the host's capacity") {
   Node node;
   node.write("/proc/meminfo", "MemTotal:      1000000 kB\nSwapTotal: 0 kB\n");
   node.write("/cg/docker/" + kDockerId + "/cpu.max", "max 100000\n");
@@ -66,7 +66,7 @@ TEST_CASE("the root of a cgroup namespace is the host: no more of it is there, o
   CHECK(node.tick.host.memory == Bytes{128 * kMiB});
 }
 
-TEST_CASE("limits of a namespace above what the machine has leave what the machine has") {
+TEST_CASE("limits of a namespace above the machine's capacity have no effect") {
   Node node;
   node.limit_root("800000 100000\n", "68719476736\n", "68719476736\n");
   auto sampler = node.open();
@@ -74,7 +74,7 @@ TEST_CASE("limits of a namespace above what the machine has leave what the machi
   CHECK(node.tick.host.memory == Bytes{2048 * 1024});
 }
 
-TEST_CASE("a limit that is cut short grants what no limit grants") {
+TEST_CASE("a truncated limit counts as no limit") {
   SlicedNode node;
   node.limit("/work.slice", "200000 1000", "85899");
   auto sampler = node.open();
@@ -83,7 +83,7 @@ TEST_CASE("a limit that is cut short grants what no limit grants") {
   CHECK(node.tick.granted[0].second.cpu_cores == kNoLimit);
 }
 
-TEST_CASE("what slices grant is looked at once a minute, and told where it changed") {
+TEST_CASE("granted resources are checked once a minute and reported on a change") {
   SlicedNode node;
   auto sampler = node.open();
   REQUIRE(node.sample(sampler).granted.size() == 1);
@@ -97,7 +97,7 @@ TEST_CASE("what slices grant is looked at once a minute, and told where it chang
   for (int second = 0; second < 130; ++second) CHECK(node.sample(sampler).granted.empty());
 }
 
-TEST_CASE("where no slice has a limit, or it cannot be read, nothing is told") {
+TEST_CASE("without a readable limit of a slice, nothing is reported") {
   Node node;
   node.write("/cg/plain.slice/docker-" + kDockerId + ".scope/cpu.max", "50000 100000\n");
   node.write("/cg/plain.slice/cpu.max", "nonsense\n");

@@ -1,4 +1,4 @@
-// Cgroups of one's own on the machine that runs this, for tests and benchmarks alike.
+// Creates cgroups on the machine that runs this, for tests and benchmarks.
 #pragma once
 
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 
 namespace cgphase {
 
-// Where cgroup v2 is mounted here, beside v1 or alone. Empty: nowhere.
+// The mount point of cgroup v2, with v1 or alone; empty if there is none.
 inline std::string cgroup2_mount() {
   const auto mounts = read_file("/proc/self/mountinfo", 1U << 20);
   if (!mounts) return {};
@@ -32,8 +32,8 @@ inline std::string cgroup2_mount() {
   return {};
 }
 
-// A cgroup below the machine's own, removed at its end: by then nothing may be in it. Where none
-// can be made its descriptor is -1.
+// A cgroup below the machine's own. The destructor removes it; it must be empty then. If none can
+// be created, its descriptor is -1.
 class HostCgroup {
  public:
   explicit HostCgroup(const std::string& parent = "") : root_(cgroup2_mount()) {
@@ -62,7 +62,7 @@ class HostCgroup {
   Fd directory_;
 };
 
-// As fork(), with the child born in a cgroup: nothing of it is anywhere else.
+// As fork(), but the child is created in a cgroup, so that nothing of it is elsewhere.
 inline pid_t born_in(const HostCgroup& cgroup) {
   clone_args args{};
   args.flags = CLONE_INTO_CGROUP;

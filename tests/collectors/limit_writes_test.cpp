@@ -48,7 +48,7 @@ constexpr double kBpfBudget = 0.005;
 
 std::vector<std::string> probe_log;
 
-// In a thread that the kernel grants nothing, for capabilities are a thread's.
+// Runs in a thread without capabilities, because they are a property of a thread.
 void without_capabilities(const std::function<void()>& act) {
   int dropped = -1;
   std::thread([&] {
@@ -66,7 +66,7 @@ Source limit_writes_of(const ProbeSource& probes) {
   return sources[0];
 }
 
-// What is written to standard error while it lives.
+// Captures standard error during its lifetime.
 class StandardError {
  public:
   explicit StandardError(const FakeTree& tree)
@@ -85,7 +85,7 @@ class StandardError {
 
 }  // namespace
 
-TEST_CASE("a record of the kernel is a write with everything that it tells") {
+TEST_CASE("a record of the kernel becomes a write with all fields") {
   const auto write = parsed(record_of("memory.max", "536870912\n"));
   REQUIRE(write);
   CHECK(write->time == MonotonicTime(std::chrono::seconds(5)));
@@ -98,7 +98,7 @@ TEST_CASE("a record of the kernel is a write with everything that it tells") {
   CHECK(write->writer_path.empty());
 }
 
-TEST_CASE("a record that is too short is no write, one that is longer is") {
+TEST_CASE("a record that is too short is no write, a longer one is") {
   std::array<std::byte, sizeof(limit_write_record) + 8> bytes{};
   const limit_write_record record = record_of("cpu.max", "50000 100000\n");
   std::memcpy(bytes.data(), &record, sizeof(record));
@@ -111,14 +111,14 @@ TEST_CASE("a record that is too short is no write, one that is longer is") {
   CHECK(first(bytes.size())->value == "50000 100000");
 }
 
-TEST_CASE("a record of a file that is no limit is no write") {
+TEST_CASE("a record of another file is no write") {
   for (const char* file : {"", "cpu", "cpu.maximum", "memory.low", "memory.max.x"})
     CHECK_FALSE(parsed(record_of(file, "1")));
   for (const char* file : {"cpu.max", "cpu.max.burst", "memory.max", "memory.high"})
     CHECK(parsed(record_of(file, "1")));
 }
 
-TEST_CASE("texts that nothing ends are taken to their last byte") {
+TEST_CASE("texts without a terminating 0 are used to their last byte") {
   limit_write_record record = record_of("cpu.max", "");
   std::memset(record.command, 'c', sizeof(record.command));
   std::memset(record.value, 'v', sizeof(record.value));
@@ -130,7 +130,7 @@ TEST_CASE("texts that nothing ends are taken to their last byte") {
   CHECK_FALSE(parsed(record));
 }
 
-TEST_CASE("a kernel that refuses the program is told of, without a word on standard error") {
+TEST_CASE("a refused program is reported, without output on standard error") {
   const FakeTree tree;
   const auto probes = open_kernel_probes(tree.root(), kBpfBudget);
   std::string noise;
@@ -151,7 +151,7 @@ TEST_CASE("a kernel that refuses the program is told of, without a word on stand
                    : says("CONFIG_DEBUG_INFO_BTF") || says("pid namespace")));
 }
 
-TEST_CASE("a kernel that refuses to count is told of once per signal, and samples stay empty") {
+TEST_CASE("a refused counter is reported once per signal, and samples stay empty") {
   const FakeTree tree;
   tree.write("/cgroup.controllers", "cpu io memory\n");
   const auto probes = open_kernel_probes(tree.root(), kBpfBudget);
@@ -162,7 +162,7 @@ TEST_CASE("a kernel that refuses to count is told of once per signal, and sample
     sources.erase(sources.begin(), sources.begin() + 2);  // writes and programs
     return sources;
   };
-  for (const Source& source : of_counters()) CHECK(source.detail == "not asked for yet");
+  for (const Source& source : of_counters()) CHECK(source.detail == "not started yet");
   std::string noise;
   {
     const StandardError error(tree);
@@ -185,7 +185,7 @@ TEST_CASE("a kernel that refuses to count is told of once per signal, and sample
   }
 }
 
-TEST_CASE("what libbpf says of a refusal goes to the log, where there is one") {
+TEST_CASE("libbpf's messages about a refusal go to the log, if there is one") {
   const FakeTree tree;
   const auto probes = open_kernel_probes(tree.root(), kBpfBudget);
   probe_log.clear();
@@ -198,7 +198,7 @@ TEST_CASE("what libbpf says of a refusal goes to the log, where there is one") {
   }));
 }
 
-TEST_CASE("nothing is asked of the kernel before it is wanted, or where it is switched off") {
+TEST_CASE("nothing is loaded before it is wanted, or if it is switched off") {
   const FakeTree tree;
   probe_log.clear();
   set_probe_log([](const std::string& line) { probe_log.push_back(line); });
@@ -216,7 +216,7 @@ TEST_CASE("nothing is asked of the kernel before it is wanted, or where it is sw
   CHECK(probe_log.empty());
 }
 
-TEST_CASE("a refusal that is a lockdown is said to be one") {
+TEST_CASE("a refusal because of a lockdown names the lockdown") {
   CHECK(lockdown_refusal("none integrity [confidentiality]\n").contains("locked down"));
   CHECK(lockdown_refusal("none [integrity] confidentiality\n").empty());
   CHECK(lockdown_refusal("[none] integrity confidentiality\n").empty());
@@ -237,7 +237,7 @@ std::string reason_for(ProbeKind kind, int error_number, std::uint64_t capabilit
 
 }  // namespace
 
-TEST_CASE("a refusal names the capabilities that this process lacks, and no other") {
+TEST_CASE("a refusal names the capabilities that this process lacks, and no others") {
   const auto lacks = [](ProbeKind kind, std::uint64_t granted) {
     return reason_for(kind, EPERM, granted);
   };
@@ -256,7 +256,7 @@ TEST_CASE("a refusal names the capabilities that this process lacks, and no othe
   CHECK(reason_for(classic, EINVAL, kEnough).contains("CONFIG_BPF_EVENTS"));
 }
 
-TEST_CASE("a lockdown is the reason only for programs that copy, and that could be loaded else") {
+TEST_CASE("a lockdown is the reason only for copying programs with all capabilities") {
   const char* locked = "none integrity [confidentiality]\n";
   using enum ProbeKind;
   for (const int error : {EINVAL, EPERM})
@@ -266,7 +266,7 @@ TEST_CASE("a lockdown is the reason only for programs that copy, and that could 
   CHECK(reason_for(copying, EPERM, 0, locked) == "this process lacks CAP_BPF and CAP_PERFMON");
 }
 
-TEST_CASE("a refusal that no capability explains tells how much memory may be locked") {
+TEST_CASE("a refusal that no capability explains names the limit of locked memory") {
   const auto says = [](std::uint64_t lockable_bytes) {
     return refusal_reason(ProbeKind::typed, EPERM,
                           {.capabilities = kEnough, .lockable_bytes = lockable_bytes});
@@ -276,7 +276,7 @@ TEST_CASE("a refusal that no capability explains tells how much memory may be lo
   CHECK(says(RLIM_INFINITY).contains("CAP_BPF"));
 }
 
-TEST_CASE("what several ways are refused for is told once") {
+TEST_CASE("a reason that several tiers share is reported once") {
   const auto told = [](std::initializer_list<std::pair<const char*, const char*>> refused) {
     Refusals refusals;
     for (const auto& [tier, why] : refused) refusals.add(tier, {ErrorKind::denied, why});

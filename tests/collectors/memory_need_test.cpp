@@ -39,19 +39,19 @@ TEST_CASE("huge pages that no line explains are need, as anonymous memory is") {
   CHECK(need(job + line("hugetlb", 60 * kMiB), 63 * kMiB) == 63 * kMiB);
 }
 
-TEST_CASE("need is never below what memory.stat explains, whatever memory.current says") {
+TEST_CASE("need is never below the explained memory, for any memory.current") {
   const std::string stat = line("anon", 10) + line("file", 1000) + line("kernel", 100) +
                            line("sock", 7) + line("shmem", 20) + line("hugetlb", 300) +
                            line("inactive_file", 900) + line("active_file", 60) +
                            line("unevictable", 15) + line("slab_reclaimable", 40);
   const std::uint64_t explained = 10 + 20 + 15 + (107 - 40) + 300;
   CHECK(need(stat, 1000) == explained);
-  CHECK(need(stat, 0, 5) == explained + 40 + 5);  // of nothing that is charged slab is no part
+  CHECK(need(stat, 0, 5) == explained + 40 + 5);  // slab is not part of a charge of 0
   CHECK(need(stat, 5000) == 5000 - 900 - 60 - 40);
 }
 
 // rule: MEM-02
-TEST_CASE("page cache is no need, clean or dirty, active or not") {
+TEST_CASE("page cache is not need, clean or dirty, active or not") {
   const std::string base = line("anon", 5 * kMiB) + line("kernel", kMiB);
   for (const char* list : {"inactive_file", "active_file"})
     for (const char* state : {"file_mapped", "file_dirty", "file_writeback"})
@@ -59,7 +59,7 @@ TEST_CASE("page cache is no need, clean or dirty, active or not") {
                  kGiB + 6 * kMiB) == 6 * kMiB);
 }
 
-TEST_CASE("pages of swap that are in memory still, and the pool of zswap, are need as well") {
+TEST_CASE("swap pages that are still in memory, and the pool of zswap, are need") {
   const std::string base = line("anon", 50 * kMiB) + line("file", 0);
   CHECK(need(base + line("kernel", kMiB) + line("swapcached", 10 * kMiB), 51 * kMiB,
              30 * kMiB) == 81 * kMiB);
@@ -67,8 +67,8 @@ TEST_CASE("pages of swap that are in memory still, and the pool of zswap, are ne
                  line("zswapped", 30 * kMiB), 59 * kMiB, 30 * kMiB) == 89 * kMiB);
 }
 
-TEST_CASE("memory that cannot be reclaimed is need, whatever it is for") {
-  // secretmem: pages of a file that are on the list of what cannot be evicted.
+TEST_CASE("memory that cannot be reclaimed is need") {
+  // secretmem: file pages on the list of unevictable pages.
   CHECK(need(line("anon", 0) + line("file", 8 * kMiB) + line("unevictable", 8 * kMiB),
              8 * kMiB) == 8 * kMiB);
   for (const char* key : {"percpu", "vmalloc", "sec_pagetables", "sock", "some_future_line"})
@@ -76,7 +76,7 @@ TEST_CASE("memory that cannot be reclaimed is need, whatever it is for") {
           10 * kMiB);
 }
 
-TEST_CASE("a line below zero or far above what is charged wraps no sum and lowers no need") {
+TEST_CASE("a negative line, or one far above the charge, wraps no sum and lowers no need") {
   const std::string rest = line("file", 20'000'000) + line("kernel", 1'000'000);
   const std::string negative = "18446744073709547520";
   CHECK(need("anon " + negative + "\n" + rest, 100'000'000) == 100'000'000);
@@ -85,22 +85,22 @@ TEST_CASE("a line below zero or far above what is charged wraps no sum and lower
           100'000'000);
     CHECK(need(line("anon", 50) + rest + line(key, 112'500'001), 100'000'000) == 100'000'000);
   }
-  // The two files are read one after the other: cache that came in between is cache.
+  // The files are read one after the other. Cache that appeared in between is cache.
   CHECK(need(line("anon", 50) + line("inactive_file", 112'500'000), 100'000'000) == 50);
   const std::string most = std::to_string((std::uint64_t{1} << 63) - 1) + "\n";
   CHECK(need("anon " + most + "shmem " + most + "kernel " + most, 5) == UINT64_MAX);
 }
 
-TEST_CASE("without memory.stat there is no need to tell") {
+TEST_CASE("without memory.stat need is absent") {
   CHECK_FALSE(need("", 1000).has_value());
   CHECK_FALSE(need("pgfault 5\n", 1000).has_value());
   Sample sample;
   sample.memory.kernel_bytes = 5;
-  CHECK_FALSE(memory_need(sample).has_value());  // neither `anon` nor what is charged
+  CHECK_FALSE(memory_need(sample).has_value());  // neither `anon` nor the charge
 }
 
 // rule: MEM-02
-TEST_CASE("need lies between what is explained and what is charged and swapped, line by line") {
+TEST_CASE("need is between the explained memory and the charge plus swap, line by line") {
   constexpr unsigned kSeed = 42;
   CAPTURE(kSeed);
   std::mt19937_64 random(kSeed);
@@ -125,12 +125,12 @@ TEST_CASE("need lies between what is explained and what is charged and swapped, 
   }
 }
 
-TEST_CASE("the sample of a cgroup has the need of its files, whatever they have beside it") {
+TEST_CASE("the sample of a cgroup has the need of its files, with any other files") {
   FakeTree tree;
   tree.write("/c/memory.current", "70000000\n");
   tree.write("/c/memory.swap.current", "5000\n");
   tree.write("/c/memory.stat", "anon 1000\nfile 9000000\nkernel 500\ninactive_file 9000000\n");
-  // Pages that its own controller counts are charged to memory only where cgroup2 is mounted so.
+  // Pages of the hugetlb controller are charged to memory only if cgroup2 is mounted so.
   tree.write("/c/hugetlb.2MB.current", "62914560\n");
   Result<Fd> directory = open_path(tree.root() + "/c", O_RDONLY | O_DIRECTORY);
   REQUIRE(directory.has_value());
@@ -144,7 +144,7 @@ TEST_CASE("the sample of a cgroup has the need of its files, whatever they have 
   CHECK(memory_need(sample) == Bytes{6'500});
 }
 
-TEST_CASE("memory.current of a sample is of the moment of its memory.stat") {
+TEST_CASE("memory.current of a sample is read together with its memory.stat") {
   FakeTree tree;
   const Look observed{.memory_period = std::chrono::seconds(5)};
   Result<Fd> directory = open_path((tree.make("/c"), tree.root() + "/c"), O_RDONLY | O_DIRECTORY);
@@ -161,7 +161,7 @@ TEST_CASE("memory.current of a sample is of the moment of its memory.stat") {
     return memory_need(sample);
   };
   CHECK(read("9500\n", "9000\n") == Bytes{500});
-  CHECK(read("9700\n", "9200\n") == Bytes{500});  // not read again: cache that grew is no need
+  CHECK(read("9700\n", "9200\n") == Bytes{500});  // not read again: grown cache is not need
   CHECK(sample.memory_current == Bytes{9500});
   CHECK(read("10500\n", "9200\n") == Bytes{1300});
 }

@@ -15,7 +15,7 @@ using namespace cgphase;
 
 namespace {
 
-// A /proc of files, in which this process is none of those that a test makes.
+// A /proc of plain files without this process.
 class Processes {
  public:
   Processes() { set_self("1000000"); }
@@ -23,7 +23,7 @@ class Processes {
     tree.remove("/self");
     std::filesystem::create_symlink(pid, tree.root() + "/self");
   }
-  // Of root, started by init, in the host's pid namespace and in a system service.
+  // A process of root, started by init, in the host's pid namespace and in a system service.
   void add(int pid, const std::string& comm, const std::string& cgroup = "/system.slice/x.service",
            const std::string& pids = "", int uid = 0, int parent = 1, char state = 'S',
            const std::string& capabilities = "0000000000000000") const {
@@ -39,7 +39,7 @@ class Processes {
   void set_program(int pid, const std::string& path) const {
     std::filesystem::create_symlink(path, tree.root() + "/" + std::to_string(pid) + "/exe");
   }
-  // A program that is there, of this user, which only this user can change.
+  // An existing program of this user that only this user can change.
   std::string make_program(const std::string& name) const {
     tree.write("/bin/" + name, "");
     std::filesystem::permissions(tree.root() + "/bin/" + name, std::filesystem::perms(0755));
@@ -62,7 +62,7 @@ const std::string kDocker = "/system.slice/docker-" + std::string(64, 'a') + ".s
 
 }  // namespace
 
-TEST_CASE("every neighbour is found by the name of its process, managers first") {
+TEST_CASE("every neighbour is found by its process name, managers first") {
   Processes processes;
   int pid = 900;
   for (const NeighbourName& name : neighbour_names())
@@ -89,7 +89,7 @@ TEST_CASE("a process that changed its name is found by its program, also after a
   CHECK(processes.text() == "kubelet 7");
 }
 
-TEST_CASE("a thread of the kernel is not read again while it lives") {
+TEST_CASE("a kernel thread is not read again while it exists") {
   const Processes processes;
   const auto thread = [&](int pid, const char* parent, const char* flags) {
     const std::string at = "/" + std::to_string(pid);
@@ -100,8 +100,8 @@ TEST_CASE("a thread of the kernel is not read again while it lives") {
   constexpr const char* kThread = "2129984";    // PF_KTHREAD among others
   constexpr const char* kProgram = "4194560";
   thread(20, "2", kThread);
-  thread(21, "1", kThread);   // not of kthreadd's
-  thread(22, "2", kProgram);  // without a program that could be read
+  thread(21, "1", kThread);   // not a child of kthreadd
+  thread(22, "2", kProgram);  // without a readable program
   thread(24, "2", kThread);
   processes.set_program(24, "/usr/bin/python3.11");
   KernelThreads threads;
@@ -119,17 +119,17 @@ TEST_CASE("a thread of the kernel is not read again while it lives") {
                                                     "kubelet\n");
   };
   name_all({20, 21, 22, 24});
-  CHECK(seen() == std::vector<pid_t>{21, 22});  // the program of 24 is another one
-  // Another process of that pid: the directory is another one.
+  CHECK(seen() == std::vector<pid_t>{21, 22});  // 24 has another program
+  // Another process with that pid has another directory.
   std::filesystem::rename(processes.tree.root() + "/20", processes.tree.root() + "/former");
   thread(20, "2", kThread);
   name_all({20});
   CHECK(seen() == std::vector<pid_t>{20, 21, 22});
 }
 
-TEST_CASE("a manager inside a container is none of this host") {
+TEST_CASE("a manager inside a container does not count") {
   const Processes processes;
-  processes.add(7, "kubelet", "/", "\t1");  // a pid namespace of its own
+  processes.add(7, "kubelet", "/", "\t1");  // its own pid namespace
   processes.add(8, "kubelet", kDocker);
   processes.add(9, "kubelet", kDocker + "/kubelet/inner");
   processes.add(10, "nomad", "/lxc.payload.web/system.slice/nomad.service");
@@ -137,7 +137,7 @@ TEST_CASE("a manager inside a container is none of this host") {
   CHECK(processes.text().empty());
 }
 
-TEST_CASE("a job's manager is found within the job") {
+TEST_CASE("a manager of a job is found within the job") {
   const Processes processes;
   processes.add(7, "slurmstepd", "/system.slice/slurmstepd.scope/job_42/step_0/slurm");
   CHECK(processes.text() == "slurmstepd 7");
@@ -154,7 +154,7 @@ TEST_CASE("a manager runs as root, by its real user too, or as the user of this 
   CHECK(processes.text() == "kubelet 10");
 }
 
-TEST_CASE("who kills is root or may kill anybody, and is no user's") {
+TEST_CASE("a killer is root or has CAP_KILL, and is not a user's") {
   const Processes processes;
   constexpr const char* kCapKill = "0000000000000020";
   processes.add(7, "earlyoom", "/system.slice/earlyoom.service", "", 1234);
@@ -165,9 +165,9 @@ TEST_CASE("who kills is root or may kill anybody, and is no user's") {
   CHECK(processes.text() == "earlyoom 9");
 }
 
-TEST_CASE("a name that a process gave itself makes it no manager") {
+TEST_CASE("a name that a process chose itself makes it no manager") {
   const Processes processes;
-  // A link called kubelet to a set-uid program: the kernel says which program it is.
+  // A link called kubelet to a set-uid program. The kernel reports the real program.
   processes.add(7, "kubelet", "/user.slice/user-1000.slice/session-1.scope");
   processes.set_program(7, "/usr/bin/su");
   processes.add(8, "cgphased");
@@ -177,7 +177,7 @@ TEST_CASE("a name that a process gave itself makes it no manager") {
   CHECK(processes.text().empty());
 }
 
-TEST_CASE("a program of many names is a manager by the one that manages") {
+TEST_CASE("a program with many names counts only under the managing name") {
   const Processes processes;
   for (const auto& [pid, comm] : {std::pair(7, "k3s-server"), {8, "kubectl"}, {9, "k3s-agent"}}) {
     processes.add(pid, comm);
@@ -188,7 +188,7 @@ TEST_CASE("a program of many names is a manager by the one that manages") {
   CHECK(processes.text() == "kubelet 10, k3s-server 7, k3s-agent 9");
 }
 
-TEST_CASE("a program that another user can change makes no manager") {
+TEST_CASE("a program that another user can change is no manager") {
   const Processes processes;
   const std::string program = processes.make_program("kubelet");
   processes.add(7, "kubelet");
@@ -207,14 +207,14 @@ TEST_CASE("a program that another user can change makes no manager") {
   CHECK(processes.text().empty());
   set_mode(processes.tree.root() + "/bin", 0755);
   CHECK(processes.text() == "kubelet 7");
-  if (::chown(program.c_str(), 1234, 1234) != 0) return;  // only root can give a file away
+  if (::chown(program.c_str(), 1234, 1234) != 0) return;  // only root can change the owner
   CHECK(processes.text().empty());
 }
 
-TEST_CASE("a second copy of this very program counts wherever it lies") {
+TEST_CASE("a second copy of this program counts anywhere") {
   const Processes processes;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
-  // On the same file system, and where others can change it.
+  // On the same file system, in a place that others can change.
   const std::filesystem::path folder =
       program.parent_path() / ("copy-" + std::to_string(::getpid()));
   std::filesystem::create_directory(folder);
@@ -227,19 +227,19 @@ TEST_CASE("a second copy of this very program counts wherever it lies") {
   CHECK(found == "cgphased 7");
 }
 
-TEST_CASE("what a user's own manager of services runs is no manager of this host") {
+TEST_CASE("services of a user's own manager do not count") {
   const Processes processes;
   const std::string user = "/user.slice/user-1000.slice/";
   processes.add(7, "kubelet", user + "user@1000.service/app.slice/kubelet.service");
   processes.set_program(7, "/usr/bin/kubelet");
   processes.add(8, "nomad", user + "session-1.scope");
   CHECK(processes.text().empty());
-  // Where its program is known, root may have started it from a shell.
+  // If its program is known, root may have started it from a shell.
   processes.set_program(8, "/usr/bin/nomad");
   CHECK(processes.text() == "nomad 8");
 }
 
-TEST_CASE("of one cgroup one monitor is told, so that many do not hide another's") {
+TEST_CASE("one monitor per cgroup is reported, so that many do not hide others") {
   const Processes processes;
   for (std::size_t i = 0; i <= kMostMonitors; ++i) {
     processes.tree.write("/" + std::to_string(i + 1) + "/comm", "raylet\n");
@@ -250,7 +250,7 @@ TEST_CASE("of one cgroup one monitor is told, so that many do not hide another's
   CHECK(processes.find().seen.size() == 2);
 }
 
-TEST_CASE("this process, its children and the dead do not count") {
+TEST_CASE("this process, its children and zombies do not count") {
   const Processes processes;
   processes.set_self("41");
   processes.add(41, "cgphased");
@@ -261,14 +261,14 @@ TEST_CASE("this process, its children and the dead do not count") {
   CHECK(processes.text() == "cgphased 44");
 }
 
-TEST_CASE("without a link to itself this process goes by its own pid") {
+TEST_CASE("without /proc/self this process is known by its own pid") {
   const Processes processes;
   processes.tree.remove("/self");
   processes.add(static_cast<int>(::getpid()), "cgphased");
   CHECK(processes.text().empty());
 }
 
-TEST_CASE("what kills inside a container is found there, with its cgroup") {
+TEST_CASE("a monitor inside a container is found with its cgroup") {
   const Processes processes;
   processes.add(7, "raylet", kDocker + "/ray", "\t1", 1000);
   const Neighbours found = processes.find();
@@ -276,19 +276,19 @@ TEST_CASE("what kills inside a container is found there, with its cgroup") {
   CHECK(found.seen[0].cgroup == kDocker + "/ray");
 }
 
-TEST_CASE("cgroups are told from the root that is watched, and managers outside it count") {
+TEST_CASE("paths of cgroups begin at the watched root, and managers outside it count") {
   const Processes processes;
   processes.add(7, "raylet", "/jobs/a/ray");
   processes.add(8, "raylet", "/jobs2/a");
   processes.add(9, "kubelet", "/system.slice/kubelet.service");
-  processes.add(10, "kubelet", kDocker);  // a container all the same
+  processes.add(10, "kubelet", kDocker);  // still a container
   const Neighbours found = find_neighbours(processes.tree.root(), nullptr, "/jobs").value();
   REQUIRE(found.seen.size() == 3);
   for (const Neighbour& one : found.seen) CHECK(one.cgroup == (one.pid == 7 ? "/a/ray" : ""));
   CHECK(found.seen[0].pid == 9);
 }
 
-TEST_CASE("what cannot be read of a manager counts against us") {
+TEST_CASE("a condition of a manager that cannot be read counts as met") {
   const Processes processes;
   processes.tree.write("/7/comm", "kubelet\n");
   processes.tree.write("/8/comm", "nomad\n");
@@ -304,7 +304,7 @@ TEST_CASE("a /proc that is missing or cannot be read is an error, not an empty h
   CHECK_FALSE(find_neighbours(processes.tree.root()).has_value());
 }
 
-TEST_CASE("as many monitors as the bound are told, one past it says so and hides no manager") {
+TEST_CASE("monitors up to the limit are reported, one more is noted and hides no manager") {
   const Processes processes;
   for (std::size_t i = 0; i < kMostMonitors; ++i)
     processes.tree.write("/" + std::to_string(i + 1) + "/comm", "raylet\n");
@@ -316,7 +316,7 @@ TEST_CASE("as many monitors as the bound are told, one past it says so and hides
   CHECK(processes.find().seen.front().pid == 99999);
 }
 
-TEST_CASE("as many processes as the bound are looked at, one past it says so") {
+TEST_CASE("processes up to the limit are read, and one more is noted") {
   const Processes processes;
   processes.add(1, "systemd");
   const auto add_twin = [&](std::size_t pid) {

@@ -1,4 +1,4 @@
-// Bytes of a known transfer against what the counters say.
+// Compares the bytes of a known transfer with the counters.
 #include <netinet/tcp.h>
 #include <sys/resource.h>
 
@@ -20,7 +20,7 @@ constexpr std::uint64_t kDatagrams = 1000;
 
 constexpr std::uint32_t kSmallRoom = 64;
 
-// A counter of its own, read as the daemon reads it.
+// A separate counter, read as the daemon reads it.
 class SmallCounter {
  public:
   SmallCounter() : owners_(cgroup2_mount()) {
@@ -47,7 +47,7 @@ class SmallCounter {
   std::unique_ptr<CgroupCounter> counter_;
 };
 
-// Inside or outside; ready to be asked when this returns.
+// A server inside or outside; it is ready when this returns.
 BornIn answerer(const HostCgroup& cgroup, const InnerNetwork* inside, const char* at) {
   int ready[2];
   REQUIRE(::pipe(ready) == 0);
@@ -85,7 +85,7 @@ void check_answerer(const NetworkStat& network, std::uint64_t times) {
 
 }  // namespace
 
-TEST_CASE("from one network namespace to another each byte is counted once at either end") {
+TEST_CASE("between network namespaces each byte is counted once at either end") {
   const HostCgroup asker, other;
   Counted counted({&asker, &other});
   REQUIRE(counted.source("network").present);
@@ -100,7 +100,7 @@ TEST_CASE("from one network namespace to another each byte is counted once at ei
   check_answerer(counted.of(other).network, kDatagrams);
 }
 
-TEST_CASE("what the host's own network sends into a namespace is counted once, too") {
+TEST_CASE("traffic from the host's own network into a namespace is counted once") {
   const HostCgroup asker, other;
   Counted counted({&asker, &other});
   const InnerNetwork network;
@@ -112,7 +112,7 @@ TEST_CASE("what the host's own network sends into a namespace is counted once, t
   check_answerer(counted.of(other).network, kDatagrams);
 }
 
-TEST_CASE("what goes through loopback is apart, in every network namespace") {
+TEST_CASE("loopback traffic is separate in every network namespace") {
   const HostCgroup asker, other;
   Counted counted({&asker, &other});
   const InnerNetwork network;
@@ -128,7 +128,7 @@ TEST_CASE("what goes through loopback is apart, in every network namespace") {
   }
 }
 
-TEST_CASE("a cgroup below a container counts for it, and when it is gone stays counted") {
+TEST_CASE("a cgroup below a container counts for it, also after its removal") {
   const HostCgroup container, other;
   Counted counted({&container, &other});
   const InnerNetwork network;
@@ -148,9 +148,9 @@ TEST_CASE("a cgroup below a container counts for it, and when it is gone stays c
   check_asker(counted.of(container).network, 3 * kDatagrams);
 }
 
-TEST_CASE("bytes are exact before a cgroup has a place of its own, with one, and without any") {
+TEST_CASE("bytes are exact before a cgroup has a place, with one and without one") {
   constexpr std::uint64_t kFewDatagrams = 20;
-  const std::vector<HostCgroup> askers(kSmallRoom - 8);  // of some both places are taken
+  const std::vector<HostCgroup> askers(kSmallRoom - 8);  // for some, both places are taken
   const HostCgroup other;
   SmallCounter counted;
   for (const HostCgroup& asker : askers) counted.follow(asker);
@@ -167,7 +167,7 @@ TEST_CASE("bytes are exact before a cgroup has a place of its own, with one, and
   CHECK(counted.lost() == 0);
 }
 
-TEST_CASE("the place of a cgroup that is gone becomes another's, which begins at nothing") {
+TEST_CASE("the place of a removed cgroup goes to another one, which starts at zero") {
   const HostCgroup other;
   SmallCounter counted;
   const InnerNetwork network;
@@ -184,10 +184,10 @@ TEST_CASE("the place of a cgroup that is gone becomes another's, which begins at
   const auto first_place = [](std::uint64_t inode) {
     return inode * HOT_SPREAD >> hot_shift(hot_places(kSmallRoom, sizeof(network_counts)));
   };
-  HostCgroup former;
-  const CgroupId id = former.id();
-  asked_twice(former);
-  former.remove();
+  HostCgroup previous;
+  const CgroupId id = previous.id();
+  asked_twice(previous);
+  previous.remove();
   counted.read(true);
   std::deque<HostCgroup> heirs(1);
   while (first_place(heirs.back().id().inode) != first_place(id.inode)) heirs.emplace_back();
@@ -195,7 +195,7 @@ TEST_CASE("the place of a cgroup that is gone becomes another's, which begins at
   check_asker(counted.of(id), 2 * kDatagrams);
 }
 
-TEST_CASE("a cgroup of a container that is one no more belongs to the one above, if it lives") {
+TEST_CASE("a cgroup of a former container belongs to the one above, if it exists") {
   const HostCgroup outer;
   HostCgroup inner(outer.path());
   CgroupOwners owners(cgroup2_mount());
@@ -208,10 +208,10 @@ TEST_CASE("a cgroup of a container that is one no more belongs to the one above,
   tick.vanished = {id};
   owners.follow(tick);
   CHECK(owners.owner(id.inode) == outer.id());
-  CHECK_FALSE(owners.bury(id.inode));
+  CHECK_FALSE(owners.drop_if_gone(id.inode));
   inner.remove();
-  CHECK(owners.bury(id.inode));
-  CHECK(owners.owner(id.inode) == outer.id());  // others have counted for it, too
+  CHECK(owners.drop_if_gone(id.inode));
+  CHECK(owners.owner(id.inode) == outer.id());  // other counters have counted for it too
   owners.end_sweep();
   owners.end_sweep();
   CHECK(owners.unknown() == 0);
@@ -219,7 +219,7 @@ TEST_CASE("a cgroup of a container that is one no more belongs to the one above,
   CHECK(owners.unknown() == 1);
 }
 
-TEST_CASE("a cgroup outside the root that is watched is nobody's, and not unknown") {
+TEST_CASE("a cgroup outside the watched root has no container, and is not unknown") {
   const HostCgroup root;
   HostCgroup outside;
   CgroupOwners owners(root.directory());
@@ -227,7 +227,7 @@ TEST_CASE("a cgroup outside the root that is watched is nobody's, and not unknow
   CHECK(owners.unknown() == 0);
 }
 
-TEST_CASE("a cgroup that several counters counted is not unknown to the others when it is gone") {
+TEST_CASE("a removed cgroup that several counters counted is unknown to none") {
   const HostCgroup container, other;
   Counted counted({&container});
   const InnerNetwork network;
@@ -246,7 +246,7 @@ TEST_CASE("a cgroup that several counters counted is not unknown to the others w
   CHECK_FALSE(counted.source("owners").present);
 }
 
-TEST_CASE("a counter without room for the cgroups that came goes on with more, and never falls") {
+TEST_CASE("a counter without room for new cgroups continues with more, and never falls") {
   constexpr std::size_t kMostCgroups = 65536, kSpare = 256, kMore = 64;
   rlimit files{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &files) == 0);
@@ -263,12 +263,12 @@ TEST_CASE("a counter without room for the cgroups that came goes on with more, a
   for (const HostCgroup& one : crowd) REQUIRE(asked_from(one, &network, kHostEnd, 1) == 0);
   REQUIRE(asked_from(late, &network, kHostEnd) == 0);
   counted.read();
-  CHECK(counted.source("network").detail.contains("for want of room"));
+  CHECK(counted.source("network").detail.contains("for lack of room"));
   check_asker(counted.of(asker).network, kDatagrams);
   CHECK_FALSE(counted.of(late).network.transmit_bytes);
   counted.tick().time += std::chrono::minutes(1);
   counted.read();
-  CHECK(counted.source("network").detail.contains("for want of room"));
+  CHECK(counted.source("network").detail.contains("for lack of room"));
   check_asker(counted.of(asker).network, kDatagrams);
   CHECK_FALSE(counted.of(late).network.transmit_bytes);
   for (const HostCgroup* cgroup : {&asker, &late})
@@ -278,7 +278,7 @@ TEST_CASE("a counter without room for the cgroups that came goes on with more, a
   check_asker(counted.of(late).network, kDatagrams);
 }
 
-TEST_CASE("a container that is told of late has what it counted before") {
+TEST_CASE("a container that is reported late has its earlier counts") {
   const HostCgroup early, late;
   Counted counted({&early});
   const InnerNetwork network;
@@ -293,7 +293,7 @@ TEST_CASE("a container that is told of late has what it counted before") {
   check_asker(counted.of(late).network, kDatagrams);
 }
 
-TEST_CASE("a segment that TCP sends again is counted for the cgroup of its socket, in each tier") {
+TEST_CASE("a TCP retransmit is counted for the cgroup of its socket, in each tier") {
   const InnerNetwork network;
   REQUIRE(network.ready());
   REQUIRE(network.mislead());
@@ -305,7 +305,8 @@ TEST_CASE("a segment that TCP sends again is counted for the cgroup of its socke
   const auto typed = start_tcp_counter(64, "tp_btf"), copied = start_tcp_counter(64, "raw_tp");
   REQUIRE(typed);
   REQUIRE(copied);
-  // Nobody answers: the first segment is sent again and again. The exit status is how often.
+  // Nobody answers, so that the first segment is retransmitted. The exit status is the number of
+  // retransmits.
   BornIn process(asker, [] {
     const Fd socket(::socket(AF_INET, SOCK_STREAM, 0));
     const timeval patience{.tv_sec = 1, .tv_usec = 500'000};
@@ -329,7 +330,7 @@ TEST_CASE("a segment that TCP sends again is counted for the cgroup of its socke
   }
 }
 
-TEST_CASE("a socket stays with the cgroup that opened it when its process moves") {
+TEST_CASE("a socket stays with the cgroup that opened it, even if its process moves") {
   const HostCgroup before, after, other;
   Counted counted({&before, &after, &other});
   const InnerNetwork network;

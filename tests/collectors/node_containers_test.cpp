@@ -1,5 +1,4 @@
-// Which cgroups the sampler takes for containers where one lies in another, and whose names they
-// have.
+// Which cgroups are containers if one is in another, and which names they have.
 #include <unistd.h>
 
 #include <iterator>
@@ -29,7 +28,7 @@ void check_nameless(const ContainerInfo& info) {
 
 }  // namespace
 
-TEST_CASE("by another's id nobody gets its name, image and labels in a directory of his own") {
+TEST_CASE("a directory named by another container's id does not get its name, image and labels") {
   constexpr uid_t kSomebody = 1000;
   Node node;
   node.write_engine_files();
@@ -39,7 +38,8 @@ TEST_CASE("by another's id nobody gets its name, image and labels in a directory
     node.make("/cg" + slice + docker);
     node.make("/cg" + slice + podman + "/container");
   }
-  // Of crun's cgroup the scope may be the container's own: what holds the scope says whose it is.
+  // The scope of crun's cgroup may belong to the container. The cgroup above the scope decides who
+  // made it.
   const bool given =
       ::chown((node.root() + "/cg/user.slice").c_str(), kSomebody, kSomebody) == 0 &&
       ::chown((node.root() + "/cg/system.slice" + podman).c_str(), kSomebody, kSomebody) == 0;
@@ -58,7 +58,7 @@ TEST_CASE("by another's id nobody gets its name, image and labels in a directory
     check_nameless(found["/user.slice" + path]);
 }
 
-TEST_CASE("below a container nothing is one by its name, however deep and whatever the engine") {
+TEST_CASE("below a container no cgroup is a container by its name, at any depth") {
   Node node;
   const std::string docker = "/system.slice/docker-" + kDockerId + ".scope";
   const std::string podman = "/machine.slice/libpod-" + kOtherId + ".scope";
@@ -81,13 +81,13 @@ TEST_CASE("below a container nothing is one by its name, however deep and whatev
     CHECK(node.tick.vanished.empty());
     CHECK(node.tick.containers.size() == std::size(outer));
   }
-  NodeSampler later = node.open();  // and for a daemon that comes later
+  NodeSampler later = node.open();  // and for a daemon that starts later
   const auto after = appeared_by_path(node.sample(later));
   REQUIRE(after.size() == std::size(outer));
   for (const auto& [path, info] : before) CHECK(after.at(path).id == info.id);
 }
 
-TEST_CASE("what a pattern of the administrator's names is a container also below one") {
+TEST_CASE("a cgroup that the administrator's pattern names is a container also below one") {
   Node node;
   const std::string outer = "/docker/" + kDockerId;
   node.make("/cg" + outer + "/jobs/a");
@@ -97,7 +97,7 @@ TEST_CASE("what a pattern of the administrator's names is a container also below
   CHECK(found.contains(outer + "/jobs/a"));
 }
 
-TEST_CASE("an inner cgroup made by a container that runs in its scope does not take its place") {
+TEST_CASE("an inner cgroup that a container in its scope made does not represent the scope") {
   Node node;
   const std::string scope = "/machine.slice/libpod-" + kDockerId + ".scope";
   node.write("/cg" + scope + "/cgroup.procs", "1\n");
@@ -105,7 +105,7 @@ TEST_CASE("an inner cgroup made by a container that runs in its scope does not t
   const CgroupId id = node.sample(sampler).appeared.at(0).id;
   node.make("/cg" + scope + "/container");
   CHECK(node.sample(sampler).vanished.empty());
-  // It moved all its processes there: the cgroup had its own all the same.
+  // It moved all its processes there, but the cgroup had processes of its own.
   node.write("/cg" + scope + "/cgroup.procs", "");
   node.remove("/cg" + scope + "/container");
   node.sample(sampler);
@@ -114,7 +114,7 @@ TEST_CASE("an inner cgroup made by a container that runs in its scope does not t
   CHECK(node.tick.containers.at(0).id == id);
 }
 
-TEST_CASE("of a scope with limits an inner cgroup without any does not take the place") {
+TEST_CASE("an inner cgroup without limits does not represent a scope with limits") {
   Node node;
   const std::string scope = "/machine.slice/libpod-" + kDockerId + ".scope";
   node.make("/cg" + scope + "/container");
@@ -142,7 +142,7 @@ TEST_CASE("the owner of a container is the cgroup around it") {
   CHECK(found.at(podman + "/container").owner == "/machine.slice");
 }
 
-TEST_CASE("crun's inner cgroup takes the place of its scope") {
+TEST_CASE("crun's inner cgroup represents its scope") {
   Node node;
   const std::string scope = "/machine.slice/libpod-" + kDockerId + ".scope";
   node.make("/cg" + scope + "/container");
@@ -154,7 +154,7 @@ TEST_CASE("crun's inner cgroup takes the place of its scope") {
   CHECK(node.tick.vanished.empty());
 }
 
-TEST_CASE("crun's inner cgroup that is made a tick later replaces the scope that was told of") {
+TEST_CASE("crun's inner cgroup that appears a tick later replaces the reported scope") {
   Node node;
   const std::string scope = "/machine.slice/libpod-" + kDockerId + ".scope";
   node.make("/cg" + scope);
@@ -168,7 +168,7 @@ TEST_CASE("crun's inner cgroup that is made a tick later replaces the scope that
   CHECK(node.tick.containers.size() == 1);
 }
 
-TEST_CASE("a pod that looks like a container of Docker's is none once one of Podman's is in it") {
+TEST_CASE("a pod that looks like a Docker container is none once a Podman container is in it") {
   Node node;
   const std::string pod = "/batch/" + kDockerId;
   node.make("/cg" + pod);
@@ -180,7 +180,7 @@ TEST_CASE("a pod that looks like a container of Docker's is none once one of Pod
   CHECK(node.tick.containers.size() == 1);
 }
 
-TEST_CASE("a scope or pod is a container again when the one that stood for it is gone") {
+TEST_CASE("a scope or pod is a container again when its inner cgroup is gone") {
   Node node;
   const std::string scope = "/machine.slice/libpod-" + kDockerId + ".scope";
   for (const auto& [outer, inner] : {std::pair{scope, scope + "/container"},
@@ -209,7 +209,7 @@ TEST_CASE("a scope or pod is a container again when the one that stood for it is
   }
 }
 
-TEST_CASE("a pod is none as long as one of its containers is left") {
+TEST_CASE("a pod is no container while one of its containers exists") {
   Node node;
   const std::string pod = "/batch/" + kOtherId;
   const std::string first = pod + "/libpod-" + kDockerId;
@@ -224,7 +224,7 @@ TEST_CASE("a pod is none as long as one of its containers is left") {
   CHECK(node.sample(sampler).appeared.at(0).path == pod);
 }
 
-TEST_CASE("a scope that is left empty is no container again until its time is over") {
+TEST_CASE("an empty scope is a container again only after the grace period") {
   Node node;
   const std::string scope = "/machine.slice/libpod-" + kDockerId + ".scope";
   node.make("/cg" + scope + "/container");
@@ -236,11 +236,11 @@ TEST_CASE("a scope that is left empty is no container again until its time is ov
   CHECK(node.sample(sampler).appeared.size() == 1);
 }
 
-TEST_CASE("a container of Docker's in which one of Podman's seems to be stays one, alone") {
+TEST_CASE("a Docker container with an apparent Podman container in it stays one, alone") {
   for (const std::string parent : {"/docker/", "/batch/"}) {
     CAPTURE(parent);
     Node node;
-    // Elsewhere than where Docker puts it by itself only its file tells it from a pod.
+    // Outside Docker's usual place only its file distinguishes it from a pod.
     if (parent == "/batch/") node.write_engine_files();
     const std::string outer = parent + kDockerId, inner = outer + "/libpod-" + kOtherId;
     node.make("/cg" + outer);
@@ -253,7 +253,7 @@ TEST_CASE("a container of Docker's in which one of Podman's seems to be stays on
   }
 }
 
-TEST_CASE("who lies in a pod or a Slurm job has its name, image and labels by its id") {
+TEST_CASE("a container in a pod or a Slurm job has name, image and labels by its id") {
   Node node;
   node.write_engine_files();
   const std::string another(64, 'c'), podman = "/libpod-" + kOtherId;

@@ -1,4 +1,4 @@
-// What an ordinary user's subtree may cost: empty cgroups nothing, others within a quota.
+// The cost of an ordinary user's subtree: empty cgroups cost nothing, others have a quota.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 const bool kIsRoot = ::geteuid() == 0;
 
-// A user's subtree, which is delegated to it; only root can give a directory away.
+// A delegated subtree of a user; only root can change the owner of a directory.
 struct UsersNode : Node {
   const std::string user = "/user.slice/user-1000.slice/user@1000.service";
 
@@ -38,7 +38,7 @@ struct UsersNode : Node {
   }
 };
 
-// The soft limit on descriptors is as it was afterwards.
+// Sets the soft limit of descriptors and restores it on destruction.
 class DescriptorLimit {
  public:
   explicit DescriptorLimit(rlim_t limit) {
@@ -56,9 +56,9 @@ class DescriptorLimit {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(UsersNode, "a user's cgroup is a container with its first process, not before" *
+TEST_CASE_FIXTURE(UsersNode, "a user's cgroup is a container from its first process on" *
                                  doctest::skip(!kIsRoot)) {
-  populate(1, false);  // was there when we came
+  populate(1, false);  // existed at the start
   NodeSampler sampler = open();
   CHECK(sample(sampler).appeared.empty());
   populate(2, false);
@@ -73,8 +73,8 @@ TEST_CASE_FIXTURE(UsersNode, "a user's cgroup is a container with its first proc
   CHECK(sample(sampler).vanished.empty());
 }
 
-TEST_CASE_FIXTURE(UsersNode, "a user's empty cgroups hold no descriptor" *
-                                 doctest::skip(!kIsRoot)) {
+TEST_CASE_FIXTURE(UsersNode,
+                  "empty cgroups of a user use no descriptor" * doctest::skip(!kIsRoot)) {
   NodeSampler sampler = open();
   sample(sampler);
   const auto descriptors = [] {
@@ -88,7 +88,7 @@ TEST_CASE_FIXTURE(UsersNode, "a user's empty cgroups hold no descriptor" *
   CHECK(tick.containers.empty());
 }
 
-TEST_CASE_FIXTURE(UsersNode, "of a user the containers in its quota are read, and one more waits" *
+TEST_CASE_FIXTURE(UsersNode, "containers within a user's quota are read, and one more waits" *
                                  doctest::skip(!kIsRoot)) {
   constexpr int kQuota = 3;
   const std::string roots = "/cg/system.slice/docker-" + kDockerId + ".scope";
@@ -100,7 +100,7 @@ TEST_CASE_FIXTURE(UsersNode, "of a user the containers in its quota are read, an
   populate(kQuota, true);
   CHECK(sample(sampler).containers.size() == kQuota);
   CHECK_FALSE(source(sampler).present);
-  make(roots);  // others have their own
+  make(roots);  // others have their own quota
   for (int second = 0; second < 6; ++second) sample(sampler);
   CHECK(tick.containers.size() == kQuota + 1);
   remove("/cg" + container(0));
@@ -109,7 +109,7 @@ TEST_CASE_FIXTURE(UsersNode, "of a user the containers in its quota are read, an
   CHECK(source(sampler).present);
 }
 
-TEST_CASE_FIXTURE(UsersNode, "status says whose cgroups are beyond their quota" *
+TEST_CASE_FIXTURE(UsersNode, "status names the owner whose cgroups exceed the quota" *
                                  doctest::skip(!kIsRoot)) {
   for (std::size_t i = 0; i <= kMaxCgroupsPerOwner; ++i)
     make("/cg" + user + "/c" + std::to_string(i));

@@ -27,7 +27,7 @@ Source source_of(const NodeSampler& sampler, std::string_view name) {
   return {};
 }
 
-// In this thread and for good: as where another program of this user has all watches there are.
+// Affects this thread permanently, as if another program of this user had all watches.
 bool refuse_watches_of_writes() {
   constexpr std::uint32_t kMask = IN_MODIFY | IN_DONT_FOLLOW;
   constexpr auto field = [](std::size_t offset) {
@@ -69,7 +69,7 @@ TEST_CASE("the host's capacity comes from the proc root") {
   CHECK(node.tick.host.memory.value == 2048 * 1024);
 }
 
-TEST_CASE("the time of a tick is the clock's") {
+TEST_CASE("the time of a tick is that of the clock") {
   Node node;
   NodeSampler sampler = node.open();
   node.sample(sampler);
@@ -77,7 +77,7 @@ TEST_CASE("the time of a tick is the clock's") {
   CHECK(node.tick.wall_time == node.clock.wall_now());
 }
 
-TEST_CASE("a container made later is seen by the next tick") {
+TEST_CASE("a new container is seen by the next tick") {
   Node node;
   NodeSampler sampler = node.open({"/jobs/*"});
   CHECK(node.sample(sampler).containers.empty());
@@ -87,7 +87,7 @@ TEST_CASE("a container made later is seen by the next tick") {
   CHECK(node.tick.appeared[0].engine == Engine::cgroup);
 }
 
-TEST_CASE("a removed container is told once as vanished") {
+TEST_CASE("a removed container is reported once as vanished") {
   Node node;
   node.make("/cg/docker/" + kDockerId);
   NodeSampler sampler = node.open();
@@ -111,7 +111,7 @@ TEST_CASE("another directory at the same path is another container") {
   CHECK(node.tick.containers.at(0).id == node.tick.appeared[0].id);
 }
 
-TEST_CASE("a container that comes and goes between two ticks is never told of") {
+TEST_CASE("a container that comes and goes between two ticks is never reported") {
   Node node;
   NodeSampler sampler = node.open();
   node.sample(sampler);
@@ -129,7 +129,7 @@ TEST_CASE("containers are ordered by identity") {
   CHECK(std::ranges::is_sorted(node.tick.containers, {}, &Sample::id));
 }
 
-TEST_CASE("hostile names are carried as the bytes they are") {
+TEST_CASE("hostile names are kept unchanged") {
   Node node;
   const std::string name = "\x1b[31m<b>\"'\xff\xfe end";
   node.make("/cg/jobs/" + name);
@@ -139,7 +139,7 @@ TEST_CASE("hostile names are carried as the bytes they are") {
   CHECK(node.tick.appeared[0].name == name);
 }
 
-TEST_CASE("a symbolic link is no cgroup") {
+TEST_CASE("a symbolic link is not a cgroup") {
   Node node;
   node.make("/elsewhere/docker/" + kDockerId);
   std::filesystem::create_directory_symlink(node.root() + "/elsewhere", node.root() + "/cg/link");
@@ -165,7 +165,7 @@ TEST_CASE("a root that does not exist is not found") {
         ErrorKind::not_found);
 }
 
-TEST_CASE("a host without cgroup v2 has no container, and its sources say so") {
+TEST_CASE("a host without cgroup v2 has no container, and its sources report that") {
   auto sampler = NodeSampler::open({.cgroup_root = ""});
   REQUIRE(sampler.has_value());
   const ManualClock clock;
@@ -181,7 +181,7 @@ TEST_CASE("a host without cgroup v2 has no container, and its sources say so") {
   }
 }
 
-TEST_CASE("sources tell what a plain directory lacks, each in a sentence") {
+TEST_CASE("each source has a sentence about what a plain directory lacks") {
   Node node;
   node.write("/cg/cgroup.controllers", "cpu memory\n");
   node.write("/cg/cgroup.subtree_control", "memory\n");
@@ -203,7 +203,7 @@ TEST_CASE("sources tell what a plain directory lacks, each in a sentence") {
   CHECK(source("descriptors").present);
 }
 
-TEST_CASE("a steady tick allocates nothing, however many containers there are") {
+TEST_CASE("a steady tick allocates nothing for any number of containers") {
   Node node;
   for (int i = 0; i < 40; ++i) {
     const std::string path = "/cg/jobs/" + std::to_string(i);
@@ -223,7 +223,7 @@ TEST_CASE("a steady tick allocates nothing, however many containers there are") 
   CHECK(node.tick.containers.size() == 40);
 }
 
-TEST_CASE("a reset that was seen is told with the limits of its unit, without an allocation") {
+TEST_CASE("a reset is reported with the limits of its unit, without an allocation") {
   Node node;
   const std::string unit = "/cg/system.slice/docker-" + std::string(64, 'a') + ".scope";
   const std::string no_unit = "/cg/docker/" + std::string(64, 'b');
@@ -249,7 +249,7 @@ TEST_CASE("a reset that was seen is told with the limits of its unit, without an
   CHECK(told == 1);
 }
 
-TEST_CASE("what inotify has no room for is told in the status, and is no reset") {
+TEST_CASE("an inotify overflow is reported in the status, and is no reset") {
   Node node;
   std::vector<std::string> units;
   for (const char id : {'a', 'b', 'c'}) {
@@ -267,11 +267,11 @@ TEST_CASE("what inotify has no room for is told in the status, and is no reset")
   }) == 2);
   CHECK(source_of(sampler, "inotify").present);
   CHECK(source_of(sampler, "inotify").detail ==
-        "overflows: 1; limits that systemd reset then were taken for somebody's change: raise "
+        "overflows: 1; limits that systemd reset then looked like somebody else's change: raise "
         "fs.inotify.max_queued_events");
 }
 
-TEST_CASE("watches that ran out are told, asked for again once a minute, and then tell of resets") {
+TEST_CASE("exhausted watches are reported, retried once a minute, and then report resets") {
   Node node;
   const std::string unit = "/cg/system.slice/docker-" + std::string(64, 'a') + ".scope";
   node.write(unit + "/memory.low", "0\n");
@@ -298,7 +298,7 @@ TEST_CASE("watches that ran out are told, asked for again once a minute, and the
   CHECK(node.tick.containers[0].limits_reset == node.tick.time);
 }
 
-TEST_CASE("limits of an observed container are read when they were written, in the next tick") {
+TEST_CASE("limits of an observed container are read in the tick after a write") {
   Node node;
   const std::string path = "/cg/docker/" + kDockerId;
   node.write(path + "/cpu.stat", "usage_usec 1\n");
@@ -307,7 +307,7 @@ TEST_CASE("limits of an observed container are read when they were written, in t
   NodeSampler sampler = node.open();
   const CgroupId id = node.sample(sampler).appeared.at(0).id;
   sampler.attend(id, false);
-  sampler.attend({1, 2}, false);  // nobody
+  sampler.attend({1, 2}, false);  // no such container
   node.sample(sampler);
   node.write(path + "/memory.max", "8192\n");
   node.write(path + "/memory.events", "low 0\nhigh 0\nmax 1\noom 0\noom_kill 0\n");
@@ -318,7 +318,7 @@ TEST_CASE("limits of an observed container are read when they were written, in t
   CHECK(node.tick.containers.at(0).memory_events.max == 1);
 }
 
-TEST_CASE("of an observed container what nobody wrote stands, until it is attended to again") {
+TEST_CASE("unwritten files of an observed container keep their values until attend") {
   Node node;
   const std::string path = "/cg/docker/" + kDockerId;
   node.write(path + "/cpu.stat", "usage_usec 1\n");
@@ -328,7 +328,7 @@ TEST_CASE("of an observed container what nobody wrote stands, until it is attend
   const CgroupId id = node.sample(sampler).appeared.at(0).id;
   sampler.attend(id, false);
   node.sample(sampler);
-  node.write("/link", "8192\n");  // told to the other directory
+  node.write("/link", "8192\n");  // reported for the other directory
   node.sample(sampler);
   CHECK(node.tick.containers.at(0).limits.memory_max == MemoryLimit{Bytes{4096}});
   sampler.attend(id, true);
@@ -368,7 +368,7 @@ TEST_CASE("files of a few observed containers are read at each tick, of many les
   const CgroupId last = node.tick.appeared.at(0).id;
   put_all("3");
   node.sample(sampler);
-  CHECK(have(3) == 1);  // of the last one limits are in play still
+  CHECK(have(3) == 1);  // limits of the last one may still be changed
   sampler.attend(last, false);
   put_all("4");
   node.sample(sampler);
@@ -379,7 +379,7 @@ TEST_CASE("files of a few observed containers are read at each tick, of many les
   CHECK(have(4) == kFew);
 }
 
-TEST_CASE("an empty cgroup that comes later is told of when it is populated") {
+TEST_CASE("a new empty cgroup is reported when it is populated") {
   Node node;
   NodeSampler sampler = node.open({"/jobs/*"});
   node.sample(sampler);
@@ -391,7 +391,7 @@ TEST_CASE("an empty cgroup that comes later is told of when it is populated") {
   CHECK(node.tick.containers.size() == 1);
 }
 
-TEST_CASE("an empty cgroup is told of when its time to be set up is over") {
+TEST_CASE("an empty cgroup is reported after the grace period") {
   Node node;
   NodeSampler sampler = node.open({"/jobs/*"});
   node.sample(sampler);
@@ -400,7 +400,7 @@ TEST_CASE("an empty cgroup is told of when its time to be set up is over") {
   CHECK(node.sample(sampler).appeared.size() == 1);
 }
 
-TEST_CASE("an empty cgroup that was there first is told of at once, one removed again never") {
+TEST_CASE("an empty cgroup from before the start is reported immediately, a removed one never") {
   Node node;
   node.write("/cg/jobs/first/cgroup.events", "populated 0\n");
   NodeSampler sampler = node.open({"/jobs/*"});
@@ -412,7 +412,7 @@ TEST_CASE("an empty cgroup that was there first is told of at once, one removed 
   for (int second = 0; second < 6; ++second) CHECK(node.sample(sampler).appeared.empty());
 }
 
-TEST_CASE("a directory of no cgroup is unaffected by a sweep of every tick") {
+TEST_CASE("a plain directory is unaffected by a sweep at every tick") {
   Node node;
   node.make("/cg/docker/" + kDockerId);
   node.make("/cg/other");
@@ -435,7 +435,7 @@ TEST_CASE("a host whose proc files are missing or malformed has no known capacit
   CHECK(node.tick.host.memory.value == 0);
 }
 
-TEST_CASE("PSI and swap are sources where proc has them") {
+TEST_CASE("PSI and swap are sources if /proc has them") {
   Node node;
   node.write("/proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=1\n");
   node.write("/proc/meminfo", "MemTotal: 5 kB\nSwapTotal: 5 kB\n");
@@ -444,7 +444,7 @@ TEST_CASE("PSI and swap are sources where proc has them") {
     if (source.name == "PSI" || source.name == "swap") CHECK(source.present);
 }
 
-TEST_CASE("as many containers as the bound are read, one more waits for room and is told") {
+TEST_CASE("containers up to the limit are read, one more waits for room and is reported") {
   Node node;
   for (std::size_t i = 0; i <= kMaxContainers; ++i) node.make("/cg/jobs/" + std::to_string(i));
   NodeSampler sampler = node.open({"/jobs/*"});

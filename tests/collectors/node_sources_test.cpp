@@ -1,4 +1,4 @@
-// What NodeSampler::sources() tells as time goes by.
+// How NodeSampler::sources() changes with time.
 #include <algorithm>
 #include <string_view>
 
@@ -18,7 +18,7 @@ bool is_present(const NodeSampler& sampler, std::string_view name) {
 
 }  // namespace
 
-TEST_CASE("what comes later is a source from the next sweep on") {
+TEST_CASE("a feature that appears later is a source from the next sweep on") {
   const FakeTree tree;
   tree.make("/cg");
   auto sampler = NodeSampler::open({.cgroup_root = tree.root() + "/cg",

@@ -11,7 +11,7 @@ using namespace cgphase;
 
 namespace {
 
-// A mount of cgroup v2 in which "/a/b" lies.
+// A mount of cgroup v2 that contains "/a/b".
 struct Mounted : FakeTree {
   std::string mount;
 
@@ -19,7 +19,7 @@ struct Mounted : FakeTree {
     make("/mount/a/b");
     mount = std::filesystem::canonical(root() + "/mount");
   }
-  // `lines`: what stands behind the three numbers, "TOP POINT" of each.
+  // `lines`: the text after the three numbers, "TOP POINT" of each.
   void say(std::initializer_list<std::string> lines) const {
     std::string text = "22 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw\n";
     for (const std::string& line : lines)
@@ -33,7 +33,7 @@ struct Mounted : FakeTree {
 
 }  // namespace
 
-TEST_CASE("a path below another begins where that one ends, and one outside is none") {
+TEST_CASE("path_below returns the rest of a path below another, and nothing outside") {
   CHECK(path_below("/a/b", "/a") == "/b");
   CHECK(path_below("/a", "/a") == "/");
   CHECK(path_below("/a/b", "") == "/a/b");
@@ -43,7 +43,7 @@ TEST_CASE("a path below another begins where that one ends, and one outside is n
   CHECK(path_below("", "").empty());
 }
 
-TEST_CASE("the kernel's path of a root is what lies between it and the top of its mount") {
+TEST_CASE("the kernel's path of a root is relative to the top of its mount") {
   const Mounted node;
   node.say({"/ " + node.mount});
   CHECK(node.of(node.mount).empty());
@@ -63,7 +63,7 @@ TEST_CASE("a mount may begin below the top, and the innermost of several counts"
   CHECK(node.of(node.mount) == "/x\\x2dy z");
 }
 
-TEST_CASE("without a mount of cgroup v2 that holds it, or without mountinfo, a root is the top") {
+TEST_CASE("without a cgroup v2 mount that contains it, or without mountinfo, a root is the top") {
   const Mounted node;
   CHECK(node.of(node.mount + "/a").empty());
   node.say({});
@@ -75,7 +75,7 @@ TEST_CASE("without a mount of cgroup v2 that holds it, or without mountinfo, a r
   CHECK(node.of(node.mount + "/a").empty());
 }
 
-TEST_CASE("a process has the cgroup of its line of v2, and none where there is no such line") {
+TEST_CASE("a process has the cgroup of its v2 line, and none without such a line") {
   const FakeTree tree;
   tree.write("/11/cgroup", "9:name=systemd:/x\n0::/system.slice/docker-a.scope\n");
   tree.write("/12/cgroup", "9:name=systemd:/x\n0:\n");

@@ -26,7 +26,7 @@ constexpr const char* kPullWays[] = {"BPF css iterator", "BPF iterator"};
 constexpr int kFlushTurns = 8;
 constexpr int kMadeBesideWalks = 200, kWalksBesideMade = 100;
 
-// The work of a process: it stops after some CPU time, each time that it is told to go on.
+// The work of a process: it stops after some CPU time, each time that it is continued.
 [[noreturn]] int burn_and_stop() {
   for (;;) {
     for (int i = 0; i < 20'000'000; ++i) asm volatile("");
@@ -51,7 +51,7 @@ std::unique_ptr<CgroupPull> pull_by(const char* way, std::size_t room = kPullRoo
 
 }  // namespace
 
-TEST_CASE("CPU time and stalls that a walk tells are those of the files, in each way") {
+TEST_CASE("CPU time and stalls of a walk equal those of the files, in each way") {
   for (const char* way : kPullWays) {
     CAPTURE(way);
     const HostCgroup cgroup;
@@ -88,9 +88,9 @@ TEST_CASE("CPU time and stalls that a walk tells are those of the files, in each
   }
 }
 
-// Before it no file is read that would bring CPU time up to date: the daemon's flush is all there
-// is. A walk right before it tells less, so the kernel had not done it by itself.
-TEST_CASE("the daemon's flush and walk tell CPU time until a process stopped, in each way") {
+// No file is read before that would update CPU time: only the daemon's flush does. A walk right
+// before it returns less, so that the kernel did not update it by itself.
+TEST_CASE("the daemon's flush and walk have CPU time until a process stopped, in each way") {
   for (const char* way : kPullWays) {
     CAPTURE(way);
     const HostCgroup parent;
@@ -125,9 +125,9 @@ TEST_CASE("the daemon's flush and walk tell CPU time until a process stopped, in
   }
 }
 
-// The kernel's iterator holds the mutex that this takes, the other way holds none: how long one
-// waits for the other is what bench_mkdir measures.
-TEST_CASE("cgroups are made and removed while walks go on, in each way") {
+// The kernel's iterator locks the mutex that this needs, the other way locks none. bench_mkdir
+// measures how long one waits for the other.
+TEST_CASE("cgroups are created and removed during walks, in each way") {
   for (const char* way : kPullWays) {
     CAPTURE(way);
     const HostCgroup stays;
@@ -156,7 +156,7 @@ TEST_CASE("cgroups are made and removed while walks go on, in each way") {
   }
 }
 
-TEST_CASE("a walk tells nothing of a controller that is not there, nor of a cgroup that is gone") {
+TEST_CASE("a walk has no values of a missing controller or a removed cgroup") {
   for (const char* way : kPullWays) {
     CAPTURE(way);
     HostCgroup cgroup;
@@ -176,8 +176,8 @@ TEST_CASE("a walk tells nothing of a controller that is not there, nor of a cgro
 }
 
 // An iterator that prints ends after 32 KiB; this one fills a map.
-TEST_CASE("as many cgroups as there is room are walked over, one more finds none") {
-  constexpr std::size_t kMany = 600;  // of half a kilobyte each
+TEST_CASE("cgroups up to the room are walked over, one more gets no place") {
+  constexpr std::size_t kMany = 600;  // half a kilobyte each
   for (const char* way : kPullWays) {
     CAPTURE(way);
     const auto pull = pull_by(way, kMany);

@@ -28,7 +28,7 @@ CpuStat adjusted(AdjustedCpuTime& time, const pull_record& record) {
   return cpu;
 }
 
-// What the test tells.
+// The record that the test provides.
 using ToldRecords = std::map<std::uint64_t, pull_record>;
 struct ToldPull final : CgroupPull {
   const ToldRecords& by_inode;
@@ -105,7 +105,7 @@ constexpr std::uint64_t kEverything = PULL_CPU | PULL_BANDWIDTH | PULL_MEMORY | 
 
 }  // namespace
 
-TEST_CASE("user and system time divide the exact sum as ticks saw them, and neither falls") {
+TEST_CASE("user and system time split the exact sum in the ratio of ticks, and neither falls") {
   AdjustedCpuTime time;
   CpuStat cpu = adjusted(time, cpu_record(1'000'000, 3, 1));
   CHECK(cpu.user_usec == 750);
@@ -120,7 +120,7 @@ TEST_CASE("user and system time divide the exact sum as ticks saw them, and neit
   CHECK(cpu.user_usec == 850);
 }
 
-TEST_CASE("user and system time go on where somebody's reading of the file left them") {
+TEST_CASE("user and system time continue from another process's reading of the file") {
   AdjustedCpuTime time;
   pull_record record = cpu_record(1'000'000, 1, 1);
   record.told_user_ns = 600'000;
@@ -128,13 +128,13 @@ TEST_CASE("user and system time go on where somebody's reading of the file left 
   CHECK(adjusted(time, record).user_usec == 600);
 }
 
-TEST_CASE("all of the time is user time where ticks saw none of the system's, and the reverse") {
+TEST_CASE("all time is user time if no tick saw system time, and the reverse") {
   AdjustedCpuTime all_user, all_system;
   CHECK(adjusted(all_user, cpu_record(5'000, 9, 0)).user_usec == 5);
   CHECK(adjusted(all_system, cpu_record(5'000, 0, 9)).system_usec == 5);
 }
 
-TEST_CASE("averages stand while the kernel may still be at it, and then age as the kernel has it") {
+TEST_CASE("averages are kept while the kernel may update them, and then age as in the kernel") {
   AgingStalls stalls;
   pull_record record{};
   record.stall_updated = 5;
@@ -156,7 +156,7 @@ TEST_CASE("averages stand while the kernel may still be at it, and then age as t
   CHECK(stalls.pressure(1).some.avg10_ratio == 0.5);
 }
 
-TEST_CASE("what a file told once is taken from the walk, and what none told stays absent") {
+TEST_CASE("values that a file had once come from the walk, and other values stay absent") {
   PulledNode node;
   NodeSampler sampler = node.open();
   CHECK(node.sample(sampler).cpu.usage_usec == 100);
@@ -182,7 +182,7 @@ TEST_CASE("what a file told once is taken from the walk, and what none told stay
   CHECK_FALSE(sample.memory_pressure.some.total_usec.has_value());
 }
 
-TEST_CASE("what a walk does not tell is read from its file") {
+TEST_CASE("values without a walk are read from their file") {
   PulledNode node;
   NodeSampler sampler = node.open();
   node.sample(sampler);
@@ -197,7 +197,7 @@ TEST_CASE("what a walk does not tell is read from its file") {
   CHECK(node.sample(sampler).memory_current == Bytes{5});
 }
 
-TEST_CASE("where the quota's lines come later they are looked for in the file, then walked over") {
+TEST_CASE("quota lines that appear later are found in the file, then walked over") {
   PulledNode node;
   node.put("cpu.stat", "usage_usec 100\n");
   NodeSampler sampler = node.open();
@@ -214,7 +214,7 @@ TEST_CASE("where the quota's lines come later they are looked for in the file, t
   CHECK(node.tick.containers[0].cpu.usage_usec == 5'000);
 }
 
-TEST_CASE("a file without the quota's lines is looked at once a minute, whatever a walk tells") {
+TEST_CASE("a file without quota lines is read once a minute for any walk") {
   PulledNode node;
   node.put("cpu.stat", "usage_usec 100\n");
   NodeSampler sampler = node.open();
@@ -229,7 +229,7 @@ TEST_CASE("a file without the quota's lines is looked at once a minute, whatever
   CHECK(node.sample(sampler).cpu.usage_usec == 100);
 }
 
-TEST_CASE("where no program walks, files tell all, and the source says why") {
+TEST_CASE("without a walk all values come from files, and the source has the reason") {
   PulledNode node;
   node.refusal = "no such thing here";
   NodeSampler sampler = node.open();
@@ -240,7 +240,7 @@ TEST_CASE("where no program walks, files tell all, and the source says why") {
         "files, for no program walks over cgroups here: no such thing here");
 }
 
-TEST_CASE("room is made when it is needed, and places are given anew") {
+TEST_CASE("room is made when needed, and places are assigned again") {
   PulledNode node;
   NodeSampler sampler = node.open();
   node.sample(sampler);

@@ -56,7 +56,7 @@ TEST_CASE("each engine's path is recognised") {
   }
 }
 
-TEST_CASE("crun's container cgroup stands for its scope") {
+TEST_CASE("crun's container cgroup represents its scope") {
   const auto who = recognise("/machine.slice/libpod-" + kHexId + ".scope/container");
   REQUIRE(who.has_value());
   CHECK(who->engine == Engine::podman);
@@ -66,11 +66,11 @@ TEST_CASE("crun's container cgroup stands for its scope") {
   CHECK_FALSE(recognise("/system.slice/docker-" + kHexId + ".scope/container").has_value());
 }
 
-TEST_CASE("a pod of Podman's is no container, and what is in it is one") {
+TEST_CASE("a Podman pod is no container, but the cgroups in it are") {
   const std::string pod(64, 'b');
   CHECK_FALSE(recognise("/libpod_parent/" + pod).has_value());
   CHECK_FALSE(recognise("/user.slice/libpod_parent/" + pod).has_value());
-  // With a --cgroup-parent of its own the path of the pod tells nothing, that of a container does.
+  // With its own --cgroup-parent, only the container's path is conclusive, not the pod's.
   CHECK(recognise("/batch/" + pod)->engine == Engine::docker);
   for (const std::string parent : {"/libpod_parent/", "/batch/"}) {
     const auto who = recognise(parent + pod + "/libpod-" + kHexId);
@@ -84,7 +84,7 @@ TEST_CASE("a pod of Podman's is no container, and what is in it is one") {
   CHECK_FALSE(recognise("/docker/" + pod + "/libpod-" + kHexId)->in_pod);  // Docker's own place
 }
 
-TEST_CASE("a cgroup is in a container where that or one above it is one, but a Slurm job") {
+TEST_CASE("a cgroup is in a container if it or one above it is one, except a Slurm job") {
   const std::string scope = "/system.slice/docker-" + kHexId + ".scope";
   for (const std::string& path : {scope, scope + "/a/b", "/lxc.payload.web/system.slice" + scope}) {
     CAPTURE(path);
@@ -98,7 +98,7 @@ TEST_CASE("a cgroup is in a container where that or one above it is one, but a S
 }
 
 // rule: S-09
-TEST_CASE("what kubelet manages is recognised and left alone") {
+TEST_CASE("cgroups of the kubelet are recognised and left alone") {
   const std::string pods = "/kubepods.slice/kubepods-burstable.slice/kubepods-pod1.slice";
   const std::string node = "/system.slice/docker-" + kHexId + ".scope";
   const Row rows[] = {
@@ -106,9 +106,11 @@ TEST_CASE("what kubelet manages is recognised and left alone") {
       {pods + "/crio-" + kHexId + ".scope", Engine::crio, kHexId, ""},
       {pods + "/docker-" + kHexId + ".scope", Engine::docker, kHexId, ""},
       {"/kubepods/burstable/pod1/" + kHexId, Engine::kubernetes, kHexId, ""},
-      // A cgroup root of its own, as on a node that is a container itself.
-      {node + "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/"
-       "kubelet-kubepods-besteffort-pod1.slice/cri-containerd-" + kHexId + ".scope",
+      // An own cgroup root, as on a node that is itself a container.
+      {node +
+           "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/"
+           "kubelet-kubepods-besteffort-pod1.slice/cri-containerd-" +
+           kHexId + ".scope",
        Engine::containerd, kHexId, ""},
       {"/kubelet.slice/kubelet-kubepods.slice/crio-" + kHexId + ".scope", Engine::crio, kHexId, ""},
       {"/a.slice/a-b.slice/a-b-kubepods.slice/docker-" + kHexId + ".scope", Engine::docker, kHexId,
@@ -125,7 +127,7 @@ TEST_CASE("what kubelet manages is recognised and left alone") {
   }
 }
 
-TEST_CASE("a name that only holds the kubelet's word is none of its own") {
+TEST_CASE("a name that only contains the kubelet's word is not the kubelet's") {
   for (const std::string& path : std::vector<std::string>{
            "/lxc.payload.my-kubepods", "/lxc.payload.xkubepods",
            "/machine.slice/xkubepods.slice/libpod-" + kHexId + ".scope"}) {
@@ -145,7 +147,7 @@ TEST_CASE("a Slurm job is recognised and left alone") {
   CHECK_FALSE(recognise("/system.slice/slurmstepd.scope/job_42/step_0").has_value());
 }
 
-TEST_CASE("what is no container is not recognised") {
+TEST_CASE("other cgroups are not recognised") {
   for (const std::string& path : std::vector<std::string>{
            "/", "", "/system.slice", "/init.scope", "/docker", "/machine.slice",
            "/machine.slice/libpod-conmon-" + kHexId + ".scope", "/lxc.monitor.web", "/lxc.payload.",
@@ -159,7 +161,7 @@ TEST_CASE("what is no container is not recognised") {
   }
 }
 
-TEST_CASE("a service is a container only where a pattern names it") {
+TEST_CASE("a service is a container only if a pattern names it") {
   CHECK_FALSE(recognise("/system.slice/web.service").has_value());
   const auto who = recognise("/system.slice/web.service", {"/system.slice/w*.service"});
   REQUIRE(who.has_value());
@@ -178,7 +180,7 @@ TEST_CASE("a star does not cross a slash") {
   CHECK_FALSE(recognise("/jobs/a/b", {"/jobs/*"}).has_value());
 }
 
-TEST_CASE("a backslash in a pattern is itself") {
+TEST_CASE("a backslash in a pattern is literal") {
   CHECK(recognise("/s/a\\x2db.service", {"/s/a\\x2db.service"}).has_value());
 }
 
@@ -203,12 +205,12 @@ TEST_CASE("services that the system needs are recognised and left alone") {
   CHECK(recognise(user + "web.service", {"*.service"})->hands_off.empty());
 }
 
-TEST_CASE("slices, init and monitors are none, whatever the patterns say") {
+TEST_CASE("slices, init and monitors are no containers for any pattern") {
   for (const char* path : {"/system.slice", "/init.scope", "/x-monitor.service", "/lxc.monitor.x"})
     CHECK_FALSE(recognise(path, {"*"}).has_value());
 }
 
-TEST_CASE("a last element that ends in scope or service is a unit of systemd") {
+TEST_CASE("a last element that ends in scope or service is a systemd unit") {
   CHECK(is_systemd_unit("/system.slice/docker-1.scope"));
   CHECK(is_systemd_unit("/system.slice/web.service"));
   CHECK_FALSE(is_systemd_unit("/system.slice/web.service/inner"));

@@ -1,5 +1,4 @@
-// What the kernel tells of each process in /proc against what the counters say: file, counters,
-// file again, of processes that have stopped.
+// Compares /proc values of stopped processes with the counters: file, counters, file again.
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -72,7 +71,7 @@ void burn() {
   for (const std::uint64_t start = processor_ns(); processor_ns() - start < kBurnNs;) continue;
 }
 
-// Switches away without asking for time: each write wakes the reader of the other pipe.
+// Causes switches: each write wakes the reader of the other pipe.
 void ping_pong() {
   int there[2], back[2];
   if (::pipe(there) != 0 || ::pipe(back) != 0) ::_exit(3);
@@ -89,7 +88,7 @@ void ping_pong() {
   ::waitpid(other, nullptr, 0);
 }
 
-// Lies down while another thread wakes it all the time, mostly before it sleeps, then sleeps.
+// Goes to sleep while another thread wakes it constantly, mostly before it sleeps, then sleeps.
 void woken_and_asleep() {
   std::atomic<int> bed = 0;
   std::atomic<bool> done = false;
@@ -109,8 +108,8 @@ void woken_and_asleep() {
   waker.join();
 }
 
-// More processes than processors; each does its work and stops itself, as often as it is told to go
-// on.
+// More processes than processors. Each does its work and stops itself, each time that it is
+// continued.
 std::vector<BornIn> workers(const HostCgroup& cgroup, const std::function<void()>& work) {
   std::vector<BornIn> processes;
   const long count = 3 * ::sysconf(_SC_NPROCESSORS_ONLN);
@@ -137,7 +136,7 @@ void go_on(const std::vector<BornIn>& processes) {
   for (const BornIn& process : processes) REQUIRE(::kill(process.pid(), SIGCONT) == 0);
 }
 
-// A counter of its own, of one tier, and one container.
+// A separate counter of one tier, and one container.
 class RunQueueOf {
  public:
   RunQueueOf(const HostCgroup& cgroup, const std::string& tier)
@@ -168,8 +167,8 @@ class RunQueueOf {
   Sample sample_;
 };
 
-// Read between two readings of the files that are the same: who was told to have stopped may still
-// be on its way off the processor.
+// Read between two equal readings of the files, because a stopped process may still be leaving the
+// processor.
 RunQueueStat settled(RunQueueOf& counted, const std::vector<BornIn>& processes, TaskTimes& files) {
   constexpr int kMostReadings = 100'000;
   for (int i = 0; i < kMostReadings; ++i) {
@@ -183,7 +182,7 @@ RunQueueStat settled(RunQueueOf& counted, const std::vector<BornIn>& processes, 
 
 }  // namespace
 
-TEST_CASE("waits and switches of processes born meanwhile are those of their files, in each tier") {
+TEST_CASE("waits and switches of new processes equal those of their files, in each tier") {
   for (const std::string tier : {"tp_btf", "raw_tp"}) {
     CAPTURE(tier);
     const HostCgroup cgroup;
@@ -192,7 +191,7 @@ TEST_CASE("waits and switches of processes born meanwhile are those of their fil
     wait_until_stopped(processes);
     TaskTimes files;
     const RunQueueStat stat = settled(counted, processes, files);
-    CHECK(files.wait_ns > kBurnNs);  // there was something to wait for
+    CHECK(files.wait_ns > kBurnNs);  // processes had to wait
     CHECK(stat.wait_usec == files.wait_ns / 1000);
     CHECK(stat.waits == files.waits);
     CHECK(stat.voluntary_switches == files.voluntary);
@@ -202,8 +201,8 @@ TEST_CASE("waits and switches of processes born meanwhile are those of their fil
   }
 }
 
-// Its clock is not the kernel's own, and tracepoints are told a moment before or after.
-TEST_CASE("without type information waits and switches are nearly those of the files") {
+// Its clock differs from the kernel's, and tracepoints fire slightly before or after.
+TEST_CASE("without type information waits and switches nearly equal those of the files") {
   const HostCgroup cgroup;
   RunQueueOf counted(cgroup, "tracepoint");
   const std::vector<BornIn> processes = workers(cgroup, burn);
@@ -224,7 +223,7 @@ TEST_CASE("without type information waits and switches are nearly those of the f
   CHECK(std::accumulate(histogram.begin(), histogram.end(), std::uint64_t{0}) == *stat.waits);
 }
 
-TEST_CASE("without type information a task woken before it slept has not waited all its sleep") {
+TEST_CASE("without type information a task that was woken before it slept has waited little") {
   const HostCgroup cgroup;
   RunQueueOf tracepoints(cgroup, "tracepoint"), typed(cgroup, "tp_btf");
   BornIn process(cgroup, [] {
@@ -235,11 +234,11 @@ TEST_CASE("without type information a task woken before it slept has not waited 
   const RunQueueStat told = tracepoints.read(), truth = typed.read();
   const std::uint64_t switches = *truth.voluntary_switches + *truth.involuntary_switches;
   CHECK(switches >= kNaps);
-  // Each wait is measured a moment before or after the kernel's own.
+  // Each wait is measured slightly before or after the kernel's own.
   CHECK(*told.wait_usec <= *truth.wait_usec + kMomentUsec * switches);
 }
 
-TEST_CASE("what a process waited before the counter was there is not counted, in each tier") {
+TEST_CASE("waits from before the counter are not counted, in each tier") {
   for (const std::string tier : {"tp_btf", "raw_tp"}) {
     CAPTURE(tier);
     const HostCgroup cgroup;
@@ -259,7 +258,7 @@ TEST_CASE("what a process waited before the counter was there is not counted, in
   }
 }
 
-TEST_CASE("processes that have ended stay counted, with what they did last") {
+TEST_CASE("ended processes stay counted, with their last run") {
   for (const std::string tier : {"tp_btf", "raw_tp"}) {
     CAPTURE(tier);
     const HostCgroup cgroup;
@@ -276,7 +275,7 @@ TEST_CASE("processes that have ended stay counted, with what they did last") {
   }
 }
 
-TEST_CASE("the longest wait is that since the reading before") {
+TEST_CASE("the longest wait is that since the previous reading") {
   const HostCgroup cgroup;
   RunQueueOf counted(cgroup, "tp_btf");
   const std::vector<BornIn> processes = workers(cgroup, burn);
@@ -289,16 +288,16 @@ TEST_CASE("the longest wait is that since the reading before") {
   CHECK(counted.read().longest_wait_usec == 0);
 }
 
-TEST_CASE("looking at one switch of many misses no wait of processes that have ended") {
+TEST_CASE("counting one switch of many misses no wait of ended processes") {
   const HostCgroup cgroup;
   RunQueueOf all(cgroup, "tp_btf"), few(cgroup, "tp_btf");
-  few.counter().look_at_one_of(64);
+  few.counter().count_one_of(64);
   BornIn process(cgroup, [] {
     ping_pong();
     return 0;
   });
   REQUIRE(process.wait() == 0);
-  // An ended process may be on its way off the processor still.
+  // An ended process may still be leaving the processor.
   RunQueueStat exact, sampled;
   for (int i = 0; i < 100'000; ++i) {
     exact = all.read();
@@ -312,7 +311,7 @@ TEST_CASE("looking at one switch of many misses no wait of processes that have e
   CHECK(sampled.involuntary_switches == exact.involuntary_switches);
 }
 
-TEST_CASE("what costs more than its budget looks at less, then leaves the kernel for a while") {
+TEST_CASE("a counter above its budget samples less, then is unloaded for a while") {
   constexpr double kNoBudget = 1e-9;
   constexpr int kMostTicks = 200;
   const HostCgroup cgroup;
@@ -344,7 +343,7 @@ TEST_CASE("what costs more than its budget looks at less, then leaves the kernel
   CHECK(source().detail == "tp_btf");
 }
 
-TEST_CASE("the agent's counters take the first way, and say which") {
+TEST_CASE("the agent's counters use the first tier and report it") {
   const HostCgroup cgroup;
   Counted counted({&cgroup});
   CHECK(counted.source("run queue").present);

@@ -33,7 +33,7 @@ struct Filtered {
     CHECK(next() == 's');
     CHECK(next() == 's');
   }
-  // 's': sound, 'm': mended, 'l': left out.
+  // 's': accepted, 'm': mended, 'l': left out.
   char next(const std::function<void(Sample&)>& change = {}) {
     sample = sample_at(++second);
     if (change) change(sample);
@@ -46,7 +46,7 @@ struct Filtered {
 
 }  // namespace
 
-TEST_CASE("an impossible sample is left out, and the one after it is sound") {
+TEST_CASE("an impossible sample is left out, and the next one is accepted") {
   const std::function<void(Sample&)> changes[] = {
       [](Sample& s) { s.cpu.usage_usec = 1'700'000'000'000'000; },
       [](Sample& s) { *s.cpu.usage_usec += 1'200'000; },  // 2.7 cores of 2
@@ -67,15 +67,16 @@ TEST_CASE("an impossible sample is left out, and the one after it is sound") {
   }
 }
 
-TEST_CASE("what a host can have is sound to the last byte, and a counter may begin anew") {
+TEST_CASE("possible values are accepted to the last byte, and a counter may restart") {
   Filtered one;
   CHECK(one.next([](Sample& s) { s.memory_current = Bytes{kGiB + kMiB}; }) == 's');
   CHECK(one.next([](Sample& s) { s.pids_current = kMostTasks; }) == 's');
-  CHECK(one.next([](Sample& s) { *s.cpu.usage_usec += 1'000'000; }) == 's');  // 2.5: at ticks
+  // 2.5: tick granularity.
+  CHECK(one.next([](Sample& s) { *s.cpu.usage_usec += 1'000'000; }) == 's');
   CHECK(one.next([](Sample& s) { s.cpu.usage_usec = 5; }) == 's');
 }
 
-TEST_CASE("a counter that stays at a new level is believed, but for what it jumped by") {
+TEST_CASE("a counter that stays at a new level is accepted without the jump") {
   Filtered one;
   const auto higher = [](Sample& s) { *s.cpu.usage_usec += 1'000'000'000'000; };
   CHECK(one.next(higher) == 'l');
@@ -85,7 +86,7 @@ TEST_CASE("a counter that stays at a new level is believed, but for what it jump
   CHECK(one.next(higher) == 's');
 }
 
-TEST_CASE("counters that jump to and fro leave out two samples in a row at most") {
+TEST_CASE("oscillating counters leave out at most two consecutive samples") {
   Filtered one;
   for (std::uint64_t round = 0; round < 20; ++round) {
     const auto higher = [&](Sample& s) { *s.cpu.usage_usec += (round + 1) * 1'000'000'000'000; };
@@ -95,7 +96,7 @@ TEST_CASE("counters that jump to and fro leave out two samples in a row at most"
   }
 }
 
-TEST_CASE("an amount that stays impossible is absent, and so is need where it may be too small") {
+TEST_CASE("a persistently impossible amount is absent, and so is need if it may be too small") {
   Filtered one;
   const auto wrong = [](Sample& s) { s.swap_current = Bytes{2 * kGiB}; };
   CHECK(one.next(wrong) == 'l');
@@ -111,10 +112,10 @@ TEST_CASE("an amount that stays impossible is absent, and so is need where it ma
   CHECK(one.next(anon) == 'l');
   CHECK(one.next(anon) == 'l');
   CHECK(one.next(anon) == 'm');
-  CHECK(memory_need(one.sample).has_value() == false);  // no line of its own is left
+  CHECK(memory_need(one.sample).has_value() == false);  // none of its lines is left
 }
 
-TEST_CASE("a host of which nothing is known bounds only what no kernel counts") {
+TEST_CASE("an unknown host only limits values that no kernel counts") {
   SampleFilter filter;
   Sample sample = sample_at(1);
   CHECK(filter.accept(MonotonicTime(std::chrono::seconds(1)), {}, sample));
@@ -123,7 +124,7 @@ TEST_CASE("a host of which nothing is known bounds only what no kernel counts") 
   CHECK(filter.accept(MonotonicTime(std::chrono::seconds(2)), {}, sample));
 }
 
-TEST_CASE("an impossible sample is not in the tick, is counted and told; the next one is") {
+TEST_CASE("an impossible sample is counted, reported and not in the tick; the next one is") {
   Node node;
   const auto put = [&](std::uint64_t usec) {
     node.write("/cg/docker/" + kDockerId + "/cpu.stat",
@@ -144,7 +145,7 @@ TEST_CASE("an impossible sample is not in the tick, is counted and told; the nex
     if (source.name == "kernel files") CHECK(source.detail.find("1 samples") != std::string::npos);
 }
 
-TEST_CASE("a host that grew is read before what its new processors did is left out") {
+TEST_CASE("a grown host is read before a sample of its new processors is left out") {
   Node node;
   const auto put = [&](std::uint64_t usec) {
     node.write("/cg/docker/" + kDockerId + "/cpu.stat",
@@ -159,7 +160,7 @@ TEST_CASE("a host that grew is read before what its new processors did is left o
   CHECK(sampler.impossible_samples() == 0);
 }
 
-TEST_CASE("a file whose end is missing is told as long as it is") {
+TEST_CASE("a truncated file is reported while it is truncated") {
   Node node;
   const auto kernel_files = [](const NodeSampler& sampler) {
     for (const Source& source : sampler.sources())

@@ -1,6 +1,6 @@
-// Datagrams through a veth pair between two network namespaces, or through loopback. Each is
-// answered before the next is sent, so that how many there are, and how large, is known to the
-// byte. For tests and benchmarks alike.
+// Sends datagrams through a veth pair between two network namespaces, or through loopback. Each is
+// answered before the next is sent, so that their number and size are exact. For tests and
+// benchmarks.
 #pragma once
 
 #include <arpa/inet.h>
@@ -38,7 +38,7 @@ inline const sockaddr* plain(const sockaddr_in& address) {
   return reinterpret_cast<const sockaddr*>(&address);
 }
 
-// Writes to `ready` when it can be asked, and answers until it is killed.
+// Writes to `ready` when it can answer, and answers until it is killed.
 inline int answer(const char* at, int ready) {
   const Fd socket(::socket(AF_INET, SOCK_DGRAM, 0));
   const sockaddr_in own = address_of(at);
@@ -55,7 +55,7 @@ inline int answer(const char* at, int ready) {
   }
 }
 
-// 0: all were answered.
+// 0: all datagrams were answered.
 inline int ask(const char* whom, std::uint64_t times) {
   const Fd socket(::socket(AF_INET, SOCK_DGRAM, 0));
   const sockaddr_in peer = address_of(whom);
@@ -68,8 +68,8 @@ inline int ask(const char* whom, std::uint64_t times) {
   return 0;
 }
 
-// A network namespace that lives as long as this object, joined to the one outside by a veth pair.
-// Takes root, ip and nsenter.
+// A network namespace with the lifetime of this object, joined to the one outside by a veth pair.
+// Needs root, ip and nsenter.
 class InnerNetwork {
  public:
   InnerNetwork() {
@@ -106,12 +106,12 @@ class InnerNetwork {
   InnerNetwork& operator=(const InnerNetwork&) = delete;
 
   bool ready() const { return ready_; }
-  // What is sent to the inner end from now on arrives at nobody's address.
+  // From now on, datagrams to the inner end go to an unused link-layer address.
   bool mislead() const {
     return run("ip neigh replace " + std::string(kInnerEnd) + " lladdr 02:00:00:00:00:01 dev cgp" +
                std::to_string(keeper_) + " nud permanent");
   }
-  // The calling thread is inside from now on.
+  // Moves the calling thread into the namespace.
   bool enter() const { return ::setns(inner_.get(), CLONE_NEWNET) == 0; }
 
  private:

@@ -25,14 +25,14 @@ ContainerInfo container(Engine engine, const std::string& path, bool systemd_uni
 
 MonotonicTime at(int second) { return MonotonicTime(std::chrono::seconds(second)); }
 
-// The times it sets are of the caller's choice.
+// Sets file times that the caller chooses.
 void touch(const FakeTree& tree, int second) {
   if (!std::filesystem::exists(tree.root() + kFile)) tree.write(kFile, "");
   const timespec time{second, 0}, both[] = {time, time};
   REQUIRE(::utimensat(AT_FDCWD, (tree.root() + kFile).c_str(), both, 0) == 0);
 }
 
-// As systemd does: a new file takes the place of the old one.
+// As systemd does: a new file replaces the old one.
 void set_property(const FakeTree& tree, const std::string& directory) {
   static int count = 0;
   tree.write(directory + "/.new", std::to_string(++count));
@@ -53,7 +53,7 @@ struct WatchedUnit {
   }
   void write(const std::string& knob) const { tree.write(path + "/" + knob, "0\n"); }
   std::optional<MonotonicTime> last(MonotonicTime now) {
-    writes.look();
+    writes.poll();
     return resets->last(now);
   }
 
@@ -66,7 +66,7 @@ struct WatchedUnit {
 
 }  // namespace
 
-TEST_CASE("a mark tells once of what was made, touched, replaced or removed") {
+TEST_CASE("a mark reports a created, touched, replaced or removed file once") {
   FakeTree tree;
   ChangeMark mark(tree.root() + kFile);
   CHECK_FALSE(mark.changed());
@@ -80,13 +80,13 @@ TEST_CASE("a mark tells once of what was made, touched, replaced or removed") {
   CHECK_FALSE(mark.changed());
 }
 
-TEST_CASE("what was there before the first look is no change") {
+TEST_CASE("files from before the first read are no change") {
   FakeTree tree;
   touch(tree, 1);
   CHECK_FALSE(ChangeMark(tree.root() + kFile).changed());
 }
 
-TEST_CASE("what cannot be looked at did not change") {
+TEST_CASE("an unreadable file did not change") {
   FakeTree tree;
   touch(tree, 1);
   ChangeMark mark(tree.root() + kFile);
@@ -98,7 +98,7 @@ TEST_CASE("what cannot be looked at did not change") {
   CHECK_FALSE(mark.changed());
 }
 
-TEST_CASE("a write to a watched file is told once, and of that file alone") {
+TEST_CASE("a write is reported once, and only for its file") {
   FakeTree tree;
   tree.write("/a/knob", "");
   tree.write("/b/knob", "");
@@ -109,19 +109,19 @@ TEST_CASE("a write to a watched file is told once, and of that file alone") {
   WriteWatch::File absent(writes, a.get(), "none");
   CHECK(writes.unwatched() == 0);
   tree.write("/a/knob", "1");
-  CHECK_FALSE(first.written());  // not looked yet
-  writes.look();
+  CHECK_FALSE(first.written());  // not polled yet
+  writes.poll();
   CHECK(first.written());
   CHECK_FALSE(first.written());
   CHECK_FALSE(second.written());
   CHECK_FALSE(absent.written());
   WriteWatch::File moved(std::move(second));
   tree.write("/b/knob", "1");
-  writes.look();
+  writes.poll();
   CHECK(moved.written());
 }
 
-TEST_CASE("a file that is there and cannot be watched is counted while it is asked for") {
+TEST_CASE("an existing file that cannot be watched is counted") {
   FakeTree tree;
   tree.write("/a/knob", "");
   const Fd file(::open((tree.root() + "/a/knob").c_str(), O_RDONLY | O_CLOEXEC));
@@ -134,7 +134,7 @@ TEST_CASE("a file that is there and cannot be watched is counted while it is ask
   CHECK(writes.unwatched() == 0);
 }
 
-TEST_CASE("a file that could not be watched is, when it is asked for again") {
+TEST_CASE("a file that could not be watched is watched on a retry") {
   FakeTree tree;
   tree.write("/a/knob", "");
   tree.write("/file", "");
@@ -147,14 +147,14 @@ TEST_CASE("a file that could not be watched is, when it is asked for again") {
   CHECK(writes.unwatched() == 1);
   knob.watch_again(a.get());
   CHECK(writes.unwatched() == 0);
-  knob.watch_again(file.get());  // it is watched, and stays so
+  knob.watch_again(file.get());  // it stays watched
   CHECK(writes.unwatched() == 0);
   tree.write("/a/knob", "1");
-  writes.look();
+  writes.poll();
   CHECK(knob.written());
 }
 
-TEST_CASE("an inotify instance that could not be had is, when a file is asked for again") {
+TEST_CASE("a missing inotify instance is created on a retry") {
   FakeTree tree;
   tree.write("/a/knob", "");
   const Fd a(::open((tree.root() + "/a").c_str(), O_RDONLY | O_CLOEXEC));
@@ -169,11 +169,11 @@ TEST_CASE("an inotify instance that could not be had is, when a file is asked fo
   knob.watch_again(a.get());
   CHECK(writes.unwatched() == 0);
   tree.write("/a/knob", "1");
-  writes.look();
+  writes.poll();
   CHECK(knob.written());
 }
 
-TEST_CASE("writes that inotify has no room for are counted, and later ones are told again") {
+TEST_CASE("inotify overflows are counted, and later writes are reported again") {
   FakeTree tree;
   for (const char* knob : {"/a/first", "/a/second", "/a/late"}) tree.write(knob, "");
   const Fd a(::open((tree.root() + "/a").c_str(), O_RDONLY | O_CLOEXEC));
@@ -183,17 +183,17 @@ TEST_CASE("writes that inotify has no room for are counted, and later ones are t
   fill_inotify(tree.root() + "/a/first", tree.root() + "/a/second");
   tree.write("/a/late", "1");
   CHECK(writes.overflows() == 0);
-  writes.look();
+  writes.poll();
   CHECK(writes.overflows() == 1);
   CHECK(first.written());
   CHECK_FALSE(late.written());
   tree.write("/a/late", "2");
-  writes.look();
+  writes.poll();
   CHECK(writes.overflows() == 1);
   CHECK(late.written());
 }
 
-TEST_CASE("limits that systemd wrote anew are told of, whichever knob it reached") {
+TEST_CASE("limits that systemd rewrote are reported for every knob") {
   for (const char* knob : {"cpu.idle", "memory.low"}) {
     FakeTree tree;
     WatchedUnit scope(tree, container(Engine::docker, "/system.slice/" + kUnit));
@@ -206,7 +206,7 @@ TEST_CASE("limits that systemd wrote anew are told of, whichever knob it reached
   }
 }
 
-TEST_CASE("a limit that somebody writes alone is no reset") {
+TEST_CASE("a single write of a limit is no reset") {
   FakeTree tree;
   WatchedUnit scope(tree, container(Engine::docker, "/system.slice/" + kUnit));
   scope.write("cpu.max");
@@ -214,7 +214,7 @@ TEST_CASE("a limit that somebody writes alone is no reset") {
   CHECK_FALSE(scope.last(at(1)).has_value());
 }
 
-TEST_CASE("limits of what is no unit of a service manager are never told to be reset") {
+TEST_CASE("limits of a cgroup that is no systemd unit are never reported as reset") {
   const std::string user = "/user.slice/user-1.slice/user@1.service/";
   const ContainerInfo none[] = {
       container(Engine::podman, "/machine.slice/" + kUnit + "/container", false),
@@ -231,7 +231,7 @@ TEST_CASE("limits of what is no unit of a service manager are never told to be r
   CHECK(rootless.last(at(1)) == at(1));
 }
 
-TEST_CASE("what people set on a service or another cgroup is their intent") {
+TEST_CASE("properties that people set on a service or another cgroup are intended") {
   for (const char* directory : {"/run/systemd/transient/", "/run/systemd/system.control/",
                                 "/etc/systemd/system.control/"}) {
     for (const Engine engine : {Engine::service, Engine::cgroup}) {
@@ -249,7 +249,7 @@ TEST_CASE("what people set on a service or another cgroup is their intent") {
   }
 }
 
-TEST_CASE("an engine's own update is told of with the limits that it resets") {
+TEST_CASE("an engine's own update is reported with the limits that it resets") {
   FakeTree tree;
   WatchedUnit scope(tree, container(Engine::docker, "/system.slice/" + kUnit));
   set_property(tree, kTransient);

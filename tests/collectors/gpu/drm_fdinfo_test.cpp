@@ -19,7 +19,7 @@ constexpr double kSecond = 1e9;
 
 }  // namespace
 
-TEST_CASE("fdinfo of a graphics device tells who and where, that of others nothing") {
+TEST_CASE("fdinfo of a graphics device has client and device, other fdinfo has nothing") {
   const DrmFdinfo info = scanned("");
   CHECK(info.driver == "amdgpu");
   CHECK(info.pci_address == "0000:03:00.0");
@@ -30,7 +30,7 @@ TEST_CASE("fdinfo of a graphics device tells who and where, that of others nothi
   CHECK_FALSE(scan_drm_fdinfo(std::string(100, '\xff') + "\0:drm-").has_value());
 }
 
-TEST_CASE("memory of the device is what is resident, in whatever unit; the host's is not counted") {
+TEST_CASE("device memory is the resident part in any unit, and host memory is not counted") {
   CHECK(scanned("drm-memory-vram:\t5 KiB\ndrm-memory-gtt:\t7 KiB\n").memory == Bytes{5 * 1024});
   CHECK(scanned("drm-total-vram0:\t9 MiB\ndrm-resident-vram0:\t2 MiB\ndrm-total-system0:\t9 MiB\n"
                 "drm-resident-local1:\t100\n").memory == Bytes{2 * kMiB + 100});
@@ -52,14 +52,14 @@ TEST_CASE("a client is as busy as its busiest kind of engine") {
   CHECK_FALSE(busy_ratio(before, now, 0));
 }
 
-TEST_CASE("drivers that count cycles tell of those") {
+TEST_CASE("drivers that count cycles are supported") {
   const DrmFdinfo before = scanned("drm-cycles-rcs:\t100\ndrm-total-cycles-rcs:\t1000\n");
   const DrmFdinfo now = scanned("drm-cycles-rcs:\t350\ndrm-total-cycles-rcs:\t2000\n");
   CHECK(busy_ratio(before, now, kSecond) == 0.25);
   CHECK_FALSE(busy_ratio(before, before, kSecond));
 }
 
-TEST_CASE("kinds of engines and regions of memory are bounded") {
+TEST_CASE("kinds of engines and regions of memory are limited") {
   std::string text;
   for (int i = 0; i < 1000; ++i) {
     const std::string n = std::to_string(i);

@@ -9,7 +9,7 @@ using std::chrono::seconds;
 
 namespace {
 
-// A host with one card of amdgpu and containers "/a" (process 11, and 12 below it) and "/b" (13).
+// A host with one amdgpu card and the containers "/a" (process 11, and 12 below it) and "/b" (13).
 class DrmHost {
  public:
   DrmHost() {
@@ -54,7 +54,7 @@ class DrmHost {
 
 }  // namespace
 
-TEST_CASE("a card is told by sysfs; displays, real or not, and NVIDIA's own driver are not") {
+TEST_CASE("a card in sysfs is reported, but displays and NVIDIA's own driver are not") {
   DrmHost host;
   host.add_card("card0", "0000:01:00.0", "ast", false);
   host.add_card("card2", "0000:04:00.0", "nvidia", true);
@@ -66,7 +66,7 @@ TEST_CASE("a card is told by sysfs; displays, real or not, and NVIDIA's own driv
                                         .use = {0.75, {}, Bytes{600}}, .memory_total = {{1000}}});
 }
 
-TEST_CASE("what a process uses of a card is in the fdinfo of what it has open") {
+TEST_CASE("the use of a card by a process comes from the fdinfo of its descriptors") {
   DrmHost host;
   host.open(11, 5, 1, 0, 100);
   host.open(11, 7, 2, 0, 10);
@@ -97,7 +97,7 @@ TEST_CASE("a client that descriptors and processes share counts once") {
   CHECK(reading.clients[0].use.memory_bytes == Bytes{100 * 1024});
 }
 
-TEST_CASE("only processes of containers are looked at, each once") {
+TEST_CASE("only processes of containers are scanned, each once") {
   DrmHost host;
   for (const int pid : {11, 12, 13}) host.open(pid, 5, pid, 0, 1);
   host.containers = {"/a", "/a/below", "/gone"};
@@ -107,7 +107,7 @@ TEST_CASE("only processes of containers are looked at, each once") {
   CHECK_FALSE(host.gpus.incomplete());
 }
 
-TEST_CASE("processes are looked at every five seconds, and told of meanwhile") {
+TEST_CASE("processes are scanned every five seconds and reported in between") {
   DrmHost host;
   host.open(13, 5, 1, 0, 1);
   CHECK(host.read().clients.size() == 1);
@@ -116,7 +116,7 @@ TEST_CASE("processes are looked at every five seconds, and told of meanwhile") {
   CHECK(host.read(seconds(1)).clients.size() == 2);
 }
 
-TEST_CASE("a card on no PCI bus is known by its driver, one that is not here by nothing") {
+TEST_CASE("a card without a PCI bus is recognised by its driver, unknown cards are not") {
   DrmHost host;
   host.open(11, 5, 1, 0, 1, "");
   host.open(13, 5, 2, 0, 1, "0000:99:00.0");
@@ -135,7 +135,7 @@ TEST_CASE("the indices of these GPUs follow those of the others") {
   CHECK(reading.clients.at(0).device == 2);
 }
 
-TEST_CASE("one process more than is looked at is left out, and that is told") {
+TEST_CASE("one process above the limit is left out, and that is reported") {
   DrmHost host;
   std::string pids;
   for (std::size_t i = 0; i < kMostDrmProcesses; ++i) pids += std::to_string(1000 + i) + "\n";

@@ -1,4 +1,4 @@
-// The libnvidia-ml.so.1 of the tests (fake_nvml.cpp), and what it says.
+// The libnvidia-ml.so.1 of the tests (fake_nvml.cpp), and its configuration.
 #pragma once
 
 #include <stdlib.h>

@@ -1,17 +1,17 @@
-// A libnvidia-ml.so.1 that tells what the text file named by FAKE_NVML says, read anew at each
-// call. One fact a line, words apart by blanks:
+// A libnvidia-ml.so.1 that returns the content of the text file named by FAKE_NVML, which it reads
+// again at each call. Each line is one fact, with words separated by blanks:
 //   device UUID TOTAL USED GPU MEMORY         a whole GPU: bytes, per cent
 //   instance PARENT UUID TOTAL USED GI CI     of a GPU in MIG mode
 //   process UUID PID BYTES KIND GI CI         KIND: compute, graphics or both; BYTES may be "none"
 //   sample UUID PID TIME SM MEMORY            microseconds, per cent
-//   result FUNCTION CODE                      what a function returns whatever else is said
-//   tell FUNCTION COUNT                       the count that it tells of
-//   hang FUNCTION FIFO                        it waits until somebody opens the FIFO to write
+//   result FUNCTION CODE                      the result of a function, whatever else is given
+//   tell FUNCTION COUNT                       the count that it reports
+//   hang FUNCTION FIFO                        it waits until the FIFO is opened for writing
 //   needs FILE                                nvmlInit_v2 finds no driver unless it may write FILE
 //                                             (or no driver is behind that: ENXIO)
-//   stride BYTES                              of the entries of running processes; 24 if not said
+//   stride BYTES                              size of the entries of running processes; default 24
 //   clear                                     their buffer is zeroed before it is filled
-// FAKE_NVML_WITHOUT_PROCESSES leaves out what libraries of some platforms do not have.
+// FAKE_NVML_WITHOUT_PROCESSES omits the functions that libraries of some platforms lack.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -50,7 +50,7 @@ std::vector<Words> lines_of(const std::string& kind) {
 std::uint64_t number(const std::string& word) { return std::stoull(word); }
 unsigned small(const std::string& word) { return static_cast<unsigned>(std::stoul(word)); }
 
-// What the file says the function `name` returns; hangs where it says so.
+// The result of the function `name` in the file; hangs if the file says so.
 Return result_of(const std::string& name) {
   for (const Words& line : lines_of("hang"))
     if (line[1] == name) ::close(::open(line[2].c_str(), O_RDONLY | O_CLOEXEC));
@@ -65,7 +65,7 @@ unsigned told(const std::string& name, std::size_t count) {
   return static_cast<unsigned>(count);
 }
 
-// A handle is one more than the index among devices, then instances.
+// A handle is the index among devices, then instances, plus one.
 std::vector<Words> all_devices() {
   std::vector<Words> all = lines_of("device");
   for (const Words& line : lines_of("instance"))
@@ -173,7 +173,7 @@ Return nvmlDeviceGetMigMode(Device device, unsigned* current, unsigned* pending)
   return result_of("nvmlDeviceGetMigMode");
 }
 
-// As many slots as there are instances on all GPUs: not every one is this one's.
+// There are as many slots as instances on all GPUs, and not all belong to this one.
 Return nvmlDeviceGetMaxMigDeviceCount(Device, unsigned* count) {
   *count = told("nvmlDeviceGetMaxMigDeviceCount", lines_of("instance").size());
   return result_of("nvmlDeviceGetMaxMigDeviceCount");

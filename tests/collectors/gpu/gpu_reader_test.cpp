@@ -20,7 +20,7 @@ GpuReader reader_of(const FakeDriver& driver) {
 
 }  // namespace
 
-TEST_CASE("each process on a GPU comes with its cgroup, and one that has ended with none") {
+TEST_CASE("each process on a GPU has its cgroup, and an ended one has none") {
   const FakeDriver driver;
   driver.says("device GPU-1 1000 600 80 40\ndevice GPU-2 1000 600 80 40\n"
               "process GPU-1 11 400 compute 0 0\nprocess GPU-2 11 100 compute 0 0\n"
@@ -36,7 +36,7 @@ TEST_CASE("each process on a GPU comes with its cgroup, and one that has ended w
   CHECK(reading.told == "2 GPUs (Fake GPU, ...), 3 processes");
 }
 
-TEST_CASE("cgroups are told from the root that is watched, which may lie below the mount") {
+TEST_CASE("paths of cgroups begin at the watched root, which may be below the mount") {
   const FakeDriver driver;
   driver.says("device GPU-1 1000 600 80 40\nprocess GPU-1 11 400 compute 0 0\n"
               "process GPU-1 12 100 compute 0 0\nprocess GPU-1 13 100 compute 0 0\n");
@@ -56,7 +56,7 @@ TEST_CASE("cgroups are told from the root that is watched, which may lie below t
   }
 }
 
-TEST_CASE("what there is of GPUs is one sentence") {
+TEST_CASE("the GPUs are summarised in one sentence") {
   const FakeDriver driver;
   driver.says("device GPU-1 1000 600 80 40\nprocess GPU-1 11 400 compute 0 0\n"
               "result nvmlDeviceGetUtilizationRates 999\n");
@@ -68,7 +68,7 @@ TEST_CASE("what there is of GPUs is one sentence") {
         "NVML: the driver has no GPU; no other GPU");
 }
 
-TEST_CASE("devices that the host has and this process does not see are told as hidden") {
+TEST_CASE("devices of the host that this process does not see are reported as hidden") {
   const FakeDriver driver;
   driver.says("needs /nowhere/nvidiactl\n");
   const std::string trouble = "NVML: nvmlInit_v2: Driver Not Loaded (9)";
@@ -81,7 +81,7 @@ TEST_CASE("devices that the host has and this process does not see are told as h
   CHECK(reader_of(driver).read({}, {}).told == trouble + "; no other GPU");
 }
 
-TEST_CASE("the GPU of a Jetson, of which NVML tells nothing, is told by its load") {
+TEST_CASE("the GPU of a Jetson, which NVML does not report, has its load") {
   const FakeDriver driver;
   driver.says("device GPU-1 0 0 0 0\nresult nvmlDeviceGetUtilizationRates 3\n"
               "result nvmlDeviceGetMemoryInfo 3\nresult nvmlDeviceGetProcessUtilization 3\n");
@@ -91,9 +91,9 @@ TEST_CASE("the GPU of a Jetson, of which NVML tells nothing, is told by its load
   GpuReading reading = reader.read({}, {});
   REQUIRE(reading.devices.size() == 1);
   CHECK(reading.devices[0].use == GpuStat{0.25, {}, {}});
-  driver.tree.write("/sys/devices/platform/gpu.0/load", "1001\n");  // nonsense
+  driver.tree.write("/sys/devices/platform/gpu.0/load", "1001\n");  // out of range
   CHECK(reader.read({}, {}).devices.at(0).use.utilisation_ratio == 0.25);
-  // And where there is no NVML at all.
+  // The same without NVML.
   GpuReader bare({.nvml = "/nowhere", .proc_root = driver.proc(),
                   .sys_root = driver.tree.root() + "/sys", .cgroup_root = driver.tree.root()});
   reading = bare.read({}, {});
@@ -102,7 +102,7 @@ TEST_CASE("the GPU of a Jetson, of which NVML tells nothing, is told by its load
   CHECK(reading.told == "1 GPU (Tegra), 0 processes");
 }
 
-TEST_CASE("a GPU that NVML tells of is not taken for a Jetson's") {
+TEST_CASE("a GPU that NVML reports is not taken for a Jetson's") {
   const FakeDriver driver;
   driver.says("device GPU-1 1000 600 80 40\n");
   driver.tree.write("/sys/devices/gpu.0/load", "250\n");

@@ -16,7 +16,7 @@ using std::chrono::seconds;
 
 namespace {
 
-constexpr uid_t kUserWithoutGpuThreads = 60'003;  // of no other process here
+constexpr uid_t kUserWithoutGpuThreads = 60'003;  // no other process here has it
 constexpr GpuThread::Periods kQuick{milliseconds(1), milliseconds(1)};
 
 class FixedClock final : public Clock {
@@ -33,12 +33,12 @@ std::shared_ptr<const GpuReading> await_reading(const GpuSource& source, Wanted 
     if (auto reading = source.latest(); reading && wanted(*reading)) return reading;
 }
 
-// A driver that tells when it is asked, and answers when it may.
+// A driver that signals its call and returns when it is released.
 struct HeldDriver {
   std::promise<void> began, may_answer, gone;
 
   static GpuThread::Read of(const std::shared_ptr<HeldDriver>& held) {
-    // Destroyed on the thread, when nobody reads any more.
+    // Destroyed on the thread after the last reading.
     const std::shared_ptr<void> end(nullptr, [held](void*) { held->gone.set_value(); });
     return [held, end](MonotonicTime, const std::vector<CgroupPath>&) {
       held->began.set_value();
@@ -61,7 +61,7 @@ int read_without_thread() {
 
 }  // namespace
 
-TEST_CASE("GPUs are read again and again on a thread of its own, and the newest reading is kept") {
+TEST_CASE("GPUs are read repeatedly on a separate thread, and the newest reading is kept") {
   const std::thread::id asking = std::this_thread::get_id();
   GpuThread gpus([asking, count = 0](MonotonicTime now, const std::vector<CgroupPath>&) mutable {
     GpuReading reading{.time = now, .devices = {{}}, .clients = {}, .told = "here"};
@@ -78,7 +78,7 @@ TEST_CASE("GPUs are read again and again on a thread of its own, and the newest 
   CHECK(source.detail == "here");
 }
 
-TEST_CASE("the containers that are looked for are those that were set last") {
+TEST_CASE("the thread scans the containers that were set last") {
   GpuThread gpus([](MonotonicTime, const std::vector<CgroupPath>& containers) {
     GpuReading reading;
     reading.told = std::to_string(containers.size());
@@ -91,7 +91,7 @@ TEST_CASE("the containers that are looked for are those that were set last") {
   (void)await_reading(gpus, [](const GpuReading& reading) { return reading.told == "0"; });
 }
 
-TEST_CASE("nobody waits for a driver that hangs, at the end neither, and it is told") {
+TEST_CASE("nothing waits for a hung driver, not even at the end, and it is reported") {
   const auto held = std::make_shared<HeldDriver>();
   {
     GpuThread gpus(HeldDriver::of(held), at_100_s(), kQuick);
@@ -104,10 +104,10 @@ TEST_CASE("nobody waits for a driver that hangs, at the end neither, and it is t
     gpus.set_containers({"/a"});
   }
   held->may_answer.set_value();
-  held->gone.get_future().wait();  // it is closed, and was not asked again: `began` is set once
+  held->gone.get_future().wait();  // it is closed, and was not called again: `began` is set once
 }
 
-TEST_CASE("nobody waits long for a driver that does not close") {
+TEST_CASE("a driver that does not close is awaited only briefly") {
   const auto held = std::make_shared<HeldDriver>();
   {
     std::shared_ptr<void> end(nullptr, [held](void*) {
@@ -123,7 +123,7 @@ TEST_CASE("nobody waits long for a driver that does not close") {
   held->gone.get_future().wait();
 }
 
-TEST_CASE("where no thread can be started to read GPUs it says so, and nothing ends") {
+TEST_CASE("if no thread can be started, the source reports it and the process continues") {
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) ::_exit(read_without_thread());
@@ -133,7 +133,7 @@ TEST_CASE("where no thread can be started to read GPUs it says so, and nothing e
   CHECK(WEXITSTATUS(status) == 0);
 }
 
-TEST_CASE("where GPUs are not read the reason is told") {
+TEST_CASE("if GPUs are not read, the reason is reported") {
   const auto none = no_gpu_source("gpu.enabled is false");
   CHECK(none->latest() == nullptr);
   CHECK(none->source({}).detail == "gpu.enabled is false");

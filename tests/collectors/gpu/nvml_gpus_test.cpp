@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kOne = "device GPU-1 1000 600 80 40\n";
 
-// A driver, read once a second.
+// A driver that is read once per second.
 class ReadDriver : public FakeDriver {
  public:
   explicit ReadDriver(const std::string& library = CGPHASE_FAKE_NVML) : gpus(library) {}
@@ -27,7 +27,7 @@ class ReadDriver : public FakeDriver {
     gpus.read(now, reading);
     return reading;
   }
-  // Says it, and reads until processes are told how busy they are.
+  // Sets the configuration and reads until processes have a utilisation.
   GpuReading settled(const std::string& text) {
     says(text);
     read();
@@ -42,7 +42,7 @@ std::vector<nvml::ProcessInfo> three() {
   return {{11, 100, 0, 0}, {12, nvml::kNotAvailable, 1, 2}, {13, 300, nvml::kNoInstance, 0}};
 }
 
-// As a driver with entries of `stride` bytes fills it.
+// A buffer as a driver with entries of `stride` bytes fills it.
 std::vector<unsigned char> filled(const std::vector<nvml::ProcessInfo>& infos, std::size_t stride,
                                   std::size_t room, bool clear) {
   std::vector<unsigned char> buffer((room + 1) * nvml::kLongProcessInfoBytes, kNvmlSentinel);
@@ -56,7 +56,7 @@ std::vector<unsigned char> filled(const std::vector<nvml::ProcessInfo>& infos, s
 
 }  // namespace
 
-TEST_CASE("running processes are read whether a driver's entries have 24 bytes or 32") {
+TEST_CASE("running processes are read with entries of 24 bytes and of 32") {
   for (const std::size_t stride : {std::size_t{24}, nvml::kLongProcessInfoBytes})
     for (const bool clear : {false, true})
       for (std::size_t count = 0; count <= 3; ++count) {
@@ -75,7 +75,7 @@ TEST_CASE("running processes are read whether a driver's entries have 24 bytes o
       }
 }
 
-TEST_CASE("a GPU is told with its use, and each process with its part of it") {
+TEST_CASE("a GPU has its use, and each process its part of it") {
   ReadDriver driver;
   driver.says(std::string(kOne) + "process GPU-1 11 400 compute 0 0\n"
                                   "process GPU-1 12 none graphics 0 0\n");
@@ -85,7 +85,8 @@ TEST_CASE("a GPU is told with its use, and each process with its part of it") {
                                         .use = {0.8, 0.4, Bytes{600}}, .memory_total = {{1000}}});
   REQUIRE(reading.clients.size() == 2);
   CHECK(reading.clients[0].pid == 11);
-  CHECK(reading.clients[0].use == GpuStat{{}, {}, Bytes{400}});  // busy since when is not known
+  // The start of its activity is unknown.
+  CHECK(reading.clients[0].use == GpuStat{{}, {}, Bytes{400}});
   CHECK(reading.clients[1].use.memory_bytes == std::nullopt);
   driver.says(std::string(kOne) + "process GPU-1 11 400 compute 0 0\nsample GPU-1 11 1000 70 30\n");
   reading = driver.read();
@@ -93,14 +94,14 @@ TEST_CASE("a GPU is told with its use, and each process with its part of it") {
   CHECK(driver.gpus.trouble().empty());
 }
 
-TEST_CASE("what a driver measured before it was first asked is nobody's") {
+TEST_CASE("samples from before the first query belong to nobody") {
   ReadDriver driver;
   const std::string text = std::string(kOne) + "process GPU-1 11 400 compute 0 0\n"
                                                "sample GPU-1 11 1000 70 30\n";
   CHECK(driver.settled(text).clients.at(0).use.utilisation_ratio == 0.0);
 }
 
-TEST_CASE("a process of which no new sample comes is idle, after drivers would have taken one") {
+TEST_CASE("a process without a new sample is idle after the sampling period of drivers") {
   ReadDriver driver;
   const std::string base = std::string(kOne) + "process GPU-1 11 400 compute 0 0\n";
   driver.settled(base);
@@ -110,7 +111,7 @@ TEST_CASE("a process of which no new sample comes is idle, after drivers would h
   CHECK(driver.read().clients.at(0).use.utilisation_ratio == 0.0);
 }
 
-TEST_CASE("while nobody is on a GPU nobody is asked for, and who comes is told at once") {
+TEST_CASE("an unused GPU is not queried for samples, and a new process is reported at once") {
   ReadDriver driver;
   const std::string process = "process GPU-1 11 400 compute 0 0\n";
   driver.settled(kOne + process);
@@ -121,7 +122,7 @@ TEST_CASE("while nobody is on a GPU nobody is asked for, and who comes is told a
   CHECK(driver.read().clients.at(0).use == GpuStat{0.6, 0.3, Bytes{400}});
 }
 
-TEST_CASE("who works after a time of idleness is told so at once, or a second later") {
+TEST_CASE("a process that works after an idle time is reported within a second") {
   const std::string base = std::string(kOne) + "process GPU-1 11 400 compute 0 0\n";
   for (int idle = 0; idle < 25; ++idle) {
     CAPTURE(idle);
@@ -138,20 +139,20 @@ TEST_CASE("who works after a time of idleness is told so at once, or a second la
   }
 }
 
-TEST_CASE("a clock that is set back leaves no process idle for longer than ten seconds") {
+TEST_CASE("after the clock was set back a process is idle for at most ten seconds") {
   ReadDriver driver;
   const std::string base = std::string(kOne) + "process GPU-1 11 400 compute 0 0\n";
   driver.settled(base);
   driver.says(base + "sample GPU-1 11 9000 70 30\n");
   CHECK(driver.read().clients.at(0).use.utilisation_ratio == 0.7);
   driver.says(base + "sample GPU-1 11 1000 60 30\n");
-  CHECK(driver.read(NvmlGpus::kLook).clients.at(0).use.utilisation_ratio == 0.0);
-  CHECK(driver.read().clients.at(0).use.utilisation_ratio == 0.0);  // of when, is not known
+  CHECK(driver.read(NvmlGpus::kListPeriod).clients.at(0).use.utilisation_ratio == 0.0);
+  CHECK(driver.read().clients.at(0).use.utilisation_ratio == 0.0);  // its time is unknown
   driver.says(base + "sample GPU-1 11 2000 50 30\n");
   CHECK(driver.read().clients.at(0).use.utilisation_ratio == 0.5);
 }
 
-TEST_CASE("of several samples the newest counts, and nonsense is absent") {
+TEST_CASE("the newest of several samples counts, and nonsense is absent") {
   ReadDriver driver;
   const std::string base = std::string(kOne) + "process GPU-1 11 400 compute 0 0\n"
                                                "process GPU-1 12 400 compute 0 0\n";
@@ -180,7 +181,7 @@ TEST_CASE("entries of 32 bytes are read through the library too") {
   CHECK(reading.clients[1].use.memory_bytes == Bytes{500});
 }
 
-TEST_CASE("MIG instances are GPUs of their own, with memory alone") {
+TEST_CASE("MIG instances are GPUs of their own, with memory only") {
   ReadDriver driver;
   driver.says(std::string(kOne) + "device GPU-2 500 50 10 10\n"
               "instance GPU-1 MIG-a 400 300 1 0\ninstance GPU-1 MIG-b 200 100 1 1\n"
@@ -194,13 +195,13 @@ TEST_CASE("MIG instances are GPUs of their own, with memory alone") {
   CHECK(reading.devices[0].memory_total == Bytes{400});
   CHECK(reading.devices[1].id == "MIG-b");
   CHECK(reading.devices[2].id == "GPU-2");
-  // 12 was told of in both instances, and is in one.
+  // 12 was reported in both instances, and is in one.
   REQUIRE(reading.clients.size() == 2);
   CHECK(reading.clients[0] == GpuClient{.pid = 11, .device = 0, .use = {{}, {}, Bytes{300}}});
   CHECK(reading.clients[1] == GpuClient{.pid = 12, .device = 1, .use = {{}, {}, Bytes{100}}});
 }
 
-TEST_CASE("more processes and samples than most hosts have are read") {
+TEST_CASE("more processes and samples than the usual room are read") {
   ReadDriver driver;
   std::string text = kOne;
   for (int pid = 1; pid <= 200; ++pid)
@@ -216,18 +217,18 @@ TEST_CASE("more processes and samples than most hosts have are read") {
   CHECK(driver.gpus.trouble().empty());
 }
 
-TEST_CASE("a GPU that is divided is told as its parts within ten seconds, one that comes at once") {
+TEST_CASE("a divided GPU is reported as its parts within ten seconds, a new GPU at once") {
   ReadDriver driver;
   driver.settled(kOne);
   const std::string two = std::string(kOne) + "device GPU-2 500 50 10 10\n";
   driver.says(two);
   CHECK(driver.read().devices.size() == 2);
   driver.says(two + "instance GPU-1 MIG-a 400 300 1 0\n");
-  CHECK(driver.read(NvmlGpus::kLook - seconds(1)).devices.at(0).id == "GPU-1");
+  CHECK(driver.read(NvmlGpus::kListPeriod - seconds(1)).devices.at(0).id == "GPU-1");
   CHECK(driver.read().devices.at(0).id == "MIG-a");
 }
 
-TEST_CASE("an instance whose handle comes to stand for another is told as that one at once") {
+TEST_CASE("an instance whose handle is reused is reported as the new one at once") {
   ReadDriver driver;
   driver.settled(std::string(kOne) + "instance GPU-1 MIG-a 400 300 1 0\n");
   driver.says(std::string(kOne) + "instance GPU-1 MIG-b 400 200 1 0\n");
@@ -238,7 +239,7 @@ TEST_CASE("an instance whose handle comes to stand for another is told as that o
   CHECK(driver.read().devices.at(0).id == "GPU-1");
 }
 
-TEST_CASE("a GPU that does not tell whether it is divided is told as whole, and asked again") {
+TEST_CASE("a GPU with an unknown MIG mode is reported as whole, and queried again") {
   ReadDriver driver;
   const std::string divided = std::string(kOne) + "instance GPU-1 MIG-a 400 300 1 0\n";
   driver.says(divided + "result nvmlDeviceGetMigMode 999\n");
@@ -248,7 +249,7 @@ TEST_CASE("a GPU that does not tell whether it is divided is told as whole, and 
   CHECK(driver.read().devices.at(0).id == "MIG-a");
 }
 
-TEST_CASE("after any trouble the GPUs are looked at anew, not in ten seconds") {
+TEST_CASE("after any error the GPUs are listed again at once, not in ten seconds") {
   ReadDriver driver;
   driver.settled(kOne);
   driver.says(std::string(kOne) + "result nvmlDeviceGetMemoryInfo 15\n"
@@ -259,7 +260,7 @@ TEST_CASE("after any trouble the GPUs are looked at anew, not in ten seconds") {
   CHECK(driver.gpus.trouble() == "nvmlDeviceGetHandleByIndex_v2: GPU is lost (15)");
 }
 
-TEST_CASE("a GPU that tells nothing of itself is told without numbers") {
+TEST_CASE("a GPU that reports no values is listed without numbers") {
   ReadDriver driver;
   driver.says(std::string(kOne) + "process GPU-1 11 400 compute 0 0\n"
               "result nvmlDeviceGetUtilizationRates 3\nresult nvmlDeviceGetMemoryInfo 3\n"
@@ -273,7 +274,7 @@ TEST_CASE("a GPU that tells nothing of itself is told without numbers") {
   CHECK(driver.gpus.trouble().empty());
 }
 
-TEST_CASE("a library without functions for processes tells of devices") {
+TEST_CASE("a library without functions for processes reports devices") {
   ReadDriver driver(CGPHASE_FAKE_NVML_OLD);
   driver.says(std::string(kOne) + "process GPU-1 11 400 compute 0 0\n");
   const GpuReading reading = driver.read();
@@ -282,7 +283,7 @@ TEST_CASE("a library without functions for processes tells of devices") {
   CHECK(driver.gpus.trouble().empty());
 }
 
-TEST_CASE("a library that is none, or is not there, is a sentence, and tried again in a minute") {
+TEST_CASE("an invalid or missing library is reported, and retried in a minute") {
   ReadDriver none("/nowhere/libnvidia-ml.so.1");
   CHECK(none.read().devices.empty());
   CHECK(none.gpus.trouble().find("/nowhere/libnvidia-ml.so.1") != std::string::npos);
@@ -300,24 +301,24 @@ TEST_CASE("a library that is none, or is not there, is a sentence, and tried aga
   CHECK(late.gpus.trouble().empty());
 }
 
-TEST_CASE("GPUs that are lost are told, and the driver is opened anew a minute later") {
+TEST_CASE("lost GPUs are reported, and the driver is reopened a minute later") {
   ReadDriver driver;
   driver.settled(kOne);
   driver.says(std::string(kOne) + "result nvmlDeviceGetHandleByIndex_v2 15\n");
-  CHECK(driver.read(NvmlGpus::kLook).devices.empty());
+  CHECK(driver.read(NvmlGpus::kListPeriod).devices.empty());
   CHECK(driver.gpus.trouble() == "nvmlDeviceGetHandleByIndex_v2: GPU is lost (15)");
   driver.says(kOne);
   CHECK(driver.read().devices.empty());
   CHECK(driver.read(NvmlGpus::kProbe).devices.size() == 1);
 }
 
-TEST_CASE("a host with a driver and without GPU says so") {
+TEST_CASE("a host with a driver but without a GPU is reported") {
   ReadDriver driver;
   CHECK(driver.read().devices.empty());
   CHECK(driver.gpus.trouble() == "the driver has no GPU");
 }
 
-TEST_CASE("absurd counts are an error, not memory") {
+TEST_CASE("absurd counts are an error and allocate nothing") {
   ReadDriver driver;
   driver.says(std::string(kOne) + "tell nvmlDeviceGetComputeRunningProcesses_v3 4000000000\n"
               "process GPU-1 12 10 graphics 0 0\n");
@@ -326,16 +327,16 @@ TEST_CASE("absurd counts are an error, not memory") {
               "tell nvmlDeviceGetGraphicsRunningProcesses_v2 4294967295\n");
   CHECK(driver.read().clients.empty());
   CHECK(driver.gpus.trouble() ==
-        "nvmlDeviceGetComputeRunningProcesses: it tells of 4000000000 processes");
+        "nvmlDeviceGetComputeRunningProcesses: it reports 4000000000 processes");
   driver.says(std::string(kOne) + "process GPU-1 11 400 compute 0 0\n"
               "tell nvmlDeviceGetProcessUtilization 4000000000\n");
   CHECK(driver.read().clients.at(0).use == GpuStat{{}, {}, Bytes{400}});
   driver.says(std::string(kOne) + "tell nvmlDeviceGetCount_v2 4294967295\n");
   CHECK(driver.read().devices.size() == 1);
-  CHECK(driver.gpus.trouble() == "the driver tells of 4294967295 GPUs, of which 64 are read");
+  CHECK(driver.gpus.trouble() == "the driver reports 4294967295 GPUs, of which 64 are read");
 }
 
-TEST_CASE("processes that a driver counts and does not name are nobody") {
+TEST_CASE("processes that a driver counts but does not name are ignored") {
   ReadDriver driver;
   driver.says(std::string(kOne) + "tell nvmlDeviceGetComputeRunningProcesses_v3 100\n");
   CHECK(driver.read().clients.empty());
