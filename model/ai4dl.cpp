@@ -29,7 +29,7 @@ std::vector<double> numbers(const json& value) {
   return out;
 }
 
-// A mean of zeros comes out of sklearn as -1e-17: rounding, not a fault.
+// sklearn computes the mean of zeros as -1e-17. That is rounding, not an error.
 std::vector<double> centroids_of(const json& rows) {
   constexpr double kRounding = 1e-9;
   std::vector<double> values = numbers(rows);
@@ -50,7 +50,7 @@ CrbmParameters weights_of(const json& object) {
 
 int whole(const json& object, const char* key) {
   const json& value = object.at(key);
-  // What is not negative is unsigned to the parser.
+  // The parser stores every non-negative integer as unsigned.
   if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kMaxCount)
     throw std::out_of_range(std::string(key) + ": must be a whole number of 0.." +
                             std::to_string(kMaxCount));
@@ -65,14 +65,14 @@ CrbmParameters crbm_of(const json& object) {
   return crbm;
 }
 
-// At most so many bytes, and no part of a character.
+// Cuts `text` to at most `bytes` without splitting a UTF-8 character.
 std::string beginning(std::string text, std::size_t bytes) {
   if (text.size() <= bytes) return text;
   while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) --bytes;
   return text.substr(0, bytes);
 }
 
-// The parts of one phase come after the phases, as the release numbers them.
+// The parts of one phase are numbered after the phases, as in the release.
 void add_parts(const json& parts, Model& model) {
   Centroids& centroids = model.centroids;
   const int first = whole(parts, "first_id");
@@ -107,7 +107,7 @@ Model model_of(const json& document) {
   return model;
 }
 
-// sigmoid(W v + B c + b) in the order of the release: v first, then c feature-major.
+// Computes sigmoid(W v + B c + b) in the order of the release: v first, then c feature-major.
 void activate(const CrbmParameters& crbm, const double* history, const double* visible,
               std::span<double> activation) {
   const auto n_vis = static_cast<std::size_t>(crbm.n_vis);
@@ -128,7 +128,7 @@ void activate(const CrbmParameters& crbm, const double* history, const double* v
 Result<Model> import_ai4dl(const std::string& json_text, const std::string& name,
                            bool expanded) {
   if (json_text.size() > kMaxModelFileBytes)
-    return failure(ErrorKind::invalid, name + ": larger than the bound of a model file");
+    return failure(ErrorKind::invalid, name + ": larger than the limit of a model file");
   try {
     const Result<json> document = parse_foreign_json(json_text, name);
     if (!document) return std::unexpected(document.error());
@@ -146,7 +146,7 @@ Result<Model> import_ai4dl(const std::string& json_text, const std::string& name
 
 Result<CrbmParameters> parse_ai4dl_weights(const std::string& json_text, const std::string& name) {
   if (json_text.size() > kMaxModelFileBytes)
-    return failure(ErrorKind::invalid, name + ": larger than the bound of a model file");
+    return failure(ErrorKind::invalid, name + ": larger than the limit of a model file");
   try {
     const Result<json> document = parse_foreign_json(json_text, name);
     if (!document) return std::unexpected(document.error());
@@ -170,7 +170,7 @@ Ai4dlPredictor::Ai4dlPredictor(const Model& model)
       window_(static_cast<std::size_t>(model.crbm.n_vis * (model.crbm.n_his + 1))),
       activation_(static_cast<std::size_t>(model.crbm.n_hid)) {}
 
-// Scaled and, unlike by the scaler of our own models, not clamped.
+// Values are scaled but, unlike in our own models, not clamped.
 void Ai4dlPredictor::push(const TraceRow& row) {
   const auto n_vis = static_cast<std::size_t>(model_.crbm.n_vis);
   CHECK_INVARIANT(row.columns.size() == n_vis);

@@ -26,7 +26,7 @@ const json* member(const json& object, const std::string& key) {
   return found == object.end() ? nullptr : &*found;
 }
 
-// A number that is not negative, or nothing.
+// A non-negative number within bounds; absent otherwise.
 std::optional<double> amount(const json* value) {
   if (value == nullptr || !value->is_number()) return std::nullopt;
   const double number = value->get<double>();
@@ -46,7 +46,7 @@ json run_to_json(const RunBursts& run) {
 }
 
 Result<RunBursts> run_from_json(const json& from) {
-  if (!from.is_object()) return refuse_bursts("a run is no object");
+  if (!from.is_object()) return refuse_bursts("a run is not an object");
   RunBursts run;
   for (std::size_t i = 0; i < kBurstSources; ++i) {
     const json* source = member(from, source_key(i));
@@ -54,10 +54,11 @@ Result<RunBursts> run_from_json(const json& from) {
     for (std::size_t k = 0; k < kBurstNumbers; ++k) {
       const json* triple = member(*source, number_key(k));
       if (triple == nullptr) continue;
-      if (!triple->is_array() || triple->size() != 3) return refuse_bursts("no triple in a run");
+      if (!triple->is_array() || triple->size() != 3)
+        return refuse_bursts("an entry of a run is not [count, mean, squares]");
       const auto count = amount(&(*triple)[0]), mean = amount(&(*triple)[1]);
       const auto squares = amount(&(*triple)[2]);
-      if (!count || !mean || !squares) return refuse_bursts("no number in a run");
+      if (!count || !mean || !squares) return refuse_bursts("a number of a run is not valid");
       run[i].numbers[k] = {*count, *mean, *squares};
     }
   }
@@ -72,8 +73,9 @@ void BurstHistory::Number::add(const Moments& run) {
     predicted += 1;
     error_sum += std::abs(mean - run.mean) / run.mean;
   }
-  // The update of a weighted mean and its sum of squares by Chan, Golub and LeVeque (The American
-  // Statistician 37, 1983): no rounding makes the sum negative, which is refused when read.
+  // This is the update of a weighted mean and its sum of squares by Chan, Golub and LeVeque (The
+  // American Statistician 37, 1983). Rounding cannot make the sum negative, which from_json() would
+  // refuse.
   const double apart = run.mean - mean, before = count;
   runs += 1;
   count += run.count;
@@ -116,12 +118,13 @@ json BurstHistory::to_json() const {
 
 Result<BurstHistory> BurstHistory::from_json(const json& from) {
   const json* schema = member(from, "schema");
-  if (schema == nullptr || *schema != kBurstSchema) return refuse_bursts("not of schema 1");
+  if (schema == nullptr || *schema != kBurstSchema) return refuse_bursts("the schema is not 1");
   const json* numbers = member(from, "numbers");
   const json* runs = member(from, "runs");
-  if (numbers == nullptr || !numbers->is_object()) return refuse_bursts("\"numbers\" is no object");
+  if (numbers == nullptr || !numbers->is_object())
+    return refuse_bursts("\"numbers\" is not an object");
   if (runs == nullptr || !runs->is_array() || runs->size() > kBurstRunsKept)
-    return refuse_bursts("\"runs\" is no list of at most " + std::to_string(kBurstRunsKept));
+    return refuse_bursts("\"runs\" is not a list of at most " + std::to_string(kBurstRunsKept));
   BurstHistory history;
   for (std::size_t i = 0; i < kBurstSources; ++i) {
     const json* source = member(*numbers, source_key(i));
@@ -134,10 +137,12 @@ Result<BurstHistory> BurstHistory::from_json(const json& from) {
             std::pair{"mean", &known.mean}, std::pair{"squares", &known.squares},
             std::pair{"predicted", &known.predicted}, std::pair{"error_sum", &known.error_sum}}) {
         const auto value = amount(member(*number, key));
-        if (!value) return refuse_bursts("\"" + std::string(key) + "\" is no amount");
+        if (!value)
+          return refuse_bursts("\"" + std::string(key) + "\" is not a non-negative number");
         *field = *value;
       }
-      if (known.runs > 0 && !(known.count > 0)) return refuse_bursts("runs without a segment");
+      if (known.runs > 0 && !(known.count > 0))
+        return refuse_bursts("runs are counted but no segments");
     }
   }
   for (const json& one : *runs) {

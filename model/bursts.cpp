@@ -9,7 +9,7 @@
 namespace cgphase {
 namespace {
 
-// As FeatureExtractor's, whose gaps are the same.
+// Same values as in FeatureExtractor, so that gaps are the same.
 constexpr double kBurstGapIntervals = 3;
 constexpr double kBurstCadenceWeight = 0.25;
 
@@ -76,7 +76,7 @@ void BurstCutter::add(double value, double seconds) {
   if (!cut) return segment_.reset();
   const bool burst = cut->is_high(value);
   if (!segment_) {
-    // The first burst of all makes the cut: the value before it tells that it begins here.
+    // The first burst creates the cut. The value before it shows that the segment begins here.
     segment_ = {.burst = burst, .begin_seen = before && cut->is_high(*before) != burst};
   } else if (segment_->burst != burst) {
     if (segment_->begin_seen) count(*segment_);

@@ -1,4 +1,5 @@
-// Nearest centroid in hidden-activation space, in double; the fixed-point twin is in crbm_fixed.h.
+// Finds the nearest centroid in the space of hidden activations, in double. The fixed-point version
+// is in crbm_fixed.h.
 #pragma once
 
 #include <algorithm>
@@ -21,10 +22,11 @@ struct CentroidChoice {
   Distance distance = 0, margin = 0;
 };
 
-// Goes down from choice.index, -1 for above all phases, to its nearest part and on to the nearest
-// part of that one, until there are none; lowers choice.margin to the least of the way, where there
-// was a second. Of equally near ones the first wins. `distances` and `parents` are per centroid;
-// the latter may be empty when going down from -1.
+// Descends from choice.index to its nearest part, and on to the nearest part of that one, until
+// there are no parts. -1 starts above all phases. choice.margin is lowered to the smallest margin
+// on the way, where there was a second candidate. If distances are equal, the first wins.
+// `distances` and `parents` have one value per centroid. `parents` may be empty if the descent
+// starts at -1.
 template <class Distance>
 void choose_part(std::span<const Distance> distances, std::span<const int> parents,
                  CentroidChoice<Distance>& choice) {
@@ -49,9 +51,9 @@ void choose_part(std::span<const Distance> distances, std::span<const int> paren
   }
 }
 
-// The nearest by `distances`, one per centroid, going down from a phase that was split to its parts
-// only: what is decided about other phases stays as it was. The margin is the smallest of the way
-// down, 0 where there never was a second.
+// The nearest centroid by `distances`, one per centroid. It descends from a split phase only to its
+// own parts, so that decisions about other phases do not change. The margin is the smallest on the
+// way down, 0 if there never was a second candidate.
 template <class Distance>
 CentroidChoice<Distance> choose_centroid(std::span<const Distance> distances,
                                          std::span<const int> parents) {
@@ -62,7 +64,7 @@ CentroidChoice<Distance> choose_centroid(std::span<const Distance> distances,
   return choice;
 }
 
-// Sums run over the dimensions in ascending order; of equally near centroids the first wins.
+// Sums run over the dimensions in ascending order. If centroids are equally near, the first wins.
 // `point` has centroids.dimension values, and there is at least one centroid.
 NearestCentroid nearest_centroid(const Centroids& centroids, std::span<const double> point);
 

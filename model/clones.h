@@ -1,4 +1,7 @@
-// One copy of a function per instruction set, chosen when the program starts.
+// Compiles one copy of a function per instruction set; the copy is chosen when the program starts.
+// Write it before a function whose loops the compiler should vectorise. Each copy gives the same
+// results: integers, or doubles that are each computed alone (-ffp-contract=off keeps multiply and
+// add separate). Sanitizers run before the choice can be made, so that they get one copy.
 #pragma once
 
 // Write it before a function whose loops the compiler shall make wide. The results are the same in

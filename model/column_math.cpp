@@ -3,13 +3,13 @@
 #include <cstddef>
 #include <cstring>
 
-// All that a copy for wide vectors calls must become a part of it.
+// Every function that a copy for wide vectors calls must be inlined into it.
 #define CGPHASE_INLINE [[gnu::always_inline]] inline
 
 namespace cgphase {
 namespace {
 
-// Some rows of a column: vectors of the compiler's own, which work on each element alone.
+// Several rows of a column, as vectors of the compiler, which compute each element alone.
 using Doubles4 [[gnu::vector_size(32)]] = double;
 using Floats4 [[gnu::vector_size(16)]] = float;
 using Doubles2 [[gnu::vector_size(16)]] = double;
@@ -35,10 +35,10 @@ struct Block {
   }
 };
 
-// Calls work(first row, Block) for all rows: as many as are in Wide at a time, then one by one.
+// Calls work(first row, Block) for all rows: first as many as fit Wide at a time, then the rest.
 template <class Wide, class Work>
 CGPHASE_INLINE void for_blocks(int rows, int columns, Work work) {
-  if (columns == 0) return;  // a matrix that may be nowhere
+  if (columns == 0) return;  // the pointer may be null
   constexpr int kWide = sizeof(Wide) / sizeof(double);
   int row = 0;
   for (; row + kWide <= rows; row += kWide) work(row, Block<Wide>());
@@ -106,8 +106,8 @@ CGPHASE_INLINE void step_outer_difference_by(double* matrix, int rows, int colum
   });
 }
 
-// Four doubles at a time where the processor has such vectors, which is asked once; else two. (A
-// target_clones copy for two would get the vectors of four, and keep them in memory.)
+// Processes four doubles at a time if the processor has such vectors, which is checked once; else
+// two. (A target_clones copy for two would get vectors of four and keep them in memory.)
 #if defined(__x86_64__) && !defined(CGPHASE_SANITIZED)
 const bool kFourAtATime = __builtin_cpu_supports("x86-64-v3") != 0;
 #define CGPHASE_BY_WIDTH(name, parameters, arguments)                       \

@@ -1,6 +1,6 @@
-// The loops of the CRBM in double precision over matrices that lie column by column. Each element
-// is computed alone and in the order written, so a result does not depend on how wide the
-// processor's vectors are: bit-identical everywhere.
+// The loops of the CRBM in double precision, over column-major matrices. Each element is computed
+// alone and in the written order. So a result does not depend on the vector width of the processor:
+// it is bit-identical everywhere.
 #pragma once
 
 namespace cgphase {
@@ -20,7 +20,7 @@ void add_outer(double* matrix, int rows, int columns, const double* left, const 
 void add_outer_difference(double* matrix, int rows, int columns, const double* left0,
                           const double* right0, const double* left1, const double* right1);
 
-// As the two above, with the sum times `rate`, and the result rounded to a float:
+// As the two above, but the product is multiplied by `rate` and the result rounded to a float:
 // matrix(r, i) = float(matrix(r, i) + rate * (...)).
 void step_outer(double* matrix, int rows, int columns, const double* left, const double* right,
                 double rate);

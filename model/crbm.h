@@ -1,6 +1,6 @@
-// The Gaussian-Bernoulli CRBM in double precision: the reference of the fixed-point engine and what
-// training works on (docs/internals/model-file.md; Taylor, Hinton and Roweis, NIPS 2006, with
-// sigma = 1).
+// The Gaussian-Bernoulli CRBM in double precision. It is the reference for the fixed-point engine,
+// and training works on it (docs/internals/model-file.md; Taylor, Hinton and Roweis, NIPS 2006,
+// with sigma = 1).
 #pragma once
 
 #include <Eigen/Core>
@@ -10,14 +10,14 @@
 
 namespace cgphase {
 
-// Every product is a sum of columns, one input after the other and starting from the bias, so a
-// result does not depend on the width of the processor's vectors: bit-identical everywhere.
+// Every product is a sum of columns, one input after the other, starting from the bias. So a result
+// does not depend on the vector width of the processor: it is bit-identical everywhere.
 //
 // A window is n_his + 1 standardised vectors, oldest first: the history c (n_his * n_vis values,
 // time-major), then the visible v.
 class Crbm {
  public:
-  // Sizes must agree with n_vis, n_hid and n_his (check_model).
+  // Sizes must match n_vis, n_hid and n_his (check_model).
   explicit Crbm(const CrbmParameters& parameters);
   CrbmParameters parameters() const;
 
@@ -32,13 +32,13 @@ class Crbm {
   // E[v | h, c] = W^T h + A c + visible_bias, n_vis values.
   void reconstruct(const double* window, const Eigen::VectorXd& activation,
                    Eigen::VectorXd& visible) const;
-  // The parts of the above, for many windows at a time. hidden() is the sigmoid of a sum of two:
-  // hidden_bias + B c, to which W v is added. n_hid, n_vis values.
+  // The parts of these functions, for many windows at a time. hidden() is the sigmoid of a sum:
+  // hidden_sum() gives hidden_bias + B c, and add_visible() adds W v. n_hid, n_vis values.
   void hidden_sum(const double* history, double* sum) const;
   void add_visible(const double* visible, double* sum) const;
   void reconstruct(const double* window, const double* activation, double* visible) const;
 
-  // Trained in place by model/train. Columns are the inputs in window order.
+  // model/train changes these in place. Columns are the inputs in window order.
   Eigen::MatrixXd hidden_weights;   // [B W], n_hid x window_size
   Eigen::MatrixXd history_weights;  // A, n_vis x history_size
   Eigen::VectorXd visible_bias, hidden_bias;

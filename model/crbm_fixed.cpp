@@ -20,17 +20,17 @@ constexpr int kTableBound = 11;
 constexpr int kSegments = 2 * kTableBound * (1 << (kSumShift - kSegmentShift));
 constexpr double kInt16Max = 32767;
 
-// Units and centroids stand side by side, as many as the registers of the widest common processors
-// hold sums of; what is left over is filled up with zeros. A weight, an input and an activation
-// have 16 bits and the longest row has kMostColumns of them, so each sum is far below 2^53: in
-// double every step is exact, in whatever order.
+// Units and centroids are stored side by side, in groups for which the widest common processors
+// have registers. The remainder is padded with zeros. A weight, an input and an activation have 16
+// bits, and the longest row has kMostColumns of them. So each sum is far below 2^53, and every step
+// is exact in double, in any order.
 constexpr int kUnitLanes = 24, kCentroidLanes = 8;
 constexpr int padded(int count, int lanes) { return (count + lanes - 1) / lanes * lanes; }
 constexpr int kMostColumns = kMaxFeatures * (kMaxHistory + 1);
 static_assert(std::int64_t{32768} * 32768 * kMostColumns < std::int64_t{1} << 53);
 static_assert(std::int64_t{65536} * 65536 * kMaxHidden < std::int64_t{1} << 53);
 
-// The last value stands there twice, so that its segment has an end as well.
+// The last value is stored twice, so that its segment has an end too.
 std::array<std::int16_t, kSegments + 2> make_table() {
   std::array<std::int16_t, kSegments + 2> table{};
   for (int i = 0; i <= kSegments; ++i) {
@@ -45,7 +45,7 @@ std::array<std::int16_t, kSegments + 2> make_table() {
 const std::array<std::int16_t, kSegments + 2> kTable = make_table();
 constexpr std::int32_t kTableEnd = kTableBound << kSumShift;
 
-// `offset` is that of z from the beginning of the table, within it.
+// `offset` is the distance of z from the beginning of the table, within the table.
 std::int16_t interpolated(std::int32_t offset) {
   const auto segment = static_cast<std::size_t>(offset >> kSegmentShift);
   const std::int32_t within = offset & ((1 << kSegmentShift) - 1);
@@ -80,16 +80,16 @@ CGPHASE_CLONES void weighted_sums(const double* weights, const std::int16_t* inp
   }
 }
 
-// Where in the table the sigmoid of each sum lies: the sum rounded to kSumShift fractional bits,
-// half up, and the bias. In double all of it is exact.
+// The table offset of each unit's sigmoid: the sum rounded to kSumShift fractional bits, half up,
+// plus the bias. All steps are exact in double.
 CGPHASE_CLONES void table_offsets(const double* sums, const double* halves, const double* scales,
                                   const double* biases, int units, std::int32_t* offsets) {
   constexpr double kEnd = kTableEnd;
   for (int u = 0; u < units; ++u) {
     const double z = std::floor((sums[u] + halves[u]) * scales[u]) + biases[u];
     const double low = z < -kEnd ? -kEnd : z;
-    const double held = low > kEnd ? kEnd : low;
-    offsets[u] = static_cast<std::int32_t>(held + kEnd);
+    const double clamped = low > kEnd ? kEnd : low;
+    offsets[u] = static_cast<std::int32_t>(clamped + kEnd);
   }
 }
 
@@ -115,8 +115,8 @@ CGPHASE_CLONES void squared_distances(const double* centroids, const std::int16_
 }  // namespace
 
 std::int16_t fixed_sigmoid(std::int64_t z) {
-  const std::int64_t held = std::clamp<std::int64_t>(z, -kTableEnd, kTableEnd);
-  return interpolated(static_cast<std::int32_t>(held + kTableEnd));
+  const std::int64_t clamped = std::clamp<std::int64_t>(z, -kTableEnd, kTableEnd);
+  return interpolated(static_cast<std::int32_t>(clamped + kTableEnd));
 }
 
 std::int16_t quantize_input(double standardised) {
@@ -188,8 +188,8 @@ void CrbmFixed::bound_errors(const CrbmParameters& crbm, const Centroids& centro
     for (std::size_t i = 0; i < columns; ++i) {
       const double exact =
           i < history ? crbm.b[k * history + i] : crbm.w[k * n_vis + i - history];
-      const double held = std::ldexp(weight(k, i), -weight_shift_[k]);
-      worst = std::max(worst, std::abs(exact - held));
+      const double stored = std::ldexp(weight(k, i), -weight_shift_[k]);
+      worst = std::max(worst, std::abs(exact - stored));
       sum += std::abs(exact);
     }
     unit_bounds_[k] = {(std::ldexp(sum, -kInputShift - 1) + 0x1p-16) / 4 + kFixedSigmoidError,

@@ -1,14 +1,14 @@
-// The engine of the daemon: CRBM and nearest centroid in integers, bit-identical on every machine.
+// The daemon's engine: CRBM and nearest centroid in integers, bit-identical on every machine.
 //
 //   inputs       int16, 12 fractional bits (kStandardisedBound)
 //   weights      int16, one power-of-two scale per hidden unit: weight = integer / 2^shift
-//   sums         of up to 2112 such products, less than 2^42: whole numbers that a double holds
-//                exactly, so that processors may add them up in any order, several at a time
+//   sums         of up to 2112 such products, less than 2^42: integers that are exact in a double,
+//                so that processors may add them in any order, several at a time
 //   sigmoid      table of 1/32 steps on [-11, 11], linear interpolation, 15 fractional bits
-//   distances    squared, 30 fractional bits; added up likewise
+//   distances    squared, 30 fractional bits; sums are exact in the same way
 //
-// The quantizer bounds what this can differ from the double engine (error_bound below), so a phase
-// whose margin exceeds the bound is certified to be the phase of the double engine.
+// error_bound() limits the difference from the double engine. A phase whose margin exceeds the
+// bound is certified to be the phase of the double engine.
 #pragma once
 
 #include <cstdint>
@@ -24,15 +24,15 @@ inline constexpr int kActivationShift = 15;
 inline constexpr int kMinWeightShift = -6;
 inline constexpr int kMaxWeightShift = 30;
 
-// The sigmoid of z with 16 fractional bits, with 15 fractional bits.
+// The sigmoid of z. z has 16 fractional bits, the result 15.
 std::int16_t fixed_sigmoid(std::int64_t z);
 // Largest |fixed_sigmoid(z) - sigmoid(z)|: interpolation, two roundings, saturation.
 inline constexpr double kFixedSigmoidError = 4.4e-5;
 
-// Read-only after construction, for any thread.
+// Read-only after construction; any thread may use it.
 class CrbmFixed {
  public:
-  // The parts must have passed check_model().
+  // The arguments must have passed check_model().
   CrbmFixed(const CrbmParameters& crbm, const Centroids& centroids);
 
   struct Nearest {
@@ -41,16 +41,16 @@ class CrbmFixed {
   };
   // `window` is n_his + 1 quantized vectors, oldest first.
   Nearest nearest(std::span<const std::int16_t> window) const;
-  // The squared distances alone, one per centroid, in units of 2^-30.
+  // Only the squared distances, one per centroid, in units of 2^-30.
   void distances(std::span<const std::int16_t> window, std::int64_t* squared) const;
-  // The activations alone, n_hid values.
+  // Only the activations, n_hid values.
   void hidden(std::span<const std::int16_t> window, std::int16_t* activation) const;
 
-  // "2 eps": no margin of this window, of any pair of centroids, is wrong by more than this. It
+  // "2 eps": the margin between any two centroids for this window is wrong by at most this. It
   // holds for windows of values within kStandardisedBound.
   double error_bound(std::span<const std::int16_t> window) const;
 
-  // What the activation of a unit may be wrong by: constant + per_input * sum|standardised input|.
+  // The largest error of a unit's activation: constant + per_input * sum|standardised input|.
   struct UnitBound {
     double constant = 0, per_input = 0;
   };
@@ -64,10 +64,11 @@ class CrbmFixed {
   double weight(std::size_t unit, std::size_t column) const;
 
   int n_hid_, window_size_;
-  int unit_stride_;  // units, filled up with zeros
+  int unit_stride_;  // number of units, padded with zeros
   int centroid_count_, centroid_stride_;
 
-  // Whole numbers. Of each unit what is added to its sum before that is scaled and rounded down.
+  // Integers stored as doubles. Per unit: halves_ are added to its sum before that is scaled and
+  // rounded down.
   std::vector<double> weights_;  // [window_size * unit_stride]
   std::vector<double> halves_, scales_, biases_;
   std::vector<int> weight_shift_;
@@ -77,15 +78,15 @@ class CrbmFixed {
   double bound_constant_ = 0, bound_per_input_ = 0;
 };
 
-// Round to nearest, ties away from zero. `standardised` lies within kStandardisedBound.
+// Rounds to nearest, ties away from zero. `standardised` is within kStandardisedBound.
 std::int16_t quantize_input(double standardised);
 
-// One per hidden unit: the finest scale at which all weights of its row fit an int16. Stored in the
-// model file and verified on load.
+// One shift per hidden unit: the finest scale at which all weights of its row fit an int16. Stored
+// in the model file and verified on load.
 std::vector<int> weight_shifts(const CrbmParameters& crbm);
 
 // Moves weights, hidden biases and centroids to the nearest values that the integers represent
-// exactly. The trainer does so at the end, which leaves only input and table to the error bound.
+// exactly. The trainer does so at the end, so that only input and table add to the error bound.
 void snap_to_grid(CrbmParameters& crbm);
 void snap_to_grid(Centroids& centroids);
 

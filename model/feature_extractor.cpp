@@ -13,7 +13,7 @@ namespace {
 constexpr double kGapIntervals = 3;
 constexpr double kUsecPerSec = 1e6;
 
-// Of a counter in a sample.
+// The index of a counter in a sample.
 struct Place {
   enum : std::uint8_t {
     cpu_usec, page_faults, read_bytes, written_bytes,
@@ -38,7 +38,7 @@ const Counter& counter_at(const Sample& sample, std::uint8_t place) {
   }
 }
 
-// The counters that a feature is made of.
+// The counters that a feature is computed from.
 std::vector<std::uint8_t> places_of(Feature feature) {
   switch (feature) {
     case Feature::cpu_usage_ratio:
@@ -81,7 +81,7 @@ std::optional<double> log_ratio(std::optional<double> part, double whole) {
 
 using GrownBy = std::optional<std::uint64_t>;
 
-// part / (part + rest); 0 of nothing.
+// part / (part + rest); 0 if both are 0.
 std::optional<double> share_of_both(const GrownBy& part, const GrownBy& rest) {
   if (!part || !rest) return std::nullopt;
   if (*part == 0) return 0.0;
@@ -89,7 +89,7 @@ std::optional<double> share_of_both(const GrownBy& part, const GrownBy& rest) {
   return amount / (amount + static_cast<double>(*rest));
 }
 
-// log1p(sum / count); that of 0 where nothing was counted.
+// log1p(sum / count); 0 if nothing was counted.
 std::optional<double> log_mean(const GrownBy& sum, const GrownBy& count) {
   if (!sum || !count) return std::nullopt;
   if (*count == 0) return 0.0;
@@ -152,8 +152,8 @@ bool FeatureExtractor::is_gap(const Sample& sample, double interval_seconds) con
   return interval_seconds_ > 0 && interval_seconds > kGapIntervals * interval_seconds_;
 }
 
-// Follows slowly and never more than to the double, so that one hole is a gap and a lasting change
-// of the cadence is learned after a few samples.
+// Follows slowly and at most doubles. So one missing sample is a gap, and a lasting change of the
+// interval is learned after a few samples.
 void FeatureExtractor::learn_interval(double seconds) {
   constexpr double kWeight = 0.25;
   if (seconds <= 0) return;

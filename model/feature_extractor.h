@@ -1,4 +1,4 @@
-// From raw samples to feature vectors: rates, ratios, and one vector per model step.
+// Turns raw samples into feature vectors: rates, ratios, and one vector per model step.
 #pragma once
 
 #include <cstdint>
@@ -10,38 +10,39 @@
 
 namespace cgphase {
 
-// Of one container. A rate exists only between two samples of the same CgroupId whose counter did
-// not fall; a gap of more than three sampling intervals, or one that goes backwards, is told.
-// Features of the kind `column` are always absent: samples have no columns.
+// The extractor of one container. A rate exists only between two samples of the same CgroupId whose
+// counter did not fall. A gap of more than three sampling intervals, or a step backwards in time,
+// is reported. Features of the kind `column` are always absent, because samples have no columns.
+// Owned and used by one thread.
 class FeatureExtractor {
  public:
   FeatureExtractor(const FeatureSchema& schema, double step_seconds);
 
   struct Step {
     std::optional<FeatureVector> vector;  // present when this sample completed a model step
-    bool gap = false;                     // history must begin anew
+    bool gap = false;                     // the history must start again
   };
-  // `original` are the limits before cgphase changed any; `host` stands in where there is none.
-  // A step ends at the sample nearest to its full length; rates are over its true length.
+  // `original` are the limits before cgphase changed any. `host` replaces a missing limit. A step
+  // ends at the sample nearest to its full length; rates use its true length.
   Step add(const Sample& sample, MonotonicTime time, const Limits& original,
            const HostCapacity& host);
 
  private:
-  // How far one counter came since the step began; absent once it was missing or fell.
+  // Growth of one counter since the step began; absent once it was missing or fell.
   struct Advance {
     Counter previous;
     std::optional<std::uint64_t> sum;
     void begin(const Counter& now);
     void add(const Counter& now);
   };
-  // One of the counters that features are made of.
+  // One of the counters that features are computed from.
   struct Followed {
-    std::uint8_t place;  // feature_extractor.cpp names them
+    std::uint8_t place;  // an index of Place in feature_extractor.cpp
     Advance advance;
   };
   void follow(std::uint8_t place);
   std::optional<std::uint64_t> sum_of(std::uint8_t place) const;
-  // Value x seconds since the step began; absent once there was none.
+  // Value x seconds since the step began; absent once the value was missing.
   struct Integral {
     std::optional<double> sum;
     void add(const std::optional<double>& value, double seconds);
@@ -54,13 +55,13 @@ class FeatureExtractor {
                               const Limits& original, const HostCapacity& host) const;
   std::optional<double> optional_value(Feature feature, double seconds) const;
 
-  std::vector<Feature> features_;   // of the schema
+  std::vector<Feature> features_;  // the features of the schema
   double step_seconds_;
   bool started_ = false;
   CgroupId id_;
   MonotonicTime step_begin_, last_time_;
-  double interval_seconds_ = 0;  // how far apart samples usually are; 0 = not known yet
-  std::vector<Followed> followed_;  // those that these features need
+  double interval_seconds_ = 0;     // usual interval between samples; 0 = not known yet
+  std::vector<Followed> followed_;  // only those that these features need
   Integral gpu_, gpu_memory_;
   std::optional<Bytes> need_at_begin_;
 };

@@ -1,4 +1,4 @@
-// The features by name, and the schemas that cgphase trains: log_schema() by default.
+// The features by name, and the schemas that cgphase trains. The default is log_schema().
 #pragma once
 
 #include <optional>
@@ -12,31 +12,32 @@
 
 namespace cgphase {
 
-// Names the definition of every Feature but `column`: a model file states it, and a change of what
-// any of them means takes a new name.
+// Names the version of all Feature definitions except `column`. A model file contains it. If a
+// definition changes, the name must change.
 inline constexpr std::string_view kSchemaName = "cgphase.1";
 
-// The features that are derived from samples, in the order of enum Feature: ratios as they are.
+// The features that are derived from samples, in the order of enum Feature. Ratios are linear.
 FeatureSchema plain_schema();
-// The same with the two ratios to the limit in the logarithm, in the same order.
+// The same features in the same order, with the logarithm of the two ratios to the limit.
 FeatureSchema log_schema();
 
 std::string_view feature_name(Feature feature);
 std::optional<Feature> feature_by_name(std::string_view name);
 std::vector<std::string_view> feature_names();
-// Features by their names, at least one and none twice. Errors: invalid, naming the nearest one.
+// A schema of named features, at least one and none twice. Errors: invalid, with the nearest known
+// name.
 Result<FeatureSchema> named_schema(std::span<const std::string> names);
 
-// What BPF programs and GPU drivers count and no file tells: no model looks at it unless it was
-// trained to, by name.
+// True for features that only BPF programs or GPU drivers count. A model uses one only if it was
+// trained with that name.
 bool is_optional(Feature feature);
 
-// True when no phase can be told from a step, so that it ends the history as a gap does: nothing
-// was measured in it, or an optional feature was not. On a host that does not count one, a model
-// that looks at it knows no phases: the training mean in its place would be a guess that lasts.
+// True if a step cannot have a phase, so that it ends the history as a gap does. Either nothing was
+// measured in it, or an optional feature was not. If a host does not count an optional feature, a
+// model that uses it recognises no phases: the training mean would be a permanent guess.
 bool lacks_input(const FeatureSchema& schema, const FeatureVector& vector);
 
-// True when some entry is a trace column: such a model reads traces, never live samples.
+// True if an entry is a trace column. Such a model reads traces, never live samples.
 bool has_columns(const FeatureSchema& schema);
 
 }  // namespace cgphase

@@ -1,4 +1,4 @@
-// What a container may need over the coming horizon.
+// The resources that a container may need over the coming horizon.
 #pragma once
 
 #include <chrono>
@@ -13,17 +13,17 @@ struct Forecast {
   struct Next {
     int phase = -1;
     double probability = 0;
-    // Expected time until it begins; 0 where this visit is longer than any before it, so that
-    // nothing tells.
+    // Expected time until it begins; 0 if this visit is already longer than any before it, so that
+    // there is no basis for an estimate.
     std::chrono::seconds in{0};
-    std::optional<Cores> cpu_peak = {};     // over the horizon from then on; absent = not measured
+    std::optional<Cores> cpu_peak = {};  // over the horizon that begins then; absent = not measured
     std::optional<Bytes> memory_peak = {};
   };
   std::chrono::seconds horizon{0};
-  std::vector<Next> next;             // what may follow at once, most probable first
+  std::vector<Next> next;             // possible next phases, most probable first
   std::optional<Cores> cpu_peak;      // over the horizon; absent = no basis for a forecast
   std::optional<Bytes> memory_peak;
-  double risk = 0;                    // probability that the demand passes a peak
+  double risk = 0;  // probability that the demand exceeds a peak
 };
 
 }  // namespace cgphase

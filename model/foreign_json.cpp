@@ -13,14 +13,14 @@ Result<json> parse_foreign_json(const std::string& text, const std::string& name
     return failure(ErrorKind::invalid, name + ": not well-formed JSON: " + why);
   };
   bool too_deep = false;
-  const auto look = [&](int depth, json::parse_event_t event, json&) {
+  const auto check_depth = [&](int depth, json::parse_event_t event, json&) {
     const bool opens =
         event == json::parse_event_t::object_start || event == json::parse_event_t::array_start;
     too_deep |= opens && depth >= kMaxJsonDepth;
     return !too_deep;
   };
   try {
-    json document = json::parse(text, look);
+    json document = json::parse(text, check_depth);
     if (too_deep) return refuse("deeper than " + std::to_string(kMaxJsonDepth) + " levels");
     return document;
   } catch (const json::exception& exception) {
@@ -32,7 +32,7 @@ std::string reason_of(const std::exception& exception) {
   std::string_view what = exception.what();
   const std::size_t end = what.starts_with("[json.exception") ? what.find("] ") : what.npos;
   if (end != what.npos) what.remove_prefix(end + 2);
-  // It quotes what it read last, which may be all of the document.
+  // The message quotes the last input, which may be the whole document.
   if (what.size() <= kMaxReasonBytes) return printable(what);
   return printable(what.substr(0, kMaxReasonBytes)) + "...";
 }

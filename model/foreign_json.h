@@ -1,4 +1,4 @@
-// JSON documents that somebody else wrote.
+// Parses JSON documents from untrusted sources.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,17 @@
 
 namespace cgphase {
 
-// Levels of objects and arrays within each other: who walks a document may call itself.
+// The deepest nesting of objects and arrays. It bounds the recursion of code that walks a document.
 inline constexpr int kMaxJsonDepth = 16;
 
 inline constexpr std::size_t kMaxReasonBytes = 1000;
 
-// The document in `text`. Errors: invalid, "NAME: not well-formed JSON: ", and where and why.
+// Parses the document in `text`. Errors: invalid, "NAME: not well-formed JSON: ", then position and
+// reason.
 Result<nlohmann::json> parse_foreign_json(const std::string& text, const std::string& name);
 
-// What the library says, printable and without the name of its exception; what is longer than
-// kMaxReasonBytes is cut.
+// The library's message, printable and without the name of its exception. It is cut after
+// kMaxReasonBytes.
 std::string reason_of(const std::exception& exception);
 
 }  // namespace cgphase

@@ -20,11 +20,11 @@ namespace {
 
 constexpr const char* kLink = "current";
 constexpr std::string_view kSuffix = ".json";
-constexpr std::size_t kMostDigits = 9;  // of a number: no file name leads to an overflow
+constexpr std::size_t kMostDigits = 9;  // of a number, so that no file name overflows
 
 std::string folder_of(const std::string& state_dir) { return state_dir + "/models"; }
 
-// "12.json" is 12; "012.json" and all else none.
+// "12.json" is 12. "012.json" and all other names have no number.
 std::optional<std::uint64_t> number_of(std::string_view name) {
   if (!name.ends_with(kSuffix)) return std::nullopt;
   name.remove_suffix(kSuffix.size());
@@ -46,7 +46,8 @@ Status read_link(const std::string& folder, InstalledModels& found) {
   if (length > 0)
     found.current = number_of({target.data(), static_cast<std::size_t>(length)});
   if (!found.current)
-    return failure(ErrorKind::invalid, escape_name(link) + ": is no link to a model beside it");
+    return failure(ErrorKind::invalid,
+                   escape_name(link) + ": is not a link to a model in its folder");
   struct stat status{};
   if (::lstat(link.c_str(), &status) == 0) found.since = time_of(status);
   return {};
@@ -95,8 +96,9 @@ Result<ModelInstaller> ModelInstaller::open(const std::string& state_dir) {
   Result<Fd> lock = open_path(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (!lock) return std::unexpected(lock.error());
   if (::flock(lock->get(), LOCK_EX | LOCK_NB) != 0)
-    return failure(ErrorKind::io, escape_name(folder) + ": another process installs a model right "
-                                                        "now; try again");
+    return failure(ErrorKind::io, escape_name(folder) +
+                                      ": another process is installing a model; "
+                                      "try again");
   if (::access(folder.c_str(), W_OK) != 0) return errno_failure(escape_name(folder), errno);
   return ModelInstaller(state_dir, *std::move(lock));
 }
@@ -107,7 +109,7 @@ std::string ModelInstaller::path_of(std::uint64_t number) const {
 
 Result<InstalledModel> ModelInstaller::add(std::string_view text) {
   const Result<InstalledModels> before = installed_models(state_dir_);
-  // A link that names none is replaced by use().
+  // An invalid link is not an error, because use() replaces it.
   if (!before && before.error().kind != ErrorKind::invalid)
     return std::unexpected(before.error());
   std::uint64_t number = 1;
@@ -116,7 +118,7 @@ Result<InstalledModel> ModelInstaller::add(std::string_view text) {
     number = std::max(number, number_of(entry.path().filename().native()).value_or(0) + 1);
   if (before && before->current) number = std::max(number, *before->current + 1);
   if (std::to_string(number).size() > kMostDigits)
-    return failure(ErrorKind::io, escape_name(folder_) + ": no number is left");
+    return failure(ErrorKind::io, escape_name(folder_) + ": all model numbers are used");
   if (Status written = replace_file(path_of(number), text, 0640); !written)
     return std::unexpected(written.error());
   return InstalledModel{number, path_of(number), {}};

@@ -1,5 +1,5 @@
-// The models that were installed on this host: numbered files in STATE_DIR/models and a link that
-// names the one in use. docs/internals/model-file.md tells the layout.
+// The models that were installed on this host: numbered files in STATE_DIR/models and a link to the
+// one in use. docs/internals/model-file.md describes the layout.
 #pragma once
 
 #include <cstddef>
@@ -15,42 +15,44 @@
 
 namespace cgphase {
 
-inline constexpr std::size_t kKeptModels = 5;  // the one in use and those before it
+inline constexpr std::size_t kKeptModels = 5;  // the one in use and its predecessors
 
 struct InstalledModel {
   std::uint64_t number = 0;
   std::string path;
-  WallTime installed{};  // written
+  WallTime installed{};  // time of the file
 };
 
 struct InstalledModels {
   std::vector<InstalledModel> models;  // ascending by number
-  // That the link names; absent: the package's model is in use. There may be no file of it.
+  // The number in the link. If absent, the package's model is in use. The file may be missing.
   std::optional<std::uint64_t> current;
-  WallTime since{};  // the link is as it is; where there is one
+  WallTime since{};  // time of the link, if there is one
 
-  // The one in use, then those before it, which stand in where it is damaged. Empty: none.
+  // The model in use, then its predecessors, which replace it if it is damaged. Empty if no
+  // installed model is in use.
   std::vector<InstalledModel> in_order() const;
 };
 
-// No such folder: none. What is no model by its name is passed over. Errors: denied, io, and
-// invalid where the link names none.
+// Lists the installed models; none if the folder does not exist. Files with other names are
+// ignored. Errors: denied, io, and invalid if the link does not point to a model.
 Result<InstalledModels> installed_models(const std::string& state_dir);
 
-// To change them; one process at a time. A file appears whole, a link changes at once. Nothing here
-// looks into a model.
+// Changes the installed models. Only one process at a time may do so. A file appears complete, and
+// the link changes atomically. Models are not parsed here.
 class ModelInstaller {
  public:
-  // Makes the folder, mode 0750. Errors: denied, io (also where another process changes them).
+  // Creates the folder, mode 0750. Errors: denied, io (also if another process changes the models).
   static Result<ModelInstaller> open(const std::string& state_dir);
 
-  // Writes one under a number above all others. It is not in use yet.
+  // Writes a model under a number above all others. It is not in use until use() is called.
   Result<InstalledModel> add(std::string_view text);
-  // Absent: none, so the package's.
+  // Points the link to model `number`. If absent, the link is removed and the package's model is
+  // used.
   Status use(std::optional<std::uint64_t> number);
   Status remove(std::uint64_t number);
-  // After use() of a new one: those between it and `before`, that somebody went back from, go, and
-  // of the rest all but kKeptModels.
+  // Call it after use() of a new model. It removes the models between the new one and `before`,
+  // from which the user went back, and of the others all but kKeptModels.
   Status tidy(std::optional<std::uint64_t> before);
 
  private:

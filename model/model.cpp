@@ -22,8 +22,8 @@ using nlohmann::json;
 constexpr std::string_view kFormat = "cgphase-model";
 constexpr int kVersion = 1;
 
-// The keys of each object of the file; all of them must be there and no other may, but for the
-// optional ones of the top.
+// The keys of each object of the file. All must exist and no other may, except for the optional
+// keys at the top.
 constexpr std::array<std::string_view, 12> kTopKeys{
     "format", "version", "schema",    "features", "step_seconds", "scaler",
     "crbm",   "fixed",   "centroids", "phases",   "provenance",   "checksum"};
@@ -37,7 +37,7 @@ constexpr std::array<std::string_view, 2> kFixedKeys{"input_shift", "weight_shif
 constexpr std::array<std::string_view, 6> kPhaseKeys{
     "count", "cpu_mean_ratio", "cpu_m2", "memory_mean_ratio", "memory_m2", "novelty_distance"};
 
-// Thrown inside parse_model only, and turned into a value there: what is wrong under which key.
+// Thrown only inside parse_model, which turns it into an Error. It has the key and the reason.
 struct Refusal {
   std::string key, what;
 };
@@ -46,15 +46,15 @@ std::string joined(const std::string& path, std::string_view key) {
   return path.empty() ? std::string(key) : path + "." + std::string(key);
 }
 
-// A foreign key or name to print: what no file of ours could have is cut.
+// Makes a foreign key or name printable. A name that is longer than any valid one is cut.
 std::string shown(const std::string& name) {
   constexpr std::size_t kShownBytes = 64;
   if (name.size() <= kMaxTextBytes) return escape_name(name);
   return escape_name(name.substr(0, kShownBytes)) + "...";
 }
 
-// ", did you mean ..." where something known is near. What is too long is near to nothing: to
-// measure how far costs its length times that of each of the known.
+// ", did you mean ..." if a known name is close. Very long names are skipped, because the
+// comparison costs their length times the length of each known name.
 std::string suggestion(const std::string& name, std::span<const std::string_view> known) {
   if (name.size() > kMaxTextBytes) return "";
   const std::string_view near = nearest(name, known);
@@ -82,15 +82,15 @@ double number(const json& value, const std::string& path) {
 
 int integer(const json& value, const std::string& path) {
   constexpr std::int64_t kBound = 1'000'000;
-  // Beyond an int64 there are only unsigned ones.
+  // Numbers above the range of int64 are unsigned in the parser.
   const bool huge = value.is_number_unsigned() && value.get<std::uint64_t>() > kBound;
   if (!value.is_number_integer() || huge || value.get<std::int64_t>() < -kBound)
-    throw Refusal{path, "must be a small whole number"};
+    throw Refusal{path, "must be an integer of at most 1000000"};
   return value.get<int>();
 }
 
 std::string text(const json& value, const std::string& path) {
-  if (!value.is_string()) throw Refusal{path, "must be a text"};
+  if (!value.is_string()) throw Refusal{path, "must be a string"};
   return value.get<std::string>();
 }
 
@@ -101,7 +101,7 @@ std::vector<double> numbers(const json& value, const std::string& path) {
   return result;
 }
 
-// An array of rows, each of `columns` numbers.
+// Reads an array of rows, each of `columns` numbers.
 std::vector<double> matrix(const json& value, const std::string& path, int rows, int columns) {
   if (!value.is_array() || value.size() != static_cast<std::size_t>(rows))
     throw Refusal{path, "must be an array of " + std::to_string(rows) + " rows"};
@@ -125,7 +125,7 @@ json rows_of(const std::vector<double>& values, int rows) {
   return result;
 }
 
-// Foreign bytes that are no UTF-8 are replaced, never a reason to fail.
+// Invalid UTF-8 in foreign strings is replaced and never makes this fail.
 std::string compact(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -219,7 +219,7 @@ void require_fixed(const json& object, const CrbmParameters& crbm) {
   if (integer(object["input_shift"], "fixed.input_shift") != kInputShift)
     throw Refusal{"fixed.input_shift", "must be " + std::to_string(kInputShift)};
   if (object["weight_shift"] != json(weight_shifts(crbm)))
-    throw Refusal{"fixed.weight_shift", "is not what the weights give"};
+    throw Refusal{"fixed.weight_shift", "does not match the weights"};
 }
 
 void require_header(const json& document) {
@@ -299,7 +299,7 @@ json to_json(const Model& model) {
   return document;
 }
 
-// For people: one key per line, and one line per row of a matrix or array of objects.
+// Formats for people: one key per line, and one line per row of a matrix or array of objects.
 void print(const json& value, int depth, std::string& out) {
   const bool nested = value.is_object() || (value.is_array() && !value.empty() &&
                                             (value[0].is_array() || value[0].is_object()));
@@ -327,7 +327,7 @@ Result<Model> parse_model(const std::string& json_text, const std::string& name)
     return failure(ErrorKind::invalid, name + ": " + what);
   };
   if (json_text.size() > kMaxModelFileBytes)
-    return refuse("larger than the bound of " + std::to_string(kMaxModelFileBytes) + " bytes");
+    return refuse("larger than the limit of " + std::to_string(kMaxModelFileBytes) + " bytes");
   try {
     const Result<json> document = parse_foreign_json(json_text, name);
     if (!document) return std::unexpected(document.error());

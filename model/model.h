@@ -1,6 +1,6 @@
-// A learned model: everything that turns feature vectors into phases. A value;
-// docs/internals/model-file.md defines its file. Read-only after loading, so one may serve all
-// containers.
+// A learned model: all parameters that turn feature vectors into phases. It is a value;
+// docs/internals/model-file.md defines its file. It is read-only after loading, so that all
+// containers may share it.
 #pragma once
 
 #include <cstddef>
@@ -31,8 +31,9 @@ struct CrbmParameters {
 struct Centroids {
   int count = 0, dimension = 0;
   std::vector<double> values;  // row-major [count * dimension], in hidden-activation space
-  // Of each centroid the one that it is a part of, -1 for none; a part has a higher index than what
-  // it is a part of. Empty: no phase was split. A phase that has parts is never found itself.
+  // For each centroid the index of the phase that it is a part of, -1 for none. A part has a higher
+  // index than its phase. Empty if no phase was split. A split phase is never recognised itself,
+  // only its parts.
   std::vector<int> parents;
   friend bool operator==(const Centroids&, const Centroids&) = default;
 };
@@ -42,7 +43,7 @@ struct PhaseSummary {
   double count = 0;
   double cpu_mean_ratio = 0, cpu_m2 = 0;        // Welford: m2 = sum of squared deviations
   double memory_mean_ratio = 0, memory_m2 = 0;
-  // 99 % of the training samples of this phase lie nearer (squared distance); 0 = not known.
+  // 99 % of the training samples of this phase are nearer (squared distance); 0 = not known.
   double novelty_distance = 0;
 };
 
@@ -52,14 +53,14 @@ struct Model {
   Scaler scaler;
   CrbmParameters crbm;
   Centroids centroids;
-  // What a change of phase costs on the path (phase_path.h), a squared distance; used to the
-  // nearest 2^-30. 0: the phase is the nearest one.
+  // Cost of a change of phase on the path (phase_path.h), a squared distance, rounded to 2^-30.
+  // With 0, the phase is the nearest one.
   double switch_cost = 0;
   std::vector<PhaseSummary> phases;                // one per centroid
   std::map<std::string, std::string> provenance;   // free text: program, seed, inputs' CRCs
 };
 
-// Bounds of a model file; one past any of them is refused.
+// Limits of a model file. A file above any of them is refused.
 inline constexpr int kMaxFeatures = 64;
 inline constexpr int kMaxHidden = 256;
 inline constexpr int kMaxHistory = 32;
@@ -69,16 +70,16 @@ inline constexpr std::size_t kMaxModelFileBytes = 16U << 20;
 inline constexpr int kMaxProvenance = 64;
 inline constexpr std::size_t kMaxTextBytes = 4096;  // of a provenance key or text, a column name
 inline constexpr double kMaxParameter = 1e6;        // magnitude of a weight or bias
-// The square of the longest distance there can be of kMaxHidden activations.
+// The largest squared distance between two points of kMaxHidden activations.
 inline constexpr double kMaxSwitchCost = kMaxHidden;
 inline constexpr double kMaxStepSeconds = 86'400;
 
-// Sizes agree, everything is finite and within the bounds above, centroids lie in [0, 1]. `name`
-// opens the error, which is invalid and names the key as in the file.
+// Checks that sizes match, all numbers are finite and within the limits above, and centroids are in
+// [0, 1]. The error is invalid, starts with `name` and has the key as in the file.
 Status check_model(const Model& model, const std::string& name);
 
-// Errors name the file and the key: invalid (malformed, wrong checksum or version, out of bounds,
-// not finite), not_found, denied.
+// Errors contain file and key: invalid (malformed, wrong checksum or version, out of bounds, not
+// finite), not_found, denied.
 Result<Model> load_model(const std::string& path);
 Result<Model> parse_model(const std::string& json_text, const std::string& name);
 std::string serialize_model(const Model& model);   // the same model gives the same bytes

@@ -9,7 +9,7 @@ namespace {
 
 using Range = std::function<bool(double)>;
 
-// Collects the first thing that is wrong.
+// Records the first error.
 class Checker {
  public:
   explicit Checker(const std::string& name) : name_(name) {}
@@ -22,14 +22,14 @@ class Checker {
             std::to_string(value) + " is outside " + std::to_string(low) + ".." +
                 std::to_string(high));
   }
-  // `size` finite numbers, each of which is `in_range`.
+  // Requires `size` finite numbers that are all `in_range`.
   void numbers(const std::vector<double>& values, std::size_t size, const std::string& key,
                const Range& in_range) {
     require(values.size() == size, key,
             "has " + std::to_string(values.size()) + " numbers, not " + std::to_string(size));
     for (const double value : values)
       require(std::isfinite(value) && in_range(value), key,
-              "holds a number that is not finite or out of bounds");
+              "contains a number that is not finite or out of bounds");
   }
   bool failed() const { return !first_.empty(); }
   Status status() const {
@@ -56,7 +56,7 @@ void check_schema(const Model& model, Checker& check) {
     const bool named =
         entry.feature == Feature::column || entry.name == feature_name(entry.feature);
     check.require(named && !entry.name.empty() && entry.name.size() <= kMaxTextBytes, "features",
-                  "a name is missing, too long or not that of its feature");
+                  "a name is missing, too long or does not match its feature");
   }
   check.require(std::isfinite(model.step_seconds) && model.step_seconds > 0 &&
                     model.step_seconds <= kMaxStepSeconds,
@@ -95,7 +95,7 @@ void check_phases(const Model& model, Checker& check) {
                 "parents", "must be one per centroid");
   for (std::size_t i = 0; i < parents.size(); ++i)
     check.require(parents[i] >= -1 && parents[i] < static_cast<int>(i), "parents",
-                  "a part must come after what it is a part of");
+                  "a part must have a higher index than its phase");
   check.require(std::isfinite(model.switch_cost) && model.switch_cost >= 0 &&
                     model.switch_cost <= kMaxSwitchCost,
                 "switch_cost",

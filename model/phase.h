@@ -14,9 +14,9 @@ enum class PhaseState : std::uint8_t {
 
 struct Phase {
   PhaseState state = PhaseState::not_enough_history;
-  int index = -1;       // 0-based centroid, also when state is unknown; without history -1
+  int index = -1;       // 0-based centroid, also if the state is unknown; -1 without history
   double distance = 0;  // squared Euclidean distance of the hidden activation to that centroid
-  // Squared distance to the nearest other centroid minus `distance`; below 0 where the model's
+  // Squared distance to the nearest other centroid minus `distance`. It is negative if the model's
   // switch cost keeps a phase that is not the nearest.
   double margin = 0;
   bool known() const { return state == PhaseState::known; }
@@ -31,8 +31,8 @@ inline const char* to_string(PhaseState state) {
   return "";
 }
 
-// The name of a phase for people, the same in every table, sentence and picture: "A" for index 0
-// ... "Z", "AA"; "-" below 0.
+// The name of a phase for people, the same in all output: "A" for index 0 ... "Z", "AA"; "-" for a
+// negative index.
 inline std::string phase_letter(int index) {
   if (index < 0) return "-";
   std::string letters(1, static_cast<char>('A' + index % 26));

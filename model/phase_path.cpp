@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max();
 constexpr int kUnitShift = 2 * kActivationShift;
 
-// Beyond every margin there can be, so that cutting an error off here never makes a phase certain.
+// Larger than any margin, so that clamping an error to it never makes a phase certain.
 constexpr std::int64_t kLargestError = std::int64_t{1} << 40;
 constexpr std::int64_t kLargestDistance = std::int64_t{kMaxHidden} << kUnitShift;
 static_assert(kMaxSwitchCost <= kMaxHidden && kLargestError > 2 * kLargestDistance);
@@ -27,7 +27,7 @@ std::int64_t rounded_up(double error_bound) {
   return static_cast<std::int64_t>(units);
 }
 
-// The least of the others minus the one at `chosen`; kFar if there are no others.
+// The smallest of the other values minus the one at `chosen`; kFar if there are no others.
 std::int64_t lead(std::span<const std::int64_t> values, std::size_t chosen) {
   std::int64_t second = kFar;
   for (std::size_t i = 0; i < values.size(); ++i)

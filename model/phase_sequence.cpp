@@ -26,11 +26,11 @@ PhaseSequence phase_sequence(std::string id, std::span<const Phase> steps) {
 Status PhaseSequences::add(PhaseSequence sequence, const std::string& where) {
   if (sequences_.size() + without_phase_count_ >= kMaxSequences)
     return failure(ErrorKind::invalid, where + ": more than " + std::to_string(kMaxSequences) +
-                                           " executions; look at fewer files at once");
+                                           " executions; pass fewer files at once");
   if (sequence.runs.size() > kMaxSequenceRuns - run_count_)
     return failure(ErrorKind::invalid, where + ": the phases change more than " +
                                            std::to_string(kMaxSequenceRuns) +
-                                           " times in all; look at fewer files at once");
+                                           " times in all; pass fewer files at once");
   run_count_ += sequence.runs.size();
   if (sequence.runs.empty()) ++without_phase_count_;
   else sequences_.push_back(std::move(sequence));

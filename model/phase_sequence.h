@@ -1,4 +1,4 @@
-// Which phases an execution went through, and for how long.
+// The phases that an execution went through, and their lengths.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@
 
 namespace cgphase {
 
-// Stands for all steps whose phase is unknown (PhaseState), after the phases that a model can have.
+// The index of all steps whose phase is unknown (PhaseState), after all phases of a model.
 inline constexpr int kUnknownPhase = kMaxPhases;
 
-// Bounds of what is looked at together; one past any of them is refused. A line of a file holds
-// so few runs (text_lines.h) that all steps together stay far below 2^63.
+// Limits of one analysis. More is refused. A line of a file has so few runs (text_lines.h) that the
+// sum of all steps stays far below 2^63.
 inline constexpr std::size_t kMaxSequences = 200'000;
 inline constexpr std::size_t kMaxSequenceRuns = 2'000'000;        // of all sequences
-inline constexpr std::uint64_t kMaxRunLength = 1'000'000'000;     // as read; steps
+inline constexpr std::uint64_t kMaxRunLength = 1'000'000'000;     // in a file; steps
 
 // A phase, 0..kMaxPhases-1 or kUnknownPhase, that lasted `length` steps, at least one.
 struct PhaseRun {
@@ -34,20 +34,20 @@ struct PhaseSequence {
   std::string id;
   std::vector<PhaseRun> runs;
 
-  // Appends; a run of the same phase as the last one prolongs it.
+  // Appends a run. A run of the same phase as the last one extends it.
   void add(const PhaseRun& run);
-  // One step. One without enough history has no phase and is left out, so that a gap in the
-  // telemetry does not part a phase that goes on behind it.
+  // Appends one step. A step without enough history has no phase and is skipped, so that a gap in
+  // the telemetry does not split a phase.
   void add(const Phase& step);
 };
 
-// The sequence of these steps.
+// Builds the sequence of these steps.
 PhaseSequence phase_sequence(std::string id, std::span<const Phase> steps);
 
-// The sequences of several executions. A value; executions without any phase are only counted.
+// The sequences of several executions. A value. Executions without any phase are only counted.
 class PhaseSequences {
  public:
-  // `where` opens the error: invalid, beyond kMaxSequences or kMaxSequenceRuns.
+  // The error starts with `where` and is invalid: more than kMaxSequences or kMaxSequenceRuns.
   Status add(PhaseSequence sequence, const std::string& where);
 
   const std::vector<PhaseSequence>& with_phases() const { return sequences_; }

@@ -56,15 +56,16 @@ Status SequenceFile::read_header(std::string_view line) {
   auto runs = find(kRuns);
   if (!runs) runs = find(std::string(kRuns) + std::string(kLegendOfRuns));
   if (!runs)
-    return bad(kRuns, "is missing: these are not phase sequences; telemetry is read "
-                      "without --sequences");
+    return bad(kRuns,
+               "is missing: these are not phase sequences; omit --sequences "
+               "to read telemetry");
   runs_ = *runs;
   id_ = find("exec");
   count_ = find("n_samples");
   return {};
 }
 
-// "3:12", or "?:12" for an unknown phase.
+// Parses "3:12", or "?:12" for an unknown phase.
 Result<PhaseRun> SequenceFile::run_of(std::string_view word) const {
   const std::size_t colon = word.find(':');
   if (colon == std::string_view::npos)

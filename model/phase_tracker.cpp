@@ -14,7 +14,7 @@
 namespace cgphase {
 namespace {
 
-constexpr double kUnit = 0x1p-30;  // of the engine's distances
+constexpr double kUnit = 0x1p-30;  // unit of the engine's distances
 static_assert(kActivationShift == 15);
 
 }  // namespace
@@ -54,7 +54,7 @@ class PhaseTracker::Impl {
         window(static_cast<std::size_t>(engine->impl_->fixed.window_size())),
         path(engine->model().centroids, engine->model().switch_cost) {}
 
-  // Moves the window on by one step.
+  // Moves the window forward by one step.
   void push() {
     const auto n_vis = static_cast<std::ptrdiff_t>(standardised.size());
     std::shift_left(window.begin(), window.end(), n_vis);
@@ -66,7 +66,7 @@ class PhaseTracker::Impl {
     const PhaseEngine::Impl& shared = *engine->impl_;
     const CrbmFixed::Nearest found = shared.fixed.nearest(window);
     const double margin = static_cast<double>(found.margin) * kUnit;
-    // With one centroid there is no second to be mistaken for.
+    // With one centroid there is no other one to confuse it with.
     const bool certain =
         shared.model.centroids.count == 1 || margin > shared.fixed.error_bound(window);
     return {found.index, found.distance, found.margin, certain};
@@ -95,7 +95,7 @@ class PhaseTracker::Impl {
   std::vector<double> standardised;
   std::vector<std::int16_t> window;
   PhasePath path;
-  int steps = 0;  // in the window since the last reset
+  int steps = 0;  // steps in the window since the last reset
   std::uint64_t imputed = 0;
 };
 

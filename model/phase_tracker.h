@@ -1,4 +1,5 @@
-// Phases of one container, step by step: scaler, fixed-point CRBM, nearest centroid or path.
+// Recognises the phases of one container, step by step: scaler, fixed-point CRBM, nearest centroid
+// or path.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +11,14 @@
 
 namespace cgphase {
 
-// A step is novel, and its phase unknown, when it lies farther from its centroid than this times
-// the novelty distance of that phase (squared distances: 4 is twice as far), but never within the
-// floor per hidden unit. A novelty distance of 0 in the model means: no bound known.
+// A step is novel, and its phase unknown, if it is far from its centroid. The bound is this factor
+// times the novelty distance of the phase (squared distances: 4 is twice as far), and at least the
+// floor per hidden unit. If the novelty distance in the model is 0, there is no bound.
 inline constexpr double kNoveltyFactor = 4;
 inline constexpr double kNoveltyFloorPerUnit = 0.001;
 
-// The shared, read-only engine made from a model once (quantized weights, tables, error bound).
+// The shared, read-only engine that is built once from a model (quantized weights, tables, error
+// bound). Any thread may use it.
 class PhaseEngine {
  public:
   // Errors: invalid (the model does not pass check_model).
@@ -31,11 +33,11 @@ class PhaseEngine {
   std::unique_ptr<Impl> impl_;
 };
 
-// Holds the history of one container. The phase of a step uses that step (the released AI4DL code
-// leaves it out, docs/internals/model-file.md). It is the nearest one, or where the model has a
-// switch cost the one on the path (phase_path.h). A step whose phase the fixed point does not
-// certify is unknown, as is one beyond the novelty bound. A step that measured no feature at all
-// tells nothing: it ends the history like a gap.
+// Keeps the history of one container. The phase of a step includes that step; the released AI4DL
+// code omits it (docs/internals/model-file.md). The phase is the nearest one, or the one on the
+// path if the model has a switch cost (phase_path.h). A step is unknown if the fixed point does not
+// certify its phase, or if it exceeds the novelty bound. A step without any measured feature ends
+// the history like a gap. One thread per tracker.
 class PhaseTracker {
  public:
   explicit PhaseTracker(std::shared_ptr<const PhaseEngine> engine);
@@ -47,7 +49,8 @@ class PhaseTracker {
   Phase step(const FeatureVector& vector);
   void reset();  // after a gap
 
-  // Values that were absent or not finite and stood in as the training mean, since the start.
+  // Number of values since the start that were absent or not finite and were replaced by the
+  // training mean.
   std::uint64_t imputed_count() const;
 
  private:

@@ -12,12 +12,12 @@
 namespace cgphase {
 namespace {
 
-// ln 2 in two parts: the first has 33 significant bits, so that its product with an exponent is
+// ln 2 in two parts. The first has 33 significant bits, so that its product with an exponent is
 // exact.
 constexpr double kLn2High = 0x1.62e42fefap-1;
 constexpr double kLn2Low = 0x1.cf79abc9e3b3ap-40;
 constexpr double kLog2E = 0x1.71547652b82fep+0;
-constexpr double kLeastExponent = -745.2;  // e to the power of less is 0
+constexpr double kLeastExponent = -745.2;  // e to a smaller power is 0
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 constexpr int kMantissaBits = 52;
@@ -87,7 +87,7 @@ double portable_exp(double x) {
   const double turns = std::floor(x * kLog2E + 0.5);
   const double remainder = (x - turns * kLn2High) - turns * kLn2Low;
   const int exponent = static_cast<int>(turns);
-  // Two factors, because 2^exponent itself may be out of range where the result is not.
+  // Two factors are needed, because 2^exponent may be out of range although the result is not.
   const int half = exponent / 2;
   return exp_of_remainder(remainder) * power_of_two(half) * power_of_two(exponent - half);
 }
@@ -118,8 +118,8 @@ double portable_log1p(double x) {
   return portable_log(sum) * (x / (sum - 1));
 }
 
-// Both branches of portable_sigmoid are of e^-|x|. No branch and no call, so that the compiler can
-// compute several at a time.
+// Both branches of portable_sigmoid use e^-|x|. There is no branch and no call here, so that the
+// compiler can compute several values at a time.
 CGPHASE_CLONES void portable_sigmoids(double* values, int count) {
   for (int i = 0; i < count; ++i) {
     const double x = values[i];

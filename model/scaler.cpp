@@ -8,7 +8,7 @@
 namespace cgphase {
 namespace {
 
-// Below this share of the mean a deviation is rounding, not behaviour.
+// A deviation below this fraction of the mean is rounding, not behaviour.
 constexpr double kNoiseRatio = 1e-12;
 
 bool usable(const std::optional<double>& value) { return value && std::isfinite(*value); }

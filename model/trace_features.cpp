@@ -24,7 +24,7 @@ FeatureExtractor::Step TraceFeatures::add(const ExecutionHeader& execution, cons
   FeatureExtractor::Step step =
       extractor_.add(row.sample, row.time, execution.original, execution.host);
   if (!has_columns_) return step;
-  // The column entries take the place of what no sample tells.
+  // Column entries are filled from the trace, because samples have no columns.
   if (!step.vector) step.vector.emplace();
   step.vector->values.resize(columns_.size());
   for (std::size_t i = 0; i < columns_.size(); ++i) {

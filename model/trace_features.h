@@ -1,4 +1,4 @@
-// Feature vectors of a recorded execution, by the same extractor that the daemon uses.
+// Feature vectors of a recorded execution, from the same extractor that the daemon uses.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,20 @@
 
 namespace cgphase {
 
-// The columns that a schema asks for, in the order of its column entries: TraceOptions::columns.
+// The columns that a schema needs, in the order of its column entries: TraceOptions::columns.
 std::vector<std::string> schema_columns(const FeatureSchema& schema);
 
 // The features of one execution, row by row. A schema with columns takes each row as one model step
-// and reads the trace with schema_columns(); the trace's own gaps still count.
+// and needs a trace read with schema_columns(). Gaps of the trace still count. Owned and used by
+// one thread.
 class TraceFeatures {
  public:
   TraceFeatures(const FeatureSchema& schema, double step_seconds);
   FeatureExtractor::Step add(const ExecutionHeader& execution, const TraceRow& row);
 
  private:
-  std::vector<std::optional<std::size_t>> columns_;  // of each entry the place in TraceRow::columns
+  // Per schema entry: its index in TraceRow::columns.
+  std::vector<std::optional<std::size_t>> columns_;
   bool has_columns_;
   FeatureExtractor extractor_;
 };

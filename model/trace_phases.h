@@ -1,4 +1,4 @@
-// Phases of a recorded execution, by the same tracker that the daemon uses.
+// Phases of a recorded execution, from the same tracker that the daemon uses.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@
 
 namespace cgphase {
 
-// The phases of one execution, row by row. The trace was read with schema_columns() of the engine's
-// model.
+// The phases of one execution, row by row. The trace must be read with schema_columns() of the
+// engine's model. Owned and used by one thread.
 class PhaseFollower {
  public:
   explicit PhaseFollower(std::shared_ptr<const PhaseEngine> engine);
 
-  // The phase in force at this row; rows within a model step keep that of the last one.
+  // The phase at this row. Rows within a model step keep the phase of the last step.
   Phase add(const ExecutionHeader& execution, const TraceRow& row);
-  // Whether the row last added completed a model step.
+  // True if the last row completed a model step.
   bool stepped() const { return stepped_; }
-  // Model steps so far, and whether any feature of the model was measured in one of them.
+  // Number of model steps so far, and whether any feature of the model was measured in one of them.
   std::uint64_t steps() const { return steps_; }
   bool measured() const { return tracker_.imputed_count() < steps_ * feature_count_; }
 
@@ -34,7 +34,7 @@ class PhaseFollower {
   bool stepped_ = false;
 };
 
-// The phase in force at each row.
+// The phase at each row.
 std::vector<Phase> tracked_phases(const std::shared_ptr<const PhaseEngine>& engine,
                                   const Execution& execution);
 

@@ -6,7 +6,7 @@
 namespace cgphase {
 namespace {
 
-// What the sum of squares grows by when two groups become one.
+// The growth of the sum of squares if two groups are merged.
 double ward_cost(double weight, double mean, double other_weight, double other_mean) {
   const double apart = mean - other_mean;
   return weight * other_weight / (weight + other_weight) * apart * apart;
@@ -64,7 +64,7 @@ std::optional<TwoMeans::Cut> TwoMeans::cut() const {
   }
   double best = 0, weight = 0, sum = 0;
   std::size_t below = 0;
-  // Sums are of distances to the mean of all, which loses nothing where values are large.
+  // Sums use distances to the mean of all values, which keeps precision if values are large.
   for (std::size_t i = 0; i + 1 < bins_.size(); ++i) {
     weight += bins_[i].weight;
     sum += bins_[i].weight * (bins_[i].mean - all.mean);

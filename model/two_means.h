@@ -1,21 +1,21 @@
-// A series cut in two at a level: one-dimensional two-means, online. Pure: no clock, no I/O.
+// Cuts a series in two at a level: one-dimensional two-means, online. Pure: no clock, no I/O.
 //
-// The values so far are kept as at most kTwoMeansBins bins (weight, mean, sum of squares about it),
-// sorted by their means: a streaming histogram (Ben-Haim and Tom-Tov, JMLR 11, 2010) whose merges
-// follow Ward's criterion, the sum of squares that two-means makes small.
-// Update: each value first makes all weights smaller by 1 - 1/kTwoMeansMemory, then becomes a bin
-// of weight 1 (or joins the bin of the same value); while there are too many bins, the two
-// neighbours whose merging adds the least sum of squares become one. Bins that weigh less than
-// kTwoMeansForgotten are dropped.
-// Cut: of all places between two bins the one with the least sum of squares within the two sides.
-// In one dimension that is the optimum of two-means, so neither the initial means nor the order of
-// the values matter as they do to MacQueen's rule; it is exact while there are no more different
-// values than bins.
-// No cut, and so no burst, is claimed before kTwoMeansLeast values, nor while both means coincide
-// for all that can be told: while they lie less than kTwoMeansApart (1 + kTwoMeansLeast / weight of
-// all values) pooled standard deviations apart, or the lower is more than kTwoMeansIdle of the
-// higher. Much noise of one level, cut in two, lies 2.65 apart if it is normal, 3.46 if it is
-// uniform, 3.37 if it is exponential, and a few values of it further.
+// The values so far are kept as at most kTwoMeansBins bins (weight, mean, sum of squared
+// deviations), sorted by mean. This is a streaming histogram (Ben-Haim and Tom-Tov, JMLR 11, 2010).
+// Its merges follow Ward's criterion: the sum of squares, which two-means minimises.
+// Update: each value first multiplies all weights by 1 - 1/kTwoMeansMemory. Then it becomes a bin
+// of weight 1, or joins the bin of the same value. If there are too many bins, the two neighbours
+// whose merge adds the least sum of squares become one. Bins of less weight than kTwoMeansForgotten
+// are dropped.
+// Cut: of all places between two bins, the one with the least sum of squares within both sides. In
+// one dimension that is the optimum of two-means, so initial means and order of the values do not
+// matter, unlike in MacQueen's rule. It is exact while there are at most as many different values
+// as bins.
+// There is no cut, and so no burst, in three cases. There are fewer than kTwoMeansLeast values. Or
+// the means are less than kTwoMeansApart (1 + kTwoMeansLeast / weight of all values) pooled
+// standard deviations apart. Or the lower mean is more than kTwoMeansIdle of the higher. Noise of
+// one level, cut in two, is 2.65 apart if it is normal, 3.46 if it is uniform and 3.37 if it is
+// exponential. With few values it is further apart.
 #pragma once
 
 #include <cstddef>
@@ -38,12 +38,12 @@ class TwoMeans {
     bool is_high(double value) const { return value > (low + high) / 2; }
   };
 
-  // `memory` in values: after so many a value weighs 1/e.
+  // `memory` is a number of values, after which a value has the weight 1/e.
   explicit TwoMeans(double memory = kTwoMeansMemory) : keep_(1 - 1 / memory) {}
 
-  // A finite value.
+  // Adds a finite value.
   void add(double value);
-  // Of all values so far; absent while none is claimed.
+  // The cut of all values so far; absent if there is none.
   std::optional<Cut> cut() const;
 
  private:

@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kTelemetrySeconds = 15;
 
-// All rows of all executions, standardised, and where the windows begin in them.
+// All rows of all executions, standardised, and the start of each window.
 struct Rows {
   Scaler scaler;
   std::vector<double> values;          // row-major [rows * n_vis]
@@ -97,7 +97,7 @@ std::string name_of(std::span<const Trace> traces) {
 // The release cannot train on a column without a single number.
 Status check_columns(std::span<const Trace> traces) {
   const std::vector<std::string> columns = ai4dl_columns();
-  const auto told = [&](std::size_t column) {
+  const auto has_number = [&](std::size_t column) {
     for (const Trace& trace : traces)
       for (const Execution& execution : trace.executions)
         for (const TraceRow& row : execution.rows)
@@ -105,7 +105,7 @@ Status check_columns(std::span<const Trace> traces) {
     return false;
   };
   for (std::size_t column = 0; column < columns.size(); ++column)
-    if (!told(column))
+    if (!has_number(column))
       return failure(ErrorKind::invalid,
                      fmt::format("{}: column {}: has no number in any row, and --compat trains on "
                                  "all {} of AI4DL's columns; without --compat it may be missing",

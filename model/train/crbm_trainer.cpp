@@ -13,11 +13,11 @@
 namespace cgphase {
 namespace {
 
-constexpr std::size_t kBlockWindows = 20;      // held out together
-constexpr std::size_t kHeldOutShare = 5;       // one block in so many
-constexpr std::size_t kSmallestHeldOut = 100;  // with fewer windows none is held out
+constexpr std::size_t kBlockWindows = 20;       // windows that are held out together
+constexpr std::size_t kHeldOutShare = 5;        // one of this many blocks is held out
+constexpr std::size_t kSmallestHeldOut = 100;   // with fewer windows, none is held out
 constexpr std::size_t kWindowsAtATime = 64;     // whose errors are computed together
-constexpr double kImprovement = 1e-4;          // relative, below it an epoch did not improve
+constexpr double kImprovement = 1e-4;           // relative; a smaller change is no improvement
 constexpr int kMaxHalvings = 20;               // of the learning rate after divergence
 
 CrbmParameters initial_parameters(const Dataset& data, int hidden, Random& random) {
@@ -54,7 +54,7 @@ Split split_windows(std::size_t count, Random& random) {
   return split;
 }
 
-// Left to right, so that the sum does not depend on the width of the processor's vectors.
+// The sum runs left to right, so that it does not depend on the vector width of the processor.
 double distance(const double* a, const double* b, int size) {
   double sum = 0;
   for (int i = 0; i < size; ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
@@ -195,7 +195,7 @@ void CrbmGradient::set_zero() {
   hidden_bias.setZero();
 }
 
-// h0 and v1 of all windows. Sigmoids and sums that do not wait for each other cost a third.
+// Computes h0 and v1 of all windows. Independent sigmoids and sums take a third of the time.
 void ContrastiveDivergence::reconstruct(const Crbm& crbm, Windows windows, double& error) {
   const auto count = static_cast<Eigen::Index>(windows.size());
   sums_.resize(crbm.n_hid(), count);

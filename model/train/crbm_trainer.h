@@ -1,6 +1,5 @@
-// Training of the CRBM by contrastive divergence, one step, mean field throughout (CD-1; Hinton,
-// "Training products of experts", Neural Computation 2002; docs/internals/model-file.md has the
-// equations).
+// Trains the CRBM by one-step contrastive divergence with mean field (CD-1; Hinton, "Training
+// products of experts", Neural Computation 2002). docs/internals/model-file.md has the equations.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@
 
 namespace cgphase {
 
-// The direction in which the parameters of a Crbm go, shaped like them.
+// The gradient of a Crbm, with the shape of its parameters.
 struct CrbmGradient {
   explicit CrbmGradient(const Crbm& crbm);
   void set_zero();
@@ -22,23 +21,23 @@ struct CrbmGradient {
   Eigen::VectorXd visible_bias, hidden_bias;
 };
 
-// CD-1 of windows, several at a time; keeps its scratch space from one call to the next.
+// CD-1 of windows, several at a time. It reuses its scratch space between calls.
 class ContrastiveDivergence {
  public:
   using Windows = std::span<const double* const>;
   // Adds the gradients of the windows to `gradient` and their reconstruction errors ||v - v1|| to
   // `error`, one window after the other.
   void add(const Crbm& crbm, Windows windows, CrbmGradient& gradient, double& error);
-  // The errors alone.
+  // Adds only the errors.
   void add_errors(const Crbm& crbm, Windows windows, double& error);
-  // Adds `rate` times the gradient of one window to the parameters at once, which become floats: a
-  // step of the released AI4DL. Returns the error, as it was before the step.
+  // Adds `rate` times the gradient of one window to the parameters and rounds them to floats: a
+  // step of the released AI4DL. Returns the error before the step.
   double step(Crbm& crbm, const double* window, double rate);
 
  private:
   void reconstruct(const Crbm& crbm, Windows windows, double& error);
   void activate(const Crbm& crbm);  // h1
-  // A column for each window; the first are hidden_bias + B c.
+  // One column per window. sums_ starts as hidden_bias + B c.
   Eigen::MatrixXd sums_, h0_, v1_, h1_;
   Eigen::VectorXd hidden_apart_, visible_apart_;  // h0 - h1, v - v1 of one window
 };
@@ -53,15 +52,15 @@ struct CrbmTraining {
 };
 
 struct CrbmFit {
-  CrbmParameters crbm;  // of the best epoch
-  int epochs = 0;       // run
+  CrbmParameters crbm;  // parameters of the best epoch
+  int epochs = 0;       // epochs that were run
   double error = 0, held_out_error = 0;
 };
 
-// Weights begin as N(0, 1) * 0.2 / (n_vis * max(n_his, 1)), biases at 0. A fifth of the windows, in
-// blocks so that neighbours do not leak, is held out and decides when to stop. A step that makes a
-// parameter not finite is undone and the learning rate halved. Deterministic for a seed.
-// `data` has at least one window.
+// Weights start as N(0, 1) * 0.2 / (n_vis * max(n_his, 1)), biases at 0. A fifth of the windows is
+// held out and decides when to stop. It is chosen in blocks, so that neighbours do not leak. A step
+// that makes a parameter not finite is undone and the learning rate halved. Deterministic for a
+// seed. `data` has at least one window.
 CrbmFit fit_crbm(const Dataset& data, const CrbmTraining& options,
                  const std::function<void(const EpochReport&)>& progress);
 

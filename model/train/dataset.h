@@ -1,4 +1,4 @@
-// The windows that a model is trained on.
+// The windows on which a model is trained.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +15,18 @@
 
 namespace cgphase {
 
-// Steps of all executions one after the other. A window is n_his + 1 steps that follow each other
-// without a gap, so it is a contiguous piece of `standardised`.
+// The steps of all executions, one after the other. A window is n_his + 1 consecutive steps without
+// a gap, so that it is a contiguous part of `standardised`.
 struct Dataset {
   int features = 0, history = 0;
-  std::string optional;  // names of the optional features, without which a step is not here
+  std::string optional;  // names of the optional features; a step without them is excluded
   Scaler scaler;
   std::vector<FeatureVector> steps;
   std::vector<double> standardised;      // [steps * features], row-major
-  std::vector<std::size_t> last_step;    // of each window, ascending
-  std::vector<std::size_t> execution;    // of each window: index over all executions, in order
-  std::vector<std::uint8_t> follows;     // of each window: 1 if it is the next after the one before
-  std::vector<std::size_t> row;          // of each window: the row of its execution it ends at
+  std::vector<std::size_t> last_step;    // per window, ascending
+  std::vector<std::size_t> execution;    // per window: index over all executions, in order
+  std::vector<std::uint8_t> follows;     // per window: 1 if it directly follows the window before
+  std::vector<std::size_t> row;          // per window: the row of its execution where it ends
 
   std::size_t size() const { return last_step.size(); }
   const double* window(std::size_t index) const {
@@ -35,23 +35,23 @@ struct Dataset {
   }
 };
 
-// Cuts windows out of rows as they come: keeps their feature vectors, not their samples. Runs the
-// extractor of the daemon over each execution. A step that measured nothing, or lacks an
+// Cuts windows from rows as they arrive. It keeps their feature vectors, not their samples. It runs
+// the extractor of the daemon over each execution. A step that measured nothing, or lacks an
 // optional feature, ends a history, as in the tracker.
 class DatasetMaker {
  public:
   DatasetMaker(const FeatureSchema& schema, double step_seconds, int history);
 
-  // A row of the execution `index` of its trace, counted from 0 by first appearance.
+  // Adds a row of execution `index` of its trace, counted from 0 by first appearance.
   void add(std::size_t index, const ExecutionHeader& execution, const TraceRow& row);
-  void end_trace();  // what follows are other executions
+  void end_trace();  // later rows belong to other executions
 
-  // Everything that was added, with a scaler fit to it, or with this one.
+  // Returns all windows, with a scaler that is fitted to them, or with the given one.
   Dataset finish();
   Dataset finish(Scaler scaler);
 
  private:
-  // The steps of one execution; windows as in Dataset, steps counted from its first.
+  // The steps of one execution. Windows are as in Dataset, with steps counted from its first.
   struct Piece {
     TraceFeatures features;
     std::size_t rows = 0;
@@ -64,8 +64,8 @@ class DatasetMaker {
   FeatureSchema schema_;
   double step_seconds_;
   Dataset data_;
-  std::size_t executions_ = 0;  // in data_
-  std::vector<Piece> pieces_;   // of the trace that has not ended
+  std::size_t executions_ = 0;  // executions in data_
+  std::vector<Piece> pieces_;   // one per execution of the current trace
 };
 
 // Runs the extractor of the daemon over all executions, fits the scaler and cuts windows. A step
@@ -73,8 +73,8 @@ class DatasetMaker {
 Dataset make_dataset(std::span<const Trace> traces, const FeatureSchema& schema,
                      double step_seconds, int history);
 
-// The windows as `model` sees them: its features, step, history and scaler. The traces were read
-// with schema_columns() of it.
+// The windows as `model` sees them: with its features, step, history and scaler. The traces must be
+// read with schema_columns() of its schema.
 Dataset make_dataset(std::span<const Trace> traces, const Model& model);
 
 }  // namespace cgphase

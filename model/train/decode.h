@@ -1,4 +1,4 @@
-// The phases of a whole dataset, as the tracker finds them step by step.
+// Finds the phases of a whole dataset, as the tracker does step by step.
 #pragma once
 
 #include <span>
@@ -10,10 +10,10 @@
 
 namespace cgphase {
 
-// Per window its phase; `points` are the activations of all windows, row-major [data.size() *
-// n_hid]. Without a switch cost the nearest of the double engine. With one it is the tracker's own
-// path over the integers' distances, begun anew with each execution and after each gap; the
-// distance to the phase so chosen is that of the double engine, the margin the path's.
+// Returns the phase of each window. `points` are the activations of all windows, row-major
+// [data.size() * n_hid]. Without a switch cost it is the nearest phase in double. With a switch
+// cost it is the tracker's own path over integer distances, restarted with each execution and after
+// each gap. Then the distance is computed in double, and the margin is that of the path.
 std::vector<NearestCentroid> decode_phases(const Model& model, const Dataset& data,
                                            std::span<const double> points);
 

@@ -1,4 +1,4 @@
-// How training goes, told after each epoch.
+// Progress of the training, reported after each epoch.
 #pragma once
 
 namespace cgphase {

@@ -46,7 +46,7 @@ Status check_split(const Model& model, const SplitOptions& options, std::size_t 
   if (options.phase < 0 || options.phase >= count)
     return refuse(fmt::format("the model has phases 0..{}", count - 1));
   if (std::ranges::find(model.centroids.parents, options.phase) != model.centroids.parents.end())
-    return refuse("was split already; split one of its parts");
+    return refuse("was already split; split one of its parts");
   if (options.clusters < 2 || count + options.clusters > kMaxPhases)
     return refuse(fmt::format("cannot be split into {}: 2 or more are needed, and a model has at "
                               "most {} phases, parts and split ones together",
@@ -54,7 +54,7 @@ Status check_split(const Model& model, const SplitOptions& options, std::size_t 
   const std::size_t needed =
       std::max(kFewestToSplit, 2 * static_cast<std::size_t>(options.clusters));
   if (samples < needed)
-    return refuse(fmt::format("{} samples of these traces fall into it, at least {} are needed",
+    return refuse(fmt::format("{} samples of these traces belong to it, at least {} are needed",
                               samples, needed));
   return {};
 }
@@ -112,8 +112,8 @@ Result<Model> split_phase(const Model& model, const Dataset& data, const PhaseSa
       part(points, model.centroids.dimension, options.clusters, options.seed);
   if (fit.centroids.count < options.clusters)
     return failure(ErrorKind::invalid,
-                   fmt::format("phase {}: its {} samples are only {} different ones", options.phase,
-                               windows.size(), fit.centroids.count));
+                   fmt::format("phase {}: its {} samples have only {} different values",
+                               options.phase, windows.size(), fit.centroids.count));
   Centroids parts = in_order(fit, data, windows);
   snap_to_grid(parts);
 

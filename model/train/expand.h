@@ -1,5 +1,5 @@
-// How well the phases of a model fit new data, and splitting one of them ("expanding phases",
-// AI4DL's second notebook). Scaler, CRBM and the other phases stay as they are.
+// Measures how well the phases of a model fit new data, and splits one of them ("expanding phases",
+// AI4DL's second notebook). Scaler, CRBM and the other phases do not change.
 #pragma once
 
 #include <cstdint>
@@ -13,28 +13,28 @@
 
 namespace cgphase {
 
-inline constexpr std::size_t kFewestToSplit = 20;  // samples of the phase
+inline constexpr std::size_t kFewestToSplit = 20;  // fewest samples of a phase to split
 
 // The windows of a dataset as the model sees them.
 struct PhaseSamples {
   std::vector<double> activations;  // row-major [windows * n_hid]
-  std::vector<int> phases;          // of each window (decode_phases)
-  std::vector<double> distances;    // squared, to its phase
+  std::vector<int> phases;          // phase of each window (decode_phases)
+  std::vector<double> distances;    // squared distance of each window to its phase
 };
 PhaseSamples assign_phases(const Model& model, const Dataset& data);
 
 struct PhaseFit {
   std::size_t samples = 0;
-  std::size_t novel = 0;   // farther than 99 % of the training samples of the phase were
+  std::size_t novel = 0;   // farther away than 99 % of the training samples of the phase
   double inertia = 0;      // sum of squared distances
-  double split_gain = 0;   // by how much two phases instead of it would lower the inertia
+  double split_gain = 0;   // reduction of the inertia if it became two phases
 };
 
 struct NoveltyReport {
   std::size_t samples = 0, novel = 0;
-  bool bounds_known = false;     // false for models that do not tell novelty_distance
+  bool bounds_known = false;     // false if the model has no novelty_distance
   std::vector<PhaseFit> phases;  // one per centroid
-  int to_split = -1;             // the phase with the largest split_gain; -1 where none has enough
+  int to_split = -1;  // the phase with the largest split_gain; -1 if none has enough samples
 };
 // Deterministic for a seed.
 NoveltyReport report_novelty(const Model& model, const PhaseSamples& samples, std::uint64_t seed);
@@ -44,9 +44,9 @@ struct SplitOptions {
   int clusters = 2;
   std::uint64_t seed = 1;
 };
-// The model with the samples of `phase` parted by k-means (k-means++, 10 restarts): the parts are
-// numbered on from the last phase, by rising mean of the first feature. Errors: invalid (no such
-// phase, one that was split already, too few or too equal samples, too many phases in all).
+// Returns the model with `phase` split by k-means of its samples (k-means++, 10 restarts). The
+// parts are numbered after the last phase, by rising mean of the first feature. Errors: invalid (no
+// such phase, already split, too few or too similar samples, too many phases in all).
 Result<Model> split_phase(const Model& model, const Dataset& data, const PhaseSamples& samples,
                           const SplitOptions& options);
 

@@ -50,7 +50,7 @@ void append(Centroids& centroids, std::span<const double> point) {
   ++centroids.count;
 }
 
-// The index at which the running sum of `weights` passes a uniformly drawn share of `total`.
+// The index at which the cumulative sum of `weights` exceeds a uniformly drawn fraction of `total`.
 std::size_t draw(const std::vector<double>& weights, double total, Random& random) {
   double left = random.uniform() * total;
   for (std::size_t i = 0; i < weights.size(); ++i) {
@@ -60,7 +60,8 @@ std::size_t draw(const std::vector<double>& weights, double total, Random& rando
   return weights.size() - 1;
 }
 
-// k-means++: each next centre is a point drawn by its squared distance to the nearest so far.
+// k-means++: each next centre is a point, drawn with a probability proportional to its squared
+// distance to the nearest centre so far.
 Centroids seed_centroids(const Points& points, int clusters, Random& random) {
   Centroids centroids;
   centroids.dimension = static_cast<int>(points.dimension());

@@ -21,15 +21,15 @@ Moments add_up(double a_count, const Moments& a, double b_count, const Moments& 
   return {a.mean + away * b_count / count, a.m2 + b.m2 + away * away * a_count * b_count / count};
 }
 
-bool tells_nothing(const PhaseSummary& phase) {
+bool counted_nothing(const PhaseSummary& phase) {
   return !(phase.count > 0) && !(phase.novelty_distance > 0);
 }
 
 }  // namespace
 
 PhaseSummary add_up(const PhaseSummary& a, const PhaseSummary& b) {
-  if (tells_nothing(a)) return b;
-  if (tells_nothing(b)) return a;
+  if (counted_nothing(a)) return b;
+  if (counted_nothing(b)) return a;
   PhaseSummary sum;
   sum.count = a.count + b.count;
   if (sum.count > 0) {
@@ -56,7 +56,7 @@ Status check_same_phases(const Model& model, const std::string& name, const Mode
   else if (model.switch_cost != other.switch_cost) key = "switch_cost";
   if (key == nullptr) return {};
   return failure(ErrorKind::invalid,
-                 fmt::format("{}: {}: is another than in {}: only statistics of the same phases "
+                 fmt::format("{}: {}: differs from {}: only statistics of the same phases "
                              "can be added up",
                              escape_name(other_name), key, escape_name(name)));
 }

@@ -31,7 +31,7 @@ std::uint64_t Random::next() {
 
 double Random::uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
-// A product with a 53-bit fraction: the bias is below 2^-40 for any bound that occurs here.
+// Multiplying a 53-bit fraction has a bias below 2^-40 for all bounds that occur here.
 std::size_t Random::below(std::size_t bound) {
   const auto value = static_cast<std::size_t>(uniform() * static_cast<double>(bound));
   return value < bound ? value : bound - 1;

@@ -1,4 +1,4 @@
-// Random numbers that are the same on every machine and in every version of the library.
+// Random numbers that are the same on every machine and with every version of the library.
 #pragma once
 
 #include <array>

@@ -19,7 +19,7 @@ std::optional<std::size_t> position(const FeatureSchema& schema, Feature feature
   return std::nullopt;
 }
 
-// Where a schema has a ratio to the limit, as it is or in the logarithm.
+// The position of a ratio to the limit in a schema, linear or as a logarithm.
 struct Ratio {
   std::size_t position = 0;
   bool in_logarithm = false;
@@ -36,7 +36,7 @@ std::optional<Ratio> find_ratio(const FeatureSchema& schema, Feature plain, Feat
   return std::nullopt;
 }
 
-// Welford's update; both ratios or neither, so that one count serves them.
+// Welford's update. Both ratios are present or neither, so that one count serves both.
 void add_ratios(PhaseSummary& phase, double cpu, double memory) {
   phase.count += 1;
   const double cpu_away = cpu - phase.cpu_mean_ratio;

@@ -1,4 +1,4 @@
-// What k-means found, as a model tells it: centroids in a fixed order, statistics per phase.
+// The result of k-means in the form of a model: centroids in a fixed order, statistics per phase.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace cgphase {
 
-// The centroids renumbered by rising mean of the first feature in the last steps of their windows.
-// `windows` tells of each point of the fit its window in `data`.
+// The centroids, renumbered by rising mean of the first feature in the last steps of their windows.
+// `windows` has the window in `data` of each point of the fit.
 Centroids in_order(const KMeansFit& fit, const Dataset& data,
                    std::span<const std::size_t> windows);
 

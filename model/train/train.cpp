@@ -62,7 +62,7 @@ KMeansFit find_phases(std::span<const double> points, const TrainOptions& option
   return kmeans(points, options.hidden, kmeans_options);
 }
 
-// On the grid of the integers, like all else that decides about phases.
+// The cost is rounded to the grid of the integers, like all values that decide about phases.
 double switch_cost(const Centroids& centroids, std::span<const double> points, double stickiness) {
   const auto dimension = static_cast<std::size_t>(centroids.dimension);
   double sum = 0;
@@ -73,29 +73,27 @@ double switch_cost(const Centroids& centroids, std::span<const double> points, d
   return std::ldexp(std::round(std::ldexp(cost, 2 * kActivationShift)), -2 * kActivationShift);
 }
 
-void tell_provenance(Model& model, const TrainOptions& options,
-                     std::span<const TraceSource> traces, const Dataset& data,
-                     const CrbmFit& fit) {
-  auto& told = model.provenance;
-  told["program"] = "cgphase train " CGPHASE_VERSION;
-  told["seed"] = fmt::format("{}", options.seed);
+void fill_provenance(Model& model, const TrainOptions& options, std::span<const TraceSource> traces,
+                     const Dataset& data, const CrbmFit& fit) {
+  auto& provenance = model.provenance;
+  provenance["program"] = "cgphase train " CGPHASE_VERSION;
+  provenance["seed"] = fmt::format("{}", options.seed);
   const std::string clusters =
       options.clusters == kAutomaticClusters ? "auto" : fmt::format("{}", options.clusters);
-  told["options"] =
-      fmt::format("clusters {} epochs {} learning-rate {} momentum {} batch {} stickiness {}",
-                  clusters, options.epochs, options.learning_rate, options.momentum, options.batch,
-                  options.stickiness);
-  told["windows"] = fmt::format("{}", data.size());
-  told["epochs"] = fmt::format("{}", fit.epochs);
-  told["reconstruction_error"] =
+  provenance["options"] = fmt::format(
+      "clusters {} epochs {} learning-rate {} momentum {} batch {} stickiness {}", clusters,
+      options.epochs, options.learning_rate, options.momentum, options.batch, options.stickiness);
+  provenance["windows"] = fmt::format("{}", data.size());
+  provenance["epochs"] = fmt::format("{}", fit.epochs);
+  provenance["reconstruction_error"] =
       fmt::format("{:.6f} trained, {:.6f} held out", fit.error, fit.held_out_error);
   const FixedProof proof = prove_fixed(model, data);
-  told["certified_share"] = fmt::format(
+  provenance["certified_share"] = fmt::format(
       "{:.6f}", static_cast<double>(proof.certified) / static_cast<double>(proof.windows));
-  told["inputs"] = fmt::format("{}", traces.size());
+  provenance["inputs"] = fmt::format("{}", traces.size());
   for (std::size_t i = 0; i < std::min(traces.size(), kNamedInputs); ++i) {
     const std::string name = std::filesystem::path(traces[i].path).filename().string();
-    told[fmt::format("input_{:02}", i + 1)] =
+    provenance[fmt::format("input_{:02}", i + 1)] =
         fmt::format("{} crc32c {:08x}", escape_name(name.substr(0, kNameBytes)), traces[i].crc);
   }
 }
@@ -134,7 +132,7 @@ Result<Model> train(const TrainOptions& options, const Dataset& data,
   model.step_seconds = options.step_seconds;
   model.scaler = data.scaler;
   model.crbm = fit.crbm;
-  // From here on the float engine and the integers hold the same weights.
+  // From here on the double engine and the integers have the same weights.
   snap_to_grid(model.crbm);
   const std::vector<double> points = activations(model.crbm, data);
   const KMeansFit found = find_phases(points, options);
@@ -144,7 +142,7 @@ Result<Model> train(const TrainOptions& options, const Dataset& data,
   snap_to_grid(model.centroids);
   model.switch_cost = switch_cost(model.centroids, points, options.stickiness);
   model.phases = summarise(model, data, points);
-  tell_provenance(model, options, sources, data, fit);
+  fill_provenance(model, options, sources, data, fit);
   if (Status status = check_model(model, "trained model"); !status)
     return std::unexpected(status.error());
   return model;

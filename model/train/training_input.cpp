@@ -8,7 +8,7 @@
 namespace cgphase {
 namespace {
 
-// Apart by more than the rounding of a rate.
+// True if the difference is larger than the rounding of a rate.
 bool differ(double low, double high) {
   constexpr double kRounding = 1e-9;
   return high - low > kRounding * std::max(std::abs(low), std::abs(high));
@@ -31,13 +31,13 @@ bool anything_varies(const Dataset& data) {
   return false;
 }
 
-// Why there is not one step.
+// The reason why there is not a single step.
 std::string unmeasured(const Dataset& data) {
   if (!data.optional.empty())
-    return "no two rows that follow each other tell all of " + data.optional +
-           " (docs/internals/model-file.md says of which columns they are made)";
-  return "no two rows that follow each other tell the use of CPU (columns cpu.usage.usec, "
-         "cpu.usage, cpu.usage.cores) or of memory (memory.anon, mem.working.set, mem.current)";
+    return "no two consecutive rows have all of " + data.optional +
+           " (docs/internals/model-file.md lists the columns that they need)";
+  return "no two consecutive rows have CPU use (columns cpu.usage.usec, cpu.usage, "
+         "cpu.usage.cores) or memory use (memory.anon, mem.working.set, mem.current)";
 }
 
 }  // namespace
@@ -53,8 +53,9 @@ Status check_training_input(const Dataset& data, double step_seconds, std::size_
         data.size(), data.history + 1, data.history > 0 ? "s" : "", step_seconds, needed,
         data.steps.empty() ? unmeasured(data) : "record longer"));
   if (!anything_varies(data))
-    return refuse("every feature is the same in all rows, so there are no phases to tell apart: "
-                  "record the container while it works");
+    return refuse(
+        "every feature is the same in all rows, so there are no phases to find: record the "
+        "container while it works");
   return {};
 }
 

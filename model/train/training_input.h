@@ -1,4 +1,4 @@
-// What traces must give before a model can be trained on them.
+// Checks that traces have enough data to train a model.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace cgphase {
 
-// At least `needed` windows, and one feature that is not the same in all steps. `name` (the traces)
-// opens the error: invalid, telling how many windows there are, or what was never measured.
+// Requires at least `needed` windows, and one feature that varies. The error starts with `name`
+// (the traces). It is invalid and contains the number of windows, or the values that were never
+// measured.
 Status check_training_input(const Dataset& data, double step_seconds, std::size_t needed,
                             const std::string& name);
 

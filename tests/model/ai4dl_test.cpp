@@ -23,7 +23,8 @@ std::string content(const std::string& name) {
   return *text;
 }
 
-// Rows compared; 0 where the data is absent. With `expanded` the parts of its second notebook too.
+// Returns the number of compared rows, 0 without the data. With `expanded`, the parts from AI4DL's
+// second notebook are compared too.
 std::size_t compare_with_release(const std::string& trace_name, const std::string& expected_name,
                                  bool expanded = false) {
   const std::string parameters = content("ai4dl/model.json");
@@ -75,14 +76,14 @@ TEST_CASE("compat gives the phases of the released AI4DL on all rows of its publ
   CHECK((rows == 0 || rows == 2490));
 }
 
-TEST_CASE("compat gives the parts of the phase that the release expanded, on all rows too") {
+TEST_CASE("compat gives the parts of the phase that the release expanded, on all rows") {
   const std::size_t rows =
       compare_with_release("ai4dl/sample.csv", "ai4dl/expected_sample.json", true) +
       compare_with_release("ai4dl/sample-vr.csv", "ai4dl/expected_sample-vr.json", true);
   CHECK((rows == 0 || rows == 2490));
 }
 
-TEST_CASE("AI4DL's parameters with a piece missing or misshapen are refused") {
+TEST_CASE("AI4DL's parameters are refused if a part is missing or malformed") {
   const std::string parameters = content("ai4dl/model.json");
   if (parameters.empty()) return;
   json document = json::parse(parameters);
@@ -96,7 +97,7 @@ TEST_CASE("AI4DL's parameters with a piece missing or misshapen are refused") {
   CHECK(!import_ai4dl("hello", "x.json"));
 }
 
-TEST_CASE("sizes that are no small whole number are refused by their key") {
+TEST_CASE("sizes that are not small integers are refused with their key") {
   json document = small_parameters();
   REQUIRE(import_ai4dl(document.dump(), "x.json"));
   for (const json& size : {json(1e300), json(-2), json(2.5), json(4'294'967'298), json("2")}) {
@@ -107,7 +108,7 @@ TEST_CASE("sizes that are no small whole number are refused by their key") {
   }
 }
 
-TEST_CASE("a text in a matrix and nesting beyond all need are refused") {
+TEST_CASE("a string in a matrix and too deep nesting are refused") {
   json document = small_parameters();
   document["crbm"]["W"][0][0] = "x";
   const Result<Model> text = import_ai4dl(document.dump(), "x.json");
@@ -119,7 +120,7 @@ TEST_CASE("a text in a matrix and nesting beyond all need are refused") {
   CHECK(!parse_ai4dl_weights("{\"W\": " + deep + "}", "x.json"));
 }
 
-TEST_CASE("a source longer than the file may tell is cut between two characters") {
+TEST_CASE("a too long source is cut between two characters") {
   json document = small_parameters();
   std::string source = "x";
   while (source.size() < kMaxTextBytes + 10) source += "\u00e9";
@@ -130,7 +131,7 @@ TEST_CASE("a source longer than the file may tell is cut between two characters"
   CHECK(parse_model(serialize_model(*model), "m.json"));
 }
 
-TEST_CASE("an imported model survives as a model file") {
+TEST_CASE("an imported model can be saved and loaded") {
   const std::string parameters = content("ai4dl/model.json");
   if (parameters.empty()) return;
   const Result<Model> model = import_ai4dl(parameters, "model.json");

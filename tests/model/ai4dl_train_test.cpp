@@ -30,21 +30,21 @@ double worst(const CrbmParameters& a, const CrbmParameters& b) {
                    worst(a.visible_bias, b.visible_bias), worst(a.hidden_bias, b.hidden_bias)});
 }
 
-// The synthetic execution with the columns of the release, in one shape or another.
+// The synthetic execution with the columns of the release, in several variants.
 Trace columns_trace(std::uint64_t seed, int seconds) {
   Trace trace = synthetic_trace(seed, seconds);
   for (TraceRow& row : trace.executions[0].rows) {
     const auto anon = static_cast<double>(*row.sample.memory.anon_bytes);
     row.columns.assign(8, std::optional<double>(anon));
     row.columns[0] = static_cast<double>(*row.sample.cpu.usage_usec % 1000);
-    row.columns[5] = 1e9;  // never varies
+    row.columns[5] = 1e9;  // constant
   }
   return trace;
 }
 
 }  // namespace
 
-TEST_CASE("training as the release does gives its weights and its errors, epoch by epoch") {
+TEST_CASE("training as the release does gives its weights and errors, epoch by epoch") {
   const std::string path = test_data("ai4dl/train_vector.json");
   if (path.empty()) return;
   const Result<std::string> text = read_file(path, 1U << 20);
@@ -77,7 +77,7 @@ TEST_CASE("training as the release does gives its weights and its errors, epoch 
   }
 }
 
-TEST_CASE("without given weights the seed decides, and the model is one that --compat can use") {
+TEST_CASE("without given weights the seed decides, and --compat can use the model") {
   const std::vector<Trace> traces{columns_trace(1, 100), columns_trace(2, 100)};
   Ai4dlTraining options;
   options.epochs = 3;
@@ -91,7 +91,7 @@ TEST_CASE("without given weights the seed decides, and the model is one that --c
   CHECK(ai4dl_phases(*one, traces[0].executions[0]).size() == 100);
 }
 
-TEST_CASE("what cannot be trained as the release does is refused") {
+TEST_CASE("invalid input for training as the release does is refused") {
   const std::vector<Trace> traces{columns_trace(1, 50)};
   const auto refused = [&](auto change) {
     Ai4dlTraining options;

@@ -26,7 +26,7 @@ void forget(void* memory) {
 
 }  // namespace
 
-// Those with an alignment are left as they are: nothing that a reader holds needs one.
+// Aligned versions are not replaced, because no reader allocates with an alignment.
 void* operator new(std::size_t size) {
   if (void* const memory = counted(size)) return memory;
   throw std::bad_alloc();

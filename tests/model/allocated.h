@@ -1,12 +1,12 @@
-// How much memory a piece of a test holds at once, counted at operator new.
+// Measures the memory that a part of a test allocates, counted in operator new.
 #pragma once
 
 #include <cstddef>
 
 namespace cgphase::test {
 
-// The most that was allocated and not yet freed since it was made, beyond what there was before.
-// One at a time; other threads count too.
+// The peak of allocated memory since construction, above the amount at construction. Only one may
+// exist at a time; other threads are counted too.
 class PeakAllocation {
  public:
   PeakAllocation();

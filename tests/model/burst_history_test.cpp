@@ -23,7 +23,7 @@ RunBursts run_of(int count, double seconds) {
 
 }  // namespace
 
-TEST_CASE("nothing is predicted before a run told something") {
+TEST_CASE("nothing is predicted before a run had a segment") {
   BurstHistory history;
   CHECK(history.empty());
   CHECK_FALSE(history.predict(kTx, kIdle));
@@ -56,7 +56,7 @@ TEST_CASE("the prediction is the mean of the runs, weighted by their segments") 
   CHECK(history.predict(kTx, kIdle)->predicted_runs == 2);
 }
 
-TEST_CASE("runs without a number do not count as predicted wrongly") {
+TEST_CASE("runs without a number do not count as wrong predictions") {
   BurstHistory history;
   history.add(run_of(2, 10));
   history.add({});
@@ -65,7 +65,7 @@ TEST_CASE("runs without a number do not count as predicted wrongly") {
   CHECK(*history.predict(kTx, kIdle)->relative_error == 0);
 }
 
-TEST_CASE("a history reads back as it was written, and keeps the newest runs only") {
+TEST_CASE("a history reads back as it was written and keeps only the newest runs") {
   BurstHistory history;
   for (std::size_t i = 0; i < kBurstRunsKept + 3; ++i)
     history.add(run_of(2, 10 + static_cast<double>(i)));
@@ -78,7 +78,7 @@ TEST_CASE("a history reads back as it was written, and keeps the newest runs onl
   CHECK(again->predict(kTx, kIdle)->runs == kBurstRunsKept + 3);
 }
 
-TEST_CASE("whatever the numbers of its runs, what was written reads back") {
+TEST_CASE("a history with any numbers reads back as it was written") {
   for (int i = 0; i < 1000; ++i) {
     BurstHistory history;
     for (int run = 0; run < 3; ++run) {
@@ -88,7 +88,7 @@ TEST_CASE("whatever the numbers of its runs, what was written reads back") {
   }
 }
 
-TEST_CASE("a history that is damaged is refused by what is wrong") {
+TEST_CASE("a damaged history is refused with the reason") {
   BurstHistory history;
   history.add(run_of(2, 10));
   const nlohmann::json good = history.to_json();
@@ -98,17 +98,17 @@ TEST_CASE("a history that is damaged is refused by what is wrong") {
     const auto read = BurstHistory::from_json(bad);
     return read ? std::string() : read.error().text;
   };
-  CHECK(refusal("/schema", 2) == "history of bursts: not of schema 1");
-  CHECK(refusal("/numbers", 1) == "history of bursts: \"numbers\" is no object");
+  CHECK(refusal("/schema", 2) == "history of bursts: the schema is not 1");
+  CHECK(refusal("/numbers", 1) == "history of bursts: \"numbers\" is not an object");
   CHECK(refusal("/numbers/network_transmit/idle_seconds/count", -1) ==
-        "history of bursts: \"count\" is no amount");
+        "history of bursts: \"count\" is not a non-negative number");
   CHECK(refusal("/numbers/network_transmit/idle_seconds/count", 0) ==
-        "history of bursts: runs without a segment");
-  CHECK(refusal("/runs", 1) == "history of bursts: \"runs\" is no list of at most 16");
-  CHECK(refusal("/runs/0", 5) == "history of bursts: a run is no object");
+        "history of bursts: runs are counted but no segments");
+  CHECK(refusal("/runs", 1) == "history of bursts: \"runs\" is not a list of at most 16");
+  CHECK(refusal("/runs/0", 5) == "history of bursts: a run is not an object");
   CHECK(refusal("/runs/0/network_transmit/idle_seconds", 5) ==
-        "history of bursts: no triple in a run");
+        "history of bursts: an entry of a run is not [count, mean, squares]");
   CHECK(refusal("/runs/0/network_transmit/idle_seconds/0", "x") ==
-        "history of bursts: no number in a run");
+        "history of bursts: a number of a run is not valid");
   CHECK_FALSE(BurstHistory::from_json(nullptr));
 }

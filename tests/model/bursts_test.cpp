@@ -31,7 +31,7 @@ const Moments& consumption_of(const SeriesBursts& bursts) {
   return moments_of(bursts, BurstNumber::burst_consumption);
 }
 
-// `periods` times `idle` values of `low`, then `burst` of `high`.
+// `periods` times: `idle` values of `low`, then `burst` values of `high`.
 std::vector<double> square_wave(int periods, int idle, int burst, double low, double high) {
   std::vector<double> values;
   for (int period = 0; period < periods; ++period) {
@@ -47,8 +47,8 @@ SeriesBursts cut_up(const std::vector<double>& values, double seconds = 1) {
   return cutter.bursts();
 }
 
-// Two-means of all values at once, slow and obviously right: each cut between two neighbours of the
-// sorted values, its sum of squares from the start.
+// Two-means of all values at once, slow and obviously right: it tries each cut between two
+// neighbours of the sorted values and computes its sum of squares from scratch.
 TwoMeans::Cut whole_cut(std::vector<double> values) {
   std::ranges::sort(values);
   const auto mean = [&](std::size_t from, std::size_t to) {
@@ -73,8 +73,8 @@ TwoMeans::Cut whole_cut(std::vector<double> values) {
   return cut;
 }
 
-// A numeric column of each execution of a trace, or its growth from row to row; absent values left
-// out.
+// A numeric column of each execution of a trace, or its growth from row to row. Absent values are
+// skipped.
 enum class As : std::uint8_t { value, growth };
 std::vector<std::vector<double>> columns_of(const std::string& path, const std::string& column,
                                             As as) {
@@ -95,9 +95,9 @@ std::vector<std::vector<double>> columns_of(const std::string& path, const std::
 }
 
 struct CutAgreement {
-  int claimed = 0;            // executions in which both see bursts at the end
-  double same = 0, all = 0;   // values behind the first quarter that are cut alike
-  double worst_level = 0;     // of the online cut at the end against that of all
+  int claimed = 0;           // executions in which both have a cut at the end
+  double same = 0, all = 0;  // values after the first quarter on the same side of both cuts
+  double worst_level = 0;    // error of the online cut at the end against the cut of all values
 };
 
 CutAgreement compare_cuts(const std::vector<std::vector<double>>& executions) {
@@ -144,9 +144,9 @@ constexpr auto kGpu = static_cast<std::size_t>(BurstSource::gpu_utilisation);
 
 }  // namespace
 
-TEST_CASE("a square wave has the durations and the consumption that it was made with") {
+TEST_CASE("the durations and consumption of a square wave are measured exactly") {
   const SeriesBursts bursts = cut_up(square_wave(20, 30, 10, 0, 5), 2);
-  // The first idle time began before anybody looked, the last burst is not over.
+  // The first idle time began before the first sample, and the last burst is not over.
   CHECK(burst_of(bursts).count == 19);
   CHECK(burst_of(bursts).mean == doctest::Approx(20));
   CHECK(*burst_of(bursts).deviation() == doctest::Approx(0));
@@ -155,13 +155,13 @@ TEST_CASE("a square wave has the durations and the consumption that it was made 
   CHECK(idle_of(bursts).mean == doctest::Approx(60));
 }
 
-TEST_CASE("idle is a level, not only nothing: its use is not part of a burst's") {
+TEST_CASE("idle may be above zero, and its use is not part of a burst") {
   const SeriesBursts bursts = cut_up(square_wave(20, 30, 10, 100, 500));
   CHECK(idle_of(bursts).mean == doctest::Approx(30));
   CHECK(consumption_of(bursts).mean == doctest::Approx(5000));
 }
 
-TEST_CASE("bursts of different lengths have a mean and a spread") {
+TEST_CASE("bursts of different lengths have a mean and a deviation") {
   std::vector<double> values;
   for (int i = 0; i < 40; ++i) {
     values.insert(values.end(), 20, 0.0);
@@ -174,7 +174,7 @@ TEST_CASE("bursts of different lengths have a mean and a spread") {
   CHECK(*burst_of(bursts).deviation() == doctest::Approx(2).epsilon(0.03));
 }
 
-TEST_CASE("noise on both levels does not tear bursts apart") {
+TEST_CASE("noise on both levels does not split bursts") {
   Random random(11);
   std::vector<double> values = square_wave(60, 25, 15, 100, 1000);
   for (double& value : values) value += 80 * random.normal();
@@ -185,7 +185,7 @@ TEST_CASE("noise on both levels does not tear bursts apart") {
   CHECK(consumption_of(bursts).mean == doctest::Approx(15000).epsilon(0.02));
 }
 
-TEST_CASE("of a constant, of noise of one level and of a small ripple no burst is claimed") {
+TEST_CASE("a constant, noise of one level and a small ripple have no burst") {
   const auto none = [](const std::vector<double>& values) {
     const SeriesBursts bursts = cut_up(values);
     return bursts.values > 0 && idle_of(bursts).count == 0 && burst_of(bursts).count == 0;
@@ -199,11 +199,11 @@ TEST_CASE("of a constant, of noise of one level and of a small ripple no burst i
   std::vector<double> uniform;
   for (int i = 0; i < 5000; ++i) uniform.push_back(random.uniform());
   CHECK(none(uniform));
-  // Two levels that are told apart well, and neither of which is idle.
+  // Two well separated levels, neither of which is idle.
   CHECK(none(square_wave(50, 10, 10, 90, 100)));
 }
 
-TEST_CASE("a slow ramp has no bursts, and waves on it keep theirs") {
+TEST_CASE("a slow ramp has no bursts, but waves on it have") {
   std::vector<double> ramp, waves = square_wave(100, 20, 10, 0, 1000);
   for (int i = 0; i < 3000; ++i) ramp.push_back(i);
   CHECK(burst_of(cut_up(ramp)).count == 0);
@@ -213,7 +213,7 @@ TEST_CASE("a slow ramp has no bursts, and waves on it keep theirs") {
   CHECK(burst_of(bursts).mean == doctest::Approx(10));
 }
 
-TEST_CASE("levels that changed for good are found again once the old ones are forgotten") {
+TEST_CASE("new levels are found once the old ones are forgotten") {
   std::vector<double> values = square_wave(50, 20, 10, 0, 1000);
   const std::vector<double> later = square_wave(200, 20, 10, 50, 150);
   values.insert(values.end(), later.begin(), later.end());
@@ -224,7 +224,7 @@ TEST_CASE("levels that changed for good are found again once the old ones are fo
   CHECK(burst_of(cutter.bursts()).count >= until_then + 199);
 }
 
-TEST_CASE("a segment that a gap or an absent value cuts short is not counted") {
+TEST_CASE("a segment that a gap or an absent value interrupts is not counted") {
   BurstCutter cutter;
   const std::vector<double> wave = square_wave(10, 10, 10, 0, 1);
   for (const double value : wave) cutter.add(value, 1);
@@ -232,7 +232,7 @@ TEST_CASE("a segment that a gap or an absent value cuts short is not counted") {
   CHECK(cutter.bursting() == true);
   cutter.interrupt();
   CHECK_FALSE(cutter.bursting());
-  // What is left of a burst, then an idle time that is whole, then a burst that is cut off.
+  // The rest of a burst, then a complete idle time, then a truncated burst.
   for (const double value : {1.0, 1.0, 0.0, 0.0, 0.0, 1.0}) cutter.add(value, 1);
   cutter.add(NAN, 1);
   cutter.add(0, 1);
@@ -243,7 +243,7 @@ TEST_CASE("a segment that a gap or an absent value cuts short is not counted") {
         doctest::Approx(idle_of(before).mean * idle_of(before).count + 3));
 }
 
-TEST_CASE("the online cut is that of brute force while values are no more than bins") {
+TEST_CASE("the online cut equals brute force while there are no more values than bins") {
   Random random(13);
   for (int round = 0; round < 50; ++round) {
     TwoMeans online(1e12);
@@ -261,7 +261,7 @@ TEST_CASE("the online cut is that of brute force while values are no more than b
   }
 }
 
-TEST_CASE("a cut is claimed of the least number of values, and of one fewer it is not") {
+TEST_CASE("there is a cut from the minimum number of values on") {
   TwoMeans means;
   for (int i = 0; i < static_cast<int>(kTwoMeansLeast) - 1; ++i) {
     CHECK_FALSE(means.cut());
@@ -296,13 +296,13 @@ TEST_CASE("the online cut agrees with brute force on the network of recorded ser
     MESSAGE(column << ": " << found.claimed << " of 50 with bursts, alike "
                    << found.same / found.all << ", level off by " << found.worst_level);
     CHECK(found.claimed >= 10);
-    // What comes late in a day moves the cut of all of it, and no online cut can know that.
+    // Late values of a day move the cut of the whole day, and no online cut can know that.
     CHECK(found.same >= 0.95 * found.all);
     CHECK(found.worst_level < 0.05);
   }
 }
 
-TEST_CASE("the meter takes rates of the network's counters, one series for each direction") {
+TEST_CASE("the meter uses rates of the network counters, one series per direction") {
   BurstMeter meter;
   std::uint64_t received = 1'000'000, sent = 0;
   for (int t = 0; t <= 400; ++t) {
@@ -362,7 +362,7 @@ TEST_CASE("GPU consumption is in seconds of a whole GPU") {
   CHECK(consumption_of(bursts).mean == doctest::Approx(4));
 }
 
-TEST_CASE("the twelve numbers as JSON have null for what is not known") {
+TEST_CASE("the JSON of the twelve numbers has null for unknown values") {
   RunBursts bursts;
   bursts[kReceive].values = 10;
   bursts[kReceive].numbers[0].add(3);

@@ -24,7 +24,7 @@ Model quick_model(const Trace& trace) {
 
 }  // namespace
 
-TEST_CASE("more clusters cohere more, and the elbow is where train --clusters auto finds it") {
+TEST_CASE("more clusters have less inertia, and the elbow is that of train --clusters auto") {
   const Trace trace = synthetic_trace(1);
   const Model model = quick_model(trace);
   const auto variance = cluster_variance(model, std::span(&trace, 1));
@@ -37,7 +37,7 @@ TEST_CASE("more clusters cohere more, and the elbow is where train --clusters au
   CHECK(variance->stride == 1);
 }
 
-TEST_CASE("windows are scaled as the model was, whatever the trace") {
+TEST_CASE("windows are scaled by the model's scaler for any trace") {
   const Trace trace = synthetic_trace(1);
   Model model = quick_model(trace);
   model.scaler.mean[0] += 1;
@@ -50,7 +50,7 @@ TEST_CASE("windows are scaled as the model was, whatever the trace") {
   CHECK(as_model.standardised[1] == own.standardised[1]);
 }
 
-TEST_CASE("of many windows one in so many is clustered") {
+TEST_CASE("only every stride-th window is clustered if there are many") {
   const Trace trace = synthetic_trace(1);
   const Trace longer = synthetic_trace(2, 5100);
   const auto variance = cluster_variance(quick_model(trace), std::span(&longer, 1));

@@ -16,8 +16,8 @@ std::vector<double> normals(Random& random, int count) {
   return values;
 }
 
-// Some numbers of each kind, and calls work(...) with rows and columns of all small sizes: what is
-// left over beside the blocks that are computed together differs from one to the next.
+// Makes numbers of each kind and calls work(...) for all small numbers of rows and columns. They
+// leave different remainders beside the blocks that are computed together.
 struct Numbers {
   int rows, columns;
   std::vector<double> matrix, row0, row1, column0, column1;
@@ -37,7 +37,7 @@ void for_sizes(Work work) {
     }
 }
 
-// The elements of `matrix` as update(element, row, column) makes them.
+// Applies update(element, row, column) to each element of `matrix`.
 template <class Update>
 std::vector<double> updated(const Numbers& n, Update update) {
   std::vector<double> matrix = n.matrix;
@@ -74,7 +74,7 @@ TEST_CASE("rows are added one after the other, to the last bit") {
   });
 }
 
-TEST_CASE("outer products are added to each element alone") {
+TEST_CASE("outer products are added to each element separately") {
   for_sizes([](Numbers n) {
     const auto expected = updated(
         n, [&](double old, auto r, auto i) { return old + n.column0[r] * n.row0[i]; });

@@ -18,7 +18,7 @@ struct Agreement {
   int windows = 0, agreed = 0, certified = 0, violations = 0, bound_broken = 0;
 };
 
-// Both engines on random windows of one model.
+// Runs both engines on random windows of one model.
 void compare(const Model& model, std::uint64_t seed, int windows, double deviation,
              Agreement& sum) {
   const CrbmFixed fixed(model.crbm, model.centroids);
@@ -45,19 +45,19 @@ void compare(const Model& model, std::uint64_t seed, int windows, double deviati
 
 }  // namespace
 
-TEST_CASE("the table sigmoid is within its stated error on a dense grid and beyond the table") {
+TEST_CASE("the table sigmoid is within its error bound on a dense grid and beyond the table") {
   double worst = 0;
   for (std::int64_t z = -14 << 16; z <= 14 << 16; z += 7) {
     const double exact = portable_sigmoid(std::ldexp(static_cast<double>(z), -16));
     worst = std::max(worst, std::abs(std::ldexp(fixed_sigmoid(z), -15) - exact));
   }
   CHECK(worst <= kFixedSigmoidError);
-  CHECK(worst > kFixedSigmoidError / 2);  // the bound is not idle
+  CHECK(worst > kFixedSigmoidError / 2);  // the bound is tight
   CHECK(fixed_sigmoid(std::int64_t{1} << 52) == 32767);
   CHECK(fixed_sigmoid(-(std::int64_t{1} << 52)) == fixed_sigmoid(-12 * 65536));
 }
 
-TEST_CASE("the table sigmoid never falls") {
+TEST_CASE("the table sigmoid is monotone") {
   std::int16_t previous = 0;
   bool rising = true;
   for (std::int64_t z = -12 << 16; z <= 12 << 16; z += 3) {
@@ -67,7 +67,7 @@ TEST_CASE("the table sigmoid never falls") {
   CHECK(rising);
 }
 
-TEST_CASE("where the margin exceeds the bound the phase is that of the naive loop, any model") {
+TEST_CASE("if the margin exceeds the bound, the phase is that of the naive loop") {
   Agreement sum;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     const ExampleSize size{2 + static_cast<int>(seed % 7), 1 + static_cast<int>(seed % 23),
@@ -102,7 +102,7 @@ TEST_CASE("a model on the grid has a tighter bound than the same model off it") 
   CHECK(sum.bound_broken == 0);
 }
 
-TEST_CASE("snapping to the grid twice changes nothing more, scales included") {
+TEST_CASE("snapping to the grid twice equals snapping once, scales included") {
   Model once = random_model(21);
   snap_to_grid(once.crbm);
   CrbmParameters twice = once.crbm;
@@ -112,7 +112,7 @@ TEST_CASE("snapping to the grid twice changes nothing more, scales included") {
   CHECK(weight_shifts(twice) == weight_shifts(once.crbm));
 }
 
-TEST_CASE("the largest model fits, at full scale of weights and inputs") {
+TEST_CASE("the largest model works with the largest weights and inputs") {
   const ExampleSize size{kMaxFeatures, kMaxHidden, kMaxHistory, kMaxPhases};
   Model model = random_model(31, size, 0.01);
   std::fill(model.crbm.w.begin(), model.crbm.w.end(), 1.0);

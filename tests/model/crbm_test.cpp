@@ -52,7 +52,7 @@ TEST_CASE("the reconstruction agrees with the naive loop to 1e-13") {
   }
 }
 
-TEST_CASE("sums run from the bias over the window in order, so results do not depend on SIMD") {
+TEST_CASE("sums run from the bias over the window in order, independent of SIMD") {
   const Model model = random_model(7, {5, 9, 2, 3});
   Random random(8);
   const std::vector<double> window = random_window(random, model.crbm);
@@ -67,7 +67,7 @@ TEST_CASE("sums run from the bias over the window in order, so results do not de
   }
 }
 
-TEST_CASE("parameters survive the way into the engine and back") {
+TEST_CASE("parameters are unchanged by conversion to the engine and back") {
   const Model model = random_model(3);
   const CrbmParameters back = Crbm(model.crbm).parameters();
   CHECK(back.w == model.crbm.w);
@@ -92,14 +92,14 @@ TEST_CASE("the nearest centroid, its distance and margin agree with the naive lo
   }
 }
 
-TEST_CASE("of two equally near centroids the first wins with margin zero") {
+TEST_CASE("if two centroids are equally near, the first wins with margin zero") {
   const Centroids centroids{2, 1, {0.25, 0.75}};
   const double point[] = {0.5};
   CHECK(nearest_centroid(centroids, point).index == 0);
   CHECK(nearest_centroid(centroids, point).margin == 0);
 }
 
-TEST_CASE("a lone centroid has margin zero") {
+TEST_CASE("a single centroid has margin zero") {
   const Centroids centroids{1, 1, {0.25}};
   const double point[] = {0.5};
   CHECK(nearest_centroid(centroids, point).margin == 0);

@@ -79,7 +79,7 @@ std::vector<std::vector<double>> public_windows(const json& scaler) {
 
 }  // namespace
 
-TEST_CASE("the CD-1 gradient is that of the naive loops") {
+TEST_CASE("the CD-1 gradient equals that of the naive loops") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
     const Model model = random_model(seed, {4, 7, 2, 2});
@@ -119,7 +119,7 @@ TEST_CASE("the CD-1 gradient is that of the naive loops") {
   }
 }
 
-TEST_CASE("windows at once give the gradient and the errors of one after the other, bit by bit") {
+TEST_CASE("several windows at once give the same gradient and errors as one by one, bit by bit") {
   for (const ExampleSize size : {ExampleSize{4, 7, 2, 3}, ExampleSize{8, 10, 3, 5}}) {
     const Model model = random_model(5, size);
     const Crbm crbm(model.crbm);
@@ -144,7 +144,7 @@ TEST_CASE("windows at once give the gradient and the errors of one after the oth
   }
 }
 
-TEST_CASE("a step of the release is one along the gradient, rounded to floats") {
+TEST_CASE("a step of the release is a step along the gradient, rounded to floats") {
   const Model model = random_model(7, {8, 10, 3, 5});
   Crbm stepped(model.crbm), descended(model.crbm);
   Random random(8);
@@ -173,7 +173,7 @@ TEST_CASE("plain steps along the gradient reproduce AI4DL's training on its publ
   for (std::size_t step = 0; step < 1920; ++step) {
     const double error = descend(crbm, windows[step % windows.size()].data(), 0.001);
     CHECK(std::isfinite(error));
-    // The released weights are float32, which adds up to a little over the epochs.
+    // The released weights are float32, and their rounding accumulates over the epochs.
     if (step + 1 == 1)
       CHECK(worst_difference(crbm.parameters(), parameters_of(vector["after"]["1"])) < 1e-8);
     if (step + 1 == 10)

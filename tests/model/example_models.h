@@ -1,4 +1,4 @@
-// Models and windows for the tests, from a seed.
+// Makes models and windows for tests from a seed.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ struct ExampleSize {
   int features = 6, hidden = 10, history = 3, phases = 5;
 };
 
-// Weights of `weight_scale` standard deviation, centroids anywhere in the unit cube.
+// Weights have the standard deviation `weight_scale`. Centroids are anywhere in the unit cube.
 Model random_model(std::uint64_t seed, const ExampleSize& size = {}, double weight_scale = 0.5);
 
-// Standardised values, normal with the given deviation, clamped as the scaler does.
+// Standardised values, normal with the given deviation, clamped as in the scaler.
 std::vector<double> random_window(Random& random, const CrbmParameters& crbm, double deviation = 1);
 
 std::vector<std::int16_t> quantized(const std::vector<double>& window);

@@ -18,7 +18,7 @@ using namespace cgphase;
 
 namespace {
 
-// Two phases for three behaviours: one of them is two things.
+// Two phases for three behaviours: one phase contains two of them.
 struct Coarse {
   double stickiness = 0;
   std::vector<Trace> traces{synthetic_trace(1), synthetic_trace(2)};
@@ -47,7 +47,7 @@ struct Coarse {
 
 }  // namespace
 
-TEST_CASE("choosing goes down to the parts of a split phase, and nowhere else") {
+TEST_CASE("choose_centroid descends only to the parts of the nearest phase") {
   const std::vector<int> parents{-1, -1, 1, 1};
   const auto choose = [&](std::vector<double> distances) {
     return choose_centroid(std::span<const double>(distances), parents);
@@ -58,11 +58,10 @@ TEST_CASE("choosing goes down to the parts of a split phase, and nowhere else") 
   CHECK(choose({5, 4, 9, 7}).index == 3);
   CHECK(choose({5, 4, 9, 7}).distance == 7);
   CHECK(choose({5, 4, 9, 7}).margin == 1);   // of the first level
-  CHECK(choose({9, 4, 7.5, 7}).margin == 0.5);  // of the second
+  CHECK(choose({9, 4, 7.5, 7}).margin == 0.5);  // of the second level
 }
 
-TEST_CASE("the report counts every sample once, and on its own training data one in a hundred is "
-          "novel") {
+TEST_CASE("the report counts every sample once, and training data are 1 % novel") {
   const Coarse coarse;
   std::size_t samples = 0, novel = 0;
   for (const PhaseFit& fit : coarse.report.phases) samples += fit.samples, novel += fit.novel;
@@ -72,7 +71,7 @@ TEST_CASE("the report counts every sample once, and on its own training data one
   CHECK(coarse.report.novel * 100 <= coarse.report.samples);
 }
 
-TEST_CASE("behaviour that was never trained on is novel") {
+TEST_CASE("behaviour that is not in the training data is novel") {
   const Coarse coarse;
   Trace strange = synthetic_trace(3);
   for (TraceRow& row : strange.executions[0].rows) {
@@ -84,7 +83,7 @@ TEST_CASE("behaviour that was never trained on is novel") {
   CHECK(report.novel * 2 > report.samples);
 }
 
-TEST_CASE("the phase to split is the one that is two things, and its parts tell them apart") {
+TEST_CASE("the phase to split contains two behaviours, and its parts separate them") {
   const Coarse coarse;
   const int phase = coarse.report.to_split;
   REQUIRE(phase >= 0);
@@ -121,7 +120,7 @@ TEST_CASE("the parts of a phase of a model with a switch cost share the samples 
     CHECK((after.phases[i] >= 2) == (coarse.samples.phases[i] == phase));
 }
 
-TEST_CASE("a split model survives as a file, and its integers find the same parts") {
+TEST_CASE("a split model is saved and loaded, and its integers find the same parts") {
   const Coarse coarse;
   const Result<Model> split = coarse.split(coarse.report.to_split, 3);
   REQUIRE(split);
@@ -134,7 +133,7 @@ TEST_CASE("a split model survives as a file, and its integers find the same part
   CHECK(proof.agreeing * 1000 >= proof.windows * 999);
 }
 
-TEST_CASE("a part can be split again, a phase that has parts cannot") {
+TEST_CASE("a part can be split again, a split phase cannot") {
   const Coarse coarse;
   const int phase = coarse.report.to_split;
   const Result<Model> once = coarse.split(phase, 2);
@@ -143,14 +142,14 @@ TEST_CASE("a part can be split again, a phase that has parts cannot") {
   const auto again = [&](int which) {
     return split_phase(*once, coarse.data, samples, {.phase = which, .clusters = 2});
   };
-  CHECK(again(phase).error().text.find("was split already") != std::string::npos);
+  CHECK(again(phase).error().text.find("was already split") != std::string::npos);
   const Result<Model> twice = again(2);
   REQUIRE(twice);
   CHECK(twice->centroids.count == 6);
   CHECK(std::ranges::count(assign_phases(*twice, coarse.data).phases, 2) == 0);
 }
 
-TEST_CASE("splits that cannot be are refused") {
+TEST_CASE("impossible splits are refused") {
   const Coarse coarse;
   for (const auto& [phase, clusters] :
        {std::pair{-1, 2}, std::pair{2, 2}, std::pair{0, 1}, std::pair{0, kMaxPhases - 1}}) {
@@ -165,7 +164,7 @@ TEST_CASE("splits that cannot be are refused") {
   CHECK(few.error().text.find("at least 20") != std::string::npos);
 }
 
-TEST_CASE("parents that point forward, or are not one per centroid, are no model") {
+TEST_CASE("parents that point forward, or are not one per centroid, are refused") {
   Model model = Coarse().model;
   for (const std::vector<int>& parents :
        {std::vector<int>{-1}, std::vector<int>{-1, 1}, std::vector<int>{0, -1},

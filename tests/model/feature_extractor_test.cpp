@@ -63,7 +63,7 @@ TEST_CASE("a step of one sample gives ratios to the original limit and rates") {
   CHECK(values[5] == 0);
 }
 
-TEST_CASE("a schema is made of names, in their order, and of known ones only") {
+TEST_CASE("a schema consists of known names in their order") {
   const std::vector<std::string> names{"page_fault_log_rate", "cpu_usage_ratio"};
   const Result<FeatureSchema> schema = named_schema(names);
   REQUIRE(schema);
@@ -82,7 +82,7 @@ TEST_CASE("a schema is made of names, in their order, and of known ones only") {
         "feature cpu_usage_ratio is named twice");
 }
 
-TEST_CASE("the log schema has the ratios' logarithms in their places and the rest as it is") {
+TEST_CASE("the log schema has logarithms instead of the ratios and is otherwise equal") {
   const FeatureSchema plain = plain_schema(), logs = log_schema();
   REQUIRE(plain.entries.size() == 6);
   REQUIRE(logs.entries.size() == 6);
@@ -94,7 +94,7 @@ TEST_CASE("the log schema has the ratios' logarithms in their places and the res
       CHECK(feature_by_name(entry.name) == entry.feature);
 }
 
-TEST_CASE("a log ratio is the logarithm of the ratio and a floor") {
+TEST_CASE("a log ratio is the logarithm of the ratio plus a floor") {
   FeatureExtractor extractor(log_schema(), 1);
   feed(extractor, 0);
   const FeatureExtractor::Step step = feed(extractor, 1);
@@ -104,7 +104,7 @@ TEST_CASE("a log ratio is the logarithm of the ratio and a floor") {
   CHECK(step.vector->values[2] == 0.0625);
 }
 
-TEST_CASE("the log ratio of nothing used is that of the floor, and absent without a limit") {
+TEST_CASE("the log ratio of zero use is that of the floor, and absent without a limit") {
   FeatureExtractor extractor(log_schema(), 1);
   Sample idle = sample_at(0);
   const auto add = [&](double seconds, const Limits& limits, const HostCapacity& host) {
@@ -120,7 +120,7 @@ TEST_CASE("the log ratio of nothing used is that of the floor, and absent withou
   CHECK_FALSE(unlimited.vector->values[1]);
 }
 
-TEST_CASE("without limits the host stands in") {
+TEST_CASE("without limits the host's capacity is used") {
   FeatureExtractor extractor(plain_schema(), 1);
   extractor.add(sample_at(0), at(0), {}, kHost);
   const FeatureExtractor::Step step = extractor.add(sample_at(1), at(1), {}, kHost);
@@ -129,7 +129,7 @@ TEST_CASE("without limits the host stands in") {
   CHECK(step.vector->values[1] == 1.0 / 256);
 }
 
-TEST_CASE("without limits and host the ratios are absent, the rates are not") {
+TEST_CASE("without limits and host the ratios are absent but the rates are not") {
   FeatureExtractor extractor(plain_schema(), 1);
   extractor.add(sample_at(0), at(0), {}, {});
   const FeatureExtractor::Step step = extractor.add(sample_at(1), at(1), {}, {});
@@ -139,7 +139,7 @@ TEST_CASE("without limits and host the ratios are absent, the rates are not") {
   CHECK(step.vector->values[3]);
 }
 
-TEST_CASE("a model step spans several samples and its rates are over all of them") {
+TEST_CASE("a model step spans several samples and its rates cover all of them") {
   FeatureExtractor extractor(plain_schema(), 5);
   for (const double t : {0.0, 1.0, 2.0, 3.01, 4.0}) CHECK(!feed(extractor, t).vector);
   const FeatureExtractor::Step step = feed(extractor, 5);
@@ -150,14 +150,14 @@ TEST_CASE("a model step spans several samples and its rates are over all of them
   CHECK(feed(extractor, 9.9).vector);
 }
 
-TEST_CASE("a sample a little early still completes its step") {
+TEST_CASE("a slightly early sample still completes its step") {
   FeatureExtractor extractor(plain_schema(), 2);
   feed(extractor, 0);
   feed(extractor, 0.999);
   CHECK(feed(extractor, 1.998).vector);
 }
 
-TEST_CASE("three sampling intervals are no gap, more are") {
+TEST_CASE("three sampling intervals are not a gap, more are") {
   FeatureExtractor extractor(plain_schema(), 1);
   for (int t = 0; t <= 10; ++t) CHECK(!feed(extractor, t).gap);
   CHECK(!feed(extractor, 13).gap);
@@ -169,7 +169,7 @@ TEST_CASE("three sampling intervals are no gap, more are") {
   CHECK(feed(other, 14.1).vector);
 }
 
-TEST_CASE("time that stands still or goes backwards is a gap") {
+TEST_CASE("time that does not advance or goes backwards is a gap") {
   FeatureExtractor extractor(plain_schema(), 1);
   feed(extractor, 1);
   feed(extractor, 2);
@@ -242,7 +242,7 @@ TEST_CASE("a column feature is absent in live samples") {
   CHECK(!feed(extractor, 1).vector->values[6]);
 }
 
-TEST_CASE("the optional features are known by name, and no schema has them by default") {
+TEST_CASE("the optional features are known by name, and no default schema has them") {
   for (const FeatureSchema& schema : {plain_schema(), log_schema()})
     for (const auto& entry : schema.entries) CHECK_FALSE(is_optional(entry.feature));
   int optional = 0;
@@ -258,8 +258,8 @@ TEST_CASE("the optional features are known by name, and no schema has them by de
 
 namespace {
 
-// Per second: 0.25 s waited of 1.25 s wanted, 50 and 5 switches, 3000 bytes in and 700 out, 4
-// requests of 2 ms each, and a GPU half used.
+// Per second: 0.25 s of waiting for 1 s of running, 50 and 5 switches, 3000 bytes received and 700
+// sent, 4 requests of 2 ms each, and a half-used GPU.
 Sample counted_sample(double seconds) {
   const auto times = [&](double rate) { return static_cast<std::uint64_t>(rate * seconds); };
   Sample sample = sample_at(seconds);
@@ -283,7 +283,7 @@ FeatureSchema optional_schema() {
   return schema;
 }
 
-// The features of the step from second 1 to 2, whose second sample `change` changed.
+// The features of the step from second 1 to 2, whose second sample was modified by `change`.
 std::vector<std::optional<double>> changed_step(const std::function<void(Sample&)>& change) {
   FeatureExtractor extractor(optional_schema(), 1);
   extractor.add(counted_sample(1), at(1), two_cores_one_gib(), kHost);
@@ -296,7 +296,7 @@ std::vector<std::optional<double>> changed_step(const std::function<void(Sample&
 
 }  // namespace
 
-TEST_CASE("optional features are ratios, rates in the logarithm and means over the step") {
+TEST_CASE("optional features are ratios, log rates and means over the step") {
   const auto values = changed_step([](Sample&) {});
   REQUIRE(values.size() == 8);
   CHECK(*values[0] == doctest::Approx(0.2));
@@ -309,7 +309,7 @@ TEST_CASE("optional features are ratios, rates in the logarithm and means over t
   CHECK(values[7] == 0.125);
 }
 
-TEST_CASE("an optional feature is absent where its counter fell or was not read, and no other") {
+TEST_CASE("only the optional feature whose counter fell or was not read is absent") {
   const std::pair<std::size_t, std::function<Counter&(Sample&)>> counters[] = {
       {0, [](Sample& sample) -> Counter& { return sample.run_queue.wait_usec; }},
       {1, [](Sample& sample) -> Counter& { return sample.run_queue.voluntary_switches; }},
@@ -327,7 +327,7 @@ TEST_CASE("an optional feature is absent where its counter fell or was not read,
   CHECK_FALSE(changed_step([](Sample& sample) { sample.gpu.memory_utilisation_ratio = NAN; })[7]);
 }
 
-TEST_CASE("who waited for nothing has a ratio of 0, and who asked no disk a latency of 0") {
+TEST_CASE("without waiting the ratio is 0, and without requests the latency is 0") {
   const auto values = changed_step([](Sample& sample) {
     const Sample before = counted_sample(1);
     sample.cpu.usage_usec = before.cpu.usage_usec;
@@ -354,7 +354,7 @@ TEST_CASE("GPU features are means over the time of all samples of a step") {
   CHECK(*step.vector->values[6] == doctest::Approx(0.5));
 }
 
-TEST_CASE("an input is lacking where an optional feature is absent, or where all are") {
+TEST_CASE("lacks_input is true if an optional feature is absent, or all features are") {
   const FeatureSchema plain = plain_schema(), optional = optional_schema();
   FeatureVector vector{std::vector<std::optional<double>>(6)};
   CHECK(lacks_input(plain, vector));
@@ -369,7 +369,7 @@ TEST_CASE("an input is lacking where an optional feature is absent, or where all
   }
 }
 
-TEST_CASE("no feature is ever nan or infinite, whatever the samples") {
+TEST_CASE("no feature is ever nan or infinite for any samples") {
   Random random(1);
   FeatureSchema schema = plain_schema();
   for (const FeatureSchema::Entry& entry : log_schema().entries) schema.entries.push_back(entry);

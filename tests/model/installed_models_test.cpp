@@ -48,13 +48,13 @@ using ModelNumbers = std::vector<std::uint64_t>;
 
 }  // namespace
 
-TEST_CASE_FIXTURE(State, "where nothing was installed there is no model and none in use") {
+TEST_CASE_FIXTURE(State, "without an installation there is no model and none in use") {
   CHECK(numbers().empty());
   CHECK_FALSE(found().current);
   CHECK(found().in_order().empty());
 }
 
-TEST_CASE_FIXTURE(State, "what is installed is in use, and the one before stands behind it") {
+TEST_CASE_FIXTURE(State, "an installed model is in use, and the previous one is its fallback") {
   CHECK(install("one") == 1);
   CHECK(install("two") == 2);
   CHECK(found().current == 2);
@@ -65,14 +65,14 @@ TEST_CASE_FIXTURE(State, "what is installed is in use, and the one before stands
   CHECK(read_file(order[1].path, 10).value() == "one");
 }
 
-TEST_CASE_FIXTURE(State, "what is added is not in use before it is said") {
+TEST_CASE_FIXTURE(State, "an added model is not in use before use() is called") {
   CHECK(install("one") == 1);
   REQUIRE(installer().add("two"));
   CHECK(found().current == 1);
   CHECK(found().in_order().size() == 1);
 }
 
-TEST_CASE_FIXTURE(State, "five models are kept, of six the oldest goes") {
+TEST_CASE_FIXTURE(State, "five models are kept, and a sixth removes the oldest") {
   for (std::size_t i = 0; i < kKeptModels; ++i) install("m");
   CHECK(numbers() == ModelNumbers{1, 2, 3, 4, 5});
   install("m");
@@ -93,7 +93,7 @@ TEST_CASE_FIXTURE(State,
   CHECK(numbers() == ModelNumbers{4});
 }
 
-TEST_CASE_FIXTURE(State, "a link elsewhere is no model, and is replaced by the next") {
+TEST_CASE_FIXTURE(State, "a link to another place is invalid, and is replaced later") {
   install("one");
   for (const char* target : {"../one.json", "/etc/passwd", "01.json", "1.json.new", "x.json"}) {
     std::filesystem::remove(link());
@@ -111,7 +111,7 @@ TEST_CASE_FIXTURE(State, "a link elsewhere is no model, and is replaced by the n
   CHECK(found().current == 2);
 }
 
-TEST_CASE_FIXTURE(State, "only files by the name of a number count, and never a link among them") {
+TEST_CASE_FIXTURE(State, "only regular files named by a number count, not links") {
   install("one");
   folder.write("models/notes.json", "x");
   folder.write("models/0.json", "x");
@@ -119,7 +119,7 @@ TEST_CASE_FIXTURE(State, "only files by the name of a number count, and never a 
   CHECK(numbers() == ModelNumbers{1});
 }
 
-TEST_CASE_FIXTURE(State, "a second process that changes them at the same time is refused") {
+TEST_CASE_FIXTURE(State, "a second process that changes the models at the same time is refused") {
   const ModelInstaller first = installer();
   const Result<ModelInstaller> second = ModelInstaller::open(dir);
   REQUIRE_FALSE(second);

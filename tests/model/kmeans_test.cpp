@@ -15,7 +15,7 @@ using nlohmann::json;
 
 namespace {
 
-// `count` points around each of the centres (row-major, two dimensions).
+// `count` points around each centre (row-major, two dimensions).
 std::vector<double> clouds(const std::vector<double>& centres, int count, double deviation) {
   Random random(5);
   std::vector<double> points;
@@ -45,7 +45,7 @@ TEST_CASE("the elbow is at the number of clouds") {
   CHECK(clusters_at_elbow(clouds(pentagon, 50, 0.02), 2, 10, {}) == 5);
 }
 
-TEST_CASE("cohesion begins with the squared distances to the mean and falls") {
+TEST_CASE("cohesion starts with the squared distances to the mean and falls") {
   const std::vector<double> within = cohesion(std::vector<double>{0, 1, 5, 6}, 1, 4, {});
   REQUIRE(within.size() == 4);
   CHECK(within[0] == doctest::Approx(26));
@@ -55,13 +55,13 @@ TEST_CASE("cohesion begins with the squared distances to the mean and falls") {
   CHECK(elbow(within) == 2);
 }
 
-TEST_CASE("equal points make one cluster, whatever was asked for") {
+TEST_CASE("equal points make one cluster for any requested number") {
   const std::vector<double> points(40, 0.5);
   CHECK(kmeans(points, 2, {}).centroids.count == 1);
   CHECK(clusters_at_elbow(points, 2, 10, {}) == 1);
 }
 
-TEST_CASE("more clusters than distinct points give no more than the points") {
+TEST_CASE("more clusters than distinct points give only as many as points") {
   const std::vector<double> points{0, 0, 1, 1, 0, 1};
   KMeansOptions options;
   options.clusters = 5;
@@ -70,7 +70,7 @@ TEST_CASE("more clusters than distinct points give no more than the points") {
   CHECK(fit.inertia == 0);
 }
 
-TEST_CASE("a start in which a cluster is empty still uses all clusters") {
+TEST_CASE("a start with an empty cluster still uses all clusters") {
   const std::vector<double> points{0, 0.1, 5, 5.1};
   KMeansOptions options;
   const KMeansFit fit = lloyd(points, Centroids{2, 1, {2, 1000}}, options);

@@ -10,7 +10,7 @@ using namespace cgphase;
 
 namespace {
 
-// By the definition, in two passes.
+// Computed by the definition, in two passes.
 PhaseSummary summary_of(const std::vector<double>& cpu, const std::vector<double>& memory,
                         double novelty) {
   PhaseSummary phase;
@@ -46,7 +46,7 @@ std::string why_other(const Model& model, const Model& other) {
 
 }  // namespace
 
-TEST_CASE("two hosts' statistics add up to those of all their samples, in either order") {
+TEST_CASE("statistics of two hosts add up to those of all their samples, in either order") {
   const PhaseSummary a = summary_of({0.1, 0.3, 0.35}, {0.5, 0.5, 0.6}, 0.2);
   const PhaseSummary b = summary_of({0.9, 0.7}, {0.1, 0.05}, 0.3);
   const PhaseSummary all = summary_of({0.1, 0.3, 0.35, 0.9, 0.7}, {0.5, 0.5, 0.6, 0.1, 0.05}, 0.3);
@@ -54,32 +54,32 @@ TEST_CASE("two hosts' statistics add up to those of all their samples, in either
   check_same(add_up(b, a), all);
 }
 
-TEST_CASE("a host that saw nothing of a phase changes nothing of it") {
+TEST_CASE("a host without samples of a phase does not change it") {
   const PhaseSummary seen = summary_of({0.1, 0.3}, {0.5, 0.4}, 0.2);
   check_same(add_up(seen, {}), seen);
   check_same(add_up({}, seen), seen);
   check_same(add_up({}, {}), {});
 }
 
-TEST_CASE("where one side does not know its novelty distance, none is told") {
+TEST_CASE("the novelty distance is unknown if one side does not know its own") {
   const PhaseSummary known = summary_of({0.1, 0.3}, {0.5, 0.4}, 0.2);
   const PhaseSummary unknown = summary_of({0.2}, {0.4}, 0);
   CHECK(add_up(known, unknown).novelty_distance == 0);
   CHECK(add_up(unknown, known).novelty_distance == 0);
 }
 
-TEST_CASE("distances are added up where ratios were never counted") {
+TEST_CASE("novelty distances are merged even if ratios were never counted") {
   PhaseSummary far, near;
   far.novelty_distance = 0.5, near.novelty_distance = 0.1;
   check_same(add_up(near, far), far);
 }
 
-TEST_CASE("models of other phases are refused, with the key that differs") {
+TEST_CASE("models with other phases are refused with the key that differs") {
   const Model model = random_model(1);
   CHECK(check_same_phases(model, "a.json", model, "b.json"));
   Model other = model;
   other.crbm.w[3] += 0.5;
-  CHECK(why_other(model, other).starts_with("b.json: crbm: is another than in a.json: "));
+  CHECK(why_other(model, other).starts_with("b.json: crbm: differs from a.json:  "));
   other = model;
   other.step_seconds += 1;
   CHECK(why_other(model, other).starts_with("b.json: step_seconds: "));
@@ -95,7 +95,7 @@ TEST_CASE("models of other phases are refused, with the key that differs") {
   other = model;
   other.schema.entries.pop_back();
   CHECK(why_other(model, other).starts_with("b.json: features: "));
-  // Statistics and provenance may differ: that is what is added up.
+  // Statistics and provenance may differ, because they are added up.
   other = model;
   other.phases[0].count += 7;
   other.provenance["program"] = "another";

@@ -18,7 +18,7 @@ using nlohmann::json;
 
 namespace {
 
-// The text of a model after an edit, with the checksum made right again.
+// The text of a model after an edit, with a valid checksum.
 std::string edited(const std::function<void(json&)>& edit) {
   json document = json::parse(serialize_model(random_model(1)));
   edit(document);
@@ -46,7 +46,7 @@ bool passes(const std::function<void(Model&)>& edit) {
 
 }  // namespace
 
-TEST_CASE("a model survives the way to disk and back, byte for byte") {
+TEST_CASE("a model is saved and loaded without a change, byte for byte") {
   const TemporaryFolder folder;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
@@ -68,7 +68,7 @@ TEST_CASE("a model survives the way to disk and back, byte for byte") {
   }
 }
 
-TEST_CASE("numbers come back exactly, the smallest and the awkward too") {
+TEST_CASE("numbers are restored exactly, also subnormal and inexact ones") {
   Model model = random_model(2);
   model.scaler.mean = {0.1, 1e-310, -0.0, 1e300, 3, std::nextafter(1.0, 2.0)};
   const Result<Model> loaded = parse_model(serialize_model(model), "m.json");
@@ -89,7 +89,7 @@ TEST_CASE("a flipped bit anywhere is refused or changes nothing") {
     }
 }
 
-TEST_CASE("a file cut off anywhere is refused") {
+TEST_CASE("a truncated file is refused") {
   const std::string text = serialize_model(random_model(1, {2, 2, 1, 2}));
   for (std::size_t size = 0; size + 2 < text.size(); size += 7)
     CHECK(!parse_model(text.substr(0, size), "m.json"));
@@ -101,21 +101,21 @@ TEST_CASE("an edit without a new checksum is refused as damage") {
   CHECK(refusal(text) == "m.json: checksum: does not match: the file was damaged or edited");
 }
 
-TEST_CASE("an unknown key is refused naming the nearest") {
+TEST_CASE("an unknown key is refused with the nearest known key") {
   CHECK(refusal_of([](json& d) { d["centroid"] = 1; }) ==
         "m.json: centroid: unknown key, did you mean \"centroids\"?");
   CHECK(refusal_of([](json& d) { d["crbm"]["zzzzzzzzzzzz"] = 1; }) ==
         "m.json: crbm.zzzzzzzzzzzz: unknown key");
 }
 
-TEST_CASE("a key longer than any text may be is cut where it is named, and near to nothing") {
+TEST_CASE("a key above the length limit is cut in the error and has no suggestion") {
   const auto key = [](std::size_t size) { return std::string(size, 'k'); };
   CHECK(refusal_of([&](json& d) { d[key(kMaxTextBytes)] = 1; }) ==
         "m.json: " + key(kMaxTextBytes) + ": unknown key");
   CHECK(refusal_of([&](json& d) { d["crbm"][key(kMaxTextBytes + 1)] = 1; }) ==
         "m.json: crbm." + key(64) + "...: unknown key");
   CHECK(refusal_of([&](json& d) { d["provenance"][key(kMaxTextBytes + 1)] = 1; }) ==
-        "m.json: provenance." + key(64) + "...: must be a text");
+        "m.json: provenance." + key(64) + "...: must be a string");
   CHECK(refusal_of([&](json& d) { d["provenance"][key(kMaxTextBytes + 1)] = "x"; }) ==
         "m.json: provenance: a text longer than 4096 bytes");
   CHECK(refusal_of([&](json& d) { d["features"][0] = key(kMaxTextBytes + 1); }) ==
@@ -137,13 +137,13 @@ TEST_CASE("another format or version is refused") {
         "m.json: schema: only \"cgphase.1\" is known");
 }
 
-TEST_CASE("text that is no JSON is refused") {
+TEST_CASE("text that is not JSON is refused") {
   CHECK(refusal("hello").starts_with("m.json: not well-formed JSON"));
   CHECK(refusal("").starts_with("m.json: not well-formed JSON"));
   CHECK(refusal(std::string(100'000, '[')).starts_with("m.json: not well-formed JSON"));
 }
 
-TEST_CASE("a refusal of what is no JSON is printable and tells line and column") {
+TEST_CASE("the error for invalid JSON is printable and has line and column") {
   CHECK(refusal("{\n\"\xff\"}") ==
         "m.json: not well-formed JSON: parse error at line 2, column 2: syntax error while parsing "
         "object key - invalid string: ill-formed UTF-8 byte; last read: '\"\\xff'; expected "
@@ -155,7 +155,7 @@ TEST_CASE("a refusal of what is no JSON is printable and tells line and column")
   CHECK(endless.ends_with("..."));
 }
 
-TEST_CASE("nesting is read to its bound and refused one past it, however deep it goes") {
+TEST_CASE("the deepest nesting is read, and deeper nesting is refused") {
   const auto nested = [](int levels) {
     const auto count = static_cast<std::size_t>(levels);
     return std::string(count, '[') + std::string(count, ']');
@@ -166,26 +166,26 @@ TEST_CASE("nesting is read to its bound and refused one past it, however deep it
   CHECK(refusal(nested(4'000'000)) == deep);
 }
 
-TEST_CASE("a parent beyond all numbers is refused, not wrapped to none") {
+TEST_CASE("a parent above the integer range is refused, not wrapped around to none") {
   CHECK(refusal_of([](json& d) {
           d["parents"] = json::array({18446744073709551615U, 0, 0, 0, 0});
-        }) == "m.json: parents: must be a small whole number");
+        }) == "m.json: parents: must be an integer of at most 1000000");
 }
 
-TEST_CASE("a wrong type is refused by key") {
+TEST_CASE("a wrong type is refused with its key") {
   CHECK(refusal_of([](json& d) { d["step_seconds"] = "2"; }) ==
         "m.json: step_seconds: must be a number");
   CHECK(refusal_of([](json& d) { d["scaler"]["mean"][0] = nullptr; }) ==
         "m.json: scaler.mean: must be a number");
   CHECK(refusal_of([](json& d) { d["crbm"]["hidden"] = 1.5; }) ==
-        "m.json: crbm.hidden: must be a small whole number");
+        "m.json: crbm.hidden: must be an integer of at most 1000000");
   CHECK(refusal_of([](json& d) { d["crbm"]["hidden"] = 18446744073709551615U; })
             .starts_with("m.json: crbm.hidden:"));
   CHECK(refusal_of([](json& d) { d["provenance"]["a"] = 1; }) ==
-        "m.json: provenance.a: must be a text");
+        "m.json: provenance.a: must be a string");
 }
 
-TEST_CASE("an unknown feature is refused naming the nearest") {
+TEST_CASE("an unknown feature is refused with the nearest known one") {
   CHECK(
       refusal_of([](json& d) { d["features"][0] = "cpu_usage_ration"; }) ==
       "m.json: features: unknown feature \"cpu_usage_ration\", did you mean \"cpu_usage_ratio\"?");
@@ -198,14 +198,14 @@ TEST_CASE("a matrix of the wrong shape is refused") {
         "m.json: crbm.B: a row must have 18 numbers");
 }
 
-TEST_CASE("scales that the weights do not give are refused") {
+TEST_CASE("scales that do not match the weights are refused") {
   CHECK(refusal_of([](json& d) { d["fixed"]["weight_shift"][0] = 3; }) ==
-        "m.json: fixed.weight_shift: is not what the weights give");
+        "m.json: fixed.weight_shift: does not match the weights");
   CHECK(refusal_of([](json& d) { d["fixed"]["input_shift"] = 11; }) ==
         "m.json: fixed.input_shift: must be 12");
 }
 
-TEST_CASE("a switch cost survives the file, is left out when 0 and suggested when misspelt") {
+TEST_CASE("a switch cost is kept in the file, omitted if 0 and suggested if misspelt") {
   Model model = random_model(3);
   CHECK(serialize_model(model).find("switch_cost") == std::string::npos);
   model.switch_cost = 0x1.8p-3;
@@ -218,7 +218,7 @@ TEST_CASE("a switch cost survives the file, is left out when 0 and suggested whe
         "m.json: switch_costs: unknown key, did you mean \"switch_cost\"?");
 }
 
-TEST_CASE("a switch cost that is no number or out of bounds is refused") {
+TEST_CASE("a switch cost that is not a number or out of bounds is refused") {
   CHECK(refusal_of([](json& d) { d["switch_cost"] = "1"; }) ==
         "m.json: switch_cost: must be a number");
   CHECK(refusal_of([](json& d) { d["switch_cost"] = -0.5; }) ==
@@ -229,7 +229,7 @@ TEST_CASE("a switch cost that is no number or out of bounds is refused") {
 }
 
 // rule: SEC-06
-TEST_CASE("numbers that are not finite or not in range do not pass the check") {
+TEST_CASE("check_model refuses numbers that are not finite or out of range") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   CHECK(passes([](Model&) {}));
   CHECK(!passes([&](Model& m) { m.crbm.a[0] = nan; }));
@@ -246,7 +246,7 @@ TEST_CASE("numbers that are not finite or not in range do not pass the check") {
   CHECK(!passes([](Model& m) { m.phases.pop_back(); }));
 }
 
-TEST_CASE("the bounds of a model hold at the limit and one past it") {
+TEST_CASE("the limits of a model accept the largest value and refuse one more") {
   const auto fits = [](const ExampleSize& size) {
     return check_model(random_model(1, size, 0.01), "m").has_value();
   };
@@ -260,7 +260,7 @@ TEST_CASE("the bounds of a model hold at the limit and one past it") {
   CHECK(!fits({2, 2, 1, kMaxPhases + 1}));
 }
 
-TEST_CASE("the bounds of provenance hold at the limit and one past it") {
+TEST_CASE("the limits of provenance accept the largest value and refuse one more") {
   const auto entries = [](int count) {
     return [count](Model& m) {
       m.provenance.clear();
@@ -273,8 +273,8 @@ TEST_CASE("the bounds of provenance hold at the limit and one past it") {
   CHECK(!passes([](Model& m) { m.provenance["a"] = std::string(kMaxTextBytes + 1, 'x'); }));
 }
 
-TEST_CASE("a file beyond the size bound is refused before it is parsed") {
-  CHECK(refusal(std::string(kMaxModelFileBytes + 1, ' ')).find("larger than the bound") !=
+TEST_CASE("a file above the size limit is refused before it is parsed") {
+  CHECK(refusal(std::string(kMaxModelFileBytes + 1, ' ')).find("larger than the limit") !=
         std::string::npos);
 }
 
@@ -286,14 +286,14 @@ TEST_CASE("a model that does not pass the check is not saved") {
   CHECK(!std::filesystem::exists(folder.path("m.json")));
 }
 
-TEST_CASE("a missing model file is not found and named") {
+TEST_CASE("the error for a missing model file is not_found and names it") {
   const Result<Model> model = load_model("/nonexistent/m.json");
   REQUIRE(!model);
   CHECK(model.error().kind == ErrorKind::not_found);
   CHECK(model.error().text.find("/nonexistent/m.json") != std::string::npos);
 }
 
-TEST_CASE("bytes that are no UTF-8 in a text do not stop a model from being written") {
+TEST_CASE("invalid UTF-8 in a string does not stop a model from being written") {
   Model model = random_model(1);
   model.provenance["input"] = "a\xff";
   CHECK(parse_model(serialize_model(model), "m.json"));

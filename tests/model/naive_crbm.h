@@ -1,5 +1,5 @@
-// The slow, obviously right engine that the others are measured against: double loops as the
-// formulas are written, C order, libm.
+// The slow, obviously right engine to which the others are compared: loops over doubles as the
+// formulas are written, in C order, with libm.
 #pragma once
 
 #include <cmath>

@@ -17,7 +17,7 @@ namespace {
 
 using Distances = std::vector<std::int64_t>;
 
-// Only their number and parents matter here.
+// Only the number of centroids and their parents matter here.
 Centroids phases(int count, std::vector<int> parents = {}) {
   return {count, 1, std::vector<double>(static_cast<std::size_t>(count), 0.5), std::move(parents)};
 }
@@ -39,7 +39,7 @@ std::vector<Distances> random_steps(Random& random, std::size_t count, std::size
   return steps;
 }
 
-// The least cost over all sequences of phases that end in `last`, tried one by one.
+// The smallest cost over all sequences of phases that end in `last`, tried one by one.
 std::int64_t cheapest(const std::vector<Distances>& steps, std::size_t count, int last,
                       std::int64_t switch_cost) {
   const auto phase_count = static_cast<int>(steps[0].size());
@@ -62,7 +62,7 @@ std::int64_t cheapest(const std::vector<Distances>& steps, std::size_t count, in
   return least;
 }
 
-// The path as the docstring of PhasePath defines it, in double and over all of history.
+// The path as the docstring of PhasePath defines it, in double and over the whole history.
 class ExactPath {
  public:
   explicit ExactPath(double switch_cost) : switch_cost_(switch_cost) {}
@@ -81,9 +81,9 @@ class ExactPath {
 
 }  // namespace
 
-TEST_CASE("path: a phase is kept until leaving it has paid for the switch") {
+TEST_CASE("path: a phase is kept until leaving it is cheaper than the switch cost") {
   PhasePath path(phases(2), units(10));
-  // Costs by hand (0, 1), relative to the least: (0,9) (0,8) (0,4) (0,0) (4,0).
+  // Costs of phases 0 and 1 by hand, relative to the smallest: (0,9) (0,8) (0,4) (0,0) (4,0).
   const std::vector<Distances> steps{{0, 9}, {2, 1}, {4, 0}, {4, 0}, {4, 0}};
   std::vector<std::int64_t> margins;
   for (const Distances& distances : steps) margins.push_back(path.step(distances, 0).margin);
@@ -91,13 +91,13 @@ TEST_CASE("path: a phase is kept until leaving it has paid for the switch") {
   CHECK(decode(PhasePath(phases(2), units(10)), steps) == std::vector<int>{0, 0, 0, 0, 1});
 }
 
-TEST_CASE("path: a single step that lies elsewhere does not change the phase") {
+TEST_CASE("path: a single step near another phase does not change the phase") {
   const std::vector<Distances> steps{{0, 8}, {0, 8}, {8, 0}, {0, 8}, {0, 8}};
   CHECK(decode(PhasePath(phases(2), units(10)), steps) == std::vector<int>{0, 0, 0, 0, 0});
   CHECK(decode(PhasePath(phases(2), units(5)), steps) == std::vector<int>{0, 0, 1, 0, 0});
 }
 
-TEST_CASE("path: equals trying all sequences") {
+TEST_CASE("path: the cost equals the minimum over all sequences") {
   Random random(5);
   for (int round = 0; round < 200; ++round) {
     CAPTURE(round);
@@ -132,16 +132,16 @@ TEST_CASE("path: without a switch cost it is the nearest phase, with its margin"
   }
 }
 
-TEST_CASE("path: it runs over phases that are no part; of a split one the nearest part is taken") {
+TEST_CASE("path: it runs over phases that are not parts, and ends in the nearest part") {
   // Phase 1 was split into 2 and 3, and 3 into 4 and 5.
   PhasePath path(phases(6, {-1, -1, 1, 1, 3, 3}), units(10));
   CHECK(path.step({{9, 0, 1, 2, 0, 0}}, 0).index == 2);
-  // Part 2 is no longer the nearest: parts cost no switch.
+  // Part 2 is no longer the nearest. A change of part costs nothing.
   PhasePath::Step step = path.step({{9, 0, 7, 2, 5, 3}}, 0);
   CHECK(step.index == 5);
   CHECK(step.distance == 3);
   CHECK(step.margin == 2);
-  // Phase 0 is nearer, but not by enough yet; a very near part of 1 has no say in that.
+  // Phase 0 is nearer, but not by enough yet. A very near part of phase 1 does not matter.
   step = path.step({{0, 6, 0, 1, 0, 2}}, 0);
   CHECK(step.index == 2);
   CHECK(step.margin == -6);
@@ -156,20 +156,20 @@ TEST_CASE("path: a reset forgets the phase") {
   CHECK(path.step({{1, 0}}, 0).index == 1);
 }
 
-TEST_CASE("path: a phase is certain beyond the errors of all steps that still count") {
+TEST_CASE("path: a phase is certain if its margin exceeds all accumulated errors") {
   PhasePath path(phases(2), units(100));
-  // Margins 3, 6, 9 against accumulated bounds of 2, 4, 6: the error adds up.
+  // Margins 3, 6, 9 against accumulated bounds of 2, 4, 6: the error accumulates.
   CHECK(path.step({{0, 3}}, units(2)).certain);
   CHECK(path.step({{0, 1}}, units(2)).certain == false);  // 4 is not more than 4
   CHECK(path.step({{0, 3}}, units(2)).certain);           // 7 > 6
   CHECK(path.step({{0, 0}}, units(2)).certain == false);  // 7 < 8
-  // 110 exceeds 100 + 10: whatever the error was, the next step begins with 0 and 100.
+  // 110 exceeds 100 + 10, so that the next step begins with 0 and 100 for any error.
   CHECK(path.step({{0, 103}}, units(2)).certain);
   CHECK(path.step({{98, 0}}, units(1)).certain);          // 2 > 1
   CHECK(path.step({{1, 0}}, units(1)).certain == false);  // 1 < 2
 }
 
-TEST_CASE("path: what is left of an error is never more than two switch costs") {
+TEST_CASE("path: a remaining error is at most two switch costs") {
   PhasePath path(phases(2), units(10));
   for (int i = 0; i < 1000; ++i) path.step({{0, 0}}, units(3));
   CHECK(path.step({{0, 23}}, units(3)).certain == false);
@@ -210,7 +210,7 @@ TEST_CASE("path: the largest distances, switch cost and error bound do not overf
   }
   path.reset();
   CHECK(path.step({{0, most}}, 0).certain);
-  // Exactly paid for: of equal costs the first wins.
+  // The switch costs exactly as much as it gains; of equal costs the first wins.
   CHECK(path.step({{most, 0}}, 0).index == 0);
   CHECK(path.step({{1, 0}}, 0).index == 1);
 }
@@ -245,5 +245,5 @@ TEST_CASE("path: a certain phase is the one that double arithmetic finds over al
   }
   CHECK(agreeing * 100 > 5 * kSteps * 99);
   CHECK(certain * 10 > 5 * kSteps * 9);
-  CHECK(kept * 10 > 5 * kSteps);  // the path does make a difference
+  CHECK(kept * 10 > 5 * kSteps);  // the path differs from the nearest phase
 }

@@ -21,7 +21,7 @@ struct Fixture {
     if (!status) FAIL(status.error().text);
     return sequences.with_phases();
   }
-  // The error without the folder's name.
+  // Returns the error without the folder's name.
   std::string bad(const std::string& text) {
     PhaseSequences sequences;
     const std::string path = folder.write("f.csv", text);
@@ -48,7 +48,7 @@ TEST_CASE_FIXTURE(Fixture, "neighbouring runs of the same phase become one") {
   CHECK(good(kHeader + "a,7,1:4 1:2 2:1\n")[0].runs == std::vector<PhaseRun>{{1, 6}, {2, 1}});
 }
 
-TEST_CASE_FIXTURE(Fixture, "only the runs are required, in any column; the id is then the line") {
+TEST_CASE_FIXTURE(Fixture, "only the runs are required; the id defaults to the line") {
   const auto read = good("\xEF\xBB\xBFservice,phase_runs\r\nx,0:1000000000\r\n");
   REQUIRE(read.size() == 1);
   CHECK(read[0].id == "2");
@@ -68,12 +68,12 @@ TEST_CASE_FIXTURE(Fixture, "an execution without runs is counted") {
   CHECK(sequences.without_phase_count() == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "what is wrong is named with line and column") {
+TEST_CASE_FIXTURE(Fixture, "errors have line and column") {
   const std::string runs = "column phase_runs(phase:length): ";
   CHECK(bad("") == "line 1: the file is empty");
   CHECK(bad("timestamp,pod.id\n") ==
-        "line 1: column phase_runs: is missing: these are not phase sequences; telemetry is read "
-        "without --sequences");
+        "line 1: column phase_runs: is missing: these are not phase sequences; omit --sequences "
+        "to read telemetry");
   CHECK(bad("exec,exec,phase_runs\n") == "line 1: column exec: appears twice");
   CHECK(bad("exec,\"phase_runs\n") == "line 1: column (header): a quote does not end");
   CHECK(bad(kHeader + "a,1,1:1\nb,2\n") == "line 3: has 2 fields, not 3");
@@ -98,7 +98,7 @@ TEST_CASE_FIXTURE(Fixture, "what is wrong is named with line and column") {
         "line 2: longer than 65536 bytes");
 }
 
-TEST_CASE_FIXTURE(Fixture, "a file that is not there, and a folder, are errors that name them") {
+TEST_CASE_FIXTURE(Fixture, "a missing file and a folder are errors that name them") {
   PhaseSequences sequences;
   const Status missing = read_phase_sequences(folder.path("none"), sequences);
   REQUIRE(!missing);
@@ -106,7 +106,7 @@ TEST_CASE_FIXTURE(Fixture, "a file that is not there, and a folder, are errors t
   CHECK(!read_phase_sequences(folder.path(""), sequences));
 }
 
-TEST_CASE_FIXTURE(Fixture, "a damaged file reads as sequences in bounds or is named") {
+TEST_CASE_FIXTURE(Fixture, "a damaged file gives valid sequences or an error that names it") {
   const std::string text = kHeader + "a,7,1:4 3:2 ?:1\n\"b\",31,31:31\nc,12,0:1 1:10 0:1\n";
   Random random(17);
   std::size_t read = 0, refused = 0;

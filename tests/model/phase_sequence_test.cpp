@@ -17,20 +17,20 @@ PhaseSequence of_runs(std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("equal phases in a row are one run as long as they are many") {
+TEST_CASE("consecutive steps with the same phase are one run") {
   const std::vector<Phase> steps = {known(2), known(2), known(0), known(2)};
   const PhaseSequence sequence = phase_sequence("job", steps);
   CHECK(sequence.id == "job");
   CHECK(sequence.runs == std::vector<PhaseRun>{{2, 2}, {0, 1}, {2, 1}});
 }
 
-TEST_CASE("an unknown phase is a run of its own, whatever centroid was nearest") {
+TEST_CASE("an unknown phase is a run of its own, for any nearest centroid") {
   const std::vector<Phase> steps = {known(1), unknown(1), unknown(0), known(1)};
   CHECK(phase_sequence("", steps).runs ==
         std::vector<PhaseRun>{{1, 1}, {kUnknownPhase, 2}, {1, 1}});
 }
 
-TEST_CASE("steps without enough history are left out and part no phase") {
+TEST_CASE("steps without enough history are skipped and do not split a phase") {
   const std::vector<Phase> steps = {Phase{}, Phase{}, known(3), Phase{}, known(3)};
   CHECK(phase_sequence("", steps).runs == std::vector<PhaseRun>{{3, 2}});
   CHECK(phase_sequence("", std::vector<Phase>(3)).runs.empty());
@@ -45,7 +45,7 @@ TEST_CASE("executions without a phase are counted, not kept") {
   CHECK(sequences.with_phases()[0].id == "long");
 }
 
-TEST_CASE("as many executions as the bound, and not one more") {
+TEST_CASE("the execution limit accepts the last execution and refuses one more") {
   PhaseSequences sequences;
   for (std::size_t i = 0; i + 1 < kMaxSequences; ++i) REQUIRE(sequences.add({}, "f"));
   REQUIRE(sequences.add(of_runs(1), "f"));
@@ -53,15 +53,15 @@ TEST_CASE("as many executions as the bound, and not one more") {
   REQUIRE(!status);
   CHECK(status.error().kind == ErrorKind::invalid);
   CHECK(status.error().text ==
-        "f.csv: line 7: more than 200000 executions; look at fewer files at once");
+        "f.csv: line 7: more than 200000 executions; pass fewer files at once");
 }
 
-TEST_CASE("as many runs as the bound, and not one more") {
+TEST_CASE("the run limit accepts the last run and refuses one more") {
   PhaseSequences sequences;
   REQUIRE(sequences.add(of_runs(kMaxSequenceRuns - 1), "f"));
   const Status status = sequences.add(of_runs(2), "f.csv");
   REQUIRE(!status);
   CHECK(status.error().text ==
-        "f.csv: the phases change more than 2000000 times in all; look at fewer files at once");
+        "f.csv: the phases change more than 2000000 times in all; pass fewer files at once");
   CHECK(sequences.add(of_runs(1), "f"));
 }

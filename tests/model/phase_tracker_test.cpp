@@ -37,7 +37,7 @@ double logit(double p) { return std::log(p / (1 - p)); }
 
 }  // namespace
 
-TEST_CASE("the phase of a step uses that step") {
+TEST_CASE("the phase of a step includes that step") {
   PhaseTracker tracker(engine_of(tiny_model()));
   Phase phase = tracker.step({{logit(0.25)}});
   CHECK(phase.state == PhaseState::known);
@@ -48,7 +48,7 @@ TEST_CASE("the phase of a step uses that step") {
   CHECK(phase.index == 1);
 }
 
-TEST_CASE("until the history is full the state is not enough history") {
+TEST_CASE("until the history is full the state is not_enough_history") {
   PhaseTracker tracker(engine_of(tiny_model(3)));
   for (int i = 0; i < 3; ++i) {
     const Phase phase = tracker.step({{logit(0.25)}});
@@ -67,16 +67,16 @@ TEST_CASE("a gap resets the history") {
   CHECK(tracker.step({{logit(0.25)}}).known());
 }
 
-TEST_CASE("a step beyond the novelty bound is unknown and names the nearest phase") {
+TEST_CASE("a step beyond the novelty bound is unknown and has the index of the nearest phase") {
   PhaseTracker tracker(engine_of(tiny_model()));
-  // Novelty bound: twice 0.05 away from 0.75, in distance 0.1.
+  // Novelty bound: twice 0.05 away from 0.75, which is a distance of 0.1.
   CHECK(tracker.step({{logit(0.84)}}).known());
   const Phase phase = tracker.step({{logit(0.86)}});
   CHECK(phase.state == PhaseState::unknown);
   CHECK(phase.index == 1);
 }
 
-TEST_CASE("a model without novelty distances bounds nothing") {
+TEST_CASE("a model without novelty distances has no novelty bound") {
   Model model = tiny_model();
   for (PhaseSummary& phase : model.phases) phase.novelty_distance = 0;
   PhaseTracker tracker(engine_of(model));
@@ -101,7 +101,7 @@ TEST_CASE("with a single centroid every step near it is known") {
   CHECK(tracker.step({{logit(0.75)}}).state == PhaseState::unknown);
 }
 
-TEST_CASE("absent and nan features are imputed, counted and never get through") {
+TEST_CASE("absent and nan features are imputed and counted") {
   const Model model = random_model(4);
   PhaseTracker tracker(engine_of(model));
   for (int i = 0; i < 20; ++i) {
@@ -173,14 +173,14 @@ TEST_CASE("a known phase is that of the naive loop over the whole history") {
   CHECK(known > 400);
 }
 
-TEST_CASE("with a switch cost a step beyond the middle keeps the phase, several change it") {
+TEST_CASE("with a switch cost one step beyond the middle keeps the phase, several change it") {
   Model model = tiny_model();
   for (PhaseSummary& phase : model.phases) phase.novelty_distance = 0;
   model.switch_cost = 0.25;
   PhaseTracker tracker(engine_of(model));
   CHECK(tracker.step({{logit(0.25)}}).index == 0);
   CHECK(tracker.step({{logit(0.25)}}).index == 0);
-  // At 0.7 the squared distances are 0.2025 and 0.0025: 0.2 of 0.25 paid.
+  // At 0.7 the squared distances are 0.2025 and 0.0025: 0.2 of the cost 0.25 is reached.
   Phase phase = tracker.step({{logit(0.7)}});
   CHECK(phase.known());
   CHECK(phase.index == 0);
@@ -206,7 +206,7 @@ TEST_CASE("a gap, and a step that measured nothing, clear the path") {
   CHECK(tracker.step({{logit(0.7)}}).index == 1);
 }
 
-TEST_CASE("a path between two phases is unknown, and novelty is that of the phase in force") {
+TEST_CASE("a path between two phases is unknown, and novelty is that of the current phase") {
   Model model = tiny_model();
   model.switch_cost = 0.2;
   model.phases[0].novelty_distance = 0.01;  // unknown beyond 0.04: at 0.45
@@ -220,7 +220,7 @@ TEST_CASE("a path between two phases is unknown, and novelty is that of the phas
   CHECK(phase.state == PhaseState::unknown);
 }
 
-TEST_CASE("an engine is not made from a model that does not pass the check") {
+TEST_CASE("no engine is built from a model that does not pass check_model") {
   Model model = tiny_model();
   model.crbm.w.clear();
   const auto engine = PhaseEngine::create(model);

@@ -58,7 +58,7 @@ TEST_CASE("portable_log is within two units of libm") {
   CHECK(worst <= 2);
 }
 
-TEST_CASE("portable_log of one is zero, of zero minus infinity, of a negative nan") {
+TEST_CASE("portable_log gives zero for one, minus infinity for zero and nan for negatives") {
   CHECK(portable_log(1) == 0);
   CHECK(portable_log(0) == -kInfinity);
   CHECK(std::isnan(portable_log(-1)));
@@ -82,7 +82,7 @@ TEST_CASE("portable_log1p is within four units of libm, near zero too") {
   CHECK(worst <= 4);
 }
 
-TEST_CASE("portable_log1p keeps the edges of its range") {
+TEST_CASE("portable_log1p is right at the edges of its range") {
   CHECK(portable_log1p(0) == 0);
   CHECK(portable_log1p(-1) == -kInfinity);
   CHECK(std::isnan(portable_log1p(-2)));
@@ -100,7 +100,7 @@ TEST_CASE("portable_sigmoid agrees with libm to 1e-15 and is symmetric at zero")
   CHECK(portable_sigmoid(1000) == 1);
 }
 
-TEST_CASE("portable_sigmoids gives the bits of portable_sigmoid, whatever the count") {
+TEST_CASE("portable_sigmoids gives the bits of portable_sigmoid for any count") {
   Random random(4);
   for (int count = 0; count <= 37; ++count)
     for (int round = 0; round < 200; ++round) {
@@ -112,7 +112,7 @@ TEST_CASE("portable_sigmoids gives the bits of portable_sigmoid, whatever the co
     }
 }
 
-TEST_CASE("portable_sigmoids keeps the edges of its range") {
+TEST_CASE("portable_sigmoids is right at the edges of its range") {
   const double tiny = std::numeric_limits<double>::denorm_min();
   std::vector<double> values;
   for (const double edge : {0.0, tiny, 708.0, 709.782712893384, 709.8, 745.1, 745.2, 745.3, 1e300,

@@ -1,4 +1,4 @@
-// Made-up telemetry with known phases, from a seed.
+// Synthetic telemetry with known phases, from a seed.
 #pragma once
 
 #include "model/train/random.h"
@@ -6,8 +6,8 @@
 
 namespace cgphase {
 
-// One execution that goes round idle, compute and load (label), `seconds` long at one sample per
-// second, with a little noise. Limits: 2 cores, 1 GiB.
+// One execution that cycles through idle, compute and load (label), `seconds` long at one sample
+// per second, with a little noise. Limits: 2 cores, 1 GiB.
 inline Trace synthetic_trace(std::uint64_t seed, int seconds = 360) {
   Random random(seed);
   Trace trace;

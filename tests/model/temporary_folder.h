@@ -1,4 +1,4 @@
-// A folder that lives as long as one test.
+// A folder that exists during one test.
 #pragma once
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// Where public traces lie that are not part of this repository: in the folder that the environment
-// names, else in the one beside a developer's checkout.
+// The path of public traces that are not part of this repository: in the folder that the
+// environment names, else next to a developer's checkout.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -10,7 +10,7 @@
 
 namespace cgphase {
 
-// Empty, after a message, where the folder is not there: the caller returns.
+// Empty, after a message, if the folder does not exist. The caller then returns.
 inline std::string test_data(const std::string& name) {
   const char* named = std::getenv("CGPHASE_TEST_DATA");
   const bool asked = named != nullptr && *named != '\0';

@@ -31,7 +31,7 @@ TrainOptions quick() {
 
 std::vector<Trace> two_traces() { return {synthetic_trace(1), synthetic_trace(2)}; }
 
-// All torch traces; empty where there are none.
+// All torch traces; empty if there are none.
 std::vector<Trace> torch_traces() {
   std::vector<Trace> traces;
   for (const char* kind :
@@ -52,11 +52,11 @@ TEST_CASE("a gap or a step without any measurement ends a history") {
   CHECK(make_dataset(std::span(&trace, 1), plain_schema(), 1, 3).size() == 96);
   trace.executions[0].rows.erase(trace.executions[0].rows.begin() + 50,
                                  trace.executions[0].rows.begin() + 60);
-  // 90 rows make 88 steps in two histories, of which each loses its first three.
+  // 90 rows make 88 steps in two histories, each of which loses its first three.
   CHECK(make_dataset(std::span(&trace, 1), plain_schema(), 1, 3).size() == 88 - 6);
 }
 
-TEST_CASE("windows never reach across executions") {
+TEST_CASE("no window spans two executions") {
   const std::vector<Trace> traces{synthetic_trace(1, 50), synthetic_trace(2, 50)};
   const Dataset data = make_dataset(traces, plain_schema(), 1, 3);
   CHECK(data.steps.size() == 98);
@@ -66,7 +66,7 @@ TEST_CASE("windows never reach across executions") {
   CHECK(data.row.front() == 4);
 }
 
-TEST_CASE("the same traces and seed give the same model bytes, another seed others") {
+TEST_CASE("the same traces and seed give the same model bytes, another seed does not") {
   const std::vector<Trace> traces = two_traces();
   const Result<Model> first = train(quick(), traces);
   const Result<Model> second = train(quick(), traces);
@@ -80,7 +80,7 @@ TEST_CASE("the same traces and seed give the same model bytes, another seed othe
   CHECK(serialize_model(*first) != serialize_model(*third));
 }
 
-TEST_CASE("a trained model finds the phases of made-up telemetry, in an execution it never saw") {
+TEST_CASE("a trained model finds the phases of synthetic telemetry in an unseen execution") {
   const Result<Model> model = train(quick(), two_traces());
   REQUIRE(model);
   CHECK(model->centroids.count == 3);
@@ -94,7 +94,7 @@ TEST_CASE("a trained model finds the phases of made-up telemetry, in an executio
     const Phase phase = tracker.step(*steps[i].vector);
     if (phase.known()) ++seen[unseen.executions[0].rows[i].label][phase.index];
   }
-  // Numbered by rising CPU use: idle, load, compute. Transitions take a few samples of 40.
+  // Phases are numbered by rising CPU use: idle, load, compute. A change takes a few samples of 40.
   CHECK(seen["idle"][0] > 90);
   CHECK(seen["load"][1] > 90);
   CHECK(seen["compute"][2] > 90);
@@ -102,7 +102,7 @@ TEST_CASE("a trained model finds the phases of made-up telemetry, in an executio
   CHECK(seen["compute"][0] == 0);
 }
 
-TEST_CASE("phase statistics are those of the training samples, relative to the limit") {
+TEST_CASE("phase statistics describe the training samples relative to the limit") {
   const Result<Model> model = train(quick(), two_traces());
   REQUIRE(model);
   double count = 0;
@@ -135,7 +135,7 @@ TEST_CASE("the switch cost is the stickiness times the mean squared distance, on
   CHECK(train(options, traces)->switch_cost == 0);
 }
 
-TEST_CASE("phase statistics are those of the phases that the tracker finds") {
+TEST_CASE("phase statistics use the phases that the tracker finds") {
   TrainOptions options = quick();
   options.stickiness = 900;
   std::vector<Trace> traces = two_traces();
@@ -160,7 +160,7 @@ TEST_CASE("phase statistics are those of the phases that the tracker finds") {
   for (std::size_t k = 0; k < 3; ++k) CHECK(model->phases[k].count == counts[k]);
 }
 
-TEST_CASE("statistics of a model of log ratios are ratios") {
+TEST_CASE("statistics of a model with log ratios are linear ratios") {
   TrainOptions plain = quick(), logs = quick();
   plain.clusters = logs.clusters = 1;
   logs.schema = log_schema();
@@ -193,7 +193,7 @@ TEST_CASE("training reports its epochs and lowers the held-out error") {
   CHECK(reports.back().held_out_error < reports.front().held_out_error);
 }
 
-TEST_CASE("training stops early when the held-out error no longer falls") {
+TEST_CASE("training stops early if the held-out error no longer falls") {
   TrainOptions options = quick();
   options.epochs = kMaxEpochs;
   options.learning_rate = 0.1;
@@ -203,7 +203,7 @@ TEST_CASE("training stops early when the held-out error no longer falls") {
   CHECK(epochs < 20'000);
 }
 
-TEST_CASE("a learning rate that diverges still ends in a finite model") {
+TEST_CASE("a diverging learning rate still ends in a finite model") {
   TrainOptions options = quick();
   options.learning_rate = 10;
   const Result<Model> model = train(options, two_traces());
@@ -211,7 +211,7 @@ TEST_CASE("a learning rate that diverges still ends in a finite model") {
   CHECK(check_model(*model, "m"));
 }
 
-TEST_CASE("absent features do not poison the training") {
+TEST_CASE("absent features do not make the training fail") {
   std::vector<Trace> traces = two_traces();
   for (Trace& trace : traces)
     for (std::size_t i = 0; i < trace.executions[0].rows.size(); i += 7)
@@ -221,7 +221,7 @@ TEST_CASE("absent features do not poison the training") {
   CHECK(check_model(*model, "m"));
 }
 
-TEST_CASE("too few windows are refused with what is needed") {
+TEST_CASE("too few windows are refused with the required number") {
   const std::vector<Trace> traces{synthetic_trace(1, 20)};
   const Result<Model> model = train(quick(), traces);
   REQUIRE(!model);
@@ -233,7 +233,7 @@ TEST_CASE("too few windows are refused with what is needed") {
   CHECK(!train(quick(), one_less));
 }
 
-TEST_CASE("options are refused one past their bounds") {
+TEST_CASE("options beyond their bounds are refused") {
   const auto trains = [](const std::function<void(TrainOptions&)>& edit) {
     TrainOptions options = quick();
     options.epochs = 0;
@@ -260,7 +260,7 @@ TEST_CASE("options are refused one past their bounds") {
   CHECK(!trains([](TrainOptions& o) { o.stickiness = -1; }));
 }
 
-TEST_CASE("fixed point and the naive loop agree on real traces, and never differ where certified") {
+TEST_CASE("fixed point and the naive loop agree on real traces, always if certified") {
   const std::vector<Trace> traces = torch_traces();
   if (traces.empty()) return;
   TrainOptions options;

@@ -24,7 +24,7 @@ std::string refusal(const Dataset& data, std::size_t needed) {
 
 }  // namespace
 
-TEST_CASE("as many windows as are needed are enough, one less is refused with both numbers") {
+TEST_CASE("the required number of windows is enough, one less is refused with both numbers") {
   const Dataset data = dataset({synthetic_trace(1, 100)});
   REQUIRE(data.size() == 96);
   CHECK(check_training_input(data, 1, 96, "t.csv"));
@@ -32,14 +32,14 @@ TEST_CASE("as many windows as are needed are enough, one less is refused with bo
                              "are needed: record longer");
 }
 
-TEST_CASE("a trace that measured nothing is refused by the columns that it lacks") {
+TEST_CASE("a trace without measurements is refused with the missing columns") {
   Trace trace = synthetic_trace(1, 100);
   for (TraceRow& row : trace.executions[0].rows) row.sample = Sample{.id = row.sample.id};
   CHECK(refusal(dataset({trace}), 20).find("tell the use of CPU (columns cpu.usage.usec") !=
         std::string::npos);
 }
 
-TEST_CASE("one feature that varies is enough, rounding is no variation") {
+TEST_CASE("one feature that varies is enough, but rounding does not count") {
   Dataset data = dataset({synthetic_trace(1, 100)});
   for (FeatureVector& step : data.steps) step.values = {0.1 + 0.2, 0.5, 0, 1, 2, std::nullopt};
   data.steps[7].values[0] = 0.3;
@@ -49,7 +49,7 @@ TEST_CASE("one feature that varies is enough, rounding is no variation") {
   CHECK(check_training_input(data, 1, 20, "t.csv"));
 }
 
-TEST_CASE("traces without an optional feature give no windows, and the refusal names it") {
+TEST_CASE("traces without an optional feature give no windows, and the error names it") {
   Trace trace = synthetic_trace(1, 100);
   FeatureSchema schema = plain_schema();
   schema.entries[4] = {Feature::network_receive_log_rate, "network_receive_log_rate"};
