@@ -1,5 +1,5 @@
-// The effective limits of a container: its own, at most what the host has, and at most what the
-// cgroups around it grant. Whatever is said to be saved, free or possible is within them.
+// The effective limits of a container: its own, but at most what the host has and what the ancestor
+// cgroups allow. Savings, free capacity and feasible limits are computed within them.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace cgphase {
 
-// What one container can have of `host` at most. A capacity of 0 is not known and bounds nothing.
+// The most that one container can get from `host`. A capacity of 0 is unknown and limits nothing.
 inline Granted within_host(const HostCapacity& host) {
   Granted most = host.granted;
   if (host.cpu_cores > 0) most.cpu_cores = std::min(most.cpu_cores, host.cpu_cores);
@@ -28,7 +28,7 @@ inline double memory_ceiling_bytes(const Limits& limits, const HostCapacity& hos
                   within_host(host).memory_bytes);
 }
 
-// `wanted`, not above the ceiling. Bytes are rounded up.
+// `wanted`, at most the ceiling. Bytes are rounded up.
 inline Cores capped_cores(double wanted, const Limits& original, const HostCapacity& host) {
   return Cores{std::min(wanted, cpu_ceiling_cores(original, host))};
 }

@@ -1,4 +1,4 @@
-// What cgphase wants to do to one container, why, and what became of it.
+// A change of one container's limits: what cgphase wants, why, and what came of it.
 #pragma once
 
 #include <chrono>
@@ -19,31 +19,31 @@ enum class Mode : std::uint8_t { observe, advise, enforce };
 
 enum class Resource : std::uint8_t { cpu, memory };
 
-// Why a limit should change. Text for people is made from it at the edge.
+// Why a limit should change. Text for people is made from it by the front ends.
 enum class Reason : std::uint8_t {
-  phase_statistics,     // lowered to what this phase needs
-  phase_changed,        // raised ahead of or at the start of another phase
-  window_statistics,    // a phase-free policy's own rule
+  phase_statistics,     // lowered to the need of this phase
+  phase_changed,        // raised before or at the start of another phase
+  window_statistics,    // the rule of a policy that ignores phases
   headroom,             // usage or need came close to the limit
   throttled,            // raised because of nr_throttled / throttled_usec
   memory_event,         // a new max or oom event
   pressure,             // PSI or its substitutes
   trial_failed,         // reverted
   restored,             // back to the original: stop, kill switch, request, restart of processes
-  stalled,              // reclaim in vain at memory.high: the guard's stall breaker
-  another_manager,      // restored, because somebody else sets limits here
-  oom_remembered,       // raised to what an OOM of another run of the image taught
+  stalled,              // reclaim failed at memory.high: the fast path's stall breaker
+  another_manager,      // restored, because another manager sets limits here
+  oom_remembered,       // raised to the floor that an OOM in another run of the image left
   gpu_seen,             // restored, because the container has a GPU, or may have one
-  pinned,               // to what an administrator asked for
-  program_started,      // restored: a new program reads the limits, which are to be the original
-  reads_limits,         // restored, because its programs read the limit again and again
+  pinned,               // set to the value that an administrator asked for
+  program_started,      // restored: a new program reads the limits and must find the originals
+  reads_limits,         // restored, because a program rereads the limit while it runs
   silence,              // restored by cgphase-restore, because the daemon was silent for too long
 };
 
-// What the guard rails said.
+// The answer of the safety rules.
 enum class Verdict : std::uint8_t {
   allowed,
-  observe_mode,          // mode observe: not even proposed
+  observe_mode,          // mode observe: nothing is recommended
   advise_mode,           // would have been written
   hands_off,             // another manager owns it
   no_limit,              // the container has no limit and manage_unlimited is off
@@ -55,22 +55,22 @@ enum class Verdict : std::uint8_t {
   pressure_not_quiet,
   trial_running,
   rate_limited,          // per container and window, or per host
-  too_small,             // what is wished differs too little to be worth a write
+  too_small,             // too little difference to be worth a write
   memory_growing,
   standing_down,         // somebody else changed the limit
-  cache_in_way,          // page cache would meet the new limit at once; reclaim it first
-  silently_reverted,     // a reload or the engine put the original back; a pause
-  oom_remembered,        // its image ran out of memory under a limit of ours: not below that floor
-  rival,                 // somebody else changes its limits again and again: theirs
-  gpu_container,         // it has a GPU, or that cannot be ruled out: its quota stays
-  reads_limits,          // its programs read this limit again and again: it stays what they read
-  at_floor,              // what it uses or needs leaves no step that is worth a write
+  cache_in_way,          // page cache would reach the new limit at once; reclaim it first
+  silently_reverted,     // a reload or the engine restored the original; a pause follows
+  oom_remembered,        // the image had an OOM under a limit of ours; its floor blocks
+  rival,                 // a conflicting writer undoes each lowering
+  gpu_container,         // it has a GPU, or may have one, so its quota is not lowered
+  reads_limits,          // a program rereads this limit while it runs, so it is not lowered
+  at_floor,              // use or need leaves no step that is worth a write
 };
 
 enum class Direction : std::uint8_t { lower, raise };
 
-// One change of one container's limits, proposed or made. `new_limits` differs from `old_limits`
-// only in the knobs to be written.
+// One change of one container's limits, recommended or made. `new_limits` differs from `old_limits`
+// only in the knobs to write.
 struct Decision {
   std::uint64_t decision_id = 0;  // ascending within a pipeline
   MonotonicTime time;
@@ -82,30 +82,30 @@ struct Decision {
   Reason reason = Reason::phase_statistics;
   Verdict verdict = Verdict::allowed;
   Phase phase;
-  // The numbers behind it, for explain.
+  // The numbers behind it, for `explain`.
   double usage = 0;           // cores, or bytes of need
-  double statistic = 0;       // cores or bytes the policy asked for before the rails
+  double statistic = 0;       // recommended by the policy before the safety rules, cores or bytes
   double sample_count = 0;    // samples in the statistic
   Evidence evidence = {};
 };
 
-// How the writing of a decision ended.
+// How the write of a decision ended.
 enum class WriteEnd : std::uint8_t {
   done,
   failed,
-  overtaken,  // a raise or a restore came first: nothing was changed, nobody is to blame
-  program_started,  // one came first, and the originals are back: nobody is to blame
+  overtaken,  // a raise or a restore came first: nothing was changed, no failure
+  program_started,  // a program started first, and the originals are back: no failure
 };
 
 enum class OutcomeKind : std::uint8_t {
   trial_passed,
-  trial_reverted,   // measured worse than tolerance
+  trial_reverted,   // worse than the tolerance
   write_failed,
-  overtaken,        // raised or restored for another reason before the write or the trial ended
-  written,          // in force, as read back; the trial of a lowering begins
+  overtaken,        // raised or restored before the write or the trial ended
+  written,          // in force and read back; the trial of a lowering begins
 };
 
-// What became of a decision that was written.
+// The result of a decision that was written.
 struct Outcome {
   std::uint64_t decision_id = 0;
   MonotonicTime time;
@@ -114,7 +114,7 @@ struct Outcome {
   std::string detail;  // numbers for explain: which measure, before, after
 };
 
-// Names as they stand in JSON, in the journal and in text.
+// Names as used in JSON, in the journal and in text.
 constexpr const char* to_string(Mode mode) {
   switch (mode) {
     case Mode::observe: return "observe";

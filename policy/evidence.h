@@ -1,4 +1,4 @@
-// What the rails knew when they decided: the numbers behind a verdict, kept with it for `explain`.
+// The numbers that the safety rules knew at a decision. They are stored with it for `explain`.
 #pragma once
 
 #include <array>
@@ -9,7 +9,8 @@
 
 namespace cgphase {
 
-// Bytes, cores, or shares of time from 0 to 1; rates and stalls are those of the last interval.
+// Units: bytes, cores, or shares of time from 0 to 1. Rates and stalls are those of the last
+// interval.
 enum class Fact : std::size_t {
   cpu_cores,
   memory_need_bytes,
@@ -23,12 +24,12 @@ enum class Fact : std::size_t {
   throttled_ratio,
   refaults_per_sec,
   major_faults_per_sec,
-  floor,                      // the least that the rails would write, cores or bytes
-  earlier_runs,               // of the image, that saw this phase
+  floor,                      // the lowest limit that the safety rules would write, cores or bytes
+  earlier_runs,               // runs of the image that saw this phase
 };
 inline constexpr std::size_t kFactCount = 14;
 
-// Names as they stand in JSON and, after "fact_", as columns of the journal.
+// Names as used in JSON and, after "fact_", as columns of the journal.
 constexpr const char* to_string(Fact fact) {
   constexpr const char* kNames[kFactCount] = {
       "cpu_cores",         "memory_need_bytes",           "memory_peak_need_bytes",
@@ -39,7 +40,7 @@ constexpr const char* to_string(Fact fact) {
   return kNames[static_cast<std::size_t>(fact)];
 }
 
-// Absent where the kernel told nothing, or where it plays no part.
+// A fact is absent if the kernel did not report it or if it does not apply.
 struct Evidence {
   std::array<std::optional<double>, kFactCount> facts;
 
@@ -50,7 +51,7 @@ struct Evidence {
   friend bool operator==(const Evidence&, const Evidence&) = default;
 };
 
-// What one sample tells by itself.
+// The facts of a single sample.
 inline Evidence evidence_of(const Sample& sample) {
   Evidence evidence;
   if (const auto need = memory_need(sample))

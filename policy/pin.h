@@ -1,5 +1,5 @@
-// What an administrator wants in force, in the place of what a policy wants. The rails hold as they
-// do for a policy: it is approached in their steps, and may be kept from it.
+// The limits that an administrator asks for, instead of the policy's recommendation. The safety
+// rules apply as to a policy: they limit the steps and may block the pin.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 namespace cgphase {
 
 struct Pin {
-  std::optional<Cores> cpu;  // absent: as the policy has it
+  std::optional<Cores> cpu;  // absent: the policy's recommendation
   std::optional<Bytes> memory;
 
   bool operator==(const Pin&) const = default;

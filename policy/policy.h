@@ -1,5 +1,5 @@
-// Policies: pure objects that say how much a container should have. One instance per container.
-// They know nothing of rails, trials or files; replay compares them bare.
+// Policies are pure objects that recommend a limit. There is one instance per container. They know
+// nothing of safety rules, trials or files. Replay compares them without these.
 #pragma once
 
 #include <chrono>
@@ -22,38 +22,38 @@
 
 namespace cgphase {
 
-// One tick of one container, derived. An absent value was not measured.
+// The derived values of one tick of one container. An absent value was not measured.
 struct Observation {
   MonotonicTime time;
   double interval_seconds = 0;  // since the previous one; 0 for the first and after a gap
   std::optional<double> cpu_cores;           // mean over the interval
   std::optional<double> memory_need_bytes;   // at the end of the interval
   bool cpu_censored = false;                 // throttled in the interval: usage is a lower bound
-  std::optional<double> cpu_limit_cores;     // in force; what demand passed if it was censored
+  std::optional<double> cpu_limit_cores;     // limit in force; if censored, demand exceeded it
   Phase phase;
 };
 
-// What a policy wants in force now. Absent = no opinion: hold.
+// The limits that a policy recommends now. Absent: no opinion, the limit stays.
 struct Allocation {
   std::optional<Cores> cpu;
   std::optional<Bytes> memory;
   Reason reason = Reason::phase_statistics;
-  double cpu_sample_count = 0;     // behind `cpu`, for the "enough samples" rail
+  double cpu_sample_count = 0;     // behind `cpu`, for the rule "enough samples"
   double memory_sample_count = 0;  // behind `memory`
   int earlier_runs = 0;            // earlier runs of the same image that saw this phase
-  bool cpu_pinned = false;         // `cpu` is what an administrator asked for, `memory` so
-  bool memory_pinned = false;
-  double memory_peak_bytes = 0;    // the rails keep above it as above one of the last minute
+  bool cpu_pinned = false;         // `cpu` comes from an administrator's pin
+  bool memory_pinned = false;      // `memory` comes from an administrator's pin
+  double memory_peak_bytes = 0;    // treated by the safety rules like a peak of the last minute
 
   Reason reason_for(Resource resource) const {
     return (resource == Resource::cpu ? cpu_pinned : memory_pinned) ? Reason::pinned : reason;
   }
-  // What they proved is the policy's need, not what was asked for.
+  // Earlier runs prove only the policy's recommendation, not a pin.
   int earlier_runs_for(Resource resource) const {
     return reason_for(resource) == Reason::pinned ? 0 : earlier_runs;
   }
-  // `samples`: how many there are of this phase since it was pinned, whatever the policy counts.
-  // `peak_bytes`: of the run's need, of which a policy would have learned.
+  // Replaces the values that the pin has. `samples`: number of samples of this phase since the pin
+  // was set. `peak_bytes`: highest need of the run, which a policy would have learned.
   Allocation pinned(const Pin& pin, double samples, double peak_bytes) const;
 };
 
@@ -61,37 +61,37 @@ class Policy {
  public:
   virtual ~Policy() = default;
   virtual void observe(const Observation& observation) = 0;
-  // What is known of this run from before the first observation: memory went up to so many bytes.
+  // Called before the first observation if memory need of this run already reached this many bytes.
   virtual void resume([[maybe_unused]] double memory_peak_bytes) {}
-  // `original` is the ceiling, `host` stands in where there is none.
+  // `original` is the ceiling. Without an original limit, the capacity of `host` is the ceiling.
   virtual Allocation allocate(const Limits& original, const HostCapacity& host) const = 0;
-  // What this run learned, mergeable into the priors of later runs of the same image; null for
-  // policies that keep nothing.
+  // What this run learned. It can be merged into the priors of later runs of the same image. Null
+  // for policies that store nothing.
   virtual nlohmann::json learned() const = 0;
-  // What may come within `horizon`, as of the last observation; absent for policies that do not
-  // look ahead, and while there is no basis for it.
+  // Forecast for `horizon` from the last observation on. Absent if the policy makes no forecasts,
+  // and while it lacks data.
   virtual std::optional<Forecast> forecast([[maybe_unused]] std::chrono::seconds horizon) const {
     return std::nullopt;
   }
 };
 
-// The warm-up of every policy that nothing earlier taught: fewer samples say nothing.
+// Number of samples before a policy without a prior recommends anything.
 inline constexpr int kWarmUpSamples = 10;
 
-// `prior` is what earlier runs of the same image learned (null = none); a malformed one is ignored.
-// Errors: invalid for an unknown name or parameter, naming the nearest, and for a policy that needs
-// what its surroundings lack.
+// `prior`: what earlier runs of the same image learned (null: none). A malformed prior is ignored.
+// Errors: invalid (an unknown name or parameter, with the nearest one; or a policy that needs data
+// which its surroundings lack).
 Result<std::unique_ptr<Policy>> make_policy(const PolicySpec& spec, const nlohmann::json& prior,
                                             const PolicySurroundings& surroundings = {});
-// The same with the published parameters.
+// The same with default parameters.
 Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const nlohmann::json& prior,
                                             const PolicySurroundings& surroundings = {});
 std::vector<std::string_view> policy_names();
-// Whether the daemon can have the policy of `text`. Errors: those of parse_policy_spec(), and
-// invalid for a policy that only replay can make (it needs the future, say).
+// Whether the daemon can use the policy in `text`. Errors: those of parse_policy_spec(), and
+// invalid for a policy that only replay can create (for example because it needs the future).
 Status check_live_policy(std::string_view text);
 
-// Adds the statistics of one run to those of earlier ones (decayed).
+// Adds the statistics of one run to the decayed ones of earlier runs.
 nlohmann::json merge_learned(const nlohmann::json& earlier, const nlohmann::json& run);
 
 }  // namespace cgphase

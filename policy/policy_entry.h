@@ -1,5 +1,5 @@
-// What the registry knows of one policy: its name, its parameters and how one is made. Each row of
-// registry.cpp is one.
+// What the registry knows of one policy: its name, its parameters and its factory. Each row of
+// registry.cpp is one entry.
 #pragma once
 
 #include <array>
@@ -18,19 +18,19 @@ namespace cgphase {
 // A number that a PolicySpec may set.
 struct PolicyParameter {
   std::string_view name;
-  double published = 0;  // its value where the spec gives none
+  double published = 0;  // value if the spec has none
   double least = 0, most = 0;
   bool whole = false;    // a count: fractions are refused
 };
 
-// The values of one policy's parameters: those of the spec, the published ones for the rest.
+// The values of one policy's parameters: those of the spec, and defaults for the rest.
 class PolicyValues {
  public:
   PolicyValues(std::span<const PolicyParameter> parameters, const PolicySpec& spec)
       : parameters_(parameters), spec_(&spec) {}
-  // Of a parameter that the policy has.
+  // The parameter must exist.
   double at(std::string_view name) const;
-  // Of one that is `whole`.
+  // The parameter must be `whole`.
   int count(std::string_view name) const { return static_cast<int>(at(name)); }
 
  private:
@@ -38,7 +38,7 @@ class PolicyValues {
   const PolicySpec* spec_;  // outlives this
 };
 
-// For the time of the making only; the name is for ever.
+// The arguments of a factory. They are valid only during the call, except for the name.
 struct PolicyMaking {
   std::string_view name;
   PolicyValues values;
@@ -49,24 +49,24 @@ struct PolicyMaking {
 struct PolicyEntry {
   std::string_view name;
   std::span<const PolicyParameter> parameters;
-  // Errors: invalid, where the surroundings lack what it needs.
+  // Errors: invalid, if the surroundings lack data that the policy needs.
   Result<std::unique_ptr<Policy>> (*make)(const PolicyMaking&);
-  // Adds what a run learned to what earlier ones did; null for policies that keep nothing.
+  // Adds what a run learned to what earlier runs learned. Null for policies that store nothing.
   nlohmann::json (*merge)(const nlohmann::json& earlier, const nlohmann::json& run) = nullptr;
 };
 
 // In the order of policy_names().
 std::span<const PolicyEntry> policy_entries();
-// Errors: invalid, naming the nearest.
+// Errors: invalid, with the nearest name.
 Result<const PolicyEntry*> find_policy_entry(std::string_view name);
-// Errors: invalid (a parameter that it lacks, naming the nearest; out of bounds; no whole number).
+// Errors: invalid (an unknown parameter, with the nearest name; out of bounds; not a whole number).
 Status check_parameter(const PolicyEntry& entry, std::string_view name, double value);
 
 inline double seconds_at(const Observation& observation) {
   return std::chrono::duration<double>(observation.time.time_since_epoch()).count();
 }
 
-// The `make` of most: from the values of the parameters alone, or none at all.
+// The `make` of most policies: from the parameter values alone, or without arguments.
 template <class Kind>
 Result<std::unique_ptr<Policy>> make_of_values(const PolicyMaking& making) {
   return std::make_unique<Kind>(making.values);

@@ -16,7 +16,7 @@ std::unexpected<Error> refuse(std::string text) {
   return failure(ErrorKind::invalid, std::move(text));
 }
 
-// Cuts what stands before `separator` off `rest`; all of it where there is none.
+// Splits `rest` at `separator` and returns the part before it, or all of it.
 std::string_view cut(std::string_view& rest, char separator) {
   const auto at = rest.find(separator);
   const std::string_view part = rest.substr(0, at);
@@ -79,7 +79,7 @@ Status check_parameter(const PolicyEntry& entry, std::string_view name, double v
 
 Result<PolicySpec> parse_policy_spec(std::string_view text) {
   if (text.size() > kMaxPolicySpecBytes)
-    return refuse(fmt::format("a policy is told in at most {} bytes", kMaxPolicySpecBytes));
+    return refuse(fmt::format("a policy has at most {} bytes of text", kMaxPolicySpecBytes));
   std::string_view rest = text;
   const std::string_view name = cut(rest, ':');
   const auto entry = find_policy_entry(name);

@@ -1,4 +1,4 @@
-// Which policy, with which parameters: `hold`, or `hold:window=120,margin=1.05`.
+// A policy and its parameters as text: `hold`, or `hold:window=120,margin=1.05`.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace cgphase {
 
-// A name of policy_names() and values for some of that policy's parameters; the rest are as
-// published.
+// A name of policy_names() and values for some of that policy's parameters. The others have their
+// defaults.
 struct PolicySpec {
   std::string name;
   std::map<std::string, double, std::less<>> parameters;
@@ -25,13 +25,13 @@ struct PolicySpec {
 
 inline constexpr std::size_t kMaxPolicySpecBytes = 1000;  // longer text is refused
 
-// NAME or NAME:KEY=NUMBER,... . Errors: invalid (no such policy or parameter, naming the nearest;
-// not a number; out of the parameter's bounds; a parameter twice).
+// Parses NAME or NAME:KEY=NUMBER,... . Errors: invalid (an unknown policy or parameter, with the
+// nearest name; not a number; out of the parameter's bounds; a parameter twice).
 Result<PolicySpec> parse_policy_spec(std::string_view text);
 // The shortest text that parses to `spec`.
 std::string to_string(const PolicySpec& spec);
 
-// What of a container's demand an oracle knows: its samples in ascending time. An absent value was
+// A container's future demand, for the oracles: its samples in ascending time. An absent value was
 // not measured.
 struct FutureDemand {
   using Values = std::vector<std::optional<double>>;
@@ -40,32 +40,34 @@ struct FutureDemand {
   Values memory_bytes;          // need at that moment
 };
 
-// Mean and deviation of the demand in one phase, over all containers of the training data
-// (AI4DL's published statistics).
+// Mean and deviation of the demand in one phase, over all containers of the training data. These
+// are the published statistics of AI4DL.
 struct PhaseStatistics {
   double count = 0;
   double cpu_mean_cores = 0, cpu_deviation_cores = 0;
   double memory_mean_bytes = 0, memory_deviation_bytes = 0;
 };
 
-// As shipped, and what the user may ask for.
+// The default risk and its bounds.
 inline constexpr double kShippedRisk = 0.001, kLeastRisk = 1e-6, kMostRisk = 0.5;
 
-// What a policy is made for, besides its own parameters.
+// The environment of a policy, besides its own parameters.
 struct PolicySurroundings {
-  // How far a policy must look ahead, from what the machine can do; both in seconds.
-  double cpu_horizon_seconds = 10;     // until a change is seen and the CPU limit raised
+  // How far a policy must look ahead, in seconds. The machine's reaction time decides.
+  double cpu_horizon_seconds = 10;     // until a change is detected and the CPU limit is raised
   double memory_horizon_seconds = 60;  // between two lowerings of memory
-  double window_seconds = 600;  // of the policies that look at a window
-  // From this share of a limit on it is raised, whatever the policy says: by the guard of replay,
-  // by the rails of the daemon.
+  double window_seconds = 600;  // for policies that use a window
+  // Limits are raised when use exceeds this share, whatever the policy recommends. In replay a
+  // guard does this, in the daemon the safety rules do.
   double guard_threshold = 0.95;
-  // CPU may take so many times the risk: too little of it costs milliseconds, not the process.
+  // Factor on the risk for CPU: too little CPU costs milliseconds, too little memory may cost the
+  // process.
   double cpu_risk_factor = 1;
-  double risk = kShippedRisk;  // share of the samples that may want more: the user's knob
-  std::optional<double> job_seconds;  // how long a run lasts, for half-lives tuned to it
-  std::shared_ptr<const std::vector<PhaseStatistics>> phase_statistics;  // by index; null: none
-  std::shared_ptr<const FutureDemand> future;  // null outside of replay: there is no oracle then
+  double risk = kShippedRisk;  // share of the samples that may exceed the limit; set by the user
+  std::optional<double> job_seconds;  // length of a run, for half-lives tuned to it
+  // Statistics by index of the phase. Null: none.
+  std::shared_ptr<const std::vector<PhaseStatistics>> phase_statistics;
+  std::shared_ptr<const FutureDemand> future;  // null outside of replay: no oracle
 };
 
 }  // namespace cgphase

@@ -1,6 +1,7 @@
-// `adaptive-max` and `adaptive-2sd`: the statistic of the window that just passed, (now - window,
-// now], taken for the coming one: the reactive policy that AI4DL (Buchaca et al., HotCloud'20)
-// compares with. The window is that of the surroundings, at most WindowStatistic::kMostSamples.
+// `adaptive-max` and `adaptive-2sd` use the statistic of the last window, (now - window, now], as
+// the limit of the next one. This is the reactive policy that AI4DL (Buchaca et al., HotCloud'20)
+// compares with. The window comes from the surroundings and has at most
+// WindowStatistic::kMostSamples.
 #pragma once
 
 #include "policy/baselines/window_statistic.h"
@@ -12,7 +13,7 @@ inline constexpr std::array kAdaptiveDeviations = {PolicyParameter{"deviations",
 
 class AdaptivePolicy final : public Policy {
  public:
-  // `deviations`: mean plus so many standard deviations; absent: the maximum.
+  // `deviations`: standard deviations above the mean. Absent: the maximum.
   AdaptivePolicy(double window_seconds, std::optional<double> deviations)
       : window_seconds_(window_seconds), deviations_(deviations) {}
 
@@ -23,7 +24,7 @@ class AdaptivePolicy final : public Policy {
  private:
   struct Measure {
     WindowStatistic window;
-    int seen = 0;  // up to the warm-up
+    int seen = 0;  // counts up to the warm-up
   };
   std::optional<double> wanted(const Measure& measure) const;
 

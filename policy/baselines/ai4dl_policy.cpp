@@ -35,8 +35,8 @@ nlohmann::json Ai4dlPolicy::learned() const { return nullptr; }
 Result<std::unique_ptr<Policy>> make_ai4dl(const PolicyMaking& making) {
   if (!making.surroundings.phase_statistics)
     return failure(ErrorKind::invalid,
-                   fmt::format("policy \"{}\" needs statistics of the phases of training "
-                               "executions, which only cgphase replay makes",
+                   fmt::format("policy \"{}\" needs phase statistics of training executions, "
+                               "which only cgphase replay makes",
                                making.name));
   return std::make_unique<Ai4dlPolicy>(making.surroundings.phase_statistics,
                                        making.values.at("deviations"));

@@ -1,11 +1,12 @@
-// `ai4dl-phase` and `ai4dl-phase-compat`: mean + 2 standard deviations of what all containers of
-// the training data needed in the phase of now (AI4DL: Buchaca et al., HotCloud'20).
-// One arithmetic for both: the first is fed the phases of cgphase's model, the second those of
-// AI4DL's own way of making them.
+// `ai4dl-phase` and `ai4dl-phase-compat` allocate mean + 2 standard deviations of the demand in the
+// current phase, over all containers of the training data (AI4DL: Buchaca et al., HotCloud'20).
+// Both use the same arithmetic. The first uses the phases of cgphase's model, the second those that
+// AI4DL's own method gives.
 //
-// A phase that is not known, or that training never saw, gives no opinion: the limit stays. So it
-// does for a resource that training did not measure in the phase: its mean is no number (NaN).
-// For replay only: the statistics are those of the recorded demand of the training executions.
+// The policy has no opinion, and the limit stays, if the phase is unknown or did not occur in
+// training. The same holds for a resource that training did not measure in the phase (its mean is
+// NaN). It is for replay only, because the statistics come from the recorded demand of the training
+// executions.
 #pragma once
 
 #include "policy/policy_entry.h"
@@ -29,7 +30,7 @@ class Ai4dlPolicy final : public Policy {
   Phase phase_;
 };
 
-// Errors: invalid where the surroundings have no statistics.
+// Errors: invalid, if the surroundings have no statistics.
 Result<std::unique_ptr<Policy>> make_ai4dl(const PolicyMaking& making);
 
 }  // namespace cgphase

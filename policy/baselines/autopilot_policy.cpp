@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kFirstCores = 0.01;
 constexpr double kFirstBytes = 1e7;
-// Autopilot's times against its half-life of CPU, 12 h: 48 h, 5 min and 1 h.
+// Autopilot's times relative to its CPU half-life of 12 h: 48 h, 5 min and 1 h.
 constexpr double kMemoryHalfLife = 4;
 constexpr double kPeakWindow = 1.0 / 144;
 constexpr double kHold = 1.0 / 12;

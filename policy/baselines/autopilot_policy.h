@@ -1,19 +1,20 @@
-// `autopilot` and `autopilot-tuned`: the moving window recommender of Google's Autopilot (K. Rzadca
+// `autopilot` and `autopilot-tuned`: the moving-window recommender of Google's Autopilot (K. Rzadca
 // et al., EuroSys 2020, section 3.2.2).
 //
-// CPU: 95th percentile of the load-adjusted histogram, in which each sample weighs as much as it
-// used, half as much after 12 h. Memory: 98th percentile (1 is the maximum) of the same histogram
-// of the peaks of five minutes, the running one counted, with 48 h. Both x 1.15 (the paper's margin
-// is 10 to 15 %, less for large limits), then the maximum of what was recommended in the last hour.
-// Histograms are handed on to later runs of the image, as Autopilot's are of a job.
+// CPU: 95th percentile of the load-adjusted histogram. Each sample weighs as much as it used, and
+// its weight halves every 12 h. Memory: 98th percentile (1 is the maximum) of the same histogram of
+// five-minute peaks, including the current one, with a half-life of 48 h. Both are multiplied by
+// 1.15 (the paper's margin is 10 to 15 %, less for large limits). The result is the maximum of the
+// recommendations of the last hour. Later runs of the image continue the histograms, as Autopilot
+// does for a job.
 //
-// Left out: the recommenders that choose among machine-learned arms; aggregation over the tasks of
-// a job; for CPU the five-minute aggregates (each sample is counted at once).
+// Not implemented: the recommenders that choose among machine-learned arms; aggregation over the
+// tasks of a job; for CPU the five-minute aggregates (each sample counts at once).
 //
-// `autopilot-tuned` is the same with half-lives tuned to the job: CPU's is `jobs` of its lengths
-// (an eighth, as `vpa-tuned`; where the length is not told, the window of the surroundings), the
-// other times keep Autopilot's proportions to it: memory x 4, windows of the peaks / 144, the last
-// hour / 12.
+// `autopilot-tuned` uses half-lives tuned to the job. The half-life of CPU is `jobs` times the
+// length of the job (an eighth, as `vpa-tuned`); if the length is unknown, it is the window of the
+// surroundings. The other times keep Autopilot's proportions to it: memory x 4, peak window / 144,
+// last hour / 12.
 #pragma once
 
 #include <optional>
@@ -28,7 +29,8 @@ inline constexpr std::array kAutopilotParameters = {
     PolicyParameter{"cpu-quantile", 0.95, 0, 1},
     PolicyParameter{"memory-quantile", 0.98, 0, 1},
     PolicyParameter{"margin", 1.15, 1, 10},
-    PolicyParameter{"half-life", 43200, 1, 1e8},  // of CPU, seconds; the rest in proportion
+    PolicyParameter{"half-life", 43200, 1, 1e8},  // of CPU, in seconds; the other times are in
+                                                  // proportion
 };
 inline constexpr std::array kAutopilotTunedParameters = {
     PolicyParameter{"cpu-quantile", 0.95, 0, 1},
@@ -57,11 +59,11 @@ class AutopilotPolicy final : public Policy {
   UsageShapes shapes_;
   double cpu_quantile_, memory_quantile_, margin_;
   double peak_seconds_, hold_seconds_;
-  DecayingHistogram own_cpu_, own_memory_;  // of this run; memory without the running peak
-  DecayingHistogram cpu_, memory_;          // of earlier runs, too
-  std::optional<Peak> peak_;                // the running one
+  DecayingHistogram own_cpu_, own_memory_;  // of this run; memory without the current peak
+  DecayingHistogram cpu_, memory_;          // including earlier runs
+  std::optional<Peak> peak_;                // of the current window
   SlidingMaximum recommended_cpu_, recommended_memory_;
-  bool taught_cpu_ = false, taught_memory_ = false;  // by earlier runs
+  bool taught_cpu_ = false, taught_memory_ = false;  // whether earlier runs taught anything
   int earlier_runs_ = 0;
   double cpu_count_ = 0, memory_count_ = 0;  // samples of this run
 };

@@ -36,10 +36,10 @@ void add_hold(std::vector<PolicySpec>& specs, Values windows, Values quantiles, 
 std::vector<PolicySpec> control_sweep() {
   std::vector<PolicySpec> specs = {{"sliding", {}}, {"hold", {}}};
   add_sliding(specs);
-  // What decides between allocation and samples over: window, quantile and margin.
+  // These trade allocation against samples above the limit: window, quantile and margin.
   add_hold(specs, {10, 20, 60, 180, 600}, {0.9, 0.95, 1}, {1, 1.05, 1.1, 1.2, 1.35, 1.5}, {0.1},
            {10});
-  // What decides on writes, and shifts the rest a little.
+  // These change the number of writes, and the rest a little.
   add_hold(specs, {10, 60}, {0.95, 1}, {1.05, 1.1, 1.2}, {0.02, 0.3}, {3, 10, 30, 60});
   return specs;
 }

@@ -1,5 +1,5 @@
-// The phase-free controls over all of their parameters: what the policies that know phases must
-// beat is the envelope of these, not one of them.
+// The phase-free controls over all of their parameters. Policies that use phases must beat the
+// envelope of these, not a single one.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace cgphase {
 
-// `sliding` and `hold`, as published and with a few hundred sets of parameters around that, from
-// those that go over 10 % of the time to those that hardly ever do. No two are equal.
+// `sliding` and `hold` with default parameters and a few hundred variations. They range from limits
+// that are exceeded 10 % of the time to limits that are hardly ever exceeded. No two are equal.
 std::vector<PolicySpec> control_sweep();
 
 }  // namespace cgphase

@@ -1,6 +1,6 @@
-// `hold`, the strongest phase-free control so far: 95 % quantile of the last 60 samples x 1.1,
-// never below 1.1 x the last one; up at once, down only by more than 10 % and 10 samples after the
-// last change.
+// `hold` is the strongest phase-free control so far. The limit is the 95 % quantile of the last 60
+// samples x 1.1, and at least 1.1 x the last sample. It rises at once. It falls only by more than
+// 10 %, and at least 10 samples after the last change.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ inline constexpr std::array kHoldParameters = {
     PolicyParameter{"window", 60, kWarmUpSamples, RecentSamples::kMostSamples, true},  // samples
     PolicyParameter{"quantile", 0.95, 0, 1},
     PolicyParameter{"margin", 1.1, 1, 10},
-    PolicyParameter{"drop", 0.1, 0, 0.9},        // share of the level; less is no change
+    PolicyParameter{"drop", 0.1, 0, 0.9},        // share of the limit; a smaller drop is ignored
     PolicyParameter{"hold", 10, 0, 3600, true},  // samples between a change and a drop
 };
 

@@ -20,11 +20,11 @@ Result<std::unique_ptr<Policy>> make_oracle(const PolicyMaking& making,
   if (future->cpu_cores.size() != rows || future->memory_bytes.size() != rows ||
       !std::is_sorted(future->seconds.begin(), future->seconds.end()))
     return failure(ErrorKind::invalid,
-                   fmt::format("policy \"{}\": the future is not in order", making.name));
+                   fmt::format("policy \"{}\": the future is not in time order", making.name));
   return std::make_unique<OraclePolicy>(future, making.surroundings.window_seconds, deviations);
 }
 
-// Each value, or where it is absent the next one that is not.
+// Replaces each absent value by the next known one.
 FutureDemand::Values next_known(FutureDemand::Values values) {
   for (std::size_t i = values.size(); i-- > 1;)
     if (!values[i - 1]) values[i - 1] = values[i];

@@ -1,9 +1,9 @@
-// `oracle-max` and `oracle-2sd`: the statistic of the window that is coming, (now, now + window],
-// known beforehand. What no policy that decides once a window can be better than; the window is
-// that of the surroundings. AI4DL (Buchaca et al., HotCloud'20) is compared with such.
+// `oracle-max` and `oracle-2sd` use the statistic of the coming window, (now, now + window], which
+// they know in advance. No policy that decides once per window can do better. The window comes from
+// the surroundings. AI4DL (Buchaca et al., HotCloud'20) compares with such oracles.
 //
-// A window without a sample sees the next one; with nothing left it is the last sample. An oracle
-// needs no warm-up.
+// A window without a sample uses the next sample. After the end of the data it uses the last
+// sample. An oracle needs no warm-up.
 #pragma once
 
 #include "policy/baselines/window_statistic.h"
@@ -15,7 +15,7 @@ inline constexpr std::array kOracleDeviations = {PolicyParameter{"deviations", 2
 
 class OraclePolicy final : public Policy {
  public:
-  // `deviations`: mean plus so many standard deviations; absent: the maximum.
+  // `deviations`: standard deviations above the mean. Absent: the maximum.
   OraclePolicy(std::shared_ptr<const FutureDemand> future, double window_seconds,
                std::optional<double> deviations);
 
@@ -28,16 +28,17 @@ class OraclePolicy final : public Policy {
                                const std::optional<double>& last) const;
 
   std::shared_ptr<const FutureDemand> future_;
-  FutureDemand::Values known_cpu_, known_memory_;  // at each sample its value or the next one
+  FutureDemand::Values known_cpu_, known_memory_;  // the value at each sample, or the next known
+                                                   // one
   double window_seconds_;
   std::optional<double> deviations_;
-  std::size_t next_ = 0;  // of the future; what is before it was in the window once
-  // The oldest is the nearest future: none may be pushed out.
+  std::size_t next_ = 0;  // index into the future; earlier samples have already entered the window
+  // The oldest sample is the nearest future, so none may be dropped.
   WindowStatistic cpu_{WindowStatistic::kAnySamples}, memory_{WindowStatistic::kAnySamples};
   std::optional<double> last_cpu_, last_memory_;
 };
 
-// Errors: invalid where the surroundings tell no future, or none that ascends.
+// Errors: invalid, if the surroundings have no future, or its times do not ascend.
 Result<std::unique_ptr<Policy>> make_oracle_max(const PolicyMaking& making);
 Result<std::unique_ptr<Policy>> make_oracle_2sd(const PolicyMaking& making);
 

@@ -1,4 +1,4 @@
-// The last samples of one measure, for the policies that know no phases.
+// The last samples of one measure, for policies that ignore phases.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace cgphase {
 
-// Adding one costs O(window) moves of memory, no sort.
+// Adding a sample costs O(window) moves of memory and no sort.
 class RecentSamples {
  public:
   static constexpr std::size_t kMostSamples = 3600;
@@ -47,7 +47,7 @@ class RecentSamples {
     for (const double value : values_) squares += (value - mean) * (value - mean);
     return mean + factor * std::sqrt(squares / n);
   }
-  // Nearest rank: the smallest sample that `share` of all do not pass.
+  // Nearest rank: the smallest sample that is at least as large as `share` of all samples.
   double quantile(double share) const {
     const double rank = std::ceil(share * static_cast<double>(size()));
     return sorted_[static_cast<std::size_t>(std::max(rank, 1.0)) - 1];
@@ -55,7 +55,7 @@ class RecentSamples {
 
  private:
   std::size_t window_;
-  std::vector<double> values_;  // a ring, of which next_ is the oldest once it is full
+  std::vector<double> values_;  // a ring; once it is full, next_ is the oldest
   std::vector<double> sorted_;  // the same, ascending
   std::size_t next_ = 0;
   double last_ = 0;

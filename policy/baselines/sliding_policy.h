@@ -1,5 +1,5 @@
-// `sliding`, the first phase-free control: mean + 2 standard deviations of the last 60 samples,
-// never below 1.05 x the last one, decided at each sample.
+// `sliding`, the first phase-free control: mean + 2 standard deviations of the last 60 samples, and
+// at least 1.05 x the last sample. It decides at each sample.
 #pragma once
 
 #include "policy/baselines/recent_samples.h"
@@ -10,7 +10,7 @@ namespace cgphase {
 inline constexpr std::array kSlidingParameters = {
     PolicyParameter{"window", 60, kWarmUpSamples, RecentSamples::kMostSamples, true},  // samples
     PolicyParameter{"deviations", 2, 0, 10},
-    PolicyParameter{"above", 1.05, 1, 10},  // never below that many times the last sample
+    PolicyParameter{"above", 1.05, 1, 10},  // at least this factor times the last sample
 };
 
 class SlidingPolicy final : public Policy {

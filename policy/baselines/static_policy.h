@@ -1,4 +1,4 @@
-// `static`: the user's limit, always. The line every other policy is measured against.
+// `static` always recommends the user's limit. All other policies are compared with it.
 #pragma once
 
 #include "policy/policy.h"

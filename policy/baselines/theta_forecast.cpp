@@ -9,14 +9,14 @@
 namespace cgphase {
 namespace {
 
-// A position that is nearly always idle must not turn what little there was into mountains.
+// Without a minimum, a position that is nearly always idle would turn small values into large ones.
 constexpr double kLeastRatio = 0.01;
 constexpr double kStationaryVariance = 0.01;
 constexpr std::size_t kShortestScan = 24;
 
 std::size_t index(int value) { return static_cast<std::size_t>(value); }
 
-// Of one period around `at`; the ends count half where the period is even.
+// The average of one period around `at`. If the period is even, the two ends count half.
 double moving_average(std::span<const double> series, std::size_t at, std::size_t period) {
   const std::size_t half = period / 2;
   double sum = 0;

@@ -33,7 +33,7 @@ void ThetaScanPolicy::Forecast::add(double value, double time_seconds) {
     highest_ = value;
     return;
   }
-  // A step ends with the first sample that is so long after its beginning.
+  // A step ends with the first sample that is at least one step length after its beginning.
   highest_ = std::max(highest_, value);
   if (time_seconds - *begin_ < step_seconds_) return;
   end_step();

@@ -1,14 +1,15 @@
-// `theta-scan`: a seasonal forecast of the coming window in the manner of Theta-Scan (IEEE CLOUD
-// 2021, github.com/BSC-IBM/ThetaScan): once a window, find the period of the observed past,
-// forecast the window by the theta method (theta_forecast.h), allocate the largest forecast value,
-// at most five times the largest of the last window.
+// `theta-scan`: a seasonal forecast in the manner of Theta-Scan (IEEE CLOUD 2021,
+// github.com/BSC-IBM/ThetaScan). Once per window it finds the period of the past and forecasts the
+// window with the theta method (theta_forecast.h). It allocates the largest forecast value, at most
+// five times the largest value of the last window.
 //
-// As published: steps of 15 s, windows of 20 of them, a past of 240, smoothing 0.2; before there
-// are two windows (or two periods) the 95 % quantile of what was seen; before the first, nothing.
-// Ours: a step is the largest sample in it, not the mean; a margin of 10 %; half the drift as theta
-// has it, where the published program scales by the whole; the season is that of the found period,
-// where the program takes the window for those below it; no Dickey-Fuller test.
-// Samples rarer than a step are a step each. A gap begins the past anew.
+// As published: steps of 15 s, windows of 20 steps, a past of 240 steps, smoothing 0.2. Before two
+// windows (or two periods) it uses the 95 % quantile of the past. Before the first window it has no
+// opinion.
+// Different from the published program: a step is its largest sample, not the mean; the margin is
+// 10 %; the drift is halved, as in the theta method; the season is that of the found period even if
+// it is shorter than the window; there is no Dickey-Fuller test.
+// If samples are rarer than steps, each sample is a step. A gap clears the past.
 #pragma once
 
 #include <deque>
@@ -19,7 +20,7 @@
 
 namespace cgphase {
 
-inline constexpr int kThetaMostSteps = 1000;  // of the past; the search costs its square
+inline constexpr int kThetaMostSteps = 1000;  // in the past; the search costs its square
 inline constexpr std::array kThetaScanParameters = {
     PolicyParameter{"step", 15, 0.1, 3600},  // seconds
     PolicyParameter{"window", 20, 1, 1000, true},   // steps
@@ -37,7 +38,7 @@ class ThetaScanPolicy final : public Policy {
   nlohmann::json learned() const override;
 
  private:
-  // Of one resource.
+  // For one resource.
   class Forecast {
    public:
     explicit Forecast(const PolicyValues& values);
@@ -54,8 +55,8 @@ class ThetaScanPolicy final : public Policy {
     int window_, past_;
     ThetaSettings settings_;
     std::deque<double> steps_;  // at most past_
-    std::optional<double> begin_;  // of the running step, seconds; absent before it
-    double highest_ = 0;           // of the running step
+    std::optional<double> begin_;  // of the current step, in seconds; absent before the first
+    double highest_ = 0;           // of the current step
     int since_forecast_ = 0;       // steps
     double count_ = 0;             // samples since the last gap
     std::optional<double> wanted_;

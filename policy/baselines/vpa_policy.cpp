@@ -42,13 +42,13 @@ std::optional<VpaMemoryPeaks::Peak> VpaMemoryPeaks::add(double bytes, double tim
     end_ = begin + (std::floor((time_seconds - begin) / interval_) + 1) * interval_;
     usage_peak_ = bumped_peak_ = 0;
   }
-  // As VPA does: usage below what was bumped to is no news.
+  // As in VPA, use below the bumped peak is ignored.
   if (bytes > std::max(usage_peak_, bumped_peak_)) usage_peak_ = bytes;
   return ended;
 }
 
 void VpaMemoryPeaks::bump(double in_force_bytes, double ratio, double least_bytes) {
-  // Without the peak of an earlier bump, or one lack after the other would go up without end.
+  // The peak of an earlier bump is left out, because repeated lacks would raise it without end.
   const double used = std::max(in_force_bytes, usage_peak_);
   const double needed = std::max(used * ratio, used + least_bytes);
   if (needed > std::max(usage_peak_, bumped_peak_)) bumped_peak_ = needed;

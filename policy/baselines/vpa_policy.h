@@ -1,21 +1,24 @@
 // `vpa` and `vpa-tuned`: the recommender of Kubernetes' vertical pod autoscaler
 // (github.com/kubernetes/autoscaler, vertical-pod-autoscaler/pkg/recommender, release 1.x).
 //
-// Taken over: histograms whose buckets widen by 5 %, the first of 0.01 core or 10 MB wide; a
-// half-life of 24 h; CPU samples that weigh as much as the request, at least 0.1 core (the limit
-// stands for the request, and the length of the interval weighs too); of memory one peak per 24 h,
-// filed at the end of those, the running one counted; after a lack of memory a peak of max(x 1.2,
-// + 100 MiB) of what there was; the upper edge of the bucket of the 90th percentile x 1.15; the
-// checkpoints, which later runs begin with.
+// As in VPA:
+// - Histograms with buckets that widen by 5 %, the first 0.01 core or 10 MB wide, and a half-life
+//   of 24 h.
+// - A CPU sample weighs as much as the request, at least 0.1 core. Here the limit replaces the
+//   request, and the length of the interval is a weight, too.
+// - Memory has one peak per 24 h, stored at the end of that interval; the current one counts.
+// - After a lack of memory, a peak of max(x 1.2, + 100 MiB) of the available memory.
+// - The recommendation is the upper edge of the bucket of the 90th percentile x 1.15.
+// - Later runs start from the checkpoints.
 //
-// Left out: the least of 25 millicores and 250 MiB a pod; lower and upper bound with the updater,
-// which acts on a running pod only outside of them (here each recommendation is in force at once,
-// in VPA's favour); the fresh limits of a pod that starts again; one sample a minute (here each);
-// forgetting of peaks older than eight days.
+// Not implemented: the minimum of 25 millicores and 250 MiB per pod; the bounds outside of which
+// the updater changes a running pod (here each recommendation takes effect at once, in VPA's
+// favour); fresh limits of a restarted pod; one sample per minute (here every sample); forgetting
+// of peaks after eight days.
 //
-// Lack of memory: the need passed what the policy had last said. `vpa-tuned` is the same with
-// half-life and interval of the peaks tuned to the job: `jobs` of its lengths, so that VPA's eight
-// intervals are one job; where the length is not told, the window of the surroundings.
+// A lack of memory means that need exceeded the policy's last recommendation. `vpa-tuned` tunes the
+// half-life and the peak interval to the job: `jobs` times its length, so that VPA's eight
+// intervals are one job. If the length is unknown, it is the window of the surroundings.
 #pragma once
 
 #include <optional>
@@ -28,20 +31,20 @@ namespace cgphase {
 inline constexpr std::array kVpaParameters = {
     PolicyParameter{"quantile", 0.9, 0, 1},
     PolicyParameter{"margin", 1.15, 1, 10},
-    PolicyParameter{"half-life", 86400, 1, 1e8},  // seconds, and the interval of the peaks
+    PolicyParameter{"half-life", 86400, 1, 1e8},  // seconds; also the interval of the peaks
     PolicyParameter{"bump", 1.2, 1, 10},
     PolicyParameter{"bump-bytes", 104857600, 0, 1e12},
 };
 inline constexpr std::array kVpaTunedParameters = {
     PolicyParameter{"quantile", 0.9, 0, 1},
     PolicyParameter{"margin", 1.15, 1, 10},
-    PolicyParameter{"jobs", 0.125, 0.001, 1000},  // half-life, in lengths of the job
+    PolicyParameter{"jobs", 0.125, 0.001, 1000},  // half-life, in job lengths
     PolicyParameter{"bump", 1.2, 1, 10},
     PolicyParameter{"bump-bytes", 104857600, 0, 1e12},
 };
 
-// Buckets that widen by 5 %: bucket i begins at first * (1.05^i - 1) / 0.05. Those are buckets
-// whose edges grow by 5 %, from 20 x first on, of values shifted by that much.
+// Buckets that widen by 5 %: bucket i begins at first * (1.05^i - 1) / 0.05. These equal buckets
+// with edges that grow by 5 % from 20 x first on, if all values are shifted by 20 x first.
 class VpaHistogram {
  public:
   explicit VpaHistogram(DecayingHistogram shifted) : shifted_(std::move(shifted)) {}
@@ -56,7 +59,7 @@ class VpaHistogram {
   DecayingHistogram shifted_;
 };
 
-// One peak per interval. The running one is told apart, for it still grows.
+// One peak per interval. The current peak is separate, because it still grows.
 class VpaMemoryPeaks {
  public:
   struct Peak {
@@ -64,9 +67,9 @@ class VpaMemoryPeaks {
   };
   explicit VpaMemoryPeaks(double interval_seconds) : interval_(interval_seconds) {}
 
-  // A sample of usage. The peak of an interval that it ends, if any.
+  // Adds a sample of use. Returns the peak of the interval that this sample ends, if any.
   std::optional<Peak> add(double bytes, double time_seconds);
-  // A lack of memory: the most that there was, of `in_force` and this interval's usage, decides.
+  // Raises the peak after a lack of memory, from the larger of `in_force` and this interval's use.
   void bump(double in_force_bytes, double ratio, double least_bytes);
   std::optional<Peak> running() const;
 
@@ -93,10 +96,10 @@ class VpaPolicy final : public Policy {
   UsageShapes shapes_;
   double quantile_, margin_, bump_, bump_bytes_;
   VpaMemoryPeaks peaks_;
-  VpaHistogram own_cpu_, own_memory_;  // of this run; memory without the running peak
-  VpaHistogram cpu_, memory_;          // of earlier runs, too
+  VpaHistogram own_cpu_, own_memory_;  // of this run; memory without the current peak
+  VpaHistogram cpu_, memory_;          // including earlier runs
   std::optional<double> memory_wanted_;
-  bool taught_cpu_ = false, taught_memory_ = false;  // by earlier runs
+  bool taught_cpu_ = false, taught_memory_ = false;  // whether earlier runs taught anything
   int earlier_runs_ = 0;
   double cpu_count_ = 0, memory_count_ = 0;  // samples of this run
 };

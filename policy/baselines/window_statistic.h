@@ -1,5 +1,5 @@
-// Maximum, mean and deviation of a window of time over one measure: what is coming for an oracle,
-// what was for the adaptive policies. O(1) amortised per sample.
+// Maximum, mean and deviation of one measure over a time window. The oracles use it for the future,
+// the adaptive policies for the past. O(1) amortised per sample.
 #pragma once
 
 #include <cstddef>
@@ -13,18 +13,18 @@ namespace cgphase {
 
 class WindowStatistic {
  public:
-  // Of who has no end of samples to come: an hour at ten a second.
+  // For an endless series: one hour at ten samples per second.
   static constexpr std::size_t kMostSamples = 36'000;
-  // Of who has all of them in memory anyway.
+  // For a series that is in memory anyway.
   static constexpr std::size_t kAnySamples = std::numeric_limits<std::size_t>::max();
 
   WindowStatistic() = default;
-  // One past `most_samples` pushes the oldest out.
+  // If there are more than `most_samples`, the oldest is dropped.
   explicit WindowStatistic(std::size_t most_samples) : most_samples_(most_samples) {}
 
-  // Times ascend. A value that is not finite is ignored.
+  // Times must ascend. A value that is not finite is ignored.
   void add(double seconds, double value);
-  // Forgets what is of `seconds` or earlier.
+  // Drops all samples with a time up to `seconds`.
   void drop_until(double seconds);
 
   std::size_t size() const { return samples_.size(); }
@@ -41,9 +41,9 @@ class WindowStatistic {
 
   std::size_t most_samples_ = kMostSamples;
   std::deque<Sample> samples_;
-  SlidingMaximum maximum_;  // by number of the sample
+  SlidingMaximum maximum_;  // by sample number
   double first_ = 0;        // number of the oldest sample
-  // Of the differences from reference_, so that equal values deviate by exactly nothing.
+  // Sums of the differences from reference_, so that equal values have a deviation of exactly 0.
   double reference_ = 0, sum_ = 0, squares_ = 0;
 };
 

@@ -5,9 +5,9 @@
 namespace cgphase {
 namespace {
 
-constexpr std::size_t kMostLowerings = 4096;  // of a host in one window
+constexpr std::size_t kMostLowerings = 4096;  // per host and window
 
-// Forgets those that neither wait nor were served, then those that were served longest ago.
+// Drops turns that neither wait nor were served, then those served longest ago.
 template <class Turns, class Waits>
 void forget_turns(Turns& turns, std::size_t most, Waits waits) {
   std::erase_if(turns, [&](const auto& one) { return !one.second.served && !waits(one.second); });
@@ -21,7 +21,8 @@ void forget_turns(Turns& turns, std::size_t most, Waits waits) {
 
 }  // namespace
 
-// At this tick, or at the one before and perhaps at this one later.
+// Whether it asked in this tick or the previous one. In the latter case it may still ask in this
+// one.
 bool HostBudget::waits(const Turn& turn) const {
   return turn.asked && (!previous_tick_ || *turn.asked >= *previous_tick_) &&
          (!turn.served || *turn.asked > *turn.served);

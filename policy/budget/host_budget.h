@@ -1,5 +1,5 @@
-// Lowerings of the whole host in the current window, shared by all containers of one pipeline, and
-// whose turn the next one is.
+// Limits how many lowerings the host allows per window, and decides which container is next. All
+// containers of one pipeline share it.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,15 @@
 
 namespace cgphase {
 
-// A container that asks waits until it is served or stops asking. A lowering goes to the owner that
-// was served longest ago among those that wait, and within an owner to the container that was. So
-// many containers of one owner delay another owner's by one window at most, and nobody starves.
+// A container that asks is in the queue until it is served or stops asking. Of the owners in the
+// queue, the one served longest ago is next; within an owner, the container served longest ago. So
+// many containers of one owner delay those of another by one window at most, and none starves.
 class HostBudget {
  public:
-  // Owners and containers whose turns are remembered; beyond that the one served longest ago goes.
+  // Maximum number of remembered owners and containers. The one served longest ago is dropped.
   static constexpr std::size_t kMostTurns = 4096;
 
-  // Asked at each tick at which everything else allows a lowering of this container.
+  // Called in each tick in which all other rules allow a lowering of this container.
   bool may_lower(MonotonicTime now, std::string_view owner, CgroupId container,
                  const RailsConfig& config);
   void lowered(MonotonicTime now, std::string_view owner, CgroupId container);

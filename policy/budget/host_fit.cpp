@@ -21,11 +21,11 @@ using Known = std::function<std::vector<KnownContainer>(seconds)>;
 
 constexpr int kShorterTries = 5;
 constexpr seconds kShortestTry{60};
-constexpr std::size_t kMostChanges = 8;  // that are looked at for room
+constexpr std::size_t kMostChanges = 8;  // maximum number of changes examined
 
 Peak certain(double value) { return {{value, 1}}; }
 
-// Most of the time at most `peak`, else anything up to the ceiling.
+// At most `peak` with probability 1 - risk, else up to the ceiling.
 Peak forecast_peak(double peak, double risk, double ceiling) {
   if (!(peak < ceiling)) return certain(ceiling);
   risk = std::clamp(risk, 0.0, 1.0);
@@ -58,7 +58,7 @@ double used_by(const std::vector<FitDemand>& demands, Peak FitDemand::* resource
   return sum_of_peaks(peaks, capacity, risk);
 }
 
-// All that one duration decides.
+// Computes everything that depends on one duration.
 void weigh(FitAnswer& answer, const std::vector<KnownContainer>& containers) {
   const HostCapacity& capacity = answer.host.capacity;
   const double memory = static_cast<double>(capacity.memory.value);
@@ -80,7 +80,7 @@ void weigh(FitAnswer& answer, const std::vector<KnownContainer>& containers) {
                 answer.question.memory_bytes <= answer.free_memory_bytes;
 }
 
-// The next phase of a container, where one is more likely than not and it is known when it comes.
+// The next phase of a container, if its probability is above one half and its time is known.
 struct LikelyChange {
   std::size_t container = 0;
   Forecast::Next next;
@@ -99,8 +99,8 @@ std::vector<LikelyChange> likely_changes(const std::vector<KnownContainer>& cont
   return changes;
 }
 
-// One container after the other goes on into its next phase. A job that begins with the last of
-// these changes ends a whole duration after it: so far all forecasts reach.
+// Moves one container after the other into its next phase. A job that begins with the last change
+// ends a whole duration later, so all forecasts must reach that far.
 std::optional<ExpectedChange> change_with_room(const FitAnswer& answer,
                                                const std::vector<KnownContainer>& now,
                                                const Known& known) {
@@ -132,14 +132,14 @@ std::string lasting(seconds duration) {
 std::string sentence(const FitAnswer& answer) {
   const FitQuestion& question = answer.question;
   std::string text = fmt::format(
-      "{}: {} are free for {} at a risk of {:.3g} %, {} are asked for", answer.fits ? "yes" : "no",
+      "{}: {} are free for {} at a risk of {:.3g} %; {} are requested", answer.fits ? "yes" : "no",
       amount(answer.free_cpu_cores, answer.free_memory_bytes), lasting(question.duration),
       question.risk * 100, amount(question.cpu_cores, question.memory_bytes));
   if (answer.fits) return text;
   if (answer.fits_for) return text + "; it would fit for " + lasting(*answer.fits_for);
   if (answer.change)
-    text += fmt::format("; ask again in {}, when {} is expected to change its phase "
-                        "({:.0f} %) and to leave room",
+    text += fmt::format("; try again in {}: {} is then expected to change its phase "
+                        "({:.0f} %) and leave room",
                         lasting(answer.change->in), escape_name(answer.change->name),
                         answer.change->probability * 100);
   return text;
@@ -158,7 +158,7 @@ json or_null(const std::optional<double>& value) { return value ? json(*value) :
 double sum_of_peaks(std::span<const Peak> peaks, double capacity, double risk) {
   if (!(capacity > 0)) return 0;
   double lowest = 0;
-  std::array<double, kFitBins + 1> beyond{};  // the last: capacity or more
+  std::array<double, kFitBins + 1> beyond{};  // the last bin: capacity or more
   beyond[0] = 1;
   for (const Peak& peak : peaks) {
     const double base = lowest_level(peak);

@@ -1,5 +1,5 @@
-// Whether a job fits into what is really free on a host: what all others may need at once while it
-// runs, against what the host has (docs/operations.md). Pure; the same numbers give the same bits.
+// Whether a job fits into the free capacity of a host: the peak demand of all others while it runs,
+// against the capacity (docs/operations.md). Pure; the same numbers give the same bits.
 #pragma once
 
 #include <chrono>
@@ -17,19 +17,19 @@
 
 namespace cgphase {
 
-// The most that one container may need of one resource: at most `value` with this probability.
+// The peak of one container for one resource is at most `value` with this probability.
 struct PeakLevel {
   double value = 0, probability = 1;
 };
 using Peak = std::vector<PeakLevel>;  // ascending; probabilities add up to 1
 
-// An upper bound of what the sum of independent peaks passes with at most `risk`; `capacity` where
-// it is that or more. Convolution on a grid of kFitBins: what each may need beyond its lowest level
-// is rounded up to a bin. Time: peaks x levels x bins.
+// An upper bound that the sum of independent peaks exceeds with probability `risk` at most. The
+// result is at most `capacity`. It is a convolution on a grid of kFitBins; demand above the lowest
+// level is rounded up to a bin. Time: peaks x levels x bins.
 inline constexpr int kFitBins = 4096;
 double sum_of_peaks(std::span<const Peak> peaks, double capacity, double risk);
 
-// Where a number comes from.
+// The source of a number.
 enum class PeakBasis : std::uint8_t { forecast, limit, highest_seen, nothing };
 const char* to_string(PeakBasis basis);
 
@@ -39,13 +39,14 @@ struct FitDemand {
   PeakBasis cpu_basis = PeakBasis::nothing, memory_basis = PeakBasis::nothing;
 };
 
-// What is known of a container, as its demand: the forecast's peak, or with its risk all of its
-// limit (of the host where it has none); without a forecast its limit, else the highest use seen.
+// Computes a container's demand. With a forecast: its peak, and with the forecast's risk the whole
+// limit (the host's capacity without a limit). Without a forecast: its limit, else the highest use
+// seen.
 struct KnownContainer {
   std::string name;
   std::optional<Forecast> forecast;
   Limits original;
-  Granted granted = {};  // by the cgroups around it
+  Granted granted = {};  // by the ancestor cgroups
   std::optional<double> highest_cpu_cores, highest_memory_bytes;
 };
 FitDemand demand_of(const KnownContainer& container, const HostCapacity& host);
@@ -53,7 +54,8 @@ FitDemand demand_of(const KnownContainer& container, const HostCapacity& host);
 struct FitQuestion {
   double cpu_cores = 0, memory_bytes = 0;
   std::chrono::seconds duration{0};
-  double risk = 0.01;  // that a resource runs short while the job runs; of either resource
+  double risk = 0.01;  // probability that a resource runs short while the job runs; for each
+                       // resource
 };
 inline constexpr std::chrono::seconds kLongestFit = std::chrono::hours(24 * 30);
 
@@ -61,10 +63,10 @@ struct FitHost {
   HostCapacity capacity;
   std::optional<double> outside_cpu_cores, outside_memory_bytes;  // used outside of containers
 };
-// Kept free always: this share of either resource.
+// This share of each resource always stays free.
 inline constexpr double kFitReserve = 0.05;
 
-// A change of a phase, more likely than not, from which on there is room for the job's duration.
+// A change of phase with a probability above one half, after which there is room for the whole job.
 struct ExpectedChange {
   std::string name;
   double probability = 0;
@@ -76,17 +78,17 @@ struct FitAnswer {
   FitHost host;
   bool fits = false;
   double free_cpu_cores = 0, free_memory_bytes = 0;
-  double containers_cpu_cores = 0, containers_memory_bytes = 0;  // what they may need at once
-  std::optional<std::chrono::seconds> fits_for;  // a shorter time that it would fit for
-  // The first from which on the job would fit until it ends, by what each container needs that
-  // changed by then, in its next phase and in those after it, and what the others may need; absent
-  // where none is foreseen.
+  double containers_cpu_cores = 0, containers_memory_bytes = 0;  // peak demand at once
+  std::optional<std::chrono::seconds> fits_for;  // a shorter duration for which it would fit
+  // The first change after which the job would fit until it ends. It counts the need of each
+  // changed container in its next and later phases, and the demand of all others. Absent if no such
+  // change is expected.
   std::optional<ExpectedChange> change;
   std::vector<FitDemand> demands;
 };
 
-// `known(duration)`: all containers with their forecasts over so long; asked at most seven times,
-// and what it says is weighed at most fourteen times.
+// `known(duration)` returns all containers with forecasts over that duration. It is called at most
+// seven times, and its results are evaluated at most fourteen times.
 FitAnswer answer_fit(
     const FitQuestion& question, const FitHost& host,
     const std::function<std::vector<KnownContainer>(std::chrono::seconds)>& known);

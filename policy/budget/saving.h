@@ -1,4 +1,4 @@
-// What a lowered limit gives back to the host.
+// How much a lowered limit gives back to the host.
 #pragma once
 
 #include <algorithm>
@@ -8,15 +8,15 @@
 
 namespace cgphase {
 
-// Against the original limits: never negative, and 0 where the original has no limit (an unlimited
-// container never counts as saved).
+// Against the original limits. Never negative. 0 if the original has no limit: an unlimited
+// container never counts as saved.
 struct Saving {
   double cpu_cores = 0;
   std::uint64_t memory_bytes = 0;
 };
 
-// What is above that which the host has, or the cgroups around the container grant it, was never
-// its own: `granted` is within_host() (policy/ceiling.h).
+// Capacity above that of the host or of the ancestor cgroups never belonged to the container.
+// `granted` is within_host() (policy/ceiling.h).
 inline Saving saving(const Limits& original, const Limits& in_force, const Granted& granted = {}) {
   const auto given_back = [](double before, double now, double most) {
     return std::max(0.0, std::min(before, most) - std::min(now, most));

@@ -5,16 +5,16 @@
 namespace cgphase {
 namespace {
 
-// The guard raises at its threshold: expected demand stays just below that.
+// The fast path raises at its threshold, so expected demand stays just below it.
 constexpr double kJustBelow = 1.0004;
-// A guard at 95 % that takes 0.1 s has 5 % of the limit for that: a rise of half the limit in a
-// second would be faster.
+// With a threshold of 95 % and a reaction time of 0.1 s, the fast path has 5 % of the limit. A rise
+// of half the limit per second is then too fast.
 constexpr double kRiseSeconds = 2;
-// A sample of an earlier run counts for three: what comes after it was seen too, to the end.
+// A sample of an earlier run counts as three, because its run was seen to the end.
 constexpr double kEarlierWeight = 3;
-// When this run passes what they promised, earlier runs count for half.
+// Weight of earlier runs after this run has exceeded their bound.
 constexpr double kDisproved = 0.5;
-// Fewer moments like this one tell nothing, nor do those of fewer visits: twice may be chance.
+// With fewer moments or visits there is no statement: twice may be chance.
 constexpr double kFewMoments = 10, kFewVisits = 3;
 
 void lower_to(std::optional<DemandBound::Ahead>& ahead, double bound) {
@@ -37,8 +37,8 @@ double ForeseenLimit::promise() const {
   return widened(std::max(earlier_.peak, own_.peak()), samples, risk_.risk());
 }
 
-// Earlier runs know what is still to come; once they are over, or a whole window of this one is
-// there, this run speaks for itself.
+// Earlier runs include the demand that is still to come. This run is used alone after their length,
+// or after a whole window of its own.
 bool ForeseenLimit::own_speaks() const {
   if (!promised_) return true;
   const double window = std::min<double>(NestedWindows::kShortest,

@@ -1,6 +1,7 @@
-// The limit of one resource: the smallest of the bounds that hold at the accepted risk (this run's
-// own demand, what earlier runs reached, what followed moments like this one), with room for the
-// guard, held so that writes are few. A value type; one thread.
+// The limit of one resource: the smallest of the bounds at the accepted risk, plus room for the
+// fast path. The bounds come from this run's own demand, the peaks of earlier runs, and what
+// followed moments like the current one. Hysteresis keeps the number of writes low. A value type;
+// one thread.
 #pragma once
 
 #include <cstddef>
@@ -12,35 +13,35 @@
 
 namespace cgphase {
 
-// What earlier runs of the image reached.
+// Peaks of earlier runs of the image.
 struct EarlierPeak {
   double runs = 0, samples = 0;
   double peak = 0;             // 0: not measured
   double rise_per_second = 0;  // the steepest
 };
 
-// What followed moments like this one, within DemandBound::kAheadSamples.
+// The demand that followed moments like the current one, within DemandBound::kAheadSamples.
 struct MomentPeak {
-  double own_moments = 0, earlier_moments = 0;  // counted in this run and in earlier ones
-  double visits = 0;    // in which these were
+  double own_moments = 0, earlier_moments = 0;  // number of moments in this run and in earlier ones
+  double visits = 0;    // number of visits with these moments
   double peak = 0;
-  double expected = 0;  // what usually comes and is to be provided for; 0: nothing
-  double kept = 0;      // what is kept ready whatever the bounds say
+  double expected = 0;  // usual demand to provide room for; 0: none
+  double kept = 0;      // provided regardless of the bounds
 };
 
 class ForeseenLimit {
  public:
-  // `drifts`: as of DemandBound. Expected demand stays below `guard_threshold` times the limit.
-  // `write_risk`: that of HeldLimit.
+  // `drifts`: as in DemandBound. Expected demand stays below `guard_threshold` times the limit.
+  // `write_risk`: the risk for HeldLimit.
   ForeseenLimit(double risk, double guard_threshold, bool drifts, const EarlierPeak& earlier,
                 double write_risk = kShippedRisk);
 
-  // One sample, and what is known of moments like its own.
+  // Adds a sample and the known peaks of moments like it.
   void add(double demand, double interval_seconds, const MomentPeak& moment);
 
-  // What to allocate; absent while nothing is known.
+  // The recommended limit. Absent while there are no data.
   std::optional<double> level() const { return held_.level(); }
-  // What demand will not pass in the coming samples, without the guard's room.
+  // The bound for the coming samples, without room for the fast path.
   std::optional<double> coming() const { return coming_; }
   const DemandBound& own() const { return own_; }
 
@@ -50,12 +51,12 @@ class ForeseenLimit {
   double promise() const;
 
   SteeredRisk risk_;
-  double room_;  // a limit's share of the demand expected under it
+  double room_;  // limit per demand that is expected under it
   bool drifts_;
   EarlierPeak earlier_;
-  double earlier_weight_;            // of one sample of an earlier run
-  bool disproved_ = false;           // this run needed more than earlier ones promised
-  std::optional<double> promised_;   // by earlier runs; absent where there were none
+  double earlier_weight_;            // weight of a sample of an earlier run
+  bool disproved_ = false;           // this run exceeded the bound of the earlier runs
+  std::optional<double> promised_;   // bound from earlier runs; absent without any
   std::optional<double> coming_;
   DemandBound own_;
   HeldLimit held_;

@@ -6,13 +6,14 @@
 namespace cgphase {
 namespace {
 
-// A lowering costs a write and may come too early: that is taken to be so four times in a thousand.
+// A lowering costs a write and may be too early. It is assumed to be too early four times in a
+// thousand.
 constexpr double kLowerRisk = 0.004;
-// And more in a long run, so that the number of writes grows more slowly than the run does.
+// The cost grows during a long run, so that writes grow more slowly than the run.
 constexpr double kLowerCostShare = 1.0 / 500;
-// It waits this share, divided by the accepted risk, in samples: one at 1 %, ten as shipped.
+// The wait in samples is this share divided by the accepted risk: one at 1 %, ten by default.
 constexpr double kHoldRisk = 0.01;
-// A raise is worth less: nothing has to be proved again after it.
+// A raise costs less, because nothing has to be proved again after it.
 constexpr double kRaiseCost = 0.05;
 
 }  // namespace
@@ -22,8 +23,8 @@ HeldLimit::HeldLimit(bool steady, double risk)
       hold_samples_(static_cast<std::size_t>(
           std::clamp<double>(std::ceil(kHoldRisk / risk), 1, kMostHoldSamples))) {}
 
-// A steady growth asks for a raise again and again: the one that costs least in all, writes and
-// headroom together, is the economic order quantity (Harris 1913).
+// Steady growth needs repeated raises. The raise with the lowest total cost of writes and headroom
+// is the economic order quantity (Harris 1913).
 void HeldLimit::raise(double next, double coming) {
   const double samples = static_cast<double>(std::max<std::size_t>(1, since_raise_));
   const double growth = (next - *level_) / samples;
@@ -39,8 +40,8 @@ double HeldLimit::recent() const {
   return highest;
 }
 
-// Lowers once the wait has cost as much as the lowering does (the rule of the ski rental: never
-// more than twice the cost of knowing the future).
+// Lowers once waiting has cost as much as the lowering does. By the ski-rental rule the total cost
+// is at most twice that of knowing the future.
 void HeldLimit::update(double next, double coming) {
   comings_[samples_ % kMostHoldSamples] = coming;
   samples_ += 1;
@@ -52,7 +53,7 @@ void HeldLimit::update(double next, double coming) {
     raise(next, coming);
     since_raise_ = 0;
   } else {
-    // Where already the newest is no lower nothing was wasted.
+    // If the newest value is no lower, nothing was wasted.
     const double wanted = coming < *level_ ? recent() : coming;
     wasted_ = wanted < *level_ ? wasted_ + (*level_ - wanted) / *level_ : 0;
     const double cost = lower_cost_ + kLowerCostShare * static_cast<double>(samples_);

@@ -1,4 +1,4 @@
-// A limit that goes up at once and down only when that is worth a write. A value type.
+// A limit with hysteresis: it rises at once and falls only if that is worth a write. A value type.
 #pragma once
 
 #include <array>
@@ -9,29 +9,29 @@ namespace cgphase {
 
 class HeldLimit {
  public:
-  // `steady`: demand drifts, so that a raise is soon followed by the next one. `risk`: share of
-  // the samples that may be over, which tells what one that is costs: whoever accepts that share
-  // takes it for worth 1 / risk samples of the limit (the critical ratio of the newsvendor).
+  // `steady`: demand drifts, so that the next raise soon follows. `risk`: the accepted share of
+  // samples above the limit. It defines the cost of such a sample as 1 / risk samples of the limit
+  // (the critical ratio of the newsvendor problem).
   HeldLimit(bool steady, double risk);
 
-  // At each sample: `next`, what the limit must not be below now, and `coming`, what it would be
-  // set to (at least `next`).
+  // Called for each sample. The limit must not be below `next` now. `coming` (at least `next`) is
+  // the value that the limit would be set to.
   void update(double next, double coming);
   std::optional<double> level() const { return level_; }
 
  private:
-  static constexpr std::size_t kMostHoldSamples = 10;  // the control `hold` waits as long
+  static constexpr std::size_t kMostHoldSamples = 10;  // the same wait as the control `hold`
 
   void raise(double next, double coming);
   double recent() const;  // the highest `coming` of the last hold_samples_
 
   bool steady_;
-  double lower_cost_;         // of a lowering, in samples of the limit
+  double lower_cost_;         // in samples of the limit
   std::size_t hold_samples_;  // between a change and a lowering
   std::optional<double> level_;
   std::array<double, kMostHoldSamples> comings_{};
   std::size_t samples_ = 0, since_change_ = 0, since_raise_ = 0;
-  double wasted_ = 0;  // what recent() would have saved since the last change, in samples of limit
+  double wasted_ = 0;  // savings missed since the last change, in samples of the limit
 };
 
 }  // namespace cgphase

@@ -14,12 +14,12 @@
 namespace cgphase {
 namespace {
 
-// Weights are kept relative to a reference time and moved to a new one before they could overflow.
+// Weights are relative to a reference time. It is moved before they could overflow.
 constexpr double kMaxExponent = 64;
-// Far above any sum of weights that a run can reach, far below what could overflow.
+// Far above any sum of weights in a run, and far below an overflow.
 constexpr double kMaxJsonNumber = 1e18;
 
-// 1.05^i by repeated multiplication: the C library's pow differs by processor.
+// 1.05^i by repeated multiplication. The C library's pow depends on the processor.
 constexpr auto kEdges = [] {
   std::array<double, DecayingHistogram::kMaxBuckets> edges{};
   double value = 1;
@@ -30,14 +30,14 @@ constexpr auto kEdges = [] {
   return edges;
 }();
 
-// A number from 1 on lies in a cell by its exponent and the first bits of its fraction: a cell is
-// at most 1/16 of itself wide, so few edges are in it.
+// A number from 1 on belongs to a cell, given by its exponent and the first bits of its fraction. A
+// cell spans at most 1/16 of its value, so it contains few edges.
 constexpr int kCellBits = 4;
 constexpr std::size_t cell_of(double scaled) {
   return static_cast<std::size_t>((std::bit_cast<std::uint64_t>(scaled) >> (52 - kCellBits)) -
                                   (std::uint64_t{1023} << kCellBits));
 }
-// Of each cell the first edge above its beginning.
+// For each cell, the first edge above its start.
 constexpr auto kFirstAbove = [] {
   std::array<std::uint16_t, cell_of(kEdges.back()) + 1> first{};
   std::uint16_t edge = 0;
@@ -83,7 +83,8 @@ void DecayingHistogram::scale(double factor) {
 void DecayingHistogram::put(int bucket, double weight) {
   const auto index = static_cast<std::size_t>(bucket);
   if (weights_.empty()) lowest_ = index;
-  // Exactly as long as needed: a container has many of these, and its range is soon known.
+  // Allocates exactly as much as needed: a container has many histograms, and their range soon
+  // settles.
   if (index < lowest_) {
     weights_.reserve(weights_.size() + lowest_ - index);
     weights_.insert(weights_.begin(), lowest_ - index, 0.0);
@@ -115,7 +116,7 @@ void DecayingHistogram::add(double value, double weight, double time_seconds) {
 std::optional<double> DecayingHistogram::quantile(double share) const {
   if (!(total_ > 0)) return std::nullopt;
   double below = 0;
-  std::size_t last = 0;  // highest bucket with any weight, should rounding keep us short of `share`
+  std::size_t last = 0;  // highest bucket with any weight, in case rounding stops below `share`
   for (std::size_t i = 0; i < weights_.size(); ++i) {
     if (!(weights_[i] > 0)) continue;
     below += weights_[i];
@@ -177,22 +178,22 @@ Result<DecayingHistogram> DecayingHistogram::from_json(const nlohmann::json& jso
   if (!json.is_object()) return refuse("not an object");
   if (number_at(json, "first") != shape.first ||
       number_at(json, "half_life_seconds") != shape.half_life_seconds)
-    return refuse("made with other buckets or another half-life");
+    return refuse("the buckets or the half-life differ");
   const auto count = number_at(json, "count");
-  if (!count) return refuse("\"count\" is no number in range");
+  if (!count) return refuse("\"count\" is not a number in range");
   const auto weights = json.find("weights");
   if (weights == json.end() || !weights->is_array() || weights->size() > kMaxBuckets)
-    return refuse("\"weights\" is no list of at most 400 pairs");
+    return refuse("\"weights\" is not a list of at most 400 pairs");
   DecayingHistogram histogram(shape);
   int previous = -1;
   for (const auto& pair : *weights) {
     if (!pair.is_array() || pair.size() != 2 || !pair[0].is_number_integer())
-      return refuse("a weight is no pair of bucket and number");
+      return refuse("a weight is not a pair of bucket and number");
     const auto bucket = bounded_number(pair[0]);
     const auto weight = bounded_number(pair[1]);
     if (!bucket || *bucket >= kMaxBuckets || static_cast<int>(*bucket) <= previous)
       return refuse("buckets are out of range or not ascending");
-    if (!weight) return refuse("a weight is negative, too large or no number");
+    if (!weight) return refuse("a weight is negative, too large or not a number");
     previous = static_cast<int>(*bucket);
     if (*weight > 0) histogram.put(previous, *weight);
   }

@@ -1,9 +1,9 @@
-// A histogram whose old samples count ever less: the memory of every statistic of a container.
+// A histogram in which old samples lose weight. Every statistic of a container uses it.
 //
-// The edges of buckets grow by 5 %: bucket 0 holds [0, first),
-// bucket i holds [first * 1.05^(i-1), first * 1.05^i), the last all above. A sample's weight halves
-// with every half-life that passes (Autopilot, EuroSys'20, section 3.2). A value type; one thread.
-// The same samples give the same bits on every machine.
+// The bucket edges grow by 5 %. Bucket 0 is [0, first), bucket i is [first * 1.05^(i-1), first *
+// 1.05^i), and the last one has no upper edge. A sample's weight halves with every half-life
+// (Autopilot, EuroSys'20, section 3.2). A value type; one thread. The same samples give the same
+// bits on every machine.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ class DecayingHistogram {
   static constexpr int kMaxBuckets = 400;
   static constexpr double kGrowth = 1.05;
 
-  // `first` is the upper edge of the lowest bucket, in the unit of the values. Both above zero.
+  // `first`: upper edge of the lowest bucket, in the unit of the values. Both must be above zero.
   struct Shape {
     double first = 0;
     double half_life_seconds = 0;
@@ -29,37 +29,38 @@ class DecayingHistogram {
   explicit DecayingHistogram(const Shape& shape);
   const Shape& shape() const { return shape_; }
 
-  // A value that is negative or not finite is ignored, as is a weight not above zero. `time` in
-  // seconds of any clock; one that goes backwards counts as the latest seen.
+  // Ignores a value that is negative or not finite, and a weight that is not above zero. The time
+  // is in seconds of any clock. A time before the latest one counts as the latest.
   void add(double value, double weight, double time_seconds);
 
-  // Upper edge of the bucket in which `share` (0..1) of the weight is reached, so at most 5 % above
-  // the true quantile and never below it. Absent when empty.
+  // Upper edge of the bucket in which `share` (0..1) of the weight is reached. It is never below
+  // the true quantile and at most 5 % above it. Absent if empty.
   std::optional<double> quantile(double share) const;
-  // Upper edge of the highest bucket that still weighs `least_weight` as of the latest add; absent
-  // when none does.
+  // Upper edge of the highest bucket whose weight at the latest add is at least `least_weight`.
+  // Absent if there is none.
   std::optional<double> peak(double least_weight) const;
-  // Weight in the buckets of `from` up to and including that of `to`.
+  // Weight of the buckets from that of `from` to that of `to`, both included.
   double weight_between(double from, double to) const;
   double total_weight() const;  // as of the latest add
-  double count() const { return count_; }  // samples added, undecayed
+  double count() const { return count_; }  // number of samples, without decay
 
-  // Adds the weights of another of the same shape, as if both ended now, scaled by `factor`.
+  // Adds the weights of another histogram of the same shape, scaled by `factor`. The end times are
+  // treated as equal.
   void merge(const DecayingHistogram& other, double factor);
 
-  // Times are left out: what is read back ends at the moment of the next add.
+  // Times are not stored. After from_json() the data end at the next add.
   nlohmann::json to_json() const;
   // Errors: invalid (another shape, not finite, out of bounds, not ascending).
   static Result<DecayingHistogram> from_json(const nlohmann::json& json, const Shape& shape);
 
  private:
   int bucket_of(double value) const;
-  double to_latest() const;  // factor from stored weights to those as of the latest add
+  double to_latest() const;  // from stored weights to those at the latest add
   void scale(double factor);
   void put(int bucket, double weight);
 
   Shape shape_;
-  // In units of the weight at reference_; from bucket lowest_ to the highest that was hit.
+  // In units of the weight at reference_, from bucket lowest_ to the highest used one.
   std::vector<double> weights_;
   std::size_t lowest_ = 0;
   double total_ = 0;

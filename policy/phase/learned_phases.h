@@ -1,4 +1,5 @@
-// What runs of one image taught the policies `phase` and `proactive`: kept between runs as JSON.
+// What the policies `phase` and `proactive` learn from the runs of one image. Stored between runs
+// as JSON.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,17 +12,16 @@
 namespace cgphase {
 
 struct LearnedPhases {
-  PhaseRecords records;  // needs, dwell times and successors of each phase
-  PhasePeaks peaks;      // what followed each moment
-  RunPeaks runs;         // what whole runs reached
+  PhaseRecords records;  // demand, dwell times and successors of each phase
+  PhasePeaks peaks;      // demand after each moment
+  RunPeaks runs;         // peaks of whole runs
 };
 
 nlohmann::json learned_to_json(const LearnedPhases& learned);
-// Without "peaks" or "runs", as an earlier version wrote it, these are empty. Errors: invalid,
-// naming what is wrong.
+// If "peaks" or "runs" is missing, as in older data, it is empty. Errors: invalid, with the reason.
 Result<LearnedPhases> learned_from_json(const nlohmann::json& json);
 
-// The merge_learned of these policies.
+// Merge function of these policies.
 nlohmann::json merge_phase_records(const nlohmann::json& earlier, const nlohmann::json& run);
 
 }  // namespace cgphase

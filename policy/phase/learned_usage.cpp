@@ -58,12 +58,12 @@ nlohmann::json usage_to_json(const LearnedUsage& usage, std::string_view policy)
 Result<LearnedUsage> usage_from_json(const nlohmann::json& json, std::string_view policy,
                                      const UsageShapes& shapes) {
   if (!json.is_object() || usage_integer_at(json, "schema", kUsageSchema) != kUsageSchema)
-    return failure(ErrorKind::invalid, "learned usage: not of schema 1");
+    return failure(ErrorKind::invalid, "learned usage: the schema is not 1");
   const auto name = json.find("policy");
   if (name == json.end() || *name != policy)
-    return failure(ErrorKind::invalid, "learned usage: of another policy");
+    return failure(ErrorKind::invalid, "learned usage: written by another policy");
   const auto runs = usage_integer_at(json, "runs", kMostUsageRuns);
-  if (!runs) return failure(ErrorKind::invalid, "learned usage: \"runs\" is no count");
+  if (!runs) return failure(ErrorKind::invalid, "learned usage: \"runs\" is not a count");
   auto cpu = usage_histogram_at(json, "cpu_cores", shapes.cpu);
   if (!cpu) return std::unexpected(cpu.error());
   auto memory = usage_histogram_at(json, "memory_bytes", shapes.memory);

@@ -10,7 +10,7 @@
 namespace cgphase {
 namespace {
 
-// Not below `value`: a limit that is made of it must hold it.
+// The result is at least `value`, because a limit made from it must not be lower.
 float rounded_up(double value) {
   const auto nearest = static_cast<float>(value);
   if (static_cast<double>(nearest) >= value) return nearest;
@@ -43,7 +43,7 @@ void NestedWindows::each_piece(std::size_t window, Look look) const {
   if (newer < count) look(newest_.data() + newest_.size() - (count - newer), count - newer);
 }
 
-// All samples of the ranks around the one after `left_out`.
+// Collects the samples with ranks around the answer after `left_out`.
 void NestedWindows::find_near(std::size_t window, std::size_t left_out) {
   std::array<float, kLongest> samples;
   auto end = samples.begin();
@@ -71,7 +71,7 @@ double NestedWindows::top(std::size_t window, double risk) {
   return static_cast<double>(one.near[left_out - one.above]);
 }
 
-// Of equal samples it does not matter which of them are near and which rank before or behind.
+// For equal samples it does not matter which of them are in `near`.
 void NestedWindows::enter(Window& window, float sample) {
   if (window.near_count == 0) return;
   const auto begin = window.near.begin(), end = begin + window.near_count;
@@ -85,7 +85,7 @@ void NestedWindows::enter(Window& window, float sample) {
     std::move_backward(place, end, end + 1);
     *place = sample;
     window.near_count += 1;
-  } else if (window.left_out < window.above + kNear / 2) {  // the last one gives way
+  } else if (window.left_out < window.above + kNear / 2) {  // the last one is dropped
     std::move_backward(place, end - 1, end);
     *place = sample;
   } else if (place == begin) {
@@ -110,8 +110,8 @@ void NestedWindows::leave(Window& window, float sample) {
   window.near_count -= 1;
 }
 
-// What is added and taken away again leaves its rounding: so that this does not add up for ever,
-// each window is summed up anew as often as all of its samples have changed.
+// Adding and subtracting leaves rounding errors. To bound them, each window is summed anew after
+// all of its samples have changed.
 void NestedWindows::sum_anew(std::size_t window) {
   Window& one = windows_[window];
   one.sum = one.squares = 0;
@@ -129,11 +129,11 @@ void NestedWindows::add_moments(Window& window, double added, double left) {
   window.squares += added * added - left * left;
 }
 
-// A window begins as what the one half as long holds when that is full.
+// A window starts with the contents of the one half as long when that is full.
 void NestedWindows::begin_windows() {
   if (count_ % kShortest != 0 || windows_.size() == kWindows) return;
   if (!windows_.empty() && count_ != length_of(windows_.size() - 1)) return;
-  windows_.reserve(windows_.size() + 1);  // no more: there are some of these for each container
+  windows_.reserve(windows_.size() + 1);  // exactly as many as needed: each container has several
   if (windows_.empty()) windows_.emplace_back();
   else windows_.push_back(windows_.back());
 }

@@ -13,13 +13,14 @@ namespace cgphase {
 namespace {
 
 constexpr int kAges = 12;               // the last one: 4 x 2^10 samples and longer
-constexpr std::size_t kMaxMoments = 512;  // more than these are told without the phase before
+constexpr std::size_t kMaxMoments = 512;  // above this, moments are recorded without the previous
+                                          // phase
 constexpr std::size_t kGrowMoments = 8;
 constexpr std::size_t kCoarseMoments = std::size_t{kPhaseSlots} * kAges;
-// A peak that no run reaches again is halved towards what they reach in three runs.
+// A peak that no run reaches again moves halfway towards the newer peaks within three runs.
 constexpr double kPeakDecay = 0.8;
-constexpr double kUnevenTime = 1.05;  // samples do not come at even times
-constexpr int kMostSamples = 120;  // that a moment waits for
+constexpr double kUnevenTime = 1.05;  // tolerance for uneven sample times
+constexpr int kMostSamples = 120;  // a moment waits for at most this many samples
 constexpr double kJump = 1.5, kMemoryJump = 1.1;  // clearly more
 constexpr double kMaxMoment = 1e12, kMaxNumber = 1e18;
 
@@ -112,7 +113,7 @@ PhasePeakRecorder::Open::Open(const PhaseMoment& at, bool begins, const Demand& 
       first(begins), has_cores(demand.cpu_cores.has_value()),
       has_bytes(demand.memory_bytes.has_value()) {}
 
-// The highest of those that came soon after the first of open_.
+// The highest CPU demand soon after the first sample of open_.
 double PhasePeakRecorder::soon_cores() const {
   const double soon = kUnevenTime * soon_seconds_;
   double highest = 0, seconds = 0;
@@ -235,7 +236,7 @@ Result<PhasePeaks> peaks_from_json(const nlohmann::json& json) {
     return refuse("no list, or too long");
   PhasePeaks peaks;
   for (const auto& entry : json) {
-    if (!entry.is_object()) return refuse("an entry is no object");
+    if (!entry.is_object()) return refuse("an entry is not an object");
     const auto slot = index_at(entry, "slot", kPhaseSlots);
     const auto previous = index_at(entry, "previous", kPhaseSlots);
     const auto age = index_at(entry, "age", kAges);
@@ -246,14 +247,14 @@ Result<PhasePeaks> peaks_from_json(const nlohmann::json& json) {
     const auto memory = number_at(entry, "memory_bytes", kMaxNumber);
     const auto jumps = number_at(entry, "cpu_jumps", kMaxMoment);
     const auto jump_cores = number_at(entry, "cpu_jump_cores", kMaxNumber);
-    // An earlier version did not write it: any of those moments may have been.
+    // An earlier version did not store this number; any of the moments may have been a jump.
     const auto rises = entry.contains("memory_jumps")
                            ? number_at(entry, "memory_jumps", kMaxMoment) : moments;
     if (!moments || !visits || !cpu || !memory || !jumps || !jump_cores || !rises)
       return refuse("a number is missing or out of range");
     const PeakAhead peak{*moments, *visits, *cpu, *memory, *jumps, *jump_cores, *rises};
     if (!peaks.emplace(PhaseMoment{*slot, *previous, *age}, peak).second)
-      return refuse("a moment is there twice");
+      return refuse("a moment occurs twice");
   }
   return peaks;
 }

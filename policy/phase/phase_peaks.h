@@ -1,7 +1,7 @@
-// What the samples after a moment in a phase reached: the forecast of `phase` and `proactive`, by
-// counting. A moment is told by the phase and the time that the visit lasts already, and more
-// closely by the phase before it as well: a semi-Markov forecast with a memory beyond one step,
-// without an assumption on its distributions.
+// The demand that followed each moment in a phase: the forecast of `phase` and `proactive`, by
+// counting. A moment is the phase and the age of the visit, optionally with the previous phase.
+// This is a semi-Markov forecast with a memory beyond one step. It makes no assumption about
+// distributions.
 #pragma once
 
 #include <compare>
@@ -20,35 +20,36 @@ namespace cgphase {
 
 struct PhaseMoment {
   static constexpr int kAny = -1;
-  int slot = 0;              // of phase_record.h
-  int previous = kAny;       // slot of the visit before; kAny: whichever
-  int age = 0;               // of this visit. 0: 0-3 samples, 1: 4-7, 2: 8-15 ...
+  int slot = 0;              // in the sense of phase_record.h
+  int previous = kAny;       // slot of the visit before; kAny: any
+  int age = 0;               // of this visit; 0: 0-3 samples, 1: 4-7, 2: 8-15 ...
   friend auto operator<=>(const PhaseMoment&, const PhaseMoment&) = default;
 
   static int age_of(int samples);
 };
 
-// What followed such moments: CPU soon, that is before a change could be seen and answered, memory
-// for as long as a lowering of it binds, and DemandBound::kAheadSamples samples at least.
+// The demand that followed such moments. CPU: soon, that is before a change could be detected and
+// answered. Memory: while a lowering is in force. Both cover at least DemandBound::kAheadSamples
+// samples.
 struct PeakAhead {
-  double moments = 0;   // counted
-  double visits = 0;    // that had such moments: those of one visit say about the same
-  double cpu_cores = 0, memory_bytes = 0;  // the highest peak; 0 where nothing was measured
-  // Moments that were soon followed by clearly more CPU than there was at them, and the sum of what
-  // came.
+  double moments = 0;   // number of moments
+  double visits = 0;    // number of visits with such moments; moments of one visit are similar
+  double cpu_cores = 0, memory_bytes = 0;  // the highest peak; 0: not measured
+  // Number of moments that were soon followed by clearly more CPU than at the moment, and the sum
+  // of what followed.
   double cpu_jumps = 0, cpu_jump_cores = 0;
-  double memory_jumps = 0;  // moments that were followed by clearly more memory
+  double memory_jumps = 0;  // moments followed by clearly more memory
 };
 
-// Ascending by moment, so that whatever is made of it has one order.
+// Ascending by moment, so that everything computed from it has one order.
 using PhasePeaks = std::map<PhaseMoment, PeakAhead>;
 
-// Those of one run, where all is counted in whole moments: narrow and side by side, for there
-// are dozens for each container.
+// The moments of one run, counted as whole numbers. The layout is compact, because each container
+// has dozens of them.
 class RunMoments {
  public:
   std::optional<PeakAhead> find(const PhaseMoment& moment) const;
-  PeakAhead at(const PhaseMoment& moment) const;  // there is one
+  PeakAhead at(const PhaseMoment& moment) const;  // the moment must exist
   bool contains(const PhaseMoment& moment) const { return find(moment).has_value(); }
   bool empty() const { return entries_.empty(); }
   std::size_t size() const { return entries_.size(); }
@@ -56,7 +57,7 @@ class RunMoments {
 
  private:
   friend class PhasePeakRecorder;
-  // Of what may be a moment, in this order: slot, previous + 1, age.
+  // Encodes the parts of a moment in this order: slot, previous + 1, age.
   using Key = std::uint32_t;
   static Key key_of(const PhaseMoment& moment);
   static PhaseMoment moment_of(Key key);
@@ -67,44 +68,44 @@ class RunMoments {
   };
   static PeakAhead peak_of(const Entry& entry);
   std::vector<Entry>::const_iterator place_of(Key key) const;
-  // That of the moment, made where there is none and not `most` of them.
+  // The entry of the moment. It is created unless there are `most` entries already.
   Entry* entry_of(const PhaseMoment& moment, std::size_t most);
 
   std::vector<Entry> entries_;  // ascending
 };
 
-// Of one run, sample by sample.
+// Records the moments of one run, sample by sample.
 class PhasePeakRecorder {
  public:
   struct Demand {
     std::optional<double> cpu_cores, memory_bytes;
   };
-  // What comes within `soon_seconds`, or with the next sample, comes soon. Memory is looked at for
+  // CPU is followed for `soon_seconds`, but at least to the next sample. Memory is followed for
   // `binding_seconds`.
   PhasePeakRecorder(double soon_seconds, double binding_seconds)
       : soon_seconds_(soon_seconds), binding_seconds_(binding_seconds) {}
 
-  // `interval_seconds` since the previous sample; 0 for the first and after a gap.
+  // `interval_seconds`: time since the previous sample; 0 for the first and after a gap.
   void add(int slot, double interval_seconds, const Demand& demand);
 
   // The moment of the sample last added.
   const PhaseMoment& now() const { return now_; }
-  // Told with the phase before and without it (kAny). The last few moments are still open and not
-  // in it.
+  // Every moment is recorded with and without (kAny) the previous phase. The last few moments are
+  // still open and not included.
   const RunMoments& peaks() const { return peaks_; }
-  // The same of a run that is over: nothing more follows those.
+  // All moments of a finished run, including the open ones.
   PhasePeaks of_whole_run() const;
 
  private:
-  // A sample whose moment is not over. What followed it are those behind it in open_.
-  // Narrow, for each container has a minute of them.
+  // A sample whose moment is still open. The samples after it are behind it in open_. The layout is
+  // compact, because each container has a minute of them.
   struct Open {
     Open(const PhaseMoment& at, bool begins, const Demand& demand, double interval);
     PhaseMoment moment() const { return {slot, previous, age}; }
-    double interval_seconds;  // since the one before it
-    double cpu_cores, memory_bytes;  // 0 where absent
+    double interval_seconds;  // since the previous sample
+    double cpu_cores, memory_bytes;  // 0 if absent
     std::int8_t slot, previous, age;
-    bool first;  // of its visit
+    bool first;  // first of its visit
     bool has_cores, has_bytes;
   };
   void close_front();
@@ -116,19 +117,19 @@ class PhasePeakRecorder {
   RunMoments peaks_;
   std::deque<Open> open_;
   double number_ = 0;            // of the newest sample
-  SlidingMaximum peak_bytes_;    // of open_, by number
-  double seconds_ = 0, front_seconds_ = 0;  // of a clock: at the newest of open_, and at the first
+  SlidingMaximum peak_bytes_;    // of open_, by sample number
+  double seconds_ = 0, front_seconds_ = 0;  // a clock: at the newest of open_ and at the first
   PhaseMoment now_;
   int visit_samples_ = 0;
 };
 
-// The highest of both; counts add up.
+// Keeps the higher peak. Counts add up.
 void add_peak(PeakAhead& to, const PeakAhead& other);
-// Adds what one run saw to what earlier ones did.
+// Adds the moments of one run to those of earlier runs.
 void merge_peaks(PhasePeaks& earlier, const PhasePeaks& run);
 
 nlohmann::json peaks_to_json(const PhasePeaks& peaks);
-// Errors: invalid, naming what is wrong.
+// Errors: invalid, with the reason.
 Result<PhasePeaks> peaks_from_json(const nlohmann::json& json);
 
 }  // namespace cgphase

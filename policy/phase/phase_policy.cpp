@@ -13,14 +13,14 @@
 namespace cgphase {
 namespace {
 
-// Fewer samples of a phase, or of a run, say nothing about it.
+// Fewer samples of a phase, or of a run, are not used.
 constexpr double kFewSamples = 10;
 constexpr double kClearlyMore = 1.1;
-// Room is made before it is wanted where it is wanted one time in twenty. CPU that comes too late
-// costs throttled milliseconds, so that wants some samples to know; too little memory kills.
+// The limit rises in advance if it will be needed one time in twenty. CPU that comes too late costs
+// throttled milliseconds, so it needs some samples first. Too little memory kills.
 constexpr double kUsual = 0.05;
 constexpr double kLeastGuard = 0.5;
-// A phase that comes with less is not worth naming.
+// A less likely phase is not reported.
 constexpr double kLeastProbability = 0.01;
 
 Bytes whole_bytes(double bytes) {
@@ -46,7 +46,7 @@ double cpu_risk(const PolicySurroundings& surroundings) {
   return std::clamp(surroundings.risk * surroundings.cpu_risk_factor, kLeastRisk, kMostRisk);
 }
 
-// The peak, or where `risk` allows for it what fewer samples passed.
+// The peak, or a lower value if `risk` allows for the samples above it.
 EarlierPeak earlier_cpu(const LearnedPhases& earlier, double risk) {
   const RunPeak highest = highest_of(earlier.runs);
   EarlierPeak peak{static_cast<double>(earlier.runs.size()), highest.samples, highest.cpu_cores, 0};
@@ -63,12 +63,12 @@ EarlierPeak earlier_memory(const RunPeaks& runs) {
           highest.memory_rise_bytes_per_sec};
 }
 
-// Absent where it was not measured, or is no number.
+// Absent if it was not measured or is not a valid number.
 std::optional<double> sane(std::optional<double> value) {
   return value && std::isfinite(*value) && *value >= 0 ? value : std::nullopt;
 }
 
-// A throttled sample tells only that demand was at least the limit.
+// A throttled sample only shows that demand was at least the limit.
 std::optional<double> demanded_cores(const Observation& observation) {
   const auto used = sane(observation.cpu_cores);
   if (!used || !observation.cpu_censored) return used;
@@ -79,7 +79,7 @@ struct Needs {
   std::optional<double> cores, bytes;
 };
 
-// The most that a slot needs which is visited with more than the risk.
+// The highest need of all slots that are visited with a probability above the risk.
 Needs needs_of(const std::map<int, Needs>& by_slot,
                const std::array<double, kPhaseSlots>& visited, double risk) {
   Needs most;
@@ -161,9 +161,9 @@ MomentPeak PhasePolicy::cpu_ahead() const {
           usual ? peak.cpu_jump_cores / peak.cpu_jumps : 0, 0};
 }
 
-// Nobody knows what follows a phase that never ended, nor an unknown one. That it ends soon,
-// though, is the less likely the longer it lasts: after t, within h with h / (t + h) by the rule of
-// succession (Laplace). Below the risk that is no reason to keep what other phases needed.
+// What follows a phase that never ended, or an unknown phase, is not known. But the longer it
+// lasts, the less likely is an end soon: after time t, within h, it is h / (t + h) by Laplace's
+// rule of succession. Below the risk there is no reason to reserve what other phases needed.
 double PhasePolicy::memory_kept() const {
   const auto here = known().find(*slot_);
   const bool ends =
@@ -194,7 +194,7 @@ void PhasePolicy::observe(const Observation& observation) {
   const double time = seconds_of(observation.time);
   const int slot = slot_of(observation.phase);
   const bool follows = slot_ && observation.interval_seconds > 0;
-  if (!follows) {  // first, or after a gap: no visit spans it
+  if (!follows) {  // first sample, or after a gap: no visit spans it
     slot_.reset();
     whole_visit_ = false;
   }
@@ -214,7 +214,7 @@ void PhasePolicy::observe(const Observation& observation) {
     memory_.add(*bytes, observation.interval_seconds, memory_ahead());
 }
 
-// What usually follows is clearly more than this visit needed so far.
+// Whether the usual next demand is clearly above that of this visit so far.
 bool PhasePolicy::room_made() const {
   return ahead_.peak.cpu_cores > kClearlyMore * visit_cores_ ||
          ahead_.peak.memory_bytes > kClearlyMore * visit_bytes_;
@@ -260,7 +260,7 @@ std::optional<Forecast> PhasePolicy::forecast(std::chrono::seconds horizon) cons
   for (const auto& [slot, record] : known())
     by_slot[slot] = {record.cpu_cores.quantile(1 - risk), record.memory_bytes.quantile(1 - risk)};
   auto visited = visit_probabilities(known(), *slot_, age, seconds);
-  visited[static_cast<std::size_t>(*slot_)] = 0;  // the bounds know better what this visit needs
+  visited[static_cast<std::size_t>(*slot_)] = 0;  // the bounds of this visit are more precise
   const Needs later = needs_of(by_slot, visited, risk);
   Forecast forecast{.horizon = horizon, .risk = risk};
   if (const auto cores = cpu_.coming())
@@ -271,7 +271,7 @@ std::optional<Forecast> PhasePolicy::forecast(std::chrono::seconds horizon) cons
   if (here == known().end()) return forecast;
   const auto rest = usual_rest(here->second, age);
   const std::chrono::seconds in(static_cast<std::int64_t>(std::ceil(rest.value_or(0))));
-  // Without the records of the others the chain ends after one change.
+  // Without the records of other phases the chain ends after one change.
   const auto follows = visit_probabilities({*here}, *slot_, age, seconds);
   for (const auto& [slot, needs] : by_slot) {
     const double probability = follows[static_cast<std::size_t>(slot)];

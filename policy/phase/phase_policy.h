@@ -1,9 +1,10 @@
-// `phase` and `proactive`: what a container will need, at an accepted risk, by its own demand, by
-// earlier runs of its image and by what followed its phases. One knob, the risk.
+// `phase` and `proactive` recommend what a container will need at an accepted risk. They use its
+// own demand, earlier runs of its image, and what followed its phases before. The risk is the only
+// parameter.
 //
-// Room for a phase that usually comes now is made before it comes: what followed the same moment
-// before is what will follow. The two differ in what they take for the same moment (phase_peaks.h):
-// `phase` the phase and the time that it lasts already, `proactive` the phase before it as well.
+// The limit rises before a phase that usually comes now. The prediction is what followed the same
+// moment before. The two policies define a moment differently (phase_peaks.h). For `phase` it is
+// the phase and the age of the visit. For `proactive` it is the previous phase as well.
 #pragma once
 
 #include <map>
@@ -20,7 +21,7 @@ class PhasePolicy : public Policy {
  public:
   enum class Foresight { phase, proactive };
 
-  // `prior`: what learned() of earlier runs gave, merged. Null or malformed: none.
+  // `prior`: the merged learned() of earlier runs. Null or malformed: none.
   explicit PhasePolicy(const nlohmann::json& prior, const PolicySurroundings& surroundings = {},
                        Foresight foresight = Foresight::phase);
 
@@ -40,28 +41,28 @@ class PhasePolicy : public Policy {
     double own_moments = 0;
   };
   Ahead ahead_of(const PhaseMoment& moment) const;
-  Ahead ahead_now() const;  // of moments like this one
+  Ahead ahead_now() const;  // of moments like the current one
   MomentPeak cpu_ahead() const;
   MomentPeak memory_ahead() const;
   double run_peak_bytes() const;
-  double memory_kept() const;  // ready for whatever follows, in bytes
+  double memory_kept() const;  // reserved for any later phase, in bytes
   const PhaseRecords& known() const { return with_earlier_.empty() ? own_ : with_earlier_; }
-  bool room_made() const;  // for another phase than this one
+  bool room_made() const;  // whether the limit has room for another phase
 
   PolicySurroundings surroundings_;
   Foresight foresight_;
   PhaseRecords own_;     // of this run
-  PhaseRecords with_earlier_;  // of earlier runs and this one; empty where there were none
+  PhaseRecords with_earlier_;  // earlier runs and this one; empty without earlier runs
   PhasePeaks earlier_peaks_;
   PhasePeakRecorder peaks_;
-  Ahead ahead_;  // as of the last observation
+  Ahead ahead_;  // at the last observation
   ForeseenLimit cpu_, memory_;
   double resumed_bytes_ = 0;  // of this run, before the first observation
   double visit_cores_ = 0, visit_bytes_ = 0;  // the highest of this visit
   std::map<int, int> earlier_runs_;  // by slot
   std::optional<int> slot_;          // absent before the first observation
   double entered_ = 0, now_ = 0;     // seconds
-  bool whole_visit_ = false;         // its beginning was seen, so its length counts
+  bool whole_visit_ = false;         // its start was seen, so its length counts
 };
 
 }  // namespace cgphase

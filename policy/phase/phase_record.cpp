@@ -11,7 +11,7 @@ constexpr int kSchema = 1;
 constexpr int kMaxRuns = 1'000'000;
 constexpr double kMaxDepartures = 1e9;
 
-// Autopilot's half-lives (EuroSys'20): CPU habits change faster than memory's.
+// Autopilot's half-lives (EuroSys'20): CPU use changes faster than memory use.
 constexpr double kCpuHalfLifeSeconds = 12 * 3600;
 constexpr double kMemoryHalfLifeSeconds = 48 * 3600;
 constexpr DecayingHistogram::Shape kCpuShape{0.01, kCpuHalfLifeSeconds};
@@ -20,7 +20,8 @@ constexpr DecayingHistogram::Shape kDwellShape{1, kMemoryHalfLifeSeconds};
 
 constexpr double kForever = 1e9;  // seconds
 
-// Probability that a visit aged `age` ends within `horizon`. The buckets of both ends count fully.
+// Probability that a visit of length `age` ends within `horizon`. The first and last bucket count
+// fully.
 double leave_probability(const PhaseRecord& record, double age, double horizon) {
   const double longer = record.dwell_seconds.weight_between(age, kForever);
   if (!(longer > 0)) return record.departed() ? 1 : 0;
@@ -46,10 +47,10 @@ std::optional<int> integer_at(const nlohmann::json& json, const char* key, int m
 Status read_next(const nlohmann::json& json, PhaseRecord& record) {
   const auto list = json.find("next");
   if (list == json.end() || !list->is_array() || list->size() != kPhaseSlots)
-    return failure(ErrorKind::invalid, "phase record: \"next\" is no list of 33 numbers");
+    return failure(ErrorKind::invalid, "phase record: \"next\" is not a list of 33 numbers");
   for (std::size_t i = 0; i < kPhaseSlots; ++i) {
     if (!(*list)[i].is_number())
-      return failure(ErrorKind::invalid, "phase record: a successor count is no number");
+      return failure(ErrorKind::invalid, "phase record: a successor count is not a number");
     const double count = (*list)[i].get<double>();
     if (!(count >= 0 && count <= kMaxDepartures))
       return failure(ErrorKind::invalid, "phase record: a successor count is out of range");
@@ -61,7 +62,7 @@ Status read_next(const nlohmann::json& json, PhaseRecord& record) {
 Result<PhaseRecord> read_record(const nlohmann::json& json) {
   PhaseRecord record;
   const auto runs = integer_at(json, "runs", kMaxRuns);
-  if (!runs) return failure(ErrorKind::invalid, "phase record: \"runs\" is no count");
+  if (!runs) return failure(ErrorKind::invalid, "phase record: \"runs\" is not a count");
   record.runs = *runs;
   auto cpu = histogram_at(json, "cpu_cores", kCpuShape);
   if (!cpu) return std::unexpected(cpu.error());
@@ -171,15 +172,15 @@ nlohmann::json records_to_json(const PhaseRecords& records) {
 
 Result<PhaseRecords> records_from_json(const nlohmann::json& json) {
   if (!json.is_object() || integer_at(json, "schema", kSchema) != kSchema)
-    return failure(ErrorKind::invalid, "phase records: not of schema 1");
+    return failure(ErrorKind::invalid, "phase records: the schema is not 1");
   const auto phases = json.find("phases");
   if (phases == json.end() || !phases->is_array() || phases->size() > kPhaseSlots)
-    return failure(ErrorKind::invalid, "phase records: \"phases\" is no list of at most 33");
+    return failure(ErrorKind::invalid, "phase records: \"phases\" is not a list of at most 33");
   PhaseRecords records;
   for (const auto& entry : *phases) {
     const auto slot = integer_at(entry, "slot", kPhaseSlots - 1);
     if (!slot || records.contains(*slot))
-      return failure(ErrorKind::invalid, "phase records: a slot is out of range or there twice");
+      return failure(ErrorKind::invalid, "phase records: a slot is out of range or occurs twice");
     auto record = read_record(entry);
     if (!record) return std::unexpected(record.error());
     records.emplace(*slot, std::move(*record));

@@ -19,7 +19,7 @@ double PhaseUsage::p99_cores(const Phase& phase) const {
   const auto found = cores_.find(phase.index);
   if (found == cores_.end()) return 0;
   const auto cores = found->second.quantile(kUsageQuantile);
-  // The lowest bucket is "nothing worth speaking of".
+  // The lowest bucket counts as no use.
   return cores && *cores > kUsageShape.first ? *cores : 0;
 }
 

@@ -1,4 +1,4 @@
-// How much CPU one container uses in each of its phases: what the floor of its quota is made of.
+// CPU use of one container in each of its phases. The floor of its quota is computed from it.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@ namespace cgphase {
 
 class PhaseUsage {
  public:
-  static constexpr std::size_t kPhases = 33;  // more are not kept; a model has at most 32
+  static constexpr std::size_t kPhases = 33;  // further phases are ignored; a model has at most 32
 
-  // `cores` in use for `seconds`. Of a phase that is not known nothing is kept.
+  // Adds `cores` used for `seconds`. Ignored if the phase is unknown.
   void add(const Phase& phase, double cores, double seconds, MonotonicTime time);
 
-  // The 99 % quantile by time, at most 5 % above the true one and never below it. 0 before the
-  // first sample of the phase, and where it is below a hundredth of a core.
+  // The 99 % quantile by time. It is never below the true one and at most 5 % above it. 0 before
+  // the first sample of the phase, and if it is below a hundredth of a core.
   double p99_cores(const Phase& phase) const;
   double samples(const Phase& phase) const;
 

@@ -1,4 +1,4 @@
-// 2^x with a fixed order of operations: the C library's exp2 differs by processor.
+// 2^x with a fixed order of operations. The C library's exp2 depends on the processor.
 #pragma once
 
 #include <bit>
@@ -7,11 +7,11 @@
 
 namespace cgphase {
 
-// Relative error below 1e-15; below -1000 it is 0, and above 1000 x must not be.
+// The relative error is below 1e-15. The result is 0 below -1000; x must not be above 1000.
 inline double power_of_two(double x) {
   if (x < -1000) return 0;
   constexpr double kLn2 = 0.69314718055994530942;
-  // ln(2)^i / i!, by which the series of e^(y ln 2) ends for y in [-1/2, 1/2] once it is exact.
+  // ln(2)^i / i!. The series of e^(y ln 2) for y in [-1/2, 1/2] is exact with these terms.
   constexpr int kTerms = 14;
   constexpr auto kCoefficients = [] {
     struct { double at[kTerms + 1]; } series{};

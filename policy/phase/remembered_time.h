@@ -1,5 +1,4 @@
-// A moment of the wall clock that outlives daemon and boot, and how old it is by a clock that may
-// be set.
+// A wall-clock time that is stored beyond daemon and boot, and its age by a clock that may be set.
 #pragma once
 
 #include <algorithm>
@@ -14,24 +13,24 @@ namespace cgphase {
 
 struct RememberedTime {
   WallTime time;
-  std::optional<WallTime> ages_from = {};  // while `time` is later than now
+  std::optional<WallTime> ages_from = {};  // set while `time` is later than now
 
-  // A clock that was set back makes nothing older.
+  // A clock that is set back makes nothing older.
   std::chrono::nanoseconds age(WallTime now) const { return now - begin(now); }
   WallTime begin(WallTime now) const {
     return time <= now ? time : std::min(ages_from.value_or(now), now);
   }
-  // What is dated later than `now` ages from now on: the clock was far ahead then. If it is far
-  // behind now instead, and is put right, the old date counts again. True where this changed
-  // something that should outlive the daemon.
+  // Handles a change of the clock. If `time` is later than `now`, the clock was far ahead when it
+  // was stored. It then ages from `now` on. If instead the clock is far behind now and is corrected
+  // later, the stored time counts again. Returns true if a value that should be stored changed.
   bool follow_clock(WallTime now) {
     if (time <= now || (ages_from && *ages_from <= now)) return false;
     ages_from = now;
     return true;
   }
-  // Its members in `object`: time_ns, and ages_from_ns where there is one.
+  // Adds its members to `object`: time_ns, and ages_from_ns if set.
   void to_json(nlohmann::json& object) const;
-  // Absent where they are missing or no times.
+  // Absent if the members are missing or are not times.
   static std::optional<RememberedTime> from_json(const nlohmann::json& object);
 };
 

@@ -56,7 +56,7 @@ Result<RunPeaks> run_peaks_from_json(const nlohmann::json& json) {
   if (!json.is_array() || json.size() > kRunsKept) return refuse_peaks("no list of at most 8");
   RunPeaks runs;
   for (const auto& entry : json) {
-    if (!entry.is_object()) return refuse_peaks("an entry is no object");
+    if (!entry.is_object()) return refuse_peaks("an entry is not an object");
     const auto samples = peak_number_at(entry, "samples"), cpu = peak_number_at(entry, "cpu_cores"),
                memory = peak_number_at(entry, "memory_bytes"),
                rise = peak_number_at(entry, "memory_rise_bytes_per_sec");

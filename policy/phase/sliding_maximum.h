@@ -1,4 +1,4 @@
-// The largest of the values of a window that moves on: O(1) amortised per value.
+// The maximum of a sliding window, in O(1) amortised per value.
 #pragma once
 
 #include <deque>
@@ -8,12 +8,12 @@ namespace cgphase {
 
 class SlidingMaximum {
  public:
-  // Keys ascend.
+  // Keys must ascend.
   void add(double key, double value) {
     while (!falling_.empty() && falling_.back().value <= value) falling_.pop_back();
     falling_.push_back({key, value});
   }
-  // Forgets what was added with `key` or a lower one.
+  // Drops values with a key up to `key`.
   void drop_until(double key) {
     while (!falling_.empty() && falling_.front().key <= key) falling_.pop_front();
   }
@@ -25,7 +25,7 @@ class SlidingMaximum {
   struct Entry {
     double key, value;
   };
-  std::deque<Entry> falling_;  // those that nothing after them reaches, so at most all of them
+  std::deque<Entry> falling_;  // values that no later value reaches
 };
 
 }  // namespace cgphase

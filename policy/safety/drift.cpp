@@ -9,7 +9,7 @@
 namespace cgphase {
 namespace {
 
-// The knobs of one resource that `from` has.
+// Copies the knobs of one resource that `from` has.
 void copy_knobs(const Limits& from, Resource resource, Limits& to) {
   if (resource == Resource::memory) {
     if (from.memory_max) to.memory_max = from.memory_max;
@@ -37,7 +37,7 @@ void DriftWatch::begin(const Limits& original, const Limits& in_force, Bytes pag
   page_ = page;
 }
 
-// A knob that the decision leaves alone is not ours to remember: its value may be somebody else's.
+// A knob that the decision does not change is not recorded, because its value may be foreign.
 void DriftWatch::asked(const Decision& decision) {
   Limits changed = decision.new_limits;
   const auto keep_changed = [&](auto Limits::*knob) {
@@ -53,8 +53,8 @@ void DriftWatch::asked(const Decision& decision) {
   next_asked_ = (next_asked_ + 1) % kRemembered;
 }
 
-// The writer rounds memory up to whole pages of this machine; the rails, whose decisions are the
-// same on every machine, to 4 KiB.
+// The writer rounds memory up to whole pages of this machine. The safety rules round to 4 KiB,
+// because their decisions must be the same on every machine.
 template <class Value>
 bool DriftWatch::ours_in_force(const std::optional<Value>& asked,
                                const std::optional<Value>& found) const {
@@ -71,7 +71,7 @@ DriftWatch::Owner DriftWatch::judge(std::optional<Value> Limits::*knob,
                                     const Limits& found) const {
   const auto& value = found.*knob;
   if (!value || value == expected_.*knob) return Owner::ours;
-  // A file that appears only now (a unit gets a property) states its owner's wish.
+  // A file that appears later (a unit gets a property) contains its owner's choice.
   if (!(expected_.*knob)) return Owner::foreign;
   if (value == newest_ask_.*knob) return Owner::ours;
   if (value == original_.*knob) return Owner::reverted;
@@ -82,14 +82,14 @@ DriftWatch::Owner DriftWatch::judge(std::optional<Value> Limits::*knob,
   return once_asked ? Owner::ours : Owner::foreign;
 }
 
-// What somebody else wrote right after us is read back too, and stays theirs.
+// A value that somebody else wrote right after our write is read back, too, but stays foreign.
 template <class Value>
 void DriftWatch::drop_foreign(std::optional<Value> Limits::*knob, Limits& in_force) const {
   if (judge(knob, in_force) == Owner::foreign) (in_force.*knob).reset();
 }
 
 void DriftWatch::written(const Limits& in_force, Resource resource, MonotonicTime time) {
-  // The guard's are told later than they were done.
+  // Writes of the fast path are reported late.
   last_write_ = last_write_ ? std::max(*last_write_, time) : time;
   Limits ours = in_force;
   drop_foreign(&Limits::cpu_max, ours);
@@ -99,8 +99,8 @@ void DriftWatch::written(const Limits& in_force, Resource resource, MonotonicTim
   copy_knobs(ours, resource, expected_);
 }
 
-// Of what we asked for before, the former original is nobody's of ours from now on: whoever sets it
-// once more means it. A lowered value may still land late.
+// A former original no longer counts as ours. Whoever sets it again does so on purpose. A lowered
+// value of ours may still appear late.
 template <class Value>
 void DriftWatch::adopt(std::optional<Value> Limits::*knob, const Limits& found) {
   if (judge(knob, found) == Owner::foreign) {
@@ -140,7 +140,7 @@ void DriftWatch::reverted(MonotonicTime now) {
 bool DriftWatch::observe(const RailInput& input, bool active) {
   changed_ = {};
   if (!begun_) begun_ = input.time;
-  // Read before our last write was done: it shows the past.
+  // The sample was read before the last write was done, so it is outdated.
   if (predates_write(input.time)) return false;
   const Limits& found = input.sample->limits;
   const auto unchanged = [&](auto Limits::*knob) {
@@ -161,7 +161,7 @@ bool DriftWatch::observe(const RailInput& input, bool active) {
   adopt(&Limits::memory_max, found);
   adopt(&Limits::memory_high, found);
   const bool foreign = any(Owner::foreign);
-  // An engine writes a container's limits just after it made the cgroup: they are the originals.
+  // An engine sets a container's limits just after it creates the cgroup: these are the originals.
   const bool untouched = !last_write_ && newest_ask_ == Limits{};
   if (untouched && input.time - *begun_ < config_.start_up) return false;
   if (!foreign && !(any(Owner::reverted) && active)) return false;

@@ -1,5 +1,5 @@
-// Who set the limits that are in force: we, something that silently put the original back, or
-// somebody with an intent of their own (docs/safety.md, S-08).
+// Detects who set the limits in force: cgphase, a silent reset to the original, or somebody else on
+// purpose (docs/safety.md, S-08).
 #pragma once
 
 #include <array>
@@ -11,28 +11,31 @@
 
 namespace cgphase {
 
-// Of one container. Knobs are judged one by one; the container stands down as a whole.
+// For one container. Knobs are judged separately, but the whole container yields.
 class DriftWatch {
  public:
-  // `config` outlives it.
+  // `config` must outlive it.
   explicit DriftWatch(const RailsConfig& config) : config_(config) {}
 
-  // Before the first observe(). `page`: the writer rounds memory up to whole ones.
+  // Call it before the first observe(). `page`: the writer rounds memory up to whole pages.
   void begin(const Limits& original, const Limits& in_force, Bytes page);
-  // `active`: limits are ours to set now; otherwise a return to the original is nobody's act. True
-  // where somebody changed what is ours to set: not we, and no reload or update by the engine.
+  // `active`: cgphase may set the limits now; otherwise a return to the original has no cause.
+  // Returns true if somebody else changed a limit that cgphase may set. A reload or an update by
+  // the engine does not count.
   bool observe(const RailInput& input, bool active);
-  // We asked for what this decision changes; then: these limits were read back after our write.
+  // asked() reports the values that a decision requests; written() reports the limits read back
+  // after the write.
   void asked(const Decision& decision);
   void written(const Limits& in_force, Resource resource, MonotonicTime time);
 
   const Limits& original() const { return original_; }
-  // The last observe() found a limit of it that somebody changed, or a reset put back.
+  // Whether the last observe() found a limit of `resource` that somebody changed or a reset
+  // restored.
   bool changed(Resource resource) const { return changed_[static_cast<std::size_t>(resource)]; }
-  // Why nothing may be lowered: standing_down after somebody's change, silently_reverted in the
-  // pause before a re-application; allowed otherwise.
+  // The verdict that blocks a lowering: standing_down after somebody else's change,
+  // silently_reverted in the pause before the next attempt. Otherwise allowed.
   Verdict holding(MonotonicTime now) const;
-  // A sample of then was read before our last write was done: the limits it shows are the past.
+  // A sample of that time was read before the last write was done, so its limits are outdated.
   bool predates_write(MonotonicTime time) const { return last_write_ && time <= *last_write_; }
 
  private:
@@ -52,12 +55,12 @@ class DriftWatch {
   const RailsConfig& config_;
   Bytes page_{kPageBytes};
   Limits original_, expected_;
-  Limits newest_ask_;  // per knob; may be in the file before its result is told
-  std::vector<Limits> asked_;  // values of ours that may still show up; at most kRemembered
+  Limits newest_ask_;  // per knob; may be in the file before its result is reported
+  std::vector<Limits> asked_;  // our values that may still appear; at most kRemembered
   std::size_t next_asked_ = 0;
   std::array<bool, 2> changed_{};  // by resource
   std::optional<MonotonicTime> begun_, last_write_, stand_until_, pause_until_;
-  std::vector<MonotonicTime> reverts_;  // of the last hour, at most reapplies_per_hour + 1
+  std::vector<MonotonicTime> reverts_;  // in the last hour, at most reapplies_per_hour + 1
 };
 
 }  // namespace cgphase

@@ -12,16 +12,16 @@
 namespace cgphase {
 namespace {
 
-// A raise without an answer is asked again, a lowering without one is given up.
+// A raise without an answer is requested again; a lowering without one is given up.
 constexpr std::chrono::seconds kRaisePatience{2};
 constexpr std::chrono::seconds kLowerPatience{60};
-constexpr std::chrono::seconds kFirstRaisePause{1}, kLongestRaisePause{10};  // that failed
-constexpr std::size_t kMostOutcomes = 64;      // not taken: the oldest go
+constexpr std::chrono::seconds kFirstRaisePause{1}, kLongestRaisePause{10};  // after a failed raise
+constexpr std::size_t kMostOutcomes = 64;      // not taken yet; the oldest are dropped
 constexpr std::array<Resource, 2> kResources = {Resource::cpu, Resource::memory};
 
-// So long after a raise by the guard an event is still put down to the limit before it.
+// For this long after a raise by the fast path, events still count against the previous limit.
 constexpr std::chrono::seconds kGuardBlame{3};
-// Of the cool-down, where a trial measured that a limit is in the way, which is soft.
+// Share of the cooldown after a trial in which a soft limit was too low.
 constexpr double kSoftShare = 0.2;
 
 }  // namespace
@@ -50,37 +50,37 @@ std::vector<Decision> ContainerRails::Impl::step(const RailInput& input, const A
     if (auto decision = decide(resource, step)) decisions.push_back(std::move(*decision));
   if (!drift_.predates_write(input.time))
     oom_.step(!is_original(step.limits(), drift_.original(), Resource::memory),
-              within(lane(Resource::memory).last_guard_raise, kGuardBlame, input.time));
+              within(state_of(Resource::memory).last_guard_raise, kGuardBlame, input.time));
   guard_saw_event_ = false;
   return decisions;
 }
 
-// What is below a told original was lowered before these rails began, by us, and is in nobody's
+// If the original was passed in, a lower limit in force is from an earlier daemon. It is in no
 // trial.
 void ContainerRails::Impl::begin(const Step& step) {
   drift_.begin(step.input.original, step.limits(), step.input.host.page);
   for (const Resource resource : kResources) {
     if (is_original(step.limits(), drift_.original(), resource)) continue;
-    lane(resource).last_change = step.input.time;
-    lane(resource).restore = Reason::restored;
+    state_of(resource).last_change = step.input.time;
+    state_of(resource).restore = Reason::restored;
   }
 }
 
-// A container that was lowered before its quarantine was known gets its original back.
+// If a container was lowered before its quarantine was known, its original is restored.
 void ContainerRails::Impl::take_quarantines(const Step& step) {
   for (const Resource resource : kResources) {
     const auto left = step.input.quarantine_left[static_cast<std::size_t>(resource)];
     if (left.count() <= 0) continue;
-    lane(resource).restraint.quarantine(step.input.time, left);
+    state_of(resource).restraint.quarantine(step.input.time, left);
     if (!is_original(step.limits(), drift_.original(), resource))
-      lane(resource).restore = Reason::restored;
+      state_of(resource).restore = Reason::restored;
   }
 }
 
 bool ContainerRails::Impl::only_watched(const Step& step) const {
   if (step.input.mode != Mode::observe) return false;
   return std::ranges::all_of(kResources, [&](Resource resource) {
-    return !lane(resource).last_change &&
+    return !state_of(resource).last_change &&
            is_original(step.limits(), drift_.original(), resource);
   });
 }
@@ -92,8 +92,8 @@ void ContainerRails::Impl::only_watch(const Step& step) {
   }
   watched_ = true;
   if (watch_.max_event() || watch_.oom_event())
-    lane(Resource::memory).restraint.event(step.input.time);
-  for (Lane& one : lanes_) one.holding = Verdict::observe_mode;
+    state_of(Resource::memory).restraint.event(step.input.time);
+  for (ResourceState& one : states_) one.holding = Verdict::observe_mode;
   guard_saw_event_ = false;
 }
 
@@ -105,39 +105,41 @@ void ContainerRails::Impl::sense(const Step& step) {
   senses_->add(step.input, watch_.lost());
 }
 
-// What ends a trial is asked for once; all else that raises is asked for again as long as its cause
-// lasts. So where that write failed the original is wanted until it is in force.
-void ContainerRails::Impl::keep_wanted(Lane& lane, Reason reason) {
-  if (reason == Reason::trial_failed && !lane.restore) lane.restore = reason;
+// A trial ends once. All other raises are requested again while their cause lasts. If this one
+// write fails, the original is therefore requested until it is in force.
+void ContainerRails::Impl::keep_wanted(ResourceState& state, Reason reason) {
+  if (reason == Reason::trial_failed && !state.restore) state.restore = reason;
 }
 
-void ContainerRails::Impl::put_off(Lane& lane, double target, MonotonicTime time) {
-  if (!lane.failed) lane.failed = std::make_unique<FailedRaise>();
-  FailedRaise& failed = *lane.failed;
+void ContainerRails::Impl::put_off(ResourceState& state, double target, MonotonicTime time) {
+  if (!state.failed) state.failed = std::make_unique<FailedRaise>();
+  FailedRaise& failed = *state.failed;
   failed.pause = std::clamp(2 * failed.pause, kFirstRaisePause, kLongestRaisePause);
   failed.until = time + failed.pause;
   failed.target = target;
 }
 
-void ContainerRails::Impl::forget_unanswered(Lane& lane, MonotonicTime now) {
-  if (lane.raising && now - lane.raising->decision.time >= kRaisePatience) {
-    keep_wanted(lane, lane.raising->decision.reason);
-    lane.raising.reset();
+void ContainerRails::Impl::forget_unanswered(ResourceState& state, MonotonicTime now) {
+  if (state.raising && now - state.raising->decision.time >= kRaisePatience) {
+    keep_wanted(state, state.raising->decision.reason);
+    state.raising.reset();
   }
-  if (lane.lowering && now - lane.lowering->decision.time >= kLowerPatience) lane.lowering.reset();
+  if (state.lowering && now - state.lowering->decision.time >= kLowerPatience)
+    state.lowering.reset();
 }
 
 void ContainerRails::Impl::follow_trials(const Step& step) {
   const MonotonicTime now = step.input.time;
-  // A sample that is older than the write shows what was before it: neither an end nor a measure.
+  // A sample older than the write shows earlier limits. It neither ends a trial nor counts as a
+  // measure.
   const bool older = drift_.predates_write(now);
   bool in_trial = false;
   for (const Resource resource : kResources) {
-    Lane& one = lane(resource);
+    ResourceState& one = state_of(resource);
     forget_unanswered(one, now);
     const bool gone = !older && is_original(step.limits(), drift_.original(), resource);
     if (one.trial && (gone || drift_.changed(resource))) {
-      conclude(one.trial->decision(), OutcomeKind::overtaken, "the limit was changed by others",
+      conclude(one.trial->decision(), OutcomeKind::overtaken, "somebody else changed the limit",
                now);
       one.trial.reset();
     }
@@ -148,23 +150,24 @@ void ContainerRails::Impl::follow_trials(const Step& step) {
   if (!in_trial && senses_->cpu_cores()) baselines_.add(step.input.phase, senses_->measures());
 }
 
-// Whether a limit below the original is in force or on its way, by our doing, or may be: what must
-// be restored must not be forgotten because the sample is older than the write.
+// Whether a limit below the original is in force or pending, or may be, because of us. A limit that
+// must be restored is not forgotten when the sample is older than the write.
 bool ContainerRails::Impl::lowered(Resource resource, const Step& step) const {
-  return lane(resource).lowering || drift_.predates_write(step.input.time) ||
+  return state_of(resource).lowering || drift_.predates_write(step.input.time) ||
          !is_original(step.limits(), drift_.original(), resource);
 }
 
 void ContainerRails::Impl::want_restore(Resource resource, Reason reason, const Step& step) {
-  if (lowered(resource, step)) lane(resource).restore = reason;
+  if (lowered(resource, step)) state_of(resource).restore = reason;
 }
 
 void ContainerRails::Impl::latch_memory_trouble(const Step& step) {
-  Lane& memory = lane(Resource::memory);
+  ResourceState& memory = state_of(Resource::memory);
   const MonotonicTime now = step.input.time;
   if (watch_.max_event() || watch_.oom_event()) {
     memory.restraint.event(now);
-    // The guard may have restored between the event and this step: the limit was ours all the same.
+    // The fast path may have restored between the event and this step. The limit was ours
+    // nevertheless.
     const bool ours = lowered(Resource::memory, step) ||
                       within(memory.last_guard_raise, kGuardBlame, now);
     if (watch_.oom_event() && ours) {
@@ -185,15 +188,15 @@ void ContainerRails::Impl::note_oom(bool limit_met) {
   if (const auto seen = oom_.seen(measured, limit_met, limit)) oom_seen_ = seen;
 }
 
-// One that ends right after the guard saw an event was most likely ended by it: an OOM kill takes
-// the cgroup along before its counters are read. What was measured before says least of a sudden
-// one, so the limit counts as the need.
+// If a container ends right after the fast path saw an event, the event most likely ended it. An
+// OOM kill removes the cgroup before its counters are read. After a sudden rise the earlier
+// measurements are too low, so the limit counts as need.
 void ContainerRails::Impl::vanished(MonotonicTime time) {
   if (guard_saw_event_) {
-    lane(Resource::memory).restraint.quarantine(time, config_.quarantine);
+    state_of(Resource::memory).restraint.quarantine(time, config_.quarantine);
     note_oom(true);
   }
-  for (Lane& one : lanes_)
+  for (ResourceState& one : states_)
     if (one.trial)
       conclude(one.trial->decision(), OutcomeKind::overtaken, "the container is gone", time);
 }
@@ -201,13 +204,13 @@ void ContainerRails::Impl::vanished(MonotonicTime time) {
 void ContainerRails::Impl::forget_phases() {
   baselines_ = {};
   if (senses_) senses_->forget_phases();
-  for (Lane& one : lanes_)
+  for (ResourceState& one : states_)
     if (one.trial) one.trial->forget_phase();
 }
 
 void ContainerRails::Impl::latch_restores(const Step& step) {
   for (const Resource resource : kResources) {
-    Lane& one = lane(resource);
+    ResourceState& one = state_of(resource);
     if (!lowered(resource, step)) {
       one.restore.reset();
       one.failed.reset();
@@ -218,7 +221,8 @@ void ContainerRails::Impl::latch_restores(const Step& step) {
       want_restore(resource, step.rival ? Reason::another_manager : Reason::restored, step);
     else if (ours && drift_.changed(resource) &&
              drift_.holding(step.input.time) == Verdict::standing_down)
-      want_restore(resource, Reason::another_manager, step);  // of memory.max, with high still ours
+      want_restore(resource, Reason::another_manager, step);  // after a change of memory.max,
+                                                              // memory.high is still ours
     else if (ours && gate_owner(resource, step) == Verdict::gpu_container)
       want_restore(resource, Reason::gpu_seen, step);
     else if (ours && gate_owner(resource, step) == Verdict::reads_limits)
@@ -240,7 +244,7 @@ std::optional<ContainerRails::Impl::Raise> ContainerRails::Impl::find_raise(Reso
   const bool cpu = resource == Resource::cpu;
   const auto in_force = cpu ? cpu_in_force(limits, step.input.host)
                             : memory_in_force(limits, step.input.host);
-  Lane& one = lane(resource);
+  ResourceState& one = state_of(resource);
   auto trial_end = end_trial(resource, step);
   if (!in_force || is_original(limits, drift_.original(), resource)) return std::nullopt;
   std::optional<Raise> found;
@@ -266,10 +270,10 @@ std::optional<ContainerRails::Impl::Raise> ContainerRails::Impl::find_raise(Reso
   return found;
 }
 
-// A trial whose time has come passes, or its lowering is taken back.
+// At the end of a trial its lowering is accepted or reverted.
 std::optional<ContainerRails::Impl::Raise> ContainerRails::Impl::end_trial(Resource resource,
                                                                            const Step& step) {
-  Lane& one = lane(resource);
+  ResourceState& one = state_of(resource);
   const MonotonicTime now = step.input.time;
   if (!one.trial || one.restore || !one.trial->over(now)) return std::nullopt;
   const Decision decision = one.trial->decision();
@@ -282,14 +286,14 @@ std::optional<ContainerRails::Impl::Raise> ContainerRails::Impl::end_trial(Resou
   }
   if (measured) one.restraint.trial_failed(now, resource == Resource::memory ? kSoftShare : 1);
   conclude(decision, OutcomeKind::trial_reverted,
-           measured ? std::move(judgement.detail) : "nothing could be measured", now);
+           measured ? std::move(judgement.detail) : "no measurements", now);
   return Raise{with_original(step.limits(), decision.old_limits, resource), 0,
                Reason::trial_failed};
 }
 
 std::optional<ContainerRails::Impl::Raise> ContainerRails::Impl::cpu_raise(double in_force,
                                                                            const Step& step) {
-  Lane& cpu = lane(Resource::cpu);
+  ResourceState& cpu = state_of(Resource::cpu);
   const MonotonicTime now = step.input.time;
   const double usage = senses_->cpu_cores().value_or(0);
   const double wanted = step.wish.cpu.value_or(Cores{0}).value;
@@ -305,7 +309,7 @@ std::optional<ContainerRails::Impl::Raise> ContainerRails::Impl::cpu_raise(doubl
                        step.wish.cpu_pinned),
               0, reason};
   if (!throttled) return raise;
-  cpu.restraint.event(now);  // also where the raise must wait, and the throttling is over by then
+  cpu.restraint.event(now);  // also if the raise must wait and the throttling ends before it
   if (within(cpu.last_cpu_raise, config_.cpu_raises_window, now))
     raise.limits = with_original(step.limits(), drift_.original(), Resource::cpu);
   return raise;
@@ -329,7 +333,7 @@ std::optional<ContainerRails::Impl::Raise> ContainerRails::Impl::memory_raise(do
 }
 
 Decision ContainerRails::Impl::raise(Resource resource, const Raise& raise, const Step& step) {
-  Lane& one = lane(resource);
+  ResourceState& one = state_of(resource);
   const MonotonicTime now = step.input.time;
   Decision decision = new_decision(resource, Direction::raise, raise.limits, step);
   decision.reason = raise.reason;
@@ -343,7 +347,7 @@ Decision ContainerRails::Impl::raise(Resource resource, const Raise& raise, cons
              std::string("raised: ") + to_string(raise.reason), now);
     one.trial.reset();
   }
-  // Only now: a raise that was put off has answered nothing.
+  // Only now: a postponed raise has not answered the throttling.
   if (raise.reason == Reason::throttled) {
     one.last_cpu_raise = now;
     senses_->forget_throttling(now);
@@ -383,10 +387,10 @@ void ContainerRails::Impl::conclude(const Decision& decision, OutcomeKind kind,
   outcomes_.push_back({decision.decision_id, time, id_, kind, std::move(detail)});
 }
 
-// A raise that these rails did not ask for. For what hurt, the lowering before it is to blame, as
-// if the rails had seen it themselves; a restore on request blames nothing.
+// A raise that this class did not request. If it answers harm, the lowering before it is blamed, as
+// if this class had detected the harm. A requested restore blames nothing.
 void ContainerRails::Impl::raised_by_guard(const Decision& decision, MonotonicTime time) {
-  Lane& one = lane(decision.resource);
+  ResourceState& one = state_of(decision.resource);
   const bool harmful = decision.reason == Reason::throttled ||
                        decision.reason == Reason::pressure ||
                        decision.reason == Reason::memory_event ||
@@ -416,7 +420,7 @@ void ContainerRails::Impl::raised_by_guard(const Decision& decision, MonotonicTi
 
 void ContainerRails::Impl::written(const Decision& decision, WriteEnd end,
                                    const Limits& in_force, MonotonicTime time) {
-  Lane& one = lane(decision.resource);
+  ResourceState& one = state_of(decision.resource);
   const bool lowering = decision.direction == Direction::lower;
   auto& pending = lowering ? one.lowering : one.raising;
   const bool asked = pending && pending->decision.decision_id == decision.decision_id;
@@ -427,7 +431,7 @@ void ContainerRails::Impl::written(const Decision& decision, WriteEnd end,
       decision.resource == Resource::memory)
     oom_.written(!is_original(in_force, drift_.original(), Resource::memory));
   if (end == WriteEnd::program_started) {
-    // What it wrote, or what was in force before it, is the original again.
+    // The value written, or the one in force before, has been reset to the original.
     Decision back = decision;
     back.reason = Reason::program_started;
     raised_by_guard(back, time);

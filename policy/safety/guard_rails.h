@@ -1,5 +1,5 @@
-// The rules of safety between what a policy wants and what may be written (docs/safety.md). Pure:
-// time comes in with each step. Rails may raise or revert on their own; lowering must pass all.
+// The safety rules between a recommendation and a write (docs/safety.md). Pure: each step passes
+// the time. The rules may raise or revert on their own. A lowering must pass all of them.
 #pragma once
 
 #include <array>
@@ -19,8 +19,8 @@
 
 namespace cgphase {
 
-// The first lowering of a quota rests on a look for GPUs that began at most so long ago, or two
-// intervals where these are longer.
+// The first lowering of a quota needs a GPU scan that began at most this long ago, or two sampling
+// intervals if that is longer.
 inline constexpr std::chrono::seconds kFreshGpuLook{5};
 
 struct RailInput {
@@ -30,33 +30,35 @@ struct RailInput {
   const Sample* previous = nullptr;  // null for the first
   bool gap = false;                // samples were lost before this one
   Phase phase;
-  std::string_view owner;          // who shares the host's budget (ContainerInfo::owner)
+  std::string_view owner;          // the owner that shares the host's budget (ContainerInfo::owner)
   Mode mode = Mode::observe;
   bool hands_off = false;
   bool manage_unlimited = false;
-  bool larger_margin = false;      // somebody kills on memory pressure, or near its limit
-  bool gpu = false;                // it has a GPU, or that cannot be ruled out
-  std::optional<MonotonicTime> gpu_ruled_out;  // when the look for it began; absent: none needed
-  Limits original;                 // read at the first step only; a knob it lacks: the sample's
+  bool larger_margin = false;      // another program kills on memory pressure, or near the limit
+  bool gpu = false;                // it has a GPU, or may have one
+  std::optional<MonotonicTime> gpu_ruled_out;  // start of the GPU scan that found none; absent: not
+                                               // needed
+  Limits original;                 // read only in the first step; missing knobs come from the
+                                   // sample
   HostCapacity host;
   double model_step_seconds = 1;
   double sampling_seconds = 1;     // between two samples, as configured
-  // Left of what the container earned in an earlier cgroup of it (policy/safety/quarantines.h), of
-  // CPU and of memory: at the first step, and when the history is read later than that.
+  // Remaining quarantine from an earlier cgroup of the container (policy/safety/quarantines.h), for
+  // CPU and memory. Set in the first step, or later when the history has been read.
   std::array<std::chrono::nanoseconds, 2> quarantine_left{};
-  // What OOMs of the image taught (policy/safety/oom_memory.h); 0: nothing.
+  // Memory floor from OOMs of the image (policy/safety/oom_memory.h); 0: none.
   double oom_floor_bytes = 0;
-  // When systemd was last seen to write the limits anew: after a reload, or at an engine's update.
+  // The last time systemd wrote the limits anew: after a reload, or when an engine updated them.
   std::optional<MonotonicTime> reload;
 };
 
-// Of one container. step() returns at most one decision per resource and tick: what is to be
-// written (verdict allowed), or what was refused when the verdict or the wish changed since the
-// last refusal, so that the journal tells each once.
+// The rules for one container. step() returns at most one decision per resource and tick. It is
+// either to be written (verdict allowed) or a refusal. A refusal is returned only if the verdict or
+// the recommendation changed, so that the journal contains each one once.
 class ContainerRails {
  public:
   ContainerRails(const RailsConfig& config, CgroupId id);
-  // The same for many containers of one configuration; never null.
+  // Shares one configuration among many containers. It must not be null.
   ContainerRails(std::shared_ptr<const RailsConfig> config, CgroupId id);
   ContainerRails(ContainerRails&&) noexcept;
   ContainerRails& operator=(ContainerRails&&) noexcept;
@@ -64,29 +66,30 @@ class ContainerRails {
 
   std::vector<Decision> step(const RailInput& input, const Allocation& wish, HostBudget& budget,
                              std::uint64_t& next_decision_id);
-  // Trials that ended since the last call.
+  // Returns trials that ended since the last call.
   std::vector<Outcome> take_outcomes();
-  // What the writer reported for an allowed decision. A failed one counts as a failed trial. A
-  // raise that was not asked for here is the guard's, or a restore on request (reason `restored`).
+  // Reports the result of an allowed decision. A failed write counts as a failed trial. A raise
+  // that this class did not request is by the fast path, or a requested restore (reason
+  // `restored`).
   void written(const Decision& decision, WriteEnd end, const Limits& in_force, MonotonicTime time);
-  // The cgroup is gone since the last step; a trial that ran is over.
+  // The cgroup disappeared after the last step. A running trial ends.
   void vanished(MonotonicTime time);
-  // When the last quarantine of it ends, or ended; absent where there was none.
+  // End of the last quarantine of `resource`, which may be over. Absent if there was none.
   std::optional<MonotonicTime> quarantined_until(Resource resource) const;
   // An OOM under a limit of ours since the last call.
   std::optional<OomSeen> take_oom();
-  // Another model gives phases from now on: what was measured by phase is forgotten, and a trial
-  // that runs is judged as if the container had left the phase it began in. All else stays.
+  // Another model is used from now on. Statistics per phase are dropped, and a running trial is
+  // judged as if the container had left the phase of the decision. All else stays.
   void forget_phases();
-  // The limits that now count as the original: the first seen, or those somebody else set.
+  // The limits that count as the original: the first ones seen, or those that somebody else set.
   // Absent until the first step.
   const Limits& original() const;
-  // As DriftWatch.
+  // As in DriftWatch.
   bool predates_write(MonotonicTime time) const;
-  // Why nothing is lowered at the moment, for `show` and `explain`.
+  // The verdict that blocks a lowering now, for `show` and `explain`.
   Verdict holding(Resource resource) const;
-  // The quota would come down by the last step, or will when others have had their turn, if only a
-  // GPU was looked for again.
+  // True if only a new GPU scan is missing. With one, the last step would have lowered the quota,
+  // or a later step would when it is the container's turn.
   bool wants_gpu_look() const;
 
  private:

@@ -1,5 +1,5 @@
-// What one container's rails keep between two steps. In two files: guard_rails.cpp follows what
-// happened and raises, guard_rails_lower.cpp is what a lowering must pass.
+// The state of one container's safety rules between two steps. guard_rails.cpp follows events and
+// raises. guard_rails_lower.cpp checks lowerings.
 #pragma once
 
 #include <array>
@@ -34,8 +34,8 @@ class ContainerRails::Impl {
         drift_(config_),
         rival_(config_),
         watch_(config_),
-        lanes_{Lane(config_), Lane(config_)} {}
-  Impl(const Impl&) = delete;  // its parts refer to its config_
+        states_{ResourceState(config_), ResourceState(config_)} {}
+  Impl(const Impl&) = delete;  // its members refer to its config_
 
   std::vector<Decision> step(const RailInput& input, const Allocation& wish, HostBudget& budget,
                              std::uint64_t& next_decision_id);
@@ -44,12 +44,12 @@ class ContainerRails::Impl {
   void vanished(MonotonicTime time);
   void forget_phases();
   std::optional<MonotonicTime> quarantined_until(Resource resource) const {
-    return lane(resource).restraint.quarantined_until();
+    return state_of(resource).restraint.quarantined_until();
   }
   std::optional<OomSeen> take_oom() { return std::exchange(oom_seen_, std::nullopt); }
   const Limits& original() const { return drift_.original(); }
   bool predates_write(MonotonicTime time) const { return drift_.predates_write(time); }
-  Verdict holding(Resource resource) const { return lane(resource).holding; }
+  Verdict holding(Resource resource) const { return state_of(resource).holding; }
   bool wants_gpu_look() const { return wants_gpu_look_; }
 
  private:
@@ -57,25 +57,25 @@ class ContainerRails::Impl {
     Decision decision;
     double target = 0;
   };
-  // What the kernel refuses is asked for again, less and less often.
+  // A raise that the kernel refused is repeated at growing intervals.
   struct FailedRaise {
     double target = 0;
-    MonotonicTime until;  // nothing that is not higher is asked for
+    MonotonicTime until;  // until then only a higher raise is requested
     std::chrono::seconds pause{0};
   };
   struct Refusal {
     Verdict verdict;
     double target;
   };
-  // What is kept for one resource.
-  struct Lane {
-    explicit Lane(const RailsConfig& config) : restraint(config) {}
+  // The state of one resource.
+  struct ResourceState {
+    explicit ResourceState(const RailsConfig& config) : restraint(config) {}
     Restraint restraint;
-    // Apart, for most containers have none.
+    // Heap-allocated, because most containers have none of these.
     std::unique_ptr<Trial> trial;
-    std::unique_ptr<Pending> lowering, raising;  // asked for, not yet answered
-    std::unique_ptr<FailedRaise> failed;         // since a raise was last written
-    std::optional<Reason> restore;             // wanted until the original is in force
+    std::unique_ptr<Pending> lowering, raising;  // requested, not yet answered
+    std::unique_ptr<FailedRaise> failed;         // set since the last successful raise
+    std::optional<Reason> restore;             // requested until the original is in force
     std::optional<MonotonicTime> last_change, last_cpu_raise, last_guard_raise;
     std::optional<Refusal> refused;
     Verdict holding = Verdict::stale_data;
@@ -88,35 +88,38 @@ class ContainerRails::Impl {
   struct Proposal {
     Limits limits;
     double target = 0;
-    double floor = 0;  // the rails write no less
+    double floor = 0;  // the safety rules write no less
     bool worth_it = false;
     bool cache_in_way = false;
     bool oom_floor_in_way = false;
   };
-  // One step's surroundings.
+  // The input of one step.
   struct Step {
     const RailInput& input;
     const Allocation& wish;
     HostBudget& budget;
     std::uint64_t& next_id;
-    bool rival = false;  // somebody else sets this container's limits
+    bool rival = false;  // a conflicting writer sets this container's limits
     const Limits& limits() const { return input.sample->limits; }
     bool active() const { return input.mode == Mode::enforce && !input.hands_off && !rival; }
   };
 
-  Lane& lane(Resource resource) { return lanes_[static_cast<std::size_t>(resource)]; }
-  const Lane& lane(Resource resource) const { return lanes_[static_cast<std::size_t>(resource)]; }
+  ResourceState& state_of(Resource resource) { return states_[static_cast<std::size_t>(resource)]; }
+  const ResourceState& state_of(Resource resource) const {
+    return states_[static_cast<std::size_t>(resource)];
+  }
 
   void begin(const Step& step);
   void take_quarantines(const Step& step);
-  // Nothing of ours is in force or on its way, and nobody may act: only what must be known later.
+  // True while nothing of ours is in force or pending and nobody may act. Only state that later
+  // steps need is updated.
   bool only_watched(const Step& step) const;
   void only_watch(const Step& step);
   void sense(const Step& step);
   void follow_trials(const Step& step);
-  static void keep_wanted(Lane& lane, Reason reason);
-  static void put_off(Lane& lane, double target, MonotonicTime time);
-  void forget_unanswered(Lane& lane, MonotonicTime now);
+  static void keep_wanted(ResourceState& state, Reason reason);
+  static void put_off(ResourceState& state, double target, MonotonicTime time);
+  void forget_unanswered(ResourceState& state, MonotonicTime now);
   void raised_by_guard(const Decision& decision, MonotonicTime time);
   void want_restore(Resource resource, Reason reason, const Step& step);
   void latch_memory_trouble(const Step& step);
@@ -138,7 +141,7 @@ class ContainerRails::Impl {
   bool trial_running(Resource resource) const;
   bool rate_limited(Resource resource, const Step& step) const;
   bool gpu_look_too_old(const Step& step) const;
-  std::optional<Decision> tell(Resource resource, Verdict verdict, const Proposal& proposal,
+  std::optional<Decision> report(Resource resource, Verdict verdict, const Proposal& proposal,
                                const Step& step);
   Decision new_decision(Resource resource, Direction direction, const Limits& limits,
                         const Step& step) const;
@@ -153,15 +156,15 @@ class ContainerRails::Impl {
   DriftWatch drift_;
   RivalWatch rival_;
   RailWatch watch_;
-  // Absent while the container is only watched. What they would have known of that time they must
-  // learn first: `catching_up_`.
+  // Absent while the container is only watched. Afterwards the statistics of that time are missing
+  // and must be collected first: `catching_up_`.
   std::unique_ptr<RailSenses> senses_;
   Baselines baselines_;
   bool watched_ = false, catching_up_ = false;
-  std::array<Lane, 2> lanes_;
+  std::array<ResourceState, 2> states_;
   OomWatch oom_;
   std::optional<OomSeen> oom_seen_;
-  bool guard_saw_event_ = false;  // of memory, since the last step
+  bool guard_saw_event_ = false;  // a memory event since the last step
   bool wants_gpu_look_ = false;
   std::vector<Outcome> outcomes_;
 };

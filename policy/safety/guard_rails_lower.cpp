@@ -1,4 +1,4 @@
-// What must hold before a limit comes down.
+// The conditions for lowering a limit.
 #include <algorithm>
 #include <cmath>
 
@@ -8,7 +8,7 @@
 namespace cgphase {
 
 std::optional<Decision> ContainerRails::Impl::lower(Resource resource, const Step& step) {
-  Lane& one = lane(resource);
+  ResourceState& one = state_of(resource);
   const Limits& limits = step.limits();
   const Limits& original = drift_.original();
   const bool cpu = resource == Resource::cpu;
@@ -35,22 +35,22 @@ std::optional<Decision> ContainerRails::Impl::lower(Resource resource, const Ste
   const Proposal proposal = propose(resource, *in_force, wanted, step);
   one.holding = gate(resource, proposal, step);
   if (cpu && proposal.worth_it && gpu_look_too_old(step)) {
-    // Asked for in time: while it waits for a look, the memory could come first again and again.
+    // Requested early: while the quota waits for a scan, memory could be served first repeatedly.
     wants_gpu_look_ = one.holding == Verdict::allowed || one.holding == Verdict::trial_running ||
                       one.holding == Verdict::rate_limited;
     if (one.holding == Verdict::allowed) {
-      one.holding = Verdict::gpu_container;  // for a tick or two: not worth a line in the journal
+      one.holding = Verdict::gpu_container;  // for a tick or two only, so not reported
       return std::nullopt;
     }
   }
-  // Whoever sets one limit may put the others back first: the next reading tells a reset from that.
+  // A reset may restore several limits one by one. The next sample shows whether it is one.
   const bool just_found = drift_.changed(Resource::cpu) || drift_.changed(Resource::memory);
   if (one.holding == Verdict::silently_reverted && just_found) return std::nullopt;
-  // Last of all: who asks is served before others.
+  // Asked last, because a container that asks is served before others.
   if (one.holding == Verdict::allowed &&
       !step.budget.may_lower(step.input.time, step.input.owner, id_, config_))
     one.holding = Verdict::rate_limited;
-  return tell(resource, one.holding, proposal, step);
+  return report(resource, one.holding, proposal, step);
 }
 
 ContainerRails::Impl::Proposal ContainerRails::Impl::propose(Resource resource, double in_force,
@@ -70,7 +70,7 @@ ContainerRails::Impl::Proposal ContainerRails::Impl::propose(Resource resource, 
   }
   MemoryState state;
   state.limit_bytes = in_force;
-  // Where the need is not known nothing is given away.
+  // If need is unknown, nothing is given back.
   state.need_bytes = senses_->need_bytes().value_or(in_force);
   state.peak_bytes = std::max(senses_->need_peak_bytes(), step.wish.memory_peak_bytes);
   state.bytes_per_sec = senses_->allocation_p99_bytes_per_sec();
@@ -92,7 +92,7 @@ ContainerRails::Impl::Proposal ContainerRails::Impl::propose(Resource resource, 
   bare.oom_floor_bytes = 0;
   const double lower = lowered_memory(config_, limits, bare, wanted);
   if (!proposal.worth_it && lower <= worth) {
-    proposal.oom_floor_in_way = true;  // what it forbids is told
+    proposal.oom_floor_in_way = true;  // report what the floor forbids
     proposal.limits = with_memory(limits, drift_.original(), host, lower, step.wish.memory_pinned);
   }
   state.current_bytes = state.cold_cache_bytes = 0;
@@ -101,7 +101,7 @@ ContainerRails::Impl::Proposal ContainerRails::Impl::propose(Resource resource, 
   return proposal;
 }
 
-// Every rule that a lowering must pass; the first that refuses is told.
+// Checks every rule that a lowering must pass, and returns the first that refuses.
 Verdict ContainerRails::Impl::gate(Resource resource, const Proposal& proposal,
                                    const Step& step) const {
   const Verdict verdict = gate_container(resource, step);
@@ -118,7 +118,7 @@ Verdict ContainerRails::Impl::gate(Resource resource, const Proposal& proposal,
   return step.input.mode == Mode::enforce ? Verdict::allowed : Verdict::advise_mode;
 }
 
-// What keeps a limit as it is, whatever the policy wants.
+// Rules that block a lowering regardless of the recommendation.
 Verdict ContainerRails::Impl::gate_owner(Resource resource, const Step& step) const {
   if (step.input.hands_off) return Verdict::hands_off;
   if (step.rival) return Verdict::rival;
@@ -129,8 +129,8 @@ Verdict ContainerRails::Impl::gate_owner(Resource resource, const Step& step) co
                                                             : Verdict::allowed;
 }
 
-// Somebody may have opened a GPU since. It matters where the quota is the original: one that is
-// lowered goes back once a GPU is seen.
+// A process may have opened a GPU since the scan. Only an original quota needs a recent scan: a
+// lowered one is restored as soon as a GPU is seen.
 bool ContainerRails::Impl::gpu_look_too_old(const Step& step) const {
   const auto& ruled_out = step.input.gpu_ruled_out;
   if (!ruled_out || config_.lower_gpu_quota ||
@@ -142,7 +142,7 @@ bool ContainerRails::Impl::gpu_look_too_old(const Step& step) const {
 }
 
 Verdict ContainerRails::Impl::gate_container(Resource resource, const Step& step) const {
-  const Lane& one = lane(resource);
+  const ResourceState& one = state_of(resource);
   const MonotonicTime now = step.input.time;
   const Allocation& wish = step.wish;
   const double samples =
@@ -156,7 +156,7 @@ Verdict ContainerRails::Impl::gate_container(Resource resource, const Step& step
   if (samples < share * config_.enough_samples &&
       wish.earlier_runs_for(resource) < config_.enough_runs)
     return Verdict::not_enough_samples;
-  // Whatever earlier runs proved: peaks, rates and baselines of this one begin with the senses.
+  // Also after earlier runs: peaks, rates and baselines of this run start with the measurements.
   if (catching_up_ && !senses_->know(step.input.phase, config_.enough_samples))
     return Verdict::not_enough_samples;
   if (one.restraint.quarantined(now)) return Verdict::quarantined;
@@ -166,24 +166,24 @@ Verdict ContainerRails::Impl::gate_container(Resource resource, const Step& step
   return Verdict::allowed;
 }
 
-// Each resource waits for its own trial: they judge other measures, and what both judge, progress,
-// takes back both.
+// Each resource waits only for its own trial. The two trials judge different measures, except for
+// progress, and a loss of progress reverts both.
 bool ContainerRails::Impl::trial_running(Resource resource) const {
-  const Lane& one = lane(resource);
+  const ResourceState& one = state_of(resource);
   return one.trial || one.raising || one.lowering;
 }
 
 bool ContainerRails::Impl::rate_limited(Resource resource, const Step& step) const {
-  // A soft limit of memory may follow need quickly; a quota throttles at once.
+  // memory.high is soft and may follow need quickly. A quota throttles at once.
   const auto window =
       resource == Resource::cpu ? config_.cpu_lower_window : config_.memory_lower_window;
-  // A raise counts too: what was just raised is not taken back within the window.
-  return within(lane(resource).last_change, window, step.input.time);
+  // Raises count, too: a limit that was just raised is not lowered within the window.
+  return within(state_of(resource).last_change, window, step.input.time);
 }
 
-std::optional<Decision> ContainerRails::Impl::tell(Resource resource, Verdict verdict,
+std::optional<Decision> ContainerRails::Impl::report(Resource resource, Verdict verdict,
                                                    const Proposal& proposal, const Step& step) {
-  Lane& one = lane(resource);
+  ResourceState& one = state_of(resource);
   const MonotonicTime now = step.input.time;
   if (verdict != Verdict::allowed) {
     const bool told = one.refused && one.refused->verdict == verdict &&

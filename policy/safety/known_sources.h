@@ -1,5 +1,5 @@
-// Which kernel files told something of one container: one that did and stopped is no longer
-// trusted, one that never was there is not missed.
+// Records which kernel files reported values for one container. If such a file stops, the data are
+// no longer trusted. A file that never existed is not missed.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace cgphase {
 
 class KnownSources {
  public:
-  // Once per sample. True where this one lacks what an earlier one had.
+  // Call it once per sample. Returns true if this sample lacks a source that an earlier one had.
   bool lost(const Sample& sample);
 
  private:

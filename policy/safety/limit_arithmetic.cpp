@@ -16,12 +16,12 @@ constexpr double kReactions = 4;            // allocation rate x 4 x reaction ti
 constexpr double kSmallLimitBytes = kGiB;   // below it the fixed headroom becomes a share
 constexpr double kSmallHeadroomRatio = 0.25;
 constexpr double kHeadroomRatio = 0.10;
-constexpr double kColdCacheShare = 0.5;     // that one step may leave to reclaim
+constexpr double kColdCacheShare = 0.5;     // share that one step may leave for reclaim
 // People write multiples of these.
 constexpr std::uint64_t kRoundQuota = 10;  // microseconds
 constexpr std::uint64_t kRoundMemory = kMiB;
 
-// `value`, or `step` more where it is a multiple of `round` and a person's wish did not set it.
+// `value`, or `value + step` if it is a multiple of `round` that nobody asked for.
 std::uint64_t not_round(std::uint64_t value, std::uint64_t round, std::uint64_t step, bool asked) {
   return !asked && value % round == 0 ? value + step : value;
 }
@@ -49,7 +49,7 @@ std::optional<double> memory_in_force(const Limits& limits, const HostCapacity& 
 
 namespace {
 
-// The original of a knob that both have; else what `limits` says.
+// The original of a knob that both have, else the value of `limits`.
 template <class Value>
 std::optional<Value> original_of(std::optional<Value> Limits::*knob, const Limits& limits,
                                  const Limits& original) {
@@ -65,7 +65,7 @@ CpuKnobs original_cpu(const Limits& limits, const Limits& original) {
   CpuKnobs knobs{limits.cpu_max, limits.cpu_max_burst};
   if (knobs.max && original.cpu_max) knobs.max = original.cpu_max;
   if (knobs.burst && original.cpu_max_burst) knobs.burst = original.cpu_max_burst;
-  // The kernel takes no burst above the quota; somebody else may have set the quota alone.
+  // The kernel refuses a burst above the quota, and somebody else may have set only the quota.
   if (knobs.max && knobs.max->quota && knobs.burst)
     knobs.burst = std::min(*knobs.burst, *knobs.max->quota);
   return knobs;

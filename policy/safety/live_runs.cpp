@@ -52,7 +52,7 @@ Result<LiveRuns> LiveRuns::from_json(const nlohmann::json& json) {
   if (!json.is_array() || json.size() > kRuns) return refuse_runs("no list of at most 1024");
   LiveRuns runs;
   for (const auto& entry : json) {
-    if (!entry.is_object()) return refuse_runs("an entry is no object");
+    if (!entry.is_object()) return refuse_runs("an entry is not an object");
     const auto at = [&](const char* key) { return entry.value(key, nlohmann::json()); };
     const nlohmann::json device = at("device"), inode = at("inode"), name = at("name"),
                          need = at("need_bytes");

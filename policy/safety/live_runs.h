@@ -1,5 +1,5 @@
-// The highest need of each managed run, saved while the run goes on: a daemon that is killed leaves
-// it to its successor, which does not lower memory below it while it knows too little of the run.
+// The highest need of each managed run, saved during the run. If the daemon is killed, its
+// successor does not lower memory below this while it knows too little of the run.
 #pragma once
 
 #include <cstddef>
@@ -13,27 +13,28 @@
 
 namespace cgphase {
 
-// By cgroup. The numbers of a cgroup may come back after a boot, so a name has to fit, too.
+// By cgroup. After a reboot a cgroup id may be reused, so the name must match, too.
 class LiveRuns {
  public:
-  static constexpr std::size_t kRuns = 1024;           // more are not kept
-  static constexpr std::size_t kMostNameBytes = 512;   // as escape_name() prints it; else not kept
-  static constexpr double kNewsRatio = 1.02;           // growth by less is not worth a write
+  static constexpr std::size_t kRuns = 1024;           // further runs are not stored
+  static constexpr std::size_t kMostNameBytes = 512;   // as printed by escape_name(); longer ones
+                                                       // are not stored
+  static constexpr double kNewsRatio = 1.02;           // smaller growth is not worth a write
 
   void keep(CgroupId id, const std::string& container, double need_bytes);
-  // Forgets those that `lives` denies.
+  // Removes the runs for which `lives` returns false.
   void retain(auto lives) {
     std::erase_if(runs_, [&](const auto& one) { return !lives(one.first); });
   }
-  // In bytes; absent where nothing is known of this run.
+  // In bytes. Absent if this run is unknown.
   std::optional<double> peak_bytes(CgroupId id, const std::string& container) const;
   std::size_t size() const { return runs_.size(); }
-  // True once after something was kept that is worth a write.
+  // True once after a change that is worth a write.
   bool take_news();
 
-  // A list of objects `device`, `inode`, `name` and `need_bytes`.
+  // A list of objects with `device`, `inode`, `name` and `need_bytes`.
   nlohmann::json to_json() const;
-  // Errors: invalid, naming what is wrong.
+  // Errors: invalid, with the reason.
   static Result<LiveRuns> from_json(const nlohmann::json& json);
 
  private:

@@ -41,7 +41,7 @@ double OomMemory::floor_of(const Need& need, WallTime now) {
   return half_lives < kHalfLives ? oom_floor_bytes(need.bytes) * power_of_two(-half_lives) : 0;
 }
 
-// All floors decay alike: the higher one now is the higher one at any time.
+// All floors decay at the same rate, so the higher one stays the higher one.
 void OomMemory::remember(const std::string& image, const OomSeen& oom, WallTime time) {
   const std::string name = escape_name(image);
   const double standing = floor_bytes(image, time);
@@ -86,13 +86,13 @@ nlohmann::json OomMemory::to_json() const {
 
 Result<OomMemory> OomMemory::from_json(const nlohmann::json& json) {
   if (!json.is_object() || json.value("schema", nlohmann::json()) != kOomSchema)
-    return refuse_ooms("not of schema 1");
+    return refuse_ooms("the schema is not 1");
   const auto images = json.find("images");
   if (images == json.end() || !images->is_object() || images->size() > kImages)
-    return refuse_ooms("no object of at most 128 images");
+    return refuse_ooms("not an object of at most 128 images");
   OomMemory memory;
   for (const auto& [name, entry] : images->items()) {
-    if (name.size() > kMostNameBytes || !entry.is_object()) return refuse_ooms("a bad entry");
+    if (name.size() > kMostNameBytes || !entry.is_object()) return refuse_ooms("a malformed entry");
     const auto bytes = entry.find("need_bytes");
     if (bytes == entry.end() || !bytes->is_number() || !possible_need(bytes->get<double>()))
       return refuse_ooms("a need is missing or out of range");

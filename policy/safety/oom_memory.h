@@ -1,5 +1,5 @@
-// What OOMs under limits of ours taught of images: a floor for memory limits that decays
-// (docs/safety.md). It never enters the statistics of a policy.
+// A decaying memory floor for each image that had an OOM under a limit of ours (docs/safety.md). It
+// never enters the statistics of a policy.
 #pragma once
 
 #include <chrono>
@@ -15,39 +15,40 @@
 
 namespace cgphase {
 
-// An OOM of one container while a limit of ours was in force.
+// An OOM of one container under a limit of ours.
 struct OomSeen {
   double measured_bytes = 0;  // the highest need measured shortly before
-  double limit_bytes = 0;     // memory.max, where the kernel says that it was met; else 0
+  double limit_bytes = 0;     // memory.max, if the kernel reports that it was reached; else 0
 };
 
-// After an OOM at that need: max(need x 1.2, need + 100 MiB).
+// The floor after an OOM at this need: max(need x 1.2, need + 100 MiB).
 double oom_floor_bytes(double need_bytes);
 
-// By image. Time is the wall clock's, for it outlives the daemon and the boot.
+// By image. Times are of the wall clock, because they outlive daemon and boot.
 class OomMemory {
  public:
-  static constexpr std::size_t kImages = 128;          // of more, the OOM longest ago is forgotten
-  static constexpr std::size_t kMostNameBytes = 1024;  // as escape_name() prints it; else not kept
-  // The floor is below the need that it came of after eight days: what runs once a week finds it
-  // there the next time.
+  static constexpr std::size_t kImages = 128;          // above this, the oldest OOM is dropped
+  static constexpr std::size_t kMostNameBytes = 1024;  // as printed by escape_name(); longer ones
+                                                       // are not stored
+  // After eight days the floor is below the need that caused it. A weekly job still finds a useful
+  // floor.
   static constexpr std::chrono::hours kHalfLife{30 * 24};
-  static constexpr int kHalfLives = 4;  // then it is forgotten
+  static constexpr int kHalfLives = 4;  // after that the floor is dropped
 
-  // The need at the first OOM is the limit that was met, or what was measured. While its floor
-  // stands, limits may come from it, and only a need that was measured makes it higher: otherwise
-  // it would feed on itself. An OOM at a limit then renews it.
+  // For the first OOM, need is the limit that was reached, or the measured need. While a floor
+  // exists, limits may result from it. Only a measured need then raises the floor; otherwise it
+  // would raise itself. An OOM at a limit renews it.
   void remember(const std::string& image, const OomSeen& oom, WallTime time);
-  // Of each image the higher floor stays.
+  // Keeps the higher floor of each image.
   void add(const OomMemory& earlier, WallTime now);
-  // Once per tick, as RememberedTime.
+  // Call it once per tick, as for RememberedTime.
   bool follow_clock(WallTime now);
-  // The memory limit should not come below this; 0 where nothing is remembered.
+  // The memory limit should not be lowered below this. 0 if nothing is stored.
   double floor_bytes(const std::string& image, WallTime now) const;
   std::size_t size() const { return needs_.size(); }
 
   nlohmann::json to_json() const;
-  // Errors: invalid, naming what is wrong.
+  // Errors: invalid, with the reason.
   static Result<OomMemory> from_json(const nlohmann::json& json);
 
  private:
@@ -61,19 +62,19 @@ class OomMemory {
   std::map<std::string, Need> needs_;  // by image, printable
 };
 
-// Of one container: whether a limit of ours was in force when an OOM met it. memory.high does not
-// kill, but what is told of the need is worth keeping.
+// For one container: whether a limit of ours was in force at an OOM. memory.high does not kill, but
+// the need at an OOM is still worth storing.
 class OomWatch {
  public:
-  // Our own write, or the fast path's, is in force.
+  // A write of ours, or of the fast path, is in force.
   void written(bool lowered) { lowered_ = lowered_ || lowered; }
-  // At the end of each step. What the fast path has just raised was in force so short a while ago
-  // that an OOM may still be seen.
+  // Call it at the end of each step. A limit that the fast path has just raised was in force so
+  // recently that its OOM may still be reported.
   void step(bool lowered, bool raised_just_now) {
     lowered_ = lowered || (lowered_ && raised_just_now);
   }
-  // An OOM since the last step(), at a memory.max of `limit_bytes` where `limit_met`; absent where
-  // no limit was ours.
+  // The OOM since the last step(). With `limit_met` it was at a memory.max of `limit_bytes`. Absent
+  // if no limit was ours.
   std::optional<OomSeen> seen(double measured_bytes, bool limit_met, double limit_bytes) const {
     if (!lowered_) return std::nullopt;
     return OomSeen{measured_bytes, limit_met ? limit_bytes : 0};

@@ -80,11 +80,11 @@ nlohmann::json Quarantines::to_json() const {
 
 Result<Quarantines> Quarantines::from_json(const nlohmann::json& json) {
   if (!json.is_object() || json.size() > kContainers)
-    return refuse_quarantines("no object of at most 128 containers");
+    return refuse_quarantines("not an object of at most 128 containers");
   Quarantines quarantines;
   for (const auto& [name, entry] : json.items()) {
     if (name.size() > kMostNameBytes || !entry.is_object())
-      return refuse_quarantines("a bad entry");
+      return refuse_quarantines("a malformed entry");
     for (const Resource resource : kQuarantined) {
       const auto told = entry.find(to_string(resource));
       if (told == entry.end()) continue;

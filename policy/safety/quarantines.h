@@ -1,5 +1,6 @@
-// Quarantines by container, which outlive the cgroup that earned them and the daemon: a job that we
-// killed and that its engine starts again is not squeezed anew (docs/safety.md).
+// Quarantines by container name. They outlive the cgroup and the daemon. A job that had an OOM
+// under our limit is therefore not lowered again right after its engine restarts it
+// (docs/safety.md).
 #pragma once
 
 #include <array>
@@ -16,27 +17,29 @@
 
 namespace cgphase {
 
-// Time is the wall clock's, for it outlives the daemon and the boot.
+// Times are of the wall clock, because they outlive daemon and boot.
 class Quarantines {
  public:
-  static constexpr std::size_t kContainers = 128;     // of more, what ends first is forgotten
-  static constexpr std::size_t kMostNameBytes = 512;  // as escape_name() prints it; else not kept
+  static constexpr std::size_t kContainers = 128;     // above this, the quarantine that ends first
+                                                      // is dropped
+  static constexpr std::size_t kMostNameBytes = 512;  // as printed by escape_name(); longer ones
+                                                      // are not stored
 
-  // Of one container from now on, by a name that it has again when its engine starts it again; two
-  // may share one. A longer one that runs already stays.
+  // Starts a quarantine now. The name is the one that the container has again after its engine
+  // restarts it. Two containers may share a name. A longer running quarantine stays.
   void keep(const std::string& container, Resource resource, std::chrono::nanoseconds length,
             WallTime now);
   void add(const Quarantines& earlier, WallTime now);
-  // What is left of it; zero where there is none.
+  // The remaining time; zero if there is none.
   std::chrono::nanoseconds left(const std::string& container, Resource resource,
                                 WallTime now) const;
-  // Once per tick, as RememberedTime.
+  // Call it once per tick, as for RememberedTime.
   bool follow_clock(WallTime now);
   std::size_t size() const { return containers_.size(); }
 
-  // An object by name, of objects `cpu` and `memory` with `seconds` and when that began.
+  // An object by name. Each entry has objects `cpu` and `memory` with `seconds` and the start time.
   nlohmann::json to_json() const;
-  // Errors: invalid, naming what is wrong.
+  // Errors: invalid, with the reason.
   static Result<Quarantines> from_json(const nlohmann::json& json);
 
  private:
@@ -48,7 +51,7 @@ class Quarantines {
   using ByResource = std::array<Quarantine, 2>;
   static std::chrono::nanoseconds longest_left(const ByResource& of, WallTime now);
 
-  std::map<std::string, ByResource> containers_;  // by name, printable
+  std::map<std::string, ByResource> containers_;  // by escaped name
 };
 
 }  // namespace cgphase

@@ -9,11 +9,11 @@
 namespace cgphase {
 namespace {
 
-// The kernel's avg10 looks back so far; its substitutes do as well.
+// The time span of the kernel's avg10. The substitutes use the same.
 constexpr std::chrono::seconds kStrainMemory{10};
 constexpr std::size_t kMostThrottlings = 256;
-// The kernel brings its sums of stalls up to date every 2 s: over a shorter time they grow by
-// nothing, or by twice as much. A little less, for ticks that come early by a hair.
+// The kernel updates its stall sums every 2 s. Over a shorter time they grow by nothing or by twice
+// as much. The span is a little shorter, for ticks that come slightly early.
 constexpr std::chrono::milliseconds kStallSpan{1900};
 constexpr DecayingHistogram::Shape kAllocationShape{1e6, 3600};
 constexpr double kAllocationQuantile = 0.99;
@@ -27,9 +27,9 @@ std::optional<double> rate(const Counter& before, const Counter& now, double int
   return count ? std::optional(static_cast<double>(*count) / interval) : std::nullopt;
 }
 
-// memory.current counts pages that processors keep in store for later, and memory.stat lags behind
-// by as many: up to 64 pages for each (MEMCG_CHARGE_BATCH in include/linux/memcontrol.h). Need that
-// no line explains comes and goes by so much while nothing is allocated.
+// memory.current includes pages that processors reserve for later, and memory.stat lags by the same
+// amount: up to 64 pages per processor (MEMCG_CHARGE_BATCH in include/linux/memcontrol.h).
+// Unexplained need varies by this much while nothing is allocated.
 double batches_of(const HostCapacity& host) {
   constexpr double kBatchPages = 64;
   return 2 * kBatchPages * static_cast<double>(host.page.value) * host.cpu_cores;
@@ -121,7 +121,7 @@ void RailSenses::follow_stalls(const RailInput& input) {
     stalls_.erase(stalls_.begin());
 }
 
-// Share of the time that was stalled; the kernel's average where there are no sums yet.
+// Share of the time that was stalled. Without sums it is the kernel's average.
 std::optional<double> RailSenses::stall(Counter Stalls::*sum, const PressureLine& line) const {
   const Stalls &first = stalls_.front(), &last = stalls_.back();
   const double seconds = seconds_of(last.time) - seconds_of(first.time);
@@ -155,8 +155,8 @@ void RailSenses::measure(const RailInput& input) {
   set(Measure::gpu_utilisation, now.gpu.utilisation_ratio);
 }
 
-// Left out, throttled seconds would leave the quiet ones to speak for the phase, and each lowering
-// would make room for the next.
+// Throttled seconds must count. Without them only the quiet seconds would describe the phase, and
+// each lowering would allow the next.
 void RailSenses::follow_usage(const RailInput& input, bool lost) {
   const auto used = cpu_cores();
   cpu_measured_ = cpu_measured_ || used;
@@ -177,7 +177,7 @@ void RailSenses::follow_throttling(const RailInput& input) {
           throttling_.size() >= kMostThrottlings))
     throttling_.erase(throttling_.begin());
   if (!input.previous) return;
-  // Of the interval in which a raise came nobody knows how much was before it.
+  // If a raise came within the interval, the throttling before it is unknown.
   if (answered_ > last_time_) return;
   const CpuStat& before = input.previous->cpu;
   const CpuStat& now = input.sample->cpu;
@@ -253,7 +253,7 @@ bool RailSenses::know(const Phase& phase, double enough_samples) const {
 
 double RailSenses::allocation_p99_bytes_per_sec() const {
   const auto fastest = allocation_.quantile(kAllocationQuantile);
-  // The lowest bucket is "nothing worth speaking of".
+  // The lowest bucket counts as no allocation.
   return fastest && *fastest > kAllocationShape.first ? *fastest : 0;
 }
 

@@ -1,5 +1,5 @@
-// What the rails make of the samples of one container that may be acted upon: need and its course,
-// throttling, pressure, and what was usual. What is followed of every container is in rail_watch.h.
+// The measurements of one container that may be changed: need and its course, throttling, pressure,
+// and usual values. rail_watch.h has the part that is computed for every container.
 #pragma once
 
 #include <array>
@@ -14,7 +14,8 @@
 
 namespace cgphase {
 
-// What a trial compares. Stalls are shares of time, faults and refaults per second.
+// The measures that a trial compares. Stalls are shares of time; faults and refaults are per
+// second.
 enum class Measure : std::size_t {
   cpu_stall, memory_stall, io_stall, refaults, major_faults, throttled, cpu_cores,
   gpu_utilisation
@@ -29,14 +30,14 @@ constexpr const char* to_string(Measure measure) {
   return kNames[static_cast<std::size_t>(measure)];
 }
 
-// The need over a sliding window of time, in at most kPieces pieces that keep their extremes.
+// Need over a sliding time window, in at most kPieces pieces with their extremes.
 class NeedWindow {
  public:
   static constexpr std::size_t kPieces = 64;
   explicit NeedWindow(std::chrono::nanoseconds length) : length_(length) {}
   void add(MonotonicTime time, double bytes);
   void clear();
-  bool full() const;  // samples span the whole window
+  bool full() const;  // whether the samples span the whole window
   double low() const;
   double high() const;  // 0 when empty
 
@@ -52,39 +53,39 @@ class NeedWindow {
 
 class RailSenses {
  public:
-  // `config` outlives it.
+  // `config` must outlive it.
   explicit RailSenses(const RailsConfig& config);
 
-  // Once per tick, in order of time. `lost`: RailWatch::lost() of this sample.
+  // Call it once per tick, in order of time. `lost`: RailWatch::lost() of this sample.
   void add(const RailInput& input, bool lost);
 
-  bool throttled() const;                      // more than tolerated in the last seconds
+  bool throttled() const;                      // above the tolerance in the last seconds
   void forget_phases() { usage_ = {}; }
-  // It was answered by a raise at that time.
+  // A raise at that time answered the throttling.
   void forget_throttling(MonotonicTime time) {
     throttling_.clear();
     answered_ = time;
   }
-  // PSI, or its substitutes where there is none. CPU usage measured while tasks waited for memory
-  // or a disk says too little, so CPU needs all three quiet.
+  // By PSI, or by its substitutes on a kernel without it. For CPU all three pressures must be
+  // quiet: while tasks wait for memory or a disk, their CPU use is too low.
   bool quiet(Resource resource) const;
   bool stalled() const { return stalled_; }    // memory pressure `full` is high
 
   std::optional<double> cpu_cores() const;     // over the last interval
   std::optional<double> need_bytes() const { return need_; }
-  // Of the seconds in the phase that were measured; a throttled one counts as the limit in force.
+  // From the measured seconds in the phase. A throttled second counts as the limit in force.
   double usage_p99_cores(const Phase& phase) const { return usage_.p99_cores(phase); }
   double need_peak_bytes() const { return peak_.high(); }
   double need_bytes_per_sec() const { return need_rate_; }
   double allocation_p99_bytes_per_sec() const;
-  bool steady(double limit_bytes) const;       // need, for a whole dwell
-  // Need, over the last interval, by more than what the kernel's batches make it seem to.
+  bool steady(double limit_bytes) const;       // whether need was steady for a whole dwell
+  // Whether need grew over the last interval by more than the kernel's batching can explain.
   bool growing(double limit_bytes) const;
   const Measures& measures() const { return measures_; }
-  // They had so many samples in the phase (in any, where CPU is not measured), and saw the need
-  // for as long as its peak is asked for.
+  // Whether there are enough samples in the phase (in any phase if CPU is not measured), and need
+  // was observed for the whole peak window.
   bool know(const Phase& phase, double enough_samples) const;
-  // Of the sample that was added last, for the journal.
+  // The evidence of the latest sample, for the journal.
   Evidence evidence(const Sample& sample) const;
 
  private:
@@ -93,7 +94,7 @@ class RailSenses {
     double usec = 0;
     std::uint64_t periods = 0;
   };
-  // Sums of stalls, in microseconds.
+  // Sums of stall times, in microseconds.
   struct Stalls {
     MonotonicTime time;
     Counter cpu, memory, io;
@@ -112,14 +113,14 @@ class RailSenses {
   double samples_ = 0;
   bool cpu_measured_ = false;  // ever
   std::optional<double> need_, need_before_, explained_;
-  double grown_ = 0;  // what need certainly grew by over the last interval
+  double grown_ = 0;  // certain growth of need over the last interval
   double need_rate_ = 0;
   NeedWindow peak_, dwell_;
   DecayingHistogram allocation_;  // bytes per second
   std::vector<Throttling> throttling_;
-  std::optional<MonotonicTime> answered_;  // the newest, by a raise
-  std::optional<MonotonicTime> last_time_;  // of the sample before
-  std::vector<Stalls> stalls_;  // the newest, and back to the last that is kStallSpan old
+  std::optional<MonotonicTime> answered_;  // the newest one that a raise answered
+  std::optional<MonotonicTime> last_time_;  // of the previous sample
+  std::vector<Stalls> stalls_;  // the newest, and back to the last one that is kStallSpan old
   PhaseUsage usage_;
   Measures measures_{};
 };

@@ -41,16 +41,17 @@ void RailWatch::judge_freshness(const RailInput& input) {
   if (now.populated) populated_ = now.populated;
   const bool reset = input.previous && counters_fell(*input.previous, now);
   const bool thawed = input.previous && input.previous->frozen == true && now.frozen != true;
-  const bool stopped = sources_.lost(now);  // counts samples, so it sees each
+  const bool stopped = sources_.lost(now);  // called for every sample, because it compares with the
+                                            // previous one
   lost_ = input.gap || now.frozen == true || thawed || emptied_ || reset || stopped;
   if (lost_) hold(input.time + config_.settle);
   const bool first = !input.previous || !(input.interval_seconds > 0);
   stale_ = first || lost_ || (hold_until_ && input.time < *hold_until_);
 }
 
-// Events count over gaps too, so they are compared with the last ones seen, not with `previous`. A
-// cgroup below this one that meets a limit of its own, and is killed for it, is no event of ours;
-// where the kernel does not tell them apart every one is.
+// Events also count over gaps, so they are compared with the last ones seen, not with `previous`.
+// If a cgroup below this one reaches its own limit and is killed for it, that is no event of ours.
+// If the kernel does not distinguish them, every event counts.
 void RailWatch::follow_events(const RailInput& input) {
   const MemoryEvents& now = input.sample->memory_events;
   const OwnLimitEvents own = input.sample->own_limit_events;

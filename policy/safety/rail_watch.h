@@ -1,5 +1,5 @@
-// What the rails follow of every container, acted upon or not: whether its samples can be trusted,
-// whether its processes came or went, and what the kernel counted against its memory limit.
+// The state that the safety rules track for every container, changed or not: whether its samples
+// can be trusted, whether processes started or ended, and memory events.
 #pragma once
 
 #include <chrono>
@@ -10,27 +10,27 @@
 
 namespace cgphase {
 
-// Of one container.
+// For one container.
 class RailWatch {
  public:
-  // `config` outlives it.
+  // `config` must outlive it.
   explicit RailWatch(const RailsConfig& config) : config_(config) {}
 
-  // Once per tick, in order of time.
+  // Call it once per tick, in order of time.
   void add(const RailInput& input);
-  // One started that may read its limits; between two samples, too.
+  // A program that may read its limits started. May be called between two samples.
   void program_started(MonotonicTime time) { hold(time + config_.start_up); }
 
-  // Too little is known of this moment to lower anything: first sample, gap, frozen or just
-  // thawed, a counter fell, a file that was there is not, or one of these a short while ago, or
-  // processes or a program that just started.
+  // True if too little is known to lower anything now: the first sample, a gap, frozen or just
+  // thawed, a counter reset, a missing file, or one of these recently. Also just after processes or
+  // a program started.
   bool stale() const { return stale_; }
-  bool lost() const { return lost_; }          // one of these with this sample
+  bool lost() const { return lost_; }          // this sample has one of these problems
   bool emptied() const { return emptied_; }    // no process is left
-  bool started() const { return started_; }    // the first process came
+  bool started() const { return started_; }    // the first process started
   bool max_event() const { return max_event_; }
   bool oom_event() const { return oom_event_; }
-  bool limit_met() const { return limit_met_; }  // an OOM for the limit, not for the whole host
+  bool limit_met() const { return limit_met_; }  // an OOM at the limit, not of the whole host
 
  private:
   void hold(MonotonicTime until);
@@ -44,7 +44,7 @@ class RailWatch {
   std::optional<bool> populated_;
   std::optional<MonotonicTime> hold_until_;
   MemoryEvents events_;
-  OwnLimitEvents own_events_;  // of the last sample
+  OwnLimitEvents own_events_;  // of the previous sample
 };
 
 }  // namespace cgphase

@@ -1,4 +1,4 @@
-// What the rails learned of things that went wrong, and what outlives containers and daemon.
+// What the safety rules learned from failures. It outlives containers and the daemon.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -16,13 +16,13 @@ struct RailsMemory {
   Quarantines quarantines;  // by container
   LiveRuns runs = {};       // by cgroup
 
-  // What is remembered of both; the stricter one counts.
+  // Adds the memory of earlier runs. The stricter entry wins.
   void add(const RailsMemory& earlier, WallTime now);
-  // Once per tick. True where something changed that should outlive the daemon.
+  // Call it once per tick. Returns true if a value that should be stored changed.
   bool follow_clock(WallTime now);
-  // That of OomMemory, and `quarantines` and `runs` in it.
+  // The JSON of OomMemory, with `quarantines` and `runs` added.
   nlohmann::json to_json() const;
-  // One that lacks either is of an older program. Errors: invalid, naming what is wrong.
+  // Data of an older version lack either of the two. Errors: invalid, with the reason.
   static Result<RailsMemory> from_json(const nlohmann::json& json);
 };
 

@@ -5,7 +5,7 @@
 namespace cgphase {
 namespace {
 
-constexpr int kMostDoublings = 8;  // 5 min -> 21 h; no cool-down is longer than a quarantine
+constexpr int kMostDoublings = 8;  // 5 min -> 21 h; no cooldown is longer than a quarantine
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// How long one resource of one container is left alone after things went wrong: the cool-down,
-// doubled by each failed trial, and the quarantine after the third.
+// How long one resource of one container is not lowered after a failure: a cooldown, doubled by
+// each failed trial, and a quarantine after the third.
 #pragma once
 
 #include <optional>
@@ -11,14 +11,14 @@ namespace cgphase {
 
 class Restraint {
  public:
-  // `config` outlives it.
+  // `config` must outlive it.
   explicit Restraint(const RailsConfig& config) : config_(config) {}
 
-  // A throttle or memory event: cool down.
+  // A throttling or memory event starts a cooldown.
   void event(MonotonicTime now);
-  // A trial that was reverted or a write that failed; `share` of the cool-down is enough.
+  // A trial was reverted or a write failed. The cooldown is multiplied by `share`.
   void trial_failed(MonotonicTime now, double share = 1);
-  // An OOM or a stall under a limit of ours. A longer one that runs already stays.
+  // An OOM or a stall under a limit of ours. A longer running quarantine stays.
   void quarantine(MonotonicTime now, std::chrono::nanoseconds length);
 
   bool cooling(MonotonicTime now) const { return cool_until_ && now < *cool_until_; }
@@ -31,7 +31,7 @@ class Restraint {
   void extend(MonotonicTime until);
 
   const RailsConfig& config_;
-  int failures_ = 0;  // each within failure_memory of the one before
+  int failures_ = 0;  // each within failure_memory of the previous one
   std::optional<MonotonicTime> last_failure_, cool_until_, quarantine_until_;
 };
 

@@ -1,6 +1,6 @@
-// A manager of limits that nobody knows by name: whoever changes the limits of one container again
-// each time that we have lowered them. Two that write the same file fight without end, and the
-// container pays for both; so it is left to the other.
+// Detects a conflicting writer: an unknown manager that changes a container's limits after each of
+// our lowerings. Two managers of one file would fight endlessly at the container's expense, so the
+// container is left to the other one.
 #pragma once
 
 #include <optional>
@@ -11,24 +11,25 @@
 
 namespace cgphase {
 
-// Of one container.
+// For one container.
 class RivalWatch {
  public:
-  // `config` outlives it.
+  // `config` must outlive it.
   explicit RivalWatch(const RailsConfig& config) : config_(config) {}
 
   // A lowering of ours is in force.
   void lowered() { contested_ = false; }
-  // Somebody else changed a limit. Counts once after each lowering: what a person tries within an
-  // hour, or one update of several limits, is one change.
+  // Somebody else changed a limit. Counts once per lowering, so that several attempts of a person
+  // within an hour, or an update of several limits, are one change.
   void changed(MonotonicTime now);
 
-  // The container is left alone. After that it is tried again, and the first change is enough.
+  // True while the container is left alone. Afterwards it is tried again, and then one change is
+  // enough.
   bool holding(MonotonicTime now) const { return until_ && now < *until_; }
 
  private:
   const RailsConfig& config_;
-  bool contested_ = true;             // the last lowering has had its answer, or there was none
+  bool contested_ = true;             // the last lowering was answered, or there was none
   std::vector<MonotonicTime> changes_; // in the window, at most rival_changes
   std::optional<MonotonicTime> until_;
 };

@@ -10,12 +10,12 @@
 namespace cgphase {
 namespace {
 
-constexpr int kLongestTrial = 3;  // times its length, where too few ticks were measured
-// Less CPU time is a sign of harm only where the container was busy.
+constexpr int kLongestTrial = 3;  // times its length, if too few ticks were measured
+// Less CPU time is a sign of harm only if the container was busy.
 constexpr double kBusyCores = 0.05;
-// A GPU that waits for its host loses more than so much of its time.
+// A GPU that waits for its host loses more than this share of its time.
 constexpr double kGpuPoints = 0.05;
-constexpr std::size_t kMiddle = 2, kLowest = 20;  // one value in so many is below
+constexpr std::size_t kMiddle = 2, kLowest = 20;  // one value in this many is below
 
 std::optional<double> value_of(const Measures& tick, Measure measure) {
   return tick[static_cast<std::size_t>(measure)];
@@ -129,7 +129,7 @@ Trial::Judgement Trial::judge(const Baselines& baselines, const RailsConfig& con
   }
   const auto cores = median(Measure::cpu_cores);
   const auto before = baselines.median(decision_.phase, Measure::cpu_cores);
-  // Where nothing held tasks back, less than even the quiet spells of the phase.
+  // If nothing delayed the tasks, compares with the quiet times of the phase instead of the median.
   const auto usual = held_back ? before : baselines.low(decision_.phase, Measure::cpu_cores);
   if (stayed() && usual && cores && before && *before > kBusyCores &&
       *cores < *usual * (1 - config.trial_tolerance_ratio)) {

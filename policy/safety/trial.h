@@ -1,4 +1,4 @@
-// The time after a lowering in which it must prove harmless, and what was normal before.
+// The trial after a lowering, and the values that were normal before.
 #pragma once
 
 #include <array>
@@ -12,22 +12,22 @@
 
 namespace cgphase {
 
-// The recent measures of each phase of one container, taken while no trial ran.
+// The recent measures of each phase of one container, collected while no trial runs.
 class Baselines {
  public:
-  static constexpr std::size_t kTicks = 60;   // the newest, per phase
-  static constexpr std::size_t kPhases = 33;  // more are not kept; a model has at most 32
-  static constexpr std::size_t kFewest = 5;   // fewer ticks have no median
+  static constexpr std::size_t kTicks = 60;   // the newest ticks per phase
+  static constexpr std::size_t kPhases = 33;  // further phases are ignored; a model has at most 32
+  static constexpr std::size_t kFewest = 5;   // with fewer ticks there is no median
 
   void add(const Phase& phase, const Measures& measures);
-  static constexpr std::size_t kFewestOfSpread = 20;  // fewer tell little of how low it goes
+  static constexpr std::size_t kFewestOfSpread = 20;  // with fewer ticks there is no low value
 
   std::optional<double> median(const Phase& phase, Measure measure) const;
-  // What only one tick in twenty is below.
+  // The value that only one tick in twenty is below.
   std::optional<double> low(const Phase& phase, Measure measure) const;
 
  private:
-  // A ring of kTicks, as long as needed; not a number: not measured.
+  // A ring of up to kTicks; NaN: not measured.
   struct Ticks {
     std::vector<std::array<float, kMeasureCount>> ring;
     std::size_t next = 0;
@@ -37,13 +37,13 @@ class Baselines {
 
 class Trial {
  public:
-  // Begins when the limit was in force.
+  // Starts when the limit takes effect.
   Trial(const Decision& decision, MonotonicTime begin, std::chrono::nanoseconds length);
 
   void add(const Phase& phase, const Measures& measures);
-  // Phases have other meanings from now on: what was measured has none to be compared with.
+  // Phases get another meaning, so there are no baselines to compare with.
   void forget_phase();
-  // Long enough, and seen often enough; or so long without that it must end.
+  // Whether the trial is long enough and has enough ticks, or has lasted too long without them.
   bool over(MonotonicTime now) const;
   bool measured() const { return stayed() || elsewhere_.size() >= kFewestTicks; }
 
@@ -51,11 +51,11 @@ class Trial {
     bool worse = false;
     std::string detail;
   };
-  // The measures that this resource can hurt, against their median in the phase it began in. Where
-  // the container left that phase too soon there is nothing to compare with but the allowances.
+  // Compares the measures that this resource can worsen with their medians in the phase of the
+  // decision. If the container left that phase too soon, only the allowances are compared.
   Judgement judge(const Baselines& baselines, const RailsConfig& config) const;
 
-  // Ticks that tell something.
+  // Minimum number of measured ticks.
   static constexpr std::size_t kFewestTicks = 3;
 
   const Decision& decision() const { return decision_; }
@@ -66,11 +66,11 @@ class Trial {
   std::optional<double> median(Measure measure) const;
 
   Decision decision_;
-  bool phase_known_ = true;  // that of the decision
+  bool phase_known_ = true;  // whether the phase of the decision still has a meaning
   MonotonicTime begin_;
   std::chrono::nanoseconds length_;
-  std::vector<Measures> ticks_;      // in the phase it began in
-  std::vector<Measures> elsewhere_;  // in others
+  std::vector<Measures> ticks_;      // in the phase of the decision
+  std::vector<Measures> elsewhere_;  // in other phases
 };
 
 }  // namespace cgphase

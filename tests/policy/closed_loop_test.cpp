@@ -1,4 +1,5 @@
-// Policies and rails against a simulated kernel for an hour: quota throttles, memory.max kills.
+// Policies and safety rules against a simulated kernel for an hour. The quota throttles, memory.max
+// kills.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -18,7 +19,7 @@ namespace {
 
 constexpr int kHourSeconds = 3600;
 constexpr int kPeriodsPerSecond = 10;
-constexpr int kRecognitionDelay = 2;  // seconds until the model sees a new phase
+constexpr int kRecognitionDelay = 2;  // seconds until the model detects a new phase
 constexpr std::uint32_t kSeed = 11;
 constexpr double kGibibyte = static_cast<double>(kGiB);
 
@@ -27,7 +28,7 @@ struct Demand {
   int phase = 0;
 };
 
-// A job in rounds: 300 s idle, 30 s ramp (memory grows by 180 MiB/s), 270 s of training.
+// A repeating job: 300 s idle, 30 s ramp (memory grows by 180 MiB/s), 270 s of training.
 Demand demand_at(double seconds, double noise) {
   const double round = seconds - 600 * static_cast<int>(seconds / 600);
   if (round < 300) return {0.25 + 0.05 * noise, 0.6 * kGibibyte, 0};
@@ -38,7 +39,7 @@ Demand demand_at(double seconds, double noise) {
   return {6 + 0.3 * noise, 6 * kGibibyte, 2};
 }
 
-// cgroup and job in one: CPU demand that the quota refuses is worked off later.
+// Cgroup and job in one. CPU demand above the quota is worked off later.
 struct Kernel {
   Kernel() {
     sample.id = CgroupId{1, 1};
@@ -79,12 +80,12 @@ struct Kernel {
 };
 
 struct Report {
-  double cpu_share = 0, memory_share = 0;  // of static
+  double cpu_share = 0, memory_share = 0;  // relative to static
   int would_oom = 0, writes = 0;
   double throttled_seconds = 0, most_backlog = 0;
 };
 
-// As the pipeline makes its policies.
+// The surroundings that the pipeline uses.
 PolicySurroundings surroundings() {
   PolicySurroundings around;
   around.guard_threshold = RailsConfig{}.at_risk_ratio;
@@ -176,14 +177,15 @@ Report run_hour(const char* policy) {
 
 }  // namespace
 
-TEST_CASE("an hour of phases under policy phase and the rails: less than static, no would-OOM") {
+TEST_CASE("policy phase with safety rules allocates less than static for an hour, without a "
+          "would-be OOM") {
   const Report phase = run_hour("phase");
   CHECK(phase.would_oom == 0);
   CHECK(phase.cpu_share < 0.9);
   CHECK(phase.memory_share < 0.7);
 }
 
-TEST_CASE("the rails keep the phase-free controls from a would-OOM too") {
+TEST_CASE("the safety rules also prevent would-be OOMs under the phase-free controls") {
   CHECK(run_hour("sliding").would_oom == 0);
   CHECK(run_hour("hold").would_oom == 0);
 }

@@ -1,4 +1,4 @@
-// What counts is at most what the host has, and what is measured at most what was counted.
+// Effective limits and savings on hosts and in cgroups that are smaller than the limits.
 #include <doctest/doctest.h>
 
 #include "policy/budget/saving.h"
@@ -19,7 +19,7 @@ Limits limits_of(std::uint64_t quota_usec, std::uint64_t bytes) {
 
 }  // namespace
 
-TEST_CASE("an effective limit is at most the host's, and at most what is granted") {
+TEST_CASE("an effective limit is at most the host's capacity and the ancestor limits") {
   const Limits large = limits_of(800'000, 64 * kGiB), small = limits_of(50'000, kMiB);
   HostCapacity host{.cpu_cores = 1, .memory = Bytes{kGiB}};
   CHECK(cpu_ceiling_cores(large, host) == 1);
@@ -33,13 +33,13 @@ TEST_CASE("an effective limit is at most the host's, and at most what is granted
   CHECK(memory_ceiling_bytes({}, host) == 4096);
 }
 
-TEST_CASE("a host of which nothing is known bounds no limit") {
+TEST_CASE("a host with unknown capacity limits nothing") {
   const Limits large = limits_of(800'000, 64 * kGiB);
   CHECK(cpu_ceiling_cores(large, {}) == 8);
   CHECK(memory_ceiling_bytes(large, {}) == 64.0 * kGiB);
 }
 
-TEST_CASE("limits above the host save nothing until they are below what it has") {
+TEST_CASE("a limit above the host's capacity saves nothing until it is below that capacity") {
   const HostCapacity host{.cpu_cores = 1, .memory = Bytes{kGiB}};
   const Limits large = limits_of(800'000, 64 * kGiB);
   const auto saved = [&](const Limits& now) { return saving(large, now, within_host(host)); };
@@ -49,7 +49,8 @@ TEST_CASE("limits above the host save nothing until they are below what it has")
   CHECK(saved(limits_of(42'000, kMiB)).memory_bytes == kGiB - kMiB);
 }
 
-TEST_CASE("a limit above the host comes down from what the host has, not from what the file says") {
+TEST_CASE("a limit above the host's capacity is lowered from that capacity, not from the file's "
+          "value") {
   RailWorld world;
   world.sample.limits.cpu_max->quota = Microseconds{40'000'000};  // 400 cores
   world.sample.limits.memory_max = MemoryLimit{Bytes{1024 * kGiB}};
@@ -60,7 +61,7 @@ TEST_CASE("a limit above the host comes down from what the host has, not from wh
   CHECK(world.sample.limits.memory_bytes() < world.input.host.memory);
 }
 
-TEST_CASE("need that no line explains grows only by more than what processors keep in store") {
+TEST_CASE("unexplained need counts as growing only above the pages that processors may reserve") {
   const auto growing_by = [](std::uint64_t bytes, bool explained) {
     RailWorld world;
     world.input.host.cpu_cores = 64;  // 2 x 64 pages x 64 CPUs: 32 MiB
@@ -73,7 +74,7 @@ TEST_CASE("need that no line explains grows only by more than what processors ke
       if (explained) world.sample.memory.anon_bytes = 2 * kGiB + more;
       senses.add(world.input, false);
     }
-    return senses.growing(static_cast<double>(kGiB));  // by more than 1 % of it
+    return senses.growing(static_cast<double>(kGiB));  // by more than 1 % of the limit
   };
   CHECK_FALSE(growing_by(32 * kMiB, false));
   CHECK(growing_by(44 * kMiB, false));

@@ -1,5 +1,4 @@
-// A policy that is fed samples, one a second unless told otherwise, in a container of four cores
-// and 8 GiB.
+// Feeds samples to a policy, by default one per second, in a container with four cores and 8 GiB.
 #pragma once
 
 #include <chrono>

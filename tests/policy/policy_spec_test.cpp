@@ -19,7 +19,7 @@ std::string refusal_of(std::string_view text) {
   return spec.error().text;
 }
 
-// Every one that is made of its values alone, with `value` for `parameter`.
+// Whether the policy accepts `value` for `parameter`. For policies that are made of values alone.
 bool makes(const PolicyEntry& entry, const PolicyParameter& parameter, double value) {
   const PolicySpec spec{std::string(entry.name), {{std::string(parameter.name), value}}};
   return check_parameter(entry, parameter.name, value).has_value() &&
@@ -28,7 +28,7 @@ bool makes(const PolicyEntry& entry, const PolicyParameter& parameter, double va
 
 }  // namespace
 
-TEST_CASE("a name alone is a policy as published") {
+TEST_CASE("a name alone means default parameters") {
   CHECK(parse_policy_spec("hold") == PolicySpec{"hold", {}});
 }
 
@@ -38,13 +38,13 @@ TEST_CASE("parameters follow a colon, in any order") {
   CHECK(to_string(spec) == "hold:margin=1.05,window=120");
 }
 
-TEST_CASE("an unknown policy is refused and the nearest named") {
+TEST_CASE("an unknown policy is refused with the nearest name") {
   CHECK(refusal_of("slidng:window=60") ==
         "there is no policy \"slidng\"; did you mean \"sliding\"?");
   CHECK(refusal_of("").find("there are static, ") != std::string::npos);
 }
 
-TEST_CASE("an unknown parameter is refused and the nearest named") {
+TEST_CASE("an unknown parameter is refused with the nearest name") {
   CHECK(refusal_of("hold:windw=60") ==
         "policy \"hold\" has no parameter \"windw\"; did you mean \"window\"?");
   CHECK(refusal_of("hold:zzzzzzzzz=60") ==
@@ -63,7 +63,7 @@ TEST_CASE("a parameter out of its bounds is refused") {
         "policy \"hold\": quantile must be a number from 0 to 1, not 1.01");
 }
 
-TEST_CASE("what is no number is refused") {
+TEST_CASE("a value that is not a number is refused") {
   CHECK(refusal_of("hold:margin=lots") ==
         "policy \"hold\": margin must be a number, not \"lots\"");
   CHECK(refusal_of("hold:margin=nan").find("must be a number") != std::string::npos);
@@ -74,7 +74,7 @@ TEST_CASE("a parameter given twice is refused") {
   CHECK(refusal_of("hold:margin=1.1,margin=1.1") == "policy \"hold\": margin is given twice");
 }
 
-TEST_CASE("text that is no list of parameters is refused") {
+TEST_CASE("text that is not a list of parameters is refused") {
   CHECK(refusal_of("hold:") == "policy \"hold\": \"\" is not KEY=NUMBER");
   CHECK(refusal_of("hold:window") == "policy \"hold\": \"window\" is not KEY=NUMBER");
   CHECK(refusal_of("hold:=5") == "policy \"hold\": \"=5\" is not KEY=NUMBER");
@@ -86,10 +86,10 @@ TEST_CASE("text that is no list of parameters is refused") {
 TEST_CASE("a spec is at most 1000 bytes") {
   const std::string most = "hold:margin=1." + std::string(kMaxPolicySpecBytes - 14, '0');
   CHECK(parse_policy_spec(most).has_value());
-  CHECK(refusal_of(most + "0") == "a policy is told in at most 1000 bytes");
+  CHECK(refusal_of(most + "0") == "a policy has at most 1000 bytes of text");
 }
 
-TEST_CASE("every parameter takes its least, its most and its published value, nothing past them") {
+TEST_CASE("every parameter accepts its minimum, maximum and default, and nothing beyond") {
   for (const PolicyEntry& entry : policy_entries())
     for (const PolicyParameter& parameter : entry.parameters) {
       CAPTURE(entry.name);
@@ -102,7 +102,7 @@ TEST_CASE("every parameter takes its least, its most and its published value, no
     }
 }
 
-TEST_CASE("docs/internals/policies.md has every policy and parameter") {
+TEST_CASE("docs/internals/policies.md lists every policy and parameter") {
   const auto text = read_file(CGPHASE_SOURCE_DIR "/docs/internals/policies.md", 1 << 20);
   REQUIRE(text.has_value());
   for (const PolicyEntry& entry : policy_entries()) {
@@ -121,7 +121,7 @@ TEST_CASE("docs/internals/policies.md has every policy and parameter") {
   }
 }
 
-TEST_CASE("a spec made by hand is held to the same bounds") {
+TEST_CASE("a spec that is not parsed from text has the same bounds") {
   CHECK_FALSE(make_policy(PolicySpec{"hold", {{"window", 5}}}, nullptr).has_value());
   CHECK_FALSE(make_policy(PolicySpec{"hold", {{"breadth", 5}}}, nullptr).has_value());
 }

@@ -12,7 +12,7 @@ using namespace cgphase;
 
 namespace {
 
-// With everything that any policy needs.
+// Surroundings with everything that any policy needs.
 PolicySurroundings all_known() {
   PolicySurroundings around;
   around.job_seconds = 600;
@@ -51,7 +51,7 @@ struct KnowingRun {
 
 }  // namespace
 
-TEST_CASE("every policy is made by its name") {
+TEST_CASE("every policy can be created by name") {
   for (const auto name : policy_names()) {
     CAPTURE(name);
     CHECK(make_policy(name, nullptr, all_known()).has_value());
@@ -59,7 +59,7 @@ TEST_CASE("every policy is made by its name") {
   }
 }
 
-TEST_CASE("policies are listed from what knows nothing to what knows most") {
+TEST_CASE("policies are listed in order of the knowledge that they use") {
   const auto names = policy_names();
   const std::vector<std::string_view> first(names.begin(), names.begin() + 14);
   CHECK(first == std::vector<std::string_view>{
@@ -69,7 +69,7 @@ TEST_CASE("policies are listed from what knows nothing to what knows most") {
   CHECK(names[14] == "phase");
 }
 
-TEST_CASE("the daemon has every policy but oracles and AI4DL's") {
+TEST_CASE("the daemon accepts every policy except the oracles and AI4DL's") {
   for (const auto name : policy_names()) {
     CAPTURE(name);
     const Status good = check_live_policy(name);
@@ -78,32 +78,32 @@ TEST_CASE("the daemon has every policy but oracles and AI4DL's") {
   }
 }
 
-TEST_CASE("an unknown policy is refused and the nearest named") {
+TEST_CASE("an unknown policy is refused with the nearest name") {
   const auto made = make_policy("slidng", nullptr);
   REQUIRE_FALSE(made.has_value());
   CHECK(made.error().kind == ErrorKind::invalid);
   CHECK(made.error().text.find("\"sliding\"") != std::string::npos);
 }
 
-TEST_CASE("an unknown policy far from all gets the list") {
+TEST_CASE("an unknown policy with no similar name is refused with the list") {
   const auto made = make_policy("quarterly-budget", nullptr);
   REQUIRE_FALSE(made.has_value());
   CHECK(made.error().text.find("there are static, oracle-max, ") != std::string::npos);
 }
 
-TEST_CASE("static gives the original limit") {
+TEST_CASE("static recommends the original limit") {
   KnowingRun run("static");
   CHECK(run.cores() == 4);
   CHECK(run.allocation().memory == Bytes{8 * kGiB});
 }
 
-TEST_CASE("static gives the host where there is no limit") {
+TEST_CASE("static recommends the host's capacity if there is no limit") {
   const auto allocation = KnowingRun("static").policy->allocate(Limits{}, kHost);
   CHECK(allocation.cpu == Cores{16});
   CHECK(allocation.memory == Bytes{64 * kGiB});
 }
 
-TEST_CASE("policies that nothing taught have no opinion before ten samples") {
+TEST_CASE("policies without a prior have no opinion before ten samples") {
   for (const auto name : {"adaptive-max", "adaptive-2sd", "vpa", "vpa-tuned", "autopilot",
                           "autopilot-tuned", "sliding", "hold"}) {
     CAPTURE(name);
@@ -128,11 +128,11 @@ TEST_CASE("sliding is never below 1.05 x the last sample") {
   KnowingRun run("sliding");
   run.feed(1, 59);
   run.feed(3);
-  // mean 1.0333, sd 0.2560: the last sample decides
+  // mean 1.0333, sd 0.2560: the last sample is higher
   CHECK(run.cores() == doctest::Approx(3.15));
 }
 
-TEST_CASE("sliding forgets what left its window of 60") {
+TEST_CASE("sliding forgets samples older than its window of 60") {
   KnowingRun run("sliding");
   run.feed(3, 10);
   run.feed(1, 59);
@@ -149,7 +149,7 @@ TEST_CASE("hold is 1.1 x the 95 % quantile") {
   CHECK(run.cores() == doctest::Approx(2.2));
 }
 
-TEST_CASE("hold goes up at once to 1.1 x the last sample") {
+TEST_CASE("hold rises at once to 1.1 x the last sample") {
   KnowingRun run("hold");
   run.feed(1, 60);
   CHECK(run.cores() == doctest::Approx(1.1));
@@ -157,7 +157,7 @@ TEST_CASE("hold goes up at once to 1.1 x the last sample") {
   CHECK(run.cores() == doctest::Approx(2.2));
 }
 
-TEST_CASE("hold goes down only ten samples after the last change") {
+TEST_CASE("hold falls only ten samples after the last change") {
   KnowingRun run("hold");
   run.feed(1, 60);
   run.feed(2);       // up, one sample of sixty: the quantile stays 1
@@ -167,7 +167,7 @@ TEST_CASE("hold goes down only ten samples after the last change") {
   CHECK(run.cores() == doctest::Approx(1.1));
 }
 
-TEST_CASE("hold does not go down by less than ten per cent") {
+TEST_CASE("hold does not fall by less than ten percent") {
   KnowingRun run("hold");
   run.feed(1.0, 60);
   run.feed(0.92, 60);
@@ -176,7 +176,7 @@ TEST_CASE("hold does not go down by less than ten per cent") {
   CHECK(run.cores() == doctest::Approx(0.979));
 }
 
-TEST_CASE("no policy asks for more than the original limit") {
+TEST_CASE("no policy recommends more than the original limit") {
   for (const auto name : policy_names()) {
     CAPTURE(name);
     KnowingRun run(name);
@@ -187,7 +187,7 @@ TEST_CASE("no policy asks for more than the original limit") {
   }
 }
 
-TEST_CASE("only policies of histograms learn, and say of which policy it is") {
+TEST_CASE("only policies with histograms learn, and the data name the policy") {
   for (const auto name : policy_names()) {
     CAPTURE(name);
     KnowingRun run(name);
@@ -202,7 +202,7 @@ TEST_CASE("only policies of histograms learn, and say of which policy it is") {
   }
 }
 
-TEST_CASE("what a policy learned is taken by the next run, and foreign bytes by none") {
+TEST_CASE("the next run of a policy accepts what it learned, and no policy accepts foreign data") {
   for (const auto name : policy_names()) {
     CAPTURE(name);
     for (const nlohmann::json& prior :
@@ -212,7 +212,7 @@ TEST_CASE("what a policy learned is taken by the next run, and foreign bytes by 
   }
 }
 
-TEST_CASE("the same samples give the same wishes") {
+TEST_CASE("the same samples give the same recommendations") {
   for (const auto name : policy_names()) {
     CAPTURE(name);
     KnowingRun one(name), other(name);
@@ -228,7 +228,7 @@ TEST_CASE("the same samples give the same wishes") {
   }
 }
 
-TEST_CASE("what is not a number is no sample") {
+TEST_CASE("a value that is not a number is not a sample") {
   for (const auto name : policy_names()) {
     CAPTURE(name);
     KnowingRun run(name), strange(name);

@@ -8,7 +8,7 @@ using namespace cgphase;
 
 namespace {
 
-// Phase 0: 1 +- 0.25 cores, 100 +- 10 MiB; phase 1 was never seen.
+// Phase 0: 1 +- 0.25 cores, 100 +- 10 MiB. Phase 1 has no statistics.
 PolicySurroundings two_phases() {
   PolicySurroundings around;
   around.phase_statistics = std::make_shared<std::vector<PhaseStatistics>>(
@@ -24,7 +24,7 @@ void feed_phase(PolicyRun& run, PhaseState state, int index) {
 
 }  // namespace
 
-TEST_CASE("AI4DL's policies are mean and two deviations of the phase") {
+TEST_CASE("AI4DL's policies recommend mean and two deviations of the phase") {
   for (const auto name : {"ai4dl-phase", "ai4dl-phase-compat"}) {
     PolicyRun run(name, nullptr, two_phases());
     feed_phase(run, PhaseState::known, 0);
@@ -34,7 +34,7 @@ TEST_CASE("AI4DL's policies are mean and two deviations of the phase") {
   }
 }
 
-TEST_CASE("AI4DL's policies have no opinion of phases that are not known") {
+TEST_CASE("AI4DL's policies have no opinion about unknown phases") {
   PolicyRun run("ai4dl-phase", nullptr, two_phases());
   CHECK_FALSE(run.allocation().cpu.has_value());
   const auto silent = [&](PhaseState state, int index) {
@@ -44,10 +44,10 @@ TEST_CASE("AI4DL's policies have no opinion of phases that are not known") {
   CHECK(silent(PhaseState::unknown, 0));
   CHECK(silent(PhaseState::not_enough_history, -1));
   CHECK(silent(PhaseState::known, 1));  // no statistics
-  CHECK(silent(PhaseState::known, 2));  // not of this training
+  CHECK(silent(PhaseState::known, 2));  // not in this training
 }
 
-TEST_CASE("AI4DL's policies have no opinion of a resource that training did not measure") {
+TEST_CASE("AI4DL's policies have no opinion about a resource that training did not measure") {
   const double none = std::numeric_limits<double>::quiet_NaN();
   PolicySurroundings around;
   around.phase_statistics = std::make_shared<std::vector<PhaseStatistics>>(
@@ -68,6 +68,6 @@ TEST_CASE("AI4DL's policies are refused without statistics") {
   const auto made = make_policy("ai4dl-phase-compat", nullptr);
   REQUIRE_FALSE(made.has_value());
   CHECK(made.error().text ==
-        "policy \"ai4dl-phase-compat\" needs statistics of the phases of training executions, "
+        "policy \"ai4dl-phase-compat\" needs phase statistics of training executions, "
         "which only cgphase replay makes");
 }

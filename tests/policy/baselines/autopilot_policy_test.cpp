@@ -8,7 +8,7 @@ using namespace cgphase;
 
 namespace {
 
-// The edges of buckets are 0.01 x 1.05^i cores and 1e7 x 1.05^i bytes; a quantile is the upper one:
+// The bucket edges are 0.01 x 1.05^i cores and 1e7 x 1.05^i bytes. A quantile is the upper edge:
 // 0.01 x 1.05^95 above 1 core, x 1.05^109 above 2; 1e7 x 1.05^48 above 1e8 bytes, x 1.05^62 above
 // 2e8.
 constexpr double kEdgeOverOneCore = 1.0303468;
@@ -20,7 +20,7 @@ double bytes(const PolicyRun& run) { return run.mib() * kMib; }
 
 }  // namespace
 
-TEST_CASE("autopilot is 1.15 x the load-adjusted 95th percentile of CPU") {
+TEST_CASE("autopilot recommends 1.15 x the load-adjusted 95th percentile of CPU") {
   PolicyRun run("autopilot");
   run.feed(1, 1e8, 77);
   run.feed(2, 1e8, 2);  // 77 of 77 + 2 x 2 is more than 95 %
@@ -29,18 +29,18 @@ TEST_CASE("autopilot is 1.15 x the load-adjusted 95th percentile of CPU") {
   CHECK(run.cores() == doctest::Approx(1.15 * kEdgeOverTwoCores));
 }
 
-TEST_CASE("autopilot keeps the most of what it recommended in the last hour") {
+TEST_CASE("autopilot keeps the highest recommendation of the last hour") {
   PolicyRun run("autopilot");
   run.feed(1, 1e8, 77);
   run.feed(2, 1e8, 3);
-  // 77 + n of 83 + n is 95 % from n = 37 on; until n = 36 two cores were recommended.
+  // 77 + n of 83 + n is 95 % from n = 37 on. Until n = 36 two cores were recommended.
   run.feed(1, 1e8, 3600);
   CHECK(run.cores() == doctest::Approx(1.15 * kEdgeOverTwoCores));
   run.feed(1, 1e8, 100);
   CHECK(run.cores() == doctest::Approx(1.15 * kEdgeOverOneCore));
 }
 
-TEST_CASE("autopilot's memory is 1.15 x the 98th percentile of the peaks of five minutes") {
+TEST_CASE("autopilot recommends 1.15 x the 98th percentile of the five-minute peaks of memory") {
   PolicyRun run("autopilot");
   run.feed(1, 2e8);
   run.feed(1, 1e8, 50, 300);  // 50 peaks of 1e8 against one of 2e8, which weighs nearly twice that
@@ -49,7 +49,7 @@ TEST_CASE("autopilot's memory is 1.15 x the 98th percentile of the peaks of five
   CHECK(bytes(run) == doctest::Approx(1.15 * kEdgeOver100Mb));
 }
 
-TEST_CASE("the peak of the running five minutes counts at once") {
+TEST_CASE("the peak of the current five minutes counts at once") {
   PolicyRun run("autopilot");
   run.feed(1, 1e8, 10);
   CHECK(bytes(run) == doctest::Approx(1.15 * kEdgeOver100Mb));
@@ -64,20 +64,20 @@ TEST_CASE("a memory quantile of 1 is the maximum") {
   CHECK(bytes(run) == doctest::Approx(1.1 * kEdgeOver200Mb));
 }
 
-TEST_CASE("autopilot-tuned has a half-life of an eighth of the job, the rest in proportion") {
+TEST_CASE("autopilot-tuned has a half-life of an eighth of the job and other times in proportion") {
   PolicySurroundings around;
   around.job_seconds = 9600;
   PolicyRun tuned("autopilot-tuned", nullptr, around), plain("autopilot", nullptr, around);
   for (PolicyRun* run : {&tuned, &plain}) {
     run->feed(2, 1e8, 400);
-    // Four half-lives on, 2 x 400 weigh 50 of 1673; with 12 h they weigh a seventh.
+    // After four half-lives, 2 x 400 weigh 50 of 1673. With 12 h they weigh a seventh.
     run->feed(1, 1e8, 4800);
   }
   CHECK(tuned.cores() == doctest::Approx(1.15 * kEdgeOverOneCore));
   CHECK(plain.cores() == doctest::Approx(1.15 * kEdgeOverTwoCores));
 }
 
-TEST_CASE("a later run begins with what autopilot learned") {
+TEST_CASE("a later run starts with what autopilot learned") {
   PolicyRun run("autopilot");
   run.feed(1, 1e8, 20);
   PolicyRun next("autopilot", merge_learned(nullptr, run.policy->learned()));
@@ -88,7 +88,7 @@ TEST_CASE("a later run begins with what autopilot learned") {
   CHECK(next.allocation().earlier_runs == 1);
 }
 
-TEST_CASE("an idle container is recommended the lowest bucket") {
+TEST_CASE("autopilot recommends the lowest bucket for an idle container") {
   PolicyRun run("autopilot");
   run.feed(0, 0, 10);
   CHECK(run.cores() == doctest::Approx(1.15 * 0.01));

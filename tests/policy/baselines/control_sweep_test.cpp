@@ -9,7 +9,7 @@
 
 using namespace cgphase;
 
-TEST_CASE("every control of the sweep can be made") {
+TEST_CASE("every control of the sweep can be created") {
   for (const PolicySpec& spec : control_sweep()) {
     CAPTURE(to_string(spec));
     CHECK((spec.name == "sliding" || spec.name == "hold"));
@@ -17,7 +17,7 @@ TEST_CASE("every control of the sweep can be made") {
   }
 }
 
-TEST_CASE("the sweep is a few hundred controls, no two equal, the published ones first") {
+TEST_CASE("the sweep has a few hundred different controls, with the defaults first") {
   const auto specs = control_sweep();
   std::set<std::string> texts;
   for (const PolicySpec& spec : specs) texts.insert(to_string(spec));

@@ -8,7 +8,7 @@ using namespace cgphase;
 
 namespace {
 
-// Demand of 1, 3, 2, 1, 1 cores and as many GiB at seconds 1 to 5.
+// Demand of 1, 3, 2, 1, 1 cores, and as many GiB, at seconds 1 to 5.
 PolicySurroundings five_seconds(double window_seconds) {
   FutureDemand future;
   for (const double cores : {1, 3, 2, 1, 1}) {
@@ -35,12 +35,12 @@ std::vector<double> wishes(std::string_view spec, double window_seconds) {
 
 }  // namespace
 
-TEST_CASE("oracle-max is the maximum of the coming window, without now") {
+TEST_CASE("oracle-max recommends the maximum of the coming window, without the current sample") {
   // Coming within 2 s: {3,2} {2,1} {1,1} {1}, then nothing: the last sample.
   CHECK(wishes("oracle-max", 2) == std::vector<double>{3, 2, 1, 1, 1});
 }
 
-TEST_CASE("oracle-2sd is mean and two deviations of the coming window") {
+TEST_CASE("oracle-2sd recommends mean and two deviations of the coming window") {
   // {3,2}: 2.5 + 2 x 0.5; {2,1}: 1.5 + 2 x 0.5; {1,1}; {1}; nothing: the last sample.
   const auto cores = wishes("oracle-2sd", 2);
   CHECK(cores[0] == doctest::Approx(3.5));
@@ -53,11 +53,11 @@ TEST_CASE("an oracle's deviations are a parameter") {
   CHECK(wishes("oracle-2sd:deviations=0", 2)[0] == doctest::Approx(2.5));
 }
 
-TEST_CASE("a coming window without a sample sees the next one") {
+TEST_CASE("a coming window without a sample uses the next sample") {
   CHECK(wishes("oracle-max", 0.5) == std::vector<double>{3, 2, 1, 1, 1});
 }
 
-TEST_CASE("the nearest of more samples than a window of the past keeps is not forgotten") {
+TEST_CASE("an oracle keeps the nearest sample even if the window has more than a past window may") {
   constexpr int kSamples = static_cast<int>(WindowStatistic::kMostSamples) + 1;
   FutureDemand future;
   for (int i = 0; i < kSamples; ++i) {
@@ -78,7 +78,7 @@ TEST_CASE("the nearest of more samples than a window of the past keeps is not fo
   CHECK(mean.cores() == doctest::Approx(1 + 2.0 / kSamples).epsilon(1e-7));
 }
 
-TEST_CASE("a sample that was not measured is not demand of zero") {
+TEST_CASE("a sample that was not measured is not a demand of zero") {
   FutureDemand future{{1, 2, 3, 4}, {2.0, std::nullopt, 4.0, std::nullopt},
                       {std::nullopt, std::nullopt, 3e9, std::nullopt}};
   PolicySurroundings around;
@@ -86,13 +86,13 @@ TEST_CASE("a sample that was not measured is not demand of zero") {
   around.future = std::make_shared<FutureDemand>(future);
   PolicyRun mean("oracle-2sd:deviations=0", nullptr, around);
   mean.feed(2, 3e9);
-  CHECK(mean.cores() == 4);  // of 4 alone
+  CHECK(mean.cores() == 4);  // of the 4 alone
   CHECK(mean.mib() * kMib == doctest::Approx(3e9));
-  around.window_seconds = 1;  // nothing within: the next that was measured
+  around.window_seconds = 1;  // nothing in the window: the next measured sample
   PolicyRun next("oracle-2sd", nullptr, around);
   next.feed(2, 1e9);
   CHECK(next.cores() == 4);
-  next.feed(3, 1e9, 3);  // nothing comes any more: the last sample
+  next.feed(3, 1e9, 3);  // nothing follows: the last sample
   CHECK(next.cores() == 3);
 }
 

@@ -14,7 +14,7 @@ TEST_CASE("a quantile of recent samples is the nearest rank") {
   CHECK(samples.quantile(0) == 1);
 }
 
-TEST_CASE("the sorted copy follows the window") {
+TEST_CASE("the sorted copy contains the same samples as the window") {
   RecentSamples samples(30);
   std::vector<double> all;
   for (int i = 0; i < 400; ++i) {
@@ -29,7 +29,7 @@ TEST_CASE("the sorted copy follows the window") {
   }
 }
 
-TEST_CASE("recent samples are at most those of the window") {
+TEST_CASE("there are at most as many recent samples as the window has") {
   RecentSamples samples(RecentSamples::kMostSamples);
   samples.add(7);
   for (std::size_t i = 1; i < RecentSamples::kMostSamples; ++i) samples.add(1);

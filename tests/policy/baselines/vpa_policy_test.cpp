@@ -8,19 +8,19 @@ using namespace cgphase;
 
 namespace {
 
-// VPA's buckets begin at first * (1.05^i - 1) / 0.05; a quantile is the end of its bucket.
+// VPA's buckets begin at first * (1.05^i - 1) / 0.05. A quantile is the end of its bucket.
 //   CPU:    0.01, 0.0205, ...; 1.05^36 = 5.7918: 0.9584 cores, 1.05^37 = 6.0814: 1.0163,
 //           1.05^49 = 10.9213: 1.9843, 1.05^50 = 11.4674: 2.0935
 //   memory: 1e7 bytes, 2.05e7, ...; 1.05^8 = 1.47746: 95.491e6, 1.05^9 = 1.55133: 110.266e6
-constexpr double kEndOfOneCore = 1.016281;   // holds 1
-constexpr double kEndOfTwoCores = 2.093480;  // holds 2
+constexpr double kEndOfOneCore = 1.016281;   // contains 1
+constexpr double kEndOfTwoCores = 2.093480;  // contains 2
 constexpr double kEndOf100Mb = 110.265643e6;
 
 double asked(const PolicyRun& run) { return run.mib() * kMib; }
 
 }  // namespace
 
-TEST_CASE("VPA's buckets widen by five per cent") {
+TEST_CASE("VPA's buckets widen by five percent") {
   VpaHistogram histogram(DecayingHistogram(VpaHistogram::shape(0.01, 86400)));
   const auto end_of = [&](double value) {
     VpaHistogram one = histogram;
@@ -34,7 +34,7 @@ TEST_CASE("VPA's buckets widen by five per cent") {
   CHECK(end_of(1) == doctest::Approx(kEndOfOneCore));
 }
 
-TEST_CASE("vpa is 1.15 x the 90th percentile of CPU") {
+TEST_CASE("vpa recommends 1.15 x the 90th percentile of CPU") {
   PolicyRun run("vpa");
   run.feed(1, 1e8, 9);
   CHECK_FALSE(run.allocation().cpu.has_value());
@@ -54,7 +54,7 @@ TEST_CASE("vpa weighs a CPU sample by the limit in force, at least 0.1 core") {
   CHECK(run.cores() == doctest::Approx(1.15 * kEndOfOneCore));
 }
 
-TEST_CASE("vpa's old samples count half after a day") {
+TEST_CASE("in vpa the weight of a sample halves in a day") {
   PolicyRun run("vpa");
   run.feed(2, 1e8, 20);
   run.feed(1, 1e8, 1, 86400);
@@ -62,18 +62,18 @@ TEST_CASE("vpa's old samples count half after a day") {
   CHECK(run.cores() == doctest::Approx(1.15 * kEndOfOneCore));
 }
 
-TEST_CASE("vpa takes one peak of memory a day") {
+TEST_CASE("vpa has one peak of memory per day") {
   PolicyRun run("vpa");
   run.feed(1, 5e7);
-  run.feed(1, 1e8);       // the peak of the day, told at once
+  run.feed(1, 1e8);       // the peak of the day counts at once
   run.feed(1, 5e7, 200);
   CHECK(asked(run) == doctest::Approx(1.15 * kEndOf100Mb));
-  // Ten days at 5e7 (bucket from 43.101e6 to 55.256e6): the old peak weighs 2^-10 of the newest.
+  // Ten days at 5e7 (bucket from 43.101e6 to 55.256e6). The old peak weighs 2^-10 of the newest.
   run.feed(1, 5e7, 10, 86400);
   CHECK(asked(run) == doctest::Approx(1.15 * 55.256313e6));
 }
 
-TEST_CASE("the running peak of an interval replaces what it passes") {
+TEST_CASE("the current peak of an interval replaces lower ones") {
   VpaMemoryPeaks peaks(100);
   CHECK_FALSE(peaks.add(5, 10).has_value());
   CHECK_FALSE(peaks.add(9, 50).has_value());
@@ -84,14 +84,14 @@ TEST_CASE("the running peak of an interval replaces what it passes") {
   CHECK(ended->bytes == 9);
   CHECK(ended->time_seconds == 110);
   CHECK(peaks.running()->bytes == 3);
-  CHECK(peaks.add(4, 450)->time_seconds == 210);  // nothing was seen meanwhile
-  CHECK(peaks.running()->time_seconds == 510);    // intervals keep their grid
+  CHECK(peaks.add(4, 450)->time_seconds == 210);  // no sample meanwhile
+  CHECK(peaks.running()->time_seconds == 510);    // the intervals stay on their grid
 }
 
-TEST_CASE("a lack of memory bumps to 1.2 x, by 100 MiB at least") {
+TEST_CASE("a lack of memory bumps by a factor of 1.2, and by at least 100 MiB") {
   VpaMemoryPeaks peaks(100);
   peaks.add(1000 * kMib, 0);
-  peaks.bump(500 * kMib, 1.2, 100 * kMib);  // usage is more than what was in force
+  peaks.bump(500 * kMib, 1.2, 100 * kMib);  // use is above the limit in force
   CHECK(peaks.running()->bytes == doctest::Approx(1200 * kMib));
   peaks.bump(500 * kMib, 1.2, 100 * kMib);  // not on top of the bump
   CHECK(peaks.running()->bytes == doctest::Approx(1200 * kMib));
@@ -101,10 +101,10 @@ TEST_CASE("a lack of memory bumps to 1.2 x, by 100 MiB at least") {
   CHECK(small.running()->bytes == doctest::Approx(160 * kMib));
 }
 
-TEST_CASE("vpa bumps when need passes what it said") {
+TEST_CASE("vpa bumps when need exceeds its recommendation") {
   PolicyRun run("vpa");
-  run.feed(1, 1e8, 10);  // 1.15 x 110.27e6 = 126.81e6 is said
-  run.feed(1, 1.2e8);    // within it: the bucket of 120e6 ends at 125.779e6
+  run.feed(1, 1e8, 10);  // the recommendation is 1.15 x 110.27e6 = 126.81e6
+  run.feed(1, 1.2e8);    // below it: the bucket of 120e6 ends at 125.779e6
   CHECK(asked(run) == doctest::Approx(1.15 * 125.778925e6));
   run.feed(1, 1.5e8);
   // Above 144.65e6: 1.5e8 + 100 MiB = 254.858e6, more than 1.2 x; in the bucket from 1.05^16 =
@@ -112,10 +112,10 @@ TEST_CASE("vpa bumps when need passes what it said") {
   CHECK(asked(run) == doctest::Approx(1.15 * 258.403664e6));
 }
 
-TEST_CASE("vpa does not call its warm-up a lack of memory") {
+TEST_CASE("the warm-up of vpa is not a lack of memory") {
   PolicyRun run("vpa");
   run.feed(1, 1e7);
-  run.feed(1, 1e8, 9);  // passes 1.15 x 2.05e7, which was never said
+  run.feed(1, 1e8, 9);  // exceeds 1.15 x 2.05e7, which was never recommended
   CHECK(asked(run) == doctest::Approx(1.15 * kEndOf100Mb));
 }
 
@@ -125,13 +125,13 @@ TEST_CASE("vpa-tuned has a half-life of an eighth of the job") {
   PolicyRun tuned("vpa-tuned", nullptr, around), plain("vpa", nullptr, around);
   for (PolicyRun* run : {&tuned, &plain}) {
     run->feed(2, 1e8, 100);
-    run->feed(1, 1e8, 400);  // four half-lives on, a sixteenth is left of what was
+    run->feed(1, 1e8, 400);  // after four half-lives a sixteenth of the old weight is left
   }
   CHECK(tuned.cores() == doctest::Approx(1.15 * kEndOfOneCore));
   CHECK(plain.cores() == doctest::Approx(1.15 * kEndOfTwoCores));
 }
 
-TEST_CASE("vpa-tuned takes the window where the length of the job is not told") {
+TEST_CASE("vpa-tuned uses the window if the length of the job is unknown") {
   PolicySurroundings around;
   around.window_seconds = 100;
   PolicyRun run("vpa-tuned", nullptr, around);
@@ -140,7 +140,7 @@ TEST_CASE("vpa-tuned takes the window where the length of the job is not told") 
   CHECK(run.cores() == doctest::Approx(1.15 * kEndOfOneCore));
 }
 
-TEST_CASE("a later run begins with what vpa learned") {
+TEST_CASE("a later run starts with what vpa learned") {
   PolicyRun run("vpa");
   run.feed(1, 1e8, 20);
   const nlohmann::json prior = merge_learned(nullptr, run.policy->learned());
@@ -150,7 +150,7 @@ TEST_CASE("a later run begins with what vpa learned") {
   CHECK(next.allocation().earlier_runs == 1);
 }
 
-TEST_CASE("vpa-tuned takes what runs of another length taught") {
+TEST_CASE("vpa-tuned accepts what runs of another length learned") {
   PolicySurroundings brief, longer;
   brief.job_seconds = 80;
   longer.job_seconds = 8000;
@@ -162,5 +162,5 @@ TEST_CASE("vpa-tuned takes what runs of another length taught") {
   const nlohmann::json both = merge_learned(first, other.policy->learned());
   CHECK(both["runs"] == 2);
   CHECK(PolicyRun("vpa-tuned", both, brief).cores() == doctest::Approx(1.15 * kEndOfOneCore));
-  CHECK_FALSE(PolicyRun("vpa", both).allocation().cpu.has_value());  // of another policy
+  CHECK_FALSE(PolicyRun("vpa", both).allocation().cpu.has_value());  // learned by another policy
 }

@@ -23,7 +23,7 @@ TEST_CASE("a window's mean, deviation and maximum are those of its samples") {
   CHECK(window.mean_plus_deviations(2) == doctest::Approx(9));  // deviation 2
 }
 
-TEST_CASE("a window forgets what is of the time it is dropped to, and earlier") {
+TEST_CASE("a window drops samples up to the given time") {
   WindowStatistic window;
   window.add(1, 9);
   window.add(2, 3);
@@ -35,7 +35,7 @@ TEST_CASE("a window forgets what is of the time it is dropped to, and earlier") 
   CHECK(window.size() == 0);
 }
 
-TEST_CASE("equal values deviate by nothing, large as they are") {
+TEST_CASE("equal values have a deviation of zero, even if they are large") {
   WindowStatistic window;
   for (int i = 0; i < 1000; ++i) {
     window.add(i, 123456789012.375);
@@ -44,7 +44,7 @@ TEST_CASE("equal values deviate by nothing, large as they are") {
   CHECK(window.mean_plus_deviations(2) == 123456789012.375);
 }
 
-TEST_CASE("a window agrees with its definition wherever it moves") {
+TEST_CASE("a moving window always agrees with its definition") {
   WindowStatistic window;
   std::vector<double> all;
   for (int i = 0; i < 500; ++i) {
@@ -62,7 +62,7 @@ TEST_CASE("a window agrees with its definition wherever it moves") {
   }
 }
 
-TEST_CASE("a window holds 36,000 samples; one more pushes the oldest out") {
+TEST_CASE("a window keeps 36,000 samples; a further one drops the oldest") {
   WindowStatistic window;
   window.add(0, 2);
   for (std::size_t i = 1; i < WindowStatistic::kMostSamples; ++i) window.add(1, 1);
@@ -73,7 +73,7 @@ TEST_CASE("a window holds 36,000 samples; one more pushes the oldest out") {
   CHECK(window.mean_plus_deviations(2) == doctest::Approx(1));
 }
 
-TEST_CASE("a window pushes out at the bound it was given, and without one never") {
+TEST_CASE("a window drops samples at the given maximum, and never without one") {
   WindowStatistic two(2), any(WindowStatistic::kAnySamples);
   for (const double value : {9.0, 1.0, 2.0}) two.add(0, value);
   CHECK(two.size() == 2);
@@ -84,7 +84,7 @@ TEST_CASE("a window pushes out at the bound it was given, and without one never"
   CHECK(any.maximum() == 9);
 }
 
-TEST_CASE("a window takes no value that is not finite") {
+TEST_CASE("a window ignores values that are not finite") {
   WindowStatistic window;
   window.add(0, std::numeric_limits<double>::quiet_NaN());
   window.add(0, std::numeric_limits<double>::infinity());

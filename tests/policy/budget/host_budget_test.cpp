@@ -13,8 +13,8 @@ using namespace cgphase;
 
 namespace {
 
-// Containers that all want to be lowered at each tick, in ascending order, and are left alone for a
-// minute after it, as the rails do.
+// Containers that all request a lowering in each tick, in ascending order. After a lowering each
+// waits for a minute, as under the safety rules.
 struct Tenants {
   struct Tenant {
     std::string owner;
@@ -50,7 +50,7 @@ struct Tenants {
 }  // namespace
 
 // rule: S-05
-TEST_CASE("four changes down per host and minute, the fifth waits") {
+TEST_CASE("a host has four lowerings per minute, and the fifth waits") {
   HostBudget budget;
   const RailsConfig config;
   const auto may = [&](int second) {
@@ -65,7 +65,7 @@ TEST_CASE("four changes down per host and minute, the fifth waits") {
   CHECK(may(60));
 }
 
-TEST_CASE("an owner alone has the whole budget, however few containers it has") {
+TEST_CASE("a single owner gets the whole budget, even with few containers") {
   Tenants tenants;
   tenants.add("a", 4);
   tenants.run(600);
@@ -91,10 +91,10 @@ TEST_CASE("a thousand containers of one owner delay another owner by one window 
   CHECK(tenants.served("crowd") >= 35);
 }
 
-TEST_CASE("each of many owners has its turn before another one has its second") {
+TEST_CASE("each of many owners is served before another one is served twice") {
   Tenants tenants;
   for (int i = 0; i < 20; ++i) tenants.add("owner " + std::to_string(i), 50);
-  // The first to ask knows of no other yet, and has the whole first window.
+  // The first owner to ask is the only one known, so it gets the whole first window.
   tenants.run(60 * 5);
   CHECK(tenants.served("owner 0") == 4);
   for (int i = 1; i <= 16; ++i) CHECK(tenants.served("owner " + std::to_string(i)) == 1);
@@ -102,7 +102,7 @@ TEST_CASE("each of many owners has its turn before another one has its second") 
   for (int i = 17; i < 20; ++i) CHECK(tenants.served("owner " + std::to_string(i)) == 1);
 }
 
-TEST_CASE("of a thousand containers of one owner none starves") {
+TEST_CASE("none of a thousand containers of one owner starves") {
   Tenants tenants;
   tenants.add("a", 1000);
   tenants.run(60 * 251);
@@ -113,18 +113,18 @@ TEST_CASE("of a thousand containers of one owner none starves") {
   }
 }
 
-TEST_CASE("an owner that stops asking delays nobody") {
+TEST_CASE("an owner that stops asking delays no other") {
   HostBudget budget;
   const RailsConfig config;
   const auto at = [](int second) { return MonotonicTime(std::chrono::seconds(second)); };
   CHECK(budget.may_lower(at(0), "a", {1, 1}, config));
   budget.lowered(at(0), "a", {1, 1});
-  CHECK(budget.may_lower(at(0), "b", {1, 2}, config));  // and does not take it
+  CHECK(budget.may_lower(at(0), "b", {1, 2}, config));  // and does not use it
   CHECK_FALSE(budget.may_lower(at(1), "a", {1, 3}, config));
   CHECK(budget.may_lower(at(2), "a", {1, 3}, config));
 }
 
-TEST_CASE("as many turns as the bound are remembered, and one more forgets the oldest") {
+TEST_CASE("the maximum number of turns is remembered, and a further one drops the oldest") {
   HostBudget budget;
   RailsConfig config;
   config.host_lowers_per_window = 1 << 20;
@@ -135,7 +135,7 @@ TEST_CASE("as many turns as the bound are remembered, and one more forgets the o
   for (std::uint64_t number = 1; number <= HostBudget::kMostTurns; ++number) serve(number);
   const auto first_has_its_turn = [&](std::uint64_t second) {
     const MonotonicTime now{std::chrono::seconds(second)};
-    (void)budget.may_lower(now, "a", {2, second}, config);  // was never served
+    (void)budget.may_lower(now, "a", {2, second}, config);  // never served
     return budget.may_lower(now, "a", {1, 1}, config);
   };
   CHECK_FALSE(first_has_its_turn(HostBudget::kMostTurns + 1));

@@ -32,7 +32,7 @@ FitAnswer fit(double cpus, std::vector<KnownContainer> containers, double risk =
 
 }  // namespace
 
-TEST_CASE("what is certain adds up exactly, at most to all of the host") {
+TEST_CASE("peaks with probability 1 add up exactly, up to the host's capacity") {
   const Peak a = {{1.25, 1}}, b = {{2.5, 1}};
   CHECK(sum_of_peaks(std::vector{a, b}, 10, 0.01) == 3.75);
   CHECK(sum_of_peaks(std::vector{a, b}, 3, 0.01) == 3);
@@ -41,7 +41,7 @@ TEST_CASE("what is certain adds up exactly, at most to all of the host") {
 }
 
 TEST_CASE("independent peaks are not all high at once") {
-  // Ten that are high one time in a hundred: none with 90 %, at most one with 99.6 %, ...
+  // Ten peaks that are high one time in a hundred: none with 90 %, at most one with 99.6 %, ...
   const Peak peak = {{0.1, 0.99}, {1.1, 0.01}};
   const std::vector<Peak> ten(10, peak);
   const auto near = [](double value) { return doctest::Approx(value).epsilon(0.001); };
@@ -51,8 +51,9 @@ TEST_CASE("independent peaks are not all high at once") {
   CHECK(sum_of_peaks(ten, 100, 0) == doctest::Approx(11).epsilon(0.03));
 }
 
-TEST_CASE("the sum is never below what it was in any of all cases") {
-  // All 27 cases of three peaks with three levels: the bound is not passed by more than the risk.
+TEST_CASE("the bound of a sum holds over all combinations") {
+  // All 27 cases of three peaks with three levels. Their sum exceeds the bound with at most the
+  // risk.
   const std::vector<Peak> peaks = {{{0.3, 0.5}, {0.7, 0.3}, {2, 0.2}},
                                    {{0, 0.6}, {1.3, 0.39}, {5, 0.01}},
                                    {{0.9, 0.7}, {1, 0.2}, {1.1, 0.1}}};
@@ -68,7 +69,7 @@ TEST_CASE("the sum is never below what it was in any of all cases") {
   }
 }
 
-TEST_CASE("a forecast counts with its peak, and with its risk as all of the limit") {
+TEST_CASE("a forecast counts with its peak, and with its risk as the whole limit") {
   const FitDemand demand = demand_of(forecasting(1, 4, 0.001), kNode);
   CHECK(demand.cpu_basis == PeakBasis::forecast);
   REQUIRE(demand.cpu_cores.size() == 2);
@@ -79,7 +80,7 @@ TEST_CASE("a forecast counts with its peak, and with its risk as all of the limi
   CHECK(demand.memory_bytes.front().value == 1000);
 }
 
-TEST_CASE("without a forecast the limit counts, else the highest use, else it is said") {
+TEST_CASE("without a forecast the limit counts, else the highest use, else nothing is known") {
   KnownContainer container{.name = "a", .forecast = {}, .original = {},
                            .highest_cpu_cores = 0.5, .highest_memory_bytes = {}};
   FitDemand demand = demand_of(container, kNode);
@@ -89,10 +90,10 @@ TEST_CASE("without a forecast the limit counts, else the highest use, else it is
   container.original.cpu_max = CpuMax{Microseconds{5'000'000}};
   demand = demand_of(container, kNode);
   CHECK(demand.cpu_basis == PeakBasis::limit);
-  CHECK(demand.cpu_cores.front().value == kNode.cpu_cores);  // no more than there is
+  CHECK(demand.cpu_cores.front().value == kNode.cpu_cores);  // not more than the host has
 }
 
-TEST_CASE("a container may need no more than the cgroups around it grant") {
+TEST_CASE("a container needs at most what the ancestor cgroups allow") {
   KnownContainer container = forecasting(1, 8, 0.01);
   container.granted = {.cpu_cores = 3, .memory_bytes = 500};
   const FitDemand demand = demand_of(container, kNode);
@@ -100,17 +101,17 @@ TEST_CASE("a container may need no more than the cgroups around it grant") {
   CHECK(demand.memory_bytes.back().value == 500);
 }
 
-TEST_CASE("a job fits up to what is free, and not beyond") {
+TEST_CASE("a job fits up to the free capacity, and not beyond") {
   const std::vector<KnownContainer> one = {forecasting(1, 4, 0.001)};
   const double free = 10 * (1 - kFitReserve) - 1;
   CHECK(fit(0.1, one).free_cpu_cores == doctest::Approx(free));
   CHECK(fit(free - kBin, one).fits);
   CHECK_FALSE(fit(free + kBin, one).fits);
-  // Smaller than the forecast's own risk: all of the limit may be needed.
+  // Below the forecast's own risk: the whole limit may be needed.
   CHECK(fit(0.1, one, 0.0001).free_cpu_cores == doctest::Approx(free - 3).epsilon(0.01));
 }
 
-TEST_CASE("what does not fit is told for how long it would, or when to ask again") {
+TEST_CASE("if a job does not fit, the answer has a shorter duration or a later time") {
   const auto ask = [](bool soon, double next_peak = 1, seconds in = seconds(40)) {
     return answer_fit({.cpu_cores = 5, .memory_bytes = 1, .duration = seconds(1000)},
                       {.capacity = kNode, .outside_cpu_cores = 0.5, .outside_memory_bytes = {}},
@@ -130,17 +131,17 @@ TEST_CASE("what does not fit is told for how long it would, or when to ask again
   CHECK_FALSE(later.fits_for);
   REQUIRE(later.change);
   CHECK(later.change->in == seconds(40));
-  CHECK(to_json(later)["sentence"].get<std::string>().find("ask again in 40 s") !=
+  CHECK(to_json(later)["sentence"].get<std::string>().find("try again in 40 s") !=
         std::string::npos);
-  // No room after the change, or nobody knows when it comes.
+  // No room after the change, or the time of the change is unknown.
   CHECK_FALSE(ask(false, 7).change);
   CHECK_FALSE(ask(false, 1, seconds(0)).change);
-  CHECK(to_json(ask(false, 7))["sentence"].get<std::string>().find("ask again") ==
+  CHECK(to_json(ask(false, 7))["sentence"].get<std::string>().find("try again") ==
         std::string::npos);
   CHECK(to_json(ask(false, 7))["next_change"].is_null());
 }
 
-TEST_CASE("where one change leaves too little room, that of the next counts") {
+TEST_CASE("if one change leaves too little room, the next change counts, too") {
   const auto ask = [](double cpus) {
     return answer_fit(
         {.cpu_cores = cpus, .memory_bytes = 1, .duration = seconds(1000)},
@@ -163,9 +164,9 @@ TEST_CASE("where one change leaves too little room, that of the next counts") {
   CHECK_FALSE(ask(8).change);
 }
 
-TEST_CASE("a change leaves room only where it lasts as long as the job, for all containers") {
-  // One goes on to 1 core at 40 s; what comes behind, of it or of the other, is seen by a forecast
-  // that reaches beyond the question.
+TEST_CASE("a change leaves room only if it lasts as long as the job, for all containers") {
+  // One container changes to 1 core at 40 s. A forecast that reaches beyond the question contains
+  // what follows, for it and for the other.
   const auto ask = [](double behind, double other) {
     return answer_fit(
         {.cpu_cores = 5, .memory_bytes = 1, .duration = seconds(1000)},

@@ -23,21 +23,21 @@ TEST_CASE("a peak of 2 in 100 samples is widened by 1 / (2 x 100 x sqrt(0.001))"
   CHECK(widened(2, 1e9, kRisk) == doctest::Approx(2));
 }
 
-TEST_CASE("nine samples are no basis, ten are") {
+TEST_CASE("nine samples give no bound, ten do") {
   CHECK_FALSE(steady(false, 9).ahead(kRisk).has_value());
   REQUIRE(steady(false, 10).ahead(kRisk).has_value());
   CHECK(steady(false, 10).ahead(kRisk)->next == doctest::Approx(widened(2, 10, kRisk)));
 }
 
-TEST_CASE("what is long known is known well") {
+TEST_CASE("more samples give a tighter bound") {
   CHECK(steady(false, 960).ahead(kRisk)->next == doctest::Approx(widened(2, 960, kRisk)));
 }
 
-TEST_CASE("memory that stood still since the start is bounded by its last value") {
+TEST_CASE("memory that never changed is bounded by its last value") {
   CHECK(steady(true, 100).ahead(kRisk)->next == doctest::Approx(2));
 }
 
-TEST_CASE("steps of memory bound the next one by mean and deviation") {
+TEST_CASE("the mean and deviation of memory steps bound the next step") {
   DemandBound bound(true);
   double demand = 1000;
   bound.add(demand, 0);
@@ -46,11 +46,11 @@ TEST_CASE("steps of memory bound the next one by mean and deviation") {
     bound.add(demand, 1);
   };
   for (int i = 0; i < 58; ++i) step(i);
-  CHECK(bound.ahead(kRisk)->next > 1250);  // too few steps: by the level alone
+  CHECK(bound.ahead(kRisk)->next > 1250);  // too few steps: only the level counts
   for (int i = 58; i < 60; ++i) step(i);
   const auto ahead = bound.ahead(kRisk);
   REQUIRE(ahead.has_value());
-  // The largest of 60 steps, 0.03, widened, is less than mean and deviation allow.
+  // The largest of 60 steps, 0.03, widened, is below the bound from mean and deviation.
   const double largest = widened(0.03, 60, kRisk);
   CHECK(0.02 + 0.01 * std::sqrt(1 / kRisk - 1) > largest);
   CHECK(ahead->next == doctest::Approx(1001.2 + largest).epsilon(1e-7));
@@ -60,14 +60,14 @@ TEST_CASE("steps of memory bound the next one by mean and deviation") {
   CHECK(bound.ahead(loose)->next == doctest::Approx(1001.2 + next).epsilon(1e-8));
 }
 
-TEST_CASE("the bound never lies below the last sample") {
+TEST_CASE("the bound is never below the last sample") {
   DemandBound bound(true);
   for (int i = 0; i < 200; ++i) bound.add(200 - i, i == 0 ? 0 : 1);
   CHECK(bound.ahead(kRisk)->next >= 1);
   CHECK(bound.ahead(kRisk)->coming >= bound.ahead(kRisk)->next);
 }
 
-TEST_CASE("a gap is no step") {
+TEST_CASE("a gap is not a step") {
   DemandBound bound(true);
   for (int i = 0; i < 100; ++i) bound.add(1, 1);
   bound.add(50, 0);
@@ -82,7 +82,7 @@ TEST_CASE("the steepest rise is per second") {
   CHECK(bound.rise_per_second() == 10);
 }
 
-TEST_CASE("what rose between two samples of some seconds may have risen within one") {
+TEST_CASE("a rise between samples a few seconds apart counts as a rise within one second") {
   DemandBound bound(true);
   bound.add(0, 0);
   bound.add(100, DemandBound::kAtOnceSeconds);

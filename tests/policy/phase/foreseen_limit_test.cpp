@@ -15,12 +15,12 @@ void feed(ForeseenLimit& limit, double demand, int samples, const MomentPeak& mo
   for (int i = 0; i < samples; ++i) limit.add(demand, 1, moment);
 }
 
-// Of CPU, after a run of 100 samples that reached 4.
+// For CPU, after a run of 100 samples with a peak of 4.
 ForeseenLimit after_one_run() { return {kSmallRisk, kGuard, false, {1, 100, 4, 0}}; }
 
 }  // namespace
 
-TEST_CASE("a first run says nothing before ten samples") {
+TEST_CASE("a first run has no opinion before ten samples") {
   ForeseenLimit limit(kSmallRisk, kGuard, false, kNothing);
   feed(limit, 2, 9);
   CHECK_FALSE(limit.level().has_value());
@@ -35,26 +35,26 @@ TEST_CASE("with one earlier run the first sample has the limit of that run's pea
   CHECK(*limit.level() < 4 * 1.25);
 }
 
-TEST_CASE("while earlier runs know what is to come, a quiet start lowers nothing") {
+TEST_CASE("a quiet start lowers nothing while earlier runs expect more") {
   ForeseenLimit limit = after_one_run();
   feed(limit, 0.1, 59);
   CHECK(*limit.level() > 4);
 }
 
-TEST_CASE("a run that stays below its predecessors speaks for itself after a window") {
+TEST_CASE("a run below its predecessors counts alone after a window") {
   ForeseenLimit limit = after_one_run();
   feed(limit, 0.1, 120);
   CHECK(*limit.level() < 0.2);
 }
 
-TEST_CASE("a run that passes what was promised gets more room than before") {
+TEST_CASE("a run above the bound of earlier runs gets more room than before") {
   ForeseenLimit kept = after_one_run(), passed = after_one_run();
   feed(kept, 4, 20);
   feed(passed, 5, 20);
   CHECK(*passed.level() / 5 > *kept.level() / 4);
 }
 
-TEST_CASE("what followed moments like this one lowers the limit when there were enough of them") {
+TEST_CASE("demand after similar moments lowers the limit if there are enough of them") {
   ForeseenLimit few = after_one_run(), many = after_one_run(), once = after_one_run();
   feed(few, 0.1, 40, {0, 3, 3, 0.2, 0});
   feed(many, 0.1, 40, {0, 300, 3, 0.2, 0});
@@ -64,14 +64,14 @@ TEST_CASE("what followed moments like this one lowers the limit when there were 
   CHECK(*many.level() < 0.25);
 }
 
-TEST_CASE("a moment that is usually followed by more raises the limit before it comes") {
+TEST_CASE("a moment that is usually followed by more raises the limit in advance") {
   ForeseenLimit limit = after_one_run();
   feed(limit, 0.1, 40, {0, 300, 3, 0.2, 0});
   feed(limit, 0.1, 1, {0, 300, 3, 4, 4});
   CHECK(*limit.level() > 4);
 }
 
-TEST_CASE("memory keeps twice the steepest rise per second, its own and that of earlier runs") {
+TEST_CASE("memory keeps room for twice the steepest rise per second, of this and earlier runs") {
   ForeseenLimit own(kSmallRisk, kGuard, true, kNothing);
   own.add(1000, 0, {});
   own.add(1500, 1, {});
@@ -93,9 +93,9 @@ TEST_CASE("a ramp of memory never reaches its limit") {
   }
 }
 
-TEST_CASE("a jump seen between samples some seconds apart does not pass the limit the next time") {
-  // 100 to 500 within four seconds; nobody saw how fast it was. A guard at 95 % that takes 0.1 s
-  // is in time for what rises by half of the limit in a second.
+TEST_CASE("a repeated jump between samples a few seconds apart stays within the limit") {
+  // From 100 to 500 within four seconds at an unknown speed. With a threshold of 95 % and a
+  // reaction time of 0.1 s, the fast path answers a rise of half the limit per second in time.
   ForeseenLimit limit(kSmallRisk, kGuard, true, kNothing);
   limit.add(100, 0, {});
   limit.add(500, 4, {});
@@ -103,13 +103,13 @@ TEST_CASE("a jump seen between samples some seconds apart does not pass the limi
   CHECK(*limit.level() >= 2 * 400);
 }
 
-TEST_CASE("what is to be kept ready is, whatever the bounds say") {
+TEST_CASE("demand to keep ready is included, regardless of the bounds") {
   ForeseenLimit limit(kSmallRisk, kGuard, true, kNothing);
   feed(limit, 100, 400, {0, 0, 0, 0, 0, 300});
   CHECK(limit.level() == doctest::Approx(kRoom * 300));
 }
 
-TEST_CASE("a limit that was never passed is loosened by as much as the risk allows") {
+TEST_CASE("a limit that was never exceeded is loosened as far as the risk allows") {
   ForeseenLimit never(0.05, kGuard, false, kNothing), often(0.05, kGuard, false, kNothing);
   for (int i = 0; i < 300; ++i) {
     never.add(1 + 0.1 * (i % 7), 1, {});

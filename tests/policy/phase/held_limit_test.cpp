@@ -14,39 +14,39 @@ void feed(HeldLimit& limit, double wanted, int samples) {
 
 }  // namespace
 
-TEST_CASE("a held limit begins with the first wish") {
+TEST_CASE("the limit starts with the first recommendation") {
   HeldLimit limit(false, kShippedRisk);
   CHECK_FALSE(limit.level().has_value());
   limit.update(1, 2);
   CHECK(limit.level() == 2);
 }
 
-TEST_CASE("a held limit goes up at once, to what is coming") {
+TEST_CASE("the limit rises at once to the coming demand") {
   HeldLimit limit(false, kShippedRisk);
   feed(limit, 1, 5);
   limit.update(3, 4);
   CHECK(limit.level() == 4);
 }
 
-TEST_CASE("a wish that stays below is not followed at once") {
+TEST_CASE("a lower recommendation does not lower the limit at once") {
   HeldLimit limit(false, kShippedRisk);
   feed(limit, 10, 1);
   feed(limit, 5, 9);
   CHECK(limit.level() == 10);
 }
 
-TEST_CASE("half of the limit is given back after it was wasted for the price of a write") {
+TEST_CASE("half of the limit is given back once it has cost as much as a write") {
   HeldLimit limit(false, kShippedRisk);
   feed(limit, 10, 20);
-  // Nine samples still remember 10; then half a sample of limit is wasted with each, until it is
-  // 4 and a five-hundredth of the 38 so far.
+  // Nine samples still remember 10. Then half a sample of limit is wasted with each, until the sum
+  // is 4 and a five-hundredth of the 38 so far.
   feed(limit, 5, 17);
   CHECK(limit.level() == 10);
   feed(limit, 5, 1);
   CHECK(limit.level() == 5);
 }
 
-TEST_CASE("a hundredth of the limit is not worth a write for long") {
+TEST_CASE("a hundredth of the limit is not worth a write for a long time") {
   HeldLimit limit(false, kShippedRisk);
   feed(limit, 100, 20);
   feed(limit, 99, 250);
@@ -55,14 +55,14 @@ TEST_CASE("a hundredth of the limit is not worth a write for long") {
   CHECK(limit.level() == 99);
 }
 
-TEST_CASE("a limit falls to the highest wish of the last ten samples") {
+TEST_CASE("a limit falls to the highest recommendation of the last ten samples") {
   HeldLimit limit(false, kShippedRisk);
   feed(limit, 10, 20);
   for (int i = 0; i < 40; ++i) limit.update(i % 5 == 0 ? 4 : 2, i % 5 == 0 ? 4 : 2);
   CHECK(limit.level() == 4);
 }
 
-TEST_CASE("a steady growth is given room for more than one step") {
+TEST_CASE("steady growth gets room for more than one step") {
   HeldLimit plain(false, kShippedRisk), steady(true, kShippedRisk);
   int plain_writes = 0, steady_writes = 0;
   for (int i = 0; i < 1000; ++i) {
@@ -79,7 +79,7 @@ TEST_CASE("a steady growth is given room for more than one step") {
   CHECK(*steady.level() < 2000 * 1.02);
 }
 
-TEST_CASE("who accepts more samples over waits less before a lowering") {
+TEST_CASE("a higher accepted risk shortens the wait before a lowering") {
   HeldLimit limit(false, 0.01);
   feed(limit, 10, 20);
   feed(limit, 5, 1);  // one sample is remembered; 0.4 and a five-hundredth of 21 are wasted

@@ -58,21 +58,21 @@ TEST_CASE("a weight halves with each half-life") {
   CHECK(histogram.total_weight() == doctest::Approx(2));
 }
 
-TEST_CASE("decay moves the quantile to what is recent") {
+TEST_CASE("decay moves the quantile towards recent values") {
   DecayingHistogram histogram(kCores);
   for (int i = 0; i < 100; ++i) histogram.add(8, 1, 0);
   for (int i = 0; i < 10; ++i) histogram.add(1, 1, 1000);
   CHECK(histogram.quantile(0.9).value() <= 1.05);
 }
 
-TEST_CASE("the reference moves on without changing anything over very long times") {
+TEST_CASE("moving the reference time changes nothing over very long times") {
   DecayingHistogram histogram(kCores);
   for (int i = 0; i < 1000; ++i) histogram.add(1, 1, i * 1000.0);
   CHECK(histogram.total_weight() == doctest::Approx(1.0 / (1 - 1.0 / 1024)));
   CHECK(histogram.count() == 1000);
 }
 
-TEST_CASE("a peak stays until its weight is forgotten") {
+TEST_CASE("a peak lasts until its weight has decayed") {
   DecayingHistogram histogram(kCores);
   histogram.add(8, 1, 0);
   histogram.add(1, 1, 300);
@@ -80,14 +80,14 @@ TEST_CASE("a peak stays until its weight is forgotten") {
   CHECK(histogram.peak(0.126).value() <= 1.05);
 }
 
-TEST_CASE("a value above the last bucket lands in the last") {
+TEST_CASE("a value above the last bucket counts in the last bucket") {
   DecayingHistogram histogram(kCores);
   histogram.add(1e30, 1, 0);
   CHECK(histogram.quantile(1).value() < 1e30);
   CHECK(histogram.to_json()["weights"][0][0] == DecayingHistogram::kMaxBuckets - 1);
 }
 
-TEST_CASE("values and weights that make no sense are ignored") {
+TEST_CASE("invalid values and weights are ignored") {
   DecayingHistogram histogram(kCores);
   histogram.add(-1, 1, 0);
   histogram.add(std::numeric_limits<double>::quiet_NaN(), 1, 0);
@@ -97,14 +97,14 @@ TEST_CASE("values and weights that make no sense are ignored") {
   CHECK(histogram.count() == 0);
 }
 
-TEST_CASE("time that goes backwards counts as the latest") {
+TEST_CASE("a time before the latest one counts as the latest") {
   DecayingHistogram histogram(kCores);
   histogram.add(1, 1, 1000);
   histogram.add(1, 1, 0);
   CHECK(histogram.total_weight() == doctest::Approx(2));
 }
 
-TEST_CASE("merging adds weights as if both ended now, scaled") {
+TEST_CASE("merging adds scaled weights as if both ended at the same time") {
   DecayingHistogram old(kCores), recent(kCores);
   old.add(1, 4, 0);
   recent.add(2, 1, 12345);
@@ -113,7 +113,7 @@ TEST_CASE("merging adds weights as if both ended now, scaled") {
   CHECK(recent.weight_between(0.9, 1.0) == doctest::Approx(2));
 }
 
-TEST_CASE("JSON keeps quantiles, weights and count") {
+TEST_CASE("JSON preserves quantiles, weights and count") {
   auto histogram = one_to_hundred();
   histogram.add(7, 3, 250);
   const auto read = DecayingHistogram::from_json(histogram.to_json(), kCores);
@@ -148,7 +148,7 @@ TEST_CASE("malformed JSON is refused as invalid") {
   CHECK_FALSE(DecayingHistogram::from_json(nlohmann::json::array(), kCores).has_value());
 }
 
-TEST_CASE("the last bucket is accepted and one past it is refused") {
+TEST_CASE("the last bucket is accepted, one beyond it is refused") {
   const auto with_bucket = [](int bucket) {
     auto json = DecayingHistogram(kCores).to_json();
     json["weights"].push_back({bucket, 1.0});

@@ -32,7 +32,7 @@ nlohmann::json with(const char* key, const nlohmann::json& value) {
 
 }  // namespace
 
-TEST_CASE("learned usage is read back as it was written") {
+TEST_CASE("learned usage is read back as written") {
   const auto back = usage_from_json(good(), "vpa", kShapes);
   REQUIRE(back.has_value());
   CHECK(usage_to_json(*back, "vpa") == good());
@@ -48,7 +48,7 @@ TEST_CASE("learned usage with another half-life keeps its weights") {
   CHECK(back->cpu_cores.shape() == other.cpu);
 }
 
-TEST_CASE("learned usage that is not ours is refused") {
+TEST_CASE("learned usage in a foreign format is refused") {
   CHECK_FALSE(taken(nullptr));
   CHECK_FALSE(taken(nlohmann::json::array()));
   CHECK_FALSE(taken(with("schema", 2)));
@@ -72,7 +72,7 @@ TEST_CASE("a half-life out of bounds is refused") {
   CHECK(taken(json));
 }
 
-TEST_CASE("merged usage is four fifths of what was and all of what came") {
+TEST_CASE("merged usage is four fifths of the earlier and all of the new one") {
   const nlohmann::json later = usage_to_json(usage_of(2, 2e8), "vpa");
   const nlohmann::json merged = merge_usage(good(), later, 0.01, 1e7);
   const auto usage = usage_from_json(merged, "vpa", kShapes);
@@ -82,14 +82,14 @@ TEST_CASE("merged usage is four fifths of what was and all of what came") {
   CHECK(usage->memory_bytes.total_weight() == doctest::Approx(0.8 * 3 + 3));
 }
 
-TEST_CASE("usage that is broken is not merged, and what was broken before is dropped") {
+TEST_CASE("broken usage is not merged, and broken earlier usage is dropped") {
   CHECK(merge_usage(good(), nullptr, 0.01, 1e7) == good());
   CHECK(merge_usage(good(), with("runs", -1), 0.01, 1e7) == good());
   CHECK(merge_usage(good(), with("policy", 5), 0.01, 1e7) == good());
   CHECK(merge_usage({{"schema", 9}}, good(), 0.01, 1e7) == good());
 }
 
-TEST_CASE("the half-life of a job is bounded") {
+TEST_CASE("the half-life of a job has bounds") {
   CHECK(bounded_half_life(0.5) == 1);
   CHECK(bounded_half_life(600) == 600);
   CHECK(bounded_half_life(1e12) == 1e8);

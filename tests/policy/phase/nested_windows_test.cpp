@@ -21,9 +21,9 @@ NestedWindows fed(int samples) {
 
 }  // namespace
 
-TEST_CASE("no sample, no window") { CHECK(NestedWindows().windows() == 0); }
+TEST_CASE("without a sample there is no window") { CHECK(NestedWindows().windows() == 0); }
 
-TEST_CASE("less than a window is one window of everything") {
+TEST_CASE("before the first window is full, one window contains everything") {
   NestedWindows windows = fed(5);
   REQUIRE(windows.windows() == 1);
   CHECK(windows.samples(0) == 5);
@@ -32,7 +32,7 @@ TEST_CASE("less than a window is one window of everything") {
   CHECK(windows.deviation(0) == doctest::Approx(1.41421356));  // of 1..5
 }
 
-TEST_CASE("windows double, each of exactly its newest samples") {
+TEST_CASE("window sizes double, and each contains exactly its newest samples") {
   NestedWindows windows = fed(2005);
   REQUIRE(windows.windows() == NestedWindows::kWindows);
   CHECK(windows.samples(0) == 60);
@@ -42,13 +42,13 @@ TEST_CASE("windows double, each of exactly its newest samples") {
   CHECK(windows.mean(0) == 1975.5);  // of 1946..2005
 }
 
-TEST_CASE("a longer window counts as soon as it holds more than a shorter one") {
+TEST_CASE("a longer window counts once it contains more than a shorter one") {
   CHECK(fed(60).windows() == 1);
   CHECK(fed(61).windows() == 2);
   CHECK(fed(961).windows() == NestedWindows::kWindows);
 }
 
-TEST_CASE("the shortest window forgets a peak, the longest one not yet") {
+TEST_CASE("the shortest window drops a peak before the longest one does") {
   NestedWindows windows;
   windows.add(9);
   for (int i = 0; i < 300; ++i) windows.add(1);
@@ -56,7 +56,7 @@ TEST_CASE("the shortest window forgets a peak, the longest one not yet") {
   CHECK(windows.top(windows.windows() - 1, kAtMost) == 9);
 }
 
-TEST_CASE("a longest window after the peak has forgotten it") {
+TEST_CASE("the longest window drops a peak after 960 samples") {
   NestedWindows windows;
   windows.add(9);
   for (int i = 0; i < 960; ++i) windows.add(1);
@@ -69,22 +69,22 @@ TEST_CASE("a window leaves out as many samples as the risk allows") {
   CHECK(windows.top(0, 0.5) == 30);
 }
 
-TEST_CASE("negative samples are samples") {
+TEST_CASE("negative samples count") {
   NestedWindows windows;
   windows.add(-2);
   windows.add(-1);
   CHECK(windows.top(0, kAtMost) == -1);
 }
 
-TEST_CASE("a sample is never kept as less than it is") {
+TEST_CASE("a sample is never stored as a smaller value") {
   NestedWindows windows;
-  const double bytes = 1234567891;  // no float
+  const double bytes = 1234567891;  // not representable as float
   windows.add(bytes);
   CHECK(windows.top(0, kAtMost) >= bytes);
   CHECK(windows.top(0, kAtMost) < bytes * (1 + 1e-6));
 }
 
-TEST_CASE("windows kept sample by sample are those sorted and summed anew") {
+TEST_CASE("incremental windows equal sorted and newly summed ones") {
   NestedWindows windows;
   std::vector<double> all;
   std::uint64_t state = 7;
@@ -111,14 +111,15 @@ TEST_CASE("windows kept sample by sample are those sorted and summed anew") {
   }
 }
 
-TEST_CASE("what a window told stays told only while no sample changes it") {
+TEST_CASE("an earlier answer of a window is reused only while no sample changes it") {
   constexpr double kRisk = 0.05;
   NestedWindows windows;
   std::vector<double> all;
   std::uint64_t state = 11;
   for (int i = 0; i < 3000; ++i) {
     state = state * 6364136223846793005 + 1442695040888963407;
-    const auto draw = static_cast<double>(state >> 59);  // 0 to 31: equal ones come and go
+    const auto draw = static_cast<double>(state >> 59);  // 0 to 31, so that equal values come and
+                                                         // go
     all.push_back(i % 1300 < 400 ? draw : 100 + draw);
     windows.add(all.back());
     for (std::size_t w = 0; w < windows.windows(); ++w) {
@@ -132,8 +133,8 @@ TEST_CASE("what a window told stays told only while no sample changes it") {
   }
 }
 
-// The answer is kept from call to call: risks that come and go must not lead it astray.
-TEST_CASE("a window answers each risk, whatever was asked before") {
+// The answer is reused between calls. Alternating risks must not affect it.
+TEST_CASE("a window answers each risk correctly, regardless of earlier queries") {
   NestedWindows windows;
   std::vector<double> all;
   std::uint64_t state = 23;

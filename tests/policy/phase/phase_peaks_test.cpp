@@ -19,7 +19,7 @@ void feed(PhasePeakRecorder& recorder, int slot, double demand, int samples, boo
     recorder.add(slot, first && i == 0 ? 0 : 1, {demand, demand * 10});
 }
 
-// Phase 0 for 40 samples at 1, then phase 1 for 20 at 5, and so on.
+// Phase 0 for 40 samples at 1, then phase 1 for 20 at 5, repeatedly.
 PhasePeakRecorder cycled(int rounds) {
   PhasePeakRecorder recorder(kSoonSeconds, kAhead);
   for (int round = 0; round < rounds; ++round) {
@@ -43,7 +43,7 @@ TEST_CASE("the age of a visit doubles from bin to bin") {
   CHECK(PhaseMoment::age_of(1'000'000) == 11);
 }
 
-TEST_CASE("a moment is known only when what followed was seen") {
+TEST_CASE("a moment is recorded only after the samples that follow it") {
   PhasePeakRecorder recorder(kSoonSeconds, kAhead);
   feed(recorder, 0, 1, kAhead, true);
   CHECK(recorder.peaks().empty());
@@ -51,21 +51,21 @@ TEST_CASE("a moment is known only when what followed was seen") {
   CHECK(recorder.peaks().at(any(0, 0)).moments == 1);
 }
 
-TEST_CASE("at the end of a run nothing more follows the last moments") {
+TEST_CASE("at the end of a run the open moments are recorded") {
   PhasePeakRecorder recorder(kSoonSeconds, kAhead);
   feed(recorder, 0, 1, 3, true);
   CHECK(recorder.peaks().empty());
   CHECK(recorder.of_whole_run().at(any(0, 0)).moments == 2);
 }
 
-TEST_CASE("early in a phase nothing but the phase follows, late in it the next one does") {
+TEST_CASE("early in a phase only that phase follows, late in it the next one does") {
   const PhasePeakRecorder recorder = cycled(3);
   CHECK(recorder.peaks().at(any(0, 2)).cpu_cores == 1);  // 8 to 15 samples of 40
   CHECK(recorder.peaks().at(any(0, 4)).cpu_cores == 5);  // 32 and later
   CHECK(recorder.peaks().at(any(0, 4)).memory_bytes == 50);
 }
 
-TEST_CASE("the phase before tells moments apart") {
+TEST_CASE("moments with different previous phases are distinct") {
   PhasePeakRecorder recorder(kSoonSeconds, kAhead);
   for (int round = 0; round < 3; ++round) {
     feed(recorder, 2, 1, 20, round == 0);
@@ -79,24 +79,24 @@ TEST_CASE("the phase before tells moments apart") {
   CHECK(recorder.peaks().at(any(0, 0)).cpu_cores == 5);
 }
 
-TEST_CASE("CPU that jumps soon is counted, and what it jumps to") {
+TEST_CASE("a CPU jump soon after a moment is counted with its size") {
   const PhasePeakRecorder recorder = cycled(3);
   const PeakAhead& late = recorder.peaks().at(any(0, 4));  // samples 32 to 39 of 40
   CHECK(late.moments == 24);
   CHECK(late.visits == 3);
-  CHECK(late.cpu_jumps == 15);  // of the last five, three times
+  CHECK(late.cpu_jumps == 15);  // of the last five samples, three times
   CHECK(late.cpu_jump_cores == 75);
   CHECK(recorder.peaks().at(any(0, 2)).cpu_jumps == 0);
 }
 
-TEST_CASE("with samples far apart the next one comes soon") {
+TEST_CASE("if samples are far apart, the next one counts as soon") {
   PhasePeakRecorder recorder(kSoonSeconds, kAhead);
   recorder.add(0, 0, {1.0, 1.0});
   for (int i = 0; i < kAhead; ++i) recorder.add(0, 60, {i == 0 ? 9.0 : 1.0, 1.0});
   CHECK(recorder.peaks().at(any(0, 0)).cpu_jumps == 1);
 }
 
-TEST_CASE("nothing is said to follow across a gap") {
+TEST_CASE("nothing follows across a gap") {
   PhasePeakRecorder recorder(kSoonSeconds, kAhead);
   feed(recorder, 0, 1, 5, true);
   feed(recorder, 1, 9, 30, true);
@@ -104,7 +104,7 @@ TEST_CASE("nothing is said to follow across a gap") {
   CHECK(recorder.now().previous == kUnknownSlot);
 }
 
-TEST_CASE("peaks of runs are merged, and a peak not reached again wears off") {
+TEST_CASE("peaks of runs are merged, and a peak that is not reached again decays") {
   PhasePeaks peaks = cycled(2).peaks();
   PhasePeaks low;
   low[any(0, 4)] = {10, 1, 1, 10, 0, 0};
@@ -114,14 +114,14 @@ TEST_CASE("peaks of runs are merged, and a peak not reached again wears off") {
   CHECK(peaks.at(any(0, 4)).cpu_cores == doctest::Approx(1).epsilon(0.01));
 }
 
-TEST_CASE("peaks make the round trip through JSON") {
+TEST_CASE("peaks are read back from JSON as written") {
   const PhasePeaks peaks = cycled(3).peaks();
   const auto back = peaks_from_json(peaks_to_json(peaks));
   REQUIRE(back.has_value());
   CHECK(peaks_to_json(*back) == peaks_to_json(peaks));
 }
 
-TEST_CASE("memory that jumps is counted, and an earlier version's peaks may all have jumped") {
+TEST_CASE("memory jumps are counted, and in data of an earlier version any moment may be a jump") {
   const PhasePeakRecorder recorder = cycled(3);
   CHECK(recorder.peaks().at(any(0, 2)).memory_jumps == 0);
   const PeakAhead& late = recorder.peaks().at(any(0, 4));
@@ -133,7 +133,7 @@ TEST_CASE("memory that jumps is counted, and an earlier version's peaks may all 
   CHECK(back->at(any(0, 4)).memory_jumps == late.moments);
 }
 
-TEST_CASE("peaks of a stranger are refused") {
+TEST_CASE("peaks in a foreign format are refused") {
   const nlohmann::json good = peaks_to_json(cycled(3).peaks());
   REQUIRE(peaks_from_json(good).has_value());
   const auto refused = [&](auto change) {
@@ -156,7 +156,7 @@ TEST_CASE("peaks of a stranger are refused") {
   CHECK(refused([](auto& bad) { bad.push_back(bad[0]); }));
 }
 
-TEST_CASE("a run of very many different moments stays small") {
+TEST_CASE("a run with very many different moments stays small") {
   PhasePeakRecorder recorder(kSoonSeconds, kAhead);
   recorder.add(0, 0, {1.0, 1.0});
   for (int i = 1; i < 50'000; ++i) recorder.add((i * 7 + i / 31) % 33, 1, {1.0, 1.0});

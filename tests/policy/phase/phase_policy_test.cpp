@@ -53,7 +53,7 @@ struct Run {
   int seconds = 0;
 };
 
-// `value`, the guard's room, and at most a quarter more in all.
+// `value`, plus room for the fast path, and at most a quarter more in total.
 bool is_need(double allocation, double value) {
   return allocation >= value * 1.05 && allocation <= value * 1.25;
 }
@@ -68,19 +68,19 @@ void alternate(Run& run, int rounds) {
 
 }  // namespace
 
-TEST_CASE("a phase gets its need and the room that the risk asks for") {
+TEST_CASE("a phase gets its demand and the room that the risk requires") {
   Run run;
   run.feed(0, 2, 4, 60);
   CHECK(run.cores() <= 8);
   run.feed(0, 2, 4, 40);
-  // Memory stood still for a whole window: nothing speaks for more. Demand of CPU may jump.
+  // Memory was constant for a whole window, so no more is needed. CPU demand may jump.
   CHECK(is_need(run.gib(), 4));
   run.feed(0, 2, 4, 160);
   CHECK(is_need(run.cores(), 2));
   CHECK(run.allocation().cpu_sample_count == 260);
 }
 
-TEST_CASE("an unknown phase has what the run needed, so it is not lowered below that") {
+TEST_CASE("an unknown phase gets the need of the run, so nothing is lowered below it") {
   Run run;
   run.feed(0, 2, 4, 260);
   const double cores = run.cores(), gib = run.gib();
@@ -99,8 +99,7 @@ TEST_CASE("nine samples give no opinion, ten do") {
   CHECK(run.allocation().memory.has_value());
 }
 
-TEST_CASE("a quiet phase that was just entered is lowered once it is known, and the limit kept "
-          "ready for the busy one that comes") {
+TEST_CASE("a quiet phase is lowered once it is known, and the limit rises before the busy one") {
   Run run;
   alternate(run, 3);
   run.feed(0, 0.5, 1, 40);
@@ -110,14 +109,14 @@ TEST_CASE("a quiet phase that was just entered is lowered once it is known, and 
   CHECK(run.allocation().reason == Reason::phase_changed);
 }
 
-TEST_CASE("a jump of memory within a second is provided for in the quiet before it") {
+TEST_CASE("a quiet phase includes room for a memory jump within a second") {
   Run run;
-  alternate(run, 3);  // 7 GiB within a second: no guard is fast enough below twice that
+  alternate(run, 3);  // 7 GiB within a second: the fast path is too slow below twice that
   run.feed(0, 0.5, 1, 100);
   CHECK(run.gib() >= 14);
 }
 
-TEST_CASE("a phase that never ended keeps the memory of everything seen ready") {
+TEST_CASE("a phase that never ended keeps memory for every earlier need") {
   Run run;
   run.feed(1, 5, 8, 60);
   run.feed(0, 0.5, 1, 60);
@@ -126,8 +125,7 @@ TEST_CASE("a phase that never ended keeps the memory of everything seen ready") 
   CHECK(is_need(run.gib(), 8));
 }
 
-TEST_CASE("what a run had shown before the daemon began is kept ready while its phase never "
-          "ended") {
+TEST_CASE("while a phase has never ended, memory from before the daemon's start is kept") {
   for (const int phase : {0, -1}) {
     CAPTURE(phase);
     Run fresh, resumed;
@@ -140,7 +138,7 @@ TEST_CASE("what a run had shown before the daemon began is kept ready while its 
   }
 }
 
-TEST_CASE("the unknown keeps its memory ready where it is and where it follows") {
+TEST_CASE("an unknown phase keeps its memory while it lasts and where it may follow") {
   Run run;
   for (int round = 0; round < 3; ++round) {
     run.feed(0, 0.5, 1, 100);
@@ -152,7 +150,7 @@ TEST_CASE("the unknown keeps its memory ready where it is and where it follows")
   CHECK(run.gib() >= 6);
 }
 
-TEST_CASE("what lasted so long that its end is no longer likely lets go of what others needed") {
+TEST_CASE("once the end of a long phase is unlikely, the need of other phases is not kept") {
   Run run(nullptr, 0.01);
   run.feed(1, 5, 8, 60);
   run.feed(0, 0.5, 1, 5900);  // 60 s / (5900 s + 60 s) is above 1 %
@@ -161,13 +159,13 @@ TEST_CASE("what lasted so long that its end is no longer likely lets go of what 
   CHECK(is_need(run.gib(), 1));
 }
 
-TEST_CASE("memory that jumps for the first time in the first minute of a first run finds room") {
+TEST_CASE("a first memory jump in the first minute of a first run fits") {
   Run run;
-  run.feed(0, 1, 2, 12);  // stands still
+  run.feed(0, 1, 2, 12);  // constant
   CHECK(run.gib() > 4);
 }
 
-TEST_CASE("memory that seldom follows a moment is not kept ready for it") {
+TEST_CASE("memory that rarely follows a moment is not kept for it") {
   Run run;
   for (int round = 0; round < 40; ++round) {
     run.feed(0, 0.5, 1, 100);
@@ -177,7 +175,7 @@ TEST_CASE("memory that seldom follows a moment is not kept ready for it") {
   CHECK(is_need(run.gib(), 1));
 }
 
-TEST_CASE("a checkpoint's spike of memory is provided for before it comes") {
+TEST_CASE("a checkpoint's memory spike is provided for in advance") {
   for (const auto foresight : {PhasePolicy::Foresight::phase, PhasePolicy::Foresight::proactive}) {
     Run run(nullptr, 0.001, foresight);
     for (int round = 0; round < 12; ++round) {
@@ -193,7 +191,7 @@ TEST_CASE("a checkpoint's spike of memory is provided for before it comes") {
   }
 }
 
-TEST_CASE("a ramp of memory never meets its limit") {
+TEST_CASE("a memory ramp never reaches its limit") {
   Run run;
   run.feed(0, 1, 1, 30);
   for (int i = 0; i < 200; ++i) {
@@ -203,7 +201,7 @@ TEST_CASE("a ramp of memory never meets its limit") {
   }
 }
 
-TEST_CASE("a smaller risk allocates no less") {
+TEST_CASE("a smaller risk never allocates less") {
   double before_cores = 0, before_gib = 0;
   for (const double risk : {0.1, 0.01, 0.001, 0.0001}) {
     Run run(nullptr, risk);
@@ -234,7 +232,7 @@ TEST_CASE("a throttled sample counts as the limit that throttled it") {
   CHECK(is_need(run.cores(), 2));
 }
 
-TEST_CASE("a risk that is no risk is taken as the least or the most there is") {
+TEST_CASE("an invalid risk is replaced by the minimum or maximum") {
   for (const double risk : {-1.0, 0.0, 7.0, std::numeric_limits<double>::quiet_NaN()}) {
     Run run(nullptr, risk);
     run.feed(0, 2, 4, 60);
@@ -243,7 +241,7 @@ TEST_CASE("a risk that is no risk is taken as the least or the most there is") {
   }
 }
 
-TEST_CASE("values that were not measured leave the other resource alone") {
+TEST_CASE("missing values of one resource do not affect the other") {
   Run run;
   for (int i = 0; i < 60; ++i) {
     Observation observation = run.at(0);
@@ -254,12 +252,12 @@ TEST_CASE("values that were not measured leave the other resource alone") {
   CHECK_FALSE(run.allocation().memory.has_value());
 }
 
-TEST_CASE("a visit that a gap cut is no dwell time") {
+TEST_CASE("a visit that a gap interrupts is not a dwell time") {
   Run run;
   alternate(run, 2);
   Run cut;
   alternate(cut, 2);
-  for (int i = 0; i < 20; ++i) {  // twenty short pieces of phase 0, each behind a gap
+  for (int i = 0; i < 20; ++i) {  // twenty short pieces of phase 0, each after a gap
     Observation observation = cut.at(0);
     observation.interval_seconds = 0;
     cut.policy.observe(observation);
@@ -270,7 +268,7 @@ TEST_CASE("a visit that a gap cut is no dwell time") {
   CHECK(dwell(cut) == dwell(run));
 }
 
-TEST_CASE("an earlier run gives an opinion from the first sample") {
+TEST_CASE("with an earlier run there is an opinion from the first sample on") {
   Run earlier;
   alternate(earlier, 2);
   const auto prior = merge_learned(nullptr, earlier.policy.learned());
@@ -294,7 +292,7 @@ TEST_CASE("earlier runs are counted one by one") {
   CHECK(run.allocation().earlier_runs == 3);
 }
 
-TEST_CASE("a run does not hand its prior on a second time") {
+TEST_CASE("a run does not pass on its prior a second time") {
   Run earlier;
   alternate(earlier, 2);
   Run run(merge_learned(nullptr, earlier.policy.learned()));
@@ -382,14 +380,14 @@ TEST_CASE("visit probabilities follow the recorded successors") {
   CHECK(late[2] == doctest::Approx(0.25));
 }
 
-TEST_CASE("a visit longer than any before may end at any moment") {
+TEST_CASE("a visit longer than any earlier one may end at any moment") {
   PhaseRecords records;
   records[0].next[1] = 1;
   records[0].dwell_seconds.add(100, 1, 0);
   CHECK(visit_probabilities(records, 0, 500, 1)[1] == 1);
 }
 
-TEST_CASE("a visit lasts as much longer as those that lasted as long usually did") {
+TEST_CASE("the remaining time is the median of visits that lasted as long") {
   PhaseRecord record;
   CHECK_FALSE(usual_rest(record, 0).has_value());
   for (const double seconds : {10, 10, 10, 10, 10, 10, 200, 200, 200, 1000})
@@ -400,7 +398,7 @@ TEST_CASE("a visit lasts as much longer as those that lasted as long usually did
   CHECK_FALSE(usual_rest(record, 2000).has_value());
 }
 
-TEST_CASE("a forecast names the phases that may come, with their probability and time") {
+TEST_CASE("a forecast lists the phases that may come, with probability and time") {
   Run run;
   CHECK_FALSE(run.policy.forecast(std::chrono::seconds(60)).has_value());
   alternate(run, 3);
@@ -423,7 +421,7 @@ TEST_CASE("a forecast names the phases that may come, with their probability and
   CHECK(far->risk == 0.001);
 }
 
-TEST_CASE("a forecast names what follows at once, with what is needed from then on") {
+TEST_CASE("a forecast lists the directly following phase with the need from then on") {
   Run run;  // idle, load, work: 200 s, 50 s, 100 s
   for (int round = 0; round < 4; ++round) {
     run.feed(0, 0.5, 1, 200);
@@ -434,7 +432,7 @@ TEST_CASE("a forecast names what follows at once, with what is needed from then 
   const auto next = [&](int seconds) {
     const auto forecast = run.policy.forecast(std::chrono::seconds(seconds));
     REQUIRE(forecast.has_value());
-    REQUIRE(forecast->next.size() == 1);  // though the work comes as surely within 300 s
+    REQUIRE(forecast->next.size() == 1);  // although the work is equally certain within 300 s
     CHECK(forecast->next[0].phase == 1);
     CHECK(forecast->next[0].probability == doctest::Approx(1));
     return forecast->next[0];

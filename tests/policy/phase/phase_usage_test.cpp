@@ -1,4 +1,4 @@
-// What a container used in each phase, and the floor that it is for the quota.
+// CPU use per phase, and the floor that it gives for the quota.
 #include "policy/phase/phase_usage.h"
 
 #include <doctest/doctest.h>
@@ -15,15 +15,15 @@ using std::chrono::seconds;
 
 namespace {
 
-constexpr double kBucket = 1.05;  // of the histogram: so much above the true quantile at most
+constexpr double kBucket = 1.05;  // of the histogram: at most this factor above the true quantile
 
-// A world that only wants its quota down, to nothing.
+// A world that recommends a quota of zero and nothing else.
 struct IdleWish : RailWorld {
   IdleWish() {
     wish.memory.reset();
     wish.cpu = Cores{0};
   }
-  // `seconds` of use without a lowering.
+  // Uses `cores` for `seconds` without a lowering.
   void use(double cores, int seconds, Phase phase = known(0)) {
     const Phase before = input.phase;
     const auto wished = wish.cpu;
@@ -34,7 +34,7 @@ struct IdleWish : RailWorld {
     wish.cpu = wished;
     input.phase = before;
   }
-  // The quota after all the lowerings of a container that now uses 0.2 cores.
+  // The quota after all lowerings of a container that now uses 0.2 cores.
   double lowest() {
     cpu_cores = 0.2;
     ticks(600);
@@ -44,7 +44,7 @@ struct IdleWish : RailWorld {
 
 }  // namespace
 
-TEST_CASE("the p99 of a phase is at most 5 % above the true one, and of that phase alone") {
+TEST_CASE("the p99 of a phase is at most 5 % above the true one and excludes other phases") {
   PhaseUsage usage;
   for (int i = 1; i <= 1000; ++i)
     usage.add(RailWorld::known(0), 0.004 * i, 1, MonotonicTime(seconds(i)));
@@ -53,7 +53,7 @@ TEST_CASE("the p99 of a phase is at most 5 % above the true one, and of that pha
   CHECK(usage.p99_cores(RailWorld::known(1)) == 0);
 }
 
-TEST_CASE("usage of an unknown phase, or of no size, is no floor") {
+TEST_CASE("use in an unknown phase, or tiny use, gives no floor") {
   PhaseUsage usage;
   usage.add(RailWorld::unknown(), 3, 1, MonotonicTime(seconds(1)));
   usage.add(RailWorld::known(1), 0.009, 1, MonotonicTime(seconds(2)));
@@ -61,7 +61,7 @@ TEST_CASE("usage of an unknown phase, or of no size, is no floor") {
   CHECK(usage.p99_cores(RailWorld::known(1)) == 0);
 }
 
-TEST_CASE("the usage of 33 phases is kept, that of one more is not") {
+TEST_CASE("use is stored for 33 phases and no more") {
   PhaseUsage usage;
   const auto count = static_cast<int>(PhaseUsage::kPhases);
   for (int index = 0; index <= count; ++index)
@@ -70,7 +70,7 @@ TEST_CASE("the usage of 33 phases is kept, that of one more is not") {
   CHECK(usage.p99_cores(RailWorld::known(count)) == 0);
 }
 
-TEST_CASE("what a phase used long ago counts ever less") {
+TEST_CASE("earlier use of a phase counts less and less") {
   PhaseUsage usage;
   for (int i = 0; i < 600; ++i) usage.add(RailWorld::known(0), 3, 1, MonotonicTime(seconds(i)));
   for (int i = 0; i < 600; ++i)
@@ -79,11 +79,11 @@ TEST_CASE("what a phase used long ago counts ever less") {
 }
 
 // rule: CPU-01
-TEST_CASE("CPU is not lowered below 1.15 times the p99 of the usage in the phase") {
+TEST_CASE("CPU is not lowered below 1.15 times the p99 of use in the phase") {
   IdleWish world;
   world.use(1.2, 30);
-  world.use(0.2, 60);  // what the trial compares with
-  const double lowest = world.lowest();  // one second in twenty used more than is used now
+  world.use(0.2, 60);  // the trial compares with these
+  const double lowest = world.lowest();  // one second in twenty used more than the current use
   CHECK(lowest >= 1.15 * 1.2);
   CHECK(lowest <= 1.15 * 1.2 * kBucket + 1e-4);
   IdleWish quiet;
@@ -91,7 +91,7 @@ TEST_CASE("CPU is not lowered below 1.15 times the p99 of the usage in the phase
 }
 
 // rule: S-05
-TEST_CASE("a floor that leaves no step worth a write is told, with the floor") {
+TEST_CASE("a floor that leaves no step worth a write is reported with its value") {
   IdleWish world;
   world.use(3.6, 30);
   world.use(0.2, 60);
@@ -102,7 +102,7 @@ TEST_CASE("a floor that leaves no step worth a write is told, with the floor") {
   CHECK(told->evidence[Fact::floor].value_or(0) >= 1.15 * 3.6);
 }
 
-TEST_CASE("what another phase used, or one second in two hundred, is no floor") {
+TEST_CASE("use of another phase, or in one second of two hundred, gives no floor") {
   IdleWish world;
   world.use(1.2, 30, RailWorld::known(1));
   world.use(0.2, 600);
@@ -113,7 +113,7 @@ TEST_CASE("what another phase used, or one second in two hundred, is no floor") 
 TEST_CASE("a throttled second counts as the limit in force for the floor") {
   IdleWish world;
   world.use(0.2, 60);
-  world.throttled_periods = 1;  // now and then: no raise is called for
+  world.throttled_periods = 1;  // rarely, so that no raise follows
   world.use(0.2, 1);
   world.throttled_periods = 0;
   world.use(0.2, 59);
@@ -125,7 +125,7 @@ TEST_CASE("a throttled second counts as the limit in force for the floor") {
   CHECK(world.cores() == 4);
 }
 
-TEST_CASE("seconds in which a container was frozen do not lower the floor") {
+TEST_CASE("seconds while a container is frozen do not lower the floor") {
   IdleWish world;
   world.use(1.2, 30);
   world.sample.frozen = true;
@@ -136,7 +136,7 @@ TEST_CASE("seconds in which a container was frozen do not lower the floor") {
   CHECK(lowest < 2);
 }
 
-TEST_CASE("with few samples of the phase the floor is what is known so far") {
+TEST_CASE("with few samples of the phase the floor comes from the known samples") {
   IdleWish world;
   world.sample.limits.cpu_max->quota = world.sample.limits.cpu_max_burst = Microseconds{200'000};
   world.original = world.sample.limits;

@@ -1,4 +1,4 @@
-// Raises that the kernel refuses, and what was lowered before the rails began.
+// Raises that the kernel refuses, and limits lowered by an earlier daemon.
 #include <doctest/doctest.h>
 
 #include "tests/policy/safety/rail_world.h"
@@ -7,8 +7,8 @@ using namespace cgphase;
 
 namespace {
 
-// A world with a lowered quota whose raise to the original the kernel has refused so many times,
-// and which nobody asks for any more.
+// A world with a lowered quota. The kernel has refused its raise to the original this many times,
+// and no new raise is requested.
 RailWorld refused_world(int times) {
   RailWorld world;
   world.wish.memory.reset();
@@ -29,21 +29,21 @@ RailWorld refused_world(int times) {
 
 }  // namespace
 
-TEST_CASE("the end of a trial that is not written is asked for until the original is in force") {
+TEST_CASE("a failed revert of a trial is requested until the original is in force") {
   for (const bool answered : {true, false}) {
     CAPTURE(answered);
     RailWorld world;
     world.wish.cpu.reset();
     REQUIRE(world.lowers(Resource::memory, kLong));
     world.apply = false;
-    world.refaults = 11;  // of none
+    world.refaults = 11;  // instead of none
     const auto raise = world.find(Resource::memory, Direction::raise, 40);
     REQUIRE(raise.has_value());
     REQUIRE(raise->reason == Reason::trial_failed);
     if (answered)
       world.rails.written(*raise, WriteEnd::failed, world.sample.limits, world.time);
     world.refaults = 0;
-    world.wish.memory.reset();  // nothing else asks for more
+    world.wish.memory.reset();  // nothing else requests a raise
     world.apply = true;
     world.ticks(answered ? 2 : 15);
     CHECK(world.memory_bytes() == 8 * kGiB);
@@ -54,13 +54,13 @@ TEST_CASE("the end of a trial that is not written is asked for until the origina
   }
 }
 
-TEST_CASE("a limit of ours that is rounded up to pages of 64 KiB is ours") {
+TEST_CASE("a limit of ours that the writer rounded up to pages of 64 KiB counts as ours") {
   constexpr std::uint64_t kPage = std::uint64_t{64} << 10;
   RailWorld world;
   world.input.host.page = Bytes{kPage};
   world.wish.cpu.reset();
   world.wish.memory = Bytes{2 * kGiB + kPageBytes};
-  world.wish.earlier_runs = 3;  // the step goes all the way
+  world.wish.earlier_runs = 3;  // the step reaches the recommendation
   world.apply = false;
   const auto lowering = world.find(Resource::memory, Direction::lower, kLong);
   REQUIRE(lowering.has_value());
@@ -80,7 +80,7 @@ TEST_CASE("a limit of ours that is rounded up to pages of 64 KiB is ours") {
   CHECK(world.rails.original().memory_high == world.sample.limits.memory_high);
 }
 
-TEST_CASE("a limit one page above one of ours is somebody's") {
+TEST_CASE("a limit one page above ours is foreign") {
   RailWorld world;
   world.wish.cpu.reset();
   REQUIRE(world.lowers(Resource::memory, kLong));
@@ -91,7 +91,7 @@ TEST_CASE("a limit one page above one of ours is somebody's") {
   CHECK(world.rails.holding(Resource::memory) == Verdict::standing_down);
 }
 
-TEST_CASE("what was lowered before the rails began goes back, whatever the mode") {
+TEST_CASE("a limit lowered by an earlier daemon is restored in every mode") {
   for (const Mode mode : {Mode::observe, Mode::advise, Mode::enforce}) {
     RailWorld world;
     world.input.mode = mode;
@@ -110,7 +110,7 @@ TEST_CASE("what was lowered before the rails began goes back, whatever the mode"
   }
 }
 
-TEST_CASE("a raise that the kernel refuses is asked for again, every ten seconds in the end") {
+TEST_CASE("a refused raise is repeated, at intervals of up to ten seconds") {
   RailWorld world;
   world.wish.cpu.reset();
   REQUIRE(world.lowers(Resource::memory, kLong));
@@ -134,7 +134,7 @@ TEST_CASE("a raise that the kernel refuses is asked for again, every ten seconds
   CHECK(world.memory_bytes() == 8 * kGiB);
 }
 
-TEST_CASE("who needs more than the raise that was refused does not wait for it") {
+TEST_CASE("a raise above the refused one is requested at once") {
   RailWorld world;
   world.wish.memory.reset();
   REQUIRE(world.lowers(Resource::cpu, kLong));
@@ -151,7 +151,7 @@ TEST_CASE("who needs more than the raise that was refused does not wait for it")
   CHECK(world.find(Resource::cpu, Direction::raise, 1).has_value());
 }
 
-TEST_CASE("throttling that waits for a raise that was refused is answered when the wait is over") {
+TEST_CASE("throttling during the wait after a refused raise is answered after the wait") {
   RailWorld world = refused_world(3);  // the next in four seconds
   world.throttled_periods = 3;
   CHECK_FALSE(world.find(Resource::cpu, Direction::raise, 1).has_value());
@@ -160,11 +160,11 @@ TEST_CASE("throttling that waits for a raise that was refused is answered when t
   const auto raise = world.find(Resource::cpu, Direction::raise, 1);
   REQUIRE(raise.has_value());
   CHECK(raise->reason == Reason::throttled);
-  // It is the first: the one that waited counts once.
+  // It is the first raise: the postponed one counts once.
   CHECK(raise->new_limits.cpu_cores()->value == doctest::Approx(2.4));
 }
 
-TEST_CASE("throttling that ends before a raise could be asked for cools down all the same") {
+TEST_CASE("throttling that ends before a raise is possible still starts a cooldown") {
   RailWorld world = refused_world(4);  // the next in eight seconds
   world.throttled_periods = 3;
   world.tick();

@@ -1,5 +1,5 @@
-// What calls for the original while a lowering has no answer yet, or its answer is newer than what
-// was read; and what is told of a decision.
+// Reasons to restore while a lowering has no answer yet, or while the sample is older than its
+// answer. Also the numbers that a decision reports.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ using std::chrono::seconds;
 
 namespace {
 
-// A lowering of `resource` that was asked for, and not yet answered.
+// A lowering of `resource` that was requested and is not answered yet.
 Decision ask_lowering(RailWorld& world, Resource resource) {
   world.apply = false;
   const auto lowering = world.find(resource, Direction::lower, 1200);
@@ -19,8 +19,8 @@ Decision ask_lowering(RailWorld& world, Resource resource) {
   return *lowering;
 }
 
-// Asks for a lowering of memory that is told as written before the next tick, whose files were read
-// while the write was still under way. What is in force then is `in_force`.
+// Requests a lowering of memory. It is reported as written before the next tick, whose files were
+// read before the write ended. `in_force` receives the limits after the write.
 Decision written_after_sample(RailWorld& world, Limits& in_force) {
   world.wish.cpu.reset();
   const Decision lowering = ask_lowering(world, Resource::memory);
@@ -30,7 +30,7 @@ Decision written_after_sample(RailWorld& world, Limits& in_force) {
   return lowering;
 }
 
-// Both resources have just been lowered, in one tick.
+// A world in which both resources were lowered in the last tick.
 RailWorld in_both_trials() {
   RailWorld world;
   world.wish.cpu = Cores{2};
@@ -39,7 +39,7 @@ RailWorld in_both_trials() {
   return world;
 }
 
-// Somebody else sets it, to more than is in force.
+// Sets a foreign limit above the one in force.
 void change_limit(RailWorld& world, Resource resource) {
   if (resource == Resource::cpu) world.sample.limits.cpu_max->quota = Microseconds{300'000};
   else world.sample.limits.memory_max = MemoryLimit{Bytes{7 * kGiB + 512 * kMiB}};
@@ -60,8 +60,7 @@ bool raised_for(const RailWorld& world, Resource resource, Reason reason) {
 
 }  // namespace
 
-TEST_CASE("a GPU that is seen while the quota is on its way down brings it back as soon as it is "
-          "in force") {
+TEST_CASE("a GPU seen during a lowering of the quota restores it as soon as it is in force") {
   RailWorld world;
   world.wish.memory.reset();
   const Decision lowering = ask_lowering(world, Resource::cpu);
@@ -77,7 +76,8 @@ TEST_CASE("a GPU that is seen while the quota is on its way down brings it back 
   CHECK_FALSE(world.lowers(Resource::cpu, 1200));
 }
 
-TEST_CASE("a former original that somebody sets once more is theirs, though we had put it back") {
+TEST_CASE("a former original that somebody else sets again is foreign, although we had restored "
+          "it") {
   RailWorld world;
   world.wish.cpu.reset();
   REQUIRE(world.lowers(Resource::memory, kLong));
@@ -93,7 +93,7 @@ TEST_CASE("a former original that somebody sets once more is theirs, though we h
   }
 }
 
-TEST_CASE("a rival that is recognised while a lowering is on its way gets what it lowered back") {
+TEST_CASE("a conflicting writer detected during a lowering has that lowering restored") {
   RailWorld world;
   world.wish.cpu = Cores{2};
   const auto set_another = [&](std::uint64_t gib) {
@@ -115,13 +115,13 @@ TEST_CASE("a rival that is recognised while a lowering is on its way gets what i
   world.apply = true;
   world.write(lowering);
   REQUIRE(world.cores() < 2);
-  world.ticks(4);  // the first raise is one without an answer
+  world.ticks(4);  // the first raise gets no answer
   CHECK(raised_for(world, Resource::cpu, Reason::another_manager));
   CHECK(world.cores() == 4);
   CHECK(world.memory_bytes() == 6 * kGiB);
 }
 
-TEST_CASE("an event in a sample from before the end of our write restores in the next one") {
+TEST_CASE("an event in a sample older than our write restores in the next tick") {
   RailWorld world;
   Limits in_force;
   written_after_sample(world, in_force);
@@ -136,12 +136,12 @@ TEST_CASE("an event in a sample from before the end of our write restores in the
   CHECK(world.memory_bytes() == 8 * kGiB);
 }
 
-TEST_CASE("a sample from before the end of our write ends no trial") {
+TEST_CASE("a sample older than our write ends no trial") {
   RailWorld world;
   Limits in_force;
   const Decision lowering = written_after_sample(world, in_force);
   world.tick();
-  CHECK(world.memory_bytes() == 8 * kGiB);  // as it was
+  CHECK(world.memory_bytes() == 8 * kGiB);  // as before
   world.sample.limits = in_force;
   world.apply = true;
   world.ticks(40);
@@ -151,7 +151,7 @@ TEST_CASE("a sample from before the end of our write ends no trial") {
   CHECK(outcome->kind == OutcomeKind::trial_passed);
 }
 
-TEST_CASE("who changes a limit of one resource ends its trial, not that of the other") {
+TEST_CASE("a foreign change of one resource ends only the trial of that resource") {
   for (const Resource changed : {Resource::cpu, Resource::memory}) {
     CAPTURE(static_cast<int>(changed));
     RailWorld world = in_both_trials();
@@ -168,10 +168,10 @@ TEST_CASE("who changes a limit of one resource ends its trial, not that of the o
   }
 }
 
-TEST_CASE("a trial that fails after somebody changed the other resource is taken back") {
+TEST_CASE("a trial that fails after a foreign change of the other resource is reverted") {
   RailWorld world = in_both_trials();
   change_limit(world, Resource::cpu);
-  world.refaults = 11;  // of none
+  world.refaults = 11;  // instead of none
   world.ticks(31);
   CHECK(raised_for(world, Resource::memory, Reason::trial_failed));
   CHECK(world.memory_bytes() == 8 * kGiB);
@@ -180,7 +180,7 @@ TEST_CASE("a trial that fails after somebody changed the other resource is taken
   CHECK_FALSE(world.lowers(Resource::memory, 800));
 }
 
-TEST_CASE("a burst that somebody sets ends the trial of the CPU") {
+TEST_CASE("a foreign burst ends the trial of the CPU") {
   RailWorld world = in_both_trials();
   world.sample.limits.cpu_max_burst = Microseconds{12'345};
   world.tick();
@@ -189,7 +189,7 @@ TEST_CASE("a burst that somebody sets ends the trial of the CPU") {
   CHECK(resource_of(world, world.outcomes[0]) == Resource::cpu);
 }
 
-TEST_CASE("a decision keeps the numbers that the rails knew") {
+TEST_CASE("a decision contains the numbers that the safety rules knew") {
   RailWorld world;
   world.set_pressure(0.05, 0.0005, 0.0002);
   world.sample.memory_current = Bytes{3 * kGiB};
@@ -218,7 +218,7 @@ TEST_CASE("a decision keeps the numbers that the rails knew") {
       kGiB + 0.1 * static_cast<double>(memory->old_limits.memory_bytes()->value)));
 }
 
-TEST_CASE("a container that vanishes in a trial ends it") {
+TEST_CASE("the removal of a container ends its trial") {
   RailWorld world;
   REQUIRE(world.lowers(Resource::memory, kLong));
   world.rails.vanished(world.time);
@@ -230,7 +230,7 @@ TEST_CASE("a container that vanishes in a trial ends it") {
   }
 }
 
-TEST_CASE("a quarantine that is heard of late restores what was lowered, and holds") {
+TEST_CASE("a quarantine reported late restores lowered limits and blocks further lowering") {
   RailWorld world;
   REQUIRE(world.lowers(Resource::memory, 2 * kLong));
   world.tick();
@@ -243,7 +243,8 @@ TEST_CASE("a quarantine that is heard of late restores what was lowered, and hol
   CHECK_FALSE(world.lowers(Resource::memory, kLong));
 }
 
-TEST_CASE("limits that are written just after a container began are its originals, later not") {
+TEST_CASE("limits written just after a container starts are its originals, later ones are "
+          "foreign") {
   RailWorld world;
   world.ticks(2);
   world.original = {};

@@ -1,4 +1,4 @@
-// Each rule that a lowering must pass: with its cause nothing is lowered, without it something is.
+// For each rule: with its cause nothing is lowered, without it something is.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -12,12 +12,12 @@ using namespace cgphase;
 namespace {
 
 
-// Runs `cause` before each tick; true when it alone kept the resource from being lowered, and the
-// rails said so.
-bool holds(Resource resource, Verdict verdict, const std::function<void(RailWorld&)>& cause,
+// Runs `cause` before each tick. Returns true if only the cause kept the resource from being
+// lowered, and the verdict says so.
+bool blocks(Resource resource, Verdict verdict, const std::function<void(RailWorld&)>& cause,
            const RailsConfig& config = {}) {
   RailWorld plain(config), world(config);
-  for (RailWorld* one : {&plain, &world}) {  // the other resource would hold it by its own trials
+  for (RailWorld* one : {&plain, &world}) {  // its own trials would block the other resource
     if (resource == Resource::cpu) one->wish.memory.reset();
     if (resource == Resource::memory) one->wish.cpu.reset();
   }
@@ -29,11 +29,11 @@ bool holds(Resource resource, Verdict verdict, const std::function<void(RailWorl
   return world.rails.holding(resource) == verdict;
 }
 
-bool holds_both(Verdict verdict, const std::function<void(RailWorld&)>& cause) {
-  return holds(Resource::cpu, verdict, cause) && holds(Resource::memory, verdict, cause);
+bool blocks_both(Verdict verdict, const std::function<void(RailWorld&)>& cause) {
+  return blocks(Resource::cpu, verdict, cause) && blocks(Resource::memory, verdict, cause);
 }
 
-// Nothing but one more sample keeps its CPU from being lowered.
+// A world in which one more sample allows the CPU to be lowered.
 RailWorld almost_lowered() {
   RailWorld world;
   world.wish.cpu_sample_count = 1;
@@ -54,8 +54,8 @@ int allowed_lowerings(const RailWorld& world, Resource resource) {
 }  // namespace
 
 // rule: S-01
-TEST_CASE("mode observe lowers nothing and proposes nothing") {
-  CHECK(holds_both(Verdict::observe_mode, [](RailWorld& w) { w.input.mode = Mode::observe; }));
+TEST_CASE("mode observe lowers nothing and recommends nothing") {
+  CHECK(blocks_both(Verdict::observe_mode, [](RailWorld& w) { w.input.mode = Mode::observe; }));
   RailWorld world;
   world.input.mode = Mode::observe;
   world.ticks(kLong);
@@ -63,7 +63,7 @@ TEST_CASE("mode observe lowers nothing and proposes nothing") {
 }
 
 // rule: S-01
-TEST_CASE("mode advise tells the decision that enforce would write") {
+TEST_CASE("mode advise reports the decision that enforce would write") {
   RailWorld advised, enforced;
   advised.input.mode = Mode::advise;
   advised.ticks(kLong);
@@ -78,7 +78,7 @@ TEST_CASE("mode advise tells the decision that enforce would write") {
   CHECK(advised.sample.limits == advised.original);
 }
 
-TEST_CASE("a refusal is told once, and again when the wish has moved") {
+TEST_CASE("a refusal is reported once, and again after the recommendation changed") {
   RailWorld world;
   world.input.phase = RailWorld::unknown();
   world.ticks(kLong);
@@ -93,14 +93,14 @@ TEST_CASE("a refusal is told once, and again when the wish has moved") {
   CHECK(cpu() == 2);
 }
 
-TEST_CASE("hands off means hands off") {
-  CHECK(holds_both(Verdict::hands_off, [](RailWorld& w) { w.input.hands_off = true; }));
+TEST_CASE("a container with hands_off is never lowered") {
+  CHECK(blocks_both(Verdict::hands_off, [](RailWorld& w) { w.input.hands_off = true; }));
 }
 
 // rule: CPU-04
-TEST_CASE("a container with a GPU keeps its CPU quota, and its memory comes down") {
+TEST_CASE("a container with a GPU keeps its CPU quota, and its memory is lowered") {
   const auto gpu = [](RailWorld& w) { w.input.gpu = true; };
-  CHECK(holds(Resource::cpu, Verdict::gpu_container, gpu));
+  CHECK(blocks(Resource::cpu, Verdict::gpu_container, gpu));
   RailWorld world;
   gpu(world);
   world.ticks(kLong);
@@ -113,7 +113,7 @@ TEST_CASE("a container with a GPU keeps its CPU quota, and its memory comes down
   CHECK(told == 1);
 }
 
-TEST_CASE("that a container has a GPU is told whatever its policy wants") {
+TEST_CASE("the verdict for a GPU does not depend on the recommendation") {
   RailWorld world;
   world.input.gpu = true;
   world.wish.cpu.reset();
@@ -122,30 +122,30 @@ TEST_CASE("that a container has a GPU is told whatever its policy wants") {
   CHECK(world.rails.holding(Resource::memory) != Verdict::gpu_container);
 }
 
-TEST_CASE("a quota comes down for the first time only after a fresh look for a GPU") {
-  const auto looked = [](std::chrono::seconds ago) {  // as of the tick that follows
+TEST_CASE("the first lowering of a quota needs a recent GPU scan") {
+  const auto looked = [](std::chrono::seconds ago) {  // relative to the next tick
     return [ago](RailWorld& w) { w.input.gpu_ruled_out = w.time + w.interval - ago; };
   };
   const auto old = looked(kFreshGpuLook + std::chrono::seconds(1));
-  CHECK(holds(Resource::cpu, Verdict::gpu_container, old));
-  CHECK_FALSE(holds(Resource::cpu, Verdict::gpu_container, looked(kFreshGpuLook)));
+  CHECK(blocks(Resource::cpu, Verdict::gpu_container, old));
+  CHECK_FALSE(blocks(Resource::cpu, Verdict::gpu_container, looked(kFreshGpuLook)));
   RailsConfig any;
   any.lower_gpu_quota = true;
-  CHECK_FALSE(holds(Resource::cpu, Verdict::gpu_container, old, any));
+  CHECK_FALSE(blocks(Resource::cpu, Verdict::gpu_container, old, any));
   RailWorld world;
   world.wish.memory.reset();
   world.input.gpu_ruled_out = world.time;
   for (int i = 0; i < kLong && !world.rails.wants_gpu_look(); ++i) world.tick();
   REQUIRE(world.rails.wants_gpu_look());
   for (const Decision& decision : world.all)
-    CHECK(decision.verdict != Verdict::gpu_container);  // a wait that short is not journaled
+    CHECK(decision.verdict != Verdict::gpu_container);  // such a short wait is not journaled
   world.input.gpu_ruled_out = world.time;
   REQUIRE(world.lowers(Resource::cpu, 1));
-  CHECK(world.lowers(Resource::cpu, 2 * kLong));  // further down without another look
+  CHECK(world.lowers(Resource::cpu, 2 * kLong));  // a further lowering needs no new scan
   CHECK_FALSE(world.rails.wants_gpu_look());
 }
 
-TEST_CASE("a look for a GPU is fresh for two intervals where these are longer") {
+TEST_CASE("a GPU scan is recent for two intervals if these are longer") {
   for (const int age : {8, 9}) {
     RailWorld world;
     world.interval = std::chrono::seconds(4);
@@ -159,8 +159,7 @@ TEST_CASE("a look for a GPU is fresh for two intervals where these are longer") 
   }
 }
 
-TEST_CASE("a look for a GPU is asked for while the quota waits for its turn, and for a quota "
-          "alone") {
+TEST_CASE("a GPU scan is requested while the quota waits for its turn, and only for a quota") {
   RailWorld world;
   world.wish.memory.reset();
   REQUIRE(world.lowers(Resource::cpu, kLong));
@@ -179,7 +178,7 @@ TEST_CASE("a look for a GPU is asked for while the quota waits for its turn, and
 }
 
 // rule: CPU-04
-TEST_CASE("lower_gpu_quota lowers the quota of a container with a GPU like any other") {
+TEST_CASE("with lower_gpu_quota the quota of a container with a GPU is lowered as any other") {
   RailsConfig config;
   config.lower_gpu_quota = true;
   RailWorld plain(config), gpu(config);
@@ -190,31 +189,31 @@ TEST_CASE("lower_gpu_quota lowers the quota of a container with a GPU like any o
 }
 
 // rule: S-01
-TEST_CASE("a container without a limit is left alone unless manage_unlimited") {
+TEST_CASE("a container without a limit is not lowered without manage_unlimited") {
   const auto unlimited = [](RailWorld& w) {
     if (w.time != MonotonicTime{}) return;
     w.sample.limits.cpu_max->quota.reset();
     w.sample.limits.memory_max->bytes.reset();
     w.original = w.sample.limits;
   };
-  CHECK(holds_both(Verdict::no_limit, unlimited));
+  CHECK(blocks_both(Verdict::no_limit, unlimited));
   RailWorld world;
   unlimited(world);
   world.input.manage_unlimited = true;
   CHECK(world.lowers(Resource::cpu, kLong));
-  CHECK(world.cores() == doctest::Approx(14));  // 16 of the host, two fewer
+  CHECK(world.cores() == doctest::Approx(14));  // 16 of the host, minus two
 }
 
 // rule: S-05
-TEST_CASE("an unknown phase is not lowered") {
-  CHECK(holds_both(Verdict::phase_unknown,
+TEST_CASE("in an unknown phase nothing is lowered") {
+  CHECK(blocks_both(Verdict::phase_unknown,
                    [](RailWorld& w) { w.input.phase = RailWorld::unknown(); }));
 }
 
 // rule: S-05
-TEST_CASE("59 samples are not enough for CPU, 60 are; 19 for memory, 20 are") {
+TEST_CASE("CPU needs 60 samples, memory needs 20") {
   const auto held = [](Resource resource, double count) {
-    return holds(resource, Verdict::not_enough_samples, [count](RailWorld& w) {
+    return blocks(resource, Verdict::not_enough_samples, [count](RailWorld& w) {
       w.wish.cpu_sample_count = w.wish.memory_sample_count = count;
     });
   };
@@ -225,20 +224,20 @@ TEST_CASE("59 samples are not enough for CPU, 60 are; 19 for memory, 20 are") {
 }
 
 // rule: S-05
-TEST_CASE("two earlier runs are not enough, three are") {
+TEST_CASE("three earlier runs are enough, two are not") {
   const auto runs = [](int count) {
     return [count](RailWorld& w) {
       w.wish.cpu_sample_count = w.wish.memory_sample_count = 1;
       w.wish.earlier_runs = count;
     };
   };
-  CHECK(holds_both(Verdict::not_enough_samples, runs(2)));
-  CHECK_FALSE(holds_both(Verdict::not_enough_samples, runs(3)));
+  CHECK(blocks_both(Verdict::not_enough_samples, runs(2)));
+  CHECK_FALSE(blocks_both(Verdict::not_enough_samples, runs(3)));
 }
 
 // rule: S-07
-TEST_CASE("a gap holds, and ten seconds after it") {
-  CHECK(holds_both(Verdict::stale_data, [](RailWorld& w) { w.input.gap = true; }));
+TEST_CASE("nothing is lowered during a gap and for ten seconds after it") {
+  CHECK(blocks_both(Verdict::stale_data, [](RailWorld& w) { w.input.gap = true; }));
   RailWorld world;
   world.ticks(10);
   world.wish.cpu_sample_count = world.wish.memory_sample_count = 1;
@@ -253,36 +252,37 @@ TEST_CASE("a gap holds, and ten seconds after it") {
 
 // rule: S-07
 TEST_CASE("a frozen container is not lowered") {
-  CHECK(holds_both(Verdict::stale_data, [](RailWorld& w) { w.sample.frozen = true; }));
+  CHECK(blocks_both(Verdict::stale_data, [](RailWorld& w) { w.sample.frozen = true; }));
 }
 
 // rule: S-07
-TEST_CASE("a counter that fell holds") {
-  CHECK(holds_both(Verdict::stale_data, [](RailWorld& w) {
-    if (w.previous) w.previous->memory.pgfault = 1;  // and now it is 0
+TEST_CASE("nothing is lowered after a counter reset") {
+  CHECK(blocks_both(Verdict::stale_data, [](RailWorld& w) {
+    if (w.previous) w.previous->memory.pgfault = 1;  // now it is 0
   }));
 }
 
-TEST_CASE("ten seconds after a thaw nothing is lowered") {
+TEST_CASE("nothing is lowered for ten seconds after a thaw") {
   RailWorld world = almost_lowered();
   world.sample.frozen = true;
   world.tick();
   world.sample.frozen = false;
-  world.time += std::chrono::seconds(60);  // a slow reader: the hold of the frost itself is over
+  world.time += std::chrono::seconds(60);  // a slow reader: the wait after the freeze itself is
+                                           // over
   CHECK_FALSE(world.lowers(Resource::cpu, 10));
   CHECK(world.lowers(Resource::cpu, 1));
 }
 
-TEST_CASE("ten seconds after a counter that fell nothing is lowered") {
+TEST_CASE("nothing is lowered for ten seconds after a counter reset") {
   RailWorld world = almost_lowered();
-  world.previous->memory.pgfault = 1;  // and now it is 0
+  world.previous->memory.pgfault = 1;  // now it is 0
   world.tick();
   CHECK_FALSE(world.lowers(Resource::cpu, 9));
   CHECK(world.lowers(Resource::cpu, 1));
 }
 
 // rule: S-07
-TEST_CASE("a source that stopped holds, and ten seconds more once it is back") {
+TEST_CASE("nothing is lowered while a source is missing and for ten seconds after it returns") {
   const auto stops = [](auto Sample::*source) {
     RailWorld world = almost_lowered();
     const auto before = world.sample.*source;
@@ -297,28 +297,28 @@ TEST_CASE("a source that stopped holds, and ten seconds more once it is back") {
   stops(&Sample::io_pressure);
 }
 
-TEST_CASE("a first sample alone lowers nothing") {
-  CHECK(holds_both(Verdict::stale_data, [](RailWorld& w) { w.previous.reset(); }));
+TEST_CASE("a single first sample lowers nothing") {
+  CHECK(blocks_both(Verdict::stale_data, [](RailWorld& w) { w.previous.reset(); }));
 }
 
 // rule: S-07
-TEST_CASE("twenty seconds after processes came nothing is lowered") {
+TEST_CASE("nothing is lowered for twenty seconds after processes started") {
   RailWorld world;
   CHECK_FALSE(world.lowers(Resource::cpu, 20));
   CHECK(world.lowers(Resource::cpu, 1));
 }
 
 // rule: S-05
-TEST_CASE("pressure that is not quiet holds, each of the three") {
-  CHECK(holds_both(Verdict::pressure_not_quiet,
+TEST_CASE("each of the three pressures blocks a lowering") {
+  CHECK(blocks_both(Verdict::pressure_not_quiet,
                    [](RailWorld& w) { w.set_pressure(0.10, 0, 0); }));
-  CHECK(holds_both(Verdict::pressure_not_quiet,
+  CHECK(blocks_both(Verdict::pressure_not_quiet,
                    [](RailWorld& w) { w.set_pressure(0, 0.001, 0); }));
-  CHECK(holds_both(Verdict::pressure_not_quiet,
+  CHECK(blocks_both(Verdict::pressure_not_quiet,
                    [](RailWorld& w) { w.set_pressure(0, 0, 0.001); }));
 }
 
-TEST_CASE("CPU pressure holds memory only while it is told to") {
+TEST_CASE("CPU pressure blocks memory only with cpu_pressure_holds_memory") {
   RailsConfig config;
   config.cpu_pressure_holds_memory = false;
   RailWorld free(config), strict;
@@ -328,32 +328,32 @@ TEST_CASE("CPU pressure holds memory only while it is told to") {
   CHECK_FALSE(strict.lowers(Resource::memory, kLong));
 }
 
-TEST_CASE("pressure just below the bounds is quiet") {
+TEST_CASE("pressure just below its limit does not block") {
   RailWorld world;
   world.set_pressure(0.099, 0.0009, 0.0009);
   CHECK(world.lowers(Resource::cpu, kLong));
 }
 
 // rule: S-05
-TEST_CASE("without PSI growing refaults, major faults, scans or throttling hold") {
+TEST_CASE("without PSI growing refaults, major faults, scans or throttling block a lowering") {
   const auto grow = [](auto field) {
     return [field](RailWorld& w) {
       w.without_psi();
       field(w);
     };
   };
-  CHECK(holds_both(Verdict::pressure_not_quiet, grow([](RailWorld& w) { w.refaults = 1; })));
-  CHECK(holds_both(Verdict::pressure_not_quiet, grow([](RailWorld& w) { w.major_faults = 1; })));
-  CHECK(holds_both(Verdict::pressure_not_quiet,
+  CHECK(blocks_both(Verdict::pressure_not_quiet, grow([](RailWorld& w) { w.refaults = 1; })));
+  CHECK(blocks_both(Verdict::pressure_not_quiet, grow([](RailWorld& w) { w.major_faults = 1; })));
+  CHECK(blocks_both(Verdict::pressure_not_quiet,
                    grow([](RailWorld& w) { *w.sample.memory.pgscan_direct += 1; })));
-  CHECK(holds_both(Verdict::pressure_not_quiet,
+  CHECK(blocks_both(Verdict::pressure_not_quiet,
                    grow([](RailWorld& w) { *w.sample.cpu.nr_throttled += 1; })));
   RailWorld calm;
   calm.without_psi();
   CHECK(calm.lowers(Resource::memory, kLong));
 }
 
-TEST_CASE("memory is not lowered within five minutes of a max event, and is after") {
+TEST_CASE("memory is not lowered for five minutes after a max event") {
   RailWorld world;
   world.ticks(5);
   world.sample.memory_events.max = 1;
@@ -362,11 +362,11 @@ TEST_CASE("memory is not lowered within five minutes of a max event, and is afte
 }
 
 // rule: MEM-03
-TEST_CASE("need that rose by more than 1 % of the limit since the last sample is not squeezed") {
+TEST_CASE("memory is not lowered while need grows by more than 1 % of the limit per sample") {
   const auto rises_each_tick_by = [](std::uint64_t bytes) {
     return [bytes](RailWorld& w) {
       const auto second = w.time.time_since_epoch() / std::chrono::seconds(1);
-      // From next to nothing, so that it stays far below the limit for all of the test.
+      // Starts near zero, so that need stays far below the limit during the test.
       w.sample.memory.anon_bytes = static_cast<std::uint64_t>(second) * bytes;
     };
   };
@@ -389,8 +389,8 @@ TEST_CASE("need that rose by more than 1 % of the limit since the last sample is
 }
 
 // rule: MEM-06
-TEST_CASE("page cache that would meet the new limit at once holds") {
-  CHECK(holds(Resource::memory, Verdict::cache_in_way,
+TEST_CASE("page cache that would reach the new limit at once blocks a lowering") {
+  CHECK(blocks(Resource::memory, Verdict::cache_in_way,
               [](RailWorld& w) {
                 w.sample.memory_current = Bytes{8 * kGiB - 4096};
                 w.sample.memory.active_file_bytes = 7 * kGiB - 4096;
@@ -402,11 +402,11 @@ TEST_CASE("a change of less than 5 % is not worth a write") {
   const auto wish = [](double cores) {
     return [cores](RailWorld& w) { w.wish.cpu = Cores{cores}; };
   };
-  CHECK(holds(Resource::cpu, Verdict::too_small, wish(3.81)));
-  CHECK_FALSE(holds(Resource::cpu, Verdict::too_small, wish(3.79)));
+  CHECK(blocks(Resource::cpu, Verdict::too_small, wish(3.81)));
+  CHECK_FALSE(blocks(Resource::cpu, Verdict::too_small, wish(3.79)));
 }
 
-TEST_CASE("a quota comes down once a minute, after the trial of the last change") {
+TEST_CASE("a quota is lowered once per minute, after the trial of the last change") {
   RailWorld world;
   world.wish.cpu = Cores{0.1};
   world.wish.memory.reset();
@@ -423,7 +423,7 @@ TEST_CASE("a quota comes down once a minute, after the trial of the last change"
   CHECK(world.time - first == std::chrono::seconds(60));
 }
 
-TEST_CASE("memory.high follows need ten seconds after it was raised") {
+TEST_CASE("memory.high follows need ten seconds after a raise") {
   RailWorld world;
   world.wish.cpu.reset();
   REQUIRE(world.lowers(Resource::memory, kLong));
@@ -439,7 +439,7 @@ TEST_CASE("memory.high follows need ten seconds after it was raised") {
 }
 
 // rule: S-06
-TEST_CASE("while a trial runs nothing is lowered") {
+TEST_CASE("nothing is lowered while a trial of the resource runs") {
   RailsConfig config;
   config.cpu_lower_window = config.memory_lower_window = std::chrono::seconds(1);
   RailWorld world(config);
@@ -448,7 +448,7 @@ TEST_CASE("while a trial runs nothing is lowered") {
   CHECK(world.lowers(Resource::memory, 3));
 }
 
-TEST_CASE("the quota does not wait for a trial of memory, nor memory for one of the quota") {
+TEST_CASE("neither resource waits for a trial of the other") {
   for (const Resource first : {Resource::cpu, Resource::memory}) {
     const Resource second = first == Resource::cpu ? Resource::memory : Resource::cpu;
     RailWorld world;
@@ -462,7 +462,7 @@ TEST_CASE("the quota does not wait for a trial of memory, nor memory for one of 
   }
 }
 
-TEST_CASE("a trial lasts three model steps where those are longer") {
+TEST_CASE("a trial lasts at least three model steps") {
   RailWorld world;
   world.input.model_step_seconds = 20;
   REQUIRE(world.lowers(Resource::memory, kLong));
@@ -473,13 +473,13 @@ TEST_CASE("a trial lasts three model steps where those are longer") {
   CHECK(world.outcomes[0].kind == OutcomeKind::trial_passed);
 }
 
-TEST_CASE("a container whose host has no budget left waits") {
-  CHECK(holds_both(Verdict::rate_limited, [](RailWorld& w) {
+TEST_CASE("a container waits while the host's budget is used up") {
+  CHECK(blocks_both(Verdict::rate_limited, [](RailWorld& w) {
     for (int i = 0; i < 4; ++i) w.budget.lowered(w.time, "", CgroupId{9, 9});
   }));
 }
 
-TEST_CASE("memory whose need was not read is not lowered") {
+TEST_CASE("memory is not lowered if need is unknown") {
   RailWorld world;
   world.sample.memory = {};
   world.sample.memory.workingset_refault_file = 0;
@@ -487,7 +487,7 @@ TEST_CASE("memory whose need was not read is not lowered") {
   CHECK_FALSE(world.lowers(Resource::memory, kLong));
 }
 
-TEST_CASE("counters that do not exist stop nothing that does not need them") {
+TEST_CASE("missing counters block only rules that need them") {
   RailWorld world;
   world.sample.memory_events = {};
   world.sample.io_pressure = {};

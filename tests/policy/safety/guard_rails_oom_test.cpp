@@ -1,4 +1,4 @@
-// The rails and what OOMs under their limits taught.
+// The safety rules and the memory floors after OOMs under their limits.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ WallTime wall(const RailWorld& world) {
   return WallTime(std::chrono::hours(1'000'000) / 2 + world.time.time_since_epoch());
 }
 
-// Until the memory has come down as far as it may.
+// Runs until memory is as low as the rules allow.
 void settle(RailWorld& world) {
   for (std::uint64_t before = 0; before != world.memory_bytes();) {
     before = world.memory_bytes();
@@ -34,7 +34,7 @@ void settle(RailWorld& world) {
 
 }  // namespace
 
-TEST_CASE("an OOM at memory.max tells that the need reached it, once") {
+TEST_CASE("an OOM at memory.max reports once that need reached it") {
   auto world = lowered_for_oom();
   *world.sample.memory_events.oom += 1;
   *world.sample.memory_events.oom_kill += 1;
@@ -46,7 +46,7 @@ TEST_CASE("an OOM at memory.max tells that the need reached it, once") {
   CHECK_FALSE(world.rails.take_oom().has_value());
 }
 
-TEST_CASE("a kill without our limit being met tells the highest need of the last minute") {
+TEST_CASE("a kill below our limit reports the highest need of the last minute") {
   auto world = lowered_for_oom();
   world.sample.memory.anon_bytes = kGiB + 64 * kMiB;
   world.tick();
@@ -60,7 +60,7 @@ TEST_CASE("a kill without our limit being met tells the highest need of the last
   CHECK(oom->measured_bytes == kGibiOfOom + 64 * kMiB);
 }
 
-TEST_CASE("a cgroup below that meets a limit of its own is no event of ours") {
+TEST_CASE("a child cgroup that reaches its own limit causes no event of ours") {
   RailWorld world;
   world.sample.own_limit_events = {0, 0};
   REQUIRE(world.lowers(Resource::memory, kLong));
@@ -72,7 +72,7 @@ TEST_CASE("a cgroup below that meets a limit of its own is no event of ours") {
     world.tick();
     return world.memory_bytes() == 8 * kGiB;
   };
-  SUBCASE("its processes are killed for its own limit") {
+  SUBCASE("its processes are killed at its own limit") {
     for (int i = 0; i < 3; ++i) {
       *all.max += 2, *all.oom += 1, *all.oom_kill += 1;
       CHECK_FALSE(restored());
@@ -82,34 +82,34 @@ TEST_CASE("a cgroup below that meets a limit of its own is no event of ours") {
     CHECK(world.rails.holding(Resource::memory) != Verdict::quarantined);
     CHECK(world.rails.holding(Resource::memory) != Verdict::cool_down);
   }
-  SUBCASE("its processes are killed for ours, where the kills are counted below") {
+  SUBCASE("its processes are killed at our limit, and the kills are counted in the child") {
     *all.max += 1, *all.oom += 1, *all.oom_kill += 1, *own.max += 1, *own.oom += 1;
     CHECK(restored());
     CHECK(world.rails.take_oom()->limit_bytes == 8 * kGibiOfOom);
   }
-  SUBCASE("both limits are met within one sample") {
+  SUBCASE("both limits are reached within one sample") {
     *all.max += 2, *all.oom += 2, *all.oom_kill += 2, *own.max += 1, *own.oom += 1;
     CHECK(restored());
   }
-  SUBCASE("page cache met ours") {
+  SUBCASE("page cache reached our limit") {
     *all.max += 1, *own.max += 1;
     CHECK(restored());
   }
-  SUBCASE("it is killed for want of memory of the whole host") {
+  SUBCASE("it is killed because the whole host is short of memory") {
     *all.oom_kill += 1;
     CHECK(restored());
     CHECK(world.rails.take_oom()->limit_bytes == 0);
   }
-  SUBCASE("a kernel that does not tell them apart, also for one sample only") {
+  SUBCASE("a kernel that does not distinguish the two, also for a single sample") {
     *all.max += 1, *all.oom += 1, *all.oom_kill += 1;
     own = {};
     CHECK(restored());
     REQUIRE(world.rails.take_oom().has_value());
-    own = {1, 1};  // what was told is not told again
+    own = {1, 1};  // a reported event is not reported again
     world.tick();
     CHECK_FALSE(world.rails.take_oom().has_value());
   }
-  SUBCASE("and is told of from now on") {
+  SUBCASE("the kernel starts to report them") {
     own = {};
     world.tick();
     *all.oom += 1, *all.oom_kill += 1;
@@ -118,7 +118,7 @@ TEST_CASE("a cgroup below that meets a limit of its own is no event of ours") {
   }
 }
 
-TEST_CASE("an OOM under the original limit teaches nothing") {
+TEST_CASE("an OOM under the original limit leaves no floor") {
   RailWorld world;
   world.ticks(5);
   *world.sample.memory_events.oom += 1;
@@ -126,7 +126,7 @@ TEST_CASE("an OOM under the original limit teaches nothing") {
   CHECK_FALSE(world.rails.take_oom().has_value());
 }
 
-TEST_CASE("a cgroup that is gone right after the guard saw an event had an OOM") {
+TEST_CASE("a container that ends right after an event of the fast path had an OOM") {
   auto world = lowered_for_oom();
   Decision decision;
   decision.decision_id = 1'000'000;
@@ -135,7 +135,7 @@ TEST_CASE("a cgroup that is gone right after the guard saw an event had an OOM")
   decision.reason = Reason::memory_event;
   decision.old_limits = decision.new_limits = world.sample.limits;
   decision.new_limits.memory_high = world.original.memory_high;
-  SUBCASE("gone before the next step") {
+  SUBCASE("it ends before the next step") {
     world.write(decision);
     world.rails.vanished(world.time);
     const auto oom = world.rails.take_oom();
@@ -143,7 +143,7 @@ TEST_CASE("a cgroup that is gone right after the guard saw an event had an OOM")
     CHECK(oom->measured_bytes == kGibiOfOom);
     CHECK(oom->limit_bytes == 8 * kGibiOfOom);
   }
-  SUBCASE("still there at the next step, gone later") {
+  SUBCASE("it exists at the next step and ends later") {
     world.write(decision);
     world.tick();
     world.rails.vanished(world.time);
@@ -157,7 +157,7 @@ TEST_CASE("a cgroup that is gone right after the guard saw an event had an OOM")
   }
 }
 
-TEST_CASE("memory comes down to what an OOM taught, not below, and the verdict says so") {
+TEST_CASE("memory is lowered to the floor of an OOM, not below, and the verdict says so") {
   RailWorld world;
   world.input.oom_floor_bytes = 5 * kGibiOfOom;
   settle(world);
@@ -169,13 +169,13 @@ TEST_CASE("memory comes down to what an OOM taught, not below, and the verdict s
   });
   REQUIRE(refused != world.all.rend());
   CHECK(refused->new_limits.memory_bytes()->value < 5 * kGiB);
-  CHECK(refused->statistic == 2 * kGibiOfOom);  // the policy's wish is what it was
+  CHECK(refused->statistic == 2 * kGibiOfOom);  // the recommendation is unchanged
   world.input.oom_floor_bytes = 0;
   settle(world);
   CHECK(world.memory_bytes() < 3 * kGiB);
 }
 
-TEST_CASE("an OOM that taught more than the original limit leaves nothing to lower") {
+TEST_CASE("an OOM floor above the original limit blocks every lowering") {
   RailWorld world;
   world.input.oom_floor_bytes = 9 * kGibiOfOom;
   settle(world);
@@ -184,7 +184,7 @@ TEST_CASE("an OOM that taught more than the original limit leaves nothing to low
   CHECK(world.cores() < 4);
 }
 
-TEST_CASE("a lowered limit is raised to what an OOM of the image taught since, not above it") {
+TEST_CASE("a lowered limit is raised to a new OOM floor of the image, not above it") {
   RailWorld world;
   settle(world);
   REQUIRE(world.memory_bytes() < 3 * kGiB);
@@ -199,7 +199,7 @@ TEST_CASE("a lowered limit is raised to what an OOM of the image taught since, n
 }
 
 // rule: MEM-04
-TEST_CASE("ten OOMs in a row of the same need give the same floor") {
+TEST_CASE("ten OOMs with the same need give the same floor") {
   RailWorld world;
   OomMemory memory;
   double first = 0;

@@ -1,4 +1,4 @@
-// Programs that start or read limits again, and limits that somebody puts back.
+// Programs that start or reread limits, and originals that others restore.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 using namespace cgphase;
 
 // rule: MEM-07
-TEST_CASE("for twenty seconds after a program started the limits stay the originals") {
+TEST_CASE("the limits stay at the originals for twenty seconds after a program starts") {
   auto world = lowered_world();
   world.sample.programs.started = true;
   const auto decisions = world.tick();
@@ -24,7 +24,7 @@ TEST_CASE("for twenty seconds after a program started the limits stay the origin
   CHECK(world.lowers(Resource::memory, 1));
 }
 
-TEST_CASE("a program that starts while a lowering is on its way has it put back") {
+TEST_CASE("a lowering is reverted if a program starts during it") {
   RailWorld world;
   world.apply = false;
   const auto lowering = world.find(Resource::memory, Direction::lower, kLong);
@@ -40,7 +40,7 @@ TEST_CASE("a program that starts while a lowering is on its way has it put back"
 }
 
 // rule: MEM-07
-TEST_CASE("a limit that programs read again goes back and stays, and the other one comes down") {
+TEST_CASE("a limit that programs reread is restored and stays, and the other one is lowered") {
   for (const Resource read : {Resource::cpu, Resource::memory}) {
     const Resource other = read == Resource::cpu ? Resource::memory : Resource::cpu;
     auto world = lowered_world();
@@ -57,7 +57,7 @@ TEST_CASE("a limit that programs read again goes back and stays, and the other o
   }
 }
 
-TEST_CASE("what the guard put back for a program that started stays for twenty seconds") {
+TEST_CASE("a restore by the fast path for a started program lasts twenty seconds") {
   auto world = lowered_world();
   Decision raise{.resource = Resource::memory};
   raise.direction = Direction::raise;
@@ -69,7 +69,7 @@ TEST_CASE("what the guard put back for a program that started stays for twenty s
   CHECK(world.lowers(Resource::memory, 2));
 }
 
-TEST_CASE("originals that come back just before somebody's limit are no reset") {
+TEST_CASE("originals that return just before a foreign limit are not a reset") {
   for (const bool somebody : {false, true}) {
     auto world = lowered_world();
     world.wish.memory = Bytes{2 * kGiB};
@@ -88,8 +88,8 @@ TEST_CASE("originals that come back just before somebody's limit are no reset") 
   }
 }
 
-TEST_CASE("a lowering that a program's start made void is told as that, and no reset") {
-  auto world = lowered_world();  // what was in force before it goes back, too
+TEST_CASE("a lowering voided by a program start is reported as such and is not a reset") {
+  auto world = lowered_world();  // the limit in force before it is restored, too
   world.apply = false;
   world.wish.cpu = Cores{1};
   const auto lowering = world.find(Resource::cpu, Direction::lower, kLong);

@@ -1,4 +1,4 @@
-// Random containers on a simulated kernel: whatever happens, the laws hold.
+// The laws of the safety rules for random containers on a simulated kernel.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 constexpr int kRounds = 200;
 constexpr int kTicks = 600;
 
-// A world that changes at random, and remembers what the laws speak of.
+// A world that changes at random and records what the laws check.
 struct RandomWorld : RailWorld {
   explicit RandomWorld(std::uint32_t seed) : RailWorld(quick()), random(seed) {
     const std::uint64_t cores = 1 + random() % 16;
@@ -35,7 +35,7 @@ struct RandomWorld : RailWorld {
     if (one_in(4)) sample.limits.cpu_max_burst.reset();
     original = sample.limits;
   }
-  // Shorter waits, so that more happens in a round; the laws stay the same.
+  // Shorter waits, so that more happens in a round. The laws are the same.
   static RailsConfig quick() {
     RailsConfig config;
     config.cool_down = seconds(20);
@@ -191,7 +191,7 @@ TEST_CASE("random containers never break the laws of lowering") {
                world.all.empty()));
     }
   }
-  // The rounds were worth something.
+  // Enough happened in the rounds.
   CHECK(lowerings > 500);
   CHECK(raises > 500);
   CHECK(events > 100);
@@ -199,7 +199,7 @@ TEST_CASE("random containers never break the laws of lowering") {
                       << events << " memory events");
 }
 
-TEST_CASE("no lowering in quarantine") {
+TEST_CASE("nothing is lowered in quarantine") {
   for (std::uint32_t seed = 1; seed <= kRounds; ++seed) {
     CAPTURE(seed);
     RandomWorld world(seed);
@@ -243,7 +243,7 @@ TEST_CASE("the same samples give the same decisions") {
   }
 }
 
-TEST_CASE("a value that is read back after our write and is not ours is somebody's intent") {
+TEST_CASE("a value read back after our write that is not ours is foreign") {
   RailWorld world;
   world.apply = false;
   const auto lowering = world.find(Resource::memory, Direction::lower, 120);
@@ -255,7 +255,7 @@ TEST_CASE("a value that is read back after our write and is not ours is somebody
   CHECK(world.rails.holding(Resource::memory) == Verdict::standing_down);
 }
 
-TEST_CASE("a knob that a decision leaves alone is not taken for ours") {
+TEST_CASE("a knob that a decision does not change does not count as ours") {
   RailWorld world;
   const auto lowering = world.find(Resource::memory, Direction::lower, 120);
   REQUIRE(lowering);

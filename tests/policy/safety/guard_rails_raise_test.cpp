@@ -1,4 +1,4 @@
-// Raises, trials, drift: what the rails do on their own.
+// Raises, trials and foreign changes: actions of the safety rules without a recommendation.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ bool has_outcome(const RailWorld& world, OutcomeKind kind) {
 }  // namespace
 
 // rule: CPU-02
-TEST_CASE("throttling of more than 2 % of five seconds raises by 1.2") {
+TEST_CASE("throttling above 2 % of five seconds raises by 1.2") {
   auto world = lowered_world();
   world.throttled_usec = 100'000;
   CHECK_FALSE(world.find(Resource::cpu, Direction::raise, 1).has_value());
@@ -42,7 +42,7 @@ TEST_CASE("three throttled periods in five seconds raise, two do not") {
 }
 
 // rule: CPU-02
-TEST_CASE("a second raise for throttling within ten minutes goes back to the original") {
+TEST_CASE("a second raise for throttling within ten minutes restores the original") {
   auto world = lowered_world();
   world.throttled_periods = 3;
   world.tick();
@@ -59,7 +59,7 @@ TEST_CASE("a second raise for throttling within ten minutes goes back to the ori
   }());
 }
 
-TEST_CASE("a second raise after more than ten minutes is one of 1.2 again") {
+TEST_CASE("a second raise after more than ten minutes is again by 1.2") {
   auto world = lowered_world();
   world.throttled_periods = 3;
   world.tick();
@@ -71,7 +71,7 @@ TEST_CASE("a second raise after more than ten minutes is one of 1.2 again") {
   CHECK(world.cores() == doctest::Approx(2.88));
 }
 
-TEST_CASE("a raise for throttling never passes the original") {
+TEST_CASE("a raise for throttling never exceeds the original") {
   auto world = lowered_world();
   world.wish.cpu = Cores{3.9};
   world.tick();
@@ -82,7 +82,7 @@ TEST_CASE("a raise for throttling never passes the original") {
 }
 
 // rule: S-05
-TEST_CASE("CPU is not lowered for five minutes after it was throttled by us") {
+TEST_CASE("CPU is not lowered for five minutes after it was throttled by our quota") {
   auto world = lowered_world();
   world.throttled_periods = 3;
   world.tick();
@@ -93,7 +93,7 @@ TEST_CASE("CPU is not lowered for five minutes after it was throttled by us") {
 }
 
 // rule: CPU-02
-TEST_CASE("usage above 90 % of a lowered limit raises it") {
+TEST_CASE("use above 90 % of a lowered limit raises it") {
   auto world = lowered_world();
   world.cpu_cores = 1.8;
   CHECK_FALSE(world.find(Resource::cpu, Direction::raise, 1).has_value());
@@ -104,7 +104,7 @@ TEST_CASE("usage above 90 % of a lowered limit raises it") {
 }
 
 // rule: S-05
-TEST_CASE("what the policy wants more is given at once, in an unknown phase too") {
+TEST_CASE("a higher recommendation is written at once, also in an unknown phase") {
   auto world = lowered_world();
   world.input.phase = RailWorld::unknown();
   world.wish.cpu = Cores{3};
@@ -147,7 +147,7 @@ TEST_CASE("a max event restores the original at once") {
   CHECK(world.memory_bytes() == 8 * kGiB);
 }
 
-TEST_CASE("an event in a gap of samples is seen after it") {
+TEST_CASE("an event during a gap of samples is answered after it") {
   auto world = lowered_world();
   world.previous.reset();
   world.input.gap = true;
@@ -156,7 +156,7 @@ TEST_CASE("an event in a gap of samples is seen after it") {
 }
 
 // rule: MEM-04
-TEST_CASE("an OOM under our limit quarantines the memory for a day") {
+TEST_CASE("an OOM under our limit quarantines memory for a day") {
   auto world = lowered_world();
   world.sample.memory_events.oom_kill = 1;
   world.tick();
@@ -168,7 +168,7 @@ TEST_CASE("an OOM under our limit quarantines the memory for a day") {
   CHECK(world.lowers(Resource::memory, kLong));
 }
 
-TEST_CASE("an OOM under the original limit is no quarantine") {
+TEST_CASE("an OOM under the original limit causes no quarantine") {
   RailWorld world;
   world.ticks(5);
   world.sample.memory_events.oom_kill = 1;
@@ -189,13 +189,13 @@ TEST_CASE("full memory pressure under our limit restores the original") {
 }
 
 // rule: MEM-07
-TEST_CASE("processes that end or come find the original limits") {
+TEST_CASE("when processes end or start, the original limits are restored") {
   auto world = lowered_world();
   world.sample.populated = false;
   world.tick();
   CHECK(world.sample.limits == world.original);
   auto started = lowered_world();
-  started.apply = false;  // the restore at their end went unanswered
+  started.apply = false;  // the restore at their end got no answer
   started.sample.populated = false;
   started.tick();
   started.ticks(2);
@@ -205,7 +205,7 @@ TEST_CASE("processes that end or come find the original limits") {
   CHECK(started.sample.limits == started.original);
 }
 
-TEST_CASE("leaving mode enforce restores, and never before anything was lowered") {
+TEST_CASE("leaving mode enforce restores only if something was lowered") {
   auto world = lowered_world();
   world.input.mode = Mode::observe;
   const auto decisions = world.tick();
@@ -218,7 +218,7 @@ TEST_CASE("leaving mode enforce restores, and never before anything was lowered"
   CHECK(fresh.all.empty());
 }
 
-TEST_CASE("a raise without an answer is asked again after two seconds") {
+TEST_CASE("a raise without an answer is requested again after two seconds") {
   auto world = lowered_world();
   world.apply = false;
   world.sample.memory_events.max = 1;
@@ -227,7 +227,7 @@ TEST_CASE("a raise without an answer is asked again after two seconds") {
   CHECK(world.find(Resource::memory, Direction::raise, 1).has_value());
 }
 
-TEST_CASE("an event while a lowering is on its way restores as soon as it is in force") {
+TEST_CASE("an event during a lowering restores as soon as the lowering is in force") {
   RailWorld world;
   world.apply = false;
   const auto lowering = world.find(Resource::memory, Direction::lower, kLong);
@@ -252,18 +252,18 @@ TEST_CASE("a trial without harm passes after 30 s") {
 }
 
 // rule: S-06
-TEST_CASE("refaults above those of the phase before revert the lowering") {
+TEST_CASE("refaults above those of the phase revert the lowering") {
   RailWorld world;
   REQUIRE(world.lowers(Resource::memory, kLong));
   const std::uint64_t low = world.memory_bytes();
-  world.refaults = 11;  // of none
+  world.refaults = 11;  // instead of none
   world.ticks(30);
   CHECK(has_outcome(world, OutcomeKind::trial_reverted));
   CHECK(world.memory_bytes() > low);
   CHECK(world.all.back().reason == Reason::trial_failed);
 }
 
-TEST_CASE("refaults as before, and 20 % more, are no harm") {
+TEST_CASE("refaults up to 20 % above those of the phase are accepted") {
   RailWorld world;
   world.refaults = 100;
   REQUIRE(world.lowers(Resource::memory, kLong));
@@ -278,7 +278,7 @@ TEST_CASE("refaults as before, and 20 % more, are no harm") {
   CHECK(has_outcome(worse, OutcomeKind::trial_reverted));
 }
 
-TEST_CASE("memory pressure and major faults of a trial revert it") {
+TEST_CASE("memory pressure and major faults in a trial revert it") {
   RailWorld pressure;
   REQUIRE(pressure.lowers(Resource::memory, kLong));
   pressure.set_pressure(0, 0.02, 0);
@@ -291,7 +291,7 @@ TEST_CASE("memory pressure and major faults of a trial revert it") {
   CHECK(has_outcome(faults, OutcomeKind::trial_reverted));
 }
 
-TEST_CASE("an event in a trial reverts it at once and doubles the cool-down") {
+TEST_CASE("an event in a trial reverts it at once and doubles the cooldown") {
   RailWorld world;
   REQUIRE(world.lowers(Resource::memory, kLong));
   world.sample.memory_events.max = 1;
@@ -303,7 +303,7 @@ TEST_CASE("an event in a trial reverts it at once and doubles the cool-down") {
 }
 
 // rule: S-06
-TEST_CASE("three failed trials quarantine, two do not") {
+TEST_CASE("three failed trials cause a quarantine, two do not") {
   RailsConfig config;
   config.cool_down = seconds(10);
   RailWorld world(config);
@@ -330,7 +330,7 @@ TEST_CASE("a failed trial is forgotten after an hour without another") {
   CHECK(world.rails.holding(Resource::memory) != Verdict::quarantined);
 }
 
-TEST_CASE("a write that failed counts as a failed trial") {
+TEST_CASE("a failed write counts as a failed trial") {
   RailWorld world;
   world.apply = false;
   const auto lowering = world.find(Resource::memory, Direction::lower, kLong);
@@ -342,7 +342,7 @@ TEST_CASE("a write that failed counts as a failed trial") {
   CHECK(world.lowers(Resource::memory, 2));
 }
 
-TEST_CASE("a lowering that a raise came before is no failed trial") {
+TEST_CASE("a lowering overtaken by a raise is not a failed trial") {
   RailWorld world;
   world.apply = false;
   const auto lowering = world.find(Resource::memory, Direction::lower, kLong);
@@ -354,7 +354,7 @@ TEST_CASE("a lowering that a raise came before is no failed trial") {
   CHECK_FALSE(has_outcome(world, OutcomeKind::write_failed));
 }
 
-TEST_CASE("a raise for another reason overtakes a trial without blame") {
+TEST_CASE("a raise for another reason ends a trial without a failure") {
   RailWorld world;
   world.wish.memory.reset();
   REQUIRE(world.lowers(Resource::cpu, kLong));
@@ -365,7 +365,7 @@ TEST_CASE("a raise for another reason overtakes a trial without blame") {
   CHECK(world.lowers(Resource::cpu, 61));
 }
 
-TEST_CASE("a quota that was lowered before a GPU was seen goes back at once, memory does not") {
+TEST_CASE("a GPU restores a lowered quota at once, but not memory") {
   auto world = lowered_world();
   const auto memory = world.memory_bytes();
   world.input.gpu = true;
@@ -378,7 +378,7 @@ TEST_CASE("a quota that was lowered before a GPU was seen goes back at once, mem
   CHECK(world.memory_bytes() <= memory);
 }
 
-TEST_CASE("a quota of a GPU's container that was never lowered is nobody's to raise") {
+TEST_CASE("a GPU does not raise a quota that was never lowered") {
   RailWorld world;
   world.tick();
   world.input.gpu = true;
@@ -388,7 +388,7 @@ TEST_CASE("a quota of a GPU's container that was never lowered is nobody's to ra
 }
 
 // rule: S-08
-TEST_CASE("somebody else's limit becomes the original and we stand down for 15 minutes") {
+TEST_CASE("a foreign limit becomes the original, and nothing is lowered for 15 minutes") {
   auto world = lowered_world();
   world.sample.limits.memory_max = MemoryLimit{Bytes{6 * kGiB}};
   world.wish.memory = Bytes{2 * kGiB};
@@ -399,7 +399,7 @@ TEST_CASE("somebody else's limit becomes the original and we stand down for 15 m
   CHECK(world.lowers(Resource::memory, 2));
 }
 
-TEST_CASE("a limit that is lower than ours is adopted too, and not raised above") {
+TEST_CASE("a foreign limit below ours becomes the original and is not raised") {
   auto world = lowered_world();
   world.sample.limits.cpu_max->quota = Microseconds{50'000};
   world.wish.cpu = Cores{4};
@@ -407,7 +407,7 @@ TEST_CASE("a limit that is lower than ours is adopted too, and not raised above"
   CHECK(world.cores() == 0.5);
 }
 
-TEST_CASE("the original back without a reload is somebody's intent: 15 minutes") {
+TEST_CASE("an original restored without a reload counts as foreign and blocks for 15 minutes") {
   auto world = lowered_world();
   world.sample.limits = world.original;
   world.wish.memory = Bytes{2 * kGiB};
@@ -416,7 +416,7 @@ TEST_CASE("the original back without a reload is somebody's intent: 15 minutes")
 }
 
 // rule: S-08
-TEST_CASE("the original back within seconds of a reload is re-applied after a pause") {
+TEST_CASE("an original restored within seconds of a reload is lowered again after a pause") {
   auto world = lowered_world();
   world.wish.memory = Bytes{2 * kGiB};
   world.input.reload = world.time;
@@ -428,7 +428,7 @@ TEST_CASE("the original back within seconds of a reload is re-applied after a pa
 }
 
 // rule: S-08
-TEST_CASE("three silent reverts an hour are re-applied, after the fourth we yield") {
+TEST_CASE("after three silent resets per hour we lower again, after the fourth we yield") {
   auto world = lowered_world();
   world.wish.memory = Bytes{2 * kGiB};
   const MonotonicTime begin = world.time;
@@ -443,7 +443,7 @@ TEST_CASE("three silent reverts an hour are re-applied, after the fourth we yiel
   CHECK(world.time - begin >= std::chrono::hours(1));
 }
 
-TEST_CASE("a reset that is read in two ticks, knob by knob, counts once") {
+TEST_CASE("a reset read in two ticks, knob by knob, counts once") {
   auto world = lowered_world();
   world.wish.memory = Bytes{2 * kGiB};
   for (int revert = 1; revert <= 3; ++revert) {
@@ -459,20 +459,20 @@ TEST_CASE("a reset that is read in two ticks, knob by knob, counts once") {
   }
 }
 
-TEST_CASE("a value of ours in the file is never taken for somebody else's") {
+TEST_CASE("an earlier value of ours in the file is not foreign") {
   auto world = lowered_world();
   const Limits first = world.sample.limits;
   world.wish.cpu = Cores{1};
   REQUIRE(world.lowers(Resource::cpu, kLong));
   world.ticks(2);
-  world.sample.limits.cpu_max = first.cpu_max;  // an older write shows up again
+  world.sample.limits.cpu_max = first.cpu_max;  // an older write appears again
   world.sample.limits.cpu_max_burst = first.cpu_max_burst;
   world.tick();
   CHECK(world.rails.original().cpu_max == world.original.cpu_max);
   CHECK(world.rails.holding(Resource::cpu) != Verdict::standing_down);
 }
 
-TEST_CASE("a sample from before our last write is no drift") {
+TEST_CASE("a sample older than our last write is not a foreign change") {
   RailWorld world;
   world.apply = false;
   const auto lowering = world.find(Resource::memory, Direction::lower, kLong);
@@ -480,13 +480,13 @@ TEST_CASE("a sample from before our last write is no drift") {
   Limits in_force = world.sample.limits;
   in_force.memory_high = lowering->new_limits.memory_high;
   world.rails.written(*lowering, WriteEnd::done, in_force, world.time + seconds(2));
-  world.tick();  // its limits were read a second before the write was done
+  world.tick();  // its limits were read a second before the write ended
   CHECK(world.rails.holding(Resource::memory) != Verdict::standing_down);
 }
 
 namespace {
 
-// The guard puts the original back between two ticks, as the pipeline tells the rails.
+// The fast path restores the original between two ticks. The pipeline reports it like this.
 void guard_restores(RailWorld& world, Resource resource, Reason reason) {
   Decision decision;
   decision.decision_id = 1'000'000;
@@ -504,14 +504,14 @@ void guard_restores(RailWorld& world, Resource resource, Reason reason) {
 
 }  // namespace
 
-TEST_CASE("a raise by the guard for throttling cools down for five minutes") {
+TEST_CASE("a raise by the fast path for throttling starts a cooldown of five minutes") {
   auto world = lowered_world();
   guard_restores(world, Resource::cpu, Reason::throttled);
   CHECK_FALSE(world.lowers(Resource::cpu, 299));
   CHECK(world.lowers(Resource::cpu, 3));
 }
 
-TEST_CASE("throttling that the guard has answered by a fifth is not answered by the original") {
+TEST_CASE("throttling that the fast path answered by a fifth does not restore the original") {
   auto world = lowered_world();
   world.cpu_cores = 1;
   Decision raise;
@@ -522,7 +522,7 @@ TEST_CASE("throttling that the guard has answered by a fifth is not answered by 
   raise.reason = Reason::throttled;
   raise.old_limits = raise.new_limits = world.sample.limits;
   raise.new_limits.cpu_max->quota = Microseconds{240'000};
-  // In the middle of an interval, whose throttling was before it.
+  // In the middle of an interval; the throttling was before it.
   world.sample.limits.cpu_max = raise.new_limits.cpu_max;
   world.rails.written(raise, WriteEnd::done, world.sample.limits,
                       world.time + std::chrono::milliseconds(500));
@@ -537,7 +537,7 @@ TEST_CASE("throttling that the guard has answered by a fifth is not answered by 
   CHECK(world.cores() == doctest::Approx(4));
 }
 
-TEST_CASE("throttling right after a raise counts, whatever the nanoseconds of the interval") {
+TEST_CASE("throttling right after a raise counts, regardless of nanoseconds in the interval") {
   for (int odd = -25; odd <= 25; ++odd) {
     CAPTURE(odd);
     auto world = lowered_world();
@@ -550,7 +550,7 @@ TEST_CASE("throttling right after a raise counts, whatever the nanoseconds of th
   }
 }
 
-TEST_CASE("a raise by the guard in a trial reverts it and doubles the cool-down") {
+TEST_CASE("a raise by the fast path in a trial reverts it and doubles the cooldown") {
   RailWorld world;
   REQUIRE(world.lowers(Resource::memory, kLong));
   guard_restores(world, Resource::memory, Reason::memory_event);
@@ -560,7 +560,7 @@ TEST_CASE("a raise by the guard in a trial reverts it and doubles the cool-down"
   CHECK(world.lowers(Resource::memory, 3));
 }
 
-TEST_CASE("an OOM that the guard answered first is still put down to our limit") {
+TEST_CASE("an OOM that the fast path answered first still counts against our limit") {
   auto world = lowered_world();
   guard_restores(world, Resource::memory, Reason::memory_event);
   world.sample.memory_events.oom_kill = 1;
@@ -571,7 +571,7 @@ TEST_CASE("an OOM that the guard answered first is still put down to our limit")
 }
 
 // rule: MEM-05
-TEST_CASE("a stall that the guard broke quarantines the memory for half an hour, not the CPU") {
+TEST_CASE("a stall ended by the fast path quarantines memory for half an hour, but not CPU") {
   auto world = lowered_world();
   world.wish.memory = Bytes{2 * kGiB};
   guard_restores(world, Resource::memory, Reason::stalled);
@@ -590,7 +590,7 @@ TEST_CASE("a stall does not shorten the quarantine of an OOM") {
   CHECK_FALSE(world.lowers(Resource::memory, 1900));
 }
 
-TEST_CASE("a restore on request blames nothing") {
+TEST_CASE("a requested restore counts as no failure") {
   auto world = lowered_world();
   world.wish.memory = Bytes{2 * kGiB};
   guard_restores(world, Resource::memory, Reason::restored);

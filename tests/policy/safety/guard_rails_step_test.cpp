@@ -1,4 +1,4 @@
-// How far a limit comes down: steps, floors and what must stay free.
+// How far one step lowers a limit: steps, floors and headroom.
 #include <doctest/doctest.h>
 
 #include "policy/safety/limit_arithmetic.h"
@@ -7,7 +7,7 @@
 using namespace cgphase;
 
 // rule: CPU-02
-TEST_CASE("CPU comes down by two cores or a tenth at most, in any case 30 s apart") {
+TEST_CASE("CPU is lowered by at most two cores or a tenth, 30 s apart") {
   RailWorld world;
   world.input.host.cpu_cores = 64;
   world.sample.limits.cpu_max->quota = Microseconds{4'000'000};  // 40 cores
@@ -21,7 +21,7 @@ TEST_CASE("CPU comes down by two cores or a tenth at most, in any case 30 s apar
 }
 
 // rule: CPU-01
-TEST_CASE("CPU never comes below 10 ms per period, and the period stays") {
+TEST_CASE("CPU is never lowered below 10 ms per period, and the period stays") {
   RailWorld world;
   world.wish.cpu = Cores{0};
   world.cpu_cores = 0.001;
@@ -31,16 +31,16 @@ TEST_CASE("CPU never comes below 10 ms per period, and the period stays") {
 }
 
 // rule: CPU-01
-TEST_CASE("burst comes down with the quota, never above it") {
+TEST_CASE("the burst is lowered with the quota and never above it") {
   RailWorld world;
   REQUIRE(world.lowers(Resource::cpu, kLong));
   CHECK(world.sample.limits.cpu_max->quota == Microseconds{200'001});
   CHECK(world.sample.limits.cpu_max_burst == Microseconds{200'001});
 }
 
-// What somebody else writes is told from ours by its value alone.
+// Foreign values are recognised only because they differ from ours.
 // rule: S-03
-TEST_CASE("nothing is lowered to a value that people write, unless it is asked for") {
+TEST_CASE("no limit is lowered to a round value unless somebody asked for it") {
   for (double cores = 0; cores < 3.5; cores += 0.05) {
     RailWorld world;
     world.wish.cpu = Cores{cores};
@@ -53,7 +53,7 @@ TEST_CASE("nothing is lowered to a value that people write, unless it is asked f
     REQUIRE(world.lowers(Resource::memory, kLong));
     CHECK(world.memory_bytes() % kMiB != 0);
   }
-  // Just below the original that is the original, not a microsecond above it.
+  // Just below the original, the result is the original, not one microsecond above it.
   RailWorld world;
   const Limits& original = world.original;
   const double ceiling = *cpu_in_force(original, world.input.host);
@@ -70,7 +70,7 @@ TEST_CASE("nothing is lowered to a value that people write, unless it is asked f
 }
 
 // rule: MEM-01
-TEST_CASE("a first memory step takes half of the limit at most, in whole pages") {
+TEST_CASE("a first memory step is at most half of the limit, in whole pages") {
   RailWorld world;
   *world.sample.memory.anon_bytes = kGiB + 1;
   REQUIRE(world.find(Resource::memory, Direction::lower, 25).has_value());  // before a dwell
@@ -79,7 +79,7 @@ TEST_CASE("a first memory step takes half of the limit at most, in whole pages")
 }
 
 // rule: MEM-03
-TEST_CASE("a memory step goes all the way after a steady dwell, or with earlier runs") {
+TEST_CASE("a memory step reaches the recommendation after a steady dwell, or with earlier runs") {
   RailWorld world;
   world.wish.memory_sample_count = 1;
   world.ticks(40);
@@ -92,7 +92,7 @@ TEST_CASE("a memory step goes all the way after a steady dwell, or with earlier 
   CHECK(proven.memory_bytes() == 2 * kGiB + kPageBytes);
 }
 
-TEST_CASE("one memory step leaves half of the cold cache in place") {
+TEST_CASE("one memory step leaves half of the cold cache unreclaimed") {
   const RailsConfig config;
   MemoryState state;
   state.long_step = true;
@@ -118,7 +118,7 @@ TEST_CASE("the memory floor is the largest of its three terms") {
 }
 
 // rule: S-09
-TEST_CASE("beside who kills on memory pressure the margins are twice as large") {
+TEST_CASE("beside a program that kills on memory pressure the margins are doubled") {
   const RailsConfig config;
   MemoryState state;
   state.margin_factor = config.killed_margin_factor;
@@ -150,7 +150,7 @@ TEST_CASE("headroom is a quarter of a limit below 1 GiB and a tenth of a large o
 }
 
 // rule: MEM-01
-TEST_CASE("memory.high never comes below low or min") {
+TEST_CASE("memory.high is never lowered below memory.low or memory.min") {
   const RailsConfig config;
   MemoryState state;
   state.limit_bytes = 8.0 * kGiB;

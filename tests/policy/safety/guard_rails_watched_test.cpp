@@ -1,4 +1,5 @@
-// What the rails remember of a container that was only observed, and what they must learn anew.
+// What the safety rules know of a container that was only observed, and what they must measure
+// first.
 #include <doctest/doctest.h>
 
 #include "tests/policy/safety/rail_world.h"
@@ -7,7 +8,7 @@ using namespace cgphase;
 
 namespace {
 
-// What an observed container that is to be enforced now has behind it.
+// The world of a container that was observed and is enforced from now on.
 RailWorld observed(int ticks) {
   RailWorld world;
   world.input.mode = Mode::observe;
@@ -18,7 +19,7 @@ RailWorld observed(int ticks) {
 
 }  // namespace
 
-TEST_CASE("what was only observed is lowered no sooner than one that is new, whatever is known") {
+TEST_CASE("an observed container is lowered no sooner than a new one, even with earlier runs") {
   for (const Resource resource : {Resource::cpu, Resource::memory}) {
     RailWorld fresh, late = observed(500);
     for (RailWorld* world : {&fresh, &late}) world->wish.earlier_runs = 100;
@@ -26,12 +27,12 @@ TEST_CASE("what was only observed is lowered no sooner than one that is new, wha
     while (fresh_ticks < 300 && !fresh.lowers(resource, 1)) fresh_ticks += 1;
     while (late_ticks < 300 && !late.lowers(resource, 1)) late_ticks += 1;
     CHECK(late_ticks >= fresh_ticks);
-    CHECK(late_ticks >= 59);  // enough samples of its own, and the peak of a minute
+    CHECK(late_ticks >= 59);  // enough samples of its own, and a minute of need
     CHECK(late_ticks < 120);
   }
 }
 
-TEST_CASE("after observing each phase must be seen anew before a limit comes down in it") {
+TEST_CASE("after observing, a limit is lowered in a phase only after samples of that phase") {
   RailWorld world = observed(500);
   world.ticks(50);
   world.input.phase = RailWorld::known(1);
@@ -40,7 +41,7 @@ TEST_CASE("after observing each phase must be seen anew before a limit comes dow
   CHECK(world.lowers(Resource::cpu, 2));
 }
 
-TEST_CASE("a memory event that was only observed cools down as any other") {
+TEST_CASE("a memory event while observing starts a cooldown") {
   RailWorld world = observed(200);
   world.input.mode = Mode::observe;
   *world.sample.memory_events.max += 1;
@@ -50,7 +51,7 @@ TEST_CASE("a memory event that was only observed cools down as any other") {
   CHECK(world.lowers(Resource::memory, 5));
 }
 
-TEST_CASE("a limit that somebody changed while it was only observed is the original") {
+TEST_CASE("a limit that somebody changed while observing is the original") {
   RailWorld world = observed(200);
   world.input.mode = Mode::observe;
   world.sample.limits.memory_max = MemoryLimit{Bytes{6 * kGiB}};
@@ -61,7 +62,7 @@ TEST_CASE("a limit that somebody changed while it was only observed is the origi
   CHECK(world.rails.holding(Resource::memory) == Verdict::standing_down);
 }
 
-TEST_CASE("back from advising, an observed container must be seen anew") {
+TEST_CASE("after advise and observe, a container must be measured again") {
   RailWorld world;
   world.input.mode = Mode::advise;
   world.ticks(200);
@@ -73,7 +74,7 @@ TEST_CASE("back from advising, an observed container must be seen anew") {
   CHECK(world.lowers(Resource::cpu, 5));
 }
 
-TEST_CASE("what is lowered is put back when it shall only be observed, and sensed on") {
+TEST_CASE("a switch to observe restores lowered limits and continues to measure") {
   RailWorld world;
   REQUIRE(world.lowers(Resource::cpu, kLong));
   world.input.mode = Mode::observe;

@@ -8,7 +8,7 @@
 
 using namespace cgphase;
 
-TEST_CASE("each source that was there is missed, one that never was is not") {
+TEST_CASE("a source that existed is missed, one that never existed is not") {
   Sample whole = RailWorld().sample;
   whole.memory_current = whole.swap_current = Bytes{1};
   whole.limits.memory_high = MemoryLimit{};
@@ -42,7 +42,7 @@ TEST_CASE("each source that was there is missed, one that never was is not") {
   }
 }
 
-TEST_CASE("a pressure file without averages is a source too, and a limit of max is there") {
+TEST_CASE("a pressure file without averages is a source, and a limit of max is present") {
   Sample whole = RailWorld().sample, totals = whole, unlimited = whole;
   totals.cpu_pressure = {};
   totals.cpu_pressure.some.total_usec = 0;

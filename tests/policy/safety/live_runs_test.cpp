@@ -23,17 +23,17 @@ LiveRuns one_run() {
 
 }  // namespace
 
-TEST_CASE("the peak of a run is that of its cgroup and name, and never comes down") {
+TEST_CASE("the peak of a run belongs to its cgroup and name and never falls") {
   LiveRuns runs = one_run();
   runs.keep(kRun, "trainer", kMany / 2);
   CHECK(runs.peak_bytes(kRun, "trainer") == kMany);
   CHECK_FALSE(runs.peak_bytes(kRun, "another").has_value());
   CHECK_FALSE(runs.peak_bytes({7, 43}, "trainer").has_value());
-  runs.keep(kRun, "another", kMiB);  // the numbers of a cgroup came back
+  runs.keep(kRun, "another", kMiB);  // another cgroup with the same id
   CHECK(runs.peak_bytes(kRun, "another") == kMiB);
 }
 
-TEST_CASE("growth by more than 2 % is news, once") {
+TEST_CASE("growth by more than 2 % is reported once") {
   LiveRuns runs = one_run();
   CHECK(runs.take_news());
   CHECK_FALSE(runs.take_news());
@@ -43,7 +43,7 @@ TEST_CASE("growth by more than 2 % is news, once") {
   CHECK(runs.take_news());
 }
 
-TEST_CASE("1024 runs are kept and one more is not") {
+TEST_CASE("1024 runs are stored, a further one is not") {
   LiveRuns runs;
   for (std::uint64_t inode = 0; inode <= LiveRuns::kRuns; ++inode)
     runs.keep({1, inode}, "c", kMiB);
@@ -53,7 +53,7 @@ TEST_CASE("1024 runs are kept and one more is not") {
   CHECK(runs.size() == 1);
 }
 
-TEST_CASE("a name that is too long and a need that is none are not kept") {
+TEST_CASE("a name that is too long and a need of zero are not stored") {
   LiveRuns runs;
   runs.keep(kRun, std::string(LiveRuns::kMostNameBytes + 1, 'n'), kMiB);
   runs.keep(kRun, "none", 0);
@@ -62,14 +62,14 @@ TEST_CASE("a name that is too long and a need that is none are not kept") {
   CHECK(runs.size() == 1);
 }
 
-TEST_CASE("peaks of live runs are read as they were written, and are no news then") {
+TEST_CASE("peaks of live runs are read back as written and are not new") {
   auto read = LiveRuns::from_json(json::parse(one_run().to_json().dump()));
   REQUIRE(read.has_value());
   CHECK(read->peak_bytes(kRun, "trainer") == kMany);
   CHECK_FALSE(read->take_news());
 }
 
-TEST_CASE("peaks of live runs that are damaged are refused") {
+TEST_CASE("damaged peaks of live runs are refused") {
   const json good = one_run().to_json();
   const auto refused = [&](const char* key, const json& value) {
     json bad = good;

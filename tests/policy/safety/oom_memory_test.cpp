@@ -1,4 +1,4 @@
-// What OOMs taught of images, and what one container needed at its own.
+// Memory floors by image after OOMs, and the need of a container at its OOM.
 #include "policy/safety/oom_memory.h"
 
 #include <doctest/doctest.h>
@@ -32,7 +32,7 @@ TEST_CASE("the floor after an OOM is the larger of 1.2 times the need and 100 Mi
   CHECK(oom_floor_bytes(500 * kMebi) == doctest::Approx(600 * kMebi));
 }
 
-TEST_CASE("the floor of an image halves every thirty days and is gone after four times that") {
+TEST_CASE("the floor of an image halves every thirty days and ends after four half-lives") {
   const OomMemory memory = with_need(kGibi);
   CHECK(memory.floor_bytes("img", kThen) == doctest::Approx(1.2 * kGibi));
   CHECK(memory.floor_bytes("img", kThen + hours(7 * 24)) > kGibi);
@@ -43,14 +43,14 @@ TEST_CASE("the floor of an image halves every thirty days and is gone after four
   CHECK(memory.floor_bytes("img", kThen + hours(120 * 24)) == 0);
 }
 
-TEST_CASE("a clock that was set back keeps the floor, and no image has another's") {
+TEST_CASE("a clock that is set back keeps the floor, and no image has another's") {
   const OomMemory memory = with_need(kGibi);
   CHECK(memory.floor_bytes("img", WallTime{}) == doctest::Approx(1.2 * kGibi));
   CHECK(memory.floor_bytes("other", kThen) == 0);
   CHECK(memory.floor_bytes("", kThen) == 0);
 }
 
-TEST_CASE("what a clock far ahead dated is forgotten as if it were of the first day seen right") {
+TEST_CASE("a floor dated by a clock far ahead ages from the first day with a right clock") {
   OomMemory memory;
   memory.remember("img", {kGibi, 0}, kThen + hours(10 * 365 * 24));
   CHECK(memory.follow_clock(kThen));
@@ -60,12 +60,12 @@ TEST_CASE("what a clock far ahead dated is forgotten as if it were of the first 
   CHECK(memory.floor_bytes("img", kThen) == doctest::Approx(1.2 * kGibi));
   CHECK(memory.floor_bytes("img", kThen + hours(30 * 24)) == doctest::Approx(0.6 * kGibi));
   CHECK(memory.floor_bytes("img", kThen + hours(120 * 24)) == 0);
-  // Set back again: from there on.
+  // Set back once more: it ages from there on.
   CHECK(memory.follow_clock(kThen - hours(24)));
   CHECK(memory.floor_bytes("img", kThen + hours(29 * 24)) == doctest::Approx(0.6 * kGibi));
 }
 
-TEST_CASE("a clock that is far behind until it is put right forgets nothing") {
+TEST_CASE("a clock that is far behind until it is corrected drops no floor") {
   OomMemory memory = with_need(kGibi);
   CHECK_FALSE(memory.follow_clock(kThen));
   CHECK(memory.follow_clock(WallTime{}));
@@ -74,7 +74,7 @@ TEST_CASE("a clock that is far behind until it is put right forgets nothing") {
   CHECK(memory.floor_bytes("img", kThen + hours(30 * 24)) == doctest::Approx(0.6 * kGibi));
 }
 
-TEST_CASE("a date far ahead does not keep an image before those of newer OOMs") {
+TEST_CASE("an image dated far ahead does not displace images with newer OOMs") {
   OomMemory memory;
   memory.remember("ahead", {kGibi, 0}, kThen + hours(10 * 365 * 24));
   memory.follow_clock(kThen);
@@ -85,7 +85,7 @@ TEST_CASE("a date far ahead does not keep an image before those of newer OOMs") 
   CHECK(memory.floor_bytes("img1", kThen) > 0);
 }
 
-TEST_CASE("of two OOMs the one with the higher floor counts, as it has decayed") {
+TEST_CASE("of two OOMs the one with the higher decayed floor counts") {
   OomMemory memory = with_need(2 * kGibi);
   memory.remember("img", {kGibi, 0}, kThen + hours(24));
   CHECK(memory.floor_bytes("img", kThen + hours(30 * 24)) == doctest::Approx(1.2 * kGibi));
@@ -94,7 +94,7 @@ TEST_CASE("of two OOMs the one with the higher floor counts, as it has decayed")
   CHECK(memory.size() == 1);
 }
 
-TEST_CASE("of one image more than the bound the one whose OOM was longest ago is forgotten") {
+TEST_CASE("above the maximum number of images the one with the oldest OOM is dropped") {
   OomMemory memory;
   for (std::size_t i = 0; i < OomMemory::kImages; ++i)
     memory.remember("img" + std::to_string(i), {kGibi, 0}, kThen + hours(i));
@@ -106,7 +106,7 @@ TEST_CASE("of one image more than the bound the one whose OOM was longest ago is
   CHECK(memory.floor_bytes("img1", kThen) > 0);
 }
 
-TEST_CASE("a name is remembered up to its bound, a need only if there can be one") {
+TEST_CASE("a name is stored up to its maximum length, and a need only if it is possible") {
   OomMemory memory;
   memory.remember(std::string(OomMemory::kMostNameBytes, 'a'), {kGibi, 0}, kThen);
   CHECK(memory.size() == 1);
@@ -115,7 +115,7 @@ TEST_CASE("a name is remembered up to its bound, a need only if there can be one
   CHECK(memory.size() == 1);
 }
 
-TEST_CASE("what OOMs taught reads back, of hostile names too") {
+TEST_CASE("OOM floors are read back as written, also with hostile names") {
   OomMemory memory = with_need(kGibi);
   memory.remember("\xff\"\n", {3 * kGibi, 0}, kThen);
   const auto read = OomMemory::from_json(json::parse(memory.to_json().dump()));
@@ -124,7 +124,7 @@ TEST_CASE("what OOMs taught reads back, of hostile names too") {
   CHECK(read->floor_bytes("\xff\"\n", kThen) == doctest::Approx(3.6 * kGibi));
 }
 
-TEST_CASE("a full memory with the longest names fits into what is stored of an image") {
+TEST_CASE("a full OOM memory with the longest names fits into the record of an image") {
   OomMemory memory;
   for (std::size_t i = 0; i < OomMemory::kImages; ++i)
     memory.remember(std::to_string(i) + std::string(OomMemory::kMostNameBytes - 3, 'a'),
@@ -133,7 +133,7 @@ TEST_CASE("a full memory with the longest names fits into what is stored of an i
   CHECK(memory.to_json().dump().size() < 256 * 1024);
 }
 
-TEST_CASE("damaged memories of OOMs are refused, a need or a time out of range too") {
+TEST_CASE("damaged OOM memories are refused, also with a need or a time out of range") {
   const json good = with_need(kGibi).to_json();
   const auto with = [&](const char* path, const json& value) {
     json changed = good;
@@ -161,7 +161,7 @@ TEST_CASE("damaged memories of OOMs are refused, a need or a time out of range t
   CHECK_FALSE(OomMemory::from_json(many).has_value());
 }
 
-TEST_CASE("the need at a first OOM is the limit that was met, else what was measured") {
+TEST_CASE("the need at a first OOM is the limit reached, else the measured need") {
   OomMemory memory;
   memory.remember("met", {kGibi, 4 * kGibi}, kThen);
   CHECK(memory.floor_bytes("met", kThen) == doctest::Approx(4.8 * kGibi));
@@ -169,13 +169,13 @@ TEST_CASE("the need at a first OOM is the limit that was met, else what was meas
   CHECK(memory.floor_bytes("not met", kThen) == doctest::Approx(1.2 * kGibi));
 }
 
-TEST_CASE("while a floor stands a limit renews it, and only a measured need makes it higher") {
+TEST_CASE("while a floor exists, a limit renews it and only a measured need raises it") {
   OomMemory memory;
   memory.remember("img", {kGibi, 4 * kGibi}, kThen);
   for (int day = 1; day <= 10; ++day) {
     const WallTime now = kThen + hours(24 * day);
     CAPTURE(day);
-    // A step above the floor that stands.
+    // A step above the current floor.
     memory.remember("img", {kGibi, 1.05 * memory.floor_bytes("img", now)}, now);
     CHECK(memory.floor_bytes("img", now) == doctest::Approx(4.8 * kGibi));
   }
@@ -184,7 +184,7 @@ TEST_CASE("while a floor stands a limit renews it, and only a measured need make
   CHECK(memory.floor_bytes("img", later) == doctest::Approx(1.2 * 4.5 * kGibi));
 }
 
-TEST_CASE("a kill at which no limit was met does not renew a floor") {
+TEST_CASE("a kill without a reached limit does not renew a floor") {
   OomMemory memory;
   memory.remember("img", {kGibi, 4 * kGibi}, kThen);
   const WallTime later = kThen + hours(24 * 30);
@@ -192,7 +192,7 @@ TEST_CASE("a kill at which no limit was met does not renew a floor") {
   CHECK(memory.floor_bytes("img", later) == doctest::Approx(2.4 * kGibi));
 }
 
-TEST_CASE("an OOM is seen with the measured need, and with memory.max where it was met") {
+TEST_CASE("an OOM is reported with the measured need, and with memory.max if it was reached") {
   OomWatch watch;
   watch.step(false, false);
   CHECK_FALSE(watch.seen(kGibi, true, 8 * kGibi).has_value());  // nothing of ours was in force
@@ -202,7 +202,7 @@ TEST_CASE("an OOM is seen with the measured need, and with memory.max where it w
   CHECK(watch.seen(kGibi, false, 8 * kGibi)->limit_bytes == 0);
 }
 
-TEST_CASE("a limit of ours that was raised since the last step still counts at an OOM") {
+TEST_CASE("a limit of ours raised since the last step still counts at an OOM") {
   OomWatch watch;
   watch.written(true);
   watch.step(true, false);

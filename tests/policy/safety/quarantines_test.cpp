@@ -25,7 +25,7 @@ Quarantines of_a_day(const std::string& container) {
 
 }  // namespace
 
-TEST_CASE("a quarantine holds for its container and resource, until it ends") {
+TEST_CASE("a quarantine applies to its container and resource until it ends") {
   const Quarantines quarantines = of_a_day("job");
   CHECK(quarantines.left("job", Resource::memory, kEarned + hours(1)) == hours(23));
   CHECK(quarantines.left("job", Resource::memory, kEarned + hours(25)) == kNone);
@@ -33,7 +33,7 @@ TEST_CASE("a quarantine holds for its container and resource, until it ends") {
   CHECK(quarantines.left("jo", Resource::memory, kEarned) == kNone);
 }
 
-TEST_CASE("of two quarantines of one name the one that ends later counts") {
+TEST_CASE("of two quarantines with one name the one that ends later counts") {
   Quarantines quarantines = of_a_day("job");
   quarantines.keep("job", Resource::memory, std::chrono::minutes(30), kEarned + hours(1));
   CHECK(quarantines.left("job", Resource::memory, kEarned + hours(2)) == hours(22));
@@ -41,17 +41,17 @@ TEST_CASE("of two quarantines of one name the one that ends later counts") {
   CHECK(quarantines.left("job", Resource::memory, kEarned + hours(2)) == hours(24));
 }
 
-TEST_CASE("a clock that was set never makes a quarantine longer, nor ends it by going back") {
+TEST_CASE("setting the clock never extends a quarantine, and setting it back never ends one") {
   Quarantines ahead = of_a_day("job");
   CHECK_FALSE(ahead.follow_clock(kEarned));
   CHECK(ahead.follow_clock(kEarned - hours(9000)));
   CHECK(ahead.left("job", Resource::memory, kEarned - hours(9000)) == hours(24));
   CHECK(ahead.left("job", Resource::memory, kEarned - hours(9000 - 25)) == kNone);
-  // It was only behind: the date counts.
+  // The clock was only behind: the stored time counts.
   CHECK(ahead.left("job", Resource::memory, kEarned + hours(1)) == hours(23));
 }
 
-TEST_CASE("of more containers than the bound the one whose quarantine ends first is forgotten") {
+TEST_CASE("above the maximum number the quarantine that ends first is dropped") {
   Quarantines quarantines;
   for (std::size_t i = 0; i <= Quarantines::kContainers; ++i)
     quarantines.keep("c" + std::to_string(i), Resource::cpu, hours(i + 1), kEarned);
@@ -62,7 +62,8 @@ TEST_CASE("of more containers than the bound the one whose quarantine ends first
   CHECK(quarantines.size() == 1);
 }
 
-TEST_CASE("quarantines read back, of hostile names too, and fit beside what OOMs taught") {
+TEST_CASE("quarantines are read back as written, also with hostile names, and fit beside OOM "
+          "floors") {
   RailsMemory memory;
   memory.quarantines = of_a_day("\xff\"\n");
   memory.quarantines.keep("job", Resource::cpu, hours(1), kEarned);
@@ -82,12 +83,12 @@ TEST_CASE("quarantines read back, of hostile names too, and fit beside what OOMs
   CHECK(memory.to_json().dump().size() < 256 * 1024);
 }
 
-TEST_CASE("a name is kept up to its bound") {
+TEST_CASE("a name is stored up to its maximum length") {
   CHECK(of_a_day(std::string(Quarantines::kMostNameBytes, 'a')).size() == 1);
   CHECK(of_a_day(std::string(Quarantines::kMostNameBytes + 1, 'a')).size() == 0);
 }
 
-TEST_CASE("damaged quarantines are refused, and those that an older program left out are none") {
+TEST_CASE("damaged quarantines are refused, and missing ones from an older version are empty") {
   RailsMemory memory;
   memory.quarantines = of_a_day("job");
   const json good = memory.to_json();
@@ -113,7 +114,7 @@ TEST_CASE("damaged quarantines are refused, and those that an older program left
   CHECK(read->quarantines.size() == 0);
 }
 
-TEST_CASE("of two memories the longer quarantine and the higher floor of each name stay") {
+TEST_CASE("merging two memories keeps the longer quarantine and the higher floor of each name") {
   RailsMemory earlier, now;
   earlier.quarantines.keep("job", Resource::memory, hours(24), kEarned);
   earlier.quarantines.keep("both", Resource::cpu, hours(2), kEarned);

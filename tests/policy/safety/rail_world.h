@@ -1,5 +1,5 @@
-// A container and its kernel for the tests of the rails: each tick is an interval, counters grow as
-// the fields say, and an allowed decision is in force before the next tick.
+// A container and its kernel for the tests of the safety rules. Each tick is one interval, counters
+// grow as the fields say, and an allowed decision takes effect before the next tick.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@
 
 namespace cgphase {
 
-inline constexpr int kLong = 90;  // ticks: every hold of a healthy container has passed
+inline constexpr int kLong = 90;  // ticks after which no start-up rule blocks a healthy container
 
 struct RailWorld {
   explicit RailWorld(const RailsConfig& with = {}) : config(with), rails(with, CgroupId{1, 42}) {
@@ -87,7 +87,7 @@ struct RailWorld {
     for (int i = 0; i < count; ++i) tick();
   }
 
-  // The allowed decision of that kind, if one comes within `count` ticks; stops there.
+  // Runs until an allowed decision of that kind, at most `count` ticks.
   std::optional<Decision> find(Resource resource, Direction direction, int count) {
     for (int i = 0; i < count; ++i)
       for (const Decision& decision : tick())

@@ -1,4 +1,4 @@
-// A manager that is known by what it does alone.
+// A conflicting writer that only its changes reveal.
 #include "policy/safety/rival.h"
 
 #include <doctest/doctest.h>
@@ -16,7 +16,7 @@ namespace {
 
 MonotonicTime at(std::chrono::nanoseconds time) { return MonotonicTime{} + time; }
 
-// Lowers, and lets somebody answer that.
+// Lowers, and then runs `answer` as somebody else's reaction.
 bool contest(RailWorld& world, const std::function<void(RailWorld&)>& answer) {
   if (!world.lowers(Resource::memory, 1200)) return false;
   world.ticks(15);  // longer than rails.silent_revert
@@ -25,7 +25,7 @@ bool contest(RailWorld& world, const std::function<void(RailWorld&)>& answer) {
   return true;
 }
 
-// A manager that sets 6 GiB and a bit, never twice the same.
+// A manager that sets 6 GiB or 7 GiB, never the same value twice in a row.
 void set_another(RailWorld& world) {
   const auto gib = world.rails.original().memory_bytes()->value / kGiB;
   world.sample.limits.memory_max = MemoryLimit{Bytes{(gib == 6 ? 7 : 6) * kGiB}};
@@ -43,7 +43,7 @@ RailWorld world_for_rivals() {
   return world;
 }
 
-// Left alone since the tick just done.
+// The container has been left alone since the last tick.
 RailWorld rivalled_world() {
   RailWorld world = world_for_rivals();
   for (int i = 0; i < 3; ++i) REQUIRE(contest(world, set_another));
@@ -53,7 +53,7 @@ RailWorld rivalled_world() {
 
 }  // namespace
 
-TEST_CASE("the third change within six hours is a rival's, the second is not") {
+TEST_CASE("the third change within six hours is by a conflicting writer, the second is not") {
   const RailsConfig config;
   RivalWatch rival{config};
   for (const int hour : {1, 2}) {
@@ -66,7 +66,7 @@ TEST_CASE("the third change within six hours is a rival's, the second is not") {
   CHECK(rival.holding(at(hours(7) - seconds(1))));
 }
 
-TEST_CASE("three changes in more than six hours are no rival's") {
+TEST_CASE("three changes in more than six hours are not by a conflicting writer") {
   const RailsConfig config;
   RivalWatch rival{config};
   for (const int hour : {1, 2, 7, 13, 19}) {
@@ -76,7 +76,7 @@ TEST_CASE("three changes in more than six hours are no rival's") {
   }
 }
 
-TEST_CASE("changes count once after each lowering, and none before the first") {
+TEST_CASE("changes count once per lowering, and none before the first") {
   const RailsConfig config;
   RivalWatch rival{config};
   for (int minute = 0; minute < 10; ++minute) rival.changed(at(std::chrono::minutes(minute)));
@@ -90,7 +90,7 @@ TEST_CASE("changes count once after each lowering, and none before the first") {
   CHECK(rival.holding(at(hours(3))));
 }
 
-TEST_CASE("a rival has the container for a day, then one change is enough") {
+TEST_CASE("a conflicting writer blocks for a day, then one change is enough") {
   const RailsConfig config;
   RivalWatch rival{config};
   for (const int hour : {1, 2, 3}) {
@@ -107,14 +107,14 @@ TEST_CASE("a rival has the container for a day, then one change is enough") {
   CHECK_FALSE(rival.holding(at(hours(64))));
 }
 
-TEST_CASE("who changes a limit again after each lowering has the container to himself") {
+TEST_CASE("a container is left alone after somebody changed it after each lowering") {
   RailWorld world = world_for_rivals();
   for (int i = 0; i < 3; ++i) {
     CHECK_FALSE(left_alone(world));
     REQUIRE(contest(world, set_another));
   }
   CHECK(left_alone(world));
-  const MonotonicTime since = world.time - seconds(1);  // the tick in which it was recognised
+  const MonotonicTime since = world.time - seconds(1);  // the tick in which it was detected
   world.ticks(20 * 60);  // longer than rails.stand_down
   CHECK(left_alone(world));
   world.time = since + hours(24) - seconds(2);
@@ -123,7 +123,7 @@ TEST_CASE("who changes a limit again after each lowering has the container to hi
 }
 
 // rule: S-08
-TEST_CASE("beside a rival its limits stay, and what else was lowered is the original again") {
+TEST_CASE("a conflicting writer's limits stay, and all other lowered limits are restored") {
   RailWorld world = world_for_rivals();
   for (int i = 0; i < 2; ++i) REQUIRE(contest(world, set_another));
   REQUIRE(world.lowers(Resource::memory, 1200));
@@ -141,14 +141,14 @@ TEST_CASE("beside a rival its limits stay, and what else was lowered is the orig
   CHECK(left_alone(world));
   const std::size_t told = world.all.size();
   world.wish.cpu = Cores{8};
-  world.sample.memory.anon_bytes = set->bytes->value / 100 * 95;  // close to the rival's limit
+  world.sample.memory.anon_bytes = set->bytes->value / 100 * 95;  // close to the foreign limit
   world.ticks(100);
   CHECK(world.sample.limits.memory_max == set);
   CHECK(std::all_of(world.all.begin() + static_cast<std::ptrdiff_t>(told), world.all.end(),
                     [](const Decision& decision) { return decision.verdict == Verdict::rival; }));
 }
 
-TEST_CASE("a rival is told in the journal once") {
+TEST_CASE("a conflicting writer is journaled once") {
   RailWorld world = rivalled_world();
   world.ticks(100);
   for (const Resource resource : {Resource::cpu, Resource::memory})
@@ -157,14 +157,14 @@ TEST_CASE("a rival is told in the journal once") {
           }) == 1);
 }
 
-TEST_CASE("two changes by a person are no rival's") {
+TEST_CASE("two changes by a person are not a conflict") {
   RailWorld world = world_for_rivals();
   for (int i = 0; i < 2; ++i) REQUIRE(contest(world, set_another));
   CHECK(world.rails.holding(Resource::memory) == Verdict::standing_down);
   CHECK(world.lowers(Resource::memory, 1200));
 }
 
-TEST_CASE("who puts the original back is a rival, also within seconds, a reload is none") {
+TEST_CASE("restoring the original is a conflict even within seconds, but a reload is not") {
   for (const bool reload : {false, true})
     for (const int after : {1, 20}) {
       RailWorld world = world_for_rivals();
@@ -179,7 +179,7 @@ TEST_CASE("who puts the original back is a rival, also within seconds, a reload 
     }
 }
 
-TEST_CASE("changes while we only observe are no rival's") {
+TEST_CASE("changes while observing are not a conflict") {
   RailWorld world = world_for_rivals();
   for (int i = 0; i < 3; ++i) {
     REQUIRE(world.lowers(Resource::memory, 1200));
@@ -194,7 +194,7 @@ TEST_CASE("changes while we only observe are no rival's") {
   CHECK_FALSE(left_alone(world));
 }
 
-TEST_CASE("the original burst comes back no higher than a quota that somebody else set") {
+TEST_CASE("the original burst is restored at most to a quota that somebody else set") {
   RailWorld world;
   world.wish.memory.reset();
   world.wish.cpu = Cores{2};

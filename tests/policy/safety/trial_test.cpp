@@ -1,4 +1,4 @@
-// Each measure that a trial judges by takes a lowering back on its own, against the same phase.
+// Each measure of a trial reverts a lowering by itself, compared with the same phase.
 #include "policy/safety/trial.h"
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@ using std::chrono::seconds;
 
 namespace {
 
-// A world in which `resource` alone has just been lowered.
+// A world in which only `resource` has just been lowered.
 RailWorld in_trial(Resource resource, const std::function<void(RailWorld&)>& before = {}) {
   RailWorld world;
   if (resource == Resource::cpu) world.wish.memory.reset();
@@ -25,7 +25,7 @@ RailWorld in_trial(Resource resource, const std::function<void(RailWorld&)>& bef
   return world;
 }
 
-// How the trial ended, "" while it runs; with the measure that is to blame.
+// How the trial ended: "" while it runs, "passed", or the measure that failed.
 std::string end_of_trial(RailWorld& world) {
   world.ticks(31);
   if (world.outcomes.empty()) return "";
@@ -46,7 +46,7 @@ std::string reverted_by(Resource resource, const std::function<void(RailWorld&)>
 
 }  // namespace
 
-TEST_CASE("CPU pressure of a trial of the CPU reverts it, that of memory does not mind it") {
+TEST_CASE("CPU pressure reverts a trial of the CPU, but not one of memory") {
   const auto busy = [](RailWorld& world) { world.set_pressure(0.11, 0, 0); };
   CHECK(reverted_by(Resource::cpu, busy) == "cpu stall");
   CHECK(reverted_by(Resource::memory, busy) == "passed");
@@ -54,19 +54,19 @@ TEST_CASE("CPU pressure of a trial of the CPU reverts it, that of memory does no
         "passed");
 }
 
-TEST_CASE("memory pressure of a trial reverts it") {
+TEST_CASE("memory pressure reverts a trial") {
   CHECK(reverted_by(Resource::memory, [](RailWorld& world) {
           world.set_pressure(0, 0.011, 0);
         }) == "memory stall");
 }
 
-TEST_CASE("I/O pressure of a trial reverts it") {
+TEST_CASE("I/O pressure reverts a trial") {
   CHECK(reverted_by(Resource::memory, [](RailWorld& world) {
           world.set_pressure(0, 0, 0.011);
         }) == "io stall");
 }
 
-TEST_CASE("pressure is judged by the kernel's totals where there are any") {
+TEST_CASE("pressure is computed from the kernel's totals if they exist") {
   RailWorld world = in_trial(Resource::memory, [](RailWorld& fresh) {
     fresh.sample.memory_pressure.some.total_usec = 0;
   });
@@ -78,9 +78,9 @@ TEST_CASE("pressure is judged by the kernel's totals where there are any") {
   CHECK(world.outcomes.front().detail.starts_with("memory stall 0.02"));
 }
 
-// The kernel brings them up to date every 2 s, however often they are read.
-TEST_CASE("totals that grow in each second tick alone are no stall that comes and goes") {
-  // A limit of 1 % of the time; whether the trial begins with a tick that told or one that did not.
+// The kernel updates the totals every 2 s, however often they are read.
+TEST_CASE("totals that grow only in every second tick are not an intermittent stall") {
+  // A limit of 1 % of the time. `tells`: whether the trial begins with a tick whose totals grew.
   const auto end = [](std::uint64_t usec, bool tells) {
     bool tick_tells = tells;
     const auto pass = [&](RailWorld& world, std::uint64_t growth) {
@@ -103,14 +103,14 @@ TEST_CASE("totals that grow in each second tick alone are no stall that comes an
   }
 }
 
-TEST_CASE("refaults of a trial revert it, and so do major faults") {
+TEST_CASE("refaults and major faults revert a trial") {
   CHECK(reverted_by(Resource::memory, [](RailWorld& world) { world.refaults = 11; }) ==
         "refaults");
   CHECK(reverted_by(Resource::memory, [](RailWorld& world) { world.major_faults = 11; }) ==
         "major faults");
 }
 
-TEST_CASE("throttling in a trial reverts it before it ends") {
+TEST_CASE("throttling reverts a trial before it ends") {
   RailWorld world = in_trial(Resource::cpu);
   world.throttled_usec = 30'000;  // 3 %
   world.ticks(5);
@@ -121,8 +121,8 @@ TEST_CASE("throttling in a trial reverts it before it ends") {
 
 namespace {
 
-// How a trial of `resource` ends in a phase of `usual` cores, and `quiet` in each tenth tick, when
-// `harm` befalls it.
+// How a trial of `resource` ends if `harm` occurs, in a phase that uses `usual` cores, and `quiet`
+// cores in each tenth tick.
 std::string end_of_progress(Resource resource, double usual, double quiet,
                             const std::function<void(RailWorld&)>& harm) {
   RailWorld world;
@@ -146,7 +146,7 @@ std::function<void(RailWorld&)> progress_of(double cores) {
 
 }  // namespace
 
-TEST_CASE("CPU progress that falls while tasks are held back reverts") {
+TEST_CASE("falling CPU progress while tasks are delayed reverts") {
   const auto held_back = [](double cores) {
     return [cores](RailWorld& world) {
       world.cpu_cores = cores;
@@ -157,7 +157,7 @@ TEST_CASE("CPU progress that falls while tasks are held back reverts") {
   CHECK(end_of_progress(Resource::cpu, 0.8, 0.3, held_back(0.65)) == "passed");
 }
 
-TEST_CASE("CPU progress below the quiet spells of the phase reverts, though nothing else tells") {
+TEST_CASE("CPU progress below the quiet times of the phase reverts without other signs") {
   for (const Resource resource : {Resource::cpu, Resource::memory}) {
     CHECK(end_of_progress(resource, 0.8, 0.8, progress_of(0.63)) == "cpu progress");
     CHECK(end_of_progress(resource, 0.8, 0.8, progress_of(0.65)) == "passed");
@@ -165,7 +165,7 @@ TEST_CASE("CPU progress below the quiet spells of the phase reverts, though noth
   }
 }
 
-TEST_CASE("a failed trial tells the CPU time that it was compared with") {
+TEST_CASE("a failed trial reports the CPU time that it was compared with") {
   const auto told = [](std::uint64_t throttled_usec) {
     RailWorld world;
     world.input.mode = Mode::advise;
@@ -186,7 +186,7 @@ TEST_CASE("a failed trial tells the CPU time that it was compared with") {
   CHECK(told(0) == "cpu progress 0.39 cores, before 0.5 in all but one tick in twenty");
 }
 
-TEST_CASE("an ordinary quiet spell of a bursty phase is no harm, nor is an idle container's") {
+TEST_CASE("an ordinary quiet time of a bursty phase is no harm, nor is an idle container") {
   CHECK(end_of_progress(Resource::memory, 0.8, 0.5, progress_of(0.41)) == "passed");
   CHECK(end_of_progress(Resource::memory, 0.8, 0.01, progress_of(0.01)) == "passed");
   CHECK(end_of_progress(Resource::memory, 0.04, 0.04, progress_of(0.01)) == "passed");
@@ -204,11 +204,11 @@ TEST_CASE("GPU utilisation that falls by more than five points in a trial revert
   for (const Resource resource : {Resource::cpu, Resource::memory}) {
     CHECK(falls_to(resource, 0.74) == "gpu utilisation");
     CHECK(falls_to(resource, 0.76) == "passed");
-    CHECK(falls_to(resource, std::nullopt) == "passed");  // nobody tells any more
+    CHECK(falls_to(resource, std::nullopt) == "passed");  // no longer reported
   }
 }
 
-TEST_CASE("a trial lasts as long as its fewest readings take") {
+TEST_CASE("a trial lasts at least until its minimum number of samples") {
   RailWorld world;
   world.interval = seconds(60);
   world.wish.memory.reset();
@@ -220,7 +220,7 @@ TEST_CASE("a trial lasts as long as its fewest readings take") {
   CHECK(world.outcomes[0].kind == OutcomeKind::trial_passed);
 }
 
-TEST_CASE("a max and an oom event in a trial revert it at once") {
+TEST_CASE("a max event and an oom event in a trial revert it at once") {
   for (const bool oom : {false, true}) {
     RailWorld world = in_trial(Resource::memory);
     *(oom ? world.sample.memory_events.oom_kill : world.sample.memory_events.max) += 1;
@@ -231,7 +231,7 @@ TEST_CASE("a max and an oom event in a trial revert it at once") {
   }
 }
 
-TEST_CASE("a trial is compared with the same phase before, not with another") {
+TEST_CASE("a trial is compared with earlier times of the same phase only") {
   // Phase 1 always refaults, phase 0 never does.
   const auto both = [](RailWorld& world) {
     world.input.mode = Mode::advise;
@@ -250,11 +250,11 @@ TEST_CASE("a trial is compared with the same phase before, not with another") {
     world.input.phase = RailWorld::known(0);
     world.refaults = 0;
   });
-  other.refaults = 100;  // as in phase 1: no excuse for phase 0
+  other.refaults = 100;  // as in phase 1: not normal in phase 0
   CHECK(end_of_trial(other) == "refaults");
 }
 
-TEST_CASE("what a trial of memory measured cools down for two minutes, of the quota for ten") {
+TEST_CASE("the cooldown after a measured failure is two minutes for memory, ten for the quota") {
   for (const auto& [resource, minutes] : {std::pair(Resource::memory, 2), {Resource::cpu, 10}}) {
     RailWorld world = in_trial(resource);
     resource == Resource::cpu ? world.set_pressure(0.11, 0, 0) : world.set_pressure(0, 0.02, 0);
@@ -266,11 +266,11 @@ TEST_CASE("what a trial of memory measured cools down for two minutes, of the qu
   }
 }
 
-TEST_CASE("the cool-down is 5 min after an event, 10 and 20 after failed trials, then comes a "
+TEST_CASE("the cooldown is 5 min after an event, 10 and 20 after failed trials, then a "
           "quarantine") {
   RailWorld world;
   world.wish.cpu.reset();
-  world.wish.earlier_runs = 3;  // one step goes all the way
+  world.wish.earlier_runs = 3;  // one step reaches the recommendation
   while (world.outcomes.empty()) world.tick();
   REQUIRE(world.outcomes.front().kind == OutcomeKind::trial_passed);
   *world.sample.memory_events.max += 1;  // in no trial
