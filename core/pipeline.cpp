@@ -16,14 +16,14 @@
 namespace cgphase {
 namespace {
 
-// What managed runs have shown is saved so often.
+// Interval at which the peaks of managed runs are saved.
 constexpr std::chrono::seconds kRunSaveInterval{60};
 
 double seconds(std::chrono::nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-// "/a", "/a/b", "/a-b": what lies in a cgroup follows it at once.
+// Sorts "/a", "/a/b", "/a-b": a cgroup comes directly before its descendants.
 bool comes_before(const CgroupPath& one, const CgroupPath& other) {
   const auto rank = [](char c) { return c == '/' ? 0 : int{static_cast<unsigned char>(c)}; };
   return std::ranges::lexicographical_compare(one, other, {}, rank, rank);
@@ -47,26 +47,27 @@ struct Pipeline::Container {
   std::optional<PhaseTracker> tracker;
   std::unique_ptr<Policy> policy;
   ContainerRails rails;
-  std::array<std::optional<MonotonicTime>, 2> quarantined_until;  // as last remembered
-  bool told_quarantines = false;
-  bool seen = false;  // view.sample is a sample: until the next one is done, the one before it
+  std::array<std::optional<MonotonicTime>, 2> quarantined_until;  // as last stored
+  bool sent_quarantines = false;
+  bool seen = false;  // view.sample is valid; it is the previous sample until the current one is
+                      // processed
   MonotonicTime previous_time;
-  // The lowest CPU limit since that one was read: what a throttled container ran against, even if
-  // it was written after that reading and raised again before the next.
+  // The lowest CPU limit since the previous sample. A throttled container ran against it, even if
+  // it was written after that sample and raised again before the next.
   std::optional<double> lowest_cpu_cores;
-  std::map<int, double> pinned_samples;  // by phase index, since it was pinned; -1 = no phase
-  double resumed_bytes = 0;  // what the run had shown before its first sample
-  const Container* around = nullptr;  // the innermost that it lies in
-  Granted granted;                    // by the cgroups around it
+  std::map<int, double> pinned_samples;  // by phase index, since the pin; -1: no phase
+  double resumed_bytes = 0;  // peak of the run before its first sample
+  const Container* around = nullptr;  // the innermost container around it
+  Granted granted;                    // by the ancestor cgroups
 
-  // Whether one that it lies in had such a limit before cgphase came.
+  // Whether an enclosing container had such a limit before cgphase changed anything.
   bool limited_around(auto limit) const {
     for (const Container* one = around; one != nullptr; one = one->around)
       if (std::invoke(limit, one->view.original)) return true;
     return false;
   }
 
-  // Phases by this engine, from the next sample on.
+  // Uses this engine for phases from the next sample on.
   void follow(const std::shared_ptr<const PhaseEngine>& engine) {
     extractor.reset();
     tracker.reset();
@@ -140,8 +141,8 @@ void Pipeline::set_policy(Container& container, const nlohmann::json& prior) con
   if (peak > 0) container.policy->resume(peak);
 }
 
-// The run may have begun before this daemon. What it needed is what an earlier one saved, else
-// memory.peak, which counts cache as well.
+// The run may have begun before this daemon. Its peak is what an earlier daemon saved, else
+// memory.peak, which includes cache.
 void Pipeline::begin_run(Container& container, const Sample& first, MonotonicTime now) const {
   Limits& original = container.view.original;
   const Limits told = std::exchange(original, first.limits);
@@ -157,7 +158,7 @@ void Pipeline::begin_run(Container& container, const Sample& first, MonotonicTim
   if (container.resumed_bytes > 0) container.policy->resume(container.resumed_bytes);
 }
 
-// Of what is managed, for the next daemon.
+// Saves the peaks of managed runs for the next daemon.
 void Pipeline::save_runs(MonotonicTime now) {
   if (now < next_run_save_) return;
   next_run_save_ = now + kRunSaveInterval;
@@ -222,7 +223,7 @@ void Pipeline::find_nested() {
   std::ranges::stable_sort(by_path, comes_before, [](const Container* container) -> auto& {
     return container->view.info.path;
   });
-  std::vector<const Container*> open;  // each in the one before it
+  std::vector<const Container*> open;  // each contains the next
   for (Container* container : by_path) {
     while (!open.empty() && !lies_in(container->view.info.path, open.back()->view.info.path))
       open.pop_back();
@@ -253,11 +254,12 @@ std::vector<Decision> Pipeline::step(const NodeSample& tick) {
     if (const auto found = containers_.find(id); found != containers_.end())
       found->second->granted = granted;
   std::vector<Decision> decisions;
-  // Both ascend, and mostly one is there for the other.
+  // Both ascend, and most containers have a sample, so the search is rarely needed.
   auto at = containers_.begin();
   for (const Sample& sample : tick.containers) {
     if (at == containers_.end() || at->first != sample.id) at = containers_.find(sample.id);
-    CHECK_INVARIANT(at != containers_.end());  // the sampler tells who appeared first
+    CHECK_INVARIANT(at != containers_.end());  // the sampler reports a container before its first
+                                               // sample
     step_container(*at->second, sample, tick, decisions);
     ++at;
   }
@@ -269,7 +271,7 @@ std::vector<Decision> Pipeline::step(const NodeSample& tick) {
 
 namespace {
 
-// The phase of this tick: a new one when a model step was completed, else the one before.
+// Updates the phase. It changes only when a model step is complete or after a gap.
 void update_phase(ContainerView& view, std::optional<FeatureExtractor>& extractor,
                   std::optional<PhaseTracker>& tracker, const Sample& sample,
                   const NodeSample& tick, bool gap) {
@@ -287,12 +289,13 @@ void update_phase(ContainerView& view, std::optional<FeatureExtractor>& extracto
   view.phase = phase;
 }
 
-// Counters are read a little before or after their time: no container uses more than the host.
+// Counters are read slightly before or after their time. No container can use more than the host
+// has.
 double most_cores(const HostCapacity& host) {
   return host.cpu_cores > 0 ? host.cpu_cores : std::numeric_limits<double>::infinity();
 }
 
-// `interval_seconds` is 0 for the first sample and after a gap: then nothing is known of the CPU.
+// `interval_seconds` is 0 for the first sample and after a gap: CPU use is then unknown.
 Observation observe(const Sample& sample, const Sample& previous,
                     std::optional<double> lowest_cpu_cores, double interval_seconds,
                     const NodeSample& tick, const Phase& phase) {
@@ -313,8 +316,8 @@ void keep_highest(std::optional<double>& highest, std::optional<double> value) {
   if (value) highest = std::max(*value, highest.value_or(*value));
 }
 
-// A limit that somebody raised above the original takes nothing back of what was saved. Of two in
-// each other the outer one's limit is what the host grants.
+// A limit that somebody raised above the original does not reduce the savings. If containers are
+// nested, the outer one's limit is what the host grants.
 void account(ContainerView& view, const Sample& sample, double interval_seconds) {
   view.seconds_in_phase[view.phase.known() ? view.phase.index : -1] += interval_seconds;
   const Counter stalled = sample.memory_pressure.some.total_usec;
@@ -390,11 +393,11 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
       .original = view.original, .host = room,
       .model_step_seconds = engine_ ? engine_->model().step_seconds : seconds(config_.interval),
       .sampling_seconds = seconds(config_.interval),
-      // While it is only observed nobody asks.
+      // In observe mode nothing uses the floor.
       .oom_floor_bytes = view.mode == Mode::observe
           ? 0 : rails_memory_.ooms.floor_bytes(image_of(view.info), tick.wall_time),
       .reload = sample.limits_reset};
-  if (!std::exchange(container.told_quarantines, true))
+  if (!std::exchange(container.sent_quarantines, true))
     for (const Resource resource : {Resource::cpu, Resource::memory})
       input.quarantine_left[static_cast<std::size_t>(resource)] =
           rails_memory_.quarantines.left(view.info.name, resource, tick.wall_time);
@@ -415,7 +418,7 @@ void Pipeline::step_container(Container& container, const Sample& sample, const 
 void Pipeline::written(std::uint64_t decision_id, WriteEnd end, const Limits& in_force,
                        MonotonicTime time) {
   const auto found = pending_.find(decision_id);
-  if (found == pending_.end()) return;  // its container vanished meanwhile
+  if (found == pending_.end()) return;  // its container was removed meanwhile
   const Decision decision = found->second;
   pending_.erase(found);
   const auto container = containers_.find(decision.container);
@@ -427,7 +430,7 @@ void Pipeline::written(std::uint64_t decision_id, WriteEnd end, const Limits& in
 void Pipeline::take_earlier(const RailsMemory& earlier, WallTime now) {
   rails_memory_.add(earlier, now);
   rails_news_ = true;
-  for (auto& [id, container] : containers_) container->told_quarantines = false;
+  for (auto& [id, container] : containers_) container->sent_quarantines = false;
 }
 
 Decision Pipeline::guard_raised(CgroupId id, Resource resource, Reason reason,
@@ -440,7 +443,7 @@ Decision Pipeline::guard_raised(CgroupId id, Resource resource, Reason reason,
   const ContainerView& view = found->second->view;
   decision.old_limits = view.in_force;
   decision.phase = view.phase;
-  // As of the last tick, like the evidence.
+  // Values of the last tick, like the evidence.
   decision.usage = resource == Resource::cpu
                        ? view.cpu_cores.value_or(0)
                        : static_cast<double>(view.memory_need.value_or(Bytes{}).value);

@@ -1,6 +1,6 @@
-// The spine: from one tick of raw readings to decisions. Pure: no clock, no files, no logging, no
-// unordered iteration. The daemon, replay, property tests and benchmarks drive the same object, and
-// the same ticks give the same decisions, byte for byte, on every machine.
+// The pipeline turns one tick of raw readings into decisions. It is pure: no clock, no files, no
+// logging, no unordered iteration. The daemon, replay, property tests and benchmarks use the same
+// class. The same ticks give the same decisions, byte for byte, on every machine.
 #pragma once
 
 #include <chrono>
@@ -24,18 +24,19 @@
 
 namespace cgphase {
 
-// More lost intervals than this begin a new history and forbid lowering (docs/safety.md). Whoever
-// plays recordings counts the same.
+// More missed intervals than this start a new history and forbid lowering (docs/safety.md). Code
+// that plays recordings uses the same number.
 inline constexpr int kGapIntervals = 3;
 
-// Model steps until a change of phase is seen and answered: how far a policy looks ahead for CPU.
+// Model steps until a change of phase is detected and answered. A policy looks this far ahead for
+// CPU.
 inline constexpr double kReactionSteps = 2;
 
 struct PipelineConfig {
-  std::string policy = "phase";  // as parse_policy_spec() takes it
+  std::string policy = "phase";  // in the form of parse_policy_spec()
   double risk = kShippedRisk;
-  // Of `risk`, for CPU: the rails answer a throttled second with the next one, an OOM kill with
-  // nothing.
+  // Multiplies `risk` for CPU. The safety rules correct a throttled second in the next one; nothing
+  // corrects an OOM kill.
   double cpu_risk_factor = 10;
   RailsConfig rails;
   std::chrono::nanoseconds interval = std::chrono::seconds(1);  // expected between ticks
@@ -43,24 +44,25 @@ struct PipelineConfig {
   std::uint64_t first_decision_id = 1;  // above those of earlier runs in the same journal
 };
 
-// The name under which runs of "the same thing" share what they taught.
+// The name under which runs of the same program share what they learned: the image, else the name.
 const std::string& image_of(const ContainerInfo& info);
 
-// What the driver sees beside a container, and the samples do not say; it may change.
+// Facts about a container that the samples do not contain. They may change.
 struct Care {
   bool larger_margin = false, gpu = false;  // as in RailInput
   std::optional<MonotonicTime> gpu_ruled_out;
 };
 
-// What the driver knows about a container and the samples do not say.
+// The initial state of a container, from the driver.
 struct Admission {
   Mode mode = Mode::observe;
-  nlohmann::json prior;  // learned by earlier runs of its image; null = none
-  Care care = {};        // by set_care()
-  Limits original = {};  // of a knob that holds a value of ours already; else the first sample's
+  nlohmann::json prior;  // learned by earlier runs of its image; null: none
+  Care care = {};        // set by set_care()
+  Limits original = {};  // knobs that already have a value of ours; others come from the first
+                         // sample
 };
 
-// What is known of one container; read by status, list, show and explain.
+// The current state of one container. status, list, show and explain read it.
 struct ContainerView {
   ContainerInfo info;
   Mode mode = Mode::observe;
@@ -69,82 +71,87 @@ struct ContainerView {
   std::map<int, double> seconds_in_phase;   // by phase index; -1 = unknown or no history
   std::optional<double> cpu_cores;          // mean of the last interval
   std::optional<Bytes> memory_need;
-  std::optional<double> highest_cpu_cores, highest_memory_bytes;  // of use and need, so far
+  std::optional<double> highest_cpu_cores, highest_memory_bytes;  // highest use and need so far
   Sample sample;                            // the last one
-  Limits in_force;                          // of CPU and memory, as last read or written
+  Limits in_force;                          // limits of CPU and memory, last read or written
   Limits original;
-  Granted granted;                          // by the host and the cgroups around it
-  Allocation wish;                          // what the policy or a pin wants, before the rails
+  Granted granted;                          // limits of the host and the ancestor cgroups
+  Allocation wish;                          // recommended, before the safety rules
   Pin pin;
   Verdict cpu_holding = Verdict::observe_mode;
   Verdict memory_holding = Verdict::observe_mode;
   bool wants_gpu_look = false;              // ContainerRails::wants_gpu_look()
-  bool inside = false;                      // in another one here, which uses what it uses as well
-  // One that it lies in has such a limit: only what that one gives back is the host's again.
+  bool inside = false;                      // inside another tracked container, which is charged
+                                            // for the same use
+  // An enclosing container has such a limit. Only what that container gives back is available to
+  // the host.
   bool cpu_limit_around = false, memory_limit_around = false;
-  // Given back to the host so far against the original limit: core-seconds and byte-seconds.
+  // Given back to the host so far, against the original limit: core-seconds and byte-seconds.
   double saved_core_seconds = 0;
   double saved_byte_seconds = 0;
-  // Of its tasks, for memory, while memory.high was lowered: PSI `some`; absent without PSI.
+  // Time that its tasks waited for memory while memory.high was lowered (PSI `some`). Absent
+  // without PSI.
   std::optional<std::uint64_t> memory_delay_usec;
 };
 
-// Owned and used by one thread.
+// One thread owns and uses it.
 class Pipeline {
  public:
-  // Errors: invalid for an unknown policy or parameter, and for a policy that only replay can
-  // make. Without an engine every phase is "not enough history".
+  // Errors: invalid (an unknown policy or parameter, or a policy that only replay can create).
+  // Without an engine every phase is "not enough history".
   static Result<Pipeline> create(const PipelineConfig& config,
                                  std::shared_ptr<const PhaseEngine> engine);
   Pipeline(Pipeline&&) noexcept;
   Pipeline& operator=(Pipeline&&) noexcept;
   ~Pipeline();
 
-  // Before or after the container's first sample; a container never admitted is observed.
+  // Call it before or after the container's first sample. A container that is not admitted is
+  // observed.
   void admit(CgroupId id, Admission admission);
   void set_mode(CgroupId id, Mode mode);
-  // Before or after its first sample, after admit().
+  // Call it after admit(), before or after the first sample.
   void set_care(CgroupId id, const Care& care);
-  // From the next step on, for as long as this container is there.
+  // Takes effect in the next step and lasts as long as the container.
   void set_pin(CgroupId id, const Pin& pin);
-  // Somebody else sets limits on this host: nothing is lowered, and what was is raised again.
+  // Another manager sets limits on this host: nothing is lowered, and lowered limits are raised
+  // again.
   void set_hands_off(bool hands_off) { hands_off_ = hands_off; }
-  // Another model from the next step on; null: no phases. Nothing of what phases of the one before
-  // taught applies, so no limit comes down before enough is known again; all else of a container
-  // (original, trials, cool-downs, what was saved) stays. A prior comes by admit().
+  // Uses another model from the next step on; null: no phases. Statistics per phase of the old
+  // model are dropped, so no limit is lowered before enough is known again. All other state of a
+  // container (original, trials, cooldowns, savings) stays. admit() supplies a prior.
   void set_engine(std::shared_ptr<const PhaseEngine> engine);
-  // Takes effect for containers that appear from now on; the others keep their cool-downs.
+  // Takes effect for containers that appear from now on. Existing ones keep their cooldowns.
   void set_rails(const RailsConfig& rails) {
     config_.rails = rails;
     rails_ = std::make_shared<const RailsConfig>(rails);
   }
 
-  // One tick, in ascending time. Decisions with verdict `allowed` are to be written, the others are
-  // for the journal.
+  // Processes one tick; times must ascend. Write the decisions with verdict `allowed`. The others
+  // are only for the journal.
   std::vector<Decision> step(const NodeSample& tick);
 
-  // What became of an allowed decision, and of a raise that the guard made by itself.
+  // Reports the result of an allowed decision, and a raise that the fast path made by itself.
   void written(std::uint64_t decision_id, WriteEnd end, const Limits& in_force,
                MonotonicTime time);
   Decision guard_raised(CgroupId id, Resource resource, Reason reason, const Limits& in_force,
                         MonotonicTime time);
   std::vector<Outcome> take_outcomes();
 
-  // Ascending CgroupId. Valid until the next step().
+  // In ascending order of CgroupId. Valid until the next step().
   const ContainerView* find(CgroupId id) const;
   std::vector<const ContainerView*> containers() const;
 
-  // What went wrong under limits of ours, in this run and, once told, in earlier ones.
+  // Failures under limits of ours: of this run and, after take_earlier(), of earlier ones.
   const RailsMemory& rails_memory() const { return rails_memory_; }
   void set_rails_memory(RailsMemory memory) { rails_memory_ = std::move(memory); }
-  // Adds what earlier runs knew, for the containers that are here, too.
+  // Adds the memory of earlier runs, also for containers that already exist.
   void take_earlier(const RailsMemory& earlier, WallTime now);
-  // True once after it changed.
+  // True once after each change.
   bool take_rails_news() { return std::exchange(rails_news_, false); }
 
-  // What the run of a container taught its policy; null where nothing.
+  // The statistics that the container's policy learned in this run. Null if there are none.
   nlohmann::json learned(CgroupId id) const;
-  // What its policy expects within `horizon`; absent where it does not look ahead.
+  // The policy's forecast within `horizon`. Absent if the policy makes none.
   std::optional<Forecast> forecast(CgroupId id, std::chrono::seconds horizon) const;
 
  private:
@@ -153,23 +160,23 @@ class Pipeline {
   PolicySurroundings surroundings() const;
   std::unique_ptr<Container> make_container(const ContainerInfo& info) const;
   void find_nested();
-  // Policy of a container by `prior`, which knows what the run has shown.
+  // Creates the container's policy from `prior` and the peak of the run so far.
   void set_policy(Container& container, const nlohmann::json& prior) const;
   void begin_run(Container& container, const Sample& first, MonotonicTime now) const;
   void save_runs(MonotonicTime now);
-  // What the rails of a container say that outlives it.
+  // Stores what must outlive the container: OOMs and quarantines.
   void remember(Container& container, const NodeSample& tick);
   void step_container(Container& container, const Sample& sample, const NodeSample& tick,
                       std::vector<Decision>& decisions);
 
   PipelineConfig config_;
-  std::shared_ptr<const RailsConfig> rails_;  // config_.rails, which containers share
-  PolicySpec policy_;  // of config_.policy
+  std::shared_ptr<const RailsConfig> rails_;  // config_.rails, shared by the containers
+  PolicySpec policy_;  // parsed config_.policy
   std::shared_ptr<const PhaseEngine> engine_;
   std::map<CgroupId, std::unique_ptr<Container>> containers_;
-  std::map<CgroupId, Admission> admissions_;  // of containers not yet seen
+  std::map<CgroupId, Admission> admissions_;  // of containers without a sample
   std::map<std::uint64_t, Decision> pending_; // allowed, not yet reported by the writer
-  std::vector<Outcome> outcomes_;             // of containers that vanished meanwhile
+  std::vector<Outcome> outcomes_;             // of removed containers
   HostBudget budget_;
   RailsMemory rails_memory_;
   bool rails_news_ = false;

@@ -1,4 +1,4 @@
-// A host of one container for the tests of the pipeline.
+// A host with one container for the pipeline tests.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +25,8 @@ inline ContainerInfo container() {
   return info;
 }
 
-// A host with one container of 1 core and 1 GiB whose demand the test sets; written decisions are
-// put into force at once, as a kernel would.
+// A host with one container of 1 core and 1 GiB. The test sets the container's demand. Written
+// decisions take effect at once.
 class Host {
  public:
   explicit Host(PipelineConfig config = quick())
@@ -104,7 +104,7 @@ class Host {
   void throttle() { ++*sample_.cpu.nr_throttled; }
   void out_of_memory() { ++*sample_.memory_events.oom; }
   bool lowered_memory() const { return sample_.limits.memory_bytes()->value < kGiB; }
-  // Somebody, or systemd behind our back, puts these limits into force.
+  // Somebody else, or systemd, sets these limits.
   void put(const Limits& limits, bool by_systemd) {
     sample_.limits = limits;
     if (by_systemd) sample_.limits_reset = tick_.time;

@@ -1,4 +1,4 @@
-// What the pipeline remembers of runs and of what went wrong in them.
+// Tests what the pipeline remembers of earlier runs and of failures in them.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -9,18 +9,18 @@
 using namespace cgphase;
 using namespace cgphase::test;
 
-TEST_CASE("what an OOM taught holds for the next container of the image, and for no other") {
+TEST_CASE("after an OOM the memory floor applies to the next container of the image only") {
   Host host;
   host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
   for (int tick = 0; tick < 200 && !host.lowered_memory(); ++tick) host.step(0.1);
   REQUIRE(host.lowered_memory());
-  (void)host.pipeline.take_rails_news();  // of the run's peak
+  (void)host.pipeline.take_rails_news();  // the run's peak
   host.out_of_memory();
   host.step(0.1);
   CHECK(host.pipeline.take_rails_news());
   CHECK_FALSE(host.pipeline.take_rails_news());
   const double floor = host.pipeline.rails_memory().ooms.floor_bytes("t", WallTime(seconds(0)));
-  CHECK(floor == doctest::Approx(1.2 * kGiB));  // of memory.max, which was met
+  CHECK(floor == doctest::Approx(1.2 * kGiB));  // of memory.max, which was reached
   host.vanish();
   for (const bool same : {true, false}) {
     ContainerInfo next = container();
@@ -36,7 +36,7 @@ TEST_CASE("what an OOM taught holds for the next container of the image, and for
   }
 }
 
-TEST_CASE("a container that an OOM ended under our limit is left alone for a day when it is back") {
+TEST_CASE("a container that had an OOM under our limit is not lowered for a day after it returns") {
   Host host;
   host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
   for (int tick = 0; tick < 200 && !host.lowered_memory(); ++tick) host.step(0.1);
@@ -44,7 +44,7 @@ TEST_CASE("a container that an OOM ended under our limit is left alone for a day
   host.out_of_memory();
   host.step(0.1);
   host.vanish();
-  // With little need the floor that the OOM taught is not what keeps the limit.
+  // Without the floor of the OOM, so that only the quarantine can block.
   RailsMemory memory = host.pipeline.rails_memory();
   memory.ooms = {};
   host.pipeline.set_rails_memory(memory);
@@ -59,7 +59,7 @@ TEST_CASE("a container that an OOM ended under our limit is left alone for a day
     CHECK(host.pipeline.find(kId)->cpu_holding != Verdict::quarantined);
     host.vanish();
   }
-  // Once more of the same name, a day later.
+  // The same name once more, a day later.
   host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
   host.appear(container());
   host.step(0.1, seconds(24 * 3600));
@@ -68,7 +68,7 @@ TEST_CASE("a container that an OOM ended under our limit is left alone for a day
 }
 
 // rule: MEM-08
-TEST_CASE("a successor does not lower memory below what the run had shown before") {
+TEST_CASE("after a restart of the daemon memory is not lowered below the run's earlier peak") {
   const auto lowest_of = [](bool saved, std::optional<Bytes> memory_peak) {
     PipelineConfig config = Host::quick();
     config.policy = "phase";
@@ -89,12 +89,12 @@ TEST_CASE("a successor does not lower memory below what the run had shown before
   CHECK(lowest_of(false, std::nullopt) < 600 * kMiB);
   CHECK(lowest_of(true, std::nullopt) >= 800 * kMiB);
   CHECK(lowest_of(false, Bytes{800 * kMiB}) >= 800 * kMiB);
-  // What was saved is need; memory.peak counts cache as well.
+  // The saved value is need; memory.peak includes cache.
   CHECK(lowest_of(true, Bytes{1000 * kMiB}) < 1000 * kMiB);
 }
 
 // rule: MEM-08
-TEST_CASE("the peaks of managed runs are news for the next daemon, those of others are not") {
+TEST_CASE("only the peaks of managed runs are saved for the next daemon") {
   for (const Mode mode : {Mode::observe, Mode::advise, Mode::enforce}) {
     Host host;
     host.pipeline.admit(kId, {.mode = mode, .prior = nullptr});

@@ -11,14 +11,14 @@
 using namespace cgphase;
 using namespace cgphase::test;
 
-TEST_CASE("an unknown policy is refused when the pipeline is made") {
+TEST_CASE("creating a pipeline with an unknown policy fails") {
   const auto pipeline = Pipeline::create({.policy = "phse"}, small_engine());
   REQUIRE_FALSE(pipeline);
   CHECK(pipeline.error().kind == ErrorKind::invalid);
   CHECK(pipeline.error().text.find("phase") != std::string::npos);
 }
 
-TEST_CASE("a container that was never admitted is observed and nothing is written") {
+TEST_CASE("a container that was not admitted is observed and never changed") {
   Host host;
   for (int tick = 0; tick < 200; ++tick)
     for (const Decision& decision : host.step(0.1)) CHECK(decision.verdict != Verdict::allowed);
@@ -26,7 +26,7 @@ TEST_CASE("a container that was never admitted is observed and nothing is writte
   CHECK(host.pipeline.find(kId)->mode == Mode::observe);
 }
 
-TEST_CASE("an enforced container that needs little is lowered, and what is given back is counted") {
+TEST_CASE("an enforced container with little use is lowered, and the savings are counted") {
   Host host;
   host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
   for (int tick = 0; tick < 200; ++tick) host.step(0.1);
@@ -49,7 +49,7 @@ double mib(const Host& host) {
   return static_cast<double>(host.limits().memory_bytes()->value) / kMiB;
 }
 
-// Every change until then is for `reason`.
+// Whether every change in these ticks has the reason `reason`.
 bool steps_for(Host& host, int ticks, Reason reason) {
   bool same = true;
   for (int i = 0; i < ticks; ++i)
@@ -60,7 +60,7 @@ bool steps_for(Host& host, int ticks, Reason reason) {
 
 }  // namespace
 
-TEST_CASE("a pin takes the place of a policy's wish, down as the rails allow and up at once") {
+TEST_CASE("a pin replaces the recommendation: down as the safety rules allow, up at once") {
   Host host(never_lowers());
   host.pipeline.admit(kId, {.mode = Mode::enforce});
   CHECK(steps_for(host, 600, Reason::pinned));
@@ -68,29 +68,29 @@ TEST_CASE("a pin takes the place of a policy's wish, down as the rails allow and
   host.pipeline.set_pin(kId, {.cpu = Cores{0.3}});
   CHECK(steps_for(host, 600, Reason::pinned));
   CHECK(cores(host) == doctest::Approx(0.3));
-  CHECK(mib(host) == 1024);  // which is not pinned
+  CHECK(mib(host) == 1024);  // not pinned
   CHECK(host.pipeline.find(kId)->wish.cpu->value == 0.3);
   host.pipeline.set_pin(kId, {.cpu = Cores{0.8}});
   CHECK(steps_for(host, 2, Reason::pinned));
   CHECK(cores(host) == doctest::Approx(0.8));
 }
 
-TEST_CASE("a pin below what is needed is kept from it by the rails, and the guard's raises hold") {
+TEST_CASE("the safety rules keep a pin above need, and raises of the fast path stay") {
   Host host(never_lowers());
   host.pipeline.admit(kId, {.mode = Mode::enforce});
   host.step(0.1);
   host.pipeline.set_pin(kId, {.cpu = Cores{0.01}, .memory = Bytes{kMiB}});
   CHECK(steps_for(host, 6000, Reason::pinned));
   REQUIRE(host.lowered_memory());
-  CHECK(mib(host) > 200);  // what it needs
-  CHECK(cores(host) > 0.1);  // what it uses
+  CHECK(mib(host) > 200);  // need
+  CHECK(cores(host) > 0.1);  // CPU use
   const double before = cores(host);
   for (int period = 0; period < 10; ++period) host.throttle();
   CHECK(steps_for(host, 1, Reason::throttled));
   CHECK(cores(host) > before);
 }
 
-TEST_CASE("a pin of memory stays above each peak of the run, however long ago that was") {
+TEST_CASE("a pinned memory limit stays above every earlier peak of the run") {
   Host host(never_lowers());
   host.pipeline.admit(kId, {.mode = Mode::enforce});
   host.need(400 * kMiB);
@@ -99,11 +99,11 @@ TEST_CASE("a pin of memory stays above each peak of the run, however long ago th
   host.pipeline.set_pin(kId, {.memory = Bytes{kMiB}});
   CHECK(steps_for(host, 6000, Reason::pinned));
   REQUIRE(host.lowered_memory());
-  CHECK(mib(host) >= 460);  // x 1.15, as of a peak in the last minute
+  CHECK(mib(host) >= 460);  // x 1.15, as for a peak in the last minute
   CHECK(host.pipeline.find(kId)->wish.memory->value == kMiB);
 }
 
-TEST_CASE("a pin waits for samples of the phase, whatever earlier runs taught a policy") {
+TEST_CASE("a pin waits for samples of the phase, regardless of earlier runs") {
   Allocation wish{.earlier_runs = 100};
   CHECK(wish.earlier_runs_for(Resource::cpu) == 100);
   const Allocation pinned = wish.pinned({.cpu = Cores{0.5}}, 7, 0);
@@ -123,7 +123,7 @@ TEST_CASE("a pin waits for samples of the phase, whatever earlier runs taught a 
   CHECK(cores(host) == doctest::Approx(0.5));
 }
 
-TEST_CASE("a pin changes nothing in mode observe or advise, and goes with its container") {
+TEST_CASE("a pin changes nothing in mode observe or advise and ends with its container") {
   for (const Mode mode : {Mode::observe, Mode::advise}) {
     Host host(never_lowers());
     host.pipeline.admit(kId, {.mode = mode});
@@ -142,7 +142,7 @@ TEST_CASE("a pin changes nothing in mode observe or advise, and goes with its co
   }
 }
 
-TEST_CASE("a limit that somebody raised above the original takes nothing back of what was saved") {
+TEST_CASE("a limit raised above the original does not reduce the savings") {
   Host host;
   host.step(0.1);
   for (int raises = 0; raises < 3; ++raises) {
@@ -156,7 +156,7 @@ TEST_CASE("a limit that somebody raised above the original takes nothing back of
   }
 }
 
-TEST_CASE("advise decides the same and writes nothing") {
+TEST_CASE("advise makes the same decisions and writes nothing") {
   Host host;
   host.pipeline.admit(kId, {.mode = Mode::advise, .prior = nullptr});
   bool advised = false;
@@ -167,7 +167,7 @@ TEST_CASE("advise decides the same and writes nothing") {
   CHECK_FALSE(host.lowered);
 }
 
-TEST_CASE("the phase follows the demand and says since when") {
+TEST_CASE("the phase follows the demand and has a start time") {
   Host host;
   for (int tick = 0; tick < 10; ++tick) host.step(0.0);
   const Phase idle = host.pipeline.find(kId)->phase;
@@ -181,7 +181,7 @@ TEST_CASE("the phase follows the demand and says since when") {
   CHECK(view.seconds_in_phase.at(0) > 5);
 }
 
-TEST_CASE("a gap in the samples begins a new history") {
+TEST_CASE("a gap in the samples starts a new history") {
   Host host;
   for (int tick = 0; tick < 10; ++tick) host.step(0.0);
   REQUIRE(host.pipeline.find(kId)->phase.known());
@@ -190,7 +190,7 @@ TEST_CASE("a gap in the samples begins a new history") {
   CHECK_FALSE(host.pipeline.find(kId)->cpu_cores);
 }
 
-TEST_CASE("a container that vanished is forgotten, and a late result for it is ignored") {
+TEST_CASE("a removed container is forgotten, and a late result for it is ignored") {
   Host host;
   host.step(0.1);
   host.vanish();
@@ -200,7 +200,7 @@ TEST_CASE("a container that vanished is forgotten, and a late result for it is i
   CHECK(host.pipeline.learned(kId).is_null());
 }
 
-TEST_CASE("a raise by the guard is a decision of its own and counts against the pipeline") {
+TEST_CASE("a raise by the fast path is a separate decision and counts as an event") {
   Host host;
   host.pipeline.admit(kId, {.mode = Mode::enforce, .prior = nullptr});
   for (int tick = 0; tick < 200 && !host.lowered; ++tick) host.step(0.1);
@@ -216,7 +216,7 @@ TEST_CASE("a raise by the guard is a decision of its own and counts against the 
                                    MonotonicTime(seconds(401))).usage == 200.0 * kMiB);
 }
 
-TEST_CASE("what is given back in a container is the host's where that one has no limit, and once") {
+TEST_CASE("nested savings count once, and only if the outer container has no limit") {
   constexpr CgroupId kInner{1, 3}, kBeside{1, 5}, kOuter{1, 9};
   for (const bool limited : {true, false}) {
     CAPTURE(limited);
@@ -260,7 +260,7 @@ TEST_CASE("what is given back in a container is the host's where that one has no
   }
 }
 
-TEST_CASE("what an OOM taught follows the clock of the wall, and that is news") {
+TEST_CASE("a change of the wall clock shifts the OOM memory and marks it as changed") {
   Host host;
   RailsMemory memory;
   memory.ooms.remember("t", {.measured_bytes = kGiB}, WallTime(seconds(1'900'000'000)));
@@ -273,7 +273,7 @@ TEST_CASE("what an OOM taught follows the clock of the wall, and that is news") 
   CHECK(host.pipeline.rails_memory().ooms.floor_bytes("t", later) == 0);
 }
 
-TEST_CASE("limits above what the cgroups around a container grant count for nothing") {
+TEST_CASE("a limit above those of the ancestor cgroups saves nothing") {
   for (const double cores : {0.49, 0.1}) {
     Host host;
     host.grant({.cpu_cores = 0.5, .memory_bytes = 0.5 * kGiB});
@@ -282,7 +282,7 @@ TEST_CASE("limits above what the cgroups around a container grant count for noth
     const ContainerView& view = *host.pipeline.find(kId);
     CHECK(view.wish.cpu->value <= 0.5);
     const double now = host.limits().cpu_cores()->value;
-    // Near its slice's quota, its own of 1 core is no room that it leaves.
+    // Near the slice's quota, the container's own limit of 1 core leaves no room.
     CHECK((now == 1) == (cores > 0.4));
     CHECK((view.saved_core_seconds > 0) == (now < 0.5));
     const double before = view.saved_core_seconds;
@@ -291,7 +291,7 @@ TEST_CASE("limits above what the cgroups around a container grant count for noth
   }
 }
 
-TEST_CASE("a throttled second tells of the limit that held in it, not of the one before") {
+TEST_CASE("a throttled second counts against the limit in force during it, not the previous one") {
   PipelineConfig config = Host::quick();
   config.policy = "phase";
   Host host(config);
@@ -306,7 +306,7 @@ TEST_CASE("a throttled second tells of the limit that held in it, not of the one
   CHECK(wish->value < 0.6);
 }
 
-TEST_CASE("who was observed gets what who was advised all along gets, and is lowered no sooner") {
+TEST_CASE("a switch from observe to advise gives the same decisions, and no earlier lowering") {
   for (const int observed : {100, 700, 2500}) {
     CAPTURE(observed);
     PipelineConfig config = Host::quick();
@@ -315,7 +315,7 @@ TEST_CASE("who was observed gets what who was advised all along gets, and is low
     Host all_along(config), later(config);
     all_along.pipeline.admit(kId, {.mode = Mode::advise, .prior = nullptr});
     std::mt19937 random(3);
-    int advised = 0;  // ticks after the switch until a lowering is advised
+    int advised = 0;  // ticks after the switch until advise recommends a lowering
     for (int tick = 0; tick < observed + 600; ++tick) {
       if (tick == observed) later.pipeline.set_mode(kId, Mode::advise);
       const bool idle = tick / 100 % 2 == 0;
@@ -339,7 +339,7 @@ TEST_CASE("who was observed gets what who was advised all along gets, and is low
   }
 }
 
-TEST_CASE("decision ids begin where an earlier run ended") {
+TEST_CASE("decision ids continue after those of an earlier run") {
   PipelineConfig config = Host::quick();
   config.first_decision_id = 1000;
   Host host(config);
@@ -372,7 +372,7 @@ TEST_CASE("the same ticks give the same decisions") {
   CHECK(first == run());
 }
 
-TEST_CASE("the original back is taken for a reset where systemd was seen to write it, else not") {
+TEST_CASE("an original that returns is a reset only if systemd wrote it") {
   for (const bool by_systemd : {true, false}) {
     Host host;
     const Limits original = host.limits();
@@ -391,7 +391,7 @@ TEST_CASE("the original back is taken for a reset where systemd was seen to writ
   }
 }
 
-TEST_CASE("what the host does not have is neither saved nor a limit") {
+TEST_CASE("capacity that the host does not have is neither saved nor a limit") {
   Host host;
   Limits large = host.limits();
   large.cpu_max = CpuMax{Microseconds{800'000}, Microseconds{100'000}};
@@ -409,14 +409,14 @@ TEST_CASE("what the host does not have is neither saved nor a limit") {
   CHECK(view.saved_byte_seconds <= static_cast<double>(kGiB));
 }
 
-TEST_CASE("CPU use is counted between the readings, however late a tick was read") {
+TEST_CASE("CPU use is computed between reading times, even if a tick is read late") {
   Host host;
   for (const int late_ms : {0, 0, 600, 0, 900, 900, 0}) {
     host.read_late(std::chrono::milliseconds(late_ms));
     (void)host.step(1);
   }
   const ContainerView& view = *host.pipeline.find(kId);
-  CHECK(view.highest_cpu_cores.value() <= 2.0);  // the host has two
+  CHECK(view.highest_cpu_cores.value() <= 2.0);  // the host has two cores
   host.read_late(std::chrono::milliseconds(500));
   (void)host.step(1.5);
   CHECK(view.cpu_cores.value() == doctest::Approx(1));

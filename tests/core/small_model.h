@@ -1,4 +1,4 @@
-// A model whose phases a test can foresee.
+// A model with predictable phases.
 #pragma once
 
 #include <memory>
