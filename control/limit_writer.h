@@ -1,4 +1,4 @@
-// The one door through which limits are changed.
+// The only interface through which limits are changed.
 #pragma once
 
 #include <chrono>
@@ -20,13 +20,13 @@ struct LimitChange {
   std::uint64_t decision_id = 0;
   CgroupId id;
   CgroupPath path;
-  Limits old_limits;   // what the decision was made on; another value in the file refuses it
+  Limits old_limits;   // the values in force at the decision; another value in the file refuses it
   Limits new_limits;   // only knobs that differ from old_limits are written
-  bool raise = false;  // fast path: raw held descriptors, never waits behind a lowering
-  // A lowering is void where a program has started in the container since. Absent: not asked.
+  bool raise = false;  // raises use another thread and never wait behind a lowering
+  // A lowering is refused if a program has started in the container since. Absent: not checked.
   std::optional<MonotonicTime> decided = {};
   std::string reason;  // for the lease record
-  // Lowering memory.high is skipped when need, read again just before the write, exceeds this.
+  // memory.high is not lowered if need, reread just before the write, exceeds this.
   std::optional<Bytes> memory_need_ceiling;
 };
 
@@ -35,33 +35,35 @@ struct LimitResult {
   CgroupId id;
   bool written = false;
   bool overtaken = false;              // not written: a raise or a restore came first
-  bool program_started = false;        // not written, and the originals are back: one came first
-  Limits in_force;                     // read back after the change or its roll-back
+  bool program_started = false;        // a program started first: not written, and the originals
+                                       // are restored
+  Limits in_force;                     // read back after the change or its rollback
   std::string error;                   // empty when written
-  std::optional<ErrorKind> failed_as;  // with `error`: gone, invalid (refused), denied, ...
+  std::optional<ErrorKind> failed_as;  // set together with `error`: gone, invalid (refused),
+                                       // denied, ...
   std::chrono::microseconds took{0};
 };
 
-// Real, recording (dry run), or failing on demand in tests.
+// Implemented by the kernel writer, and by a recording writer in tests (which can fail on demand).
 class LimitWriter {
  public:
   virtual ~LimitWriter() = default;
-  // Tracks a container by a descriptor of its directory; the writer owns it.
+  // Starts tracking a container. The writer takes the descriptor of its directory.
   virtual Status attach(CgroupId id, const CgroupPath& path, Fd directory) = 0;
   virtual void detach(CgroupId id) = 0;
-  // Never blocks the caller; the result comes through take_results().
+  // Never blocks the caller. The result comes through take_results().
   virtual void submit(LimitChange change) = 0;
-  // memory.reclaim of `bytes`, bounded by a deadline; leaves no state.
+  // Reclaims `bytes` through memory.reclaim within a deadline. Leaves no state behind.
   virtual void submit_reclaim(CgroupId id, Bytes bytes) = 0;
-  // Readable when results wait. -1 where results are there at once (recording writer).
+  // Readable when results wait. -1 if results are available at once (recording writer).
   virtual int result_fd() const = 0;
   virtual std::vector<LimitResult> take_results() = 0;
-  // Puts back every original that is still ours, compare-and-set; waits until done.
+  // Restores originals by compare-and-set. Waits until done.
   struct RestoreReport {
     int restored = 0;  // knobs written back
-    int foreign = 0;   // knobs that somebody else had changed: left alone
+    int foreign = 0;   // knobs that somebody else had changed; left unchanged
     int gone = 0;      // cgroups that no longer exist
-    std::vector<Knob> left;  // that are not the originals: of somebody else, or failed
+    std::vector<Knob> left;  // knobs without their original: foreign or failed
     std::vector<std::string> failures;
   };
   virtual RestoreReport restore_all() = 0;

@@ -58,7 +58,7 @@ void WriteDeadline::disarm() {
 }
 
 void WriteDeadline::expire_now() {
-  // Racing with disarm() leaves a timer that interrupts nothing until the next disarm().
+  // A race with disarm() leaves a running timer that interrupts nothing until the next disarm().
   if (armed_.load()) set(kAtOnce, kRepeat);
 }
 

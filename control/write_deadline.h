@@ -1,6 +1,6 @@
-// Ends a blocking system call of one thread. Writes to memory.max, memory.high and memory.reclaim
-// reclaim in the writer, as long as it takes; a signal ends them. O_NONBLOCK does so on new kernels
-// only and is ignored by older ones.
+// Ends a blocking system call of one thread at a deadline. A write to memory.max, memory.high or
+// memory.reclaim reclaims in the writing thread for as long as that takes. A signal ends it.
+// O_NONBLOCK works only on new kernels; older ones ignore it.
 #pragma once
 
 #include <atomic>
@@ -11,20 +11,20 @@
 
 namespace cgphase {
 
-// Belongs to the thread that created it and must be destroyed by it.
+// Belongs to the thread that created it, which must also destroy it.
 class WriteDeadline {
  public:
-  // Takes the first free use of a real-time signal whose handler does nothing, without SA_RESTART.
+  // Installs a real-time signal handler that does nothing, without SA_RESTART.
   WriteDeadline();
   ~WriteDeadline();
   WriteDeadline(const WriteDeadline&) = delete;
   WriteDeadline& operator=(const WriteDeadline&) = delete;
 
-  // From `after` on the owner is interrupted again and again until disarm(): a signal that comes
-  // just before the system call would be lost.
+  // After `after` the owner is interrupted repeatedly until disarm(). A single signal just before
+  // the system call would be lost.
   void arm(std::chrono::milliseconds after);
   void disarm();
-  // Any thread: as if the deadline had passed, if the owner is armed.
+  // Acts as if the deadline had passed, if the owner is armed. Any thread may call it.
   void expire_now();
 
  private:

@@ -28,18 +28,18 @@ Result<std::string> find_program(const std::vector<std::string>& extra) {
   if (!error) directories.push_back(self.parent_path().string());
   directories.emplace_back("/usr/lib/cgphase");
   directories.insert(directories.end(), extra.begin(), extra.end());
-  std::string looked;
+  std::string searched;
   for (const std::string& directory : directories) {
     std::string candidate = directory + "/" + kProgram;
     if (::access(candidate.c_str(), X_OK) == 0) return candidate;
-    looked += (looked.empty() ? "" : ", ") + directory;
+    searched += (searched.empty() ? "" : ", ") + directory;
   }
-  return failure(ErrorKind::not_found, std::string(kProgram) + " is in none of " + looked +
-                                           ": nothing can be changed safely without it");
+  return failure(ErrorKind::not_found, std::string(kProgram) + " not found in " + searched +
+                                           "; install it: no limit is changed without it");
 }
 
-// Between fork and exec only async-signal-safe calls: the caller may have threads already.
-// Signals are blocked on entry, so none that is meant for the daemon's group ends the companion.
+// Between fork and exec only async-signal-safe calls are allowed: the caller may have threads.
+// Signals are blocked on entry, so that a signal to the daemon's group cannot end the companion.
 [[noreturn]] void become_companion(const char* program, char* const* arguments, int stop_fd,
                                    int failure_fd) {
   ::setsid();
@@ -53,12 +53,12 @@ Result<std::string> find_program(const std::vector<std::string>& extra) {
     ::dup2(stop_fd, kStopFd);
   ::execv(program, arguments);
   const int error_number = errno;
-  // The parent reads end of file where this does not arrive, and then sees a dead companion.
+  // If this write fails, the parent reads end of file and then finds a dead companion.
   if (::write(failure_fd, &error_number, sizeof error_number) < 0) ::_exit(126);
   ::_exit(127);
 }
 
-// Returns when the program runs, or has failed to.
+// Returns when the program runs or has failed to start.
 Result<pid_t> spawn(const char* program, char* const* arguments, int stop_fd) {
   std::array<int, 2> ends;
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return errno_failure("pipe", errno);
@@ -130,7 +130,7 @@ bool Companion::alive() {
 void Companion::stop() {
   if (!alive()) return;
   const char stop = 's';
-  // A companion that died just now makes this EPIPE; the wait below sees it.
+  // If the companion died just now, this fails with EPIPE and the wait below ends at once.
   (void)::send(stop_socket_.get(), &stop, 1, MSG_NOSIGNAL);
   for (int waited = 0; waited < kStopWaitMs && alive(); waited += kStopPollMs) {
     pollfd ended{pidfd_.get(), POLLIN, 0};

@@ -1,10 +1,11 @@
-// The dead-man companion: cgphase-restore --watch, a process of its own that restores every leased
-// limit when the daemon dies or falls silent. It needs no systemd.
+// The companion is cgphase-restore --watch: a separate process that restores every leased limit
+// when the daemon dies or falls silent. It needs no systemd.
 //
-// It ends when the daemon tells it to (stop) or is dead; signals to the daemon's process group or
-// terminal do not reach it, and the kernel does not end it for want of memory, alone or with the
-// whole cgroup. When it restores because of silence it revokes the leases first
-// (LeaseTable::revoke), so that a daemon that wakes up again lowers nothing before it has looked.
+// The companion ends when the daemon asks it to (stop) or dies. Signals to the daemon's process
+// group or terminal do not reach it. The OOM killer does not select it, neither alone nor with its
+// whole cgroup. When the daemon falls silent, the companion revokes the leases before it restores
+// (LeaseTable::revoke). A daemon that wakes up again therefore lowers nothing before it has reread
+// the limits.
 #pragma once
 
 #include <sys/types.h>
@@ -29,25 +30,25 @@ class Companion {
     std::string runtime_dir;
     std::string cgroup_root;
     std::chrono::milliseconds silence = kDefaultSilence;
-    // Where cgphase-restore is looked for, after the directory of the running program and
-    // /usr/lib/cgphase.
+    // More directories to search for cgphase-restore. The directory of the running program and
+    // /usr/lib/cgphase come first.
     std::vector<std::string> program_directories = {};
   };
 
-  // Start it after LeaseTable::open and before the first change. Errors: not_found (no
-  // cgphase-restore; the text says where it was looked for), io.
+  // Starts the companion. Call it after LeaseTable::open and before the first change. Errors:
+  // not_found (no cgphase-restore; the text lists the searched directories), io.
   static Result<Companion> start(const Options& options);
 
   Companion(Companion&&) noexcept;
   Companion& operator=(Companion&&) noexcept;
-  // A companion that was not stopped stays: the end of this process is what it waits for.
+  // Does not stop the companion: it waits for the end of this process.
   ~Companion() = default;
 
   pid_t pid() const { return pid_; }
   bool alive();
 
-  // Clean shutdown: all is restored, the companion ends without touching anything. Waits up to two
-  // seconds, then kills it.
+  // For a clean shutdown, after everything is restored. The companion ends and writes nothing.
+  // Waits up to two seconds, then kills it.
   void stop();
 
  private:
@@ -57,17 +58,18 @@ class Companion {
   Fd stop_socket_;
 };
 
-// The companion's own side, run by cgphase-restore --watch.
+// The companion's side, run by cgphase-restore --watch.
 struct WatchOptions {
   std::string runtime_dir;
   std::string cgroup_root;
   pid_t pid = -1;    // the daemon
-  int stop_fd = -1;  // a byte on it: clean shutdown; end of file: the daemon is dead. -1: none
+  int stop_fd = -1;  // a byte requests a clean stop, end of file means a dead daemon; -1: not used
   std::chrono::milliseconds silence = kDefaultSilence;
 };
 
-// Returns the exit status: 0 when told to stop or when all was restored after the daemon's death,
-// 1 when something could not be restored (one line each on standard error).
+// Runs until the companion ends and returns its exit status. 0: the daemon asked it to stop, or
+// died and everything was restored. 1: something was not restored (one line each on standard
+// error).
 int watch_daemon(const WatchOptions& options);
 
 }  // namespace cgphase

@@ -1,4 +1,4 @@
-// Decides when a daemon counts as silent. Pure; the companion feeds it.
+// Decides when a daemon counts as silent. It reads no clock: the companion passes the times.
 #pragma once
 
 #include <algorithm>
@@ -10,32 +10,33 @@ namespace cgphase {
 
 class HeartbeatWatch {
  public:
-  // So many looks at the poll interval come before any verdict: a host that was held up for the
-  // time of a rest alone is noticed by them.
-  static constexpr int kCloseLooks = 4;
+  // Number of checks at the poll interval before the daemon counts as silent. They detect a host
+  // that was suspended during one long pause between checks.
+  static constexpr int kCloseChecks = 4;
 
   HeartbeatWatch(std::chrono::nanoseconds silence, std::chrono::nanoseconds poll_interval)
       : silence_(silence), interval_(poll_interval), rest_(poll_interval) {}
 
-  // `beat` is the daemon's last one; nobody is silent before the first. A watcher that was itself
-  // held up (a suspended or overloaded host) gives the daemon a full measure of silence again.
+  // Whether the daemon counts as silent at `now`. `beat` is its last heartbeat; before the first
+  // one it is never silent. If the watcher itself was delayed (a suspended or overloaded host), the
+  // daemon gets the full time again.
   bool silent(MonotonicTime now, MonotonicTime beat) {
-    if (last_look_ != MonotonicTime{} && now - last_look_ > rest_ + interval_) grace_from_ = now;
-    last_look_ = now;
+    if (last_check_ != MonotonicTime{} && now - last_check_ > rest_ + interval_) grace_from_ = now;
+    last_check_ = now;
     rest_ = interval_;
     if (beat == MonotonicTime{}) return false;
     const std::chrono::nanoseconds age = now - std::max(beat, grace_from_);
     if (age > silence_) return true;
-    rest_ = std::max(interval_, silence_ - age - kCloseLooks * interval_);
+    rest_ = std::max(interval_, silence_ - age - kCloseChecks * interval_);
     return false;
   }
-  // After that look: when to look again. A daemon that beat just now cannot be silent for long.
+  // Time from that check to the next one. It is long after a recent heartbeat.
   std::chrono::nanoseconds rest() const { return rest_; }
 
  private:
   std::chrono::nanoseconds silence_, interval_;
   std::chrono::nanoseconds rest_;
-  MonotonicTime last_look_{};
+  MonotonicTime last_check_{};
   MonotonicTime grace_from_{};
 };
 

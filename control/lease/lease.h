@@ -1,4 +1,4 @@
-// The noun: what cgphase owes the machine for one file that it changed.
+// A lease: the original and the written values of one file that cgphase changed.
 #pragma once
 
 #include <array>
@@ -11,21 +11,21 @@
 
 namespace cgphase {
 
-// Bounds of a record; a longer path cannot be leased and so cannot be written.
+// Limits of a record. A file with a longer path cannot be leased, so it is never written.
 inline constexpr std::size_t kLeasePathBytes = 367;
 inline constexpr std::size_t kLeaseReasonBytes = 47;  // a longer reason is cut
 
-// Values that the model plane may have left in the file, newest first: its last ones and those of
-// writes that are still under way. The guard has a pair of its own.
+// Values that the writer threads may have left in the file, newest first: the last ones and those
+// of writes in progress. The fast path has two values of its own.
 inline constexpr std::size_t kModelValues = 4;
 inline constexpr std::size_t kGuardValues = 2;
 
 struct LeaseValues {
-  KnobText original;                           // what restore puts back
+  KnobText original;                           // value that a restore writes
   std::array<KnobText, kModelValues> model{};  // empty where unused
   std::array<KnobText, kGuardValues> guard{};
 
-  // Whether `text` was written by cgphase.
+  // Whether cgphase wrote `text`.
   bool is_ours(Knob knob, const KnobText& text) const {
     for (const KnobText& value : model)
       if (!value.empty() && same_value(knob, value, text)) return true;

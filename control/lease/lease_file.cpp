@@ -24,11 +24,11 @@ std::uint32_t crc_of_header(const LeaseHeader& header) {
 Status write_new_file(int fd, const std::string& path, int records, const std::string& boot_id) {
   const std::size_t bytes =
       kLeaseHeaderBytes + static_cast<std::size_t>(records) * kLeaseRecordBytes;
-  // The whole file is allocated now: a full tmpfs later would be SIGBUS in the guard.
+  // The whole file is allocated now. A tmpfs that is full later would mean SIGBUS in the fast path.
   const int error = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
   if (error != 0)
     return errno_failure(path + ": " + std::to_string(bytes / 1024) +
-                             " KiB are needed there to keep the original limits in",
+                             " KiB are needed for the original limits; free space there",
                          error);
   LeaseHeader header{};
   header.magic = kMagic;

@@ -1,5 +1,5 @@
-// RUNTIME_DIR/leases as a file: its header, and how it is made, opened and judged. What lies behind
-// the header is in control/lease/lease_table.h.
+// The file RUNTIME_DIR/leases: its header, and how it is created, opened and checked.
+// control/lease/lease_table.h describes the records behind the header.
 #pragma once
 
 #include <fcntl.h>
@@ -21,8 +21,8 @@ inline constexpr std::size_t kLeaseRecordBytes = 1024;
 inline constexpr int kLargestLeaseCount = 1 << 20;
 inline constexpr std::size_t kBootIdBytes = 40;
 
-// The same in every version, so that one knows another's file. Written once, before the file gets
-// its name.
+// The layout is the same in every version, so that each version recognises the file of another. It
+// is written once, before the file gets its name.
 struct LeaseHeader {
   std::array<char, 8> magic;
   std::uint32_t version;
@@ -32,24 +32,25 @@ struct LeaseHeader {
   std::uint32_t crc;
 };
 
-// `asked`, or where that is empty what the kernel says, as it stands in a header.
+// Returns the boot id as the header stores it: `asked`, or the kernel's if `asked` is empty.
 Result<std::string> current_boot_id(const std::string& asked);
 
-// Creates the file under a name of its own and gives it its name when it is complete. `replace`
-// puts it over an old one, which the caller owns; otherwise an existing file wins.
+// Creates the file under a temporary name and renames it when it is complete. With `replace` it
+// takes the place of an old file, which the caller must own. Otherwise an existing file stays.
 Status create_lease_file(const std::string& path, int records, const std::string& boot_id,
                          bool replace);
 
-// Never through a symbolic link. Errors: not_found, denied (also what is no regular file of this
-// user), io.
+// Opens the file, never through a symbolic link. Errors: not_found, denied (also if it is not a
+// regular file of this user), io.
 Result<Fd> open_lease_file(const std::string& path, int access = O_RDWR);
 
-// The size of a file that is one of leases, whole, and of this version. Errors: invalid (damaged),
-// unsupported (written by another version: only that one knows whether anything is held), io.
+// Checks that `fd` is a complete lease file of this version and returns its size in bytes. Errors:
+// invalid (damaged), unsupported (only the other version knows whether it contains leases), io.
 Result<std::size_t> checked_lease_bytes(int fd, const std::string& path);
 
-// Whether a daemon would take the file that is there, whoever owns it now; without one it would.
-// Changes nothing, and needs no right to. Errors: as of the two above.
+// Checks whether a daemon would accept the existing file, whoever owns it now. A missing file is
+// accepted. Changes nothing and needs no write permission. Errors: those of the two functions
+// above.
 Status check_lease_file(const std::string& runtime_dir);
 
 }  // namespace cgphase

@@ -23,12 +23,12 @@ namespace cgphase {
 namespace {
 
 constexpr int kOpenAttempts = 3;
-// A restorer owns the file for moments only; a daemon that starts meanwhile waits for it.
+// A restorer owns the file only for moments. A daemon that starts meanwhile waits.
 constexpr int kOwnAttempts = 150;
 constexpr timespec kOwnPause = {0, 20'000'000};
 
-// A T in shared memory, stored and loaded word by word: another process may die in the middle of a
-// store or read during one; the CRC inside T tells.
+// A T in shared memory, stored and loaded word by word. Another process may die during a store, or
+// store during a load. The CRC inside T detects both.
 template <class T>
 class Shared {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % sizeof(std::uint64_t) == 0);
@@ -97,7 +97,7 @@ struct Root {
 
 static_assert(sizeof(Record) <= kLeaseRecordBytes);
 
-// The CRC is the last field of each of them.
+// `crc` is the last field of each of these types.
 template <class T>
 std::uint32_t crc_of(const T& value, std::uint32_t seed) {
   return crc32c(std::string_view(reinterpret_cast<const char*>(&value), offsetof(T, crc)), seed);
@@ -105,7 +105,7 @@ std::uint32_t crc_of(const T& value, std::uint32_t seed) {
 
 template <class T>
 struct Latest {
-  std::optional<T> value;  // the newest slot that is whole
+  std::optional<T> value;  // the newest complete slot
   int spare = 0;           // where the next store goes
   std::uint64_t next_sequence = 1;
 };
@@ -142,14 +142,14 @@ bool belongs_to(const Identity& identity, CgroupId id, Knob knob) {
          identity.knob == static_cast<std::uint32_t>(knob);
 }
 
-// Reads of two parts of a record do not happen at one moment; a whole pair is found at once unless
-// its owner is storing right now.
+// Two parts of a record are not read at one instant. They match at the first attempt unless the
+// owner is storing right now.
 constexpr int kReadAttempts = 8;
 
-constexpr int kScannedRecords = 64;  // at once
-// By whoever restores while memory may be short: what was ever used is then read through the
-// mapping, as it is at that moment; a copy tells only of the rest that there is nothing.
-constexpr int kGlancedRecords = 8;
+constexpr int kScannedRecords = 64;  // read at once
+// A restorer may run while memory is short. It reads used records through the mapping, as they are
+// at that moment. Of all other records it reads a copy, which only shows that they are unused.
+constexpr int kCopiedRecords = 8;
 
 template <std::size_t N>
 void push_front(std::array<KnobText, N>& values, const KnobText& text) {
@@ -161,7 +161,7 @@ void push_front(std::array<KnobText, N>& values, const KnobText& text) {
 
 bool alive(pid_t pid) { return pid > 0 && (::kill(pid, 0) == 0 || errno == EPERM); }
 
-// False at once where the owner is a living process.
+// Returns false at once if the owner is a living process.
 bool own_patiently(LeaseTable& table) {
   for (int attempt = 0; attempt < kOwnAttempts; ++attempt) {
     if (table.try_own()) return true;
@@ -171,10 +171,10 @@ bool own_patiently(LeaseTable& table) {
   return false;
 }
 
-// Who restores owns the file, too, and does not say so in it.
+// A cgphase-restore that owns the file does not store its pid in it.
 std::string owner_of(pid_t pid) {
   return alive(pid) ? "another cgphased (process " + std::to_string(pid) + "); stop it first"
-                    : "a cgphase-restore that is not done yet; start again when it is";
+                    : "a running cgphase-restore; retry when it has finished";
 }
 
 bool same_file(int fd, const std::string& path) {
@@ -245,7 +245,7 @@ Result<std::unique_ptr<LeaseTable>> LeaseTable::open_existing(const Options& opt
   if (!fd) return std::unexpected(fd.error());
   auto table = map(std::move(*fd), path);
   if (table && *boot_id != (*table)->file_->header.boot_id.data())
-    return failure(ErrorKind::not_found, path + ": of an earlier boot, nothing is leased now");
+    return failure(ErrorKind::not_found, path + ": of an earlier boot; no limit is leased now");
   return table;
 }
 
@@ -276,7 +276,7 @@ Result<std::unique_ptr<LeaseTable>> LeaseTable::open(const Options& options) {
     if (Status made = create_lease_file(path, options.records, *boot_id, true); !made)
       return std::unexpected(made.error());
   }
-  return failure(ErrorKind::io, path + ": replaced by others again and again");
+  return failure(ErrorKind::io, path + ": other processes keep replacing it; retry later");
 }
 
 bool LeaseTable::try_own() {
@@ -300,7 +300,7 @@ Status LeaseTable::set_cgroup_root(const std::string& path) {
                                            std::to_string(kLeaseRootBytes) + " bytes: " + path);
   const auto before = cgroup_root();
   if (before == path) return {};
-  // Torn by a death, it is absent, and nothing is held then.
+  // A root that was only partly stored reads as absent, and no lease exists then.
   if (!held().empty() && before)
     return failure(ErrorKind::invalid,
                    path_ + ": limits below " + *before +
@@ -322,7 +322,7 @@ void LeaseTable::take_over() {
   std::vector<char> records(kScannedRecords * kLeaseRecordBytes);
   for (int i = record_count(); i-- > 0;) {
     const int first = i / kScannedRecords * kScannedRecords;
-    // The last one of a piece comes first.
+    // The loop runs backwards, so the last record of a block is read first.
     if (i == record_count() - 1 || i % kScannedRecords == kScannedRecords - 1)
       read_records(first, i + 1 - first, records);
     const char* start = records.data() + static_cast<std::size_t>(i - first) * kLeaseRecordBytes;
@@ -333,7 +333,8 @@ void LeaseTable::take_over() {
   }
 }
 
-// A copy: through the mapping all of the file, mostly unused, would become resident and be locked.
+// Reads a copy. Through the mapping the whole file would become resident and locked, although most
+// of it is unused.
 void LeaseTable::read_records(int first, int count, std::span<char> records) const {
   const std::size_t bytes = static_cast<std::size_t>(count) * kLeaseRecordBytes;
   const std::size_t offset =
@@ -370,10 +371,10 @@ std::vector<int> LeaseTable::held() const {
     std::ranges::sort(records);
     return records;
   }
-  std::array<char, kGlancedRecords * kLeaseRecordBytes> copy;
+  std::array<char, kCopiedRecords * kLeaseRecordBytes> copy;
   for (int i = 0; i < record_count(); ++i) {
-    const int at = i % kGlancedRecords;
-    if (at == 0) read_records(i, std::min(kGlancedRecords, record_count() - i), copy);
+    const int at = i % kCopiedRecords;
+    if (at == 0) read_records(i, std::min(kCopiedRecords, record_count() - i), copy);
     const auto record = std::span(copy).subspan(static_cast<std::size_t>(at) * kLeaseRecordBytes,
                                                 kLeaseRecordBytes);
     const bool used = std::ranges::any_of(record, [](char byte) { return byte != 0; });
@@ -389,7 +390,7 @@ std::optional<int> LeaseTable::find(CgroupId id, Knob knob) const {
   return found->second;
 }
 
-// Gives a free record its identity, which makes the slots of its former one void.
+// Gives a free record its identity, which invalidates the slots of the former one.
 std::optional<int> LeaseTable::claim(CgroupId id, const CgroupPath& path, Knob knob) {
   if (free_.empty()) return std::nullopt;
   const int record = free_.back();
@@ -407,8 +408,8 @@ std::optional<int> LeaseTable::claim(CgroupId id, const CgroupPath& path, Knob k
   return record;
 }
 
-// What it held was overwritten by somebody, and is not ours any more, what the guard wrote neither:
-// its slots become void as those of a former container. Nothing of ours is in the file then.
+// Somebody overwrote what the record was leased for. Neither our values nor those of the fast path
+// are in the file any more, so the slots become invalid like those of a former container.
 void LeaseTable::begin_anew(int record) {
   Record& place = file_->record(record);
   Identity identity = place.identity.load();
@@ -427,13 +428,13 @@ Result<int> LeaseTable::hold(CgroupId id, const CgroupPath& path, Knob knob,
   if (path.size() > kLeasePathBytes)
     return failure(ErrorKind::invalid, "the cgroup's path is longer than " +
                                            std::to_string(kLeasePathBytes) +
-                                           " bytes: it can be watched, not changed");
+                                           " bytes; its limits are not changed");
   const std::lock_guard lock(mutex_);
   const auto found = index_.find({id, knob});
   const auto record = found != index_.end() ? found->second : claim(id, path, knob);
   if (!record)
     return failure(ErrorKind::invalid, "all " + std::to_string(record_count()) +
-                                           " leases are in use: nothing more is changed");
+                                           " leases are in use; no further limit is changed");
   const auto values = read_values(*record, id, knob);
   const bool known =
       values && (same_value(knob, values->original, previous) || values->is_ours(knob, previous));
@@ -473,7 +474,7 @@ LeaseValues LeaseTable::release(int record, CgroupId id, Knob knob) {
   }
   if (const auto guard = latest(place.guard, identity.crc); guard.value)
     last.guard = guard.value->values;
-  // A restorer that became the owner late has no index.
+  // A restorer that became the owner after mapping the file has no index.
   if (index_.erase({id, knob}) != 0) free_.push_back(record);
   return last;
 }

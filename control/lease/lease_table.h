@@ -1,19 +1,20 @@
-// The leases of this machine: RUNTIME_DIR/leases, a preallocated file that every process of cgphase
-// maps. It survives the daemon, not a reboot (cgroups start afresh then), so it lies on tmpfs and
-// nothing is ever synced. Storing a lease is a few stores to mapped memory: no allocation, no disk.
+// The leases of this machine are in RUNTIME_DIR/leases, a preallocated file that every cgphase
+// process maps. The file survives the daemon but not a reboot, after which cgroups start afresh. It
+// is therefore on tmpfs and is never synced. Storing a lease is a few stores to mapped memory: no
+// allocation, no disk.
 //
 // Format (version kLeaseVersion, native byte order): one header page, then `record_count` records
-// of 1024 bytes. A record has an identity (cgroup, path, knob), two slots of the model plane and
-// two of the guard. Each store goes to the older of two slots and ends in a CRC-32C over the slot
-// and its identity, so a store cut short by SIGKILL leaves the earlier copy in force, and a slot is
-// never read together with the identity of another cgroup.
+// of 1024 bytes. A record has an identity (cgroup, path, knob), two slots of the writer threads and
+// two of the fast path. Each store goes to the older of two slots and ends with a CRC-32C over the
+// slot and its identity. If SIGKILL interrupts a store, the earlier copy stays valid. A slot is
+// never read with the identity of another cgroup.
 //
-// Who writes what:
+// Writers:
 //   header, heartbeat, root  the owner: the one process that holds flock on the file (the daemon)
 //   model slots              the owner's writer threads, under the table's mutex
-//   guard slots              the owner's guard thread alone, without any lock
+//   guard slots              the owner's fast-path thread alone, without a lock
 //   revocation counter       any process that restores while the owner lives
-// Everybody may read at any time.
+// Any process may read at any time.
 #pragma once
 
 #include <sys/types.h>
@@ -37,81 +38,83 @@
 namespace cgphase {
 
 inline constexpr int kLeaseRecords = 4096;
-inline constexpr std::size_t kLeaseRootBytes = 1007;  // a longer root cannot be leased below
+inline constexpr std::size_t kLeaseRootBytes = 1007;  // a longer root cannot be leased
 
 class LeaseTable {
  public:
   struct Options {
-    std::string runtime_dir;  // made with mode 0750 where it is missing
+    std::string runtime_dir;  // created with mode 0750 if missing
     int records = kLeaseRecords;
     std::string boot_id = {};  // empty: /proc/sys/kernel/random/boot_id
   };
 
   // For the daemon: opens or creates the file (0600, never through a symbolic link) and becomes its
-  // owner. Leases of an earlier process of this boot are kept: restore them first. A file of an
-  // earlier boot is replaced. Errors: io (another process owns it and does not let go in 3 s: later
-  // it may), denied (it belongs to somebody else), invalid (damaged), unsupported (written by
-  // another version: only that one knows whether anything is held); the file is then left as it is.
+  // owner. Leases of an earlier process of this boot are kept; restore them first. A file of an
+  // earlier boot is replaced. After an error the file is unchanged. Errors: io (another process
+  // still owns it after 3 s; a retry may succeed), denied (it belongs to another user), invalid
+  // (damaged), unsupported (only the other version knows whether it contains leases).
   static Result<std::unique_ptr<LeaseTable>> open(const Options& options);
 
-  // For restorers: the existing file, not owned. Errors: not_found (nothing was ever leased in this
-  // boot), and as above.
+  // For restorers: opens the existing file without owning it. Errors: not_found (no limit was
+  // leased in this boot), and those of open().
   static Result<std::unique_ptr<LeaseTable>> open_existing(const Options& options);
 
   ~LeaseTable();
   LeaseTable(const LeaseTable&) = delete;
   LeaseTable& operator=(const LeaseTable&) = delete;
 
-  // Becomes the owner if there is none: then no daemon is writing. Never waits.
+  // Becomes the owner if there is none, so no daemon is writing. Never waits.
   bool try_own();
   bool owned() const { return owned_; }
   // The process that last owned the file; it may be dead.
   pid_t owner_pid() const;
 
-  // The cgroup root that the leased paths lie below, so that whoever restores need not be told.
-  // Absent until the owner has said it.
+  // The cgroup root of the leased paths, so that a restorer needs no option. Absent until the owner
+  // has set it.
   std::optional<std::string> cgroup_root() const;
-  // The owner, before its first hold. Errors: invalid (longer than kLeaseRootBytes, or leases below
-  // another root are held: they would be looked for in the wrong place).
+  // Called by the owner before its first hold(). Errors: invalid (longer than kLeaseRootBytes, or
+  // leases below another root exist, which would then be searched in the wrong place).
   Status set_cgroup_root(const std::string& root);
 
   // --- the owner's writer threads ---
 
-  // Stores that `next` is about to be written over `previous`. The first hold of a knob makes
-  // `previous` its original; a `previous` that is neither original nor ours becomes the new
-  // original (somebody else's intent that the agent has adopted). Returns the record. Errors:
+  // Records that `next` is about to be written over `previous`. The first call for a knob makes
+  // `previous` its original. If `previous` is neither the original nor a value of ours, it becomes
+  // the new original: somebody else set it and the agent accepted it. Returns the record. Errors:
   // invalid (the path is longer than kLeasePathBytes, or the table is full).
   Result<int> hold(CgroupId id, const CgroupPath& path, Knob knob, const KnobText& previous,
                    const KnobText& next, std::string_view reason);
-  // The original is in the file again, or the cgroup is gone. Returns the last values, those of the
-  // guard as they stand after the release (see release_restored in control/lease/restore.h).
-  // Nothing where another thread released it first: the record may be somebody else's by now.
+  // Ends a lease whose original is in the file again, or whose cgroup is gone. Returns the last
+  // values; those of the fast path are read after the release (see release_restored in
+  // control/lease/restore.h). Empty if another thread released it first: the record may belong to
+  // another cgroup by now.
   LeaseValues release(int record, CgroupId id, Knob knob);
-  // The record that is held for this knob.
+  // The record leased for this knob.
   std::optional<int> find(CgroupId id, Knob knob) const;
 
   // --- any thread, any process ---
 
   int record_count() const;
-  // Absent where the record is not held.
+  // Absent if the record is not leased.
   std::optional<Lease> read(int record) const;
   std::vector<int> held() const;
-  // The values alone, if the record is held for this knob; allocates nothing.
+  // Only the values, if the record is leased for this knob. Allocates nothing.
   std::optional<LeaseValues> read_values(int record, CgroupId id, Knob knob) const;
 
-  // --- the guard thread ---
+  // --- the fast-path thread ---
 
-  // As hold(), for a raise by the guard; false where the record is not held for this knob any more.
+  // Like hold(), for a raise by the fast path. False if the record is no longer leased for this
+  // knob.
   bool guard_hold(int record, CgroupId id, Knob knob, const KnobText& previous,
                   const KnobText& next);
 
-  // --- the dead man's switch ---
+  // --- heartbeat and revocation ---
 
-  // The control loop lives. Zero before the first beat of an owner.
+  // Records that the control loop is alive. Zero before an owner's first heartbeat.
   void beat(MonotonicTime now);
   MonotonicTime last_beat() const;
-  // A restorer put the originals back while the owner lives; the owner must lower nothing until it
-  // has acknowledged that. Also true for a revocation that happened before.
+  // A restorer wrote the originals back while the owner lives. The owner must lower nothing until
+  // it acknowledges that. Revocations from before the owner started count, too.
   void revoke();
   std::uint64_t revocations() const;
   bool revoked() const;
@@ -131,10 +134,10 @@ class LeaseTable {
   std::size_t bytes_;
   std::string path_;
   bool owned_ = false;
-  mutable std::mutex mutex_;  // guards index_, free_ and the stores to the model slots
+  mutable std::mutex mutex_;  // protects index_, free_ and the stores to the model slots
   std::map<std::pair<CgroupId, Knob>, int> index_;
   std::vector<int> free_;
-  bool taken_over_ = false;  // index_ tells what is held
+  bool taken_over_ = false;  // whether index_ is complete
 };
 
 }  // namespace cgphase

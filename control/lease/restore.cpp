@@ -21,8 +21,8 @@ struct Pending {
   Error error;
 };
 
-// cpu.max.burst may not exceed the quota: where both are raised the quota goes first; where both
-// fall the first attempt is refused and the next pass succeeds.
+// cpu.max.burst may not exceed the quota. If both rise, the quota goes first. If both fall, the
+// first attempt at the quota is refused and the next pass succeeds.
 bool in_order(const Pending& left, const Pending& right) {
   const Lease& first = left.held.lease;
   const Lease& second = right.held.lease;
@@ -35,8 +35,8 @@ Fate fate_of(Pending& pending, Error error) {
   return Fate::failed;
 }
 
-// Somebody has set a quota below the original burst: as much of the burst as that lets. A quota of
-// ours says nothing, it goes back itself.
+// If somebody set a quota below the original burst, restores as much of the burst as fits. A quota
+// of ours does not count, because it is restored itself.
 std::optional<KnobText> cut_original(const LeaseTable& leases, const Lease& lease,
                                      int directory_fd) {
   if (lease.knob != Knob::cpu_max_burst) return std::nullopt;
@@ -52,7 +52,8 @@ std::optional<KnobText> cut_original(const LeaseTable& leases, const Lease& leas
 Fate restore_one(const LeaseTable& leases, Pending& pending, int directory_fd) {
   const Lease& lease = pending.held.lease;
   const auto found = read_knob(directory_fd, lease.knob);
-  // A file goes with its controller, and the limit with it: one that comes back has the kernel's.
+  // The file disappears with its controller, and the limit with it. When it comes back, it has the
+  // kernel's default.
   if (!found && found.error().kind == ErrorKind::not_found) return Fate::file_gone;
   if (!found) return fate_of(pending, found.error());
   if (same_value(lease.knob, *found, lease.values.original)) return Fate::already_original;
@@ -84,7 +85,8 @@ Fate restore_and_release(LeaseTable& leases, Pending& pending,
     leases.release(record, lease.id, lease.knob);
     return fate;
   }
-  // Also what looks like somebody else's: the guard may have raised it since the lease was read.
+  // This includes values that look foreign: the fast path may have raised the limit since the lease
+  // was read.
   const bool written =
       release_restored(leases, record, lease.id, lease.knob, directory->get());
   return written ? Fate::restored : fate;
@@ -93,10 +95,10 @@ Fate restore_and_release(LeaseTable& leases, Pending& pending,
 std::string failure_line(const Pending& pending) {
   const Lease& lease = pending.held.lease;
   return escape_name(lease.path) + "/" + file_name(lease.knob) + ": original '" +
-         std::string(lease.values.original.view()) + "' not put back: " + pending.error.text;
+         std::string(lease.values.original.view()) + "' not restored: " + pending.error.text;
 }
 
-// Without it every cgroup would look removed where the hierarchy is not mounted.
+// Without this check every cgroup would look removed if the hierarchy is not mounted.
 Status check_root(const std::string& cgroup_root, const Lease& lease) {
   const auto root = identify(cgroup_root);
   if (!root) return std::unexpected(root.error());
@@ -131,7 +133,7 @@ bool release_restored(LeaseTable& leases, int record, CgroupId id, Knob knob, in
   const auto found = read_knob(directory_fd, knob);
   if (!found || same_value(knob, *found, last.original) || !last.is_ours(knob, *found))
     return false;
-  // Failing means that the cgroup went away just now.
+  // A failure means that the cgroup was just removed.
   return write_knob(directory_fd, knob, last.original).has_value();
 }
 
@@ -142,7 +144,7 @@ std::vector<HeldLease> held_leases(const LeaseTable& leases, std::optional<Cgrou
     for (const Knob knob : kKnobs)
       if (const auto record = leases.find(*id, knob)) records.push_back(*record);
   std::vector<HeldLease> held;
-  // Another thread may have released one meanwhile, and given its record to another cgroup.
+  // Another thread may have released a record meanwhile and given it to another cgroup.
   for (const int record : records)
     if (auto lease = leases.read(record); lease && (!id || lease->id == *id))
       held.push_back({record, std::move(*lease)});

@@ -1,5 +1,5 @@
-// cgphase-restore: puts the limits back that cgphased changed. Runs once, or as its dead-man
-// companion (--watch). Needs nothing of the daemon but its lease file.
+// cgphase-restore: restores the limits that cgphased changed. It runs once, or as the companion
+// (--watch). It needs only the lease file of the daemon.
 #include <unistd.h>
 
 #include <cstdio>
@@ -18,10 +18,10 @@ using namespace cgphase;
 constexpr const char* kUsage =
     "usage: cgphase-restore [--runtime-dir DIR] [--cgroup-root DIR]\n"
     "       cgphase-restore --watch --pid PID [--silence 3s] [--stop-fd FD] [...]\n"
-    "Puts every limit that cgphased changed back to its original, unless somebody else has\n"
+    "Restores every limit that cgphased changed to its original, unless somebody else has\n"
     "changed it since. Exit status: 0 done, 1 something failed (one line each), 2 usage.\n"
-    "  --runtime-dir DIR   where the leases lie (/run/cgphase)\n"
-    "  --cgroup-root DIR   the cgroup v2 mount, where the leases do not say (/sys/fs/cgroup)\n"
+    "  --runtime-dir DIR   directory of the lease file (/run/cgphase)\n"
+    "  --cgroup-root DIR   cgroup v2 mount, if the lease file has none (/sys/fs/cgroup)\n"
     "  --watch             wait for the death or the silence of PID, then restore\n"
     "  -h, --help          this text\n";
 
@@ -66,7 +66,7 @@ bool parse(int count, char** words, Arguments& arguments) {
     else if (word == "--help" || word == "-h")
       arguments.help = true;
     else if (i + 1 >= count || !take_option(word, words[i + 1], arguments)) {
-      std::fprintf(stderr, "cgphase-restore: '%s' is not understood\n%s", words[i], kUsage);
+      std::fprintf(stderr, "cgphase-restore: invalid option or value: '%s'\n%s", words[i], kUsage);
       return false;
     } else
       ++i;
@@ -81,14 +81,14 @@ bool parse(int count, char** words, Arguments& arguments) {
 int restore_once(const WatchOptions& options) {
   auto leases = LeaseTable::open_existing({.runtime_dir = options.runtime_dir});
   if (!leases && leases.error().kind == ErrorKind::not_found) {
-    std::puts("nothing is leased, nothing to restore");
+    std::puts("no limit is leased; nothing to restore");
     return 0;
   }
   if (!leases) {
     std::fprintf(stderr, "cgphase-restore: %s\n", leases.error().text.c_str());
     return 1;
   }
-  (void)(*leases)->try_own();  // a living daemon keeps its records
+  (void)(*leases)->try_own();  // a living daemon keeps its leases
   const RestoreReport report = restore_leases(**leases, options.cgroup_root);
   for (const std::string& line : report.failures)
     std::fprintf(stderr, "cgphase-restore: %s\n", line.c_str());

@@ -1,5 +1,5 @@
-// The companion's side of control/lease/companion.h; linked into cgphase-restore without threads or
-// outside libraries.
+// The companion's side of control/lease/companion.h. It is linked into cgphase-restore without
+// threads or outside libraries.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -23,26 +23,27 @@ namespace {
 constexpr int kFreeAttempts = 100;
 constexpr timespec kFreePause = {0, 20'000'000};
 
-enum class Wake { timeout, told_to_stop, daemon_dead };
+enum class Wake { timeout, stop_requested, daemon_dead };
 
-// Standard error is the daemon's too, and may be what it hangs on: a pipe or a terminal that
-// nobody reads. What cannot be said at once is left unsaid.
-void say(const std::string& text) {
+// Standard error is shared with the daemon. The daemon may hang on it because it is a pipe or
+// terminal that nobody reads. A line that cannot be written at once is dropped.
+void print_line(const std::string& text) {
   const std::string line = "cgphase-restore: " + text + "\n";
   const int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
   if (::send(STDERR_FILENO, line.data(), line.size(), flags) >= 0 || errno != ENOTSOCK) return;
-  // O_NONBLOCK belongs to the description, which the daemon shares; this is one of our own.
+  // O_NONBLOCK belongs to the open file description, which the daemon shares. This opens a separate
+  // one.
   const Fd own(::open("/proc/self/fd/2", O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (::write(own.get(), line.data(), line.size()) < 0) return;
 }
 
-int tell(const RestoreReport& report) {
-  for (const std::string& line : report.failures) say(line);
+int print_failures(const RestoreReport& report) {
+  for (const std::string& line : report.failures) print_line(line);
   return report.failures.empty() ? 0 : 1;
 }
 
-// Of processes that run out of memory together the kernel ends the largest, or all of them
-// (memory.oom.group), but none that asks for this. Without CAP_SYS_RESOURCE it stays as it was.
+// When processes run out of memory, the OOM killer ends the largest, or the whole cgroup
+// (memory.oom.group), but none with this score. Without CAP_SYS_RESOURCE the score stays unchanged.
 void outlive_out_of_memory() {
   const Fd fd(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
   if (::write(fd.get(), "-1000", 5) < 0) return;
@@ -59,9 +60,9 @@ class Watch {
     if (!pidfd_.valid() && errno == ESRCH) return after_death();
     for (;;) {
       const Wake wake = wait();
-      if (wake == Wake::told_to_stop) return 0;
+      if (wake == Wake::stop_requested) return 0;
       if (wake == Wake::daemon_dead) return after_death();
-      look();
+      check();
     }
   }
 
@@ -69,14 +70,14 @@ class Watch {
   Wake wait() {
     std::array<pollfd, 2> watched = {pollfd{pidfd_.get(), POLLIN, 0},
                                      pollfd{options_.stop_fd, POLLIN, 0}};
-    // Without a pidfd its death may be seen by looking alone.
+    // Without a pidfd only polling can notice the daemon's death.
     const auto rest = pidfd_.valid()
                           ? std::chrono::ceil<std::chrono::milliseconds>(heartbeat_.rest())
                           : kWatchInterval;
     const int count = ::poll(watched.data(), watched.size(), static_cast<int>(rest.count()));
     if (count > 0 && watched[1].revents != 0) return read_stop();
     if (count > 0 && watched[0].revents != 0) return Wake::daemon_dead;
-    // Without a pidfd and a pipe a vanished pid is all there is.
+    // Without a pidfd and a pipe, a missing pid is the only sign of death.
     if (!pidfd_.valid() && ::kill(options_.pid, 0) != 0 && errno == ESRCH) return Wake::daemon_dead;
     return Wake::timeout;
   }
@@ -84,13 +85,13 @@ class Watch {
   Wake read_stop() {
     char byte = 0;
     const ssize_t count = ::read(options_.stop_fd, &byte, 1);
-    if (count > 0) return Wake::told_to_stop;
+    if (count > 0) return Wake::stop_requested;
     return count == 0 ? Wake::daemon_dead : Wake::timeout;
   }
 
-  // While the daemon is silent every look restores again: a write that was under way when it
-  // stopped may land late.
-  void look() {
+  // While the daemon is silent, every check restores again: a write in progress when it stopped may
+  // complete late.
+  void check() {
     if (!leases_ && !open_leases()) return;
     const bool silent = heartbeat_.silent(clock_.monotonic_now(), leases_->last_beat());
     if (!silent) {
@@ -99,31 +100,32 @@ class Watch {
     }
     const RestoreReport report = restore_leases(*leases_, options_.cgroup_root);
     if (!silent_) {
-      say("process " + std::to_string(options_.pid) + " is silent, its limits were put back");
-      tell(report);
+      print_line("process " + std::to_string(options_.pid) + " is silent; its limits are restored");
+      print_failures(report);
     }
     silent_ = true;
   }
 
-  // The owner's lock ends with it. Where it does not come free a new daemon owns the leases, and
-  // has restored them before anything else.
+  // The kernel releases the owner's lock when the daemon dies. If the lock is still taken, a new
+  // daemon owns the leases and has already restored them.
   int after_death() {
     if (!leases_ && !open_leases()) return 0;
     for (int attempt = 0; attempt < kFreeAttempts; ++attempt) {
-      if (leases_->try_own()) return tell(restore_leases(*leases_, options_.cgroup_root));
+      if (leases_->try_own()) return print_failures(restore_leases(*leases_, options_.cgroup_root));
       if (leases_->owner_pid() != options_.pid) return 0;
       ::nanosleep(&kFreePause, nullptr);
     }
-    // Held by somebody who is not the daemon: restoring is compare-and-set and needs no lock.
-    return tell(restore_leases(*leases_, options_.cgroup_root));
+    // Another process has the lock, but it is not the daemon. Restoring is compare-and-set and
+    // needs no lock.
+    return print_failures(restore_leases(*leases_, options_.cgroup_root));
   }
 
   bool open_leases() {
     auto table = LeaseTable::open_existing({.runtime_dir = options_.runtime_dir});
     if (table) leases_ = std::move(*table);
-    if (!table && table.error().kind != ErrorKind::not_found && !complained_) {
-      say(table.error().text);
-      complained_ = true;
+    if (!table && table.error().kind != ErrorKind::not_found && !reported_) {
+      print_line(table.error().text);
+      reported_ = true;
     }
     return leases_ != nullptr;
   }
@@ -134,7 +136,7 @@ class Watch {
   SystemClock clock_;
   std::unique_ptr<LeaseTable> leases_;
   bool silent_ = false;
-  bool complained_ = false;
+  bool reported_ = false;
 };
 
 }  // namespace
@@ -142,7 +144,7 @@ class Watch {
 int watch_daemon(const WatchOptions& options) {
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE}) ::signal(signal, SIG_IGN);
   outlive_out_of_memory();
-  (void)lock_memory();  // where it may not, the daemon says so
+  (void)lock_memory();  // if this fails, the daemon reports it
   return Watch(options).run();
 }
 

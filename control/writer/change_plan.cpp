@@ -7,7 +7,7 @@
 namespace cgphase {
 namespace {
 
-// The knobs that the change names: those whose new value is there and differs from the old one.
+// Whether the change names this knob: its new value is present and differs from the old one.
 bool wants(const LimitChange& change, Knob knob) {
   const auto wanted = format_knob(knob, change.new_limits);
   if (!wanted) return wanted.error().kind != ErrorKind::not_found;
@@ -19,10 +19,10 @@ std::string value_or_none(const Result<KnobText>& text) {
   return text ? "'" + std::string(text->view()) + "'" : "no value";
 }
 
-// A lowering needs exactly the value it was decided on. A raise starts from any value of ours: the
-// guard, or a lowering of a moment ago, may have been faster. It never starts from anything else,
-// even where the decision was made on it: that is somebody's intent which the rails have not yet
-// judged.
+// A lowering needs exactly the value that was in force at the decision. A raise starts from any
+// value of ours, because the fast path or a recent lowering may have been faster. A raise never
+// starts from a foreign value, even if the decision was based on it. Somebody set it, and the
+// safety rules have not checked it yet.
 Status check_start(const LimitChange& change, Knob knob, const Limits& in_file,
                    const LeasesByKnob& leased) {
   const auto found = format_knob(knob, in_file);
@@ -31,10 +31,10 @@ Status check_start(const LimitChange& change, Knob knob, const Limits& in_file,
   const bool ours = found && lease &&
                     (lease->is_ours(knob, *found) || same_value(knob, lease->original, *found));
   if (change.raise ? ours : found && expected && *found == *expected) return {};
-  return failure(ErrorKind::invalid,
-                 std::string(file_name(knob)) + " holds " + value_or_none(found) + " and not " +
-                     value_or_none(expected) +
-                     " that the decision was made on: somebody else changed it");
+  return failure(ErrorKind::invalid, std::string(file_name(knob)) + " contains " +
+                                         value_or_none(found) + " instead of " +
+                                         value_or_none(expected) +
+                                         ": somebody else changed it after the decision");
 }
 
 Status take_wanted(const LimitChange& change, const Limits& in_file, const LeasesByKnob& leased,
@@ -48,7 +48,7 @@ Status take_wanted(const LimitChange& change, const Limits& in_file, const Lease
       return failure(ErrorKind::not_found,
                      std::string(file_name(knob)) + ": this cgroup has no such file");
     if (Status start = check_start(change, knob, in_file, leased); !start) return start;
-    // A raise that is overtaken by a higher value has nothing left to do.
+    // A raise that a higher value overtook has nothing left to do.
     if (change.raise && compare_knob(knob, change.new_limits, in_file) <= 0) continue;
     copy_knob(knob, change.new_limits, target);
   }

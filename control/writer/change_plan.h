@@ -1,4 +1,4 @@
-// What a change means in writes, decided before the first of them. Pure.
+// Turns a change into a list of writes before the first write. It has no side effects.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ class LeasesByKnob {
     values_[static_cast<std::size_t>(knob)] = values;
     held_[static_cast<std::size_t>(knob)] = true;
   }
-  // Null where the knob is not leased.
+  // Null if the knob is not leased.
   const LeaseValues* of(Knob knob) const {
     const auto index = static_cast<std::size_t>(knob);
     return held_[index] ? &values_[index] : nullptr;
@@ -35,11 +35,12 @@ class LeasesByKnob {
   std::array<bool, kKnobCount> held_{};
 };
 
-// The writes of `change`, in the order in which they must happen; none where the files say it
-// already; a raise leaves out what would lower. A cpu.max.burst above a new quota is lowered with
-// it and comes back with its original quota. Errors, all before anything is written: invalid (a
-// value out of bounds; a file that holds neither the old value nor, for a raise, one of ours:
-// somebody else changed it), not_found (this cgroup has no such file).
+// Returns the writes of `change` in the order in which they must happen. The list is empty if the
+// files already contain the values. A raise omits every write that would lower. A cpu.max.burst
+// above a new quota is lowered with it and comes back with its original quota. No error occurs
+// after a write. Errors: invalid (a value out of bounds; or a file changed by somebody else: it
+// contains neither the old value nor, for a raise, one of ours), not_found (this cgroup has no such
+// file).
 Result<std::vector<ChangeStep>> plan_change(const LimitChange& change, const Limits& in_file,
                                             const LeasesByKnob& leased);
 

@@ -15,7 +15,7 @@ namespace cgphase {
 namespace {
 
 constexpr std::uint64_t kReclaimPieceBytes = 64 * kMiB;
-// What is dropped beyond the new limit, so that the container does not meet it at once.
+// Extra reclaim below the new limit, so that the container does not reach it at once.
 constexpr std::uint64_t kRoomBytes = 4 * kMiB;
 
 std::size_t index_of(Knob knob) { return static_cast<std::size_t>(knob); }
@@ -28,14 +28,14 @@ LeasesByKnob leases_of(const LeaseTable& leases, CgroupId id) {
   return result;
 }
 
-// The second may be empty.
+// `second` may be empty.
 KnobText higher(Knob knob, const KnobText& first, const KnobText& second) {
   Limits one, other;
   if (!parse_knob(knob, first.view(), one) || !parse_knob(knob, second.view(), other)) return first;
   return compare_knob(knob, other, one) > 0 ? second : first;
 }
 
-// The kernel takes no burst above the quota. Where the quota cannot be read, it says so itself.
+// The kernel refuses a burst above the quota. If the quota cannot be read, the write itself fails.
 bool fits_quota(int directory, const KnobText& burst) {
   const auto quota = read_knob(directory, Knob::cpu_max);
   return !quota || !cut_to_quota(burst, *quota);
@@ -105,8 +105,8 @@ LimitResult ChangeRun::run() {
 Status ChangeRun::apply() {
   if (tools_.leases.revoked())
     return failure(ErrorKind::denied,
-                   "the originals were put back from outside; nothing is changed before the agent "
-                   "has looked again");
+                   "a restore from outside revoked the leases; nothing is changed until the agent "
+                   "has reread the limits");
   if (Status same = check_identity(); !same) return same;
   const auto in_file = read_limits(cgroup_.directory.get());
   if (!in_file) return std::unexpected(in_file.error());
@@ -123,7 +123,7 @@ Status ChangeRun::check_identity() const {
     return failure(ErrorKind::gone, "the cgroup was removed");
   const auto named = identify(tools_.cgroup_root + cgroup_.path);
   if (!named || *named != cgroup_.id)
-    return failure(ErrorKind::gone, "another cgroup, or none, has this path now");
+    return failure(ErrorKind::gone, "the cgroup at this path was removed or replaced");
   return {};
 }
 
@@ -137,8 +137,8 @@ Status ChangeRun::lease_steps() {
         tools_.guard->cover(cgroup_.id, cgroup_.directory.get(), step.knob, *record);
     if (!covered && step.lowers) return covered;
   }
-  // What a lowering may have to be rolled back to is what comes after it: one that came before, and
-  // is asked for later, has made this change void already.
+  // A lowering may be rolled back to a raise that comes after it. A raise submitted after the
+  // lowering, but done before this point, has already made the lowering void.
   const std::lock_guard lock(cgroup_.mutex);
   for (const ChangeStep& step : steps_)
     cgroup_.raised_to[index_of(step.knob)] = change_.raise ? step.to : KnobText{};
@@ -149,7 +149,7 @@ Status ChangeRun::write_steps() {
   for (const ChangeStep& step : steps_) {
     if (step.knob == Knob::memory_high && step.lowers)
       if (Status room = make_room(step); !room) return room;
-    const auto start = look_again(step);
+    const auto start = recheck(step);
     if (!start) return std::unexpected(start.error());
     if (*start == Start::higher_already) continue;
     if (Status still = still_wanted(); !still) return still;
@@ -159,9 +159,10 @@ Status ChangeRun::write_steps() {
   return {};
 }
 
-// Between the plan and a write may lie a reclaim of seconds. What somebody else wrote meanwhile
-// stays; a raise also goes on from what the guard wrote, and leaves a higher value alone.
-Result<ChangeRun::Start> ChangeRun::look_again(const ChangeStep& step) const {
+// A reclaim of seconds may lie between the plan and the write. A value that somebody else wrote
+// meanwhile stays. A raise also continues from a value of the fast path, and leaves a higher value
+// unchanged.
+Result<ChangeRun::Start> ChangeRun::recheck(const ChangeStep& step) const {
   const auto found = read_knob(cgroup_.directory.get(), step.knob);
   if (!found) return std::unexpected(found.error());
   if (same_value(step.knob, *found, step.from)) return Start::as_planned;
@@ -183,7 +184,8 @@ bool ChangeRun::overtaken() const {
   return !change_.raise && (cgroup_.epoch.load() != epoch_ || program_started());
 }
 
-// The guard may have looked before this was written, and found nothing to put back.
+// The fast path may have checked for a new program before this write, when there was nothing to
+// restore.
 bool ChangeRun::program_started() const {
   return !change_.raise && change_.decided && tools_.guard != nullptr &&
          tools_.guard->program_started(cgroup_.id, *change_.decided);
@@ -192,11 +194,10 @@ bool ChangeRun::program_started() const {
 Status ChangeRun::still_wanted() const {
   if (change_.raise) return {};
   if (program_started())
-    return failure(ErrorKind::invalid, "a program started, which may read it");
-  if (overtaken())
-    return failure(ErrorKind::invalid, "overtaken by a raise or a restore");
+    return failure(ErrorKind::invalid, "a program started and may read the limit");
+  if (overtaken()) return failure(ErrorKind::invalid, "a raise or a restore came first");
   if (tools_.expired())
-    return failure(ErrorKind::io, "not done before the deadline, or the guard wants the opposite");
+    return failure(ErrorKind::io, "deadline reached, or the fast path raised the limit");
   return {};
 }
 
@@ -212,8 +213,8 @@ Status ChangeRun::write_step(const ChangeStep& step) {
   return {};
 }
 
-// The last check before memory.high falls. The kernel would make the tasks of the container reclaim
-// what is above the new limit, so the cache above it is dropped here first, by memory.reclaim.
+// The last check before memory.high falls. The kernel would make the container's tasks reclaim the
+// excess themselves, so memory.reclaim drops that cache here first.
 Status ChangeRun::make_room(const ChangeStep& step) const {
   const int directory = cgroup_.directory.get();
   Limits target;
@@ -223,38 +224,37 @@ Status ChangeRun::make_room(const ChangeStep& step) const {
   const Bytes ceiling = std::min(change_.memory_need_ceiling.value_or(limit), limit);
   const auto current = read_byte_count(directory, "memory.current");
   if (current && current->value + kRoomBytes > limit.value) {
-    // It may have waited for another container's reclaim.
+    // This thread may have waited for the reclaim of another container.
     if (Status still = still_wanted(); !still) return still;
     const Bytes excess{current->value + kRoomBytes - limit.value};
-    // Failing, or without such a file, it leaves in use what it did not drop.
+    // If this fails or the file is missing, the memory stays in use and the check below refuses.
     (void)reclaim_memory(directory, excess, tools_.expired);
     const auto now = read_byte_count(directory, "memory.current");
     if (!now) return std::unexpected(now.error());
     if (*now > limit)
-      return failure(ErrorKind::invalid, "memory.high: " + mib(*now) +
-                                             " are in use and cannot be "
-                                             "dropped below " +
-                                             mib(limit));
+      return failure(
+          ErrorKind::invalid,
+          "memory.high: " + mib(*now) + " are in use and cannot be reclaimed below " + mib(limit));
   }
   const auto need = read_memory_need(directory);
   if (!need) return std::unexpected(need.error());
   if (*need > ceiling)
-    return failure(ErrorKind::invalid, "memory.high: the need is " + mib(*need) +
-                                           " now, above the ceiling of " + mib(ceiling));
+    return failure(ErrorKind::invalid,
+                   "memory.high: need is " + mib(*need) + ", above the ceiling of " + mib(ceiling));
   return {};
 }
 
 Status ChangeRun::check_after() const {
   if (Status same = check_identity(); !same) return same;
   if (tools_.leases.revoked())
-    return failure(ErrorKind::denied, "the originals were put back from outside meanwhile");
+    return failure(ErrorKind::denied, "a restore from outside revoked the leases");
   if (Status still = still_wanted(); !still) return still;
   return {};
 }
 
-// Compare-and-set, in the opposite order: what the guard or somebody else wrote meanwhile stays. A
-// raise that overtook this change knows best; a revocation means the originals, and so does a
-// program that started.
+// Rolls back by compare-and-set, in the opposite order. A value that the fast path or somebody else
+// wrote meanwhile stays. If a raise overtook this change, its value is used. After a revocation or
+// a program start, the originals are used.
 void ChangeRun::roll_back() {
   if (begun_.empty()) return;
   const int directory = cgroup_.directory.get();
@@ -269,13 +269,13 @@ void ChangeRun::roll_back() {
     KnobText back = step.from;
     if (overtaken()) back = higher(step.knob, back, cgroup_.raised_to[index_of(step.knob)]);
     if (to_original && lease != nullptr) back = lease->original;
-    // The raise that overtook this one may not have raised the quota yet: it writes the burst after
-    // that. If it has by now, its burst may be the one before.
+    // The overtaking raise may not have raised the quota yet. In that case it writes the burst
+    // afterwards. If it has raised the quota already, its burst may be the previous one.
     if (step.knob == Knob::cpu_max_burst && !fits_quota(directory, back)) {
       (void)write_knob(directory, step.knob, step.from);
       if (!fits_quota(directory, back)) continue;
     }
-    // Failing means that the cgroup is going away; what is left is in the lease.
+    // A failure means that the cgroup is being removed. The lease still records the values.
     (void)write_knob(directory, step.knob, back);
   }
 }

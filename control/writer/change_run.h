@@ -1,5 +1,5 @@
-// One change of one container, from the look before to the look after: lease, write, read back,
-// and roll back all of it where any part fails.
+// Applies one change to one container: check, lease, write, read back. If any part fails, the whole
+// change is rolled back.
 #pragma once
 
 #include <array>
@@ -16,26 +16,27 @@
 
 namespace cgphase {
 
-// A container that the writer was told of. Shared by its threads.
+// A container that is attached to the writer. The writer's threads share it.
 struct TrackedCgroup {
   CgroupId id;
   CgroupPath path;
   Fd directory;
-  // Grows with each raise and restore; a lowering that was asked for under an earlier one is
+  // Increases with each raise and restore. A lowering submitted under an earlier epoch is
   // overtaken.
   std::atomic<std::uint64_t> epoch{0};
-  std::mutex mutex;                              // guards raised_to
-  std::array<KnobText, kKnobCount> raised_to{};  // by the last raise or restore; empty where none
+  std::mutex mutex;                              // protects raised_to
+  std::array<KnobText, kKnobCount> raised_to{};  // value of the last raise or restore; empty if
+                                                 // none
 };
 
-// What a run works with; all outlive it.
+// What a run needs. Everything here outlives the run.
 struct ChangeTools {
   LeaseTable& leases;
-  Guard* guard;                   // null: nobody guards (tests)
+  Guard* guard;  // null: no fast path (tests)
   const std::string& cgroup_root;
-  // Whether another thread is lowering this container: then its records are kept for it.
+  // Whether another thread is lowering this container. If so, its leases are kept.
   std::function<bool(CgroupId)> lowering_elsewhere;
-  // True once the deadline of this run has passed or the guard has ended it.
+  // True once the deadline of this run has passed or the fast path has ended it.
   std::function<bool()> expired;
 };
 
@@ -56,7 +57,7 @@ class ChangeRun {
   Status write_step(const ChangeStep& step);
   Status make_room(const ChangeStep& step) const;
   enum class Start { as_planned, higher_already };
-  Result<Start> look_again(const ChangeStep& step) const;
+  Result<Start> recheck(const ChangeStep& step) const;
   Status check_after() const;
   void roll_back();
 
@@ -65,15 +66,15 @@ class ChangeRun {
   const LimitChange& change_;
   const std::uint64_t epoch_;
   std::vector<ChangeStep> steps_;
-  std::vector<ChangeStep> begun_;  // those whose write may have taken place
+  std::vector<ChangeStep> begun_;  // steps whose write may have happened
 };
 
-// Releases the container's leases whose files hold their originals again, and the guard's slot with
-// the last of them.
+// Releases the container's leases whose files contain their originals again. With the last lease
+// the fast path stops watching the container.
 void settle_leases(const ChangeTools& tools, const TrackedCgroup& cgroup);
 
-// memory.reclaim of `bytes` in bounded pieces until `expired`; what was dropped may be less
-// (EAGAIN, EINTR), which is no error. Errors: not_found (the kernel has no memory.reclaim), gone,
+// Reclaims `bytes` through memory.reclaim in bounded pieces until `expired`. Reclaiming less
+// (EAGAIN, EINTR) is not an error. Errors: not_found (the kernel has no memory.reclaim), gone,
 // denied.
 Status reclaim_memory(int directory_fd, Bytes bytes, const std::function<bool()>& expired);
 

@@ -38,9 +38,8 @@ Result<std::unique_ptr<KernelLimitWriter>> KernelLimitWriter::create(const Optio
   const auto root = open_path(options.cgroup_root, O_RDONLY | O_DIRECTORY);
   if (!root) return std::unexpected(root.error());
   if (!is_cgroup2(root->get()) && !options.allow_plain_directory)
-    return failure(
-        ErrorKind::unsupported,
-        options.cgroup_root + ": not a cgroup v2 mount; limits can only be changed there");
+    return failure(ErrorKind::unsupported,
+                   options.cgroup_root + ": not a cgroup v2 mount; set the cgroup root to one");
   std::unique_ptr<KernelLimitWriter> writer(new KernelLimitWriter(options));
   writer->result_event_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!writer->result_event_.valid()) return errno_failure("eventfd", errno);
@@ -79,7 +78,7 @@ KernelLimitWriter::~KernelLimitWriter() {
 
 Status KernelLimitWriter::attach(CgroupId id, const CgroupPath& path, Fd directory) {
   if (const auto found = identify(directory.get()); !found || *found != id)
-    return failure(ErrorKind::gone, "the directory is not the cgroup that was meant");
+    return failure(ErrorKind::gone, "the directory belongs to another cgroup");
   if (!options_.allow_plain_directory && !is_cgroup2(directory.get()))
     return failure(ErrorKind::unsupported, "the directory is not on cgroup v2");
   auto cgroup = std::make_shared<TrackedCgroup>();
@@ -108,11 +107,11 @@ KernelLimitWriter::Tracked KernelLimitWriter::find(CgroupId id) const {
   return found == tracked_.end() ? nullptr : found->second;
 }
 
-// Makes every lowering of this container void that was asked for before now.
+// Voids every lowering of this container that was submitted before now.
 void KernelLimitWriter::overtake(TrackedCgroup& cgroup, bool by_restore) {
   if (by_restore) {
     const std::lock_guard lock(cgroup.mutex);
-    cgroup.epoch.fetch_add(1);  // before a lowering that begins now forgets these
+    cgroup.epoch.fetch_add(1);  // before a lowering that starts now clears these
     for (const Knob knob : kKnobs)
       if (const auto record = leases_.find(cgroup.id, knob))
         if (const auto values = leases_.read_values(*record, cgroup.id, knob))
@@ -138,17 +137,17 @@ void KernelLimitWriter::submit_reclaim(CgroupId id, Bytes bytes) {
   enqueue(lowering_, {cgroup, change, bytes, cgroup->epoch.load()});
 }
 
-void KernelLimitWriter::enqueue(Lane& lane, Work work) {
+void KernelLimitWriter::enqueue(WorkQueue& queue, Work work) {
   {
     const std::lock_guard lock(mutex_);
-    if (lane.queue.size() < kQueuedChanges) {
-      lane.queue.push_back(std::move(work));
-      lane.ready.notify_one();
+    if (queue.waiting.size() < kQueuedChanges) {
+      queue.waiting.push_back(std::move(work));
+      queue.ready.notify_one();
       return;
     }
   }
   deliver(refusal(work.change, ErrorKind::io,
-                  std::to_string(kQueuedChanges) + " changes wait already"));
+                  std::to_string(kQueuedChanges) + " changes are waiting; retry later"));
 }
 
 void KernelLimitWriter::deliver(LimitResult result) {
@@ -178,13 +177,13 @@ ChangeTools KernelLimitWriter::tools(bool lowering_thread) {
           [this, lowering_thread] { return lowering_thread && now_ns() >= deadline_ns_.load(); }};
 }
 
-std::optional<KernelLimitWriter::Work> KernelLimitWriter::next(Lane& lane) {
+std::optional<KernelLimitWriter::Work> KernelLimitWriter::next(WorkQueue& queue) {
   std::unique_lock lock(mutex_);
-  lane.ready.wait(lock, [&] { return stopping_ || !lane.queue.empty(); });
+  queue.ready.wait(lock, [&] { return stopping_ || !queue.waiting.empty(); });
   if (stopping_) return std::nullopt;
-  Work work = std::move(lane.queue.front());
-  lane.queue.pop_front();
-  if (&lane == &lowering_) being_lowered_ = work.cgroup->id;
+  Work work = std::move(queue.waiting.front());
+  queue.waiting.pop_front();
+  if (&queue == &lowering_) being_lowered_ = work.cgroup->id;
   return work;
 }
 
@@ -192,7 +191,7 @@ void KernelLimitWriter::run_raising() {
   const ChangeTools with = tools(false);
   while (const auto work = next(raising_)) {
     const std::lock_guard turn(raise_or_restore_);
-    deliver(carry_out(*work, with));  // a restore that has its turn next finds the result
+    deliver(carry_out(*work, with));  // a restore that runs next sees the result
   }
 }
 
@@ -214,7 +213,7 @@ void KernelLimitWriter::lower(const Work& work, WriteDeadline& deadline) {
   {
     const std::lock_guard lock(mutex_);
     being_lowered_.reset();
-    results_.push_back(std::move(result));  // whoever waits for the end of it finds the result
+    results_.push_back(std::move(result));  // a caller that waits for the end sees the result
   }
   lowering_ended_.notify_all();
   ::eventfd_write(result_event_.get(), 1);
@@ -227,9 +226,9 @@ LimitResult KernelLimitWriter::carry_out(const Work& work, const ChangeTools& wi
     result.id = work.cgroup->id;
     const int directory = work.cgroup->directory.get();
     const bool overtaken = work.epoch != work.cgroup->epoch.load();
-    const Status reclaimed =
-        overtaken ? failure(ErrorKind::invalid, "overtaken by a raise or a restore")
-                  : reclaim_memory(directory, *work.reclaim, with.expired);
+    const Status reclaimed = overtaken
+                                 ? failure(ErrorKind::invalid, "a raise or a restore came first")
+                                 : reclaim_memory(directory, *work.reclaim, with.expired);
     result.written = reclaimed.has_value();
     if (!reclaimed) result.error = reclaimed.error().text;
     if (!reclaimed) result.failed_as = reclaimed.error().kind;
@@ -281,7 +280,7 @@ std::vector<Knob> KernelLimitWriter::not_original(CgroupId id) const {
   return found;
 }
 
-// False where the kernel is still busy with it after the wait.
+// False if the lowering still blocks in the kernel after the wait.
 bool KernelLimitWriter::wait_for_lowering(std::optional<CgroupId> id) {
   std::unique_lock lock(mutex_);
   return lowering_ended_.wait_for(lock, options_.restore_wait,
@@ -289,13 +288,14 @@ bool KernelLimitWriter::wait_for_lowering(std::optional<CgroupId> id) {
 }
 
 RestoreReport KernelLimitWriter::restore_leased(std::optional<CgroupId> id) {
-  // What a lowering has under way is taken back by its own thread as soon as the kernel lets it;
-  // its leases stay until then.
+  // A lowering in progress is rolled back by its own thread as soon as its write returns. Its
+  // leases stay until then.
   const bool quiet = wait_for_lowering(id);
   // A raise that is planned before a restore and written after it would leave our value without a
-  // lease. Neither waits for reclaim, so each has its turn at once.
+  // lease. Neither waits for reclaim, so the lock is short.
   const std::lock_guard turn(raise_or_restore_);
-  // Looked up only now: a lowering that ended may have released records, and the next taken them.
+  // The leases are collected only now: a lowering that ended may have released records that other
+  // leases use by now.
   RestoreReport report = restore_held(
       leases_, held_leases(leases_, id),
       [this](const Lease& lease) -> Result<Fd> {
@@ -306,7 +306,7 @@ RestoreReport KernelLimitWriter::restore_leased(std::optional<CgroupId> id) {
         return Fd(copy);
       },
       quiet);
-  if (!quiet) report.failures.push_back("a lowering is still under way in the kernel");
+  if (!quiet) report.failures.push_back("a lowering still blocks in the kernel; retry later");
   return report;
 }
 

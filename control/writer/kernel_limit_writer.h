@@ -1,10 +1,12 @@
 // The limit writer for a real kernel.
 //
-// Every limit is written by held descriptor. Two threads: one lowers and reclaims, the other
-// raises, so that no raise waits behind a lowering that the kernel is still busy with. A raise also
-// ends such a lowering of its own container. Restores run in the caller's thread. Every change is
-// compared with what the file contains, leased before its first write, read back, and rolled back
-// as a whole when any part of it fails.
+// Every limit is written through an open directory descriptor. There are two threads. One lowers
+// and reclaims; the other raises, so that no raise waits behind a lowering that blocks in the
+// kernel. A raise also ends such a lowering of its own container. Restores run in the caller's
+// thread.
+//
+// Every change is compared with the file, leased before its first write, and read back. If any part
+// fails, the whole change is rolled back.
 #pragma once
 
 #include <chrono>
@@ -28,7 +30,7 @@
 
 namespace cgphase {
 
-// Changes that wait for a thread; a further one is refused at once.
+// Maximum number of waiting changes per thread. A further one is refused at once.
 inline constexpr std::size_t kQueuedChanges = 1024;
 
 class KernelLimitWriter final : public LimitWriter {
@@ -36,21 +38,21 @@ class KernelLimitWriter final : public LimitWriter {
   struct Options {
     std::string cgroup_root;
     LeaseTable* leases = nullptr;  // owned by this process; outlives the writer
-    Guard* guard = nullptr;        // outlives the writer, which stops it at its end; null: no guard
-    bool allow_plain_directory = false;  // tests: attach() takes what is no cgroup
+    Guard* guard = nullptr;        // outlives the writer, which stops it; null: no fast path
+    bool allow_plain_directory = false;  // tests: attach() accepts a directory that is not a cgroup
     std::chrono::milliseconds lowering_deadline{2000};
     std::chrono::milliseconds reclaim_deadline{1000};
-    std::chrono::milliseconds restore_wait{2000};  // for a lowering that is still under way
+    std::chrono::milliseconds restore_wait{2000};  // for a lowering in progress
   };
 
   // Starts the threads. Errors: not_found (no such root), unsupported (not cgroup v2).
   static Result<std::unique_ptr<KernelLimitWriter>> create(const Options& options);
-  // Changes that still wait are dropped; nothing is restored: call restore_all() first.
+  // Waiting changes are dropped. Nothing is restored: call restore_all() first.
   ~KernelLimitWriter() override;
 
   // Errors: gone (the directory is not `id`), unsupported (not cgroup v2).
   Status attach(CgroupId id, const CgroupPath& path, Fd directory) override;
-  // Leases of a cgroup that exists stay, so that restore_all() finds it by its path.
+  // Keeps the leases of a cgroup that still exists; restore_all() finds it by its path.
   void detach(CgroupId id) override;
   void submit(LimitChange change) override;
   // The result has decision id 0.
@@ -60,20 +62,20 @@ class KernelLimitWriter final : public LimitWriter {
   RestoreReport restore_all() override;
   RestoreReport restore(CgroupId id) override;
 
-  // The control loop lives: call it in every turn, at least once a second.
+  // Call it in every iteration of the control loop, at least once a second.
   void heartbeat(MonotonicTime now) { leases_.beat(now); }
-  // The companion, or an operator, has put the originals back while this process was silent. Every
-  // change is refused until the agent has read the limits anew and acknowledged.
+  // True after the companion or an operator restored the originals while this process was silent.
+  // Every change is refused until the agent has reread the limits and acknowledged.
   bool revoked() const { return leases_.revoked(); }
   void acknowledge_revocation();
 
-  // What the leases that are held for it say: empty where no knob of it holds a value of ours.
+  // The originals in this container's leases. Empty if no knob is leased.
   Limits leased_originals(CgroupId id) const;
-  // Of these knobs those whose files say something else, ours or somebody's, or cannot be read.
+  // The leased knobs whose files do not contain the original (any other value), or cannot be read.
   std::vector<Knob> not_original(CgroupId id) const;
 
-  // Ends a lowering of this container that the kernel is still busy with. Any thread; takes no lock
-  // and allocates nothing.
+  // Ends a lowering of this container that blocks in the kernel. Any thread may call it. Takes no
+  // lock and allocates nothing.
   void interrupt_lowering(CgroupId id);
 
  private:
@@ -84,9 +86,9 @@ class KernelLimitWriter final : public LimitWriter {
     std::optional<Bytes> reclaim;  // instead of the change
     std::uint64_t epoch = 0;
   };
-  // One thread and what waits for it.
-  struct Lane {
-    std::deque<Work> queue;
+  // One thread and its queue.
+  struct WorkQueue {
+    std::deque<Work> waiting;
     std::condition_variable ready;
     std::thread thread;
   };
@@ -95,11 +97,11 @@ class KernelLimitWriter final : public LimitWriter {
   Status start();
   void run_lowering();
   void run_raising();
-  // The next work of the lane; absent when the writer ends.
-  std::optional<Work> next(Lane& lane);
+  // The next work of the queue. Absent when the writer ends.
+  std::optional<Work> next(WorkQueue& queue);
   LimitResult carry_out(const Work& work, const ChangeTools& tools);
   void lower(const Work& work, WriteDeadline& deadline);
-  void enqueue(Lane& lane, Work work);
+  void enqueue(WorkQueue& queue, Work work);
   void deliver(LimitResult result);
   Tracked find(CgroupId id) const;
   ChangeTools tools(bool lowering_thread);
@@ -111,16 +113,16 @@ class KernelLimitWriter final : public LimitWriter {
   LeaseTable& leases_;
   Fd result_event_;
 
-  std::mutex raise_or_restore_;  // held for one raise, or one restore, as a whole
-  mutable std::mutex mutex_;     // guards all below
+  std::mutex raise_or_restore_;  // locked for one whole raise or restore
+  mutable std::mutex mutex_;     // protects everything below
   std::map<CgroupId, Tracked> tracked_;
-  Lane lowering_, raising_;
+  WorkQueue lowering_, raising_;
   std::optional<CgroupId> being_lowered_;
   std::condition_variable lowering_ended_;
   std::vector<LimitResult> results_;
   bool stopping_ = false;
 
-  // Who is being lowered, for interrupt_lowering(): read without the mutex.
+  // The container being lowered, for interrupt_lowering(), which reads it without the mutex.
   std::atomic<std::uint64_t> lowering_inode_{0};
   std::atomic<WriteDeadline*> deadline_{nullptr};
   std::atomic<std::int64_t> deadline_ns_{0};

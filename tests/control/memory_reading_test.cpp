@@ -20,19 +20,19 @@ std::optional<Bytes> need_of(std::string_view stat, std::optional<Bytes> current
 
 }  // namespace
 
-TEST_CASE("need is what cannot be dropped: anonymous, shared, kernel and swapped out") {
+TEST_CASE("need is memory that cannot be dropped: anonymous, shared, kernel and swapped out") {
   const char* stat =
       "anon 1000\nfile 5000\nkernel 300\nsock 7\nshmem 200\ninactive_file 4000\n"
       "unevictable 0\nslab_reclaimable 100\nslab_unreclaimable 50\nslab 150\n";
   CHECK(need_of(stat, {}, Bytes{40})->value == 1000 + 200 + 300 + 7 - 100 + 40);
 }
 
-TEST_CASE("locked file cache is need, however much anonymous memory there is beside it") {
-  // shmem is in `file`, and never on the lists of files.
+TEST_CASE("locked file cache is need, regardless of the anonymous memory beside it") {
+  // shmem is part of `file`, but never on the file lists.
   const std::string stat =
       "anon 9000\nfile 5000\nkernel 0\nshmem 200\ninactive_file 3000\nactive_file 1000\n";
   CHECK(need_of(stat + "unevictable 800\n", {}, {})->value == 9000 + 200 + 800);
-  // Pages that are on no list for a moment are not locked.
+  // Pages that are briefly on no list are not locked.
   CHECK(need_of(stat + "unevictable 500\n", {}, {})->value == 9000 + 200 + 500);
 }
 
@@ -43,7 +43,7 @@ TEST_CASE("locked anonymous and shared memory counts once") {
   CHECK(need_of(stat, {}, {})->value == 9000 + 200);
 }
 
-TEST_CASE("where the lists of files are not told, all that may be locked file cache is need") {
+TEST_CASE("if the file lists are missing, all possibly locked file cache is need") {
   const char* stat = "anon 9000\nfile 5000\nkernel 0\nshmem 200\nunevictable 800\n";
   CHECK(need_of(stat, {}, {})->value == 9000 + 200 + 800);
 }
@@ -55,23 +55,23 @@ TEST_CASE("without a kernel line its parts are added") {
   CHECK(need_of(stat, {}, {})->value == 1000 + 16 + 8 + 4 + 9 + 30 - 10);
 }
 
-TEST_CASE("without an anon line there is no need to tell") {
+TEST_CASE("without an anon line need is unknown") {
   CHECK_FALSE(need_of("", {}, {}).has_value());
   CHECK_FALSE(need_of("anon\nfile x\nkernel 5\n", {}, {}).has_value());
 }
 
-TEST_CASE("need is read from a directory, with swap where there is some") {
+TEST_CASE("need is read from a directory, including swap") {
   const TemporaryDirectory root;
   const FakeCgroup box(root.path());
   CHECK(read_memory_need(box.open().get())->value == 209715200 + 1048576);
   box.put("memory.swap.current", "4096\n");
   CHECK(read_memory_need(box.open().get())->value == 209715200 + 1048576 + 4096);
-  box.put("memory.current", "400000000\n");  // the rest is in no line
+  box.put("memory.current", "400000000\n");  // no line explains the rest
   CHECK(read_memory_need(box.open().get())->value == 400000000 - 103809024 + 4096);
 }
 
 // rule: MEM-02
-TEST_CASE("the guard and the writer's last check find the need that a sample has") {
+TEST_CASE("the fast path and the writer's last check compute the same need as a sample") {
   const TemporaryDirectory root;
   const FakeCgroup box(root.path());
   box.put("memory.stat", "anon 9000\nfile 7000\nkernel 800\nsock 40\nshmem 300\n"
@@ -94,7 +94,7 @@ TEST_CASE("the guard and the writer's last check find the need that a sample has
   }
 }
 
-TEST_CASE("the guard takes no part of a number for a number") {
+TEST_CASE("the fast path does not accept a truncated number") {
   const TemporaryDirectory root;
   const FakeCgroup box(root.path());
   box.put("memory.max", "10737");
@@ -113,7 +113,7 @@ TEST_CASE("the guard takes no part of a number for a number") {
   CHECK_FALSE(reading.throttled_usec.has_value());
 }
 
-TEST_CASE("a number that is cut short is no need, and no need without it") {
+TEST_CASE("a truncated number gives no need") {
   const TemporaryDirectory root;
   const FakeCgroup box(root.path());
   box.put("memory.current", "31457");

@@ -14,7 +14,7 @@ using namespace cgphase;
 
 namespace {
 
-// Blocks until a byte comes or a signal ends it; the errno, 0 after a byte.
+// Blocks until a byte arrives or a signal interrupts it. Returns the errno, 0 after a byte.
 int blocking_read(const Fd& fd) {
   char byte;
   return ::read(fd.get(), &byte, 1) < 0 ? errno : 0;
@@ -33,7 +33,7 @@ struct Pipe {
 }  // namespace
 
 // rule: S-11
-TEST_CASE("a system call that blocks ends at the deadline") {
+TEST_CASE("a blocking system call ends at the deadline") {
   const Pipe pipe;
   WriteDeadline deadline;
   for (const int ms : {0, 1, 20}) {
@@ -43,7 +43,7 @@ TEST_CASE("a system call that blocks ends at the deadline") {
   }
 }
 
-TEST_CASE("another thread can end it before the deadline") {
+TEST_CASE("another thread can end a system call before the deadline") {
   const Pipe pipe;
   WriteDeadline deadline;
   deadline.arm(std::chrono::hours(1));
@@ -53,7 +53,7 @@ TEST_CASE("another thread can end it before the deadline") {
   deadline.disarm();
 }
 
-TEST_CASE("the owner is interrupted again and again, so an early signal is not the only one") {
+TEST_CASE("the owner is interrupted repeatedly, so that no single signal is lost") {
   const Pipe pipe;
   WriteDeadline deadline;
   deadline.arm(std::chrono::milliseconds(0));
@@ -61,7 +61,7 @@ TEST_CASE("the owner is interrupted again and again, so an early signal is not t
   deadline.disarm();
 }
 
-TEST_CASE("after disarming nothing is interrupted, not even by an order to expire") {
+TEST_CASE("after disarming nothing is interrupted, not even by expire_now") {
   const Pipe pipe;
   WriteDeadline deadline;
   deadline.arm(std::chrono::milliseconds(10));

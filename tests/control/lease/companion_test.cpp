@@ -1,5 +1,5 @@
-// The companion as it runs on a host: cgphase-restore beside this runner, real processes, real
-// signals; only the cgroup is a plain directory.
+// Runs the companion as on a host: cgphase-restore beside this runner, real processes, real
+// signals. Only the cgroup is a plain directory.
 #include "control/lease/companion.h"
 
 #include <doctest/doctest.h>
@@ -21,11 +21,12 @@ namespace {
 
 constexpr int kPatienceMs = 30'000;
 
-// A daemon in a process of its own: it leases a change, makes it, starts a companion and then does
-// as it is told by a byte.
+// A daemon in its own process. It leases a change, makes it, starts a companion and then obeys the
+// orders that it receives as single bytes.
 class Daemon {
  public:
-  // With a standard error of its own, which its companion inherits, where one is given.
+  // With `standard_error`, that descriptor becomes its standard error, which its companion
+  // inherits.
   Daemon(const FakeCgroup& box, const std::string& root, const std::string& runtime,
          std::chrono::milliseconds silence, int standard_error = -1) {
     int orders[2], reports[2];
@@ -93,7 +94,7 @@ struct Host {
   TemporaryDirectory root, runtime;
   FakeCgroup box{root.path()};
 
-  // Waits until cpu.max holds `text`.
+  // Waits until cpu.max contains `text`.
   bool becomes(const std::string& text) const {
     const Fd inotify(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
     REQUIRE(::inotify_add_watch(inotify.get(), box.directory().c_str(),
@@ -110,7 +111,7 @@ struct Host {
 
 constexpr std::chrono::milliseconds kLong{60'000};
 
-// A pipe that nobody reads and nothing more fits into; a write to it waits.
+// A full pipe that nobody reads, so that a write to it blocks.
 struct FullPipe {
   FullPipe() {
     int ends[2];
@@ -149,7 +150,7 @@ int run_restore(const std::vector<std::string>& words) {
 
 }  // namespace
 
-TEST_CASE("kill -9 of the daemon brings the originals back and ends the companion") {
+TEST_CASE("after kill -9 of the daemon the companion restores the originals and ends") {
   Host host;
   Daemon daemon(host.box, host.root.path(), host.runtime.path(), kLong);
   REQUIRE(host.box.get("cpu.max") == "50000 100000");
@@ -159,7 +160,7 @@ TEST_CASE("kill -9 of the daemon brings the originals back and ends the companio
   CHECK(host.box.get("cpu.max") == "200000 100000");
 }
 
-TEST_CASE("the companion outlives SIGTERM and SIGINT and still does its work") {
+TEST_CASE("the companion survives SIGTERM and SIGINT and still restores") {
   Host host;
   Daemon daemon(host.box, host.root.path(), host.runtime.path(), kLong);
   for (const int signal : {SIGTERM, SIGINT, SIGHUP})
@@ -181,9 +182,7 @@ TEST_CASE("a clean shutdown ends the companion and changes nothing") {
 }
 
 // rule: S-04
-TEST_CASE(
-    "a stopped daemon is silent: originals come back, its leases are revoked, the companion "
-    "stays") {
+TEST_CASE("the companion restores for a stopped daemon, revokes its leases and keeps running") {
   Host host;
   Daemon daemon(host.box, host.root.path(), host.runtime.path(), std::chrono::milliseconds(600));
   daemon.signal(SIGSTOP);
@@ -199,7 +198,7 @@ TEST_CASE(
   CHECK(daemon.companion_ended());
 }
 
-TEST_CASE("a daemon that hangs because nobody reads what it says is restored all the same") {
+TEST_CASE("a daemon that hangs on an unread standard error is restored, too") {
   Host host;
   const FullPipe standard_error;
   Daemon daemon(host.box, host.root.path(), host.runtime.path(), std::chrono::milliseconds(600),
@@ -211,7 +210,7 @@ TEST_CASE("a daemon that hangs because nobody reads what it says is restored all
   CHECK(daemon.companion_ended());
 }
 
-TEST_CASE("cgphase-restore restores what a dead daemon left") {
+TEST_CASE("cgphase-restore restores the limits of a dead daemon") {
   Host host;
   {
     const auto leases =
@@ -227,7 +226,7 @@ TEST_CASE("cgphase-restore restores what a dead daemon left") {
   CHECK(run_restore(words) == 0);
 }
 
-TEST_CASE("cgphase-restore under a living daemon restores and revokes") {
+TEST_CASE("cgphase-restore beside a living daemon restores and revokes") {
   Host host;
   const auto leases =
       std::move(*LeaseTable::open({.runtime_dir = host.runtime.path(), .records = 4}));
@@ -241,7 +240,7 @@ TEST_CASE("cgphase-restore under a living daemon restores and revokes") {
   CHECK(leases->held().size() == 1);
 }
 
-TEST_CASE("cgphase-restore without leases has nothing to do, with damaged ones it fails") {
+TEST_CASE("cgphase-restore succeeds without leases and fails with a damaged lease file") {
   Host host;
   const std::vector<std::string> words = {"--runtime-dir", host.runtime.path(), "--cgroup-root",
                                           host.root.path()};
@@ -251,7 +250,7 @@ TEST_CASE("cgphase-restore without leases has nothing to do, with damaged ones i
   CHECK(get_file(host.runtime.path() + "/leases") == "damaged");
 }
 
-TEST_CASE("cgphase-restore refuses what it does not understand") {
+TEST_CASE("cgphase-restore refuses unknown and incomplete options") {
   CHECK(run_restore({"--everything"}) == 2);
   CHECK(run_restore({"--watch"}) == 2);
   CHECK(run_restore({"--watch", "--pid", "x"}) == 2);

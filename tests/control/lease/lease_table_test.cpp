@@ -49,7 +49,7 @@ std::string file_in(const TemporaryDirectory& directory) {
   return directory.path() + "/" + kLeaseFileName;
 }
 
-// Of all mappings of that file by this process.
+// Of all mappings of that file in this process.
 std::size_t resident_bytes(const std::string& path) {
   std::ifstream maps("/proc/self/smaps");
   std::size_t sum = 0;
@@ -67,7 +67,7 @@ void overwrite(const std::string& path, std::size_t offset, std::string_view byt
           static_cast<ssize_t>(bytes.size()));
 }
 
-// The same file but for the number of its format.
+// The same file with the next format version.
 std::string of_next_version(std::string file) {
   constexpr std::size_t kVersionAt = 8, kCrcAt = 60;
   const std::uint32_t version = kLeaseVersion + 1;
@@ -79,7 +79,7 @@ std::string of_next_version(std::string file) {
 
 }  // namespace
 
-TEST_CASE("a lease is read back as it was held") {
+TEST_CASE("a lease is read back as it was stored") {
   const TemporaryDirectory directory;
   const auto table = open_in(directory);
   const int record = hold(*table, kBox, "200000 100000", "150000 100000");
@@ -93,7 +93,8 @@ TEST_CASE("a lease is read back as it was held") {
   CHECK_FALSE(lease.values.is_ours(Knob::cpu_max, text_of("200000 100000")));
 }
 
-TEST_CASE("leases of an earlier process are found wherever they lie, the rest is free") {
+TEST_CASE("the leases of an earlier process are found at any record, and the other records are "
+          "free") {
   constexpr int kRecords = 150;
   const TemporaryDirectory directory;
   const auto box = [](int record) { return CgroupId{1, 100 + static_cast<std::uint64_t>(record)}; };
@@ -116,7 +117,7 @@ TEST_CASE("leases of an earlier process are found wherever they lie, the rest is
   CHECK(hold(*table, box(500), "200000 100000", "150000 100000") == 1);
 }
 
-TEST_CASE("the original stays through later changes, the values before the last stay ours") {
+TEST_CASE("the original survives later changes, and earlier values still count as ours") {
   const TemporaryDirectory directory;
   const auto table = open_in(directory);
   hold(*table, kBox, "200000 100000", "150000 100000");
@@ -127,7 +128,7 @@ TEST_CASE("the original stays through later changes, the values before the last 
   CHECK(values.is_ours(Knob::cpu_max, text_of("120000 100000")));
 }
 
-TEST_CASE("a value of somebody else that is built upon becomes the original") {
+TEST_CASE("a foreign value under a new change becomes the original") {
   const TemporaryDirectory directory;
   const auto table = open_in(directory);
   const int first = hold(*table, kBox, "200000 100000", "150000 100000");
@@ -136,15 +137,15 @@ TEST_CASE("a value of somebody else that is built upon becomes the original") {
   const int record = hold(*table, kBox, "300000 100000", "250000 100000");
   const LeaseValues values = table->read(record)->values;
   CHECK(values.original.view() == "300000 100000");
-  for (const char* former : {"150000 100000", "200000 100000"})  // what the guard wrote, too
+  for (const char* former : {"150000 100000", "200000 100000"})  // also a value of the fast path
     CHECK_FALSE(values.is_ours(Knob::cpu_max, text_of(former)));
-  CHECK(record == first);  // the guard knows it by its number
+  CHECK(record == first);  // the fast path uses this number
   REQUIRE(table->guard_hold(record, kBox, Knob::cpu_max, text_of("250000 100000"),
                             text_of("280000 100000")));
   CHECK(table->read(record)->values.is_ours(Knob::cpu_max, text_of("280000 100000")));
 }
 
-TEST_CASE("a released record is held no more and is used again") {
+TEST_CASE("a released record is free and is used again") {
   const TemporaryDirectory directory;
   const auto table = open_in(directory, 1);
   const int record = hold(*table, kBox, "200000 100000", "150000 100000");
@@ -153,7 +154,7 @@ TEST_CASE("a released record is held no more and is used again") {
   CHECK_FALSE(table->find(kBox, Knob::cpu_max).has_value());
   CHECK(hold(*table, kOther, "80000 100000", "60000 100000") == record);
   CHECK(table->read(record)->id == kOther);
-  CHECK(table->release(record, kBox, Knob::cpu_max).original.empty());  // by whoever had it before
+  CHECK(table->release(record, kBox, Knob::cpu_max).original.empty());  // by its previous owner
   CHECK(table->find(kOther, Knob::cpu_max) == record);
   CHECK(table->read(record)->id == kOther);
 }
@@ -188,7 +189,7 @@ TEST_CASE("a reason longer than its bound is cut") {
   CHECK(table->read(record.value())->reason == std::string(kLeaseReasonBytes, 'r'));
 }
 
-TEST_CASE("the root of the leases survives the process, and stays while any is held below it") {
+TEST_CASE("the root of the leases survives the process and cannot change while a lease exists") {
   const TemporaryDirectory directory;
   {
     const auto table = open_in(directory);
@@ -209,7 +210,7 @@ TEST_CASE("the root of the leases survives the process, and stays while any is h
   CHECK(table->cgroup_root() == "/two");
 }
 
-TEST_CASE("the longest root is kept, one byte more is refused, a torn one is none") {
+TEST_CASE("the longest root is stored, one byte more is refused, a damaged root is absent") {
   const TemporaryDirectory directory;
   const auto table = open_in(directory);
   const std::string longest = "/" + std::string(kLeaseRootBytes - 1, 'r');
@@ -232,7 +233,7 @@ TEST_CASE("leases survive their process") {
   CHECK(table->find(kBox, Knob::cpu_max) == table->held().front());
 }
 
-TEST_CASE("a record torn in its newest slot falls back to the copy before it") {
+TEST_CASE("if the newest slot of a record is damaged, the previous copy is used") {
   const TemporaryDirectory directory;
   const auto table = open_in(directory, 1);
   const int record = hold(*table, kBox, "200000 100000", "150000 100000");
@@ -245,7 +246,7 @@ TEST_CASE("a record torn in its newest slot falls back to the copy before it") {
   CHECK_FALSE(values.is_ours(Knob::cpu_max, text_of("120000 100000")));
 }
 
-TEST_CASE("a first lease torn before it was whole is no lease") {
+TEST_CASE("a first lease that was not stored completely is no lease") {
   const TemporaryDirectory directory;
   const auto table = open_in(directory, 1);
   hold(*table, kBox, "200000 100000", "150000 100000");
@@ -263,7 +264,7 @@ TEST_CASE("slots of one cgroup are never read with the identity of another") {
   CHECK(table->held().empty());
 }
 
-TEST_CASE("every byte of a held record is under a checksum") {
+TEST_CASE("a checksum covers every byte of a leased record") {
   const TemporaryDirectory directory;
   const auto table = open_in(directory, 1);
   const int record = hold(*table, kBox, "200000 100000", "150000 100000");
@@ -278,7 +279,7 @@ TEST_CASE("every byte of a held record is under a checksum") {
   CHECK(table->read(record).has_value());
 }
 
-TEST_CASE("what the guard wrote is ours as well") {
+TEST_CASE("values of the fast path count as ours") {
   const TemporaryDirectory directory;
   const auto table = open_in(directory);
   const int record = hold(*table, kBox, "200000 100000", "100000 100000");
@@ -293,7 +294,7 @@ TEST_CASE("what the guard wrote is ours as well") {
                                 text_of("120000 100000")));
 }
 
-TEST_CASE("the guard's values of an earlier tenant of the record are forgotten") {
+TEST_CASE("fast-path values of the record's previous container are forgotten") {
   const TemporaryDirectory directory;
   const auto table = open_in(directory, 1);
   const int record = hold(*table, kBox, "200000 100000", "100000 100000");
@@ -304,7 +305,7 @@ TEST_CASE("the guard's values of an earlier tenant of the record are forgotten")
   CHECK_FALSE(table->read(record)->values.is_ours(Knob::cpu_max, text_of("120000 100000")));
 }
 
-TEST_CASE("the file is private and a second owner is refused while the first lives") {
+TEST_CASE("the file is private, and a second owner is refused while the first lives") {
   const TemporaryDirectory directory;
   const auto table = open_in(directory);
   struct stat status;
@@ -315,7 +316,7 @@ TEST_CASE("the file is private and a second owner is refused while the first liv
   CHECK(second.error().text.find(std::to_string(::getpid())) != std::string::npos);
 }
 
-TEST_CASE("a restorer reads the leases of a living owner and does not own them") {
+TEST_CASE("a restorer reads the leases of a living owner without owning them") {
   const TemporaryDirectory directory;
   const auto table = open_in(directory);
   hold(*table, kBox, "200000 100000", "150000 100000");
@@ -325,7 +326,7 @@ TEST_CASE("a restorer reads the leases of a living owner and does not own them")
   CHECK_FALSE((*restorer)->try_own());
 }
 
-TEST_CASE("a restorer finds leases wherever they lie, and the rest does not become resident") {
+TEST_CASE("a restorer finds leases at any record, and unused pages do not become resident") {
   constexpr int kRecords = kLeaseRecords;
   const TemporaryDirectory directory;
   const auto table = open_in(directory, kRecords);
@@ -337,7 +338,7 @@ TEST_CASE("a restorer finds leases wherever they lie, and the rest does not beco
   REQUIRE(restorer);
   const auto before = resident_bytes(file_in(directory));
   CHECK((*restorer)->held() == records);
-  // Its pages of those leases; the kernel maps some around each.
+  // The pages of those leases; the kernel maps some more around each.
   CHECK(resident_bytes(file_in(directory)) - before < kRecords * kRecordBytes / 4);
 }
 
@@ -353,7 +354,7 @@ TEST_CASE("leases of an earlier boot are discarded") {
   CHECK((*table)->held().empty());
 }
 
-TEST_CASE("a missing file is made by the owner and not found by a restorer") {
+TEST_CASE("the owner creates a missing file, a restorer does not find it") {
   const TemporaryDirectory directory;
   CHECK(LeaseTable::open_existing(options_in(directory)).error().kind == ErrorKind::not_found);
   LeaseTable::Options deeper = options_in(directory);
@@ -362,7 +363,7 @@ TEST_CASE("a missing file is made by the owner and not found by a restorer") {
   CHECK(std::filesystem::exists(deeper.runtime_dir + "/" + kLeaseFileName));
 }
 
-TEST_CASE("a damaged or foreign file is refused and left as it is") {
+TEST_CASE("a damaged or foreign file is refused and left unchanged") {
   const TemporaryDirectory directory;
   { open_in(directory); }
   const std::string whole = get_file(file_in(directory));
@@ -383,7 +384,7 @@ TEST_CASE("a damaged or foreign file is refused and left as it is") {
   check(of_next_version(whole), ErrorKind::unsupported);
 }
 
-TEST_CASE("a check takes a file that is whole, owned or not, and none") {
+TEST_CASE("a check accepts a complete file, owned or not, and a missing file") {
   const TemporaryDirectory directory;
   CHECK(check_lease_file(directory.path() + "/none"));
   CHECK(check_lease_file(directory.path()));
@@ -397,7 +398,7 @@ TEST_CASE("a check takes a file that is whole, owned or not, and none") {
 }
 
 // rule: SEC-04
-TEST_CASE("the lease file is never reached through a symbolic link") {
+TEST_CASE("the lease file is never opened through a symbolic link") {
   const TemporaryDirectory directory, elsewhere;
   { open_in(elsewhere); }
   std::filesystem::create_symlink(file_in(elsewhere), file_in(directory));
@@ -406,7 +407,7 @@ TEST_CASE("the lease file is never reached through a symbolic link") {
   CHECK_FALSE(check_lease_file(directory.path()));
 }
 
-TEST_CASE("a revocation holds until the owner acknowledges it") {
+TEST_CASE("a revocation lasts until the owner acknowledges it") {
   const TemporaryDirectory directory;
   const auto table = open_in(directory);
   CHECK_FALSE(table->revoked());
@@ -417,7 +418,7 @@ TEST_CASE("a revocation holds until the owner acknowledges it") {
   CHECK_FALSE(table->revoked());
 }
 
-TEST_CASE("the heartbeat is seen by other processes and starts anew with each owner") {
+TEST_CASE("other processes see the heartbeat, and each owner starts it anew") {
   const TemporaryDirectory directory;
   {
     const auto table = open_in(directory);
@@ -429,7 +430,7 @@ TEST_CASE("the heartbeat is seen by other processes and starts anew with each ow
   CHECK(open_in(directory)->last_beat() == MonotonicTime{});
 }
 
-TEST_CASE("an owner killed in the middle of storing leaves a lease that can be used") {
+TEST_CASE("an owner that is killed while storing leaves a usable lease") {
   const TemporaryDirectory directory;
   const KnobText first = text_of("150000 100000"), second = text_of("120000 100000");
   int ready[2];

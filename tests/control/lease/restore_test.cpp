@@ -41,7 +41,7 @@ MonotonicTime at(milliseconds time) { return MonotonicTime(time); }
 }  // namespace
 
 // rule: S-04
-TEST_CASE("originals come back where the file holds our value") {
+TEST_CASE("a file with our value gets its original") {
   Leased leased;
   const FakeCgroup box(leased.root());
   leased.change(box, Knob::cpu_max, "50000 100000");
@@ -54,7 +54,8 @@ TEST_CASE("originals come back where the file holds our value") {
   CHECK(leased.leases().held().empty());
 }
 
-TEST_CASE("an earlier value of ours is taken back too: the last write never took place") {
+TEST_CASE("an earlier value of ours is restored, too, because the last write may not have "
+          "happened") {
   Leased leased;
   const FakeCgroup box(leased.root());
   leased.change(box, Knob::cpu_max, "150000 100000");
@@ -65,7 +66,7 @@ TEST_CASE("an earlier value of ours is taken back too: the last write never took
 }
 
 // rule: S-04
-TEST_CASE("somebody else's value stays") {
+TEST_CASE("a foreign value stays") {
   Leased leased;
   const FakeCgroup box(leased.root());
   leased.change(box, Knob::cpu_max, "50000 100000");
@@ -77,7 +78,7 @@ TEST_CASE("somebody else's value stays") {
   CHECK(box.get("cpu.max") == "70000 100000");
 }
 
-TEST_CASE("a file that holds its original needs nothing") {
+TEST_CASE("a file that contains its original is not written") {
   Leased leased;
   const FakeCgroup box(leased.root());
   leased.change(box, Knob::cpu_max, "50000 100000");
@@ -88,7 +89,7 @@ TEST_CASE("a file that holds its original needs nothing") {
   CHECK(leased.leases().held().empty());
 }
 
-TEST_CASE("a removed cgroup is gone, not a failure") {
+TEST_CASE("a removed cgroup counts as gone, not as a failure") {
   Leased leased;
   const FakeCgroup box(leased.root());
   leased.change(box, Knob::cpu_max, "50000 100000");
@@ -99,7 +100,7 @@ TEST_CASE("a removed cgroup is gone, not a failure") {
   CHECK(report.failures.empty());
 }
 
-TEST_CASE("a limit whose controller left the cgroup is given up, and the others go back") {
+TEST_CASE("a limit whose controller was disabled is given up, and the others are restored") {
   Leased leased;
   const FakeCgroup box(leased.root());
   leased.change(box, Knob::cpu_max, "50000 100000");
@@ -125,7 +126,7 @@ TEST_CASE("another cgroup of the same path is not written") {
   CHECK(second.get("cpu.max") == "50000 100000");
 }
 
-TEST_CASE("leases are looked for below the root that they name, whatever the restorer is told") {
+TEST_CASE("leases are searched below the root that they name, whatever option the restorer gets") {
   Leased leased;
   const FakeCgroup box(leased.root());
   REQUIRE(leased.leases().set_cgroup_root(leased.root()));
@@ -135,7 +136,7 @@ TEST_CASE("leases are looked for below the root that they name, whatever the res
   CHECK(box.get("cpu.max") == "200000 100000");
 }
 
-TEST_CASE("where the hierarchy is not mounted nothing counts as removed, and all stays leased") {
+TEST_CASE("if the hierarchy is not mounted, no cgroup counts as removed and all leases stay") {
   Leased leased;
   const FakeCgroup box(leased.root());
   leased.change(box, Knob::cpu_max, "50000 100000");
@@ -162,7 +163,8 @@ TEST_CASE("a lease whose path climbs out of the root is refused") {
   CHECK(open_leased_directory(leased.root(), lease));
 }
 
-TEST_CASE("what cannot be restored is named and stays leased while the rest is restored") {
+TEST_CASE("a limit that cannot be restored is named and stays leased while the others are "
+          "restored") {
   Leased leased;
   const FakeCgroup box(leased.root());
   leased.change(box, Knob::cpu_max, "50000 100000");
@@ -177,7 +179,7 @@ TEST_CASE("what cannot be restored is named and stays leased while the rest is r
   CHECK(leased.leases().held().size() == 1);
 }
 
-TEST_CASE("a guard's raise that landed after the release is taken back") {
+TEST_CASE("a raise by the fast path just after the release is reverted to the original") {
   Leased leased;
   const FakeCgroup box(leased.root());
   leased.change(box, Knob::cpu_max, "50000 100000");
@@ -190,7 +192,7 @@ TEST_CASE("a guard's raise that landed after the release is taken back") {
   CHECK(leased.leases().held().empty());
 }
 
-TEST_CASE("a guard's raise between a look at the lease and one at the file is nobody else's") {
+TEST_CASE("a raise by the fast path between reading the lease and the file is not foreign") {
   Leased leased;
   const FakeCgroup box(leased.root());
   leased.change(box, Knob::cpu_max, "50000 100000");
@@ -211,7 +213,7 @@ TEST_CASE("a guard's raise between a look at the lease and one at the file is no
 }
 
 // rule: S-04
-TEST_CASE("a daemon is silent when its last beat is older than the bound") {
+TEST_CASE("a daemon is silent if its last heartbeat is older than the limit") {
   HeartbeatWatch watch(seconds(3), milliseconds(250));
   CHECK_FALSE(watch.silent(at(milliseconds(10'000)), at(milliseconds(10'000))));
   for (int t = 10'250; t <= 13'000; t += 250)
@@ -220,13 +222,13 @@ TEST_CASE("a daemon is silent when its last beat is older than the bound") {
   CHECK_FALSE(watch.silent(at(milliseconds(13'500)), at(milliseconds(13'500))));
 }
 
-TEST_CASE("a daemon that has not begun to beat is not silent") {
+TEST_CASE("a daemon without a first heartbeat is not silent") {
   HeartbeatWatch watch(seconds(3), milliseconds(250));
   for (int t = 0; t <= 60'000; t += 250)
     CHECK_FALSE(watch.silent(at(milliseconds(100'000 + t)), MonotonicTime{}));
 }
 
-TEST_CASE("a watcher that was held up itself gives a full measure of silence again") {
+TEST_CASE("a watcher that was delayed gives the daemon the full time again") {
   HeartbeatWatch watch(seconds(3), milliseconds(250));
   CHECK_FALSE(watch.silent(at(milliseconds(10'000)), at(milliseconds(10'000))));
   CHECK_FALSE(watch.silent(at(milliseconds(60'000)), at(milliseconds(10'000))));
@@ -235,7 +237,8 @@ TEST_CASE("a watcher that was held up itself gives a full measure of silence aga
   CHECK(watch.silent(at(milliseconds(63'250)), at(milliseconds(10'000))));
 }
 
-TEST_CASE("who watches a daemon that beats rests, and looks closely before it calls it silent") {
+TEST_CASE("the watcher pauses after a heartbeat and checks closely before it calls a daemon "
+          "silent") {
   constexpr milliseconds kInterval{250};
   HeartbeatWatch watch(seconds(3), kInterval);
   CHECK(watch.rest() == kInterval);
@@ -252,7 +255,8 @@ TEST_CASE("who watches a daemon that beats rests, and looks closely before it ca
   CHECK(watch.rest() == kInterval);
 }
 
-TEST_CASE("a host that stood still while its watcher rested is given a full measure of silence") {
+TEST_CASE("after a host freeze during a pause of the watcher, the daemon gets the full time "
+          "again") {
   HeartbeatWatch watch(seconds(3), milliseconds(250));
   CHECK_FALSE(watch.silent(at(milliseconds(10'000)), at(milliseconds(10'000))));
   CHECK(watch.rest() == seconds(2));

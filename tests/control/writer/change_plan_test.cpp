@@ -44,7 +44,7 @@ TEST_CASE("only knobs that differ are written") {
   CHECK(steps->front().lowers);
 }
 
-TEST_CASE("a lowering is refused when the file holds another value than decided on") {
+TEST_CASE("a lowering is refused if the file contains another value than at the decision") {
   const auto steps =
       plan_change(change_of(limits_of(200'000, kGiB), limits_of(150'000, kGiB)),
                   limits_of(180'000, kGiB), leased_cpu("200000 100000", "180000 100000"));
@@ -60,7 +60,7 @@ TEST_CASE("a raise starts from any value of ours") {
   CHECK(plan_change(change, limits_of(70'000, kGiB), leased).error().kind == ErrorKind::invalid);
 }
 
-TEST_CASE("a raise never starts from somebody else's value, though it was decided on it") {
+TEST_CASE("a raise never starts from a foreign value, even if the decision was based on it") {
   const LimitChange change = change_of(limits_of(70'000, kGiB), limits_of(200'000, kGiB), true);
   const auto leased = leased_cpu("200000 100000", "100000 100000");
   const auto steps = plan_change(change, limits_of(70'000, kGiB), leased);
@@ -69,13 +69,13 @@ TEST_CASE("a raise never starts from somebody else's value, though it was decide
   CHECK_FALSE(plan_change(change, limits_of(70'000, kGiB), {}));
 }
 
-TEST_CASE("a raise to less than is in force already has nothing to do") {
+TEST_CASE("a raise below the limit in force writes nothing") {
   const LimitChange change = change_of(limits_of(100'000, kGiB), limits_of(150'000, kGiB), true);
   const auto leased = leased_cpu("200000 100000", "100000 100000");
   CHECK(plan_change(change, limits_of(200'000, kGiB), leased)->empty());
 }
 
-TEST_CASE("a raise leaves out what would lower") {
+TEST_CASE("a raise omits writes that would lower") {
   const Limits before = limits_of(100'000, kGiB);
   Limits after = limits_of(150'000, kGiB);
   after.memory_max = MemoryLimit{Bytes{kGiB / 2}};
@@ -88,7 +88,7 @@ TEST_CASE("a raise leaves out what would lower") {
   CHECK(steps->front().knob == Knob::cpu_max);
 }
 
-TEST_CASE("a burst above the new quota falls with it, before it") {
+TEST_CASE("a burst above the new quota is lowered before the quota") {
   Limits before = limits_of(200'000, kGiB);
   before.cpu_max_burst = Microseconds{180'000};
   Limits after = before;
@@ -100,7 +100,7 @@ TEST_CASE("a burst above the new quota falls with it, before it") {
   CHECK(steps->at(1).knob == Knob::cpu_max);
 }
 
-TEST_CASE("a burst comes back after the quota that holds it") {
+TEST_CASE("a burst is restored after the quota that limits it") {
   Limits before = limits_of(100'000, kGiB);
   before.cpu_max_burst = Microseconds{100'000};
   Limits after = before;
@@ -115,7 +115,7 @@ TEST_CASE("a burst comes back after the quota that holds it") {
   CHECK(steps->at(0).knob == Knob::cpu_max);
   CHECK(steps->at(1).knob == Knob::cpu_max_burst);
   CHECK(steps->at(1).to.view() == "180000");
-  // Somebody else's stays.
+  // A foreign burst stays.
   before.cpu_max_burst = after.cpu_max_burst = Microseconds{50'000};
   CHECK(plan_change(change_of(before, after, true), before, leased)->size() == 1);
 }

@@ -70,7 +70,7 @@ class Writing {
   std::unique_ptr<KernelLimitWriter> writer;
 };
 
-// The files written, in order, each once in a row.
+// Records the written files in order, without repetitions in a row.
 class WriteOrder {
  public:
   explicit WriteOrder(const FakeCgroup& box) : inotify_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
@@ -119,7 +119,7 @@ TEST_CASE("a raise back to the original ends the lease") {
   CHECK(writing.held() == 0);
 }
 
-TEST_CASE("a lowering is refused when somebody else changed the file since the decision") {
+TEST_CASE("a lowering is refused if somebody else changed the file since the decision") {
   Writing writing;
   const LimitChange change = writing.change(writing.with_quota(150'000));
   writing.box.put("cpu.max", "180000 100000\n");
@@ -131,7 +131,7 @@ TEST_CASE("a lowering is refused when somebody else changed the file since the d
   CHECK(writing.held() == 0);
 }
 
-TEST_CASE("a burst above the new quota is lowered before it and comes back after it") {
+TEST_CASE("a burst above the new quota is lowered before the quota and restored after it") {
   Writing writing;
   writing.box.put("cpu.max.burst", "180000\n");
   const WriteOrder order(writing.box);
@@ -157,7 +157,7 @@ TEST_CASE("memory.high falls before memory.max and rises after it") {
 }
 
 // rule: MEM-04
-TEST_CASE("memory.high is not lowered when need exceeds the ceiling by one byte") {
+TEST_CASE("memory.high is not lowered if need exceeds the ceiling by one byte") {
   Writing writing;
   const std::uint64_t need = 209715200 + 1048576;
   LimitChange change = writing.change(writing.with_memory(512 * kMiB));
@@ -171,7 +171,7 @@ TEST_CASE("memory.high is not lowered when need exceeds the ceiling by one byte"
   CHECK(writing.write(change).written);
 }
 
-TEST_CASE("without memory.reclaim memory.high is not lowered below what is in use, need or not") {
+TEST_CASE("without memory.reclaim memory.high is not lowered below the memory in use") {
   Writing writing;
   const WriteOrder order(writing.box);
   writing.box.put("memory.current", std::to_string(600 * kMiB) + "\n");
@@ -182,13 +182,13 @@ TEST_CASE("without memory.reclaim memory.high is not lowered below what is in us
   CHECK(std::ranges::count(order.files(), "memory.high") == 0);
 }
 
-TEST_CASE("memory.high is never lowered below need, ceiling or not") {
+TEST_CASE("memory.high is never lowered below need, with or without a ceiling") {
   Writing writing;
   CHECK_FALSE(writing.write(writing.change(writing.with_memory(150 * kMiB))).written);
   CHECK(writing.box.get("memory.high") == "max");
 }
 
-TEST_CASE("memory.high is not lowered where need cannot be read") {
+TEST_CASE("memory.high is not lowered if need cannot be read") {
   Writing writing;
   std::filesystem::remove(writing.box.directory() + "/memory.stat");
   CHECK_FALSE(writing.write(writing.change(writing.with_memory(512 * kMiB))).written);
@@ -196,7 +196,7 @@ TEST_CASE("memory.high is not lowered where need cannot be read") {
 }
 
 // rule: S-06
-TEST_CASE("when one knob fails the ones before it are taken back") {
+TEST_CASE("if one knob fails, the earlier ones are rolled back") {
   Writing writing;
   Limits after = writing.with_memory(150 * kMiB);
   after.cpu_max->quota = Microseconds{100'000};
@@ -206,7 +206,7 @@ TEST_CASE("when one knob fails the ones before it are taken back") {
   CHECK(writing.held() == 0);
 }
 
-TEST_CASE("a removed cgroup is gone") {
+TEST_CASE("a change of a removed cgroup fails as gone") {
   Writing writing;
   const LimitChange change = writing.change(writing.with_quota(150'000));
   writing.box.remove();
@@ -224,7 +224,7 @@ TEST_CASE("another cgroup of the same path is never written") {
 }
 
 // rule: S-02
-TEST_CASE("a directory that is not the cgroup meant is not attached") {
+TEST_CASE("a directory of another cgroup is not attached") {
   Writing writing;
   const FakeCgroup other(writing.root(), "/other");
   CHECK(writing.writer->attach(writing.box.id(), "/box", other.open()).error().kind ==
@@ -240,7 +240,7 @@ TEST_CASE("a plain directory is refused outside tests") {
   CHECK(writer.error().kind == ErrorKind::unsupported);
 }
 
-TEST_CASE("a change of a container that is not attached is gone") {
+TEST_CASE("a change of a container that is not attached fails as gone") {
   Writing writing;
   const LimitChange change = writing.change(writing.with_quota(150'000));
   writing.writer->detach(writing.box.id());
@@ -259,7 +259,7 @@ TEST_CASE("a path too long for a lease is not written") {
   CHECK(inner.get("cpu.max") == "200000 100000");
 }
 
-TEST_CASE("restore puts one container back, restore_all every one") {
+TEST_CASE("restore restores one container, restore_all restores all") {
   Writing writing;
   const FakeCgroup other(writing.root(), "/other");
   REQUIRE(writing.writer->attach(other.id(), other.path(), other.open()));
@@ -278,7 +278,7 @@ TEST_CASE("restore puts one container back, restore_all every one") {
   CHECK(writing.held() == 0);
 }
 
-TEST_CASE("restore_all leaves somebody else's value alone and says so") {
+TEST_CASE("restore_all keeps a foreign value and reports it") {
   Writing writing;
   writing.write(writing.change(writing.with_quota(150'000)));
   writing.box.put("cpu.max", "170000 100000\n");
@@ -296,7 +296,7 @@ TEST_CASE("a detached container that still exists is restored by its path") {
   CHECK(writing.box.get("cpu.max") == "200000 100000");
 }
 
-TEST_CASE("a detached container that is gone leaves no lease") {
+TEST_CASE("a detached container that no longer exists leaves no lease") {
   Writing writing;
   writing.write(writing.change(writing.with_quota(150'000)));
   writing.box.remove();
@@ -304,7 +304,7 @@ TEST_CASE("a detached container that is gone leaves no lease") {
   CHECK(writing.held() == 0);
 }
 
-TEST_CASE("after a revocation nothing is changed until it is acknowledged") {
+TEST_CASE("after a revocation nothing is changed until the agent acknowledges it") {
   Writing writing;
   writing.write(writing.change(writing.with_quota(150'000)));
   writing.leases->revoke();
@@ -319,22 +319,22 @@ TEST_CASE("after a revocation nothing is changed until it is acknowledged") {
   CHECK(writing.write(again).written);
 }
 
-TEST_CASE("which knobs are not the originals is what their files say") {
+TEST_CASE("not_original lists the knobs whose files do not contain the original") {
   Writing writing;
   const CgroupId id = writing.box.id();
   CHECK(writing.writer->not_original(id).empty());
   writing.write(writing.change(writing.with_quota(150'000)));
   CHECK(writing.writer->not_original(id) == std::vector{Knob::cpu_max});
-  writing.leases->revoke();  // by somebody who could not put it back
+  writing.leases->revoke();  // by a restorer that failed
   CHECK(writing.writer->not_original(id) == std::vector{Knob::cpu_max});
-  writing.box.put("cpu.max", "170000 100000\n");  // somebody else's
+  writing.box.put("cpu.max", "170000 100000\n");  // a foreign value
   CHECK(writing.writer->not_original(id) == std::vector{Knob::cpu_max});
   writing.box.put("cpu.max", "200000 100000\n");
   CHECK(writing.writer->not_original(id).empty());
 }
 
 // rule: S-11
-TEST_CASE("a lowering asked for before a raise does not take place after it") {
+TEST_CASE("a lowering submitted before a raise is not written after it") {
   Writing writing;
   writing.write(writing.change(writing.with_quota(150'000)));
   const LimitChange lower = writing.change(writing.with_quota(100'000));
@@ -357,7 +357,7 @@ TEST_CASE("the heartbeat reaches the lease table") {
   CHECK(writing.leases->last_beat() == MonotonicTime(std::chrono::seconds(5)));
 }
 
-TEST_CASE("reclaim is written to memory.reclaim, and a kernel without it says so") {
+TEST_CASE("reclaim is written to memory.reclaim, and a kernel without the file is reported") {
   Writing writing;
   writing.writer->submit_reclaim(writing.box.id(), Bytes{4096});
   CHECK(writing.wait().failed_as == ErrorKind::not_found);
@@ -382,7 +382,7 @@ TEST_CASE("the recording writer writes nothing and reports what would be in forc
   CHECK(dry.restore_all().restored == 0);
 }
 
-TEST_CASE("the recording writer fails as often as it is told to") {
+TEST_CASE("the recording writer fails as often as requested") {
   Writing writing;
   RecordingLimitWriter dry;
   REQUIRE(dry.attach(writing.box.id(), writing.box.path(), writing.box.open()));

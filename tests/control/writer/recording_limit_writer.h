@@ -1,5 +1,5 @@
-// A limit writer that writes nothing: it remembers what it was asked for and answers as if it had
-// been done. For advise mode's dry run and for tests, which can also make it fail.
+// A limit writer that writes nothing. It records every request and answers as if it were done.
+// Tests can also make it fail.
 #pragma once
 
 #include <deque>
@@ -11,10 +11,11 @@
 
 namespace cgphase {
 
-// Used by one thread. Results are there at once; result_fd() is -1.
+// Used by one thread. Results are available at once; result_fd() is -1.
 class RecordingLimitWriter final : public LimitWriter {
  public:
-  static constexpr std::size_t kRemembered = 1024;  // the newest; older changes are forgotten
+  static constexpr std::size_t kRemembered = 1024;  // the newest changes are kept, older ones are
+                                                    // dropped
 
   struct Reclaim {
     CgroupId id;
@@ -27,18 +28,18 @@ class RecordingLimitWriter final : public LimitWriter {
   void submit_reclaim(CgroupId id, Bytes bytes) override;
   int result_fd() const override { return -1; }
   std::vector<LimitResult> take_results() override;
-  // Counts the knobs that differ from those before the first change.
+  // Counts the knobs that differ from their values before the first change.
   RestoreReport restore_all() override;
   RestoreReport restore(CgroupId id) override;
 
-  // What would have been written, oldest first.
+  // The changes that would have been written, oldest first.
   const std::deque<LimitChange>& changes() const { return changes_; }
   const std::deque<Reclaim>& reclaims() const { return reclaims_; }
-  // The limits that a container would have now; those of the last change's old_limits before any.
+  // The limits that would be in force. Before any change: old_limits of the last request.
   const Limits* limits(CgroupId id) const;
   bool attached(CgroupId id) const { return attached_.contains(id); }
 
-  // The next `count` changes fail in this way and change nothing.
+  // The next `count` changes fail with `error` and change nothing.
   void fail_next(int count, Error error);
 
  private:
