@@ -1,4 +1,4 @@
-// The real agent on the simulated kernel: whatever a seed lets happen, the laws hold.
+// The laws for the real agent on the simulated kernel, under random events.
 #include <doctest/doctest.h>
 #include <stdlib.h>
 
@@ -39,7 +39,7 @@ struct Sum {
   }
 };
 
-// Runs the scenario with many seeds, or with CGPHASE_SEED alone.
+// Runs the scenario with many seeds, or only with CGPHASE_SEED.
 Sum run_seeds(const std::string& name, Scenario scenario, std::uint64_t seeds) {
   Sum sum;
   const std::uint64_t only = from_environment("CGPHASE_SEED", 0);
@@ -83,12 +83,12 @@ TEST_CASE("laws: others write, remove, freeze, reload and switch modes") {
   CHECK((sum.runs < 2 || sum.lowered > 100));
 }
 
-TEST_CASE("laws: things happen in the middle of every system call") {
+TEST_CASE("laws: others act during every system call") {
   Scenario scenario;
   scenario.nested_one_in = 1000;
   scenario.late_results_one_in = 10;
   const Sum sum =
-      run_seeds("laws: things happen in the middle of every system call", scenario, 60);
+      run_seeds("laws: others act during every system call", scenario, 60);
   CHECK((sum.runs < 2 || sum.lowered > 100));
 }
 
@@ -103,30 +103,30 @@ TEST_CASE("laws: others act while a lowering waits in the kernel") {
   CHECK((sum.runs < 2 || sum.parked > 100));
 }
 
-TEST_CASE("laws: a cgroup in the container meets a limit of its own") {
+TEST_CASE("laws: a child cgroup reaches a limit of its own") {
   Scenario scenario;
   scenario.events_one_in = 40;
   scenario.nested_one_in = 0;
   scenario.inner_limits = true;
   const Sum sum =
-      run_seeds("laws: a cgroup in the container meets a limit of its own", scenario, 16);
+      run_seeds("laws: a child cgroup reaches a limit of its own", scenario, 16);
   CHECK((sum.runs < 2 || sum.lowered > 100));
   CHECK((sum.runs < 2 || sum.kills > 100));
 }
 
-TEST_CASE("laws: a GPU is opened sooner or later, also while a lowering waits in the kernel") {
+TEST_CASE("laws: processes open a GPU, also while a lowering waits in the kernel") {
   Scenario scenario;
   scenario.events_one_in = 40;
   scenario.nested_one_in = 0;
   scenario.slow_writes_one_in = 2;
   scenario.gpus = true;
   const Sum sum = run_seeds(
-      "laws: a GPU is opened sooner or later, also while a lowering waits in the kernel", scenario,
+      "laws: processes open a GPU, also while a lowering waits in the kernel", scenario,
       16);
   CHECK((sum.runs < 2 || sum.lowered > 50));
 }
 
-// The companion restores meanwhile, and the agent begins anew.
+// The companion restores meanwhile, and the agent starts afresh.
 TEST_CASE("laws: reading takes as long as the companion waits") {
   Scenario scenario;
   scenario.events_one_in = 40;
@@ -139,13 +139,13 @@ TEST_CASE("laws: reading takes as long as the companion waits") {
   CHECK((sum.runs < 2 || sum.restored > 100));
 }
 
-TEST_CASE("laws: what the companion restores is nobody else's doing") {
+TEST_CASE("laws: a restore by the companion is not a foreign change") {
   Scenario scenario;
   scenario.events_one_in = scenario.nested_one_in = 0;
   scenario.growth_ratio = 0.025;
   scenario.slow_ticks_one_in = 10;
   const Sum sum =
-      run_seeds("laws: what the companion restores is nobody else's doing", scenario, 16);
+      run_seeds("laws: a restore by the companion is not a foreign change", scenario, 16);
   CHECK((sum.runs < 2 || sum.lowered > 100));
   CHECK((sum.runs < 2 || sum.slow_ticks > 300));
   CHECK((sum.runs < 2 || sum.restored > 100));
@@ -185,8 +185,8 @@ TEST_CASE("laws: the history's disk fails and works again") {
   CHECK((sum.runs < 2 || sum.disk_failures > 1000));
 }
 
-// Where nothing is learned from earlier runs the history has no say in what is done.
-TEST_CASE("a disk that fails changes no limit and no moment of a change") {
+// Without data from earlier runs the history does not influence decisions.
+TEST_CASE("a failing disk changes no limit and no time of a change") {
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     Scenario scenario;
     scenario.seed = seed;
@@ -219,7 +219,7 @@ TEST_CASE("a seed repeats exactly") {
   CHECK(World(scenario).run().hash != first.hash);
 }
 
-// Every call of the first lowerings, one after the other, and for each kind of failure.
+// Every call of the first lowerings fails once, in each way.
 TEST_CASE("laws: exactly the n-th system call fails, for every n") {
   Scenario scenario;
   scenario.seed = 5;
@@ -230,7 +230,7 @@ TEST_CASE("laws: exactly the n-th system call fails, for every n") {
   CHECK(calls > 1000);
   std::uint64_t runs = 0, lowered = 0, refused = 0;
   const std::uint64_t step = from_environment("CGPHASE_SEEDS_TIMES", 1) > 1 ? 1 : 8;
-  // CGPHASE_CALL alone is traced.
+  // Only CGPHASE_CALL is traced.
   const std::uint64_t only = from_environment("CGPHASE_CALL", 0);
   for (std::uint64_t n = 1; n <= calls; n += step) {
     if (only != 0 && n != only) continue;
@@ -249,13 +249,13 @@ TEST_CASE("laws: exactly the n-th system call fails, for every n") {
                 << " refused");
 }
 
-// A lowering of the CPU is two writes, and what was done of it is taken back.
+// A lowering of the CPU is two writes. A completed first write is rolled back.
 TEST_CASE("laws: exactly the n-th write fails, for every n") {
   Scenario scenario;
   scenario.seconds = 40;
   scenario.events_one_in = scenario.nested_one_in = 0;
   scenario.crash_one_in = 0;
-  // CGPHASE_SEED alone is traced, and CGPHASE_WRITE of it.
+  // Only CGPHASE_SEED is traced, and of it only CGPHASE_WRITE.
   const std::uint64_t seed = from_environment("CGPHASE_SEED", 0);
   const std::uint64_t write = from_environment("CGPHASE_WRITE", 0);
   std::uint64_t runs = 0, refused = 0;

@@ -1,5 +1,5 @@
-// The allocations of this test program. In a file of its own, or the compiler sees through one of
-// the pair and not the other.
+// The operator new of this test program. It is in a separate file; otherwise the compiler would
+// inline only one of new and delete.
 #include <cstdlib>
 #include <new>
 

@@ -1,4 +1,4 @@
-// One container and the real writer on the simulated kernel, for tests that take few calls.
+// One container and the real writer on the simulated kernel, for tests with few system calls.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@
 
 namespace cgphase::simulator {
 
-// One container of 2 cores and 1 GiB that needs little, and the real writer.
+// One container of 2 cores and 1 GiB with little need, and the real writer.
 class Bench final : private CallObserver {
  public:
   Bench() {
@@ -44,7 +44,7 @@ class Bench final : private CallObserver {
   Bench(const Bench&) = delete;
   Bench& operator=(const Bench&) = delete;
 
-  // Another one like it.
+  // Creates another such container.
   std::uint64_t make(const std::string& path) {
     REQUIRE(kernel.make(path) == 0);
     const std::uint64_t made = *kernel.find(path);
@@ -57,7 +57,7 @@ class Bench final : private CallObserver {
   void attach(CgroupId which, const std::string& path) const {
     REQUIRE(writer->attach(which, path, open_path(root() + path, 0).value()));
   }
-  // The leases as the companion has them.
+  // The leases as the companion opens them.
   std::unique_ptr<LeaseTable> other_leases() const {
     return LeaseTable::open_existing({.runtime_dir = runtime_, .boot_id = "b"}).value();
   }
@@ -81,7 +81,8 @@ class Bench final : private CallObserver {
     submit(id(), "/box", knob, text, raise);
     return writer->take_results().at(0);
   }
-  // Of any that has the limits that the first has now; it may be parked then.
+  // Submits a change of any container with the same limits as the first. The write may then be
+  // parked.
   void submit(CgroupId which, const char* path, Knob knob, const char* text, bool raise = false) {
     LimitChange change{.id = which, .path = path, .old_limits = limits(), .raise = raise};
     change.new_limits = change.old_limits;
@@ -95,8 +96,8 @@ class Bench final : private CallObserver {
   std::uint64_t inode = 0;
   std::function<int(const Call&)> on_call;  // before each call: 0 or an errno
   std::function<void(const Call&)> on_return;  // after each call
-  std::function<void()> on_wait;            // while somebody waits for a lowering to end
-  bool parks = false;                       // a write that reclaims is parked
+  std::function<void()> on_wait;            // while a thread waits for the end of a lowering
+  bool parks = false;                       // whether a write that reclaims is parked
   std::unique_ptr<LeaseTable> leases;
   std::unique_ptr<KernelLimitWriter> writer;
 

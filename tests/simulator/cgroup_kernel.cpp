@@ -63,7 +63,7 @@ int CgroupKernel::remove(std::string_view path) {
   if (!inode || *inode == kRoot) return ENOENT;
   const Cgroup& gone = cgroups_.at(*inode);
   if (!gone.children.empty() || populated(*inode)) return EBUSY;
-  // What it still holds is charged to its parent from now on.
+  // Its remaining memory is charged to its parent from now on.
   const Cgroup last = gone;
   cgroups_.at(last.parent).children.erase(last.name);
   cgroups_.erase(*inode);

@@ -1,10 +1,10 @@
-// A deterministic model of cgroup v2 as Linux 6.1 has it, for tests: no threads, no clock, no
-// randomness of its own. What it claims is compared with a real kernel by kernel_claims.h.
+// A deterministic model of cgroup v2 in Linux 6.1, for tests. It has no threads, no clock and no
+// randomness of its own. kernel_claims.h compares its claims with a real kernel.
 //
-// In it: a tree of cgroups with hierarchical memory.max, high, low and min; usage by kinds; reclaim
-// of file cache and slab; OOM kills; cpu.max with burst and throttling; cpu.weight; freezing; PSI;
-// hierarchical and local events; the texts and refusals of the files; removal and reuse of names.
-// Not in it: swap, io, pids, cpuset, per-CPU effects, the order and the size of a real reclaim.
+// Modelled: a tree of cgroups with hierarchical memory.max, high, low and min; memory by kind;
+// reclaim of file cache and slab; OOM kills; cpu.max with burst and throttling; cpu.weight;
+// freezing; PSI; hierarchical and local events; texts and errors of the files; removal and reuse of
+// names. Not modelled: swap, io, pids, cpuset, per-CPU effects, order and size of a real reclaim.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace cgphase::simulator {
 
-// What memory is charged as. The first three cannot be reclaimed (there is no swap).
+// The kinds of charged memory. The first three cannot be reclaimed, because there is no swap.
 enum class MemoryKind : std::size_t { anon, shmem, kernel, file_inactive, file_active, slab };
 inline constexpr std::size_t kMemoryKinds = 6;
 inline constexpr std::uint64_t kSimulatedPage = 4096;
@@ -31,7 +31,7 @@ struct MemoryController {
   std::uint64_t low = 0, min = 0;
   bool oom_group = false;
   std::array<std::uint64_t, kMemoryKinds> own{};  // without the children
-  std::uint64_t current = 0, peak = 0;            // with them
+  std::uint64_t current = 0, peak = 0;            // including the children
   MemoryEventCounts events, local_events;
   std::uint64_t pgscan = 0, pgsteal = 0, pgfault = 0, refaults = 0;
 
@@ -47,17 +47,17 @@ struct CpuController {
   std::uint64_t usage_usec = 0, nr_periods = 0, nr_throttled = 0, throttled_usec = 0;
 };
 
-// One *.pressure file: shares of time, and microseconds.
+// One *.pressure file. Averages are shares of time.
 struct PressureState {
   double avg10 = 0, avg60 = 0, avg300 = 0;
   std::uint64_t total_usec = 0;
-  std::uint64_t stalled_usec = 0;  // since the averages were brought up to date
+  std::uint64_t stalled_usec = 0;  // since the last update of the averages
 };
 
 struct SimulatedProcess {
   std::uint64_t cgroup = 0;  // inode
   std::uint64_t anon_bytes = 0;
-  double cores = 0;  // how much CPU it wants
+  double cores = 0;  // CPU that it wants
 };
 
 struct Cgroup {
@@ -70,13 +70,13 @@ struct Cgroup {
   PressureState cpu_pressure, memory_pressure;
 };
 
-// A process that the kernel killed for memory.
+// A process killed for memory.
 struct OomKill {
   std::uint64_t victim = 0;    // inode of its cgroup
-  std::uint64_t limiting = 0;  // whose memory.max was met
+  std::uint64_t limiting = 0;  // the cgroup whose memory.max was reached
 };
 
-// A value, so that a moment can be kept and tried again.
+// A value type, so that a state can be saved and restored.
 class CgroupKernel {
  public:
   struct Machine {
@@ -87,7 +87,7 @@ class CgroupKernel {
 
   explicit CgroupKernel(const Machine& machine);
 
-  // --- the tree; errno or 0 ---
+  // --- the tree; functions return 0 or an errno ---
   int make(std::string_view path);
   int remove(std::string_view path);  // EBUSY with processes or children
   std::optional<std::uint64_t> find(std::string_view path) const;
@@ -95,37 +95,37 @@ class CgroupKernel {
   std::string path_of(std::uint64_t inode) const;
   bool populated(std::uint64_t inode) const;
 
-  // --- the files; errno or 0 ---
+  // --- the files; functions return 0 or an errno ---
   bool has_file(std::uint64_t inode, std::string_view file) const;
-  // EINVAL where the mode forbids it even to root.
+  // EINVAL if the mode forbids it even to root.
   int check_open(std::uint64_t inode, std::string_view file, bool for_writing) const;
   int read(std::uint64_t inode, std::string_view file, std::string& text) const;
-  // Both halves of a write. The first takes the value; the second does what the writer waits for
-  // (reclaim, OOM kills), or leaves it when a signal came.
+  // The two halves of a write. The first stores the value. The second does the work that the writer
+  // waits for (reclaim, OOM kills), or skips it after a signal.
   int begin_write(std::uint64_t inode, std::string_view file, std::string_view text);
   int finish_write(std::uint64_t inode, std::string_view file, std::string_view text,
                    bool interrupted);
   int write(std::uint64_t inode, std::string_view file, std::string_view text);
-  // Whether the second half would have work to do.
+  // Whether the second half would have any work.
   bool would_reclaim(std::uint64_t inode, std::string_view file) const;
 
   // --- the workload ---
-  int spawn(std::uint64_t inode);  // its pid
+  int spawn(std::uint64_t inode);  // returns the pid
   void end(int pid);
   bool alive(int pid) const { return processes_.contains(pid); }
-  // False: the process was killed for it.
+  // Returns false if the process was killed for it.
   bool allocate(int pid, MemoryKind kind, std::uint64_t bytes);
   void release(int pid, MemoryKind kind, std::uint64_t bytes);
   void want_cores(int pid, double cores);
   const std::map<int, SimulatedProcess>& processes() const { return processes_; }
-  // Time passes for all of them.
+  // Lets time pass for all processes.
   void advance(std::uint64_t usec);
   std::uint64_t now_usec() const { return now_usec_; }
 
   std::vector<OomKill> take_kills();
-  // anon, shmem, unreclaimable kernel memory: what the limit must leave room for.
+  // anon, shmem and unreclaimable kernel memory: the need.
   std::uint64_t need_bytes(std::uint64_t inode) const;
-  // By kind, with all below.
+  // By kind, including descendants.
   std::array<std::uint64_t, kMemoryKinds> held_bytes(std::uint64_t inode) const;
   bool has_pressure() const { return machine_.pressure; }
 
@@ -166,7 +166,7 @@ class CgroupKernel {
   std::uint64_t now_usec_ = 0, pressure_time_usec_ = 0;
 };
 
-// The kernel's own parsers: memparse() with its suffixes, kstrtoull(), sscanf("%llu"). Absent:
+// The kernel's own parsers: memparse() with its suffixes, kstrtoull(), sscanf("%llu"). Absent means
 // EINVAL.
 struct ParsedMemory {
   std::optional<std::uint64_t> bytes;  // empty: "max"
@@ -174,7 +174,7 @@ struct ParsedMemory {
 std::optional<ParsedMemory> parse_memory_text(std::string_view text);
 std::optional<std::uint64_t> parse_number_text(std::string_view text);
 
-// The same name as static text; empty where no cgroup has such a file.
+// The same name as static text. Empty if no cgroup has such a file.
 std::string_view file_named(std::string_view name);
 
 }  // namespace cgphase::simulator

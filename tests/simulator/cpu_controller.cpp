@@ -9,13 +9,13 @@
 namespace cgphase::simulator {
 namespace {
 
-constexpr std::uint64_t kSmallestUsec = 1'000;      // of quota and of period
+constexpr std::uint64_t kSmallestUsec = 1'000;      // minimum of quota and period
 constexpr std::uint64_t kLongestPeriodUsec = 1'000'000;
 constexpr std::uint64_t kMostRuntimeUsec = (1ULL << 44) / 1000 * 1000;  // max_cfs_runtime
 constexpr std::uint64_t kSliceUsec = 50'000;
 constexpr std::uint64_t kPressureUsec = 2'000'000;
 
-// tg_set_cfs_bandwidth; the same rules for a new quota and a new burst.
+// tg_set_cfs_bandwidth. The same rules apply to a new quota and a new burst.
 bool allowed(const CpuController& cpu) {
   if (cpu.period_usec < kSmallestUsec || cpu.period_usec > kLongestPeriodUsec) return false;
   if (!cpu.quota_usec) return true;
@@ -27,7 +27,7 @@ std::uint64_t most_tokens(const CpuController& cpu) { return *cpu.quota_usec + c
 
 void take(CpuController& to, const CpuController& from) {
   to = from;
-  // A new bandwidth starts with a filled bucket.
+  // A new bandwidth starts with a full bucket.
   if (to.quota_usec) to.tokens_usec = std::min(to.tokens_usec + *to.quota_usec, most_tokens(to));
 }
 
@@ -41,7 +41,7 @@ std::string_view word_of(std::string_view& text) {
   return word;
 }
 
-// sscanf("%llu"): the digits at the beginning.
+// sscanf("%llu"): only the leading digits count.
 std::optional<std::uint64_t> leading_number(std::string_view word) {
   if (word.empty() || word.front() < '0' || word.front() > '9') return std::nullopt;
   std::uint64_t number = 0;
@@ -59,7 +59,7 @@ void average(double& value, double share, double seconds) {
 
 }  // namespace
 
-// "QUOTA", "QUOTA PERIOD", "max" or "max PERIOD"; a period that is left out stays.
+// "QUOTA", "QUOTA PERIOD", "max" or "max PERIOD". An omitted period is unchanged.
 int CgroupKernel::write_cpu_max(Cgroup& cgroup, std::string_view text) {
   CpuController wanted = cgroup.cpu;
   const std::string_view quota = word_of(text);
@@ -109,7 +109,7 @@ void CgroupKernel::refill() {
   }
 }
 
-// One process gets what it wants, its share of the machine, or what its cgroups have left.
+// One process gets what it wants, at most its share of the machine and what its cgroups have left.
 void CgroupKernel::run_process(const SimulatedProcess& process, std::uint64_t usec, double share) {
   const double time = static_cast<double>(usec);
   const auto wanted = static_cast<std::uint64_t>(process.cores * time);

@@ -28,7 +28,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Surroundings& with, const Cl
   if (!leases) return std::unexpected(leases.error());
   daemon->leases_ = std::move(*leases);
   (void)restore_leases(*daemon->leases_, root);
-  // Nothing wakes it here: the world calls poll_once() whenever it likes, which is worse.
+  // Nothing wakes it here. The world calls poll_once() at random times, which is harder.
   auto guard = Guard::create({.leases = daemon->leases_.get(), .clock = &clock, .containers = 32,
                               .pressure = false, .inotify = false});
   if (!guard) return std::unexpected(guard.error());
@@ -63,7 +63,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Surroundings& with, const Cl
   return daemon;
 }
 
-// As the daemon does: it starts without.
+// If the history cannot be opened, it starts without, like the daemon.
 std::unique_ptr<StoreThread> Daemon::open_history(const std::string& path) const {
   if (path.empty()) return nullptr;
   Result<Store> store = Store::open({.path = path, .boot_id = kSimulatedBoot});
@@ -84,7 +84,7 @@ void Daemon::settle_history() {
   do {
     if (StoreThread* const store = agent_->store(); store != nullptr) {
       std::promise<void> reached;
-      // Refused while too many wait: those are being done.
+      // Refused while too many requests wait; these are being processed.
       while (!store->query([&](Store&) { reached.set_value(); })) std::this_thread::yield();
       reached.get_future().wait();
     }
@@ -104,7 +104,7 @@ bool SimulatedCompanion::open_leases() {
   return leases_ != nullptr;
 }
 
-std::chrono::nanoseconds SimulatedCompanion::look() {
+std::chrono::nanoseconds SimulatedCompanion::check() {
   const LaneScope as(Lane::companion);
   if (!open_leases()) return kWatchInterval;
   const bool silent = heartbeat_.silent(clock_.monotonic_now(), leases_->last_beat());

@@ -1,5 +1,5 @@
-// The real agent with all its parts, on the simulated kernel, and its dead-man companion. Nothing
-// of it runs by itself: the world says when.
+// The real agent with all its parts on the simulated kernel, and its companion. Nothing runs by
+// itself: the world decides when.
 #pragma once
 
 #include <deque>
@@ -22,7 +22,7 @@ namespace cgphase::simulator {
 inline constexpr int kSimulatedRecords = 24;  // of the lease table
 inline constexpr const char* kSimulatedBoot = "simulated";
 
-// The simulated time, and a wall clock that others may set.
+// The simulated time, and a wall clock that the world may set.
 class SimulatedClock final : public Clock {
  public:
   MonotonicTime monotonic_now() const override;
@@ -39,13 +39,13 @@ class Daemon {
     Random* random = nullptr;
     std::uint64_t late_results_one_in = 0;
   };
-  // As the daemon starts: what an earlier one left behind is restored first.
+  // Starts like the daemon: limits of an earlier daemon are restored first.
   static Result<std::unique_ptr<Daemon>> start(const Surroundings& with, const Clock& clock);
-  // Ends it without restoring anything, as SIGKILL does; no lowering may be parked.
+  // Ends it without restoring, as SIGKILL does. No lowering may be parked.
   ~Daemon();
 
-  // Waits until the thread of the history has done all it was asked, and hands the agent what comes
-  // back. After every call of the agent: so a seed repeats exactly.
+  // Waits until the history's thread has finished all requests, and passes its results to the
+  // agent. Called after every call of the agent, so that a seed repeats exactly.
   void settle_history();
 
   Agent& agent() { return *agent_; }
@@ -57,7 +57,7 @@ class Daemon {
  private:
   Daemon() = default;
   std::unique_ptr<StoreThread> open_history(const std::string& path) const;
-  bool hand_over();  // what came back; false: nothing
+  bool hand_over();  // passes on the results; false if there were none
 
   std::mutex posted_mutex_;
   std::deque<std::function<void()>> posted_;
@@ -68,14 +68,14 @@ class Daemon {
   std::optional<Agent> agent_;
 };
 
-// cgphase-restore --watch without its process: the same rule, the same leases, the same restore.
+// The companion without its process: the same rule, leases and restore as cgphase-restore --watch.
 class SimulatedCompanion {
  public:
   SimulatedCompanion(std::string runtime_dir, const Clock& clock)
       : runtime_dir_(std::move(runtime_dir)), clock_(clock) {}
-  // How long it need not look again.
-  std::chrono::nanoseconds look();
-  // The daemon is dead. False while something could not be restored.
+  // Checks once and returns the time until the next check.
+  std::chrono::nanoseconds check();
+  // Call it after the daemon's death. False while something could not be restored.
   bool after_death();
 
  private:

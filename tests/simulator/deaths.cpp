@@ -1,5 +1,5 @@
-// What if the daemon died at this moment? On a copy of the kernel and of the leases,
-// cgphase-restore finds its way back. The run itself goes on.
+// Tries the daemon's death at this moment. cgphase-restore runs on a copy of the kernel and of the
+// leases. The run itself continues.
 #include <algorithm>
 #include <fstream>
 
@@ -15,8 +15,7 @@ constexpr int kTornDeaths = 2;
 
 }  // namespace
 
-// Every allocation of the tested code is a place where the process may end: where memory runs out,
-// it does.
+// The process may end at every allocation of the tested code, as it does when memory runs out.
 void World::allocated() {
   if (quiet_ || scenario_.allocation_one_in == 0) return;
   if (current_lane() != Lane::agent && !lanes().waiting()) return;
@@ -37,8 +36,8 @@ void World::try_death() {
     die_with(lease_bytes(), "if the daemon had died here");
 }
 
-// The stores since the kernel's last change are cut somewhere. A record is stored word by word in
-// the order of its addresses, one record after the other.
+// Cuts the stores since the kernel's last change at a random place. Each record is stored word by
+// word in ascending order, one record after the other.
 void World::try_torn_deaths() {
   const std::string now = lease_bytes();
   if (leases_at_last_change_.size() != now.size()) return;

@@ -1,4 +1,4 @@
-// The open descriptors of the simulated hierarchy. Any thread.
+// The open descriptors of the simulated hierarchy. Any thread may use it.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace cgphase::simulator {
 
-// Far above what the real kernel gives out.
+// Far above the numbers that the real kernel uses.
 inline constexpr int kFirstDescriptor = 1 << 24;
 
 struct OpenFile {
@@ -23,7 +23,7 @@ class Descriptors {
  public:
   static bool simulated(int fd) { return fd >= kFirstDescriptor; }
   int add(const OpenFile& file);
-  // Absent: EBADF.
+  // Absent means EBADF.
   std::optional<OpenFile> find(int fd);
   void advance(int fd, std::size_t bytes);
   bool close(int fd);

@@ -12,7 +12,7 @@ namespace {
 sqlite3_vfs* below = nullptr;  // SQLite's own
 sqlite3_vfs layer;
 
-// SQLite allocates layer.szOsFile bytes: this, and behind it the file of the VFS below.
+// SQLite allocates layer.szOsFile bytes: this struct, followed by the file of the VFS below.
 struct LayeredFile {
   sqlite3_file base;
   sqlite3_file* file() { return reinterpret_cast<sqlite3_file*>(this + 1); }
@@ -69,7 +69,7 @@ int characteristics(sqlite3_file* file) {
   return below_of(file)->pMethods->xDeviceCharacteristics(below_of(file));
 }
 
-// Version 1: no shared memory and no mapping, which an EXCLUSIVE database needs neither of.
+// Version 1: no shared memory and no mapping. An EXCLUSIVE database needs neither.
 sqlite3_io_methods methods() {
   sqlite3_io_methods all{};
   all.iVersion = 1;
@@ -92,7 +92,7 @@ int open_file(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int
   static const sqlite3_io_methods kMethods = methods();
   auto* const layered = new (file) LayeredFile{};
   const int code = below->xOpen(below, name, layered->file(), flags, given);
-  // Without methods SQLite does not close it.
+  // SQLite does not close a file without methods.
   if (code == SQLITE_OK) layered->base.pMethods = &kMethods;
   return code;
 }

@@ -1,5 +1,5 @@
-// The disk below the history: files on the real file system, through a layer of SQLite (a VFS,
-// sqlite.org/vfs.html) whose writes fail while it is told to.
+// The disk of the history: real files behind a layer of SQLite (a VFS, sqlite.org/vfs.html) whose
+// writes fail on request.
 #pragma once
 
 #include <atomic>
@@ -10,10 +10,11 @@ class Disk {
  public:
   enum class State { works, full, broken };  // SQLITE_FULL; SQLITE_IOERR at writing and at fsync
 
-  // Of this process, and the one below every database opened from then on.
+  // The disk of this process. Every database opened from then on uses it.
   static Disk& of_process();
   void set(State state) { state_.store(state); }
-  // SQLITE_OK, or how a call that should change the file fails; `broken` is the code for that.
+  // SQLITE_OK, or the error of a call that would change the file. `broken` is the code for the
+  // state `broken`.
   int changes(int broken);
   unsigned long long failures() const { return failures_.load(); }
 

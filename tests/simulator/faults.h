@@ -1,4 +1,4 @@
-// Which system calls fail, and how: by chance, or exactly the n-th.
+// Decides which system calls fail, and how: at random, or exactly the n-th.
 #pragma once
 
 #include <array>
@@ -11,12 +11,12 @@
 namespace cgphase::simulator {
 
 struct FaultPlan {
-  std::uint64_t one_in = 0;    // calls; 0: none by chance
-  std::uint64_t burst = 1;     // so many in a row at most
-  std::uint64_t at_call = 0;   // the first that fails for sure, counted from 1; 0: none
-  std::uint64_t calls = 1;     // so many from there on
-  int error = 0;               // for at_call; 0: by chance
-  bool only_writes = false;    // no other call counts or fails
+  std::uint64_t one_in = 0;    // one call in this many; 0: none at random
+  std::uint64_t burst = 1;     // maximum number in a row
+  std::uint64_t at_call = 0;   // the first call that certainly fails, counted from 1; 0: none
+  std::uint64_t calls = 1;     // number of failing calls from there on
+  int error = 0;               // for at_call; 0: random
+  bool only_writes = false;    // only writes count and fail
 };
 
 class Faults {
@@ -43,7 +43,7 @@ class Faults {
     ++injected_;
     return error;
   }
-  // What the kernel may answer to such a call on such a file.
+  // A random error that the kernel may return for such a call on such a file.
   int some_error(Call::Kind kind) {
     static constexpr std::array<int, 4> kOpen = {EMFILE, ENFILE, ENOMEM, EACCES};
     static constexpr std::array<int, 4> kRead = {EIO, ENOMEM, EINTR, kShortRead};

@@ -1,4 +1,4 @@
-// Two things at once, each reduced to the calls that it takes.
+// Two simultaneous actions, each reduced to the calls that matter.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -15,13 +15,13 @@ namespace {
 
 constexpr const char* kLoweredMemory = "536870912";
 
-// Page cache that a lowering of memory.high to the half must drop first.
+// Adds page cache that a lowering of memory.high to one half must drop first.
 void fill_with_cache(Bench& bench) {
   const int pid = bench.kernel.spawn(bench.inode);
   REQUIRE(bench.kernel.allocate(pid, MemoryKind::file_inactive, 800 * kMiB));
 }
 
-// A lowering of the first container waits in the kernel, and one of the second behind it.
+// A lowering of the first container blocks in the kernel, and one of the second waits for it.
 CgroupId lower_one_behind_another(Bench& bench) {
   fill_with_cache(bench);
   const CgroupId second{kSimulatedDevice, bench.make("/second")};
@@ -39,7 +39,7 @@ bool writes_knob(const Call& call) {
 
 }  // namespace
 
-TEST_CASE("a lowering that waits behind another one is void after a restore") {
+TEST_CASE("a restore voids a lowering that waits for another one") {
   Bench bench;
   const CgroupId second = lower_one_behind_another(bench);
   REQUIRE(lanes().parked());
@@ -56,11 +56,11 @@ TEST_CASE("a lowering that waits behind another one is void after a restore") {
   std::string text;
   CHECK(bench.kernel.read(second.inode, "cpu.max", text) == 0);
   CHECK(text == "200000 100000\n");
-  CHECK(bench.get("memory.high") == kLoweredMemory);  // nobody wanted that one back
+  CHECK(bench.get("memory.high") == kLoweredMemory);  // its original was not requested
 }
 
-// Its records had been looked up before, and were the next one's by then.
-TEST_CASE("a restore that waits for a lowering leaves what is lowered next alone") {
+// The restore had found records that by then belonged to the next lowering.
+TEST_CASE("a restore that waits for a lowering does not touch the next one") {
   Bench bench;
   const CgroupId second = lower_one_behind_another(bench);
   REQUIRE(bench.leases->held().size() == 1);
@@ -73,7 +73,7 @@ TEST_CASE("a restore that waits for a lowering leaves what is lowered next alone
   CHECK(text == "100000 100000\n");
 }
 
-TEST_CASE("after a revocation nothing at all is written, not even to be taken back") {
+TEST_CASE("after a revocation nothing is written, not even a rollback") {
   Bench bench;
   const auto companion = bench.other_leases();
   int writes = 0;
@@ -90,14 +90,14 @@ TEST_CASE("after a revocation nothing at all is written, not even to be taken ba
   CHECK(writes == 1);
 }
 
-TEST_CASE("a lowering that the companion restores in its middle ends at the original") {
+TEST_CASE("a lowering during which the companion restores ends at the original") {
   Bench bench;
   REQUIRE(bench.change(Knob::memory_high, "805306368").written);
   const auto companion = bench.other_leases();
   bool revoked = false;
   bench.on_call = [&](const Call& call) {
     if (!writes_knob(call) || std::exchange(revoked, true)) return 0;
-    // Between the last look and the write: nothing can hold those together.
+    // Between the last check and the write, which no check can exclude.
     companion->revoke();
     bench.put("memory.high", "max");
     return 0;
@@ -108,7 +108,7 @@ TEST_CASE("a lowering that the companion restores in its middle ends at the orig
   CHECK(bench.get("memory.high") == "max");
 }
 
-TEST_CASE("a guard's raise while the kernel reclaims for a lowering stays, and the lowering ends") {
+TEST_CASE("a raise by the fast path during a lowering's reclaim stays and ends the lowering") {
   Bench bench;
   fill_with_cache(bench);
   REQUIRE(bench.change(Knob::memory_high, "805306368").written);
@@ -129,7 +129,7 @@ TEST_CASE("a guard's raise while the kernel reclaims for a lowering stays, and t
   CHECK(bench.get("memory.high") == "max");
 }
 
-TEST_CASE("a burst above the quota that somebody set becomes that quota, and is restored") {
+TEST_CASE("a burst above a foreign quota becomes that quota and counts as restored") {
   Bench bench;
   REQUIRE(bench.change(Knob::cpu_max, "30000 100000").written);
   REQUIRE(bench.get("cpu.max.burst") == "30000");
@@ -139,11 +139,11 @@ TEST_CASE("a burst above the quota that somebody set becomes that quota, and is 
   CHECK(report.restored == 1);
   CHECK(report.foreign == 1);
   CHECK(bench.get("cpu.max") == "40000 100000");
-  CHECK(bench.get("cpu.max.burst") == "40000");  // of 50000
+  CHECK(bench.get("cpu.max.burst") == "40000");  // instead of 50000
   CHECK(bench.leases->held().empty());
 }
 
-TEST_CASE("a burst waits for a quota of ours that cannot be put back yet") {
+TEST_CASE("a burst waits while a quota of ours cannot be restored yet") {
   Bench bench;
   REQUIRE(bench.change(Knob::cpu_max, "30000 100000").written);
   bench.on_call = [](const Call& call) {

@@ -11,15 +11,15 @@ const std::string kA = "/a", kB = "/a/b";
 
 std::string word(int error) { return error == 0 ? "ok" : errno_word(error); }
 
-// Writes each text and tells what the file holds after it.
+// Writes each text and reports the file's content after it.
 std::string try_all(Hierarchy& tree, const std::string& file,
                     const std::vector<std::string>& texts) {
-  std::string told;
+  std::string outcome;
   for (const std::string& text : texts) {
-    told += word(tree.write(kA, file, text)) + " ";
-    told += tree.read(kA, file) + "; ";
+    outcome += word(tree.write(kA, file, text)) + " ";
+    outcome += tree.read(kA, file) + "; ";
   }
-  return told;
+  return outcome;
 }
 
 std::uint64_t field(Hierarchy& tree, const std::string& path, const std::string& file,
@@ -34,7 +34,7 @@ std::uint64_t field(Hierarchy& tree, const std::string& path, const std::string&
 
 std::string some(std::uint64_t count) { return count == 0 ? "none" : "some"; }
 
-// "max=some oom=some oom_kill=1", of this file.
+// Events of this file, as "max=some oom=some oom_kill=1".
 std::string events(Hierarchy& tree, const std::string& path, const std::string& file) {
   return "max=" + some(field(tree, path, file, "max")) +
          " oom=" + some(field(tree, path, file, "oom")) +
@@ -57,13 +57,13 @@ std::string texts_of_cpu_max(Hierarchy& tree) {
 
 std::string texts_of_burst(Hierarchy& tree) {
   tree.write(kA, "cpu.max", "50000 100000");
-  std::string told = try_all(tree, "cpu.max.burst", {"50001", "50000", "x", "-1"});
-  told += "quota down: " + word(tree.write(kA, "cpu.max", "40000 100000")) + " ";
-  told += tree.read(kA, "cpu.max") + "; burst down: ";
-  told += word(tree.write(kA, "cpu.max.burst", "40000")) + "; quota down: ";
-  told += word(tree.write(kA, "cpu.max", "40000 100000")) + "; without quota: ";
-  told += word(tree.write(kA, "cpu.max", "max")) + " ";
-  return told + word(tree.write(kA, "cpu.max.burst", "900000"));
+  std::string outcome = try_all(tree, "cpu.max.burst", {"50001", "50000", "x", "-1"});
+  outcome += "quota down: " + word(tree.write(kA, "cpu.max", "40000 100000")) + " ";
+  outcome += tree.read(kA, "cpu.max") + "; burst down: ";
+  outcome += word(tree.write(kA, "cpu.max.burst", "40000")) + "; quota down: ";
+  outcome += word(tree.write(kA, "cpu.max", "40000 100000")) + "; without quota: ";
+  outcome += word(tree.write(kA, "cpu.max", "max")) + " ";
+  return outcome + word(tree.write(kA, "cpu.max.burst", "900000"));
 }
 
 std::string texts_of_weight(Hierarchy& tree) {
@@ -71,37 +71,37 @@ std::string texts_of_weight(Hierarchy& tree) {
 }
 
 std::string texts_of_memory(Hierarchy& tree) {
-  std::string told = try_all(tree, "memory.max",
-                             {"1G", "0x100000", "409601", "2m\n", "max", "-1", "1.5G", "10 M",
-                              "1Gx", "9223372036854775807", "maximum"});
-  told += try_all(tree, "memory.high", {"64M", "max"});
-  told += try_all(tree, "memory.low", {"64M", "max", "0"});
-  return told + try_all(tree, "memory.min", {"4097"});
+  std::string outcome = try_all(tree, "memory.max",
+                                {"1G", "0x100000", "409601", "2m\n", "max", "-1", "1.5G", "10 M",
+                                 "1Gx", "9223372036854775807", "maximum"});
+  outcome += try_all(tree, "memory.high", {"64M", "max"});
+  outcome += try_all(tree, "memory.low", {"64M", "max", "0"});
+  return outcome + try_all(tree, "memory.min", {"4097"});
 }
 
 std::string modes_of_files(Hierarchy& tree) {
-  std::string told;
+  std::string outcome;
   for (const char* file : {"memory.current", "cpu.stat", "memory.events", "cgroup.controllers"})
-    told += word(tree.write(kA, file, "1")) + " ";
-  return told + tree.read(kA, "memory.reclaim") + " " + tree.read(kA, "memory.such") + " " +
+    outcome += word(tree.write(kA, file, "1")) + " ";
+  return outcome + tree.read(kA, "memory.reclaim") + " " + tree.read(kA, "memory.such") + " " +
          word(tree.write(kA, "memory.such", "1"));
 }
 
 std::string removed(Hierarchy& tree) {
   tree.make(kB);
-  std::string told = "with child " + word(tree.remove(kA));
+  std::string outcome = "with child " + word(tree.remove(kA));
   const int process = tree.spawn(kB);
-  told += ", with process " + word(tree.remove(kB));
+  outcome += ", with process " + word(tree.remove(kB));
   tree.end(process);
   const std::uint64_t before = tree.inode(kB);
   tree.hold(kB, "memory.max");
   tree.hold_directory(kB);
-  told += ", empty " + word(tree.remove(kB));
-  told += "; held file " + tree.read_held() + " " + word(tree.write_held("max"));
-  told += ", file in held directory " + word(tree.open_in_held("memory.max"));
-  told += "; again " + word(tree.make(kB)) + ", ";
-  told += tree.inode(kB) == before ? "same inode" : "another inode";
-  return told + ", held file " + tree.read_held() + ", in held directory " +
+  outcome += ", empty " + word(tree.remove(kB));
+  outcome += "; held file " + tree.read_held() + " " + word(tree.write_held("max"));
+  outcome += ", file in held directory " + word(tree.open_in_held("memory.max"));
+  outcome += "; again " + word(tree.make(kB)) + ", ";
+  outcome += tree.inode(kB) == before ? "same inode" : "another inode";
+  return outcome + ", held file " + tree.read_held() + ", in held directory " +
          word(tree.open_in_held("memory.max"));
 }
 
@@ -109,15 +109,15 @@ std::string max_below_anon(Hierarchy& tree) {
   tree.write(kA, "memory.max", bytes(256));
   const int process = tree.spawn(kA);
   tree.take_anon(process, 64 * kMiB);
-  const std::string told = word(tree.write(kA, "memory.max", bytes(16)));
-  return told + ", " + life(tree, process) + ", " + events(tree, kA, "memory.events");
+  const std::string outcome = word(tree.write(kA, "memory.max", bytes(16)));
+  return outcome + ", " + life(tree, process) + ", " + events(tree, kA, "memory.events");
 }
 
 std::string max_below_shmem(Hierarchy& tree) {
   const int process = tree.spawn(kA);
   tree.take_shmem(process, 48 * kMiB);
-  const std::string told = word(tree.write(kA, "memory.max", bytes(16)));
-  return told + ", " + life(tree, process) + ", oom_kill=" +
+  const std::string outcome = word(tree.write(kA, "memory.max", bytes(16)));
+  return outcome + ", " + life(tree, process) + ", oom_kill=" +
          std::to_string(field(tree, kA, "memory.events", "oom_kill")) + ", " +
          (below(tree, kA, 16) ? "below" : "above");
 }
@@ -125,19 +125,19 @@ std::string max_below_shmem(Hierarchy& tree) {
 std::string max_below_cache(Hierarchy& tree) {
   const int process = tree.spawn(kA);
   tree.take_file(process, 48 * kMiB);
-  std::string told = below(tree, kA, 32) ? "no cache" : "cached";
-  told += ", " + word(tree.write(kA, "memory.max", bytes(24))) + ", " + life(tree, process);
-  told += below(tree, kA, 24) ? ", below" : ", above";
-  return told + ", " + events(tree, kA, "memory.events");
+  std::string outcome = below(tree, kA, 32) ? "no cache" : "cached";
+  outcome += ", " + word(tree.write(kA, "memory.max", bytes(24))) + ", " + life(tree, process);
+  outcome += below(tree, kA, 24) ? ", below" : ", above";
+  return outcome + ", " + events(tree, kA, "memory.events");
 }
 
 std::string allocation_above_max(Hierarchy& tree) {
   tree.write(kA, "memory.max", bytes(32));
   const int process = tree.spawn(kA);
   tree.take_anon(process, 16 * kMiB);
-  std::string told = life(tree, process) + ", ";
+  std::string outcome = life(tree, process) + ", ";
   tree.take_anon(process, 64 * kMiB);
-  return told + life(tree, process) + ", " + events(tree, kA, "memory.events");
+  return outcome + life(tree, process) + ", " + events(tree, kA, "memory.events");
 }
 
 std::string cache_meets_max(Hierarchy& tree) {
@@ -192,40 +192,40 @@ std::string above_high(Hierarchy& tree) {
   tree.write(kA, "memory.high", bytes(24));
   const int process = tree.spawn(kA);
   tree.take_anon(process, 25 * kMiB);
-  std::string told = life(tree, process) + ", high=";
-  told += some(field(tree, kA, "memory.events", "high")) + ", ";
-  return told + events(tree, kA, "memory.events");
+  std::string outcome = life(tree, process) + ", high=";
+  outcome += some(field(tree, kA, "memory.events", "high")) + ", ";
+  return outcome + events(tree, kA, "memory.events");
 }
 
 std::string reclaim_on_demand(Hierarchy& tree) {
   const int process = tree.spawn(kA);
   tree.take_anon(process, 8 * kMiB);
   tree.take_file(process, 48 * kMiB);
-  std::string told = word(tree.write(kA, "memory.reclaim", bytes(8)));
-  told += ", " + word(tree.write(kA, "memory.reclaim", bytes(512)));
-  told += ", " + word(tree.write(kA, "memory.reclaim", "x"));
-  return told + ", " + life(tree, process) + (below(tree, kA, 24) ? ", below" : ", above");
+  std::string outcome = word(tree.write(kA, "memory.reclaim", bytes(8)));
+  outcome += ", " + word(tree.write(kA, "memory.reclaim", bytes(512)));
+  outcome += ", " + word(tree.write(kA, "memory.reclaim", "x"));
+  return outcome + ", " + life(tree, process) + (below(tree, kA, 24) ? ", below" : ", above");
 }
 
 std::string throttled(Hierarchy& tree) {
   tree.make(kB);
   const int process = tree.spawn(kB);
   tree.spin(process, 400);
-  std::string told = "free " + some(field(tree, kB, "cpu.stat", "nr_throttled"));
+  std::string outcome = "free " + some(field(tree, kB, "cpu.stat", "nr_throttled"));
   tree.write(kB, "cpu.max", "20000 100000");
   tree.spin(process, 600);
-  told += ", own quota " + some(field(tree, kB, "cpu.stat", "nr_throttled")) + " " +
+  outcome += ", own quota " + some(field(tree, kB, "cpu.stat", "nr_throttled")) + " " +
           some(field(tree, kB, "cpu.stat", "throttled_usec"));
   tree.write(kB, "cpu.max", "max");
   const std::uint64_t before = field(tree, kB, "cpu.stat", "nr_throttled");
   tree.write(kA, "cpu.max", "20000 100000");
   tree.spin(process, 600);
-  told += ", quota of the parent: child " +
+  outcome += ", quota of the parent: child " +
           some(field(tree, kB, "cpu.stat", "nr_throttled") - before);
-  return told + ", parent " + some(field(tree, kA, "cpu.stat", "nr_throttled"));
+  return outcome + ", parent " + some(field(tree, kA, "cpu.stat", "nr_throttled"));
 }
 
-// A fifth of a CPU, and some more for the first period that began with a full bucket.
+// A fifth of a CPU, plus a little for the first period, which starts with a full bucket.
 std::string served_by_quota(Hierarchy& tree) {
   tree.write(kA, "cpu.max", "20000 100000");
   const int process = tree.spawn(kA);
@@ -236,16 +236,16 @@ std::string served_by_quota(Hierarchy& tree) {
 }
 
 std::string frozen(Hierarchy& tree) {
-  std::string told = word(tree.write(kA, "cgroup.freeze", "2"));
-  told += " " + word(tree.write(kA, "cgroup.freeze", "x"));
-  told += " " + word(tree.write(kA, "cgroup.freeze", "1"));
-  told += ", " + std::to_string(field(tree, kA, "cgroup.events", "frozen"));
-  told += " " + word(tree.write(kA, "cgroup.freeze", "0"));
-  told += ", " + std::to_string(field(tree, kA, "cgroup.events", "frozen"));
+  std::string outcome = word(tree.write(kA, "cgroup.freeze", "2"));
+  outcome += " " + word(tree.write(kA, "cgroup.freeze", "x"));
+  outcome += " " + word(tree.write(kA, "cgroup.freeze", "1"));
+  outcome += ", " + std::to_string(field(tree, kA, "cgroup.events", "frozen"));
+  outcome += " " + word(tree.write(kA, "cgroup.freeze", "0"));
+  outcome += ", " + std::to_string(field(tree, kA, "cgroup.events", "frozen"));
   const int process = tree.spawn(kA);
-  told += ", populated " + std::to_string(field(tree, kA, "cgroup.events", "populated"));
+  outcome += ", populated " + std::to_string(field(tree, kA, "cgroup.events", "populated"));
   tree.end(process);
-  return told + " " + std::to_string(field(tree, kA, "cgroup.events", "populated"));
+  return outcome + " " + std::to_string(field(tree, kA, "cgroup.events", "populated"));
 }
 
 }  // namespace

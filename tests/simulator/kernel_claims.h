@@ -1,6 +1,6 @@
-// What the simulator claims about cgroup v2, as small scripts that run on it and on a real kernel
-// alike. The unit test runs them on the simulator, the `kernel` test in a guest; both must give the
-// outcome that stands beside the script.
+// The simulator's claims about cgroup v2, as small scripts. The unit test runs them on the
+// simulator, the `kernel` test on a real kernel in a guest. Both must give the outcome beside the
+// script.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace cgphase::simulator {
 
-// A cgroup v2 hierarchy to try something on. Paths begin with '/', below a place of its own.
-// Functions that return an int: 0 or an errno.
+// A cgroup v2 hierarchy for experiments. Paths begin with '/' and are relative to its own
+// directory. Functions that return int return 0 or an errno.
 class Hierarchy {
  public:
   virtual ~Hierarchy() = default;
@@ -18,25 +18,26 @@ class Hierarchy {
   virtual int remove(const std::string& path) = 0;
   virtual std::uint64_t inode(const std::string& path) = 0;
   virtual int write(const std::string& path, const std::string& file, const std::string& text) = 0;
-  // The text without its last newline, or the errno's word.
+  // The text without its last newline, or the name of the errno.
   virtual std::string read(const std::string& path, const std::string& file) = 0;
-  // Opens the file and keeps it; read and write again through it later.
+  // Opens the file and keeps it open for later reads and writes.
   virtual int hold(const std::string& path, const std::string& file) = 0;
   virtual std::string read_held() = 0;
   virtual int write_held(const std::string& text) = 0;
-  // The directory stays open, the file is opened in it.
+  // Keeps the directory open, so that files can be opened in it.
   virtual int hold_directory(const std::string& path) = 0;
   virtual int open_in_held(const std::string& file) = 0;
 
-  // A process in the cgroup, by the number that is returned. It ends when told to, or killed.
+  // Starts a process in the cgroup and returns its number. It runs until end() or until it is
+  // killed.
   virtual int spawn(const std::string& path) = 0;
   virtual bool alive(int process) = 0;
   virtual void end(int process) = 0;
-  // Each returns when the process has done it or is dead.
+  // Each of these returns when the process has finished or is dead.
   virtual void take_anon(int process, std::uint64_t bytes) = 0;
   virtual void take_shmem(int process, std::uint64_t bytes) = 0;
   virtual void take_file(int process, std::uint64_t bytes) = 0;
-  // Wants one CPU for so long (wall clock).
+  // Wants one CPU for this time (wall clock).
   virtual void spin(int process, int milliseconds) = 0;
 };
 

@@ -1,4 +1,4 @@
-// The same scripts on the kernel of a guest.
+// Runs the same scripts on the kernel of a guest.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -26,13 +26,13 @@ using namespace cgphase::simulator;
 namespace {
 
 constexpr int kPatienceMs = 60'000;
-constexpr const char* kShared = "/dev/shm/claim";  // outlives the process that wrote it
+constexpr const char* kShared = "/dev/shm/claim";  // exists longer than the process that wrote it
 
 int write_file(int fd, const std::string& text) {
   return ::write(fd, text.data(), text.size()) < 0 ? errno : 0;
 }
 
-// --- inside the process of the cgroup: orders come by pipe ---
+// --- inside the cgroup's process: orders arrive through a pipe ---
 
 struct Order {
   char what = 0;  // a(non), s(hmem), f(ile), c(pu)
@@ -54,8 +54,8 @@ void take_shmem_here(std::uint64_t bytes) {
   for (std::uint64_t at = 0; at < bytes; at += 4096) static_cast<volatile char*>(memory)[at] = 1;
 }
 
-// Reads files of the system. Their descriptors stay open: the guest's hostfs forgets the cache of a
-// file that nobody has open.
+// Reads files of the system and keeps them open. The guest's hostfs drops the cache of a file
+// without open descriptors.
 void take_file_here(std::uint64_t bytes) {
   static std::array<char, 1 << 20> buffer;
   std::uint64_t total = 0;
@@ -115,7 +115,7 @@ class RealHierarchy final : public Hierarchy {
 
   int make(const std::string& path) override {
     if (::mkdir((place_ + path).c_str(), 0755) != 0) return errno;
-    // A cgroup that has children hands its controllers down; it must have no processes then.
+    // A cgroup with children delegates its controllers. It must have no processes then.
     if (path == "/a/b") enable(place_ + "/a");
     return 0;
   }
@@ -199,7 +199,7 @@ class RealHierarchy final : public Hierarchy {
     if (count < 0) return errno_word(errno);
     return std::string(buffer.data(), static_cast<std::size_t>(count > 0 ? count - 1 : 0));
   }
-  // A byte when it is done, end of file when it is dead.
+  // Reads a byte when the process has finished, and end of file when it is dead.
   static void await(Process& process) {
     pollfd ready{process.done.get(), POLLIN, 0};
     REQUIRE(::poll(&ready, 1, kPatienceMs) == 1);
@@ -210,7 +210,7 @@ class RealHierarchy final : public Hierarchy {
     Process& process = processes_.at(pid);
     if (::write(process.orders.get(), &what, sizeof what) != sizeof what) return;
     await(process);
-    // The kernel tells of the end of its files before the end of the process.
+    // The kernel reports the end of a process's files before the end of the process.
     for (int waited = 0; waited < kPatienceMs && ended(process) && alive(pid); waited += 10)
       ::poll(nullptr, 0, 10);
   }

@@ -6,7 +6,7 @@
 
 using namespace cgphase::simulator;
 
-TEST_CASE("the simulator does what its claims say") {
+TEST_CASE("the simulator behaves as its claims say") {
   for (const Claim& claim : kernel_claims()) {
     CAPTURE(claim.name);
     SimulatedHierarchy tree;

@@ -1,4 +1,4 @@
-// Which files a cgroup has, and their texts.
+// The files of a cgroup and their texts.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -60,7 +60,7 @@ std::string_view strip(std::string_view text) {
   return text;
 }
 
-// Digits in base 10, 8 (leading 0) or 16 (0x); `rest` is what follows.
+// Digits in base 10, 8 (leading 0) or 16 (0x). `rest` receives the remaining text.
 std::optional<std::uint64_t> digits(std::string_view text, std::string_view& rest) {
   int base = 10;
   if (text.starts_with("0x") || text.starts_with("0X")) {
@@ -116,7 +116,7 @@ void write_cpu_stat(Text& text, const CpuController& cpu) {
 
 void write_pressure(Text& text, const PressureState& state, bool with_full) {
   for (const char* who : {"some", "full"}) {
-    // The model has one task at a time: what stalls some stalls all.
+    // The model has one task at a time, so every stall is a full stall.
     const PressureState shown = *who == 's' || with_full ? state : PressureState{};
     std::array<char, 128> line;
     const int length = std::snprintf(
@@ -151,7 +151,7 @@ std::optional<ParsedMemory> parse_memory_text(std::string_view text) {
   }
   if (!rest.empty()) return std::nullopt;
   const std::uint64_t bytes = *number << shift;
-  // PAGE_COUNTER_MAX pages and more mean no limit.
+  // PAGE_COUNTER_MAX pages or more mean no limit.
   if (bytes >= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) /
                    kSimulatedPage * kSimulatedPage)
     return ParsedMemory{};
@@ -192,7 +192,7 @@ std::string pids_text(const std::map<int, SimulatedProcess>& processes, std::uin
   return text;
 }
 
-// `held`: by kind, with what is held below too.
+// `held`: by kind, including descendants.
 std::string stat_text(const MemoryController& memory,
                       const std::array<std::uint64_t, kMemoryKinds>& held) {
   std::string text;
@@ -269,7 +269,7 @@ int CgroupKernel::write_value(Cgroup& cgroup, std::string_view file, std::string
     (file == "cgroup.freeze" ? cgroup.frozen : cgroup.memory.oom_group) = *number == 1;
     return 0;
   }
-  // Every controller is on everywhere, and a pressure trigger belongs to its descriptor.
+  // Every controller is enabled everywhere, and a pressure trigger belongs to its descriptor.
   return is_pressure(file) || file == "cgroup.subtree_control" ? 0 : EINVAL;
 }
 

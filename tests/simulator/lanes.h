@@ -1,6 +1,6 @@
-// Makes the threads of KernelLimitWriter take turns with the thread of the test. After each change
-// that is submitted the test waits until it is answered; a lowering that the simulated kernel
-// blocks is parked, and the test goes on until it is due or interrupted, as the agent would.
+// Makes the threads of KernelLimitWriter take turns with the test's thread. After each submitted
+// change the test waits for the answer. A lowering that blocks in the simulated kernel is parked.
+// The test then continues until the lowering is due or interrupted, as the agent would.
 #pragma once
 
 #include <atomic>
@@ -13,27 +13,27 @@ namespace cgphase::simulator {
 
 class Lanes {
  public:
-  // --- the thread of the test ---
-  // The descriptor by which the writer says that it has answered.
+  // --- called by the test's thread ---
+  // Sets the descriptor on which the writer reports answers.
   void watch(int result_fd) { result_fd_.store(result_fd); }
   void submitted(bool raise);
-  // Waits until no raise is unanswered, and no lowering but a parked one.
+  // Waits until every raise is answered, and every lowering except a parked one.
   void settle();
   bool parked();
   bool waiting() const { return waiting_.load(); }  // in settle()
-  // When the parked write would be done by itself.
+  // The time at which the parked write would end by itself.
   std::int64_t parked_until_ns();
-  // The parked write returns now; waits for what the thread does then.
+  // Lets the parked write return, and waits for the work that the thread then does.
   void resume(bool interrupted);
   void forget_unanswered();  // the writer has ended
 
-  // --- the writer's threads, or the one that submits where it is refused at once ---
+  // --- called by the writer's threads, or by the submitting thread if it is refused at once ---
   enum class By { raising, lowering, submitter };
   void answered(int fd, By by);
-  // True when it was interrupted.
+  // Returns true if it was interrupted.
   bool park(std::int64_t until_ns);
 
-  // The deadline of the lowering thread, empty while it is not armed.
+  // The deadline of the lowering thread. Empty while it is not armed.
   void set_deadline(std::optional<std::int64_t> at_ns);
   std::optional<std::int64_t> deadline_ns();
 
@@ -49,7 +49,7 @@ class Lanes {
   std::optional<std::int64_t> deadline_ns_;
 };
 
-// Those of this process.
+// The instance of this process.
 Lanes& lanes();
 
 }  // namespace cgphase::simulator

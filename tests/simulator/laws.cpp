@@ -5,7 +5,7 @@
 namespace cgphase::simulator {
 namespace {
 
-// A write so soon after the look it rests on cannot be told from one at the same moment.
+// A foreign write within this many calls after the agent's last read counts as simultaneous.
 constexpr std::uint64_t kFreshCalls = 4;
 constexpr std::uint64_t kSmallestQuota = 10'000;  // 10 ms
 
@@ -88,12 +88,12 @@ void Laws::looked(const Call& call) {
 void Laws::time_passed_in(Lane lane) { looks_[index_of(lane)].clear(); }
 
 void Laws::will_write(const Call& call) {
-  if (call.file.ends_with(".pressure")) return;      // a trigger, no limit
-  if (kernel_.cgroup(call.inode) == nullptr) return;  // the kernel will say so
+  if (call.file.ends_with(".pressure")) return;      // a trigger, not a limit
+  if (kernel_.cgroup(call.inode) == nullptr) return;  // the kernel will refuse
   const auto facts = facts_(call.inode);
   if (call.file == "memory.reclaim") {
     ++tally_.reclaims;
-    if (!facts || !facts->may_write) violate("memory.reclaim where nothing may be written");
+    if (!facts || !facts->may_write) violate("memory.reclaim without permission");
     return;
   }
   const auto knob = knob_of(call.file);
@@ -101,9 +101,10 @@ void Laws::will_write(const Call& call) {
     return violate("a write outside the allowed files: " + std::string(call.file) + " of #" +
                    std::to_string(call.inode));
   const auto text = KnobText::from(call.text.substr(0, call.text.find('\n')));
-  if (!text) return violate("an overlong value for " + name(call.inode, *knob));
+  if (!text) return violate("a value that is too long for " + name(call.inode, *knob));
   const auto found = wills_.find(call.inode);
-  if (found == wills_.end()) return violate("a write to no container: " + std::string(call.file));
+  if (found == wills_.end())
+    return violate("a write outside of containers: " + std::string(call.file));
   Will& will = found->second[index_of(*knob)];
   judge_race(call, *knob, will);
   if (intended(will, *knob, *text)) {
@@ -113,7 +114,7 @@ void Laws::will_write(const Call& call) {
   judge_ours(call, *knob, *text, will);
 }
 
-// Somebody's value that this lane had not seen is about to be overwritten.
+// Checks whether a foreign value that this thread had not read is about to be overwritten.
 void Laws::judge_race(const Call& call, Knob knob, Will& will) {
   const std::size_t lane = index_of(call.lane);
   const auto look = looks_[lane].find({call.inode, knob});
@@ -123,21 +124,21 @@ void Laws::judge_race(const Call& call, Knob knob, Will& will) {
   const bool fresh = look != looks_[lane].end() &&
                      calls_[lane] - look->second.call <= kFreshCalls;
   if (!fresh)
-    return violate("somebody's " + quote(will.now) + " in " + name(call.inode, knob) +
-                   " is overwritten unseen with '" + std::string(call.text) + "'");
+    return violate("the foreign " + quote(will.now) + " in " + name(call.inode, knob) +
+                   " is overwritten, although not read, with '" + std::string(call.text) + "'");
   ++tally_.lost_races;
   for (const KnobText& one : will.before)
     if (!intended(will, knob, one)) will.now.push_back(one);
   will.before.clear();
 }
 
-// A value of the agent's own.
+// Checks a value of the agent.
 void Laws::judge_ours(const Call& call, Knob knob, const KnobText& text, const Will& will) {
   const auto facts = facts_(call.inode);
   const std::string what = quote(text) + " in " + name(call.inode, knob);
-  if (!facts->may_write) return violate("written where nothing may be: " + what);
+  if (!facts->may_write) return violate("written to a container that must not be changed: " + what);
   if (knob == Knob::memory_max || knob == Knob::cpu_weight)
-    return violate("of a knob that is only its owner's: " + what);
+    return violate("a knob that cgphase never writes: " + what);
   Limits after;
   if (!parse_knob(knob, text.view(), after)) return violate("malformed: " + what);
   const bool above = std::all_of(will.now.begin(), will.now.end(), [&](const KnobText& one) {
@@ -154,18 +155,18 @@ void Laws::judge_lowering(const Call& call, Knob knob, const Limits& after) {
   const std::string what = "'" + std::string(call.text) + "' over " + quote(now) + " in " +
                            name(call.inode, knob);
   if (knob == Knob::cpu_max && before.cpu_max && after.cpu_max->period != before.cpu_max->period)
-    violate("another period: " + what);
+    violate("the period changed: " + what);
   if (compare_knob(knob, after, before) >= 0) {
     ++tally_.raised;
     return;
   }
   ++tally_.lowered;
   if (knob == Knob::cpu_max && !facts_(call.inode)->may_lower_quota)
-    violate("lowered though there is a GPU: " + what);
+    violate("lowered although there is a GPU: " + what);
   if (call.lane == Lane::companion) violate("lowered by the companion: " + what);
   if (knob == Knob::memory_high &&
       after.memory_high->bytes->value < kernel_.need_bytes(call.inode))
-    violate("below the need of " + std::to_string(kernel_.need_bytes(call.inode)) + ": " + what);
+    violate("below need of " + std::to_string(kernel_.need_bytes(call.inode)) + ": " + what);
   if (knob == Knob::cpu_max && after.cpu_max->quota->value < kSmallestQuota)
     violate("below 10 ms per period: " + what);
 }
@@ -191,7 +192,7 @@ void Laws::judge_kills(const std::vector<OomKill>& kills) {
   for (const OomKill& kill : kills) {
     ++tally_.kills;
     const auto found = wills_.find(kill.limiting);
-    if (found == wills_.end()) continue;  // the limit of a slice: not ours
+    if (found == wills_.end()) continue;  // the limit of a slice, which is not ours
     const KnobText max = value(kernel_, kill.limiting, Knob::memory_max);
     if (!intended(found->second[index_of(Knob::memory_max)], Knob::memory_max, max))
       violate("killed by the agent's " + quote(max) + " in " +
@@ -219,8 +220,8 @@ void Laws::judge_recoverable(const char* when) {
       if (intended(will, knob, now)) continue;
       const auto lease = lease_of(inode, knob);
       if (!lease || !lease->is_ours(knob, now) || !intended(will, knob, lease->original))
-        return violate(std::string(when) + ": " + quote(now) + " stands in " + name(inode, knob) +
-                       " and no lease says that it was " + quote(will.now));
+        return violate(std::string(when) + ": " + quote(now) + " is in " + name(inode, knob) +
+                       " and no lease contains the original " + quote(will.now));
     }
   }
 }

@@ -1,5 +1,5 @@
-// The laws of SAFETY that can be judged at each write: what the agent does to the simulated kernel
-// is compared with what others want, with what the containers need, and with the leases.
+// The safety laws that can be checked at each write. They compare the agent's actions on the
+// simulated kernel with foreign limits, the containers' need and the leases.
 #pragma once
 
 #include <array>
@@ -22,42 +22,42 @@ namespace cgphase::simulator {
 // Used by one thread at a time.
 class Laws {
  public:
-  // What the world knows of a container and the kernel does not.
+  // Facts about a container that the world knows and the kernel does not.
   struct Facts {
-    bool may_write = false;  // in mode enforce, named, and nobody else's
-    bool may_lower_quota = true;  // no GPU was seen
+    bool may_write = false;  // in mode enforce, named, and without another manager
+    bool may_lower_quota = true;  // no GPU was reported
   };
   using FactsOf = std::function<std::optional<Facts>(std::uint64_t inode)>;
 
   Laws(CgroupKernel& kernel, FactsOf facts) : kernel_(kernel), facts_(std::move(facts)) {}
 
-  // The leases as another process sees them; null while there are none.
+  // The leases as another process reads them. Null while there are none.
   void watch_leases(std::unique_ptr<LeaseTable> leases) { leases_ = std::move(leases); }
   const LeaseTable* leases() const { return leases_.get(); }
 
-  // --- what others do ---
-  void appeared(std::uint64_t inode);  // its limits now are somebody's intent
+  // --- actions of others ---
+  void appeared(std::uint64_t inode);  // its current limits are somebody's choice
   void vanished(std::uint64_t inode);
-  void others_wrote(std::uint64_t inode, Knob knob);  // after it took place
+  void others_wrote(std::uint64_t inode, Knob knob);  // after the write took effect
 
-  // --- what the agent does, by its calls ---
+  // --- actions of the agent, from its calls ---
   void looked(const Call& call);
   void will_write(const Call& call);
-  void time_passed_in(Lane lane);  // what it has read before is no longer fresh
+  void time_passed_in(Lane lane);  // earlier reads are outdated from now on
 
-  // --- judgements ---
+  // --- checks ---
   void judge_kills(const std::vector<OomKill>& kills);
-  // A change that was not made has left nothing of it, where the kernel refused no more than once.
+  // A failed change must leave nothing behind, unless the kernel refused more than one call.
   void judge_refused(const LimitChange& change, const LimitResult& result);
-  // Every limit is somebody's intent, or a lease says what it was.
+  // Every limit must be somebody's choice, or a lease must contain the original.
   void judge_recoverable(const char* when);
-  // Every limit is somebody's intent. `kernel` may be a copy.
+  // Every limit must be somebody's choice. `kernel` may be a copy.
   void judge_restored(const CgroupKernel& kernel, const char* when);
 
-  // The values that may stand there in the end. More than one where the agent could not see a
-  // write that came between its own look and its own write.
+  // The values that are allowed at the end. There are several if a foreign write came between the
+  // agent's last read and its own write, where the agent could not see it.
   const std::vector<KnobText>& intents(std::uint64_t inode, Knob knob) const;
-  // Whether what others want is in force.
+  // Whether the value in force is the foreign one.
   bool as_intended(std::uint64_t inode, Knob knob) const;
   bool knows(std::uint64_t inode) const { return wills_.contains(inode); }
 
@@ -77,7 +77,7 @@ class Laws {
   };
   using Wills = std::array<Will, kKnobCount>;
   struct Look {
-    std::uint64_t step = 0, call = 0;  // of all, and of this lane
+    std::uint64_t step = 0, call = 0;  // global, and of this thread
   };
   using Key = std::pair<std::uint64_t, Knob>;
 
@@ -101,7 +101,7 @@ class Laws {
   Tally tally_;
 };
 
-// The knob that a file is; absent for all others.
+// The knob of a file. Absent for all other files.
 std::optional<Knob> knob_of(std::string_view file);
 
 }  // namespace cgphase::simulator

@@ -1,4 +1,4 @@
-// The calls by which the lease file is made, opened and mapped fail one after the other.
+// The calls that create, open and map the lease file fail one after the other.
 #include <doctest/doctest.h>
 #include <stdlib.h>
 
@@ -36,15 +36,15 @@ void hold_one(LeaseTable& leases) {
   REQUIRE(leases.hold({1, 2}, "/a", Knob::memory_max, text_of("8192"), text_of("4096"), "test"));
 }
 
-// Opens with the n-th call failing, then without, until no call is left to fail. What `check` sees
-// is the table of the second attempt.
+// Opens with the n-th call failing, then without a failure, for each n until no call fails. `check`
+// receives the table of the second attempt.
 template <class Prepare, class Check>
 int fail_each_call(const char* boot, Prepare prepare, Check check) {
   for (int n = 1;; ++n) {
     const RuntimeDirectory directory;
     prepare(directory);
     CAPTURE(n);
-    // EAGAIN of flock would mean that somebody else owns the file.
+    // EAGAIN of flock would mean that another process owns the file.
     fail_host_call(n, n % 2 == 0 ? ENOSPC : EIO);
     const bool opened = LeaseTable::open(directory.options(boot)).has_value();
     const int calls = host_calls();
@@ -63,14 +63,14 @@ int fail_each_call(const char* boot, Prepare prepare, Check check) {
 
 }  // namespace
 
-TEST_CASE("a lease file that could not be made is made the next time") {
+TEST_CASE("a lease file that could not be created is created in the next attempt") {
   const int calls = fail_each_call(
       "b", [](const RuntimeDirectory&) {},
       [](LeaseTable& leases) { CHECK(leases.held().empty()); });
   CHECK(calls >= 7);
 }
 
-TEST_CASE("leases outlive an attempt to open them that fails") {
+TEST_CASE("leases survive a failed attempt to open them") {
   const int calls = fail_each_call(
       "b",
       [](const RuntimeDirectory& directory) {
@@ -83,7 +83,7 @@ TEST_CASE("leases outlive an attempt to open them that fails") {
   CHECK(calls >= 4);
 }
 
-TEST_CASE("a lease file of an earlier boot is replaced whole or not at all") {
+TEST_CASE("a lease file of an earlier boot is replaced completely or not at all") {
   const int calls = fail_each_call(
       "c",
       [](const RuntimeDirectory& directory) {

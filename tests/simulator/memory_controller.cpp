@@ -14,12 +14,12 @@ std::uint64_t whole_pages(std::uint64_t bytes) {
   return (bytes + kSimulatedPage - 1) / kSimulatedPage * kSimulatedPage;
 }
 
-// Reclaim takes the cold first.
+// Reclaim starts with cold memory.
 constexpr std::array<MemoryKind, 3> kReclaimable = {MemoryKind::file_inactive, MemoryKind::slab,
                                                     MemoryKind::file_active};
 constexpr int kKillsPerCharge = 16;
 
-// A task that met a limit waits while the kernel reclaims or makes it wait.
+// A task at a limit waits while the kernel reclaims or delays it.
 constexpr std::uint64_t kStallUsec = 2'000;
 
 }  // namespace
@@ -64,8 +64,8 @@ std::uint64_t CgroupKernel::reclaim_from(Cgroup& cgroup, std::uint64_t bytes,
   return done;
 }
 
-// From `top` and all below it; a descendant keeps its memory.min, and its memory.low while there is
-// something else. The own protection of `top` does not hold against its own limit.
+// Reclaims from `top` and its descendants. A descendant keeps its memory.min, and its memory.low
+// while other memory is available. The protection of `top` does not apply to its own limit.
 std::uint64_t CgroupKernel::reclaim(std::uint64_t top, std::uint64_t bytes) {
   bytes = whole_pages(bytes);
   std::uint64_t done = 0;
@@ -84,7 +84,8 @@ std::uint64_t CgroupKernel::reclaim(std::uint64_t top, std::uint64_t bytes) {
   return done;
 }
 
-// The largest process below the cgroup whose limit was met; with memory.oom.group its whole cgroup.
+// Kills the largest process below the cgroup whose limit was reached; with memory.oom.group its
+// whole cgroup.
 bool CgroupKernel::kill_one(std::uint64_t limiting) {
   int victim = 0;
   std::uint64_t most = 0;
@@ -100,7 +101,7 @@ bool CgroupKernel::kill_one(std::uint64_t limiting) {
     victims.clear();
     for (const auto& [pid, process] : processes_)
       if (process.cgroup == home) victims.push_back(pid);
-    // The kernel meets the first victim again when it goes through the group, and counts it twice.
+    // The kernel sees the first victim again when it goes through the group, and counts it twice.
     count(home, &MemoryEventCounts::oom_kill);
   }
   for (const int pid : victims) {
@@ -111,7 +112,8 @@ bool CgroupKernel::kill_one(std::uint64_t limiting) {
   return true;
 }
 
-// Makes room below every limit on the way up; false when the process itself had to die for it.
+// Makes room below every limit up to the root. Returns false if the process itself was killed for
+// it.
 bool CgroupKernel::fits(int pid, std::uint64_t inode, std::uint64_t bytes) {
   for (std::uint64_t one = inode; one != 0; one = at(one)->parent) {
     const auto over = [&]() -> std::uint64_t {
@@ -185,7 +187,7 @@ int CgroupKernel::write_memory_limit(Cgroup& cgroup, std::string_view file,
   MemoryController& memory = cgroup.memory;
   if (file == "memory.max") memory.max = parsed->bytes;
   if (file == "memory.high") memory.high = parsed->bytes;
-  // "max" protects all there is.
+  // "max" protects all memory.
   if (file == "memory.low") memory.low = parsed->bytes.value_or(~std::uint64_t{0});
   if (file == "memory.min") memory.min = parsed->bytes.value_or(~std::uint64_t{0});
   return 0;
@@ -209,7 +211,7 @@ int CgroupKernel::finish_write(std::uint64_t inode, std::string_view file, std::
     const std::uint64_t wanted = parse_memory_text(text)->bytes.value_or(0);
     return reclaim(inode, wanted) >= whole_pages(wanted) ? 0 : EAGAIN;
   }
-  // A signal ends the reclaim of a limit, and the write still succeeds.
+  // A signal ends the reclaim at a limit, and the write still succeeds.
   if (interrupted) return 0;
   if (file == "memory.max") shrink_to_max(*one);
   if (file == "memory.high") shrink_to_high(*one);
@@ -226,7 +228,7 @@ std::array<std::uint64_t, kMemoryKinds> CgroupKernel::held_bytes(std::uint64_t i
   return held;
 }
 
-// What the agent's memory_need() says of the same cgroup.
+// The same value as the agent's memory_need() of this cgroup.
 std::uint64_t CgroupKernel::need_bytes(std::uint64_t inode) const {
   const auto held = held_bytes(inode);
   return held[index_of(MemoryKind::anon)] + held[index_of(MemoryKind::shmem)] +

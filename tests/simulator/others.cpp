@@ -1,4 +1,4 @@
-// What others do: administrators, engines, systemd, other programs, and fate.
+// Actions of others: administrators, engines, systemd, other programs, and chance.
 #include <unistd.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ void World::something_happens() {
     case 4:
       if (box != nullptr) remove_box(*box);
       return;
-    case 5:  // the processes end; new ones come a moment later
+    case 5:  // the processes end; new ones start later
       if (box != nullptr) kernel_.end(box->pid);
       return;
     case 6:
@@ -55,19 +55,19 @@ void World::something_happens() {
     case 11: return kill_and_restart();
     case 12: return stop_and_start();
     default:
-      // Somebody sets the date, or the machine slept.
+      // Somebody sets the clock, or the machine was suspended.
       clock_.wall_offset += std::chrono::seconds(random_.below(7200)) - std::chrono::hours(1);
       if (random_.one_in(2))
         set_time_ns(time_ns() + static_cast<std::int64_t>(random_.below(120)) * kSecondNs);
   }
 }
 
-// At a system call of the daemon, on the thread that makes it.
+// During a system call of the daemon, on the calling thread.
 void World::something_happens_in_the_middle(const Call& call) {
   in_the_middle_ = true;
   ++nested_;
   Box* box = box_of(call.inode);
-  // The last moment at which the writer can still see it.
+  // This is the last moment at which the writer can still notice it.
   if (box != nullptr && call.lane == Lane::lowering && call.kind == Call::Kind::read &&
       call.file == "memory.current") {
     jump(*box);
@@ -101,7 +101,7 @@ void World::something_happens_in_the_middle(const Call& call) {
       if (box != nullptr) fill_cache(*box);
       break;
     default:
-      // Not between the last look and the write itself: nothing can hold those together.
+      // Not between the last check and the write itself, which no check can exclude.
       if (scenario_.hangs && call.kind == Call::Kind::read && call.lane != Lane::companion)
         hang(static_cast<std::int64_t>(random_.between(1, 8)) * kSecondNs);
   }
@@ -130,20 +130,21 @@ bool World::write_as_other(Box& box, Knob knob, const std::string& text) {
   return true;
 }
 
-// Never below what the container holds: its owner would kill it himself.
+// Never below the memory in use, because then the owner itself would cause the kill.
 void World::write_memory(Box& box) {
   const double need = static_cast<double>(kernel_.need_bytes(box.inode));
   const double least = std::max(need * 1.4, 64.0 * (1 << 20));
   const auto bytes = static_cast<std::uint64_t>(least * (1 + 3 * random_.share())) / 4096 * 4096;
   std::string text = std::to_string(bytes);
   const auto& intents = laws_.intents(box.inode, Knob::memory_max);
-  if (random_.one_in(4)) text = std::string(intents.front().view());  // the same again
+  if (random_.one_in(4)) text = std::string(intents.front().view());  // the same value again
   if (random_.one_in(12)) text = "max";
   const Knob knob = random_.one_in(4) ? Knob::memory_high : Knob::memory_max;
   (void)write_as_other(box, knob, text);
 }
 
-// The intended burst must fit: cut to the quota, as a restore cuts it, it would be nobody's intent.
+// The foreign burst must fit. A restore would cut it to the quota, and then it would be nobody's
+// choice.
 void World::write_quota(Box& box) {
   std::uint64_t least = 20'000;
   for (const KnobText& text : laws_.intents(box.inode, Knob::cpu_max_burst)) {
@@ -166,7 +167,7 @@ void World::write_burst(Box& box) {
   (void)write_as_other(box, Knob::cpu_max_burst, std::to_string(random_.below(most + 1)));
 }
 
-// systemd says that it loaded the units anew, and writes what they say into every scope.
+// systemd reports that it reloaded the units, and writes their values into every scope.
 void World::reload() {
   const std::string mark = surroundings_.engine_root + "/run/systemd/systemd-units-load";
   std::filesystem::create_directories(std::filesystem::path(mark).parent_path());
@@ -192,7 +193,7 @@ void World::remove_box(Box& box) {
   box.inode = 0;
   box.pid = 0;
   box.back_at_ns = time_ns() + static_cast<std::int64_t>(random_.below(10)) * kSecondNs;
-  // Now and then the name is taken at once.
+  // Sometimes the name is reused at once.
   if (random_.one_in(3)) make_box(box);
 }
 
@@ -225,7 +226,7 @@ void World::toggle_kill_switch() {
   if (!kill_switch_) kill_switch_seen_ = false;
 }
 
-// The daemon stands still, as after SIGSTOP or on an overloaded host; its companion does not.
+// The daemon stops, as after SIGSTOP or on an overloaded host. Its companion does not.
 void World::hang(std::int64_t ns) {
   ++hangs_;
   const bool before = std::exchange(in_the_middle_, true);

@@ -1,5 +1,5 @@
-// The numbers behind a seed; the same on every machine, as those of the standard library's
-// distributions are not.
+// The random numbers of a seed. They are the same on every machine, unlike the distributions of the
+// standard library.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What seeds have found, each reduced to the calls that it takes.
+// Bugs found by seeds, each reduced to the calls that matter.
 #include <doctest/doctest.h>
 
 #include <cerrno>
@@ -15,13 +15,13 @@ using namespace cgphase::simulator;
 
 namespace {
 
-// Fails each call that wants to know whether the cgroup is there, and the opening of memory.high.
+// Fails each call that checks whether the cgroup exists, and the opening of memory.high.
 int short_of_memory(const Call& call) {
   if (call.kind == Call::Kind::look) return ENOMEM;
   return call.kind == Call::Kind::open && call.file == "memory.high" ? EMFILE : 0;
 }
 
-// Lets the opening of one directory fail, by the number of the attempt.
+// Fails the opening of one directory at the given attempts.
 class FailingOpens final : public CallObserver {
  public:
   FailingOpens(std::uint64_t inode, std::set<int> failing)
@@ -43,13 +43,13 @@ class FailingOpens final : public CallObserver {
 
 }  // namespace
 
-// Told twice it was vanished once, and its next sample belonged to nobody.
-TEST_CASE("a container that the tree lost while it waited to be opened is told of once") {
+// It was reported twice and removed once, and its next sample had no container.
+TEST_CASE("a container that disappears from the tree before it is opened is reported once") {
   CgroupKernel kernel{CgroupKernel::Machine{}};
   REQUIRE(kernel.make("/box") == 0);
   const std::uint64_t inode = *kernel.find("/box");
   REQUIRE(kernel.spawn(inode) > 0);
-  // The second is the sampler's own, the third the tree's at the next walk.
+  // The second attempt is the sampler's own, the third is by the tree in its next walk.
   FailingOpens observer(inode, {2, 3});
   install(&kernel, &observer);
   {
@@ -73,7 +73,7 @@ TEST_CASE("a container that the tree lost while it waited to be opened is told o
   uninstall();
 }
 
-TEST_CASE("a look that fails for want of memory costs no lease") {
+TEST_CASE("a check that fails for lack of memory releases no lease") {
   Bench bench;
   REQUIRE(bench.change(Knob::memory_high, "536870912").written);
   bench.on_call = short_of_memory;
@@ -85,7 +85,7 @@ TEST_CASE("a look that fails for want of memory costs no lease") {
   CHECK(bench.get("memory.high") == "max");
 }
 
-TEST_CASE("a restore that cannot look at the cgroup does not call it gone") {
+TEST_CASE("a restore that cannot check the cgroup does not count it as gone") {
   Bench bench;
   REQUIRE(bench.change(Knob::memory_high, "536870912").written);
   bench.writer->detach(bench.id());
@@ -96,7 +96,7 @@ TEST_CASE("a restore that cannot look at the cgroup does not call it gone") {
   CHECK(bench.get("memory.high") == "max");
 }
 
-TEST_CASE("what somebody writes between the plan and the write stays") {
+TEST_CASE("a foreign write between plan and write stays") {
   Bench bench;
   bench.on_call = [&](const Call& call) {
     if (call.kind == Call::Kind::read && call.file == "memory.stat")
@@ -112,7 +112,7 @@ TEST_CASE("what somebody writes between the plan and the write stays") {
 }
 
 // rule: S-06
-TEST_CASE("what somebody writes right after us is no success, and stays") {
+TEST_CASE("a foreign write right after ours is a failure, and the foreign value stays") {
   Bench bench;
   for (const bool raise : {false, true}) {
     CAPTURE(raise);
@@ -135,14 +135,14 @@ TEST_CASE("what somebody writes right after us is no success, and stays") {
   }
 }
 
-TEST_CASE("a raise does not lower what the guard has raised meanwhile") {
+TEST_CASE("a raise does not lower a limit that the fast path has raised meanwhile") {
   Bench bench;
   REQUIRE(bench.change(Knob::cpu_max, "100000 100000").written);
   const int record = bench.leases->find(bench.id(), Knob::cpu_max).value();
   const auto text = [](const char* value) { return KnobText::from(value).value(); };
   int opened = 0;
   bench.on_call = [&](const Call& call) {
-    // The plan reads cpu.max once; the guard comes between that and the next look.
+    // The plan reads cpu.max once. The fast path raises between that and the recheck.
     if (call.kind != Call::Kind::open || call.file != "cpu.max" || ++opened != 2) return 0;
     bench.leases->guard_hold(record, bench.id(), Knob::cpu_max, text("100000 100000"),
                              text("180000 100000"));
@@ -153,7 +153,7 @@ TEST_CASE("a raise does not lower what the guard has raised meanwhile") {
   CHECK(bench.get("cpu.max") == "180000 100000");
 }
 
-TEST_CASE("a text that was cut short is not somebody else's value") {
+TEST_CASE("a truncated text is not a foreign value") {
   Bench bench;
   REQUIRE(bench.change(Knob::memory_high, "536870912").written);
   bench.on_call = [](const Call& call) { return call.kind == Call::Kind::read ? kShortRead : 0; };

@@ -1,4 +1,4 @@
-// The real writer, with the test waiting after each change until its threads have answered
+// The real writer. The test waits after each change until the writer's threads have answered
 // (lanes.h). Some answers reach the agent late.
 #pragma once
 
@@ -23,7 +23,7 @@ class SettlingWriter final : public LimitWriter {
     return inner_.attach(id, path, std::move(directory));
   }
   void detach(CgroupId id) override { inner_.detach(id); }
-  // What was asked for, and how it ended, before anybody is told.
+  // Receives each change and its result before the agent does.
   using Judge = std::function<void(const LimitChange&, const LimitResult&)>;
   void on_result(Judge judge) { judge_ = std::move(judge); }
   void submit(LimitChange change) override {
@@ -45,7 +45,7 @@ class SettlingWriter final : public LimitWriter {
                             std::move(result));
     }
     std::vector<LimitResult> taken;
-    // In their order: the queue of the real one has one end.
+    // In their order, because the real queue is first-in, first-out.
     while (!waiting_.empty() && waiting_.front().first == 0) {
       taken.push_back(std::move(waiting_.front().second));
       waiting_.pop_front();

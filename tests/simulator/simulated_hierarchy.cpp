@@ -60,7 +60,7 @@ int SimulatedHierarchy::open_in_held(const std::string& file) {
 
 int SimulatedHierarchy::spawn(const std::string& path) { return kernel_.spawn(inode(path)); }
 
-// Memory comes a page at a time, so a limit is met on the way.
+// Memory is charged page by page, so a limit is reached on the way.
 void SimulatedHierarchy::take(int process, MemoryKind kind, std::uint64_t bytes) {
   constexpr std::uint64_t kPiece = 32 * kSimulatedPage;
   for (std::uint64_t taken = 0; taken < bytes; taken += kPiece)

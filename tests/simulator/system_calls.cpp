@@ -36,7 +36,7 @@ std::atomic<CallObserver*> installed_observer{nullptr};
 std::atomic<std::int64_t> now_ns{0};
 Descriptors descriptors;
 
-// A thread that nobody named is the writer's raising one.
+// A thread without a name is the writer's raising thread.
 thread_local Lane lane = Lane::raising;
 thread_local bool simulating = false;
 
@@ -49,14 +49,14 @@ int fail(int error) {
   return -1;
 }
 
-// The path below the root; null where it lies elsewhere.
+// The path below the root. Null if it is elsewhere.
 const char* below_root(const char* path) {
   if (!active() || std::strncmp(path, kSimulatedRoot.data(), kSimulatedRoot.size()) != 0)
     return nullptr;
   return path + kSimulatedRoot.size();
 }
 
-// What a name means, seen from a directory.
+// A name resolved relative to a directory.
 struct Place {
   std::uint64_t inode = 0;
   std::string_view file;
@@ -84,7 +84,7 @@ Place look_up(std::uint64_t inode, std::string_view path) {
   return place;
 }
 
-// Asks the observer; 0 or what it wants to go wrong.
+// Asks the observer. Returns 0 or the error to inject.
 int ask(Call::Kind kind, const Place& place, std::string_view text = {}) {
   return observer().before({kind, place.inode, place.file, text, lane});
 }
@@ -95,7 +95,7 @@ void tell(Call::Kind kind, const Place& place, int error) {
 
 int open_place(std::uint64_t directory, std::string_view path, int flags) {
   const SimulatorScope in;
-  // The name is looked up after what the observer lets happen first.
+  // The name is resolved after the observer's actions.
   const Place before = look_up(directory, path);
   if (const int error = ask(Call::Kind::open, before); error > 0) return fail(error);
   const Place place = look_up(directory, path);
@@ -154,7 +154,7 @@ int fill_status(const Place& place, struct stat* status) {
   status->st_nlink = 1;
   if (!place.file.empty()) return 0;
   const Cgroup* const one = kernel().cgroup(place.inode);
-  // A removed cgroup keeps its links.
+  // A removed cgroup keeps its link count.
   status->st_nlink = static_cast<nlink_t>(2 + (one == nullptr ? 0 : one->children.size()));
   return 0;
 }
@@ -177,14 +177,14 @@ int status_of(int fd, struct stat* status) {
   return fill_status(place, status);
 }
 
-// An open directory that is being listed.
+// An open directory during a listing.
 struct Listing {
   int fd = -1;
   std::vector<std::string> names;
   std::size_t next = 0;
   dirent entry{};
 };
-std::set<Listing*> listings;  // of the agent's thread alone
+std::set<Listing*> listings;  // only of the agent's thread
 
 Listing* listing_of(DIR* directory) {
   auto* const one = reinterpret_cast<Listing*>(directory);
@@ -215,7 +215,7 @@ Lane current_lane() { return lane; }
 namespace {
 int host_call_count = 0, failing_host_call = 0, host_call_error = 0;
 
-// Whether this one fails.
+// Whether this call fails.
 bool host_call_fails() {
   if (active() || ++host_call_count != failing_host_call) return false;
   errno = host_call_error;
@@ -251,8 +251,7 @@ LaneScope::~LaneScope() { lane = before_; }
 
 }  // namespace cgphase::simulator
 
-// The calls themselves. The linker sends each call of NAME here and calls the real one
-// __real_NAME.
+// The calls themselves. The linker redirects each call of NAME here; the real one is __real_NAME.
 using namespace cgphase::simulator;
 // NOLINTBEGIN(bugprone-reserved-identifier)
 extern "C" {
@@ -417,7 +416,7 @@ ssize_t __wrap_flistxattr(int fd, char* names, std::size_t size) {
   return Descriptors::simulated(fd) ? 0 : __real_flistxattr(fd, names, size);
 }
 
-// Nothing is told by inotify and epoll: what they wake up has a sweep or a poll behind it.
+// inotify and epoll report nothing. A sweep or a poll backs everything that they wake.
 int __real_inotify_add_watch(int, const char*, std::uint32_t);
 int __wrap_inotify_add_watch(int fd, const char* path, std::uint32_t mask) {
   constexpr std::string_view kOwn = "/proc/self/fd/";
@@ -441,7 +440,7 @@ int __wrap_eventfd_write(int fd, eventfd_t value) {
   return result;
 }
 
-// The deadline of a lowering: the only timer that cgphase has, in the thread that lowers.
+// The deadline of a lowering. It is cgphase's only timer, in the lowering thread.
 int __real_timer_create(clockid_t, sigevent*, timer_t*);
 int __wrap_timer_create(clockid_t clock, sigevent* event, timer_t* timer) {
   if (!active()) return __real_timer_create(clock, event, timer);
@@ -471,7 +470,7 @@ int __wrap_pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mu
   return 0;
 }
 
-// What else the lease file takes.
+// The other calls of the lease file.
 int __real_posix_fallocate(int, off_t, off_t);
 int __wrap_posix_fallocate(int fd, off_t offset, off_t size) {
   return host_call_fails() ? host_call_error : __real_posix_fallocate(fd, offset, size);

@@ -1,10 +1,10 @@
-// The door through which the real code reaches the simulated kernel. The test program is linked
-// with --wrap for the system calls that cgphase makes (CMakeLists.txt); those on paths below
-// kSimulatedRoot, and on descriptors opened there, are answered by a CgroupKernel, all others go to
-// the real kernel. Time (steady_clock) and the deadlines of the writer are simulated too.
+// The interface between the real code and the simulated kernel. The test program is linked with
+// --wrap for the system calls that cgphase makes (CMakeLists.txt). A CgroupKernel answers calls on
+// paths below kSimulatedRoot and on descriptors opened there. All others go to the real kernel.
+// Time (steady_clock) and the writer's deadlines are simulated, too.
 //
-// The writer's two threads are real. They run one at a time, and only while the thread of the test
-// waits for them, so a seed repeats exactly; lanes.h says how.
+// The writer's two threads are real. They run one at a time, and only while the test's thread waits
+// for them, so a seed repeats exactly (lanes.h).
 #pragma once
 
 #include <cstdint>
@@ -18,37 +18,39 @@ namespace cgphase::simulator {
 inline constexpr std::string_view kSimulatedRoot = "/simulated-cgroup2";
 inline constexpr std::uint64_t kSimulatedDevice = 0x6370;
 
-// Who makes a call. `guard` and `companion` are told by whoever lets them run (LaneScope).
+// The thread that makes a call. `guard` and `companion` are set by the code that runs them
+// (LaneScope).
 enum class Lane { agent, raising, lowering, guard, companion };
 inline constexpr int kLaneCount = 5;
 
 struct Call {
-  enum class Kind { open, read, write, look };  // look: stat, access and the like
+  enum class Kind { open, read, write, look };  // look: stat, access and similar calls
   Kind kind = Kind::look;
   std::uint64_t inode = 0;
   std::string_view file;  // empty: the directory
-  std::string_view text;  // to be written
+  std::string_view text;  // text to write
   Lane lane = Lane::agent;
 };
 
-// What before() may answer beside an errno: the read gives only a part of the text.
+// A result of before() besides an errno: the read returns only a part of the text.
 inline constexpr int kShortRead = -1;
 
 class CallObserver {
  public:
   virtual ~CallObserver() = default;
-  // Before the call has any effect: 0, an errno to fail it with, or kShortRead.
+  // Called before the call has any effect. Returns 0, an errno to fail it with, or kShortRead.
   virtual int before(const Call& call) = 0;
   virtual void after(const Call& call, int error) = 0;
-  // Whether a write waits though it need not reclaim: for a lock that others hold.
+  // Whether a write waits although it does not reclaim, for example for a lock.
   virtual bool slow(const Call&) { return false; }
-  // A write that reclaims, or is slow: lets time pass; true when a signal ended it.
+  // Called for a write that reclaims or is slow. Lets time pass. Returns true if a signal ended it.
   virtual bool blocked(const Call& call) = 0;
-  // The agent's thread waits for another one: lets a little time pass.
+  // Called while the agent's thread waits for another one. Lets a little time pass.
   virtual void wait_a_little() = 0;
 };
 
-// Of this process. The kernel may be exchanged for a copy while nothing else runs.
+// Sets the kernel and observer of this process. The kernel may be exchanged for a copy while
+// nothing else runs.
 void install(CgroupKernel* kernel, CallObserver* observer);
 void uninstall();
 CgroupKernel* exchange_kernel(CgroupKernel* kernel);
@@ -57,11 +59,11 @@ CgroupKernel* exchange_kernel(CgroupKernel* kernel);
 void set_time_ns(std::int64_t now);
 std::int64_t time_ns();
 
-// Descriptors of the simulated hierarchy that are open.
+// The number of open descriptors of the simulated hierarchy.
 std::size_t open_descriptors();
 
 Lane current_lane();
-// The calls of this thread count as those of `lane` for a while.
+// While it exists, the calls of this thread count as those of `lane`.
 class LaneScope {
  public:
   explicit LaneScope(Lane lane);
@@ -73,8 +75,8 @@ class LaneScope {
   Lane before_;
 };
 
-// The thread of the test is in the simulator but while it lets the code under test run; the
-// writer's threads the other way round.
+// The test's thread is inside the simulator except while it runs the code under test. For the
+// writer's threads it is the opposite.
 class TestedScope {
  public:
   TestedScope() : TestedScope(true) {}
@@ -93,12 +95,13 @@ class SimulatorScope : TestedScope {
   SimulatorScope() : TestedScope(false) {}
 };
 
-// The calls that the lease file takes on the real file system, while nothing is installed: the n-th
-// from now on fails with `error` (0: none does).
+// Counts the lease file's calls on the real file system while no kernel is installed. The n-th call
+// from now on fails with `error` (0: none fails).
 void fail_host_call(int n, int error);
-int host_calls();  // since then
+int host_calls();  // number of calls since then
 
-// Called at each allocation of the code under test, on its thread; allocations.cpp.
+// Sets a function that is called at each allocation of the code under test, on its thread;
+// allocations.cpp.
 void on_allocation(std::function<void()> call);
 void tell_allocation() noexcept;
 

@@ -1,5 +1,5 @@
-// What the containers do. Mostly their need grows by Scenario::growth_ratio, and now and then at
-// once: no rate of allocation may end in a kill by a limit of the agent's.
+// The behaviour of the containers. Their need mostly grows by Scenario::growth_ratio, and sometimes
+// at once. No allocation rate may end in a kill at a limit of the agent.
 #include <algorithm>
 
 #include "tests/simulator/world.h"
@@ -8,8 +8,8 @@ namespace cgphase::simulator {
 namespace {
 
 constexpr double kSliceSeconds = 0.05;
-constexpr double kMostNeed = 0.75;          // of what is intended
-constexpr double kCacheRatio = 0.15;        // of the limit, per second
+constexpr double kMostNeed = 0.75;          // share of the foreign limit
+constexpr double kCacheRatio = 0.15;        // share of the limit, per second
 constexpr double kHostCores = 16;
 constexpr double kUnlimitedBytes = 4.0 * (1 << 30);
 
@@ -58,7 +58,7 @@ void World::work(Box& box) {
   grow(box, limit);
 }
 
-// Grows until it is killed for the limit further in.
+// Grows until it is killed at the child's limit.
 void World::work_inside(Box& box) {
   if (kernel_.cgroup(box.inode)->frozen) return;
   if (!kernel_.alive(box.inner_pid)) {
@@ -81,7 +81,7 @@ void World::grow(Box& box, double limit) {
   } else if (need > wanted * 1.1) {
     kernel_.release(box.pid, kind, 4 * step);
   }
-  // Page cache comes as fast as the disk gives it, up to the limit and against it.
+  // Page cache grows as fast as the disk allows, up to the limit.
   if (!random_.one_in(10)) return;
   const auto cache = static_cast<std::uint64_t>(limit * kCacheRatio * kSliceSeconds * 4);
   const MemoryController& memory = kernel_.cgroup(box.inode)->memory;
@@ -93,7 +93,7 @@ void World::grow(Box& box, double limit) {
     kernel_.release(box.pid, MemoryKind::file_inactive, cache);
 }
 
-// At once, past any memory.high, and not near its owner's memory.max.
+// At once, above memory.high if set, but not close to the owner's memory.max.
 void World::jump(Box& box) {
   const MemoryController& memory = kernel_.cgroup(box.inode)->memory;
   const double limit = memory.max ? static_cast<double>(*memory.max) : intended_bytes(box);
@@ -102,7 +102,7 @@ void World::jump(Box& box) {
     (void)kernel_.allocate(box.pid, MemoryKind::anon, most - memory.current);
 }
 
-// Up to a little below the limit.
+// Fills the cache to just below the limit.
 void World::fill_cache(Box& box) {
   const MemoryController& memory = kernel_.cgroup(box.inode)->memory;
   const std::uint64_t limit = memory.max.value_or(std::uint64_t{4} << 30);

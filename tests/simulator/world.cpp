@@ -22,12 +22,13 @@ constexpr std::int64_t kSecond = 1000 * kMillisecond;
 constexpr std::int64_t kSlice = 50 * kMillisecond;
 constexpr std::int64_t kBeat = 500 * kMillisecond;
 constexpr int kCores = 16;
-// Of one tick a second, until a GPU that was opened is seen, and what was lowered is restored.
+// Maximum number of ticks, at one per second, until an opened GPU is reported and the quota is
+// restored.
 constexpr int kGpuTicks = 62, kGpuRestoreTicks = 8;
 constexpr const char* kSlicePath = "/system.slice";
 constexpr const char* kPodPath = "/kubepods.slice";
 
-// Shorter waits, so that more happens; the laws stay the same.
+// Shorter waits, so that more happens. The laws are the same.
 RailsConfig quick_rails() {
   using std::chrono::seconds;
   RailsConfig config;
@@ -49,12 +50,12 @@ RailsConfig quick_rails() {
 
 std::string container_path(const char* parent, int number) {
   std::string id(64, '0');
-  id.front() = static_cast<char>('a' + number);  // in the short name too
+  id.front() = static_cast<char>('a' + number);  // also in the short name
   return std::string(parent) + "/docker-" + id + ".scope";
 }
 
 std::string make_directory() {
-  // In memory where there is such a place, as the leases themselves.
+  // In memory if possible, as the leases themselves.
   std::string name = ::access("/dev/shm", W_OK) == 0 ? "/dev/shm/cgphase-simulator-XXXXXX"
                                                       : "/tmp/cgphase-simulator-XXXXXX";
   CHECK_INVARIANT(::mkdtemp(name.data()) != nullptr);
@@ -119,7 +120,7 @@ void World::set_up_machine() {
   const int count = static_cast<int>(random_.between(2, 5));
   for (int i = 0; i < count; ++i) {
     Box box;
-    // One is a kubelet's, one nobody has named.
+    // One belongs to a kubelet, one is not named.
     box.hands_off = i == 3;
     box.named = i != 2 && !box.hands_off;
     box.path = container_path(box.hands_off ? kPodPath : kSlicePath, i);
@@ -170,7 +171,7 @@ void World::open_gpu(Box& box) {
   box.gpu = true;
 }
 
-// A limit that its processes meet now and then, which is no business of the agent.
+// A limit of the child cgroup that its processes reach at times. It is not the agent's concern.
 void World::make_inner(Box& box) {
   const std::string path = box.path + "/inner";
   CHECK_INVARIANT(kernel_.make(path) == 0);
@@ -190,7 +191,7 @@ void World::start_daemon() {
     daemon_->settling().on_result([this](const LimitChange& change, const LimitResult& result) {
       if (laws_.violation().empty()) laws_.judge_refused(change, result);
     });
-  for (Box& box : boxes_) box.paused = false;  // the holds of this run are kept in memory alone
+  for (Box& box : boxes_) box.paused = false;  // pauses of this run exist only in memory
   mode_ = Mode::enforce;
   kill_switch_seen_ = false;
   judged_decision_ = 0;
@@ -199,7 +200,7 @@ void World::start_daemon() {
   CHECK_INVARIANT(seen.has_value());
   laws_.watch_leases(std::move(*seen));
   companion_ = std::make_unique<SimulatedCompanion>(surroundings_.config.runtime_dir, clock_);
-  next_tick_ns_ = next_beat_ns_ = next_guard_ns_ = next_look_ns_ = time_ns();
+  next_tick_ns_ = next_beat_ns_ = next_guard_ns_ = next_check_ns_ = time_ns();
 }
 
 std::optional<Laws::Facts> World::facts_of(std::uint64_t inode) const {
@@ -248,8 +249,8 @@ void World::slice(Runs runs) {
   const bool held = runs == Runs::workload_alone;
   if (!held && current_lane() == Lane::agent) resume_parked(false);
   if (!held && !in_guard_ && time_ns() >= next_guard_ns_) poll_guard();
-  if (companion_ && time_ns() >= next_look_ns_) {
-    next_look_ns_ = time_ns() + companion_->look().count();
+  if (companion_ && time_ns() >= next_check_ns_) {
+    next_check_ns_ = time_ns() + companion_->check().count();
   }
   if (runs != Runs::all) return;
   if (lanes().parked() && random_.one_in(scenario_.blocked_events_one_in)) something_happens();
@@ -290,7 +291,7 @@ void World::drive_agent() {
   judge_gpus();
   judge_unknown();
   judge_blame();
-  // Stores follow one another: of those before this one none is cut any more.
+  // Stores are sequential, so those before this one are complete.
   leases_at_last_change_ = lease_bytes();
   if (!lanes().parked()) laws_.judge_recoverable("after a tick");
 }
@@ -303,9 +304,9 @@ void World::judge_gpus() {
   }
 }
 
-// The agent answers an event only where the container's own limit was met.
+// The agent must answer an event only if the container's own limit was reached.
 void World::judge_memory_events() {
-  // What cannot be read is taken for such an event.
+  // A value that cannot be read counts as such an event.
   if (scenario_.faults.one_in != 0 || scenario_.faults.at_call != 0) return;
   const auto& recent = daemon_->agent().recent_decisions();
   const std::uint64_t judged = judged_decision_;
@@ -319,12 +320,12 @@ void World::judge_memory_events() {
         decision.resource == Resource::memory && decision.direction == Direction::lower;
     if (lowers) box->events_at_lowering = box->events;
     if (decision.reason == Reason::memory_event && own_events(*box) == box->events_at_lowering)
-      laws_.violate("an event is answered that was not at the limit of " + box->path);
+      laws_.violate("an event was answered that was not at the limit of " + box->path);
   }
 }
 
-// What nobody looks at any more has no limit of ours. Of two faults the second may meet the
-// restore.
+// A container that is no longer tracked must have no limit of ours. After two faults the second may
+// be in the restore.
 void World::judge_unknown() {
   if (scenario_.faults.at_call == 0 || scenario_.faults.calls != 1 || lanes().parked()) return;
   for (const Box& box : boxes_) {
@@ -332,18 +333,18 @@ void World::judge_unknown() {
     if (box.inode == 0 || daemon_->agent().pipeline().find(id) != nullptr) continue;
     for (const Knob knob : kKnobs)
       if (!laws_.as_intended(box.inode, knob))
-        laws_.violate(std::string("nobody looks at what is lowered: ") + file_name(knob) + " of " +
+        laws_.violate(std::string("lowered but no longer tracked: ") + file_name(knob) + " of " +
                       box.path);
   }
 }
 
-// Where nobody else writes a limit, none is taken for somebody else's.
+// If nobody else writes a limit, no change may count as foreign.
 void World::judge_blame() {
-  // What cannot be read may look like somebody else's doing.
+  // A value that cannot be read may look foreign.
   if (scenario_.events_one_in != 0 || scenario_.nested_one_in != 0) return;
   if (scenario_.faults.one_in != 0 || scenario_.faults.at_call != 0) return;
   for (const ContainerView* view : daemon_->agent().pipeline().containers()) {
-    const std::string whose = " where nobody writes: " + view->info.path.substr(0, 32);
+    const std::string whose = " although nobody else writes: " + view->info.path.substr(0, 32);
     for (const Verdict holding : {view->cpu_holding, view->memory_holding})
       if (holding == Verdict::standing_down || holding == Verdict::silently_reverted ||
           holding == Verdict::rival)
@@ -357,8 +358,8 @@ void World::judge_blame() {
     }
   }
   for (const JournalOutcome& one : daemon_->agent().recent_outcomes())
-    if (one.outcome.detail == "the limit was changed by others")
-      laws_.violate("a trial ended by others, where nobody writes: decision " +
+    if (one.outcome.detail == "somebody else changed the limit")
+      laws_.violate("a trial ended by a foreign change, although nobody else writes: decision " +
                     std::to_string(one.outcome.decision_id));
 }
 
@@ -368,7 +369,8 @@ std::uint64_t World::own_events(const Box& box) const {
   return own.max + own.oom;
 }
 
-// A blocked write returns when it is done or its deadline has passed; `now`: by a signal.
+// A blocked write returns when it is done or its deadline has passed. `now`: interrupted by a
+// signal.
 void World::resume_parked(bool now) {
   while (lanes().parked()) {
     const auto deadline = lanes().deadline_ns();
@@ -389,7 +391,7 @@ void World::settle_history() {
   if (daemon_ && !surroundings_.history.empty()) daemon_->settle_history();
 }
 
-// Whatever the disk did: of what was decided nothing is missing in the journal.
+// Whatever the disk did, every decision must be in the journal.
 void World::judge_journal() {
   StoreThread* const store = daemon_->agent().store();
   if (store == nullptr) return;
@@ -411,7 +413,7 @@ void World::judge_journal() {
                     std::to_string(recent.size()) + " is not in the journal");
 }
 
-// Everything is put back by a clean stop, or, where calls still fail, by the companion after it.
+// A clean stop restores everything. If calls still fail, the companion does so afterwards.
 void World::finish() {
   resume_parked(true);
   const auto stopped = daemon_->agent().stop();
@@ -421,7 +423,7 @@ void World::finish() {
   daemon_.reset();
   const bool done = companion_->after_death();
   if (!done && laws_.violation().empty()) laws_.violate("the companion could not restore");
-  laws_.judge_restored(kernel_, "in the end");
+  laws_.judge_restored(kernel_, "at the end");
   companion_.reset();
   if (const auto open = open_descriptors(); open != 0)
     laws_.violate(std::to_string(open) + " descriptors are still open");
@@ -476,8 +478,8 @@ void World::after(const Call& call, int error) {
   if (scenario_.trace) trace(call, "after", error);
   mix(static_cast<std::uint64_t>(error));
   if (call.kind != Call::Kind::write || !knob_of(call.file)) return;
-  // Where nobody else can have come between, and no write before it failed, the order of the writes
-  // is right or wrong.
+  // If no other write can have come between, and no write before it failed, a refusal means that
+  // the order of the writes is wrong.
   if (error == EINVAL && scenario_.nested_one_in == 0 && faults_.injected() == 0 &&
       call.lane != Lane::companion)
     laws_.violate("the kernel refused " + std::string(call.file));

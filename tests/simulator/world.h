@@ -1,6 +1,6 @@
-// A machine with some containers, the daemon that manages them, and whatever a seed lets happen to
-// them: growth and phases, somebody else's writes, churn, faults of system calls, lost samples,
-// hangs, death. Every law is judged at every step; the first that is broken ends the run.
+// A machine with some containers, the daemon that manages them, and random events of a seed:
+// growth, phases, foreign writes, container churn, failing system calls, lost samples, hangs and
+// deaths. Every law is checked at every step. The first violation ends the run.
 #pragma once
 
 #include <cstdint>
@@ -21,36 +21,38 @@ namespace cgphase::simulator {
 struct Scenario {
   std::uint64_t seed = 1;
   int seconds = 300;
-  // One in so many; 0: never.
-  std::uint64_t events_one_in = 12;     // per second: what others do
-  std::uint64_t nested_one_in = 2000;   // per system call: something happens in its middle;
-                                        // 50 times as often while a limit is written
-  std::uint64_t crash_one_in = 3000;    // per system call: what if the daemon died here
-  std::uint64_t allocation_one_in = 0;  // allocations of the tested code: what if it died here
+  // Each is "one in this many". 0: never.
+  std::uint64_t events_one_in = 12;     // per second: actions of others
+  std::uint64_t nested_one_in = 2000;   // per system call: an action during it; 50 times as often
+                                        // while a limit is written
+  std::uint64_t crash_one_in = 3000;    // per system call: try the daemon's death here
+  std::uint64_t allocation_one_in = 0;  // allocations of the tested code: try its death here
   std::uint64_t late_results_one_in = 0;
-  std::uint64_t blocked_events_one_in = 0;  // per slice of time while a lowering is blocked: others
-  std::uint64_t slow_writes_one_in = 0;     // lowerings that need not reclaim are blocked too
+  std::uint64_t blocked_events_one_in = 0;  // per slice of time while a lowering blocks: actions of
+                                            // others
+  std::uint64_t slow_writes_one_in = 0;     // lowerings that block without reclaim
   std::uint64_t slow_ticks_one_in = 0;      // ticks whose reading takes about three seconds
-  bool gpus = false;                    // processes that open a GPU, sooner or later
-  bool inner_limits = false;            // a cgroup in each container with a limit of its own
-  double growth_ratio = 0.12;           // of the limit in force, per second, at most
-  std::uint64_t disk_one_in = 0;        // per second: the history's disk fails, or works again
-  bool history = false;                 // there is one; always with disk_one_in
-  bool hangs = false;                   // the daemon stops in the middle of a call
-  bool trace = false;                   // every call to standard error
+  bool gpus = false;                    // processes open a GPU at some time
+  bool inner_limits = false;            // each container has a child cgroup with its own limit
+  double growth_ratio = 0.12;           // maximum growth per second, as a share of the limit in
+                                        // force
+  std::uint64_t disk_one_in = 0;        // per second: the history's disk fails or recovers
+  bool history = false;                 // use a history; implied by disk_one_in
+  bool hangs = false;                   // the daemon stops during a call
+  bool trace = false;                   // print every call to standard error
   FaultPlan faults;
 };
 
-// What became of a run.
+// The result of a run.
 struct RunReport {
-  std::string violation;  // empty: every law held
+  std::string violation;  // empty: no law was broken
   std::uint64_t steps = 0;   // system calls of the tested code, plus slices of simulated time
-  std::uint64_t crashes = 0; // moments at which a death was tried
+  std::uint64_t crashes = 0; // tried deaths of the daemon
   Laws::Tally tally;
-  std::uint64_t calls = 0;   // that could have failed
+  std::uint64_t calls = 0;   // calls that could have failed
   std::uint64_t disk_failures = 0;
   std::uint64_t faults = 0, kills = 0, hangs = 0, parked = 0, nested = 0, slow_ticks = 0;
-  std::uint64_t hash = 0;    // of everything that happened, to compare two runs
+  std::uint64_t hash = 0;    // of all events, to compare two runs
 };
 
 class World final : private CallObserver {
@@ -65,19 +67,19 @@ class World final : private CallObserver {
  private:
   struct Box {
     std::string path;
-    bool named = false;      // may be acted on
-    bool hands_off = false;  // somebody else's
+    bool named = false;      // cgphase may change it
+    bool hands_off = false;  // another manager owns it
     std::uint64_t inode = 0;
     int pid = 0;
     bool paused = false;
-    std::int64_t back_at_ns = 0;  // when a removed one returns
-    double target = 0.1, cores = 0.1;  // need and CPU, as shares of what is intended
+    std::int64_t back_at_ns = 0;  // when a removed container returns
+    double target = 0.1, cores = 0.1;  // need and CPU, as shares of the foreign limits
     double cache = 0.1;                // page cache, as a share of the limit in force
     bool busy = false;
-    std::uint64_t inner = 0;  // the cgroup in it
+    std::uint64_t inner = 0;  // its child cgroup
     int inner_pid = 0;
-    bool gpu = false;    // its process has one open
-    int gpu_ticks = 0;   // of the agent since then
+    bool gpu = false;    // whether its process has a GPU open
+    int gpu_ticks = 0;   // ticks of the agent since then
     std::uint64_t events = 0;  // at its own limit, before this tick
     std::uint64_t events_at_lowering = 0;
   };
@@ -124,7 +126,7 @@ class World final : private CallObserver {
   double intended_bytes(const Box& box) const;
   double intended_cores(const Box& box) const;
 
-  // others.cpp: what others do
+  // others.cpp: actions of others
   void something_happens();
   void something_happens_in_the_middle(const Call& call);
   void others_write(Box& box);
@@ -151,9 +153,9 @@ class World final : private CallObserver {
 
   Scenario scenario_;
   Random random_;
-  Random disk_random_;  // its own: what the disk does changes nothing else
+  Random disk_random_;  // separate, so that the disk changes nothing else
   std::string directory_;  // of this run, on the real file system
-  std::string leases_at_last_change_;  // of the kernel, or tick: stores since then may be cut
+  std::string leases_at_last_change_;  // at the last change of the kernel, or tick; later stores
                                        // may be cut short
   CgroupKernel kernel_;
   Laws laws_;
@@ -166,12 +168,12 @@ class World final : private CallObserver {
   Mode mode_ = Mode::enforce;
   bool disk_works_ = true;
   bool kill_switch_ = false, kill_switch_seen_ = false;
-  bool quiet_ = false;     // nothing is judged, fails or happens by chance
+  bool quiet_ = false;     // no checks, faults or random events
   bool in_guard_ = false, in_the_middle_ = false;
   int lost_ticks_ = 0;
-  bool slow_tick_ = false;  // its reading has yet to take long
+  bool slow_tick_ = false;  // its slow reading is still to come
   std::uint64_t judged_decision_ = 0;
-  std::int64_t next_tick_ns_ = 0, next_beat_ns_ = 0, next_guard_ns_ = 0, next_look_ns_ = 0;
+  std::int64_t next_tick_ns_ = 0, next_beat_ns_ = 0, next_guard_ns_ = 0, next_check_ns_ = 0;
   std::uint64_t steps_ = 0, crashes_ = 0, hangs_ = 0, parked_ = 0, nested_ = 0, slow_ticks_ = 0;
   std::uint64_t hash_ = 1, allocations_ = 0, disk_failures_before_ = Disk::of_process().failures();
 };
