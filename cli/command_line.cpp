@@ -32,28 +32,29 @@ void take_output(const std::string& word, CommonOptions& options) {
   const auto output = kOutputs.find(word);
   if (output == kOutputs.end())
     throw CLI::ValidationError("-o " + word +
-                               " is none of table, wide, json, jsonl, csv, openmetrics");
+                               " is not one of table, wide, json, jsonl, csv, openmetrics");
   options.output = output->second;
 }
 
 void add_common_options(CLI::App& app, CommonOptions& options) {
   app.add_option_function<std::string>(
          "-o,--output", [&options](const std::string& word) { take_output(word, options); },
-         "table, wide, json, jsonl, csv or openmetrics")
+         "Output format: table, wide, json, jsonl, csv or openmetrics")
       ->type_name("FORM");
-  app.add_flag_callback("--json", [&options] { options.output = Output::json; }, "as -o json");
-  app.add_flag_callback("--no-legend", [&options] { options.legend = false; },
-                        "no column titles and no hints");
-  app.add_flag("-q,--quiet", options.quiet, "nothing on success of an acting verb");
-  app.add_flag("--utc", options.utc, "times in UTC");
-  app.add_option("--color", options.color, "auto, always or never")
+  app.add_flag_callback(
+      "--json", [&options] { options.output = Output::json; }, "Same as -o json");
+  app.add_flag_callback(
+      "--no-legend", [&options] { options.legend = false; }, "Print no column titles and no hints");
+  app.add_flag("-q,--quiet", options.quiet, "Print nothing if an acting verb succeeds");
+  app.add_flag("--utc", options.utc, "Print times in UTC");
+  app.add_option("--color", options.color, "When to use colour")
       ->check(CLI::IsMember({"auto", "always", "never"}));
-  app.add_option("--socket", options.socket,
-                 "the daemon's read.sock; admin.sock lies beside it")
+  app.add_option("--socket", options.socket, "The daemon's read.sock; admin.sock is beside it")
       ->capture_default_str();
 }
 
-// The first word that is neither an option nor a verb, for "did you mean".
+// Message about the first word that is neither an option nor a verb, with "did you mean"; empty if
+// there is none.
 std::string unknown_verb(const CLI::App& app, int count, const char* const* words) {
   std::vector<std::string> names;
   for (const CLI::App* verb : app.get_subcommands(nullptr)) names.push_back(verb->get_name());
@@ -84,8 +85,7 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error, int count,
 }
 
 int parse_and_run(int count, const char* const* words, std::span<AddVerbs* const> more) {
-  CLI::App app("cgphase: watches containers, recognises the phases of their behaviour and gives "
-               "each the limits it needs",
+  CLI::App app("cgphase: show containers, their phases and limits; allow and undo changes",
                "cgphase");
   CommonOptions options;
   int exit_code = 0;

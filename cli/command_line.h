@@ -1,4 +1,4 @@
-// The whole command: words in, exit code out.
+// Entry point of the command: takes the arguments and returns the exit code.
 #pragma once
 
 #include <span>
@@ -7,8 +7,8 @@
 
 namespace cgphase {
 
-// With the verbs of cli_verbs() and `more`. Never throws; errors are one line on standard error.
-// Exit codes: protocol/protocol.h, Exit.
+// Runs one verb of cli_verbs() or `more`. Never throws. Prints each error as one line on standard
+// error. Returns an exit code (protocol/protocol.h, Exit).
 int run_command(int count, const char* const* words, std::span<AddVerbs* const> more);
 
 }  // namespace cgphase

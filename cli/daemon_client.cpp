@@ -25,8 +25,9 @@ std::unexpected<Complaint> no_daemon(const std::string& path, int error_number) 
     return complaint(Exit::denied, what + "; run it with sudo" +
                                       (path.ends_with("admin.sock")
                                            ? "" : " or as a member of group cgphase"));
-  return complaint(Exit::unreachable,
-                  what + "; start it with 'systemctl start cgphased', or name its --socket");
+  return complaint(
+      Exit::unreachable,
+      what + "; start it with 'systemctl start cgphased', or name its socket with --socket");
 }
 
 std::unexpected<Complaint> silent(const std::string& path) {
@@ -35,7 +36,7 @@ std::unexpected<Complaint> silent(const std::string& path) {
                                          "why");
 }
 
-// False when the deadline passed first.
+// Returns false if the deadline passed first.
 bool wait_for(const Fd& socket, short events, Deadline deadline) {
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(
@@ -60,7 +61,8 @@ std::expected<Fd, Complaint> connect_to(const std::string& path) {
   return socket;
 }
 
-// A daemon that refuses at once closes before it has read all: what it said is still there.
+// A daemon that refuses a request may close the socket before it has read everything. Its reply can
+// still be read, so EPIPE is not a failure here.
 bool send_all(const Fd& socket, std::string_view bytes, Deadline deadline) {
   while (!bytes.empty()) {
     const ssize_t sent = ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -72,7 +74,7 @@ bool send_all(const Fd& socket, std::string_view bytes, Deadline deadline) {
   return true;
 }
 
-// The payload of one frame; empty when the daemon ended early, or the deadline passed.
+// Returns the payload of one frame; empty if the daemon closed early or the deadline passed.
 std::string receive_frame(const Fd& socket, Deadline deadline) {
   std::string bytes;
   std::size_t wanted = kFrameHeaderBytes;
@@ -110,8 +112,8 @@ std::expected<nlohmann::json, Complaint> ask_daemon(const std::string& socket_pa
   Result<Reply> reply = parse_reply(payload);
   if (!reply)
     return complaint(Exit::failure, "the daemon at " + printable(socket_path) +
-                                       " answers in a way this command does not know: " +
-                                       reply.error().text + "; are both of one version?");
+                                        " sent an unknown reply: " + reply.error().text +
+                                        "; are command and daemon of the same version?");
   if (reply->exit != Exit::ok) return complaint(reply->exit, reply->error);
   return std::move(reply->body);
 }

@@ -1,4 +1,4 @@
-// The command's end of the daemon's sockets: one request, one reply, a deadline on the whole.
+// Client of the daemon's sockets: one request, one reply, one deadline for both.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@
 
 namespace cgphase {
 
-// Why a verb failed: its exit code and one line for people.
+// Why a verb failed: an exit code and one line of text.
 struct Complaint {
   Exit exit = Exit::failure;
   std::string text;
@@ -18,9 +18,10 @@ struct Complaint {
 
 inline constexpr std::chrono::milliseconds kDaemonLimit{10'000};
 
-// The reply's body. Complaints: unreachable (no socket, nobody listening, no answer in time),
-// denied (file modes, or the daemon says so), what an error reply carries, failure (a reply that
-// is not ours).
+// Sends `request` and returns the body of the reply. Blocks for at most `limit`.
+//
+// Complaints: unreachable (no socket, no listener, no reply in time), denied (by file mode or by
+// the daemon), the exit code of an error reply, failure (a reply that cannot be parsed).
 std::expected<nlohmann::json, Complaint> ask_daemon(const std::string& socket_path,
                                                     const Request& request,
                                                     std::chrono::milliseconds limit = kDaemonLimit);

@@ -26,14 +26,15 @@ using Answer = std::expected<T, Complaint>;
 constexpr std::size_t kShortestIdPrefix = 4;
 constexpr std::size_t kShownBytes = 128;
 constexpr std::size_t kFlushBytes = 64 * 1024;
-constexpr std::chrono::microseconds kClockStep{1};  // what a time loses on the wire, and more
+// More than the rounding error of a time in JSON.
+constexpr std::chrono::microseconds kClockStep{1};
 
 std::unexpected<Complaint> refusal(const Error& error) {
   return complaint(error.kind == ErrorKind::not_found ? Exit::invalid : exit_of(error.kind),
                    error.text);
 }
 
-// Where the history is read from, page by page. A page has the oldest points from `from` on.
+// Reads the history page by page. A page of `points` contains the oldest points from `from` on.
 struct Source {
   std::function<Answer<Runs>(std::int64_t after)> records;
   std::function<Answer<std::vector<HistoryPoint>>(std::int64_t record, WallTime from,
@@ -45,8 +46,8 @@ double seconds_of(WallTime time) {
   return std::max(0.0, std::chrono::duration<double>(time.time_since_epoch()).count());
 }
 
-// The daemon, whose answers must all be of one place: the numbers of records in its memory are
-// others than those in its file.
+// All replies must come from the same place: record numbers in the daemon's memory differ from
+// those in its file.
 struct Daemon {
   std::string socket;
   std::function<void(const std::string&)> incomplete;
@@ -57,9 +58,9 @@ struct Daemon {
     const bool memory = why != body.end() && why->is_string();
     if (memory && !from_memory && incomplete) incomplete(memory_alone(why->get<std::string>()));
     if (from_memory.value_or(memory) != memory)
-      return complaint(Exit::failure, memory ? "the history cannot be read any more: " +
-                                                   why->get<std::string>()
-                                             : "the history can be read again: ask once more");
+      return complaint(Exit::failure,
+                       memory ? "the history cannot be read any more: " + why->get<std::string>()
+                              : "the history can be read again: repeat the command");
     from_memory = memory;
     return {};
   }
@@ -72,9 +73,8 @@ Answer<Page> ask_page(Daemon& daemon, Request request, Result<Page> (*parse)(con
   if (const auto one = daemon.check(*body); !one) return std::unexpected(one.error());
   Result<Page> page = parse(*body);
   if (page) return *std::move(page);
-  return complaint(Exit::failure,
-                   "the daemon answers in a way this command does not know: " +
-                       page.error().text + "; are both of one version?");
+  return complaint(Exit::failure, "the daemon sent an unknown reply: " + page.error().text +
+                                      "; are command and daemon of the same version?");
 }
 
 Source daemon_source(const HostHistory& wanted) {
@@ -115,13 +115,13 @@ Answer<Source> stored_source(const HostHistory& wanted) {
       runs.push_back({record.record, record.stored.container, record.stored.first_seen});
     return runs;
   };
-  const auto tell = std::make_shared<std::function<void(const std::string&)>>(wanted.incomplete);
-  source.points = [history, tell](std::int64_t record, WallTime from,
+  const auto warn = std::make_shared<std::function<void(const std::string&)>>(wanted.incomplete);
+  source.points = [history, warn](std::int64_t record, WallTime from,
                                   WallTime until) -> Answer<std::vector<HistoryPoint>> {
     auto points = history->history_of(record, from, until, kHistoryPagePoints);
     if (!points) return refusal(points.error());
     if (history->damaged_count() > 0)
-      if (const auto once = std::exchange(*tell, nullptr)) once(kDamagedLeftOut);
+      if (const auto once = std::exchange(*warn, nullptr)) once(kDamagedLeftOut);
     return *std::move(points);
   };
   source.table = [history](const std::string& table, std::int64_t after) -> Answer<TablePage> {
@@ -132,8 +132,7 @@ Answer<Source> stored_source(const HostHistory& wanted) {
   return source;
 }
 
-// All that were ever recorded, each under an engine's id that no other has: what is otherwise one
-// container becomes one execution per run.
+// All recorded runs, oldest record first.
 Answer<Runs> all_runs(const Source& source) {
   Runs runs;
   std::map<std::string, int> seen;
@@ -142,7 +141,7 @@ Answer<Runs> all_runs(const Source& source) {
     if (!page) return std::unexpected(page.error());
     if (page->empty()) return runs;
     if (page->front().record <= (runs.empty() ? 0 : runs.back().record))
-      return complaint(Exit::failure, "the history counts backwards");
+      return complaint(Exit::failure, "the history is inconsistent: record numbers do not rise");
     runs.insert(runs.end(), page->begin(), page->end());
   }
 }
@@ -154,7 +153,8 @@ std::string identity(const RecordEntry& run) {
   return container.name.empty() ? "record-" + std::to_string(run.record) : container.name;
 }
 
-// Those of `runs` that `text` means: by name, else by path, else by id, else by the begin of an id.
+// Marks the runs that `text` names: by name, else by path, else by id, else by the beginning of an
+// id.
 std::vector<bool> named(const Runs& runs, const std::string& text) {
   const std::string raw = unescape_name(text);
   const auto is = [&](const std::string& value) { return value == text || value == raw; };
@@ -184,8 +184,8 @@ std::unexpected<Complaint> missing(const Runs& runs, const std::string& text) {
                        (close.empty() ? "" : "; did you mean '" + escape_name(close) + "'?"));
 }
 
-// The runs that are wanted, each with an identity of its own: the second run of what has the same
-// one is "ID#2", whatever else is wanted.
+// The wanted runs, each with an id of its own. The second run with the same id becomes "ID#2", no
+// matter which runs are wanted.
 Answer<Runs> wanted_runs(const Source& source, const HostHistory& wanted) {
   auto runs = all_runs(source);
   if (!runs) return std::unexpected(runs.error());
@@ -207,7 +207,7 @@ Answer<Runs> wanted_runs(const Source& source, const HostHistory& wanted) {
   return out;
 }
 
-// Makes rows of points and hands them on.
+// Turns points into rows of the trace.
 class Writer {
  public:
   explicit Writer(const std::function<Status(std::string_view)>& write) : write_(write) {
@@ -228,10 +228,10 @@ class Writer {
       counts.executions += 1;
     }
     counts.rows += 1;
-    // Those of an older version did not say what the limits were at first.
-    const bool told = point.host.cpu_cores > 0 || point.host.memory.value > 0;
+    // Older versions did not store the original limits.
+    const bool has_original = point.host.cpu_cores > 0 || point.host.memory.value > 0;
     TraceRecord row{.container = container_, .time = point.time, .host = point.host,
-                    .original = told ? point.original : *first_, .sample = &point.sample,
+                    .original = has_original ? point.original : *first_, .sample = &point.sample,
                     .previous = nullptr, .interval_seconds = 0, .phase = {}, .label = {},
                     .label_detail = {}};
     if (previous_) {
@@ -258,7 +258,7 @@ class Writer {
   std::string text_;
 };
 
-// Each page begins with the last point of the one before.
+// Each page begins with the last point of the page before.
 Answer<void> read_run(const Source& source, const RecordEntry& run, WallTime from, WallTime until,
                       const std::function<Status(const HistoryPoint&)>& add) {
   for (std::optional<WallTime> last;;) {
@@ -285,7 +285,7 @@ WallTime begin_of(const HostHistory& wanted) {
   return std::max(wanted.since.value_or(WallTime{}), WallTime{} + kClockStep);
 }
 
-// Every page of a table, as long as the number of its rows rises.
+// Reads every page of a table. The first column numbers the rows, and the numbers must rise.
 Answer<void> read_table(const Source& source, const std::string& table,
                         const HostHistoryReader& reader) {
   for (std::int64_t last = 0;;) {
@@ -296,7 +296,9 @@ Answer<void> read_table(const Source& source, const std::string& table,
     const auto& row = page->rows.back();
     const auto* const number = row.empty() ? nullptr : std::get_if<std::int64_t>(&row.front());
     if (number == nullptr || *number <= last)
-      return complaint(Exit::failure, "table " + table + " of the history counts backwards");
+      return complaint(
+          Exit::failure,
+          "table " + table + " of the history is inconsistent: row numbers do not rise");
     last = *number;
   }
 }
@@ -304,7 +306,7 @@ Answer<void> read_table(const Source& source, const std::string& table,
 }  // namespace
 
 std::string memory_alone(const std::string& why) {
-  return "the history cannot be read now, this is what waits in memory: " + why;
+  return "the history cannot be read now; this is only what is still in memory: " + why;
 }
 
 Answer<void> read_host_history(const HostHistory& wanted, const HostHistoryReader& reader) {
@@ -342,7 +344,7 @@ Answer<HostTraceCounts> write_host_trace(const HostHistory& wanted,
   }
   if (writer.counts.rows == 0)
     return complaint(Exit::invalid, std::string("nothing was recorded in this time; ") +
-                                        (wanted.from_now ? "`cgphase list` says what is sampled"
+                                        (wanted.from_now ? "`cgphase list` shows what is sampled"
                                                          : "choose an earlier --since"));
   if (const Status written = writer.flush(); !written) return refusal(written.error());
   return writer.counts;

@@ -1,5 +1,5 @@
-// This host's own history as a trace (docs/internals/trace-format.md): from the daemon that
-// runs, or from the files of one that has stopped. For `record`, and to be replayed.
+// Reads this host's history, from a running daemon or from the files of a stopped one. `record` and
+// `replay --host` write it as a trace (docs/internals/trace-format.md).
 #pragma once
 
 #include <cstddef>
@@ -20,20 +20,20 @@
 
 namespace cgphase {
 
-// What `incomplete` is told, below.
+// Sentences for HostHistory::incomplete.
 inline constexpr const char* kDamagedLeftOut =
-    "some of the history is damaged and left out, up to 60 samples for each block";
+    "part of the history is damaged and left out, up to 60 samples per block";
 std::string memory_alone(const std::string& why);
 
-// What of the history is wanted, and where it lies.
+// What part of the history to read, and from where.
 struct HostHistory {
-  std::string socket;                   // of the daemon, where `state_dir` is empty
-  std::string state_dir;                // of a daemon that does not run
-  std::vector<std::string> containers;  // names, ids (4 characters or more) or paths; none: all
+  std::string socket;                   // socket of the daemon; used if `state_dir` is empty
+  std::string state_dir;                // files of a stopped daemon
+  std::vector<std::string> containers;  // names, ids (4 characters or more) or paths; empty: all
   std::optional<WallTime> since, until;
-  bool from_now = false;                // `since` was now: there is no earlier one to choose
-  // Told once, in a sentence, where some of it cannot be had: the daemon can read only what it has
-  // in memory, or some of the files is damaged.
+  bool from_now = false;                // `since` was now: the user cannot choose an earlier one
+  // Called once, with a sentence, if part of the history cannot be read: the daemon has only the
+  // samples in its memory, or part of a file is damaged.
   std::function<void(const std::string& sentence)> incomplete = {};
 };
 
@@ -41,17 +41,21 @@ struct HostTraceCounts {
   std::size_t executions = 0, rows = 0;
 };
 
-// Hands the trace to `write` piece by piece, at most some 100 KiB at a time; header first, then one
-// container after the other, each run of it under a pod.id of its own. Complaints: those of
-// ask_daemon; no_container (one that is named is not in the history), invalid (nothing was recorded
-// in that time; a state_dir that a daemon has in use or that holds no history), and of `write`.
+// Passes the trace to `write` in pieces of about 100 KiB: first the header, then one container
+// after the other. Each run of a container has its own pod.id.
+//
+// Complaints: those of ask_daemon; no_container (a named container is not in the history); invalid
+// (nothing was recorded in that time, or `state_dir` is in use by a daemon or contains no history);
+// those of `write`.
 std::expected<HostTraceCounts, Complaint> write_host_trace(
     const HostHistory& wanted, const std::function<Status(std::string_view)>& write);
 
-// Takes all of it, whatever `containers` says: first the plain tables, page by page, of each at the
-// end a page without rows; then the points from `since` to `until`, container by container, oldest
-// first. Complaints: those of ask_daemon; invalid (a state_dir that a daemon has in use or that
-// holds no history), failure (answers that contradict themselves), and of the reader.
+// Reads the whole history; `containers` is ignored. First the plain tables, page by page, each
+// ending with a page without rows. Then the points from `since` to `until`, container by container,
+// oldest first.
+//
+// Complaints: those of ask_daemon; invalid (`state_dir` is in use by a daemon or contains no
+// history); failure (inconsistent replies); those of the reader.
 struct HostHistoryReader {
   std::function<Status(const std::string& table, const TablePage& page)> table;
   std::function<Status(std::int64_t container, const HistoryPoint& point)> point;
@@ -59,8 +63,8 @@ struct HostHistoryReader {
 std::expected<void, Complaint> read_host_history(const HostHistory& wanted,
                                                  const HostHistoryReader& reader);
 
-// The trace in an unlinked temporary file, which TraceReader::open(trace.path) and read_trace()
-// read as often as they like while this object lives.
+// The trace in an unlinked temporary file. While this object lives, TraceReader::open(trace.path)
+// and read_trace() can read it any number of times.
 struct HostTrace {
   Fd file;
   std::string path;  // /proc/self/fd/N

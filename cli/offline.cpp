@@ -23,9 +23,9 @@ constexpr std::size_t kCopyBytes = std::size_t{64} << 10;
 constexpr int kFoldersOfBuilds = 2;
 constexpr int kExitFailure = 1, kExitDenied = 5, kExitInput = 6;
 
-// The descriptor that this process was started with and that `path` names: "-" and "" for standard
-// output, /dev/stdout, /dev/stderr, /dev/fd/N, /proc/self/fd/N. It is written as it is: opening it
-// anew fails for a socket, and replacing it breaks whoever else writes there.
+// Returns the inherited descriptor that `path` names: "-" and "" for standard output, /dev/stdout,
+// /dev/stderr, /dev/fd/N, /proc/self/fd/N. It is written directly: opening it again fails for a
+// socket, and replacing the file would break other writers.
 std::optional<int> inherited_descriptor(std::string_view path) {
   if (path.empty() || path == "-" || path == "/dev/stdout") return STDOUT_FILENO;
   if (path == "/dev/stderr") return STDERR_FILENO;
@@ -43,11 +43,11 @@ bool is_standard_output(const std::string& path) {
          named.st_dev == standard.st_dev && named.st_ino == standard.st_ino;
 }
 
-// A device, a pipe or a socket takes a text, and stays what it is.
+// True for a device, a pipe or a socket. These are written in place, never replaced.
 bool is_stream(mode_t mode) { return !S_ISREG(mode) && !S_ISDIR(mode) && !S_ISLNK(mode); }
 
-// The stream of that name; no descriptor where there is none. As root none that another user made,
-// who would read what is written.
+// Opens the stream of that name; returns no descriptor if it is not a stream. Root does not open a
+// stream of another user, who could read what is written.
 Result<Fd> open_stream(const HeldPlace& place, const std::string& path) {
   struct stat named{}, opened{};
   const int directory = place.directory.get();

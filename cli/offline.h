@@ -1,4 +1,4 @@
-// How the verbs end that need no daemon: a file or standard output, and an exit code.
+// Output of verbs that need no daemon: a file or standard output, and an exit code.
 #pragma once
 
 #include <optional>
@@ -13,43 +13,44 @@ namespace cgphase {
 
 inline constexpr const char* kInstalledModel = "/usr/share/cgphase/model.json";
 
-// Where the default model lies: kInstalledModel, or for a command that was built and not installed
-// the one of the source tree it lies in (TREE/BUILD/bin/cgphase, TREE/build/PRESET/bin/cgphase).
+// Path of the default model: kInstalledModel. A command that was built and not installed uses the
+// model of its source tree (TREE/BUILD/bin/cgphase, TREE/build/PRESET/bin/cgphase).
 std::string default_model_path();
 
-// Of a file that a verb reads or writes: 6 invalid or not there, 5 not permitted, 1 any other
-// failure.
+// Exit code for an error of an input or output file: 6 invalid or not found, 5 not permitted, 1 any
+// other failure.
 int exit_code_of(const Error& error);
 
-// "cgphase: TEXT" as one printable line on standard error.
+// Prints "cgphase: TEXT" as one printable line on standard error.
 void say(std::string_view text);
 
-// 0, or after say() the exit code of the error.
+// Returns 0. On an error, prints it with say() and returns its exit code.
 int finish(const Status& status);
 
-// To the file, which appears whole or not at all; into what is there where that is a device or a
-// pipe; to standard output where `path` is empty, "-" or another name of it.
+// Writes `text` to a file, which is replaced completely or not at all. A device or a pipe is
+// written in place. An empty `path`, "-" or another name of standard output means standard output.
 Status emit(const std::string& text, const std::string& path);
 
-// For people, about what went to `output`: to standard output, or to standard error where that is
-// taken.
+// Prints a summary of what was written to `output`: on standard output, or on standard error if
+// `output` is standard output.
 Status emit_beside(const std::string& text, const std::string& output);
 
-// The same piece by piece, for what should not be in memory at once; the file appears with
-// finish().
+// Like emit(), piece by piece, for output that should not be in memory as a whole. The file appears
+// with finish().
 class TextOutput {
  public:
   static Result<TextOutput> open(const std::string& path, unsigned mode = 0644);
   Status write(std::string_view text);
-  // All of another file.
+  // Appends the content of another file.
   Status copy(const std::string& from);
   Status finish();
-  // Whether there is nothing to put in its place at the end, nor to clear away without that.
+  // True if the output is a stream: nothing is replaced at the end, and no temporary file is left
+  // behind.
   bool writes_through() const { return !file_; }
 
  private:
   std::optional<FileReplacement> file_;
-  Fd stream_;  // neither: standard output
+  Fd stream_;  // if neither is set: standard output
 };
 
 }  // namespace cgphase

@@ -26,8 +26,8 @@ using Instant = std::chrono::steady_clock::time_point;
 
 Instant now() { return std::chrono::steady_clock::now(); }
 
-// To the end also of what is too long, or the program would wait for us; false where that is not
-// there by `end`.
+// Reads to the end even if the text is too long, because the program would block on a full pipe.
+// Returns false if the end is not reached by `end`.
 bool read_said(const Fd& pipe, std::optional<Instant> end, std::string& text) {
   char buffer[4096];
   for (;;) {
@@ -44,7 +44,7 @@ bool read_said(const Fd& pipe, std::optional<Instant> end, std::string& text) {
   }
 }
 
-// The exit status; absent where a signal ended it, or nobody tells.
+// Returns the exit status; absent if a signal ended the program or waitpid failed.
 std::optional<int> wait_for(pid_t child) {
   int status = 0;
   pid_t ended = -1;
@@ -60,7 +60,7 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return arguments;
 }
 
-// `start` starts it with what it writes to `heard` going to our pipe.
+// `start` starts the program with its descriptor `heard` connected to our pipe.
 template <class Start>
 std::expected<ProgramEnd, Complaint> run_and_hear(const std::string& program, int heard,
                                                   std::optional<Instant> limit,
@@ -88,7 +88,7 @@ std::expected<ProgramEnd, Complaint> run_and_hear(const std::string& program, in
 std::string find_program(const std::string& name, const std::string& installed) {
   std::error_code ignored;
   const auto own = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  // Without the folder it would be a name for $PATH, or for this folder.
+  // Without its folder the name would be looked up in $PATH or in the current folder.
   const std::string beside = own.empty() ? installed : (own.parent_path() / name).string();
   for (const std::string& path : {beside, installed})
     if (!path.empty() && ::access(path.c_str(), X_OK) == 0) return path;

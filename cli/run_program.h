@@ -12,21 +12,24 @@
 
 namespace cgphase {
 
-// `name` beside this program, else `installed`; empty where neither can be run.
+// Returns the path of `name` beside this program, else `installed`; empty if neither can be
+// executed.
 std::string find_program(const std::string& name, const std::string& installed);
 
 struct ProgramEnd {
-  std::optional<int> exit;  // absent where a signal ended it
-  std::string said;         // at most kSaidLimitBytes; what comes behind is dropped
+  std::optional<int> exit;  // absent if a signal ended it
+  std::string said;         // at most kSaidLimitBytes; the rest is dropped
 };
 inline constexpr std::size_t kSaidLimitBytes = 64 * 1024;
 
-// The first of `words` is its path. What it writes to `heard`, STDOUT_FILENO or STDERR_FILENO, is
-// taken; the other goes where ours goes. Complaints: failure where it cannot be run.
+// Runs a program; the first of `words` is its path. Captures what it writes to `heard`, which is
+// STDOUT_FILENO or STDERR_FILENO. The other stream is inherited. Complaints: failure, if the
+// program cannot be started.
 std::expected<ProgramEnd, Complaint> run_program(std::vector<std::string> words, int heard);
 
-// Of anybody: the first of `words` may be a name that $PATH leads to. What it writes to standard
-// output goes to `file`, the rest is taken; it has nothing to read, and is killed after `limit`.
+// Like run_program(), but the first of `words` is looked up in $PATH. Standard output goes to
+// `file`, standard error is captured, and standard input is empty. The program is killed after
+// `limit`.
 std::expected<ProgramEnd, Complaint> run_program_into(const Fd& file,
                                                       std::vector<std::string> words,
                                                       std::chrono::milliseconds limit);

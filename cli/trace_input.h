@@ -1,5 +1,5 @@
-// The one place where verbs read traces: every verb accepts and refuses the same files, with the
-// same words, and prints the same notes.
+// Reads traces for all verbs, so that every verb accepts and refuses the same files with the same
+// messages.
 #pragma once
 
 #include <functional>
@@ -10,12 +10,12 @@
 
 namespace cgphase {
 
-// All rows of a reader at its beginning, as read_rows(). Fails with `invalid` where the file has no
-// row, or nothing to measure. What a user must know of how the file was read goes to standard
-// error, one line each; where the file is read again, call read_rows() for that.
+// Reads all rows, like read_rows(); the reader must be at its beginning. Prints notes on how the
+// file was read to standard error, one line each. To read a file a second time without notes, use
+// read_rows(). Errors: those of read_rows(); invalid, if the file has no rows or nothing measured.
 Status read_trace_input(TraceReader& reader, const std::function<Status(const TraceRow&)>& take);
 
-// The same, in memory.
+// Like the above, but returns the trace in memory.
 Result<Trace> read_trace_input(const std::string& path, const TraceOptions& options);
 
 }  // namespace cgphase

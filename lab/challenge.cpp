@@ -19,12 +19,12 @@
 namespace cgphase {
 namespace {
 
-// Times are told apart so finely, of the whole length.
+// Resolution of times, as a part of the whole length.
 constexpr std::size_t kBuckets = 4096;
 
 using RowTaker = std::function<Status(const TraceReader&, const TraceRow&)>;
 
-// All rows of all traces; `end` after each trace.
+// Reads all rows of all traces; calls `end` after each trace.
 Status each_row(const std::vector<std::string>& traces, const RowTaker& take,
                 const std::function<void(const TraceReader&)>& end = {}) {
   for (const std::string& path : traces) {
@@ -58,15 +58,15 @@ Result<Span> span_of(const std::vector<std::string>& traces) {
   return span;
 }
 
-// How many rows fall into each of kBuckets equal parts of the span.
+// Number of rows in each of kBuckets equal parts of the span.
 class RowsByTime {
  public:
   explicit RowsByTime(const Span& span)
       : first_(span.first), width_((span.last - span.first) / static_cast<long>(kBuckets) +
                                    std::chrono::nanoseconds(1)), rows_(kBuckets) {}
   void add(WallTime time) { ++rows_[static_cast<std::size_t>((time - first_) / width_)]; }
-  // From `bucket` down, as many buckets as have at most `most` rows, but at least one; they are
-  // taken off `bucket`.
+  // Takes buckets from `bucket` down, at least one, as long as they have at most `most` rows.
+  // Lowers `bucket` by that number.
   std::size_t take(std::size_t& bucket, std::size_t most) const {
     std::size_t taken = 0;
     for (bool any = false; bucket > 0; any = true) {
@@ -91,7 +91,7 @@ double length(const Span& span) {
   return std::chrono::duration<double>(span.last - span.first).count();
 }
 
-// The windows before the cut, and what they were cut from.
+// Windows before the cut, and their sources.
 struct TrainingPart {
   Dataset data;
   std::vector<TraceSource> sources;
@@ -121,7 +121,7 @@ Result<TrainingPart> training_part(const ChallengeOptions& options, const TrainO
 Result<std::vector<Execution>> executions_between(const ChallengeOptions& options, WallTime from,
                                                   WallTime until) {
   std::vector<Execution> executions;
-  std::map<std::size_t, std::size_t> places;  // of the executions of one trace
+  std::map<std::size_t, std::size_t> places;  // index of each execution of one trace
   const Status read = each_row(
       options.traces,
       [&](const TraceReader& reader, const TraceRow& row) -> Status {
@@ -161,14 +161,14 @@ TrainOptions training_options(const Model& champion, const ChallengeOptions& opt
   return train;
 }
 
-// Of one resource, what the challenger does worse; empty: nothing.
+// How the challenger is worse for one resource; empty if it is not.
 std::string worse(const char* name, const ReplaySums& old, const ReplaySums& fresh) {
   if (fresh.samples_over > old.samples_over)
-    return fmt::format("{}: {} samples over the limit, the one in use has {}", name,
+    return fmt::format("{}: {} samples over the limit, the model in use has {}", name,
                        fresh.samples_over, old.samples_over);
   if (fresh.would_oom > old.would_oom)
-    return fmt::format("{}: {} windows that would have had an OOM, the one in use has {}", name,
-                       fresh.would_oom, old.would_oom);
+    return fmt::format("{}: {} windows with an OOM, the model in use has {}", name, fresh.would_oom,
+                       old.would_oom);
   return "";
 }
 
@@ -183,9 +183,9 @@ Result<std::optional<HistorySplit>> split_history(const std::vector<std::string>
   const Result<Span> span = span_of(traces);
   if (!span) return std::unexpected(span.error());
   if (length(*span) < bounds.least_seconds) {
-    why = fmt::format("too little history: {} from the first sample to the last, at least {} is "
-                      "asked for", human_duration(length(*span)),
-                      human_duration(bounds.least_seconds));
+    why = fmt::format(
+        "too little history: {} from the first sample to the last, at least {} is needed",
+        human_duration(length(*span)), human_duration(bounds.least_seconds));
     return std::nullopt;
   }
   RowsByTime rows(*span);
@@ -218,15 +218,16 @@ std::string why_not_better(const ChallengeSide& champion, const ChallengeSide& c
   const double old = allocated(champion.cpu) + allocated(champion.memory);
   const double fresh = allocated(challenger.cpu) + allocated(challenger.memory);
   if (fresh <= old * (1 - kLeastGain)) return "";
-  return fmt::format("it allocates {:+.2f} % against the one in use, {:+.0f} % at most is asked "
-                     "for",
-                     old > 0 ? 100 * (fresh / old - 1) : 0.0, -100 * kLeastGain);
+  return fmt::format(
+      "it allocates {:+.2f} % compared with the model in use; at most {:+.0f} % is allowed",
+      old > 0 ? 100 * (fresh / old - 1) : 0.0, -100 * kLeastGain);
 }
 
 Result<ChallengeReport> challenge(const Model& champion, const ChallengeOptions& options) {
   if (!schema_columns(champion.schema).empty())
-    return failure(ErrorKind::invalid, "the model in use looks at columns of traces, which the "
-                                       "daemon does not have: name another one with --model");
+    return failure(ErrorKind::invalid,
+                   "the model in use needs columns of traces, which the daemon does not have: name "
+                   "another model with --model");
   ChallengeReport report;
   const auto split = split_history(options.traces, options.bounds, report.too_little);
   if (!split) return std::unexpected(split.error());

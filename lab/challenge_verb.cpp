@@ -1,5 +1,5 @@
-// `cgphase model challenge`: trains a model on this host's history and installs it only where it
-// beats the one in use.
+// `cgphase model challenge`: trains a model on this host's history and installs it if it beats the
+// one in use.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -45,8 +45,8 @@ std::optional<Complaint> take_words(ChallengeWords& words) {
   if (!words.least.empty()) {
     const auto ns = parse_duration_ns(words.least);
     if (!ns)
-      return Complaint{Exit::usage, "--least " + escape_name(words.least) +
-                                        " is no time (30m, 6h, 2d)"};
+      return Complaint{Exit::usage,
+                       "--least " + escape_name(words.least) + " is not a duration (30m, 6h, 2d)"};
     options.bounds.least_seconds = static_cast<double>(*ns) / 1e9;
   }
   options.bounds.held_out_ratio = words.held_out_percent / 100;
@@ -141,7 +141,7 @@ std::string render_challenge(const json& body, const TextStyle& style) {
 
 const Form kChallengeForm{.text = render_challenge};
 
-// What is kept in the model, so that `model show` tells where it comes from.
+// Provenance of the model, printed by `model show`.
 void add_provenance(Model& model, const ChallengeReport& report, const HostSetting& host,
                     const std::string& policy) {
   const auto rows = [](std::size_t count, WallTime from, WallTime until) {
@@ -155,7 +155,7 @@ void add_provenance(Model& model, const ChallengeReport& report, const HostSetti
       rows(report.split.held_out_rows, report.split.cut, report.split.end);
 }
 
-// What came of the contest, carried out where it was won.
+// Installs the new model if it won, and returns the report.
 OrComplaint<json> conclude(ChallengeReport report, const ChallengeWords& words,
                            const HostSetting& host, const CommonOptions& common) {
   const std::string& why = report.too_little.empty() ? report.lost : report.too_little;
@@ -168,13 +168,13 @@ OrComplaint<json> conclude(ChallengeReport report, const ChallengeWords& words,
       return complaint(saved.error());
   if (words.dry_run)
     return report_json(report, host, "the new model wins; nothing is changed (--dry-run)");
-  if (words.model.empty()) {  // hours may have gone by
+  if (words.model.empty()) {  // the model in use may have changed during hours of training
     const auto now = host_setting(common, words.state_dir);
     if (!now) return std::unexpected(now.error());
     if (now->model != host.model || now->model_set_at != host.model_set_at)
       return report_json(report, host,
-                         "nothing is changed: another model came into use meanwhile, which the "
-                         "new one was not compared with");
+                         "nothing is changed: another model was installed meanwhile, and the new "
+                         "model was not compared with it");
   }
   const auto change = install_model(common, host, text);
   if (!change) return std::unexpected(change.error());
@@ -188,7 +188,7 @@ OrComplaint<json> run(ChallengeWords& words, const CommonOptions& common) {
   if (auto wrong = take_words(words)) return std::unexpected(*wrong);
   auto host = host_setting(common, words.state_dir);
   if (!host) return std::unexpected(host.error());
-  // Before hours of work rather than after them.
+  // Check before hours of work, not after them.
   if (!words.dry_run)
     if (auto wrong = check_may_change(*host)) return std::unexpected(*wrong);
   if (!words.model.empty()) host->model = words.model;
@@ -229,28 +229,28 @@ int challenge_verb(ChallengeWords words, const CommonOptions& common) {
 
 void add_challenge_verb(CLI::App& app, const CommonOptions& options, int& exit_code) {
   CLI::App* const verb = app.get_subcommand("model")->add_subcommand(
-      "challenge", "train a model on this host's history and install it only where it beats the "
-                   "one in use on the newest part (admin)");
+      "challenge",
+      "Train a model on this host's history and install it if it beats the one in use (admin)");
   const auto words = std::make_shared<ChallengeWords>();
   ChallengeOptions& challenge = words->challenge;
-  verb->add_option("traces", challenge.traces, "traces instead of this host's history");
-  verb->add_option("--model", words->model, "the model to beat [the one in use]");
+  verb->add_option("traces", challenge.traces, "Traces to use instead of this host's history");
+  verb->add_option("--model", words->model, "Model to beat [the one in use]");
   verb->add_option("--held-out", words->held_out_percent,
-                   "per cent of the samples, the newest, to compare on")
+                   "Share of samples held out to compare on, the newest, in percent")
       ->check(CLI::Range(100 * kLeastShare, 100 * kMostShare))
       ->capture_default_str();
-  verb->add_option("--least", words->least, "with a shorter history nothing is done [1d]");
+  verb->add_option("--least", words->least, "Shortest history; with less nothing is done [1d]");
   verb->add_option("--from,--since", words->since,
-                   "begin of the history (-10m, \"3m ago\", ISO, epoch) [all there is]");
-  verb->add_option("--clusters", words->clusters, "number of phases, or auto")
+                   "Start of the history (-10m, \"3m ago\", ISO, epoch) [oldest]");
+  verb->add_option("--clusters", words->clusters, "Number of phases, or auto")
       ->capture_default_str();
-  verb->add_option("--seed", challenge.seed, "same seed and history, same model")
+  verb->add_option("--seed", challenge.seed, "Seed; the same seed and history give the same model")
       ->capture_default_str();
-  verb->add_option("--write", words->output, "put the model that wins into this file, too");
-  verb->add_flag("--dry-run", words->dry_run, "compare, and install nothing");
-  verb->add_flag("--exit-code", words->exit_code, "exit with 7 where nothing was installed");
+  verb->add_option("--write", words->output, "Also write the winning model to this file");
+  verb->add_flag("--dry-run", words->dry_run, "Compare only; install nothing");
+  verb->add_flag("--exit-code", words->exit_code, "Exit with 7 if nothing was installed");
   verb->add_option("--state-dir", words->state_dir,
-                   "that of a daemon that does not run, instead of asking one that does");
+                   "State directory of a daemon that does not run");
   verb->callback([words, &options, &exit_code] { exit_code = challenge_verb(*words, options); });
 }
 

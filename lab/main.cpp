@@ -1,4 +1,4 @@
-// cgphase, the command: the verbs of cli/ and those of lab/.
+// The command cgphase: the verbs of cli/ and of lab/.
 #include "cli/command_line.h"
 #include "lab/verbs.h"
 

@@ -1,5 +1,5 @@
-// plot: executions of a trace, the cohesion of their clusters, or a live container, as an SVG
-// picture. Only the last needs the daemon.
+// plot: draws executions of a trace, the cohesion of their clusters, or a live container as SVG.
+// Only a live container needs the daemon.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -43,25 +43,26 @@ std::string file_name(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
 
-// What is known of an execution before it is drawn.
+// Facts about an execution, collected before it is drawn.
 struct Surveyed {
   PlotSpan span;
   bool measured = false;
-  std::vector<std::string> labels;  // the first different ones, as they come
+  std::vector<std::string> labels;  // distinct labels, in order of appearance
 };
 
-// A trace that was read once and can be read again, and what is to be drawn of it.
+// A trace that was read once, and the executions to draw from it.
 struct Source {
   TraceReader reader;
   std::vector<Surveyed> executions;
-  std::size_t begin = 0, end = 0;  // of those
+  std::size_t begin = 0, end = 0;  // range of executions to draw
 };
 
 bool measured(const TraceRow& row) {
   return row.sample.cpu.usage_usec.has_value() || memory_need(row.sample).has_value();
 }
 
-// Twice as many as can be told apart: half of them may be known from executions before.
+// Twice the number of distinguishable labels, because half of them may come from earlier
+// executions.
 void note_label(std::vector<std::string>& labels, const std::string& label) {
   if (label.empty() || labels.size() >= 2 * std::size_t{kMaxPhases}) return;
   if (std::ranges::find(labels, label) == labels.end()) labels.push_back(label);
@@ -73,11 +74,11 @@ std::unexpected<Complaint> no_execution(const std::string& path,
   const std::string_view close = nearest(id, ids);
   return complaint(Exit::no_container,
                    fmt::format("{}: no execution '{}'; {}", path, escape_name(id),
-                               close.empty() ? "the column pod.id has their names"
+                               close.empty() ? "column pod.id has the names"
                                              : "did you mean '" + escape_name(close) + "'?"));
 }
 
-// The place of the execution that the user named, as it is or as we print it.
+// Index of the execution that the user named, in its raw or its printed form.
 template <class Executions>
 OrComplaint<std::size_t> place_of(const Executions& executions, const std::string& path,
                                   const std::string& id) {
@@ -90,7 +91,7 @@ OrComplaint<std::size_t> place_of(const Executions& executions, const std::strin
   return no_execution(path, ids, id);
 }
 
-// Leaves only the execution that the user named.
+// Keeps only the execution that the user named.
 OrComplaint<void> select(Source& source, const std::string& id) {
   const auto place = place_of(source.reader.executions(), source.reader.path(), id);
   if (!place) return std::unexpected(place.error());
@@ -121,8 +122,8 @@ OrComplaint<Source> survey(const PlotOptions& options, std::vector<std::string> 
   return source;
 }
 
-// Hands each row of the chosen executions, but no more than `most` of them, to `take`, with the
-// place of its execution among those.
+// Passes at most `most` rows of the chosen executions to `take`, with the index of the execution
+// among the chosen ones.
 OrComplaint<void> read_chosen(
     const Source& source, std::size_t most,
     const std::function<void(std::size_t, const ExecutionHeader&, const TraceRow&)>& take) {
@@ -149,12 +150,14 @@ OrComplaint<Model> read_model(const PlotOptions& options) {
 // ---- trace ----
 
 std::unexpected<Complaint> nothing_to_plot(const std::string& path) {
-  return complaint(Exit::invalid, path + ": nothing to plot: no column tells the use of CPU "
-                                         "(cpu.usage.usec, cpu.usage, cpu.usage.cores) or of "
-                                         "memory (memory.anon, mem.working.set, mem.current)");
+  return complaint(
+      Exit::invalid,
+      path +
+          ": nothing to plot: no column has CPU use (cpu.usage.usec, cpu.usage, cpu.usage.cores) "
+          "or memory use (memory.anon, mem.working.set, mem.current)");
 }
 
-// The plot with its executions, which have no rows yet.
+// Returns the plot with its executions, still without rows.
 OrComplaint<TracePlot> plot_of(const Source& source) {
   TracePlot plot;
   plot.source = file_name(source.reader.path());
@@ -193,8 +196,8 @@ OrComplaint<std::string> trace_with_model(const PlotOptions& options) {
   return draw_trace(*plot);
 }
 
-// Labels as phases, numbered as they come in one execution after the other; beyond what a model
-// could have they are "others".
+// Turns labels into phases, numbered by first appearance over all executions. Labels beyond the
+// number of phases of a model become "others".
 std::map<std::string, int> number_labels(const Source& source, TracePlot& plot) {
   std::map<std::string, int> numbers;
   for (std::size_t i = 0; i < plot.executions.size(); ++i)
@@ -217,8 +220,8 @@ OrComplaint<std::string> trace_with_labels(const PlotOptions& options) {
   const std::map<std::string, int> numbers = number_labels(*source, *plot);
   if (plot->phase_names.empty())
     return complaint(Exit::invalid, options.trace +
-                                        ": column label: is missing or empty in the executions to "
-                                        "be drawn; leave --labels out to see a model's phases");
+                                        ": column label is missing or empty in these executions; "
+                                        "leave out --labels to see a model's phases");
   const OrComplaint<void> drawn = read_chosen(
       *source, plot->executions.size(),
       [&](std::size_t index, const ExecutionHeader&, const TraceRow& row) {
@@ -238,7 +241,7 @@ bool anything_in(const TracePlot& plot) {
   });
 }
 
-// The limits of policy `phase`, as `cgphase replay` finds them by default.
+// Limits of policy `phase`, with the defaults of `cgphase replay`.
 OrComplaint<std::string> replayed(const PlotOptions& options) {
   if (const auto model = read_model(options); !model) return std::unexpected(model.error());
   const Result<Recorded> recorded =
@@ -290,7 +293,8 @@ OrComplaint<std::string> variance(const PlotOptions& options) {
 
 // ---- the verb ----
 
-// Traces have a path, an ending or are there; all else is the name of a container.
+// A relative path, an ending .csv or .gz, or an existing file names a trace. Anything else names a
+// container.
 bool is_file(const std::string& name) {
   std::error_code ignored;
   return name.find('/') != name.npos || name.ends_with(".csv") || name.ends_with(".gz") ||
@@ -300,7 +304,7 @@ bool is_file(const std::string& name) {
 OrComplaint<std::string> container(const PlotOptions& options, const CommonOptions& common) {
   auto picture = plot_container({options.trace, options.from, options.until}, common);
   if (!picture && picture.error().exit == Exit::unreachable)
-    picture.error().text += fmt::format("; '{}' is no file, so it was taken for a container",
+    picture.error().text += fmt::format("; '{}' is not a file, so it was read as a container",
                                         escape_name(options.trace));
   return picture;
 }
@@ -314,12 +318,12 @@ OrComplaint<std::string> draw(const CLI::App& verb, const PlotOptions& options,
   for (const char* name : others)
     if (verb.count(name) > 0)
       return complaint(Exit::usage,
-                       fmt::format("{} goes with a {} only; '{}' is a {}", name,
+                       fmt::format("{} needs a {}; '{}' is a {}", name,
                                    file ? "container" : "trace", escape_name(options.trace),
-                                   file ? "file" : "container, for there is no such file"));
+                                   file ? "file" : "container, because there is no such file"));
   if (!file) return container(options, common);
   if (options.labels && options.kind != "trace")
-    return complaint(Exit::usage, "--labels goes with --kind trace only; leave one of them out");
+    return complaint(Exit::usage, "--labels needs --kind trace; leave out one of them");
   if (options.kind == "variance") return variance(options);
   if (options.kind == "replay") return replayed(options);
   return options.labels ? trace_with_labels(options) : trace_with_model(options);
@@ -335,23 +339,24 @@ int plot_verb(const CLI::App& verb, const PlotOptions& options, const CommonOpti
 }  // namespace
 
 void add_plot_verb(CLI::App& app, const CommonOptions& common, int& exit_code) {
-  CLI::App* const verb = app.add_subcommand(
-      "plot", "a trace, its replay or a live container over time, or clusters by their number, as "
-              "SVG");
+  CLI::App* const verb = app.add_subcommand("plot", "Draw use, limits and phases as SVG");
   const auto options = std::make_shared<PlotOptions>();
   verb->add_option("trace", options->trace,
-                   "trace, CSV or CSV.gz; or a container's name or id, from the daemon's history")
+                   "Trace, CSV or CSV.gz; or name or id of a container, from the daemon's history")
       ->required();
   verb->add_option("-o,--output", options->output, "SVG file to write")->required();
-  verb->add_option("--kind", options->kind, "of a trace: trace, variance or replay")
+  verb->add_option("--kind", options->kind,
+                   "For a trace: the trace, its clusters by number, or limits of the policy")
       ->check(CLI::IsMember({"trace", "variance", "replay"}))
       ->capture_default_str();
-  verb->add_option("--model", options->model, "model file")->capture_default_str();
-  verb->add_option("--id", options->id, "only this execution of a trace (column pod.id)");
-  verb->add_flag("--labels", options->labels, "phases from the column label instead of a model");
-  verb->add_option("--from,--since", options->from,
-                   "of a container: from (-10m, \"3m ago\", ISO, epoch) [an hour before the end]");
-  verb->add_option("--until", options->until, "of a container: end [now]");
+  verb->add_option("--model", options->model, "Model file")->capture_default_str();
+  verb->add_option("--id", options->id, "Only this execution of a trace (column pod.id)");
+  verb->add_flag("--labels", options->labels,
+                 "Take phases from the column label instead of a model");
+  verb->add_option(
+      "--from,--since", options->from,
+      "For a container: start time (-10m, \"3m ago\", ISO, epoch) [an hour before the end]");
+  verb->add_option("--until", options->until, "For a container: end time [now]");
   verb->callback([verb, options, &common, &exit_code] {
     exit_code = plot_verb(*verb, *options, common);
   });

@@ -2,7 +2,7 @@
 
 namespace cgphase {
 
-// Each is defined in the file that is named after it.
+// Each is defined in the file of the same name.
 AddVerbs add_prototypes_verb, add_plot_verb, add_replay_verb, add_challenge_verb;
 
 namespace {

@@ -1,18 +1,18 @@
-// The page: asks the daemon every two seconds and shows what it says. Names of containers are
-// foreign text: every word gets into the page by textContent, and nothing else does.
+// Polls the daemon every two seconds and shows the replies. Names of containers are foreign text:
+// all text enters the page by textContent only.
 "use strict";
 
 const everyMs = 2000, mostEvents = 20, mostDecisions = 5, colours = 6;
-// Longer than the daemon gives itself to answer and to be read (docs/operations.md), 10 s together.
+// The daemon needs at most 10 s to answer and to send (docs/operations.md).
 const answerMs = 12000;
-// All clients together have 20 questions a second.
+// The daemon allows 20 requests per second for all clients together.
 const mostExplained = 5;
-const shown = new Map();  // by path, the card of a container
+const shown = new Map();  // path -> card of a container
 
 function element(name, className, ...inside) {
   const made = document.createElement(name);
   if (className) made.className = className;
-  made.append(...inside);  // elements only: strings would be text nodes, and are none here
+  made.append(...inside);  // elements only: a string would become a text node
   return made;
 }
 
@@ -21,7 +21,7 @@ function say(place, text) {
   if (place.textContent !== next) place.textContent = next;
 }
 
-// What did not change stays: a selection in it, and who has it read aloud, is not disturbed.
+// Unchanged nodes stay, so that a selection or a screen reader is not disturbed.
 function fill(place, items) {
   const same = place.children.length === items.length &&
       items.every((item, i) => item.isEqualNode(place.children[i]));
@@ -57,7 +57,7 @@ function duration(seconds) {
   return `${Math.floor(whole / 86400)} d ${Math.floor(whole % 86400 / 3600)} h`;
 }
 
-// Without its date only today's.
+// Omits the date of today.
 function timeElement(seconds) {
   const made = element("time");
   if (!isNumber(seconds)) return made;
@@ -74,7 +74,7 @@ function timedLine(seconds, text) {
   return element("li", "", timeElement(seconds), words);
 }
 
-// Usage within the limit within the original one.
+// Use, limit and original limit as one bar.
 function resource(title, text) {
   const limit = element("i", "limit"), used = element("i", "used");
   const value = element("span"), name = element("span");
@@ -82,7 +82,7 @@ function resource(title, text) {
   const bar = element("div", "bar", limit, used);
   const part = element("div", "", bar, element("div", "row", name, value));
   part.show = (usage, now, original) => {
-    // Without a limit there is nothing to be a part of.
+    // Without a limit the bar has no scale.
     const whole = Math.max(original ?? 0, now ?? 0);
     const percent = (value) => whole > 0 ? `${100 * Math.min((value ?? 0) / whole, 1)}%` : "0";
     limit.style.width = percent(now ?? whole);
@@ -96,7 +96,7 @@ function resource(title, text) {
 }
 
 function makeCard(path) {
-  const parts = { explained: 0 };  // when it was last asked about, in ms
+  const parts = { explained: 0 };  // time of the last explain request, in ms
   for (const name of ["phase", "about", "mode", "saving", "holds", "next"])
     parts[name] = element(name === "phase" || name === "mode" ? "span" : "p", name);
   parts.name = element("h3");
@@ -115,16 +115,17 @@ function makeCard(path) {
   return parts;
 }
 
-function holdText(holding) {
+function blockedText(holding) {
   const words = (value) => value.replaceAll("_", " ");
   const { cpu, memory } = holding ?? {};
-  const held = [["CPU", cpu], ["memory", memory]].filter(([, why]) => why && why !== "allowed");
-  if (held.length === 0) return "";
-  if (cpu === memory) return `Held: ${words(cpu)}`;
-  return "Held: " + held.map(([name, why]) => `${name} ${words(why)}`).join(", ");
+  const blocked = [["CPU", cpu], ["memory", memory]].filter(([, why]) => why && why !== "allowed");
+  if (blocked.length === 0) return "";
+  if (cpu === memory) return `Blocked: ${words(cpu)}`;
+  return "Blocked: " + blocked.map(([name, why]) => `${name} ${words(why)}`).join(", ");
 }
 
-// As `cgphase list` has it: whose limits are left alone is told that, whatever its mode.
+// As in `cgphase list`: a container whose limits are left alone shows the reason instead of its
+// mode.
 function modeText({ hands_off: handsOff, paused, holding, mode }) {
   if (handsOff) return "hands off";
   if (paused) return "paused";
@@ -142,10 +143,10 @@ function phaseText(container) {
   const { phase, next } = container;
   const now = phase?.state === "known" ?
       `Phase ${phase.letter} for ${duration(container.seconds_in_phase)}` :
-      phase?.state === "unknown" ? "In no phase that is known" : "Phase not yet known";
+      phase?.state === "unknown" ? "Unknown phase" : "Phase not yet known";
   const likely = next?.[0];
   if (!likely) return now;
-  return `${now}; then ${likely.letter} in ${duration(likely.in_seconds)} ` +
+  return `${now}; next ${likely.letter} in ${duration(likely.in_seconds)} ` +
       `(${Math.round(100 * likely.probability)} %)`;
 }
 
@@ -165,7 +166,7 @@ function showCard(parts, container) {
   say(parts.saving, savingText(container.saving));
   say(parts.next, phaseText(container));
   say(parts.holds, container.hands_off ? `Left alone: ${container.hands_off}` :
-      holdText(container.holding));
+      blockedText(container.holding));
 }
 
 function showContainers(containers) {
@@ -186,28 +187,28 @@ function showContainers(containers) {
   }
 }
 
-// What of the history is gone for good since the daemon started.
+// What the history lost since the daemon started.
 function lossText(store) {
   const counts = [
-    [store.dropped_samples, "samples that memory had no room for"],
-    [store.dropped_entries, "entries of the journal that memory had no room for"],
+    [store.dropped_samples, "samples dropped because memory was full"],
+    [store.dropped_entries, "journal entries dropped because memory was full"],
     [store.damaged, "damaged blocks or rows"],
   ];
   const parts = counts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
-  if (store.quarantined) parts.push(`what was in a damaged file, kept as ${store.quarantined}`);
-  return parts.length ? `Lost of the history: ${parts.join("; ")}` : "";
+  if (store.quarantined) parts.push(`the content of a damaged file, kept as ${store.quarantined}`);
+  return parts.length ? `Lost from the history: ${parts.join("; ")}` : "";
 }
 
-// What `cgphase status` tells of it, the gravest first.
-function complaintsOf(status) {
+// The problems that `cgphase status` reports, the most serious first.
+function problemsOf(status) {
   const { store = {}, degraded = [], sources = [] } = status;
   const found = [];
   if (status.kill_switch)
-    found.push("The kill switch holds: limits go back to the originals and nothing is lowered.");
+    found.push("The kill switch is on: every limit is the original, and nothing is lowered.");
   if (status.companion_alive === false && status.mode !== "observe")
-    found.push("The companion is not running: nobody restores if the daemon dies.");
+    found.push("The companion is not running: if the daemon dies, limits are not restored.");
   found.push(...degraded);
-  // "degraded" tells the state of the store, too, in a sentence.
+  // "degraded" may already contain the state of the store in a sentence.
   if (store.state && !["ok", "off"].includes(store.state) &&
       !degraded.some((sentence) => sentence.includes(store.state)))
     found.push(`History: ${store.state}`);
@@ -229,13 +230,13 @@ function showStatus(status) {
   ];
   if (!status.changed_anything) words.push("nothing has been changed on this host");
   say(document.getElementById("line"), words.join(" · "));
-  lines(document.getElementById("complaints"), complaintsOf(status));
+  lines(document.getElementById("complaints"), problemsOf(status));
 }
 
 function showEvents({ events = [], unreadable }) {
   document.getElementById("quiet").hidden = events.length > 0;
   say(document.getElementById("untold"), unreadable &&
-      `The history cannot be read now, this is what waits in memory: ${unreadable}`);
+      `The history cannot be read now; this is only what is still in memory: ${unreadable}`);
   fill(document.getElementById("events"), events.slice(-mostEvents).reverse()
       .map(({ time, sentence }) => timedLine(time, sentence)));
 }
@@ -245,7 +246,7 @@ async function ask(question) {
     cache: "no-store", credentials: "omit", signal: AbortSignal.timeout(answerMs),
   });
   const body = await reply.json().catch((error) => {
-    // No JSON: not the daemon's own words. A connection that broke tells that itself.
+    // The body is not JSON, so it is not from the daemon. A broken connection has its own message.
     throw error instanceof SyntaxError ? new Error(`HTTP ${reply.status}`) : error;
   });
   if (body.error) throw new Error(body.error.text);
@@ -266,26 +267,26 @@ async function explain(path, parts) {
   }
 }
 
-async function tellEvents() {
+async function refreshEvents() {
   try {
     showEvents(await ask(`events?limit=${mostEvents}`));
   } catch (error) {
     document.getElementById("quiet").hidden = true;
-    say(document.getElementById("untold"), `The events are not told: ${error.message}`);
+    say(document.getElementById("untold"), `Events cannot be read: ${error.message}`);
   }
 }
 
-let telling = false;
+let refreshingHistory = false;
 
-// What comes out of the history, which may take its time: limits do not wait for it.
-async function tellHistory() {
-  if (telling) return;
-  telling = true;
-  await tellEvents();
+// Requests to the history may be slow, so limits do not wait for them.
+async function refreshHistory() {
+  if (refreshingHistory) return;
+  refreshingHistory = true;
+  await refreshEvents();
   const open = [...shown].filter(([, { why }]) => why.open);
-  open.sort(([, one], [, other]) => one.explained - other.explained);  // each has its turn
+  open.sort(([, one], [, other]) => one.explained - other.explained);  // oldest request first
   await Promise.all(open.slice(0, mostExplained).map(([path, parts]) => explain(path, parts)));
-  telling = false;
+  refreshingHistory = false;
 }
 
 async function refresh() {
@@ -293,13 +294,13 @@ async function refresh() {
   try {
     showStatus(await ask("status"));
     showContainers((await ask("list")).containers ?? []);
-    say(answers, "the daemon answers");
+    say(answers, "connected to the daemon");
     document.body.classList.remove("stale");
   } catch (error) {
     say(answers, `the daemon does not answer: ${error.message}`);
     document.body.classList.add("stale");
   }
-  tellHistory();
+  refreshHistory();
 }
 
 async function run() {

@@ -1,4 +1,4 @@
-// cgphase bundle: what somebody else needs to see what happened on this host.
+// cgphase bundle: packs diagnostics of this host into one archive for a bug report.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -35,7 +35,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr unsigned kOwnerOnly = 0600;  // names of other people's containers are in it
+constexpr unsigned kOwnerOnly = 0600;  // the archive contains names of other users' containers
 constexpr std::chrono::seconds kCommandLimit{30}, kArchiveLimit{600};
 constexpr const char* kThisProgram = "/proc/self/exe";
 
@@ -44,7 +44,7 @@ struct BundleItem {
   std::vector<std::string> words;
 };
 
-// What this command says. Samples are for cgphase record and export.
+// Output of this command. Samples are left to cgphase record and cgphase export.
 const std::vector<BundleItem> kOwnItems = {
     {"version.txt", {"--version"}},
     {"doctor.txt", {"doctor"}},
@@ -55,7 +55,7 @@ const std::vector<BundleItem> kOwnItems = {
     {"configuration-check.txt", {"config", "check"}},
     {"models.txt", {"model", "list"}},
 };
-// What the host says of it.
+// Output of the system's programs.
 const std::vector<BundleItem> kHostItems = {
     {"configuration-files.txt",
      {"find", "/etc/cgphase", "-name", "*.toml", "-type", "f", "-exec", "tail", "-v", "-n", "+1",
@@ -93,23 +93,24 @@ std::vector<BundleItem> all_items(const CommonOptions& options) {
   return items;
 }
 
-// What it writes goes into its file of `folder`; what went wrong is told.
+// Runs the command of `item`. Its standard output goes to a file in `folder`; the returned row has
+// its exit status and its errors.
 json collect(const BundleItem& item, const std::filesystem::path& folder) {
-  json told = {{"name", item.file}, {"command", json::array()}, {"exit", nullptr}, {"said", ""}};
+  json row = {{"name", item.file}, {"command", json::array()}, {"exit", nullptr}, {"said", ""}};
   for (const std::string& word : item.words)
-    told["command"].push_back(word == kThisProgram ? "cgphase" : escape_name(word));
+    row["command"].push_back(word == kThisProgram ? "cgphase" : escape_name(word));
   const Result<Fd> file = open_path(folder / item.file, O_WRONLY | O_CREAT | O_EXCL, kOwnerOnly);
   if (!file) {
-    told["said"] = file.error().text;
-    return told;
+    row["said"] = file.error().text;
+    return row;
   }
   const auto end = run_program_into(*file, item.words, kCommandLimit);
-  told["said"] = printable(end ? trim(end->said) : end.error().text);
-  if (end && end->exit) told["exit"] = *end->exit;
-  return told;
+  row["said"] = printable(end ? trim(end->said) : end.error().text);
+  if (end && end->exit) row["exit"] = *end->exit;
+  return row;
 }
 
-// Of a folder in a place that nobody else can change.
+// Packs the folder `name` of the private folder `work`; returns the path of the archive.
 OrComplaint<std::string> pack(const std::string& work, const std::string& name) {
   std::string archive = work + "/archive.tar.gz";
   const Result<Fd> nothing = open_path("/dev/null", O_WRONLY);
@@ -158,15 +159,15 @@ std::string render_bundle(const json& body, const TextStyle& style) {
     if (view_number(item, "/exit") == 0) continue;
     const std::string said = view_text(item, "/said");
     const auto exit = view_number(item, "/exit");
-    const std::string how = exit ? fmt::format("its command ended with {:.0f}", *exit)
-                                 : "its command did not end by itself";
+    const std::string how = exit ? fmt::format("the command exited with {:.0f}", *exit)
+                                 : "the command was ended by a signal";
     text += toned(view_text(item, "/name") + ": " + (said.empty() ? how : said), Tone::caution,
                   style) +
             '\n';
   }
   return text + view_text(body, "/file") +
-         ": has names, images and paths of containers, the configuration, and the journal of the "
-         "last day with the name of this host; look through it before you give it away\n";
+         ": contains names, images and paths of containers, the configuration, and one day of the "
+         "system journal with the name of this host; check it before you share it\n";
 }
 
 constexpr CsvColumn kBundleColumns[] = {{"name", "/name"}, {"exit", "/exit"}, {"said", "/said"}};
@@ -179,10 +180,10 @@ int run_bundle(const std::string& path, const CommonOptions& options) {
   if (!body) return complain(body.error());
   if (options.silent()) return 0;
   if (path.empty()) return print(kBundleForm, *body, options);
-  const auto told = present(kBundleForm, *body, options.output,
+  const auto row = present(kBundleForm, *body, options.output,
                             text_style(options, terminal_environment()));
-  if (!told) return complain(Exit::usage, told.error().text);
-  const Status written = emit_beside(*told, path);
+  if (!row) return complain(Exit::usage, row.error().text);
+  const Status written = emit_beside(*row, path);
   return written ? 0 : complain(complaint(written.error()).error());
 }
 
@@ -191,10 +192,11 @@ int run_bundle(const std::string& path, const CommonOptions& options) {
 void add_bundle_verb(CLI::App& app, const CommonOptions& options, int& exit_code) {
   const auto path = std::make_shared<std::string>();
   CLI::App* const verb = app.add_subcommand(
-      "bundle", "What somebody who helps has to see, in one archive (as root: with the journal)");
-  verb->add_option("-o,--output", *path,
-                   "archive to write; - is standard output [cgphase-bundle-TIME.tar.gz in this "
-                   "folder]");
+      "bundle",
+      "Pack diagnostics into one archive for a bug report (as root: with the system journal)");
+  verb->add_option(
+      "-o,--output", *path,
+      "Archive to write; - is standard output [cgphase-bundle-TIME.tar.gz in this folder]");
   verb->callback([path, &options, &exit_code] { exit_code = run_bundle(*path, options); });
 }
 

@@ -1,4 +1,4 @@
-// The verb bursts: idle and burst of network and GPU, and how well earlier runs foretell them.
+// The verb bursts: idle and burst times of network and GPU, and how well earlier runs predict them.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -34,12 +34,12 @@ int report_bursts(const BurstsOptions& options, const CommonOptions& common) {
 
 void add_bursts_verb(CLI::App& app, const CommonOptions& options, int& exit_code) {
   CLI::App* const verb = app.add_subcommand(
-      "bursts", "Idle and burst of network and GPU in traces, and how well earlier executions "
-                "foretell them");
+      "bursts",
+      "Show idle and burst times of network and GPU, and how well earlier runs predict them");
   const auto words = std::make_shared<BurstsOptions>();
-  verb->add_option("files", words->files, "traces, CSV or CSV.gz")->required();
+  verb->add_option("files", words->files, "Traces, CSV or CSV.gz")->required();
   verb->add_flag("--network-per-interval", words->network_per_interval,
-                 "net.rx.bytes and net.tx.bytes are bytes of the interval, not counters");
+                 "net.rx.bytes and net.tx.bytes are bytes per interval, not counters");
   verb->callback([words, &options, &exit_code] { exit_code = report_bursts(*words, options); });
 }
 

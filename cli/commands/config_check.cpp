@@ -15,7 +15,7 @@ namespace cgphase {
 namespace {
 
 constexpr const char* kServiceConfig = "/etc/cgphase/cgphase.toml";
-constexpr std::string_view kSpeaker = "cgphased: ";  // what its sentences begin with
+constexpr std::string_view kSpeaker = "cgphased: ";  // prefix of its messages
 
 bool is_verdict(std::optional<int> exit) {
   return exit == static_cast<int>(Exit::failure) || exit == static_cast<int>(Exit::denied) ||
@@ -29,8 +29,9 @@ std::string find_daemon_program() { return find_program("cgphased", "/usr/sbin/c
 OrComplaint<nlohmann::json> check_configuration(const std::string& program,
                                                 const std::string& file) {
   if (program.empty())
-    return complaint(Exit::failure, "config check: there is no cgphased beside this program and "
-                                    "none in /usr/sbin to check with");
+    return complaint(Exit::failure,
+                     "config check: no cgphased beside this program or in /usr/sbin; install the "
+                     "package cgphase");
   std::vector<std::string> words = {program, "--check-config"};
   if (!file.empty()) words.insert(words.end(), {"--config", file});
   const auto end = run_program(std::move(words), STDERR_FILENO);

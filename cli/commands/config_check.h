@@ -1,4 +1,4 @@
-// Whether a configuration is good: what cgphased says, which is run to check it and nothing else.
+// Checks a configuration by running cgphased --check-config.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,12 +8,13 @@
 
 namespace cgphase {
 
-// cgphased beside this program, else the installed one; empty where there is none.
+// Returns the path of cgphased beside this program, else of the installed one; empty if there is
+// none.
 std::string find_daemon_program();
 
-// `program` is cgphased; `file` empty: the one that the service reads. {"file", "valid": true}, or
-// a complaint with the daemon's exit code (invalid, denied, failure) and its sentence, which names
-// file, line and column where a file is at fault.
+// Checks `file`, or the service's configuration if `file` is empty. `program` is the path of
+// cgphased. Returns {"file", "valid": true}. Complaints: the daemon's exit code (invalid, denied,
+// failure) with its message, which names file, line and column of an error.
 OrComplaint<nlohmann::json> check_configuration(const std::string& program,
                                                 const std::string& file);
 

@@ -11,13 +11,13 @@ namespace {
 
 constexpr std::string_view kAssigns = " = ";
 
-// As it stands in the reply: what is printed of it may be another.
+// The text as in the reply; view_text() would make it printable.
 std::string raw_text(const nlohmann::json& row, const char* path) {
   const nlohmann::json& value = view(row, path);
   return value.is_string() ? value.get<std::string>() : std::string();
 }
 
-// Whether the row tells of a value that is not the one of `defaults`.
+// True if the row's value differs from the one in `defaults`.
 bool differs(const nlohmann::json& row, const ConfigDefaults& defaults) {
   const auto known = defaults.find(raw_text(row, "/key"));
   if (known != defaults.end()) return raw_text(row, "/value") != known->second;
@@ -34,7 +34,7 @@ ConfigDefaults parse_config_defaults(std::string_view file) {
     const std::string_view line = file.substr(0, file.find('\n'));
     file.remove_prefix(std::min(line.size() + 1, file.size()));
     if (line.starts_with('[')) section = std::string(line.substr(1, line.find(']') - 1)) + ".";
-    // "# " begins what is for people.
+    // "# " begins a comment; "#key = value" is a default.
     const std::size_t assigns = line.find(kAssigns);
     if (!line.starts_with('#') || line.starts_with("# ") || assigns == std::string_view::npos)
       continue;

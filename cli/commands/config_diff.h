@@ -1,4 +1,4 @@
-// What of a configuration is not as cgphase ships it. Pure.
+// Keys of a configuration whose value is not the shipped default. Pure.
 #pragma once
 
 #include <map>
@@ -8,13 +8,13 @@
 
 namespace cgphase {
 
-// Key -> value, as the daemon prints it, of a file that lists each as "#key = value" below its
-// [section] (agent/config/default_config.toml).
+// Key -> value, in the daemon's spelling. Parsed from a file that lists each as "#key = value"
+// below its [section] (agent/config/default_config.toml).
 using ConfigDefaults = std::map<std::string, std::string>;
 ConfigDefaults parse_config_defaults(std::string_view file);
 
-// The reply to `config` with those of its rows whose value is another than the default, each with
-// "default": null for a key that the daemon knows and this command does not, which is told where
+// Reduces the reply to `config` to the rows whose value is not the default, and adds "default" to
+// each. "default" is null for a key that this command does not know; such a key is listed if
 // somebody has set it.
 nlohmann::json config_differences(nlohmann::json reply, const ConfigDefaults& defaults);
 

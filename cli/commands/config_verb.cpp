@@ -75,7 +75,7 @@ OrComplaint<json> ask_config(const CommonOptions& options) {
   return ask_daemon(options.socket, {.verb = Verb::config, .args = json::object()});
 }
 
-// The modes of containers are no keys, but they have an origin.
+// Modes of containers are not configuration keys, but they have an origin.
 int show_config(bool with_origin, const CommonOptions& options) {
   auto body = ask_config(options);
   if (!body) return complain(body.error());
@@ -99,22 +99,22 @@ int check_config(const std::string& file, const CommonOptions& options) {
 }  // namespace
 
 void add_config_verbs(CLI::App& app, const CommonOptions& options, int& exit_code) {
-  CLI::App* const config = app.add_subcommand("config", "The daemon's configuration");
+  CLI::App* const config = app.add_subcommand("config", "Check or show the daemon's configuration");
   config->require_subcommand(1);
   const auto file = std::make_shared<std::string>();
-  CLI::App* verb = config->add_subcommand(
-      "check", "whether a daemon would start with a configuration; needs none");
-  verb->add_option("file", *file, "configuration, conf.d beside it included "
-                                  "[/etc/cgphase/cgphase.toml]");
+  CLI::App* verb =
+      config->add_subcommand("check", "Check whether a daemon would start with a configuration");
+  verb->add_option("file", *file,
+                   "Configuration file; conf.d beside it is included [/etc/cgphase/cgphase.toml]");
   verb->callback([file, &options, &exit_code] { exit_code = check_config(*file, options); });
   const auto with_origin = std::make_shared<bool>(false);
-  verb = config->add_subcommand("show", "every key and the value in force");
+  verb = config->add_subcommand("show", "Show every key and its value in force");
   verb->add_flag("--origin", *with_origin,
-                 "and where it was set: file and line, option, command or default");
+                 "Also show where it was set: file and line, option, command or default");
   verb->callback([with_origin, &options, &exit_code] {
     exit_code = show_config(*with_origin, options);
   });
-  verb = config->add_subcommand("diff", "the keys whose value is not the default");
+  verb = config->add_subcommand("diff", "Show the keys whose value is not the default");
   verb->callback([&options, &exit_code] { exit_code = diff_config(options); });
 }
 

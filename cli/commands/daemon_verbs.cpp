@@ -1,5 +1,5 @@
-// The verbs that ask the daemon: status, list, show, explain, history, events, mode, pause, resume,
-// restore.
+// Verbs that send a request to the daemon: status, list, show, explain, history, events, mode,
+// pause, resume, pin, restore.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -30,7 +30,8 @@ using nlohmann::json;
 
 constexpr double kHistoryDefaultSeconds = 3600;
 
-// What the verbs take beyond the common options. One per verb, alive as long as its callback.
+// Arguments of the verbs beyond the common options. Each verb has its own object, which lives as
+// long as its callback.
 struct Words {
   std::string container, mode, pin, at, from, until, cgroup_root = "/sys/fs/cgroup", state_dir;
   std::vector<std::string> containers;
@@ -38,7 +39,8 @@ struct Words {
   bool all = false, follow = false, until_restart = false;
 };
 
-// Puts the time that `text` means into the argument; true where there is none.
+// Parses `text` into the argument `name`. Empty text is no error. Returns false and sets the exit
+// code if `text` is not a time.
 bool take_time(const std::string& text, const char* name, const CommonOptions& options,
                Request& request, int& exit_code) {
   if (text.empty()) return true;
@@ -72,7 +74,7 @@ int act(Request request, const CommonOptions& options) {
   return body ? print_action(*body, options) : complain(body.error());
 }
 
-// The same request for each of them; the exit code is that of the first that fails.
+// Sends the same request for each container. Returns the exit code of the first that fails.
 int act_on_each(const Request& request, const std::vector<std::string>& containers,
                 const CommonOptions& options) {
   int exit_code = 0;
@@ -97,7 +99,7 @@ int restore(const Words& words, const CommonOptions& options) {
   const std::string program = find_restore_program();
   if (program.empty())
     return complain(Exit::unreachable,
-                    body.error().text + "; and there is no cgphase-restore to do it alone");
+                    body.error().text + "; cgphase-restore, which works without it, was not found");
   const auto alone = restore_alone(program, options.runtime_directory(), words.cgroup_root);
   return alone ? print_action(*alone, options) : complain(alone.error());
 }
@@ -125,7 +127,7 @@ int history(const Words& words, const CommonOptions& options) {
         std::max(0.0, request.number("until_seconds")
                               .value_or(seconds_since_epoch(SystemClock().wall_now())) -
                           kHistoryDefaultSeconds);
-  return tell_history(std::move(request), words.state_dir, options);
+  return run_history(std::move(request), words.state_dir, options);
 }
 
 int events(const Words& words, const CommonOptions& options) {
@@ -133,11 +135,11 @@ int events(const Words& words, const CommonOptions& options) {
   int code = 0;
   if (!take_span(words, options, request, code)) return code;
   if (words.follow && !words.state_dir.empty())
-    return complain(Exit::usage, "events: -f asks a daemon that runs: leave out --state-dir");
+    return complain(Exit::usage, "events: -f needs a running daemon: leave out --state-dir");
   if (words.follow && !words.until.empty())
     return complain(Exit::usage, "events: -f has no end: leave out --until");
   if (words.follow) return follow_events(std::move(request), options);
-  return tell_events(std::move(request), words.state_dir, options);
+  return run_events(std::move(request), words.state_dir, options);
 }
 
 int mode(const Words& words, const CommonOptions& options) {
@@ -149,7 +151,7 @@ int mode(const Words& words, const CommonOptions& options) {
                                   : act_on_each(request, words.containers, options);
 }
 
-// One of "cpu=0.5" and "memory=512M" into its argument: 0 for `auto`. Errors: invalid.
+// Parses "cpu=CORES" or "memory=SIZE" into its argument; `auto` becomes 0. Errors: invalid.
 Status take_pin(std::string_view word, json& args) {
   const std::size_t equals = word.find('=');
   const std::string_view name = word.substr(0, equals);
@@ -166,13 +168,13 @@ Status take_pin(std::string_view word, json& args) {
     const auto cores = parse_double(value);
     if (!cores || !(*cores > 0 && *cores <= 1e6))
       return failure(ErrorKind::invalid,
-                     "cpu=" + escape_name(value) + " is no number of cores (0.5), nor auto");
+                     "cpu=" + escape_name(value) + " is neither a number of cores (0.5) nor auto");
     args[argument] = *cores;
   } else {
     const auto bytes = parse_bytes(value);
     if (!bytes || *bytes == 0)
       return failure(ErrorKind::invalid,
-                     "memory=" + escape_name(value) + " is no size (512M, 1.5GiB), nor auto");
+                     "memory=" + escape_name(value) + " is neither a size (512M, 1.5GiB) nor auto");
     args[argument] = static_cast<double>(*bytes) / static_cast<double>(kMiB);
   }
   return {};
@@ -193,16 +195,16 @@ int pin(const Words& words, const CommonOptions& options) {
   return act(std::move(request), options);
 }
 
-constexpr const char* kContainerHelp = "name, id (4 characters or more) or cgroup path";
+constexpr const char* kContainerHelp = "Name, id (4 or more characters) or cgroup path";
 constexpr const char* kContainersHelp =
-    "one or more: name, id (4 characters or more) or cgroup path";
+    "One or more names, ids (4 or more characters) or cgroup paths";
 
 class Verbs {
  public:
   Verbs(CLI::App& app, const CommonOptions& options, int& exit_code)
       : app_(app), options_(options), exit_code_(exit_code) {}
 
-  // A verb whose body is run with its words and the common options.
+  // Adds a verb. Its callback runs `body` with the verb's arguments and the common options.
   CLI::App* add(const char* name, const char* help, std::shared_ptr<Words> words,
                 std::function<int(const Words&, const CommonOptions&)> body) {
     CLI::App* const verb = app_.add_subcommand(name, help);
@@ -213,64 +215,71 @@ class Verbs {
   }
 
   void add_reading() {
-    add("status", "What the daemon does, costs, saves and lacks", std::make_shared<Words>(),
+    add("status", "Show mode, changes, savings, overhead and sources", std::make_shared<Words>(),
         [](const Words&, const CommonOptions& options) {
           return ask_and_print({.verb = Verb::status, .args = json::object()}, kStatusForm,
                                options);
         });
-    add("list", "Every container: phase, usage, limits, saving", std::make_shared<Words>(),
-        [](const Words&, const CommonOptions& options) {
+    add("list", "List containers: phase, use, limits, recommendation, saving",
+        std::make_shared<Words>(), [](const Words&, const CommonOptions& options) {
           return ask_and_print({.verb = Verb::list, .args = json::object()}, kListForm, options);
         });
-    add_one("show", "One container in full", [](const Words& words, const CommonOptions& options) {
-      return ask_and_print({.verb = Verb::show, .args = {{"container", words.container}}},
-                           kShowForm, options);
-    });
+    add_one("show", "Show one container in full",
+            [](const Words& words, const CommonOptions& options) {
+              return ask_and_print({.verb = Verb::show, .args = {{"container", words.container}}},
+                                   kShowForm, options);
+            });
     auto words = std::make_shared<Words>();
-    CLI::App* const verb = add("explain", "Why a limit was changed, or was not", words, explain);
+    CLI::App* const verb =
+        add("explain", "Explain why a limit was changed, or not", words, explain);
     add_container(*verb, *words)->required();
-    verb->add_option("--at", words->at, "the decision in force then (-10m, ISO, epoch)");
+    verb->add_option("--at", words->at,
+                     "Explain the decision in force then (-10m, \"3m ago\", ISO, epoch) [now]");
     add_state_dir(*verb, *words);
   }
 
   void add_spans() {
     auto words = std::make_shared<Words>();
-    CLI::App* verb = add("history", "Samples, phases and limits of a container", words, history);
+    CLI::App* verb =
+        add("history", "Show samples, phases and limits of a container [the last hour]", words,
+            history);
     add_container(*verb, *words)->required();
     add_span(*verb, *words);
     add_state_dir(*verb, *words);
     words = std::make_shared<Words>();
-    verb = add("events", "The journal: every decision and what became of it", words, events);
+    verb = add("events", "Show the journal: decisions and their outcomes [the newest 1000]", words,
+               events);
     add_container(*verb, *words);
-    verb->add_flag("-f,--follow", words->follow, "go on printing new ones");
+    verb->add_flag("-f,--follow", words->follow, "Print new entries as they come");
     add_span(*verb, *words);
     add_state_dir(*verb, *words);
   }
 
   void add_acting() {
     auto words = std::make_shared<Words>();
-    CLI::App* verb = add("mode", "Set the mode of a container, or of all (admin)", words, mode);
-    verb->add_option("mode", words->mode,
-                     "observe, advise or enforce; default: as the configuration says")
+    CLI::App* verb = add("mode", "Set the mode of containers, or of the host (admin)", words, mode);
+    verb->add_option("mode", words->mode, "The mode; default: use the configuration")
         ->required()
         ->check(CLI::IsMember({"observe", "advise", "enforce", "default"}));
     add_containers(*verb, *words);
-    verb->add_flag("--until-restart", words->until_restart,
-                   "end with the daemon, instead of lasting until the mode is changed");
-    add_each("pause", "Put a container's limits back and leave it alone (admin)", Verb::pause);
-    add_each("resume", "Manage a paused or restored container again (admin)", Verb::resume);
+    verb->add_flag("--until-restart", words->until_restart, "End the mode with the daemon");
+    add_each("pause", "Restore original limits and leave containers alone (admin)", Verb::pause);
+    add_each("resume", "Manage paused or restored containers again (admin)", Verb::resume);
     words = std::make_shared<Words>();
-    verb = add("pin", "Ask for limits in the place of the policy's (admin)", words, pin);
+    verb = add("pin", "Replace the policy's recommendation (admin)", words, pin);
     add_container(*verb, *words)->required();
     verb->add_option("limits", words->pin,
-                     "cpu=CORES,memory=SIZE, or one of them; auto: the policy decides again")
+                     "cpu=CORES,memory=SIZE, or one of both; auto: use the policy again")
         ->required();
     words = std::make_shared<Words>();
-    verb = add("restore", "Put original limits back (admin; --all works without a daemon)", words,
-               restore);
+    verb = add(
+        "restore",
+        "Restore original limits and leave containers alone (admin; --all works without a daemon)",
+        words, restore);
     add_containers(*verb, *words);
-    verb->add_flag("--all", words->all, "every container");
-    verb->add_option("--cgroup-root", words->cgroup_root, "the cgroup v2 mount, without a daemon");
+    verb->add_flag("--all", words->all, "Every container; the host is then in mode observe");
+    verb->add_option("--cgroup-root", words->cgroup_root,
+                     "Cgroup v2 mount if no daemon runs [/sys/fs/cgroup]");
   }
 
  private:
@@ -290,7 +299,7 @@ class Verbs {
                    *words)->required();
   }
 
-  // JSON carries no stray bytes: a raw name that has such is sent as it is printed.
+  // JSON cannot contain bytes that are not UTF-8: such a name is sent in its printed form.
   static std::string sent(std::string name) {
     return printable(name) == name ? name : escape_name(name);
   }
@@ -304,16 +313,14 @@ class Verbs {
   }
 
   static void add_span(CLI::App& verb, Words& words) {
-    verb.add_option("--from,--since", words.from, "begin (-10m, \"3m ago\", ISO, epoch)");
-    verb.add_option("--until", words.until, "end");
-    verb.add_option("-n,--limit", words.limit, "the newest, at most so many")
+    verb.add_option("--from,--since", words.from, "Start time (-10m, \"3m ago\", ISO, epoch)");
+    verb.add_option("--until", words.until, "End time [now]");
+    verb.add_option("-n,--limit", words.limit, "Keep only the newest entries, at most this many")
         ->check(CLI::Range(1, 1'000'000));
   }
 
   static void add_state_dir(CLI::App& verb, Words& words) {
-    verb.add_option(
-        "--state-dir", words.state_dir,
-        "read the files of a daemon that does not run, instead of asking one that does");
+    verb.add_option("--state-dir", words.state_dir, "Read the files of a daemon that does not run");
   }
 
   CLI::App& app_;

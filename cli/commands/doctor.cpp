@@ -45,7 +45,8 @@ Finding kernel(const DoctorRoots& roots) {
   return {Level::ok, "kernel", "Linux " + printable(*release), ""};
 }
 
-// What is told where a check finds nothing that lacks; empty where there was nothing to look at.
+// Text of a check that finds nothing missing. An empty text prints no finding: there was nothing to
+// check.
 struct Check {
   std::string_view name;
   std::string (*fine)(const DoctorRoots& roots);
@@ -74,7 +75,7 @@ constexpr Check kChecks[] = {
     {"bpf", [](const DoctorRoots&) { return std::string("the bpf system call"); }},
     {"btf", [](const DoctorRoots&) { return std::string("kernel type information for eBPF"); }},
     {"lockdown",
-     [](const DoctorRoots&) { return std::string("no lockdown that BPF programs would mind"); }},
+     [](const DoctorRoots&) { return std::string("no lockdown that stops BPF programs"); }},
     {"systemd", [](const DoctorRoots&) { return std::string("systemd manages this machine"); }},
 };
 
@@ -113,15 +114,15 @@ Finding disk(const DoctorRoots& roots) {
 const char* way_out(NeighbourKind kind) {
   switch (kind) {
     case NeighbourKind::manager:
-      return "containers are only observed; run cgphase where it does not manage limits";
-    case NeighbourKind::copy: return "one per host may write: stop the others";
+      return "containers are only observed; run cgphase on a host where it does not manage limits";
+    case NeighbourKind::copy: return "only one per host may write: stop the others";
     case NeighbourKind::killer: return "every container keeps a larger memory margin";
     case NeighbourKind::monitor: return "its container keeps a larger memory margin";
   }
   return "";
 }
 
-// One daemon is what is wanted here; in its own eyes another one is a manager.
+// The list of managers includes cgphase itself, but one running daemon is as it should be.
 Finding daemons(std::ptrdiff_t count) {
   if (count == 1) return {Level::ok, "neighbours", "a cgphase daemon runs", ""};
   return {Level::warn, "neighbours", fmt::format("{} cgphase daemons run", count),
@@ -131,20 +132,20 @@ Finding daemons(std::ptrdiff_t count) {
 std::vector<Finding> neighbours(const DoctorRoots& roots) {
   const Result<Neighbours> found = find_neighbours(roots.proc);
   if (!found)
-    return {{Level::warn, "neighbours", "who else acts on limits here cannot be seen: " +
-                                            printable(found.error().text),
-             "mount procfs at " + printable(roots.proc) + ", or look as root"}};
+    return {{Level::warn, "neighbours",
+             "other managers of limits cannot be detected: " + printable(found.error().text),
+             "mount procfs at " + printable(roots.proc) + ", or run this as root"}};
   std::vector<Finding> findings;
-  std::string_view told;
+  std::string_view printed;
   for (const NeighbourName& name : neighbour_names()) {
     const auto count = std::ranges::count(found->seen, &name, &Neighbour::name);
-    if (count == 0 || told == name.text) continue;
-    told = name.text;
+    if (count == 0 || printed == name.text) continue;
+    printed = name.text;
     if (name.kind == NeighbourKind::copy) findings.push_back(daemons(count));
     else findings.push_back({Level::warn, "neighbours", name.text, way_out(name.kind)});
   }
   if (findings.empty())
-    findings.push_back({Level::ok, "neighbours", "nobody else acts on limits here", ""});
+    findings.push_back({Level::ok, "neighbours", "no other program acts on limits here", ""});
   return findings;
 }
 
@@ -164,12 +165,14 @@ Finding judge_disk(const std::string& path, std::uint64_t free_bytes) {
                            printable(path);
   if (free_bytes >= kDiskWarnBytes) return {Level::ok, "disk", text, ""};
   return {free_bytes < kDiskFailBytes ? Level::fail : Level::warn, "disk", text,
-          "the history takes up to 256 MiB: free some, or lower its cap; control goes on without"};
+          "the history needs up to 256 MiB: free some space or lower store.cap; control works "
+          "without it"};
 }
 
 namespace {
 
-// What it says where it cannot even be begun, as the dynamic linker does of a missing library.
+// Returns the first line of its errors, such as the dynamic linker's message about a missing
+// library.
 std::string complaint_of(const std::string& program) {
   const auto end = run_program({program, "--version"}, STDERR_FILENO);
   if (!end) return end.error().text;
@@ -180,15 +183,13 @@ std::string complaint_of(const std::string& program) {
 
 Finding examine_programs(const std::string& daemon, const std::string& systemctl) {
   if (daemon.empty())
-    return {Level::warn, "programs",
-            "there is no cgphased beside this program and none in /usr/sbin",
+    return {Level::warn, "programs", "no cgphased beside this program or in /usr/sbin",
             "install the package cgphase"};
-  const auto told = run_program({daemon, "--version"}, STDOUT_FILENO);
-  if (!told || told->exit != 0)
+  const auto printed = run_program({daemon, "--version"}, STDOUT_FILENO);
+  if (!printed || printed->exit != 0)
     return {Level::fail, "programs", daemon + " does not run here: " + complaint_of(daemon),
-            "install the package that was built for this release of this system, which brings the "
-            "libraries that it needs"};
-  std::string text = std::string(trim(told->said));
+            "install the package built for this release of the system; it brings the libraries"};
+  std::string text = std::string(trim(printed->said));
   if (!systemctl.empty())
     if (const auto system = run_program({systemctl, "--version"}, STDOUT_FILENO))
       text += '\n' + system->said.substr(0, system->said.find('\n'));
@@ -199,7 +200,7 @@ Finding examine_programs(const std::string& daemon, const std::string& systemctl
 }
 
 Finding examine_clock() {
-  timex state{};  // modes = 0: only asks
+  timex state{};  // modes = 0: only reads
   const int status = ::adjtimex(&state);
   if (status >= 0 && status != TIME_ERROR && (state.status & STA_UNSYNC) == 0)
     return {Level::ok, "clock", "synchronised", ""};

@@ -1,5 +1,5 @@
-// What this host offers cgphase, and what is in its way: read only, needs no daemon and no rights
-// beyond reading. Every file is tried, no kernel version is judged.
+// Checks what this host offers and what it lacks. Read only; needs no daemon, and no rights beyond
+// reading. Each file is tried; kernel versions are not compared.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ enum class Level : std::uint8_t { ok, warn, fail };
 struct Finding {
   Level level = Level::ok;
   std::string name;     // stable, for scripts: "kernel", "cgroup", "psi", ...
-  std::string text;     // what is so
-  std::string way_out;  // what to do about it; empty where nothing is to be done
+  std::string text;     // what was found
+  std::string way_out;  // how to fix it; empty if there is nothing to do
 };
 
-// Where to look. Tests give directories of their own.
+// Directories to read. Tests set their own.
 struct DoctorRoots {
   std::string cgroup = "/sys/fs/cgroup";
   std::string proc = "/proc";
@@ -27,16 +27,16 @@ struct DoctorRoots {
   std::string state = "/var/lib/cgphase";
 };
 
-// One finding or more per check, in a fixed order: kernel, what cli/commands/degradations.h looks
-// for, swap, disk, neighbours. A check that has nothing to look at gives none.
+// Returns findings in a fixed order: kernel, the checks of cli/commands/degradations.h, swap, disk,
+// neighbours. Each check has one finding or more. A check that has nothing to read has none.
 std::vector<Finding> examine(const DoctorRoots& roots);
 
-// Whether the daemon can run here, by running it for its version, with those of its libraries and
-// of systemd. A path of "" is a program that is not there.
+// Runs the daemon for its version, and reports it with the versions of its libraries and of
+// systemd. An empty path means that the program was not found.
 Finding examine_programs(const std::string& daemon, const std::string& systemctl);
-// Whether the kernel's clock is kept right (adjtimex).
+// Whether the kernel's clock is synchronised (adjtimex).
 Finding examine_clock();
-// From the free bytes of the file system that holds the history. Pure.
+// Judges the free bytes of the file system that contains the history. Pure.
 Finding judge_disk(const std::string& path, std::uint64_t free_bytes);
 
 Level worst(const std::vector<Finding>& findings);

@@ -1,4 +1,4 @@
-// doctor: what this host offers cgphase, and what is in its way. Needs no daemon.
+// doctor: shows what this host lacks, what that costs and how to fix it. Needs no daemon.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -40,12 +40,12 @@ int doctor(const DoctorRoots& roots, const CommonOptions& options) {
 void add_doctor_verb(CLI::App& app, const CommonOptions& options, int& exit_code) {
   const auto roots = std::make_shared<DoctorRoots>();
   CLI::App* const verb =
-      app.add_subcommand("doctor", "What this host offers cgphase, and what is in its way");
-  verb->add_option("--cgroup-root", roots->cgroup, "the cgroup v2 mount");
-  verb->add_option("--proc-root", roots->proc, "where /proc is");
-  verb->add_option("--sys-root", roots->sys, "where /sys is");
-  verb->add_option("--run-root", roots->run, "where /run is");
-  verb->add_option("--state-dir", roots->state, "where the history is to lie");
+      app.add_subcommand("doctor", "Show what this host lacks, what that costs and how to fix it");
+  verb->add_option("--cgroup-root", roots->cgroup, "Cgroup v2 mount [/sys/fs/cgroup]");
+  verb->add_option("--proc-root", roots->proc, "Directory to read as /proc");
+  verb->add_option("--sys-root", roots->sys, "Directory to read as /sys");
+  verb->add_option("--run-root", roots->run, "Directory to read as /run");
+  verb->add_option("--state-dir", roots->state, "Directory of the history [/var/lib/cgphase]");
   verb->callback([roots, &options, &exit_code] { exit_code = doctor(*roots, options); });
 }
 

@@ -1,4 +1,4 @@
-// `cgphase expand`: how well a model's phases fit new traces, and splitting one of them.
+// `cgphase expand`: reports how well a model's phases fit traces, and splits one of them.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -38,11 +38,11 @@ double total_inertia(const NoveltyReport& report) {
 std::string novelty_text(const NoveltyReport& report) {
   std::string out = fmt::format("{} samples", report.samples);
   out += report.bounds_known
-             ? fmt::format(", {:.2f} % of them farther from every phase than 99 % of the training "
-                           "samples were\n",
-                           percent(static_cast<double>(report.novel),
-                                   static_cast<double>(report.samples)))
-             : std::string("; the model does not tell how far its training samples were\n");
+             ? fmt::format(
+                   ", {:.2f} % of them farther from every phase than 99 % of the training "
+                   "samples were\n",
+                   percent(static_cast<double>(report.novel), static_cast<double>(report.samples)))
+             : std::string("; the model does not contain the distances of its training samples\n");
   out += fmt::format("{:>5} {:>9} {:>7} {:>8} {:>14} {:>22}\n", "phase", "samples", "share",
                      "novel", "mean distance", "a split lowers SSW by");
   const double inertia = total_inertia(report);
@@ -75,7 +75,7 @@ json novelty_json(const NoveltyReport& report) {
           {"to_split", report.to_split >= 0 ? json(report.to_split) : json()}};
 }
 
-// A phase by its letter or its index.
+// Parses a phase, given by its letter or its index.
 Result<int> parse_phase(const std::string& text, const Model& model) {
   for (int phase = 0; phase < model.centroids.count; ++phase)
     if (text == phase_letter(phase) || text == std::to_string(phase)) return phase;
@@ -114,20 +114,22 @@ Status expand(ExpandOptions& options) {
 
 void add_expand_verb(CLI::App& app, const CommonOptions&, int& exit_code) {
   CLI::App* verb = app.add_subcommand(
-      "expand", "how well a model's phases fit traces, and with --phase split one of them");
+      "expand", "Show how well a model's phases fit traces; with --phase, split one");
   const auto options = std::make_shared<ExpandOptions>();
-  verb->add_option("--model", options->model, "model file")->capture_default_str();
-  CLI::Option* output = verb->add_option("-o,--output", options->output, "model file to write");
-  CLI::Option* phase = verb->add_option("--phase", options->phase, "the phase to split, B or 1");
+  verb->add_option("--model", options->model, "Model file")->capture_default_str();
+  CLI::Option* output = verb->add_option("-o,--output", options->output, "Model file to write");
+  CLI::Option* phase =
+      verb->add_option("--phase", options->phase, "Phase to split: letter or number, as B or 1");
   phase->needs(output);
   output->needs(phase);
-  verb->add_option("--clusters", options->split.clusters, "parts of it")
+  verb->add_option("--clusters", options->split.clusters, "Number of parts of that phase")
       ->capture_default_str()
       ->needs(phase);
-  verb->add_option("--seed", options->split.seed, "same seed and traces, same parts")
+  verb->add_option("--seed", options->split.seed,
+                   "Seed; the same seed and traces give the same parts")
       ->capture_default_str();
-  verb->add_flag("--json", options->as_json, "JSON instead of text");
-  verb->add_option("traces", options->traces, "traces, CSV or CSV.gz")->required();
+  verb->add_flag("--json", options->as_json, "Print JSON instead of text");
+  verb->add_option("traces", options->traces, "Traces, CSV or CSV.gz")->required();
   verb->callback([options, &exit_code] { exit_code = finish(expand(*options)); });
 }
 

@@ -1,4 +1,4 @@
-// The verb export: this host's history as a database of plain tables.
+// The verb export: writes this host's history into a database of plain tables.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -43,7 +43,7 @@ const std::vector<TableColumn> kAboutColumns = {
     {"program", "TEXT"}, {"written_ns", "INTEGER"}, {"since_ns", "INTEGER"},
     {"until_ns", "INTEGER"}};
 
-// Puts what is read into the tables of a snapshot.
+// Writes the history that is read into the tables of a snapshot.
 class Exporter {
  public:
   Exporter(Snapshot snapshot, std::optional<WallTime> since, WallTime until, bool with_samples)
@@ -51,7 +51,7 @@ class Exporter {
 
   std::size_t journal_rows = 0, samples = 0;
 
-  // What the file is, and the tables that have no page to name their columns.
+  // Writes the table that describes the file, and the tables whose columns no page names.
   Status begin() {
     const auto ns = [](WallTime time) { return std::int64_t{time.time_since_epoch().count()}; };
     std::vector<SqlValue> about = {"cgphase " CGPHASE_VERSION, ns(SystemClock().wall_now()), {},
@@ -66,7 +66,7 @@ class Exporter {
     return snapshot_.add_table("sample", columns, false);
   }
 
-  // Rows with a time of their own are left out where it is not asked for.
+  // Leaves out rows that have a time outside the wanted span.
   Status add_page(const std::string& table, const TablePage& page) {
     if (Status more = not_interrupted(); !more) return more;
     if (table_ != table) {
@@ -112,7 +112,7 @@ class Exporter {
   }
 
  private:
-  // Samples of one container that follow each other in one phase.
+  // Successive samples of one container in one phase.
   struct PhaseRun {
     std::int64_t container = 0;
     Phase phase;
@@ -146,18 +146,18 @@ class Exporter {
   std::optional<WallTime> since_;
   WallTime until_;
   bool with_samples_;
-  std::string table_;  // whose pages come
-  bool made_ = false;  // it has its columns
+  std::string table_;  // the table being read
+  bool made_ = false;  // its columns were created
   std::optional<PhaseRun> phase_;
 };
 
-// A file that is written is there whole or, when anything fails, as it was before.
+// The file is written completely or, if anything fails, left unchanged.
 int write_export(HostHistory wanted, const ExportOptions& options, bool quiet) {
   const auto failed = [](const Error& error) { return complain(complaint(error).error()); };
   catch_interruptions();
   Result<TextOutput> output = TextOutput::open(options.output, 0640);
   if (!output) return failed(output.error());
-  // SQLite writes by path, so it writes where nobody else can.
+  // SQLite opens its file by path, so it writes in a folder that nobody else can change.
   const Result<PrivateFolder> folder = PrivateFolder::make();
   if (!folder) return failed(folder.error());
   const std::string database = folder->path() + "/export.db";
@@ -200,18 +200,17 @@ int run_export(const ExportOptions& options, const CommonOptions& common) {
 
 void add_export_verb(CLI::App& app, const CommonOptions& options, int& exit_code) {
   CLI::App* const verb = app.add_subcommand(
-      "export", "This host's journal, phases and samples as a SQLite database of plain tables");
+      "export", "Write journal, phases and samples into a SQLite database of plain tables");
   const auto words = std::make_shared<ExportOptions>();
   verb->add_option("-o,--output", words->output,
-                   "database to write; one of this name is replaced; - is standard output")
+                   "Database to write; an existing file is replaced; - is standard output")
       ->required();
   verb->add_option("--from,--since", words->since,
-                   "begin (-10m, \"3m ago\", ISO, epoch) [all there is]");
-  verb->add_option("--until", words->until, "end [now]");
-  verb->add_flag_callback("--no-samples", [words] { words->samples = false; },
-                          "the journal, the containers and their phases; no samples");
-  verb->add_option("--state-dir", words->state_dir,
-                   "read the files of a daemon that does not run, instead of asking one that does");
+                   "Start time (-10m, \"3m ago\", ISO, epoch) [oldest]");
+  verb->add_option("--until", words->until, "End time [now]");
+  verb->add_flag_callback(
+      "--no-samples", [words] { words->samples = false; }, "Leave out the samples");
+  verb->add_option("--state-dir", words->state_dir, "Read the files of a daemon that does not run");
   verb->callback([words, &options, &exit_code] { exit_code = run_export(*words, options); });
 }
 

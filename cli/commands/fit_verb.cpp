@@ -42,8 +42,8 @@ struct FitOptions {
 std::expected<double, Complaint> bytes_of(const char* option, const std::string& text) {
   const auto bytes = parse_bytes(text);
   if (bytes && *bytes > 0) return static_cast<double>(*bytes);
-  return complaint(Exit::usage, fmt::format("{} {} is no size (512M, 1.5GiB)", option,
-                                            escape_name(text)));
+  return complaint(Exit::usage,
+                   fmt::format("{} {} is not a size (512M, 1.5GiB)", option, escape_name(text)));
 }
 
 std::expected<FitQuestion, Complaint> question_of(const FitOptions& options) {
@@ -58,7 +58,7 @@ std::expected<FitQuestion, Complaint> question_of(const FitOptions& options) {
                     std::chrono::nanoseconds(*duration));
   if (!duration || question.duration.count() <= 0 || question.duration > kLongestFit)
     return complaint(Exit::usage, "--for " + escape_name(options.duration) +
-                                      " is no time up to 30 days (90s, 10m, 2h)");
+                                      " is not a duration up to 30 days (90s, 10m, 2h)");
   const auto risk = parse_risk(options.risk, question.risk);
   if (!risk) return complaint(Exit::usage, risk.error().text);
   question.risk = *risk;
@@ -74,19 +74,18 @@ Body live(const FitQuestion& question, const CommonOptions& common) {
                               {"risk", question.risk}}});
 }
 
-std::unexpected<Complaint> no_host(const std::string& trace, const HostCapacity& told) {
-  const char* const why = told.cpu_cores > 0
-                              ? "how much memory their host has (column host.memory): give "
-                                "--host-memory"
-                          : told.memory.value > 0
-                              ? "how many cores their host has (column cpu.num.cores): give "
-                                "--host-cpus"
-                              : "how large their host is (columns cpu.num.cores and host.memory): "
-                                "give --host-cpus and --host-memory";
-  return complaint(Exit::invalid, trace + ": the traces do not tell " + why);
+std::unexpected<Complaint> no_host(const std::string& trace, const HostCapacity& known) {
+  const char* const why =
+      known.cpu_cores > 0 ? "the host's memory (column host.memory): give --host-memory"
+      : known.memory.value > 0
+          ? "the host's number of cores (column cpu.num.cores): give --host-cpus"
+          : "the size of the host (columns cpu.num.cores and host.memory): give --host-cpus and "
+            "--host-memory";
+  return complaint(Exit::invalid, trace + ": the traces do not contain " + why);
 }
 
-// As options say, else the largest that a run tells; never the largest use, which leaves nothing.
+// Returns the host's size from the options, else the largest size that a trace contains. The
+// largest use is no substitute, because then nothing would be free.
 std::expected<HostCapacity, Complaint> host_of(const FitOptions& options,
                                                const std::vector<WatchedRun>& runs) {
   HostCapacity host;
@@ -108,7 +107,7 @@ std::expected<HostCapacity, Complaint> host_of(const FitOptions& options,
   return no_host(options.traces.front(), host);
 }
 
-// All executions at once, each where its recording ends.
+// Assumes that all executions run at once, each at the end of its recording.
 Body recorded(const FitQuestion& question, const FitOptions& options) {
   const auto engine = engine_of(options.model);
   if (!engine) return complaint(engine.error());
@@ -166,7 +165,7 @@ std::string render_fit(const json& body, const TextStyle& style) {
       {"used outside of containers", "/outside"},
       {"containers may need at once", "/containers_need"},
       {"free", "/free"},
-      {"asked for", "/asked"}};
+      {"requested", "/asked"}};
   for (const auto& [title, path] : kParts)
     text += fmt::format("  {:32}{}\n", title, pair_text(body, path));
   using enum Table::Align;
@@ -185,18 +184,19 @@ std::string render_fit(const json& body, const TextStyle& style) {
 
 void add_fit_verb(CLI::App& app, const CommonOptions& common, int& exit_code) {
   CLI::App* const verb = app.add_subcommand(
-      "fit", "Does a job fit into what is really free on this host, by the forecasts; exit 0 or 7");
+      "fit", "Show whether a job fits into what is free, by forecast; exit 0 or 7");
   const auto options = std::make_shared<FitOptions>();
-  verb->add_option("--cpus", options->cpus, "cores that the job needs")->required();
-  verb->add_option("--memory", options->memory, "memory that it needs (512M, 1.5GiB)")->required();
-  verb->add_option("--for", options->duration, "how long it runs (90s, 10m, 2h)")->required();
+  verb->add_option("--cpus", options->cpus, "Cores that the job needs")->required();
+  verb->add_option("--memory", options->memory, "Memory that the job needs (512M, 1.5GiB)")
+      ->required();
+  verb->add_option("--for", options->duration, "How long the job runs (90s, 10m, 2h)")->required();
   verb->add_option("--risk", options->risk,
-                   "that a resource runs short meanwhile (0.1% or 0.001) [1%]");
+                   "Risk that a resource runs short meanwhile (0.1% or 0.001) [1%]");
   verb->add_option("trace", options->traces,
-                   "recordings instead of the daemon: all their executions at once");
-  verb->add_option("--model", options->model, "model file, for traces")->capture_default_str();
-  verb->add_option("--host-cpus", options->host_cpus, "cores of the host, for traces");
-  verb->add_option("--host-memory", options->host_memory, "memory of the host, for traces");
+                   "Traces to use instead of the daemon; all their executions run at once");
+  verb->add_option("--model", options->model, "Model file, for traces")->capture_default_str();
+  verb->add_option("--host-cpus", options->host_cpus, "Cores of the host, for traces");
+  verb->add_option("--host-memory", options->host_memory, "Memory of the host, for traces");
   verb->callback([options, &common, &exit_code] { exit_code = run(*options, common); });
 }
 

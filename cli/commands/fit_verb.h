@@ -1,4 +1,4 @@
-// The verb fit: does this job fit into what is really free on this host.
+// The verb fit: shows whether a job fits into what is free on this host.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,8 +8,8 @@
 
 namespace cgphase {
 
-// The answer (policy/budget/host_fit.h) as text: a sentence, what it is made of, a row per
-// container.
+// Renders an answer (policy/budget/host_fit.h) as text: a sentence, the sums behind it, and a row
+// per container.
 std::string render_fit(const nlohmann::json& body, const TextStyle& style);
 
 }  // namespace cgphase

@@ -19,16 +19,17 @@ namespace {
 
 using nlohmann::json;
 
-// Which containers live is not known without a daemon: of each only who it was.
+// Answers requests from the files of a stopped daemon. Which containers still run is not known
+// then.
 class StoredAnswers {
  public:
   explicit StoredAnswers(StoredHistory history) : history_(std::move(history)) {}
 
   OrComplaint<json> answer(const Request& request) {
-    auto told = find(request);
+    auto reply = find(request);
     if (history_.damaged_count() > 0 && !std::exchange(warned_, true))
       complain(Exit::ok, kDamagedLeftOut);
-    return told;
+    return reply;
   }
 
  private:
@@ -40,33 +41,33 @@ class StoredAnswers {
       case Verb::events: return events(request);
       default: break;
     }
-    return complaint(Exit::usage, "no answer out of files");
+    return complaint(Exit::usage, "this needs a running daemon: leave out --state-dir");
   }
 
-  struct Asked {
+  struct Target {
     StoredRecord record;
     Store::Subject subject;
   };
 
-  // The last container of a name, and those that go with it.
-  OrComplaint<Asked> asked_about(const Request& request) {
+  // The last container of a name, and the subject that selects its rows.
+  OrComplaint<Target> target_of(const Request& request) {
     const std::string text = *request.text("container");
     auto last = history_.last_container(text);
     if (!last) return complaint(last.error());
     if (!*last)
       return complaint(Exit::no_container, "no container '" + printable(text) + "' in the history");
-    Asked asked{.record = **std::move(last), .subject = {}};
-    asked.subject.record = asked.record.record;
-    asked.subject.name = asked.record.stored.container.name;
-    asked.subject.engine = asked.record.stored.container.engine;
-    return asked;
+    Target target{.record = **std::move(last), .subject = {}};
+    target.subject.record = target.record.record;
+    target.subject.name = target.record.stored.container.name;
+    target.subject.engine = target.record.stored.container.engine;
+    return target;
   }
 
   OrComplaint<json> history(const Request& request) {
-    const auto asked = asked_about(request);
-    if (!asked) return std::unexpected(asked.error());
+    const auto target = target_of(request);
+    if (!target) return std::unexpected(target.error());
     const WallTime from = from_of(request), until = until_of(request);
-    const auto runs = history_.runs(asked->subject, from, until);
+    const auto runs = history_.runs(target->subject, from, until);
     if (!runs) return complaint(runs.error());
     std::vector<HistoryPoint> points;
     if (!runs->empty()) {
@@ -74,7 +75,7 @@ class StoredAnswers {
       if (!read) return complaint(read.error());
       points = *std::move(read);
     }
-    return history_of_name(asked->record.stored.container, *runs, points, true);
+    return history_of_name(target->record.stored.container, *runs, points, true);
   }
 
   OrComplaint<json> record_rows(const Request& request) {
@@ -91,12 +92,12 @@ class StoredAnswers {
   }
 
   OrComplaint<json> explain(const Request& request) {
-    const auto asked = asked_about(request);
-    if (!asked) return std::unexpected(asked.error());
+    const auto target = target_of(request);
+    if (!target) return std::unexpected(target.error());
     ExplainReport report{.now = {}, .at = request.time("at_seconds"), .gone = true,
                          .stopped = true};
-    report.now.container = asked->record.stored.container;
-    auto entries = history_.entries(asked->subject, report.at.value_or(clock_.wall_now()),
+    report.now.container = target->record.stored.container;
+    auto entries = history_.entries(target->subject, report.at.value_or(clock_.wall_now()),
                                     kExplainDecisions);
     if (!entries) return complaint(entries.error());
     report.decisions = *std::move(entries);
@@ -108,9 +109,9 @@ class StoredAnswers {
     if (!span) return complaint(span.error());
     std::optional<Store::Subject> subject;
     if (request.text("container")) {
-      const auto asked = asked_about(request);
-      if (!asked) return std::unexpected(asked.error());
-      subject = asked->subject;
+      const auto target = target_of(request);
+      if (!target) return std::unexpected(target.error());
+      subject = target->subject;
     }
     const auto events = history_.events(subject, *span);
     if (!events) return complaint(events.error());

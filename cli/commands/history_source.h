@@ -1,5 +1,5 @@
-// Who is asked about the history: the daemon that runs, or the files of one that has stopped, of
-// which the same answers are made.
+// Source of history, explain and events: the running daemon, or the files of a stopped one. Both
+// give the same replies.
 #pragma once
 
 #include <functional>
@@ -13,11 +13,12 @@ namespace cgphase {
 
 using Ask = std::function<OrComplaint<nlohmann::json>(const Request&)>;
 
-// Asks at the socket of `options`, or where `state_dir` is not empty reads the history there.
-// Complaints: invalid (a state_dir that a daemon has in use or that holds no history), denied.
+// Returns a function that sends a request to the socket of `options`, or answers it from the
+// history in `state_dir` if that is not empty. Complaints: invalid (`state_dir` is in use by a
+// daemon or contains no history), denied.
 //
-// Out of files are answered: history by name and by record with rows, explain, events. Complaints
-// of an answer: no_container, invalid (a journal of an older schema), failure.
+// Files answer history (by name, and by record with rows), explain and events. Complaints of a
+// reply: no_container, invalid (a journal of an older schema), failure.
 OrComplaint<Ask> history_source(const CommonOptions& options, const std::string& state_dir);
 
 }  // namespace cgphase

@@ -29,10 +29,10 @@ namespace {
 using nlohmann::json;
 
 constexpr int kFollowMilliseconds = 1000;
-// An event may come to the journal after one that is newer.
+// The journal may receive an event after a newer one.
 constexpr double kFollowOverlapSeconds = 5;
 constexpr int kHistoryPage = 2000;
-constexpr double kStepSeconds = 1e-6;  // what a time loses on the wire, and more
+constexpr double kStepSeconds = 1e-6;  // more than the rounding error of a time in JSON
 
 double now_seconds() {
   return std::chrono::duration<double>(SystemClock().wall_now().time_since_epoch()).count();
@@ -49,8 +49,8 @@ OrComplaint<std::string> text_of(const Form& form, const json& body, const Commo
 
 // --- events ---
 
-// Pages from the newest to the oldest, each with its events in order. All where the request has a
-// begin or a limit, one where it has neither; `take` is told which is the last.
+// Reads pages from the newest to the oldest; each page has its events in order. Reads all pages if
+// the request has a start or a limit, otherwise one. `last` marks the last page.
 OrComplaint<void> each_page(const Ask& ask, Request request,
                             const std::function<OrComplaint<void>(const json&, bool last)>& take) {
   const bool all = request.args.contains("from_seconds") || request.args.contains("limit");
@@ -68,7 +68,7 @@ OrComplaint<void> each_page(const Ask& ask, Request request,
   }
 }
 
-// The events of all pages in one.
+// Returns the events of all pages in one reply.
 OrComplaint<json> whole(const Ask& ask, Request request) {
   json all = {{"schema", kSchema}};
   std::vector<json> pages;
@@ -87,7 +87,8 @@ OrComplaint<json> whole(const Ask& ask, Request request) {
   return all;
 }
 
-// Made to text page by page, which is a tenth of the size, and printed from the last one on.
+// Renders each page as it comes, because text is a tenth of the size of JSON. Prints from the last
+// page on, which is the oldest.
 int print_pages(const Ask& ask, Request request, const CommonOptions& options) {
   std::vector<std::string> texts;
   const auto take = [&](const json& page, bool last) -> OrComplaint<void> {
@@ -101,7 +102,7 @@ int print_pages(const Ask& ask, Request request, const CommonOptions& options) {
   return done ? 0 : complain(done.error());
 }
 
-int tell(const Ask& ask, Request request, const CommonOptions& options) {
+int print_events(const Ask& ask, Request request, const CommonOptions& options) {
   if (options.output != Output::json && options.output != Output::openmetrics)
     return print_pages(ask, std::move(request), options);
   const auto body = whole(ask, std::move(request));
@@ -110,7 +111,7 @@ int tell(const Ask& ask, Request request, const CommonOptions& options) {
 
 // --- history ---
 
-// Points of one record after `first`, a reply that has the first of them; `take` gets each page.
+// Passes the points of one record to `take`, page by page. `first` is a reply with the first page.
 OrComplaint<void> each_points(const Ask& ask, const Request& asked, json first,
                               const std::function<OrComplaint<void>(json page)>& take) {
   const auto record = view_number(first, "/record");
@@ -127,7 +128,7 @@ OrComplaint<void> each_points(const Ask& ask, const Request& asked, json first,
     request.args["limit"] = kHistoryPage;
     auto next = ask(request);
     if (!next) return std::unexpected(next.error());
-    // The last one again, which the next is measured from.
+    // The page begins with the last point again, because usage is measured between two points.
     json fresh = json::array();
     for (const json& point : view_array(*next, "/points"))
       if (view_number(point, "/time").value_or(0) > last + kStepSeconds / 2) fresh.push_back(point);
@@ -136,7 +137,7 @@ OrComplaint<void> each_points(const Ask& ask, const Request& asked, json first,
   }
 }
 
-// The first page of an earlier container of the name, of which `run` is what a reply says.
+// Requests the first page of an earlier container of the name. `run` is its entry in a reply.
 OrComplaint<json> first_of(const Ask& ask, const Request& asked, const json& run) {
   Request request{.verb = Verb::history,
                   .args = {{"record", view_number(run, "/record").value_or(0)},
@@ -147,7 +148,8 @@ OrComplaint<json> first_of(const Ask& ask, const Request& asked, const json& run
   return ask(request);
 }
 
-// All points of one record, or its newest `most`, as one page that begins as `first` does.
+// Returns all points of one record, or its newest `most`, in one page with the other members of
+// `first`.
 OrComplaint<json> collect(const Ask& ask, const Request& asked, json first, std::size_t most) {
   json body = first;
   json::array_t points;
@@ -157,14 +159,14 @@ OrComplaint<json> collect(const Ask& ask, const Request& asked, json first, std:
       points.erase(points.begin(), points.end() - static_cast<std::ptrdiff_t>(most));
     return {};
   };
-  if (const auto told = each_points(ask, asked, std::move(first), take); !told)
-    return std::unexpected(told.error());
+  if (const auto collected = each_points(ask, asked, std::move(first), take); !collected)
+    return std::unexpected(collected.error());
   body["points"] = std::move(points);
   return body;
 }
 
-// The container of `first` and, if wanted, those before it, oldest first: each with its points, of
-// which there are the newest `most` in all.
+// Returns the container of `first` and, if wanted, the earlier ones, oldest first. Together they
+// have the newest `most` points.
 OrComplaint<std::vector<json>> collect_runs(const Ask& ask, const Request& asked, json first,
                                             std::size_t most, bool with_earlier) {
   const json earlier = with_earlier ? view_array(first, "/earlier") : json::array();
@@ -183,7 +185,7 @@ OrComplaint<std::vector<json>> collect_runs(const Ask& ask, const Request& asked
   return runs;
 }
 
-// The line between containers of one name: whose points begin here.
+// The line between two containers of one name. It names the one whose points follow.
 std::string run_title(const json& run, const TextStyle& style) {
   std::string id = view_text(run, "/container/engine_id");
   if (id.empty()) id = view_text(run, "/container/path");
@@ -194,12 +196,12 @@ std::string run_title(const json& run, const TextStyle& style) {
          "\n";
 }
 
-// Prints pages one after the other, the titles with the first.
+// Prints pages one after the other. Only the first has titles.
 class HistoryText {
  public:
   explicit HistoryText(const CommonOptions& options) : options_(options) {}
 
-  // Between containers of one name: which begins here.
+  // Prints the title line of the next container.
   OrComplaint<void> begin(const json& run) {
     return put(run_title(run, text_style(options_, terminal_environment())));
   }
@@ -213,7 +215,7 @@ class HistoryText {
   bool begun_ = false;
 };
 
-// Page by page, so that the oldest are printed before the newest are read.
+// Prints page by page, so that the oldest points appear before the newest are read.
 OrComplaint<void> print_all(const Ask& ask, const Request& request, json first,
                             const json& earlier, HistoryText& text) {
   if (earlier.empty() && view_array(first, "/points").empty()) return text.page(first);
@@ -222,15 +224,15 @@ OrComplaint<void> print_all(const Ask& ask, const Request& request, json first,
     if (const auto begun = text.begin(run); !begun) return begun;
     auto page = first_of(ask, request, run);
     if (!page) return std::unexpected(page.error());
-    if (const auto told = each_points(ask, request, *std::move(page), take); !told)
-      return told;
+    if (const auto done = each_points(ask, request, *std::move(page), take); !done)
+      return done;
   }
   if (!earlier.empty())
     if (const auto begun = text.begin(first); !begun) return begun;
   return each_points(ask, request, std::move(first), take);
 }
 
-// Rows of CSV do not say whose they are: they are of the last container alone.
+// CSV rows do not name their container, so only the last container is printed.
 OrComplaint<void> print_history(const Ask& ask, const Request& request, json first,
                                 std::optional<std::size_t> newest, const CommonOptions& options) {
   HistoryText text(options);
@@ -242,12 +244,12 @@ OrComplaint<void> print_history(const Ask& ask, const Request& request, json fir
   for (const json& run : *runs) {
     if (runs->size() > 1)
       if (const auto begun = text.begin(run); !begun) return begun;
-    if (const auto told = text.page(run); !told) return told;
+    if (const auto done = text.page(run); !done) return done;
   }
   return {};
 }
 
-// In one document: earlier containers with their points, and this one as ever.
+// Returns one document: the last container, with the earlier ones and their points in "earlier".
 OrComplaint<json> history_document(const Ask& ask, const Request& request, json first,
                                    std::optional<std::size_t> newest) {
   auto runs = collect_runs(ask, request, std::move(first),
@@ -269,7 +271,7 @@ void warn_unreadable(const json& reply) {
   if (!why.empty()) complain_incomplete(memory_alone(why));
 }
 
-int tell_history(Request request, const std::string& state_dir, const CommonOptions& options) {
+int run_history(Request request, const std::string& state_dir, const CommonOptions& options) {
   const auto ask = history_source(options, state_dir);
   if (!ask) return complain(ask.error());
   std::optional<std::size_t> newest;
@@ -279,19 +281,19 @@ int tell_history(Request request, const std::string& state_dir, const CommonOpti
   if (!first) return complain(first.error());
   warn_unreadable(*first);
   if (options.output != Output::json && options.output != Output::openmetrics) {
-    const auto told = print_history(*ask, request, *std::move(first), newest, options);
-    return told ? 0 : complain(told.error());
+    const auto done = print_history(*ask, request, *std::move(first), newest, options);
+    return done ? 0 : complain(done.error());
   }
   const auto body = history_document(*ask, request, *std::move(first), newest);
   return body ? print(kHistoryForm, *body, options) : complain(body.error());
 }
 
-int tell_events(Request request, const std::string& state_dir, const CommonOptions& options) {
+int run_events(Request request, const std::string& state_dir, const CommonOptions& options) {
   const auto ask = history_source(options, state_dir);
-  return ask ? tell(*ask, std::move(request), options) : complain(ask.error());
+  return ask ? print_events(*ask, std::move(request), options) : complain(ask.error());
 }
 
-// Asks again from a little before the last event on, and leaves out what was printed.
+// Repeats the request from shortly before the last event, and leaves out what was printed.
 int follow_events(Request request, CommonOptions options) {
   std::set<std::string> printed;
   const double now = now_seconds();
@@ -307,7 +309,7 @@ int follow_events(Request request, CommonOptions options) {
     json fresh = {{"schema", kSchema}, {"events", json::array()}};
     std::set<std::string> seen;
     const json& events = view_array(*body, "/events");
-    // What the limit left out does not come as new.
+    // Events that the limit left out must not appear as new later.
     if (const auto limit = request.number("limit");
         limit && static_cast<double>(events.size()) >= *limit)
       begin = std::max(begin, view_number(events.front(), "/time").value_or(0) + kStepSeconds);
@@ -318,10 +320,10 @@ int follow_events(Request request, CommonOptions options) {
       const double time = view_number(event, "/time").value_or(0);
       request.args["from_seconds"] = std::max(begin, time - kFollowOverlapSeconds);
     }
-    request.args.erase("limit");  // of what was there at the begin
+    request.args.erase("limit");  // the limit is for entries that existed at the start
     if (!request.args.contains("from_seconds")) request.args["from_seconds"] = now;
     printed = std::move(seen);
-    // The titles of CSV do not wait for an event.
+    // CSV titles are printed even before the first event.
     const bool titles = options.output == Output::csv && options.legend;
     if (titles || !fresh["events"].empty())
       if (const int code = print(kEventsForm, fresh, options); code != 0) return code;

@@ -1,4 +1,4 @@
-// What the daemon, or the files of one that has stopped, tell page by page: history and events.
+// history and events, read page by page from the daemon or from the files of a stopped one.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,16 +9,17 @@
 
 namespace cgphase {
 
-// One line on standard error: that not all of the history is told (HostHistory::incomplete).
+// Prints one line on standard error: part of the history is missing (HostHistory::incomplete).
 void complain_incomplete(const std::string& sentence);
-// The same where a reply says that the daemon tells only of what it has in memory, and why.
+// Does the same if a reply says that the daemon has only the history in its memory.
 void warn_unreadable(const nlohmann::json& reply);
 
-// Each prints and returns the exit code. `request` is for the daemon, of verb history or events;
-// its limit is of all pages together. Out of the files in `state_dir` where that is not empty.
-int tell_history(Request request, const std::string& state_dir, const CommonOptions& options);
-int tell_events(Request request, const std::string& state_dir, const CommonOptions& options);
-// From now on, or from when the request says. Ends with the daemon.
+// Each prints the result and returns the exit code. `request` has verb history or events; its limit
+// is for all pages together. If `state_dir` is not empty, its files are read instead of asking the
+// daemon.
+int run_history(Request request, const std::string& state_dir, const CommonOptions& options);
+int run_events(Request request, const std::string& state_dir, const CommonOptions& options);
+// Prints events from now on, or from the start of the request. Ends when the daemon does.
 int follow_events(Request request, CommonOptions options);
 
 }  // namespace cgphase

@@ -30,7 +30,8 @@ struct InstallWords {
   std::vector<std::string> traces;
 };
 
-// What is installed is what was read and checked, whatever happens to the file meanwhile.
+// Returns the text that was checked, so that this text is installed even if the file changes
+// meanwhile.
 OrComplaint<std::string> checked_text(const InstallWords& words) {
   const Result<std::string> text = read_file(words.file, kMaxModelFileBytes);
   if (!text) return complaint(text.error());
@@ -43,7 +44,7 @@ OrComplaint<std::string> checked_text(const InstallWords& words) {
   if (!proof) return complaint(proof.error());
   if (proof->violations > 0)
     return complaint(Exit::failure,
-                     fmt::format("{}: {} certified phases differ from the double engine's; it is "
+                     fmt::format("{}: {} certified phases differ from the double engine's; it was "
                                  "not installed (cgphase model check)",
                                  escape_name(words.file), proof->violations));
   return *text;
@@ -153,19 +154,19 @@ void add_installed_model_verbs(CLI::App& app, const CommonOptions& options, int&
                        const std::shared_ptr<InstallWords>& words) {
     CLI::App* const verb = model->add_subcommand(name, help);
     verb->add_option("--state-dir", words->state_dir,
-                     "that of a daemon that does not run, instead of asking one that does");
+                     "State directory of a daemon that does not run");
     verb->callback([words, body, &options, &exit_code] { exit_code = body(*words, options); });
     return verb;
   };
   const auto words = std::make_shared<InstallWords>();
   CLI::App* const installing =
-      add("install", "use a model on this host, at once and from now on (admin)", install, words);
-  installing->add_option("file", words->file, "model file")->required();
+      add("install", "Use a model on this host from now on (admin)", install, words);
+  installing->add_option("file", words->file, "Model file")->required();
   installing->add_option("traces", words->traces,
-                         "traces on which its fixed point must prove itself first");
-  add("rollback", "use the model before again (admin)", roll_back,
+                         "Traces on which its fixed-point arithmetic must pass first");
+  add("rollback", "Return to the previous model (admin)", roll_back,
       std::make_shared<InstallWords>());
-  add("list", "the models of this host, and which is in use", list,
+  add("list", "Show the models of this host, and which is in use", list,
       std::make_shared<InstallWords>());
 }
 

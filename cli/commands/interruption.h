@@ -1,13 +1,13 @@
-// Lets a verb that has made temporary files end by itself, so that they go with it.
+// Lets a verb clean up its temporary files when a signal ends it.
 #pragma once
 
 #include "base/result.h"
 
 namespace cgphase {
 
-// From now on SIGINT, SIGTERM and SIGHUP, but for those that are ignored, are only noted.
+// From now on, SIGINT, SIGTERM and SIGHUP only set a flag. Ignored signals stay ignored.
 void catch_interruptions();
-// Errors: io, once one has come.
+// Errors: io, after one of these signals.
 Status not_interrupted();
 
 }  // namespace cgphase

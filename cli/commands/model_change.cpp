@@ -19,7 +19,7 @@ using nlohmann::json;
 
 constexpr const char* kStateDir = "/var/lib/cgphase";
 
-// A value as it stands in the file: text in quotes, which JSON reads as well, or a number.
+// Parses a value of the configuration. Quoted text and numbers of TOML are JSON, too.
 json toml_value(const std::string& text) { return json::parse(text, nullptr, false); }
 
 void take_row(const json& row, HostSetting& host) {
@@ -34,7 +34,7 @@ void take_row(const json& row, HostSetting& host) {
   if (key == "rails.at_risk_ratio" && value.is_number()) host.at_risk_ratio = value.get<double>();
 }
 
-// That a daemon which starts now would use.
+// Returns the path of the model that a daemon would use if it started now.
 OrComplaint<std::string> model_without_daemon(const std::string& state_dir) {
   const Result<InstalledModels> found = installed_models(state_dir);
   if (!found) return complaint(found.error());
@@ -43,11 +43,11 @@ OrComplaint<std::string> model_without_daemon(const std::string& state_dir) {
   return default_model_path();
 }
 
-// Only then is anything changed that cannot be taken back.
-std::optional<Complaint> tell(const CommonOptions& options, const HostSetting& host,
+// Asks a running daemon to load the model. The caller deletes old models only after this succeeded.
+std::optional<Complaint> notify_daemon(const CommonOptions& options, const HostSetting& host,
                               ActionReport& report) {
   if (!host.running) {
-    report.done += "; the daemon takes it when it starts";
+    report.done += "; the daemon uses it from its next start";
     return std::nullopt;
   }
   const auto body =
@@ -85,9 +85,9 @@ OrComplaint<HostSetting> host_setting(const CommonOptions& options, const std::s
 
 std::optional<Complaint> check_may_change(const HostSetting& host) {
   if (host.model_set_at.empty()) return std::nullopt;
-  return Complaint{Exit::invalid, "the configuration names a model (" + host.model_set_at +
-                                      "), which goes before an installed one: remove that line "
-                                      "and reload first"};
+  return Complaint{Exit::invalid,
+                   "the configuration names a model (" + host.model_set_at +
+                       "), which overrides an installed one: remove that line and reload first"};
 }
 
 OrComplaint<ActionReport> install_model(const CommonOptions& options, const HostSetting& host,
@@ -106,15 +106,15 @@ OrComplaint<ActionReport> install_model(const CommonOptions& options, const Host
   if (const Status used = installer->use(added->number); !used)
     wrong = complaint(used.error()).error();
   else
-    wrong = tell(options, host, report);
+    wrong = notify_daemon(options, host, report);
   if (wrong) {
     const Status back = installer->use(before), removed = installer->remove(added->number);
     for (const Status* failed : {&back, &removed})
-      if (!*failed) wrong->text += "; and it cannot be taken back: " + failed->error().text;
+      if (!*failed) wrong->text += "; undoing this failed, too: " + failed->error().text;
     return std::unexpected(*wrong);
   }
   if (const Status tidied = installer->tidy(before); !tidied)
-    report.failures.push_back("an old model stays: " + tidied.error().text);
+    report.failures.push_back("an old model was not deleted: " + tidied.error().text);
   return report;
 }
 
@@ -123,9 +123,8 @@ OrComplaint<ActionReport> roll_back_model(const CommonOptions& options, const Ho
   const Result<InstalledModels> found = installed_models(host.state_dir);
   if (!found) return complaint(found.error());
   if (!found->current)
-    return complaint(Exit::failure, "there is no model to go back from in " +
-                                        printable(host.state_dir) +
-                                        ": the package's is in use; `cgphase model list`");
+    return complaint(Exit::failure, "no model is installed in " + printable(host.state_dir) +
+                                        ", the package's is in use; see `cgphase model list`");
   std::optional<std::uint64_t> before;
   std::string undo;
   for (const InstalledModel& model : found->in_order()) {
@@ -140,9 +139,9 @@ OrComplaint<ActionReport> roll_back_model(const CommonOptions& options, const Ho
                               named(found->current),
                       .undo = undo, .changes = {}, .failures = {}};
   if (const Status used = installer->use(before); !used) return complaint(used.error());
-  if (auto wrong = tell(options, host, report)) {
+  if (auto wrong = notify_daemon(options, host, report)) {
     if (const Status back = installer->use(found->current); !back)
-      wrong->text += "; and it cannot be taken back: " + back.error().text;
+      wrong->text += "; undoing this failed, too: " + back.error().text;
     return std::unexpected(*wrong);
   }
   return report;
@@ -150,8 +149,9 @@ OrComplaint<ActionReport> roll_back_model(const CommonOptions& options, const Ho
 
 Status check_for_daemon(const Model& model, const std::string& name) {
   if (schema_columns(model.schema).empty()) return {};
-  return failure(ErrorKind::invalid, name + ": looks at columns of traces, which the daemon does "
-                                            "not have: it cannot be installed");
+  return failure(
+      ErrorKind::invalid,
+      name + ": uses columns of traces, which the daemon does not have: it cannot be installed");
 }
 
 int print_change(const OrComplaint<ActionReport>& change, const CommonOptions& options) {

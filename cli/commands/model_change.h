@@ -1,5 +1,5 @@
-// Changing the model that this host uses: the files below its state directory, and the daemon that
-// is told, where one runs. All of it or nothing.
+// Changes the model that this host uses: the files in its state directory, and the running daemon.
+// Either both change or neither.
 #pragma once
 
 #include <optional>
@@ -14,36 +14,38 @@
 
 namespace cgphase {
 
-// What the daemon that answers works with, or what it would where none does.
+// Settings of the running daemon, or those that a daemon would have if none runs.
 struct HostSetting {
-  bool running = false;         // a daemon answers, and it is that of `state_dir`
+  bool running = false;         // a daemon with this `state_dir` answers
   std::string state_dir;
-  std::string model;            // that it uses; without one the installed one, or the package's
-  std::string model_set_at;     // where the configuration names one; empty: it does not
+  std::string model;            // path of the model in use, or that a daemon would use
+  std::string model_set_at;     // where the configuration names a model; empty: it names none
   std::string policy = "phase";
-  std::optional<double> risk;             // absent: the shipped one
-  std::optional<double> at_risk_ratio;    // the same
+  std::optional<double> risk;             // absent: the default
+  std::optional<double> at_risk_ratio;    // absent: the default
 };
 
-// `state_dir` of a daemon that does not run; empty: the daemon's, or /var/lib/cgphase where nobody
-// answers. Complaints: those of ask_daemon but for unreachable, and of what is not there.
+// Reads the setting. `state_dir` belongs to a stopped daemon; if empty, the running daemon's is
+// used, or /var/lib/cgphase if none answers. Complaints: those of ask_daemon except unreachable;
+// those of reading the files.
 OrComplaint<HostSetting> host_setting(const CommonOptions& options, const std::string& state_dir);
 
-// Invalid where the configuration names a model, which goes before any other.
+// Returns invalid if the configuration names a model, because that overrides any other.
 std::optional<Complaint> check_may_change(const HostSetting& host);
 
-// Puts a model, which was checked, in use. Complaints: check_may_change(), denied, failure, and
-// what the daemon says. Then all is as before.
+// Installs a checked model and puts it in use. Complaints: check_may_change(), denied, failure, and
+// those of the daemon. After a complaint the previous model is in use.
 OrComplaint<ActionReport> install_model(const CommonOptions& options, const HostSetting& host,
                                         std::string_view text);
-// The one before, or the package's, is in use again. Complaints as install_model(), and failure
-// where none is installed.
+// Puts the previous model, or the package's, in use again. Complaints: those of install_model(),
+// and failure if none is installed.
 OrComplaint<ActionReport> roll_back_model(const CommonOptions& options, const HostSetting& host);
 
-// What the daemon could not live with: columns of traces.
+// Errors: invalid, if the model uses columns of traces, which the daemon does not have.
 Status check_for_daemon(const Model& model, const std::string& name);
 
-// What was changed, on standard output, or why not. Returns the exit code.
+// Prints what was changed on standard output, or the complaint on standard error. Returns the exit
+// code.
 int print_change(const OrComplaint<ActionReport>& change, const CommonOptions& options);
 
 }  // namespace cgphase

@@ -1,5 +1,5 @@
-// `cgphase model check`: a model file read as the daemon would, and how far its integers can be
-// trusted.
+// `cgphase model check`: validates a model file as the daemon does, and checks its fixed-point
+// arithmetic.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@ namespace cgphase {
 
 struct ModelCheckOptions {
   std::string model;
-  std::vector<std::string> traces;  // may be empty: the bounds alone
+  std::vector<std::string> traces;  // empty: only the error bounds
   bool as_json = false;
 };
 
-// The report, to be printed also where a violation makes the verb fail.
+// The report. It is printed even if a violation makes the verb fail.
 struct ModelCheckReport {
   std::string text;
   std::size_t violations = 0;

@@ -1,4 +1,4 @@
-// The verbs of cgphase that need no daemon: predict, train, expand, model.
+// The verbs train and model, which need no daemon.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -59,7 +59,7 @@ Status parse_clusters(TrainVerbOptions& options) {
   return {};
 }
 
-// For the release's way, which looks at all rows again and again.
+// Training as in the release reads all rows several times, so the traces stay in memory.
 Result<std::vector<Trace>> read_traces(const std::vector<std::string>& paths,
                                        const TraceOptions& options) {
   std::vector<Trace> traces;
@@ -73,7 +73,7 @@ Result<std::vector<Trace>> read_traces(const std::vector<std::string>& paths,
 
 using Progress = std::function<void(const EpochReport&)>;
 
-// Of the traces only the feature vectors are kept.
+// Keeps only the feature vectors of the traces in memory.
 Result<Model> train_own(const TrainVerbOptions& options, const Progress& progress) {
   DatasetMaker maker(options.train.schema, options.train.step_seconds, options.train.history);
   std::vector<TraceSource> sources;
@@ -85,7 +85,7 @@ Result<Model> train_own(const TrainVerbOptions& options, const Progress& progres
   return train(options.train, maker.finish(), sources, progress);
 }
 
-// What a phase looks like, one line each.
+// Describes the phases, one line each.
 std::string describe_phases(const Model& model) {
   std::string out =
       fmt::format("{:>5} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "phase", "samples", "cpu mean",
@@ -117,7 +117,7 @@ std::string describe(const Model& model) {
   return out;
 }
 
-// The options that both ways share have other defaults in the release: only those given count.
+// The release has other defaults for the shared options, so only options that were given count.
 Result<Model> train_compat(const CLI::App& verb, const TrainVerbOptions& options,
                            const Progress& progress) {
   TraceOptions columns;
@@ -131,8 +131,9 @@ Result<Model> train_compat(const CLI::App& verb, const TrainVerbOptions& options
   if (given("--epochs")) training.epochs = options.train.epochs;
   if (given("--learning-rate")) training.learning_rate = options.train.learning_rate;
   if (options.train.clusters == kAutomaticClusters)
-    return failure(ErrorKind::invalid, "--clusters auto: the release has no such thing; give a "
-                                       "number, or leave --compat away");
+    return failure(
+        ErrorKind::invalid,
+        "--clusters auto: not available with --compat; give a number or leave out --compat");
   if (given("--clusters")) training.clusters = options.train.clusters;
   training.seed = options.train.seed;
   training.shuffle = !options.in_order;
@@ -150,7 +151,7 @@ double seconds_since(std::chrono::steady_clock::time_point begun) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
 }
 
-// The remaining time is that of all epochs: training usually ends earlier.
+// The remaining time assumes all epochs; training usually ends earlier.
 std::string progress_text(const EpochReport& report, int most, double seconds) {
   const double rate = seconds > 0 ? report.epoch / seconds : 0;
   std::string text = fmt::format("epoch {} of at most {}  error {:.5f}  held out {:.5f}",
@@ -186,40 +187,42 @@ Status train_verb(const CLI::App& verb, TrainVerbOptions& options) {
 }  // namespace
 
 void add_train_verb(CLI::App& app, const CommonOptions&, int& exit_code) {
-  CLI::App* verb = app.add_subcommand("train", "make a model from traces");
+  CLI::App* verb = app.add_subcommand("train", "Train a model on traces");
   const auto options = std::make_shared<TrainVerbOptions>();
   TrainOptions& train = options->train;
-  verb->add_option("-o,--output", options->output, "model file to write")->required();
-  verb->add_option("traces", options->traces, "traces, CSV or CSV.gz")->required();
-  verb->add_option("--clusters", options->clusters, "number of phases, or auto")
+  verb->add_option("-o,--output", options->output, "Model file to write")->required();
+  verb->add_option("traces", options->traces, "Traces, CSV or CSV.gz")->required();
+  verb->add_option("--clusters", options->clusters, "Number of phases, or auto")
       ->capture_default_str();
-  verb->add_option("--hidden", train.hidden, "hidden units")->capture_default_str();
-  verb->add_option("--history", train.history, "steps of history")->capture_default_str();
-  verb->add_option("--epochs", train.epochs, "most epochs; 0 leaves the CRBM untrained")
+  verb->add_option("--hidden", train.hidden, "Number of hidden units")->capture_default_str();
+  verb->add_option("--history", train.history, "Steps of history")->capture_default_str();
+  verb->add_option("--epochs", train.epochs, "Most epochs; 0 leaves the CRBM untrained")
       ->capture_default_str();
-  verb->add_option("--learning-rate", train.learning_rate, "of the first epoch")
+  verb->add_option("--learning-rate", train.learning_rate, "Learning rate of the first epoch")
       ->capture_default_str();
-  verb->add_option("--stickiness", train.stickiness,
-                   "what a change of phase costs, in mean squared distances to the nearest "
-                   "centroid; 0 for none")
+  verb->add_option(
+          "--stickiness", train.stickiness,
+          "Cost of a change of phase, in mean squared distances to the nearest centroid; 0: none")
       ->capture_default_str();
-  verb->add_option("--step", train.step_seconds, "seconds per model step")->capture_default_str();
-  verb->add_option("--momentum", train.momentum, "of the CRBM's steps")->capture_default_str();
-  verb->add_option("--batch", train.batch, "windows per step of the CRBM; 1: each by itself")
+  verb->add_option("--step", train.step_seconds, "Seconds per model step")->capture_default_str();
+  verb->add_option("--momentum", train.momentum, "Momentum of the CRBM's training")
       ->capture_default_str();
-  verb->add_option("--features", options->features,
-                   "what the model looks at (docs/internals/model-file.md) [all but the optional "
-                   "ones, the two ratios in the logarithm]")
+  verb->add_option("--batch", train.batch, "Windows per training step of the CRBM")
+      ->capture_default_str();
+  verb->add_option(
+          "--features", options->features,
+          "Features of the model [all but the optional ones, the two ratios as logarithms]")
       ->delimiter(',');
-  verb->add_option("--seed", train.seed, "same seed and traces, same model")
+  verb->add_option("--seed", train.seed, "Seed; the same seed and traces give the same model")
       ->capture_default_str();
-  CLI::Option* compat = verb->add_flag(
-      "--compat", options->compat, "as the released AI4DL trains (its eight columns, no stopping)");
+  CLI::Option* compat =
+      verb->add_flag("--compat", options->compat,
+                     "Train as the released AI4DL does (its eight columns, no early stop)");
   for (const char* ours : {"--features", "--step", "--stickiness", "--momentum", "--batch"})
     verb->get_option(ours)->excludes(compat);
-  verb->add_option("--initial", options->initial, "with --compat: weights to begin with, as JSON")
+  verb->add_option("--initial", options->initial, "With --compat: initial weights as JSON")
       ->needs(compat);
-  verb->add_flag("--in-order", options->in_order, "with --compat: windows in file order")
+  verb->add_flag("--in-order", options->in_order, "With --compat: use windows in file order")
       ->needs(compat);
   verb->callback([verb, options, &exit_code] {
     exit_code = finish(train_verb(*verb, *options));
@@ -260,18 +263,18 @@ struct MergeOptions {
   bool only_traces = false;
 };
 
-// What was added up, as provenance tells it: as many names as it has room for.
-std::string tell_merged(const std::vector<std::string>& parts) {
-  std::string told = "cgphase model merge: ";
+// Lists what was added up, for the provenance. Names that do not fit are counted.
+std::string merged_text(const std::vector<std::string>& parts) {
+  std::string text = "cgphase model merge: ";
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::string rest = fmt::format("and {} more", parts.size() - i);
-    if (told.size() + parts[i].size() + rest.size() + 2 > kMaxTextBytes) return told + rest;
-    told += parts[i] + (i + 1 < parts.size() ? ", " : "");
+    if (text.size() + parts[i].size() + rest.size() + 2 > kMaxTextBytes) return text + rest;
+    text += parts[i] + (i + 1 < parts.size() ? ", " : "");
   }
-  return told;
+  return text;
 }
 
-std::string told_part(const std::string& path, std::uint32_t crc) {
+std::string part_text(const std::string& path, std::uint32_t crc) {
   return fmt::format("{} crc32c {:08x}",
                      escape_name(std::filesystem::path(path).filename().string()), crc);
 }
@@ -286,7 +289,7 @@ Status merge(const MergeOptions& options) {
   for (const std::string& path : options.models) {
     Result<Model> model = load_model(path);
     if (!model) return std::unexpected(model.error());
-    parts.push_back(told_part(path, crc32c(serialize_model(*model))));
+    parts.push_back(part_text(path, crc32c(serialize_model(*model))));
     if (!merged) {
       merged = *std::move(model);
       continue;
@@ -301,23 +304,22 @@ Status merge(const MergeOptions& options) {
     if (!windows) return std::unexpected(windows.error());
     add_statistics(*merged, count_phases(*merged, windows->data));
     for (const TraceSource& source : windows->sources)
-      parts.push_back(told_part(source.path, source.crc));
+      parts.push_back(part_text(source.path, source.crc));
   }
-  merged->provenance["statistics"] = tell_merged(parts);
+  merged->provenance["statistics"] = merged_text(parts);
   if (Status sound = check_model(*merged, "merged model"); !sound) return sound;
   if (Status saved = emit(serialize_model(*merged), options.output); !saved) return saved;
   return emit_beside(describe_phases(*merged), options.output);
 }
 
 void add_merge(CLI::App& models, int& exit_code) {
-  CLI::App* verb = models.add_subcommand(
-      "merge", "add up what several hosts' models, or their traces, tell of the same phases");
+  CLI::App* verb = models.add_subcommand("merge", "Add up statistics of models of several hosts");
   const auto options = std::make_shared<MergeOptions>();
-  verb->add_option("models", options->models, "model files of the same phases")->required();
-  verb->add_option("-o,--output", options->output, "model file to write")->required();
-  CLI::Option* traces = verb->add_option(
-      "--traces", options->traces, "traces, CSV or CSV.gz, in which the phases are counted too");
-  verb->add_flag("--only-traces", options->only_traces, "forget what the models counted before")
+  verb->add_option("models", options->models, "Model files of the same phases")->required();
+  verb->add_option("-o,--output", options->output, "Model file to write")->required();
+  CLI::Option* traces =
+      verb->add_option("--traces", options->traces, "Traces, CSV or CSV.gz, to count as well");
+  verb->add_flag("--only-traces", options->only_traces, "Forget what the models counted before")
       ->needs(traces);
   verb->callback([options, &exit_code] { exit_code = finish(merge(*options)); });
 }
@@ -325,30 +327,31 @@ void add_merge(CLI::App& models, int& exit_code) {
 }  // namespace
 
 void add_model_verb(CLI::App& app, const CommonOptions&, int& exit_code) {
-  CLI::App* verb = app.add_subcommand("model", "model files, and which this host uses");
+  CLI::App* verb = app.add_subcommand("model", "Show, check, install or convert models");
   verb->require_subcommand(1);
   struct Paths {
     std::string file = default_model_path(), output;
     bool expanded = false;
   };
   const auto paths = std::make_shared<Paths>();
-  CLI::App* showing = verb->add_subcommand("show", "what a model holds");
-  showing->add_option("file", paths->file, "model file")->capture_default_str();
+  CLI::App* showing = verb->add_subcommand("show", "Show the content of a model");
+  showing->add_option("file", paths->file, "Model file")->capture_default_str();
   showing->callback([paths, &exit_code] { exit_code = finish(show(paths->file)); });
-  CLI::App* checking = verb->add_subcommand(
-      "check", "read a model as the daemon would, and prove its fixed point on traces");
+  CLI::App* checking =
+      verb->add_subcommand("check", "Validate a model, and its fixed-point arithmetic on traces");
   const auto checked = std::make_shared<ModelCheckOptions>();
   checked->model = default_model_path();
-  checking->add_option("file", checked->model, "model file")->capture_default_str();
-  checking->add_option("traces", checked->traces, "traces, CSV or CSV.gz");
-  checking->add_flag("--json", checked->as_json, "JSON instead of text");
+  checking->add_option("file", checked->model, "Model file")->capture_default_str();
+  checking->add_option("traces", checked->traces, "Traces, CSV or CSV.gz");
+  checking->add_flag("--json", checked->as_json, "Print JSON instead of text");
   checking->callback(
       [checked, &exit_code] { exit_code = finish(check(*checked)); });
-  CLI::App* importing = verb->add_subcommand("import", "make a model file of AI4DL's parameters");
+  CLI::App* importing =
+      verb->add_subcommand("import", "Convert AI4DL's parameters to a model file");
   importing->add_option("file", paths->file, "AI4DL's parameters as JSON")->required();
-  importing->add_option("-o,--output", paths->output, "model file to write")->required();
+  importing->add_option("-o,--output", paths->output, "Model file to write")->required();
   importing->add_flag("--expanded", paths->expanded,
-                      "with the parts of the phase that was expanded (kmeans_sub)");
+                      "Include the parts of the expanded phase (kmeans_sub)");
   importing->callback([paths, &exit_code] {
     exit_code = finish(import_parameters(paths->file, paths->output, paths->expanded));
   });

@@ -15,10 +15,10 @@ Status check_windows(const Dataset& data, const Model& model,
       paths.size() > 1 ? fmt::format(" and {} more", paths.size() - 1) : std::string();
   return failure(
       ErrorKind::invalid,
-      fmt::format("{}{}: gives no window of {} steps of {} s in which the model's features were "
-                  "measured without a gap: record longer, or columns that the model looks at "
-                  "(cgphase model show)",
-                  paths.front(), more, data.history + 1, model.step_seconds));
+      fmt::format(
+          "{}{}: has no window of {} steps of {} s with all features of the model and no gap: "
+          "record longer, or record the columns that the model uses (cgphase model show)",
+          paths.front(), more, data.history + 1, model.step_seconds));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Traces as a model sees them.
+// Turns traces into windows of a model's features.
 #pragma once
 
 #include <string>
@@ -11,16 +11,16 @@
 
 namespace cgphase {
 
-// The windows of all traces, by the model's schema, step, history and its own scaler. Errors are
-// those of TraceReader, and invalid where there is no window at all. `paths` is not empty.
+// Returns the windows of all traces, made with the model's schema, step, history and scaler.
+// `paths` is not empty. Errors: those of TraceReader; invalid, if there is no window.
 struct ModelWindows {
   Dataset data;
   std::vector<TraceSource> sources;
 };
 Result<ModelWindows> model_windows(const Model& model, const std::vector<std::string>& paths);
 
-// Adds the windows of one trace that is read with these columns, and tells what was read. Errors
-// are those of TraceReader.
+// Adds the windows of one trace, read with these columns. Returns the source of the trace. Errors:
+// those of TraceReader.
 Result<TraceSource> add_trace(DatasetMaker& maker, const std::string& path,
                               const std::vector<std::string>& columns);
 

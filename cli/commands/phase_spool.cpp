@@ -47,7 +47,7 @@ Status PhaseSpool::add(std::size_t execution, const Row& row) {
   return ++waiting_ < kRowsInMemory ? Status() : write_waiting();
 }
 
-// Appends the waiting rows to `out` as a run that will lie at the end of the file.
+// Appends the waiting rows to `out` as a run. `out` will be written at the end of the file.
 Status PhaseSpool::append_run(Chain& chain, std::vector<char>& out) {
   const std::int64_t at = file_bytes_ + static_cast<std::int64_t>(out.size());
   if (chain.first < 0) {
@@ -59,7 +59,7 @@ Status PhaseSpool::append_run(Chain& chain, std::vector<char>& out) {
   const Run run{.next = -1, .rows = chain.waiting.size()};
   append(out, std::span(&run, 1));
   append(out, std::span<const Row>(chain.waiting));
-  chain.waiting = std::vector<Row>();  // gives its memory back, which {} would not
+  chain.waiting = std::vector<Row>();  // frees the memory, which {} would not
   return {};
 }
 

@@ -1,5 +1,5 @@
-// The phases of a trace, kept until all of it was read: in memory while they are few, else in a
-// temporary file.
+// Stores the phases of a trace until all of it was read: in memory, or in a temporary file if there
+// are many.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@
 
 namespace cgphase {
 
-// Rows of several executions that come in any order are read execution by execution. It takes
-// memory for each execution and for kRowsInMemory rows, whatever the number of rows.
+// Takes rows of several executions in any order; read() returns them execution by execution. Memory
+// is needed for each execution and for kRowsInMemory rows, whatever the number of rows.
 class PhaseSpool {
  public:
   static constexpr std::size_t kRowsInMemory = 64 * 1024;
@@ -26,21 +26,22 @@ class PhaseSpool {
     Phase phase;
   };
 
-  // Executions are counted from 0. Errors: of the temporary file.
+  // Executions are counted from 0. Errors: those of the temporary file.
   Status add(std::size_t execution, const Row& row);
-  // The rows of one execution in the order in which they came, piece by piece, until `take` fails.
+  // Passes the rows of one execution to `take`, in order of arrival and in pieces, until `take`
+  // fails.
   Status read(std::size_t execution,
               const std::function<Status(std::span<const Row>)>& take) const;
 
  private:
-  // In the file each execution is a chain of runs: this, then so many rows.
+  // In the file each execution is a chain of runs: this header, then `rows` rows.
   struct Run {
-    std::int64_t next = -1;  // where in the file; -1 at the end
+    std::int64_t next = -1;  // offset in the file; -1: the last run
     std::uint64_t rows = 0;
   };
   struct Chain {
     std::int64_t first = -1, last = -1;
-    std::vector<Row> waiting;  // behind those in the file
+    std::vector<Row> waiting;  // after the rows in the file
   };
 
   Status write_waiting();

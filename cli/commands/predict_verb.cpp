@@ -49,10 +49,10 @@ std::string feature_list(const Model& model) {
   return list;
 }
 
-// Who says the phases of one execution.
+// Returns the phase of each row of one execution.
 using Follower = std::move_only_function<Phase(const ExecutionHeader&, const TraceRow&)>;
 
-// Over all executions.
+// What any execution had.
 struct Seen {
   bool steps = false, measured = false;
 };
@@ -82,9 +82,9 @@ Status follow(TraceReader& reader, const std::shared_ptr<const PhaseEngine>& eng
     return spool.add(reader.index(), {row.wall_time, phase});
   });
   if (!read || !seen.steps || seen.measured) return read;
-  return failure(ErrorKind::invalid,
-                 reader.path() + ": no row has anything that the model looks at (" +
-                     feature_list(engine->model()) + "): record it, or take another model");
+  return failure(ErrorKind::invalid, reader.path() + ": no row has any feature of the model (" +
+                                         feature_list(engine->model()) +
+                                         "): record them, or use another model");
 }
 
 void append_csv(const std::string& id, const PhaseSpool::Row& row, std::string& out) {
@@ -126,7 +126,7 @@ json margin_json(const Phase& phase) {
   return phase.state == PhaseState::not_enough_history ? json() : json(phase.margin);
 }
 
-// Of all rows of one execution.
+// Writes one value per row of one execution.
 Status write_array(const PhaseSpool& phases, std::size_t execution, json (*value)(const Phase&),
                    TextOutput& output) {
   std::string_view before = "[";
@@ -142,7 +142,7 @@ Status write_array(const PhaseSpool& phases, std::size_t execution, json (*value
   return status ? output.write("]") : status;
 }
 
-// The keys in the order of all our JSON, that of the alphabet.
+// The keys are in alphabetical order, as in all our JSON.
 Status write_json(std::span<const ExecutionHeader> executions, const PhaseSpool& phases,
                   TextOutput& output) {
   std::string before = R"({"executions":[)";
@@ -158,7 +158,7 @@ Status write_json(std::span<const ExecutionHeader> executions, const PhaseSpool&
   return output.write((executions.empty() ? before : "}") + R"(],"schema":1})" + "\n");
 }
 
-// Nothing is written before all of the trace was read.
+// Nothing is written before the whole trace was read, so that a bad row leaves no partial output.
 Status predict(const PredictOptions& options) {
   Result<Model> model = load_model(options.model);
   if (!model) return std::unexpected(model.error());
@@ -185,17 +185,18 @@ Status predict(const PredictOptions& options) {
 }  // namespace
 
 void add_predict_verb(CLI::App& app, const CommonOptions& common, int& exit_code) {
-  CLI::App* verb = app.add_subcommand("predict", "phase per sample of a trace, as CSV or JSON");
+  CLI::App* verb =
+      app.add_subcommand("predict", "Print the phase of each sample of a trace, as CSV or JSON");
   const auto options = std::make_shared<PredictOptions>();
-  verb->add_option("--model", options->model, "model file")->capture_default_str();
-  verb->add_option("trace", options->trace, "trace, CSV or CSV.gz")->required();
-  verb->add_option("--output", options->output, "file to write instead of standard output");
+  verb->add_option("--model", options->model, "Model file")->capture_default_str();
+  verb->add_option("trace", options->trace, "Trace, CSV or CSV.gz")->required();
+  verb->add_option("--output", options->output, "File to write instead of standard output");
   verb->add_option_function<std::string>(
           "-o", [options](const std::string& form) { options->as_json = form == "json"; },
-          "csv or json")
+          "Output format [csv]")
       ->check(CLI::IsMember({"csv", "json"}));
-  verb->add_flag("--json", options->as_json, "JSON instead of CSV");
-  verb->add_flag("--compat", options->compat, "reproduce AI4DL's Predict (imported models)");
+  verb->add_flag("--json", options->as_json, "Print JSON instead of CSV");
+  verb->add_flag("--compat", options->compat, "Reproduce AI4DL's Predict (imported models)");
   verb->callback([options, &common, &exit_code] {
     options->legend = common.legend;
     exit_code = finish(predict(*options));

@@ -1,4 +1,4 @@
-// The verb record: this host's history as a trace in a file.
+// The verb record: writes this host's history as a trace file.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -36,9 +36,8 @@ struct RecordOptions {
 
 constexpr std::chrono::nanoseconds kLongestRecord = std::chrono::hours(24 * 30);
 
-// The signals that end the wait, but for those that are ignored, as by nohup. While this object
-// lives, or until it lets go, they are held back: one that comes after the wait loses nothing of
-// what was recorded.
+// Blocks the signals that end the wait, except ignored ones (nohup), while this object lives or
+// until unblock(). A signal after the wait then loses nothing of what was recorded.
 class EndingSignals {
  public:
   EndingSignals() {
@@ -57,7 +56,7 @@ class EndingSignals {
     ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
 
-  // Until one comes, but no longer than this.
+  // Waits for such a signal, at most this long.
   void wait(std::chrono::nanoseconds duration) const {
     const auto end = std::chrono::steady_clock::now() + duration;
     for (;;) {
@@ -68,10 +67,11 @@ class EndingSignals {
     }
   }
 
-  // From now on they end the command at once, as they did before.
-  void let_go() const { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  // Restores the signals: they end the command at once again.
+  void unblock() const { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
-  // Whether Ctrl-C came after the wait: then the command ends by it with this object.
+  // True if Ctrl-C came after the wait. The pending signal ends the command when this object is
+  // destroyed.
   bool interrupted() const {
     sigset_t pending;
     ::sigpending(&pending);
@@ -82,7 +82,7 @@ class EndingSignals {
   sigset_t ending_, before_;
 };
 
-// The time that `text` means; false, and a complaint, where it is none.
+// Parses a time. Returns false after a complaint if `text` is not a time.
 bool take_time(const std::string& text, bool utc, std::optional<WallTime>& time, int& exit_code) {
   if (text.empty()) return true;
   const Result<WallTime> parsed = parse_time(text, SystemClock().wall_now(), utc);
@@ -91,26 +91,26 @@ bool take_time(const std::string& text, bool utc, std::optional<WallTime>& time,
   return parsed.has_value();
 }
 
-// What keeps the recording from its place is told before the wait. What reads a pipe waits too; a
-// temporary file would lie there if the wait is killed.
-Status take_place(const std::string& path, std::optional<TextOutput>& output) {
+// Reports before the wait if the file cannot be written. A pipe is opened now, because its reader
+// waits, too. A regular file is opened later: a killed wait would leave its temporary file behind.
+Status open_early(const std::string& path, std::optional<TextOutput>& output) {
   Result<TextOutput> opened = TextOutput::open(path);
   if (!opened) return std::unexpected(opened.error());
   if (opened->writes_through()) output.emplace(*std::move(opened));
   return {};
 }
 
-// From now on for so long. Before the wait it is told that nobody answers, and which containers are
-// not there yet.
+// Waits for the duration. Before the wait it reports a daemon that does not answer and containers
+// that do not exist yet.
 std::optional<Complaint> follow(const std::string& duration_text, HostHistory& wanted,
                                 std::optional<EndingSignals>& signals) {
   if (wanted.since || wanted.until || !wanted.state_dir.empty())
-    return Complaint{Exit::usage, "--for begins now and asks the daemon: leave out --since, "
-                                  "--until and --state-dir"};
+    return Complaint{Exit::usage,
+                     "--for records from now on: leave out --since, --until and --state-dir"};
   const auto ns = parse_duration_ns(duration_text);
   if (!ns || *ns == 0 || std::chrono::nanoseconds(*ns) > kLongestRecord)
     return Complaint{Exit::usage, "--for " + escape_name(duration_text) +
-                                      " is no time up to 30 days (90s, 10m, 2h)"};
+                                      " is not a duration up to 30 days (90s, 10m, 2h)"};
   const auto there = ask_daemon(wanted.socket, {.verb = Verb::records, .args = {{"after", 0}}});
   if (!there) return there.error();
   for (const std::string& name : wanted.containers) {
@@ -127,22 +127,22 @@ std::optional<Complaint> follow(const std::string& duration_text, HostHistory& w
   return std::nullopt;
 }
 
-// A file that is written is there whole or, when anything fails, as it was before; not so a pipe.
+// A file is written completely or, if anything fails, left unchanged. A pipe may receive a part.
 std::expected<HostTraceCounts, Complaint> record(HostHistory wanted,
                                                  const RecordOptions& options) {
   const auto failed = [](const Status& status) { return complaint(status.error()); };
   const std::string& path = options.output;
-  std::optional<EndingSignals> signals;  // longer than the output, which cleans up
+  std::optional<EndingSignals> signals;  // outlives the output, which cleans up
   const auto go_on = [&signals] {
     return signals && signals->interrupted() ? failure(ErrorKind::io, "interrupted") : Status{};
   };
   std::optional<TextOutput> output;
   if (!options.duration.empty()) {
-    if (const Status place = take_place(path, output); !place) return failed(place);
+    if (const Status place = open_early(path, output); !place) return failed(place);
     if (const auto wrong = follow(options.duration, wanted, signals))
       return std::unexpected(*wrong);
-    // Whoever reads what is written through may never go on, and there is nothing to clear away.
-    if (output) signals->let_go();
+    // The reader of a pipe may block us for ever, and there is no temporary file to remove.
+    if (output) signals->unblock();
   }
   if (!output) {
     Result<TextOutput> opened = TextOutput::open(path);
@@ -187,20 +187,20 @@ int run(const RecordOptions& options, const CommonOptions& common) {
 }  // namespace
 
 void add_record_verb(CLI::App& app, const CommonOptions& options, int& exit_code) {
-  CLI::App* const verb =
-      app.add_subcommand("record", "This host's history as a trace, for replay, predict and train");
+  CLI::App* const verb = app.add_subcommand(
+      "record", "Write this host's history as a trace, for replay, predict and train");
   const auto words = std::make_shared<RecordOptions>();
   verb->add_option("container", words->containers,
-                   "only these: name, id (4 characters or more) or cgroup path");
-  verb->add_option("-o,--output", words->output, "trace to write: CSV, with gzip where it ends .gz")
+                   "Only these containers: name, id (4 or more characters) or cgroup path");
+  verb->add_option("-o,--output", words->output,
+                   "Trace to write: CSV, with gzip if the name ends in .gz")
       ->required();
   verb->add_option("--from,--since", words->since,
-                   "begin (-10m, \"3m ago\", ISO, epoch) [all there is]");
-  verb->add_option("--until", words->until, "end [now]");
+                   "Start time (-10m, \"3m ago\", ISO, epoch) [oldest]");
+  verb->add_option("--until", words->until, "End time [now]");
   verb->add_option("--for", words->duration,
-                   "from now on for so long (90s, 10m, 2h); Ctrl-C ends it earlier");
-  verb->add_option("--state-dir", words->state_dir,
-                   "read the files of a daemon that does not run, instead of asking one that does");
+                   "Record from now on for this time (90s, 10m, 2h); Ctrl-C ends it earlier");
+  verb->add_option("--state-dir", words->state_dir, "Read the files of a daemon that does not run");
   verb->callback([words, &options, &exit_code] { exit_code = run(*words, options); });
 }
 

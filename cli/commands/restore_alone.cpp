@@ -23,8 +23,8 @@ std::expected<nlohmann::json, Complaint> restore_alone(const std::string& progra
   const std::string said = printable(trim(end->said));
   if (end->exit != 0)
     return std::unexpected(
-        Complaint{Exit::failure, program + " could not restore all limits; what it could is "
-                                           "restored: " + said});
+        Complaint{Exit::failure,
+                  program + " could not restore all limits, the others are restored: " + said});
   return nlohmann::json{{"schema", kSchema},
                         {"done", "no daemon answers; cgphase-restore: " + said},
                         {"undo", ""},

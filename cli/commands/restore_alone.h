@@ -1,4 +1,4 @@
-// `restore --all` where no daemon answers: runs cgphase-restore, which needs only the leases.
+// `restore --all` without a daemon: runs cgphase-restore, which needs only the leases.
 #pragma once
 
 #include <expected>
@@ -9,10 +9,12 @@
 
 namespace cgphase {
 
-// cgphase-restore beside this program, else in /usr/lib/cgphase; empty where there is none.
+// Returns the path of cgphase-restore: beside this program, else in /usr/lib/cgphase; empty if
+// there is none.
 std::string find_restore_program();
 
-// Runs it and waits. The body has the form of an acting verb's reply (protocol/report.h).
+// Runs cgphase-restore and waits. Returns a body like the reply to an acting verb
+// (protocol/report.h).
 std::expected<nlohmann::json, Complaint> restore_alone(const std::string& program,
                                                        const std::string& runtime_directory,
                                                        const std::string& cgroup_root);

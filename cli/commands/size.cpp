@@ -26,11 +26,12 @@ constexpr std::array<ShirtSize, 5> kShirts = {{{"XS", 0.5, 1 * kGiBs},
                                                {"M", 2, 8 * kGiBs},
                                                {"L", 4, 16 * kGiBs},
                                                {"XL", 8, 32 * kGiBs}}};
-// A peak of one second that weighs less was forgotten: policy `phase` has the same.
+// A peak of one second with a smaller weight counts as forgotten, as in policy `phase`.
 constexpr double kForgottenWeight = 1.0 / 64;
-constexpr double kRuleOfThree = 3;  // no event in n samples: its share is below 3 / n, at 95 %
+// without an event in n samples its share is below 3 / n, at 95 %
+constexpr double kRuleOfThree = 3;
 
-// "1.35", "2": never less than `cores`, to a hundredth of a core.
+// Rounds up to a hundredth of a core.
 double up_to_centicores(double cores) {
   return std::max(std::ceil(cores * 100 - 1e-9) / 100, 0.01);
 }
@@ -117,7 +118,7 @@ std::string sentence(const json& sized, double risk) {
                       risk * 100, kSizeMemoryHeadroom * 100);
   const double shown = view_number(overall, "/risk_shown").value_or(1);
   if (shown > risk)
-    text += fmt::format("  so few samples cannot show a risk below {:.2g} %\n", shown * 100);
+    text += fmt::format("  too few samples to show a risk below {:.2g} %\n", shown * 100);
   return text;
 }
 
@@ -166,11 +167,11 @@ Sized size_of(std::string name, std::string kind, const PhaseRecords* records, d
   for (SizedPart& part : sized.phases)
     part.share = sized.overall.seconds > 0 ? part.seconds / sized.overall.seconds : 0;
   if (records == nullptr || records->empty())
-    sized.reason = "nothing was learned of it yet";
+    sized.reason = "nothing was learned about it yet";
   else if (!sized.overall.enough)
     sized.reason = fmt::format(
-        "{:.0f} samples over {:.0f} s of {} run{}; it takes {:.0f} samples, over {:.0f} s or of {} "
-        "runs",
+        "{:.0f} samples over {:.0f} s of {} run{}; needed are {:.0f} samples over {:.0f} s or of "
+        "{} runs",
         sized.overall.samples, sized.overall.seconds, sized.overall.runs,
         sized.overall.runs == 1 ? "" : "s", kSizeLeastSamples, kSizeLeastSeconds, kSizeLeastRuns);
   return sized;

@@ -1,4 +1,4 @@
-// The verb size: what to request the next time.
+// The verb size: shows what to request next time.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -33,14 +33,14 @@ struct SizeOptions {
   double risk = kSizeDefaultRisk;
 };
 
-// Null records for what is not there or was learned in another way.
+// Records are null if nothing was learned, or if it was learned by another policy.
 Sized sized(std::string name, const char* kind, const json& learned, double risk,
             const HostCapacity& host) {
   const Result<LearnedPhases> phases = learned_from_json(learned);
   return size_of(std::move(name), kind, phases ? &phases->records : nullptr, risk, host);
 }
 
-// The largest host of all runs that tell one: a service may move.
+// Returns the largest host of all runs that name one, because a service may move.
 HostCapacity largest_host(const std::vector<WatchedRun>& runs) {
   HostCapacity host;
   for (const WatchedRun& run : runs) {
@@ -57,9 +57,10 @@ Sizes live(const SizeOptions& options, const CommonOptions& common) {
   const auto body = ask_daemon(common.socket, {.verb = Verb::learned,
                                                .args = {{by_image ? "image" : "container", sent}}});
   if (!body && body.error().exit == Exit::unreachable && !by_image)
-    return complaint(Exit::unreachable,
-                     body.error().text + fmt::format("; '{}' is no file, so it was taken for a "
-                                                     "container", escape_name(name)));
+    return complaint(
+        Exit::unreachable,
+        body.error().text +
+            fmt::format("; '{}' is not a file, so it was read as a container", escape_name(name)));
   if (!body) return std::unexpected(body.error());
   HostCapacity host{.cpu_cores = view_number(*body, "/host/cpu_cores").value_or(0), .memory = {}};
   host.memory.value =
@@ -116,15 +117,15 @@ int run(SizeOptions options, const CommonOptions& common) {
 }  // namespace
 
 void add_size_verb(CLI::App& app, const CommonOptions& options, int& exit_code) {
-  CLI::App* const verb = app.add_subcommand(
-      "size", "What to request next time, overall and per phase: exact numbers and a T-shirt size");
+  CLI::App* const verb =
+      app.add_subcommand("size", "Show what to request next time, overall and per phase");
   const auto words = std::make_shared<SizeOptions>();
   verb->add_option("container", words->what,
-                   "a container's name, id or path; or traces, CSV or CSV.gz");
-  verb->add_option("--image", words->image, "of all runs of an image; of a service, with traces");
-  verb->add_option("--model", words->model, "model file, for traces")->capture_default_str();
+                   "A container's name, id or path; or traces, CSV or CSV.gz");
+  verb->add_option("--image", words->image, "All runs of an image; with traces, of a service");
+  verb->add_option("--model", words->model, "Model file, for traces")->capture_default_str();
   verb->add_option("--risk", words->risk_text,
-                   "share of the samples that may want more CPU (0.1% or 0.001) [0.1%]");
+                   "Share of samples that may want more CPU (0.1% or 0.001) [0.1%]");
   verb->callback([words, &options, &exit_code] { exit_code = run(*words, options); });
 }
 

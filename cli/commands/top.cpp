@@ -57,7 +57,8 @@ std::string top_frame(const std::string& text, std::size_t rows) {
   for (; !rest.empty() && (rows == 0 || row < rows); ++row) {
     if (row > 0) frame += '\n';
     const std::size_t end = rest.find('\n');
-    // Cleared first: behind a line that fills its row the cursor is still on its last column.
+    // Clear before the text: after a line that fills its row the cursor is still on the last
+    // column.
     frame.append(kClearLine).append(rest.substr(0, end));
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
   }

@@ -1,4 +1,4 @@
-// The picture of `cgphase top`. Pure.
+// The screen of `cgphase top`. Pure.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +12,16 @@ namespace cgphase {
 
 enum class TopOrder : std::uint8_t { cpu, memory, saved, name };
 
-// The containers of a list's reply: those with most cores, most bytes needed, or most bytes saved
-// first; those of which that is not known last, and what is equal as the daemon tells it.
+// Sorts the containers of a list reply, largest first: cores used, bytes needed or bytes saved.
+// Containers without that value come last. Equal ones keep the daemon's order.
 void sort_containers(nlohmann::json& list, TopOrder order);
 
-// What the replies to status and list say, as `top` shows them.
+// Renders the replies to status and list as `top` shows them.
 std::string render_top(const nlohmann::json& status, const nlohmann::json& list,
                        const TextStyle& style);
 
-// What draws `text` over the last picture of a terminal with so many `rows`: the lines that fit,
-// none wrapped. 0 rows: of unknown size, all of them.
+// Returns what draws `text` over the last picture on a terminal with `rows` rows: the lines that
+// fit, not wrapped. 0 rows: unknown, all lines.
 std::string top_frame(const std::string& text, std::size_t rows);
 
 }  // namespace cgphase

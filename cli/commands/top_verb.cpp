@@ -1,4 +1,4 @@
-// cgphase top: the containers, again and again.
+// cgphase top: lists the containers again and again.
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <termios.h>
@@ -34,15 +34,16 @@ using std::chrono::milliseconds;
 constexpr double kDelaySeconds = 2;
 constexpr double kLeastSeconds = 0.1, kMostSeconds = 3600;
 constexpr const char* kClear = "\x1b[2J";
-constexpr std::string_view kLeave = "\x1b[?7h\n";  // lines wrap again, below the picture
+// wrap lines again, and continue below the picture
+constexpr std::string_view kLeave = "\x1b[?7h\n";
 
 struct TopWords {
   double delay_seconds = kDelaySeconds;
-  int iterations = 0;  // 0: until it is ended; not on a terminal: once
+  int iterations = 0;  // 0: until q or Ctrl-C; once if not on a terminal
   TopOrder order = TopOrder::cpu;
 };
 
-// The terminal before this program, and during it. Signals may come at any time.
+// Terminal settings before and during this program. Global, because signal handlers use them.
 termios keys_before, keys_now;
 
 void set_keys(const termios& keys) { ::tcsetattr(STDIN_FILENO, TCSANOW, &keys); }
@@ -55,8 +56,8 @@ void end_by(int signal) {
   ::raise(signal);
 }
 
-// Keys as they are pressed, not line by line, while it lives; a signal that ends this program
-// leaves the terminal as it was, too. Standard input that is no terminal has no keys.
+// Reads keys as they are pressed, not line by line, while it lives. A signal that ends this program
+// restores the terminal, too. If standard input is not a terminal, there are no keys.
 class Keyboard {
  public:
   Keyboard() : there_(::tcgetattr(STDIN_FILENO, &keys_before) == 0) {
@@ -64,7 +65,7 @@ class Keyboard {
     keys_now = keys_before;
     keys_now.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
     for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) handle(signal, end_by);
-    handle(SIGCONT, [](int) { set_keys(keys_now); });  // a shell has its own meanwhile
+    handle(SIGCONT, [](int) { set_keys(keys_now); });  // the shell changed the settings meanwhile
     set_keys(keys_now);
   }
   ~Keyboard() {
@@ -73,7 +74,7 @@ class Keyboard {
   Keyboard(const Keyboard&) = delete;
   Keyboard& operator=(const Keyboard&) = delete;
 
-  // Waits so long; true at once where q is pressed or nobody can press it any more.
+  // Waits for this time. Returns true at once if q is pressed or the input is closed.
   bool ended_within(milliseconds time) const {
     const auto end = std::chrono::steady_clock::now() + time;
     for (;;) {
@@ -110,7 +111,7 @@ OrComplaint<json> ask(Verb verb, const CommonOptions& options) {
   return ask_daemon(options.socket, {.verb = verb, .args = json::object()});
 }
 
-// On a terminal, over the last picture.
+// Draws over the last picture on a terminal.
 int draw(const json& status, const json& list, bool first, const CommonOptions& options) {
   const TextStyle style = text_style(options, terminal_environment());
   const std::string frame = (first ? kClear : "") +
@@ -121,8 +122,8 @@ int draw(const json& status, const json& list, bool first, const CommonOptions& 
   return complain(Exit::failure, "cannot write standard output");
 }
 
-// As often as is asked for, each in a form that can follow another.
-int print_look(const json& list, bool only, bool first, CommonOptions options) {
+// Prints one list, in a format that another list can follow.
+int print_once(const json& list, bool only, bool first, CommonOptions options) {
   if (!only && options.output == Output::json) {
     std::printf("%s\n", list.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
     return std::fflush(stdout) == 0 ? 0 : complain(Exit::failure, "cannot write standard output");
@@ -136,11 +137,11 @@ int top(const TopWords& words, const CommonOptions& options) {
   const bool text = options.output == Output::table || options.output == Output::wide;
   const bool drawn = text && terminal.is_tty && !terminal.term.empty() && terminal.term != "dumb";
   const int times = words.iterations > 0 || terminal.is_tty ? words.iterations : 1;
-  // A number that is none is in every range.
+  // NaN passes every range check.
   if (!std::isfinite(words.delay_seconds))
     return complain(Exit::usage, "top: -d takes a number of seconds");
   if (options.output == Output::openmetrics && times != 1)
-    return complain(Exit::usage, "top: -o openmetrics is of one look: add -n 1");
+    return complain(Exit::usage, "top: -o openmetrics prints only one list: add -n 1");
   const milliseconds delay(static_cast<std::int64_t>(words.delay_seconds * 1000));
   std::optional<Keyboard> keyboard;
   if (drawn) keyboard.emplace();
@@ -149,18 +150,18 @@ int top(const TopWords& words, const CommonOptions& options) {
     std::fflush(stdout);
     keyboard.reset();
   };
-  for (int looks = 1;; ++looks) {
+  for (int printed = 1;; ++printed) {
     auto list = ask(Verb::list, options);
     const auto status = drawn && list ? ask(Verb::status, options) : json();
     if (!list || !status) {
-      leave(looks > 1);
+      leave(printed > 1);
       return complain(list ? status.error() : list.error());
     }
     sort_containers(*list, words.order);
-    const int code = drawn ? draw(*status, *list, looks == 1, options)
-                           : print_look(*list, times == 1, looks == 1, options);
+    const int code = drawn ? draw(*status, *list, printed == 1, options)
+                           : print_once(*list, times == 1, printed == 1, options);
     if (code != 0) return code;
-    if (looks == times) break;
+    if (printed == times) break;
     if (!keyboard) std::this_thread::sleep_for(delay);
     else if (keyboard->ended_within(delay)) break;
   }
@@ -178,15 +179,15 @@ const std::map<std::string, TopOrder> kOrders = {{"cpu", TopOrder::cpu},
 void add_top_verb(CLI::App& app, const CommonOptions& options, int& exit_code) {
   const auto words = std::make_shared<TopWords>();
   CLI::App* const verb =
-      app.add_subcommand("top", "Every container again and again, those that need most first");
-  verb->add_option("-d,--delay", words->delay_seconds, "seconds between two looks (2)")
+      app.add_subcommand("top", "List containers again and again, most CPU first");
+  verb->add_option("-d,--delay", words->delay_seconds, "Seconds between two lists [2]")
       ->check(CLI::Range(kLeastSeconds, kMostSeconds));
   verb->add_option("-n,--iterations", words->iterations,
-                   "end after so many looks (until q or Ctrl-C; not on a terminal: 1)")
+                   "Stop after this many lists [until q or Ctrl-C; 1 if not on a terminal]")
       ->check(CLI::Range(1, 1'000'000'000));
   verb->add_option_function<std::string>(
           "--sort", [words](const std::string& word) { words->order = kOrders.at(word); },
-          "cpu, memory, saved (bytes) or name (cpu)")
+          "Order; saved: by bytes [cpu]")
       ->check(CLI::IsMember({"cpu", "memory", "saved", "name"}));
   verb->callback([words, &options, &exit_code] { exit_code = top(*words, options); });
 }

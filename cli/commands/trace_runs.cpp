@@ -14,9 +14,9 @@
 namespace cgphase {
 namespace {
 
-constexpr std::size_t kCadenceIntervals = 256;  // of an execution, at most
+constexpr std::size_t kCadenceIntervals = 256;  // most intervals per execution
 
-// The usual distance of two rows, of each execution of a file in order of appearance.
+// Returns the median interval between rows, in seconds, per execution in order of appearance.
 Result<std::vector<double>> cadences(TraceReader& reader) {
   struct Intervals {
     std::optional<MonotonicTime> last;
@@ -46,7 +46,7 @@ Result<std::vector<double>> cadences(TraceReader& reader) {
   return medians;
 }
 
-// Makes observations of the rows of one execution, and hands them to its policy.
+// Turns the rows of one execution into observations and passes them to its policy.
 class Watcher {
  public:
   Watcher(const ExecutionHeader& header, const TraceRow& first,

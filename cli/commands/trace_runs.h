@@ -1,5 +1,5 @@
-// The executions of traces as the daemon would have seen them: each with a policy `phase` of its
-// own that watched all of it. Rows are read one by one and not kept. For `size` and `fit`.
+// Runs executions of traces through policy `phase`, one policy per execution, as the daemon would.
+// Rows are read one by one and not stored. For `size` and `fit`.
 #pragma once
 
 #include <map>
@@ -23,17 +23,18 @@ struct WatchedRun : ExecutionHeader {
   std::optional<double> highest_cpu_cores, highest_memory_bytes;
 };
 
-// All executions of the files, file by file in order of appearance. Without an engine no phase is
-// known. Errors: those of TraceReader.
+// Returns all executions of the files, file by file in order of appearance. Without an engine all
+// phases are unknown. Errors: those of TraceReader.
 Result<std::vector<WatchedRun>> watch_traces(std::span<const std::string> paths,
                                              const std::shared_ptr<const PhaseEngine>& engine,
                                              double risk);
 
-// What the runs of each service taught, merged in the order in which they began, by its name.
+// Returns the learned state of each service by its name, merged in the order in which the runs
+// began.
 std::map<std::string, nlohmann::json> learned_by_service(std::span<const WatchedRun> runs);
 
-// The engine of a model file; null where `path` is the installed model and there is none. Errors:
-// those of load_model().
+// Returns the engine of a model file; null if `path` is the default model and the file does not
+// exist. Errors: those of load_model().
 Result<std::shared_ptr<const PhaseEngine>> engine_of(const std::string& path);
 
 }  // namespace cgphase

@@ -1,5 +1,5 @@
-// The table of verbs: a new verb is one file and one row in verbs.cpp (in lab/, of what compares
-// and draws, one row in lab/verbs.cpp).
+// The table of verbs. A new verb is one file and one row in verbs.cpp; a verb that compares or
+// draws belongs to lab/ and has its row in lab/verbs.cpp.
 #pragma once
 
 #include <span>
@@ -12,11 +12,11 @@ namespace cgphase {
 
 struct CommonOptions;
 
-// Adds one or more verbs to `app`. Parsing runs the chosen one and sets `exit_code`. `options` and
+// Adds one or more verbs to `app`. Parsing runs the chosen verb and sets `exit_code`. `options` and
 // `exit_code` must outlive the parsing.
 using AddVerbs = void(CLI::App& app, const CommonOptions& options, int& exit_code);
 
-// In the order of --help; those that add to another verb come after it.
+// Returns the verbs in the order of --help. A function that extends another verb comes after it.
 std::span<AddVerbs* const> cli_verbs();
 
 }  // namespace cgphase

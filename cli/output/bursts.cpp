@@ -26,7 +26,7 @@ using nlohmann::json;
 constexpr const char* kReceived = "net.rx.bytes";
 constexpr const char* kSent = "net.tx.bytes";
 
-// What went in each interval, as the counters that a kernel would have.
+// Sums bytes per interval up to counters like those of the kernel.
 class IntervalSums {
  public:
   void put(const TraceRow& row, Sample& sample) {
@@ -80,7 +80,7 @@ Status read_runs_of(const std::string& path, bool network_per_interval,
   return {};
 }
 
-// One number of one execution: what it was, and what was foretold.
+// One number of one execution: the measured value and the prediction.
 json row_of(const BurstRun& run, std::size_t source, std::size_t number,
             const std::optional<BurstPrediction>& prediction) {
   const Moments& moments = run.bursts[source].numbers[number];
@@ -208,8 +208,8 @@ std::string render_bursts(const json& body, const TextStyle& style) {
                {percent_text(view_number(error, "/median_relative_error"))},
                {percent_text(view_number(error, "/mean_relative_error"))}});
   }
-  if (!any) return text + "\nnothing was foretold: no service has bursts in two executions\n";
-  return text + "\nEach execution foretold by the earlier ones of its service:\n" +
+  if (!any) return text + "\nnothing was predicted: no service has bursts in two executions\n";
+  return text + "\nEach execution, predicted from earlier executions of its service:\n" +
          table.text(style);
 }
 

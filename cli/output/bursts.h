@@ -1,6 +1,5 @@
-// Bursts as people see them, and how well those of a run are foretold by earlier runs of the same
-// service, on recorded executions (docs/internals/lab.md). Pure but for the reading of traces, row
-// by row.
+// Renders bursts, and reports how well earlier runs of a service predict those of a run
+// (docs/internals/lab.md). Pure except for reading traces, row by row.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -21,20 +20,20 @@ struct BurstRun {
   RunBursts bursts;
 };
 
-// All executions of the files, in order of their first rows. `network_per_interval`: net.rx.bytes
-// and net.tx.bytes are what went in the interval that ends with the row, as traces of others have
-// it, and no counters. Errors: those of TraceReader.
+// Returns all executions of the files, in order of their first rows. If `network_per_interval`,
+// net.rx.bytes and net.tx.bytes are bytes of the interval that ends with the row, not counters.
+// Errors: those of TraceReader.
 Result<std::vector<BurstRun>> read_burst_runs(std::span<const std::string> paths,
                                               bool network_per_interval);
 
-// {"schema":1, "rows":[..], "services":[..], "errors":[..]}: per number of each execution what it
-// was and what the ones before it foretold; per service what the next is foretold; and per number
-// how far off that was.
+// Returns {"schema":1, "rows":[..], "services":[..], "errors":[..]}. rows: each number of each
+// execution, with its prediction from earlier executions. services: the prediction for the next
+// execution. errors: the errors of the predictions, per number.
 nlohmann::json bursts_report(std::span<const BurstRun> runs);
 std::string render_bursts(const nlohmann::json& body, const TextStyle& style);
 
-// The member `bursts` of what `show` answers; empty where neither this run nor an earlier one has
-// any.
+// Renders the member `bursts` of the reply to `show`; empty if neither this run nor an earlier one
+// has bursts.
 std::string render_container_bursts(const nlohmann::json& bursts, const TextStyle& style);
 
 }  // namespace cgphase

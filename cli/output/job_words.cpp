@@ -17,14 +17,14 @@ Result<double> parse_risk(const std::string& text, double otherwise) {
   const std::optional<double> value = parse_double(number);
   const double risk = value ? *value / (percent ? 100 : 1) : 0;
   if (risk > 0 && risk < 1) return risk;
-  return failure(ErrorKind::invalid, "--risk " + escape_name(text) +
-                                         " is no share between 0 and 1 (0.1% or 0.001)");
+  return failure(ErrorKind::invalid,
+                 "--risk " + escape_name(text) + " is not a share between 0 and 1 (0.1% or 0.001)");
 }
 
 bool names_a_file(const std::string& name) {
   if (name.ends_with(".csv") || name.ends_with(".gz")) return true;
   if (name.find('/') != std::string::npos && !name.starts_with('/')) return true;
-  std::error_code none;  // what is not there and begins with a slash is the path of a cgroup
+  std::error_code none;  // a path with a slash in front that does not exist is a cgroup
   return std::filesystem::exists(name, none) && !std::filesystem::is_directory(name, none);
 }
 

@@ -1,4 +1,4 @@
-// Words that `size` and `fit` share.
+// Arguments that `size` and `fit` share.
 #pragma once
 
 #include <string>
@@ -7,11 +7,12 @@
 
 namespace cgphase {
 
-// "0.1%" or "0.001"; `otherwise` where the text is empty. Errors: invalid (no number, not above 0
-// or not below 1).
+// Parses "0.1%" or "0.001"; returns `otherwise` if the text is empty. Errors: invalid (not a
+// number, or not between 0 and 1).
 Result<double> parse_risk(const std::string& text, double otherwise);
 
-// A trace has a path, an ending or is there; all else is the name of a container.
+// True if `name` is a relative path, ends in .csv or .gz, or exists as a file. Anything else names
+// a container.
 bool names_a_file(const std::string& name);
 
 }  // namespace cgphase

@@ -1,4 +1,4 @@
-// One reply in the form that -o asks for.
+// Formats a reply as -o asks for.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -17,19 +17,20 @@ struct CsvColumn {
   const char* path;  // JSON pointer within a row
 };
 
-// How one kind of reply can be shown.
+// The formats of one kind of reply.
 struct Form {
   std::string (*text)(const nlohmann::json& body, const TextStyle& style) = nullptr;
-  const char* rows = "";                  // pointer to the array of rows; "": the reply is the row
-  std::span<const CsvColumn> columns{};   // none: no CSV
-  std::span<const Metric> metrics{};      // of a row; none: no OpenMetrics
+  const char* rows = "";  // JSON pointer to the array of rows; "": the reply is the row
+  std::span<const CsvColumn> columns{};   // empty: no CSV
+  std::span<const Metric> metrics{};      // of a row; empty: no OpenMetrics
 };
 
-// Errors: invalid where the form has no such output, naming those that it has.
+// Returns the formatted reply. Errors: invalid, if the form lacks this output; the text names the
+// available ones.
 Result<std::string> present(const Form& form, const nlohmann::json& body, Output output,
                             const TextStyle& style);
 
-// The forms of the daemon's replies and of doctor's.
+// The forms of the daemon's replies and of the reply of doctor.
 extern const Form kStatusForm, kListForm, kShowForm, kExplainForm, kHistoryForm, kEventsForm,
     kActionForm, kDoctorForm;
 

@@ -1,4 +1,4 @@
-// Where verbs end: standard output, standard error, and an exit code.
+// Standard output, standard error and exit codes of verbs.
 #pragma once
 
 #include <expected>
@@ -13,22 +13,22 @@
 
 namespace cgphase {
 
-// "cgphase: TEXT" as one printable line on standard error. Returns the exit code.
+// Prints "cgphase: TEXT" as one printable line on standard error. Returns the exit code.
 int complain(Exit exit, std::string_view text);
 int complain(const Complaint& complaint);
 
-// What a verb comes to, or why it fails.
+// The result of a verb, or why it failed.
 template <class T>
 using OrComplaint = std::expected<T, Complaint>;
 std::unexpected<Complaint> complaint(Exit exit, std::string text);
-// Of a file that a verb reads or writes: one that is not there is as invalid as one that cannot be
-// read.
+// For an error of an input or output file. A missing file is invalid, like an unreadable one.
 std::unexpected<Complaint> complaint(const Error& error);
 
-// On standard output, in one write: who goes after the line that it wants, as grep -q does, was
-// given all of it, up to what a pipe holds.
+// Writes to standard output in one write. A reader that stops early, as grep -q does, then causes
+// no error if the text fits into the pipe.
 OrComplaint<void> put(std::string_view text);
-// The reply in the form that the options ask for, on standard output.
+// Prints the reply on standard output in the format that the options ask for. Returns the exit
+// code.
 int print(const Form& form, const nlohmann::json& body, const CommonOptions& options);
 
 }  // namespace cgphase

@@ -1,6 +1,6 @@
-// Replies of the daemon as text: pure functions from JSON (protocol/report.h makes it,
-// docs/internals/protocol.md defines it). Text is for people and not stable; every string is made
-// printable here, too.
+// Renders replies of the daemon as text. Pure functions of JSON (protocol/report.h makes it,
+// docs/internals/protocol.md defines it). The text is for people and not stable. Every string is
+// made printable here, too.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,7 +11,7 @@
 namespace cgphase {
 
 std::string render_status(const nlohmann::json& body, const TextStyle& style);
-// What of a status changes from second to second: the lines above the containers of `top`.
+// The part of a status that changes every second: the lines above the containers of `top`.
 std::string render_summary(const nlohmann::json& body, const TextStyle& style);
 std::string render_list(const nlohmann::json& body, const TextStyle& style);
 std::string render_show(const nlohmann::json& body, const TextStyle& style);
@@ -21,7 +21,7 @@ std::string render_events(const nlohmann::json& body, const TextStyle& style);
 std::string render_action(const nlohmann::json& body, const TextStyle& style);
 std::string render_doctor(const nlohmann::json& body, const TextStyle& style);
 
-// The parts of a container that list, show and explain share.
+// Cells of a container that several verbs share.
 std::string mode_text(const nlohmann::json& container);
 std::string phase_text(const nlohmann::json& container);
 std::string next_text(const nlohmann::json& container);

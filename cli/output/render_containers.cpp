@@ -1,4 +1,4 @@
-// list, show, and what they share.
+// Renders list and show.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@ constexpr std::size_t kNameWidth = 32;
 constexpr std::size_t kShownIdBytes = 12;
 constexpr std::size_t kShownGpuBytes = 12;  // "GPU-" or "MIG-" and 8 digits, or a PCI address
 
-// "0.60 of 2.00", or one number where both are the same.
+// "0.60 of 2.00", or one number if both are the same.
 std::string limit_cell(const json& container, const char* now_path, const char* original_path,
                        std::string (*text)(std::optional<double>)) {
   const auto now = view_number(container, now_path);
@@ -37,7 +37,7 @@ std::string memory_limit(const json& container) {
   return limit_cell(container, "/limits/memory_bytes", "/original/memory_bytes", bytes_text);
 }
 
-// "1.40, 820 MiB"; "-" where there is none of both.
+// "1.40, 820 MiB"; "-" if both are absent or 0.
 std::string pair_text(const json& container, const char* cores_path, const char* bytes_path) {
   const auto cores = view_number(container, cores_path);
   const auto bytes = view_number(container, bytes_path);
@@ -53,7 +53,7 @@ std::string proposal_text(const json& container) {
   return pair_text(container, "/proposal/cpu_cores", "/proposal/memory_bytes");
 }
 
-// Another manager sets its limits: it is only observed, whatever its mode.
+// True if a conflicting writer sets the container's limits: it is only observed, whatever its mode.
 bool has_rival(const json& container) {
   constexpr const char* kRival = to_string(Verdict::rival);
   return view_text(container, "/holding/cpu") == kRival ||
@@ -79,7 +79,7 @@ std::string holding_text(const json& container) {
   return "cpu " + (cpu.empty() ? "-" : cpu) + ", memory " + (memory.empty() ? "-" : memory);
 }
 
-// In whole microseconds below a millisecond, which is the least that a duration is told in.
+// Below a millisecond, which is the smallest unit of duration_text(), whole microseconds.
 std::string usec_text(std::optional<double> usec) {
   if (!usec) return "-";
   const double whole = std::round(*usec);
@@ -88,14 +88,14 @@ std::string usec_text(std::optional<double> usec) {
 
 std::string or_dash(std::string text) { return text.empty() ? "-" : text; }
 
-// An engine's id as the engines shorten it; other names stay whole.
+// Shortens hexadecimal ids as the engines do; other ids stay whole.
 std::string short_id(const json& container) {
   const std::string id = view_text(container, "/engine_id");
   const bool hex = id.find_first_not_of("0123456789abcdef") == std::string::npos;
   return or_dash(hex ? id.substr(0, kShownIdBytes) : id);
 }
 
-// The GPUs, each cut to `bytes`; "-" where there is none.
+// Ids of the GPUs, each cut to `bytes`; "-" if there is none.
 std::string gpus_text(const json& container, std::size_t bytes) {
   std::string text;
   for (const json& id : view_array(container, "/gpu/ids"))
@@ -103,13 +103,13 @@ std::string gpus_text(const json& container, std::size_t bytes) {
   return or_dash(text);
 }
 
-// What was counted since the daemon started; empty where nothing counts it.
+// Counts since the daemon started; empty if nothing is counted.
 std::string run_queue_text(const json& container) {
   const json& stat = view(container, "/run_queue");
   const auto waits = view_number(stat, "/waits");
   if (!waits) return "";
   return usec_text(view_number(stat, "/wait_usec")) + " waited in " + count_text(waits) +
-         " waits, of late up to " + usec_text(view_number(stat, "/longest_wait_usec")) + "; " +
+         " waits, recently up to " + usec_text(view_number(stat, "/longest_wait_usec")) + "; " +
          count_text(view_number(stat, "/voluntary_switches")) + " voluntary, " +
          count_text(view_number(stat, "/involuntary_switches")) + " involuntary switches";
 }
@@ -121,7 +121,7 @@ std::string network_text(const json& container) {
     text = bytes_text(received) + " received, " + bytes_text(view_number(stat, "/transmit_bytes")) +
            " sent";
   if (const auto again = view_number(stat, "/tcp_retransmits"))
-    text += (text.empty() ? "" : ", ") + count_text(again) + " TCP segments sent again";
+    text += (text.empty() ? "" : ", ") + count_text(again) + " TCP segments retransmitted";
   return text;
 }
 
@@ -214,7 +214,7 @@ std::string phase_text(const json& container) {
 std::string next_text(const json& container) {
   const json& next = view_array(container, "/next");
   if (next.empty() || view_number(next[0], "/phase").value_or(0) < 0) return "-";
-  // 0: nothing tells when (model/forecast.h).
+  // 0: the time is unknown (model/forecast.h).
   auto seconds = view_number(next[0], "/in_seconds");
   if (seconds == 0) seconds.reset();
   return fmt::format("{} {} in {}", or_dash(view_text(next[0], "/letter")),

@@ -1,4 +1,4 @@
-// explain, events, history, and what acting verbs did.
+// Renders explain, events, history and the replies to acting verbs.
 #include <fmt/format.h>
 
 #include "cli/output/render.h"
@@ -57,7 +57,7 @@ std::string inputs_text(const json& decision) {
   if (is_cpu(decision)) {
     text += ", throttled " + percent(fact(decision, "throttled_ratio"));
   } else {
-    add("memory_peak_need_bytes", " at most lately");
+    add("memory_peak_need_bytes", " recent peak");
     add("memory_current_bytes", " charged");
     add("memory_growth_bytes_per_sec", "/s of growth");
   }
@@ -103,8 +103,8 @@ std::string decision_details(const json& entry, const TextStyle& style) {
   else
     line("statistic", amount(decision, "/statistic") + " from " +
                           count_text(view_number(decision, "/sample_count")) + " samples");
-  line("rule", view_text(decision, "/reason"));
-  line("guard rails", rails_text(decision));
+  line("reason", view_text(decision, "/reason"));
+  line("safety rules", rails_text(decision));
   line("limit", limit_amount(decision, "/old_limits") + " -> " +
                     limit_amount(decision, "/new_limits"));
   line("written", outcome_text(entry, "/written", style));

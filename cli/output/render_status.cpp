@@ -1,4 +1,4 @@
-// status and doctor.
+// Renders status and doctor.
 #include <fmt/format.h>
 
 #include <vector>
@@ -61,7 +61,7 @@ std::string started_text(const json& body, const TextStyle& style) {
          time_text(view_number(body, "/started").value_or(0), style.utc);
 }
 
-// True as far back as the journal goes, or without one of this run alone, and then it says so.
+// Covers the whole journal. Without a journal it covers only this run of the daemon, and says so.
 std::string changes_text(const json& body, const TextStyle& style) {
   const auto up = view_number(body, "/writes/up"), down = view_number(body, "/writes/down");
   if (!view_flag(body, "/changed_anything"))
@@ -97,7 +97,7 @@ void add_companion(Lines& lines, const json& body) {
   if (view_flag(body, "/companion_alive")) return lines.add("companion", "alive");
   if (const json& needed = view(body, "/companion_needed"); needed.is_boolean() && !needed)
     return lines.add("companion", "not needed: no limit can be written on this host");
-  lines.add("companion", "not running: nobody restores if the daemon dies", Tone::bad);
+  lines.add("companion", "not running: if the daemon dies, limits are not restored", Tone::bad);
 }
 
 void add_sources(Lines& lines, const json& body) {
@@ -129,7 +129,7 @@ Tone level_tone(const std::string& level) {
   return level == "ok" ? Tone::good : level == "warn" ? Tone::caution : Tone::bad;
 }
 
-// What of the history is gone for good since the daemon started.
+// What the history lost since the daemon started.
 std::string lost_text(const json& body) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : "; ") + part; };
@@ -137,21 +137,22 @@ std::string lost_text(const json& body) {
     if (const double number = view_number(body, path).value_or(0); number > 0)
       add(fmt::format("{:.0f} {}", number, what));
   };
-  count("/store/dropped_samples", "samples that memory had no room for");
-  count("/store/dropped_entries", "entries of the journal that memory had no room for");
-  count("/store/left_out", "refusals above one user's share of the journal");
+  count("/store/dropped_samples", "samples dropped because memory was full");
+  count("/store/dropped_entries", "journal entries dropped because memory was full");
+  count("/store/left_out", "refusals over one user's share of the journal");
   count("/store/damaged", "damaged blocks or rows");
   if (const std::string kept = view_text(body, "/store/quarantined"); !kept.empty())
-    add("what was in a damaged file, kept as " + kept);
+    add("the content of a damaged file, kept as " + kept);
   return text;
 }
 
-// What the daemon does and saves.
+// What the daemon changed and saves.
 void add_effects(Lines& lines, const json& body, const TextStyle& style) {
   lines.add("changes", changes_text(body, style),
             view_flag(body, "/changed_anything") ? Tone::plain : Tone::good);
   if (view_flag(body, "/kill_switch"))
-    lines.add("kill switch", "on: all is restored and only observed until its file is removed",
+    lines.add("kill switch",
+              "on: limits are restored and containers only observed until the file is removed",
               Tone::caution);
   lines.add("containers", containers_text(body));
   lines.add("saved", saved_text(body));

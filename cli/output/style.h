@@ -1,4 +1,4 @@
-// How text is to look on this terminal: decided once from options, environment and file type.
+// Style of text on this terminal, decided once from options, environment and file type.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct TextStyle {
   bool legend = true;
   bool utc = false;
   bool wide = false;
-  bool shorten = false;  // long names are cut, on a terminal only
+  bool shorten = false;  // cut long names; only on a terminal
 };
 
 // The environment variables that matter; empty and unset are the same (no-color.org).
@@ -23,11 +23,13 @@ struct TerminalEnvironment {
 };
 TerminalEnvironment terminal_environment();
 
-// --color decides; with auto: NO_COLOR and TERM=dumb say no, FORCE_COLOR yes, then the tty. Pure.
+// --color decides. With auto, NO_COLOR or TERM=dumb disable colour; otherwise FORCE_COLOR or a
+// terminal enable it. Pure.
 TextStyle text_style(const CommonOptions& options, const TerminalEnvironment& environment);
 
 enum class Tone : std::uint8_t { plain, good, caution, bad, dim, strong };
-// `text` in the tone's colour; unchanged without colour. Never the only carrier of a state.
+// Returns `text` in the colour of the tone; unchanged without colour. Colour must never be the only
+// carrier of a state.
 std::string toned(std::string_view text, Tone tone, const TextStyle& style);
 
 }  // namespace cgphase

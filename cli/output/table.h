@@ -1,5 +1,5 @@
-// Text in columns. Cells are printable text (base/text.h); widths are counted as a terminal shows
-// them. Pure.
+// Formats text in columns. Cells are printable text (base/text.h). Widths are counted as a terminal
+// shows them. Pure.
 #pragma once
 
 #include <cstddef>
@@ -24,9 +24,9 @@ class Table {
   };
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
-  // As many cells as columns.
+  // The row must have as many cells as there are columns.
   void add(std::vector<Cell> row);
-  // Lines without trailing blanks; the titles first where the style has a legend.
+  // Returns lines without trailing blanks. Titles come first if the style has a legend.
   std::string text(const TextStyle& style) const;
 
  private:
@@ -34,7 +34,7 @@ class Table {
   std::vector<std::vector<Cell>> rows_;
 };
 
-// One CSV record (RFC 4180) with its line feed.
+// Returns one CSV record (RFC 4180) with its line feed.
 std::string csv_record(const std::vector<std::string>& fields);
 
 }  // namespace cgphase

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kEllipsis = "...";
 
-// The next code point of well-formed UTF-8; a stray byte counts as one.
+// Removes and returns the next code point of well-formed UTF-8; a stray byte counts as one.
 std::uint32_t next_code(std::string_view& rest) {
   const auto first = static_cast<unsigned char>(rest[0]);
   const std::size_t length = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
@@ -60,7 +60,8 @@ std::string_view head(std::string_view text, std::size_t width) {
   return text.substr(0, text.size() - rest.size());
 }
 
-// The end of `text` that fits into `width` columns, without marks of a character before it.
+// Returns the end of `text` that fits into `width` columns. It does not begin with a combining
+// mark.
 std::string_view tail(std::string_view text, std::size_t width) {
   std::size_t left = display_width(text);
   while (!text.empty()) {

@@ -1,4 +1,4 @@
-// How wide text is, counted as a terminal shows it. Pure.
+// Width of text as a terminal shows it. Pure.
 #pragma once
 
 #include <cstddef>
@@ -7,13 +7,14 @@
 
 namespace cgphase {
 
-// Columns that a terminal gives to well-formed UTF-8: 2 for East Asian wide and emoji, 0 for
+// Columns of well-formed UTF-8 on a terminal: 2 for East Asian wide characters and emoji, 0 for
 // combining marks.
 std::size_t display_width(std::string_view text);
 
-// At most `width` columns; what is longer ends in "...".
+// Shortens to at most `width` columns; longer text ends in "...".
 std::string shortened(std::string_view text, std::size_t width);
-// The same with both ends kept, for names differ at either: "ml-platform-tr...peline-worker-1".
+// Like shortened(), but keeps both ends, because names may differ at either:
+// "ml-platform-tr...peline-worker-1".
 std::string shortened_name(std::string_view name, std::size_t width);
 
 }  // namespace cgphase

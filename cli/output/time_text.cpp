@@ -18,10 +18,10 @@ namespace {
 using std::chrono::nanoseconds;
 using Maybe = std::optional<WallTime>;
 
-constexpr double kLatestSeconds = 9e9;  // as nanoseconds it still fits an int64
+constexpr double kLatestSeconds = 9e9;  // in nanoseconds it still fits an int64
 constexpr std::size_t kShortestEpoch = 5;  // digits before the point; four are a year
 constexpr std::size_t kLongestTime = 64;
-// A text of kLongestTime holds 21 of them at most: their sum fits.
+// A text of kLongestTime contains at most 21 durations: their sum fits.
 constexpr nanoseconds kLongestDuration = std::chrono::days(3650);
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -31,7 +31,7 @@ Maybe from_seconds(double seconds) {
   return WallTime(nanoseconds(std::llround(seconds * 1e9)));
 }
 
-// "1h30m", "10 min": durations one after the other.
+// Parses a sequence of durations: "1h30m", "10 min".
 std::optional<nanoseconds> parse_durations(std::string_view text) {
   nanoseconds sum{0};
   text = trim(text);
@@ -118,10 +118,9 @@ Result<WallTime> parse_time(std::string_view text, WallTime now, bool utc) {
     if (const Maybe time = epoch(word)) return *time;
     if (const Maybe time = calendar(word, now, utc)) return *time;
   }
-  return failure(ErrorKind::invalid,
-                 "'" + escape_name(word.substr(0, kLongestTime)) +
-                     "' is no time; write -10m, \"3m ago\", \"yesterday 14:00\", "
-                     "2026-01-31T14:03 or seconds since the epoch");
+  return failure(ErrorKind::invalid, "'" + escape_name(word.substr(0, kLongestTime)) +
+                                         "' is not a time; write -10m, \"3m ago\", \"yesterday "
+                                         "14:00\", 2026-01-31T14:03 or seconds since the epoch");
 }
 
 std::string time_text(double seconds, bool utc) {

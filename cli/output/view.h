@@ -1,4 +1,4 @@
-// Quantities of a reply (protocol/view.h) for tables; "-" where absent.
+// Formats quantities of a reply (protocol/view.h) for tables; "-" if absent.
 #pragma once
 
 #include <optional>

@@ -26,7 +26,7 @@ using nlohmann::json;
 
 constexpr double kDefaultSeconds = 3600;
 constexpr double kMaxTime = 9e9, kMaxQuantity = 1e18;
-constexpr int kMostPoints = 3600;  // as many fit a reply
+constexpr int kMostPoints = 3600;  // this many fit into a reply
 constexpr std::size_t kMostReplies = 20;
 constexpr double kPeriodUsec = 100'000, kMostUsec = 1e15;
 
@@ -53,12 +53,12 @@ Limits limits_of(const json& point) {
   return limits;
 }
 
-// The samples that the daemon made the points of, as far as a plot needs them: a counter of CPU
-// time, which falls where the daemon had no rate.
+// Rebuilds samples from points, as far as a plot needs them: a counter of CPU time, which falls if
+// the daemon had no rate.
 class Rebuilder {
  public:
-  // Points that do not come after the one before are left out: a reply begins with the last one
-  // of the reply before it.
+  // Skips points that are not newer than the last one: a reply begins with the last point of the
+  // previous reply.
   void add(const json& point) {
     const std::optional<double> time = quantity(point, "/time");
     if (!time || *time > kMaxTime || (before_ && *time <= *before_)) return;
@@ -83,10 +83,10 @@ class Rebuilder {
 
  private:
   std::optional<double> before_;
-  std::uint64_t usec_ = std::uint64_t{1} << 32;  // so that it can fall
+  std::uint64_t usec_ = std::uint64_t{1} << 32;  // not 0, so that it can fall
 };
 
-// Its time, or the default, in seconds since the epoch.
+// Returns the time, or the default, in seconds since the epoch.
 std::expected<double, Complaint> seconds_of(const std::string& text, double otherwise, bool utc) {
   if (text.empty()) return otherwise;
   const Result<WallTime> time = parse_time(text, SystemClock().wall_now(), utc);
@@ -94,11 +94,12 @@ std::expected<double, Complaint> seconds_of(const std::string& text, double othe
   return std::chrono::duration<double>(time->time_since_epoch()).count();
 }
 
-// A reply has the oldest points of its span: where it is full, the next one begins at its last.
+// A reply has the oldest points of its span. If it is full, the next request starts at its last
+// point.
 std::expected<std::vector<json>, Complaint> ask_history(const std::string& name, double from,
                                                         double until,
                                                         const CommonOptions& common) {
-  // JSON carries no stray bytes: a raw name that has such is sent as it is printed.
+  // JSON cannot contain bytes that are not UTF-8: such a name is sent in its printed form.
   const std::string sent = printable(name) == name ? name : escape_name(name);
   std::vector<json> replies;
   for (;;) {
@@ -131,7 +132,7 @@ std::expected<std::string, Complaint> draw_history(std::span<const json> replies
   if (history.phases.empty())
     return complaint(Exit::invalid, name + ": nothing was recorded in this time; choose an earlier "
                                            "--since");
-  // The daemon escaped the names already, and the picture does.
+  // The daemon has escaped the names, and the plot escapes them again.
   history.execution.id = unescape_name(name);
   history.execution.service = unescape_name(view_text(replies.front(), "/container/image"));
   TracePlot plot;

@@ -1,4 +1,4 @@
-// A plot of a live container, from the history that the daemon keeps of it.
+// Plot of a live container, from the daemon's history.
 #pragma once
 
 #include <expected>
@@ -13,17 +13,16 @@ namespace cgphase {
 
 struct ContainerPlotOptions {
   std::string container;    // name or id
-  std::string from, until;  // as people write times; empty: the last hour, now
+  std::string from, until;  // times as parse_time() takes them; empty: the last hour, now
 };
 
-// Asks the daemon and draws. Complaints: usage (a time that is none, too long a time), those of
+// Requests the history and draws it. Complaints: usage (not a time, or too long a time), those of
 // ask_daemon (3 no such container, 4 no daemon), invalid (nothing was recorded in that time).
 std::expected<std::string, Complaint> plot_container(const ContainerPlotOptions& options,
                                                      const CommonOptions& common);
 
-// The picture of replies to `history`, at least one, in the order of time; the daemon's model has
-// `phase_count` phases. What a reply of another version lacks is absent in the picture. Complaints:
-// invalid (no points).
+// Draws replies to `history`, at least one, in order of time. The daemon's model has `phase_count`
+// phases. Values that a reply lacks are absent in the picture. Complaints: invalid (no points).
 std::expected<std::string, Complaint> draw_history(std::span<const nlohmann::json> replies,
                                                    int phase_count);
 

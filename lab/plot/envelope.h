@@ -1,4 +1,4 @@
-// A series of any length as a line of bounded length that looks the same. Pure.
+// Reduces a series of any length to a line of bounded length that looks the same. Pure.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace cgphase {
 
-// One reading of a series; an absent one breaks the line, and so does a gap before it.
+// One reading of a series. An absent reading breaks the line, and so does a gap before it.
 struct Reading {
   double x = 0;
   std::optional<double> y;
@@ -17,14 +17,15 @@ struct Reading {
 
 struct LinePoint {
   double x = 0, y = 0;
-  bool begins = false;  // the pen is lifted before it
+  bool begins = false;  // starts a new line
 };
 
-// [from, to] is cut into `columns` (>= 1) of equal width, and of each the first lowest and the
-// first highest reading stay, as they came: at most two points per column, and no peak is lost.
-// The line is broken where a gap or an absent reading lies between columns that are not
-// neighbours. Readings outside count to the outermost columns; where x runs backwards the envelope
-// is still theirs. Only the columns are kept.
+// Divides [from, to] into `columns` (>= 1) of equal width. Of each column the first lowest and the
+// first highest reading are kept, in their order: at most two points per column, and no peak is
+// lost.
+//
+// The line is broken if a gap or an absent reading is between columns that are not neighbours.
+// Readings outside belong to the outermost columns. x may run backwards. Memory: the columns only.
 class Envelope {
  public:
   Envelope(double from, double to, int columns);
@@ -32,13 +33,13 @@ class Envelope {
   void add(const Reading& reading);
   std::vector<LinePoint> line() const;
 
-  bool any() const { return any_; }     // any reading that is not absent
-  double most() const { return most_; }  // the highest, 0 where none is above it
+  bool any() const { return any_; }     // true if any reading is present
+  double most() const { return most_; }  // the highest reading, at least 0
 
  private:
   struct Extreme {
     double x = 0, y = 0;
-    std::uint64_t number = 0;  // of the reading
+    std::uint64_t number = 0;  // number of the reading
   };
   struct Column {
     Extreme lowest, highest;
@@ -48,12 +49,12 @@ class Envelope {
   double from_, to_;
   std::vector<Column> columns_;
   std::uint64_t readings_ = 0;
-  int last_ = 0;  // the column of the last reading
+  int last_ = 0;  // column of the last reading
   bool broken_ = true, any_ = false;
   double most_ = 0;
 };
 
-// The envelope of all of these.
+// Returns the envelope of all readings.
 std::vector<LinePoint> envelope(std::span<const Reading> readings, double from, double to,
                                 int columns);
 

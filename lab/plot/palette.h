@@ -1,5 +1,5 @@
-// One colour and one letter per phase. The colours are told apart with the common kinds of colour
-// blindness; the letter is there for everybody else.
+// One colour and one letter per phase. The colours are distinct for people with the common kinds of
+// colour blindness; the letter serves everybody else.
 #pragma once
 
 #include <array>
@@ -12,11 +12,11 @@ namespace cgphase {
 
 struct PhaseColor {
   std::string_view fill;
-  std::string_view ink;  // of a letter on it: at least 4.5 to 1
+  std::string_view ink;  // colour of a letter on it; contrast at least 4.5 to 1
 };
 
-// Okabe and Ito, "Color Universal Design" (2008), without black and yellow, which text and paper
-// need.
+// Okabe and Ito, "Color Universal Design" (2008), without black and yellow, which are used for text
+// and paper.
 inline constexpr std::array<PhaseColor, 6> kOkabeIto = {{{"#0072b2", kPaper},
                                                          {"#e69f00", kInk},
                                                          {"#009e73", kInk},
@@ -35,13 +35,13 @@ inline constexpr std::array<PhaseColor, 9> kTolMuted = {{{"#332288", kPaper},
                                                          {"#999933", kInk},
                                                          {"#aa4499", kPaper}}};
 
-// The colour of phase `index` of `count`: Okabe-Ito for up to six phases, Tol's for more, which
-// begin anew after nine. An index keeps its colour in all plots of one model.
+// Returns the colour of phase `index` of `count`: Okabe-Ito for up to six phases, Tol for more,
+// repeated after nine. An index has the same colour in all plots of one model.
 constexpr const PhaseColor& phase_color(std::size_t index, std::size_t count) {
   return count <= kOkabeIto.size() ? kOkabeIto[index] : kTolMuted[index % kTolMuted.size()];
 }
 
-// How many times the colours began anew before `index`: such phases are striped, each time in
+// Returns how often the colours were repeated before `index`. Such phases are striped, each time in
 // another direction.
 constexpr std::size_t phase_round(std::size_t index) { return index / kTolMuted.size(); }
 

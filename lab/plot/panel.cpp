@@ -5,10 +5,11 @@
 namespace cgphase {
 namespace {
 
-constexpr std::size_t kStepsPerLine = 12;  // of path data: a file that can be compared line by line
+// of path data, so that files can be compared line by line
+constexpr std::size_t kStepsPerLine = 12;
 constexpr double kLegendLine = 18, kLegendMark = 22, kLegendGap = 18, kLegendFont = 12;
 
-// Path data, command by command.
+// Builds path data, command by command.
 class PathData {
  public:
   template <class... Numbers>

@@ -1,4 +1,4 @@
-// What plots are put together from: axes, lines and a legend.
+// Parts of plots: axes, lines and a legend.
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@ namespace cgphase {
 
 inline constexpr double kTickFont = 11;
 
-// Values onto pixels, linearly; all to `begin` where they do not span anything.
+// Maps values to pixels linearly; maps everything to `begin` if the span is 0.
 struct Scale {
   double from = 0, to = 1;
   double begin = 0, end = 1;
@@ -23,29 +23,29 @@ struct Scale {
   }
 };
 
-// Path data of a line through the points, and of one that holds each value until the next. A point
-// by itself is a dot.
+// Path data of a line through the points, and of a step line that keeps each value until the next
+// point. A single point is a dot.
 std::string line_path(std::span<const LinePoint> points, const Scale& x, const Scale& y);
 std::string step_path(std::span<const LinePoint> points, const Scale& x, const Scale& y);
 
-// Path data of a rectangle, to be put together with others.
+// Path data of a rectangle, to be joined with others.
 std::string box_path(const Box& box);
 
-// Horizontal grid lines with their numbers to the left of the panel, and what they are above it.
-// `y` is the scale of the ticks' values.
+// Draws horizontal grid lines, their numbers to the left of the panel, and the title above it. `y`
+// is the scale of the tick values.
 void draw_value_axis(Svg& svg, const Box& panel, const Ticks& ticks, const Scale& y,
                      std::string_view title);
 
 struct LegendEntry {
   enum class Mark { line, swatch };
   std::string text;
-  std::string_view color;   // of the line, or the swatch's fill
+  std::string_view color;   // colour of the line, or fill of the swatch
   Mark mark = Mark::swatch;
   std::string_view dash = "";
   std::string_view overlay = "";  // a second fill on the swatch
 };
 
-// In lines of at most `width` pixels. Returns the y below the last.
+// Draws the legend in lines of at most `width` pixels. Returns the y below the last line.
 double draw_legend(Svg& svg, Point corner, double width, std::span<const LegendEntry> entries);
 
 }  // namespace cgphase

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kNothingFill = "#d9d9d9";
 constexpr double kLetterFont = 11, kLetterMargin = 5;
 constexpr double kBandOpacity = 0.14;
-constexpr double kBoundary = 0.5;  // half of what is left free between two runs
+constexpr double kBoundary = 0.5;  // half of the gap between two runs, in pixels
 
 struct Stripes {
   std::string_view id, fill;
@@ -21,7 +21,7 @@ struct Stripes {
   int degrees;
 };
 constexpr Stripes kUnknownStripes = {"plot-unknown", "url(#plot-unknown)", kPaper, "#8c8c8c", 45};
-// Over colours that began anew; a model has at most 32 phases, which is three times anew.
+// Stripes over repeated colours. A model has at most 32 phases, so colours repeat three times.
 constexpr std::array<Stripes, 3> kAgain = {
     {{"plot-again-1", "url(#plot-again-1)", "none", kPaper, 45},
      {"plot-again-2", "url(#plot-again-2)", "none", kPaper, 135},
@@ -31,14 +31,14 @@ void define(Svg& svg, const Stripes& stripes) {
   svg.stripes(stripes.id, stripes.paper, stripes.ink, stripes.degrees);
 }
 
-// Where a run lies in a row of pixels; null width where it is too short to be seen.
+// Position of a run in pixels; width 0 if it is too short to be seen.
 Box place(const LaneRun& run, const Scale& x, const Box& lane) {
   const double from = x(run.from), to = x(run.to);
   const double free = to - from > 4 * kBoundary ? kBoundary : 0;
   return {from + free, lane.y, to - from - 2 * free, lane.height};
 }
 
-// All runs of one phase as one shape.
+// Draws all runs of one phase as one shape.
 std::string shape_of(int phase, std::span<const LaneRun> runs, const Scale& x, const Box& lane) {
   std::string path;
   for (const LaneRun& run : runs) {
@@ -59,7 +59,7 @@ void draw_letters(Svg& svg, const Box& lane, const Scale& x, std::span<const Lan
     const double middle = box.x + box.width / 2;
     const double needed = text_pixels(letter, kLetterFont) + kLetterMargin;
     if (box.width < needed) continue;
-    // On stripes a letter cannot be read.
+    // A letter on stripes is not readable.
     const LaneFill fill = lane_fill(run.phase, count);
     if (!fill.overlay.empty())
       svg.rectangle({middle - needed / 2, box.y, needed, box.height}, fill.fill);
@@ -86,7 +86,7 @@ double border(std::size_t column, double from, double width) {
   return from + width * static_cast<double>(column);
 }
 
-// Shares a run out to the columns of [from, to] that it covers.
+// Divides a run among the columns of [from, to] that it covers.
 void add_to_columns(const LaneRun& run, double from, double to,
                     std::vector<std::map<int, double>>& seconds) {
   const auto columns = static_cast<int>(seconds.size());
@@ -105,10 +105,10 @@ std::vector<LaneRun> longest_of(const std::vector<std::map<int, double>>& second
   const double width = (to - from) / static_cast<double>(seconds.size());
   std::vector<LaneRun> out;
   for (std::size_t column = 0; column < seconds.size(); ++column) {
-    const auto& held = seconds[column];
-    if (held.empty()) continue;
+    const auto& shares = seconds[column];
+    if (shares.empty()) continue;
     const auto longest = std::ranges::max_element(
-        held, [](const auto& a, const auto& b) { return a.second < b.second; });
+        shares, [](const auto& a, const auto& b) { return a.second < b.second; });
     out.push_back({border(column, from, width), border(column + 1, from, width), longest->first});
   }
   return joined(std::move(out));

@@ -1,4 +1,4 @@
-// The lane under a plot that tells which phase was when. Pure.
+// The lane under a plot that shows the phases over time. Pure.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,12 @@
 
 namespace cgphase {
 
-// What a lane shows: the index of a phase, or one of these.
+// Content of a lane: the index of a phase, or one of these.
 inline constexpr int kLaneUnknown = -1;  // hatched
 inline constexpr int kLaneNothing = -2;  // not enough history, no label: grey
 
-// One row of an execution: its phase holds from the row before it on, or from itself after a gap.
+// One row of an execution. Its phase lasts from the row before it; after a gap, from the row
+// itself.
 struct LaneRow {
   double seconds = 0;
   int phase = kLaneNothing;
@@ -28,22 +29,22 @@ struct LaneRun {
   friend bool operator==(const LaneRun&, const LaneRun&) = default;
 };
 
-// Rows of one phase put together, in the order of the rows; runs without length are left out.
+// Joins successive rows of one phase into runs, in order. Runs without length are left out.
 std::vector<LaneRun> lane_runs(std::span<const LaneRow> rows);
 
-// The runs themselves, or where there are more than `columns` (>= 1) one run per column of [from,
-// to] and stretch of equal columns: a column shows the phase that took most of it, of equal ones
-// the one with the lowest index.
+// Returns the runs themselves. If there are more than `columns` (>= 1), returns one run per stretch
+// of equal columns of [from, to]. A column shows the phase that took most of it; of equal ones, the
+// lowest index.
 std::vector<LaneRun> thinned(std::vector<LaneRun> runs, double from, double to, int columns);
 
-// A lane that is put together row by row: in memory are its columns and as many runs.
+// A lane that is built row by row. Memory: its columns and as many runs.
 class Lane {
  public:
   Lane(double from, double to, int columns);
 
   void add(const LaneRow& row);
-  std::vector<LaneRun> runs() const;      // as thinned() of lane_runs()
-  std::map<int, double> seconds() const;  // as lane_seconds() of lane_runs()
+  std::vector<LaneRun> runs() const;      // like thinned() of lane_runs()
+  std::map<int, double> seconds() const;  // like lane_seconds() of lane_runs()
 
  private:
   void end_run();
@@ -52,26 +53,26 @@ class Lane {
   std::size_t columns_;
   std::optional<double> last_;  // seconds of the last row
   std::optional<LaneRun> open_;
-  std::vector<LaneRun> runs_;   // the first, one more than there are columns
+  std::vector<LaneRun> runs_;   // the first runs, one more than there are columns
   std::vector<std::map<int, double>> by_column_;
   std::map<int, double> seconds_;
 };
 
-// Seconds per phase.
+// Returns seconds per phase.
 std::map<int, double> lane_seconds(std::span<const LaneRun> runs);
 
-// How a lane is filled: phase `phase` of `count`.
+// Fill of phase `phase` of `count`.
 struct LaneFill {
   std::string_view fill;
-  std::string_view overlay;  // stripes; "" where there are none
+  std::string_view overlay;  // stripes; "": none
 };
 LaneFill lane_fill(int phase, std::size_t count);
 
-// The stripes that lane_fill() names, for phases below `count`.
+// Defines the stripes that lane_fill() names, for phases below `count`.
 void define_stripes(Svg& svg, std::size_t count);
 
-// The runs in `box`, with the letter of the phase where it has room, and faintly in `behind`, the
-// panels above. `count` is that of the phases there are.
+// Draws the runs in `box`, with the letter of the phase if there is room, and faintly in `behind`,
+// the panels above. `count` is the number of phases.
 void draw_lane(Svg& svg, const Box& box, const Scale& x, std::span<const LaneRun> runs,
                std::size_t count, std::span<const Box> behind);
 

@@ -13,7 +13,7 @@
 namespace cgphase {
 namespace {
 
-constexpr double kPixelsPerColumn = 0.6;  // of the font size; DejaVu Sans, on average
+constexpr double kPixelsPerColumn = 0.6;  // of the font size; average of DejaVu Sans
 
 template <class... Parts>
 void append(std::string& out, fmt::format_string<Parts...> form, Parts&&... parts) {
@@ -36,8 +36,7 @@ std::string stroke_of(const Stroke& stroke) {
   return out;
 }
 
-// U+FFFE and U+FFFF, in UTF-8: code points that XML 1.0 excludes (section 2.2) and printable() does
-// not.
+// U+FFFE and U+FFFF in UTF-8. XML 1.0 excludes them (section 2.2); printable() does not.
 bool starts_with_noncharacter(std::string_view text) {
   return text.starts_with("\xEF\xBF\xBE") || text.starts_with("\xEF\xBF\xBF");
 }

@@ -9,11 +9,11 @@
 namespace cgphase {
 namespace {
 
-constexpr int kLeastExponent = -12;  // of ten: below a step of kLeastTop
-constexpr double kPlainBelow = 1e7;  // greater numbers are written with an exponent
+constexpr int kLeastExponent = -12;  // power of ten below a step of kLeastTop
+constexpr double kPlainBelow = 1e7;  // larger numbers are written with an exponent
 constexpr double kDaySeconds = 86'400;
 
-// From a step on, the unit it is told in.
+// The unit for steps from this size on.
 struct Unit {
   double seconds;
   const char* name;
@@ -28,14 +28,14 @@ double power_of_ten(int exponent) {
   return power;
 }
 
-// Divides for negative exponents, so that 3 * 10^-1 is the double nearest to 0.3.
+// For negative exponents it divides, so that 3 * 10^-1 is the double nearest to 0.3.
 double scaled(double mantissa, int exponent) {
   return exponent >= 0 ? mantissa * power_of_ten(exponent) : mantissa / power_of_ten(-exponent);
 }
 
-// The first multiples of a step, up to the first at or above `top`.
+// Multiples of a step, up to the first at or above `top`.
 Ticks multiples(double mantissa, int exponent, double top) {
-  // What rounding adds to a quotient must not add a tick.
+  // Rounding of the quotient must not add a tick.
   constexpr double kRounding = 1e-9;
   const double count = std::ceil(top / scaled(mantissa, exponent) - kRounding);
   Ticks ticks;

@@ -22,12 +22,12 @@ constexpr double kPlotWidth = kWidth - kLeft - kRight;
 constexpr int kColumns = static_cast<int>(kPlotWidth / 2);
 constexpr double kPanelHeight = 110, kLaneHeight = 16;
 constexpr int kValueTicks = 5, kTimeTicks = 8;
-// A limit farther above all use than this is told, not drawn: the use would be a line at the
-// bottom.
+// A limit above this multiple of the highest use is written as text. Drawn to scale it would press
+// the use to the bottom.
 constexpr double kMostHeadroom = 8;
 constexpr std::string_view kLimitColor = "#6b6b6b", kLimitDash = "5 3";
 constexpr double kNsPerSec = 1e9;
-// Told apart by the dash, too; none is a colour of a phase.
+// Also distinguished by the dash; none is a colour of a phase.
 constexpr std::array<Stroke, kMostPlottedPolicies> kPolicyStrokes = {
     {{"#b3005e", 2, ""}, {"#1a4f9c", 1.8, "7 3"}, {"#3d7a00", 1.8, "2 3"}}};
 
@@ -35,10 +35,10 @@ constexpr std::array<Stroke, kMostPlottedPolicies> kPolicyStrokes = {
 struct Curves {
   const char* name;
   const char* unit;
-  double per_unit;  // of what the envelopes are in
+  double per_unit;  // divides values of the envelopes
   const Envelope& use;
   const Envelope& limit;
-  std::vector<const Envelope*> policies{};  // their limits
+  std::vector<const Envelope*> policies{};  // limits of the policies
 
   double most_use() const { return use.most() * per_unit; }
   double most_limit() const { return limit.most() * per_unit; }
@@ -60,7 +60,7 @@ Curves cpu_of(const PlottedExecution& execution) {
   return curves;
 }
 
-// Memory below half a GiB is told in MiB.
+// Memory below half a GiB is drawn in MiB.
 Curves memory_of(const PlottedExecution& execution) {
   const Envelope& use = execution.gib();
   const Envelope& limit = execution.gib_limit();
@@ -70,7 +70,7 @@ Curves memory_of(const PlottedExecution& execution) {
   return curves;
 }
 
-// Measured against one core, the daemon's usage ratio is cores; its gaps are ours.
+// Relative to one core, the daemon's usage ratio is in cores. Its gaps are our gaps.
 FeatureExtractor cores_extractor() {
   return {FeatureSchema{{{Feature::cpu_usage_ratio, "cpu_usage_ratio"}}}, 0};
 }
@@ -162,7 +162,7 @@ std::string phase_text(const TracePlot& plot, int phase) {
   return phase_letter(phase) + (name.empty() ? "" : " " + name);
 }
 
-// The lines, then the phases that occur.
+// First the lines, then the phases that occur.
 std::vector<LegendEntry> legend_of(const TracePlot& plot) {
   std::vector<LegendEntry> legend = {
       {"CPU use, memory need", kInk, LegendEntry::Mark::line},
@@ -194,16 +194,16 @@ std::string subtitle_of(const TracePlot& plot) {
   return text + "; " + escape_name(plot.phase_source);
 }
 
-// What a reader who does not see the picture is told of one execution.
-std::string told(const TracePlot& plot, const PlottedExecution& execution) {
+// Description of one execution for screen readers.
+std::string description_of(const TracePlot& plot, const PlottedExecution& execution) {
   const Curves cpu = cpu_of(execution), memory = memory_of(execution);
   std::string text = fmt::format(
       " {}: {}; at most {:.3g} {} of CPU and {:.3g} {} of memory.", name_of(execution),
       when(execution), cpu.most_use(), cpu.unit, memory.most_use(), memory.unit);
-  const auto held = execution.lane().seconds();
+  const auto phase_seconds = execution.lane().seconds();
   double total = 0;
-  for (const auto& [phase, seconds] : held) total += seconds;
-  for (const auto& [phase, seconds] : held)
+  for (const auto& [phase, seconds] : phase_seconds) total += seconds;
+  for (const auto& [phase, seconds] : phase_seconds)
     text += fmt::format(" {}: {:.0f} % of the time.", phase_text(plot, phase),
                         100 * seconds / total);
   return text;
@@ -285,7 +285,7 @@ std::string draw_trace(const TracePlot& plot) {
   double y = draw_legend(svg, {kLeft, 60}, kPlotWidth, legend_of(plot)) + 18;
   for (const PlottedExecution& execution : plot.executions) {
     y = draw_execution(svg, y, execution, plot.phase_names.size());
-    description += told(plot, execution);
+    description += description_of(plot, execution);
   }
   return svg.document(kWidth, y - 8, title, description);
 }

@@ -1,5 +1,4 @@
-// Executions of a trace as a picture: CPU and memory over time with their limits, and the phases
-// below them.
+// Draws executions of a trace: CPU and memory over time with their limits, and the phases below.
 #pragma once
 
 #include <optional>
@@ -19,12 +18,12 @@ namespace cgphase {
 inline constexpr std::size_t kMostPlottedExecutions = 8;
 inline constexpr std::size_t kMostPlottedPolicies = 3;
 
-// The limits that a policy would have set, over time.
+// Limits that a policy would have set, over time.
 struct PlottedLimits {
   Envelope cores, gib;
 };
 
-// Where the rows of an execution lie, which must be known before any is drawn.
+// Time span of the rows of an execution. It must be known before any row is drawn.
 struct PlotSpan {
   MonotonicTime first, last;  // the earliest and the latest of all rows
   WallTime start;             // of the first row in the file
@@ -33,16 +32,16 @@ struct PlotSpan {
   void add(const TraceRow& row);
 };
 
-// What is drawn of one execution, taken from its rows one by one; none of them is kept.
+// Curves of one execution, built row by row; rows are not stored.
 class PlottedExecution {
  public:
   // `span` has at least one row.
   PlottedExecution(const ExecutionHeader& execution, const PlotSpan& span);
 
-  // `phase` is an index, or as of phase_lane.h.
+  // `phase` is an index or a constant of phase_lane.h.
   void add(const TraceRow& row, int phase);
-  // From `time` on, what policy number `policy` (below kMostPlottedPolicies) had in force; absent
-  // where nothing was measured.
+  // Limits of policy number `policy` (below kMostPlottedPolicies) in force from `time` on; absent
+  // if nothing was measured.
   void add_limits(std::size_t policy, MonotonicTime time, std::optional<double> cores,
                   std::optional<double> bytes);
 
@@ -68,25 +67,25 @@ class PlottedExecution {
 };
 
 struct TracePlot {
-  std::string kind = "Trace";  // what `source` names
+  std::string kind = "Trace";  // kind of `source`
   std::string source;       // the trace's name, not escaped
   std::string phase_source; // "phases of model M", "labels", not escaped
-  std::vector<std::string> phase_names;  // by index, not escaped; "" where the letter is the name
-  std::vector<std::string> policies;     // whose limits are drawn, not escaped
+  std::vector<std::string> phase_names;  // by index, not escaped; "": use the letter
+  std::vector<std::string> policies;     // policies whose limits are drawn, not escaped
   std::string unknown_name = "unknown phase";
   std::string nothing_name = "not enough history";
   std::vector<PlottedExecution> executions;  // at most kMostPlottedExecutions
-  std::size_t total = 0;                     // how many the trace has
+  std::size_t total = 0;                     // number of executions in the trace
 };
 
-// What draws a phase in the lane.
+// Returns the mark of a phase in the lane.
 int lane_phase(const Phase& phase);
-// What the samples of each phase used in training, of their limits: "(CPU 41 %, memory 52 %)"; ""
-// where the model does not tell.
+// Returns the use of each phase in training, relative to the limits: "(CPU 41 %, memory 52 %)"; ""
+// if the model does not contain it.
 std::vector<std::string> phase_names_of(const Model& model);
 
-// The SVG. Its size is bounded whatever the number of rows: each line has two points per two pixels
-// at most.
+// Returns the SVG. Its size is bounded for any number of rows: each line has at most two points per
+// two pixels.
 std::string draw_trace(const TracePlot& plot);
 
 }  // namespace cgphase

@@ -50,7 +50,7 @@ void draw_count_axis(Svg& svg, const Scale& x, std::size_t most) {
            {.anchor = Anchor::middle});
 }
 
-// The text stands between the two lines, left of its own where there is no room to the right.
+// The text is between the two lines, to the left of its own line if there is no room to the right.
 void draw_elbow(Svg& svg, const Scale& x, int elbow) {
   const std::string text = fmt::format("elbow: k = {}", elbow);
   const double at = x(elbow);
@@ -60,7 +60,7 @@ void draw_elbow(Svg& svg, const Scale& x, int elbow) {
            {.anchor = room ? Anchor::start : Anchor::end, .bold = true});
 }
 
-std::string told(const VariancePlot& plot) {
+std::string description_of(const VariancePlot& plot) {
   std::string text =
       escape_name(plot.points) + ". Sum of squared distances within clusters by their number:";
   for (std::size_t i = 0; i < plot.within.size(); ++i)
@@ -91,7 +91,7 @@ std::string draw_variance(const VariancePlot& plot) {
   draw_line(svg, line_of(between(plot.within)), x, y,
             {.color = kBetweenColor, .width = 2, .dash = kBetweenDash});
   draw_line(svg, line_of(plot.within), x, y, {.color = kWithinColor, .width = 2});
-  return svg.document(kWidth, kHeight, title, told(plot));
+  return svg.document(kWidth, kHeight, title, description_of(plot));
 }
 
 }  // namespace cgphase

@@ -1,5 +1,5 @@
-// Cohesion and separation of clusters by their number, as a picture: the elbow tells how many
-// phases there are.
+// Plot of cohesion and separation of clusters over their number. The elbow suggests the number of
+// phases.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct VariancePlot {
   int elbow = 1;                // the k to be marked
 };
 
-// The SVG: within (SSW, cohesion) and between (SSB, separation). The two add up to the sum of
+// Returns the SVG: within (SSW, cohesion) and between (SSB, separation). Their sum is the sum of
 // squared distances to the mean of all points, which is `within` for k = 1.
 std::string draw_variance(const VariancePlot& plot);
 

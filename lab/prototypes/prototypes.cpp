@@ -10,7 +10,7 @@
 namespace cgphase {
 namespace {
 
-// A share of a count that is meant to be whole comes out a little above it: 0.07 * 100.
+// A product that should be whole may be slightly above it: 0.07 * 100.
 constexpr double kRounding = 1e-9;
 
 std::size_t at_least(double share, std::size_t count) {
@@ -28,7 +28,7 @@ Result<LengthBins> LengthBins::create(std::vector<std::uint64_t> lower_bounds) {
   const auto fall = std::ranges::adjacent_find(lower_bounds, std::ranges::greater_equal());
   if (fall != lower_bounds.end())
     return failure(ErrorKind::invalid, "length bins: " + std::to_string(*(fall + 1)) +
-                                           " does not rise above " + std::to_string(*fall));
+                                           " is not above " + std::to_string(*fall));
   if (lower_bounds.back() > kMaxRunLength)
     return failure(ErrorKind::invalid, "length bins: " + std::to_string(lower_bounds.back()) +
                                            " is beyond " + std::to_string(kMaxRunLength));
@@ -93,10 +93,10 @@ struct Course {
   Signature signature;
 };
 
-// The executions of `courses`, which are sorted, agree in the first `depth` phases.
+// `courses` is sorted, and its executions agree in the first `depth` phases.
 void grow(TreeNode& node, std::span<const Course> courses, std::size_t depth,
           std::size_t min_count) {
-  // Those that end here come first: a prefix is less than what it begins.
+  // Executions that end here come first, because a prefix sorts before its extensions.
   while (node.ends < courses.size() && courses[node.ends].signature.size() == depth) ++node.ends;
   courses = courses.subspan(node.ends);
   while (!courses.empty()) {
@@ -153,7 +153,7 @@ Dwell dwell_of(Lengths& lengths) {
           lengths.front(), quantile(10), quantile(50), quantile(90), lengths.back()};
 }
 
-// The runs of one state by the state that came after them; the start has runs of length 0.
+// Runs of one state, grouped by the next state. Runs of the start have length 0.
 using Exits = std::map<int, Lengths>;
 
 ChainState state_of(int state, Exits& exits) {
@@ -165,7 +165,7 @@ ChainState state_of(int state, Exits& exits) {
   for (const std::uint64_t length : all) out.steps += length;
   out.dwell = dwell_of(all);
   const auto visits = static_cast<double>(out.visits);
-  // The start is left at once.
+  // The start takes no steps.
   const double steps = state == kStartState ? visits : static_cast<double>(out.steps);
   out.stay = (steps - visits) / steps;
   for (auto& [to, lengths] : exits) {

@@ -1,6 +1,6 @@
-// What the phase sequences of many executions have in common: prototypes, the probabilistic tree,
+// Common patterns in the phase sequences of many executions: prototypes, the probabilistic tree,
 // and the chain of phases. After AI4DL (Buchaca et al., HotCloud'20), which bins the lengths of
-// phases so that executions of about the same course become the same sequence. Pure.
+// phases, so that similar executions get the same sequence. Pure.
 #pragma once
 
 #include <compare>
@@ -20,7 +20,8 @@ namespace cgphase {
 
 inline constexpr std::size_t kMaxLengthBins = 32;
 
-// Bin i holds the lengths from its lower bound to below that of bin i + 1; the last one is open.
+// Bin i contains the lengths from its lower bound to below the lower bound of bin i + 1. The last
+// bin is open.
 class LengthBins {
  public:
   LengthBins() = default;  // 1-9, 10-99, 100-999, 1000 and more
@@ -43,7 +44,7 @@ struct BinnedPhase {
   friend auto operator<=>(const BinnedPhase&, const BinnedPhase&) = default;
 };
 
-// An execution as it is compared with others.
+// An execution in the form in which executions are compared.
 using Signature = std::vector<BinnedPhase>;
 Signature signature_of(const PhaseSequence& sequence, const LengthBins& bins);
 
@@ -52,73 +53,73 @@ Signature signature_of(const PhaseSequence& sequence, const LengthBins& bins);
 struct Prototype {
   Signature signature;
   std::size_t count = 0;  // executions of this signature
-  std::string example;    // the first of them
+  std::string example;    // the first such execution
 };
 
 struct PrototypeSet {
-  std::size_t executions = 0, covered = 0, distinct = 0;  // distinct: signatures in all
-  std::vector<Prototype> prototypes;                      // by falling count, then by signature
+  std::size_t executions = 0, covered = 0, distinct = 0;  // distinct: number of signatures
+  std::vector<Prototype> prototypes;                      // by descending count, then by signature
 };
 
-// The fewest signatures that together cover at least the share `cover` (above 0, at most 1) of the
-// executions: signatures are disjoint, so these are the most frequent ones.
+// Returns the fewest signatures that together cover at least the share `cover` (above 0, at most 1)
+// of the executions. Signatures are disjoint, so these are the most frequent ones.
 PrototypeSet find_prototypes(std::span<const PhaseSequence> sequences, const LengthBins& bins,
                              double cover);
 
 // ---- tree ----
 
-inline constexpr double kMinTreeShare = 0.001;    // the smallest branch that may be asked for
-inline constexpr std::size_t kMaxTreeDepth = 64;  // with it a bound on the nodes: 64,000
+inline constexpr double kMinTreeShare = 0.001;    // smallest allowed minimum share of a branch
+inline constexpr std::size_t kMaxTreeDepth = 64;  // together they bound the nodes to 64,000
 
-// A node stands for the executions that begin with the path from the root to it:
-// count == ends + rest + the children's counts.
+// A node represents the executions that begin with the path from the root to it: count == ends +
+// rest + the children's counts.
 struct TreeNode {
-  BinnedPhase label;        // meaningless in the root, which stands for all executions
+  BinnedPhase label;        // meaningless in the root, which represents all executions
   std::size_t count = 0;
-  std::size_t ends = 0;     // executions that are over after this phase
-  std::size_t rest = 0;     // executions that go on into branches too small or too deep to keep
+  std::size_t ends = 0;     // executions that end after this phase
+  std::size_t rest = 0;     // executions in branches that are too small or too deep to keep
   std::uint64_t steps = 0;  // in this phase, over all `count` executions
   std::vector<TreeNode> children;  // by falling count, then by label
 };
 
-// Keeps the branches that hold at least `min_share` (kMinTreeShare..1) of all executions.
+// Builds the tree from branches with at least `min_share` (kMinTreeShare..1) of all executions.
 TreeNode phase_tree(std::span<const PhaseSequence> sequences, const LengthBins& bins,
                     double min_share);
 
 // ---- chain ----
 
-// States of the chain beside the phases and kUnknownPhase.
+// States of the chain besides the phases and kUnknownPhase.
 inline constexpr int kStartState = kUnknownPhase + 1;
-inline constexpr int kEndState = kUnknownPhase + 2;  // the execution, or its record, was over
+inline constexpr int kEndState = kUnknownPhase + 2;  // the execution or its recording ended
 inline constexpr int kChainStates = kUnknownPhase + 3;
 
-// How long the runs of a phase were, in steps. A quantile q of n runs is the length of the
-// ceil(q n)-th shortest.
+// Lengths of the runs of a phase, in steps. The q-quantile of n runs is the length of the ceil(q
+// n)-th shortest.
 struct Dwell {
   double mean = 0;
   std::uint64_t min = 0, p10 = 0, p50 = 0, p90 = 0, max = 0;
 };
 
-// A Markov chain with steps as its clock (`stay` and `leave`), and a semi-Markov chain whose jumps
-// (`jump`) come after dwell times of their own.
+// A Markov chain per step (`stay` and `leave`), and a semi-Markov chain whose jumps (`jump`) follow
+// dwell times.
 struct ChainState {
   struct Transition {
     int to = 0;
     std::size_t count = 0;
-    double jump = 0;   // probability that this is where the state is left to
+    double jump = 0;   // probability that `to` follows when the state is left
     double leave = 0;  // probability that a step of the state is followed by one of `to`
-    Dwell dwell;       // of the runs that went there; zeros from the start
+    Dwell dwell;       // of the runs that `to` followed; zeros for the start
   };
   int state = 0;
   std::size_t visits = 0;   // runs; executions for the start
-  std::uint64_t steps = 0;  // none in the start
+  std::uint64_t steps = 0;  // 0 for the start
   double stay = 0;          // probability that a step is followed by one of the same phase
   Dwell dwell;
   std::vector<Transition> transitions;  // by falling count, then by state
 };
 
-// The start, then every phase that was seen, in order. Sums of `jump`, and of `stay` and `leave`,
-// are 1 for each.
+// Returns the start, then every phase that was seen, in order. For each state, the sum of `jump` is
+// 1, and so is the sum of `stay` and `leave`.
 std::vector<ChainState> phase_chain(std::span<const PhaseSequence> sequences);
 
 }  // namespace cgphase

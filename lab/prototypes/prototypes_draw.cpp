@@ -1,5 +1,5 @@
-// The tree and the chain as pictures. All text in them is made here, of numbers: no name that came
-// from outside is drawn, so there is nothing to escape.
+// Draws the tree and the chain. All text is made here from numbers; no name from outside is drawn,
+// so nothing needs escaping.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::string_view kNoPhase = "#bbbbbb";
 
-// The colours that `cgphase plot` gives the same phases. Beyond nine only the label tells; it
-// always does.
+// The colours of phases, as in `cgphase plot`. From the tenth phase on only the label distinguishes
+// phases; it is always drawn.
 class Palette {
  public:
   explicit Palette(const std::vector<ChainState>& chain) {
@@ -31,7 +31,7 @@ class Palette {
   }
 
  private:
-  int count_ = 0;  // phases are drawn alike in both pictures of the same sequences
+  int count_ = 0;  // both pictures of the same sequences use the same colours
 };
 
 // "523 executions, 37 end here, 5 rarer".
@@ -53,7 +53,7 @@ constexpr std::string_view kDotStyle =
     "  node [shape=box, style=rounded, fontname=\"sans-serif\", penwidth=2];\n"
     "  edge [fontname=\"sans-serif\", color=\"#777777\"];\n";
 
-// Names nodes in the order in which they are met.
+// Numbers nodes in the order of the walk.
 void append_dot_branches(std::string& out, const PrototypesReport& report, const Palette& palette,
                          const TreeNode& node, std::size_t& last) {
   const std::size_t parent = last;
@@ -115,7 +115,7 @@ std::string legend_line(int y, const std::string& text) {
   return fmt::format("<text x=\"12\" y=\"{}\" fill=\"#555555\">{}</text>\n", y, text);
 }
 
-// Columns are depths; a leaf has a row of its own, a branch lies in the middle of its children.
+// Columns are depths. A leaf has its own row; a branch is in the middle of its children.
 class TreeSvg {
  public:
   TreeSvg(const PrototypesReport& report, const Palette& palette)
@@ -137,7 +137,7 @@ class TreeSvg {
   static constexpr int kLeft = 12, kTop = 74, kRow = 44, kBoxHeight = 36, kBoxWidth = 190,
                        kPitch = 230, kMinWidth = 700, kStripe = 6;
 
-  // Returns the middle of the node, in pixels from the top.
+  // Returns the y of the middle of the node, in pixels from the top.
   int append(const TreeNode& node, int depth, std::size_t parent_count) {
     deepest_ = std::max(deepest_, depth);
     std::vector<int> middles;
@@ -184,7 +184,7 @@ class TreeSvg {
   std::string edges_, boxes_;
 };
 
-// A row per state, a column per state that can follow, then what the dwell times were.
+// One row per state, one column per state that can follow, then the dwell times.
 class ChainSvg {
  public:
   ChainSvg(const PrototypesReport& report, const Palette& palette)
@@ -212,7 +212,7 @@ class ChainSvg {
 
   int dwell_left() const { return kLeft + kName + static_cast<int>(columns_.size()) * kWide; }
 
-  // Text that ends, or is centred, at `x`.
+  // Draws text that ends at `x` or is centred there.
   void append_text(int x, int y, std::string_view anchor, std::string_view text,
                    std::string_view fill = "#000000") {
     content_ += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" fill=\"{}\">{}</text>\n", x,
@@ -263,7 +263,7 @@ class ChainSvg {
       append_text(dwell_left() + (static_cast<int>(i) + 1) * kDwellCell, base, "end", cells[i]);
   }
 
-  static constexpr double kDark = 0.9;  // shades from here on need white text
+  static constexpr double kDark = 0.9;  // darker shades need white text
 
   const PrototypesReport& report_;
   const Palette& palette_;

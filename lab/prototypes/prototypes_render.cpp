@@ -43,7 +43,7 @@ double share_of(std::size_t count, std::size_t total) {
 
 namespace {
 
-constexpr std::size_t kMaxShownPhases = 16;  // of a prototype, in a line of text
+constexpr std::size_t kMaxShownPhases = 16;  // phases of a prototype in one line of text
 
 using Align = Table::Align;
 
@@ -175,7 +175,7 @@ std::string prototypes_text(const PrototypesReport& report, bool legend) {
 
 namespace {
 
-// As state_name(), but phases by their index.
+// Like state_name(), but phases are numbers.
 std::string state_key(int state) {
   return state < kUnknownPhase ? std::to_string(state) : state_name(state);
 }

@@ -1,4 +1,4 @@
-// What `cgphase prototypes` found, in the forms that -o asks for (docs/internals/lab.md). Pure: the
+// Formats the findings of `cgphase prototypes` as -o asks for (docs/internals/lab.md). Pure: the
 // same findings give the same bytes on every machine.
 #pragma once
 
@@ -14,8 +14,8 @@ namespace cgphase {
 
 struct PrototypesReport {
   LengthBins bins;
-  double cover = 0, min_share = 0;       // as asked for
-  std::optional<double> step_seconds;    // absent where nobody told how long a step is
+  double cover = 0, min_share = 0;       // as requested
+  std::optional<double> step_seconds;    // absent if the step is unknown
   std::size_t without_phase_count = 0;   // executions too short for any phase
   PrototypeSet prototypes;
   TreeNode tree;
@@ -24,15 +24,15 @@ struct PrototypesReport {
 
 enum class Drawing : std::uint8_t { tree, chain };
 
-// Without `legend` its tables have no column titles.
+// Without `legend` the tables have no column titles.
 std::string prototypes_text(const PrototypesReport& report, bool legend = true);
 std::string prototypes_json(const PrototypesReport& report);
-// For graphviz.
+// Input for graphviz.
 std::string prototypes_dot(const PrototypesReport& report, Drawing drawing);
-// Self-contained: no script, no font, no reference to anything outside.
+// Self-contained SVG: no script, no font, no external reference.
 std::string prototypes_svg(const PrototypesReport& report, Drawing drawing);
 
-// The parts that all forms share.
+// Texts that all formats share.
 std::string state_name(int state);                // "D", "unknown", "start", "end"
 std::string label_text(const BinnedPhase& label, const LengthBins& bins);  // "D(10-99)", "?(1)"
 std::string share_text(double share);             // "12.5 %"

@@ -1,4 +1,4 @@
-// prototypes: what the phase sequences of many executions have in common. Needs no daemon.
+// prototypes: finds common patterns in the phase sequences of many executions. Needs no daemon.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -42,7 +42,7 @@ struct PrototypesOptions {
   Drawing drawing = Drawing::tree;
 };
 
-// Of a trace only the runs of its phases are in memory.
+// Keeps only the runs of phases of a trace in memory.
 Status track(const std::shared_ptr<const PhaseEngine>& engine, const std::string& path,
              PhaseSequences& sequences) {
   struct Tracked {
@@ -68,7 +68,7 @@ Status track(const std::shared_ptr<const PhaseEngine>& engine, const std::string
   return {};
 }
 
-// Fills `sequences` and tells how long a step is.
+// Fills `sequences` and returns the step in seconds.
 Result<std::optional<double>> gather(const PrototypesOptions& options, PhaseSequences& sequences) {
   if (options.labelled) {
     for (const std::string& path : options.files)
@@ -104,7 +104,7 @@ Status prototypes(const PrototypesOptions& options) {
   if (all.empty())
     return failure(ErrorKind::invalid,
                    options.files.front() + ": no execution has a phase" +
-                       (options.labelled ? "" : "; they must outlast the model's history"));
+                       (options.labelled ? "" : "; they must be longer than the model's history"));
   PrototypesReport report;
   report.bins = options.bins;
   report.cover = options.cover;
@@ -142,51 +142,52 @@ LengthBins take_bins(const std::string& text) {
 }
 
 void add_options(CLI::App& verb, const std::shared_ptr<PrototypesOptions>& options) {
-  CLI::Option* const model = verb.add_option("--model", options->model, "model file");
+  CLI::Option* const model = verb.add_option("--model", options->model, "Model file");
   model->capture_default_str();
-  verb.add_option("files", options->files, "traces, CSV or CSV.gz")->required();
+  verb.add_option("files", options->files, "Traces, CSV or CSV.gz")->required();
   verb.add_flag("--sequences", options->labelled,
-                "the files hold phases already: CSV with the columns exec, n_samples and "
-                "phase_runs(phase:length), its runs as in \"1:4 3:12 0:1\"")
+                "The files already contain phases: CSV with columns exec, n_samples and "
+                "phase_runs(phase:length), as \"1:4 3:12 0:1\"")
       ->excludes(model);
   verb.add_option_function<std::string>(
       "--cover",
       [options](const std::string& text) {
         options->cover = take_share("--cover", text, kMinTreeShare);
       },
-      "share of the executions that the prototypes are to cover [0.9]");
+      "Share of executions to cover [0.9]");
   verb.add_option_function<std::string>(
       "--bins", [options](const std::string& text) { options->bins = take_bins(text); },
-      "shortest length of each bin, in steps [1,10,100,1000]; 1 leaves lengths out");
+      "Shortest length of each bin, in steps; 1: ignore lengths [1,10,100,1000]");
   verb.add_option_function<std::string>(
       "--min-share",
       [options](const std::string& text) {
         options->min_share = take_share("--min-share", text, kMinTreeShare);
       },
-      "share of the executions below which a branch is left out [0.01]");
+      "Smallest branch, as a share of executions [0.01]");
 }
 
 void add_output_options(CLI::App& verb, const std::shared_ptr<PrototypesOptions>& options) {
   verb.add_option_function<std::string>(
           "-o", [options](const std::string& form) { options->form = kReportForms.at(form); },
-          "text, json, dot or svg")
+          "Output format [text]")
       ->check(CLI::IsMember({"text", "json", "dot", "svg"}));
-  verb.add_flag_callback("--json", [options] { options->form = ReportForm::json; }, "as -o json");
+  verb.add_flag_callback(
+      "--json", [options] { options->form = ReportForm::json; }, "Same as -o json");
   verb.add_option_function<std::string>(
           "--draw",
           [options](const std::string& word) {
             options->drawing = word == "chain" ? Drawing::chain : Drawing::tree;
           },
-          "what dot and svg show: tree or chain [tree]")
+          "Picture of dot and svg [tree]")
       ->check(CLI::IsMember({"tree", "chain"}));
-  verb.add_option("--output", options->output, "file to write instead of standard output");
+  verb.add_option("--output", options->output, "File to write instead of standard output");
 }
 
 }  // namespace
 
 void add_prototypes_verb(CLI::App& app, const CommonOptions& common, int& exit_code) {
   CLI::App* const verb = app.add_subcommand(
-      "prototypes", "which courses of phases executions take: prototypes, tree and chain");
+      "prototypes", "Show courses of phases that executions take: prototypes, tree and chain");
   const auto options = std::make_shared<PrototypesOptions>();
   add_options(*verb, options);
   add_output_options(*verb, options);

@@ -19,13 +19,13 @@ constexpr std::string_view kByResourceHour = "by_resource_hour";
 
 constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-// What a word ends at that is not known: it is only quoted.
+// Ends an unknown word, which is only quoted.
 std::string_view unknown_word(std::string_view text) {
   return text.substr(0, std::min(text.find_first_of(" \t()<>=!*/+"), text.size()));
 }
 
-// "hold:window=120,margin=1.050@5.0" as the lineup names it: "hold:margin=1.05,window=120@5". The
-// text itself where it is no policy.
+// Normalises a policy name: "hold:window=120,margin=1.050@5.0" becomes
+// "hold:margin=1.05,window=120@5". Returns the text itself if it is not a policy.
 std::string canonical_policy(std::string_view text) {
   constexpr std::string_view kRails = "+rails";
   const std::size_t at = std::min(text.find('@'), text.size());
@@ -42,7 +42,7 @@ std::string canonical_policy(std::string_view text) {
 
 }  // namespace
 
-// Recursive descent over what is left of the text. The first complaint ends it.
+// Recursive descent over the rest of the text. The first complaint ends it.
 class AssertionParser {
  public:
   AssertionParser(std::string_view text, std::span<const std::string> policies)
@@ -54,7 +54,7 @@ class AssertionParser {
     if (whole_.size() > kMostAssertionBytes)
       return failure(ErrorKind::invalid, fmt::format("longer than {} bytes", kMostAssertionBytes));
     if (sum(assertion.left_, 0) && comparison(assertion.comparison_))
-      if (sum(assertion.right_, 0) && !at_end()) complain("there should be an operator");
+      if (sum(assertion.right_, 0) && !at_end()) complain("expected an operator");
     if (error_.empty()) return assertion;
     return failure(ErrorKind::invalid, error_);
   }
@@ -73,7 +73,7 @@ class AssertionParser {
     return false;
   }
 
-  // What is named and not known.
+  // Complains about an unknown name.
   bool unknown(std::string_view what, std::string_view word,
                const std::vector<std::string_view>& known) {
     const std::string_view near = nearest(word, known);
@@ -110,7 +110,7 @@ class AssertionParser {
       out = meaning;
       return true;
     }
-    return complain("there should be one of < <= > >= == !=");
+    return complain("expected one of < <= > >= == !=");
   }
 
   bool sum(Steps& out, int depth) {
@@ -142,9 +142,9 @@ class AssertionParser {
       out.push_back({Step::Kind::negate, 0, {}});
       return true;
     }
-    if (take("(")) return sum(out, depth + 1) && (take(")") || complain("there should be a )"));
+    if (take("(")) return sum(out, depth + 1) && (take(")") || complain("expected a )"));
     skip_blanks();
-    if (rest_.empty()) return complain("there should be a number or POLICY.RESOURCE.MEASURE");
+    if (rest_.empty()) return complain("expected a number or POLICY.RESOURCE.MEASURE");
     if (kDigits.contains(rest_.front()) || rest_.front() == '.') return number(out);
     return value(out);
   }
@@ -158,7 +158,7 @@ class AssertionParser {
       end = std::min(rest_.find_first_not_of(kDigits, end), rest_.size());
     }
     const std::optional<double> parsed = parse_double(rest_.substr(0, end));
-    if (!parsed) return complain("there should be a number");
+    if (!parsed) return complain("expected a number");
     rest_.remove_prefix(end);
     const bool percent = take("%");
     out.push_back({Step::Kind::number, percent ? *parsed / 100 : *parsed, {}});
@@ -174,7 +174,7 @@ class AssertionParser {
     return true;
   }
 
-  // The policy in front of the next resource, however its parameters and numbers are told.
+  // The policy in front of the next resource; its parameters may be in any order.
   bool policy_as_told(std::size_t& out) {
     const std::size_t end = std::min(rest_.find(".cpu."), rest_.find(".memory."));
     if (end == std::string_view::npos) return false;
@@ -185,13 +185,13 @@ class AssertionParser {
     return true;
   }
 
-  // Whether a policy with rails stands here, and nobody in this replay has any.
+  // True if a policy with rails follows and no policy in this replay has rails.
   bool lacks_rails() const {
     const auto has_rails = [](std::string_view name) { return name.contains("+rails"); };
     const std::size_t end = std::min(rest_.find(".cpu."), rest_.find(".memory."));
-    const std::string_view told = rest_.substr(0, end);
-    return end != std::string_view::npos && told.find_first_of(kBlanks) == told.npos &&
-           has_rails(told) && std::ranges::none_of(policies_, has_rails);
+    const std::string_view policy = rest_.substr(0, end);
+    return end != std::string_view::npos && policy.find_first_of(kBlanks) == policy.npos &&
+           has_rails(policy) && std::ranges::none_of(policies_, has_rails);
   }
 
   bool policy(std::size_t& out) {
@@ -211,7 +211,7 @@ class AssertionParser {
     if (longest == 0) {
       const std::string_view word = unknown_word(rest_);
       if (word.empty() || !is_letter(word.front()))
-        return complain("there should be a number or POLICY.RESOURCE.MEASURE");
+        return complain("expected a number or POLICY.RESOURCE.MEASURE");
       return unknown("policy in this replay named", word.substr(0, word.find('.')),
                      {policies_.begin(), policies_.end()});
     }
@@ -219,7 +219,7 @@ class AssertionParser {
     return true;
   }
 
-  // NAME and the point behind it.
+  // NAME and the point after it.
   bool take_part(std::string_view name) {
     if (!rest_.starts_with(name) || !rest_.substr(name.size()).starts_with('.')) return false;
     rest_.remove_prefix(name.size() + 1);

@@ -1,13 +1,13 @@
-// What --assert takes: a claim about a replay, such as
+// Parses the argument of --assert, a claim about a replay, such as
 //
 //   phase.cpu.samples_over <= 1 %
 //   phase.memory.would_oom == 0
 //   phase.cpu.alloc_vs_static < 0.9 * hold.cpu.alloc_vs_static
 //
-// CLAIM = SUM (< | <= | > | >= | == | !=) SUM; in a SUM may stand numbers ("1.5", "5 %"), values
+// CLAIM = SUM (< | <= | > | >= | == | !=) SUM. A SUM consists of numbers ("1.5", "5 %"), values
 // POLICY.RESOURCE[.by_resource_hour].MEASURE, + - * / and parentheses, with the usual precedence.
-// POLICY is all in front of the resource, its parameters in any order: there is no doubt about the
-// minus in vpa-tuned or the points in hold:margin=1.05. Pure.
+// POLICY is everything in front of the resource, with its parameters in any order. Thus the minus
+// in vpa-tuned and the point in hold:margin=1.05 are not ambiguous. Pure.
 #pragma once
 
 #include <cstddef>
@@ -25,9 +25,9 @@
 namespace cgphase {
 
 inline constexpr std::size_t kMostAssertionBytes = 4096;
-inline constexpr int kMostAssertionDepth = 32;  // of parentheses and signs
+inline constexpr int kMostAssertionDepth = 32;  // nested parentheses and signs
 
-// A value that an assertion names. `policy` counts the known ones.
+// A value that an assertion names. `policy` is an index into the known policies.
 struct MeasureName {
   std::size_t policy = 0;
   Resource resource = Resource::cpu;
@@ -37,14 +37,14 @@ struct MeasureName {
 
 class Assertion {
  public:
-  // Absent: not measured, or it does not exist.
+  // Absent: not measured or not defined.
   using Values = std::function<std::optional<double>(const MeasureName&)>;
   struct Outcome {
-    bool holds = false;  // no where a side has no value
+    bool holds = false;  // false if a side has no value
     std::optional<double> left, right;
   };
 
-  // `policies` are the names that may stand in it. Errors: invalid, one line that quotes the text.
+  // `policies` are the known names. Errors: invalid, one line that quotes the text.
   static Result<Assertion> parse(std::string_view text, std::span<const std::string> policies);
 
   Outcome check(const Values& values) const;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kLow = 0.025, kHigh = 0.975;
 
-// Between two values the quantile lies on the line through them. `sorted` has at least one value.
+// Interpolates linearly between values. `sorted` has at least one value.
 double quantile(const std::vector<double>& sorted, double share) {
   const double place = share * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(place);

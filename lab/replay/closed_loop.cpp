@@ -13,9 +13,9 @@ constexpr double kCpuRaise = 1.2;
 // Integral of a straight line from `from` to `to`.
 double area(double length, double from, double to) { return length * (from + to) / 2; }
 
-// When a backlog is worked off: the first x in (0, length] with
-// backlog + surplus * x + slope * x^2 / 2 = 0, where surplus = demand - limit is not above zero and
-// stays so; `length` where it is not worked off within.
+// Time until a backlog is worked off: the first x in (0, length] with backlog + surplus * x + slope
+// * x^2 / 2 = 0. surplus = demand - limit is not above 0 and stays so. Returns `length` if the
+// backlog lasts longer.
 double worked_off(double backlog, double surplus, double slope, double length) {
   const double end = backlog + surplus * length + slope * length * length / 2;
   if (end > 0) return length;
@@ -51,7 +51,8 @@ LoopInterval ResourceLoop::run(double seconds, double from, double to) {
   interval.lowest_limit = limit_;
   const double waiting = backlog_;
   const double threshold = loop_.guard_threshold;
-  if (from < threshold * limit_ || limit_ >= ceiling_) raise_in_.reset();  // the policy was faster
+  // the policy raised first
+  if (from < threshold * limit_ || limit_ >= ceiling_) raise_in_.reset();
   double now = 0;
   while (now < seconds) {
     const bool watched = loop_.enabled && limit_ < ceiling_;
@@ -79,7 +80,8 @@ LoopInterval ResourceLoop::run(double seconds, double from, double to) {
   return interval;
 }
 
-// One limit, from `begin` to `end` of the interval. Cut where the demand passes the limit.
+// Advances under one limit, from `begin` to `end` of the interval. Splits where the demand crosses
+// the limit.
 void ResourceLoop::stay(const Line& line, double begin, double end, LoopInterval& interval) {
   const double length = end - begin;
   const double from = line.at(begin), to = line.at(end);
@@ -96,7 +98,7 @@ void ResourceLoop::stay(const Line& line, double begin, double end, LoopInterval
   }
 }
 
-// A piece in which the demand is all at or above, or all at or below the limit.
+// A piece in which the demand does not cross the limit.
 void ResourceLoop::queue(double length, double from, double to, LoopInterval& interval) {
   if (!(length > 0)) return;
   const double above = area(length, from, to) - limit_ * length;

@@ -1,5 +1,5 @@
-// One resource of one container under a limit, over time: demand that moves on straight lines, and
-// the guard. A value; one thread. The same calls give the same bits on every machine.
+// Simulates one resource of one container under a limit over time: piecewise linear demand, and a
+// guard. A value type for one thread. The same calls give the same bits on every machine.
 #pragma once
 
 #include <optional>
@@ -8,47 +8,44 @@
 
 namespace cgphase {
 
-// The same for every policy. `time_to_raise` after the demand crosses `guard_threshold` times the
-// limit in force, CPU goes up by a fifth, again at each further time_to_raise until the demand
-// fits; memory goes to the ceiling. CPU demand that is not met waits, and is worked off when the
-// quota allows. Not enabled: no guard, and nothing waits.
+// raises by the guard
 struct ClosedLoop {
   bool enabled = false;
   double time_to_raise_seconds = 0.1;
   double guard_threshold = 0.95;
 };
 
-// What happened between two samples. "Unit" is cores or bytes.
+// Sums between two samples. "Unit" is cores or bytes.
 struct LoopInterval {
   double allocated = 0;      // unit-seconds
   double demanded = 0;       // unit-seconds
-  double served = 0;         // unit-seconds: demand, less what had to wait, plus what had waited
+  double served = 0;         // unit-seconds: demand, minus what had to wait, plus what had waited
   double overrun = 0;        // unit-seconds of demand above the limit
   double slack_seconds = 0;  // integral of (limit - demand) / limit, not below 0
   double waited = 0;         // core-seconds that began to wait
-  double throttled_seconds = 0;  // while any waited
+  double throttled_seconds = 0;  // time with a backlog
   double longest_delay_seconds = 0;  // largest backlog / limit
   double lowest_limit = 0;
   int raises = 0;            // of the guard
-  bool passed = false;       // demand was above a limit below the ceiling
+  bool passed = false;       // demand exceeded a limit below the ceiling
 };
 
 class ResourceLoop {
  public:
-  // The limit begins at the ceiling. `ceiling` above zero.
+  // The limit starts at the ceiling, which is above 0.
   ResourceLoop(const ClosedLoop& loop, Resource resource, double ceiling);
 
   double limit() const { return limit_; }
   double backlog() const { return backlog_; }  // core-seconds
-  // The limit becomes `wanted`, at most the ceiling.
+  // Sets the limit to `wanted`, at most the ceiling.
   void set(double wanted);
-  // Time goes on by `seconds` (above zero), while demand goes from `from` to `to`.
+  // Advances by `seconds` (above 0) while demand goes from `from` to `to`.
   LoopInterval run(double seconds, double from, double to);
-  // Time that nothing is known of: what waited is forgotten.
+  // Advances over a gap: the backlog is forgotten.
   void gap();
 
  private:
-  struct Line {  // demand from the interval's beginning
+  struct Line {  // demand from the start of the interval
     double from, slope;
     double at(double seconds) const { return from + slope * seconds; }
   };

@@ -7,7 +7,7 @@ namespace {
 
 using ByExecution = std::vector<std::optional<ParetoPoint>>;
 
-// The means over the executions drawn; absent where none of them had seconds.
+// Means over the drawn executions; absent if none of them had seconds.
 std::optional<ParetoPoint> mean(const ByExecution& point, std::span<const std::size_t> drawn) {
   ParetoPoint sum;
   int count = 0;
@@ -21,7 +21,7 @@ std::optional<ParetoPoint> mean(const ByExecution& point, std::span<const std::s
   return ParetoPoint{sum.violation / count, sum.cost / count};
 }
 
-// Of every point; a resource that was measured was so under all of them.
+// Of every point. A measured resource was measured in all of them.
 std::vector<ParetoPoint> means(const Sweep& sweep, Resource resource,
                                std::span<const std::size_t> drawn) {
   std::vector<ParetoPoint> all;

@@ -1,5 +1,5 @@
-// `--compare A B`: what two policies cost at the same share of samples over the limit, each over a
-// sweep of its settings. Pure.
+// `--compare A B`: compares the cost of two policies at the same share of samples over the limit,
+// each swept over its settings. Pure.
 #pragma once
 
 #include <initializer_list>
@@ -13,11 +13,11 @@
 
 namespace cgphase {
 
-// What is compared of one resource under one setting. There may be thousands of executions under
-// each of hundreds of settings: of each it keeps no more than that.
+// Values of one resource under one setting that the comparison needs. Nothing else is kept: there
+// may be thousands of executions under hundreds of settings.
 struct SweptResource {
-  // Share of samples over and what is allocated above oracle-max, relative to the original, of each
-  // execution; absent where it had no seconds.
+  // Per execution: share of samples over, and allocation above oracle-max relative to the original;
+  // absent if it had no seconds.
   std::vector<std::optional<ParetoPoint>> by_execution;
   ReplaySums total;
   ReplayMeasures mean;  // by job
@@ -29,10 +29,10 @@ struct SweptResource {
   bool measured() const { return total.seconds > 0; }
 };
 
-// One setting of a policy, and what came of it.
+// One setting of a policy and its result.
 struct SweepPoint {
-  std::string name;  // of policy and setting
-  SweptResource cpu, memory;  // the same executions for all points
+  std::string name;  // name of policy and setting
+  SweptResource cpu, memory;  // all points have the same executions
 
   const SweptResource& of(Resource resource) const {
     return resource == Resource::cpu ? cpu : memory;
@@ -42,26 +42,26 @@ struct SweepPoint {
 struct Sweep {
   std::string name;
   std::vector<SweepPoint> points;
-  // The setting that is shipped, by index; absent for a crowd of policies, as the controls.
+  // Index of the shipped setting; absent for a group of policies, such as the controls.
   std::optional<std::size_t> shipped;
 };
 
-// Share of samples over and what is allocated above oracle-max of every point, weighted by job.
+// Share of samples over, and allocation above oracle-max, of every point, weighted by job.
 std::vector<ParetoPoint> points_of(const Sweep& sweep, Resource resource);
 
-// What one sweep costs at a share of samples over: its cheapest point there.
+// Cost of a sweep at a share of samples over: its cheapest point there.
 struct SweepCost {
   std::string point;
   double above_oracle = 0;
-  double writes = 0;  // up and down, of all executions
+  double writes = 0;  // up and down, over all executions
 };
 
 struct MatchedCosts {
-  bool shipped = false;    // the violation is that of A as shipped, and so is A's cost
+  bool shipped = false;    // violation and cost of A are those of its shipped setting
   double violation = 0;
-  std::optional<SweepCost> a, b;  // absent: no point has so few samples over
-  std::optional<double> ratio;    // of the costs, A to B; absent unless B's is above 0
-  std::optional<Interval> difference;  // of the costs, A - B, paired by execution
+  std::optional<SweepCost> a, b;  // absent: no point has this few samples over
+  std::optional<double> ratio;    // cost of A / cost of B; absent unless that of B is above 0
+  std::optional<Interval> difference;  // cost of A - cost of B, paired by execution
 };
 
 struct ResourceComparison {
@@ -71,10 +71,10 @@ struct ResourceComparison {
 
 struct Comparison {
   std::string a, b;
-  std::vector<ResourceComparison> resources;  // those that were measured
+  std::vector<ResourceComparison> resources;  // measured resources
 };
 
-// Both sweeps over the same executions; neither is empty.
+// Both sweeps are over the same executions, and neither is empty.
 Comparison compare(const Sweep& a, const Sweep& b, const BootstrapOptions& options);
 
 }  // namespace cgphase

@@ -9,10 +9,10 @@
 namespace cgphase {
 namespace {
 
-// Each holds what it knows of one execution in memory.
+// Each worker has the state of one execution in memory.
 constexpr unsigned kMostThreads = 8;
 
-// All in which the entrants of one contest can differ.
+// The settings in which entrants of one contest can differ.
 std::string key_of(const Entrant& entrant) {
   const ReplaySettings& settings = entrant.settings;
   return fmt::format("{} {} {} {} {} {} {}", to_string(entrant.contender.policy),
@@ -56,7 +56,7 @@ void Contest::run(const ReplayInput& input) {
                            entrants_[i].keep_limits);
       if (!results_[i] || !entrants_[i].swept_only) continue;
       swept_[i] = swept_of(*results_[i]);
-      results_[i]->executions = std::vector<ExecutionResult>();  // with their memory
+      results_[i]->executions = std::vector<ExecutionResult>();  // frees the memory
     }
   };
   const std::size_t processors =

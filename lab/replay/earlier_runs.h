@@ -1,4 +1,4 @@
-// What earlier runs of a service taught: each serves the runs that began after it ended.
+// Learned state of earlier runs of a service. A run serves the runs that began after it ended.
 #pragma once
 
 #include <cstddef>
@@ -14,23 +14,23 @@ namespace cgphase {
 class EarlierRuns {
  public:
   struct Known {
-    nlohmann::json learned;              // merged; null where nothing was
-    std::optional<double> usual_seconds;  // median length of the runs; absent where there were none
+    nlohmann::json learned;              // merged; null: nothing was learned
+    std::optional<double> usual_seconds;  // median length of the runs; absent: no runs
   };
 
-  // For runs that were over before all others, however late they ended.
+  // For training runs, which count as ended before all others.
   static constexpr double kBeforeAll = -std::numeric_limits<double>::infinity();
 
-  // Beforehand, for each run of which before() will be asked. What no run to come may know is
-  // forgotten, for it is much: hundreds of kilobytes for a run.
+  // Call first, for each run that before() will be called for. State that no later run needs is
+  // freed, because a run takes hundreds of kilobytes.
   void expect(const std::string& service, double begin_seconds);
   // A run of `service` ended at `end_seconds`, after `length_seconds`.
   void ended(const std::string& service, double end_seconds, double length_seconds,
              nlohmann::json learned);
-  // What a run that was expected to begin at `begin_seconds` may know. That does not fall from one
-  // call to the next.
+  // Returns what a run starting at `begin_seconds` may know. `begin_seconds` must not fall between
+  // calls.
   Known before(const std::string& service, double begin_seconds);
-  // Statistics that are held in memory, of runs and of services.
+  // Number of statistics in memory, of runs and of services.
   std::size_t kept() const;
 
  private:
@@ -39,9 +39,9 @@ class EarlierRuns {
     nlohmann::json learned;
   };
   struct Service {
-    std::size_t to_come = 0;      // runs, the last of which begins at:
+    std::size_t to_come = 0;      // runs to come; the last begins at:
     double last_begin = kBeforeAll;
-    std::vector<Run> waiting;     // ended later than any begin so far; ascending by their end
+    std::vector<Run> waiting;     // ended after every begin so far; ascending by end
     std::vector<double> lengths;  // ascending
     nlohmann::json learned;
   };

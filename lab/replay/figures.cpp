@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kMostNameBytes = 60;
 constexpr std::string_view kSvgEnd = "</svg>\n";
 
-// What is not harmless in a file's name becomes a line.
+// Replaces characters that are unsafe in a file name by '-'.
 std::string file_name_of(std::size_t place, const std::string& id) {
   std::string name = fmt::format("execution-{:02}", place + 1);
   if (!id.empty()) name += '-';
@@ -34,7 +34,7 @@ std::string file_name_of(std::size_t place, const std::string& id) {
   return name + ".svg";
 }
 
-// How a picture ends, with the name of its file: not how a copy of another name should.
+// The end of a picture contains its file name. A copy under another name can thus be recognised.
 std::string ending(std::string_view name) {
   return fmt::format("<metadata data-cgphase-replay=\"{}\"/>\n{}", xml_text(name), kSvgEnd);
 }
@@ -46,7 +46,7 @@ std::string marked(const Figure& figure) {
   return svg;
 }
 
-// Whether write_figures() wrote such a file, and under this name.
+// True if write_figures() wrote this file under this name.
 bool is_figure(const std::filesystem::path& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(path, error))) return false;
@@ -58,7 +58,8 @@ bool is_figure(const std::filesystem::path& path) {
   return file && end == expected;
 }
 
-// Pictures in the directory that are none of `figures`. Returns those that stay all the same.
+// Removes pictures in the directory that are not in `figures`. Returns those that cannot be
+// removed.
 std::vector<std::string> remove_earlier(const std::string& directory,
                                         std::span<const Figure> figures) {
   std::error_code error;
@@ -85,7 +86,7 @@ MonotonicTime at_seconds(double seconds) {
   return MonotonicTime(std::chrono::nanoseconds(std::llround(seconds * 1e9)));
 }
 
-// Weighted by job. What no execution had is not drawn.
+// Weighted by job. Values that no execution has are not drawn.
 std::vector<ParetoMark> marks_of(const Sweep& sweep, Resource resource) {
   std::vector<ParetoMark> marks;
   for (const SweepPoint& point : sweep.points) {

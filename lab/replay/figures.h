@@ -1,5 +1,5 @@
-// The pictures of a replay: `cgphase replay --svg` and `cgphase plot --kind replay`. Pure, but for
-// write_figures().
+// Draws the pictures of a replay: `cgphase replay --svg` and `cgphase plot --kind replay`. Pure,
+// except write_figures().
 #pragma once
 
 #include <memory>
@@ -14,37 +14,38 @@
 
 namespace cgphase {
 
-// Pictures of single executions that one call draws at most.
+// Most pictures of single executions per call.
 inline constexpr std::size_t kMostExecutionFigures = 32;
 
 struct Figure {
-  std::string name;  // of the file, in its directory
+  std::string name;  // name of the file in its directory
   std::string svg;
 };
 
-// Demand and original limits of one execution with the limits of the replays, which were kept, and
-// its phases. `place` counts ReplayInput::executions; at most kMostPlottedPolicies replays.
+// Draws demand, original limits and phases of one execution, and the limits of the replays, which
+// must have kept them. `place` is an index into ReplayInput::executions. At most
+// kMostPlottedPolicies replays.
 PlottedExecution plotted(const ReplayInput& input, std::size_t place,
                          std::span<const ContenderResult* const> results);
 
-// What those pictures have in common. `model` names the file of the engine; "" where there is none.
+// Common part of those pictures. `model` names the file of the engine; "": no engine.
 TracePlot empty_replay_plot(const ReplayInput& input, const std::string& source,
                             const std::string& model,
                             std::span<const ContenderResult* const> results);
 
-// One picture per execution, of the first kMostExecutionFigures.
+// Returns one picture for each of the first kMostExecutionFigures executions.
 std::vector<Figure> execution_figures(const ReplayInput& input, const std::string& source,
                                       const std::string& model,
                                       std::span<const ContenderResult* const> results);
 
-// One picture per resource that was measured. `controls` may be null.
+// Returns one picture per measured resource. `controls` may be null.
 std::vector<Figure> pareto_figures(std::span<const Sweep> sweeps, const Sweep* controls,
                                    const std::string& source, const std::string& subtitle);
 
-// Creates the directory where it is not there. All files are written before the first appears; each
-// says at its end which file it is. Once all are there, pictures of an earlier call that this one
-// has none of are removed: files that say that they are this very file, no others. Those that
-// cannot be removed are returned, by their names; errors are those of writing.
+// Creates the directory if it is missing. All files are written before the first appears; each
+// contains its own file name. Then pictures of an earlier call that this call does not have are
+// removed: only files that contain their own name. Returns the names of those that cannot be
+// removed. Errors: those of writing.
 Result<std::vector<std::string>> write_figures(const std::string& directory,
                                                std::span<const Figure> figures);
 

@@ -60,8 +60,7 @@ Result<Lineup> line_up(const LineupOptions& options, const ReplaySettings& setti
   if (const Status added = add_policies(options, lineup); !added)
     return std::unexpected(added.error());
   if (options.rails && std::ranges::none_of(lineup.policies, is_ours))
-    return failure(ErrorKind::invalid,
-                   "--rails goes with phase or proactive; name one with --policy");
+    return failure(ErrorKind::invalid, "--rails needs phase or proactive; name one with --policy");
   if (options.rails && settings.step_seconds > 0)
     return failure(ErrorKind::invalid,
                    "--rails decides at each row, as the daemon does; leave out --step");

@@ -1,4 +1,4 @@
-// Who is replayed, from the words of the command line. Pure.
+// Chooses the policies to replay, from the command line. Pure.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,10 @@
 namespace cgphase {
 
 struct LineupOptions {
-  std::vector<std::string> policies;  // as told, see words.h; or "all"; none: kDefaultPolicies
+  std::vector<std::string> policies;  // as given, see words.h; or "all"; empty: kDefaultPolicies
   std::vector<double> margins = {0};
-  bool rails = false;                 // ours with rails, too, which have their own margins
-  bool threshold_told = false;        // else rails have the daemon's own guard threshold
+  bool rails = false;                 // also with safety rules, which have their own margins
+  bool threshold_told = false;        // otherwise the safety rules use the daemon's guard threshold
 };
 
 // What the user would save, what could be saved without phases, and what at best.
@@ -24,19 +24,19 @@ inline constexpr std::string_view kDefaultPolicies[] = {"phase", "hold", "oracle
 // The policies of a report.
 struct Lineup {
   std::vector<PolicySpec> policies;
-  bool all = false;                // those that cannot run are left out
+  bool all = false;                // policies that cannot run are left out
   std::vector<Entrant> entrants;   // each policy with each margin
-  // By which --assert knows them: "hold@5" with a margin of 5 %, "phase+rails@0"; without @ the
-  // first margin is meant.
+  // Names for --assert: "hold@5" with a margin of 5 %, "phase+rails@0". Without @ the first margin
+  // is meant.
   std::vector<std::string> names;
-  std::vector<std::size_t> named;  // the entrants of the names, by index
+  std::vector<std::size_t> named;  // entrant of each name, by index
 };
 
-// Errors: invalid, beginning with the option.
+// Errors: invalid; the text begins with the option.
 Result<Lineup> line_up(const LineupOptions& options, const ReplaySettings& settings);
 
-// Whose limits pictures show, at most so many entrants by index, with the first margin: ours first,
-// then hold, then the others; static or an oracle only where there is nobody else.
+// Returns the indices of at most `most` entrants for pictures, with the first margin: ours first,
+// then hold, then the others. static and oracles are used only if there is nothing else.
 std::vector<std::size_t> pictured(const Lineup& lineup, std::size_t most);
 
 }  // namespace cgphase

@@ -1,5 +1,5 @@
-// What replay reports of each policy, as a table: the name by which JSON, CSV and --assert know a
-// measure, and how it is taken from the sums. Pure.
+// Table of the measures that replay reports: the name in JSON, CSV and --assert, and how the value
+// follows from the sums. Pure.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 namespace cgphase {
 
 struct Measure {
-  // A ratio is weighted by job: the mean over executions. All else is a sum.
+  // A ratio is weighted by job: the mean over executions. Other measures are sums.
   enum class Kind : std::uint8_t { ratio, count, seconds };
-  // Of one execution or of sums of several. Absent: it does not exist, as the gap to an oracle
-  // that has no gap to the original.
+  // For one execution or for sums of several. Absent: not defined, like the gap to an oracle that
+  // equals the original.
   using Of = std::optional<double> (*)(const ReplaySums& sums);
 
   std::string_view name;
@@ -27,11 +27,11 @@ struct Measure {
 };
 
 std::span<const Measure> all_measures();
-// Null where there is none of that name.
+// Null if there is no measure of that name.
 const Measure* find_measure(std::string_view name);
 
-// The main value: of ratios the mean over the executions in which the measure exists, of the rest
-// the sum over all. Absent where it exists in none.
+// The main value: for ratios the mean over executions that have the measure, otherwise the sum over
+// all. Absent if no execution has it.
 std::optional<double> weighted_by_job(const Measure& measure,
                                       std::span<const ReplaySums> executions);
 
@@ -45,8 +45,7 @@ inline constexpr Resource kResources[] = {Resource::cpu, Resource::memory};
 
 // The sums of one resource, by execution.
 std::vector<ReplaySums> sums_of(const ContenderResult& result, Resource resource);
-// Whether any execution had demand and limit of that resource: what was not measured is not
-// reported.
+// True if any execution had demand and limit of that resource. Other resources are not reported.
 bool measured(std::span<const ReplaySums> executions);
 
 }  // namespace cgphase

@@ -8,7 +8,7 @@ namespace {
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 std::optional<double> gap(double allocated, double oracle, double original) {
-  // An oracle within rounding of the limit leaves nothing to be near to.
+  // If the oracle equals the limit within rounding, the gap is not defined.
   constexpr double kNothing = 1e-9;
   if (!(original - oracle > kNothing * original)) return std::nullopt;
   return (allocated - oracle) / (original - oracle);

@@ -1,5 +1,5 @@
-// The measures of a replay: what one policy did to one resource of one execution, and the means
-// over executions. None of them says enough alone.
+// Measures of a replay: sums of one policy, resource and execution, and means over executions. No
+// single measure is sufficient alone.
 #pragma once
 
 #include <cstdint>
@@ -8,47 +8,47 @@
 
 namespace cgphase {
 
-// Sums over one execution (or several: they add up). "Unit" is cores or bytes.
+// Sums over one execution, or over several: they add up. "Unit" is cores or bytes.
 struct ReplaySums {
-  double seconds = 0;             // that had a demand and a limit
+  double seconds = 0;             // seconds with a demand and a limit
   double allocated = 0;           // unit-seconds of the limit in force
   double original = 0;            // unit-seconds of the user's limit
-  double oracle = 0;              // unit-seconds of `oracle-max`, same grid and window
+  double oracle = 0;              // unit-seconds of `oracle-max`, with the same grid and window
   double demanded = 0;            // unit-seconds
   double slack_seconds = 0;       // integral of (limit - demand) / limit, not below 0
   double overrun = 0;             // unit-seconds of demand above the limit in force
   std::int64_t samples = 0;
-  // Demand at the sample was above the limit that was in force when its interval began: what the
-  // policy itself got wrong, whether the guard mended it in time or not.
+  // Samples with demand above the limit that was in force at the start of the interval. This is the
+  // policy's error, even if the guard corrected it in time.
   std::int64_t samples_over = 0;
-  std::int64_t samples_censored = 0;  // by the limit under which the recording was made
+  std::int64_t samples_censored = 0;  // by the limit while recorded
   std::int64_t windows = 0, windows_clean = 0;  // clean: no sample over
-  // Windows in which memory demand passed the limit before the guard raised it, by the need
-  // (memory_need) and by the working set.
+  // Windows in which memory demand exceeded the limit before the guard raised it, by need
+  // (memory_need) and by working set.
   std::int64_t would_oom = 0, would_oom_working_set = 0;
-  std::int64_t writes_up = 0, writes_down = 0;  // of the policy
+  std::int64_t writes_up = 0, writes_down = 0;  // writes by the policy
   std::int64_t guard_raises = 0;
   double backlog_core_seconds = 0;  // CPU demand that had to wait
-  double throttled_seconds = 0;     // while any waited
+  double throttled_seconds = 0;     // time with a backlog
   double longest_delay_seconds = 0; // largest (backlog / limit)
 
   ReplaySums& operator+=(const ReplaySums& other);
 };
 
-// Of sums the ratios of what was allocated or demanded are weighted by resource-hour, slack by
-// time and shares by what they count; their mean over executions, by job.
+// Ratios. From sums, ratios of allocation and demand are weighted by resource-hour, slack by time,
+// and shares by their counts. Means over executions are weighted by job.
 struct ReplayMeasures {
   double alloc_vs_static = 0;
   double slack = 0;            // mean over time of (limit - usage) / limit
   double samples_over = 0;     // share
   double windows_clean = 0;    // share
-  double overrun_area = 0;     // of what was demanded
+  double overrun_area = 0;     // share of the demand
   double above_oracle = 0;     // (allocated - oracle) / original
-  // (allocated - oracle) / (original - oracle); absent where the oracle needs the whole limit.
+  // (allocated - oracle) / (original - oracle); absent if the oracle needs the whole limit.
   std::optional<double> gap_to_oracle;
 };
 ReplayMeasures measures_of(const ReplaySums& sums);
-// The mean of each ratio over executions that have any seconds.
+// Mean of each ratio over executions with seconds above 0.
 ReplayMeasures mean_measures(std::span<const ReplaySums> executions);
 
 }  // namespace cgphase

@@ -11,7 +11,7 @@ std::vector<std::optional<double>> coming_maximum(std::span<const double> second
   std::vector<std::optional<double>> maximum(values.size());
   if (values.empty()) return maximum;
   maximum.back() = values.back();
-  std::deque<std::size_t> ahead;    // the nearest in front; values rise towards the back
+  std::deque<std::size_t> ahead;    // nearest first; values rise towards the back
   for (std::size_t i = values.size() - 1; i > 0; --i) {
     if (values[i]) {
       while (!ahead.empty() && *values[ahead.front()] <= *values[i]) ahead.pop_front();

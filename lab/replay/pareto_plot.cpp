@@ -21,7 +21,7 @@ constexpr double kWidth = 860, kLeft = 64, kRight = 28, kPanelHeight = 400;
 constexpr double kPlotWidth = kWidth - kLeft - kRight;
 constexpr double kHeadroom = 14;  // for discs at the top
 constexpr int kTicks = 6;
-// Left of the axis' break stands what was never over; right of it decades.
+// Points without samples over are left of the axis break; decades are right of it.
 constexpr double kNeverWidth = 60, kBreakWidth = 14;
 constexpr double kLeastOver = 1e-4;
 constexpr int kLeastExponent = -4, kFewestDecades = 3;  // at least to 10 %
@@ -30,7 +30,7 @@ constexpr std::string_view kOracleDash = "2 3";
 
 double decades(double over) { return portable_log(over) / portable_log(10); }
 
-// Shares of samples over onto pixels: 0 by itself, then decades.
+// Maps shares of samples over to pixels: 0 separately, then decades.
 class OverScale {
  public:
   OverScale(const Box& panel, double most) : panel_(panel) {
@@ -49,7 +49,7 @@ class OverScale {
 
  private:
   Box panel_;
-  int last_ = kLeastExponent + kFewestDecades;  // of the decades' exponents
+  int last_ = kLeastExponent + kFewestDecades;  // last exponent of the decades
 };
 
 std::vector<ParetoMark> front_of(const std::vector<ParetoMark>& marks) {
@@ -76,7 +76,7 @@ double most_allocated(const ParetoPlot& plot) {
   return 100 * most;
 }
 
-// All that some control reaches, up to the top and the right of the panel.
+// The area that the controls reach, up to the top and the right of the panel.
 void draw_reached(Svg& svg, const Box& panel, const OverScale& x, const Scale& y,
                   const std::vector<ParetoMark>& front) {
   if (front.empty()) return;
@@ -137,7 +137,7 @@ void draw_line(Svg& svg, const ParetoCurve& curve, const PhaseColor& color, cons
   svg.path(line, {.color = color.fill, .width = 2});
 }
 
-// The setting that is shipped, as a disc with the curve's letter; that without one as a dot.
+// Draws the shipped setting as a disc with the curve's letter; without a shipped setting, a dot.
 void draw_shipped(Svg& svg, const ParetoCurve& curve, std::size_t index, const PhaseColor& color,
                   const OverScale& x, const Scale& y) {
   if (!curve.shipped) return;
@@ -159,7 +159,7 @@ std::vector<LegendEntry> legend_of(const ParetoPlot& plot) {
   return legend;
 }
 
-std::string told(const ParetoPlot& plot) {
+std::string description_of(const ParetoPlot& plot) {
   std::string text = escape_name(plot.subtitle) + ".";
   if (plot.oracle) text += fmt::format(" oracle-max allocates {:.3g} %.", 100 * *plot.oracle);
   for (const ParetoCurve& curve : plot.curves) {
@@ -195,7 +195,7 @@ std::string draw_pareto(const ParetoPlot& plot) {
     draw_line(svg, plot.curves[i], phase_color(i, count), x, y);
   for (std::size_t i = count; i-- > 0;)
     draw_shipped(svg, plot.curves[i], i, phase_color(i, count), x, y);
-  return svg.document(kWidth, panel.bottom() + 56, title, told(plot));
+  return svg.document(kWidth, panel.bottom() + 56, title, description_of(plot));
 }
 
 }  // namespace cgphase

@@ -44,7 +44,7 @@ PolicySurroundings surroundings_of(const PlayPlan& plan, std::span<const DemandP
   return around;
 }
 
-// Who says the phase of each row, from the CPU time that was served in place of the recorded one.
+// Returns the phase of each row, computed with the served CPU time instead of the recorded one.
 class ReplayPhases {
  public:
   ReplayPhases(const PlayPlan& plan, const Execution& execution) : execution_(execution) {
@@ -55,10 +55,10 @@ class ReplayPhases {
       own_.emplace(plan.engine);
   }
 
-  // `backlog_core_seconds` of what was asked for so far has not run yet.
+  // `backlog_core_seconds` of the demand so far have not run yet.
   Phase at(std::size_t index, double backlog_core_seconds) {
     const TraceRow& row = execution_.rows[index];
-    if (compat_) return compat_->add(row);  // its columns are the recording's own
+    if (compat_) return compat_->add(row);  // its columns come from the recording
     if (!own_) return {};
     const Counter used = used_.at(row.sample.cpu.usage_usec, backlog_core_seconds);
     if (used == row.sample.cpu.usage_usec) return own_->add(execution_, row);
@@ -95,10 +95,10 @@ Observation observe(const Execution& execution, const DemandPoint& point, std::s
 
 void allocate(const Policy& policy, const PlayPlan& plan, const Execution& execution,
               ResourceScore& cpu, ResourceScore& memory) {
-  const Allocation wish = policy.allocate(execution.original, told_host(execution));
+  const Allocation recommendation = policy.allocate(execution.original, told_host(execution));
   const double factor = 1 + plan.contender.margin;
-  if (wish.cpu) cpu.set(wish.cpu->value * factor);
-  if (wish.memory) memory.set(static_cast<double>(wish.memory->value) * factor);
+  if (recommendation.cpu) cpu.set(recommendation.cpu->value * factor);
+  if (recommendation.memory) memory.set(static_cast<double>(recommendation.memory->value) * factor);
 }
 
 }  // namespace

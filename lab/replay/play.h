@@ -1,4 +1,4 @@
-// One execution under one policy: the samples one after the other, as the daemon would see them.
+// Replays one execution under one policy, sample by sample, as the daemon would see it.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ struct PlayPlan {
   Contender contender;
   std::shared_ptr<const PhaseEngine> engine;  // null: no phases
   bool compat = false;                        // phases as AI4DL's release computes them
-  nlohmann::json prior;                       // what earlier runs taught; null: nothing
+  nlohmann::json prior;                       // learned from earlier runs; null: nothing
   std::optional<double> job_seconds;          // how long earlier runs took
   std::shared_ptr<const std::vector<PhaseStatistics>> statistics;
   bool keep_limits = false;
@@ -24,19 +24,19 @@ struct PlayPlan {
 
 struct Played {
   ExecutionResult result;
-  nlohmann::json learned;  // of the policy
+  nlohmann::json learned;  // learned state of the policy
 };
 
-// The limits after a sample: into the checksum, and into the picture where they are asked for.
+// Adds the limits after a sample to the checksum, and to the picture if it is wanted.
 void keep_limits(double seconds, double cpu, double memory, bool keep, ExecutionResult& result);
 
-// The policy alone: what it wants is in force at once, between a floor and the user's limit.
-// Errors: invalid (make_policy).
+// Replays the policy alone: its recommendation is in force at once, between a floor and the user's
+// limit. Errors: invalid (make_policy).
 Result<Played> play(const Execution& execution, const PlayPlan& plan);
 
-// The daemon's pipeline with its rails: what it decides, at each row, is in force at once. Rails
-// and guard have one threshold, that of the loop. The engine's model must not look at columns.
-// Errors: invalid.
+// Replays the daemon's pipeline with its safety rules, which decides at each row. Safety rules and
+// guard use the threshold of the loop. The engine's model must not use columns of traces. Errors:
+// invalid.
 Result<Played> play_with_rails(const Execution& execution, const PlayPlan& plan);
 
 }  // namespace cgphase

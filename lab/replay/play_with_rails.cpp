@@ -17,7 +17,8 @@ namespace {
 constexpr CgroupId kContainer{1, 1};
 constexpr double kPeriodUsec = 100'000;
 
-// The kernel's side: counters that the closed loop moves, limits as files would tell them.
+// Simulates the kernel: counters that the closed loop advances, and limits as the files would show
+// them.
 class SimulatedCgroup {
  public:
   explicit SimulatedCgroup(const Execution& execution) : execution_(execution) {
@@ -31,7 +32,7 @@ class SimulatedCgroup {
   const Limits& limits() const { return limits_; }
   void write(const Limits& limits) { limits_ = limits; }
 
-  // The files after an interval: what the guard did, and what was counted.
+  // The files after an interval: raises of the guard, and counters.
   void advance(const std::optional<LoopInterval>& cpu, const std::optional<LoopInterval>& memory,
                double cores, double seconds) {
     if (cpu) {

@@ -39,14 +39,15 @@ struct ReadTrace : TraceSource {
 };
 
 std::unexpected<Error> knows_the_future(const std::string& training, const std::string& trace) {
-  return failure(ErrorKind::invalid,
-                 training + ": --train has the same recording as " + trace +
-                     ", which is replayed: it would know its own future; leave it out of one");
+  return failure(
+      ErrorKind::invalid,
+      training + ": --train contains the same recording as " + trace +
+          ", which is replayed; the policy would know the future: remove it from one of them");
 }
 
-// Whether a trace is replayed and learned from under two names of one file.
+// Detects a trace that is replayed and learned from under two names of one file.
 Status check_names(const RecordedPaths& paths) {
-  std::error_code ignored;  // what is not there is told when it is read
+  std::error_code ignored;  // a missing file is reported when it is read
   for (const std::string& training : paths.training)
     for (const std::string& trace : paths.traces)
       if (std::filesystem::equivalent(training, trace, ignored))
@@ -54,7 +55,7 @@ Status check_names(const RecordedPaths& paths) {
   return {};
 }
 
-// The same of copies, packed or not.
+// Detects copies, compressed or not.
 Status check_contents(std::span<const ReadTrace> traces, std::span<const ReadTrace> trainings) {
   for (const ReadTrace& training : trainings)
     for (const ReadTrace& trace : traces)
@@ -63,7 +64,7 @@ Status check_contents(std::span<const ReadTrace> traces, std::span<const ReadTra
   return {};
 }
 
-// An execution and the file that it is of.
+// An execution and its file.
 struct FiledExecution {
   const Execution* execution;
   const std::string* path;
@@ -83,7 +84,7 @@ bool at_one_time(const Execution& a, const Execution& b) {
          b.rows.front().wall_time <= a.rows.back().wall_time;
 }
 
-// The same of single executions: part of a recording, a longer one, or several in one file.
+// Detects single executions: part of a recording, a longer recording, or several in one file.
 Status check_executions(const std::vector<FiledExecution>& replayed,
                         const std::vector<FiledExecution>& training) {
   using Names = std::pair<std::string_view, std::string_view>;
@@ -98,13 +99,14 @@ Status check_executions(const std::vector<FiledExecution>& replayed,
         return failure(ErrorKind::invalid,
                        *taught.path + ": --train has execution \"" +
                            escape_name(played.execution->id) + "\" at the time at which " +
-                           *played.path + " replays it: it would know its own future; leave it "
-                           "out of one, or give another run another pod.id");
+                           *played.path +
+                           " replays it; the policy would know the future: remove it from one of "
+                           "them, or give another run another pod.id");
   }
   return {};
 }
 
-// Adds the executions of the traces to `executions`. `rows_left` falls by theirs.
+// Adds the executions of the traces to `executions`. Lowers `rows_left` by their rows.
 Result<std::vector<ReadTrace>> read_traces(const std::vector<std::string>& paths,
                                              const std::vector<std::string>& columns,
                                              std::size_t& rows_left,

@@ -1,4 +1,4 @@
-// What a replay plays, read from files.
+// Reads the input of a replay from files.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@ struct Recorded {
   std::vector<TraceSource> traces, training;
   std::optional<std::uint32_t> model_crc, compat_model_crc;  // CRC-32C of the files
   double cadence_seconds = 1;  // of the first execution
-  double played_seconds = 0;   // of the executions together
+  double played_seconds = 0;   // of all executions together
 };
 
-// All in memory, kMaxTraceRows at most in all. Errors: those of the files; invalid where no trace
-// has a row, and where the same recording, or an execution of the same names at the same time, is
-// replayed and learned from.
+// Reads everything into memory, at most kMaxTraceRows rows. Errors: those of the files; invalid, if
+// no trace has a row. Also invalid: a recording, or an execution of the same name and time, that is
+// both replayed and learned from.
 Result<Recorded> read_recorded(const RecordedPaths& paths);
 
 }  // namespace cgphase

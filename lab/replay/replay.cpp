@@ -32,7 +32,7 @@ std::vector<std::size_t> by_beginning(const std::vector<Execution>& executions) 
   return order;
 }
 
-// Everything that the runs of one contender have in common.
+// Settings that all runs of one contender share.
 class Campaign {
  public:
   Campaign(const ReplayInput& input, const ReplaySettings& settings, const Contender& contender,
@@ -97,7 +97,7 @@ class Campaign {
     Result<Played> played = settings_.rails ? play_with_rails(execution, plan)
                                             : play(execution, plan);
     if (!played) return std::unexpected(played.error());
-    // By the clock of the intervals: the wall clock may have been set back meanwhile.
+    // Uses the monotonic clock, because the wall clock may have been set back.
     const double length = std::chrono::duration<double>(execution.rows.back().time -
                                                         execution.rows.front().time).count();
     earlier_.ended(execution.service, teaches ? EarlierRuns::kBeforeAll : begin + length, length,
@@ -143,7 +143,7 @@ Result<std::vector<std::string>> replay_columns(const PhaseEngine* engine,
   if (compat_engine) compat_columns = schema_columns(compat_engine->model().schema);
   if (!columns.empty() && !compat_columns.empty() && columns != compat_columns)
     return failure(ErrorKind::invalid,
-                   "the two models look at different columns of the trace; replay them apart");
+                   "the two models use different columns of the trace; replay them separately");
   return columns.empty() ? compat_columns : columns;
 }
 

@@ -1,6 +1,6 @@
-// Replays recorded executions under policies: the same phases, observations and policies as the
-// daemon's, a virtual clock, and a closed loop in place of the kernel. Pure: the same traces,
-// model and settings give the same bits on every machine.
+// Replays recorded executions under policies, with the daemon's phases, observations and policies,
+// a virtual clock, and a closed loop instead of the kernel. Pure: the same traces, model and
+// settings give the same bits on every machine.
 #pragma once
 
 #include <cstdint>
@@ -25,16 +25,16 @@ struct ReplaySettings {
   double window_seconds = 600;
   double step_seconds = 0;  // between two decisions; 0: at each sample
   double risk = kShippedRisk;
-  bool rails = false;       // the daemon's whole pipeline with its rails and steps
+  bool rails = false;       // the daemon's whole pipeline with its safety rules and steps
 };
 
-// One policy to be replayed. `margin` is added to what it wants (0.1: 10 % more).
+// One policy to replay. `margin` is added to its recommendation (0.1: 10 % more).
 struct Contender {
   PolicySpec policy;
   double margin = 0;
 };
 
-// Executions to replay, and those that only teach (earlier runs). All were read with
+// Executions to replay, and earlier runs that are only learned from. All must be read with
 // replay_columns() of the engines.
 struct ReplayInput {
   std::vector<Execution> executions;
@@ -43,13 +43,13 @@ struct ReplayInput {
   std::shared_ptr<const PhaseEngine> compat_engine;  // of AI4DL's own model; null: none
 };
 
-// What an execution's allocation is measured by: the limit of the user; the host, where there is
-// none; the largest use in the recording, where that does not tell the host.
+// Reference of an execution's allocation: the user's limit; without one, the host; if the host is
+// unknown, the largest use in the recording.
 enum class Yardstick : std::uint8_t { limit, host, largest_use };
 const char* to_string(Yardstick yardstick);
 Yardstick yardstick_of(const ExecutionHeader& execution, Resource resource);
 
-// The limit in force after each sample, for pictures.
+// Limit in force after each sample, for pictures.
 struct ReplayLimits {
   std::vector<double> seconds, cpu_cores, memory_bytes;
 };
@@ -58,7 +58,7 @@ struct ExecutionResult {
   std::string id, service;
   Yardstick cpu_by = Yardstick::limit, memory_by = Yardstick::limit;
   ReplaySums cpu, memory;
-  ReplayLimits limits;       // empty unless asked for
+  ReplayLimits limits;       // empty unless requested
   std::uint32_t crc = 0;     // CRC-32C of all limits in force, as bits
 };
 
@@ -69,14 +69,14 @@ struct ContenderResult {
   std::vector<ExecutionResult> executions;  // in the order of ReplayInput::executions
 };
 
-// What traces must be read with, TraceOptions::columns. Errors: invalid (both engines look at
-// columns, and not at the same ones).
+// Returns the columns to read traces with (TraceOptions::columns). Errors: invalid (the engines use
+// different columns).
 Result<std::vector<std::string>> replay_columns(const PhaseEngine* engine,
                                                 const PhaseEngine* compat_engine);
 
-// One contender over all executions. What a run teaches serves later runs of the same service:
-// those that begin after it ended; the training executions count as ended before all.
-// Errors: invalid (the policy needs what is not there, e.g. statistics of phases).
+// Replays one contender over all executions. A run is learned from by later runs of the same
+// service, which begin after it ended. Training executions count as ended before all others.
+// Errors: invalid (something that the policy needs is missing, such as statistics of phases).
 Result<ContenderResult> replay(const ReplayInput& input, const ReplaySettings& settings,
                                const Contender& contender, bool keep_limits);
 

@@ -1,4 +1,5 @@
-// `cgphase replay`: what policies would have done on recorded executions (docs/internals/lab.md).
+// `cgphase replay`: shows what policies would have done on recorded executions
+// (docs/internals/lab.md).
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -31,7 +32,7 @@ std::string value_text(const std::optional<double>& value) {
   return value ? fmt::format("{}", *value) : "no value";
 }
 
-// Whether all hold; one line for each that does not.
+// Returns true if all assertions hold; prints one line for each that does not.
 bool all_hold(const std::vector<AssertionReport>& assertions) {
   bool all = true;
   for (const AssertionReport& assertion : assertions) {
@@ -54,7 +55,7 @@ std::string shown(const ReplayReport& report, const CommonOptions& common) {
   }
 }
 
-// Nothing is printed and no picture is there before all was replayed.
+// Everything is replayed before anything is printed or drawn.
 OrComplaint<int> replay_verb(const ReplayRequest& request, const CommonOptions& common) {
   if (common.output == Output::openmetrics)
     return complaint(Exit::usage, "-o openmetrics: replay has table, wide, json, jsonl, csv");
@@ -82,7 +83,7 @@ OrComplaint<int> replay_verb(const ReplayRequest& request, const CommonOptions& 
   return hold ? 0 : static_cast<int>(Exit::assertion);
 }
 
-// What CLI11 says where it does not understand.
+// Throws the error that CLI11 reports for an invalid argument.
 template <class T>
 T taken(const char* option, const Result<T>& value) {
   if (!value) throw CLI::ValidationError(fmt::format("{} {}", option, value.error().text));
@@ -109,11 +110,11 @@ std::optional<Complaint> take_times(ReplayWords& words, const CommonOptions& com
   return take(words.until, words.history.until);
 }
 
-// The traces of the command line, and this host's history behind them where it is asked for.
+// Reads the traces of the command line and, if requested, this host's history.
 OrComplaint<int> replay_words(ReplayWords words, const CommonOptions& common) {
   words.host |= !words.history.containers.empty() || !words.history.state_dir.empty();
   if (!words.host && words.paths.traces.empty())
-    return complaint(Exit::usage, "replay needs traces, or --host for this host's own history");
+    return complaint(Exit::usage, "replay: name traces, or use --host for this host's history");
   std::optional<HostTrace> recorded;
   if (!words.host && !(words.since.empty() && words.until.empty()))
     return complaint(Exit::usage, "--since and --until are for --host, not for traces");
@@ -130,26 +131,26 @@ OrComplaint<int> replay_words(ReplayWords words, const CommonOptions& common) {
 }
 
 void add_input_options(CLI::App& verb, const Options& options) {
-  verb.add_option("traces", options->paths.traces, "traces to replay, CSV or CSV.gz");
-  verb.add_flag("--host", options->host, "this host's own history, of all containers");
+  verb.add_option("traces", options->paths.traces, "Traces to replay, CSV or CSV.gz");
+  verb.add_flag("--host", options->host, "Replay this host's history, of all containers");
   verb.add_option("--container", options->history.containers,
-                  "of this one: name, id (4 characters or more) or cgroup path")
+                  "Only this container: name, id (4 or more characters) or cgroup path")
       ->allow_extra_args(false);
   verb.add_option("--from,--since", options->since,
-                  "begin of the history (-10m, \"3m ago\", ISO, epoch) [all there is]");
-  verb.add_option("--until", options->until, "its end [now]");
+                  "Start of the history (-10m, \"3m ago\", ISO, epoch) [oldest]");
+  verb.add_option("--until", options->until, "End of the history [now]");
   verb.add_option("--state-dir", options->history.state_dir,
-                  "read the files of a daemon that does not run, instead of asking one that does");
-  verb.add_option("--train", options->paths.training, "traces of earlier runs, to learn from");
+                  "Read the files of a daemon that does not run");
+  verb.add_option("--train", options->paths.training, "Traces of earlier runs to learn from");
   verb.add_option_function<std::string>(
-          "--model",
-          [options](const std::string& path) {
-            options->paths.model = path;
-            options->model_named = true;
-          },
-          "model file [" + std::string(kInstalledModel) + "]");
+      "--model",
+      [options](const std::string& path) {
+        options->paths.model = path;
+        options->model_named = true;
+      },
+      "Model file [" + std::string(kInstalledModel) + "]");
   verb.add_option("--compat-model", options->paths.compat_model,
-                  "model imported from AI4DL, for ai4dl-phase-compat");
+                  "Model imported from AI4DL, for ai4dl-phase-compat");
 }
 
 void add_policy_options(CLI::App& verb, const Options& options) {
@@ -162,14 +163,14 @@ void add_policy_options(CLI::App& verb, const Options& options) {
       [options](const std::string& text) {
         options->lineup.margins = taken("--margin", parse_margins(text));
       },
-      "percent on what policies want, such as 0,5,10 [0]");
+      "Margins on the policies' limits in percent, such as 0,5,10 [0]");
   verb.add_option_function<std::string>(
       "--risk",
       [options](const std::string& text) {
         options->settings.risk = taken("--risk", parse_share(text, kLeastRisk, kMostRisk));
       },
-      "share of the samples that may want more than they got [0.1%]");
-  verb.add_flag("--rails", options->lineup.rails, "ours with the daemon's rails, too");
+      "Share of samples that may be over the limit [0.1%]");
+  verb.add_flag("--rails", options->lineup.rails, "Also replay with the daemon's safety rules");
 }
 
 void add_time_options(CLI::App& verb, const Options& options) {
@@ -179,27 +180,27 @@ void add_time_options(CLI::App& verb, const Options& options) {
         options->settings.window_seconds =
             taken("--window", parse_seconds(text, kLeastWindow, kMostWindow));
       },
-      "of the oracles, of policies with a window, and of windows without overrun [10m]");
+      "Window of the oracles, of policies with a window, and of CLEAN [10m]");
   verb.add_option_function<std::string>(
       "--step",
       [options](const std::string& text) {
         options->settings.step_seconds =
             taken("--step", parse_seconds(text, kLeastStep, kMostStep));
       },
-      "between two decisions [each sample]");
+      "Time between two decisions [each sample]");
 }
 
 void add_loop_options(CLI::App& verb, const Options& options) {
   ClosedLoop& loop = options->settings.loop;
-  CLI::Option* const closed =
-      verb.add_flag("--closed-loop", loop.enabled, "a guard raises limits, unmet demand waits");
+  CLI::Option* const closed = verb.add_flag("--closed-loop", loop.enabled,
+                                            "Raise limits near the demand; unmet demand waits");
   verb.add_option_function<std::string>(
           "--time-to-raise",
           [&loop](const std::string& text) {
             loop.time_to_raise_seconds =
                 taken("--time-to-raise", parse_seconds(text, kLeastRaise, kMostRaise));
           },
-          "of the guard, after demand came near the limit [100ms]")
+          "Time until a limit is raised after demand comes near it [100ms]")
       ->needs(closed);
   verb.add_option_function<std::string>(
           "--guard-threshold",
@@ -208,23 +209,24 @@ void add_loop_options(CLI::App& verb, const Options& options) {
             loop.guard_threshold =
                 taken("--guard-threshold", parse_share(text, kLeastThreshold, kMostThreshold));
           },
-          "how near, of the limit [95%]")
+          "Share of the limit that counts as near [95%]")
       ->needs(closed);
 }
 
 void add_outcome_options(CLI::App& verb, const Options& options) {
   verb.add_option("--compare", options->compared,
-                  "what A and B cost at the same share of samples over; controls: all without "
-                  "phases")
+                  "Cost of A and B at the same share of samples over; controls: all policies "
+                  "without phases")
       ->expected(2)
       ->type_name("A B");
   verb.add_option("--assert", options->assertions,
-                  "such as 'phase.cpu.samples_over <= 1%'; exit 8 where it does not hold")
+                  "Claim such as 'phase.cpu.samples_over <= 1%'; exit 8 if it does not hold")
       ->allow_extra_args(false);
-  verb.add_option("--svg", options->directory, "directory for pictures");
-  verb.add_option("--seed", options->bootstrap.seed, "of the 95 % intervals")
+  verb.add_option("--svg", options->directory, "Directory for pictures");
+  verb.add_option("--seed", options->bootstrap.seed, "Seed of the 95 % intervals")
       ->capture_default_str();
-  verb.add_option("--bootstrap", options->bootstrap.resamples, "resamples; 0: no intervals")
+  verb.add_option("--bootstrap", options->bootstrap.resamples,
+                  "Resamples for 95 % intervals; 0: no intervals")
       ->check(CLI::Range(0, kMostResamples))
       ->capture_default_str();
 }
@@ -233,7 +235,7 @@ void add_outcome_options(CLI::App& verb, const Options& options) {
 
 void add_replay_verb(CLI::App& app, const CommonOptions& common, int& exit_code) {
   CLI::App* const verb = app.add_subcommand(
-      "replay", "what policies would have saved and cost on recorded executions");
+      "replay", "Show what policies would have saved and cost on recorded executions");
   const auto options = std::make_shared<ReplayWords>();
   options->paths.model = default_model_path();
   add_input_options(*verb, options);

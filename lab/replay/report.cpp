@@ -40,9 +40,10 @@ std::string measured_by_use(const ReplayReport& report) {
   std::string whose = cpu > 0 ? fmt::format("the CPU of {}", cpu) : "";
   if (memory > 0)
     whose += fmt::format("{}the memory of {}", whose.empty() ? "" : " and ", memory);
-  return fmt::format("neither a limit nor the host is told for {} of {} execution{}: the largest "
-                     "use in the recording is the measure, which leaves less to give back",
-                     whose, report.executions(), report.executions() == 1 ? "" : "s");
+  return fmt::format(
+      "no limit and no host size is recorded for {} of {} execution{}; the largest "
+      "recorded use replaces them, so savings are lower",
+      whose, report.executions(), report.executions() == 1 ? "" : "s");
 }
 
 std::vector<std::optional<Interval>> ratio_intervals(std::span<const ReplaySums> executions,

@@ -1,5 +1,5 @@
-// All that `cgphase replay` has to tell, and its forms: JSON and CSV for programs, a table for
-// people. Pure: the same replay gives the same bytes on every machine.
+// The report of `cgphase replay` and its formats: JSON and CSV for programs, a table for people.
+// Pure: the same replay gives the same bytes on every machine.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct ReplayReport {
   std::vector<TraceSource> training;
   std::optional<std::uint32_t> model_crc, compat_model_crc;  // CRC-32C of the files
   ReplaySettings settings;
-  double cadence_seconds = 1;         // the usual one; for people
+  double cadence_seconds = 1;         // usual interval of samples; only for the text
   double played_seconds = 0;          // of all executions
   BootstrapOptions bootstrap;
   std::vector<ContenderResult> results;
@@ -39,23 +39,22 @@ struct ReplayReport {
   }
 };
 
-// As --assert and people know it: its text, "+rails" behind it with rails.
+// The policy's name in --assert and in text, with "+rails" appended if it has safety rules.
 std::string policy_name(const ContenderResult& result);
 
-// CRC-32C of the limits of all executions.
+// of all executions
 std::uint32_t decisions_crc(const ContenderResult& result);
 std::uint32_t decisions_crc(const ReplayReport& report);
 
-// 95 % of the resampled means of every ratio of all_measures(), in its order without the others.
+// 95 % intervals of every ratio of all_measures(), in that order; other measures are left out.
 std::vector<std::optional<Interval>> ratio_intervals(std::span<const ReplaySums> executions,
                                                      const BootstrapOptions& options);
 
-// Of how many executions a resource is measured by the largest use in it, in a sentence; empty
-// where of none.
+// A sentence on how many executions are measured by the largest use of a resource; empty if none.
 std::string measured_by_use(const ReplayReport& report);
 
 std::string replay_json(const ReplayReport& report);
-// One line for each execution under each policy, margin and resource.
+// One line per execution, policy, margin and resource.
 std::string replay_jsonl(const ReplayReport& report);
 std::string replay_csv(const ReplayReport& report, bool legend);
 std::string replay_text(const ReplayReport& report, const TextStyle& style);

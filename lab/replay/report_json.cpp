@@ -166,7 +166,7 @@ json assertions_json(const std::vector<AssertionReport>& assertions) {
   return all;
 }
 
-// As JSON has it; empty where there is none.
+// Formatted as in JSON; empty if absent.
 std::string field(const json& value) {
   if (value.is_null()) return "";
   return value.is_string() ? value.get<std::string>() : value.dump();

@@ -14,7 +14,7 @@ namespace {
 
 using Align = Table::Align;
 
-// Two digits that tell something, at most two places: "41 %", "4.1 %", "0.08 %".
+// Two significant digits, at most two decimals: "41 %", "4.1 %", "0.08 %".
 std::string share(const std::optional<double>& ratio) {
   if (!ratio) return "-";
   const double percent = 100 * *ratio, size = std::abs(percent);
@@ -38,7 +38,7 @@ std::string count(std::string_view name, std::span<const ReplaySums> executions)
   return fmt::format("{:.0f}", by_job(name, executions).value_or(0));
 }
 
-// Of CPU.
+// CPU only.
 std::string waited(double core_seconds) {
   if (core_seconds == 0) return "0";
   return core_seconds < 0.005 ? "< 0.01 core-s" : fmt::format("{:.2f} core-s", core_seconds);
@@ -50,7 +50,7 @@ std::string plural(std::size_t number, const char* what) {
 
 // ---- the sentence ----
 
-// Whom the user means by "what would I save": ours where it was replayed.
+// The policy in the first sentence: ours if it was replayed.
 const ContenderResult& main_result(const ReplayReport& report) {
   for (const char* name : {"phase", "proactive"})
     for (const ContenderResult& result : report.results)
@@ -157,7 +157,7 @@ std::string main_table(const ReplayReport& report, const std::vector<Row>& rows,
   return table.text(style);
 }
 
-// By resource-hour, and how sure the two main values are.
+// Values by resource-hour, and intervals of the two main values.
 std::string second_table(const ReplayReport& report, const std::vector<Row>& rows,
                          const TextStyle& style) {
   std::vector<Table::Column> columns = first_columns(report);
@@ -201,19 +201,18 @@ std::string censored_line(const std::vector<Row>& rows) {
     text += fmt::format("{}{} of the {} samples", text.empty() ? "" : " and ", share(censored),
                         resource == Resource::cpu ? "CPU" : "memory");
   }
-  if (most == 0) return "When recorded, no sample had come up against the limit of then.\n";
-  return "When recorded, " + text +
-         " had come up against the limit of then: what they really wanted is not known.\n";
+  if (most == 0) return "While recorded, no sample reached its limit.\n";
+  return "While recorded, " + text + " reached their limit: their real demand is not known.\n";
 }
 
 std::string settings_line(const ReplayReport& report) {
   const ReplaySettings& settings = report.settings;
   std::string text =
       settings.loop.enabled
-          ? fmt::format("Closed loop: a guard raises {} after demand comes to {} of the limit",
+          ? fmt::format("Closed loop: a guard raises {} after demand reaches {} of the limit",
                         human_duration(settings.loop.time_to_raise_seconds),
                         share(settings.loop.guard_threshold))
-          : std::string("Open loop: nothing answers an overrun before the next decision");
+          : std::string("Open loop: nothing raises a limit before the next decision");
   text += settings.step_seconds > 0
               ? fmt::format("; a decision each {}", human_duration(settings.step_seconds))
               : fmt::format("; a decision at each sample ({})",
@@ -223,10 +222,9 @@ std::string settings_line(const ReplayReport& report) {
 }
 
 std::string interval_line(const ReplayReport& report) {
-  if (report.executions() < 2)
-    return "One execution: no telling how far others would lie from it.\n";
+  if (report.executions() < 2) return "One execution: no confidence intervals.\n";
   if (report.bootstrap.resamples < 1) return "";
-  return fmt::format("95 %: of the mean over executions, by {} resamples of them, seed {}.\n",
+  return fmt::format("95 %: interval of the mean over executions, from {} resamples, seed {}.\n",
                      report.bootstrap.resamples, report.bootstrap.seed);
 }
 
@@ -241,7 +239,7 @@ std::vector<Table::Cell> comparison_cells(const ResourceComparison& resource,
   for (const auto& cost : {costs.a, costs.b}) {
     cells.push_back({cost ? share(cost->above_oracle) : "-"});
     cells.push_back({cost ? fmt::format("{:.0f}", cost->writes) : "-"});
-    cells.push_back({cost ? escape_name(cost->point) : "never so few over"});
+    cells.push_back({cost ? escape_name(cost->point) : "never this few over"});
   }
   cells.push_back({costs.ratio ? fmt::format("{:.2f}", *costs.ratio) : "-"});
   cells.push_back({shares(costs.difference)});
@@ -263,14 +261,14 @@ std::string comparison_text(const Comparison& comparison, const TextStyle& style
 
 std::string assertions_line(const std::vector<AssertionReport>& assertions) {
   const auto held = std::ranges::count(assertions, true, &AssertionReport::holds);
-  return fmt::format("\n{} of {} hold.\n", held, plural(assertions.size(), "assertion"));
+  return fmt::format("\nassertions that hold: {} of {}\n", held, assertions.size());
 }
 
 }  // namespace
 
 std::string replay_text(const ReplayReport& report, const TextStyle& style) {
   const std::vector<Row> rows = rows_of(report);
-  if (rows.empty()) return "Nothing was measured that a limit could be compared with.\n";
+  if (rows.empty()) return "No measured sample can be compared with a limit.\n";
   std::string out = headline(report) + "\n" + main_table(report, rows, style);
   if (style.legend)
     out += std::string("\n") + kLegend + (report.settings.loop.enabled ? kLoopLegend : "") + "\n";

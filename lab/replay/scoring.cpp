@@ -12,12 +12,12 @@ namespace {
 // A quota of one microsecond in a period of 100 ms.
 constexpr double kQuotasPerCore = 100'000;
 
-// Far below a step, and enough for a time to move.
+// Far below a step, but large enough to advance a time.
 constexpr double kRounding = 1e-15;
 
 double rounded(Resource resource, double wanted) {
   if (resource == Resource::cpu) {
-    // Up, also where the product was rounded down.
+    // Rounds up even if the product was rounded down.
     const double quotas = std::ceil(wanted * kQuotasPerCore);
     const double cores = quotas / kQuotasPerCore;
     return cores < wanted ? (quotas + 1) / kQuotasPerCore : cores;
@@ -26,7 +26,7 @@ double rounded(Resource resource, double wanted) {
   return std::ceil(wanted / page) * page;
 }
 
-// Of CPU time; what fits into 64 bits, for rows that are far from any machine.
+// CPU time limited to 64 bits, for rows with impossible values.
 constexpr double kMostUsec = 9e18;
 
 double floor_of(Resource resource) {
@@ -51,7 +51,7 @@ bool DecisionGrid::due(double seconds) {
   if (step_ <= 0) return true;
   if (!next_) next_ = seconds;
   if (seconds < *next_ - early_) return false;
-  // Over a gap in one stride, then past what rounding left.
+  // Jumps over a gap at once, then over the rounding error.
   *next_ += step_ * std::floor((seconds + early_ - *next_) / step_);
   while (*next_ - early_ <= seconds) *next_ += std::max(step_, seconds * kRounding);
   return true;
@@ -60,7 +60,7 @@ bool DecisionGrid::due(double seconds) {
 Counter ServedUsage::at(const Counter& asked_usec, double backlog_core_seconds) {
   if (!asked_usec) return asked_usec;
   const auto waiting = static_cast<std::uint64_t>(std::min(backlog_core_seconds * 1e6, kMostUsec));
-  if (waiting == 0) return last_ = *asked_usec;  // a counter that began anew may fall
+  if (waiting == 0) return last_ = *asked_usec;  // a restarted counter may fall
   last_ = std::max(last_, *asked_usec - std::min(waiting, *asked_usec));
   return last_;
 }
@@ -134,7 +134,7 @@ void ResourceScore::score(std::size_t index, double now, const LoopInterval& int
 }
 
 void ResourceScore::enter_window(double seconds) {
-  // An interval belongs to the window in which it ends, a window's last moment to that window.
+  // An interval belongs to the window in which it ends. The last moment of a window belongs to it.
   const double since = seconds - points_.front().seconds;
   const auto number = static_cast<std::int64_t>(std::ceil(since / window_seconds_)) - 1;
   if (number == window_.number) return;

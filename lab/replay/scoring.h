@@ -14,10 +14,10 @@
 
 namespace cgphase {
 
-// When decisions are made: at the first sample, and at the one nearest to each further step.
+// Times of decisions: the first sample, and the sample nearest to each further step.
 class DecisionGrid {
  public:
-  // A step of 0: at each sample. `cadence_seconds` is the usual distance of two samples.
+  // A step of 0 means each sample. `cadence_seconds` is the usual interval between samples.
   DecisionGrid(double step_seconds, double cadence_seconds)
       : step_(step_seconds), early_(cadence_seconds / 2) {}
   bool due(double seconds);
@@ -27,8 +27,8 @@ class DecisionGrid {
   std::optional<double> next_;
 };
 
-// cpu.stat usage_usec as it would have grown: what was asked for, less what still waits. It falls
-// only where nothing waits and the recorded counter fell.
+// usage_usec of cpu.stat as it would have grown: demand minus backlog. It falls only if there is no
+// backlog and the recorded counter fell.
 class ServedUsage {
  public:
   Counter at(const Counter& asked_usec, double backlog_core_seconds);
@@ -37,30 +37,30 @@ class ServedUsage {
   std::uint64_t last_ = 0;
 };
 
-// For each point in turn: advance() to it, then decide() and set() where a decision is due.
+// For each point in turn, call advance(), then decide() and set() if a decision is due.
 class ResourceScore {
  public:
-  // Floors of every policy: the smallest quota that the kernel takes at a period of 100 ms, and
-  // what no process runs below.
+  // Floors of every policy: the smallest quota of the kernel at a period of 100 ms, and the memory
+  // below which no process runs.
   static constexpr double kCpuFloorCores = 0.01;
   static constexpr double kMemoryFloorBytes = 4.0 * 1024 * 1024;
 
-  // `points` must outlive this. A `ceiling` of 0: neither a limit nor the host is known, there is
-  // nothing to compare with, and the sums stay empty.
+  // `points` must outlive this. A `ceiling` of 0 means that neither a limit nor the host is known:
+  // nothing can be compared, and the sums stay empty.
   ResourceScore(const ReplaySettings& settings, Resource resource, double ceiling,
                 std::span<const DemandPoint> points);
 
-  // Time goes on to point `index`, in order from 0. Absent where nothing is known of the way.
+  // Advances to point `index`, in order from 0. Absent over a gap.
   std::optional<LoopInterval> advance(std::size_t index);
-  // `oracle-max` decides at point `index`.
+  // Decision of `oracle-max` at point `index`.
   void decide(std::size_t index);
-  // A limit comes into force that a policy wants. Rounded up to a microsecond of quota or a page;
-  // between the floor and the ceiling.
+  // Sets the limit that a policy wants: rounded up to a microsecond of quota or a page, and kept
+  // between floor and ceiling.
   void set(double wanted);
 
   double limit() const { return loop_.limit(); }
   double backlog() const { return loop_.backlog(); }  // core-seconds
-  ReplaySums sums() const;  // with the window that is still open
+  ReplaySums sums() const;  // including the window that is still open
 
  private:
   struct Window {
@@ -76,10 +76,10 @@ class ResourceScore {
   bool measured_;
   double ceiling_, window_seconds_;
   std::span<const DemandPoint> points_;
-  std::vector<std::optional<double>> oracle_;  // of each point, what oracle-max wants there
+  std::vector<std::optional<double>> oracle_;  // limit of oracle-max at each point
   double oracle_in_force_;
   ResourceLoop loop_;
-  ResourceLoop working_set_loop_;  // the same limits, with a guard that watches the working set
+  ResourceLoop working_set_loop_;  // the same limits, with a guard on the working set
   ReplaySums sums_;
   Window window_;
 };

@@ -35,7 +35,7 @@ bool anything_measured(const ContenderResult& result) {
   });
 }
 
-// Training and merging name each of their traces by its CRC-32C.
+// The provenance of training and merging names each trace by its CRC-32C.
 bool was_trained_on(const Model& model, const TraceSource& trace) {
   const std::string crc = fmt::format(" crc32c {:08x}", trace.crc);
   return std::ranges::any_of(model.provenance, [&](const auto& told) {
@@ -85,7 +85,7 @@ Result<ReplayReport> ReplaySession::run() {
   return report;
 }
 
-// A model that nobody named need not be there where no policy asks for phases.
+// A default model may be missing if no policy needs phases.
 Status ReplaySession::read() {
   RecordedPaths& paths = request_.paths;
   std::error_code ignored;
@@ -93,8 +93,7 @@ Status ReplaySession::read() {
     bool needed = !lineup_.all && std::ranges::any_of(lineup_.policies, needs_model);
     for (const EnteredPlan& compared : compared_) needed |= any_needs_model(compared.plan);
     if (needed)
-      return failure(ErrorKind::invalid,
-                     paths.model + ": there is no model; name one with --model");
+      return failure(ErrorKind::invalid, paths.model + ": no model; name one with --model");
     paths.model.clear();
   }
   Result<Recorded> recorded = read_recorded(paths);
@@ -102,9 +101,10 @@ Status ReplaySession::read() {
   recorded_ = *std::move(recorded);
   const auto& engine = recorded_.input.engine;
   if (request_.lineup.rails && engine && !schema_columns(engine->model().schema).empty())
-    return failure(ErrorKind::invalid,
-                   paths.model + ": --rails needs a model that the daemon could have; this one "
-                                 "looks at columns of traces");
+    return failure(
+        ErrorKind::invalid,
+        paths.model +
+            ": --rails needs a model that the daemon can use; this one needs columns of traces");
   return {};
 }
 
@@ -157,11 +157,11 @@ Status ReplaySession::take_results(ReplayReport& report) const {
   }
   if (report.results.empty()) return failure(ErrorKind::invalid, left_out());
   if (std::ranges::any_of(report.results, anything_measured)) return {};
-  return failure(ErrorKind::invalid,
-                 request_.paths.traces.front() +
-                     ": nothing to replay: no two rows that follow each other tell the use of CPU "
-                     "(columns cpu.usage.usec, cpu.usage, cpu.usage.cores) or of memory "
-                     "(memory.anon, mem.working.set, mem.current)");
+  return failure(
+      ErrorKind::invalid,
+      request_.paths.traces.front() +
+          ": nothing to replay: no two successive rows have CPU use (columns cpu.usage.usec, "
+          "cpu.usage, cpu.usage.cores) or memory use (memory.anon, mem.working.set, mem.current)");
 }
 
 std::string ReplaySession::left_out() const {
@@ -220,7 +220,7 @@ std::optional<double> ReplaySession::value(const MeasureName& name) const {
   const std::vector<ReplaySums> executions =
       sums_of(*contest_.result(places_[entrant]), name.resource);
   if (!measured(executions)) return std::nullopt;
-  // What was not looked at holds nothing.
+  // These measures are not defined in an open loop.
   if (name.measure->closed_loop_only && !request_.settings.loop.enabled) return std::nullopt;
   return name.by_resource_hour ? weighted_by_resource_hour(*name.measure, executions)
                                : weighted_by_job(*name.measure, executions);

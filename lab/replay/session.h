@@ -1,4 +1,4 @@
-// One call of `cgphase replay`, from its words to its report and pictures.
+// One call of `cgphase replay`, from its arguments to its report and pictures.
 #pragma once
 
 #include <optional>
@@ -15,38 +15,38 @@
 
 namespace cgphase {
 
-// What was asked for.
+// The arguments.
 struct ReplayRequest {
   RecordedPaths paths;
-  bool model_named = false;           // else the model need not be there
+  bool model_named = false;           // otherwise the model may be missing
   LineupOptions lineup;
   ReplaySettings settings;
   std::vector<std::string> compared;  // two policies, or none
   std::vector<std::string> assertions;
-  std::string directory;              // of the pictures; empty: none
+  std::string directory;              // directory of the pictures; empty: none
   BootstrapOptions bootstrap;
 };
 
 class ReplaySession {
  public:
-  // Only words are looked at. Errors: invalid, beginning with the option.
+  // Checks the arguments only. Errors: invalid; the text begins with the option.
   static Result<ReplaySession> create(const ReplayRequest& request);
 
-  // Reads and replays everything, and checks the assertions. Errors: those of read_recorded(), and
-  // invalid where a policy cannot run that was asked for by its name.
+  // Reads and replays everything, and evaluates the assertions. Errors: those of read_recorded();
+  // invalid, if a policy that was named cannot run.
   Result<ReplayReport> run();
 
-  // After run(): what `all` leaves out and why; empty where nothing is.
+  // After run(): what `all` leaves out and why; empty if nothing.
   std::string left_out() const;
-  // After run(): that the model was trained on what is replayed, in a sentence; empty where its
-  // provenance tells of none, and where no policy asks it for phases.
+  // After run(): a sentence if the model was trained on what is replayed. Empty if its provenance
+  // names no such trace, or if no policy uses phases.
   std::string model_knows() const;
-  // After run(): the pictures. Returns the names of earlier ones that it cannot remove. Errors: io,
-  // denied.
+  // After run(): writes the pictures. Returns the names of earlier ones that it cannot remove.
+  // Errors: io, denied.
   Result<std::vector<std::string>> draw() const;
 
  private:
-  // A plan and the places of its entrants in the contest.
+  // A plan and the indices of its entrants in the contest.
   struct EnteredPlan {
     SweepPlan plan;
     std::vector<std::size_t> places;
@@ -62,7 +62,7 @@ class ReplaySession {
   Status compare_sweeps(ReplayReport& report) const;
   void check_assertions(ReplayReport& report) const;
   ReplayReport empty_report() const;
-  // Why; empty where it can.
+  // Why a policy cannot run; empty if it can.
   std::string why_not(std::size_t entrant) const;
   bool asks_for_phases() const;
   bool lacks_model(const PolicySpec& policy) const;

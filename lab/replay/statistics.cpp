@@ -22,7 +22,7 @@ struct Moments {
     mean += before / count;
     squares += before * (value - mean);
   }
-  // No number where nothing was measured: that is no demand of zero.
+  // NaN if nothing was measured, because that is not a demand of 0.
   double known_mean() const {
     return count > 0 ? mean : std::numeric_limits<double>::quiet_NaN();
   }
@@ -90,7 +90,7 @@ Result<TrainedStatistics> TrainedStatistics::create(
 std::shared_ptr<const std::vector<PhaseStatistics>> TrainedStatistics::of(
     const Limits& original, const HostCapacity& host) const {
   if (!relative_) return phases_;
-  // As the features have it: shares of the limit, whatever the host has.
+  // As in the features: shares of the limit, whatever the size of the host.
   const double cores = original.cpu_cores().value_or(Cores{host.cpu_cores}).value;
   const auto bytes = static_cast<double>(original.memory_bytes().value_or(host.memory).value);
   std::vector<PhaseStatistics> absolute = *phases_;

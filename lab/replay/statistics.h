@@ -1,4 +1,5 @@
-// What ai4dl-phase knows: mean and deviation of the demand in each phase, over training executions.
+// Statistics of ai4dl-phase: mean and deviation of the demand in each phase, over training
+// executions.
 #pragma once
 
 #include <memory>
@@ -14,15 +15,17 @@ namespace cgphase {
 
 class TrainedStatistics {
  public:
-  // Over the rows of `training`, all containers together, in cores and bytes, as AI4DL publishes
-  // it; the mean of a resource that was not measured in a phase is no number (NaN). Without any,
-  // the statistics in the engine's model, which are relative to a container's limits. `compat`:
-  // phases as AI4DL's release computes them. Errors: invalid (neither is there).
+  // Computed over the rows of `training`, all containers together, in cores and bytes, as AI4DL
+  // publishes it. The mean of a resource that was not measured in a phase is NaN.
+  //
+  // Without `training`, the statistics of the engine's model are used, which are relative to a
+  // container's limits. `compat`: phases as AI4DL's release computes them. Errors: invalid (neither
+  // exists).
   static Result<TrainedStatistics> create(std::span<const Execution> training,
                                           const std::shared_ptr<const PhaseEngine>& engine,
                                           bool compat);
 
-  // For a container with these limits.
+  // Statistics for a container with these limits.
   std::shared_ptr<const std::vector<PhaseStatistics>> of(const Limits& original,
                                                          const HostCapacity& host) const;
 

@@ -1,4 +1,4 @@
-// What the options of `cgphase replay` mean. Pure.
+// Parses options of `cgphase replay`. Pure.
 #pragma once
 
 #include <string>
@@ -10,18 +10,18 @@
 
 namespace cgphase {
 
-// "0.1 %" or "0.001", within [least, most]. Errors: invalid, without the option's name.
+// Parses "0.1 %" or "0.001", within [least, most]. Errors: invalid, without the option's name.
 Result<double> parse_share(std::string_view text, double least, double most);
 
-// "10m", within [least, most] seconds.
+// Parses "10m", within [least, most] seconds. Errors: invalid.
 Result<double> parse_seconds(std::string_view text, double least, double most);
 
-// "0,5,10" or "5%": percent, as shares; each once.
+// Parses "0,5,10" or "5%" (percent) into distinct shares.
 inline constexpr double kLeastMargin = -0.9, kMostMargin = 10;
 inline constexpr std::size_t kMostMargins = 64;
 Result<std::vector<double>> parse_margins(std::string_view text);
 
-// Policies told in one word: "phase,hold:window=120,margin=1.05,static" are three. Errors: invalid.
+// Parses a list of policies: "phase,hold:window=120,margin=1.05,static" are three. Errors: invalid.
 inline constexpr std::size_t kMostPolicies = 64;
 Result<std::vector<PolicySpec>> parse_policies(std::string_view text);
 

@@ -1,5 +1,5 @@
-// What the built command says to bad models and traces: exit code 6, one line that names the file,
-// where in it and why, nothing on standard output, and what lies at the output's place untouched.
+// Bad models and traces on the built command: exit code 6, one line that names file, place and
+// reason, nothing on standard output, and an unchanged output file.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -18,7 +18,7 @@ namespace {
 
 const std::string kTraceHeader = "timestamp,pod.id,cpu.usage.cores,mem.working.set\n";
 
-// A second per row, two phases of ten rows each by turns.
+// One row per second; two phases alternate every ten rows.
 std::string busy_rows(int count) {
   std::string text;
   for (int i = 0; i < count; ++i)
@@ -41,7 +41,7 @@ struct Inputs {
     return path;
   }
 
-  // Every verb that reads a trace, reading this one with this model.
+  // Every verb that reads a trace, with this trace and model.
   std::vector<Words> readers(const std::string& trace, const std::string& with) const {
     return {{"predict", "--model", with, "--output", output, trace},
             {"model", "check", with, trace},
@@ -53,14 +53,14 @@ struct Inputs {
             {"replay", "--model", with, trace}};
   }
 
-  // Those that say of a trace without history that there is none, and write no file.
+  // Verbs that report a trace without history and write no file.
   static std::vector<Words> watchers(const std::string& trace, const std::string& with) {
     return {{"size", trace, "--model", with},
             {"fit", "--cpus", "0.01", "--memory", "1M", "--for", "1m", "--host-cpus", "8",
              "--host-memory", "8G", trace, "--model", with}};
   }
 
-  // Runs what must be refused; the line that was said begins with `start` behind the verb.
+  // Runs a command that must be refused. Its message starts with `start` after the verb.
   void refused(const Words& words, const std::string& start) {
     REQUIRE(replace_file(output, "old"));
     const Ran ran = command.run(words);
@@ -100,7 +100,7 @@ std::string with(std::string text, const std::string& part, const std::string& i
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Inputs, "every verb that refuses bad models and traces takes good ones") {
+TEST_CASE_FIXTURE(Inputs, "every verb that refuses bad models and traces accepts good ones") {
   for (const Words& words : readers(good, model)) {
     const Ran ran = command.run(words);
     CHECK_MESSAGE(ran.exit == 0, words[0], ": ", ran.err);
@@ -113,7 +113,7 @@ TEST_CASE_FIXTURE(Inputs, "every verb that refuses bad models and traces takes g
   CHECK_MESSAGE(ran.exit == 0, ran.err);
 }
 
-TEST_CASE_FIXTURE(Inputs, "a damaged, foreign, oversized or not finite model") {
+TEST_CASE_FIXTURE(Inputs, "a damaged, foreign, oversized or non-finite model is refused") {
   const std::string text = serialize_model(small_model());
   all_refuse_model(text.substr(0, text.size() / 2), "not well-formed JSON: parse error at line ");
   all_refuse_model("", "not well-formed JSON: parse error at line 1, column 1");
@@ -128,10 +128,10 @@ TEST_CASE_FIXTURE(Inputs, "a damaged, foreign, oversized or not finite model") {
   all_refuse_model("{\"format\": \"other\"}", "format: this is not a model file of cgphase");
 }
 
-TEST_CASE_FIXTURE(Inputs, "a model larger than its bound is refused before it is read on") {
+TEST_CASE_FIXTURE(Inputs, "a model larger than the bound is refused without reading the rest") {
   const std::string bad = write("bad.json", std::string(kMaxModelFileBytes + 1, ' '));
-  refused({"model", "check", bad}, bad + ": larger than the bound of 16777216 bytes");
-  refused({"model", "import", bad, "-o", output}, bad + ": larger than the bound of");
+  refused({"model", "check", bad}, bad + ": larger than the limit of 16777216 bytes");
+  refused({"model", "import", bad, "-o", output}, bad + ": larger than the limit of");
 }
 
 TEST_CASE_FIXTURE(Inputs, "parameters that are not AI4DL's are refused by key or place") {
@@ -149,12 +149,13 @@ TEST_CASE_FIXTURE(Inputs, "parameters that are not AI4DL's are refused by key or
   const std::string path = write("parameters.json", good_one);
   CHECK(command.run({"model", "import", path, "-o", output}).exit == 0);
   import(with(good_one, "\"scale\": [1]", "\"scale\": [0]"),
-         "scaler.scale: holds a number that is not finite or out of bounds");
+         "scaler.scale: contains a number that is not finite or out of bounds");
   import(with(good_one, "[[1]]", "[[\"1\"]]"), "these are not AI4DL's parameters: type must be");
   import(with(good_one, "\"n_hid\": 1", "\"n_hid\": 1e300"), "n_hid: must be a whole number");
 }
 
-TEST_CASE_FIXTURE(Inputs, "a trace without time, with a text in a number or with a cut row") {
+TEST_CASE_FIXTURE(Inputs,
+                  "a trace without time, with text in a number or with a cut row is refused") {
   all_refuse_trace("pod.id,cpu.usage.cores\na,1\n",
                    "line 1: column timestamp: is missing: this is not a trace");
   all_refuse_trace(kTraceHeader + busy_rows(50) + "200,a,many,1\n",
@@ -165,24 +166,24 @@ TEST_CASE_FIXTURE(Inputs, "a trace without time, with a text in a number or with
   all_refuse_trace("", "line 1: the file is empty");
 }
 
-TEST_CASE_FIXTURE(Inputs, "a trace in which time runs backwards") {
+TEST_CASE_FIXTURE(Inputs, "a trace in which time runs backwards is refused") {
   all_refuse_trace(kTraceHeader + busy_rows(50) + "101,a,1,1\n",
                    "line 52: column timestamp: runs backwards");
 }
 
-TEST_CASE_FIXTURE(Inputs, "an escape sequence in a bad cell is said in print") {
+TEST_CASE_FIXTURE(Inputs, "an escape sequence in a bad cell is printed escaped") {
   all_refuse_trace(kTraceHeader + "1,a,\x1b[2J,1\n",
                    "line 2: column cpu.usage.cores: \"\\x1b[2J\" is not a number");
 }
 
-TEST_CASE_FIXTURE(Inputs, "one row trains nothing, proves nothing, and has no phase yet") {
+TEST_CASE_FIXTURE(Inputs, "a trace of one row trains nothing, validates nothing and has no phase") {
   const std::string one = write("one.csv", kTraceHeader + "1,a,0.5,1000\n");
   refused({"train", "-o", output, one},
           one + ": gives 0 windows of 1 step of 1 s without a gap, at least 20 are needed: ");
   refused({"train", "-o", output, one, one}, one + " and 1 more: gives 0 windows");
   refused({"train", "--compat", "-o", output, one}, one + ": no execution has the 4 rows");
-  refused({"model", "check", model, one}, one + ": gives no window of 2 steps of 1 s");
-  refused({"expand", "--model", model, one}, one + ": gives no window of 2 steps of 1 s");
+  refused({"model", "check", model, one}, one + ": has no window of 2 steps of 1 s");
+  refused({"expand", "--model", model, one}, one + ": has no window of 2 steps of 1 s");
   refused({"prototypes", "--model", model, "--output", output, one},
           one + ": no execution has a phase");
   const Ran ran = command.run({"predict", "--model", model, one});
@@ -192,7 +193,7 @@ TEST_CASE_FIXTURE(Inputs, "one row trains nothing, proves nothing, and has no ph
                    "1.000,a,,not enough history,,\n");
 }
 
-TEST_CASE_FIXTURE(Inputs, "a trace in which every reading is NaN names the columns that lack") {
+TEST_CASE_FIXTURE(Inputs, "a trace with only NaN readings is refused with the missing columns") {
   std::string text = kTraceHeader;
   for (int i = 0; i < 60; ++i) text += std::to_string(i) + ",a,NaN,nan\n";
   all_refuse_trace(text, "no row has CPU use (column cpu.usage.usec, cpu.usage or "
@@ -200,7 +201,7 @@ TEST_CASE_FIXTURE(Inputs, "a trace in which every reading is NaN names the colum
                          "mem.current); found timestamp, pod.id, ");
 }
 
-TEST_CASE_FIXTURE(Inputs, "a feature that never varies trains, and counts for nothing") {
+TEST_CASE_FIXTURE(Inputs, "a constant feature is trained but has no effect") {
   std::string text = kTraceHeader;
   for (int i = 0; i < 100; ++i)
     text += std::to_string(i) + ",a," + (i / 10 % 2 == 0 ? "0.1" : "0.9") + ",1000000\n";
@@ -215,17 +216,17 @@ TEST_CASE_FIXTURE(Inputs, "a feature that never varies trains, and counts for no
   CHECK(trained->centroids.count == 2);
 }
 
-TEST_CASE_FIXTURE(Inputs, "a trace in which nothing ever varies has no phases to learn") {
+TEST_CASE_FIXTURE(Inputs, "a constant trace has no phases to learn") {
   std::string text = kTraceHeader;
   for (int i = 0; i < 100; ++i) text += std::to_string(i) + ",a,0.5,1000000\n";
   const std::string still = write("still.csv", text);
   refused({"train", "-o", output, still}, still + ": every feature is the same in all rows");
 }
 
-TEST_CASE_FIXTURE(Inputs, "a compressed trace that is cut off is refused at its last line") {
-  // The first bytes of a gzip file and nothing behind them.
+TEST_CASE_FIXTURE(Inputs, "a truncated compressed trace is refused at its last line") {
+  // Only the first bytes of a gzip file.
   const std::string header("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03", 10);
   const std::string bad = write("cut.csv.gz", header);
   for (const Words& words : readers(bad, model))
-    refused(words, bad + ": line 1: cannot be read on: ");
+    refused(words, bad + ": line 1: cannot be read further:  ");
 }

@@ -29,7 +29,7 @@ std::vector<std::string> environment(std::map<std::string, std::string> variable
   return out;
 }
 
-// One end of a pipe in the io_context, the other for the child.
+// A pipe: one end for the io_context, the other for the child.
 struct Pipe {
   explicit Pipe(boost::asio::io_context& io) : reading(io) {
     int ends[2];
@@ -94,7 +94,8 @@ Ran CommandRun::run(std::vector<std::string> words,
   while (open > 0) io_.run_one();
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);
-  ran.exit = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);  // as shells say
+  // as shells report it
+  ran.exit = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return ran;
 }
 

@@ -1,5 +1,5 @@
-// Runs the built command as a user would, with a daemon of the test's own beside it: the real
-// socket server, whose answers the test gives. Both turn on one io_context in the test's thread.
+// Runs the built command as a user would. The daemon beside it is the real socket server with
+// replies of the test. Both run on one io_context in the test's thread.
 #pragma once
 
 #include "agent/server/socket_server.h"
@@ -16,7 +16,7 @@ namespace cgphase::test {
 
 inline const std::string kGolden = CGPHASE_SOURCE_DIR "/tests/golden/";
 
-// Of a file that must be there.
+// Reads a file that must exist.
 std::string content(const std::string& path);
 
 struct Ran {
@@ -27,11 +27,12 @@ struct Ran {
 class CommandRun {
  public:
   CommandRun();
-  // Starts to answer with `answer`.
+  // Starts the server; `answer` makes the replies.
   void serve(std::function<nlohmann::json(const Request&)> answer);
-  // cgphase WORDS --socket THIS_ONE, with these environment variables set too.
+  // Runs cgphase WORDS --socket THIS_ONE, with these environment variables set, too.
   Ran run(std::vector<std::string> words, const std::map<std::string, std::string>& more = {});
-  // From now on runs it through this program: through({"setpriv", "--bounding-set=-fowner"}).
+  // Runs the command through this program from now on: through({"setpriv",
+  // "--bounding-set=-fowner"}).
   void through(std::vector<std::string> program) { through_ = std::move(program); }
 
   const std::vector<Request>& requests() const { return requests_; }

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A listening socket that says `bytes` to its one client and hangs up, or says nothing.
+// A listening socket that sends `bytes` to its one client and closes, or sends nothing.
 class ListeningPeer {
  public:
   explicit ListeningPeer(const std::string& path)
@@ -43,7 +43,7 @@ class ListeningPeer {
 
 const Request kStatus{.verb = Verb::status, .args = nlohmann::json::object()};
 
-// What the command makes of these bytes in place of a reply.
+// Result of a request that is answered with these bytes.
 std::expected<nlohmann::json, Complaint> answer_to(const std::string& bytes) {
   const TemporaryDirectory tmp;
   ListeningPeer peer(tmp / "s");
@@ -53,40 +53,40 @@ std::expected<nlohmann::json, Complaint> answer_to(const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("a reply is taken, however it is closed") {
+TEST_CASE("a reply is accepted whichever way the connection closes") {
   CHECK(answer_to(encode_reply_frame(ok_reply({{"n", 1}}))).value()["n"] == 1);
 }
 
-TEST_CASE("no socket and a socket nobody listens on are unreachable") {
+TEST_CASE("a missing socket and a socket without a listener are unreachable") {
   const TemporaryDirectory tmp;
   CHECK(ask_daemon(tmp / "none", kStatus).error().exit == Exit::unreachable);
   std::ofstream(tmp / "file") << "x";
   CHECK(ask_daemon(tmp / "file", kStatus).error().exit == Exit::unreachable);
 }
 
-TEST_CASE("a daemon that hangs up, or says half, is unreachable") {
+TEST_CASE("a daemon that closes early or sends half a reply is unreachable") {
   CHECK(answer_to("").error().exit == Exit::unreachable);
   CHECK(answer_to("\x00\x00").error().exit == Exit::unreachable);
   CHECK(answer_to(encode_reply_frame(ok_reply({})).substr(0, 9)).error().exit == Exit::unreachable);
 }
 
-TEST_CASE("a daemon that says nothing is given up after the deadline") {
+TEST_CASE("a silent daemon is unreachable after the deadline") {
   const TemporaryDirectory tmp;
   const ListeningPeer peer(tmp / "s");
   CHECK(ask_daemon(tmp / "s", kStatus, 5ms).error().exit == Exit::unreachable);
 }
 
-TEST_CASE("a reply announced above the bound is not taken") {
+TEST_CASE("a reply announced above the bound is refused") {
   CHECK(answer_to("\xff\xff\xff\xff").error().exit == Exit::unreachable);
 }
 
-TEST_CASE("a reply that is not ours is a failure") {
+TEST_CASE("a reply of an unknown form is a failure") {
   const auto body = answer_to(encode_frame("HTTP/1.1 400"));
   CHECK(body.error().exit == Exit::failure);
-  CHECK(body.error().text.find("are both of one version?") != std::string::npos);
+  CHECK(body.error().text.find("are command and daemon of the same version?") != std::string::npos);
 }
 
-TEST_CASE("a socket path is refused one byte past what the kernel takes") {
+TEST_CASE("a socket path is refused one byte past the kernel's limit") {
   CHECK(ask_daemon("/" + std::string(106, 'x'), kStatus).error().exit == Exit::unreachable);
   CHECK(ask_daemon("/" + std::string(107, 'x'), kStatus).error().exit == Exit::usage);
 }

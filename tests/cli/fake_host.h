@@ -1,4 +1,4 @@
-// A host of files for `cgphase doctor`.
+// A host made of files for `cgphase doctor`.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace cgphase::test {
 
-// As a unified Debian 12 has them, until a test takes some away.
+// Files of a Debian 12 with unified cgroups; tests remove some.
 class FakeHost {
  public:
   FakeHost() {
@@ -47,7 +47,7 @@ class FakeHost {
                              .run = tmp_ / "run",
                              .state = tmp_ / "var/lib/cgphase"});
   }
-  // The findings of one name, one per line: "warn: text".
+  // Returns the findings of one name, one per line: "warn: text".
   std::string of(const std::string& name) const {
     static constexpr const char* kLevels[] = {"ok", "warn", "fail"};
     std::string text;

@@ -1,5 +1,5 @@
-// The host's history as a trace: out of the files of a daemon that has stopped, and through the
-// socket of one that runs, whose answers a real store gives.
+// The host's history as a trace: from the files of a stopped daemon, and through the socket of a
+// running one with a real store behind it.
 #include "cli/host_history.h"
 
 #include <doctest/doctest.h>
@@ -44,7 +44,7 @@ HistoryPoint point_of(std::uint64_t inode, std::uint64_t second) {
   point.original.cpu_max = CpuMax{Microseconds{250'000}};
   point.original.memory_max = MemoryLimit{Bytes{kGiB}};
   point.host = {8, Bytes{16 * kGiB}};
-  // What a trace does not carry, and the kernel's ratios are never above 1.
+  // Leaves out what a trace does not contain; the kernel's ratios are never above 1.
   point.sample.swap_max.reset();
   point.sample.pids_max.reset();
   double ratio = 0.25;
@@ -55,8 +55,8 @@ HistoryPoint point_of(std::uint64_t inode, std::uint64_t second) {
   return point;
 }
 
-// A store with a container of 300 seconds, one of 20 that comes later, and the first one's second
-// run, under another cgroup.
+// A store with a container of 300 seconds, a later one of 20 seconds, and the second run of the
+// first one in another cgroup.
 struct World {
   World() {
     Result<Store> opened =
@@ -135,7 +135,7 @@ void check_trace(const std::string& path) {
   check_samples(trace->executions[2], 3, 1000, 1010);
 }
 
-// The command that runs: the only child of this process.
+// The running command, which is the only child of this process.
 pid_t command_pid() {
   std::ifstream children("/proc/thread-self/children");
   pid_t pid = 0;
@@ -144,7 +144,7 @@ pid_t command_pid() {
   return pid;
 }
 
-// Bit by bit, from signal 1 on.
+// Bit n is signal n + 1.
 std::uint64_t signals_held(pid_t pid) {
   std::ifstream status("/proc/" + std::to_string(pid) + "/status");
   for (std::string word; status >> word;)
@@ -153,7 +153,7 @@ std::uint64_t signals_held(pid_t pid) {
   return 0;
 }
 
-// A daemon that samples "web" and, as soon as somebody records, "ghost", once each.
+// A daemon that samples "web" once and, after the first request, "ghost" once.
 struct Following {
   Following() {
     command.serve([this](const Request& request) {
@@ -183,7 +183,7 @@ struct Following {
 
 }  // namespace
 
-TEST_CASE("the files of a stopped daemon read back as the samples that it kept") {
+TEST_CASE("the files of a stopped daemon contain the samples that it stored") {
   World world;
   world.stop();
   const auto trace = host_trace(world.offline());
@@ -193,7 +193,7 @@ TEST_CASE("the files of a stopped daemon read back as the samples that it kept")
   check_trace(trace->path);
 }
 
-TEST_CASE("record asks the daemon page by page and writes the same samples") {
+TEST_CASE("record reads from the daemon page by page and writes the same samples") {
   World world;
   world.serve();
   const Ran ran = world.command.run({"record", "-o", world.file});
@@ -204,7 +204,7 @@ TEST_CASE("record asks the daemon page by page and writes the same samples") {
   CHECK(world.command.requests().size() > 8);
 }
 
-TEST_CASE("record compresses where the name ends .gz, and both ways to the same trace") {
+TEST_CASE("record compresses if the name ends in .gz, and the trace is the same") {
   World world;
   world.serve();
   const std::string packed = world.file + ".gz";
@@ -217,7 +217,7 @@ TEST_CASE("record compresses where the name ends .gz, and both ways to the same 
   CHECK(read_file(packed, 1 << 22)->size() * 4 < read_file(world.file, 1 << 22)->size());
 }
 
-TEST_CASE("record has every limit in a column, as the kernel's files have it") {
+TEST_CASE("record writes every limit into a column, as in the kernel's files") {
   World world;
   world.stop();
   REQUIRE(world.command.run({"record", "-o", world.file, "--state-dir", world.state_dir(), "job"})
@@ -241,26 +241,26 @@ TEST_CASE("record has every limit in a column, as the kernel's files have it") {
   CHECK(unread->executions.at(0).rows.at(0).columns.size() == 2);
 }
 
-TEST_CASE("record --for begins now, and refuses what does not go with that") {
+TEST_CASE("record --for starts now and refuses options that contradict it") {
   World world;
   const auto record = [&](std::vector<std::string> words) {
     words.insert(words.begin(), {"record", "-o", world.file});
     return world.command.run(words);
   };
-  CHECK(record({"--for", "1ms"}).exit == 4);  // at once: nobody is there
+  CHECK(record({"--for", "1ms"}).exit == 4);  // at once, because no daemon answers
   world.serve();
   for (const char* wrong : {"0s", "soon", "31d"})
-    CHECK(has(record({"--for", wrong}).err, "is no time up to 30 days"));
+    CHECK(has(record({"--for", wrong}).err, "is not a duration up to 30 days"));
   CHECK(record({"--for", "1ms", "--since", "-10m"}).exit == 2);
   CHECK(record({"--for", "1ms", "--state-dir", world.state_dir()}).exit == 2);
   const Ran nothing = record({"--for", "1ms"});  // the store ends in the past
   CHECK(nothing.exit == 6);
-  CHECK(has(nothing.err, "nothing was recorded in this time; `cgphase list` says"));
+  CHECK(has(nothing.err, "nothing was recorded in this time; `cgphase list` shows"));
   CHECK_FALSE(has(nothing.err, "--since"));
   CHECK_FALSE(read_file(world.file, 1 << 22));
 }
 
-TEST_CASE("record --for has what was sampled since it began") {
+TEST_CASE("record --for writes the samples since its start") {
   CommandRun command;
   HistoryPoint point = point_of(1, 0);
   std::optional<WallTime> begun;
@@ -282,7 +282,7 @@ TEST_CASE("record --for has what was sampled since it began") {
   CHECK(read_trace(file)->executions.at(0).rows.size() == 1);
 }
 
-TEST_CASE("record --for ends its wait by signals, but for those that its caller ignores") {
+TEST_CASE("signals end the wait of record --for, except those that its caller ignores") {
   Following following;
   std::uint64_t held = 0;
   following.at_history = [&] { held = signals_held(command_pid()); };
@@ -295,7 +295,7 @@ TEST_CASE("record --for ends its wait by signals, but for those that its caller 
   CHECK((held >> (SIGHUP - 1) & 1) == 0);
 }
 
-TEST_CASE("a signal after the wait of record --for loses nothing, and Ctrl-C leaves nothing") {
+TEST_CASE("a signal after the wait of record --for loses no samples, and Ctrl-C leaves no files") {
   Following following;
   following.at_history = [] {
     REQUIRE(::kill(command_pid(), SIGTERM) == 0);
@@ -311,7 +311,7 @@ TEST_CASE("a signal after the wait of record --for loses nothing, and Ctrl-C lea
     CHECK_FALSE(has(file.path().filename().string(), "out.csv"));
 }
 
-TEST_CASE("record --for tells at once who is not there yet, and where it cannot write") {
+TEST_CASE("record --for reports missing containers and an unwritable output before it waits") {
   Following following;
   const Ran ran = following.record({"ghost", "web"});
   CHECK_MESSAGE(ran.exit == 0, ran.err);
@@ -324,7 +324,7 @@ TEST_CASE("record --for tells at once who is not there yet, and where it cannot 
   CHECK(following.command.requests().size() == asked);
 }
 
-TEST_CASE("record --for writes into a pipe, which is open from before its wait to the end") {
+TEST_CASE("record --for keeps a pipe open from before its wait to the end") {
   Following following;
   following.file = following.command.directory() / "pipe";
   REQUIRE(::mkfifo(following.file.c_str(), 0600) == 0);
@@ -334,12 +334,12 @@ TEST_CASE("record --for writes into a pipe, which is open from before its wait t
   following.at_history = [&] { waiting = ::read(reader.get(), text, sizeof text); };
   const Ran ran = following.record();
   CHECK_MESSAGE(ran.exit == 0, ran.err);
-  CHECK(waiting < 0);  // EAGAIN, which is not the end of it
+  CHECK(waiting < 0);  // EAGAIN, not the end of file
   CHECK(::read(reader.get(), text, sizeof text) > 0);
   CHECK(std::filesystem::is_fifo(following.file));
 }
 
-TEST_CASE("a signal after the wait of record --for ends it at once where a pipe may stall it") {
+TEST_CASE("a signal after the wait of record --for ends it at once if it writes to a pipe") {
   Following following;
   following.file = following.command.directory() / "pipe";
   REQUIRE(::mkfifo(following.file.c_str(), 0600) == 0);
@@ -351,7 +351,7 @@ TEST_CASE("a signal after the wait of record --for ends it at once where a pipe 
   }
 }
 
-TEST_CASE("record takes names, ids and spans, and refuses what the history does not have") {
+TEST_CASE("record takes names, ids and time spans, and refuses containers not in the history") {
   World world;
   world.stop();
   const auto record = [&](std::vector<std::string> words) {
@@ -373,7 +373,7 @@ TEST_CASE("record takes names, ids and spans, and refuses what the history does 
   CHECK(world.command.run({"record", "--state-dir", world.state_dir()}).exit == 2);
 }
 
-TEST_CASE("a state directory that a daemon has in use is refused with a sentence") {
+TEST_CASE("a state directory in use by a daemon is refused") {
   World world;
   const Ran busy =
       world.command.run({"record", "-o", world.file, "--state-dir", world.state_dir()});

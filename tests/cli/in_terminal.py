@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Runs a program on a terminal of 24 rows, ends it once it has drawn, by keys or by a signal
-(TERM), and prints what it drew. Whether it had keys as they are pressed, and whether the terminal
-is as it was, goes to standard error. in_terminal.py KEYS PROGRAM WORD..."""
+"""Runs a program on a terminal of 24 rows and prints what it draws. After the first drawing it ends
+the program by keys or by a signal (TERM). Standard error says whether keys were read as they were
+pressed, and whether the terminal was restored. in_terminal.py KEYS PROGRAM WORD..."""
 
 import fcntl
 import os

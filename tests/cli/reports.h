@@ -1,4 +1,4 @@
-// Reports as the daemon would send them, for the tests of what the command makes of them.
+// Reports as the daemon sends them, for tests of the rendering.
 #pragma once
 
 #include <string>
@@ -54,7 +54,7 @@ inline ContainerReport web() {
   return report;
 }
 
-// Nothing measured yet, no limits.
+// A container without measurements and limits.
 inline ContainerReport fresh() {
   ContainerReport report;
   report.container.name = "fresh";

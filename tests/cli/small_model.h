@@ -1,4 +1,4 @@
-// A model whose phases a test can foresee.
+// A model whose phases a test can predict.
 #pragma once
 
 #include "model/feature_schema.h"
@@ -6,8 +6,8 @@
 
 namespace cgphase::test {
 
-// Made by hand: one hidden unit goes up with CPU, the other with memory. A is low in both, B busy,
-// C full; what is in the middle lies beyond the novelty bound of all.
+// Made by hand: one hidden unit rises with CPU, the other with memory. A is low in both, B is high
+// in CPU, C is high in memory. Values between them are beyond the novelty bound of all.
 inline Model small_model() {
   Model model;
   model.schema.entries = {{Feature::cpu_usage_ratio, "cpu_usage_ratio"},

@@ -1,5 +1,5 @@
-// All verbs that read traces take and refuse the same files, with the same words; one impossible
-// value changes nothing of what they find in the rest of a trace.
+// All verbs that read traces accept and refuse the same files with the same messages. One
+// impossible value does not change their results for the rest of a trace.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -22,14 +22,14 @@ namespace {
 const std::string kNames = "timestamp,pod.id,cpu.num.cores,host.memory,cpu.usage.cores,"
                            "mem.working.set";
 constexpr int kRows = 120;
-constexpr int kSpoiled = 70;  // the row that a test writes another cell into
+constexpr int kSpoiled = 70;  // the row in which a test replaces a cell
 
 std::string row(int i, std::string cores, std::string memory) {
   return std::to_string(1'700'000'000 + i) + ",a,4,8589934592," + std::move(cores) + "," +
          std::move(memory);
 }
 
-// A second per row, two phases of ten rows each by turns.
+// One row per second; two phases alternate every ten rows.
 std::string row(int i) {
   return row(i, i / 10 % 2 == 0 ? "0.1" : "1.9",
              std::to_string(100'000'000 + i % 7 * 1000 + i / 10 % 2 * 90'000'000));
@@ -110,7 +110,7 @@ struct TraceVerbs {
     return json::parse(ran.out).at("policies");
   }
 
-  // The same figures as where there is no value in the place of the impossible one.
+  // The same results as with an empty cell in place of the impossible value.
   void changes_nothing(const std::string& spoiled_row, const std::string& missing_row,
                        const std::string& note) {
     const std::string good = trace_text();
@@ -125,7 +125,7 @@ struct TraceVerbs {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(TraceVerbs, "predict, size, plot, replay and train take the same files") {
+TEST_CASE_FIXTURE(TraceVerbs, "predict, size, plot, replay and train accept the same files") {
   const std::string good = trace_text();
   taken("good.csv", good);
   taken("semicolon.csv", replaced(good, ",", ";"));
@@ -161,7 +161,8 @@ TEST_CASE_FIXTURE(TraceVerbs, "predict, size, plot, replay and train refuse the 
   refused("t.jsonl", "{\"CPUPerc\":\"1%\"}\n", "is JSON");
 }
 
-TEST_CASE_FIXTURE(TraceVerbs, "percentages alone name the columns that they need") {
+TEST_CASE_FIXTURE(TraceVerbs,
+                  "a trace with percentages only is refused with the columns that are needed") {
   const std::string path =
       write("p.csv", "timestamp,cpu.usage.pct,mem.usage.pct\n1,2,3\n2,3,4\n3,3,4\n");
   for (const Ran& ran : run_all(path)) {
@@ -170,7 +171,7 @@ TEST_CASE_FIXTURE(TraceVerbs, "percentages alone name the columns that they need
   }
 }
 
-TEST_CASE_FIXTURE(TraceVerbs, "one impossible value changes no more than one that is missing") {
+TEST_CASE_FIXTURE(TraceVerbs, "an impossible value has the same effect as a missing one") {
   changes_nothing(row(kSpoiled, "1.7e9", "100000000"), row(kSpoiled, "NA", "100000000"),
                   "cpu.usage.cores 1.7e+09 at line 72, above the host's 4 cores");
   changes_nothing(row(kSpoiled, "5.5", "100000000"), row(kSpoiled, "NA", "100000000"),

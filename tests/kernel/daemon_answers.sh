@@ -363,7 +363,7 @@ explaining() {
   make_container test-brief '60000 100000' 134217728 0
   until_true 60000 written_to test-brief || fail 'explain does not tell what was written'
   expect 0 explain test-brief
-  for answered in 'inputs ' 'pressure ' 'phase ' 'rule ' 'guard rails ' 'written ' 'trial '; do
+  for answered in 'inputs ' 'pressure ' 'phase ' 'reason ' 'safety rules ' 'written ' 'trial '; do
     says "$answered"
   done
   expect 0 events test-brief
@@ -376,7 +376,7 @@ explaining() {
   until_true 10000 is_gone test-brief || fail 'explain does not say that test-brief is gone'
   expect 0 explain test-brief
   says 'test-brief: '
-  says 'guard rails '
+  says 'safety rules '
   expect 0 history test-brief
   says 'MEMORY LIMIT'
   expect 3 explain test-nobody

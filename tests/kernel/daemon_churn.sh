@@ -43,7 +43,7 @@ python3 "$tree/tests/kernel/churn.py" "$root/$name" "$daemon" "${2:-40}" "${3:-2
   fail "see above; the daemon said: $(tail -n 5 "$job/log")"
 answers || fail "it does not answer any more: $(cat "$job/status")"
 # Told and no failure: a minute brings more cgroups than the maps have room for.
-grep 'not counted for want of room' "$job/status"
+grep 'not counted for lack of room' "$job/status"
 kill -TERM "$daemon"
 wait "$daemon" || fail "it ended with status $?: $(tail -n 5 "$job/log")"
 daemon=''

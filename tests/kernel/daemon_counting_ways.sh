@@ -16,7 +16,7 @@ cli() { "$bin/cgphase" --socket "$runtime/read.sock" "$@"; }
 line_of() { sed -n "s/^.*eBPF: $1 //p" /tmp/status; }
 asked() {
   cli status >/tmp/status 2>&1 && [ -n "$(line_of network)" ] &&
-    ! grep -Eq 'not asked for yet|not needed' /tmp/status
+    ! grep -Eq 'not started yet|not needed' /tmp/status
 }
 
 # What status says of each signal: `everything`, and then what of it is refused.

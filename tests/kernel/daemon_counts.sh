@@ -139,5 +139,5 @@ shows 'eBPF: costs' status && fail "costs are not measured: $(cat "$job/shown")"
 kill -TERM "$daemon"
 wait "$daemon" || fail "the daemon ended badly: $(tail -n 3 "$job/log")"
 start setpriv --bounding-set=-sys_admin
-expect 'costs that cannot be measured' shows 'eBPF: costs ok, of each event supposed' status
+expect 'costs that cannot be measured' shows 'eBPF: costs ok, assumed for each event' status
 finish

@@ -79,7 +79,7 @@ mkdir /tmp/cgroups/unified
 mount -t cgroup2 none /tmp/cgroups/unified
 refused 'hybrid cgroups'
 mkdir /tmp/cgroups/unified/test
-diagnosed 'hybrid cgroups' 'hybrid: limits are on cgroup v1, only the rest on v2: '
+diagnosed 'hybrid cgroups' 'hybrid: limits are on cgroup v1, only the rest is on v2: '
 observed 'hybrid cgroups' 1 'this host is hybrid, its cpu and memory controllers are on cgroup v1'
 observed 'hybrid cgroups, named' 0 'its cgroup v2 lies in /tmp/cgroups/unified' \
   --cgroup-root /tmp/cgroups

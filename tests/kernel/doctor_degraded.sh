@@ -22,7 +22,7 @@ echo '+cpu -io' >"$root/cgroup.subtree_control"
 mkdir "$root/test"
 told=$("$bin/cgphase" doctor)
 says 'cpu.max is there'
-says 'the io controller is not passed on by the root: '
+says 'the root cgroup does not enable the io controller: '
 says '-> echo +io >'
 says 'systemd does not manage this machine: '
 says "$("$bin/cgphased" --version | head -n 1), libbpf "

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::chrono::hours kOrigin{400'000};
 
-// A job that goes round idle and busy, 2 min each, one row a second.
+// A job that alternates between idle and busy, 2 min each, one row per second.
 std::string history(int seconds, int first = 0) {
   ContainerInfo info;
   info.name = "job";
@@ -81,7 +81,7 @@ double seconds_after(WallTime time) {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Contest, "the newest rows are held out, and all that is trained on is older") {
+TEST_CASE_FIXTURE(Contest, "the newest rows are held out, and all training rows are older") {
   record("a.csv", history(1000));
   const auto found = split({.held_out_ratio = 0.3, .least_seconds = 900});
   REQUIRE(found);
@@ -93,7 +93,7 @@ TEST_CASE_FIXTURE(Contest, "the newest rows are held out, and all that is traine
   CHECK(seconds_after(found->end) == 999);
 }
 
-TEST_CASE_FIXTURE(Contest, "the split is by time over all traces, however they are ordered") {
+TEST_CASE_FIXTURE(Contest, "the split is by time over all traces, in any order of the files") {
   record("new.csv", history(500, 500));
   record("old.csv", history(500));
   const auto found = split({.held_out_ratio = 0.3, .least_seconds = 0});
@@ -101,7 +101,7 @@ TEST_CASE_FIXTURE(Contest, "the split is by time over all traces, however they a
   CHECK(seconds_after(found->cut) == doctest::Approx(700).epsilon(0.01));
 }
 
-TEST_CASE_FIXTURE(Contest, "of a long history only so many rows are taken, the newest") {
+TEST_CASE_FIXTURE(Contest, "only the newest rows of a long history are used") {
   record("a.csv", history(1000));
   const auto found = split({.held_out_ratio = 0.9, .least_seconds = 0,
                             .most_training_rows = 200, .most_held_out_rows = 100,
@@ -113,21 +113,22 @@ TEST_CASE_FIXTURE(Contest, "of a long history only so many rows are taken, the n
   CHECK(seconds_after(found->begin) == doctest::Approx(700).epsilon(0.01));
 }
 
-TEST_CASE_FIXTURE(Contest, "a history that is one second too short is told, one as long is not") {
+TEST_CASE_FIXTURE(Contest,
+                  "a history one second too short is reported, one that is long enough is not") {
   record("a.csv", history(1000));
   CHECK_FALSE(split({.least_seconds = 1000}));
   CHECK(has(why, "too little history"));
   CHECK(split({.least_seconds = 999}));
 }
 
-TEST_CASE("a challenger wins that allocates a hundredth less at nothing worse") {
+TEST_CASE("a challenger wins if it allocates 1 % less and nothing is worse") {
   const ChallengeSide old{sums(50, 3, 1), sums(50, 3, 1)};
   CHECK(why_not_better(old, {sums(49, 3, 1), sums(50, 3, 1)}).empty());
   CHECK(has(why_not_better(old, {sums(49.1, 3, 1), sums(50, 3, 1)}), "it allocates"));
   CHECK(has(why_not_better(old, old), "it allocates"));
 }
 
-TEST_CASE("a challenger loses by one sample over or one OOM, whatever it saves") {
+TEST_CASE("a challenger loses with one more sample over or one more OOM, whatever it saves") {
   const ChallengeSide old{sums(50, 3, 1), sums(50, 3, 1)};
   CHECK(has(why_not_better(old, {sums(5, 4, 1), sums(5)}), "cpu: 4 samples over"));
   CHECK(has(why_not_better(old, {sums(5), sums(5, 4, 0)}), "memory: 4 samples over"));
@@ -148,12 +149,12 @@ TEST_CASE_FIXTURE(Contest, "the same history, champion and seed give the same ch
   CHECK(once->lost == twice->lost);
   CHECK(once->champion.cpu->allocated == twice->champion.cpu->allocated);
   CHECK(once->windows > 300);
-  CHECK(once->windows < 430);  // none of what is held out
+  CHECK(once->windows < 430);  // no held-out window
 }
 
 namespace {
 
-// The command on traces, without a daemon.
+// Runs the command on traces, without a daemon.
 struct Challenged : Contest {
   CommandRun command;
   std::string state = command.directory() / "state", champion = command.directory() / "old.json";
@@ -167,7 +168,7 @@ struct Challenged : Contest {
     words.insert(words.end(), more.begin(), more.end());
     return command.run(words);
   }
-  // One phase for all there is.
+  // One phase for all samples.
   void write_blind_champion() const {
     Model model = small_model();
     model.centroids = {1, 2, {0, 0}};
@@ -180,7 +181,7 @@ struct Challenged : Contest {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Challenged, "too little history changes nothing: exit 0, or 7 if asked") {
+TEST_CASE_FIXTURE(Challenged, "too little history changes nothing: exit 0, or 7 with --exit-code") {
   write_blind_champion();
   const Ran ran = run({});
   CHECK_MESSAGE(ran.exit == 0, ran.err);
@@ -207,7 +208,7 @@ TEST_CASE_FIXTURE(Challenged, "a better model is installed, and does not beat it
   CHECK(installed_models(state)->current == 1);
 }
 
-TEST_CASE_FIXTURE(Challenged, "a model that came into use meanwhile is not replaced") {
+TEST_CASE_FIXTURE(Challenged, "a model that was installed meanwhile is not replaced") {
   write_blind_champion();
   int asked = 0;
   command.serve([&](const Request& request) {
@@ -223,7 +224,7 @@ TEST_CASE_FIXTURE(Challenged, "a model that came into use meanwhile is not repla
   const Ran ran = command.run({"model", "challenge", traces[0], "--state-dir", state, "--clusters",
                                "2", "--least", "5m", "--exit-code"});
   CHECK_MESSAGE(ran.exit == 7, ran.err);
-  CHECK(has(ran.out, "another model came into use meanwhile"));
+  CHECK(has(ran.out, "another model was installed meanwhile"));
   CHECK(asked == 2);
   CHECK(nothing_changed());
 }

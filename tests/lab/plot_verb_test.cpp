@@ -25,7 +25,7 @@ struct PlotRun {
     more.insert(more.begin(), {"plot", path, "-o", picture});
     return command.run(more);
   }
-  // As plot(), and the picture must be that of the golden file.
+  // Like plot(), and the picture must equal the golden file.
   void golden(const std::string& from, const std::string& name, std::vector<std::string> more) {
     const Ran ran = plot(kGolden + from, std::move(more));
     REQUIRE_MESSAGE(ran.exit == 0, ran.err);
@@ -37,7 +37,7 @@ struct PlotRun {
     }
     CHECK_MESSAGE((made == content(kGolden + name)), name, " differs: docs/internals/testing.md");
   }
-  // The one line of a plot that must fail, and leave what is at the place of the picture.
+  // Returns the one line of a plot that must fail and leave an existing picture unchanged.
   std::string refused(int exit, const std::string& path, std::vector<std::string> more) {
     REQUIRE(replace_file(picture, "old"));
     const Ran ran = plot(path, std::move(more));
@@ -65,7 +65,7 @@ TEST_CASE_FIXTURE(PlotRun, "plot --kind variance makes the golden picture") {
   golden("model.csv", "variance.svg", {"--kind", "variance", "--model", model});
 }
 
-TEST_CASE_FIXTURE(PlotRun, "--id draws one execution, named as it is or as it is printed") {
+TEST_CASE_FIXTURE(PlotRun, "--id draws one execution, by its raw or its printed name") {
   CHECK(plot(kGolden + "labels.csv", {"--labels", "--id", "train-1"}).exit == 0);
   CHECK(has(content(picture), "train-1"));
   CHECK_FALSE(has(content(picture), "serve"));
@@ -74,11 +74,11 @@ TEST_CASE_FIXTURE(PlotRun, "--id draws one execution, named as it is or as it is
   CHECK(plot(path, {"--model", model, "--id", "a\\x1b"}).exit == 0);
 }
 
-TEST_CASE_FIXTURE(PlotRun, "an execution that is not there exits with 3 and names one that is") {
+TEST_CASE_FIXTURE(PlotRun, "an unknown execution exits with 3 and names the nearest one") {
   CHECK(has(refused(3, kGolden + "labels.csv", {"--labels", "--id", "train-2"}),
             "no execution 'train-2'; did you mean 'train-1'?"));
   CHECK(has(refused(3, kGolden + "labels.csv", {"--labels", "--id", "zzzzzzzz\n"}),
-            "no execution 'zzzzzzzz\\x0a'; the column pod.id has their names"));
+            "no execution 'zzzzzzzz\\x0a'; column pod.id has the names"));
 }
 
 TEST_CASE_FIXTURE(PlotRun, "a trace without rows, time, readings or labels exits with 6") {
@@ -87,7 +87,7 @@ TEST_CASE_FIXTURE(PlotRun, "a trace without rows, time, readings or labels exits
   CHECK(has(refused(6, trace("timestamp,label\n1,x\n2,x\n"), {"--labels"}),
             "no row has CPU use"));
   CHECK(has(refused(6, trace(kPlotHeader + "1,a,1,1\n"), {"--labels"}),
-            "column label: is missing or empty"));
+            "column label is missing or empty"));
   CHECK(has(refused(6, trace(kPlotHeader + "1,a,1,1\n2,a,many,1\n"), {"--model", model}),
             "line 3: column cpu.usage.cores: \"many\" is not a number"));
 }
@@ -101,20 +101,21 @@ TEST_CASE_FIXTURE(PlotRun, "a trace or model that is missing or damaged exits wi
   CHECK(has(refused(6, kGolden + "model.csv", {"--model", damaged}), "damaged.json"));
 }
 
-TEST_CASE_FIXTURE(PlotRun, "too few windows for clusters exit with 6 and tell how many there are") {
+TEST_CASE_FIXTURE(PlotRun, "too few windows for clusters exit with 6 and their number") {
   CHECK(has(refused(6, trace(kPlotHeader + "1,a,1,1\n2,a,1,1\n3,a,1,1\n"),
                     {"--kind", "variance", "--model", model}),
             "t.csv: the trace gives 1 windows of 2 steps of 1 s without a gap, at least 20"));
 }
 
-TEST_CASE_FIXTURE(PlotRun, "wrong words exit with 2") {
+TEST_CASE_FIXTURE(PlotRun, "wrong arguments exit with 2") {
   refused(2, kGolden + "labels.csv", {"--kind", "pie"});
   refused(2, kGolden + "labels.csv", {"--kind", "variance", "--labels"});
   CHECK(command.run({"plot", kGolden + "labels.csv"}).exit == 2);
   CHECK(command.run({"plot", "-o", picture}).exit == 2);
 }
 
-TEST_CASE_FIXTURE(PlotRun, "of many executions the first eight are drawn, as the picture says") {
+TEST_CASE_FIXTURE(PlotRun,
+                  "the first eight of many executions are drawn, and the picture says so") {
   std::string text = kPlotHeader;
   for (int execution = 1; execution <= 9; ++execution)
     for (int second = 0; second < 3; ++second)
@@ -137,7 +138,7 @@ TEST_CASE_FIXTURE(PlotRun, "hostile names of executions and labels are text") {
   CHECK(has(made, ">A &lt;/text&gt;&lt;script&gt;&amp;\\x1b\\xff</text>"));
 }
 
-TEST_CASE_FIXTURE(PlotRun, "labels beyond the most a model could have are others") {
+TEST_CASE_FIXTURE(PlotRun, "labels beyond the maximum of phases are others") {
   std::string text = "timestamp,pod.id,cpu.usage.cores,label\n";
   for (int i = 0; i < 40; ++i) text += std::to_string(i) + ",a,1,label-" + std::to_string(i) + "\n";
   CHECK(plot(trace(text), {"--labels"}).exit == 0);

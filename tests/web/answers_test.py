@@ -103,7 +103,7 @@ class Answers(unittest.TestCase):
     def show(self):
         """Opens the page, and waits until it has asked all that it asks."""
         self.browser.open(self.stub.address)
-        self.browser.wait(f"{ANSWERS} === 'the daemon answers'")
+        self.browser.wait(f"{ANSWERS} === 'connected to the daemon'")
         self.browser.wait("!document.getElementById('quiet').hidden || "
                           "document.getElementById('events').children.length > 0 || "
                           f"{text_of('#untold')} !== ''")
@@ -144,7 +144,7 @@ class Answers(unittest.TestCase):
         self.browser.wait(STALE)
         self.assertEqual(self.value(ANSWERS), "the daemon does not answer: the daemon is busy")
         self.answers["status"] = status()
-        self.browser.wait(f"!{STALE} && {ANSWERS} === 'the daemon answers'")
+        self.browser.wait(f"!{STALE} && {ANSWERS} === 'connected to the daemon'")
 
     def test_a_reply_that_is_no_json_is_told_by_its_status(self):
         self.show()
@@ -154,7 +154,8 @@ class Answers(unittest.TestCase):
 
     def test_only_whether_it_answers_is_read_aloud_and_only_when_that_changes(self):
         self.show()
-        self.assertEqual(self.value(texts_of("[role=status], [aria-live]")), ["the daemon answers"])
+        self.assertEqual(self.value(texts_of("[role=status], [aria-live]")),
+                         ["connected to the daemon"])
         self.value("window.spoken = 0; new MutationObserver(() => ++window.spoken).observe("
                    "document.querySelector('[role=status]'),"
                    "{ childList: true, characterData: true, subtree: true })")
@@ -172,7 +173,7 @@ class Answers(unittest.TestCase):
         for answer, words in ((error(500, "the store is off"), "the store is off"),
                               ((502, "<html>"), "HTTP 502")):
             self.answers["events"] = answer
-            self.browser.wait(f"{text_of('#untold')} === 'The events are not told: {words}'")
+            self.browser.wait(f"{text_of('#untold')} === 'Events cannot be read: {words}'")
         self.answers["status"] = status(mode="advise")
         self.browser.wait(f"{text_of('#line')}.includes('mode advise')")
         self.assertFalse(self.value(STALE))
@@ -188,15 +189,15 @@ class Answers(unittest.TestCase):
         self.answers["list"] = {"containers": [container(usage={"cpu_cores": 0.75})]}
         self.browser.wait(f"{text_of('article')}.includes('0.75 used')", PATIENCE / 2)
         self.assertFalse(self.value(STALE))
-        self.browser.wait(f"{text_of('#untold')}.startsWith('The events are not told: ')",
+        self.browser.wait(f"{text_of('#untold')}.startsWith('Events cannot be read: ')",
                           PATIENCE + 10)
         self.assertFalse(self.value(STALE))
 
     def test_a_history_that_cannot_be_read_is_told_beside_the_events_there_are(self):
         self.answers["events"] = events((NOW, "web: lowered."), unreadable="disk I/O error")
         self.show()
-        self.assertEqual(self.value(text_of("#untold")), "The history cannot be read now, this is "
-                         "what waits in memory: disk I/O error")
+        self.assertEqual(self.value(text_of("#untold")), "The history cannot be read now; this is "
+                         "only what is still in memory: disk I/O error")
         self.assertIn("web: lowered.", self.value(text_of("#events")))
 
     def test_events_are_built_anew_only_where_they_changed(self):
@@ -293,13 +294,13 @@ class Answers(unittest.TestCase):
         self.assertEqual(
             self.complaints(kill_switch=True, companion_alive=False, store=store, sources=sources,
                             degraded=["somebody holds this host"]),
-            ["The kill switch holds: limits go back to the originals and nothing is lowered.",
-             "The companion is not running: nobody restores if the daemon dies.",
+            ["The kill switch is on: every limit is the original, and nothing is lowered.",
+             "The companion is not running: if the daemon dies, limits are not restored.",
              "somebody holds this host",
              "History: cannot write: disk full",
-             "Lost of the history: 3 samples that memory had no room for; 2 entries of the journal "
-             "that memory had no room for; 1 damaged blocks or rows; what was in a damaged file, "
-             "kept as /var/lib/cgphase/history.db.corrupt-1",
+             "Lost from the history: 3 samples dropped because memory was full; 2 journal entries "
+             "dropped because memory was full; 1 damaged blocks or rows; the content of a damaged "
+             "file, kept as /var/lib/cgphase/history.db.corrupt-1",
              "swap off: the host has no swap",
              "eBPF off"])
 
@@ -359,8 +360,8 @@ class Answers(unittest.TestCase):
         self.show()
         self.assertEqual(self.value("[...document.querySelectorAll('article')].map((card) => "
                                     "card.querySelector('details').previousSibling.textContent)"),
-                         ["", "Held: memory cool down", "Held: too small",
-                          "Held: CPU too small, memory cool down"])
+                         ["", "Blocked: memory cool down", "Blocked: too small",
+                          "Blocked: CPU too small, memory cool down"])
 
 
 if __name__ == "__main__":

@@ -172,7 +172,7 @@ class Page(unittest.TestCase):
     def test_what_does_not_work_is_told_and_that_the_daemon_answers(self):
         texts = [data for _, data in Elements(self.dom).texts]
         self.assertIn("cgroup v2 off: the root is a plain directory, not a cgroup2 mount", texts)
-        self.assertIn("the daemon answers", texts)
+        self.assertIn("connected to the daemon", texts)
 
     def test_the_policy_of_the_page_refuses_nothing_that_is_its_own(self):
         self.assertEqual([line for line in self.console.split("\n") if "CONSOLE" in line], [])

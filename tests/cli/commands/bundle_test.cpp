@@ -1,4 +1,4 @@
-// What is in the archive that somebody else is given, with a daemon and without one.
+// Content of the archive, with and without a daemon.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
@@ -19,7 +19,7 @@ using nlohmann::json;
 
 namespace {
 
-// On a host whose systemd and journal are the test's own.
+// Runs on a host with systemd and journal of the test.
 struct Bundles {
   CommandRun command;
   std::string places = command.directory() / "places", archive = places + "/b.tar.gz";
@@ -44,13 +44,13 @@ struct Bundles {
   Ran run(const std::vector<std::string>& words) {
     return command.run(words, {{"TMPDIR", temporary}, {"PATH", path}, {"TZ", "Asia/Tokyo"}});
   }
-  // Neither temporary files nor parts of an archive.
+  // No temporary files and no partial archive are left.
   void check_nothing_else(std::size_t archives) const {
     CHECK(std::filesystem::is_empty(temporary));
     const auto files = std::filesystem::directory_iterator(places);
     CHECK(static_cast<std::size_t>(std::distance(begin(files), end(files))) == archives);
   }
-  // The text of a file of the archive, whose files are all in one folder.
+  // Returns the text of a file of the archive. All its files are in one folder.
   std::string file(const std::string& name) {
     std::filesystem::create_directory(unpacked);
     REQUIRE(std::system(("tar -C '" + unpacked + "' --strip-components=1 -xzf '" + archive + "'")
@@ -66,7 +66,7 @@ json web_and_status(const Request& request) {
 
 }  // namespace
 
-TEST_CASE("a bundle has what the daemon says, and what the host says of it") {
+TEST_CASE("a bundle contains the reports of the daemon and of the host") {
   Bundles bundles;
   bundles.command.serve(web_and_status);
   const Ran ran = bundles.bundle();
@@ -85,13 +85,13 @@ TEST_CASE("a bundle has what the daemon says, and what the host says of it") {
     INFO(name, ": ", item.dump());
     CHECK(std::filesystem::exists(bundles.unpacked + "/" + name));
     if (name == "journal.txt") CHECK(item["said"] == "a hint");
-    // Whether these are well is a question of the host of the test.
+    // The result of these depends on the host that runs the test.
     if (!name.starts_with("configuration") && name != "doctor.txt" && name != "models.txt")
       CHECK(item["exit"] == 0);
   }
 }
 
-TEST_CASE("a bundle is for its owner alone, and leaves nothing else") {
+TEST_CASE("a bundle is readable by its owner only, and no other file is left") {
   Bundles bundles;
   CHECK(bundles.bundle({"-q"}).out.empty());
   struct stat about{};
@@ -100,7 +100,7 @@ TEST_CASE("a bundle is for its owner alone, and leaves nothing else") {
   bundles.check_nothing_else(1);
 }
 
-TEST_CASE("a bundle that is given no name is called by its time, in UTC") {
+TEST_CASE("a bundle without a name is named after its time in UTC") {
   Bundles bundles;
   bundles.command.through({"env", "-C", bundles.places});
   const auto hour = [] {
@@ -120,7 +120,7 @@ TEST_CASE("a bundle that is given no name is called by its time, in UTC") {
   CHECK_MESSAGE(of_this_hour, name);
 }
 
-TEST_CASE("a bundle of a host whose daemon does not answer says so, and is one all the same") {
+TEST_CASE("a bundle is complete without a daemon and reports that none answers") {
   Bundles bundles;
   const Ran ran = bundles.bundle({"--json"});
   CHECK(ran.exit == 0);
@@ -136,7 +136,7 @@ TEST_CASE("a bundle of a host whose daemon does not answer says so, and is one a
   CHECK(json::parse(bundles.file("items.json")) == reply);
 }
 
-TEST_CASE("a bundle that cannot be written is told, and nothing is left") {
+TEST_CASE("a bundle that cannot be written is reported, and nothing is left") {
   Bundles bundles;
   SUBCASE("no such folder") {
     bundles.archive = bundles.places + "/none/b.tar.gz";
@@ -154,7 +154,7 @@ TEST_CASE("a bundle that cannot be written is told, and nothing is left") {
     bundles.path = bundles.tools;
     CHECK(bundles.bundle().exit == 1);
   }
-  SUBCASE("a form that there is not") {
+  SUBCASE("an unknown format") {
     CHECK(bundles.run({"-o", "openmetrics", "bundle", "-o", bundles.archive}).exit == 2);
   }
   SUBCASE("interrupted") {

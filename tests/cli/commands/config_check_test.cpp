@@ -14,7 +14,7 @@ using namespace cgphase;
 
 namespace {
 
-// A program in place of cgphased, which keeps the words that it got.
+// A program in place of cgphased that stores its arguments.
 struct CheckingProgram {
   explicit CheckingProgram(const std::string& body) {
     std::ofstream(path) << "#!/bin/sh\necho \"$@\" > " << path << ".words\n" << body << "\n";
@@ -28,7 +28,7 @@ struct CheckingProgram {
 
 }  // namespace
 
-TEST_CASE("the daemon's program is told to check the file, and what is good is told") {
+TEST_CASE("config check runs cgphased on the file and reports a valid one") {
   const CheckingProgram program("exit 0");
   const auto body = check_configuration(program.path, "a.toml");
   REQUIRE(body);
@@ -37,7 +37,7 @@ TEST_CASE("the daemon's program is told to check the file, and what is good is t
   CHECK((*body)["file"] == "a.toml");
 }
 
-TEST_CASE("without a file the daemon's program checks what the service reads") {
+TEST_CASE("without a file, cgphased checks the configuration of the service") {
   const CheckingProgram program("exit 0");
   const auto body = check_configuration(program.path, "");
   REQUIRE(body);
@@ -45,7 +45,7 @@ TEST_CASE("without a file the daemon's program checks what the service reads") {
   CHECK((*body)["file"] == "/etc/cgphase/cgphase.toml");
 }
 
-TEST_CASE("what the daemon's program refuses is its sentence and its exit code") {
+TEST_CASE("a refusal has the message and the exit code of cgphased") {
   for (const Exit exit : {Exit::failure, Exit::denied, Exit::invalid}) {
     const CheckingProgram program("echo 'cgphased: a.toml:3:1: unknown key moed' >&2; exit " +
                                   std::to_string(static_cast<int>(exit)));
@@ -56,7 +56,7 @@ TEST_CASE("what the daemon's program refuses is its sentence and its exit code")
   }
 }
 
-TEST_CASE("a daemon's program that does not check is a failure that names it") {
+TEST_CASE("a cgphased that cannot check is a failure that names it") {
   for (const char* body : {"kill -KILL $$", "exit 6", "echo 'usage: cgphased' >&2; exit 2"}) {
     const CheckingProgram program(body);
     const auto checked = check_configuration(program.path, "a.toml");
@@ -70,7 +70,7 @@ TEST_CASE("a daemon's program that does not check is a failure that names it") {
   CHECK_FALSE(check_configuration("", ""));
 }
 
-TEST_CASE("what the daemon's program says is bounded") {
+TEST_CASE("the output of cgphased is bounded") {
   const CheckingProgram program("head -c 200000 /dev/zero | tr '\\0' x >&2; exit 6");
   const auto body = check_configuration(program.path, "");
   REQUIRE_FALSE(body);

@@ -23,7 +23,7 @@ json differences_of(const std::vector<json>& rows) {
 
 }  // namespace
 
-TEST_CASE("defaults are the keys that a file has commented out, with their sections") {
+TEST_CASE("defaults are the commented keys of a file, with their sections") {
   const ConfigDefaults defaults = parse_config_defaults(
       "# What is = for people.\n#mode = \"observe\"\n\n[store]\n# Allowed: a = b\n"
       "#cap = \"256M\"\nset = 1\n#nothing\n[rails]\n#trial = \"a = b\"");
@@ -33,7 +33,7 @@ TEST_CASE("defaults are the keys that a file has commented out, with their secti
   CHECK(parse_config_defaults("").empty());
 }
 
-TEST_CASE("the defaults that the command carries are those of the daemon, all of them") {
+TEST_CASE("the embedded defaults are exactly those of the daemon") {
   const ConfigDefaults defaults = parse_config_defaults(default_config_file());
   const std::vector<ConfigValue> rows = config_rows(Config{});
   CHECK(defaults.size() == rows.size());
@@ -44,7 +44,7 @@ TEST_CASE("the defaults that the command carries are those of the daemon, all of
   }
 }
 
-TEST_CASE("a key differs by its value, wherever it was set") {
+TEST_CASE("a key differs if its value does, wherever it was set") {
   const json reply = differences_of({config_row("mode", "\"enforce\"", "default"),
                                      config_row("store.cap", "\"256M\"", "/a.toml:3")});
   REQUIRE(reply["config"].size() == 1);
@@ -55,7 +55,7 @@ TEST_CASE("a key differs by its value, wherever it was set") {
                                    {"default", "\"observe\""}});
 }
 
-TEST_CASE("a key of another version differs where somebody has set it, from nothing known") {
+TEST_CASE("an unknown key differs if it was set, and its default is null") {
   const json reply = differences_of(
       {config_row("new.set", "7", "/a.toml:3"), config_row("new.untouched", "8", "default")});
   REQUIRE(reply["config"].size() == 1);
@@ -63,7 +63,7 @@ TEST_CASE("a key of another version differs where somebody has set it, from noth
   CHECK(reply["config"][0]["default"].is_null());
 }
 
-TEST_CASE("a reply of another form has no differences") {
+TEST_CASE("a reply of an unknown form has no differences") {
   CHECK(config_differences(json::object(), {})["config"].empty());
   CHECK(config_differences({{"config", 7}}, {})["config"].empty());
   const json odd = differences_of({json(7), json::array(), json::object(), {{"origin", 7}}});

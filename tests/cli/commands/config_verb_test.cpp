@@ -1,4 +1,4 @@
-// config show, diff and check on the built command; files are judged by the built daemon.
+// config show, diff and check on the built command. The built daemon checks the files.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ json set_key(const char* key, const char* value, const char* origin) {
   return {{"key", key}, {"value", value}, {"origin", origin}};
 }
 
-// A daemon that an administrator has told to enforce since it started.
+// A daemon that an administrator switched to enforce after its start.
 struct ConfiguredDaemon {
   ConfiguredDaemon() {
     command.serve([this](const Request&) { return ok_reply({{"config", rows}}); });
@@ -39,7 +39,7 @@ struct ConfiguredDaemon {
   CommandRun command;
 };
 
-// A configuration with which a daemon would start, of files of the test's own.
+// A valid configuration, made of files of the test.
 struct CheckedFiles {
   CheckedFiles() {
     for (const char* folder : {"cgroup", "conf.d"})
@@ -96,7 +96,8 @@ TEST_CASE_FIXTURE(ConfiguredDaemon, "config show in JSON is the reply, in CSV it
   CHECK(command.run({"config", "show", "-o", "openmetrics"}).exit == 2);
 }
 
-TEST_CASE_FIXTURE(ConfiguredDaemon, "config diff lists what is not the default, with that") {
+TEST_CASE_FIXTURE(ConfiguredDaemon,
+                  "config diff lists keys that are not the default, with the default") {
   CHECK(text({"diff"}) ==
         "KEY        VALUE      ORIGIN                       DEFAULT\n"
         "mode       \"enforce\"  default                      \"observe\"\n"
@@ -116,14 +117,14 @@ TEST_CASE_FIXTURE(ConfiguredDaemon, "config diff lists what is not the default, 
   CHECK(json::parse(text({"diff", "--json"}))["config"].empty());
 }
 
-TEST_CASE_FIXTURE(ConfiguredDaemon, "no value of a configuration reaches the terminal as it is") {
+TEST_CASE_FIXTURE(ConfiguredDaemon, "values of a configuration reach the terminal escaped") {
   rows = {set_key("include", "[\"\x1b[2J\"]", "/\x1b]0;x\x07.toml:1")};
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"show", "--origin"}, {"diff"}})
     CHECK(text(words).find_first_of("\x1b\x07") == std::string::npos);
 }
 
-TEST_CASE_FIXTURE(CheckedFiles, "config check says that a daemon would start, and asks none") {
+TEST_CASE_FIXTURE(CheckedFiles, "config check reports a valid configuration without a daemon") {
   const std::string path = command.directory() / "good.toml";
   const Ran ran = check("good.toml");
   CHECK_MESSAGE(ran.exit == 0, ran.err);
@@ -134,7 +135,7 @@ TEST_CASE_FIXTURE(CheckedFiles, "config check says that a daemon would start, an
   CHECK(check("good.toml", {"-o", "openmetrics"}).exit == 2);
 }
 
-TEST_CASE_FIXTURE(CheckedFiles, "config check names file, line, column and what is wrong") {
+TEST_CASE_FIXTURE(CheckedFiles, "config check names file, line, column and error") {
   write("bad.toml", good() + "moed = \"enforce\"\n");
   const Ran ran = check("bad.toml", {"--json"});
   CHECK(ran.exit == 6);
@@ -143,14 +144,14 @@ TEST_CASE_FIXTURE(CheckedFiles, "config check names file, line, column and what 
   CHECK(ran.err.starts_with("cgphase: " + command.directory() / "bad.toml" +
                             ":4:1: unknown key moed; nearest is mode"));
   CHECK(check("absent.toml").exit == 6);
-  // Those of conf.d beside it, too.
+  // Also those in conf.d beside it.
   write("conf.d/a.toml", "\ninterval = \"1\"\n");
   const Ran beside = check("good.toml");
   CHECK(beside.exit == 6);
   CHECK(has(beside.err, "conf.d/a.toml:2:"));
 }
 
-TEST_CASE_FIXTURE(CheckedFiles, "config check looks for what the daemon needs to start") {
+TEST_CASE_FIXTURE(CheckedFiles, "config check checks what the daemon needs to start") {
   write("good.toml", good() + "mode = \"advise\"\n");  // without the cpu controller
   const Ran ran = check("good.toml");
   CHECK(ran.exit == 6);

@@ -20,7 +20,7 @@ void without_controller(const FakeHost& host, const char* rest) {
   host.write("cgroup/cgroup.subtree_control", rest);
 }
 
-// How a host comes to lack what a row is about, and nothing else.
+// Makes a host lack what a row is about, and nothing else.
 using Loss = void (*)(const FakeHost&);
 const std::map<std::string_view, Loss> kLosses = {
     {"no cgroup file system", without_cgroup_v2},
@@ -29,7 +29,7 @@ const std::map<std::string_view, Loss> kLosses = {
        without_cgroup_v2(host);
        host.write("cgroup/memory/memory.limit_in_bytes", "0\n");
      }},
-    {"hybrid: limits are on cgroup v1, only the rest on v2",
+    {"hybrid: limits are on cgroup v1, only the rest is on v2",
      [](const FakeHost& host) {
        without_cgroup_v2(host);
        host.write("cgroup/memory/memory.limit_in_bytes", "0\n");
@@ -49,19 +49,19 @@ const std::map<std::string_view, Loss> kLosses = {
      [](const FakeHost& host) { without_controller(host, "cpu io pids\n"); }},
     {"no cpu controller in cgroup v2",
      [](const FakeHost& host) { without_controller(host, "cpuset memory io pids\n"); }},
-    {"the memory controller is not passed on by the root",
+    {"the root cgroup does not enable the memory controller",
      [](const FakeHost& host) { host.write("cgroup/cgroup.subtree_control", "cpu io pids\n"); }},
-    {"the cpu controller is not passed on by the root",
+    {"the root cgroup does not enable the cpu controller",
      [](const FakeHost& host) { host.write("cgroup/cgroup.subtree_control", "memory io pids\n"); }},
     {"no io controller in cgroup v2",
      [](const FakeHost& host) { without_controller(host, "cpu memory pids\n"); }},
-    {"the io controller is not passed on by the root",
+    {"the root cgroup does not enable the io controller",
      [](const FakeHost& host) {
        host.write("cgroup/cgroup.subtree_control", "cpu memory pids\n");
      }},
     {"no pids controller in cgroup v2",
      [](const FakeHost& host) { without_controller(host, "cpu memory io\n"); }},
-    {"the pids controller is not passed on by the root",
+    {"the root cgroup does not enable the pids controller",
      [](const FakeHost& host) { host.write("cgroup/cgroup.subtree_control", "cpu memory io\n"); }},
     {"no cpu.max beside cpu.weight",
      [](const FakeHost& host) {
@@ -94,7 +94,7 @@ std::vector<Finding> not_ok(const FakeHost& host) {
 
 }  // namespace
 
-TEST_CASE("every degradation is found where a host lacks that, alone, with cost and way out") {
+TEST_CASE("every degradation is found, alone, on a host that lacks it, with cost and way out") {
   CHECK(kLosses.size() == degradations().size());
   for (const Degradation& row : degradations()) {
     CAPTURE(row.missing);
@@ -113,7 +113,7 @@ TEST_CASE("every degradation is found where a host lacks that, alone, with cost 
   }
 }
 
-TEST_CASE("docs/troubleshooting.md has every degradation as doctor tells it, and no other") {
+TEST_CASE("docs/troubleshooting.md lists exactly the degradations that doctor prints") {
   const auto text = read_file(CGPHASE_SOURCE_DIR "/docs/troubleshooting.md", 256 * 1024);
   REQUIRE(text);
   std::string table =
@@ -123,13 +123,13 @@ TEST_CASE("docs/troubleshooting.md has every degradation as doctor tells it, and
   CHECK_MESSAGE(text->find(table + "\n") != std::string::npos, "it should have\n", table);
 }
 
-TEST_CASE("a PSI file that cannot be read is PSI that is off, as on Linux 5.10 with psi=0") {
+TEST_CASE("an unreadable PSI file means that PSI is off, as on Linux 5.10 with psi=0") {
   const FakeHost host;
   host.write("proc/pressure/memory", "");
   CHECK(host.of("psi").starts_with("warn: no pressure stall information: "));
 }
 
-TEST_CASE("a controller is switched off only where that one is named at boot") {
+TEST_CASE("a controller is switched off only if the kernel command line names it") {
   const FakeHost host;
   without_controller(host, "cpu io pids\n");
   host.write("proc/cmdline", "cgroup_disable=cpu,hugetlb xcgroup_disable=memory\n");
@@ -138,7 +138,7 @@ TEST_CASE("a controller is switched off only where that one is named at boot") {
   CHECK(host.of("controllers").starts_with("fail: the memory controller is switched off: "));
 }
 
-TEST_CASE("without cgroup v2 nothing is said of controllers, and of what no child shows neither") {
+TEST_CASE("without cgroup v2 there are no findings on controllers and their files") {
   const FakeHost host;
   host.remove("cgroup/system.slice");
   CHECK(host.of("bandwidth").empty());

@@ -8,7 +8,7 @@
 using namespace cgphase;
 using namespace cgphase::test;
 
-TEST_CASE("a unified host is found fit") {
+TEST_CASE("a unified host has no warnings") {
   const FakeHost host;
   CHECK(worst(host.examine()) == Level::ok);
   CHECK(host.of("kernel") == "ok: Linux 6.1.0-28-amd64\n");
@@ -30,7 +30,7 @@ TEST_CASE("disk space is judged at its bounds") {
   CHECK(judge_disk("/v", 64 * kMiB - 1).level == Level::fail);
 }
 
-TEST_CASE("other writers of limits and killers on pressure are named") {
+TEST_CASE("doctor names other managers of limits and OOM killers") {
   const FakeHost host;
   host.write("proc/812/comm", "kubelet\n");
   host.write("proc/813/comm", "systemd-oomd\n");
@@ -39,7 +39,7 @@ TEST_CASE("other writers of limits and killers on pressure are named") {
         "warn: the kubelet manages limits here\nwarn: systemd-oomd kills on memory pressure\n");
 }
 
-TEST_CASE("a second daemon is named") {
+TEST_CASE("doctor reports a second daemon") {
   const FakeHost host;
   host.write("proc/10/comm", "cgphased\n");
   CHECK(host.of("neighbours") == "ok: a cgphase daemon runs\n");
@@ -47,7 +47,7 @@ TEST_CASE("a second daemon is named") {
   CHECK(host.of("neighbours").ends_with("warn: 2 cgphase daemons run\n"));
 }
 
-TEST_CASE("a host without anything readable still gets its findings") {
+TEST_CASE("a host without readable files still has findings") {
   const auto findings = examine({.cgroup = "/nonexistent/a",
                                  .proc = "/nonexistent/b",
                                  .sys = "/nonexistent/c",
@@ -90,7 +90,7 @@ std::string script(const FakeHost& host, const std::string& name, const std::str
 
 }  // namespace
 
-TEST_CASE("the daemon's program is run for what it is and what it is linked with") {
+TEST_CASE("cgphased is run for its version and its libraries") {
   const FakeHost host;
   const std::string daemon =
       script(host, "cgphased", "[ $1 = --version ] && printf 'a 1\\nb 2\\n'");
@@ -101,7 +101,7 @@ TEST_CASE("the daemon's program is run for what it is and what it is linked with
   CHECK(fine.text == "a 1, b 2, systemd 252 (x)");
 }
 
-TEST_CASE("a daemon's program that does not run, or is not there, is told with a way out") {
+TEST_CASE("a cgphased that is missing or does not run is reported with a way out") {
   const FakeHost host;
   const std::string unlinked = script(host, "cgphased", "echo no library >&2; exit 127");
   const Finding broken = examine_programs(unlinked, "");

@@ -1,5 +1,5 @@
-// The history as a database of plain tables: out of the files of a daemon that has stopped, and
-// through the socket of one that runs, whose answers a real store gives.
+// The history as a database of plain tables: from the files of a stopped daemon, and through the
+// socket of a running one with a real store behind it.
 #include <doctest/doctest.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -84,7 +84,7 @@ struct ExportWorld {
     REQUIRE_MESSAGE(number.has_value(), (number ? "" : number.error().text));
     return *number;
   }
-  // Files that begin with the name of the output.
+  // Files whose names begin with the name of the output.
   int outputs() const {
     int count = 0;
     for (const auto& one : std::filesystem::directory_iterator(command.directory().path()))
@@ -117,7 +117,7 @@ void check_all(const ExportWorld& world) {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(ExportWorld, "export asks the daemon page by page and has all that it keeps") {
+TEST_CASE_FIXTURE(ExportWorld, "export reads from the daemon page by page and writes all of it") {
   serve();
   const Ran ran = run({});
   REQUIRE_MESSAGE(ran.exit == 0, ran.err);
@@ -130,14 +130,14 @@ TEST_CASE_FIXTURE(ExportWorld, "export asks the daemon page by page and has all 
   CHECK(outputs() == 1);
 }
 
-TEST_CASE_FIXTURE(ExportWorld, "export reads the files of a stopped daemon to the same tables") {
+TEST_CASE_FIXTURE(ExportWorld, "export writes the same tables from the files of a stopped daemon") {
   const Ran ran = run_stopped({"-q"});
   REQUIRE_MESSAGE(ran.exit == 0, ran.err);
   CHECK(ran.err.empty());
   check_all(*this);
 }
 
-TEST_CASE_FIXTURE(ExportWorld, "export takes a span, and leaves samples out but not their phases") {
+TEST_CASE_FIXTURE(ExportWorld, "export takes a time span, and --no-samples keeps the phases") {
   const Ran ran = run_stopped({"--no-samples", "--since", "@1700000100", "--until", "@1700000199"});
   REQUIRE_MESSAGE(ran.exit == 0, ran.err);
   CHECK(has(ran.err, "phases of 100 samples"));
@@ -148,15 +148,15 @@ TEST_CASE_FIXTURE(ExportWorld, "export takes a span, and leaves samples out but 
   CHECK(asked("SELECT count(*) FROM container") == 1);
 }
 
-TEST_CASE_FIXTURE(ExportWorld, "an export that fails leaves the file as it was, and no other") {
+TEST_CASE_FIXTURE(ExportWorld, "a failed export leaves the file unchanged and no other file") {
   REQUIRE(replace_file(file, "old"));
   SUBCASE("no daemon") { CHECK(run({}).exit == 4); }
-  SUBCASE("a daemon that has the directory in use") {
+  SUBCASE("the directory is in use by a daemon") {
     const Ran ran = run({"--state-dir", command.directory() / "."});
     CHECK(ran.exit == 6);
     CHECK(has(ran.err, "in use by a running cgphased"));
   }
-  SUBCASE("a daemon that refuses in the middle") {
+  SUBCASE("the daemon refuses in the middle") {
     command.serve([this](const Request& request) {
       if (request.text("name") == "learned") return error_reply(Exit::failure, "no more");
       return ok_reply(table_reply(
@@ -168,19 +168,19 @@ TEST_CASE_FIXTURE(ExportWorld, "an export that fails leaves the file as it was, 
     CHECK(ran.exit == 1);
     CHECK(has(ran.err, "no more"));
   }
-  SUBCASE("a daemon that tells the same page again and again") {
+  SUBCASE("the daemon repeats a page for ever") {
     command.serve([this](const Request&) {
       return ok_reply(table_reply(store->table_page("decision", 0).value()));
     });
     const Ran ran = run({});
     CHECK(ran.exit == 1);
   }
-  SUBCASE("a time that is none") { CHECK(run({"--since", "soon"}).exit == 2); }
+  SUBCASE("an invalid time") { CHECK(run({"--since", "soon"}).exit == 2); }
   CHECK(content(file) == "old");
   CHECK(outputs() == 1);
 }
 
-TEST_CASE_FIXTURE(ExportWorld, "an export that is ended by a signal leaves nothing behind") {
+TEST_CASE_FIXTURE(ExportWorld, "an export that a signal ends leaves nothing behind") {
   command.serve([this](const Request& request) {
     std::ifstream children("/proc/thread-self/children");
     pid_t pid = 0;
@@ -195,7 +195,7 @@ TEST_CASE_FIXTURE(ExportWorld, "an export that is ended by a signal leaves nothi
   CHECK(outputs() == 0);
 }
 
-TEST_CASE_FIXTURE(ExportWorld, "export names a folder that is not there") {
+TEST_CASE_FIXTURE(ExportWorld, "export names a missing folder") {
   file = command.directory() / "none/out.db";
   serve();
   CHECK(run({}).exit == 6);

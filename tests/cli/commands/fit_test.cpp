@@ -30,7 +30,7 @@ FitAnswer answer_of(double cpus) {
 
 }  // namespace
 
-TEST_CASE("fit prints a sentence, what it is made of and a row per container; 0 or 7") {
+TEST_CASE("fit prints a sentence, the sums and a row per container, and exits with 0 or 7") {
   CommandRun command;
   double cpus = 0;
   command.serve([&](const Request& request) {
@@ -58,7 +58,7 @@ TEST_CASE("fit prints a sentence, what it is made of and a row per container; 0 
   CHECK(command.run(with).out.starts_with("name,cpu_cores_peak"));
 }
 
-TEST_CASE("fit into recordings takes all their executions at once") {
+TEST_CASE("fit on traces runs all executions at once") {
   CommandRun command;
   const auto fit = [&](std::vector<std::string> more) {
     more.insert(more.begin(), {"fit", "--memory", "10M", "--for", "10m"});
@@ -72,7 +72,7 @@ TEST_CASE("fit into recordings takes all their executions at once") {
   CHECK(fit({"--cpus", "9", "--host-cpus", "8", "--host-memory", "8G", kJobs}).exit == 7);
 }
 
-TEST_CASE("traces that tell no host are no host: fit asks for what is missing") {
+TEST_CASE("fit names the options that it needs if a trace lacks the host's size") {
   CommandRun command;
   const auto fit = [&](const std::string& columns, const std::string& values,
                        std::vector<std::string> more = {}) {
@@ -96,7 +96,7 @@ TEST_CASE("traces that tell no host are no host: fit asks for what is missing") 
   CHECK(fit("", "", {"--host-cpus", "4", "--host-memory", "8G"}).exit == 0);
 }
 
-TEST_CASE("without a legend fit has no column titles") {
+TEST_CASE("fit has no column titles without a legend") {
   CommandRun command;
   command.serve([](const Request&) { return to_json(answer_of(1)); });
   const auto fit = [&](std::vector<std::string> more) {
@@ -109,7 +109,7 @@ TEST_CASE("without a legend fit has no column titles") {
   CHECK(fit({"--no-legend", "-ocsv"}).starts_with("\\x1b[31mweb,"));
 }
 
-TEST_CASE("what fit is asked must make sense") {
+TEST_CASE("fit refuses impossible arguments") {
   CommandRun command;
   const std::vector<std::vector<std::string>> wrong = {
       {"fit"},

@@ -1,5 +1,5 @@
-// history, events and explain: page by page through the socket, whose answers a test gives, and out
-// of the files of a daemon that has stopped.
+// history, events and explain: page by page through the socket with replies of the test, and from
+// the files of a stopped daemon.
 #include "cli/commands/history_verbs.h"
 
 #include <doctest/doctest.h>
@@ -24,10 +24,10 @@ using nlohmann::json;
 namespace {
 
 constexpr int kThisBoot = 2, kBootBefore = 1;  // records
-constexpr int kPageRows = 100;        // of the daemon below, which gives fewer than it is asked for
+constexpr int kPageRows = 100;        // of the daemon below, which sends fewer than requested
 
-// A daemon that sampled web-1 every second: its container from second 1000 on, and the one before
-// it from second 0 up to 500.
+// A daemon that sampled web-1 every second: one container from second 1000 on, and an earlier one
+// from second 0 to 500.
 struct SampledName {
   SampledName() {
     command.serve([this](const Request& request) { return answer(request); });
@@ -97,14 +97,14 @@ struct Journaled {
     });
   }
 
-  // A decision, and at the same time its outcome.
+  // A decision, and its outcome at the same time.
   void add(std::uint64_t id) {
     const auto second = static_cast<double>(id);
     REQUIRE(store->append({}, {decision_of(kOne, id, at_second(second))},
                           {outcome_of(kOne, id, at_second(second))}));
   }
 
-  // Ids in the order of the lines, of decisions alone.
+  // Ids of the decisions, in the order of the lines.
   std::vector<int> ids(const std::string& jsonl) const {
     std::vector<int> found;
     for (std::size_t begin = 0; begin < jsonl.size();) {
@@ -124,13 +124,13 @@ struct Journaled {
   }
 
   static constexpr int kDecisions = 1200;
-  // With the last of so many answers comes one more decision.
+  // The last of this many replies has one more decision.
   std::size_t answers = std::numeric_limits<std::size_t>::max();
   CommandRun command;
   std::optional<Store> store;
 };
 
-// The files of a daemon that sampled web every second in two boots, and decided of it in both.
+// The files of a daemon that sampled web every second in two boots, with decisions in both.
 struct TwoBoots {
   TwoBoots() {
     sample("boot-1", 0, kEarlier, 1);
@@ -168,7 +168,8 @@ struct TwoBoots {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(SampledName, "a history longer than a page is told whole, each sample once") {
+TEST_CASE_FIXTURE(SampledName,
+                  "a history longer than a page is printed completely, each sample once") {
   const Ran csv = history({"-o", "csv"});
   CHECK(csv.exit == 0);
   CHECK(line_count(csv.out) == 1 + seconds);
@@ -177,7 +178,7 @@ TEST_CASE_FIXTURE(SampledName, "a history longer than a page is told whole, each
   for (int i = 0; i < seconds; ++i) CHECK(body["points"][i]["time"] == 1000 + i);
 }
 
-TEST_CASE_FIXTURE(SampledName, "a history with a limit is the newest of it") {
+TEST_CASE_FIXTURE(SampledName, "a history with a limit has the newest samples") {
   const auto times = [](const json& points) {
     return std::pair(points.front()["time"].get<int>(), points.back()["time"].get<int>());
   };
@@ -196,12 +197,12 @@ TEST_CASE_FIXTURE(SampledName, "a history with a limit is the newest of it") {
   CHECK(both["earlier"][0]["points"].size() == 50);
   CHECK(times(both["earlier"][0]["points"]) == std::pair(450, 499));
   const Ran text = history({"-n", "400", "--utc"});
-  CHECK(line_count(text.out) == 3 + 400);  // with a line where each begins
+  CHECK(line_count(text.out) == 3 + 400);  // with a title line for each
   CHECK(text.out.find("first seen at 1970-01-01 00:16:40") != std::string::npos);
   CHECK(line_count(history({"-n", "400", "-o", "csv"}).out) == 1 + seconds);
 }
 
-TEST_CASE_FIXTURE(SampledName, "before a container come those before it, and where each begins") {
+TEST_CASE_FIXTURE(SampledName, "history prints earlier containers first, each with a title line") {
   before = true;
   const Ran text = history({"--utc"});
   CHECK(text.exit == 0);
@@ -214,20 +215,21 @@ TEST_CASE_FIXTURE(SampledName, "before a container come those before it, and whe
   CHECK(body["points"].size() == 350);
   REQUIRE(body["earlier"].size() == 1);
   CHECK(body["earlier"][0]["points"].size() == 499);
-  // Rows alone do not say whose they are.
+  // Rows of CSV do not name their container.
   CHECK(line_count(history({"-o", "csv"}).out) == 1 + seconds);
 }
 
-TEST_CASE_FIXTURE(SampledName, "what is told from memory alone says so on standard error") {
+TEST_CASE_FIXTURE(SampledName, "a history from memory only is reported on standard error") {
   unreadable = true;
   const Ran ran = history({"-o", "csv"});
   CHECK(ran.exit == 0);
   CHECK(one_line(ran.err));
-  CHECK(ran.err.find("what waits in memory: history.db: Input/output error") != std::string::npos);
+  CHECK(ran.err.find("only what is still in memory: history.db: Input/output error") !=
+        std::string::npos);
   CHECK(line_count(ran.out) == 1 + seconds);
 }
 
-TEST_CASE_FIXTURE(Journaled, "events since a time come in all their pages, in order") {
+TEST_CASE_FIXTURE(Journaled, "events since a time are printed from all pages, in order") {
   check_all(command.run({"events", "--since", "@1", "-o", "jsonl"}));
   CHECK(command.requests().size() == 3);
   const Ran few = command.run({"events", "-n", "1500", "-o", "jsonl"});
@@ -238,15 +240,15 @@ TEST_CASE_FIXTURE(Journaled, "events since a time come in all their pages, in or
   CHECK(body["events"].size() == 2 * kDecisions);
 }
 
-TEST_CASE_FIXTURE(Journaled, "events -f -n tells so many of those before, and then what comes") {
+TEST_CASE_FIXTURE(Journaled, "events -f -n prints the last entries, then new ones") {
   answers = 2;
   const Ran ran = command.run({"events", "-f", "-n", "5", "-o", "jsonl"});
   CHECK(has(ran.err, "no more"));
-  CHECK(line_count(ran.out) == 5 + 2);  // not the decision of the same time as the oldest
+  CHECK(line_count(ran.out) == 5 + 2);  // without the decision that has the same time as the oldest
   CHECK(ids(ran.out) == std::vector<int>{kDecisions - 1, kDecisions, kDecisions + 1});
 }
 
-TEST_CASE("the titles of events -f -o csv do not wait for an event, and come once") {
+TEST_CASE("events -f -o csv prints its titles once, before the first event") {
   CommandRun command;
   command.serve([&](const Request&) {
     const std::size_t asked = command.requests().size();
@@ -261,7 +263,7 @@ TEST_CASE("the titles of events -f -o csv do not wait for an event, and come onc
   CHECK(line_count(ran.out) == 2);
 }
 
-TEST_CASE_FIXTURE(Journaled, "events are told out of the files of a daemon that has stopped") {
+TEST_CASE_FIXTURE(Journaled, "events reads the files of a stopped daemon") {
   const std::string files = command.directory() / ".";
   CHECK(command.run({"events", "--state-dir", files}).exit == 6);  // in use
   store.reset();
@@ -272,7 +274,7 @@ TEST_CASE_FIXTURE(Journaled, "events are told out of the files of a daemon that 
   CHECK(command.requests().empty());
 }
 
-TEST_CASE_FIXTURE(TwoBoots, "history is told out of the files of a daemon that has stopped") {
+TEST_CASE_FIXTURE(TwoBoots, "history reads the files of a stopped daemon") {
   const json body = json::parse(
       stored({"history", "web", "--since", "@0", "--until", "@1800000000", "--json"}).out);
   CHECK(body["gone"] == true);
@@ -290,13 +292,13 @@ TEST_CASE_FIXTURE(TwoBoots, "history is told out of the files of a daemon that h
           .out);
   REQUIRE(few["points"].size() == 7);
   CHECK(few["points"] == json(std::vector<json>(body["points"].end() - 7, body["points"].end())));
-  // By its name alone: of the last hour, in which there is nothing.
+  // By name only: the last hour is empty.
   const json none = json::parse(stored({"history", "web", "--json"}).out);
   CHECK(none["points"].empty());
   CHECK(none["container"]["name"] == "web");
 }
 
-TEST_CASE_FIXTURE(TwoBoots, "explain tells out of files why, and not that the container is gone") {
+TEST_CASE_FIXTURE(TwoBoots, "explain reads files and does not report that the container is gone") {
   const json body = json::parse(stored({"explain", "web", "--json"}).out);
   REQUIRE(body["decisions"].size() == 2);
   CHECK(body["decisions"][0]["decision"]["decision_id"] == 2);
@@ -311,7 +313,7 @@ TEST_CASE_FIXTURE(TwoBoots, "explain tells out of files why, and not that the co
   CHECK(text.out.find("gone") == std::string::npos);
 }
 
-TEST_CASE_FIXTURE(TwoBoots, "damaged blocks of files are left out, and that is told once") {
+TEST_CASE_FIXTURE(TwoBoots, "damaged blocks are left out, with one warning") {
   change_file("UPDATE block SET crc32c = crc32c + 1 WHERE block IN (3, 4)");
   for (std::vector<std::string> words :
        {std::vector<std::string>{"history", "web", "--since", "@0", "--until", "@1800000000", "-o",
@@ -320,7 +322,7 @@ TEST_CASE_FIXTURE(TwoBoots, "damaged blocks of files are left out, and that is t
         {"export", "-o", command.directory() / "e.db"}}) {
     const Ran ran = stored(words);
     CHECK(ran.exit == 0);
-    const std::string warning = "some of the history is damaged and left out";
+    const std::string warning = "part of the history is damaged and left out";
     CHECK(ran.err.find(warning) != std::string::npos);
     CHECK(ran.err.find(warning) == ran.err.rfind(warning));
   }
@@ -335,7 +337,7 @@ TEST_CASE_FIXTURE(TwoBoots, "a newer schema is invalid input to every verb that 
     CHECK(stored(words).exit == 6);
 }
 
-TEST_CASE_FIXTURE(TwoBoots, "files that cannot be told of, and who is not in them") {
+TEST_CASE_FIXTURE(TwoBoots, "unreadable files and unknown containers are refused") {
   for (const char* verb : {"history", "explain"}) {
     CHECK(stored({verb, "nobody"}).exit == 3);
     CHECK(command.run({verb, "web", "--state-dir", "/nonexistent"}).exit == 6);

@@ -17,13 +17,13 @@ using nlohmann::json;
 
 namespace {
 
-// A host with an own state directory, with a daemon or without.
+// A host with its own state directory, with or without a daemon.
 struct Host {
   CommandRun command;
   std::string state = command.directory() / "state";
   std::string file = command.directory() / "new.json";
   std::string model_origin = "default";
-  std::optional<json> refusal;  // what the daemon says when it is told
+  std::optional<json> refusal;  // the daemon's reply to the change
 
   Host() {
     std::filesystem::create_directory(state);
@@ -56,7 +56,7 @@ struct Host {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Host, "install puts a model in use and tells the daemon, with the undo") {
+TEST_CASE_FIXTURE(Host, "install puts a model in use, notifies the daemon and prints the undo") {
   serve();
   const Ran ran = model({"install", file});
   CHECK_MESSAGE(ran.exit == 0, ran.err);
@@ -67,14 +67,14 @@ TEST_CASE_FIXTURE(Host, "install puts a model in use and tells the daemon, with 
   CHECK(found().current == 1);
 }
 
-TEST_CASE_FIXTURE(Host, "without a daemon a model is installed for its next start") {
+TEST_CASE_FIXTURE(Host, "without a daemon, a model is installed for its next start") {
   const Ran ran = offline({"install", file});
   CHECK_MESSAGE(ran.exit == 0, ran.err);
-  CHECK(has(ran.out, "when it starts"));
+  CHECK(has(ran.out, "from its next start"));
   CHECK(found().current == 1);
 }
 
-TEST_CASE_FIXTURE(Host, "a file that is no model is refused with 6, and nothing is changed") {
+TEST_CASE_FIXTURE(Host, "a file that is not a model is refused with 6 and nothing changes") {
   serve();
   std::string text = content(file);
   text[text.size() / 2] ^= 1;
@@ -85,7 +85,7 @@ TEST_CASE_FIXTURE(Host, "a file that is no model is refused with 6, and nothing 
   CHECK_FALSE(std::filesystem::exists(state + "/models"));
 }
 
-TEST_CASE_FIXTURE(Host, "a model that looks at columns of traces cannot be installed") {
+TEST_CASE_FIXTURE(Host, "a model that uses columns of traces cannot be installed") {
   serve();
   Model columns = small_model();
   columns.schema.entries[0] = {Feature::column, "cpu.num.cores"};
@@ -96,7 +96,7 @@ TEST_CASE_FIXTURE(Host, "a model that looks at columns of traces cannot be insta
   CHECK_FALSE(std::filesystem::exists(state + "/models"));
 }
 
-TEST_CASE_FIXTURE(Host, "where the configuration names a model nothing is installed, exit 6") {
+TEST_CASE_FIXTURE(Host, "if the configuration names a model, install refuses with 6") {
   model_origin = "/etc/cgphase/cgphase.toml:7";
   serve();
   const Ran ran = model({"install", file});
@@ -106,7 +106,7 @@ TEST_CASE_FIXTURE(Host, "where the configuration names a model nothing is instal
   CHECK_FALSE(std::filesystem::exists(state + "/models"));
 }
 
-TEST_CASE_FIXTURE(Host, "what the daemon refuses is taken back whole") {
+TEST_CASE_FIXTURE(Host, "a change that the daemon refuses is undone completely") {
   serve();
   REQUIRE(model({"install", file}).exit == 0);
   refusal = error_reply(Exit::failure, "the daemon would rather not");
@@ -119,7 +119,7 @@ TEST_CASE_FIXTURE(Host, "what the daemon refuses is taken back whole") {
   CHECK(found().current == 1);
 }
 
-TEST_CASE_FIXTURE(Host, "rollback goes back one by one to the package's model, and can be undone") {
+TEST_CASE_FIXTURE(Host, "rollback returns step by step to the package's model, and can be undone") {
   REQUIRE(offline({"install", file}).exit == 0);
   REQUIRE(offline({"install", file}).exit == 0);
   const Ran back = offline({"rollback"});
@@ -135,10 +135,10 @@ TEST_CASE_FIXTURE(Host, "rollback goes back one by one to the package's model, a
   CHECK_FALSE(found().current);
   const Ran none = offline({"rollback"});
   CHECK(none.exit == 1);
-  CHECK(has(none.err, "no model to go back from"));
+  CHECK(has(none.err, "no model is installed in"));
 }
 
-TEST_CASE_FIXTURE(Host, "list tells the models, which is in use, and which is damaged") {
+TEST_CASE_FIXTURE(Host, "list shows the models, the one in use, and damaged ones") {
   REQUIRE(offline({"install", file}).exit == 0);
   REQUIRE(offline({"install", file}).exit == 0);
   REQUIRE(replace_file(state + "/models/2.json", "damaged"));
@@ -155,7 +155,7 @@ TEST_CASE_FIXTURE(Host, "list tells the models, which is in use, and which is da
   CHECK(offline({"list", "-ocsv"}).out.starts_with("number,origin,in_use"));
 }
 
-TEST_CASE_FIXTURE(Host, "a state directory that is not there is told") {
+TEST_CASE_FIXTURE(Host, "a missing state directory is reported") {
   std::filesystem::remove(state);
   CHECK(offline({"install", file}).exit == 6);
 }

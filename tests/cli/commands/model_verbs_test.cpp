@@ -17,7 +17,7 @@ using nlohmann::json;
 
 namespace {
 
-// Runs `cgphase WORDS...`; words come last first, as CLI11 takes them.
+// Runs `cgphase WORDS...`; CLI11 takes words in reverse order.
 int run(std::vector<std::string> words) {
   CLI::App app;
   int exit_code = -1;
@@ -38,7 +38,7 @@ std::string read_back(const std::string& path) {
   return *text;
 }
 
-// A trace file of the synthetic execution, as `record` would write it.
+// A trace file of the synthetic execution, as `record` writes it.
 std::string trace_text(std::uint64_t seed) {
   const Trace trace = synthetic_trace(seed, 400);
   const Execution& execution = trace.executions[0];
@@ -74,8 +74,8 @@ struct Verbs {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(
-    Verbs, "train writes a model that loads, the same for compressed traces but for provenance") {
+TEST_CASE_FIXTURE(Verbs,
+                  "train writes a model that loads; compressed traces change only its provenance") {
   const Result<Model> loaded = load_model(model);
   REQUIRE(loaded);
   CHECK(loaded->centroids.count == 3);
@@ -85,7 +85,7 @@ TEST_CASE_FIXTURE(
   CHECK(load_model(output)->crbm.w == loaded->crbm.w);
 }
 
-TEST_CASE_FIXTURE(Verbs, "train looks at the features that are named, in batches as said") {
+TEST_CASE_FIXTURE(Verbs, "train uses the named features and the batch size") {
   const auto trained = [&](std::vector<std::string> more) {
     std::vector<std::string> words{"train", "-o", output, "--clusters", "3", "--epochs", "3",
                                    "--step", "1", trace};
@@ -104,8 +104,8 @@ TEST_CASE_FIXTURE(Verbs, "train looks at the features that are named, in batches
   CHECK(trained({"--momentum", "0"}).crbm.w != usual.crbm.w);
 }
 
-TEST_CASE_FIXTURE(Verbs, "train takes optional features by name, and where a trace lacks them no "
-                         "phase is told") {
+TEST_CASE_FIXTURE(Verbs,
+                  "train takes optional features by name, and a trace without them has no phases") {
   std::string text = "timestamp,pod.id,net.rx.bytes,gpu.utilisation\n";
   for (int i = 0, received = 0; i < 300; ++i) {
     const bool busy = i % 30 >= 20;
@@ -122,7 +122,7 @@ TEST_CASE_FIXTURE(Verbs, "train takes optional features by name, and where a tra
     all.push_back(from);
     return run(all);
   };
-  CHECK(train(trace) == 6);  // tells neither
+  CHECK(train(trace) == 6);  // has neither column
   REQUIRE(train(counted) == 0);
   CHECK(load_model(output)->schema.entries[1].feature == Feature::gpu_utilisation_ratio);
   const std::string phases = folder.path("phases");
@@ -153,7 +153,7 @@ TEST_CASE_FIXTURE(Verbs, "predict --json has one phase or null and one margin pe
   CHECK(execution["margins"][20].get<double>() > 0);
 }
 
-TEST_CASE_FIXTURE(Verbs, "predict gives CSV with a row per sample by default") {
+TEST_CASE_FIXTURE(Verbs, "predict prints CSV with a row per sample by default") {
   REQUIRE(run({"predict", "--model", model, "--output", output, trace}) == 0);
   const std::string csv = read_back(output);
   CHECK(csv.starts_with("timestamp,pod.id,phase,state,distance,margin\n"));
@@ -162,7 +162,7 @@ TEST_CASE_FIXTURE(Verbs, "predict gives CSV with a row per sample by default") {
   CHECK(csv.find("1440000020.000,/job,0,known,") != std::string::npos);
 }
 
-TEST_CASE_FIXTURE(Verbs, "executions whose rows come in turns are predicted as each by itself") {
+TEST_CASE_FIXTURE(Verbs, "interleaved executions are predicted like separate ones") {
   const std::string text = read_back(trace);
   std::string both = text.substr(0, text.find('\n') + 1);
   std::size_t from = both.size();
@@ -194,7 +194,8 @@ TEST_CASE_FIXTURE(Verbs, "executions whose rows come in turns are predicted as e
   }
 }
 
-TEST_CASE_FIXTURE(Verbs, "a trace of a header alone exits 6 and leaves the output file as it was") {
+TEST_CASE_FIXTURE(Verbs,
+                  "a trace with only a header exits 6 and leaves the output file unchanged") {
   const std::string text = read_back(trace);
   const std::string none = folder.write("none.csv", text.substr(0, text.find('\n') + 1));
   folder.write("out", "old");
@@ -203,7 +204,7 @@ TEST_CASE_FIXTURE(Verbs, "a trace of a header alone exits 6 and leaves the outpu
   CHECK(read_back(output) == "old");
 }
 
-TEST_CASE_FIXTURE(Verbs, "a bad row exits 6 and leaves the output file as it was") {
+TEST_CASE_FIXTURE(Verbs, "a bad row exits 6 and leaves the output file unchanged") {
   const std::string bad = folder.write("bad.csv", read_back(trace) + "oops\n");
   folder.write("out", "old");
   CHECK(run({"predict", "--model", model, "--output", output, bad}) == 6);
@@ -239,7 +240,7 @@ TEST_CASE_FIXTURE(Verbs, "model show and check accept what train wrote") {
   CHECK(run({"model", "check", model}) == 0);
 }
 
-TEST_CASE("predict --compat gives AI4DL's phases from an imported model") {
+TEST_CASE("predict --compat prints AI4DL's phases from an imported model") {
   const std::string parameters = test_data("ai4dl/model.json");
   if (parameters.empty()) return;
   const TemporaryFolder folder;
@@ -253,7 +254,8 @@ TEST_CASE("predict --compat gives AI4DL's phases from an imported model") {
     CHECK(result["executions"][e]["phases"] == expected["executions"][e]["phases"]);
 }
 
-TEST_CASE_FIXTURE(Verbs, "model merge adds up what hosts counted, and their traces give the same") {
+TEST_CASE_FIXTURE(Verbs,
+                  "model merge adds up statistics of hosts, and their traces give the same sums") {
   const std::string other = folder.write("b.csv", trace_text(2));
   const auto merged = [&](std::vector<std::string> words) {
     words.insert(words.begin(), {"model", "merge", "-o", output});
@@ -273,7 +275,7 @@ TEST_CASE_FIXTURE(Verbs, "model merge adds up what hosts counted, and their trac
   CHECK(both.centroids == base.centroids);
   double counted = 0;
   for (std::size_t k = 0; k < base.phases.size(); ++k) {
-    // What the trainer counted of its own trace is counted the same afterwards.
+    // Counting the training trace again gives the trainer's counts.
     CHECK(first.phases[k].count == base.phases[k].count);
     CHECK(first.phases[k].cpu_m2 == doctest::Approx(base.phases[k].cpu_m2));
     CHECK(both.phases[k].count == first.phases[k].count + second.phases[k].count);
@@ -287,7 +289,7 @@ TEST_CASE_FIXTURE(Verbs, "model merge adds up what hosts counted, and their trac
   CHECK(counted > 300);
 }
 
-TEST_CASE_FIXTURE(Verbs, "model merge refuses what does not belong together, and writes nothing") {
+TEST_CASE_FIXTURE(Verbs, "model merge refuses models that do not match, and writes nothing") {
   const std::string stranger = folder.path("stranger.json");
   REQUIRE(run({"train", "-o", stranger, "--clusters", "3", "--epochs", "30", "--step", "1",
                "--seed", "7", trace}) == 0);
@@ -300,13 +302,13 @@ TEST_CASE_FIXTURE(Verbs, "model merge refuses what does not belong together, and
   CHECK(!read_file(output, 1));
 }
 
-TEST_CASE_FIXTURE(Verbs, "model check proves the fixed point on traces") {
+TEST_CASE_FIXTURE(Verbs, "model check validates the fixed-point arithmetic on traces") {
   CHECK(run({"model", "check", model, trace}) == 0);
   CHECK(run({"model", "check", "--json", model, trace}) == 0);
   CHECK(run({"model", "check", model, folder.path("none.csv")}) == 6);
 }
 
-TEST_CASE_FIXTURE(Verbs, "expand reports, and with a phase writes the model with its parts") {
+TEST_CASE_FIXTURE(Verbs, "expand prints a report, and with --phase writes the split model") {
   CHECK(run({"expand", "--model", model, trace}) == 0);
   CHECK(run({"expand", "--model", model, "--phase", "1", "--clusters", "2", "-o", output, trace}) ==
         0);
@@ -321,7 +323,7 @@ TEST_CASE_FIXTURE(Verbs, "expand reports, and with a phase writes the model with
   CHECK(read_back(output) == by_index);
 }
 
-TEST_CASE_FIXTURE(Verbs, "a split that cannot be exits 6 and leaves the output as it was") {
+TEST_CASE_FIXTURE(Verbs, "an impossible split exits 6 and leaves the output unchanged") {
   folder.write("out", "before");
   for (const char* none : {"9", "-1", "D", "b", "1x", ""})
     CHECK(run({"expand", "--model", model, "--phase", none, "-o", output, trace}) == 6);
@@ -330,7 +332,7 @@ TEST_CASE_FIXTURE(Verbs, "a split that cannot be exits 6 and leaves the output a
   CHECK(run({"expand", "--model", model, "-o", output, trace}) == 2);
 }
 
-TEST_CASE("train --compat trains as the release on its own trace, and predict --compat follows") {
+TEST_CASE("train --compat and predict --compat reproduce the release on its own trace") {
   const std::string sample = test_data("ai4dl/sample.csv");
   if (sample.empty()) return;
   const TemporaryFolder folder;

@@ -13,7 +13,7 @@ PhaseSpool::Row row(std::size_t number) {
           {PhaseState::known, static_cast<int>(number % 5), 0.5 * static_cast<double>(number), 2}};
 }
 
-// Adds `rows` numbered rows in turns to the executions and reads all of them back.
+// Adds `rows` numbered rows to the executions in turn, and reads all of them back.
 void check_in_turns(std::size_t rows, std::size_t executions) {
   CAPTURE(rows);
   CAPTURE(executions);
@@ -45,7 +45,7 @@ TEST_CASE("phases come back execution by execution, in order, from memory and fr
       check_in_turns(rows, executions);
 }
 
-TEST_CASE("what is held does not grow with executions that come one after the other") {
+TEST_CASE("memory does not grow with executions that follow one another") {
   const auto most_held = [](std::size_t executions) {
     PhaseSpool spool;
     const test::PeakAllocation peak;
@@ -56,7 +56,7 @@ TEST_CASE("what is held does not grow with executions that come one after the ot
   CHECK(most_held(8) < most_held(2) + PhaseSpool::kRowsInMemory * sizeof(PhaseSpool::Row) / 2);
 }
 
-TEST_CASE("an execution without rows has none, and a reader that fails ends the reading") {
+TEST_CASE("an execution without rows is empty, and a failing reader stops the reading") {
   PhaseSpool spool;
   REQUIRE(spool.add(3, row(1)));
   int calls = 0;

@@ -21,7 +21,7 @@ std::string program(const TemporaryDirectory& tmp, const std::string& body) {
 
 }  // namespace
 
-TEST_CASE("the restorer is run with runtime directory and cgroup root and its word is passed on") {
+TEST_CASE("cgphase-restore gets runtime directory and cgroup root, and its output is printed") {
   const TemporaryDirectory tmp;
   const auto body = restore_alone(program(tmp, "echo \"$@\""), "/run/x", "/cg");
   REQUIRE(body);
@@ -29,7 +29,7 @@ TEST_CASE("the restorer is run with runtime directory and cgroup root and its wo
         "no daemon answers; cgphase-restore: --runtime-dir /run/x --cgroup-root /cg");
 }
 
-TEST_CASE("a restorer that fails is a failure") {
+TEST_CASE("a cgphase-restore that fails is a failure") {
   const TemporaryDirectory tmp;
   const auto body = restore_alone(program(tmp, "echo '1 restored'; exit 1"), "/run/x", "/cg");
   REQUIRE_FALSE(body);
@@ -37,13 +37,13 @@ TEST_CASE("a restorer that fails is a failure") {
   CHECK(body.error().text.find("1 restored") != std::string::npos);
 }
 
-TEST_CASE("a restorer that is not there is a failure that names it") {
+TEST_CASE("a missing cgphase-restore is a failure that names it") {
   const auto body = restore_alone("/nonexistent/restore", "/run/x", "/cg");
   REQUIRE_FALSE(body);
   CHECK(body.error().text.find("/nonexistent/restore") != std::string::npos);
 }
 
-TEST_CASE("what a restorer says is bounded and escaped") {
+TEST_CASE("the output of cgphase-restore is bounded and escaped") {
   const TemporaryDirectory tmp;
   const auto body =
       restore_alone(program(tmp, "head -c 200000 /dev/zero; printf '\\033'"), "/r", "/c");

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kMebi = 0x1p20;
 
-// So many samples of a second: `cores` of CPU, and ten times that once, and `mib` of memory.
+// `count` samples of one second with `cores` of CPU, once ten times that, and `mib` of memory.
 PhaseRecord record_of(int samples, double cores, double mib, int runs = 1) {
   PhaseRecord record;
   for (int i = 0; i < samples; ++i) {
@@ -36,7 +36,7 @@ const std::string kModel = CGPHASE_SOURCE_DIR "/model/default_model.json";
 
 }  // namespace
 
-TEST_CASE("a shirt covers both CPU and memory, and beyond XL none does") {
+TEST_CASE("a T-shirt size covers both CPU and memory, and none covers more than XL") {
   CHECK(std::string(shirt_for(0.1, kMebi)->name) == "XS");
   CHECK(std::string(shirt_for(0.5, 1024 * kMebi)->name) == "XS");
   CHECK(std::string(shirt_for(0.51, kMebi)->name) == "S");
@@ -49,7 +49,8 @@ TEST_CASE("CPU is the quantile of the risk, memory the highest need and the head
   const PhaseRecords records = {{0, record_of(2000, 0.4, 100)}};
   const Sized one = sized(records);
   REQUIRE(one.overall.enough);
-  // One sample in 2000 wants 4 cores: within the risk. A histogram's bucket is up to 5 % wide.
+  // One sample in 2000 wants 4 cores, which is within the risk. A bucket of the histogram is up to
+  // 5 % wide.
   CHECK(one.overall.cpu_cores >= 0.4);
   CHECK(one.overall.cpu_cores <= 0.4 * 1.05 + 0.01);
   CHECK(one.overall.memory_bytes >= 115 * kMebi);
@@ -66,7 +67,7 @@ TEST_CASE("no size is larger than the host") {
   CHECK(one.phases[0].cpu_cores == 2);
 }
 
-TEST_CASE("every phase has a size, and overall covers all of them") {
+TEST_CASE("every phase has a size, and the overall size covers all of them") {
   const PhaseRecords records = {{0, record_of(500, 0.2, 100)}, {2, record_of(500, 1.5, 6000)}};
   const json body = size_json(std::vector{sized(records, 0.01)}, 0.01);
   const json& one = body["sizes"][0];
@@ -82,7 +83,7 @@ TEST_CASE("every phase has a size, and overall covers all of them") {
   CHECK(fewer["sizes"][0]["overall"]["risk_shown"] == doctest::Approx(0.003));
 }
 
-TEST_CASE("too little history is said, and nothing is invented") {
+TEST_CASE("too little history is reported without numbers") {
   for (const PhaseRecords& records :
        {PhaseRecords{}, PhaseRecords{{0, record_of(59, 1, 1)}},
         PhaseRecords{{0, record_of(200, 1, 1)}}}) {
@@ -92,20 +93,20 @@ TEST_CASE("too little history is said, and nothing is invented") {
     CHECK(has(render_sizes(body, {}), "web: not enough history: "));
   }
   CHECK_FALSE(size_of("web", "image", nullptr, 0.001).overall.enough);
-  // The least of each: so many samples over so long, or of so many runs.
+  // Each at its minimum: samples over time, or samples of runs.
   CHECK(sized({{0, record_of(301, 1, 1)}}).overall.enough);
   CHECK(sized({{0, record_of(60, 1, 1, kSizeLeastRuns)}}).overall.enough);
   CHECK_FALSE(sized({{0, record_of(60, 1, 1, kSizeLeastRuns - 1)}}).overall.enough);
 }
 
-TEST_CASE("a need beyond all shirts is told in numbers") {
+TEST_CASE("a need above all T-shirt sizes is printed as numbers") {
   const PhaseRecords records = {{0, record_of(500, 20, 100)}};
   const json body = size_json(std::vector{sized(records)}, kSizeDefaultRisk);
   CHECK(body["sizes"][0]["overall"]["size"].is_null());
   CHECK(has(render_sizes(body, {}), "larger than XL"));
 }
 
-TEST_CASE("size of recordings is per service, with and without a model") {
+TEST_CASE("size of traces is per service, with and without a model") {
   CommandRun command;
   const Ran ran = command.run({"size", kTrace, kTrace, kTrace, "--model", kModel, "--json"});
   REQUIRE_MESSAGE(ran.exit == 0, ran.err);
@@ -121,7 +122,7 @@ TEST_CASE("size of recordings is per service, with and without a model") {
   CHECK(command.run({"size", kTrace, "--image", "nothing"}).exit == 6);
 }
 
-TEST_CASE("size of a container or an image is what the daemon learned") {
+TEST_CASE("size of a container or an image uses what the daemon learned") {
   CommandRun command;
   const json learned = records_to_json({{0, record_of(2000, 0.4, 100)}});
   command.serve([&](const Request& request) -> json {

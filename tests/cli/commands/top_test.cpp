@@ -47,14 +47,14 @@ json three_and_status(const Request& request) {
 
 }  // namespace
 
-TEST_CASE("those that need most come first") {
+TEST_CASE("containers that use most come first") {
   CHECK(names_by(TopOrder::cpu) == "cba");
   CHECK(names_by(TopOrder::memory) == "bac");
   CHECK(names_by(TopOrder::name) == "abc");
   CHECK(names_by(TopOrder::saved) == "bac");  // all save the same
 }
 
-TEST_CASE("one of which nothing is known comes last") {
+TEST_CASE("a container without measurements comes last") {
   ContainerReport unknown = fresh();
   unknown.container.name = "unknown";
   json list = list_reply(std::vector{unknown, named("idle", 0, 0)});
@@ -62,13 +62,13 @@ TEST_CASE("one of which nothing is known comes last") {
   CHECK(names(list) == "idleunknown");
 }
 
-TEST_CASE("a reply that is no list is left alone") {
+TEST_CASE("a reply without a list is not changed") {
   json odd = {{"containers", 3}};
   sort_containers(odd, TopOrder::cpu);
   CHECK(odd == json{{"containers", 3}});
 }
 
-TEST_CASE("a picture has the lines that fit, each over what was there") {
+TEST_CASE("a frame has the lines that fit and clears each first") {
   const std::string head = "\x1b[H\x1b[?7l", below = "\x1b[J", end = "\x1b[?7h";
   CHECK(top_frame("one\ntwo\nthree\n", 2) == head + "\x1b[Kone\n\x1b[Ktwo" + end);
   CHECK(top_frame("one\ntwo\n", 3) == head + "\x1b[Kone\n\x1b[Ktwo\n" + below + end);
@@ -76,7 +76,7 @@ TEST_CASE("a picture has the lines that fit, each over what was there") {
   CHECK(top_frame("", 5) == head + below + end);
 }
 
-TEST_CASE("top into a pipe is a list in that order, once or as often as is asked for") {
+TEST_CASE("top into a pipe prints a sorted list, once or as often as requested") {
   CommandRun command;
   command.serve(three_and_status);
   const Ran once = command.run({"top", "--no-legend"});
@@ -94,7 +94,7 @@ TEST_CASE("top into a pipe is a list in that order, once or as often as is asked
   CHECK(seen == "abcabc");
 }
 
-TEST_CASE("each look of top can follow another") {
+TEST_CASE("successive lists of top form one valid output") {
   CommandRun command;
   command.serve(three_and_status);
   const auto lines = [&](const char* form) {
@@ -109,7 +109,7 @@ TEST_CASE("each look of top can follow another") {
   CHECK(command.run({"top", "-o", "openmetrics"}).exit == 0);
 }
 
-TEST_CASE("top on a terminal is drawn until q or a signal, and leaves the terminal as it was") {
+TEST_CASE("top on a terminal draws until q or a signal, and restores the terminal") {
   CommandRun command;
   command.serve(three_and_status);
   for (const auto& [end, exit] : {std::pair("q", 0), std::pair("\x03", 128 + SIGINT),
@@ -124,7 +124,7 @@ TEST_CASE("top on a terminal is drawn until q or a signal, and leaves the termin
   }
 }
 
-TEST_CASE("top on a terminal tells below its picture that the daemon has gone") {
+TEST_CASE("top on a terminal reports a stopped daemon below its last frame") {
   CommandRun command;
   int asked = 0;
   command.serve([&asked](const Request& request) {
@@ -139,7 +139,7 @@ TEST_CASE("top on a terminal tells below its picture that the daemon has gone") 
   CHECK(ran.out.find("\x1b[?7h\r\ncgphase: ") != std::string::npos);
 }
 
-TEST_CASE("top without a daemon ends as every verb does") {
+TEST_CASE("top without a daemon fails like every verb") {
   CommandRun command;
   CHECK(command.run({"top"}).exit == 4);
   for (const char* number : {"0", "-1", "x"})

@@ -43,7 +43,7 @@ TEST_CASE("bursts prints the golden table and the golden JSON") {
   same_as_golden(report.out, "bursts.json");
 }
 
-TEST_CASE("each execution is foretold by the earlier ones of its service only") {
+TEST_CASE("each execution is predicted from earlier ones of its service only") {
   const std::vector<BurstRun> runs = {burst_run("a", "a1", 1, 10), burst_run("b", "b1", 2, 50),
                                       burst_run("a", "a2", 3, 20), burst_run("a", "a3", 4, 30)};
   const json body = bursts_report(runs);
@@ -69,15 +69,15 @@ TEST_CASE("each execution is foretold by the earlier ones of its service only") 
   CHECK(has(render_bursts(body, {}), "b: 1 execution\n"));
 }
 
-TEST_CASE("bursts of traces without network and GPU says that there are none") {
+TEST_CASE("bursts reports that traces without network and GPU have no bursts") {
   CommandRun command;
   const Ran ran = command.run({"bursts", CGPHASE_SOURCE_DIR "/tests/data/batch-11.csv.gz"});
   CHECK(ran.exit == 0);
   CHECK(has(ran.out, "cgphase-workload/batch: 1 execution, no bursts of network or GPU"));
-  CHECK(has(ran.out, "nothing was foretold"));
+  CHECK(has(ran.out, "nothing was predicted"));
 }
 
-TEST_CASE("bursts takes bytes of the interval where it is told so, and CSV is a row per number") {
+TEST_CASE("bursts takes bytes per interval if requested, and CSV has a row per number") {
   CommandRun command;
   const std::string path = command.directory() / "interval.csv";
   std::string text = "timestamp,service,pod.id,net.rx.bytes\n";
@@ -94,7 +94,7 @@ TEST_CASE("bursts takes bytes of the interval where it is told so, and CSV is a 
   CHECK(command.run({"bursts", path, "-o", "csv"}).out.starts_with("service,execution,series"));
 }
 
-TEST_CASE("bursts refuses what it cannot read") {
+TEST_CASE("bursts refuses unreadable traces") {
   CommandRun command;
   CHECK(command.run({"bursts"}).exit == 2);
   const Ran ran = command.run({"bursts", "/nonexistent.csv"});

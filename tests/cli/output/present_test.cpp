@@ -45,7 +45,7 @@ TEST_CASE("csv is in base units with a heading, absent values are empty") {
   CHECK(lines[2].starts_with("fresh,cgroup,,,/fresh,0,0,observe,,false,not enough history,,"));
 }
 
-TEST_CASE("csv has as many fields in each row, also with hostile names") {
+TEST_CASE("csv has the same number of fields in each row, even with hostile names") {
   ContainerReport odd = hostile();
   odd.container.name = "a,b";
   const json body = list_reply(std::vector{odd});
@@ -54,7 +54,7 @@ TEST_CASE("csv has as many fields in each row, also with hostile names") {
   CHECK(lines[1].starts_with("\"a,b\",cgroup,\"\\x1b[31m"));
 }
 
-TEST_CASE("without a legend csv has no heading") {
+TEST_CASE("csv has no heading without a legend") {
   TextStyle bare;
   bare.legend = false;
   CHECK(lines_of(present(kListForm, kTwo, Output::csv, bare).value()).size() == 2);
@@ -66,7 +66,7 @@ TEST_CASE("a reply without rows has no csv") {
   CHECK(text.error().kind == ErrorKind::invalid);
 }
 
-TEST_CASE("an output that a verb does not have is refused with those that it has") {
+TEST_CASE("an output that a verb does not have is refused with the available ones") {
   const auto refusal = [](const Form& form, Output output) {
     return present(form, json::object(), output, {}).error().text;
   };
@@ -78,7 +78,7 @@ TEST_CASE("an output that a verb does not have is refused with those that it has
         "-o openmetrics: this verb has table, wide, json, jsonl");
 }
 
-TEST_CASE("waits for a processor are a histogram where they were counted") {
+TEST_CASE("CPU waits are a histogram if they were counted") {
   const auto lines = lines_of(present(kListForm, kTwo, Output::openmetrics, {}).value());
   const std::string family = "cgphase_container_run_queue_wait_seconds";
   const auto has = [&](const std::string& line) { return std::ranges::count(lines, line) == 1; };
@@ -94,7 +94,7 @@ TEST_CASE("waits for a processor are a histogram where they were counted") {
         }) == kRunQueueBuckets + 2);
 }
 
-TEST_CASE("openmetrics tells of each source whether it is there") {
+TEST_CASE("openmetrics reports each source as present or absent") {
   const json body = to_json(status());
   const auto lines = lines_of(present(kStatusForm, body, Output::openmetrics, {}).value());
   const auto has = [&](const std::string& line) { return std::ranges::count(lines, line) == 1; };
@@ -139,7 +139,7 @@ TEST_CASE("openmetrics has a family per measure, a series per container and an e
         }) == 3);
 }
 
-TEST_CASE("openmetrics escapes names a second time: no quote or line feed ends a label") {
+TEST_CASE("openmetrics escapes quotes and line feeds of names again") {
   ContainerReport odd = hostile();
   odd.container.name = "a\"} 1\n\\b";
   const std::string text =

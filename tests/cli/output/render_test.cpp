@@ -39,7 +39,7 @@ std::vector<EventReport> events_of(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("list shows phase, usage, limits, saving and what comes next") {
+TEST_CASE("list shows phase, usage, limits, saving and the next phase") {
   CHECK(render_list(list_reply(std::vector{web(), fresh()}), plain()) ==
         "NAME   MODE     PHASE         FOR   CPU     CPU LIMIT   MEMORY        MEMORY LIMIT       "
         "PROPOSAL          SAVED  NEXT\n"
@@ -49,7 +49,7 @@ TEST_CASE("list shows phase, usage, limits, saving and what comes next") {
         "            -              -  -\n");
 }
 
-TEST_CASE("wide adds GPUs, engine, id, image, what holds, throttling, kills and path") {
+TEST_CASE("wide adds GPUs, engine, id, image, blocking rule, throttling, kills and path") {
   const std::string text = render_list(list_reply(std::vector{web()}), wide());
   CHECK(text.find("ENGINE  ID            IMAGE       HOLDING") != std::string::npos);
   CHECK(text.find("0.85    12.0 GiB  GPU-8f1e9a3c, 0000:03:00.0  docker") != std::string::npos);
@@ -58,14 +58,14 @@ TEST_CASE("wide adds GPUs, engine, id, image, what holds, throttling, kills and 
   CHECK(text.ends_with("1.5 s    0  /system.slice/docker-4f2a9bc01d22.scope\n"));
 }
 
-TEST_CASE("an empty host says that no containers are seen") {
+TEST_CASE("list reports that an empty host has no containers") {
   CHECK(render_list(list_reply({}), plain()) == "no containers seen\n");
   TextStyle bare = plain();
   bare.legend = false;
   CHECK(render_list(list_reply({}), bare).empty());
 }
 
-TEST_CASE("a paused container and one of another manager show it as their mode") {
+TEST_CASE("a paused container and one of another manager show that as their mode") {
   ContainerReport report = web();
   report.holding_memory = Verdict::rival;
   CHECK(mode_text(to_json(report)) == "rival");
@@ -75,7 +75,7 @@ TEST_CASE("a paused container and one of another manager show it as their mode")
   CHECK(mode_text(to_json(report)) == "hands off");
 }
 
-TEST_CASE("a long name is cut on a terminal only, and not its end, which tells it from others") {
+TEST_CASE("a long name is cut in its middle, and on a terminal only") {
   ContainerReport report = fresh();
   report.container.name = std::string(40, 'n') + "-1";
   TextStyle tty = plain();
@@ -86,7 +86,7 @@ TEST_CASE("a long name is cut on a terminal only, and not its end, which tells i
   CHECK(render_list(body, plain()).find(report.container.name) != std::string::npos);
 }
 
-TEST_CASE("what comes next has no time where nothing tells when, and is nothing without a phase") {
+TEST_CASE("the next phase has no time if it is unknown, and is a dash without a phase") {
   ContainerReport report = web();
   CHECK(next_text(to_json(report)) == "C 71 % in 40 s");
   json body = to_json(report);
@@ -100,7 +100,7 @@ TEST_CASE("what comes next has no time where nothing tells when, and is nothing 
   CHECK(next_text(to_json(report)) == "-");
 }
 
-TEST_CASE("times below a millisecond are told in microseconds") {
+TEST_CASE("times below a millisecond are printed in microseconds") {
   const auto told = [](std::uint64_t latency_usec, std::uint64_t longest_wait_usec) {
     json body = to_json(web());
     body["block"]["latency_usec"] = latency_usec;  // of 256 requests
@@ -112,13 +112,13 @@ TEST_CASE("times below a millisecond are told in microseconds") {
   CHECK(told(256 * 999, 3000).find(", 999 us each\n") != std::string::npos);
   CHECK(told(256 * 1000 - 1, 3000).find(", 1 ms each\n") != std::string::npos);
   CHECK(told(0, 3000).find(", 0 s each\n") != std::string::npos);
-  CHECK(told(0, 420).find("of late up to 420 us;") != std::string::npos);
+  CHECK(told(0, 420).find("recently up to 420 us;") != std::string::npos);
   json unmeasured = to_json(web());
   unmeasured["block"]["latency_usec"] = nullptr;
   CHECK(render_show(unmeasured, plain()).find("64.0 MiB in 256 requests\n") != std::string::npos);
 }
 
-TEST_CASE("show tells one container in full") {
+TEST_CASE("show prints one container in full") {
   CHECK(render_show(to_json(web()), plain()) ==
         "name         web-1\n"
         "engine       docker\n"
@@ -133,9 +133,9 @@ TEST_CASE("show tells one container in full") {
         "memory       900 MiB needed, 1000 MiB charged, limit 1.2 GiB of 2.0 GiB\n"
         "gpu          0.85 busy, 12.0 GiB, on GPU-8f1e9a3c-0b52-4c1e-a7d3-5d2f6e9b1c04, "
         "0000:03:00.0\n"
-        "run queue    2.5 s waited in 1200 waits, of late up to 3 ms; 1100 voluntary, 90 "
+        "run queue    2.5 s waited in 1200 waits, recently up to 3 ms; 1100 voluntary, 90 "
         "involuntary switches\n"
-        "network      3.0 MiB received, 5.0 MiB sent, 7 TCP segments sent again\n"
+        "network      3.0 MiB received, 5.0 MiB sent, 7 TCP segments retransmitted\n"
         "block        64.0 MiB in 256 requests, 2 ms each\n"
         "proposal     0.50, 1.1 GiB\n"
         "saved        1.40, 819 MiB\n"
@@ -145,7 +145,7 @@ TEST_CASE("show tells one container in full") {
         "oom kills    0\n");
 }
 
-TEST_CASE("show has a table of bursts where the run or an earlier one of its image has any") {
+TEST_CASE("show has a table of bursts if this or an earlier run of the image has bursts") {
   json body = to_json(web());
   body["bursts"] = {{"now", {{"network_receive", nullptr}}}, {"next", json::object()}};
   CHECK(render_show(body, plain()) == render_show(to_json(web()), plain()));
@@ -161,7 +161,7 @@ TEST_CASE("show has a table of bursts where the run or an earlier one of its ima
                  "network_receive idle_seconds 15 s 3 s 4 - - -\n");
 }
 
-TEST_CASE("status tells mode, work, savings, model, store, overhead and sources") {
+TEST_CASE("status shows mode, changes, savings, model, store, overhead and sources") {
   CHECK(render_status(to_json(status()), plain()) ==
         "cgphase 0.1.0, mode enforce, policy phase, up 3 h 12 min\n"
         "changes     3 up, 12 down, 1 trials reverted since cgphased started at "
@@ -179,25 +179,27 @@ TEST_CASE("status tells mode, work, savings, model, store, overhead and sources"
         "companion   alive\n");
 }
 
-TEST_CASE("status tells what of the history is gone for good") {
+TEST_CASE("status shows what the history lost") {
   StatusReport report = status();
   report.store.dropped_samples = 1200;
   report.store.damaged = 2;
   report.store.quarantined = "/var/lib/cgphase/history.db.corrupt-1";
-  CHECK(render_status(to_json(report), plain())
-            .find("lost        1200 samples that memory had no room for; 2 damaged blocks or rows; "
-                  "what was in a damaged file, kept as /var/lib/cgphase/history.db.corrupt-1\n") !=
-        std::string::npos);
+  CHECK(
+      render_status(to_json(report), plain())
+          .find(
+              "lost        1200 samples dropped because memory was full; 2 damaged blocks or rows; "
+              "the content of a damaged file, kept as /var/lib/cgphase/history.db.corrupt-1\n") !=
+      std::string::npos);
 }
 
-TEST_CASE("status says that nothing was changed while that is true") {
+TEST_CASE("status says that nothing was changed as long as that is true") {
   StatusReport report = status();
   report.changed_anything = false;
   CHECK(render_status(to_json(report), plain())
             .find("changes     nothing has been changed on this host\n") != std::string::npos);
 }
 
-TEST_CASE("status speaks of this run where an earlier one changed limits, or nobody knows") {
+TEST_CASE("status says since when it counts if an earlier run changed limits or is unknown") {
   StatusReport report = status();
   report.writes_up = report.writes_down = 0;
   report.last_written_before = WallTime(std::chrono::seconds(1'773'500'000));
@@ -212,7 +214,7 @@ TEST_CASE("status speaks of this run where an earlier one changed limits, or nob
   CHECK(has("changes     nothing has been changed since cgphased started at "));
 }
 
-TEST_CASE("status tells of a companion only what matters, and of CPU what was measured") {
+TEST_CASE("status shows the companion if it is needed, and CPU if it was measured") {
   StatusReport report = status();
   report.companion_alive = report.companion_needed = false;
   report.overhead_cpu_cores.reset();
@@ -222,7 +224,7 @@ TEST_CASE("status tells of a companion only what matters, and of CPU what was me
   CHECK(text.find("overhead    CPU not measured yet, 24.0 MiB\n") != std::string::npos);
 }
 
-TEST_CASE("status names the kill switch, a dead companion and what is degraded") {
+TEST_CASE("status shows the kill switch, a dead companion and degradations") {
   StatusReport report = status();
   report.kill_switch = true;
   report.companion_alive = false;
@@ -238,23 +240,23 @@ TEST_CASE("explain begins with one sentence and then shows the numbers") {
         "web-1: memory limit lowered from 2.0 GiB to 1.5 GiB because phase B needs 1.0 GiB "
         "(142 samples); the trial passed (refaults 2 -> 2 per s).\n"
         "\n"
-        "decision     17 at 2026-03-15 14:30:00 UTC\n"
-        "inputs       900 MiB needed, 950 MiB at most lately, 1.1 GiB charged, 3 earlier runs\n"
-        "pressure     cpu 1.20 %, memory 0.00 % (full -), io -; 2 refaults/s, - major faults/s\n"
-        "phase        B (known), distance 0.5, margin 9\n"
-        "statistic    1.0 GiB from 142 samples\n"
-        "rule         phase_statistics\n"
-        "guard rails  allowed, floor 1.1 GiB\n"
-        "limit        2.0 GiB -> 1.5 GiB\n"
-        "written      memory.max reads 1610612736 at 2026-03-15 14:30:01 UTC\n"
-        "trial        trial_passed, refaults 2 -> 2 per s at 2026-03-15 14:30:30 UTC\n"
+        "decision      17 at 2026-03-15 14:30:00 UTC\n"
+        "inputs        900 MiB needed, 950 MiB recent peak, 1.1 GiB charged, 3 earlier runs\n"
+        "pressure      cpu 1.20 %, memory 0.00 % (full -), io -; 2 refaults/s, - major faults/s\n"
+        "phase         B (known), distance 0.5, margin 9\n"
+        "statistic     1.0 GiB from 142 samples\n"
+        "reason        phase_statistics\n"
+        "safety rules  allowed, floor 1.1 GiB\n"
+        "limit         2.0 GiB -> 1.5 GiB\n"
+        "written       memory.max reads 1610612736 at 2026-03-15 14:30:01 UTC\n"
+        "trial         trial_passed, refaults 2 -> 2 per s at 2026-03-15 14:30:30 UTC\n"
         "\n"
         "earlier\n"
         "2026-03-15 14:25:00 UTC  web-1: memory limit stays at 2.0 GiB instead of 1.5 GiB because "
         "there are not enough samples of its phase yet.\n");
 }
 
-TEST_CASE("explain without a decision is its sentence") {
+TEST_CASE("explain without a decision prints one sentence") {
   ExplainReport report;
   report.now = fresh();
   CHECK(render_explain(to_json(report), plain()) ==
@@ -281,19 +283,19 @@ TEST_CASE("history is a table of samples") {
         "2026-03-15 14:30:00 UTC  B      0.50       0.60  4.0 KiB        -       1.2 GiB\n");
 }
 
-TEST_CASE("an action tells what was done and how to undo it") {
+TEST_CASE("an action prints what was done and how to undo it") {
   const ActionReport report{"web-1 is in mode enforce", "cgphase mode observe web-1", {}, {}};
   CHECK(render_action(to_json(report), plain()) ==
         "web-1 is in mode enforce\nundo: cgphase mode observe web-1\n");
 }
 
-TEST_CASE("an action names each change and each failure") {
+TEST_CASE("an action prints each change and each failure") {
   const ActionReport report{"2 containers restored", "", {"a: cpu.max"}, {"b: memory.max: EIO"}};
   CHECK(render_action(to_json(report), plain()) ==
         "2 containers restored\n  a: cpu.max\n  failed: b: memory.max: EIO\n");
 }
 
-TEST_CASE("a finding of doctor comes with its way out") {
+TEST_CASE("a finding of doctor is printed with its way out") {
   const std::vector<Finding> findings = {{Level::ok, "kernel", "Linux 6.1", ""},
                                          {Level::warn, "psi", "none", "boot with psi=1"}};
   CHECK(render_doctor(doctor_reply(findings), plain()) ==
@@ -303,7 +305,7 @@ TEST_CASE("a finding of doctor comes with its way out") {
 }
 
 // rule: SEC-03
-TEST_CASE("no renderer lets a hostile name reach the terminal") {
+TEST_CASE("no renderer prints a hostile name unescaped") {
   StatusReport status_report = status();
   status_report.degraded = {kHostileName};
   status_report.policy = status_report.version = kHostileName;
@@ -331,7 +333,7 @@ TEST_CASE("strings that a reply did not escape are escaped by the renderer") {
   CHECK(text.find("a\\x1b[2Jb\\xe2\\x80\\xae") != std::string::npos);
 }
 
-TEST_CASE("every renderer takes any JSON") {
+TEST_CASE("every renderer accepts any JSON") {
   constexpr unsigned kSeed = 20260315;
   INFO("seed ", kSeed);
   std::mt19937 random(kSeed);

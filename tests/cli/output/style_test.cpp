@@ -35,7 +35,7 @@ TEST_CASE("FORCE_COLOR turns colour on in a pipe, but not against NO_COLOR") {
   CHECK_FALSE(colored("auto", {.no_color = "1", .force_color = "1", .term = "", .is_tty = true}));
 }
 
-TEST_CASE("the option goes before the environment") {
+TEST_CASE("the option overrides the environment") {
   TerminalEnvironment environment = kTty;
   environment.no_color = "1";
   CHECK(colored("always", environment));
@@ -50,7 +50,7 @@ TEST_CASE("names are cut on a terminal only, and not in wide") {
   CHECK_FALSE(text_style(options, kTty).shorten);
 }
 
-TEST_CASE("the admin socket lies beside the read socket") {
+TEST_CASE("the admin socket is beside the read socket") {
   CommonOptions options;
   CHECK(options.admin_socket() == "/run/cgphase/admin.sock");
   options.socket = "read.sock";

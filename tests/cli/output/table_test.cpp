@@ -18,7 +18,7 @@ TEST_CASE("columns are as wide as their widest cell") {
         "longer      1\n");
 }
 
-TEST_CASE("without a legend there are no titles and no room for them") {
+TEST_CASE("a table without a legend has no titles and no space for them") {
   Table table({{"LONG TITLE", Table::Align::left}, {"X", Table::Align::left}});
   table.add({{"a"}, {"b"}});
   TextStyle style;
@@ -26,7 +26,7 @@ TEST_CASE("without a legend there are no titles and no room for them") {
   CHECK(table.text(style) == "a  b\n");
 }
 
-TEST_CASE("a table without rows is its titles") {
+TEST_CASE("a table without rows has only titles") {
   CHECK(Table({{"A"}, {"B"}}).text(kPlain) == "A  B\n");
 }
 

@@ -24,7 +24,7 @@ TEST_CASE("text is cut at its width and not within a character") {
   CHECK(shortened("abcdefg", 2) == "..");
 }
 
-TEST_CASE("names of one family stay apart when they are cut") {
+TEST_CASE("shortened names that differ at either end stay different") {
   CHECK(shortened_name("ml-platform-training-pipeline-worker-1", 32) ==
         "ml-platform-tr...peline-worker-1");
   CHECK(shortened_name("ml-platform-training-pipeline-worker-2", 32) ==
@@ -38,10 +38,10 @@ TEST_CASE("a name is cut at its width, in its middle and not within a character"
   CHECK(shortened_name("abcdefg", 3) == "...");
   CHECK(shortened_name("abcdefg", 2) == "..");
   CHECK(shortened_name("abcdefg", 0).empty());
-  // What the head cannot use is the tail's.
+  // Width that the head cannot use goes to the tail.
   CHECK(shortened_name("\u6f22\u5b57\u6f22\u5b57", 6) == "...\u5b57");
   CHECK(shortened_name("\u6f22\u5b57\u6f22\u5b57", 7) == "\u6f22...\u5b57");
-  // A mark goes with its character.
+  // A combining mark stays with its character.
   CHECK(shortened_name("abcdu\u0308fg", 6) == "a...fg");
   CHECK(shortened_name("u\u0308bcdefu\u0308", 5) == "u\u0308...u\u0308");
   CHECK(display_width(shortened_name(std::string(64, '\xff'), 5)) <= 5);

@@ -1,4 +1,4 @@
-// plot of a container: the daemon's answers are made by its own functions (protocol/report.h).
+// plot of a container. The daemon's own functions make the replies (protocol/report.h).
 #include "lab/plot/container_plot.h"
 
 #include <doctest/doctest.h>
@@ -27,7 +27,8 @@ Phase known(int index) {
   return {.state = PhaseState::known, .index = index, .distance = 0.1, .margin = 1};
 }
 
-// Ten minutes, a row every five seconds: quiet and busy by turns, with limits that go ahead.
+// Ten minutes, one row per five seconds: quiet and busy in turn, with limits that rise before the
+// use.
 std::vector<HistoryRow> ten_minutes() {
   std::vector<HistoryRow> rows;
   for (int i = 0; i < 120; ++i) {
@@ -51,7 +52,7 @@ std::string drawn(const json& reply, int phases = 3) {
   return *picture;
 }
 
-// A daemon that has `rows`, and a model of three phases.
+// A daemon with `rows` and a model of three phases.
 json answer(const Request& request, const std::vector<HistoryRow>& rows) {
   if (request.verb == Verb::status) {
     StatusReport report = status();
@@ -101,7 +102,7 @@ TEST_CASE("a container's history makes the golden picture") {
   CHECK_MESSAGE((made == *kept), "container.svg differs: docs/internals/testing.md");
 }
 
-TEST_CASE("the picture tells container, image, phases, peaks and limits") {
+TEST_CASE("the picture contains container, image, phases, peaks and limits") {
   const std::string made = drawn(history_reply(web().container, ten_minutes()));
   CHECK(has(made, "Container web-1"));
   CHECK(has(made, "web-1 of shop/web:7"));
@@ -111,7 +112,7 @@ TEST_CASE("the picture tells container, image, phases, peaks and limits") {
   CHECK(has(made, "stroke-dasharray"));
 }
 
-TEST_CASE("a rate that the daemon did not have is no reading, and neither is what lies behind it") {
+TEST_CASE("a missing rate is no reading, and neither is the one after it") {
   std::vector<HistoryRow> rows = ten_minutes();
   for (HistoryRow& row : rows) row.cpu_cores.reset();
   rows[50].cpu_cores = 0.25;
@@ -120,7 +121,8 @@ TEST_CASE("a rate that the daemon did not have is no reading, and neither is wha
   CHECK(has(drawn(history_reply(web().container, rows)), ">no readings</text>"));
 }
 
-TEST_CASE("hostile names are text, and a reply of another version is drawn as far as it goes") {
+TEST_CASE(
+    "hostile names are text, and a reply of another version is drawn without missing values") {
   CHECK(has(drawn(history_reply(hostile().container, ten_minutes())), "\\x1b[31m"));
   const json odd = {{"points", {{{"time", 5}},
                                 {{"time", "6"}},
@@ -133,7 +135,7 @@ TEST_CASE("hostile names are text, and a reply of another version is drawn as fa
   CHECK_FALSE(draw_history(std::span(&empty, 1), 3));
 }
 
-TEST_CASE_FIXTURE(Plotter, "plot of a container asks the daemon and writes the same picture") {
+TEST_CASE_FIXTURE(Plotter, "plot of a container requests the history and writes the same picture") {
   serve();
   const Ran ran = plot({"web-1", kSpan[0], kSpan[1], kSpan[2], kSpan[3]});
   REQUIRE_MESSAGE(ran.exit == 0, ran.err);
@@ -142,7 +144,7 @@ TEST_CASE_FIXTURE(Plotter, "plot of a container asks the daemon and writes the s
   CHECK(command.requests().at(0).number("from_seconds") == 1'773'584'000);
 }
 
-TEST_CASE_FIXTURE(Plotter, "a history longer than a reply is asked for piece by piece") {
+TEST_CASE_FIXTURE(Plotter, "a history longer than a reply is requested in pieces") {
   rows.clear();
   for (int i = 0; i < 4000; ++i)
     rows.push_back({.time = at(kBegin + i), .phase = known(0),
@@ -156,10 +158,11 @@ TEST_CASE_FIXTURE(Plotter, "a history longer than a reply is asked for piece by 
   CHECK(has(content(), "at most 0.75 cores"));
 }
 
-TEST_CASE_FIXTURE(Plotter, "no such container is 3, no daemon 4, nothing there 6, a bad time 2") {
+TEST_CASE_FIXTURE(Plotter,
+                  "an unknown container is 3, no daemon 4, an empty history 6, a bad time 2") {
   const Ran alone = plot({"web-1"});
   CHECK(alone.exit == 4);
-  CHECK(has(alone.err, "'web-1' is no file, so it was taken for a container"));
+  CHECK(has(alone.err, "'web-1' is not a file, so it was read as a container"));
   serve();
   const Ran missing = plot({"web-2"});
   CHECK(missing.exit == 3);
@@ -171,13 +174,13 @@ TEST_CASE_FIXTURE(Plotter, "no such container is 3, no daemon 4, nothing there 6
   CHECK_FALSE(read_file(picture, 1 << 22));
 }
 
-TEST_CASE_FIXTURE(Plotter, "what goes with a trace does not go with a container, and the reverse") {
+TEST_CASE_FIXTURE(Plotter, "options of a trace are refused for a container, and the reverse") {
   serve();
   CHECK(plot({"web-1", "--labels"}).exit == 2);
   CHECK(plot({"web-1", "--kind", "variance"}).exit == 2);
   const Ran file = plot({"t.csv", "--since", "-10m"});
   CHECK(file.exit == 2);
-  CHECK(has(file.err, "--since goes with a container only; 't.csv' is a file"));
+  CHECK(has(file.err, "--since needs a container; 't.csv' is a file"));
   CHECK(plot({"t.csv", "--labels"}).exit == 6);
   CHECK(command.requests().empty());
 }

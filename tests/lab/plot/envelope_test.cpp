@@ -46,7 +46,7 @@ TEST_CASE("a long series has two points per column and keeps every column's extr
   CHECK(std::ranges::is_sorted(line, {}, &LinePoint::x));
 }
 
-TEST_CASE("lowest and highest come in the order in which they were read") {
+TEST_CASE("lowest and highest reading keep their order") {
   const auto line = envelope(readings({5, 9, 1, 5}), 0, 4, 1);
   REQUIRE(line.size() == 2);
   CHECK(line[0].y == 9);
@@ -67,13 +67,13 @@ TEST_CASE("a gap and an absent reading break the line") {
   CHECK(without[1].begins);
 }
 
-TEST_CASE("gaps too narrow to be seen do not tear the line to pieces") {
+TEST_CASE("gaps too narrow to be seen do not break the line") {
   auto many = readings(std::vector<double>(10'000, 1));
   for (std::size_t i = 0; i < many.size(); i += 3) many[i].y.reset();
   CHECK(beginnings(envelope(many, 0, 9999, 100)) == 1);
 }
 
-TEST_CASE("nothing read is no line, one reading is one point") {
+TEST_CASE("no readings make no line, one reading makes one point") {
   CHECK(envelope({}, 0, 1, 10).empty());
   CHECK(envelope(std::vector<Reading>{{0, std::nullopt}, {1, std::nullopt}}, 0, 1, 10).empty());
   const auto one = envelope(readings({4}), 0, 0, 10);
@@ -88,7 +88,7 @@ TEST_CASE("time that runs backwards stays within the columns") {
   CHECK(envelope(back, 0, 1000, 20).size() <= 40);
 }
 
-TEST_CASE("an envelope tells whether there was a reading, and the highest") {
+TEST_CASE("an envelope has the highest reading, and knows if there was any") {
   Envelope envelope(0, 10, 4);
   envelope.add({1, std::nullopt});
   CHECK_FALSE(envelope.any());

@@ -30,7 +30,7 @@ double contrast(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-TEST_CASE("letters on phases and text on paper can be read") {
+TEST_CASE("letters on phases and text on paper have enough contrast") {
   for (const std::size_t count : {std::size_t{6}, std::size_t{9}})
     for (std::size_t i = 0; i < count; ++i) {
       const PhaseColor& color = phase_color(i, count);
@@ -41,7 +41,7 @@ TEST_CASE("letters on phases and text on paper can be read") {
   CHECK(contrast(kFaintInk, kPaper) >= 4.5);
 }
 
-TEST_CASE("no two phases look the same, up to the most a model has") {
+TEST_CASE("no two phases look the same, up to the maximum of a model") {
   for (const std::size_t count : {6, 7, 9, 10, 32}) {
     CAPTURE(count);
     std::set<std::pair<std::string_view, std::size_t>> looks;
@@ -55,7 +55,7 @@ TEST_CASE("no two phases look the same, up to the most a model has") {
   }
 }
 
-TEST_CASE("six phases have Okabe and Ito's colours, seven Tol's") {
+TEST_CASE("six phases have the colours of Okabe and Ito, seven those of Tol") {
   CHECK(phase_color(0, 6).fill == "#0072b2");
   CHECK(phase_color(0, 7).fill == "#332288");
   CHECK(phase_color(9, 12).fill == phase_color(0, 12).fill);

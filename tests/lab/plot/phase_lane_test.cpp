@@ -15,7 +15,7 @@ std::vector<LaneRow> rows_of(const std::vector<int>& phases) {
   return rows;
 }
 
-// One second each, changing every time.
+// Runs of one second each, in changing phases.
 std::vector<LaneRun> restless(int seconds) {
   std::vector<LaneRun> runs;
   for (int i = 0; i < seconds; ++i) runs.push_back({double(i), double(i + 1), i % 10 < 7 ? 1 : 0});
@@ -24,18 +24,18 @@ std::vector<LaneRun> restless(int seconds) {
 
 }  // namespace
 
-TEST_CASE("a phase holds from the row before it on, and equal ones are one run") {
+TEST_CASE("a phase starts at the row before it, and equal ones are one run") {
   CHECK(lane_runs(rows_of({kLaneNothing, 0, 0, 1})) ==
         std::vector<LaneRun>{{0, 2, 0}, {2, 3, 1}});
 }
 
-TEST_CASE("nothing is told of a gap") {
+TEST_CASE("a gap has no run") {
   auto rows = rows_of({0, 0, 0, 0});
   rows[2].gap = true;
   CHECK(lane_runs(rows) == std::vector<LaneRun>{{0, 1, 0}, {2, 3, 0}});
 }
 
-TEST_CASE("one row, and time that stands still, are no run") {
+TEST_CASE("one row, and rows at the same time, make no run") {
   CHECK(lane_runs(rows_of({0})).empty());
   CHECK(lane_runs(std::vector<LaneRow>{{5, 0}, {5, 1}, {4, 1}}).empty());
 }
@@ -45,12 +45,12 @@ TEST_CASE("few runs stay as they are") {
   CHECK(thinned(runs, 0, 3, 3) == runs);
 }
 
-TEST_CASE("of many runs each column shows the phase that took most of it") {
+TEST_CASE("each column of many runs shows the phase that took most of it") {
   const auto runs = thinned(restless(1000), 0, 1000, 100);
   CHECK(runs == std::vector<LaneRun>{{0, 1000, 1}});
 }
 
-TEST_CASE("of phases that took the same the lowest is shown, and what holds nothing stays empty") {
+TEST_CASE("the lowest of equally long phases is shown, and empty columns stay empty") {
   std::vector<LaneRun> runs;
   for (int i = 0; i < 4; ++i) runs.push_back({i * 0.5, i * 0.5 + 0.5, i % 2 == 0 ? 3 : 2});
   runs.push_back({8, 10, 5});
@@ -63,7 +63,7 @@ TEST_CASE("the seconds of a phase are those of its runs") {
   CHECK(seconds.at(1) == 1);
 }
 
-TEST_CASE("unknown is striped, nothing is grey, and colours that begin anew get stripes") {
+TEST_CASE("unknown is striped, nothing is grey, and repeated colours get stripes") {
   CHECK(lane_fill(kLaneUnknown, 5).fill == "url(#plot-unknown)");
   CHECK(lane_fill(kLaneNothing, 5).fill == "#d9d9d9");
   CHECK(lane_fill(8, 32).overlay.empty());
@@ -76,7 +76,7 @@ TEST_CASE("unknown is striped, nothing is grey, and colours that begin anew get 
   CHECK(many.document(1, 1, "", "").find("id=\"plot-again-3\"") != std::string::npos);
 }
 
-TEST_CASE("a letter stands where there is room for it") {
+TEST_CASE("a letter is drawn if there is room for it") {
   Svg svg;
   draw_lane(svg, {0, 0, 100, 16}, {0, 100, 0, 100},
             std::vector<LaneRun>{{0, 10, 0}, {10, 90, 1}, {90, 100, kLaneUnknown}}, 2, {});
@@ -85,7 +85,7 @@ TEST_CASE("a letter stands where there is room for it") {
   CHECK(text.find(">B</text>") != std::string::npos);
 }
 
-TEST_CASE("a lane put together row by row is that of all rows, thinned or not") {
+TEST_CASE("a lane built row by row equals that of all rows, thinned or not") {
   for (const int rows : {1, 5, 90, 3000}) {
     CAPTURE(rows);
     std::vector<LaneRow> all;

@@ -12,7 +12,7 @@ TEST_CASE("markup in a text is escaped") {
   CHECK(xml_text("</text><script>") == "&lt;/text&gt;&lt;script&gt;");
 }
 
-TEST_CASE("what XML cannot hold is told in hexadecimal") {
+TEST_CASE("characters that XML excludes are written in hexadecimal") {
   CHECK(xml_text("\x1b[2J\n") == "\\x1b[2J\\x0a");
   CHECK(xml_text(std::string_view("\0", 1)) == "\\x00");
   CHECK(xml_text("\xff") == "\\xff");
@@ -31,7 +31,7 @@ TEST_CASE("coordinates have one decimal at most and no negative zero") {
   CHECK(svg_number(1e6) == "1000000");
 }
 
-TEST_CASE("a text that is too long for its room is cut") {
+TEST_CASE("a text that is too long is shortened") {
   CHECK(fitted("short", 10, 100) == "short");
   CHECK(fitted("0123456789", 10, 48) == "01234...");
   CHECK(fitted("abc", 10, -5) == "");

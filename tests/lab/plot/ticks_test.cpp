@@ -50,7 +50,7 @@ TEST_CASE("a tick is the double nearest to its label") {
   CHECK(value_ticks(0.3, 3).values[3] == 0.3);
 }
 
-TEST_CASE("nothing to show is an axis to one") {
+TEST_CASE("an axis without values goes to one") {
   CHECK(labels(value_ticks(0, 4)) == "0.0 0.5 1.0");
   CHECK(value_ticks(-3, 4).top() == 1);
   CHECK(value_ticks(kLeastTop, 4).top() == 1);
@@ -59,12 +59,12 @@ TEST_CASE("nothing to show is an axis to one") {
   CHECK(value_ticks(std::numeric_limits<double>::infinity(), 4).top() == 1);
 }
 
-TEST_CASE("great numbers have an exponent") {
+TEST_CASE("large numbers have an exponent") {
   CHECK(labels(value_ticks(2e7, 2)) == "0 1e+07 2e+07");
   CHECK(labels(value_ticks(5e6, 1)) == "0 5000000");
 }
 
-TEST_CASE("time is told in the largest unit that is no longer than a step") {
+TEST_CASE("time has the largest unit that is not longer than a step") {
   CHECK(time_labels(8) == "0 1 2 3 4 5 6 7 8 s");
   CHECK(time_labels(100) == "0 15 30 45 60 75 90 s");
   CHECK(time_labels(240) == "0 30 60 90 120 150 180 210 240 s");
@@ -76,7 +76,7 @@ TEST_CASE("time is told in the largest unit that is no longer than a step") {
   CHECK(time_labels(365 * 86'400.0) == "0 50 100 150 200 250 300 350 d");
 }
 
-TEST_CASE("no tick lies beyond the span, and there are few") {
+TEST_CASE("no tick is beyond the span, and there are few") {
   for (double span = 0.001; span < 9e9; span *= 1.7) {
     CAPTURE(span);
     const TimeTicks time = time_ticks(span, 8);
@@ -86,7 +86,7 @@ TEST_CASE("no tick lies beyond the span, and there are few") {
   }
 }
 
-TEST_CASE("less than a second, and none at all") {
+TEST_CASE("ticks of less than a second, and of no time") {
   CHECK(time_labels(0.5, 5) == "0.0 0.1 0.2 0.3 0.4 0.5 s");
   CHECK(time_labels(0) == "0.0 s");
 }

@@ -13,7 +13,7 @@ using namespace cgphase::test;
 
 namespace {
 
-// One sample a second: cores and bytes as given, limits of two cores and one GiB.
+// One sample per second: cores and bytes as given, limits of two cores and one GiB.
 Execution execution_of(std::size_t rows, double cores = 1, std::uint64_t bytes = 700'000'000) {
   Execution execution;
   execution.id = "job";
@@ -48,7 +48,7 @@ std::string draw(const Execution& execution, const std::vector<int>& phases = {}
 
 }  // namespace
 
-TEST_CASE("axes tell cores, GiB or MiB, and time, with their units") {
+TEST_CASE("axes are in cores, in GiB or MiB, and in time, with their units") {
   const std::string text = draw(execution_of(600));
   CHECK(xml_fault(text) == "");
   CHECK(has(text, ">CPU, cores</text>"));
@@ -59,7 +59,7 @@ TEST_CASE("axes tell cores, GiB or MiB, and time, with their units") {
   CHECK(has(draw(small), ">memory, MiB</text>"));
 }
 
-TEST_CASE("a limit near the use is drawn, one far above it is told, none is told too") {
+TEST_CASE("a limit near the use is drawn, a high or absent one is written") {
   CHECK_FALSE(has(draw(execution_of(50)), "beyond this scale"));
   CHECK(has(draw(execution_of(50, 0.1)), "limit 2 cores, beyond this scale"));
   Execution free = execution_of(50);
@@ -79,7 +79,7 @@ TEST_CASE("the legend has the phases that occur and no others") {
   CHECK_FALSE(has(text, ">not enough history</text>"));
 }
 
-TEST_CASE("the description tells what the picture shows") {
+TEST_CASE("the description says what the picture shows") {
   std::vector<int> phases(101, 0);
   std::fill(phases.begin() + 76, phases.end(), 1);
   const std::string text = draw(execution_of(101), phases);
@@ -101,7 +101,7 @@ TEST_CASE("a long trace makes a small picture") {
   CHECK(text.size() < 100'000);
 }
 
-TEST_CASE("one row, no readings and time that stands still make a picture") {
+TEST_CASE("one row, no readings and rows at the same time make a picture") {
   CHECK(xml_fault(draw(execution_of(1))) == "");
   CHECK(has(draw(execution_of(1)), ">no readings</text>"));
   Execution still = execution_of(5);

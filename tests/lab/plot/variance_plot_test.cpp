@@ -17,7 +17,7 @@ TEST_CASE("within falls, between rises by as much, and the elbow is marked") {
   CHECK(xml_fault(text) == "");
   CHECK(has(text, ">elbow: k = 3</text>"));
   CHECK(has(text, "1: 10, 2: 4, 3: 1, 4: 0. The elbow is at 3.</desc>"));
-  // One is 30 pixels, from the bottom of the panel at 414 to its top at 114.
+  // 1 is 30 pixels, from the bottom of the panel at 414 to its top at 114.
   const char* const within[] = {"114", "294", "384", "414"};
   const char* const between[] = {"414", "234", "144", "114"};
   for (const char* height : within)

@@ -1,4 +1,4 @@
-// Whether a text is XML in the narrow form that cgphase writes: a declaration, elements that nest,
+// Checks that a text is XML in the form that cgphase writes: a declaration, nested elements,
 // attributes in double quotes, the five predefined entities, no comments, no CDATA.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace cgphase::test {
 
-// The matcher recurses with the length of what it matches, and path data is long.
+// The matcher recurses as deep as its match is long, and path data is long.
 inline std::string without_path_data(std::string tag) {
   const std::size_t from = tag.find(" d=\"");
   if (from == tag.npos) return tag;
@@ -17,7 +17,7 @@ inline std::string without_path_data(std::string tag) {
   return to == tag.npos ? tag : tag.erase(from, to + 1 - from);
 }
 
-// Empty, or what is wrong.
+// Returns the error; empty if there is none.
 inline std::string xml_fault(std::string_view text) {
   static const std::regex kEntity("&(?!(amp|lt|gt|quot|#39);)");
   static const std::regex kTag(R"re(/?[A-Za-z]+( [A-Za-z0-9:-]+="[^"<]*")*/?)re");

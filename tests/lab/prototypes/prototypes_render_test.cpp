@@ -21,8 +21,7 @@ PrototypesReport report_of(const std::vector<PhaseSequence>& sequences, const Le
   return report;
 }
 
-// The five executions of tests/lab/prototypes/prototypes_test.cpp, where the numbers are worked
-// out.
+// The five executions of tests/lab/prototypes/prototypes_test.cpp, which explains the numbers.
 PrototypesReport five() {
   const std::vector<PhaseSequence> sequences = {{"a", {{0, 2}, {1, 5}}},
                                                 {"b", {{0, 4}, {1, 9}}},
@@ -35,7 +34,7 @@ PrototypesReport five() {
   return report;
 }
 
-// Every phase that there can be, each left for every other.
+// Every possible phase, each followed by every other.
 PrototypesReport crowded() {
   std::vector<PhaseSequence> sequences;
   for (int from = 0; from <= kUnknownPhase; ++from)
@@ -55,7 +54,7 @@ std::size_t count(const std::string& text, const std::string& word) {
   return found;
 }
 
-// Elements open and close in order, attributes are quoted, nothing is left open.
+// Elements are nested and closed, and attributes are quoted.
 void check_xml(const std::string& text) {
   std::vector<std::string> open;
   for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at + 1)) {
@@ -86,7 +85,7 @@ TEST_CASE("a label names the phase and the lengths of its bin") {
   CHECK(label_text({3, 0}, *LengthBins::create({1})) == "D");
 }
 
-TEST_CASE("a long prototype is cut in text only") {
+TEST_CASE("a long prototype is shortened in text only") {
   PhaseSequence sequence{"long", {}};
   for (int i = 0; i < 20; ++i) sequence.add({i, 1});
   const PrototypesReport report = report_of({sequence}, *LengthBins::create({1}), 1);
@@ -94,7 +93,7 @@ TEST_CASE("a long prototype is cut in text only") {
   CHECK(json::parse(prototypes_json(report))["prototypes"][0]["sequence"].size() == 20);
 }
 
-TEST_CASE("JSON has all that was found, with null for an open bin and an unknown phase") {
+TEST_CASE("JSON has all findings, with null for an open bin and an unknown phase") {
   const json found = json::parse(prototypes_json(five()));
   CHECK(found["schema"] == 1);
   CHECK(found["executions"] == 5);
@@ -208,14 +207,14 @@ TEST_CASE("svg has a cell per jump and a row of dwell times per phase") {
   CHECK(count(chain, ">end</text>") == 1);
 }
 
-TEST_CASE("pictures of as many phases as can be are well-formed, refer to nothing, and are equal") {
+TEST_CASE("pictures of the maximum of phases are well-formed, self-contained and reproducible") {
   const PrototypesReport report = crowded();
   for (const Drawing drawing : {Drawing::tree, Drawing::chain}) {
     const std::string picture = prototypes_svg(report, drawing);
     check_xml(picture);
     CHECK(count(picture, "href") == 0);
     CHECK(count(picture, "url(") == 0);
-    CHECK(count(picture, "http") == 1);  // the name space
+    CHECK(count(picture, "http") == 1);  // the XML namespace
     CHECK(picture == prototypes_svg(crowded(), drawing));
     CHECK(prototypes_dot(report, drawing) == prototypes_dot(crowded(), drawing));
   }

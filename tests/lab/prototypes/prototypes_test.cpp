@@ -25,8 +25,8 @@ std::string bins_refusal(std::vector<std::uint64_t> bounds) {
   return bins ? "accepted" : bins.error().text;
 }
 
-// With lengths 1-4 short and 5 up long: a and b are alike, c is longer, d goes another way, e is
-// over early.
+// With 1-4 short and 5 up long: a and b are alike, c is longer, d takes another course, e ends
+// early.
 const std::vector<PhaseSequence> kFive = {{"a", {{0, 2}, {1, 5}}},
                                           {"b", {{0, 4}, {1, 9}}},
                                           {"c", {{0, 3}, {1, 6}, {0, 1}}},
@@ -60,7 +60,7 @@ const ChainState::Transition& exit_to(const ChainState& state, int to) {
 
 }  // namespace
 
-TEST_CASE("a length lies in the last bin that begins at or below it") {
+TEST_CASE("a length is in the last bin that begins at or below it") {
   const LengthBins bins = bins_of({1, 5, 20});
   CHECK(bins.of(1) == 0);
   CHECK(bins.of(4) == 0);
@@ -76,8 +76,8 @@ TEST_CASE("a length lies in the last bin that begins at or below it") {
 TEST_CASE("bins that do not rise from 1 within their bounds are refused") {
   CHECK(bins_refusal({}) == "length bins: the first one must begin at 1");
   CHECK(bins_refusal({2, 3}) == "length bins: the first one must begin at 1");
-  CHECK(bins_refusal({1, 4, 4}) == "length bins: 4 does not rise above 4");
-  CHECK(bins_refusal({1, 4, 3}) == "length bins: 3 does not rise above 4");
+  CHECK(bins_refusal({1, 4, 4}) == "length bins: 4 is not above 4");
+  CHECK(bins_refusal({1, 4, 3}) == "length bins: 3 is not above 4");
   CHECK(bins_refusal({1, kMaxRunLength}) == "accepted");
   CHECK(bins_refusal({1, kMaxRunLength + 1}) == "length bins: 1000000001 is beyond 1000000000");
   std::vector<std::uint64_t> many(kMaxLengthBins);
@@ -102,18 +102,18 @@ TEST_CASE("prototypes are the most frequent signatures, with the first execution
   CHECK(set.prototypes[0].signature == Signature{{0, 0}, {1, 1}});
   CHECK(set.prototypes[0].count == 2);
   CHECK(set.prototypes[0].example == "a");
-  // Of the three that occur once the first in order: a prefix comes before what it begins.
+  // Of the three that occur once, the first in order: a prefix sorts before its extensions.
   CHECK(set.prototypes[1].signature == Signature{{0, 0}});
   CHECK(set.prototypes[1].example == "e");
 }
 
-TEST_CASE("a share that is met exactly needs no further prototype") {
+TEST_CASE("a share that is reached exactly needs no further prototype") {
   CHECK(find_prototypes(kFive, kShortLong, 0.4).prototypes.size() == 1);
   CHECK(find_prototypes(kFive, kShortLong, 0.41).prototypes.size() == 2);
   CHECK(find_prototypes(kFive, kShortLong, 1).prototypes.size() == 4);
 }
 
-TEST_CASE("rounding of a share asks for no execution more") {
+TEST_CASE("rounding of a share does not require one more execution") {
   REQUIRE(0.07 * 100 > 7);
   std::vector<PhaseSequence> sequences(7, {"", {{0, 1}}});
   for (int i = 0; i < 93; ++i) {  // all different
@@ -126,13 +126,13 @@ TEST_CASE("rounding of a share asks for no execution more") {
   CHECK(set.covered == 7);
 }
 
-TEST_CASE("one bin leaves the order of the phases alone") {
+TEST_CASE("with one bin only the order of the phases matters") {
   CHECK(find_prototypes(kFive, bins_of({1}), 1).distinct == 4);
   const std::vector<PhaseSequence> same = {{"", {{0, 1}}}, {"", {{0, 99}}}};
   CHECK(find_prototypes(same, bins_of({1}), 1).distinct == 1);
 }
 
-TEST_CASE("more cover never takes fewer prototypes, and none could be left out") {
+TEST_CASE("more cover never needs fewer prototypes, and none is redundant") {
   const auto sequences = random_sequences(3, 300);
   std::size_t before = 0;
   for (const double cover : {0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1.0}) {
@@ -194,7 +194,7 @@ TEST_CASE("the tree ends at its greatest depth") {
 
 namespace {
 
-// Checks what holds of every node, and against a count over all sequences.
+// Checks the invariants of every node, and compares with a count over all sequences.
 void check_node(const TreeNode& node, const std::vector<Signature>& signatures, Signature& path,
                 double least) {
   std::size_t sum = node.ends + node.rest, begin = 0, same = 0;
@@ -272,7 +272,7 @@ TEST_CASE("the chain counts jumps, steps and dwell times") {
   CHECK(exit_to(one, kEndState).count == 3);
 }
 
-TEST_CASE("a quantile is the shortest length that so many runs do not exceed") {
+TEST_CASE("a quantile is the shortest length that this share of runs does not exceed") {
   std::vector<PhaseSequence> sequences;
   for (std::uint64_t length = 1; length <= 11; ++length)
     sequences.push_back({"", {{kUnknownPhase, length}}});
@@ -287,7 +287,7 @@ TEST_CASE("a quantile is the shortest length that so many runs do not exceed") {
   CHECK(ten.p90 == 9);
 }
 
-TEST_CASE("probabilities add up to one, and as many runs come as go") {
+TEST_CASE("probabilities add up to one, and a state is entered as often as left") {
   for (const std::uint64_t seed : {4U, 5U, 6U}) {
     CAPTURE(seed);
     const auto sequences = random_sequences(seed, 150);
@@ -312,13 +312,13 @@ TEST_CASE("probabilities add up to one, and as many runs come as go") {
   }
 }
 
-TEST_CASE("of no sequences there is no prototype, no branch and no state") {
+TEST_CASE("no sequences give no prototype, no branch and no state") {
   CHECK(find_prototypes({}, LengthBins{}, 1).prototypes.empty());
   CHECK(phase_tree({}, LengthBins{}, 1).children.empty());
   CHECK(phase_chain({}).empty());
 }
 
-// ---- 561 executions of AI4DL's fleet; the numbers were counted with awk and sort ----
+// ---- 561 executions of AI4DL's fleet; the expected numbers were counted with awk and sort ----
 
 namespace {
 
@@ -383,7 +383,7 @@ TEST_CASE("the prototypes of the fleet are the counted ones") {
   CHECK(set.prototypes[1].signature == Signature{{1, 0}, {3, 0}, {0, 0}, {2, 0}, {3, 0}});
   CHECK(set.prototypes[2].count == 39);
   CHECK(set.prototypes[2].signature == Signature{{1, 0}, {3, 0}, {2, 1}, {3, 0}});
-  // By order alone six sequences cover 397 of 561, 71 %, and it takes 16 for 90 %.
+  // By order only, six sequences cover 397 of 561, 71 %, and 90 % needs 16.
   const LengthBins order = bins_of({1});
   CHECK(find_prototypes(sequences, order, 0.9).prototypes.size() == 16);
   CHECK(find_prototypes(sequences, order, 0.9).covered == 507);

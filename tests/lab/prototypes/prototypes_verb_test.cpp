@@ -37,7 +37,7 @@ struct Fixture {
     REQUIRE(text);
     return *text;
   }
-  // The error of labelled sequences, without what all such lines begin with.
+  // The error of labelled sequences, without the common prefix.
   std::string error_of(const std::string& text) {
     const std::string bad = write("bad.csv", text);
     write("out", "old");
@@ -52,7 +52,7 @@ struct Fixture {
   }
 };
 
-// Two phases that a job goes through in turn, as telemetry: 60 s idle, 60 s busy, and so on.
+// A job that alternates between two phases, as telemetry: 60 s idle, 60 s busy, and so on.
 std::string telemetry(int jobs) {
   std::string text = "timestamp,pod.id,cpu.usage.cores,cpu.limit.cores,mem.limit,mem.working.set\n";
   for (int job = 0; job < jobs; ++job)
@@ -76,7 +76,7 @@ TEST_CASE_FIXTURE(Fixture, "labelled sequences give text, and the same text agai
   CHECK(first.out == second.out);
 }
 
-TEST_CASE_FIXTURE(Fixture, "every form can be asked for, on standard output or in a file") {
+TEST_CASE_FIXTURE(Fixture, "every format can be written to standard output or to a file") {
   const std::map<std::string, std::string> begins = {{"text", "5 executions"},
                                                      {"json", "{\"bins\":"},
                                                      {"dot", "digraph tree {"},
@@ -96,7 +96,7 @@ TEST_CASE_FIXTURE(Fixture, "every form can be asked for, on standard output or i
       "digraph chain {"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "cover, bins and the smallest share are obeyed") {
+TEST_CASE_FIXTURE(Fixture, "cover, bins and smallest share take effect") {
   const json all = json::parse(
       run({"--sequences", file, "--json", "--cover", "1", "--bins", "1,5"}).out);
   CHECK(all["schema"] == 1);
@@ -110,13 +110,14 @@ TEST_CASE_FIXTURE(Fixture, "cover, bins and the smallest share are obeyed") {
   CHECK(some["tree"]["rest"] == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "several files are looked at together") {
+TEST_CASE_FIXTURE(Fixture, "several files are evaluated together") {
   const json both = json::parse(run({"--sequences", "--json", file, file}).out);
   CHECK(both["executions"] == 10);
   CHECK(both["executions_without_phase"] == 2);
 }
 
-TEST_CASE_FIXTURE(Fixture, "bad labelled sequences exit with 6, one line, and nothing written") {
+TEST_CASE_FIXTURE(Fixture,
+                  "bad labelled sequences exit with 6 and one line, and nothing is written") {
   CHECK(error_of("") == "line 1: the file is empty\n");
   CHECK(error_of("exec,phase_runs\na,1;4\n") ==
         "line 2: column phase_runs: \"1;4\" is not PHASE:LENGTH\n");
@@ -129,7 +130,7 @@ TEST_CASE_FIXTURE(Fixture, "bad labelled sequences exit with 6, one line, and no
   CHECK(one_line(missing.err));
 }
 
-TEST_CASE_FIXTURE(Fixture, "bad options exit with 2 and one line that says what they may be") {
+TEST_CASE_FIXTURE(Fixture, "bad options exit with 2 and one line with the allowed values") {
   const std::map<std::vector<std::string>, std::string> cases = {
       {{"--cover", "0"}, "--cover 0: must be a share from 0.001 to 1"},
       {{"--cover", "1.1"}, "--cover 1.1: must be a share from 0.001 to 1"},
@@ -153,7 +154,7 @@ TEST_CASE_FIXTURE(Fixture, "bad options exit with 2 and one line that says what 
   CHECK(run({"--sequences"}).exit == 2);
 }
 
-TEST_CASE_FIXTURE(Fixture, "telemetry goes through the model into sequences of its phases") {
+TEST_CASE_FIXTURE(Fixture, "the model turns telemetry into sequences of phases") {
   const std::string trace = write("t.csv", telemetry(4)), model = path("m.json");
   REQUIRE(command.run({"train", "-o", model, "--clusters", "2", "--epochs", "20", "--step", "1",
                        "--history", "3", trace}).exit == 0);
@@ -166,7 +167,7 @@ TEST_CASE_FIXTURE(Fixture, "telemetry goes through the model into sequences of i
   CHECK(found["tree"]["count"] == 4);
   std::size_t steps = 0;
   for (const json& state : found["chain"]) steps += state["steps"].get<std::size_t>();
-  // 360 rows make 359 steps, of which the first three are not enough history.
+  // 360 rows make 359 steps. The first three have not enough history.
   CHECK(steps == 4 * 356);
   const Ran text = run({"--model", model, trace});
   CHECK(text.out.starts_with("4 executions, lengths in steps of 1 s\n"));

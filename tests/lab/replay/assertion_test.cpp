@@ -15,7 +15,7 @@ const std::vector<std::string> kPolicies = {"phase", "vpa", "vpa-tuned", "hold:m
                                             "hold:margin=1.1,window=120@2.5", "hold:margin=1",
                                             "phase+rails@0"};
 
-// Values by "POLICY RESOURCE MEASURE", " by hour" behind it.
+// Values by "POLICY RESOURCE MEASURE", with " by hour" appended.
 using Known = std::map<std::string, double>;
 
 Assertion::Outcome check(const std::string& text, const Known& known = {}) {
@@ -51,7 +51,8 @@ TEST_CASE("each comparison means what it says") {
   CHECK_FALSE(check("2 != 2").holds);
 }
 
-TEST_CASE("products bind before sums, parentheses before both, and equals go from left to right") {
+TEST_CASE(
+    "products bind tighter than sums, parentheses tighter than both, equal ones from the left") {
   CHECK(check("1 + 2 * 3 == 7").holds);
   CHECK(check("(1 + 2) * 3 == 9").holds);
   CHECK(check("10 - 4 - 3 == 3").holds);
@@ -60,13 +61,13 @@ TEST_CASE("products bind before sums, parentheses before both, and equals go fro
   CHECK(check("2--2==4").holds);
 }
 
-TEST_CASE("numbers have points, exponents and percents") {
+TEST_CASE("numbers may have points, exponents and percent signs") {
   CHECK(check("1e-2 == 1 %").holds);
   CHECK(check(".5 == 50%").holds);
   CHECK(check("2.5E+1 == 25").holds);
 }
 
-TEST_CASE("values are looked up by policy, resource and measure, and both sides are told") {
+TEST_CASE("values are found by policy, resource and measure, and both sides are reported") {
   const Known known = {{"phase cpu samples_over", 0.02}, {"vpa memory would_oom", 3}};
   const auto failed = check("phase.cpu.samples_over <= 1%", known);
   CHECK_FALSE(failed.holds);
@@ -76,7 +77,7 @@ TEST_CASE("values are looked up by policy, resource and measure, and both sides 
   CHECK(check("phase.cpu.by_resource_hour.slack > 0", {{"phase cpu slack by hour", 1}}).holds);
 }
 
-TEST_CASE("the minus of a name is no subtraction, and that behind a measure is one") {
+TEST_CASE("a minus in a name is not a subtraction, one after a measure is") {
   const Known known = {{"vpa-tuned cpu slack", 5}, {"vpa cpu slack", 2}};
   CHECK(check("vpa-tuned.cpu.slack == 5", known).holds);
   CHECK(check("vpa-tuned.cpu.slack-vpa.cpu.slack==3", known).holds);
@@ -99,11 +100,11 @@ TEST_CASE("parameters in any order and numbers in any form name the same policy"
   CHECK(has(refusal("hold:window=60.cpu.slack < 1"), "no policy in this replay named"));
 }
 
-TEST_CASE("of CPU would_oom is a measure as well") {
+TEST_CASE("would_oom is also a measure of CPU") {
   CHECK(check("phase.cpu.would_oom == 0", {{"phase cpu would_oom", 0}}).holds);
 }
 
-TEST_CASE("a policy with rails in a replay without is told what it lacks") {
+TEST_CASE("a policy with rails in a replay without rails is refused with the option") {
   const std::vector<std::string> bare = {"phase", "phase@0"};
   for (const char* text : {"phase+rails.cpu.slack < 1", "1 < phase+rails@0.memory.slack"}) {
     const Result<Assertion> assertion = Assertion::parse(text, bare);
@@ -113,7 +114,7 @@ TEST_CASE("a policy with rails in a replay without is told what it lacks") {
   CHECK_FALSE(has(refusal("vpa+rails.cpu.slack < 1"), "--rails"));
 }
 
-TEST_CASE("what has no value does not hold, whatever is claimed of it") {
+TEST_CASE("a claim about an absent value never holds") {
   const auto outcome = check("phase.memory.would_oom != 7");
   CHECK_FALSE(outcome.holds);
   CHECK_FALSE(outcome.left.has_value());
@@ -122,25 +123,25 @@ TEST_CASE("what has no value does not hold, whatever is claimed of it") {
   CHECK_FALSE(check("0 / 0 != 1").holds);
 }
 
-TEST_CASE("unknown names are told, with the nearest") {
+TEST_CASE("unknown names are reported with the nearest") {
   CHECK(has(refusal("phas.cpu.slack < 1"), "\"phas\"; did you mean \"phase\"?"));
   CHECK(has(refusal("nobody.cpu.slack < 1"), "there are phase, vpa, vpa-tuned"));
   CHECK(has(refusal("phase.cpus.slack < 1"), "no resource \"cpus\"; did you mean \"cpu\"?"));
   CHECK(has(refusal("phase.cpu.slak < 1"), "no measure \"slak\"; did you mean \"slack\"?"));
 }
 
-TEST_CASE("what is no claim is refused, with where") {
+TEST_CASE("a malformed claim is refused with the position") {
   CHECK(has(refusal(""), "a number or POLICY.RESOURCE.MEASURE at the end"));
   CHECK(has(refusal("1"), "one of < <= > >= == != at the end"));
   CHECK(has(refusal("1 = 2"), "one of < <= > >= == != before \"= 2\""));
   CHECK(has(refusal("1 < 2 < 3"), "an operator before \"< 3\""));
-  CHECK(has(refusal("(1 < 2"), "there should be a ) before \"< 2\""));
+  CHECK(has(refusal("(1 < 2"), "expected a ) before \"< 2\""));
   CHECK(has(refusal("1 < 1.2.3"), "a number before \"1.2.3\""));
   CHECK(has(refusal("1 < %"), "before \"%\""));
   CHECK(has(refusal("1 <\x1b"), "\\x1b"));
 }
 
-TEST_CASE("depth and length end at their bounds") {
+TEST_CASE("depth and length are bounded") {
   const auto nested = [](int depth) {
     return std::string(static_cast<std::size_t>(depth), '(') + "1" +
            std::string(static_cast<std::size_t>(depth), ')') + " == 1";

@@ -20,7 +20,7 @@ ResourceLoop loop_at(Resource resource, double ceiling, double limit, ClosedLoop
   return made;
 }
 
-// The same loop in small steps of time, with the guard looking at each.
+// The same loop in small time steps, with the guard checking each.
 class SteppedLoop {
  public:
   SteppedLoop(double ceiling, double limit) : ceiling_(ceiling), limit_(limit) {}
@@ -59,11 +59,11 @@ class SteppedLoop {
 
 }  // namespace
 
-TEST_CASE("the limit begins at the ceiling") {
+TEST_CASE("the limit starts at the ceiling") {
   CHECK(ResourceLoop(kLoop, Resource::cpu, 3).limit() == 3);
 }
 
-TEST_CASE("demand well below the limit passes untouched") {
+TEST_CASE("demand well below the limit causes nothing") {
   auto loop = loop_at(Resource::cpu, 2, 1);
   const LoopInterval interval = loop.run(10, 0.5, 0.5);
   CHECK(interval.allocated == Approx(10));
@@ -74,16 +74,16 @@ TEST_CASE("demand well below the limit passes untouched") {
   CHECK_FALSE(interval.passed);
 }
 
-TEST_CASE("CPU goes up by a fifth 100 ms after demand came within 5 % of the limit") {
-  // Demand 0 to 2 in two seconds. Crossings at 0.95, 1.14, 1.368 and 1.6416 cores and seconds, each
-  // answered 0.1 s later with 1.2, 1.44, 1.728 and the ceiling.
+TEST_CASE("CPU is raised by a fifth 100 ms after demand comes within 5 % of the limit") {
+  // Demand rises from 0 to 2 in two seconds. It crosses at 0.95, 1.14, 1.368 and 1.6416 cores and
+  // seconds; 0.1 s later the limit becomes 1.2, 1.44, 1.728 and the ceiling.
   auto loop = loop_at(Resource::cpu, 2, 1);
   const LoopInterval interval = loop.run(2, 0, 2);
   CHECK(interval.raises == 4);
   CHECK(loop.limit() == 2);
   CHECK(interval.allocated ==
         Approx(1 * 1.05 + 1.2 * 0.19 + 1.44 * 0.228 + 1.728 * 0.2736 + 2 * 0.2584));
-  // Over the limit from 1 to 1.05, 1.2 to 1.24, 1.44 to 1.468 and 1.728 to 1.7416: triangles.
+  // Over the limit in triangles: from 1 to 1.05, 1.2 to 1.24, 1.44 to 1.468 and 1.728 to 1.7416.
   CHECK(interval.overrun ==
         Approx((0.05 * 0.05 + 0.04 * 0.04 + 0.028 * 0.028 + 0.0136 * 0.0136) / 2));
   CHECK(interval.waited == Approx(interval.overrun));
@@ -92,7 +92,7 @@ TEST_CASE("CPU goes up by a fifth 100 ms after demand came within 5 % of the lim
   CHECK(interval.lowest_limit == 1);
 }
 
-TEST_CASE("CPU demand that is not met waits and is worked off") {
+TEST_CASE("unmet CPU demand waits and is worked off") {
   auto loop = loop_at(Resource::cpu, 1, 1);  // at the ceiling: nothing to raise
   const LoopInterval busy = loop.run(1, 2, 2);
   CHECK(busy.waited == Approx(1));
@@ -101,14 +101,14 @@ TEST_CASE("CPU demand that is not met waits and is worked off") {
   CHECK(loop.backlog() == Approx(1));
   CHECK_FALSE(busy.passed);  // the user's own limit
   const LoopInterval calm = loop.run(4, 0.5, 0.5);
-  CHECK(calm.served == Approx(3));  // 2 of its own and 1 that waited
+  CHECK(calm.served == Approx(3));  // 2 of this interval and 1 that waited
   CHECK(calm.throttled_seconds == Approx(2));
   CHECK(loop.backlog() == 0);
 }
 
 TEST_CASE("a backlog meets falling demand") {
-  // Demand falls from 2 to 0 in two seconds, the limit is 1: half a core-second queues in the first
-  // second, and as much is worked off in the second one, at its very end.
+  // Demand falls from 2 to 0 in two seconds; the limit is 1. Half a core-second queues in the first
+  // second, and the second one works it off exactly at its end.
   auto loop = loop_at(Resource::cpu, 1, 1);
   const LoopInterval interval = loop.run(2, 2, 0);
   CHECK(interval.waited == Approx(0.5));
@@ -116,8 +116,9 @@ TEST_CASE("a backlog meets falling demand") {
   CHECK(loop.backlog() == Approx(0).epsilon(1e-9));
 }
 
-TEST_CASE("memory goes to the ceiling in time where demand rises slowly enough") {
-  // 20 per second: 47.5 is reached at 0.375 s, the raise comes at 0.475 s when demand is 49.5.
+TEST_CASE("memory is raised to the ceiling in time if demand rises slowly enough") {
+  // 20 per second: 47.5 is reached at 0.375 s, and the raise comes at 0.475 s with a demand of
+  // 49.5.
   auto loop = loop_at(Resource::memory, 100, 50);
   const LoopInterval interval = loop.run(1, 40, 60);
   CHECK_FALSE(interval.passed);
@@ -127,7 +128,8 @@ TEST_CASE("memory goes to the ceiling in time where demand rises slowly enough")
 }
 
 TEST_CASE("memory that rises by more than the last 5 % in 100 ms would be killed") {
-  // 60 per second: 47.5 at 0.125 s, the raise at 0.225 s when demand is 53.5.
+  // 60 per second: 47.5 is reached at 0.125 s, and the raise comes at 0.225 s with a demand of
+  // 53.5.
   auto loop = loop_at(Resource::memory, 100, 50);
   CHECK(loop.run(1, 40, 100).passed);
 }
@@ -137,7 +139,7 @@ TEST_CASE("a limit set below the need would be killed at once") {
   CHECK(loop.run(1, 40, 40).passed);
 }
 
-TEST_CASE("a raise that is due carries over to the next interval") {
+TEST_CASE("a pending raise carries over to the next interval") {
   auto loop = loop_at(Resource::memory, 100, 50);
   // 47.5 is reached 0.05 s before the end.
   const LoopInterval first = loop.run(1, 38, 48);
@@ -147,7 +149,7 @@ TEST_CASE("a raise that is due carries over to the next interval") {
   CHECK(second.allocated == Approx(50 * 0.05 + 100 * 0.95));
 }
 
-TEST_CASE("a policy that raises first makes the guard's raise needless") {
+TEST_CASE("a policy that raises first cancels the guard's raise") {
   auto loop = loop_at(Resource::memory, 100, 50);
   loop.run(1, 38, 48);
   loop.set(60);
@@ -155,7 +157,7 @@ TEST_CASE("a policy that raises first makes the guard's raise needless") {
   CHECK(loop.limit() == 60);
 }
 
-TEST_CASE("without the loop nobody raises and nothing waits") {
+TEST_CASE("without the loop nothing is raised and nothing waits") {
   auto loop = loop_at(Resource::cpu, 2, 1, ClosedLoop{});
   const LoopInterval interval = loop.run(2, 2, 2);
   CHECK(interval.raises == 0);
@@ -165,14 +167,14 @@ TEST_CASE("without the loop nobody raises and nothing waits") {
   CHECK(loop.limit() == 1);
 }
 
-TEST_CASE("a gap forgets what waited") {
+TEST_CASE("a gap clears the backlog") {
   auto loop = loop_at(Resource::cpu, 1, 1);
   loop.run(1, 2, 2);
   loop.gap();
   CHECK(loop.backlog() == 0);
 }
 
-TEST_CASE("the loop agrees with one in steps of 50 us") {
+TEST_CASE("the loop agrees with a simulation in steps of 50 us") {
   Random random(7);
   for (int run = 0; run < 40; ++run) {
     CAPTURE(run);
@@ -185,7 +187,7 @@ TEST_CASE("the loop agrees with one in steps of 50 us") {
       const double to = 1.2 * ceiling * random.uniform();
       const LoopInterval exact = loop.run(1, demand, to);
       const LoopInterval naive = stepped.run(1, demand, to);
-      // Each raise, and each moment of crossing, may come one step apart.
+      // Each raise and each crossing may be one step off.
       const double step = (exact.raises + 2) * ceiling * 4.0 / SteppedLoop::kSteps;
       CHECK(std::abs(exact.allocated - naive.allocated) < step);
       CHECK(std::abs(exact.served - naive.served) < step);

@@ -9,7 +9,7 @@ using namespace cgphase::test;
 
 namespace {
 
-// Two executions with the same sums; the oracle has 2 of 10.
+// Two executions with the same sums; the oracle allocates 2 of 10.
 SweepPoint point(const char* name, double allocated, std::int64_t over) {
   return {name, {sums(allocated, over), sums(allocated, over)}, {}};
 }
@@ -38,7 +38,7 @@ TEST_CASE("each side has its cheapest setting at a level") {
   CHECK(five.b->point == "dear");
 }
 
-TEST_CASE("a side that is never so seldom over is absent, and so is what is made of both") {
+TEST_CASE("a side without a point at the level is absent, and so are ratio and difference") {
   const Comparison comparison = compare(kA, kB, {});
   const MatchedCosts& least = at(comparison, 0);
   CHECK(least.violation == 0.001);
@@ -57,11 +57,11 @@ TEST_CASE("the last level is that of A as shipped") {
   CHECK(shipped.b->point == "dear");
 }
 
-TEST_CASE("a crowd has nothing shipped") {
+TEST_CASE("a group of policies has no shipped setting") {
   CHECK(compare(kB, kA, {}).resources[0].levels.size() == 3);
 }
 
-TEST_CASE("executions are resampled in pairs: an equal difference has no width") {
+TEST_CASE("executions are resampled in pairs: a constant difference has no width") {
   Sweep a{"a", {{"x", {sums(3, 0), sums(6, 0)}, {}}}, 0};
   Sweep b{"b", {{"y", {sums(4, 0), sums(7, 0)}, {}}}, 0};
   const Comparison comparison = compare(a, b, {});

@@ -31,20 +31,20 @@ TEST_CASE("demand is CPU over each interval and need at its end") {
   CHECK_FALSE(points[2].cpu_censored);
 }
 
-TEST_CASE("a host that the trace does not tell bounds no limit") {
+TEST_CASE("an unrecorded host bounds no limit") {
   Execution execution = steady(3);
   execution.host = {.cpu_cores = 1.5, .memory = Bytes{kGiB}};
   execution.host_cores_told = execution.host_memory_told = false;
   CHECK(told_host(execution).cpu_cores == 0);
   CHECK(told_host(execution).memory == Bytes{});
-  execution.original = {};  // then it is what there is to measure by
+  execution.original = {};  // then the largest use is the reference
   CHECK(told_host(execution).cpu_cores == 1.5);
   CHECK(told_host(execution).memory == Bytes{kGiB});
   execution = steady(3);
   CHECK(told_host(execution).cpu_cores == 8);
 }
 
-TEST_CASE("the cadence is the usual distance of two rows") {
+TEST_CASE("the cadence is the usual interval between rows") {
   Execution execution = steady(5);
   execution.rows[4].time += std::chrono::hours(1);
   CHECK(cadence_of(execution) == 1);
@@ -60,13 +60,13 @@ TEST_CASE("more than three lost intervals are a gap, three are not") {
   CHECK_FALSE(demand_of(execution, 1)[2].cpu_cores);
 }
 
-TEST_CASE("a counter that fell says nothing") {
+TEST_CASE("a counter that fell gives no value") {
   Execution execution = steady(3);
   execution.rows[2].sample.cpu.usage_usec = 0;
   CHECK_FALSE(demand_of(execution, 1)[2].cpu_cores);
 }
 
-TEST_CASE("throttling, and use at the limit, censor the CPU") {
+TEST_CASE("throttling and use at the limit censor the CPU") {
   Execution execution = steady(4);
   execution.rows[0].sample.cpu.nr_throttled = execution.rows[1].sample.cpu.nr_throttled = 3;
   execution.rows[2].sample.cpu.nr_throttled = 4;
@@ -80,7 +80,7 @@ TEST_CASE("throttling, and use at the limit, censor the CPU") {
   CHECK(points[3].cpu_censored);
 }
 
-TEST_CASE("memory at its limit, or an event of it, censors the memory") {
+TEST_CASE("memory at its limit, or a memory event, censors the memory") {
   Execution execution = steady(3);
   execution.rows[1].sample.memory.anon_bytes = kGiB - kMiB;
   execution.rows[1].sample.memory_events.max = 0;

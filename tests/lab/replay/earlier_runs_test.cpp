@@ -8,7 +8,7 @@ using namespace cgphase;
 
 namespace {
 
-// What `phase` learns in twenty seconds of one core.
+// Learned state of `phase` after twenty seconds of one core.
 nlohmann::json learned(double cores) {
   auto policy = make_policy("phase", nullptr).value();
   for (int i = 0; i < 20; ++i)
@@ -24,7 +24,7 @@ void expect_often(EarlierRuns& runs, const std::string& service, double begin_se
 
 }  // namespace
 
-TEST_CASE("a run knows nothing before another of its service ended") {
+TEST_CASE("a run has learned state only after another of its service ended") {
   EarlierRuns runs;
   expect_often(runs, "job", 100, 3);
   runs.ended("job", 100, 90, learned(1));
@@ -35,7 +35,7 @@ TEST_CASE("a run knows nothing before another of its service ended") {
   CHECK(known.usual_seconds == 90);
 }
 
-TEST_CASE("other services teach nothing") {
+TEST_CASE("other services have no effect") {
   EarlierRuns runs;
   runs.expect("service", 200);
   runs.expect("job", 200);
@@ -43,7 +43,7 @@ TEST_CASE("other services teach nothing") {
   CHECK(runs.before("service", 200).learned.is_null());
 }
 
-TEST_CASE("runs are merged in the order in which they ended, each once") {
+TEST_CASE("runs are merged in order of their end, each once") {
   EarlierRuns runs;
   expect_often(runs, "job", 1000, 3);
   runs.ended("job", 200, 30, learned(2));
@@ -56,7 +56,7 @@ TEST_CASE("runs are merged in the order in which they ended, each once") {
   CHECK(runs.before("job", 1000).usual_seconds == 20);
 }
 
-TEST_CASE("training runs are over before all others") {
+TEST_CASE("training runs end before all others") {
   EarlierRuns runs;
   runs.expect("job", EarlierRuns::kBeforeAll);
   runs.expect("job", 0);
@@ -65,7 +65,7 @@ TEST_CASE("training runs are over before all others") {
   CHECK_FALSE(runs.before("job", 0).learned.is_null());
 }
 
-TEST_CASE("what no run to come may know is forgotten") {
+TEST_CASE("state that no later run may use is freed") {
   EarlierRuns runs;
   CHECK(runs.kept() == 0);
   expect_often(runs, "job", 50, 2);

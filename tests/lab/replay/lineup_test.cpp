@@ -16,7 +16,7 @@ Lineup line_up(const LineupOptions& options) {
   return *lineup;
 }
 
-// Of the entrant that a name means: its policy and margin, and whether with rails.
+// The policy, margin and rails of the entrant that a name refers to.
 std::string meant(const Lineup& lineup, const std::string& name) {
   const auto found = std::ranges::find(lineup.names, name);
   if (found == lineup.names.end()) return "nobody";
@@ -28,7 +28,8 @@ std::string meant(const Lineup& lineup, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("without a word it is ours, what is best without phases, and the limits of the user") {
+TEST_CASE(
+    "the default policies are ours, the best without phases, the oracle and the user's limits") {
   const Lineup lineup = line_up({});
   CHECK_FALSE(lineup.all);
   CHECK(lineup.policies.front().name == "phase");
@@ -36,7 +37,7 @@ TEST_CASE("without a word it is ours, what is best without phases, and the limit
   CHECK(meant(lineup, "static") == "static 0.000000");
 }
 
-TEST_CASE("all are those that there are, each once") {
+TEST_CASE("all means every policy, each once") {
   const Lineup lineup = line_up({.policies = {"hold", "all"}});
   CHECK(lineup.all);
   CHECK(lineup.policies.size() == policy_names().size());
@@ -51,7 +52,7 @@ TEST_CASE("a name without a margin means the first margin") {
   CHECK(meant(lineup, "hold@0") == "hold 0.000000");
 }
 
-TEST_CASE("with rails ours are there twice, and nobody else is") {
+TEST_CASE("with rails our policies appear twice, others once") {
   const Lineup lineup =
       line_up({.policies = {"phase,hold"}, .margins = {0, 0.05}, .rails = true});
   CHECK(lineup.entrants.size() == 5);
@@ -59,16 +60,16 @@ TEST_CASE("with rails ours are there twice, and nobody else is") {
   CHECK(meant(lineup, "hold+rails") == "nobody");
 }
 
-TEST_CASE("rails without ours, and policies that there are not, are refused with the option") {
+TEST_CASE("rails without our policies, and unknown policies, are refused with the option") {
   const auto refusal = [](const LineupOptions& options) {
     const auto lineup = cgphase::line_up(options, {});
     return lineup ? "" : lineup.error().text;
   };
-  CHECK(refusal({.policies = {"hold"}, .rails = true}).starts_with("--rails goes with phase"));
+  CHECK(refusal({.policies = {"hold"}, .rails = true}).starts_with("--rails needs phase"));
   CHECK(refusal({.policies = {"hodl"}}).starts_with("--policy: "));
 }
 
-TEST_CASE("pictures show ours first, then hold, then others, and what is fixed only by itself") {
+TEST_CASE("pictures show ours first, then hold, then others, and fixed limits only alone") {
   const auto names = [](const LineupOptions& options) {
     const Lineup lineup = line_up(options);
     std::string out;

@@ -21,7 +21,7 @@ std::optional<double> by_hour(const char* name, const std::vector<ReplaySums>& e
 
 }  // namespace
 
-TEST_CASE("every measure is found by its name, and no name is there twice") {
+TEST_CASE("every measure is found by its name, and names are unique") {
   std::set<std::string_view> names;
   for (const Measure& measure : all_measures()) {
     CHECK(find_measure(measure.name) == &measure);
@@ -37,7 +37,7 @@ TEST_CASE("ratios are means over executions by job, and ratios of sums by resour
   CHECK(by_job("samples_over", executions) == doctest::Approx(0.05));
 }
 
-TEST_CASE("by job they are those of mean_measures") {
+TEST_CASE("ratios by job equal those of mean_measures") {
   const std::vector<ReplaySums> executions = {sums(4, 3, 10), sums(5, 10, 40, 40), ReplaySums{}};
   const ReplayMeasures mean = mean_measures(executions);
   CHECK(by_job("alloc_vs_static", executions) == mean.alloc_vs_static);
@@ -54,12 +54,12 @@ TEST_CASE("counts are sums") {
   CHECK(by_job("windows", {sums(4, 0), sums(5, 2)}) == 8.0);
 }
 
-TEST_CASE("a gap to an oracle that needs the whole limit does not exist") {
+TEST_CASE("a gap to an oracle that needs the whole limit is not defined") {
   CHECK_FALSE(by_job("gap_to_oracle", {sums(10, 0, 10, 10)}).has_value());
   CHECK(by_job("gap_to_oracle", {sums(6, 0, 10, 2), sums(10, 0, 10, 10)}) == doctest::Approx(0.5));
 }
 
-TEST_CASE("an execution without demand and limit counts for no mean") {
+TEST_CASE("an execution without demand and limit does not count in means") {
   CHECK(by_job("alloc_vs_static", {sums(4, 0), ReplaySums{}}) == doctest::Approx(0.4));
   CHECK_FALSE(by_job("slack", {ReplaySums{}}).has_value());
   CHECK_FALSE(measured(std::vector<ReplaySums>{ReplaySums{}}));

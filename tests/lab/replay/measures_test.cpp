@@ -9,7 +9,7 @@ using doctest::Approx;
 
 namespace {
 
-// Ten seconds of a limit of 4 under an original of 8; the oracle would have given 2.
+// Ten seconds with a limit of 4 and an original of 8; the oracle allocates 2.
 ReplaySums ten_seconds() {
   return {.seconds = 10, .allocated = 40, .original = 80, .oracle = 20, .demanded = 15,
           .slack_seconds = 6, .overrun = 3, .samples = 10, .samples_over = 1,
@@ -30,7 +30,7 @@ TEST_CASE("measures are ratios of the sums") {
   CHECK(*measures.gap_to_oracle == Approx(1.0 / 3));
 }
 
-TEST_CASE("where the oracle needs the whole limit there is no gap to it") {
+TEST_CASE("an oracle that needs the whole limit has no gap") {
   ReplaySums sums = ten_seconds();
   sums.oracle = sums.original;
   CHECK_FALSE(measures_of(sums).gap_to_oracle);
@@ -49,7 +49,7 @@ TEST_CASE("sums add up: long executions weigh more by resource-hour, not by job"
   CHECK(both.windows_clean == 6);
 }
 
-TEST_CASE("an execution in which nothing was measured does not count") {
+TEST_CASE("an execution without measurements does not count") {
   const std::array executions{ten_seconds(), ReplaySums{}};
   CHECK(mean_measures(executions).alloc_vs_static == 0.5);
   CHECK(mean_measures(executions).gap_to_oracle == measures_of(ten_seconds()).gap_to_oracle);

@@ -10,7 +10,7 @@ namespace {
 
 using Values = std::vector<std::optional<double>>;
 
-// The definition, by looking at all pairs.
+// The definition, computed over all pairs.
 Values slowly(const std::vector<double>& seconds, const Values& values, double window) {
   Values maximum(values.size());
   for (std::size_t i = 0; i + 1 < values.size(); ++i) {
@@ -37,7 +37,7 @@ TEST_CASE("a window shorter than the cadence still sees the next sample") {
   CHECK(coming_maximum(std::vector<double>{0, 60, 120}, Values{1, 2, 3}, 10) == Values{2, 3, 3});
 }
 
-TEST_CASE("values that were not measured do not count") {
+TEST_CASE("absent values do not count") {
   const Values values{1, std::nullopt, 4, std::nullopt};
   CHECK(coming_maximum(std::vector<double>{0, 1, 2, 3}, values, 10) ==
         Values{4, 4, std::nullopt, std::nullopt});

@@ -28,7 +28,7 @@ TEST_CASE("shipped settings are discs with letters, the others dots, and the ora
   CHECK(has(text, "phase: 30 % allocated, 1 % of samples over."));
 }
 
-TEST_CASE("what was never over has a place of its own left of the decades") {
+TEST_CASE("points that are never over are left of the decades") {
   const std::string text = draw_pareto(plot());
   CHECK(has(text, ">never</text>"));
   CHECK(has(text, ">0.01 %</text>"));
@@ -36,13 +36,13 @@ TEST_CASE("what was never over has a place of its own left of the decades") {
   CHECK_FALSE(has(text, ">100 %</text>"));
 }
 
-TEST_CASE("more than a tenth over makes room for all") {
+TEST_CASE("the axis grows if more than a tenth is over") {
   ParetoPlot wide = plot();
   wide.curves[0].marks.push_back({0.5, 0.1});
   CHECK(has(draw_pareto(wide), ">100 %</text>"));
 }
 
-TEST_CASE("a plot without controls, oracle or violations is whole") {
+TEST_CASE("a plot without controls, oracle or violations is complete") {
   const std::string text =
       draw_pareto({.resource = "Memory", .source = "<a>\x1b", .subtitle = "", .oracle = {},
                    .controls = {}, .curves = {{"\"&\xff", {{0, 0}}, {}}}});
@@ -50,7 +50,7 @@ TEST_CASE("a plot without controls, oracle or violations is whole") {
   CHECK_FALSE(has(text, "reached without phases"));
 }
 
-TEST_CASE("as many curves as there may be have a letter each") {
+TEST_CASE("the maximum of curves have one letter each") {
   ParetoPlot many = plot();
   many.curves.assign(kMostParetoCurves, {"x", {{0.01, 0.5}}, 0});
   const std::string text = draw_pareto(many);

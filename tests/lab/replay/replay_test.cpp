@@ -23,13 +23,13 @@ std::shared_ptr<const PhaseEngine> default_engine() {
   return engine;
 }
 
-// A run of `service` that begins at `begin`.
+// A run of `service` that starts at `begin`.
 Execution run_of(std::string service, seconds begin, std::uint64_t seed = 1, int length = 360) {
   Execution execution = std::move(synthetic_trace(seed, length).executions.front());
   execution.service = std::move(service);
   for (TraceRow& row : execution.rows) {
     row.wall_time = WallTime(begin + row.time.time_since_epoch());
-    // So that no jump is more than the limit could be raised in time for.
+    // Thus the limit can be raised in time for every jump.
     row.sample.memory.anon_bytes = *row.sample.memory.anon_bytes / 8;
   }
   return execution;
@@ -64,7 +64,7 @@ double limit_sum(const ExecutionResult& result, std::size_t rows) {
 
 }  // namespace
 
-TEST_CASE("the user's limit is all there is to save from") {
+TEST_CASE("savings are relative to the user's limit") {
   const auto result = played(one_run(), kClosed, named("static"));
   REQUIRE(result.executions.size() == 1);
   for (const ReplaySums& sums : {result.executions[0].cpu, result.executions[0].memory}) {
@@ -76,10 +76,10 @@ TEST_CASE("the user's limit is all there is to save from") {
     CHECK(sums.writes_up + sums.writes_down + sums.would_oom == 0);
   }
   CHECK(result.executions[0].memory.windows_clean == 6);
-  CHECK(result.executions[0].cpu.windows_clean == 4);  // the recording passes its own limit
+  CHECK(result.executions[0].cpu.windows_clean == 4);  // the recording exceeds its own limit
 }
 
-TEST_CASE("replay puts in force what the daemon's pipeline wishes") {
+TEST_CASE("replay puts the recommendation of the daemon's pipeline in force") {
   for (const char* policy : {"hold", "sliding", "phase"}) {
     CAPTURE(policy);
     const ReplayInput input = one_run();
@@ -87,7 +87,7 @@ TEST_CASE("replay puts in force what the daemon's pipeline wishes") {
     const auto result = played(input, kOpen, named(policy));
     PipelineConfig config;
     config.policy = policy;
-    config.cpu_risk_factor = 1;  // there are no rails behind a bare policy
+    config.cpu_risk_factor = 1;  // a bare policy has no safety rules
     config.rails.at_risk_ratio = ClosedLoop{}.guard_threshold;
     auto pipeline = Pipeline::create(config, default_engine()).value();
     int said = 0;
@@ -99,7 +99,7 @@ TEST_CASE("replay puts in force what the daemon's pipeline wishes") {
       pipeline.step(tick);
       const Allocation& wish = pipeline.containers().at(0)->wish;
       const auto& limits = result.executions[0].limits;
-      // Rounded up to a microsecond of quota and a page.
+      // Limits are rounded up to a microsecond of quota and a page.
       if (wish.cpu) {
         CHECK(limits.cpu_cores[i] >= wish.cpu->value);
         CHECK(limits.cpu_cores[i] < wish.cpu->value + 1.1e-5);
@@ -115,14 +115,14 @@ TEST_CASE("replay puts in force what the daemon's pipeline wishes") {
   }
 }
 
-TEST_CASE("the same replay gives the same bits, another policy others") {
+TEST_CASE("the same replay gives the same bits, another policy different ones") {
   const ReplayInput input = one_run();
   const auto first = played(input, kClosed, named("hold"));
   CHECK(first.executions[0].crc == played(input, kClosed, named("hold")).executions[0].crc);
   CHECK(first.executions[0].crc != played(input, kClosed, named("sliding")).executions[0].crc);
 }
 
-TEST_CASE("a margin is added to what the policy wants, up to the limit") {
+TEST_CASE("a margin is added to the recommendation, up to the limit") {
   const ReplayInput input = one_run();
   const auto bare = played(input, kOpen, named("hold"));
   const auto wide = played(input, kOpen, named("hold", 0.1));
@@ -133,7 +133,7 @@ TEST_CASE("a margin is added to what the policy wants, up to the limit") {
   }
 }
 
-TEST_CASE("limits change on the grid of decisions alone") {
+TEST_CASE("limits change only on the grid of decisions") {
   ReplaySettings settings = kOpen;
   settings.step_seconds = 10;
   const auto result = played(one_run(), settings, named("sliding"));
@@ -147,8 +147,8 @@ TEST_CASE("limits change on the grid of decisions alone") {
   CHECK(changes > 5);
 }
 
-TEST_CASE("the guard raises where the policy was too low, and that is counted") {
-  // A job that works in bursts of which `hold` with a long memory knows nothing.
+TEST_CASE("the guard raises if the policy is too low, and the raise is counted") {
+  // A job with bursts that `hold` with a long memory does not know.
   ReplayInput input = one_run();
   auto& rows = input.executions[0].rows;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -159,7 +159,7 @@ TEST_CASE("the guard raises where the policy was too low, and that is counted") 
   const auto closed = played(input, kClosed, named("hold")).executions[0];
   CHECK(open.cpu.guard_raises == 0);
   CHECK(open.cpu.samples_over == 1);
-  CHECK(closed.cpu.samples_over == 2);  // of the first it saw only what the quota let through
+  CHECK(closed.cpu.samples_over == 2);  // of the first burst it saw only what the quota let through
   CHECK(closed.cpu.guard_raises > 3);
   CHECK(closed.cpu.backlog_core_seconds > 0);
   CHECK(open.cpu.backlog_core_seconds == 0);
@@ -168,15 +168,16 @@ TEST_CASE("the guard raises where the policy was too low, and that is counted") 
   CHECK(closed.memory.windows_clean == closed.memory.windows - 1);
 }
 
-TEST_CASE("what a run taught serves those that begin after it ended") {
+TEST_CASE("learned state of a run serves runs that begin after its end") {
   ReplayInput input = one_run();
   input.executions.push_back(run_of("job", seconds(400), 2));
   input.executions.push_back(run_of("job", seconds(100), 3));
   input.executions.push_back(run_of("other", seconds(400), 2));
   const auto runs = played(input, kClosed, named("phase")).executions;
-  constexpr std::size_t kStart = kWarmUpSamples;  // of who knows nothing
+  constexpr std::size_t kStart = kWarmUpSamples;  // of a policy without learned state
   CHECK(limit_sum(runs[1], kStart) < 0.9 * kStart * kGiB);
-  CHECK(limit_sum(runs[1], kStart) < limit_sum(runs[3], kStart));  // as cold as the first one
+  // without learned state, like the first one
+  CHECK(limit_sum(runs[1], kStart) < limit_sum(runs[3], kStart));
   CHECK(runs[1].crc != runs[3].crc);
 }
 
@@ -190,7 +191,7 @@ TEST_CASE("training runs serve all and are not scored") {
         limit_sum(untaught.executions[0], kWarmUpSamples));
 }
 
-TEST_CASE("rails keep the limits between the rules and the original") {
+TEST_CASE("safety rules keep limits between their floor and the original") {
   ReplayInput input;
   for (int i = 0; i < 3; ++i)
     input.executions.push_back(run_of("job", seconds(4000 * i), 5, 3600));
@@ -202,7 +203,7 @@ TEST_CASE("rails keep the limits between the rules and the original") {
   for (std::size_t i = 0; i < railed.size(); ++i) {
     CHECK(railed[i].cpu.writes_down + railed[i].memory.writes_down > 0);
     CHECK(railed[i].memory.would_oom == 0);
-    // In an hour: a quota comes down once a minute, memory once in ten seconds.
+    // Within an hour: a quota is lowered once a minute, memory once in ten seconds.
     CHECK(railed[i].cpu.writes_down <= 60);
     CHECK(railed[i].memory.writes_down <= 360);
     CHECK(railed[i].cpu.allocated > bare[i].cpu.allocated);
@@ -211,14 +212,14 @@ TEST_CASE("rails keep the limits between the rules and the original") {
   }
 }
 
-TEST_CASE("AI4DL's policies say what they miss") {
+TEST_CASE("AI4DL's policies report what they need") {
   const auto refused = replay(one_run(), kOpen, named("ai4dl-phase-compat"), false);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().kind == ErrorKind::invalid);
   CHECK(refused.error().text.find("--compat-model") != std::string::npos);
 }
 
-TEST_CASE("what AI4DL's training did not measure keeps its limit") {
+TEST_CASE("a resource that AI4DL's training did not measure keeps its limit") {
   ReplayInput input = one_run();
   Execution& taught = input.training.emplace_back(run_of("job", seconds(9000), 2));
   for (TraceRow& row : taught.rows) row.sample.memory.anon_bytes.reset();

@@ -42,7 +42,7 @@ struct Replays {
     REQUIRE_MESSAGE(ran.exit == 0, ran.err);
     return json::parse(ran.out);
   }
-  // The one line of a replay that must fail, printing nothing else.
+  // Returns the one line of a replay that must fail and print nothing else.
   std::string refused(int exit, const std::string& path, std::vector<std::string> more = {}) {
     const Ran ran = replay(path, std::move(more));
     CHECK(ran.exit == exit);
@@ -86,7 +86,8 @@ TEST_CASE_FIXTURE(Replays, "replay --svg makes the golden pictures") {
   CHECK(std::filesystem::exists(pictures + "/execution-01-job-1.svg"));
 }
 
-TEST_CASE_FIXTURE(Replays, "plot --kind replay draws the limits of phase, of all or of one") {
+TEST_CASE_FIXTURE(Replays,
+                  "plot --kind replay draws the limits of phase, of all executions or of one") {
   const std::string picture = command.directory() / "out.svg";
   const auto plot = [&](std::vector<std::string> more) {
     more.insert(more.begin(), {"plot", kGolden + "replay.csv", "--kind", "replay", "--model", model,
@@ -125,7 +126,7 @@ TEST_CASE_FIXTURE(Replays, "two replays print the same bytes") {
   CHECK(first.out == replay(kGolden + "replay.csv", words).out);
 }
 
-TEST_CASE_FIXTURE(Replays, "all leaves out what cannot run, and says so in one line") {
+TEST_CASE_FIXTURE(Replays, "all leaves out policies that cannot run, with one line") {
   const Ran ran = replay(kGolden + "replay.csv", {"--policy", "all", "-o", "csv"});
   CHECK(ran.exit == 0);
   CHECK(one_line(ran.err));
@@ -135,7 +136,7 @@ TEST_CASE_FIXTURE(Replays, "all leaves out what cannot run, and says so in one l
   CHECK_FALSE(has(ran.out, "ai4dl-phase-compat"));
 }
 
-TEST_CASE_FIXTURE(Replays, "a policy that cannot run and was asked for exits with 6") {
+TEST_CASE_FIXTURE(Replays, "a named policy that cannot run exits with 6") {
   CHECK(has(refused(6, kGolden + "replay.csv", {"--policy", "ai4dl-phase-compat"}),
             "--compat-model"));
 }
@@ -148,12 +149,12 @@ TEST_CASE_FIXTURE(Replays, "assertions that hold exit with 0, others with 8 and 
   const Ran ran = replay(path, {"--assert", "static.cpu.alloc_vs_static < 50 %"});
   CHECK(ran.exit == 8);
   CHECK(has(ran.err, "assertion failed: static.cpu.alloc_vs_static < 50 % (left 1, right 0.5)"));
-  CHECK(has(ran.out, "0 of 1 assertion hold"));
+  CHECK(has(ran.out, "assertions that hold: 0 of 1"));
   CHECK(refused(2, path, {"--assert", "vpa.cpu.slack > 0"}).find("policy") != std::string::npos);
   refused(2, path, {"--assert", "1 <"});
 }
 
-TEST_CASE_FIXTURE(Replays, "--compare tells both sides at matched violations") {
+TEST_CASE_FIXTURE(Replays, "--compare prints both sides at matched violations") {
   const json body = replay_json({"--policy", "hold", "--compare", "hold", "controls"});
   CHECK(body["compare"]["a"] == "hold");
   CHECK(body["compare"]["b"] == "controls");
@@ -162,7 +163,7 @@ TEST_CASE_FIXTURE(Replays, "--compare tells both sides at matched violations") {
   CHECK(has(refused(2, kGolden + "replay.csv", {"--compare", "hold", "hodl"}), "did you mean"));
 }
 
-TEST_CASE_FIXTURE(Replays, "rails are a policy of their own beside ours") {
+TEST_CASE_FIXTURE(Replays, "a policy with rails appears beside the one without") {
   const json body = replay_json({"--policy", "phase", "--rails"});
   CHECK(body["policies"].size() == 4);
   CHECK(body["policies"][2]["name"] == "phase+rails");
@@ -175,12 +176,12 @@ TEST_CASE_FIXTURE(Replays, "rails are a policy of their own beside ours") {
             "give --rails"));
 }
 
-TEST_CASE_FIXTURE(Replays, "CPU is never out of memory, and a claim may say so") {
+TEST_CASE_FIXTURE(Replays, "a claim may say that CPU has no OOM") {
   CHECK(replay(kGolden + "replay.csv", {"--policy", "hold", "--assert",
                                         "hold.cpu.would_oom == 0"}).exit == 0);
 }
 
-TEST_CASE_FIXTURE(Replays, "models that do not fit what they are named for exit with 6") {
+TEST_CASE_FIXTURE(Replays, "models that do not fit their option exit with 6") {
   CHECK(has(refused(6, kGolden + "replay.csv", {"--compat-model", model}), "imported from AI4DL"));
   Model columns = small_model();
   for (FeatureSchema::Entry& entry : columns.schema.entries)
@@ -190,13 +191,13 @@ TEST_CASE_FIXTURE(Replays, "models that do not fit what they are named for exit 
   REQUIRE(save_model(columns, path));
   const Ran ran = command.run({"replay", kGolden + "replay.csv", "--model", path, "--rails"});
   CHECK(ran.exit == 6);
-  CHECK(has(ran.err, "--rails needs a model that the daemon could have"));
+  CHECK(has(ran.err, "--rails needs a model that the daemon can use"));
 }
 
-TEST_CASE_FIXTURE(Replays, "earlier runs teach: the limit is not that of the user at the start") {
+TEST_CASE_FIXTURE(Replays, "earlier runs are learned from: the first limit is not the user's") {
   const auto phase = [](const json& body) { return body["policies"][0]["alloc_vs_static"]; };
   const json cold = replay_json({"--policy", "phase"});
-  const std::string other = command.directory() / "other.csv";  // another day, the same work
+  const std::string other = command.directory() / "other.csv";  // the same work on another day
   std::string text = content(kGolden + "replay.csv");
   for (std::size_t at = text.find("\n1"); at != std::string::npos; at = text.find("\n1", at + 1))
     text.replace(at, 2, "\n9");
@@ -206,7 +207,8 @@ TEST_CASE_FIXTURE(Replays, "earlier runs teach: the limit is not that of the use
   CHECK(warm["hashes"]["training"].size() == 1);
 }
 
-TEST_CASE_FIXTURE(Replays, "without --model the default one serves, also before it is installed") {
+TEST_CASE_FIXTURE(Replays,
+                  "without --model the default model is used, even before it is installed") {
   const auto run = [&](std::vector<std::string> more) {
     more.insert(more.begin(), {"replay", kGolden + "replay.csv", "-o", "csv"});
     return command.run(more);
@@ -218,7 +220,7 @@ TEST_CASE_FIXTURE(Replays, "without --model the default one serves, also before 
   CHECK(run({"--policy", "phase", "--model", command.directory() / "none.json"}).exit == 6);
 }
 
-TEST_CASE_FIXTURE(Replays, "replay needs traces or the history of a daemon that answers") {
+TEST_CASE_FIXTURE(Replays, "replay needs traces or the history of a running daemon") {
   const Ran nothing = command.run({"replay"});
   CHECK(nothing.exit == 2);
   CHECK(has(nothing.err, "--host"));
@@ -249,7 +251,7 @@ TEST_CASE_FIXTURE(Replays, "a failed replay leaves no directory and no pictures"
   CHECK_FALSE(std::filesystem::exists(pictures));
 }
 
-TEST_CASE_FIXTURE(Replays, "words out of bounds exit with 2 and tell the bounds") {
+TEST_CASE_FIXTURE(Replays, "arguments out of bounds exit with 2 and the bounds") {
   const std::string path = kGolden + "replay.csv";
   CHECK(has(refused(2, path, {"--window", "0s"}), "--window 0s: must be a duration from 1 s"));
   CHECK(has(refused(2, path, {"--window", "10"}), "such as 10m"));
@@ -265,11 +267,10 @@ TEST_CASE_FIXTURE(Replays, "words out of bounds exit with 2 and tell the bounds"
   CHECK(command.run({"replay"}).exit == 2);
 }
 
-TEST_CASE_FIXTURE(Replays, "a trace that measured nothing, or only once, exits with 6") {
+TEST_CASE_FIXTURE(Replays, "a trace with no or one measurement exits with 6") {
   const std::pair<std::string, const char*> cases[] = {
       {"timestamp,pod.id\n1,a\n2,a\n", "t.csv: no row has CPU use"},
-      {kHeader + "1,s,a,,1,9,\n",
-       "t.csv: nothing to replay: no two rows that follow each other tell"}};
+      {kHeader + "1,s,a,,1,9,\n", "t.csv: nothing to replay: no two successive rows have"}};
   for (const auto& [text, why] : cases)
     for (const char* policy : {"hold", "all"})
       CHECK(has(refused(6, trace(text), {"--policy", policy, "--closed-loop", "--svg", pictures}),
@@ -277,7 +278,7 @@ TEST_CASE_FIXTURE(Replays, "a trace that measured nothing, or only once, exits w
   CHECK_FALSE(std::filesystem::exists(pictures));
 }
 
-TEST_CASE_FIXTURE(Replays, "pictures of an earlier replay go, and no other files") {
+TEST_CASE_FIXTURE(Replays, "pictures of an earlier replay are removed, and no other files") {
   const std::vector<std::string> words = {"--policy", "hold", "--svg", pictures};
   const auto there = [&](const char* name) {
     return std::filesystem::exists(pictures + "/" + name);
@@ -305,8 +306,9 @@ TEST_CASE_FIXTURE(Replays, "pictures of an earlier replay go, and no other files
     CHECK_MESSAGE(there(kept), kept);
 }
 
-TEST_CASE_FIXTURE(Replays, "an earlier picture that cannot be removed costs a line, no result") {
-  // Only root can own a file that its child may not remove.
+TEST_CASE_FIXTURE(Replays,
+                  "an earlier picture that cannot be removed causes one line and no failure") {
+  // Only root can create a file that its child may not remove.
   if (::geteuid() != 0) return;
   const std::vector<std::string> words = {"--policy", "hold", "--svg", pictures};
   std::string text = "timestamp,service,pod.id,cpu.num.cores,cpu.usage.cores\n";
@@ -316,8 +318,9 @@ TEST_CASE_FIXTURE(Replays, "an earlier picture that cannot be removed costs a li
   const std::string earlier = pictures + "/execution-01-other.svg";
   for (std::size_t at; (at = text.find(",other,")) != text.npos;) text.replace(at, 7, ",third,");
   REQUIRE(replace_file(path, text));
-  // In a sticky folder only an owner removes, or a capability that the child gives up. It stays
-  // root for all the rest: another user might not reach the tree. Below sudo it trusts the caller.
+  // In a sticky folder only the owner, or a process with a capability, may remove a file; the child
+  // drops that capability. It stays root otherwise, because another user might not reach the tree.
+  // Under sudo it trusts the calling user.
   for (const std::string& theirs : {pictures, earlier})
     REQUIRE(::chown(theirs.c_str(), 65534, 65534) == 0);
   REQUIRE(::chmod(pictures.c_str(), 01777) == 0);
@@ -331,16 +334,16 @@ TEST_CASE_FIXTURE(Replays, "an earlier picture that cannot be removed costs a li
   CHECK(std::filesystem::exists(pictures + "/execution-01-third.svg"));
 }
 
-TEST_CASE_FIXTURE(Replays, "a recording that is replayed is not learned from, by name or by copy") {
+TEST_CASE_FIXTURE(Replays, "a recording cannot be replayed and learned from, by name or by copy") {
   const std::string copy = command.directory() / "copy.csv", link = command.directory() / "l.csv";
   REQUIRE(replace_file(copy, content(kGolden + "replay.csv")));
   std::filesystem::create_symlink(kGolden + "replay.csv", link);
   for (const std::string& same : {kGolden + "replay.csv", copy, link})
     CHECK(has(refused(6, kGolden + "replay.csv", {"--train", same}),
-              same + ": --train has the same recording as " + kGolden + "replay.csv"));
+              same + ": --train contains the same recording as " + kGolden + "replay.csv"));
 }
 
-TEST_CASE_FIXTURE(Replays, "an execution that is replayed is not learned from, in part neither") {
+TEST_CASE_FIXTURE(Replays, "an execution cannot be replayed and learned from, not even a part") {
   const std::string path = command.directory() / "part.csv";
   const auto train_on = [&](const std::string& text) {
     REQUIRE(replace_file(path, text));
@@ -355,8 +358,8 @@ TEST_CASE_FIXTURE(Replays, "an execution that is replayed is not learned from, i
     CHECK(ran.exit == 6);
     CHECK(ran.out.empty());
     CHECK_MESSAGE(one_line(ran.err), ran.err);
-    CHECK(has(ran.err, path + ": --train has execution \"job-2\" at the time at which " +
-                           kGolden + "replay.csv replays it: it would know its own future"));
+    CHECK(has(ran.err, path + ": --train has execution \"job-2\" at the time at which " + kGolden +
+                           "replay.csv replays it; the policy would know the future"));
   }
   for (const char* rows : {"1200,train,job-2,4,1\n1299,train,job-2,4,1\n",
                            "1450,train,job-2,4,1\n1451,train,job-2,4,1\n",
@@ -367,7 +370,7 @@ TEST_CASE_FIXTURE(Replays, "an execution that is replayed is not learned from, i
   }
 }
 
-TEST_CASE_FIXTURE(Replays, "a model that was trained on what is replayed is told of, in one line") {
+TEST_CASE_FIXTURE(Replays, "a model trained on the replayed trace is reported in one line") {
   const std::string path = kGolden + "replay.csv";
   const Ran before = replay(path, {"--policy", "phase,hold"});
   REQUIRE(before.exit == 0);
@@ -382,25 +385,26 @@ TEST_CASE_FIXTURE(Replays, "a model that was trained on what is replayed is told
   CHECK(ran.out == before.out);
   CHECK(ran.err == "cgphase: replay: " + model + " was trained on " + path +
                        ", which is replayed: it knows its future\n");
-  CHECK(replay(path, {"--policy", "hold"}).err.empty());  // it is not asked
+  CHECK(replay(path, {"--policy", "hold"}).err.empty());  // no policy uses the model
   CHECK_FALSE(replay(path, {"--policy", "hold", "--compare", "phase", "hold"}).err.empty());
 }
 
-TEST_CASE_FIXTURE(Replays, "what tells neither limit nor host is measured by its use, aloud") {
+TEST_CASE_FIXTURE(Replays,
+                  "an execution without limit and host is measured by its use, with a message") {
   std::string text = "timestamp,service,pod.id,cpu.usage.cores,mem.working.set,host.memory\n";
   for (int i = 0; i < 30; ++i)
     text += std::to_string(i) + ",s,a,0." + std::to_string(1 + i % 9) + ",1000000,8000000\n";
   const Ran ran = replay(trace(text), {"--policy", "static"});
   CHECK(ran.exit == 0);
   CHECK(one_line(ran.err));
-  CHECK(has(ran.err, "neither a limit nor the host is told for the CPU of 1 of 1 execution: "));
+  CHECK(has(ran.err, "no limit and no host size is recorded for the CPU of 1 of 1 execution; "));
   const Ran lines = replay(trace(text), {"--policy", "static", "-o", "jsonl"});
   CHECK(lines.err.empty());
   CHECK(has(lines.out, "\"original_from\":\"largest use\",\"overrun_area\""));
   CHECK(has(lines.out, "\"original_from\":\"host\""));
 }
 
-TEST_CASE_FIXTURE(Replays, "rails have the daemon's threshold, or one that is told, and no step") {
+TEST_CASE_FIXTURE(Replays, "rails use the daemon's threshold or a given one, and no step") {
   const auto threshold = [&](std::vector<std::string> more) {
     more.insert(more.begin(), {"--policy", "phase", "--rails", "--closed-loop"});
     const json body = replay_json(more);
@@ -413,7 +417,7 @@ TEST_CASE_FIXTURE(Replays, "rails have the daemon's threshold, or one that is to
             "--rails decides at each row"));
 }
 
-TEST_CASE_FIXTURE(Replays, "hostile names of executions make harmless names of files") {
+TEST_CASE_FIXTURE(Replays, "hostile names of executions become harmless file names") {
   std::string text = kHeader;
   for (int i = 0; i < 30; ++i)
     text += std::to_string(i) + ",s,../../<b>\x1b,2,1,1000000,4000000\n";
@@ -423,7 +427,7 @@ TEST_CASE_FIXTURE(Replays, "hostile names of executions make harmless names of f
   CHECK(xml_fault(picture) == "");
 }
 
-TEST_CASE_FIXTURE(Replays, "on recorded executions hold gives back CPU and memory") {
+TEST_CASE_FIXTURE(Replays, "hold saves CPU and memory on recorded executions") {
   const Ran ran = command.run({"replay", kRecorded + "train-15-heldout.csv.gz",
                                kRecorded + "batch-15-heldout.csv.gz", "--policy", "hold",
                                "--closed-loop", "--assert", "hold.cpu.alloc_vs_static < 60%",

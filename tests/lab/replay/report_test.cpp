@@ -48,7 +48,7 @@ TEST_CASE("main values are weighted by job, counts are sums and whole numbers") 
   CHECK(cpu["bootstrap"]["alloc_vs_static"] == json::array({0.4, 0.5}));
 }
 
-TEST_CASE("the closed loop adds its measures, and without it they are not there") {
+TEST_CASE("the closed loop adds its measures, which are absent without it") {
   ReplayReport closed = report();
   closed.settings.loop.enabled = true;
   for (const char* key :
@@ -59,7 +59,7 @@ TEST_CASE("the closed loop adds its measures, and without it they are not there"
   CHECK(parsed(closed)["policies"][0]["time_to_raise_ms"] == 100);
 }
 
-TEST_CASE("hashes are those of files, of the model and of the decisions") {
+TEST_CASE("hashes cover files, the model and the decisions") {
   const json hashes = parsed(report())["hashes"];
   CHECK(hashes["traces"][0] == json{{"path", "a.csv"}, {"crc32c", "00001234"}});
   CHECK(hashes["model"] == "0000abcd");
@@ -73,7 +73,7 @@ TEST_CASE("hashes are those of files, of the model and of the decisions") {
   CHECK(changed["policies"][1] != hashes["policies"][1]);
 }
 
-TEST_CASE("a resource that was not measured has no entries, an oracle like the limit no gap") {
+TEST_CASE("an unmeasured resource has no entries, and an oracle at the limit has no gap") {
   ReplayReport made = report();
   made.results = {result("hold", 0.05, {sums(10, 0, 10, 10)})};
   const json body = parsed(made);
@@ -86,7 +86,7 @@ TEST_CASE("one execution has no intervals") {
   ReplayReport made = report();
   made.results = {result("hold", 0, {sums(4, 0)})};
   CHECK(parsed(made)["policies"][0]["bootstrap"]["slack"].is_null());
-  CHECK(has(replay_text(made, {}), "One execution: no telling"));
+  CHECK(has(replay_text(made, {}), "One execution: no confidence intervals"));
 }
 
 TEST_CASE("hostile names are escaped") {
@@ -109,7 +109,7 @@ TEST_CASE("without a legend CSV has no heading") {
   CHECK(replay_csv(report(), false).starts_with("phase,0.0,cpu,0.45,"));
 }
 
-TEST_CASE("JSON lines have each execution under each policy, and what it is measured by") {
+TEST_CASE("JSON lines have each execution under each policy, with its reference") {
   ReplayReport made = report();
   made.results[0].executions[1].memory_by = Yardstick::largest_use;
   const std::string text = replay_jsonl(made);
@@ -127,7 +127,7 @@ TEST_CASE("JSON lines have each execution under each policy, and what it is meas
   CHECK(lines[7]["name"] == "static");
 }
 
-TEST_CASE("what is measured by the largest use in it is told aloud") {
+TEST_CASE("executions measured by their largest use are reported") {
   ReplayReport made = report();
   CHECK(measured_by_use(made).empty());
   made.results[0].executions[0].cpu_by = Yardstick::host;
@@ -135,10 +135,10 @@ TEST_CASE("what is measured by the largest use in it is told aloud") {
   made.results[0].executions[0].cpu_by = Yardstick::largest_use;
   made.results[0].executions[1].memory_by = Yardstick::largest_use;
   CHECK(has(measured_by_use(made),
-            "told for the CPU of 1 and the memory of 1 of 2 executions: the largest use"));
+            "recorded for the CPU of 1 and the memory of 1 of 2 executions; the largest"));
 }
 
-TEST_CASE("the first sentence answers what would be saved, and at what risk") {
+TEST_CASE("the first sentence says what would be saved and at what risk") {
   CHECK(replay_text(report(), {}).starts_with(
       "phase would have given back 55 % of the CPU and 35 % of the memory of 2 executions (3 min "
       "20 s); over its limit: 1.0 % of the CPU samples, 0 % of the memory samples; out of memory "
@@ -149,26 +149,26 @@ TEST_CASE("the first sentence answers what would be saved, and at what risk") {
   CHECK(has(replay_text(safe, {}), "it would never have run out of memory"));
 }
 
-TEST_CASE("the table has a row per policy and resource, twice, and the share that is censored") {
+TEST_CASE("both tables have a row per policy and resource, and the censored share follows") {
   const std::string text = replay_text(report(), {});
   CHECK_MESSAGE(has(text, "\nmemory    phase        65 %   56 %   50 %    0 %  100 %      0 %    2"
                           "   4     2\n"),
                 text);
   CHECK(has(text, "weighted by resource-hour"));
-  CHECK(has(text, "0 % of the CPU samples and 2.5 % of the memory samples had come up against"));
+  CHECK(has(text, "0 % of the CPU samples and 2.5 % of the memory samples reached their limit"));
   TextStyle bare;
   bare.legend = false;
   CHECK_FALSE(has(replay_text(report(), bare), "ALLOCATED"));
 }
 
-TEST_CASE("margins have a column where there are several") {
+TEST_CASE("several margins have a column") {
   ReplayReport made = report();
   made.results.push_back(result("phase", 0.05, {sums(4, 0), sums(5, 2)}));
   CHECK_FALSE(has(replay_text(report(), {}), "MARGIN"));
   CHECK(has(replay_text(made, {}), "MARGIN"));
 }
 
-TEST_CASE("a comparison is told with both sides, and assertions with how many hold") {
+TEST_CASE("a comparison shows both sides, and assertions show how many hold") {
   ReplayReport made = report();
   const Sweep a{"phase", {{"risk 0.1 %", {sums(4, 0)}, {}}}, 0};
   const Sweep b{"controls", {{"hold", {sums(6, 0)}, {}}}, {}};
@@ -177,7 +177,7 @@ TEST_CASE("a comparison is told with both sides, and assertions with how many ho
   const std::string text = replay_text(made, {});
   CHECK(has(text, "A is phase, B is controls"));
   CHECK(has(text, "0 % (as shipped)"));
-  CHECK(has(text, "1 of 2 assertions hold"));
+  CHECK(has(text, "assertions that hold: 1 of 2"));
   const json body = parsed(made);
   CHECK(body["compare"]["resources"][0]["at"][0]["ratio"] == doctest::Approx(0.5));
   CHECK(body["compare"]["resources"][0]["at"][3]["shipped"] == true);

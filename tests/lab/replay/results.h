@@ -1,4 +1,4 @@
-// Replays made up by hand.
+// Replay results made by hand.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace cgphase::test {
 
-// 100 samples of 1 s in four windows, of a limit of `original`; `over` samples above what was
-// allocated.
+// 100 samples of 1 s in four windows, with a limit of `original`; `over` samples exceed the
+// allocation.
 inline ReplaySums sums(double allocated, std::int64_t over, double original = 10,
                        double oracle = 2) {
   return {.seconds = 100, .allocated = 100 * allocated, .original = 100 * original,

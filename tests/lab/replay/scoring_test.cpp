@@ -20,12 +20,12 @@ constexpr ReplaySettings kSettings{.loop = {.enabled = true}, .window_seconds = 
 
 }  // namespace
 
-TEST_CASE("without a step every sample decides") {
+TEST_CASE("without a step there is a decision at every sample") {
   DecisionGrid grid(0, 1);
   for (const double seconds : {0.0, 0.1, 5.0}) CHECK(grid.due(seconds));
 }
 
-TEST_CASE("with a step the sample nearest to each multiple decides") {
+TEST_CASE("with a step there is a decision at the sample nearest to each multiple") {
   DecisionGrid grid(10, 1);
   CHECK(grid.due(100));
   CHECK_FALSE(grid.due(101));
@@ -33,30 +33,30 @@ TEST_CASE("with a step the sample nearest to each multiple decides") {
   CHECK(grid.due(109.6));
   CHECK_FALSE(grid.due(110.6));
   CHECK(grid.due(120));
-  CHECK(grid.due(155));  // a gap: the multiples in it are lost
+  CHECK(grid.due(155));  // multiples within a gap are skipped
   CHECK_FALSE(grid.due(158));
   CHECK(grid.due(160));
 }
 
-TEST_CASE("a gap of a hundred years is one stride of the grid") {
+TEST_CASE("a gap of a hundred years is one step of the grid") {
   DecisionGrid grid(0.001, 1);
   CHECK(grid.due(0));
   CHECK(grid.due(4e9));
   CHECK(grid.due(4e9 + 1));
 }
 
-TEST_CASE("served CPU time is what was asked for less what waits, and never falls") {
+TEST_CASE("served CPU time is demand minus backlog, and never falls") {
   ServedUsage used;
   CHECK(used.at(1'000'000, 0) == 1'000'000);
   CHECK(used.at(3'000'000, 0.5) == 2'500'000);
   CHECK(used.at(3'100'000, 1) == 2'500'000);
   CHECK(used.at(4'000'000, 0) == 4'000'000);
-  CHECK(used.at(10, 0) == 10);  // the counter began anew
+  CHECK(used.at(10, 0) == 10);  // the counter was restarted
   CHECK_FALSE(used.at(std::nullopt, 0));
-  CHECK(ServedUsage().at(10, 1e19) == 0);  // more waits than 64 bits hold
+  CHECK(ServedUsage().at(10, 1e19) == 0);  // a backlog beyond 64 bits
 }
 
-TEST_CASE("a sample is over when it passes the limit decided before, raised since or not") {
+TEST_CASE("a sample is over if it exceeds the limit decided before, raised since or not") {
   const auto points = points_with({0.5, 1.5, 1.5});
   ResourceScore score(kSettings, Resource::cpu, 2, points);
   score.advance(0);
@@ -69,7 +69,7 @@ TEST_CASE("a sample is over when it passes the limit decided before, raised sinc
   CHECK(sums.samples == 3);
   CHECK(sums.samples_over == 1);
   CHECK(sums.writes_down == 1);
-  CHECK(sums.writes_up == 0);  // the guard's raises are its own
+  CHECK(sums.writes_up == 0);  // raises of the guard are not counted here
   CHECK(sums.guard_raises >= 3);
   CHECK(sums.windows == 2);
   CHECK(sums.windows_clean == 1);  // a window ends with its last moment: (0, 2] and (2, 4]
@@ -97,7 +97,7 @@ TEST_CASE("limits are rounded up to a microsecond of quota or a page, above a fl
   CHECK(memory.limit() == ResourceScore::kMemoryFloorBytes);
 }
 
-TEST_CASE("the working set may pass a limit that the need does not") {
+TEST_CASE("the working set may exceed a limit that the need does not") {
   auto points = points_with({0.5, 0.5});
   points[2].working_set_bytes = 2.9e9;
   ResourceScore memory(kSettings, Resource::memory, 3e9, points);
@@ -116,11 +116,11 @@ TEST_CASE("oracle-max is summed on the grid of decisions") {
     score.advance(i);
     score.decide(i);
   }
-  // Windows of 2 s ahead of 0, 1, 2 and 3 s: 1.5, 1.5, 0.5, 0.5.
+  // Windows of 2 s from 0, 1, 2 and 3 s: 1.5, 1.5, 0.5, 0.5.
   CHECK(score.sums().oracle == Approx(4));
 }
 
-TEST_CASE("a gap is nobody's time") {
+TEST_CASE("a gap counts for nothing") {
   auto points = points_with({0.5, 0.5, 0.5});
   points[2].interval_seconds = 0;
   points[2].cpu_cores.reset();

@@ -50,7 +50,7 @@ TEST_CASE("statistics of a phase are mean and deviation over all of its samples"
   CHECK(seen >= 3);
 }
 
-TEST_CASE("what training did not measure in a phase has no mean, rather than one of zero") {
+TEST_CASE("a resource not measured in a phase has no mean instead of zero") {
   std::vector<Execution> training{synthetic_trace(1).executions[0]};
   for (TraceRow& row : training[0].rows) row.sample.memory.anon_bytes.reset();
   const auto trained = TrainedStatistics::create(training, own_engine(), false).value();

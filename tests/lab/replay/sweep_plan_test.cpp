@@ -6,7 +6,7 @@
 
 using namespace cgphase;
 
-TEST_CASE("ours are swept over the risk, and shipped with that of the settings") {
+TEST_CASE("our policies are swept over the risk, and that of the settings is shipped") {
   ReplaySettings settings;
   settings.risk = 0.001;
   const SweepPlan plan = sweep_plan({"phase", {}}, settings);
@@ -17,7 +17,7 @@ TEST_CASE("ours are swept over the risk, and shipped with that of the settings")
   for (const Entrant& entrant : plan.entrants) CHECK(entrant.contender.margin == 0);
 }
 
-TEST_CASE("a risk of the user's own is among those tried, in its place") {
+TEST_CASE("the user's risk is among those tried, in order") {
   ReplaySettings settings;
   settings.risk = 0.003;
   const SweepPlan plan = sweep_plan({"phase", {}}, settings);
@@ -25,7 +25,7 @@ TEST_CASE("a risk of the user's own is among those tried, in its place") {
   CHECK(plan.entrants[*plan.shipped + 1].settings.risk == 0.005);
 }
 
-TEST_CASE("all others are swept over the margin, and shipped without one") {
+TEST_CASE("other policies are swept over the margin, and no margin is shipped") {
   const SweepPlan plan = sweep_plan({"hold", {{"window", 20}}}, {});
   CHECK(plan.name == "hold:window=20");
   CHECK(plan.entrants.front().contender.margin == -0.3);
@@ -34,7 +34,7 @@ TEST_CASE("all others are swept over the margin, and shipped without one") {
   CHECK(plan.names.back() == "margin +100 %");
 }
 
-TEST_CASE("the user's limit and the oracles are as they are") {
+TEST_CASE("the user's limit and the oracles are not swept") {
   CHECK(sweep_plan({"static", {}}, {}).entrants.size() == 1);
   CHECK(sweep_plan({"oracle-max", {}}, {}).shipped == 0);
 }
@@ -47,7 +47,7 @@ TEST_CASE("the controls are many, and none of them is shipped") {
   CHECK_FALSE(plan.shipped.has_value());
 }
 
-TEST_CASE("a contest makes an equal replay once") {
+TEST_CASE("a contest runs equal replays once") {
   Contest contest;
   const std::size_t first = contest.enter({{{"hold", {}}, 0}, {}});
   CHECK(contest.enter({{{"hold", {}}, 0.1}, {}}) != first);

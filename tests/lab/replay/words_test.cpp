@@ -16,13 +16,13 @@ std::vector<std::string> policies(const char* text) {
 
 }  // namespace
 
-TEST_CASE("a share is a number, or a percent") {
+TEST_CASE("a share is a number or a percentage") {
   CHECK(parse_share("0.001", 0, 1) == 0.001);
   CHECK(parse_share("0.1%", 0, 1) == 0.1 / 100);
   CHECK(parse_share(" 95 % ", 0, 1) == 0.95);
 }
 
-TEST_CASE("a share out of bounds, or none at all, is refused with bounds and an example") {
+TEST_CASE("a share out of bounds, or not a share, is refused with bounds and an example") {
   CHECK(parse_share("2", 0, 1).error().text ==
         "2: must be a share from 0 % to 100 %, such as 10 %");
   for (const char* text : {"", "%", "nan", "1e999", "-1%", "a"})
@@ -35,14 +35,14 @@ TEST_CASE("durations have a unit and bounds") {
   for (const char* text : {"10", "0s", "2h", "", "-1s"}) CHECK_FALSE(parse_seconds(text, 1, 3600));
 }
 
-TEST_CASE("margins are percents, each once, with or without the sign") {
+TEST_CASE("margins are percentages, distinct, with or without the sign") {
   CHECK(parse_margins("0,5,10") == std::vector<double>{0, 0.05, 0.1});
   CHECK(parse_margins("-30%, 5 %,5") == std::vector<double>{-0.3, 0.05});
   for (const char* text : {"", "5,", "-91", "1001", "x"}) CHECK_FALSE(parse_margins(text));
   CHECK(parse_margins("-90,1000"));
 }
 
-TEST_CASE("a comma ends a policy, but not where a parameter follows") {
+TEST_CASE("a comma ends a policy unless a parameter follows") {
   CHECK(policies("phase,hold") == std::vector<std::string>{"phase", "hold"});
   CHECK(policies("hold:margin=1.05,window=120,static") ==
         std::vector<std::string>{"hold:margin=1.05,window=120", "static"});
