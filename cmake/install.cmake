@@ -25,6 +25,8 @@ install(FILES packaging/completions/cgphase.bash
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME cgphase)
 install(FILES packaging/completions/cgphase.zsh
   DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions RENAME _cgphase)
+install(FILES packaging/completions/cgphase.fish
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
 # Man pages, where scdoc is there; that of the configuration is made of its defaults.
 find_program(CGPHASE_SCDOC scdoc)

@@ -1,7 +1,8 @@
-// completion: what completes this command in a shell, for who has not installed the package.
+// completion: prints the shell completion script, for use without the package.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "cli/commands/embedded_files.h"
 #include "cli/commands/verbs.h"
@@ -11,14 +12,16 @@
 namespace cgphase {
 
 void add_completion_verb(CLI::App& app, const CommonOptions&, int& exit_code) {
-  CLI::App* const verb = app.add_subcommand("completion", "What completes this command in a shell");
+  CLI::App* const verb = app.add_subcommand("completion", "Print a shell completion script");
   const auto shell = std::make_shared<std::string>();
-  verb->add_option("shell", *shell, "bash or zsh")
+  verb->add_option("shell", *shell, "Shell")
       ->required()
-      ->check(CLI::IsMember({"bash", "zsh"}));
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   verb->callback([shell, &exit_code] {
-    const std::string text(*shell == "bash" ? bash_completion() : zsh_completion());
-    exit_code = finish(emit(text, ""));
+    const std::string_view text = *shell == "bash"  ? bash_completion()
+                                  : *shell == "zsh" ? zsh_completion()
+                                                    : fish_completion();
+    exit_code = finish(emit(std::string(text), ""));
   });
 }
 

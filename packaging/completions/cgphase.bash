@@ -1,10 +1,10 @@
-# bash completion for cgphase(1). Verbs, options and their words are those of its own --help, so that
-# this file needs no change when a verb gets a new one; containers are those that the daemon sees.
+# bash completion for cgphase(1). It takes verbs, options and their values from --help, so a new
+# option needs no change here. Containers come from the daemon.
 # shellcheck shell=bash
 
 _cgphase_verbs() { cgphase "$@" --help 2>/dev/null | sed -n '/^Subcommands:/,$s/^  \([a-z]*\) .*/\1/p'; }
 _cgphase_options() { cgphase "$@" --help 2>/dev/null | grep -oE -- '(^  |,)--?[a-z][a-z-]*' | tr -d ' ,'; }
-# Words that the option $1 of a verb may have: those in braces behind it.
+# Values of the option $1 of a verb: the words in braces after it.
 _cgphase_words() {
   local option=$1
   shift
@@ -12,8 +12,8 @@ _cgphase_words() {
 }
 _cgphase_containers() { cgphase list -o csv --no-legend 2>/dev/null | cut -d, -f1 | tr -d '"'; }
 
-# Those that begin with `word`. A name is anybody's text, so the shell expands none (as compgen -W
-# would), and it is quoted for the line that it is put into.
+# Offers the names that begin with `word`. Names are foreign text: the shell must not expand them
+# (as compgen -W would), and they are quoted for the command line.
 _cgphase_offer() {
   local name
   while IFS= read -r name; do
@@ -21,7 +21,7 @@ _cgphase_offer() {
   done
 }
 
-# Their names are quoted, too, but for the tilde that stands for a folder.
+# File names are quoted, too, except the tilde of a home folder.
 _cgphase_offer_files() {
   local name quoted
   while IFS= read -r name; do
@@ -60,7 +60,7 @@ _cgphase() {
     '' | model | config)
       mapfile -t COMPREPLY < <(compgen -W "$(_cgphase_verbs "${verb[@]}")" -- "$word")
       ;;
-    completion) mapfile -t COMPREPLY < <(compgen -W 'bash zsh' -- "$word") ;;
+    completion) mapfile -t COMPREPLY < <(compgen -W 'bash zsh fish' -- "$word") ;;
     mode)
       if [ "$before" = mode ]; then
         mapfile -t COMPREPLY < <(compgen -W 'observe advise enforce default' -- "$word")

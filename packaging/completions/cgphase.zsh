@@ -1,6 +1,6 @@
 #compdef cgphase
-# zsh completion for cgphase(1). Verbs and options are those of its own --help, so that this file
-# needs no change when a verb gets a new one; containers are those that the daemon sees.
+# zsh completion for cgphase(1). It takes verbs and options from --help, so a new option needs no
+# change here. Containers come from the daemon.
 
 local -a verb found
 local word value
@@ -25,7 +25,7 @@ case "$verb" in
     _describe verb found
     return ;;
   completion)
-    compadd bash zsh
+    compadd bash zsh fish
     return ;;
   mode)
     if [[ ${words[CURRENT-1]} == mode ]]; then

@@ -23,9 +23,9 @@ json done(const Request&) {
   return to_json(ActionReport{"web-1 is in mode enforce", "cgphase mode observe web-1", {}, {}});
 }
 
-constexpr std::size_t kOutputBuffer = 4096;  // of the C library, of a device
+constexpr std::size_t kOutputBuffer = 4096;  // buffer of the C library for a device
 
-// A trace and a model, and what lies where their verbs are to write.
+// A trace, a model, and files at the outputs of their verbs.
 struct Places {
   CommandRun command;
   std::string trace = command.directory() / "t.csv", model = command.directory() / "m.json";
@@ -40,7 +40,7 @@ struct Places {
     REQUIRE(replace_file(trace, text));
     REQUIRE(save_model(small_model(), model));
     REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
-    // Not before somebody reads can a pipe be opened.
+    // Opening a pipe blocks until somebody reads.
     reader = open_path(pipe, O_RDONLY | O_NONBLOCK).value();
     std::filesystem::create_symlink("/dev/stdout", link);
   }
@@ -51,7 +51,7 @@ struct Places {
   Ran plot(const std::string& output) {
     return command.run({"plot", "--model", model, "-o", output, trace});
   }
-  // What was written into the pipe.
+  // Returns what was written into the pipe.
   std::string piped() const {
     std::string text(1U << 16, '\0');
     const ssize_t count = ::read(reader.get(), text.data(), text.size());
@@ -89,7 +89,7 @@ TEST_CASE("a usage error exits with 2 and one line") {
         {"explain", "x", "--at", "?"},
         {"list", "extra"}, {"list", "--color", "pink"}, {"history", "x", "-n", "0"},
         {"config"}, {"config", "shwo"}, {"config", "show", "extra"}, {"completion"},
-        {"completion", "fish"}}) {
+        {"completion", "tcsh"}}) {
     const Ran ran = command.run(words);
     CHECK_MESSAGE(ran.exit == 2, (words.empty() ? "(nothing)" : words[0]), ran.err);
     CHECK(ran.out.empty());
@@ -102,7 +102,7 @@ TEST_CASE("an unknown verb names the nearest") {
   CHECK(command.run({"stauts"}).err == "cgphase: no verb 'stauts'; did you mean 'status'?\n");
 }
 
-TEST_CASE("a container that does not exist exits with 3 and the daemon's sentence") {
+TEST_CASE("a container that does not exist exits with 3 and the daemon's message") {
   CommandRun command;
   command.serve([](const Request&) {
     return error_reply(Exit::no_container, "no container 'web-2'; did you mean 'web-1'?");
@@ -112,7 +112,7 @@ TEST_CASE("a container that does not exist exits with 3 and the daemon's sentenc
   CHECK(ran.err == "cgphase: no container 'web-2'; did you mean 'web-1'?\n");
 }
 
-TEST_CASE("what the daemon does not permit exits with 5, what is invalid with 6") {
+TEST_CASE("a denied request exits with 5 and an invalid one with 6") {
   CommandRun command;
   Exit exit = Exit::denied;
   command.serve([&](const Request&) { return error_reply(exit, "no"); });
@@ -121,7 +121,7 @@ TEST_CASE("what the daemon does not permit exits with 5, what is invalid with 6"
   CHECK(command.run({"mode", "enforce"}).exit == 6);
 }
 
-TEST_CASE("an error text that is hostile stays one line") {
+TEST_CASE("a hostile error text is printed as one line") {
   CommandRun command;
   command.serve([](const Request&) { return error_reply(Exit::failure, "a\nb\x1b[2J"); });
   CHECK(command.run({"status"}).err == "cgphase: a\\x0ab\\x1b[2J\n");
@@ -141,7 +141,7 @@ TEST_CASE("list prints a table in a pipe without colour, and the reply itself as
     CHECK(json::parse(command.run(words).out) == reply);
 }
 
-TEST_CASE("colour is forced by --color and refused by NO_COLOR") {
+TEST_CASE("--color forces colour and NO_COLOR disables it") {
   CommandRun command;
   command.serve([](const Request&) { return list_reply(std::vector{web()}); });
   CHECK(command.run({"list", "--color=always"}).out.find('\x1b') != std::string::npos);
@@ -168,7 +168,7 @@ TEST_CASE("mode goes to the admin socket with its container and prints the undo"
   CHECK(command.requests()[0].args == json{{"mode", "enforce"}, {"container", "web-1"}});
 }
 
-TEST_CASE("a pin is asked for in cores and sizes, and a wrong one is told before it is sent") {
+TEST_CASE("a pin takes cores and sizes, and a wrong one is refused before it is sent") {
   CommandRun command;
   command.serve(done);
   CHECK(command.run({"pin", "a", "cpu=0.5,memory=1.5GiB"}).exit == 0);
@@ -189,7 +189,7 @@ TEST_CASE("a pin is asked for in cores and sizes, and a wrong one is told before
   CHECK(command.requests().size() == 2);
 }
 
-TEST_CASE("a mode of several containers is one request for each, and may end with the daemon") {
+TEST_CASE("mode sends one request per container, and can end with the daemon") {
   CommandRun command;
   command.serve(done);
   CHECK(command.run({"mode", "observe", "a", "b", "--until-restart"}).exit == 0);
@@ -202,7 +202,7 @@ TEST_CASE("a mode of several containers is one request for each, and may end wit
   CHECK(command.run({"mode", "default", "--until-restart"}).exit == 2);
 }
 
-TEST_CASE("pin auto lets the policy decide on both again") {
+TEST_CASE("pin auto returns both limits to the policy") {
   CommandRun command;
   command.serve(done);
   CHECK(command.run({"pin", "a", "auto"}).exit == 0);
@@ -210,7 +210,7 @@ TEST_CASE("pin auto lets the policy decide on both again") {
   CHECK(command.run({"pin", "a", "auto,cpu=1"}).exit == 2);
 }
 
-TEST_CASE("pause, resume and restore name their container") {
+TEST_CASE("pause, resume and restore send their container") {
   CommandRun command;
   command.serve(done);
   CHECK(command.run({"pause", "a"}).exit == 0);
@@ -224,14 +224,14 @@ TEST_CASE("pause, resume and restore name their container") {
   CHECK(command.requests()[3].args == json{{"all", true}});
 }
 
-TEST_CASE("quiet keeps an acting verb silent, and not its JSON") {
+TEST_CASE("quiet silences the text of an acting verb but not its JSON") {
   CommandRun command;
   command.serve(done);
   CHECK(command.run({"-q", "pause", "a"}).out.empty());
   CHECK_FALSE(command.run({"-q", "pause", "a", "--json"}).out.empty());
 }
 
-TEST_CASE("an action that failed in part exits with 1 and names the parts") {
+TEST_CASE("an action that failed in part exits with 1 and names the failures") {
   CommandRun command;
   command.serve([](const Request&) {
     return to_json(ActionReport{"1 of 2 restored", "", {}, {"b: memory.max: EIO"}});
@@ -241,10 +241,10 @@ TEST_CASE("an action that failed in part exits with 1 and names the parts") {
   CHECK(ran.out.find("failed: b: memory.max: EIO") != std::string::npos);
   const Ran quiet = command.run({"-q", "restore", "--all"});
   CHECK(quiet.exit == 1);
-  CHECK(quiet.out == ran.out);  // silent is only success
+  CHECK(quiet.out == ran.out);  // only success is silent
 }
 
-TEST_CASE("explain sends the time that was meant") {
+TEST_CASE("explain sends the requested time") {
   CommandRun command;
   command.serve([](const Request&) { return to_json(explain()); });
   CHECK(command.run({"explain", "web-1", "--at", "@1773585000"}).exit == 0);
@@ -254,7 +254,7 @@ TEST_CASE("explain sends the time that was meant") {
   CHECK(command.requests()[1].number("at_seconds").has_value());
 }
 
-TEST_CASE("events and history send span and limit") {
+TEST_CASE("events and history send time span and limit") {
   CommandRun command;
   command.serve([](const Request&) { return events_reply({}); });
   CHECK(command.run({"events", "--since", "@1000000", "--until", "@2000000", "-n", "5"}).exit == 0);
@@ -267,7 +267,7 @@ TEST_CASE("events and history send span and limit") {
   CHECK(command.run({"events", "-f", "--until", "@2000000"}).exit == 2);
 }
 
-TEST_CASE("doctor runs without a daemon and gives findings as JSON") {
+TEST_CASE("doctor runs without a daemon and prints findings as JSON") {
   CommandRun command;
   const Ran ran = command.run({"doctor", "--json", "--cgroup-root", "/nonexistent"});
   CHECK(ran.exit == 1);
@@ -278,7 +278,7 @@ TEST_CASE("doctor runs without a daemon and gives findings as JSON") {
   CHECK(daemon_seen);
 }
 
-TEST_CASE("doctor asks a daemon that is there, and finds that it answers") {
+TEST_CASE("doctor reports a daemon that answers") {
   CommandRun command;
   command.serve([](const Request&) { return to_json(StatusReport{.version = "9.8.7"}); });
   const json body = json::parse(command.run({"doctor", "--json"}).out);
@@ -297,14 +297,14 @@ TEST_CASE("help and version exit with 0") {
 
 TEST_CASE("completion prints what the package installs") {
   CommandRun command;
-  for (const std::string shell : {"bash", "zsh"}) {
+  for (const std::string shell : {"bash", "zsh", "fish"}) {
     const Ran ran = command.run({"completion", shell});
     CHECK(ran.exit == 0);
     CHECK(ran.out == content(CGPHASE_SOURCE_DIR "/packaging/completions/cgphase." + shell));
   }
 }
 
-TEST_CASE("output that is lost fails the command, also where it is longer than a buffer") {
+TEST_CASE("lost output fails the command, even if it is longer than a buffer") {
   CommandRun command;
   command.serve([](const Request&) { return list_reply(std::vector(20, web())); });
   REQUIRE(command.run({"list", "--json"}).out.size() > kOutputBuffer);
@@ -314,8 +314,8 @@ TEST_CASE("output that is lost fails the command, also where it is longer than a
   CHECK(ran.err == "cgphase: cannot write standard output\n");
 }
 
-// As under systemd, which ignores SIGPIPE: the second of two writes would fail.
-TEST_CASE("output is given in one write, for a reader that wants its beginning only") {
+// systemd ignores SIGPIPE: there the second of two writes would fail.
+TEST_CASE("output is written in one write, for a reader that stops early") {
   CommandRun command;
   command.serve([](const Request&) { return list_reply(std::vector(20, web())); });
   REQUIRE(command.run({"list", "--json"}).out.size() > kOutputBuffer);
@@ -336,7 +336,7 @@ TEST_CASE("events -f ends with its output") {
   CHECK(command.run({"events", "-f", "-o", "jsonl"}).exit == 1);
 }
 
-TEST_CASE_FIXTURE(Places, "a text goes into a pipe of the name that -o has, and the pipe stays") {
+TEST_CASE_FIXTURE(Places, "-o writes into an existing pipe and does not replace it") {
   REQUIRE(predict(file).exit == 0);
   const Ran ran = predict(pipe);
   CHECK_MESSAGE(ran.exit == 0, ran.err);
@@ -347,12 +347,12 @@ TEST_CASE_FIXTURE(Places, "a text goes into a pipe of the name that -o has, and 
   CHECK(has(piped(), "<svg"));
 }
 
-TEST_CASE_FIXTURE(Places, "a text goes to standard output by a link to /dev/stdout, which stays") {
+TEST_CASE_FIXTURE(Places, "-o writes through a link to /dev/stdout and does not replace it") {
   REQUIRE(predict(file).exit == 0);
   CHECK(predict(link).out == content(file));
   CHECK(has(plot(link).out, "<svg"));
   CHECK(std::filesystem::is_symlink(link));
-  // Behind what is in a file already.
+  // Appends to a file with content.
   const std::string both = command.directory() / "both";
   REQUIRE(replace_file(both, "before\n"));
   command.through({"sh", "-c", "exec \"$0\" \"$@\" >> " + both});
@@ -360,7 +360,7 @@ TEST_CASE_FIXTURE(Places, "a text goes to standard output by a link to /dev/stdo
   CHECK(content(both) == "before\n" + content(file));
 }
 
-TEST_CASE_FIXTURE(Places, "a link to a file is refused as output, and the file stays as it was") {
+TEST_CASE_FIXTURE(Places, "-o refuses a link to a file and leaves the file unchanged") {
   const std::string to_file = command.directory() / "to-file";
   REQUIRE(replace_file(file, "old"));
   std::filesystem::create_symlink("file", to_file);
@@ -381,7 +381,7 @@ TEST_CASE_FIXTURE(Places, "a link to a file is refused as output, and the file s
   CHECK(content(file) == "old");
 }
 
-TEST_CASE_FIXTURE(Places, "- is standard output, and so is what /dev/fd/1 names") {
+TEST_CASE_FIXTURE(Places, "- and /dev/fd/1 are standard output") {
   REQUIRE(predict(file).exit == 0);
   for (const char* output : {"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}) {
     CAPTURE(output);
@@ -392,7 +392,8 @@ TEST_CASE_FIXTURE(Places, "- is standard output, and so is what /dev/fd/1 names"
   CHECK_FALSE(std::filesystem::exists("-"));
 }
 
-TEST_CASE_FIXTURE(Places, "a model goes to standard output, and what is said of it elsewhere") {
+TEST_CASE_FIXTURE(
+    Places, "a model can be written to standard output, its summary then goes to standard error") {
   const std::string merged = command.directory() / "merged.json";
   REQUIRE(command.run({"model", "merge", "-o", merged, model, model}).exit == 0);
   const Ran ran = command.run({"model", "merge", "-o", "-", model, model});
@@ -403,13 +404,14 @@ TEST_CASE_FIXTURE(Places, "a model goes to standard output, and what is said of 
   CHECK(piped() == content(merged));
 }
 
-TEST_CASE_FIXTURE(Places, "a folder is refused as output") {
+TEST_CASE_FIXTURE(Places, "-o refuses a folder") {
   CHECK(predict(command.directory() / ".").exit == 6);
   CHECK(predict(command.directory().path()).exit == 6);
 }
 
-TEST_CASE_FIXTURE(Places, "root writes no file into another user's folder, and says what to do" *
-                              doctest::skip(::geteuid() != 0)) {
+TEST_CASE_FIXTURE(
+    Places, "root does not write into another user's folder, and the message says what to do" *
+                doctest::skip(::geteuid() != 0)) {
   const std::string folder = command.directory() / "theirs", at = folder + "/out";
   ::unsetenv("SUDO_UID");
   REQUIRE(std::filesystem::create_directory(folder));

@@ -139,14 +139,21 @@ complete_it() {
 }
 complete_it "$@"
 """
+FISH = r"""
+source packaging/completions/cgphase.fish
+complete -C (string join ' ' -- $argv) | string split -f 1 \t
+true
+"""
 
 
 class Completions(unittest.TestCase):
     def offered(self, shell, script, *words):
         path = os.path.dirname(COMMAND) + ":" + os.environ["PATH"]
-        done = subprocess.run([shell, *(["-f"] if shell == "zsh" else []), "-c", script, shell,
-                               "cgphase", *words], cwd=TREE, capture_output=True, text=True,
-                              check=True, env={**os.environ, "PATH": path})
+        options = {"zsh": ["-f"], "fish": ["--no-config"]}.get(shell, [])
+        name = "--" if shell == "fish" else shell  # the others take it as $0
+        done = subprocess.run([shell, *options, "-c", script, name, "cgphase", *words], cwd=TREE,
+                              capture_output=True, text=True, check=True,
+                              env={**os.environ, "PATH": path})
         self.assertEqual(done.stderr, "")
         return set(done.stdout.split())
 
@@ -166,6 +173,9 @@ class Completions(unittest.TestCase):
 
     def test_bash_offers_every_verb_and_option_and_no_other(self):
         self.check("bash", BASH)
+
+    def test_fish_offers_every_verb_and_option_and_no_other(self):
+        self.check("fish", FISH)
 
     def test_bash_offers_names_of_containers_as_text(self):
         with tempfile.TemporaryDirectory() as folder:
