@@ -13,8 +13,8 @@ namespace cgphase {
 std::string find_daemon_program();
 
 // Checks `file`, or the service's configuration if `file` is empty. `program` is the path of
-// cgphased. Returns {"file", "valid": true}. Complaints: the daemon's exit code (invalid, denied,
-// failure) with its message, which names file, line and column of an error.
+// cgphased. Returns {"file", "valid": true, "warnings": [TEXT, ...]}. Complaints: the daemon's exit
+// code (invalid, denied, failure) with its message, which names file, line and column of an error.
 OrComplaint<nlohmann::json> check_configuration(const std::string& program,
                                                 const std::string& file);
 

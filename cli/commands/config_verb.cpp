@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "cli/commands/config_check.h"
 #include "cli/commands/config_diff.h"
 #include "cli/commands/embedded_files.h"
@@ -56,7 +57,10 @@ std::string render_differences(const json& body, const TextStyle& style) {
 }
 
 std::string render_config_check(const json& body, const TextStyle&) {
-  return view_text(body, "/file") + ": valid; a daemon would start with it\n";
+  std::string text = view_text(body, "/file") + ": valid; a daemon would start with it\n";
+  for (const json& warning : view_array(body, "/warnings"))
+    text += "warning: " + printable(warning.get<std::string>()) + "\n";
+  return text;
 }
 
 constexpr CsvColumn kConfigColumns[] = {

@@ -130,9 +130,21 @@ TEST_CASE_FIXTURE(CheckedFiles, "config check reports a valid configuration with
   CHECK_MESSAGE(ran.exit == 0, ran.err);
   CHECK(ran.out == path + ": valid; a daemon would start with it\n");
   CHECK(json::parse(check("good.toml", {"--json"}).out) ==
-        json{{"schema", 1}, {"file", path}, {"valid", true}});
+        json{{"schema", 1}, {"file", path}, {"valid", true}, {"warnings", json::array()}});
   CHECK(check("good.toml", {"-o", "csv"}).out == "file,valid\n" + path + ",true\n");
   CHECK(check("good.toml", {"-o", "openmetrics"}).exit == 2);
+}
+
+TEST_CASE_FIXTURE(CheckedFiles, "config check repeats the warnings about keys that are ignored") {
+  write("old.toml", "rails.trial = \"1s\"\nguard.enabled = false\n" + good());
+  const std::string path = command.directory() / "old.toml";
+  const Ran ran = check("old.toml");
+  CHECK_MESSAGE(ran.exit == 0, ran.err);
+  CHECK(ran.out.starts_with(path + ": valid; a daemon would start with it\nwarning: "));
+  CHECK(ran.out.find("warning: " + path + ":1: rails.trial is ignored: ") != std::string::npos);
+  CHECK(ran.out.find("warning: " + path + ":2: guard.enabled is ignored: ") != std::string::npos);
+  write("old.toml", "rails.trial = \"1s\"\nmoed = 1\n" + good());
+  CHECK(check("old.toml").err.starts_with("cgphase: " + path + ":2:1: unknown key moed"));
 }
 
 TEST_CASE_FIXTURE(CheckedFiles, "config check names file, line, column and error") {
