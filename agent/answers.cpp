@@ -259,7 +259,7 @@ nlohmann::json Answers::no_store(const char* verb) const {
   return error_reply(Exit::failure,
                      std::string(verb) + ": the store is off (" +
                          (off == facts_.host_sources.end()
-                              ? "store.enabled = false)"
+                              ? "it was not opened)"
                               : off->detail + "); mend that, then restart the daemon"));
 }
 

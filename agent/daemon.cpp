@@ -552,6 +552,7 @@ void Daemon::stop() {
 }
 
 Exit Daemon::run() {
+  log_.keys_ignored(config_.warnings);
   if (options_.once) return run_once();
   on_signal();
   watch(results_, agent_->result_fd(), [this] { agent_->take_results(); });
@@ -564,7 +565,6 @@ Exit Daemon::run() {
   const StatusReport status = answers_->status();
   notify::ready(status_line(status));
   log_.started(status_line(status), status.mode);
-  log_.keys_ignored(config_.warnings);
   schedule_tick();
   io_.run();
   return Exit::ok;

@@ -242,6 +242,9 @@ std::vector<ConfigRow> general_rows() {
                           wrong_runtime_dir,
                           "The directory of leases and sockets, on a tmpfs. The systemd unit sets "
                           "it with RuntimeDirectory=."));
+  rows.push_back(text_row("kill_switch", CGPHASE_FIELD(kill_switch), kPath, wrong_path,
+                          "While this file exists, all limits are restored and nothing is "
+                          "changed."));
   rows.push_back(patterns_row("include", CGPHASE_FIELD(include),
                               "Paths of cgroups below the root to watch although no engine runs "
                               "them: `\"/system.slice/nightly-*\"`."));
@@ -301,9 +304,12 @@ ConfigRow test_row(std::string key, Get get) {
 }
 
 std::vector<ConfigRow> test_rows() {
+  // --proc-root sets it, too.
+  ConfigRow proc_root = text_row("proc_root", CGPHASE_FIELD(proc_root), "an absolute path",
+                                 wrong_path, "");
+  proc_root.internal = true;
   std::vector<ConfigRow> rows = {
-      test_row("proc_root", CGPHASE_FIELD(proc_root)),
-      test_row("kill_switch", CGPHASE_FIELD(kill_switch)),
+      std::move(proc_root),
       test_row("socket.group", CGPHASE_FIELD(socket.group)),
       test_row("store.enabled", CGPHASE_FIELD(store.enabled)),
       test_row("store.min_free", CGPHASE_FIELD(store.min_free.value)),
@@ -354,7 +360,6 @@ struct FormerKey {
 };
 constexpr FormerKey kFormerKeys[] = {
     {"proc_root", "give cgphased the option --proc-root"},
-    {"kill_switch", "it is always /etc/cgphase/disabled"},
     {"socket.group", "it is always cgphase"},
     {"store.enabled", "the history is always kept"},
     {"store.min_free", "it is always 32M"},

@@ -223,7 +223,7 @@ TEST_CASE("without a store history says why there is none, and the way out") {
                    [&](json reply) { body = std::move(reply); });
     return body["error"]["text"].get<std::string>();
   };
-  CHECK(said({}) == "history: the store is off (store.enabled = false)");
+  CHECK(said({}) == "history: the store is off (it was not opened)");
   CHECK(said({{"history", false, "history.db: schema 99 is newer"}}) ==
         "history: the store is off (history.db: schema 99 is newer); mend that, then restart the "
         "daemon");

@@ -118,12 +118,12 @@ names = ["train-*"]
 
 TEST_CASE("a key of an earlier version is one warning that says what became of it") {
   ConfigFiles files;
-  files.write("mode = \"advise\"\nkill_switch = \"/x\"\n[rails]\nlower_gpu_quota = true\n"
+  files.write("mode = \"advise\"\nproc_root = \"/x\"\n[rails]\nlower_gpu_quota = true\n"
               "trial = \"1s\"\ntypo = 5\n[guard]\nenabled = false\n[store]\nraw_for = 7\n");
   const Result<Config> config = files.load();
   REQUIRE(config.has_value());
   CHECK(config->mode == Mode::advise);
-  CHECK(config->kill_switch == "/etc/cgphase/disabled");
+  CHECK(config->proc_root == "/proc");
   CHECK(config->rails == RailsConfig{});
   std::vector<std::string> warnings = config->warnings;
   std::ranges::sort(warnings);
@@ -131,7 +131,7 @@ TEST_CASE("a key of an earlier version is one warning that says what became of i
   CHECK(warnings ==
         std::vector<std::string>{
             at + "10: store.raw_for is ignored: it is always 1d",
-            at + "2: kill_switch is ignored: it is always /etc/cgphase/disabled",
+            at + "2: proc_root is ignored: give cgphased the option --proc-root",
             at + "4: rails.lower_gpu_quota is ignored: write lower_gpu_quota at the top of the "
                  "file",
             at + "5: rails.trial is ignored: it is a constant now (docs/safety.md)",
@@ -140,13 +140,13 @@ TEST_CASE("a key of an earlier version is one warning that says what became of i
 }
 
 TEST_CASE("tests may set internal keys, by an environment variable") {
-  const std::string text = "rails.trial = \"1s\"\nkill_switch = \"/x\"\n";
+  const std::string text = "rails.trial = \"1s\"\nproc_root = \"/x\"\n";
   REQUIRE(::setenv(kTestKeys, "1", 1) == 0);
   const Config config = config_of(text);
   const bool bad_is_refused = !accepts("rails.trial = 5");
   ::unsetenv(kTestKeys);
   CHECK(config.rails.trial == 1s);
-  CHECK(config.kill_switch == "/x");
+  CHECK(config.proc_root == "/x");
   CHECK(config.warnings.empty());
   CHECK(bad_is_refused);
   CHECK(config_of(text).rails.trial == 30s);
@@ -169,9 +169,9 @@ TEST_CASE("an unknown section is refused with the key") {
 TEST_CASE("a bad value is shown with what is allowed, at its line and column") {
   CHECK(refusal_of("\nmode = \"enforced\"\n") ==
         "2:8: mode = \"enforced\": not a mode; allowed: observe, advise, enforce");
-  CHECK(refusal_of("[rails]\ncool_down = \"5 parsecs\"") ==
-        "2:13: rails.cool_down = \"5 parsecs\": not a duration such as \"30s\" or \"5min\"; "
-        "allowed: 0s to 7d");
+  CHECK(refusal_of("\ninterval = \"5 parsecs\"") ==
+        "2:12: interval = \"5 parsecs\": not a duration such as \"30s\" or \"5min\"; "
+        "allowed: 100ms to 1min");
   CHECK(refusal_of("[store]\ncap = \"7M\"") ==
         "2:7: store.cap = \"7M\": out of bounds; allowed: 8M to 64G");
 }
@@ -182,7 +182,8 @@ TEST_CASE("a duration without a unit is refused") {
 }
 
 TEST_CASE("a duration finer than its key is refused") {
-  CHECK(refusal_of("[rails]\ncool_down = \"1500ms\"").find("not a whole multiple of 1s") !=
+  CHECK(refusal_of("interval = \"0.5ms\"").find("out of bounds") != std::string::npos);
+  CHECK(refusal_of("interval = \"1000.5ms\"").find("not a whole multiple of 1ms") !=
         std::string::npos);
 }
 
@@ -266,7 +267,7 @@ TEST_CASE("patterns are taken at their bounds and refused one past them") {
 
 TEST_CASE("paths must be absolute") {
   for (const char* key :
-       {"model", "cgroup_root", "proc_root", "state_dir", "runtime_dir", "kill_switch"}) {
+       {"model", "cgroup_root", "state_dir", "runtime_dir", "kill_switch"}) {
     CAPTURE(key);
     CHECK(accepts(std::string(key) + " = \"/x\""));
     CHECK_FALSE(accepts(std::string(key) + " = \"x\""));
