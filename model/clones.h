@@ -4,9 +4,6 @@
 // add separate). Sanitizers run before the choice can be made, so that they get one copy.
 #pragma once
 
-// Write it before a function whose loops the compiler shall make wide. The results are the same in
-// each copy: integers, or doubles of which each is computed alone (-ffp-contract=off keeps multiply
-// and add apart). Sanitizers run before the choice can be made.
 #if defined(__x86_64__) && !defined(CGPHASE_SANITIZED)
 #define CGPHASE_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else

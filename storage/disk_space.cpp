@@ -76,8 +76,8 @@ std::string DiskSpace::reason() const {
   const std::string disk = "the disk of " + escape_name(path_);
   return "samples are kept in memory only, decisions are still written: " +
          (full_ ? disk + " was full"
-                : mebibytes(seen_free_) + " are free on " + disk + ", less than store.min_free (" +
-                      mebibytes(min_free_) + ")");
+                : mebibytes(seen_free_) + " are free on " + disk + ", less than " +
+                      mebibytes(min_free_));
 }
 
 }  // namespace cgphase

@@ -251,7 +251,7 @@ Status NvmlLibrary::append_processes(nvml::DeviceGetRunningProcesses get, const 
   }
   if (count > kMostGpuClients)
     return failure(ErrorKind::io,
-                   std::string(function) + ": it reports  " + std::to_string(count) + " processes");
+                   std::string(function) + ": it reports " + std::to_string(count) + " processes");
   if (result == nvml::kSuccess || result == nvml::kNotFound) return {};
   return failed(function, result);
 }
@@ -289,7 +289,7 @@ Result<std::vector<nvml::ProcessSample>> NvmlLibrary::samples(
     return samples;
   }
   if (count > kMostGpuClients)
-    return failure(ErrorKind::io, "nvmlDeviceGetProcessUtilization: it reports  " +
+    return failure(ErrorKind::io, "nvmlDeviceGetProcessUtilization: it reports " +
                                       std::to_string(count) + " samples");
   return failed("nvmlDeviceGetProcessUtilization", result);
 }

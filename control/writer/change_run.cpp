@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 
 #include "cgroupfs/cgroup_directory.h"
 #include "cgroupfs/memory_reading.h"

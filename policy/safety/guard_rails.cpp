@@ -139,7 +139,7 @@ void ContainerRails::Impl::follow_trials(const Step& step) {
     forget_unanswered(one, now);
     const bool gone = !older && is_original(step.limits(), drift_.original(), resource);
     if (one.trial && (gone || drift_.changed(resource))) {
-      conclude(one.trial->decision(), OutcomeKind::overtaken, "somebody else changed the limit",
+      conclude(one.trial->decision(), OutcomeKind::overtaken, "another writer changed the limit",
                now);
       one.trial.reset();
     }

@@ -228,5 +228,5 @@ TEST_CASE_FIXTURE(Inputs, "a truncated compressed trace is refused at its last l
   const std::string header("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03", 10);
   const std::string bad = write("cut.csv.gz", header);
   for (const Words& words : readers(bad, model))
-    refused(words, bad + ": line 1: cannot be read further:  ");
+    refused(words, bad + ": line 1: cannot be read further: ");
 }

@@ -288,7 +288,7 @@ TEST_CASE("exhausted watches are reported, retried once a minute, and then repor
   }
   REQUIRE(refused);
   CHECK_FALSE(source_of(*sampler, "inotify").present);
-  CHECK(source_of(*sampler, "inotify").detail.starts_with("limits that systemd resets are taken"));
+  CHECK(source_of(*sampler, "inotify").detail.starts_with("limits that systemd resets look like"));
   for (int second = 1; second < 60; ++second) node.sample(*sampler);
   CHECK_FALSE(source_of(*sampler, "inotify").present);
   node.sample(*sampler);

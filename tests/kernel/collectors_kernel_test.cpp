@@ -82,8 +82,10 @@ class OwnCgroup {
   std::vector<pid_t> children_;
 };
 
-NodeSampler open_sampler(const std::string& include) {
-  auto sampler = NodeSampler::open({.cgroup_root = OwnCgroup::root(), .include = {include}});
+NodeSampler open_sampler(const std::string& include,
+                         std::chrono::seconds sweep = NodeSampler::Options{}.sweep) {
+  auto sampler = NodeSampler::open(
+      {.cgroup_root = OwnCgroup::root(), .include = {include}, .sweep = sweep});
   REQUIRE(sampler.has_value());
   return std::move(*sampler);
 }
@@ -365,7 +367,7 @@ TEST_CASE("of one of many observed cgroups memory.stat stands, and is read when 
 }
 
 TEST_CASE("a cgroup that an include pattern names is found by its inotify event") {
-  NodeSampler sampler = open_sampler("/cgphase-sampler-n*w");
+  NodeSampler sampler = open_sampler("/cgphase-sampler-n*w", std::chrono::hours(1));
   NodeSample tick;
   sampler.sample(SystemClock(), tick);
   CHECK(tick.containers.empty());

@@ -266,7 +266,7 @@ modes() {
 reloads() {
   await_change 'before a reload'
   cp /tmp/cgphase.toml /tmp/good.toml
-  echo 'intervall = "1s"' >>/tmp/cgphase.toml
+  sed -i '1i intervall = "1s"' /tmp/cgphase.toml
   kill -HUP "$daemon"
   until_true 10000 logged 'the old configuration stays in force.*cgphase.toml:' ||
     fail 'a wrong reload is not told'

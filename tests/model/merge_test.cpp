@@ -79,7 +79,7 @@ TEST_CASE("models with other phases are refused with the key that differs") {
   CHECK(check_same_phases(model, "a.json", model, "b.json"));
   Model other = model;
   other.crbm.w[3] += 0.5;
-  CHECK(why_other(model, other).starts_with("b.json: crbm: differs from a.json:  "));
+  CHECK(why_other(model, other).starts_with("b.json: crbm: differs from a.json: "));
   other = model;
   other.step_seconds += 1;
   CHECK(why_other(model, other).starts_with("b.json: step_seconds: "));

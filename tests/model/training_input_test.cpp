@@ -35,7 +35,7 @@ TEST_CASE("the required number of windows is enough, one less is refused with bo
 TEST_CASE("a trace without measurements is refused with the missing columns") {
   Trace trace = synthetic_trace(1, 100);
   for (TraceRow& row : trace.executions[0].rows) row.sample = Sample{.id = row.sample.id};
-  CHECK(refusal(dataset({trace}), 20).find("tell the use of CPU (columns cpu.usage.usec") !=
+  CHECK(refusal(dataset({trace}), 20).find("have CPU use (columns cpu.usage.usec") !=
         std::string::npos);
 }
 
@@ -58,7 +58,7 @@ TEST_CASE("traces without an optional feature give no windows, and the error nam
   std::uint64_t received = 0;
   for (TraceRow& row : trace.executions[0].rows) row.sample.network.receive_bytes = received += 9;
   const std::string text = refusal(windows(), 20);
-  CHECK(text.find("tell all of network_receive_log_rate, gpu_utilisation_ratio") !=
+  CHECK(text.find("have all of network_receive_log_rate, gpu_utilisation_ratio") !=
         std::string::npos);
   for (TraceRow& row : trace.executions[0].rows) row.sample.gpu.utilisation_ratio = 0.5;
   CHECK(windows().size() == 96);

@@ -358,7 +358,7 @@ void World::judge_blame() {
     }
   }
   for (const JournalOutcome& one : daemon_->agent().recent_outcomes())
-    if (one.outcome.detail == "somebody else changed the limit")
+    if (one.outcome.detail == "another writer changed the limit")
       laws_.violate("a trial ended by a foreign change, although nobody else writes: decision " +
                     std::to_string(one.outcome.decision_id));
 }

@@ -9,12 +9,13 @@ import re
 # The vocabulary: headers of values only, which every folder above their own may include. Each lies
 # in the folder that owns the noun.
 VOCABULARY = {
-    "cgroupfs/cgroup_id.h", "cgroupfs/cgroup_stats.h", "cgroupfs/limits.h",
+    "cgroupfs/cgroup_id.h", "cgroupfs/limits.h",
     "collectors/containers/container_info.h", "collectors/sample.h",
-    "model/feature_vector.h", "model/forecast.h", "model/phase.h",
-    "policy/decision.h", "policy/pin.h", "policy/rails_config.h", "policy/budget/saving.h",
-    "storage/history_point.h", "storage/journal_event.h", "storage/retention.h",
-    "storage/stored_record.h", "storage/table_page.h",
+    "model/forecast.h", "model/phase.h",
+    "policy/decision.h", "policy/evidence.h", "policy/pin.h", "policy/rails_config.h",
+    "policy/budget/saving.h",
+    "storage/history_point.h", "storage/journal_event.h", "storage/stored_record.h",
+    "storage/table_page.h",
 }
 
 # From the bottom up. A folder may include itself, the folders of its row, which lie above its row
@@ -55,7 +56,7 @@ FOLDERS = {
     "cli/output": "base traces model protocol cli",
     "cli/commands": "base collectors traces model model/train policy policy/phase policy/budget "
                     "storage core protocol cli cli/output",
-    "lab/plot": "base traces model model/train cli cli/output",
+    "lab/plot": "base traces model cli cli/output",
     "lab/prototypes": "base traces model cli cli/commands cli/output lab/plot",
     "lab/replay": "base traces model model/train policy policy/baselines policy/safety core cli "
                   "cli/commands cli/output lab/plot",
