@@ -96,7 +96,8 @@ Finding swap(const DoctorRoots& roots) {
   const auto areas = std::ranges::count(*table, '\n');  // the first line is a heading
   if (areas == 0)
     return {Level::ok, "swap",
-            "none: anonymous memory cannot be reclaimed, memory.high is not used", ""};
+            "none: anonymous memory cannot be reclaimed, so memory.high delays a container sooner",
+            ""};
   return {Level::ok, "swap", fmt::format("{} area{}", areas, areas == 1 ? "" : "s"), ""};
 }
 
