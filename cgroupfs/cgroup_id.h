@@ -1,4 +1,4 @@
-// Who a cgroup is, and where it lies.
+// Identity and path of a cgroup.
 #pragma once
 
 #include <compare>
@@ -7,16 +7,17 @@
 
 namespace cgphase {
 
-// (device, inode) of the cgroup directory, taken by fstat on a held descriptor. The inode is the
-// kernel's cgroup id (kernfs): it is not used again while the machine runs, unlike a path or a pid.
+// (device, inode) of the cgroup directory, read with fstat() on an open descriptor. The inode is
+// the kernel's cgroup id (kernfs). Unlike a path or a pid, it is not reused until the machine
+// reboots.
 struct CgroupId {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
   friend auto operator<=>(const CgroupId&, const CgroupId&) = default;
 };
 
-// Path below the cgroup v2 root, beginning with '/', "/" for the root. Bytes, not text: all but
-// newline and slash may stand in a name, so escape_name() before it is shown.
+// Path below the cgroup v2 root. It begins with '/'; the root itself is "/". A name may contain
+// every byte except newline and slash, so call escape_name() before you show it.
 using CgroupPath = std::string;
 
 }  // namespace cgphase

@@ -28,10 +28,10 @@ bool contains(const std::vector<std::string>& all, std::string_view one) {
   return std::find(all.begin(), all.end(), one) != all.end();
 }
 
-// Failures come back as values; libcgroup would print them.
+// libcgroup would print its failures. They are returned as values instead.
 void swallow_log(void*, int, const char*, va_list) {}
 
-// Once per process: the library reads the mounts now and never again.
+// Runs once per process: libcgroup reads the mounts at this call and never again.
 bool initialise_libcgroup() {
   static const bool ready = [] {
     ::cgroup_set_logger(swallow_log, CGROUP_LOG_ERROR, nullptr);
@@ -40,9 +40,9 @@ bool initialise_libcgroup() {
   return ready;
 }
 
-// What is mounted, by libcgroup's walk over the controllers.
+// The mounts that libcgroup finds when it walks over the controllers.
 struct Mounted {
-  std::string v2;  // the first cgroup2 mount point, empty where none
+  std::string v2;  // the first cgroup2 mount point, empty if there is no such mount
   std::vector<std::string> v1_controllers;
 };
 
@@ -52,7 +52,7 @@ void add_mount(const cgroup_mount_point& found, Mounted& mounted) {
   if (hierarchy == Hierarchy::v1) mounted.v1_controllers.emplace_back(found.name);
 }
 
-// libcgroup leaves out a cgroup2 mount without controllers, which is what a hybrid host has.
+// libcgroup skips a cgroup2 mount without controllers, and a hybrid host has such a mount.
 std::string cgroup2_mount_of_kernel() {
   const std::unique_ptr<FILE, int (*)(FILE*)> mounts(::setmntent("/proc/self/mounts", "r"),
                                                      ::endmntent);
@@ -86,7 +86,7 @@ Result<std::vector<std::string>> read_controllers(const std::string& path) {
   return controllers;
 }
 
-// Asked of the directory and of the file that every delegated cgroup hands over.
+// Checks the directory and cgroup.subtree_control, which every delegation makes writable.
 bool may_write(const std::string& path) {
   const std::string file = path + "/cgroup.subtree_control";
   if (::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0) return false;
@@ -103,7 +103,7 @@ CgroupRoot no_cgroup2(const Mounted& mounted) {
   return no_root(reason += kUnified);
 }
 
-// As systemd mounts the controllers of cgroup v1: each below one directory.
+// systemd mounts each controller of cgroup v1 below one directory.
 bool has_v1_below(const std::string& path) {
   for (const char* controller : {"/memory", "/cpu", "/systemd"})
     if (hierarchy_of(path + controller) == Hierarchy::v1) return true;
@@ -113,8 +113,8 @@ bool has_v1_below(const std::string& path) {
 Result<CgroupRoot> not_a_root(const std::string& path, const Error& error) {
   if (error.kind != ErrorKind::not_found) return std::unexpected(error);
   if (hierarchy_of(path + "/unified") == Hierarchy::v2)
-    return no_root(path + ": this host is hybrid, its cgroup v2 lies in " + path +
-                   "/unified: name that with --cgroup-root to observe, and to enforce " + kUnified);
+    return no_root(path + ": this host is hybrid, its cgroup v2 hierarchy is " + path +
+                   "/unified: use it as --cgroup-root to observe; to enforce, " + kUnified);
   if (hierarchy_of(path) == Hierarchy::v1 || has_v1_below(path))
     return no_root(path + ": this is cgroup v1, cgphase needs cgroup v2: " + kUnified);
   struct stat status;
@@ -141,7 +141,7 @@ CgroupRoot judge_cgroup_root(std::string path, std::vector<std::string> controll
   if (root.hybrid)
     root.reason = "this host is hybrid, its " + missing +
                   (cpu || memory ? " controller is" : " controllers are") +
-                  " on cgroup v1, so limits can be watched and not changed: " + kUnified;
+                  " on cgroup v1, so limits can be observed but not changed: " + kUnified;
   else if (!memory)
     root.reason = "the kernel offers no " + missing +
                   " controller on cgroup v2, so limits cannot be changed: boot with "

@@ -1,5 +1,5 @@
-// What the files of one cgroup hold, as the kernel gave it: counters stay counters, absent stays
-// absent. And the one definition of need.
+// Contents of the files of one cgroup, as the kernel reports them. Counters are not turned into
+// rates, and missing values stay absent. The definition of need is here too.
 #pragma once
 
 #include <algorithm>
@@ -13,23 +13,24 @@ namespace cgphase {
 
 using Counter = std::optional<std::uint64_t>;
 
-// Growth of a counter; absent when it was not read twice or fell.
+// Growth of a counter. Absent if one of the two readings is absent, or if the counter fell.
 inline Counter growth(const Counter& now, const Counter& before) {
   if (!now || !before || *now < *before) return std::nullopt;
   return *now - *before;
 }
 
-// cpu.stat. The bandwidth fields exist only with the cpu controller enabled.
+// cpu.stat. The bandwidth fields exist only if the cpu controller is enabled.
 struct CpuStat {
   Counter usage_usec, user_usec, system_usec;
   Counter nr_periods, nr_throttled, throttled_usec;
 };
 
-// memory.stat, the fields that need, cache and pressure are made of. Bytes, and event counters.
+// memory.stat: the fields from which need, cache and pressure are computed. Bytes and event
+// counters.
 struct MemoryStat {
   Counter anon_bytes, file_bytes, shmem_bytes, unevictable_bytes;
-  Counter hugetlb_bytes;  // Linux 6.13 and newer, where cgroup2 is mounted to charge huge pages
-  // `kernel` + `sock`, or the sum of their parts where the kernel is too old for `kernel`.
+  Counter hugetlb_bytes;  // Linux 6.13 and newer, if cgroup2 is mounted to charge huge pages
+  // `kernel` + `sock`, or the sum of their parts if the kernel is too old for `kernel`.
   Counter kernel_bytes;
   Counter slab_reclaimable_bytes, slab_unreclaimable_bytes, sock_bytes;
   Counter inactive_file_bytes, active_file_bytes, inactive_anon_bytes;
@@ -43,9 +44,9 @@ struct MemoryEvents {
   bool operator==(const MemoryEvents&) const = default;
 };
 
-// memory.events.local, of Linux 5.2 and newer: how often this cgroup's own limit was met. In
-// memory.events those of its descendants at limits of theirs count too. A kill is counted where the
-// victim was, which tells nothing of the limit.
+// memory.events.local, since Linux 5.2: how often this cgroup reached its own limit. memory.events
+// also counts events of descendants at their own limits. A kill is counted in the victim's cgroup,
+// so it says nothing about whose limit caused it.
 struct OwnLimitEvents {
   Counter max, oom;
 };
@@ -64,8 +65,9 @@ struct Pressure {
   PressureLine some, full;
 };
 
-// memory.stat lags behind memory.current by the batches of each processor, and the two are read one
-// after the other. A line that exceeds the charged total by more than this share is no reading.
+// memory.stat lags behind memory.current by the kernel's per-CPU batches, and the two files are
+// read one after the other. A line that exceeds the charged total by more than this share is not
+// trusted.
 inline constexpr std::uint64_t kMemorySkewShare = 8;  // 1/8
 
 inline std::uint64_t saturating_add(std::uint64_t a, std::uint64_t b) {
@@ -73,7 +75,7 @@ inline std::uint64_t saturating_add(std::uint64_t a, std::uint64_t b) {
   return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::uint64_t>::max() : sum;
 }
 
-// What a line of memory.stat says can be reclaimed; 0 where it says more than can be.
+// Bytes that a line of memory.stat reports as reclaimable. 0 if the line exceeds what is possible.
 inline std::uint64_t reclaimable_bytes(const std::optional<Bytes>& memory_current,
                                        const Counter& line) {
   const std::uint64_t bytes = line.value_or(0);
@@ -83,13 +85,13 @@ inline std::uint64_t reclaimable_bytes(const std::optional<Bytes>& memory_curren
 }
 
 // The part of need that memory.stat explains: anon + shmem + locked file cache + huge pages +
-// kernel memory but for reclaimable slab. Absent where memory.stat has none of its main lines.
+// kernel memory without reclaimable slab. Absent if memory.stat lacks all its main lines.
 inline std::optional<Bytes> explained_memory_need(const MemoryStat& memory,
                                                   const std::optional<Bytes>& memory_current) {
   if (!memory.anon_bytes && !memory.file_bytes && !memory.kernel_bytes) return std::nullopt;
   const std::uint64_t shmem = memory.shmem_bytes.value_or(0);
-  // `unevictable` has locked pages of all kinds. Pages of files (`file` without shmem) that can be
-  // evicted are on one of two lists.
+  // `unevictable` counts locked pages of all kinds. File pages that can be evicted (`file` without
+  // shmem) are on one of two lists.
   const std::uint64_t others = saturating_add(
       shmem,
       saturating_add(memory.inactive_file_bytes.value_or(0), memory.active_file_bytes.value_or(0)));
@@ -105,16 +107,16 @@ inline std::optional<Bytes> explained_memory_need(const MemoryStat& memory,
   return Bytes{saturating_add(sum, kernel - slab)};
 }
 
-// Need: all that is charged and not known to be reclaimable, and what is swapped out. Charged
-// memory that no line of memory.stat explains is need: huge pages before Linux 6.13, lines of
-// future kernels. Page cache on the lists of files and reclaimable slab are not, dirty pages
-// included; swapped pages that are still in memory count twice, as does the pool of zswap. Absent
-// where memory.stat was not read.
+// Need: all charged memory that is not known to be reclaimable, plus swapped memory. Charged memory
+// that no line of memory.stat explains is need: huge pages before Linux 6.13, and lines of future
+// kernels. Page cache on the file lists, dirty pages included, and reclaimable slab are not need.
+// Swapped pages that are still in memory count twice, and so does the pool of zswap. Absent if
+// memory.stat was not read.
 inline std::optional<Bytes> memory_need(const MemoryStat& memory,
                                         const std::optional<Bytes>& memory_current,
                                         const std::optional<Bytes>& swap_current) {
   const std::optional<Bytes> explained = explained_memory_need(memory, memory_current);
-  // Without `anon` the explained part is known to be too small.
+  // Without `anon` and memory.current, the explained part is known to be too small.
   if (!explained || (!memory.anon_bytes && !memory_current)) return std::nullopt;
   std::uint64_t need = explained->value;
   if (memory_current) {

@@ -7,8 +7,8 @@
 namespace cgphase {
 namespace {
 
-// One key of a flat keyed file and where its number goes. Reading goes on for the sake of an
-// optional one no longer than for the others.
+// One key of a flat keyed file, and the field for its number. Scanning stops once all keys that are
+// not optional were found.
 template <class Record>
 struct Key {
   std::string_view name;
@@ -16,7 +16,7 @@ struct Key {
   bool optional = false;
 };
 
-// memory.stat with the fields that only kernel_bytes is made of.
+// memory.stat plus the fields that are only used to compute kernel_bytes.
 struct MemoryRecord : MemoryStat {
   Counter kernel, kernel_stack, pagetables, percpu, slab;
 };
@@ -79,23 +79,23 @@ constexpr std::array<Key<IoStat>, 4> kIoKeys = {{
     {"wios", &IoStat::write_ios},
 }};
 
-// A counter of the kernel that fell below zero is printed as a number from here on.
+// The kernel prints a counter that fell below zero as a number from here on.
 constexpr std::uint64_t kNegative = std::uint64_t{1} << 63;
 
-// Walks over the bytes once and never past the end. Written by hand: the general functions of
-// base/parse.h search each word twice, which cost more than the kernel's own work.
+// Walks over the bytes once and never past the end. It is written by hand because the general
+// functions of base/parse.h search each word twice. That cost more than the kernel's own work.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) : at_(text.data()), end_(at_ + text.size()) {}
 
   bool at_end() const { return at_ == end_; }
   bool at_line_end() const { return at_ == end_ || *at_ == '\n'; }
-  // The kernel ended the line: what stands before is whole.
+  // At a newline the kernel ended the line, so the text before it is complete.
   bool at_newline() const { return at_ != end_ && *at_ == '\n'; }
   bool at_blank() const { return at_ != end_ && (*at_ == ' ' || *at_ == '\n'); }
   bool at_word_end() const { return at_ == end_ || *at_ == '\n' || *at_ == ' '; }
 
-  // Up to the next blank, '=' or end of line, which stays.
+  // The text up to the next blank, '=' or end of line. That character is not consumed.
   std::string_view word() {
     const char* begin = at_;
     while (!at_word_end() && *at_ != '=') ++at_;
@@ -106,8 +106,7 @@ class Cursor {
     ++at_;
     return true;
   }
-  // Digits; absent when there are none or too many, as for a number of any file. `digits` counts
-  // them.
+  // Reads digits. Absent without digits, or if the number does not fit. `digits` is their count.
   Counter number(int& digits) {
     std::uint64_t value = 0;
     bool fits = true;
@@ -137,8 +136,8 @@ constexpr std::size_t needed_keys(const std::array<Key<Record>, N>& keys) {
       std::ranges::count(keys, false, [](const Key<Record>& key) { return key.optional; }));
 }
 
-// Finds a key by length, first and last character, most often at the first look. Built by the
-// compiler.
+// Finds a key by its length, first and last character, usually at the first slot. The table is
+// built at compile time.
 template <class Record, std::size_t N>
 class KeyTable {
  public:
@@ -171,7 +170,7 @@ class KeyTable {
 
   std::array<Key<Record>, N> keys_;
   std::size_t needed_;
-  std::array<std::uint8_t, kSlots> slots_{};  // index into keys_ plus 1, 0 is empty
+  std::array<std::uint8_t, kSlots> slots_{};  // index into keys_ plus 1; 0 is empty
 };
 
 constexpr KeyTable kCpuTable(kCpuKeys);
@@ -180,18 +179,18 @@ constexpr KeyTable kMemoryEventTable(kMemoryEventKeys);
 constexpr KeyTable kCgroupEventTable(kCgroupEventKeys);
 constexpr KeyTable kIoTable(kIoKeys);
 
-// A number of which the kernel wrote the end, and that is not below zero.
+// The number, if the kernel wrote its end and it is not below zero.
 Counter whole(const Counter& number, bool ended) {
   return ended && number && *number < kNegative ? number : std::nullopt;
 }
 
-// Lines of "KEY NUMBER" that the kernel ended. Of a key that is there twice the first number
+// Reads lines of "KEY NUMBER" that the kernel ended. If a key appears twice, the first number
 // counts.
 template <class Record, std::size_t N>
 void scan_keys(std::string_view text, const KeyTable<Record, N>& keys, Record& record) {
   Cursor cursor(text);
   int digits = 0;
-  std::size_t missing = keys.needed();  // no need to read on behind the last one
+  std::size_t missing = keys.needed();  // scanning ends after the last one
   while (!cursor.at_end() && missing > 0) {
     const Key<Record>* key = keys.find(cursor.word());
     if (key && !(record.*(key->field)) && cursor.take(' ')) {
@@ -213,7 +212,7 @@ Counter kernel_bytes(const MemoryRecord& record) {
   return sum;
 }
 
-// A percentage as the kernel prints it ("12.34"), as a ratio.
+// A percentage as the kernel prints it ("12.34"), converted to a ratio.
 std::optional<double> scan_percent(Cursor& cursor) {
   int digits = 0;
   const Counter whole = cursor.number(digits);
@@ -286,7 +285,7 @@ IoStat scan_io_stat(std::string_view text) {
     if (key && cursor.take('=')) {
       const Counter number = cursor.number(digits);
       Counter& sum = result.*(key->field);
-      if (cursor.at_end()) break;  // the end of this number is missing
+      if (cursor.at_end()) break;  // the number may be cut
       // One malformed number makes the whole sum unknown.
       const bool sound = sum && number && cursor.at_blank();
       sum = whole(sound ? Counter(saturating_add(*sum, *number)) : std::nullopt, true);

@@ -47,7 +47,7 @@ std::uint64_t page_bytes() {
   return bytes > 0 ? static_cast<std::uint64_t>(bytes) : kPageBytes;
 }
 
-// Fills a KnobText piece by piece; the longest value (two 64-bit numbers) is within its bound.
+// Fills a KnobText piece by piece. The longest value (two 64-bit numbers) fits.
 class TextBuilder {
  public:
   TextBuilder& text(std::string_view piece) {
@@ -110,7 +110,7 @@ std::strong_ordering compare_cpu(const std::optional<CpuMax>& after,
                                  const std::optional<CpuMax>& before) {
   if (!after || !before) return std::strong_ordering::equal;
   if (!after->quota || !before->quota) return !after->quota <=> !before->quota;
-  // quota / period compared without division; 128 bits hold every product.
+  // Compares quota / period without division. 128 bits are enough for every product.
   __extension__ using Wide = unsigned __int128;
   const Wide left = Wide{after->quota->value} * before->period.value;
   const Wide right = Wide{before->quota->value} * after->period.value;
@@ -124,31 +124,32 @@ std::strong_ordering compare_number(const std::optional<T>& after, const std::op
   return *after <=> *before;
 }
 
-// ENOENT below a removed cgroup means the cgroup, not the file.
+// ENOENT in a removed cgroup means that the cgroup is gone, not only the file.
 std::unexpected<Error> classify(int directory_fd, const char* name, int error_number) {
   if (error_number == ENODEV || !directory_alive(directory_fd))
     return failure(ErrorKind::gone, std::string(name) + ": the cgroup was removed");
   return errno_failure(name, error_number);
 }
 
-// Nothing is allocated unless it fails.
+// Memory is allocated only for errors.
 Result<std::string_view> read_small(int directory_fd, const char* name, std::span<char> buffer) {
   const Fd fd(::openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!fd.valid()) return classify(directory_fd, name, errno);
   auto text = pread_text(fd.get(), buffer);
   if (!text && text.error().kind == ErrorKind::gone) return classify(directory_fd, name, ENODEV);
-  // A part of a number is a number; taken for a value it would look like somebody else's.
+  // A part of a number is also a number. Taken for the value, it would look like somebody else's
+  // write.
   if (text && !text->ends_with('\n'))
     return failure(ErrorKind::io, std::string(name) + ": the text was cut short");
   return text;
 }
 
-// A plain file (tests) keeps the rest of a longer text; the kernel's files have no size. Cutting
-// after the write, not before, leaves no moment without a whole first line.
+// A plain file, as in tests, keeps the rest of a longer text; the kernel's files have no size. The
+// file is cut after the write and not before, so that its first line is complete at any moment.
 void cut_plain_file(int fd, off_t bytes) {
   struct stat status;
   if (::fstat(fd, &status) != 0 || status.st_size <= bytes) return;
-  // What is left behind the first line is not read.
+  // Readers ignore everything after the first line, so a failure does no harm.
   if (::ftruncate(fd, bytes) != 0) return;
 }
 

@@ -1,6 +1,6 @@
-// The limits of one cgroup as the kernel states them (Documentation/admin-guide/cgroup-v2.rst).
-// Absence is a value: an empty outer optional means that the file does not exist here, and a limit
-// of "max" is an empty inner optional, never a number.
+// The limits of one cgroup as the kernel defines them (Documentation/admin-guide/cgroup-v2.rst).
+// Absence is a value: an empty outer optional means that the file does not exist here. A limit of
+// "max" is an empty inner optional, never a number.
 #pragma once
 
 #include <algorithm>
@@ -55,12 +55,12 @@ struct Limits {
   std::optional<MemoryLimit> memory_min;
   friend bool operator==(const Limits&, const Limits&) = default;
 
-  // The limit in cores; absent where there is no file or it says "max".
+  // The limit in cores. Absent if the file is missing or contains "max".
   std::optional<Cores> cpu_cores() const {
     return cpu_max ? cpu_max->cores() : std::nullopt;
   }
-  // The lower of memory.max and memory.high: the kernel keeps the cgroup near it. Absent where
-  // neither is a number.
+  // The lower of memory.max and memory.high: the kernel keeps the cgroup near it. Absent if neither
+  // is a number.
   std::optional<Bytes> memory_bytes() const {
     const auto hard = memory_max ? memory_max->bytes : std::nullopt;
     const auto soft = memory_high ? memory_high->bytes : std::nullopt;

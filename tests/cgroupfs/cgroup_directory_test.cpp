@@ -11,7 +11,7 @@
 
 using namespace cgphase;
 
-TEST_CASE("a plain directory is in no hierarchy, and one that is missing neither") {
+TEST_CASE("a plain or missing directory is in no hierarchy") {
   const TemporaryDirectory folder;
   CHECK(hierarchy_of(folder.path()) == Hierarchy::none);
   CHECK(hierarchy_of(folder.path() + "/missing") == Hierarchy::none);
@@ -29,7 +29,7 @@ TEST_CASE("a directory has one identity by descriptor and by path") {
   CHECK_FALSE(identify(-1).has_value());
 }
 
-TEST_CASE("a directory that took a path over has another identity, and the old one is not alive") {
+TEST_CASE("a new directory at the same path has another identity, and the old one is not alive") {
   const TemporaryDirectory folder;
   const std::string path = folder.path() + "/box";
   std::filesystem::create_directory(path);

@@ -18,7 +18,7 @@ TEST_CASE("a directory with cgroup.controllers is a root and its controllers are
   CHECK(found->reason.empty());
 }
 
-TEST_CASE("a directory without cgroup.controllers is no root, and the way out is named") {
+TEST_CASE("a directory without cgroup.controllers is no root, and the reason names the remedy") {
   const TemporaryDirectory root;
   const auto found = discover_cgroup_root(root.path());
   CHECK(found.error().kind == ErrorKind::unsupported);
@@ -30,7 +30,7 @@ TEST_CASE("a missing directory is not found") {
 }
 
 // rule: S-14
-TEST_CASE("a host with cpu and memory on cgroup v1 is hybrid and only watched") {
+TEST_CASE("a host with cpu and memory on cgroup v1 is hybrid and only observed") {
   const CgroupRoot root = judge_cgroup_root("/u", {}, {"cpu", "cpuacct", "memory"});
   CHECK(root.hybrid);
   CHECK_FALSE(root.can_enforce);
@@ -44,7 +44,7 @@ TEST_CASE("other controllers on cgroup v1 do not matter") {
 }
 
 // rule: S-14
-TEST_CASE("a missing controller is named with the way out") {
+TEST_CASE("the reason names a missing controller and the remedy") {
   const CgroupRoot no_memory = judge_cgroup_root("/u", {"cpu", "io"}, {});
   CHECK_FALSE(no_memory.can_enforce);
   CHECK(no_memory.reason.find("cgroup_enable=memory") != std::string::npos);

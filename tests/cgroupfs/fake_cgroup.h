@@ -1,5 +1,5 @@
-// A plain directory tree that looks like cgroups to code that takes a root path. It has no kernel
-// behind it; what depends on one is in tests/kernel.
+// A plain directory tree that looks like cgroups to code that takes a root path. No kernel is
+// behind it; tests/kernel has the tests that need one.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -19,7 +19,7 @@
 
 namespace cgphase {
 
-// Removed with everything in it at the end of the test.
+// A directory that is removed with everything in it at the end of the test.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
@@ -58,7 +58,7 @@ inline void release_lease(LeaseTable& leases, CgroupId id, Knob knob) {
 
 inline KnobText text_of(std::string_view text) { return KnobText::from(text).value(); }
 
-// One container with the limits 2 cores and 1 GiB, and 300 MiB in use of which 100 are cache.
+// One container with limits of 2 cores and 1 GiB. It uses 300 MiB, of which 100 are cache.
 class FakeCgroup {
  public:
   explicit FakeCgroup(const std::string& root, const std::string& name = "/box")
@@ -83,7 +83,7 @@ class FakeCgroup {
   void put(const std::string& file, const std::string& content) const {
     put_file(directory_ + "/" + file, content);
   }
-  // Without the newline.
+  // The content without the newline.
   std::string get(const std::string& file) const {
     std::string text = get_file(directory_ + "/" + file);
     return text.substr(0, text.find('\n'));

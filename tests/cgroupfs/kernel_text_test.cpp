@@ -29,7 +29,7 @@ TEST_CASE("cpu.stat without the cpu controller has no bandwidth fields") {
   CHECK_FALSE(stat.nr_throttled.has_value());
 }
 
-TEST_CASE("a malformed number is absent and leaves its neighbours alone") {
+TEST_CASE("a malformed number is absent and does not affect its neighbours") {
   const CpuStat stat = scan_cpu_stat("usage_usec 12x\nuser_usec\nsystem_usec 9\nnr_periods -1\n");
   CHECK_FALSE(stat.usage_usec.has_value());
   CHECK_FALSE(stat.user_usec.has_value());
@@ -43,9 +43,9 @@ TEST_CASE("the largest 64-bit number is read, one more is absent") {
   CHECK_FALSE(scan_number("99999999999999999999999999\n").has_value());
 }
 
-TEST_CASE("a number is a number and nothing else") {
+TEST_CASE("a number with anything beside it is absent") {
   CHECK(scan_number("7\n") == 7);
-  CHECK_FALSE(scan_number("7").has_value());  // the rest of it may be missing
+  CHECK_FALSE(scan_number("7").has_value());  // more digits may follow
   CHECK_FALSE(scan_number("").has_value());
   CHECK_FALSE(scan_number("\n").has_value());
   CHECK_FALSE(scan_number("7 8\n").has_value());
@@ -84,18 +84,18 @@ TEST_CASE("kernel memory is the kernel's own figure plus sockets") {
   CHECK(scan_memory_stat("kernel 30\nkernel_stack 8\nsock 4\nslab 9\n").kernel_bytes == 34);
 }
 
-TEST_CASE("kernel memory is the sum of its parts where the kernel gives no figure") {
+TEST_CASE("kernel memory is the sum of its parts if the kernel gives no figure") {
   const MemoryStat stat = scan_memory_stat(
       "anon 1\nkernel_stack 1\npagetables 10\npercpu 100\nsock 1000\nslab 10000\n");
   CHECK(stat.kernel_bytes == 11111);
 }
 
-TEST_CASE("kernel memory is absent where nothing tells of it") {
+TEST_CASE("kernel memory is absent if no line reports it") {
   CHECK_FALSE(scan_memory_stat("anon 1\nfile 2\n").kernel_bytes.has_value());
   CHECK_FALSE(scan_memory_stat("").anon_bytes.has_value());
 }
 
-TEST_CASE("memory.events are read, unknown ones passed over") {
+TEST_CASE("memory.events are read, unknown keys are skipped") {
   const MemoryEvents events =
       scan_memory_events("low 1\nhigh 2\nmax 3\noom 4\noom_kill 5\noom_group_kill 6\n");
   CHECK(events.low == 1);
@@ -115,7 +115,7 @@ TEST_CASE("io.stat is summed over devices") {
   CHECK(io.write_ios == 8);
 }
 
-TEST_CASE("an empty io.stat is no I/O, a malformed number in it makes its sum absent") {
+TEST_CASE("an empty io.stat is no I/O, a malformed number makes its sum absent") {
   CHECK(scan_io_stat("").read_bytes == 0);
   CHECK(scan_io_stat("8:0 \n").write_ios == 0);
   const IoStat io = scan_io_stat("8:0 rbytes=1 wbytes=x\n8:16 rbytes=2 wbytes=5\n");
@@ -123,7 +123,7 @@ TEST_CASE("an empty io.stat is no I/O, a malformed number in it makes its sum ab
   CHECK_FALSE(io.write_bytes.has_value());
 }
 
-TEST_CASE("a sum of io.stat that no counter holds is absent instead of wrapping") {
+TEST_CASE("a sum of io.stat that no counter can contain is absent instead of wrapping") {
   const std::string most = std::to_string((std::uint64_t{1} << 63) - 1);
   CHECK(scan_io_stat("8:0 rbytes=" + most + "\n").read_bytes == (std::uint64_t{1} << 63) - 1);
   CHECK_FALSE(scan_io_stat("8:0 rbytes=" + most + "\n8:1 rbytes=2\n").read_bytes.has_value());
@@ -143,7 +143,7 @@ TEST_CASE("devices of io.stat may lack their numbers, their name and the last ne
   }
 }
 
-TEST_CASE("of io.stat that is cut anywhere the whole numbers count, and no part of one") {
+TEST_CASE("if io.stat is cut anywhere, whole numbers count and parts of a number do not") {
   const std::string text = "8:0 rbytes=100 wbytes=200 rios=30 wios=40 dbytes=0 dios=0\n"
                            "8:16 rbytes=500 wbytes=600 rios=70 wios=80 dbytes=0 dios=0\n";
   for (std::size_t length = 0; length <= text.size(); ++length) {
@@ -197,7 +197,7 @@ TEST_CASE("a malformed cpu.max is absent") {
     CHECK_FALSE(scan_cpu_max(text).has_value());
 }
 
-TEST_CASE("a limit is a number or max, and max is no number") {
+TEST_CASE("a limit is a number or max, and max is not a number") {
   CHECK(scan_limit("max\n") == MemoryLimit{});
   CHECK(scan_limit("4096\n") == MemoryLimit{Bytes{4096}});
   CHECK(scan_limit("0\n") == MemoryLimit{Bytes{0}});
@@ -205,7 +205,7 @@ TEST_CASE("a limit is a number or max, and max is no number") {
   CHECK_FALSE(scan_limit("").has_value());
 }
 
-TEST_CASE("of a file that is cut anywhere every number is the kernel's or absent") {
+TEST_CASE("if a file is cut anywhere, every number is the kernel's or absent") {
   const auto either = [](const auto& value, auto right) { return !value || *value == right; };
   const std::string stat = "usage_usec 123456\nuser_usec 1234\nnr_throttled 77\n";
   const std::string pressure = "some avg10=12.34 avg60=5.67 avg300=0.00 total=98765\n"
@@ -227,7 +227,7 @@ TEST_CASE("of a file that is cut anywhere every number is the kernel's or absent
   CHECK_FALSE(scan_cgroup_events("populated 1").populated.has_value());
 }
 
-TEST_CASE("a number below zero is absent, whichever file has it") {
+TEST_CASE("a number below zero is absent, in every file") {
   constexpr const char* kNegatives[] = {"18446744073709547520", "9223372036854775808", "-4096"};
   for (const std::string number : kNegatives) {
     CHECK_FALSE(scan_cpu_stat("usage_usec " + number + "\n").usage_usec.has_value());
@@ -241,7 +241,7 @@ TEST_CASE("a number below zero is absent, whichever file has it") {
   CHECK(scan_amount("9223372036854775807\n") == (std::uint64_t{1} << 63) - 1);
 }
 
-TEST_CASE("of a key that is there twice the first number counts, and no other key is lost") {
+TEST_CASE("if a key appears twice, the first number counts and no other key is lost") {
   const CpuStat cpu = scan_cpu_stat(
       "usage_usec 5\nusage_usec 6\nusage_usec 7\nusage_usec 7\nuser_usec x\nuser_usec 3\n"
       "system_usec 2\nnr_periods 9\nnr_throttled 8\nthrottled_usec 7\n");
@@ -250,7 +250,7 @@ TEST_CASE("of a key that is there twice the first number counts, and no other ke
   CHECK(cpu.throttled_usec == 7);
 }
 
-TEST_CASE("huge pages are read where the kernel has a line for them") {
+TEST_CASE("huge pages are read if the kernel has a line for them") {
   CHECK(scan_memory_stat("anon 1\nhugetlb 2097152\npgfault 3\n").hugetlb_bytes == 2097152);
   CHECK_FALSE(scan_memory_stat("anon 1\n").hugetlb_bytes.has_value());
 }
@@ -265,7 +265,7 @@ TEST_CASE("cgroup.events are flags") {
 
 namespace {
 
-// A text of its own exact allocation, so that a read past its end is seen by the sanitizer.
+// The text in an allocation of exactly its size, so that the sanitizer detects a read past its end.
 void scan_all(const std::string& text) {
   const std::unique_ptr<char[]> copy(new char[text.size()]);
   std::copy(text.begin(), text.end(), copy.get());

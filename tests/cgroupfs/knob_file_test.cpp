@@ -41,7 +41,7 @@ std::array<Knob, kKnobCount> order(std::string_view cpu_before, std::string_view
   return write_order(before, after);
 }
 
-// A number of any size, often at a bound or one beside it.
+// A number of any size, often at a bound or next to one.
 std::uint64_t any_number(std::mt19937_64& random, std::initializer_list<std::uint64_t> bounds) {
   const std::uint64_t wide = random() >> (random() % 64);
   if (random() % 4 != 0) return wide;
@@ -70,7 +70,7 @@ const MemoryLimit& memory_of(Knob knob, const Limits& limits) {
   return knob == Knob::memory_max ? *limits.memory_max : *limits.memory_high;
 }
 
-// As the kernel has it, written down a second time.
+// The kernel's bounds, written a second time for the test.
 bool within_bounds(Knob knob, const Limits& limits) {
   const auto between = [](std::uint64_t value, std::uint64_t least, std::uint64_t most) {
     return least <= value && value <= most;
@@ -88,7 +88,7 @@ bool within_bounds(Knob knob, const Limits& limits) {
   return false;
 }
 
-// The same value; memory may have become the next whole page.
+// The same value; memory may have been rounded up to a whole page.
 bool is_rounded(Knob knob, const Limits& wanted, const Limits& back) {
   if (knob != Knob::memory_max && knob != Knob::memory_high)
     return compare_knob(knob, back, wanted) == 0;
@@ -118,8 +118,8 @@ TEST_CASE("the text of every knob survives reading and writing") {
 }
 
 // rule: S-13
-TEST_CASE("whatever value a knob can have survives writing and reading, and none beyond its bounds "
-          "is written") {
+TEST_CASE("every possible value of a knob survives writing and reading, and no value beyond its "
+          "bounds is written") {
   constexpr std::uint32_t kSeed = 1, kRounds = 20'000;
   CAPTURE(kSeed);
   std::mt19937_64 random(kSeed);
@@ -156,7 +156,7 @@ TEST_CASE("cpu.max with max quota reads as no limit") {
   CHECK(limits.cpu_max->period.value == 50'000);
 }
 
-TEST_CASE("malformed text is refused and changes nothing") {
+TEST_CASE("malformed text is rejected and changes nothing") {
   for (const char* text : {"", "max", "50000", "x 100000", "50000 0", "1 2 3", "-1 100000",
                            "50000 999", "50000 1000001"})
     CHECK(refused(Knob::cpu_max, text) == ErrorKind::invalid);
@@ -184,7 +184,7 @@ TEST_CASE("a quota is written up to its bound") {
   CHECK(refused(Knob::cpu_max, limits) == ErrorKind::invalid);
 }
 
-TEST_CASE("a period outside the kernel's bounds is refused") {
+TEST_CASE("a period outside the kernel's bounds is rejected") {
   Limits limits;
   for (const std::uint64_t period : {kSmallestPeriodUsec, kLargestPeriodUsec}) {
     limits.cpu_max = CpuMax{Microseconds{5000}, Microseconds{period}};
@@ -196,7 +196,7 @@ TEST_CASE("a period outside the kernel's bounds is refused") {
   }
 }
 
-TEST_CASE("a weight outside 1 to 10000 is refused") {
+TEST_CASE("a weight outside 1 to 10000 is rejected") {
   Limits limits;
   for (const std::uint32_t weight : {kSmallestWeight, kLargestWeight}) {
     limits.cpu_weight = weight;
@@ -208,7 +208,7 @@ TEST_CASE("a weight outside 1 to 10000 is refused") {
   }
 }
 
-TEST_CASE("memory is written in whole pages, never less than asked for") {
+TEST_CASE("memory is written in whole pages and never rounded down") {
   Limits limits;
   limits.memory_max = MemoryLimit{Bytes{1'000'000}};
   CHECK(format_knob(Knob::memory_max, limits).value().view() == "1003520");
@@ -227,7 +227,7 @@ TEST_CASE("a value of 31 characters fits, one of 32 does not") {
   CHECK_FALSE(KnobText::from(std::string(32, '1')).has_value());
 }
 
-TEST_CASE("max is above every number, and cpu.max compares by its share") {
+TEST_CASE("max is above every number, and cpu.max compares by quota / period") {
   const auto compare = [](Knob knob, const char* after, const char* before) {
     return compare_knob(knob, parsed(knob, after), parsed(knob, before));
   };
@@ -240,7 +240,7 @@ TEST_CASE("max is above every number, and cpu.max compares by its share") {
   CHECK(compare(Knob::cpu_weight, "200", "100") > 0);
 }
 
-TEST_CASE("a burst is cut to a quota below it, and fits every other") {
+TEST_CASE("a burst is cut to a quota below it, and fits every other quota") {
   const auto cut = [](const char* burst, const char* quota) {
     return cut_to_quota(text_of(burst), text_of(quota));
   };
@@ -251,7 +251,7 @@ TEST_CASE("a burst is cut to a quota below it, and fits every other") {
 }
 
 // rule: CPU-01
-TEST_CASE("the quota goes before the burst when cpu rises, after it when it falls") {
+TEST_CASE("the quota is written before the burst if the CPU limit rises, after it if it falls") {
   const auto up = order("50000 100000", "80000 100000", "max", "max");
   CHECK(comes_before(up, Knob::cpu_max, Knob::cpu_max_burst));
   const auto down = order("80000 100000", "50000 100000", "max", "max");
@@ -259,14 +259,14 @@ TEST_CASE("the quota goes before the burst when cpu rises, after it when it fall
 }
 
 // rule: MEM-01
-TEST_CASE("memory.max goes before memory.high when memory rises, after it when it falls") {
+TEST_CASE("memory.max is written before memory.high if memory rises, after it if it falls") {
   const auto up = order("max 100000", "max 100000", "4096", "8192");
   CHECK(comes_before(up, Knob::memory_max, Knob::memory_high));
   const auto down = order("max 100000", "max 100000", "8192", "4096");
   CHECK(comes_before(down, Knob::memory_high, Knob::memory_max));
 }
 
-TEST_CASE("limits are read from a directory, a missing file is an absent field") {
+TEST_CASE("limits are read from a directory, and a missing file is an absent field") {
   const TemporaryDirectory root;
   const FakeCgroup box(root.path());
   std::filesystem::remove(box.directory() + "/cpu.max.burst");

@@ -1,7 +1,7 @@
 #!/bin/bash
-# On a host whose controllers are on cgroup v1 the daemon refuses to enforce: one sentence, exit 6,
-# nothing touched. It observes what there is, and says what is missing. daemon_refuses.sh PROGRAMS,
-# in a guest, whose cgroups it mounts anew.
+# On a host whose controllers are on cgroup v1 the daemon refuses to enforce: one sentence, exit
+# status 6, no limit changed. It observes what is possible and reports what is missing.
+# daemon_refuses.sh PROGRAMS, in a guest, whose cgroups it remounts.
 # rule: S-14
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
 . "$(dirname "$0")/daemon_fixture.sh"
@@ -19,7 +19,7 @@ refused() {  # CASE
   status=$?
   echo "$1: exit $status: $message"
   [ "$status" = 6 ] || fail "$1: exit $status instead of 6"
-  [ "$(grep -c . <<<"$message")" = 1 ] || fail "$1: not one sentence"
+  [ "$(grep -c . <<<"$message")" = 1 ] || fail "$1: the message is not one line"
   [ "$(every_limit)" = "$before" ] || fail "$1: a limit changed"
 }
 
@@ -34,22 +34,24 @@ observed() {
   "$bin/cgphased" --config /tmp/observe.toml --state-dir /tmp/s --runtime-dir /tmp/r "$@" \
     2>/tmp/observe.log &
   daemon=$!
-  until_true 20000 answers || fail "$what: no daemon that observes: $(cat /tmp/observe.log)"
+  until_true 20000 answers ||
+    fail "$what: the observing daemon does not answer: $(cat /tmp/observe.log)"
   told=$(cli status)
   [[ $told == *"limits off: "*"$sentence"* ]] || fail "$what: '$sentence' is missing in: $told"
   told=$(cli list --no-legend) || fail "$what: list failed"
-  [ "$(grep -c . <<<"$told")" = "$containers" ] || fail "$what: $containers containers, not: $told"
+  [ "$(grep -c . <<<"$told")" = "$containers" ] ||
+    fail "$what: list shows not $containers containers: $told"
   cli mode enforce >/tmp/told 2>&1 && fail "$what: mode enforce was accepted"
   kill -TERM "$daemon"
-  wait "$daemon" || fail "$what: the daemon did not stop well"
+  wait "$daemon" || fail "$what: the daemon did not exit with 0"
   [ "$(every_limit)" = "$before" ] || fail "$what: a limit changed"
 }
 
-# What `cgphase doctor` says of the same host, with what it costs and the way out.
+# `cgphase doctor` on the same host reports the consequence and the remedy.
 diagnosed() {  # CASE SENTENCE...
   local told sentence
   told=$("$bin/cgphase" doctor --cgroup-root /tmp/cgroups)
-  [ $? = 1 ] || fail "$1: doctor found nothing that fails"
+  [ $? = 1 ] || fail "$1: doctor reported no failure"
   for sentence in "${@:2}"; do
     [[ $told == *"$sentence"* ]] || fail "$1: doctor does not say '$sentence': $told"
   done
@@ -81,6 +83,6 @@ refused 'hybrid cgroups'
 mkdir /tmp/cgroups/unified/test
 diagnosed 'hybrid cgroups' 'hybrid: limits are on cgroup v1, only the rest is on v2: '
 observed 'hybrid cgroups' 1 'this host is hybrid, its cpu and memory controllers are on cgroup v1'
-observed 'hybrid cgroups, named' 0 'its cgroup v2 lies in /tmp/cgroups/unified' \
+observed 'hybrid cgroups, named' 0 'its cgroup v2 hierarchy is /tmp/cgroups/unified' \
   --cgroup-root /tmp/cgroups
 finish
