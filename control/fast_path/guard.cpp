@@ -17,9 +17,9 @@ enum class SlotState : std::uint32_t { empty, filling, active, leaving, left };
 
 constexpr int kNoRecord = -1;
 constexpr std::array<Knob, 2> kMemoryKnobs = {Knob::memory_max, Knob::memory_high};
-// What the guard lets the kernel reclaim for while it raises a limit.
+// Longest time that the guard lets the kernel reclaim while it raises a limit.
 constexpr std::chrono::milliseconds kLongestWrite{5};
-// Quota before burst, memory.max before memory.high: raising.
+// The order for raising: quota before burst, memory.max before memory.high.
 constexpr std::array<Knob, 4> kSizeKnobs = {Knob::cpu_max, Knob::cpu_max_burst, Knob::memory_max,
                                             Knob::memory_high};
 
@@ -41,15 +41,17 @@ struct Guard::Slot {
   std::array<std::atomic<int>, kKnobCount> records;
   CgroupId id;
   GuardFiles files;
-  bool told = false;  // by the kernel, of all that happens: need not be polled
+  bool told = false;  // every signal source works, so polling is not needed
   GuardRule rule;
   LookBudget budget;
   PressureAlert pressure;
-  // When the guard last raised the quota; default: never. For the slot that comes after this one.
+  // When the guard last raised the quota; the default means never. The next slot of this container
+  // needs it.
   std::atomic<MonotonicTime> cpu_raised{};
   MonotonicTime due;
-  std::array<KnobText, kKnobCount> outside;  // what somebody else wrote, as last seen
-  // As last seen while it had no lease: it is its owner's alone, and memory.high depends on it.
+  std::array<KnobText, kKnobCount> outside;  // the last values that somebody else wrote
+  // Last value while memory.max was not leased: then its owner sets it, and memory.high depends on
+  // it.
   std::optional<MemoryLimit> memory_max;
 
   Slot() { forget_records(); }
@@ -147,7 +149,7 @@ std::span<Guard::Slot> Guard::used() { return std::span(slots_).first(used_.load
 
 int Guard::place_of(const Slot& slot) const { return static_cast<int>(&slot - slots_.data()); }
 
-// Closes one slot that the guard's thread has left. False where there is none.
+// Closes one slot that the guard's thread has left. False if there is no such slot.
 bool Guard::reap() {
   for (Slot& slot : used()) {
     if (slot.state.load() != SlotState::left) continue;
@@ -172,7 +174,7 @@ void Guard::remember_cpu_raise(const Slot& slot) {
   last = std::max(last, raised);
 }
 
-// A container that was dropped, or whose files are opened anew, is still the one that was raised.
+// The time of the last raise survives if a container is dropped or its files are reopened.
 void Guard::recall_cpu_raise(Slot& slot) {
   for (const Slot& former : used()) {
     const SlotState state = former.state.load();
@@ -197,9 +199,10 @@ Status Guard::cover(CgroupId id, int directory_fd, Knob knob, int record) {
   Slot* slot = find_empty();
   if (slot == nullptr && reap()) slot = find_empty();
   if (slot == nullptr)
-    return failure(ErrorKind::invalid, "the guard watches its " + std::to_string(slots_.size()) +
-                                           " containers already: nothing more is lowered");
-  // The first empty one is taken, so these are as many as there ever were at once.
+    return failure(ErrorKind::invalid,
+                   "guard: cannot watch another container: all " + std::to_string(slots_.size()) +
+                       " slots are in use; the limit is not lowered");
+  // The first empty slot is taken, so used_ is the largest number of slots ever in use at once.
   used_.store(std::max(used_.load(), static_cast<std::size_t>(place_of(*slot)) + 1));
   slot->state.store(SlotState::filling);
   slot->begin(id, numbers_);
@@ -211,13 +214,13 @@ Status Guard::cover(CgroupId id, int directory_fd, Knob knob, int record) {
   slot->records[static_cast<std::size_t>(knob)].store(record);
   slot->told = signals_->arm(place_of(*slot), directory_fd);
   recall_cpu_raise(*slot);
-  // Events count from now, not from the guard's next look.
+  // Events count from now on, not from the guard's next check.
   const GuardReading first = read(*slot, false);
   slot->rule.step(first);
   note_memory_max(*slot, first);
   if (former != nullptr) former->state.store(SlotState::leaving);
   slot->state.store(SlotState::active);
-  // It may be idle: cover() comes once for each container and knob.
+  // The thread may be idle: cover() runs only once per container and knob.
   if (slot->told) signals_->rouse();
   else signals_->call(place_of(*slot));
   return {};
@@ -255,14 +258,15 @@ GuardSource Guard::inotify() const {
 std::chrono::milliseconds Guard::look() {
   woken_ = clock_.monotonic_now();
   MonotonicTime next = woken_ + kGuardQuietInterval;
-  // First of all programs that are about to read their limits, whatever else was looked at lately.
+  // First, programs that are about to read their limits, even if the container was checked just
+  // now.
   for (Slot& slot : used()) {
     if (slot.state.load() != SlotState::active || !signals_->take_program(place_of(slot))) continue;
     acting_.store(true);
     restore(slot, kSizeKnobs, Reason::program_started);
     acting_.store(false);
   }
-  // Then those to whom something happened.
+  // Then the containers with a pending event.
   for (Slot& slot : used()) {
     if (slot.state.load() != SlotState::active || signals_->waiting(place_of(slot)) == 0) continue;
     if (due(slot)) watch(slot, signals_->take(place_of(slot)));
@@ -287,7 +291,7 @@ bool Guard::due(Slot& slot) {
   return false;
 }
 
-// A record stays known to the slot when its lease has ended.
+// The slot keeps a record's number after the lease has ended, so the lease is read again.
 bool Guard::holds(const Slot& slot, Knob knob) const {
   const int record = slot.record(knob);
   return record != kNoRecord && leases_.read_values(record, slot.id, knob).has_value();
@@ -326,7 +330,7 @@ void Guard::watch(Slot& slot, Signals signals) {
 
 void Guard::act(Slot& slot, const GuardReading& reading, const GuardVerdict& verdict) {
   acting_.store(true);
-  // An OOM that ends the last process is an event first.
+  // An OOM that ends the last process is reported as an event first.
   if (verdict.memory != MemoryRisk::none) restore(slot, kMemoryKnobs, reason_of(verdict.memory));
   if (verdict.restarted) restore(slot, kSizeKnobs, Reason::restored);
   if (verdict.cpu != CpuRaise::none) raise_cpu(slot, reading, verdict.cpu);
@@ -342,7 +346,7 @@ bool Guard::settle(std::chrono::milliseconds most) const {
   return true;
 }
 
-// What it means is for the rails to judge: the agent is only woken to look.
+// The safety rules judge what the write means. The guard only wakes the agent.
 void Guard::note_outside_writes(Slot& slot) {
   for (const Knob knob : kKnobs) {
     const int record = slot.record(knob);
@@ -385,7 +389,8 @@ void Guard::restore(Slot& slot, std::span<const Knob> knobs, Reason reason) {
   }
 }
 
-// `factor` times the quota in the file, not above the original; the original where asked for.
+// `factor` times the quota in the file, but at most the original; the original if `raise` asks for
+// it.
 static KnobText raised_quota(const KnobText& found, const KnobText& original, CpuRaise raise,
                              double factor) {
   Limits now, most;
@@ -413,7 +418,7 @@ void Guard::raise_cpu(Slot& slot, const GuardReading& reading, CpuRaise raise) {
   if (target == values->original) restore(slot, kBurst, Reason::throttled);
 }
 
-// Writes `to` where the file holds one of our values that is lower. True when it was written.
+// Writes `to` if the file contains a lower value that is ours. True if it was written.
 bool Guard::raise_to(Slot& slot, Knob knob, const KnobText& from, const KnobText& to,
                      const LeaseValues& values, Reason reason) {
   Limits before, after;
@@ -423,15 +428,16 @@ bool Guard::raise_to(Slot& slot, Knob knob, const KnobText& from, const KnobText
   const int record = slot.record(knob);
   if (!leases_.guard_hold(record, slot.id, knob, from, to)) return false;
   const bool written = write(slot, knob, to);
-  // The model plane may have put the original back and released the lease between our look and
-  // our write (see release_restored in control/lease/restore.h).
+  // Between our read and our write, the model plane may have restored the original and released the
+  // lease (see release_restored in control/lease/restore.h).
   if (!leases_.read_values(record, slot.id, knob)) write(slot, knob, values.original);
   report({woken_, clock_.monotonic_now(), slot.id, knob, from, to, reason, written});
   return written;
 }
 
-// A memory.high below what is in use is in force at once, but then the kernel reclaims in the
-// writer, and all others would be blind meanwhile (memory_high_write in mm/memcontrol.c).
+// A memory.high below the usage takes effect at once, but then the kernel reclaims in the writing
+// thread. Without a deadline, no other container would be watched meanwhile (memory_high_write in
+// mm/memcontrol.c).
 bool Guard::write(Slot& slot, Knob knob, const KnobText& value) {
   const bool may_reclaim = knob == Knob::memory_high || knob == Knob::memory_max;
   if (deadline_ == nullptr || !may_reclaim) return slot.files.write(knob, value);
@@ -454,7 +460,7 @@ void Guard::report(const GuardAction& action) {
 
 void Guard::close_dropped() {
   for (int i = 0; i < kGuardReaped; ++i) {
-    // Let go in between: a raise may wait for its turn.
+    // The lock is released in between, because a raise may be waiting for it.
     const std::lock_guard lock(model_plane_);
     if (!reap()) break;
   }

@@ -1,19 +1,19 @@
-// The guard plane: one thread that watches the containers whose limits are lowered and may only
-// raise or restore. It looks at a container when the kernel tells that something happened to it
-// (control/fast_path/guard_signals.h), every 150 ms while it is at risk or cannot be told of, and
-// every 500 ms in any case: memory that grows is told by nobody, and a lost event must not be
-// fatal. It writes through descriptors that are held open. Between start() and stop() its thread
-// allocates nothing, touches no disk and takes no lock.
+// The guard plane is one thread that watches the containers whose limits are lowered. It may only
+// raise or restore. It checks a container when the kernel signals an event
+// (control/fast_path/guard_signals.h). It also checks every 150 ms while the container is at risk
+// or a signal source is missing. It checks every 500 ms in any case, because no signal reports
+// growing memory and a lost event must not be fatal. It writes through descriptors that stay open.
+// Between start() and stop() its thread allocates nothing, does no disk I/O and takes no lock.
 //
-// How it shares with the model plane. A container has a slot of a fixed table. A slot's state says
-// whose it is: empty, filling and left belong to the model plane (whose threads take turns under a
-// mutex that the guard never takes), active and leaving to the guard's thread. The model plane
-// moves empty -> filling -> active, active -> leaving and left -> empty, and does all opening and
-// closing, for closing a PSI trigger waits for the kernel; the guard moves leaving -> left. Only
-// the lease record numbers of an active slot are written by the model plane, each an atomic. What
-// may be raised, and to what, stands in the lease (control/lease/lease_table.h): the guard acts on
-// a file only while it holds one of our values, and stores its own value there first. Its actions
-// come back through a ring with one writer and one reader.
+// How it shares data with the model plane. A container has a slot of a fixed table. The slot's
+// state says who owns it. The model plane owns empty, filling and left; its threads take turns
+// under a mutex that the guard never takes. The guard's thread owns active and leaving. The model
+// plane moves empty -> filling -> active, active -> leaving and left -> empty; the guard moves
+// leaving -> left. Only the model plane opens and closes files, because closing a PSI trigger waits
+// for the kernel. In an active slot it writes only the numbers of the lease records, which are
+// atomic. The lease (control/lease/lease_table.h) says what may be raised, and to what. The guard
+// changes a file only while the file contains one of our values, and first stores its own value in
+// the lease. Its actions return through a ring with one writer and one reader.
 #pragma once
 
 #include <sys/types.h>
@@ -44,21 +44,22 @@ namespace cgphase {
 
 inline constexpr std::chrono::milliseconds kGuardRiskInterval{150};
 inline constexpr std::chrono::milliseconds kGuardQuietInterval{500};
-inline constexpr std::chrono::milliseconds kGuardIdleInterval{10'000};  // of a thread with nobody
+// While no container is watched.
+inline constexpr std::chrono::milliseconds kGuardIdleInterval{10'000};
 inline constexpr int kGuardContainers = 1024;
-// Slots whose descriptors one close_dropped() closes: the kernel takes some 10 ms for each.
+// Slots that one close_dropped() closes: the kernel needs about 10 ms for each.
 inline constexpr int kGuardReaped = 2;
-inline constexpr std::size_t kGuardActions = 256;  // not yet taken; more are counted as lost
+inline constexpr std::size_t kGuardActions = 256;  // capacity; further actions are counted as lost
 
-// What the guard did, for the journal.
+// An action of the guard, for the journal.
 struct GuardAction {
-  MonotonicTime woken;  // when the guard's thread began to look
+  MonotonicTime woken;  // when the guard's thread woke up
   MonotonicTime time;   // when the value was in force
   CgroupId id;
   Knob knob = Knob::cpu_max;
   KnobText old_value, new_value;
   Reason reason = Reason::headroom;
-  bool written = false;  // false: the kernel refused
+  bool written = false;  // false: the kernel rejected it
 };
 
 class Guard {
@@ -67,62 +68,62 @@ class Guard {
     LeaseTable* leases = nullptr;  // outlives the guard
     const Clock* clock = nullptr;  // outlives the guard
     int containers = kGuardContainers;
-    std::string cgroup_root = {};  // where PSI triggers are tried at once, for sources()
+    std::string cgroup_root = {};  // PSI triggers are tried here at once, for pressure()
     bool pressure = true;          // false: poll instead of PSI triggers
     bool inotify = true;           // false: poll instead of inotify
-    RailsConfig rails = {};        // their numbers are the guard's too
+    RailsConfig rails = {};        // the guard uses some of their numbers
   };
   static Result<std::unique_ptr<Guard>> create(const Options& options);
   ~Guard();  // stops
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
 
-  // Called by the guard's thread before it raises a memory limit, to end a lowering of the same
-  // container that the kernel is still busy with. Must not lock or allocate. Set before start().
+  // The guard's thread calls this before it raises a memory limit. It ends a lowering of the same
+  // container on which the kernel still works. It must not lock or allocate. Set it before start().
   void on_memory_raise(std::function<void(CgroupId)> call) { memory_raise_ = std::move(call); }
 
   Status start();
-  void stop();  // the thread has ended when this returns; may be started again
+  void stop();  // joins the thread; start() may be called again
 
   // --- the model plane ---
 
-  // Watches the container from now on and may raise `knob`, whose lease is `record`. Where the
-  // files held so far cannot see to `knob`, they are opened anew. Errors, after which it may not be
-  // lowered, and the others are watched as before: invalid (the table is full), gone (a file that
-  // the rules of `knob` need cannot be read), io (descriptors ran out).
+  // Watches the container from now on and may raise `knob`, whose lease is `record`. If the open
+  // files are not enough for `knob`, they are reopened. On an error, do not lower `knob`; the other
+  // knobs are watched as before. Errors: invalid (the table is full), gone (a file that the rules
+  // of `knob` need cannot be read), io (descriptors ran out).
   Status cover(CgroupId id, int directory_fd, Knob knob, int record);
-  // Watches it no longer.
+  // Stops watching the container.
   void drop(CgroupId id);
-  // The numbers of containers that are watched from now on; the others keep theirs.
+  // Sets the numbers for containers that are covered from now on; the others keep theirs.
   void set_rails(const RailsConfig& rails);
 
-  // Of programs that start in lowered containers, which get their originals back at once. Once.
+  // Listens for programs that start in lowered containers; their originals are restored at once.
+  // Call it only once.
   Status listen(std::shared_ptr<ProgramStarts> starts);
 
-  // Any thread: whether one was told to have started there since then.
+  // Any thread: whether a program start was reported for the container since `since`.
   bool program_started(CgroupId id, MonotonicTime since) const;
 
-  // Whether containers are told of by PSI triggers and by inotify, or polled, and why.
+  // Whether PSI triggers and inotify work for all containers; if some are polled, why.
   GuardSource pressure() const;
   GuardSource inotify() const;
 
-  // Readable when actions wait, or when somebody else wrote a limit.
+  // Readable if actions wait, or after somebody else wrote a limit.
   int action_fd() const { return action_event_.get(); }
   std::vector<GuardAction> take_actions();
-  // To be called in every tick, and nowhere else: closes the files of dropped containers, a few at
-  // a time.
+  // Closes the files of dropped containers, a few per call. Call it once per tick and nowhere else.
   void close_dropped();
-  // Waits, at most so long, until each value that is in a file has its action: a file that was read
-  // before may be ahead of them. False where the guard is still at it.
+  // Waits, at most `most`, until every value that the guard wrote has its action in the ring.
+  // Otherwise a file may be newer than the actions. False if the guard is still working.
   bool settle(std::chrono::milliseconds most) const;
   std::uint64_t lost_actions() const { return lost_.load(); }
-  // Values in files of ours that nobody of cgphase wrote, each counted once.
+  // Values in lowered files that cgphase did not write, each counted once.
   std::uint64_t outside_writes() const { return outside_writes_.load(); }
 
   // --- the guard's thread, or a test without one ---
 
-  // Takes what the kernel has told, looks at every container that is due and acts; returns when to
-  // look again.
+  // Collects the kernel's signals, checks every container that is due, and acts. Returns the time
+  // until the next check.
   std::chrono::milliseconds poll_once();
 
  private:
@@ -158,19 +159,19 @@ class Guard {
   const Clock& clock_;
   const std::unique_ptr<GuardSignals> signals_;
   std::vector<Slot> slots_;
-  std::atomic<std::size_t> used_ = 0;  // no slot from there on was ever filled
+  std::atomic<std::size_t> used_ = 0;  // slots from this index on were never filled
   mutable std::mutex model_plane_;  // the callers of cover() and drop() take turns
-  // Of the model plane: when the guard last raised the quota of containers that it left since, for
-  // as long as that matters.
+  // Model plane only: when the guard last raised the quota of a container that it no longer
+  // watches, for as long as that matters.
   std::map<CgroupId, MonotonicTime> cpu_raises_;
-  GuardNumbers numbers_;            // of the model plane; each slot has a copy
+  GuardNumbers numbers_;            // model plane only; each slot has a copy
   std::function<void(CgroupId)> memory_raise_;
   std::array<GuardAction, kGuardActions> actions_;
   std::atomic<std::size_t> actions_written_{0}, actions_taken_{0};
   std::atomic<std::uint64_t> lost_{0}, outside_writes_{0};
-  std::atomic<bool> acting_{false};    // what it writes has no action yet
-  MonotonicTime woken_;                // the guard's thread alone
-  WriteDeadline* deadline_ = nullptr;  // likewise; null in a test without one
+  std::atomic<bool> acting_{false};    // a written value may not have its action yet
+  MonotonicTime woken_;                // the guard's thread only
+  WriteDeadline* deadline_ = nullptr;  // the guard's thread only; null in a test without one
   Fd action_event_;
   std::thread thread_;
 };

@@ -12,7 +12,8 @@ std::optional<double> value_of(const std::optional<Bytes>& bytes) {
 
 bool grew(const Counter& now, const Counter& before) { return now && before && *now > *before; }
 
-// The lower of memory.max and of a memory.high of ours, cache and all the rest below it.
+// The lower of memory.max and our memory.high. The kernel keeps all memory below it, page cache
+// too.
 std::optional<double> lowest_limit(const GuardReading& reading) {
   std::optional<double> lowest;
   for (const auto* limit : {&reading.memory_max, &reading.memory_high}) {
@@ -23,7 +24,7 @@ std::optional<double> lowest_limit(const GuardReading& reading) {
   return lowest;
 }
 
-// Reclaim that goes on and frees nothing worth the while, or has nothing left to free.
+// Whether tasks stall in reclaim that frees too little, or that has nothing left to free.
 bool reclaims_in_vain(const GuardReading& now, const GuardReading& before,
                       double stall_full_avg10) {
   if (now.full_avg10 && *now.full_avg10 > stall_full_avg10) return true;
@@ -46,7 +47,8 @@ void GuardRule::pause() {
   met_high_.reset();
 }
 
-// Above the ratio now, or above the limit within at_risk_growth at the pace since the base.
+// Whether the use is above the ratio now, or would pass the limit within at_risk_growth at the pace
+// measured since the base.
 bool GuardRule::close_to_limit(const GuardReading& reading,
                                std::optional<Bytes> GuardReading::*use) const {
   const auto now = value_of(reading.*use);
@@ -70,7 +72,7 @@ bool GuardRule::stalls(const GuardReading& reading) {
   if (over || (stall_window_ && grew(stall_window_->high_events, reading.high_events)))
     stall_window_.reset();
   if (!stall_window_ && previous_ && grew(reading.high_events, previous_->high_events)) {
-    // The scans of before this first event were not read; those from here on are compared.
+    // The scans before this first event were not read, so only later ones are compared.
     stall_window_ = reading;
     stall_window_->high_events = previous_->high_events;
   }
@@ -80,7 +82,7 @@ bool GuardRule::stalls(const GuardReading& reading) {
           reclaims_in_vain(reading, *stall_window_, numbers_.stall_full_avg10));
 }
 
-// More delay by memory.high than its bound allows.
+// Whether memory.high caused more delay than its bound allows.
 bool GuardRule::delayed(const GuardReading& reading) {
   const auto high = reading.memory_high ? value_of(reading.memory_high->bytes) : std::nullopt;
   const auto above = [&](const GuardReading& one) {
@@ -112,7 +114,7 @@ MemoryRisk GuardRule::judge_memory(const GuardReading& reading) {
   if (stalls(reading) || too_much_delay) return MemoryRisk::stall;
   const auto limit = lowest_limit(reading);
   if (!limit) return MemoryRisk::none;
-  // A stall of a container that is far from its limit is somebody else's doing.
+  // If a container is far from its limit, the limit did not cause its stall.
   const auto current = value_of(reading.memory_current);
   if (reading.full_stall && current && *current > numbers_.at_risk_ratio * *limit)
     return MemoryRisk::pressure;

@@ -1,5 +1,6 @@
-// When the guard acts on one container: pure, so that each rule has a test without a kernel. It can
-// only ask for more. Numbers: those of the rails, and its own below (docs/safety.md, fast path).
+// Decides when the guard acts on one container. It is pure, so that each rule has a test without a
+// kernel. It can only ask for more. Its numbers are those of the safety rules and its own below
+// (docs/safety.md, fast path).
 #pragma once
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 
 namespace cgphase {
 
-// What the guard takes from the rails, a copy for each container that it watches.
+// Numbers copied from the safety rules, one copy per watched container.
 struct GuardNumbers {
   explicit GuardNumbers(const RailsConfig& rails)
       : at_risk_ratio(rails.at_risk_ratio),
@@ -28,46 +29,47 @@ struct GuardNumbers {
   std::chrono::seconds at_risk_growth, cpu_raises_window;
 };
 
-// Growth is judged over no less: two looks may follow one another at once.
+// Shortest time over which growth is judged: two checks may follow each other immediately.
 inline constexpr std::chrono::milliseconds kGrowthBaseline{100};
-// The guard's own: it looks more often than the rails, and answers before their window is full.
+// The guard's own window. The guard checks more often than the safety rules and answers before
+// their window is full.
 inline constexpr std::chrono::seconds kGuardThrottledWindow{1};
 
-// The stall breaker of memory.high: `high` events within the window, and the kernel tells of a
-// stall; or so many of them, and reclaim that frees less than a tenth of what it scans, or tasks
-// that stood still for stall_full_avg10 of ten seconds, or no cache left to reclaim. One task that
-// returns to user space above memory.high already counts up to 17 events, then sleeps for up to 2 s
-// (reclaim_high and mem_cgroup_handle_over_high in mm/memcontrol.c).
+// The stall breaker of memory.high acts in two cases. Within the window there are `high` events and
+// the kernel reports a stall. Or there are this many `high` events and reclaim is ineffective. That
+// is: it frees less than a tenth of what it scans, `full` pressure exceeds stall_full_avg10, or no
+// cache is left. One task that returns to user space above memory.high counts up to 17 events. Then
+// it sleeps for up to 2 s (reclaim_high and mem_cgroup_handle_over_high in mm/memcontrol.c).
 inline constexpr std::uint64_t kStallHighEvents = 10;
 inline constexpr std::chrono::seconds kStallWindow{5};
 inline constexpr double kStallReclaimRatio = 0.10;  // pgsteal to pgscan
 inline constexpr double kStallFileRatio = 0.02;  // page cache to memory.current
 
-// The bound on the delay that memory.high may cause before its original is back: kDelayShare of the
-// time, and kDelayBurst on top of it: 100 ms in 10 s. PSI `some` of memory measures it; on a
-// kernel without PSI the time that memory.current stays above memory.high does.
+// The delay that memory.high may cause before its original is restored: kDelayShare of the time
+// plus kDelayBurst, which is 100 ms in 10 s. PSI `some` of memory measures the delay. On a kernel
+// without PSI, the time counts during which memory.current is above memory.high.
 inline constexpr double kDelayShare = 0.005;
 inline constexpr std::chrono::milliseconds kDelayBurst{50};
-// PSI sums lag by up to 2 s: a stall is put down to memory.high for so long after it was met.
+// PSI sums lag by up to 2 s. A stall is blamed on memory.high for this long after it was reached.
 inline constexpr std::chrono::seconds kDelayBlame{4};
-// memory.current passes memory.high by charges that the kernel batches per CPU.
+// memory.current may exceed memory.high by the charges that the kernel batches per CPU.
 inline constexpr double kAboveHighRatio = 1.01;
 
-// Absent fields switch their rule off.
+// An absent field disables its rule.
 struct GuardReading {
   MonotonicTime time;
   std::optional<Bytes> memory_current;
   std::optional<MemoryLimit> memory_max;   // in force
-  std::optional<MemoryLimit> memory_high;  // in force, where it is leased
+  std::optional<MemoryLimit> memory_high;  // in force, read if it is leased
   Counter max_events, oom_events;          // of this cgroup's own limit
   Counter high_events;
   Counter throttled_usec, throttled_periods;
-  bool quota_is_ours = true;  // false: what it is throttled at is its owner's, and no risk
+  bool quota_is_ours = true;  // false: throttling by the owner's quota is no risk
   std::optional<bool> populated;
-  bool full_stall = false;  // the kernel has just told of a stall (PSI trigger, memory, `full`)
-  Counter stalled_usec;     // PSI, memory, `some`: read where memory.high is leased
+  bool full_stall = false;  // a PSI trigger (memory, `full`) has just fired
+  Counter stalled_usec;     // PSI, memory, `some`: read if memory.high is leased
   std::optional<double> full_avg10;
-  // Only where needs_detail() asked for it.
+  // Read only if needs_detail() asked for it.
   std::optional<Bytes> memory_need;
   std::optional<Bytes> page_cache;  // file without shmem
   Counter pgscan, pgsteal;
@@ -77,19 +79,20 @@ enum class CpuRaise { none, by_factor, to_original };
 enum class MemoryRisk { none, event, stall, pressure, headroom };
 
 struct GuardVerdict {
-  bool at_risk = false;  // look again soon
-  bool throttled = false;  // since the last look
+  bool at_risk = false;  // check again soon
+  bool throttled = false;  // since the last check
   CpuRaise cpu = CpuRaise::none;
   MemoryRisk memory = MemoryRisk::none;  // other than none: restore the originals
-  // The last process ended, or the first came: it will size itself by the limits it finds.
+  // The last process ended or the first one started. The next program sizes itself by the limits
+  // that it finds.
   bool restarted = false;
 };
 
-// The delay of one container against its bound: a leaky bucket that drains by kDelayShare and holds
-// kDelayBurst.
+// Compares the delay of one container with its bound. A leaky bucket that drains at kDelayShare and
+// has room for kDelayBurst.
 class DelayBudget {
  public:
-  // `delayed` since the last call, which was `elapsed` ago. True where the bound is passed.
+  // Adds the delay since the last call, `elapsed` ago. True if the bound is exceeded.
   bool add(std::chrono::nanoseconds delayed, std::chrono::nanoseconds elapsed) {
     const auto drained =
         std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed * kDelayShare);
@@ -101,21 +104,21 @@ class DelayBudget {
   std::chrono::nanoseconds level_{0};
 };
 
-// Of one container. Nothing is allocated.
+// The rules for one container. Nothing is allocated.
 class GuardRule {
  public:
   explicit GuardRule(const GuardNumbers& numbers = GuardNumbers(RailsConfig{}))
       : numbers_(numbers) {}
   const GuardNumbers& numbers() const { return numbers_; }
 
-  // Whether memory.stat is worth reading: memory.current, cache and all, is close to the limit or
-  // grows towards it, or `high` events do.
+  // Whether memory.stat is worth reading: memory.current, cache included, is close to the limit or
+  // grows towards it, or the `high` events grow.
   bool needs_detail(const GuardReading& reading) const;
   GuardVerdict step(const GuardReading& reading);
-  // A raise that step() asked for was written. The next one within cpu_raises_window goes to the
-  // original.
+  // Call this after a raise that step() asked for was written. The next raise within
+  // cpu_raises_window goes to the original.
   void cpu_raised(MonotonicTime time) { last_cpu_raise_ = time; }
-  // Nothing is lowered at the moment: what happens now is not compared with what comes later.
+  // Call this while nothing is lowered: present counters are then not compared with later ones.
   void pause();
 
  private:
@@ -127,32 +130,32 @@ class GuardRule {
 
   GuardNumbers numbers_;
   std::optional<GuardReading> previous_;
-  std::optional<GuardReading> growth_base_;   // what growth is measured from
-  std::optional<GuardReading> window_;        // where the throttling window began
-  std::optional<GuardReading> stall_window_;  // where the count of `high` events began
+  std::optional<GuardReading> growth_base_;   // growth is measured from here
+  std::optional<GuardReading> window_;        // start of the throttling window
+  std::optional<GuardReading> stall_window_;  // start of the count of `high` events
   std::optional<MonotonicTime> last_cpu_raise_;
   DelayBudget delay_;
-  std::optional<MonotonicTime> met_high_;  // memory.high, last
+  std::optional<MonotonicTime> met_high_;  // when memory.high was last reached
 };
 
-// How long one container is looked at more often after the kernel told of pressure on it: a period
-// that is throttled now stands in cpu.stat at its end, and nobody tells of that. Pressure on the
-// CPU is mostly the ordinary wait for a processor on a busy host: the looks of a period are spent
-// on it where tasks are throttled too, and once after a quiet time.
+// How long a container is checked more often after the kernel reported pressure on it. cpu.stat
+// shows a throttled period only at its end, and no event reports it. CPU pressure is mostly
+// ordinary waiting for a processor on a busy host. So the checks within a period are used only if
+// tasks are throttled too, and once after a quiet time.
 inline constexpr std::chrono::milliseconds kGuardAlert{600};
 inline constexpr std::chrono::milliseconds kPeriodSpan{120};
-inline constexpr std::chrono::milliseconds kPeriodLook{20};  // so often in it
-// Longer than the window of a trigger, which tells once in each.
+inline constexpr std::chrono::milliseconds kPeriodLook{20};  // between checks within a period
+// Longer than the window of a trigger, which fires once per window.
 inline constexpr std::chrono::milliseconds kPressureQuiet{2000};
 
 class PressureAlert {
  public:
-  // At each look: whether the kernel told of pressure on memory, of pressure on the CPU where the
-  // quota is ours, and whether tasks were throttled since the last look.
+  // Call this at each check. `memory` and `cpu`: the kernel reported such pressure, for `cpu` only
+  // if the quota is ours. `throttled`: tasks were throttled since the last check.
   void step(MonotonicTime now, bool memory, bool cpu, bool throttled);
-  // Look every 150 ms.
+  // Whether to check every 150 ms.
   bool alert(MonotonicTime now) const { return now < alert_until_; }
-  // A throttled period may be about to end.
+  // Whether a throttled period may be about to end.
   bool in_period(MonotonicTime now) const { return now < period_until_; }
 
  private:
@@ -160,21 +163,22 @@ class PressureAlert {
   std::optional<MonotonicTime> last_cpu_, last_throttled_;
 };
 
-// How often one container may be looked at out of turn: a few times at once, then at a steady pace
-// (the generic cell rate algorithm, ITU-T I.371). A container whose files change all the time,
-// such as one held at its own memory.high, must not keep the guard from the others.
+// Limits how often one container is checked out of turn: a few times at once, then at a steady
+// rate. This is the generic cell rate algorithm (ITU-T I.371). A container whose files change all
+// the time, for example one stopped by its own memory.high, must not keep the guard from the
+// others.
 inline constexpr int kPromptLooks = 8;
 inline constexpr std::chrono::milliseconds kPromptLookPace{50};
 
 class LookBudget {
  public:
-  // Whether one may happen now; if so it is counted.
+  // Whether a check may happen now. If so, it is counted.
   bool take(MonotonicTime now) {
     if (now < next()) return false;
     spent_until_ = std::max(spent_until_, now) + kPromptLookPace;
     return true;
   }
-  // When the next may happen.
+  // When the next check may happen.
   MonotonicTime next() const { return spent_until_ - (kPromptLooks - 1) * kPromptLookPace; }
 
  private:

@@ -33,24 +33,27 @@ constexpr std::array<Trigger, 3> kTriggers = {{
     {"cpu.pressure", "some", kSomeStall, kSignalCpuPressure},
 }};
 
-// Tags of epoll: a trigger has place and number, the others are beyond all of these.
+// Tags of epoll events. A trigger's tag has its place and number; the other tags are beyond all of
+// these.
 constexpr std::uint64_t kWakeTag = ~std::uint64_t{0};
 constexpr std::uint64_t kInotifyTag = kWakeTag - 1;
 constexpr std::uint64_t kProgramTag = kWakeTag - 2;
 
 constexpr std::uint32_t kEraShift = 8;
-// Beside the signals: stays until the place is armed anew, for what `status` says.
+// A bit beside the signals. It stays set until the place is armed again, so that `status` can
+// report it.
 constexpr Signals kTriggersLost = 1U << 7;
-constexpr std::uint32_t kKept = ~((1U << kEraShift) - 1) | kTriggersLost;  // by take()
+constexpr std::uint32_t kKept = ~((1U << kEraShift) - 1) | kTriggersLost;  // bits that take() keeps
 constexpr std::uint32_t kEras = 1U << (32 - kEraShift);
 constexpr std::uint64_t kTagEraShift = 32;
 
 constexpr std::size_t kEventsAtOnce = 64;
 constexpr std::size_t kInotifyBytes = 16384;
-// In one collect(); what is left is taken in the next, after the looks that these ask for.
+// Limit for one collect(). The rest is read by the next one, after the checks that these events
+// cause.
 constexpr int kInotifyReads = 16;
 
-// What a file of this name is to the guard; 0 for one that does not matter.
+// The signal that a change of this file means; 0 if the file does not matter.
 Signals signals_of(std::string_view name) {
   if (name == "memory.events" || name == "memory.events.local" || name == "cgroup.events")
     return kSignalEvents;
@@ -66,7 +69,7 @@ std::string trigger_text(const Trigger& trigger) {
   return std::string(trigger.line) + " " + usec(trigger.stall) + " " + usec(kPressureWindow);
 }
 
-// An armed trigger. `error` is the errno where there is none.
+// Returns an armed trigger. On failure it is invalid and `error` is the errno.
 Fd open_trigger(int directory_fd, const Trigger& trigger, int& error) {
   Fd fd(::openat(directory_fd, trigger.file, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (is_spare(fd)) {
@@ -74,7 +77,7 @@ Fd open_trigger(int directory_fd, const Trigger& trigger, int& error) {
     return Fd();
   }
   const std::string text = trigger_text(trigger);
-  // With its NUL, as the kernel's documentation has it.
+  // The kernel's documentation writes the terminating NUL too.
   if (fd.valid() && ::write(fd.get(), text.c_str(), text.size() + 1) >= 0) return fd;
   error = errno;
   return Fd();
@@ -153,8 +156,8 @@ Status GuardSignals::add(int fd, std::uint32_t events, std::uint64_t tag) {
   return {};
 }
 
-// So that `status` tells before the first container is covered. A root without the file (before
-// Linux 5.13 it has none) says nothing of its children.
+// Tries a trigger so that `status` can report before the first container is covered. If the root
+// has no such file, as before Linux 5.13, that says nothing about its children.
 void GuardSignals::try_pressure(const std::string& cgroup_root) {
   const Fd root(::open(cgroup_root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   int error = 0;
@@ -181,11 +184,11 @@ bool GuardSignals::arm_triggers(int place, int directory_fd) {
   for (std::size_t i = 0; i < kTriggers.size(); ++i) {
     one.triggers[i] = open_trigger(directory_fd, kTriggers[i], trigger_error_);
     if (!one.triggers[i].valid()) {
-      // One that tells of a part saves no look.
+      // A part of the triggers saves no check, so their descriptors are released.
       if (trigger_error_ == EMFILE || trigger_error_ == ENFILE) one.triggers = {};
       return false;
     }
-    // Edge-triggered: the file of a removed cgroup is ready for ever.
+    // Edge-triggered, because the file of a removed cgroup is always ready.
     const std::uint64_t tag = std::uint64_t{era_of(place)} << kTagEraShift |
                               (static_cast<std::uint64_t>(place) * kTriggers.size() + i);
     if (!add(one.triggers[i].get(), EPOLLPRI | EPOLLET, tag)) {
@@ -198,13 +201,14 @@ bool GuardSignals::arm_triggers(int place, int directory_fd) {
   return true;
 }
 
-// One watch on the directory tells of all its files, by name. By descriptor: the path may be
-// another directory by now.
+// One watch on the directory reports changes of all its files by name. It is opened through the
+// descriptor, because the path may now name another directory.
 bool GuardSignals::arm_watch(int place, int directory_fd) {
   if (!inotify_.valid()) return false;
   const std::string name = "/proc/self/fd/" + std::to_string(directory_fd);
   const int watch = ::inotify_add_watch(inotify_.get(), name.c_str(), IN_MODIFY);
-  // Covered anew before its former place was given up, the cgroup has the same watch: it moves.
+  // If the cgroup is covered again before its former place is released, both have the same watch.
+  // The watch then moves to the new place.
   for (int i = 0; i < options_.places; ++i)
     if (watches_[static_cast<std::size_t>(i)].load() == watch)
       watches_[static_cast<std::size_t>(i)].store(-1);
@@ -256,7 +260,7 @@ Status GuardSignals::listen(std::shared_ptr<ProgramStarts> starts) {
   CHECK_INVARIANT(!starts_);
   starts_ = std::move(starts);
   Status added = add(starts_->fd(), EPOLLIN, kProgramTag);
-  if (!added) starts_.reset();  // in no epoll: its thread does not know of it
+  if (!added) starts_.reset();  // epoll does not have it, so the guard's thread never sees it
   return added;
 }
 
@@ -284,7 +288,7 @@ void GuardSignals::take_trigger(std::uint64_t tag, std::uint32_t events) {
   const auto era = static_cast<std::uint32_t>(tag >> kTagEraShift);
   const std::uint64_t number = tag & ((std::uint64_t{1} << kTagEraShift) - 1);
   const auto place = static_cast<int>(number / kTriggers.size());
-  // The cgroup is gone or has lost its PSI (cgroup.pressure).
+  // The cgroup is gone, or its PSI was switched off (cgroup.pressure).
   const bool lost = (events & EPOLLERR) != 0;
   constexpr Signals kLost = kSignalLost | kTriggersLost;
   tell(place, era, lost ? kLost : kTriggers[number % kTriggers.size()].signals);
@@ -328,8 +332,8 @@ void GuardSignals::take_watch_event(int watch, std::uint32_t mask, const char* n
   if (mask & IN_Q_OVERFLOW) return everything_changed();
   const Signals signals = mask & IN_IGNORED ? kSignalLost : signals_of(name);
   if (signals == 0) return;
-  // Events come in runs of one container. The era is read first: the place may be given away as
-  // soon as its watch was looked up.
+  // Events of one container come in runs, so the search begins at the last place. The era is read
+  // first: the place may be reassigned as soon as its watch is found.
   for (int i = 0; i < options_.places; ++i) {
     const int place = (last_found_ + i) % options_.places;
     const std::uint32_t era = era_of(place);
@@ -339,15 +343,15 @@ void GuardSignals::take_watch_event(int watch, std::uint32_t mask, const char* n
   }
 }
 
-// The kernel's queue ran over: nobody knows whose events are missing.
+// The kernel's queue overflowed. Events of any container may be missing.
 void GuardSignals::everything_changed() {
   for (int i = 0; i < options_.places; ++i)
     told_[static_cast<std::size_t>(i)].fetch_or(kSignalEvents | kSignalKnob);
 }
 
-// As in take_watch_event() the era is read first.
+// As in take_watch_event(), the era is read first.
 void GuardSignals::take_program_start(std::uint64_t container) {
-  // Before it is told: whoever acts on that finds it.
+  // Stored before the signal is sent, so that its receiver finds it.
   if (options_.clock != nullptr) {
     Start& start = recent_[next_start_++ % kStarts];
     start.cgroup.store(0);

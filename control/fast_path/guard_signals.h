@@ -1,9 +1,10 @@
-// What the kernel tells the guard without being asked: stalls by PSI triggers, and changed files by
-// inotify (kernfs reports memory.events, cgroup.events, and every write of a knob), all in one
-// epoll. A container has a place, the number of its slot in the guard's table. The model plane arms
-// and disarms places, which opens and closes all descriptors; the guard's thread collects, which
-// allocates nothing. A signal only says where to look: one that is lost, late or double costs a
-// look and no more. Those of a place's former container are discarded: each arming begins an era.
+// Signals that the kernel sends to the guard: PSI triggers report stalls, and inotify reports
+// changed files. kernfs notifies for memory.events, cgroup.events and every write of a knob. All
+// share one epoll. A container has a place, which is the number of its slot in the guard's table.
+// The model plane arms and disarms places and so opens and closes all descriptors. The guard's
+// thread collects and allocates nothing. A signal only says where to check: a lost, late or double
+// signal costs one check at most. Each arming begins a new era, and signals from a former container
+// of the place are discarded.
 //
 // Sources: Documentation/accounting/psi.rst (kernel/sched/psi.c), inotify(7), fs/kernfs/file.c.
 #pragma once
@@ -21,23 +22,23 @@
 
 namespace cgphase {
 
-// The shortest window that the kernel accepts, looked at by it ten times as often. A trigger tells
-// at most once per window.
+// The shortest window that the kernel accepts. The kernel checks it ten times per window, and a
+// trigger fires at most once per window.
 inline constexpr std::chrono::milliseconds kPressureWindow{500};
-inline constexpr std::chrono::milliseconds kSomeStall{10};  // 2 % of it: look
+inline constexpr std::chrono::milliseconds kSomeStall{10};  // 2 % of it: check
 inline constexpr std::chrono::milliseconds kFullStall{50};  // 10 % of it: a stall
 
-// What happened at a place, as bits.
+// Bits for the events at a place.
 using Signals = std::uint8_t;
 inline constexpr Signals kSignalMemoryPressure = 1, kSignalCpuPressure = 32;  // `some`
 inline constexpr Signals kSignalPressure = kSignalMemoryPressure | kSignalCpuPressure;
 inline constexpr Signals kSignalFullStall = 2;   // memory, `full`
 inline constexpr Signals kSignalEvents = 4;      // memory.events or cgroup.events
-inline constexpr Signals kSignalKnob = 8;        // a file with a limit was written, by anybody
-inline constexpr Signals kSignalProgram = 64;    // a program started that may read the limits
+inline constexpr Signals kSignalKnob = 8;        // a limit file was written, by anybody
+inline constexpr Signals kSignalProgram = 64;    // a program that may read the limits started
 inline constexpr Signals kSignalLost = 16;       // the place has lost a source: poll it
 
-// Whether a kind of signal is to be had; if not, or not everywhere, why.
+// Whether a kind of signal works; if not everywhere, `detail` says why.
 struct GuardSource {
   bool present = true;
   std::string detail;
@@ -47,10 +48,10 @@ class GuardSignals {
  public:
   struct Options {
     int places = 0;
-    bool pressure = true;  // false: no PSI triggers, as on a kernel without
+    bool pressure = true;  // false: no PSI triggers, as on a kernel without PSI
     bool inotify = true;
-    std::string cgroup_root = {};  // where triggers are tried at once; empty: with the first place
-    const Clock* clock = nullptr;  // outlives this; null: no start of a program is remembered
+    std::string cgroup_root = {};  // triggers are tried here at once; empty: at the first place
+    const Clock* clock = nullptr;  // outlives this; null: program starts are not recorded
   };
   // Errors: io (no epoll or eventfd).
   static Result<std::unique_ptr<GuardSignals>> create(const Options& options);
@@ -60,34 +61,37 @@ class GuardSignals {
 
   // --- the model plane, one thread at a time ---
 
-  // From now on tells what happens to the cgroup. False where something cannot be told, so that it
-  // must be polled.
+  // Reports what happens to the cgroup from now on. False if a source is missing, so that the
+  // cgroup must be polled.
   bool arm(int place, int directory_fd);
   void disarm(int place);
   GuardSource pressure() const;
   GuardSource inotify() const;
-  // From now on tells of programs that start. Once; `starts` is then the guard's thread's.
+  // Reports program starts from now on. Call it only once; then `starts` belongs to the guard's
+  // thread.
   Status listen(std::shared_ptr<ProgramStarts> starts);
 
   // --- the guard's thread ---
 
-  // Waits until something happens, at most for `longest`. False once told to stop.
+  // Waits for an event, at most for `longest`. False after stop().
   bool collect(std::chrono::milliseconds longest);
-  // What happened at the place since it was last taken.
+  // Returns and clears the signals of the place.
   Signals take(int place);
-  // kSignalProgram alone: whether it was told since it was last taken.
+  // Returns and clears kSignalProgram alone.
   bool take_program(int place);
   Signals waiting(int place) const;
 
-  // Any thread: whether a program was told to have started in that cgroup since then, of the last
+  // Any thread: whether a program start was reported for the cgroup since `since`, among the last
   // kStarts.
   static constexpr std::size_t kStarts = 1024;
   bool program_started(std::uint64_t cgroup, MonotonicTime since) const;
 
-  // Any thread: collect() returns at once, after stop() with false, once. call() is for a place
-  // that is lowered and must be polled, for the guard may have just begun a long rest.
+  // Any thread: these make collect() return at once; after stop() it returns false, once. Use
+  // call() for a place that is lowered and must be polled, because the guard may have just begun a
+  // long wait.
   void call(int place);
-  // collect() returns at once, for nothing: somebody is to be watched again after a time of nobody.
+  // Makes collect() return at once without a signal: after an idle time there is a container to
+  // watch again.
   void rouse() { wake(); }
   void stop();
 
@@ -99,7 +103,7 @@ class GuardSignals {
   bool arm_triggers(int place, int directory_fd);
   bool arm_watch(int place, int directory_fd);
   void wake();
-  // Unless the place is in another era by now.
+  // Adds the signals unless the place is in another era by now.
   void tell(int place, std::uint32_t era, Signals signals);
   std::uint32_t era_of(int place) const;
   int lost_triggers() const;
@@ -113,22 +117,23 @@ class GuardSignals {
   Fd epoll_, wake_event_, inotify_;
   std::atomic<bool> stopping_{false};
   std::unique_ptr<Place[]> places_;
-  // The watch of each place, apart from the rest because it is searched through; -1 where none.
+  // The watch of each place; -1 if it has none. It is stored apart from the rest because it is
+  // searched.
   std::unique_ptr<std::atomic<int>[]> watches_;
-  // Of each place: its era above kEraShift, below it what was told and not yet taken.
+  // For each place: the era above kEraShift, below it the signals that were not taken yet.
   std::unique_ptr<std::atomic<std::uint32_t>[]> told_;
-  // Of each place: the inode of its cgroup, 0 where it is not armed.
+  // For each place: the inode of its cgroup; 0 if it is not armed.
   std::unique_ptr<std::atomic<std::uint64_t>[]> cgroups_;
-  std::shared_ptr<ProgramStarts> starts_;  // in epoll_ only after this was set
+  std::shared_ptr<ProgramStarts> starts_;  // added to epoll_ only after this was set
   struct Start {
-    std::atomic<std::uint64_t> cgroup{0};  // 0 while the other changes
+    std::atomic<std::uint64_t> cgroup{0};  // 0 while `time` changes
     std::atomic<MonotonicTime> time{MonotonicTime()};
   };
-  std::array<Start, kStarts> recent_;  // written by the guard's thread alone
+  std::array<Start, kStarts> recent_;  // written by the guard's thread only
   std::size_t next_start_ = 0;
-  int last_found_ = 0;  // the guard's thread alone
+  int last_found_ = 0;  // the guard's thread only
   int inotify_error_ = 0;
-  // Of the model plane: places armed, and why some are without a source.
+  // Model plane only: the number of armed places, and why some lack a source.
   int armed_ = 0, without_triggers_ = 0, without_watch_ = 0;
   int trigger_error_ = 0, watch_error_ = 0;
 };

@@ -16,13 +16,13 @@
 namespace cgphase {
 namespace {
 
-// The guard's own reading: empty on any failure, which switches the rule off.
+// The guard's own read. It is empty on any failure, which disables the rule.
 template <std::size_t N>
 std::string_view read_held(const Fd& fd, std::array<char, N>& buffer) {
   if (!fd.valid()) return {};
   const ssize_t count = ::pread(fd.get(), buffer.data(), buffer.size(), 0);
   if (count <= 0) return {};
-  // What the kernel did not end may be half a number.
+  // Text after the last newline may be half a number.
   const std::string_view text(buffer.data(), static_cast<std::size_t>(count));
   return text.substr(0, text.rfind('\n') + 1);
 }
@@ -34,11 +34,12 @@ std::optional<Bytes> bytes_of(std::string_view text) {
 }
 
 std::unexpected<Error> blind(const char* file) {
-  return failure(ErrorKind::gone, std::string(file) + ": the guard cannot read it");
+  return failure(ErrorKind::gone,
+                 std::string(file) + ": the guard cannot read it; the limit is not lowered");
 }
 
-// Opens its files one after another and remembers whether the process ran out of descriptors.
-// O_NONBLOCK: newer kernels then set a limit without reclaiming; Guard::write is for the others.
+// Opens files one after another and records whether the process ran out of descriptors. With
+// O_NONBLOCK, newer kernels set a limit without reclaiming; Guard::write handles the older ones.
 class Opener {
  public:
   explicit Opener(int directory_fd) : directory_fd_(directory_fd) {}
@@ -67,17 +68,18 @@ Status GuardFiles::open(int directory_fd, Knob must_watch) {
   memory_current_ = files.open("memory.current", O_RDONLY);
   memory_stat_ = files.open("memory.stat", O_RDONLY);
   memory_swap_ = files.open("memory.swap.current", O_RDONLY);
-  // The limit of a cgroup below this one is no business of ours.
+  // Events at a limit of a descendant cgroup do not concern us.
   memory_events_ = files.open("memory.events.local", O_RDONLY);
   if (!memory_events_.valid()) memory_events_ = files.open("memory.events", O_RDONLY);
   memory_pressure_ = files.open("memory.pressure", O_RDONLY);
   cpu_stat_ = files.open("cpu.stat", O_RDONLY);
-  // Held open also because the kernel tells inotify only of files that somebody has open.
+  // Kept open also because the kernel notifies inotify only about files that a process has open.
   cgroup_events_ = files.open("cgroup.events", O_RDONLY);
   Status watched = watches(must_watch);
   if (files.out_of_descriptors())
-    watched = failure(ErrorKind::io, "the guard cannot hold its files open: descriptors ran out, "
-                                     "raise LimitNOFILE=");
+    watched = failure(ErrorKind::io,
+                      "guard: cannot open the container's files: no descriptors left; raise "
+                      "LimitNOFILE=");
   if (!watched) close();
   return watched;
 }

@@ -1,5 +1,5 @@
-// The descriptors of one container that the guard watches. Opened and closed by the model plane;
-// read and written by the guard's thread, which allocates nothing here.
+// The open files of one container that the guard watches. The model plane opens and closes them.
+// The guard's thread reads and writes them and allocates nothing here.
 #pragma once
 
 #include <array>
@@ -13,22 +13,22 @@
 
 namespace cgphase {
 
-// Descriptors that the guard leaves to the rest of the process, the writer before all.
+// Descriptors that the guard leaves to the rest of the process, above all to the writer.
 inline constexpr int kSpareDescriptors = 64;
-// Whether `fd` is one of them: the kernel gives out the lowest that is free.
+// Whether `fd` is one of them. This works because the kernel assigns the lowest free number.
 bool is_spare(const Fd& fd);
 
 class GuardFiles {
  public:
-  // A file that this kernel or this cgroup does not have is left out. Errors: gone (see watches()),
-  // io (descriptors ran out, so that a rule would be blind).
+  // Skips a file that this kernel or this cgroup does not have. Errors: gone (see watches()), io
+  // (descriptors ran out, so that a rule could not read).
   Status open(int directory_fd, Knob must_watch);
   void close();
-  // Whether `knob` can be raised, and what its rules read is there: files held open say ENODEV once
-  // their controller was switched off, also after it is on again. Errors: gone.
+  // Whether `knob` can be raised and the files that its rules need can be read. After a controller
+  // was disabled, open files fail with ENODEV, even if it is enabled again. Errors: gone.
   Status watches(Knob knob) const;
 
-  // What the rule wants to know; `with_high`: memory.high is leased, so its delay counts.
+  // Reads the values that the rules need. `with_high`: memory.high is leased, so its delay counts.
   void read(GuardReading& reading, bool with_high) const;
   void read_detail(GuardReading& reading) const;
   std::optional<KnobText> read(Knob knob) const;
@@ -40,7 +40,7 @@ class GuardFiles {
   std::array<Fd, kKnobCount> knobs_;
   Fd memory_current_, memory_stat_, memory_swap_, memory_events_, memory_pressure_, cpu_stat_,
       cgroup_events_;
-  bool plain_ = false;  // a plain directory in tests: a shorter text must cut the file
+  bool plain_ = false;  // a plain directory, as in tests: a shorter text must cut the file
 };
 
 }  // namespace cgphase

@@ -1,5 +1,5 @@
-// The guard's own thread while it watches nobody: it wakes every 10 s only, and must wake at the
-// first lowering.
+// The guard's own thread while it watches no container. It wakes only every 10 s, but must wake at
+// the first lowering.
 #include <doctest/doctest.h>
 #include <poll.h>
 #include <sys/stat.h>
@@ -21,12 +21,12 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// What /proc calls it: epoll_wait(2) of x86-64, epoll_pwait(2) of arm64, which has no other, and of
-// x86-64, which is what the kernel sees of an arm64 program in qemu-user.
+// System call numbers as /proc shows them. x86-64 has epoll_wait(2); arm64 has only epoll_pwait(2).
+// The third is epoll_pwait(2) of x86-64: the kernel sees it for an arm64 program in qemu-user.
 constexpr std::array<std::string_view, 3> kEpollWaits = {"232", "22", "281"};
 
-// What the guard's thread waits for in epoll_wait(2), as the kernel tells of it; absent while it
-// runs.
+// The timeout of the guard's thread in epoll_wait(2), as the kernel reports it. Absent while the
+// thread runs.
 std::optional<milliseconds> guard_wait() {
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
     std::string name;
@@ -42,7 +42,7 @@ std::optional<milliseconds> guard_wait() {
 
 bool idle() { return guard_wait() == kGuardIdleInterval; }
 
-// A guard with its thread, beside a container that is close to the limit it is lowered to.
+// A guard with its thread, and a container close to its lowered limit.
 struct IdleGuard {
   explicit IdleGuard(bool sources) {
     auto table = LeaseTable::open({.runtime_dir = runtime.path(), .records = 16, .boot_id = "b"});
@@ -52,7 +52,7 @@ struct IdleGuard {
                                .pressure = sources, .inotify = sources});
     REQUIRE(made);
     guard = std::move(*made);
-    // Pipes take the text of a PSI trigger as the kernel does, and are never ready.
+    // A pipe accepts the text of a PSI trigger as the kernel does, and is never ready.
     for (const char* file : {"memory.pressure", "cpu.pressure"})
       if (sources) REQUIRE(::mkfifo((box.directory() + "/" + file).c_str(), 0600) == 0);
     box.put("memory.current", "520000000\n");
@@ -66,7 +66,7 @@ struct IdleGuard {
     box.put("memory.max", "536870912\n");
     REQUIRE(guard->cover(box.id(), box.open().get(), Knob::memory_max, record.value()));
   }
-  // Half of the idle pace: a guard that is not woken does not act in that time.
+  // Half of the idle interval: a guard that is not woken does not act in that time.
   bool acts() const {
     pollfd acted{guard->action_fd(), POLLIN, 0};
     return ::poll(&acted, 1, static_cast<int>(kGuardIdleInterval.count() / 2)) == 1;
@@ -81,8 +81,8 @@ struct IdleGuard {
 
 }  // namespace
 
-// Told of all that happens to the container, and told of nothing: both ways to be woken.
-TEST_CASE("a guard that watches nobody waits for 10 s, and is woken by the first lowering") {
+// With all signal sources and with none: the two ways to be woken.
+TEST_CASE("a guard without containers waits for 10 s, and the first lowering wakes it") {
   for (const bool sources : {true, false}) {
     IdleGuard world(sources);
     while (!idle()) std::this_thread::yield();

@@ -24,7 +24,7 @@ GuardReading throttled_at(milliseconds time, std::uint64_t usec) {
   return reading;
 }
 
-// Far below memory.max, with `high` events; reclaim works and cache is plenty.
+// Far below memory.max, with `high` events. Reclaim works and there is plenty of cache.
 GuardReading high_at(milliseconds time, std::uint64_t events) {
   GuardReading reading = memory_at(time, 500, 1000);
   reading.high_events = events;
@@ -36,7 +36,7 @@ GuardReading high_at(milliseconds time, std::uint64_t events) {
   return reading;
 }
 
-// What the rule says to kStallHighEvents events since the first look, after `change` of the second
+// The rule's answer to kStallHighEvents events since the first reading. `change` alters the second
 // and the third reading.
 MemoryRisk after_high_events(void (*change)(GuardReading&)) {
   GuardRule rule;
@@ -49,7 +49,8 @@ MemoryRisk after_high_events(void (*change)(GuardReading&)) {
   return rule.step(many).memory;
 }
 
-// At its memory.high of 1000, read each half second; PSI has what its tasks stood still meanwhile.
+// A container at its memory.high of 1000, read every half second. PSI counts the delay of its
+// tasks.
 struct DelayedContainer {
   DelayedContainer() { (void)stalls(milliseconds(0)); }
   MemoryRisk stalls(std::chrono::microseconds delay) {
@@ -80,7 +81,7 @@ TEST_CASE("memory that grows to the limit within two seconds is at risk") {
   CHECK(rule.needs_detail(memory_at(seconds(1), 670, 1000)));
 }
 
-TEST_CASE("cache close to the limit is looked at closely and left alone") {
+TEST_CASE("cache close to the limit causes a detailed read and no action") {
   GuardRule rule;
   GuardReading reading = memory_at(seconds(0), 990, 1000);
   reading.memory_need = Bytes{300};
@@ -116,7 +117,7 @@ TEST_CASE("no limit is never at risk") {
   CHECK_FALSE(rule.step(reading).at_risk);
 }
 
-TEST_CASE("a throttled period is told, before its time is counted too") {
+TEST_CASE("a throttled period is reported even before its time is counted") {
   GuardRule rule;
   GuardReading reading = throttled_at(milliseconds(0), 5'000);
   reading.throttled_periods = 3;
@@ -130,7 +131,7 @@ TEST_CASE("a throttled period is told, before its time is counted too") {
   CHECK(rule.step(reading).throttled);
 }
 
-TEST_CASE("pressure on the CPU asks for more looks once, then only where tasks are throttled") {
+TEST_CASE("pressure on the CPU asks for more checks once, then only if tasks are throttled") {
   PressureAlert pressure;
   const auto at = [](int ms) { return MonotonicTime(milliseconds(ms)); };
   pressure.step(at(1000), false, true, false);
@@ -148,7 +149,7 @@ TEST_CASE("pressure on the CPU asks for more looks once, then only where tasks a
   CHECK(pressure.in_period(at(63'201)));
 }
 
-TEST_CASE("pressure on the CPU asks for a look every 150 ms, each time") {
+TEST_CASE("pressure on the CPU asks for a check every 150 ms, each time") {
   PressureAlert pressure;
   const auto at = [](int ms) { return MonotonicTime(milliseconds(ms)); };
   for (int ms = 1000; ms <= 60'000; ms += 500) {
@@ -170,7 +171,7 @@ TEST_CASE("throttling at a quota that is not ours is no risk") {
   CHECK(rule.step(reading).at_risk);
 }
 
-TEST_CASE("pressure on memory asks for more looks each time, throttling alone for none") {
+TEST_CASE("pressure on memory asks for more checks each time, throttling alone for none") {
   PressureAlert pressure;
   const auto at = [](int ms) { return MonotonicTime(milliseconds(ms)); };
   pressure.step(at(1000), false, false, true);
@@ -189,7 +190,7 @@ TEST_CASE("throttled for 2 % of a second is tolerated, for more is not") {
   CHECK(rule.step(throttled_at(milliseconds(900), 21'001)).cpu == CpuRaise::by_factor);
 }
 
-TEST_CASE("throttling is counted within a window, not for ever") {
+TEST_CASE("throttling is counted within a window, not forever") {
   GuardRule rule;
   rule.step(throttled_at(milliseconds(0), 0));
   for (int second = 1; second <= 20; ++second) {
@@ -227,7 +228,7 @@ TEST_CASE("growth is not judged over less than 100 ms") {
   CHECK(rule.needs_detail(memory_at(milliseconds(100), 600, 1000)));
 }
 
-TEST_CASE("a memory.high of ours is a limit like memory.max, the lower one counts") {
+TEST_CASE("our memory.high is a limit like memory.max, and the lower one counts") {
   for (const bool leased : {false, true}) {
     GuardRule rule;
     GuardReading reading = memory_at(seconds(0), 600, 1000);
@@ -237,7 +238,7 @@ TEST_CASE("a memory.high of ours is a limit like memory.max, the lower one count
   }
 }
 
-TEST_CASE("`high` events with reclaim that works are no stall") {
+TEST_CASE("`high` events with effective reclaim are no stall") {
   CHECK(after_high_events([](GuardReading&) {}) == MemoryRisk::none);
 }
 
@@ -250,7 +251,7 @@ TEST_CASE("`high` events with reclaim that frees less than a tenth of what it sc
         }) == MemoryRisk::stall);
 }
 
-TEST_CASE("`high` events while all tasks stand still for more than 10 % are a stall") {
+TEST_CASE("`high` events while all tasks are stalled for more than 10 % are a stall") {
   CHECK(after_high_events([](GuardReading& reading) { reading.full_avg10 = 0.10; }) ==
         MemoryRisk::none);
   GuardRule rule;
@@ -267,7 +268,7 @@ TEST_CASE("`high` events with less than 2 % of cache left to reclaim are a stall
         MemoryRisk::stall);
 }
 
-TEST_CASE("a single `high` event is a stall where the kernel tells of one within five seconds") {
+TEST_CASE("a single `high` event is a stall if the kernel reports a stall within five seconds") {
   for (const int seconds_later : {5, 6}) {
     GuardRule rule;
     rule.step(high_at(seconds(0), 0));
@@ -301,14 +302,14 @@ TEST_CASE("too few `high` events are no stall, and rare ones never add up to one
 TEST_CASE("delay by memory.high above its bound is a stall") {
   DelayedContainer container;
   CHECK(container.stalls(milliseconds(50)) == MemoryRisk::none);
-  CHECK(container.stalls(milliseconds(6)) == MemoryRisk::stall);  // 2.5 ms of it had drained
+  CHECK(container.stalls(milliseconds(6)) == MemoryRisk::stall);  // 2.5 ms of the 50 had drained
 }
 
-TEST_CASE("delay within its bound is none") {
+TEST_CASE("delay within its bound is no stall") {
   DelayedContainer container;
   std::chrono::nanoseconds most{0};
   for (int i = 0; i < 2000; ++i) CHECK(container.stalls(milliseconds(2)) == MemoryRisk::none);
-  // In no ten seconds more than 100 ms: after a burst only what drains.
+  // Never more than 100 ms in ten seconds: after a burst only the part that drained.
   DelayedContainer burst;
   REQUIRE(burst.stalls(milliseconds(50)) == MemoryRisk::none);
   for (int i = 0; i < 20; ++i)
@@ -316,7 +317,7 @@ TEST_CASE("delay within its bound is none") {
   CHECK(milliseconds(50) + most <= milliseconds(100));
 }
 
-TEST_CASE("a stall far from memory.high is no delay of ours") {
+TEST_CASE("a stall far from memory.high does not count as our delay") {
   DelayedContainer container;
   container.current = 500;
   CHECK(container.stalls(seconds(1)) == MemoryRisk::none);
@@ -330,7 +331,7 @@ TEST_CASE("without PSI the time above memory.high is the delay") {
     return reading;
   };
   rule.step(at(0, 1010));
-  CHECK(rule.step(at(500, 1010)).memory == MemoryRisk::none);  // by 1 %: the kernel's batches
+  CHECK(rule.step(at(500, 1010)).memory == MemoryRisk::none);  // 1 % above: the kernel's batches
   rule.step(at(600, 1011));
   CHECK(rule.step(at(640, 1011)).memory == MemoryRisk::none);
   CHECK(rule.step(at(670, 1011)).memory == MemoryRisk::stall);
@@ -344,7 +345,7 @@ TEST_CASE("`high` events keep a container at risk, and its details are read") {
   CHECK(rule.step(high_at(seconds(1), 8)).at_risk);
 }
 
-TEST_CASE("a stall that the kernel tells of asks for the original, only close to the limit") {
+TEST_CASE("a stall that the kernel reports asks for the original only close to the limit") {
   for (const std::uint64_t current : {900, 901}) {
     GuardRule rule;
     GuardReading reading = memory_at(seconds(0), current, 1000);
@@ -354,7 +355,7 @@ TEST_CASE("a stall that the kernel tells of asks for the original, only close to
   }
 }
 
-TEST_CASE("the last process that ends and the first that comes are a restart") {
+TEST_CASE("the end of the last process and the start of the first one are a restart") {
   GuardRule rule;
   const auto populated_at = [&rule](int second, std::optional<bool> populated) {
     GuardReading reading = memory_at(seconds(second), 100, 1000);
@@ -370,7 +371,7 @@ TEST_CASE("the last process that ends and the first that comes are a restart") {
   CHECK_FALSE(populated_at(6, true));
 }
 
-TEST_CASE("eight looks out of turn at once, then twenty a second") {
+TEST_CASE("eight checks out of turn are allowed at once, then twenty a second") {
   LookBudget budget;
   MonotonicTime now(seconds(10));
   for (int i = 0; i < kPromptLooks; ++i) CHECK(budget.take(now));
@@ -382,7 +383,7 @@ TEST_CASE("eight looks out of turn at once, then twenty a second") {
   CHECK(taken == 20);
 }
 
-TEST_CASE("each number that the guard shares with the rails is theirs") {
+TEST_CASE("the guard uses the numbers of the safety rules") {
   RailsConfig rails;
   const auto rule = [&rails] { return GuardRule(GuardNumbers(rails)); };
   const auto close = [&] { return rule().step(memory_at(seconds(0), 850, 1000)).at_risk; };

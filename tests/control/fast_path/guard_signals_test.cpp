@@ -1,5 +1,5 @@
-// What the kernel tells the guard, with the real inotify on plain files. PSI triggers and the
-// events of kernfs are in tests/kernel.
+// Signals of the kernel to the guard, with the real inotify on plain files. PSI triggers and the
+// events of kernfs are tested in tests/kernel.
 #include "control/fast_path/guard_signals.h"
 
 #include <doctest/doctest.h>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kLowered = "536870912";
 constexpr const char* kOriginal = "1073741824";
-constexpr milliseconds kAtOnce{1};  // long before the next look is due
+constexpr milliseconds kAtOnce{1};  // long before the next check is due
 
 std::string max_event(int count) {
   return "low 0\nhigh 0\nmax " + std::to_string(count) + "\noom 0\n";
@@ -34,7 +34,7 @@ long events_that_overflow() {
   return limit + 1;
 }
 
-// One event each, for the kernel merges what follows one another alike.
+// Alternates between two files, because the kernel merges equal events that follow each other.
 void flood(const FakeCgroup& box, long events) {
   std::ofstream one(box.directory() + "/cgroup.procs"), other(box.directory() + "/cgroup.freeze");
   for (long i = 0; i < events; ++i) (i % 2 == 0 ? one : other) << '0' << std::flush;
@@ -44,7 +44,7 @@ std::ptrdiff_t open_descriptors() {
   return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
 }
 
-// Pipes take the text of a PSI trigger as the kernel does, and are never ready.
+// A pipe accepts the text of a PSI trigger as the kernel does, and is never ready.
 void take_triggers(const FakeCgroup& box) {
   for (const char* file : {"memory.pressure", "cpu.pressure"})
     REQUIRE(::mkfifo((box.directory() + "/" + file).c_str(), 0600) == 0);
@@ -52,7 +52,7 @@ void take_triggers(const FakeCgroup& box) {
 
 }  // namespace
 
-TEST_CASE("a wait ends when somebody calls for a look, and tells once that it is to stop") {
+TEST_CASE("a wait ends when a check is called for, and reports a stop once") {
   for (const bool told : {false, true}) {
     auto signals = GuardSignals::create({.places = 1, .pressure = false, .inotify = told}).value();
     signals->call(0);
@@ -64,7 +64,7 @@ TEST_CASE("a wait ends when somebody calls for a look, and tells once that it is
   }
 }
 
-TEST_CASE("an event is acted on when it is told, not when the next look is due") {
+TEST_CASE("the guard acts on an event when it is reported, not when the next check is due") {
   for (const bool told : {true, false}) {
     Guarded guarded({.containers = 4, .inotify = told});
     guarded.lower(Knob::memory_max, kLowered);
@@ -77,7 +77,7 @@ TEST_CASE("an event is acted on when it is told, not when the next look is due")
   }
 }
 
-TEST_CASE("those of whom something is told are looked at before those who are merely due") {
+TEST_CASE("containers with a pending event are checked before containers that are merely due") {
   Guarded guarded;
   const FakeCgroup told(guarded.root(), "/told");
   guarded.lower(Knob::memory_max, kLowered);
@@ -92,7 +92,7 @@ TEST_CASE("those of whom something is told are looked at before those who are me
   CHECK(actions[0].id == told.id());
 }
 
-TEST_CASE("an event before the first look is not lost") {
+TEST_CASE("an event before the first check is not lost") {
   Guarded guarded;
   guarded.lower(Knob::memory_max, kLowered);
   guarded.box.put("memory.events", max_event(1));
@@ -101,7 +101,7 @@ TEST_CASE("an event before the first look is not lost") {
 }
 
 // rule: MEM-07
-TEST_CASE("processes that end or come find the original limits at once, burst and quota too") {
+TEST_CASE("when processes end or start, all original limits are restored at once") {
   for (const bool end : {true, false}) {
     Guarded guarded;
     guarded.box.put("cgroup.events", end ? "populated 1\nfrozen 0\n" : "populated 0\nfrozen 0\n");
@@ -124,7 +124,7 @@ TEST_CASE("processes that end or come find the original limits at once, burst an
   }
 }
 
-TEST_CASE("somebody else's limit wakes the agent once for each value, and stays") {
+TEST_CASE("somebody else's limit wakes the agent once for each value, and is kept") {
   Guarded guarded;
   guarded.lower(Knob::memory_max, kLowered);
   guarded.look();
@@ -141,7 +141,7 @@ TEST_CASE("somebody else's limit wakes the agent once for each value, and stays"
   CHECK(guarded.box.get("memory.max") == "800000000");
 }
 
-TEST_CASE("somebody else's memory.max wakes the agent where memory.high is lowered") {
+TEST_CASE("somebody else's memory.max wakes the agent while memory.high is lowered") {
   Guarded guarded;
   guarded.lower(Knob::memory_high, kLowered);
   guarded.look();
@@ -154,7 +154,7 @@ TEST_CASE("somebody else's memory.max wakes the agent where memory.high is lower
   CHECK(guarded.box.get("memory.max") == "800000000");
 }
 
-TEST_CASE("the original put back behind our back is an outside write, our own values are none") {
+TEST_CASE("an original restored by somebody else is an outside write, our own values are not") {
   Guarded guarded;
   guarded.lower(Knob::memory_max, kLowered);
   guarded.lower(Knob::memory_max, "500000000");
@@ -165,7 +165,7 @@ TEST_CASE("the original put back behind our back is an outside write, our own va
   CHECK(guarded.guard->outside_writes() == 1);
 }
 
-TEST_CASE("what the guard raised itself is no outside write") {
+TEST_CASE("a raise by the guard is no outside write") {
   Guarded guarded;
   guarded.lower(Knob::memory_max, kLowered);
   guarded.box.put("memory.events", max_event(1));
@@ -175,22 +175,22 @@ TEST_CASE("what the guard raised itself is no outside write") {
   CHECK(guarded.guard->outside_writes() == 0);
 }
 
-TEST_CASE("after an overflow of inotify's queue every container is looked at") {
+TEST_CASE("after an overflow of inotify's queue every container is checked") {
   Guarded guarded;
   const FakeCgroup other(guarded.root(), "/other");
   guarded.lower(Knob::memory_max, kLowered);
   guarded.lower(other, Knob::memory_max, kLowered);
   guarded.look();
   flood(other, events_that_overflow());
-  guarded.box.put("memory.events", max_event(1));  // this one is lost
-  // The clock stands still: only what is told causes a look. A look takes one event at least.
+  guarded.box.put("memory.events", max_event(1));  // this event is lost
+  // The clock does not move, so only signals cause a check. A check takes at least one event.
   for (long i = events_that_overflow(); i > 0 && guarded.box.get("memory.max") == kLowered; --i)
     guarded.look(milliseconds(0));
   CHECK(guarded.box.get("memory.max") == kOriginal);
   CHECK(other.get("memory.max") == kLowered);
 }
 
-TEST_CASE("a container whose files change all the time is looked at less often, never not at all") {
+TEST_CASE("a container whose files change all the time is checked less often, but never starves") {
   Guarded guarded;
   guarded.lower(Knob::memory_max, kLowered);
   guarded.look();
@@ -206,7 +206,7 @@ TEST_CASE("a container whose files change all the time is looked at less often, 
   CHECK(guarded.box.get("memory.max") == kOriginal);
 }
 
-TEST_CASE("files that do not matter cause no look") {
+TEST_CASE("files that do not matter cause no check") {
   Guarded guarded;
   guarded.lower(Knob::memory_max, kLowered);
   guarded.look();
@@ -217,7 +217,7 @@ TEST_CASE("files that do not matter cause no look") {
   CHECK(guarded.box.get("memory.max") == kLowered);
 }
 
-TEST_CASE("a container that vanishes is no accident, nor is one that takes its place") {
+TEST_CASE("a vanished container causes no action, nor does one that takes its place") {
   Guarded guarded({.containers = 1});
   guarded.lower(Knob::memory_max, kLowered);
   guarded.box.remove();
@@ -232,7 +232,7 @@ TEST_CASE("a container that vanishes is no accident, nor is one that takes its p
   CHECK(next.get("memory.max") == kOriginal);
 }
 
-TEST_CASE("what the kernel tells late of a place's former container is not its next one's") {
+TEST_CASE("a late signal of a place's former container does not reach its next one") {
   Guarded guarded({.containers = 1});
   const FakeCgroup former(guarded.root(), "/former"), next(guarded.root(), "/next");
   for (const FakeCgroup* box : {&former, &next}) take_triggers(*box);
@@ -240,12 +240,12 @@ TEST_CASE("what the kernel tells late of a place's former container is not its n
   guarded.guard->drop(former.id());
   guarded.look(kAtOnce);
   former.remove();
-  guarded.look(kAtOnce);  // tells that the watch is lost
+  guarded.look(kAtOnce);  // reports that the watch is lost
   guarded.lower(next, Knob::memory_max, kLowered);
   CHECK(guarded.look(kAtOnce) == kGuardQuietInterval);
 }
 
-TEST_CASE("a hundred containers that come, tell of an event and go leave nothing behind") {
+TEST_CASE("a hundred containers that start, cause an event and end leave nothing behind") {
   Guarded guarded({.containers = 2});
   const auto before = open_descriptors();
   for (int i = 0; i < 100; ++i) {
@@ -263,7 +263,7 @@ TEST_CASE("a hundred containers that come, tell of an event and go leave nothing
   CHECK(open_descriptors() == before);
 }
 
-TEST_CASE("neither raising nor dropping waits until the files of others are closed") {
+TEST_CASE("neither raising nor dropping waits until the files of other containers are closed") {
   Guarded guarded;
   const FakeCgroup first(guarded.root(), "/first"), second(guarded.root(), "/second");
   const FakeCgroup third(guarded.root(), "/third"), fourth(guarded.root(), "/fourth");
@@ -283,7 +283,7 @@ TEST_CASE("neither raising nor dropping waits until the files of others are clos
   CHECK(open_descriptors() < before);
 }
 
-TEST_CASE("a container covered anew before its former slot was given up is still told of") {
+TEST_CASE("a container covered again before its former slot is released still gets signals") {
   Guarded guarded({.containers = 2});
   guarded.lower(Knob::memory_max, kLowered);
   guarded.guard->drop(guarded.box.id());
@@ -297,7 +297,7 @@ TEST_CASE("a container covered anew before its former slot was given up is still
   CHECK(guarded.box.get("memory.max") == kOriginal);
 }
 
-TEST_CASE("the sources say what is missing and why, in whole sentences") {
+TEST_CASE("the sources report what is missing and why") {
   Guarded guarded({.containers = 2, .inotify = false});
   guarded.lower(Knob::memory_max, kLowered);
   CHECK_FALSE(guarded.guard->pressure().present);
@@ -314,7 +314,7 @@ TEST_CASE("the sources say what is missing and why, in whole sentences") {
         "lowered containers are polled: this kernel has no PSI (CONFIG_PSI, psi=1) (ENOENT)");
 }
 
-TEST_CASE("a container that has all sources does not hide why another one has not") {
+TEST_CASE("a container that has all sources does not hide why another one lacks one") {
   Guarded guarded;
   guarded.lower(Knob::memory_max, kLowered);
   const FakeCgroup told(guarded.root(), "/told");
@@ -324,7 +324,7 @@ TEST_CASE("a container that has all sources does not hide why another one has no
         "1 of 2 containers are polled: this kernel has no PSI (CONFIG_PSI, psi=1) (ENOENT)");
 }
 
-TEST_CASE("where descriptors run short a container has all its triggers, none, or is refused") {
+TEST_CASE("if descriptors run short, a container has all its triggers or none, or is rejected") {
   std::set<std::ptrdiff_t> opened;
   for (int more = 0; more < 20; ++more) {
     Guarded guarded;
@@ -341,7 +341,7 @@ TEST_CASE("where descriptors run short a container has all its triggers, none, o
   CHECK(opened == std::set<std::ptrdiff_t>{0, 10, 13});
 }
 
-TEST_CASE("where descriptors run out nothing may be lowered") {
+TEST_CASE("if descriptors run out, nothing may be lowered") {
   Guarded guarded;
   const Fd directory = guarded.box.open();
   const FewDescriptors few(3);

@@ -14,13 +14,13 @@
 using namespace cgphase;
 using std::chrono::milliseconds;
 
-TEST_CASE("without pressure triggers the guard looks every 150 ms") {
+TEST_CASE("without pressure triggers the guard checks every 150 ms") {
   Guarded guarded;
   guarded.lower(Knob::memory_max, "536870912");
   CHECK(guarded.look() == kGuardRiskInterval);
 }
 
-TEST_CASE("without sources a lowering is looked at at once, though it follows a look") {
+TEST_CASE("without signal sources a lowering is checked at once, even right after a check") {
   Guarded guarded({.containers = 4, .inotify = false});
   guarded.lower(Knob::memory_max, "536870912");
   release_lease(*guarded.leases, guarded.box.id(), Knob::memory_max);
@@ -33,7 +33,7 @@ TEST_CASE("without sources a lowering is looked at at once, though it follows a 
   CHECK(guarded.box.get("memory.max") == "1073741824");
 }
 
-TEST_CASE("what is not due is not looked at") {
+TEST_CASE("a container that is not due is not checked") {
   Guarded guarded({.containers = 4, .inotify = false});
   guarded.lower(Knob::memory_max, "536870912");
   guarded.look();
@@ -64,7 +64,7 @@ TEST_CASE("the guard restores both memory limits when need comes close") {
 
 namespace {
 
-// Tells of one start in each container that it is given.
+// Reports one program start for each container id that it is given.
 class ToldStarts final : public ProgramStarts {
  public:
   void start(std::uint64_t container) {
@@ -85,7 +85,7 @@ class ToldStarts final : public ProgramStarts {
 }  // namespace
 
 // rule: MEM-07
-TEST_CASE("a program that starts finds all originals, however often the container was looked at") {
+TEST_CASE("a starting program finds all originals, however often the container was checked") {
   Guarded guarded;
   const auto starts = std::make_shared<ToldStarts>();
   REQUIRE(guarded.guard->listen(starts));
@@ -105,7 +105,7 @@ TEST_CASE("a program that starts finds all originals, however often the containe
   for (const GuardAction& action : actions) CHECK(action.reason == Reason::program_started);
 }
 
-TEST_CASE("a program that starts in a container that was dropped changes nothing") {
+TEST_CASE("a program that starts in a dropped container changes nothing") {
   Guarded guarded;
   const auto starts = std::make_shared<ToldStarts>();
   REQUIRE(guarded.guard->listen(starts));
@@ -116,7 +116,7 @@ TEST_CASE("a program that starts in a container that was dropped changes nothing
   CHECK(guarded.box.get("memory.high") == "419430400");
 }
 
-TEST_CASE("a lowering that was decided before a program started is void, however late it is told") {
+TEST_CASE("a lowering decided before a program start is void, however late the start is reported") {
   Guarded guarded;
   const auto starts = std::make_shared<ToldStarts>();
   REQUIRE(guarded.guard->listen(starts));
@@ -137,7 +137,7 @@ TEST_CASE("a lowering that was decided before a program started is void, however
     return (*writer)->take_results().at(0);
   };
   starts->start(guarded.box.id().inode);
-  guarded.look(milliseconds(1));  // nothing is lowered yet that could be put back
+  guarded.look(milliseconds(1));  // nothing is lowered yet, so nothing is restored
   const LimitResult result = submit();
   CHECK_FALSE(result.written);
   CHECK(result.program_started);
@@ -148,7 +148,7 @@ TEST_CASE("a lowering that was decided before a program started is void, however
   CHECK(guarded.box.get("cpu.max") == "20000 100000");
 }
 
-TEST_CASE("while the guard writes, what it wrote has no action yet") {
+TEST_CASE("while the guard writes, its written value has no action yet") {
   Guarded guarded;
   guarded.lower(Knob::memory_max, "536870912");
   guarded.box.put("memory.events", "low 0\nhigh 0\nmax 1\noom 0\noom_kill 0\n");
@@ -163,7 +163,7 @@ TEST_CASE("while the guard writes, what it wrote has no action yet") {
   CHECK(guarded.guard->take_actions().size() == 1);
 }
 
-TEST_CASE("the guard restores memory after an event between its looks, the first included") {
+TEST_CASE("the guard restores memory after an event between two checks, the first check included") {
   Guarded guarded;
   guarded.lower(Knob::memory_max, "536870912");
   guarded.box.put("memory.events", "low 0\nhigh 0\nmax 1\noom 0\noom_kill 0\n");
@@ -172,7 +172,7 @@ TEST_CASE("the guard restores memory after an event between its looks, the first
   CHECK(guarded.guard->take_actions().front().reason == Reason::memory_event);
 }
 
-TEST_CASE("events of this cgroup alone count where the kernel tells them apart") {
+TEST_CASE("events of this cgroup alone count if the kernel counts them separately") {
   Guarded guarded;
   guarded.box.put("memory.events.local", "max 0\noom 0\n");
   guarded.lower(Knob::memory_max, "536870912");
@@ -193,7 +193,7 @@ TEST_CASE("the guard raises cpu by a fifth, then to the original") {
   CHECK(guarded.guard->take_actions().size() == 2);
 }
 
-TEST_CASE("a second raise goes to the original though the files were opened anew meanwhile") {
+TEST_CASE("a second raise goes to the original even if the files were reopened meanwhile") {
   Guarded guarded;
   std::filesystem::remove(guarded.box.directory() + "/memory.current");
   guarded.lower(Knob::cpu_max, "100000 100000");
@@ -207,7 +207,7 @@ TEST_CASE("a second raise goes to the original though the files were opened anew
   CHECK(guarded.box.get("cpu.max") == "200000 100000");
 }
 
-TEST_CASE("a second raise goes to the original though all limits were original meanwhile") {
+TEST_CASE("a second raise goes to the original even if all limits were original meanwhile") {
   Guarded guarded;
   const FakeCgroup other(guarded.root(), "/other");
   const auto raised_to = [&] {
@@ -223,7 +223,7 @@ TEST_CASE("a second raise goes to the original though all limits were original m
     release_lease(*guarded.leases, guarded.box.id(), Knob::cpu_max);
     guarded.guard->drop(guarded.box.id());
     guarded.look();
-    guarded.guard->close_dropped();  // its slot is another's now
+    guarded.guard->close_dropped();  // another container has its slot now
     guarded.lower(other, Knob::cpu_max, "150000 100000");
   };
   CHECK(raised_to() == "120000 100000");
@@ -234,7 +234,7 @@ TEST_CASE("a second raise goes to the original though all limits were original m
   CHECK(raised_to() == "120000 100000");
 }
 
-TEST_CASE("the guard raises by the factor of the rails, at a reload from the next container on") {
+TEST_CASE("the guard raises by the configured factor; a reload applies to the next container") {
   Guarded guarded({.containers = 4, .rails = {.cpu_raise_factor = 1.5}});
   RailsConfig reloaded;
   reloaded.cpu_raise_factor = 1.1;
@@ -257,7 +257,7 @@ TEST_CASE("the guard never raises cpu above the original") {
   CHECK(guarded.box.get("cpu.max") == "200000 100000");
 }
 
-TEST_CASE("the guard puts the burst back after the original quota") {
+TEST_CASE("the guard restores the burst after the original quota") {
   Guarded guarded;
   guarded.box.put("cpu.max.burst", "150000\n");
   guarded.lower(Knob::cpu_max_burst, "100000");
@@ -271,7 +271,7 @@ TEST_CASE("the guard puts the burst back after the original quota") {
   CHECK(actions[1].knob == Knob::cpu_max_burst);
 }
 
-TEST_CASE("what the guard wrote is leased and restored like the rest") {
+TEST_CASE("a value that the guard wrote is leased and restored like others") {
   Guarded guarded;
   guarded.lower(Knob::cpu_max, "100000 100000");
   guarded.throttle(30'000);
@@ -282,7 +282,7 @@ TEST_CASE("what the guard wrote is leased and restored like the rest") {
   CHECK(guarded.box.get("cpu.max") == "200000 100000");
 }
 
-TEST_CASE("the guard leaves somebody else's value alone") {
+TEST_CASE("the guard does not change somebody else's value") {
   Guarded guarded;
   guarded.lower(Knob::cpu_max, "100000 100000");
   guarded.box.put("cpu.max", "70000 100000\n");
@@ -292,7 +292,7 @@ TEST_CASE("the guard leaves somebody else's value alone") {
   CHECK(guarded.guard->take_actions().empty());
 }
 
-TEST_CASE("a container whose leases are released is not touched and not at risk") {
+TEST_CASE("a container whose leases are released is not changed and not at risk") {
   Guarded guarded;
   guarded.lower(Knob::cpu_max, "100000 100000");
   release_lease(*guarded.leases, guarded.box.id(), Knob::cpu_max);
@@ -301,7 +301,7 @@ TEST_CASE("a container whose leases are released is not touched and not at risk"
   CHECK(guarded.box.get("cpu.max") == "100000 100000");
 }
 
-TEST_CASE("a memory.high whose lease has ended is no limit of ours any more") {
+TEST_CASE("a memory.high whose lease has ended no longer counts as our limit") {
   Guarded guarded;
   guarded.box.put("memory.current", "390000000\n");
   guarded.box.put("memory.stat", "anon 390000000\nfile 0\nkernel 0\n");
@@ -312,7 +312,7 @@ TEST_CASE("a memory.high whose lease has ended is no limit of ours any more") {
   CHECK(guarded.box.get("memory.max") == "536870912");
 }
 
-TEST_CASE("a full table refuses the next container until one is dropped") {
+TEST_CASE("a full table rejects the next container until one is dropped") {
   Guarded guarded({.containers = 1});
   guarded.lower(Knob::cpu_max, "100000 100000");
   const TemporaryDirectory root;
@@ -324,7 +324,7 @@ TEST_CASE("a full table refuses the next container until one is dropped") {
   CHECK(guarded.guard->cover(other.id(), other.open().get(), Knob::cpu_max, 1));
 }
 
-TEST_CASE("files that come after a container was covered are seen, and its other limits too") {
+TEST_CASE("files that appear after a container was covered are read, with its other limits") {
   Guarded guarded;
   const auto without = [&](const char* file) {
     std::filesystem::remove(guarded.box.directory() + "/" + file);
@@ -344,7 +344,7 @@ TEST_CASE("files that come after a container was covered are seen, and its other
   CHECK(guarded.box.get("cpu.max") == "120000 100000");
 }
 
-TEST_CASE("a limit that the guard cannot see to is refused, and the others stay watched") {
+TEST_CASE("a limit that the guard cannot watch is rejected, and the others stay watched") {
   struct Case {
     Knob knob;
     const char* file;
@@ -364,7 +364,8 @@ TEST_CASE("a limit that the guard cannot see to is refused, and the others stay 
           guarded.guard->cover(guarded.box.id(), guarded.box.open().get(), blind.knob, 7);
       REQUIRE_FALSE(refused.has_value());
       CHECK(refused.error().kind == ErrorKind::gone);
-      CHECK(refused.error().text == std::string(blind.file) + ": the guard cannot read it");
+      CHECK(refused.error().text ==
+            std::string(blind.file) + ": the guard cannot read it; the limit is not lowered");
       if (!covered_before) continue;
       guarded.throttle(30'000);
       guarded.box.put("memory.events", "max 1\noom 0\n");
@@ -374,7 +375,7 @@ TEST_CASE("a limit that the guard cannot see to is refused, and the others stay 
   }
 }
 
-TEST_CASE("a removed container is no accident") {
+TEST_CASE("a removed container causes no action") {
   Guarded guarded;
   guarded.lower(Knob::cpu_max, "100000 100000");
   guarded.box.remove();
@@ -383,7 +384,7 @@ TEST_CASE("a removed container is no accident") {
   CHECK(guarded.guard->action_fd() >= 0);
 }
 
-TEST_CASE("actions that nobody takes are counted as lost, never overwritten") {
+TEST_CASE("actions that are not taken are counted as lost, never overwritten") {
   Guarded guarded;
   for (std::size_t i = 0; i < kGuardActions + 3; ++i) {
     guarded.lower(Knob::memory_max, "536870912");
@@ -395,7 +396,7 @@ TEST_CASE("actions that nobody takes are counted as lost, never overwritten") {
   CHECK(guarded.guard->take_actions().size() == kGuardActions);
 }
 
-TEST_CASE("the guard's thread puts back a finite memory.high that is below what is in use") {
+TEST_CASE("the guard's thread restores a finite memory.high that is below the usage") {
   const SystemClock clock;
   const TemporaryDirectory runtime, root;
   const FakeCgroup box(root.path());

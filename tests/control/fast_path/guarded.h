@@ -1,4 +1,4 @@
-// A container with lowered limits, and a guard that is stepped by hand.
+// A container with lowered limits, and a guard that the test steps.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -15,7 +15,8 @@
 
 namespace cgphase {
 
-// Without a thread, and with a clock that stands still. Its guard never allocates while it looks.
+// The guard has no thread, and the clock moves only when the test moves it. The guard never
+// allocates in a check.
 class Guarded {
  public:
   explicit Guarded(Guard::Options options = {.containers = 4}) : box(root_.path()) {
