@@ -1,6 +1,6 @@
-// Bursts of memory against a lowered limit, with shipped margins: a container that needs 96 MiB of
-// 1 GiB is lowered, then allocates 512 MiB more as fast as the machine gives it. It must live.
-// CGPHASE_BURST_ROUNDS sets the rounds of each kind; the delay of each is printed.
+// Bursts of memory against a lowered limit, with the default margins. A container that needs 96 MiB
+// of 1 GiB is lowered. Then it allocates 512 MiB more as fast as the machine allows, and must
+// survive. CGPHASE_BURST_ROUNDS sets the rounds of each kind. The delay of each kind is printed.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ char* map(std::size_t bytes, int flags) {
 
 void populated(std::size_t bytes) { (void)map(bytes, MAP_POPULATE); }
 
-// As malloc() and the first use of what it returned.
+// Like malloc() and the first write to its memory.
 void touched(std::size_t bytes) { touch(bytes); }
 
 int shared_file(const char* name) {
@@ -50,7 +50,7 @@ void allocated(std::size_t bytes) {
   if (::posix_fallocate(shared_file("fallocate"), 0, static_cast<off_t>(bytes)) != 0) ::_exit(7);
 }
 
-// In one call, from one small buffer: a large one would take as much memory again.
+// In one call, from one small buffer. A large buffer would use as much memory again.
 void written(std::size_t bytes) {
   std::vector<char> buffer(kMiB);
   const std::vector<iovec> pieces(bytes / buffer.size(), {buffer.data(), buffer.size()});
@@ -59,7 +59,7 @@ void written(std::size_t bytes) {
   if (count != static_cast<ssize_t>(bytes)) ::_exit(8);
 }
 
-// Where the kernel has transparent huge pages; small ones elsewhere.
+// Huge pages if the kernel has transparent ones, else small pages.
 void huge(std::size_t bytes) {
   char* memory = map(bytes, 0);
   (void)::madvise(memory, bytes, MADV_HUGEPAGE);
@@ -73,7 +73,7 @@ struct Kind {
   std::size_t bytes;
 };
 
-// What the rails would lower it to, by its need alone.
+// The limit to which the safety rules would lower, from its need alone.
 std::uint64_t shipped_limit(std::uint64_t need) {
   MemoryState state;
   state.limit_bytes = static_cast<double>(kLimit);
@@ -91,7 +91,7 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
       .count();
 }
 
-// How long the burst took, where `lowered`, and alone.
+// How long the burst takes under a lowered limit (`lowered`), or without the daemon.
 double burst_once(const Kind& kind, bool lowered) {
   const TestCgroup group;
   group.put("memory.max", std::to_string(kLimit));
@@ -158,7 +158,7 @@ TEST_CASE("kernel: a burst beside the guard is not killed: one write to shared m
   survives({"one write", written, 512 * kMiB});
 }
 
-// Each first touch of a page is slow in user-mode Linux.
+// In user-mode Linux each first touch of a page is slow.
 TEST_CASE("kernel: a burst beside the guard is not killed: touched memory") {
   survives({"malloc and touch", touched, 128 * kMiB});
 }

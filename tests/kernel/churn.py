@@ -1,9 +1,11 @@
-"""Makes and ends containers, 100 a second or as many as the machine can, each with a process of
-2 s, below a cgroup, and looks at a daemon that watches them once a second: what grew while they
-came and went?
+"""Makes and ends containers below a cgroup, and reports what grew meanwhile in a daemon that
+watches them.
 
-churn.py CGROUP PID SECONDS WARM_UP, as root; exit status 0: in SECONDS after WARM_UP, or once more
-SECONDS later, nothing grew.
+It makes 100 containers a second, or as many as the machine can, each with a process that lives
+for 2 s. The daemon is measured once a second.
+
+churn.py CGROUP PID SECONDS WARM_UP, as root. Exit status 0: nothing grew in the SECONDS after
+WARM_UP, or in a repetition of SECONDS.
 """
 import ctypes
 import errno
@@ -16,13 +18,13 @@ import sys
 import time
 
 RATE, LIFE = 100, 2
-# Of those that RATE would make while it is measured; where the machine is slower it takes longer.
+# Share of the containers that RATE would make in the measured time. A slower machine takes longer.
 LEAST = 0.9
-LEVELLING = 3  # times that it may be measured until nothing grew
-# Of anonymous memory: the free places in a heap are not the same twice. A record of each of 60,000
-# containers would be more, however small.
+LEVELLING = 3  # repetitions until nothing grows
+# Growth allowed in anonymous memory, because the free blocks of a heap differ each time. A record
+# for each of 60,000 containers would be more, however small.
 KIB_MORE = 256
-SWEEP = 60       # seconds, after which the daemon looks which counted cgroups are gone
+SWEEP = 60       # seconds between the daemon's searches for counted cgroups that are gone
 SWEEP_LOOKS = SWEEP + 5
 HASH, PER_CPU_HASH, NO_PREALLOC = 1, 5, 1  # of linux/bpf.h
 GET_NEXT_KEY, GET_FD_BY_ID = 4, 14
@@ -56,30 +58,30 @@ class Churn:
 
     @staticmethod
     def remove(path):
-        for _ in range(1000):  # a process that ended is gone from its cgroup a moment later
+        for _ in range(1000):  # an ended process leaves its cgroup a moment later
             try:
                 return os.rmdir(path)
             except OSError:
                 time.sleep(0.001)
-        sys.exit(f"{path} cannot be removed")
+        sys.exit(f"{path} cannot be removed after 1 s")
 
 
 def bpf(command, attributes):
-    """Of the system call: -1 where it is refused."""
+    """Calls bpf(2). Returns -1 if the kernel refuses."""
     buffer = ctypes.create_string_buffer(attributes, len(attributes))
     return LIBC.syscall(BPF, command, buffer, len(attributes))
 
 
 def entries(map_id, key_bytes, most):
-    """How many keys are in a hash."""
+    """Number of keys in a hash map."""
     fd = bpf(GET_FD_BY_ID, struct.pack("III", map_id, 0, 0))
     if fd < 0:
         if ctypes.get_errno() != errno.ENOENT:  # it was closed meanwhile
-            sys.exit("entries of BPF maps cannot be counted: nothing is proved")
+            sys.exit("entries of BPF maps cannot be counted, so nothing is proved")
         return 0
     key, following = (ctypes.create_string_buffer(key_bytes) for _ in range(2))
     keys, at = set(), 0
-    for _ in range(4 * most):  # where a key goes meanwhile it begins anew
+    for _ in range(4 * most):  # if a key vanishes meanwhile, the iteration starts again
         if bpf(GET_NEXT_KEY, struct.pack("IxxxxQQ", fd, at, ctypes.addressof(following))) != 0:
             break
         key.raw = following.raw
@@ -101,7 +103,7 @@ class Daemon:
         return len(os.listdir(f"{self.proc}/fd"))
 
     def maps(self):
-        """What the kernel tells of each of its BPF maps: numbers, by their names."""
+        """The fdinfo numbers of each of the daemon's BPF maps, by name."""
         found = {}
         for number in os.listdir(f"{self.proc}/fdinfo"):
             try:
@@ -118,22 +120,22 @@ class Daemon:
         return sum(one["memlock"] for one in self.maps()) // 1024
 
     def entries(self, kind, flags):
-        """By map."""
+        """Number of keys by map."""
         return {one["map_id"]: entries(one["map_id"], one["key_size"], one["max_entries"])
                 for one in self.maps()
                 if one["map_type"] == kind and one["map_flags"] & NO_PREALLOC == flags}
 
     def walked(self):
-        """Containers that are walked over (collectors/ebpf/pull.bpf.h)."""
+        """Number of containers that are walked over (collectors/ebpf/pull.bpf.h)."""
         return sum(self.entries(HASH, NO_PREALLOC).values())
 
     def counted(self):
-        """Cgroups of which events were counted, by map (collectors/ebpf/counted_cgroups.bpf.h)."""
+        """Number of cgroups with counted events, by map (collectors/ebpf/counted_cgroups.bpf.h)."""
         return self.entries(PER_CPU_HASH, 0)
 
 
 def most_left(looks):
-    """Of all maps that were there all the while the most that stayed after a sweep."""
+    """The most entries left after a sweep, among the maps present in all readings."""
     return max((min(look[one] for look in looks) for one in looks[-1]
                 if all(one in look for look in looks)), default=0)
 
@@ -142,7 +144,7 @@ def main(parent, pid, seconds, warm_up):
     churn, daemon = Churn(parent), Daemon(pid)
     others = daemon.walked()
     cgroups = sum(1 for _ in os.walk(os.path.dirname(parent)))
-    # The most that there may be, of what there was and of how many more containers live now: a busy
+    # Upper bounds: functions of the early value and of the growth in live containers. A busy
     # machine makes fewer at a time.
     measures = {"anonymous memory in KiB":
                     (daemon.anonymous_kib, lambda early, _: early + KIB_MORE),
@@ -155,10 +157,10 @@ def main(parent, pid, seconds, warm_up):
     start = time.monotonic()
 
     def watch(seconds, containers):
-        """While so many are made, and for so long."""
+        """Measures until `seconds` have passed and `containers` more were made."""
         until, enough = time.monotonic() + seconds, churn.made + containers
         while (now := time.monotonic()) < until or churn.made < enough:
-            # Where that is too fast for the machine, not all that is missing at once.
+            # If that is too fast for the machine, the missing ones are not made all at once.
             for _ in range(min(int((now - start) * RATE) - churn.made, RATE // 10)):
                 churn.begin()
             churn.end_those_before(now)
@@ -170,7 +172,7 @@ def main(parent, pid, seconds, warm_up):
             time.sleep(0.002)
 
     def grown():
-        """What grew while the wanted number came and went, and is told."""
+        """Prints every measure, and returns those that grew during one measured time."""
         begin = len(alive)
         watch(seconds, LEAST * RATE * seconds)
         found = []
@@ -186,15 +188,15 @@ def main(parent, pid, seconds, warm_up):
 
     try:
         watch(warm_up, 0)
-        # A heap takes its time to have the room that it needs: what leaks grows each time.
+        # A heap needs time to reach its working size. A leak grows each time.
         for _ in range(LEVELLING):
             if not (more := grown()):
                 break
     finally:
         churn.end_those_before(float("inf"))
     print(f"{churn.made} containers in {time.monotonic() - start:.0f} s")
-    # Between two sweeps more come than there is room for. After one only those who live are left,
-    # and who came and went until it was looked at.
+    # Between two sweeps there are more entries than needed. After a sweep only the live cgroups are
+    # left, and those that came and went until the map was read.
     print(f"entries of counted cgroups: at most {max(sum(look.values()) for look in counted)}")
     if seconds >= 2 * SWEEP:
         left, most = most_left(counted[-SWEEP_LOOKS:]), cgroups + RATE * (LIFE + 4)
@@ -204,6 +206,6 @@ def main(parent, pid, seconds, warm_up):
     return f"grew: {', '.join(more)}" if more else 0
 
 
-# What was made is removed however it ends.
+# All containers are removed, however the program ends.
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 sys.exit(main(sys.argv[1], *map(int, sys.argv[2:5])))

@@ -1,4 +1,4 @@
-// Facts that only a kernel can tell: run as root on a cgroup2 mount named by CGPHASE_CGROUP_ROOT
+// Tests that need a real kernel. Run them as root on a cgroup2 mount, named by CGPHASE_CGROUP_ROOT,
 // whose subtree_control has cpu, memory and pids.
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{30};
 
-// A cgroup of this test's own, emptied and removed at the end.
+// A cgroup of this test. At the end it is emptied and removed.
 class OwnCgroup {
  public:
   explicit OwnCgroup(const std::string& path) : path_(path), directory_(root() + path) {
@@ -52,7 +52,7 @@ class OwnCgroup {
     REQUIRE(pwrite_text(fd->get(), text).has_value());
   }
 
-  // Starts `work` as a process inside; ends it again by kill().
+  // Starts `work` as a process inside; kill() ends it.
   pid_t start(const std::function<void()>& work) {
     const pid_t pid = ::fork();
     REQUIRE(pid >= 0);
@@ -90,7 +90,7 @@ NodeSampler open_sampler(const std::string& include,
   return std::move(*sampler);
 }
 
-// Samples until `done` says so; false when patience ends.
+// Samples until `done` is true; false after kPatience.
 bool sample_until(NodeSampler& sampler, NodeSample& tick, const std::function<bool()>& done) {
   const SystemClock clock;
   const MonotonicTime start = clock.monotonic_now();
@@ -106,7 +106,7 @@ void burn() {
   for (;;) asm volatile("");
 }
 
-// Touches `bytes`, tells so through the pipe and keeps them.
+// Touches `bytes`, reports that through the pipe and keeps the memory.
 void hold(std::size_t bytes, int told) {
   auto* memory = static_cast<char*>(
       ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
@@ -114,7 +114,7 @@ void hold(std::size_t bytes, int told) {
   if (::write(told, "x", 1) == 1) ::pause();
 }
 
-// Locks `bytes` of a file's cache; the guest has a disk there.
+// Locks `bytes` of a file's cache. The guest has a disk at /scratch.
 bool lock_file(std::size_t bytes) {
   const int file = ::open("/scratch", O_TMPFILE | O_RDWR, 0600);
   if (file < 0 || ::ftruncate(file, static_cast<off_t>(bytes)) != 0) return false;
@@ -181,8 +181,8 @@ TEST_CASE("memory that a child touched is in memory.current and in its need") {
   CHECK(sample.memory_events.oom_kill == 0);
 }
 
-// The limits of both are those of crun's two cgroups for one container, either may be set.
-TEST_CASE("whose memory.max was met is told, wherever the victim was") {
+// Both limits are those of crun's two cgroups for one container; either may be set.
+TEST_CASE("the cgroup whose memory.max was reached is reported, wherever the victim was") {
   constexpr std::size_t kLarge = 48 << 20;
   constexpr const char* kSmall = "16777216";
   for (const bool below : {false, true}) {
@@ -204,7 +204,7 @@ TEST_CASE("whose memory.max was met is told, wherever the victim was") {
     child.start([&] { hold(kLarge, writing.get()); });
     writing.reset();
     char byte = 0;
-    CHECK(::read(reading.get(), &byte, 1) == 0);  // killed before it could tell
+    CHECK(::read(reading.get(), &byte, 1) == 0);  // killed before it could write
     child.kill();
     REQUIRE(upper.read(MonotonicTime{}, ours, buffer));
     REQUIRE(lower.read(MonotonicTime{}, theirs, buffer));
@@ -218,7 +218,7 @@ TEST_CASE("whose memory.max was met is told, wherever the victim was") {
   }
 }
 
-TEST_CASE("locked file cache is in the need, beside more anonymous memory") {
+TEST_CASE("locked file cache is part of the need, with more anonymous memory beside it") {
   constexpr std::size_t kLocked = 8 << 20, kTouched = 16 << 20;
   OwnCgroup cgroup("/cgphase-sampler-locked");
   NodeSampler sampler = open_sampler(cgroup.path());
@@ -255,7 +255,7 @@ TEST_CASE("a burning child under a small quota is seen throttled") {
   CHECK(sample.limits.cpu_max == CpuMax{Microseconds{10'000}, Microseconds{100'000}});
 }
 
-TEST_CASE("limits written behind the sampler's back are in the next sample") {
+TEST_CASE("limits that somebody else wrote are in the next sample") {
   OwnCgroup cgroup("/cgphase-sampler-limits");
   NodeSampler sampler = open_sampler(cgroup.path());
   NodeSample tick;
@@ -271,9 +271,9 @@ TEST_CASE("limits written behind the sampler's back are in the next sample") {
   CHECK(limits.cpu_weight == 250);
 }
 
-// What is only observed is not read at each tick, so the kernel has to tell. The clock stands, so
-// that nothing is read because its time has come.
-TEST_CASE("limits, events and state of an observed cgroup are read when the kernel tells of them") {
+// An observed cgroup is not read at each tick, so the kernel must report changes. The clock does
+// not move, so nothing is read because an interval expired.
+TEST_CASE("limits, events and state of an observed cgroup are read when the kernel reports them") {
   OwnCgroup cgroup("/cgphase-sampler-observed");
   NodeSampler sampler = open_sampler(cgroup.path());
   const ManualClock standing;
@@ -285,7 +285,7 @@ TEST_CASE("limits, events and state of an observed cgroup are read when the kern
     const MonotonicTime start = SystemClock().monotonic_now();
     while (SystemClock().monotonic_now() - start < kPatience) {
       sampler.sample(standing, tick);
-      // Absent: more CPU time went by than a clock that stands allows.
+      // Empty if more CPU time passed than a stopped clock can explain.
       if (!tick.containers.empty() && told(tick.containers.at(0))) return true;
       ::poll(nullptr, 0, 20);
     }
@@ -307,9 +307,9 @@ TEST_CASE("limits, events and state of an observed cgroup are read when the kern
   CHECK(tick.containers.at(0).own_limit_events.oom == tick.containers.at(0).memory_events.oom);
 }
 
-// Without a walk. The clock goes on by less than the period after which memory.stat is read anyway,
-// and by as much as the CPU time that goes by can explain.
-TEST_CASE("of one of many observed cgroups memory.stat stands, and is read when much moved") {
+// Without a walk. The clock moves by less than the interval after which memory.stat is read anyway,
+// but enough to explain the CPU time that passes.
+TEST_CASE("memory.stat of one of many observed cgroups is reread only after much memory moved") {
   std::deque<OwnCgroup> cgroups;
   for (int i = 0; i < 17; ++i) cgroups.emplace_back("/cgphase-sampler-many-" + std::to_string(i));
   NodeSampler sampler = open_sampler("/cgphase-sampler-many-*");
@@ -347,7 +347,8 @@ TEST_CASE("of one of many observed cgroups memory.stat stands, and is read when 
     sampler.sample(clock, tick);
   }
   CHECK(busy().cpu.usage_usec > usage);
-  // A process was made, and faulted. Newer kernels add up so few every two seconds.
+  // A process started and caused page faults. Newer kernels update such small counts every two
+  // seconds.
   const auto faults_now = [&] {
     std::ifstream file(cgroups.front().directory() + "/memory.stat");
     std::uint64_t value = 0;
@@ -366,7 +367,7 @@ TEST_CASE("of one of many observed cgroups memory.stat stands, and is read when 
   CHECK(busy().memory.pgfault > faults);
 }
 
-TEST_CASE("a cgroup that an include pattern names is found by its inotify event") {
+TEST_CASE("a cgroup that an include pattern names is found through its inotify event") {
   NodeSampler sampler = open_sampler("/cgphase-sampler-n*w", std::chrono::hours(1));
   NodeSample tick;
   sampler.sample(SystemClock(), tick);
@@ -377,7 +378,7 @@ TEST_CASE("a cgroup that an include pattern names is found by its inotify event"
   CHECK(tick.appeared[0].path == "/cgphase-sampler-new");
 }
 
-TEST_CASE("an empty cgroup is told of with its first process, and what was set until then") {
+TEST_CASE("an empty cgroup is reported with its first process and the limits set until then") {
   NodeSampler sampler = open_sampler("/cgphase-sampler-setup");
   NodeSample tick;
   sampler.sample(SystemClock(), tick);
@@ -392,7 +393,7 @@ TEST_CASE("an empty cgroup is told of with its first process, and what was set u
   CHECK(tick.containers.at(0).limits.memory_max == MemoryLimit{Bytes{64 * kMiB}});
 }
 
-TEST_CASE("a removed cgroup is vanished") {
+TEST_CASE("a removed cgroup is listed as vanished") {
   OwnCgroup cgroup("/cgphase-sampler-removed");
   NodeSampler sampler = open_sampler(cgroup.path());
   NodeSample tick;
@@ -420,7 +421,7 @@ TEST_CASE("a cgroup removed between discovery and reading is gone, also when its
   CHECK(identify(open_files(again).directory_fd()).value() != id);
 }
 
-TEST_CASE("fields are absent from when a controller left to the reading after it is back") {
+TEST_CASE("fields are absent after a controller is disabled, until the reading after its return") {
   const OwnCgroup parent("/cgphase-sampler-parent");
   parent.write("cgroup.subtree_control", "+memory");
   const OwnCgroup child("/cgphase-sampler-parent/child");
@@ -440,7 +441,7 @@ TEST_CASE("fields are absent from when a controller left to the reading after it
   CHECK(sample.limits.memory_max == MemoryLimit{Bytes{67108864}});
 }
 
-TEST_CASE("extended attributes of a cgroup name it") {
+TEST_CASE("a cgroup gets its name from its extended attributes") {
   const OwnCgroup cgroup("/cgphase-sampler-attributes");
   const auto set = [&](const char* name, const std::string& value) {
     REQUIRE(::setxattr(cgroup.directory().c_str(), name, value.data(), value.size(), 0) == 0);
@@ -464,7 +465,7 @@ TEST_CASE("the sources of a real root are present") {
       CHECK_MESSAGE(source.present, source.name << ": " << source.detail);
 }
 
-TEST_CASE("a cgroup v1 root is refused with the way out") {
+TEST_CASE("a cgroup v1 root is rejected with the remedy") {
   char directory[] = "/tmp/cgphase-v1-XXXXXX";
   REQUIRE(::mkdtemp(directory) != nullptr);
   REQUIRE(::mount("none", directory, "cgroup", 0, "none,name=cgphase-test") == 0);
@@ -476,7 +477,7 @@ TEST_CASE("a cgroup v1 root is refused with the way out") {
   CHECK(refused.error().text.find("systemd.unified_cgroup_hierarchy=1") != std::string::npos);
 }
 
-TEST_CASE("many siblings are read behind one flush of their parent, with the same figures") {
+TEST_CASE("many siblings are read after one flush of their parent, with the same values") {
   const OwnCgroup parent("/cgphase-sampler-many");
   std::deque<OwnCgroup> children;
   for (int i = 0; i < 16; ++i) children.emplace_back(parent.path() + "/" + std::to_string(i));

@@ -1,5 +1,5 @@
-// What the tests of control/ on a real kernel share: cgroups and processes of their own, and a
-// writer as the daemon has it. The root of a cgroup v2 hierarchy is in CGPHASE_CGROUP_ROOT.
+// Shared by the tests of control/ on a real kernel: cgroups and processes of a test, and a writer
+// as in the daemon. CGPHASE_CGROUP_ROOT names the root of a cgroup v2 hierarchy.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -36,7 +36,7 @@ inline std::string cgroup_root() {
   return root;
 }
 
-// Looks again every 20 ms until it is true.
+// Checks every 20 ms until the condition is true; false after kPatienceMs.
 inline bool eventually(const std::function<bool()>& holds) {
   const auto patience = std::chrono::milliseconds(kPatienceMs);
   const auto end = std::chrono::steady_clock::now() + patience;
@@ -53,7 +53,7 @@ inline int try_write(const std::string& path, const std::string& text) {
   return ::write(fd.get(), text.data(), text.size()) < 0 ? errno : 0;
 }
 
-// A cgroup of this test; ends with everything in it.
+// A cgroup of this test. At the end it is removed with everything in it.
 class TestCgroup {
  public:
   explicit TestCgroup(const std::string& name = "") : root_(cgroup_root()) {
@@ -107,10 +107,11 @@ class TestCgroup {
   std::string root_, path_;
 };
 
-// A process inside a cgroup; killed and waited for at the end.
+// A process inside a cgroup. At the end it is killed and waited for.
 class Child {
  public:
-  // `work` gets a descriptor to write a byte to when it is ready; its return ends the child.
+  // `work` gets a descriptor and writes a byte to it when it is ready. The child ends when it
+  // returns.
   Child(const TestCgroup& group, const std::function<void(int)>& work) {
     int ready[2];
     REQUIRE(::pipe2(ready, O_CLOEXEC) == 0);
@@ -184,7 +185,7 @@ inline std::function<void(int)> caching(std::size_t bytes) {
     for (const auto& entry :
          std::filesystem::directory_iterator("/usr/lib/x86_64-linux-gnu", error)) {
       if (!entry.is_regular_file(error) || entry.file_size(error) < 4 * kMiB) continue;
-      // Never closed: the guest's hostfs forgets the cache of a file that nobody has open.
+      // The file stays open: the guest's hostfs drops the cache of a file that nobody has open.
       const int fd = ::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC);
       ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
       ssize_t count = 1;
@@ -211,7 +212,7 @@ class RuntimeDirectory {
   std::string path_;
 };
 
-// The writer of a daemon, with a guard where asked for.
+// The writer of a daemon, optionally with a guard.
 class Writing {
  public:
   explicit Writing(bool with_guard = false,

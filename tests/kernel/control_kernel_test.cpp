@@ -1,5 +1,5 @@
-// What control/ promises, on a real cgroup v2 hierarchy (root of it in CGPHASE_CGROUP_ROOT, as
-// root, in a guest): real throttling, real OOM kills, real refusals of the kernel.
+// The promises of control/ on a real cgroup v2 hierarchy: real throttling, real OOM kills, real
+// errors of the kernel. Run it as root in a guest; CGPHASE_CGROUP_ROOT names the hierarchy's root.
 #include <doctest/doctest.h>
 #include <poll.h>
 #include <signal.h>
@@ -24,7 +24,7 @@
 
 using namespace cgphase;
 
-TEST_CASE("kernel: the root is found, with cpu and memory, and can be enforced") {
+TEST_CASE("kernel: the root is found, has cpu and memory, and limits can be enforced") {
   const auto root = discover_cgroup_root(std::nullopt);
   REQUIRE_MESSAGE(root, root.error().text);
   CHECK(root->path == cgroup_root());
@@ -50,7 +50,7 @@ TEST_CASE("kernel: a lowered cpu.max throttles, and the raise ends it") {
   CHECK(writing.leases->held().empty());
 }
 
-TEST_CASE("kernel: a naive memory limit kills") {
+TEST_CASE("kernel: a naive memory limit causes an OOM kill") {
   const TestCgroup group;
   group.put("memory.max", std::to_string(256 * kMiB));
   Child child(group, holding(96 * kMiB));
@@ -62,7 +62,7 @@ TEST_CASE("kernel: a naive memory limit kills") {
   CHECK(group.number("memory.events", "oom_kill") == 1);
 }
 
-TEST_CASE("kernel: the same limit is refused by the writer and the process lives") {
+TEST_CASE("kernel: the writer rejects the same limit and the process survives") {
   const TestCgroup group;
   group.put("memory.max", std::to_string(256 * kMiB));
   Writing writing;
@@ -102,7 +102,7 @@ TEST_CASE("kernel: cache above a new memory limit is dropped first, without an e
 }
 
 // rule: MEM-06
-TEST_CASE("kernel: memory.reclaim drops file cache and leaves no state") {
+TEST_CASE("kernel: memory.reclaim drops file cache and leaves no setting behind") {
   const TestCgroup group;
   Writing writing;
   writing.attach(group);
@@ -117,7 +117,7 @@ TEST_CASE("kernel: memory.reclaim drops file cache and leaves no state") {
 }
 
 // rule: S-02
-TEST_CASE("kernel: a removed cgroup is gone, and its path made anew is never written") {
+TEST_CASE("kernel: a removed cgroup is gone, and a new cgroup at its path is never written") {
   TestCgroup group;
   Writing writing;
   writing.attach(group);
@@ -140,12 +140,12 @@ TEST_CASE("kernel: a removed cgroup is gone, and its path made anew is never wri
   CHECK(writing.submit(change).failed_as == ErrorKind::gone);
   change.raise = true;
   CHECK(writing.submit(change).failed_as == ErrorKind::gone);
-  group.put("cpu.max", "50000 100000");  // our very value, and still not our cgroup
+  group.put("cpu.max", "50000 100000");  // exactly our value, but not our cgroup
   CHECK(writing.writer->restore_all().failures.empty());
   CHECK(group.get("cpu.max") == "50000 100000");
 }
 
-TEST_CASE("kernel: a directory that is on no cgroup v2 is not attached") {
+TEST_CASE("kernel: a directory outside cgroup v2 is not attached") {
   const Writing writing;
   const RuntimeDirectory plain;
   Fd directory = open_path(plain.path(), O_RDONLY | O_DIRECTORY).value();
@@ -156,7 +156,7 @@ TEST_CASE("kernel: a directory that is on no cgroup v2 is not attached") {
         ErrorKind::unsupported);
 }
 
-TEST_CASE("kernel: a burst above the quota is EINVAL in the naive order and fine in ours") {
+TEST_CASE("kernel: a burst above the quota is EINVAL in the naive order and accepted in ours") {
   const TestCgroup group;
   group.put("cpu.max", "100000 100000");
   group.put("cpu.max.burst", "80000");
@@ -192,7 +192,7 @@ TEST_CASE("kernel: restore converges when quota and burst must change in either 
   CHECK(group.get("cpu.max.burst") == "80000");
 }
 
-TEST_CASE("kernel: a value that the kernel refuses takes the whole change back") {
+TEST_CASE("kernel: a value that the kernel rejects reverts the whole change") {
   const TestCgroup group;
   group.put("memory.max", std::to_string(256 * kMiB));
   Writing writing;
@@ -243,7 +243,7 @@ TEST_CASE("kernel: the guard raises a throttled container up to its original") {
   REQUIRE(writing.write(group, with_quota(group.limits(), 10'000)).written);
   CHECK(eventually([&] { return group.get("cpu.max") == "80000 100000"; }));
   std::vector<GuardAction> actions;
-  CHECK(eventually([&] {  // an action is told after it is done
+  CHECK(eventually([&] {  // an action is reported after it is done
     for (const GuardAction& action : writing.guard->take_actions()) actions.push_back(action);
     return actions.size() >= 2;
   }));
@@ -266,7 +266,7 @@ TEST_CASE("kernel: the guard saves a container that grows into its lowered limit
     if (::read(go[0], &byte, 1) != 1) ::_exit(6);
     for (int step = 0; step < 60; ++step) {
       touch(4 * kMiB);
-      ::poll(nullptr, 0, 100);  // 40 MiB/s at most
+      ::poll(nullptr, 0, 100);  // at most 40 MiB/s
     }
   });
   const LimitResult lowered =
@@ -281,7 +281,7 @@ TEST_CASE("kernel: the guard saves a container that grows into its lowered limit
   ::close(go[1]);
 }
 
-TEST_CASE("kernel: the originals are back after SIGKILL at twenty random moments") {
+TEST_CASE("kernel: the originals are restored after SIGKILL at twenty random moments") {
   const TestCgroup group;
   group.put("cpu.max", "90000 100000");
   group.put("cpu.max.burst", "70000");

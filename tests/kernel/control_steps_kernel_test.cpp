@@ -1,8 +1,8 @@
-// A change that is cut short at each of its steps, on a real kernel: its process is killed there,
-// or hangs while the limits are put back, and then goes on. The change runs in a process of its
-// own, traced, as the writer's threads run it. A step is a system call: for a process that hangs
-// each that reads or writes, for one that is killed the first after each change of limits or
-// leases, as nothing else outlives it.
+// A change that is interrupted at each of its steps, on a real kernel. Its process is killed there,
+// or hangs while the limits are restored and then continues. The change runs in its own traced
+// process, as on the writer's threads. A step is a system call. For a process that hangs it is
+// every call that reads or writes. For a killed process it is the first call after each change of
+// limits or leases, because nothing else outlives it.
 #include <doctest/doctest.h>
 #include <spawn.h>
 #include <sys/ptrace.h>
@@ -37,7 +37,7 @@ constexpr std::uint64_t kOriginalMemory = 256 * kMiB;
 constexpr std::uint64_t kForeignMemory = 200 * kMiB;
 constexpr const char* kForeignCpu = "77000 100000";
 
-// What a daemon has for one container, without its threads. Failures end the process.
+// The parts of a daemon for one container, without its threads. A failure ends the process.
 class Changing {
  public:
   Changing(const TestCgroup& group, const std::string& runtime)
@@ -63,7 +63,7 @@ class Changing {
   }
   bool lower() { return change(50'000, 30'000, 128 * kMiB, false).written; }
   bool raise() { return change(90'000, 70'000, kOriginalMemory, true).written; }
-  // CPU comes down, and goes up again when memory cannot follow.
+  // CPU is lowered, and raised again when memory cannot follow.
   bool take_back() { return change(50'000, 30'000, 8 * kMiB, false).written; }
   static void require(bool held) {
     if (!held) ::_exit(7);
@@ -84,17 +84,17 @@ struct Scenario {
   std::string name;
   std::function<void(Changing&)> before;  // not traced
   std::function<void(Changing&)> traced;
-  std::uint64_t quota_usec;  // in the end
+  std::uint64_t quota_usec;  // expected at the end
 };
 
 const Scenario kScenarios[] = {
     {"lowering", [](Changing&) {}, [](Changing& with) { with.lower(); }, 50'000},
     {"raise", [](Changing& with) { Changing::require(with.lower()); },
      [](Changing& with) { with.raise(); }, 90'000},
-    {"lowering taken back", [](Changing&) {}, [](Changing& with) { with.take_back(); }, 90'000},
+    {"lowering reverted", [](Changing&) {}, [](Changing& with) { with.take_back(); }, 90'000},
 };
 
-// Makes the change of a scenario again and again, each time when it is told to.
+// Repeats the change of a scenario, each time after begin().
 class Traced {
  public:
   Traced(const Scenario& scenario, const TestCgroup& group, const std::string& runtime)
@@ -108,13 +108,14 @@ class Traced {
   Traced(const Traced&) = delete;
   Traced& operator=(const Traced&) = delete;
 
-  // Stands before the first system call of the change then.
+  // Then the process is stopped before the first system call of the change.
   void begin() {
     go_on(PTRACE_CONT);
     REQUIRE(stopped_itself());
     stops_ = 0;
   }
-  // Stands before the n-th system call of the change then; false if it was over earlier.
+  // Then the process is stopped before the n-th system call of the change. False if the change
+  // ended earlier.
   bool run_to(int n) {
     for (; stops_ < 2 * n - 1; ++stops_) {  // each call stops it twice, before and after
       go_on(PTRACE_SYSCALL);
@@ -132,7 +133,7 @@ class Traced {
     pid_ = -1;
   }
   bool reads_or_writes() const {
-    // User-mode Linux, where this runs, has no PTRACE_GET_SYSCALL_INFO, and is amd64 alone.
+    // User-mode Linux, where this runs, has no PTRACE_GET_SYSCALL_INFO and exists for amd64 only.
     const long number = ::ptrace(PTRACE_PEEKUSER, pid_, kNumberOfCall, nullptr);
     return number == SYS_read || number == SYS_pread64 || number == SYS_write ||
            number == SYS_pwrite64;
@@ -155,7 +156,7 @@ class Traced {
     if (::waitpid(pid_, &status_, 0) != pid_) FAIL("waitpid fails");
     if (WIFSTOPPED(status_)) return;
     pid_ = -1;
-    FAIL("the change did not do what was meant: status ", status_);
+    FAIL("the change did not have the intended effect: wait status ", status_);
   }
   bool stopped_itself() const { return WSTOPSIG(status_) == SIGSTOP; }
 
@@ -167,7 +168,7 @@ class Traced {
 class Box {
  public:
   Box() : child_(group, holding(24 * kMiB)) {}
-  // As it was before any change, with no lease.
+  // Restores the state before any change, without a lease.
   void reset() {
     std::filesystem::remove_all(runtime() + "/leases");
     group.put("cpu.max.burst", "0");
@@ -183,7 +184,7 @@ class Box {
   Limits as_others_left_it() const {
     return with_memory(with_quota(original, 77'000), kForeignMemory);
   }
-  // As cgphase-restore does, for it takes long to start here.
+  // Does the work of cgphase-restore, which starts slowly here.
   void restore() const {
     const auto leases = LeaseTable::open_existing({.runtime_dir = runtime()});
     REQUIRE(leases);
@@ -202,7 +203,7 @@ class Box {
     REQUIRE(::waitpid(pid, &status, 0) == pid);
     CHECK(status == 0);
   }
-  // All that outlives the process of a change.
+  // Everything that outlives the process of a change.
   std::string state() const {
     return read_file(runtime() + "/leases", kLeaseFileBytes).value() + group.get("cpu.max") +
            group.get("cpu.max.burst") + group.get("memory.high");
@@ -223,7 +224,7 @@ class Box {
 
 struct Steps {
   std::vector<int> all;      // numbers of system calls
-  std::vector<int> lasting;  // those before which limits or leases changed
+  std::vector<int> lasting;  // the first ones after a change of limits or leases
 };
 
 Steps steps_of(const Scenario& scenario, Traced& change, Box& box) {
@@ -237,12 +238,12 @@ Steps steps_of(const Scenario& scenario, Traced& change, Box& box) {
     if (state != before || change.reads_or_writes()) steps.all.push_back(n);
   }
   CHECK(box.group.limits().cpu_max->quota->value == scenario.quota_usec);
-  CHECK(steps.lasting.size() >= 5);  // at first, leased, three limits
+  CHECK(steps.lasting.size() >= 5);  // start, leased, three limits
   CHECK(steps.all.size() > 20);
   return steps;
 }
 
-// Calls `cut` with a change that stands at one of its steps, for each step of each scenario.
+// Calls `cut` at each step of each scenario, with a change that is stopped at that step.
 void hang_at_each_step(Box& box, const std::function<void(Traced&)>& cut) {
   for (const Scenario& scenario : kScenarios) {
     CAPTURE(scenario.name);
@@ -279,7 +280,7 @@ void kill_at_each_step(Box& box, const std::function<void(Traced&)>& cut) {
 }  // namespace
 
 // rule: S-03
-TEST_CASE("kernel: killed at any step of a change, the originals are put back") {
+TEST_CASE("kernel: killed at any step of a change, the originals are restored") {
   Box box;
   kill_at_each_step(box, [&](Traced& change) {
     change.kill();
@@ -289,7 +290,7 @@ TEST_CASE("kernel: killed at any step of a change, the originals are put back") 
   });
 }
 
-TEST_CASE("kernel: killed at any step of a change, what others wrote meanwhile stays") {
+TEST_CASE("kernel: killed at any step of a change, other writers' values are kept") {
   Box box;
   kill_at_each_step(box, [&](Traced& change) {
     box.write_as_others();
@@ -300,7 +301,7 @@ TEST_CASE("kernel: killed at any step of a change, what others wrote meanwhile s
   });
 }
 
-TEST_CASE("kernel: hung at any step of a change, the originals are put back and stay") {
+TEST_CASE("kernel: hung at any step of a change, the originals are restored and stay") {
   Box box;
   hang_at_each_step(box, [&](Traced& change) {
     box.restore();
@@ -313,9 +314,9 @@ TEST_CASE("kernel: hung at any step of a change, the originals are put back and 
   });
 }
 
-// The kernel has no compare-and-set: what others write between our last look at a file and our
-// write to it is lost, but to the original, never to a value of ours.
-TEST_CASE("kernel: hung at any step of a change, what others wrote meanwhile stays") {
+// The kernel has no compare-and-set. A value that others write between our last read of a file and
+// our write is lost. It is replaced by the original, never by a lowered value.
+TEST_CASE("kernel: hung at any step of a change, other writers' values are kept") {
   Box box;
   int steps = 0, lost = 0;
   hang_at_each_step(box, [&](Traced& change) {

@@ -1,5 +1,5 @@
-// What counting programs say on a real kernel with cgroup v2 alone, which the machine of a
-// developer may not have. The cases named bpf: need BPF and type information.
+// Values of the counting programs on a real kernel with cgroup v2 alone, which a developer's
+// machine may not have. Cases named bpf: need BPF and type information.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint32_t kBlockRoom = 256;
 constexpr std::size_t kFileBytes = 8U << 20;
 
-// Bytes read and written, over all devices.
+// Bytes read and written, summed over all devices.
 std::uint64_t io_stat_bytes(const TestCgroup& cgroup) {
   const std::string text = cgroup.get("io.stat");
   std::string_view rest = text, word;
@@ -30,7 +30,7 @@ std::uint64_t io_stat_bytes(const TestCgroup& cgroup) {
   return sum;
 }
 
-// Through the cache to the disk, and past the cache from it.
+// Writes through the cache to the disk, and reads past the cache.
 void write_and_read(const std::string& path) {
   const Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   const std::string text(kFileBytes, 'b');
@@ -44,7 +44,7 @@ void write_and_read(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("bpf: bytes of completed requests are those of io.stat, in each tier") {
+TEST_CASE("bpf: bytes of completed requests equal those of io.stat, in each tier") {
   REQUIRE(try_write(cgroup_root() + "/cgroup.subtree_control", "+io") == 0);
   const TestCgroup cgroup;
   CgroupOwners owners(cgroup_root());
@@ -99,7 +99,7 @@ TEST_CASE("without type information traffic is counted, and other signals say wh
   }
 }
 
-TEST_CASE("bpf: every signal is counted, by the first way that there is") {
+TEST_CASE("bpf: every signal is counted, in the first way that works") {
   KernelCounters counters(cgroup_root(), 1);
   NodeSample tick;
   counters.fill(tick);

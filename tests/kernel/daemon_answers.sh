@@ -1,7 +1,8 @@
 #!/bin/bash
-# The whole daemon and the command beside it: every question is answered, in text and in JSON, with
-# hostile names among the containers; what an administrator asks for is done, lasts, and can be
-# undone; a reload that is wrong changes nothing. daemon_answers.sh PROGRAMS
+# Tests the whole daemon with the command. Every question is answered in text and in JSON, with
+# hostile names among the containers. An administrator's requests are carried out, last and can be
+# undone. A reload with an error changes nothing.
+# daemon_answers.sh PROGRAMS
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
 . "$(dirname "$0")/daemon_fixture.sh"
 
@@ -10,8 +11,8 @@ hostile=$'test-\e[31m<b>"\\\xff end'
 
 cli() { "$bin/cgphase" --socket /tmp/r/read.sock "$@"; }
 
-# What the command says, kept in $answer. On a slow machine the daemon may be busy for longer than
-# the command waits for it: then it says so, and is asked again.
+# Runs the command; its output is in $answer. On a slow machine the daemon may be busy for longer
+# than the command waits. Then the command reports that, and is run again.
 expect() {  # EXIT WORD...
   local wanted=$1 status tries
   shift
@@ -29,7 +30,7 @@ one_line() { [ "$(grep -c . <<<"$answer")" = 1 ] || fail "not one line: $answer"
 says() { [[ $answer == *"$1"* ]] || fail "'$1' is missing in: $answer"; }
 answers() { cli -q status >/dev/null 2>&1; }
 mode_is() { cli status --json | grep -q "\"mode\": *\"$1\""; }
-# Of a process: memory that may not be evicted.
+# Memory of a process that may not be evicted.
 locked_kib() { awk '$1 == "VmLck:" { print $2 }' "/proc/$1/status"; }
 companion() { pgrep -P "$daemon" -f cgphase-restore; }
 memory_locked() {
@@ -58,7 +59,7 @@ questions() {
     done
     rm -f /tmp/plot.svg
     expect 0 plot "$name" -o /tmp/plot.svg
-    grep -q '</svg>' /tmp/plot.svg || fail "no picture of $name"
+    grep -q '</svg>' /tmp/plot.svg || fail "plot drew no SVG of $name"
   done
   expect 0 list -o csv
   expect 0 list -o jsonl
@@ -75,24 +76,25 @@ questions() {
   expect 2 frobnicate
 }
 
-# From now on, ended by a signal: what was sampled until then is there, and nothing older. (A shell
-# lets what it starts with & ignore SIGINT, and record leaves an ignored signal alone.)
+# Records from now on, until a signal ends it. The file has the samples until then, and none older.
+# The signal is SIGTERM, because the shell lets background processes ignore SIGINT and record does
+# not change that.
 following_record() {
   local begun recorder status
   begun=$EPOCHSECONDS
   "$bin/cgphase" --socket /tmp/r/read.sock -q record --for 1h -o /tmp/followed.csv &
   recorder=$!
   pause_ms 3000
-  [ ! -s /tmp/followed.csv ] || fail 'record --for wrote before it was ended'
+  [ ! -s /tmp/followed.csv ] || fail 'record --for wrote before the signal'
   kill -TERM "$recorder"
   wait "$recorder"
   status=$?
-  [ "$status" = 0 ] || fail "record --for that was ended: exit $status"
+  [ "$status" = 0 ] || fail "record --for after SIGTERM: exit $status"
   awk -F, -v begun="$begun" 'NR > 1 && $1 < begun { old = 1 } END { exit old || NR < 3 }' \
-    /tmp/followed.csv || fail 'record --for has too little, or what was sampled before it began'
+    /tmp/followed.csv || fail 'record --for has too few samples, or samples from before its start'
 }
 
-# What a policy would have done to this host's own history.
+# The effect that a policy would have had on this host's own history.
 replaying() {
   export TMPDIR=/tmp  # the guest has no /var/tmp
   expect 0 replay --host --policy hold,static --json --model /tmp/model.json "$@"
@@ -101,7 +103,7 @@ replaying() {
   says '"resource":"cpu"'
 }
 
-# The history as a trace, from the daemon and, once that is stopped, from its files.
+# The history as a trace: from the daemon, and from its files after it has stopped.
 recording() {
   expect 0 record -o /tmp/host.csv.gz
   expect 0 record test-busy "$hostile" --since -10m -o /tmp/two.csv
@@ -111,7 +113,7 @@ recording() {
   following_record
   expect 3 record test-nobody -o /tmp/nobody.csv
   one_line
-  [ ! -e /tmp/nobody.csv ] || fail 'a record that failed left a file'
+  [ ! -e /tmp/nobody.csv ] || fail 'a failed record left a file'
   expect 6 record --state-dir /tmp/s -o /tmp/nobody.csv
   says 'in use by a running cgphased'
   exporting
@@ -120,7 +122,7 @@ recording() {
   expect 3 replay --container test-nobody --model /tmp/model.json
 }
 
-# A database whose name is there only when it is whole.
+# The database gets its name only when it is complete.
 exporting() {
   expect 0 export -o /tmp/host.db "$@"
   [ "$(head -c 15 /tmp/host.db)" = 'SQLite format 3' ] || fail 'export wrote no database'
@@ -128,7 +130,7 @@ exporting() {
   rm /tmp/host.db
   expect 6 export -o /tmp/host.db --state-dir /tmp/nowhere
   one_line
-  [ -z "$(ls /tmp/host.db* 2>/dev/null)" ] || fail 'an export that failed left a file'
+  [ -z "$(ls /tmp/host.db* 2>/dev/null)" ] || fail 'a failed export left a file'
 }
 
 recording_stopped() {
@@ -136,12 +138,12 @@ recording_stopped() {
   expect 0 events --state-dir /tmp/s
   says 'it was written ('
   expect 0 history test-busy --state-dir /tmp/s -o csv
-  [ "$(grep -c . <<<"$answer")" -ge 10 ] || fail "history out of files: $answer"
+  [ "$(grep -c . <<<"$answer")" -ge 10 ] || fail "history from the files is too short: $answer"
   expect 0 explain test-busy --state-dir /tmp/s
   says 'test-busy: '
   expect 0 record --state-dir /tmp/s -o /tmp/stopped.csv
   [ "$(grep -c . /tmp/stopped.csv)" -ge "$(grep -c . /tmp/two.csv)" ] ||
-    fail 'the files of the stopped daemon have less than it told'
+    fail 'the files of the stopped daemon have fewer samples than it reported'
   replaying --state-dir /tmp/s
   expect 4 record -o /tmp/nobody.csv
 }
@@ -157,7 +159,7 @@ capacity() {
   expect 3 size test-nobody
   expect 3 size --image test-nobody
   expect 0 size /tmp/two.csv --model /tmp/model.json
-  # One core, and limits of two: whoever has no forecast may need all of its limit.
+  # One core, and limits of two cores: a container without a forecast may need all of its limit.
   expect 7 fit --cpus 0.01 --memory 1M --for 1m
   says 'no: 0.00 cores and'
   says 'used outside of containers'
@@ -169,11 +171,12 @@ capacity() {
   expect 2 fit --cpus 0.01 --memory 1M --for never
 }
 
-# A daemon that looks ahead and a container that leaves room: what fits is told, and what does not.
+# With a forecasting daemon and a container that leaves room, fit reports what fits and what does
+# not.
 room() {
   local name
   for name in test-busy test-idle "$hostile"; do
-    echo 1 >"$root/$name/cgroup.kill"  # their loads are all of the one CPU
+    echo 1 >"$root/$name/cgroup.kill"  # their loads use all of the one CPU
   done
   write_config '/quiet*' observe
   mkdir "$root/quiet"
@@ -184,17 +187,17 @@ room() {
   until_true 20000 answers || fail 'the daemon with policy phase does not answer'
   until_true 180000 fit_says '"basis": "forecast".*"basis": "forecast"' --json ||
     fail "no forecast within 3 min: $(cat /tmp/fit)"
-  until_true 180000 fit_says 'yes: .*forecast' || fail "it does not fit: $(cat /tmp/fit)"
-  until_true 180000 fit_says '"fits": true' --json || fail "it does not fit: $(cat /tmp/fit)"
+  until_true 180000 fit_says 'yes: .*forecast' || fail "fit does not say yes: $(cat /tmp/fit)"
+  until_true 180000 fit_says '"fits": true' --json || fail "fit does not say yes: $(cat /tmp/fit)"
   expect 7 fit --cpus 0.99 --memory 1M --for 1m --risk 50%
   says 'no: '
   expect 7 fit --cpus 0.01 --memory 100T --for 1m --risk 50% --json
   says '"fits": false'
   kill -TERM "$daemon"
-  wait "$daemon" || fail 'the daemon with policy phase did not stop well'
+  wait "$daemon" || fail 'the daemon with policy phase did not exit with 0'
 }
 fit_says() {  # PATTERN OPTION...
-  pause_ms 1000  # asking is use outside of containers, too, and so is what else a busy host does
+  pause_ms 1000  # the query itself uses CPU outside of containers, and so may a busy host
   cli fit --cpus 0.01 --memory 1M --for 1m --risk 50% "${@:2}" >/tmp/fit 2>&1
   tr '\n' ' ' </tmp/fit | grep -q "$1"
 }
@@ -202,7 +205,7 @@ fit_says() {  # PATTERN OPTION...
 pausing() {
   expect 0 pause test-busy
   says 'cgphase resume test-busy'
-  logged 'uid 0 asked: pause .*test-busy' || fail 'who paused a container is not in the log'
+  logged 'uid 0 asked: pause .*test-busy' || fail 'the log does not say who paused the container'
   all_original || { cgroups=test-busy check_original 'pause'; }
   local id
   id=$(cli events test-busy -o jsonl | grep -o '"decision_id":[0-9]*' | head -n 1)
@@ -222,16 +225,16 @@ check_original() {
   local now before
   now=$(snapshot $cgroups)
   before=$(grep "^$cgroups/" <<<"$original")
-  [ "$now" = "$before" ] || fail "$1: limits of $cgroups are not the original ones: $now"
+  [ "$now" = "$before" ] || fail "$1: limits of $cgroups are not the originals: $now"
 }
 
-# It needs 20 MiB of 128, and would be lowered further by the policy.
+# The container needs 20 MiB of 128, and the policy would lower it further.
 at_pin() { [ "$(<"$root/test-idle/memory.high")" = "$1" ]; }
 pinning() {
   expect 0 mode enforce
   expect 0 pin test-idle memory=100M,cpu=0.4
   says 'cgphase pin test-idle cpu=auto,memory=auto'
-  logged 'uid 0 asked: pin .*test-idle' || fail 'who pinned a container is not in the log'
+  logged 'uid 0 asked: pin .*test-idle' || fail 'the log does not say who pinned the container'
   until_true 60000 at_pin $((100 << 20)) ||
     fail "memory.high of test-idle is $(<"$root/test-idle/memory.high")"
   expect 0 show test-idle
@@ -244,7 +247,7 @@ pinning() {
   until_true 10000 at_pin $((120 << 20)) || fail 'a higher pin does not raise the limit'
   expect 0 restore --all
   says 'cgphase pin test-idle'
-  until_true 5000 all_original || fail 'restore --all did not restore what was pinned'
+  until_true 5000 all_original || fail 'restore --all did not restore the pinned limits'
   expect 0 pin test-idle auto
   expect 0 mode enforce
 }
@@ -269,8 +272,8 @@ reloads() {
   sed -i '1i intervall = "1s"' /tmp/cgphase.toml
   kill -HUP "$daemon"
   until_true 10000 logged 'the old configuration stays in force.*cgphase.toml:' ||
-    fail 'a wrong reload is not told'
-  mode_is enforce || fail 'a wrong reload changed the mode'
+    fail 'the log does not report the failed reload'
+  mode_is enforce || fail 'a failed reload changed the mode'
   sed 's/^mode = .*/mode = "observe"/' /tmp/good.toml >/tmp/cgphase.toml
   kill -HUP "$daemon"
   until_true 10000 mode_is observe || fail 'the reload did not change the mode'
@@ -280,8 +283,8 @@ reloads() {
   until_true 10000 mode_is enforce || fail 'the second reload did not change the mode'
 }
 
-# Beside a kubelet and a second daemon everything is original, until both are gone; a kubelet in a
-# pid namespace of its own, as a container has, is there all the time.
+# While a kubelet and a second daemon run, every limit is the original, until both are gone. A
+# kubelet in its own pid namespace, as in a container, runs all the time and does not matter.
 standing_down() { cli status --json | grep -q '"standing_down": *"[^"]'; }
 managing_again() {
   cli status --json >/tmp/status && ! grep -q '"standing_down": *"[^"]' /tmp/status
@@ -299,8 +302,8 @@ beside_managers() {
   second=$!
   until_true 20000 test -S /tmp/r2/read.sock || fail 'the second daemon does not start'
   kill -HUP "$daemon"
-  until_true 10000 standing_down || fail 'a kubelet on the host is not noticed'
-  until_true 5000 all_original || fail 'beside a kubelet not all limits are the originals'
+  until_true 10000 standing_down || fail 'status does not report a kubelet on the host'
+  until_true 5000 all_original || fail 'not all limits are restored while a kubelet runs'
   expect 0 status
   says "the kubelet manages limits here (pid $kubelet)"
   says "another cgphase daemon runs here (pid $second)"
@@ -313,20 +316,20 @@ beside_managers() {
   says 'another manager of limits was seen'
   expect 1 mode enforce test-busy
   one_line
-  grep -q 'only observing.*kubelet' /tmp/daemon.log || fail 'a kubelet is not in the log'
+  grep -q 'only observing.*kubelet' /tmp/daemon.log || fail 'the log does not report the kubelet'
   kill "$kubelet"
   wait "$kubelet" 2>/dev/null
   kill -TERM "$second"
-  wait "$second" || fail 'the second daemon did not stop well'
+  wait "$second" || fail 'the second daemon did not exit with 0'
   kill -HUP "$daemon"
-  until_true 10000 managing_again || fail 'with nobody else left the daemon still stands down'
+  until_true 10000 managing_again || fail 'after the other managers ended the daemon still yields'
   await_change 'after the others ended'
-  kill -KILL "$inner"  # unshare waits for its child deaf to SIGTERM
+  kill -KILL "$inner"  # unshare ignores SIGTERM while it waits for its child
   wait "$inner" 2>/dev/null
 }
 
-# Like test-idle, but a process of one has a GPU open, in the /dev of all the others, and that of
-# the other has the node in a /dev of its own. (A null device that is called as a GPU is.)
+# Like test-idle, but a process has a GPU open. In one container the device is in the /dev of the
+# host; in the other it is in its own /dev. (The GPU is a null device with a GPU's name.)
 make_gpu_containers() {
   local name
   for name in test-gpu test-node; do make_container "$name" '60000 100000' 134217728 0; done
@@ -342,9 +345,9 @@ gpus_judged() {
 }
 with_gpus() {
   local name
-  until_true 60000 gpus_judged || fail 'what is to be lowered beside GPUs was not within a minute'
+  until_true 60000 gpus_judged || fail 'the limits beside GPUs were not lowered within a minute'
   for name in test-gpu test-node; do
-    if lowered "$name" cpu.max; then fail "the quota of $name was lowered, which has a GPU"; fi
+    if lowered "$name" cpu.max; then fail "the quota of $name was lowered although it has a GPU"; fi
     expect 0 show "$name"
     says 'cpu gpu_container'
     expect 0 events "$name"
@@ -356,12 +359,12 @@ with_gpus() {
   says 'GPU ok, seen in 2 containers'
 }
 
-# What was written to a container is told with what was read back, also when it is gone.
+# explain reports what was written to a container and what was read back, even if it is gone.
 written_to() { cli explain "$1" --json | grep -q '"kind": *"written"'; }
 is_gone() { cli explain "$1" --json | grep -q '"gone": *true'; }
 explaining() {
   make_container test-brief '60000 100000' 134217728 0
-  until_true 60000 written_to test-brief || fail 'explain does not tell what was written'
+  until_true 60000 written_to test-brief || fail 'explain does not report what was written'
   expect 0 explain test-brief
   for answered in 'inputs ' 'pressure ' 'phase ' 'reason ' 'safety rules ' 'written ' 'trial '; do
     says "$answered"
@@ -373,7 +376,7 @@ explaining() {
   says 'no decision about it is kept from that time'
   echo 1 >"$root/test-brief/cgroup.kill"
   until_true 5000 rmdir "$root/test-brief" 2>/dev/null || fail 'test-brief cannot be removed'
-  until_true 10000 is_gone test-brief || fail 'explain does not say that test-brief is gone'
+  until_true 10000 is_gone test-brief || fail 'explain does not report that test-brief is gone'
   expect 0 explain test-brief
   says 'test-brief: '
   says 'safety rules '
@@ -387,7 +390,7 @@ without_rights() {
   answer=$(setpriv --reuid 65534 --regid 65534 --clear-groups "$bin/cgphase" \
     --socket /tmp/r/read.sock pause test-busy 2>&1)
   status=$?
-  [ "$status" = 5 ] || fail "nobody may not pause: exit $status instead of 5: $answer"
+  [ "$status" = 5 ] || fail "user nobody must not pause: exit $status instead of 5: $answer"
   one_line
 }
 
@@ -424,10 +427,10 @@ reloads
 beside_managers
 without_rights
 kill -TERM "$daemon"
-wait "$daemon" || fail 'the daemon did not stop well'
-all_original || fail 'not all is original after the stop'
+wait "$daemon" || fail 'the daemon did not exit with 0'
+all_original || fail 'not all limits are restored after the stop'
 expect 4 list
 recording_stopped
 room
-if LC_ALL=C grep -q $'[\e\xff]' /tmp/daemon.log; then fail 'raw bytes of a name in the log'; fi
+if LC_ALL=C grep -q $'[\e\xff]' /tmp/daemon.log; then fail 'the log has raw bytes of a name'; fi
 finish

@@ -1,7 +1,8 @@
 #!/bin/bash
-# The disk of the history fills up, then it is read-only: limits go on being lowered and restored,
-# the history answers, `status` says so as long as it lasts, and afterwards decisions and samples
-# of that time are in the file. daemon_bad_disk.sh PROGRAMS
+# The disk of the history fills up, later it becomes read-only. Limits are still lowered and
+# restored, the history answers, and `status` reports the fault as long as it lasts. Afterwards the
+# file has the decisions and samples of that time.
+# daemon_bad_disk.sh PROGRAMS
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
 . "$(dirname "$0")/daemon_fixture.sh"
 
@@ -20,7 +21,7 @@ suffers_not() {
   cli status >/tmp/status && ! grep -q 'history is kept in memory for now' /tmp/status
 }
 suffers_for() { cli status | grep -q "^degraded *history is kept in memory for now: .*$1"; }
-# It shrinks as what is lowered is lowered again.
+# The value may still fall, because a lowered limit may be lowered again.
 lowered() { [ "$(<"$root/$1/memory.high")" != max ]; }
 all_lowered() {
   local name
@@ -42,27 +43,27 @@ starts() {
 }
 
 told() {  # WHAT SENTENCE: in text and in JSON
-  until_true 60000 suffers_for "$2" || fail "$1: status does not say it: $(cli status)"
+  until_true 60000 suffers_for "$2" || fail "$1: status does not report '$2': $(cli status)"
   cli status --json | grep -q "\"state\": *\"[^\"]*$2" ||
-    fail "$1: the JSON does not say it: $(cli status --json | grep '"state"')"
+    fail "$1: the JSON does not report '$2': $(cli status --json | grep '"state"')"
 }
 
-# Everything that is decided here about CONTAINER, a new one, is of the time of the bad disk.
+# CONTAINER is new, so all decisions about it are from the time of the bad disk.
 goes_on() {  # WHAT CONTAINER
   cli mode observe >/tmp/said 2>&1 || fail "$1: mode observe: $(cat /tmp/said)"
   until_true 5000 all_original || fail "$1: mode observe did not restore"
   make_idle "$2"
   cli mode enforce >/tmp/said 2>&1 || fail "$1: mode enforce: $(cat /tmp/said)"
-  until_true 150000 all_lowered || fail "$1: not all is lowered: $(cli list -o wide)"
+  until_true 150000 all_lowered || fail "$1: not all containers are lowered: $(cli list -o wide)"
   until_true 20000 was_written "$2" || fail "$1: the journal does not answer: $(cli events)"
-  suffers || fail "$1: the disk was well meanwhile, so nothing is proved"
-  until=$((EPOCHSECONDS + 1))  # a decision of this second is before it
+  suffers || fail "$1: the disk was not bad all the time, so nothing is proved"
+  until=$((EPOCHSECONDS + 1))  # after every decision of this second
 }
 was_written() { cli events "$1" | grep -q 'it was written'; }
 
 heals() {  # WHAT
-  until_true 60000 suffers_not || fail "$1: it is not well again: $(cli status)"
-  until_true 20000 well || fail "$1: status is not well again: $(cli status)"
+  until_true 60000 suffers_not || fail "$1: status still reports the disk: $(cli status)"
+  until_true 20000 well || fail "$1: status is still degraded: $(cli status)"
 }
 
 decided_by() {  # CONTAINER TIME
@@ -74,7 +75,7 @@ decided_by() {  # CONTAINER TIME
 samples_are_in_the_file() {  # SINCE UNTIL
   local name count
   "$bin/cgphase" -q record --state-dir "$state" --since "$1" --until "$2" -o /tmp/then.csv ||
-    fail 'the files cannot be read'
+    fail 'cgphase record cannot read the files'
   for name in $cgroups; do
     count=$(grep -c ",$name," /tmp/then.csv)
     echo "$count samples of $name in $(($2 - $1)) s without space"
@@ -82,18 +83,18 @@ samples_are_in_the_file() {  # SINCE UNTIL
   done
 }
 
-# To the last byte, what ext4 keeps for root included.
+# To the last byte, including ext4's reserve for root.
 fill() {
   dd if=/dev/zero of=/scratch/fill bs=1M status=none 2>/dev/null
   dd if=/dev/zero of=/scratch/fill bs=512 conv=notrunc oflag=append status=none 2>/dev/null
 }
 
-# Killed when the disk is well again: what is in the file then was written before.
+# The daemon is killed after the disk is good again, so the file's content was written before that.
 full() {
   local since
-  until_true 60000 well || fail "not all is well: $(cli status)"
-  until_true 60000 all_lowered || fail "not all is lowered: $(cli list -o wide)"
-  # A reserve that is given up while the disk is being filled is filled with the rest.
+  until_true 60000 well || fail "the daemon is degraded at the start: $(cli status)"
+  until_true 60000 all_lowered || fail "not all containers are lowered: $(cli list -o wide)"
+  # If the daemon gives up its reserve while the disk is being filled, that space is filled too.
   for _ in 1 2 3 4 5; do
     until_true 60000 test -s "$state/history.db.reserve" || fail 'there is no reserve'
     since=$EPOCHSECONDS
@@ -109,17 +110,18 @@ full() {
   heals full
   kill -KILL "$daemon"
   wait "$daemon" 2>/dev/null
-  until_true "$restore_limit_ms" all_original || fail 'full: not all is original at the end'
+  until_true "$restore_limit_ms" all_original || fail 'full: not all limits are restored at the end'
   samples_are_in_the_file "$since" "$until"
 }
 
-# An administrator's remount is refused while the daemon has its file open: as in an emergency.
-# Linux 6.1 takes what is written to an open file of such an ext4 and says nothing, for a while;
-# when it refuses, the file is let go, and the history does not answer before the disk is well.
+# An administrator's remount fails while the daemon has its file open, so this is the remount of an
+# emergency. Linux 6.1 accepts writes to an open file of such an ext4 for a while and reports no
+# error. When a write fails, the daemon closes the file, and the history does not answer until the
+# disk is good again.
 read_only() {
   starts
   decided_by test-full "$until"
-  until_true 60000 all_lowered || fail "not all is lowered: $(cli list -o wide)"
+  until_true 60000 all_lowered || fail "not all containers are lowered: $(cli list -o wide)"
   echo u >/proc/sysrq-trigger
   until_true 10000 refuses || fail 'the disk cannot be made read-only'
   told read-only 'is read-only\|disk I/O error\|not writable'
@@ -141,6 +143,6 @@ starts
 full
 read_only
 kill -TERM "$daemon"
-wait "$daemon" || fail 'the daemon did not stop well'
-until_true "$restore_limit_ms" all_original || fail 'not all is original at the end'
+wait "$daemon" || fail 'the daemon did not exit with 0'
+until_true "$restore_limit_ms" all_original || fail 'not all limits are restored at the end'
 finish

@@ -1,9 +1,10 @@
 #!/bin/bash
-# Containers come and go, 100 a second, before a whole daemon on this machine's own kernel: neither
-# its memory nor its descriptors nor its BPF maps nor what is in them may grow with their number.
+# Containers start and end, 100 a second, under a whole daemon on this machine's own kernel. The
+# daemon's memory, descriptors, BPF maps and their entries must not grow with the number of
+# containers.
 # daemon_churn.sh PROGRAMS [SECONDS WARM_UP], as root. The short form (40 s after 25 s) keeps no
-# history, whose cache fills for minutes; 600 s after 180 s is the long form, with it. No limit is
-# written: the daemon only observes. Exit status 77: it cannot be tried here.
+# history, whose cache fills for minutes. The long form is 600 s after 180 s, with the history. No
+# limit is written: the daemon only observes. Exit status 77: the test cannot run here.
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
 skip() { echo "skipped: $*"; exit 77; }
 
@@ -25,7 +26,7 @@ clean_up() {
   rm -rf "$job"
 }
 trap clean_up EXIT
-mkdir "$root/$name" || skip "no cgroup can be made below $root"
+mkdir "$root/$name" || skip "cannot create a cgroup below $root"
 
 cat >"$job/cgphase.toml" <<EOF
 mode = "observe"
@@ -40,11 +41,11 @@ answers() { "$bin/cgphase" --socket "$runtime/read.sock" status >"$job/status" 2
 until_true 20000 answers || fail "no daemon: $(cat "$job/log")"
 
 python3 "$tree/tests/kernel/churn.py" "$root/$name" "$daemon" "${2:-40}" "${3:-25}" ||
-  fail "see above; the daemon said: $(tail -n 5 "$job/log")"
-answers || fail "it does not answer any more: $(cat "$job/status")"
-# Told and no failure: a minute brings more cgroups than the maps have room for.
+  fail "something grew, see above; the daemon's log: $(tail -n 5 "$job/log")"
+answers || fail "the daemon does not answer any more: $(cat "$job/status")"
+# Printed, but no failure: one minute brings more cgroups than the maps have room for.
 grep 'not counted for lack of room' "$job/status"
 kill -TERM "$daemon"
-wait "$daemon" || fail "it ended with status $?: $(tail -n 5 "$job/log")"
+wait "$daemon" || fail "the daemon exited with $?: $(tail -n 5 "$job/log")"
 daemon=''
 finish

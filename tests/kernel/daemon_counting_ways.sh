@@ -1,8 +1,8 @@
 #!/bin/bash
-# Which way each signal of docs/internals/ebpf.md is counted in a kernel of the matrix: with
-# everything, with capabilities missing, without type information, locked down. Whatever is refused,
-# the daemon runs, reads all else, and status has one line for each signal that says what is
-# missing.
+# The way in which a kernel of the matrix counts each signal of docs/internals/ebpf.md. The cases
+# are all permissions, missing capabilities, no type information, and lockdown. If something is
+# refused, the daemon still runs and reads everything else. `status` has one line per signal and
+# says what is missing.
 # daemon_counting_ways.sh PROGRAMS KERNEL, run by tests/kernel/psi_guest.
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
 . "$(dirname "$0")/daemon_fixture.sh"
@@ -19,14 +19,14 @@ asked() {
     ! grep -Eq 'not started yet|not needed' /tmp/status
 }
 
-# What status says of each signal: `everything`, and then what of it is refused.
+# The lines of status for each signal: `everything`, then the functions that change some of them.
 expected=()
 programs=('network' 'run_queue' 'block devices' 'TCP retransmits' 'limit_writes')
 denied='Operation not permitted (EPERM)' invalid='Invalid argument (EINVAL)'
 first_way='ok, tp_btf'
-# Storage in tasks is what 5.10 has not.
+# 5.10 lacks task storage.
 [ "$kernel" != 5.10 ] || first_way='ok, raw_tp'
-# How containers are sampled: walks copy the kernel's memory and take an iterator over cgroups.
+# How containers are sampled: walks copy the kernel's memory and need an iterator over cgroups.
 files='files, for no program walks over cgroups here: '
 case $kernel in
   5.10) walk=$files ;;
@@ -57,7 +57,7 @@ without_types() {
   expected[1]='ok, tracepoint'
   sampling=$files
 }
-# The two ways of 5.10, which cannot take the first.
+# Messages for both ways on 5.10, which cannot use the first.
 refused_second_way() {  # WHY
   [ "$kernel" = 5.10 ] || return
   local tried='loading the BPF program run_queue'
@@ -71,7 +71,7 @@ locked_down() {
   refused_second_way "$why"
 }
 
-# Of the last sample: its fields by the names of the trace's columns.
+# The fields of the last sample, by the column names of the trace.
 declare -A sample
 read_sample() {
   local names values i
@@ -83,7 +83,7 @@ read_sample() {
   for i in "${!names[@]}"; do sample[${names[i]}]=${values[i]:-}; done
 }
 
-# What is there is counted, what is not is absent: never zero.
+# A source that works is counted. One that does not work is absent, never zero.
 counted() {
   read_sample && [ "${sample[cpu.usage.usec]:-0}" -gt 0 ] || return
   local i
@@ -105,7 +105,7 @@ write_to_disk() {
   )
 }
 
-# case_of NAME COMMAND...: the daemon, started by COMMAND, against the lines in $expected.
+# case_of NAME COMMAND...: starts the daemon through COMMAND and compares status with $expected.
 run=0
 case_of() {
   local name=$1 i line
@@ -120,18 +120,19 @@ case_of() {
   for i in "${!signals[@]}"; do
     line=$(line_of "${signals[i]}")
     echo "$kernel, $name: ${signals[i]} $line"
-    [ "$line" = "${expected[i]}" ] || fail "$name: ${signals[i]} is not: ${expected[i]}"
+    [ "$line" = "${expected[i]}" ] || fail "$name: ${signals[i]} should be: ${expected[i]}"
   done
   echo "$kernel, $name: $(grep -o 'sampling ok.*' /tmp/status)"
-  grep -q "sampling ok, $sampling" /tmp/status || fail "$name: sampling is not: $sampling"
+  grep -q "sampling ok, $sampling" /tmp/status || fail "$name: sampling should be: $sampling"
   write_to_disk
-  until_true 10000 counted || fail "$name: not as counted: $(cat /tmp/recorded /tmp/record.csv)"
+  until_true 10000 counted ||
+    fail "$name: the record does not match the sources: $(cat /tmp/recorded /tmp/record.csv)"
   kill -TERM "$daemon"
-  wait "$daemon" || fail "$name: the daemon ended badly: $(cat /tmp/daemon.log)"
-  ! grep -E 'error|critical' /tmp/daemon.log || fail "$name: the daemon complains"
+  wait "$daemon" || fail "$name: the daemon did not exit with 0: $(cat /tmp/daemon.log)"
+  ! grep -E 'error|critical' /tmp/daemon.log || fail "$name: the daemon logged an error"
 }
 
-# Without CAP_DAC_OVERRIDE the daemon takes itself for one that may write no limit.
+# Without CAP_DAC_OVERRIDE the daemon would assume that it may write no limit.
 with() { exec setpriv --bounding-set="-all,+dac_override$1" "${@:2}"; }  # CAPABILITIES COMMAND...
 without_lockable_memory() { ulimit -l 0 && exec "$@"; }
 
@@ -180,7 +181,7 @@ lacking_types() {
   umount /sys/kernel/btf /sys/kernel/tracing
 }
 
-# For good, so it comes last.
+# Lockdown cannot be undone, so this case is the last.
 in_lockdown() {
   echo confidentiality >/sys/kernel/security/lockdown || fail 'no lockdown'
   everything
@@ -192,9 +193,9 @@ in_lockdown() {
 
 make_container test-held '150000 100000' 134217728 3
 write_config '/test-held' advise
-# Emulated, programs cost many times what they do on a machine.
+# On an emulated processor the programs cost many times what they cost on real hardware.
 printf '[bpf]\nbudget = 1.0\n' >>/tmp/cgphase.toml
-ulimit -l unlimited  # as cgphased.service
+ulimit -l unlimited  # as in cgphased.service
 everything
 case_of everything
 lacking_capabilities

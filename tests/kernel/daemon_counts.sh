@@ -1,8 +1,8 @@
 #!/bin/bash
-# The whole daemon on this machine's own kernel, which has BPF: what programs count of a container
-# of the test's own, in tables, JSON, metrics and history; and a second run of the same container
-# is foretold from the first one's bursts. Nothing is written: it only observes.
-# daemon_counts.sh PROGRAMS, as root. Exit status 77: it cannot be tried here, and says why.
+# The whole daemon on this machine's own kernel, which has BPF. Tables, JSON, metrics and history
+# show what the programs count of a container of the test. A second run of the same container is
+# forecast from the bursts of the first. Nothing is written: the daemon only observes.
+# daemon_counts.sh PROGRAMS, as root. Exit status 77: the test cannot run here, and says why.
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
 skip() { echo "skipped: $*"; exit 77; }
 
@@ -11,7 +11,7 @@ if [ -z "${CGPHASE_CGROUP_ROOT:-}" ]; then
     {print $5; exit}}' /proc/self/mountinfo)
   [ -n "$CGPHASE_CGROUP_ROOT" ] || skip 'no cgroup v2 is mounted here'
   export CGPHASE_CGROUP_ROOT
-  # A network of its own, in which what is sent leaves by another device than loopback.
+  # Its own network namespace, in which packets leave through a device other than loopback.
   exec unshare --net "$0" "$@"
 fi
 . "$(dirname "$0")/daemon_fixture.sh"
@@ -32,8 +32,8 @@ trap clean_up EXIT
 { ip link add sent type veth peer name lost && ip address add 10.77.0.1/24 dev sent &&
   ip link set sent up && ip link set lost up &&
   ip neighbour add 10.77.0.2 lladdr 02:00:00:00:00:02 dev sent; } >"$job/ip" 2>&1 ||
-  skip "no veth pair can be made here: $(cat "$job/ip")"
-mkdir "$root/$name" || skip "no cgroup can be made below $root"
+  skip "cannot create a veth pair here: $(cat "$job/ip")"
+mkdir "$root/$name" || skip "cannot create a cgroup below $root"
 
 cli() { "$bin/cgphase" --socket "$runtime/read.sock" "$@" 2>&1; }
 shows() {  # PATTERN COMMAND...
@@ -55,7 +55,7 @@ sys.exit(not (rows and float(rows[-1]["net.tx.bytes"]) > 10e3 and rows[-1]["run_
 ' "$job/record.csv" 2>"$job/python"
 }
 
-# Sends 1200 bytes about 100 times a second for a second and a half, and rests as long.
+# Sends 1200 bytes about 100 times a second for a second and a half, then rests as long.
 work() {
   echo "$BASHPID" >"$root/$name/cgroup.procs"
   local datagram now
@@ -80,7 +80,7 @@ end_run() {
   kill -KILL "$worker"
   wait "$worker" 2>/dev/null
   worker=''
-  until_true 10000 rmdir "$root/$name" || fail 'the container does not end'
+  until_true 10000 rmdir "$root/$name" || fail 'cannot remove the cgroup of the container'
 }
 
 cat >"$job/cgphase.toml" <<EOF
@@ -95,9 +95,10 @@ start() {  # COMMAND...
   daemon=$!
 }
 start
-until_true 20000 cli status >"$job/shown" || fail "no daemon: $(cat "$job/log")"
-until_true 20000 shows '^containers +1 seen' status || fail "no tick: $(cat "$job/shown")"
-shows 'eBPF: network ok, cgroup_skb' status || skip "nothing counts here: $(cat "$job/shown")"
+until_true 20000 cli status >"$job/shown" || fail "the daemon does not answer: $(cat "$job/log")"
+until_true 20000 shows '^containers +1 seen' status ||
+  fail "the daemon took no sample: $(cat "$job/shown")"
+shows 'eBPF: network ok, cgroup_skb' status || skip "BPF does not count here: $(cat "$job/shown")"
 
 begin_run
 expect 'traffic' shows '^network +[0-9.]+ [KM]iB received|^network .* [0-9.]+ KiB sent' show "$name"
@@ -124,8 +125,8 @@ seen = [first["now"]["network_transmit"][name]["mean"] for name in names]
 told = [now["next"]["network_transmit"][name]["value"] for name in names]
 print("foretold: {:.2f} s idle, {:.2f} s burst of {:.0f} bytes;".format(*told),
       "in the first run: {:.2f} s, {:.2f} s, {:.0f}".format(*seen))
-# What the first run did, which is what work() does or, on a busy machine, parts of that; it went on
-# for a segment or two after it was read.
+# Compared with the first run: it did what work() does or, on a busy machine, a part of that. The
+# first run continued for a segment or two after it was read.
 near = all(abs(one / other - 1) < 0.5 for one, other in zip(told, seen))
 idle, burst, size = told
 sys.exit(not (near and 0.2 < idle < 6 and 0.2 < burst < 6 and 10e3 < size < 400e3))
@@ -133,11 +134,11 @@ sys.exit(not (near and 0.2 < idle < 6 and 0.2 < burst < 6 and 10e3 < size < 400e
 }
 expect 'the next run is foretold' foretold
 end_run
-shows 'eBPF: costs' status && fail "costs are not measured: $(cat "$job/shown")"
+shows 'eBPF: costs' status && fail "status does not show measured costs: $(cat "$job/shown")"
 
-# As under cgphased.service.
+# As under cgphased.service, which lacks CAP_SYS_ADMIN.
 kill -TERM "$daemon"
-wait "$daemon" || fail "the daemon ended badly: $(tail -n 3 "$job/log")"
+wait "$daemon" || fail "the daemon did not exit with 0: $(tail -n 3 "$job/log")"
 start setpriv --bounding-set=-sys_admin
 expect 'costs that cannot be measured' shows 'eBPF: costs ok, assumed for each event' status
 finish

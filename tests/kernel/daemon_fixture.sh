@@ -1,5 +1,5 @@
-# What the tests of the whole daemon share; they run in a guest (scripts/guest), as bash scripts
-# that source this file with the programs' directory as their first argument.
+# Shared by the tests of the whole daemon. They run in a guest (scripts/guest) as bash scripts that
+# source this file. Their first argument is the directory of the programs.
 # shellcheck shell=bash disable=SC2034
 set -uo pipefail
 
@@ -12,19 +12,20 @@ restore_limit_ms=5000
 failures=0
 cgroups='' original='' daemon=''
 state=/tmp/s runtime=/tmp/r
-# So that the daemon takes the keys of write_config, which are for tests.
+# With it the daemon accepts the test keys of write_config.
 export CGPHASE_TEST_KEYS=1
 
 fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 
 now_ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
-# Into $now, for loops: $(now_ms) forks, which takes a guest 50 ms, and more than a load is to take.
+# Sets $now, for loops. $(now_ms) forks, which takes 50 ms in a guest. That is more than a load may
+# take.
 set_now_ms() { now=$((${EPOCHREALTIME/./} / 1000)); }
 
 # Whether the limit $1 is below $2; "max" is above every number.
 is_below() { [ "$1" != max ] && { [ "$2" = max ] || [ "$1" -lt "$2" ]; }; }
 
-# Waits, without starting a program, for so many milliseconds.
+# Waits that many milliseconds without starting a program.
 exec {never}<> <(:)
 pause_ms() {
   local seconds
@@ -32,8 +33,8 @@ pause_ms() {
   read -rt "$seconds" -u "$never" || true
 }
 
-# Every knob of every cgroup given, one "cgroup/knob=value" per line; into $taken, which does not
-# fork as $(snapshot ...) does.
+# Puts every knob of the given cgroups into $taken, one "cgroup/knob=value" per line. Unlike
+# $(snapshot ...) it does not fork.
 take_snapshot() {
   local cgroup knob value
   taken=''
@@ -50,8 +51,8 @@ snapshot() {
   printf %s "$taken"
 }
 
-# until_true MILLISECONDS COMMAND...: polls; false if it never came true. What takes long to ask is
-# asked for half of the time at most, so that what is waited for can come.
+# until_true MILLISECONDS COMMAND...: repeats the command until it succeeds; false after the time. A
+# slow command runs at most half of the time, so that the awaited event can happen.
 until_true() {
   local now end begun pause
   set_now_ms
@@ -82,7 +83,7 @@ make_container() {  # NAME CPU.MAX MEMORY.MAX DUTY: a load that works DUTY of 10
   ) &
 }
 
-# A daemon that lowers within seconds what PATTERN matches.
+# Configures a daemon that lowers within seconds what PATTERN matches.
 write_config() {  # PATTERN [MODE]
   local pattern=$1 mode=${2:-enforce}
   "$bin/quick_model" "$tree/model/default_model.json" /tmp/model.json || exit 1
@@ -121,7 +122,7 @@ start_daemon() {  # [POLICY]
   daemon=$!
 }
 
-# The limits of $cgroups, against $original, a snapshot that the test took.
+# Compares the limits of $cgroups with $original, a snapshot that the test took.
 all_original() {
   local taken
   take_snapshot $cgroups

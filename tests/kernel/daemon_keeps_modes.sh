@@ -1,7 +1,8 @@
 #!/bin/bash
-# `mode enforce NAME` lasts: over kill -9, a reload, a restart of the container and a full stop.
-# `--until-restart` ends with the daemon, and what is held below it comes back. A damaged record
-# enforces nothing. daemon_keeps_modes.sh PROGRAMS, in a guest.
+# `mode enforce NAME` survives kill -9, a reload, a restart of the container and a full stop. With
+# `--until-restart` it ends with the daemon, and the mode below it applies again. A damaged record
+# enforces nothing.
+# daemon_keeps_modes.sh PROGRAMS, in a guest.
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
 . "$(dirname "$0")/daemon_fixture.sh"
 
@@ -32,7 +33,7 @@ keeps() {  # CONTAINER MODE AFTER-WHAT
 
 must_cli() { cli "$@" >/tmp/said 2>&1 || fail "$*: exit $?: $(cat /tmp/said)"; }
 
-# Another cgroup of the same name, as when an engine restarts a container.
+# A new cgroup of the same name, as when an engine restarts a container.
 restart_container() {
   kill -KILL "$load"
   wait "$load" 2>/dev/null
@@ -61,11 +62,13 @@ crash
 start
 keeps test-named enforce 'after SIGKILL'
 keeps test-other observe 'until the restart, after SIGKILL'
-until_true 60000 lowered test-named || fail "after SIGKILL nothing is lowered: $(cli events -n 9)"
-lowered test-other && fail 'what was enforced until the restart is lowered'
+until_true 60000 lowered test-named ||
+  fail "after SIGKILL test-named is not lowered: $(cli events -n 9)"
+lowered test-other && fail 'test-other is lowered, but was enforced only until the restart'
 
 kill -HUP "$daemon"
-until_true 10000 grep -q 'configuration reloaded' /tmp/daemon.log || fail 'no reload'
+until_true 10000 grep -q 'configuration reloaded' /tmp/daemon.log ||
+  fail 'the log does not report the reload'
 keeps test-named enforce 'after a reload'
 
 restart_container
@@ -73,25 +76,26 @@ keeps test-named enforce 'after a restart of the container'
 
 must_cli mode enforce
 must_cli mode observe
-until_true 5000 all_original || fail "host observe does not restore: $(difference)"
+until_true 5000 all_original || fail "mode observe of the host does not restore: $(difference)"
 keeps test-named observe 'under a host at observe'
 must_cli mode default
-keeps test-named enforce 'after the host is let go'
+keeps test-named enforce 'after mode default of the host'
 
 kill -TERM "$daemon"
-wait "$daemon" || fail 'the daemon did not stop well'
+wait "$daemon" || fail 'the daemon did not exit with 0'
 start
 keeps test-named enforce 'after a stop'
 cli config show --origin | grep -q 'mode of cgroup:test-named *enforce *set by `cgphase mode`' ||
-  fail "the origin is not told: $(cli config show --origin | grep mode)"
+  fail "config show does not report the origin: $(cli config show --origin | grep mode)"
 
 crash
 echo '{' >"$state/holds.json"
 start
 keeps test-named observe 'with a damaged record'
-cli status | grep -q 'was damaged' || fail "status does not tell of it: $(cli status)"
+cli status | grep -q 'was damaged' ||
+  fail "status does not report the damaged record: $(cli status)"
 must_cli mode default
-keeps test-named observe 'after a damaged record is let go'
+keeps test-named observe 'after mode default with a damaged record'
 kill -TERM "$daemon"
-wait "$daemon" || fail 'the daemon did not stop well'
+wait "$daemon" || fail 'the daemon did not exit with 0'
 finish

@@ -1,8 +1,8 @@
 #!/bin/bash
-# The whole daemon with its BPF program in a kernel that has BPF: somebody else's limit is told with
-# the writer's pid, command and cgroup, whatever those call themselves; where all is observed, or
-# it is switched off, nothing of ours is in the kernel. Or, with REASON, in a kernel that refuses
-# the program: status says why, and all else is as it was.
+# The whole daemon with its BPF program in a kernel that has BPF. A limit that somebody else writes
+# is reported with the writer's pid, command and cgroup, whatever their names are. In observe mode,
+# or if it is switched off, none of our programs is in the kernel. With REASON the kernel rejects
+# the program: status says why, and everything else works.
 # daemon_names_writers.sh PROGRAMS [REASON], run by tests/kernel/psi_guest.
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
 . "$(dirname "$0")/daemon_fixture.sh"
@@ -18,10 +18,10 @@ told() { cli events >/tmp/events && grep -qF "$1" /tmp/events; }
 
 expect_source() {
   until_true 20000 source_says "$1" ||
-    fail "status does not say '$1' but: $(cli status | grep eBPF; cat /tmp/daemon.log)"
+    fail "status does not report '$1': $(cli status | grep eBPF; cat /tmp/daemon.log)"
 }
 
-# From a cgroup and by a name that both look like words of ours.
+# The names of the cgroup and the command imitate our own messages.
 rival='test-rival) wrote "memory.max" 1; b (pid 1, init.scope'
 write_as_rival() {
   mkdir "$root/$rival" || exit 1
@@ -37,30 +37,31 @@ write_as_rival() {
 
 named() {
   local json=${writer//\\/\\\\}
-  until_true 30000 told "$theirs: $writer" || fail "not named in: $(cat /tmp/events)"
+  until_true 30000 told "$theirs: $writer" || fail "the writer is not named in: $(cat /tmp/events)"
   cli explain test-held >/tmp/explain
-  grep -qF "$writer" /tmp/explain || fail "explain does not say so: $(cat /tmp/explain)"
+  grep -qF "$writer" /tmp/explain || fail "explain does not name the writer: $(cat /tmp/explain)"
   cli events -o jsonl >/tmp/events
   grep -qF "\"writer\":\"${json//\"/\\\"}\"" /tmp/events ||
     fail "events as JSON do not name the writer: $(cat /tmp/events)"
 }
 
 held_unnamed() {
-  until_true 30000 told "$theirs" || fail "not told in: $(cat /tmp/events)"
-  ! grep -q "$theirs.*pid" /tmp/events || fail "who can have named it? $(cat /tmp/events)"
+  until_true 30000 told "$theirs" || fail "the change is not reported in: $(cat /tmp/events)"
+  ! grep -q "$theirs.*pid" /tmp/events ||
+    fail "a writer is named although the program is refused: $(cat /tmp/events)"
 }
 
 restart() {
   kill -TERM "$daemon"
-  wait "$daemon" || fail "the daemon did not stop well: $(cat /tmp/daemon.log)"
+  wait "$daemon" || fail "the daemon did not exit with 0: $(cat /tmp/daemon.log)"
   start_daemon
 }
 
-# Only while something may be lowered is anything of ours in the kernel.
+# Our programs are in the kernel only while some container may be lowered.
 switched() {
-  admin mode observe >/dev/null || fail 'mode observe is refused'
+  admin mode observe >/dev/null || fail 'cgphase mode observe failed'
   expect_source 'off: not needed where all is only observed'
-  admin mode enforce >/dev/null || fail 'mode enforce is refused'
+  admin mode enforce >/dev/null || fail 'cgphase mode enforce failed'
   expect_source 'ok'
   printf '[bpf]\nenabled = false\n' >>/tmp/cgphase.toml
   restart
@@ -70,7 +71,7 @@ switched() {
 make_container test-held '150000 100000' 134217728 0
 write_config '/test-held'
 sed -i 's/^stand_down = .*/stand_down = "5min"/' /tmp/cgphase.toml
-# A slow machine stalls at everything.
+# A slow machine has pressure all the time.
 printf '%s\n' 'quiet_cpu_some_avg10 = 1.0' 'quiet_memory_io_some_avg10 = 1.0' >>/tmp/cgphase.toml
 "$bin/cgphased" --config /tmp/cgphase.toml --cgroup-root "$root" --state-dir "$state" \
   --runtime-dir "$runtime" --once >/tmp/once 2>&1

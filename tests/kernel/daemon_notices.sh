@@ -1,7 +1,7 @@
 #!/bin/bash
-# What the guard sees reaches the daemon when it happens: with ten seconds between two readings,
-# somebody else's limit is judged within three; the kill switch restores; processes that end find
-# the original limits; status names the guard's sources and says what is missing.
+# The guard's signals reach the daemon at once. The interval is ten seconds, but somebody else's
+# limit is judged within three. The kill switch restores. When processes end, the original limits
+# are back. status names the guard's sources and says what is missing.
 # daemon_notices.sh PROGRAMS
 # rule: S-01, S-08
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
@@ -15,7 +15,7 @@ knows_limit() { cli show test-idle --json | grep -q "\"memory_max_bytes\": *$1\\
 memory_is() { [ "$(cat "$root/$1/memory.high")" = "$2" ]; }
 lowered() { ! memory_is test-idle max && ! memory_is test-ending max; }
 
-# Of several, for a reading in turn may happen to follow one of them at once.
+# Several writes, because a regular reading may happen to follow one of them at once.
 foreign_writes() {
   local mib
   for mib in 121 122 123 124; do
@@ -30,10 +30,10 @@ sources() {
   cli status | grep -q 'guard: pressure triggers.*no PSI' ||
     fail 'status does not say why there are no pressure triggers'
   cli status | grep -q 'eBPF: who writes limits off.*\(CONFIG_DEBUG_INFO_BTF\|BPF program\)' ||
-    fail 'status does not say why nobody can be named who writes limits'
+    fail 'status does not say why writers of limits cannot be named'
 }
 
-# By the beat of the loop: without a reading in between. Begun when one has just been.
+# The main loop reacts without a reading in between. The test begins right after a reading.
 readings() { cli history test-idle -o jsonl | grep -c .; }
 another_reading() { [ "$(readings)" -gt "$1" ]; }
 kill_switch() {
@@ -43,7 +43,7 @@ kill_switch() {
   touch /tmp/disabled
   until_true "$notice_ms" all_original ||
     fail "the kill switch did not restore: $(snapshot $cgroups)"
-  [ "$(readings)" = "$before" ] || fail 'the kill switch waited for a reading'
+  [ "$(readings)" = "$before" ] || fail 'the kill switch took effect only after a reading'
   rm /tmp/disabled
   until_true 150000 lowered || fail 'without the kill switch memory was not lowered again'
 }
@@ -61,7 +61,7 @@ kill_switch
 kill -KILL "$load"
 wait "$load" 2>/dev/null
 until_true "$notice_ms" memory_is test-ending max ||
-  fail "the last process ended, and memory.high is $(cat "$root/test-ending/memory.high")"
+  fail "after the last process ended, memory.high is still $(cat "$root/test-ending/memory.high")"
 foreign_writes
 sources
 kill -TERM "$daemon"

@@ -1,8 +1,8 @@
 #!/bin/bash
-# A program that starts in a lowered container finds the limits that its twin finds in one of the
-# same limits that nobody manages: a small program, and a Java machine that sizes itself by them.
-# What a Java machine reads again while it runs stays as it is. Where BPF tells of programs, and
-# where it does not (user-mode Linux); without JAVA the small one alone.
+# A program that starts in a lowered container finds the same limits as in a twin that is not
+# managed. It is a small program, and a Java machine that sizes itself by the limits. Limits that a
+# running Java machine rereads are not lowered. The test runs with program starts reported by BPF,
+# and without (user-mode Linux). Without JAVA only the small program is tested.
 # daemon_programs.sh PROGRAMS [JAVA]
 # rule: MEM-07
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
@@ -12,7 +12,7 @@ limits=('60000 100000' 268435456)
 cgroups="test-steps ${java:+test-java}"
 
 cli() { "$bin/cgphase" --socket "$runtime/read.sock" "$@"; }
-lowered() {  # CGROUP; of its memory.high, which nobody had set
+lowered() {  # by memory.high, which had no limit before
   local now
   read -r now <"$root/$1/memory.high" && [ "$now" != max ]
 }
@@ -22,47 +22,47 @@ quota_lowered() {
 }
 both_lowered() { lowered test-steps && quota_lowered test-steps; }
 
-# What COMMAND says when it runs in a cgroup.
+# Prints the output of COMMAND run in a cgroup.
 run_in() {  # CGROUP COMMAND...
   local cgroup=$1
   shift
   (echo "$BASHPID" >"$root/$cgroup/cgroup.procs" && exec "$@") 2>&1
 }
 
-# A file that the container has not run before: by these it is seen who starts where BPF tells
-# nothing. It gives one who looks four times a second the time for it.
+# A file that the container has not run before. Without BPF the daemon detects program starts by
+# that. The delay of one second is enough for a check four times a second.
 cp "$(type -P bash)" /tmp/small || exit 1
 small=(/tmp/small -c 'read -rt 1 <> <(:)
   for limit in cpu.max memory.high memory.max; do echo "$(<"$0/$limit")"; done')
 sizes=("$java" -XshowSettings:all -version)
-# What it says of the limits and of itself, of all that it tells.
+# Keeps the lines about limits and the machine's own sizes.
 sized() { grep -E 'CPU|Memory Limit|Heap' ; }
 
 same_as_twin() {  # WHAT COMMAND...
   local what=$1 found expected
   shift
   until_true 120000 both_lowered ||
-    fail "$what: not both limits are lowered: $(snapshot test-steps)"
+    fail "$what: the limits are not both lowered: $(snapshot test-steps)"
   expected=$("$@" twin)
   found=$("$@" test-steps)
-  [ -n "$found" ] || fail "$what: it says nothing"
-  [ "$found" = "$expected" ] || fail "$what: found"$'\n'"$found"$'\n'"its twin"$'\n'"$expected"
-  echo "$what in a lowered container finds what its twin does: ${found//$'\n'/, }"
+  [ -n "$found" ] || fail "$what printed nothing"
+  [ "$found" = "$expected" ] || fail "$what found"$'\n'"$found"$'\n'"its twin found"$'\n'"$expected"
+  echo "$what in a lowered container finds the same as its twin: ${found//$'\n'/, }"
 }
 small_in() { run_in "$1" "${small[@]}" "$root/$1"; }
 java_in() { run_in "$1" "${sizes[@]}" | sized; }
 
-# What was put back; or what was on its way down, and is void.
+# Either limits were restored, or a lowering that was on its way became void.
 told() {
   cli events test-steps | grep -qE 'a new program started|a program started before it was written'
 }
 keeps_quota() {
   until_true 120000 lowered test-java ||
     fail "the memory of a Java machine is not lowered: $(cli explain test-java)"
-  ! quota_lowered test-java || fail 'the quota of a Java machine was lowered, which reads it again'
+  ! quota_lowered test-java || fail 'the quota of a Java machine was lowered although it rereads it'
   cli list -o wide | grep -q 'test-java.*cpu reads_limits' ||
-    fail "why its quota stays is not told: $(cli list -o wide)"
-  echo 'a Java machine that runs: its memory comes down, its quota stays and list says why'
+    fail "list does not say why its quota stays: $(cli list -o wide)"
+  echo 'a running Java machine: its memory is lowered, its quota stays and list says why'
 }
 
 for name in $cgroups twin; do make_container "$name" "${limits[@]}" 0; done
@@ -70,18 +70,19 @@ for name in $cgroups twin; do make_container "$name" "${limits[@]}" 0; done
   run_in test-java "$java" -Xint -m java.rmi/sun.rmi.registry.RegistryImpl 1099 >/tmp/java.log &
 original=$(snapshot $cgroups)
 write_config '/test*'
-# An emulated processor is never quiet: that holds lowerings elsewhere, and is not asked for here.
+# An emulated processor always has pressure. That would block lowerings and is not the subject here.
 sed -i 's/^start_up = .*/start_up = "10s"\
 quiet_memory_io_some_avg10 = 1.0\
 quiet_cpu_some_avg10 = 1.0/' /tmp/cgphase.toml
 start_daemon
 same_as_twin 'a small program' small_in
-until_true 10000 told || fail "what put the limits back is not told: $(cli events test-steps)"
+until_true 10000 told ||
+  fail "events do not say why the limits were restored: $(cli events test-steps)"
 if [ -n "$java" ]; then
   same_as_twin 'a Java machine' java_in
   keeps_quota
 fi
 kill -TERM "$daemon"
-wait "$daemon" || fail 'the daemon did not stop well'
-all_original || fail "not all is original after the stop: $(difference)"
+wait "$daemon" || fail 'the daemon did not exit with 0'
+all_original || fail "not all limits are restored after the stop: $(difference)"
 finish

@@ -1,7 +1,8 @@
 #!/bin/bash
-# However the daemon ends, every limit is what it was: 20 times SIGKILL at random moments, a hang,
-# one of its loop alone, SIGTERM, out of memory, no process left for a companion, one that ends at
-# once, no thread, full disks, all killed at once. Also: a second daemon is refused.
+# However the daemon ends, every limit is restored. The cases are 20 SIGKILLs at random moments, a
+# hang, a hang of its loop alone, SIGTERM and out of memory. Others are no process left for a
+# companion, a companion that ends at once, no thread, full disks, and everything killed at once.
+# Also, a second daemon is rejected.
 # daemon_restores.sh PROGRAMS [SEED]
 # rule: S-03, S-04
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
@@ -35,7 +36,7 @@ kill_at_random() {  # ROUND; even rounds count from the first change, odd ones f
   fi
   pause_ms "$delay"
   some_changed && changed=yes && changed_rounds=$((changed_rounds + 1))
-  kill -KILL "$daemon" || fail "round $1: the daemon had ended by itself"
+  kill -KILL "$daemon" || fail "round $1: the daemon had already ended"
   wait "$daemon" 2>/dev/null
   check_restored "round $1: SIGKILL $delay ms in, limits changed: $changed"
 }
@@ -54,18 +55,19 @@ thread_states() {
   awk '$1 == "Name:" { name = $2 } $1 == "State:" { print name, $2 }' "/proc/$daemon/task/"*/status
 }
 
-# Its other threads live and could feed whoever watches over it. A loop that goes on lowers again.
+# The daemon's other threads live and could keep its watcher satisfied. A loop that continues lowers
+# again.
 hang_of_loop() {
   local holder states
   start_daemon
   await_change 'hang of the loop'
   "$bin/hold_thread" "$daemon" >/tmp/held &
   holder=$!
-  until_true 5000 grep -q held /tmp/held || fail 'hang of the loop: it was not held'
+  until_true 5000 grep -q held /tmp/held || fail 'hang of the loop: its thread was not stopped'
   check_restored 'hang of the loop'
   states=$(thread_states)
   [ "$(grep -c ' t$' <<<"$states")" = 1 ] && [ "$(grep -c ' [SRD]$' <<<"$states")" -ge 3 ] ||
-    fail "hang of the loop: not one thread held and the others alive: $states"
+    fail "hang of the loop: not exactly one thread is stopped: $states"
   pause_ms 2000
   all_original || fail 'hang of the loop: a limit was lowered meanwhile'
   kill "$holder"
@@ -85,7 +87,7 @@ second_daemon() {
   case $status in
     0 | 124 | 12[5-9] | 1[3-9]?) fail "second daemon: exit $status instead of a refusal" ;;
   esac
-  [ "$(grep -c . <<<"$message")" = 1 ] || fail 'second daemon: not refused in one sentence'
+  [ "$(grep -c . <<<"$message")" = 1 ] || fail 'second daemon: the refusal is not one line'
   kill -0 "$daemon" || fail 'second daemon: the first one ended'
 }
 
@@ -100,7 +102,7 @@ terminate() {
   check_restored SIGTERM
 }
 
-# In a cgroup of its own, with its companion: there memory and processes can run out.
+# The daemon and its companion run in their own cgroup, where memory and processes can run out.
 start_confined() {
   echo "$$" >"$agent/cgroup.procs"
   start_daemon
@@ -113,14 +115,14 @@ oom_kills() { awk '$1 == "oom_kill" { print $2 }' "$agent/memory.events"; }
 
 out_of_memory() {  # 0: the kernel ends the largest process of the cgroup; 1: all of them
   local before status
-  rm -rf "$runtime"  # the lease file counts for the cgroup that makes it
+  rm -rf "$runtime"  # the lease file is charged to the cgroup that creates it
   echo "$1" >"$agent/memory.oom.group"
   start_confined
   await_change 'out of memory'
   before=$(oom_kills)
   echo "out of memory: $(cat "$agent/memory.current") bytes in use"
   echo 7M >"$agent/memory.max"
-  [ "$(oom_kills)" -gt "$before" ] || { fail 'the kernel killed nobody'; kill -KILL "$daemon"; }
+  [ "$(oom_kills)" -gt "$before" ] || { fail 'the kernel killed no process'; kill -KILL "$daemon"; }
   wait "$daemon"
   status=$?
   [ "$status" = 137 ] || fail "out of memory: exit $status"
@@ -129,7 +131,8 @@ out_of_memory() {  # 0: the kernel ends the largest process of the cgroup; 1: al
   echo max >"$agent/memory.max"
 }
 
-# Nothing stays lowered that nobody would put back; one more process, and all goes on.
+# Nothing stays lowered that no process would restore. As soon as a process can start, all
+# continues.
 no_companion() {
   local told
   start_confined
@@ -141,7 +144,7 @@ no_companion() {
   pause_ms 2000
   all_original || fail 'no companion: a limit was lowered'
   [ "$(grep -c 'no dead-man companion' /tmp/daemon.log)" = $((told + 1)) ] ||
-    fail 'no companion: not told once'
+    fail 'no companion: the log does not report it exactly once'
   echo max >"$agent/pids.max"
   await_change 'a companion again'
   terminate
@@ -150,7 +153,7 @@ no_companion() {
 told_no_companion() { grep -q 'companion .*not running' <(cgphase_says status); }
 cgphase_says() { "$bin/cgphase" --socket "$runtime/read.sock" "$@" 2>/dev/null; }
 
-# Asked often: beside a companion that ends at once there must be no moment in which it may be.
+# Asks often: with a companion that ends at once, no container may be enforced even for a moment.
 enforced_for_a_moment() {  # SECONDS
   local end=$(($(now_ms) + $1 * 1000))
   while [ "$(now_ms)" -lt "$end" ]; do
@@ -160,7 +163,7 @@ enforced_for_a_moment() {  # SECONDS
   return 1
 }
 
-# One that ends as soon as it has begun watches nobody: nothing is lowered beside it.
+# A companion that ends at once protects nothing, so nothing is lowered.
 useless_companion() {
   local programs=/tmp/programs before started
   mkdir "$programs"
@@ -177,12 +180,13 @@ useless_companion() {
   cp "$bin/cgphase-restore" "$programs/new"
   mv "$programs/new" "$programs/cgphase-restore"
   await_change 'a companion that stays'
-  enforced_for_a_moment 10 || fail 'a companion that stays: enforced is not told'
+  enforced_for_a_moment 10 || fail 'a companion that stays: list does not show enforce'
   terminate
   rm -r "$programs"
 }
 
-# Room for the daemon, its companion and ROOM - 2 threads: it says so and ends, nothing lowered.
+# Room for the daemon, its companion and ROOM - 2 threads: the daemon reports that and ends, and
+# nothing is lowered.
 no_thread() {  # ROOM
   local message status
   echo "$1" >"$agent/pids.max"
@@ -193,7 +197,8 @@ no_thread() {  # ROOM
   status=$?
   echo "no thread, room for $1: exit $status: $message"
   [ "$status" = 1 ] || fail "no thread, room for $1: exit $status"
-  [ "$(grep -c 'starting the thread' <<<"$message")" = 1 ] || fail 'no thread: not told once'
+  [ "$(grep -c 'starting the thread' <<<"$message")" = 1 ] ||
+    fail 'no thread: the message does not report it exactly once'
   check_restored 'no thread'
   until_true "$restore_limit_ms" nobody_left || fail 'no thread: the companion stayed'
   echo max >"$agent/pids.max"
@@ -204,7 +209,7 @@ no_history() {
   grep -q 'history is .*starting the thread cgphase-store' /tmp/status
 }
 
-# With no thread for the history all else goes on, and `status` says it.
+# Without a thread for the history everything else works, and `status` reports it.
 no_history_thread() {
   echo 5 >"$agent/pids.max"
   start_confined
@@ -214,8 +219,8 @@ no_history_thread() {
   echo max >"$agent/pids.max"
 }
 
-# The whole agent is killed, below a root of its own, and its cgroup's name is taken meanwhile.
-# Whoever restores next, told nothing, writes to the cgroup that was changed and to no other.
+# The whole agent is killed, below its own root, and meanwhile a new cgroup takes a container's
+# name. The next restore, without any option, writes only to the cgroup that was changed.
 all_killed() {
   local cgroups='below/test-stays below/test-goes' goes load ours
   mkdir "$root/below"
@@ -230,16 +235,17 @@ all_killed() {
   until_true 60000 both_lowered || fail 'all killed: not both containers were lowered'
   echo 1 >"$agent/cgroup.kill"
   wait "$daemon"
-  both_lowered || fail 'all killed: somebody was left to restore'
+  both_lowered || fail 'all killed: a process was left that restored'
   ours=$(<"$goes/memory.high")
   kill -KILL "$load"
   wait "$load" 2>/dev/null
-  # The kernel may be busy with it for a moment after the last process was waited for.
+  # The kernel may need a moment after the last process was waited for.
   until_true 5000 rmdir "$goes" 2>/dev/null
   mkdir "$goes" || fail 'all killed: the cgroup could not be replaced'
   echo "$ours" >"$goes/memory.high"
   "$bin/cgphase-restore" --runtime-dir "$runtime" || fail 'all killed: cgphase-restore failed'
-  [ "$(<"$goes/memory.high")" = "$ours" ] || fail 'a cgroup that took over a path was written'
+  [ "$(<"$goes/memory.high")" = "$ours" ] ||
+    fail 'all killed: a new cgroup at the same path was written'
   cgroups=below/test-stays
   [ "$(snapshot $cgroups)" = "$(grep test-stays <<<"$original")" ] ||
     fail 'all killed: cgphase-restore did not find the cgroup'
@@ -255,7 +261,7 @@ answers() { cli -q status >/dev/null 2>&1; }
 history_suffers() { cli status | grep -q 'history is kept in memory for now'; }
 fill() { dd if=/dev/zero of="$1/fill" bs=4096 conv=notrunc oflag=append status=none 2>/dev/null; }
 
-# The history's file system and that of the leases.
+# Fills the history's file system and that of the leases.
 full_disks() {
   local state=/scratch/s runtime=/tmp/small/r message status
   mkdir /tmp/small
@@ -265,13 +271,13 @@ full_disks() {
   fill /scratch
   fill /tmp/small
   await_change 'full disks'
-  until_true 60000 history_suffers || fail 'status does not say that the history suffers'
+  until_true 60000 history_suffers || fail 'full disks: status does not report the history'
   kill -KILL "$daemon"
   wait "$daemon" 2>/dev/null
   check_restored 'full disks'
   fill /tmp/small
   start_daemon
-  await_change 'full disks, started anew'
+  await_change 'full disks, started again'
   terminate
   rm /tmp/small/r/leases
   fill /tmp/small
@@ -280,15 +286,16 @@ full_disks() {
   status=$?
   echo "no room for leases: exit $status: $message"
   [ "$status" = 1 ] || fail "no room for leases: exit $status"
-  [ "$(grep -c . <<<"$message")" = 1 ] || fail 'no room for leases: not told in one sentence'
-  [[ $message == */tmp/small/r/leases* ]] || fail 'no room for leases: the place is not named'
+  [ "$(grep -c . <<<"$message")" = 1 ] || fail 'no room for leases: the message is not one line'
+  [[ $message == */tmp/small/r/leases* ]] ||
+    fail 'no room for leases: the message does not name the file'
   all_original || fail 'no room for leases: a limit changed'
   rm /scratch/fill
   umount /tmp/small
 }
 
-# More than the one CPU of the guest: a host that is busy itself makes that kernel charge CPU time
-# late and at once, and a container that is throttled by it is never lowered.
+# More than the guest's one CPU. On a busy host the guest's kernel charges CPU time late and in one
+# piece. A container that is throttled by it would never be lowered.
 make_container test-busy '200000 100000' 209715200 1
 make_container test-idle '150000 100000' 134217728 0
 write_config '/test*'

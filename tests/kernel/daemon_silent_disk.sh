@@ -1,7 +1,8 @@
 #!/bin/bash
-# The /dev of a container is on a file system that does not answer: the daemon goes on with all
-# others, leaves that container's quota alone and says why, restores at its end without waiting, and
-# does not keep the next daemon from starting. daemon_silent_disk.sh PROGRAMS
+# The /dev of a container is on a file system that does not answer. The daemon continues with all
+# other containers, does not lower that container's quota and says why. At its end it restores
+# without waiting, and the next daemon can start.
+# daemon_silent_disk.sh PROGRAMS
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
 . "$(dirname "$0")/daemon_fixture.sh"
 
@@ -15,7 +16,7 @@ says() { cli "${@:2}" | grep -q "$1"; }
 lowered() { [ "$(snapshot "$1" | grep "/$2=")" != "$(grep "^$1/$2=" <<<"$original")" ]; }
 gone() { [ ! -e "/proc/$1" ]; }
 
-# finit_module(2) of x86-64: not every machine has insmod.
+# finit_module(2) of x86-64, because not every machine has insmod.
 load_module() {
   # shellcheck disable=SC2016
   perl -e 'open my $module, "<", $ARGV[0] or die "$ARGV[0]: $!\n"; my $none = "";
@@ -35,10 +36,11 @@ make_idle() {
   (echo "$BASHPID" >"$root/$1/cgroup.procs" && exec sleep 1000) &
 }
 
-# Nobody ever reads a request: whoever waits for an answer can be killed.
+# No request is ever read. A process that waits for an answer can be killed.
 unread='exec sleep 1000'
-# The first request is answered and the others are read: whoever waits for an answer waits for ever.
-# The answer: its length, no error, the request's number, protocol 7.12, no options.
+# The first request is answered and the others are only read. A process that waits for an answer
+# waits forever. The answer is its length, no error, the request's number, protocol 7.12, no
+# options.
 # shellcheck disable=SC2016
 unanswered='
   dd bs=65536 count=1 <&9 >/tmp/asked
@@ -47,7 +49,7 @@ unanswered='
   dd if=/tmp/answer bs=64 count=1 >&9
   exec cat <&9 >/tmp/requests'
 
-add_silent() {  # NAME SERVER: the server is $server, and has its /dev before it joins
+add_silent() {  # NAME SERVER: sets $server; the server mounts its /dev before it joins
   make_empty "$1"
   (exec unshare --mount bash -c "
     exec 9<>/dev/fuse 2>/tmp/server.log
@@ -59,10 +61,10 @@ add_silent() {  # NAME SERVER: the server is $server, and has its /dev before it
 
 hangs_at() {  # NAME
   until_true 60000 says "looking for a GPU hangs at $1" status ||
-    fail "status does not tell of $1: $(cli status; cat /tmp/server.log)"
+    fail "status does not report $1: $(cli status; cat /tmp/server.log)"
   until_true 30000 lowered "$1" memory.high || fail "the memory of $1 is not lowered"
   says 'cpu gpu_container' list -o wide || fail "list does not say why: $(cli list -o wide)"
-  if lowered "$1" cpu.max; then fail "the quota of $1 was lowered, which may have a GPU"; fi
+  if lowered "$1" cpu.max; then fail "the quota of $1 was lowered although it may have a GPU"; fi
 }
 
 check_restored() {  # AFTER-WHAT
@@ -77,7 +79,7 @@ check_restored() {  # AFTER-WHAT
   fi
 }
 
-# The others are looked at again when it ends.
+# The other containers are scanned again when the hang ends.
 goes_on() {
   start_daemon
   until_true 60000 lowered test-idle cpu.max || fail 'the quota of test-idle is not lowered'
@@ -86,23 +88,23 @@ goes_on() {
   make_idle test-late
   until_true 30000 lowered test-late memory.high || fail 'the memory of test-late is not lowered'
   pause_ms 3000
-  if lowered test-late cpu.max; then fail 'the quota of test-late was lowered without a look'; fi
+  if lowered test-late cpu.max; then fail 'the quota of test-late was lowered unscanned'; fi
   lowered test-idle cpu.max || fail 'the hang raised the quota of another container'
   kill "$server"
   until_true 60000 lowered test-late cpu.max || fail 'the quota of test-late stays after the hang'
-  if says 'looking for a GPU hangs' status; then fail 'the hang that is over is still told'; fi
+  if says 'looking for a GPU hangs' status; then fail 'status still reports the ended hang'; fi
 }
 
 ends_at_once() {
   add_silent test-deaf "$unread"
   hangs_at test-deaf
   kill -TERM "$daemon"
-  check_restored 'stop beside a look that hangs'
-  wait "$daemon" || fail 'the daemon did not stop well beside a look that hangs'
+  check_restored 'stop during a GPU scan that hangs'
+  wait "$daemon" || fail 'the daemon did not exit with 0 during a GPU scan that hangs'
   kill "$server"
 }
 
-# What nobody can kill outlives the daemon, without its lock.
+# A process that nobody can kill outlives the daemon, but without its lock.
 another_starts() {
   local before
   start_daemon
@@ -110,17 +112,17 @@ another_starts() {
   hangs_at test-dumb
   before=$daemon
   kill -TERM "$before"
-  check_restored 'stop beside a look that nobody can end'
+  check_restored 'stop during a GPU scan that cannot be ended'
   pause_ms 1000
-  if gone "$before"; then fail 'that look could be ended, so nothing is proved'; fi
+  if gone "$before"; then fail 'the GPU scan could be ended, so nothing is proved'; fi
   start_daemon
   until_true 60000 lowered test-dumb memory.high ||
     fail "no other daemon can start: $(tail -n 3 /tmp/daemon.log)"
   kill -TERM "$daemon"
   check_restored 'the last stop'
   kill "$server"
-  until_true 20000 gone "$daemon" || fail 'a daemon stays though nothing hangs any more'
-  wait "$before" || fail 'the first daemon did not stop well'
+  until_true 20000 gone "$daemon" || fail 'a daemon still runs although nothing hangs any more'
+  wait "$before" || fail 'the first daemon did not exit with 0'
 }
 
 load_module "$fuse" || exit 1

@@ -1,7 +1,7 @@
 #!/bin/bash
-# The whole daemon with a driver's library that tells of GPUs: real processes in real cgroups come
-# with what they use, in tables, JSON, metrics and history; a driver that goes away, and one that
-# hangs, are told and hold nothing up.
+# The whole daemon with a driver library that reports GPUs. Tables, JSON, metrics and history show
+# the GPU use of real processes in real cgroups. A driver that goes away, and one that hangs, are
+# reported and block nothing.
 # daemon_tells_gpus.sh PROGRAMS LIBRARY, run by scripts/guest.
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
 . "$(dirname "$0")/daemon_fixture.sh"
@@ -13,14 +13,14 @@ uuid=GPU-8f1e9a3c-0b52-4c1e-a7d3-5d2f6e9b1c04
 
 cli() { "$bin/cgphase" --socket "$runtime/read.sock" "$@"; }
 
-# says LINE...: what the library tells from now on, whole at once.
+# says LINE...: what the library reports from now on; the file is replaced at once.
 says() {
   printf '%s\n' "$@" >/tmp/nvml.new
   mv /tmp/nvml.new "$FAKE_NVML"
 }
 
 sample_time=0
-# busy PERCENT: the process of test-gpu and one of nobody are on the GPU.
+# busy PERCENT: the process of test-gpu and one outside all containers use the GPU.
 busy() {
   sample_time=$((sample_time + 1000000))
   says "device $uuid 8589934592 4294967296 90 50" \
@@ -28,13 +28,13 @@ busy() {
     "sample $uuid $worker $sample_time $1 30" "sample $uuid 1 $sample_time 5 5"
 }
 
-# shows PATTERN COMMAND...: what the command prints matches.
+# shows PATTERN COMMAND...: whether the command's output matches.
 shows() {
   local pattern=$1
   shift
   cli "$@" >/tmp/shown 2>&1 && grep -qE "$pattern" /tmp/shown
 }
-# A process is busy while the driver has new samples of it.
+# A process is busy as long as the driver has new samples of it.
 shows_busy() { busy 70; shows "$@"; }
 recorded() {
   cli record -o /tmp/record.csv >/tmp/shown 2>&1 && grep -q 2147483648 /tmp/record.csv
@@ -79,5 +79,5 @@ expect 'the rest goes on' shows '^cpu ' show test-cpu
 begun=$(now_ms)
 kill -TERM "$daemon"
 wait "$daemon" || fail 'SIGTERM: the daemon failed beside a driver that hangs'
-[ $(($(now_ms) - begun)) -lt 5000 ] || fail 'the end waited for the driver'
+[ $(($(now_ms) - begun)) -lt 5000 ] || fail 'the daemon waited for the driver before it ended'
 finish

@@ -1,12 +1,13 @@
 #!/bin/bash
-# What `cgphase doctor` says on a kernel that was booted without PSI and the memory controller, and
-# locked down, and that the daemon does as it says. doctor_degraded.sh PROGRAMS, in a guest of
-# psi_guest with --append "psi=0 cgroup_disable=memory lockdown=confidentiality".
+# `cgphase doctor` on a kernel that was booted without PSI and the memory controller and is locked
+# down. The daemon must behave as doctor says.
+# doctor_degraded.sh PROGRAMS, in a guest of psi_guest with --append "psi=0 cgroup_disable=memory
+# lockdown=confidentiality".
 # shellcheck source-path=SCRIPTDIR source=daemon_fixture.sh
 . "$(dirname "$0")/daemon_fixture.sh"
 
 told=$("$bin/cgphase" doctor)
-[ $? = 1 ] || fail 'doctor found nothing that fails'
+[ $? = 1 ] || fail 'doctor reported no failure'
 says() { [[ $told == *"$1"* ]] || fail "doctor does not say '$1': $told"; }
 
 says 'the memory controller is switched off: containers are only observed'
@@ -14,9 +15,10 @@ says '-> boot with cgroup_enable=memory'
 says 'no pressure stall information: refaults'
 says '-> boot with psi=1'
 says 'the kernel is locked down (confidentiality): '
-says 'kernel type information for eBPF'  # Debian's has it
+says 'kernel type information for eBPF'  # Debian's kernel has it
 says 'the bpf system call'
-[[ $told != *'no memory controller in cgroup v2'* ]] || fail "told twice: $told"
+[[ $told != *'no memory controller in cgroup v2'* ]] ||
+  fail "doctor reports the controller twice: $told"
 
 echo '+cpu -io' >"$root/cgroup.subtree_control"
 mkdir "$root/test"
@@ -26,10 +28,11 @@ says 'the root cgroup does not enable the io controller: '
 says '-> echo +io >'
 says 'systemd does not manage this machine: '
 says "$("$bin/cgphased" --version | head -n 1), libbpf "
-[[ $told != *'memory.reclaim'* ]] || fail "without memory there is no reclaim to miss: $told"
+[[ $told != *'memory.reclaim'* ]] ||
+  fail "doctor reports memory.reclaim although memory is off: $told"
 
 message=$("$bin/cgphased" --cgroup-root "$root" --state-dir /tmp/s --runtime-dir /tmp/r \
   --model "$tree/model/default_model.json" --mode enforce 2>&1)
-[ $? = 6 ] || fail "the daemon enforces, or says otherwise: $message"
+[ $? = 6 ] || fail "the daemon did not exit with 6: $message"
 [[ $message == *memory* ]] || fail "the daemon does not name the controller: $message"
 finish

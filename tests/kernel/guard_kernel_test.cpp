@@ -1,5 +1,5 @@
-// The guard on a real kernel: what the kernel tells it, and stalls that it must break. Cases named
-// psi: need a kernel with PSI (tests/kernel/psi_guest), the others run in user-mode Linux.
+// The guard on a real kernel: the kernel's signals, and stalls that the guard must break. Cases
+// named psi: need a kernel with PSI (tests/kernel/psi_guest); the others run in user-mode Linux.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -20,8 +20,8 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// One armed place, and the descriptors that the guard would hold: the kernel tells inotify only of
-// files that somebody has open.
+// One armed place, and the files that the guard would keep open: the kernel notifies inotify only
+// about files that a process has open.
 class Told {
  public:
   explicit Told(const TestCgroup& group) : directory_(group.open()) {
@@ -30,7 +30,7 @@ class Told {
       held_.push_back(open_at(directory_.get(), file, O_RDONLY).value());
     all_sources = signals->arm(0, directory_.get());
   }
-  // Whether one of these is told within the patience of a test.
+  // Whether one of these signals arrives within the patience of a test.
   bool hears(Signals wanted) {
     return eventually([&] {
       signals->collect(milliseconds(0));
@@ -61,7 +61,7 @@ class Progress {
   }
   ~Progress() { ::munmap(count_, 4096); }
   std::atomic<std::uint64_t>& operator*() const { return *count_; }
-  // Steps within so long.
+  // Steps within that time.
   std::uint64_t in(milliseconds span) const {
     const std::uint64_t before = count_->load();
     ::poll(nullptr, 0, static_cast<int>(span.count()));
@@ -79,7 +79,7 @@ bool has_swap() {
   return static_cast<bool>(std::getline(swaps, line));
 }
 
-// Holds `bytes`, then gives back and takes anew a page of them for ever, counting.
+// Keeps `bytes`, then forever frees one page of them and takes it again, counting.
 std::function<void(int)> turning_over(std::size_t bytes, const Progress& progress) {
   return [bytes, &progress](int ready) {
     char* memory = touch(bytes);
@@ -92,7 +92,7 @@ std::function<void(int)> turning_over(std::size_t bytes, const Progress& progres
   };
 }
 
-// Where files have a disk behind them, so that their cache can be reclaimed.
+// A folder whose files are on a disk, so that their cache can be reclaimed.
 std::string disk() { return ::access("/scratch", W_OK) == 0 ? "/scratch" : "/tmp"; }
 
 void fill(const Fd& file, std::size_t bytes) {
@@ -102,8 +102,8 @@ void fill(const Fd& file, std::size_t bytes) {
   if (::fsync(file.get()) != 0) ::_exit(5);
 }
 
-// Cache that the kernel scans and cannot free: `mib` MiB of a file are held in pipes, as a server
-// holds them with sendfile(2). Beside it, steps of a little anonymous memory and a little cache
+// Cache that the kernel scans and cannot free: `mib` MiB of a file are kept in pipes, as
+// sendfile(2) of a server does. Beside it, steps with a little anonymous memory and a little cache
 // that can be freed.
 std::function<void(int)> in_vain(int mib, const Progress& progress) {
   return [mib, &progress](int ready) {
@@ -135,7 +135,7 @@ std::function<void(int)> in_vain(int mib, const Progress& progress) {
   };
 }
 
-// What a stall looks like from outside, over so long.
+// The outside view of a stall over some time.
 struct Stall {
   std::uint64_t steps = 0, high_events = 0, scanned = 0, freed = 0;
 };
@@ -151,7 +151,8 @@ Stall measure(const TestCgroup& group, const Progress& progress, milliseconds sp
   return stall;
 }
 
-// Below what is in use, which the writer refuses: as if need had grown right after the write.
+// Sets a limit below the usage, which the writer rejects: as if need had grown right after the
+// write.
 void set_below_need(const Writing& writing, const TestCgroup& group, std::uint64_t high) {
   const KnobText before = KnobText::from(group.get("memory.high")).value();
   const KnobText after = KnobText::from(std::to_string(high)).value();
@@ -162,7 +163,7 @@ void set_below_need(const Writing& writing, const TestCgroup& group, std::uint64
   group.put("memory.high", std::to_string(high));
 }
 
-// Without a guard the limit holds the tasks up; with one they go on, and the limit is gone.
+// Without a guard the limit stalls the tasks. With a guard they continue, and the limit is gone.
 Reason stall_is_broken(const TestCgroup& group, const Progress& progress, std::uint64_t high) {
   REQUIRE_FALSE(has_swap());
   const std::uint64_t pace = progress.in(milliseconds(1000));
@@ -190,7 +191,7 @@ Reason stall_is_broken(const TestCgroup& group, const Progress& progress, std::u
 
 }  // namespace
 
-TEST_CASE("kernel: one watch tells of every knob that is written, by anybody") {
+TEST_CASE("kernel: one watch reports every write to a knob, by anybody") {
   const TestCgroup group;
   Told told(group);
   for (const char* file : {"cpu.max", "cpu.weight", "memory.max", "memory.high"}) {
@@ -201,7 +202,7 @@ TEST_CASE("kernel: one watch tells of every knob that is written, by anybody") {
   }
 }
 
-TEST_CASE("kernel: processes that come and end are told") {
+TEST_CASE("kernel: the start and end of processes are reported") {
   const TestCgroup group;
   Told told(group);
   {
@@ -212,7 +213,7 @@ TEST_CASE("kernel: processes that come and end are told") {
   CHECK(told.hears(kSignalEvents));
 }
 
-TEST_CASE("kernel: a memory event is told") {
+TEST_CASE("kernel: a memory event is reported") {
   const TestCgroup group;
   group.put("memory.max", std::to_string(16 * kMiB));
   Told told(group);
@@ -225,12 +226,12 @@ TEST_CASE("kernel: a memory event is told") {
   CHECK(told.hears(kSignalEvents));
 }
 
-TEST_CASE("psi: a removed cgroup is told of once, and then is silent") {
+TEST_CASE("psi: a removed cgroup is reported once, and then is silent") {
   TestCgroup group;
   Told told(group);
   group.remove();
   CHECK(told.hears(kSignalLost));
-  // Nothing is ready any more: a place that is always ready would keep the guard awake for ever.
+  // Nothing may be ready any more: a place that is always ready would keep the guard awake forever.
   told.forget();
   for (int i = 0; i < 3; ++i) {
     told.signals->collect(milliseconds(50));
@@ -238,7 +239,7 @@ TEST_CASE("psi: a removed cgroup is told of once, and then is silent") {
   }
 }
 
-TEST_CASE("kernel: the last process that ends leaves the original limits behind") {
+TEST_CASE("kernel: after the last process ends, the original limits are restored") {
   const TestCgroup group;
   group.put("cpu.max", "80000 100000");
   group.put("memory.max", std::to_string(256 * kMiB));
@@ -255,29 +256,30 @@ TEST_CASE("kernel: the last process that ends leaves the original limits behind"
     CHECK(action.reason == Reason::restored);
 }
 
-// The outage of 46 million `high` events in two hours (vm0-ai/vm0#27110): anonymous memory above
-// memory.high and no swap. The kernel can free nothing, and puts each task that allocates to sleep.
+// The outage with 46 million `high` events in two hours (vm0-ai/vm0#27110): anonymous memory above
+// memory.high and no swap. The kernel can free nothing and puts each allocating task to sleep.
 // rule: MEM-05
 TEST_CASE("kernel: anonymous memory above memory.high without swap does not stall") {
   const TestCgroup group;
   const Progress progress;
   const Child child(group, turning_over(48 * kMiB, progress));
   const Reason reason = stall_is_broken(group, progress, 24 * kMiB);
-  // Need above the limit is reason enough, where the guard looks before the events have added up.
+  // Need above the limit is also a valid reason, if the guard checks before enough events were
+  // counted.
   CHECK((reason == Reason::stalled || reason == Reason::headroom));
 }
 
-// The outage of 90 minutes with reclaim that was 3 % effective (FootprintAI/Containarium#1454): the
-// need is small, nothing but reclaim in vain tells.
+// The 90-minute outage with 3 % effective reclaim (FootprintAI/Containarium#1454): the need is
+// small, and only ineffective reclaim shows the problem.
 // rule: MEM-05
-TEST_CASE("kernel: reclaim in vain at memory.high is broken, though the need is small") {
+TEST_CASE("kernel: a stall of ineffective reclaim at memory.high is broken even at small need") {
   const TestCgroup group;
   const Progress progress;
   const Child child(group, in_vain(24, progress));
   CHECK(stall_is_broken(group, progress, 16 * kMiB) == Reason::stalled);
 }
 
-TEST_CASE("psi: with all sources a quiet container is looked at every 500 ms") {
+TEST_CASE("psi: with all sources a quiet container is checked every 500 ms") {
   const TestCgroup group;
   const Told told(group);
   CHECK(told.all_sources);
@@ -285,7 +287,7 @@ TEST_CASE("psi: with all sources a quiet container is looked at every 500 ms") {
   CHECK(told.signals->inotify().present);
 }
 
-TEST_CASE("psi: throttling is told of, rest is not") {
+TEST_CASE("psi: throttling is reported, idling is not") {
   const TestCgroup group;
   Told told(group);
   told.signals->collect(milliseconds(1000));
@@ -295,7 +297,7 @@ TEST_CASE("psi: throttling is told of, rest is not") {
   CHECK(told.hears(kSignalPressure));
 }
 
-TEST_CASE("psi: a stall of memory is told of as one") {
+TEST_CASE("psi: a memory stall is reported as a stall") {
   const TestCgroup group;
   const Progress progress;
   Told told(group);

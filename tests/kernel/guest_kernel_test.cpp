@@ -1,4 +1,4 @@
-// What the guest is: if one of these fails, no other kernel test means anything.
+// Properties of the guest. If one of these fails, no other kernel test means anything.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -29,7 +29,7 @@ constexpr std::size_t kFileLimitBytes = 64 * 1024;
 constexpr std::size_t kPageBytes = 4096;
 constexpr std::size_t kMemoryMaxBytes = 8 << 20;
 
-// A cgroup for one test; removed with it.
+// A cgroup for one test, removed at its end.
 struct OwnCgroup {
   explicit OwnCgroup(const std::string& name) : path(cgroup_root() + "/" + name) {
     REQUIRE(::mkdir(path.c_str(), 0755) == 0);
@@ -57,7 +57,7 @@ struct OwnCgroup {
     FAIL(file << " has no " << key);
     return 0;
   }
-  // Runs `work` in a child inside this cgroup; its wait status.
+  // Runs `work` in a child inside this cgroup and returns its wait status.
   int run(const std::function<void()>& work) const {
     const std::string procs = path + "/cgroup.procs";
     const pid_t child = ::fork();
@@ -114,7 +114,7 @@ TEST_CASE("cpu, memory, io and pids are enabled for the guest's cgroups") {
   CHECK(cgroup.text("pids.max") == "max\n");
 }
 
-TEST_CASE("a process above its cpu.max is throttled, and cpu.stat says so") {
+TEST_CASE("a process above its cpu.max is throttled, and cpu.stat counts it") {
   const OwnCgroup cgroup("guest-throttled");
   cgroup.set("cpu.max", "20000 100000");
   CHECK(cgroup.run([] { burn(0.2); }) == 0);
@@ -129,7 +129,7 @@ TEST_CASE("a process without cpu.max is not throttled") {
   CHECK(cgroup.value("cpu.stat", "usage_usec") >= 100'000);  // counted in ticks of 10 ms
 }
 
-TEST_CASE("a process above its memory.max is killed, and memory.events says so") {
+TEST_CASE("a process above its memory.max is killed, and memory.events counts it") {
   const OwnCgroup cgroup("guest-oom");
   cgroup.set("memory.max", std::to_string(kMemoryMaxBytes));
   const int status = cgroup.run([] { touch(4 * kMemoryMaxBytes); });
@@ -138,14 +138,14 @@ TEST_CASE("a process above its memory.max is killed, and memory.events says so")
   CHECK(cgroup.value("memory.events", "oom_kill") == 1);
 }
 
-TEST_CASE("a process below its memory.max lives") {
+TEST_CASE("a process below its memory.max survives") {
   const OwnCgroup cgroup("guest-no-oom");
   cgroup.set("memory.max", std::to_string(kMemoryMaxBytes));
   CHECK(cgroup.run([] { touch(kMemoryMaxBytes / 4); }) == 0);
   CHECK(cgroup.value("memory.events", "oom_kill") == 0);
 }
 
-TEST_CASE("a held file of a removed cgroup reads as ENODEV") {
+TEST_CASE("an open file of a removed cgroup reads as ENODEV") {
   Fd held;
   {
     const OwnCgroup cgroup("guest-removed");

@@ -1,5 +1,5 @@
-// hold_thread ID: stops one thread of a process while the others go on, until this program ends. It
-// says "held" when the thread stands still. SIGSTOP would stop them all.
+// hold_thread ID: stops one thread of a process until this program ends; the other threads
+// continue. It prints "held" when the thread is stopped. SIGSTOP would stop all threads.
 #include <sys/ptrace.h>
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -25,5 +25,5 @@ int main(int count, char** arguments) {
   }
   std::puts("held");
   std::fflush(stdout);
-  for (;;) ::pause();  // the kernel lets go of it when this program ends
+  for (;;) ::pause();  // when this program ends, the kernel detaches and the thread continues
 }

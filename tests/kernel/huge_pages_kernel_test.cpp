@@ -1,6 +1,6 @@
-// Huge pages that memory.current has and no line of memory.stat explains: Linux 6.6 to 6.12 with
+// Huge pages that memory.current counts and no line of memory.stat explains: Linux 6.6 to 6.12 with
 // cgroup2 mounted as systemd mounts it. Cases named huge: need such a kernel
-// (tests/kernel/psi_guest --release trixie), and change how cgroup2 is mounted.
+// (tests/kernel/psi_guest --release trixie). They change how cgroup2 is mounted.
 #include <sys/mount.h>
 
 #include <optional>
@@ -37,7 +37,7 @@ Sample sample_of(const TestCgroup& group) {
 
 TEST_SUITE_BEGIN("huge");
 
-TEST_CASE("huge: pages that no line explains are need, and are not lowered into") {
+TEST_CASE("huge: pages that no line explains are need, and no limit is set below them") {
   REQUIRE(::mount("none", cgroup_root().c_str(), "cgroup2", MS_REMOUNT,
                   "memory_hugetlb_accounting") == 0);
   REQUIRE(try_write("/proc/sys/vm/nr_hugepages", "40") == 0);

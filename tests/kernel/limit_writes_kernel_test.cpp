@@ -1,5 +1,5 @@
-// Who writes a limit, told by a real kernel. The cases named bpf: need one with BPF and type
-// information, which user-mode Linux has not (tests/kernel/psi_guest).
+// Writers of limits, as a real kernel reports them. Cases named bpf: need a kernel with BPF and
+// type information, which user-mode Linux lacks (tests/kernel/psi_guest).
 #include <sched.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ constexpr double kBpfBudget = 0.005;
 
 MonotonicTime monotonic_now() { return SystemClock().monotonic_now(); }
 
-// Ends in its own cgroup after these writes, as fast as they go.
+// A child in its own cgroup writes `times` times as fast as it can, then ends.
 void write_as_child(const TestCgroup& writer, const TestCgroup& target, const std::string& file,
                     const std::string& value, int times = 1) {
   Child child(writer, [&](int ready) {
@@ -33,7 +33,7 @@ void write_as_child(const TestCgroup& writer, const TestCgroup& target, const st
 
 }  // namespace
 
-TEST_CASE("bpf: a write to a limit is told with its writer, the writer's cgroup and the value") {
+TEST_CASE("bpf: a write to a limit is reported with its writer, the writer's cgroup and value") {
   const TestCgroup target, writer("-writer");
   LimitWriteProbe probe = start_limit_writes();
   const MonotonicTime before = monotonic_now();
@@ -70,7 +70,7 @@ TEST_CASE("bpf: a write to a limit is told with its writer, the writer's cgroup 
   CHECK(probe.lost() == 0);
 }
 
-TEST_CASE("bpf: this process's own writes are not told, and neither is what is no limit") {
+TEST_CASE("bpf: this process's own writes and writes to other files are not reported") {
   const TestCgroup target;
   LimitWriteProbe probe = start_limit_writes();
   target.put("memory.max", "512M");
@@ -82,7 +82,7 @@ TEST_CASE("bpf: this process's own writes are not told, and neither is what is n
   CHECK(probe.take().size() == 1);
 }
 
-TEST_CASE("bpf: of a writer whose cgroup is gone pid and command are told") {
+TEST_CASE("bpf: if the writer's cgroup is gone, its pid and command are reported") {
   const TestCgroup target;
   TestCgroup writer("-writer");
   LimitWriteProbe probe = start_limit_writes();
@@ -97,8 +97,8 @@ TEST_CASE("bpf: of a writer whose cgroup is gone pid and command are told") {
   CHECK(writes[0].writer_path.empty());
 }
 
-TEST_CASE("bpf: a storm of writes stops nobody, what was kept is told at once, what does not fit "
-          "is counted, and then all is told again") {
+TEST_CASE("bpf: a storm of writes blocks nobody, writes that fit are reported at once, others are "
+          "counted, and later writes are reported again") {
   constexpr int kStorm = 4000;  // more than the ring has room for
   const TestCgroup target;
   LimitWriteProbe probe = start_limit_writes();
@@ -115,7 +115,7 @@ TEST_CASE("bpf: a storm of writes stops nobody, what was kept is told at once, w
   CHECK(probe.lost() == lost);
 }
 
-TEST_CASE("bpf: the kernel's probes are all there, and status says how many writes were lost") {
+TEST_CASE("bpf: all kernel probes exist, and status says how many writes were lost") {
   const TestCgroup target;
   const std::unique_ptr<ProbeSource> probes = open_kernel_probes(cgroup_root(), kBpfBudget);
   CHECK_FALSE(probes->sources()[0].present);
@@ -127,7 +127,7 @@ TEST_CASE("bpf: the kernel's probes are all there, and status says how many writ
   CHECK(probes->sources()[0].present);
   CHECK(probes->sources()[0].detail.ends_with(" writes were too many at once"));
   CHECK(probes->take_limit_writes().size() == ProbeSource::kMostLimitWrites);
-  probes->set_wanted(true);  // as before: what was counted stays
+  probes->set_wanted(true);  // as before: the counts are kept
   CHECK_FALSE(probes->sources()[0].detail.empty());
   probes->set_wanted(false);
   CHECK_FALSE(probes->sources()[0].present);
@@ -135,7 +135,7 @@ TEST_CASE("bpf: the kernel's probes are all there, and status says how many writ
   CHECK(probes->take_limit_writes().empty());
 }
 
-TEST_CASE("bpf: in a pid namespace of its own the daemon is told no pids of the machine") {
+TEST_CASE("bpf: in its own pid namespace the daemon gets no pids of the machine") {
   const pid_t outer = ::fork();
   REQUIRE(outer >= 0);
   if (outer == 0) {

@@ -1,12 +1,12 @@
-"""Cuts the power of a machine that writes the history, and looks at what is left on its disk.
+"""Cuts the power of a machine that writes the history, and checks what is left on its disk.
 
-The machine is tests/kernel/psi_guest, its disk one with a volatile cache whose every write and
-flush QEMU logs (driver blklogwrites). It is killed amid writing; but the host's page cache
-outlives that, so a cut is made out of the log: of a place in it, the disk has all that was written
-before the last flush before it, and of the sectors written since then any, as a cache that loses
-its power does. Each such disk is taken up as after a cut (e2fsck replays ext4's journal),
-must be whole, and power_writer, which wrote it, looks at the database on it. The last one of a
-round is the disk that the next round boots with, so that the guest's kernel takes it up, too.
+The machine is tests/kernel/psi_guest. Its disk has a volatile cache, and QEMU logs every write and
+flush (driver blklogwrites). The machine is killed while it writes. The host's page cache survives
+that, so a cut is made from the log. For a place in the log, the disk gets everything written
+before the last flush. Of the sectors written since then it gets a random part, as if a cache
+lost its power. Each such disk is treated as after a power cut: e2fsck replays ext4's journal, the
+file system must be whole, and power_writer checks the database that it wrote. The last disk of a
+round is the one that the next round boots with, so that the guest's kernel recovers it too.
 
 power_cuts.py [--rounds N] [--cuts N] [--seed N] [--kernels FOLDER] POWER_WRITER
 """
@@ -20,10 +20,10 @@ import sys
 import tempfile
 
 SECTOR = 512
-DISK_BYTES, MARK_BYTES = 64 << 20, 4096  # the marks lie behind the file system
+DISK_BYTES, MARK_BYTES = 64 << 20, 4096  # the marks are behind the file system
 LOG_MAGIC = 0x6a736677736872
 FLUSH, FUA, DISCARD = 1, 2, 4
-SHORTEST, LONGEST = 300, 1500  # decisions until the machine is killed
+SHORTEST, LONGEST = 300, 1500  # decisions before the machine is killed
 
 
 class Entry:
@@ -35,7 +35,7 @@ class Entry:
 
 
 def read_log(path):
-    """As Documentation/admin-guide/device-mapper/log-writes.rst has it."""
+    """Yields the entries. Format: Documentation/admin-guide/device-mapper/log-writes.rst."""
     with open(path, "rb") as log:
         magic, version, count, size = struct.unpack("<QQQI", log.read(28))
         assert (magic, version, size) == (LOG_MAGIC, 1, SECTOR), "not a log of writes"
@@ -55,18 +55,18 @@ def read_log(path):
 
 
 def mark_of(entry):
-    """What the writer had told by then, if the entry is a mark of it."""
+    """(taken, durable) if the entry is a mark of the writer, else None."""
     if entry.sector != DISK_BYTES // SECTOR - 1 or entry.sector_count() != 1:
         return None
     return tuple(int(word) for word in entry.data.split(b"\n")[0].split())
 
 
 class Disk:
-    """Takes a log up entry by entry: what a cache has kept for certain, and what it may lose."""
+    """Replays a log entry by entry: sectors that are safe, and those that the cache may lose."""
 
     def __init__(self, path):
         self.path, self.file = path, open(path, "r+b")
-        self.volatile = {}  # since the last flush: of each sector what was written to it
+        self.volatile = {}  # written since the last flush: sector -> all versions of it
 
     def put(self, sector, data):
         self.file.seek(sector * SECTOR)
@@ -86,7 +86,7 @@ class Disk:
                 self.volatile.setdefault(entry.sector + i, []).append(data)
 
     def cut(self, path, rng):
-        """A copy as the power leaves it; how many volatile sectors are lost."""
+        """Writes a copy as after a power cut. Returns the number of lost volatile sectors."""
         self.file.flush()
         subprocess.run(["cp", "--sparse=always", self.path, path], check=True)
         kept_of_all = rng.choice([0.0, 0.5, 0.9, rng.random()])
@@ -130,10 +130,10 @@ class Test:
         if done.returncode == 77:
             sys.exit(77)
         if done.returncode != 0:
-            sys.exit(f"FAILED: the guest: {done.returncode}\n{done.stdout.decode()}")
+            sys.exit(f"FAILED: the guest exited with {done.returncode}\n{done.stdout.decode()}")
 
     def look(self, image, taken, durable):
-        """The decisions that are left."""
+        """Checks an image. Returns the number of decisions on it."""
         run(["/sbin/e2fsck", "-p", image], allowed=(0, 1))
         run(["/sbin/e2fsck", "-fn", image])
         out = self.path("out")
@@ -144,7 +144,7 @@ class Test:
         return int(told)
 
     def one_round(self, number, before):
-        """Boots with the disk as it is, kills, and cuts; the decisions on the disk that is left."""
+        """Boots with the disk, kills the machine and cuts. Returns the decisions that are left."""
         disk, log, base = self.path("disk"), self.path("log"), self.path("base")
         shutil.copyfile(disk, base)
         self.boot_and_kill(disk, log)
@@ -179,7 +179,7 @@ class Test:
         if self.sectors_lost == 0:
             sys.exit("FAILED: no cut lost a sector, so nothing is proved")
         print(f"{self.options.rounds * self.options.cuts} cuts; at most {self.most_lost} decisions "
-              "were lost at once, none that had to be there")
+              "were lost at once, and no durable decision was lost")
 
 
 def main():

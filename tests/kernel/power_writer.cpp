@@ -1,14 +1,16 @@
-// What tests/kernel/power_cuts.py runs in a machine that loses power, and looks at afterwards with.
+// Runs in the machine of tests/kernel/power_cuts.py that loses power, and checks the result
+// afterwards.
 //
-// power_writer write DEVICE CUT_AFTER: mounts the ext4 of DEVICE, looks at the database on it, and
-// goes on writing it, for ever: a decision and a sample of each second. The last sector of DEVICE,
-// behind the file system, tells by then what was acknowledged: "TAKEN DURABLE", decisions that
-// append() has returned of, and those of them that must outlive a power cut, because a checkpoint
-// of the -wal has ended since. After CUT_AFTER decisions it prints "cut".
+// power_writer write DEVICE CUT_AFTER: mounts the ext4 of DEVICE, checks the database on it and
+// then writes to it forever, one decision and one sample for each second. The last sector of
+// DEVICE, behind the file system, records what was acknowledged: "TAKEN DURABLE". TAKEN is the
+// number of decisions for which append() has returned. DURABLE is the number of them that must
+// survive a power cut, because a checkpoint of the -wal has ended since. After CUT_AFTER decisions
+// it prints "cut".
 //
-// power_writer check FILE TAKEN DURABLE: exit status 0 when the database is whole and has each
-// decision from the first to at least DURABLE and at most one beyond TAKEN, and the samples but of
-// the last kFlushInterval; prints how many decisions.
+// power_writer check FILE TAKEN DURABLE: exits with 0 if the database is whole. It must have every
+// decision from the first to at least DURABLE and at most one beyond TAKEN. It must have all
+// samples except those of the last kFlushInterval. Prints the number of decisions.
 #include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -31,7 +33,7 @@ using namespace cgphase::test;
 namespace {
 
 constexpr CgroupId kContainer{42, 1};
-// Whose -wal is checkpointed each 512 pages, and which keeps 8192 decisions.
+// With this cap the -wal is checkpointed every 512 pages, and 8192 decisions are kept.
 constexpr Bytes kCap{16 * kMiB};
 constexpr std::uint64_t kMostDecisions = 8000;
 constexpr std::size_t kSectorBytes = 512, kAlignment = 4096;
@@ -55,11 +57,11 @@ Result<Store> open_store(const std::string& path) {
   return Store::open({.path = path, .boot_id = "boot", .cap = kCap});
 }
 
-// What a power cut takes of the samples.
+// Samples that a power cut may lose.
 constexpr auto kHeld = static_cast<std::uint64_t>(Store::kFlushInterval.count()) + 1;
 
-// Each sample as it was measured, without a gap but one that a power cut left; the second of the
-// last.
+// Checks that each sample is as measured, without gaps except those that a power cut left. Returns
+// the second of the last sample.
 Result<std::uint64_t> last_sample(Store& store) {
   const auto points = store.history(kContainer, WallTime::min(), WallTime::max(), kMostDecisions);
   if (!points) return std::unexpected(points.error());
@@ -78,15 +80,15 @@ Result<std::uint64_t> last_sample(Store& store) {
   return last;
 }
 
-// The number of its last decision, of all that are there.
+// Checks the store and returns the number of its last decision.
 Result<std::uint64_t> look(Store& store, std::uint64_t taken, std::uint64_t durable) {
   const auto wrong = [](const std::string& text) { return failure(ErrorKind::io, text); };
-  if (store.quarantined()) return wrong("the file was taken for corrupt");
+  if (store.quarantined()) return wrong("the file was treated as corrupt");
   const auto decisions = store.decisions(kContainer, WallTime::max(), kMostDecisions);
   if (!decisions) return std::unexpected(decisions.error());
   std::uint64_t last = decisions->size();
   for (std::uint64_t expected = last; const JournalDecision& one : *decisions)
-    if (one.decision.decision_id != expected--) return wrong("a decision is missing amid others");
+    if (one.decision.decision_id != expected--) return wrong("a decision is missing in between");
   if (last < durable)
     return wrong(std::to_string(last) + " decisions, but a checkpoint ended after " +
                  std::to_string(durable));
@@ -97,7 +99,7 @@ Result<std::uint64_t> look(Store& store, std::uint64_t taken, std::uint64_t dura
   if (*sample + kHeld < last || *sample > last)
     return wrong("the last sample is " + std::to_string(*sample) + ", the last decision " +
                  std::to_string(last));
-  if (store.damaged_count() != 0) return wrong("something is damaged");
+  if (store.damaged_count() != 0) return wrong("the database has damaged blocks or rows");
   return last;
 }
 
@@ -113,7 +115,7 @@ int check(const std::string& path, std::uint64_t taken, std::uint64_t durable) {
   return 0;
 }
 
-// Past the page cache and past the file system, so that it comes to the device when it is told.
+// Written past the page cache and the file system, so that it reaches the device in order.
 class Marks {
  public:
   explicit Marks(const std::string& device)
@@ -132,8 +134,8 @@ class Marks {
   alignas(kAlignment) std::array<char, kSectorBytes> sector_{};
 };
 
-// The number in the -wal's header that rises when it begins anew: all that lay in it before is in
-// the database then, and both were synced.
+// The number in the -wal's header that rises when the -wal restarts. At that moment all its earlier
+// content is in the database, and both are synced.
 std::array<char, 4> wal_sequence(const std::string& path) {
   constexpr off_t kSequenceAt = 12;
   std::array<char, 4> sequence{};
@@ -149,7 +151,7 @@ int write_forever(const std::string& device, std::uint64_t cut_after) {
   const std::string path = std::string(kFolder) + "/h.db";
   Result<Store> store = open_store(path);
   if (!store) return failed(store.error().text);
-  // What is there must be told of as durable only when it is: not before the next checkpoint.
+  // The present content counts as durable only after the next checkpoint.
   const auto before = look(*store, kMostDecisions, 0);
   if (!before) return failed(before.error().text);
   Marks marks(device);
@@ -162,13 +164,13 @@ int write_forever(const std::string& device, std::uint64_t cut_after) {
       sequence = now;
       durable = id - 1;
     }
-    if (!marks.tell(id, durable)) return failed("the mark of what was taken cannot be written");
+    if (!marks.tell(id, durable)) return failed("the mark on the device cannot be written");
     if (id == *before + cut_after) {
       std::puts("cut");
       std::fflush(stdout);
     }
   }
-  return failed("it was not cut");
+  return failed("the power was not cut");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Programs that start in a container whose limits are lowered, told by a real kernel with BPF and
-// type information, which user-mode Linux has not (tests/kernel/psi_guest).
+// Programs that start in a container with lowered limits, reported by a real kernel with BPF and
+// type information. User-mode Linux has neither (tests/kernel/psi_guest).
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -18,7 +18,7 @@ ProgramProbe start_programs() {
   return std::move(*probe);
 }
 
-// What `cat FILE...` says when it is started in the cgroup.
+// The output of `cat FILE...` started in the cgroup.
 std::string cat(const TestCgroup& group, const std::vector<std::string>& files) {
   int ends[2];
   REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
@@ -54,13 +54,13 @@ using Kind = ProgramAct::Kind;
 
 }  // namespace
 
-TEST_CASE("bpf: a program that starts in a container is told, and that it reads its limits") {
+TEST_CASE("bpf: a program start in a container is reported, and its read of a limit too") {
   const TestCgroup target, other("-other");
   ProgramProbe probe = start_programs();
   CHECK(probe.tier() == "starts and reads");
   REQUIRE(probe.watch(target.id().inode, true));
   const std::string quota = target.directory() + "/cpu.max";
-  (void)cat(other, {quota});  // neither its container, nor its limits
+  (void)cat(other, {quota});  // not its container and not its limits
   (void)cat(target, {other.directory() + "/cpu.max", other.directory() + "/memory.high"});
   const std::vector<ProgramAct> foreign = probe.take();
   REQUIRE(foreign.size() == 1);
@@ -83,14 +83,14 @@ TEST_CASE("bpf: a program that starts in a container is told, and that it reads 
   CHECK(probe.lost() == 0);
 }
 
-TEST_CASE("bpf: a command line that is ignored is told no more, and others are") {
+TEST_CASE("bpf: an ignored command line is no longer reported, and others are") {
   const TestCgroup target;
   ProgramProbe probe = start_programs();
   REQUIRE(probe.watch(target.id().inode, true));
   (void)cat(target, {"/proc/version"});
   const std::vector<ProgramAct> first = probe.take();
   REQUIRE(first.size() == 1);
-  ::poll(nullptr, 0, 1100);  // the same is told once in a second
+  ::poll(nullptr, 0, 1100);  // the same start is reported once per second
   (void)cat(target, {"/proc/version"});
   REQUIRE(has(probe.take(), Kind::starts));
   ::poll(nullptr, 0, 1100);
@@ -108,7 +108,7 @@ TEST_CASE("bpf: a command line that is ignored is told no more, and others are")
   CHECK(probe.take().empty());
 }
 
-TEST_CASE("bpf: the guard puts the originals back when a program starts in a lowered container") {
+TEST_CASE("bpf: the guard restores the originals when a program starts in a lowered container") {
   constexpr int kRounds = 50;
   Writing writing(true);
   const TestCgroup target;
@@ -119,7 +119,8 @@ TEST_CASE("bpf: the guard puts the originals back when a program starts in a low
   REQUIRE(probe.watch(target.id().inode, true));
   REQUIRE(writing.guard->listen(probe.starts()));
   const Limits original = target.limits();
-  const Child resident(target, holding(kMiB));  // or the first process puts them back as well
+  // Without it the first process in the cgroup would restore them too.
+  const Child resident(target, holding(kMiB));
   int found = 0;
   for (int round = 0; round < kRounds; ++round) {
     REQUIRE(writing.write(target, with_quota(original, 20'000)).written);
@@ -132,13 +133,13 @@ TEST_CASE("bpf: the guard puts the originals back when a program starts in a low
     REQUIRE(!actions.empty());
     for (const GuardAction& action : actions)  // at 0.2 cores cat may be throttled first
       CHECK((action.reason == Reason::program_started || action.reason == Reason::throttled));
-    ::poll(nullptr, 0, 120);  // one start in 100 ms is told at once
+    ::poll(nullptr, 0, 120);  // one start per 100 ms is reported at once
   }
   CHECK(found > kRounds / 2);
   MESSAGE(found << " of " << kRounds << " found the originals: cat, which reads at once");
 }
 
-TEST_CASE("bpf: a storm of starts in one container hides no start in another from the guard") {
+TEST_CASE("bpf: many starts in one container hide no start in another from the guard") {
   constexpr int kStorm = 300;
   Writing writing(true);
   const TestCgroup stormy, target;
@@ -162,7 +163,7 @@ TEST_CASE("bpf: a storm of starts in one container hides no start in another fro
   const auto told = std::ranges::count(acts, stormy.id().inode, &ProgramAct::container);
   CHECK(told <= (seconds + 1) * (PROGRAM_ACTS_IN_A_SECOND + 1));
   CHECK((told >= kStorm || has(acts, Kind::untold)));
-  MESSAGE(told << " of " << kStorm << " starts told in " << seconds << " s");
+  MESSAGE(told << " of " << kStorm << " starts reported in " << seconds << " s");
   CHECK(probe.lost() == 0);
 }
 

@@ -1,6 +1,6 @@
-// What a walk over cgroups tells against their files: file, walk, file again, or what the daemon
-// does by itself and then the file, of cgroups whose processes have stopped. In a guest with BPF
-// and all controllers.
+// Compares a walk over cgroups with their files: file, walk, file again. Other cases compare the
+// daemon's own result with the file afterwards, for cgroups whose processes have stopped. Runs in a
+// guest with BPF and all controllers.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -30,13 +30,14 @@ namespace {
 
 constexpr int kPulledCount = 4;
 constexpr int kMostTurns = 60;
-constexpr int kLearningTurns = MemoryLines::kFirstLessons + 1;  // files are read in these
+constexpr int kLearningTurns = MemoryLines::kFirstLessons + 1;  // files are read in these turns
 constexpr int kFlushTurns = 8;
 constexpr const char* kWays[] = {"BPF css iterator", "BPF iterator"};
 
 std::string pull_root() { return std::getenv("CGPHASE_CGROUP_ROOT"); }
 
-// Takes memory, of a file and of its own, writes to the disk, burns, stops; again when told to.
+// Takes memory, of a file and of its own, writes to the disk, burns CPU and stops; once per
+// SIGCONT.
 void work_in_turns(int number) {
   const std::size_t bytes = (2U + static_cast<unsigned>(number)) << 20;
   const int file = ::open("/tmp", O_TMPFILE | O_RDWR, 0600);
@@ -54,7 +55,7 @@ void work_in_turns(int number) {
   }
 }
 
-// Below one parent, so that one flush is enough.
+// The cgroups are below one parent, so that one flush is enough.
 class Worked {
  public:
   Worked() : parent_(pull_root() + "/cgphase-pulled") {
@@ -109,8 +110,8 @@ class Worked {
   std::vector<pid_t> pids_;
 };
 
-// Everything that a walk may speak for. Empty: the same. Averages of stalls are the same while the
-// kernel brings them up to date; then the clock of the test ages them.
+// All fields that a walk provides. Empty if they are equal. Stall averages are equal while the
+// kernel updates them; later the clock of the test ages them.
 std::string difference(const Sample& a, const Sample& b, bool averages) {
   std::string text;
   const auto compare = [&](const char* name, const auto& one, const auto& other) {
@@ -185,7 +186,7 @@ std::string memory_difference(const MemoryStat& a, const MemoryStat& b) {
   return text;
 }
 
-// A reading of the files alone, as one that comes first.
+// A first reading from the files alone.
 Sample files_tell(const Worked& worked, int i, std::vector<char>& buffer) {
   CgroupFiles files = worked.files(i);
   Sample sample;
@@ -193,7 +194,7 @@ Sample files_tell(const Worked& worked, int i, std::vector<char>& buffer) {
   return sample;
 }
 
-// Counts that grow with each turn of the work, and by nothing else.
+// Compares counters that grow with each turn of the work and with nothing else.
 std::string count_difference(const Sample& a, const Sample& b) {
   std::string text;
   const auto compare = [&](const char* name, const Counter& one, const Counter& other) {
@@ -213,7 +214,8 @@ Result<NodeSampler> sampler_of_worked(const std::string& way) {
                             }});
 }
 
-// By its own walk, and no read of a file: the places are those of worked.id(0), (1), ...
+// Adds all cgroups by their own walk, without reading a file. The places are those of worked.id(0),
+// (1), ...
 std::vector<std::uint32_t> add_all(CgroupPull& pull, const Worked& worked) {
   std::vector<std::uint32_t> places;
   for (int i = 0; i < kPulledCount; ++i) {
@@ -224,11 +226,11 @@ std::vector<std::uint32_t> add_all(CgroupPull& pull, const Worked& worked) {
   return places;
 }
 
-// Files of the cgroups that this process holds open.
+// Names of the files of these cgroups that this process has open.
 std::set<std::string> files_held(const Worked& worked) {
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
-    std::error_code gone;  // the descriptor of this very walk
+    std::error_code gone;  // the descriptor of this directory walk
     const std::filesystem::path file = std::filesystem::read_symlink(entry.path(), gone);
     for (int i = 0; i < kPulledCount; ++i)
       if (!gone && file.parent_path() == worked.directory(i)) names.insert(file.filename());
@@ -236,8 +238,8 @@ std::set<std::string> files_held(const Worked& worked) {
   return names;
 }
 
-// What a walk tells is not held open any more; else the files were compared with themselves.
-// memory.stat is at any turn whose walk surprised: see memory_was_walked().
+// Files whose values come from a walk must be closed; else the files would be compared with
+// themselves. memory.stat may be open in a turn after an unexpected walk: see memory_was_walked().
 std::string read_from_files(const Worked& worked) {
   std::string text;
   for (const std::string& name : files_held(worked))
@@ -247,7 +249,7 @@ std::string read_from_files(const Worked& worked) {
   return text;
 }
 
-// Of every cgroup, at the last sample.
+// Whether the last sample of every cgroup took memory from the walk.
 bool memory_was_walked(const Worked& worked) {
   return !files_held(worked).contains("memory.stat");
 }
@@ -256,7 +258,7 @@ bool memory_was_walked(const Worked& worked) {
 
 TEST_SUITE_BEGIN("pull" * doctest::skip(std::getenv("CGPHASE_CGROUP_ROOT") == nullptr));
 
-TEST_CASE("bpf: what a walk tells is what the files tell, in each way that this kernel takes") {
+TEST_CASE("bpf: a walk reports the same values as the files, in each way the kernel accepts") {
   Worked worked;
   std::vector<char> buffer(kKernelTextBytes);
   int ways = 0;
@@ -306,19 +308,19 @@ TEST_CASE("bpf: what a walk tells is what the files tell, in each way that this 
     CHECK(compared >= kPulledCount);
     CHECK(memory_compared >= 8 * kPulledCount);
     CHECK(read_from_files(worked) == "");
-    CHECK(files_held(worked).contains("cpu.max"));  // so that open files would be seen
+    CHECK(files_held(worked).contains("cpu.max"));  // proves that open files are found
     CHECK(throttled > 0);
     CHECK(written > 0);
     CHECK(stalled > 0);
   }
-  // Where a kernel is known to take both, both.
+  // If the kernel is known to accept both ways, both must have run.
   const char* expected = std::getenv("CGPHASE_PULL_WAYS");
   CHECK(ways >= (expected ? std::atoi(expected) : 1));
 }
 
-// Before it no file is read that would bring counts up to date: the daemon's flush is all there is.
-// A walk right before it tells less, so the kernel had not done it by itself.
-TEST_CASE("bpf: the daemon's flush and walk tell all that was done until processes stopped") {
+// No file is read before it that would update the counts, so only the daemon's flush does. A walk
+// right before the flush reports less, which proves that the kernel had not updated them itself.
+TEST_CASE("bpf: the daemon's flush and walk report all work done until the processes stopped") {
   Worked worked;
   std::vector<char> buffer(kKernelTextBytes);
   int ways = 0;
@@ -364,8 +366,8 @@ TEST_CASE("bpf: the daemon's flush and walk tell all that was done until process
   CHECK(ways > 0);
 }
 
-// Since 6.16 each controller has its own to bring up to date, and the daemon reads a file of each.
-TEST_CASE("bpf: a walk knows whether one read of cpu.stat brings I/O up to date, too") {
+// Since 6.16 each controller updates its own counts, and the daemon reads a file of each.
+TEST_CASE("bpf: a walk detects whether one read of cpu.stat also updates I/O counts") {
   Worked worked;
   std::vector<char> buffer(kKernelTextBytes);
   int ways = 0;
@@ -395,8 +397,8 @@ TEST_CASE("bpf: a walk knows whether one read of cpu.stat brings I/O up to date,
   CHECK(ways > 0);
 }
 
-// Whatever divides their growth by a shorter time finds nothing and twice as much in turn.
-TEST_CASE("bpf: sums of stalls move every 2 s, however often a walk looks") {
+// A rate over a shorter time would alternate between zero and twice the true value.
+TEST_CASE("bpf: stall sums are updated every 2 s, however often a walk reads") {
   const std::string directory = pull_root() + "/cgphase-stalled";
   REQUIRE(::mkdir(directory.c_str(), 0755) == 0);
   Worked::put(directory + "/cpu.max", "2000 10000");
@@ -436,11 +438,11 @@ TEST_CASE("bpf: sums of stalls move every 2 s, however often a walk looks") {
   ::rmdir(directory.c_str());
 }
 
-TEST_CASE("bpf: a walk tells of each limit that was written, and of a cgroup that froze") {
+TEST_CASE("bpf: a walk reports each limit that was written, and a cgroup that froze") {
   const Worked worked;
   const std::string directory = worked.directory(0) + "/";
   const CgroupId id = worked.id(0);
-  std::uint64_t number = 0;  // another one for each way
+  std::uint64_t number = 0;  // a different value for each way
   for (const std::string way : kWays) {
     CAPTURE(way);
     auto pull = start_kernel_pull(pull_root(), 64, way);

@@ -1,5 +1,6 @@
-// quick_model FROM TO: the model of FROM with steps of a quarter of a second and without novelty
-// bounds, so that every container has a known phase within seconds and its limits may be lowered.
+// quick_model FROM TO: writes the model of FROM with steps of a quarter of a second and without
+// novelty bounds. So every container has a known phase within seconds, and its limits may be
+// lowered.
 #include <cstdio>
 
 #include "model/model.h"

@@ -1,4 +1,4 @@
-// Children that stop by themselves, for tests of what the kernel has counted of them by then.
+// Children that stop themselves, for tests of what the kernel has counted of them by then.
 #pragma once
 
 #include <sys/wait.h>
@@ -10,9 +10,10 @@
 
 namespace cgphase {
 
-// Waits until a child has stopped and no processor runs it any more: until then its CPU time grows,
-// though waitpid() told of it. No file of a cgroup is read for that, for those bring counts up to
-// date; of a process that runs the kernel does not tell the system call. False where it ended.
+// Waits until a child has stopped and no processor runs it any more. Until then its CPU time grows,
+// although waitpid() has reported the stop. No cgroup file is read for that, because those reads
+// update the counts. The check uses that the kernel shows no system call of a running process.
+// False if the child ended.
 inline bool await_stop(pid_t pid) {
   constexpr int kMostTries = 10'000;
   int status = 0;
