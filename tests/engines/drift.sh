@@ -1,6 +1,6 @@
-# What systemd, engines and people do to limits that a daemon lowered, each for real, and what it
-# makes of it: what was silently reset is lowered again after a pause, what somebody set stays, and
-# what is not touched stays lowered. Sourced by engines_test.sh and systemd257_test.sh.
+# Changes that systemd, engines and people make to limits that a daemon lowered, each for real. A
+# silently reset limit is lowered again after a pause. A limit that somebody set stays. A limit that
+# nobody changed stays lowered. Sourced by engines_test.sh and systemd257_test.sh.
 # shellcheck shell=bash disable=SC2154
 
 theirs='somebody else changed the limit'
@@ -10,19 +10,20 @@ mark='' swaps=''
 
 cli() { "$bin/cgphase" --socket /tmp/r/read.sock "$@"; }
 
-# Pauses short enough to wait for, and the shortest stand-down that there is.
+# Sets pauses short enough to wait for, and the shortest possible yield.
 drift_config() {
   sed -i 's/^stand_down = .*/stand_down = "1min"/' /tmp/cgphase.toml
   printf '%s\n' 'silent_revert = "3s"' 'reapply_pause = "2s"' 'memory_step_ratio = 0.5' \
     >>/tmp/cgphase.toml
 }
 
-# From now on somebody means CGROUP's KNOB to be VALUE: what the end must restore, in $original.
+# From now on VALUE is the intended value of CGROUP's KNOB. The daemon must restore it at its end;
+# it is recorded in $original.
 meant() {
   original=$(sed "s|^\(${1#/}/$2=\).*|\1$3|" <<<"$original")
 }
 
-# Somebody means it, and set it: it is in force until lowered from.
+# The value is intended and was set: it is in force until it is lowered again.
 set_to() {  # CGROUP KNOB VALUE
   meant "$@"
   set_by_others+="$root/$1/$2=$3"$'\n'
@@ -37,7 +38,8 @@ some_moved() {
   return 1
 }
 
-# Longer than silent_revert: what comes next is not put down to a write of the daemon's own.
+# Waits longer than silent_revert, so that the next change is not attributed to the daemon's own
+# write.
 settled() {
   local before
   before=$(snapshot $cgroups)
@@ -45,7 +47,7 @@ settled() {
   [ "$before" = "$(snapshot $cgroups)" ]
 }
 
-# What follows is told in the journal since $mark.
+# Sets $mark: later steps read the journal from here.
 begin() {  # WHAT
   until_true 60000 settled || fail "the limits do not settle before $1"
   mark=$EPOCHREALTIME
@@ -62,40 +64,41 @@ all_told() {  # PHRASE NAME...
 
 docker_swaps() { cat "$root/$docker_cgroup/memory.swap.max" "$root/$cart_cgroup/memory.swap.max"; }
 
-# What the journal says since the last `mark` of the containers named, and that it is silent of the
-# others: judged WHAT 'NAME...' 'NAME...', whose limits were changed, and reset.
+# judged WHAT 'NAME...' 'NAME...': since the last `mark` the journal must report the first names as
+# changed, the second as reset, and no other name.
 judged() {
   local name what=$1 changed=$2 resets=$3
   until_true 15000 all_told "$theirs" $changed && until_true 15000 all_told "$reset" $resets ||
-    fail "$what: the journal says $(cat /tmp/events)"
+    fail "$what: the journal has not all of it: $(cat /tmp/events)"
   for name in $drift_names; do
     case " $changed " in *" $name "*) ;; *)
-      ! grep "  $name: .*$theirs" /tmp/events || fail "$what: $name is taken for changed" ;;
+      ! grep "  $name: .*$theirs" /tmp/events ||
+        fail "$what: $name is wrongly reported as changed" ;;
     esac
     case " $resets " in *" $name "*) ;; *)
-      ! grep "  $name: .*$reset" /tmp/events || fail "$what: $name is taken for reset" ;;
+      ! grep "  $name: .*$reset" /tmp/events || fail "$what: $name is wrongly reported as reset" ;;
     esac
   done
   swaps=$(docker_swaps)
 }
 
-# And Docker's swap limits are what they were before the daemon wrote.
+# Also, Docker's swap limits must be the same as before the daemon wrote.
 lowered_again() {  # WHAT
   until_true 90000 all_lowered || fail "$1: not lowered again: $(snapshot $cgroups; cli events)"
   [ "$(docker_swaps)" = "$swaps" ] ||
-    fail "$1: memory.swap.max was $swaps and is $(docker_swaps)"
+    fail "$1: memory.swap.max was $swaps, now it is $(docker_swaps)"
   echo "$1: limits are lowered, and Docker's swap limits are as they were"
 }
 
-# What others set since `begin` stays as long as the daemon stands down, which began after it.
+# Values that others set since `begin` stay while the daemon yields, which began after it.
 nothing_lowered() {  # WHAT
   local left=$((stand_down_ms - $(now_ms) + ${mark/./} / 1000))
   ! until_true $((left - 1000)) some_moved ||
-    fail "$1: not all is as it was set: $(snapshot $cgroups)"
-  echo "$1: what was set stays"
+    fail "$1: a set value did not stay: $(snapshot $cgroups)"
+  echo "$1: the set values stay"
 }
 
-# Docker's runtime does not tell systemd of a swap limit of nothing, so systemd lifts it.
+# Docker's runtime does not pass a swap limit of zero to systemd, so systemd removes it.
 swap_lifted() {
   local cgroup
   for cgroup; do meant "$cgroup" memory.swap.max max; done

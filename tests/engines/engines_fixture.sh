@@ -1,13 +1,13 @@
-# What the tests with real engines share beside daemon_fixture.sh and drift.sh, which they source
-# before it.
+# Shared by the tests with real engines, in addition to daemon_fixture.sh and drift.sh. A test
+# sources those two first.
 # shellcheck shell=bash disable=SC2034,SC2154
 limits=(--network none -m 64m --cpus 0.5)
 both_swap=(--memory-swap 64m)
 
-# Ends the test; within $(...), whose output is taken, only with `|| exit` behind it.
+# Ends the test if the command fails. Within $(...), whose output is used, add `|| exit`.
 must() { "$@" || { echo "FAILED, so nothing is proved: $*" >&2; exit 1; }; }
 
-# What each container runs: busybox, in a directory and as a tar.
+# The root of each container: busybox, in a directory and as a tar.
 busybox_root() {
   mkdir -p /tmp/root/{bin,etc,proc,sys,dev,usr,tmp,run,var}
   cp /bin/busybox /tmp/root/bin/
@@ -16,7 +16,7 @@ busybox_root() {
   tar -C /tmp/root -cf /tmp/root.tar .
 }
 
-# Two of Docker's, for its updates of two limits, and a service.
+# Two of Docker, because two kinds of its updates are tested, and a service.
 start_drifters() {
   must docker import /tmp/root.tar shop:1 >/dev/null
   docker_id=$(must docker run -d --name web "${limits[@]}" "${both_swap[@]}" \
@@ -48,7 +48,7 @@ EOF
   must lxc-start -n box
 }
 
-# One of each: Podman with both runtimes, and with the other driver, ctr, nspawn and LXC.
+# One of each: Podman with both runtimes and with the other driver, ctr, nspawn and LXC.
 start_other_engines() {
   must podman import -q /tmp/root.tar localhost/batch:2 >/dev/null
   crun_id=$(must podman --runtime crun run -d --name nightly "${limits[@]}" "${both_swap[@]}" \
@@ -67,7 +67,7 @@ start_other_engines() {
   start_lxc
 }
 
-# Memory of every container, and CPU too.
+# Whether the memory and the CPU limit of every container are lowered.
 all_lowered() {
   local line knob meant in_force
   while read -r line; do
@@ -77,7 +77,8 @@ all_lowered() {
   done <<<"$original"
 }
 
-# The daemon lowers them all, DRIFT happens, and its end restores what is then meant.
+# The daemon lowers all limits, DRIFT happens, and at its end the daemon restores the intended
+# values.
 rewrite_limits() {  # INCLUDE DRIFT
   original=$(snapshot $cgroups)
   write_config "$1"
@@ -85,7 +86,7 @@ rewrite_limits() {  # INCLUDE DRIFT
   drift_config
   start_daemon
   if until_true 60000 all_lowered; then
-    echo 'limits of all of them lowered'
+    echo 'all limits are lowered'
     "$2"
   else
     fail 'not every limit was lowered within 60 s'
@@ -94,11 +95,11 @@ rewrite_limits() {  # INCLUDE DRIFT
     snapshot $cgroups
   fi
   kill -TERM "$daemon"
-  wait "$daemon" || fail 'the daemon did not stop well'
+  wait "$daemon" || fail 'the daemon did not exit with 0'
   if all_original; then
-    echo 'all original again'
+    echo 'all limits are restored'
   else
-    fail 'not all is original after the stop'
+    fail 'not all limits are restored after the stop'
     diff <(echo "$original") <(snapshot $cgroups)
   fi
 }

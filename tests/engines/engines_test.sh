@@ -1,7 +1,7 @@
 #!/bin/bash
-# Real engines start containers in a guest with systemd; each must be found with its name, image,
-# cgroup and limits. Then the daemon lowers the limits of all of them, others change and reset
-# them (drift.sh), and it puts back what is meant. engines_test.sh PROGRAMS, run by
+# Real engines start containers in a guest with systemd. Each container must be found with its name,
+# image, cgroup and limits. Then the daemon lowers all limits, others change and reset them
+# (drift.sh), and the daemon restores the intended values. engines_test.sh PROGRAMS, run by
 # scripts/guest --image.
 # shellcheck source-path=SCRIPTDIR/../kernel source=../kernel/daemon_fixture.sh
 . "$(dirname "$0")/../kernel/daemon_fixture.sh"
@@ -31,7 +31,7 @@ find_containers() {
   must "$bin/list_containers" "$root" '/system.slice/plain.service' >/tmp/found
   expect 'Docker, systemd driver' docker "$docker_id" web shop:1 \
     "/system.slice/docker-$docker_id.scope" 0.5 67108864
-  expect 'another of it' docker "$cart_id" cart shop:1 \
+  expect 'a second one of Docker' docker "$cart_id" cart shop:1 \
     "/system.slice/docker-$cart_id.scope" 0.5 67108864
   expect 'Podman with crun, its inner cgroup' podman "$crun_id" nightly localhost/batch:2 \
     "/machine.slice/libpod-$crun_id.scope/container" 0.5 67108864
@@ -66,7 +66,7 @@ reload() {  # VERB
   lowered_again "$1"
 }
 
-# Two of them set no more than the original again, and mean it no less.
+# Two of these commands only set the original again. That is still somebody else's change.
 change_each() {
   must docker update --cpus 0.4 web >/dev/null
   must docker update --memory 96m --memory-swap 96m cart >/dev/null
@@ -124,7 +124,7 @@ all_gone() {
   for cgroup in $left; do [ ! -e "$cgroup" ] || return 1; done
 }
 
-# Since Podman 4.4 it stands in another list than the others.
+# Since Podman 4.4 such a container is in a separate list.
 podman_that_removes_itself() {
   local id
   id=$(must podman --runtime runc run -d --rm --name once "${limits[@]}" localhost/batch:2 \
@@ -135,7 +135,7 @@ podman_that_removes_itself() {
   podman rm -f -t 0 once >/dev/null
 }
 
-# The other driver takes a new start of its engine.
+# For the other driver Docker must be restarted.
 docker_with_cgroupfs() {
   must systemctl stop docker.socket docker
   sed -i 's/cgroupdriver=systemd/cgroupdriver=cgroupfs/' /etc/docker/daemon.json
@@ -156,7 +156,7 @@ remove_containers
 podman_that_removes_itself
 docker_with_cgroupfs
 if [ "$failures" != 0 ]; then
-  echo 'what was found:'
+  echo 'the containers found:'
   cat /tmp/found /tmp/found.after
 fi
 finish

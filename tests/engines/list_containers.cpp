@@ -1,5 +1,6 @@
-// list_containers CGROUP_ROOT [GLOB...]: what the senses of the daemon find below CGROUP_ROOT, one
-// JSON object a line, sorted keys: the container's names, its cgroup and the limits read there.
+// list_containers CGROUP_ROOT [GLOB...]: prints the containers that the daemon would find below
+// CGROUP_ROOT. One JSON object per line with sorted keys: the container's names, its cgroup and the
+// limits read there.
 #include <cstdio>
 #include <string>
 

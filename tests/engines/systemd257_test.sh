@@ -1,7 +1,8 @@
 #!/bin/bash
-# systemd 257 does not write limits anew at a reload but when the next unit of the slice starts or
-# changes, whenever that is: told apart from people who set the original again all the same, in
-# containers of every engine. systemd257_test.sh PROGRAMS, run by scripts/guest --image.
+# systemd 257 does not rewrite limits at a reload. It rewrites them when the next unit of the slice
+# starts or changes, however late. The daemon must still distinguish that from people who set the
+# original again, in containers of every engine. systemd257_test.sh PROGRAMS, run by scripts/guest
+# --image.
 # shellcheck source-path=SCRIPTDIR/../kernel source=../kernel/daemon_fixture.sh
 . "$(dirname "$0")/../kernel/daemon_fixture.sh"
 # shellcheck source-path=SCRIPTDIR source=drift.sh
@@ -11,7 +12,8 @@
 system_units='web cart plain.service bare.scope'
 machine_units='hourly room'
 
-# A second Docker beside the first, with the other driver; nothing tells its containers' names.
+# A second Docker beside the first one, with the other driver. The daemon cannot learn its
+# containers' names.
 start_docker_with_cgroupfs() {
   docker_cgroupfs=(docker -H unix:///run/docker2.sock)
   sed 's/cgroupdriver=systemd/cgroupdriver=cgroupfs/' /etc/docker/daemon.json >/tmp/docker2.json
@@ -40,10 +42,10 @@ start_containers() {
   must systemd-run --quiet --unit other sleep 1000
 }
 
-# What moved since the last `mark` may be the daemon's doing, which it tells; a reset it tells too.
+# A change since the last `mark` may be the daemon's own, which it reports. It reports resets too.
 told_own_change() { journal && grep -qE 'limit (lowered|raised) from' /tmp/events; }
 
-# Nothing happens at the reload itself, however long it is ago, and then in that slice alone.
+# The reload itself changes nothing, however long ago it was. Later one slice alone is reset.
 deferred() {  # VERB COMMAND...
   local verb=$1
   shift
@@ -51,7 +53,7 @@ deferred() {  # VERB COMMAND...
   must systemctl "$verb"
   settled && all_lowered || told_own_change ||
     fail "$verb: this systemd writes limits at once: $(snapshot $cgroups)"
-  until_true 60000 settled || fail "$verb: the limits do not settle after it"
+  until_true 60000 settled || fail "$verb: the limits do not settle afterwards"
   judged "$verb" '' ''
   must "$@"
   judged "$verb, then $1" '' "$system_units"
@@ -72,8 +74,8 @@ another_property() {
   lowered_again 'another property'
 }
 
-# While a reload's reset is still to come a person is heard; a change of one unit then brings the
-# others' reset, and is told from it.
+# While the reset of a reload is still pending, a person's change is recognised. A change of one
+# unit then causes the reset of the others, and both are distinguished.
 others_change() {
   begin 'changes by others'
   must systemctl daemon-reload
@@ -96,7 +98,7 @@ others_change() {
   set_to system.slice/plain.service memory.max 50331648
   set_to "$docker_cgroup" cpu.max '40000 100000'
   set_to "$runc_cgroup" cpu.max '40000 100000'
-  set_to "$runc_cgroup" memory.max 67108864  # Podman 5 sets all that it was started with
+  set_to "$runc_cgroup" memory.max 67108864  # Podman 5 also sets all values of its start
   meant "$runc_cgroup" memory.swap.max 0
   meant "$runc_cgroup" pids.max 2048
   set_to "$crun_cgroup" memory.max 100663296
@@ -106,7 +108,7 @@ others_change() {
   set_to "$file_cgroup" cpu.max '40000 100000'
   set_to default/lab memory.max 50331648
   set_to lxc.payload.box cpu.max '50000 100000'
-  ! some_moved || fail "not all is as it was set: $(snapshot $cgroups)"
+  ! some_moved || fail "a set value did not stay: $(snapshot $cgroups)"
 }
 
 try_drift() {
@@ -120,7 +122,7 @@ try_drift() {
 
 case $(systemctl --version) in
   'systemd 257 '*) ;;
-  *) must false 'this systemd is another' ;;
+  *) must false 'this is not systemd 257' ;;
 esac
 busybox_root
 must systemctl start docker

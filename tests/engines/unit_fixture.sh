@@ -1,13 +1,14 @@
-# What the tests of the installed unit share beside daemon_fixture.sh, which they source before it.
+# Shared by the tests of the installed unit, in addition to daemon_fixture.sh, which a test sources
+# first.
 # shellcheck shell=bash disable=SC2154
 
-# The units that the manager starts take the keys for tests, too.
+# The units that systemd starts accept the test keys, too.
 systemctl set-environment CGPHASE_TEST_KEYS=1
 
 property() { systemctl show "${2:-cgphased}" -p "$1" --value; }
 property_is() { [ "$(property "$1")" = "$2" ]; }
 
-# As that of engines_fixture.sh, with what the daemon said.
+# As in engines_fixture.sh, and prints the daemon's log.
 must() {
   "$@" && return
   echo "FAILED, so nothing is proved: $*" >&2

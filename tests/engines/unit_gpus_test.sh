@@ -1,8 +1,8 @@
 #!/bin/bash
-# The unit beside an NVIDIA driver (an imitation that needs its device): as it is installed it is
-# shown no device, and status says so; with gpu.conf the library is loaded under all the rest of the
-# hardening, and GPUs are told with the container that uses them. unit_gpus_test.sh PROGRAMS
-# LIBRARY, run by scripts/guest --image.
+# The unit on a host with an NVIDIA driver, which here is a fake that needs its device. As
+# installed, the unit sees no device, and status says so. With gpu.conf the library is loaded, all
+# other hardening stays, and GPUs are reported with the container that uses them. unit_gpus_test.sh
+# PROGRAMS LIBRARY, run by scripts/guest --image.
 # shellcheck source-path=SCRIPTDIR/../kernel source=../kernel/daemon_fixture.sh
 . "$(dirname "$0")/../kernel/daemon_fixture.sh"
 # shellcheck source-path=SCRIPTDIR source=unit_fixture.sh
@@ -24,7 +24,8 @@ expect() {  # WHAT PATTERN COMMAND...
   fail "$what: $(cat /tmp/shown; journalctl -u cgphased -n 5)"
 }
 
-# Where drivers install it, found by its name; the device is NVIDIA's, and nothing is behind it.
+# The library is installed like a real driver and found by its name. The device number is NVIDIA's,
+# and no device is behind it.
 install_driver() {
   cp "$library" "/usr/lib/$(uname -m)-linux-gnu/libnvidia-ml.so.1"
   must mknod /dev/nvidiactl c 195 255
@@ -40,11 +41,11 @@ restart() {
   must systemctl restart cgphased
 }
 
-# The library alone is not enough, nor is the view of the device: systemd's rules for devices too.
+# The library and a visible device are not enough: systemd's device rules must allow it too.
 without_rules() {
   printf '[Service]\nPrivateDevices=no\n' >"$units/gpu.conf"
   restart
-  expect 'a device that is seen and not allowed' \
+  expect 'a device that is visible and not allowed' \
     'GPU telemetry off: NVML: .*Driver Not Loaded \(9\); no other GPU' status
 }
 
@@ -55,7 +56,7 @@ restart
 expect 'without gpu.conf' \
   'GPU telemetry off: NVML: .*Driver Not Loaded \(9\); the NVIDIA devices .* are hidden' status
 without_rules
-# At boot the driver may come after the unit, which is not started anew.
+# At boot the driver may load after the unit has started. The unit is not restarted for it.
 rm /dev/nvidiactl
 install -D -m 644 "$tree/systemd/gpu.conf" "$units/gpu.conf"
 restart
@@ -65,9 +66,9 @@ expect 'with gpu.conf' 'GPU telemetry ok, 1 GPU \(Fake GPU\), 1 process' status
 expect 'the GPU' "$uuid Fake GPU: 90 % busy, 4.0 GiB of 8.0 GiB" status
 expect 'its container' "2.0 GiB, on $uuid" show plain.service
 for hardening in MemoryDenyWriteExecute PrivateNetwork NoNewPrivileges; do
-  property_is "$hardening" yes || fail "gpu.conf takes $hardening away"
+  property_is "$hardening" yes || fail "gpu.conf disables $hardening"
 done
-# 1.9 without: a device is what it is for.
+# The exposure is 1.9 without gpu.conf, which allows a device.
 systemd-analyze security --no-pager --threshold=21 cgphased.service >/tmp/security ||
-  fail "exposed: $(tail -n 1 /tmp/security)"
+  fail "the unit is too exposed: $(tail -n 1 /tmp/security)"
 finish

@@ -1,7 +1,7 @@
 #!/bin/bash
-# HTTP and the textfile under the hardened unit of a real systemd: off until cgphased-http.socket is
-# turned on, which reloads nothing; then metrics, page and JSON come through the socket that systemd
-# passes in, also on a port, though the unit has no network.
+# HTTP and the textfile with the hardened unit of a real systemd. HTTP is off until
+# cgphased-http.socket is enabled, which reloads nothing. Then metrics, page and JSON are served
+# through the socket that systemd passes, also on a port, although the unit has no network.
 # unit_http_test.sh PROGRAMS, run by scripts/guest --image.
 # rule: SEC-02
 # shellcheck source-path=SCRIPTDIR/../kernel source=../kernel/daemon_fixture.sh
@@ -12,7 +12,7 @@
 socket=/run/cgphase/http.sock
 port=9275
 
-# get WHERE PATH [HOST]: the whole reply. WHERE is a path or a port of 127.0.0.1.
+# get WHERE PATH [HOST]: prints the whole reply. WHERE is a path, or a port of 127.0.0.1.
 get() {
   perl -MIO::Socket::UNIX -MIO::Socket::INET -e '
     my ($where, $path, $host) = @ARGV;
@@ -27,14 +27,14 @@ get() {
 got() { [[ $(get "$1" "$2" "${4:-localhost}" 2>/tmp/get.error) == *"$3"* ]]; }
 
 expect() {
-  got "$@" || fail "$1 $2: not '$3' but: $(get "$1" "$2" "${4:-localhost}" 2>&1 | head -n 20)"
+  got "$@" || fail "$1 $2: '$3' is missing in: $(get "$1" "$2" "${4:-localhost}" 2>&1 | head -n 20)"
 }
 
 no_http() {
   [ -z "$(ss -Hltun)" ] || fail "a port is open: $(ss -Hltun)"
-  [ ! -e $socket ] || fail "$socket is there"
+  [ ! -e $socket ] || fail "$socket exists"
   cgphase status --json >/tmp/status.json
-  ! grep -q '"HTTP"' /tmp/status.json || fail 'status tells of HTTP that nobody asked for'
+  ! grep -q '"HTTP"' /tmp/status.json || fail 'status reports HTTP although it is not enabled'
 }
 
 without_socket() {
@@ -43,7 +43,7 @@ without_socket() {
   echo 'without the socket: nothing is served, no port is open'
 }
 
-# How docs/operations.md says it.
+# As in docs/operations.md.
 turn_on() {
   must systemctl --no-reload --quiet enable cgphased-http.socket
   must systemctl stop cgphased
@@ -67,25 +67,26 @@ served_on_socket() {
   echo 'cgphased-http.socket: metrics, page and JSON under the hardened unit, no port'
 }
 
-# A user of no group may not even connect; one of the group may ask.
+# A user without the group may not even connect; a member may read.
 others() {
   local refusal
   must useradd --groups cgphase reader
   must useradd stranger
   declare -f get >/tmp/get.sh
   runuser -u reader -- bash -c ". /tmp/get.sh; get $socket /metrics" | grep -q '# EOF' ||
-    fail 'a member of the group is refused'
+    fail 'a member of the group cannot read'
   refusal=$(runuser -u stranger -- bash -c ". /tmp/get.sh; get $socket /metrics" 2>&1) &&
-    fail "a stranger is answered: $refusal"
-  [[ $refusal == *'Permission denied'* ]] || fail "a stranger is told: $refusal"
+    fail "a user without the group gets an answer: $refusal"
+  [[ $refusal == *'Permission denied'* ]] ||
+    fail "a user without the group gets the wrong error: $refusal"
   echo 'who may read: root and the group'
 }
 
 started_by_asking() {
   must systemctl stop cgphased 2>/dev/null
   got $socket /metrics '# EOF' || until_true 20000 got $socket /metrics '# EOF' ||
-    fail "asking does not start the daemon: $(cat /tmp/get.error)"
-  property_is ActiveState active || fail 'not active after it was asked'
+    fail "a request does not start the daemon: $(cat /tmp/get.error)"
+  property_is ActiveState active || fail 'the daemon is not active after a request'
 }
 
 served_on_port() {
@@ -97,19 +98,20 @@ served_on_port() {
   must systemctl start cgphased-http.socket cgphased
   expect $port /metrics '# EOF'
   expect $port /metrics ' 421 ' rebound.example:$port
-  [ "$(ss -Hltun | awk '{ print $5 }')" = "127.0.0.1:$port" ] || fail "open: $(ss -Hltun)"
+  [ "$(ss -Hltun | awk '{ print $5 }')" = "127.0.0.1:$port" ] ||
+    fail "wrong open ports: $(ss -Hltun)"
   echo 'a port of the loopback: served by a unit without network'
 }
 
-# What others could reach is not served, and said.
+# An address that others could reach is not served, and status says so.
 refused_address() {
   must systemctl stop cgphased-http.socket cgphased
   printf '[Socket]\nListenStream=\nListenStream=0.0.0.0:%s\n' $port \
     >/etc/systemd/system/cgphased-http.socket.d/port.conf
   must systemctl daemon-reload
   must systemctl start cgphased-http.socket cgphased
-  cgphase status | grep -q 'anybody could ask there' || fail 'status does not tell of 0.0.0.0'
-  echo 'a socket that others could reach: not served, told'
+  cgphase status | grep -q 'anybody could ask there' || fail 'status does not report 0.0.0.0'
+  echo 'a socket that others could reach: not served, reported'
 }
 
 off_again() {
@@ -135,12 +137,12 @@ textfile() {
     fail "no textfile: $(cgphase status)"
   [ "$(stat -c %a $folder/cgphase.prom)" = 644 ] || fail 'others may not read the textfile'
   must systemctl stop cgphased
-  [ ! -e $folder/cgphase.prom ] || fail 'the textfile of a daemon that stopped stays'
+  [ ! -e $folder/cgphase.prom ] || fail 'the textfile stays after the daemon has stopped'
   rm -r $folder
   must systemctl restart cgphased
   until_true 20000 told_of_textfile || fail 'status does not say that the folder is gone'
-  echo 'textfile: refused without the drop-in and told, written with it, gone with the daemon;' \
-    'no folder, and told'
+  echo 'textfile: refused and reported without the drop-in, written with it, removed at the stop;' \
+    'without its folder: reported'
 }
 
 told_of_textfile() { cgphase status | grep -q 'metrics.textfile is not written'; }

@@ -1,8 +1,8 @@
 #!/bin/bash
-# The unit under a real systemd: READY and STATUS arrive, a start without configuration changes
-# nothing, a reload and a stop work, and however the daemon ends (killed, alone or with its
-# companion, out of memory, hung until the watchdog, refused), every limit is the original. What it
-# does is in systemd's journal, with its fields and its catalog.
+# The unit under a real systemd. READY and STATUS arrive, a start without configuration changes
+# nothing, and reload and stop work. However the daemon ends (killed alone or with its companion,
+# out of memory, hung until the watchdog, rejected configuration), every limit is restored.
+# systemd's journal has its actions with their fields and catalog.
 # unit_test.sh PROGRAMS, run by scripts/guest --image.
 # rule: S-01, S-04
 # shellcheck source-path=SCRIPTDIR/../kernel source=../kernel/daemon_fixture.sh
@@ -25,7 +25,7 @@ without_configuration() {
   pause_ms 5000
   all_original || fail 'a start without configuration changed a limit'
   must systemctl stop cgphased
-  echo 'without configuration: active, status told, nothing changed'
+  echo 'without configuration: active, status reported, nothing changed'
 }
 
 check_restored() {
@@ -41,10 +41,10 @@ killed() {
   before=$(property MainPID)
   kill -KILL "$before"
   check_restored SIGKILL
-  until_true 30000 main_is_other "$before" || fail 'not started again after SIGKILL'
+  until_true 30000 main_is_other "$before" || fail 'not restarted after SIGKILL'
 }
 
-# The companion too. ExecStopPost is what is left, as long as no other daemon starts.
+# The companion is killed too. Only ExecStopPost is left, as long as no other daemon starts.
 all_killed() {
   local before drop_in=/run/systemd/system/cgphased.service.d
   mkdir -p $drop_in
@@ -53,7 +53,7 @@ all_killed() {
   must systemd-run --quiet --wait true  # systemd 257 writes limits at the next start of a unit
   await 'before SIGKILL to all'
   before=$(property MainPID)
-  must systemctl reset-failed cgphased  # the test starts it more often than the unit allows
+  must systemctl reset-failed cgphased  # the test restarts it more often than the unit allows
   systemctl kill --signal=KILL cgphased
   check_restored 'SIGKILL to daemon and companion'
   until_true 5000 property_is SubState auto-restart ||
@@ -61,16 +61,16 @@ all_killed() {
   rm -r $drop_in
   must systemctl daemon-reload
   must systemctl start cgphased
-  main_is_other "$before" || fail 'not started again after SIGKILL to all'
+  main_is_other "$before" || fail 'not restarted after SIGKILL to all'
 }
 
-# So much that the daemon does not fit in, and those that restore after it do.
+# So little memory that the daemon does not fit, but the programs that restore after it do.
 too_little() {
   awk '$1 == "anon" { sum += $2 / 2 } $1 == "shmem" || $1 == "kernel" { sum += $2 }
     END { printf "%d", sum }' /sys/fs/cgroup/cgphase.slice/cgphased.service/memory.stat
 }
 
-# The kernel ends the daemon, systemd then the rest of the unit (OOMPolicy=stop).
+# The kernel kills the daemon, and systemd then ends the rest of the unit (OOMPolicy=stop).
 out_of_memory() {
   local before
   await 'before out of memory'
@@ -78,9 +78,9 @@ out_of_memory() {
   must systemctl reset-failed cgphased
   systemctl set-property --runtime cgphased MemoryMax="$(too_little)"
   check_restored 'out of memory'
-  until_true 20000 was_out_of_memory || fail 'the kernel killed nobody'
+  until_true 20000 was_out_of_memory || fail 'the kernel killed no process'
   must systemctl set-property --runtime cgphased MemoryMax=infinity
-  until_true 30000 main_is_other "$before" || fail 'not started again after out of memory'
+  until_true 30000 main_is_other "$before" || fail 'not restarted after out of memory'
 }
 
 was_out_of_memory() { journalctl -u cgphased | grep -q "Failed with result 'oom-kill'"; }
@@ -91,8 +91,8 @@ hung() {
   before=$(property MainPID)
   kill -STOP "$before"
   check_restored SIGSTOP
-  until_true 60000 main_is_other "$before" || fail 'the watchdog did not start it again'
-  echo 'the watchdog started it again'
+  until_true 60000 main_is_other "$before" || fail 'the watchdog did not restart it'
+  echo 'the watchdog restarted it'
 }
 
 reloaded() {
@@ -102,12 +102,13 @@ reloaded() {
   mkdir -p /etc/cgphase/conf.d
   echo 'mode = 3' >/etc/cgphase/conf.d/wrong.toml
   systemctl reload cgphased 2>/tmp/reload && fail 'a reload with a wrong configuration succeeded'
-  until_true 20000 told_wrong || fail "the journal does not tell: $(journalctl -u cgphased -n 9)"
+  until_true 20000 told_wrong ||
+    fail "the journal does not report the error: $(journalctl -u cgphased -n 9)"
   rm /etc/cgphase/conf.d/wrong.toml
   property_is MainPID "$before" || fail 'a wrong configuration ended the daemon'
-  property_is ActiveState active || fail "after a wrong reload: $(property ActiveState)"
-  status_text 'enforce, ' || fail "a wrong reload changed the mode: $(property StatusText)"
-  await 'after a wrong reload'
+  property_is ActiveState active || fail "after a failed reload: $(property ActiveState)"
+  status_text 'enforce, ' || fail "a failed reload changed the mode: $(property StatusText)"
+  await 'after a failed reload'
   sed -i 's/^mode = .*/mode = "observe"/' /etc/cgphase/cgphase.toml
   must systemctl reload cgphased
   check_restored 'reload to observe'
@@ -116,7 +117,7 @@ reloaded() {
   must systemctl reload cgphased
 }
 
-# The file that a drop-in names is the one that is checked, not the default one.
+# The file that a drop-in names is checked, not the default file.
 reloaded_with_option() {
   local drop_in=/run/systemd/system/cgphased.service.d
   mkdir -p $drop_in /etc/cgphase-other
@@ -134,7 +135,7 @@ reloaded_with_option() {
   rm -r $drop_in /etc/cgphase-other
   must systemctl daemon-reload
   must systemctl restart cgphased
-  echo 'a reload checks what the daemon was started with'
+  echo 'a reload checks the configuration that the daemon was started with'
 }
 
 told_wrong() { journalctl -u cgphased -n 50 | grep -q 'conf.d/wrong.toml:1'; }
@@ -142,9 +143,9 @@ told_wrong() { journalctl -u cgphased -n 50 | grep -q 'conf.d/wrong.toml:1'; }
 stopped() {
   await 'before stop'
   must systemctl stop cgphased
-  all_original || fail 'systemctl stop returned before all was original'
+  all_original || fail 'systemctl stop returned before all limits were restored'
   property_is Result success || fail "the result of the stop is $(property Result)"
-  echo 'systemctl stop: all original when it returned'
+  echo 'systemctl stop: all limits were restored when it returned'
 }
 
 refused() {
@@ -152,20 +153,20 @@ refused() {
   systemctl start cgphased 2>/dev/null && fail 'a start with a wrong configuration succeeded'
   property_is ExecMainStatus 6 || fail "exit $(property ExecMainStatus) instead of 6"
   pause_ms 4000
-  property_is ActiveState failed || fail 'a wrong configuration is tried again'
+  property_is ActiveState failed || fail 'the unit is restarted with a wrong configuration'
   journalctl -u cgphased -n 50 >/tmp/journal
   grep -q '/etc/cgphase/cgphase.toml:1' /tmp/journal ||
     fail "the journal does not name file and line: $(tail -n 9 /tmp/journal)"
-  echo 'a wrong configuration: exit 6, not tried again'
+  echo 'a wrong configuration: exit 6, not restarted'
 }
 
-# Bytes that a terminal would obey, a quote, and one that is no text; the journal has them escaped,
-# and JSON its backslashes twice.
+# Bytes that a terminal would interpret, a quote, and a byte that is not text. In the journal they
+# are escaped, and JSON doubles the backslashes.
 hostile=$'evil\e[2J"\xff'
 hostile_told='/evil\\x1b[2J\"\\xff'
 
-# Entries of one message since the last start, by its name in agent/logging/log_entry.cpp, as JSON
-# lines that have all of the parts.
+# Prints the entries of one message since the last start as JSON lines that contain all parts.
+# MESSAGE is its name in agent/logging/log_entry.cpp.
 entries() {  # MESSAGE PART...
   local id found part
   id=$(sed -n "s/.*Message::$1, \"\([0-9a-f]*\)\".*/\1/p" "$tree/agent/logging/log_entry.cpp")
@@ -198,7 +199,7 @@ told_in_journal() {
   until_true 60000 entries limit_lowered "${evil[@]}" >/dev/null ||
     fail "no hostile name in the journal: $(entries limit_lowered)"
   has started '"MODE":"enforce"' '"PRIORITY":"6"'
-  until_true 60000 both_lowered || fail "one was raised meanwhile: $(entries limit_raised)"
+  until_true 60000 both_lowered || fail "a limit was raised meanwhile: $(entries limit_raised)"
   must systemctl stop cgphased
   has limit_restored "${plain[@]}" '"NEW":"max"' '"REASON":"restored"'
   has limit_restored "${evil[@]}" '"REASON":"restored"'
@@ -213,7 +214,7 @@ told_in_journal() {
   journalctl -u cgphased -o cat --all >/tmp/explained
   ! LC_ALL=C grep -q $'[\e\xff]' /tmp/explained ||
     fail 'raw bytes of a name in the journal'
-  echo 'the journal has what was lowered and restored, with fields and catalog'
+  echo 'the journal has all lowerings and restores, with fields and catalog'
 }
 
 install_programs

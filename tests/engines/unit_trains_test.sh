@@ -1,7 +1,7 @@
 #!/bin/bash
-# The nightly training under its hardened unit of a real systemd: it asks the daemon for the
-# history, trains, compares and says what came of it; what it may and what it takes is bounded, a
-# model that it installs is in use at once, and no limit changes.
+# The nightly training in its hardened unit of a real systemd. It gets the history from the daemon,
+# trains, compares and reports the result. Its permissions and its cost are bounded. A model that it
+# installs is used at once, and no limit changes.
 # unit_trains_test.sh PROGRAMS, run by scripts/guest --image.
 # shellcheck source-path=SCRIPTDIR/../kernel source=../kernel/daemon_fixture.sh
 . "$(dirname "$0")/../kernel/daemon_fixture.sh"
@@ -10,7 +10,7 @@
 
 cgroups=system.slice/work.service
 original=''
-# Computes, and does nothing, two seconds each.
+# Computes for two seconds, then is idle for two.
 work='while :; do
   end=$((SECONDS + 2)); while [ $SECONDS -lt $end ]; do :; done
   sleep 2
@@ -33,13 +33,13 @@ trained() {
   echo 'CHALLENGE=--least 10s --clusters 2' >/etc/default/cgphase-train
   systemctl start cgphase-train || fail "training failed: $(said)"
   said | grep -qE '^trained on [0-9]+ rows before .*, compared on [0-9]+ rows until' ||
-    fail "what it was trained on is not told: $(said)"
+    fail "the log does not say what it was trained on: $(said)"
   said | grep -qE '^(nothing is changed|the new model wins): ' ||
-    fail "what came of it is not told: $(said)"
+    fail "the log does not report the result: $(said)"
   echo "trained by its unit: $(said | grep -E '^(nothing is changed|the new model wins): ')"
 }
 
-# Whichever model won, that the unit may put one in use is seen.
+# Independent of the winner: proves that the unit may install a model.
 installs() {
   local before override=/run/systemd/system/cgphase-train.service.d
   before=$(models)
@@ -58,29 +58,31 @@ installs() {
 
 bounded() {
   systemd-analyze security --no-pager --threshold=20 cgphase-train.service >/tmp/security ||
-    fail "exposed: $(tail -n 1 /tmp/security)"
-  [ "$(property MemoryMax cgphase-train)" = $((1 << 30)) ] || fail 'its memory has no bound'
-  [ "$(property CPUSchedulingPolicy cgphase-train)" = 5 ] || fail 'it is not idle'
+    fail "the unit is too exposed: $(tail -n 1 /tmp/security)"
+  [ "$(property MemoryMax cgphase-train)" = $((1 << 30)) ] || fail 'MemoryMax is not 1 GiB'
+  [ "$(property CPUSchedulingPolicy cgphase-train)" = 5 ] ||
+    fail 'its CPU scheduling policy is not idle'
   tail -n 1 /tmp/security
 }
 
-# Left alone while the kill switch is there.
+# Nothing is trained while the kill switch exists.
 switched_off() {
   local before
   before=$(said | wc -l)
   touch /etc/cgphase/disabled
   must systemctl start cgphase-train
   said | tail -n +$((before + 1)) >/tmp/said
-  grep -q 'trained on' /tmp/said && fail 'it trained although switched off'
+  grep -q 'trained on' /tmp/said && fail 'it trained although the kill switch exists'
   rm /etc/cgphase/disabled
 }
 
 each_night() {
-  [ "$(systemctl is-enabled cgphase-train.timer)" = disabled ] || fail 'on before anybody asked'
+  [ "$(systemctl is-enabled cgphase-train.timer)" = disabled ] ||
+    fail 'the timer is enabled by default'
   must systemctl --no-reload --quiet enable cgphase-train.timer
   must systemctl start cgphase-train.timer
   property NextElapseUSecRealtime cgphase-train.timer | grep -qE ' 0[2-5]:' ||
-    fail "the timer elapses $(property NextElapseUSecRealtime cgphase-train.timer)"
+    fail "wrong time of the timer: $(property NextElapseUSecRealtime cgphase-train.timer)"
   echo "the timer elapses $(property NextElapseUSecRealtime cgphase-train.timer)"
 }
 

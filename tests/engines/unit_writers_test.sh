@@ -1,8 +1,7 @@
 #!/bin/bash
-# The unit as it is installed, in a kernel that has BPF: who writes a limit is told with the unit of
-# the writer, so the unit's capabilities are enough for it; without them status says what is
-# missing, and limits are lowered all the same. unit_writers_test.sh PROGRAMS, run by
-# tests/kernel/psi_guest --image.
+# The installed unit in a kernel that has BPF. The writer of a limit is reported with its unit, so
+# the unit's capabilities are sufficient. Without them status says what is missing, and limits are
+# still lowered. unit_writers_test.sh PROGRAMS, run by tests/kernel/psi_guest --image.
 # shellcheck source-path=SCRIPTDIR/../kernel source=../kernel/daemon_fixture.sh
 . "$(dirname "$0")/../kernel/daemon_fixture.sh"
 # shellcheck source-path=SCRIPTDIR source=unit_fixture.sh
@@ -23,10 +22,10 @@ named() {
   local writer
   must systemd-run --quiet --unit rival sh -c "echo 48M >$file; exec sleep 1000"
   writer="sh (pid $(property MainPID rival), rival.service) wrote memory.max 48M"
-  until_true 30000 told "$theirs: $writer" || fail "not '$writer' but: $(cat /tmp/events)"
+  until_true 30000 told "$theirs: $writer" || fail "'$writer' is missing in: $(cat /tmp/events)"
   cgphase explain plain.service | grep -qF "$writer" ||
     fail "explain does not say '$writer': $(cgphase explain plain.service)"
-  echo "told: $writer"
+  echo "reported: $writer"
 }
 
 without_capabilities() {
@@ -46,7 +45,7 @@ install_programs
 must systemd-run --quiet --unit plain -p MemoryMax=64M -p CPUQuota=50% sleep 1000
 original=$(snapshot $cgroups)
 mkdir -p /etc/cgphase/conf.d
-# A slow machine stalls at everything.
+# A slow machine has pressure all the time.
 printf '%s\n' '[rails]' 'stand_down = "5min"' 'quiet_cpu_some_avg10 = 1.0' \
   'quiet_memory_io_some_avg10 = 1.0' >/etc/cgphase/conf.d/quiet.toml
 enforce
